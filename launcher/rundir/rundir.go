@@ -1,0 +1,178 @@
+// Package rundir owns every path of the run folders. Nothing else in the
+// project joins two of these names.
+//
+// A runs folder holds one folder a study, which holds the frozen study and one
+// folder an attempt:
+//
+//	RUNS/STUDY/study.toml          the study as it was first submitted or run
+//	RUNS/STUDY/site.toml           the site file of the last submission
+//	RUNS/STUDY/plan.json           the plan
+//	RUNS/STUDY/POINT-r1-a1/        first attempt at the first repeat of a point
+//	    point.json                 the frozen contract with every program
+//	    attempt.json               our record of the attempt: its id, backend, job
+//	    job.sh                     the batch script, or the commands of a local run
+//	    nonce                      what ranks show each other, mode 0600
+//	    claim-0/                   made by the first copy of the script to start
+//	    exit-0.json                the batch script's own record of its end
+//	    job.log  rank-00000.log    output of the script and of each program
+//	    events/rank-00000-0.jsonl  one file a writer: writer, rank, restart
+//
+// The folder is the state: every command can start again from what is here.
+package rundir
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Study is the folder of one study.
+type Study string
+
+// OpenStudy names the folder of study below the runs folder.
+func OpenStudy(runs, study string) Study { return Study(filepath.Join(runs, study)) }
+
+func (s Study) Path() string      { return string(s) }
+func (s Study) StudyFile() string { return filepath.Join(string(s), "study.toml") }
+func (s Study) SiteFile() string  { return filepath.Join(string(s), "site.toml") }
+func (s Study) Plan() string      { return filepath.Join(string(s), "plan.json") }
+func (s Study) Lock() string      { return filepath.Join(string(s), "lock") }
+
+// Run is the folder of one attempt.
+type Run string
+
+// Run names the folder of one attempt at one repeat of a point.
+func (s Study) Run(point string, repeat, attempt int) Run {
+	return Run(filepath.Join(string(s), fmt.Sprintf("%s-r%d-a%d", point, repeat, attempt)))
+}
+
+var runName = regexp.MustCompile(`^(.+)-r(\d+)-a(\d+)$`)
+
+// Attempt is a run folder and what its name says.
+type Attempt struct {
+	Run    Run
+	Point  string
+	Repeat int
+	Number int
+}
+
+// Attempts lists the attempts in the study's folder, by point, repeat and
+// number. A study without a folder has none.
+func (s Study) Attempts() ([]Attempt, error) {
+	entries, err := os.ReadDir(string(s))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []Attempt
+	for _, e := range entries {
+		m := runName.FindStringSubmatch(e.Name())
+		if m == nil || !e.IsDir() {
+			continue
+		}
+		repeat, err1 := strconv.Atoi(m[2])
+		number, err2 := strconv.Atoi(m[3])
+		if err1 != nil || err2 != nil {
+			continue // digits beyond an int: not one of ours
+		}
+		list = append(list, Attempt{Run(filepath.Join(string(s), e.Name())), m[1], repeat, number})
+	}
+	slices.SortFunc(list, func(a, b Attempt) int {
+		if c := strings.Compare(a.Point, b.Point); c != 0 {
+			return c
+		}
+		if a.Repeat != b.Repeat {
+			return a.Repeat - b.Repeat
+		}
+		return a.Number - b.Number
+	})
+	return list, nil
+}
+
+// Studies lists the studies below the runs folder that have a plan.
+func Studies(runs string) ([]string, error) {
+	plans, err := filepath.Glob(filepath.Join(escape(runs), "*", "plan.json"))
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range plans {
+		plans[i] = filepath.Base(filepath.Dir(p))
+	}
+	return plans, nil
+}
+
+// escape makes a path safe to stand in a Glob pattern.
+func escape(path string) string {
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
+}
+
+func (r Run) Path() string     { return string(r) }
+func (r Run) Name() string     { return filepath.Base(string(r)) }
+func (r Run) Point() string    { return filepath.Join(string(r), "point.json") }
+func (r Run) Attempt() string  { return filepath.Join(string(r), "attempt.json") }
+func (r Run) Script() string   { return filepath.Join(string(r), "job.sh") }
+func (r Run) Nonce() string    { return filepath.Join(string(r), "nonce") }
+func (r Run) JobLog() string   { return filepath.Join(string(r), "job.log") }
+func (r Run) Programs() string { return filepath.Join(string(r), "programs") }
+func (r Run) Events() string   { return filepath.Join(string(r), "events") }
+
+// ID is the run's name among all of a user's, "STUDY/POINT-r1-a1".
+func (r Run) ID() string {
+	return filepath.Base(filepath.Dir(string(r))) + "/" + r.Name()
+}
+
+// Claim is the folder that the batch script makes before it starts a program.
+func (r Run) Claim(restart int) string {
+	return filepath.Join(string(r), fmt.Sprintf("claim-%d", restart))
+}
+
+// Exit is the batch script's record of its own end.
+func (r Run) Exit(restart int) string {
+	return filepath.Join(string(r), fmt.Sprintf("exit-%d.json", restart))
+}
+
+// RankLog is where the output of one rank's program goes.
+func (r Run) RankLog(rank int) string {
+	return filepath.Join(string(r), fmt.Sprintf("rank-%05d.log", rank))
+}
+
+// EventFile is where one writer appends its events.
+func (r Run) EventFile(writer string, rank, restart int) string {
+	return filepath.Join(r.Events(), fmt.Sprintf("%s-%05d-%d.jsonl", writer, rank, restart))
+}
+
+var eventName = regexp.MustCompile(`^([a-z]+)-(\d{5,})-(\d+)\.jsonl$`)
+
+// EventFiles lists the event files of the run, by writer, rank and restart. A
+// run that has written none yet has an empty list.
+func (r Run) EventFiles() ([]metrics.EventFile, error) {
+	entries, err := os.ReadDir(r.Events())
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []metrics.EventFile
+	for _, e := range entries {
+		m := eventName.FindStringSubmatch(e.Name())
+		if m == nil {
+			continue
+		}
+		rank, err1 := strconv.Atoi(m[2])
+		restart, err2 := strconv.Atoi(m[3])
+		if err1 != nil || err2 != nil {
+			continue
+		}
+		list = append(list, metrics.EventFile{Path: filepath.Join(r.Events(), e.Name()), Writer: m[1], Rank: rank, Restart: restart})
+	}
+	return list, nil
+}

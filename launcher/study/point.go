@@ -1,0 +1,84 @@
+package study
+
+// Point is one place in the sweep together with one repeat: everything a
+// program needs to know to take part in the run. It is the frozen contract
+// (point.json), with the keys of the TOML; only what scalebench worked out
+// itself is added at the top level.
+type Point struct {
+	// ID is the point's identity: a readable start and a hash of the keys that
+	// differ from their defaults, without repeat and attempt.
+	ID    string `json:"id"`
+	Study string `json:"study"`
+
+	Framework string    `json:"framework"`
+	Workers   int       `json:"workers"` // world size
+	Workload  Workload  `json:"workload"`
+	Data      Data      `json:"data"`
+	Resources Resources `json:"resources"`
+
+	Repeat int   `json:"repeat"` // 1-based
+	Seed   int64 `json:"seed"`   // of this repeat
+
+	// Worked out from the keys above.
+	Nodes          int     `json:"nodes"`
+	WorkersPerNode int     `json:"workers_per_node"` // ranks on each node; every node has as many
+	WorkerBatch    int     `json:"worker_batch"`     // samples per step and rank
+	GlobalBatch    int     `json:"global_batch"`     // samples per step over all ranks
+	LearningRate   float64 `json:"learning_rate"`    // peak, after scaling with the global batch
+}
+
+// Workload is what is run. The keys of a kind are the fields of its own
+// struct, embedded here so that they stand side by side in the TOML; a kind
+// accepts its own keys only.
+type Workload struct {
+	Kind string `toml:"kind" json:"kind"`
+	Train
+}
+
+// Train are the keys of kind = "train".
+type Train struct {
+	Model     string `toml:"model" json:"model"`         // "resnet20", "resnet32", "resnet44", "resnet56", "cnn", "mlp", …
+	Precision string `toml:"precision" json:"precision"` // "fp32"
+	Batch     int    `toml:"batch" json:"batch"`         // per worker when weak, over all workers when strong
+	Scaling   string `toml:"scaling" json:"scaling"`     // "weak" or "strong"
+
+	LearningRate      float64 `toml:"learning_rate" json:"learning_rate"`             // at the reference batch
+	ReferenceBatch    int     `toml:"reference_batch" json:"reference_batch"`         // global batch that learning_rate belongs to
+	ScaleLearningRate string  `toml:"scale_learning_rate" json:"scale_learning_rate"` // "linear", "sqrt" or "none"
+	WarmupEpochs      float64 `toml:"warmup_epochs" json:"warmup_epochs"`             // ramp from learning_rate to the scaled one
+	Decay             string  `toml:"decay" json:"decay"`                             // "none", "step", "cosine"
+	DecayEpochs       []int   `toml:"decay_epochs" json:"decay_epochs"`               // for "step": divide by 10 after each
+	Momentum          float64 `toml:"momentum" json:"momentum"`
+	WeightDecay       float64 `toml:"weight_decay" json:"weight_decay"`
+	BatchNorm         string  `toml:"batch_norm" json:"batch_norm"` // "local" or "sync" statistics
+	Augment           bool    `toml:"augment" json:"augment"`       // random crop (pad 4) and horizontal flip
+
+	Targets    []float64 `toml:"targets" json:"targets"`         // accuracies, fractions
+	Epochs     int       `toml:"epochs" json:"epochs"`           // 0: no such limit; the first limit met ends the run
+	MaxSteps   int       `toml:"max_steps" json:"max_steps"`     // 0: no such limit
+	MaxMinutes float64   `toml:"max_minutes" json:"max_minutes"` // of training time, 0: no such limit
+	Until      string    `toml:"until" json:"until"`             // "targets": end once all targets are reached; "": do not
+}
+
+// Data is what is trained on.
+type Data struct {
+	Kind string `toml:"kind" json:"kind"` // "cifar10": CIFAR-10's binary format; "synthetic": made in memory
+	Path string `toml:"path" json:"path"` // folder, relative to the study file; point.json holds it absolute
+	// TrainSamples and TestSamples use only the first so many; 0: all of them.
+	TrainSamples int `toml:"train_samples" json:"train_samples"`
+	TestSamples  int `toml:"test_samples" json:"test_samples"`
+}
+
+// Resources is what every worker gets.
+type Resources struct {
+	Device         string   `toml:"device" json:"device"`                     // "cpu" or "gpu"
+	WorkersPerNode int      `toml:"workers_per_node" json:"workers_per_node"` // at most so many ranks on a node
+	CPUsPerWorker  int      `toml:"cpus_per_worker" json:"cpus_per_worker"`
+	Memory         Bytes    `toml:"memory" json:"memory"` // per worker; 0: the partition's default
+	Time           Duration `toml:"time" json:"time"`     // wall-time limit of the job
+	// Exclusive asks for whole nodes: "base" (the default) for points of one
+	// worker only, so that nobody else's job disturbs what all others are
+	// divided by; "always"; "never".
+	Exclusive string `toml:"exclusive" json:"exclusive"`
+	CPUBind   string `toml:"cpu_bind" json:"cpu_bind"` // srun --cpu-bind; "": the site's default
+}

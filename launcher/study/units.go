@@ -1,0 +1,111 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bytes is an amount of memory, written "16G" or "512M" (powers of 1024, as
+// Slurm has them) and kept in bytes.
+type Bytes int64
+
+var bytesForm = regexp.MustCompile(`^(\d+)([KMGT]?)(?:i?B)?$`)
+
+// UnmarshalText reads "16G".
+func (b *Bytes) UnmarshalText(text []byte) error {
+	m := bytesForm.FindStringSubmatch(string(text))
+	if m == nil {
+		return fmt.Errorf("%q is no amount of memory; write a whole number with K, M, G or T, like \"16G\"", text)
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	shift := map[string]uint{"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[m[2]]
+	if err != nil || n > math.MaxInt64>>shift {
+		return fmt.Errorf("%q is more memory than can be counted", text)
+	}
+	*b = Bytes(n << shift)
+	return nil
+}
+
+// MarshalText writes the largest unit that is exact.
+func (b Bytes) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
+
+func (b Bytes) String() string {
+	n, unit := int64(b), ""
+	for _, u := range []string{"K", "M", "G", "T"} {
+		if n == 0 || n%1024 != 0 {
+			break
+		}
+		n, unit = n/1024, u
+	}
+	return strconv.FormatInt(n, 10) + unit
+}
+
+// Duration is a length of time, written as Slurm writes it ("30" minutes,
+// "1:30:00", "2-12:00:00") or with units ("90m", "1h30m").
+type Duration time.Duration
+
+var slurmTime = regexp.MustCompile(`^(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?$`)
+
+// UnmarshalText reads either form.
+func (d *Duration) UnmarshalText(text []byte) error {
+	s := string(text)
+	if m := slurmTime.FindStringSubmatch(s); m != nil {
+		// sbatch(1), --time: minutes, minutes:seconds, hours:minutes:seconds,
+		// days-hours, days-hours:minutes, days-hours:minutes:seconds.
+		var n [4]int64 // days and the three fields
+		for i, field := range m[1:] {
+			if field == "" {
+				continue
+			}
+			v, err := strconv.ParseInt(field, 10, 32)
+			if err != nil {
+				return fmt.Errorf("%q is longer than can be counted", s)
+			}
+			n[i] = v
+		}
+		fields := strings.Count(s, ":") + 1
+		var seconds int64
+		switch {
+		case strings.Contains(s, "-"):
+			seconds = n[0]*86400 + n[1]*3600 + n[2]*60 + n[3]
+		case fields == 1:
+			seconds = n[1] * 60
+		case fields == 2:
+			seconds = n[1]*60 + n[2]
+		default:
+			seconds = n[1]*3600 + n[2]*60 + n[3]
+		}
+		if seconds > math.MaxInt64/int64(time.Second) {
+			return fmt.Errorf("%q is longer than can be counted", s)
+		}
+		*d = Duration(time.Duration(seconds) * time.Second)
+		return nil
+	}
+	v, err := time.ParseDuration(s)
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q is no length of time; write it like \"1h30m\" or as Slurm does, \"1:30:00\" or \"2-12:00:00\"", s)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// MarshalText writes the form with units.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+func (d Duration) String() string {
+	s := time.Duration(d).String() // "1h0m0s"
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// Seconds is the duration in seconds.
+func (d Duration) Seconds() float64 { return time.Duration(d).Seconds() }

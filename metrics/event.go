@@ -1,0 +1,253 @@
+// Package metrics holds the facts of a benchmark: what the processes of a run
+// report while it goes on (Event), one attempt at a point (Run), and how far
+// that attempt came (Status).
+//
+// The package owns the event file format: JSON lines, one object a line, one
+// writer per file. Everything here is in base units (seconds, samples, bytes);
+// figures are scaled only when they are printed. What was not measured is
+// absent, never zero: a zero is a measurement.
+package metrics
+
+import (
+	"errors"
+	"fmt"
+)
+
+// FormatVersion is the version of the event format that this package writes.
+// A reader refuses files whose Start event names a later one.
+const FormatVersion = 1
+
+// Event is one line of an event file. Exactly one of its payloads is set.
+type Event struct {
+	// Time is when the event was recorded, in seconds since this writer's
+	// Start event, on the host's monotonic clock. Times of different writers
+	// are compared only by adding Start.Unix, and then carry both hosts' clock
+	// errors.
+	Time float64 `json:"t"`
+
+	Start       *Start       `json:"start,omitempty"`
+	Environment *Environment `json:"environment,omitempty"`
+	Train       *Train       `json:"train,omitempty"`
+	Steps       *Steps       `json:"steps,omitempty"`
+	Epoch       *Epoch       `json:"epoch,omitempty"`
+	Evaluation  *Evaluation  `json:"evaluation,omitempty"`
+	Error       *Error       `json:"error,omitempty"`
+	Stop        *Stop        `json:"stop,omitempty"`
+}
+
+// Start is the first event of every file: who writes it.
+type Start struct {
+	Format    int     `json:"format"`              // FormatVersion
+	Unix      float64 `json:"unix"`                // seconds since the Unix epoch by the host's wall clock, at Time 0
+	Writer    string  `json:"writer"`              // "rank" or "supervisor"
+	Framework string  `json:"framework,omitempty"` // as in the plan
+	Rank      int     `json:"rank"`                // 0-based
+	WorldSize int     `json:"world_size"`          // ranks in the run, as the framework itself reports it
+	LocalRank int     `json:"local_rank"`          // 0-based on this host
+	Restart   int     `json:"restart"`             // 0 for the first incarnation of this attempt
+	Host      string  `json:"host"`
+	PID       int     `json:"pid"`
+}
+
+// Environment is where a rank runs. An empty field was not found out.
+type Environment struct {
+	Hostname    string            `json:"hostname,omitempty"`
+	Kernel      string            `json:"kernel,omitempty"`
+	CPUModel    string            `json:"cpu_model,omitempty"`
+	CPUSet      string            `json:"cpu_set,omitempty"` // CPUs this process may run on, as "0-3,8"
+	CPUs        int               `json:"cpus,omitempty"`    // how many CPUs that is
+	Threads     int               `json:"threads,omitempty"` // compute threads the program uses
+	MemoryBytes int64             `json:"memory_bytes,omitempty"`
+	GPUs        []GPU             `json:"gpus,omitempty"`
+	Interface   *Interface        `json:"interface,omitempty"` // that carries the collectives
+	Versions    map[string]string `json:"versions,omitempty"`  // library name to version
+	GitCommit   string            `json:"git_commit,omitempty"`
+	Variables   map[string]string `json:"variables,omitempty"` // SLURM_* and the like, secrets left out
+}
+
+// GPU is one accelerator that the process sees.
+type GPU struct {
+	Name        string `json:"name"`
+	UUID        string `json:"uuid,omitempty"`
+	Driver      string `json:"driver,omitempty"`
+	MemoryBytes int64  `json:"memory_bytes,omitempty"`
+}
+
+// Interface is a network interface.
+type Interface struct {
+	Name         string `json:"name"`
+	Address      string `json:"address"`
+	SpeedBitsPer int64  `json:"speed_bits_per_second,omitempty"` // 0: the kernel does not say
+}
+
+// Train marks the start of the training clock: initialisation is over and the
+// first datum has not been touched. Time to accuracy counts from here.
+type Train struct {
+	Parameters      int64  `json:"parameters"`            // trainable scalars of the model
+	GradientBytes   int64  `json:"gradient_bytes"`        // reduced per step and rank
+	TrainSamples    int64  `json:"train_samples"`         // in the whole training set
+	TestSamples     int64  `json:"test_samples"`          // in the whole evaluation set
+	GlobalBatch     int    `json:"global_batch"`          // samples per step over all ranks
+	StepsPerEpoch   int    `json:"steps_per_epoch"`       // full steps; a padded or dropped tail is not counted
+	ParameterSHA256 string `json:"parameter_sha256"`      // of the initial parameters, equal on all ranks
+	DataSHA256      string `json:"data_sha256,omitempty"` // of the data files read, where the program hashed them
+}
+
+// Steps is a batch of consecutive training steps of one rank, as columns, so
+// that a long run stays small. All columns have the same length; a component
+// that was not measured is nil. A step lasts from the end of the step before it
+// (or the start of the epoch) to its own end, so that the durations tile the
+// epoch's training time; data wait, compute and communication are parts of it
+// and need not add up to it.
+type Steps struct {
+	First         int     `json:"first"`                   // 0-based index of the first step, over the whole run
+	Tick          float64 `json:"tick"`                    // seconds that one unit of the time columns stands for
+	Duration      []int64 `json:"duration"`                // ticks
+	Samples       []int64 `json:"samples"`                 // that this rank trained on in the step
+	DataWait      []int64 `json:"data_wait,omitempty"`     // ticks waiting for input
+	Compute       []int64 `json:"compute,omitempty"`       // ticks in forward, backward and optimiser
+	Communication []int64 `json:"communication,omitempty"` // ticks in the gradient reduction, waiting for peers included
+}
+
+// Epoch is the end of one pass over the training set, as one rank saw it.
+type Epoch struct {
+	Epoch        int      `json:"epoch"`          // 1-based
+	Step         int      `json:"step"`           // steps done so far
+	Samples      int64    `json:"samples"`        // this rank's, in this epoch
+	Seconds      float64  `json:"seconds"`        // training time of the epoch, evaluation apart
+	Loss         *float64 `json:"loss,omitempty"` // mean training loss of this rank over the epoch
+	LearningRate float64  `json:"learning_rate"`  // at the last step
+}
+
+// Evaluation is the result on the test split over all ranks. Only rank 0
+// writes it. Its Event.Time, less the Train event's, is the time at which the
+// accuracy was reached: the evaluation is on the clock.
+type Evaluation struct {
+	Epoch    int      `json:"epoch"`    // 1-based epoch after which it was made; 0 before training
+	Step     int      `json:"step"`     // steps done so far
+	Accuracy float64  `json:"accuracy"` // fraction correct, 0 to 1
+	Loss     *float64 `json:"loss,omitempty"`
+	Samples  int64    `json:"samples"` // evaluated over all ranks
+	Seconds  float64  `json:"seconds"` // that the evaluation took
+}
+
+// Error is a failure that the writer could still report.
+type Error struct {
+	Where   string `json:"where"` // phase: "rendezvous", "data", "train", "evaluate", …
+	Message string `json:"message"`
+}
+
+// Ways a run can end, in Stop.Status.
+const (
+	StopDone        = "done"        // the whole length that the point asks for
+	StopFailed      = "failed"      // the program reported an error
+	StopInterrupted = "interrupted" // by a signal, with what was measured kept
+)
+
+// Stop is the last event of a writer that ended in order. A file without one
+// belongs to a process that was killed.
+type Stop struct {
+	Status          string `json:"status"`          // StopDone, StopFailed or StopInterrupted
+	Cause           string `json:"cause,omitempty"` // in words, when not done
+	Steps           int    `json:"steps"`
+	Epochs          int    `json:"epochs"`
+	ParameterSHA256 string `json:"parameter_sha256,omitempty"` // of the final parameters
+}
+
+// Kind names the event's payload: "start", "steps", …; "" when none is set.
+func (e *Event) Kind() string {
+	switch {
+	case e.Start != nil:
+		return "start"
+	case e.Environment != nil:
+		return "environment"
+	case e.Train != nil:
+		return "train"
+	case e.Steps != nil:
+		return "steps"
+	case e.Epoch != nil:
+		return "epoch"
+	case e.Evaluation != nil:
+		return "evaluation"
+	case e.Error != nil:
+		return "error"
+	case e.Stop != nil:
+		return "stop"
+	}
+	return ""
+}
+
+// Validate says what makes the event unusable, or nil. The reader calls it on
+// every line, so that nothing downstream needs to doubt a column's length.
+func (e *Event) Validate() error {
+	set := 0
+	for _, is := range []bool{e.Start != nil, e.Environment != nil, e.Train != nil, e.Steps != nil,
+		e.Epoch != nil, e.Evaluation != nil, e.Error != nil, e.Stop != nil} {
+		if is {
+			set++
+		}
+	}
+	switch {
+	case set == 0:
+		return errors.New("no known payload (want one of start, environment, train, steps, epoch, evaluation, error, stop)")
+	case set > 1:
+		return fmt.Errorf("%d payloads in one event, want exactly one", set)
+	case e.Time < 0:
+		return fmt.Errorf("t = %g is before the writer's start", e.Time)
+	}
+	switch {
+	case e.Start != nil:
+		return e.Start.validate()
+	case e.Steps != nil:
+		return e.Steps.validate()
+	case e.Evaluation != nil:
+		if a := e.Evaluation.Accuracy; !(a >= 0 && a <= 1) {
+			return fmt.Errorf("evaluation.accuracy = %g, want a fraction from 0 to 1", a)
+		}
+	}
+	return nil
+}
+
+func (s *Start) validate() error {
+	switch {
+	case s.Format < 1 || s.Format > FormatVersion:
+		return fmt.Errorf("start.format = %d; this version of scalebench reads 1 to %d", s.Format, FormatVersion)
+	case s.WorldSize < 1:
+		return fmt.Errorf("start.world_size = %d, want 1 or more", s.WorldSize)
+	case s.Rank < 0 || s.Rank >= s.WorldSize:
+		return fmt.Errorf("start.rank = %d is outside a world of %d", s.Rank, s.WorldSize)
+	case s.Restart < 0:
+		return fmt.Errorf("start.restart = %d, want 0 or more", s.Restart)
+	}
+	return nil
+}
+
+func (s *Steps) validate() error {
+	n := len(s.Duration)
+	switch {
+	case n == 0:
+		return errors.New("steps.duration is empty")
+	case s.First < 0:
+		return fmt.Errorf("steps.first = %d, want 0 or more", s.First)
+	case !(s.Tick > 0):
+		return fmt.Errorf("steps.tick = %g seconds, want more than 0", s.Tick)
+	case len(s.Samples) != n:
+		return fmt.Errorf("steps.samples has %d entries, duration has %d", len(s.Samples), n)
+	}
+	for _, c := range []struct {
+		name   string
+		values []int64
+	}{{"data_wait", s.DataWait}, {"compute", s.Compute}, {"communication", s.Communication}} {
+		if c.values != nil && len(c.values) != n {
+			return fmt.Errorf("steps.%s has %d entries, duration has %d", c.name, len(c.values), n)
+		}
+	}
+	for _, column := range [][]int64{s.Duration, s.Samples, s.DataWait, s.Compute, s.Communication} {
+		for i, v := range column {
+			if v < 0 {
+				return fmt.Errorf("step %d has a negative value %d", s.First+i, v)
+			}
+		}
+	}
+	return nil
+}

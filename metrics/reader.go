@@ -1,0 +1,101 @@
+package metrics
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// LineError is a line that could not be read. It is a record, not an abort:
+// the reader goes on with the next line.
+type LineError struct {
+	File string
+	Line int // 1-based
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err) }
+func (e *LineError) Unwrap() error { return e.Err }
+
+// MaxLine is the longest line the reader takes, in bytes. A longer one is a
+// LineError; a batch of 100 steps is about 3 KB.
+const MaxLine = 16 << 20
+
+// A Reader reads events from a file that may still be growing. A last line
+// without its newline is left for a later Reader, which starts from Offset and
+// Line.
+type Reader struct {
+	r    *bufio.Reader
+	name string
+	// Offset is the position behind the last whole line, in bytes from where
+	// the file begins.
+	Offset int64
+	// Line is how many lines lie before Offset.
+	Line int
+}
+
+// NewReader reads events from r. name stands in LineErrors; offset and line
+// are those of an earlier Reader that r continues, or zero.
+func NewReader(r io.Reader, name string, offset int64, line int) *Reader {
+	return &Reader{r: bufio.NewReaderSize(r, 64<<10), name: name, Offset: offset, Line: line}
+}
+
+// Next returns the next event. The error is io.EOF at the end of the last
+// whole line, a *LineError for a line that is no event (call Next again to go
+// on), or what reading the file failed with.
+func (r *Reader) Next() (Event, error) {
+	for {
+		line, tooLong, err := r.line()
+		if err != nil {
+			return Event{}, err
+		}
+		r.Line++
+		if tooLong {
+			return Event{}, &LineError{r.name, r.Line, fmt.Errorf("longer than %d bytes", MaxLine)}
+		}
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		var e Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return Event{}, &LineError{r.name, r.Line, fmt.Errorf("not a JSON event: %w", err)}
+		}
+		if err := e.Validate(); err != nil {
+			return Event{}, &LineError{r.name, r.Line, err}
+		}
+		return e, nil
+	}
+}
+
+// line returns one whole line without its newline and advances Offset past it.
+// An unfinished last line is io.EOF.
+func (r *Reader) line() (line []byte, tooLong bool, err error) {
+	var n int64
+	for {
+		part, err := r.r.ReadSlice('\n')
+		n += int64(len(part))
+		switch {
+		case err == nil && line == nil && !tooLong:
+			r.Offset += n
+			return part[:len(part)-1], false, nil
+		case err == nil:
+			r.Offset += n
+			if tooLong {
+				return nil, true, nil
+			}
+			return append(line, part[:len(part)-1]...), false, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			if n > MaxLine {
+				line, tooLong = nil, true
+			} else {
+				line = append(line, part...)
+			}
+		default:
+			return nil, false, err
+		}
+	}
+}

@@ -1,0 +1,51 @@
+// Package scaling turns many runs into scaling curves: speedup, efficiency and
+// time to accuracy against the number of workers, with intervals. It is pure:
+// no files, no clock, no database.
+package scaling
+
+// Observation is what one run contributes: the unit of replication is the run,
+// not the step. Times are in seconds, throughput in samples per second.
+type Observation struct {
+	Run       string // run id, "STUDY/POINT-r1-a1"
+	Study     string
+	Point     string // identity of the point, equal for its repeats
+	Repeat    int
+	Framework string
+	Workers   int
+	Nodes     int
+	Job       string // the scheduler's job id; runs of one job share an allocation; "" outside a scheduler
+
+	// Parameters are all keys of the point by TOML path, with "framework" and
+	// "workers" among them.
+	Parameters map[string]any
+
+	// Throughput is over all ranks in the steady state; nil where none was
+	// reached, and ThroughputWhy says why.
+	Throughput    *float64
+	ThroughputWhy string
+	// EndToEnd is over the whole training time, warm-up and evaluations
+	// included; nil where the run did not get that far.
+	EndToEnd *float64
+
+	// Targets is, for each target of the point, when it was reached.
+	Targets []TargetTime
+	// Evaluations are in the order they were made.
+	Evaluations []Evaluation
+
+	// Warnings are doubts about this run that must travel with its numbers.
+	Warnings []string
+}
+
+// TargetTime is the time to one target accuracy.
+type TargetTime struct {
+	Target  float64  // accuracy, a fraction
+	Seconds *float64 // from the start of the training clock; nil: not reached in this run
+}
+
+// Evaluation is one evaluation of a run.
+type Evaluation struct {
+	Seconds  float64 // from the start of the training clock to the end of the evaluation
+	Epoch    int
+	Samples  int64   // trained on so far, over all ranks
+	Accuracy float64 // fraction
+}
