@@ -46,7 +46,7 @@ type Train struct {
 	ReferenceBatch    int     `toml:"reference_batch" json:"reference_batch"`         // global batch that learning_rate belongs to
 	ScaleLearningRate string  `toml:"scale_learning_rate" json:"scale_learning_rate"` // "linear", "sqrt" or "none"
 	WarmupEpochs      float64 `toml:"warmup_epochs" json:"warmup_epochs"`             // ramp from learning_rate to the scaled one
-	Decay             string  `toml:"decay" json:"decay"`                             // "none", "step", "cosine"
+	Decay             string  `toml:"decay" json:"decay"`                             // "none", "step" or "cosine"
 	DecayEpochs       []int   `toml:"decay_epochs" json:"decay_epochs"`               // for "step": divide by 10 after each
 	Momentum          float64 `toml:"momentum" json:"momentum"`
 	WeightDecay       float64 `toml:"weight_decay" json:"weight_decay"`
@@ -63,7 +63,7 @@ type Train struct {
 // Data is what is trained on.
 type Data struct {
 	Kind string `toml:"kind" json:"kind"` // "cifar10": CIFAR-10's binary format; "synthetic": made in memory
-	Path string `toml:"path" json:"path"` // folder, relative to the study file; point.json holds it absolute
+	Path string `toml:"path" json:"path"` // folder, relative to the study file; point.json holds it absolute, variables expanded
 	// TrainSamples and TestSamples use only the first so many; 0: all of them.
 	TrainSamples int `toml:"train_samples" json:"train_samples"`
 	TestSamples  int `toml:"test_samples" json:"test_samples"`
@@ -72,13 +72,13 @@ type Data struct {
 // Resources is what every worker gets.
 type Resources struct {
 	Device         string   `toml:"device" json:"device"`                     // "cpu" or "gpu"
-	WorkersPerNode int      `toml:"workers_per_node" json:"workers_per_node"` // at most so many ranks on a node
+	WorkersPerNode int      `toml:"workers_per_node" json:"workers_per_node"` // at most so many ranks on a node; 0: as many as the site's nodes hold
 	CPUsPerWorker  int      `toml:"cpus_per_worker" json:"cpus_per_worker"`
 	Memory         Bytes    `toml:"memory" json:"memory"` // per worker; 0: the partition's default
 	Time           Duration `toml:"time" json:"time"`     // wall-time limit of the job
-	// Exclusive asks for whole nodes: "base" (the default) for points of one
-	// worker only, so that nobody else's job disturbs what all others are
-	// divided by; "always"; "never".
-	Exclusive string `toml:"exclusive" json:"exclusive"`
+	// Exclusive asks for whole nodes. When the key is absent (nil) the points
+	// of the smallest worker count get them and the others do not, so that
+	// nobody else's job disturbs what all others are divided by.
+	Exclusive *bool  `toml:"exclusive" json:"exclusive"`
 	CPUBind   string `toml:"cpu_bind" json:"cpu_bind"` // srun --cpu-bind; "": the site's default
 }

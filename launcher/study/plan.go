@@ -1,0 +1,292 @@
+package study
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Plan is every run that a study asks for, once, on one site.
+type Plan struct {
+	Study  string    `json:"study"`
+	Points []Planned `json:"points"` // repeats stand next to each other
+}
+
+// Planned is a point together with where it goes. What a program needs is in
+// the Point; the rest is the scheduler's.
+type Planned struct {
+	Point     Point  `json:"point"`
+	Partition string `json:"partition"` // "": the cluster's default
+	Exclusive bool   `json:"exclusive"`
+}
+
+// maxPoints bounds a plan: a grid grows fast by accident.
+const maxPoints = 100_000
+
+// Plan expands the study's sweep over the site's partitions. The error is
+// Problems with everything that does not fit.
+func (s *Study) Plan(site *Site) (*Plan, error) {
+	total := s.Repeats
+	for _, a := range s.axes {
+		if total *= len(a.values); total > maxPoints {
+			return nil, Problems{{File: s.File, Line: s.lines["sweep"], Path: "sweep", Message: fmt.Sprintf("more than %d runs; sweep fewer values", maxPoints)}}
+		}
+	}
+	x := expansion{study: s, site: site, base: s.smallestWorld(), seen: map[string]bool{}, said: map[string]bool{}}
+	x.defaults = keyTexts(&Point{Workload: kinds[s.Workload.Kind].defaults, Data: defaultData, Resources: defaultResources})
+	plan := &Plan{Study: s.Name, Points: make([]Planned, 0, total)}
+	p := Point{Study: s.Name, Workload: s.Workload, Data: s.Data, Resources: s.Resources}
+	used := make([]bool, len(s.exclusions))
+	var walk func(axes []axis)
+	walk = func(axes []axis) {
+		if len(axes) > 0 {
+			for _, v := range axes[0].values {
+				axes[0].field.in(&p).Set(v)
+				walk(axes[1:])
+			}
+			return
+		}
+		for i, e := range s.exclusions {
+			if e.matches(&p, s.axes) {
+				used[i] = true
+				return
+			}
+		}
+		plan.Points = append(plan.Points, x.point(p)...)
+	}
+	walk(s.axes)
+	for i, e := range s.exclusions {
+		if !used[i] {
+			x.problem(e.path, "leaves out no point of the sweep")
+		}
+	}
+	if len(plan.Points) == 0 && len(x.problems) == 0 {
+		x.problem("exclude", "leaves no point at all")
+	}
+	if err := x.problems.orNil(); err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+// smallestWorld is the smallest worker count of the sweep, whose points the
+// others are divided by.
+func (s *Study) smallestWorld() int {
+	smallest := maxWorkers + 1
+	for _, a := range s.axes {
+		if a.path == "workers" {
+			for _, v := range a.values {
+				smallest = min(smallest, int(v.Int()))
+			}
+		}
+	}
+	return smallest
+}
+
+// expansion is the state of one Plan.
+type expansion struct {
+	study    *Study
+	site     *Site
+	base     int
+	defaults map[string]string
+	seen     map[string]bool // identities
+	said     map[string]bool // problems, once each
+	problems Problems
+}
+
+func (x *expansion) problem(path, message string) {
+	if key := path + "\x00" + message; !x.said[key] {
+		x.said[key] = true
+		for _, a := range x.study.axes {
+			if a.path == path {
+				path = "sweep." + a.key
+			}
+		}
+		x.problems = append(x.problems, Problem{File: x.study.File, Line: x.study.lines[path], Path: path, Message: message})
+	}
+}
+
+// point completes one point of the sweep and repeats it.
+func (x *expansion) point(p Point) []Planned {
+	s := x.study
+	for path, wrong := range kinds[p.Workload.Kind].expand(&p) {
+		x.problem(path, wrong)
+	}
+	for _, f := range s.frameworks {
+		if f.Name == p.Framework && f.Check != nil {
+			for path, wrong := range f.Check(p) {
+				x.problem(path, wrong)
+			}
+		}
+	}
+	p.ID = x.identity(&p)
+	if x.seen[p.ID] {
+		x.problem("sweep", "two of its points are the same, "+p.ID)
+		return nil
+	}
+	x.seen[p.ID] = true
+	p.Data.Path = s.dataPath
+	partition, ok := x.place(&p)
+	if !ok {
+		return nil
+	}
+	exclusive := p.Workers == x.base
+	if p.Resources.Exclusive != nil {
+		exclusive = *p.Resources.Exclusive
+	}
+	planned := make([]Planned, s.Repeats)
+	for r := range planned {
+		p.Repeat, p.Seed = r+1, s.Seed+int64(r)
+		planned[r] = Planned{Point: p, Partition: partition, Exclusive: exclusive}
+	}
+	return planned
+}
+
+// place finds the first partition that the point fits into and spreads its
+// workers over nodes, the same number on each.
+func (x *expansion) place(p *Point) (partition string, ok bool) {
+	if len(x.site.Partitions) == 0 {
+		return "", x.spread(p, Partition{}) == ""
+	}
+	var why []string
+	for _, candidate := range x.site.Partitions {
+		trial := *p
+		if wrong := x.fits(&trial, candidate); wrong != "" {
+			why = append(why, candidate.Name+": "+wrong)
+			continue
+		}
+		*p = trial
+		return candidate.Name, true
+	}
+	x.problem("workers", fmt.Sprintf("%d workers fit no partition of %s (%s)", p.Workers, x.site.File, strings.Join(why, "; ")))
+	return "", false
+}
+
+// fits says why the point cannot run in the partition, "" when it can.
+func (x *expansion) fits(p *Point, q Partition) string {
+	switch {
+	case p.Workers < q.MinWorkers:
+		return fmt.Sprintf("min_workers is %d", q.MinWorkers)
+	case q.MaxWorkers > 0 && p.Workers > q.MaxWorkers:
+		return fmt.Sprintf("max_workers is %d", q.MaxWorkers)
+	case p.Resources.Device == "gpu" && q.GPUsPerNode == 0:
+		return "gpus_per_node is not set and device is \"gpu\""
+	case q.MaxTime > 0 && p.Resources.Time > q.MaxTime:
+		return fmt.Sprintf("max_time is %v and resources.time %v", q.MaxTime, p.Resources.Time)
+	}
+	if wrong := x.spread(p, q); wrong != "" {
+		return wrong
+	}
+	switch {
+	case q.MaxNodes > 0 && p.Nodes > q.MaxNodes:
+		return fmt.Sprintf("max_nodes is %d and it takes %d", q.MaxNodes, p.Nodes)
+	case p.Resources.Device == "gpu" && p.WorkersPerNode > q.GPUsPerNode:
+		return fmt.Sprintf("%d workers a node and %d GPUs", p.WorkersPerNode, q.GPUsPerNode)
+	case q.CPUsPerNode > 0 && p.WorkersPerNode*p.Resources.CPUsPerWorker > q.CPUsPerNode:
+		return fmt.Sprintf("%d workers a node with %d CPUs each, and it has %d", p.WorkersPerNode, p.Resources.CPUsPerWorker, q.CPUsPerNode)
+	case q.MemoryPerNode > 0 && Bytes(p.WorkersPerNode)*p.Resources.Memory > q.MemoryPerNode:
+		return fmt.Sprintf("%d workers a node with %v each, and it has %v", p.WorkersPerNode, p.Resources.Memory, q.MemoryPerNode)
+	}
+	return ""
+}
+
+// spread sets Nodes and WorkersPerNode. Workers that do not divide into nodes
+// are a problem of the study, not of the partition alone: half-filled nodes
+// would make a curve's points incomparable.
+func (x *expansion) spread(p *Point, q Partition) string {
+	room := p.Resources.WorkersPerNode
+	if room == 0 {
+		switch {
+		case p.Resources.Device == "gpu" && q.GPUsPerNode > 0:
+			room = q.GPUsPerNode
+		case q.CPUsPerNode > 0:
+			room = max(1, q.CPUsPerNode/p.Resources.CPUsPerWorker)
+		default:
+			room = p.Workers
+		}
+	}
+	p.WorkersPerNode = min(p.Workers, room)
+	if p.Workers%p.WorkersPerNode != 0 {
+		wrong := fmt.Sprintf("%d workers do not divide into nodes of %d", p.Workers, p.WorkersPerNode)
+		x.problem("workers", wrong+"; valid are multiples of it, or set resources.workers_per_node to a divisor")
+		return wrong
+	}
+	p.Nodes = p.Workers / p.WorkersPerNode
+	return ""
+}
+
+// notIdentity are the keys that bound a run without changing what it measures,
+// so that raising a time limit does not throw away what is there. In a sweep
+// they count.
+var notIdentity = []string{"resources.time", "resources.memory", "resources.exclusive"}
+
+// identity is the point's name: a readable start and a hash of the keys that
+// differ from their defaults.
+func (x *expansion) identity(p *Point) string {
+	var lines []string
+	for path, text := range keyTexts(p) {
+		skip := slices.Contains(notIdentity, path) && !slices.ContainsFunc(x.study.axes, func(a axis) bool { return a.path == path })
+		if text != x.defaults[path] && !skip {
+			lines = append(lines, path+"="+text)
+		}
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return fmt.Sprintf("%s-w%d-%s", p.Framework, p.Workers, hex.EncodeToString(sum[:5]))
+}
+
+// keyTexts are the point's keys and their values as JSON.
+func keyTexts(p *Point) map[string]string {
+	texts := make(map[string]string, len(pointFields))
+	for _, f := range pointFields {
+		text, err := json.Marshal(f.in(p).Interface())
+		if err != nil {
+			// NaN and infinities are refused before a point is made.
+			panic(fmt.Sprintf("study: %s cannot be written: %v", f.path, err))
+		}
+		texts[f.path] = string(text)
+	}
+	return texts
+}
+
+// Parameters are all keys of the point by TOML path, as the store keeps them:
+// string, int64, float64, bool, or []any of these; a key without a value is
+// left out.
+func (p *Point) Parameters() map[string]any {
+	m := make(map[string]any, len(pointFields))
+	for path, text := range keyTexts(p) {
+		var v any
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber()
+		if err := d.Decode(&v); err == nil && v != nil {
+			m[path] = plain(v)
+		}
+	}
+	return m
+}
+
+func plain(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		x, _ := v.Float64() // it was marshalled from a float64
+		return x
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	}
+	return v
+}
+
+// NodeHours is the most node-hours that the run can take: its nodes for its
+// whole time limit.
+func (p Planned) NodeHours() float64 {
+	return float64(p.Point.Nodes) * time.Duration(p.Point.Resources.Time).Hours()
+}

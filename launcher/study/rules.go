@@ -1,0 +1,173 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+)
+
+// rule is what a single value may be. It sees the value alone; what depends on
+// several keys is checked on each point.
+type rule struct {
+	check func(value any) string // what is wrong and what is valid; "" when nothing is
+}
+
+func notEmpty(v any) string {
+	if v.(string) == "" {
+		return "missing"
+	}
+	return ""
+}
+
+func among(valid ...string) func(any) string {
+	return func(v any) string {
+		for _, s := range valid {
+			if v.(string) == s {
+				return ""
+			}
+		}
+		return oneOf(v.(string), quoted(valid))
+	}
+}
+
+func quoted(list []string) []string {
+	q := make([]string, len(list))
+	for i, s := range list {
+		q[i] = fmt.Sprintf("%q", s)
+	}
+	return q
+}
+
+func within(low, high int64) func(any) string {
+	return func(v any) string {
+		if n := reflect.ValueOf(v).Int(); n < low || n > high {
+			return fmt.Sprintf("want %d to %d, got %d", low, high, n)
+		}
+		return ""
+	}
+}
+
+func finite(v any) (float64, string) {
+	x := v.(float64)
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return x, fmt.Sprintf("want a finite number, got %g", x)
+	}
+	return x, ""
+}
+
+func atLeast(low float64) func(any) string {
+	return func(v any) string {
+		x, wrong := finite(v)
+		if wrong == "" && x < low {
+			wrong = fmt.Sprintf("want %g or more, got %g", low, x)
+		}
+		return wrong
+	}
+}
+
+func above(low float64) func(any) string {
+	return func(v any) string {
+		x, wrong := finite(v)
+		if wrong == "" && x <= low {
+			wrong = fmt.Sprintf("want more than %g, got %g", low, x)
+		}
+		return wrong
+	}
+}
+
+func fraction(v any) string {
+	if x := v.(float64); !(x >= 0 && x < 1) {
+		return fmt.Sprintf("want 0 or more and less than 1, got %g", x)
+	}
+	return ""
+}
+
+func accuracies(v any) string {
+	seen := map[float64]bool{}
+	for _, x := range v.([]float64) {
+		if !(x > 0 && x <= 1) {
+			return fmt.Sprintf("a target is an accuracy from 0 to 1 (0.75 for 75 %%), got %g", x)
+		}
+		if seen[x] {
+			return fmt.Sprintf("%g stands there twice", x)
+		}
+		seen[x] = true
+	}
+	return ""
+}
+
+func ascending(v any) string {
+	last := 0
+	for _, n := range v.([]int) {
+		if n <= last {
+			return fmt.Sprintf("want epochs from 1 in rising order, got %d after %d", n, last)
+		}
+		last = n
+	}
+	return ""
+}
+
+func oneLine(v any) string {
+	if strings.ContainsAny(v.(string), "\n\r\x00") {
+		return "want a single line"
+	}
+	return ""
+}
+
+// dataRules and resourceRules hold for every kind of workload.
+var (
+	defaultData = Data{Kind: "cifar10"}
+	dataRules   = map[string]rule{
+		"data.kind":          {check: among("cifar10", "synthetic")},
+		"data.path":          {check: oneLine},
+		"data.train_samples": {check: within(0, 1<<40)},
+		"data.test_samples":  {check: within(0, 1<<40)},
+	}
+
+	defaultResources = Resources{Device: "cpu", CPUsPerWorker: 1, Time: Duration(3600e9)}
+	resourceRules    = map[string]rule{
+		"resources.device":           {check: among("cpu", "gpu")},
+		"resources.workers_per_node": {check: within(0, 4096)},
+		"resources.cpus_per_worker":  {check: within(1, 4096)},
+		"resources.memory":           {check: within(0, 1<<50)},
+		"resources.time":             {check: within(60e9, 366*86400e9)},
+		"resources.cpu_bind":         {check: oneLine},
+	}
+)
+
+// ruleOf finds the rule of a path, if there is one.
+func ruleOf(k kind, path string) (rule, bool) {
+	for _, rules := range []map[string]rule{k.rules, dataRules, resourceRules, sweepRules} {
+		if r, ok := rules[path]; ok {
+			return r, true
+		}
+	}
+	return rule{}, false
+}
+
+// checkValues holds every single value of the study against its rule: the ones
+// in the tables, and the ones of the sweep.
+func (d *decoder) checkValues(k kind, s *Study) {
+	swept := map[string]bool{}
+	for _, a := range s.axes {
+		swept[a.path] = true
+		r, ok := ruleOf(k, a.path)
+		for i, v := range a.values {
+			if !ok {
+				break
+			}
+			if wrong := r.check(v.Interface()); wrong != "" {
+				d.problem(fmt.Sprintf("sweep.%s[%d]", a.key, i), wrong)
+			}
+		}
+	}
+	for _, f := range pointFields {
+		if r, ok := ruleOf(k, f.path); ok && !swept[f.path] && f.path != "workers" { // workers stand in the sweep only
+			base := Point{Workload: s.Workload, Data: s.Data, Resources: s.Resources}
+			if wrong := r.check(f.in(&base).Interface()); wrong != "" {
+				d.problem(f.path, wrong)
+			}
+		}
+	}
+}

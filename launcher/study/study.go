@@ -1,0 +1,168 @@
+// Package study reads what a user asks for: the study file, which says what to
+// measure, and the site file, which says how one cluster wants it. Both are
+// TOML over defaults. It expands them to a Plan of Points and knows nothing of
+// how a point is run.
+//
+// A file is refused with all its problems at once, each with file, line, TOML
+// path, what was wrong and what is valid. A default is never changed once
+// released: a point's identity is a hash of the keys that differ from their
+// defaults, so that an old study still finds its results.
+package study
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Framework is what this package is told of a framework: its name, and which
+// points it can run.
+type Framework struct {
+	Name string
+	// Check says, by TOML path, what in the point this framework cannot do.
+	Check func(Point) map[string]string
+}
+
+// Study is a study file, decoded and checked.
+type Study struct {
+	File      string // as given to Load; "" for a frozen copy
+	Name      string
+	Repeats   int
+	Seed      int64  // repeat r runs with Seed + r - 1
+	Site      string // path of the site file, "" for none
+	Workload  Workload
+	Data      Data
+	Resources Resources
+
+	dataPath   string // Data.Path made absolute; Data.Path stays as written, for the identity
+	axes       []axis
+	exclusions []exclusion
+	frameworks []Framework
+	lines      map[string]int
+}
+
+// header is the [study] table.
+type header struct {
+	Name    string `toml:"name"`
+	Repeats int    `toml:"repeats"`
+	Seed    int64  `toml:"seed"`
+	Site    string `toml:"site"`
+}
+
+// tables are the top-level keys of a study file.
+var tables = []string{"study", "workload", "data", "sweep", "exclude", "resources"}
+
+// namePattern is what a study's name may look like: it becomes a folder's name
+// and a part of job names.
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// Load reads a study file. The error is Problems, or that the file cannot be
+// read.
+func Load(path string, frameworks []Framework) (*Study, error) {
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the study: %w", err)
+	}
+	return Parse(path, source, frameworks)
+}
+
+// Parse is Load of a file's content. Relative paths in it are taken from the
+// folder of path.
+func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
+	d, err := newDecoder(path, source)
+	if err != nil {
+		return nil, err
+	}
+	for key, p := range d.top {
+		if !slices.Contains(tables, key) {
+			d.locate(key, p)
+			d.problem(key, unknownKey(tables))
+		}
+	}
+
+	head := header{Repeats: 1, Seed: 1}
+	d.into("study", d.sub(d.top, "study"), &head)
+	s := &Study{File: path, Name: head.Name, Repeats: head.Repeats, Seed: head.Seed,
+		Data: defaultData, Resources: defaultResources, frameworks: frameworks}
+	switch {
+	case s.Name == "":
+		d.problem("study.name", "missing; give the study a name, like \"resnet44-cifar10\"")
+	case !namePattern.MatchString(s.Name):
+		d.problem("study.name", fmt.Sprintf("%q cannot name a folder; use up to 64 letters, digits, dots, dashes and underscores, the first a letter or digit", s.Name))
+	}
+	if s.Repeats < 1 || s.Repeats > 1000 {
+		d.problem("study.repeats", fmt.Sprintf("want 1 to 1000, got %d", s.Repeats))
+	}
+	s.Site = d.path("study.site", head.Site)
+
+	workload := d.sub(d.top, "workload")
+	kind := d.workloadKind(workload)
+	s.Workload = kind.defaults
+	d.into("workload", workload, &s.Workload)
+	d.into("data", d.sub(d.top, "data"), &s.Data)
+	s.dataPath = d.path("data.path", s.Data.Path)
+	d.into("resources", d.sub(d.top, "resources"), &s.Resources)
+	s.axes = d.sweep(d.sub(d.top, "sweep"), s)
+	s.exclusions = d.exclude(s.axes)
+
+	d.checkValues(kind, s)
+	s.lines = d.lines
+	if err := d.problems.orNil(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// workloadKind finds the rules of the workload's kind; with an unknown one the
+// rest of the file is still checked, as if it were "train".
+func (d *decoder) workloadKind(workload table) kind {
+	name := "train"
+	if p, ok := workload["kind"]; ok {
+		d.locate("workload.kind", p)
+		if !d.value("workload.kind", p, &name) {
+			return kinds["train"]
+		}
+	}
+	k, ok := kinds[name]
+	if !ok {
+		d.problem("workload.kind", oneOf(name, slices.Sorted(maps.Keys(kinds))))
+		return kinds["train"]
+	}
+	return k
+}
+
+// path makes a path in the file absolute, since jobs run elsewhere: variables
+// and a leading ~/ are expanded, a relative one is taken from the file's
+// folder. "" stays "".
+func (d *decoder) path(key, path string) string {
+	if path == "" {
+		return ""
+	}
+	path = os.Expand(path, func(name string) string {
+		value, ok := os.LookupEnv(name)
+		if !ok {
+			d.problem(key, fmt.Sprintf("the environment variable %s is not set", name))
+		}
+		return value
+	})
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			d.problem(key, "~ cannot be expanded: "+err.Error())
+			return path
+		}
+		path = filepath.Join(home, rest)
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(d.file), path)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		d.problem(key, err.Error())
+	}
+	return abs
+}

@@ -1,0 +1,205 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// axis is one key of the sweep with its values.
+type axis struct {
+	key    string // as in [sweep]
+	path   string // where the value goes, "workload.batch"
+	field  pointField
+	values []reflect.Value
+}
+
+// exclusion leaves out the points on which all its keys have one of the values
+// named.
+type exclusion struct {
+	path   string                     // "exclude[0]"
+	values map[string][]reflect.Value // by path of the axis
+}
+
+// pointField is one key of a Point.
+type pointField struct {
+	path  string // "framework", "workload.batch"
+	key   string // last part of the path
+	index []int
+}
+
+func (f pointField) in(p *Point) reflect.Value {
+	return reflect.ValueOf(p).Elem().FieldByIndex(f.index)
+}
+
+// pointFields are the keys of a point that a user can set, in the order in
+// which they stand in the documentation.
+var pointFields = func() []pointField {
+	point := reflect.TypeFor[Point]()
+	named := func(name string) []int { f, _ := point.FieldByName(name); return f.Index }
+	list := []pointField{
+		{"framework", "framework", named("Framework")},
+		{"workers", "workers", named("Workers")},
+	}
+	for _, part := range []string{"Workload", "Data", "Resources"} {
+		f, _ := point.FieldByName(part)
+		set := fieldsOf(f.Type)
+		for _, key := range set.keys {
+			list = append(list, pointField{strings.ToLower(part) + "." + key, key, slices.Concat(f.Index, set.byKey[key].Index)})
+		}
+	}
+	return list
+}()
+
+// sweepable are the keys that may stand in [sweep]: framework, workers, and
+// every key of the workload and the resources but the kind.
+var sweepable = func() map[string]pointField {
+	m := map[string]pointField{}
+	for _, f := range pointFields {
+		if f.path != "workload.kind" && !strings.HasPrefix(f.path, "data.") {
+			m[f.key] = f
+		}
+	}
+	return m
+}()
+
+// maxWorkers bounds a world; it is far above any cluster, and catches typing
+// errors before they become a plan.
+const maxWorkers = 1 << 20
+
+var sweepRules = map[string]rule{"workers": {check: within(1, maxWorkers)}}
+
+// sweep decodes [sweep]: the frameworks come first, then the other axes in the
+// order of the file, workers last, so that the points of a curve stand
+// together.
+func (d *decoder) sweep(t table, s *Study) []axis {
+	var axes []axis
+	for _, key := range d.md.Keys() {
+		if len(key) != 2 || key[0] != "sweep" {
+			continue
+		}
+		path := "sweep." + key[1]
+		d.locate(path, t[key[1]])
+		f, ok := sweepable[key[1]]
+		if !ok {
+			d.problem(path, "cannot be swept; valid: "+strings.Join(slices.Sorted(maps.Keys(sweepable)), ", "))
+			continue
+		}
+		if f.path != "framework" && f.path != "workers" && d.has(f.path) {
+			d.problem(path, fmt.Sprintf("set both here and as %s; keep one", f.path))
+		}
+		if values := d.values(path, t[key[1]], f); values != nil {
+			axes = append(axes, axis{key[1], f.path, f, values})
+		}
+	}
+	if !slices.ContainsFunc(axes, func(a axis) bool { return a.key == "framework" }) && !d.has("sweep.framework") {
+		axes = append(axes, axis{"framework", "framework", sweepable["framework"], []reflect.Value{reflect.ValueOf("native")}})
+	}
+	if !d.has("sweep.workers") {
+		d.problem("sweep.workers", "missing; list the worker counts to measure, like [1, 2, 4, 8]")
+	}
+	names := make([]string, len(s.frameworks))
+	for i, f := range s.frameworks {
+		names[i] = f.Name
+	}
+	rank := func(a axis) int { return map[string]int{"framework": -1, "workers": 1}[a.key] }
+	slices.SortStableFunc(axes, func(a, b axis) int { return rank(a) - rank(b) })
+	for _, a := range axes {
+		for i, v := range a.values {
+			if a.key == "framework" && !slices.Contains(names, v.String()) {
+				d.problem(fmt.Sprintf("sweep.framework[%d]", i), oneOf(v.String(), names))
+			}
+		}
+	}
+	return axes
+}
+
+// values decodes the list of one axis; nil after a problem.
+func (d *decoder) values(path string, p toml.Primitive, f pointField) []reflect.Value {
+	element := reflect.TypeFor[Point]().FieldByIndex(f.index).Type
+	list := reflect.New(reflect.SliceOf(element))
+	if !d.value(path, p, list.Interface()) {
+		return nil
+	}
+	var values []reflect.Value
+	for i := range list.Elem().Len() {
+		v := list.Elem().Index(i)
+		for j, earlier := range values {
+			if reflect.DeepEqual(earlier.Interface(), v.Interface()) {
+				d.problem(path+"["+strconv.Itoa(i)+"]", fmt.Sprintf("the same value as [%d]; every point is measured once, repeats are study.repeats", j))
+			}
+		}
+		values = append(values, v)
+	}
+	if len(values) == 0 {
+		d.problem(path, "an empty list leaves no point")
+	}
+	return values
+}
+
+// exclude decodes [[exclude]]. Its keys are axes of the sweep; a value may be a
+// list.
+func (d *decoder) exclude(axes []axis) []exclusion {
+	p, ok := d.top["exclude"]
+	if !ok {
+		return nil
+	}
+	d.locate("exclude", p)
+	var tables []table
+	if !d.value("exclude", p, &tables) {
+		return nil
+	}
+	var list []exclusion
+	for i, t := range tables {
+		e := exclusion{path: fmt.Sprintf("exclude[%d]", i), values: map[string][]reflect.Value{}}
+		if len(t) == 0 {
+			d.problem(e.path, "is empty and would leave out every point")
+		}
+		for key, p := range t {
+			path := e.path + "." + key
+			j := slices.IndexFunc(axes, func(a axis) bool { return a.key == key })
+			if j < 0 {
+				keys := make([]string, len(axes))
+				for k, a := range axes {
+					keys[k] = a.key
+				}
+				d.problem(path, "is not swept; keys of this study's sweep: "+strings.Join(keys, ", "))
+				continue
+			}
+			list := reflect.New(reflect.SliceOf(axes[j].field.in(&Point{}).Type()))
+			if d.md.PrimitiveDecode(p, list.Interface()) != nil {
+				one := reflect.New(list.Elem().Type().Elem())
+				if !d.value(path, p, one.Interface()) {
+					continue
+				}
+				list.Elem().Set(reflect.Append(list.Elem(), one.Elem()))
+			}
+			for k := range list.Elem().Len() {
+				e.values[axes[j].path] = append(e.values[axes[j].path], list.Elem().Index(k))
+			}
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// matches reports whether the exclusion leaves the point out.
+func (e exclusion) matches(p *Point, axes []axis) bool {
+	if len(e.values) == 0 {
+		return false
+	}
+	for _, a := range axes {
+		values, named := e.values[a.path]
+		if named && !slices.ContainsFunc(values, func(v reflect.Value) bool {
+			return reflect.DeepEqual(v.Interface(), a.field.in(p).Interface())
+		}) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,97 @@
+package study
+
+import (
+	"fmt"
+	"math"
+)
+
+// kind is a kind of workload: the defaults of its keys and what its values may
+// be. A new kind is one file like this one and one entry in kinds.
+type kind struct {
+	defaults Workload
+	rules    map[string]rule // by TOML path
+	// expand fills in what follows from the keys of a point and says, by TOML
+	// path, what does not fit together.
+	expand func(*Point) map[string]string
+}
+
+var kinds = map[string]kind{"train": train}
+
+var train = kind{
+	defaults: Workload{Kind: "train", Train: Train{
+		Precision:         "fp32",
+		Batch:             128,
+		Scaling:           "weak",
+		LearningRate:      0.1,
+		ReferenceBatch:    128,
+		ScaleLearningRate: "linear",
+		WarmupEpochs:      5,
+		Decay:             "none",
+		Momentum:          0.9,
+		WeightDecay:       1e-4,
+		BatchNorm:         "local",
+		Augment:           true,
+		DecayEpochs:       []int{},
+		Targets:           []float64{},
+	}},
+	rules: map[string]rule{
+		"workload.model":               {check: notEmpty},
+		"workload.precision":           {check: among("fp32", "tf32", "fp16", "bf16")},
+		"workload.batch":               {check: within(1, 1<<24)},
+		"workload.scaling":             {check: among("weak", "strong")},
+		"workload.learning_rate":       {check: above(0)},
+		"workload.reference_batch":     {check: within(1, 1<<24)},
+		"workload.scale_learning_rate": {check: among("linear", "sqrt", "none")},
+		"workload.warmup_epochs":       {check: atLeast(0)},
+		"workload.decay":               {check: among("none", "step", "cosine")},
+		"workload.decay_epochs":        {check: ascending},
+		"workload.momentum":            {check: fraction},
+		"workload.weight_decay":        {check: atLeast(0)},
+		"workload.batch_norm":          {check: among("local", "sync")},
+		"workload.targets":             {check: accuracies},
+		"workload.epochs":              {check: within(0, 1<<20)},
+		"workload.max_steps":           {check: within(0, 1<<40)},
+		"workload.max_minutes":         {check: atLeast(0)},
+		"workload.until":               {check: among("", "targets")},
+	},
+	expand: expandTrain,
+}
+
+func expandTrain(p *Point) map[string]string {
+	wrong := map[string]string{}
+	w := &p.Workload
+	switch w.Scaling {
+	case "weak":
+		p.WorkerBatch, p.GlobalBatch = w.Batch, w.Batch*p.Workers
+	case "strong":
+		p.WorkerBatch, p.GlobalBatch = w.Batch/p.Workers, w.Batch
+		if w.Batch%p.Workers != 0 {
+			wrong["workload.batch"] = fmt.Sprintf("with scaling = \"strong\" the batch of %d is shared by all workers, and %d workers do not divide it", w.Batch, p.Workers)
+		}
+	}
+	p.LearningRate = w.PeakLearningRate(p.GlobalBatch)
+	if w.Epochs == 0 && w.MaxSteps == 0 && w.MaxMinutes == 0 {
+		wrong["workload.epochs"] = "the training has no end; set epochs, max_steps or max_minutes (the first one reached ends it)"
+	}
+	if w.Until == "targets" && len(w.Targets) == 0 {
+		wrong["workload.until"] = "\"targets\" needs workload.targets, a list of accuracies like [0.75]"
+	}
+	if w.Decay == "step" && len(w.DecayEpochs) == 0 {
+		wrong["workload.decay_epochs"] = "decay = \"step\" needs the epochs after which the learning rate is divided by 10"
+	}
+	return wrong
+}
+
+// PeakLearningRate is the learning rate after the warm-up for a global batch:
+// linear scaling multiplies it by globalBatch/ReferenceBatch (Goyal et al.
+// 2017, arXiv:1706.02677), sqrt by the square root of that.
+func (t Train) PeakLearningRate(globalBatch int) float64 {
+	ratio := float64(globalBatch) / float64(t.ReferenceBatch)
+	switch t.ScaleLearningRate {
+	case "linear":
+		return t.LearningRate * ratio
+	case "sqrt":
+		return t.LearningRate * math.Sqrt(ratio)
+	}
+	return t.LearningRate
+}
