@@ -4,24 +4,31 @@
 // A runs folder holds one folder a study, which holds the frozen study and one
 // folder an attempt:
 //
-//	RUNS/STUDY/study.toml          the study as it was first submitted or run
-//	RUNS/STUDY/site.toml           the site file of the last submission
+//	RUNS/STUDY/study.toml          the study as it was last submitted or run
+//	RUNS/STUDY/site.toml           the site file that went with it, if any
 //	RUNS/STUDY/plan.json           the plan
 //	RUNS/STUDY/POINT-r1-a1/        first attempt at the first repeat of a point
 //	    point.json                 the frozen contract with every program
-//	    attempt.json               our record of the attempt: its id, backend, job
-//	    job.sh                     the batch script, or the commands of a local run
+//	    attempt.json               our record of the attempt, from before it began
 //	    nonce                      what ranks show each other, mode 0600
+//	    job.sh                     the batch script
+//	    job.json                   what the scheduler answered to it
+//	    state.json                 the last word on an attempt that has ended
 //	    claim-0/                   made by the first copy of the script to start
 //	    exit-0.json                the batch script's own record of its end
 //	    job.log  rank-00000.log    output of the script and of each program
 //	    events/rank-00000-0.jsonl  one file a writer: writer, rank, restart
 //
+// Each file has one writer and is written whole (temporary name, then rename),
+// but for the logs and event files, which are appended to. A run folder itself
+// appears whole, with everything that is written before the attempt begins.
 // The folder is the state: every command can start again from what is here.
 package rundir
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -42,7 +49,6 @@ func (s Study) Path() string      { return string(s) }
 func (s Study) StudyFile() string { return filepath.Join(string(s), "study.toml") }
 func (s Study) SiteFile() string  { return filepath.Join(string(s), "site.toml") }
 func (s Study) Plan() string      { return filepath.Join(string(s), "plan.json") }
-func (s Study) Lock() string      { return filepath.Join(string(s), "lock") }
 
 // Run is the folder of one attempt.
 type Run string
@@ -114,15 +120,16 @@ func escape(path string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
 }
 
-func (r Run) Path() string     { return string(r) }
-func (r Run) Name() string     { return filepath.Base(string(r)) }
-func (r Run) Point() string    { return filepath.Join(string(r), "point.json") }
-func (r Run) Attempt() string  { return filepath.Join(string(r), "attempt.json") }
-func (r Run) Script() string   { return filepath.Join(string(r), "job.sh") }
-func (r Run) Nonce() string    { return filepath.Join(string(r), "nonce") }
-func (r Run) JobLog() string   { return filepath.Join(string(r), "job.log") }
-func (r Run) Programs() string { return filepath.Join(string(r), "programs") }
-func (r Run) Events() string   { return filepath.Join(string(r), "events") }
+func (r Run) Path() string    { return string(r) }
+func (r Run) Name() string    { return filepath.Base(string(r)) }
+func (r Run) Point() string   { return filepath.Join(string(r), "point.json") }
+func (r Run) Attempt() string { return filepath.Join(string(r), "attempt.json") }
+func (r Run) Job() string     { return filepath.Join(string(r), "job.json") }
+func (r Run) State() string   { return filepath.Join(string(r), "state.json") }
+func (r Run) Script() string  { return filepath.Join(string(r), "job.sh") }
+func (r Run) Nonce() string   { return filepath.Join(string(r), "nonce") }
+func (r Run) JobLog() string  { return filepath.Join(string(r), "job.log") }
+func (r Run) Events() string  { return filepath.Join(string(r), "events") }
 
 // ID is the run's name among all of a user's, "STUDY/POINT-r1-a1".
 func (r Run) ID() string {
@@ -175,4 +182,68 @@ func (r Run) EventFiles() ([]metrics.EventFile, error) {
 		list = append(list, metrics.EventFile{Path: filepath.Join(r.Events(), e.Name()), Writer: m[1], Rank: rank, Restart: restart})
 	}
 	return list, nil
+}
+
+// Restarts lists the incarnations whose batch script has begun, by number.
+func (r Run) Restarts() ([]int, error) {
+	entries, err := os.ReadDir(string(r))
+	if err != nil {
+		return nil, err
+	}
+	var list []int
+	for _, e := range entries {
+		if n, ok := strings.CutPrefix(e.Name(), "claim-"); ok {
+			if restart, err := strconv.Atoi(n); err == nil && restart >= 0 {
+				list = append(list, restart)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// Create makes a run folder appear whole: fill writes into a folder of a
+// temporary name, which then gets its own. It fails with an error for which
+// errors.Is(err, fs.ErrExist) holds when the run folder is there already: of
+// two commands that begin the same attempt, on whatever hosts, one gets it.
+func (r Run) Create(fill func(Run) error) error {
+	study := filepath.Dir(string(r))
+	if err := os.MkdirAll(study, 0o755); err != nil {
+		return err
+	}
+	temporary, err := os.MkdirTemp(study, ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temporary)
+	if err := os.Chmod(temporary, 0o755); err != nil {
+		return err
+	}
+	if err := fill(Run(temporary)); err != nil {
+		return err
+	}
+	// rename(2) replaces an empty folder; a run folder never is one.
+	if err := os.Rename(temporary, string(r)); err != nil {
+		if _, statErr := os.Stat(string(r)); statErr == nil {
+			return fmt.Errorf("%s: %w", r, fs.ErrExist)
+		}
+		return err
+	}
+	return nil
+}
+
+// WriteFile writes a file whole: under a temporary name in the same folder,
+// synced, then renamed.
+func WriteFile(path string, content []byte, mode os.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 
 	"github.com/scalebench/scalebench/slurm/nodelist"
 )
@@ -33,4 +34,127 @@ type World struct {
 
 	Restart int    // 0 for the first incarnation of the attempt
 	JobID   string // Slurm's; "" outside
+}
+
+// The variables that carry a World from a launcher to a program. The first six
+// are the names that PyTorch made common; the rest are ours.
+const (
+	varRank      = "RANK"
+	varSize      = "WORLD_SIZE"
+	varLocalRank = "LOCAL_RANK"
+	varLocalSize = "LOCAL_WORLD_SIZE"
+	varAddress   = "MASTER_ADDR"
+	varPort      = "MASTER_PORT"
+	varNode      = "SCALEBENCH_NODE"
+	varNodes     = "SCALEBENCH_NODES"
+	varHosts     = "SCALEBENCH_HOSTS"
+	varInterface = "SCALEBENCH_INTERFACE"
+	varRestart   = "SCALEBENCH_RESTART"
+	varJob       = "SCALEBENCH_JOB"
+)
+
+// Environ is the world as environment variables, which FromEnviron reads back.
+func (w World) Environ() []string {
+	n := strconv.Itoa
+	return []string{
+		varRank + "=" + n(w.Rank), varSize + "=" + n(w.Size),
+		varLocalRank + "=" + n(w.LocalRank), varLocalSize + "=" + n(w.LocalSize),
+		varAddress + "=" + w.Address, varPort + "=" + n(w.Port),
+		varNode + "=" + n(w.Node), varNodes + "=" + n(w.Nodes),
+		varHosts + "=" + strings.Join(w.Hosts, ","), varInterface + "=" + w.Interface,
+		varRestart + "=" + n(w.Restart), varJob + "=" + w.JobID,
+	}
+}
+
+// FromEnviron reads the variables that Environ writes. The error names every
+// variable that is missing or makes no sense.
+func FromEnviron(getenv func(string) string) (World, error) {
+	v := variables{getenv: getenv}
+	w := World{
+		Rank: v.count(varRank), Size: v.count(varSize),
+		LocalRank: v.count(varLocalRank), LocalSize: v.count(varLocalSize),
+		Node: v.count(varNode), Nodes: v.count(varNodes),
+		Address: v.address(), Port: v.count(varPort),
+		Interface: getenv(varInterface), Restart: v.count(varRestart), JobID: getenv(varJob),
+	}
+	if hosts := getenv(varHosts); hosts != "" {
+		w.Hosts = strings.Split(hosts, ",")
+	}
+	return w, v.result(w)
+}
+
+// FromSlurm reads a task's place from the variables that srun sets, and the
+// rendezvous from those that the batch script exports. Every node must have
+// the same number of tasks, as the batch script asks for.
+func FromSlurm(getenv func(string) string) (World, error) {
+	v := variables{getenv: getenv}
+	w := World{
+		Rank: v.count("SLURM_PROCID"), Size: v.count("SLURM_STEP_NUM_TASKS"),
+		LocalRank: v.count("SLURM_LOCALID"),
+		Node:      v.count("SLURM_NODEID"), Nodes: v.count("SLURM_STEP_NUM_NODES"),
+		Address: v.address(), Port: v.count(varPort),
+		Interface: getenv(varInterface), JobID: getenv("SLURM_JOB_ID"),
+	}
+	if getenv("SLURM_RESTART_COUNT") != "" { // set from the first requeue on
+		w.Restart = v.count("SLURM_RESTART_COUNT")
+	}
+	hosts, err := nodelist.Expand(getenv("SLURM_STEP_NODELIST"))
+	if err != nil {
+		v.wrong = append(v.wrong, "SLURM_STEP_NODELIST: "+err.Error())
+	}
+	w.Hosts = hosts
+	if w.Nodes > 0 {
+		if w.Size%w.Nodes != 0 {
+			v.wrong = append(v.wrong, fmt.Sprintf("%d tasks on %d nodes: not the same number on each", w.Size, w.Nodes))
+		}
+		w.LocalSize = w.Size / w.Nodes
+	}
+	return w, v.result(w)
+}
+
+// variables reads environment variables and collects what is wrong with them.
+type variables struct {
+	getenv func(string) string
+	wrong  []string
+}
+
+func (v *variables) count(name string) int {
+	text := v.getenv(name)
+	n, err := strconv.Atoi(text)
+	switch {
+	case text == "":
+		v.wrong = append(v.wrong, name+" is not set")
+	case err != nil || n < 0:
+		v.wrong = append(v.wrong, fmt.Sprintf("%s = %q is no count", name, text))
+		return 0
+	}
+	return n
+}
+
+func (v *variables) address() string {
+	text := v.getenv(varAddress)
+	if net.ParseIP(text) == nil {
+		v.wrong = append(v.wrong, fmt.Sprintf("%s = %q is no IP address", varAddress, text))
+	}
+	return text
+}
+
+func (v *variables) result(w World) error {
+	if len(v.wrong) == 0 {
+		for _, c := range []struct {
+			what     string
+			got, max int
+		}{{"rank", w.Rank, w.Size}, {"local rank", w.LocalRank, w.LocalSize}, {"node", w.Node, w.Nodes}} {
+			if c.got >= c.max {
+				v.wrong = append(v.wrong, fmt.Sprintf("%s %d is outside 0 to %d", c.what, c.got, c.max-1))
+			}
+		}
+		if w.Port < 1 || w.Port > 65535 {
+			v.wrong = append(v.wrong, fmt.Sprintf("%s = %d is no port", varPort, w.Port))
+		}
+	}
+	if len(v.wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("this process's place in the run is not known (a scalebench launcher or batch script sets it): %s", strings.Join(v.wrong, "; "))
 }

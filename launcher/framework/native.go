@@ -1,0 +1,36 @@
+package framework
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+// NativeModels are the models of the native trainer. They stand here too, since
+// scalebench checks a study without linking the trainer; a test of the worker
+// holds the two lists against each other.
+var NativeModels = []string{"resnet20", "resnet32", "resnet44", "resnet56", "cnn", "mlp"}
+
+var native = Framework{
+	Name: "native",
+	Check: func(p study.Point) map[string]string {
+		wrong := map[string]string{}
+		w := p.Workload
+		if !slices.Contains(NativeModels, w.Model) {
+			wrong["workload.model"] = fmt.Sprintf("%q is no model of the native trainer; valid: %s", w.Model, strings.Join(NativeModels, ", "))
+		}
+		if w.Precision != "fp32" {
+			wrong["workload.precision"] = fmt.Sprintf("the native trainer computes in fp32 only, not %s", w.Precision)
+		}
+		if p.Resources.Device != "cpu" {
+			wrong["resources.device"] = fmt.Sprintf("the native trainer runs on \"cpu\" only, not %q", p.Resources.Device)
+		}
+		if p.Data.Kind == "cifar10" && p.Data.Path == "" {
+			wrong["data.path"] = "missing; name the folder of data_batch_1.bin … test_batch.bin, or set data.kind = \"synthetic\""
+		}
+		return wrong
+	},
+	Command: func(s Start) []string { return []string{s.Worker, "train"} },
+}

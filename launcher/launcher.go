@@ -1,0 +1,259 @@
+// Package launcher carries out a plan: it begins an attempt at every point that
+// has no good result, on this machine or through Slurm, and says how far each
+// attempt came. The run folder is the state: an attempt is written down whole
+// before anything is started, so that a command that dies at any moment leaves
+// a folder from which the next command, on any host, goes on.
+//
+// Nothing here prints, and nothing here knows the database.
+package launcher
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Backends that an attempt can run on.
+const (
+	Local = "local" // processes on this machine
+	Slurm = "slurm" // a batch job
+)
+
+// Record is attempt.json: what is known of an attempt before it begins.
+type Record struct {
+	ID          string  `json:"id"`      // "STUDY/POINT-r1-a1"
+	Backend     string  `json:"backend"` // Local or Slurm
+	JobName     string  `json:"job_name,omitempty"`
+	Partition   string  `json:"partition,omitempty"`
+	Exclusive   bool    `json:"exclusive,omitempty"`
+	CreatedUnix float64 `json:"created_unix"` // seconds since the epoch
+	Version     string  `json:"version"`      // of scalebench
+	Commit      string  `json:"commit,omitempty"`
+	Host        string  `json:"host"` // that created the attempt
+	Worker      string  `json:"worker"`
+	Python      string  `json:"python,omitempty"`
+	// Of the command that drives a local attempt.
+	PID      int    `json:"pid,omitempty"`
+	PIDStart string `json:"pid_start,omitempty"` // since a pid alone may be reused
+}
+
+// Submission is job.json: what the scheduler answered.
+type Submission struct {
+	JobID         string  `json:"job_id"`
+	Cluster       string  `json:"cluster,omitempty"`
+	SubmittedUnix float64 `json:"submitted_unix"`
+}
+
+// Verdict is state.json: the last word on an attempt that has ended.
+type Verdict struct {
+	Status metrics.Status `json:"status"`
+	Detail string         `json:"detail,omitempty"`
+	Job    *metrics.Job   `json:"job,omitempty"`
+}
+
+// Exit is exit-N.json: the record that the batch script (or the local
+// launcher) leaves of its own end.
+type Exit struct {
+	ExitCode  int     `json:"exit_code"`
+	Signal    string  `json:"signal,omitempty"` // that it received first
+	StartUnix float64 `json:"start_unix"`
+	EndUnix   float64 `json:"end_unix"`
+	JobID     string  `json:"job_id,omitempty"`
+	NodeList  string  `json:"nodelist,omitempty"`
+	Restart   int     `json:"restart"`
+}
+
+// Attempt is one attempt at one repeat of a point, as it stands on disk.
+type Attempt struct {
+	Run        rundir.Run
+	Number     int // 1-based
+	Point      study.Point
+	Record     Record
+	Submission *Submission // nil until the scheduler's answer is recorded
+	Verdict    *Verdict    // nil until it has ended and somebody looked
+}
+
+// readJSON reads a file of a run folder; ok is false when it is not there.
+func readJSON(path string, into any) (ok bool, err error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return false, fmt.Errorf("%s cannot be read: %w", path, err)
+	}
+	return true, nil
+}
+
+func writeJSON(path string, v any, mode os.FileMode) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return rundir.WriteFile(path, append(text, '\n'), mode)
+}
+
+// Attempts reads all attempts in a study's folder. An attempt that cannot be
+// read is left out and named in the error, which is then not the end: the list
+// holds the others.
+func Attempts(folder rundir.Study) ([]*Attempt, error) {
+	entries, err := folder.Attempts()
+	if err != nil {
+		return nil, err
+	}
+	var list []*Attempt
+	var wrong []error
+	for _, e := range entries {
+		a, err := load(e)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		list = append(list, a)
+	}
+	return list, errors.Join(wrong...)
+}
+
+func load(e rundir.Attempt) (*Attempt, error) {
+	a := &Attempt{Run: e.Run, Number: e.Number}
+	for path, into := range map[string]any{e.Run.Point(): &a.Point, e.Run.Attempt(): &a.Record} {
+		ok, err := readJSON(path, into)
+		if err == nil && !ok {
+			err = fmt.Errorf("%s is missing; the folder is no whole attempt", path)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if ok, err := readJSON(e.Run.Job(), &a.Submission); err != nil || !ok {
+		a.Submission = nil
+		if err != nil {
+			return nil, err
+		}
+	}
+	if ok, err := readJSON(e.Run.State(), &a.Verdict); err != nil || !ok {
+		a.Verdict = nil
+		if err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// Freeze writes the plan, and the files it was made from, into the study's
+// folder.
+func Freeze(folder rundir.Study, plan *study.Plan, studyFile, siteFile string) error {
+	if err := os.MkdirAll(folder.Path(), 0o755); err != nil {
+		return err
+	}
+	for _, f := range []struct{ from, to string }{{studyFile, folder.StudyFile()}, {siteFile, folder.SiteFile()}} {
+		if f.from == "" {
+			continue
+		}
+		text, err := os.ReadFile(f.from)
+		if err != nil {
+			return err
+		}
+		if err := rundir.WriteFile(f.to, text, 0o644); err != nil {
+			return err
+		}
+	}
+	return writeJSON(folder.Plan(), plan, 0o644)
+}
+
+// Creator is what the attempts of one command have in common.
+type Creator struct {
+	Folder  rundir.Study
+	Backend string
+	Version string
+	Commit  string // git commit of the study's folder
+	Worker  string // absolute path of scalebench-worker
+	Python  string
+}
+
+// create writes attempt number n at a planned point down. extra adds files to
+// the folder before it appears; the run it is given is the one that stands on
+// disk while final is its place later. The error is fs.ErrExist when another
+// command was first.
+func (c Creator) create(p study.Planned, n int, extra func(at rundir.Run, a *Attempt) error) (*Attempt, error) {
+	final := c.Folder.Run(p.Point.ID, p.Point.Repeat, n)
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	a := &Attempt{Run: final, Number: n, Point: p.Point, Record: Record{
+		ID: final.ID(), Backend: c.Backend, Partition: p.Partition, Exclusive: p.Exclusive,
+		CreatedUnix: unix(time.Now()), Version: c.Version, Commit: c.Commit, Host: host, Worker: c.Worker, Python: c.Python,
+	}}
+	if c.Backend == Local {
+		a.Record.PID, a.Record.PIDStart = os.Getpid(), processStart(os.Getpid())
+	} else {
+		a.Record.JobName = final.ID() + "-" + randomHex(3)
+	}
+	return a, final.Create(func(at rundir.Run) error {
+		if err := writeJSON(at.Point(), a.Point, 0o644); err != nil {
+			return err
+		}
+		if err := writeJSON(at.Attempt(), a.Record, 0o644); err != nil {
+			return err
+		}
+		if err := rundir.WriteFile(at.Nonce(), []byte(randomHex(16)+"\n"), 0o600); err != nil {
+			return err
+		}
+		if err := os.Mkdir(at.Events(), 0o755); err != nil {
+			return err
+		}
+		if extra == nil {
+			return nil
+		}
+		return extra(at, a)
+	})
+}
+
+// Worker finds scalebench-worker: at the path given, or beside this program.
+func Worker(given string) (string, error) {
+	if given == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		given = filepath.Join(filepath.Dir(self), "scalebench-worker")
+	}
+	path, err := filepath.Abs(given)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(path); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+		return "", fmt.Errorf("%s is no program; put scalebench-worker beside scalebench, or name it in the site file (worker = \"PATH\")", path)
+	}
+	return path, nil
+}
+
+func randomHex(bytes int) string {
+	b := make([]byte, bytes)
+	if _, err := rand.Read(b); err != nil {
+		panic(err) // crypto/rand does not fail on Linux
+	}
+	return hex.EncodeToString(b)
+}
+
+// unix is a time as seconds since the epoch, 0 for the zero time.
+func unix(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixNano()) / 1e9
+}

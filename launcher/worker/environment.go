@@ -1,0 +1,149 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Environment finds out what this host is, for the record. What cannot be
+// found out stays empty: a missing nvidia-smi is no reason not to measure.
+func Environment(ctx context.Context, w world.World) *metrics.Environment {
+	e := &metrics.Environment{Versions: map[string]string{"go": runtime.Version()}, Variables: map[string]string{}}
+	e.Hostname, _ = os.Hostname()
+	var uts unix.Utsname
+	if unix.Uname(&uts) == nil {
+		e.Kernel = unix.ByteSliceToString(uts.Release[:])
+	}
+	e.CPUModel = firstField("/proc/cpuinfo", "model name")
+	e.CPUSet = firstField("/proc/self/status", "Cpus_allowed_list")
+	e.CPUs = runtime.NumCPU() // the allowed set, not the machine
+	if text, ok := strings.CutSuffix(firstField("/proc/meminfo", "MemTotal"), " kB"); ok {
+		if kb, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
+			e.MemoryBytes = kb * 1024
+		}
+	}
+	e.GPUs = gpus(ctx)
+	e.Interface = carrier(w)
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		if recorded(name) {
+			e.Variables[name] = value
+		}
+	}
+	return e
+}
+
+// recorded reports whether a variable describes the run and gives nothing
+// away: run folders are often readable for a whole project.
+func recorded(name string) bool {
+	known := name == "CUDA_VISIBLE_DEVICES" || name == "OMP_NUM_THREADS" || name == "GOMAXPROCS"
+	for _, prefix := range []string{"SLURM_", "NCCL_", "GLOO_", "OMP_", "HOROVOD_"} {
+		known = known || strings.HasPrefix(name, prefix)
+	}
+	for _, secret := range []string{"TOKEN", "KEY", "SECRET", "PASS", "JWT", "CRED"} {
+		known = known && !strings.Contains(name, secret)
+	}
+	return known
+}
+
+// firstField is the value of the first "name: value" line of a file in /proc.
+func firstField(file, name string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if key, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// gpus asks nvidia-smi, which every NVIDIA driver brings.
+func gpus(ctx context.Context) []metrics.GPU {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=name,uuid,driver_version,memory.total", "--format=csv,noheader,nounits").Output()
+	if err != nil {
+		return nil
+	}
+	return parseGPUs(string(out))
+}
+
+func parseGPUs(text string) []metrics.GPU {
+	r := csv.NewReader(strings.NewReader(text))
+	r.TrimLeadingSpace = true
+	var list []metrics.GPU
+	for {
+		row, err := r.Read()
+		if err != nil || len(row) != 4 {
+			return list
+		}
+		g := metrics.GPU{Name: row[0], UUID: row[1], Driver: row[2]}
+		if mib, err := strconv.ParseInt(row[3], 10, 64); err == nil {
+			g.MemoryBytes = mib << 20
+		}
+		list = append(list, g)
+	}
+}
+
+// carrier is the interface over which this host reaches the other ranks: the
+// configured one, or the one that has the rendezvous address or the route to
+// it.
+func carrier(w world.World) *metrics.Interface {
+	ip := net.ParseIP(w.Address)
+	if w.Interface != "" {
+		var err error
+		if ip, err = world.InterfaceAddress(w.Interface); err != nil {
+			return nil
+		}
+	} else if route, err := net.Dial("udp", net.JoinHostPort(w.Address, "9")); err == nil { // sends nothing
+		ip = route.LocalAddr().(*net.UDPAddr).IP
+		route.Close()
+	}
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil
+	}
+	for _, i := range all {
+		addresses, err := i.Addrs()
+		if err != nil {
+			continue
+		}
+		for _, a := range addresses {
+			if n, ok := a.(*net.IPNet); ok && n.IP.Equal(ip) {
+				return &metrics.Interface{Name: i.Name, Address: ip.String(), SpeedBitsPer: speed(i.Name)}
+			}
+		}
+	}
+	return nil
+}
+
+// speed is the link speed in bit/s, 0 where the kernel does not know one (it
+// says -1 or refuses, as for loopback and InfiniBand).
+func speed(name string) int64 {
+	text, err := os.ReadFile("/sys/class/net/" + name + "/speed")
+	if err != nil {
+		return 0
+	}
+	mbit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil || mbit <= 0 {
+		return 0
+	}
+	return mbit * 1_000_000
+}

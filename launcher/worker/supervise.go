@@ -1,0 +1,171 @@
+// Package worker is the supervisor inside a job: one process beside each
+// program (or each node's launcher, for frameworks that start their ranks
+// themselves). It starts the program in its place in the world, records where
+// it runs, passes signals on, and tells how it ended, also when the program
+// itself could not. It never opens the database.
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Grace is how long a program may take to end after the first signal before it
+// is killed. Slurm's own KillWait is 30 s by default; ours ends first.
+const Grace = 25 * time.Second
+
+// Options are what a supervisor is told.
+type Options struct {
+	Run    rundir.Run
+	World  world.World
+	Worker string // path of scalebench-worker
+	Python string
+	// Commit is the git commit of the study's folder, "" when it is none.
+	Commit string
+}
+
+// LoadPoint reads the frozen contract of a run folder.
+func LoadPoint(run rundir.Run) (study.Point, error) {
+	var p study.Point
+	text, err := os.ReadFile(run.Point())
+	if err != nil {
+		return p, fmt.Errorf("cannot read the point: %w", err)
+	}
+	if err := json.Unmarshal(text, &p); err != nil {
+		return p, fmt.Errorf("%s is no point: %w", run.Point(), err)
+	}
+	return p, nil
+}
+
+// OpenEvents makes the event file of one writer. It is an error if the file is
+// there already: two processes would then claim one place in the world.
+func OpenEvents(run rundir.Run, writer string, w world.World) (*os.File, error) {
+	if err := os.MkdirAll(run.Events(), 0o755); err != nil {
+		return nil, err
+	}
+	path := run.EventFile(writer, w.Rank, w.Restart)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("%s is there already: another process has rank %d of this run, or the run was started twice", path, w.Rank)
+	}
+	return f, err
+}
+
+// Supervise runs one program to its end and returns its exit code: that of the
+// program, or 128 + the number of the signal that ended it. The error is what
+// kept it from being run.
+func Supervise(ctx context.Context, o Options) (int, error) {
+	point, err := LoadPoint(o.Run)
+	if err != nil {
+		return 1, err
+	}
+	f, err := framework.Find(point.Framework)
+	if err != nil {
+		return 1, err
+	}
+	file, err := OpenEvents(o.Run, "supervisor", o.World)
+	if err != nil {
+		return 1, err
+	}
+	defer file.Close()
+	host, _ := os.Hostname()
+	events, err := metrics.NewWriter(file, metrics.Start{Writer: "supervisor", Framework: point.Framework, Rank: o.World.Rank,
+		WorldSize: o.World.Size, LocalRank: o.World.LocalRank, Restart: o.World.Restart, Host: host, PID: os.Getpid()})
+	if err != nil {
+		return 1, err
+	}
+	environment := Environment(ctx, o.World)
+	environment.GitCommit = o.Commit
+	if err := events.Write(metrics.Event{Environment: environment}); err != nil {
+		return 1, err
+	}
+	code, cause := run(f.Command(framework.Start{Point: point, Run: o.Run, Worker: o.Worker, Python: o.Python}), o)
+	stop := metrics.Stop{Status: metrics.StopDone, Cause: cause}
+	if code != 0 {
+		stop.Status = metrics.StopFailed
+	}
+	return code, events.Write(metrics.Event{Stop: &stop})
+}
+
+// run starts the program and waits for it, passing signals on.
+func run(command []string, o Options) (code int, cause string) {
+	log, err := os.OpenFile(o.Run.RankLog(o.World.Rank), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return 1, err.Error()
+	}
+	defer log.Close()
+	fmt.Fprintf(log, "# %s rank %d of %d, incarnation %d: %s\n", time.Now().Format(time.RFC3339), o.World.Rank, o.World.Size, o.World.Restart, strings.Join(command, " "))
+
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGHUP)
+	defer signal.Stop(signals)
+
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), o.World.Environ()...)
+	cmd.Env = append(cmd.Env, framework.RunVariable+"="+o.Run.Path())
+	cmd.Stdout, cmd.Stderr = log, log
+	// Its own process group, so that a signal reaches what it starts; and it
+	// dies with us, so that a killed supervisor leaves no orphan on the node.
+	// Pdeathsig is the thread's death, hence the lock.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return 127, err.Error()
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+
+	var received os.Signal
+	var kill <-chan time.Time
+	for {
+		select {
+		case s := <-signals:
+			if received == nil {
+				received = s
+				kill = time.After(Grace)
+			}
+			// USR1 is the scheduler's early warning; the program hears of both
+			// as it came. A program that is gone needs no signal.
+			_ = syscall.Kill(-cmd.Process.Pid, s.(syscall.Signal))
+		case <-kill:
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		case err := <-done:
+			code, cause = outcome(err, log.Name())
+			if received != nil {
+				cause = strings.TrimPrefix(cause+"; after "+received.String(), "; ")
+			}
+			return code, cause
+		}
+	}
+}
+
+func outcome(err error, log string) (code int, cause string) {
+	if err == nil {
+		return 0, ""
+	}
+	code = 1
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if code = exit.ExitCode(); code < 0 {
+			code = 128 + int(exit.Sys().(syscall.WaitStatus).Signal())
+		}
+	}
+	return code, fmt.Sprintf("the program ended with %v; its output is in %s", err, filepath.Base(log))
+}

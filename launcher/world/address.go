@@ -1,0 +1,115 @@
+package world
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+)
+
+// InterfaceAddress is the first IP address of a network interface, IPv4 before
+// IPv6. The error lists the interfaces that this host has.
+func InterfaceAddress(name string) (net.IP, error) {
+	i, err := net.InterfaceByName(name)
+	if err != nil {
+		return nil, fmt.Errorf("no network interface %q on this host; it has: %s", name, strings.Join(interfaceNames(), ", "))
+	}
+	if ip := firstAddress(*i); ip != nil {
+		return ip, nil
+	}
+	return nil, fmt.Errorf("the network interface %q has no IP address", name)
+}
+
+// RoutableAddress is an address of this host that other hosts can be expected
+// to reach: of the named interface; when that is "", the one that this host's
+// own name resolves to, since a container bridge may well be the first
+// interface; else of the first interface that is up. Only a host with nothing
+// but loopback gets the loopback address.
+func RoutableAddress(name string) (net.IP, error) {
+	if name != "" {
+		return InterfaceAddress(name)
+	}
+	if ip := addressOfHostname(); ip != nil {
+		return ip, nil
+	}
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the network interfaces: %w", err)
+	}
+	for _, i := range all {
+		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		if ip := firstAddress(i); ip != nil {
+			return ip, nil
+		}
+	}
+	return net.IPv4(127, 0, 0, 1), nil
+}
+
+// FreePort is a TCP port on which nothing listened a moment ago. Whoever uses
+// it must still expect to find it taken.
+func FreePort(ip net.IP) (int, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(ip.String(), "0"))
+	if err != nil {
+		return 0, fmt.Errorf("no free TCP port on %s: %w", ip, err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// addressOfHostname is the address that this host's name resolves to, if one of
+// this host's interfaces other than loopback really has it.
+func addressOfHostname() net.IP {
+	name, err := os.Hostname()
+	if err != nil {
+		return nil
+	}
+	named, err := net.LookupIP(name)
+	if err != nil {
+		return nil
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, ip := range named {
+		for _, a := range own {
+			if n, ok := a.(*net.IPNet); ok && n.IP.Equal(ip) && !ip.IsLoopback() {
+				return ip
+			}
+		}
+	}
+	return nil
+}
+
+func firstAddress(i net.Interface) net.IP {
+	addresses, err := i.Addrs()
+	if err != nil {
+		return nil
+	}
+	var v6 net.IP
+	for _, a := range addresses {
+		n, ok := a.(*net.IPNet)
+		switch {
+		case !ok || n.IP.IsLinkLocalUnicast():
+		case n.IP.To4() != nil:
+			return n.IP
+		case v6 == nil:
+			v6 = n.IP
+		}
+	}
+	return v6
+}
+
+func interfaceNames() []string {
+	all, err := net.Interfaces()
+	if err != nil {
+		return []string{"(" + err.Error() + ")"}
+	}
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
+	}
+	return names
+}
