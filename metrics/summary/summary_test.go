@@ -1,0 +1,207 @@
+package summary
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// twoRanks is a run of two ranks with 1 slow first step and 20 steady ones.
+//
+//	step 0:      rank 0 took 10 s, rank 1 took 10 s
+//	steps 1-20:  rank 0 took 0.2 s, rank 1 0.1 s (even steps: the other way round
+//	             for steps 1-5 only)
+//	every step:  16 samples a rank, 32 in all
+func twoRanks() Input {
+	in := Input{
+		Workers: 2, World: 2, Restarts: []int{0}, Targets: []float64{0.5, 0.8, 0.95},
+		Ranks: []Rank{
+			{Rank: 0, World: 2, TrainTime: known(3), StepsTime: known(20), Epochs: 2},
+			{Rank: 1, World: 2, TrainTime: known(3.5), StepsTime: known(20)},
+		},
+		Evaluations: []Evaluation{
+			{Time: 14, Epoch: 1, Step: 11, Accuracy: 0.5},
+			{Time: 23, Epoch: 2, Step: 21, Accuracy: 0.85},
+		},
+	}
+	for i := range 21 {
+		s := Step{Index: i, Duration: 0.2, Mean: 0.15, Samples: 32, Slowest: 0,
+			Compute: known(0.12), Communication: known(0.03)}
+		if i == 0 {
+			s.Duration, s.Mean = 10, 10
+		}
+		if i >= 1 && i <= 5 {
+			s.Slowest = 1
+		}
+		in.Steps = append(in.Steps, s)
+	}
+	return in
+}
+
+func TestSummarize(t *testing.T) {
+	got := Summarize(twoRanks())
+	want := Result{
+		World: 2, Steps: 21, WarmupSteps: 1, SteadySteps: 20,
+		Samples: 672, // 21 · 32
+		Epochs:  2,
+		// 20 · 32 samples in 20 · 0.2 s = 640/4
+		Throughput: known(160),
+		// from 3 s to the end of the second evaluation at 23 s: 672/20
+		TrainSeconds: known(20), EndToEnd: known(33.6),
+		InitSeconds: known(3.5), // of rank 1, the later
+		StepP50:     known(0.2), StepP95: known(0.2), StepP99: known(0.2),
+		Skew:          known(0.25), // 1 - 0.15/0.2
+		Slowest:       []int{15, 5},
+		Compute:       known(0.8), // 0.12/0.15
+		Communication: known(0.2), // 0.03/0.15
+		Targets: []Target{
+			{0.5, known(11)}, // 14 - 3, and 0.5 ≥ 0.5 counts
+			{0.8, known(20)}, // 23 - 3
+			{0.95, nil},
+		},
+		Evaluations: []Accuracy{
+			{11, 1, 11, 352, 0.5}, // 11 · 32
+			{20, 2, 21, 672, 0.85},
+		},
+		FinalAccuracy: known(0.85),
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	// Nearest rank of 1…10: ⌈0.5·10⌉ = 5th, ⌈0.95·10⌉ = 10th, ⌈0.25·10⌉ = 3rd.
+	x := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	for p, want := range map[float64]float64{0.5: 5, 0.95: 10, 0.25: 3, 0.001: 1, 1: 10} {
+		if got := percentile(x, p); got != want {
+			t.Errorf("percentile %g of 1…10 = %g, want %g", p, got, want)
+		}
+	}
+}
+
+func TestNotMeasuredIsNil(t *testing.T) {
+	in := twoRanks()
+	in.Steps[7].Compute = nil // one step in which one rank did not measure it
+	in.Steps = in.Steps[:15]
+	got := Summarize(in)
+	if got.Compute != nil || got.DataWait != nil {
+		t.Errorf("shares of unmeasured components: compute %v, data wait %v", got.Compute, got.DataWait)
+	}
+	if got.Communication == nil {
+		t.Error("the measured component has no share")
+	}
+
+	in.Steps = in.Steps[:5]
+	got = Summarize(in)
+	if got.Throughput != nil || !strings.HasPrefix(got.ThroughputWhy, "no steady state") {
+		t.Errorf("throughput of 5 steps = %v, why %q", got.Throughput, got.ThroughputWhy)
+	}
+	if got.StepP50 != nil || got.Skew != nil || got.Slowest != nil || got.SteadySteps != 0 {
+		t.Error("figures of a steady state that there is not")
+	}
+	if got.EndToEnd == nil {
+		t.Error("end-to-end throughput needs no steady state")
+	}
+
+	none := Summarize(Input{Workers: 4, Targets: []float64{0.9}})
+	want := Result{ThroughputWhy: "no steady state: 0 steps were reported by every rank, at least 10 are needed",
+		Targets: []Target{{Accuracy: 0.9}}}
+	if diff := cmp.Diff(want, none); diff != "" {
+		t.Error("of a run without records:", diff)
+	}
+}
+
+func TestNoTrainingClock(t *testing.T) {
+	in := twoRanks()
+	in.Ranks[0].TrainTime = nil
+	got := Summarize(in)
+	for _, target := range got.Targets {
+		if target.Seconds != nil {
+			t.Errorf("time to %g = %g without a clock", target.Accuracy, *target.Seconds)
+		}
+	}
+	if got.EndToEnd != nil || got.FinalAccuracy == nil {
+		t.Errorf("end to end %v, final accuracy %v", got.EndToEnd, got.FinalAccuracy)
+	}
+	if !slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, "training clock") }) {
+		t.Errorf("warnings %q do not say so", got.Warnings)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	one := func(cpus int, set string) *metrics.Environment {
+		return &metrics.Environment{Hostname: "n1", CPUs: cpus, CPUSet: set}
+	}
+	gpu := &metrics.Environment{Hostname: "n1", GPUs: []metrics.GPU{{UUID: "GPU-7"}}}
+	tests := []struct {
+		name   string
+		change func(*Input)
+		want   string
+	}{
+		{"world", func(in *Input) { in.Workers = 4 }, "the ranks report a world of 2, the plan asks for 4 workers"},
+		{"restarts", func(in *Input) { in.Restarts = []int{0, 1}; in.Restart = 1 }, "started 2 times; the results are those of restart 1"},
+		{"missing", func(in *Input) { in.World, in.Workers = 3, 3; in.Ranks[0].World, in.Ranks[1].World = 3, 3 }, "1 of 3 ranks recorded nothing (rank 2)"},
+		{"worlds differ", func(in *Input) { in.Ranks[1].World = 1 }, "rank 1 reports a world of 1, others one of 2"},
+		{"gap", func(in *Input) { in.Steps = slices.Delete(in.Steps, 3, 5) }, "2 of the first 21 steps are missing"},
+		{"bad lines", func(in *Input) { in.BadLines = 3 }, "3 event lines could not be read"},
+		{"initial parameters", func(in *Input) {
+			in.Ranks[0].Train = &metrics.Train{ParameterSHA256: "a"}
+			in.Ranks[1].Train = &metrics.Train{ParameterSHA256: "b"}
+		}, "the ranks began with 2 different sets of parameters"},
+		{"final parameters", func(in *Input) {
+			in.Ranks[0].Stop = &metrics.Stop{ParameterSHA256: "a"}
+			in.Ranks[1].Stop = &metrics.Stop{ParameterSHA256: "b"}
+		}, "the ranks ended with 2 different sets of parameters"},
+		{"CPUs", func(in *Input) { in.Ranks[0].Environment, in.Ranks[1].Environment = one(1, "0"), one(1, "0") }, "2 ranks on n1 share 1 CPUs"},
+		{"GPU", func(in *Input) { in.Ranks[0].Environment, in.Ranks[1].Environment = gpu, gpu }, "2 ranks on n1 share GPU GPU-7"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			in := twoRanks()
+			if got := Summarize(in).Warnings; got != nil {
+				t.Fatalf("a sound run has warnings %q", got)
+			}
+			test.change(&in)
+			got := Summarize(in).Warnings
+			if len(got) != 1 || !strings.Contains(got[0], test.want) {
+				t.Errorf("warnings %q, want one with %q", got, test.want)
+			}
+		})
+	}
+
+	in := twoRanks()
+	in.Ranks[0].Environment, in.Ranks[1].Environment = one(1, "0"), one(1, "1")
+	if got := Summarize(in).Warnings; got != nil {
+		t.Errorf("ranks with a CPU each: %q", got)
+	}
+	in.Ranks, in.World = in.Ranks[:1], 1<<40
+	if got := Summarize(in).Warnings; len(got) == 0 {
+		t.Error("an absurd world passes")
+	}
+}
+
+func TestChoose(t *testing.T) {
+	tests := []struct {
+		list []Incarnation
+		want int
+		ok   bool
+	}{
+		{nil, 0, false},
+		{[]Incarnation{{0, false}}, 0, true},
+		{[]Incarnation{{0, true}, {1, false}}, 0, true},
+		{[]Incarnation{{0, false}, {1, true}, {2, false}}, 1, true},
+		{[]Incarnation{{0, true}, {1, true}}, 1, true},
+		{[]Incarnation{{2, false}, {1, false}}, 2, true},
+	}
+	for _, test := range tests {
+		if got, ok := Choose(test.list); got != test.want || ok != test.ok {
+			t.Errorf("Choose(%v) = %d, %t; want %d, %t", test.list, got, ok, test.want, test.ok)
+		}
+	}
+}

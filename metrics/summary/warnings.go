@@ -1,0 +1,154 @@
+package summary
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// warnings lists the doubts about a run that its figures cannot show.
+func warnings(in Input) []string {
+	var list []string
+	warn := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+
+	if len(in.Restarts) > 1 {
+		warn("the run was started %d times; the results are those of restart %d", len(in.Restarts), in.Restart)
+	}
+	if in.World != 0 && in.World != in.Workers {
+		warn("the ranks report a world of %d, the plan asks for %d workers", in.World, in.Workers)
+	}
+	present := map[int]bool{}
+	for _, r := range in.Ranks {
+		present[r.Rank] = true
+		if r.World != 0 && r.World != in.World {
+			warn("rank %d reports a world of %d, others one of %d: they may not be one run", r.Rank, r.World, in.World)
+		}
+	}
+	if len(in.Ranks) > 0 {
+		if n := in.World - len(present); n > 0 {
+			var missing []int // only the first few: a damaged file can report any world
+			for rank := 0; rank < in.World && len(missing) <= fewRanks; rank++ {
+				if !present[rank] {
+					missing = append(missing, rank)
+				}
+			}
+			warn("%d of %d ranks recorded nothing (%s), so that no step counts as complete",
+				n, in.World, firstFew(missing))
+		}
+	}
+	if n := len(in.Steps); n > 0 {
+		if span := in.Steps[n-1].Index - in.Steps[0].Index + 1; span != n || in.Steps[0].Index != 0 {
+			warn("%d of the first %d steps are missing for at least one rank",
+				in.Steps[n-1].Index+1-n, in.Steps[n-1].Index+1)
+		}
+	}
+	if in.BadLines > 0 {
+		warn("%d event lines could not be read; see the bad lines of the run", in.BadLines)
+	}
+	hashes := func(which string, of func(*Rank) string) {
+		seen := map[string]bool{}
+		for i := range in.Ranks {
+			if h := of(&in.Ranks[i]); h != "" {
+				seen[h] = true
+			}
+		}
+		if len(seen) > 1 {
+			warn("the ranks %s with %d different sets of parameters: they did not train one model", which, len(seen))
+		}
+	}
+	hashes("began", func(r *Rank) string {
+		if r.Train == nil {
+			return ""
+		}
+		return r.Train.ParameterSHA256
+	})
+	hashes("ended", func(r *Rank) string {
+		if r.Stop == nil {
+			return ""
+		}
+		return r.Stop.ParameterSHA256
+	})
+	return append(list, crowding(in.Ranks)...)
+}
+
+// crowding finds ranks that share what each should have for itself.
+func crowding(ranks []Rank) []string {
+	type place struct{ host, what string }
+	cpus := map[place]int{}  // CPUs of a CPU set
+	count := map[place]int{} // ranks on it
+	gpus := map[place]int{}  // ranks on a GPU
+	for _, r := range ranks {
+		e := r.Environment
+		if e == nil {
+			continue
+		}
+		host := e.Hostname
+		if host == "" {
+			host = r.Host
+		}
+		if e.CPUs > 0 {
+			set := place{host, e.CPUSet}
+			cpus[set] = e.CPUs
+			count[set]++
+		}
+		// With several GPUs in sight a rank chooses by its local rank, which
+		// is not ours to know.
+		if len(e.GPUs) == 1 && e.GPUs[0].UUID != "" {
+			gpus[place{host, e.GPUs[0].UUID}]++
+		}
+	}
+	var list []string
+	for set, n := range count {
+		if n > cpus[set] {
+			list = append(list, fmt.Sprintf("%d ranks on %s share %d CPUs", n, set.host, cpus[set]))
+		}
+	}
+	for gpu, n := range gpus {
+		if n > 1 {
+			list = append(list, fmt.Sprintf("%d ranks on %s share GPU %s", n, gpu.host, gpu.what))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+const fewRanks = 5
+
+// firstFew writes "ranks 3, 5, 6, …".
+func firstFew(ranks []int) string {
+	var b strings.Builder
+	b.WriteString("rank ")
+	if len(ranks) > 1 {
+		b.Reset()
+		b.WriteString("ranks ")
+	}
+	for i, r := range ranks {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if i == fewRanks {
+			b.WriteString("…")
+			break
+		}
+		fmt.Fprint(&b, r)
+	}
+	return b.String()
+}
+
+// Incarnation is one start of a run's ranks.
+type Incarnation struct {
+	Restart int
+	Done    bool // rank 0 recorded that the run came to its end in order
+}
+
+// Choose returns the restart whose records make the result: the highest that
+// is done, else the highest. ok is false when there is none.
+func Choose(list []Incarnation) (restart int, ok bool) {
+	best := Incarnation{Restart: -1}
+	for _, i := range list {
+		if best.Restart < 0 || i.Done && !best.Done || i.Done == best.Done && i.Restart > best.Restart {
+			best = i
+		}
+	}
+	return max(best.Restart, 0), best.Restart >= 0
+}
