@@ -1,0 +1,248 @@
+// Package nodelist reads and writes Slurm's short form of host names,
+// "node[1-3,07],gpu9" (the section on hostlist expressions in scontrol(1)).
+//
+// A short string can stand for more hosts than any machine can hold, so what
+// one expression expands to is bounded, and the bound is checked before
+// anything is made.
+package nodelist
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Max is how many hosts one expression may stand for; Slurm's own limit on a
+// range is the same.
+const Max = 1 << 16
+
+// maxLength is the longest expression that is read, in bytes: Max names of a
+// generous length each, written out in full.
+const maxLength = Max * 64
+
+// maxDigits is how many digits a number in a range may have: any such number
+// fits an int64.
+const maxDigits = 18
+
+// Expand lists the hosts of an expression in Slurm's order: the last bracket of
+// a name runs fastest, and a host named twice is listed twice. A number in a
+// range is padded with zeros to the width of the range's start: "[08-10]" is
+// 08, 09, 10. An empty expression has no hosts; Slurm's "(null)" and "None
+// assigned" stand for that too.
+func Expand(expression string) ([]string, error) {
+	s := strings.TrimSpace(expression)
+	if s == "" || s == "(null)" || s == "None assigned" {
+		return nil, nil
+	}
+	if len(s) > maxLength {
+		return nil, fmt.Errorf("node list of %d bytes: longer than the %d that are read", len(s), maxLength)
+	}
+	terms, err := split(s)
+	if err != nil {
+		return nil, fmt.Errorf("node list %s: %w", short(expression), err)
+	}
+	var hosts []string
+	for _, t := range terms {
+		parts, count, err := parse(t)
+		if err != nil {
+			return nil, fmt.Errorf("node list %s: %w", short(expression), err)
+		}
+		if count > Max-len(hosts) {
+			return nil, fmt.Errorf("node list %s: stands for more than %d hosts", short(expression), Max)
+		}
+		hosts = appendProduct(hosts, "", parts)
+	}
+	return hosts, nil
+}
+
+// short quotes an expression for an error message.
+func short(s string) string {
+	if len(s) > 80 {
+		return strconv.Quote(s[:80]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// split cuts an expression at the commas outside brackets.
+func split(s string) ([]string, error) {
+	var terms []string
+	start, open := 0, false
+	for i, c := range []byte(s) {
+		switch {
+		case c == '[' && open:
+			return nil, fmt.Errorf("a second '[' at byte %d before the first is closed", i+1)
+		case c == '[':
+			open = true
+		case c == ']' && !open:
+			return nil, fmt.Errorf("a ']' without '[' at byte %d", i+1)
+		case c == ']':
+			open = false
+		case c == ',' && !open:
+			terms = append(terms, s[start:i])
+			start = i + 1
+		case c <= ' ' || c == 0x7f:
+			return nil, fmt.Errorf("a space or control character at byte %d", i+1)
+		}
+	}
+	if open {
+		return nil, fmt.Errorf("a '[' that is never closed")
+	}
+	return append(terms, s[start:]), nil
+}
+
+// part is a literal piece of a name (ranges nil) or a bracket.
+type part struct {
+	text   string
+	ranges []span
+}
+
+// span is one range of a bracket, both ends inside, padded to width digits.
+type span struct {
+	low, high int64
+	width     int
+}
+
+// parse cuts one name into its parts and says for how many hosts it stands, at
+// most Max+1.
+func parse(term string) (parts []part, count int, err error) {
+	if term == "" {
+		return nil, 0, fmt.Errorf("an empty name between two commas")
+	}
+	count = 1
+	for rest := term; rest != ""; {
+		before, after, found := strings.Cut(rest, "[")
+		if before != "" {
+			parts = append(parts, part{text: before})
+		}
+		if !found {
+			break
+		}
+		inside, tail, _ := strings.Cut(after, "]")
+		p := part{ranges: []span{}}
+		var sum int64
+		for _, field := range strings.Split(inside, ",") {
+			r, err := parseSpan(field)
+			if err != nil {
+				return nil, 0, err
+			}
+			p.ranges = append(p.ranges, r)
+			sum = min(sum+min(r.high-r.low, Max)+1, Max+1)
+		}
+		parts = append(parts, p)
+		count = min(count*int(sum), Max+1)
+		rest = tail
+	}
+	return parts, count, nil
+}
+
+func parseSpan(field string) (span, error) {
+	low, high, found := strings.Cut(field, "-")
+	if !found {
+		high = low
+	}
+	a, err1 := number(low)
+	b, err2 := number(high)
+	switch {
+	case err1 != nil || err2 != nil:
+		return span{}, fmt.Errorf("%q in brackets is neither a number nor a range like 1-3", field)
+	case b < a:
+		return span{}, fmt.Errorf("the range %s ends before it starts", field)
+	}
+	return span{a, b, len(low)}, nil
+}
+
+func number(digits string) (int64, error) {
+	if digits == "" || len(digits) > maxDigits || strings.Trim(digits, "0123456789") != "" {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseInt(digits, 10, 64)
+}
+
+// appendProduct appends prefix followed by every combination of the parts.
+func appendProduct(hosts []string, prefix string, parts []part) []string {
+	if len(parts) == 0 {
+		return append(hosts, prefix)
+	}
+	p := parts[0]
+	if p.ranges == nil {
+		return appendProduct(hosts, prefix+p.text, parts[1:])
+	}
+	for _, r := range p.ranges {
+		for n := r.low; n <= r.high; n++ {
+			hosts = appendProduct(hosts, fmt.Sprintf("%s%0*d", prefix, r.width, n), parts[1:])
+		}
+	}
+	return hosts
+}
+
+// Compress writes hosts in the short form. It keeps their order, so that
+// Expand gives back the same list: only neighbours that count up by one are
+// joined.
+func Compress(hosts []string) (string, error) {
+	var out strings.Builder
+	var group string // stem whose bracket is being filled
+	var spans []span
+	flush := func() {
+		if len(spans) == 0 {
+			return
+		}
+		comma(&out)
+		out.WriteString(group)
+		if len(spans) == 1 && spans[0].low == spans[0].high {
+			fmt.Fprintf(&out, "%0*d", spans[0].width, spans[0].low)
+		} else {
+			out.WriteByte('[')
+			for i, s := range spans {
+				if i > 0 {
+					out.WriteByte(',')
+				}
+				fmt.Fprintf(&out, "%0*d", s.width, s.low)
+				if s.high > s.low {
+					fmt.Fprintf(&out, "-%0*d", s.width, s.high)
+				}
+			}
+			out.WriteByte(']')
+		}
+		spans = nil
+	}
+	for _, h := range hosts {
+		if h == "" || strings.ContainsAny(h, "[], \t\r\n") || h == "(null)" {
+			return "", fmt.Errorf("%q is no host name", h)
+		}
+		stem := strings.TrimRight(h, "0123456789")
+		if len(h)-len(stem) > maxDigits {
+			stem = h[:len(h)-maxDigits]
+		}
+		digits := h[len(stem):]
+		n, err := number(digits)
+		if err != nil { // no number at the end
+			flush()
+			comma(&out)
+			out.WriteString(h)
+			continue
+		}
+		if stem != group {
+			flush()
+			group = stem
+		}
+		if k := len(spans); k > 0 && spans[k-1].high+1 == n && sameWidth(spans[k-1], digits) {
+			spans[k-1].high = n
+		} else {
+			spans = append(spans, span{n, n, len(digits)})
+		}
+	}
+	flush()
+	return out.String(), nil
+}
+
+func comma(b *strings.Builder) {
+	if b.Len() > 0 {
+		b.WriteByte(',')
+	}
+}
+
+// sameWidth reports whether digits is how the range s would write its next
+// number.
+func sameWidth(s span, digits string) bool {
+	return fmt.Sprintf("%0*d", s.width, s.high+1) == digits
+}

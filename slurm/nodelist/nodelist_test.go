@@ -1,0 +1,130 @@
+package nodelist
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestExpand(t *testing.T) {
+	// What `scontrol show hostnames` of Slurm 22.05 prints for each.
+	tests := []struct {
+		in   string
+		want []string
+	}{
+		{"", nil},
+		{"(null)", nil},
+		{"None assigned", nil},
+		{"node1", []string{"node1"}},
+		{"node[1-3,07],gpu9", []string{"node1", "node2", "node3", "node07", "gpu9"}},
+		{"n[08-11]", []string{"n08", "n09", "n10", "n11"}},
+		{"r[1-2]n[01-02]", []string{"r1n01", "r1n02", "r2n01", "r2n02"}},
+		{"a[1-2]-ib,b", []string{"a1-ib", "a2-ib", "b"}},
+		{"x,x", []string{"x", "x"}},
+		{"[1-2]", []string{"1", "2"}},
+	}
+	for _, tt := range tests {
+		got, err := Expand(tt.in)
+		if err != nil {
+			t.Errorf("Expand(%q): %v", tt.in, err)
+		}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("Expand(%q) (-want +got):\n%s", tt.in, d)
+		}
+	}
+}
+
+func TestExpandRefuses(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"node[1-3", "never closed"},
+		{"node1-3]", "']' without '['"},
+		{"node[1[2]]", "second '['"},
+		{"node[]", "neither a number"},
+		{"node[a-b]", "neither a number"},
+		{"node[1-]", "neither a number"},
+		{"node[-1]", "neither a number"},
+		{"node[3-1]", "ends before it starts"},
+		{"a,,b", "empty name"},
+		{"a,", "empty name"},
+		{"a b", "space"},
+		{"a[1-65537]", "more than 65536"},
+		{"a[1-65536],b", "more than 65536"},
+		{"a[0-999][0-999]", "more than 65536"},
+		{"a[0-999999999999999999][0-999999999999999999][0-999999999999999999]", "more than 65536"},
+		{"a[1-9999999999999999999999]", "neither a number"},
+		{strings.Repeat("a", maxLength+1), "longer than"},
+	}
+	for _, tt := range tests {
+		got, err := Expand(tt.in)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || got != nil {
+			t.Errorf("Expand(%.40q) = %d hosts, %v; want an error with %q", tt.in, len(got), err, tt.want)
+		}
+	}
+}
+
+func TestExpandUpToMax(t *testing.T) {
+	got, err := Expand("a[1-65536]")
+	if err != nil || len(got) != Max || got[Max-1] != "a65536" {
+		t.Fatalf("%d hosts, %v", len(got), err)
+	}
+}
+
+func TestCompress(t *testing.T) {
+	tests := []struct {
+		in   []string
+		want string
+	}{
+		{nil, ""},
+		{[]string{"node1"}, "node1"},
+		{[]string{"node1", "node2", "node3", "node07", "gpu9"}, "node[1-3,07],gpu9"},
+		{[]string{"n08", "n09", "n10"}, "n[08-10]"},
+		{[]string{"n8", "n9", "n10"}, "n[8-10]"},
+		{[]string{"n09", "n9"}, "n[09,9]"},
+		{[]string{"login", "node2", "node1"}, "login,node[2,1]"},
+	}
+	for _, tt := range tests {
+		if got, err := Compress(tt.in); err != nil || got != tt.want {
+			t.Errorf("Compress(%q) = %q, %v; want %q", tt.in, got, err, tt.want)
+		}
+	}
+	for _, bad := range []string{"", "a,b", "a[1]", "a b", "(null)"} {
+		if got, err := Compress([]string{bad}); err == nil {
+			t.Errorf("Compress(%q) = %q; want an error", bad, got)
+		}
+	}
+}
+
+// FuzzExpand: whatever expands can be written short and expands to the same
+// hosts in the same order.
+func FuzzExpand(f *testing.F) {
+	for _, s := range []string{"node[1-3,07],gpu9", "r[1-2]n[01-02]", "a[08-11]-ib,b", "a[0-9][0-9][0-9][0-9]",
+		"x000000000000000000001", "a[999999999999999998-999999999999999999]", "None assigned", "[1-2],[2-3]", "a[1", "a]"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		hosts, err := Expand(s)
+		if err != nil {
+			if hosts != nil {
+				t.Fatalf("hosts beside an error: %q", hosts)
+			}
+			return
+		}
+		if len(hosts) > Max {
+			t.Fatalf("%d hosts", len(hosts))
+		}
+		short, err := Compress(hosts)
+		if err != nil {
+			// A name that an expression can spell but that stands for no host.
+			if !slices.Contains(hosts, "(null)") {
+				t.Fatalf("Expand(%q) gives hosts that Compress refuses: %v", s, err)
+			}
+			return
+		}
+		again, err := Expand(short)
+		if err != nil || !slices.Equal(hosts, again) {
+			t.Fatalf("%q expands to %q, compressed to %q, which expands to %q (%v)", s, hosts, short, again, err)
+		}
+	})
+}
