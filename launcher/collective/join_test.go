@@ -1,0 +1,236 @@
+package collective
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// joinTwo joins ranks 0 and 1, each after what change did to it.
+func joinTwo(t *testing.T, change func(rank int, j *attempt)) (errs [2]error) {
+	t.Helper()
+	places, l := worlds(t, 2)
+	var wg sync.WaitGroup
+	for r, w := range places {
+		a := attempt{nonce: "nonce", options: Options{JoinTimeout: time.Second, Timeout: time.Second}}
+		a.world.Rank, a.world.Size, a.world.Address, a.world.Port = r, w.Size, w.Address, w.Port
+		if r == 0 {
+			a.options.Listener = l
+		}
+		change(r, &a)
+		wg.Go(func() {
+			w.Rank, w.Size, w.Address, w.Port, w.Interface = a.world.Rank, a.world.Size, a.world.Address, a.world.Port, a.world.Interface
+			g, err := Join(context.Background(), w, a.nonce, a.options)
+			if err == nil {
+				g.Close()
+			}
+			errs[r] = err
+		})
+	}
+	wg.Wait()
+	return errs
+}
+
+type attempt struct {
+	world struct {
+		Rank, Size, Port   int
+		Address, Interface string
+	}
+	nonce   string
+	options Options
+}
+
+func TestJoinRefusals(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(rank int, a *attempt)
+		want   [2]string // in the errors of ranks 0 and 1
+	}{
+		{"wrong nonce", func(r int, a *attempt) {
+			if r == 1 {
+				a.nonce = "another"
+			}
+		}, [2]string{"wrong nonce", "wrong nonce"}},
+		{"wrong world size", func(r int, a *attempt) {
+			if r == 1 {
+				a.world.Size = 3
+			}
+		}, [2]string{"world of 3 ranks, rank 0 for 2", "world of 3 ranks, rank 0 for 2"}},
+		{"one rank missing", func(r int, a *attempt) { a.world.Size = 3 }, [2]string{"of rank 2", "of rank 2"}},
+		{"unknown interface", func(r int, a *attempt) {
+			if r == 1 {
+				a.world.Interface = "nope0"
+			}
+		}, [2]string{"rank 1", "lo"}},
+		{"rank outside", func(r int, a *attempt) { a.world.Rank = r + 2 }, [2]string{"outside", "outside"}},
+		{"no definite address", func(r int, a *attempt) {
+			a.world.Address = "0.0.0.0"
+			a.options.Listener = nil
+		}, [2]string{"0.0.0.0", "0.0.0.0"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			errs := joinTwo(t, test.change)
+			for r, err := range errs {
+				if err == nil || !strings.Contains(err.Error(), test.want[r]) {
+					t.Errorf("rank %d: %v, want %q in it", r, err, test.want[r])
+				}
+			}
+		})
+	}
+}
+
+func TestJoinDuplicateRank(t *testing.T) {
+	places, l := worlds(t, 3)
+	places[2].Rank = 1
+	var wg sync.WaitGroup
+	for r, w := range places {
+		wg.Go(func() {
+			o := Options{JoinTimeout: 10 * time.Second}
+			if r == 0 {
+				o.Listener = l
+			}
+			_, err := Join(context.Background(), w, "n", o)
+			if err == nil || !strings.Contains(err.Error(), "two processes of rank 1") {
+				t.Errorf("process %d: %v", r, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Strangers that say nothing, rubbish or the wrong nonce do not keep a run from
+// starting.
+func TestJoinAmongStrangers(t *testing.T) {
+	places, l := worlds(t, 2)
+	var strangers []net.Conn
+	for _, words := range []string{"", "GET / HTTP/1.1\r\n\r\n", strings.Repeat("x", 10_000)} {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, words); err != nil {
+			t.Fatal(err)
+		}
+		strangers = append(strangers, c)
+	}
+	var wg sync.WaitGroup
+	for r, w := range places {
+		wg.Go(func() {
+			o := Options{JoinTimeout: 10 * time.Second}
+			if r == 0 {
+				o.Listener = l
+			}
+			g, err := Join(context.Background(), w, "n", o)
+			if err != nil {
+				t.Errorf("rank %d: %v", r, err)
+				return
+			}
+			defer g.Close()
+			if g.Size() != 2 {
+				t.Errorf("rank %d counts %d ranks", r, g.Size())
+			}
+		})
+	}
+	wg.Wait()
+	_ = strangers[1].SetReadDeadline(time.Now().Add(time.Second))
+	answer := make([]byte, 11)
+	if _, err := io.ReadFull(strangers[1], answer); err == nil && answer[8] == answerAccepted {
+		t.Error("a stranger was accepted")
+	}
+}
+
+func TestJoinMissingPeer(t *testing.T) {
+	places, l := worlds(t, 3)
+	begin := time.Now()
+	_, err := Join(context.Background(), places[0], "n", Options{JoinTimeout: 300 * time.Millisecond, Listener: l})
+	if err == nil || !strings.Contains(err.Error(), "rank 1, 2") {
+		t.Errorf("rank 0: %v, want ranks 1 and 2 named", err)
+	}
+	_, err = Join(context.Background(), places[2], "n", Options{JoinTimeout: 300 * time.Millisecond})
+	if err == nil || !strings.Contains(err.Error(), "rank 0 does not answer at 127.0.0.1") {
+		t.Errorf("rank 2: %v, want rank 0 named", err)
+	}
+	if d := time.Since(begin); d > 3*time.Second {
+		t.Errorf("gave up after %v", d)
+	}
+}
+
+func TestJoinCancelled(t *testing.T) {
+	places, _ := worlds(t, 2)
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	begin := time.Now()
+	places[1].Port = 1 // nobody is there
+	if _, err := Join(ctx, places[1], "n", Options{}); err == nil || !strings.Contains(err.Error(), "canceled") {
+		t.Errorf("%v, want cancelled", err)
+	}
+	if d := time.Since(begin); d > 5*time.Second {
+		t.Errorf("took %v", d)
+	}
+}
+
+func TestJoinOnInterface(t *testing.T) {
+	errs := joinTwo(t, func(r int, a *attempt) { a.world.Interface = "lo" })
+	noErrors(t, errs[:])
+}
+
+func FuzzHello(f *testing.F) {
+	self := hello{rank: 0, size: 4, nonce: digest("n")}
+	good := hello{purpose: purposeRendezvous, rank: 3, size: 4, nonce: self.nonce, ring: netip.MustParseAddrPort("10.1.2.3:4567")}
+	f.Add(good.encode())
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h, err, _ := readHello(bytes.NewReader(data), self, purposeRendezvous)
+		if err != nil {
+			return
+		}
+		// What is taken is within the world, and says the same when written.
+		if h.rank < 0 || h.rank >= 4 || h.size != 4 {
+			t.Fatalf("accepted rank %d of %d", h.rank, h.size)
+		}
+		again, err, _ := readHello(bytes.NewReader(h.encode()), self, purposeRendezvous)
+		if err != nil || again != h {
+			t.Fatalf("%+v became %+v, %v", h, again, err)
+		}
+	})
+}
+
+func TestHelloRoundTrip(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:1", "[fd00::1]:65535"} {
+		self := hello{rank: 0, size: 9, nonce: digest("n")}
+		h := hello{purpose: purposeRing, rank: 8, size: 9, nonce: digest("n"), ring: netip.MustParseAddrPort(address)}
+		b := h.encode()
+		if len(b) != helloBytes {
+			t.Fatalf("%d bytes, want %d", len(b), helloBytes)
+		}
+		if got, err, _ := readHello(bytes.NewReader(b), self, purposeRing); err != nil || got != h {
+			t.Errorf("%+v, %v, want %+v", got, err, h)
+		}
+	}
+	// Each way of being wrong is told apart.
+	self := hello{rank: 0, size: 9, nonce: digest("n")}
+	h := hello{purpose: purposeRing, rank: 8, size: 9, nonce: digest("n"), ring: netip.MustParseAddrPort("127.0.0.1:1")}
+	for _, test := range []struct {
+		at    int
+		fatal bool
+		want  string
+	}{{0, false, "no rank"}, {9, false, "version"}, {12, true, "byte order"}, {20, false, "nonce"}, {55, true, "world of"}, {51, true, "outside"}, {10, true, "purpose"}} {
+		b := h.encode()
+		b[test.at] ^= 1
+		if test.at == 51 {
+			b[51] = 9
+		}
+		_, err, fatal := readHello(bytes.NewReader(b), self, purposeRing)
+		if err == nil || fatal != test.fatal || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("byte %d changed: %v (fatal %v), want %q (fatal %v)", test.at, err, fatal, test.want, test.fatal)
+		}
+	}
+}
