@@ -1,0 +1,82 @@
+package scaling
+
+import (
+	"fmt"
+	"strings"
+)
+
+// NoBaseError says which series cannot be divided by anything: a speedup
+// without a stated base is not drawn.
+type NoBaseError struct {
+	Missing []MissingBase
+}
+
+// MissingBase is the base point that one series lacks.
+type MissingBase struct {
+	Series     string
+	Workers    int    // of the base point
+	Why        string // it cannot be the base
+	Available  []int  // worker counts that could be
+	Framework  string
+	Parameters map[string]any // of the series, by TOML path
+}
+
+// Error names the points to run. What command does so is the caller's to add.
+func (e *NoBaseError) Error() string {
+	lines := make([]string, len(e.Missing))
+	for i, m := range e.Missing {
+		lines[i] = fmt.Sprintf("no base for series %q: its point with %s %s; run that point", m.Series, workers(m.Workers), m.Why)
+		if len(m.Available) > 0 {
+			lines[i] += ", or take " + counts(m.Available) + " as the base"
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (s *series) missing(base int, byWorkers map[int][]Observation) *MissingBase {
+	m := &MissingBase{Series: s.name, Workers: base, Framework: s.framework, Parameters: s.parameters}
+	planned := false
+	for _, n := range s.workers {
+		planned = planned || n == base
+		for _, o := range byWorkers[n] {
+			if o.Throughput != nil && isRate(*o.Throughput) {
+				m.Available = append(m.Available, n)
+				break
+			}
+		}
+	}
+	switch runs := byWorkers[base]; {
+	case !planned:
+		m.Why = "is not in the plan"
+	case len(runs) == 0:
+		m.Why = "has no good run"
+	default:
+		m.Why = fmt.Sprintf("has %s, none with a steady state", plural(len(runs), "run"))
+	}
+	return m
+}
+
+func workers(n int) string { return plural(n, "worker") }
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// counts writes worker counts for people: "2, 4 or 8 workers".
+func counts(ns []int) string {
+	var b strings.Builder
+	for i, n := range ns[:len(ns)-1] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, n)
+	}
+	if len(ns) == 1 {
+		return workers(ns[0])
+	}
+	fmt.Fprintf(&b, " or %d workers", ns[len(ns)-1])
+	return b.String()
+}

@@ -1,0 +1,90 @@
+package scaling
+
+import (
+	"math"
+	"strconv"
+)
+
+// Row is one point of a curve as it is printed and exported. Throughput is in
+// samples/s, efficiency and Karp–Flatt's serial fraction are fractions. What
+// could not be had is null.
+type Row struct {
+	Series         string                `json:"series"`
+	Workers        int                   `json:"workers"`
+	Runs           int                   `json:"runs"` // with a throughput
+	Throughput     *float64              `json:"throughput"`
+	ThroughputLow  *float64              `json:"throughput_low"`
+	ThroughputHigh *float64              `json:"throughput_high"`
+	Speedup        *float64              `json:"speedup"`
+	SpeedupLow     *float64              `json:"speedup_low"`
+	SpeedupHigh    *float64              `json:"speedup_high"`
+	Efficiency     *float64              `json:"efficiency"`
+	EfficiencyLow  *float64              `json:"efficiency_low"`
+	EfficiencyHigh *float64              `json:"efficiency_high"`
+	KarpFlatt      *float64              `json:"karp_flatt"`
+	TimeToAccuracy map[string]RowSeconds `json:"time_to_accuracy"` // by target: "0.75"; never null
+	Base           *Base                 `json:"base"`             // null: the base point has no good run
+	Scaling        string                `json:"scaling"`          // "weak", "strong"; "" where not recorded
+	Warnings       []string              `json:"warnings"`         // the curve's and the point's; never null
+}
+
+// RowSeconds is the time to one target in seconds.
+type RowSeconds struct {
+	Seconds     *float64 `json:"seconds"` // null: half of the runs or more miss the target
+	SecondsLow  *float64 `json:"seconds_low"`
+	SecondsHigh *float64 `json:"seconds_high"`
+	Reached     int      `json:"reached"`
+	Runs        int      `json:"runs"`
+}
+
+// Rows lists the points of the curves, series by series. The list is never
+// nil.
+func Rows(curves []Curve) []Row {
+	rows := []Row{}
+	for _, c := range curves {
+		for _, p := range c.Points {
+			r := Row{
+				Series: c.Series, Workers: p.Workers, KarpFlatt: finite(p.KarpFlatt),
+				TimeToAccuracy: make(map[string]RowSeconds, len(p.TimeToAccuracy)),
+				Base:           c.Base, Scaling: c.Scaling,
+				Warnings: append(append([]string{}, c.Warnings...), p.Warnings...),
+			}
+			if p.Throughput != nil {
+				r.Runs = p.Throughput.Runs
+			}
+			r.Throughput, r.ThroughputLow, r.ThroughputHigh = p.Throughput.columns()
+			r.Speedup, r.SpeedupLow, r.SpeedupHigh = p.Speedup.columns()
+			r.Efficiency, r.EfficiencyLow, r.EfficiencyHigh = p.Efficiency.columns()
+			for _, t := range p.TimeToAccuracy {
+				s := RowSeconds{Seconds: finite(t.Seconds), Reached: t.Reached, Runs: t.Runs}
+				s.SecondsLow, s.SecondsHigh = t.Interval.ends()
+				r.TimeToAccuracy[strconv.FormatFloat(t.Target, 'f', -1, 64)] = s
+			}
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+func (e *Estimate) columns() (value, low, high *float64) {
+	if e == nil {
+		return nil, nil, nil
+	}
+	low, high = e.Interval.ends()
+	return finite(&e.Value), low, high
+}
+
+func (in *Interval) ends() (low, high *float64) {
+	if in == nil {
+		return nil, nil
+	}
+	return finite(&in.Low), finite(&in.High)
+}
+
+// finite keeps what JSON cannot say out of it.
+func finite(x *float64) *float64 {
+	if x == nil || math.IsNaN(*x) || math.IsInf(*x, 0) {
+		return nil
+	}
+	return x
+}

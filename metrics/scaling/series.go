@@ -1,0 +1,245 @@
+package scaling
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// follows are the parameters that change with the number of workers or with
+// the repeat, or only name the study: they do not separate series.
+var follows = []string{"id", "study", "framework", "workers", "repeat", "attempt", "seed",
+	"nodes", "workers_per_node", "worker_batch", "global_batch", "learning_rate"}
+
+// loose are parameters that bound a run and do not bear on its speed. A series
+// may mix them, and says so; where the study sweeps one it separates series
+// like any other.
+var loose = []string{"resources.time", "resources.memory", "resources.exclusive"}
+
+// series is runs, and planned points, that are equal in all parameters that
+// separate series.
+type series struct {
+	name       string
+	framework  string
+	parameters map[string]any
+	workers    []int // planned or observed, ascending
+	runs       []Observation
+}
+
+// group sorts observations and planned points into series, by name.
+func group(obs []Observation, planned []Planned) []*series {
+	// Planned points go in like runs, and are told apart by their place.
+	all := slices.Clone(obs)
+	for _, p := range planned {
+		all = append(all, Observation{Point: p.Point, Framework: p.Framework, Workers: p.Workers, Parameters: p.Parameters})
+	}
+	ignored := map[string]bool{}
+	for _, k := range follows {
+		ignored[k] = true
+	}
+	for _, k := range loose {
+		if !swept(k, all) {
+			ignored[k] = true
+		}
+	}
+	keys := separating(all, ignored)
+	byKey := map[string]*series{}
+	for i, o := range all {
+		key := identity(o.Framework, o.Parameters, keys)
+		s := byKey[key]
+		if s == nil {
+			s = &series{framework: o.Framework, parameters: map[string]any{}}
+			for _, k := range keys {
+				if v, ok := o.Parameters[k]; ok {
+					s.parameters[k] = v
+				}
+			}
+			byKey[key] = s
+		}
+		if !slices.Contains(s.workers, o.Workers) {
+			s.workers = append(s.workers, o.Workers)
+		}
+		if i < len(obs) {
+			s.runs = append(s.runs, o)
+		}
+	}
+	list := slices.Collect(maps.Values(byKey))
+	differing := name(list)
+	slices.SortFunc(list, func(a, b *series) int {
+		c := cmp.Compare(a.framework, b.framework)
+		for _, k := range differing {
+			if c == 0 {
+				c = compareValues(a.parameters[k], b.parameters[k])
+			}
+		}
+		return c
+	})
+	for _, s := range list {
+		slices.Sort(s.workers)
+	}
+	return list
+}
+
+// separating are the parameters that separate the given runs into series, in
+// order.
+func separating(all []Observation, ignored map[string]bool) []string {
+	keys := map[string]bool{}
+	for _, o := range all {
+		for k := range o.Parameters {
+			if !keys[k] && !ignored[k] && !strings.HasPrefix(k, "study.") {
+				keys[k] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
+}
+
+// identity writes down all that separates series.
+func identity(framework string, parameters map[string]any, keys []string) string {
+	b := make([]byte, 0, 512)
+	b = strconv.AppendQuote(b, framework)
+	for _, k := range keys {
+		v, ok := parameters[k]
+		if !ok {
+			b = append(b, " -"...)
+			continue
+		}
+		b = append(append(b, ' '), literal(v)...)
+	}
+	return string(b)
+}
+
+// swept reports whether the study sweeps the key: two points that differ in it
+// at one worker count. An edit between submissions changes no point's identity.
+func swept(key string, obs []Observation) bool {
+	varies := slices.ContainsFunc(obs, func(o Observation) bool {
+		return text(o.Parameters[key]) != text(obs[0].Parameters[key])
+	})
+	if !varies {
+		return false
+	}
+	ignored := map[string]bool{key: true}
+	for _, k := range follows {
+		ignored[k] = true
+	}
+	keys := separating(obs, ignored)
+	type place struct {
+		rest    string
+		workers int
+	}
+	first := map[place]Observation{}
+	for _, o := range obs {
+		at := place{identity(o.Framework, o.Parameters, keys), o.Workers}
+		f, ok := first[at]
+		if !ok {
+			first[at] = o
+		} else if f.Point != o.Point && text(f.Parameters[key]) != text(o.Parameters[key]) {
+			return true
+		}
+	}
+	return false
+}
+
+// name names every series by its framework and the parameters in which series
+// differ, and returns the paths of those. A parameter goes by the last part of
+// its path where that is unambiguous.
+func name(list []*series) (differing []string) {
+	paths := map[string]bool{}
+	for _, s := range list {
+		for k := range s.parameters {
+			paths[k] = true
+		}
+	}
+	short := map[string]int{}
+	for _, k := range slices.Sorted(maps.Keys(paths)) {
+		for _, s := range list[1:] {
+			if literal(s.parameters[k]) != literal(list[0].parameters[k]) {
+				differing = append(differing, k)
+				short[last(k)]++
+				break
+			}
+		}
+	}
+	for _, s := range list {
+		s.name = s.framework
+		for _, k := range differing {
+			label := k
+			if short[last(k)] == 1 {
+				label = last(k)
+			}
+			s.name += " " + label + "=" + text(s.parameters[k])
+		}
+		s.name = strings.TrimSpace(s.name)
+	}
+	return differing
+}
+
+func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
+// text is a parameter's value for people. Equal numbers read alike, whether
+// they came as integers or not.
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "unset"
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case int:
+		return strconv.Itoa(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		if a := math.Abs(v); a == 0 || a >= 1e-6 && a < 1e21 {
+			return strconv.FormatFloat(v, 'f', -1, 64)
+		}
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = text(v[i])
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	}
+	if b, err := json.Marshal(v); err == nil {
+		return string(b)
+	}
+	return fmt.Sprint(v)
+}
+
+// literal is a parameter's value such that equal means the same: "64" is not
+// 64.
+func literal(v any) string {
+	if s, ok := v.(string); ok {
+		return strconv.Quote(s)
+	}
+	return text(v)
+}
+
+// compareValues orders numbers by size and everything else by its text.
+func compareValues(a, b any) int {
+	x, okx := number(a)
+	y, oky := number(b)
+	if okx && oky {
+		return cmp.Compare(x, y)
+	}
+	return cmp.Compare(text(a), text(b))
+}
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int:
+		return float64(v), true
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}

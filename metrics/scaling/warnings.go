@@ -1,0 +1,167 @@
+package scaling
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// superlinearTolerance is how far an efficiency without an interval may exceed
+// 1 before it is called superlinear: the noise usual between runs.
+const superlinearTolerance = 0.02
+
+// pointWarnings are the doubts about one worker count's runs.
+func pointWarnings(p *Point, runs []Observation) []string {
+	var list []string
+	list = append(list, leftOut(runs)...)
+	if p.Throughput != nil && p.Throughput.Why != "" {
+		list = append(list, "throughput: "+p.Throughput.Why)
+	}
+	for _, t := range p.TimeToAccuracy {
+		if t.Reached < t.Runs {
+			list = append(list, fmt.Sprintf("target %s: reached by %d of %s", text(t.Target), t.Reached, plural(t.Runs, "run")))
+		}
+	}
+	jobs := map[string]int{}
+	for _, r := range p.Runs {
+		if r.Job != "" {
+			jobs[r.Job]++
+		}
+	}
+	for _, job := range sortedKeys(jobs) {
+		if jobs[job] > 1 {
+			list = append(list, fmt.Sprintf("%d of %s share the allocation of job %s and do not see the variation between allocations", jobs[job], plural(len(runs), "run"), job))
+		}
+	}
+	nodes := map[string]int{}
+	for _, o := range runs {
+		nodes[fmt.Sprint(o.Nodes)]++
+	}
+	if len(nodes) > 1 {
+		list = append(list, "mixed placement: runs on "+strings.Join(sortedKeys(nodes), " and ")+" nodes")
+	}
+	for _, k := range []string{"workers_per_node", "worker_batch", "global_batch", "learning_rate"} {
+		if values := distinct(k, runs); len(values) > 1 {
+			list = append(list, fmt.Sprintf("%s differs between runs: %s", k, strings.Join(values, ", ")))
+		}
+	}
+	return append(list, carried(runs)...)
+}
+
+// leftOut counts the runs without a usable throughput, by reason.
+func leftOut(runs []Observation) []string {
+	reasons := map[string]int{}
+	for _, o := range runs {
+		switch {
+		case o.Throughput == nil && o.ThroughputWhy == "":
+			reasons["no steady state"]++
+		case o.Throughput == nil && strings.HasPrefix(o.ThroughputWhy, "no steady state"):
+			reasons[o.ThroughputWhy]++
+		case o.Throughput == nil:
+			reasons["no steady state: "+o.ThroughputWhy]++
+		case !isRate(*o.Throughput):
+			reasons[fmt.Sprintf("a throughput of %g is none", *o.Throughput)]++
+		}
+	}
+	var list []string
+	for _, why := range sortedKeys(reasons) {
+		list = append(list, fmt.Sprintf("%d of %s left out of the throughput: %s", reasons[why], plural(len(runs), "run"), why))
+	}
+	return list
+}
+
+// carried are the runs' own warnings, each text once with the runs it is of.
+func carried(runs []Observation) []string {
+	of := map[string][]string{}
+	for _, o := range runs {
+		for _, w := range o.Warnings {
+			if !slices.Contains(of[w], o.Run) {
+				of[w] = append(of[w], o.Run)
+			}
+		}
+	}
+	var list []string
+	for _, w := range sortedKeys(of) {
+		who := of[w][0]
+		if n := len(of[w]); n > 1 {
+			who = fmt.Sprintf("%d of %s", n, plural(len(runs), "run"))
+		}
+		list = append(list, who+": "+w)
+	}
+	return list
+}
+
+// speedupWarnings are the doubts about a speedup at n times the base's workers.
+func speedupWarnings(p *Point, n float64) []string {
+	var list []string
+	s := p.Speedup
+	if s.Why != "" {
+		list = append(list, "speedup: "+s.Why)
+	}
+	if in := s.Interval; in != nil && (s.Value < in.Low || s.Value > in.High) {
+		list = append(list, fmt.Sprintf("the ratio of the medians, %.4g, lies outside the interval over all ratios of runs, %.4g to %.4g: the runs fall into groups; look at each", s.Value, in.Low, in.High))
+	}
+	if n > 1 && (s.Interval != nil && s.Interval.Low > n || s.Interval == nil && s.Value > n*(1+superlinearTolerance)) {
+		list = append(list, fmt.Sprintf("superlinear: speedup %.4g with %.4g times the workers; check that the base point was not slowed down", s.Value, n))
+	}
+	return list
+}
+
+// curveWarnings are the doubts about a whole series.
+func curveWarnings(c *Curve, s *series) []string {
+	var list []string
+	if c.Scaling != "weak" && c.Scaling != "strong" {
+		list = append(list, "the runs do not record whether scaling is weak or strong")
+	}
+	if c.Base != nil && c.Base.Workers == 1 {
+		list = append(list, "the base is one worker, which exchanges no gradients: efficiency includes the whole cost of going distributed")
+	}
+	var without []string
+	for _, n := range s.workers {
+		i := slices.IndexFunc(c.Points, func(p Point) bool { return p.Workers == n })
+		if i < 0 || c.Points[i].Throughput == nil {
+			without = append(without, fmt.Sprint(n))
+		}
+	}
+	if len(without) > 0 {
+		list = append(list, "no good run with a steady state at worker count "+strings.Join(without, ", "))
+	}
+	studies := map[string]int{}
+	for _, o := range s.runs {
+		studies[o.Study]++
+	}
+	if len(studies) > 1 {
+		list = append(list, "runs of several studies are mixed: "+strings.Join(sortedKeys(studies), ", "))
+	}
+	for _, k := range loose {
+		if _, projected := c.Parameters[k]; projected {
+			continue
+		}
+		if values := distinct(k, s.runs); len(values) > 1 {
+			list = append(list, fmt.Sprintf("%s varies inside this series: %s", k, strings.Join(values, ", ")))
+		}
+	}
+	return list
+}
+
+// distinct are the values that a parameter takes, as text.
+func distinct(key string, runs []Observation) []string {
+	values := map[string]int{}
+	for _, o := range runs {
+		values[text(o.Parameters[key])]++
+	}
+	return sortedKeys(values)
+}
+
+// sortedKeys orders shorter keys first, so that counts come in order of size.
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	})
+	return keys
+}
