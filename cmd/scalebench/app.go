@@ -1,0 +1,153 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+const appName = "scalebench"
+
+// commands lists the subcommands in the order of the help: the way of a study.
+func commands(s *session) []*cli.Command {
+	return []*cli.Command{
+		dataCommand(s),
+		completionCommand(s),
+		versionCommand(s),
+		helpCommand(),
+	}
+}
+
+// newApp builds the command line for one invocation.
+func newApp(s *session) *cli.App {
+	app := &cli.App{
+		Name:      appName,
+		Usage:     "how many workers should this training use? Measure it.",
+		UsageText: appName + " COMMAND [ARGUMENTS] [OPTIONS]\n" + appName + " help COMMAND",
+		Description: "A study file says what to measure. Options may stand before or after the\n" +
+			"command and its arguments; -- ends them.\n\n" + exitHelp,
+		Commands: commands(s),
+		Flags:    append(s.flags(), &cli.BoolFlag{Name: "version", Usage: "print the version", DisableDefaultText: true}, cli.HelpFlag),
+		Action: func(c *cli.Context) error {
+			if c.Bool("version") {
+				return runVersion(s)
+			}
+			return nil // check has refused it
+		},
+		Reader:    s.stdin,
+		Writer:    s.stdout,
+		ErrWriter: s.stderr,
+
+		HideHelpCommand:           true,
+		HideVersion:               true,
+		DisableSliceFlagSeparator: true, // a value may hold commas
+		ExitErrHandler:            noExit,
+		OnUsageError:              onUsageError,
+	}
+	for _, c := range app.Commands {
+		prepare(s, c, appName)
+	}
+	return app
+}
+
+// prepare gives a command what all commands have: the global options, a usage
+// line, errors that carry an exit code, and a check of its operands.
+func prepare(s *session, c *cli.Command, parent string) {
+	full := parent + " " + c.Name
+	c.HideHelpCommand = true
+	c.OnUsageError = onUsageError
+	if len(c.Subcommands) > 0 {
+		for _, sub := range c.Subcommands {
+			prepare(s, sub, full)
+		}
+		c.UsageText = full + " COMMAND"
+		return
+	}
+	c.UsageText = usageLine(full, c)
+	c.Flags = append(c.Flags, s.flags()...)
+	action := c.Action
+	c.Action = func(ctx *cli.Context) error {
+		if err := s.resolve(); err != nil {
+			return err
+		}
+		return action(ctx)
+	}
+}
+
+// usageLine is how a command is written: operands, then what it needs.
+func usageLine(full string, c *cli.Command) string {
+	line := full
+	if c.ArgsUsage != "" {
+		line += " " + c.ArgsUsage
+	}
+	optional := false
+	for _, f := range c.Flags {
+		if !isRequired(f) {
+			optional = true
+			continue
+		}
+		name := f.Names()[0]
+		if short := slices.IndexFunc(f.Names(), func(n string) bool { return len(n) == 1 }); short >= 0 {
+			name = f.Names()[short]
+		}
+		line += " " + dashed(name) + " " + placeholder(f)
+	}
+	if optional {
+		line += " [OPTIONS]"
+	}
+	return line
+}
+
+// placeholder is the name of a flag's value in its help, between backquotes.
+func placeholder(f cli.Flag) string {
+	if d, ok := f.(cli.DocGenerationFlag); ok {
+		if parts := strings.Split(d.GetUsage(), "`"); len(parts) == 3 {
+			return parts[1]
+		}
+	}
+	return "VALUE"
+}
+
+// onUsageError is called for a flag's value that cannot be read; unknown flags
+// are refused before.
+func onUsageError(c *cli.Context, err error, _ bool) error {
+	return &usageError{err: errors.New(explainValue(c.Command.Flags, err.Error())), hint: hintHelp(c.Command.HelpName)}
+}
+
+// badValue is how package flag words a value that it cannot read.
+var badValue = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([^:]*): .*$`)
+
+// explainValue says of a value that cannot be read what it should have been.
+func explainValue(flags []cli.Flag, message string) string {
+	m := badValue.FindStringSubmatch(message)
+	if m == nil {
+		return message
+	}
+	want := ""
+	switch byName(flags)[m[2]].(type) {
+	case *cli.IntFlag, *cli.Int64Flag, *cli.UintFlag, *cli.Uint64Flag:
+		want = "; want a whole number"
+	case *cli.Float64Flag:
+		want = "; want a number"
+	case *cli.BoolFlag:
+		want = "; want true or false, or no value"
+	case *cli.DurationFlag:
+		want = "; want a length of time, like 90s or 1h30m"
+	}
+	return fmt.Sprintf("%s does not take the value %s%s", dashed(m[2]), m[1], want)
+}
+
+func hintHelp(command string) string {
+	return fmt.Sprintf("`%s --help` shows what is valid.", strings.TrimSpace(command))
+}
+
+// helpCommand is carried out by redirectHelp; it stands here for the list of
+// commands and for completion.
+func helpCommand() *cli.Command {
+	return &cli.Command{Name: "help", Usage: "explain a command", ArgsUsage: "[COMMAND...]",
+		Action: func(*cli.Context) error { return nil }}
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"embed"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// completeCommand is what the completion scripts call: it is followed by the
+// words of the command line up to the cursor, the last one unfinished or "",
+// and prints one candidate a line, a tab and its explanation. A line that
+// begins with a colon says what the shell completes itself: ":files" or
+// ":folders". The scripts stay free of names, so that they do not grow old.
+const completeCommand = "__complete"
+
+//go:embed completion
+var completionScripts embed.FS
+
+var shells = []string{"bash", "zsh", "fish"}
+
+func completionCommand(s *session) *cli.Command {
+	return &cli.Command{
+		Name:      "completion",
+		Usage:     "print a completion script for bash, zsh or fish",
+		ArgsUsage: "SHELL",
+		Description: `bash: source <(scalebench completion bash)
+zsh:  scalebench completion zsh > "${fpath[1]}/_scalebench"
+fish: scalebench completion fish > ~/.config/fish/completions/scalebench.fish`,
+		Action: func(c *cli.Context) error { return runCompletion(s, c.Args().First()) },
+	}
+}
+
+func runCompletion(s *session, shell string) error {
+	if !slices.Contains(shells, shell) {
+		return usagef("no completion for %q; valid: %s", shell, strings.Join(shells, ", "))
+	}
+	script, err := completionScripts.ReadFile("completion/scalebench." + shell)
+	if err != nil {
+		return err
+	}
+	_, err = s.stdout.Write(script)
+	return err
+}
+
+// candidate is a word that may stand at the cursor.
+type candidate struct{ word, about string }
+
+const (
+	filesWanted   = ":files"
+	foldersWanted = ":folders"
+)
+
+// complete prints the candidates for the last of words.
+func complete(s *session, app *cli.App, words []string) error {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	last := len(words) - 1
+	current := words[last]
+	for _, c := range candidates(app, words[:last], current) {
+		if !strings.HasPrefix(c.word, current) && !strings.HasPrefix(c.word, ":") {
+			continue
+		}
+		line := c.word
+		if c.about != "" {
+			line += "\t" + c.about
+		}
+		if _, err := io.WriteString(s.stdout, visibleLines(line)+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// candidates are the words that may follow before, given how the current one
+// begins. A line that is wrong already has none.
+func candidates(app *cli.App, before []string, current string) []candidate {
+	line, err := parse(app, before)
+	var missing *missingValueError
+	switch {
+	case errors.As(err, &missing):
+		return valuesOf(missing.flag, "")
+	case err != nil:
+		return nil
+	}
+	onlyOperands := slices.Contains(before, "--")
+	if name, _, ok := strings.Cut(current, "="); ok && strings.HasPrefix(name, "--") && !onlyOperands {
+		if f, ok := line.valid(app)[strings.TrimPrefix(name, "--")]; ok && takesValue(f) {
+			return valuesOf(f, name+"=")
+		}
+		return nil
+	}
+	if strings.HasPrefix(current, "-") && !onlyOperands {
+		return flagsOf(line.valid(app), line)
+	}
+	c := line.command()
+	switch {
+	case c == nil:
+		return commandsOf(app.Commands)
+	case len(c.Subcommands) > 0:
+		return commandsOf(c.Subcommands)
+	case c.Name == "help":
+		asked, err := parse(app, append([]string{"--"}, line.operands...))
+		if err != nil {
+			return nil
+		}
+		if c := asked.command(); c != nil {
+			return commandsOf(c.Subcommands)
+		}
+		return commandsOf(app.Commands)
+	}
+	operands := strings.Fields(c.ArgsUsage)
+	if len(line.operands) >= len(operands) {
+		return nil
+	}
+	return named(strings.Trim(operands[len(line.operands)], "[]."), "")
+}
+
+func commandsOf(level []*cli.Command) []candidate {
+	var list []candidate
+	for _, c := range level {
+		if !c.Hidden {
+			list = append(list, candidate{c.Name, c.Usage})
+		}
+	}
+	return list
+}
+
+func flagsOf(valid map[string]cli.Flag, line invocation) []candidate {
+	var list []candidate
+	for name, f := range valid {
+		if line.has(f.Names()[0]) {
+			continue
+		}
+		about := ""
+		if d, ok := f.(cli.DocGenerationFlag); ok {
+			about = strings.ReplaceAll(d.GetUsage(), "`", "")
+		}
+		list = append(list, candidate{dashed(name), about})
+	}
+	slices.SortFunc(list, func(a, b candidate) int { return strings.Compare(a.word, b.word) })
+	return list
+}
+
+// valuesOf are the values of a flag, behind prefix.
+func valuesOf(f cli.Flag, prefix string) []candidate { return named(placeholder(f), prefix) }
+
+// named are the words that an operand or value of this name can be.
+func named(name, prefix string) []candidate {
+	var words []string
+	switch name {
+	case "FORMAT":
+		words = formats
+	case "SHELL":
+		words = shells
+	case "FILE", "STUDY", "SITE":
+		return []candidate{{word: filesWanted}}
+	case "DIR":
+		return []candidate{{word: foldersWanted}}
+	}
+	var list []candidate
+	for _, w := range words {
+		list = append(list, candidate{word: prefix + w})
+	}
+	return list
+}

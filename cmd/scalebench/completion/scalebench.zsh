@@ -1,0 +1,38 @@
+#compdef scalebench
+# zsh completion for scalebench
+#
+#     scalebench completion zsh > "${fpath[1]}/_scalebench"
+
+_scalebench() {
+	local line word about
+	local -a candidates
+	local files=0 folders=0
+
+	while IFS= read -r line; do
+		case "$line" in
+		:files) files=1 ;;
+		:folders) folders=1 ;;
+		?*)
+			word="${line%%$'\t'*}"
+			about=""
+			[[ "$line" == *$'\t'* ]] && about="${line#*$'\t'}"
+			candidates+=("${word//:/\\:}${about:+:$about}")
+			;;
+		esac
+	done < <("${(Q)words[1]}" __complete "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)
+
+	if ((files || folders)); then
+		# --name=VALUE: only what follows the sign is a path.
+		[[ "$PREFIX" == --*=* ]] && compset -P '*='
+		if ((folders)); then _files -/; else _files; fi
+		return
+	fi
+	((${#candidates})) && _describe -t candidates scalebench candidates
+}
+
+# Loaded by name from $fpath, or sourced.
+if [[ "${funcstack[1]}" == _scalebench ]]; then
+	_scalebench "$@"
+else
+	compdef _scalebench scalebench
+fi

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher/dataset"
+)
+
+func dataCommand(s *session) *cli.Command {
+	return &cli.Command{
+		Name:        "data",
+		Usage:       "make training data",
+		Subcommands: []*cli.Command{dataSynthCommand(s)},
+	}
+}
+
+type dataSynthOptions struct {
+	dir         string
+	train, test int
+	seed        int64
+	difficulty  float64
+}
+
+func dataSynthCommand(s *session) *cli.Command {
+	var o dataSynthOptions
+	return &cli.Command{
+		Name:      "synth",
+		Usage:     "write a learnable data set in CIFAR-10's binary format",
+		ArgsUsage: "DIR",
+		Description: "The images are patterns with noise, ten classes, made from the seed: equal\n" +
+			"options give equal files. Nothing that is already there is written over.",
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "train", Usage: "`N` training images, spread over five files", Value: dataset.DefaultTrainSamples, Destination: &o.train},
+			&cli.IntFlag{Name: "test", Usage: "`N` test images", Value: dataset.DefaultTestSamples, Destination: &o.test},
+			&cli.Int64Flag{Name: "seed", Usage: "seed `S` of the patterns and the samples", Value: 1, Destination: &o.seed},
+			&cli.Float64Flag{Name: "difficulty", Usage: "`D` from 0 (easy) to below 1: strength of a wrong class's pattern, and of the noise", Value: dataset.DefaultDifficulty, Destination: &o.difficulty},
+		},
+		Action: func(c *cli.Context) error {
+			o.dir = c.Args().First()
+			return runDataSynth(s, o)
+		},
+	}
+}
+
+func runDataSynth(s *session, o dataSynthOptions) error {
+	for _, n := range []struct {
+		flag  string
+		value int
+		least int
+	}{{"--train", o.train, len(dataset.TrainFiles)}, {"--test", o.test, 1}} {
+		if n.value < n.least {
+			return usagef("%s %d is too few; want %d or more", n.flag, n.value, n.least)
+		}
+	}
+	if !(o.difficulty >= 0 && o.difficulty < 1) {
+		return usagef("--difficulty %g is out of range; want from 0 to below 1", o.difficulty)
+	}
+	if err := dataset.Synthesize(o.dir, dataset.SyntheticOptions{
+		TrainSamples: o.train, TestSamples: o.test, Seed: o.seed, Difficulty: &o.difficulty,
+	}); err != nil {
+		// What is not the file system's refusal is the data set's own: of these
+		// options, or to write over what is there.
+		var refused *fs.PathError
+		if errors.As(err, &refused) {
+			return err
+		}
+		return &usageError{err: err}
+	}
+	t := &table{columns: []column{
+		{key: "file"},
+		{key: "samples"},
+		{key: "bytes", show: binaryBytes},
+	}}
+	for _, name := range append(dataset.TrainFiles[:len(dataset.TrainFiles):len(dataset.TrainFiles)], dataset.TestFile) {
+		path := filepath.Join(o.dir, name)
+		info, err := os.Stat(path)
+		if err != nil {
+			return fmt.Errorf("written, but not found again: %w", err)
+		}
+		t.add(path, info.Size()/dataset.RecordBytes, info.Size())
+	}
+	return s.print(t)
+}

@@ -1,0 +1,86 @@
+// Command scalebench measures how a training scales with the number of
+// workers: it runs a study on this machine or through Slurm, keeps what was
+// measured, and draws it.
+//
+// Each subcommand is one file with its options and a function that carries it
+// out. The command line only decides what to call and how to print it: whatever
+// a program would want is in the packages below launcher, metrics and slurm,
+// none of which prints or exits.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+)
+
+func main() {
+	os.Exit(invoke(os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// invoke runs one command line and returns the exit code. The first interrupt
+// cancels the work in order; a second one ends the program at once.
+func invoke(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+
+	err := guard(func() error { return run(ctx, args, stdin, stdout, stderr) })
+	if err != nil {
+		report(stderr, err)
+	}
+	return exitCode(err)
+}
+
+// run carries out the command line args, whose first word is the program's
+// name.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	s := &session{stdin: stdin, stdout: stdout, stderr: stderr}
+	app := newApp(s)
+	var words []string
+	if len(args) > 1 {
+		words = args[1:]
+	}
+	if len(words) > 0 && words[0] == completeCommand {
+		return complete(s, app, words[1:])
+	}
+	line, err := parse(app, words)
+	if err != nil {
+		return err
+	}
+	if line, err = line.redirectHelp(app); err != nil {
+		return err
+	}
+	if err := line.check(app); err != nil {
+		return err
+	}
+	return app.RunContext(ctx, append([]string{app.Name}, line.words()...))
+}
+
+// guard turns a panic into an error, so that a person sees whose fault it is.
+func guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &panicError{value: p, stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// report prints err for a person, with what to do about it.
+func report(w io.Writer, err error) {
+	fmt.Fprintf(w, "%s: %s\n", appName, visibleLines(err.Error()))
+	if hint := hintFor(err); hint != "" {
+		fmt.Fprintln(w, visibleLines(hint))
+	}
+}
+
+// noExit keeps the command line library from ending the program: exit codes
+// are decided in exit.go alone.
+func noExit(*cli.Context, error) {}

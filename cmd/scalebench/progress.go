@@ -1,0 +1,86 @@
+package main
+
+import (
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"os"
+)
+
+// progress shows how far a command has come, on standard error: a bar that is
+// repainted on a terminal, one line for each finished thing elsewhere, nothing
+// when quiet. It is safe for use by several goroutines.
+type progress struct {
+	s   *session
+	mu  sync.Mutex
+	bar *progressbar.ProgressBar // nil when there is no terminal to paint on
+}
+
+// startProgress begins to show total things that are named by what ("runs").
+// A total of 0 is not known yet; setTotal says it later.
+func (s *session) startProgress(what string, total int) *progress {
+	p := &progress{s: s}
+	f, ok := s.stderr.(*os.File)
+	if s.quiet || !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
+		return p
+	}
+	if total == 0 {
+		total = -1 // a spinner
+	}
+	p.bar = progressbar.NewOptions(total,
+		progressbar.OptionSetWriter(f),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(),
+		progressbar.OptionSetWidth(24),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionSetElapsedTime(true),
+		progressbar.OptionSetPredictTime(true),
+		progressbar.OptionClearOnFinish(),
+	)
+	return p
+}
+
+// setTotal says how many things there are.
+func (p *progress) setTotal(n int) {
+	if p.bar != nil {
+		p.bar.ChangeMax(n)
+	}
+}
+
+// advance says that n more things are done.
+func (p *progress) advance(n int) {
+	if p.bar != nil {
+		// An error is a terminal that went away; the work goes on.
+		_ = p.bar.Add(n)
+	}
+}
+
+// describe shows what goes on at the moment, such as the throughput; only
+// where it can be painted over.
+func (p *progress) describe(text string) {
+	if p.bar != nil {
+		p.bar.Describe(visible(text))
+	}
+}
+
+// finished prints a line that stays, for one thing that is done.
+func (p *progress) finished(format string, a ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		_ = p.bar.Clear()
+		defer func() { _ = p.bar.RenderBlank() }()
+	}
+	p.s.note(format, a...)
+}
+
+// stop takes the bar away. It may be called more than once.
+func (p *progress) stop() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+		_ = p.bar.Exit()
+	}
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+)
+
+// session is what one invocation has: its streams and the global options.
+type session struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	db      string // file of the database; resolve has filled it in
+	runs    string // folder of the run folders; likewise
+	format  string // one of formats
+	verbose bool
+	quiet   bool
+}
+
+// flags are the global options, new at each call: every command repeats them,
+// so that they are valid wherever they stand.
+func (s *session) flags() []cli.Flag {
+	const category = "Global options"
+	return []cli.Flag{
+		&cli.StringFlag{Name: "db", Category: category, Destination: &s.db,
+			Usage: "database `FILE` (default: $SCALEBENCH_DB, else " + appName + "/" + appName + ".db in the XDG data folder, ~/.local/share)"},
+		&cli.StringFlag{Name: "runs", Category: category, Destination: &s.runs,
+			Usage: "folder `DIR` of the run folders, on a file system that all nodes share (default: $SCALEBENCH_RUNS, else ./runs)"},
+		&cli.StringFlag{Name: "format", Category: category, Destination: &s.format, Value: formatTable, DefaultText: formatTable,
+			Usage: "print tables as `FORMAT`: " + strings.Join(formats, ", ")},
+		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Category: category, Destination: &s.verbose, DisableDefaultText: true,
+			Usage: "say more about what is done"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Category: category, Destination: &s.quiet, DisableDefaultText: true,
+			Usage: "no progress and no notes; warnings and errors only"},
+	}
+}
+
+// resolve checks the global options and fills in their defaults.
+func (s *session) resolve() error {
+	if !slices.Contains(formats, s.format) {
+		return usagef("--format %q is not known; valid: %s", s.format, strings.Join(formats, ", "))
+	}
+	if s.verbose && s.quiet {
+		return usagef("--verbose and --quiet exclude each other; leave one out")
+	}
+	if s.runs == "" {
+		s.runs = os.Getenv("SCALEBENCH_RUNS")
+	}
+	if s.runs == "" {
+		s.runs = "runs"
+	}
+	if s.db == "" {
+		s.db = os.Getenv("SCALEBENCH_DB")
+	}
+	if s.db == "" {
+		data, err := dataHome()
+		if err != nil {
+			return err
+		}
+		s.db = filepath.Join(data, appName, appName+".db")
+	}
+	return nil
+}
+
+// dataHome is the user's data folder of the XDG Base Directory Specification.
+// A relative $XDG_DATA_HOME is invalid by it and ignored.
+func dataHome() (string, error) {
+	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return dir, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", &usageError{err: fmt.Errorf("no place for the database: %w", err), hint: "Name it with --db FILE or $SCALEBENCH_DB."}
+	}
+	return filepath.Join(home, ".local", "share"), nil
+}
+
+// print writes a table to standard output in the format asked for.
+func (s *session) print(t *table) error {
+	w := bufio.NewWriter(s.stdout)
+	if err := t.write(w, s.format, screenOf(s.stdout)); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("cannot write the output: %w", err)
+	}
+	return nil
+}
+
+// note tells a person something about the work, on standard error; not when
+// quiet.
+func (s *session) note(format string, a ...any) {
+	if !s.quiet {
+		fmt.Fprintln(s.stderr, visibleLines(fmt.Sprintf(format, a...)))
+	}
+}
+
+// detail is a note for --verbose only.
+func (s *session) detail(format string, a ...any) {
+	if s.verbose {
+		s.note(format, a...)
+	}
+}
+
+// warn prints a doubt about what was printed or done, quiet or not.
+func (s *session) warn(format string, a ...any) {
+	fmt.Fprintln(s.stderr, "warning: "+visibleLines(fmt.Sprintf(format, a...)))
+}
+
+// screen is what is known of where the output goes.
+type screen struct {
+	width int  // columns; 0 when it is no terminal
+	bold  bool // whether it understands bold and the user wants it
+}
+
+func screenOf(w io.Writer) screen {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return screen{}
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width < 0 {
+		width = 0
+	}
+	// https://no-color.org: any value but the empty one
+	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
+	return screen{width: width, bold: !plain}
+}

@@ -1,0 +1,334 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	pretty "github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// Formats of a printed table. Table and markdown are for people: rounded to
+// three significant digits, with units. CSV and JSON are for programs: base
+// units (seconds, samples, bytes), every digit, and null or an empty field
+// where nothing was measured.
+const (
+	formatTable    = "table"
+	formatCSV      = "csv"
+	formatJSON     = "json"
+	formatMarkdown = "markdown"
+)
+
+var formats = []string{formatTable, formatCSV, formatJSON, formatMarkdown}
+
+// table is rows to be printed in any of the formats.
+//
+// A cell is a string, bool, number, time.Time, a pointer to one of these, nil,
+// or anything that encodes to JSON. nil, a nil pointer, the zero time, NaN and
+// the infinities are "not had".
+type table struct {
+	columns []column
+	rows    [][]any
+	// notes stand below the table; for people only.
+	notes []string
+}
+
+// column is one column of a table.
+type column struct {
+	key  string // name in CSV and JSON, snake_case
+	head string // name for people; "" is the key with spaces
+	unit string // of the numbers as they are stored, "samples/s"; shown in the head
+	// show is how a number is written for people; nil is significant. One that
+	// writes its own unit goes with an empty unit above.
+	show func(float64) string
+	// left keeps a column of numbers to the left, where they are names.
+	left bool
+}
+
+// add appends a row, one cell a column.
+func (t *table) add(cells ...any) {
+	if len(cells) != len(t.columns) {
+		panic(fmt.Sprintf("a row of %d cells in a table of %d columns", len(cells), len(t.columns)))
+	}
+	row := make([]any, len(cells))
+	for i, c := range cells {
+		row[i] = bare(c)
+	}
+	t.rows = append(t.rows, row)
+}
+
+// bare takes a cell out of its pointer; nil is "not had".
+func bare(cell any) any {
+	v := reflect.ValueOf(cell)
+	for v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return nil
+		}
+		v = v.Elem()
+	}
+	if !v.IsValid() {
+		return nil
+	}
+	switch c := v.Interface().(type) {
+	case time.Time:
+		if c.IsZero() {
+			return nil
+		}
+		return c
+	case float64:
+		if math.IsNaN(c) || math.IsInf(c, 0) {
+			return nil
+		}
+		return c
+	default:
+		return c
+	}
+}
+
+// write prints the table.
+func (t *table) write(w io.Writer, format string, on screen) error {
+	switch format {
+	case formatCSV:
+		return t.writeCSV(w)
+	case formatJSON:
+		return t.writeJSON(w)
+	case formatMarkdown:
+		return t.writeMarkdown(w)
+	case formatTable:
+		return t.writeText(w, on)
+	}
+	return fmt.Errorf("unknown table format %q", format)
+}
+
+// writeCSV writes RFC 4180 with a line of names. Text that a spreadsheet would
+// take for a formula gets an apostrophe in front, as spreadsheets themselves
+// mark text: run records may come from other people. JSON is exact.
+func (t *table) writeCSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	record := make([]string, len(t.columns))
+	for i, column := range t.columns {
+		record[i] = column.key
+	}
+	if err := c.Write(record); err != nil {
+		return err
+	}
+	for _, row := range t.rows {
+		for i, cell := range row {
+			s, err := plain(cell)
+			if err != nil {
+				return fmt.Errorf("column %s: %w", t.columns[i].key, err)
+			}
+			record[i] = s
+		}
+		if err := c.Write(record); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// plain is a cell for a program that reads text.
+func plain(cell any) (string, error) {
+	switch c := cell.(type) {
+	case nil:
+		return "", nil
+	case string:
+		return notFormula(visibleLines(c)), nil
+	case time.Time:
+		return c.UTC().Format(time.RFC3339), nil
+	}
+	if v := reflect.ValueOf(cell); v.Kind() == reflect.String {
+		return notFormula(visibleLines(v.String())), nil
+	}
+	b, err := json.Marshal(cell)
+	return string(b), err
+}
+
+func notFormula(s string) string {
+	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}
+
+// writeJSON writes a list of objects, one a line, keys in the order of the
+// columns.
+func (t *table) writeJSON(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("[")
+	for i, row := range t.rows {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		b.WriteString("\n  {")
+		for j, cell := range row {
+			if j > 0 {
+				b.WriteString(", ")
+			}
+			if at, ok := cell.(time.Time); ok {
+				cell = at.UTC().Format(time.RFC3339)
+			}
+			value, err := encodeJSON(cell)
+			if err != nil {
+				return fmt.Errorf("column %s: %w", t.columns[j].key, err)
+			}
+			b.WriteString(strconv.Quote(t.columns[j].key) + ": " + value)
+		}
+		b.WriteString("}")
+	}
+	if len(t.rows) > 0 {
+		b.WriteString("\n")
+	}
+	b.WriteString("]\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeMarkdown writes a table as GitHub's Markdown has it.
+func (t *table) writeMarkdown(w io.Writer) error {
+	var b strings.Builder
+	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	head, rule := make([]string, len(t.columns)), make([]string, len(t.columns))
+	for i, column := range t.columns {
+		head[i], rule[i] = escapeMarkdown(column.title()), "---"
+		if t.numeric(i) {
+			rule[i] = "---:"
+		}
+	}
+	line(head)
+	line(rule)
+	for _, row := range t.rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = escapeMarkdown(t.columns[i].text(cell))
+		}
+		line(cells)
+	}
+	for _, note := range t.notes {
+		b.WriteString("\n" + escapeMarkdown(visible(note)) + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// escapeMarkdown keeps text from being taken for markup, a cell's end or HTML.
+var escapeMarkdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "&", "&amp;", "[", `\[`, "]", `\]`).Replace
+
+const columnGap = 2 // blanks between two columns
+
+// writeText writes a table for a terminal or a pipe: columns apart by blanks.
+// On a terminal, text columns are broken into lines, widest first, until the
+// table fits; nothing is ever cut.
+func (t *table) writeText(w io.Writer, on screen) error {
+	p := pretty.NewWriter()
+	p.SuppressTrailingSpaces()
+	style := pretty.StyleDefault
+	style.Box = pretty.BoxStyle{MiddleVertical: strings.Repeat(" ", columnGap)}
+	style.Options = pretty.Options{SeparateColumns: true}
+	style.Format = pretty.FormatOptions{}
+	p.SetStyle(style)
+
+	head := make(pretty.Row, len(t.columns))
+	natural := make([]int, len(t.columns))
+	for i, column := range t.columns {
+		natural[i] = text.LongestLineLen(column.title())
+		title := column.title()
+		if on.bold && title != "" {
+			title = "\x1b[1m" + title + "\x1b[0m"
+		}
+		head[i] = title
+	}
+	p.AppendHeader(head)
+	for _, row := range t.rows {
+		cells := make(pretty.Row, len(row))
+		for i, cell := range row {
+			s := t.columns[i].text(cell)
+			natural[i] = max(natural[i], text.LongestLineLen(s))
+			cells[i] = s
+		}
+		p.AppendRow(cells)
+	}
+	var config []pretty.ColumnConfig
+	for i, width := range t.fit(natural, on.width) {
+		c := pretty.ColumnConfig{Number: i + 1}
+		if t.numeric(i) {
+			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
+		}
+		if width < natural[i] {
+			c.WidthMax, c.WidthMaxEnforcer = width, text.WrapSoft
+		}
+		config = append(config, c)
+	}
+	p.SetColumnConfigs(config)
+	if _, err := io.WriteString(w, p.Render()+"\n"); err != nil {
+		return err
+	}
+	for _, note := range t.notes {
+		if _, err := io.WriteString(w, visible(note)+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leastWidth is how narrow a column of text may become.
+const leastWidth = 10
+
+// fit narrows the widest columns of text until the row fits into width, as far
+// as that goes; width 0 is unlimited.
+func (t *table) fit(natural []int, width int) []int {
+	widths := append([]int(nil), natural...)
+	total := columnGap * (len(widths) - 1)
+	for _, n := range widths {
+		total += n
+	}
+	for width > 0 && total > width {
+		widest := -1
+		for i, n := range widths {
+			if !t.numeric(i) && n > leastWidth && (widest < 0 || n > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+		total--
+	}
+	return widths
+}
+
+// numeric reports whether column i holds numbers, which are set to the right.
+func (t *table) numeric(i int) bool {
+	if t.columns[i].left {
+		return false
+	}
+	for _, row := range t.rows {
+		if row[i] == nil {
+			continue
+		}
+		_, ok := number(row[i])
+		return ok
+	}
+	return false
+}
+
+// title is the column's name for people.
+func (c column) title() string {
+	title := c.head
+	if title == "" {
+		title = strings.ReplaceAll(c.key, "_", " ")
+	}
+	if c.unit != "" {
+		title += " (" + c.unit + ")"
+	}
+	return title
+}
