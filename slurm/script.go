@@ -1,0 +1,247 @@
+package slurm
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/scalebench/scalebench/templates"
+)
+
+// DuplicateExit is the exit status of a batch script that found its attempt
+// claimed by another copy of itself and ran nothing. It is not 0, so that
+// Slurm does not call the copy COMPLETED and no dependency is satisfied by it.
+const DuplicateExit = 75
+
+// Script is a batch job: what it asks Slurm for, and what it runs. Values are
+// passed on as they are, never expanded by a shell; only Setup is shell code.
+// A zero value leaves a choice to the cluster unless said otherwise.
+type Script struct {
+	JobName   string // needed; unique per attempt, so that a lost submission can be found again
+	Partition string
+	Account   string
+	QOS       string
+
+	Nodes           int           // needed
+	TasksPerNode    int           // needed
+	CPUsPerTask     int           // needed
+	GPUsPerNode     int           // 0: no GPUs
+	GPUType         string        // "a100" in gpu:a100:4
+	MemoryPerNodeMB int           // MiB, Slurm's "M"
+	Time            time.Duration // needed; rounded up to whole minutes, which is how Slurm counts
+	Exclusive       bool          // whole nodes
+	Requeue         bool          // start again after a node failure or a preemption
+	SignalBefore    time.Duration // SIGUSR1 to the script so long before Time is over, in whole seconds; 0: none
+	Hint            string        // "nomultithread", …; excludes CPUBind
+	CPUBind         string        // srun --cpu-bind
+	Output          string        // file of the script's own output; a plain path, no % patterns
+
+	// Options are further sbatch options by long name without the dashes; an
+	// empty value is an option without one ("contiguous"). Those that a field
+	// of Script decides are refused.
+	Options map[string]string
+
+	Modules     []string          // loaded in this order
+	Setup       []string          // lines of shell, run as they stand after the modules
+	Environment map[string]string // exported after Setup, not expanded
+	Container   Container
+
+	RunDir    string   // needed; absolute, on a file system that all nodes share
+	Worker    string   // needed; absolute path of the worker binary
+	Workdir   string   // where Command is started; absolute
+	Interface string   // network interface of the collectives
+	Command   []string // needed; what srun starts, once a task
+}
+
+// Container is the image that Command runs in. The batch script itself, its
+// setup lines and the search for an address stay outside.
+type Container struct {
+	Runtime string   // "" or "none", "pyxis", "apptainer"
+	Image   string   // as the runtime takes it
+	Mounts  []string // SOURCE:TARGET[:OPTIONS]; the run folder and the worker binary are always mounted
+	Workdir string   // inside; "": Script.Workdir
+}
+
+// Option is an option's or a variable's name and value.
+type Option struct{ Name, Value string }
+
+// Render writes the batch script.
+func (s Script) Render(w io.Writer) error {
+	return s.render(w, "", "")
+}
+
+// RenderWith writes the batch script by a site's own template. name, usually
+// the template's path, stands in errors beside the line. The template may call
+// the blocks of the built-in one, as its first comment says.
+func (s Script) RenderWith(w io.Writer, name, text string) error {
+	return s.render(w, name, text)
+}
+
+func (s Script) render(w io.Writer, name, text string) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	t, err := template.New(templates.Job).
+		Option("missingkey=error").
+		Funcs(template.FuncMap{"quote": Quote, "directive": directive}).
+		ParseFS(templates.Files, templates.Job)
+	if err != nil {
+		return err
+	}
+	if name != "" {
+		if t, err = t.New(name).Parse(text); err != nil {
+			return fmt.Errorf("script template: %w", err)
+		}
+	}
+	var b bytes.Buffer // so that a script is written whole or not at all
+	if err := t.Execute(&b, s); err != nil {
+		return fmt.Errorf("script template: %w", err)
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+// DuplicateExit is the constant, for the template.
+func (s Script) DuplicateExit() int { return DuplicateExit }
+
+// Tasks is how many tasks the job starts.
+func (s Script) Tasks() int { return s.Nodes * s.TasksPerNode }
+
+// GRES is the generic resource of a node, "gpu:a100:4"; "" without GPUs.
+func (s Script) GRES() string {
+	if s.GPUsPerNode == 0 {
+		return ""
+	}
+	if s.GPUType == "" {
+		return fmt.Sprintf("gpu:%d", s.GPUsPerNode)
+	}
+	return fmt.Sprintf("gpu:%s:%d", s.GPUType, s.GPUsPerNode)
+}
+
+// TimeLimit is Time in Slurm's form, "1-02:03:00".
+func (s Script) TimeLimit() string {
+	minutes := int64((s.Time + time.Minute - 1) / time.Minute)
+	limit := fmt.Sprintf("%02d:%02d:00", minutes/60%24, minutes%60)
+	if days := minutes / (24 * 60); days > 0 {
+		limit = fmt.Sprintf("%d-%s", days, limit)
+	}
+	return limit
+}
+
+// Directives are the #SBATCH lines: those of the fields, then Options by name.
+func (s Script) Directives() []Option {
+	var list []Option
+	add := func(name, value string) { list = append(list, Option{name, value}) }
+	some := func(name, value string) {
+		if value != "" {
+			add(name, value)
+		}
+	}
+	add("job-name", s.JobName)
+	some("partition", s.Partition)
+	some("account", s.Account)
+	some("qos", s.QOS)
+	add("nodes", strconv.Itoa(s.Nodes))
+	// Without a number per node Slurm may place tasks unevenly.
+	add("ntasks-per-node", strconv.Itoa(s.TasksPerNode))
+	add("cpus-per-task", strconv.Itoa(s.CPUsPerTask))
+	some("gres", s.GRES())
+	if s.MemoryPerNodeMB > 0 {
+		add("mem", fmt.Sprintf("%dM", s.MemoryPerNodeMB))
+	}
+	add("time", s.TimeLimit())
+	if s.Exclusive {
+		add("exclusive", "")
+	}
+	some("hint", s.Hint)
+	some("output", strings.ReplaceAll(s.Output, "%", "%%"))
+	some("chdir", s.Workdir)
+	if s.Requeue {
+		add("requeue", "")
+	} else {
+		add("no-requeue", "") // the cluster's default may be either
+	}
+	if s.SignalBefore > 0 {
+		add("signal", fmt.Sprintf("B:USR1@%d", s.signalSeconds()))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
+		add(name, s.Options[name])
+	}
+	return list
+}
+
+func (s Script) signalSeconds() int64 {
+	return int64((s.SignalBefore + time.Second - 1) / time.Second)
+}
+
+// Exports is Environment, by name.
+func (s Script) Exports() []Option {
+	var list []Option
+	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
+		list = append(list, Option{name, s.Environment[name]})
+	}
+	return list
+}
+
+// StepOptions are the arguments of srun before the command. They repeat what
+// the job asked for, because a step inherits it differently from one version
+// of Slurm to the next: CPUs per task not since 22.05, GPUs not when exclusive.
+func (s Script) StepOptions() []string {
+	list := []string{
+		fmt.Sprintf("--nodes=%d", s.Nodes),
+		fmt.Sprintf("--ntasks=%d", s.Tasks()),
+		fmt.Sprintf("--ntasks-per-node=%d", s.TasksPerNode),
+		fmt.Sprintf("--cpus-per-task=%d", s.CPUsPerTask),
+		"--kill-on-bad-exit=1", // else the others wait for a rank that is gone
+		"--export=ALL",         // a job submitted with --export=NONE has no PATH in its steps
+	}
+	if g := s.GRES(); g != "" {
+		list = append(list, "--gres="+g)
+	}
+	if s.CPUBind != "" {
+		list = append(list, "--cpu-bind="+s.CPUBind)
+	}
+	if s.Container.Runtime == "pyxis" {
+		list = append(list, "--container-image="+s.Container.Image,
+			"--container-mounts="+strings.Join(s.mounts(), ","), "--no-container-mount-home")
+		if dir := s.containerWorkdir(); dir != "" {
+			list = append(list, "--container-workdir="+dir)
+		}
+	}
+	return list
+}
+
+// Wrapper is what stands between srun and Command: the container's start.
+func (s Script) Wrapper() []string {
+	if s.Container.Runtime != "apptainer" {
+		return nil
+	}
+	list := []string{"apptainer", "exec"}
+	if s.GPUsPerNode > 0 {
+		list = append(list, "--nv")
+	}
+	for _, m := range s.mounts() {
+		list = append(list, "--bind", m)
+	}
+	if dir := s.containerWorkdir(); dir != "" {
+		list = append(list, "--pwd", dir)
+	}
+	return append(list, s.Container.Image)
+}
+
+func (s Script) mounts() []string {
+	return append([]string{s.RunDir + ":" + s.RunDir, s.Worker + ":" + s.Worker + ":ro"}, s.Container.Mounts...)
+}
+
+func (s Script) containerWorkdir() string {
+	if s.Container.Workdir != "" {
+		return s.Container.Workdir
+	}
+	return s.Workdir
+}

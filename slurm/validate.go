@@ -1,0 +1,158 @@
+package slurm
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+var (
+	jobNameForm = regexp.MustCompile(`^[A-Za-z0-9._@:+/-]{1,200}$`)
+	optionForm  = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+	envForm     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	gpuTypeForm = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
+)
+
+// owned are the sbatch options that fields of Script decide, with the field,
+// and those that would contradict one.
+var owned = map[string]string{
+	"job-name": "JobName", "partition": "Partition", "account": "Account", "qos": "QOS",
+	"nodes": "Nodes", "ntasks": "Nodes and TasksPerNode", "ntasks-per-node": "TasksPerNode",
+	"cpus-per-task": "CPUsPerTask", "gres": "GPUsPerNode", "gpus": "GPUsPerNode",
+	"gpus-per-node": "GPUsPerNode", "gpus-per-task": "GPUsPerNode", "ntasks-per-gpu": "GPUsPerNode",
+	"mem": "MemoryPerNodeMB", "mem-per-cpu": "MemoryPerNodeMB", "mem-per-gpu": "MemoryPerNodeMB",
+	"time": "Time", "exclusive": "Exclusive", "requeue": "Requeue", "no-requeue": "Requeue",
+	"signal": "SignalBefore", "hint": "Hint", "output": "Output", "chdir": "Workdir",
+	"array": "one job for each attempt", "wrap": "Command", "parsable": "the submission",
+	"test-only": "the submission", "wait": "the submission",
+}
+
+// setByScript are the variables that the script itself exports.
+var setByScript = []string{"SCALEBENCH_RUN", "SCALEBENCH_RESTART", "SCALEBENCH_INTERFACE", "MASTER_ADDR", "MASTER_PORT"}
+
+// Validate reports everything that keeps the script from being rendered, each
+// problem by the name of its field.
+func (s Script) Validate() error {
+	var problems []error
+	bad := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("batch script: "+format, args...))
+	}
+
+	if !jobNameForm.MatchString(s.JobName) {
+		bad("JobName is %q; it needs 1 to 200 letters, digits and ._@:+/-", s.JobName)
+	}
+	for _, f := range []struct {
+		name       string
+		value, min int
+	}{
+		{"Nodes", s.Nodes, 1}, {"TasksPerNode", s.TasksPerNode, 1}, {"CPUsPerTask", s.CPUsPerTask, 1},
+		{"GPUsPerNode", s.GPUsPerNode, 0}, {"MemoryPerNodeMB", s.MemoryPerNodeMB, 0},
+	} {
+		if f.value < f.min || f.value > 1<<30 {
+			bad("%s is %d; it must be at least %d", f.name, f.value, f.min)
+		}
+	}
+	if s.Time <= 0 {
+		bad("Time is %s; a job needs a limit above zero", s.Time)
+	} else if s.Time > 10*365*24*time.Hour {
+		bad("Time is %s; that is longer than ten years", s.Time)
+	}
+	if s.SignalBefore < 0 || s.signalSeconds() > 65535 {
+		bad("SignalBefore is %s; Slurm takes 0 to 65535 seconds", s.SignalBefore)
+	}
+	if s.Hint != "" && s.CPUBind != "" {
+		bad("Hint %q and CPUBind %q: Slurm takes one or the other", s.Hint, s.CPUBind)
+	}
+	if !gpuTypeForm.MatchString(s.GPUType) {
+		bad("GPUType is %q; it may hold letters, digits and _.-", s.GPUType)
+	}
+	if s.GPUType != "" && s.GPUsPerNode == 0 {
+		bad("GPUType is %q, but GPUsPerNode is 0", s.GPUType)
+	}
+	if strings.Contains(s.Output, `\`) {
+		bad(`Output is %q; sbatch gives a backslash in it a meaning of its own`, s.Output)
+	}
+	for _, f := range []struct{ name, value string }{
+		{"Partition", s.Partition}, {"Account", s.Account}, {"QOS", s.QOS}, {"Hint", s.Hint},
+		{"CPUBind", s.CPUBind}, {"Output", s.Output}, {"Workdir", s.Workdir}, {"Interface", s.Interface},
+	} {
+		if strings.ContainsFunc(f.value, unicode.IsControl) {
+			bad("%s is %q; control characters cannot be in it", f.name, f.value)
+		}
+	}
+	for _, f := range []struct {
+		name, value string
+		needed      bool
+	}{{"RunDir", s.RunDir, true}, {"Worker", s.Worker, true}, {"Workdir", s.Workdir, false}} {
+		if (f.needed || f.value != "") && !filepath.IsAbs(f.value) {
+			bad("%s is %q; it must be an absolute path, because the job starts in a folder of its own", f.name, f.value)
+		}
+	}
+	if len(s.Command) == 0 || s.Command[0] == "" || strings.HasPrefix(s.Command[0], "-") {
+		bad("Command is %q; it must start with the program to run", s.Command)
+	}
+	for i, line := range s.Setup {
+		if strings.ContainsAny(line, "\x00\r") {
+			bad("Setup line %d is %q; it holds a carriage return or NUL, which bash would stumble over", i+1, line)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
+		field, taken := owned[name]
+		switch {
+		case !optionForm.MatchString(name):
+			bad("Options has %q; a name is sbatch's long option without the dashes, like \"constraint\"", name)
+		case taken:
+			bad("Options has %q, which is decided by %s", name, field)
+		case strings.ContainsFunc(s.Options[name], unicode.IsControl):
+			bad("Options %q is %q; control characters cannot be in an #SBATCH line", name, s.Options[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
+		switch {
+		case !envForm.MatchString(name):
+			bad("Environment has %q; a variable's name is letters, digits and _, and no digit first", name)
+		case slices.Contains(setByScript, name):
+			bad("Environment has %q, which the script sets itself", name)
+		}
+	}
+	problems = append(problems, s.Container.problems(s)...)
+	return errors.Join(problems...)
+}
+
+func (c Container) problems(s Script) []error {
+	var problems []error
+	bad := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("batch script: Container."+format, args...))
+	}
+	switch c.Runtime {
+	case "", "none":
+		if c.Image != "" {
+			bad("Image is %q, but Runtime is %q; use \"pyxis\" or \"apptainer\"", c.Image, c.Runtime)
+		}
+		return problems
+	case "pyxis", "apptainer":
+	default:
+		bad("Runtime is %q; there are \"none\", \"pyxis\" and \"apptainer\"", c.Runtime)
+		return problems
+	}
+	if c.Image == "" || strings.HasPrefix(c.Image, "-") {
+		bad("Image is %q; it must name the image for %s", c.Image, c.Runtime)
+	}
+	for _, m := range c.Mounts {
+		if fields := strings.Split(m, ":"); len(fields) < 2 || len(fields) > 3 || fields[0] == "" || fields[1] == "" || strings.Contains(m, ",") {
+			bad("Mounts has %q; write SOURCE:TARGET or SOURCE:TARGET:OPTIONS, without commas", m)
+		}
+	}
+	for _, path := range []string{s.RunDir, s.Worker} {
+		if strings.ContainsAny(path, ":,") {
+			bad("Runtime %s cannot mount %q: a mount's path holds no ':' or ','", c.Runtime, path)
+		}
+	}
+	return problems
+}
