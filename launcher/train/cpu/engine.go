@@ -1,0 +1,228 @@
+// Package cpu trains networks on the processor: single precision, NHWC,
+// products of matrices by gonum, backward passes by hand.
+//
+// An Engine owns a model's parameters, their gradients, and the reduction of
+// gradients over the ranks. Each lies in one flat buffer, so that a reduction
+// is one all-reduce. Gradients are of the mean loss over the global batch: every
+// rank scales its images' losses by 1/GlobalBatch, so the sum over ranks is the
+// gradient and is not divided again.
+package cpu
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/collective"
+)
+
+// Options are what an Engine is made for.
+type Options struct {
+	Model   string
+	Classes int
+	// Height, Width and Channels are the shape of an image.
+	Height, Width, Channels int
+
+	Batch       int   // most images at once on this rank
+	GlobalBatch int   // images over all ranks that a step's loss is the mean of
+	Seed        int64 // of the initial parameters
+	Threads     int
+
+	// Momentum and WeightDecay are those of SGD, see Update.
+	Momentum, WeightDecay float64
+	// SyncBatchNorm takes batch normalisation's statistics over all ranks'
+	// batches instead of each rank's own.
+	SyncBatchNorm bool
+}
+
+// MaxVotes is how many votes Reduce takes along.
+const MaxVotes = 4
+
+// An Engine is one rank's copy of a model. One goroutine at a time may use it.
+type Engine struct {
+	o     Options
+	net   *network
+	group *collective.Group
+
+	parameters []float32
+	gradients  []float32 // as parameters, then MaxVotes elements
+	velocity   []float32
+
+	labels  []byte
+	losses  []float64
+	correct []bool
+
+	ctx           context.Context // of the running call, for synchronised batch norm
+	communication time.Duration   // that it spent in the running call
+}
+
+// New builds the model, with parameters from the seed. The group is only used,
+// not closed.
+func New(o Options, group *collective.Group) (*Engine, error) {
+	build, ok := models[o.Model]
+	switch {
+	case !ok:
+		return nil, unknownModel(o.Model)
+	case o.Batch < 1 || o.GlobalBatch < o.Batch:
+		return nil, fmt.Errorf("a batch of %d on this rank and %d over all; want 1 or more, and no less over all", o.Batch, o.GlobalBatch)
+	case o.Height < 1 || o.Width < 1 || o.Channels < 1 || o.Classes < 2:
+		return nil, fmt.Errorf("images of %d×%d×%d in %d classes; want 1 or more, and at least 2 classes", o.Height, o.Width, o.Channels, o.Classes)
+	}
+	e := &Engine{o: o, group: group, net: newNetwork(o.Batch, o.Threads, o.Height, o.Width, o.Channels)}
+	e.net.logits = build(e.net, o.Classes)
+	if o.SyncBatchNorm {
+		e.net.reduce = e.reduceStatistics
+	}
+	e.parameters, e.gradients = e.net.bind(o.Seed, MaxVotes)
+	e.velocity = make([]float32, len(e.parameters))
+	e.labels, e.losses, e.correct = make([]byte, o.Batch), make([]float64, o.Batch), make([]bool, o.Batch)
+	return e, nil
+}
+
+// Close ends the engine's threads.
+func (e *Engine) Close() { e.net.threads.close() }
+
+// Parameters is how many trainable scalars the model has.
+func (e *Engine) Parameters() int { return len(e.parameters) }
+
+// GradientBytes is how much of a step's reduction is gradient.
+func (e *Engine) GradientBytes() int64 { return 4 * int64(len(e.parameters)) }
+
+// Input is where the caller puts a batch before Gradient or Evaluate: images as
+// [Batch][Height][Width][Channels], and a label for each.
+func (e *Engine) Input() (images []float32, labels []byte) { return e.net.input.data, e.labels }
+
+// Broadcast makes rank 0's parameters everybody's.
+func (e *Engine) Broadcast(ctx context.Context) error { return e.group.Broadcast(ctx, e.parameters) }
+
+// Gradient computes this rank's share of the gradient from the first n images
+// of the input. loss is their sum; communication is the part of the call spent
+// in synchronised batch normalisation, 0 without it.
+func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communication time.Duration, err error) {
+	if loss, _, err = e.forward(ctx, n, true); err != nil {
+		return 0, 0, err
+	}
+	if err := e.net.backward(n); err != nil {
+		return 0, 0, err
+	}
+	return loss, e.communication, nil
+}
+
+// Evaluate counts how many of the first n images of the input are classified
+// rightly, by the running averages of batch normalisation. loss is their sum.
+func (e *Engine) Evaluate(n int) (loss float64, correct int, err error) {
+	return e.forward(context.Background(), n, false)
+}
+
+func (e *Engine) forward(ctx context.Context, n int, training bool) (loss float64, correct int, err error) {
+	if n < 0 || n > e.o.Batch {
+		return 0, 0, fmt.Errorf("a batch of %d images, the engine was made for up to %d", n, e.o.Batch)
+	}
+	e.ctx, e.communication = ctx, 0
+	if err := e.net.forward(n, training); err != nil {
+		return 0, 0, err
+	}
+	c := e.o.Classes
+	e.net.threads.each(n, func(_, from, to int) {
+		for i := from; i < to; i++ {
+			var grad []float32
+			if training {
+				grad = e.net.logits.grad[i*c : (i+1)*c]
+			}
+			e.losses[i], e.correct[i] = crossEntropy(e.net.logits.data[i*c:(i+1)*c], e.labels[i], grad, 1/float32(e.o.GlobalBatch))
+		}
+	})
+	for i := range n {
+		loss += e.losses[i]
+		if e.correct[i] {
+			correct++
+		}
+	}
+	return loss, correct, nil
+}
+
+// Reduce sums the gradient over all ranks, and with it up to MaxVotes votes,
+// which become sums over all ranks as well.
+func (e *Engine) Reduce(ctx context.Context, votes []float32) error {
+	tail := e.gradients[len(e.parameters):]
+	if len(votes) > len(tail) {
+		return fmt.Errorf("%d votes, want at most %d", len(votes), len(tail))
+	}
+	clear(tail)
+	copy(tail, votes)
+	if err := e.group.AllReduce(ctx, e.gradients); err != nil {
+		return err
+	}
+	copy(votes, tail)
+	return nil
+}
+
+// Update makes a step of stochastic gradient descent with momentum and weight
+// decay, in the form that PyTorch uses: for a parameter w of gradient g
+//
+//	v ← momentum·v + g + weight decay·w
+//	w ← w − learning rate·v
+//
+// Weight decay applies to all parameters, those of batch normalisation and
+// biases included.
+func (e *Engine) Update(learningRate float64) {
+	rate, momentum, decay := float32(learningRate), float32(e.o.Momentum), float32(e.o.WeightDecay)
+	e.net.threads.each(len(e.parameters), func(_, from, to int) {
+		w, g, v := e.parameters[from:to], e.gradients[from:to], e.velocity[from:to]
+		for i := range w {
+			v[i] = momentum*v[i] + (g[i] + decay*w[i])
+			w[i] -= rate * v[i]
+		}
+	})
+}
+
+// AverageStatistics replaces the running averages of batch normalisation by
+// their mean over all ranks, so that an evaluation shared over the ranks is of
+// one model. Ranks that trained on their own statistics differ in nothing else.
+func (e *Engine) AverageStatistics(ctx context.Context) error {
+	var all []float32
+	for _, l := range e.net.norms {
+		all = append(append(all, l.runningMean...), l.runningVariance...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if err := e.group.AllReduce(ctx, all); err != nil {
+		return err
+	}
+	for i := range all {
+		all[i] /= float32(e.group.Size())
+	}
+	for _, l := range e.net.norms {
+		all = all[copy(l.runningMean, all):]
+		all = all[copy(l.runningVariance, all):]
+	}
+	return nil
+}
+
+// reduceStatistics sums batch normalisation's statistics over all ranks.
+func (e *Engine) reduceStatistics(sums []float64) error {
+	begin := time.Now()
+	err := e.group.AllReduceFloat64(e.ctx, sums)
+	e.communication += time.Since(begin)
+	return err
+}
+
+// ParameterSHA256 is the hash of all parameters as little-endian IEEE 754, in
+// hexadecimal. It is equal for equal bits only.
+func (e *Engine) ParameterSHA256() string {
+	h := sha256.New()
+	buffer := make([]byte, 0, 64<<10)
+	for i, v := range e.parameters {
+		buffer = binary.LittleEndian.AppendUint32(buffer, math.Float32bits(v))
+		if len(buffer) == cap(buffer) || i == len(e.parameters)-1 {
+			h.Write(buffer) // never fails
+			buffer = buffer[:0]
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
