@@ -93,6 +93,9 @@ type Estimate struct {
 	Why      string    // there is no interval; "" with one
 }
 
+// AtBase is why the base's own speedup and efficiency have no interval.
+const AtBase = "1 by definition at the base point"
+
 // Interval is a confidence interval. Order statistics are discrete, so the
 // level attained is the one asked for or higher.
 type Interval struct {
@@ -109,7 +112,8 @@ type TimeToAccuracy struct {
 	Seconds  *float64  // median; nil when half of the runs or more miss the target
 	Interval *Interval // seconds; nil where none can be had
 	Why      string    // there is no interval; "" with one
-	Reached  int       // runs that reach the target
+	Times    []float64 // seconds of the runs that reach the target, ascending
+	Reached  int       // how many those are
 	Runs     int       // runs that had it
 }
 
@@ -250,9 +254,8 @@ func (an *analysis) speedup(p *Point, base Base, baseRuns []float64) {
 	}
 	n := float64(p.Workers) / float64(base.Workers)
 	if p.Workers == base.Workers {
-		const why = "1 by definition at the base point"
-		p.Speedup = &Estimate{Value: 1, Runs: base.Runs, Why: why}
-		p.Efficiency = &Estimate{Value: 1, Runs: base.Runs, Why: why}
+		p.Speedup = &Estimate{Value: 1, Runs: base.Runs, Why: AtBase}
+		p.Efficiency = &Estimate{Value: 1, Runs: base.Runs, Why: AtBase}
 		return
 	}
 	s := p.Throughput.Value / base.Throughput
@@ -297,9 +300,10 @@ func (an *analysis) timesToAccuracy(runs []Observation) []TimeToAccuracy {
 		t := TimeToAccuracy{Target: target, Runs: len(xs)}
 		for _, x := range xs {
 			if !math.IsInf(x, 1) {
-				t.Reached++
+				t.Times = append(t.Times, x)
 			}
 		}
+		t.Reached = len(t.Times)
 		if m := median(xs); !math.IsInf(m, 1) {
 			t.Seconds = &m
 		}

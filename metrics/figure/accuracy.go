@@ -1,0 +1,107 @@
+package figure
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// accuracy draws one thin line a run, of accuracy on the test split against
+// the time since training began.
+func accuracy(curves []scaling.Curve, obs []scaling.Observation) (chart, error) {
+	byRun := make(map[string]scaling.Observation, len(obs))
+	longest := 0.0
+	for _, o := range obs {
+		byRun[o.Run] = o
+		for _, e := range o.Evaluations {
+			longest = max(longest, e.Seconds)
+		}
+	}
+	c := chart{x: timeAxis("training time", longest), y: newAxis("test accuracy"), inside: true}
+	c.x.zero, c.y.zero = true, true
+	var targets []float64
+	style, traces, missed := 0, 0, 0
+	var labels, ends []Mark
+	for _, cv := range curves {
+		for _, p := range cv.Points {
+			name := workers(p.Workers)
+			if len(curves) > 1 {
+				name = clean(cv.Series) + ", " + name
+			}
+			var last *XY
+			for _, r := range p.Runs {
+				o := byRun[r.ID]
+				line := trace(o)
+				if len(line) == 0 {
+					continue
+				}
+				traces++
+				end := Mark{Kind: End, Series: name, Points: line[len(line)-1:], style: style}
+				for _, t := range o.Targets {
+					targets = insert(targets, t.Target)
+					if t.Seconds == nil {
+						end.Kind = Missed
+					}
+				}
+				if end.Kind == Missed {
+					missed++
+				}
+				if len(line) > 1 {
+					c.add(Mark{Kind: Trace, Series: name, Points: line, style: style})
+				}
+				ends = append(ends, end)
+				if last == nil || end.Points[0].X > last.X {
+					last = &end.Points[0]
+				}
+			}
+			if last == nil {
+				continue
+			}
+			labels = append(labels, Mark{Kind: Label, Series: name, Points: []XY{*last}, Text: name, style: style})
+			style++
+		}
+	}
+	if traces == 0 {
+		return chart{}, errors.New("nothing to draw: no run has an evaluation")
+	}
+	for _, t := range targets {
+		c.add(Mark{Kind: Target, Points: []XY{{0, t}, {longest, t}}, style: -1})
+		labels = append(labels, Mark{Kind: Label, Points: []XY{{longest, t}}, Text: "target " + number(t, 6), style: -1})
+	}
+	c.marks = append(append(c.marks, ends...), labels...)
+	c.caption = append(scalings(curves), fmt.Sprintf("One line a run, %s.", plural(traces, "run")))
+	switch {
+	case missed > 0:
+		c.caption = append(c.caption, fmt.Sprintf("Crosses: %s that missed a target.", plural(missed, "run")))
+	case targets != nil:
+		c.caption = append(c.caption, "Every run reached its targets.")
+	}
+	c.caption = append(c.caption, perSeries("runs: ", curves, func(cv scaling.Curve) string {
+		return runsAt(cv, func(p scaling.Point) int { return len(p.Runs) })
+	}))
+	c.fit()
+	c.y.max = min(c.y.max, 1.05)
+	return c, nil
+}
+
+// trace is a run's accuracy over time, without what is no number.
+func trace(o scaling.Observation) []XY {
+	var line []XY
+	for _, e := range o.Evaluations {
+		if e.Seconds >= 0 && !math.IsInf(e.Seconds, 1) && e.Accuracy >= 0 && e.Accuracy <= 1 {
+			line = append(line, XY{e.Seconds, e.Accuracy})
+		}
+	}
+	return line
+}
+
+func plural(n int, noun string) string {
+	s := fmt.Sprintf("%d %s", n, noun)
+	if n != 1 {
+		s += "s"
+	}
+	return strings.TrimSpace(s)
+}

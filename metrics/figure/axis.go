@@ -1,0 +1,211 @@
+package figure
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// axis is a scale in base units, with where it is marked.
+type axis struct {
+	title    string
+	log      bool
+	unit     float64 // of the title, in base units: 60 for minutes
+	zero     bool    // a linear axis that begins at 0
+	min, max float64
+	at       []int // the only ticks, if set: worker counts
+	binary   bool  // ticks at powers of two
+	empty    bool  // nothing included yet
+}
+
+type tick struct {
+	value float64 // base units
+	label string
+}
+
+func newAxis(title string) axis { return axis{title: title, unit: 1, empty: true} }
+
+func logAxis(title string) axis {
+	a := newAxis(title)
+	a.log = true
+	return a
+}
+
+// workersAxis is log₂ with a tick at every worker count there is.
+func workersAxis() axis {
+	a := logAxis("workers")
+	a.at = []int{}
+	return a
+}
+
+// timeAxis has the unit that suits the longest time, in seconds.
+func timeAxis(what string, longest float64) axis {
+	a := newAxis("")
+	name := "s"
+	switch {
+	case longest > 5*3600:
+		a.unit, name = 3600, "h"
+	case longest > 5*60:
+		a.unit, name = 60, "min"
+	}
+	a.title = what + " (" + name + ")"
+	return a
+}
+
+func (a *axis) include(v float64) {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0) || a.log && v <= 0:
+		return
+	case a.empty:
+		a.min, a.max, a.empty = v, v, false
+	default:
+		a.min, a.max = min(a.min, v), max(a.max, v)
+	}
+	if a.at != nil && !slices.Contains(a.at, int(v)) {
+		a.at = append(a.at, int(v))
+	}
+}
+
+// pad leaves room around the data; a single value gets an axis too.
+func (a *axis) pad() {
+	const share = 0.05
+	slices.Sort(a.at)
+	switch {
+	case a.log:
+		low, high := math.Log2(a.min), math.Log2(a.max)
+		by := max((high-low)*share, 0.04)
+		if high-low < 0.1 {
+			by = 0.5
+		}
+		a.min, a.max = math.Exp2(max(low-by, -1073)), math.Exp2(min(high+by, 1023.9))
+	case a.zero:
+		a.min = 0
+		a.max *= 1 + share
+	default:
+		by := max((a.max-a.min)*share, math.Abs(a.max)*1e-3, 1e-12)
+		a.min, a.max = a.min-by, a.max+by
+	}
+}
+
+// norm is where v lies, from 0 at the axis' beginning to 1 at its end.
+func (a *axis) norm(v float64) float64 {
+	if a.log {
+		return (math.Log2(v) - math.Log2(a.min)) / (math.Log2(a.max) - math.Log2(a.min))
+	}
+	return (v - a.min) / (a.max - a.min)
+}
+
+// ticks marks the axis: worker counts as they are, powers of two for ratios,
+// round numbers otherwise.
+func (a *axis) ticks() []tick {
+	var values []float64 // in the title's unit
+	low, high := a.min/a.unit, a.max/a.unit
+	switch {
+	case a.at != nil:
+		for _, n := range a.at {
+			values = append(values, float64(n))
+		}
+	case a.log && a.binary:
+		values = binaryTicks(low, high)
+	case a.log:
+		values = decimalTicks(low, high)
+	default:
+		values = linearTicks(low, high)
+	}
+	list := make([]tick, len(values))
+	for i, v := range values {
+		list[i] = tick{v * a.unit, number(v, 6)}
+	}
+	return list
+}
+
+const (
+	fewTicks  = 4
+	manyTicks = 9
+)
+
+func binaryTicks(low, high float64) []float64 {
+	first, last := math.Ceil(math.Log2(low)), math.Floor(math.Log2(high))
+	if last-first < 2 {
+		return decimalTicks(low, high)
+	}
+	step := math.Ceil((last - first + 1) / manyTicks)
+	var values []float64
+	// Multiples of the step, so that 1 is always among them.
+	for e := math.Ceil(first/step) * step; e <= last; e += step {
+		values = append(values, math.Exp2(e))
+	}
+	return values
+}
+
+// decimalTicks are round numbers on a log scale: the sparsest of a few familiar
+// series that still has enough of them.
+func decimalTicks(low, high float64) []float64 {
+	for _, steps := range [][]float64{{1}, {1, 3}, {1, 2, 5}, {1, 1.5, 2, 3, 4, 5, 7}} {
+		var values []float64
+		for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
+			for _, s := range steps {
+				// Parsed, not multiplied: 3e-5 and not 3.0000000000000004e-05.
+				v, err := strconv.ParseFloat(strconv.FormatFloat(s, 'f', -1, 64)+"e"+strconv.Itoa(int(e)), 64)
+				if err == nil && v >= low && v <= high {
+					values = append(values, v)
+				}
+			}
+		}
+		if len(values) < fewTicks {
+			continue
+		}
+		every := (len(values) + manyTicks - 1) / manyTicks
+		var kept []float64
+		for i := 0; i < len(values); i += every {
+			kept = append(kept, values[i])
+		}
+		return kept
+	}
+	return linearTicks(low, high)
+}
+
+// linearTicks are multiples of 1, 2, 2.5 or 5 times a power of ten.
+func linearTicks(low, high float64) []float64 {
+	rough := (high - low) / 6
+	power := math.Pow(10, math.Floor(math.Log10(rough)))
+	step := 10 * power
+	for _, s := range []float64{1, 2, 2.5, 5} {
+		if s*power >= rough {
+			step = s * power
+			break
+		}
+	}
+	var values []float64
+	for i := math.Ceil(low/step - 1e-9); i*step <= high*(1+1e-12) && len(values) <= 2*manyTicks; i++ {
+		values = append(values, i*step)
+	}
+	return values
+}
+
+// number writes x for people, with so many significant digits at most.
+func number(x float64, digits int) string {
+	if x == 0 {
+		return "0"
+	}
+	if a := math.Abs(x); a >= 1e7 || a < 1e-3 {
+		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', digits-1, 64), "e")
+		if strings.Contains(mantissa, ".") {
+			mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
+		}
+		e, _ := strconv.Atoi(exponent) // FormatFloat wrote it
+		return mantissa + "e" + strconv.Itoa(e)
+	}
+	decimals := max(0, digits-1-int(math.Floor(math.Log10(math.Abs(x)))))
+	s := strconv.FormatFloat(x, 'f', decimals, 64)
+	whole, fraction, _ := strings.Cut(s, ".")
+	fraction = strings.TrimRight(fraction, "0")
+	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if fraction != "" {
+		return whole + "." + fraction
+	}
+	return whole
+}

@@ -1,0 +1,189 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// about says what every ratio needs beside it: weak or strong, the base of
+// each series with its throughput, and the runs behind each point.
+func about(curves []scaling.Curve) []string {
+	list := scalings(curves)
+	list = append(list, bases(curves))
+	return append(list, "Dots: runs; markers: medians.", runsPerPoint(curves))
+}
+
+// scalings says what was held fixed.
+func scalings(curves []scaling.Curve) []string {
+	words := map[string]string{"weak": "weak scaling (batch per worker fixed)", "strong": "strong scaling (global batch fixed)"}
+	of := func(c scaling.Curve) string {
+		if w, ok := words[c.Scaling]; ok {
+			return w
+		}
+		return "weak or strong scaling not recorded"
+	}
+	return []string{perSeries("", curves, of)}
+}
+
+func bases(curves []scaling.Curve) string {
+	return perSeries("base: ", curves, func(c scaling.Curve) string {
+		if c.Base == nil {
+			return "none"
+		}
+		return fmt.Sprintf("%s, %s samples/s", workers(c.Base.Workers), number(c.Base.Throughput, 4))
+	})
+}
+
+// runsPerPoint is one number where all points have as many, else a list by
+// worker count.
+func runsPerPoint(curves []scaling.Curve) string {
+	low, high := math.MaxInt, 0
+	for _, c := range curves {
+		for _, p := range c.Points {
+			low, high = min(low, len(p.Throughputs())), max(high, len(p.Throughputs()))
+		}
+	}
+	if low == high {
+		return fmt.Sprintf("Runs per point: %d.", low)
+	}
+	return perSeries("runs per point: ", curves, func(c scaling.Curve) string {
+		return runsAt(c, func(p scaling.Point) int { return len(p.Throughputs()) })
+	})
+}
+
+// ttaRuns is runsPerPoint for runs that had a target.
+func ttaRuns(curves []scaling.Curve) []string {
+	return []string{perSeries("runs per point: ", curves, func(c scaling.Curve) string {
+		return runsAt(c, func(p scaling.Point) int { return len(p.Runs) })
+	})}
+}
+
+func runsAt(c scaling.Curve, count func(scaling.Point) int) string {
+	n := map[int][]int{}
+	var order []int
+	for _, p := range c.Points {
+		k := count(p)
+		if n[k] == nil {
+			order = append(order, k)
+		}
+		n[k] = append(n[k], p.Workers)
+	}
+	if len(order) == 1 {
+		return fmt.Sprint(order[0])
+	}
+	parts := make([]string, len(order))
+	for i, k := range order {
+		parts[i] = fmt.Sprintf("%d at %s", k, counts(n[k]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// perSeries writes a sentence once where it is the same for all series, else
+// with each series' name. The names are as drawn.
+func perSeries(lead string, curves []scaling.Curve, of func(scaling.Curve) string) string {
+	texts := make([]string, len(curves))
+	same := true
+	for i, c := range curves {
+		texts[i] = of(c)
+		same = same && texts[i] == texts[0]
+	}
+	if same {
+		return upper(lead+texts[0]) + "."
+	}
+	for i, c := range curves {
+		texts[i] = clean(c.Series) + " " + texts[i]
+	}
+	return upper(lead) + strings.Join(texts, "; ") + "."
+}
+
+func upper(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// bars says which interval the bars are, or why there are none.
+func bars(curves []scaling.Curve, kind string, of func(*scaling.Point) *scaling.Estimate) []string {
+	low, high := 1.0, 0.0
+	without := map[string][]int{} // worker counts by reason
+	var reasons []string
+	points := 0
+	for _, c := range curves {
+		for i := range c.Points {
+			e := of(&c.Points[i])
+			switch {
+			case e == nil || e.Why == scaling.AtBase:
+			case e.Interval != nil:
+				points++
+				low, high = min(low, e.Interval.Level), max(high, e.Interval.Level)
+			default:
+				points++
+				if without[e.Why] == nil {
+					reasons = append(reasons, e.Why)
+				}
+				without[e.Why] = insert(without[e.Why], c.Points[i].Workers)
+			}
+		}
+	}
+	var list []string
+	if high > 0 {
+		level := percent(low)
+		if percent(high) != level {
+			level += "–" + percent(high)
+		}
+		list = append(list, fmt.Sprintf("Bars: %s %% %s.", level, kind))
+	}
+	for _, why := range reasons {
+		where := ""
+		if points > len(without[why]) || len(reasons) > 1 {
+			where = " at " + counts(without[why])
+		}
+		list = append(list, fmt.Sprintf("No bar%s: %s.", where, why))
+	}
+	return list
+}
+
+func percent(level float64) string { return number(math.Floor(level*1000)/10, 3) }
+
+// commonBase is the base's worker count, if it is one for all.
+func commonBase(curves []scaling.Curve) (n int, same bool) {
+	for _, c := range curves {
+		if c.Base.Workers != curves[0].Base.Workers {
+			return 0, false
+		}
+	}
+	return curves[0].Base.Workers, true
+}
+
+func workers(n int) string {
+	if n == 1 {
+		return "1 worker"
+	}
+	return number(float64(n), 15) + " workers"
+}
+
+// counts writes worker counts: "2, 4 and 8 workers".
+func counts(ns []int) string {
+	if len(ns) == 1 {
+		return workers(ns[0])
+	}
+	parts := make([]string, len(ns))
+	for i, n := range ns {
+		parts[i] = number(float64(n), 15)
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1] + " workers"
+}
+
+// insert keeps list sorted and without doubles.
+func insert[T int | float64](list []T, v T) []T {
+	i, found := slices.BinarySearch(list, v)
+	if found {
+		return list
+	}
+	return slices.Insert(list, i, v)
+}

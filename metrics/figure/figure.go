@@ -1,0 +1,112 @@
+// Package figure draws scaling curves as PNG, SVG and PDF.
+//
+// A figure is first a list of marks in data coordinates (Marks), then a
+// layout, then ink: what is drawn can be tested and compared without looking
+// at a pixel. The axes are drawn here on gonum/plot's canvases rather than by
+// its Plot type, because labels stand beside the lines instead of in a legend
+// and need the margins laid out around them.
+//
+// The figures follow Hoefler & Belli (SC'15): every run is shown, a speedup
+// names its base and the base's absolute throughput, an interval says what
+// kind it is, and where there are too few runs for one the caption says so. A
+// spread is never written as ±.
+package figure
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Options say how a figure looks. The zero value is the usual choice.
+type Options struct {
+	Title  string  // above the plot; "" for none
+	Width  float64 // inches; 0: 7.5
+	Height float64 // inches; 0: as much as the labels and the caption need
+}
+
+// Figure is a figure that has been laid out.
+type Figure struct {
+	chart  chart
+	layout layout
+}
+
+// kinds are what can be drawn, by name.
+var kinds = map[string]func([]scaling.Curve, []scaling.Observation) (chart, error){
+	"throughput": throughput,
+	"speedup":    speedup,
+	"efficiency": efficiency,
+	"accuracy":   accuracy,
+	"tta":        timeToAccuracy,
+}
+
+// Kinds lists the kinds of figure, in the order in which a reader would want
+// them.
+func Kinds() []string { return []string{"throughput", "speedup", "efficiency", "accuracy", "tta"} }
+
+// Draw lays out one kind of figure over the curves. The observations are those
+// that the curves were made of; only "accuracy" reads them. Throughput,
+// speedup and efficiency refuse curves without a base.
+func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
+	build, ok := kinds[kind]
+	if !ok {
+		return nil, fmt.Errorf("there is no figure %q; choose one of %s", kind, strings.Join(Kinds(), ", "))
+	}
+	c, err := build(curves, obs)
+	if err != nil {
+		return nil, fmt.Errorf("%s figure: %w", kind, err)
+	}
+	c.title = clean(o.Title)
+	l, err := lay(&c, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s figure: %w", kind, err)
+	}
+	return &Figure{chart: c, layout: l}, nil
+}
+
+// Caption is the text below the plot: the base, weak or strong, the runs
+// behind each point, the kind of interval.
+func (f *Figure) Caption() string { return strings.Join(f.chart.caption, " ") }
+
+// Marks lists what is drawn, in the order of drawing.
+func (f *Figure) Marks() []Mark { return slices.Clone(f.chart.marks) }
+
+// errNothing is for curves without a single throughput.
+var errNothing = errors.New("nothing to draw: no series has a run with a throughput; the runs may still be going on, or too short for a steady state")
+
+// needBase refuses curves that have nothing to be divided by.
+func needBase(curves []scaling.Curve) error {
+	var without []string
+	measured := false
+	for _, c := range curves {
+		if c.Base == nil {
+			without = append(without, fmt.Sprintf("%q", c.Series))
+		}
+		measured = measured || slices.ContainsFunc(c.Points, func(p scaling.Point) bool { return p.Throughput != nil })
+	}
+	switch {
+	case !measured:
+		return errNothing
+	case without != nil:
+		return fmt.Errorf("no base point for series %s: run the smallest worker count, or choose another base", strings.Join(without, ", "))
+	}
+	return nil
+}
+
+// clean makes text from a user fit to be drawn: one line, and no characters
+// that XML cannot hold.
+func clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t' || r == '\n' || r == '\r':
+			return ' '
+		case r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0xfffe || r == 0xffff || r == 0x2028 || r == 0x2029:
+			return '\uFFFD'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	return strings.Join(strings.Fields(s), " ")
+}

@@ -1,0 +1,77 @@
+package figure
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MarkKind says what a mark stands for.
+type MarkKind string
+
+const (
+	Ideal  MarkKind = "ideal"  // dashed line: linear scaling from the base
+	Target MarkKind = "target" // dashed line: an accuracy to reach
+	Line   MarkKind = "line"   // along N, through the medians
+	Trace  MarkKind = "trace"  // one run's accuracy over time
+	Dot    MarkKind = "dot"    // one run
+	Bar    MarkKind = "bar"    // interval: the low end, the high end
+	Median MarkKind = "median" // of the runs of a point
+	End    MarkKind = "end"    // the last evaluation of a run that reached its targets
+	Missed MarkKind = "missed" // a run that did not; Y is +Inf where there is no value
+	Label  MarkKind = "label"  // text beside a line's end
+)
+
+// XY is a place in data coordinates: workers, or seconds since training began,
+// against samples/s, a ratio, an accuracy or seconds.
+type XY struct{ X, Y float64 }
+
+// Mark is one thing that is drawn.
+type Mark struct {
+	Kind   MarkKind
+	Series string // "" for what belongs to none
+	Points []XY
+	Text   string // of a label
+
+	style int // index of colour and shape; -1: grey
+}
+
+// String writes the mark on one line, for golden files.
+func (m Mark) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-6s", m.Kind)
+	if m.Series != "" {
+		fmt.Fprintf(&b, " %q", m.Series)
+	}
+	for _, p := range m.Points {
+		fmt.Fprintf(&b, " (%.6g, %.6g)", p.X, p.Y)
+	}
+	if m.Text != "" {
+		fmt.Fprintf(&b, " text %q", m.Text)
+	}
+	return b.String()
+}
+
+// chart is a figure before it has a size.
+type chart struct {
+	title   string
+	x, y    axis
+	marks   []Mark
+	caption []string // sentences
+	// inside puts labels into the plot, beside the ends of their lines, rather
+	// than in a column on the right: for lines that end all over the plot.
+	inside bool
+}
+
+func (c *chart) add(m Mark) { c.marks = append(c.marks, m) }
+
+// fit sets the axes' ranges around everything that is drawn.
+func (c *chart) fit() {
+	for _, m := range c.marks {
+		for _, p := range m.Points {
+			c.x.include(p.X)
+			c.y.include(p.Y)
+		}
+	}
+	c.x.pad()
+	c.y.pad()
+}

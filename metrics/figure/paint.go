@@ -1,0 +1,152 @@
+package figure
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+func (f *Figure) paint(dc draw.Canvas) {
+	p := painter{dc, &f.chart, &f.layout}
+	p.axes()
+	for _, m := range f.chart.marks {
+		p.mark(m)
+	}
+	for _, lb := range f.layout.labels {
+		p.label(lb)
+	}
+	p.text()
+}
+
+type painter struct {
+	draw.Canvas
+	c *chart
+	l *layout
+}
+
+func (p *painter) stroke(col color.Color, width float64, dashes []vg.Length, points ...vg.Point) {
+	p.StrokeLines(draw.LineStyle{Color: col, Width: vg.Points(width), Dashes: dashes}, points)
+}
+
+func (p *painter) fill(col color.Color, path vg.Path) {
+	p.SetColor(col)
+	p.Fill(path)
+}
+
+// shape fills a style's marker, with a white edge where it lies on others.
+func (p *painter) shape(style int, at vg.Point, r vg.Length, edge bool) {
+	if edge {
+		p.fill(color.White, shapeOf(style, at, r+0.9))
+	}
+	p.fill(colorOf(style), shapeOf(style, at, r))
+}
+
+func (p *painter) cross(col color.Color, at vg.Point, r vg.Length) {
+	p.stroke(col, 1.5, nil, vg.Point{X: at.X - r, Y: at.Y - r}, vg.Point{X: at.X + r, Y: at.Y + r})
+	p.stroke(col, 1.5, nil, vg.Point{X: at.X - r, Y: at.Y + r}, vg.Point{X: at.X + r, Y: at.Y - r})
+}
+
+func (p *painter) mark(m Mark) {
+	col := colorOf(m.style)
+	points := make([]vg.Point, len(m.Points))
+	for i, d := range m.Points {
+		points[i] = p.l.place(p.c, m, d)
+	}
+	switch m.Kind {
+	case Ideal:
+		p.stroke(grey, 1, []vg.Length{5, 3}, points...)
+	case Target:
+		// Across the whole plot: a target does not end with the last run.
+		points[0].X, points[1].X = p.l.plot.Min.X, p.l.plot.Max.X
+		p.stroke(grey, 1, []vg.Length{5, 3}, points...)
+	case Line:
+		p.stroke(col, 1.6, nil, points...)
+	case Trace:
+		p.stroke(faded(col, 0xB0), 0.9, nil, points...)
+	case Dot:
+		p.fill(faded(col, 0x73), shapeOf(0, points[0], 2))
+	case Bar:
+		low, high := points[0], points[1]
+		p.stroke(col, 1.2, nil, low, high)
+		for _, end := range points {
+			p.stroke(col, 1.2, nil, vg.Point{X: end.X - radius, Y: end.Y}, vg.Point{X: end.X + radius, Y: end.Y})
+		}
+	case Median:
+		p.shape(m.style, points[0], radius, true)
+	case End:
+		p.shape(m.style, points[0], 2.4, false)
+	case Missed:
+		p.cross(col, points[0], radius)
+	}
+}
+
+// label writes a label; one that stands beside the plot is led to from its
+// line's end and repeats its line's marker.
+func (p *painter) label(lb placed) {
+	style := textStyle(labelSize, false)
+	if lb.mark.style < 0 {
+		style.Color = grey
+	}
+	if !p.c.inside {
+		y := (lb.box.Min.Y + lb.box.Max.Y) / 2
+		at := vg.Point{X: lb.box.Min.X - gap - radius, Y: y}
+		from := p.l.place(p.c, lb.mark, lb.mark.Points[0])
+		start := from
+		start.X += radius + 2
+		if elbow := p.l.plot.Max.X; start.X < elbow {
+			p.stroke(faded(colorOf(lb.mark.style), 0x90), 0.6, []vg.Length{1, 2}, start, vg.Point{X: elbow, Y: from.Y}, vg.Point{X: at.X - radius - 1, Y: y})
+		}
+		if lb.mark.style >= 0 {
+			p.shape(lb.mark.style, at, radius-0.4, false)
+		}
+	} else {
+		p.fill(color.NRGBA{0xFF, 0xFF, 0xFF, 0xB8}, lb.box.Path())
+	}
+	p.lines(lb.lines, labelSize, style, lb.box.Min.X, lb.box.Max.Y)
+}
+
+// lines writes text downwards from top.
+func (p *painter) lines(lines []string, size float64, style draw.TextStyle, x, top vg.Length) {
+	for i, s := range lines {
+		p.FillText(style, vg.Point{X: x, Y: top - lineHeight(size)*(vg.Length(i)+0.5)}, s)
+	}
+}
+
+func (p *painter) axes() {
+	l := p.l
+	box := l.plot
+	for _, t := range l.yTicks {
+		if y := l.at(p.c, XY{p.c.x.min, t.value}).Y; !math.IsNaN(float64(y)) {
+			p.stroke(faint, 0.6, nil, vg.Point{X: box.Min.X, Y: y}, vg.Point{X: box.Max.X, Y: y})
+			p.stroke(ink, 0.7, nil, vg.Point{X: box.Min.X - tickLength, Y: y}, vg.Point{X: box.Min.X, Y: y})
+			style := textStyle(tickSize, false)
+			style.XAlign = draw.XRight
+			p.FillText(style, vg.Point{X: box.Min.X - tickLength - 3, Y: y}, t.label)
+		}
+	}
+	for _, t := range l.xTicks {
+		x := l.at(p.c, XY{t.value, p.c.y.min}).X
+		p.stroke(faint, 0.6, nil, vg.Point{X: x, Y: box.Min.Y}, vg.Point{X: x, Y: box.Max.Y})
+		p.stroke(ink, 0.7, nil, vg.Point{X: x, Y: box.Min.Y - tickLength}, vg.Point{X: x, Y: box.Min.Y})
+		style := textStyle(tickSize, false)
+		style.XAlign = draw.XCenter
+		p.FillText(style, vg.Point{X: x, Y: box.Min.Y - tickLength - lineHeight(tickSize)/2 - 1}, t.label)
+	}
+	p.stroke(ink, 0.8, nil, vg.Point{X: box.Min.X, Y: box.Max.Y}, box.Min, vg.Point{X: box.Max.X, Y: box.Min.Y})
+}
+
+// text writes the title, the axes' titles and the caption.
+func (p *painter) text() {
+	l := p.l
+	p.lines(l.title, titleSize, textStyle(titleSize, true), margin, l.size.Y-margin/2)
+	axis := textStyle(axisSize, false)
+	axis.XAlign = draw.XCenter
+	middle := l.plot.Min.Add(l.plot.Max).Scale(0.5)
+	below := margin + block(l.caption, captionSize) + lineHeight(axisSize)/2
+	p.FillText(axis, vg.Point{X: middle.X, Y: below}, p.c.x.title)
+	axis.Rotation = math.Pi / 2
+	p.FillText(axis, vg.Point{X: margin + lineHeight(axisSize)/2, Y: middle.Y}, p.c.y.title)
+	p.lines(l.caption, captionSize, textStyle(captionSize, false), margin, margin+block(l.caption, captionSize)-gap)
+}

@@ -1,0 +1,153 @@
+package figure
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"strings"
+	"sync"
+
+	"codeberg.org/go-fonts/liberation/liberationsansbold"
+	"codeberg.org/go-fonts/liberation/liberationsansregular"
+	stdfont "golang.org/x/image/font"
+	"golang.org/x/image/font/opentype"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Okabe & Ito's colours without the yellow, which is lost on white.
+var palette = []color.NRGBA{
+	{0x00, 0x72, 0xB2, 0xFF}, // blue
+	{0xD5, 0x5E, 0x00, 0xFF}, // vermillion
+	{0x00, 0x9E, 0x73, 0xFF}, // bluish green
+	{0xCC, 0x79, 0xA7, 0xFF}, // reddish purple
+	{0xE6, 0x9F, 0x00, 0xFF}, // orange
+	{0x56, 0xB4, 0xE9, 0xFF}, // sky blue
+	{0x00, 0x00, 0x00, 0xFF}, // black
+}
+
+var (
+	ink   = color.NRGBA{0x22, 0x22, 0x22, 0xFF} // text and axes
+	grey  = color.NRGBA{0x80, 0x80, 0x80, 0xFF} // ideal and target lines
+	faint = color.NRGBA{0xE8, 0xE8, 0xE8, 0xFF} // grid
+)
+
+// shapes are regular polygons: corners, and the angle of the first in degrees.
+// There are as many as are told apart at a glance, and a number that shares no
+// factor with the colours': 42 styles before one comes again.
+var shapes = []struct {
+	corners int // 0: a circle
+	turn    float64
+}{{0, 0}, {4, 45}, {3, 90}, {4, 0}, {3, -90}, {5, 90}}
+
+// colorOf is a style's colour; grey for the style −1.
+func colorOf(style int) color.NRGBA {
+	if style < 0 {
+		return grey
+	}
+	return palette[style%len(palette)]
+}
+
+func faded(c color.NRGBA, alpha uint8) color.NRGBA {
+	c.A = alpha
+	return c
+}
+
+// shapeOf is the outline of a style's marker, of about equal area in each.
+func shapeOf(style int, at vg.Point, radius vg.Length) vg.Path {
+	s := shapes[max(style, 0)%len(shapes)]
+	var p vg.Path
+	if s.corners == 0 {
+		p.Move(vg.Point{X: at.X + radius, Y: at.Y})
+		p.Arc(at, radius, 0, 2*math.Pi)
+		p.Close()
+		return p
+	}
+	n := float64(s.corners)
+	radius *= vg.Length(math.Sqrt(2 * math.Pi / (n * math.Sin(2*math.Pi/n))))
+	for i := range s.corners {
+		sin, cos := math.Sincos(s.turn*math.Pi/180 + 2*math.Pi*float64(i)/n)
+		corner := vg.Point{X: at.X + radius*vg.Length(cos), Y: at.Y + radius*vg.Length(sin)}
+		if i == 0 {
+			p.Move(corner)
+		} else {
+			p.Line(corner)
+		}
+	}
+	p.Close()
+	return p
+}
+
+const sans = "Liberation"
+
+// fonts holds the two faces that are drawn with, embedded in the program and
+// parsed on first use.
+var fonts = sync.OnceValue(func() text.Plain {
+	face := func(ttf []byte, weight stdfont.Weight) font.Face {
+		f, err := opentype.Parse(ttf)
+		if err != nil {
+			panic(fmt.Sprintf("figure: embedded font: %v", err)) // cannot happen with the font we were built with
+		}
+		return font.Face{Font: font.Font{Typeface: sans, Variant: "Sans", Weight: weight}, Face: f}
+	}
+	return text.Plain{Fonts: font.NewCache(font.Collection{
+		face(liberationsansregular.TTF, stdfont.WeightNormal),
+		face(liberationsansbold.TTF, stdfont.WeightBold),
+	})}
+})
+
+// Sizes of text in points.
+const (
+	titleSize   = 13
+	axisSize    = 10.5
+	tickSize    = 9.5
+	labelSize   = 9.5
+	captionSize = 8.5
+	leading     = 1.25 // line to line, in sizes
+)
+
+func textStyle(size float64, bold bool) text.Style {
+	f := font.Font{Typeface: sans, Variant: "Sans", Size: vg.Points(size)}
+	if bold {
+		f.Weight = stdfont.WeightBold
+	}
+	return text.Style{Color: ink, Font: f, XAlign: draw.XLeft, YAlign: draw.YCenter, Handler: fonts()}
+}
+
+// wrap breaks s into lines no wider than width. A word too wide for a line is
+// cut with an ellipsis.
+func wrap(s string, style text.Style, width vg.Length) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		if style.Width(word) > width {
+			word = shorten(word, style, width)
+		}
+		switch joined := strings.TrimSpace(line + " " + word); {
+		case style.Width(joined) <= width:
+			line = joined
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// shorten takes out the middle of a word: paths and names differ at both ends.
+func shorten(word string, style text.Style, width vg.Length) string {
+	r := []rune(word)
+	for keep := min(len(r)-1, 200); keep > 1; keep-- {
+		head := (keep + 1) / 2
+		s := string(r[:head]) + "…" + string(r[len(r)-(keep-head):])
+		if style.Width(s) <= width {
+			return s
+		}
+	}
+	return "…"
+}
