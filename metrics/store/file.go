@@ -1,0 +1,352 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"syscall"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// headBytes is how much of a file's beginning is remembered, to tell a file
+// that has grown from another one with its name. It holds the start event,
+// which no two writers have in common.
+const headBytes = 4096
+
+// place is a file's rank and restart.
+type place struct{ rank, restart int }
+
+// position is how far a file was read.
+type position struct {
+	id       int64
+	path     string
+	inode    uint64
+	size     int64
+	modified int64 // nanoseconds since the epoch
+	head     []byte
+	headSize int64
+	offset   int64
+	line     int
+}
+
+// knownFiles returns the run's files by writer and place.
+func knownFiles(tx *sql.Tx, run int64) (map[string]map[place]position, error) {
+	rows, err := tx.Query(`SELECT writer, rank, restart, id, path, inode, size, modified, head, head_size, offset, line
+		FROM event_file WHERE run = ?`, run)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	known := map[string]map[place]position{}
+	for rows.Next() {
+		var writer string
+		var at place
+		var p position
+		var inode int64
+		if err := rows.Scan(&writer, &at.rank, &at.restart, &p.id, &p.path, &inode, &p.size, &p.modified,
+			&p.head, &p.headSize, &p.offset, &p.line); err != nil {
+			return nil, err
+		}
+		p.inode = uint64(inode)
+		if known[writer] == nil {
+			known[writer] = map[place]position{}
+		}
+		known[writer][at] = p
+	}
+	return known, rows.Err()
+}
+
+// errOpen: a file could not be opened, and nothing was stored of it.
+type errOpen struct{ error }
+
+func (e errOpen) Unwrap() error { return e.error }
+
+// file reads one event file on from at, or from its beginning if at is nil.
+func (in *ingest) file(f metrics.EventFile, at *position) error {
+	info, err := os.Stat(f.Path)
+	if err != nil {
+		return errOpen{err}
+	}
+	if at != nil && at.path == f.Path && at.size == info.Size() && at.modified == info.ModTime().UnixNano() && at.inode == inode(info) {
+		return nil
+	}
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return errOpen{err}
+	}
+	defer file.Close()
+	if info, err = file.Stat(); err != nil {
+		return err
+	}
+	if at != nil {
+		why, err := replaced(file, info, at)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			in.warn("%s %s; it was read from its beginning again", f.Path, why)
+			if _, err := in.tx.Exec("DELETE FROM event_file WHERE id = ?", at.id); err != nil {
+				return err
+			}
+			if f.Writer == "rank" {
+				in.whole[f.Restart] = true
+			}
+			at = nil
+		}
+	}
+	in.report.Files++
+	if at == nil {
+		at = &position{}
+		r, err := in.tx.Exec(`INSERT INTO event_file (run, writer, rank, restart, path, inode, size, modified, head, head_size, offset, line)
+			VALUES (?, ?, ?, ?, ?, 0, 0, 0, x'', 0, 0, 0)`, in.run, f.Writer, f.Rank, f.Restart, f.Path)
+		if err != nil {
+			return err
+		}
+		if at.id, err = r.LastInsertId(); err != nil {
+			return err
+		}
+	}
+	if _, err := file.Seek(at.offset, io.SeekStart); err != nil {
+		return err
+	}
+	events := metrics.NewReader(file, f.Path, at.offset, at.line)
+	w := fileWriter{in: in, file: f, id: at.id, blocks: map[int]*block{}}
+	if err := w.all(events); err != nil {
+		return err
+	}
+	headSize := min(events.Offset, headBytes)
+	head, err := hashHead(file, headSize)
+	if err != nil {
+		return err
+	}
+	_, err = in.tx.Exec(`UPDATE event_file SET path = ?, inode = ?, size = ?, modified = ?, head = ?, head_size = ?, offset = ?, line = ? WHERE id = ?`,
+		f.Path, int64(inode(info)), info.Size(), info.ModTime().UnixNano(), head, headSize, events.Offset, events.Line, at.id)
+	return err
+}
+
+// replaced says, in words, why file is not the one that at is a position in.
+func replaced(file *os.File, info os.FileInfo, at *position) (string, error) {
+	switch {
+	case info.Size() < at.offset:
+		return fmt.Sprintf("shrank from %d to %d bytes", at.size, info.Size()), nil
+	case inode(info) != at.inode:
+		return "was replaced by another file", nil
+	}
+	head, err := hashHead(file, at.headSize)
+	if err != nil {
+		return "", err
+	}
+	if !bytes.Equal(head, at.head) {
+		return "was written anew", nil
+	}
+	return "", nil
+}
+
+func hashHead(file *os.File, n int64) ([]byte, error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, io.NewSectionReader(file, 0, n)); err != nil {
+		return nil, err
+	}
+	return h.Sum(nil), nil
+}
+
+func inode(info os.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Ino
+	}
+	return 0
+}
+
+// fileWriter stores the events of one file.
+type fileWriter struct {
+	in     *ingest
+	file   metrics.EventFile
+	id     int64
+	blocks map[int]*block // that steps are being added to, by number
+}
+
+// errLine is an event that is well formed but cannot be what it says: its line
+// is bad.
+type errLine struct{ error }
+
+func bad(format string, args ...any) error { return errLine{fmt.Errorf(format, args...)} }
+
+// all stores the events that are left in r.
+func (w *fileWriter) all(r *metrics.Reader) error {
+	for n := 0; ; n++ {
+		if n%1024 == 0 {
+			if err := w.in.ctx.Err(); err != nil {
+				return err
+			}
+		}
+		e, err := r.Next()
+		var line *metrics.LineError
+		switch {
+		case errors.Is(err, io.EOF):
+			return w.flush(math.MaxInt)
+		case errors.As(err, &line):
+		case err != nil:
+			return err
+		default:
+			err := w.event(&e, r.Line)
+			var unusable errLine
+			if errors.As(err, &unusable) {
+				line = &metrics.LineError{File: w.file.Path, Line: r.Line, Err: unusable.error}
+			} else if err != nil {
+				return err
+			}
+			w.in.report.Events++
+		}
+		if line != nil {
+			w.in.report.BadLines = append(w.in.report.BadLines, line)
+			if err := w.exec("INSERT INTO bad_line (file, line, message) VALUES (?, ?, ?)", w.id, line.Line, line.Err.Error()); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (w *fileWriter) exec(query string, args ...any) error {
+	_, err := w.in.tx.Exec(query, args...)
+	return err
+}
+
+// once runs an INSERT … ON CONFLICT DO NOTHING; a row that is there already
+// makes the line bad.
+func (w *fileWriter) once(kind, query string, args ...any) error {
+	r, err := w.in.tx.Exec(query, args...)
+	if err != nil {
+		return err
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	return bad("a second %s event; two processes wrote to this file, or it was copied onto itself", kind)
+}
+
+func (w *fileWriter) event(e *metrics.Event, line int) error {
+	switch {
+	case e.Start != nil:
+		s := e.Start
+		if s.Rank != w.file.Rank || s.Restart != w.file.Restart {
+			return bad("the file is named for rank %d, restart %d; its start event says rank %d, restart %d",
+				w.file.Rank, w.file.Restart, s.Rank, s.Restart)
+		}
+		return w.once("start", "UPDATE event_file SET started = ?, world_size = ?, host = ?, pid = ? WHERE id = ? AND started IS NULL",
+			s.Unix, s.WorldSize, s.Host, s.PID, w.id)
+	case e.Environment != nil:
+		text, err := json.Marshal(e.Environment)
+		if err != nil {
+			return err
+		}
+		if err := w.exec("INSERT INTO environment (json) VALUES (?) ON CONFLICT DO NOTHING", string(text)); err != nil {
+			return err
+		}
+		return w.exec("UPDATE event_file SET environment = (SELECT id FROM environment WHERE json = ?) WHERE id = ?", string(text), w.id)
+	case e.Train != nil:
+		t := e.Train
+		return w.once("train", `INSERT INTO train (file, time, parameters, gradient_bytes, train_samples, test_samples,
+			global_batch, steps_per_epoch, parameter_sha256, data_sha256)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			w.id, e.Time, t.Parameters, t.GradientBytes, t.TrainSamples, t.TestSamples,
+			t.GlobalBatch, t.StepsPerEpoch, t.ParameterSHA256, t.DataSHA256)
+	case e.Steps != nil:
+		return w.steps(e)
+	case e.Epoch != nil:
+		p := e.Epoch
+		return w.exec("INSERT INTO epoch (file, line, time, epoch, step, samples, seconds, loss, learning_rate) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			w.id, line, e.Time, p.Epoch, p.Step, p.Samples, p.Seconds, p.Loss, p.LearningRate)
+	case e.Evaluation != nil:
+		v := e.Evaluation
+		return w.exec("INSERT INTO evaluation (file, line, time, epoch, step, accuracy, loss, samples, seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			w.id, line, e.Time, v.Epoch, v.Step, v.Accuracy, v.Loss, v.Samples, v.Seconds)
+	case e.Error != nil:
+		return w.exec("INSERT INTO error (file, line, time, phase, message) VALUES (?, ?, ?, ?, ?)",
+			w.id, line, e.Time, e.Error.Where, e.Error.Message)
+	case e.Stop != nil:
+		s := e.Stop
+		return w.once("stop", `INSERT INTO stop (file, time, status, cause, steps, epochs, parameter_sha256)
+			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			w.id, e.Time, s.Status, s.Cause, s.Steps, s.Epochs, s.ParameterSHA256)
+	}
+	return bad("event of a kind that is not stored")
+}
+
+// steps adds a steps event to its blocks. Steps that were reported before make
+// the whole line bad: which of the two is right cannot be known.
+func (w *fileWriter) steps(e *metrics.Event) error {
+	s := e.Steps
+	if err := checkSteps(s); err != nil {
+		return errLine{err}
+	}
+	first, last := s.First/blockSteps, (s.First+len(s.Duration)-1)/blockSteps
+	for number := first; number <= last; number++ {
+		b, err := w.load(number)
+		if err != nil {
+			return err
+		}
+		from, to := max(s.First, number*blockSteps), min(s.First+len(s.Duration), (number+1)*blockSteps)
+		for step := from; step < to; step++ {
+			if b.has(step - number*blockSteps) {
+				return bad("step %d was reported before in this file", step)
+			}
+		}
+		if err := b.fits(s.Tick, s, from-s.First, to-s.First); err != nil {
+			return errLine{err}
+		}
+	}
+	columns := stepColumns(s)
+	for number := first; number <= last; number++ {
+		b := w.blocks[number]
+		b.useTick(s.Tick)
+		from, to := max(s.First, number*blockSteps), min(s.First+len(s.Duration), (number+1)*blockSteps)
+		for step := from; step < to; step++ {
+			b.set(step-number*blockSteps, s.Tick, &columns, step-s.First)
+		}
+	}
+	w.in.report.Steps += len(s.Duration)
+	if err := w.exec("UPDATE event_file SET steps_time = ? WHERE id = ?", e.Time, w.id); err != nil {
+		return err
+	}
+	return w.flush(last)
+}
+
+// load returns the block with that number, empty if it is new.
+func (w *fileWriter) load(number int) (*block, error) {
+	if b := w.blocks[number]; b != nil {
+		return b, nil
+	}
+	b := &block{number: number}
+	row := w.in.tx.QueryRow(selectBlock+" WHERE file = ? AND block = ?", w.id, number)
+	if err := b.scan(row); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
+	}
+	w.blocks[number] = b
+	return b, nil
+}
+
+// flush stores the changed blocks and forgets all but the one numbered keep.
+func (w *fileWriter) flush(keep int) error {
+	for number, b := range w.blocks {
+		if number == keep {
+			continue
+		}
+		if b.dirty {
+			if err := b.store(w.in.tx, w.id); err != nil {
+				return err
+			}
+			if w.file.Writer == "rank" {
+				w.in.touch(w.file.Restart, number)
+			}
+		}
+		delete(w.blocks, number)
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/summary"
+)
+
+// Report is what one Ingest found.
+type Report struct {
+	Run     string
+	Changed bool // something was stored; false when there was nothing new
+	Files   int  // event files that were read on
+	Events  int  // read from them
+	Steps   int  // of single ranks, read from them
+	// BadLines are the lines of this reading that are no events, by file and
+	// line. They are stored as well.
+	BadLines []*metrics.LineError
+	// Warnings are about the files: one that was replaced, or cannot be read.
+	// Doubts about the run's figures stand in its result.
+	Warnings []string
+}
+
+// Ingest stores what is known of a run and reads its event files on from where
+// the last Ingest ended. Files may be missing or still growing; what was read
+// of a file that is gone now is kept. Without files only the run's own row is
+// brought up to date.
+//
+// All of it is one transaction. A second Ingest of the same changes nothing.
+func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.EventFile) (Report, error) {
+	report := Report{Run: run.ID}
+	if s.write == nil {
+		return report, fmt.Errorf("database %s: %w", s.path, ErrReadOnly)
+	}
+	facts, err := describe(run)
+	if err != nil {
+		return report, fmt.Errorf("run %q: %w", run.ID, err)
+	}
+	if err := distinct(files); err != nil {
+		return report, fmt.Errorf("run %q: %w", run.ID, err)
+	}
+	err = s.withTx(ctx, func(tx *sql.Tx) error {
+		id, changed, err := s.putRun(tx, run, facts)
+		if err != nil {
+			return err
+		}
+		in := ingest{ctx: ctx, tx: tx, run: id, report: &report}
+		if err := in.files(files); err != nil {
+			return err
+		}
+		if err := in.steps(); err != nil {
+			return err
+		}
+		report.Changed = changed || report.Files > 0
+		old, err := in.resultIsOld()
+		if err != nil {
+			return err
+		}
+		if report.Changed || old {
+			report.Changed = true
+			if err := in.result(); err != nil {
+				return err
+			}
+		}
+		if report.Changed {
+			_, err = tx.Exec("UPDATE run SET ingested = ? WHERE id = ?", s.unix(), id)
+		}
+		return err
+	})
+	if err != nil {
+		return Report{Run: run.ID}, fmt.Errorf("run %q: %w", run.ID, err)
+	}
+	return report, nil
+}
+
+// Recompute computes the results again that an older algorithm made, from what
+// is stored; no event file is needed. It returns how many there were.
+func (s *Store) Recompute(ctx context.Context) (int, error) {
+	n := 0
+	err := s.withTx(ctx, func(tx *sql.Tx) error {
+		ids, err := column1[int64](tx.QueryContext(ctx, "SELECT run FROM result WHERE algorithm <> ?", summary.AlgorithmVersion))
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			in := ingest{ctx: ctx, tx: tx, run: id, report: &Report{}}
+			if err := in.result(); err != nil {
+				return err
+			}
+		}
+		n = len(ids)
+		return nil
+	})
+	return n, err
+}
+
+func (s *Store) unix() float64 { return float64(s.now().UnixNano()) / 1e9 }
+
+// distinct refuses two files that claim the same place.
+func distinct(files []metrics.EventFile) error {
+	seen := map[metrics.EventFile]string{}
+	for _, f := range files {
+		key := f
+		key.Path = ""
+		if other, ok := seen[key]; ok {
+			return fmt.Errorf("%s and %s are both the event file of %s %d, restart %d; there must be one writer per file",
+				other, f.Path, f.Writer, f.Rank, f.Restart)
+		}
+		seen[key] = f.Path
+	}
+	return nil
+}
+
+// ingest is one reading of one run, inside its transaction.
+type ingest struct {
+	ctx    context.Context
+	tx     *sql.Tx
+	run    int64
+	report *Report
+
+	touched map[int]map[int]bool // restart to block numbers with new steps
+	whole   map[int]bool         // restarts all of whose steps are to be put together anew
+	worlds  map[int]int          // restart to world size before this reading
+}
+
+// files reads every event file on.
+func (in *ingest) files(files []metrics.EventFile) error {
+	in.touched, in.whole, in.worlds = map[int]map[int]bool{}, map[int]bool{}, map[int]int{}
+	rows, err := in.tx.Query(`SELECT f.restart, coalesce(max(f.world_size), r.workers) FROM event_file f JOIN run r ON r.id = f.run
+		WHERE f.run = ? AND f.writer = 'rank' GROUP BY f.restart`, in.run)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var restart, world int
+		if err := rows.Scan(&restart, &world); err != nil {
+			return err
+		}
+		in.worlds[restart] = world
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	known, err := knownFiles(in.tx, in.run)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := in.ctx.Err(); err != nil {
+			return err
+		}
+		var at *position
+		if p, ok := known[f.Writer][place{f.Rank, f.Restart}]; ok {
+			at = &p
+		}
+		err := in.file(f, at)
+		var unopened errOpen
+		switch {
+		case errors.As(err, &unopened) && at != nil && errors.Is(err, fs.ErrNotExist):
+			// purged: what was read of it stays
+		case errors.As(err, &unopened):
+			in.warn("%v; the others were read", err)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *ingest) warn(format string, args ...any) {
+	in.report.Warnings = append(in.report.Warnings, fmt.Sprintf(format, args...))
+}
+
+// touch notes that a block has new steps.
+func (in *ingest) touch(restart, number int) {
+	if in.touched[restart] == nil {
+		in.touched[restart] = map[int]bool{}
+	}
+	in.touched[restart][number] = true
+}
+
+// resultIsOld reports whether the run has events but no result of the current
+// algorithm.
+func (in *ingest) resultIsOld() (bool, error) {
+	var old bool
+	err := in.tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM event_file WHERE run = ?1)
+		AND NOT EXISTS (SELECT 1 FROM result WHERE run = ?1 AND algorithm = ?2)`,
+		in.run, summary.AlgorithmVersion).Scan(&old)
+	return old, err
+}
+
+// column1 collects a query of one column.
+func column1[T any](rows *sql.Rows, err error) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []T
+	for rows.Next() {
+		var v T
+		if err := rows.Scan(&v); err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, rows.Err()
+}
+
+// sortedKeys of a set.
+func sortedKeys(set map[int]bool) []int {
+	list := make([]int, 0, len(set))
+	for k := range set {
+		list = append(list, k)
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,98 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+)
+
+// applicationID marks a database as ours in SQLite's file header: "scbn".
+const applicationID = 0x7363626e
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// migrations are the steps from an empty file to the current schema; the
+// database's user_version is how many of them it has been through.
+var migrations = readMigrations()
+
+func readMigrations() []string {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	if err != nil || len(names) == 0 {
+		panic("store: no embedded migrations") // the build is broken, no input can cause it
+	}
+	slices.Sort(names)
+	var list []string
+	for i, name := range names {
+		text, err := migrationFiles.ReadFile(name)
+		if err != nil || !strings.HasPrefix(name, fmt.Sprintf("migrations/%04d_", i+1)) {
+			panic("store: migrations are not numbered 0001, 0002, …: " + name)
+		}
+		list = append(list, string(text))
+	}
+	return list
+}
+
+// inspect reads which schema the file has, 0 for an empty one, without
+// changing it. The error says what is wrong with a file that is not ours.
+func inspect(path string) (version int, err error) {
+	db := open(path, url.Values{"mode": {"ro"}}, 5*time.Second, nil)
+	defer db.Close()
+	var id, objects int
+	err = errors.Join(
+		db.QueryRow("PRAGMA application_id").Scan(&id),
+		db.QueryRow("PRAGMA user_version").Scan(&version),
+		db.QueryRow("SELECT count(*) FROM sqlite_schema").Scan(&objects),
+	)
+	var e sqlite3.Error
+	switch {
+	case errors.As(err, &e) && e.Code == sqlite3.ErrNotADB:
+		return 0, fmt.Errorf("%s: %w, nor any SQLite file; name another one with --db", path, ErrNotOurs)
+	case err != nil:
+		return 0, fmt.Errorf("database %s: %w", path, explain(err))
+	case id == 0 && version == 0 && objects == 0:
+		return 0, nil
+	case id != applicationID:
+		return 0, fmt.Errorf("%s: %w but another program's SQLite file; name another one with --db", path, ErrNotOurs)
+	case version > len(migrations):
+		return 0, fmt.Errorf("database %s: %w (schema %d, this one knows %d); use the newer scalebench, or another file with --db",
+			path, ErrNewer, version, len(migrations))
+	}
+	return version, nil
+}
+
+// migrate brings the schema up to date, each step with its new version number
+// in one transaction.
+func (s *Store) migrate(ctx context.Context) error {
+	for {
+		done := false
+		err := s.withTx(ctx, func(tx *sql.Tx) error {
+			// Read inside the transaction: another process may have been faster.
+			var version int
+			if err := tx.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
+				return err
+			}
+			if version >= len(migrations) {
+				done = true
+				return nil
+			}
+			if _, err := tx.Exec(migrations[version]); err != nil {
+				return fmt.Errorf("migration %d: %w", version+1, err)
+			}
+			_, err := tx.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version+1))
+			return err
+		})
+		if err != nil || done {
+			return err
+		}
+	}
+}

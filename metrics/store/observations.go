@@ -1,0 +1,192 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Observations returns what the study's runs contribute to its scaling curves:
+// the latest good attempt at each repeat of each point. The warnings count the
+// runs that were left out.
+func (s *Store) Observations(ctx context.Context, study string) ([]scaling.Observation, []string, error) {
+	var list []scaling.Observation
+	var warnings []string
+	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
+		o := observer{tx: tx, ctx: ctx, study: study, at: map[int64]int{}}
+		for _, step := range []func() error{o.runs, o.parameters, o.targets, o.evaluations, o.leftOut} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		list, warnings = o.list, o.warnings
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("study %q: %w", study, err)
+	}
+	return list, warnings, nil
+}
+
+// good chooses the runs that count. Its parameter is the study.
+const good = `r.study = ? AND r.status = 'done' AND NOT EXISTS (SELECT 1 FROM run l
+	WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat AND l.status = 'done' AND l.attempt > r.attempt)`
+
+// observer puts observations together from several queries of one transaction.
+type observer struct {
+	tx       *sql.Tx
+	ctx      context.Context
+	study    string
+	list     []scaling.Observation
+	at       map[int64]int // run to its index in list
+	warnings []string
+}
+
+// each runs scan on every row, whose first column is the run and goes into id.
+func (o *observer) each(query string, scan func(rows *sql.Rows, id *int64) error) error {
+	rows, err := o.tx.QueryContext(o.ctx, query, o.study)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		if err := scan(rows, &id); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (o *observer) runs() error {
+	return o.each(`SELECT r.id, r.name, r.study, r.point, r.repeat, r.framework, r.workers, r.nodes, coalesce(j.id, ''),
+			x.throughput, coalesce(x.throughput_why, 'no event of the run was read in'), x.end_to_end, coalesce(x.warnings, '[]')
+		FROM run r LEFT JOIN job j ON j.run = r.id LEFT JOIN result x ON x.run = r.id
+		WHERE `+good+` ORDER BY r.workers, r.point, r.repeat`,
+		func(rows *sql.Rows, id *int64) error {
+			v := scaling.Observation{Parameters: map[string]any{}}
+			var warnings string
+			if err := rows.Scan(id, &v.Run, &v.Study, &v.Point, &v.Repeat, &v.Framework, &v.Workers, &v.Nodes, &v.Job,
+				&v.Throughput, &v.ThroughputWhy, &v.EndToEnd, &warnings); err != nil {
+				return err
+			}
+			if warnings != "[]" {
+				if err := json.Unmarshal([]byte(warnings), &v.Warnings); err != nil {
+					return err
+				}
+			}
+			o.at[*id] = len(o.list)
+			o.list = append(o.list, v)
+			return nil
+		})
+}
+
+func (o *observer) parameters() error {
+	err := o.each(`SELECT r.id, p.key, p.value, p.type FROM run r JOIN run_parameter p ON p.run = r.id WHERE `+good,
+		func(rows *sql.Rows, id *int64) error {
+			var key, kind string
+			var value any
+			if err := rows.Scan(id, &key, &value, &kind); err != nil {
+				return err
+			}
+			v, err := parameter(value, kind)
+			if err != nil {
+				return fmt.Errorf("parameter %s: %w", key, err)
+			}
+			o.list[o.at[*id]].Parameters[key] = v
+			return nil
+		})
+	for i := range o.list {
+		v := &o.list[i]
+		v.Parameters["framework"], v.Parameters["workers"] = v.Framework, int64(v.Workers)
+	}
+	return err
+}
+
+func (o *observer) targets() error {
+	return o.each(`SELECT r.id, t.accuracy, t.seconds FROM run r JOIN target t ON t.run = r.id WHERE `+good+` ORDER BY r.id, t.number`,
+		func(rows *sql.Rows, id *int64) error {
+			var t scaling.TargetTime
+			if err := rows.Scan(id, &t.Target, &t.Seconds); err != nil {
+				return err
+			}
+			v := &o.list[o.at[*id]]
+			v.Targets = append(v.Targets, t)
+			return nil
+		})
+}
+
+func (o *observer) evaluations() error {
+	return o.each(`SELECT r.id, e.time - t.time, e.epoch, e.trained, e.accuracy
+		FROM run r JOIN result x ON x.run = r.id
+		JOIN event_file f ON f.run = r.id AND f.writer = 'rank' AND f.rank = 0 AND f.restart = x.restart
+		JOIN evaluation e ON e.file = f.id AND e.trained IS NOT NULL
+		JOIN train t ON t.file = f.id
+		WHERE `+good+` ORDER BY r.id, e.time, e.line`,
+		func(rows *sql.Rows, id *int64) error {
+			var e scaling.Evaluation
+			if err := rows.Scan(id, &e.Seconds, &e.Epoch, &e.Samples, &e.Accuracy); err != nil {
+				return err
+			}
+			v := &o.list[o.at[*id]]
+			v.Evaluations = append(v.Evaluations, e)
+			return nil
+		})
+}
+
+// leftOut counts the study's other runs, or says which studies there are.
+func (o *observer) leftOut() error {
+	rows, err := o.tx.QueryContext(o.ctx, "SELECT status, count(*) FROM run WHERE study = ? GROUP BY status", o.study)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	count := map[metrics.Status]int{}
+	for rows.Next() {
+		var status metrics.Status
+		var n int
+		if err := rows.Scan(&status, &n); err != nil {
+			return err
+		}
+		count[status] = n
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if len(count) == 0 {
+		known, err := column1[string](o.tx.QueryContext(o.ctx, "SELECT DISTINCT study FROM run ORDER BY study LIMIT 21"))
+		if err != nil {
+			return err
+		}
+		return unknownStudy(known)
+	}
+	others, total := []string{}, 0
+	for _, status := range metrics.Statuses {
+		if n := count[status]; n > 0 && !status.Good() {
+			others = append(others, fmt.Sprintf("%d %s", n, status))
+			total += n
+		}
+	}
+	if total > 0 {
+		o.warnings = append(o.warnings, fmt.Sprintf("%d runs are left out because they are not done: %s", total, strings.Join(others, ", ")))
+	}
+	if n := count[metrics.Done] - len(o.list); n > 0 {
+		o.warnings = append(o.warnings, fmt.Sprintf("%d runs are left out because a later attempt at the same repeat is done", n))
+	}
+	return nil
+}
+
+func unknownStudy(known []string) error {
+	switch {
+	case len(known) == 0:
+		return fmt.Errorf("%w: the database has no runs yet; `scalebench collect` reads them in", ErrNotFound)
+	case len(known) > 20:
+		known[20] = "…"
+	}
+	return fmt.Errorf("%w; studies with runs: %s", ErrNotFound, strings.Join(known, ", "))
+}

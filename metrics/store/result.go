@@ -1,0 +1,211 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/summary"
+)
+
+// result summarizes the run from what is stored and stores what came of it. A
+// run without events has no result.
+func (in *ingest) result() error {
+	input, evaluations, err := in.summaryInput()
+	if err != nil || input == nil {
+		return err
+	}
+	r := summary.Summarize(*input)
+	warnings, err := jsonList(r.Warnings)
+	if err != nil {
+		return err
+	}
+	var slowest *string
+	if r.Slowest != nil {
+		text, err := jsonList(r.Slowest)
+		if err != nil {
+			return err
+		}
+		slowest = &text
+	}
+	if _, err := in.tx.Exec(`INSERT OR REPLACE INTO result (run, algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs,
+			throughput, throughput_why, end_to_end, train_seconds, init_seconds, step_p50, step_p95, step_p99, skew, slowest,
+			data_wait, compute, communication, final_accuracy, warnings)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		in.run, summary.AlgorithmVersion, r.Restart, r.World, r.Steps, r.WarmupSteps, r.SteadySteps, r.Samples, r.Epochs,
+		r.Throughput, r.ThroughputWhy, r.EndToEnd, r.TrainSeconds, r.InitSeconds, r.StepP50, r.StepP95, r.StepP99, r.Skew, slowest,
+		r.DataWait, r.Compute, r.Communication, r.FinalAccuracy, warnings); err != nil {
+		return err
+	}
+	if _, err := in.tx.Exec("DELETE FROM target WHERE run = ?", in.run); err != nil {
+		return err
+	}
+	for i, t := range r.Targets {
+		if _, err := in.tx.Exec("INSERT INTO target (run, number, accuracy, seconds) VALUES (?, ?, ?, ?)", in.run, i, t.Accuracy, t.Seconds); err != nil {
+			return err
+		}
+	}
+	return in.trained(r, evaluations)
+}
+
+// evaluationKey is where an evaluation stands.
+type evaluationKey struct{ file, line int64 }
+
+// trained notes at each evaluation of the result how many samples came before.
+// Evaluations before the training clock have none: the result's are the last
+// of the recorded ones.
+func (in *ingest) trained(r summary.Result, evaluations []evaluationKey) error {
+	if _, err := in.tx.Exec("UPDATE evaluation SET trained = NULL WHERE file IN (SELECT id FROM event_file WHERE run = ?)", in.run); err != nil {
+		return err
+	}
+	evaluations = evaluations[len(evaluations)-len(r.Evaluations):]
+	for i, e := range r.Evaluations {
+		if _, err := in.tx.Exec("UPDATE evaluation SET trained = ? WHERE file = ? AND line = ?", e.Samples, evaluations[i].file, evaluations[i].line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// summaryInput collects what the chosen incarnation recorded; nil when no rank
+// recorded anything. The keys are those of Input.Evaluations.
+func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
+	var input summary.Input
+	if err := in.tx.QueryRow("SELECT workers FROM run WHERE id = ?", in.run).Scan(&input.Workers); err != nil {
+		return nil, nil, err
+	}
+	starts, err := in.incarnations()
+	if err != nil {
+		return nil, nil, err
+	}
+	restart, ok := summary.Choose(starts)
+	if !ok {
+		return nil, nil, nil
+	}
+	input.Restart = restart
+	for _, s := range starts {
+		input.Restarts = append(input.Restarts, s.Restart)
+	}
+	if input.Targets, err = in.targets(); err != nil {
+		return nil, nil, err
+	}
+	if err := in.tx.QueryRow("SELECT count(*) FROM bad_line b JOIN event_file f ON f.id = b.file WHERE f.run = ?", in.run).Scan(&input.BadLines); err != nil {
+		return nil, nil, err
+	}
+	if input.Steps, err = in.stepsFor(restart); err != nil {
+		return nil, nil, err
+	}
+	if input.Ranks, err = in.ranks(restart); err != nil {
+		return nil, nil, err
+	}
+	for _, r := range input.Ranks {
+		input.World = max(input.World, r.World)
+	}
+	keys, err := in.evaluations(restart, &input)
+	return &input, keys, err
+}
+
+func (in *ingest) incarnations() ([]summary.Incarnation, error) {
+	rows, err := in.tx.Query(`SELECT f.restart, coalesce(max(f.rank = 0 AND s.status = ?), 0)
+		FROM event_file f LEFT JOIN stop s ON s.file = f.id
+		WHERE f.run = ? AND f.writer = 'rank' GROUP BY f.restart ORDER BY f.restart`, metrics.StopDone, in.run)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []summary.Incarnation
+	for rows.Next() {
+		var i summary.Incarnation
+		if err := rows.Scan(&i.Restart, &i.Done); err != nil {
+			return nil, err
+		}
+		list = append(list, i)
+	}
+	return list, rows.Err()
+}
+
+// targets are the accuracies that the point names.
+func (in *ingest) targets() ([]float64, error) {
+	return column1[float64](in.tx.Query(`SELECT t.value FROM run_parameter p, json_each(p.value) t
+		WHERE p.run = ? AND p.key = 'workload.targets' AND p.type = 'list' AND t.type IN ('integer', 'real') ORDER BY t.key`, in.run))
+}
+
+func (in *ingest) stepsFor(restart int) ([]summary.Step, error) {
+	rows, err := in.tx.Query(`SELECT step, duration, mean, slowest, samples, data_wait, compute, communication
+		FROM step WHERE run = ? AND restart = ? ORDER BY step`, in.run, restart)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []summary.Step
+	for rows.Next() {
+		var s summary.Step
+		if err := rows.Scan(&s.Index, &s.Duration, &s.Mean, &s.Slowest, &s.Samples, &s.DataWait, &s.Compute, &s.Communication); err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, rows.Err()
+}
+
+func (in *ingest) ranks(restart int) ([]summary.Rank, error) {
+	rows, err := in.tx.Query(`SELECT f.rank, coalesce(f.host, ''), coalesce(f.world_size, 0), e.json, t.time, coalesce(t.parameter_sha256, ''), f.steps_time,
+			(SELECT coalesce(max(epoch), 0) FROM epoch p WHERE p.file = f.id), s.status, coalesce(s.parameter_sha256, '')
+		FROM event_file f LEFT JOIN environment e ON e.id = f.environment LEFT JOIN train t ON t.file = f.id LEFT JOIN stop s ON s.file = f.id
+		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY f.rank`, in.run, restart)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []summary.Rank
+	for rows.Next() {
+		var r summary.Rank
+		var environment, status sql.NullString
+		var began, ended string
+		if err := rows.Scan(&r.Rank, &r.Host, &r.World, &environment, &r.TrainTime, &began, &r.StepsTime, &r.Epochs, &status, &ended); err != nil {
+			return nil, err
+		}
+		if environment.Valid {
+			if err := json.Unmarshal([]byte(environment.String), &r.Environment); err != nil {
+				return nil, err
+			}
+		}
+		if r.TrainTime != nil {
+			r.Train = &metrics.Train{ParameterSHA256: began}
+		}
+		if status.Valid {
+			r.Stop = &metrics.Stop{Status: status.String, ParameterSHA256: ended}
+		}
+		list = append(list, r)
+	}
+	return list, rows.Err()
+}
+
+func (in *ingest) evaluations(restart int, input *summary.Input) ([]evaluationKey, error) {
+	rows, err := in.tx.Query(`SELECT e.file, e.line, e.time, e.epoch, e.step, e.accuracy FROM evaluation e JOIN event_file f ON f.id = e.file
+		WHERE f.run = ? AND f.writer = 'rank' AND f.rank = 0 AND f.restart = ? ORDER BY e.time, e.line`, in.run, restart)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var keys []evaluationKey
+	for rows.Next() {
+		var e summary.Evaluation
+		var key evaluationKey
+		if err := rows.Scan(&key.file, &key.line, &e.Time, &e.Epoch, &e.Step, &e.Accuracy); err != nil {
+			return nil, err
+		}
+		input.Evaluations = append(input.Evaluations, e)
+		keys = append(keys, key)
+	}
+	return keys, rows.Err()
+}
+
+// jsonList writes a list as a JSON array, [] for nil.
+func jsonList[T any](list []T) (string, error) {
+	if list == nil {
+		list = []T{}
+	}
+	text, err := json.Marshal(list)
+	return string(text), err
+}

@@ -1,0 +1,320 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// describe checks a run and returns a digest of all that the caller says of it,
+// by which a later Ingest sees whether anything is new.
+func describe(run metrics.Run) (string, error) {
+	var missing []string
+	for _, f := range []struct{ name, value string }{{"ID", run.ID}, {"study", run.Study}, {"point", run.Point},
+		{"framework", run.Framework}, {"status", string(run.Status)}} {
+		if f.value == "" {
+			missing = append(missing, f.name)
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return "", fmt.Errorf("its record lacks %s", strings.Join(missing, ", "))
+	case run.Workers < 1 || run.Repeat < 1 || run.Attempt < 1:
+		return "", fmt.Errorf("its record says workers %d, repeat %d, attempt %d; each is 1 or more", run.Workers, run.Repeat, run.Attempt)
+	case !slices.Contains(metrics.Statuses, run.Status):
+		return "", fmt.Errorf("status %q is none of %v", run.Status, metrics.Statuses)
+	}
+	for key, v := range run.Parameters {
+		if _, _, err := parameterValue(v); err != nil {
+			return "", fmt.Errorf("parameter %s: %w", key, err)
+		}
+	}
+	text, err := json.Marshal(run) // map keys come out sorted
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// putRun stores the run's own row, its parameters and its job.
+func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, changed bool, err error) {
+	var before string
+	err = tx.QueryRow("SELECT id, facts FROM run WHERE name = ?", run.ID).Scan(&id, &before)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, false, err
+	}
+	if before == facts {
+		return id, false, nil
+	}
+	series, err := putSeries(tx, run)
+	if err != nil {
+		return 0, false, err
+	}
+	err = tx.QueryRow(`INSERT INTO run (name, study, point, repeat, attempt, kind, framework, workers, nodes, series,
+			status, detail, dir, created, ingested, facts)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (name) DO UPDATE SET study = excluded.study, point = excluded.point, repeat = excluded.repeat,
+			attempt = excluded.attempt, kind = excluded.kind, framework = excluded.framework, workers = excluded.workers,
+			nodes = excluded.nodes, series = excluded.series, status = excluded.status, detail = excluded.detail,
+			dir = excluded.dir, created = excluded.created, ingested = excluded.ingested, facts = excluded.facts
+		RETURNING id`,
+		run.ID, run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.Nodes, series,
+		run.Status, run.Detail, run.Dir, run.CreatedUnix, s.unix(), facts).Scan(&id)
+	if err != nil {
+		return 0, false, err
+	}
+	if _, err := tx.Exec("DELETE FROM run_parameter WHERE run = ?", id); err != nil {
+		return 0, false, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(run.Parameters)) {
+		value, kind, err := parameterValue(run.Parameters[key])
+		if err != nil {
+			return 0, false, err
+		}
+		if _, err := tx.Exec("INSERT INTO run_parameter (run, key, value, type) VALUES (?, ?, ?, ?)", id, key, value, kind); err != nil {
+			return 0, false, err
+		}
+		if _, err := tx.Exec("INSERT INTO parameter_key (key) VALUES (?) ON CONFLICT DO NOTHING", key); err != nil {
+			return 0, false, err
+		}
+	}
+	return id, true, putJob(tx, id, run.Job)
+}
+
+func putJob(tx *sql.Tx, run int64, j *metrics.Job) error {
+	if j == nil {
+		_, err := tx.Exec("DELETE FROM job WHERE run = ?", run)
+		return err
+	}
+	nodes := j.Nodes
+	if nodes == nil {
+		nodes = []string{}
+	}
+	list, err := json.Marshal(nodes)
+	if err != nil {
+		return err
+	}
+	at := func(unix float64) *float64 {
+		if unix == 0 {
+			return nil
+		}
+		return &unix
+	}
+	_, err = tx.Exec(`INSERT OR REPLACE INTO job (run, cluster, id, name, partition, state, reason, exit_code, nodes, submitted, started, ended)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		run, j.Cluster, j.ID, j.Name, j.Partition, j.State, j.Reason, j.ExitCode, string(list),
+		at(j.SubmitUnix), at(j.StartUnix), at(j.EndUnix))
+	return err
+}
+
+// parameterValue returns a parameter as its column holds it.
+func parameterValue(v any) (value any, kind string, err error) {
+	switch v := v.(type) {
+	case string:
+		return v, "text", nil
+	case int:
+		return int64(v), "integer", nil
+	case int64:
+		return v, "integer", nil
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, "", fmt.Errorf("%g is no number that can be stored", v)
+		}
+		return v, "real", nil
+	case bool:
+		if v {
+			return int64(1), "boolean", nil
+		}
+		return int64(0), "boolean", nil
+	case []any:
+		text, err := encodeList(v)
+		return text, "list", err
+	}
+	return nil, "", fmt.Errorf("a value of Go type %T; want string, int64, float64, bool or []any of these", v)
+}
+
+// encodeList writes a JSON array in which a float64 can be told from an int64:
+// it always has a point or an exponent.
+func encodeList(list []any) (string, error) {
+	var b strings.Builder
+	b.WriteByte('[')
+	for i, v := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		value, kind, err := parameterValue(v)
+		if err != nil {
+			return "", err
+		}
+		switch kind {
+		case "list":
+			b.WriteString(value.(string))
+		case "boolean":
+			b.WriteString(strconv.FormatBool(value == int64(1)))
+		default:
+			text, err := json.Marshal(value)
+			if err != nil {
+				return "", err
+			}
+			b.Write(text)
+			if kind == "real" && !bytes.ContainsAny(text, ".eE") {
+				b.WriteString(".0")
+			}
+		}
+	}
+	b.WriteByte(']')
+	return b.String(), nil
+}
+
+// parameter undoes parameterValue.
+func parameter(value any, kind string) (any, error) {
+	switch kind {
+	case "boolean":
+		return value == int64(1), nil
+	case "list":
+		text, ok := value.(string)
+		if !ok {
+			return nil, fmt.Errorf("stored list of type %T", value)
+		}
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber()
+		var list []any
+		if err := d.Decode(&list); err != nil {
+			return nil, err
+		}
+		return list, numbers(list)
+	}
+	return value, nil
+}
+
+// numbers turns the json.Numbers of a list into int64 and float64.
+func numbers(list []any) error {
+	for i, v := range list {
+		var err error
+		switch v := v.(type) {
+		case []any:
+			err = numbers(v)
+		case json.Number:
+			if strings.ContainsAny(v.String(), ".eE") {
+				list[i], err = v.Float64()
+			} else {
+				list[i], err = v.Int64()
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notInSeries are the keys that differ between the runs of one series, or
+// follow from those.
+var notInSeries = []string{"workers", "nodes", "workers_per_node", "worker_batch", "global_batch", "learning_rate",
+	"repeat", "attempt", "seed", "id", "point"}
+
+// putSeries finds or makes the run's series. A new one gives all series of the
+// study new labels, since a label names what tells them apart.
+func putSeries(tx *sql.Tx, run metrics.Run) (int64, error) {
+	p := maps.Clone(run.Parameters)
+	if p == nil {
+		p = map[string]any{}
+	}
+	p["framework"] = run.Framework
+	for _, key := range notInSeries {
+		delete(p, key)
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return 0, err
+	}
+	var id int64
+	err = tx.QueryRow("SELECT id FROM series WHERE study = ? AND parameters = ?", run.Study, string(text)).Scan(&id)
+	if err == nil || !errors.Is(err, sql.ErrNoRows) {
+		return id, err
+	}
+	r, err := tx.Exec("INSERT INTO series (study, parameters, label) VALUES (?, ?, '')", run.Study, string(text))
+	if err != nil {
+		return 0, err
+	}
+	if id, err = r.LastInsertId(); err != nil {
+		return 0, err
+	}
+	return id, labelSeries(tx, run.Study)
+}
+
+// labelSeries names every series of a study by its framework and the other
+// keys whose values differ within the study: "native, workload.batch=64".
+func labelSeries(tx *sql.Tx, study string) error {
+	rows, err := tx.Query("SELECT id, parameters FROM series WHERE study = ? ORDER BY id", study)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	type series struct {
+		id   int64
+		keys map[string]json.RawMessage
+	}
+	var all []series
+	values := map[string]map[string]bool{} // key to its values
+	for rows.Next() {
+		var s series
+		var text string
+		if err := rows.Scan(&s.id, &text); err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(text), &s.keys); err != nil {
+			return err
+		}
+		all = append(all, s)
+		for key, v := range s.keys {
+			if values[key] == nil {
+				values[key] = map[string]bool{}
+			}
+			values[key][string(v)] = true
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	rows.Close()
+	for _, s := range all {
+		var label []string
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			value, has := s.keys[key]
+			switch {
+			case key == "framework":
+				label = slices.Insert(label, 0, unquote(value))
+			case !has:
+				label = append(label, key+" unset") // of another kind of workload
+			case len(values[key]) > 1:
+				label = append(label, key+"="+unquote(value))
+			}
+		}
+		if _, err := tx.Exec("UPDATE series SET label = ? WHERE id = ?", strings.Join(label, ", "), s.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unquote shows a JSON string without its quotes.
+func unquote(v json.RawMessage) string {
+	var s string
+	if json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	return string(v)
+}

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Filter chooses runs. A zero field does not restrict.
+type Filter struct {
+	Study     string
+	Framework string
+	Workers   int
+	Since     time.Time // recorded then or later
+	Statuses  []metrics.Status
+	// Where is a user's SQL condition over the columns of view runs and the
+	// parameters by their TOML path: "workload.batch > 64 AND throughput > 1e3".
+	Where string
+	Limit int // the newest so many
+}
+
+// RunRow is one run in a list.
+type RunRow struct {
+	Run       string
+	Study     string
+	Series    string // what tells its series apart in the study
+	Point     string
+	Repeat    int
+	Attempt   int
+	Framework string
+	Workers   int
+	Nodes     int
+	Status    metrics.Status
+	Detail    string
+	Job       string // the scheduler's id; "" outside one
+	JobState  string // the scheduler's word; "" outside one
+	Created   time.Time
+	Dir       string
+
+	// From the run's result; nil where it has none.
+	Steps         *int
+	Epochs        *int
+	Throughput    *float64 // samples/s in the steady state
+	ThroughputWhy string   // why there is none
+	EndToEnd      *float64 // samples/s
+	StepP50       *float64 // seconds
+	TrainSeconds  *float64
+	FinalAccuracy *float64
+	Warnings      []string
+}
+
+// Runs lists runs, newest first.
+func (s *Store) Runs(ctx context.Context, f Filter) ([]RunRow, error) {
+	var list []RunRow
+	outer := ctx
+	if f.Where != "" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.limit)
+		defer cancel()
+	}
+	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
+		where, args := f.conditions()
+		names := ""
+		if f.Where != "" {
+			clause, all, err := whereClause(ctx, tx, f.Where)
+			if err != nil {
+				return &WhereError{f.Where, all, err}
+			}
+			names = all
+			where = append(where, "("+clause+"\n)")
+		}
+		query := `SELECT run, study, series, point, repeat, attempt, framework, workers, nodes, status, detail,
+			coalesce(job, ''), coalesce(job_state, ''), created, dir, steps, epochs, throughput, coalesce(throughput_why, ''),
+			end_to_end, step_p50, train_seconds, final_accuracy, warnings FROM runs`
+		if len(where) > 0 {
+			query += " WHERE " + strings.Join(where, " AND ")
+		}
+		query += " ORDER BY created DESC, id DESC"
+		if f.Limit > 0 {
+			query += fmt.Sprintf(" LIMIT %d", f.Limit)
+		}
+		var err error
+		list, err = scanRuns(tx.QueryContext(ctx, query, args...))
+		if f.Where == "" || err == nil {
+			return err
+		}
+		var e sqlite3.Error
+		switch {
+		case outer.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+			return &WhereError{f.Where, names, fmt.Errorf("it took longer than %s; make it simpler, or add --study or --since", s.limit)}
+		case errors.As(err, &e) && e.Code == sqlite3.ErrAuth:
+			return &WhereError{f.Where, names, fmt.Errorf("it may only look at runs (%v)", err)}
+		case errors.As(err, &e) && e.Code == sqlite3.ErrError:
+			return &WhereError{f.Where, names, err}
+		}
+		return err
+	})
+	return list, err
+}
+
+func (f *Filter) conditions() (where []string, args []any) {
+	add := func(condition string, values ...any) {
+		where, args = append(where, condition), append(args, values...)
+	}
+	if f.Study != "" {
+		add("study = ?", f.Study)
+	}
+	if f.Framework != "" {
+		add("framework = ?", f.Framework)
+	}
+	if f.Workers != 0 {
+		add("workers = ?", f.Workers)
+	}
+	if !f.Since.IsZero() {
+		add("created >= ?", unixSeconds(f.Since))
+	}
+	if n := len(f.Statuses); n > 0 {
+		var values []any
+		for _, s := range f.Statuses {
+			values = append(values, string(s))
+		}
+		add("status IN (?"+strings.Repeat(", ?", n-1)+")", values...)
+	}
+	return where, args
+}
+
+func unixSeconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
+
+func fromUnix(seconds float64) time.Time { return time.Unix(0, int64(seconds*1e9)).UTC() }
+
+func scanRuns(rows *sql.Rows, err error) ([]RunRow, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []RunRow
+	for rows.Next() {
+		var r RunRow
+		var created float64
+		var warnings sql.NullString
+		if err := rows.Scan(&r.Run, &r.Study, &r.Series, &r.Point, &r.Repeat, &r.Attempt, &r.Framework, &r.Workers, &r.Nodes,
+			&r.Status, &r.Detail, &r.Job, &r.JobState, &created, &r.Dir, &r.Steps, &r.Epochs, &r.Throughput, &r.ThroughputWhy,
+			&r.EndToEnd, &r.StepP50, &r.TrainSeconds, &r.FinalAccuracy, &warnings); err != nil {
+			return nil, err
+		}
+		r.Created = fromUnix(created)
+		if warnings.Valid && warnings.String != "[]" {
+			if err := json.Unmarshal([]byte(warnings.String), &r.Warnings); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, r)
+	}
+	return list, rows.Err()
+}
+
+// StudyRow is one study in a list.
+type StudyRow struct {
+	Study  string
+	Runs   int
+	Done   int
+	Newest time.Time // when its newest run was recorded
+}
+
+// Studies lists the studies that have runs, the one with the newest run first.
+func (s *Store) Studies(ctx context.Context) ([]StudyRow, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT study, count(*), sum(status = 'done'), max(created) AS newest
+		FROM run GROUP BY study ORDER BY newest DESC, study`)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer rows.Close()
+	var list []StudyRow
+	for rows.Next() {
+		var r StudyRow
+		var newest float64
+		if err := rows.Scan(&r.Study, &r.Runs, &r.Done, &newest); err != nil {
+			return nil, err
+		}
+		r.Newest = fromUnix(newest)
+		list = append(list, r)
+	}
+	return list, rows.Err()
+}

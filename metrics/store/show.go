@@ -1,0 +1,302 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/summary"
+)
+
+// ErrNotFound: no stored run or study has the name.
+var ErrNotFound = errors.New("not found in the database")
+
+// Details is everything about one run.
+type Details struct {
+	Run      metrics.Run
+	Series   string
+	Ingested time.Time // when it last changed in the database
+
+	Result       *summary.Result // nil when no rank recorded anything
+	Algorithm    int             // version of package summary that made Result
+	Train        *metrics.Train  // as rank 0 of the result's incarnation recorded it
+	Environments []Environment
+	Epochs       []metrics.Epoch // of rank 0 in the result's incarnation
+	Files        []File
+	Errors       []RankError
+	BadLines     []metrics.LineError
+}
+
+// Environment is what some ranks of the result's incarnation ran on.
+type Environment struct {
+	Ranks       []int
+	Environment metrics.Environment
+}
+
+// File is one event file, as far as it was read.
+type File struct {
+	metrics.EventFile
+	Host  string // "" as long as the start event is missing
+	Bytes int64  // read
+	Lines int
+	// Stop is the writer's last word; nil for one that was killed or still runs.
+	Stop *metrics.Stop
+}
+
+// RankError is a failure that a writer reported.
+type RankError struct {
+	metrics.EventFile
+	Error metrics.Error
+}
+
+// Show returns everything about the run with that id. The beginning or the end
+// of an id will do when only one run has it.
+func (s *Store) Show(ctx context.Context, id string) (*Details, error) {
+	var d Details
+	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
+		run, err := resolve(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		q := details{ctx: ctx, tx: tx, run: run, d: &d}
+		for _, step := range []func() error{q.row, q.parameters, q.job, q.result, q.environments, q.epochs, q.files, q.errors, q.badLines} {
+			if err := step(); err != nil {
+				return fmt.Errorf("run %s: %w", d.Run.ID, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &d, nil
+}
+
+// resolve finds the run that id names.
+func resolve(ctx context.Context, tx *sql.Tx, id string) (int64, error) {
+	if id == "" {
+		return 0, errors.New("no run named; `scalebench runs` lists them")
+	}
+	var run int64
+	err := tx.QueryRowContext(ctx, "SELECT id FROM run WHERE name = ?", id).Scan(&run)
+	if err == nil || !errors.Is(err, sql.ErrNoRows) {
+		return run, err
+	}
+	names, err := column1[string](tx.QueryContext(ctx, `SELECT name FROM run
+		WHERE substr(name, 1, length(?1)) = ?1 OR substr(name, -length(?1)) = ?1 ORDER BY created DESC, id DESC LIMIT 11`, id))
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case len(names) == 0:
+		return 0, fmt.Errorf("run %q: %w; `scalebench runs` lists the runs", id, ErrNotFound)
+	case len(names) > 10:
+		names[10] = "…"
+	}
+	if len(names) > 1 {
+		return 0, fmt.Errorf("run %q could be any of these; write more of it:\n  %s", id, strings.Join(names, "\n  "))
+	}
+	return run, tx.QueryRowContext(ctx, "SELECT id FROM run WHERE name = ?", names[0]).Scan(&run)
+}
+
+// details puts one run together.
+type details struct {
+	ctx context.Context
+	tx  *sql.Tx
+	run int64
+	d   *Details
+}
+
+func (q *details) one(query string, into ...any) error {
+	return q.tx.QueryRowContext(q.ctx, query, q.run).Scan(into...)
+}
+
+func (q *details) each(query string, scan func(*sql.Rows) error) error {
+	rows, err := q.tx.QueryContext(q.ctx, query, q.run)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (q *details) row() error {
+	r := &q.d.Run
+	var ingested float64
+	err := q.one(`SELECT r.name, r.study, r.point, r.repeat, r.attempt, r.kind, r.framework, r.workers, r.nodes, r.status, r.detail,
+			r.dir, r.created, r.ingested, s.label FROM run r JOIN series s ON s.id = r.series WHERE r.id = ?`,
+		&r.ID, &r.Study, &r.Point, &r.Repeat, &r.Attempt, &r.Kind, &r.Framework, &r.Workers, &r.Nodes, &r.Status, &r.Detail,
+		&r.Dir, &r.CreatedUnix, &ingested, &q.d.Series)
+	q.d.Ingested = fromUnix(ingested)
+	return err
+}
+
+func (q *details) parameters() error {
+	q.d.Run.Parameters = map[string]any{}
+	return q.each("SELECT key, value, type FROM run_parameter WHERE run = ?", func(rows *sql.Rows) error {
+		var key, kind string
+		var value any
+		if err := rows.Scan(&key, &value, &kind); err != nil {
+			return err
+		}
+		var err error
+		q.d.Run.Parameters[key], err = parameter(value, kind)
+		return err
+	})
+}
+
+func (q *details) job() error {
+	var j metrics.Job
+	var nodes string
+	var submitted, started, ended sql.NullFloat64
+	err := q.one("SELECT cluster, id, name, partition, state, reason, exit_code, nodes, submitted, started, ended FROM job WHERE run = ?",
+		&j.Cluster, &j.ID, &j.Name, &j.Partition, &j.State, &j.Reason, &j.ExitCode, &nodes, &submitted, &started, &ended)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	j.SubmitUnix, j.StartUnix, j.EndUnix = submitted.Float64, started.Float64, ended.Float64
+	q.d.Run.Job = &j
+	return json.Unmarshal([]byte(nodes), &j.Nodes)
+}
+
+func (q *details) result() error {
+	var r summary.Result
+	var slowest sql.NullString
+	var warnings string
+	err := q.one(`SELECT algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs, throughput, throughput_why,
+			end_to_end, train_seconds, init_seconds, step_p50, step_p95, step_p99, skew, slowest,
+			data_wait, compute, communication, final_accuracy, warnings FROM result WHERE run = ?`,
+		&q.d.Algorithm, &r.Restart, &r.World, &r.Steps, &r.WarmupSteps, &r.SteadySteps, &r.Samples, &r.Epochs, &r.Throughput, &r.ThroughputWhy,
+		&r.EndToEnd, &r.TrainSeconds, &r.InitSeconds, &r.StepP50, &r.StepP95, &r.StepP99, &r.Skew, &slowest,
+		&r.DataWait, &r.Compute, &r.Communication, &r.FinalAccuracy, &warnings)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if slowest.Valid {
+		if err := json.Unmarshal([]byte(slowest.String), &r.Slowest); err != nil {
+			return err
+		}
+	}
+	if warnings != "[]" {
+		if err := json.Unmarshal([]byte(warnings), &r.Warnings); err != nil {
+			return err
+		}
+	}
+	if err := q.each("SELECT accuracy, seconds FROM target WHERE run = ? ORDER BY number", func(rows *sql.Rows) error {
+		var t summary.Target
+		err := rows.Scan(&t.Accuracy, &t.Seconds)
+		r.Targets = append(r.Targets, t)
+		return err
+	}); err != nil {
+		return err
+	}
+	q.d.Result = &r
+	if err := q.each(`SELECT e.time - t.time, e.epoch, e.step, e.trained, e.accuracy `+chosen+`
+		JOIN evaluation e ON e.file = f.id AND e.trained IS NOT NULL JOIN train t ON t.file = f.id
+		WHERE x.run = ? AND f.rank = 0 ORDER BY e.time, e.line`, func(rows *sql.Rows) error {
+		var a summary.Accuracy
+		err := rows.Scan(&a.Seconds, &a.Epoch, &a.Step, &a.Samples, &a.Accuracy)
+		r.Evaluations = append(r.Evaluations, a)
+		return err
+	}); err != nil {
+		return err
+	}
+	return q.each(`SELECT t.parameters, t.gradient_bytes, t.train_samples, t.test_samples, t.global_batch, t.steps_per_epoch, t.parameter_sha256, t.data_sha256 `+
+		chosen+` JOIN train t ON t.file = f.id WHERE x.run = ? AND f.rank = 0`, func(rows *sql.Rows) error {
+		t := new(metrics.Train)
+		q.d.Train = t
+		return rows.Scan(&t.Parameters, &t.GradientBytes, &t.TrainSamples, &t.TestSamples, &t.GlobalBatch, &t.StepsPerEpoch, &t.ParameterSHA256, &t.DataSHA256)
+	})
+}
+
+// chosen are the files f of the ranks in the incarnation of result x.
+const chosen = "FROM result x JOIN event_file f ON f.run = x.run AND f.writer = 'rank' AND f.restart = x.restart"
+
+func (q *details) environments() error {
+	last := int64(-1)
+	return q.each(`SELECT e.id, f.rank, e.json, min(f.rank) OVER (PARTITION BY e.id) AS first `+chosen+`
+		JOIN environment e ON e.id = f.environment WHERE x.run = ? ORDER BY first, f.rank`, func(rows *sql.Rows) error {
+		var id int64
+		var rank, first int
+		var text string
+		if err := rows.Scan(&id, &rank, &text, &first); err != nil {
+			return err
+		}
+		if id == last {
+			e := &q.d.Environments[len(q.d.Environments)-1]
+			e.Ranks = append(e.Ranks, rank)
+			return nil
+		}
+		last = id
+		e := Environment{Ranks: []int{rank}}
+		err := json.Unmarshal([]byte(text), &e.Environment)
+		q.d.Environments = append(q.d.Environments, e)
+		return err
+	})
+}
+
+func (q *details) epochs() error {
+	return q.each(`SELECT p.epoch, p.step, p.samples, p.seconds, p.loss, p.learning_rate `+chosen+`
+		JOIN epoch p ON p.file = f.id WHERE x.run = ? AND f.rank = 0 ORDER BY p.line`, func(rows *sql.Rows) error {
+		var p metrics.Epoch
+		err := rows.Scan(&p.Epoch, &p.Step, &p.Samples, &p.Seconds, &p.Loss, &p.LearningRate)
+		q.d.Epochs = append(q.d.Epochs, p)
+		return err
+	})
+}
+
+func (q *details) files() error {
+	return q.each(`SELECT f.path, f.writer, f.rank, f.restart, coalesce(f.host, ''), f.offset, f.line,
+			s.status, s.cause, s.steps, s.epochs, s.parameter_sha256
+		FROM event_file f LEFT JOIN stop s ON s.file = f.id WHERE f.run = ? ORDER BY f.writer, f.rank, f.restart`, func(rows *sql.Rows) error {
+		var f File
+		var status, cause, hash sql.NullString
+		var steps, epochs sql.NullInt64
+		if err := rows.Scan(&f.Path, &f.Writer, &f.Rank, &f.Restart, &f.Host, &f.Bytes, &f.Lines, &status, &cause, &steps, &epochs, &hash); err != nil {
+			return err
+		}
+		if status.Valid {
+			f.Stop = &metrics.Stop{Status: status.String, Cause: cause.String, Steps: int(steps.Int64), Epochs: int(epochs.Int64), ParameterSHA256: hash.String}
+		}
+		q.d.Files = append(q.d.Files, f)
+		return nil
+	})
+}
+
+func (q *details) errors() error {
+	return q.each(`SELECT f.path, f.writer, f.rank, f.restart, e.phase, e.message
+		FROM error e JOIN event_file f ON f.id = e.file WHERE f.run = ? ORDER BY f.restart, f.rank, e.line`, func(rows *sql.Rows) error {
+		var e RankError
+		err := rows.Scan(&e.Path, &e.Writer, &e.Rank, &e.Restart, &e.Error.Where, &e.Error.Message)
+		q.d.Errors = append(q.d.Errors, e)
+		return err
+	})
+}
+
+func (q *details) badLines() error {
+	return q.each(`SELECT f.path, b.line, b.message FROM bad_line b JOIN event_file f ON f.id = b.file
+		WHERE f.run = ? ORDER BY f.path, b.line`, func(rows *sql.Rows) error {
+		var e metrics.LineError
+		var message string
+		err := rows.Scan(&e.File, &e.Line, &message)
+		e.Err = errors.New(message)
+		q.d.BadLines = append(q.d.BadLines, e)
+		return err
+	})
+}

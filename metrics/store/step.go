@@ -1,0 +1,147 @@
+package store
+
+import "database/sql"
+
+// steps puts the steps of single ranks together: of each step that all ranks
+// of an incarnation have reported, one row of maxima, means and sums.
+func (in *ingest) steps() error {
+	restarts := map[int]bool{}
+	for r := range in.worlds {
+		restarts[r] = true
+	}
+	for r := range in.touched {
+		restarts[r] = true
+	}
+	for r := range in.whole {
+		restarts[r] = true
+	}
+	for _, r := range sortedKeys(restarts) {
+		if err := in.stepsOf(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *ingest) stepsOf(restart int) error {
+	world, present, err := in.world(restart)
+	if err != nil {
+		return err
+	}
+	blocks := sortedKeys(in.touched[restart])
+	if before, had := in.worlds[restart]; in.whole[restart] || had && before != world {
+		if _, err := in.tx.Exec("DELETE FROM step WHERE run = ? AND restart = ?", in.run, restart); err != nil {
+			return err
+		}
+		if blocks, err = column1[int](in.tx.Query(`SELECT DISTINCT block FROM block JOIN event_file f ON f.id = file
+			WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY block`, in.run, restart)); err != nil {
+			return err
+		}
+	}
+	if present < world || len(blocks) == 0 {
+		return nil // no step can be complete, or none is new
+	}
+	read, err := in.tx.Prepare(`SELECT f.rank, tick, duration_min, duration, samples_min, samples, data_wait_min, data_wait,
+			compute_min, compute, communication_min, communication
+		FROM event_file f JOIN block b ON b.file = f.id
+		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? AND f.rank < ? AND b.block = ? ORDER BY f.rank`)
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	write, err := in.tx.Prepare(`INSERT OR REPLACE INTO step
+		(run, restart, step, duration, mean, slowest, samples, data_wait, compute, communication) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	defer write.Close()
+	sum, one := new(stepSum), new(block) // reused from block to block
+	for _, number := range blocks {
+		if err := in.ctx.Err(); err != nil {
+			return err
+		}
+		*sum = stepSum{}
+		rows, err := read.Query(in.run, restart, world, number)
+		if err != nil {
+			return err
+		}
+		if err := sum.addAll(rows, one); err != nil {
+			return err
+		}
+		for i := range blockSteps {
+			if sum.ranks[i] != world {
+				continue
+			}
+			mean := func(c int) any {
+				if sum.measured[c][i] != world {
+					return nil
+				}
+				return sum.seconds[c][i] / float64(world)
+			}
+			if _, err := write.Exec(in.run, restart, number*blockSteps+i, sum.longest[i], mean(duration), sum.slowest[i], sum.samples[i],
+				mean(dataWait), mean(compute), mean(communication)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// world returns the world size of an incarnation, as its ranks report it (the
+// largest) or, as long as none does, as planned, and how many of those ranks
+// have a file.
+func (in *ingest) world(restart int) (world, present int, err error) {
+	err = in.tx.QueryRow(`SELECT coalesce(max(f.world_size), r.workers) FROM run r
+		LEFT JOIN event_file f ON f.run = r.id AND f.writer = 'rank' AND f.restart = ? WHERE r.id = ?`, restart, in.run).Scan(&world)
+	if err != nil {
+		return 0, 0, err
+	}
+	err = in.tx.QueryRow("SELECT count(*) FROM event_file WHERE run = ? AND writer = 'rank' AND restart = ? AND rank < ?",
+		in.run, restart, world).Scan(&present)
+	return world, present, err
+}
+
+// stepSum adds up a block over ranks.
+type stepSum struct {
+	ranks    [blockSteps]int
+	longest  [blockSteps]float64 // seconds
+	slowest  [blockSteps]int     // the rank; the lowest of equals, since ranks come in order
+	samples  [blockSteps]int64
+	seconds  [numColumns][blockSteps]float64
+	measured [numColumns][blockSteps]int // ranks
+}
+
+// addAll adds every row and closes rows. one is scratch space.
+func (s *stepSum) addAll(rows *sql.Rows, one *block) error {
+	defer rows.Close()
+	for rows.Next() {
+		var rank int
+		if err := one.scan(rows, &rank); err != nil {
+			return err
+		}
+		s.add(rank, one)
+	}
+	return rows.Err()
+}
+
+func (s *stepSum) add(rank int, b *block) {
+	for i := range blockSteps {
+		if !b.has(i) {
+			continue
+		}
+		seconds := float64(b.columns[duration][i]) * b.tick
+		if s.ranks[i] == 0 || seconds > s.longest[i] {
+			s.longest[i], s.slowest[i] = seconds, rank
+		}
+		s.ranks[i]++
+		s.samples[i] += b.columns[samples][i]
+	}
+	for _, c := range timeColumns {
+		for i, v := range b.columns[c] {
+			if v != absent {
+				s.seconds[c][i] += float64(v) * b.tick
+				s.measured[c][i]++
+			}
+		}
+	}
+}

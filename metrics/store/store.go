@@ -1,0 +1,254 @@
+// Package store keeps every run for good, in one SQLite file: what was asked
+// for, what the processes reported, and what it came to. It is the only
+// package that knows SQL.
+//
+// One process on a login node writes (Ingest); anybody may read at the same
+// time. Reading in is incremental and idempotent: event files are read from
+// where the last reading ended, a run is one transaction, and doing it again
+// changes nothing. A line that cannot be read is kept as a bad line with file
+// and number, and never takes the good ones with it.
+//
+// Users are promised the views in docs/store.md, not the tables. The store
+// knows nothing of run folders, of Slurm or of how a run is started.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+)
+
+// Errors that a caller decides on. They come wrapped, with the path and what
+// to do.
+var (
+	ErrNotOurs  = errors.New("not a scalebench database")
+	ErrNewer    = errors.New("database of a newer scalebench")
+	ErrOlder    = errors.New("database of an older scalebench")
+	ErrLocked   = errors.New("database is locked")
+	ErrReadOnly = errors.New("database was opened for reading only")
+)
+
+// Options are how a store is opened. The zero value will do.
+type Options struct {
+	Now         func() time.Time // nil: time.Now
+	LockWait    time.Duration    // how long to wait for another writer; 0: 10 seconds
+	WhereLimit  time.Duration    // how long a query with a user's expression may take; 0: 10 seconds
+	NetworkFile *bool            // whether the file is on a network file system; nil: ask the kernel
+}
+
+// Store is an open database. It is safe for use by several goroutines.
+type Store struct {
+	path    string
+	now     func() time.Time
+	limit   time.Duration
+	write   *sql.DB // one connection; nil when read-only
+	read    *sql.DB // connections that can only select
+	lease   *lease  // nil on a local file system
+	network bool
+}
+
+// Open opens the database at path for reading and writing. It makes the file
+// and its folder if they are missing, readable by the user alone, and brings an
+// older schema up to date.
+func Open(path string, o Options) (*Store, error) {
+	o = o.withDefaults()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := create(path); err != nil {
+		return nil, fmt.Errorf("database %s: %w", path, err)
+	}
+	s := &Store{path: path, now: o.Now, limit: o.WhereLimit}
+	if s.network, err = o.network(path); err != nil {
+		return nil, fmt.Errorf("database %s: %w", path, err)
+	}
+	// Looked at before anything is set on it: a foreign file stays as it is.
+	if _, err := inspect(path); err != nil {
+		return nil, err
+	}
+	if s.network {
+		if s.lease, err = takeLease(path+".lock", o.LockWait); err != nil {
+			return nil, fmt.Errorf("database %s: %w", path, err)
+		}
+	}
+	journal := "WAL"
+	if s.network {
+		// A write-ahead log needs shared memory between all processes that
+		// have the file open, which a network file system does not give.
+		journal = "DELETE"
+	}
+	s.write = open(path, url.Values{
+		"mode":          {"rw"},
+		"_txlock":       {"immediate"},
+		"_journal_mode": {journal},
+		"_synchronous":  {"FULL"},
+	}, o.LockWait, nil)
+	s.write.SetMaxOpenConns(1) // writers would only wait for each other
+	if err := s.migrate(context.Background()); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("database %s: %w", path, explain(err))
+	}
+	s.read = openForReading(path, o.LockWait)
+	return s, nil
+}
+
+// OpenReadOnly opens an existing database for queries. It needs no lock and
+// changes nothing.
+func OpenReadOnly(path string, o Options) (*Store, error) {
+	o = o.withDefaults()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("database %s: %w; `scalebench collect` makes it from the run folders", path, fs.ErrNotExist)
+		}
+		return nil, fmt.Errorf("database %s: %w", path, err)
+	}
+	version, err := inspect(path)
+	if err != nil {
+		return nil, err
+	}
+	if version < len(migrations) {
+		return nil, fmt.Errorf("database %s: %w (schema %d, this one has %d); `scalebench collect` brings it up to date",
+			path, ErrOlder, version, len(migrations))
+	}
+	return &Store{path: path, now: o.Now, limit: o.WhereLimit, read: openForReading(path, o.LockWait)}, nil
+}
+
+// Path is the database file, absolute.
+func (s *Store) Path() string { return s.path }
+
+// Close closes the database and gives up the lock.
+func (s *Store) Close() error {
+	var errs []error
+	for _, db := range []*sql.DB{s.read, s.write} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	if s.lease != nil {
+		errs = append(errs, s.lease.release())
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.LockWait == 0 {
+		o.LockWait = 10 * time.Second
+	}
+	if o.WhereLimit == 0 {
+		o.WhereLimit = 10 * time.Second
+	}
+	return o
+}
+
+func (o Options) network(path string) (bool, error) {
+	if o.NetworkFile != nil {
+		return *o.NetworkFile, nil
+	}
+	return onNetwork(filepath.Dir(path))
+}
+
+// create makes an empty database file that only the user can read. One that
+// is there already is not even opened: closing a descriptor of it would drop
+// the locks that this process may hold on it through SQLite.
+func create(path string) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// connector opens connections with a hook, without registering a driver by
+// name for the whole program.
+type connector struct {
+	dsn    string
+	driver *sqlite3.SQLiteDriver
+}
+
+func (c connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
+func (c connector) Driver() driver.Driver                        { return c.driver }
+
+// open makes a pool. What must hold on every connection stands in the DSN: a
+// PRAGMA sent through the pool reaches one of them.
+func open(path string, q url.Values, wait time.Duration, hook func(*sqlite3.SQLiteConn) error) *sql.DB {
+	q.Set("_foreign_keys", "on")
+	q.Set("_busy_timeout", fmt.Sprint(wait.Milliseconds()))
+	u := url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}
+	return sql.OpenDB(connector{u.String(), &sqlite3.SQLiteDriver{ConnectHook: hook}})
+}
+
+func openForReading(path string, wait time.Duration) *sql.DB {
+	db := open(path, url.Values{"mode": {"ro"}, "_query_only": {"on"}}, wait, restrict)
+	db.SetMaxOpenConns(4)
+	return db
+}
+
+// withTx runs f in a transaction on the writing connection. An error of f, a
+// panic or an end of ctx takes everything back.
+func (s *Store) withTx(ctx context.Context, f func(*sql.Tx) error) error {
+	if s.write == nil {
+		return ErrReadOnly
+	}
+	if s.lease != nil {
+		if err := s.lease.check(); err != nil {
+			return err
+		}
+	}
+	return inTx(ctx, s.write, f)
+}
+
+// inTx runs f in a transaction of db, so that several queries see one state.
+func inTx(ctx context.Context, db *sql.DB, f func(*sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return explain(err)
+	}
+	defer tx.Rollback() // no-op after Commit
+	if err := f(tx); err != nil {
+		return explain(err)
+	}
+	return explain(tx.Commit())
+}
+
+// explain says what to do about SQLite's terse errors.
+func explain(err error) error {
+	var e sqlite3.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code {
+	case sqlite3.ErrBusy, sqlite3.ErrLocked:
+		return fmt.Errorf("%w by another process that is writing; try again when it is done (%v)", ErrLocked, err)
+	case sqlite3.ErrFull:
+		return fmt.Errorf("%w: no space left; what was stored before is unharmed", err)
+	case sqlite3.ErrCorrupt:
+		return fmt.Errorf("%w: the file is damaged; move it away and run `scalebench collect` to build it anew from the run folders", err)
+	}
+	return err
+}

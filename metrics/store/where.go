@@ -1,0 +1,207 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mattn/go-sqlite3"
+)
+
+// recursive is SQLITE_RECURSIVE of sqlite3.h, which the driver does not name.
+const recursive = 33
+
+// functions are those that a user's expression may call: none that reads a
+// file, loads code, or makes a gigabyte of one row.
+var functions = func() map[string]bool {
+	set := map[string]bool{}
+	for _, name := range strings.Fields(`abs avg coalesce count date datetime glob group_concat ifnull iif instr
+		json json_array_length json_each json_extract json_type json_valid julianday length like lower ltrim max min
+		nullif round row_number first_value rtrim sign strftime substr substring sum time total trim typeof unixepoch upper -> ->>`) {
+		set[name] = true
+	}
+	return set
+}()
+
+// restrict lets a connection do nothing but select. mode=ro and query_only
+// already keep it from writing; this also keeps it from other files (ATTACH,
+// load_extension), from settings, and from endless recursion.
+func restrict(conn *sqlite3.SQLiteConn) error {
+	conn.RegisterAuthorizer(func(action int, _, name, _ string) int {
+		switch action {
+		case sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_TRANSACTION:
+			return sqlite3.SQLITE_OK
+		case sqlite3.SQLITE_FUNCTION:
+			if functions[strings.ToLower(name)] {
+				return sqlite3.SQLITE_OK
+			}
+		case recursive:
+		}
+		return sqlite3.SQLITE_DENY
+	})
+	return nil
+}
+
+// expression makes a user's boolean expression fit to stand in a WHERE over
+// view runs: parameter keys become look-ups, and everything that could end the
+// expression early is refused. What is left to judge is SQLite's.
+func expression(text string, columns, keys map[string]bool) (string, error) {
+	var b strings.Builder
+	depth := 0
+	for rest := text; rest != ""; {
+		kind, token := scanToken(rest)
+		next := rest[len(token):]
+		switch kind {
+		case "string":
+			if !closed(token, '\'') {
+				return "", fmt.Errorf("%s has no closing '", token)
+			}
+		case "quoted":
+			if !closed(token, '"') {
+				return "", fmt.Errorf("%s has no closing \"", token)
+			}
+			name := strings.ReplaceAll(token[1:len(token)-1], `""`, `"`)
+			switch {
+			case columns[name]:
+			case keys[name]:
+				token = lookUp(name)
+			default:
+				// SQLite would take it for a text, silently.
+				return "", fmt.Errorf("%s is neither a column nor a parameter; texts stand in single quotes: '%s'", token, name)
+			}
+		case "name":
+			called := strings.HasPrefix(strings.TrimLeft(next, " \t\r\n"), "(")
+			switch {
+			case strings.Contains(token, ".") && !keys[token]:
+				return "", fmt.Errorf("no run has a parameter %s", token)
+			case keys[token] && !columns[token] && !called:
+				token = lookUp(token)
+			}
+		case "other":
+			switch {
+			case token == ";":
+				return "", errors.New("a semicolon does not belong in it: it is one expression")
+			case token == "--" || token == "/*":
+				return "", errors.New("a comment does not belong in it")
+			case strings.ContainsAny(token, "`[]?@$#\x00"):
+				return "", fmt.Errorf("%q does not belong in it", token)
+			case token == "(":
+				depth++
+			case token == ")":
+				depth--
+			}
+			if depth < 0 {
+				return "", errors.New("it has a ) without its (")
+			}
+		}
+		b.WriteString(token)
+		rest = next
+	}
+	switch {
+	case depth > 0:
+		return "", errors.New("it has a ( without its )")
+	case strings.TrimSpace(text) == "":
+		return "", errors.New("it is empty")
+	}
+	return b.String(), nil
+}
+
+// scanToken splits off the first token: a 'string', a "quoted" name, a name
+// (dots included), a number or anything else.
+func scanToken(s string) (kind, token string) {
+	nameStart := func(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80 }
+	digit := func(c byte) bool { return c >= '0' && c <= '9' }
+	switch c := s[0]; {
+	case c == '\'' || c == '"':
+		kind = map[byte]string{'\'': "string", '"': "quoted"}[c]
+		for i := 1; i < len(s); i++ {
+			if s[i] != c {
+				continue
+			}
+			if i+1 < len(s) && s[i+1] == c {
+				i++ // doubled: one that belongs to it
+				continue
+			}
+			return kind, s[:i+1]
+		}
+		return kind, s
+	case nameStart(c):
+		i := 1
+		for i < len(s) && (nameStart(s[i]) || digit(s[i]) || s[i] == '.' && i+1 < len(s) && nameStart(s[i+1])) {
+			i++
+		}
+		return "name", s[:i]
+	case digit(c):
+		i := 1
+		for i < len(s) && (digit(s[i]) || nameStart(s[i]) || s[i] == '.') {
+			i++
+		}
+		return "number", s[:i]
+	case strings.HasPrefix(s, "--") || strings.HasPrefix(s, "/*"):
+		return "other", s[:2]
+	}
+	return "other", s[:1]
+}
+
+// closed reports whether a quoted token ends with its quote.
+func closed(token string, quote byte) bool {
+	return len(token) >= 2 && token[len(token)-1] == quote &&
+		strings.Count(token, string(quote))%2 == 0
+}
+
+func lookUp(key string) string {
+	return "(SELECT p.value FROM run_parameter p WHERE p.run = runs.id AND p.key = '" + strings.ReplaceAll(key, "'", "''") + "')"
+}
+
+// whereClause turns the expression into SQL, or says what is wrong with it and
+// what names there are.
+func whereClause(ctx context.Context, tx *sql.Tx, text string) (clause string, names string, err error) {
+	columns, err := runColumns(ctx, tx)
+	if err != nil {
+		return "", "", err
+	}
+	list, err := column1[string](tx.QueryContext(ctx, "SELECT key FROM parameter_key ORDER BY key"))
+	if err != nil {
+		return "", "", err
+	}
+	keys := map[string]bool{}
+	for _, k := range list {
+		keys[k] = true
+	}
+	names = "columns: " + strings.Join(slices.Sorted(maps.Keys(columns)), ", ") + "; parameters: " + strings.Join(list, ", ")
+	clause, err = expression(text, columns, keys)
+	return clause, names, err
+}
+
+func runColumns(ctx context.Context, tx *sql.Tx) (map[string]bool, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT * FROM runs LIMIT 0")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]bool{}
+	for _, n := range names {
+		set[n] = true
+	}
+	return set, nil
+}
+
+// WhereError is a user's expression that cannot be used.
+type WhereError struct {
+	Expression string
+	Names      string // the columns and parameters there are
+	Err        error
+}
+
+func (e *WhereError) Error() string {
+	return fmt.Sprintf("--where %q: %v\n(a condition like \"workload.batch > 64 AND framework = 'native'\"; %s)", e.Expression, e.Err, e.Names)
+}
+func (e *WhereError) Unwrap() error { return e.Err }
