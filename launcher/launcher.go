@@ -257,3 +257,16 @@ func unix(t time.Time) float64 {
 	}
 	return float64(t.UnixNano()) / 1e9
 }
+
+// supervise are the arguments of scalebench-worker that start the supervisor
+// of a rank.
+func supervise(a *Attempt) []string {
+	arguments := []string{"run", "--dir", a.Run.Path()}
+	if a.Record.Python != "" {
+		arguments = append(arguments, "--python", a.Record.Python)
+	}
+	if a.Record.Commit != "" {
+		arguments = append(arguments, "--commit", a.Record.Commit)
+	}
+	return arguments
+}

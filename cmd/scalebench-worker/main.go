@@ -1,0 +1,162 @@
+// Command scalebench-worker is the program inside a job. Batch scripts and the
+// local launcher start it; people rarely do. It links neither the database nor
+// the plots, and needs no C library.
+//
+//	scalebench-worker run      supervise one rank of the run in --dir
+//	scalebench-worker train    one rank of the native trainer
+//	scalebench-worker address  print this host's address and a free port
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/train"
+	"github.com/scalebench/scalebench/launcher/worker"
+	"github.com/scalebench/scalebench/launcher/world"
+)
+
+func main() { os.Exit(run(os.Args, os.Stdout, os.Stderr)) }
+
+// exitCode is an exit code that has been explained already.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+func run(args []string, stdout, stderr io.Writer) int {
+	app := &cli.App{
+		Name:      "scalebench-worker",
+		Usage:     "the program inside scalebench's jobs",
+		Writer:    stdout,
+		ErrWriter: stderr,
+		ExitErrHandler: func(*cli.Context, error) {
+			// run maps errors to exit codes itself.
+		},
+		Commands: []*cli.Command{
+			{
+				Name:  "run",
+				Usage: "supervise one rank of a run: start its program, pass signals on, record where it ran and how it ended",
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "dir", Usage: "run `FOLDER`", Required: true},
+					&cli.StringFlag{Name: "python", Usage: "`INTERPRETER` of Python programs"},
+					&cli.StringFlag{Name: "commit", Usage: "git `COMMIT` of the study, for the record"},
+					&cli.StringFlag{Name: "place", Usage: "where this rank's place in the world stands: `slurm` or environment", Value: "slurm"},
+				},
+				Action: supervise,
+			},
+			{Name: "train", Usage: "one rank of the native trainer, as run starts it", Action: trainNative},
+			{
+				Name:   "address",
+				Usage:  "print this host's IP address and a free TCP port",
+				Flags:  []cli.Flag{&cli.StringFlag{Name: "interface", Usage: "network `INTERFACE`; without it the one that the host's name stands for"}},
+				Action: address,
+			},
+		},
+	}
+	err := app.Run(args)
+	var code exitCode
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	}
+	fmt.Fprintln(stderr, "scalebench-worker:", err)
+	return 1
+}
+
+func supervise(c *cli.Context) error {
+	dir, err := filepath.Abs(c.String("dir"))
+	if err != nil {
+		return err
+	}
+	var w world.World
+	switch place := c.String("place"); place {
+	case "slurm":
+		w, err = world.FromSlurm(os.Getenv)
+	case "environment":
+		w, err = world.FromEnviron(os.Getenv)
+	default:
+		err = fmt.Errorf("--place %q is not known; valid: slurm, environment", place)
+	}
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	code, err := worker.Supervise(c.Context, worker.Options{Run: rundir.Run(dir), World: w, Worker: self,
+		Python: c.String("python"), Commit: c.String("commit")})
+	if err != nil {
+		return err
+	}
+	if code != 0 {
+		fmt.Fprintf(c.App.ErrWriter, "scalebench-worker: rank %d of %d ended with code %d; see %s\n", w.Rank, w.Size, code, rundir.Run(dir).RankLog(w.Rank))
+		return exitCode(code)
+	}
+	return nil
+}
+
+// trainNative is started by run, which has put the world and the run folder
+// into the environment.
+func trainNative(c *cli.Context) error {
+	run := rundir.Run(os.Getenv(framework.RunVariable))
+	if run == "" {
+		return fmt.Errorf("%s is not set; scalebench-worker run starts this command", framework.RunVariable)
+	}
+	w, err := world.FromEnviron(os.Getenv)
+	if err != nil {
+		return err
+	}
+	point, err := worker.LoadPoint(run)
+	if err != nil {
+		return err
+	}
+	nonce, err := os.ReadFile(run.Nonce())
+	if err != nil {
+		return err
+	}
+	events, err := worker.OpenEvents(run, "rank", w)
+	if err != nil {
+		return err
+	}
+	defer events.Close()
+
+	ctx, stop := context.WithCancelCause(c.Context)
+	defer stop(nil)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGINT)
+	go func() {
+		s := <-signals
+		if s == syscall.SIGUSR1 {
+			stop(errors.New("signal USR1: the job's time limit is near"))
+		}
+		stop(fmt.Errorf("signal %v", s))
+	}()
+	return train.Run(ctx, point, w, train.Options{Nonce: strings.TrimSpace(string(nonce)), Events: events})
+}
+
+func address(c *cli.Context) error {
+	ip, err := world.RoutableAddress(c.String("interface"))
+	if err != nil {
+		return err
+	}
+	port, err := world.FreePort(ip)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(c.App.Writer, ip, port)
+	return err
+}

@@ -1,0 +1,161 @@
+package launcher
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// SlurmBackend runs attempts as batch jobs.
+type SlurmBackend struct {
+	Creator
+	Site   *study.Site
+	Client *slurm.Client
+	// Template is the text of the site's own batch script template, named
+	// Site.Template; "" for scalebench's.
+	Template string
+}
+
+// NewSlurmBackend reads the site's template, if it names one.
+func NewSlurmBackend(c Creator, site *study.Site, client *slurm.Client) (*SlurmBackend, error) {
+	c.Backend = Slurm
+	b := &SlurmBackend{Creator: c, Site: site, Client: client}
+	if site.Template != "" {
+		text, err := os.ReadFile(site.Template)
+		if err != nil {
+			return nil, fmt.Errorf("%s: template: %w", site.File, err)
+		}
+		b.Template = string(text)
+	}
+	return b, nil
+}
+
+// warning is how long before its time limit a job is told (SIGUSR1), so that
+// it can end in order and keep its numbers.
+const warning = 90 * time.Second
+
+// Script is the batch script of an attempt.
+func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error) {
+	f, err := framework.Find(p.Point.Framework)
+	if err != nil {
+		return slurm.Script{}, err
+	}
+	site, q, r := b.Site, b.partition(p.Partition), p.Point.Resources
+	s := slurm.Script{
+		JobName: a.Record.JobName, Partition: p.Partition, Account: first(q.Account, site.Account), QOS: first(q.QOS, site.QOS),
+		Nodes: p.Point.Nodes, TasksPerNode: p.Point.WorkersPerNode, CPUsPerTask: r.CPUsPerWorker,
+		MemoryPerNodeMB: megabytes(r.Memory) * p.Point.WorkersPerNode,
+		Time:            time.Duration(r.Time), Exclusive: p.Exclusive, SignalBefore: warning,
+		CPUBind: first(r.CPUBind, site.CPUBind), Output: a.Run.JobLog(), Options: over(site.Options, q.Options),
+		Modules: site.Modules, Setup: site.Setup, Environment: site.Environment,
+		Container: slurm.Container{Runtime: site.Container.Runtime, Image: site.Container.Image,
+			Mounts: site.Container.Mounts, Workdir: site.Container.Workdir},
+		RunDir: a.Run.Path(), Worker: b.Worker, Interface: site.Interface,
+		Command: append([]string{b.Worker}, supervise(a)...),
+	}
+	if s.CPUBind == "" { // Slurm takes one of the two
+		s.Hint = site.Hint
+	}
+	if r.Device == "gpu" {
+		s.GPUsPerNode, s.GPUType = p.Point.WorkersPerNode, q.GPUType
+	}
+	if f.PerNode {
+		s.TasksPerNode, s.CPUsPerTask = 1, r.CPUsPerWorker*p.Point.WorkersPerNode
+	}
+	return s, nil
+}
+
+// Render writes the batch script of an attempt.
+func (b *SlurmBackend) Render(w io.Writer, p study.Planned, a *Attempt) error {
+	s, err := b.Script(p, a)
+	if err != nil {
+		return err
+	}
+	if b.Template != "" {
+		return s.RenderWith(w, b.Site.Template, b.Template)
+	}
+	return s.Render(w)
+}
+
+// Draft is what an attempt would be, for a script that is only looked at.
+func (b *SlurmBackend) Draft(p study.Planned) *Attempt {
+	run := b.Folder.Run(p.Point.ID, p.Point.Repeat, 1)
+	return &Attempt{Run: run, Number: 1, Point: p.Point, Record: Record{ID: run.ID(), JobName: run.ID() + "-draft", Python: b.Python, Commit: b.Commit}}
+}
+
+// Start writes the attempt down, script included, and submits it.
+func (b *SlurmBackend) Start(ctx context.Context, t Todo) (*Attempt, error) {
+	if t.Again != nil {
+		return t.Again, b.submit(ctx, t.Again)
+	}
+	a, err := b.create(t.Planned, t.Number, func(at rundir.Run, a *Attempt) error {
+		var text bytes.Buffer
+		if err := b.Render(&text, t.Planned, a); err != nil {
+			return err
+		}
+		return rundir.WriteFile(at.Script(), text.Bytes(), 0o755)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, b.submit(ctx, a)
+}
+
+func (b *SlurmBackend) submit(ctx context.Context, a *Attempt) error {
+	id, cluster, err := b.Client.Submit(ctx, a.Run.Script())
+	if err != nil {
+		return err
+	}
+	a.Submission = &Submission{JobID: id, Cluster: cluster, SubmittedUnix: unix(time.Now())}
+	return writeJSON(a.Run.Job(), a.Submission, 0o644)
+}
+
+// Cancel asks Slurm to end the jobs of attempts.
+func (b *SlurmBackend) Cancel(ctx context.Context, attempts []*Attempt) error {
+	var ids []string
+	for _, a := range attempts {
+		if a.Submission != nil {
+			ids = append(ids, a.Submission.JobID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return b.Client.Cancel(ctx, ids...)
+}
+
+func (b *SlurmBackend) partition(name string) study.Partition {
+	for _, p := range b.Site.Partitions {
+		if p.Name == name {
+			return p
+		}
+	}
+	return study.Partition{Name: name}
+}
+
+// megabytes rounds up: a job that asks for less than it needs is killed.
+func megabytes(b study.Bytes) int { return int((b + 1<<20 - 1) >> 20) }
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// over is base with the entries of top over it.
+func over(base, top map[string]string) map[string]string {
+	m := map[string]string{}
+	maps.Copy(m, base)
+	maps.Copy(m, top)
+	return m
+}

@@ -1,0 +1,137 @@
+package launcher
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// Evidence is all that is known of an attempt at one moment.
+type Evidence struct {
+	Backend string
+	Ranks   int // that the plan asks for
+	Traces  Traces
+	Created time.Time
+	Now     time.Time
+
+	// Of a local attempt: whether the command that drives it still lives.
+	Driven, DrivenKnown bool
+
+	// Of a Slurm attempt.
+	Submitted bool       // sbatch's answer is recorded
+	Asked     bool       // the scheduler could be asked
+	Job       *slurm.Job // what it says; nil when it knows of no such job
+}
+
+// How long a view of the folder or the scheduler may lag behind the truth.
+const (
+	// fileGrace is how long after a job's end its last events may take to
+	// appear on this host: shared file systems cache folders for up to a
+	// minute.
+	fileGrace = 90 * time.Second
+	// jobGrace is how long after its submission a job may be unknown to the
+	// scheduler before it counts as lost.
+	jobGrace = 5 * time.Minute
+)
+
+// Judge says how far an attempt came. It is the only place that does, and a
+// pure function of the evidence. Detail is in words, "" when there is nothing
+// to add.
+func Judge(e Evidence) (status metrics.Status, detail string) {
+	switch {
+	case e.Backend == Local:
+		return judgeLocal(e)
+	case e.Job != nil:
+		return judgeJob(e)
+	case e.Traces.Exit != nil: // the scheduler has forgotten it, the script's own record has not
+		return judgeExit(e)
+	case !e.Asked && e.Traces.Begun:
+		return metrics.Running, "the scheduler cannot be asked; by its own events"
+	case !e.Asked:
+		return metrics.Submitted, "the scheduler cannot be asked"
+	case e.Now.Sub(e.Created) < jobGrace:
+		return metrics.Submitted, ""
+	case !e.Submitted:
+		return metrics.Submitted, "sbatch's answer was never recorded and the scheduler knows no such job; submit asks again"
+	}
+	return metrics.Lost, "the scheduler no longer knows the job and it left no record of its end"
+}
+
+func judgeLocal(e Evidence) (metrics.Status, string) {
+	switch {
+	case e.Traces.Exit != nil && e.Traces.Exit.Signal != "":
+		return metrics.Cancelled, e.Traces.Cause
+	case e.Traces.Exit != nil:
+		return judgeExit(e)
+	case e.Driven:
+		return metrics.Running, ""
+	case !e.DrivenKnown:
+		return metrics.Running, "driven by a command on another host; as its events say"
+	}
+	return metrics.Lost, "the command that drove it is gone and left no record of its end"
+}
+
+// judgeExit judges by the batch script's record of its end.
+func judgeExit(e Evidence) (metrics.Status, string) {
+	if code := e.Traces.Exit.ExitCode; code != 0 {
+		return metrics.Failed, because(e.Traces.Cause, fmt.Sprintf("exit code %d", code))
+	}
+	return completed(e, time.Unix(0, int64(e.Traces.Exit.EndUnix*1e9)))
+}
+
+// completed judges an attempt that the scheduler calls completed: it counts
+// only if every rank says so too.
+func completed(e Evidence, end time.Time) (metrics.Status, string) {
+	switch {
+	case e.Traces.Done >= e.Ranks:
+		return metrics.Done, ""
+	case e.Traces.Stopped >= e.Ranks:
+		return metrics.Incomplete, because(e.Traces.Cause, "ended before its length was reached")
+	case e.Now.Sub(end) < fileGrace:
+		return metrics.Running, "completed; its last events have not appeared yet"
+	}
+	return metrics.Incomplete, because(e.Traces.Cause, fmt.Sprintf("%d of %d ranks wrote no stop event", e.Ranks-e.Traces.Stopped, e.Ranks))
+}
+
+func judgeJob(e Evidence) (metrics.Status, string) {
+	j := e.Job
+	switch j.State {
+	case slurm.Pending:
+		if j.Restarts > 0 || e.Traces.Begun {
+			return metrics.Requeued, j.Reason
+		}
+		return metrics.Pending, j.Reason
+	case slurm.Requeued:
+		return metrics.Requeued, j.Reason
+	case slurm.Running, slurm.Configuring, slurm.Completing, slurm.Suspended, slurm.Stopped:
+		return metrics.Running, ""
+	case slurm.Completed:
+		return completed(e, j.End)
+	case slurm.Failed, slurm.BootFail:
+		return metrics.Failed, because(e.Traces.Cause, "exit code "+j.ExitCode)
+	case slurm.Timeout, slurm.Deadline:
+		return metrics.TimedOut, because(e.Traces.Cause, "the wall-time limit")
+	case slurm.OutOfMemory:
+		return metrics.OutOfMemory, because(e.Traces.Cause, "the memory limit")
+	case slurm.NodeFail:
+		return metrics.NodeFailed, because("", j.Reason)
+	case slurm.Preempted:
+		return metrics.Preempted, j.Reason
+	case slurm.Cancelled:
+		return metrics.Cancelled, j.Word
+	}
+	return metrics.Unknown, fmt.Sprintf("Slurm says %q, which scalebench does not know; it is taken as not finished", j.Word)
+}
+
+// because joins a cause that the run reported with what the scheduler said.
+func because(cause, said string) string {
+	switch {
+	case cause == "":
+		return said
+	case said == "":
+		return cause
+	}
+	return cause + " (" + said + ")"
+}

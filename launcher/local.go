@@ -1,0 +1,147 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/worker"
+	"github.com/scalebench/scalebench/launcher/world"
+)
+
+// LocalBackend runs attempts as processes on this machine: one supervisor a
+// rank, or a node, as a step of Slurm would have it.
+type LocalBackend struct {
+	Creator
+	Environment map[string]string // of the site file
+	// Oversubscribe allows more ranks than there are CPUs for them.
+	Oversubscribe bool
+
+	running sync.WaitGroup
+	stops   sync.Map // rundir.Run to context.CancelCauseFunc
+}
+
+// Fits says why a point cannot be measured on this machine; nil when it can.
+func (b *LocalBackend) Fits(p study.Point) error {
+	want, have := p.Workers*p.Resources.CPUsPerWorker, runtime.NumCPU()
+	if want > have && !b.Oversubscribe {
+		return fmt.Errorf("%d workers with %d CPUs each need %d CPUs and this process may use %d; their throughput would say nothing about scaling (--oversubscribe runs them all the same, marked so)",
+			p.Workers, p.Resources.CPUsPerWorker, want, have)
+	}
+	return nil
+}
+
+// Start creates the attempt and begins it; its processes go on until they end
+// or Cancel.
+func (b *LocalBackend) Start(ctx context.Context, t Todo) (*Attempt, error) {
+	p := t.Planned
+	f, err := framework.Find(p.Point.Framework)
+	if err != nil {
+		return nil, err
+	}
+	// On this machine all ranks share one node, whatever the plan says of a
+	// cluster's.
+	p.Point.Nodes, p.Point.WorkersPerNode = 1, p.Point.Workers
+	a, err := b.create(p, t.Number, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(a.Run.Claim(0), 0o755); err != nil {
+		return nil, err
+	}
+	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	b.stops.Store(a.Run, stop)
+	b.running.Add(1)
+	go func() {
+		defer b.running.Done()
+		defer stop(nil)
+		exit := b.run(ctx, a, f, port)
+		// Without the record the attempt reads as lost, which is what a full
+		// disk makes of it.
+		_ = writeJSON(a.Run.Exit(0), exit, 0o644)
+	}()
+	return a, nil
+}
+
+// Cancel ends an attempt's processes as the scheduler would: SIGTERM, and what
+// is then still there is killed.
+func (b *LocalBackend) Cancel(_ context.Context, attempts []*Attempt) error {
+	for _, a := range attempts {
+		if stop, ok := b.stops.Load(a.Run); ok {
+			stop.(context.CancelCauseFunc)(errors.New("cancelled"))
+		}
+	}
+	return nil
+}
+
+// Wait returns when the processes of every attempt have ended.
+func (b *LocalBackend) Wait() { b.running.Wait() }
+
+// run starts the supervisors and waits for all of them. When one fails the
+// others are ended: they would wait for it until their own deadline.
+func (b *LocalBackend) run(ctx context.Context, a *Attempt, f framework.Framework, port int) Exit {
+	exit := Exit{StartUnix: unix(time.Now())}
+	log, err := os.OpenFile(a.Run.JobLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		exit.ExitCode, exit.EndUnix = 1, unix(time.Now())
+		return exit
+	}
+	defer log.Close()
+	ranks := a.Point.Workers
+	if f.PerNode {
+		ranks = 1
+	}
+	// The group's context ends with the first failure.
+	group, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	codes := make([]int, ranks)
+	var wait sync.WaitGroup
+	for rank := range ranks {
+		w := world.World{Rank: rank, Size: a.Point.Workers, LocalRank: rank, LocalSize: a.Point.Workers, Nodes: 1,
+			Address: "127.0.0.1", Port: port}
+		cmd := exec.CommandContext(group, b.Worker, append(supervise(a), "--place", "environment")...)
+		cmd.Env = append(os.Environ(), w.Environ()...)
+		for name, value := range b.Environment {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+		cmd.Stdout, cmd.Stderr = log, log
+		// A group of its own keeps the terminal's Ctrl-C from reaching the
+		// ranks beside our own, orderly signal.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+		cmd.WaitDelay = worker.Grace + 5*time.Second
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			runtime.LockOSThread() // Pdeathsig is the death of this thread
+			defer runtime.UnlockOSThread()
+			if err := cmd.Run(); err != nil {
+				codes[rank] = max(1, cmd.ProcessState.ExitCode())
+				fmt.Fprintf(log, "scalebench: rank %d: %v\n", rank, err)
+				end(fmt.Errorf("rank %d failed", rank))
+			}
+		}()
+	}
+	wait.Wait()
+	for _, code := range codes {
+		exit.ExitCode = max(exit.ExitCode, code)
+	}
+	if ctx.Err() != nil {
+		exit.Signal = "TERM"
+	}
+	exit.EndUnix = unix(time.Now())
+	return exit
+}

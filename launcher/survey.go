@@ -1,0 +1,118 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// State is how far one attempt has come.
+type State struct {
+	*Attempt
+	Status metrics.Status
+	Detail string
+	Job    *metrics.Job // nil when no scheduler knows of it
+	Traces Traces
+}
+
+// Scheduler is what Survey asks. It answers for all attempts at once.
+type Scheduler interface {
+	// Jobs returns what the scheduler knows of each attempt, by its job name.
+	Jobs(ctx context.Context, attempts []*Attempt) (map[string]*slurm.Job, error)
+}
+
+// Survey says how far each attempt came, asking the scheduler once for all that
+// have not ended. A verdict is written into the run folder, so that later
+// commands need not ask again. When the scheduler cannot be reached the states
+// are what the folders alone say, and the error says so.
+func Survey(ctx context.Context, scheduler Scheduler, attempts []*Attempt) ([]State, error) {
+	var open []*Attempt
+	for _, a := range attempts {
+		if a.Verdict == nil && a.Record.Backend == Slurm {
+			open = append(open, a)
+		}
+	}
+	var jobs map[string]*slurm.Job
+	var unreachable error
+	if len(open) > 0 {
+		jobs, unreachable = scheduler.Jobs(ctx, open)
+	}
+	states := make([]State, len(attempts))
+	var wrong []error
+	for i, a := range attempts {
+		s, err := survey(a, jobs[a.Record.JobName], unreachable == nil)
+		if err != nil {
+			wrong = append(wrong, err)
+		}
+		states[i] = s
+	}
+	return states, errors.Join(append(wrong, unreachable)...)
+}
+
+func survey(a *Attempt, job *slurm.Job, asked bool) (State, error) {
+	traces, err := ReadTraces(a.Run)
+	if err != nil {
+		return State{Attempt: a, Status: metrics.Unknown, Detail: err.Error()}, err
+	}
+	if v := a.Verdict; v != nil {
+		return State{Attempt: a, Status: v.Status, Detail: v.Detail, Job: v.Job, Traces: traces}, nil
+	}
+	if job != nil && a.Submission == nil {
+		// The command that submitted it died before it could write the answer
+		// down.
+		submission := Submission{JobID: job.ID, Cluster: job.Cluster, SubmittedUnix: unix(job.Submit)}
+		if err := writeJSON(a.Run.Job(), submission, 0o644); err != nil {
+			return State{}, err
+		}
+		a.Submission = &submission
+	}
+	e := Evidence{Backend: a.Record.Backend, Ranks: a.Point.Workers, Traces: traces,
+		Created: time.Unix(0, int64(a.Record.CreatedUnix*1e9)), Now: time.Now(),
+		Submitted: a.Submission != nil, Asked: asked, Job: job}
+	if a.Record.Backend == Local {
+		e.Driven, e.DrivenKnown = drives(a.Record)
+	}
+	s := State{Attempt: a, Traces: traces, Job: jobFacts(a, job)}
+	s.Status, s.Detail = Judge(e)
+	if s.Status.Terminal() {
+		return s, a.conclude(Verdict{Status: s.Status, Detail: s.Detail, Job: s.Job})
+	}
+	return s, nil
+}
+
+// conclude writes the last word on an attempt down.
+func (a *Attempt) conclude(v Verdict) error {
+	if err := writeJSON(a.Run.State(), v, 0o644); err != nil {
+		return err
+	}
+	a.Verdict = &v
+	return nil
+}
+
+// jobFacts are the scheduler's facts for the store; what it has forgotten comes
+// from our own records.
+func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
+	switch {
+	case job != nil:
+		return &metrics.Job{Cluster: job.Cluster, ID: job.ID, Name: job.Name, Partition: job.Partition, State: job.Word,
+			Reason: job.Reason, ExitCode: job.ExitCode, Nodes: job.Nodes,
+			SubmitUnix: unix(job.Submit), StartUnix: unix(job.Start), EndUnix: unix(job.End)}
+	case a.Submission != nil:
+		return &metrics.Job{Cluster: a.Submission.Cluster, ID: a.Submission.JobID, Name: a.Record.JobName,
+			Partition: a.Record.Partition, SubmitUnix: a.Submission.SubmittedUnix}
+	}
+	return nil
+}
+
+// Fact is the attempt as the store keeps it.
+func (s State) Fact() metrics.Run {
+	p := s.Point
+	return metrics.Run{
+		ID: s.Record.ID, Study: p.Study, Point: p.ID, Repeat: p.Repeat, Attempt: s.Number, Kind: p.Workload.Kind,
+		Framework: p.Framework, Workers: p.Workers, Nodes: p.Nodes, Parameters: p.Parameters(),
+		Status: s.Status, Detail: s.Detail, Job: s.Job, Dir: s.Run.Path(), CreatedUnix: s.Record.CreatedUnix,
+	}
+}

@@ -1,0 +1,161 @@
+package launcher
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Traces are what an attempt's latest incarnation has left in its folder so
+// far. They are read from the ends of the event files, so that asking costs
+// little however long the run.
+type Traces struct {
+	Begun   bool // a batch script or local launcher has claimed the incarnation
+	Restart int  // the incarnation, 0-based
+	Exit    *Exit
+	Done    int    // ranks whose program ended with a stop event "done"
+	Stopped int    // ranks whose program ended with any stop event
+	Cause   string // of the earliest failure reported; "" when there is none
+
+	Epoch    int     // last epoch that rank 0 has finished
+	Step     int     // steps that rank 0 has done
+	Accuracy float64 // of the last evaluation
+	// Throughput is samples/s over the last steps seen, rank 0's rate times the
+	// number of ranks: for watching only, results are computed from all ranks.
+	Throughput float64
+}
+
+// ReadTraces reads the folder of an attempt.
+func ReadTraces(run rundir.Run) (Traces, error) {
+	var t Traces
+	restarts, err := run.Restarts()
+	if err != nil {
+		return t, err
+	}
+	if len(restarts) == 0 {
+		return t, nil
+	}
+	t.Begun, t.Restart = true, restarts[len(restarts)-1]
+	var exit Exit
+	if ok, err := readJSON(run.Exit(t.Restart), &exit); err != nil {
+		return t, err
+	} else if ok {
+		t.Exit = &exit
+	}
+	files, err := run.EventFiles()
+	if err != nil {
+		return t, err
+	}
+	earliest := 0.0
+	for _, f := range files {
+		if f.Restart != t.Restart {
+			continue
+		}
+		events, err := ends(f.Path)
+		if err != nil {
+			return t, err
+		}
+		start := 0.0
+		for _, e := range events {
+			cause := ""
+			switch {
+			case e.Start != nil:
+				start = e.Start.Unix
+			case e.Error != nil:
+				cause = e.Error.Where + ": " + e.Error.Message
+			case e.Stop != nil && f.Writer == "rank":
+				t.Stopped++
+				if e.Stop.Status == metrics.StopDone {
+					t.Done++
+				} else {
+					cause = e.Stop.Cause
+				}
+			case e.Stop != nil && e.Stop.Status != metrics.StopDone:
+				cause = e.Stop.Cause
+			}
+			if at := start + e.Time; cause != "" && (t.Cause == "" || at < earliest) {
+				t.Cause, earliest = cause, at
+			}
+		}
+		if f.Writer == "rank" && f.Rank == 0 {
+			t.follow(events)
+		}
+	}
+	return t, nil
+}
+
+// follow takes the progress from the events of rank 0.
+func (t *Traces) follow(events []metrics.Event) {
+	world := 0
+	for _, e := range events {
+		switch {
+		case e.Start != nil:
+			world = e.Start.WorldSize
+		case e.Epoch != nil:
+			t.Epoch = e.Epoch.Epoch
+		case e.Evaluation != nil:
+			t.Accuracy = e.Evaluation.Accuracy
+		case e.Steps != nil:
+			s := e.Steps
+			t.Step = s.First + len(s.Duration)
+			var ticks, samples int64
+			for i := range s.Duration {
+				ticks += s.Duration[i]
+				samples += s.Samples[i]
+			}
+			if ticks > 0 {
+				t.Throughput = float64(samples) * float64(world) / (float64(ticks) * s.Tick)
+			}
+		}
+	}
+}
+
+// tail is how much of the end of an event file is read: more than the longest
+// run of events between two evaluations is not needed.
+const tail = 64 << 10
+
+// ends are the first event of a file and the whole lines in its last 64 KB. A
+// line that is no event is left to collect, which reports it.
+func ends(path string) ([]metrics.Event, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	first, err := metrics.NewReader(f, path, 0, 0).Next()
+	var events []metrics.Event
+	if err == nil {
+		events = append(events, first)
+	} else if err != io.EOF && !isLineError(err) {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(max(0, info.Size()-tail), io.SeekStart); err != nil {
+		return nil, err
+	}
+	// The first line read is either the first event again or, most likely, a
+	// part of one.
+	r := metrics.NewReader(f, path, 0, 0)
+	for skipped := false; ; skipped = true {
+		e, err := r.Next()
+		switch {
+		case err == io.EOF:
+			return events, nil
+		case err != nil && !isLineError(err):
+			return nil, err
+		case err == nil && skipped:
+			events = append(events, e)
+		}
+	}
+}
+
+func isLineError(err error) bool {
+	var line *metrics.LineError
+	return errors.As(err, &line)
+}

@@ -1,0 +1,110 @@
+package launcher
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// writeRank writes what one rank of a run reports: steps of 10 ms with 32
+// samples, an epoch, an evaluation, and the events given.
+func writeRank(t *testing.T, run rundir.Run, rank, size, restart, steps int, more ...metrics.Event) {
+	t.Helper()
+	if err := os.MkdirAll(run.Events(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(run.EventFile("rank", rank, restart))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := metrics.NewWriter(f, metrics.Start{Writer: "rank", Rank: rank, WorldSize: size, Restart: restart})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range steps {
+		if err := w.Step(metrics.Step{Duration: 10 * time.Millisecond, Samples: 32}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range append([]metrics.Event{
+		{Epoch: &metrics.Epoch{Epoch: 2, Step: steps, Samples: 32 * int64(steps)}},
+		{Evaluation: &metrics.Evaluation{Epoch: 2, Accuracy: 0.5, Samples: 100}},
+	}, more...) {
+		if err := w.Write(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func claim(t *testing.T, run rundir.Run, restart int) {
+	t.Helper()
+	if err := os.MkdirAll(run.Claim(restart), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTraces(t *testing.T) {
+	done := metrics.Event{Stop: &metrics.Stop{Status: metrics.StopDone}}
+	run := rundir.Run(t.TempDir())
+	if traces, err := ReadTraces(run); err != nil || traces.Begun {
+		t.Fatalf("an empty folder: %+v, %v", traces, err)
+	}
+	// A first incarnation failed; it does not count once the second has begun.
+	claim(t, run, 0)
+	writeRank(t, run, 0, 2, 0, 1, metrics.Event{Error: &metrics.Error{Where: "train", Message: "old"}})
+	claim(t, run, 1)
+	// 20,000 steps make a file far longer than the part that is read.
+	writeRank(t, run, 0, 2, 1, 20_000, done)
+	writeRank(t, run, 1, 2, 1, 20_000)
+	traces, err := ReadTraces(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 2 ranks of 32 samples every 10 ms.
+	want := Traces{Begun: true, Restart: 1, Done: 1, Stopped: 1, Epoch: 2, Step: 20_000, Accuracy: 0.5, Throughput: 6400}
+	if fmt.Sprint(traces) != fmt.Sprint(want) {
+		t.Errorf("got\n%+v\nwant\n%+v", traces, want)
+	}
+}
+
+// The cause is what happened first, not what it brought about elsewhere.
+func TestTracesFindTheEarliestCause(t *testing.T) {
+	run := rundir.Run(t.TempDir())
+	claim(t, run, 0)
+	writeRank(t, run, 1, 2, 0, 1, metrics.Event{Error: &metrics.Error{Where: "data", Message: "data_batch_1.bin is missing"}})
+	time.Sleep(10 * time.Millisecond)
+	writeRank(t, run, 0, 2, 0, 1, metrics.Event{Error: &metrics.Error{Where: "rendezvous", Message: "rank 1 is gone"}})
+	traces, err := ReadTraces(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if traces.Cause != "data: data_batch_1.bin is missing" {
+		t.Errorf("cause is %q", traces.Cause)
+	}
+}
+
+func TestTracesOfABrokenExitRecord(t *testing.T) {
+	run := rundir.Run(t.TempDir())
+	claim(t, run, 0)
+	if err := os.WriteFile(run.Exit(0), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadTraces(run); err == nil || !strings.Contains(err.Error(), run.Exit(0)) {
+		t.Errorf("%v does not name the file", err)
+	}
+}
+
+func TestProcessStart(t *testing.T) {
+	if processStart(os.Getpid()) == "" || processStart(os.Getpid()) != processStart(os.Getpid()) {
+		t.Error("this process has no start time")
+	}
+	if got := processStart(1 << 30); got != "" {
+		t.Errorf("no process began at %q", got)
+	}
+}
