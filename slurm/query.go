@@ -1,0 +1,152 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/slurm/nodelist"
+)
+
+// Filter says which jobs a question is about: those with one of the ids, else
+// one of the names, and of User if given. With none of these it asks for all
+// that Slurm shows to this user. Many ids or names are asked in several calls,
+// a User always in one.
+type Filter struct {
+	IDs   []string
+	Names []string
+	User  string
+}
+
+func (f Filter) validate() error {
+	if len(f.IDs) > 0 && len(f.Names) > 0 {
+		return fmt.Errorf("slurm: a filter by ids and names at once")
+	}
+	for _, v := range slices.Concat(f.IDs, f.Names, []string{f.User}) {
+		if strings.ContainsAny(v, ", \t\n") {
+			return fmt.Errorf("slurm: %q cannot be asked for: Slurm separates lists by commas", v)
+		}
+	}
+	return nil
+}
+
+// options are the filter as options of squeue and sacct, one list for each
+// call that is needed.
+func (f Filter) options() [][]string {
+	var user []string
+	if f.User != "" {
+		user = []string{"--user=" + f.User}
+	}
+	option, values := "--jobs=", f.IDs
+	if len(f.Names) > 0 {
+		option, values = "--name=", f.Names
+	}
+	if len(values) == 0 {
+		return [][]string{user}
+	}
+	var calls [][]string
+	for _, part := range chunks(values) {
+		calls = append(calls, append([]string{option + strings.Join(part, ",")}, user...))
+	}
+	return calls
+}
+
+// chunkBytes bounds the arguments of one call: Linux takes 128 KiB in a single
+// one.
+const chunkBytes = 100_000
+
+// chunks cuts a list into parts that fit a command line.
+func chunks(values []string) [][]string {
+	var parts [][]string
+	for start, size, i := 0, 0, 0; i < len(values); i++ {
+		if size += len(values[i]) + 1; size > chunkBytes && i > start {
+			parts = append(parts, values[start:i])
+			start, size = i, len(values[i])+1
+		}
+		if i == len(values)-1 {
+			parts = append(parts, values[start:])
+		}
+	}
+	return parts
+}
+
+// separator stands between the fields of an answer: names and reasons hold
+// every printable character.
+const separator = "\x1f"
+
+var queueFormat = strings.Join([]string{"%i", "%j", "%P", "%T", "%r", "%N", "%V", "%S", "%e", "%k"}, separator)
+
+// Queue asks the controller about jobs: those that wait or run, and those that
+// ended within its MinJobAge (usually five minutes). Jobs it does not know are
+// missing from the answer. Where lines could not be read, the others are
+// returned beside the error.
+func (c *Client) Queue(ctx context.Context, f Filter) ([]Job, error) {
+	return c.ask(ctx, f, ParseQueue, "squeue", "--noheader", "--states=all", "--format="+queueFormat)
+}
+
+// Accounting asks the accounting database about jobs, one Job for each
+// incarnation (requeues), since the given time. It may lag behind Queue by
+// some seconds. Without a database it is ErrNoAccounting.
+func (c *Client) Accounting(ctx context.Context, since time.Time, f Filter) ([]Job, error) {
+	// sacct takes no seconds since 1970 here; it reads local time.
+	jobs, err := c.ask(ctx, f, ParseAccounting, "sacct", "--noheader", "--allocations", "--duplicates", "--parsable2",
+		"--delimiter="+separator, "--starttime="+since.Local().Format("2006-01-02T15:04:05"),
+		"--format="+strings.Join(accountingFields, ","))
+	var refused *RefusedError
+	if errors.As(err, &refused) && strings.Contains(refused.Message, "accounting storage is disabled") {
+		return nil, ErrNoAccounting
+	}
+	return jobs, err
+}
+
+func (c *Client) ask(ctx context.Context, f Filter, parse func([]byte) ([]Job, error), name string, args ...string) ([]Job, error) {
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	var jobs []Job
+	var problems []error
+	for _, options := range f.options() {
+		out, _, err := c.run(ctx, name, append(slices.Clone(args), options...)...)
+		var refused *RefusedError
+		if errors.As(err, &refused) && strings.Contains(refused.Message, "Invalid job id specified") {
+			continue // squeue, of a single job that it has forgotten
+		}
+		if err != nil {
+			return nil, err
+		}
+		part, err := parse(out)
+		jobs, problems = append(jobs, part...), append(problems, err)
+	}
+	return jobs, errors.Join(problems...)
+}
+
+// ErrNoJob says that the controller does not know a job, or no longer does.
+var ErrNoJob = errors.New("no such job")
+
+// Show asks the controller about one job: what Queue and Accounting say
+// together, for clusters without accounting. Use it for few jobs; each costs a
+// call.
+func (c *Client) Show(ctx context.Context, id string) (Job, error) {
+	out, _, err := c.run(ctx, "scontrol", "show", "job", "-o", id)
+	var refused *RefusedError
+	if errors.As(err, &refused) && strings.Contains(refused.Message, "Invalid job id specified") {
+		return Job{}, fmt.Errorf("%w: the controller knows no job %s", ErrNoJob, id)
+	}
+	if err != nil {
+		return Job{}, err
+	}
+	jobs, err := ParseShow(out)
+	if err == nil && len(jobs) != 1 {
+		err = fmt.Errorf("scontrol show job %s: %d jobs, not one", id, len(jobs))
+	}
+	if err != nil {
+		return Job{}, err
+	}
+	return jobs[0], nil
+}
+
+// hosts reads a node list of Slurm's.
+func hosts(field string) ([]string, error) { return nodelist.Expand(known(field)) }

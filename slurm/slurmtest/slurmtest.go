@@ -1,0 +1,173 @@
+// Package slurmtest starts a real Slurm cluster on this machine for tests: the
+// daemons of the distribution's packages in a temporary folder, with nodes that
+// have host names, addresses and ports of their own where the machine lets
+// root make namespaces, fake GPUs, and accounting. What does it is cluster.sh,
+// which also works from a shell, for a demonstration:
+//
+//	bash slurm/slurmtest/cluster.sh up /tmp/demo && . /tmp/demo/env.sh
+//	bash slurm/slurmtest/cluster.sh down /tmp/demo
+//
+// Nothing is simulated. A daemon that is missing is an error that says what to
+// install, never a reason to skip.
+package slurmtest
+
+import (
+	"bufio"
+	"bytes"
+	_ "embed"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/slurm"
+)
+
+//go:embed cluster.sh
+var script []byte
+
+// Options say what cluster to start. The zero value is four nodes of four
+// CPUs, 4000 MB and four GPUs, with accounting.
+type Options struct {
+	Nodes        int    // 0: 4
+	Plain        bool   // no namespaces even where they can be had
+	NoAccounting bool   // neither slurmdbd nor a database
+	Conf         string // further lines of slurm.conf
+}
+
+// Cluster is a running cluster. Its partitions are main (the default), short
+// (5 minutes at most), scavenge (preempted by the others, requeued) and closed
+// (down); its account is bench.
+type Cluster struct {
+	Dir string // of everything the daemons write; log/ is where to look
+	// Namespaces: every node has its own host name and address. Else they
+	// share this machine's, and tests of what is between nodes prove nothing.
+	Namespaces bool
+
+	script string
+	hold   *exec.Cmd
+	stdin  io.Closer
+	stderr *bytes.Buffer
+}
+
+// Start starts a cluster that ends with the test.
+func Start(tb testing.TB, o Options) *Cluster {
+	tb.Helper()
+	c, err := Open(o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return c
+}
+
+// Open starts a cluster, which Close ends; so does the end of this process,
+// however it comes.
+func Open(o Options) (*Cluster, error) {
+	// Not below TMPDIR, which may be longer than a unix socket's path can be.
+	dir, err := os.MkdirTemp("/tmp", "slurm")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { // munged insists that all can reach its socket
+		return nil, err
+	}
+	c := &Cluster{Dir: filepath.Join(dir, "c"), script: filepath.Join(dir, "cluster.sh"), stderr: new(bytes.Buffer)}
+	if err := os.WriteFile(c.script, script, 0o644); err != nil {
+		return nil, err
+	}
+	nodes := o.Nodes
+	if nodes == 0 {
+		nodes = 4
+	}
+	c.hold = exec.Command("bash", c.script, "hold", c.Dir, strconv.Itoa(nodes))
+	c.hold.Env = append(slurm.Scrub(os.Environ()), "CLUSTER_CONF="+o.Conf)
+	if o.Plain {
+		c.hold.Env = append(c.hold.Env, "CLUSTER_NET=plain")
+	}
+	if o.NoAccounting {
+		c.hold.Env = append(c.hold.Env, "CLUSTER_ACCOUNTING=no")
+	}
+	// An interrupt from the terminal must not end it before it has ended the
+	// daemons; it learns of our end by its standard input.
+	c.hold.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.hold.Stderr = c.stderr
+	stdout, err := c.hold.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if c.stdin, err = c.hold.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := c.hold.Start(); err != nil {
+		return nil, err
+	}
+	if line, _ := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
+		err := c.hold.Wait()
+		return nil, fmt.Errorf("no Slurm cluster (%v), logs are in %s:\n%s", err, c.Dir, c.stderr)
+	}
+	settings, err := os.ReadFile(filepath.Join(c.Dir, "settings"))
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	c.Namespaces = bytes.Contains(settings, []byte("net=namespaces"))
+	return c, nil
+}
+
+// Close ends all jobs and daemons and removes the cluster's folder.
+func (c *Cluster) Close() error {
+	c.stdin.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- c.hold.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			return fmt.Errorf("ending the Slurm cluster in %s: %w\n%s", c.Dir, err, c.stderr)
+		}
+		return os.RemoveAll(filepath.Dir(c.Dir))
+	case <-time.After(2 * time.Minute):
+		return fmt.Errorf("the Slurm cluster in %s does not end; bash %s down %s", c.Dir, c.script, c.Dir)
+	}
+}
+
+// Env is this process's environment, changed so that Slurm's commands speak to
+// the cluster.
+func (c *Cluster) Env() []string {
+	env := append(slurm.Scrub(os.Environ()), "SLURM_CONF="+filepath.Join(c.Dir, "etc", "slurm.conf"))
+	return append(env, "PATH="+filepath.Join(c.Dir, "bin")+":"+os.Getenv("PATH"))
+}
+
+// Stop ends a daemon: munged, mariadbd, slurmdbd, slurmctld or slurmd-nodeN.
+// signal is TERM, or KILL for a crash.
+func (c *Cluster) Stop(daemon, signal string) error { return c.verb("stop", daemon, signal) }
+
+// Signal sends a daemon a signal: STOP makes it hang, CONT ends that.
+func (c *Cluster) Signal(daemon, signal string) error { return c.verb("signal", daemon, signal) }
+
+// Restart starts a daemon that was stopped.
+func (c *Cluster) Restart(daemon string) error { return c.verb("start", daemon) }
+
+// CrashNode kills everything on a node at once, as a power cut does.
+func (c *Cluster) CrashNode(node string) error { return c.verb("crash", node) }
+
+// BootNode brings a crashed node back.
+func (c *Cluster) BootNode(node string) error { return c.verb("boot", node) }
+
+func (c *Cluster) verb(verb string, args ...string) error {
+	out, err := exec.Command("bash", append([]string{c.script, verb, c.Dir}, args...)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("cluster.sh %s %s: %w\n%s", verb, strings.Join(args, " "), err, out)
+	}
+	return nil
+}

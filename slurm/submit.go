@@ -1,0 +1,77 @@
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Submission is sbatch's answer.
+type Submission struct {
+	ID      string
+	Cluster string // "" unless several are served
+	Notice  string // what sbatch said beside it; often a site's advice
+}
+
+// Submit hands a script to sbatch; args are further options, over those in the
+// script. A no is a *RefusedError with sbatch's own words and the script's
+// path. An *UnreachableError with MaybeQueued leaves open whether the job is
+// in the queue.
+func (c *Client) Submit(ctx context.Context, script string, args ...string) (Submission, error) {
+	stdout, stderr, err := c.run(ctx, "sbatch", append(append([]string{"--parsable"}, args...), script)...)
+	var refused *RefusedError
+	if errors.As(err, &refused) {
+		refused.Script = script
+	}
+	if err != nil {
+		return Submission{}, err
+	}
+	s, err := parseSubmission(stdout)
+	s.Notice = strings.TrimSpace(string(stderr))
+	if err != nil { // sbatch says that it succeeded: it may have
+		return s, &UnreachableError{"sbatch", err.Error(), true, err}
+	}
+	return s, nil
+}
+
+var submissionForm = regexp.MustCompile(`^([0-9]{1,18})(?:;([^\s;]+))?$`)
+
+// parseSubmission reads "162" or "162;cluster", which stands alone on the last
+// line: a site's plugins may print before it.
+func parseSubmission(stdout []byte) (Submission, error) {
+	lines := strings.Split(string(bytes.TrimSpace(stdout)), "\n")
+	m := submissionForm.FindStringSubmatch(strings.TrimSpace(lines[len(lines)-1]))
+	if m == nil {
+		return Submission{}, fmt.Errorf("printed %.200q, which is no job id", stdout)
+	}
+	return Submission{ID: m[1], Cluster: m[2]}, nil
+}
+
+// Cancel ends jobs, in as few calls as the command line allows. A job that has
+// ended already is no error.
+func (c *Client) Cancel(ctx context.Context, ids ...string) error {
+	var problems []error
+	for _, part := range chunks(ids) {
+		_, _, err := c.run(ctx, "scancel", part...)
+		var refused *RefusedError
+		if errors.As(err, &refused) && endedAlready(refused.Message) {
+			err = nil
+		}
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
+}
+
+// endedAlready reports whether every line of scancel's is about a job that is
+// over.
+func endedAlready(message string) bool {
+	for _, line := range strings.Split(message, "\n") {
+		if !strings.Contains(line, "Invalid job id specified") && !strings.Contains(line, "Job/step already completing or completed") {
+			return false
+		}
+	}
+	return true
+}
