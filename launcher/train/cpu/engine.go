@@ -10,10 +10,9 @@ package cpu
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -212,17 +211,17 @@ func (e *Engine) reduceStatistics(sums []float64) error {
 	return err
 }
 
-// ParameterSHA256 is the hash of all parameters as little-endian IEEE 754, in
-// hexadecimal. It is equal for equal bits only.
-func (e *Engine) ParameterSHA256() string {
-	h := sha256.New()
+// WriteParameters writes all parameters as little-endian IEEE 754.
+func (e *Engine) WriteParameters(w io.Writer) error {
 	buffer := make([]byte, 0, 64<<10)
 	for i, v := range e.parameters {
 		buffer = binary.LittleEndian.AppendUint32(buffer, math.Float32bits(v))
 		if len(buffer) == cap(buffer) || i == len(e.parameters)-1 {
-			h.Write(buffer) // never fails
+			if _, err := w.Write(buffer); err != nil {
+				return err
+			}
 			buffer = buffer[:0]
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return nil
 }

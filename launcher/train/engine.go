@@ -1,0 +1,52 @@
+package train
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"time"
+)
+
+// An engine is one rank's copy of the model on some device. It owns the
+// parameters, their gradients and the reduction of gradients over the ranks, so
+// that a device which reduces while it still computes can do so; the step loop
+// only says what happens when. cpu.Engine is one.
+//
+// A step is: fill Input, Gradient, Reduce, Update.
+type engine interface {
+	Parameters() int
+	GradientBytes() int64
+	// WriteParameters writes all parameters as little-endian IEEE 754.
+	WriteParameters(w io.Writer) error
+
+	// Input is where a batch goes: normalised images as NHWC, and labels.
+	Input() (images []float32, labels []byte)
+	// Broadcast makes rank 0's parameters everybody's.
+	Broadcast(ctx context.Context) error
+	// Gradient starts this rank's share of the gradient of the mean loss over
+	// the global batch. loss is the sum over the first n images; communication
+	// is the part of the call that was spent waiting for other ranks.
+	Gradient(ctx context.Context, n int) (loss float64, communication time.Duration, err error)
+	// Reduce returns when the gradients are summed over all ranks, and votes
+	// with them.
+	Reduce(ctx context.Context, votes []float32) error
+	// Update makes an optimiser step.
+	Update(learningRate float64)
+	// AverageStatistics makes what an evaluation uses beside the parameters
+	// equal on all ranks.
+	AverageStatistics(ctx context.Context) error
+	// Evaluate classifies the first n images; loss is their sum.
+	Evaluate(n int) (loss float64, correct int, err error)
+	Close()
+}
+
+// parameterSHA256 is the hash of an engine's parameters, equal for equal bits
+// only.
+func parameterSHA256(e engine) (string, error) {
+	h := sha256.New()
+	if err := e.WriteParameters(h); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
