@@ -1,0 +1,338 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// historyRun is run number i of a small history: batch 32, 64, 128, 256 in turn.
+func historyRun(i int) metrics.Run {
+	r := aRun()
+	r.Study = []string{"alpha", "beta"}[i%2]
+	r.Point = fmt.Sprintf("p%d", i)
+	r.ID = fmt.Sprintf("%s/%s-r1-a1", r.Study, r.Point)
+	r.Workers = 1 << (i % 3)
+	r.CreatedUnix = 1000 + float64(i)
+	r.Parameters = map[string]any{"workload.batch": int64(32 << (i % 4)), "workload.model": []string{"mlp", "cnn"}[i%2], "workload.momentum": 0.9, "seed": int64(i)}
+	if i == 5 {
+		r.Status = metrics.Failed
+	}
+	return r
+}
+
+func historyStore(t *testing.T) *Store {
+	s := openStore(t)
+	for i := range 12 {
+		ingestRun(t, s, historyRun(i))
+	}
+	return s
+}
+
+func runNames(list []RunRow) string {
+	var names []string
+	for _, r := range list {
+		names = append(names, strings.TrimSuffix(r.Point, "-r1-a1"))
+	}
+	return strings.Join(names, " ")
+}
+
+func TestRuns(t *testing.T) {
+	s := historyStore(t)
+	tests := []struct {
+		filter Filter
+		want   string
+	}{
+		{Filter{}, "p11 p10 p9 p8 p7 p6 p5 p4 p3 p2 p1 p0"},
+		{Filter{Limit: 2}, "p11 p10"},
+		{Filter{Study: "alpha", Limit: 3}, "p10 p8 p6"},
+		{Filter{Workers: 4}, "p11 p8 p5 p2"},
+		{Filter{Framework: "pytorch"}, ""},
+		{Filter{Since: time.Unix(1009, 0)}, "p11 p10 p9"},
+		{Filter{Statuses: []metrics.Status{metrics.Failed, metrics.Lost}}, "p5"},
+		// As text, "128" and "256" come before "64".
+		{Filter{Where: "workload.batch > 64"}, "p11 p10 p7 p6 p3 p2"},
+		{Filter{Where: "workload.batch >= 64 AND workload.model = 'cnn' AND workers < 4"}, "p9 p7 p3 p1"},
+		{Filter{Where: `"workload.batch" = 256 or study = 'alpha' and workload.batch=32`}, "p11 p8 p7 p4 p3 p0"},
+		{Filter{Where: "1=0) OR (1=1"}, "error"},
+		{Filter{Where: "seed IN (3, 4)"}, "p4 p3"},
+		{Filter{Where: "max(workers, 3) = 4 and detail = ''"}, "p11 p8 p5 p2"},
+		{Filter{Where: "run LIKE 'beta/%' AND workload.momentum BETWEEN 0.5 AND 1", Limit: 1}, "p11"},
+		{Filter{Where: "workload.model = 'it''s -- ; not a comment'"}, ""},
+		{Filter{Where: "throughput IS NULL", Study: "beta", Workers: 2}, "p7 p1"},
+	}
+	for _, test := range tests {
+		list, err := s.Runs(t.Context(), test.filter)
+		if (err != nil) != (test.want == "error") {
+			t.Errorf("%+v: %v", test.filter, err)
+		} else if got := runNames(list); err == nil && got != test.want {
+			t.Errorf("%+v:\n got %s\nwant %s", test.filter, got, test.want)
+		}
+	}
+}
+
+func TestWhereCannotDoHarm(t *testing.T) {
+	s := historyStore(t)
+	before := dump(t, s)
+	other := t.TempDir() + "/other.sqlite"
+	tests := map[string]string{ // expression to words of the error
+		"1; DROP TABLE run":               "semicolon",
+		"1) ; DELETE FROM run; --":        "without its (",
+		"1=1 -- and":                      "comment",
+		"1 /* */":                         "comment",
+		"(1":                              "without its )",
+		"1)":                              "without its (",
+		"":                                "",
+		"  ":                              "empty",
+		"'abc":                            "closing '",
+		`"abc`:                            `closing "`,
+		`status = "done"`:                 "single quotes: 'done'",
+		"workload.bath > 3":               "no run has a parameter workload.bath",
+		"colour = 'red'":                  "no such column: colour",
+		"workers >":                       "syntax error",
+		"load_extension('x')":             "",
+		"writefile('x', 'y')":             "no such function",
+		"hex(randomblob(100000000)) = ''": "not authorized",
+		"readfile('/etc/passwd') = ''":    "no such function",
+		"workers = ?":                     `"?" does not belong`,
+		"[workers] = 1":                   `"[" does not belong`,
+		"exists (select * from pragma_database_list)":                                              "",
+		"1 = (ATTACH '" + other + "' AS o)":                                                        "syntax error",
+		"(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT max(i) FROM n) > 0": "may only look",
+	}
+	for text, words := range tests {
+		_, err := s.Runs(t.Context(), Filter{Where: text})
+		if text == "" {
+			if err != nil {
+				t.Errorf("no expression: %v", err)
+			}
+			continue
+		}
+		var where *WhereError
+		if !errors.As(err, &where) || !strings.Contains(err.Error(), words) {
+			t.Errorf("%q: %v; want a WhereError with %q", text, err, words)
+		} else if !strings.Contains(err.Error(), "workload.batch") || !strings.Contains(err.Error(), "final_accuracy") {
+			t.Errorf("%q: the error does not list the names: %v", text, err)
+		}
+	}
+	if after := dump(t, s); after != before {
+		t.Error("the database was changed")
+	}
+	if _, err := os.Stat(other); err == nil {
+		t.Error("another database was made")
+	}
+}
+
+func TestWhereTimeLimit(t *testing.T) {
+	s := openAt(t, t.TempDir()+"/db", Options{WhereLimit: 50 * time.Millisecond})
+	for i := range 12 {
+		ingestRun(t, s, historyRun(i))
+	}
+	began := time.Now()
+	_, err := s.Runs(t.Context(), Filter{Where: "(SELECT count(*) FROM runs a, runs b, runs c, runs d, runs e, runs f, runs g, runs h) < 0"})
+	if err == nil || !strings.Contains(err.Error(), "longer than 50ms") {
+		t.Errorf("error %v", err)
+	}
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("it was stopped after %s", d)
+	}
+}
+
+func FuzzExpression(f *testing.F) {
+	for _, seed := range []string{"workload.batch > 64", "1) OR (1", `"a""b" = 'it''s'`, "a.b.c(1)", "x'00'", "1e5 < 1.5", "'--' || ';'", "\x00", "é.ü = 1"} {
+		f.Add(seed)
+	}
+	columns, keys := map[string]bool{"workers": true, "framework": true}, map[string]bool{"workload.batch": true}
+	s, err := Open(f.TempDir()+"/db", Options{WhereLimit: 100 * time.Millisecond})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { s.Close() })
+	if _, err := s.Ingest(context.Background(), aRun(), nil); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if clause, err := expression(text, columns, keys); err == nil {
+			// What is let through holds together: no token of it ends the
+			// parenthesis that it will stand in.
+			depth := 0
+			for rest := clause; rest != ""; {
+				kind, token := scanToken(rest)
+				if rest = rest[len(token):]; kind != "other" {
+					continue
+				}
+				switch token {
+				case "(":
+					depth++
+				case ")":
+					depth--
+				case ";", "--", "/*":
+					t.Fatalf("%q lets %q through", text, token)
+				}
+				if depth < 0 {
+					t.Fatalf("%q closes a parenthesis that is not its own", text)
+				}
+			}
+		}
+		// No input but gives rows that there are, or an error.
+		list, err := s.Runs(t.Context(), Filter{Where: text})
+		if err == nil && len(list) > 1 {
+			t.Fatalf("%q: %d rows of 1", text, len(list))
+		}
+		if got := value(t, s, "SELECT count(*) FROM run"); got != "1" {
+			t.Fatalf("%q: %s runs are left", text, got)
+		}
+	})
+}
+
+func TestShowByPart(t *testing.T) {
+	s := historyStore(t)
+	for id, want := range map[string]string{"alpha/p0-r1-a1": "alpha/p0-r1-a1", "alpha/p0": "alpha/p0-r1-a1", "p3-r1-a1": "beta/p3-r1-a1"} {
+		d, err := s.Show(t.Context(), id)
+		if err != nil || d.Run.ID != want {
+			t.Errorf("Show(%q): %v; want %s", id, err, want)
+		}
+	}
+	if _, err := s.Show(t.Context(), "beta/p1"); err == nil || !strings.Contains(err.Error(), "beta/p11-r1-a1\n  beta/p1-r1-a1") {
+		t.Errorf("ambiguous: %v", err)
+	}
+	if _, err := s.Show(t.Context(), "gamma"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("unknown: %v", err)
+	}
+	if _, err := s.Show(t.Context(), ""); err == nil {
+		t.Error("no name at all was found")
+	}
+}
+
+func TestStudies(t *testing.T) {
+	s := historyStore(t)
+	got, err := s.Studies(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []StudyRow{{"beta", 6, 5, time.Unix(1011, 0).UTC()}, {"alpha", 6, 6, time.Unix(1010, 0).UTC()}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// measured ingests a run of `workers` ranks, 20 even steps of 1 s, samples a
+// step and rank as given: a throughput of workers·samples.
+func measured(t *testing.T, s *Store, study, point string, workers, repeat, attempt int, samples int64, change func(*metrics.Run)) {
+	t.Helper()
+	run := aRun()
+	run.Study, run.Point, run.Workers, run.Repeat, run.Attempt = study, point, workers, repeat, attempt
+	run.ID = fmt.Sprintf("%s/%s-r%d-a%d", study, point, repeat, attempt)
+	run.Parameters = map[string]any{"workload.batch": int64(16), "workload.targets": []any{0.5, int64(1)}, "workers": int64(workers),
+		"seed": int64(repeat), "workload.augment": true}
+	if change != nil {
+		change(&run)
+	}
+	var texts []string
+	for rank := range workers {
+		texts = append(texts, lines(start(rank, workers, 0), metrics.Event{Time: 1, Train: &metrics.Train{}},
+			stepsEvent(21, metrics.Steps{Tick: 1, Duration: fill(20, 1), Samples: fill(20, samples)}),
+			metrics.Event{Time: 22, Evaluation: &metrics.Evaluation{Epoch: 1, Step: 20, Accuracy: 0.75}},
+			metrics.Event{Time: 22, Stop: &metrics.Stop{Status: metrics.StopDone}}))
+	}
+	ingestRun(t, s, run, writeRanks(t, t.TempDir(), texts)...)
+}
+
+func TestObservations(t *testing.T) {
+	s := openStore(t)
+	failed := func(r *metrics.Run) { r.Status = metrics.Failed }
+	measured(t, s, "s", "one", 1, 1, 1, 10, nil)
+	measured(t, s, "s", "one", 1, 1, 2, 20, nil) // the later attempt counts
+	measured(t, s, "s", "one", 1, 1, 3, 99, failed)
+	measured(t, s, "s", "two", 2, 1, 1, 15, func(r *metrics.Run) { r.Job = &metrics.Job{ID: "77"} })
+	measured(t, s, "other", "one", 1, 1, 1, 1, nil)
+
+	got, warnings, err := s.Observations(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := func(x float64) *float64 { return &x }
+	observation := func(run, point, job string, workers int, throughput, endToEnd float64, samples int64) scaling.Observation {
+		return scaling.Observation{Run: run, Study: "s", Point: point, Repeat: 1, Framework: "native", Workers: workers, Nodes: 1, Job: job,
+			Parameters: map[string]any{"workload.batch": int64(16), "workload.targets": []any{0.5, int64(1)}, "workers": int64(workers),
+				"seed": int64(1), "workload.augment": true, "framework": "native"},
+			Throughput: v(throughput), EndToEnd: v(endToEnd),
+			Targets:     []scaling.TargetTime{{Target: 0.5, Seconds: v(21)}, {Target: 1}},
+			Evaluations: []scaling.Evaluation{{Seconds: 21, Epoch: 1, Samples: samples, Accuracy: 0.75}}}
+	}
+	want := []scaling.Observation{ // 20 steps of 20, of 2·15 samples, in 20 s and in 22 - 1 = 21 s
+		observation("s/one-r1-a2", "one", "", 1, 20, 400.0/21, 400),
+		observation("s/two-r1-a1", "two", "77", 2, 30, 600.0/21, 600),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"1 runs are left out because they are not done: 1 failed",
+		"1 runs are left out because a later attempt at the same repeat is done"}, warnings); diff != "" {
+		t.Error(diff)
+	}
+	if _, _, err := s.Observations(t.Context(), "none"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "other, s") {
+		t.Errorf("unknown study: %v", err)
+	}
+}
+
+func TestScalingView(t *testing.T) {
+	s := openStore(t)
+	for repeat, samples := range []int64{10, 20, 40} {
+		measured(t, s, "s", "one", 1, repeat+1, 1, samples, nil)
+	}
+	for repeat, samples := range []int64{15, 25} {
+		measured(t, s, "s", "two", 2, repeat+1, 1, samples, nil)
+	}
+	batch := func(r *metrics.Run) { r.Parameters["workload.batch"] = int64(64) }
+	measured(t, s, "s", "two64", 2, 1, 1, 100, batch)
+	measured(t, s, "s", "bad", 1, 9, 1, 1000, func(r *metrics.Run) { r.Status = metrics.Failed })
+
+	// batch 16: 10, 20, 40 with one worker: median 20, harmonic mean
+	// 3/(1/10 + 1/20 + 1/40) = 3/0.175 = 17.142857; 30 and 50 with two: median
+	// 40, harmonic mean 2/(1/30 + 1/50) = 37.5, speedup 40/20 = 2.
+	// batch 64: 200 with two, its own base.
+	got := table(t, s, `SELECT series, workers, runs, throughput_median, round(throughput_mean, 6), throughput_min, throughput_max, speedup, base_workers
+		FROM scaling WHERE study = 's' ORDER BY series, workers`)
+	want := []string{
+		"native, workload.batch=16|1|3|20|17.142857|10|40|1|1",
+		"native, workload.batch=16|2|2|40|37.5|30|50|2|1",
+		"native, workload.batch=64|2|1|200|200|200|200|1|2",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := table(t, s, "SELECT target, count(*), sum(reached), min(seconds) FROM time_to_accuracy WHERE counts GROUP BY target"); cmp.Diff([]string{"0.5|6|6|21", "1|6|0|<nil>"}, got) != "" {
+		t.Errorf("time to accuracy: %q", got)
+	}
+	if got := value(t, s, "SELECT count(*) FROM throughput WHERE counts"); got != "6" {
+		t.Errorf("%s runs count, want 6", got)
+	}
+}
+
+func TestSeriesLabels(t *testing.T) {
+	s := openStore(t)
+	run := aRun()
+	ingestRun(t, s, run)
+	label := "SELECT DISTINCT series FROM runs ORDER BY series"
+	if got := value(t, s, label); got != "native" {
+		t.Errorf("only series: %q", got)
+	}
+	// Another number of workers is the same series, another model is not.
+	run.ID, run.Workers, run.Parameters["workers"] = "s/p4-r1-a1", 4, int64(4)
+	ingestRun(t, s, run)
+	run.ID, run.Parameters["workload.model"] = "s/q-r1-a1", "cnn"
+	ingestRun(t, s, run)
+	if diff := cmp.Diff([]string{"native, workload.model=cnn", "native, workload.model=mlp"}, table(t, s, label)); diff != "" {
+		t.Error(diff)
+	}
+}
