@@ -92,8 +92,8 @@ func known(s string) string {
 	return s
 }
 
-// settle drops the times that Slurm only expects: the start of a job that
-// waits and the end of one that runs.
+// settle drops the times that the controller only expects: the start of a job
+// that waits and the end of one that runs.
 func (j *Job) settle() {
 	switch j.State {
 	case Pending, Configuring, Requeued, RequeueHold, RequeueFed, SpecialExit:

@@ -68,7 +68,9 @@ func (r *reader) note(err error) {
 // done names the job in what was wrong with it.
 func (r *reader) done(command string, j *Job) error {
 	j.State = ParseState(j.Word)
-	j.settle()
+	if command != "sacct" {
+		j.settle()
+	}
 	if len(r.problems) == 0 {
 		return nil
 	}

@@ -88,7 +88,10 @@ func (c *Client) Queue(ctx context.Context, f Filter) ([]Job, error) {
 }
 
 // Accounting asks the accounting database about jobs, one Job for each
-// incarnation (requeues), since the given time. It may lag behind Queue by
+// incarnation: those that were requeued are told of as REQUEUED (or NODE_FAIL,
+// PREEMPTED) with an End, the last as what it is. Only jobs that were eligible
+// to run since the given time are found by name or user: one that is held or
+// waits for its --begin is not, so ask Queue too. sacct lags behind Queue by
 // some seconds. Without a database it is ErrNoAccounting.
 func (c *Client) Accounting(ctx context.Context, since time.Time, f Filter) ([]Job, error) {
 	// sacct takes no seconds since 1970 here; it reads local time.

@@ -1,0 +1,175 @@
+package slurm
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseState(t *testing.T) {
+	for _, tt := range []struct {
+		word            string
+		want            State
+		known, terminal bool
+	}{
+		{"COMPLETED", Completed, true, true},
+		{"CANCELLED by 1000", Cancelled, true, true},
+		{"CANCELLED+", Cancelled, true, true},
+		{"OUT_OF_MEMORY", OutOfMemory, true, true},
+		{"COMPLETING", Completing, true, false},
+		{"REQUEUED", Requeued, true, false},
+		{"PENDING", Pending, true, false},
+		{"FLYING by 3", "FLYING by 3", false, false},
+		{"completed", "completed", false, false},
+		{"", "", false, false},
+	} {
+		got := ParseState(tt.word)
+		if got != tt.want || got.Known() != tt.known || got.Terminal() != tt.terminal {
+			t.Errorf("%q: %q, known %t, terminal %t", tt.word, got, got.Known(), got.Terminal())
+		}
+	}
+}
+
+// row makes a line of an answer from fields separated by bars.
+func row(fields string) string { return strings.ReplaceAll(fields, "|", separator) + "\n" }
+
+func TestParseQueueKeepsWhatItCanRead(t *testing.T) {
+	out := "CLUSTER: bench\n" + row("1|two\nlines|main|RUNNING|None|n[1-2]|100|110|200|(null)") +
+		row("2|bad|main|RUNNING|None|n[1-|100|110|200|") +
+		row("3|late|main|RUNNING|None|n1|2026-11-21T00:00:00|110|200|") +
+		row("95_[4-9%2]|array|main|PENDING|Resources, or more||100|300|400|why not") +
+		row("4|new|main|LEVITATING|None|n3|100|N/A|N/A|")
+	got, err := ParseQueue([]byte(out))
+	at := func(s int64) time.Time { return time.Unix(s, 0).UTC() }
+	want := []Job{
+		{ID: "1", Name: "two\nlines", Partition: "main", State: Running, Word: "RUNNING", Nodes: []string{"n1", "n2"}, Submit: at(100), Start: at(110)},
+		{ID: "95_[4-9%2]", Name: "array", Partition: "main", State: Pending, Word: "PENDING", Reason: "Resources, or more", Submit: at(100), Comment: "why not"},
+		{ID: "4", Name: "new", Partition: "main", State: "LEVITATING", Word: "LEVITATING", Nodes: []string{"n3"}, Submit: at(100)},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if err == nil || !strings.Contains(err.Error(), `job "2": node list`) || !strings.Contains(err.Error(), `job "3": time`) {
+		t.Errorf("error: %v", err)
+	}
+}
+
+func TestParseAccountingForms(t *testing.T) {
+	got, err := ParseAccounting([]byte(row("48+0|het|bench|main|COMPLETED|None|0:0|3:0|None assigned|100|110|120|") +
+		row("49|kill|bench|main|FAILED|None|0:9|0:9|n1|100|110|120|c") + row("50|run|bench|main|RUNNING|None|0:0|0:0|n1|100|110|Unknown|")))
+	if err != nil || len(got) != 3 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if j := got[0]; j.ID != "48+0" || j.Nodes != nil || *j.DerivedExit != (ExitCode{3, 0}) || !j.ExitCode.Success() {
+		t.Errorf("%+v", j)
+	}
+	if j := got[1]; *j.ExitCode != (ExitCode{0, 9}) || j.ExitCode.String() != "0:9" {
+		t.Errorf("%+v", j)
+	}
+	if j := got[2]; j.ExitCode != nil || j.DerivedExit != nil {
+		t.Errorf("a running job has an exit code: %+v", j)
+	}
+}
+
+func TestParsersNameTheLine(t *testing.T) {
+	for name, parse := range map[string]func([]byte) ([]Job, error){"squeue": ParseQueue, "sacct": ParseAccounting, "scontrol": ParseShow} {
+		jobs, err := parse([]byte("nonsense\n"))
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "nonsense") || jobs != nil {
+			t.Errorf("%s: %+v, %v", name, jobs, err)
+		}
+	}
+}
+
+func TestParseSubmission(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		want Submission
+	}{
+		{"162\n", Submission{ID: "162"}},
+		{"162;bench\n", Submission{ID: "162", Cluster: "bench"}},
+		{"Welcome to the cluster!\n162\n", Submission{ID: "162"}},
+	} {
+		if got, err := parseSubmission([]byte(tt.in)); err != nil || got != tt.want {
+			t.Errorf("%q: %+v, %v", tt.in, got, err)
+		}
+	}
+	for _, in := range []string{"", "\n", "Submitted batch job 162", "-1", "162;", "9999999999999999999999"} {
+		if got, err := parseSubmission([]byte(in)); err == nil {
+			t.Errorf("%q: %+v", in, got)
+		}
+	}
+}
+
+func TestScrub(t *testing.T) {
+	got := Scrub([]string{"HOME=/h", "SLURM_JOB_ID=1", "SBATCH_PARTITION=x", "SLURM_CONF=/c", "SQUEUE_FORMAT=%i", "SLURM_TIME_FORMAT=relative",
+		"SLURM_JWT=t", "MY_SLURM_NOTES=x", "SLURMD_NODENAME=n", "SACCT_FEDERATION=1"})
+	want := []string{"HOME=/h", "SLURM_CONF=/c", "SLURM_JWT=t", "MY_SLURM_NOTES=x", "SLURMD_NODENAME=n"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestChunks(t *testing.T) {
+	var ids []string
+	for range 30_000 {
+		ids = append(ids, "1234567")
+	}
+	parts := chunks(ids)
+	n := 0
+	for _, p := range parts {
+		n += len(p)
+		if size := len(strings.Join(p, ",")); size > chunkBytes {
+			t.Errorf("a part of %d bytes", size)
+		}
+	}
+	if n != len(ids) || len(parts) != 3 {
+		t.Errorf("%d parts hold %d of %d", len(parts), n, len(ids))
+	}
+	if chunks(nil) != nil {
+		t.Error("no values, but a part")
+	}
+	if calls := (Filter{User: "ada"}).options(); len(calls) != 1 || calls[0][0] != "--user=ada" {
+		t.Errorf("%q", calls)
+	}
+}
+
+// fuzzJobs: whatever Slurm prints, a parser neither panics nor makes up a job.
+func fuzzJobs(f *testing.F, parse func([]byte) ([]Job, error)) {
+	f.Fuzz(func(t *testing.T, out []byte) {
+		jobs, err := parse(out)
+		if err == nil && len(jobs) == 0 && strings.Contains(string(out), separator) {
+			t.Fatalf("%q vanished", out)
+		}
+		for _, j := range jobs {
+			if j.ID == "" || j.Word == "" || j.State != ParseState(j.Word) {
+				t.Fatalf("%+v of %q", j, out)
+			}
+			if j.State.Terminal() && !j.State.Known() {
+				t.Fatalf("%q ends a job", j.State)
+			}
+			if !strings.Contains(string(out), j.ID) && !strings.ContainsAny(j.ID, "_+") || !strings.Contains(string(out), j.Word) {
+				t.Fatalf("%+v is not in %q", j, out)
+			}
+		}
+	})
+}
+
+func FuzzParseQueue(f *testing.F) {
+	f.Add([]byte(row("1|a b|main|PENDING|Resources||100|N/A|N/A|(null)")))
+	f.Add([]byte(row("1|two\nlines|main|RUNNING|None|n[1-2]|100|110|200|c")))
+	fuzzJobs(f, ParseQueue)
+}
+
+func FuzzParseAccounting(f *testing.F) {
+	f.Add([]byte(row("48+0|het|bench|main|COMPLETED|None|0:0|3:0|None assigned|100|110|120|")))
+	f.Add([]byte(row("4|a|bench|main|CANCELLED by 0|None|0:15|0:0|n1|100|110|120|")))
+	fuzzJobs(f, ParseAccounting)
+}
+
+func FuzzParseShow(f *testing.F) {
+	f.Add([]byte("JobId=5 JobName=a b UserId=root(0) JobState=PENDING Reason=JobHeldUser Dependency=(null) Restarts=0 ExitCode=0:0 SubmitTime=100 StartTime=Unknown EndTime=Unknown Partition=main NodeList= Comment=x y\n"))
+	f.Add([]byte("JobId=96 ArrayJobId=95 ArrayTaskId=1 JobName=a UserId=root(0) JobState=RUNNING SubmitTime=100 NodeList=n1\n"))
+	fuzzJobs(f, ParseShow)
+}
