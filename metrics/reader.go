@@ -84,7 +84,7 @@ func (r *Reader) line() (line []byte, tooLong bool, err error) {
 			return part[:len(part)-1], false, nil
 		case err == nil:
 			r.Offset += n
-			if tooLong {
+			if tooLong || n > MaxLine {
 				return nil, true, nil
 			}
 			return append(line, part[:len(part)-1]...), false, nil

@@ -32,7 +32,7 @@ type SyntheticOptions struct {
 const (
 	DefaultTrainSamples = 5000
 	DefaultTestSamples  = 1000
-	DefaultDifficulty   = 0.5
+	DefaultDifficulty   = 0.6
 )
 
 // complete fills in the defaults.
