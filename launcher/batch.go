@@ -111,11 +111,11 @@ func (b *SlurmBackend) Start(ctx context.Context, t Todo) (*Attempt, error) {
 }
 
 func (b *SlurmBackend) submit(ctx context.Context, a *Attempt) error {
-	id, cluster, err := b.Client.Submit(ctx, a.Run.Script())
+	answer, err := b.Client.Submit(ctx, a.Run.Script())
 	if err != nil {
 		return err
 	}
-	a.Submission = &Submission{JobID: id, Cluster: cluster, SubmittedUnix: unix(time.Now())}
+	a.Submission = &Submission{JobID: answer.ID, Cluster: answer.Cluster, Notice: answer.Notice, SubmittedUnix: unix(time.Now())}
 	return writeJSON(a.Run.Job(), a.Submission, 0o644)
 }
 

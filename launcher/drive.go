@@ -69,10 +69,10 @@ func Outstanding(plan *study.Plan, states []State, done func(point string, repea
 
 // Driving is how Drive goes about it.
 type Driving struct {
-	Backend   Backend
-	Scheduler Scheduler
-	InFlight  int           // attempts that may be under way at once
-	Interval  time.Duration // between two surveys
+	Backend  Backend
+	Client   *slurm.Client // asked after Slurm's attempts
+	InFlight int           // attempts that may be under way at once
+	Interval time.Duration // between two surveys
 	// Observe is told the states of the attempts under way after each survey,
 	// and of each one once more when it has ended or could not be started.
 	Observe func([]State)
@@ -81,36 +81,50 @@ type Driving struct {
 // maxFailedSurveys is how many surveys in a row may fail before Drive gives up.
 const maxFailedSurveys = 10
 
-// Drive begins every outstanding run and watches all of them to their end. When
-// the context is done it cancels nothing: what is under way is returned, and
-// the caller decides. The error is that the scheduler cannot be reached, or the
-// context's.
+// Drive begins every outstanding run, InFlight at a time, and watches all of
+// them to their end. When the context is done it cancels nothing: what is under
+// way is returned, and the caller decides. The error is that the scheduler
+// cannot be reached, or the context's.
 func Drive(ctx context.Context, d Driving, todo []Todo) (underway []*Attempt, err error) {
-	failures := 0
 	for {
 		for len(todo) > 0 && len(underway) < d.InFlight {
-			next := todo[0]
+			a, err := Begin(ctx, d.Backend, todo[0])
 			todo = todo[1:]
-			a, err := Begin(ctx, d.Backend, next)
 			switch {
 			case errors.Is(err, fs.ErrExist): // another command has it
-			case a != nil && a.Verdict != nil:
-				d.Observe([]State{{Attempt: a, Status: a.Verdict.Status, Detail: a.Verdict.Detail}})
 			case err != nil:
 				return underway, err
+			case a.Verdict != nil:
+				d.Observe([]State{{Attempt: a, Status: a.Verdict.Status, Detail: a.Verdict.Detail}})
 			default:
 				underway = append(underway, a)
 			}
 		}
-		if len(underway) == 0 {
-			return nil, nil
+		room := len(underway) - 1
+		if len(todo) == 0 {
+			room = 0
 		}
+		if underway, err = d.watch(ctx, underway, room); err != nil || len(todo) == 0 {
+			return underway, err
+		}
+	}
+}
+
+// Watch watches attempts to their end, as Drive does.
+func Watch(ctx context.Context, d Driving, attempts []*Attempt) (underway []*Attempt, err error) {
+	return d.watch(ctx, attempts, 0)
+}
+
+// watch surveys attempts until at most so many are left.
+func (d Driving) watch(ctx context.Context, underway []*Attempt, left int) ([]*Attempt, error) {
+	failures := 0
+	for len(underway) > max(left, 0) {
 		select {
 		case <-ctx.Done():
 			return underway, context.Cause(ctx)
 		case <-time.After(d.Interval):
 		}
-		states, err := Survey(ctx, d.Scheduler, underway)
+		states, err := Survey(ctx, d.Client, underway)
 		if failures++; err == nil {
 			failures = 0
 		} else if failures >= maxFailedSurveys {
@@ -124,6 +138,7 @@ func Drive(ctx context.Context, d Driving, todo []Todo) (underway []*Attempt, er
 			}
 		}
 	}
+	return underway, nil
 }
 
 // Begin starts one outstanding run. A refusal by the scheduler is not an error

@@ -98,19 +98,21 @@ func completed(e Evidence, end time.Time) (metrics.Status, string) {
 func judgeJob(e Evidence) (metrics.Status, string) {
 	j := e.Job
 	switch j.State {
-	case slurm.Pending:
-		if j.Restarts > 0 || e.Traces.Begun {
+	case slurm.Pending, slurm.Configuring:
+		if e.Traces.Begun { // by an earlier incarnation
 			return metrics.Requeued, j.Reason
 		}
 		return metrics.Pending, j.Reason
-	case slurm.Requeued:
+	case slurm.Requeued, slurm.RequeueFed, slurm.RequeueHold, slurm.SpecialExit:
 		return metrics.Requeued, j.Reason
-	case slurm.Running, slurm.Configuring, slurm.Completing, slurm.Suspended, slurm.Stopped:
+	case slurm.Running, slurm.Completing, slurm.Resizing, slurm.Signaling, slurm.StageOut:
 		return metrics.Running, ""
+	case slurm.Suspended, slurm.Stopped:
+		return metrics.Running, "suspended by the scheduler"
 	case slurm.Completed:
 		return completed(e, j.End)
 	case slurm.Failed, slurm.BootFail:
-		return metrics.Failed, because(e.Traces.Cause, "exit code "+j.ExitCode)
+		return metrics.Failed, because(e.Traces.Cause, e.exitCode())
 	case slurm.Timeout, slurm.Deadline:
 		return metrics.TimedOut, because(e.Traces.Cause, "the wall-time limit")
 	case slurm.OutOfMemory:
@@ -119,10 +121,21 @@ func judgeJob(e Evidence) (metrics.Status, string) {
 		return metrics.NodeFailed, because("", j.Reason)
 	case slurm.Preempted:
 		return metrics.Preempted, j.Reason
-	case slurm.Cancelled:
+	case slurm.Cancelled, slurm.Revoked:
 		return metrics.Cancelled, j.Word
 	}
 	return metrics.Unknown, fmt.Sprintf("Slurm says %q, which scalebench does not know; it is taken as not finished", j.Word)
+}
+
+// exitCode is how the batch script ended, by the scheduler or its own record.
+func (e Evidence) exitCode() string {
+	switch {
+	case e.Job.ExitCode != nil:
+		return "exit code " + e.Job.ExitCode.String()
+	case e.Traces.Exit != nil:
+		return fmt.Sprintf("exit code %d", e.Traces.Exit.ExitCode)
+	}
+	return e.Job.Reason
 }
 
 // because joins a cause that the run reported with what the scheduler said.

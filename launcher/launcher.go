@@ -51,6 +51,7 @@ type Record struct {
 type Submission struct {
 	JobID         string  `json:"job_id"`
 	Cluster       string  `json:"cluster,omitempty"`
+	Notice        string  `json:"notice,omitempty"` // what sbatch said beside it
 	SubmittedUnix float64 `json:"submitted_unix"`
 }
 
@@ -269,4 +270,14 @@ func supervise(a *Attempt) []string {
 		arguments = append(arguments, "--commit", a.Record.Commit)
 	}
 	return arguments
+}
+
+// ReadPlan reads the plan of a study that was run or submitted.
+func ReadPlan(folder rundir.Study) (*study.Plan, error) {
+	plan := &study.Plan{}
+	ok, err := readJSON(folder.Plan(), plan)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s: %w", folder.Plan(), fs.ErrNotExist)
+	}
+	return plan, err
 }

@@ -18,17 +18,11 @@ type State struct {
 	Traces Traces
 }
 
-// Scheduler is what Survey asks. It answers for all attempts at once.
-type Scheduler interface {
-	// Jobs returns what the scheduler knows of each attempt, by its job name.
-	Jobs(ctx context.Context, attempts []*Attempt) (map[string]*slurm.Job, error)
-}
-
 // Survey says how far each attempt came, asking the scheduler once for all that
 // have not ended. A verdict is written into the run folder, so that later
 // commands need not ask again. When the scheduler cannot be reached the states
 // are what the folders alone say, and the error says so.
-func Survey(ctx context.Context, scheduler Scheduler, attempts []*Attempt) ([]State, error) {
+func Survey(ctx context.Context, client *slurm.Client, attempts []*Attempt) ([]State, error) {
 	var open []*Attempt
 	for _, a := range attempts {
 		if a.Verdict == nil && a.Record.Backend == Slurm {
@@ -38,7 +32,7 @@ func Survey(ctx context.Context, scheduler Scheduler, attempts []*Attempt) ([]St
 	var jobs map[string]*slurm.Job
 	var unreachable error
 	if len(open) > 0 {
-		jobs, unreachable = scheduler.Jobs(ctx, open)
+		jobs, unreachable = askSlurm(ctx, client, open)
 	}
 	states := make([]State, len(attempts))
 	var wrong []error
@@ -65,7 +59,7 @@ func survey(a *Attempt, job *slurm.Job, asked bool) (State, error) {
 		// down.
 		submission := Submission{JobID: job.ID, Cluster: job.Cluster, SubmittedUnix: unix(job.Submit)}
 		if err := writeJSON(a.Run.Job(), submission, 0o644); err != nil {
-			return State{}, err
+			return State{Attempt: a, Status: metrics.Submitted, Detail: err.Error(), Traces: traces}, err
 		}
 		a.Submission = &submission
 	}
@@ -97,9 +91,13 @@ func (a *Attempt) conclude(v Verdict) error {
 func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
 	switch {
 	case job != nil:
-		return &metrics.Job{Cluster: job.Cluster, ID: job.ID, Name: job.Name, Partition: job.Partition, State: job.Word,
-			Reason: job.Reason, ExitCode: job.ExitCode, Nodes: job.Nodes,
+		fact := &metrics.Job{Cluster: job.Cluster, ID: job.ID, Name: job.Name, Partition: job.Partition, State: job.Word,
+			Reason: job.Reason, Nodes: job.Nodes,
 			SubmitUnix: unix(job.Submit), StartUnix: unix(job.Start), EndUnix: unix(job.End)}
+		if job.ExitCode != nil {
+			fact.ExitCode = job.ExitCode.String()
+		}
+		return fact
 	case a.Submission != nil:
 		return &metrics.Job{Cluster: a.Submission.Cluster, ID: a.Submission.JobID, Name: a.Record.JobName,
 			Partition: a.Record.Partition, SubmitUnix: a.Submission.SubmittedUnix}

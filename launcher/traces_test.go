@@ -108,3 +108,14 @@ func TestProcessStart(t *testing.T) {
 		t.Errorf("no process began at %q", got)
 	}
 }
+
+// runIn is a run folder that a job has claimed.
+func runIn(t *testing.T, dir, job string) rundir.Run {
+	t.Helper()
+	run := rundir.Run(dir)
+	claim(t, run, 0)
+	if err := os.WriteFile(run.Claim(0)+"/job_id", []byte(job+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}

@@ -32,17 +32,17 @@ type Run struct {
 // Job is what the scheduler says of a run. Times are seconds since the Unix
 // epoch, 0 when not known.
 type Job struct {
-	Cluster    string
-	ID         string
-	Name       string
-	Partition  string
-	State      string // the scheduler's own word
-	Reason     string
-	ExitCode   string // "CODE:SIGNAL" as the scheduler wrote it
-	Nodes      []string
-	SubmitUnix float64
-	StartUnix  float64
-	EndUnix    float64
+	Cluster    string   `json:"cluster,omitempty"`
+	ID         string   `json:"id,omitempty"`
+	Name       string   `json:"name,omitempty"`
+	Partition  string   `json:"partition,omitempty"`
+	State      string   `json:"state,omitempty"` // the scheduler's own word
+	Reason     string   `json:"reason,omitempty"`
+	ExitCode   string   `json:"exit_code,omitempty"` // "CODE:SIGNAL" as the scheduler wrote it
+	Nodes      []string `json:"nodes,omitempty"`
+	SubmitUnix float64  `json:"submit_unix,omitempty"`
+	StartUnix  float64  `json:"start_unix,omitempty"`
+	EndUnix    float64  `json:"end_unix,omitempty"`
 }
 
 // EventFile is one writer's event file in a run folder.

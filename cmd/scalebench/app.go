@@ -15,6 +15,16 @@ const appName = "scalebench"
 // commands lists the subcommands in the order of the help: the way of a study.
 func commands(s *session) []*cli.Command {
 	return []*cli.Command{
+		initCommand(s),
+		checkCommand(s),
+		renderCommand(s),
+		runCommand(s),
+		submitCommand(s),
+		statusCommand(s),
+		collectCommand(s),
+		runsCommand(s),
+		scalingCommand(s),
+		plotCommand(s),
 		dataCommand(s),
 		completionCommand(s),
 		versionCommand(s),

@@ -95,10 +95,13 @@ func parse(app *cli.App, words []string) (invocation, error) {
 			line.flags = append(line.flags, uses...)
 		}
 	}
-	// Only now is it known whose flags they had to be.
+	// Only now is it known whose flags they are: "-o" may be short for one
+	// name here and another there.
 	valid := line.valid(app)
-	for _, f := range line.flags {
-		if _, ok := valid[f.flag.Names()[0]]; !ok {
+	for i := range line.flags {
+		f := &line.flags[i]
+		var ok bool
+		if f.flag, ok = valid[strings.TrimLeft(f.name, "-")]; !ok {
 			return line, line.explain(app, &unknownFlagError{name: f.name})
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/figure"
 )
 
 // completeCommand is what the completion scripts call: it is followed by the
@@ -155,6 +158,12 @@ func named(name, prefix string) []candidate {
 	switch name {
 	case "FORMAT":
 		words = formats
+	case "KIND":
+		words = figure.Kinds()
+	case "STATE":
+		for _, s := range metrics.Statuses {
+			words = append(words, string(s))
+		}
 	case "SHELL":
 		words = shells
 	case "FILE", "STUDY", "SITE":

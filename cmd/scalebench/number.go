@@ -84,7 +84,7 @@ func significant(v float64) string {
 		if size >= p.scale {
 			scale := p.scale
 			if p.prefix == "k" {
-				scale = 1e3 // 1234 is still read at a glance, 12340 is not
+				scale = 1e3 // 1230 is still read at a glance, 12300 is not
 			}
 			return digits3(rounded/scale) + p.prefix
 		}
@@ -151,7 +151,7 @@ func seconds(v float64) string {
 func binaryBytes(v float64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 	i := 0
-	for round3(math.Abs(v)) >= 1024 && i < len(units)-1 {
+	for math.Abs(v) >= 1024 && i < len(units)-1 {
 		v, i = v/1024, i+1
 	}
 	if i == 0 {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -48,8 +47,10 @@ type column struct {
 	// show is how a number is written for people; nil is significant. One that
 	// writes its own unit goes with an empty unit above.
 	show func(float64) string
-	// left keeps a column of numbers to the left, where they are names.
-	left bool
+	// right sets text to the right, where it is made of numbers.
+	right bool
+	// data keeps the column out of what people are shown: CSV and JSON only.
+	data bool
 }
 
 // add appends a row, one cell a column.
@@ -100,9 +101,9 @@ func (t *table) write(w io.Writer, format string, on screen) error {
 	case formatJSON:
 		return t.writeJSON(w)
 	case formatMarkdown:
-		return t.writeMarkdown(w)
+		return t.forPeople().writeMarkdown(w)
 	case formatTable:
-		return t.writeText(w, on)
+		return t.forPeople().writeText(w, on)
 	}
 	return fmt.Errorf("unknown table format %q", format)
 }
@@ -148,8 +149,7 @@ func plain(cell any) (string, error) {
 	if v := reflect.ValueOf(cell); v.Kind() == reflect.String {
 		return notFormula(visibleLines(v.String())), nil
 	}
-	b, err := json.Marshal(cell)
-	return string(b), err
+	return encodeJSON(cell)
 }
 
 func notFormula(s string) string {
@@ -306,10 +306,30 @@ func (t *table) fit(natural []int, width int) []int {
 	return widths
 }
 
+// forPeople is the table without the columns that only programs get.
+func (t *table) forPeople() *table {
+	shown := &table{notes: t.notes}
+	var keep []int
+	for i, c := range t.columns {
+		if !c.data {
+			keep = append(keep, i)
+			shown.columns = append(shown.columns, c)
+		}
+	}
+	for _, row := range t.rows {
+		cells := make([]any, len(keep))
+		for i, k := range keep {
+			cells[i] = row[k]
+		}
+		shown.rows = append(shown.rows, cells)
+	}
+	return shown
+}
+
 // numeric reports whether column i holds numbers, which are set to the right.
 func (t *table) numeric(i int) bool {
-	if t.columns[i].left {
-		return false
+	if t.columns[i].right {
+		return true
 	}
 	for _, row := range t.rows {
 		if row[i] == nil {

@@ -141,6 +141,17 @@ func (r Run) Claim(restart int) string {
 	return filepath.Join(string(r), fmt.Sprintf("claim-%d", restart))
 }
 
+// Owner is the job id that the batch script wrote into its first claim: of
+// several copies of one attempt, the one that runs. "" when none has begun, or
+// outside a scheduler.
+func (r Run) Owner() string {
+	text, err := os.ReadFile(filepath.Join(r.Claim(0), "job_id"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
 // Exit is the batch script's record of its own end.
 func (r Run) Exit(restart int) string {
 	return filepath.Join(string(r), fmt.Sprintf("exit-%d.json", restart))

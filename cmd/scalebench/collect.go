@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+func collectCommand(s *session) *cli.Command {
+	return &cli.Command{
+		Name:      "collect",
+		Usage:     "read run folders into the database",
+		ArgsUsage: "[STUDY]",
+		Description: "Safe to repeat, and safe while jobs run: each time it reads on from where it\n" +
+			"stopped. Lines that are no events are reported with file and line, and the rest\n" +
+			"is kept. Without STUDY it collects every study in the run folders.",
+		Action: func(c *cli.Context) error {
+			folders, err := s.folders(c.Args().First())
+			if err != nil {
+				return err
+			}
+			var problems []error
+			for _, folder := range folders {
+				problems = append(problems, collectFolder(c.Context, s, folder))
+			}
+			return errors.Join(problems...)
+		},
+	}
+}
+
+// collectFolder reads one study's runs into the database.
+func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
+	states, unreachable := launcher.Survey(ctx, s.slurm(), s.attempts(folder))
+	db, err := store.Open(s.db, store.Options{})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	bar := s.startProgress("collecting", len(states))
+	defer bar.stop()
+	changed, events, bad := 0, 0, 0
+	by := map[metrics.Status]int{}
+	for _, state := range states {
+		report, err := collectRun(ctx, db, state)
+		if err != nil {
+			return err
+		}
+		for _, line := range report.BadLines {
+			s.warn("%v", line)
+		}
+		for _, w := range report.Warnings {
+			s.warn("%s: %s", state.Record.ID, w)
+		}
+		if report.Changed {
+			changed++
+		}
+		events += report.Events
+		bad += len(report.BadLines)
+		by[state.Status]++
+		bar.advance(1)
+	}
+	bar.stop()
+	var statuses []string
+	for _, status := range metrics.Statuses {
+		if n := by[status]; n > 0 {
+			statuses = append(statuses, fmt.Sprintf("%d %s", n, status))
+		}
+	}
+	if len(statuses) == 0 {
+		statuses = []string{"none yet"}
+	}
+	s.note("collected %s into %s: %s (%d with news, %s, %s)", folder.Path(), db.Path(), strings.Join(statuses, ", "),
+		changed, count(events, "event"), count(bad, "bad line"))
+	return explainScheduler(unreachable)
+}
+
+func collectRun(ctx context.Context, db *store.Store, state launcher.State) (store.Report, error) {
+	files, err := state.Run.EventFiles()
+	if err != nil {
+		return store.Report{}, err
+	}
+	return db.Ingest(ctx, state.Fact(), files)
+}

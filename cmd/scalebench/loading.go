@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// work is a study as a command is to carry it out.
+type work struct {
+	study  *study.Study
+	site   *study.Site
+	plan   *study.Plan
+	folder rundir.Study
+}
+
+func siteFlag(path *string) cli.Flag {
+	return &cli.StringFlag{Name: "site", Destination: path,
+		Usage: "site `FILE` with what this cluster wants (default: study.site in the study)"}
+}
+
+// load reads the study file and its site, and plans it.
+func (s *session) load(path, site string) (*work, error) {
+	if path == "-" || filepath.Ext(path) == "" {
+		return nil, usagef("%q is no study file; give the path of its TOML", path)
+	}
+	w := &work{}
+	var err error
+	if w.study, err = study.Load(path, framework.ForStudy()); err != nil {
+		return nil, &usageError{err: err}
+	}
+	if site == "" {
+		site = w.study.Site
+	}
+	w.site = study.DefaultSite()
+	if site != "" {
+		if w.site, err = study.LoadSite(site); err != nil {
+			return nil, &usageError{err: err}
+		}
+	}
+	if w.plan, err = w.study.Plan(w.site); err != nil {
+		return nil, &usageError{err: err}
+	}
+	w.folder, err = s.folder(w.study.Name)
+	return w, err
+}
+
+// folder is the run folder of a study, absolute: batch scripts name it.
+func (s *session) folder(name string) (rundir.Study, error) {
+	runs, err := filepath.Abs(s.runs)
+	return rundir.OpenStudy(runs, name), err
+}
+
+// studyName is the study that an argument means: a study file by its path, or
+// a study by its name.
+func studyName(arg string) (string, error) {
+	if filepath.Ext(arg) != ".toml" {
+		return arg, nil
+	}
+	st, err := study.Load(arg, framework.ForStudy())
+	if err != nil {
+		return "", &usageError{err: err}
+	}
+	return st.Name, nil
+}
+
+// folders are the run folders that a command without a study is about: all of
+// them, or the one named.
+func (s *session) folders(arg string) ([]rundir.Study, error) {
+	runs, err := filepath.Abs(s.runs)
+	if err != nil {
+		return nil, err
+	}
+	if arg == "" {
+		names, err := rundir.Studies(runs)
+		if err != nil {
+			return nil, err
+		}
+		if len(names) == 0 {
+			return nil, usagef("there is no study in %s; `scalebench run STUDY` or `submit STUDY` makes one, --runs DIR names another folder", runs)
+		}
+		list := make([]rundir.Study, len(names))
+		for i, name := range names {
+			list[i] = rundir.OpenStudy(runs, name)
+		}
+		return list, nil
+	}
+	name, err := studyName(arg)
+	if err != nil {
+		return nil, err
+	}
+	folder := rundir.OpenStudy(runs, name)
+	if _, err := launcher.ReadPlan(folder); err != nil {
+		return nil, &usageError{err: fmt.Errorf("study %q has not been run or submitted: %w", name, err),
+			hint: "--runs DIR names the folder that holds its runs."}
+	}
+	return []rundir.Study{folder}, nil
+}
+
+// creator says what the attempts of this command have in common.
+func (w *work) creator() (launcher.Creator, error) {
+	worker, err := launcher.Worker(w.site.Worker)
+	if err != nil {
+		return launcher.Creator{}, &usageError{err: err}
+	}
+	return launcher.Creator{Folder: w.folder, Version: version(), Commit: commitOf(filepath.Dir(w.study.File)),
+		Worker: worker, Python: w.site.Python}, nil
+}
+
+// commitOf is the git commit that a folder stands at, with "-dirty" where files
+// differ from it; "" when it is in no repository, or there is no git.
+func commitOf(dir string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	commit, err := exec.CommandContext(ctx, "git", "-C", dir, "rev-parse", "HEAD").Output()
+	if err != nil {
+		return ""
+	}
+	changes, err := exec.CommandContext(ctx, "git", "-C", dir, "status", "--porcelain", "--untracked-files=no").Output()
+	if err != nil {
+		return ""
+	}
+	if len(changes) > 0 {
+		return strings.TrimSpace(string(commit)) + "-dirty"
+	}
+	return strings.TrimSpace(string(commit))
+}
+
+// attempts reads the attempts of a study; those that cannot be read are warned
+// of and left out.
+func (s *session) attempts(folder rundir.Study) []*launcher.Attempt {
+	list, err := launcher.Attempts(folder)
+	if err != nil {
+		s.warn("%v", err)
+	}
+	return list
+}
+
+// stored tells which runs the database has good results of, for studies whose
+// run folders were purged. A database that is not there yet has none.
+func (s *session) stored(ctx context.Context, name string) (func(point string, repeat int) bool, error) {
+	type key struct {
+		point  string
+		repeat int
+	}
+	good := map[key]bool{}
+	done := func(point string, repeat int) bool { return good[key{point, repeat}] }
+	db, err := store.OpenReadOnly(s.db, store.Options{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return done, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows, err := db.Runs(ctx, store.Filter{Study: name})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		if r.Status.Good() {
+			good[key{r.Point, r.Repeat}] = true
+		}
+	}
+	return done, nil
+}

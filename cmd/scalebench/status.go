@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+func statusCommand(s *session) *cli.Command {
+	return &cli.Command{
+		Name:      "status",
+		Usage:     "how far every run is, by the scheduler and the runs' own events",
+		ArgsUsage: "[STUDY]",
+		Description: "Throughput so far is rank 0's rate times the number of workers, over its last\n" +
+			"steps: for watching. Results come from all ranks, after collect.",
+		Action: func(c *cli.Context) error {
+			return runStatus(c.Context, s, c.Args().First())
+		},
+	}
+}
+
+func runStatus(ctx context.Context, s *session, arg string) error {
+	folders, err := s.folders(arg)
+	if err != nil {
+		return err
+	}
+	t := &table{columns: []column{
+		{key: "run"}, {key: "workers"}, {key: "status"}, {key: "job"}, {key: "slurm_state", head: "Slurm"}, {key: "reason"},
+		{key: "epoch"}, {key: "step"}, {key: "throughput", head: "throughput so far", unit: "samples/s"}, {key: "accuracy"}, {key: "detail"},
+	}}
+	var unreachable error
+	for _, folder := range folders {
+		if err := statusRows(ctx, s, t, folder); err != nil {
+			unreachable = err
+		}
+	}
+	if err := s.print(t); err != nil {
+		return err
+	}
+	return explainScheduler(unreachable)
+}
+
+// statusRows adds a row for each attempt in the folder, and one for each
+// planned run that has none.
+func statusRows(ctx context.Context, s *session, t *table, folder rundir.Study) error {
+	plan, err := launcher.ReadPlan(folder)
+	if err != nil {
+		return err
+	}
+	states, unreachable := launcher.Survey(ctx, s.slurm(), s.attempts(folder))
+	begun := map[rundir.Run]bool{}
+	for _, state := range states {
+		begun[folder.Run(state.Point.ID, state.Point.Repeat, 1)] = true
+		var job, word, reason, epoch, step, rate, accuracy any
+		if j := state.Job; j != nil {
+			job, word, reason = j.ID, orNil(j.State), orNil(j.Reason)
+		}
+		if traces := state.Traces; traces.Begun {
+			epoch, step = traces.Epoch, traces.Step
+			if traces.Throughput > 0 {
+				rate = traces.Throughput
+			}
+			accuracy = traces.Accuracy
+		}
+		t.add(state.Record.ID, state.Point.Workers, string(state.Status), job, word, reason, epoch, step, rate, accuracy, orNil(state.Detail))
+	}
+	for _, p := range plan.Points {
+		run := folder.Run(p.Point.ID, p.Point.Repeat, 1)
+		if !begun[run] {
+			t.add(run.ID(), p.Point.Workers, string(metrics.Planned), nil, nil, nil, nil, nil, nil, nil, nil)
+		}
+	}
+	return unreachable
+}
+
+func orNil(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}

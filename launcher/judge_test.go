@@ -1,0 +1,143 @@
+package launcher
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// Each case is one piece of evidence and what a careful person would say.
+func TestJudge(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	job := func(state slurm.State) *slurm.Job { return &slurm.Job{State: state, Word: string(state), End: now} }
+	later := func(e Evidence, d time.Duration) Evidence { e.Now = now.Add(d); return e }
+	exit := func(code int, signal string) *Exit {
+		return &Exit{ExitCode: code, Signal: signal, EndUnix: unix(now)}
+	}
+	batch := Evidence{Backend: Slurm, Ranks: 4, Created: now, Now: now, Submitted: true, Asked: true}
+	with := func(e Evidence, change func(*Evidence)) Evidence { change(&e); return e }
+	seen := func(state slurm.State) Evidence { return with(batch, func(e *Evidence) { e.Job = job(state) }) }
+	local := Evidence{Backend: Local, Ranks: 2, Created: now, Now: now, Driven: true, DrivenKnown: true}
+	for name, c := range map[string]struct {
+		e      Evidence
+		want   metrics.Status
+		detail string
+	}{
+		"pending":             {with(seen(slurm.Pending), func(e *Evidence) { e.Job.Reason = "Resources" }), metrics.Pending, "Resources"},
+		"pending again":       {with(seen(slurm.Pending), func(e *Evidence) { e.Traces.Begun = true }), metrics.Requeued, ""},
+		"running":             {seen(slurm.Running), metrics.Running, ""},
+		"completing":          {seen(slurm.Completing), metrics.Running, ""},
+		"done":                {with(seen(slurm.Completed), func(e *Evidence) { e.Traces.Done, e.Traces.Stopped = 4, 4 }), metrics.Done, ""},
+		"events on their way": {with(seen(slurm.Completed), func(e *Evidence) { e.Traces.Done, e.Traces.Stopped = 3, 3 }), metrics.Running, "not appeared"},
+		"events never came": {later(with(seen(slurm.Completed), func(e *Evidence) { e.Traces.Done, e.Traces.Stopped = 3, 3 }), 2*fileGrace),
+			metrics.Incomplete, "1 of 4 ranks wrote no stop event"},
+		"completed, interrupted": {with(seen(slurm.Completed), func(e *Evidence) { e.Traces.Done, e.Traces.Stopped, e.Traces.Cause = 3, 4, "signal USR1" }),
+			metrics.Incomplete, "signal USR1"},
+		"failed": {with(seen(slurm.Failed), func(e *Evidence) { e.Traces.Cause, e.Job.ExitCode = "data: gone", &slurm.ExitCode{Status: 3} }),
+			metrics.Failed, "data: gone (exit code 3:0)"},
+		// All ranks were done, but the script failed afterwards: not a good run.
+		"failed after all": {with(seen(slurm.Failed), func(e *Evidence) { e.Traces.Done, e.Traces.Stopped = 4, 4 }), metrics.Failed, ""},
+		"timeout":          {seen(slurm.Timeout), metrics.TimedOut, "wall-time"},
+		"out of memory":    {seen(slurm.OutOfMemory), metrics.OutOfMemory, "memory"},
+		"node failed":      {seen(slurm.NodeFail), metrics.NodeFailed, ""},
+		"preempted":        {seen(slurm.Preempted), metrics.Preempted, ""},
+		"cancelled":        {with(seen(slurm.Cancelled), func(e *Evidence) { e.Job.Word = "CANCELLED by 1000" }), metrics.Cancelled, "by 1000"},
+		"unheard of":       {seen("LAUNCHED_TO_MARS"), metrics.Unknown, "LAUNCHED_TO_MARS"},
+
+		"just submitted":          {with(batch, func(e *Evidence) { e.Now = now.Add(time.Second) }), metrics.Submitted, ""},
+		"unknown to Slurm":        {later(batch, 2*jobGrace), metrics.Lost, "no longer knows"},
+		"answer lost":             {later(with(batch, func(e *Evidence) { e.Submitted = false }), 2*jobGrace), metrics.Submitted, "never recorded"},
+		"Slurm does not answer":   {later(with(batch, func(e *Evidence) { e.Asked = false }), 2*jobGrace), metrics.Submitted, "cannot be asked"},
+		"forgotten, own record":   {later(with(batch, func(e *Evidence) { e.Traces = Traces{Exit: exit(0, ""), Done: 4, Stopped: 4} }), time.Hour), metrics.Done, ""},
+		"forgotten, own failure":  {with(batch, func(e *Evidence) { e.Traces = Traces{Exit: exit(2, "")} }), metrics.Failed, "exit code 2"},
+		"no answer, but it began": {with(batch, func(e *Evidence) { e.Asked, e.Traces.Begun = false, true }), metrics.Running, "cannot be asked"},
+
+		"local, running":        {local, metrics.Running, ""},
+		"local, done":           {with(local, func(e *Evidence) { e.Traces = Traces{Exit: exit(0, ""), Done: 2, Stopped: 2} }), metrics.Done, ""},
+		"local, failed":         {with(local, func(e *Evidence) { e.Traces = Traces{Exit: exit(1, ""), Cause: "train: loss is NaN"} }), metrics.Failed, "loss is NaN"},
+		"local, interrupted":    {with(local, func(e *Evidence) { e.Traces = Traces{Exit: exit(143, "TERM")} }), metrics.Cancelled, ""},
+		"local, driver died":    {with(local, func(e *Evidence) { e.Driven = false }), metrics.Lost, "gone"},
+		"local, on another one": {with(local, func(e *Evidence) { e.Driven, e.DrivenKnown = false, false }), metrics.Running, "another host"},
+	} {
+		got, detail := Judge(c.e)
+		if got != c.want || !strings.Contains(detail, c.detail) {
+			t.Errorf("%s: %s %q, want %s with %q", name, got, detail, c.want, c.detail)
+		}
+	}
+}
+
+// No state of Slurm's may be taken for an end that is none, or the other way
+// round.
+func TestJudgeAgreesWithSlurmOnWhatIsOver(t *testing.T) {
+	for _, state := range []slurm.State{slurm.BootFail, slurm.Cancelled, slurm.Completed, slurm.Completing, slurm.Configuring, slurm.Deadline,
+		slurm.Failed, slurm.NodeFail, slurm.OutOfMemory, slurm.Pending, slurm.Preempted, slurm.Requeued, slurm.RequeueFed, slurm.RequeueHold,
+		slurm.Resizing, slurm.Revoked, slurm.Running, slurm.Signaling, slurm.SpecialExit, slurm.StageOut, slurm.Stopped, slurm.Suspended, slurm.Timeout} {
+		status, _ := Judge(Evidence{Backend: Slurm, Ranks: 1, Asked: true, Submitted: true, Now: time.Now(),
+			Job: &slurm.Job{State: state}, Traces: Traces{Done: 1, Stopped: 1}})
+		if status.Terminal() != state.Terminal() || status == metrics.Unknown {
+			t.Errorf("%s is %s: over for Slurm %v, for us %v", state, status, state.Terminal(), status.Terminal())
+		}
+	}
+}
+
+func TestOutstanding(t *testing.T) {
+	var plan study.Plan
+	for repeat := 1; repeat <= 8; repeat++ {
+		plan.Points = append(plan.Points, study.Planned{Point: study.Point{ID: "p", Repeat: repeat}})
+	}
+	attempt := func(repeat, number int, status metrics.Status, submitted bool) State {
+		a := &Attempt{Number: number, Point: study.Point{ID: "p", Repeat: repeat}, Record: Record{Backend: Slurm}}
+		if submitted {
+			a.Submission = &Submission{JobID: "1"}
+		}
+		return State{Attempt: a, Status: status}
+	}
+	lost := attempt(5, 1, metrics.Submitted, false)
+	states := []State{
+		attempt(1, 1, metrics.Done, true),
+		attempt(2, 1, metrics.Failed, true), attempt(2, 2, metrics.TimedOut, true),
+		attempt(3, 1, metrics.Failed, true), attempt(3, 2, metrics.Running, true),
+		attempt(4, 1, metrics.Submitted, true),
+		lost,
+		attempt(6, 1, metrics.Done, true), attempt(6, 2, metrics.Failed, true),
+		attempt(9, 1, metrics.Failed, true), // no longer in the plan
+	}
+	got := map[int]Todo{}
+	for _, todo := range Outstanding(&plan, states, func(_ string, repeat int) bool { return repeat == 7 }) {
+		got[todo.Point.Repeat] = todo
+	}
+	// 1 and 6 are good, 3 and 4 are under way, 7 is good in the store.
+	if len(got) != 3 || got[2].Number != 3 || got[5].Again != lost.Attempt || got[8].Number != 1 {
+		t.Errorf("outstanding: %+v", got)
+	}
+}
+
+// Of several jobs with one attempt's name the one that claimed the run counts,
+// of its incarnations the last.
+func TestPick(t *testing.T) {
+	at := func(second int64) time.Time { return time.Unix(second, 0) }
+	jobs := []slurm.Job{
+		{ID: "7", Name: "x", State: slurm.NodeFail, Submit: at(1)},
+		{ID: "7", Name: "x", State: slurm.Running, Submit: at(5)},
+		{ID: "8", Name: "x", State: slurm.Pending, Submit: at(9)},
+		{ID: "9", Name: "y", State: slurm.Running, Submit: at(1)},
+		{ID: "9", Name: "z", State: slurm.Failed, Submit: at(1)}, // the id was given again
+	}
+	claimed := &Attempt{Run: "", Record: Record{JobName: "x"}}
+	dir := t.TempDir()
+	claimed.Run = runIn(t, dir, "7")
+	got := pick([]*Attempt{claimed, {Record: Record{JobName: "z"}}, {Record: Record{JobName: "w"}}}, jobs)
+	if j := got["x"]; j == nil || j.ID != "7" || j.State != slurm.Running {
+		t.Errorf("x is %+v", j)
+	}
+	if j := got["z"]; j == nil || j.State != slurm.Failed {
+		t.Errorf("z is %+v", j)
+	}
+	if len(got) != 2 {
+		t.Errorf("%d jobs picked", len(got))
+	}
+}
