@@ -70,7 +70,7 @@ func job(t *testing.T, name string, nodes, tasks int, shell string) (slurm.Scrip
 	dir, worker := runDir(t)
 	return slurm.Script{
 		JobName: name, Nodes: nodes, TasksPerNode: tasks, CPUsPerTask: 1, Time: 2 * time.Minute,
-		Output: filepath.Join(dir, "job.log"), RunDir: dir, Worker: worker,
+		Output: filepath.Join(dir, "job.log"), RunDir: dir, Worker: worker, Workdir: dir,
 		Command: []string{"/bin/bash", "-c", shell},
 	}, dir
 }

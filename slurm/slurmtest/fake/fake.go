@@ -1,0 +1,332 @@
+// Package fake stands in for sbatch, squeue, sacct, scontrol and scancel where
+// a test of the command line needs Slurm's answers but no jobs. It has no
+// scheduler: a test says in files what Slurm would say, in the folder that the
+// environment variable SCALEBENCH_FAKE_SLURM names:
+//
+//	jobs      written by sbatch, a line a job: ID, submit time, name, partition
+//	log       every call, a line each
+//	states    NAME-PATTERN STATE [EXIT [REASON…]], the last match counts; without
+//	          one a job is PENDING for Priority
+//	refuse    if there: sbatch says this and exits 1
+//	down      if there: no command reaches the controller
+//	no-accounting  if there: sacct has no database
+//
+// Answers have the form of the real ones (slurm/testdata/transcripts); a test
+// holds them against each other.
+package fake
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// Variable names the folder of the fake's files.
+const Variable = "SCALEBENCH_FAKE_SLURM"
+
+// Commands are the names that Main goes by.
+var Commands = []string{"sbatch", "squeue", "sacct", "scontrol", "scancel"}
+
+// Main is one of Commands, run with the arguments and the environment of this
+// process; it returns the exit status.
+func Main(name string) int {
+	return run(os.Getenv(Variable), name, os.Args[1:], os.Stdout, os.Stderr)
+}
+
+func run(dir, name string, args []string, stdout, stderr io.Writer) int {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		fmt.Fprintf(stderr, "fake %s: %s is %q, not a folder\n", name, Variable, dir)
+		return 2
+	}
+	f := &fake{dir, stdout, stderr}
+	if err := f.note("log", name+" "+strings.Join(args, " ")); err != nil {
+		return f.fail(name, err)
+	}
+	if f.has("down") {
+		word := map[string]string{"sbatch": "sbatch: error: Batch job submission failed: ", "squeue": "slurm_load_jobs error: ",
+			"scontrol": "slurm_load_jobs error: ", "scancel": "scancel: error: Kill job error on job id 0: "}[name]
+		if name != "sacct" { // it asks the database
+			fmt.Fprintln(stderr, word+"Unable to contact slurm controller (connect failure)")
+			return 1
+		}
+	}
+	var err error
+	switch name {
+	case "sbatch":
+		return f.sbatch(args)
+	case "squeue":
+		err = f.squeue(args)
+	case "sacct":
+		if f.has("no-accounting") {
+			fmt.Fprintln(stderr, "Slurm accounting storage is disabled")
+			return 1
+		}
+		err = f.sacct(args)
+	case "scontrol":
+		return f.scontrol(args)
+	case "scancel":
+		err = f.note("cancelled", strings.Join(args, "\n"))
+	default:
+		err = fmt.Errorf("there is no fake of it")
+	}
+	if err != nil {
+		return f.fail(name, err)
+	}
+	return 0
+}
+
+type fake struct {
+	dir            string
+	stdout, stderr io.Writer
+}
+
+func (f *fake) fail(name string, err error) int {
+	fmt.Fprintf(f.stderr, "fake %s: %v\n", name, err)
+	return 2
+}
+
+func (f *fake) has(file string) bool {
+	_, err := os.Stat(filepath.Join(f.dir, file))
+	return err == nil
+}
+
+// note appends a line to a file.
+func (f *fake) note(file, line string) error {
+	w, err := os.OpenFile(filepath.Join(f.dir, file), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w, line)
+	if e := w.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+func (f *fake) lines(file string) []string {
+	b, err := os.ReadFile(filepath.Join(f.dir, file))
+	if err != nil || len(b) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+}
+
+func (f *fake) sbatch(args []string) int {
+	if b, err := os.ReadFile(filepath.Join(f.dir, "refuse")); err == nil {
+		f.stderr.Write(b)
+		return 1
+	}
+	if len(args) == 0 || !slices.Contains(args, "--parsable") {
+		return f.fail("sbatch", fmt.Errorf("only sbatch --parsable … SCRIPT is known, not %q", args))
+	}
+	script, err := os.Open(args[len(args)-1])
+	if err != nil {
+		fmt.Fprintf(f.stderr, "sbatch: error: Unable to open file %s\n", args[len(args)-1])
+		return 1
+	}
+	defer script.Close()
+	name, partition := filepath.Base(script.Name()), "main"
+	for s := bufio.NewScanner(script); s.Scan(); {
+		if v, ok := strings.CutPrefix(s.Text(), "#SBATCH --job-name="); ok {
+			name = v
+		}
+		if v, ok := strings.CutPrefix(s.Text(), "#SBATCH --partition="); ok {
+			partition = v
+		}
+	}
+	lock, err := os.OpenFile(filepath.Join(f.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return f.fail("sbatch", err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return f.fail("sbatch", err)
+	}
+	id := len(f.lines("jobs")) + 1
+	if err := f.note("jobs", fmt.Sprintf("%d %d %s %s", id, time.Now().Unix(), name, partition)); err != nil {
+		return f.fail("sbatch", err)
+	}
+	fmt.Fprintln(f.stdout, id)
+	return 0
+}
+
+// job is what Slurm knows of a job, by sacct's names of the fields.
+type job map[string]string
+
+// jobs lists those that the options ask for, --jobs= or --name=, else all.
+func (f *fake) jobs(args []string) ([]job, error) {
+	var list []job
+	for _, line := range f.lines("jobs") {
+		v := strings.Fields(line)
+		if len(v) != 4 {
+			return nil, fmt.Errorf("jobs: %q is not ID, submit time, name, partition", line)
+		}
+		if ids, ok := option(args, "--jobs="); ok && !slices.Contains(strings.Split(ids, ","), v[0]) {
+			continue
+		}
+		if names, ok := option(args, "--name="); ok && !slices.Contains(strings.Split(names, ","), v[2]) {
+			continue
+		}
+		j, err := f.job(v[0], v[1], v[2], v[3])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, j)
+	}
+	return list, nil
+}
+
+func (f *fake) job(id, submit, name, partition string) (job, error) {
+	state, exit, reason := "PENDING", "0:0", "Priority"
+	for _, line := range f.lines("states") {
+		v := strings.Fields(line)
+		if len(v) < 2 {
+			continue
+		}
+		match, err := path.Match(v[0], name)
+		if err != nil {
+			return nil, fmt.Errorf("states: %q: %w", line, err)
+		}
+		if match || v[0] == "*" || v[0] == id {
+			state, exit, reason = v[1], "0:0", "None"
+			if len(v) > 2 {
+				exit = v[2]
+			}
+			if len(v) > 3 {
+				reason = strings.Join(v[3:], " ")
+			}
+		}
+	}
+	if slices.Contains(f.lines("cancelled"), id) && !slurm.ParseState(state).Terminal() {
+		state, exit, reason = "CANCELLED", "0:15", "None"
+	}
+	j := job{"JobID": id, "JobName": name, "Cluster": "bench", "Partition": partition, "State": state, "Reason": reason,
+		"ExitCode": exit, "DerivedExitCode": exit, "NodeList": "None assigned", "Submit": submit, "Start": "Unknown", "End": "Unknown", "Comment": ""}
+	seconds, err := strconv.ParseInt(submit, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("jobs: submit time of %s: %w", id, err)
+	}
+	if state != "PENDING" {
+		j["NodeList"], j["Start"] = "node1", strconv.FormatInt(seconds+1, 10)
+	}
+	if slurm.ParseState(state).Terminal() {
+		j["End"] = strconv.FormatInt(seconds+61, 10)
+	}
+	return j, nil
+}
+
+func option(args []string, prefix string) (string, bool) {
+	for _, a := range args {
+		if v, ok := strings.CutPrefix(a, prefix); ok {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// queueFields are squeue's letters for sacct's fields.
+var queueFields = map[byte]string{'i': "JobID", 'j': "JobName", 'P': "Partition", 'T': "State", 'r': "Reason",
+	'N': "NodeList", 'V': "Submit", 'S': "Start", 'e': "End", 'k': "Comment"}
+
+func (f *fake) squeue(args []string) error {
+	jobs, err := f.jobs(args)
+	if err != nil {
+		return err
+	}
+	format, _ := option(args, "--format=")
+	for _, j := range jobs {
+		line, err := queueLine(format, j)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(f.stdout, line)
+	}
+	return nil
+}
+
+func queueLine(format string, j job) (string, error) {
+	// squeue's words for nothing differ from sacct's.
+	nothing := map[string]string{"NodeList None assigned": "", "Start Unknown": "N/A", "End Unknown": "N/A", "Comment ": "(null)"}
+	var b strings.Builder
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' || i+1 == len(format) {
+			b.WriteByte(format[i])
+			continue
+		}
+		i++
+		field, ok := queueFields[format[i]]
+		if !ok {
+			return "", fmt.Errorf("%%%c in --format is not known", format[i])
+		}
+		value := j[field]
+		if word, ok := nothing[field+" "+value]; ok {
+			value = word
+		}
+		b.WriteString(value)
+	}
+	return b.String(), nil
+}
+
+func (f *fake) sacct(args []string) error {
+	jobs, err := f.jobs(args)
+	if err != nil {
+		return err
+	}
+	fields, _ := option(args, "--format=")
+	delimiter, ok := option(args, "--delimiter=")
+	if !ok {
+		delimiter = "|"
+	}
+	for _, j := range jobs {
+		line, err := accountingLine(strings.Split(fields, ","), delimiter, j)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(f.stdout, line)
+	}
+	return nil
+}
+
+func accountingLine(fields []string, delimiter string, j job) (string, error) {
+	var values []string
+	for _, field := range fields {
+		value, ok := j[field]
+		if !ok {
+			return "", fmt.Errorf("the field %q is not known", field)
+		}
+		values = append(values, value)
+	}
+	return strings.Join(values, delimiter), nil
+}
+
+func (f *fake) scontrol(args []string) int {
+	if len(args) != 4 || args[0] != "show" || args[1] != "job" || args[2] != "-o" {
+		return f.fail("scontrol", fmt.Errorf("only scontrol show job -o ID is known, not %q", args))
+	}
+	jobs, err := f.jobs([]string{"--jobs=" + args[3]})
+	if err != nil {
+		return f.fail("scontrol", err)
+	}
+	if len(jobs) == 0 {
+		fmt.Fprintln(f.stderr, "slurm_load_jobs error: Invalid job id specified")
+		return 1
+	}
+	j := jobs[0]
+	nodes := j["NodeList"]
+	if nodes == "None assigned" {
+		nodes = ""
+	}
+	fmt.Fprintf(f.stdout, "JobId=%s JobName=%s UserId=user(1000) GroupId=user(1000) JobState=%s Reason=%s Dependency=(null) Requeue=0 Restarts=0 ExitCode=%s SubmitTime=%s StartTime=%s EndTime=%s Partition=%s NodeList=%s \n",
+		j["JobID"], j["JobName"], j["State"], j["Reason"], j["ExitCode"], j["Submit"], j["Start"], j["End"], j["Partition"], nodes)
+	return 0
+}
