@@ -48,17 +48,20 @@ func inspect(path string) (version int, err error) {
 	db := open(path, url.Values{"mode": {"ro"}}, 5*time.Second, nil)
 	defer db.Close()
 	var id, objects int
-	err = errors.Join(
-		db.QueryRow("PRAGMA application_id").Scan(&id),
-		db.QueryRow("PRAGMA user_version").Scan(&version),
-		db.QueryRow("SELECT count(*) FROM sqlite_schema").Scan(&objects),
-	)
+	// In one transaction: another process may be making the schema just now.
+	err = inTx(context.Background(), db, func(tx *sql.Tx) error {
+		return errors.Join(
+			tx.QueryRow("SELECT count(*) FROM sqlite_schema").Scan(&objects),
+			tx.QueryRow("PRAGMA application_id").Scan(&id),
+			tx.QueryRow("PRAGMA user_version").Scan(&version),
+		)
+	})
 	var e sqlite3.Error
 	switch {
 	case errors.As(err, &e) && e.Code == sqlite3.ErrNotADB:
 		return 0, fmt.Errorf("%s: %w, nor any SQLite file; name another one with --db", path, ErrNotOurs)
 	case err != nil:
-		return 0, fmt.Errorf("database %s: %w", path, explain(err))
+		return 0, fmt.Errorf("database %s: %w", path, err)
 	case id == 0 && version == 0 && objects == 0:
 		return 0, nil
 	case id != applicationID:

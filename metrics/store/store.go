@@ -245,6 +245,8 @@ func explain(err error) error {
 	switch e.Code {
 	case sqlite3.ErrBusy, sqlite3.ErrLocked:
 		return fmt.Errorf("%w by another process that is writing; try again when it is done (%v)", ErrLocked, err)
+	case sqlite3.ErrCantOpen, sqlite3.ErrReadonly, sqlite3.ErrPerm:
+		return fmt.Errorf("%w: the file and its folder must be yours to write to, even for queries while it has a -wal file beside it", err)
 	case sqlite3.ErrFull:
 		return fmt.Errorf("%w: no space left; what was stored before is unharmed", err)
 	case sqlite3.ErrCorrupt:

@@ -382,3 +382,54 @@ func TestIngestEndsWithContext(t *testing.T) {
 		t.Errorf("%s runs stored", got)
 	}
 }
+
+// Several processes may start at once on a file that is not there yet.
+func TestOpenAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "db")
+	errs := make(chan error)
+	const n = 6
+	for range n {
+		go func() {
+			s, err := Open(path, Options{})
+			if err == nil {
+				err = s.Close()
+			}
+			errs <- err
+		}()
+	}
+	for range n {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A query in progress neither stops a writer nor sees half of what it wrote.
+func TestReadersAndWriter(t *testing.T) {
+	s := openStore(t)
+	done := make(chan error)
+	go func() {
+		var err error
+		for i := 0; i < 40 && err == nil; i++ {
+			_, err = s.Ingest(context.Background(), historyRun(i), nil)
+		}
+		done <- err
+	}()
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		default:
+		}
+		list, err := s.Runs(t.Context(), Filter{Where: "workload.batch IS NULL"})
+		if err != nil && !strings.Contains(err.Error(), "no run has a parameter") {
+			t.Fatal(err)
+		}
+		if len(list) > 0 {
+			t.Fatalf("%s was seen without its parameters", list[0].Run)
+		}
+	}
+}

@@ -305,23 +305,27 @@ JOIN series s ON s.id = r.series;
 -- smallest number of workers (base_workers). Plain figures without intervals:
 -- those need more than SQL; see `scalebench scaling`.
 CREATE VIEW scaling AS
+-- Windows throughout, no GROUP BY: through those SQLite carries a condition on
+-- the study down to the index.
 WITH ranked AS (
   SELECT study, series, workers, throughput,
          row_number() OVER (PARTITION BY study, series, workers ORDER BY throughput) AS i,
          count(*) OVER (PARTITION BY study, series, workers) AS n
   FROM throughput WHERE counts AND throughput IS NOT NULL
 ), groups AS (
-  SELECT study, series, workers, count(*) AS runs,
-         avg(throughput) FILTER (WHERE i IN ((n + 1) / 2, (n + 2) / 2)) AS median,
-         CASE WHEN min(throughput) > 0 THEN count(*) / sum(1 / throughput) ELSE 0.0 END AS mean,
-         min(throughput) AS low, max(throughput) AS high
-  FROM ranked GROUP BY study, series, workers
+  SELECT study, series, workers, i, n,
+         avg(throughput) FILTER (WHERE i IN ((n + 1) / 2, (n + 2) / 2)) OVER same AS median,
+         n / sum(1 / nullif(throughput, 0)) OVER same AS mean,
+         min(throughput) OVER same AS low, max(throughput) OVER same AS high
+  FROM ranked
+  WINDOW same AS (PARTITION BY study, series, workers)
 )
-SELECT study, series, workers, runs, median AS throughput_median, mean AS throughput_mean,
+SELECT study, series, workers, n AS runs, median AS throughput_median,
+       CASE WHEN low > 0 THEN mean ELSE 0.0 END AS throughput_mean,
        low AS throughput_min, high AS throughput_max,
        median / first_value(median) OVER by_workers AS speedup,
        first_value(workers) OVER by_workers AS base_workers
-FROM groups
+FROM groups WHERE i = 1
 WINDOW by_workers AS (PARTITION BY study, series ORDER BY workers);
 
 -- Every step of every rank; ask for one run, or one run and rank. Seconds.
