@@ -3,6 +3,7 @@ package summary
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -10,6 +11,10 @@ const (
 	batchSteps = 5  // steps a batch, the 5 of MSER-5
 	tailBatch  = 5  // batches at the end that no truncation point may lie in
 	minSteady  = 10 // fewer steps than this are not called a steady state
+
+	// evenWithin is the change of the typical step time up to which steps count
+	// as one steady state: a shared machine drifts by some per cent all day.
+	evenWithin = 0.10
 )
 
 // Warmup returns how many of the first steps are warm-up, from the steps'
@@ -21,9 +26,15 @@ const (
 //	Σ (x_i - mean)² / (n - d)²  over i = d … n-1,
 //
 // is least. A truncation point beyond the middle means that the run was still
-// changing when it ended. Two departures from the paper, for step times rather
-// than queue lengths:
+// changing when it ended. Three departures from the paper, for step times
+// rather than queue lengths:
 //
+//   - On a truncation point beyond the middle the paper gives up. Step times of
+//     a busy machine drift by a few per cent, and then the least error lies
+//     anywhere; what counts is whether the change matters. So the point is
+//     looked for in the first half again, and the steps between the two are
+//     held against those behind: if the medians differ by more than a tenth,
+//     there is no steady state.
 //   - A batch counts with its median, not its mean. With means, one hiccup of a
 //     second in the last third of an otherwise even run pulls the truncation
 //     point behind itself and takes the steady state away.
@@ -39,9 +50,14 @@ func Warmup(durations []float64) (int, error) {
 	if n < minSteady {
 		return 0, fmt.Errorf("%d steps were reported by every rank, at least %d are needed", n, minSteady)
 	}
-	warmup := batchSteps * truncation(medians(durations))
-	if 2*warmup > n {
-		return 0, fmt.Errorf("step times were still changing at step %d of %d", warmup, n)
+	batches := medians(durations)
+	warmup := batchSteps * truncation(batches, len(batches)-1)
+	if late := warmup; 2*late > n {
+		warmup = batchSteps * truncation(batches, len(batches)/2)
+		before, behind := median(durations[warmup:late]), median(durations[late:])
+		if change := behind/before - 1; !(math.Abs(change) <= evenWithin) {
+			return 0, fmt.Errorf("step times were still changing at step %d of %d, by %+.0f %%", late, n, 100*change)
+		}
 	}
 	fence := farFence(durations[warmup:])
 	for warmup < n && durations[warmup] > fence {
@@ -61,15 +77,18 @@ func medians(durations []float64) []float64 {
 	var list []float64
 	for batch := range slices.Chunk(durations, batchSteps) {
 		if len(batch) == batchSteps {
-			list = append(list, slices.Sorted(slices.Values(batch))[batchSteps/2])
+			list = append(list, median(batch))
 		}
 	}
 	return list
 }
 
-// truncation returns how many of the first values to drop so that the squared
-// standard error of the rest is least; the smallest such number.
-func truncation(x []float64) int {
+func median(x []float64) float64 { return percentile(slices.Sorted(slices.Values(x)), 0.5) }
+
+// truncation returns how many of the first values to drop, at most so many, so
+// that the squared standard error of the rest is least; the smallest such
+// number.
+func truncation(x []float64, most int) int {
 	best, bestError := 0, -1.0
 	var count, mean, squares float64 // of x[d:], grown from the back (Welford)
 	for d := len(x) - 1; d >= 0; d-- {
@@ -77,7 +96,7 @@ func truncation(x []float64) int {
 		delta := x[d] - mean
 		mean += delta / count
 		squares += delta * (x[d] - mean)
-		if d > 0 && d > len(x)-tailBatch {
+		if d > most || d > 0 && d > len(x)-tailBatch {
 			continue
 		}
 		if e := squares / (count * count); bestError < 0 || e <= bestError {
