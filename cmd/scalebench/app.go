@@ -23,6 +23,7 @@ func commands(s *session) []*cli.Command {
 		statusCommand(s),
 		collectCommand(s),
 		runsCommand(s),
+		showCommand(s),
 		scalingCommand(s),
 		plotCommand(s),
 		dataCommand(s),

@@ -222,3 +222,6 @@ func encodeJSON(v any) (string, error) {
 	}
 	return out.String(), nil
 }
+
+// exactly writes a number that a person chose, with the digits they gave it.
+func exactly(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -1,13 +1,12 @@
 package main
 
 import (
+	"os"
 	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
-
-	"os"
 )
 
 // progress shows how far a command has come, on standard error: a bar that is
@@ -20,7 +19,7 @@ type progress struct {
 }
 
 // startProgress begins to show total things that are named by what ("runs").
-// A total of 0 is not known yet; setTotal says it later.
+// A total of 0 is not known.
 func (s *session) startProgress(what string, total int) *progress {
 	p := &progress{s: s}
 	f, ok := s.stderr.(*os.File)
@@ -41,13 +40,6 @@ func (s *session) startProgress(what string, total int) *progress {
 		progressbar.OptionClearOnFinish(),
 	)
 	return p
-}
-
-// setTotal says how many things there are.
-func (p *progress) setTotal(n int) {
-	if p.bar != nil {
-		p.bar.ChangeMax(n)
-	}
 }
 
 // advance says that n more things are done.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 
@@ -159,37 +158,51 @@ func notFormula(s string) string {
 	return s
 }
 
-// writeJSON writes a list of objects, one a line, keys in the order of the
-// columns.
+// writeJSON writes a list of objects, one a line.
 func (t *table) writeJSON(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("[")
-	for i, row := range t.rows {
-		if i > 0 {
-			b.WriteString(",")
-		}
-		b.WriteString("\n  {")
-		for j, cell := range row {
-			if j > 0 {
-				b.WriteString(", ")
-			}
-			if at, ok := cell.(time.Time); ok {
-				cell = at.UTC().Format(time.RFC3339)
-			}
-			value, err := encodeJSON(cell)
-			if err != nil {
-				return fmt.Errorf("column %s: %w", t.columns[j].key, err)
-			}
-			b.WriteString(strconv.Quote(t.columns[j].key) + ": " + value)
-		}
-		b.WriteString("}")
+	list, err := t.list("")
+	if err != nil {
+		return err
 	}
-	if len(t.rows) > 0 {
-		b.WriteString("\n")
-	}
-	b.WriteString("]\n")
-	_, err := io.WriteString(w, b.String())
+	_, err = io.WriteString(w, list+"\n")
 	return err
+}
+
+// list is the rows as a JSON list, one a line, in a text that stands behind
+// indent.
+func (t *table) list(indent string) (string, error) {
+	if len(t.rows) == 0 {
+		return "[]", nil
+	}
+	objects := make([]string, len(t.rows))
+	for i := range t.rows {
+		object, err := t.object(i)
+		if err != nil {
+			return "", err
+		}
+		objects[i] = "\n" + indent + "  " + object
+	}
+	return "[" + strings.Join(objects, ",") + "\n" + indent + "]", nil
+}
+
+// object is row i as a JSON object, keys in the order of the columns.
+func (t *table) object(i int) (string, error) {
+	members := make([]string, len(t.columns))
+	for j, cell := range t.rows[i] {
+		if at, ok := cell.(time.Time); ok {
+			cell = at.UTC().Format(time.RFC3339)
+		}
+		value, err := encodeJSON(cell)
+		if err != nil {
+			return "", fmt.Errorf("column %s: %w", t.columns[j].key, err)
+		}
+		key, err := encodeJSON(t.columns[j].key)
+		if err != nil {
+			return "", err
+		}
+		members[j] = key + ": " + value
+	}
+	return "{" + strings.Join(members, ", ") + "}", nil
 }
 
 // writeMarkdown writes a table as GitHub's Markdown has it.

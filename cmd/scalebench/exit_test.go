@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestExitCode(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{errors.New("disk full"), 1},
+		{&panicError{value: "index out of range"}, 1},
+		{guard(func() error { panic(context.Canceled) }), 1},
+		{usagef("no such study"), 2},
+		{fmt.Errorf("check: %w", usagef("no such study")), 2},
+		{&runsFailedError{failed: 1, total: 3}, 3},
+		{&schedulerError{err: errors.New("connection refused")}, 4},
+		{fmt.Errorf("submit: %w", &schedulerError{err: errors.New("connection refused")}), 4},
+		{fmt.Errorf("run: %w", context.Canceled), 130},
+		// A cluster that went away explains the runs that failed.
+		{errors.Join(&runsFailedError{failed: 1, total: 3}, &schedulerError{err: errors.New("gone")}), 4},
+	} {
+		if got := exitCode(test.err); got != test.want {
+			t.Errorf("exitCode(%v) = %d, want %d", test.err, got, test.want)
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{&usageError{err: errors.New("no base"), hint: "Run it first."}, "scalebench: no base\nRun it first.\n"},
+		{&runsFailedError{failed: 2, total: 5, hint: "See show RUN."}, "scalebench: 2 of 5 runs failed\nSee show RUN.\n"},
+		{errors.New("first\nsecond \x1b[31m"), "scalebench: first\nsecond \\x1b[31m\n"},
+	} {
+		var b bytes.Buffer
+		report(&b, test.err)
+		if b.String() != test.want {
+			t.Errorf("got %q, want %q", b.String(), test.want)
+		}
+	}
+}
+
+// A panic is told as our fault, with the place where it happened.
+func TestPanicIsReported(t *testing.T) {
+	err := guard(func() error {
+		var none []int
+		return fmt.Errorf("%d", none[3])
+	})
+	var b bytes.Buffer
+	report(&b, err)
+	for _, want := range []string{"scalebench: this is a bug in scalebench: runtime error: index out of range", "Please report it", "exit_test.go:"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, b.String())
+		}
+	}
+}

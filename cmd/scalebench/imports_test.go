@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/scalebench/scalebench"
+
+// importRules are the directions that the architecture forbids. A package
+// pattern is a path below the module, with "/..." for all below it too; a
+// forbidden one that begins with a host is a path of its own.
+var importRules = []struct {
+	from     string
+	never    []string
+	direct   bool // only what it imports itself, not what that brings along
+	unless   string
+	standsBy string // why
+}{
+	{from: "slurm/...", never: []string{"metrics/...", "launcher/...", "cmd/..."}, standsBy: "slurm knows Slurm and nothing of training"},
+	{from: "metrics/...", never: []string{"launcher/...", "slurm/...", "cmd/..."}, standsBy: "metrics are facts, whoever measured them"},
+	{from: "launcher/...", never: []string{"metrics/store", "metrics/figure", "cmd/..."}, standsBy: "the launcher works without a database"},
+	{from: "launcher/study", never: []string{"launcher/framework", "metrics/...", "slurm/..."}, standsBy: "a study is told which frameworks exist"},
+	{from: "metrics/scaling", never: []string{"metrics/store", "metrics/figure", "os", "database/sql"}, direct: true, standsBy: "scaling is pure"},
+	{from: "cmd/scalebench-worker", never: []string{"github.com/mattn/go-sqlite3", "gonum.org/v1/plot/...", "database/sql", "metrics/store", "metrics/figure"}, standsBy: "compute nodes neither open the database nor draw"},
+	{from: "...", unless: "metrics/store", never: []string{"github.com/mattn/go-sqlite3", "database/sql"}, direct: true, standsBy: "only the store knows SQL"},
+	{from: "...", unless: "cmd/...", never: []string{"github.com/urfave/cli/...", "github.com/schollz/progressbar/..."}, direct: true, standsBy: "libraries print nothing"},
+	{from: "cmd/scalebench", never: []string{"launcher/train/..."}, standsBy: "training happens in the worker"},
+}
+
+// ruled are packages that rules name; one that has gone would leave its rule
+// without effect.
+var ruled = []string{"slurm", "metrics", "metrics/store", "metrics/scaling", "launcher", "launcher/study", "cmd/scalebench", "cmd/scalebench-worker"}
+
+type goPackage struct {
+	ImportPath    string
+	Imports, Deps []string
+}
+
+func listPackages(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-e", "-deps=false", "-json=ImportPath,Imports,Deps", module+"/...").Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("go list: %v\n%s", err, exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var list []goPackage
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := d.Decode(&p); err == io.EOF {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+}
+
+// matches reports whether the import path fits a pattern of importRules.
+func matches(pattern, path string) bool {
+	if first, _, _ := strings.Cut(pattern, "/"); slices.Contains([]string{"cmd", "slurm", "launcher", "metrics", "templates", "examples", "..."}, first) {
+		pattern = module + "/" + pattern
+	}
+	if parent, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return path == parent || strings.HasPrefix(path, parent+"/")
+	}
+	return path == pattern
+}
+
+// broken lists what a package imports against the rules.
+func broken(p goPackage) []string {
+	var list []string
+	for _, rule := range importRules {
+		if !matches(rule.from, p.ImportPath) || rule.unless != "" && matches(rule.unless, p.ImportPath) {
+			continue
+		}
+		imports := p.Deps
+		if rule.direct {
+			imports = p.Imports
+		}
+		for _, path := range imports {
+			for _, never := range rule.never {
+				if matches(never, path) {
+					list = append(list, p.ImportPath+" imports "+path+": "+rule.standsBy)
+				}
+			}
+		}
+	}
+	return list
+}
+
+func TestImportDirection(t *testing.T) {
+	packages := listPackages(t)
+	for _, name := range ruled {
+		if !slices.ContainsFunc(packages, func(p goPackage) bool { return p.ImportPath == module+"/"+name }) {
+			t.Errorf("there is no package %s; name its successor in the rules", name)
+		}
+	}
+	for _, p := range packages {
+		for _, b := range broken(p) {
+			t.Error(b)
+		}
+	}
+}
+
+// The rules can be broken.
+func TestImportRulesBite(t *testing.T) {
+	for _, test := range []struct {
+		p    goPackage
+		want int
+	}{
+		{goPackage{ImportPath: module + "/slurm/nodelist", Deps: []string{module + "/metrics"}}, 1},
+		{goPackage{ImportPath: module + "/slurm/nodelist", Deps: []string{module + "/templates", "fmt"}}, 0},
+		{goPackage{ImportPath: module + "/metrics", Deps: []string{module + "/launcher/world"}}, 1},
+		{goPackage{ImportPath: module + "/cmd/scalebench-worker", Deps: []string{"gonum.org/v1/plot/vg"}}, 1},
+		{goPackage{ImportPath: module + "/cmd/scalebench-worker", Deps: []string{"gonum.org/v1/gonum/blas"}}, 0},
+		{goPackage{ImportPath: module + "/cmd/scalebench", Imports: []string{"github.com/mattn/go-sqlite3"}}, 1},
+		{goPackage{ImportPath: module + "/metrics/store", Imports: []string{"github.com/mattn/go-sqlite3"}}, 0},
+		{goPackage{ImportPath: module + "/launcher", Imports: []string{"github.com/urfave/cli/v2"}}, 1},
+	} {
+		if got := broken(test.p); len(got) != test.want {
+			t.Errorf("%s: %d rules broken, want %d: %q", test.p.ImportPath, len(got), test.want, got)
+		}
+	}
+}

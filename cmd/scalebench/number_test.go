@@ -1,0 +1,89 @@
+package main
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestNumbersForPeople(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		show func(float64) string
+		want map[float64]string
+	}{
+		{"significant", significant, map[float64]string{
+			0: "0", 1: "1.00", 0.98765: "0.988", 12.345: "12.3", 123.45: "123", 999.6: "1000", 1234.5: "1230",
+			9994: "9990", 9996: "10.0k", 12345: "12.3k", 1e6: "1.00M", 2.5e9: "2.50G", 7.77e12: "7.77T",
+			0.00123: "0.00123", 0.000123: "1.23e-04", -45.67: "-45.7", math.NaN(): "–", math.Inf(-1): "–",
+		}},
+		{"seconds", seconds, map[float64]string{
+			0: "0 s", 0.0000123: "12.3 µs", 0.0123: "12.3 ms", 0.9996: "1.00 s", 1.5: "1.50 s", 75.25: "75.2 s",
+			119.4: "119 s", 125: "2m05s", 3599.4: "59m59s", 3599.6: "1h00m", 5025: "1h24m", 90000: "25h00m", -125: "-2m05s",
+			math.Inf(1): "–",
+		}},
+		{"binaryBytes", binaryBytes, map[float64]string{
+			0: "0 B", 1000: "1000 B", 1024: "1.00 KiB", 30730: "30.0 KiB", 1 << 30: "1.00 GiB", 1023.9 * 1024: "1020 KiB", 5e18: "4440 PiB",
+		}},
+		{"percent", percent, map[float64]string{1: "100 %", 0.953: "95.3 %", 0: "0 %"}},
+	} {
+		for v, want := range test.want {
+			if got := test.show(v); got != want {
+				t.Errorf("%s(%v) = %q, want %q", test.name, v, got, want)
+			}
+		}
+	}
+}
+
+func TestVisible(t *testing.T) {
+	for s, want := range map[string]string{
+		"plain":             "plain",
+		"été 東京":            "été 東京",
+		"\x1b[31mred":       `\x1b[31mred`,
+		"a\nb\tc":           `a\nb\tc`,
+		"\u202egnp.exe":     `\u202egnp.exe`,
+		"\u009b2J":          `\u009b2J`,
+		"half \xc3 a rune":  `half \xc3 a rune`,
+		"\ufffd stays":      "\ufffd stays",
+		"carriage\rreturn":  `carriage\rreturn`,
+		"bell\a and delete": `bell\a and delete`,
+	} {
+		if got := visible(s); got != want {
+			t.Errorf("visible(%q) = %q, want %q", s, got, want)
+		}
+	}
+	if got := visibleLines("a\nb\tc\x1b"); got != "a\nb\tc\\x1b" {
+		t.Errorf("visibleLines gives %q", got)
+	}
+}
+
+// FuzzSignificant: what is printed is within half a unit of the third digit.
+func FuzzSignificant(f *testing.F) {
+	for _, v := range []float64{0, 1, 999.5, 9995, 1e15, -1e-9, 5e-324, 1.7e308} {
+		f.Add(v)
+	}
+	prefixes := map[string]float64{"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+	f.Fuzz(func(t *testing.T, v float64) {
+		s := significant(v)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			if s != notHad {
+				t.Errorf("significant(%v) = %q", v, s)
+			}
+			return
+		}
+		scale := 1.0
+		for prefix, p := range prefixes {
+			if bare, ok := strings.CutSuffix(s, prefix); ok {
+				s, scale = bare, p
+			}
+		}
+		got, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := math.Abs(got*scale - v); diff > math.Abs(v)*0.00501 {
+			t.Errorf("significant(%v) = %q, off by %v", v, significant(v), diff)
+		}
+	})
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// shownRuns is how many runs a person is shown unless they ask for more.
+const shownRuns = 50
+
+type runsOptions struct {
+	study, framework string
+	workers          int
+	since, where     string
+	states           cli.StringSlice
+	limit            int // 0: all
+}
+
+func runsCommand(s *session) *cli.Command {
+	var o runsOptions
+	return &cli.Command{
+		Name:  "runs",
+		Usage: "list runs, newest first",
+		Description: "The list is of what collect has read in. In CSV and JSON it has more columns, in\n" +
+			"base units: samples/s, seconds, fractions.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "study", Usage: "only of `STUDY`, a study's name or file", Destination: &o.study},
+			&cli.StringFlag{Name: "framework", Usage: "only with framework `NAME`", Destination: &o.framework},
+			&cli.IntFlag{Name: "workers", Usage: "only with `N` workers", Destination: &o.workers},
+			&cli.StringFlag{Name: "since", Usage: "only recorded at `TIME` or later: 2026-11-21, 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: &o.since},
+			&cli.StringSliceFlag{Name: "state", Usage: "only in `STATE`; may be given again for another one", Destination: &o.states},
+			&cli.StringFlag{Name: "where", Usage: "only where SQL `CONDITION` holds, over the columns of view runs and parameters: \"workload.batch > 64 AND throughput > 1e3\"", Destination: &o.where},
+			&cli.IntFlag{Name: "limit", Usage: "the newest `N`; 0 for all", Destination: &o.limit, DefaultText: fmt.Sprintf("%d for people, all in CSV and JSON", shownRuns)},
+		},
+		Action: func(c *cli.Context) error {
+			if !c.IsSet("limit") && (s.format == formatTable || s.format == formatMarkdown) {
+				o.limit = shownRuns
+			}
+			return runRuns(c.Context, s, o)
+		},
+	}
+}
+
+func runRuns(ctx context.Context, s *session, o runsOptions) error {
+	filter, err := o.filter(time.Now())
+	if err != nil {
+		return err
+	}
+	db, err := s.openStore()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if filter.Limit > 0 {
+		filter.Limit++ // to see whether there are more
+	}
+	rows, err := db.Runs(ctx, filter)
+	if err != nil {
+		return storeError(err)
+	}
+	more := o.limit > 0 && len(rows) > o.limit
+	if more {
+		rows = rows[:o.limit]
+	}
+	if err := s.print(runsTable(rows)); err != nil {
+		return err
+	}
+	switch {
+	case more:
+		s.note("These are the newest %d; --limit 0 shows all.", o.limit)
+	case len(rows) == 0:
+		s.note("No run in %s fits.", db.Path())
+	}
+	return nil
+}
+
+// filter is what the options ask of the database, at the time now.
+func (o runsOptions) filter(now time.Time) (store.Filter, error) {
+	f := store.Filter{Framework: o.framework, Workers: o.workers, Where: o.where, Limit: o.limit}
+	if o.workers < 0 || o.limit < 0 {
+		return f, usagef("--workers and --limit are counts; want 1 or more, or 0 for any")
+	}
+	for _, name := range o.states.Value() {
+		status := metrics.Status(name)
+		if !slices.Contains(metrics.Statuses, status) {
+			return f, usagef("--state %q is not known; valid: %s", name, strings.Join(statusNames(), ", "))
+		}
+		f.Statuses = append(f.Statuses, status)
+	}
+	var err error
+	if f.Since, err = parseSince(o.since, now); err != nil {
+		return f, &usageError{err: fmt.Errorf("--since %q: %w", o.since, err)}
+	}
+	if o.study != "" {
+		f.Study, err = studyName(o.study)
+	}
+	return f, err
+}
+
+func statusNames() []string {
+	names := make([]string, len(metrics.Statuses))
+	for i, s := range metrics.Statuses {
+		names[i] = string(s)
+	}
+	return names
+}
+
+var days = regexp.MustCompile(`^(\d{1,5})d$`)
+
+// parseSince reads a point in time: a date (its start, local time), a date with
+// time (RFC 3339), or how long before now. "" is the zero time.
+func parseSince(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if m := days.FindStringSubmatch(s); m != nil {
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			return time.Time{}, err
+		}
+		return now.AddDate(0, 0, -n), nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	if t, err := time.ParseInLocation(time.DateOnly, s, now.Location()); err == nil {
+		return t, nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	return time.Time{}, errors.New("no point in time; write 2026-11-21, 2026-11-21T15:04:05Z, or how long ago: 12h, 7d")
+}
+
+func runsTable(rows []store.RunRow) *table {
+	t := &table{columns: []column{
+		{key: "run"},
+		{key: "study", data: true},
+		{key: "series", data: true},
+		{key: "point", data: true},
+		{key: "repeat", data: true},
+		{key: "attempt", data: true},
+		{key: "framework"},
+		{key: "workers"},
+		{key: "nodes"},
+		{key: "status"},
+		{key: "detail", data: true},
+		{key: "job"},
+		{key: "job_state", data: true},
+		{key: "created"},
+		{key: "dir", data: true},
+		{key: "steps", data: true},
+		{key: "epochs"},
+		{key: "throughput", unit: "samples/s"},
+		{key: "throughput_why", data: true},
+		{key: "end_to_end", data: true},
+		{key: "step_p50", head: "step", show: seconds},
+		{key: "train_seconds", head: "training", show: seconds},
+		{key: "final_accuracy", head: "accuracy", show: percent},
+		{key: "warnings", data: true},
+	}}
+	for _, r := range rows {
+		warnings := r.Warnings
+		if warnings == nil {
+			warnings = []string{}
+		}
+		t.add(r.Run, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, r.Nodes, string(r.Status), orNil(r.Detail),
+			orNil(r.Job), orNil(r.JobState), r.Created, r.Dir, r.Steps, r.Epochs, r.Throughput, orNil(r.ThroughputWhy), r.EndToEnd,
+			r.StepP50, r.TrainSeconds, r.FinalAccuracy, warnings)
+	}
+	return t
+}

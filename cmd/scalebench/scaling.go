@@ -1,0 +1,339 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+type scalingOptions struct {
+	study string
+	base  int // 0: the smallest worker count of each series
+}
+
+func scalingCommand(s *session) *cli.Command {
+	var o scalingOptions
+	return &cli.Command{
+		Name:      "scaling",
+		Usage:     "print throughput, speedup, efficiency and time to accuracy",
+		ArgsUsage: "STUDY",
+		Description: "STUDY is a study's name or the path of its file. Medians over runs, with their\n" +
+			"confidence interval in brackets where there are runs enough for one. In CSV and\n" +
+			"JSON: samples/s, seconds, fractions.",
+		Flags: []cli.Flag{baseFlag(&o.base)},
+		Action: func(c *cli.Context) error {
+			o.study = c.Args().First()
+			return runScaling(c.Context, s, o)
+		},
+	}
+}
+
+func baseFlag(base *int) cli.Flag {
+	return &cli.IntFlag{Name: "base", Usage: "divide by the point with `N` workers", DefaultText: "the smallest of each series", Destination: base}
+}
+
+func runScaling(ctx context.Context, s *session, o scalingOptions) error {
+	a, err := s.analyse(ctx, o.study, o.base)
+	if err != nil {
+		return err
+	}
+	if a.noBase != nil {
+		a.warn(s)
+		return a.noBase
+	}
+	if s.format == formatJSON {
+		err = s.printRows(scaling.Rows(a.curves))
+	} else if s.format == formatCSV {
+		err = s.print(scalingData(scaling.Rows(a.curves)))
+	} else {
+		err = s.print(scalingTable(a.curves))
+	}
+	if err != nil {
+		return err
+	}
+	a.warn(s)
+	return nil
+}
+
+// analysis is a study's runs as curves.
+type analysis struct {
+	observations []scaling.Observation
+	curves       []scaling.Curve
+	warnings     []string // on the study as a whole
+	noBase       error    // some series have no base, and what to run; nil
+}
+
+// analyse reads the study's good runs from the database. What is planned is
+// taken from the run folder, where there is one: so that a base that never ran
+// is missed.
+func (s *session) analyse(ctx context.Context, study string, base int) (*analysis, error) {
+	if base < 0 {
+		return nil, usagef("--base %d is no number of workers; want 1 or more, or 0 for the smallest", base)
+	}
+	name, err := studyName(study)
+	if err != nil {
+		return nil, err
+	}
+	db, err := s.openStore()
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	a := &analysis{}
+	if a.observations, a.warnings, err = db.Observations(ctx, name); err != nil {
+		return nil, storeError(err)
+	}
+	planned, err := plannedPoints(rundir.OpenStudy(s.runs, name))
+	if err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("Run it with `%s run %s` or `%s submit %s`, then `%s collect %s`", appName, study, appName, study, appName, name)
+	if len(a.observations) == 0 && len(planned) == 0 {
+		a.warn(s)
+		return nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: what + "."}
+	}
+	a.curves, err = scaling.Analyse(a.observations, scaling.Options{Base: base, Planned: planned})
+	var noBase *scaling.NoBaseError
+	if errors.As(err, &noBase) {
+		a.noBase = &usageError{err: err, hint: what + "; or divide by another point with --base N."}
+		err = nil
+	}
+	return a, err
+}
+
+// plannedPoints reads the plan of a study. One that is gone, as after scratch
+// was purged, plans nothing.
+func plannedPoints(folder rundir.Study) ([]scaling.Planned, error) {
+	plan, err := launcher.ReadPlan(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{} // its repeats are one point
+	var list []scaling.Planned
+	for _, p := range plan.Points {
+		if !seen[p.Point.ID] {
+			seen[p.Point.ID] = true
+			list = append(list, scaling.Planned{Point: p.Point.ID, Framework: p.Point.Framework, Workers: p.Point.Workers, Parameters: p.Point.Parameters()})
+		}
+	}
+	return list, nil
+}
+
+// warn prints the doubts about the study, its series and points.
+func (a *analysis) warn(s *session) {
+	for _, w := range a.warnings {
+		s.warn("%s", w)
+	}
+	for _, c := range a.curves {
+		about := ""
+		if len(a.curves) > 1 {
+			about = c.Series + ": "
+		}
+		for _, w := range c.Warnings {
+			s.warn("%s%s", about, w)
+		}
+		for _, p := range c.Points {
+			for _, w := range p.Warnings {
+				s.warn("%s%s: %s", about, workersText(p.Workers), w)
+			}
+		}
+	}
+}
+
+// scalingTable is the curves for people: medians, with the interval in
+// brackets or a dash for one that cannot be had, and below it the base and
+// the reasons for the dashes.
+func scalingTable(curves []scaling.Curve) *table {
+	targets := targetsOf(curves)
+	t := &table{columns: []column{
+		{key: "series"},
+		{key: "workers"},
+		{key: "runs"},
+		{key: "throughput", unit: "samples/s", right: true},
+		{key: "speedup", right: true},
+		{key: "efficiency", right: true},
+	}}
+	for _, target := range targets {
+		t.columns = append(t.columns, column{key: "to_" + targetText(target), head: "time to " + targetText(target), right: true})
+	}
+	var whys []string
+	why := func(reason string) {
+		if reason != "" && !slices.Contains(whys, reason) {
+			whys = append(whys, reason)
+		}
+	}
+	for _, c := range curves {
+		for _, p := range c.Points {
+			atBase := c.Base != nil && p.Workers == c.Base.Workers
+			runs := 0
+			if p.Throughput != nil {
+				runs = p.Throughput.Runs
+				why(p.Throughput.Why)
+			}
+			if p.Speedup != nil && !atBase {
+				why(p.Speedup.Why)
+			}
+			cells := []any{c.Series, p.Workers, runs, estimateText(p.Throughput, significant, false),
+				estimateText(p.Speedup, significant, atBase), estimateText(p.Efficiency, percent, atBase)}
+			for _, target := range targets {
+				i := slices.IndexFunc(p.TimeToAccuracy, func(a scaling.TimeToAccuracy) bool { return a.Target == target })
+				if i < 0 {
+					cells = append(cells, nil)
+					continue
+				}
+				a := p.TimeToAccuracy[i]
+				cells = append(cells, timeText(a))
+				if a.Seconds != nil {
+					why(a.Why)
+				}
+			}
+			t.add(cells...)
+		}
+	}
+	for _, c := range curves {
+		if c.Base != nil {
+			about := "Base"
+			if len(curves) > 1 {
+				about += " of " + c.Series
+			}
+			t.notes = append(t.notes, fmt.Sprintf("%s: %s, %s samples/s (median of %s).", about, workersText(c.Base.Workers),
+				significant(c.Base.Throughput), countText(c.Base.Runs, "run")))
+		}
+	}
+	if len(whys) > 0 {
+		t.notes = append(t.notes, notHad+": "+strings.Join(whys, "; ")+".")
+	}
+	return t
+}
+
+// estimateText is "12.3 [11.9, 12.8]", or "12.3 –" without an interval; exact
+// is for a value that is so by definition.
+func estimateText(e *scaling.Estimate, show func(float64) string, exact bool) any {
+	switch {
+	case e == nil:
+		return nil
+	case exact:
+		return show(e.Value)
+	}
+	return show(e.Value) + " " + intervalText(e.Interval, show)
+}
+
+func intervalText(in *scaling.Interval, show func(float64) string) string {
+	if in == nil {
+		return notHad
+	}
+	return "[" + show(in.Low) + ", " + show(in.High) + "]"
+}
+
+// timeText is the time to a target; where not all runs reach it, it says how
+// many do.
+func timeText(a scaling.TimeToAccuracy) string {
+	reached := ""
+	if a.Reached < a.Runs {
+		reached = fmt.Sprintf("reached %d/%d", a.Reached, a.Runs)
+	}
+	if a.Seconds == nil {
+		return reached
+	}
+	return strings.TrimSuffix(seconds(*a.Seconds)+" "+intervalText(a.Interval, seconds)+" "+reached, " ")
+}
+
+func targetsOf(curves []scaling.Curve) []float64 {
+	var targets []float64
+	for _, c := range curves {
+		for _, p := range c.Points {
+			for _, a := range p.TimeToAccuracy {
+				if !slices.Contains(targets, a.Target) {
+					targets = append(targets, a.Target)
+				}
+			}
+		}
+	}
+	slices.Sort(targets)
+	return targets
+}
+
+func targetText(target float64) string { return strconv.FormatFloat(target, 'f', -1, 64) }
+
+func workersText(n int) string { return countText(n, "worker") }
+
+func countText(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// printRows writes the rows as a JSON list, one object a line.
+func (s *session) printRows(rows []scaling.Row) error {
+	list := make([]string, len(rows))
+	for i, r := range rows {
+		line, err := encodeJSON(r)
+		if err != nil {
+			return err
+		}
+		list[i] = "\n  " + line
+	}
+	end := "]\n"
+	if len(list) > 0 {
+		end = "\n]\n"
+	}
+	_, err := fmt.Fprint(s.stdout, "["+strings.Join(list, ",")+end)
+	return err
+}
+
+// scalingData is the rows for programs that read CSV: the JSON objects laid
+// flat, a group of columns for each target.
+func scalingData(rows []scaling.Row) *table {
+	var targets []string
+	for _, r := range rows {
+		for target := range r.TimeToAccuracy {
+			if !slices.Contains(targets, target) {
+				targets = append(targets, target)
+			}
+		}
+	}
+	slices.Sort(targets)
+	t := &table{}
+	for _, key := range []string{"series", "workers", "runs", "throughput", "throughput_low", "throughput_high", "speedup", "speedup_low",
+		"speedup_high", "efficiency", "efficiency_low", "efficiency_high", "karp_flatt", "base_workers", "base_throughput", "base_runs", "scaling", "warnings"} {
+		t.columns = append(t.columns, column{key: key})
+	}
+	for _, target := range targets {
+		for _, part := range []string{"seconds", "seconds_low", "seconds_high", "reached", "runs"} {
+			t.columns = append(t.columns, column{key: "to_" + target + "_" + part})
+		}
+	}
+	for _, r := range rows {
+		cells := []any{r.Series, r.Workers, r.Runs, r.Throughput, r.ThroughputLow, r.ThroughputHigh, r.Speedup, r.SpeedupLow,
+			r.SpeedupHigh, r.Efficiency, r.EfficiencyLow, r.EfficiencyHigh, r.KarpFlatt}
+		if r.Base != nil {
+			cells = append(cells, r.Base.Workers, r.Base.Throughput, r.Base.Runs)
+		} else {
+			cells = append(cells, nil, nil, nil)
+		}
+		cells = append(cells, r.Scaling, r.Warnings)
+		for _, target := range targets {
+			if a, ok := r.TimeToAccuracy[target]; ok {
+				cells = append(cells, a.Seconds, a.SecondsLow, a.SecondsHigh, a.Reached, a.Runs)
+			} else {
+				cells = append(cells, nil, nil, nil, nil, nil)
+			}
+		}
+		t.add(cells...)
+	}
+	return t
+}

@@ -1,0 +1,332 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/summary"
+)
+
+func showCommand(s *session) *cli.Command {
+	return &cli.Command{
+		Name:      "show",
+		Usage:     "print everything about one run",
+		ArgsUsage: "RUN",
+		Description: "RUN is a run as `runs` lists it, or so much of its beginning or end that no other\n" +
+			"run has it. JSON is one object with a member for each section.",
+		Action: func(c *cli.Context) error { return runShow(c.Context, s, c.Args().First()) },
+	}
+}
+
+func runShow(ctx context.Context, s *session, run string) error {
+	db, err := s.openStore()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	d, err := db.Show(ctx, run)
+	if err != nil {
+		return storeError(err)
+	}
+	w := bufio.NewWriter(s.stdout)
+	if err := writeSections(w, sectionsOf(d), s.format, screenOf(s.stdout)); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("cannot write the output: %w", err)
+	}
+	if d.Result != nil {
+		for _, doubt := range d.Result.Warnings {
+			s.warn("%s", doubt)
+		}
+	}
+	return nil
+}
+
+// section is one part of what is shown of a run.
+type section struct {
+	key    string
+	table  *table
+	record bool // at most one row, whose cells stand below each other
+}
+
+// writeSections prints the sections in any of the formats. JSON has a member
+// for each: an object or null for a record, a list for the others. CSV has a
+// line for each value.
+func writeSections(w io.Writer, sections []section, format string, on screen) error {
+	switch format {
+	case formatJSON:
+		return writeSectionsJSON(w, sections)
+	case formatCSV:
+		flat := &table{columns: []column{{key: "section"}, {key: "row"}, {key: "key"}, {key: "value"}}}
+		for _, part := range sections {
+			for i, row := range part.table.rows {
+				number := any(i + 1)
+				if part.record {
+					number = nil
+				}
+				for j, cell := range row {
+					flat.add(part.key, number, part.table.columns[j].key, cell)
+				}
+			}
+		}
+		return flat.write(w, format, on)
+	}
+	first := true
+	for _, part := range sections {
+		if len(part.table.rows) == 0 {
+			continue
+		}
+		gap := "\n"
+		if first {
+			gap, first = "", false
+		}
+		title := strings.ReplaceAll(part.key, "_", " ")
+		switch {
+		case format == formatMarkdown:
+			title = "## " + title + "\n"
+		case on.bold:
+			title = "\x1b[1m" + title + "\x1b[0m"
+		}
+		if _, err := fmt.Fprintf(w, "%s%s\n", gap, title); err != nil {
+			return err
+		}
+		shown := part.table
+		if part.record {
+			shown = shown.forPeople().upright()
+		}
+		if err := shown.write(w, format, on); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeSectionsJSON(w io.Writer, sections []section) error {
+	members := make([]string, len(sections))
+	for i, part := range sections {
+		value := "null"
+		var err error
+		switch {
+		case !part.record:
+			value, err = part.table.list("  ")
+		case len(part.table.rows) > 0:
+			value, err = part.table.object(0)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", part.key, err)
+		}
+		members[i] = fmt.Sprintf("\n  %q: %s", part.key, value)
+	}
+	_, err := io.WriteString(w, "{"+strings.Join(members, ",")+"\n}\n")
+	return err
+}
+
+// upright is a table of one row set as two columns, for people.
+func (t *table) upright() *table {
+	u := &table{columns: []column{{key: "key", head: "what"}, {key: "value"}}}
+	for j, cell := range t.rows[0] {
+		u.add(t.columns[j].title(), t.columns[j].text(cell))
+	}
+	return u
+}
+
+func sectionsOf(d *store.Details) []section {
+	evaluations := []summary.Accuracy(nil)
+	if d.Result != nil {
+		evaluations = d.Result.Evaluations
+	}
+	return []section{
+		{"run", runRecord(d), true},
+		{"parameters", parameterRecord(d.Run.Parameters), true},
+		{"job", jobRecord(d.Run.Job), true},
+		{"result", resultRecord(d.Result, d.Algorithm), true},
+		{"targets", targetRows(d.Result), false},
+		{"training", trainRecord(d.Train), true},
+		{"environments", environmentRows(d.Environments), false},
+		{"epochs", epochRows(d.Epochs), false},
+		{"evaluations", evaluationRows(evaluations), false},
+		{"files", fileRows(d.Files), false},
+		{"errors", errorRows(d.Errors), false},
+		{"bad_lines", badLineRows(d.BadLines), false},
+	}
+}
+
+func runRecord(d *store.Details) *table {
+	r := d.Run
+	t := &table{columns: keys("run", "study", "series", "point", "repeat", "attempt", "kind", "framework", "workers", "nodes",
+		"status", "detail", "dir", "created", "ingested")}
+	t.add(r.ID, r.Study, d.Series, r.Point, r.Repeat, r.Attempt, r.Kind, r.Framework, r.Workers, r.Nodes,
+		string(r.Status), orNil(r.Detail), r.Dir, unixTime(r.CreatedUnix), d.Ingested)
+	return t
+}
+
+// parameterRecord has a column for each parameter, titled by its TOML path.
+func parameterRecord(parameters map[string]any) *table {
+	t := &table{}
+	var cells []any
+	for _, key := range slices.Sorted(maps.Keys(parameters)) {
+		t.columns = append(t.columns, column{key: key, head: key, show: exactly})
+		cells = append(cells, parameters[key])
+	}
+	if len(cells) > 0 {
+		t.add(cells...)
+	}
+	return t
+}
+
+func jobRecord(j *metrics.Job) *table {
+	t := &table{columns: keys("cluster", "id", "name", "partition", "state", "reason", "exit_code", "nodes", "submitted", "started", "ended")}
+	if j != nil {
+		t.add(orNil(j.Cluster), orNil(j.ID), orNil(j.Name), orNil(j.Partition), orNil(j.State), orNil(j.Reason), orNil(j.ExitCode),
+			strings.Join(j.Nodes, ","), unixTime(j.SubmitUnix), unixTime(j.StartUnix), unixTime(j.EndUnix))
+	}
+	return t
+}
+
+func resultRecord(r *summary.Result, algorithm int) *table {
+	t := &table{columns: []column{
+		{key: "throughput", unit: "samples/s"}, {key: "throughput_why", head: "no throughput because"}, {key: "end_to_end", unit: "samples/s"},
+		{key: "final_accuracy", show: percent}, {key: "train_seconds", head: "training", show: seconds}, {key: "init_seconds", head: "initialisation", show: seconds},
+		{key: "world"}, {key: "restart"}, {key: "steps"}, {key: "warmup_steps"}, {key: "steady_steps"}, {key: "samples"}, {key: "epochs"},
+		{key: "step_p50", show: seconds}, {key: "step_p95", show: seconds}, {key: "step_p99", show: seconds},
+		{key: "skew", show: percent}, {key: "slowest", head: "slowest in steps, by rank"},
+		{key: "data_wait", show: percent}, {key: "compute", show: percent}, {key: "communication", show: percent},
+		{key: "algorithm"}, {key: "warnings", data: true},
+	}}
+	if r == nil {
+		return t
+	}
+	var slowest any
+	if r.Slowest != nil {
+		slowest = r.Slowest
+	}
+	warnings := r.Warnings
+	if warnings == nil {
+		warnings = []string{}
+	}
+	t.add(r.Throughput, orNil(r.ThroughputWhy), r.EndToEnd, r.FinalAccuracy, r.TrainSeconds, r.InitSeconds,
+		r.World, r.Restart, r.Steps, r.WarmupSteps, r.SteadySteps, r.Samples, r.Epochs, r.StepP50, r.StepP95, r.StepP99,
+		r.Skew, slowest, r.DataWait, r.Compute, r.Communication, algorithm, warnings)
+	return t
+}
+
+func targetRows(r *summary.Result) *table {
+	t := &table{columns: []column{{key: "accuracy", show: exactly}, {key: "seconds", head: "time to it", show: seconds}}}
+	if r != nil {
+		for _, target := range r.Targets {
+			t.add(target.Accuracy, target.Seconds)
+		}
+	}
+	return t
+}
+
+func trainRecord(tr *metrics.Train) *table {
+	t := &table{columns: []column{{key: "parameters"}, {key: "gradient_bytes", show: binaryBytes}, {key: "train_samples"}, {key: "test_samples"},
+		{key: "global_batch"}, {key: "steps_per_epoch"}, {key: "parameter_sha256"}, {key: "data_sha256"}}}
+	if tr != nil {
+		t.add(tr.Parameters, tr.GradientBytes, tr.TrainSamples, tr.TestSamples, tr.GlobalBatch, tr.StepsPerEpoch,
+			orNil(tr.ParameterSHA256), orNil(tr.DataSHA256))
+	}
+	return t
+}
+
+func environmentRows(list []store.Environment) *table {
+	t := &table{columns: []column{{key: "ranks"}, {key: "host"}, {key: "cpu"}, {key: "cpus"}, {key: "cpu_set"}, {key: "threads"},
+		{key: "memory_bytes", head: "memory", show: binaryBytes}, {key: "gpus"}, {key: "interface"},
+		{key: "kernel", data: true}, {key: "git_commit", data: true}, {key: "versions", data: true}, {key: "variables", data: true}}}
+	for _, e := range list {
+		v := e.Environment
+		var gpus, network any
+		if len(v.GPUs) > 0 {
+			gpus = v.GPUs
+		}
+		if v.Interface != nil {
+			network = v.Interface
+		}
+		t.add(e.Ranks, orNil(v.Hostname), orNil(v.CPUModel), positive(v.CPUs), orNil(v.CPUSet), positive(v.Threads), positive(v.MemoryBytes),
+			gpus, network, orNil(v.Kernel), orNil(v.GitCommit), v.Versions, v.Variables)
+	}
+	return t
+}
+
+func epochRows(list []metrics.Epoch) *table {
+	t := &table{columns: []column{{key: "epoch"}, {key: "step"}, {key: "samples", head: "samples of rank 0"}, {key: "seconds", head: "time", show: seconds},
+		{key: "loss"}, {key: "learning_rate"}}}
+	for _, e := range list {
+		t.add(e.Epoch, e.Step, e.Samples, e.Seconds, e.Loss, e.LearningRate)
+	}
+	return t
+}
+
+func evaluationRows(list []summary.Accuracy) *table {
+	t := &table{columns: []column{{key: "epoch"}, {key: "step"}, {key: "samples"}, {key: "seconds", head: "at", show: seconds}, {key: "accuracy", show: percent}}}
+	for _, e := range list {
+		t.add(e.Epoch, e.Step, e.Samples, e.Seconds, e.Accuracy)
+	}
+	return t
+}
+
+func fileRows(list []store.File) *table {
+	t := &table{columns: []column{{key: "path"}, {key: "writer", data: true}, {key: "rank", data: true}, {key: "restart", data: true}, {key: "host"},
+		{key: "bytes", show: binaryBytes}, {key: "lines"}, {key: "stop"}, {key: "cause"}}}
+	for _, f := range list {
+		var stop, cause any
+		if f.Stop != nil {
+			stop, cause = f.Stop.Status, orNil(f.Stop.Cause)
+		}
+		t.add(f.Path, f.Writer, f.Rank, f.Restart, orNil(f.Host), f.Bytes, f.Lines, stop, cause)
+	}
+	return t
+}
+
+func errorRows(list []store.RankError) *table {
+	t := &table{columns: keys("writer", "rank", "restart", "where", "message")}
+	for _, e := range list {
+		t.add(e.Writer, e.Rank, e.Restart, e.Error.Where, e.Error.Message)
+	}
+	return t
+}
+
+func badLineRows(list []metrics.LineError) *table {
+	t := &table{columns: keys("file", "line", "message")}
+	for _, e := range list {
+		t.add(e.File, e.Line, e.Err.Error())
+	}
+	return t
+}
+
+// keys are columns that need nothing but a name.
+func keys(names ...string) []column {
+	columns := make([]column, len(names))
+	for i, name := range names {
+		columns[i] = column{key: name}
+	}
+	return columns
+}
+
+// unixTime is seconds since the epoch as a cell; 0 is not known.
+func unixTime(seconds float64) any {
+	if seconds == 0 {
+		return nil
+	}
+	return time.Unix(0, int64(seconds*1e9))
+}
+
+// positive is a cell of a number whose zero means that it was not found out.
+func positive[N int | int64](n N) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
