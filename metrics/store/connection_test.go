@@ -1,0 +1,172 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Each connection of a pool must have the pragmas, not just the first.
+func TestPragmasOnEveryConnection(t *testing.T) {
+	s := openStore(t)
+	ctx := t.Context()
+	var held []*sql.Conn
+	for range 4 {
+		c, err := s.read.Conn(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		held = append(held, c)
+	}
+	for i, c := range held {
+		// PRAGMAs are denied to these connections; what they must do is shown
+		// by what they refuse.
+		for _, statement := range []string{"DELETE FROM run", "PRAGMA query_only = 0", "CREATE TEMP TABLE x (y)"} {
+			if _, err := c.ExecContext(ctx, statement); err == nil {
+				t.Errorf("reading connection %d executes %q", i, statement)
+			}
+		}
+	}
+	wide := open(s.path, map[string][]string{"mode": {"rw"}}, time.Second, nil)
+	defer wide.Close()
+	for i := range 4 {
+		c, err := wide.Conn(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		var keys, wait int
+		if err := errors.Join(c.QueryRowContext(ctx, "PRAGMA foreign_keys").Scan(&keys), c.QueryRowContext(ctx, "PRAGMA busy_timeout").Scan(&wait)); err != nil {
+			t.Fatal(err)
+		}
+		if keys != 1 || wait != 1000 {
+			t.Errorf("connection %d: foreign_keys = %d, busy_timeout = %d", i, keys, wait)
+		}
+	}
+	if got := value(t, s, "PRAGMA foreign_keys"); got != "1" {
+		t.Errorf("writing connection: foreign_keys = %s", got)
+	}
+}
+
+func TestJournalByFileSystem(t *testing.T) {
+	for network, want := range map[bool]string{false: "wal", true: "delete"} {
+		s := openAt(t, filepath.Join(t.TempDir(), "db"), Options{NetworkFile: &network})
+		if got := value(t, s, "PRAGMA journal_mode"); got != want {
+			t.Errorf("network = %t: journal_mode = %s, want %s", network, got, want)
+		}
+	}
+}
+
+func TestHostLock(t *testing.T) {
+	network := true
+	path := filepath.Join(t.TempDir(), "db")
+	o := Options{NetworkFile: &network, LockWait: time.Millisecond}
+	first := openAt(t, path, o)
+	ingestRun(t, first, aRun())
+
+	_, err := Open(path, o)
+	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
+		t.Fatalf("second writer: %v; want ErrLocked with the holder's process", err)
+	}
+	reader, err := OpenReadOnly(path, o)
+	if err != nil {
+		t.Fatalf("readers need no lock: %v", err)
+	}
+	reader.Close()
+
+	// The holder has not been heard of for longer than the lease.
+	old := time.Now().Add(-2 * leaseTime)
+	if err := os.Chtimes(path+".lock", old, old); err != nil {
+		t.Fatal(err)
+	}
+	second, err := Open(path, o)
+	if err != nil {
+		t.Fatalf("a lapsed lock: %v", err)
+	}
+	run := aRun()
+	run.Detail = "from a host that lost its lock"
+	if _, err := first.Ingest(t.Context(), run, nil); !errors.Is(err, ErrLocked) {
+		t.Errorf("the one that lost the lock writes on: %v", err)
+	}
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := filepath.Glob(path + ".lock*")
+	if err != nil || len(entries) > 0 {
+		t.Errorf("left behind: %v %v", entries, err)
+	}
+
+	// A holder on this host whose process is gone is not waited for. No
+	// process has the largest id that the kernel could give, plus one.
+	host, _ := os.Hostname()
+	text, _ := json.Marshal(owner{host, 1<<22 + 1, "x"})
+	writeFile(t, path+".lock", string(text))
+	third, err := Open(path, o)
+	if err != nil {
+		t.Fatalf("the lock of a process that is gone: %v", err)
+	}
+	third.Close()
+	writeFile(t, path+".lock", "damaged")
+	if _, err := Open(path, o); !errors.Is(err, ErrLocked) {
+		t.Errorf("a damaged lock that is fresh: %v", err)
+	}
+}
+
+// Several processes may start at once on a file that is not there yet.
+func TestOpenAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "db")
+	errs := make(chan error)
+	const n = 6
+	for range n {
+		go func() {
+			s, err := Open(path, Options{})
+			if err == nil {
+				err = s.Close()
+			}
+			errs <- err
+		}()
+	}
+	for range n {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A query in progress neither stops a writer nor sees half of what it wrote.
+func TestReadersAndWriter(t *testing.T) {
+	s := openStore(t)
+	done := make(chan error)
+	go func() {
+		var err error
+		for i := 0; i < 40 && err == nil; i++ {
+			_, err = s.Ingest(context.Background(), historyRun(i), nil)
+		}
+		done <- err
+	}()
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		default:
+		}
+		list, err := s.Runs(t.Context(), Filter{Where: "workload.batch IS NULL"})
+		if err != nil && !strings.Contains(err.Error(), "no run has a parameter") {
+			t.Fatal(err)
+		}
+		if len(list) > 0 {
+			t.Fatalf("%s was seen without its parameters", list[0].Run)
+		}
+	}
+}
