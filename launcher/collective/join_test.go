@@ -234,3 +234,19 @@ func TestHelloRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+func FuzzAnswer(f *testing.F) {
+	f.Add(encodeAnswer(answerAccepted, encodeAddress(netip.MustParseAddrPort("10.1.2.3:4567"))))
+	f.Add(encodeAnswer(answerRefused, []byte("wrong nonce")))
+	f.Add([]byte("SSH-2.0-OpenSSH_9.2p1\r\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		status, payload, err := decodeAnswer(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		// What is taken is bounded, and the same bytes when written.
+		if again := encodeAnswer(status, payload); len(payload) > maxAnswer || !bytes.HasPrefix(data, again) {
+			t.Fatalf("%q became %q", data, again)
+		}
+	})
+}
