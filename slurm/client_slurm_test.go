@@ -116,8 +116,7 @@ func logs(id string) string {
 	return id + "\n" + string(out)
 }
 
-func ended(j slurm.Job) bool   { return j.State.Terminal() }
-func running(j slurm.Job) bool { return j.State == slurm.Running }
+func ended(j slurm.Job) bool { return j.State.Terminal() }
 
 func awaitFile(t *testing.T, pattern string, n int) {
 	t.Helper()

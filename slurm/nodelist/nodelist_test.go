@@ -9,7 +9,8 @@ import (
 )
 
 func TestExpand(t *testing.T) {
-	// What `scontrol show hostnames` of Slurm 22.05 prints for each.
+	// As `scontrol show hostnames` of Slurm 22.05 prints them; it refuses a name
+	// that goes on after its last bracket, which newer ones may not.
 	tests := []struct {
 		in   string
 		want []string

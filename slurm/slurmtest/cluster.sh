@@ -201,6 +201,7 @@ crash() { # NODE
       kill -s KILL "$pid" $(descendants "$pid") 2>/dev/null
     done
   fi
+  return 0 # grep and kill met processes that ended meanwhile
 }
 
 # --- configuration
@@ -377,20 +378,17 @@ up() {
   within 60 idle_nodes || { in_head sinfo -N -l >&2; die "the nodes are not idle after 60 s; see $dir/log"; }
 }
 down() {
-  local ids node
+  local ids name node
   if alive slurmctld >/dev/null; then
     # Jobs first: in plain mode their processes would outlive the daemons.
     ids=$(in_head squeue -h -o %A | sort -u)
     # shellcheck disable=SC2086 # one id a word
     [ -z "$ids" ] || { in_head scancel $ids; within 10 no_jobs; }
   fi
-  for node in $(nodes); do
-    [ "$net" = namespaces ] || finish "slurmd-$node"
-    crash "$node"
-  done
-  finish slurmctld; finish slurmdbd; finish mariadbd
+  # By force, the controller first: nothing is to come back, and it would wait for its nodes.
+  for name in slurmctld slurmdbd mariadbd munged; do finish "$name" KILL; done
+  for node in $(nodes); do crash "$node"; done
   [ "$net" = plain ] || { finish head KILL; finish head-shell KILL; }
-  finish munged
   rm -f "$dir/settings"
 }
 
