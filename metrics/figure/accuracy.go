@@ -16,11 +16,11 @@ func accuracy(curves []scaling.Curve, obs []scaling.Observation) (chart, error) 
 	longest := 0.0
 	for _, o := range obs {
 		byRun[o.Run] = o
-		for _, e := range o.Evaluations {
-			longest = max(longest, e.Seconds)
+		for _, p := range trace(o) {
+			longest = max(longest, p.X)
 		}
 	}
-	c := chart{x: timeAxis("training time", longest), y: newAxis("test accuracy"), inside: true}
+	c := chart{x: timeAxis("training time", longest), y: newAxis("test accuracy"), scattered: true}
 	c.x.zero, c.y.zero = true, true
 	var targets []float64
 	style, traces, missed := 0, 0, 0
@@ -72,19 +72,18 @@ func accuracy(curves []scaling.Curve, obs []scaling.Observation) (chart, error) 
 		labels = append(labels, Mark{Kind: Label, Points: []XY{{longest, t}}, Text: "target " + number(t, 6), style: -1})
 	}
 	c.marks = append(append(c.marks, ends...), labels...)
-	c.caption = append(scalings(curves), fmt.Sprintf("One line a run, %s.", plural(traces, "run")))
+	c.caption = append(scalings(curves), "One line a run.", perSeries("runs per point: ", curves, func(cv scaling.Curve) string {
+		return runsAt(cv, func(p scaling.Point) int { return len(p.Runs) })
+	}))
 	switch {
 	case missed > 0:
-		c.caption = append(c.caption, fmt.Sprintf("Crosses: %s that missed a target.", plural(missed, "run")))
+		c.caption = append(c.caption, fmt.Sprintf("Crosses: %d of %s missed a target.", missed, plural(traces, "run")))
 	case targets != nil:
 		c.caption = append(c.caption, "Every run reached its targets.")
 	}
-	c.caption = append(c.caption, perSeries("runs: ", curves, func(cv scaling.Curve) string {
-		return runsAt(cv, func(p scaling.Point) int { return len(p.Runs) })
-	}))
-	c.fit()
+	err := c.fit()
 	c.y.max = min(c.y.max, 1.05)
-	return c, nil
+	return c, err
 }
 
 // trace is a run's accuracy over time, without what is no number.

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -68,24 +69,34 @@ func (a *axis) include(v float64) {
 }
 
 // pad leaves room around the data; a single value gets an axis too.
-func (a *axis) pad() {
-	const share = 0.05
+func (a *axis) pad() error {
+	const (
+		share = 0.06
+		limit = 1e140 // the range between its inverse and it, with room around, is a float64
+	)
 	slices.Sort(a.at)
 	switch {
+	case a.empty:
+		return fmt.Errorf("nothing to draw: no %s above 0", a.title)
+	case a.max > limit || a.log && a.min < 1/limit:
+		return fmt.Errorf("a %s from %g to %g cannot be drawn", a.title, a.min, a.max)
 	case a.log:
 		low, high := math.Log2(a.min), math.Log2(a.max)
 		by := max((high-low)*share, 0.04)
 		if high-low < 0.1 {
 			by = 0.5
 		}
-		a.min, a.max = math.Exp2(max(low-by, -1073)), math.Exp2(min(high+by, 1023.9))
+		a.min, a.max = math.Exp2(low-by), math.Exp2(high+by)
 	case a.zero:
 		a.min = 0
-		a.max *= 1 + share
+		if a.max *= 1 + share; a.max == 0 {
+			a.max = a.unit
+		}
 	default:
 		by := max((a.max-a.min)*share, math.Abs(a.max)*1e-3, 1e-12)
 		a.min, a.max = a.min-by, a.max+by
 	}
+	return nil
 }
 
 // norm is where v lies, from 0 at the axis' beginning to 1 at its end.

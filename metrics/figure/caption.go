@@ -95,7 +95,7 @@ func perSeries(lead string, curves []scaling.Curve, of func(scaling.Curve) strin
 		return upper(lead+texts[0]) + "."
 	}
 	for i, c := range curves {
-		texts[i] = clean(c.Series) + " " + texts[i]
+		texts[i] = clean(c.Series) + ": " + texts[i]
 	}
 	return upper(lead) + strings.Join(texts, "; ") + "."
 }
@@ -107,47 +107,65 @@ func upper(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// bars says which interval the bars are, or why there are none.
-func bars(curves []scaling.Curve, kind string, of func(*scaling.Point) *scaling.Estimate) []string {
-	low, high := 1.0, 0.0
-	without := map[string][]int{} // worker counts by reason
-	var reasons []string
-	points := 0
+// estimate is what a bar is drawn of, or the reason for none.
+type estimate struct {
+	workers  int
+	interval *scaling.Interval
+	why      string
+}
+
+func estimates(curves []scaling.Curve, of func(*scaling.Point) *scaling.Estimate) []estimate {
+	var list []estimate
 	for _, c := range curves {
 		for i := range c.Points {
-			e := of(&c.Points[i])
-			switch {
-			case e == nil || e.Why == scaling.AtBase:
-			case e.Interval != nil:
-				points++
-				low, high = min(low, e.Interval.Level), max(high, e.Interval.Level)
-			default:
-				points++
-				if without[e.Why] == nil {
-					reasons = append(reasons, e.Why)
-				}
-				without[e.Why] = insert(without[e.Why], c.Points[i].Workers)
+			if e := of(&c.Points[i]); e != nil && e.Why != scaling.AtBase {
+				list = append(list, estimate{c.Points[i].Workers, e.Interval, e.Why})
 			}
 		}
 	}
-	var list []string
+	return list
+}
+
+// bars says which interval the bars are, with the levels attained, and why
+// there are none where there are none.
+func bars(list []estimate, kind string) []string {
+	low, high := 1.0, 0.0
+	without := map[string][]int{} // worker counts by reason
+	with := map[int]bool{}        // worker counts that have a bar
+	var reasons []string
+	for _, e := range list {
+		if e.interval != nil {
+			low, high = min(low, e.interval.Level), max(high, e.interval.Level)
+			with[e.workers] = true
+			continue
+		}
+		if without[e.why] == nil {
+			reasons = append(reasons, e.why)
+		}
+		without[e.why] = insert(without[e.why], e.workers)
+	}
+	var sentences []string
 	if high > 0 {
 		level := percent(low)
 		if percent(high) != level {
 			level += "–" + percent(high)
 		}
-		list = append(list, fmt.Sprintf("Bars: %s %% %s.", level, kind))
+		sentences = append(sentences, fmt.Sprintf("Bars: %s%% %s.", level, kind))
 	}
 	for _, why := range reasons {
-		where := ""
-		if points > len(without[why]) || len(reasons) > 1 {
-			where = " at " + counts(without[why])
+		where := "No bar at " + counts(without[why])
+		switch {
+		case len(with) == 0 && len(reasons) == 1:
+			where = "No bar"
+		case slices.ContainsFunc(without[why], func(n int) bool { return with[n] }):
+			where = "No bar at some points" // another line has one there
 		}
-		list = append(list, fmt.Sprintf("No bar%s: %s.", where, why))
+		sentences = append(sentences, where+": "+why+".")
 	}
-	return list
+	return sentences
 }
 
+// percent rounds down: a level is not claimed that was not attained.
 func percent(level float64) string { return number(math.Floor(level*1000)/10, 3) }
 
 // commonBase is the base's worker count, if it is one for all.

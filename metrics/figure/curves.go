@@ -20,11 +20,10 @@ func throughput(curves []scaling.Curve, _ []scaling.Observation) (chart, error) 
 	for i, cv := range curves {
 		c.addCurve(i, cv, 1, func(p *scaling.Point) *scaling.Estimate { return p.Throughput })
 	}
+	c.caption = about(curves)
 	c.labelIdeal()
-	c.caption = append(about(curves), "Dashed: ideal, in proportion to the workers.")
-	c.caption = append(c.caption, bars(curves, "exact binomial interval of the median", func(p *scaling.Point) *scaling.Estimate { return p.Throughput })...)
-	c.fit()
-	return c, nil
+	c.caption = append(c.caption, bars(estimates(curves, func(p *scaling.Point) *scaling.Estimate { return p.Throughput }), "exact binomial interval of the median")...)
+	return c, c.fit()
 }
 
 func speedup(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
@@ -40,11 +39,10 @@ func speedup(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
 	for i, cv := range curves {
 		c.addCurve(i, cv, cv.Base.Throughput, func(p *scaling.Point) *scaling.Estimate { return p.Speedup })
 	}
+	c.caption = about(curves)
 	c.labelIdeal()
-	c.caption = append(about(curves), "Dashed: ideal.")
-	c.caption = append(c.caption, bars(curves, "Hodges–Lehmann interval over all ratios of runs", func(p *scaling.Point) *scaling.Estimate { return p.Speedup })...)
-	c.fit()
-	return c, nil
+	c.caption = append(c.caption, bars(estimates(curves, func(p *scaling.Point) *scaling.Estimate { return p.Speedup }), "Hodges–Lehmann interval over all ratios of runs")...)
+	return c, c.fit()
 }
 
 func efficiency(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
@@ -60,12 +58,12 @@ func efficiency(curves []scaling.Curve, _ []scaling.Observation) (chart, error) 
 			return x / base.Throughput * (float64(base.Workers) / float64(p.Workers))
 		}, func(p *scaling.Point) *scaling.Estimate { return p.Efficiency })
 	}
+	c.caption = about(curves)
 	c.labelIdeal()
-	c.caption = append(about(curves), "Dashed: ideal.")
-	c.caption = append(c.caption, bars(curves, "Hodges–Lehmann interval over all ratios of runs", func(p *scaling.Point) *scaling.Estimate { return p.Efficiency })...)
-	c.fit()
+	c.caption = append(c.caption, bars(estimates(curves, func(p *scaling.Point) *scaling.Estimate { return p.Efficiency }), "Hodges–Lehmann interval over all ratios of runs")...)
+	err := c.fit()
 	c.y.max = max(c.y.max, 1.1)
-	return c, nil
+	return c, err
 }
 
 // addCurve draws one series whose single runs are their throughputs over unit.
@@ -82,9 +80,10 @@ func (c *chart) addScaled(style int, cv scaling.Curve, scale func(*scaling.Point
 	for i := range cv.Points {
 		p := &cv.Points[i]
 		n := float64(p.Workers)
-		for _, x := range p.Throughputs() {
+		runs := p.Throughputs()
+		for _, x := range runs {
 			if y := scale(p, x); y > 0 && !math.IsInf(y, 1) {
-				c.add(Mark{Kind: Dot, Series: series, Points: []XY{{n, y}}, style: style})
+				c.add(Mark{Kind: Dot, Series: series, Points: []XY{{n, y}}, style: style, alone: len(runs) == 1})
 			}
 		}
 		e := of(p)
@@ -146,7 +145,7 @@ func (c *chart) ratioIdeals(curves []scaling.Curve, rising bool) {
 	}
 }
 
-// labelIdeal names the highest of the ideal lines, which stands for all.
+// labelIdeal explains the ideal lines, if any, and names the highest of the ideal lines, which stands for all.
 func (c *chart) labelIdeal() {
 	var top *XY
 	for _, m := range c.marks {
@@ -156,6 +155,7 @@ func (c *chart) labelIdeal() {
 	}
 	if top != nil {
 		c.add(Mark{Kind: Label, Points: []XY{*top}, Text: "ideal", style: -1})
+		c.caption = append(c.caption, "Dashed: ideal.")
 	}
 }
 
@@ -214,7 +214,9 @@ func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, err
 	c := chart{x: workersAxis(), y: timeAxis("time to accuracy", longest)}
 	c.y.log = true
 	var misses []string
+	var drawn []estimate
 	for style, s := range list {
+		var missed []string
 		var line []XY
 		var medians []Mark
 		flush := func() { c.addLine(style, s.name, line); line = nil }
@@ -224,15 +226,16 @@ func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, err
 				if t.Target != s.target {
 					continue
 				}
+				drawn = append(drawn, estimate{p.Workers, t.Interval, t.Why})
 				if in := t.Interval; in != nil {
 					c.add(Mark{Kind: Bar, Series: s.name, Points: []XY{{n, in.Low}, {n, in.High}}, style: style})
 				}
 				for _, x := range t.Times {
-					c.add(Mark{Kind: Dot, Series: s.name, Points: []XY{{n, x}}, style: style})
+					c.add(Mark{Kind: Dot, Series: s.name, Points: []XY{{n, x}}, style: style, alone: t.Runs == 1})
 				}
 				if t.Reached < t.Runs {
 					c.add(Mark{Kind: Missed, Series: s.name, Points: []XY{{n, math.Inf(1)}}, style: style})
-					misses = append(misses, fmt.Sprintf("%d/%d at %s (%s)", t.Reached, t.Runs, workers(p.Workers), s.name))
+					missed = append(missed, fmt.Sprintf("%d/%d at %s", t.Reached, t.Runs, workers(p.Workers)))
 				}
 				if t.Seconds == nil {
 					flush()
@@ -243,6 +246,9 @@ func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, err
 			}
 		}
 		flush()
+		if missed != nil {
+			misses = append(misses, s.name+": "+strings.Join(missed, ", "))
+		}
 		c.marks = append(c.marks, medians...)
 		end := Mark{Kind: Label, Series: s.name, Text: s.name, style: style}
 		if len(medians) > 0 {
@@ -254,9 +260,9 @@ func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, err
 	}
 	c.caption = append(scalings(curves), "Dots: runs; markers: medians, a run that misses a target ranking last.")
 	c.caption = append(c.caption, ttaRuns(curves)...)
+	c.caption = append(c.caption, bars(drawn, "exact binomial interval of the median")...)
 	if misses != nil {
-		c.caption = append(c.caption, "Crosses at the top: runs missed the target; reached "+strings.Join(misses, ", ")+".")
+		c.caption = append(c.caption, "Crosses at the top: runs missed the target. Reached "+strings.Join(misses, "; ")+".")
 	}
-	c.fit()
-	return c, nil
+	return c, c.fit()
 }

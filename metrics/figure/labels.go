@@ -9,11 +9,23 @@ import (
 
 // placeBeside stacks the labels right of the plot, each as near to the height
 // of its line's end as the others allow: labels that would overlap are merged
-// into a stack whose labels are, on average, where they want to be.
+// into a stack whose labels are, on average, where they want to be. Labels that
+// are not led to their lines stand at the foot, the first on top.
 func (l *layout) placeBeside(c *chart) {
-	slices.SortStableFunc(l.labels, func(a, b placed) int {
-		return cmp.Compare(l.at(c, a.mark.Points[0]).Y, l.at(c, b.mark.Points[0]).Y)
-	})
+	var column []*placed
+	for i := range l.labels {
+		if p := &l.labels[i]; !p.inside {
+			column = append(column, p)
+		}
+	}
+	want := func(p *placed) vg.Length {
+		if !p.led {
+			return l.plot.Min.Y
+		}
+		return l.at(c, p.mark.Points[0]).Y
+	}
+	slices.Reverse(column)
+	slices.SortStableFunc(column, func(a, b *placed) int { return cmp.Compare(want(a), want(b)) })
 	type stack struct {
 		first, n       int
 		bottom, height vg.Length
@@ -23,9 +35,9 @@ func (l *layout) placeBeside(c *chart) {
 		s.bottom = min(max(s.want/vg.Length(s.n), l.plot.Min.Y), l.plot.Max.Y-s.height)
 	}
 	var stacks []stack
-	for i, p := range l.labels {
+	for i, p := range column {
 		h := p.box.Max.Y
-		s := stack{first: i, n: 1, height: h, want: l.at(c, p.mark.Points[0]).Y - h/2}
+		s := stack{first: i, n: 1, height: h, want: want(p) - h/2}
 		settle(&s)
 		for len(stacks) > 0 {
 			below := stacks[len(stacks)-1]
@@ -42,17 +54,21 @@ func (l *layout) placeBeside(c *chart) {
 	for _, s := range stacks {
 		y := s.bottom
 		for i := s.first; i < s.first+s.n; i++ {
-			b := &l.labels[i].box
+			b := &column[i].box
 			*b = b.Add(vg.Point{X: l.plot.Max.X + labelIndent, Y: y})
 			y = b.Max.Y
 		}
 	}
 }
 
-// placeInside puts each label beside its line's end, where it covers no other
-// label and as little as possible of the lines.
-func (l *layout) placeInside(c *chart) {
-	const step = 4 // along a line, in points: less than a letter
+// placeInside puts the labels of lines beside the lines' ends. It reports
+// whether each found a place next to its end where it covers no other label and
+// next to nothing of the lines.
+func (l *layout) placeInside(c *chart) bool {
+	const (
+		step      = 4 // along a line, in points: less than a letter
+		tolerable = 5 // covered steps, counted twice
+	)
 	var covered []vg.Point
 	for _, m := range c.marks {
 		if m.Kind == Label {
@@ -77,42 +93,43 @@ func (l *layout) placeInside(c *chart) {
 	var taken []vg.Rectangle
 	for i := range l.labels {
 		p := &l.labels[i]
+		if !p.inside {
+			continue
+		}
 		end := l.at(c, p.mark.Points[0])
 		w, h := p.box.Max.X, p.box.Max.Y
-		best, least := p.box, -1
-		// Nearest first: right, above, below, left, then ever further up and
-		// down.
-		for ring := range 12 {
-			r := vg.Length(ring)
-			for _, at := range []vg.Point{
-				{X: end.X + away, Y: end.Y - h/2 + r*h}, {X: end.X + away, Y: end.Y - h/2 - r*h},
-				{X: end.X - w/2, Y: end.Y + away + r*h}, {X: end.X - w/2, Y: end.Y - away - h - r*h},
-				{X: end.X - away - w, Y: end.Y - h/2 + r*h}, {X: end.X - away - w, Y: end.Y - h/2 - r*h},
-				{X: end.X - w, Y: end.Y + away + r*h}, {X: end.X - w, Y: end.Y - away - h - r*h},
-			} {
-				box := p.box.Add(at)
-				if box.Min.X < l.plot.Min.X || box.Max.X > l.size.X-margin/2 || box.Min.Y < l.plot.Min.Y || box.Max.Y > l.plot.Max.Y {
-					continue
-				}
-				cost := 3 * ring
-				for _, t := range taken {
-					if overlaps(box, t) {
-						cost += 1000
-					}
-				}
-				for _, pt := range covered {
-					if pt.X > box.Min.X-1 && pt.X < box.Max.X+1 && pt.Y > box.Min.Y && pt.Y < box.Max.Y {
-						cost += 2
-					}
-				}
-				if least < 0 || cost < least {
-					best, least = box, cost
+		best, least := p.box, tolerable+1
+		for rank, at := range []vg.Point{ // best first
+			{X: end.X + away, Y: end.Y - h/2},
+			{X: end.X + away, Y: end.Y},
+			{X: end.X + away, Y: end.Y - h},
+			{X: end.X - w/2, Y: end.Y + away},
+			{X: end.X - w/2, Y: end.Y - away - h},
+			{X: end.X - w, Y: end.Y + away},
+			{X: end.X - w, Y: end.Y - away - h},
+		} {
+			box := p.box.Add(at)
+			if box.Min.X < l.plot.Min.X || box.Max.X > l.plot.Max.X || box.Min.Y < l.plot.Min.Y || box.Max.Y > l.plot.Max.Y ||
+				slices.ContainsFunc(taken, func(t vg.Rectangle) bool { return overlaps(box, t) }) {
+				continue
+			}
+			cost := rank / 3
+			for _, pt := range covered {
+				if pt.X > box.Min.X-1 && pt.X < box.Max.X+1 && pt.Y > box.Min.Y+1 && pt.Y < box.Max.Y-1 {
+					cost += 2
 				}
 			}
+			if cost < least {
+				best, least = box, cost
+			}
+		}
+		if least > tolerable {
+			return false
 		}
 		p.box = best
 		taken = append(taken, best)
 	}
+	return true
 }
 
 func overlaps(a, b vg.Rectangle) bool {

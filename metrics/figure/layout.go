@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"gonum.org/v1/plot/vg"
@@ -34,7 +33,7 @@ type layout struct {
 	title, caption []string
 	xTicks, yTicks []tick
 	labels         []placed
-	shift          []vg.Length // to the side, by style, where series overlap
+	aside          []vg.Length // by style: how far runs are drawn beside their medians
 }
 
 // placed is a label with its place.
@@ -42,6 +41,9 @@ type placed struct {
 	mark  Mark
 	lines []string
 	box   vg.Rectangle // of the text
+	// inside stands beside its line's end in the plot; the others stand in the
+	// column on the right, and the led ones are joined to their line's end.
+	inside, led bool
 }
 
 // lay lays the chart out. Without a height, it is as high as the labels and
@@ -52,39 +54,56 @@ func lay(c *chart, o Options) (layout, error) {
 			return layout{}, fmt.Errorf("a size of %g inches; give more than 0 and at most %d, or 0 to choose", in, maxSize)
 		}
 	}
+	if c.scattered {
+		l, err := arrange(c, o, true)
+		if err == nil && l.placeInside(c) {
+			l.placeBeside(c)
+			return l, nil
+		}
+	}
+	l, err := arrange(c, o, false)
+	if err == nil {
+		l.placeBeside(c)
+	}
+	return l, err
+}
+
+// arrange finds room for everything but the labels' own places. Those of lines
+// are to stand inside the plot or in the column beside it.
+func arrange(c *chart, o Options, inside bool) (layout, error) {
 	l := layout{xTicks: c.x.ticks(), yTicks: c.y.ticks()}
 	l.size.X = vg.Length(cmp.Or(o.Width, defaultWidth)) * vg.Inch
 	inner := l.size.X - 2*margin
-	l.title = wrap(c.title, textStyle(titleSize, true), inner)
-	l.caption = wrap(strings.Join(c.caption, " "), textStyle(captionSize, false), inner)
+	l.title = wrap(c.title, textStyle(titleSize), inner)
+	l.caption = wrap(strings.Join(c.caption, " "), textStyle(captionSize), inner)
 
-	ticks := textStyle(tickSize, false)
+	ticks := textStyle(tickSize)
 	var yLabels vg.Length
 	for _, t := range l.yTicks {
 		yLabels = max(yLabels, ticks.Width(t.label))
 	}
-	labels := textStyle(labelSize, false)
-	column, needed := vg.Length(0), vg.Length(0)
+	labels := textStyle(labelSize)
+	column, needed := 2*gap, vg.Length(0)
 	for _, m := range c.marks {
 		if m.Kind != Label {
 			continue
 		}
-		p := placed{mark: m, lines: wrap(m.Text, labels, 0.3*inner)}
+		p := placed{mark: m, lines: wrap(m.Text, labels, 0.3*inner), inside: inside && m.style >= 0}
 		for _, s := range p.lines {
 			p.box.Max.X = max(p.box.Max.X, labels.Width(s))
 		}
 		p.box.Max.Y = lineHeight(labelSize) * vg.Length(len(p.lines))
-		needed += p.box.Max.Y
-		column = max(column, labelIndent+p.box.Max.X)
+		if !p.inside {
+			needed += p.box.Max.Y
+			column = max(column, labelIndent+p.box.Max.X)
+			p.led = !c.scattered || m.style < 0
+		}
 		l.labels = append(l.labels, p)
-	}
-	if c.inside {
-		column, needed = 2*gap, 0
 	}
 
 	l.plot.Min.X = margin + lineHeight(axisSize) + gap + yLabels + tickLength + gap
 	l.plot.Max.X = l.size.X - margin - column
-	l.plot.Min.Y = margin + block(l.caption, captionSize) + lineHeight(axisSize) + gap + lineHeight(tickSize) + tickLength + gap
+	l.plot.Min.Y = margin + block(l.caption, captionSize) + lineHeight(axisSize) + lineHeight(tickSize) + tickLength + gap
 	above := margin + block(l.title, titleSize)
 	height := max(defaultHeight*vg.Inch, needed)
 	if o.Height > 0 {
@@ -94,22 +113,16 @@ func lay(c *chart, o Options) (layout, error) {
 	l.size.Y = l.plot.Max.Y + above
 
 	if w := l.plot.Max.X - l.plot.Min.X; w < minPlot {
-		return layout{}, fmt.Errorf("%.3g inches wide leaves no room for the plot beside its labels; make it %.2g or more", l.size.X.Points()/72, math.Ceil((l.size.X+minPlot-w).Points()/7.2)/10)
+		return layout{}, fmt.Errorf("%.3g inches wide leaves no room for the plot beside its labels; make it %.3g or more", o.Width, math.Ceil((l.size.X+minPlot-w).Points()/7.2)/10+1)
 	}
 	if least := max(minPlot, needed); height < least {
-		return layout{}, fmt.Errorf("%.3g inches high leaves no room for the plot and its %d labels; make it %.3g or more, or 0 to choose", l.size.Y.Points()/72, len(l.labels), math.Ceil((l.size.Y+least-height).Points()/7.2)/10)
+		return layout{}, fmt.Errorf("%.3g inches high leaves no room for the plot, its caption and %s; make it %.3g or more, or 0 to choose", o.Height, plural(len(l.labels), "label"), math.Ceil((l.size.Y+least-height).Points()/7.2)/10)
 	}
 	if l.size.Y > maxSize*vg.Inch {
-		return layout{}, fmt.Errorf("%d labels need more than %d inches; draw fewer series", len(l.labels), maxSize)
+		return layout{}, fmt.Errorf("%s need more than %d inches; draw fewer series", plural(len(l.labels), "label"), maxSize)
 	}
-
 	l.thinTicks(c)
-	l.shift = c.shifts(&l)
-	if c.inside {
-		l.placeInside(c)
-	} else {
-		l.placeBeside(c)
-	}
+	l.spread(c)
 	return l, nil
 }
 
@@ -120,7 +133,7 @@ func block(lines []string, size float64) vg.Length {
 	if len(lines) == 0 {
 		return 0
 	}
-	return lineHeight(size)*vg.Length(len(lines)) + gap
+	return lineHeight(size)*vg.Length(len(lines)) + 2*gap
 }
 
 // at is where a place in the data lies. Where there is no value, it is at the
@@ -136,12 +149,22 @@ func (l *layout) at(c *chart, p XY) vg.Point {
 	}
 }
 
-// place is where a mark's point is drawn: beside the others' where series
-// overlap.
+// place is where a mark's point is drawn. Lines and medians are where they
+// belong; the runs of a point stand beside its median, in a strip of their own
+// for each series, so that none hides another. A bar goes through its median
+// where there is one series, and else between the median and the runs.
 func (l *layout) place(c *chart, m Mark, p XY) vg.Point {
 	at := l.at(c, p)
-	if m.style >= 0 && m.style < len(l.shift) {
-		at.X += l.shift[m.style]
+	if m.alone || m.style < 0 || m.style >= len(l.aside) {
+		return at
+	}
+	switch m.Kind {
+	case Dot, Missed:
+		at.X += l.aside[m.style]
+	case Bar:
+		if len(l.aside) > 1 {
+			at.X += l.aside[m.style] * 0.62
+		}
 	}
 	return at
 }
@@ -149,7 +172,7 @@ func (l *layout) place(c *chart, m Mark, p XY) vg.Point {
 // thinTicks drops labels of workers that would run into each other. The ends
 // stay; of the others the ones further left.
 func (l *layout) thinTicks(c *chart) {
-	style := textStyle(tickSize, false)
+	style := textStyle(tickSize)
 	half := func(t tick) vg.Length { return style.Width(t.label)/2 + 2 }
 	x := func(t tick) vg.Length { return l.at(c, XY{t.value, 1}).X }
 	last := len(l.xTicks) - 1
@@ -167,42 +190,32 @@ func (l *layout) thinTicks(c *chart) {
 	}
 }
 
-// shifts moves the series apart along N where marks of different series would
-// cover each other: by the same small amount everywhere, in order of series.
-func (c *chart) shifts(l *layout) []vg.Length {
-	type mark struct {
-		y     vg.Length
-		style int
+// spread decides how far beside the medians the runs of each series stand:
+// alternately left and right, as far as the neighbouring worker counts allow.
+func (l *layout) spread(c *chart) {
+	if c.scattered {
+		return // there are no medians to stand beside
 	}
-	at := map[float64][]mark{}
 	styles := 0
 	for _, m := range c.marks {
 		styles = max(styles, m.style+1)
-		switch m.Kind {
-		case Dot, Median, Bar, Missed:
-			for _, p := range m.Points {
-				at[p.X] = append(at[p.X], mark{l.at(c, p).Y, m.style})
-			}
-		}
 	}
-	shift := make([]vg.Length, styles)
-	overlap := false
-	for _, list := range at {
-		slices.SortFunc(list, func(a, b mark) int { return cmp.Compare(a.y, b.y) })
-		for i := 1; i < len(list); i++ {
-			overlap = overlap || list[i].style != list[i-1].style && list[i].y-list[i-1].y < 2*radius
-		}
-	}
-	if !overlap || styles < 2 {
-		return shift
-	}
-	room := vg.Length(40)
+	x := func(i int) vg.Length { return l.at(c, XY{l.xTicks[i].value, 1}).X }
+	room := 2 * (x(0) - l.plot.Min.X)
 	for i := 1; i < len(l.xTicks); i++ {
-		room = min(room, l.at(c, XY{l.xTicks[i].value, 1}).X-l.at(c, XY{l.xTicks[i-1].value, 1}).X)
+		room = min(room, x(i)-x(i-1))
 	}
-	step := min(2*radius, room*0.6/vg.Length(styles-1))
-	for i := range shift {
-		shift[i] = step * (vg.Length(i) - vg.Length(styles-1)/2)
+	first, step := 2*radius+2.6, vg.Length(5.5)
+	if styles == 1 {
+		first = radius + 2.5
 	}
-	return shift
+	farthest := first + step*vg.Length((styles-1)/2)
+	scale := min(1, 0.42*room/farthest)
+	l.aside = make([]vg.Length, styles)
+	for i := range l.aside {
+		l.aside[i] = scale * (first + step*vg.Length(i/2))
+		if i%2 == 0 {
+			l.aside[i] = -l.aside[i]
+		}
+	}
 }

@@ -32,7 +32,8 @@ type Mark struct {
 	Points []XY
 	Text   string // of a label
 
-	style int // index of colour and shape; -1: grey
+	style int  // index of colour and shape; -1: grey
+	alone bool // a dot that is its point's only run
 }
 
 // String writes the mark on one line, for golden files.
@@ -57,21 +58,25 @@ type chart struct {
 	x, y    axis
 	marks   []Mark
 	caption []string // sentences
-	// inside puts labels into the plot, beside the ends of their lines, rather
-	// than in a column on the right: for lines that end all over the plot.
-	inside bool
+	// scattered lines end all over the plot, not at its right edge. Their
+	// labels stand at their ends if there is room, else beside the plot.
+	scattered bool
 }
 
 func (c *chart) add(m Mark) { c.marks = append(c.marks, m) }
 
 // fit sets the axes' ranges around everything that is drawn.
-func (c *chart) fit() {
+func (c *chart) fit() error {
 	for _, m := range c.marks {
 		for _, p := range m.Points {
 			c.x.include(p.X)
 			c.y.include(p.Y)
 		}
 	}
-	c.x.pad()
-	c.y.pad()
+	for _, a := range []*axis{&c.x, &c.y} {
+		if err := a.pad(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -9,7 +9,12 @@ import (
 )
 
 func (f *Figure) paint(dc draw.Canvas) {
-	p := painter{dc, &f.chart, &f.layout}
+	p := painter{Canvas: dc, c: &f.chart, l: &f.layout}
+	for _, m := range f.chart.marks {
+		if m.Kind == Ideal {
+			p.ideals++
+		}
+	}
 	p.axes()
 	for _, m := range f.chart.marks {
 		p.mark(m)
@@ -22,9 +27,12 @@ func (f *Figure) paint(dc draw.Canvas) {
 
 type painter struct {
 	draw.Canvas
-	c *chart
-	l *layout
+	c      *chart
+	l      *layout
+	ideals int // how many ideal lines there are
 }
+
+var dashes = []vg.Length{5, 3}
 
 func (p *painter) stroke(col color.Color, width float64, dashes []vg.Length, points ...vg.Point) {
 	p.StrokeLines(draw.LineStyle{Color: col, Width: vg.Points(width), Dashes: dashes}, points)
@@ -52,21 +60,32 @@ func (p *painter) mark(m Mark) {
 	col := colorOf(m.style)
 	points := make([]vg.Point, len(m.Points))
 	for i, d := range m.Points {
+		if p.c.y.log && d.Y <= 0 {
+			return // a time of 0 has no place on a log axis
+		}
 		points[i] = p.l.place(p.c, m, d)
 	}
 	switch m.Kind {
 	case Ideal:
-		p.stroke(grey, 1, []vg.Length{5, 3}, points...)
+		// A thicket of them, one a series, stays in the background.
+		col, width := grey, 1.0
+		if p.ideals > 3 {
+			col, width = faded(grey, 0.5), 0.6
+		}
+		p.stroke(col, width, dashes, points...)
 	case Target:
 		// Across the whole plot: a target does not end with the last run.
 		points[0].X, points[1].X = p.l.plot.Min.X, p.l.plot.Max.X
-		p.stroke(grey, 1, []vg.Length{5, 3}, points...)
+		p.stroke(grey, 1, dashes, points...)
 	case Line:
 		p.stroke(col, 1.6, nil, points...)
 	case Trace:
-		p.stroke(faded(col, 0xB0), 0.9, nil, points...)
+		p.stroke(faded(col, 0.7), 0.9, nil, points...)
 	case Dot:
-		p.fill(faded(col, 0x73), shapeOf(0, points[0], 2))
+		// With a rim, so that dots on each other can be counted.
+		p.fill(faded(col, 0.45), shapeOf(0, points[0], 1.9))
+		p.SetLineStyle(draw.LineStyle{Color: col, Width: vg.Points(0.4)})
+		p.Stroke(shapeOf(0, points[0], 1.9))
 	case Bar:
 		low, high := points[0], points[1]
 		p.stroke(col, 1.2, nil, low, high)
@@ -85,24 +104,27 @@ func (p *painter) mark(m Mark) {
 // label writes a label; one that stands beside the plot is led to from its
 // line's end and repeats its line's marker.
 func (p *painter) label(lb placed) {
-	style := textStyle(labelSize, false)
+	style := textStyle(labelSize)
 	if lb.mark.style < 0 {
 		style.Color = grey
 	}
-	if !p.c.inside {
+	switch {
+	case lb.inside:
+		p.fill(color.White, lb.box.Path())
+	default:
 		y := (lb.box.Min.Y + lb.box.Max.Y) / 2
 		at := vg.Point{X: lb.box.Min.X - gap - radius, Y: y}
-		from := p.l.place(p.c, lb.mark, lb.mark.Points[0])
-		start := from
-		start.X += radius + 2
-		if elbow := p.l.plot.Max.X; start.X < elbow {
-			p.stroke(faded(colorOf(lb.mark.style), 0x90), 0.6, []vg.Length{1, 2}, start, vg.Point{X: elbow, Y: from.Y}, vg.Point{X: at.X - radius - 1, Y: y})
+		if lb.led {
+			from := p.l.place(p.c, lb.mark, lb.mark.Points[0])
+			start, elbow := from.X+radius+2, p.l.plot.Max.X
+			p.stroke(faded(colorOf(lb.mark.style), 0.6), 0.6, []vg.Length{1, 2},
+				vg.Point{X: min(start, elbow), Y: from.Y}, vg.Point{X: elbow, Y: from.Y}, vg.Point{X: at.X - radius - 1, Y: y})
 		}
 		if lb.mark.style >= 0 {
 			p.shape(lb.mark.style, at, radius-0.4, false)
+		} else {
+			p.stroke(grey, 1, []vg.Length{3, 2}, vg.Point{X: at.X - 4, Y: y}, vg.Point{X: at.X + 4, Y: y})
 		}
-	} else {
-		p.fill(color.NRGBA{0xFF, 0xFF, 0xFF, 0xB8}, lb.box.Path())
 	}
 	p.lines(lb.lines, labelSize, style, lb.box.Min.X, lb.box.Max.Y)
 }
@@ -110,8 +132,15 @@ func (p *painter) label(lb placed) {
 // lines writes text downwards from top.
 func (p *painter) lines(lines []string, size float64, style draw.TextStyle, x, top vg.Length) {
 	for i, s := range lines {
-		p.FillText(style, vg.Point{X: x, Y: top - lineHeight(size)*(vg.Length(i)+0.5)}, s)
+		p.write(style, vg.Point{X: x, Y: top - lineHeight(size)*(vg.Length(i)+0.5)}, s)
 	}
+}
+
+// write centres a line of text on a height as the eye sees it: by its digits
+// and capitals, not by the space that the font keeps for descenders.
+func (p *painter) write(style draw.TextStyle, at vg.Point, s string) {
+	at.Y += style.Font.Size * 0.13
+	p.FillText(style, at, s)
 }
 
 func (p *painter) axes() {
@@ -121,18 +150,18 @@ func (p *painter) axes() {
 		if y := l.at(p.c, XY{p.c.x.min, t.value}).Y; !math.IsNaN(float64(y)) {
 			p.stroke(faint, 0.6, nil, vg.Point{X: box.Min.X, Y: y}, vg.Point{X: box.Max.X, Y: y})
 			p.stroke(ink, 0.7, nil, vg.Point{X: box.Min.X - tickLength, Y: y}, vg.Point{X: box.Min.X, Y: y})
-			style := textStyle(tickSize, false)
+			style := textStyle(tickSize)
 			style.XAlign = draw.XRight
-			p.FillText(style, vg.Point{X: box.Min.X - tickLength - 3, Y: y}, t.label)
+			p.write(style, vg.Point{X: box.Min.X - tickLength - 3, Y: y}, t.label)
 		}
 	}
 	for _, t := range l.xTicks {
 		x := l.at(p.c, XY{t.value, p.c.y.min}).X
 		p.stroke(faint, 0.6, nil, vg.Point{X: x, Y: box.Min.Y}, vg.Point{X: x, Y: box.Max.Y})
 		p.stroke(ink, 0.7, nil, vg.Point{X: x, Y: box.Min.Y - tickLength}, vg.Point{X: x, Y: box.Min.Y})
-		style := textStyle(tickSize, false)
+		style := textStyle(tickSize)
 		style.XAlign = draw.XCenter
-		p.FillText(style, vg.Point{X: x, Y: box.Min.Y - tickLength - lineHeight(tickSize)/2 - 1}, t.label)
+		p.write(style, vg.Point{X: x, Y: box.Min.Y - tickLength - lineHeight(tickSize)/2 - 1}, t.label)
 	}
 	p.stroke(ink, 0.8, nil, vg.Point{X: box.Min.X, Y: box.Max.Y}, box.Min, vg.Point{X: box.Max.X, Y: box.Min.Y})
 }
@@ -140,13 +169,13 @@ func (p *painter) axes() {
 // text writes the title, the axes' titles and the caption.
 func (p *painter) text() {
 	l := p.l
-	p.lines(l.title, titleSize, textStyle(titleSize, true), margin, l.size.Y-margin/2)
-	axis := textStyle(axisSize, false)
+	p.lines(l.title, titleSize, textStyle(titleSize), margin, l.size.Y-margin/2)
+	axis := textStyle(axisSize)
 	axis.XAlign = draw.XCenter
 	middle := l.plot.Min.Add(l.plot.Max).Scale(0.5)
 	below := margin + block(l.caption, captionSize) + lineHeight(axisSize)/2
-	p.FillText(axis, vg.Point{X: middle.X, Y: below}, p.c.x.title)
+	p.write(axis, vg.Point{X: middle.X, Y: below}, p.c.x.title)
 	axis.Rotation = math.Pi / 2
 	p.FillText(axis, vg.Point{X: margin + lineHeight(axisSize)/2, Y: middle.Y}, p.c.y.title)
-	p.lines(l.caption, captionSize, textStyle(captionSize, false), margin, margin+block(l.caption, captionSize)-gap)
+	p.lines(l.caption, captionSize, textStyle(captionSize), margin, margin+block(l.caption, captionSize)-2*gap)
 }

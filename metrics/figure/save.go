@@ -83,7 +83,7 @@ func (f *Figure) Write(w io.Writer, format string) error {
 		return err
 	case "pdf":
 		c := vgpdf.New(width, height)
-		f.paint(draw.New(c))
+		f.paint(draw.New(pdfCanvas{c}))
 		_, err := c.WriteTo(w)
 		return err
 	}

@@ -7,9 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"codeberg.org/go-fonts/liberation/liberationsansbold"
 	"codeberg.org/go-fonts/liberation/liberationsansregular"
-	stdfont "golang.org/x/image/font"
 	"golang.org/x/image/font/opentype"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
@@ -50,9 +48,11 @@ func colorOf(style int) color.NRGBA {
 	return palette[style%len(palette)]
 }
 
-func faded(c color.NRGBA, alpha uint8) color.NRGBA {
-	c.A = alpha
-	return c
+// faded mixes a colour with white, so much of it remaining. It stays opaque:
+// vgpdf and vgsvg darken what is half transparent.
+func faded(c color.NRGBA, share float64) color.NRGBA {
+	mix := func(v uint8) uint8 { return uint8(math.Round(255 - share*(255-float64(v)))) }
+	return color.NRGBA{mix(c.R), mix(c.G), mix(c.B), 0xFF}
 }
 
 // shapeOf is the outline of a style's marker, of about equal area in each.
@@ -80,27 +80,21 @@ func shapeOf(style int, at vg.Point, radius vg.Length) vg.Path {
 	return p
 }
 
-const sans = "Liberation"
+// face is the only font: vgpdf cannot write a bold one.
+var face = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
-// fonts holds the two faces that are drawn with, embedded in the program and
-// parsed on first use.
+// fonts holds the face, embedded in the program and parsed on first use.
 var fonts = sync.OnceValue(func() text.Plain {
-	face := func(ttf []byte, weight stdfont.Weight) font.Face {
-		f, err := opentype.Parse(ttf)
-		if err != nil {
-			panic(fmt.Sprintf("figure: embedded font: %v", err)) // cannot happen with the font we were built with
-		}
-		return font.Face{Font: font.Font{Typeface: sans, Variant: "Sans", Weight: weight}, Face: f}
+	f, err := opentype.Parse(liberationsansregular.TTF)
+	if err != nil {
+		panic(fmt.Sprintf("figure: embedded font: %v", err)) // it was tested with this very font
 	}
-	return text.Plain{Fonts: font.NewCache(font.Collection{
-		face(liberationsansregular.TTF, stdfont.WeightNormal),
-		face(liberationsansbold.TTF, stdfont.WeightBold),
-	})}
+	return text.Plain{Fonts: font.NewCache(font.Collection{{Font: face, Face: f}})}
 })
 
 // Sizes of text in points.
 const (
-	titleSize   = 13
+	titleSize   = 14
 	axisSize    = 10.5
 	tickSize    = 9.5
 	labelSize   = 9.5
@@ -108,12 +102,8 @@ const (
 	leading     = 1.25 // line to line, in sizes
 )
 
-func textStyle(size float64, bold bool) text.Style {
-	f := font.Font{Typeface: sans, Variant: "Sans", Size: vg.Points(size)}
-	if bold {
-		f.Weight = stdfont.WeightBold
-	}
-	return text.Style{Color: ink, Font: f, XAlign: draw.XLeft, YAlign: draw.YCenter, Handler: fonts()}
+func textStyle(size float64) text.Style {
+	return text.Style{Color: ink, Font: font.From(face, vg.Points(size)), XAlign: draw.XLeft, YAlign: draw.YCenter, Handler: fonts()}
 }
 
 // wrap breaks s into lines no wider than width. A word too wide for a line is

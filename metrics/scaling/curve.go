@@ -309,7 +309,7 @@ func (an *analysis) timesToAccuracy(runs []Observation) []TimeToAccuracy {
 		}
 		t.Interval, t.Why = an.medianInterval(xs)
 		if t.Interval != nil && math.IsInf(t.Interval.High, 1) {
-			t.Interval, t.Why = nil, fmt.Sprintf("no upper end for an interval: %d of %d runs miss the target", t.Runs-t.Reached, t.Runs)
+			t.Interval, t.Why = nil, "too many runs miss the target for an interval with an upper end"
 		}
 		list = append(list, t)
 	}

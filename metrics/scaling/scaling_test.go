@@ -128,7 +128,7 @@ func TestTimeToAccuracy(t *testing.T) {
 		{[]float64{30, 0}, nil, 1, "insufficient runs for an interval (2 of 6)"},
 		{[]float64{30, 10, 0, 0}, nil, 2, "insufficient runs for an interval (4 of 6)"},
 		{[]float64{0}, nil, 0, "insufficient runs for an interval (1 of 6)"},
-		{[]float64{1, 2, 3, 4, 5, 0}, ptr(3.5), 5, "no upper end for an interval: 1 of 6 runs miss the target"},
+		{[]float64{1, 2, 3, 4, 5, 0}, ptr(3.5), 5, "too many runs miss the target for an interval with an upper end"},
 	} {
 		obs := runs(1, make([]float64, len(tt.seconds))...)
 		for i := range obs {

@@ -1,0 +1,486 @@
+package figure
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"image"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"gonum.org/v1/plot/vg"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func golden(t *testing.T, name string, got []byte) []byte {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; write it with -update and read it before it is committed", err)
+	}
+	return want
+}
+
+func plainRuns(series string, workers int, throughputs ...float64) []scaling.Observation {
+	var list []scaling.Observation
+	for i := range throughputs {
+		list = append(list, scaling.Observation{
+			Run: fmt.Sprintf("%s/w%d-r%d", series, workers, i), Framework: series, Workers: workers,
+			Parameters: map[string]any{"workload.scaling": "weak"}, Throughput: &throughputs[i],
+		})
+	}
+	return list
+}
+
+// Worked out by hand: medians 100 and 150 of runs 90, 110 and 150.
+func TestMarks(t *testing.T) {
+	obs := append(plainRuns("native", 1, 90, 110), plainRuns("native", 2, 150)...)
+	curves, err := scaling.Analyse(obs, scaling.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[string][]string{
+		"throughput": {
+			`ideal  (1, 100) (2, 200)`,
+			`dot    "native" (1, 90)`, `dot    "native" (1, 110)`, `dot    "native" (2, 150)`,
+			`line   "native" (1, 100) (2, 150)`,
+			`median "native" (1, 100)`, `median "native" (2, 150)`,
+			`label  "native" (2, 150) text "native"`,
+			`label  (2, 200) text "ideal"`,
+		},
+		"speedup": {
+			`ideal  (1, 1) (2, 2)`,
+			`dot    "native" (1, 0.9)`, `dot    "native" (1, 1.1)`, `dot    "native" (2, 1.5)`,
+			`line   "native" (1, 1) (2, 1.5)`,
+			`median "native" (1, 1)`, `median "native" (2, 1.5)`,
+			`label  "native" (2, 1.5) text "native"`,
+			`label  (2, 2) text "ideal"`,
+		},
+		"efficiency": {
+			`ideal  (1, 1) (2, 1)`,
+			`dot    "native" (1, 0.9)`, `dot    "native" (1, 1.1)`, `dot    "native" (2, 0.75)`,
+			`line   "native" (1, 1) (2, 0.75)`,
+			`median "native" (1, 1)`, `median "native" (2, 0.75)`,
+			`label  "native" (2, 0.75) text "native"`,
+			`label  (2, 1) text "ideal"`,
+		},
+	} {
+		f, err := Draw(kind, curves, obs, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range f.Marks() {
+			got = append(got, m.String())
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kind, diff)
+		}
+	}
+	f, _ := Draw("throughput", curves, obs, Options{})
+	want := "Weak scaling (batch per worker fixed). Base: 1 worker, 100 samples/s. Dots: runs; markers: medians. " +
+		"Runs per point: 2 at 1 worker, 1 at 2 workers. Dashed: ideal. " +
+		"No bar at 1 worker: insufficient runs for an interval (2 of 6). No bar at 2 workers: insufficient runs for an interval (1 of 6)."
+	if diff := cmp.Diff(want, f.Caption()); diff != "" {
+		t.Errorf("caption (-want +got):\n%s", diff)
+	}
+}
+
+// What is drawn, as text, so that a change of the figures is seen in review.
+func TestMarksGolden(t *testing.T) {
+	for _, study := range []string{"small", "two"} {
+		for _, kind := range Kinds() {
+			if study == "two" && kind == "accuracy" {
+				continue // 64 lines of 13 points: read it as a picture
+			}
+			f := studies[study].draw(t, kind, Options{})
+			var b bytes.Buffer
+			for _, m := range f.Marks() {
+				fmt.Fprintln(&b, m)
+			}
+			fmt.Fprintln(&b, f.Caption())
+			want := golden(t, study+"-"+kind+".txt", b.Bytes())
+			if diff := cmp.Diff(string(want), b.String()); diff != "" {
+				t.Errorf("%s %s (-want +got):\n%s", study, kind, diff)
+			}
+		}
+	}
+}
+
+// One picture, with a tolerance: other versions of the font rasteriser may
+// shade an edge differently, but not move a label.
+func TestPNGGolden(t *testing.T) {
+	var b bytes.Buffer
+	if err := studies["two"].draw(t, "efficiency", Options{Title: "Efficiency", Width: 5.5, Height: 3.6}).Write(&b, "png"); err != nil {
+		t.Fatal(err)
+	}
+	want := decode(t, golden(t, "efficiency.png", b.Bytes()))
+	got := decode(t, b.Bytes())
+	if want.Bounds() != got.Bounds() {
+		t.Fatalf("size %v, want %v", got.Bounds(), want.Bounds())
+	}
+	far, all := 0, 0
+	for y := range want.Bounds().Dy() {
+		for x := range want.Bounds().Dx() {
+			wr, wg, wb, _ := want.At(x, y).RGBA()
+			gr, gg, gb, _ := got.At(x, y).RGBA()
+			if d := max(diff(wr, gr), diff(wg, gg), diff(wb, gb)); d > 0x3000 {
+				far++
+			}
+			all++
+		}
+	}
+	if far*1000 > all {
+		t.Errorf("%d of %d pixels differ", far, all)
+	}
+}
+
+func diff(a, b uint32) uint32 { return max(a, b) - min(a, b) }
+
+func decode(t *testing.T, data []byte) image.Image {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// longNames is three series with names that do not fit beside a plot.
+func longNames() made {
+	return made{workers: []int{1, 2}, batches: []int{1, 2, 3}, runs: 1, targets: []float64{0.5}, noise: 0.02, rate: 100}
+}
+
+// Labels cover neither each other nor the plot's edge, and nothing is cut off.
+func TestLabelsApart(t *testing.T) {
+	all := map[string]made{"long": longNames()}
+	for name, s := range studies {
+		all[name] = s
+	}
+	hair := vg.Point{X: 0.01, Y: 0.01}
+	for name, s := range all {
+		for _, kind := range Kinds() {
+			obs := s.observations()
+			if name == "long" {
+				for i := range obs {
+					obs[i].Framework = strings.Repeat("a-framework-with-a-long-name ", 3) + strings.Repeat("x", 200)
+				}
+			}
+			curves, err := scaling.Analyse(obs, scaling.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := Draw(kind, curves, obs, Options{Title: strings.Repeat("A long title ", 12)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := f.layout
+			for i, a := range l.labels {
+				if a.box.Min.X < 0 || a.box.Max.X > l.size.X || a.box.Min.Y < 0 || a.box.Max.Y > l.size.Y {
+					t.Errorf("%s %s: label %q is cut off: %v in %v", name, kind, a.lines, a.box, l.size)
+				}
+				for _, b := range l.labels[:i] {
+					// Neighbours in a stack touch, but for rounding.
+					if tighter := b.box; overlaps(a.box, vg.Rectangle{Min: tighter.Min.Add(hair), Max: tighter.Max.Sub(hair)}) {
+						t.Errorf("%s %s: labels %q and %q overlap", name, kind, a.lines, b.lines)
+					}
+				}
+			}
+			for i, text := range []struct {
+				lines []string
+				size  float64
+			}{{l.title, titleSize}, {l.caption, captionSize}} {
+				for _, s := range text.lines {
+					if w := textStyle(text.size).Width(s); w > l.size.X-2*margin {
+						t.Errorf("%s %s: text %d is %v wide: %q", name, kind, i, w, s)
+					}
+				}
+			}
+			right := math.Inf(-1)
+			style := textStyle(tickSize)
+			for _, tick := range l.xTicks {
+				if tick.label == "" {
+					continue
+				}
+				x, half := l.at(&f.chart, XY{tick.value, 1}).X.Points(), style.Width(tick.label).Points()/2
+				if x-half < right {
+					t.Errorf("%s %s: tick %s runs into the one before", name, kind, tick.label)
+				}
+				right = x + half
+			}
+		}
+	}
+}
+
+// Text from users is data in every format.
+func TestHostileText(t *testing.T) {
+	hostile := "</text><script>alert(1)</script> & \"'; style=\"font-family:Liberation Sans;\" \x00\x1b[31m\xff\n%s $x ]]> 日本"
+	obs := plainRuns(hostile, 1, 100)
+	for i := range obs {
+		obs[i].Parameters = map[string]any{"workload.scaling": hostile}
+	}
+	obs = append(obs, plainRuns(hostile, 1, 120)...)
+	obs[1].Run = "another"
+	curves, err := scaling.Analyse(obs, scaling.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Draw("throughput", curves, obs, Options{Title: hostile, Width: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range Formats() {
+		var b bytes.Buffer
+		if err := f.Write(&b, format); err != nil {
+			t.Errorf("%s: %v", format, err)
+		}
+		if format != "svg" {
+			continue
+		}
+		text := svgText(t, b.Bytes())
+		if !strings.Contains(text, "</text><script>alert(1)</script>") || !strings.Contains(text, `style="font-family:Liberation Sans;"`) {
+			t.Errorf("the title is not in the SVG as it was given: %q", text)
+		}
+	}
+}
+
+// svgText is all text in an SVG that must be well-formed and have none but
+// the elements of a drawing.
+func svgText(t *testing.T, svg []byte) string {
+	t.Helper()
+	var text strings.Builder
+	d := xml.NewDecoder(bytes.NewReader(svg))
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return text.String()
+		}
+		if err != nil {
+			t.Fatalf("not XML: %v", err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			if !slices.Contains([]string{"svg", "g", "path", "text"}, token.Name.Local) {
+				t.Errorf("element <%s> in the SVG", token.Name.Local)
+			}
+		case xml.CharData:
+			text.Write(token)
+			text.WriteByte(' ')
+		}
+	}
+}
+
+// Anything that can be measured can be drawn: no panic, no NaN.
+func TestExtremes(t *testing.T) {
+	for name, obs := range map[string][]scaling.Observation{
+		"far apart": append(plainRuns("a", 1, 1e-100), plainRuns("a", 1<<40, 1e100)...),
+		"tiny":      append(plainRuns("a", 1, math.SmallestNonzeroFloat64), plainRuns("a", 2, 1e-320)...),
+		"huge":      append(plainRuns("a", 1, math.MaxFloat64), plainRuns("a", 2, math.MaxFloat64)...),
+		"equal":     append(plainRuns("a", 1, 5), plainRuns("a", 2, 5)...),
+		"a decline": append(plainRuns("a", 1, 5), plainRuns("a", 2, 0.001)...),
+		"neighbours": slices.Concat(plainRuns("a", 60, 1), plainRuns("a", 61, 1), plainRuns("a", 62, 1),
+			plainRuns("a", 63, 1), plainRuns("a", 64, 1), plainRuns("a", 1000000, 2)),
+		"at once": {{Run: "r", Framework: "a", Workers: 1, Throughput: new(float64),
+			Evaluations: []scaling.Evaluation{{Seconds: 0, Accuracy: 0}, {Seconds: math.NaN(), Accuracy: 2}},
+			Targets:     []scaling.TargetTime{{Target: 0.5, Seconds: new(float64)}}}},
+	} {
+		curves, err := scaling.Analyse(obs, scaling.Options{})
+		var noBase *scaling.NoBaseError
+		if err != nil && !errors.As(err, &noBase) {
+			t.Fatal(name, err)
+		}
+		for _, kind := range Kinds() {
+			f, err := Draw(kind, curves, obs, Options{})
+			if err != nil {
+				continue // with a reason; that it is one is tested elsewhere
+			}
+			var b bytes.Buffer
+			if err := f.Write(&b, "svg"); err != nil {
+				t.Errorf("%s %s: %v", name, kind, err)
+			}
+			if svg := b.String(); strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+				t.Errorf("%s %s: a coordinate is no number", name, kind)
+			}
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	obs := append(plainRuns("native", 1, 100), plainRuns("native", 2, 190)...)
+	curves, err := scaling.Analyse(obs, scaling.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	baseless, err := scaling.Analyse(obs, scaling.Options{Base: 4})
+	var noBase *scaling.NoBaseError
+	if !errors.As(err, &noBase) {
+		t.Fatal(err)
+	}
+	unreached := slices.Clone(obs)
+	unreached[0].Targets = []scaling.TargetTime{{Target: 0.9}}
+	missed, err := scaling.Analyse(unreached, scaling.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		kind   string
+		curves []scaling.Curve
+		o      Options
+		want   string
+	}{
+		{"pie", curves, Options{}, `there is no figure "pie"; choose one of throughput, speedup, efficiency, accuracy, tta`},
+		{"speedup", nil, Options{}, "nothing to draw"},
+		{"speedup", baseless, Options{}, `no base point for series "native"`},
+		{"efficiency", baseless, Options{}, `no base point for series "native"`},
+		{"throughput", baseless, Options{}, `no base point for series "native"`},
+		{"accuracy", curves, Options{}, "no run has an evaluation"},
+		{"tta", curves, Options{}, "no run has a target accuracy"},
+		{"tta", missed, Options{}, "no run reached any of its targets"},
+		{"speedup", curves, Options{Width: -1}, "a size of -1 inches"},
+		{"speedup", curves, Options{Height: math.NaN()}, "a size of NaN inches"},
+		{"speedup", curves, Options{Width: 2}, "2 inches wide leaves no room"},
+		{"speedup", curves, Options{Height: 1}, "1 inches high leaves no room"},
+	} {
+		if _, err := Draw(tt.kind, tt.curves, obs, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s %+v: got %v, want %q", tt.kind, tt.o, err, tt.want)
+		}
+	}
+}
+
+func TestSave(t *testing.T) {
+	dir := t.TempDir()
+	f := studies["small"].draw(t, "speedup", Options{})
+	for name, magic := range map[string]string{"a.png": "\x89PNG\r\n", "a.SVG": "<?xml", "a.pdf": "%PDF-"} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || !bytes.HasPrefix(data, []byte(magic)) {
+			t.Errorf("%s begins %.10q, %v", name, data, err)
+		}
+	}
+	for _, name := range []string{"a.jpg", "a", "png", "no/such/folder/a.png"} {
+		if err := f.Save(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := f.Save("a.gif"); err == nil || !strings.Contains(err.Error(), ".png, .svg, .pdf") {
+		t.Errorf("an unknown extension: %v", err)
+	}
+	// Nothing half-written is left, even where the last step fails.
+	if err := os.Mkdir(filepath.Join(dir, "folder.png"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Save(filepath.Join(dir, "folder.png")); err == nil {
+		t.Error("a folder was overwritten")
+	}
+	left, err := filepath.Glob(filepath.Join(dir, ".figure-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// A spread is never written as ±, and a bar is drawn only of an interval.
+func TestNoInventedIntervals(t *testing.T) {
+	for name, s := range studies {
+		for _, kind := range Kinds() {
+			f := s.draw(t, kind, Options{})
+			bars := 0
+			for _, m := range f.Marks() {
+				if m.Kind == Bar {
+					bars++
+				}
+			}
+			if s.runs < 4 && bars > 0 {
+				t.Errorf("%s %s: %d bars of %d runs", name, kind, bars, s.runs)
+			}
+			if strings.Contains(f.Caption(), "±") {
+				t.Errorf("%s %s: %s", name, kind, f.Caption())
+			}
+			if kind != "accuracy" && name != "one" && bars == 0 && !strings.Contains(f.Caption(), "insufficient runs for an interval") {
+				t.Errorf("%s %s: neither bars nor a reason: %s", name, kind, f.Caption())
+			}
+		}
+	}
+}
+
+func TestNumber(t *testing.T) {
+	got := map[string]string{}
+	want := map[string]string{}
+	for _, tt := range []struct {
+		x      float64
+		digits int
+		want   string
+	}{
+		{0, 4, "0"}, {1, 4, "1"}, {0.75, 6, "0.75"}, {0.1 + 0.2, 6, "0.3"}, {812.53, 4, "812.5"}, {1234.5, 4, "1,234"},
+		{999.96, 4, "1,000"}, {123456, 6, "123,456"}, {1e7, 6, "1e7"}, {2.5e-5, 6, "2.5e-5"}, {-1500, 6, "-1,500"}, {1e300, 4, "1e300"},
+	} {
+		key := fmt.Sprint(tt.x, "/", tt.digits)
+		got[key], want[key] = number(tt.x, tt.digits), tt.want
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, tt := range []struct {
+		got, want []float64
+	}{
+		{binaryTicks(0.8, 9), []float64{1, 2, 4, 8}},
+		{binaryTicks(0.8, 1100), []float64{1, 4, 16, 64, 256, 1024}},
+		// 1, 2 and 5 would be three: the next finer series.
+		{decimalTicks(900, 9000), []float64{1000, 1500, 2000, 3000, 4000, 5000, 7000}},
+		{decimalTicks(700, 90000), []float64{1000, 3000, 10000, 30000}},
+		{linearTicks(0, 1.1), []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
+	} {
+		if diff := cmp.Diff(tt.want, tt.got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+func BenchmarkFigure(b *testing.B) {
+	for _, format := range Formats() {
+		b.Run(format, func(b *testing.B) {
+			s := studies["twelve"]
+			obs := s.observations()
+			curves, err := scaling.Analyse(obs, scaling.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				f, err := Draw("throughput", curves, obs, Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := f.Write(io.Discard, format); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
