@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/template"
 	"time"
 
@@ -87,17 +88,14 @@ func (s Script) render(w io.Writer, name, text string) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	t, err := template.New(templates.Job).
-		Option("missingkey=error").
-		Funcs(template.FuncMap{"quote": Quote, "directive": directive}).
-		ParseFS(templates.Files, templates.Job)
-	if err != nil {
-		return err
-	}
-	if name != "" {
-		if t, err = t.New(name).Parse(text); err != nil {
-			return fmt.Errorf("script template: %w", err)
+	t, err := builtin()
+	if err == nil && name != "" {
+		if t, err = t.Clone(); err == nil { // what it defines stays its own
+			t, err = t.New(name).Parse(text)
 		}
+	}
+	if err != nil {
+		return fmt.Errorf("script template: %w", err)
 	}
 	var b bytes.Buffer // so that a script is written whole or not at all
 	if err := t.Execute(&b, s); err != nil {
@@ -106,6 +104,14 @@ func (s Script) render(w io.Writer, name, text string) error {
 	_, err = w.Write(b.Bytes())
 	return err
 }
+
+// builtin is the built-in template, parsed once.
+var builtin = sync.OnceValues(func() (*template.Template, error) {
+	return template.New(templates.Job).
+		Option("missingkey=error").
+		Funcs(template.FuncMap{"quote": Quote, "directive": directive}).
+		ParseFS(templates.Files, templates.Job)
+})
 
 // DuplicateExit is the constant, for the template.
 func (s Script) DuplicateExit() int { return DuplicateExit }

@@ -247,3 +247,14 @@ func FuzzQuote(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkRender(b *testing.B) {
+	s := goldenScripts()["site"]
+	var buf bytes.Buffer
+	for b.Loop() {
+		buf.Reset()
+		if err := s.Render(&buf); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
