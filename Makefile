@@ -17,7 +17,7 @@ build:
 DEMO := bin/scalebench --db demo/scalebench.db --runs demo/runs
 demo: build
 	rm -rf demo && mkdir demo
-	$(DEMO) data synth demo/data --train 4000 --test 1000
+	$(DEMO) data synth demo/data
 	$(DEMO) run examples/demo/study.toml
 	$(DEMO) collect demo
 	$(DEMO) scaling demo

@@ -112,6 +112,9 @@ func judgeJob(e Evidence) (metrics.Status, string) {
 	case slurm.Completed:
 		return completed(e, j.End)
 	case slurm.Failed, slurm.BootFail:
+		if exit := e.Traces.Exit; exit != nil && exit.Signal == "USR1" {
+			return metrics.TimedOut, because(e.Traces.Cause, "ended in order shortly before the wall-time limit")
+		}
 		return metrics.Failed, because(e.Traces.Cause, e.exitCode())
 	case slurm.Timeout, slurm.Deadline:
 		return metrics.TimedOut, because(e.Traces.Cause, "the wall-time limit")

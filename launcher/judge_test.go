@@ -42,6 +42,7 @@ func TestJudge(t *testing.T) {
 		// All ranks were done, but the script failed afterwards: not a good run.
 		"failed after all": {with(seen(slurm.Failed), func(e *Evidence) { e.Traces.Done, e.Traces.Stopped = 4, 4 }), metrics.Failed, ""},
 		"timeout":          {seen(slurm.Timeout), metrics.TimedOut, "wall-time"},
+		"ended in time":    {with(seen(slurm.Failed), func(e *Evidence) { e.Traces.Exit = exit(1, "USR1") }), metrics.TimedOut, "shortly before the wall-time limit"},
 		"out of memory":    {seen(slurm.OutOfMemory), metrics.OutOfMemory, "memory"},
 		"node failed":      {seen(slurm.NodeFail), metrics.NodeFailed, ""},
 		"preempted":        {seen(slurm.Preempted), metrics.Preempted, ""},

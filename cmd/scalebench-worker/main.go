@@ -145,7 +145,7 @@ func trainNative(c *cli.Context) error {
 		}
 		stop(fmt.Errorf("signal %v", s))
 	}()
-	return train.Run(ctx, point, w, train.Options{Nonce: strings.TrimSpace(string(nonce)), Events: events})
+	return train.Run(ctx, point, w, train.Options{Nonce: strings.TrimSpace(string(nonce)), Events: events, Log: os.Stdout})
 }
 
 func address(c *cli.Context) error {
