@@ -9,6 +9,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
+// manyLooks is how many kinds of line one tells apart where they cross.
+const manyLooks = 14
+
 // accuracy draws one thin line a run, of accuracy on the test split against
 // the time since training began.
 func accuracy(curves []scaling.Curve, obs []scaling.Observation) (chart, error) {
@@ -25,13 +28,23 @@ func accuracy(curves []scaling.Curve, obs []scaling.Observation) (chart, error) 
 	var targets []float64
 	style, traces, missed := 0, 0, 0
 	var labels, ends []Mark
+	// Each worker count of each series has its own look, as long as these can
+	// be told apart; beyond that each series has.
+	looks := 0
 	for _, cv := range curves {
-		for _, p := range cv.Points {
-			name := workers(p.Workers)
-			if len(curves) > 1 {
-				name = clean(cv.Series) + ", " + name
+		looks += len(cv.Points)
+	}
+	bySeries := looks > manyLooks && len(curves) > 1
+	for _, cv := range curves {
+		var last *XY
+		for i, p := range cv.Points {
+			name := clean(cv.Series)
+			switch {
+			case len(curves) == 1:
+				name = workers(p.Workers)
+			case !bySeries:
+				name += ", " + workers(p.Workers)
 			}
-			var last *XY
 			for _, r := range p.Runs {
 				o := byRun[r.ID]
 				line := trace(o)
@@ -57,11 +70,12 @@ func accuracy(curves []scaling.Curve, obs []scaling.Observation) (chart, error) 
 					last = &end.Points[0]
 				}
 			}
-			if last == nil {
+			if last == nil || bySeries && i < len(cv.Points)-1 {
 				continue
 			}
 			labels = append(labels, Mark{Kind: Label, Series: name, Points: []XY{*last}, Text: name, style: style})
 			style++
+			last = nil
 		}
 	}
 	if traces == 0 {
@@ -75,6 +89,9 @@ func accuracy(curves []scaling.Curve, obs []scaling.Observation) (chart, error) 
 	c.caption = append(scalings(curves), "One line a run.", perSeries("runs per point: ", curves, func(cv scaling.Curve) string {
 		return runsAt(cv, func(p scaling.Point) int { return len(p.Runs) })
 	}))
+	if bySeries {
+		c.caption = append(c.caption, "A series' lines are of all its worker counts.")
+	}
 	switch {
 	case missed > 0:
 		c.caption = append(c.caption, fmt.Sprintf("Crosses: %d of %s missed a target.", missed, plural(traces, "run")))

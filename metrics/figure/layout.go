@@ -196,10 +196,7 @@ func (l *layout) spread(c *chart) {
 	if c.scattered {
 		return // there are no medians to stand beside
 	}
-	styles := 0
-	for _, m := range c.marks {
-		styles = max(styles, m.style+1)
-	}
+	styles := c.styles()
 	x := func(i int) vg.Length { return l.at(c, XY{l.xTicks[i].value, 1}).X }
 	room := 2 * (x(0) - l.plot.Min.X)
 	for i := 1; i < len(l.xTicks); i++ {

@@ -65,6 +65,15 @@ type chart struct {
 
 func (c *chart) add(m Mark) { c.marks = append(c.marks, m) }
 
+// styles is how many different looks the marks have.
+func (c *chart) styles() int {
+	n := 0
+	for _, m := range c.marks {
+		n = max(n, m.style+1)
+	}
+	return n
+}
+
 // fit sets the axes' ranges around everything that is drawn.
 func (c *chart) fit() error {
 	for _, m := range c.marks {
