@@ -29,10 +29,12 @@ func TestScript(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"code": code},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"code": code, "measured": measured},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("NO_COLOR", "1")
+			e.Setenv("TZ", "UTC")
+			e.Setenv("SCALEBENCH_DB", e.WorkDir+"/history.db")
 			return nil
 		},
 	})

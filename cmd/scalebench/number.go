@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,8 +44,22 @@ func (c column) text(cell any) string {
 		}
 		return significant(n)
 	}
-	if v := reflect.ValueOf(cell); v.Kind() == reflect.String {
+	switch v := reflect.ValueOf(cell); v.Kind() {
+	case reflect.String:
 		return visible(v.String())
+	case reflect.Slice:
+		parts := make([]string, v.Len())
+		for i := range parts {
+			parts[i] = column{show: exactly}.text(bare(v.Index(i).Interface()))
+		}
+		return strings.Join(parts, ", ")
+	case reflect.Map:
+		var parts []string
+		for _, k := range v.MapKeys() {
+			parts = append(parts, visible(fmt.Sprint(k))+"="+column{show: exactly}.text(bare(v.MapIndex(k).Interface())))
+		}
+		slices.Sort(parts)
+		return strings.Join(parts, ", ")
 	}
 	b, err := encodeJSON(cell)
 	if err != nil {

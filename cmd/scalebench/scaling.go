@@ -132,7 +132,9 @@ func plannedPoints(folder rundir.Study) ([]scaling.Planned, error) {
 	return list, nil
 }
 
-// warn prints the doubts about the study, its series and points.
+// warn prints the doubts about the study, its series and points. That an
+// interval cannot be had stands in the table and in the figure's caption, and
+// is not said again.
 func (a *analysis) warn(s *session) {
 	for _, w := range a.warnings {
 		s.warn("%s", w)
@@ -147,10 +149,24 @@ func (a *analysis) warn(s *session) {
 		}
 		for _, p := range c.Points {
 			for _, w := range p.Warnings {
+				if saysWhy(p, w) {
+					continue
+				}
 				s.warn("%s%s: %s", about, workersText(p.Workers), w)
 			}
 		}
 	}
+}
+
+// saysWhy reports whether a warning only says why an estimate of the point has
+// no interval.
+func saysWhy(p scaling.Point, warning string) bool {
+	for _, e := range []*scaling.Estimate{p.Throughput, p.Speedup, p.Efficiency} {
+		if e != nil && e.Why != "" && strings.HasSuffix(warning, e.Why) {
+			return true
+		}
+	}
+	return false
 }
 
 // scalingTable is the curves for people: medians, with the interval in
@@ -171,6 +187,7 @@ func scalingTable(curves []scaling.Curve) *table {
 	}
 	var whys []string
 	why := func(reason string) {
+		reason, _, _ = strings.Cut(reason, " (") // how many there are, the table says
 		if reason != "" && !slices.Contains(whys, reason) {
 			whys = append(whys, reason)
 		}

@@ -55,9 +55,10 @@ func runShow(ctx context.Context, s *session, run string) error {
 
 // section is one part of what is shown of a run.
 type section struct {
-	key    string
-	table  *table
-	record bool // at most one row, whose cells stand below each other
+	key     string
+	table   *table
+	record  bool // at most one row
+	upright bool // for people, the cells of a row stand below each other
 }
 
 // writeSections prints the sections in any of the formats. JSON has a member
@@ -101,12 +102,19 @@ func writeSections(w io.Writer, sections []section, format string, on screen) er
 		if _, err := fmt.Fprintf(w, "%s%s\n", gap, title); err != nil {
 			return err
 		}
-		shown := part.table
-		if part.record {
-			shown = shown.forPeople().upright()
+		shown := []*table{part.table}
+		if part.upright {
+			shown = part.table.forPeople().uprights()
 		}
-		if err := shown.write(w, format, on); err != nil {
-			return err
+		for i, t := range shown {
+			if i > 0 {
+				if _, err := io.WriteString(w, "\n"); err != nil {
+					return err
+				}
+			}
+			if err := t.write(w, format, on); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -132,13 +140,17 @@ func writeSectionsJSON(w io.Writer, sections []section) error {
 	return err
 }
 
-// upright is a table of one row set as two columns, for people.
-func (t *table) upright() *table {
-	u := &table{columns: []column{{key: "key", head: "what"}, {key: "value"}}}
-	for j, cell := range t.rows[0] {
-		u.add(t.columns[j].title(), t.columns[j].text(cell))
+// uprights are the rows of a table, each set as a table of two columns, for
+// people.
+func (t *table) uprights() []*table {
+	list := make([]*table, len(t.rows))
+	for i, row := range t.rows {
+		list[i] = &table{columns: keys("key", "value")}
+		for j, cell := range row {
+			list[i].add(t.columns[j].title(), t.columns[j].text(cell))
+		}
 	}
-	return u
+	return list
 }
 
 func sectionsOf(d *store.Details) []section {
@@ -147,18 +159,18 @@ func sectionsOf(d *store.Details) []section {
 		evaluations = d.Result.Evaluations
 	}
 	return []section{
-		{"run", runRecord(d), true},
-		{"parameters", parameterRecord(d.Run.Parameters), true},
-		{"job", jobRecord(d.Run.Job), true},
-		{"result", resultRecord(d.Result, d.Algorithm), true},
-		{"targets", targetRows(d.Result), false},
-		{"training", trainRecord(d.Train), true},
-		{"environments", environmentRows(d.Environments), false},
-		{"epochs", epochRows(d.Epochs), false},
-		{"evaluations", evaluationRows(evaluations), false},
-		{"files", fileRows(d.Files), false},
-		{"errors", errorRows(d.Errors), false},
-		{"bad_lines", badLineRows(d.BadLines), false},
+		{key: "run", table: runRecord(d), record: true, upright: true},
+		{key: "parameters", table: parameterRecord(d.Run.Parameters), record: true, upright: true},
+		{key: "job", table: jobRecord(d.Run.Job), record: true, upright: true},
+		{key: "result", table: resultRecord(d.Result, d.Algorithm), record: true, upright: true},
+		{key: "targets", table: targetRows(d.Result)},
+		{key: "training", table: trainRecord(d.Train), record: true, upright: true},
+		{key: "environments", table: environmentRows(d.Environments), upright: true},
+		{key: "epochs", table: epochRows(d.Epochs)},
+		{key: "evaluations", table: evaluationRows(evaluations)},
+		{key: "files", table: fileRows(d.Files)},
+		{key: "errors", table: errorRows(d.Errors)},
+		{key: "bad_lines", table: badLineRows(d.BadLines)},
 	}
 }
 
@@ -244,7 +256,7 @@ func trainRecord(tr *metrics.Train) *table {
 func environmentRows(list []store.Environment) *table {
 	t := &table{columns: []column{{key: "ranks"}, {key: "host"}, {key: "cpu"}, {key: "cpus"}, {key: "cpu_set"}, {key: "threads"},
 		{key: "memory_bytes", head: "memory", show: binaryBytes}, {key: "gpus"}, {key: "interface"},
-		{key: "kernel", data: true}, {key: "git_commit", data: true}, {key: "versions", data: true}, {key: "variables", data: true}}}
+		{key: "kernel"}, {key: "git_commit"}, {key: "versions"}, {key: "variables"}}}
 	for _, e := range list {
 		v := e.Environment
 		var gpus, network any
@@ -255,7 +267,7 @@ func environmentRows(list []store.Environment) *table {
 			network = v.Interface
 		}
 		t.add(e.Ranks, orNil(v.Hostname), orNil(v.CPUModel), positive(v.CPUs), orNil(v.CPUSet), positive(v.Threads), positive(v.MemoryBytes),
-			gpus, network, orNil(v.Kernel), orNil(v.GitCommit), v.Versions, v.Variables)
+			gpus, network, orNil(v.Kernel), orNil(v.GitCommit), orNone(v.Versions), orNone(v.Variables))
 	}
 	return t
 }
@@ -329,4 +341,12 @@ func positive[N int | int64](n N) any {
 		return nil
 	}
 	return n
+}
+
+// orNone is a map as a cell, "not had" when it is empty.
+func orNone(m map[string]string) any {
+	if len(m) == 0 {
+		return nil
+	}
+	return m
 }

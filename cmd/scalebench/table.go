@@ -50,6 +50,9 @@ type column struct {
 	right bool
 	// data keeps the column out of what people are shown: CSV and JSON only.
 	data bool
+	// optional lets a terminal that is too narrow leave the column out, the
+	// last of them first; a line below the table names them.
+	optional bool
 }
 
 // add appends a row, one cell a column.
@@ -238,9 +241,11 @@ var escapeMarkdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `
 const columnGap = 2 // blanks between two columns
 
 // writeText writes a table for a terminal or a pipe: columns apart by blanks.
-// On a terminal, text columns are broken into lines, widest first, until the
-// table fits; nothing is ever cut.
+// On a terminal that is too narrow, optional columns are left out and named
+// below; then prose is broken into lines at its blanks. Names are never broken,
+// since people copy them, and nothing is ever cut.
 func (t *table) writeText(w io.Writer, on screen) error {
+	t, leftOut := t.narrowed(on.width)
 	p := pretty.NewWriter()
 	p.SuppressTrailingSpaces()
 	style := pretty.StyleDefault
@@ -250,9 +255,7 @@ func (t *table) writeText(w io.Writer, on screen) error {
 	p.SetStyle(style)
 
 	head := make(pretty.Row, len(t.columns))
-	natural := make([]int, len(t.columns))
 	for i, column := range t.columns {
-		natural[i] = text.LongestLineLen(column.title())
 		title := column.title()
 		if on.bold && title != "" {
 			title = "\x1b[1m" + title + "\x1b[0m"
@@ -263,14 +266,13 @@ func (t *table) writeText(w io.Writer, on screen) error {
 	for _, row := range t.rows {
 		cells := make(pretty.Row, len(row))
 		for i, cell := range row {
-			s := t.columns[i].text(cell)
-			natural[i] = max(natural[i], text.LongestLineLen(s))
-			cells[i] = s
+			cells[i] = t.columns[i].text(cell)
 		}
 		p.AppendRow(cells)
 	}
 	var config []pretty.ColumnConfig
-	for i, width := range t.fit(natural, on.width) {
+	natural, words := t.widths()
+	for i, width := range fit(natural, words, on.width) {
 		c := pretty.ColumnConfig{Number: i + 1}
 		if t.numeric(i) {
 			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
@@ -281,32 +283,69 @@ func (t *table) writeText(w io.Writer, on screen) error {
 		config = append(config, c)
 	}
 	p.SetColumnConfigs(config)
-	if _, err := io.WriteString(w, p.Render()+"\n"); err != nil {
-		return err
-	}
+	lines := p.Render() + "\n"
 	for _, note := range t.notes {
-		if _, err := io.WriteString(w, visible(note)+"\n"); err != nil {
-			return err
-		}
+		lines += visible(note) + "\n"
 	}
-	return nil
+	if len(leftOut) > 0 {
+		lines += "Left out for want of room: " + strings.Join(leftOut, ", ") + ".\n"
+	}
+	_, err := io.WriteString(w, lines)
+	return err
 }
 
-// leastWidth is how narrow a column of text may become.
-const leastWidth = 10
-
-// fit narrows the widest columns of text until the row fits into width, as far
-// as that goes; width 0 is unlimited.
-func (t *table) fit(natural []int, width int) []int {
-	widths := append([]int(nil), natural...)
-	total := columnGap * (len(widths) - 1)
-	for _, n := range widths {
-		total += n
+// widths are, for each column, the width that holds everything in one line and
+// the width that breaks no word. Columns of numbers are not broken.
+func (t *table) widths() (natural, words []int) {
+	for i, column := range t.columns {
+		n, longest := text.StringWidth(column.title()), text.StringWidth(column.title())
+		for _, row := range t.rows {
+			s := column.text(row[i])
+			n = max(n, text.StringWidth(s))
+			for word := range strings.FieldsSeq(s) {
+				longest = max(longest, text.StringWidth(word))
+			}
+		}
+		if t.numeric(i) {
+			longest = n
+		}
+		natural, words = append(natural, n), append(words, longest)
 	}
-	for width > 0 && total > width {
+	return natural, words
+}
+
+func total(widths []int) int {
+	sum := columnGap * (len(widths) - 1)
+	for _, n := range widths {
+		sum += n
+	}
+	return sum
+}
+
+// narrowed is the table with so many optional columns left out as it takes to
+// fit into width with its prose broken, and their titles. Width 0 is unlimited.
+func (t *table) narrowed(width int) (*table, []string) {
+	var leftOut []string
+	for i := len(t.columns) - 1; i >= 0 && width > 0; i-- {
+		if _, words := t.widths(); total(words) <= width {
+			break
+		}
+		if t.columns[i].optional {
+			leftOut = append([]string{t.columns[i].title()}, leftOut...)
+			t = t.only(func(j int) bool { return j != i })
+		}
+	}
+	return t, leftOut
+}
+
+// fit narrows the widest columns until the row fits into width, but none below
+// the width of its words; width 0 is unlimited.
+func fit(natural, words []int, width int) []int {
+	widths := append([]int(nil), natural...)
+	for width > 0 && total(widths) > width {
 		widest := -1
 		for i, n := range widths {
-			if !t.numeric(i) && n > leastWidth && (widest < 0 || n > widths[widest]) {
+			if n > words[i] && (widest < 0 || n > widths[widest]) {
 				widest = i
 			}
 		}
@@ -314,29 +353,33 @@ func (t *table) fit(natural []int, width int) []int {
 			break
 		}
 		widths[widest]--
-		total--
 	}
 	return widths
 }
 
 // forPeople is the table without the columns that only programs get.
 func (t *table) forPeople() *table {
-	shown := &table{notes: t.notes}
-	var keep []int
+	return t.only(func(i int) bool { return !t.columns[i].data })
+}
+
+// only is the table with some of its columns, by their index.
+func (t *table) only(keep func(int) bool) *table {
+	part := &table{notes: t.notes}
 	for i, c := range t.columns {
-		if !c.data {
-			keep = append(keep, i)
-			shown.columns = append(shown.columns, c)
+		if keep(i) {
+			part.columns = append(part.columns, c)
 		}
 	}
 	for _, row := range t.rows {
-		cells := make([]any, len(keep))
-		for i, k := range keep {
-			cells[i] = row[k]
+		var cells []any
+		for i, cell := range row {
+			if keep(i) {
+				cells = append(cells, cell)
+			}
 		}
-		shown.rows = append(shown.rows, cells)
+		part.rows = append(part.rows, cells)
 	}
-	return shown
+	return part
 }
 
 // numeric reports whether column i holds numbers, which are set to the right.

@@ -44,7 +44,7 @@ func TestFormats(t *testing.T) {
 	for format, want := range map[string]string{
 		formatTable: `
 run     workers  throughput (samples/s)  to 0.75  good  created              parameters
-a|b           1                    1230   75.2 s  yes   2026-11-21 01:02:03  {"a":"<x>","b":1}
+a|b           1                    1230   75.2 s  yes   2026-11-21 01:02:03  a=<x>, b=1
 =cmd()       64                       –        –  no    –                    –
 base: 1 worker
 `,
@@ -62,7 +62,7 @@ a|b,1,1234.5678,75.25,true,2026-11-21T01:02:03Z,"{""a"":""<x>"",""b"":1}"
 		formatMarkdown: `
 | run | workers | throughput (samples/s) | to 0.75 | good | created | parameters |
 | --- | ---: | ---: | ---: | --- | --- | --- |
-| a\|b | 1 | 1230 | 75.2 s | yes | 2026-11-21 01:02:03 | {"a":"&lt;x>","b":1} |
+| a\|b | 1 | 1230 | 75.2 s | yes | 2026-11-21 01:02:03 | a=&lt;x>, b=1 |
 | =cmd() | 64 | – | – | no | – | – |
 
 base: 1 worker
@@ -107,8 +107,26 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	if strings.TrimSpace(letters) != detail {
 		t.Errorf("the detail reads %q in\n%s", letters, got)
 	}
+	if !strings.Contains(got, "native-resnet20") {
+		t.Errorf("a name is broken:\n%s", got)
+	}
 	if wide := printed(t, tab, formatTable, screen{}); strings.Count(wide, "\n") != 2 {
 		t.Errorf("a pipe gets broken lines:\n%s", wide)
+	}
+}
+
+func TestNarrowTerminalLeavesColumnsOut(t *testing.T) {
+	tab := &table{columns: []column{{key: "run"}, {key: "nodes", optional: true}, {key: "throughput", unit: "samples/s"}, {key: "job", optional: true}}}
+	tab.add("study/native-w1-r1-a1", 4, 512.25, "4711")
+	for width, want := range map[int]string{
+		// 21 + 2 + 5 + 2 + 22 + 2 + 4 columns, and fewer
+		58: "run                    nodes  throughput (samples/s)  job\nstudy/native-w1-r1-a1      4                     512  4711\n",
+		57: "run                    nodes  throughput (samples/s)\nstudy/native-w1-r1-a1      4                     512\nLeft out for want of room: job.\n",
+		51: "run                    throughput (samples/s)\nstudy/native-w1-r1-a1                     512\nLeft out for want of room: nodes, job.\n",
+	} {
+		if diff := cmp.Diff(want, printed(t, tab, formatTable, screen{width: width})); diff != "" {
+			t.Errorf("width %d (-want +got):\n%s", width, diff)
+		}
 	}
 }
 

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// measured stores runs of a study whose figures are known: "measured STUDY
+// WORKERS BATCH STEP..." stores one finished run for each step time given in
+// milliseconds, all steps alike, so that its throughput is BATCH·WORKERS/STEP.
+// It reaches accuracy 0.5 after 2 of its 4 epochs and 0.75 after the last.
+// A step time of "failed" stores a run that failed. The database is $SCALEBENCH_DB.
+func measured(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 4 {
+		ts.Fatalf("usage: measured study workers batch step...")
+	}
+	study := args[0]
+	workers, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	batch, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	db, err := store.Open(ts.MkAbs(ts.Getenv("SCALEBENCH_DB")), store.Options{})
+	ts.Check(err)
+	defer db.Close()
+	for i, step := range args[3:] {
+		point := fmt.Sprintf("native-w%d", workers)
+		run := metrics.Run{
+			ID: fmt.Sprintf("%s/%s-r%d-a1", study, point, i+1), Study: study, Point: point, Repeat: i + 1, Attempt: 1,
+			Kind: "train", Framework: "native", Workers: workers, Nodes: 1,
+			Parameters: map[string]any{"framework": "native", "workers": int64(workers), "workload.batch": int64(batch),
+				"workload.scaling": "weak", "workload.targets": []any{0.5, 0.75}},
+			Status: metrics.Done, Dir: ts.MkAbs(filepath.Join("runs", study, point)), CreatedUnix: 1795000000 + float64(100*workers+i),
+		}
+		var files []metrics.EventFile
+		if step == "failed" {
+			run.Status, run.Detail = metrics.Failed, "exit code 1"
+		} else {
+			milliseconds, err := strconv.ParseFloat(step, 64)
+			ts.Check(err)
+			for rank := range workers {
+				path := filepath.Join(ts.MkAbs("events"), fmt.Sprintf("%s-%d-%d-%d.jsonl", study, workers, i, rank))
+				ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
+				ts.Check(os.WriteFile(path, rankEvents(rank, workers, int64(batch), milliseconds/1000), 0o644))
+				files = append(files, metrics.EventFile{Path: path, Writer: "rank", Rank: rank})
+			}
+		}
+		_, err := db.Ingest(context.Background(), run, files)
+		ts.Check(err)
+	}
+}
+
+// rankEvents are the events of one rank of such a run: 4 epochs of 50 steps,
+// an evaluation after each that takes no time, training from second 1 on.
+func rankEvents(rank, workers int, batch int64, step float64) []byte {
+	const epochs, steps = 4, 50
+	var lines strings.Builder
+	add := func(e metrics.Event) {
+		line, err := json.Marshal(e)
+		if err != nil {
+			panic(err)
+		}
+		lines.Write(append(line, '\n'))
+	}
+	add(metrics.Event{Start: &metrics.Start{Format: metrics.FormatVersion, Unix: 1795000000, Writer: "rank", Framework: "native",
+		Rank: rank, WorldSize: workers, LocalRank: rank, Host: "node1", PID: 100 + rank}})
+	add(metrics.Event{Time: 0.5, Environment: &metrics.Environment{Hostname: "node1", CPUModel: "Test CPU", CPUs: 4,
+		Versions: map[string]string{"native": "1"}}})
+	add(metrics.Event{Time: 1, Train: &metrics.Train{Parameters: 1000, GradientBytes: 4000, TrainSamples: steps * batch, TestSamples: 100,
+		GlobalBatch: int(batch) * workers, StepsPerEpoch: steps}})
+	at := 1.0
+	for epoch := 1; epoch <= epochs; epoch++ {
+		columns := metrics.Steps{First: (epoch - 1) * steps, Tick: 1e-6}
+		for range steps {
+			columns.Duration = append(columns.Duration, int64(step*1e6))
+			columns.Samples = append(columns.Samples, batch)
+		}
+		at += steps * step
+		add(metrics.Event{Time: at, Steps: &columns})
+		add(metrics.Event{Time: at, Epoch: &metrics.Epoch{Epoch: epoch, Step: epoch * steps, Samples: steps * batch, Seconds: steps * step, LearningRate: 0.1}})
+		if rank == 0 {
+			add(metrics.Event{Time: at, Evaluation: &metrics.Evaluation{Epoch: epoch, Step: epoch * steps,
+				Accuracy: []float64{0.25, 0.5, 0.625, 0.75}[epoch-1], Samples: 100}})
+		}
+	}
+	add(metrics.Event{Time: at, Stop: &metrics.Stop{Status: metrics.StopDone, Steps: epochs * steps, Epochs: epochs}})
+	return []byte(lines.String())
+}
