@@ -189,7 +189,7 @@ func (line invocation) has(name string) bool {
 
 // redirectHelp turns "help COMMAND" into "COMMAND --help".
 func (line invocation) redirectHelp(app *cli.App) (invocation, error) {
-	if c := line.command(); c == nil || c.Name != "help" {
+	if c := line.command(); c == nil || c.Name != "help" || line.has("help") {
 		return line, nil
 	}
 	asked, err := parse(app, append([]string{"--"}, line.operands...))
