@@ -187,9 +187,14 @@ func (line invocation) has(name string) bool {
 	return slices.ContainsFunc(line.flags, func(f setFlag) bool { return f.flag.Names()[0] == name })
 }
 
-// redirectHelp turns "help COMMAND" into "COMMAND --help".
+// redirectHelp turns "help COMMAND" into "COMMAND --help", and leaves out the
+// operands behind --help, which the library would take for topics.
 func (line invocation) redirectHelp(app *cli.App) (invocation, error) {
-	if c := line.command(); c == nil || c.Name != "help" || line.has("help") {
+	if line.has("help") {
+		line.operands = nil
+		return line, nil
+	}
+	if c := line.command(); c == nil || c.Name != "help" {
 		return line, nil
 	}
 	asked, err := parse(app, append([]string{"--"}, line.operands...))
