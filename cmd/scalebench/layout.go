@@ -1,0 +1,130 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	pretty "github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// How a table is laid out for a terminal or a pipe.
+
+const columnGap = 2 // blanks between two columns
+
+// writeText writes a table for a terminal or a pipe: columns apart by blanks.
+// On a terminal that is too narrow, optional columns are left out and named
+// below; then prose is broken into lines at its blanks. Names are never broken,
+// since people copy them, and nothing is ever cut.
+func (t *table) writeText(w io.Writer, on screen) error {
+	t, leftOut := t.narrowed(on.width)
+	p := pretty.NewWriter()
+	p.SuppressTrailingSpaces()
+	style := pretty.StyleDefault
+	style.Box = pretty.BoxStyle{MiddleVertical: strings.Repeat(" ", columnGap)}
+	style.Options = pretty.Options{SeparateColumns: true}
+	style.Format = pretty.FormatOptions{}
+	p.SetStyle(style)
+
+	head := make(pretty.Row, len(t.columns))
+	for i, column := range t.columns {
+		title := column.title()
+		if on.bold && title != "" {
+			title = "\x1b[1m" + title + "\x1b[0m"
+		}
+		head[i] = title
+	}
+	p.AppendHeader(head)
+	for _, row := range t.rows {
+		cells := make(pretty.Row, len(row))
+		for i, cell := range row {
+			cells[i] = t.columns[i].text(cell)
+		}
+		p.AppendRow(cells)
+	}
+	var config []pretty.ColumnConfig
+	natural, words := t.widths()
+	for i, width := range fit(natural, words, on.width) {
+		c := pretty.ColumnConfig{Number: i + 1}
+		if t.numeric(i) {
+			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
+		}
+		if width < natural[i] {
+			c.WidthMax, c.WidthMaxEnforcer = width, text.WrapSoft
+		}
+		config = append(config, c)
+	}
+	p.SetColumnConfigs(config)
+	lines := p.Render() + "\n"
+	for _, note := range t.notes {
+		lines += visible(note) + "\n"
+	}
+	if len(leftOut) > 0 {
+		lines += "Left out for want of room: " + strings.Join(leftOut, ", ") + ".\n"
+	}
+	_, err := io.WriteString(w, lines)
+	return err
+}
+
+// widths are, for each column, the width that holds everything in one line and
+// the width that breaks no word. Columns of numbers are not broken.
+func (t *table) widths() (natural, words []int) {
+	for i, column := range t.columns {
+		n, longest := text.StringWidth(column.title()), text.StringWidth(column.title())
+		for _, row := range t.rows {
+			s := column.text(row[i])
+			n = max(n, text.StringWidth(s))
+			for word := range strings.FieldsSeq(s) {
+				longest = max(longest, text.StringWidth(word))
+			}
+		}
+		if t.numeric(i) {
+			longest = n
+		}
+		natural, words = append(natural, n), append(words, longest)
+	}
+	return natural, words
+}
+
+func total(widths []int) int {
+	sum := columnGap * (len(widths) - 1)
+	for _, n := range widths {
+		sum += n
+	}
+	return sum
+}
+
+// narrowed is the table with so many optional columns left out as it takes to
+// fit into width with its prose broken, and their titles. Width 0 is unlimited.
+func (t *table) narrowed(width int) (*table, []string) {
+	var leftOut []string
+	for i := len(t.columns) - 1; i >= 0 && width > 0; i-- {
+		if _, words := t.widths(); total(words) <= width {
+			break
+		}
+		if t.columns[i].optional {
+			leftOut = append([]string{t.columns[i].title()}, leftOut...)
+			t = t.only(func(j int) bool { return j != i })
+		}
+	}
+	return t, leftOut
+}
+
+// fit narrows the widest columns until the row fits into width, but none below
+// the width of its words; width 0 is unlimited.
+func fit(natural, words []int, width int) []int {
+	widths := append([]int(nil), natural...)
+	for width > 0 && total(widths) > width {
+		widest := -1
+		for i, n := range widths {
+			if n > words[i] && (widest < 0 || n > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	return widths
+}
