@@ -380,3 +380,21 @@ func BenchmarkPlan10000(b *testing.B) {
 		}
 	}
 }
+
+// The reference in the README names every key that a study can set, and no
+// default in it is out of date for want of a key.
+func TestReferenceIsComplete(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, reference, found := strings.Cut(string(readme), "## The study file")
+	if !found {
+		t.Fatal("README.md has no section on the study file")
+	}
+	for _, f := range pointFields {
+		if !strings.Contains(reference, "`"+f.key+"`") {
+			t.Errorf("README.md does not explain %s", f.path)
+		}
+	}
+}
