@@ -2,7 +2,9 @@ package main
 
 import (
 	"io"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	pretty "github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -17,7 +19,12 @@ const columnGap = 2 // blanks between two columns
 // below; then prose is broken into lines at its blanks. Names are never broken,
 // since people copy them, and nothing is ever cut.
 func (t *table) writeText(w io.Writer, on screen) error {
-	t, leftOut := t.narrowed(on.width)
+	var natural, words []int // widths; not needed where there is no end to a line
+	var leftOut []string
+	if on.width > 0 {
+		natural, words = t.widths()
+		t, natural, words, leftOut = t.narrowed(natural, words, on.width)
+	}
 	p := pretty.NewWriter()
 	p.SuppressTrailingSpaces()
 	style := pretty.StyleDefault
@@ -43,14 +50,14 @@ func (t *table) writeText(w io.Writer, on screen) error {
 		p.AppendRow(cells)
 	}
 	var config []pretty.ColumnConfig
-	natural, words := t.widths()
-	for i, width := range fit(natural, words, on.width) {
+	widths := fit(natural, words, on.width)
+	for i := range t.columns {
 		c := pretty.ColumnConfig{Number: i + 1}
 		if t.numeric(i) {
 			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
 		}
-		if width < natural[i] {
-			c.WidthMax, c.WidthMaxEnforcer = width, text.WrapSoft
+		if on.width > 0 && widths[i] < natural[i] {
+			c.WidthMax, c.WidthMaxEnforcer = widths[i], text.WrapSoft
 		}
 		config = append(config, c)
 	}
@@ -70,20 +77,34 @@ func (t *table) writeText(w io.Writer, on screen) error {
 // the width that breaks no word. Columns of numbers are not broken.
 func (t *table) widths() (natural, words []int) {
 	for i, column := range t.columns {
-		n, longest := text.StringWidth(column.title()), text.StringWidth(column.title())
+		n := columnsOf(column.title())
+		longest := n
+		numeric := t.numeric(i)
 		for _, row := range t.rows {
 			s := column.text(row[i])
-			n = max(n, text.StringWidth(s))
-			for word := range strings.FieldsSeq(s) {
-				longest = max(longest, text.StringWidth(word))
+			width := columnsOf(s)
+			n = max(n, width)
+			if numeric || !strings.Contains(s, " ") {
+				longest = max(longest, width)
+				continue
 			}
-		}
-		if t.numeric(i) {
-			longest = n
+			for word := range strings.FieldsSeq(s) {
+				longest = max(longest, columnsOf(word))
+			}
 		}
 		natural, words = append(natural, n), append(words, longest)
 	}
 	return natural, words
+}
+
+// columnsOf is how many columns of a terminal s takes.
+func columnsOf(s string) int {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return text.StringWidth(s)
+		}
+	}
+	return len(s) // the common case, without a look at every letter's class
 }
 
 func total(widths []int) int {
@@ -95,25 +116,24 @@ func total(widths []int) int {
 }
 
 // narrowed is the table with so many optional columns left out as it takes to
-// fit into width with its prose broken, and their titles. Width 0 is unlimited.
-func (t *table) narrowed(width int) (*table, []string) {
+// fit into width with its prose broken; the widths of its columns; and the
+// titles of those left out.
+func (t *table) narrowed(natural, words []int, width int) (*table, []int, []int, []string) {
 	var leftOut []string
-	for i := len(t.columns) - 1; i >= 0 && width > 0; i-- {
-		if _, words := t.widths(); total(words) <= width {
-			break
-		}
+	for i := len(t.columns) - 1; i >= 0 && total(words) > width; i-- {
 		if t.columns[i].optional {
 			leftOut = append([]string{t.columns[i].title()}, leftOut...)
+			natural, words = slices.Delete(natural, i, i+1), slices.Delete(words, i, i+1)
 			t = t.only(func(j int) bool { return j != i })
 		}
 	}
-	return t, leftOut
+	return t, natural, words, leftOut
 }
 
 // fit narrows the widest columns until the row fits into width, but none below
 // the width of its words; width 0 is unlimited.
 func fit(natural, words []int, width int) []int {
-	widths := append([]int(nil), natural...)
+	widths := slices.Clone(natural)
 	for width > 0 && total(widths) > width {
 		widest := -1
 		for i, n := range widths {

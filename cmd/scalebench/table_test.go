@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -181,4 +182,21 @@ func FuzzTable(f *testing.F) {
 			t.Errorf("JSON gives %v for %v", objects[0].Value, v)
 		}
 	})
+}
+
+// BenchmarkPrint prints 100,000 runs.
+func BenchmarkPrint(b *testing.B) {
+	tab := &table{columns: []column{{key: "run"}, {key: "workers"}, {key: "throughput", unit: "samples/s"}, {key: "training", show: seconds}, {key: "created"}}}
+	for i := range 100_000 {
+		tab.add("study/native-w8-0123456789-r1-a1", i, float64(i)*1.234, float64(i)/7, time.Unix(int64(1795000000+i), 0))
+	}
+	for _, format := range formats {
+		b.Run(format, func(b *testing.B) {
+			for range b.N {
+				if err := tab.write(io.Discard, format, screen{width: 80}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
