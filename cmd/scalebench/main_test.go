@@ -5,10 +5,13 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/scalebench/scalebench/slurm/slurmtest/fake"
 )
 
 // go test ./cmd/scalebench -update rewrites what the scripts compare with; read
@@ -16,14 +19,27 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	commands := map[string]func(){
 		"scalebench": func() { os.Exit(invoke(os.Args, os.Stdin, os.Stdout, os.Stderr)) },
-	})
+	}
+	for _, name := range fake.Commands {
+		commands[name] = func() { os.Exit(fake.Main(name)) }
+	}
+	testscript.Main(m, commands)
 }
 
 // TestScript runs testdata/script/<verb>_<case>.txtar: the real command line in
 // a process of its own, in an empty folder.
+//
+// $WORKER is a real scalebench-worker, for site files. Slurm's commands are the
+// fakes, whose answers the script writes into the folder "slurm".
 func TestScript(t *testing.T) {
+	worker := filepath.Join(t.TempDir(), "scalebench-worker")
+	build := exec.Command("go", "build", "-o", worker, "../scalebench-worker")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       *update,
@@ -34,6 +50,11 @@ func TestScript(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("TZ", "UTC")
+			e.Setenv("WORKER", worker)
+			e.Setenv(fake.Variable, e.WorkDir+"/slurm")
+			if err := os.Mkdir(e.WorkDir+"/slurm", 0o755); err != nil {
+				return err
+			}
 			e.Setenv("SCALEBENCH_DB", e.WorkDir+"/history.db")
 			return nil
 		},
