@@ -3,22 +3,26 @@ package launcher
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os/user"
+	"os"
+	"strconv"
 	"time"
 
 	"github.com/scalebench/scalebench/slurm"
 )
 
+// maxNames is how many jobs sacct is asked for by name. Names of more fill
+// several command lines, and one call for all of the user's jobs costs the
+// database less.
+const maxNames = 500
+
 // askSlurm returns what Slurm knows of attempts, by job name. It takes one
 // squeue for all of them, and one sacct for those that squeue has forgotten;
 // where there is no accounting, those are missing and the folder has the say.
 func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (map[string]*slurm.Job, error) {
-	self, err := user.Current()
-	if err != nil {
-		return nil, fmt.Errorf("cannot tell whose jobs to ask for: %w", err)
-	}
-	queue, err := client.Queue(ctx, slurm.Filter{User: self.Username})
+	// By number: a static binary knows only the names in /etc/passwd, and most
+	// clusters keep their users elsewhere.
+	self := strconv.Itoa(os.Getuid())
+	queue, err := client.Queue(ctx, slurm.Filter{User: self})
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +41,11 @@ func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (m
 		return known, nil
 	}
 	// A minute earlier: the clocks of this host and the database's may differ.
-	history, err := client.Accounting(ctx, since.Add(-time.Minute), slurm.Filter{Names: forgotten})
+	filter := slurm.Filter{Names: forgotten}
+	if len(forgotten) > maxNames {
+		filter = slurm.Filter{User: self}
+	}
+	history, err := client.Accounting(ctx, since.Add(-time.Minute), filter)
 	if err != nil && !errors.Is(err, slurm.ErrNoAccounting) {
 		return known, err
 	}
