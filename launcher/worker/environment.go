@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,9 +47,16 @@ func Environment(ctx context.Context, w world.World) *metrics.Environment {
 	return e
 }
 
+// perTask are variables that differ from task to task and say what the start
+// event says already; without them the ranks of a node have one environment.
+var perTask = []string{"SLURM_PROCID", "SLURM_LOCALID", "SLURM_GTIDS", "SLURM_TASK_PID"}
+
 // recorded reports whether a variable describes the run and gives nothing
 // away: run folders are often readable for a whole project.
 func recorded(name string) bool {
+	if slices.Contains(perTask, name) {
+		return false
+	}
 	known := name == "CUDA_VISIBLE_DEVICES" || name == "OMP_NUM_THREADS" || name == "GOMAXPROCS"
 	for _, prefix := range []string{"SLURM_", "NCCL_", "GLOO_", "OMP_", "HOROVOD_"} {
 		known = known || strings.HasPrefix(name, prefix)

@@ -148,10 +148,20 @@ func (in *ingest) stepsFor(restart int) ([]summary.Step, error) {
 	return list, rows.Err()
 }
 
+// A rank's environment is what its supervisor found out of the host, with what
+// the program itself said (threads, library versions) over it. Both are joined
+// to the rank's event file f; NULL when neither wrote any.
+const (
+	environmentJoin = ` LEFT JOIN environment e ON e.id = f.environment
+		LEFT JOIN event_file v ON v.run = f.run AND v.writer = 'supervisor' AND v.rank = f.rank AND v.restart = f.restart
+		LEFT JOIN environment h ON h.id = v.environment `
+	environmentJSON = `CASE WHEN coalesce(h.json, e.json) IS NOT NULL THEN json_patch(coalesce(h.json, '{}'), coalesce(e.json, '{}')) END`
+)
+
 func (in *ingest) ranks(restart int) ([]summary.Rank, error) {
-	rows, err := in.tx.Query(`SELECT f.rank, coalesce(f.host, ''), coalesce(f.world_size, 0), e.json, t.time, coalesce(t.parameter_sha256, ''), f.steps_time,
+	rows, err := in.tx.Query(`SELECT f.rank, coalesce(f.host, ''), coalesce(f.world_size, 0), `+environmentJSON+`, t.time, coalesce(t.parameter_sha256, ''), f.steps_time,
 			(SELECT coalesce(max(epoch), 0) FROM epoch p WHERE p.file = f.id), s.status, coalesce(s.parameter_sha256, '')
-		FROM event_file f LEFT JOIN environment e ON e.id = f.environment LEFT JOIN train t ON t.file = f.id LEFT JOIN stop s ON s.file = f.id
+		FROM event_file f `+environmentJoin+`LEFT JOIN train t ON t.file = f.id LEFT JOIN stop s ON s.file = f.id
 		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY f.rank`, in.run, restart)
 	if err != nil {
 		return nil, err

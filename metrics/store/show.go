@@ -99,7 +99,7 @@ func resolve(ctx context.Context, tx *sql.Tx, id string) (int64, error) {
 		names[10] = "…"
 	}
 	if len(names) > 1 {
-		return 0, fmt.Errorf("run %q could be any of these; write more of it:\n  %s", id, strings.Join(names, "\n  "))
+		return 0, fmt.Errorf("run %q: %w; write more of it:\n  %s", id, ErrAmbiguous, strings.Join(names, "\n  "))
 	}
 	return run, tx.QueryRowContext(ctx, "SELECT id FROM run WHERE name = ?", names[0]).Scan(&run)
 }
@@ -228,26 +228,28 @@ func (q *details) result() error {
 // chosen are the files f of the ranks in the incarnation of result x.
 const chosen = "FROM result x JOIN event_file f ON f.run = x.run AND f.writer = 'rank' AND f.restart = x.restart"
 
+// environments lists each environment once, with the ranks that have it.
 func (q *details) environments() error {
-	last := int64(-1)
-	return q.each(`SELECT e.id, f.rank, e.json, min(f.rank) OVER (PARTITION BY e.id) AS first `+chosen+`
-		JOIN environment e ON e.id = f.environment WHERE x.run = ? ORDER BY first, f.rank`, func(rows *sql.Rows) error {
-		var id int64
-		var rank, first int
+	at := map[string]int{} // JSON to its index
+	return q.each(`SELECT f.rank, `+environmentJSON+` AS json `+chosen+environmentJoin+`
+		WHERE x.run = ? AND json IS NOT NULL ORDER BY f.rank`, func(rows *sql.Rows) error {
+		var rank int
 		var text string
-		if err := rows.Scan(&id, &rank, &text, &first); err != nil {
+		if err := rows.Scan(&rank, &text); err != nil {
 			return err
 		}
-		if id == last {
-			e := &q.d.Environments[len(q.d.Environments)-1]
-			e.Ranks = append(e.Ranks, rank)
-			return nil
+		i, seen := at[text]
+		if !seen {
+			i = len(q.d.Environments)
+			at[text] = i
+			var e Environment
+			if err := json.Unmarshal([]byte(text), &e.Environment); err != nil {
+				return err
+			}
+			q.d.Environments = append(q.d.Environments, e)
 		}
-		last = id
-		e := Environment{Ranks: []int{rank}}
-		err := json.Unmarshal([]byte(text), &e.Environment)
-		q.d.Environments = append(q.d.Environments, e)
-		return err
+		q.d.Environments[i].Ranks = append(q.d.Environments[i].Ranks, rank)
+		return nil
 	})
 }
 

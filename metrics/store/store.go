@@ -30,11 +30,12 @@ import (
 // Errors that a caller decides on. They come wrapped, with the path and what
 // to do.
 var (
-	ErrNotOurs  = errors.New("not a scalebench database")
-	ErrNewer    = errors.New("database of a newer scalebench")
-	ErrOlder    = errors.New("database of an older scalebench")
-	ErrLocked   = errors.New("database is locked")
-	ErrReadOnly = errors.New("database was opened for reading only")
+	ErrNotOurs   = errors.New("not a scalebench database")
+	ErrNewer     = errors.New("database of a newer scalebench")
+	ErrOlder     = errors.New("database of an older scalebench")
+	ErrLocked    = errors.New("database is locked")
+	ErrAmbiguous = errors.New("more than one run goes by that")
+	ErrReadOnly  = errors.New("database was opened for reading only")
 )
 
 // Options are how a store is opened. The zero value will do.
