@@ -5,6 +5,7 @@
 //	scalebench-worker run      supervise one rank of the run in --dir
 //	scalebench-worker train    one rank of the native trainer
 //	scalebench-worker address  print this host's address and a free port
+//	scalebench-worker version  print the version
 package main
 
 import (
@@ -20,6 +21,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/train"
@@ -55,6 +57,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 				},
 				Action: supervise,
 			},
+			{Name: "version", Usage: "print the version and the commit it was built from", Action: printVersion},
 			{Name: "train", Usage: "one rank of the native trainer, as run starts it", Action: trainNative},
 			{
 				Name:   "address",
@@ -146,6 +149,11 @@ func trainNative(c *cli.Context) error {
 		stop(fmt.Errorf("signal %v", s))
 	}()
 	return train.Run(ctx, point, w, train.Options{Nonce: strings.TrimSpace(string(nonce)), Events: events, Log: os.Stdout})
+}
+
+func printVersion(c *cli.Context) error {
+	_, err := fmt.Fprintln(c.App.Writer, c.App.Name, version.String())
+	return err
 }
 
 func address(c *cli.Context) error {

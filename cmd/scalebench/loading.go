@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
@@ -116,7 +117,7 @@ func (w *work) creator() (launcher.Creator, error) {
 	if err != nil {
 		return launcher.Creator{}, &usageError{err: err}
 	}
-	return launcher.Creator{Folder: w.folder, Version: version(), Commit: commitOf(filepath.Dir(w.study.File)),
+	return launcher.Creator{Folder: w.folder, Version: version.String(), Commit: commitOf(filepath.Dir(w.study.File)),
 		Worker: worker, Python: w.site.Python}, nil
 }
 

@@ -1,0 +1,53 @@
+// Package version says which build of scalebench this is, the same way in every
+// program of it.
+package version
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// stamped is set by the release build (-ldflags -X): `git describe`, or what
+// whoever builds from a tarball calls it.
+var stamped string
+
+// String is the version, the commit if the build knows one, and the compiler:
+// "v1.0.0 (commit 4342de4) go1.26.8".
+func String() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return describe(stamped, info)
+}
+
+func describe(stamped string, info *debug.BuildInfo) string {
+	version := stamped
+	if version == "" {
+		version = info.Main.Version
+	}
+	if version == "" || version == "(devel)" {
+		version = "unreleased"
+	}
+	var commit, modified string
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			commit = setting.Value
+		case "vcs.modified":
+			if setting.Value == "true" {
+				modified = ", modified"
+			}
+		}
+	}
+	if commit != "" {
+		commit = fmt.Sprintf(" (commit %s%s)", commit, modified)
+	} else if version == "unreleased" {
+		commit = " (commit unknown: built outside git)"
+	}
+	compiler := info.GoVersion
+	if compiler == "" {
+		compiler = "by an unknown compiler"
+	}
+	return version + commit + " " + compiler
+}
