@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"github.com/mattn/go-sqlite3"
+
+	"github.com/scalebench/scalebench/lease"
 )
 
 // Errors that a caller decides on. They come wrapped, with the path and what
@@ -51,9 +53,9 @@ type Store struct {
 	path    string
 	now     func() time.Time
 	limit   time.Duration
-	write   *sql.DB // one connection; nil when read-only
-	read    *sql.DB // connections that can only select
-	lease   *lease  // nil on a local file system
+	write   *sql.DB      // one connection; nil when read-only
+	read    *sql.DB      // connections that can only select
+	lease   *lease.Lease // nil on a local file system
 	network bool
 }
 
@@ -140,7 +142,7 @@ func (s *Store) Close() error {
 		}
 	}
 	if s.lease != nil {
-		errs = append(errs, s.lease.release())
+		errs = append(errs, s.lease.Release())
 	}
 	return errors.Join(errs...)
 }
@@ -217,7 +219,7 @@ func (s *Store) withTx(ctx context.Context, f func(*sql.Tx) error) error {
 		return ErrReadOnly
 	}
 	if s.lease != nil {
-		if err := s.lease.check(); err != nil {
+		if err := locked(s.lease.Check()); err != nil {
 			return err
 		}
 	}
