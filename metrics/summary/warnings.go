@@ -74,9 +74,10 @@ func warnings(in Input) []string {
 // crowding finds ranks that share what each should have for itself.
 func crowding(ranks []Rank) []string {
 	type place struct{ host, what string }
-	cpus := map[place]int{}  // CPUs of a CPU set
-	count := map[place]int{} // ranks on it
-	gpus := map[place]int{}  // ranks on a GPU
+	cpus := map[place]int{}    // CPUs of a CPU set
+	count := map[place]int{}   // ranks on it
+	threads := map[place]int{} // that they compute with, one where a rank does not say
+	gpus := map[place]int{}    // ranks on a GPU
 	for _, r := range ranks {
 		e := r.Environment
 		if e == nil {
@@ -90,6 +91,7 @@ func crowding(ranks []Rank) []string {
 			set := place{host, e.CPUSet}
 			cpus[set] = e.CPUs
 			count[set]++
+			threads[set] += max(1, e.Threads)
 		}
 		// With several GPUs in sight a rank chooses by its local rank, which
 		// is not ours to know.
@@ -99,8 +101,8 @@ func crowding(ranks []Rank) []string {
 	}
 	var list []string
 	for set, n := range count {
-		if n > cpus[set] {
-			list = append(list, fmt.Sprintf("%d ranks on %s share %d CPUs", n, set.host, cpus[set]))
+		if threads[set] > cpus[set] {
+			list = append(list, fmt.Sprintf("%d ranks on %s compute with %d threads on %d CPUs", n, set.host, threads[set], cpus[set]))
 		}
 	}
 	for gpu, n := range gpus {
