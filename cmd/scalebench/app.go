@@ -16,6 +16,7 @@ const appName = "scalebench"
 func commands(s *session) []*cli.Command {
 	return []*cli.Command{
 		initCommand(s),
+		siteCommand(s),
 		checkCommand(s),
 		renderCommand(s),
 		runCommand(s),

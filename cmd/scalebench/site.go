@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher/sitefile"
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+func siteCommand(s *session) *cli.Command {
+	return &cli.Command{
+		Name:        "site",
+		Usage:       "describe a cluster",
+		Subcommands: []*cli.Command{siteInitCommand(s)},
+	}
+}
+
+func siteInitCommand(s *session) *cli.Command {
+	var out string
+	return &cli.Command{
+		Name:  "init",
+		Usage: "write a site file from what this cluster says of itself",
+		Description: "Asks scontrol for partitions, nodes and limits, and sacctmgr, where it answers,\n" +
+			"for your accounts. Partitions that cannot be used are commented out with the\n" +
+			"reason; where nodes differ, the smallest one's figures stand there.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Destination: &out, Usage: "write to `FILE`, which must not exist yet (default: print)"},
+		},
+		Action: func(c *cli.Context) error { return runSiteInit(c, s, out) },
+	}
+}
+
+func runSiteInit(c *cli.Context, s *session, out string) error {
+	d, err := s.slurm().Describe(c.Context)
+	if d == nil {
+		return explainScheduler(err)
+	}
+	if err != nil {
+		s.warn("left out, because it could not be read: %v", err)
+	}
+	var text bytes.Buffer
+	if err := sitefile.Write(&text, d, sitefile.Origin{Date: time.Now(), Interfaces: interfaces()}); err != nil {
+		return err
+	}
+	if _, err := study.ParseSite(out, text.Bytes()); err != nil {
+		return err // a defect: whatever a cluster says, the file is to be valid
+	}
+	if out == "" {
+		_, err := s.stdout.Write(text.Bytes())
+		return err
+	}
+	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return usagef("%s is there already and is left as it is; give another name", out)
+	}
+	if err != nil {
+		return &usageError{err: err}
+	}
+	_, err = f.Write(text.Bytes())
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	s.note("%s; next: scalebench doctor --site %s", out, out)
+	return nil
+}
+
+// interfaces are this host's network interfaces that are up and have an
+// address, without loopback. That none can be listed is no reason to fail.
+func interfaces() []sitefile.Interface {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil
+	}
+	var list []sitefile.Interface
+	for _, i := range all {
+		addresses, err := i.Addrs()
+		if err != nil || i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		for _, a := range addresses {
+			if n, ok := a.(*net.IPNet); ok && !n.IP.IsLinkLocalUnicast() {
+				list = append(list, sitefile.Interface{Name: i.Name, Address: n.IP.String()})
+				break
+			}
+		}
+	}
+	return list
+}

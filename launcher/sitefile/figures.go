@@ -1,0 +1,133 @@
+package sitefile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// figures are the figures of a partition's nodes: of the smallest where they
+// differ, so that a point which fits fits on every node.
+type figures struct {
+	nodes, usable int
+	reason        string // of the first node that takes no jobs, " (…)"
+
+	maxNodes    int // in one job
+	nodesRemark string
+	cpus        int
+	cpusRemark  string
+	memoryMB    int
+	gpus        int    // of all types together
+	gpuType     string // "" unless all are of one
+	doubts      []string
+}
+
+func figuresOf(p *slurm.Partition, nodes []slurm.Node) figures {
+	f := figures{nodes: len(nodes), maxNodes: len(nodes)}
+	if len(nodes) == 0 {
+		return f
+	}
+	var cpus, memory, gpus, threads []int
+	var types []string
+	for _, n := range nodes {
+		if n.Usable() {
+			f.usable++
+		} else if f.reason == "" {
+			f.reason = fmt.Sprintf(" (%s is %s%s)", n.Name, n.State, because(n.Reason))
+		}
+		total := 0
+		for _, g := range n.GPUs {
+			total += g.Count
+			if !slices.Contains(types, g.Type) {
+				types = append(types, g.Type)
+			}
+		}
+		cpus, memory, gpus, threads = append(cpus, n.CPUs), append(memory, n.MemoryMB), append(gpus, total), append(threads, n.Threads)
+	}
+	f.cpus, f.memoryMB, f.gpus = slices.Min(cpus), slices.Min(memory), slices.Min(gpus)
+	if len(types) == 1 {
+		f.gpuType = types[0]
+	}
+	if p.MaxNodes != nil && *p.MaxNodes < f.maxNodes {
+		f.maxNodes, f.nodesRemark = *p.MaxNodes, fmt.Sprintf("in one job; the partition has %d", f.nodes)
+	}
+	if most := slices.Max(threads); most > 1 {
+		f.cpusRemark = fmt.Sprintf("hardware threads, up to %d a core", most)
+	}
+	if p.MaxCPUsPerNode != nil && *p.MaxCPUsPerNode < f.cpus {
+		f.cpus, f.cpusRemark = *p.MaxCPUsPerNode, "MaxCPUsPerNode"
+	}
+	if p.MaxMemPerNodeMB != nil && *p.MaxMemPerNodeMB < f.memoryMB {
+		f.memoryMB = *p.MaxMemPerNodeMB
+	}
+	if f.usable > 0 && f.usable < f.nodes {
+		f.doubts = append(f.doubts, fmt.Sprintf("%d of its %d nodes take no jobs at present%s.", f.nodes-f.usable, f.nodes, f.reason))
+	}
+	f.doubts = append(f.doubts, differences(nodes, types)...)
+	return f
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// differences says what kinds of node a partition mixes; nothing where all are
+// alike.
+func differences(nodes []slurm.Node, types []string) []string {
+	var kinds []string
+	members := map[string][]string{}
+	for _, n := range nodes {
+		var gpus []string
+		for _, g := range n.GPUs {
+			gpus = append(gpus, strings.TrimSpace(fmt.Sprintf("%d GPUs %s", g.Count, g.Type)))
+		}
+		kind := fmt.Sprintf("%d CPUs, %d MiB, %s", n.CPUs, n.MemoryMB, strings.Join(append(gpus, ""), ", "))
+		kind = strings.TrimSuffix(strings.TrimSuffix(kind, ", "), ", ")
+		if members[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		members[kind] = append(members[kind], n.Name)
+	}
+	if len(kinds) < 2 {
+		return nil
+	}
+	lines := []string{"Its nodes differ; these are the figures of the smallest. To use one kind only, add",
+		"options = { constraint = \"…\" } with a feature of theirs and its figures:"}
+	for _, kind := range kinds {
+		list := members[kind]
+		line := fmt.Sprintf("  %d × %s (%s", len(list), kind, list[0])
+		if len(list) > 1 {
+			line += ", …"
+		}
+		line += ")"
+		if features := common(nodes, list); len(features) > 0 {
+			line += ", features " + strings.Join(features, ", ")
+		}
+		lines = append(lines, line)
+	}
+	if len(types) > 1 {
+		lines = append(lines, "Its GPUs are of several types; gpu_type chooses one: "+strings.Join(slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "" }), ", "))
+	}
+	return lines
+}
+
+// common are the features that all the nodes named have.
+func common(nodes []slurm.Node, names []string) []string {
+	var features []string
+	first := true
+	for _, n := range nodes {
+		switch {
+		case !slices.Contains(names, n.Name):
+		case first:
+			features, first = slices.Clone(n.Features), false
+		default:
+			features = slices.DeleteFunc(features, func(f string) bool { return !slices.Contains(n.Features, f) })
+		}
+	}
+	return features
+}
