@@ -37,6 +37,7 @@ type Study struct {
 	Workload  Workload
 	Data      Data
 	Resources Resources
+	Policy    Policy
 
 	dataPath   string // Data.Path made absolute; Data.Path stays as written, for the identity
 	axes       []axis
@@ -54,7 +55,7 @@ type header struct {
 }
 
 // tables are the top-level keys of a study file.
-var tables = []string{"study", "workload", "data", "sweep", "exclude", "resources"}
+var tables = []string{"study", "workload", "data", "sweep", "exclude", "resources", "policy"}
 
 // namePattern is what a study's name may look like: it becomes a folder's name
 // and a part of job names.
@@ -87,7 +88,7 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 	head := header{Repeats: 1, Seed: 1}
 	d.into("study", d.sub(d.top, "study"), &head)
 	s := &Study{File: path, Name: head.Name, Repeats: head.Repeats, Seed: head.Seed,
-		Data: defaultData, Resources: defaultResources, frameworks: frameworks}
+		Data: defaultData, Resources: defaultResources, Policy: defaultPolicy, frameworks: frameworks}
 	switch {
 	case s.Name == "":
 		d.problem("study.name", "missing; give the study a name, like \"resnet44-cifar10\"")
@@ -106,6 +107,8 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 	d.into("data", d.sub(d.top, "data"), &s.Data)
 	s.dataPath = d.path("data.path", s.Data.Path)
 	d.into("resources", d.sub(d.top, "resources"), &s.Resources)
+	d.into("policy", d.sub(d.top, "policy"), &s.Policy)
+	d.checkPolicy(s.Policy)
 	s.axes = d.sweep(d.sub(d.top, "sweep"), s)
 	s.exclusions = d.exclude(s.axes)
 
