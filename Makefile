@@ -7,11 +7,36 @@ TEST_PACKAGES := slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck
 # Debian keeps daemons where an ordinary user's PATH does not look.
 export PATH := $(PATH):/usr/sbin:/sbin
 
-.PHONY: build demo test test-unit test-slurm test-packages lint bench golden clean
+# The release: both programs for each of these, needing nothing of the machine
+# that they run on. A tarball has no git to ask: make release VERSION=v1.0.0.
+RELEASES := linux-amd64 linux-arm64
+VERSION := $(or $(shell git describe --tags --always --dirty 2>/dev/null),unreleased)
+STAMP := -s -w -X github.com/scalebench/scalebench/cmd/version.stamped=$(VERSION)
+RELEASE_PROGRAMS := aarch64-linux-gnu-gcc qemu-aarch64-static
+RELEASE_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
+
+.PHONY: build release demo test test-unit test-slurm test-release test-packages release-packages lint bench golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
 	CGO_ENABLED=0 go build -o bin/scalebench-worker ./cmd/scalebench-worker
+
+# SQLite is linked in with the C library; names of users and hosts are looked up
+# by Go's own code, since the C library's cannot be linked statically. Its linker
+# warns of such calls, and a warning ends the build.
+release: release-packages $(RELEASES:%=dist/%)
+	cd dist && sha256sum *.tar.gz */scalebench* >SHA256SUMS
+
+dist/linux-amd64 dist/linux-arm64: CC = $(if $(filter %-arm64,$@),aarch64-linux-gnu-gcc,gcc)
+dist/linux-%: FORCE
+	rm -rf $@ dist/*-linux-$*.tar.gz && mkdir -p $@
+	CGO_ENABLED=1 CC=$(CC) GOOS=linux GOARCH=$* go build -trimpath -tags 'sqlite_omit_load_extension osusergo netgo' \
+		-ldflags '$(STAMP) -linkmode external -extldflags "-static -Wl,--fatal-warnings"' -o $@/scalebench ./cmd/scalebench
+	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -ldflags '$(STAMP)' -o $@/scalebench-worker ./cmd/scalebench-worker
+	cp LICENSE README.md $@
+	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime='$(shell date -u +%F)' -C dist -czf dist/scalebench-$(VERSION)-linux-$*.tar.gz linux-$*
+
+FORCE:
 
 # A small scaling study on this machine: one and two workers, native trainer.
 DEMO := bin/scalebench --db demo/scalebench.db --runs demo/runs
@@ -25,7 +50,7 @@ demo: build
 	@echo "The figure is $(CURDIR)/demo/speedup.png"
 
 # Everything: unit, command line, and a real Slurm on this machine.
-test: test-packages
+test: test-packages test-release
 	go test -tags slurm ./...
 
 test-unit:
@@ -34,13 +59,21 @@ test-unit:
 test-slurm: test-packages
 	go test -tags slurm -run Slurm ./...
 
+# The released programs in a bare chroot without a C library, arm64's emulated.
+test-release: release
+	go test -tags release -count 1 -run Release ./cmd/scalebench
+
 # Installs what is missing, and only that, after saying so.
-test-packages:
-	@missing=; for p in $(TEST_PROGRAMS); do command -v $$p >/dev/null || missing="$$missing $$p"; done; \
+test-packages: PROGRAMS = $(TEST_PROGRAMS)
+test-packages: PACKAGES = $(TEST_PACKAGES)
+release-packages: PROGRAMS = $(RELEASE_PROGRAMS)
+release-packages: PACKAGES = $(RELEASE_PACKAGES)
+test-packages release-packages:
+	@missing=; for p in $(PROGRAMS); do command -v $$p >/dev/null || missing="$$missing $$p"; done; \
 	if [ -n "$$missing" ]; then \
 		sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
-		echo "The tests need$$missing; installing with apt-get: $(TEST_PACKAGES)"; \
-		$$sudo apt-get update -q && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -q -y --no-install-recommends $(TEST_PACKAGES); \
+		echo "make $@ needs$$missing; installing with apt-get: $(PACKAGES)"; \
+		$$sudo apt-get update -q && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -q -y --no-install-recommends $(PACKAGES); \
 	fi
 
 lint: test-packages
@@ -58,4 +91,4 @@ golden:
 	go test ./slurm ./metrics/figure ./cmd/scalebench -update
 
 clean:
-	rm -rf bin demo
+	rm -rf bin dist demo

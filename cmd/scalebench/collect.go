@@ -39,7 +39,11 @@ func collectCommand(s *session) *cli.Command {
 // collectFolder reads one study's runs into the database.
 func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 	states, unreachable := launcher.Survey(ctx, s.slurm(), s.attempts(folder))
-	db, err := store.Open(s.db, store.Options{})
+	file, err := s.database()
+	if err != nil {
+		return err
+	}
+	db, err := store.Open(file, store.Options{})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,11 @@ import (
 
 // openStore opens the database for queries.
 func (s *session) openStore() (*store.Store, error) {
-	db, err := store.OpenReadOnly(s.db, store.Options{})
+	file, err := s.database()
+	if err != nil {
+		return nil, err
+	}
+	db, err := store.OpenReadOnly(file, store.Options{})
 	if err != nil {
 		return nil, storeError(err)
 	}

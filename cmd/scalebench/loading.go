@@ -159,7 +159,11 @@ func (s *session) stored(ctx context.Context, name string) (func(point string, r
 	}
 	good := map[key]bool{}
 	done := func(point string, repeat int) bool { return good[key{point, repeat}] }
-	db, err := store.OpenReadOnly(s.db, store.Options{})
+	file, err := s.database()
+	if err != nil {
+		return nil, err
+	}
+	db, err := store.OpenReadOnly(file, store.Options{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return done, nil
 	}

@@ -18,8 +18,8 @@ type session struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	db      string // file of the database; resolve has filled it in
-	runs    string // folder of the run folders; likewise
+	db      string // file of the database, "": see database
+	runs    string // folder of the run folders; resolve has filled it in
 	format  string // one of formats
 	verbose bool
 	quiet   bool
@@ -57,17 +57,23 @@ func (s *session) resolve() error {
 	if s.runs == "" {
 		s.runs = "runs"
 	}
-	if s.db == "" {
-		s.db = os.Getenv("SCALEBENCH_DB")
-	}
-	if s.db == "" {
-		data, err := dataHome()
-		if err != nil {
-			return err
-		}
-		s.db = filepath.Join(data, appName, appName+".db")
-	}
 	return nil
+}
+
+// database is the file of the database. It is asked for only where one is
+// needed: in a container without $HOME the other commands work all the same.
+func (s *session) database() (string, error) {
+	if s.db != "" {
+		return s.db, nil
+	}
+	if db := os.Getenv("SCALEBENCH_DB"); db != "" {
+		return db, nil
+	}
+	data, err := dataHome()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(data, appName, appName+".db"), nil
 }
 
 // dataHome is the user's data folder of the XDG Base Directory Specification.

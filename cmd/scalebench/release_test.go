@@ -1,0 +1,166 @@
+//go:build release
+
+package main
+
+import (
+	"bytes"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// chroot is a folder that is the root of its programs, with nothing in it but
+// them, /proc and /dev/null: no C library, no /etc, no /tmp, no shell.
+type chroot struct {
+	t    *testing.T
+	root string
+}
+
+func newChroot(t *testing.T) *chroot {
+	t.Helper()
+	c := &chroot{t, t.TempDir()}
+	for _, dir := range []string{"dev", "proc"} {
+		if err := os.Mkdir(filepath.Join(c.root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.write("dev/null", "")
+	return c
+}
+
+// release puts the programs for an architecture, as `make release` leaves
+// them, into the folder.
+func (c *chroot) release(architecture string) {
+	c.t.Helper()
+	for _, name := range []string{"scalebench", "scalebench-worker"} {
+		c.install(filepath.Join("..", "..", "dist", "linux-"+architecture, name), name)
+	}
+}
+
+func (c *chroot) install(from, to string) {
+	c.t.Helper()
+	program, err := os.ReadFile(from)
+	if err != nil {
+		c.t.Fatalf("%v; run `make release`", err)
+	}
+	if err := os.WriteFile(filepath.Join(c.root, to), program, 0o755); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *chroot) write(name, text string) {
+	c.t.Helper()
+	if err := os.WriteFile(filepath.Join(c.root, name), []byte(text), 0o644); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// run runs a program there, as root of a user namespace of its own and with no
+// environment, and returns what it printed.
+func (c *chroot) run(args ...string) string {
+	c.t.Helper()
+	const enter = `mount --bind /dev/null "$1/dev/null" && mount --rbind /proc "$1/proc" && cd "$1" && exec env -i "$(command -v chroot)" "$@"`
+	cmd := exec.Command("unshare", append([]string{"--map-root-user", "--mount", "sh", "-c", enter, "sh", c.root}, args...)...)
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	if err := cmd.Run(); err != nil {
+		c.t.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, &out, &complaint)
+	}
+	return out.String() + complaint.String()
+}
+
+// says runs a program and wants to find words in what it prints.
+func (c *chroot) says(want string, args ...string) {
+	c.t.Helper()
+	if out := c.run(args...); !strings.Contains(out, want) {
+		c.t.Errorf("%s does not say %q:\n%s", strings.Join(args, " "), want, out)
+	}
+}
+
+// draws wants a PNG there.
+func (c *chroot) draws(name string) {
+	c.t.Helper()
+	picture, err := os.Open(filepath.Join(c.root, name))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer picture.Close()
+	if _, err := png.Decode(picture); err != nil {
+		c.t.Errorf("%s: %v", name, err)
+	}
+}
+
+const bareStudy = `
+[study]
+name = "bare"
+[workload]
+model = "mlp"
+batch = 32
+epochs = 2
+warmup_epochs = 0
+[data]
+kind = "synthetic"
+train_samples = 1024
+test_samples = 128
+[sweep]
+workers = [1]
+`
+
+// emulators start programs of the other architecture.
+var emulators = map[string]string{"arm64": "qemu-aarch64-static", "amd64": "qemu-x86_64-static"}
+
+// TestRelease is the whole way in a bare folder: the released programs bring
+// everything they need, fonts included. The other architecture's are emulated;
+// an emulated program cannot start its own children, so they go on from the
+// run folders.
+func TestRelease(t *testing.T) {
+	c := newChroot(t)
+	c.write("study.toml", bareStudy)
+	c.release(runtime.GOARCH)
+	c.says("scalebench-worker ", "/scalebench-worker", "version")
+	c.says("127.0.0.1 ", "/scalebench-worker", "address", "--interface", "lo")
+	c.says("native", "/scalebench", "check", "study.toml")
+	c.says("1 done", "/scalebench", "run", "study.toml", "--db", "/native.db")
+	c.says("done", "/scalebench", "status")
+	c.says("bare/native", "/scalebench", "runs", "--db", "/native.db")
+	c.says("native", "/scalebench", "scaling", "bare", "--db", "/native.db")
+	c.says("native.png", "/scalebench", "plot", "speedup", "bare", "-o", "native.png", "--db", "/native.db")
+	c.draws("native.png")
+
+	for other, name := range emulators {
+		if other == runtime.GOARCH {
+			continue
+		}
+		emulator, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.install(emulator, "emulator")
+		c.release(other)
+		c.says("scalebench-worker ", "/emulator", "/scalebench-worker", "version")
+		c.says("native", "/emulator", "/scalebench", "check", "study.toml")
+		c.says("1 done", "/emulator", "/scalebench", "collect", "--db", "/emulated.db")
+		c.says("native", "/emulator", "/scalebench", "scaling", "bare", "--db", "/emulated.db")
+		c.says("emulated.png", "/emulator", "/scalebench", "plot", "speedup", "bare", "-o", "emulated.png", "--db", "/emulated.db")
+		c.draws("emulated.png")
+	}
+}
+
+// TestReleaseVersion: a program says the version in the name of its archive.
+func TestReleaseVersion(t *testing.T) {
+	archives, err := filepath.Glob(filepath.Join("..", "..", "dist", "scalebench-*-linux-"+runtime.GOARCH+".tar.gz"))
+	if err != nil || len(archives) != 1 {
+		t.Fatalf("archives in dist: %q (%v), want one; run `make release`", archives, err)
+	}
+	want := strings.TrimSuffix(filepath.Base(archives[0]), "-linux-"+runtime.GOARCH+".tar.gz")
+	want = strings.Replace(want, "-", " ", 1) + " "
+	c := newChroot(t)
+	c.release(runtime.GOARCH)
+	if got := c.run("/scalebench", "version"); !strings.HasPrefix(got, want) {
+		t.Errorf("version is %q, want it to begin with %q", got, want)
+	}
+}
