@@ -21,6 +21,16 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
+// realPath is PATH before TestMain puts the fakes of Slurm's commands on it.
+var realPath = os.Getenv("PATH")
+
+// startCluster starts a real cluster and takes the fakes from PATH.
+func startCluster(t *testing.T, o slurmtest.Options) *slurmtest.Cluster {
+	t.Helper()
+	t.Setenv("PATH", realPath)
+	return slurmtest.Start(t, o)
+}
+
 // bench is the two real binaries beside a real cluster, as a user has them.
 type bench struct {
 	t   *testing.T
@@ -94,7 +104,7 @@ func TestSlurmStudy(t *testing.T) {
 	// One licence makes the jobs run one at a time: side by side on this
 	// machine's few CPUs their step times would change whenever one ends, and
 	// no run would have a steady state.
-	b := newBench(t, slurmtest.Start(t, slurmtest.Options{Conf: "Licenses=turn:1"}))
+	b := newBench(t, startCluster(t, slurmtest.Options{Conf: "Licenses=turn:1"}))
 	b.write("study.toml", `
 [study]
 name = "way"
@@ -260,7 +270,7 @@ func places(t *testing.T, folder rundir.Study) {
 // TestSlurmRefusal shows sbatch's own words, with the script's path, and goes on
 // once the site file is put right.
 func TestSlurmRefusal(t *testing.T) {
-	b := newBench(t, slurmtest.Start(t, slurmtest.Options{}))
+	b := newBench(t, startCluster(t, slurmtest.Options{}))
 	b.write("study.toml", `
 [study]
 name = "refused"
@@ -293,7 +303,7 @@ workers = [1]
 // TestSlurmAway: a cluster that does not answer is exit code 4, and nothing is
 // lost.
 func TestSlurmAway(t *testing.T) {
-	c := slurmtest.Start(t, slurmtest.Options{})
+	c := startCluster(t, slurmtest.Options{})
 	b := newBench(t, c)
 	b.write("study.toml", "[study]\nname = \"away\"\n[workload]\nmodel = \"mlp\"\nmax_steps = 20\n[data]\nkind = \"synthetic\"\ntrain_samples = 512\ntest_samples = 128\n[sweep]\nworkers = [1]\n")
 	if err := c.Stop("slurmctld", "TERM"); err != nil {

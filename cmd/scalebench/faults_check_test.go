@@ -1,0 +1,189 @@
+//go:build slurm
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// findings are what is wrong with a settled trial.
+type findings struct {
+	points  int      // planned
+	lost    []string // planned points without a result or cause, results that were not collected
+	doubled []string // attempts that ran twice, points with several results
+	other   []string
+}
+
+// check holds what a settled trial left in its run folders, its database and
+// the cluster against what was started on the nodes, which the trial's own
+// ledgers say.
+func (tr *trial) check() findings {
+	f := findings{other: tr.problems}
+	plan, err := launcher.ReadPlan(tr.folder())
+	if err != nil {
+		f.lost = append(f.lost, "no plan: "+err.Error())
+		return f
+	}
+	attempts, err := launcher.Attempts(tr.folder())
+	if err != nil {
+		f.lost = append(f.lost, err.Error())
+	}
+	f.points = len(plan.Points)
+	good := map[string][]string{}
+	for _, a := range attempts {
+		switch v := a.Verdict; {
+		case v == nil:
+			f.lost = append(f.lost, a.Record.ID+" has no verdict")
+		case v.Status.Good():
+			point := fmt.Sprintf("%s-r%d", a.Point.ID, a.Point.Repeat)
+			good[point] = append(good[point], a.Record.ID)
+			f.wholeEvents(a)
+		case v.Detail == "" && (v.Status == metrics.Failed || v.Status == metrics.Incomplete || v.Status == metrics.Lost):
+			f.other = append(f.other, fmt.Sprintf("%s is %s and no cause is stated", a.Record.ID, v.Status))
+		}
+	}
+	for _, p := range plan.Points {
+		point := fmt.Sprintf("%s-r%d", p.Point.ID, p.Point.Repeat)
+		switch n := len(good[point]); {
+		case n == 0:
+			f.lost = append(f.lost, point+" has no good result")
+		case n > 1:
+			f.doubled = append(f.doubled, fmt.Sprintf("%s has %d good results: %v", point, n, good[point]))
+		}
+	}
+	f.startedOnce(tr)
+	f.submittedOnce(tr)
+	f.collected(tr, attempts)
+	if queue, err := tr.queue(); err != nil {
+		f.other = append(f.other, err.Error())
+	} else {
+		for _, j := range queue {
+			if !j.State.Terminal() {
+				f.other = append(f.other, fmt.Sprintf("job %s %s is left behind, %s", j.ID, j.Name, j.Word))
+			}
+		}
+	}
+	return f
+}
+
+// wholeEvents checks the event files of a good attempt: of its last incarnation
+// every rank began once, and ended with a stop event that says done.
+func (f *findings) wholeEvents(a *launcher.Attempt) {
+	restarts, err := a.Run.Restarts()
+	if err != nil || len(restarts) == 0 {
+		f.other = append(f.other, fmt.Sprintf("%s is good, but was never claimed (%v)", a.Record.ID, err))
+		return
+	}
+	for rank := range a.Point.Workers {
+		path := a.Run.EventFile("rank", rank, restarts[len(restarts)-1])
+		starts, done := 0, false
+		in, err := os.Open(path)
+		if err != nil {
+			f.lost = append(f.lost, err.Error())
+			continue
+		}
+		for r := metrics.NewReader(in, path, 0, 0); ; {
+			e, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				f.lost = append(f.lost, err.Error())
+				break
+			}
+			if e.Start != nil {
+				starts++
+			}
+			done = e.Stop != nil && e.Stop.Status == metrics.StopDone
+		}
+		in.Close()
+		if starts > 1 {
+			f.doubled = append(f.doubled, fmt.Sprintf("%s holds %d starts", path, starts))
+		}
+		if !done {
+			f.lost = append(f.lost, fmt.Sprintf("%s does not end with a stop event, and %s is good", path, a.Record.ID))
+		}
+	}
+}
+
+// startedOnce checks by the workers' ledger that each rank of each incarnation
+// was started once, and that all incarnations of an attempt were of one job.
+func (f *findings) startedOnce(tr *trial) {
+	ranks, owner := map[string]bool{}, map[string]string{}
+	for _, line := range tr.lines("started") {
+		var run, restart, rank, job string
+		if n, _ := fmt.Sscan(line, &run, &restart, &rank, &job); n != 4 {
+			f.other = append(f.other, fmt.Sprintf("cannot read %q of the workers' ledger", line))
+			continue
+		}
+		if place := run + " " + restart + " " + rank; ranks[place] {
+			f.doubled = append(f.doubled, "started twice: "+line)
+		} else {
+			ranks[place] = true
+		}
+		if owner[run] == "" {
+			owner[run] = job
+		} else if owner[run] != job {
+			f.doubled = append(f.doubled, fmt.Sprintf("%s was run by jobs %s and %s", run, owner[run], job))
+		}
+	}
+}
+
+// submittedOnce checks that no attempt was handed to Slurm a second time while
+// Slurm could have told of the first.
+func (f *findings) submittedOnce(tr *trial) {
+	jobs := map[string]string{}
+	for _, line := range tr.lines("submitted") {
+		id, script, _ := strings.Cut(line, " ")
+		if first := jobs[script]; first != "" && !tr.class.blind {
+			f.doubled = append(f.doubled, fmt.Sprintf("%s was submitted twice, as jobs %s and %s", script, first, id))
+		}
+		jobs[script] = id
+	}
+}
+
+// collected checks that collect, given twice, stores each attempt once, and of
+// the good ones every step.
+func (f *findings) collected(tr *trial, attempts []*launcher.Attempt) {
+	for range 2 {
+		if out, code := tr.run("collect", tr.name); code != 0 {
+			f.other = append(f.other, fmt.Sprintf("collect: exit code %d: %s", code, strings.TrimSpace(out)))
+		}
+	}
+	out, code := tr.run("runs", "--study", tr.name, "--format", "json")
+	var rows []struct {
+		Run    string
+		Status metrics.Status
+		Steps  *int
+	}
+	if err := json.Unmarshal([]byte(out), &rows); err != nil || code != 0 {
+		f.other = append(f.other, fmt.Sprintf("runs: exit code %d, %v: %s", code, err, out))
+		return
+	}
+	stored := map[string]int{}
+	for _, row := range rows {
+		stored[row.Run]++
+		if row.Status.Good() && (row.Steps == nil || *row.Steps != tr.steps) {
+			f.lost = append(f.lost, fmt.Sprintf("%s: of its %d steps %v are stored", row.Run, tr.steps, row.Steps))
+		}
+	}
+	for _, a := range attempts {
+		switch stored[a.Record.ID] {
+		case 0:
+			f.lost = append(f.lost, a.Record.ID+" was not stored")
+		case 1:
+		default:
+			f.doubled = append(f.doubled, a.Record.ID+" is stored twice")
+		}
+	}
+	if len(stored) != len(attempts) {
+		f.other = append(f.other, fmt.Sprintf("%d runs are stored, and there are %d attempts", len(stored), len(attempts)))
+	}
+}

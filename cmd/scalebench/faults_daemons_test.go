@@ -1,0 +1,161 @@
+//go:build slurm
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/slurm/slurmtest"
+)
+
+// unreachable checks that a command says that Slurm cannot be reached.
+func (tr *trial) unreachable(out string, code int) {
+	if code != exitScheduler || !strings.Contains(out, "Slurm cannot be reached") {
+		tr.problem("without slurmctld: exit code %d: %s", code, out)
+	}
+}
+
+func controllerDown(tr *trial) error {
+	begun := tr.rng.IntN(2) == 0
+	tr.how = "before anything was submitted"
+	if begun {
+		tr.how = "with jobs under way"
+		if err := tr.underway(); err != nil {
+			return err
+		}
+	}
+	if err := tr.cluster.Stop("slurmctld", tr.one("TERM", "KILL")); err != nil {
+		return err
+	}
+	tr.unreachable(tr.submit())
+	return tr.cluster.Restart("slurmctld")
+}
+
+// controllerHung stops slurmctld for less or more than sbatch's patience, while
+// a submission comes in; the tool may be killed meanwhile.
+func controllerHung(tr *trial) error {
+	if err := tr.cluster.Signal("slurmctld", "STOP"); err != nil {
+		return err
+	}
+	hang := tr.between(2*time.Second, 13*time.Second)
+	tr.how = fmt.Sprintf("%.1f s", hang.Seconds())
+	cmd, out := tr.start(context.Background(), "submit", "study.toml", "--site", "site.toml")
+	if tr.rng.IntN(3) == 0 {
+		tr.how += ", the tool killed"
+		time.Sleep(hang / 2)
+		_ = cmd.Process.Kill()
+		time.Sleep(hang / 2)
+	} else {
+		time.Sleep(hang)
+	}
+	if err := tr.cluster.Signal("slurmctld", "CONT"); err != nil {
+		return err
+	}
+	if out, code := tr.finish(cmd, out); code != 0 && code != exitScheduler && code != -1 {
+		tr.problem("with a slurmctld that hung: exit code %d: %s", code, out)
+	}
+	return nil
+}
+
+// controllerKilled kills slurmctld before it has saved what it accepted.
+func controllerKilled(tr *trial) error {
+	if out, code := tr.submit(); code != 0 {
+		return fmt.Errorf("submit: exit code %d: %s", code, out)
+	}
+	after := tr.between(0, 1500*time.Millisecond)
+	tr.how = fmt.Sprintf("after %s", after.Round(time.Millisecond))
+	time.Sleep(after)
+	return restartController(tr.cluster, "KILL")
+}
+
+func restartController(c *slurmtest.Cluster, signal string) error {
+	if err := c.Stop("slurmctld", signal); err != nil {
+		return err
+	}
+	return c.Restart("slurmctld")
+}
+
+func controllerRestarted(tr *trial) error {
+	tr.steps = 150
+	tr.files()
+	if err := tr.underway(); err != nil {
+		return err
+	}
+	tr.how = tr.one("TERM", "KILL")
+	time.Sleep(tr.between(0, 2*time.Second))
+	return restartController(tr.cluster, tr.how)
+}
+
+// idReused lets slurmctld forget the jobs it accepted, and gives their ids to a
+// stranger's.
+func idReused(tr *trial) error {
+	if out, code := tr.submit(); code != 0 {
+		return fmt.Errorf("submit: exit code %d: %s", code, out)
+	}
+	if err := restartController(tr.cluster, "KILL"); err != nil {
+		return err
+	}
+	ours, reused := map[string]bool{}, 0
+	for _, id := range tr.jobs() {
+		ours[id] = true
+	}
+	for range 2 * len(ours) {
+		id, err := tr.slurm("sbatch", "--parsable", "--job-name=stranger", "--output=/dev/null", "--time=5", "--mem=10M", "--wrap", "sleep 2")
+		if err != nil {
+			return err
+		}
+		if ours[id] {
+			reused++
+		}
+	}
+	tr.how = fmt.Sprintf("%d of %d ids given to strangers", reused, len(ours))
+	return nil
+}
+
+// submissionUnseen gets a submission through of which neither the tool nor a
+// lookup ever learns the id: the attempt is in the queue twice.
+func submissionUnseen(tr *trial) error {
+	tr.how = tr.one("sbatch 1", "sbatch 2")
+	tr.file("kill", tr.how+" twice\n", 0o644)
+	if out, code := tr.submit(); code != 0 {
+		return fmt.Errorf("submit: exit code %d: %s", code, out)
+	}
+	if n := len(tr.lines("unseen")); n != 1 {
+		return fmt.Errorf("%d unseen submissions, want 1", n)
+	}
+	return nil
+}
+
+func accountingDown(tr *trial) error {
+	daemon := tr.one("slurmdbd", "mariadbd")
+	tr.how = daemon
+	if err := tr.cluster.Stop(daemon, tr.one("TERM", "KILL")); err != nil {
+		return err
+	}
+	if err := tr.underway(); err != nil {
+		return err
+	}
+	if out, code := tr.run("collect"); code != 0 && code != exitScheduler {
+		tr.problem("collect without accounting: exit code %d: %s", code, out)
+	}
+	return tr.cluster.Restart(daemon)
+}
+
+func accountingHung(tr *trial) error {
+	daemon := tr.one("slurmdbd", "mariadbd")
+	tr.how = daemon
+	if err := tr.underway(); err != nil {
+		return err
+	}
+	if err := tr.cluster.Signal(daemon, "STOP"); err != nil {
+		return err
+	}
+	if out, code := tr.run("collect"); code != 0 && code != exitScheduler {
+		tr.problem("collect with accounting that hangs: exit code %d: %s", code, out)
+	}
+	time.Sleep(tr.between(0, 3*time.Second))
+	return tr.cluster.Signal(daemon, "CONT")
+}

@@ -1,0 +1,107 @@
+//go:build slurm
+
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// kill runs a scalebench command that is killed on its way: after a random
+// part of the time that it takes, or before, while or after it calls one of
+// Slurm's commands, the so-manieth time.
+func (tr *trial) kill(calls []string, args ...string) error {
+	const tries = 8
+	for range tries {
+		point := tr.one(append(calls, "delay", "delay")...)
+		var delay time.Duration
+		if point == "delay" {
+			delay = tr.between(0, tr.took[args[0]]*6/5+time.Millisecond)
+			point = fmt.Sprintf("after %s", delay.Round(time.Millisecond))
+		} else {
+			point += " " + tr.one("before", "during", "after")
+			tr.file("kill", point+"\n", 0o644)
+			for _, call := range []string{"sbatch", "squeue", "sacct"} {
+				os.Remove(filepath.Join(tr.dir, call+".calls"))
+			}
+		}
+		cmd, out := tr.start(context.Background(), args...)
+		if delay > 0 {
+			time.Sleep(delay)
+			_ = cmd.Process.Kill() // it may have ended
+		}
+		tr.finish(cmd, out)
+		os.Remove(filepath.Join(tr.dir, "kill"))
+		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			tr.how = strings.TrimPrefix(tr.how+", "+args[0]+" "+point, ", ")
+			return nil
+		}
+	}
+	return fmt.Errorf("%s ended %d times before it could be killed", args[0], tries)
+}
+
+func submitKilled(tr *trial) error {
+	for range 1 + tr.rng.IntN(2) {
+		if err := tr.kill([]string{"sbatch 1", "sbatch 1", "sbatch 2", "squeue 1", "sacct 1"}, "submit", "study.toml", "--site", "site.toml"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func collectKilled(tr *trial) error {
+	if err := tr.underway(); err != nil {
+		return err
+	}
+	for range 2 {
+		if err := tr.kill([]string{"squeue 1"}, "collect"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// databaseLocked has another program read the database for long, or write it,
+// while runs are to be collected.
+func databaseLocked(tr *trial) error {
+	if err := tr.underway(); err != nil {
+		return err
+	}
+	if out, code := tr.run("collect"); code != 0 {
+		return fmt.Errorf("collect: exit code %d: %s", code, out)
+	}
+	db, err := sql.Open("sqlite3", filepath.Join(tr.dir, "scalebench.db"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	ctx := context.Background()
+	held, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	tr.how = tr.one("BEGIN", "BEGIN IMMEDIATE", "BEGIN EXCLUSIVE")
+	for _, statement := range []string{tr.how, "SELECT count(*) FROM sqlite_master"} {
+		if _, err := held.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	hold := tr.between(time.Second, 8*time.Second)
+	tr.how += fmt.Sprintf(" for %.1f s", hold.Seconds())
+	released := time.AfterFunc(hold, func() { _, _ = held.ExecContext(ctx, "ROLLBACK") })
+	defer released.Stop()
+	began := time.Now()
+	out, code := tr.run("collect")
+	if code != 0 && !strings.Contains(out, "locked") && !strings.Contains(out, "busy") {
+		tr.problem("collect of a locked database: exit code %d: %s", code, out)
+	}
+	time.Sleep(hold - time.Since(began))
+	return nil
+}
