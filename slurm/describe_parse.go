@@ -199,7 +199,7 @@ func parseGRES(text string) ([]GPUs, error) {
 		}
 		m := gpuForm.FindStringSubmatch(entry)
 		if m == nil {
-			return nil, fmt.Errorf("Gres has %.60q, which is not of the form gpu:TYPE:COUNT", entry)
+			return nil, fmt.Errorf("resource %.60q is not of the form gpu:TYPE:COUNT", entry)
 		}
 		count := 1 // as in slurm.conf, where a count left out is one
 		if m[2] != "" {

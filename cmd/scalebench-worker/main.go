@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/probe"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/train"
 	"github.com/scalebench/scalebench/launcher/worker"
@@ -59,6 +61,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 			},
 			{Name: "version", Usage: "print the version and the commit it was built from", Action: printVersion},
 			{Name: "train", Usage: "one rank of the native trainer, as run starts it", Action: trainNative},
+			{
+				Name:   "probe",
+				Usage:  "say what a process sees here; in a job of scalebench doctor, answer its question",
+				Hidden: true,
+				Flags:  []cli.Flag{&cli.StringFlag{Name: "dir", Usage: "doctor's `FOLDER`; without it, print what is seen here"}},
+				Action: probeHere,
+			},
 			{
 				Name:   "address",
 				Usage:  "print this host's IP address and a free TCP port",
@@ -154,6 +163,19 @@ func trainNative(c *cli.Context) error {
 func printVersion(c *cli.Context) error {
 	_, err := fmt.Fprintln(c.App.Writer, c.App.Name, version.String())
 	return err
+}
+
+// probeHere is started by the jobs of scalebench doctor, and by doctor itself.
+func probeHere(c *cli.Context) error {
+	dir := c.String("dir")
+	if dir == "" {
+		return json.NewEncoder(c.App.Writer).Encode(probe.Look(c.Context))
+	}
+	w, err := world.FromSlurm(os.Getenv)
+	if err != nil {
+		return err
+	}
+	return probe.Run(c.Context, rundir.Probe(dir), w)
 }
 
 func address(c *cli.Context) error {

@@ -1,0 +1,154 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/scalebench/scalebench/launcher/world"
+)
+
+// cpuWord is how many bytes a word of a CPU set has.
+const cpuWord = unsafe.Sizeof(unix.CPUSet{}[0])
+
+// GPUs is what a process sees of GPUs.
+type GPUs struct {
+	Visible *string  `json:"visible"` // CUDA_VISIBLE_DEVICES; nil when it is not set
+	List    []string `json:"list"`    // nvidia-smi -L, a line each
+	Error   string   `json:"error,omitempty"`
+}
+
+func lookForGPUs(ctx context.Context) GPUs {
+	var g GPUs
+	if v, ok := os.LookupEnv("CUDA_VISIBLE_DEVICES"); ok {
+		g.Visible = &v
+	}
+	out, err := output(ctx, 30*time.Second, "nvidia-smi", "-L")
+	if err != nil {
+		g.Error = err.Error()
+		return g
+	}
+	for _, line := range strings.Split(out, "\n") {
+		if strings.HasPrefix(line, "GPU ") {
+			g.List = append(g.List, line)
+		}
+	}
+	return g
+}
+
+// Link is the network interface that the collectives would use.
+type Link struct {
+	Name      string `json:"name"`
+	Address   string `json:"address"`
+	BitPerSec *int64 `json:"bit_per_s"` // nil where the kernel knows no speed
+	Error     string `json:"error,omitempty"`
+}
+
+func link(name string) Link {
+	ip, err := world.RoutableAddress(name)
+	if err != nil {
+		return Link{Name: name, Error: err.Error()}
+	}
+	l := Link{Name: name, Address: ip.String()}
+	if l.Name == "" {
+		l.Name = interfaceOf(ip)
+	}
+	text, err := os.ReadFile("/sys/class/net/" + l.Name + "/speed")
+	if err != nil {
+		return l
+	}
+	if mbit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && mbit > 0 {
+		bits := mbit * 1_000_000
+		l.BitPerSec = &bits
+	}
+	return l
+}
+
+func interfaceOf(ip net.IP) string {
+	all, err := net.Interfaces()
+	if err != nil {
+		return ""
+	}
+	for _, i := range all {
+		addresses, err := i.Addrs()
+		if err != nil {
+			continue
+		}
+		for _, a := range addresses {
+			if n, ok := a.(*net.IPNet); ok && n.IP.Equal(ip) {
+				return i.Name
+			}
+		}
+	}
+	return ""
+}
+
+// Start is how an interpreter started, alone or with a module to import.
+type Start struct {
+	Name    string   `json:"name"` // the interpreter, or the module
+	Version string   `json:"version"`
+	Seconds *float64 `json:"seconds"` // from its start to its end, of the first time on this node; nil when it failed
+	Error   string   `json:"error,omitempty"`
+}
+
+// pythonWait bounds an import: a framework on a cold network file system may
+// take minutes.
+const pythonWait = 3 * time.Minute
+
+func startPython(ctx context.Context, python string) *Start {
+	s := timed(ctx, python, python, "import sys; print(sys.version.split()[0])")
+	return &s
+}
+
+var moduleName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+
+func importModule(ctx context.Context, python, module string) Start {
+	if !moduleName.MatchString(module) {
+		return Start{Name: module, Error: fmt.Sprintf("%q is no name of a module", module)}
+	}
+	return timed(ctx, module, python, "import "+module+" as m; print(getattr(m, '__version__', ''))")
+}
+
+func timed(ctx context.Context, name, python, program string) Start {
+	s := Start{Name: name}
+	begin := time.Now()
+	out, err := output(ctx, pythonWait, python, "-c", program)
+	if err != nil {
+		s.Error = err.Error()
+		return s
+	}
+	seconds := time.Since(begin).Seconds()
+	s.Version, s.Seconds = strings.TrimSpace(out), &seconds
+	return s
+}
+
+// output runs a program; its error ends with the last line of what it said.
+func output(ctx context.Context, limit time.Duration, name string, args ...string) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var out, complaint bytes.Buffer
+	cmd := exec.CommandContext(limited, name, args...)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &complaint, time.Second
+	err := cmd.Run()
+	if err == nil {
+		return out.String(), nil
+	}
+	if limited.Err() != nil && ctx.Err() == nil {
+		return "", fmt.Errorf("%s did not end within %v", name, limit)
+	}
+	if said := strings.TrimSpace(complaint.String()); said != "" {
+		err = errors.New(said[strings.LastIndexByte(said, '\n')+1:])
+	}
+	return "", fmt.Errorf("%s: %w", name, err)
+}
