@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/framework"
@@ -54,13 +55,20 @@ func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error)
 		JobName: a.Record.JobName, Partition: p.Partition, Account: first(q.Account, site.Account), QOS: first(q.QOS, site.QOS),
 		Nodes: p.Point.Nodes, TasksPerNode: p.Point.WorkersPerNode, CPUsPerTask: r.CPUsPerWorker,
 		MemoryPerNodeMB: megabytes(r.Memory) * p.Point.WorkersPerNode,
-		Time:            time.Duration(r.Time), Exclusive: p.Exclusive, SignalBefore: warning,
+		Time:            time.Duration(r.Time), Exclusive: p.Exclusive, Requeue: a.Record.Requeue, SignalBefore: warning,
 		CPUBind: first(r.CPUBind, site.CPUBind), Output: a.Run.JobLog(), Options: over(site.Options, q.Options),
 		Modules: site.Modules, Setup: site.Setup, Environment: site.Environment,
 		Container: slurm.Container{Runtime: site.Container.Runtime, Image: site.Container.Image,
 			Mounts: site.Container.Mounts, Workdir: site.Container.Workdir},
 		RunDir: a.Run.Path(), Worker: b.Worker, Interface: site.Interface,
 		Command: append([]string{b.Worker}, supervise(a)...),
+	}
+	if len(a.Record.Exclude) > 0 { // beside those that the site file names
+		nodes := strings.Join(a.Record.Exclude, ",")
+		if more := s.Options["exclude"]; more != "" {
+			nodes = more + "," + nodes
+		}
+		s.Options["exclude"] = nodes
 	}
 	if s.CPUBind == "" { // Slurm takes one of the two
 		s.Hint = site.Hint
@@ -89,15 +97,15 @@ func (b *SlurmBackend) Render(w io.Writer, p study.Planned, a *Attempt) error {
 // Draft is what an attempt would be, for a script that is only looked at.
 func (b *SlurmBackend) Draft(p study.Planned) *Attempt {
 	run := b.Folder.Run(p.Point.ID, p.Point.Repeat, 1)
-	return &Attempt{Run: run, Number: 1, Point: p.Point, Record: Record{ID: run.ID(), JobName: run.ID() + "-draft", Python: b.Python, Commit: b.Commit}}
+	return &Attempt{Run: run, Number: 1, Point: p.Point, Record: Record{ID: run.ID(), JobName: run.ID() + "-draft", Requeue: b.Requeue, Python: b.Python, Commit: b.Commit}}
 }
 
 // Start writes the attempt down, script included, and submits it.
 func (b *SlurmBackend) Start(ctx context.Context, t Todo) (*Attempt, error) {
 	if t.Again != nil {
-		return t.Again, b.submit(ctx, t.Again)
+		return t.Again, b.submit(ctx, t.Again, t.After)
 	}
-	a, err := b.create(t.Planned, t.Number, func(at rundir.Run, a *Attempt) error {
+	a, err := b.create(t, func(at rundir.Run, a *Attempt) error {
 		var text bytes.Buffer
 		if err := b.Render(&text, t.Planned, a); err != nil {
 			return err
@@ -107,30 +115,20 @@ func (b *SlurmBackend) Start(ctx context.Context, t Todo) (*Attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a, b.submit(ctx, a)
+	return a, b.submit(ctx, a, t.After)
 }
 
-func (b *SlurmBackend) submit(ctx context.Context, a *Attempt) error {
-	answer, err := b.Client.Submit(ctx, a.Run.Script())
+func (b *SlurmBackend) submit(ctx context.Context, a *Attempt, after string) error {
+	var options []string
+	if after != "" {
+		options = append(options, "--dependency=afterany:"+after)
+	}
+	answer, err := b.Client.Submit(ctx, a.Run.Script(), options...)
 	if err != nil {
 		return err
 	}
-	a.Submission = &Submission{JobID: answer.ID, Cluster: answer.Cluster, Notice: answer.Notice, SubmittedUnix: unix(time.Now())}
+	a.Submission = &Submission{JobID: answer.ID, Cluster: answer.Cluster, Notice: answer.Notice, After: after, SubmittedUnix: unix(time.Now())}
 	return writeJSON(a.Run.Job(), a.Submission, 0o644)
-}
-
-// Cancel asks Slurm to end the jobs of attempts.
-func (b *SlurmBackend) Cancel(ctx context.Context, attempts []*Attempt) error {
-	var ids []string
-	for _, a := range attempts {
-		if a.Submission != nil {
-			ids = append(ids, a.Submission.JobID)
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	return b.Client.Cancel(ctx, ids...)
 }
 
 func (b *SlurmBackend) partition(name string) study.Partition {

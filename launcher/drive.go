@@ -3,150 +3,367 @@ package launcher
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"math"
+	"os"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/lease"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// Backend starts attempts and ends them.
+// Backend starts attempts.
 type Backend interface {
+	Kind() string // Local or Slurm
 	// Start begins what is to do. The error is fs.ErrExist when another
 	// command was first, and *slurm.RefusedError when the scheduler refused
 	// the attempt that comes with it.
 	Start(ctx context.Context, t Todo) (*Attempt, error)
-	// Cancel asks for the end of attempts; that they have ended is seen by
-	// Survey.
-	Cancel(ctx context.Context, attempts []*Attempt) error
 }
 
-// Todo is a planned run without a good result.
-type Todo struct {
-	study.Planned
-	Number int // of the attempt to begin
-	// Again is an attempt that was written down but never reached the
-	// scheduler; it is handed over again instead of making a new one, so that
-	// a copy that got through after all cannot train twice.
-	Again *Attempt
-}
-
-// Outstanding is what of a plan is still to be begun, in the plan's order: all
-// but the runs that have a good result, or an attempt that has not ended, or
-// for which done reports a good result from elsewhere (the store, after the
-// run folders were purged).
-func Outstanding(plan *study.Plan, states []State, done func(point string, repeat int) bool) []Todo {
-	type key struct {
-		point  string
-		repeat int
-	}
-	attempts := map[key][]State{}
-	for _, s := range states {
-		k := key{s.Point.ID, s.Point.Repeat}
-		attempts[k] = append(attempts[k], s)
-	}
-	var list []Todo
-	for _, p := range plan.Points {
-		todo, wanted := Todo{Planned: p, Number: 1}, !done(p.Point.ID, p.Point.Repeat)
-		for _, s := range attempts[key{p.Point.ID, p.Point.Repeat}] {
-			todo.Number = max(todo.Number, s.Number+1)
-			switch {
-			case s.Status.Good():
-				wanted = false
-			case s.Status == metrics.Submitted && s.Submission == nil && s.Record.Backend == Slurm:
-				todo.Again = s.Attempt
-			case !s.Status.Terminal():
-				wanted = false
-			}
-		}
-		if wanted {
-			list = append(list, todo)
-		}
-	}
-	return list
-}
-
-// Driving is how Drive goes about it.
+// Driving is how Drive goes about a study.
 type Driving struct {
 	Backend  Backend
 	Client   *slurm.Client // asked after Slurm's attempts
-	InFlight int           // attempts that may be under way at once
+	Folder   rundir.Study
+	Choice   Choice        // without Asked, it is filled in: every attempt there is
+	InFlight int           // attempts of the study that may be under way at once; 0: no limit
 	Interval time.Duration // between two surveys
-	// Observe is told the states of the attempts under way after each survey,
-	// and of each one once more when it has ended or could not be started.
+	Patience time.Duration // to wait for another command that begins attempts of the study
+	Watch    bool          // go on until every attempt has ended; else until all are begun
+
+	// Each may be nil. Found is told once how many runs there are to begin and
+	// how many are under way; Begun of each attempt that was begun; Observe the
+	// states of those under way after each survey, and of each one once more
+	// when it has ended or was refused; Warn what is wrong but not the end.
+	Found   func(todo, underway int)
+	Begun   func(*Attempt)
 	Observe func([]State)
+	Warn    func(error)
 }
 
-// maxFailedSurveys is how many surveys in a row may fail before Drive gives up.
-const maxFailedSurveys = 10
+// Outcome is where Drive left a study.
+type Outcome struct {
+	Underway []*Attempt // that it watched, or has begun
+	Left     int        // runs that are still to be begun
+	Why      string     // they were not, in words
+}
 
-// Drive begins every outstanding run, InFlight at a time, and watches all of
-// them to their end. When the context is done it cancels nothing: what is under
-// way is returned, and the caller decides. The error is that the scheduler
-// cannot be reached, or the context's.
-func Drive(ctx context.Context, d Driving, todo []Todo) (underway []*Attempt, err error) {
-	for {
-		for len(todo) > 0 && len(underway) < d.InFlight {
-			a, err := Begin(ctx, d.Backend, todo[0])
-			todo = todo[1:]
-			switch {
-			case errors.Is(err, fs.ErrExist): // another command has it
-			case err != nil:
-				return underway, err
-			case a.Verdict != nil:
-				d.Observe([]State{{Attempt: a, Status: a.Verdict.Status, Detail: a.Verdict.Detail}})
-			default:
-				underway = append(underway, a)
-			}
-		}
-		room := len(underway) - 1
-		if len(todo) == 0 {
-			room = 0
-		}
-		if underway, err = d.watch(ctx, underway, room); err != nil || len(todo) == 0 {
-			return underway, err
+// A scheduler in trouble is asked less and less often, and not for ever.
+const (
+	maxFailures = 10 // cycles in a row that may fail before Drive gives up
+	maxBackOff  = 8  // times the interval, at most
+)
+
+// Drive begins the runs of a study that are to be begun and, if asked to,
+// watches all of its attempts to their end. It goes in cycles, each of which
+// starts from what is on disk: it takes the study's lease, so that of several
+// commands one at a time begins attempts; asks the scheduler once for
+// everything under way; begins what the choice says, as far as the limits
+// allow; and gives the lease up again.
+//
+// When the context is done it cancels nothing: what is under way is in the
+// outcome, and the caller decides. The error is the context's, a
+// *lease.HeldError, or that the scheduler cannot be reached.
+func Drive(ctx context.Context, d Driving) (Outcome, error) {
+	r := driver{Driving: d, watched: map[rundir.Run]bool{}, foreign: map[rundir.Run]State{}, first: true, room: 1}
+	if r.Choice.Asked == nil {
+		// Before the lease: what another command begins meanwhile is not ours
+		// to begin again.
+		list, _ := Attempts(d.Folder) // what cannot be read is told of below
+		r.Choice.Asked = map[rundir.Run]bool{}
+		for _, a := range list {
+			r.Choice.Asked[a.Run] = true
 		}
 	}
-}
-
-// Watch watches attempts to their end, as Drive does.
-func Watch(ctx context.Context, d Driving, attempts []*Attempt) (underway []*Attempt, err error) {
-	return d.watch(ctx, attempts, 0)
-}
-
-// watch surveys attempts until at most so many are left.
-func (d Driving) watch(ctx context.Context, underway []*Attempt, left int) ([]*Attempt, error) {
-	failures := 0
-	for len(underway) > max(left, 0) {
+	for failures := 0; ; r.first = false {
+		started := time.Now()
+		o, whole, err := r.cycle(ctx)
+		var gone *slurm.UnreachableError
+		switch {
+		case ctx.Err() != nil:
+			return o, context.Cause(ctx)
+		case err == nil:
+			failures = 0
+		case r.first && len(o.Underway) == 0 || !d.Watch || !errors.As(err, &gone):
+			return o, err
+		default:
+			if failures++; failures >= maxFailures {
+				return o, err
+			}
+		}
+		pause := d.Interval
+		switch {
+		case err != nil:
+			pause = backOff(d.Interval, failures)
+		case whole && o.Left == 0 && (!d.Watch || len(o.Underway) == 0):
+			return o, nil
+		case whole && !d.Watch && o.Why != "":
+			return o, nil
+		case r.ended && d.Backend.Kind() == Local: // the machine is idle
+			pause = 0
+		}
 		select {
 		case <-ctx.Done():
-			return underway, context.Cause(ctx)
-		case <-time.After(d.Interval):
+			return o, context.Cause(ctx)
+		case <-time.After(time.Until(started.Add(pause))):
 		}
-		states, err := Survey(ctx, d.Client, underway)
-		if failures++; err == nil {
-			failures = 0
-		} else if failures >= maxFailedSurveys {
-			return underway, err
+	}
+}
+
+// backOff is the interval doubled for each failure in a row.
+func backOff(interval time.Duration, failures int) time.Duration {
+	return interval * time.Duration(min(1<<min(failures, 10), maxBackOff))
+}
+
+// driver is the state of one Drive; what matters beyond its end is on disk.
+type driver struct {
+	Driving
+	first    bool
+	ended    bool // an attempt ended in the last cycle
+	attempts []*Attempt
+	watched  map[rundir.Run]bool  // under way after the last cycle
+	foreign  map[rundir.Run]State // jobs, for one who runs others on this machine: the scheduler is asked once
+	room     int                  // attempts that could be begun after the last cycle
+	said     string               // last warning
+	limits   int                  // submissions in a row that came up against a limit
+	notUntil time.Time            // the next submission after a limit
+}
+
+// cycle is one round. whole says that it held the lease, so that the outcome
+// says what is left.
+func (r *driver) cycle(ctx context.Context) (o Outcome, whole bool, err error) {
+	started := time.Now()
+	// On this machine nothing needs to be begun while something runs; of a
+	// scheduler's jobs some may have ended.
+	if r.room > 0 || r.Backend.Kind() == Slurm {
+		if err := os.MkdirAll(r.Folder.Path(), 0o755); err != nil {
+			return o, false, err
 		}
-		d.Observe(states)
-		underway = underway[:0]
-		for _, s := range states {
-			if !s.Status.Terminal() {
-				underway = append(underway, s.Attempt)
+		l, err := lease.Take(ctx, r.Folder.Lease(), 0)
+		var held *lease.HeldError
+		if errors.As(err, &held) && r.first {
+			r.warn(fmt.Errorf("%s begins runs of this study; waiting for it", held.Holder))
+			l, err = lease.Take(ctx, r.Folder.Lease(), r.Patience)
+		}
+		switch {
+		case errors.As(err, &held) && !r.first: // watch on, begin later
+		case err != nil:
+			return o, false, err
+		default:
+			whole = true
+			defer l.Release()
+		}
+		states, err := r.survey(ctx, whole, &o)
+		if err != nil || !whole {
+			return o, whole, err
+		}
+		return o, true, r.begin(ctx, l, states, started.Add(r.Interval), &o)
+	}
+	_, err = r.survey(ctx, false, &o)
+	return o, false, err
+}
+
+// survey reads the study's attempts and says how far they are: all of them, or
+// those that are watched.
+func (r *driver) survey(ctx context.Context, all bool, o *Outcome) ([]State, error) {
+	attempts, err := refresh(r.Folder, r.attempts)
+	if err != nil {
+		r.warn(err)
+	}
+	r.attempts = attempts
+	var states []State
+	var open []*Attempt
+	for _, a := range attempts {
+		state, known := r.foreign[a.Run]
+		switch {
+		case r.watched[a.Run] || a.Verdict == nil && a.Record.Backend == r.Backend.Kind():
+			open = append(open, a)
+		case a.Verdict != nil:
+			states = append(states, State{Attempt: a, Status: a.Verdict.Status, Detail: a.Verdict.Detail, Job: a.Verdict.Job})
+		case known:
+			states = append(states, state)
+		case all:
+			open = append(open, a)
+		}
+	}
+	surveyed, err := Survey(ctx, r.Client, open)
+	var news []State
+	r.ended = false
+	for _, s := range surveyed {
+		if s.Record.Backend == Slurm && r.Backend.Kind() == Local && s.Verdict == nil {
+			r.foreign[s.Run] = s
+		}
+		underway := r.ours(s)
+		if underway || r.watched[s.Run] {
+			news = append(news, s)
+		}
+		if underway {
+			o.Underway = append(o.Underway, s.Attempt)
+		} else if r.watched[s.Run] {
+			r.ended = true
+		}
+		delete(r.watched, s.Run)
+		if underway {
+			r.watched[s.Run] = true
+		}
+	}
+	states = append(states, surveyed...)
+	r.room = r.free(states)
+	r.observe(news...)
+	return states, err
+}
+
+// free is how many attempts may be begun beside those under way.
+func (r *driver) free(states []State) int {
+	if r.InFlight == 0 {
+		return math.MaxInt
+	}
+	free := r.InFlight
+	for _, s := range states {
+		if r.occupies(s) {
+			free--
+		}
+	}
+	return max(free, 0)
+}
+
+// occupies reports whether an attempt is under way where this backend begins
+// others: in the scheduler's hands, or on this machine.
+func (r *driver) occupies(s State) bool {
+	if s.Status.Terminal() || s.Record.Backend != r.Backend.Kind() {
+		return false
+	}
+	if s.Record.Backend == Slurm {
+		return s.Submission != nil
+	}
+	alive, known := drives(s.Record)
+	return alive && known
+}
+
+// ours reports whether an attempt under way is one to be watched to its end:
+// every job of the study, also of earlier commands; of local ones those of this
+// command, since another's end with it.
+func (r *driver) ours(s State) bool {
+	return r.occupies(s) && (s.Record.Backend == Slurm || s.Record.PID == os.Getpid())
+}
+
+// begin begins what the choice says, until the limits or the end of the cycle.
+func (r *driver) begin(ctx context.Context, l *lease.Lease, states []State, until time.Time, o *Outcome) error {
+	for _, s := range states { // one that is still under way is watched; what follows it is the policy's to say
+		if !s.Status.Terminal() {
+			delete(r.Choice.Asked, s.Run)
+		}
+	}
+	todo := r.Choice.Todo(states)
+	if r.first && r.Found != nil {
+		r.Found(len(todo), len(o.Underway))
+	}
+	last, lastAlive := lastJob(states, false), lastJob(states, true)
+	for i, t := range todo {
+		o.Left = len(todo) - i
+		if r.room == 0 {
+			o.Why = fmt.Sprintf("%d are under way, and policy.max_in_flight allows no more", r.InFlight)
+			return nil
+		}
+		if time.Now().Before(r.notUntil) {
+			o.Why = "the scheduler takes no more jobs for now"
+			return nil
+		}
+		if turn := r.turn(last, time.Now()); turn > 0 {
+			if time.Now().Add(turn).After(until) {
+				return nil
+			}
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(turn):
+			}
+		}
+		if err := l.Check(); err != nil { // this host or process stood still for long
+			o.Why = err.Error()
+			return nil
+		}
+		if r.Choice.Policy.Chain && lastAlive != nil {
+			t.After = lastAlive.JobID
+		}
+		a, err := Begin(ctx, r.Backend, t)
+		var refused *slurm.RefusedError
+		switch {
+		case errors.As(err, &refused): // for now
+			r.limits++
+			r.notUntil = time.Now().Add(backOff(r.Interval, r.limits))
+			o.Why = refused.Error()
+			return nil
+		case errors.Is(err, fs.ErrExist): // another command has it, and cannot be read
+		case err != nil:
+			return err
+		case a.Verdict != nil:
+			r.observe(State{Attempt: a, Status: a.Verdict.Status, Detail: a.Verdict.Detail})
+		default:
+			o.Underway, r.watched[a.Run] = append(o.Underway, a), true
+			r.room, r.limits = r.room-1, 0
+			if a.Submission != nil {
+				last, lastAlive = a.Submission, a.Submission
+			}
+			if r.Begun != nil {
+				r.Begun(a)
 			}
 		}
 	}
-	return underway, nil
+	o.Left = 0
+	return nil
+}
+
+// lastJob is the submission last made for the study, or of those that have not
+// ended; nil when there is none.
+func lastJob(states []State, alive bool) *Submission {
+	var last *Submission
+	for _, s := range states {
+		if s.Submission != nil && !(alive && s.Status.Terminal()) && (last == nil || s.Submission.SubmittedUnix >= last.SubmittedUnix) {
+			last = s.Submission
+		}
+	}
+	return last
+}
+
+// turn is how long the policy's rate puts off the submission after last. A
+// clock that differs from that of the host that submitted last puts it off by
+// one turn at most.
+func (r *driver) turn(last *Submission, now time.Time) time.Duration {
+	if r.Choice.Policy.Rate == 0 || last == nil || r.Backend.Kind() != Slurm {
+		return 0
+	}
+	every := time.Duration(float64(time.Minute) / r.Choice.Policy.Rate)
+	passed := now.Sub(time.Unix(0, int64(last.SubmittedUnix*1e9)))
+	return min(every, every-passed)
+}
+
+func (r *driver) observe(states ...State) {
+	if r.Observe != nil && len(states) > 0 {
+		r.Observe(states)
+	}
+}
+
+// warn tells of something wrong once, not in every cycle.
+func (r *driver) warn(err error) {
+	if r.Warn != nil && err.Error() != r.said {
+		r.said = err.Error()
+		r.Warn(err)
+	}
 }
 
 // Begin starts one outstanding run. A refusal by the scheduler is not an error
-// of Begin: it is the attempt's verdict, in the scheduler's own words.
+// of Begin: it is the attempt's verdict, in the scheduler's own words. But one
+// for the number of jobs alone is no verdict, and an error: the attempt stays
+// to be handed over again.
 func Begin(ctx context.Context, b Backend, t Todo) (*Attempt, error) {
 	a, err := b.Start(ctx, t)
 	var refused *slurm.RefusedError
-	if errors.As(err, &refused) {
+	if errors.As(err, &refused) && !refused.ForNow() {
 		return a, a.conclude(Verdict{Status: metrics.Failed, Detail: refused.Error()})
 	}
 	return a, err

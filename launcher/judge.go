@@ -22,6 +22,7 @@ type Evidence struct {
 	// Of a Slurm attempt.
 	Submitted bool       // sbatch's answer is recorded
 	Asked     bool       // the scheduler could be asked
+	Requeue   bool       // it may start the job again by itself
 	Job       *slurm.Job // what it says; nil when it knows of no such job
 }
 
@@ -34,6 +35,9 @@ const (
 	// jobGrace is how long after its submission a job may be unknown to the
 	// scheduler before it counts as lost.
 	jobGrace = 5 * time.Minute
+	// requeueGrace is how long after a node failure or a preemption a job that
+	// may be requeued can still say that it has ended.
+	requeueGrace = 2 * time.Minute
 )
 
 // Judge says how far an attempt came. It is the only place that does, and a
@@ -120,10 +124,14 @@ func judgeJob(e Evidence) (metrics.Status, string) {
 		return metrics.TimedOut, because(e.Traces.Cause, "the wall-time limit")
 	case slurm.OutOfMemory:
 		return metrics.OutOfMemory, because(e.Traces.Cause, "the memory limit")
-	case slurm.NodeFail:
+	case slurm.NodeFail, slurm.Preempted:
+		if e.Requeue && e.Now.Sub(j.End) < requeueGrace {
+			return metrics.Requeued, because("the scheduler may start it again", j.Reason)
+		}
+		if j.State == slurm.Preempted {
+			return metrics.Preempted, j.Reason
+		}
 		return metrics.NodeFailed, because("", j.Reason)
-	case slurm.Preempted:
-		return metrics.Preempted, j.Reason
 	case slurm.Cancelled, slurm.Revoked:
 		return metrics.Cancelled, j.Word
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/slurm"
 )
@@ -82,38 +81,6 @@ func TestJudgeAgreesWithSlurmOnWhatIsOver(t *testing.T) {
 		if status.Terminal() != state.Terminal() || status == metrics.Unknown {
 			t.Errorf("%s is %s: over for Slurm %v, for us %v", state, status, state.Terminal(), status.Terminal())
 		}
-	}
-}
-
-func TestOutstanding(t *testing.T) {
-	var plan study.Plan
-	for repeat := 1; repeat <= 8; repeat++ {
-		plan.Points = append(plan.Points, study.Planned{Point: study.Point{ID: "p", Repeat: repeat}})
-	}
-	attempt := func(repeat, number int, status metrics.Status, submitted bool) State {
-		a := &Attempt{Number: number, Point: study.Point{ID: "p", Repeat: repeat}, Record: Record{Backend: Slurm}}
-		if submitted {
-			a.Submission = &Submission{JobID: "1"}
-		}
-		return State{Attempt: a, Status: status}
-	}
-	lost := attempt(5, 1, metrics.Submitted, false)
-	states := []State{
-		attempt(1, 1, metrics.Done, true),
-		attempt(2, 1, metrics.Failed, true), attempt(2, 2, metrics.TimedOut, true),
-		attempt(3, 1, metrics.Failed, true), attempt(3, 2, metrics.Running, true),
-		attempt(4, 1, metrics.Submitted, true),
-		lost,
-		attempt(6, 1, metrics.Done, true), attempt(6, 2, metrics.Failed, true),
-		attempt(9, 1, metrics.Failed, true), // no longer in the plan
-	}
-	got := map[int]Todo{}
-	for _, todo := range Outstanding(&plan, states, func(_ string, repeat int) bool { return repeat == 7 }) {
-		got[todo.Point.Repeat] = todo
-	}
-	// 1 and 6 are good, 3 and 4 are under way, 7 is good in the store.
-	if len(got) != 3 || got[2].Number != 3 || got[5].Again != lost.Attempt || got[8].Number != 1 {
-		t.Errorf("outstanding: %+v", got)
 	}
 }
 

@@ -31,17 +31,20 @@ const (
 
 // Record is attempt.json: what is known of an attempt before it begins.
 type Record struct {
-	ID          string  `json:"id"`      // "STUDY/POINT-r1-a1"
-	Backend     string  `json:"backend"` // Local or Slurm
-	JobName     string  `json:"job_name,omitempty"`
-	Partition   string  `json:"partition,omitempty"`
-	Exclusive   bool    `json:"exclusive,omitempty"`
-	CreatedUnix float64 `json:"created_unix"` // seconds since the epoch
-	Version     string  `json:"version"`      // of scalebench
-	Commit      string  `json:"commit,omitempty"`
-	Host        string  `json:"host"` // that created the attempt
-	Worker      string  `json:"worker"`
-	Python      string  `json:"python,omitempty"`
+	ID        string `json:"id"`      // "STUDY/POINT-r1-a1"
+	Backend   string `json:"backend"` // Local or Slurm
+	JobName   string `json:"job_name,omitempty"`
+	Partition string `json:"partition,omitempty"`
+	Exclusive bool   `json:"exclusive,omitempty"`
+	// Nodes that the job keeps away from, because they failed under an attempt before.
+	Exclude     []string `json:"exclude,omitempty"`
+	Requeue     bool     `json:"requeue,omitempty"` // the scheduler itself may start it again
+	CreatedUnix float64  `json:"created_unix"`      // seconds since the epoch
+	Version     string   `json:"version"`           // of scalebench
+	Commit      string   `json:"commit,omitempty"`
+	Host        string   `json:"host"` // that created the attempt
+	Worker      string   `json:"worker"`
+	Python      string   `json:"python,omitempty"`
 	// Of the command that drives a local attempt.
 	PID      int    `json:"pid,omitempty"`
 	PIDStart string `json:"pid_start,omitempty"` // since a pid alone may be reused
@@ -52,6 +55,7 @@ type Submission struct {
 	JobID         string  `json:"job_id"`
 	Cluster       string  `json:"cluster,omitempty"`
 	Notice        string  `json:"notice,omitempty"` // what sbatch said beside it
+	After         string  `json:"after,omitempty"`  // job whose end it waits for
 	SubmittedUnix float64 `json:"submitted_unix"`
 }
 
@@ -110,15 +114,28 @@ func writeJSON(path string, v any, mode os.FileMode) error {
 // Attempts reads all attempts in a study's folder. An attempt that cannot be
 // read is left out and named in the error, which is then not the end: the list
 // holds the others.
-func Attempts(folder rundir.Study) ([]*Attempt, error) {
+func Attempts(folder rundir.Study) ([]*Attempt, error) { return refresh(folder, nil) }
+
+// refresh is Attempts for one who has read them before: those that had ended by
+// then are not read again.
+func refresh(folder rundir.Study, before []*Attempt) ([]*Attempt, error) {
 	entries, err := folder.Attempts()
 	if err != nil {
 		return nil, err
 	}
+	ended := map[rundir.Run]*Attempt{}
+	for _, a := range before {
+		if a.Verdict != nil {
+			ended[a.Run] = a
+		}
+	}
 	var list []*Attempt
 	var wrong []error
 	for _, e := range entries {
-		a, err := load(e)
+		a, err := ended[e.Run], error(nil)
+		if a == nil {
+			a, err = load(e)
+		}
 		if err != nil {
 			wrong = append(wrong, err)
 			continue
@@ -183,26 +200,31 @@ type Creator struct {
 	Commit  string // git commit of the study's folder
 	Worker  string // absolute path of scalebench-worker
 	Python  string
+	Requeue bool // let the scheduler start a job again that lost its nodes
 }
 
-// create writes attempt number n at a planned point down. extra adds files to
+// Kind is the backend's name, Local or Slurm.
+func (c Creator) Kind() string { return c.Backend }
+
+// create writes a new attempt at a planned point down. extra adds files to
 // the folder before it appears; the run it is given is the one that stands on
 // disk while final is its place later. The error is fs.ErrExist when another
 // command was first.
-func (c Creator) create(p study.Planned, n int, extra func(at rundir.Run, a *Attempt) error) (*Attempt, error) {
-	final := c.Folder.Run(p.Point.ID, p.Point.Repeat, n)
+func (c Creator) create(t Todo, extra func(at rundir.Run, a *Attempt) error) (*Attempt, error) {
+	final := c.Folder.Run(t.Point.ID, t.Point.Repeat, t.Number)
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
 	}
-	a := &Attempt{Run: final, Number: n, Point: p.Point, Record: Record{
-		ID: final.ID(), Backend: c.Backend, Partition: p.Partition, Exclusive: p.Exclusive,
+	a := &Attempt{Run: final, Number: t.Number, Point: t.Point, Record: Record{
+		ID: final.ID(), Backend: c.Backend, Partition: t.Partition, Exclusive: t.Exclusive,
 		CreatedUnix: unix(time.Now()), Version: c.Version, Commit: c.Commit, Host: host, Worker: c.Worker, Python: c.Python,
 	}}
 	if c.Backend == Local {
 		a.Record.PID, a.Record.PIDStart = os.Getpid(), processStart(os.Getpid())
 	} else {
 		a.Record.JobName = final.ID() + "-" + randomHex(3)
+		a.Record.Exclude, a.Record.Requeue = t.Exclude, c.Requeue
 	}
 	return a, final.Create(func(at rundir.Run) error {
 		if err := writeJSON(at.Point(), a.Point, 0o644); err != nil {

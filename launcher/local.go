@@ -43,15 +43,14 @@ func (b *LocalBackend) Fits(p study.Point) error {
 // Start creates the attempt and begins it; its processes go on until they end
 // or Cancel.
 func (b *LocalBackend) Start(ctx context.Context, t Todo) (*Attempt, error) {
-	p := t.Planned
-	f, err := framework.Find(p.Point.Framework)
+	f, err := framework.Find(t.Point.Framework)
 	if err != nil {
 		return nil, err
 	}
 	// On this machine all ranks share one node, whatever the plan says of a
 	// cluster's.
-	p.Point.Nodes, p.Point.WorkersPerNode = 1, p.Point.Workers
-	a, err := b.create(p, t.Number, nil)
+	t.Point.Nodes, t.Point.WorkersPerNode = 1, t.Point.Workers
+	a, err := b.create(t, nil)
 	if err != nil {
 		return nil, err
 	}

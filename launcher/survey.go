@@ -65,7 +65,7 @@ func survey(a *Attempt, job *slurm.Job, asked bool) (State, error) {
 	}
 	e := Evidence{Backend: a.Record.Backend, Ranks: a.Point.Workers, Traces: traces,
 		Created: time.Unix(0, int64(a.Record.CreatedUnix*1e9)), Now: time.Now(),
-		Submitted: a.Submission != nil, Asked: asked, Job: job}
+		Submitted: a.Submission != nil, Asked: asked, Requeue: a.Record.Requeue, Job: job}
 	if a.Record.Backend == Local {
 		e.Driven, e.DrivenKnown = drives(a.Record)
 	}

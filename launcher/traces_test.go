@@ -101,7 +101,8 @@ func TestTracesOfABrokenExitRecord(t *testing.T) {
 }
 
 func TestProcessStart(t *testing.T) {
-	if processStart(os.Getpid()) == "" || processStart(os.Getpid()) != processStart(os.Getpid()) {
+	first, second := processStart(os.Getpid()), processStart(os.Getpid())
+	if first == "" || first != second {
 		t.Error("this process has no start time")
 	}
 	if got := processStart(1 << 30); got != "" {

@@ -118,7 +118,7 @@ func (w *work) creator() (launcher.Creator, error) {
 		return launcher.Creator{}, &usageError{err: err}
 	}
 	return launcher.Creator{Folder: w.folder, Version: version.String(), Commit: commitOf(filepath.Dir(w.study.File)),
-		Worker: worker, Python: w.site.Python}, nil
+		Worker: worker, Python: w.site.Python, Requeue: w.study.Policy.Requeue}, nil
 }
 
 // commitOf is the git commit that a folder stands at, with "-dirty" where files

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/lease"
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -52,28 +53,29 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 			return &usageError{err: fmt.Errorf("%s: %w", o.study, err)}
 		}
 	}
-	todo, err := s.outstanding(ctx, w)
+	choice, err := s.choice(ctx, w)
 	if err != nil {
 		return err
 	}
 	if err := launcher.Freeze(w.folder, w.plan, w.study.File, w.site.File); err != nil {
 		return err
 	}
-	if len(todo) == 0 {
-		s.note("all %d runs of %s have a good result; nothing to run", len(w.plan.Points), w.study.Name)
-		return collectFolder(ctx, s, w.folder)
-	}
-	watch := newWatch(s, todo)
-	underway, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Client: s.slurm(), InFlight: 1,
-		Interval: 500 * time.Millisecond, Observe: watch.observe}, todo)
+	watch := newWatch(s, "runs")
+	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Client: s.slurm(), Folder: w.folder, Choice: choice, InFlight: 1,
+		Interval: 500 * time.Millisecond, Patience: patience, Watch: true,
+		Found: watch.found, Observe: watch.observe, Warn: watch.warn})
 	watch.bar.stop()
-	if len(underway) > 0 {
+	if len(left.Underway) > 0 {
 		s.note("ending the run under way")
-		if err := backend.Cancel(ctx, underway); err != nil {
+		if err := backend.Cancel(ctx, left.Underway); err != nil {
 			return err
 		}
 	}
 	backend.Wait()
+	err = explainDrive(err)
+	if err == nil && watch.total == 0 {
+		s.note("all %d runs of %s have a good result or are under way elsewhere; nothing to run", len(w.plan.Points), w.study.Name)
+	}
 	// What was measured until an interrupt is kept as well.
 	if collected := collectFolder(context.WithoutCancel(ctx), s, w.folder); err == nil {
 		err = collected
@@ -81,33 +83,41 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	return watch.verdict(len(todo))
+	return watch.verdict()
 }
 
-// outstanding is what of the plan has no good result and nothing under way.
-func (s *session) outstanding(ctx context.Context, w *work) ([]launcher.Todo, error) {
+// patience is how long a command waits for another one that begins runs of the
+// same study: longer than the lock of one that is gone takes to lapse.
+const patience = lease.Time + 30*time.Second
+
+// choice is what of the plan is to be begun: what has no good result here or in
+// the database.
+func (s *session) choice(ctx context.Context, w *work) (launcher.Choice, error) {
 	done, err := s.stored(ctx, w.study.Name)
-	if err != nil {
-		return nil, err
-	}
-	states, err := launcher.Survey(ctx, s.slurm(), s.attempts(w.folder))
-	if err != nil {
-		// Without the scheduler's word a run under way could be begun twice.
-		return nil, explainScheduler(err)
-	}
-	return launcher.Outstanding(w.plan, states, done), nil
+	return launcher.Choice{Plan: w.plan, Policy: w.study.Policy, Done: done}, err
 }
 
 // watch shows runs on their way: the bar, and a line for each that has ended.
 type watch struct {
 	s      *session
+	what   string
 	bar    *progress
-	failed int
+	total  int // to begin and under way
+	failed map[string]bool
 }
 
-func newWatch(s *session, todo []launcher.Todo) *watch {
-	return &watch{s: s, bar: s.startProgress("runs", len(todo))}
+func newWatch(s *session, what string) *watch {
+	return &watch{s: s, what: what, bar: &progress{s: s}, failed: map[string]bool{}}
 }
+
+// found is told how much there is to do.
+func (w *watch) found(todo, underway int) {
+	if w.total = todo + underway; w.total > 0 {
+		w.bar = w.s.startProgress(w.what, w.total)
+	}
+}
+
+func (w *watch) warn(err error) { w.s.warn("%v", err) }
 
 func (w *watch) observe(states []launcher.State) {
 	running := 0
@@ -138,24 +148,27 @@ func (w *watch) observe(states []launcher.State) {
 
 // ended tells of a run that has ended.
 func (w *watch) ended(state launcher.State) {
-	w.bar.advance(1)
 	line := fmt.Sprintf("%s: %s", state.Record.ID, state.Status)
 	if state.Detail != "" {
 		line += ": " + state.Detail
 	}
-	if !state.Status.Good() {
-		w.failed++
+	run := fmt.Sprintf("%s-r%d", state.Point.ID, state.Point.Repeat)
+	if state.Status.Good() {
+		delete(w.failed, run) // an earlier attempt did
+	} else {
+		w.failed[run] = true
 		line += "\n  " + state.Run.Path()
 	}
+	w.bar.advance(1)
 	w.bar.finished("%s", line)
 }
 
 // verdict is the error of a command whose runs did not all end well.
-func (w *watch) verdict(total int) error {
-	if w.failed == 0 {
+func (w *watch) verdict() error {
+	if len(w.failed) == 0 {
 		return nil
 	}
-	return &runsFailedError{failed: w.failed, total: total,
+	return &runsFailedError{failed: len(w.failed), total: max(w.total, len(w.failed)),
 		hint: "The run folders above hold each rank's output (rank-*.log) and the job's (job.log). The same command runs again what failed."}
 }
 

@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"math"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/lease"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -19,6 +18,25 @@ type submitOptions struct {
 	interval    time.Duration
 }
 
+func (o *submitOptions) flags() []cli.Flag {
+	return []cli.Flag{
+		siteFlag(&o.site),
+		&cli.BoolFlag{Name: "wait", Usage: "watch the jobs to their end, submit again what the study's policy says, then collect", Destination: &o.wait},
+		intervalFlag(&o.interval),
+	}
+}
+
+func intervalFlag(interval *time.Duration) cli.Flag {
+	return &cli.DurationFlag{Name: "interval", Usage: "`TIME` between two looks at the queue", Value: 30 * time.Second, Destination: interval}
+}
+
+func checkInterval(interval time.Duration) error {
+	if interval < time.Second {
+		return usagef("--interval %v is too short for a shared scheduler; want 1s or more", interval)
+	}
+	return nil
+}
+
 func submitCommand(s *session) *cli.Command {
 	var o submitOptions
 	return &cli.Command{
@@ -26,12 +44,13 @@ func submitCommand(s *session) *cli.Command {
 		Usage:     "submit a study to Slurm: every run that has no good result yet",
 		ArgsUsage: "STUDY",
 		Description: "Runs that wait or run are left alone, so the command may be given again at any\n" +
-			"time. A submission whose answer was lost is looked up before it is repeated.",
-		Flags: []cli.Flag{
-			siteFlag(&o.site),
-			&cli.BoolFlag{Name: "wait", Usage: "watch the jobs to their end, then collect", Destination: &o.wait},
-			&cli.DurationFlag{Name: "interval", Usage: "with --wait, `TIME` between two looks at the queue", Value: 30 * time.Second, Destination: &o.interval},
-		},
+			"time, also while another one is at work. A submission whose answer was lost is\n" +
+			"looked up before it is repeated.\n\n" +
+			"The study's [policy] says in which order and how fast. Where max_in_flight or a\n" +
+			"limit of the cluster lets no more jobs in, the command says how many are left and\n" +
+			"ends with 0: the same command goes on. With --wait it goes on by itself, and\n" +
+			"begins runs again as far as policy.retries allows.",
+		Flags: o.flags(),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
 			return runSubmit(c.Context, s, o)
@@ -40,13 +59,22 @@ func submitCommand(s *session) *cli.Command {
 }
 
 func runSubmit(ctx context.Context, s *session, o submitOptions) error {
-	if o.interval < time.Second {
-		return usagef("--interval %v is too short for a shared scheduler; want 1s or more", o.interval)
+	if err := checkInterval(o.interval); err != nil {
+		return err
 	}
 	w, err := s.load(o.study, o.site)
 	if err != nil {
 		return err
 	}
+	choice, err := s.choice(ctx, w)
+	if err != nil {
+		return err
+	}
+	return submit(ctx, s, w, choice, o)
+}
+
+// submit begins what the choice says as jobs, and watches them if asked to.
+func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o submitOptions) error {
 	creator, err := w.creator()
 	if err != nil {
 		return err
@@ -55,68 +83,66 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
-	todo, err := s.outstanding(ctx, w)
-	if err != nil {
-		return err
-	}
 	if err := launcher.Freeze(w.folder, w.plan, w.study.File, w.site.File); err != nil {
 		return err
 	}
 	t := &table{columns: []column{{key: "run"}, {key: "workers"}, {key: "nodes"}, {key: "partition"}, {key: "job"}, {key: "script"}}}
-	watch := newWatch(s, todo)
-	for _, next := range todo {
-		a, err := launcher.Begin(ctx, backend, next)
-		switch {
-		case errors.Is(err, fs.ErrExist):
-			continue // another command submits it at this moment
-		case err != nil:
-			watch.bar.stop()
-			return explainScheduler(errors.Join(err, s.print(t)))
-		case a.Verdict != nil: // refused
-			watch.ended(launcher.State{Attempt: a, Status: a.Verdict.Status, Detail: a.Verdict.Detail})
-			continue
-		}
-		watch.bar.advance(1)
+	watch := newWatch(s, "jobs")
+	begun := func(a *launcher.Attempt) {
 		if a.Submission.Notice != "" {
 			watch.bar.finished("sbatch: %s", a.Submission.Notice)
 		}
+		if o.wait {
+			watch.bar.finished("%s: job %s", a.Record.ID, a.Submission.JobID)
+		} else {
+			watch.bar.advance(1)
+		}
 		t.add(a.Record.ID, a.Point.Workers, a.Point.Nodes, a.Record.Partition, a.Submission.JobID, a.Run.Script())
 	}
-	watch.bar.stop()
-	if err := s.print(t); err != nil {
-		return err
+	observe, found := watch.observe, watch.found
+	if !o.wait {
+		found = func(todo, _ int) { watch.found(todo, 0) }
+		observe = func(states []launcher.State) { // the refused ones
+			for _, state := range states {
+				if state.Status.Terminal() {
+					watch.ended(state)
+				}
+			}
+		}
 	}
-	if len(todo) == 0 {
+	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Client: s.slurm(), Folder: w.folder, Choice: choice,
+		InFlight: w.study.Policy.MaxInFlight, Interval: o.interval, Patience: patience, Watch: o.wait,
+		Found: found, Begun: begun, Observe: observe, Warn: watch.warn})
+	watch.bar.stop()
+	if printed := s.print(t); err == nil && printed != nil {
+		return printed
+	}
+	switch {
+	case err != nil:
+		if o.wait && len(left.Underway) > 0 {
+			s.note("%s of %s under way; they go on without this command, see `scalebench status %s`", count(len(left.Underway), "job"), w.study.Name, w.study.Name)
+		}
+		return explainDrive(err)
+	case left.Left > 0:
+		s.note("%s left to submit: %s. The same command goes on, or --wait does so by itself.", count(left.Left, "run"), left.Why)
+	case len(t.rows) == 0 && len(watch.failed) == 0 && !o.wait:
 		s.note("every run of %s has a good result or is under way; nothing to submit", w.study.Name)
 	}
-	if !o.wait {
-		return watch.verdict(len(todo))
+	if o.wait {
+		if err := collectFolder(ctx, s, w.folder); err != nil {
+			return err
+		}
 	}
-	return wait(ctx, s, w, o.interval, watch, len(todo))
+	return watch.verdict()
 }
 
-// wait watches every job of the study that is under way, also those of earlier
-// commands, to its end.
-func wait(ctx context.Context, s *session, w *work, interval time.Duration, watch *watch, total int) error {
-	var open []*launcher.Attempt
-	for _, a := range s.attempts(w.folder) {
-		if a.Verdict == nil && a.Record.Backend == launcher.Slurm {
-			open = append(open, a)
-		}
+// explainDrive gives an error of Drive's its exit code.
+func explainDrive(err error) error {
+	var held *lease.HeldError
+	if errors.As(err, &held) {
+		return &usageError{err: err, hint: "It begins runs of the same study; two commands never do at once."}
 	}
-	watch.bar = s.startProgress("jobs", len(open))
-	left, err := launcher.Watch(ctx, launcher.Driving{Client: s.slurm(), InFlight: math.MaxInt, Interval: interval, Observe: watch.observe}, open)
-	watch.bar.stop()
-	if err != nil {
-		if len(left) > 0 {
-			s.note("%s of %s under way; they go on without this command, see `scalebench status %s`", count(len(left), "job"), w.study.Name, w.study.Name)
-		}
-		return explainScheduler(err)
-	}
-	if err := collectFolder(ctx, s, w.folder); err != nil {
-		return err
-	}
-	return watch.verdict(max(total, len(open)))
+	return explainScheduler(err)
 }
 
 // slurm is the cluster that this command speaks to.

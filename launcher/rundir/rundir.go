@@ -7,6 +7,7 @@
 //	RUNS/STUDY/study.toml          the study as it was last submitted or run
 //	RUNS/STUDY/site.toml           the site file that went with it, if any
 //	RUNS/STUDY/plan.json           the plan
+//	RUNS/STUDY/lease               there while a command begins attempts
 //	RUNS/STUDY/POINT-r1-a1/        first attempt at the first repeat of a point
 //	    point.json                 the frozen contract with every program
 //	    attempt.json               our record of the attempt, from before it began
@@ -49,6 +50,7 @@ func (s Study) Path() string      { return string(s) }
 func (s Study) StudyFile() string { return filepath.Join(string(s), "study.toml") }
 func (s Study) SiteFile() string  { return filepath.Join(string(s), "site.toml") }
 func (s Study) Plan() string      { return filepath.Join(string(s), "plan.json") }
+func (s Study) Lease() string     { return filepath.Join(string(s), "lease") }
 
 // Run is the folder of one attempt.
 type Run string

@@ -1,0 +1,131 @@
+package launcher
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Todo is a planned run without a good result.
+type Todo struct {
+	study.Planned
+	Number int // of the attempt to begin
+	// Again is an attempt that was written down but never reached the
+	// scheduler; it is handed over again instead of making a new one, so that
+	// a copy that got through after all cannot train twice.
+	Again   *Attempt
+	Exclude []string // nodes that failed under the run before
+	After   string   // id of the job whose end it waits for; "" for none
+}
+
+// Choice says which runs are to be begun. It is a function of the attempts on
+// disk alone, so that it goes on where a command that died stood.
+type Choice struct {
+	Plan   *study.Plan
+	Policy study.Policy
+	// Done reports a good result from elsewhere: the store, after the run
+	// folders were purged.
+	Done func(point string, repeat int) bool
+	// Asked are the attempts that stood there when the command was given. A
+	// run whose latest attempt is one of them and ended badly is begun again,
+	// because the command asks for it; what follows a later one is the
+	// policy's to say.
+	Asked map[rundir.Run]bool
+}
+
+// Todo is what of the plan is to be begun, in the policy's order: all but the
+// runs that have a good result, an attempt that has not ended, or no further
+// attempt allowed.
+func (c Choice) Todo(states []State) []Todo {
+	type key struct {
+		point  string
+		repeat int
+	}
+	attempts := map[key][]State{}
+	for _, s := range states {
+		k := key{s.Point.ID, s.Point.Repeat}
+		attempts[k] = append(attempts[k], s)
+	}
+	var list []Todo
+	for _, p := range c.Plan.Points {
+		tried := attempts[key{p.Point.ID, p.Point.Repeat}]
+		slices.SortFunc(tried, func(a, b State) int { return a.Number - b.Number })
+		if t, wanted := c.next(p, tried); wanted && !c.Done(p.Point.ID, p.Point.Repeat) {
+			list = append(list, t)
+		}
+	}
+	switch c.Policy.Order {
+	case study.OrderLargest:
+		slices.SortStableFunc(list, func(a, b Todo) int {
+			return cmp.Or(b.Point.Nodes-a.Point.Nodes, b.Point.Workers-a.Point.Workers)
+		})
+	case study.OrderInterleaved:
+		slices.SortStableFunc(list, func(a, b Todo) int { return a.Point.Repeat - b.Point.Repeat })
+	}
+	return list
+}
+
+// next is what is to be done about a run after the attempts at it, in their
+// order.
+func (c Choice) next(p study.Planned, tried []State) (t Todo, wanted bool) {
+	t = Todo{Planned: p, Number: 1}
+	if len(tried) == 0 {
+		return t, true
+	}
+	last := tried[len(tried)-1]
+	t.Number = last.Number + 1
+	for _, s := range tried {
+		switch {
+		case s.Status.Good():
+			return t, false
+		case s.Status == metrics.Submitted && s.Submission == nil && s.Record.Backend == Slurm:
+			t.Again = s.Attempt
+		case !s.Status.Terminal():
+			return t, false
+		}
+	}
+	if t.Again != nil {
+		return t, true
+	}
+	if c.Policy.ExcludeFailedNodes && !inVain(last) {
+		t.Exclude = failedNodes(tried)
+	}
+	return t, c.Asked[last.Run] || inVain(last) || c.retries(last.Status, tried)
+}
+
+// retries reports whether the policy allows another attempt after the last one
+// of these ended with a status.
+func (c Choice) retries(ended metrics.Status, tried []State) bool {
+	r := c.Policy.Retries
+	allowed := map[metrics.Status]int{metrics.NodeFailed: r.NodeFailed, metrics.Preempted: r.Preempted, metrics.TimedOut: r.TimedOut,
+		metrics.OutOfMemory: r.OutOfMemory, metrics.Failed: r.Failed, metrics.Incomplete: r.Failed, metrics.Lost: r.Lost}[ended]
+	for _, s := range tried {
+		if s.Status == ended {
+			allowed--
+		}
+	}
+	return allowed >= 0
+}
+
+// inVain reports whether the scheduler refused an attempt that was to keep away
+// from nodes: without them there may be too few. It is tried once more with
+// all of them.
+func inVain(s State) bool {
+	return s.Status == metrics.Failed && s.Submission == nil && s.Job == nil && len(s.Record.Exclude) > 0
+}
+
+// failedNodes are the nodes of the attempts that ended with a node's failure.
+// Which of a job's nodes it was Slurm does not say.
+func failedNodes(tried []State) []string {
+	var nodes []string
+	for _, s := range tried {
+		if s.Status == metrics.NodeFailed && s.Job != nil {
+			nodes = append(nodes, s.Job.Nodes...)
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}

@@ -1,0 +1,158 @@
+package launcher
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// tried is the state of an attempt at repeat r of the point "p" by Slurm.
+func tried(repeat, number int, status metrics.Status) State {
+	p := study.Point{ID: "p", Repeat: repeat}
+	a := &Attempt{Run: rundir.OpenStudy("runs", "s").Run(p.ID, repeat, number), Number: number, Point: p,
+		Record: Record{Backend: Slurm}, Submission: &Submission{JobID: "1"}}
+	return State{Attempt: a, Status: status}
+}
+
+func repeats(n int) *study.Plan {
+	plan := &study.Plan{}
+	for repeat := 1; repeat <= n; repeat++ {
+		plan.Points = append(plan.Points, study.Planned{Point: study.Point{ID: "p", Repeat: repeat}})
+	}
+	return plan
+}
+
+func none(string, int) bool { return false }
+
+func TestTodo(t *testing.T) {
+	unanswered := tried(5, 1, metrics.Submitted)
+	unanswered.Submission = nil
+	states := []State{
+		tried(1, 1, metrics.Done),
+		tried(2, 2, metrics.TimedOut), tried(2, 1, metrics.Failed), // in any order
+		tried(3, 1, metrics.Failed), tried(3, 2, metrics.Running),
+		tried(4, 1, metrics.Submitted),
+		unanswered,
+		tried(6, 1, metrics.Done), tried(6, 2, metrics.Failed),
+		tried(9, 1, metrics.Failed),  // no longer in the plan
+		tried(10, 1, metrics.Failed), // begun since the command was given
+		tried(11, 1, metrics.Unknown),
+	}
+	asked := map[rundir.Run]bool{}
+	for _, s := range states[:len(states)-2] {
+		asked[s.Run] = true
+	}
+	plan := repeats(11)
+	plan.Points = append(plan.Points[:8], plan.Points[9:]...)
+	got := map[int]Todo{}
+	for _, todo := range (Choice{Plan: plan, Asked: asked, Done: func(_ string, repeat int) bool { return repeat == 7 }}).Todo(states) {
+		got[todo.Point.Repeat] = todo
+	}
+	// 1 and 6 are good, 3, 4 and 11 are under way, 7 is good in the store, and
+	// nothing asks for 10.
+	if len(got) != 3 || got[2].Number != 3 || got[5].Again != unanswered.Attempt || got[8].Number != 1 {
+		t.Errorf("to do: %+v", got)
+	}
+}
+
+// Retries are counted from the attempts on disk, for each cause.
+func TestRetriesPerCause(t *testing.T) {
+	r := study.Retries{NodeFailed: 2, Preempted: 1, Failed: 1}
+	for name, c := range map[string]struct {
+		ended []metrics.Status
+		want  bool
+	}{
+		"one node failure":             {[]metrics.Status{metrics.NodeFailed}, true},
+		"two node failures":            {[]metrics.Status{metrics.NodeFailed, metrics.NodeFailed}, true},
+		"three node failures":          {[]metrics.Status{metrics.NodeFailed, metrics.NodeFailed, metrics.NodeFailed}, false},
+		"each cause counts for itself": {[]metrics.Status{metrics.Preempted, metrics.NodeFailed, metrics.NodeFailed}, true},
+		"preempted twice":              {[]metrics.Status{metrics.Preempted, metrics.NodeFailed, metrics.Preempted}, false},
+		"no retry by default":          {[]metrics.Status{metrics.TimedOut}, false},
+		"incomplete is a failure":      {[]metrics.Status{metrics.Incomplete}, true},
+		"a person's cancellation":      {[]metrics.Status{metrics.Cancelled}, false},
+		"lost":                         {[]metrics.Status{metrics.Lost}, false},
+		"good after a failure":         {[]metrics.Status{metrics.Done, metrics.NodeFailed}, false},
+	} {
+		var states []State
+		for i, status := range c.ended {
+			states = append(states, tried(1, i+1, status))
+		}
+		todo := Choice{Plan: repeats(1), Policy: study.Policy{Retries: r}, Done: none}.Todo(states)
+		if got := len(todo) == 1; got != c.want {
+			t.Errorf("%s: tried again is %v", name, got)
+		} else if got && todo[0].Number != len(c.ended)+1 {
+			t.Errorf("%s: attempt %d", name, todo[0].Number)
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	plan := &study.Plan{}
+	for _, workers := range []int{1, 4, 2} {
+		for repeat := range 2 {
+			plan.Points = append(plan.Points, study.Planned{Point: study.Point{ID: fmt.Sprint("w", workers), Workers: workers, Repeat: repeat + 1}})
+		}
+	}
+	for order, want := range map[string]string{
+		study.OrderPlan:        "w1-r1 w1-r2 w4-r1 w4-r2 w2-r1 w2-r2",
+		study.OrderLargest:     "w4-r1 w4-r2 w2-r1 w2-r2 w1-r1 w1-r2",
+		study.OrderInterleaved: "w1-r1 w4-r1 w2-r1 w1-r2 w4-r2 w2-r2",
+	} {
+		var got []string
+		for _, todo := range (Choice{Plan: plan, Policy: study.Policy{Order: order}, Done: none}).Todo(nil) {
+			got = append(got, fmt.Sprintf("%s-r%d", todo.Point.ID, todo.Point.Repeat))
+		}
+		if d := cmp.Diff(want, strings.Join(got, " ")); d != "" {
+			t.Errorf("%s:\n%s", order, d)
+		}
+	}
+}
+
+func TestFailedNodesAreExcluded(t *testing.T) {
+	on := func(s State, nodes ...string) State { s.Job = &metrics.Job{Nodes: nodes}; return s }
+	c := Choice{Plan: repeats(1), Policy: study.Policy{ExcludeFailedNodes: true, Retries: study.Retries{NodeFailed: 5, Preempted: 1}}, Done: none}
+	states := []State{on(tried(1, 1, metrics.NodeFailed), "node2", "node1"), on(tried(1, 2, metrics.NodeFailed), "node3", "node2"),
+		on(tried(1, 3, metrics.Preempted), "node4")}
+	if d := cmp.Diff([]string{"node1", "node2", "node3"}, c.Todo(states)[0].Exclude); d != "" {
+		t.Errorf("excluded (-want +got):\n%s", d)
+	}
+	// Where the others are too few for the job, it is tried with all of them.
+	refused := tried(1, 4, metrics.Failed)
+	refused.Submission, refused.Record.Exclude = nil, []string{"node1", "node2", "node3"}
+	todo := c.Todo(append(states, refused))
+	if len(todo) != 1 || todo[0].Number != 5 || len(todo[0].Exclude) > 0 {
+		t.Errorf("after a refusal: %+v", todo)
+	}
+	refused.Number, refused.Record.Exclude = 5, nil
+	if todo := c.Todo(append(states, refused)); len(todo) != 0 {
+		t.Errorf("after a refusal with all nodes: %+v", todo)
+	}
+	c.Policy.ExcludeFailedNodes = false
+	if got := c.Todo(states)[0].Exclude; len(got) > 0 {
+		t.Errorf("excluded against the policy: %q", got)
+	}
+}
+
+// A job that Slurm may start again has not ended with its node.
+func TestJudgeRequeue(t *testing.T) {
+	now := time.Now()
+	e := Evidence{Backend: Slurm, Ranks: 1, Submitted: true, Asked: true, Requeue: true, Now: now}
+	for _, state := range []slurm.State{slurm.NodeFail, slurm.Preempted} {
+		e.Job = &slurm.Job{State: state, End: now.Add(-time.Second)}
+		if status, _ := Judge(e); status != metrics.Requeued {
+			t.Errorf("%s a second ago is %s", state, status)
+		}
+		e.Job.End = now.Add(-time.Hour)
+		if status, _ := Judge(e); !status.Terminal() || status == metrics.Requeued {
+			t.Errorf("%s an hour ago is %s", state, status)
+		}
+	}
+}
