@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -74,7 +75,11 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	backend.Wait()
 	err = explainDrive(err)
 	if err == nil && watch.total == 0 {
-		s.note("all %d runs of %s have a good result or are under way elsewhere; nothing to run", len(w.plan.Points), w.study.Name)
+		elsewhere := ""
+		if slices.ContainsFunc(s.attempts(w.folder), func(a *launcher.Attempt) bool { return a.Verdict == nil }) {
+			elsewhere = " or are under way elsewhere"
+		}
+		s.note("all %d runs of %s have a good result%s; nothing to run", len(w.plan.Points), w.study.Name, elsewhere)
 	}
 	// What was measured until an interrupt is kept as well.
 	if collected := collectFolder(context.WithoutCancel(ctx), s, w.folder); err == nil {
