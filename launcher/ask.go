@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -49,6 +50,10 @@ func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (m
 	if err != nil && !errors.Is(err, slurm.ErrNoAccounting) {
 		return known, err
 	}
+	// Of what is under way the controller alone has the word. In the database a
+	// job that the controller has lost stays RUNNING for ever, and what a
+	// requeue ended stays REQUEUED beside what came of it.
+	history = slices.DeleteFunc(history, func(j slurm.Job) bool { return j.State.Known() && !j.State.Terminal() })
 	for name, job := range pick(attempts, history) {
 		if known[name] == nil {
 			known[name] = job

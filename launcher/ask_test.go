@@ -1,0 +1,60 @@
+package launcher
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// TestAskSlurmOfTheForgotten: what the controller has forgotten is taken from
+// the database only as far as it has ended.
+func TestAskSlurmOfTheForgotten(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		states []string // of the job's incarnations, as sacct tells of them
+		want   slurm.State
+	}{
+		{"ended", []string{"COMPLETED"}, slurm.Completed},
+		{"requeued before it ended", []string{"REQUEUED", "COMPLETED"}, slurm.Completed},
+		{"a node failed, then it was cancelled", []string{"NODE_FAIL", "CANCELLED by 0"}, slurm.Cancelled},
+		{"lost by the controller while it ran", []string{"RUNNING"}, ""},
+		{"lost by the controller while it waited", []string{"REQUEUED", "PENDING"}, ""},
+		{"a state of a later Slurm", []string{"EXPELLED"}, "EXPELLED"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			var rows strings.Builder
+			for i, state := range tt.states {
+				at := string(rune('1' + i))
+				rows.WriteString(strings.Join([]string{"7", "s/p-r1-a1-0f", "bench", "main", state, "None", "0:0", "0:0", "node1",
+					"179522824" + at, "179522824" + at, "179522825" + at, ""}, "\x1f") + "\n")
+			}
+			for name, answer := range map[string]string{"squeue": "", "sacct": rows.String()} {
+				if err := os.WriteFile(filepath.Join(dir, name+".out"), []byte(answer), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\ncat '"+dir+"/"+name+".out'\n"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			client := &slurm.Client{Env: []string{"PATH=" + dir + ":/usr/bin:/bin"}}
+			a := &Attempt{Run: rundir.Run(filepath.Join(dir, "p-r1-a1")), Record: Record{JobName: "s/p-r1-a1-0f"}}
+			jobs, err := askSlurm(context.Background(), client, []*Attempt{a})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got slurm.State
+			if job := jobs[a.Record.JobName]; job != nil {
+				got = job.State
+			}
+			if got != tt.want {
+				t.Errorf("taken as %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
