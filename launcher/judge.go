@@ -116,7 +116,14 @@ func judgeJob(e Evidence) (metrics.Status, string) {
 	case slurm.Completed:
 		return completed(e, j.End)
 	case slurm.Failed, slurm.BootFail:
-		if exit := e.Traces.Exit; exit != nil && exit.Signal == "USR1" {
+		exit := e.Traces.Exit
+		if exit != nil && exit.ExitCode == 0 {
+			// The script ended well, and so did the job. What failed is a copy
+			// that found the attempt claimed: a controller that was killed may
+			// start again what it has forgotten to have started.
+			return completed(e, j.End)
+		}
+		if exit != nil && exit.Signal == "USR1" {
 			return metrics.TimedOut, because(e.Traces.Cause, "ended in order shortly before the wall-time limit")
 		}
 		return metrics.Failed, because(e.Traces.Cause, e.exitCode())

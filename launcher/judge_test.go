@@ -40,13 +40,17 @@ func TestJudge(t *testing.T) {
 			metrics.Failed, "data: gone (exit code 3:0)"},
 		// All ranks were done, but the script failed afterwards: not a good run.
 		"failed after all": {with(seen(slurm.Failed), func(e *Evidence) { e.Traces.Done, e.Traces.Stopped = 4, 4 }), metrics.Failed, ""},
-		"timeout":          {seen(slurm.Timeout), metrics.TimedOut, "wall-time"},
-		"ended in time":    {with(seen(slurm.Failed), func(e *Evidence) { e.Traces.Exit = exit(1, "USR1") }), metrics.TimedOut, "shortly before the wall-time limit"},
-		"out of memory":    {seen(slurm.OutOfMemory), metrics.OutOfMemory, "memory"},
-		"node failed":      {seen(slurm.NodeFail), metrics.NodeFailed, ""},
-		"preempted":        {seen(slurm.Preempted), metrics.Preempted, ""},
-		"cancelled":        {with(seen(slurm.Cancelled), func(e *Evidence) { e.Job.Word = "CANCELLED by 1000" }), metrics.Cancelled, "by 1000"},
-		"unheard of":       {seen("LAUNCHED_TO_MARS"), metrics.Unknown, "LAUNCHED_TO_MARS"},
+		// A controller that forgot the job it had started started it again.
+		"a second copy failed": {with(seen(slurm.Failed), func(e *Evidence) {
+			e.Traces = Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
+		}), metrics.Done, ""},
+		"timeout":       {seen(slurm.Timeout), metrics.TimedOut, "wall-time"},
+		"ended in time": {with(seen(slurm.Failed), func(e *Evidence) { e.Traces.Exit = exit(1, "USR1") }), metrics.TimedOut, "shortly before the wall-time limit"},
+		"out of memory": {seen(slurm.OutOfMemory), metrics.OutOfMemory, "memory"},
+		"node failed":   {seen(slurm.NodeFail), metrics.NodeFailed, ""},
+		"preempted":     {seen(slurm.Preempted), metrics.Preempted, ""},
+		"cancelled":     {with(seen(slurm.Cancelled), func(e *Evidence) { e.Job.Word = "CANCELLED by 1000" }), metrics.Cancelled, "by 1000"},
+		"unheard of":    {seen("LAUNCHED_TO_MARS"), metrics.Unknown, "LAUNCHED_TO_MARS"},
 
 		"just submitted":          {with(batch, func(e *Evidence) { e.Now = now.Add(time.Second) }), metrics.Submitted, ""},
 		"unknown to Slurm":        {later(batch, 2*jobGrace), metrics.Lost, "no longer knows"},
