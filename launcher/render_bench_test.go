@@ -1,0 +1,53 @@
+package launcher
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// BenchmarkPlanAndRender is a study from its text to its batch scripts, which
+// are not written anywhere: 10,000 points are to take less than a second, and
+// every point as much at any size.
+func BenchmarkPlanAndRender(b *testing.B) {
+	for _, points := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprintf("points=%d", points), func(b *testing.B) {
+			batches := make([]string, points/10)
+			for i := range batches {
+				batches[i] = fmt.Sprint(i + 1)
+			}
+			text := "[study]\nname = \"scale\"\n[workload]\nmodel = \"mlp\"\nepochs = 1\n[data]\nkind = \"synthetic\"\n" +
+				"[sweep]\nworkers = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]\nbatch = [" + strings.Join(batches, ", ") + "]\n"
+			site := study.DefaultSite()
+			for b.Loop() {
+				s, err := study.Parse("study.toml", []byte(text), framework.ForStudy())
+				if err != nil {
+					b.Fatal(err)
+				}
+				plan, err := s.Plan(site)
+				if err != nil || len(plan.Points) != points {
+					b.Fatalf("%d points (%v), want %d", len(plan.Points), err, points)
+				}
+				backend, err := NewSlurmBackend(Creator{Folder: rundir.OpenStudy("/shared/runs", s.Name), Worker: "/shared/scalebench-worker"}, site, &slurm.Client{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, p := range plan.Points {
+					if err := backend.Render(io.Discard, p, backend.Draft(p)); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*points), "µs/point")
+			if points == 10_000 {
+				b.ReportMetric(1e9, "target-ns/op")
+			}
+		})
+	}
+}
