@@ -109,6 +109,9 @@ func BenchmarkIngest(b *testing.B) {
 				b.ReportMetric(float64(info.Size())/1e6, "db-MB")
 				b.ReportMetric(peak(b), "peak-MB")
 				if shape.ranks == 64 {
+					b.ReportMetric(10e9, "target-ns/op")
+					b.ReportMetric(60, "target-db-MB")
+					b.ReportMetric(100, "target-peak-MB")
 					timed(b, "unchanged-ms", func() {
 						if r, err := s.Ingest(b.Context(), run, files); err != nil || r.Changed {
 							b.Fatal(r, err)
@@ -195,6 +198,9 @@ func BenchmarkHistory(b *testing.B) {
 				rows = len(list)
 			}
 			b.ReportMetric(float64(rows), "rows")
+			if f.Limit > 0 { // as the command line asks
+				b.ReportMetric(150e6, "target-ns/op")
+			}
 		})
 	}
 	b.Run("Observations", func(b *testing.B) {
@@ -204,6 +210,7 @@ func BenchmarkHistory(b *testing.B) {
 				b.Fatal(len(list), err)
 			}
 		}
+		b.ReportMetric(150e6, "target-ns/op")
 	})
 	b.Run("Studies", func(b *testing.B) {
 		for b.Loop() {
