@@ -15,7 +15,7 @@ STAMP := -s -w -X github.com/scalebench/scalebench/cmd/version.stamped=$(VERSION
 RELEASE_PROGRAMS := aarch64-linux-gnu-gcc qemu-aarch64-static
 RELEASE_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 
-.PHONY: build release demo test test-unit test-slurm test-release test-packages release-packages lint bench golden clean
+.PHONY: build release demo test test-unit test-slurm test-faults test-release test-packages record release-packages lint bench golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -51,13 +51,20 @@ demo: build
 
 # Everything: unit, command line, and a real Slurm on this machine.
 test: test-packages test-release
-	go test -tags slurm ./...
+	go test -tags slurm -timeout 60m ./...
 
 test-unit:
 	go test ./...
 
 test-slurm: test-packages
-	go test -tags slurm -run Slurm ./...
+	go test -tags slurm -timeout 60m -run Slurm ./...
+
+# Faults fired at the programs and a real Slurm: a random 30 of them, as in
+# `make test`; FAULTS=200 is the full suite, SEED=N repeats one.
+FAULTS := 30
+SEED := 0
+test-faults: test-packages
+	go test -tags slurm -timeout 5h -count 1 -v -run 'TestSlurmFaults' ./cmd/scalebench -faults $(FAULTS) -fault-seed $(SEED)
 
 # The released programs in a bare chroot without a C library, arm64's emulated.
 test-release: release
@@ -89,6 +96,12 @@ bench:
 # Rewrite the golden files; read the difference before committing it.
 golden:
 	go test ./slurm ./metrics/figure ./cmd/scalebench -update
+
+# Record again what Slurm's commands print, for the tests that replay it; read
+# the difference before committing it.
+record: test-packages
+	go test -tags slurm -count 1 -run 'TestTranscripts$$' ./slurm -record
+	go test -count 1 -run 'Transcripts' ./slurm
 
 clean:
 	rm -rf bin dist demo
