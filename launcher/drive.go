@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
@@ -170,7 +171,7 @@ func (r *driver) cycle(ctx context.Context) (o Outcome, whole bool, err error) {
 // survey reads the study's attempts and says how far they are: all of them, or
 // those that are watched.
 func (r *driver) survey(ctx context.Context, all bool, o *Outcome) ([]State, error) {
-	attempts, err := refresh(r.Folder, r.attempts)
+	attempts, err := Refresh(r.Folder, r.attempts)
 	if err != nil {
 		r.warn(err)
 	}
@@ -296,7 +297,7 @@ func (r *driver) begin(ctx context.Context, l *lease.Lease, states []State, unti
 		case errors.As(err, &refused): // for now
 			r.limits++
 			r.notUntil = time.Now().Add(backOff(r.Interval, r.limits))
-			o.Why = refused.Error()
+			o.Why = strings.ReplaceAll(refused.Message, "\n", "; ")
 			return nil
 		case errors.Is(err, fs.ErrExist): // another command has it, and cannot be read
 		case err != nil:

@@ -114,11 +114,11 @@ func writeJSON(path string, v any, mode os.FileMode) error {
 // Attempts reads all attempts in a study's folder. An attempt that cannot be
 // read is left out and named in the error, which is then not the end: the list
 // holds the others.
-func Attempts(folder rundir.Study) ([]*Attempt, error) { return refresh(folder, nil) }
+func Attempts(folder rundir.Study) ([]*Attempt, error) { return Refresh(folder, nil) }
 
-// refresh is Attempts for one who has read them before: those that had ended by
+// Refresh is Attempts for one who has read them before: those that had ended by
 // then are not read again.
-func refresh(folder rundir.Study, before []*Attempt) ([]*Attempt, error) {
+func Refresh(folder rundir.Study, before []*Attempt) ([]*Attempt, error) {
 	entries, err := folder.Attempts()
 	if err != nil {
 		return nil, err

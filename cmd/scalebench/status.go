@@ -7,6 +7,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -28,10 +29,7 @@ func runStatus(ctx context.Context, s *session, arg string) error {
 	if err != nil {
 		return err
 	}
-	t := &table{columns: []column{
-		{key: "run"}, {key: "workers"}, {key: "status"}, {key: "job"}, {key: "slurm_state", head: "Slurm"}, {key: "reason"},
-		{key: "epoch"}, {key: "step"}, {key: "throughput", head: "throughput so far", unit: "samples/s"}, {key: "accuracy"}, {key: "detail"},
-	}}
+	t := statusTable()
 	var unreachable error
 	for _, folder := range folders {
 		if err := statusRows(ctx, s, t, folder); err != nil {
@@ -55,26 +53,44 @@ func statusRows(ctx context.Context, s *session, t *table, folder rundir.Study) 
 	begun := map[rundir.Run]bool{}
 	for _, state := range states {
 		begun[folder.Run(state.Point.ID, state.Point.Repeat, 1)] = true
-		var job, word, reason, epoch, step, rate, accuracy any
-		if j := state.Job; j != nil {
-			job, word, reason = j.ID, orNil(j.State), orNil(j.Reason)
-		}
-		if traces := state.Traces; traces.Begun {
-			epoch, step = traces.Epoch, traces.Step
-			if traces.Throughput > 0 {
-				rate = traces.Throughput
-			}
-			accuracy = traces.Accuracy
-		}
-		t.add(state.Record.ID, state.Point.Workers, string(state.Status), job, word, reason, epoch, step, rate, accuracy, orNil(state.Detail))
+		addStatus(t, state)
 	}
 	for _, p := range plan.Points {
 		run := folder.Run(p.Point.ID, p.Point.Repeat, 1)
 		if !begun[run] {
-			t.add(run.ID(), p.Point.Workers, string(metrics.Planned), nil, nil, nil, nil, nil, nil, nil, nil)
+			addPlanned(t, run, p.Point)
 		}
 	}
 	return unreachable
+}
+
+// statusTable is an empty table for addStatus and addPlanned.
+func statusTable() *table {
+	return &table{columns: []column{
+		{key: "run"}, {key: "workers"}, {key: "status"}, {key: "job"}, {key: "slurm_state", head: "Slurm"}, {key: "reason"},
+		{key: "epoch"}, {key: "step"}, {key: "throughput", head: "throughput so far", unit: "samples/s"}, {key: "accuracy"}, {key: "detail"},
+	}}
+}
+
+// addStatus adds how far an attempt is.
+func addStatus(t *table, state launcher.State) {
+	var job, word, reason, epoch, step, rate, accuracy any
+	if j := state.Job; j != nil {
+		job, word, reason = j.ID, orNil(j.State), orNil(j.Reason)
+	}
+	if traces := state.Traces; traces.Begun {
+		epoch, step = traces.Epoch, traces.Step
+		if traces.Throughput > 0 {
+			rate = traces.Throughput
+		}
+		accuracy = traces.Accuracy
+	}
+	t.add(state.Record.ID, state.Point.Workers, string(state.Status), job, word, reason, epoch, step, rate, accuracy, orNil(state.Detail))
+}
+
+// addPlanned adds a run that was not begun yet; run is its first attempt.
+func addPlanned(t *table, run rundir.Run, p study.Point) {
+	t.add(run.ID(), p.Workers, string(metrics.Planned), nil, nil, nil, nil, nil, nil, nil, nil)
 }
 
 func orNil(text string) any {

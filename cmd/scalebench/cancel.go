@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/lease"
+)
+
+func cancelCommand(s *session) *cli.Command {
+	var all bool
+	return &cli.Command{
+		Name:      "cancel",
+		Usage:     "end runs that wait or run: one, a study's, or all",
+		ArgsUsage: "[STUDY|RUN]",
+		Description: "RUN is a run as `status` lists it. Slurm is asked to end jobs; a run on this\n" +
+			"machine ends with the command that drives it. What has been measured is kept,\n" +
+			"and `status` says when a run has ended. A `submit --wait` at work elsewhere goes\n" +
+			"on submitting what it has not begun yet; end it first.",
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "every run of every study in the run folders", Destination: &all}},
+		Action: func(c *cli.Context) error {
+			return runCancel(c.Context, s, c.Args().First(), all)
+		},
+	}
+}
+
+func runCancel(ctx context.Context, s *session, arg string, all bool) error {
+	switch {
+	case arg == "" && !all:
+		return usagef("what is to be cancelled? Name a study or a run, or give --all")
+	case arg != "" && all:
+		return usagef("--all and %q exclude each other; leave one out", arg)
+	}
+	name, run := arg, ""
+	if filepath.Ext(arg) != ".toml" {
+		name, run, _ = strings.Cut(arg, "/")
+	}
+	folders, err := s.folders(name)
+	if err != nil {
+		return err
+	}
+	t := &table{columns: []column{{key: "run"}, {key: "status"}, {key: "job"}, {key: "asked"}, {key: "what"}}}
+	var problems []error
+	for _, folder := range folders {
+		problems = append(problems, cancelFolder(ctx, s, t, folder, run))
+	}
+	if err := s.print(t); err != nil {
+		return err
+	}
+	if err := errors.Join(problems...); err != nil {
+		return explainScheduler(err)
+	}
+	if len(t.rows) == 0 {
+		s.note("nothing to cancel: no run waits or runs")
+	}
+	return nil
+}
+
+// cancelFolder cancels the runs of one study, or the one named.
+func cancelFolder(ctx context.Context, s *session, t *table, folder rundir.Study, run string) error {
+	// While another command submits there may be a job whose id nobody knows.
+	l, err := lease.Take(ctx, folder.Lease(), 0)
+	var held *lease.HeldError
+	if errors.As(err, &held) {
+		s.note("%s begins runs of %s; waiting for it", held.Holder, filepath.Base(folder.Path()))
+		l, err = lease.Take(ctx, folder.Lease(), time.Minute)
+	}
+	switch {
+	case errors.As(err, &held):
+		s.warn("%s still begins runs of %s: what it submits from now on is not cancelled", held.Holder, filepath.Base(folder.Path()))
+	case err != nil:
+		return err
+	default:
+		defer l.Release()
+	}
+	attempts := s.attempts(folder)
+	if run != "" {
+		var found []*launcher.Attempt
+		for _, a := range attempts {
+			if isRun(a, run) {
+				found = append(found, a)
+			}
+		}
+		if len(found) == 0 {
+			return &usageError{err: fmt.Errorf("there is no run %q in %s", run, folder.Path()), hint: "`scalebench status` lists the runs."}
+		}
+		attempts = found
+	}
+	states, unreachable := launcher.Survey(ctx, s.slurm(), attempts)
+	endings, err := launcher.Cancel(ctx, s.slurm(), states)
+	for _, e := range endings {
+		var job any
+		if e.Job != nil {
+			job = orNil(e.Job.ID)
+		}
+		t.add(e.Record.ID, string(e.Status), job, e.Asked, e.What)
+	}
+	if run != "" && len(endings) == 0 {
+		last := states[len(states)-1]
+		s.note("%s has ended: %s", last.Record.ID, last.Status)
+	}
+	return errors.Join(unreachable, err)
+}
+
+// isRun reports whether an attempt is meant by a run's name: all of it,
+// "POINT-r1-a2", or without the attempt; the study may stand before it.
+func isRun(a *launcher.Attempt, name string) bool {
+	id := a.Run.Name()
+	if strings.Contains(name, "/") {
+		id = a.Run.ID()
+	}
+	return id == name || strings.HasPrefix(id, name+"-a")
+}

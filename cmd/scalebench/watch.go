@@ -1,0 +1,340 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+func watchCommand(s *session) *cli.Command {
+	var interval time.Duration
+	return &cli.Command{
+		Name:      "watch",
+		Usage:     "a live table of how far every run is",
+		ArgsUsage: "[STUDY]",
+		Description: "Redrawn in place on a terminal; q leaves. Elsewhere it prints a line for each\n" +
+			"change, and ends when no run is under way. Slurm is asked once every --interval\n" +
+			"for all runs together; runs on this machine are looked at every second. It\n" +
+			"submits nothing.",
+		Flags: []cli.Flag{intervalFlag(&interval)},
+		Action: func(c *cli.Context) error {
+			if err := checkInterval(interval); err != nil {
+				return err
+			}
+			folders, err := s.folders(c.Args().First())
+			if err != nil {
+				return err
+			}
+			v := &viewer{s: s, folders: folders, interval: interval, states: map[rundir.Run]launcher.State{}}
+			if on := screenOf(s.stdout); on.width > 0 && os.Getenv("TERM") != "dumb" {
+				return v.live(c.Context)
+			}
+			return v.log(c.Context)
+		},
+	}
+}
+
+// viewer follows the runs of studies.
+type viewer struct {
+	s        *session
+	folders  []rundir.Study
+	interval time.Duration
+
+	attempts map[rundir.Study][]*launcher.Attempt
+	states   map[rundir.Run]launcher.State
+	planned  []plannedRun // not begun yet
+	asked    time.Time    // when Slurm was last asked, or would have been
+	failures int          // times in a row that it did not answer
+	trouble  error        // of the last look
+}
+
+// plannedRun is a run without an attempt; run is what its first will be.
+type plannedRun struct {
+	run   rundir.Run
+	point study.Point
+}
+
+// tick is how often runs on this machine are looked at.
+const tick = time.Second
+
+// pause is how long Slurm is left alone after a look: longer while it does not
+// answer.
+func (v *viewer) pause() time.Duration {
+	return v.interval * time.Duration(min(1<<min(v.failures, 3), 8))
+}
+
+// look brings the states up to date: all of them when it is time to ask Slurm,
+// else those that take no more than reading a folder. A run that has ended is
+// not looked at again.
+func (v *viewer) look(ctx context.Context) error {
+	due := time.Since(v.asked) >= v.pause()
+	if due {
+		v.asked, v.trouble = time.Now(), nil
+		if err := v.list(); err != nil {
+			return err
+		}
+	}
+	var open []*launcher.Attempt
+	for _, folder := range v.folders {
+		for _, a := range v.attempts[folder] {
+			if state, seen := v.states[a.Run]; seen && state.Verdict != nil {
+				continue
+			}
+			if due || a.Record.Backend == launcher.Local || a.Verdict != nil {
+				open = append(open, a)
+			}
+		}
+	}
+	states, err := launcher.Survey(ctx, v.s.slurm(), open)
+	for _, state := range states {
+		v.states[state.Run] = state
+	}
+	if err != nil {
+		v.trouble = err
+	}
+	if due {
+		if v.failures++; err == nil {
+			v.failures = 0
+		}
+	}
+	return ctx.Err()
+}
+
+// list reads the folders: which attempts there are, and what is still planned.
+func (v *viewer) list() error {
+	before := v.attempts
+	v.attempts, v.planned = map[rundir.Study][]*launcher.Attempt{}, nil
+	for _, folder := range v.folders {
+		plan, err := launcher.ReadPlan(folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // purged meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		list, err := launcher.Refresh(folder, before[folder])
+		if err != nil {
+			v.trouble = err
+		}
+		v.attempts[folder] = list
+		begun := map[rundir.Run]bool{}
+		for _, a := range list {
+			begun[folder.Run(a.Point.ID, a.Point.Repeat, 1)] = true
+		}
+		for _, p := range plan.Points {
+			if run := folder.Run(p.Point.ID, p.Point.Repeat, 1); !begun[run] {
+				v.planned = append(v.planned, plannedRun{run, p.Point})
+			}
+		}
+	}
+	return nil
+}
+
+// current are the states of the attempts there are: what is under way first,
+// then what ended last.
+func (v *viewer) current() []launcher.State {
+	var list []launcher.State
+	for _, folder := range v.folders {
+		for _, a := range v.attempts[folder] {
+			if state, ok := v.states[a.Run]; ok {
+				list = append(list, state)
+			}
+		}
+	}
+	rank := func(s launcher.State) int {
+		switch {
+		case s.Status == metrics.Running:
+			return 0
+		case !s.Status.Terminal():
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(list, func(a, b launcher.State) int { return cmp.Compare(rank(a), rank(b)) })
+	return list
+}
+
+// underway is how many attempts have not ended.
+func (v *viewer) underway() int {
+	n := 0
+	for _, state := range v.current() {
+		if !state.Status.Terminal() {
+			n++
+		}
+	}
+	return n
+}
+
+// log prints a line for each change until nothing is under way.
+func (v *viewer) log(ctx context.Context) error {
+	said, trouble := map[rundir.Run]string{}, ""
+	for {
+		if err := v.look(ctx); err != nil {
+			return err
+		}
+		for _, state := range v.current() {
+			line := fmt.Sprintf("%s: %s", state.Record.ID, state.Status)
+			if state.Detail != "" {
+				line += ": " + state.Detail
+			}
+			if said[state.Run] != line {
+				said[state.Run] = line
+				if _, err := fmt.Fprintln(v.s.stdout, time.Now().Format("15:04:05"), visible(line)); err != nil {
+					return err
+				}
+			}
+		}
+		switch {
+		case v.trouble == nil:
+			trouble = ""
+		case v.trouble.Error() != trouble:
+			trouble = v.trouble.Error()
+			v.s.warn("%s", trouble)
+		}
+		if v.underway() == 0 && v.trouble == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(tick):
+		}
+	}
+}
+
+// live redraws a table in place until q. Keys are read one by one, without
+// echo; the terminal is as it was afterwards, however this ends.
+func (v *viewer) live(ctx context.Context) error {
+	keys := make(chan byte)
+	if in, ok := v.s.stdin.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
+		before, err := term.MakeRaw(int(in.Fd()))
+		if err != nil {
+			return fmt.Errorf("cannot read single keys from the terminal: %w", err)
+		}
+		defer term.Restore(int(in.Fd()), before)
+		go func() {
+			for key := make([]byte, 1); ; {
+				if n, err := in.Read(key); n == 0 || err != nil {
+					return // the terminal is gone; its signal ends us
+				}
+				select {
+				case keys <- key[0]:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+	}
+	// The alternate screen, without a cursor: what stood there comes back.
+	if _, err := io.WriteString(v.s.stdout, "\x1b[?1049h\x1b[?25l"); err != nil {
+		return err
+	}
+	defer io.WriteString(v.s.stdout, "\x1b[?25h\x1b[?1049l")
+	for {
+		if err := v.look(ctx); err != nil {
+			return err
+		}
+		if err := v.draw(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(tick):
+		case key := <-keys:
+			switch key {
+			case 'q', 'Q':
+				return nil
+			case 3, 4: // Ctrl-C and Ctrl-D, which a raw terminal makes no signals of
+				return context.Canceled
+			}
+		}
+	}
+}
+
+// draw fills the terminal with as much of the table as it holds.
+func (v *viewer) draw() error {
+	width, height := 80, 24
+	if out, ok := v.s.stdout.(*os.File); ok {
+		if w, h, err := term.GetSize(int(out.Fd())); err == nil && w > 0 && h > 0 {
+			width, height = w, h
+		}
+	}
+	var b bytes.Buffer
+	b.WriteString("\x1b[H")
+	for _, line := range v.page(width, height) {
+		b.WriteString(line + "\x1b[K\r\n")
+	}
+	// Without the last line feed, which would scroll a full page.
+	_, err := v.s.stdout.Write(append(bytes.TrimSuffix(b.Bytes(), []byte("\r\n")), "\x1b[J"...))
+	return err
+}
+
+// page is the table in so many columns and at most so many lines.
+func (v *viewer) page(width, height int) []string {
+	t := statusTable()
+	by := map[metrics.Status]int{}
+	for _, state := range v.current() {
+		by[state.Status]++
+		addStatus(t, state)
+	}
+	by[metrics.Planned] = len(v.planned)
+	for _, p := range v.planned {
+		addPlanned(t, p.run, p.point)
+	}
+	const frame = 3 // the head, a line for what did not fit, the foot
+	hidden := max(0, len(t.rows)-max(1, height-frame-troubles(v.trouble)))
+	t.rows = t.rows[:len(t.rows)-hidden]
+	var text bytes.Buffer
+	if err := t.write(&text, formatTable, screen{width: width}); err != nil {
+		return []string{err.Error()}
+	}
+	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+	if hidden > 0 {
+		lines = append(lines, fmt.Sprintf("… and %d more", hidden))
+	}
+	if v.trouble != nil {
+		lines = append(lines, visible(strings.Split(v.trouble.Error(), "\n")[0]))
+	}
+	var counts []string
+	for _, status := range metrics.Statuses {
+		if n := by[status]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, status))
+		}
+	}
+	foot := strings.Join(append(counts, fmt.Sprintf("next look at Slurm in %s", max(0, time.Until(v.asked.Add(v.pause()))).Round(time.Second)), "q leaves"), " · ")
+	lines = append(lines, foot)
+	for i, line := range lines {
+		if runes := []rune(line); len(runes) > width {
+			lines[i] = string(runes[:width])
+		}
+	}
+	if len(lines) > height { // cells broken over several lines
+		lines = append(lines[:height-1], foot)
+	}
+	return lines
+}
+
+// troubles is how many lines an error takes.
+func troubles(err error) int {
+	if err == nil {
+		return 0
+	}
+	return 1
+}
