@@ -12,12 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// recorder is a client whose commands leave what they print in dir.
-func recorder(t *testing.T) (*slurm.Client, func(name string)) {
+// recorder is a client whose commands leave what they print in a folder. keep
+// makes that a recording with -record, and else holds it against the form of
+// the one that there is.
+func recorder(t *testing.T) (recording *slurm.Client, keep func(name string)) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"sbatch", "squeue", "sacct", "scontrol", "scancel"} {
@@ -32,6 +35,11 @@ cat %[2]s/stdout; cat %[2]s/stderr >&2; exit "$(cat %[2]s/exit)"
 	return &slurm.Client{Env: env}, func(name string) {
 		t.Helper()
 		if !*record {
+			now := transcript{read(t, filepath.Join(dir, "command")), read(t, filepath.Join(dir, "stdout")),
+				read(t, filepath.Join(dir, "stderr")), strings.TrimSpace(read(t, filepath.Join(dir, "exit")))}
+			if d := cmp.Diff(readTranscript(t, name).form(), now.form()); d != "" {
+				t.Errorf("the recording %s no longer has the form of what Slurm prints; record again with `make record` (-recorded +now):\n%s", name, d)
+			}
 			return
 		}
 		a := &txtar.Archive{Comment: []byte(read(t, filepath.Join(dir, "command")))}

@@ -3,6 +3,7 @@ package slurm_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,8 +15,8 @@ import (
 )
 
 // transcript is what a real command printed: testdata/transcripts/NAME.txtar,
-// recorded by `go test -tags slurm -run Transcripts ./slurm -record`.
-type transcript struct{ stdout, stderr, exit string }
+// recorded by `make record`.
+type transcript struct{ comment, stdout, stderr, exit string }
 
 func readTranscript(t testing.TB, name string) transcript {
 	t.Helper()
@@ -27,7 +28,72 @@ func readTranscript(t testing.TB, name string) transcript {
 	for _, f := range a.Files {
 		files[f.Name] = string(f.Data)
 	}
-	return transcript{files["stdout"], files["stderr"], strings.TrimSpace(files["exit"])}
+	return transcript{string(a.Comment), files["stdout"], files["stderr"], strings.TrimSpace(files["exit"])}
+}
+
+// changing are what differs between two recordings of the same form: paths,
+// hosts, times and other numbers, and words that Slurm chooses.
+var changing = []struct{ is, as string }{
+	{`'?/tmp/\S+`, "PATH"},
+	{`\b(node|head)\S*`, "HOST"},
+	{`\d+`, "0"},
+}
+
+var (
+	key    = regexp.MustCompile(`(?:^|\s)([A-Z][A-Za-z/:_]*)=`)
+	number = regexp.MustCompile(`^[\d:]+$`)
+)
+
+// form is what of a transcript must not change unnoticed, since a parser or the
+// client relies on it: how the command was called and ended, what it said on
+// standard error, and the fields of what it printed.
+func (tr transcript) form() string {
+	text := tr.comment + tr.stderr
+	for _, c := range changing {
+		text = regexp.MustCompile(c.is).ReplaceAllString(text, c.as)
+	}
+	text += "exit " + tr.exit + "\n"
+	var lines []string
+	for line := range strings.Lines(tr.stdout) {
+		var fields []string
+		if keys := key.FindAllStringSubmatch(line, -1); keys != nil {
+			for _, k := range keys {
+				fields = append(fields, k[1])
+			}
+		} else {
+			for _, f := range strings.Split(strings.TrimSuffix(line, "\n"), "\x1f") {
+				switch {
+				case number.MatchString(f):
+					f = "number"
+				case f != "":
+					f = "text"
+				}
+				fields = append(fields, f)
+			}
+		}
+		lines = append(lines, strings.Join(fields, " | "))
+	}
+	slices.Sort(lines)
+	return text + strings.Join(lines, "\n")
+}
+
+// TestFormSeesChanges: what a later Slurm might print another way is seen.
+func TestFormSeesChanges(t *testing.T) {
+	for _, tt := range []struct{ name, old, new string }{
+		{"squeue-mixed", "\x1fmain\x1f", "\x1f"},                       // a field less
+		{"squeue-mixed", "1795228262", "2026-11-21T02:31:02"},          // another form of time
+		{"sacct-mixed", "3:0", "exit 3"},                               // and of exit codes
+		{"scontrol-show-held", "Reason=", "StateReason="},              // another key
+		{"sbatch-refused", "Batch job submission failed: ", "Sorry: "}, // other words
+		{"sbatch-accepted", "\n", " submitted\n"},
+	} {
+		was := readTranscript(t, tt.name)
+		is := was
+		is.stdout, is.stderr = strings.Replace(is.stdout, tt.old, tt.new, 1), strings.Replace(is.stderr, tt.old, tt.new, 1)
+		if was.form() == is.form() {
+			t.Errorf("%s: %q for %q is not seen", tt.name, tt.new, tt.old)
+		}
+	}
 }
 
 // fact is what can be told of a job beforehand, from what it does.
