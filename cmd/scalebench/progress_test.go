@@ -77,6 +77,20 @@ func TestProgressOnATerminal(t *testing.T) {
 // once it is closed.
 func openTerminal(t *testing.T) (terminal *os.File, output func() string) {
 	t.Helper()
+	control, terminal := newTerminal(t, 24, 100)
+	if on := screenOf(terminal); on.width != 100 {
+		t.Errorf("the terminal is %d columns wide, want 100", on.width)
+	}
+	return terminal, func() string {
+		// Reading ends with an error once nobody has the terminal open.
+		text, _ := io.ReadAll(control)
+		return string(text)
+	}
+}
+
+// newTerminal opens a new pseudo-terminal and the side that a person sits at.
+func newTerminal(t *testing.T, rows, columns uint16) (control, terminal *os.File) {
+	t.Helper()
 	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -89,18 +103,12 @@ func openTerminal(t *testing.T) (terminal *os.File, output func() string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.IoctlSetWinsize(int(control.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 100}); err != nil {
+	if err := unix.IoctlSetWinsize(int(control.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns}); err != nil {
 		t.Fatal(err)
 	}
 	if terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
 		t.Fatal(err)
 	}
-	if on := screenOf(terminal); on.width != 100 {
-		t.Errorf("the terminal is %d columns wide, want 100", on.width)
-	}
-	return terminal, func() string {
-		// Reading ends with an error once nobody has the terminal open.
-		text, _ := io.ReadAll(control)
-		return string(text)
-	}
+	t.Cleanup(func() { terminal.Close() })
+	return control, terminal
 }

@@ -319,14 +319,14 @@ func (v *viewer) page(width, height int) []string {
 		}
 	}
 	foot := strings.Join(append(counts, fmt.Sprintf("next look at Slurm in %s", max(0, time.Until(v.asked.Add(v.pause()))).Round(time.Second)), "q leaves"), " · ")
+	if len(lines) >= height { // cells broken over several lines
+		lines = lines[:height-1]
+	}
 	lines = append(lines, foot)
 	for i, line := range lines {
 		if runes := []rune(line); len(runes) > width {
 			lines[i] = string(runes[:width])
 		}
-	}
-	if len(lines) > height { // cells broken over several lines
-		lines = append(lines[:height-1], foot)
 	}
 	return lines
 }

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// endedStudy makes a study's folder with n runs that have ended, so that nobody
+// needs to be asked, and one that was never begun.
+func endedStudy(t *testing.T, n int) rundir.Study {
+	t.Helper()
+	folder := rundir.OpenStudy(t.TempDir(), "s")
+	plan := study.Plan{Study: "s"}
+	write := func(path string, v any) {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rundir.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for repeat := 1; repeat <= n+1; repeat++ {
+		p := study.Point{ID: "p", Study: "s", Repeat: repeat, Workers: 2}
+		plan.Points = append(plan.Points, study.Planned{Point: p})
+		run := folder.Run("p", repeat, 1)
+		if repeat > n {
+			break
+		}
+		if err := os.MkdirAll(run.Path(), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(run.Point(), p)
+		write(run.Attempt(), launcher.Record{ID: run.ID(), Backend: launcher.Slurm, JobName: run.ID()})
+		write(run.State(), launcher.Verdict{Status: metrics.Done})
+	}
+	write(folder.Plan(), plan)
+	return folder
+}
+
+// watching starts watch on a new terminal; end waits for it and gives back what
+// was drawn and its error.
+func watching(t *testing.T, ctx context.Context, folder rundir.Study) (control, terminal *os.File, end func() (string, error)) {
+	t.Helper()
+	control, terminal = newTerminal(t, 10, 70)
+	s := &session{stdin: terminal, stdout: terminal, stderr: terminal}
+	v := &viewer{s: s, folders: []rundir.Study{folder}, interval: time.Hour, states: map[rundir.Run]launcher.State{}}
+	result := make(chan error, 1)
+	go func() { result <- v.live(ctx) }()
+	var drawn strings.Builder
+	seen := make(chan bool, 1)
+	go func() {
+		b := make([]byte, 4096)
+		for {
+			n, err := control.Read(b)
+			drawn.Write(b[:n])
+			if strings.Contains(drawn.String(), "q leaves") {
+				select {
+				case seen <- true:
+				default:
+				}
+			}
+			if err != nil || strings.Contains(drawn.String(), "\x1b[?1049l") {
+				close(seen)
+				return
+			}
+		}
+	}()
+	select {
+	case <-seen:
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing was drawn")
+	}
+	return control, terminal, func() (string, error) {
+		select {
+		case err := <-result:
+			for range seen { // until it has left the screen
+			}
+			return drawn.String(), err
+		case <-time.After(10 * time.Second):
+			t.Fatal("watch does not end")
+			return "", nil
+		}
+	}
+}
+
+// Each way out leaves the terminal as it was.
+func TestWatchLeavesTheTerminalAsItWas(t *testing.T) {
+	folder := endedStudy(t, 2)
+	for name, c := range map[string]struct {
+		leave func(control *os.File, cancel context.CancelFunc)
+		want  error
+	}{
+		"q":      {func(control *os.File, _ context.CancelFunc) { control.WriteString("xq") }, nil},
+		"Ctrl-C": {func(control *os.File, _ context.CancelFunc) { control.WriteString("\x03") }, context.Canceled},
+		"signal": {func(_ *os.File, cancel context.CancelFunc) { cancel() }, context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			control, terminal, end := watching(t, ctx, folder)
+			raw, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
+			if err != nil || raw.Lflag&unix.ICANON != 0 {
+				t.Errorf("the terminal still waits for whole lines (%v)", err)
+			}
+			c.leave(control, cancel)
+			drawn, err := end()
+			if !errors.Is(err, c.want) {
+				t.Errorf("ended with %v, want %v", err, c.want)
+			}
+			after, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
+			if err != nil || after.Lflag&unix.ICANON == 0 || after.Lflag&unix.ECHO == 0 {
+				t.Errorf("the terminal is left raw (%v)", err)
+			}
+			for _, want := range []string{"\x1b[?1049h", "s/p-r1-a1", "done", "s/p-r3-a1", "planned", "2 done", "\x1b[?25h\x1b[?1049l"} {
+				if !strings.Contains(drawn, want) {
+					t.Errorf("not drawn: %q in %q", want, drawn)
+				}
+			}
+		})
+	}
+}
+
+// However many runs and however small the terminal, the page fits, and says
+// what it leaves out.
+func TestWatchFitsTheTerminal(t *testing.T) {
+	v := &viewer{s: &session{}, folders: []rundir.Study{endedStudy(t, 40)}, interval: time.Hour, states: map[rundir.Run]launcher.State{}}
+	if err := v.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	v.trouble = errors.New("Slurm cannot be reached\nmore")
+	for _, size := range [][2]int{{200, 60}, {200, 20}, {80, 10}, {40, 5}, {20, 4}} {
+		page := v.page(size[0], size[1])
+		if len(page) > size[1] {
+			t.Errorf("%d lines on a terminal of %d", len(page), size[1])
+		}
+		for _, line := range page {
+			if n := len([]rune(line)); n > size[0] {
+				t.Errorf("%d columns on a terminal of %d: %q", n, size[0], line)
+			}
+		}
+		foot := page[len(page)-1]
+		if size[0] >= 80 && (!strings.Contains(foot, "40 done") || !strings.Contains(foot, "q leaves")) {
+			t.Errorf("foot: %q", foot)
+		}
+		if all := strings.Join(page, "\n"); size[1] == 20 && (!strings.Contains(all, "… and ") || !strings.Contains(all, "Slurm cannot be reached")) {
+			t.Errorf("page:\n%s", all)
+		}
+	}
+}
+
+// While Slurm does not answer it is asked less and less often.
+func TestWatchBacksOff(t *testing.T) {
+	v := viewer{interval: 30 * time.Second}
+	for failures, want := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 4 * time.Minute} {
+		if v.failures = failures; v.pause() != want {
+			t.Errorf("after %d failures: %v, want %v", failures, v.pause(), want)
+		}
+	}
+}
