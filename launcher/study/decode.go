@@ -62,7 +62,7 @@ func (*locator) UnmarshalTOML(any) error { return errors.New("asked for its posi
 func (d *decoder) locate(path string, p toml.Primitive) {
 	var at toml.ParseError
 	if errors.As(d.md.PrimitiveDecode(p, &locator{}), &at) {
-		d.lines[path] = at.Line
+		d.lines[path] = at.Position.Line
 	}
 }
 
