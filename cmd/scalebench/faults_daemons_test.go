@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -129,33 +130,32 @@ func submissionUnseen(tr *trial) error {
 	return nil
 }
 
-func accountingDown(tr *trial) error {
-	daemon := tr.one("slurmdbd", "mariadbd")
-	tr.how = daemon
-	if err := tr.cluster.Stop(daemon, tr.one("TERM", "KILL")); err != nil {
-		return err
+// accountingAway takes slurmdbd or its database away, or hangs it, before the
+// study is submitted or while it is under way.
+func accountingAway(tr *trial) error {
+	daemon, away := tr.one("slurmdbd", "mariadbd"), tr.one("stopped", "killed", "hung")
+	take, bring := func() error { return tr.cluster.Stop(daemon, "TERM") }, func() error { return tr.cluster.Restart(daemon) }
+	switch away {
+	case "killed":
+		take = func() error { return tr.cluster.Stop(daemon, "KILL") }
+	case "hung":
+		take = func() error { return tr.cluster.Signal(daemon, "STOP") }
+		bring = func() error { return tr.cluster.Signal(daemon, "CONT") }
 	}
-	if err := tr.underway(); err != nil {
-		return err
+	steps := []func() error{take, tr.underway}
+	when := tr.one("before it was submitted", "while it was under way")
+	if when != "before it was submitted" {
+		steps = []func() error{tr.underway, take}
+	}
+	tr.how = fmt.Sprintf("%s %s %s", daemon, away, when)
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return errors.Join(err, bring())
+		}
 	}
 	if out, code := tr.run("collect"); code != 0 && code != exitScheduler {
 		tr.problem("collect without accounting: exit code %d: %s", code, out)
 	}
-	return tr.cluster.Restart(daemon)
-}
-
-func accountingHung(tr *trial) error {
-	daemon := tr.one("slurmdbd", "mariadbd")
-	tr.how = daemon
-	if err := tr.underway(); err != nil {
-		return err
-	}
-	if err := tr.cluster.Signal(daemon, "STOP"); err != nil {
-		return err
-	}
-	if out, code := tr.run("collect"); code != 0 && code != exitScheduler {
-		tr.problem("collect with accounting that hangs: exit code %d: %s", code, out)
-	}
 	time.Sleep(tr.between(0, 3*time.Second))
-	return tr.cluster.Signal(daemon, "CONT")
+	return bring()
 }

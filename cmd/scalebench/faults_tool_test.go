@@ -15,21 +15,20 @@ import (
 
 // kill runs a scalebench command that is killed on its way: after a random
 // part of the time that it takes, or before, while or after it calls one of
-// Slurm's commands, the so-manieth time.
+// Slurm's commands, the so-manieth time ("sbatch 2"). Where a command gets past
+// that, the next one is killed as it asks squeue.
 func (tr *trial) kill(calls []string, args ...string) error {
-	const tries = 8
-	for range tries {
+	for range 4 {
 		point := tr.one(append(calls, "delay", "delay")...)
+		calls = []string{"squeue 1"}
 		var delay time.Duration
 		if point == "delay" {
-			delay = tr.between(0, tr.took[args[0]]*6/5+time.Millisecond)
-			point = fmt.Sprintf("after %s", delay.Round(time.Millisecond))
+			delay = tr.between(0, tr.took[args[0]])
+			point = fmt.Sprintf("after %.1f ms", delay.Seconds()*1e3)
 		} else {
 			point += " " + tr.one("before", "during", "after")
 			tr.file("kill", point+"\n", 0o644)
-			for _, call := range []string{"sbatch", "squeue", "sacct"} {
-				os.Remove(filepath.Join(tr.dir, call+".calls"))
-			}
+			tr.forget()
 		}
 		cmd, out := tr.start(context.Background(), args...)
 		if delay > 0 {
@@ -43,12 +42,12 @@ func (tr *trial) kill(calls []string, args ...string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s ended %d times before it could be killed", args[0], tries)
+	return fmt.Errorf("%s ended each time before it could be killed", args[0])
 }
 
 func submitKilled(tr *trial) error {
 	for range 1 + tr.rng.IntN(2) {
-		if err := tr.kill([]string{"sbatch 1", "sbatch 1", "sbatch 2", "squeue 1", "sacct 1"}, "submit", "study.toml", "--site", "site.toml"); err != nil {
+		if err := tr.kill([]string{"sbatch 1", "sbatch 1", "sbatch 2"}, "submit", "study.toml", "--site", "site.toml"); err != nil {
 			return err
 		}
 	}
@@ -61,6 +60,31 @@ func collectKilled(tr *trial) error {
 	}
 	for range 2 {
 		if err := tr.kill([]string{"squeue 1"}, "collect"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget has the commands count their calls from one again.
+func (tr *trial) forget() {
+	for _, command := range []string{"sbatch", "squeue", "sacct"} {
+		os.Remove(filepath.Join(tr.dir, command+".calls"))
+	}
+}
+
+// retryKilled kills the command that submits again what a faulty site file let
+// fail.
+func retryKilled(tr *trial) error {
+	tr.site.setup = "false"
+	tr.files()
+	if out, code := tr.run("submit", "study.toml", "--site", "site.toml", "--wait", "--interval", "1s"); code != exitRunsFailed {
+		return fmt.Errorf("submit: exit code %d: %s", code, out)
+	}
+	tr.site = site{}
+	tr.files()
+	for range 1 + tr.rng.IntN(2) {
+		if err := tr.kill([]string{"sbatch 1", "sbatch 1", "sbatch 2"}, "retry", "study.toml", "--site", "site.toml"); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,7 +45,7 @@ func newRig(t *testing.T) *rig {
 			})
 		}
 	}
-	r.cluster = startCluster(t, slurmtest.Options{Conf: "AccountingStorageEnforce=associations,limits,qos"})
+	r.cluster = startCluster(t, slurmtest.Options{Conf: "AccountingStorageEnforce=associations,limits,qos\nMinJobAge=10"})
 	r.bench = newBench(t, r.cluster)
 
 	// A study without a fault: what the commands take, and that all is well.
@@ -56,11 +57,16 @@ func newRig(t *testing.T) *rig {
 		}
 		r.took[args[0]] = time.Since(began)
 	}
+	r.took["retry"] = r.took["submit"]
 	calm.settle(time.Minute)
 	newTally().add(t, calm)
 	if t.Failed() {
 		t.FailNow()
 	}
+	ctx, dismiss := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { r.administer(ctx); close(ended) }()
+	t.Cleanup(func() { dismiss(); <-ended })
 	return r
 }
 
@@ -80,8 +86,8 @@ type trial struct {
 	problems []string     // found before check
 }
 
-// site is what a trial's site file says; faulty ones are healed by the zero
-// value.
+// site is what a trial's site file, and the policy of its study, say; faulty
+// ones are healed by the zero value.
 type site struct {
 	partition string // "": main
 	setup     string // a line of shell before the programs
@@ -152,6 +158,7 @@ func (tr *trial) lines(name string) []string {
 
 // files writes the study and the site file.
 func (tr *trial) files() {
+	s := tr.site
 	tr.file("study.toml", fmt.Sprintf(`
 [study]
 name = "%s"
@@ -171,8 +178,9 @@ exclusive = false
 workers_per_node = 1
 [sweep]
 workers = [1, 2]
-`, tr.name, tr.steps), 0o644)
-	s := tr.site
+[policy]
+requeue = %v
+`, tr.name, tr.steps, s.requeue), 0o644)
 	if s.partition == "" {
 		s.partition = "main"
 	}
@@ -180,16 +188,11 @@ workers = [1, 2]
 	if s.setup != "" {
 		text += fmt.Sprintf("setup = ['''%s''']\n", s.setup)
 	}
-	if s.requeue || s.unclaimed {
+	if s.unclaimed {
 		text += "template = \"job.tmpl\"\n"
 		template := "#!/bin/bash\n{{template \"directives\" .}}\n"
-		if s.requeue {
-			template += "#SBATCH --requeue\n"
-		}
-		for _, block := range []string{"prepare", "claim", "record", "environment", "address", "step"} {
-			if block != "claim" || !s.unclaimed {
-				template += fmt.Sprintf("{{template %q .}}\n", block)
-			}
+		for _, block := range []string{"prepare", "record", "environment", "address", "step"} {
+			template += fmt.Sprintf("{{template %q .}}\n", block)
 		}
 		tr.file("job.tmpl", template, 0o644)
 	}
@@ -238,18 +241,74 @@ func (tr *trial) submit() (out string, code int) {
 }
 
 // underway submits the study and waits until a rank has written its first
-// event.
+// event. It submits again when the jobs end before: what an earlier fault made
+// slurmctld forget it may still end on the nodes, under ids that are ours now.
 func (tr *trial) underway() error {
-	if out, code := tr.submit(); code != 0 {
-		return fmt.Errorf("submit: exit code %d\n%s", code, out)
-	}
-	return tr.await("a rank's events", func() bool {
+	begun := func() bool {
 		files, _ := filepath.Glob(filepath.Join(tr.runs, tr.name, "*", "events", "rank-*"))
 		return len(files) > 0
+	}
+	for range 3 {
+		if out, code := tr.submit(); code != 0 {
+			return fmt.Errorf("submit: exit code %d\n%s", code, out)
+		}
+		err := tr.await("a rank's events", func() bool {
+			queue, err := tr.queue()
+			return begun() || err == nil && !slices.ContainsFunc(queue, func(j slurm.Job) bool { return !j.State.Terminal() })
+		})
+		if err != nil || begun() {
+			return err
+		}
+	}
+	return errors.New("none of three submissions came as far as a rank's first event")
+}
+
+// calm waits until an earlier fault is over for Slurm too: nothing of a
+// stranger's is left and every node is back.
+func (r *rig) calm() error {
+	if _, err := r.slurm("scancel", "--name=stranger"); err != nil {
+		return err
+	}
+	return r.await("nodes that are all up", func() bool {
+		states, err := r.nodes()
+		for _, state := range states {
+			if !slices.Contains([]string{"idle", "mix", "alloc"}, state) {
+				return false
+			}
+		}
+		return err == nil && len(states) > 0
 	})
 }
 
-func (tr *trial) await(what string, done func() bool) error {
+// nodes are the states of the nodes.
+func (r *rig) nodes() (map[string]string, error) {
+	out, err := r.slurm("sinfo", "--noheader", "--Node", "--partition=main", "--format=%n %t")
+	states := map[string]string{}
+	for line := range strings.Lines(out) {
+		node, state, _ := strings.Cut(strings.TrimSpace(line), " ")
+		states[node] = state
+	}
+	return states, err
+}
+
+// administer does what an administrator would, until the test ends: Slurm
+// drains nodes that a fault made it mistrust, and they come back only by hand.
+func (r *rig) administer(ctx context.Context) {
+	for ctx.Err() == nil {
+		states, _ := r.nodes()
+		for node, state := range states {
+			if strings.HasPrefix(state, "drain") || strings.HasPrefix(state, "drng") {
+				_, _ = r.slurm("scontrol", "update", "NodeName="+node, "State=RESUME")
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * time.Second):
+		}
+	}
+}
+
+func (r *rig) await(what string, done func() bool) error {
 	for end := time.Now().Add(time.Minute); !done(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			return fmt.Errorf("%s: none within a minute", what)
@@ -277,9 +336,9 @@ func (tr *trial) jobs() []string {
 }
 
 // slurm runs one of Slurm's own commands, past the trial's.
-func (tr *trial) slurm(name string, args ...string) (string, error) {
-	cmd := exec.Command(filepath.Join(tr.cluster.Dir, "bin", name), args...)
-	cmd.Env = tr.cluster.Env()
+func (r *rig) slurm(name string, args ...string) (string, error) {
+	cmd := exec.Command(filepath.Join(r.cluster.Dir, "bin", name), args...)
+	cmd.Env = r.cluster.Env()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
