@@ -169,13 +169,13 @@ func printVersion(c *cli.Context) error {
 func probeHere(c *cli.Context) error {
 	dir := c.String("dir")
 	if dir == "" {
-		return json.NewEncoder(c.App.Writer).Encode(probe.Look(c.Context))
+		return json.NewEncoder(c.App.Writer).Encode(probe.Look(c.Context, version.String()))
 	}
 	w, err := world.FromSlurm(os.Getenv)
 	if err != nil {
 		return err
 	}
-	return probe.Run(c.Context, rundir.Probe(dir), w)
+	return probe.Run(c.Context, rundir.Probe(dir), w, version.String())
 }
 
 func address(c *cli.Context) error {

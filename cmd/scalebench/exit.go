@@ -21,7 +21,7 @@ const exitHelp = `Exit codes:
 0    done
 1    internal error: a defect of scalebench, or of the machine it runs on
 2    bad usage, or a bad study or site file
-3    some runs failed
+3    some runs, or some of doctor's checks, failed
 4    the scheduler cannot be reached
 130  interrupted`
 
@@ -51,6 +51,13 @@ func (e *runsFailedError) Error() string {
 	return fmt.Sprintf("%d of %d runs failed", e.failed, e.total)
 }
 
+// checksFailedError says that doctor found what has to be put right first.
+type checksFailedError struct{ failed, total int }
+
+func (e *checksFailedError) Error() string {
+	return fmt.Sprintf("%d of %d checks failed", e.failed, e.total)
+}
+
 // schedulerError says that the scheduler did not answer. What it refused in
 // words is a usageError instead: trying again will not help.
 type schedulerError struct {
@@ -74,6 +81,7 @@ func exitCode(err error) int {
 	var (
 		usage     *usageError
 		failed    *runsFailedError
+		checks    *checksFailedError
 		scheduler *schedulerError
 		bug       *panicError
 	)
@@ -88,7 +96,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &scheduler):
 		return exitScheduler
-	case errors.As(err, &failed):
+	case errors.As(err, &failed), errors.As(err, &checks):
 		return exitRunsFailed
 	}
 	return exitInternal

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -81,15 +80,15 @@ const (
 	FileWait = 90 * time.Second // a network file system may hide a new file for a minute
 )
 
-// Look finds out what this process sees.
-func Look(ctx context.Context) Facts {
-	f := Facts{Version: version(), CPUs: allowedCPUs(), GPUs: lookForGPUs(ctx)}
+// Look finds out what this process, of a binary of that version, sees.
+func Look(ctx context.Context, version string) Facts {
+	f := Facts{Version: version, CPUs: allowedCPUs(), GPUs: lookForGPUs(ctx)}
 	f.Host, _ = os.Hostname()
 	return f
 }
 
 // Run answers the question in dir for the task that w says this is.
-func Run(ctx context.Context, dir rundir.Probe, w world.World) error {
+func Run(ctx context.Context, dir rundir.Probe, w world.World, version string) error {
 	var q Question
 	text, err := os.ReadFile(dir.Question())
 	if err != nil {
@@ -98,7 +97,7 @@ func Run(ctx context.Context, dir rundir.Probe, w world.World) error {
 	if err := json.Unmarshal(text, &q); err != nil {
 		return fmt.Errorf("%s: %w", dir.Question(), err)
 	}
-	a := Answer{Facts: Look(ctx), Rank: w.Rank, Node: w.Node, LocalRank: w.LocalRank, Link: link(q.Interface)}
+	a := Answer{Facts: Look(ctx, version), Rank: w.Rank, Node: w.Node, LocalRank: w.LocalRank, Link: link(q.Interface)}
 	over := func(p Phase) error {
 		a.Phase = p
 		return writeJSON(dir.Answer(w.Rank), a)
@@ -185,23 +184,6 @@ func writeJSON(path string, v any) error {
 		return err
 	}
 	return rundir.WriteFile(path, append(text, '\n'), 0o600)
-}
-
-// version is this build: module version, or the commit.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	v := info.Main.Version
-	if v == "" || v == "(devel)" {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				v = s.Value
-			}
-		}
-	}
-	return v + " " + info.GoVersion
 }
 
 // allowedCPUs are the CPUs that this process may run on; nil when the kernel

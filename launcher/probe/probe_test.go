@@ -67,7 +67,7 @@ func TestRunTwoNodes(t *testing.T) {
 	for node := range 2 {
 		go func() { ended <- login(t.Context(), dir, node) }()
 		go func() {
-			ended <- Run(t.Context(), dir, world.World{Rank: node, Size: 2, Node: node, Nodes: 2, LocalSize: 1})
+			ended <- Run(t.Context(), dir, world.World{Rank: node, Size: 2, Node: node, Nodes: 2, LocalSize: 1}, "v1")
 		}()
 	}
 	for range 4 {
@@ -84,7 +84,7 @@ func TestRunTwoNodes(t *testing.T) {
 		if err := json.Unmarshal(text, &a[rank]); err != nil {
 			t.Fatal(err)
 		}
-		if f := a[rank]; f.Phase != Done || f.Host == "" || len(f.CPUs) == 0 || f.Link.Name != "lo" || f.Files == nil || f.Files.Rounds != Rounds || f.Files.Error != "" {
+		if f := a[rank]; f.Phase != Done || f.Host == "" || f.Version != "v1" || len(f.CPUs) == 0 || f.Link.Name != "lo" || f.Files == nil || f.Files.Rounds != Rounds || f.Files.Error != "" {
 			t.Errorf("%+v", f)
 		}
 		if p := a[rank].Python; p == nil || p.Error != "" || p.Version != "3.99" || p.Seconds == nil || *p.Seconds < 0.05 {
@@ -113,7 +113,7 @@ func TestRunWithoutInterface(t *testing.T) {
 	for node := range 2 {
 		go func() { ended <- login(t.Context(), dir, node) }()
 		go func() {
-			ended <- Run(t.Context(), dir, world.World{Rank: node, Size: 2, Node: node, Nodes: 2})
+			ended <- Run(t.Context(), dir, world.World{Rank: node, Size: 2, Node: node, Nodes: 2}, "v1")
 		}()
 	}
 	for range 4 {

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/cmd/version"
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/doctor"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+type doctorOptions struct {
+	study, site string
+	wait        time.Duration
+	noJob       bool
+}
+
+func doctorCommand(s *session) *cli.Command {
+	var o doctorOptions
+	return &cli.Command{
+		Name:      "doctor",
+		Usage:     "try out this machine and a cluster before measuring on them",
+		ArgsUsage: "[STUDY]",
+		Description: "Looks at this host; then, where there is Slurm, asks it about the partitions of\n" +
+			"the site file and whether it would take the smallest and the largest point of\n" +
+			"STUDY, and sends one short job to each partition used, which finds out what a\n" +
+			"training would meet: run folder, clocks, network between two nodes, CPU sets,\n" +
+			"GPUs, worker binary, interpreter. Exit code 3 says that a check failed.",
+		Flags: []cli.Flag{
+			siteFlag(&o.site),
+			&cli.DurationFlag{Name: "wait", Value: 10 * time.Minute, Destination: &o.wait, Usage: "`TIME` that the jobs may wait and run; after it they are cancelled"},
+			&cli.BoolFlag{Name: "no-job", Destination: &o.noJob, Usage: "submit nothing, only ask"},
+		},
+		Action: func(c *cli.Context) error {
+			o.study = c.Args().First()
+			return runDoctor(c.Context, s, o)
+		},
+	}
+}
+
+func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
+	if o.wait <= 0 {
+		return usagef("--wait %v is no time to wait; want 1s or more", o.wait)
+	}
+	w, err := s.doctored(o)
+	if err != nil {
+		return err
+	}
+	runs, err := filepath.Abs(s.runs)
+	if err != nil {
+		return err
+	}
+	db, err := filepath.Abs(s.db)
+	if err != nil {
+		return err
+	}
+	findings := doctor.Host{Site: w.site, Version: version.String(), Runs: place(runs), Database: place(filepath.Dir(db))}.Check(ctx)
+	more, err := s.tryCluster(ctx, w, runs, o)
+	findings = append(findings, more...)
+	var gone *slurm.UnreachableError
+	if errors.As(err, &gone) {
+		f := doctor.Finding{Check: "scheduler", Result: doctor.Fail, Found: lastLine(gone.Error()), Advice: "run this on a login node of the cluster, while Slurm answers"}
+		if w.site.File == "" {
+			// Nobody said that there is to be a cluster.
+			f.Result, f.Advice = doctor.NotTested, "on a login node of a cluster, give the site file: --site FILE (scalebench site init writes one)"
+			err = nil
+		}
+		findings = append(findings, f)
+	}
+	t := &table{columns: []column{{key: "check"}, {key: "subject"}, {key: "result"}, {key: "found"}, {key: "advice", head: "what to do"}}}
+	for _, f := range findings {
+		t.add(f.Check, absent(f.Subject), string(f.Result), f.Found, absent(f.Advice))
+	}
+	failed := doctor.Count(findings, doctor.Fail)
+	if failed == 0 && err == nil {
+		t.notes = append(t.notes, fmt.Sprintf("%s, none failed; %d with a warning, %d not tested", count(len(findings), "check"),
+			doctor.Count(findings, doctor.Warn), doctor.Count(findings, doctor.NotTested)))
+	}
+	if err := errors.Join(explainScheduler(err), s.print(t)); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return &checksFailedError{failed, len(findings)}
+	}
+	return nil
+}
+
+// lastLine is what a command said in the end; before it stands what it tried.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// absent is a text that is not there, for a table.
+func absent(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// doctored is the study, if one is named, and the site.
+func (s *session) doctored(o doctorOptions) (*work, error) {
+	if o.study != "" {
+		return s.load(o.study, o.site)
+	}
+	w := &work{site: study.DefaultSite()}
+	var err error
+	if o.site != "" {
+		if w.site, err = study.LoadSite(o.site); err != nil {
+			return nil, &usageError{err: err}
+		}
+	}
+	w.folder, err = s.folder("probe")
+	return w, err
+}
+
+// tryCluster tries out the cluster that this host speaks to.
+func (s *session) tryCluster(ctx context.Context, w *work, runs string, o doctorOptions) ([]doctor.Finding, error) {
+	creator := launcher.Creator{Folder: w.folder, Version: version.String(), Python: w.site.Python}
+	var err error
+	// The path as the nodes are given it; whether there is a program is theirs to say.
+	if creator.Worker, err = launcher.Worker(w.site.Worker); err != nil {
+		if w.site.Worker == "" {
+			return []doctor.Finding{{Check: "scheduler", Result: doctor.NotTested, Found: "there is no worker to send", Advice: "see the row \"worker\""}}, nil
+		}
+		if creator.Worker, err = filepath.Abs(w.site.Worker); err != nil {
+			return nil, err
+		}
+	}
+	backend, err := launcher.NewSlurmBackend(creator, w.site, s.slurm())
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	return doctor.Cluster{Backend: backend, Plan: w.plan, Runs: runs, Wait: o.wait, NoJob: o.noJob, Note: s.note}.Check(ctx)
+}
+
+func place(dir string) doctor.Place {
+	shared, err := store.Shared(dir)
+	return doctor.Place{Dir: dir, Shared: shared, Err: err}
+}
