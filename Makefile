@@ -1,5 +1,7 @@
 # Everything a person or CI runs. Needs Go and a C compiler (for SQLite).
 
+MODULE := github.com/scalebench/scalebench
+
 # What the tests need from Debian: a real Slurm with accounting, and shellcheck.
 TEST_PROGRAMS := sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck
 TEST_PACKAGES := slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck
@@ -11,7 +13,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 # that they run on. A tarball has no git to ask: make release VERSION=v1.0.0.
 RELEASES := linux-amd64 linux-arm64
 VERSION := $(or $(shell git describe --tags --always --dirty 2>/dev/null),unreleased)
-STAMP := -s -w -X github.com/scalebench/scalebench/cmd/version.stamped=$(VERSION)
+STAMP := -s -w -X $(MODULE)/cmd/version.stamped=$(VERSION)
 RELEASE_PROGRAMS := aarch64-linux-gnu-gcc qemu-aarch64-static
 RELEASE_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 
@@ -89,9 +91,13 @@ lint: test-packages
 	go tool staticcheck -tags slurm ./...
 	git ls-files '*.sh' .ci/run | xargs shellcheck
 
-# Speed, side by side; noisy machines make these no tests.
-bench:
-	go test -run '^$$' -bench . -benchtime 3x ./...
+# Speed, each figure beside its target; noisy machines make these no tests. The
+# first are long pieces of work, done once; docs/benchmarks.md says what each is.
+LONG := ./metrics/store ./cmd/scalebench
+bench: test-packages
+	go test -run '^$$' -bench . -benchtime 1x -timeout 20m $(LONG)
+	go test -run '^$$' -bench . -benchtime 0.2s $$(go list ./... | grep -v -x $(LONG:./%=-e $(MODULE)/%))
+	go test -tags slurm -run '^$$' -bench Slurm -benchtime 1x ./cmd/scalebench
 
 # Rewrite the golden files; read the difference before committing it.
 golden:
