@@ -1,0 +1,229 @@
+//go:build slurm
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/slurm/slurmtest"
+)
+
+// smallStudy is a study of runs that take a moment each; more is added to it.
+func smallStudy(name string, steps int, more string) string {
+	return fmt.Sprintf(`
+[study]
+name = %q
+[workload]
+model = "mlp"
+batch = 16
+max_steps = %d
+[data]
+kind = "synthetic"
+train_samples = 256
+test_samples = 32
+[resources]
+time = "5m"
+exclusive = false
+`, name, steps) + more
+}
+
+// slurm runs one of Slurm's commands.
+func (b *bench) slurm(c *slurmtest.Cluster, name string, args ...string) string {
+	b.t.Helper()
+	cmd := exec.Command(filepath.Join(c.Dir, "bin", name), args...)
+	cmd.Env = b.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		b.t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+	return string(out)
+}
+
+// attempts are those on disk of a study, by run folder name.
+func (b *bench) attempts(study string) []*launcher.Attempt {
+	b.t.Helper()
+	list, err := launcher.Attempts(rundir.OpenStudy(filepath.Join(b.dir, "runs"), study))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return list
+}
+
+// until waits for a row of status that ok accepts.
+func (b *bench) until(study, what string, limit time.Duration, ok func(statusRow) bool) statusRow {
+	b.t.Helper()
+	var rows []statusRow
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(300 * time.Millisecond) {
+		rows = nil
+		b.must(0, &rows, "status", study, "--format", "json")
+		if i := slices.IndexFunc(rows, ok); i >= 0 {
+			return rows[i]
+		}
+	}
+	b.t.Fatalf("no run was %s within %v: %+v", what, limit, rows)
+	return statusRow{}
+}
+
+// TestSlurmPolicy: limits, cancellation and commands side by side, on one
+// cluster.
+func TestSlurmPolicy(t *testing.T) {
+	c := startCluster(t, slurmtest.Options{Conf: "AccountingStorageEnforce=associations,limits,qos"})
+	b := newBench(t, c)
+	t.Run("limit", func(t *testing.T) { submitLimit(t, b, c) })
+	t.Run("cancel", func(t *testing.T) { cancelOnSlurm(t, b, c) })
+	t.Run("at once", func(t *testing.T) { submitAtOnce(t, b, c) })
+}
+
+func setMaxSubmit(b *bench, c *slurmtest.Cluster, n int) {
+	me, err := exec.Command("id", "-un").Output()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.slurm(c, "sacctmgr", "-i", "modify", "user", strings.TrimSpace(string(me)), "set", fmt.Sprint("MaxSubmitJobs=", n))
+	time.Sleep(time.Second) // until slurmctld has heard of it
+}
+
+// Where the cluster takes no more jobs nothing has failed: submit says how many
+// are left, and --wait goes on to the end with one attempt at each.
+func submitLimit(t *testing.T, b *bench, c *slurmtest.Cluster) {
+	b.t = t
+	b.write("limit.toml", smallStudy("limit", 20, "[sweep]\nworkers = [1]\nlearning_rate = [0.01, 0.02, 0.03, 0.04, 0.05, 0.06]\n"))
+	setMaxSubmit(b, c, 2)
+	defer setMaxSubmit(b, c, -1)
+	// None of the first two may end meanwhile.
+	b.slurm(c, "scontrol", "update", "nodename=node[1-4]", "state=DRAIN", "reason=test")
+	out, complaint, code := b.run("submit", "limit.toml")
+	if code != 0 || !strings.Contains(complaint, "4 runs left to submit: ") || !strings.Contains(complaint, "AssocMaxSubmitJobLimit") {
+		t.Errorf("exit code %d\n%s%s", code, out, complaint)
+	}
+	b.slurm(c, "scontrol", "update", "nodename=node[1-4]", "state=RESUME")
+	b.must(0, nil, "submit", "limit.toml", "--wait", "--interval", "1s")
+	attempts := b.attempts("limit")
+	if len(attempts) != 6 {
+		t.Errorf("%d attempts, want 6", len(attempts))
+	}
+	for _, a := range attempts {
+		if a.Verdict == nil || a.Verdict.Status != metrics.Done || a.Number != 1 {
+			t.Errorf("%s: %+v", a.Record.ID, a.Verdict)
+		}
+	}
+}
+
+func cancelOnSlurm(t *testing.T, b *bench, c *slurmtest.Cluster) {
+	b.t = t
+	b.write("cancel.toml", smallStudy("cancel", 1_000_000, "[sweep]\nworkers = [1, 2]\n"))
+	b.must(0, nil, "submit", "cancel.toml")
+	first := b.until("cancel", "running", time.Minute, func(r statusRow) bool { return r.Status == metrics.Running && r.Epoch != nil })
+	b.must(0, nil, "cancel", first.Run)
+	b.until("cancel", "cancelled", time.Minute, func(r statusRow) bool { return r.Run == first.Run && r.Status == metrics.Cancelled })
+	b.must(0, nil, "cancel", "--all")
+	b.until("cancel", "cancelled too", time.Minute, func(r statusRow) bool { return r.Run != first.Run && r.Status == metrics.Cancelled })
+	if left := strings.TrimSpace(b.slurm(c, "squeue", "--noheader", "--states=PENDING,RUNNING")); left != "" {
+		t.Errorf("still in the queue:\n%s", left)
+	}
+	// Both were told to end, and said so themselves.
+	for _, a := range b.attempts("cancel") {
+		text, err := os.ReadFile(a.Run.Exit(0))
+		if err != nil || !bytes.Contains(text, []byte(`"signal":"TERM"`)) {
+			t.Errorf("%s left no record of its end by SIGTERM: %s %v", a.Record.ID, text, err)
+		}
+	}
+}
+
+// Two commands at once submit each of thirty points once.
+func submitAtOnce(t *testing.T, b *bench, c *slurmtest.Cluster) {
+	b.t = t
+	var rates []string
+	for i := range 30 {
+		rates = append(rates, fmt.Sprintf("%.3f", 0.001*float64(i+1)))
+	}
+	b.write("both.toml", smallStudy("both", 2, "[sweep]\nworkers = [1]\nlearning_rate = ["+strings.Join(rates, ", ")+"]\n"))
+	b.slurm(c, "scontrol", "update", "nodename=node[1-4]", "state=DRAIN", "reason=test")
+	defer b.slurm(c, "scontrol", "update", "nodename=node[1-4]", "state=RESUME")
+	var all sync.WaitGroup
+	lines := make([]int, 2)
+	for i := range lines {
+		all.Go(func() {
+			out, complaint, code := b.run("submit", "both.toml", "--format", "csv")
+			if code != 0 {
+				t.Errorf("submit: exit code %d\n%s", code, complaint)
+			}
+			lines[i] = strings.Count(out, "both/")
+		})
+	}
+	all.Wait()
+	if lines[0]+lines[1] < 30 {
+		t.Errorf("submitted %v, want 30 together", lines)
+	}
+	seen := map[string]int{}
+	for _, a := range b.attempts("both") {
+		seen[a.Point.ID]++
+		if a.Submission == nil {
+			t.Errorf("%s was not handed over", a.Record.ID)
+		}
+	}
+	names := strings.Fields(b.slurm(c, "squeue", "--noheader", "--format=%j"))
+	slices.Sort(names)
+	if len(seen) != 30 || len(b.attempts("both")) != 30 || len(names) != 30 || len(slices.Compact(names)) != 30 {
+		t.Errorf("%d points, %d attempts, %d jobs; want 30 of each", len(seen), len(b.attempts("both")), len(names))
+	}
+	b.must(0, nil, "cancel", "both")
+}
+
+// TestSlurmRetry: a node crashes under a run; submit --wait tries it again on
+// the others.
+func TestSlurmRetry(t *testing.T) {
+	c := startCluster(t, slurmtest.Options{Nodes: 2})
+	b := newBench(t, c)
+	b.write("crash.toml", smallStudy("crash", 3000, "[sweep]\nworkers = [1]\n[policy.retries]\nnode_failed = 1\n"))
+	var out bytes.Buffer
+	cmd := exec.Command(filepath.Join(b.dir, "bin", "scalebench"), "submit", "crash.toml", "--wait", "--interval", "1s")
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = b.dir, b.env, &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	defer cmd.Process.Kill()
+	for deadline := time.Now().Add(time.Minute); len(b.attempts("crash")) == 0; time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing was submitted")
+		}
+	}
+	b.until("crash", "running", time.Minute, func(r statusRow) bool { return r.Status == metrics.Running })
+	node := strings.TrimSpace(b.slurm(c, "squeue", "--noheader", "--format=%N"))
+	if err := c.CrashNode(node); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("submit --wait: %v\n%s", err, out.String())
+		}
+	case <-time.After(4 * time.Minute):
+		t.Fatalf("submit --wait has not ended:\n%s", out.String())
+	}
+	attempts := b.attempts("crash")
+	if len(attempts) != 2 {
+		t.Fatalf("%d attempts, want 2\n%s", len(attempts), out.String())
+	}
+	first, second := attempts[0], attempts[1]
+	if first.Verdict.Status != metrics.NodeFailed || second.Verdict.Status != metrics.Done {
+		t.Errorf("ended %s (%s) and %s (%s)", first.Verdict.Status, first.Verdict.Detail, second.Verdict.Status, second.Verdict.Detail)
+	}
+	if !slices.Equal(second.Record.Exclude, []string{node}) || slices.Contains(second.Verdict.Job.Nodes, node) {
+		t.Errorf("%s crashed; the second attempt kept away from %q and ran on %q", node, second.Record.Exclude, second.Verdict.Job.Nodes)
+	}
+}
