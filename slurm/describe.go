@@ -166,7 +166,7 @@ func (c *Client) Describe(ctx context.Context) (*Description, error) {
 // accounts asks sacctmgr what this user may use.
 func (c *Client) accounts(ctx context.Context, cluster, storage string) ([]Account, error) {
 	if !strings.HasSuffix(storage, "/slurmdbd") {
-		return nil, ErrNoAccounting
+		return nil, errors.New("the cluster has no accounting storage (slurmdbd), which would know the accounts")
 	}
 	self, err := user.Current()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ import (
 
 type doctorOptions struct {
 	study, site string
-	wait        time.Duration
+	timeout     time.Duration
 	noJob       bool
 }
 
@@ -37,7 +38,7 @@ func doctorCommand(s *session) *cli.Command {
 			"GPUs, worker binary, interpreter. Exit code 3 says that a check failed.",
 		Flags: []cli.Flag{
 			siteFlag(&o.site),
-			&cli.DurationFlag{Name: "wait", Value: 10 * time.Minute, Destination: &o.wait, Usage: "`TIME` that the jobs may wait and run; after it they are cancelled"},
+			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Minute, Destination: &o.timeout, Usage: "`TIME` that the jobs may wait and run; after it they are cancelled"},
 			&cli.BoolFlag{Name: "no-job", Destination: &o.noJob, Usage: "submit nothing, only ask"},
 		},
 		Action: func(c *cli.Context) error {
@@ -48,8 +49,8 @@ func doctorCommand(s *session) *cli.Command {
 }
 
 func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
-	if o.wait <= 0 {
-		return usagef("--wait %v is no time to wait; want 1s or more", o.wait)
+	if o.timeout <= 0 {
+		return usagef("--timeout %v is no time to wait; want 1s or more", o.timeout)
 	}
 	w, err := s.doctored(o)
 	if err != nil {
@@ -126,22 +127,24 @@ func (s *session) doctored(o doctorOptions) (*work, error) {
 
 // tryCluster tries out the cluster that this host speaks to.
 func (s *session) tryCluster(ctx context.Context, w *work, runs string, o doctorOptions) ([]doctor.Finding, error) {
-	creator := launcher.Creator{Folder: w.folder, Version: version.String(), Python: w.site.Python}
+	creator := launcher.Creator{Folder: w.folder, Version: version.String(), Python: w.site.Python, Worker: w.site.Worker}
+	if creator.Worker == "" {
+		creator.Worker = "scalebench-worker"
+		if self, err := os.Executable(); err == nil {
+			creator.Worker = filepath.Join(filepath.Dir(self), creator.Worker)
+		}
+	}
+	// One that is missing here was said already; whether the nodes have it is
+	// theirs to say.
 	var err error
-	// The path as the nodes are given it; whether there is a program is theirs to say.
-	if creator.Worker, err = launcher.Worker(w.site.Worker); err != nil {
-		if w.site.Worker == "" {
-			return []doctor.Finding{{Check: "scheduler", Result: doctor.NotTested, Found: "there is no worker to send", Advice: "see the row \"worker\""}}, nil
-		}
-		if creator.Worker, err = filepath.Abs(w.site.Worker); err != nil {
-			return nil, err
-		}
+	if creator.Worker, err = filepath.Abs(creator.Worker); err != nil {
+		return nil, err
 	}
 	backend, err := launcher.NewSlurmBackend(creator, w.site, s.slurm())
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
-	return doctor.Cluster{Backend: backend, Plan: w.plan, Runs: runs, Wait: o.wait, NoJob: o.noJob, Note: s.note}.Check(ctx)
+	return doctor.Cluster{Backend: backend, Plan: w.plan, Runs: runs, Wait: o.timeout, NoJob: o.noJob, Note: s.note}.Check(ctx)
 }
 
 func place(dir string) doctor.Place {

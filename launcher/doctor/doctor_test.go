@@ -200,7 +200,7 @@ func TestCheckPartition(t *testing.T) {
 		open    bool
 		want    string // CHECK RESULT FOUND
 	}{
-		{"well", clusterOf("UP", bench), study.Partition{Name: "main", MaxNodes: 2, CPUsPerNode: 4}, "", true, "partition ok UP, 2 of 2 nodes take jobs"},
+		{"well", clusterOf("UP", bench), study.Partition{Name: "main", MaxNodes: 2, CPUsPerNode: 4}, "", true, "partition ok UP, 2 of 2 nodes can take jobs"},
 		{"default", clusterOf("UP", bench), study.Partition{}, "BENCH", true, "account ok BENCH"},
 		{"unknown", clusterOf("UP"), study.Partition{Name: "gpu"}, "", false, "partition fail the cluster has no such partition; it has: main"},
 		{"closed", clusterOf("DOWN"), study.Partition{Name: "main"}, "", false, "partition fail DOWN"},

@@ -61,7 +61,7 @@ func (j *job) ran(waited time.Duration) (Finding, bool) {
 	case began:
 		f.Result, f.Found, f.Advice = Fail, fmt.Sprintf("job %s is %s after %v; %s", j.id, state, waited, j.unanswered()), "see "+j.dir.JobLog()
 	case j.state != nil && !j.state.State.Terminal():
-		f.Result, f.Found, f.Advice = NotTested, fmt.Sprintf("job %s is still %s after %v and was cancelled", j.id, state, waited), "try again when the queue is shorter, or give it longer with --wait"
+		f.Result, f.Found, f.Advice = NotTested, fmt.Sprintf("job %s is still %s after %v and was cancelled", j.id, state, waited), "try again when the queue is shorter, or give it longer with --timeout"
 		if slices.Contains(neverStarts, j.state.Reason) {
 			f.Result, f.Advice = Fail, "it would wait for ever: correct the site file by Slurm's reason"
 		}

@@ -35,7 +35,7 @@ func checkPartition(u use, d *slurm.Description, account string) (list []Finding
 			}
 		}
 	}
-	f := Finding{"partition", u.subject(), OK, fmt.Sprintf("%s, %d of %s take jobs%s", u.known.State, usable, plural(len(nodes), "node"), reason), ""}
+	f := Finding{"partition", u.subject(), OK, fmt.Sprintf("%s, %d of %s can take jobs%s", u.known.State, usable, plural(len(nodes), "node"), reason), ""}
 	open = true
 	switch {
 	case u.known.State != "UP":
