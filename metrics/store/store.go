@@ -123,6 +123,9 @@ func OpenReadOnly(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if version == 0 { // a collect has died, or is at work, before the file had a schema
+		return nil, fmt.Errorf("database %s: empty, as if the %w; `scalebench collect` fills it from the run folders", path, fs.ErrNotExist)
+	}
 	if version < len(migrations) {
 		return nil, fmt.Errorf("database %s: %w (schema %d, this one has %d); `scalebench collect` brings it up to date",
 			path, ErrOlder, version, len(migrations))
