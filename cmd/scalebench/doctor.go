@@ -67,6 +67,9 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	findings := doctor.Host{Site: w.site, Version: version.String(), Runs: place(runs), Database: place(filepath.Dir(db))}.Check(ctx)
 	more, err := s.tryCluster(ctx, w, runs, o)
 	findings = append(findings, more...)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	var gone *slurm.UnreachableError
 	if errors.As(err, &gone) {
 		f := doctor.Finding{Check: "scheduler", Result: doctor.Fail, Found: lastLine(gone.Error()), Advice: "run this on a login node of the cluster, while Slurm answers"}
@@ -74,6 +77,11 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 			// Nobody said that there is to be a cluster.
 			f.Result, f.Advice = doctor.NotTested, "on a login node of a cluster, give the site file: --site FILE (scalebench site init writes one)"
 			err = nil
+		} else {
+			err = &schedulerError{err: err, hint: "Nothing is left behind; the same command tries again."}
+			if gone.MaybeQueued {
+				err = &schedulerError{err: gone, hint: "A probe job (scalebench-doctor-…) may be in the queue all the same. It ends by itself within minutes of its start; `squeue --me` shows it."}
+			}
 		}
 		findings = append(findings, f)
 	}
@@ -86,7 +94,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 		t.notes = append(t.notes, fmt.Sprintf("%s, none failed; %d with a warning, %d not tested", count(len(findings), "check"),
 			doctor.Count(findings, doctor.Warn), doctor.Count(findings, doctor.NotTested)))
 	}
-	if err := errors.Join(explainScheduler(err), s.print(t)); err != nil {
+	if err := errors.Join(err, s.print(t)); err != nil {
 		return err
 	}
 	if failed > 0 {

@@ -21,6 +21,7 @@ func TestExitCode(t *testing.T) {
 		{usagef("no such study"), 2},
 		{fmt.Errorf("check: %w", usagef("no such study")), 2},
 		{&runsFailedError{failed: 1, total: 3}, 3},
+		{&checksFailedError{failed: 1, total: 3}, 3},
 		{&schedulerError{err: errors.New("connection refused")}, 4},
 		{fmt.Errorf("submit: %w", &schedulerError{err: errors.New("connection refused")}), 4},
 		{fmt.Errorf("run: %w", context.Canceled), 130},

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/slurm"
@@ -58,6 +61,21 @@ func (c Cluster) Check(ctx context.Context) ([]Finding, error) {
 	}
 	c.Note("scripts and logs of the probe jobs: %s", folder)
 	return list, err
+}
+
+// imports are the Python modules that the frameworks of the plan need.
+func (c Cluster) imports() []string {
+	if c.Plan == nil {
+		return nil
+	}
+	var list []string
+	for _, p := range c.Plan.Points {
+		f, err := framework.Find(p.Point.Framework)
+		if err == nil && f.Import != "" && !slices.Contains(list, f.Import) {
+			list = append(list, f.Import)
+		}
+	}
+	return list
 }
 
 // folder makes the folder of this command's jobs. It begins with the time, so
@@ -114,7 +132,7 @@ func (c Cluster) checkNodes(ctx context.Context, folder string, open []use) ([]F
 	defer stop()
 	defer func() { c.cancel(ctx, jobs) }()
 	for i, u := range open {
-		j, err := c.submit(ctx, rundir.Probe(fmt.Sprintf("%s/%d", folder, i)), u)
+		j, err := c.submit(ctx, rundir.Probe(filepath.Join(folder, strconv.Itoa(i))), u)
 		var refused *slurm.RefusedError
 		switch {
 		case errors.As(err, &refused):

@@ -50,7 +50,6 @@ func Count(list []Finding, r Result) int {
 type Cluster struct {
 	Backend *launcher.SlurmBackend // makes the scripts; its Client is the cluster asked
 	Plan    *study.Plan            // of the study; nil without one
-	Imports []string               // Python modules that the study's frameworks need
 	Runs    string                 // runs folder, absolute
 	Wait    time.Duration          // for the jobs, from submission to the end
 	NoJob   bool                   // submit nothing
@@ -84,8 +83,11 @@ func (c Cluster) uses(d *slurm.Description) []use {
 	}
 	site := c.Backend.Site
 	if c.Plan == nil {
-		for _, p := range site.Partitions {
-			add(p, sample(p, d))
+		for i, p := range site.Partitions {
+			same := func(q study.Partition) bool { return q.Name == p.Name }
+			if !slices.ContainsFunc(site.Partitions[:i], same) { // it may stand there for several sizes of point
+				add(p, sample(p, d))
+			}
 		}
 		if len(site.Partitions) == 0 {
 			add(study.Partition{}, sample(study.Partition{}, d))

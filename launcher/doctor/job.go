@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/probe"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/slurm"
@@ -50,7 +51,7 @@ func (c Cluster) submit(ctx context.Context, dir rundir.Probe, u use) (*job, err
 	if err := os.Mkdir(dir.Path(), 0o700); err != nil {
 		return nil, err
 	}
-	j := &job{use: u, dir: dir, asked: probe.Question{Token: token(), Interface: c.Backend.Site.Interface, Python: c.Backend.Site.Python, Imports: c.Imports}}
+	j := &job{use: u, dir: dir, asked: probe.Question{Token: token(), Interface: c.Backend.Site.Interface, Python: c.Backend.Site.Python, Imports: c.imports()}}
 	text, err := json.Marshal(j.asked)
 	if err != nil {
 		return nil, err
@@ -109,8 +110,17 @@ func (j *job) over() bool {
 	return j.gone || j.state != nil && j.state.State.Terminal()
 }
 
-// fileGrace is how long a job's files may come after Slurm says that it ended.
-const fileGrace = 15 * time.Second
+// fileGrace is how long a job's files may come after Slurm says that it ended:
+// NFS may hide a new file for a minute (acdirmax).
+const fileGrace = 65 * time.Second
+
+// failed reports whether the batch script left word that it failed; then
+// nothing more is to come.
+func (j *job) failed() bool {
+	text, err := os.ReadFile(rundir.Run(j.dir).Exit(0))
+	var record launcher.Exit
+	return err == nil && json.Unmarshal(text, &record) == nil && record.ExitCode != 0
+}
 
 // watch takes part in the exchange of files and reads the answers until all are
 // there, the job is over, or nobody waits any more.
@@ -132,8 +142,7 @@ func (j *job) watch(ctx context.Context) {
 			if ended.IsZero() {
 				ended = time.Now()
 			}
-			// A script that never began has nothing to wait for.
-			if time.Since(ended) > fileGrace || !exists(j.dir.Begun()) || exists(rundir.Run(j.dir).Exit(0)) {
+			if time.Since(ended) > fileGrace || j.failed() {
 				j.readAnswers()
 				return
 			}

@@ -59,7 +59,11 @@ func (h Host) Check(ctx context.Context) []Finding {
 		list = append(list, f)
 	}
 	for _, fw := range framework.All {
-		list = append(list, Finding{"framework", fw.Name, OK, "needs nothing but the worker", ""})
+		found := "needs nothing but the worker"
+		if fw.Import != "" {
+			found = "needs an interpreter that can import " + fw.Import
+		}
+		list = append(list, Finding{"framework", fw.Name, OK, found, ""})
 	}
 	if h.Site.Python != "" {
 		f := Finding{Check: "interpreter", Subject: h.Site.Python, Result: OK}

@@ -24,6 +24,9 @@ type Framework struct {
 	// Command is then run once a node, otherwise once a rank.
 	PerNode bool
 
+	// Import is the Python module that the program needs; "" for none.
+	Import string
+
 	// Command is what to start, by its arguments.
 	Command func(Start) []string
 }
