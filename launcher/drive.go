@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/lease"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/slurm"
@@ -71,6 +72,9 @@ const (
 // *lease.HeldError, or that the scheduler cannot be reached.
 func Drive(ctx context.Context, d Driving) (Outcome, error) {
 	r := driver{Driving: d, watched: map[rundir.Run]bool{}, foreign: map[rundir.Run]State{}, first: true, room: 1}
+	if !d.Watch { // what ends later is for a later command
+		r.Choice.Policy.Retries = study.Retries{}
+	}
 	if r.Choice.Asked == nil {
 		// Before the lease: what another command begins meanwhile is not ours
 		// to begin again.
@@ -89,7 +93,7 @@ func Drive(ctx context.Context, d Driving) (Outcome, error) {
 			return o, context.Cause(ctx)
 		case err == nil:
 			failures = 0
-		case r.first && len(o.Underway) == 0 || !d.Watch || !errors.As(err, &gone):
+		case r.first && len(o.Underway) == 0 || !d.Watch || !r.blind && !errors.As(err, &gone):
 			return o, err
 		default:
 			if failures++; failures >= maxFailures {
@@ -125,6 +129,7 @@ type driver struct {
 	Driving
 	first    bool
 	ended    bool // an attempt ended in the last cycle
+	blind    bool // the last survey failed: the scheduler does not answer, or the file system
 	attempts []*Attempt
 	watched  map[rundir.Run]bool  // under way after the last cycle
 	foreign  map[rundir.Run]State // jobs, for one who runs others on this machine: the scheduler is asked once
@@ -192,6 +197,7 @@ func (r *driver) survey(ctx context.Context, all bool, o *Outcome) ([]State, err
 		}
 	}
 	surveyed, err := Survey(ctx, r.Client, open)
+	r.blind = err != nil
 	var news []State
 	r.ended = false
 	for _, s := range surveyed {

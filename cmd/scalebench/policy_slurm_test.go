@@ -182,48 +182,73 @@ func submitAtOnce(t *testing.T, b *bench, c *slurmtest.Cluster) {
 	b.must(0, nil, "cancel", "both")
 }
 
-// TestSlurmRetry: a node crashes under a run; submit --wait tries it again on
-// the others.
+// TestSlurmRetry: a node crashes under a run. submit --wait tries it again on
+// the others; or Slurm itself does, as the study says, and then it stays one
+// attempt.
 func TestSlurmRetry(t *testing.T) {
 	c := startCluster(t, slurmtest.Options{Nodes: 2})
 	b := newBench(t, c)
-	b.write("crash.toml", smallStudy("crash", 3000, "[sweep]\nworkers = [1]\n[policy.retries]\nnode_failed = 1\n"))
+	t.Run("by the policy", func(t *testing.T) {
+		b.t = t
+		node, attempts := b.crash(c, "crash", "[policy.retries]\nnode_failed = 1\n")
+		if len(attempts) != 2 {
+			t.Fatalf("%d attempts, want 2", len(attempts))
+		}
+		first, second := attempts[0], attempts[1]
+		if first.Verdict.Status != metrics.NodeFailed || second.Verdict.Status != metrics.Done {
+			t.Errorf("ended %s (%s) and %s (%s)", first.Verdict.Status, first.Verdict.Detail, second.Verdict.Status, second.Verdict.Detail)
+		}
+		if !slices.Equal(second.Record.Exclude, []string{node}) || slices.Contains(second.Verdict.Job.Nodes, node) {
+			t.Errorf("%s crashed; the second attempt kept away from %q and ran on %q", node, second.Record.Exclude, second.Verdict.Job.Nodes)
+		}
+		if err := c.BootNode(node); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("by Slurm", func(t *testing.T) {
+		b.t = t
+		_, attempts := b.crash(c, "requeue", "[policy]\nrequeue = true\n")
+		if len(attempts) != 1 || attempts[0].Verdict.Status != metrics.Done {
+			t.Fatalf("%d attempts, want 1, done: %+v", len(attempts), attempts[0].Verdict)
+		}
+		if restarts, err := attempts[0].Run.Restarts(); err != nil || !slices.Equal(restarts, []int{0, 1}) {
+			t.Errorf("incarnations %v, want 0 and 1 (%v)", restarts, err)
+		}
+	})
+}
+
+// crash submits a study of one run, waiting, crashes the run's node, and gives
+// back its name and, when the command has ended well, the attempts.
+func (b *bench) crash(c *slurmtest.Cluster, study, policy string) (node string, attempts []*launcher.Attempt) {
+	b.t.Helper()
+	b.write(study+".toml", smallStudy(study, 3000, "[sweep]\nworkers = [1]\n"+policy))
 	var out bytes.Buffer
-	cmd := exec.Command(filepath.Join(b.dir, "bin", "scalebench"), "submit", "crash.toml", "--wait", "--interval", "1s")
+	cmd := exec.Command(filepath.Join(b.dir, "bin", "scalebench"), "submit", study+".toml", "--wait", "--interval", "1s")
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = b.dir, b.env, &out, &out
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	defer cmd.Process.Kill()
-	for deadline := time.Now().Add(time.Minute); len(b.attempts("crash")) == 0; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(b.attempts(study)) == 0; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("nothing was submitted")
+			b.t.Fatal("nothing was submitted")
 		}
 	}
-	b.until("crash", "running", time.Minute, func(r statusRow) bool { return r.Status == metrics.Running })
-	node := strings.TrimSpace(b.slurm(c, "squeue", "--noheader", "--format=%N"))
+	b.until(study, "running", time.Minute, func(r statusRow) bool { return r.Status == metrics.Running })
+	node = strings.TrimSpace(b.slurm(c, "squeue", "--noheader", "--states=RUNNING", "--format=%N"))
 	if err := c.CrashNode(node); err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	select {
 	case err := <-ended:
 		if err != nil {
-			t.Errorf("submit --wait: %v\n%s", err, out.String())
+			b.t.Errorf("submit --wait: %v\n%s", err, out.String())
 		}
 	case <-time.After(4 * time.Minute):
-		t.Fatalf("submit --wait has not ended:\n%s", out.String())
+		b.t.Fatalf("submit --wait has not ended:\n%s", out.String())
 	}
-	attempts := b.attempts("crash")
-	if len(attempts) != 2 {
-		t.Fatalf("%d attempts, want 2\n%s", len(attempts), out.String())
-	}
-	first, second := attempts[0], attempts[1]
-	if first.Verdict.Status != metrics.NodeFailed || second.Verdict.Status != metrics.Done {
-		t.Errorf("ended %s (%s) and %s (%s)", first.Verdict.Status, first.Verdict.Detail, second.Verdict.Status, second.Verdict.Detail)
-	}
-	if !slices.Equal(second.Record.Exclude, []string{node}) || slices.Contains(second.Verdict.Job.Nodes, node) {
-		t.Errorf("%s crashed; the second attempt kept away from %q and ran on %q", node, second.Record.Exclude, second.Verdict.Job.Nodes)
-	}
+	b.t.Log(out.String())
+	return node, b.attempts(study)
 }
