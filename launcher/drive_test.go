@@ -1,0 +1,120 @@
+package launcher
+
+import (
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+func driverOf(kind string, rate float64, inFlight int) *driver {
+	return &driver{Driving: Driving{Backend: &SlurmBackend{Creator: Creator{Backend: kind}}, InFlight: inFlight, Choice: Choice{Policy: study.Policy{Rate: rate}}}}
+}
+
+func TestRatePutsOffTheNextSubmission(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	ago := func(d time.Duration) *Submission { return &Submission{SubmittedUnix: unix(now.Add(-d))} }
+	for name, c := range map[string]struct {
+		kind string
+		rate float64
+		last *Submission
+		want time.Duration
+	}{
+		"no rate":                    {Slurm, 0, ago(0), 0},
+		"the first":                  {Slurm, 10, nil, 0},
+		"at once after another":      {Slurm, 10, ago(0), 6 * time.Second},
+		"two seconds after":          {Slurm, 10, ago(2 * time.Second), 4 * time.Second},
+		"long after":                 {Slurm, 10, ago(time.Hour), 6*time.Second - time.Hour},
+		"a host whose clock is fast": {Slurm, 10, ago(-time.Hour), 6 * time.Second},
+		"on this machine":            {Local, 10, ago(0), 0},
+	} {
+		if got := driverOf(c.kind, c.rate, 0).turn(c.last, now); (got - c.want).Abs() > time.Microsecond {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestBackOffDoublesToEightTimes(t *testing.T) {
+	for failures, want := range []time.Duration{30, 60, 120, 240, 240, 240} {
+		if got := backOff(30*time.Second, failures); got != want*time.Second {
+			t.Errorf("after %d failures: %v, want %v s", failures, got, int(want))
+		}
+	}
+	if got := backOff(time.Second, math.MaxInt); got != 8*time.Second {
+		t.Errorf("after many failures: %v", got)
+	}
+}
+
+func TestRoomCountsWhatIsUnderWay(t *testing.T) {
+	unanswered := tried(5, 1, metrics.Submitted)
+	unanswered.Submission = nil // it is in nobody's hands yet
+	local := tried(6, 1, metrics.Running)
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	local.Record = Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: processStart(os.Getpid())}
+	elsewhere := tried(7, 1, metrics.Running)
+	elsewhere.Record = Record{Backend: Local, Host: host + "x", PID: 1, PIDStart: "1"}
+	states := []State{tried(1, 1, metrics.Done), tried(2, 1, metrics.Pending), tried(3, 1, metrics.Unknown), tried(4, 1, metrics.Failed),
+		unanswered, local, elsewhere}
+	for _, c := range []struct {
+		kind           string
+		inFlight, want int
+	}{{Slurm, 0, math.MaxInt}, {Slurm, 3, 1}, {Slurm, 2, 0}, {Slurm, 1, 0}, {Local, 1, 0}, {Local, 2, 1}} {
+		if got := driverOf(c.kind, 0, c.inFlight).free(states); got != c.want {
+			t.Errorf("%s, %d at once: room for %d, want %d", c.kind, c.inFlight, got, c.want)
+		}
+	}
+	d := driverOf(Local, 0, 1)
+	if !d.ours(local) || d.ours(elsewhere) || d.ours(states[1]) {
+		t.Error("of local attempts those that this command drives are watched to their end, and no jobs")
+	}
+}
+
+func TestLastJob(t *testing.T) {
+	at := func(s State, id string, second float64) State {
+		s.Submission = &Submission{JobID: id, SubmittedUnix: second}
+		return s
+	}
+	states := []State{at(tried(1, 1, metrics.Running), "1", 10), at(tried(2, 1, metrics.Done), "2", 30), at(tried(3, 1, metrics.Pending), "3", 20)}
+	if got := lastJob(states, false); got == nil || got.JobID != "2" {
+		t.Errorf("the last of all is %+v", got)
+	}
+	if got := lastJob(states, true); got == nil || got.JobID != "3" {
+		t.Errorf("the last that has not ended is %+v", got)
+	}
+	if got := lastJob(states[1:2], true); got != nil {
+		t.Errorf("none is left, and yet %+v", got)
+	}
+}
+
+// What must not be signalled is not.
+func TestCancelSpares(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := tried(1, 1, metrics.Done)
+	unanswered := tried(2, 1, metrics.Submitted)
+	unanswered.Submission = nil
+	forgotten := tried(3, 1, metrics.Submitted) // the id may be another job's by now
+	forgotten.Job = &metrics.Job{ID: "1"}
+	reused := tried(4, 1, metrics.Running) // this process has the pid, but is another
+	reused.Record = Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: "long ago"}
+	elsewhere := tried(5, 1, metrics.Running)
+	elsewhere.Record = Record{Backend: Local, Host: host + "x", PID: os.Getpid(), PIDStart: processStart(os.Getpid())}
+	// A nil client would be called for a job.
+	endings, err := Cancel(t.Context(), nil, []State{ended, unanswered, forgotten, reused, elsewhere})
+	if err != nil || len(endings) != 4 {
+		t.Fatalf("%d endings, want 4: %v", len(endings), err)
+	}
+	for _, e := range endings {
+		if e.Asked || e.What == "" {
+			t.Errorf("%s: asked %v (%q)", e.Run.Name(), e.Asked, e.What)
+		}
+	}
+}
