@@ -138,12 +138,32 @@ func TestSlurmDoctor(t *testing.T) {
 		t.Errorf("jobs were left behind: %s", jobs)
 	}
 
+	// A node that does not see the runs folder.
+	runs := filepath.Join(b.dir, "runs")
+	onNode(t, c, "node2", "mount", "-t", "tmpfs", "none", runs)
+	b.must(3, &rows, "doctor", "--site", "made.toml", "study.toml", "--format", "json")
+	onNode(t, c, "node2", "umount", runs)
+	expectRows(t, rows, "probe job | main | fail | job …task 2 never answered, task 3 never answered",
+		"run folder | main/node1 | ok", "run folder | main/node 1 of the job | fail", "worker | main | fail | …the folder of this job is not seen on node2: ")
+
 	// No controller: exit code 4.
 	if err := c.Stop("slurmctld", "TERM"); err != nil {
 		t.Fatal(err)
 	}
 	if _, complaint, code := b.run("doctor", "--site", "made.toml"); code != 4 || !strings.Contains(complaint, "Unable to contact slurm controller") {
 		t.Errorf("exit code %d\n%s", code, complaint)
+	}
+}
+
+// onNode runs a command in a node's namespaces.
+func onNode(t *testing.T, c *slurmtest.Cluster, node string, command ...string) {
+	t.Helper()
+	pid, err := os.ReadFile(filepath.Join(c.Dir, "pids", node))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("nsenter", append([]string{"--target", strings.Fields(string(pid))[0], "--mount"}, command...)...).CombinedOutput(); err != nil {
+		t.Fatalf("%q on %s: %v\n%s", command, node, err, out)
 	}
 }
 

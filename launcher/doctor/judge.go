@@ -103,13 +103,20 @@ func (j *job) silent() Finding {
 	return f
 }
 
-// tail is the end of a log, as one line.
+// tail is the end of a log, as one line; what srun says of tasks that ended is
+// left out where anything else was said.
 func tail(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	slurms := func(line string) bool {
+		return strings.HasPrefix(line, "srun: ") || strings.HasPrefix(line, "slurmstepd: ")
+	}
+	if others := slices.DeleteFunc(slices.Clone(lines), slurms); len(others) > 0 {
+		lines = others
+	}
 	if len(lines) > 4 {
 		lines = lines[len(lines)-4:]
 	}
@@ -151,6 +158,8 @@ func (j *job) folder() []Finding {
 			f.Result, f.Found = Fail, leader.Files.Error
 		case c.rounds == 0 && leader == nil && node == 0 && exists(j.dir.Begun()):
 			f.Result, f.Found = NotTested, "the batch script wrote there, but no task answered"
+		case c.rounds == 0 && leader == nil && node > 0 && j.leader(0) != nil:
+			f.Result, f.Found = Fail, "no task of this node wrote anything that is seen here"
 		case c.rounds == 0 && leader == nil:
 			f.Result, f.Found = NotTested, "no task answered"
 		case c.rounds == 0:
@@ -186,7 +195,7 @@ func (j *job) worker() Finding {
 	f.Found = fmt.Sprintf("%s started in %d of %d tasks: %s", j.script.Worker, started, len(j.answers), strings.Join(versions, "; "))
 	switch {
 	case started < len(j.answers):
-		f.Result, f.Advice = Fail, "see "+j.dir.JobLog()
+		f.Result, f.Found, f.Advice = Fail, f.Found+"; "+tail(j.dir.JobLog()), "see "+j.dir.JobLog()
 	case len(versions) > 1:
 		f.Result, f.Advice = Fail, "the nodes see different binaries; put one on a shared file system"
 	}

@@ -92,7 +92,8 @@ func Run(ctx context.Context, dir rundir.Probe, w world.World, version string) e
 	var q Question
 	text, err := os.ReadFile(dir.Question())
 	if err != nil {
-		return err
+		host, _ := os.Hostname()
+		return fmt.Errorf("the folder of this job is not seen on %s: %w", host, err)
 	}
 	if err := json.Unmarshal(text, &q); err != nil {
 		return fmt.Errorf("%s: %w", dir.Question(), err)
