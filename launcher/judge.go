@@ -49,6 +49,8 @@ func Judge(e Evidence) (status metrics.Status, detail string) {
 		return judgeLocal(e)
 	case e.Job != nil:
 		return judgeJob(e)
+	case !e.Asked && e.Traces.Exit != nil && e.Traces.Exit.ExitCode != 0:
+		return metrics.Running, fmt.Sprintf("ended with exit code %d; the scheduler cannot be asked why", e.Traces.Exit.ExitCode)
 	case e.Traces.Exit != nil: // the scheduler has forgotten it, the script's own record has not
 		return judgeExit(e)
 	case !e.Asked && e.Traces.Begun:
@@ -79,11 +81,17 @@ func judgeLocal(e Evidence) (metrics.Status, string) {
 
 // judgeExit judges by the batch script's record of its end.
 func judgeExit(e Evidence) (metrics.Status, string) {
+	if e.Backend == Slurm && e.Traces.Exit.Signal == "USR1" {
+		return metrics.TimedOut, because(e.Traces.Cause, endedInTime)
+	}
 	if code := e.Traces.Exit.ExitCode; code != 0 {
 		return metrics.Failed, because(e.Traces.Cause, fmt.Sprintf("exit code %d", code))
 	}
 	return completed(e, time.Unix(0, int64(e.Traces.Exit.EndUnix*1e9)))
 }
+
+// endedInTime says of a run that the early warning ended it.
+const endedInTime = "ended in order shortly before the wall-time limit"
 
 // completed judges an attempt that the scheduler calls completed: it counts
 // only if every rank says so too.
@@ -101,6 +109,13 @@ func completed(e Evidence, end time.Time) (metrics.Status, string) {
 
 func judgeJob(e Evidence) (metrics.Status, string) {
 	j := e.Job
+	if exit := e.Traces.Exit; j.State.Terminal() && exit != nil && exit.ExitCode == 0 {
+		// The script ended well, and so did the job. What Slurm says of another
+		// end is about a copy that found the attempt claimed, or that never
+		// started: a controller that was killed forgets what it has started and
+		// starts it again, or cancels it because a node has it already.
+		return completed(e, j.End)
+	}
 	switch j.State {
 	case slurm.Pending, slurm.Configuring:
 		if e.Traces.Begun { // by an earlier incarnation
@@ -116,15 +131,8 @@ func judgeJob(e Evidence) (metrics.Status, string) {
 	case slurm.Completed:
 		return completed(e, j.End)
 	case slurm.Failed, slurm.BootFail:
-		exit := e.Traces.Exit
-		if exit != nil && exit.ExitCode == 0 {
-			// The script ended well, and so did the job. What failed is a copy
-			// that found the attempt claimed: a controller that was killed may
-			// start again what it has forgotten to have started.
-			return completed(e, j.End)
-		}
-		if exit != nil && exit.Signal == "USR1" {
-			return metrics.TimedOut, because(e.Traces.Cause, "ended in order shortly before the wall-time limit")
+		if exit := e.Traces.Exit; exit != nil && exit.Signal == "USR1" {
+			return metrics.TimedOut, because(e.Traces.Cause, endedInTime)
 		}
 		return metrics.Failed, because(e.Traces.Cause, e.exitCode())
 	case slurm.Timeout, slurm.Deadline:

@@ -40,10 +40,16 @@ func TestJudge(t *testing.T) {
 			metrics.Failed, "data: gone (exit code 3:0)"},
 		// All ranks were done, but the script failed afterwards: not a good run.
 		"failed after all": {with(seen(slurm.Failed), func(e *Evidence) { e.Traces.Done, e.Traces.Stopped = 4, 4 }), metrics.Failed, ""},
-		// A controller that forgot the job it had started started it again.
+		// A controller that forgot the job it had started starts or cancels it.
 		"a second copy failed": {with(seen(slurm.Failed), func(e *Evidence) {
 			e.Traces = Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
 		}), metrics.Done, ""},
+		"a second copy was cancelled": {with(seen(slurm.Cancelled), func(e *Evidence) {
+			e.Traces = Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
+		}), metrics.Done, ""},
+		"a second copy waits": {with(seen(slurm.Pending), func(e *Evidence) {
+			e.Traces = Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
+		}), metrics.Requeued, ""},
 		"timeout":       {seen(slurm.Timeout), metrics.TimedOut, "wall-time"},
 		"ended in time": {with(seen(slurm.Failed), func(e *Evidence) { e.Traces.Exit = exit(1, "USR1") }), metrics.TimedOut, "shortly before the wall-time limit"},
 		"out of memory": {seen(slurm.OutOfMemory), metrics.OutOfMemory, "memory"},
@@ -52,12 +58,19 @@ func TestJudge(t *testing.T) {
 		"cancelled":     {with(seen(slurm.Cancelled), func(e *Evidence) { e.Job.Word = "CANCELLED by 1000" }), metrics.Cancelled, "by 1000"},
 		"unheard of":    {seen("LAUNCHED_TO_MARS"), metrics.Unknown, "LAUNCHED_TO_MARS"},
 
-		"just submitted":          {with(batch, func(e *Evidence) { e.Now = now.Add(time.Second) }), metrics.Submitted, ""},
-		"unknown to Slurm":        {later(batch, 2*jobGrace), metrics.Lost, "no longer knows"},
-		"answer lost":             {later(with(batch, func(e *Evidence) { e.Submitted = false }), 2*jobGrace), metrics.Submitted, "never recorded"},
-		"Slurm does not answer":   {later(with(batch, func(e *Evidence) { e.Asked = false }), 2*jobGrace), metrics.Submitted, "cannot be asked"},
-		"forgotten, own record":   {later(with(batch, func(e *Evidence) { e.Traces = Traces{Exit: exit(0, ""), Done: 4, Stopped: 4} }), time.Hour), metrics.Done, ""},
-		"forgotten, own failure":  {with(batch, func(e *Evidence) { e.Traces = Traces{Exit: exit(2, "")} }), metrics.Failed, "exit code 2"},
+		"just submitted":           {with(batch, func(e *Evidence) { e.Now = now.Add(time.Second) }), metrics.Submitted, ""},
+		"unknown to Slurm":         {later(batch, 2*jobGrace), metrics.Lost, "no longer knows"},
+		"answer lost":              {later(with(batch, func(e *Evidence) { e.Submitted = false }), 2*jobGrace), metrics.Submitted, "never recorded"},
+		"Slurm does not answer":    {later(with(batch, func(e *Evidence) { e.Asked = false }), 2*jobGrace), metrics.Submitted, "cannot be asked"},
+		"forgotten, own record":    {later(with(batch, func(e *Evidence) { e.Traces = Traces{Exit: exit(0, ""), Done: 4, Stopped: 4} }), time.Hour), metrics.Done, ""},
+		"forgotten, own failure":   {with(batch, func(e *Evidence) { e.Traces = Traces{Exit: exit(2, "")} }), metrics.Failed, "exit code 2"},
+		"forgotten, ended in time": {with(batch, func(e *Evidence) { e.Traces = Traces{Exit: exit(1, "USR1")} }), metrics.TimedOut, "shortly before"},
+		"no answer, but it is done": {with(batch, func(e *Evidence) {
+			e.Asked, e.Traces = false, Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
+		}),
+			metrics.Done, ""},
+		"no answer, and it failed": {with(batch, func(e *Evidence) { e.Asked, e.Traces = false, Traces{Begun: true, Exit: exit(143, "TERM")} }),
+			metrics.Running, "cannot be asked why"},
 		"no answer, but it began": {with(batch, func(e *Evidence) { e.Asked, e.Traces.Begun = false, true }), metrics.Running, "cannot be asked"},
 
 		"local, running":        {local, metrics.Running, ""},
