@@ -84,6 +84,7 @@ func TestSlurmPolicy(t *testing.T) {
 	t.Run("limit", func(t *testing.T) { submitLimit(t, b, c) })
 	t.Run("cancel", func(t *testing.T) { cancelOnSlurm(t, b, c) })
 	t.Run("at once", func(t *testing.T) { submitAtOnce(t, b, c) })
+	t.Run("preempted", func(t *testing.T) { preempted(t, b, c) })
 }
 
 func setMaxSubmit(b *bench, c *slurmtest.Cluster, n int) {
@@ -105,7 +106,7 @@ func submitLimit(t *testing.T, b *bench, c *slurmtest.Cluster) {
 	// None of the first two may end meanwhile.
 	b.slurm(c, "scontrol", "update", "nodename=node[1-4]", "state=DRAIN", "reason=test")
 	out, complaint, code := b.run("submit", "limit.toml")
-	if code != 0 || !strings.Contains(complaint, "4 runs left to submit: ") || !strings.Contains(complaint, "AssocMaxSubmitJobLimit") {
+	if code != 0 || !strings.Contains(complaint, "4 runs left to submit: ") || !strings.Contains(complaint, "AssocMaxSubmitJobLimit; sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)") {
 		t.Errorf("exit code %d\n%s%s", code, out, complaint)
 	}
 	b.slurm(c, "scontrol", "update", "nodename=node[1-4]", "state=RESUME")
@@ -182,15 +183,32 @@ func submitAtOnce(t *testing.T, b *bench, c *slurmtest.Cluster) {
 	b.must(0, nil, "cancel", "both")
 }
 
+// A run that a more important job has driven out is tried again.
+func preempted(t *testing.T, b *bench, c *slurmtest.Cluster) {
+	b.t = t
+	b.write("site.toml", "[[partitions]]\nname = \"scavenge\"\n")
+	attempts := b.disturb(c, "driven-out", "", func(string) error {
+		b.slurm(c, "sbatch", "--partition=main", "--nodes=4", "--exclusive", "--time=5", "--output=/dev/null", "--wrap=sleep 3")
+		return nil
+	})
+	if len(attempts) != 2 || attempts[0].Verdict.Status != metrics.Preempted || attempts[1].Verdict.Status != metrics.Done {
+		for _, a := range attempts {
+			t.Errorf("%s: %+v", a.Record.ID, a.Verdict)
+		}
+	}
+}
+
 // TestSlurmRetry: a node crashes under a run. submit --wait tries it again on
 // the others; or Slurm itself does, as the study says, and then it stays one
 // attempt.
 func TestSlurmRetry(t *testing.T) {
 	c := startCluster(t, slurmtest.Options{Nodes: 2})
 	b := newBench(t, c)
+	b.write("site.toml", "")
 	t.Run("by the policy", func(t *testing.T) {
 		b.t = t
-		node, attempts := b.crash(c, "crash", "[policy.retries]\nnode_failed = 1\n")
+		var node string
+		attempts := b.disturb(c, "crash", "[policy.retries]\nnode_failed = 1\n", func(on string) error { node = on; return c.CrashNode(on) })
 		if len(attempts) != 2 {
 			t.Fatalf("%d attempts, want 2", len(attempts))
 		}
@@ -207,7 +225,7 @@ func TestSlurmRetry(t *testing.T) {
 	})
 	t.Run("by Slurm", func(t *testing.T) {
 		b.t = t
-		_, attempts := b.crash(c, "requeue", "[policy]\nrequeue = true\n")
+		attempts := b.disturb(c, "requeue", "[policy]\nrequeue = true\n", c.CrashNode)
 		if len(attempts) != 1 || attempts[0].Verdict.Status != metrics.Done {
 			t.Fatalf("%d attempts, want 1, done: %+v", len(attempts), attempts[0].Verdict)
 		}
@@ -217,13 +235,13 @@ func TestSlurmRetry(t *testing.T) {
 	})
 }
 
-// crash submits a study of one run, waiting, crashes the run's node, and gives
-// back its name and, when the command has ended well, the attempts.
-func (b *bench) crash(c *slurmtest.Cluster, study, policy string) (node string, attempts []*launcher.Attempt) {
+// disturb submits a study of one run, waiting, does harm while it runs on a
+// node, and gives back the attempts when the command has ended well.
+func (b *bench) disturb(c *slurmtest.Cluster, study, policy string, harm func(node string) error) []*launcher.Attempt {
 	b.t.Helper()
 	b.write(study+".toml", smallStudy(study, 3000, "[sweep]\nworkers = [1]\n"+policy))
 	var out bytes.Buffer
-	cmd := exec.Command(filepath.Join(b.dir, "bin", "scalebench"), "submit", study+".toml", "--wait", "--interval", "1s")
+	cmd := exec.Command(filepath.Join(b.dir, "bin", "scalebench"), "submit", study+".toml", "--site", "site.toml", "--wait", "--interval", "1s")
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = b.dir, b.env, &out, &out
 	if err := cmd.Start(); err != nil {
 		b.t.Fatal(err)
@@ -237,8 +255,7 @@ func (b *bench) crash(c *slurmtest.Cluster, study, policy string) (node string, 
 		}
 	}
 	b.until(study, "running", time.Minute, func(r statusRow) bool { return r.Status == metrics.Running })
-	node = strings.TrimSpace(b.slurm(c, "squeue", "--noheader", "--states=RUNNING", "--format=%N"))
-	if err := c.CrashNode(node); err != nil {
+	if err := harm(strings.TrimSpace(b.slurm(c, "squeue", "--noheader", "--states=RUNNING", "--format=%N"))); err != nil {
 		b.t.Fatal(err)
 	}
 	select {
@@ -250,5 +267,5 @@ func (b *bench) crash(c *slurmtest.Cluster, study, policy string) (node string, 
 		b.t.Fatalf("submit --wait has not ended:\n%s", out.String())
 	}
 	b.t.Log(out.String())
-	return node, b.attempts(study)
+	return b.attempts(study)
 }
