@@ -1,7 +1,7 @@
 // Package lease is a lock between hosts that share a file system: a file that
 // its holder touches as long as it lives. Byte-range locks do not reach other
-// hosts on every network file system; a file made by link(2) does, and one that
-// is no longer touched can be taken over. Ages are told by the file server's
+// hosts on every network file system; a file made by link(2) or O_EXCL does,
+// and one that is no longer touched can be taken over. Ages are told by the file server's
 // clock alone, from the times of two files, so that hosts whose clocks differ
 // agree.
 //
@@ -12,6 +12,7 @@
 package lease
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -129,7 +130,7 @@ func (l *Lease) try() (*Holder, error) {
 		return nil, err
 	}
 	defer os.Remove(own)
-	if err := os.Link(own, l.path); err == nil {
+	if err := place(own, l.path, text); err == nil {
 		return nil, nil
 	} else if !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -154,13 +155,37 @@ func (l *Lease) try() (*Holder, error) {
 	}
 	defer os.Remove(aside)
 	if now, err := read(aside); err != nil || !now.same(holder) {
-		_ = os.Link(aside, l.path) // fails if a third one was faster; Check tells its owner
+		if text, err := os.ReadFile(aside); err == nil {
+			_ = place(aside, l.path, bytes.TrimSpace(text)) // fails if a third one was faster; Check tells its owner
+		}
 		return &now, nil
 	}
-	if err := os.Link(own, l.path); err != nil {
+	if err := place(own, l.path, text); err != nil {
 		return &holder, nil
 	}
 	return nil, nil
+}
+
+// place makes own appear at path, if nothing is there.
+func place(own, path string, text []byte) error {
+	err := os.Link(own, path)
+	for _, cannot := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS} {
+		if errors.Is(err, cannot) {
+			return create(path, text)
+		}
+	}
+	return err
+}
+
+// create is place for file systems without hard links. There the file can be
+// seen half written, as that of an unknown holder who has just touched it.
+func create(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	return errors.Join(err, f.Close())
 }
 
 // gone reports whether the holder is no longer there. reference is a file just

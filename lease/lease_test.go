@@ -155,6 +155,25 @@ func TestTakeIsInterrupted(t *testing.T) {
 	}
 }
 
+// Where there are no hard links the lease works by O_EXCL.
+func TestCreateIsExclusive(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lease")
+	l := &Lease{path: path, owner: Holder{Host: "here", PID: 1, Nonce: "x"}}
+	text, err := json.Marshal(l.owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := create(path, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Check(); err != nil {
+		t.Error(err)
+	}
+	if err := create(path, text); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a second time: %v", err)
+	}
+}
+
 // Many at once: never two hold it.
 func TestManyTakers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
