@@ -80,7 +80,7 @@ func because(reason string) string {
 // alike.
 func differences(nodes []slurm.Node, types []string) []string {
 	var kinds []string
-	members := map[string][]string{}
+	members := map[string][]slurm.Node{}
 	for _, n := range nodes {
 		var gpus []string
 		for _, g := range n.GPUs {
@@ -91,7 +91,7 @@ func differences(nodes []slurm.Node, types []string) []string {
 		if members[kind] == nil {
 			kinds = append(kinds, kind)
 		}
-		members[kind] = append(members[kind], n.Name)
+		members[kind] = append(members[kind], n)
 	}
 	if len(kinds) < 2 {
 		return nil
@@ -100,12 +100,12 @@ func differences(nodes []slurm.Node, types []string) []string {
 		"options = { constraint = \"…\" } with a feature of theirs and its figures:"}
 	for _, kind := range kinds {
 		list := members[kind]
-		line := fmt.Sprintf("  %d × %s (%s", len(list), kind, list[0])
+		line := fmt.Sprintf("  %d × %s (%s", len(list), kind, list[0].Name)
 		if len(list) > 1 {
 			line += ", …"
 		}
 		line += ")"
-		if features := common(nodes, list); len(features) > 0 {
+		if features := common(list); len(features) > 0 {
 			line += ", features " + strings.Join(features, ", ")
 		}
 		lines = append(lines, line)
@@ -116,18 +116,11 @@ func differences(nodes []slurm.Node, types []string) []string {
 	return lines
 }
 
-// common are the features that all the nodes named have.
-func common(nodes []slurm.Node, names []string) []string {
-	var features []string
-	first := true
-	for _, n := range nodes {
-		switch {
-		case !slices.Contains(names, n.Name):
-		case first:
-			features, first = slices.Clone(n.Features), false
-		default:
-			features = slices.DeleteFunc(features, func(f string) bool { return !slices.Contains(n.Features, f) })
-		}
+// common are the features that all of the nodes have.
+func common(nodes []slurm.Node) []string {
+	features := slices.Clone(nodes[0].Features)
+	for _, n := range nodes[1:] {
+		features = slices.DeleteFunc(features, func(f string) bool { return !slices.Contains(n.Features, f) })
 	}
 	return features
 }

@@ -2,6 +2,7 @@ package sitefile_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,4 +147,19 @@ func FuzzWrite(f *testing.F) {
 			t.Errorf("%d partitions of %d that are up", len(site.Partitions), up)
 		}
 	})
+}
+
+// A cluster of 10,000 nodes of two kinds in 20 partitions.
+func BenchmarkWrite(b *testing.B) {
+	var partitions, nodes strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&partitions, "PartitionName=p%d State=UP Nodes=n[1-10000] MaxTime=1-00:00:00\n", i)
+	}
+	for i := range 10000 {
+		fmt.Fprintf(&nodes, "NodeName=n%d State=IDLE CPUTot=%d RealMemory=256000 AvailableFeatures=ib Gres=gpu:a100:4(S:0-1)\n", i+1, 64+64*(i%2))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		write(b, describe(partitions.String(), nodes.String()))
+	}
 }
