@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/slurm"
 )
 
 // findings are what is wrong with a settled trial.
@@ -61,14 +63,14 @@ func (tr *trial) check() findings {
 	f.startedOnce(tr)
 	f.submittedOnce(tr)
 	f.collected(tr, attempts)
-	if queue, err := tr.queue(); err != nil {
-		f.other = append(f.other, err.Error())
-	} else {
-		for _, j := range queue {
-			if !j.State.Terminal() {
-				f.other = append(f.other, fmt.Sprintf("job %s %s is left behind, %s", j.ID, j.Name, j.Word))
-			}
-		}
+	var left []slurm.Job
+	err = tr.await("an empty queue", func() bool { // a controller that forgot jobs takes its time to end them
+		queue, err := tr.queue()
+		left = slices.DeleteFunc(queue, func(j slurm.Job) bool { return j.State.Terminal() })
+		return err == nil && len(left) == 0
+	})
+	if err != nil {
+		f.other = append(f.other, fmt.Sprintf("%v: %+v is left behind", err, left))
 	}
 	return f
 }

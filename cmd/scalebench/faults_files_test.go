@@ -15,14 +15,16 @@ import (
 // folderNotWritable fills the file system of the run folders, or makes it
 // read-only, before or after the study is submitted.
 func folderNotWritable(tr *trial) error {
-	if tr.small == "" {
-		return errors.New("this needs root: no small file system could be mounted")
+	fail := tr.one("full", "read-only")
+	if tr.small == "" { // without root: what folders allow an ordinary user
+		fail = "read-only"
+	} else {
+		tr.runs = filepath.Join(tr.small, tr.name)
 	}
-	tr.runs = filepath.Join(tr.small, tr.name)
 	if err := os.Mkdir(tr.runs, 0o755); err != nil {
 		return err
 	}
-	tr.how = tr.one("full before", "full later", "read-only before", "read-only later")
+	tr.how = fail + " " + tr.one("before", "later")
 	if strings.HasSuffix(tr.how, "later") {
 		if out, code := tr.submit(); code != 0 {
 			return fmt.Errorf("submit: exit code %d: %s", code, out)
@@ -30,7 +32,10 @@ func folderNotWritable(tr *trial) error {
 		time.Sleep(tr.between(0, 2*time.Second))
 	}
 	breakIt, heal := tr.fill, tr.clear
-	if strings.HasPrefix(tr.how, "read-only") {
+	switch {
+	case fail == "read-only" && tr.small == "":
+		breakIt, heal = func() error { return tr.chmod(0o555) }, func() error { return tr.chmod(0o755) }
+	case fail == "read-only":
 		breakIt, heal = func() error { return tr.remount(syscall.MS_RDONLY) }, func() error { return tr.remount(0) }
 	}
 	if err := breakIt(); err != nil {
@@ -65,6 +70,16 @@ func (tr *trial) fill() error {
 }
 
 func (tr *trial) clear() error { return os.Remove(tr.ballast()) }
+
+// chmod gives every folder of the run folders a mode.
+func (tr *trial) chmod(mode os.FileMode) error {
+	return filepath.WalkDir(tr.runs, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return os.Chmod(path, mode)
+	})
+}
 
 // remount waits for files that are open for writing, which forbid it.
 func (tr *trial) remount(flags uintptr) error {

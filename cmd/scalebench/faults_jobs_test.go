@@ -80,9 +80,10 @@ func jobRequeued(tr *trial) error {
 
 func jobPreempted(tr *trial) error {
 	tr.site.partition, tr.site.requeue = "scavenge", tr.rng.IntN(2) == 0
-	return tr.atRunningJob(func(slurm.Job) error {
+	return tr.atRunningJob(func(j slurm.Job) error {
 		tr.how = fmt.Sprintf("requeue %v", tr.site.requeue)
-		urgent, err := tr.slurm("sbatch", "--parsable", "--job-name=urgent", "--partition=main", "--nodes=4", "--exclusive",
+		urgent, err := tr.slurm("sbatch", "--parsable", "--job-name=stranger", "--partition=main", "--exclusive",
+			fmt.Sprintf("--nodes=%d", len(j.Nodes)), "--nodelist="+strings.Join(j.Nodes, ","),
 			"--output=/dev/null", "--time=5", "--wrap", "sleep 1")
 		if err != nil {
 			return err

@@ -75,24 +75,30 @@ func TestSlurmFaults(t *testing.T) {
 	tally := newTally()
 	var late []*trial
 	for i, c := range deck {
-		tr := r.trial(fmt.Sprintf("f%03d", i), c, rand.New(rand.NewPCG(seed, uint64(i))))
-		began := time.Now()
-		err := r.calm()
-		if err == nil {
-			err = c.fire(tr)
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+		for try := range 3 { // what earlier faults left may keep one from happening
+			tr := r.trial(fmt.Sprintf("f%03d-%d", i, try), c, rng)
+			began := time.Now()
+			err := r.calm()
+			if err == nil {
+				err = c.fire(tr)
+			}
+			if err == nil {
+				tally.fired[c.name]++
+			} else if t.Logf("%s %s could not be fired: %v", tr.name, c.name, err); try == 2 {
+				t.Errorf("%s could not be fired:\n%s", c.name, tr.story())
+			}
+			if c.late {
+				late = append(late, tr)
+			} else {
+				tr.settle(4 * time.Minute)
+				tally.add(t, tr)
+			}
+			t.Logf("%s %-30s %4.1f s (%s)", tr.name, c.name, time.Since(began).Seconds(), tr.how)
+			if err == nil {
+				break
+			}
 		}
-		if err != nil {
-			t.Fatalf("%s %s could not be fired: %v\n%s", tr.name, c.name, err, tr.story())
-		}
-		tally.fired[c.name]++
-		if c.late {
-			late = append(late, tr)
-			t.Logf("%s %-30s fired in %4.1f s (%s), settled later", tr.name, c.name, time.Since(began).Seconds(), tr.how)
-			continue
-		}
-		tr.settle(4 * time.Minute)
-		tally.add(t, tr)
-		t.Logf("%s %-30s %4.1f s (%s)", tr.name, c.name, time.Since(began).Seconds(), tr.how)
 	}
 	// All at once: most of it is waiting.
 	settled := make(chan *trial)

@@ -18,9 +18,10 @@ import (
 // Slurm's commands, the so-manieth time ("sbatch 2"). Where a command gets past
 // that, the next one is killed as it asks squeue.
 func (tr *trial) kill(calls []string, args ...string) error {
+	points := append(calls, "delay", "delay")
 	for range 4 {
-		point := tr.one(append(calls, "delay", "delay")...)
-		calls = []string{"squeue 1"}
+		point := tr.one(points...)
+		points = []string{"squeue 1"}
 		var delay time.Duration
 		if point == "delay" {
 			delay = tr.between(0, tr.took[args[0]])

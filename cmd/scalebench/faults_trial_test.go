@@ -35,7 +35,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{took: map[string]time.Duration{}}
 	if dir := t.TempDir(); os.Getuid() == 0 { // before the nodes get their own view of the mounts
 		if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=16m"); err != nil {
-			t.Logf("no small file system for full run folders: %v", err)
+			t.Logf("run folders are made read-only, but not full: no small file system can be mounted: %v", err)
 		} else {
 			r.small = dir
 			t.Cleanup(func() {
