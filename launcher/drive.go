@@ -12,8 +12,8 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/lease"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/lease"
 	"github.com/scalebench/scalebench/slurm"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/lease"
+	"github.com/scalebench/scalebench/metrics/lease"
 )
 
 func cancelCommand(s *session) *cli.Command {

@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/lease"
+	"github.com/scalebench/scalebench/metrics/lease"
 	"github.com/scalebench/scalebench/slurm"
 )
 

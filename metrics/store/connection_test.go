@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/lease"
+	"github.com/scalebench/scalebench/metrics/lease"
 )
 
 // Each connection of a pool must have the pragmas, not just the first.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/scalebench/scalebench/lease"
+	"github.com/scalebench/scalebench/metrics/lease"
 )
 
 // takeLease waits up to wait for the lock of a database that stands on a

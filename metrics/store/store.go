@@ -26,7 +26,7 @@ import (
 
 	"github.com/mattn/go-sqlite3"
 
-	"github.com/scalebench/scalebench/lease"
+	"github.com/scalebench/scalebench/metrics/lease"
 )
 
 // Errors that a caller decides on. They come wrapped, with the path and what
