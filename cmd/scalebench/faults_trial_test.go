@@ -204,8 +204,8 @@ func (tr *trial) start(ctx context.Context, args ...string) (*exec.Cmd, *bytes.B
 	out := new(bytes.Buffer)
 	cmd := exec.CommandContext(ctx, filepath.Join(tr.bench.dir, "bin", "scalebench"), args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = tr.dir, out, out, time.Second
-	cmd.Env = append(tr.env, "SCALEBENCH_DB="+filepath.Join(tr.dir, "scalebench.db"), "SCALEBENCH_RUNS="+tr.runs,
-		"PATH="+filepath.Join(tr.dir, "path")+":"+filepath.Join(tr.cluster.Dir, "bin")+":"+os.Getenv("PATH"))
+	cmd.Env = slices.Concat(tr.env, []string{"SCALEBENCH_DB=" + filepath.Join(tr.dir, "scalebench.db"), "SCALEBENCH_RUNS=" + tr.runs,
+		"PATH=" + filepath.Join(tr.dir, "path") + ":" + filepath.Join(tr.cluster.Dir, "bin") + ":" + os.Getenv("PATH")})
 	if err := cmd.Start(); err != nil {
 		tr.t.Error(err)
 	}
