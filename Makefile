@@ -52,17 +52,19 @@ demo: build
 	@echo "The figure is $(CURDIR)/demo/speedup.png"
 
 # Everything: unit, command line, and a real Slurm on this machine.
+# One package at a time: the studies on the cluster need an even machine to have
+# a steady state.
 test: test-packages test-release
-	go test -tags slurm -timeout 60m ./...
+	go test -tags slurm -p 1 -timeout 60m ./...
 
 test-unit:
 	go test ./...
 
 test-slurm: test-packages
-	go test -tags slurm -timeout 60m -run Slurm ./...
+	go test -tags slurm -p 1 -timeout 60m -run Slurm ./...
 
-# Faults fired at the programs and a real Slurm: a random 30 of them, as in
-# `make test`; FAULTS=200 is the full suite, SEED=N repeats one.
+# Faults fired at the programs and a real Slurm: a random 30 of them (`make test`
+# fires 6, always the same); FAULTS=200 is the full suite, SEED=N repeats one.
 FAULTS := 30
 SEED := 0
 test-faults: test-packages

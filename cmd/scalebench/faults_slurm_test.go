@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	faultCount = flag.Int("faults", 30, "faults that TestSlurmFaults fires; 200 in full")
-	faultSeed  = flag.Uint64("fault-seed", 0, "seed of the faults' choice and timing; 0: a new one, which is printed")
+	faultCount = flag.Int("faults", 6, "faults that TestSlurmFaults fires; make test-faults fires 30, 200 are the full suite")
+	faultSeed  = flag.Uint64("fault-seed", 1, "seed of the faults' choice and timing; 0: a new one, which is printed")
 	faultClass = flag.String("fault-class", "", "fire only faults of this class")
 )
 
