@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -16,10 +17,10 @@ import (
 // database less.
 const maxNames = 500
 
-// askSlurm returns what Slurm knows of attempts, by job name. It takes one
+// askSlurm returns what Slurm knows of attempts. It takes one
 // squeue for all of them, and one sacct for those that squeue has forgotten;
 // where there is no accounting, those are missing and the folder has the say.
-func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (map[string]*slurm.Job, error) {
+func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (map[rundir.Run]*slurm.Job, error) {
 	// By number: a static binary knows only the names in /etc/passwd, and most
 	// clusters keep their users elsewhere.
 	self := strconv.Itoa(os.Getuid())
@@ -31,7 +32,7 @@ func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (m
 	var forgotten []string
 	since := time.Now()
 	for _, a := range attempts {
-		if known[a.Record.JobName] == nil {
+		if known[a.Run] == nil {
 			forgotten = append(forgotten, a.Record.JobName)
 			if created := time.Unix(int64(a.Record.CreatedUnix), 0); created.Before(since) {
 				since = created
@@ -41,6 +42,8 @@ func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (m
 	if len(forgotten) == 0 {
 		return known, nil
 	}
+	slices.Sort(forgotten)
+	forgotten = slices.Compact(forgotten) // the attempts of a pack share a name
 	// A minute earlier: the clocks of this host and the database's may differ.
 	filter := slurm.Filter{Names: forgotten}
 	if len(forgotten) > maxNames {
@@ -54,35 +57,50 @@ func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (m
 	// job that the controller has lost stays RUNNING for ever, and what a
 	// requeue ended stays REQUEUED beside what came of it.
 	history = slices.DeleteFunc(history, func(j slurm.Job) bool { return j.State.Known() && !j.State.Terminal() })
-	for name, job := range pick(attempts, history) {
-		if known[name] == nil {
-			known[name] = job
+	for run, job := range pick(attempts, history) {
+		if known[run] == nil {
+			known[run] = job
 		}
 	}
 	return known, nil
 }
 
-// pick finds each attempt's job among those with its name. The name is the
-// attempt's own, so several jobs mean that a submission went through twice or
-// that the job was requeued: the copy that claimed the run counts, and of its
-// incarnations the last; before any has, one that may still run.
-func pick(attempts []*Attempt, jobs []slurm.Job) map[string]*slurm.Job {
-	byName := map[string][]*slurm.Job{}
+// place is where an attempt is found among the scheduler's jobs.
+type place struct {
+	name string
+	task int // of a job array; -1 outside of one, or where Slurm does not say which
+}
+
+// pick finds each attempt's job among those with its name, and, in an array,
+// with its index. The name is the attempt's own, or its pack's, so several jobs
+// mean that a submission went through twice or that the job was requeued: the
+// copy that claimed the run counts, and of its incarnations the last; before
+// any has, one that may still run.
+func pick(attempts []*Attempt, jobs []slurm.Job) map[rundir.Run]*slurm.Job {
+	at := map[place][]*slurm.Job{}
+	jobs = slurm.ExpandArray(jobs)
 	for i := range jobs {
-		byName[jobs[i].Name] = append(byName[jobs[i].Name], &jobs[i])
+		p := place{jobs[i].Name, -1}
+		if _, task, ok := slurm.ArrayTask(jobs[i].ID); ok {
+			p.task = task
+		}
+		at[p] = append(at[p], &jobs[i])
 	}
-	picked := map[string]*slurm.Job{}
+	picked := map[rundir.Run]*slurm.Job{}
 	for _, a := range attempts {
-		name := a.Record.JobName
+		candidates := at[place{a.Record.JobName, a.Record.task()}]
+		if len(candidates) == 0 {
+			candidates = at[place{a.Record.JobName, -1}]
+		}
 		owner := a.Run.Owner()
-		for _, job := range byName[name] {
+		for _, job := range candidates {
 			if owner != "" && job.ID != owner {
 				continue
 			}
-			best := picked[name]
+			best := picked[a.Run]
 			if best == nil || best.State.Terminal() && !job.State.Terminal() ||
 				best.State.Terminal() == job.State.Terminal() && !job.Submit.Before(best.Submit) {
-				picked[name] = job
+				picked[a.Run] = job
 			}
 		}
 	}

@@ -24,6 +24,11 @@ type SlurmBackend struct {
 	// Template is the text of the site's own batch script template, named
 	// Site.Template; "" for scalebench's.
 	Template string
+	// Packing is study.PackJob, also when empty, PackArray or PackAllocation.
+	Packing     string
+	MaxInFlight int // tasks of an array that may run at once; 0: no limit
+
+	arraySize int // the cluster's MaxArraySize, once asked for
 }
 
 // NewSlurmBackend reads the site's template, if it names one.
@@ -61,7 +66,7 @@ func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error)
 		Container: slurm.Container{Runtime: site.Container.Runtime, Image: site.Container.Image,
 			Mounts: site.Container.Mounts, Workdir: site.Container.Workdir},
 		RunDir: a.Run.Path(), Worker: b.Worker, Interface: site.Interface,
-		Command: append([]string{b.Worker}, supervise(a)...),
+		Command: append([]string{b.Worker}, supervise(a.Run, a.Record)...),
 	}
 	if len(a.Record.Exclude) > 0 { // beside those that the site file names
 		nodes := strings.Join(a.Record.Exclude, ",")
@@ -88,6 +93,10 @@ func (b *SlurmBackend) Render(w io.Writer, p study.Planned, a *Attempt) error {
 	if err != nil {
 		return err
 	}
+	return b.render(w, s)
+}
+
+func (b *SlurmBackend) render(w io.Writer, s slurm.Script) error {
 	if b.Template != "" {
 		return s.RenderWith(w, b.Site.Template, b.Template)
 	}
@@ -100,8 +109,17 @@ func (b *SlurmBackend) Draft(p study.Planned) *Attempt {
 	return &Attempt{Run: run, Number: 1, Point: p.Point, Record: Record{ID: run.ID(), JobName: run.ID() + "-draft", Requeue: b.Requeue, Python: b.Python, Commit: b.Commit}}
 }
 
-// Start writes the attempt down, script included, and submits it.
-func (b *SlurmBackend) Start(ctx context.Context, t Todo) (*Attempt, error) {
+// Start writes the attempts of a load down, script included, and submits it.
+func (b *SlurmBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error) {
+	t := load[0]
+	if len(load) > 1 || t.Again != nil && t.Again.Record.Pack != nil {
+		return b.startPack(ctx, load)
+	}
+	a, err := b.start(ctx, t)
+	return []*Attempt{a}, err
+}
+
+func (b *SlurmBackend) start(ctx context.Context, t Todo) (*Attempt, error) {
 	if t.Again != nil {
 		return t.Again, b.submit(ctx, t.Again, t.After)
 	}
@@ -119,16 +137,24 @@ func (b *SlurmBackend) Start(ctx context.Context, t Todo) (*Attempt, error) {
 }
 
 func (b *SlurmBackend) submit(ctx context.Context, a *Attempt, after string) error {
-	var options []string
-	if after != "" {
-		options = append(options, "--dependency=afterany:"+after)
-	}
-	answer, err := b.Client.Submit(ctx, a.Run.Script(), options...)
+	answer, err := b.sbatch(ctx, a.Run.Script(), after)
 	if err != nil {
 		return err
 	}
-	a.Submission = &Submission{JobID: answer.ID, Cluster: answer.Cluster, Notice: answer.Notice, After: after, SubmittedUnix: unix(time.Now())}
-	return writeJSON(a.Run.Job(), a.Submission, 0o644)
+	a.Submission = answer
+	return writeJSON(a.Run.Job(), answer, 0o644)
+}
+
+func (b *SlurmBackend) sbatch(ctx context.Context, script, after string) (*Submission, error) {
+	var options []string
+	if after != "" {
+		options = append(options, "--dependency=afterany:"+afterJob(after))
+	}
+	answer, err := b.Client.Submit(ctx, script, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &Submission{JobID: answer.ID, Cluster: answer.Cluster, Notice: answer.Notice, After: after, SubmittedUnix: unix(time.Now())}, nil
 }
 
 func (b *SlurmBackend) partition(name string) study.Partition {

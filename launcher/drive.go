@@ -20,10 +20,12 @@ import (
 // Backend starts attempts.
 type Backend interface {
 	Kind() string // Local or Slurm
-	// Start begins what is to do. The error is fs.ErrExist when another
+	// Loads divides what is to do into what is begun together.
+	Loads(ctx context.Context, todo []Todo) ([][]Todo, error)
+	// Start begins one of the loads. The error is fs.ErrExist when another
 	// command was first, and *slurm.RefusedError when the scheduler refused
-	// the attempt that comes with it.
-	Start(ctx context.Context, t Todo) (*Attempt, error)
+	// the attempts that come with it.
+	Start(ctx context.Context, load []Todo) ([]*Attempt, error)
 }
 
 // Driving is how Drive goes about a study.
@@ -270,8 +272,12 @@ func (r *driver) begin(ctx context.Context, l *lease.Lease, states []State, unti
 		r.Found(len(todo), len(o.Underway))
 	}
 	last, lastAlive := lastJob(states, false), lastJob(states, true)
-	for i, t := range todo {
-		o.Left = len(todo) - i
+	o.Left = len(todo)
+	loads, err := r.Backend.Loads(ctx, todo)
+	if err != nil {
+		return err
+	}
+	for _, load := range loads {
 		if r.room == 0 {
 			o.Why = fmt.Sprintf("%d are under way, and policy.max_in_flight allows no more", r.InFlight)
 			return nil
@@ -295,9 +301,9 @@ func (r *driver) begin(ctx context.Context, l *lease.Lease, states []State, unti
 			return nil
 		}
 		if r.Choice.Policy.Chain && lastAlive != nil {
-			t.After = lastAlive.JobID
+			load[0].After = lastAlive.JobID
 		}
-		a, err := Begin(ctx, r.Backend, t)
+		begun, err := Begin(ctx, r.Backend, load)
 		var refused *slurm.RefusedError
 		switch {
 		case errors.As(err, &refused): // for now
@@ -308,21 +314,30 @@ func (r *driver) begin(ctx context.Context, l *lease.Lease, states []State, unti
 		case errors.Is(err, fs.ErrExist): // another command has it, and cannot be read
 		case err != nil:
 			return err
-		case a.Verdict != nil:
-			r.observe(State{Attempt: a, Status: a.Verdict.Status, Detail: a.Verdict.Detail})
 		default:
-			o.Underway, r.watched[a.Run] = append(o.Underway, a), true
-			r.room, r.limits = r.room-1, 0
-			if a.Submission != nil {
-				last, lastAlive = a.Submission, a.Submission
-			}
-			if r.Begun != nil {
-				r.Begun(a)
+			for _, a := range begun {
+				r.begun(a, o)
+				if a.Verdict == nil && a.Submission != nil {
+					last, lastAlive = a.Submission, a.Submission
+				}
 			}
 		}
+		o.Left -= len(load)
 	}
-	o.Left = 0
 	return nil
+}
+
+// begun notes an attempt that was begun, or refused.
+func (r *driver) begun(a *Attempt, o *Outcome) {
+	if a.Verdict != nil {
+		r.observe(State{Attempt: a, Status: a.Verdict.Status, Detail: a.Verdict.Detail})
+		return
+	}
+	o.Underway, r.watched[a.Run] = append(o.Underway, a), true
+	r.room, r.limits = max(r.room-1, 0), 0
+	if r.Begun != nil {
+		r.Begun(a)
+	}
 }
 
 // lastJob is the submission last made for the study, or of those that have not
@@ -363,15 +378,19 @@ func (r *driver) warn(err error) {
 	}
 }
 
-// Begin starts one outstanding run. A refusal by the scheduler is not an error
-// of Begin: it is the attempt's verdict, in the scheduler's own words. But one
-// for the number of jobs alone is no verdict, and an error: the attempt stays
-// to be handed over again.
-func Begin(ctx context.Context, b Backend, t Todo) (*Attempt, error) {
-	a, err := b.Start(ctx, t)
+// Begin starts a load of outstanding runs. A refusal by the scheduler is not an
+// error of Begin: it is the attempts' verdict, in the scheduler's own words.
+// But one for the number of jobs alone is no verdict, and an error: the
+// attempts stay to be handed over again.
+func Begin(ctx context.Context, b Backend, load []Todo) ([]*Attempt, error) {
+	begun, err := b.Start(ctx, load)
 	var refused *slurm.RefusedError
-	if errors.As(err, &refused) && !refused.ForNow() {
-		return a, a.conclude(Verdict{Status: metrics.Failed, Detail: refused.Error()})
+	if !errors.As(err, &refused) || refused.ForNow() {
+		return begun, err
 	}
-	return a, err
+	var wrong []error
+	for _, a := range begun {
+		wrong = append(wrong, a.conclude(Verdict{Status: metrics.Failed, Detail: refused.Error()}))
+	}
+	return begun, errors.Join(wrong...)
 }

@@ -11,7 +11,8 @@ import (
 // Evidence is all that is known of an attempt at one moment.
 type Evidence struct {
 	Backend string
-	Ranks   int // that the plan asks for
+	Ranks   int           // that the plan asks for
+	Limit   time.Duration // of the run's time
 	Traces  Traces
 	Created time.Time
 	Now     time.Time
@@ -23,6 +24,7 @@ type Evidence struct {
 	Submitted bool       // sbatch's answer is recorded
 	Asked     bool       // the scheduler could be asked
 	Requeue   bool       // it may start the job again by itself
+	Shared    bool       // the job serves other attempts too, one after the other
 	Job       *slurm.Job // what it says; nil when it knows of no such job
 }
 
@@ -47,6 +49,8 @@ func Judge(e Evidence) (status metrics.Status, detail string) {
 	switch {
 	case e.Backend == Local:
 		return judgeLocal(e)
+	case e.Job != nil && e.Shared:
+		return judgeTurn(e)
 	case e.Job != nil:
 		return judgeJob(e)
 	case !e.Asked && e.Traces.Exit != nil && e.Traces.Exit.ExitCode != 0:
@@ -81,10 +85,14 @@ func judgeLocal(e Evidence) (metrics.Status, string) {
 
 // judgeExit judges by the batch script's record of its end.
 func judgeExit(e Evidence) (metrics.Status, string) {
-	if e.Backend == Slurm && e.Traces.Exit.Signal == "USR1" {
+	exit := e.Traces.Exit
+	switch {
+	case e.Backend == Slurm && exit.ExitCode != 0 && exit.Signal == "USR1":
 		return metrics.TimedOut, because(e.Traces.Cause, endedInTime)
+	case exit.ExitCode != 0 && e.Limit > 0 && exit.EndUnix-exit.StartUnix >= e.Limit.Seconds():
+		return metrics.TimedOut, because(e.Traces.Cause, "the wall-time limit")
 	}
-	if code := e.Traces.Exit.ExitCode; code != 0 {
+	if code := exit.ExitCode; code != 0 {
 		return metrics.Failed, because(e.Traces.Cause, fmt.Sprintf("exit code %d", code))
 	}
 	return completed(e, time.Unix(0, int64(e.Traces.Exit.EndUnix*1e9)))
@@ -105,6 +113,29 @@ func completed(e Evidence, end time.Time) (metrics.Status, string) {
 		return metrics.Running, "completed; its last events have not appeared yet"
 	}
 	return metrics.Incomplete, because(e.Traces.Cause, fmt.Sprintf("%d of %d ranks wrote no stop event", e.Ranks-e.Traces.Stopped, e.Ranks))
+}
+
+// judgeTurn judges one of the attempts that share a job. Its own record says
+// when it has ended, if it was not cut short in a job that goes on, or is
+// requeued and takes it up again; what the job says is of the one whose turn
+// it is.
+func judgeTurn(e Evidence) (metrics.Status, string) {
+	exit := e.Traces.Exit
+	switch {
+	case exit != nil && (exit.Signal == "" || e.Job.State.Terminal()):
+		return judgeExit(e)
+	case e.Traces.Begun:
+		return judgeJob(e)
+	case e.Job.State.Terminal() && e.Now.Sub(e.Job.End) < fileGrace:
+		return metrics.Running, "its job has ended; what it left may not have appeared yet"
+	case e.Job.State.Terminal():
+		return metrics.Cancelled, fmt.Sprintf("its job ended (%s) before its turn came; nothing was run", e.Job.Word)
+	}
+	status, detail := judgeJob(e)
+	if status == metrics.Running {
+		return metrics.Pending, "its turn in the job has not come"
+	}
+	return status, detail
 }
 
 func judgeJob(e Evidence) (metrics.Status, string) {

@@ -8,6 +8,7 @@
 package launcher
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -45,6 +46,8 @@ type Record struct {
 	Host        string   `json:"host"` // that created the attempt
 	Worker      string   `json:"worker"`
 	Python      string   `json:"python,omitempty"`
+	Pack        *Member  `json:"pack,omitempty"`       // the script that serves it together with others
+	Allocation  string   `json:"allocation,omitempty"` // id of the job whose nodes a local attempt takes
 	// Of the command that drives a local attempt.
 	PID      int    `json:"pid,omitempty"`
 	PIDStart string `json:"pid_start,omitempty"` // since a pid alone may be reused
@@ -162,6 +165,16 @@ func load(e rundir.Attempt) (*Attempt, error) {
 			return nil, err
 		}
 	}
+	if m := a.Record.Pack; m != nil && a.Submission == nil {
+		var answer Submission
+		ok, err := readJSON(e.Run.Pack(m.Name).Job(), &answer)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			a.Submission = m.of(answer)
+		}
+	}
 	if ok, err := readJSON(e.Run.State(), &a.Verdict); err != nil || !ok {
 		a.Verdict = nil
 		if err != nil {
@@ -201,10 +214,22 @@ type Creator struct {
 	Worker  string // absolute path of scalebench-worker
 	Python  string
 	Requeue bool // let the scheduler start a job again that lost its nodes
+
+	pack       *Member // of the next attempt
+	allocation string  // likewise
 }
 
 // Kind is the backend's name, Local or Slurm.
 func (c Creator) Kind() string { return c.Backend }
+
+// Loads is a load for each run: nothing is begun together.
+func (c Creator) Loads(_ context.Context, todo []Todo) ([][]Todo, error) {
+	loads := make([][]Todo, len(todo))
+	for i, t := range todo {
+		loads[i] = []Todo{t}
+	}
+	return loads, nil
+}
 
 // create writes a new attempt at a planned point down. extra adds files to
 // the folder before it appears; the run it is given is the one that stands on
@@ -218,12 +243,16 @@ func (c Creator) create(t Todo, extra func(at rundir.Run, a *Attempt) error) (*A
 	}
 	a := &Attempt{Run: final, Number: t.Number, Point: t.Point, Record: Record{
 		ID: final.ID(), Backend: c.Backend, Partition: t.Partition, Exclusive: t.Exclusive,
+		Pack: c.pack, Allocation: c.allocation,
 		CreatedUnix: unix(time.Now()), Version: c.Version, Commit: c.Commit, Host: host, Worker: c.Worker, Python: c.Python,
 	}}
 	if c.Backend == Local {
 		a.Record.PID, a.Record.PIDStart = os.Getpid(), processStart(os.Getpid())
 	} else {
 		a.Record.JobName = final.ID() + "-" + randomHex(3)
+		if c.pack != nil {
+			a.Record.JobName = c.packName(c.pack.Name)
+		}
 		a.Record.Exclude, a.Record.Requeue = t.Exclude, c.Requeue
 	}
 	return a, final.Create(func(at rundir.Run) error {
@@ -282,14 +311,17 @@ func unix(t time.Time) float64 {
 }
 
 // supervise are the arguments of scalebench-worker that start the supervisor
-// of a rank.
-func supervise(a *Attempt) []string {
-	arguments := []string{"run", "--dir", a.Run.Path()}
-	if a.Record.Python != "" {
-		arguments = append(arguments, "--python", a.Record.Python)
+// of a rank. Without a run folder it is the one that the batch script exports.
+func supervise(run rundir.Run, r Record) []string {
+	arguments := []string{"run"}
+	if run != "" {
+		arguments = append(arguments, "--dir", run.Path())
 	}
-	if a.Record.Commit != "" {
-		arguments = append(arguments, "--commit", a.Record.Commit)
+	if r.Python != "" {
+		arguments = append(arguments, "--python", r.Python)
+	}
+	if r.Commit != "" {
+		arguments = append(arguments, "--commit", r.Commit)
 	}
 	return arguments
 }

@@ -42,7 +42,12 @@ func (b *LocalBackend) Fits(p study.Point) error {
 
 // Start creates the attempt and begins it; its processes go on until they end
 // or Cancel.
-func (b *LocalBackend) Start(ctx context.Context, t Todo) (*Attempt, error) {
+func (b *LocalBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error) {
+	a, err := b.start(ctx, load[0])
+	return []*Attempt{a}, err
+}
+
+func (b *LocalBackend) start(ctx context.Context, t Todo) (*Attempt, error) {
 	f, err := framework.Find(t.Point.Framework)
 	if err != nil {
 		return nil, err
@@ -111,7 +116,7 @@ func (b *LocalBackend) run(ctx context.Context, a *Attempt, f framework.Framewor
 	for rank := range ranks {
 		w := world.World{Rank: rank, Size: a.Point.Workers, LocalRank: rank, LocalSize: a.Point.Workers, Nodes: 1,
 			Address: "127.0.0.1", Port: port}
-		cmd := exec.CommandContext(group, b.Worker, append(supervise(a), "--place", "environment")...)
+		cmd := exec.CommandContext(group, b.Worker, append(supervise(a.Run, a.Record), "--place", "environment")...)
 		cmd.Env = append(os.Environ(), w.Environ()...)
 		for name, value := range b.Environment {
 			cmd.Env = append(cmd.Env, name+"="+value)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/slurm"
 )
@@ -29,15 +30,15 @@ func Survey(ctx context.Context, client *slurm.Client, attempts []*Attempt) ([]S
 			open = append(open, a)
 		}
 	}
-	var jobs map[string]*slurm.Job
+	var jobs map[rundir.Run]*slurm.Job
 	var unreachable error
 	if len(open) > 0 {
 		jobs, unreachable = askSlurm(ctx, client, open)
 	}
 	states := make([]State, len(attempts))
-	var wrong []error
+	wrong := adopt(open, jobs)
 	for i, a := range attempts {
-		s, err := survey(a, jobs[a.Record.JobName], unreachable == nil)
+		s, err := survey(a, jobs[a.Run], unreachable == nil)
 		if err != nil {
 			wrong = append(wrong, err)
 		}
@@ -54,18 +55,9 @@ func survey(a *Attempt, job *slurm.Job, asked bool) (State, error) {
 	if v := a.Verdict; v != nil {
 		return State{Attempt: a, Status: v.Status, Detail: v.Detail, Job: v.Job, Traces: traces}, nil
 	}
-	if job != nil && a.Submission == nil {
-		// The command that submitted it died before it could write the answer
-		// down.
-		submission := Submission{JobID: job.ID, Cluster: job.Cluster, SubmittedUnix: unix(job.Submit)}
-		if err := writeJSON(a.Run.Job(), submission, 0o644); err != nil {
-			return State{Attempt: a, Status: metrics.Submitted, Detail: err.Error(), Traces: traces}, err
-		}
-		a.Submission = &submission
-	}
-	e := Evidence{Backend: a.Record.Backend, Ranks: a.Point.Workers, Traces: traces,
+	e := Evidence{Backend: a.Record.Backend, Ranks: a.Point.Workers, Limit: time.Duration(a.Point.Resources.Time), Traces: traces,
 		Created: time.Unix(0, int64(a.Record.CreatedUnix*1e9)), Now: time.Now(),
-		Submitted: a.Submission != nil, Asked: asked, Requeue: a.Record.Requeue, Job: job}
+		Submitted: a.Submission != nil, Asked: asked, Requeue: a.Record.Requeue, Shared: a.Record.shared(), Job: job}
 	if a.Record.Backend == Local {
 		e.Driven, e.DrivenKnown = drives(a.Record)
 	}
@@ -75,6 +67,42 @@ func survey(a *Attempt, job *slurm.Job, asked bool) (State, error) {
 		return s, a.conclude(Verdict{Status: s.Status, Detail: s.Detail, Job: s.Job})
 	}
 	return s, nil
+}
+
+// adopt writes down the jobs of attempts whose submission was not recorded: the
+// command that submitted them died before it could write the answer down. One
+// task of an array that is found says that all of them are there.
+func adopt(open []*Attempt, jobs map[rundir.Run]*slurm.Job) (wrong []error) {
+	packs := map[rundir.Pack]*Submission{}
+	for _, a := range open {
+		job, m := jobs[a.Run], a.Record.Pack
+		if job == nil || a.Submission != nil {
+			continue
+		}
+		answer := &Submission{JobID: job.ID, Cluster: job.Cluster, SubmittedUnix: unix(job.Submit)}
+		path := a.Run.Job()
+		if m != nil {
+			if path = a.Run.Pack(m.Name).Job(); packs[a.Run.Pack(m.Name)] != nil {
+				continue
+			}
+			answer.JobID = afterJob(job.ID)
+		}
+		if err := writeJSON(path, answer, 0o644); err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		if m != nil {
+			packs[a.Run.Pack(m.Name)] = answer
+			continue
+		}
+		a.Submission = answer
+	}
+	for _, a := range open {
+		if m := a.Record.Pack; m != nil && a.Submission == nil && packs[a.Run.Pack(m.Name)] != nil {
+			a.Submission = m.of(*packs[a.Run.Pack(m.Name)])
+		}
+	}
+	return wrong
 }
 
 // conclude writes the last word on an attempt down.
@@ -98,6 +126,8 @@ func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
 			fact.ExitCode = job.ExitCode.String()
 		}
 		return fact
+	case a.Record.Allocation != "":
+		return &metrics.Job{ID: a.Record.Allocation, Partition: a.Record.Partition}
 	case a.Submission != nil:
 		return &metrics.Job{Cluster: a.Submission.Cluster, ID: a.Submission.JobID, Name: a.Record.JobName,
 			Partition: a.Record.Partition, SubmitUnix: a.Submission.SubmittedUnix}

@@ -135,7 +135,8 @@ func (c *Client) run(ctx context.Context, name string, args ...string) (stdout, 
 	env = Scrub(env)
 	submits := name == "sbatch"
 	if !submits { // the job would inherit it
-		env = append(env, "SLURM_TIME_FORMAT=%s")
+		// Lists of an array's tasks come whole, not cut after 64 characters.
+		env = append(env, "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0")
 	}
 	if c.Cluster != "" {
 		args = append([]string{"--clusters=" + c.Cluster}, args...)

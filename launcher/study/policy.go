@@ -16,8 +16,16 @@ type Policy struct {
 	Chain              bool    `toml:"chain"`                // each job waits for the end of the one before
 	Requeue            bool    `toml:"requeue"`              // Slurm itself starts a job again after a node failure or preemption
 	ExcludeFailedNodes bool    `toml:"exclude_failed_nodes"` // from the next attempt after a node failure
+	Packing            string  `toml:"packing"`              // "job", "array" or "allocation"
 	Retries            Retries `toml:"retries"`
 }
+
+// How runs are packed into jobs.
+const (
+	PackJob        = "job"        // a job a run
+	PackArray      = "array"      // runs of one shape are a job array
+	PackAllocation = "allocation" // all runs, one after the other, in one job
+)
 
 // Retries are how many attempts that ended for a cause are followed by another
 // one, for each run.
@@ -39,7 +47,7 @@ const (
 
 // Causes beyond the run itself are tried again; a program that failed once
 // usually fails again.
-var defaultPolicy = Policy{Order: OrderPlan, ExcludeFailedNodes: true, Retries: Retries{NodeFailed: 2, Preempted: 2, Lost: 1}}
+var defaultPolicy = Policy{Order: OrderPlan, Packing: PackJob, ExcludeFailedNodes: true, Retries: Retries{NodeFailed: 2, Preempted: 2, Lost: 1}}
 
 // checkPolicy holds the policy's values against what they may be.
 func (d *decoder) checkPolicy(p Policy) {
@@ -47,6 +55,7 @@ func (d *decoder) checkPolicy(p Policy) {
 		"policy.max_in_flight": within(0, maxPoints)(p.MaxInFlight),
 		"policy.rate":          atLeast(0)(p.Rate),
 		"policy.order":         among(OrderPlan, OrderLargest, OrderInterleaved)(p.Order),
+		"policy.packing":       among(PackJob, PackArray, PackAllocation)(p.Packing),
 	}
 	r := p.Retries
 	for cause, n := range map[string]int{"node_failed": r.NodeFailed, "preempted": r.Preempted, "timed_out": r.TimedOut,
