@@ -38,7 +38,7 @@ func runScript(t *testing.T, s Script, env ...string) (dir, output string, code 
 	if s.Worker == "" {
 		s.Worker = write("worker", "#!/bin/bash\nprintf '%s\\0' \"$@\" >\"$FAKE_OUT/worker-argv\"\necho 10.0.0.7 40123\n")
 	}
-	if s.RunDir == "" {
+	if s.RunDir == "" && s.Pack == nil {
 		s.RunDir = filepath.Join(dir, "it's $(touch pwned) a run")
 		if err := os.Mkdir(s.RunDir, 0o755); err != nil {
 			t.Fatal(err)
@@ -106,7 +106,7 @@ func TestHostileValuesStayValues(t *testing.T) {
 		t.Errorf("command (-want +got):\n%s", d)
 	}
 	want := []string{"--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--cpus-per-task=2",
-		"--kill-on-bad-exit=1", "--export=ALL", "--cpu-bind=$(touch pwned) '"}
+		"--cpu-bind=$(touch pwned) '", "--kill-on-bad-exit=1", "--export=ALL"}
 	if d := cmp.Diff(want, argv[:options]); d != "" {
 		t.Errorf("srun options (-want +got):\n%s", d)
 	}
@@ -215,7 +215,7 @@ func TestScriptStopsWithItsReason(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, ran)); err == nil {
 				t.Error("srun was called all the same")
 			}
-			if s.RunDir == "" {
+			if s.RunDir == "" && s.Pack == nil {
 				if r := readExit(t, filepath.Join(dir, "it's $(touch pwned) a run", "exit-0.json")); r.ExitCode != code {
 					t.Errorf("recorded %+v, exited %d", r, code)
 				}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,11 +54,18 @@ type Script struct {
 	Environment map[string]string // exported after Setup, not expanded
 	Container   Container
 
-	RunDir    string   // needed; absolute, on a file system that all nodes share
+	RunDir    string   // needed, unless Pack; absolute, on a file system that all nodes share
 	Worker    string   // needed; absolute path of the worker binary
 	Workdir   string   // where Command is started; absolute
 	Interface string   // network interface of the collectives
 	Command   []string // needed; what srun starts, once a task
+
+	// Pack makes the script serve several runs; what they share stands here,
+	// what differs in the list. nil: it serves the one in RunDir.
+	Pack *Pack
+	// Inside is for a script that bash runs within an allocation that is there
+	// already, in place of sbatch. Time is then the limit of its step.
+	Inside bool
 }
 
 // Container is the image that Command runs in. The batch script itself, its
@@ -120,29 +128,37 @@ func (s Script) DuplicateExit() int { return DuplicateExit }
 func (s Script) Tasks() int { return s.Nodes * s.TasksPerNode }
 
 // GRES is the generic resource of a node, "gpu:a100:4"; "" without GPUs.
-func (s Script) GRES() string {
-	if s.GPUsPerNode == 0 {
+func (s Script) GRES() string { return gres(s.GPUsPerNode, s.GPUType) }
+
+func gres(gpus int, kind string) string {
+	switch {
+	case gpus == 0:
 		return ""
+	case kind == "":
+		return fmt.Sprintf("gpu:%d", gpus)
 	}
-	if s.GPUType == "" {
-		return fmt.Sprintf("gpu:%d", s.GPUsPerNode)
-	}
-	return fmt.Sprintf("gpu:%s:%d", s.GPUType, s.GPUsPerNode)
+	return fmt.Sprintf("gpu:%s:%d", kind, gpus)
 }
 
 // TimeLimit is Time in Slurm's form, "1-02:03:00".
 func (s Script) TimeLimit() string {
-	minutes := int64((s.Time + time.Minute - 1) / time.Minute)
-	limit := fmt.Sprintf("%02d:%02d:00", minutes/60%24, minutes%60)
-	if days := minutes / (24 * 60); days > 0 {
+	n := minutes(s.Time)
+	limit := fmt.Sprintf("%02d:%02d:00", n/60%24, n%60)
+	if days := n / (24 * 60); days > 0 {
 		limit = fmt.Sprintf("%d-%s", days, limit)
 	}
 	return limit
 }
 
+// minutes rounds up.
+func minutes(d time.Duration) int64 { return int64((d + time.Minute - 1) / time.Minute) }
+
 // Directives are the #SBATCH lines: those of the fields, then Options by name.
 func (s Script) Directives() []Option {
 	var list []Option
+	if s.Inside { // there is nothing to ask for
+		return nil
+	}
 	add := func(name, value string) { list = append(list, Option{name, value}) }
 	some := func(name, value string) {
 		if value != "" {
@@ -160,6 +176,10 @@ func (s Script) Directives() []Option {
 	some("gres", s.GRES())
 	if s.MemoryPerNodeMB > 0 {
 		add("mem", fmt.Sprintf("%dM", s.MemoryPerNodeMB))
+	}
+	if s.Pack != nil && s.Pack.Array {
+		add("array", s.Pack.indices())
+		add("open-mode", "append") // Output is of all tasks until each has found its run
 	}
 	add("time", s.TimeLimit())
 	if s.Exclusive {
@@ -199,19 +219,23 @@ func (s Script) Exports() []Option {
 // the job asked for, because a step inherits it differently from one version
 // of Slurm to the next: CPUs per task not since 22.05, GPUs not when exclusive.
 func (s Script) StepOptions() []string {
-	list := []string{
-		fmt.Sprintf("--nodes=%d", s.Nodes),
-		fmt.Sprintf("--ntasks=%d", s.Tasks()),
-		fmt.Sprintf("--ntasks-per-node=%d", s.TasksPerNode),
-		fmt.Sprintf("--cpus-per-task=%d", s.CPUsPerTask),
+	var list []string
+	if s.Pack == nil {
+		step := Step{Nodes: s.Nodes, TasksPerNode: s.TasksPerNode, CPUsPerTask: s.CPUsPerTask,
+			GPUsPerNode: s.GPUsPerNode, GPUType: s.GPUType, CPUBind: s.CPUBind}
+		if s.Inside {
+			step.Time = s.Time
+		}
+		list = step.options()
+	}
+	list = append(list,
 		"--kill-on-bad-exit=1", // else the others wait for a rank that is gone
-		"--export=ALL",         // a job submitted with --export=NONE has no PATH in its steps
+		"--export=ALL")         // a job submitted with --export=NONE has no PATH in its steps
+	if s.Pack != nil && !s.Pack.Array || s.Inside {
+		list = append(list, "--relative=0") // the first nodes, where rank 0's address is sought
 	}
-	if g := s.GRES(); g != "" {
-		list = append(list, "--gres="+g)
-	}
-	if s.CPUBind != "" {
-		list = append(list, "--cpu-bind="+s.CPUBind)
+	if s.Inside {
+		list = append(list, "--overlap") // the shell that this runs in may be a step itself
 	}
 	if s.Container.Runtime == "pyxis" {
 		list = append(list, "--container-image="+s.Container.Image,
@@ -242,7 +266,17 @@ func (s Script) Wrapper() []string {
 }
 
 func (s Script) mounts() []string {
-	return append([]string{s.RunDir + ":" + s.RunDir, s.Worker + ":" + s.Worker + ":ro"}, s.Container.Mounts...)
+	folder := s.folder()
+	return append([]string{folder + ":" + folder, s.Worker + ":" + s.Worker + ":ro"}, s.Container.Mounts...)
+}
+
+// folder is what holds all that the runs write: the run folder, or where those
+// of a pack stand beside it.
+func (s Script) folder() string {
+	if s.Pack != nil {
+		return filepath.Dir(s.Pack.Dir)
+	}
+	return s.RunDir
 }
 
 func (s Script) containerWorkdir() string {

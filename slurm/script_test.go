@@ -52,7 +52,21 @@ func goldenScripts() map[string]Script {
 	apptainer.Workdir = "/scratch/ada"
 	apptainer.Container = Container{Runtime: "apptainer", Image: "/images/torch 2.4.sif", Mounts: []string{"/data:/data"}}
 
-	return map[string]Script{"plain": plain, "site": site, "pyxis": pyxis, "apptainer": apptainer}
+	array := site
+	array.JobName, array.RunDir, array.Output = "cifar/array-1f3c", "", "/scratch/runs/cifar/array-1f3c/job.log"
+	array.Pack = &Pack{Dir: "/scratch/runs/cifar/array-1f3c", Runs: 6, Array: true, Limit: 2}
+	array.Command = []string{"/home/ada/bin/scalebench-worker", "run"}
+
+	allocation := pyxis
+	allocation.JobName, allocation.RunDir, allocation.Output = "cifar/allocation-1f3c", "", "/scratch/runs/cifar/allocation-1f3c/job.log"
+	allocation.Pack = &Pack{Dir: "/scratch/runs/cifar/allocation-1f3c", Runs: 6}
+	allocation.Command = array.Command
+
+	inside := plainScript()
+	inside.Inside, inside.GPUsPerNode = true, 1
+
+	return map[string]Script{"plain": plain, "site": site, "pyxis": pyxis, "apptainer": apptainer,
+		"array": array, "allocation": allocation, "inside": inside}
 }
 
 func TestRenderGolden(t *testing.T) {

@@ -29,7 +29,7 @@ var owned = map[string]string{
 	"mem": "MemoryPerNodeMB", "mem-per-cpu": "MemoryPerNodeMB", "mem-per-gpu": "MemoryPerNodeMB",
 	"time": "Time", "exclusive": "Exclusive", "requeue": "Requeue", "no-requeue": "Requeue",
 	"signal": "SignalBefore", "hint": "Hint", "output": "Output", "chdir": "Workdir",
-	"array": "one job for each attempt", "wrap": "Command", "parsable": "the submission",
+	"array": "Pack", "wrap": "Command", "parsable": "the submission",
 	"test-only": "the submission", "wait": "the submission",
 }
 
@@ -89,9 +89,20 @@ func (s Script) Validate() error {
 	for _, f := range []struct {
 		name, value string
 		needed      bool
-	}{{"RunDir", s.RunDir, true}, {"Worker", s.Worker, true}, {"Workdir", s.Workdir, false}} {
+	}{{"RunDir", s.RunDir, s.Pack == nil}, {"Worker", s.Worker, true}, {"Workdir", s.Workdir, false}} {
 		if (f.needed || f.value != "") && !filepath.IsAbs(f.value) {
 			bad("%s is %q; it must be an absolute path, because the job starts in a folder of its own", f.name, f.value)
+		}
+	}
+	if p := s.Pack; p != nil {
+		if s.RunDir != "" || s.Inside {
+			bad("Pack serves the runs of its list; RunDir %q or Inside contradict it", s.RunDir)
+		}
+		if !filepath.IsAbs(p.Dir) || strings.ContainsFunc(p.Dir, unicode.IsControl) {
+			bad("Pack.Dir is %q; it must be an absolute path without control characters", p.Dir)
+		}
+		if p.Runs < 1 || p.Runs > maxArrayTasks || p.Limit < 0 {
+			bad("Pack of %d runs, %d at once; it needs at least one run, and a limit of 0 (none) or more", p.Runs, p.Limit)
 		}
 	}
 	if len(s.Command) == 0 || s.Command[0] == "" || strings.HasPrefix(s.Command[0], "-") {
@@ -149,7 +160,7 @@ func (c Container) problems(s Script) []error {
 			bad("Mounts has %q; write SOURCE:TARGET or SOURCE:TARGET:OPTIONS, without commas", m)
 		}
 	}
-	for _, path := range []string{s.RunDir, s.Worker} {
+	for _, path := range []string{s.folder(), s.Worker} {
 		if strings.ContainsAny(path, ":,") {
 			bad("Runtime %s cannot mount %q: a mount's path holds no ':' or ','", c.Runtime, path)
 		}

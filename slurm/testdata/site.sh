@@ -26,10 +26,9 @@ set -u -o pipefail
 ulimit -c 0
 umask 077
 
-run_dir=/scratch/runs/cifar/mlp-2w-1f3c-r1-a1
+run_dir=/scratch/runs/cifar/mlp-2w-1f3c-r1-a1 cpus=8
 worker=/home/ada/bin/scalebench-worker
 restart=${SLURM_RESTART_COUNT:-0}
-started=$(date +%s.%N)
 
 say() { echo "scalebench: $*" >&2; }
 fail() {
@@ -37,30 +36,32 @@ fail() {
   exit 1
 }
 [ -n "${SLURM_JOB_ID-}" ] || fail "this is a batch script for Slurm: sbatch $0"
+job_id=$SLURM_JOB_ID
 
 # One attempt runs once. A submission that timed out may be in the queue twice:
 # the first copy to make this folder runs, any other ends here and touches
 # nothing. Each requeue of the first copy claims again, under its own number.
-claim=$run_dir/claim-$restart
-owner=
-if [ -e "$run_dir/claim-0/job_id" ]; then read -r owner <"$run_dir/claim-0/job_id"; fi
-if [ -n "$owner" ] && [ "$owner" != "$SLURM_JOB_ID" ]; then
-  say "job $SLURM_JOB_ID is a second copy of this attempt: job $owner has claimed it ($run_dir/claim-0); nothing was run"
-  exit 75
-fi
-if ! mkdir -- "$claim" 2>/dev/null; then
-  [ -d "$claim" ] || fail "cannot write in the run folder $run_dir on $(hostname): is it on a file system that the compute nodes share, and not full?"
-  say "job $SLURM_JOB_ID is a second copy of this attempt: it is already claimed ($claim); nothing was run"
-  exit 75
-fi
-echo "$SLURM_JOB_ID" >"$claim/job_id"
+claim() {
+  local claim=$run_dir/claim-$restart owner=
+  if [ -e "$run_dir/claim-0/job_id" ]; then read -r owner <"$run_dir/claim-0/job_id"; fi
+  if [ -n "$owner" ] && [ "$owner" != "$job_id" ]; then
+    say "job $job_id is a second copy of this attempt: job $owner has claimed it ($run_dir/claim-0); nothing was run"
+    exit 75
+  fi
+  if ! mkdir -- "$claim" 2>/dev/null; then
+    [ -d "$claim" ] || fail "cannot write in the run folder $run_dir on $(hostname): is it on a file system that the compute nodes share, and not full?"
+    say "job $job_id is a second copy of this attempt: it is already claimed ($claim); nothing was run"
+    exit 75
+  fi
+  echo "$job_id" >"$claim/job_id"
+}
+claim
 
 # However the script ends, it leaves exit-RESTART.json, whole or not at all.
-signal='' step=''
 finish() {
   local code=$? record=$run_dir/exit-$restart.json job nodes
   trap - EXIT
-  job=$(tr -cd '0-9A-Za-z_+' <<<"$SLURM_JOB_ID") nodes=$(tr -cd '][0-9A-Za-z_.,-' <<<"${SLURM_JOB_NODELIST-}")
+  job=$(tr -cd '0-9A-Za-z_+' <<<"$job_id") nodes=$(tr -cd '][0-9A-Za-z_.,-' <<<"${SLURM_JOB_NODELIST-}")
   if printf '{"exit_code":%d,"signal":"%s","start_unix":%s,"end_unix":%s,"job_id":"%s","nodelist":"%s","restart":%d}\n' \
     "$code" "$signal" "$started" "$(date +%s.%N)" "$job" "$nodes" "$restart" >"$record.tmp"; then
     mv -f -- "$record.tmp" "$record"
@@ -69,7 +70,6 @@ finish() {
   fi
   exit "$code"
 }
-trap finish EXIT
 
 # A signal to the script goes on to srun, and srun hands it to every task; the
 # script waits on for them.
@@ -77,8 +77,23 @@ pass_on() {
   signal=$1 interrupted=yes
   if [ -n "$step" ]; then kill -s "$1" "$step" 2>/dev/null; fi
 }
-trap 'pass_on TERM' TERM
-trap 'pass_on USR1' USR1
+await() {
+  if [ -n "$signal" ]; then kill -s "$signal" "$step"; fi # it came while srun was being started
+  interrupted=yes
+  while [ -n "$interrupted" ]; do # a signal ends wait early
+    interrupted=
+    wait "$step"
+    code=$?
+  done
+  step=
+}
+record() {
+  signal='' step='' started=$(date +%s.%N)
+  trap finish EXIT
+  trap 'pass_on TERM' TERM
+  trap 'pass_on USR1' USR1
+}
+record
 
 # Modules and setup are the site's: they may use unset variables, but the first
 # command that fails ends the job, or it would measure something else.
@@ -94,7 +109,7 @@ trap - ERR
 set -u +e
 export GREETING='it'\''s $HOME'
 export NCCL_SOCKET_IFNAME=ib0
-export OMP_NUM_THREADS="${OMP_NUM_THREADS:-8}"
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$cpus}"
 export SCALEBENCH_RUN="$run_dir"
 export SCALEBENCH_RESTART="$restart"
 export SCALEBENCH_INTERFACE=ib0
@@ -115,19 +130,12 @@ srun \
   --ntasks=16 \
   --ntasks-per-node=4 \
   --cpus-per-task=8 \
-  --kill-on-bad-exit=1 \
-  --export=ALL \
   --gres=gpu:a100:4 \
   --cpu-bind=cores \
+  --kill-on-bad-exit=1 \
+  --export=ALL \
   /home/ada/bin/scalebench-worker train --run /scratch/runs/cifar/mlp-2w-1f3c-r1-a1 &
 step=$!
-if [ -n "$signal" ]; then kill -s "$signal" "$step"; fi # it came while srun was being started
-interrupted=yes
-while [ -n "$interrupted" ]; do # a signal ends wait early
-  interrupted=
-  wait "$step"
-  code=$?
-done
-step=
+await
 exit "$code"
 

@@ -1,0 +1,198 @@
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Pack makes one script serve several runs. They stand in a list, a file
+// beside the script, a Step a line. As an array each run is a task of its own;
+// else all are steps of one allocation, one after the other in the list's
+// order, each on the first nodes of it.
+type Pack struct {
+	Dir   string // absolute; holds the list, and the claim and the exit record of an allocation
+	Runs  int    // lines of the list
+	Array bool
+	Limit int // array tasks that may run at once; 0: as many as fit
+}
+
+// ListName is the list's name in Pack.Dir.
+const ListName = "runs.list"
+
+// ListName is the constant, for the template.
+func (s Script) ListName() string { return ListName }
+
+// Step is one run of a Pack: its folder and the part of the allocation that it
+// takes.
+type Step struct {
+	RunDir       string
+	Nodes        int
+	TasksPerNode int
+	CPUsPerTask  int
+	GPUsPerNode  int
+	GPUType      string
+	CPUBind      string
+	Time         time.Duration // limit of its own within an allocation, rounded up to minutes; 0: none
+}
+
+// options are srun's, as far as they differ between the runs of a pack.
+func (s Step) options() []string {
+	list := []string{
+		fmt.Sprintf("--nodes=%d", s.Nodes),
+		fmt.Sprintf("--ntasks=%d", s.Nodes*s.TasksPerNode),
+		fmt.Sprintf("--ntasks-per-node=%d", s.TasksPerNode),
+		fmt.Sprintf("--cpus-per-task=%d", s.CPUsPerTask),
+	}
+	if g := gres(s.GPUsPerNode, s.GPUType); g != "" {
+		list = append(list, "--gres="+g)
+	}
+	if s.CPUBind != "" {
+		list = append(list, "--cpu-bind="+s.CPUBind)
+	}
+	if s.Time > 0 {
+		list = append(list, fmt.Sprintf("--time=%d", minutes(s.Time)))
+	}
+	return list
+}
+
+// List writes the list of a pack: a line a run, of CPUs per task, srun's
+// options and the run folder, separated by tabs. A Step without a RunDir
+// leaves its line empty: no run has that index.
+func List(steps []Step) ([]byte, error) {
+	var b bytes.Buffer
+	for i, s := range steps {
+		if s.RunDir == "" {
+			b.WriteByte('\n')
+			continue
+		}
+		options := s.options()
+		for _, o := range options {
+			if strings.ContainsFunc(o, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+				return nil, fmt.Errorf("run %d of the list: %q holds a blank, which the list cannot", i, o)
+			}
+		}
+		if strings.ContainsFunc(s.RunDir, unicode.IsControl) || !filepath.IsAbs(s.RunDir) {
+			return nil, fmt.Errorf("run %d of the list: the run folder %q must be an absolute path without control characters", i, s.RunDir)
+		}
+		fmt.Fprintf(&b, "%d\t%s\t%s\n", s.CPUsPerTask, strings.Join(options, " "), s.RunDir)
+	}
+	return b.Bytes(), nil
+}
+
+// Allocation reports whether the script runs its pack within one allocation.
+func (s Script) Allocation() bool { return s.Pack != nil && !s.Pack.Array }
+
+// ListFile is the path of the pack's list.
+func (p Pack) ListFile() string { return filepath.Join(p.Dir, ListName) }
+
+// indices are the array's, "0-5%2".
+func (p Pack) indices() string {
+	s := fmt.Sprintf("0-%d", p.Runs-1)
+	if p.Limit > 0 {
+		s += fmt.Sprintf("%%%d", p.Limit)
+	}
+	return s
+}
+
+// ArrayTask cuts the id of a task of a job array, "95_3", into the array's id
+// and the index.
+func ArrayTask(id string) (array string, index int, ok bool) {
+	array, text, ok := strings.Cut(id, "_")
+	index, err := strconv.Atoi(text)
+	if !ok || err != nil || index < 0 || strconv.Itoa(index) != text {
+		return "", 0, false
+	}
+	return array, index, true
+}
+
+var pendingForm = regexp.MustCompile(`^([0-9]+)_\[([0-9,:-]+)(?:%[0-9]+)?\]$`)
+
+// maxArrayTasks bounds what a list of indices may expand to; Slurm's own
+// MaxArraySize is at most 4,000,001.
+const maxArrayTasks = 4_000_001
+
+// ExpandArray is a Job a task where Slurm tells of several in one line, as of
+// those of an array that wait, "95_[4-9%2]". A list that Slurm has cut short
+// ("…") or that is not understood stays as it is: its tasks are unknown then.
+func ExpandArray(jobs []Job) []Job {
+	var all []Job
+	for _, j := range jobs {
+		m := pendingForm.FindStringSubmatch(j.ID)
+		if m == nil {
+			all = append(all, j)
+			continue
+		}
+		indices, ok := expandIndices(m[2])
+		if !ok {
+			all = append(all, j)
+			continue
+		}
+		for _, i := range indices {
+			task := j
+			task.ID = m[1] + "_" + strconv.Itoa(i)
+			all = append(all, task)
+		}
+	}
+	return all
+}
+
+// expandIndices reads "0,4-9,12-20:4".
+func expandIndices(text string) (list []int, ok bool) {
+	for _, part := range strings.Split(text, ",") {
+		bounds, stride, strided := strings.Cut(part, ":")
+		low, high, ranged := strings.Cut(bounds, "-")
+		if !ranged {
+			high = low
+		}
+		by := 1
+		var err error
+		if strided {
+			by, err = strconv.Atoi(stride)
+		}
+		from, err1 := strconv.Atoi(low)
+		to, err2 := strconv.Atoi(high)
+		if err != nil || err1 != nil || err2 != nil || by < 1 || from > to || (to-from)/by >= maxArrayTasks-len(list) {
+			return nil, false
+		}
+		for i := from; i <= to; i += by {
+			list = append(list, i)
+		}
+	}
+	return list, true
+}
+
+var maxArraySize = regexp.MustCompile(`(?m)^MaxArraySize\s*=\s*(\d+)\s*$`)
+
+// MaxArraySize asks the controller how many tasks, with indices from 0, one job
+// array may have.
+func (c *Client) MaxArraySize(ctx context.Context) (int, error) {
+	out, _, err := c.run(ctx, "scontrol", "show", "config")
+	if err != nil {
+		return 0, err
+	}
+	return ParseMaxArraySize(out)
+}
+
+// ParseMaxArraySize reads `scontrol show config`.
+func ParseMaxArraySize(out []byte) (int, error) {
+	m := maxArraySize.FindSubmatch(out)
+	if m == nil {
+		return 0, errors.New("scontrol show config does not tell MaxArraySize")
+	}
+	n, err := strconv.Atoi(string(m[1]))
+	if err != nil || n > maxArrayTasks {
+		return 0, fmt.Errorf("scontrol show config: MaxArraySize is %s, which makes no sense", m[1])
+	}
+	if n < 2 {
+		return 0, errors.New("this cluster allows no job arrays (MaxArraySize in scontrol show config)")
+	}
+	return n, nil
+}
