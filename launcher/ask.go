@@ -17,9 +17,9 @@ import (
 // database less.
 const maxNames = 500
 
-// askSlurm returns what Slurm knows of attempts. It takes one
-// squeue for all of them, and one sacct for those that squeue has forgotten;
-// where there is no accounting, those are missing and the folder has the say.
+// askSlurm returns what Slurm knows of attempts. It takes one squeue for all of
+// them, and one sacct for those that squeue has forgotten; where there is no
+// accounting, those are missing and the folder has the say.
 func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (map[rundir.Run]*slurm.Job, error) {
 	// By number: a static binary knows only the names in /etc/passwd, and most
 	// clusters keep their users elsewhere.

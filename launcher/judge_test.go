@@ -115,8 +115,8 @@ func TestPick(t *testing.T) {
 	claimed := &Attempt{Run: "", Record: Record{JobName: "x"}}
 	dir := t.TempDir()
 	claimed.Run = runIn(t, dir, "7")
-	got := pick([]*Attempt{claimed, {Record: Record{JobName: "z"}}, {Record: Record{JobName: "w"}}}, jobs)
-	if j := got["x"]; j == nil || j.ID != "7" || j.State != slurm.Running {
+	got := pick([]*Attempt{claimed, {Run: "z", Record: Record{JobName: "z"}}, {Run: "w", Record: Record{JobName: "w"}}}, jobs)
+	if j := got[claimed.Run]; j == nil || j.ID != "7" || j.State != slurm.Running {
 		t.Errorf("x is %+v", j)
 	}
 	if j := got["z"]; j == nil || j.State != slurm.Failed {

@@ -44,6 +44,14 @@ func (r Record) task() int {
 	return -1
 }
 
+// Script is the batch script that serves the attempt.
+func (a *Attempt) Script() string {
+	if m := a.Record.Pack; m != nil {
+		return a.Run.Pack(m.Name).Script()
+	}
+	return a.Run.Script()
+}
+
 // of is the attempt's own part of what sbatch answered to its pack.
 func (m Member) of(answer Submission) *Submission {
 	if m.Kind == study.PackArray {
@@ -238,14 +246,18 @@ func (b *SlurmBackend) packed(m Member, attempts []*Attempt) (slurm.Script, []by
 	return whole, list, err
 }
 
+// usualArraySize is Slurm's default of MaxArraySize.
+const usualArraySize = 1001
+
 // Drafts are the batch scripts of a plan by file name, and the lists of packs
 // beside them, to be looked at.
-func (b *SlurmBackend) Drafts(ctx context.Context, plan *study.Plan) (map[string][]byte, error) {
+func (b *SlurmBackend) Drafts(plan *study.Plan) (map[string][]byte, error) {
+	b.arraySize = usualArraySize // no cluster need be there to ask
 	var todo []Todo
 	for _, p := range plan.Points {
 		todo = append(todo, Todo{Planned: p, Number: 1})
 	}
-	loads, err := b.Loads(ctx, todo)
+	loads, err := b.Loads(context.Background(), todo)
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 				Name:  "run",
 				Usage: "supervise one rank of a run: start its program, pass signals on, record where it ran and how it ended",
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "dir", Usage: "run `FOLDER`", Required: true},
+					&cli.StringFlag{Name: "dir", Usage: "run `FOLDER`", EnvVars: []string{framework.RunVariable}, Required: true},
 					&cli.StringFlag{Name: "python", Usage: "`INTERPRETER` of Python programs"},
 					&cli.StringFlag{Name: "commit", Usage: "git `COMMIT` of the study, for the record"},
 					&cli.StringFlag{Name: "place", Usage: "where this rank's place in the world stands: `slurm` or environment", Value: "slurm"},

@@ -34,7 +34,10 @@ func siteFlag(path *string) cli.Flag {
 }
 
 // load reads the study file and its site, and plans it.
-func (s *session) load(path, site string) (*work, error) {
+func (s *session) load(path, site string) (*work, error) { return s.loadOn(nil, path, site) }
+
+// loadOn is load for the nodes of an allocation, if there is one.
+func (s *session) loadOn(nodes *launcher.Allocation, path, site string) (*work, error) {
 	if path == "-" || filepath.Ext(path) == "" {
 		return nil, usagef("%q is no study file; give the path of its TOML", path)
 	}
@@ -52,7 +55,13 @@ func (s *session) load(path, site string) (*work, error) {
 			return nil, &usageError{err: err}
 		}
 	}
-	if w.plan, err = w.study.Plan(w.site); err != nil {
+	if nodes != nil {
+		w.site = nodes.Site(w.site)
+	}
+	if w.plan, err = w.study.Plan(w.site); err != nil && nodes != nil {
+		return nil, &usageError{err: fmt.Errorf("within the allocation of job %s (nodes: %d, CPUs of each: %d, GPUs of each: %d):\n%w", nodes.JobID, nodes.Nodes, nodes.CPUsPerNode, nodes.GPUsPerNode, err),
+			hint: "--local runs on this machine instead, submit as jobs of their own."}
+	} else if err != nil {
 		return nil, &usageError{err: err}
 	}
 	w.folder, err = s.folder(w.study.Name)

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -46,17 +46,22 @@ func runRender(s *session, path, site, out string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	for _, p := range w.plan.Points {
-		a := backend.Draft(p)
-		text.Reset()
-		if err := backend.Render(&text, p, a); err != nil {
-			return &usageError{err: fmt.Errorf("the batch script of %s: %w", a.Record.ID, err)}
+	backend.Packing, backend.MaxInFlight = w.study.Policy.Packing, w.study.Policy.MaxInFlight
+	files, err := backend.Drafts(w.plan)
+	if err != nil {
+		return &usageError{err: err}
+	}
+	scripts := 0
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		mode := os.FileMode(0o644)
+		if filepath.Ext(name) == ".sh" {
+			mode = 0o755
+			scripts++
 		}
-		if err := os.WriteFile(filepath.Join(out, a.Run.Name()+".sh"), text.Bytes(), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(out, name), files[name], mode); err != nil {
 			return err
 		}
 	}
-	s.note("%d scripts in %s", len(w.plan.Points), out)
+	s.note("%s in %s", count(scripts, "script"), out)
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -16,19 +17,23 @@ import (
 type runOptions struct {
 	study, site   string
 	oversubscribe bool
+	local         bool
 }
 
 func runCommand(s *session) *cli.Command {
 	var o runOptions
 	return &cli.Command{
 		Name:      "run",
-		Usage:     "run a study on this machine",
+		Usage:     "run a study on this machine, or on the nodes of a Slurm allocation",
 		ArgsUsage: "STUDY",
 		Description: "Runs what has no good result yet, one run at a time, each as worker processes\n" +
 			"of this machine, and collects the results. An interrupt ends the run under way\n" +
-			"in order; the same command goes on later.",
+			"in order; the same command goes on later.\n\n" +
+			"Within an allocation (salloc, or a script that sbatch runs) each run is a step on\n" +
+			"its nodes, through srun; points that are larger than it are refused.",
 		Flags: []cli.Flag{
 			siteFlag(&o.site),
+			&cli.BoolFlag{Name: "local", Usage: "run processes on this machine, also within an allocation", Destination: &o.local},
 			&cli.BoolFlag{Name: "oversubscribe", Usage: "run points with more workers than there are CPUs for them all the same", Destination: &o.oversubscribe},
 		},
 		Action: func(c *cli.Context) error {
@@ -39,20 +44,20 @@ func runCommand(s *session) *cli.Command {
 }
 
 func runRun(ctx context.Context, s *session, o runOptions) error {
-	w, err := s.load(o.study, o.site)
-	if err != nil {
-		return err
-	}
-	creator, err := w.creator()
-	if err != nil {
-		return err
-	}
-	creator.Backend = launcher.Local
-	backend := &launcher.LocalBackend{Creator: creator, Environment: w.site.Environment, Oversubscribe: o.oversubscribe}
-	for _, p := range w.plan.Points {
-		if err := backend.Fits(p.Point); err != nil {
-			return &usageError{err: fmt.Errorf("%s: %w", o.study, err)}
+	var nodes *launcher.Allocation
+	if !o.local {
+		var err error
+		if nodes, err = launcher.Enclosing(os.Getenv); err != nil {
+			return &usageError{err: err}
 		}
+	}
+	w, err := s.loadOn(nodes, o.study, o.site)
+	if err != nil {
+		return err
+	}
+	backend, err := machine(w, nodes, o)
+	if err != nil {
+		return err
 	}
 	choice, err := s.choice(ctx, w)
 	if err != nil {
@@ -89,6 +94,37 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		return err
 	}
 	return watch.verdict()
+}
+
+// here is what runs attempts that end with this command.
+type here interface {
+	launcher.Backend
+	Cancel(ctx context.Context, attempts []*launcher.Attempt) error
+	Wait()
+}
+
+// machine is where the runs of this command go: this machine, or the nodes of
+// the allocation that it stands in.
+func machine(w *work, nodes *launcher.Allocation, o runOptions) (here, error) {
+	creator, err := w.creator()
+	if err != nil {
+		return nil, err
+	}
+	if nodes != nil {
+		backend, err := launcher.NewStepBackend(creator, w.site, *nodes)
+		if err != nil {
+			return nil, &usageError{err: err}
+		}
+		return backend, nil
+	}
+	creator.Backend = launcher.Local
+	backend := &launcher.LocalBackend{Creator: creator, Environment: w.site.Environment, Oversubscribe: o.oversubscribe}
+	for _, p := range w.plan.Points {
+		if err := backend.Fits(p.Point); err != nil {
+			return nil, &usageError{err: fmt.Errorf("%s: %w", o.study, err)}
+		}
+	}
+	return backend, nil
 }
 
 // patience is how long a command waits for another one that begins runs of the

@@ -83,6 +83,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 	if err != nil {
 		return &usageError{err: err}
 	}
+	backend.Packing, backend.MaxInFlight = w.study.Policy.Packing, w.study.Policy.MaxInFlight
 	if err := launcher.Freeze(w.folder, w.plan, w.study.File, w.site.File); err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		} else {
 			watch.bar.advance(1)
 		}
-		t.add(a.Record.ID, a.Point.Workers, a.Point.Nodes, a.Record.Partition, a.Submission.JobID, a.Run.Script())
+		t.add(a.Record.ID, a.Point.Workers, a.Point.Nodes, a.Record.Partition, a.Submission.JobID, a.Script())
 	}
 	observe, found := watch.observe, watch.found
 	if !o.wait {

@@ -162,7 +162,11 @@ func (x *expansion) place(p *Point) (partition string, ok bool) {
 		*p = trial
 		return candidate.Name, true
 	}
-	x.problem("workers", fmt.Sprintf("%d workers fit no partition of %s (%s)", p.Workers, x.site.File, strings.Join(why, "; ")))
+	of := ""
+	if x.site.File != "" {
+		of = " of " + x.site.File
+	}
+	x.problem("workers", fmt.Sprintf("%d workers fit no partition%s (%s)", p.Workers, of, strings.Join(why, "; ")))
 	return "", false
 }
 

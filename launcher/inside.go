@@ -1,0 +1,174 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/worker"
+)
+
+// Allocation is the nodes that an enclosing salloc or sbatch has given to this
+// command.
+type Allocation struct {
+	JobID       string
+	Partition   string
+	Nodes       int
+	CPUsPerNode int // of the node with the fewest
+	GPUsPerNode int // 0 also where Slurm does not say
+}
+
+// Enclosing reads the allocation that this process stands in from its
+// environment; nil when it stands in none.
+func Enclosing(getenv func(string) string) (*Allocation, error) {
+	id := getenv("SLURM_JOB_ID")
+	if id == "" {
+		return nil, nil
+	}
+	a := &Allocation{JobID: id, Partition: getenv("SLURM_JOB_PARTITION")}
+	var err error
+	if a.Nodes, err = strconv.Atoi(getenv("SLURM_JOB_NUM_NODES")); err != nil || a.Nodes < 1 {
+		return nil, fmt.Errorf("SLURM_JOB_ID is %s, but SLURM_JOB_NUM_NODES is %q and no number of nodes; --local runs processes on this machine instead", id, getenv("SLURM_JOB_NUM_NODES"))
+	}
+	if a.CPUsPerNode, err = fewest(getenv("SLURM_JOB_CPUS_PER_NODE")); err != nil {
+		return nil, fmt.Errorf("SLURM_JOB_CPUS_PER_NODE: %w; --local runs processes on this machine instead", err)
+	}
+	for _, name := range []string{"SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"} { // the second may name a type before
+		_, text, found := strings.Cut(getenv(name), ":")
+		if !found {
+			text = getenv(name)
+		}
+		if n, err := strconv.Atoi(text); err == nil && n > 0 && a.GPUsPerNode == 0 {
+			a.GPUsPerNode = n
+		}
+	}
+	return a, nil
+}
+
+var cpusForm = regexp.MustCompile(`^(\d+)(?:\(x\d+\))?$`)
+
+// fewest reads Slurm's CPUs of the nodes, "4(x2),8", and is the least of them.
+func fewest(text string) (int, error) {
+	var all []int
+	for _, part := range strings.Split(text, ",") {
+		m := cpusForm.FindStringSubmatch(part)
+		n := 0
+		if m != nil {
+			n, _ = strconv.Atoi(m[1]) // beyond an int: 0, which is refused
+		}
+		if n < 1 {
+			return 0, fmt.Errorf("%q is no list of CPUs like \"4(x2),8\"", text)
+		}
+		all = append(all, n)
+	}
+	return slices.Min(all), nil
+}
+
+// Site is the cluster as the allocation leaves it to a plan: its nodes are the
+// one partition there is. What else the site wants stays.
+func (a Allocation) Site(site *study.Site) *study.Site {
+	inside := *site
+	q := study.Partition{Name: a.Partition}
+	for _, p := range site.Partitions {
+		if p.Name == a.Partition {
+			q.GPUType = p.GPUType
+		}
+	}
+	q.MaxNodes, q.CPUsPerNode, q.GPUsPerNode = a.Nodes, a.CPUsPerNode, a.GPUsPerNode
+	inside.Partitions = []study.Partition{q}
+	return &inside
+}
+
+// StepBackend runs attempts as steps of the allocation that this command
+// stands in: bash runs the batch scripts here, and their srun takes the
+// allocation's nodes. To the rest of the launcher they are local attempts, of
+// this command and ending with it.
+type StepBackend struct {
+	LocalBackend
+	batch      *SlurmBackend // writes the scripts
+	allocation Allocation
+}
+
+// NewStepBackend makes a backend for an allocation; site is the one that its
+// plan was made for.
+func NewStepBackend(c Creator, site *study.Site, in Allocation) (*StepBackend, error) {
+	batch, err := NewSlurmBackend(c, site, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.Backend, c.allocation = Local, in.JobID
+	return &StepBackend{LocalBackend: LocalBackend{Creator: c}, batch: batch, allocation: in}, nil
+}
+
+// Start creates the attempt, script included, and begins it.
+func (b *StepBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error) {
+	a, err := b.create(load[0], func(at rundir.Run, a *Attempt) error {
+		s, err := b.batch.Script(load[0].Planned, a)
+		if err != nil {
+			return err
+		}
+		s.JobName, s.Inside = a.Record.ID, true
+		f, err := os.OpenFile(at.Script(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+		if err != nil {
+			return err
+		}
+		return errors.Join(b.batch.render(f, s), f.Close())
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	b.stops.Store(a.Run, stop)
+	b.running.Add(1)
+	go func() {
+		defer b.running.Done()
+		defer stop(nil)
+		exit := runScript(ctx, a)
+		// The script leaves its own record, unless it could not.
+		if _, err := os.Stat(a.Run.Exit(0)); err != nil {
+			_ = os.Mkdir(a.Run.Claim(0), 0o755)
+			_ = writeJSON(a.Run.Exit(0), exit, 0o644)
+		}
+	}()
+	return []*Attempt{a}, nil
+}
+
+// runScript runs an attempt's batch script with bash, in the environment of the
+// allocation, and waits for its end.
+func runScript(ctx context.Context, a *Attempt) Exit {
+	exit := Exit{ExitCode: 1, StartUnix: unix(time.Now())}
+	log, err := os.OpenFile(a.Run.JobLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err == nil {
+		defer log.Close()
+		cmd := exec.CommandContext(ctx, "bash", a.Run.Script())
+		// The attempt was begun once, however often the job around it was.
+		cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SLURM_RESTART_COUNT=") })
+		cmd.Stdout, cmd.Stderr = log, log
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+		cmd.WaitDelay = worker.Grace + 10*time.Second
+		runtime.LockOSThread() // Pdeathsig is the death of this thread
+		defer runtime.UnlockOSThread()
+		if err = cmd.Run(); err == nil {
+			exit.ExitCode = 0
+		} else {
+			fmt.Fprintf(log, "scalebench: %s: %v\n", a.Run.Script(), err)
+		}
+	}
+	if ctx.Err() != nil {
+		exit.Signal = "TERM"
+	}
+	exit.EndUnix = unix(time.Now())
+	return exit
+}
