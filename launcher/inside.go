@@ -62,12 +62,11 @@ var cpusForm = regexp.MustCompile(`^(\d+)(?:\(x\d+\))?$`)
 func fewest(text string) (int, error) {
 	var all []int
 	for _, part := range strings.Split(text, ",") {
-		m := cpusForm.FindStringSubmatch(part)
-		n := 0
-		if m != nil {
-			n, _ = strconv.Atoi(m[1]) // beyond an int: 0, which is refused
+		n, err := 0, error(nil)
+		if m := cpusForm.FindStringSubmatch(part); m != nil {
+			n, err = strconv.Atoi(m[1])
 		}
-		if n < 1 {
+		if err != nil || n < 1 {
 			return 0, fmt.Errorf("%q is no list of CPUs like \"4(x2),8\"", text)
 		}
 		all = append(all, n)

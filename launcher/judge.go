@@ -122,7 +122,7 @@ func completed(e Evidence, end time.Time) (metrics.Status, string) {
 func judgeTurn(e Evidence) (metrics.Status, string) {
 	exit := e.Traces.Exit
 	switch {
-	case exit != nil && (exit.Signal == "" || e.Job.State.Terminal()):
+	case exit != nil && (exit.Signal == "" || exit.Signal == "USR1" && e.Job.State.Terminal()):
 		return judgeExit(e)
 	case e.Traces.Begun:
 		return judgeJob(e)

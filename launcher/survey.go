@@ -125,6 +125,12 @@ func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
 		if job.ExitCode != nil {
 			fact.ExitCode = job.ExitCode.String()
 		}
+		if a.Record.shared() {
+			// The job's state and end are those of all its runs; each one takes
+			// the first of the nodes.
+			fact.State, fact.Reason, fact.ExitCode, fact.EndUnix = "", "", "", 0
+			fact.Nodes = fact.Nodes[:min(len(fact.Nodes), a.Point.Nodes)]
+		}
 		return fact
 	case a.Record.Allocation != "":
 		return &metrics.Job{ID: a.Record.Allocation, Partition: a.Record.Partition}
