@@ -49,7 +49,7 @@ func TestAskSlurmOfTheForgotten(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got slurm.State
-			if job := jobs[a.Record.JobName]; job != nil {
+			if job := jobs[a.Run]; job != nil {
 				got = job.State
 			}
 			if got != tt.want {
