@@ -49,6 +49,11 @@ func NewSlurmBackend(c Creator, site *study.Site, client *slurm.Client) (*SlurmB
 // it can end in order and keep its numbers.
 const warning = 90 * time.Second
 
+// shortJob is the time limit below which a job gets no warning: Slurm may send
+// it up to a minute early, and the SIGTERM at the limit leaves time enough to
+// end in order.
+const shortJob = 5 * time.Minute
+
 // Script is the batch script of an attempt.
 func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error) {
 	f, err := framework.Find(p.Point.Framework)
@@ -60,7 +65,7 @@ func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error)
 		JobName: a.Record.JobName, Partition: p.Partition, Account: first(q.Account, site.Account), QOS: first(q.QOS, site.QOS),
 		Nodes: p.Point.Nodes, TasksPerNode: p.Point.WorkersPerNode, CPUsPerTask: r.CPUsPerWorker,
 		MemoryPerNodeMB: megabytes(r.Memory) * p.Point.WorkersPerNode,
-		Time:            time.Duration(r.Time), Exclusive: p.Exclusive, Requeue: a.Record.Requeue, SignalBefore: warning,
+		Time:            time.Duration(r.Time), Exclusive: p.Exclusive, Requeue: a.Record.Requeue,
 		CPUBind: first(r.CPUBind, site.CPUBind), Output: a.Run.JobLog(), Options: over(site.Options, q.Options),
 		Modules: site.Modules, Setup: site.Setup, Environment: site.Environment,
 		Container: slurm.Container{Runtime: site.Container.Runtime, Image: site.Container.Image,
@@ -74,6 +79,9 @@ func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error)
 			nodes = more + "," + nodes
 		}
 		s.Options["exclude"] = nodes
+	}
+	if s.Time >= shortJob {
+		s.SignalBefore = warning
 	}
 	if s.CPUBind == "" { // Slurm takes one of the two
 		s.Hint = site.Hint
