@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
@@ -48,6 +49,8 @@ type Record struct {
 	Python      string   `json:"python,omitempty"`
 	Pack        *Member  `json:"pack,omitempty"`       // the script that serves it together with others
 	Allocation  string   `json:"allocation,omitempty"` // id of the job whose nodes a local attempt takes
+	// Programs are the SHA-256 of the files in the programs folder, by name.
+	Programs map[string]string `json:"programs,omitempty"`
 	// Of the command that drives a local attempt.
 	PID      int    `json:"pid,omitempty"`
 	PIDStart string `json:"pid_start,omitempty"` // since a pid alone may be reused
@@ -237,6 +240,10 @@ func (c Creator) Loads(_ context.Context, todo []Todo) ([][]Todo, error) {
 // command was first.
 func (c Creator) create(t Todo, extra func(at rundir.Run, a *Attempt) error) (*Attempt, error) {
 	final := c.Folder.Run(t.Point.ID, t.Point.Repeat, t.Number)
+	f, err := framework.Find(t.Point.Framework)
+	if err != nil {
+		return nil, err
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
@@ -257,6 +264,9 @@ func (c Creator) create(t Todo, extra func(at rundir.Run, a *Attempt) error) (*A
 	}
 	return a, final.Create(func(at rundir.Run) error {
 		if err := writeJSON(at.Point(), a.Point, 0o644); err != nil {
+			return err
+		}
+		if a.Record.Programs, err = install(f.Programs, at.Programs()); err != nil {
 			return err
 		}
 		if err := writeJSON(at.Attempt(), a.Record, 0o644); err != nil {

@@ -6,6 +6,7 @@ package framework
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -27,6 +28,10 @@ type Framework struct {
 	// Import is the Python module that the program needs; "" for none.
 	Import string
 
+	// Programs are the files that the run folder must hold before the attempt
+	// begins; nil: none.
+	Programs fs.FS
+
 	// Command is what to start, by its arguments.
 	Command func(Start) []string
 }
@@ -45,7 +50,7 @@ type Start struct {
 const RunVariable = "SCALEBENCH_RUN"
 
 // All lists the frameworks, in the order in which they are offered.
-var All = []Framework{native}
+var All = []Framework{native, pytorchDDP}
 
 // Find returns the framework of a name. The error lists the valid ones.
 func Find(name string) (Framework, error) {

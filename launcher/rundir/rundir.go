@@ -13,6 +13,7 @@
 //	    attempt.json               our record of the attempt, from before it began
 //	    nonce                      what ranks show each other, mode 0600
 //	    job.sh                     the batch script
+//	    programs/                  the framework's own programs, as embedded
 //	    job.json                   what the scheduler answered to it
 //	    state.json                 the last word on an attempt that has ended
 //	    claim-0/                   made by the first copy of the script to start
@@ -122,16 +123,17 @@ func escape(path string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
 }
 
-func (r Run) Path() string    { return string(r) }
-func (r Run) Name() string    { return filepath.Base(string(r)) }
-func (r Run) Point() string   { return filepath.Join(string(r), "point.json") }
-func (r Run) Attempt() string { return filepath.Join(string(r), "attempt.json") }
-func (r Run) Job() string     { return filepath.Join(string(r), "job.json") }
-func (r Run) State() string   { return filepath.Join(string(r), "state.json") }
-func (r Run) Script() string  { return filepath.Join(string(r), "job.sh") }
-func (r Run) Nonce() string   { return filepath.Join(string(r), "nonce") }
-func (r Run) JobLog() string  { return filepath.Join(string(r), "job.log") }
-func (r Run) Events() string  { return filepath.Join(string(r), "events") }
+func (r Run) Path() string     { return string(r) }
+func (r Run) Name() string     { return filepath.Base(string(r)) }
+func (r Run) Point() string    { return filepath.Join(string(r), "point.json") }
+func (r Run) Attempt() string  { return filepath.Join(string(r), "attempt.json") }
+func (r Run) Job() string      { return filepath.Join(string(r), "job.json") }
+func (r Run) State() string    { return filepath.Join(string(r), "state.json") }
+func (r Run) Script() string   { return filepath.Join(string(r), "job.sh") }
+func (r Run) Programs() string { return filepath.Join(string(r), "programs") }
+func (r Run) Nonce() string    { return filepath.Join(string(r), "nonce") }
+func (r Run) JobLog() string   { return filepath.Join(string(r), "job.log") }
+func (r Run) Events() string   { return filepath.Join(string(r), "events") }
 
 // ID is the run's name among all of a user's, "STUDY/POINT-r1-a1".
 func (r Run) ID() string {
