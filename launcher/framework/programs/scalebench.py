@@ -98,9 +98,9 @@ class Events:
         """
         parts = dict(zip(PARTS, (data_wait, compute, communication)))
         with self._lock:
-            names = {"duration", "samples"}
-            names.update(p for p in PARTS if parts[p] is not None)
-            if self._columns is not None and names != self._columns.keys():
+            names = ["duration", "samples"]
+            names += [part for part in PARTS if parts[part] is not None]
+            if self._columns is not None and names != list(self._columns):
                 self._flush()
             if self._columns is None:
                 self._first = self.steps
