@@ -44,23 +44,28 @@ type outcome struct {
 
 // Three steps of the native trainer and of PyTorch, from the same weights on
 // the same batches, lead to the same parameters and the same statistics of
-// batch norm. Weight decay and rates are large, so that a step that leaves one
-// out is far off.
+// batch norm. Weight decay is large, so that a step without it is far off.
+//
+// Rates are small for the sake of ReLU: where its input is within rounding of
+// 0, the two sides may take different branches and the gradient jumps. With
+// rates of 0.02 to 0.1 that alone moves ResNet-20 by 0.002 after three steps;
+// against PyTorch in double precision the native trainer was then off by 1e-7,
+// and PyTorch in single precision by 0.002.
 func TestStepsAsPyTorch(t *testing.T) {
 	for _, c := range []struct {
 		model string
 		ranks int
 	}{{"resnet20", 1}, {"resnet20", 2}, {"cnn", 1}, {"cnn", 2}, {"mlp", 1}, {"mlp", 2}} {
 		t.Run(fmt.Sprintf("%s/%d", c.model, c.ranks), func(t *testing.T) {
-			const batch = 8
-			s := recipe{Model: c.model, Rates: []float64{0.02, 0.1, 0.05}, Momentum: 0.9, WeightDecay: 0.05}
+			const batch = 16
+			s := recipe{Model: c.model, Rates: []float64{0.0005, 0.0025, 0.001}, Momentum: 0.9, WeightDecay: 0.5}
 			dir := t.TempDir()
 			start, native := nativeSteps(t, s, dir, c.ranks, batch)
 			pytorch := pytorchSteps(t, s, dir, c.ranks)
 			const tolerance = 1e-4
 			for r := range c.ranks {
 				n, p := native[r], pytorch[r]
-				if d := distance(t, start, n.parameters); d < 100*tolerance {
+				if d := distance(t, start, n.parameters); d < 30*tolerance {
 					t.Errorf("rank %d: three steps moved the parameters by %g only; the comparison would say nothing", r, d)
 				}
 				d, e := distance(t, n.parameters, p.parameters), distance(t, n.statistics, p.statistics)
