@@ -42,6 +42,7 @@ func python(s Start, program string) []string {
 // between CPUs, NCCL between GPUs.
 var pytorchDDP = Framework{
 	Name:     "pytorch-ddp",
+	Import:   "torch",
 	Programs: programs(pytorchPrograms),
 	Check: func(p study.Point) map[string]string {
 		wrong := map[string]string{}
