@@ -2,9 +2,12 @@
 
 MODULE := github.com/scalebench/scalebench
 
-# What the tests need from Debian: a real Slurm with accounting, and shellcheck.
+# What the tests need from Debian: a real Slurm with accounting, shellcheck, and
+# PyTorch, which belongs to Debian's own interpreter.
 TEST_PROGRAMS := sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck
-TEST_PACKAGES := slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck
+TEST_MODULES := torch
+TEST_PACKAGES := slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck python3-torch python3-numpy
+TEST_TAGS := slurm,python
 
 # Debian keeps daemons where an ordinary user's PATH does not look.
 export PATH := $(PATH):/usr/sbin:/sbin
@@ -55,7 +58,7 @@ demo: build
 # One package at a time: the studies on the cluster need an even machine to have
 # a steady state.
 test: test-packages test-release
-	go test -tags slurm -p 1 -timeout 60m ./...
+	go test -tags $(TEST_TAGS) -p 1 -timeout 60m ./...
 
 test-unit:
 	go test ./...
@@ -76,11 +79,13 @@ test-release: release
 
 # Installs what is missing, and only that, after saying so.
 test-packages: PROGRAMS = $(TEST_PROGRAMS)
+test-packages: MODULES = $(TEST_MODULES)
 test-packages: PACKAGES = $(TEST_PACKAGES)
 release-packages: PROGRAMS = $(RELEASE_PROGRAMS)
 release-packages: PACKAGES = $(RELEASE_PACKAGES)
 test-packages release-packages:
 	@missing=; for p in $(PROGRAMS); do command -v $$p >/dev/null || missing="$$missing $$p"; done; \
+	for m in $(MODULES); do /usr/bin/python3 -c "import $$m" 2>/dev/null || missing="$$missing python3:$$m"; done; \
 	if [ -n "$$missing" ]; then \
 		sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
 		echo "make $@ needs$$missing; installing with apt-get: $(PACKAGES)"; \
@@ -89,8 +94,8 @@ test-packages release-packages:
 
 lint: test-packages
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
-	go vet -tags slurm,release ./...
-	go tool staticcheck -tags slurm,release ./...
+	go vet -tags $(TEST_TAGS),release ./...
+	go tool staticcheck -tags $(TEST_TAGS),release ./...
 	git ls-files '*.sh' .ci/run | xargs shellcheck
 
 # Speed, each figure beside its target; noisy machines make these no tests. The

@@ -20,7 +20,8 @@ class Schedule:
         self.peak = point["learning_rate"]
         self.warmup = workload["warmup_epochs"] * steps_per_epoch
         self.decay = workload["decay"]
-        self.drops = [e * steps_per_epoch for e in workload["decay_epochs"]]
+        self.drops = [epoch * steps_per_epoch
+                      for epoch in workload["decay_epochs"] or ()]
         self.total = workload["epochs"] * steps_per_epoch
         if workload["max_steps"] and (not self.total or
                                       workload["max_steps"] < self.total):
@@ -68,7 +69,7 @@ def trained_enough(point, epochs, best):
     if 0 < workload["epochs"] <= epochs:
         return True
     return (workload["until"] == "targets" and
-            all(best >= target for target in workload["targets"]))
+            all(best >= target for target in workload["targets"] or ()))
 
 
 def stream(seed, name, epoch=0):
