@@ -33,7 +33,7 @@ PATIENCE = datetime.timedelta(minutes=10)
 
 PADDING = 4  # pixels of zeros around an image before it is cropped
 
-# What each rank says of going on, beside its gradients.
+# What each rank says of going on, in each step.
 TIME_UP, INTERRUPTED, DIVERGED = range(3)
 
 
@@ -151,7 +151,7 @@ class Rank:
         self.phase = "rendezvous"
         self.replica = Replica(
             model, self.device, workload["momentum"], workload["weight_decay"],
-            sync=workload["batch_norm"] == "sync", votes=3)
+            sync=workload["batch_norm"] == "sync")
         parameters = sum(p.numel() for p in model.parameters())
         checksum = self.parameter_sha256()
         dist.barrier()
@@ -239,10 +239,11 @@ class Rank:
     def vote(self, loss):
         minutes = (time.perf_counter() - self.began) / 60
         limit = self.workload["max_minutes"]
-        votes = torch.zeros(3, device=loss.device)
+        votes = [0.0, 0.0, 0.0]
         votes[TIME_UP] = self.world.rank == 0 and 0 < limit <= minutes
         votes[INTERRUPTED] = self.interruption.cause is not None
-        votes[DIVERGED] = ~torch.isfinite(loss)
+        votes = torch.tensor(votes, dtype=torch.float32, device=loss.device)
+        votes[DIVERGED] = ~torch.isfinite(loss)  # without waiting for a GPU
         return votes
 
     def told_to_stop(self):

@@ -14,21 +14,17 @@ import pytorch_models
 class Replica:
     """Model, gradients and their reduction, and the optimiser.
 
-    A step is gradient, then update. Votes are a few numbers that travel with
-    the gradients, as those of a parameter of their own that is never changed:
-    so all ranks come to the same decisions after the same step, without a
-    message more.
+    A step is gradient, then update. Votes are a few numbers that are summed
+    over the ranks during the backward pass, so that all ranks come to the same
+    decisions after the same step.
     """
 
-    def __init__(self, model, device, momentum, weight_decay, sync=False,
-                 votes=0):
+    def __init__(self, model, device, momentum, weight_decay, sync=False):
         self.model = model.to(device, memory_format=torch.channels_last)
-        self.device = device
         if sync:
             self.model = nn.SyncBatchNorm.convert_sync_batchnorm(self.model)
-        self._voting = _Voting(self.model, votes).to(device)
         # Running averages of batch norm stay each rank's own in training.
-        self._ddp = DistributedDataParallel(self._voting,
+        self._ddp = DistributedDataParallel(self.model,
                                             broadcast_buffers=False)
         self._optimizer = torch.optim.SGD(
             self.model.parameters(), lr=0, momentum=momentum,
@@ -38,19 +34,21 @@ class Replica:
             self.reduction = Reduction()
             self._ddp.register_comm_hook(None, self.reduction.hook)
 
-    def gradient(self, images, labels, vote=lambda loss: ()):
+    def gradient(self, images, labels, vote):
         """The gradient of the mean loss over all ranks' batches.
 
-        Returns this rank's mean loss, and the votes' mean over the ranks: what
-        vote(loss) said of each.
+        Returns this rank's mean loss, and the sum over the ranks of what
+        vote(loss), a vector, says of each.
         """
-        self._ddp.train()
-        self._ddp.zero_grad(set_to_none=True)
+        self._optimizer.zero_grad(set_to_none=True)
         if self.reduction is not None:
             self.reduction.reset()
-        total, loss = self._ddp(images, labels, vote)
-        total.backward()
-        return loss, self._voting.votes.grad.tolist()
+        loss = functional.cross_entropy(self._ddp(images), labels)
+        votes = vote(loss.detach())
+        counting = dist.all_reduce(votes, async_op=True)
+        loss.backward()
+        counting.wait()
+        return loss.detach(), votes.tolist()
 
     def update(self, rate):
         """A step of stochastic gradient descent."""
@@ -73,24 +71,10 @@ class Replica:
         """The sum of the losses, and how many images are classified rightly."""
         self.model.eval()
         logits = self.model(images)
+        self.model.train()
         loss = functional.cross_entropy(logits.double(), labels,
                                         reduction="sum")
         return loss.item(), (logits.argmax(1) == labels).sum().item()
-
-
-class _Voting(nn.Module):
-
-    def __init__(self, model, votes):
-        super().__init__()
-        self.model = model
-        self.votes = nn.Parameter(torch.zeros(votes))
-
-    def forward(self, images, labels, vote):
-        loss = functional.cross_entropy(self.model(images), labels)
-        values = torch.as_tensor(vote(loss.detach()), dtype=torch.float32,
-                                 device=loss.device)
-        # The sum is 0 whatever the votes are; its gradient is the votes.
-        return loss + (self.votes * values).sum(), loss.detach()
 
 
 class Reduction:
