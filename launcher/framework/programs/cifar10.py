@@ -71,7 +71,8 @@ def _records(path):
     except FileNotFoundError:
         raise FileNotFoundError(
             f"{path} is missing; the data folder must hold {TRAIN[0]} to"
-            f" {TRAIN[-1]} and {TEST[0]} of CIFAR-10's binary version") from None
+            f" {TRAIN[-1]} and {TEST[0]} of CIFAR-10's binary version"
+        ) from None
     if not os.path.isfile(path):
         raise ValueError(f"{path} is not a regular file")
     if size == 0:
@@ -79,5 +80,6 @@ def _records(path):
     if size % RECORD:
         raise ValueError(
             f"{path} is cut short: {size} bytes are {size // RECORD} records"
-            f" of {RECORD} bytes and {size % RECORD} bytes over; fetch it again")
+            f" of {RECORD} bytes and {size % RECORD} bytes over; fetch it"
+            " again")
     return size // RECORD

@@ -1,8 +1,8 @@
 """Trains under PyTorch's DistributedDataParallel and reports to scalebench.
 
-One process is one rank; gloo carries the gradients of CPUs, NCCL those of GPUs.
-Models, recipe and evaluation are the native trainer's. Random numbers are
-PyTorch's: starting weights, order and augmentation are drawn from the same
+One process is one rank; gloo carries the gradients of CPUs, NCCL those of
+GPUs. Models, recipe and evaluation are the native trainer's. Random numbers
+are PyTorch's: starting weights, order and augmentation are drawn from the same
 distributions, but are not the same numbers.
 """
 
@@ -91,8 +91,8 @@ class Rank:
     def join(self):
         """Finds the other ranks; returns how many PyTorch says there are.
 
-        A group that is not the one planned is an error: independent copies of a
-        training look like a perfect speedup.
+        A group that is not the one planned is an error: independent copies of
+        a training look like a perfect speedup.
         """
         if self.point["resources"]["device"] == "gpu":
             if not torch.cuda.is_available():
@@ -129,8 +129,9 @@ class Rank:
         point, workload = self.point, self.workload
         self.phase = "configuration"
         if workload["precision"] != "fp32":
-            raise ValueError(f'workload.precision is "{workload["precision"]}";'
-                             ' pytorch-ddp has "fp32" only')
+            raise ValueError('workload.precision is'
+                             f' "{workload["precision"]}"; pytorch-ddp has'
+                             ' "fp32" only')
         self.phase = "data"
         if point["data"]["kind"] != "cifar10":
             raise ValueError(f'data.kind is "{point["data"]["kind"]}";'
@@ -141,9 +142,9 @@ class Rank:
         self.phase = "configuration"
         self.steps_per_epoch = training.samples // point["global_batch"]
         if self.steps_per_epoch == 0:
-            raise ValueError(f"the training set has {training.samples} samples,"
-                             " fewer than one global batch of"
-                             f" {point['global_batch']}")
+            raise ValueError("the training set has"
+                             f" {training.samples} samples, fewer than one"
+                             f" global batch of {point['global_batch']}")
         self.schedule = recipe.Schedule(point, self.steps_per_epoch)
         model = pytorch_models.build(
             workload["model"], recipe.stream(point["seed"], "model"))
@@ -253,12 +254,11 @@ class Rank:
     def order(self, samples):
         """The permutation of the epoch that begins, and what becomes of each
         sample in it: both the same on all ranks, however many there are."""
-        epoch = self.events.epochs
+        seed, epoch = self.point["seed"], self.events.epochs
         generator = torch.Generator()
-        generator.manual_seed(recipe.stream(self.point["seed"], "order", epoch))
+        generator.manual_seed(recipe.stream(seed, "order", epoch))
         order = torch.randperm(samples, generator=generator)
-        generator.manual_seed(
-            recipe.stream(self.point["seed"], "augment", epoch))
+        generator.manual_seed(recipe.stream(seed, "augment", epoch))
         corner = torch.randint(2 * PADDING + 1, (samples, 2),
                                generator=generator)
         mirror = torch.randint(2, (samples, 1), generator=generator)

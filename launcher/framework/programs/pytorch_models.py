@@ -1,4 +1,4 @@
-"""The native trainer's models in PyTorch: the same networks to the last weight.
+"""The native trainer's models in PyTorch, the same to the last weight.
 
 Images are NCHW as PyTorch has them, best in its channels-last memory format.
 """
@@ -17,9 +17,9 @@ def _convolution(inputs, outputs, stride):
 class Block(nn.Module):
     """A residual block whose shortcut has no parameters.
 
-    Where the block halves the image it takes every second pixel of every second
-    row, and where it widens, it puts channels of zeros on both sides (option A
-    of He et al. 2016).
+    Where the block halves the image it takes every second pixel of every
+    second row, and where it widens, it puts channels of zeros on both sides
+    (option A of He et al. 2016).
     """
 
     def __init__(self, inputs, outputs, stride):
@@ -54,7 +54,7 @@ class Pixels(nn.Module):
 
 
 def resnet(blocks):
-    """The CIFAR network of He et al. 2016, section 4.2: 6·blocks + 2 layers."""
+    """The CIFAR network of He et al. 2016, section 4.2, 6·blocks + 2 deep."""
     layers = [_convolution(3, 16, 1), nn.BatchNorm2d(16), nn.ReLU()]
     inputs = 16
     for stage, outputs in enumerate((16, 32, 64)):
@@ -76,7 +76,7 @@ def cnn():
 
 
 def mlp():
-    """Hidden layers of 1024 and 512: much to communicate, little to compute."""
+    """Hidden layers of 1024 and 512: little to compute for its gradients."""
     return nn.Sequential(Pixels(), nn.Linear(3072, 1024), nn.ReLU(),
                          nn.Linear(1024, 512), nn.ReLU(), nn.Linear(512, 10))
 

@@ -68,7 +68,7 @@ class Replica:
 
     @torch.no_grad()
     def evaluate(self, images, labels):
-        """The sum of the losses, and how many images are classified rightly."""
+        """The sum of the losses, and how many images are put rightly."""
         self.model.eval()
         logits = self.model(images)
         self.model.train()

@@ -1,7 +1,7 @@
 """The parts of the training recipe that no framework has a say in.
 
-They do what scalebench's native trainer does: how the learning rate goes, which
-samples a rank takes, when a run is long enough.
+They do what scalebench's native trainer does: how the learning rate goes,
+which samples a rank takes, when a run is long enough.
 """
 
 import math
@@ -10,8 +10,8 @@ import math
 class Schedule:
     """The learning rate of each step.
 
-    It rises linearly from the unscaled rate to the peak over the warm-up (Goyal
-    et al. 2017, section 2.2), and then decays.
+    It rises linearly from the unscaled rate to the peak over the warm-up
+    (Goyal et al. 2017, section 2.2), and then decays.
     """
 
     def __init__(self, point, steps_per_epoch):
@@ -30,8 +30,8 @@ class Schedule:
             raise ValueError(f'workload.decay is "{self.decay}"; want "none",'
                              ' "step" or "cosine"')
         if self.decay == "cosine" and not self.total:
-            raise ValueError('workload.decay = "cosine" needs to know where the'
-                             " run ends; give workload.epochs or"
+            raise ValueError('workload.decay = "cosine" needs to know where'
+                             " the run ends; give workload.epochs or"
                              " workload.max_steps")
 
     def at(self, step):

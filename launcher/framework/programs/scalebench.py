@@ -3,8 +3,8 @@
 One file, standard library only: put it beside any training program. Events are
 lines of JSON, appended to a file of their own in the run folder; their format
 belongs to scalebench's Go package metrics, which reads back in its tests what
-this file writes. Everything is in base units: seconds, samples, bytes. What was
-not measured is None and becomes null, never 0: a zero is a measurement.
+this file writes. Everything is in base units: seconds, samples, bytes. What
+was not measured is None and becomes null, never 0: a zero is a measurement.
 
     events = scalebench.Events(path, framework="mine", rank=0, world_size=2)
     events.train(parameters=…, gradient_bytes=…, …)
@@ -49,8 +49,9 @@ class Events:
 
     Steps are collected and written as columns: every 100 steps, every second,
     and before any other event, so that the order of the lines is the order of
-    the calls. Each line goes out in a single write, so that a process killed at
-    any moment leaves whole lines, and at most one unfinished one at the end.
+    the calls. Each line goes out in a single write, so that a process killed
+    at any moment leaves whole lines, and at most one unfinished one at the
+    end.
     """
 
     def __init__(self, path, framework, rank, world_size, local_rank=0,
@@ -186,7 +187,7 @@ class Events:
 
 
 def _finite(number):
-    """JSON has no NaN and no infinity; what is neither is not a measurement."""
+    """The number; None if it is NaN or infinite, which JSON cannot say."""
     if number is None or not math.isfinite(number):
         return None
     return number
@@ -196,8 +197,9 @@ class Interruption:
     """Hears the signals that ask a run to end: SIGTERM, SIGUSR1, SIGINT.
 
     The program looks at cause after each step, and ends in order with
-    events.stop("interrupted", cause). A program that cannot, for its step waits
-    on a rank that is gone, is ended after a grace, with what was measured kept.
+    events.stop("interrupted", cause). A program that cannot, for its step
+    waits on a rank that is gone, is ended after a grace, with what was
+    measured kept.
     """
 
     def __init__(self, grace=15.0):

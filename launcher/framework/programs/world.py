@@ -1,4 +1,4 @@
-"""This process's place in the run, from the environment that scalebench sets."""
+"""This process's place in the run, from the environment."""
 
 import fcntl
 import os
@@ -34,15 +34,15 @@ class World:
             wrong.append("MASTER_ADDR is not set")
         if wrong:
             raise RuntimeError(
-                "this process's place in the run is not known (scalebench-worker"
-                " run sets it): " + "; ".join(wrong))
+                "this process's place in the run is not known"
+                " (scalebench-worker run sets it): " + "; ".join(wrong))
 
     def carrier(self):
         """The interface on which the other ranks are reached.
 
-        The configured one, else the one with the route to rank 0; "" where that
-        is not known. Libraries left to themselves take what the host's own name
-        stands for, which may be loopback.
+        The configured one, else the one with the route to rank 0; "" where
+        that is not known. Libraries left to themselves take what the host's
+        own name stands for, which may be loopback.
         """
         if self.interface:
             return self.interface

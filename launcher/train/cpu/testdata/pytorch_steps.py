@@ -2,9 +2,10 @@
 
     python3 pytorch_steps.py FOLDER RANK SIZE
 
-FOLDER holds job.json and, as little-endian numbers, weights.f32, images-RANK.f32
-and labels-RANK.u8. After the steps, parameters-RANK.f32, statistics-RANK.f32
-(each rank's own) and evaluation-RANK.json (after averaging them) stand beside.
+FOLDER holds job.json and, as little-endian numbers, weights.f32,
+images-RANK.f32 and labels-RANK.u8. After the steps, parameters-RANK.f32,
+statistics-RANK.f32 (each rank's own) and evaluation-RANK.json (after averaging
+them) stand beside.
 """
 
 import datetime
