@@ -53,7 +53,7 @@ class Rank:
         self.best = 0.0  # accuracy so far
 
     def run(self):
-        """Everything; returns the exit code."""
+        """Everything, to the end of the process."""
         size, failure = self.world.size, None
         try:
             size = self.join()
@@ -79,14 +79,13 @@ class Rank:
             self.events.error(self.phase, cause)
             cause = f"{self.phase}: {cause}"
         self.events.stop(status, cause, self.parameter_sha256())
-        if status == "failed":
-            # The others learn of it by the closed connections; an orderly end
-            # would wait for them.
-            sys.stdout.flush()
-            os._exit(1)
-        dist.barrier()
-        dist.destroy_process_group()
-        return 0 if status == "done" else 1
+        if status != "failed":
+            dist.barrier()  # nobody leaves while another still hears of it
+        # Exit without taking PyTorch apart: ending gloo's threads can wait for
+        # ever on one of them that waits for the interpreter. After a failure
+        # the others learn of it by the closed connections.
+        sys.stdout.flush()
+        os._exit(0 if status == "done" else 1)
 
     def join(self):
         """Finds the other ranks; returns how many PyTorch says there are.
@@ -355,8 +354,8 @@ def main():
     with open(os.path.join(scalebench.run_folder(), "point.json"),
               encoding="utf-8") as file:
         point = json.load(file)
-    return Rank(point, world.World(), interruption).run()
+    Rank(point, world.World(), interruption).run()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
