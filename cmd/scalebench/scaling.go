@@ -97,7 +97,11 @@ func (s *session) analyse(ctx context.Context, study string, base int) (*analysi
 	if err != nil {
 		return nil, err
 	}
-	what := fmt.Sprintf("Run it with `%s run %s` or `%s submit %s`, then `%s collect %s`", appName, study, appName, study, appName, name)
+	file := study // run and submit take the study's file
+	if file == name {
+		file += ".toml"
+	}
+	what := fmt.Sprintf("Run it with `%s run %s` or `%s submit %s`, then `%s collect %s`", appName, file, appName, file, appName, name)
 	if len(a.observations) == 0 && len(planned) == 0 {
 		a.warn(s)
 		return nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: what + "."}
@@ -105,6 +109,9 @@ func (s *session) analyse(ctx context.Context, study string, base int) (*analysi
 	a.curves, err = scaling.Analyse(a.observations, scaling.Options{Base: base, Planned: planned})
 	var noBase *scaling.NoBaseError
 	if errors.As(err, &noBase) {
+		if slices.ContainsFunc(noBase.Missing, func(m scaling.MissingBase) bool { return m.Unsteady }) {
+			what = "Runs whose step times never settled are not run again by themselves: make them longer (epochs, max_steps), raise study.repeats, or keep jobs from disturbing each other (exclusive, policy.chain)"
+		}
 		a.noBase = &usageError{err: err, hint: what + "; or divide by another point with --base N."}
 		err = nil
 	}

@@ -16,6 +16,7 @@ type MissingBase struct {
 	Series     string
 	Workers    int    // of the base point
 	Why        string // it cannot be the base
+	Unsteady   bool   // it has good runs, and none of them a steady state: running the same again is no cure
 	Available  []int  // worker counts that could be
 	Framework  string
 	Parameters map[string]any // of the series, by TOML path
@@ -25,9 +26,16 @@ type MissingBase struct {
 func (e *NoBaseError) Error() string {
 	lines := make([]string, len(e.Missing))
 	for i, m := range e.Missing {
-		lines[i] = fmt.Sprintf("no base for series %q: its point with %s %s; run that point", m.Series, workers(m.Workers), m.Why)
+		lines[i] = fmt.Sprintf("no base for series %q: its point with %s %s", m.Series, workers(m.Workers), m.Why)
+		if !m.Unsteady {
+			lines[i] += "; run that point"
+		}
 		if len(m.Available) > 0 {
-			lines[i] += ", or take " + counts(m.Available) + " as the base"
+			joint := ", or take "
+			if m.Unsteady {
+				joint = "; take "
+			}
+			lines[i] += joint + counts(m.Available) + " as the base"
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -52,6 +60,7 @@ func (s *series) missing(base int, byWorkers map[int][]Observation) *MissingBase
 		m.Why = "has no good run"
 	default:
 		m.Why = fmt.Sprintf("has %s, none with a steady state", plural(len(runs), "run"))
+		m.Unsteady = true
 	}
 	return m
 }
