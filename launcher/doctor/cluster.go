@@ -52,12 +52,12 @@ func (c Cluster) Check(ctx context.Context) ([]Finding, error) {
 		return list, err
 	}
 	if c.NoJob {
-		return append(list, Finding{"probe job", "", NotTested, "no job was wanted", "leave out --no-job"}), os.RemoveAll(folder)
+		return append(list, Finding{"probe job", "", NotTested, "no job was wanted", "leave out --no-job"}), c.remove(ctx, folder)
 	}
 	found, err = c.checkNodes(ctx, folder, open)
 	list = append(list, found...)
 	if err == nil && Count(found, Fail) == 0 && !slices.ContainsFunc(found, func(f Finding) bool { return f.Result == NotTested && f.Check == "probe job" }) {
-		return list, os.RemoveAll(folder) // what went wrong can be looked into
+		return list, c.remove(ctx, folder) // what went wrong can be looked into
 	}
 	c.Note("scripts and logs of the probe jobs: %s", folder)
 	return list, err
@@ -87,6 +87,27 @@ func (c Cluster) folder() (string, error) {
 	}
 	return os.MkdirTemp(parent, time.Now().Format("20060102-150405-"))
 }
+
+// remove takes the folder away. A job that has answered may still be writing its
+// log and exit record, and NFS keeps files that are open elsewhere: what cannot
+// be removed within removeWait is left, and said, since the answers are complete.
+func (c Cluster) remove(ctx context.Context, folder string) error {
+	deadline := time.Now().Add(removeWait)
+	for {
+		err := os.RemoveAll(folder)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			c.Note("%s is left behind and can be deleted: %v", folder, err)
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// removeWait is how long an ended job's last writes are waited for.
+const removeWait = 10 * time.Second
 
 // checkScripts asks sbatch whether it would take the scripts of the study's
 // smallest and largest point.
