@@ -52,12 +52,14 @@ func (c Cluster) Check(ctx context.Context) ([]Finding, error) {
 		return list, err
 	}
 	if c.NoJob {
-		return append(list, Finding{"probe job", "", NotTested, "no job was wanted", "leave out --no-job"}), c.remove(ctx, folder)
+		c.remove(ctx, folder)
+		return append(list, Finding{"probe job", "", NotTested, "no job was wanted", "leave out --no-job"}), nil
 	}
 	found, err = c.checkNodes(ctx, folder, open)
 	list = append(list, found...)
 	if err == nil && Count(found, Fail) == 0 && !slices.ContainsFunc(found, func(f Finding) bool { return f.Result == NotTested && f.Check == "probe job" }) {
-		return list, c.remove(ctx, folder) // what went wrong can be looked into
+		c.remove(ctx, folder) // what went wrong can be looked into
+		return list, nil
 	}
 	c.Note("scripts and logs of the probe jobs: %s", folder)
 	return list, err
@@ -91,16 +93,16 @@ func (c Cluster) folder() (string, error) {
 // remove takes the folder away. A job that has answered may still be writing its
 // log and exit record, and NFS keeps files that are open elsewhere: what cannot
 // be removed within removeWait is left, and said, since the answers are complete.
-func (c Cluster) remove(ctx context.Context, folder string) error {
+func (c Cluster) remove(ctx context.Context, folder string) {
 	deadline := time.Now().Add(removeWait)
 	for {
 		err := os.RemoveAll(folder)
 		if err == nil {
-			return nil
+			return
 		}
 		if ctx.Err() != nil || time.Now().After(deadline) {
 			c.Note("%s is left behind and can be deleted: %v", folder, err)
-			return nil
+			return
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
