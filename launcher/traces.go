@@ -58,18 +58,18 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 		if err != nil {
 			return t, err
 		}
-		start := 0.0
+		start, covers := 0.0, 1
 		for _, e := range events {
 			cause := ""
 			switch {
 			case e.Start != nil:
-				start = e.Start.Unix
+				start, covers = e.Start.Unix, e.Start.Covers()
 			case e.Error != nil:
 				cause = e.Error.Where + ": " + e.Error.Message
 			case e.Stop != nil && f.Writer == "rank":
-				t.Stopped++
+				t.Stopped += covers
 				if e.Stop.Status == metrics.StopDone {
-					t.Done++
+					t.Done += covers
 				} else {
 					cause = e.Stop.Cause
 				}
@@ -89,11 +89,11 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 
 // follow takes the progress from the events of rank 0.
 func (t *Traces) follow(events []metrics.Event) {
-	world := 0
+	writers := 0.0 // that rank 0's rate stands for
 	for _, e := range events {
 		switch {
 		case e.Start != nil:
-			world = e.Start.WorldSize
+			writers = float64(e.Start.WorldSize) / float64(e.Start.Covers())
 		case e.Epoch != nil:
 			t.Epoch = e.Epoch.Epoch
 		case e.Evaluation != nil:
@@ -107,7 +107,7 @@ func (t *Traces) follow(events []metrics.Event) {
 				samples += s.Samples[i]
 			}
 			if ticks > 0 {
-				t.Throughput = float64(samples) * float64(world) / (float64(ticks) * s.Tick)
+				t.Throughput = float64(samples) * writers / (float64(ticks) * s.Tick)
 			}
 		}
 	}

@@ -31,6 +31,7 @@ type Event struct {
 	Steps       *Steps       `json:"steps,omitempty"`
 	Epoch       *Epoch       `json:"epoch,omitempty"`
 	Evaluation  *Evaluation  `json:"evaluation,omitempty"`
+	Note        *Note        `json:"note,omitempty"`
 	Error       *Error       `json:"error,omitempty"`
 	Stop        *Stop        `json:"stop,omitempty"`
 }
@@ -45,9 +46,18 @@ type Start struct {
 	WorldSize int     `json:"world_size"`          // ranks in the run, as the framework itself reports it
 	LocalRank int     `json:"local_rank"`          // 0-based on this host
 	Restart   int     `json:"restart"`             // 0 for the first incarnation of this attempt
-	Host      string  `json:"host"`
-	PID       int     `json:"pid"`
+	// Ranks is how many ranks the events are of, from Rank on: samples are those
+	// of all of them, durations what each of them took. 0 is 1, the writer's
+	// own. More than that is a process that drives several devices, or a log
+	// that speaks for the whole run; what tells ranks apart (skew, the slowest
+	// one) is then not known.
+	Ranks int    `json:"ranks,omitempty"`
+	Host  string `json:"host"`
+	PID   int    `json:"pid"`
 }
+
+// Covers is how many ranks the writer's events are of, 1 or more.
+func (s *Start) Covers() int { return max(1, s.Ranks) }
 
 // Environment is where a rank runs. An empty field was not found out.
 type Environment struct {
@@ -81,7 +91,8 @@ type Interface struct {
 }
 
 // Train marks the start of the training clock: initialisation is over and the
-// first datum has not been touched. Time to accuracy counts from here.
+// first datum has not been touched. Time to accuracy counts from here. A count
+// that the writer does not know, as of a program that is not ours, is 0.
 type Train struct {
 	Parameters      int64  `json:"parameters"`            // trainable scalars of the model
 	GradientBytes   int64  `json:"gradient_bytes"`        // reduced per step and rank
@@ -116,7 +127,7 @@ type Epoch struct {
 	Samples      int64    `json:"samples"`        // this rank's, in this epoch
 	Seconds      float64  `json:"seconds"`        // training time of the epoch, evaluation apart
 	Loss         *float64 `json:"loss,omitempty"` // mean training loss of this rank over the epoch
-	LearningRate float64  `json:"learning_rate"`  // at the last step
+	LearningRate float64  `json:"learning_rate"`  // at the last step; 0: not known
 }
 
 // Evaluation is the result on the test split over all ranks. Only rank 0
@@ -127,8 +138,15 @@ type Evaluation struct {
 	Step     int      `json:"step"`     // steps done so far
 	Accuracy float64  `json:"accuracy"` // fraction correct, 0 to 1
 	Loss     *float64 `json:"loss,omitempty"`
-	Samples  int64    `json:"samples"` // evaluated over all ranks
-	Seconds  float64  `json:"seconds"` // that the evaluation took
+	Samples  int64    `json:"samples"` // evaluated over all ranks; 0: not known
+	Seconds  float64  `json:"seconds"` // that the evaluation took; 0: not known
+}
+
+// Note is a doubt about the figures of this file, or what a figure really is
+// where its name says more: "rank 0's rate times 4". It is shown with them, as
+// a warning.
+type Note struct {
+	Text string `json:"text"`
 }
 
 // Error is a failure that the writer could still report.
@@ -169,6 +187,8 @@ func (e *Event) Kind() string {
 		return "epoch"
 	case e.Evaluation != nil:
 		return "evaluation"
+	case e.Note != nil:
+		return "note"
 	case e.Error != nil:
 		return "error"
 	case e.Stop != nil:
@@ -182,14 +202,14 @@ func (e *Event) Kind() string {
 func (e *Event) Validate() error {
 	set := 0
 	for _, is := range []bool{e.Start != nil, e.Environment != nil, e.Train != nil, e.Steps != nil,
-		e.Epoch != nil, e.Evaluation != nil, e.Error != nil, e.Stop != nil} {
+		e.Epoch != nil, e.Evaluation != nil, e.Note != nil, e.Error != nil, e.Stop != nil} {
 		if is {
 			set++
 		}
 	}
 	switch {
 	case set == 0:
-		return errors.New("no known payload (want one of start, environment, train, steps, epoch, evaluation, error, stop)")
+		return errors.New("no known payload (want one of start, environment, train, steps, epoch, evaluation, note, error, stop)")
 	case set > 1:
 		return fmt.Errorf("%d payloads in one event, want exactly one", set)
 	case e.Time < 0:
@@ -216,6 +236,8 @@ func (s *Start) validate() error {
 		return fmt.Errorf("start.world_size = %d, want 1 or more", s.WorldSize)
 	case s.Rank < 0 || s.Rank >= s.WorldSize:
 		return fmt.Errorf("start.rank = %d is outside a world of %d", s.Rank, s.WorldSize)
+	case s.Ranks < 0 || s.Covers() > s.WorldSize-s.Rank:
+		return fmt.Errorf("start.ranks = %d from rank %d on is outside a world of %d", s.Ranks, s.Rank, s.WorldSize)
 	case s.Restart < 0:
 		return fmt.Errorf("start.restart = %d, want 0 or more", s.Restart)
 	}

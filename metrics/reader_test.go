@@ -66,6 +66,7 @@ func TestReaderBadLines(t *testing.T) {
 		{"later format", `{"start":{"format":99,"world_size":1}}`, "start.format = 99"},
 		{"no world", `{"start":{"format":1}}`, "world_size = 0"},
 		{"rank outside", `{"start":{"format":1,"rank":2,"world_size":2}}`, "outside a world of 2"},
+		{"ranks outside", `{"start":{"format":1,"rank":1,"ranks":9223372036854775807,"world_size":4}}`, "from rank 1 on is outside a world of 4"},
 		{"no steps", `{"t":1,"steps":{"tick":1,"duration":[],"samples":[]}}`, "empty"},
 		{"samples missing", `{"t":1,"steps":{"tick":1,"duration":[1,2],"samples":[1]}}`, "samples has 1"},
 		{"short column", `{"t":1,"steps":{"tick":1,"duration":[1,2],"samples":[1,1],"communication":[1]}}`, "communication has 1"},

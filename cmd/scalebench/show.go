@@ -247,7 +247,7 @@ func trainRecord(tr *metrics.Train) *table {
 	t := &table{columns: []column{{key: "parameters"}, {key: "gradient_bytes", show: binaryBytes}, {key: "train_samples"}, {key: "test_samples"},
 		{key: "global_batch"}, {key: "steps_per_epoch"}, {key: "parameter_sha256"}, {key: "data_sha256"}}}
 	if tr != nil {
-		t.add(tr.Parameters, tr.GradientBytes, tr.TrainSamples, tr.TestSamples, tr.GlobalBatch, tr.StepsPerEpoch,
+		t.add(positive(tr.Parameters), positive(tr.GradientBytes), positive(tr.TrainSamples), positive(tr.TestSamples), positive(tr.GlobalBatch), positive(tr.StepsPerEpoch),
 			orNil(tr.ParameterSHA256), orNil(tr.DataSHA256))
 	}
 	return t
@@ -276,7 +276,7 @@ func epochRows(list []metrics.Epoch) *table {
 	t := &table{columns: []column{{key: "epoch"}, {key: "step"}, {key: "samples", head: "samples of rank 0"}, {key: "seconds", head: "time", show: seconds},
 		{key: "loss"}, {key: "learning_rate"}}}
 	for _, e := range list {
-		t.add(e.Epoch, e.Step, e.Samples, e.Seconds, e.Loss, e.LearningRate)
+		t.add(e.Epoch, e.Step, e.Samples, e.Seconds, e.Loss, positive(e.LearningRate))
 	}
 	return t
 }
@@ -336,7 +336,7 @@ func unixTime(seconds float64) any {
 }
 
 // positive is a cell of a number whose zero means that it was not found out.
-func positive[N int | int64](n N) any {
+func positive[N int | int64 | float64](n N) any {
 	if n == 0 {
 		return nil
 	}

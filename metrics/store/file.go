@@ -239,8 +239,8 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 			return bad("the file is named for rank %d, restart %d; its start event says rank %d, restart %d",
 				w.file.Rank, w.file.Restart, s.Rank, s.Restart)
 		}
-		return w.once("start", "UPDATE event_file SET started = ?, world_size = ?, host = ?, pid = ? WHERE id = ? AND started IS NULL",
-			s.Unix, s.WorldSize, s.Host, s.PID, w.id)
+		return w.once("start", "UPDATE event_file SET started = ?, world_size = ?, ranks = ?, host = ?, pid = ? WHERE id = ? AND started IS NULL",
+			s.Unix, s.WorldSize, s.Covers(), s.Host, s.PID, w.id)
 	case e.Environment != nil:
 		text, err := json.Marshal(e.Environment)
 		if err != nil {
@@ -267,6 +267,8 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 		v := e.Evaluation
 		return w.exec("INSERT INTO evaluation (file, line, time, epoch, step, accuracy, loss, samples, seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			w.id, line, e.Time, v.Epoch, v.Step, v.Accuracy, v.Loss, v.Samples, v.Seconds)
+	case e.Note != nil:
+		return w.exec("INSERT INTO note (file, line, text) VALUES (?, ?, ?)", w.id, line, e.Note.Text)
 	case e.Error != nil:
 		return w.exec("INSERT INTO error (file, line, time, phase, message) VALUES (?, ?, ?, ?, ?)",
 			w.id, line, e.Time, e.Error.Where, e.Error.Message)

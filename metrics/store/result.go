@@ -101,6 +101,10 @@ func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	for _, r := range input.Ranks {
 		input.World = max(input.World, r.World)
 	}
+	if input.Notes, err = column1[string](in.tx.Query(`SELECT n.text FROM note n JOIN event_file f ON f.id = n.file
+		WHERE f.run = ? AND f.restart = ? GROUP BY n.text ORDER BY min(f.rank), min(n.line)`, in.run, restart)); err != nil {
+		return nil, nil, err
+	}
 	keys, err := in.evaluations(restart, &input)
 	return &input, keys, err
 }
@@ -159,7 +163,7 @@ const (
 )
 
 func (in *ingest) ranks(restart int) ([]summary.Rank, error) {
-	rows, err := in.tx.Query(`SELECT f.rank, coalesce(f.host, ''), coalesce(f.world_size, 0), `+environmentJSON+`, t.time, coalesce(t.parameter_sha256, ''), f.steps_time,
+	rows, err := in.tx.Query(`SELECT f.rank, f.ranks, coalesce(f.host, ''), coalesce(f.world_size, 0), `+environmentJSON+`, t.time, coalesce(t.parameter_sha256, ''), f.steps_time,
 			(SELECT coalesce(max(epoch), 0) FROM epoch p WHERE p.file = f.id), s.status, coalesce(s.parameter_sha256, '')
 		FROM event_file f `+environmentJoin+`LEFT JOIN train t ON t.file = f.id LEFT JOIN stop s ON s.file = f.id
 		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY f.rank`, in.run, restart)
@@ -172,7 +176,7 @@ func (in *ingest) ranks(restart int) ([]summary.Rank, error) {
 		var r summary.Rank
 		var environment, status sql.NullString
 		var began, ended string
-		if err := rows.Scan(&r.Rank, &r.Host, &r.World, &environment, &r.TrainTime, &began, &r.StepsTime, &r.Epochs, &status, &ended); err != nil {
+		if err := rows.Scan(&r.Rank, &r.Ranks, &r.Host, &r.World, &environment, &r.TrainTime, &began, &r.StepsTime, &r.Epochs, &status, &ended); err != nil {
 			return nil, err
 		}
 		if environment.Valid {

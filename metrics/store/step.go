@@ -41,7 +41,7 @@ func (in *ingest) stepsOf(restart int) error {
 	if present < world || len(blocks) == 0 {
 		return nil // no step can be complete, or none is new
 	}
-	read, err := in.tx.Prepare(`SELECT f.rank, tick, duration_min, duration, samples_min, samples, data_wait_min, data_wait,
+	read, err := in.tx.Prepare(`SELECT f.rank, f.ranks, tick, duration_min, duration, samples_min, samples, data_wait_min, data_wait,
 			compute_min, compute, communication_min, communication
 		FROM event_file f JOIN block b ON b.file = f.id
 		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? AND f.rank < ? AND b.block = ? ORDER BY f.rank`)
@@ -89,14 +89,14 @@ func (in *ingest) stepsOf(restart int) error {
 
 // world returns the world size of an incarnation, as its ranks report it (the
 // largest) or, as long as none does, as planned, and how many of those ranks
-// have a file.
+// the files speak for.
 func (in *ingest) world(restart int) (world, present int, err error) {
 	err = in.tx.QueryRow(`SELECT coalesce(max(f.world_size), r.workers) FROM run r
 		LEFT JOIN event_file f ON f.run = r.id AND f.writer = 'rank' AND f.restart = ? WHERE r.id = ?`, restart, in.run).Scan(&world)
 	if err != nil {
 		return 0, 0, err
 	}
-	err = in.tx.QueryRow("SELECT count(*) FROM event_file WHERE run = ? AND writer = 'rank' AND restart = ? AND rank < ?",
+	err = in.tx.QueryRow("SELECT coalesce(sum(ranks), 0) FROM event_file WHERE run = ? AND writer = 'rank' AND restart = ? AND rank < ?",
 		in.run, restart, world).Scan(&present)
 	return world, present, err
 }
@@ -115,16 +115,17 @@ type stepSum struct {
 func (s *stepSum) addAll(rows *sql.Rows, one *block) error {
 	defer rows.Close()
 	for rows.Next() {
-		var rank int
-		if err := one.scan(rows, &rank); err != nil {
+		var rank, ranks int
+		if err := one.scan(rows, &rank, &ranks); err != nil {
 			return err
 		}
-		s.add(rank, one)
+		s.add(rank, ranks, one)
 	}
 	return rows.Err()
 }
 
-func (s *stepSum) add(rank int, b *block) {
+// add adds the block of a writer that speaks for so many ranks from rank on.
+func (s *stepSum) add(rank, ranks int, b *block) {
 	for i := range blockSteps {
 		if !b.has(i) {
 			continue
@@ -133,14 +134,14 @@ func (s *stepSum) add(rank int, b *block) {
 		if s.ranks[i] == 0 || seconds > s.longest[i] {
 			s.longest[i], s.slowest[i] = seconds, rank
 		}
-		s.ranks[i]++
+		s.ranks[i] += ranks
 		s.samples[i] += b.columns[samples][i]
 	}
 	for _, c := range timeColumns {
 		for i, v := range b.columns[c] {
 			if v != absent {
-				s.seconds[c][i] += float64(v) * b.tick
-				s.measured[c][i]++
+				s.seconds[c][i] += float64(v) * b.tick * float64(ranks)
+				s.measured[c][i] += ranks
 			}
 		}
 	}

@@ -33,7 +33,8 @@ type Input struct {
 	Steps       []Step // reported by every rank, ascending by Index
 	Ranks       []Rank // that reported anything, ascending by rank
 	Evaluations []Evaluation
-	BadLines    int // event lines of the run that could not be read
+	Notes       []string // that the ranks' files hold, each once
+	BadLines    int      // event lines of the run that could not be read
 }
 
 // Step is one training step over all ranks.
@@ -50,6 +51,7 @@ type Step struct {
 // Rank is what one rank said of itself. A nil pointer: it did not say.
 type Rank struct {
 	Rank        int
+	Ranks       int // that its events are of, from Rank on; 0 is 1
 	Host        string
 	World       int // world size as this rank reports it; 0: not reported
 	Environment *metrics.Environment
@@ -97,9 +99,10 @@ type Result struct {
 	StepP50, StepP95, StepP99 *float64
 	// Skew is 1 - (mean over ranks)/(max over ranks) of the summed durations:
 	// the share of the time that the average rank could save if none were slow.
+	// Nil too where one writer speaks for several ranks.
 	Skew *float64
 	// Slowest is how many steady steps each rank was the slowest in, by rank;
-	// nil without a steady state.
+	// nil when Skew is.
 	Slowest []int
 	// Shares of the mean rank's step time; nil unless every rank measured the
 	// component in every steady step.
@@ -137,7 +140,7 @@ func Summarize(in Input) Result {
 	r.steady(in)
 	r.clock(in)
 	r.accuracies(in)
-	r.Warnings = append(r.Warnings, warnings(in)...)
+	r.Warnings = append(append(r.Warnings, in.Notes...), warnings(in)...)
 	return r
 }
 
@@ -172,6 +175,9 @@ func (r *Result) steady(in Input) {
 	r.WarmupSteps, r.SteadySteps = warmup, len(steady)
 	r.Throughput = known(float64(samples) / total)
 	r.Skew = known(1 - mean/total)
+	if slices.ContainsFunc(in.Ranks, func(r Rank) bool { return r.Ranks > 1 }) {
+		r.Skew, r.Slowest = nil, nil
+	}
 
 	times = slices.Sorted(slices.Values(times))
 	r.StepP50 = known(percentile(times, 0.50))

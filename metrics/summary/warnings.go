@@ -17,23 +17,19 @@ func warnings(in Input) []string {
 	if in.World != 0 && in.World != in.Workers {
 		warn("the ranks report a world of %d, the plan asks for %d workers", in.World, in.Workers)
 	}
-	present := map[int]bool{}
 	for _, r := range in.Ranks {
-		present[r.Rank] = true
 		if r.World != 0 && r.World != in.World {
 			warn("rank %d reports a world of %d, others one of %d: they may not be one run", r.Rank, r.World, in.World)
 		}
 	}
 	if len(in.Ranks) > 0 {
-		if n := in.World - len(present); n > 0 {
-			var missing []int // only the first few: a damaged file can report any world
-			for rank := 0; rank < in.World && len(missing) <= fewRanks; rank++ {
-				if !present[rank] {
-					missing = append(missing, rank)
-				}
-			}
+		n, missing, twice := absent(in)
+		if n > 0 {
 			warn("%d of %d ranks recorded nothing (%s), so that no step counts as complete",
 				n, in.World, firstFew(missing))
+		}
+		if twice {
+			warn("two files speak for one rank, so that no step counts as complete")
 		}
 	}
 	if n := len(in.Steps); n > 0 {
@@ -69,6 +65,25 @@ func warnings(in Input) []string {
 		return r.Stop.ParameterSHA256
 	})
 	return append(list, crowding(in.Ranks)...)
+}
+
+// absent counts the ranks that no file speaks for and names the first few: a
+// damaged file can report any world. twice: two files speak for one rank.
+func absent(in Input) (n int, missing []int, twice bool) {
+	next := 0 // the first rank that no file so far speaks for
+	gap := func(until int) {
+		n += max(0, until-next)
+		for rank := next; rank < until && len(missing) <= fewRanks; rank++ {
+			missing = append(missing, rank)
+		}
+	}
+	for _, r := range in.Ranks {
+		twice = twice || r.Rank < next
+		gap(r.Rank)
+		next = max(next, r.Rank+max(1, r.Ranks))
+	}
+	gap(in.World)
+	return n, missing, twice
 }
 
 // crowding finds ranks that share what each should have for itself.
