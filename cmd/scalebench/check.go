@@ -2,13 +2,8 @@ package main
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
-
-	"github.com/scalebench/scalebench/launcher/study"
 )
 
 func checkCommand(s *session) *cli.Command {
@@ -52,57 +47,12 @@ func runCheck(s *session, path, site string) error {
 	}
 	t.notes = append(t.notes, fmt.Sprintf("study %s: %d points, %d runs, at most %s node-hours",
 		w.study.Name, len(t.rows), len(w.plan.Points), significant(hours)))
-	for _, total := range costs(w.plan, w.site) {
+	totals, err := plannedCosts(w.plan, w.site)
+	if err != nil {
+		return err
+	}
+	for _, total := range totals {
 		t.notes = append(t.notes, "cost at most "+total)
 	}
 	return s.print(t)
-}
-
-// costs are the most that the plan can cost, a line a currency, from the
-// unrounded hours: nodes, GPUs and vCPUs of each job for its whole time limit.
-// A job without a price is said.
-func costs(plan *study.Plan, site *study.Site) []string {
-	if len(site.Prices) == 0 {
-		return nil
-	}
-	totals, bases := map[string]float64{}, map[string]map[string]bool{}
-	unpriced := 0
-	for _, p := range plan.Points {
-		priced := false
-		for _, price := range site.Prices {
-			if price.Partition != "" && price.Partition != p.Partition {
-				continue
-			}
-			units := map[string]float64{
-				"node": 1,
-				"vcpu": float64(p.Point.WorkersPerNode * p.Point.Resources.CPUsPerWorker),
-				"gpu":  0,
-			}
-			if p.Point.Resources.Device == "gpu" {
-				units["gpu"] = float64(p.Point.WorkersPerNode)
-			}
-			priced = true
-			totals[price.Currency] += p.NodeHours() * units[price.Per] * price.Hour
-			if bases[price.Currency] == nil {
-				bases[price.Currency] = map[string]bool{}
-			}
-			basis := fmt.Sprintf("%g %s per %s-hour", price.Hour, price.Currency, price.Per)
-			if price.AsOf != "" {
-				basis += " as of " + price.AsOf
-			}
-			bases[price.Currency][basis] = true
-		}
-		if !priced {
-			unpriced++
-		}
-	}
-	var lines []string
-	for _, currency := range slices.Sorted(maps.Keys(totals)) {
-		lines = append(lines, fmt.Sprintf("%.2f %s (%s)", totals[currency], currency,
-			strings.Join(slices.Sorted(maps.Keys(bases[currency])), "; ")))
-	}
-	if unpriced > 0 {
-		lines = append(lines, fmt.Sprintf("(%d of %d runs have no price in %s and are not in it)", unpriced, len(plan.Points), site.File))
-	}
-	return lines
 }

@@ -62,14 +62,14 @@ func (s *scaleBench) write(name, text string) {
 	}
 }
 
-// cost is what one run of the program took.
-type cost struct {
+// expense is what one run of the program took.
+type expense struct {
 	wall       time.Duration
 	residentMB float64 // at its peak
 	calls      int     // of Slurm's commands
 }
 
-func (s *scaleBench) run(args ...string) cost {
+func (s *scaleBench) run(args ...string) expense {
 	s.b.Helper()
 	calls := filepath.Join(s.dir, "calls")
 	if err := os.WriteFile(calls, nil, 0o644); err != nil {
@@ -83,7 +83,7 @@ func (s *scaleBench) run(args ...string) cost {
 	if err := cmd.Run(); err != nil {
 		s.b.Fatalf("scalebench %s: %v\n%s", strings.Join(args, " "), err, &complaint)
 	}
-	c := cost{wall: time.Since(began)}
+	c := expense{wall: time.Since(began)}
 	// VmHWM, or the largest child's, which is a shell.
 	c.residentMB = float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) / 1e3
 	text, err := os.ReadFile(calls)
@@ -155,7 +155,7 @@ func BenchmarkScale(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer() // parts of it count, each by itself
 				s := newScaleBench(b, points)
-				report := func(step string, c cost) {
+				report := func(step string, c expense) {
 					b.ReportMetric(float64(c.wall.Microseconds())/1e3, step+"-ms")
 					b.ReportMetric(float64(c.wall.Microseconds())/float64(points), step+"-µs/point")
 					b.ReportMetric(c.residentMB, step+"-MB")

@@ -60,14 +60,23 @@ type Partition struct {
 	Options       map[string]string `toml:"options"` // over the site's
 }
 
-// Price is what an hour costs.
+// Price is what an hour costs, and of which runs.
 type Price struct {
-	Per       string  `toml:"per"`       // "node", "gpu" or "vcpu"
-	Hour      float64 `toml:"hour"`      // in Currency
-	Currency  string  `toml:"currency"`  // ISO 4217, "EUR"
-	Partition string  `toml:"partition"` // "": every partition
-	AsOf      string  `toml:"as_of"`     // date of the price
-	Source    string  `toml:"source"`
+	Per       string         `toml:"per"`       // "node", "gpu", "vcpu", or "billing": a unit of Slurm's billing
+	Hour      float64        `toml:"hour"`      // in Currency
+	Currency  string         `toml:"currency"`  // ISO 4217, "EUR", or a unit of account, "core-h"
+	Partition string         `toml:"partition"` // "": every partition
+	Where     map[string]any `toml:"where"`     // keys of the study or labels that a run must have: string, bool, int64 or float64
+	Market    string         `toml:"market"`    // "on-demand" or "spot"; "" is on demand
+
+	Granularity Duration `toml:"granularity"` // billed in whole multiples of; 0: to the instant
+	Minimum     Duration `toml:"minimum"`     // the least that is billed
+
+	TRESBillingWeights string `toml:"tres_billing_weights"` // the partition's, as slurm.conf has them; with per = "billing"
+	MaxTRES            bool   `toml:"max_tres"`             // PriorityFlags=MAX_TRES: the largest weighted amount, not the sum
+
+	AsOf   string `toml:"as_of"` // date of the price, "2026-01-31"; of equal prices the latest holds
+	Source string `toml:"source"`
 }
 
 // DefaultSite is the site without a site file: one unnamed partition without
@@ -122,17 +131,52 @@ func ParseSite(path string, source []byte) (*Site, error) {
 	}
 	for i, p := range s.Prices {
 		at := fmt.Sprintf("prices[%d]", i)
-		if wrong := among("node", "gpu", "vcpu")(p.Per); wrong != "" {
-			d.problem(at+".per", wrong)
-		}
-		if wrong := atLeast(0)(p.Hour); wrong != "" {
-			d.problem(at+".hour", wrong)
-		}
-		if p.Currency == "" {
-			d.problem(at+".currency", "missing; name it, like \"EUR\"")
-		}
+		s.Prices[i].Where = d.price(at, p)
 	}
 	return s, d.problems.orNil()
+}
+
+// price checks a price and returns its labels laid flat, so that
+// {workload.batch = 64} and {"workload.batch" = 64} are the same.
+func (d *decoder) price(at string, p Price) map[string]any {
+	if wrong := among("node", "gpu", "vcpu", "billing")(p.Per); wrong != "" {
+		d.problem(at+".per", wrong)
+	}
+	if wrong := atLeast(0)(p.Hour); wrong != "" {
+		d.problem(at+".hour", wrong)
+	}
+	if p.Currency == "" {
+		d.problem(at+".currency", "missing; name it, like \"EUR\"")
+	}
+	if wrong := among("", "on-demand", "spot")(p.Market); wrong != "" {
+		d.problem(at+".market", wrong)
+	}
+	if (p.Per == "billing") != (p.TRESBillingWeights != "") {
+		d.problem(at, "tres_billing_weights belongs to per = \"billing\", and to no other; set both or neither")
+	}
+	if p.MaxTRES && p.Per != "billing" {
+		d.problem(at+".max_tres", "is of tres_billing_weights; this price is per "+p.Per)
+	}
+	if p.Where == nil {
+		return nil
+	}
+	labels := map[string]any{}
+	var flatten func(prefix string, t map[string]any)
+	flatten = func(prefix string, t map[string]any) {
+		for key, v := range t {
+			path := join(prefix, key)
+			switch v := v.(type) {
+			case map[string]any:
+				flatten(path, v)
+			case string, bool, int64, float64:
+				labels[path] = v
+			default:
+				d.problem(at+".where", fmt.Sprintf("%s is a list or a date; want a string, a number, true or false", path))
+			}
+		}
+	}
+	flatten("", p.Where)
+	return labels
 }
 
 func (d *decoder) partition(at string, p Partition) {

@@ -253,13 +253,43 @@ max_nodes = -1
 [[prices]]
 per = "month"
 hour = 1
+[[prices]]
+per = "gpu"
+hour = -1
+currency = "EUR"
+market = "black"
+max_tres = true
+tres_billing_weights = "CPU=1"
+where = {nodes = [1, 2]}
 `))
 	for _, want := range []string{`site.toml:2: interfce: unknown key; valid here: name, account`, `"A B" cannot name an environment variable`,
 		`write it without the dashes`, `container.runtime: "docker" is not known; valid: "", "pyxis", "apptainer"`,
-		`partitions[0].name: missing`, `partitions[0].max_nodes: want 0`, `prices[0].per: "month"`, `prices[0].currency: missing`} {
+		`partitions[0].name: missing`, `partitions[0].max_nodes: want 0`, `prices[0].per: "month"`, `prices[0].currency: missing`,
+		`prices[1].hour: want 0 or more`, `prices[1].market: "black"`, `prices[1].max_tres: is of`, `prices[1]: tres_billing_weights belongs to`,
+		`prices[1].where: nodes is a list`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\ndoes not say %s", err, want)
 		}
+	}
+}
+
+func TestPriceLabels(t *testing.T) {
+	s, err := ParseSite("site.toml", []byte(`
+[[prices]]
+per = "node"
+hour = 1
+currency = "EUR"
+granularity = "1s"
+minimum = "1m"
+where = {platform = "p3", workload.batch = 64, "resources.exclusive" = true}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Price{{Per: "node", Hour: 1, Currency: "EUR", Granularity: Duration(time.Second), Minimum: Duration(time.Minute),
+		Where: map[string]any{"platform": "p3", "workload.batch": int64(64), "resources.exclusive": true}}}
+	if diff := cmp.Diff(want, s.Prices); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -1,0 +1,253 @@
+// Package cost turns what runs held, and for how long, into money or a
+// centre's allocation units, and compares configurations by time and cost.
+//
+// It is pure: prices come from the caller, who has them from a site file, and
+// nothing is rounded, since a ratio of rounded prices is wrong in its first
+// digit. What cannot be priced has no cost and a reason; it never costs 0.
+package cost
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// What a price is for an hour of.
+const (
+	PerNode    = "node"
+	PerGPU     = "gpu"
+	PerVCPU    = "vcpu"
+	PerBilling = "billing" // a unit of Slurm's billing TRES
+)
+
+// Pers are the valid values of Price.Per.
+var Pers = []string{PerNode, PerGPU, PerVCPU, PerBilling}
+
+// Markets that a price may hold in.
+const (
+	OnDemand = "on-demand"
+	Spot     = "spot"
+)
+
+// Markets are the valid values of Price.Market.
+var Markets = []string{OnDemand, Spot}
+
+// Price is what an hour of one resource costs, where and when it does.
+type Price struct {
+	Per      string  // one of Pers
+	Hour     float64 // in Currency, 0 or more
+	Currency string  // ISO 4217 or a unit of account: "EUR", "core-h"
+	Market   string  // one of Markets; "" is OnDemand
+
+	// Where are labels that a use must have for the price to hold, by name:
+	// string, bool, int64 or float64. Numbers are equal by value. Of several
+	// prices for the same resource the one with most labels holds.
+	Where map[string]any
+
+	// Granularity is the length of time, in seconds, that use is billed in
+	// whole multiples of, and Minimum the least that is billed; 0: to the
+	// instant, and none.
+	Granularity, Minimum float64
+
+	Weights *Weights // with PerBilling: how a use becomes billing units
+
+	AsOf   string // date of the price, 2006-01-02; "" when not said
+	Source string // where it stands
+}
+
+// Use is what a run holds while it runs. A nil count is not known, which is
+// not the same as 0.
+type Use struct {
+	Nodes, GPUs, CPUs *int
+	MemoryBytes       *int64 // over all nodes
+	GPUType           string // as in --gres=gpu:TYPE; "" when not known
+	Labels            map[string]any
+}
+
+// Table is prices of one currency and one market.
+type Table struct {
+	Currency, Market string
+	prices           []Price
+}
+
+// ErrNoPrice is wrapped by the errors of uses for which no price holds.
+var ErrNoPrice = errors.New("no price")
+
+// NewTable chooses the prices in one currency and market. An empty currency is
+// the first price's of that market; an empty market is OnDemand.
+func NewTable(prices []Price, currency, market string) (*Table, error) {
+	t := &Table{Currency: currency, Market: cmp.Or(market, OnDemand)}
+	currencies := map[string]bool{}
+	for _, p := range prices {
+		if err := p.check(); err != nil {
+			return nil, err
+		}
+		if cmp.Or(p.Market, OnDemand) != t.Market {
+			continue
+		}
+		currencies[p.Currency] = true
+		if t.Currency == "" {
+			t.Currency = p.Currency
+		}
+		if p.Currency == t.Currency {
+			t.prices = append(t.prices, p)
+		}
+	}
+	if len(t.prices) == 0 {
+		switch {
+		case len(prices) == 0:
+			return nil, fmt.Errorf("%w is given", ErrNoPrice)
+		case len(currencies) == 0:
+			return nil, fmt.Errorf("%w on the %s market", ErrNoPrice, t.Market)
+		}
+		return nil, fmt.Errorf("%w in %s on the %s market; there are prices in %s", ErrNoPrice, t.Currency, t.Market,
+			strings.Join(slices.Sorted(maps.Keys(currencies)), ", "))
+	}
+	return t, nil
+}
+
+func (p *Price) check() error {
+	switch {
+	case !slices.Contains(Pers, p.Per):
+		return fmt.Errorf("a price per %q; valid: %s", p.Per, strings.Join(Pers, ", "))
+	case !(p.Hour >= 0) || p.Hour > 1e15:
+		return fmt.Errorf("a price of %g %s an hour is none", p.Hour, p.Currency)
+	case p.Currency == "":
+		return fmt.Errorf("a price of %g per %s-hour without a currency", p.Hour, p.Per)
+	case p.Market != "" && !slices.Contains(Markets, p.Market):
+		return fmt.Errorf("market %q is not known; valid: %s", p.Market, strings.Join(Markets, ", "))
+	case !(p.Granularity >= 0) || !(p.Minimum >= 0):
+		return fmt.Errorf("billing in steps of %g s and %g s at least; want 0 or more", p.Granularity, p.Minimum)
+	case (p.Per == PerBilling) != (p.Weights != nil):
+		return fmt.Errorf("a price per %s-hour: billing weights belong to prices per %s-hour, and to no other", p.Per, PerBilling)
+	}
+	return nil
+}
+
+// Rate is what a use costs. For each resource (node, GPU, vCPU, billing unit)
+// the price with most matching labels holds, of equals the one with the latest
+// date; prices for different resources add up, as clouds bill them. Of a use
+// without GPUs no price per GPU holds.
+//
+// The error wraps ErrNoPrice where none holds. Another error says which count
+// is not known, or which two prices contradict each other.
+func (t *Table) Rate(u Use) (Rate, error) {
+	r := Rate{Currency: t.Currency}
+	for _, per := range Pers {
+		p, err := t.holds(per, u)
+		if err != nil {
+			return Rate{}, err
+		}
+		if p == nil {
+			continue
+		}
+		n, err := p.units(u)
+		if err != nil {
+			return Rate{}, err
+		}
+		if per == PerGPU && n == 0 {
+			continue
+		}
+		r.Parts = append(r.Parts, Part{Price: *p, Units: n})
+	}
+	if len(r.Parts) == 0 {
+		return Rate{}, fmt.Errorf("%w in %s (%s) holds for it%s", ErrNoPrice, t.Currency, t.Market, t.wanted(u))
+	}
+	return r, nil
+}
+
+// holds is the price for one resource; nil when there is none.
+func (t *Table) holds(per string, u Use) (*Price, error) {
+	var best *Price
+	var equal bool
+	for i := range t.prices {
+		p := &t.prices[i]
+		if p.Per != per || !p.fits(u.Labels) {
+			continue
+		}
+		order := 1
+		if best != nil {
+			order = cmp.Or(cmp.Compare(len(p.Where), len(best.Where)), strings.Compare(p.AsOf, best.AsOf))
+		}
+		switch {
+		case order > 0:
+			best, equal = p, false
+		case order == 0:
+			equal = true
+		}
+	}
+	if equal {
+		return nil, fmt.Errorf("two prices per %s-hour in %s hold for the same run; give one of them a label more, or another date", per, t.Currency)
+	}
+	return best, nil
+}
+
+func (p *Price) fits(labels map[string]any) bool {
+	for key, want := range p.Where {
+		have, ok := labels[key]
+		if !ok || !Equal(want, have) {
+			return false
+		}
+	}
+	return true
+}
+
+// wanted says which labels would have made a price hold.
+func (t *Table) wanted(u Use) string {
+	missing := map[string]bool{}
+	for _, p := range t.prices {
+		for key := range p.Where {
+			have, ok := u.Labels[key]
+			if !ok {
+				missing[key+" (which it does not record)"] = true
+			} else if !Equal(p.Where[key], have) {
+				missing[fmt.Sprintf("%s (its: %s)", key, text(have))] = true
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	return "; prices differ by " + strings.Join(slices.Sorted(maps.Keys(missing)), ", ")
+}
+
+// units is how many of the price's resource u holds.
+func (p *Price) units(u Use) (float64, error) {
+	count := func(n *int) (float64, error) {
+		if n == nil {
+			return 0, fmt.Errorf("its price is per %s-hour, and how many %ss it held is not recorded", p.Per, p.Per)
+		}
+		return float64(*n), nil
+	}
+	switch p.Per {
+	case PerNode:
+		return count(u.Nodes)
+	case PerGPU:
+		return count(u.GPUs)
+	case PerVCPU:
+		return count(u.CPUs)
+	}
+	return p.Weights.Units(u)
+}
+
+// Equal reports whether two labels are the same: numbers by value, whatever
+// their type, and a number given as text like the number.
+func Equal(a, b any) bool { return text(a) == text(b) }
+
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case int:
+		return strconv.Itoa(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,92 @@
+package cost
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Rate is what one use costs an hour, by the prices that hold for it.
+type Rate struct {
+	Currency string
+	Parts    []Part
+}
+
+// Part is one price and how many units of its resource are held.
+type Part struct {
+	Price Price
+	Units float64
+}
+
+// PerHour is the price of an hour, before granularity and minimum.
+func (r Rate) PerHour() float64 {
+	var sum float64
+	for _, p := range r.Parts {
+		sum += p.Units * p.Price.Hour
+	}
+	return sum
+}
+
+// Cost is the price of holding the use for so many seconds in one stretch.
+func (r Rate) Cost(seconds float64) float64 {
+	var sum float64
+	for _, p := range r.Parts {
+		sum += p.Units * p.Price.Hour * p.Price.Billed(seconds) / 3600
+	}
+	return sum
+}
+
+// Billed is for how many seconds a use of the given length is paid: whole
+// multiples of the granularity, the minimum at least.
+func (p *Price) Billed(seconds float64) float64 {
+	if g := p.Granularity; g > 0 {
+		// 3600.0000000001 s, the sum of many floats, are one hour.
+		seconds = g * math.Ceil(seconds/g*(1-1e-12))
+	}
+	return max(seconds, p.Minimum)
+}
+
+// String says the basis: "2 × 3.2 EUR per node-hour, as of 2026-01-01".
+func (r Rate) String() string {
+	parts := make([]string, len(r.Parts))
+	for i, p := range r.Parts {
+		parts[i] = fmt.Sprintf("%s × %s", number(p.Units), p.Price.String())
+	}
+	return strings.Join(parts, " + ")
+}
+
+// String is the price with all that bears on it, "3.2 EUR per node-hour (spot;
+// billed by 60 s, 3600 s at least; as of 2026-01-01; price list)".
+func (p *Price) String() string {
+	s := fmt.Sprintf("%s %s per %s-hour", number(p.Hour), p.Currency, p.Per)
+	var more []string
+	if p.Market == Spot {
+		more = append(more, Spot)
+	}
+	if p.Weights != nil {
+		more = append(more, p.Weights.String())
+	}
+	var billed []string
+	if p.Granularity > 0 {
+		billed = append(billed, "by "+number(p.Granularity)+" s")
+	}
+	if p.Minimum > 0 {
+		billed = append(billed, number(p.Minimum)+" s at least")
+	}
+	if billed != nil {
+		more = append(more, "billed "+strings.Join(billed, ", "))
+	}
+	if p.AsOf != "" {
+		more = append(more, "as of "+p.AsOf)
+	}
+	if p.Source != "" {
+		more = append(more, p.Source)
+	}
+	if more == nil {
+		return s
+	}
+	return s + " (" + strings.Join(more, "; ") + ")"
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -1,0 +1,118 @@
+package cost
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Weights are a partition's TRESBillingWeights of slurm.conf(5): what Slurm
+// adds up to a job's billing units.
+type Weights struct {
+	// Max takes the largest of the weighted amounts, as with
+	// PriorityFlags=MAX_TRES, in place of their sum.
+	Max  bool
+	tres map[string]float64 // "cpu", "mem" (per MiB), "node", "gres/gpu", "gres/gpu:a100"
+}
+
+// ParseWeights reads the text that slurm.conf has: "CPU=1.0,Mem=0.25G,
+// GRES/gpu=2.0". Memory is counted in MiB unless the weight has a suffix, so
+// that 0.25G is a quarter of a unit for each GiB.
+func ParseWeights(s string, takeMax bool) (*Weights, error) {
+	w := &Weights{Max: takeMax, tres: map[string]float64{}}
+	for item := range strings.SplitSeq(s, ",") {
+		key, value, ok := strings.Cut(strings.TrimSpace(item), "=")
+		name := strings.ToLower(strings.TrimSpace(key))
+		if !ok {
+			return nil, fmt.Errorf("%q is no weight; write them as slurm.conf does, like \"CPU=1.0,Mem=0.25G,GRES/gpu=2.0\"", item)
+		}
+		if _, typed := strings.CutPrefix(name, "gres/gpu:"); !typed && !slices.Contains([]string{"cpu", "mem", "node", "gres/gpu"}, name) {
+			return nil, fmt.Errorf("%q is nothing that runs record; valid: CPU, Mem, Node, GRES/gpu, GRES/gpu:TYPE", key)
+		}
+		value = strings.TrimSpace(value)
+		scale := 1.0
+		if i := strings.IndexAny(value, "KMGTPkmgtp"); name == "mem" && i >= 0 && i == len(value)-1 {
+			scale = math.Pow(1024, float64(1-strings.Index("KMGTP", strings.ToUpper(value[i:]))))
+			value = value[:i]
+		}
+		x, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(x >= 0) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("%q is no weight of %s; want a number of 0 or more (for Mem with K, M, G, T or P behind it)", value, key)
+		}
+		if _, twice := w.tres[name]; twice {
+			return nil, fmt.Errorf("%s has two weights", key)
+		}
+		w.tres[name] = x * scale
+	}
+	return w, nil
+}
+
+// Units are the billing units of a use: the weighted amounts of what the job
+// holds over all its nodes, their sum or the largest of them. Slurm itself
+// drops the fraction when it books them, and so do we.
+func (w *Weights) Units(u Use) (float64, error) {
+	var sum, largest float64
+	for _, name := range slices.Sorted(maps.Keys(w.tres)) {
+		weight := w.tres[name]
+		if weight == 0 {
+			continue
+		}
+		n, what, known := 0.0, "", true
+		count := func(of *int, words string) {
+			if what, known = words, of != nil; known {
+				n = float64(*of)
+			}
+		}
+		switch name {
+		case "cpu":
+			count(u.CPUs, "CPUs")
+		case "node":
+			count(u.Nodes, "nodes")
+		case "mem":
+			if what, known = "bytes of memory", u.MemoryBytes != nil; known {
+				n = float64(*u.MemoryBytes) / (1 << 20)
+			}
+		case "gres/gpu":
+			count(u.GPUs, "GPUs")
+		default:
+			kind := strings.TrimPrefix(name, "gres/gpu:")
+			switch {
+			case u.GPUs != nil && *u.GPUs == 0:
+			case u.GPUType == "":
+				return 0, fmt.Errorf("its billing weights name %s, and of which type its GPUs were is not recorded", name)
+			case strings.EqualFold(kind, u.GPUType):
+				count(u.GPUs, "GPUs")
+			}
+		}
+		if !known {
+			return 0, fmt.Errorf("its billing weights count %s, and how many it held is not recorded", what)
+		}
+		sum += weight * n
+		largest = max(largest, weight*n)
+	}
+	if w.Max {
+		sum = largest
+	}
+	return math.Floor(sum * (1 + 1e-12)), nil
+}
+
+// String is the weights in the order of their names: "max of cpu=1, mem=0.25G".
+func (w *Weights) String() string {
+	names := slices.SortedFunc(maps.Keys(w.tres), func(a, b string) int { return cmp.Compare(a, b) })
+	for i, name := range names {
+		if name == "mem" {
+			names[i] = "mem=" + number(w.tres[name]*1024) + "G"
+		} else {
+			names[i] = name + "=" + number(w.tres[name])
+		}
+	}
+	how := "sum"
+	if w.Max {
+		how = "max"
+	}
+	return how + " of " + strings.Join(names, ", ")
+}
