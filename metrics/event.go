@@ -81,6 +81,11 @@ type GPU struct {
 	UUID        string `json:"uuid,omitempty"`
 	Driver      string `json:"driver,omitempty"`
 	MemoryBytes int64  `json:"memory_bytes,omitempty"`
+	// MIG is the profile of the GPU instances of a partitioned GPU, "1g.10gb";
+	// "off" where it is not partitioned.
+	MIG string `json:"mig,omitempty"`
+	// PowerLimitWatts is what the GPU may draw; 0 when not found out.
+	PowerLimitWatts float64 `json:"power_limit_watts,omitempty"`
 }
 
 // Interface is a network interface.

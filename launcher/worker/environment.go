@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/csv"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -82,31 +84,93 @@ func firstField(file, name string) string {
 	return ""
 }
 
-// gpus asks nvidia-smi, which every NVIDIA driver brings.
+// gpus asks nvidia-smi, which every NVIDIA driver brings. Power limits and
+// partitions are asked for apart: a driver that does not know a field refuses
+// the whole question.
 func gpus(ctx context.Context) []metrics.GPU {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=name,uuid,driver_version,memory.total", "--format=csv,noheader,nounits").Output()
-	if err != nil {
-		return nil
+	ask := func(options ...string) string {
+		out, err := exec.CommandContext(ctx, "nvidia-smi", options...).Output()
+		if err != nil {
+			return ""
+		}
+		return string(out)
 	}
-	return parseGPUs(string(out))
+	const format = "--format=csv,noheader,nounits"
+	list := parseGPUs(ask("--query-gpu=name,uuid,driver_version,memory.total", format))
+	if len(list) > 0 {
+		addLimits(list, ask("--query-gpu=uuid,power.limit,mig.mode.current", format))
+		addProfiles(list, ask("-L"))
+	}
+	return list
 }
 
 func parseGPUs(text string) []metrics.GPU {
-	r := csv.NewReader(strings.NewReader(text))
-	r.TrimLeadingSpace = true
 	var list []metrics.GPU
-	for {
-		row, err := r.Read()
-		if err != nil || len(row) != 4 {
-			return list
-		}
+	for _, row := range csvRows(text, 4) {
 		g := metrics.GPU{Name: row[0], UUID: row[1], Driver: row[2]}
 		if mib, err := strconv.ParseInt(row[3], 10, 64); err == nil {
 			g.MemoryBytes = mib << 20
 		}
 		list = append(list, g)
+	}
+	return list
+}
+
+// csvRows are the rows with so many fields up to the first that has others.
+func csvRows(text string, fields int) [][]string {
+	r := csv.NewReader(strings.NewReader(text))
+	r.TrimLeadingSpace = true
+	var list [][]string
+	for {
+		row, err := r.Read()
+		if err != nil || len(row) != fields {
+			return list
+		}
+		list = append(list, row)
+	}
+}
+
+// addLimits reads power limits and whether GPUs are partitioned.
+func addLimits(list []metrics.GPU, text string) {
+	for _, row := range csvRows(text, 3) {
+		for i := range list {
+			g := &list[i]
+			if g.UUID != row[0] {
+				continue
+			}
+			if watts, err := strconv.ParseFloat(row[1], 64); err == nil && watts > 0 {
+				g.PowerLimitWatts = watts
+			}
+			if row[2] == "Disabled" || row[2] == "[N/A]" { // not partitioned, or cannot be
+				g.MIG = "off"
+			}
+		}
+	}
+}
+
+var (
+	listedGPU      = regexp.MustCompile(`^GPU \d+: .*\(UUID: (\S+)\)`)
+	listedInstance = regexp.MustCompile(`^\s+MIG (\S+)\s+Device`)
+)
+
+// addProfiles reads from nvidia-smi -L which instances a GPU is partitioned
+// into, as far as this process may see them.
+func addProfiles(list []metrics.GPU, text string) {
+	profiles, uuid := map[string]map[string]bool{}, ""
+	for line := range strings.Lines(text) {
+		if m := listedGPU.FindStringSubmatch(line); m != nil {
+			uuid = m[1]
+			profiles[uuid] = map[string]bool{}
+		} else if m := listedInstance.FindStringSubmatch(line); m != nil && uuid != "" {
+			profiles[uuid][m[1]] = true
+		}
+	}
+	for i := range list {
+		if of := profiles[list[i].UUID]; len(of) > 0 {
+			list[i].MIG = strings.Join(slices.Sorted(maps.Keys(of)), "+")
+		}
 	}
 }
 

@@ -1,0 +1,59 @@
+package fingerprint
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+func TestOf(t *testing.T) {
+	gpu := metrics.GPU{Name: "NVIDIA A100", Driver: "535.54", MIG: "1g.10gb", PowerLimitWatts: 399.98}
+	eth := &metrics.Interface{Name: "ib0", SpeedBitsPer: 200e9}
+	one := &metrics.Environment{CPUModel: "Xeon", GPUs: []metrics.GPU{gpu}, Interface: eth,
+		Versions: map[string]string{"go": "go1.26", "torch": "2.1", "nccl": "2.18.5"}}
+	other := &metrics.Environment{CPUModel: "EPYC", Interface: &metrics.Interface{Name: "ib0", SpeedBitsPer: 200e9},
+		Versions: map[string]string{"torch": "2.1"}}
+	for _, test := range []struct {
+		name string
+		s    Subject
+		want Print
+	}{
+		{"all", Subject{Environments: []*metrics.Environment{one}, Device: "gpu", Nodes: 2, DataSHA256: "0123456789abcdef"},
+			Print{CPU: "Xeon", GPU: "NVIDIA A100", MIG: "1g.10gb", PowerCap: "400 W", Driver: "535.54", NCCL: "2.18.5",
+				Interface: "ib0 200 Gbit/s", Data: "0123456789ab", "version.torch": "2.1"}},
+		{"one node, no GPU in use", Subject{Environments: []*metrics.Environment{one}, Device: "cpu", Nodes: 1},
+			Print{CPU: "Xeon", Interface: "", NCCL: "2.18.5", "version.torch": "2.1"}},
+		{"two kinds of node and a rank that said nothing", Subject{Environments: []*metrics.Environment{one, nil, other}, Device: "cpu", Nodes: 2},
+			Print{CPU: "EPYC + Xeon", NCCL: "2.18.5", Interface: "ib0 200 Gbit/s", "version.torch": "2.1"}},
+		{"nothing recorded", Subject{Environments: []*metrics.Environment{nil}}, Print{}},
+	} {
+		if diff := cmp.Diff(test.want, Of(test.s)); diff != "" {
+			t.Errorf("%s: %s", test.name, diff)
+		}
+	}
+}
+
+func TestUnknownIsNeitherEqualNorDifferent(t *testing.T) {
+	known, other, unknown := Print{CPU: "Xeon", Driver: "1"}, Print{CPU: "EPYC", Driver: "1"}, Print{Driver: "1"}
+	oneNode := Print{CPU: "Xeon", Driver: "1", Interface: ""}
+	if Agree(known, other) || !Agree(known, unknown) || !Agree(unknown, other) || !Agree(oneNode, Print{Interface: "ib0"}) {
+		t.Error("agreement is not as it is said to be")
+	}
+	mixed, partial := Vary([]Print{known, known, unknown})
+	if mixed != nil || len(partial) != 1 || partial[0].String() != "cpu: Xeon (2 runs), not recorded (1 run)" {
+		t.Errorf("mixed %v, partial %v", mixed, partial)
+	}
+	mixed, partial = Vary([]Print{known, other, unknown})
+	if partial != nil || len(mixed) != 1 || mixed[0].String() != "cpu: EPYC (1 run), Xeon (1 run), not recorded (1 run)" {
+		t.Errorf("mixed %v, partial %v", mixed, partial)
+	}
+	// What does not bear on a run is not missing.
+	if mixed, partial = Vary([]Print{{Interface: ""}, {Interface: "ib0"}}); mixed != nil || partial != nil {
+		t.Errorf("mixed %v, partial %v", mixed, partial)
+	}
+	if diff := cmp.Diff([]Difference{{CPU, "Xeon", "EPYC"}}, Differ(known, other)); diff != "" {
+		t.Error(diff)
+	}
+}
