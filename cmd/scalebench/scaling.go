@@ -333,7 +333,8 @@ func scalingData(rows []scaling.Row) *table {
 	slices.Sort(targets)
 	t := &table{}
 	for _, key := range []string{"series", "workers", "runs", "throughput", "throughput_low", "throughput_high", "speedup", "speedup_low",
-		"speedup_high", "efficiency", "efficiency_low", "efficiency_high", "karp_flatt", "base_workers", "base_throughput", "base_runs", "scaling", "warnings"} {
+		"speedup_high", "efficiency", "efficiency_low", "efficiency_high", "karp_flatt", "karp_flatt_low", "karp_flatt_high",
+		"end_to_end", "end_to_end_low", "end_to_end_high", "skew", "base_workers", "base_throughput", "base_runs", "scaling", "warnings"} {
 		t.columns = append(t.columns, column{key: key})
 	}
 	for _, target := range targets {
@@ -343,7 +344,8 @@ func scalingData(rows []scaling.Row) *table {
 	}
 	for _, r := range rows {
 		cells := []any{r.Series, r.Workers, r.Runs, r.Throughput, r.ThroughputLow, r.ThroughputHigh, r.Speedup, r.SpeedupLow,
-			r.SpeedupHigh, r.Efficiency, r.EfficiencyLow, r.EfficiencyHigh, r.KarpFlatt}
+			r.SpeedupHigh, r.Efficiency, r.EfficiencyLow, r.EfficiencyHigh, r.KarpFlatt, r.KarpFlattLow, r.KarpFlattHigh,
+			r.EndToEnd, r.EndToEndLow, r.EndToEndHigh, r.Skew}
 		if r.Base != nil {
 			cells = append(cells, r.Base.Workers, r.Base.Throughput, r.Base.Runs)
 		} else {

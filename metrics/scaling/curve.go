@@ -73,6 +73,19 @@ type Point struct {
 	// n = N/base. Flat over N it is a serial part, rising it is overhead,
 	// negative means superlinear or a wrong base. nil where n is not above 1.
 	KarpFlatt *float64
+	// KarpFlattInterval is the speedup's, through that formula; nil without one.
+	KarpFlattInterval *Interval
+
+	// EndToEnd is the median over runs of the throughput over the whole training
+	// time, warm-up and evaluations included, in samples/s; nil when no run
+	// recorded it.
+	EndToEnd *Estimate
+	// Skew is the median over runs of the share of the step time that the
+	// average rank waits for the slowest; nil when no run measured it.
+	Skew *float64
+	// Straggler is the rank that was the slowest most often; nil when no run
+	// measured it, and for one worker, who cannot be slower than others.
+	Straggler *Straggler
 
 	TimeToAccuracy []TimeToAccuracy // by rising target
 	Warnings       []string
@@ -115,6 +128,14 @@ type TimeToAccuracy struct {
 	Times    []float64 // seconds of the runs that reach the target, ascending
 	Reached  int       // how many those are
 	Runs     int       // runs that had it
+}
+
+// Straggler is how often one rank was the slowest. If all are alike, each is in
+// one of N steps.
+type Straggler struct {
+	Rank  int
+	Steps int     // steady steps, over all runs of the point
+	Share float64 // of them in which this rank was the slowest, a fraction
 }
 
 // Throughputs are the point's measured throughputs in samples/s, ascending.
@@ -240,6 +261,15 @@ func (an *analysis) point(workers int, runs []Observation) Point {
 		p.Throughput = &Estimate{Value: median(xs), Runs: len(xs)}
 		p.Throughput.Interval, p.Throughput.Why = an.medianInterval(xs)
 	}
+	if xs := values(runs, func(o *Observation) *float64 { return o.EndToEnd }); len(xs) > 0 {
+		p.EndToEnd = &Estimate{Value: median(xs), Runs: len(xs)}
+		p.EndToEnd.Interval, p.EndToEnd.Why = an.medianInterval(xs)
+	}
+	if xs := values(runs, func(o *Observation) *float64 { return o.Skew }); len(xs) > 0 {
+		m := median(xs)
+		p.Skew = &m
+	}
+	p.Straggler = straggler(workers, runs)
 	p.TimeToAccuracy = an.timesToAccuracy(runs)
 	p.Warnings = pointWarnings(&p, runs)
 	return p
@@ -270,8 +300,12 @@ func (an *analysis) speedup(p *Point, base Base, baseRuns []float64) {
 		p.Efficiency.Interval = &Interval{Low: in.Low / n, High: in.High / n, Level: in.Level}
 	}
 	if n > 1 {
-		e := (1/s - 1/n) / (1 - 1/n)
+		serial := func(s float64) float64 { return (1/s - 1/n) / (1 - 1/n) }
+		e := serial(s)
 		p.KarpFlatt = &e
+		if in := p.Speedup.Interval; in != nil {
+			p.KarpFlattInterval = &Interval{Low: serial(in.High), High: serial(in.Low), Level: in.Level}
+		}
 	}
 	p.Warnings = append(p.Warnings, speedupWarnings(p, n)...)
 }

@@ -126,7 +126,7 @@ func TestCoverage(t *testing.T) {
 		}
 		check("median", n, covered, level)
 	}
-	for _, n := range []int{5, 10} {
+	for _, n := range []int{5, 6, 10, 20} {
 		covered, level := 0, 0.0
 		for range trials {
 			in, _ := an.ratioInterval(sample(n, 180), sample(n, 100))

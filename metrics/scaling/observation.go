@@ -26,6 +26,16 @@ type Observation struct {
 	// EndToEnd is over the whole training time, warm-up and evaluations
 	// included; nil where the run did not get that far.
 	EndToEnd *float64
+	// InitSeconds is from the start of the slowest rank to the training clock's;
+	// nil where it was not recorded.
+	InitSeconds *float64
+	// Skew is the share of the steady step time that the average rank waits for
+	// the slowest; DataWait, Compute and Communication are shares of the mean
+	// rank's. Fractions; nil where they were not measured.
+	Skew, DataWait, Compute, Communication *float64
+	// Slowest is how many steady steps each rank was the slowest in, by rank;
+	// nil where it was not measured.
+	Slowest []int
 
 	// Targets is, for each target of the point, when it was reached.
 	Targets []TargetTime

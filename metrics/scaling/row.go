@@ -22,6 +22,12 @@ type Row struct {
 	EfficiencyLow  *float64              `json:"efficiency_low"`
 	EfficiencyHigh *float64              `json:"efficiency_high"`
 	KarpFlatt      *float64              `json:"karp_flatt"`
+	KarpFlattLow   *float64              `json:"karp_flatt_low"`
+	KarpFlattHigh  *float64              `json:"karp_flatt_high"`
+	EndToEnd       *float64              `json:"end_to_end"` // samples/s over the whole training time
+	EndToEndLow    *float64              `json:"end_to_end_low"`
+	EndToEndHigh   *float64              `json:"end_to_end_high"`
+	Skew           *float64              `json:"skew"`             // fraction of the step time
 	TimeToAccuracy map[string]RowSeconds `json:"time_to_accuracy"` // by target: "0.75"; never null
 	Base           *Base                 `json:"base"`             // null: the base point has no good run
 	Scaling        string                `json:"scaling"`          // "weak", "strong"; "" where not recorded
@@ -44,7 +50,7 @@ func Rows(curves []Curve) []Row {
 	for _, c := range curves {
 		for _, p := range c.Points {
 			r := Row{
-				Series: c.Series, Workers: p.Workers, KarpFlatt: finite(p.KarpFlatt),
+				Series: c.Series, Workers: p.Workers, KarpFlatt: finite(p.KarpFlatt), Skew: finite(p.Skew),
 				TimeToAccuracy: make(map[string]RowSeconds, len(p.TimeToAccuracy)),
 				Base:           c.Base, Scaling: c.Scaling,
 				Warnings: append(append([]string{}, c.Warnings...), p.Warnings...),
@@ -55,6 +61,8 @@ func Rows(curves []Curve) []Row {
 			r.Throughput, r.ThroughputLow, r.ThroughputHigh = p.Throughput.columns()
 			r.Speedup, r.SpeedupLow, r.SpeedupHigh = p.Speedup.columns()
 			r.Efficiency, r.EfficiencyLow, r.EfficiencyHigh = p.Efficiency.columns()
+			r.EndToEnd, r.EndToEndLow, r.EndToEndHigh = p.EndToEnd.columns()
+			r.KarpFlattLow, r.KarpFlattHigh = p.KarpFlattInterval.ends()
 			for _, t := range p.TimeToAccuracy {
 				s := RowSeconds{Seconds: finite(t.Seconds), Reached: t.Reached, Runs: t.Runs}
 				s.SecondsLow, s.SecondsHigh = t.Interval.ends()

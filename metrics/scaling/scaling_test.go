@@ -344,6 +344,12 @@ func TestRowJSON(t *testing.T) {
   "efficiency_low": null,
   "efficiency_high": null,
   "karp_flatt": 0.3333333333333333,
+  "karp_flatt_low": null,
+  "karp_flatt_high": null,
+  "end_to_end": null,
+  "end_to_end_low": null,
+  "end_to_end_high": null,
+  "skew": null,
   "time_to_accuracy": {
    "0.5": {
     "seconds": 12.5,

@@ -34,6 +34,9 @@ func pointWarnings(p *Point, runs []Observation) []string {
 			list = append(list, fmt.Sprintf("%d of %s share the allocation of job %s and do not see the variation between allocations", jobs[job], plural(len(runs), "run"), job))
 		}
 	}
+	if s := p.Straggler; s.persistent(p.Workers) {
+		list = append(list, fmt.Sprintf("rank %d is the slowest in %.0f %% of the steps, where chance gives %.0f %%: look at its node and device", s.Rank, 100*s.Share, 100/float64(p.Workers)))
+	}
 	nodes := map[string]int{}
 	for _, o := range runs {
 		nodes[fmt.Sprint(o.Nodes)]++

@@ -65,14 +65,19 @@ func (o *observer) each(query string, scan func(rows *sql.Rows, id *int64) error
 
 func (o *observer) runs() error {
 	return o.each(`SELECT r.id, r.name, r.study, r.point, r.repeat, r.framework, r.workers, r.nodes, coalesce(j.id, ''),
-			x.throughput, coalesce(x.throughput_why, 'no event of the run was read in'), x.end_to_end, coalesce(x.warnings, '[]')
+			x.throughput, coalesce(x.throughput_why, 'no event of the run was read in'), x.end_to_end,
+			x.init_seconds, x.skew, x.data_wait, x.compute, x.communication, coalesce(x.slowest, 'null'), coalesce(x.warnings, '[]')
 		FROM run r LEFT JOIN job j ON j.run = r.id LEFT JOIN result x ON x.run = r.id
 		WHERE `+good+` ORDER BY r.workers, r.point, r.repeat`,
 		func(rows *sql.Rows, id *int64) error {
 			v := scaling.Observation{Parameters: map[string]any{}}
-			var warnings string
+			var slowest, warnings string
 			if err := rows.Scan(id, &v.Run, &v.Study, &v.Point, &v.Repeat, &v.Framework, &v.Workers, &v.Nodes, &v.Job,
-				&v.Throughput, &v.ThroughputWhy, &v.EndToEnd, &warnings); err != nil {
+				&v.Throughput, &v.ThroughputWhy, &v.EndToEnd,
+				&v.InitSeconds, &v.Skew, &v.DataWait, &v.Compute, &v.Communication, &slowest, &warnings); err != nil {
+				return err
+			}
+			if err := json.Unmarshal([]byte(slowest), &v.Slowest); err != nil {
 				return err
 			}
 			if warnings != "[]" {

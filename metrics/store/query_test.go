@@ -262,10 +262,12 @@ func TestObservations(t *testing.T) {
 	}
 	v := func(x float64) *float64 { return &x }
 	observation := func(run, point, job string, workers int, throughput, endToEnd float64, samples int64) scaling.Observation {
+		slowest := make([]int, workers) // equals count for the lowest rank
+		slowest[0] = 20
 		return scaling.Observation{Run: run, Study: "s", Point: point, Repeat: 1, Framework: "native", Workers: workers, Nodes: 1, Job: job,
 			Parameters: map[string]any{"workload.batch": int64(16), "workload.targets": []any{0.5, int64(1)}, "workers": int64(workers),
 				"seed": int64(1), "workload.augment": true, "framework": "native"},
-			Throughput: v(throughput), EndToEnd: v(endToEnd),
+			Throughput: v(throughput), EndToEnd: v(endToEnd), InitSeconds: v(1), Skew: v(0), Slowest: slowest,
 			Targets:     []scaling.TargetTime{{Target: 0.5, Seconds: v(21)}, {Target: 1}},
 			Evaluations: []scaling.Evaluation{{Seconds: 21, Epoch: 1, Samples: samples, Accuracy: 0.75}}}
 	}

@@ -1,0 +1,64 @@
+package scaling
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/aclements/go-moremath/stats"
+)
+
+// Comparison is how the runs of one sample differ from those of another.
+type Comparison struct {
+	// Ratio is of the medians, the first sample's over the second's, with the
+	// Hodges–Lehmann interval over all ratios of single runs.
+	Ratio Estimate
+	// P is the two-sided p-value of the Mann–Whitney U test that the samples
+	// come from one distribution; nil where none can be had, and WhyNoP says
+	// why. It is exact up to 50 runs a side, 25 with ties (go-moremath, which
+	// golang.org/x/perf/benchmath rests on).
+	P      *float64
+	WhyNoP string
+}
+
+// Compare compares two samples of runs: throughputs, times, or anything else
+// that is positive. Confidence is the level asked of the interval; 0 is 0.95.
+// With fewer runs than could ever differ at that level (4 a side at 95 %)
+// neither interval nor p-value is given.
+func Compare(xs, ys []float64, confidence float64) (Comparison, error) {
+	if confidence == 0 {
+		confidence = 0.95
+	}
+	if !(confidence > 0 && confidence < 1) {
+		return Comparison{}, fmt.Errorf("confidence %g is no level; give a fraction between 0 and 1, like 0.95", confidence)
+	}
+	for _, sample := range [][]float64{xs, ys} {
+		if len(sample) == 0 {
+			return Comparison{}, fmt.Errorf("a comparison needs at least one run a side, and there are %d and %d", len(xs), len(ys))
+		}
+		for _, x := range sample {
+			if !isRate(x) {
+				return Comparison{}, fmt.Errorf("%g cannot be compared as a ratio; values are positive and finite", x)
+			}
+		}
+	}
+	xs, ys = slices.Sorted(slices.Values(xs)), slices.Sorted(slices.Values(ys))
+	c := Comparison{Ratio: Estimate{Value: median(xs) / median(ys), Runs: min(len(xs), len(ys))}}
+	if !isRate(c.Ratio.Value) {
+		return Comparison{}, fmt.Errorf("medians of %g and %g lie too far apart to be compared", median(xs), median(ys))
+	}
+	an := analysis{confidence: confidence, tests: map[[2]int]cut{}}
+	c.Ratio.Interval, c.Ratio.Why = an.ratioInterval(xs, ys)
+	if need := minRatioRuns(alpha(confidence)); min(len(xs), len(ys)) < need {
+		c.WhyNoP = fmt.Sprintf("insufficient runs for a test (%d of %d)", min(len(xs), len(ys)), need)
+		return c, nil
+	}
+	test, err := stats.MannWhitneyUTest(xs, ys, stats.LocationDiffers)
+	if err != nil { // all values are equal
+		c.WhyNoP = "every run has the same value"
+		return c, nil
+	}
+	p := math.Min(test.P, 1)
+	c.P = &p
+	return c, nil
+}

@@ -1,0 +1,61 @@
+package scaling
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestStraggler(t *testing.T) {
+	obs := runs(4, 10, 10, 10)
+	obs[0].Slowest = []int{1, 1, 90, 8}
+	obs[1].Slowest = []int{10, 0, 85, 5}
+	obs[2].Slowest = []int{50, 50} // of other ranks than the plan has
+	point := func() Point {
+		return analyse(t, obs, Options{})[0].Points[0]
+	}
+	warned := func(p Point) bool {
+		return slices.ContainsFunc(p.Warnings, func(w string) bool {
+			return strings.Contains(w, "rank 2 is the slowest in 88 % of the steps, where chance gives 25 %")
+		})
+	}
+	p := point()
+	if s := p.Straggler; s == nil || s.Rank != 2 || s.Steps != 200 || s.Share != 175.0/200 || !warned(p) {
+		t.Errorf("%+v, warnings %q", s, p.Warnings)
+	}
+	obs[0].Slowest, obs[1].Slowest = []int{30, 20, 30, 20}, []int{20, 30, 20, 30}
+	if p := point(); p.Straggler == nil || p.Straggler.Share != 0.25 || len(p.Warnings) != 1 { // too few runs for an interval
+		t.Errorf("%+v, warnings %q", p.Straggler, p.Warnings)
+	}
+	obs[0].Slowest, obs[1].Slowest = nil, nil
+	if p := point(); p.Straggler != nil {
+		t.Errorf("%+v without a record", p.Straggler)
+	}
+}
+
+// Skew and end-to-end throughput are medians of what was measured; Karp and
+// Flatt's fraction has the speedup's interval: at twice the base's workers and
+// a speedup of 1.6 it is (1/1.6 − 1/2)/(1/2) = 0.25.
+func TestPointFigures(t *testing.T) {
+	obs := join(runs(1, 100, 100, 100, 100), runs(2, 160, 160, 160, 160))
+	for i := range obs {
+		obs[i].EndToEnd = ptr(float64(50 + i))
+		if i != 1 {
+			obs[i].Skew = ptr(float64(i) / 10)
+		}
+	}
+	c := analyse(t, obs, Options{})[0]
+	one, two := c.Points[0], c.Points[1]
+	if one.EndToEnd == nil || one.EndToEnd.Value != 51.5 || one.EndToEnd.Runs != 4 || one.EndToEnd.Interval != nil {
+		t.Errorf("end to end %+v", one.EndToEnd)
+	}
+	if one.Skew == nil || *one.Skew != 0.2 { // of 0, 0.2 and 0.3
+		t.Errorf("skew %v", one.Skew)
+	}
+	if in := two.KarpFlattInterval; in == nil || *two.KarpFlatt < in.Low || *two.KarpFlatt > in.High || in.High-in.Low > 1e-12 || *two.KarpFlatt-0.25 > 1e-12 {
+		t.Errorf("Karp–Flatt %v, %+v", two.KarpFlatt, in)
+	}
+	if one.KarpFlatt != nil || one.KarpFlattInterval != nil {
+		t.Error("Karp–Flatt at the base")
+	}
+}
