@@ -89,7 +89,7 @@ func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error)
 	if r.Device == "gpu" {
 		s.GPUsPerNode, s.GPUType = p.Point.WorkersPerNode, q.GPUType
 	}
-	if f.PerNode {
+	if f.OncePerNode(p.Point) {
 		s.TasksPerNode, s.CPUsPerTask = 1, r.CPUsPerWorker*p.Point.WorkersPerNode
 	}
 	return s, nil

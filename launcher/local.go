@@ -105,7 +105,7 @@ func (b *LocalBackend) run(ctx context.Context, a *Attempt, f framework.Framewor
 	}
 	defer log.Close()
 	ranks := a.Point.Workers
-	if f.PerNode {
+	if f.OncePerNode(a.Point) {
 		ranks = 1
 	}
 	// The group's context ends with the first failure.

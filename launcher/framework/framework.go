@@ -12,6 +12,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/world"
 )
 
 // Framework is one way to run a point.
@@ -21,9 +22,15 @@ type Framework struct {
 	// Check says, by TOML path, what in the point the framework cannot do.
 	Check func(study.Point) map[string]string
 
-	// PerNode is for frameworks whose own launcher starts the ranks of a node:
-	// Command is then run once a node, otherwise once a rank.
-	PerNode bool
+	// UserProgram: it starts the program of [command].
+	UserProgram bool
+
+	// Uses names the keys whose values reach the program; nil: all of them do.
+	Uses func(study.Point) []string
+
+	// PerNode says of a point whether a launcher of the framework's own starts
+	// the ranks of a node: Command is then run once a node. Nil: once a rank.
+	PerNode func(study.Point) bool
 
 	// Import is the Python module that the program needs; "" for none.
 	Import string
@@ -34,15 +41,41 @@ type Framework struct {
 
 	// Command is what to start, by its arguments.
 	Command func(Start) []string
+
+	// Environment are variables beside the world's, "NAME=value"; nil: none.
+	Environment func(Start) []string
+
+	// Directory is where the program is started; nil: where the supervisor is.
+	Directory func(Start) string
 }
 
+// OncePerNode reports whether a point's program is started once a node.
+func (f Framework) OncePerNode(p study.Point) bool { return f.PerNode != nil && f.PerNode(p) }
+
 // Start is what a framework's command line is made from. The world (rank,
-// size, address) reaches the program through its environment.
+// size, address) reaches the program through its environment as well.
 type Start struct {
 	Point  study.Point
 	Run    rundir.Run
-	Worker string // absolute path of scalebench-worker
-	Python string // interpreter of the Python frameworks
+	World  world.World // of the process, or of the first rank of its node
+	Worker string      // absolute path of scalebench-worker
+	Python string      // interpreter of the Python frameworks
+}
+
+// interpreter is the Python to start.
+func (s Start) interpreter() string {
+	if s.Python == "" {
+		return defaultPython
+	}
+	return s.Python
+}
+
+// hosts are the names of the nodes; this one's alone outside Slurm.
+func (s Start) hosts() []string {
+	if len(s.World.Hosts) > 0 {
+		return s.World.Hosts
+	}
+	return []string{"localhost"}
 }
 
 // RunVariable is the environment variable that names the run folder to a
@@ -50,7 +83,7 @@ type Start struct {
 const RunVariable = "SCALEBENCH_RUN"
 
 // All lists the frameworks, in the order in which they are offered.
-var All = []Framework{native, pytorchDDP}
+var All = []Framework{native, pytorchDDP, command}
 
 // Find returns the framework of a name. The error lists the valid ones.
 func Find(name string) (Framework, error) {
@@ -69,7 +102,7 @@ func Find(name string) (Framework, error) {
 func ForStudy() []study.Framework {
 	list := make([]study.Framework, len(All))
 	for i, f := range All {
-		list[i] = study.Framework{Name: f.Name, Check: f.Check}
+		list[i] = study.Framework{Name: f.Name, Check: f.Check, Command: f.UserProgram, Uses: f.Uses}
 	}
 	return list
 }

@@ -31,11 +31,7 @@ const defaultPython = "python3"
 // python is the command line of a Python program in the run folder. It writes
 // no compiled files there (-B) and its output as it comes (-u).
 func python(s Start, program string) []string {
-	interpreter := s.Python
-	if interpreter == "" {
-		interpreter = defaultPython
-	}
-	return []string{interpreter, "-B", "-u", filepath.Join(s.Run.Programs(), program)}
+	return []string{s.interpreter(), "-B", "-u", filepath.Join(s.Run.Programs(), program)}
 }
 
 // pytorchDDP is PyTorch's DistributedDataParallel, one process a rank: gloo

@@ -37,9 +37,9 @@ func (s *Study) Plan(site *Site) (*Plan, error) {
 		}
 	}
 	x := expansion{study: s, site: site, base: s.smallestWorld(), seen: map[string]bool{}, said: map[string]bool{}}
-	x.defaults = keyTexts(&Point{Workload: kinds[s.Workload.Kind].defaults, Data: defaultData, Resources: defaultResources})
+	x.defaults = keyTexts(&Point{Workload: kinds[s.Workload.Kind].defaults, Data: defaultData, Command: defaultCommand, Resources: defaultResources})
 	plan := &Plan{Study: s.Name, Points: make([]Planned, 0, total)}
-	p := Point{Study: s.Name, Workload: s.Workload, Data: s.Data, Resources: s.Resources}
+	p := Point{Study: s.Name, Workload: s.Workload, Data: s.Data, Command: s.Command, Resources: s.Resources}
 	used := make([]bool, len(s.exclusions))
 	var walk func(axes []axis)
 	walk = func(axes []axis) {
@@ -106,22 +106,33 @@ func (x *expansion) problem(path, message string) {
 				path = "sweep." + a.key
 			}
 		}
-		x.problems = append(x.problems, Problem{File: x.study.File, Line: x.study.lines[path], Path: path, Message: message})
+		key := path
+		if list, _, ok := strings.Cut(path, "["); ok && strings.Contains(list, ".") {
+			key = list // an entry of a list stands where the list does
+		}
+		x.problems = append(x.problems, Problem{File: x.study.File, Line: x.study.lines[key], Path: path, Message: message})
 	}
 }
 
 // point completes one point of the sweep and repeats it.
 func (x *expansion) point(p Point) []Planned {
 	s := x.study
-	for path, wrong := range kinds[p.Workload.Kind].expand(&p) {
-		x.problem(path, wrong)
+	f := x.framework(p.Framework)
+	if !f.Command {
+		p.Command = Command{}
 	}
-	for _, f := range s.frameworks {
-		if f.Name == p.Framework && f.Check != nil {
-			for path, wrong := range f.Check(p) {
-				x.problem(path, wrong)
-			}
+	for path, wrong := range kinds[p.Workload.Kind].expand(&p) {
+		if !f.Command || path != "workload.epochs" { // the program has an end of its own
+			x.problem(path, wrong)
 		}
+	}
+	if f.Check != nil {
+		for path, wrong := range f.Check(p) {
+			x.problem(path, wrong)
+		}
+	}
+	for _, a := range s.unheard(f, p) {
+		x.problem(a.path, fmt.Sprintf("is swept, and nothing in [command] depends on it with framework = %q: every value would run the same", p.Framework))
 	}
 	p.ID = x.identity(&p)
 	if x.seen[p.ID] {
@@ -144,6 +155,16 @@ func (x *expansion) point(p Point) []Planned {
 		planned[r] = Planned{Point: p, Partition: partition, Exclusive: exclusive}
 	}
 	return planned
+}
+
+// framework is what is known of the framework of a point.
+func (x *expansion) framework(name string) Framework {
+	for _, f := range x.study.frameworks {
+		if f.Name == name {
+			return f
+		}
+	}
+	return Framework{Name: name}
 }
 
 // place finds the first partition that the point fits into and spreads its
@@ -247,6 +268,9 @@ func (x *expansion) identity(p *Point) string {
 func keyTexts(p *Point) map[string]string {
 	texts := make(map[string]string, len(pointFields))
 	for _, f := range pointFields {
+		if !p.has(f) {
+			continue
+		}
 		text, err := json.Marshal(f.in(p).Interface())
 		if err != nil {
 			// NaN and infinities are refused before a point is made.

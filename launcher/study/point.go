@@ -14,6 +14,7 @@ type Point struct {
 	Workers   int       `json:"workers"` // world size
 	Workload  Workload  `json:"workload"`
 	Data      Data      `json:"data"`
+	Command   Command   `json:"command,omitzero"` // of frameworks that start one
 	Resources Resources `json:"resources"`
 
 	Repeat int   `json:"repeat"` // 1-based

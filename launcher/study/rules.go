@@ -138,7 +138,7 @@ var (
 
 // ruleOf finds the rule of a path, if there is one.
 func ruleOf(k kind, path string) (rule, bool) {
-	for _, rules := range []map[string]rule{k.rules, dataRules, resourceRules, sweepRules} {
+	for _, rules := range []map[string]rule{k.rules, dataRules, commandRules, resourceRules, sweepRules} {
 		if r, ok := rules[path]; ok {
 			return r, true
 		}
@@ -163,8 +163,11 @@ func (d *decoder) checkValues(k kind, s *Study) {
 		}
 	}
 	for _, f := range pointFields {
-		if r, ok := ruleOf(k, f.path); ok && !swept[f.path] && f.path != "workers" { // workers stand in the sweep only
-			base := Point{Workload: s.Workload, Data: s.Data, Resources: s.Resources}
+		if f.path == "workers" || f.path == "workload.model" && s.bringsAll() {
+			continue // workers stand in the sweep only
+		}
+		if r, ok := ruleOf(k, f.path); ok && !swept[f.path] {
+			base := Point{Workload: s.Workload, Data: s.Data, Command: s.Command, Resources: s.Resources}
 			if wrong := r.check(f.in(&base).Interface()); wrong != "" {
 				d.problem(f.path, wrong)
 			}

@@ -25,6 +25,12 @@ type Framework struct {
 	Name string
 	// Check says, by TOML path, what in the point this framework cannot do.
 	Check func(Point) map[string]string
+	// Command: it starts the program of [command], which brings its own model
+	// and its own end.
+	Command bool
+	// Uses names the keys whose values reach the program, by TOML path; nil:
+	// all of them do.
+	Uses func(Point) []string
 }
 
 // Study is a study file, decoded and checked.
@@ -36,6 +42,7 @@ type Study struct {
 	Site      string // path of the site file, "" for none
 	Workload  Workload
 	Data      Data
+	Command   Command
 	Resources Resources
 	Policy    Policy
 
@@ -55,7 +62,7 @@ type header struct {
 }
 
 // tables are the top-level keys of a study file.
-var tables = []string{"study", "workload", "data", "sweep", "exclude", "resources", "policy"}
+var tables = []string{"study", "workload", "data", "command", "sweep", "exclude", "resources", "policy"}
 
 // namePattern is what a study's name may look like: it becomes a folder's name
 // and a part of job names.
@@ -88,7 +95,7 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 	head := header{Repeats: 1, Seed: 1}
 	d.into("study", d.sub(d.top, "study"), &head)
 	s := &Study{File: path, Name: head.Name, Repeats: head.Repeats, Seed: head.Seed,
-		Data: defaultData, Resources: defaultResources, Policy: defaultPolicy, frameworks: frameworks}
+		Data: defaultData, Command: defaultCommand, Resources: defaultResources, Policy: defaultPolicy, frameworks: frameworks}
 	switch {
 	case s.Name == "":
 		d.problem("study.name", "missing; give the study a name, like \"resnet44-cifar10\"")
@@ -106,12 +113,15 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 	d.into("workload", workload, &s.Workload)
 	d.into("data", d.sub(d.top, "data"), &s.Data)
 	s.dataPath = d.path("data.path", s.Data.Path)
+	d.into("command", d.sub(d.top, "command"), &s.Command)
+	s.Command.Folder = d.path("command", ".")
 	d.into("resources", d.sub(d.top, "resources"), &s.Resources)
 	d.into("policy", d.sub(d.top, "policy"), &s.Policy)
 	d.checkPolicy(s.Policy)
 	s.axes = d.sweep(d.sub(d.top, "sweep"), s)
 	s.exclusions = d.exclude(s.axes)
 
+	d.commandFits(s)
 	d.checkValues(kind, s)
 	s.lines = d.lines
 	if err := d.problems.orNil(); err != nil {

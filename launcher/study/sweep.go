@@ -46,7 +46,7 @@ var pointFields = func() []pointField {
 		{"framework", "framework", named("Framework")},
 		{"workers", "workers", named("Workers")},
 	}
-	for _, part := range []string{"Workload", "Data", "Resources"} {
+	for _, part := range []string{"Workload", "Data", "Command", "Resources"} {
 		f, _ := point.FieldByName(part)
 		set := fieldsOf(f.Type)
 		for _, key := range set.keys {
@@ -61,7 +61,7 @@ var pointFields = func() []pointField {
 var sweepable = func() map[string]pointField {
 	m := map[string]pointField{}
 	for _, f := range pointFields {
-		if f.path != "workload.kind" && !strings.HasPrefix(f.path, "data.") {
+		if f.path != "workload.kind" && !strings.HasPrefix(f.path, "data.") && !strings.HasPrefix(f.path, "command.") {
 			m[f.key] = f
 		}
 	}

@@ -79,14 +79,22 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	if err != nil {
 		return 1, err
 	}
+	perNode := f.OncePerNode(point)
+	if perNode {
+		o.World = o.World.PerNode(point.WorkersPerNode)
+	}
 	file, err := OpenEvents(o.Run, "supervisor", o.World)
 	if err != nil {
 		return 1, err
 	}
 	defer file.Close()
 	host, _ := os.Hostname()
-	events, err := metrics.NewWriter(file, metrics.Start{Writer: "supervisor", Framework: point.Framework, Rank: o.World.Rank,
-		WorldSize: o.World.Size, LocalRank: o.World.LocalRank, Restart: o.World.Restart, Host: host, PID: os.Getpid()})
+	start := metrics.Start{Writer: "supervisor", Framework: point.Framework, Rank: o.World.Rank,
+		WorldSize: o.World.Size, LocalRank: o.World.LocalRank, Restart: o.World.Restart, Host: host, PID: os.Getpid()}
+	if perNode {
+		start.Ranks = o.World.LocalSize
+	}
+	events, err := metrics.NewWriter(file, start)
 	if err != nil {
 		return 1, err
 	}
@@ -95,7 +103,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	if err := events.Write(metrics.Event{Environment: environment}); err != nil {
 		return 1, err
 	}
-	code, cause := run(f.Command(framework.Start{Point: point, Run: o.Run, Worker: o.Worker, Python: o.Python}), o)
+	code, cause := run(f, framework.Start{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: o.Python})
 	stop := metrics.Stop{Status: metrics.StopDone, Cause: cause}
 	if code != 0 {
 		stop.Status = metrics.StopFailed
@@ -104,21 +112,36 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 }
 
 // run starts the program and waits for it, passing signals on.
-func run(command []string, o Options) (code int, cause string) {
-	log, err := os.OpenFile(o.Run.RankLog(o.World.Rank), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+func run(f framework.Framework, s framework.Start) (code int, cause string) {
+	w, arguments := s.World, f.Command(s)
+	log, err := os.OpenFile(s.Run.RankLog(w.Rank), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return 1, err.Error()
 	}
 	defer log.Close()
-	fmt.Fprintf(log, "# %s rank %d of %d, incarnation %d: %s\n", time.Now().Format(time.RFC3339), o.World.Rank, o.World.Size, o.World.Restart, strings.Join(command, " "))
+	fmt.Fprintf(log, "# %s rank %d of %d, incarnation %d: %s\n", time.Now().Format(time.RFC3339), w.Rank, w.Size, w.Restart, strings.Join(arguments, " "))
 
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGHUP)
 	defer signal.Stop(signals)
 
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), o.World.Environ()...)
-	cmd.Env = append(cmd.Env, framework.RunVariable+"="+o.Run.Path())
+	cmd := exec.Command(arguments[0], arguments[1:]...)
+	cmd.Env = append(os.Environ(), w.Environ()...)
+	if f.OncePerNode(s.Point) {
+		cmd.Env = world.WithoutRank(cmd.Env)
+	}
+	cmd.Env = append(cmd.Env, framework.RunVariable+"="+s.Run.Path())
+	if f.Environment != nil {
+		cmd.Env = append(cmd.Env, f.Environment(s)...)
+	}
+	if f.Directory != nil {
+		cmd.Dir = f.Directory(s)
+	}
+	if f.UserProgram {
+		if err := makeOutput(s.Run.Output(), cmd.Dir); err != nil {
+			return 1, err.Error()
+		}
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	// Its own process group, so that a signal reaches what it starts; and it
 	// dies with us, so that a killed supervisor leaves no orphan on the node.
@@ -154,6 +177,18 @@ func run(command []string, o Options) (code int, cause string) {
 			return code, cause
 		}
 	}
+}
+
+// makeOutput makes the run's output folder, and the folder in which the program
+// starts where that is below it.
+func makeOutput(output, start string) error {
+	if err := os.MkdirAll(output, 0o755); err != nil {
+		return err
+	}
+	if below, err := filepath.Rel(output, start); err == nil && filepath.IsLocal(below) {
+		return os.MkdirAll(start, 0o755)
+	}
+	return nil
 }
 
 func outcome(err error, log string) (code int, cause string) {

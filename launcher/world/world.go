@@ -7,6 +7,7 @@ package world
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -110,6 +111,24 @@ func FromSlurm(getenv func(string) string) (World, error) {
 		w.LocalSize = w.Size / w.Nodes
 	}
 	return w, v.result(w)
+}
+
+// PerNode is the world of a process that is started once a node and starts the
+// ranks there itself, from that of its task: the place of the node's first
+// rank. A launcher such as torchrun tells its ranks theirs.
+func (w World) PerNode(ranksPerNode int) World {
+	w.Rank, w.LocalRank = w.Node*ranksPerNode, 0
+	w.Size, w.LocalSize = w.Nodes*ranksPerNode, ranksPerNode
+	return w
+}
+
+// WithoutRank is an environment for such a process: with a rank in it, the
+// ranks that it starts would take it for their own.
+func WithoutRank(environ []string) []string {
+	return slices.DeleteFunc(environ, func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return name == varRank || name == varLocalRank
+	})
 }
 
 // variables reads environment variables and collects what is wrong with them.

@@ -153,11 +153,12 @@ func (in *ingest) stepsFor(restart int) ([]summary.Step, error) {
 }
 
 // A rank's environment is what its supervisor found out of the host, with what
-// the program itself said (threads, library versions) over it. Both are joined
+// the program itself said (threads, library versions) over it. A supervisor of
+// a whole node is that of all ranks on it. Both are joined
 // to the rank's event file f; NULL when neither wrote any.
 const (
 	environmentJoin = ` LEFT JOIN environment e ON e.id = f.environment
-		LEFT JOIN event_file v ON v.run = f.run AND v.writer = 'supervisor' AND v.rank = f.rank AND v.restart = f.restart
+		LEFT JOIN event_file v ON v.run = f.run AND v.writer = 'supervisor' AND f.rank BETWEEN v.rank AND v.rank + v.ranks - 1 AND v.restart = f.restart
 		LEFT JOIN environment h ON h.id = v.environment `
 	environmentJSON = `CASE WHEN coalesce(h.json, e.json) IS NOT NULL THEN json_patch(coalesce(h.json, '{}'), coalesce(e.json, '{}')) END`
 )

@@ -1,0 +1,95 @@
+package framework
+
+import (
+	"embed"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+//go:embed programs/scalebench.py
+var helper embed.FS
+
+// command starts a program of the user's own, as [command] has it. The program
+// reports by scalebench.py, which it can import from the run folder, or its
+// output is read; see package worker.
+var command = Framework{
+	Name:        "command",
+	UserProgram: true,
+	Programs:    programs(helper),
+	PerNode:     func(p study.Point) bool { return p.Command.Start == "node" },
+	Check: func(p study.Point) map[string]string {
+		wrong := map[string]string{}
+		c := p.Command
+		if len(c.Run) == 0 || c.Run[0] == "" {
+			wrong["command.run"] = "missing; say what to start, like [\"python3\", \"train.py\", \"--batch\", \"{batch}\"]"
+		}
+		for i, argument := range c.Run {
+			if w := wrongPlaceholder(argument, p); w != "" {
+				wrong[fmt.Sprintf("command.run[%d]", i)] = w
+			}
+		}
+		if w := wrongPlaceholder(c.Directory, p); w != "" {
+			wrong["command.directory"] = w
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.Environment)) {
+			if w := wrongPlaceholder(c.Environment[name], p); w != "" {
+				wrong["command.environment"] = name + ": " + w
+			}
+		}
+		return wrong
+	},
+	Uses: func(p study.Point) (keys []string) {
+		c := p.Command
+		for _, text := range slices.Concat(c.Run, []string{c.Directory}, slices.Collect(maps.Values(c.Environment))) {
+			for _, found := range named(text) {
+				keys = append(keys, findPlaceholder(found).uses...)
+			}
+		}
+		return keys
+	},
+	Command: func(s Start) []string {
+		var arguments []string
+		for _, a := range s.Point.Command.Run {
+			arguments = append(arguments, expand(a, s))
+		}
+		return arguments
+	},
+	Environment: commandEnvironment,
+	Directory: func(s Start) string {
+		directory := expand(s.Point.Command.Directory, s)
+		if !filepath.IsAbs(directory) {
+			directory = filepath.Join(s.Point.Command.Folder, directory)
+		}
+		return directory
+	},
+}
+
+// commandEnvironment is what a command finds beside its place in the world: the
+// variables of [command], and scalebench.py on Python's path. The threads of
+// a rank are its CPUs, unless somebody said otherwise: a library that takes all
+// of the node's would measure the crowd.
+func commandEnvironment(s Start) []string {
+	path := s.Run.Programs()
+	if before := os.Getenv("PYTHONPATH"); before != "" {
+		path += string(filepath.ListSeparator) + before
+	}
+	list := []string{"PYTHONPATH=" + path, "SCALEBENCH_OUTPUT=" + s.Run.Output()}
+	if os.Getenv("OMP_NUM_THREADS") == "" && s.Point.Command.Start == "rank" {
+		list = append(list, "OMP_NUM_THREADS="+strconv.Itoa(s.Point.Resources.CPUsPerWorker))
+	}
+	variables := s.Point.Command.Environment
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		value := expand(variables[name], s)
+		if name == "PYTHONPATH" {
+			value = path + string(filepath.ListSeparator) + value
+		}
+		list = append(list, name+"="+value)
+	}
+	return list
+}

@@ -1,0 +1,108 @@
+package framework
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/world"
+)
+
+func commandStart(change func(*study.Point)) Start {
+	p := study.Point{Framework: "command", Workers: 4, Nodes: 2, WorkersPerNode: 2, WorkerBatch: 32, GlobalBatch: 128, LearningRate: 0.4, Seed: 7, Repeat: 2,
+		Command: study.Command{Start: "rank", Folder: "/studies"}, Resources: study.Resources{Device: "cpu", CPUsPerWorker: 3}}
+	p.Workload.Model, p.Workload.LearningRate, p.Workload.Epochs, p.Data.Path = "m", 0.1, 5, "/data"
+	if change != nil {
+		change(&p)
+	}
+	return Start{Point: p, Run: rundir.Run("/runs/s/p"), World: world.World{Rank: 3, Size: 4, LocalRank: 1, LocalSize: 2, Node: 1, Nodes: 2,
+		Hosts: []string{"n1", "n2"}, Address: "10.0.0.1", Port: 4321}}
+}
+
+// Every placeholder has the value of the run; what is no placeholder stays.
+func TestCommandPlaceholders(t *testing.T) {
+	for text, want := range map[string]string{
+		"{workers} {nodes} {workers_per_node} {cpus_per_worker} {device}": "4 2 2 3 cpu",
+		"{batch} {global_batch} {learning_rate} {base_learning_rate}":     "32 128 0.4 0.1",
+		"--epochs={epochs}": "--epochs=5",
+		"{model} {seed} {repeat} {data} {study} {python}": "m 7 2 /data /studies python3",
+		"{output}/log": "/runs/s/p/output/log",
+		"{rank} {local_rank} {node} {hosts} {master_addr}:{master_port}": "3 1 1 n1,n2 10.0.0.1:4321",
+		`{"a": {"b": {batch}}} {} {1} {A} }{`:                            `{"a": {"b": 32}} {} {1} {A} }{`,
+		"{{batch}} {{{batch}}}":                                          "{batch} {{batch}}",
+	} {
+		s := commandStart(func(p *study.Point) { p.Command.Run = study.CommandLine{"x", text} })
+		if wrong := command.Check(s.Point); len(wrong) > 0 {
+			t.Errorf("%q is refused: %v", text, wrong)
+		}
+		if got := command.Command(s); got[1] != want {
+			t.Errorf("%q becomes %q, want %q", text, got[1], want)
+		}
+	}
+}
+
+// Each placeholder that a key feeds names that key, so that sweeping the key is
+// known to reach the program.
+func TestCommandUses(t *testing.T) {
+	for _, q := range placeholders {
+		s := commandStart(func(p *study.Point) { p.Command.Directory = "{" + q.name + "}" })
+		uses := command.Uses(s.Point)
+		if diff := cmp.Diff(q.uses, uses); diff != "" {
+			t.Errorf("{%s}: %s", q.name, diff)
+		}
+	}
+	if uses := command.Uses(commandStart(func(p *study.Point) { p.Command.Run = study.CommandLine{"{{batch}}"} }).Point); len(uses) > 0 {
+		t.Errorf("a literal brace uses %v", uses)
+	}
+}
+
+func TestCommandRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		change     func(*study.Point)
+		path, want string
+	}{
+		"no program":    {func(p *study.Point) { p.Command.Run = nil }, "command.run", "missing"},
+		"unknown":       {func(p *study.Point) { p.Command.Run[1] = "{batchsize}" }, "command.run[1]", "{batchsize} is no placeholder; valid: {workers} {nodes}"},
+		"rank of nodes": {func(p *study.Point) { p.Command.Start, p.Command.Run[1] = "node", "{rank}" }, "command.run[1]", "{node} says which node"},
+		"no data":       {func(p *study.Point) { p.Data.Path, p.Command.Directory = "", "{data}" }, "command.directory", "{data} is used and data.path is not set"},
+		"no epochs": {func(p *study.Point) {
+			p.Workload.Epochs, p.Command.Environment = 0, study.Variables{"E": "{epochs}"}
+		}, "command.environment", "E: {epochs} is used and workload.epochs is not set"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := commandStart(func(p *study.Point) { p.Command.Run = study.CommandLine{"x", "y"}; c.change(p) })
+			wrong := command.Check(s.Point)
+			if len(wrong) != 1 || !strings.Contains(wrong[c.path], c.want) {
+				t.Errorf("%v, want %s: %s", wrong, c.path, c.want)
+			}
+		})
+	}
+}
+
+// The environment carries the command's own variables, the helper, and as many
+// threads as a rank has CPUs.
+func TestCommandEnvironment(t *testing.T) {
+	t.Setenv("PYTHONPATH", "/mine")
+	t.Setenv("OMP_NUM_THREADS", "")
+	s := commandStart(func(p *study.Point) {
+		p.Command.Environment = study.Variables{"OUT": "{output}", "PYTHONPATH": "{study}"}
+	})
+	want := []string{"PYTHONPATH=/runs/s/p/programs:/mine", "SCALEBENCH_OUTPUT=/runs/s/p/output", "OMP_NUM_THREADS=3",
+		"OUT=/runs/s/p/output", "PYTHONPATH=/runs/s/p/programs:/mine:/studies"}
+	if diff := cmp.Diff(want, command.Environment(s)); diff != "" {
+		t.Error(diff)
+	}
+	t.Setenv("OMP_NUM_THREADS", "1")
+	if list := command.Environment(s); slices.Contains(list, "OMP_NUM_THREADS=3") {
+		t.Error("a thread count that somebody set is overruled")
+	}
+	for directory, want := range map[string]string{"": "/studies", "sub": "/studies/sub", "{output}/{rank}": "/runs/s/p/output/3", "/abs": "/abs"} {
+		if got := command.Directory(commandStart(func(p *study.Point) { p.Command.Directory = directory })); got != want {
+			t.Errorf("directory %q is %s, want %s", directory, got, want)
+		}
+	}
+}

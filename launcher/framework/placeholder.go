@@ -1,0 +1,141 @@
+package framework
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+// A placeholder is a word in braces that stands, in [command], for a value of
+// the run.
+type placeholder struct {
+	name string
+	uses []string // keys that the value comes from, by TOML path
+	rank bool     // it differs between the ranks of a node
+	// value is the text to put in; "" is refused by Check where the study could
+	// have said it.
+	value func(Start) string
+}
+
+// count is a placeholder's value that is a whole number.
+func count[N int | int64](of func(Start) N) func(Start) string {
+	return func(s Start) string { return strconv.FormatInt(int64(of(s)), 10) }
+}
+
+// number is one that is any number, with as many digits as tell it apart.
+func number(of func(Start) float64) func(Start) string {
+	return func(s Start) string { return strconv.FormatFloat(of(s), 'g', -1, 64) }
+}
+
+var (
+	batchKeys = []string{"workload.batch", "workload.scaling"}
+	rateKeys  = []string{"workload.learning_rate", "workload.reference_batch", "workload.scale_learning_rate", "workload.batch", "workload.scaling"}
+)
+
+// placeholders are all there are, in the order in which the documentation has
+// them.
+var placeholders = []placeholder{
+	{name: "workers", value: count(func(s Start) int { return s.Point.Workers })},
+	{name: "nodes", value: count(func(s Start) int { return s.Point.Nodes })},
+	{name: "workers_per_node", value: count(func(s Start) int { return s.Point.WorkersPerNode })},
+	{name: "cpus_per_worker", value: count(func(s Start) int { return s.Point.Resources.CPUsPerWorker })},
+	{name: "device", value: func(s Start) string { return s.Point.Resources.Device }},
+
+	{name: "batch", uses: batchKeys, value: count(func(s Start) int { return s.Point.WorkerBatch })},
+	{name: "global_batch", uses: batchKeys, value: count(func(s Start) int { return s.Point.GlobalBatch })},
+	{name: "learning_rate", uses: rateKeys, value: number(func(s Start) float64 { return s.Point.LearningRate })},
+	{name: "base_learning_rate", uses: rateKeys[:1], value: number(func(s Start) float64 { return s.Point.Workload.LearningRate })},
+	{name: "warmup_epochs", uses: []string{"workload.warmup_epochs"}, value: number(func(s Start) float64 { return s.Point.Workload.WarmupEpochs })},
+	{name: "momentum", uses: []string{"workload.momentum"}, value: number(func(s Start) float64 { return s.Point.Workload.Momentum })},
+	{name: "weight_decay", uses: []string{"workload.weight_decay"}, value: number(func(s Start) float64 { return s.Point.Workload.WeightDecay })},
+	{name: "model", uses: []string{"workload.model"}, value: func(s Start) string { return s.Point.Workload.Model }},
+	{name: "precision", uses: []string{"workload.precision"}, value: func(s Start) string { return s.Point.Workload.Precision }},
+	{name: "epochs", uses: []string{"workload.epochs"}, value: set(func(s Start) int { return s.Point.Workload.Epochs })},
+	{name: "max_steps", uses: []string{"workload.max_steps"}, value: set(func(s Start) int { return s.Point.Workload.MaxSteps })},
+	{name: "seed", value: count(func(s Start) int64 { return s.Point.Seed })},
+	{name: "repeat", value: count(func(s Start) int { return s.Point.Repeat })},
+
+	{name: "data", uses: []string{"data.path"}, value: func(s Start) string { return s.Point.Data.Path }},
+	{name: "train_samples", uses: []string{"data.train_samples"}, value: set(func(s Start) int { return s.Point.Data.TrainSamples })},
+	{name: "test_samples", uses: []string{"data.test_samples"}, value: set(func(s Start) int { return s.Point.Data.TestSamples })},
+	{name: "study", value: func(s Start) string { return s.Point.Command.Folder }},
+	{name: "output", value: func(s Start) string { return s.Run.Output() }},
+	{name: "python", value: func(s Start) string { return s.interpreter() }},
+
+	{name: "rank", rank: true, value: count(func(s Start) int { return s.World.Rank })},
+	{name: "local_rank", rank: true, value: count(func(s Start) int { return s.World.LocalRank })},
+	{name: "node", value: count(func(s Start) int { return s.World.Node })},
+	{name: "hosts", value: func(s Start) string { return strings.Join(s.hosts(), ",") }},
+	{name: "master_addr", value: func(s Start) string { return s.World.Address }},
+	{name: "master_port", value: count(func(s Start) int { return s.World.Port })},
+}
+
+// set is a count whose 0 means that the study does not say it.
+func set(of func(Start) int) func(Start) string {
+	return func(s Start) string {
+		if of(s) == 0 {
+			return ""
+		}
+		return strconv.Itoa(of(s))
+	}
+}
+
+// braces are a placeholder, or one with doubled braces, which stands for its
+// own name in single ones. Any other brace stands for itself, so that JSON need
+// not be rewritten.
+var braces = regexp.MustCompile(`\{\{[a-z_]+\}\}|\{[a-z_]+\}`)
+
+// expand puts the values of a run in.
+func expand(text string, s Start) string {
+	return braces.ReplaceAllStringFunc(text, func(found string) string {
+		if name, doubled := strings.CutPrefix(found, "{{"); doubled {
+			return "{" + strings.TrimSuffix(name, "}")
+		}
+		return findPlaceholder(found).value(s) // unknown ones were refused when the study was read
+	})
+}
+
+// findPlaceholder is the one of "{name}"; an unknown one has its own text as
+// its value.
+func findPlaceholder(found string) placeholder {
+	name := strings.Trim(found, "{}")
+	i := slices.IndexFunc(placeholders, func(p placeholder) bool { return p.name == name })
+	if i < 0 {
+		return placeholder{value: func(Start) string { return found }}
+	}
+	return placeholders[i]
+}
+
+// named are the placeholders in a text, as written.
+func named(text string) []string {
+	return slices.DeleteFunc(braces.FindAllString(text, -1), func(found string) bool { return strings.HasPrefix(found, "{{") })
+}
+
+// wrongPlaceholder says what is wrong with a text's placeholders in a point; ""
+// when nothing is.
+func wrongPlaceholder(text string, p study.Point) string {
+	for _, found := range named(text) {
+		q := findPlaceholder(found)
+		switch {
+		case q.name == "":
+			return fmt.Sprintf("%s is no placeholder; valid: %s ({{name}} stands for {name} itself)", found, placeholderNames())
+		case q.rank && p.Command.Start == "node":
+			return fmt.Sprintf("%s differs between the ranks of a node, and start = \"node\" starts one process for all of them; {node} says which node it is", found)
+		case len(q.uses) > 0 && q.value(Start{Point: p}) == "":
+			return fmt.Sprintf("%s is used and %s is not set", found, q.uses[0])
+		}
+	}
+	return ""
+}
+
+func placeholderNames() string {
+	names := make([]string, len(placeholders))
+	for i, p := range placeholders {
+		names[i] = "{" + p.name + "}"
+	}
+	return strings.Join(names, " ")
+}

@@ -1,0 +1,172 @@
+package study
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Command is the [command] table: a program of the user's own, started in place
+// of a framework's. Which placeholders may stand in it is the framework's to
+// say.
+type Command struct {
+	Run         CommandLine `toml:"run" json:"run"`                 // the program and its arguments
+	Start       string      `toml:"start" json:"start"`             // "rank": one process a rank; "node": one a node, which starts the ranks itself
+	Directory   string      `toml:"directory" json:"directory"`     // working directory, relative to the study file; "": its folder
+	Environment Variables   `toml:"environment" json:"environment"` // over the site's
+
+	// Folder is the study file's folder, absolute: what is relative is meant
+	// from there. It is no part of the identity, as the path of the data.
+	Folder string `toml:"-" json:"folder"`
+}
+
+var (
+	defaultCommand = Command{Start: "rank"}
+	commandRules   = map[string]rule{
+		"command.start":       {check: among("rank", "node")},
+		"command.directory":   {check: oneLine},
+		"command.environment": {check: variables},
+	}
+)
+
+// CommandLine is a program and its arguments. In the TOML it is a list, or a
+// string that is split at white space. No shell has a part in it: a string with
+// a character that means something to one is refused, not guessed at.
+type CommandLine []string
+
+// shellCharacters mean something to a shell; in a list they stand for
+// themselves.
+const shellCharacters = "'\"\\|&;<>()$`*?#~!"
+
+// UnmarshalTOML reads either form.
+func (c *CommandLine) UnmarshalTOML(v any) error {
+	switch v := v.(type) {
+	case string:
+		if i := strings.IndexAny(v, shellCharacters); i >= 0 {
+			return fmt.Errorf("%q has a %q, and no shell reads it: a string is split at white space only; write a list, like [\"python3\", \"train.py\", \"a b\"], in which every character stands for itself", v, v[i:i+1])
+		}
+		*c = strings.Fields(v)
+		return nil
+	case []any:
+		*c = CommandLine{}
+		for i, a := range v {
+			s, ok := a.(string)
+			if !ok {
+				return fmt.Errorf("argument [%d] is no string but %v; put it into quotes", i, a)
+			}
+			if strings.ContainsRune(s, 0) {
+				return fmt.Errorf("argument [%d] has a zero byte, which no program can be given", i)
+			}
+			*c = append(*c, s)
+		}
+		return nil
+	}
+	return fmt.Errorf("want a list of strings, or a string that is split at white space, got %v", v)
+}
+
+// Variables are environment variables. In JSON they are a list of "NAME=value",
+// by name, as the store keeps lists and no tables.
+type Variables map[string]string
+
+// MarshalJSON writes the list.
+func (v Variables) MarshalJSON() ([]byte, error) {
+	list := []string{}
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		list = append(list, name+"="+v[name])
+	}
+	return json.Marshal(list)
+}
+
+// UnmarshalJSON reads it back.
+func (v *Variables) UnmarshalJSON(text []byte) error {
+	var list []string
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	*v = nil
+	for _, entry := range list {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok {
+			return fmt.Errorf("%q is no NAME=value", entry)
+		}
+		if *v == nil {
+			*v = Variables{}
+		}
+		(*v)[name] = value
+	}
+	return nil
+}
+
+func variables(v any) string {
+	for _, name := range slices.Sorted(maps.Keys(v.(Variables))) {
+		if !variableName.MatchString(name) {
+			return fmt.Sprintf("%q cannot name an environment variable", name)
+		}
+		if strings.ContainsRune(v.(Variables)[name], 0) {
+			return fmt.Sprintf("the value of %s has a zero byte", name)
+		}
+	}
+	return ""
+}
+
+// commandFits checks [command] against the frameworks of the sweep: whether
+// somebody starts it, and whether the values that are swept reach it.
+func (d *decoder) commandFits(s *Study) {
+	started := slices.ContainsFunc(s.swept(), func(f Framework) bool { return f.Command })
+	if d.has("command") && !started {
+		var names []string
+		for _, f := range s.frameworks {
+			if f.Command {
+				names = append(names, fmt.Sprintf("%q", f.Name))
+			}
+		}
+		d.problem("command", "nobody starts it; name a framework that does in sweep.framework: "+strings.Join(names, ", "))
+	}
+}
+
+// swept are the frameworks of the sweep, known ones only.
+func (s *Study) swept() []Framework {
+	var list []Framework
+	for _, a := range s.axes {
+		for _, v := range a.values {
+			for _, f := range s.frameworks {
+				if a.path == "framework" && f.Name == v.String() {
+					list = append(list, f)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// bringsAll reports whether every framework of the sweep starts a program that
+// has its own model and length.
+func (s *Study) bringsAll() bool {
+	list := s.swept()
+	return len(list) > 0 && !slices.ContainsFunc(list, func(f Framework) bool { return !f.Command })
+}
+
+// unheard names the axes of the sweep whose value never reaches the program of
+// a point: every one of their values would run the same thing.
+func (s *Study) unheard(f Framework, p Point) []axis {
+	if f.Uses == nil {
+		return nil
+	}
+	uses := f.Uses(p)
+	var list []axis
+	for _, a := range s.axes {
+		if strings.HasPrefix(a.path, "workload.") && !slices.Contains(uses, a.path) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// has reports whether the key is one of the point's: those of [command] are
+// there only with a program to start.
+func (p *Point) has(f pointField) bool {
+	return !strings.HasPrefix(f.path, "command.") || !reflect.ValueOf(p.Command).IsZero()
+}
