@@ -104,6 +104,11 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		return 1, err
 	}
 	code, cause := run(f, framework.Start{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: o.Python})
+	if f.UserProgram && code == 0 && o.World.Rank == 0 {
+		if err := reported(o.Run, o.World.Restart); err != nil {
+			code, cause = 1, err.Error()
+		}
+	}
 	stop := metrics.Stop{Status: metrics.StopDone, Cause: cause}
 	if code != 0 {
 		stop.Status = metrics.StopFailed
@@ -160,6 +165,9 @@ func run(f framework.Framework, s framework.Start) (code int, cause string) {
 	for {
 		select {
 		case s := <-signals:
+			if f.UserProgram && s == syscall.SIGUSR1 {
+				continue // it would end a program that knows nothing of it, before its time
+			}
 			if received == nil {
 				received = s
 				kill = time.After(Grace)
@@ -177,6 +185,16 @@ func run(f framework.Framework, s framework.Start) (code int, cause string) {
 			return code, cause
 		}
 	}
+}
+
+// reported says why a program of the user's that ended well has left no
+// figures; nil when rank 0 reported.
+func reported(run rundir.Run, restart int) error {
+	file := run.EventFile("rank", 0, restart)
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("the program ended with 0 and has reported nothing (%w): let it call scalebench.step() of scalebench.py, or name what to read from its output in command.extract", err)
+	}
+	return nil
 }
 
 // makeOutput makes the run's output folder, and the folder in which the program

@@ -91,7 +91,8 @@ type Result struct {
 	// TrainSeconds is from rank 0's Train event to its last step or
 	// evaluation, whichever came later.
 	TrainSeconds *float64
-	// InitSeconds is from a rank's start to its Train event, of the slowest.
+	// InitSeconds is from a rank's start to its Train event, of the slowest. Nil
+	// where the clock started with the program: setting up is then in it.
 	InitSeconds *float64
 
 	// Over the steady steps; nil without a steady state. The percentiles are
@@ -212,7 +213,7 @@ func percentile(sorted []float64, p float64) float64 {
 // clock computes what counts from the start of the training clock.
 func (r *Result) clock(in Input) {
 	for _, rank := range in.Ranks {
-		if t := rank.TrainTime; t != nil && (r.InitSeconds == nil || *t > *r.InitSeconds) {
+		if t := rank.TrainTime; t != nil && *t > 0 && (r.InitSeconds == nil || *t > *r.InitSeconds) {
 			r.InitSeconds = known(*t)
 		}
 	}

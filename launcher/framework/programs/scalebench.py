@@ -1,24 +1,35 @@
-"""Reports one rank of a training run to scalebench.
+"""Reports a training run to scalebench.
 
-One file, standard library only: put it beside any training program. Events are
-lines of JSON, appended to a file of their own in the run folder; their format
-belongs to scalebench's Go package metrics, which reads back in its tests what
-this file writes. Everything is in base units: seconds, samples, bytes. What
-was not measured is None and becomes null, never 0: a zero is a measurement.
+One file, standard library only, Python 3.6 or later. In a run of
+framework = "command" it can be imported as it stands; anywhere else, put it
+beside your program: without scalebench every call does nothing.
 
-    events = scalebench.Events(path, framework="mine", rank=0, world_size=2)
-    events.train(parameters=…, gradient_bytes=…, …)
-    for …:
-        events.step(duration, samples, data_wait=…)
-    events.stop("done")
+    import scalebench
+
+    for inputs, targets in batches:
+        ...
+        scalebench.step(samples=len(inputs))  # at the end of each step
+    scalebench.epoch()
+    scalebench.evaluate(accuracy=0.75)        # after an evaluation
+
+Each rank calls step and epoch with its own samples. Where one process speaks
+for all of them it says so first: scalebench.begin(everyone=True).
+
+Underneath, Events writes lines of JSON, appended to a file of each rank's own
+in the run folder; their format belongs to scalebench's Go package metrics,
+which reads back in its tests what this file writes. Everything is in base
+units: seconds, samples, bytes. What was not measured is None and becomes null,
+never 0: a zero is a measurement.
 """
 
+import atexit
 import contextlib
 import json
 import math
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 
@@ -27,6 +38,8 @@ TICK = 1e-6  # seconds that one unit of the time columns stands for
 STEPS_PER_LINE = 100  # steps that are kept back before a line is written
 FLUSH_SECONDS = 1.0  # and the longest that they are kept back
 PARTS = ("data_wait", "compute", "communication")
+
+_LOADED = time.monotonic()  # when this module was imported
 
 
 def run_folder():
@@ -55,11 +68,13 @@ class Events:
     """
 
     def __init__(self, path, framework, rank, world_size, local_rank=0,
-                 restart=0):
-        """Makes the file and writes who writes it; the clock begins now.
+                 restart=0, ranks=1, began=None):
+        """Makes the file and writes who writes it.
 
-        world_size is what the framework itself says. A file that is there
-        already is an error: another process has this rank.
+        world_size is what the framework itself says; ranks, how many of them
+        from rank on the events are of. The clock begins now, or began at a
+        reading of time.monotonic(). A file that is there already is an error:
+        another process has this rank.
         """
         self.steps = 0  # recorded so far
         self.epochs = 0
@@ -69,26 +84,34 @@ class Events:
         self._stopped = threading.Event()
         self._file = os.open(
             path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
-        self._began = time.monotonic()
+        now = time.monotonic()
+        self._began = now if began is None else began
+        several = {"ranks": ranks} if ranks > 1 else {}
         self._append({"t": 0, "start": {
-            "format": FORMAT, "unix": time.time(), "writer": "rank",
-            "framework": framework, "rank": rank, "world_size": world_size,
-            "local_rank": local_rank, "restart": restart,
-            "host": socket.gethostname(), "pid": os.getpid()}})
+            "format": FORMAT, "unix": time.time() - (now - self._began),
+            "writer": "rank", "framework": framework, "rank": rank,
+            "world_size": world_size, "local_rank": local_rank,
+            "restart": restart, "host": socket.gethostname(),
+            "pid": os.getpid(), **several}})
         threading.Thread(target=self._flush_each_second, daemon=True).start()
 
     def environment(self, **fields):
         """What was found out of where this rank runs: threads, versions, …"""
         self._write("environment", fields)
 
-    def train(self, *, parameters, gradient_bytes, train_samples, test_samples,
-              global_batch, steps_per_epoch, parameter_sha256):
-        """Starts the training clock: all is ready and no datum is touched."""
+    def train(self, *, parameters=0, gradient_bytes=0, train_samples=0,
+              test_samples=0, global_batch=0, steps_per_epoch=0,
+              parameter_sha256="", at=None):
+        """Starts the training clock: all is ready and no datum is touched.
+
+        0 is a count that nobody knows. at is the time, as a reading of
+        time.monotonic(), where it is not now.
+        """
         self._write("train", {
             "parameters": parameters, "gradient_bytes": gradient_bytes,
             "train_samples": train_samples, "test_samples": test_samples,
             "global_batch": global_batch, "steps_per_epoch": steps_per_epoch,
-            "parameter_sha256": parameter_sha256})
+            "parameter_sha256": parameter_sha256}, at)
 
     def step(self, duration, samples, data_wait=None, compute=None,
              communication=None):
@@ -116,7 +139,7 @@ class Events:
             if len(self._columns["duration"]) >= STEPS_PER_LINE:
                 self._flush()
 
-    def epoch(self, *, samples, seconds, learning_rate, loss=None):
+    def epoch(self, *, samples, seconds, learning_rate=None, loss=None):
         """Ends an epoch of this rank. loss is its mean over the samples."""
         with self._lock:
             self.epochs += 1
@@ -125,7 +148,7 @@ class Events:
                 "seconds": seconds, "loss": _finite(loss),
                 "learning_rate": learning_rate})
 
-    def evaluation(self, *, accuracy, samples, seconds, loss=None):
+    def evaluation(self, *, accuracy, seconds, samples=None, loss=None):
         """Records an accuracy (0 to 1) on the test split, over all ranks.
 
         Only rank 0 calls it.
@@ -133,6 +156,10 @@ class Events:
         self._write("evaluation", {
             "epoch": self.epochs, "step": self.steps, "accuracy": accuracy,
             "loss": _finite(loss), "samples": samples, "seconds": seconds})
+
+    def note(self, text):
+        """Says what the figures really are; scalebench shows it with them."""
+        self._write("note", {"text": text})
 
     def error(self, where, message):
         """Records a failure and its phase: "rendezvous", "data", "train", …"""
@@ -167,10 +194,11 @@ class Events:
         self._append({"t": self._now(), "steps": {
             "first": self._first, "tick": TICK, **columns}})
 
-    def _write(self, kind, payload):
+    def _write(self, kind, payload, at=None):
         with self._lock:
             self._flush()
-            self._append({"t": self._now(), kind: payload})
+            t = self._now() if at is None else at - self._began
+            self._append({"t": t, kind: payload})
 
     def _append(self, event):
         if self._stopped.is_set():
@@ -227,3 +255,227 @@ class Interruption:
             with contextlib.suppress(OSError):
                 self.events.stop("interrupted", cause)
         os._exit(1)
+
+
+class Place:
+    """A process's rank, from whichever launcher started it."""
+
+    # By PyTorch's names (scalebench's own launchers and torchrun), Open MPI's,
+    # those of MPICH and its relatives, and Horovod's.
+    LAUNCHERS = (
+        ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
+        ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+         "OMPI_COMM_WORLD_LOCAL_RANK"),
+        ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
+        ("HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK"),
+    )
+
+    def __init__(self, environ, everyone=False):
+        def count(name, default):
+            return int(environ.get(name) or default)
+
+        self.restart = count("SCALEBENCH_RESTART", 0)
+        self.ranks = 1
+        for rank, size, local_rank in self.LAUNCHERS:
+            if environ.get(rank) and environ.get(size):
+                self.rank, self.size = count(rank, 0), count(size, 1)
+                self.local_rank = count(local_rank, 0)
+                break
+        else:
+            # One process a node, and nobody else says that it has a rank: it
+            # drives all workers of its node.
+            self.size = count("WORLD_SIZE", 1)
+            self.ranks = count("LOCAL_WORLD_SIZE", 1)
+            self.rank = count("SCALEBENCH_NODE", 0) * self.ranks
+            self.local_rank = 0
+        self.silent = everyone and self.rank > 0
+        if everyone:
+            self.ranks = self.size
+
+
+class Training:
+    """The account of a training loop by the clock: what step, epoch and
+    evaluate say is timed from call to call."""
+
+    def __init__(self, place, clock, known):
+        self._place, self._pid = place, os.getpid()
+        self._failure = None
+        self._parts = {}
+        self._samples, self._seconds = 0, 0.0  # of the epoch
+        self._last = clock  # when the last step or evaluation ended
+        if place.silent:
+            return
+        try:
+            self._events = Events(
+                event_file(place.rank, place.restart), "command", place.rank,
+                place.size, place.local_rank, place.restart, place.ranks,
+                began=_LOADED)
+        except FileExistsError as error:
+            raise RuntimeError(
+                f"another process reports as rank {place.rank} of this run"
+                f" ({error.filename} is there): each rank needs a RANK of its"
+                " own in its environment, or one process reports for all by"
+                " scalebench.begin(everyone=True)") from None
+        self._events.train(at=clock, **known)
+        self._before = sys.excepthook
+        sys.excepthook = self._failed
+        atexit.register(self._stop)
+
+    def quiet(self):
+        """Whether nothing is to be written: another process reports for this
+        one, or this one was forked off it, to load data perhaps."""
+        return self._place.silent or self._pid != os.getpid()
+
+    def step(self, samples, parts):
+        if self.quiet():
+            return
+        samples, now = int(samples), time.monotonic()
+        if samples < 0:
+            raise ValueError(f"a step of {samples} samples")
+        duration, self._last = now - self._last, now
+        self._parts.update(parts)
+        self._events.step(duration, samples, **self._parts)
+        self._parts = {}
+        self._samples += samples
+        self._seconds += duration
+
+    @contextlib.contextmanager
+    def part(self, name):
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            spent = time.monotonic() - begin
+            self._parts[name] = self._parts.get(name, 0.0) + spent
+
+    def epoch(self, learning_rate, loss):
+        if self.quiet():
+            return
+        self._events.epoch(samples=self._samples, seconds=self._seconds,
+                           learning_rate=_number(learning_rate),
+                           loss=_number(loss))
+        self._samples, self._seconds = 0, 0.0
+
+    def evaluate(self, accuracy, loss, samples):
+        if self.quiet():
+            return
+        accuracy, now = float(accuracy), time.monotonic()
+        if not 0 <= accuracy <= 1:
+            raise ValueError(f"an accuracy of {accuracy:g}: it is a fraction,"
+                             " from 0 to 1; 75 % is 0.75")
+        seconds, self._last = now - self._last, now
+        if self._place.rank == 0:
+            self._events.evaluation(accuracy=accuracy, seconds=seconds,
+                                    samples=samples, loss=_number(loss))
+
+    def note(self, text):
+        if not self.quiet():
+            self._events.note(text)
+
+    def _failed(self, kind, error, traceback):
+        self._failure = str(error) or kind.__name__
+        self._before(kind, error, traceback)
+
+    def _stop(self):
+        if self.quiet():
+            return
+        if self._failure is None:
+            self._events.stop("done")
+        else:
+            self._events.error("train", self._failure)
+            self._events.stop("failed", "train: " + self._failure)
+
+
+def _number(value):
+    """A number of whatever library as Python's own."""
+    return None if value is None else float(value)
+
+
+_training = None  # of this process, from the first call on
+
+
+def begin(everyone=False, **known):
+    """Starts the training clock; call it when all is ready, before the loop.
+
+    Without it the clock starts when this module is imported, so that setting
+    up counts as training. everyone: this process, where its rank is 0, reports
+    for all ranks, with their samples together, and what others report is left
+    out. known are counts, where you have them: parameters, gradient_bytes,
+    train_samples, test_samples, global_batch, steps_per_epoch.
+    """
+    _begin(time.monotonic(), everyone, known)
+
+
+def _begin(clock, everyone=False, known=None):
+    global _training
+    if "SCALEBENCH_RUN" not in os.environ:
+        return
+    if _training is not None:
+        raise RuntimeError("scalebench.begin() comes once, and first")
+    _training = Training(Place(os.environ, everyone), clock, known or {})
+
+
+def _begun():
+    """The account of this process; None outside scalebench."""
+    if _training is None and "SCALEBENCH_RUN" in os.environ:
+        _begin(_LOADED)
+        _training.note("the training clock starts with the program's import of"
+                       " scalebench.py, setting up included:"
+                       " scalebench.begin() was not called")
+    return _training
+
+
+def step(samples, data_wait=None, compute=None, communication=None):
+    """Ends a training step of this rank on so many samples.
+
+    It began when the step before it, or the evaluation since, ended. The parts
+    of it that you measure are in seconds; see part as well.
+    """
+    training = _begun()
+    if training is not None:
+        given = zip(PARTS, (data_wait, compute, communication))
+        training.step(samples, {k: v for k, v in given if v is not None})
+
+
+def part(name):
+    """Times a part of the step: with scalebench.part("communication"): …
+
+    The parts are "data_wait", "compute" and "communication".
+    """
+    if name not in PARTS:
+        raise ValueError(f'there is no part "{name}" of a step; valid: '
+                         + ", ".join(PARTS))
+    training = _begun()
+    if training is None:
+        return _nothing()
+    return training.part(name)
+
+
+@contextlib.contextmanager
+def _nothing():
+    yield
+
+
+def epoch(learning_rate=None, loss=None):
+    """Ends an epoch; loss is its mean over this rank's samples."""
+    training = _begun()
+    if training is not None:
+        training.epoch(learning_rate, loss)
+
+
+def evaluate(accuracy, loss=None, samples=None):
+    """Ends an evaluation: an accuracy from 0 to 1 over all ranks.
+
+    It took the time since the last step. Rank 0's counts; the others may call
+    it, too. samples is how many were evaluated.
+    """
+    training = _begun()
+    if training is not None:
+        training.evaluate(accuracy, loss, samples)
+
+
+def note(text):
+    """Says what the figures really are, to be shown with them."""
+    training = _begun()
+    if training is not None:
+        training.note(text)

@@ -1,0 +1,174 @@
+//go:build python
+
+package framework
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// training runs testdata/training.py with variables that say its place.
+func training(t *testing.T, run rundir.Run, how string, variables ...string) (output string, err error) {
+	t.Helper()
+	programs, err := filepath.Abs("programs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(debianPython, "-B", "testdata/training.py", how)
+	cmd.Env = append(variables, "PYTHONPATH="+programs)
+	if run != "" {
+		cmd.Env = append(cmd.Env, RunVariable+"="+run.Path())
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// A loop that calls step, epoch and evaluate is timed from call to call: the
+// steps tile the epoch, an evaluation lies between two steps, and parts lie
+// within their step.
+func TestPythonTraining(t *testing.T) {
+	run := newRun(t)
+	if out, err := training(t, run, "whole", "RANK=1", "WORLD_SIZE=4", "LOCAL_RANK=1"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	events := readEvents(t, run, 1, 0)
+	var kinds []string
+	for _, e := range events {
+		kinds = append(kinds, e.Kind())
+	}
+	if diff := cmp.Diff([]string{"start", "train", "steps", "epoch", "steps", "epoch", "note", "stop"}, kinds); diff != "" {
+		t.Fatal(diff) // only rank 0's evaluation counts
+	}
+	start := metrics.Start{Format: metrics.FormatVersion, Writer: "rank", Framework: "command", Rank: 1, WorldSize: 4, LocalRank: 1}
+	if diff := cmp.Diff(&start, events[0].Start, cmpopts.IgnoreFields(metrics.Start{}, "Unix", "Host", "PID")); diff != "" {
+		t.Error(diff)
+	}
+	if events[1].Time < 0.05 || events[1].Train.Parameters != 10 {
+		t.Errorf("the clock starts at %g s with %+v, want begin's call", events[1].Time, events[1].Train)
+	}
+	first, epoch, last := events[2].Steps, events[3].Epoch, events[4].Steps
+	var sum float64
+	for i, ticks := range first.Duration {
+		sum += float64(ticks) * first.Tick
+		if ticks < 20_000 || first.DataWait[i] < 10_000 || first.DataWait[i] > ticks {
+			t.Errorf("step %d of at least 20 ms, half of it waiting: %d µs, %d µs", i, ticks, first.DataWait[i])
+		}
+	}
+	if d := epoch.Seconds - sum; epoch.Samples != 24 || epoch.LearningRate != 0.1 || *epoch.Loss != 1.5 || d < 0 || d > 1e-5 {
+		t.Errorf("epoch %+v of steps of %g s", epoch, sum)
+	}
+	if last.First != 3 || last.Duration[0] > 25_000 || last.Communication[0] != 1000 || last.DataWait != nil {
+		t.Errorf("the step after an evaluation of 30 ms: %+v", last)
+	}
+	if e := events[5].Epoch; e.Epoch != 2 || e.Samples != 4 || e.LearningRate != 0 || e.Loss != nil {
+		t.Errorf("second epoch %+v", e)
+	}
+	if stop := events[7].Stop; stop.Status != metrics.StopDone || stop.Steps != 4 || stop.Epochs != 2 {
+		t.Errorf("stop %+v", stop)
+	}
+}
+
+// A process learns its place from whatever launcher started it.
+func TestPythonTrainingPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		how              string
+		variables        string
+		rank, size, many int // many: ranks that it reports for
+	}{
+		"alone":        {"whole", "", 0, 1, 1},
+		"torchrun":     {"whole", "RANK=3 WORLD_SIZE=4 LOCAL_RANK=1 SCALEBENCH_NODE=1", 3, 4, 1},
+		"Open MPI":     {"whole", "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2", 1, 2, 1},
+		"MPICH":        {"whole", "PMI_RANK=2 PMI_SIZE=3", 2, 3, 1},
+		"once a node":  {"whole", "WORLD_SIZE=8 LOCAL_WORLD_SIZE=4 SCALEBENCH_NODE=1", 4, 8, 4},
+		"for everyone": {"everyone", "RANK=0 WORLD_SIZE=4", 0, 4, 4},
+		"not asked":    {"everyone", "RANK=1 WORLD_SIZE=4", -1, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := newRun(t)
+			if out, err := training(t, run, c.how, strings.Fields(c.variables)...); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if c.rank < 0 {
+				if files, err := run.EventFiles(); err != nil || len(files) > 0 {
+					t.Errorf("%v, %v of a rank for which rank 0 reports", files, err)
+				}
+				return
+			}
+			s := readEvents(t, run, c.rank, 0)[0].Start
+			if s.Rank != c.rank || s.WorldSize != c.size || s.Covers() != c.many {
+				t.Errorf("%+v, want rank %d of %d, for %d", s, c.rank, c.size, c.many)
+			}
+		})
+	}
+}
+
+// How a program ends, and what it does wrong, is on the record; a process that
+// it forks off reports nothing.
+func TestPythonTrainingEnds(t *testing.T) {
+	for how, want := range map[string]struct{ status, cause, output string }{
+		"lazy":    {metrics.StopDone, "", ""},
+		"forks":   {metrics.StopDone, "", ""},
+		"fails":   {metrics.StopFailed, "train: the loss is NaN", "ArithmeticError: the loss is NaN"},
+		"percent": {metrics.StopFailed, "train: an accuracy of 75: it is a fraction, from 0 to 1; 75 % is 0.75", "ValueError"},
+		"twice":   {metrics.StopFailed, "train: scalebench.begin() comes once, and first", "RuntimeError"},
+	} {
+		t.Run(how, func(t *testing.T) {
+			run := newRun(t)
+			out, err := training(t, run, how)
+			if (err != nil) != (want.status == metrics.StopFailed) || !strings.Contains(out, want.output) {
+				t.Errorf("%v\n%s", err, out)
+			}
+			events := readEvents(t, run, 0, 0)
+			stop := events[len(events)-1].Stop
+			if stop == nil || stop.Status != want.status || stop.Cause != want.cause {
+				t.Errorf("stop %+v", stop)
+			}
+			if how == "forks" && stop.Steps != 4 {
+				t.Errorf("%d steps, with those of the forked process", stop.Steps)
+			}
+			if how == "lazy" && (events[1].Train == nil || events[1].Time != 0 || events[2].Note == nil) {
+				t.Errorf("without begin() the clock starts with the import, and a note says so: %+v", events[1:3])
+			}
+		})
+	}
+	run := newRun(t)
+	if err := os.WriteFile(run.EventFile("rank", 0, 0), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := training(t, run, "whole"); err == nil || !strings.Contains(out, "another process reports as rank 0") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Outside scalebench nothing is written and nothing fails.
+func TestPythonTrainingOutside(t *testing.T) {
+	for _, how := range []string{"outside", "whole", "everyone"} {
+		if out, err := training(t, "", how); err != nil || out != "" {
+			t.Errorf("%s: %v\n%s", how, err, out)
+		}
+	}
+}
+
+// The helper reads as Python 3.6 does: old clusters have nothing newer.
+func TestPythonHelperIsOldPython(t *testing.T) {
+	check := "import ast, sys; ast.parse(sys.stdin.read(), feature_version=(3, 6))"
+	cmd := exec.Command(debianPython, "-c", check)
+	text, err := os.Open("programs/scalebench.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	cmd.Stdin = text
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
