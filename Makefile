@@ -20,7 +20,7 @@ STAMP := -s -w -X $(MODULE)/cmd/version.stamped=$(VERSION)
 RELEASE_PROGRAMS := aarch64-linux-gnu-gcc qemu-aarch64-static
 RELEASE_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 
-.PHONY: build release demo test test-unit test-slurm test-faults test-release test-packages record release-packages lint bench golden clean
+.PHONY: build release demo test test-unit test-slurm test-faults test-frameworks test-release test-packages record release-packages lint bench golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -73,6 +73,14 @@ SEED := 0
 test-faults: test-packages
 	go test -tags slurm -timeout 5h -count 1 -v -run 'TestSlurmFaults' ./cmd/scalebench -faults $(FAULTS) -fault-seed $(SEED)
 
+# The real frameworks, each in the environment of its lock, on a real Slurm; what
+# passed is written into the matrix of docs/frameworks.md. FRAMEWORK=name tries
+# one. The first time compiles Horovod: a quarter of an hour on two cores.
+FRAMEWORK :=
+test-frameworks: test-packages
+	go test -tags frameworks,python -timeout 60m -count 1 -run 'Frameworks' ./launcher/...
+	go test -tags slurm,frameworks -timeout 60m -count 1 -v -run 'TestFrameworks' ./cmd/scalebench -framework '$(FRAMEWORK)' -matrix ../../docs/frameworks.md
+
 # The released programs in a bare chroot without a C library, arm64's emulated.
 test-release: release
 	go test -tags release -count 1 -run Release ./cmd/scalebench
@@ -94,8 +102,8 @@ test-packages release-packages:
 
 lint: test-packages
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
-	go vet -tags $(TEST_TAGS),release ./...
-	go tool staticcheck -tags $(TEST_TAGS),release ./...
+	go vet -tags $(TEST_TAGS),release,frameworks ./...
+	go tool staticcheck -tags $(TEST_TAGS),release,frameworks ./...
 	git ls-files '*.sh' .ci/run | xargs shellcheck
 
 # Speed, each figure beside its target; noisy machines make these no tests. The

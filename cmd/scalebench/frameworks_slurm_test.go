@@ -1,0 +1,195 @@
+//go:build slurm && frameworks
+
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/slurm/slurmtest"
+)
+
+// ride is one framework as it is tried on a real Slurm.
+type ride struct {
+	framework string
+	family    string // of launcher/framework/locks; "": Debian's own interpreter
+	versions  []string
+	launch    string // who starts the ranks, in words
+	nodes     int
+	ranks     int // on each node
+}
+
+// rides are all frameworks but native, which the other tests are of.
+var rides = []ride{
+	{"pytorch-ddp", "", []string{"torch"}, "srun", 2, 2},
+}
+
+var (
+	matrixFile = flag.String("matrix", "", "rewrite the matrix of frameworks in this document with what was tested")
+	only       = flag.String("framework", "", "try this framework only")
+)
+
+// TestFrameworksOnSlurm runs each framework in its own environment on nodes of
+// a real Slurm. One step of all ranks is compared with the first step of a
+// single worker, which is on the same samples as rank 0's: had the ranks not
+// found each other, the two would end with the same parameters. A framework
+// whose environment cannot be had is a failure, and stands in the matrix with
+// what was said.
+func TestFrameworksOnSlurm(t *testing.T) {
+	b := newBench(t, startCluster(t, slurmtest.Options{Conf: "Licenses=turn:1"}))
+	b.must(0, nil, "data", "synth", "data", "--train", "640", "--test", "101")
+	rows := map[string]string{}
+	for _, r := range rides {
+		if *only != "" && *only != r.framework {
+			continue
+		}
+		t.Run(r.framework, func(t *testing.T) {
+			b := &bench{t, b.dir, b.env}
+			python, err := interpreter(r.family)
+			if err != nil {
+				rows[r.framework] = r.row("untested: "+lastLine(err.Error()), "–")
+				t.Fatal(err)
+			}
+			versions := b.try(r, python)
+			if t.Failed() {
+				rows[r.framework] = r.row(versions, "failed")
+				return
+			}
+			rows[r.framework] = r.row(versions, time.Now().Format(time.DateOnly))
+		})
+	}
+	if *matrixFile != "" {
+		if err := rewriteMatrix(*matrixFile, rows); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// try runs a step and a few epochs; it returns the versions in words.
+func (b *bench) try(r ride, python string) (versions string) {
+	t := b.t
+	b.write("site.toml", fmt.Sprintf("python = %q\n[[partitions]]\nname = \"main\"\nmax_nodes = 4\ncpus_per_node = 4\noptions = { licenses = \"turn\" }\n", python))
+	study := func(name, workload, sweep string) string {
+		name = r.framework + "-" + name
+		b.write(name+".toml", "[study]\nname = \""+name+"\"\n[workload]\n"+workload+`
+batch = 16
+learning_rate = 0.02
+scale_learning_rate = "none"
+warmup_epochs = 0
+[data]
+path = "data"
+[resources]
+time = "10m"
+workers_per_node = `+fmt.Sprint(r.ranks)+`
+[sweep]
+framework = ["`+r.framework+`"]
+`+sweep)
+		b.must(0, nil, "submit", name+".toml", "--site", "site.toml", "--wait", "--interval", "1s")
+		return name
+	}
+	workers := r.nodes * r.ranks
+	step := b.ends(study("step", "model = \"mlp\"\nmax_steps = 1", fmt.Sprintf("workers = [1, %d]\n", workers)))
+	if len(step) != 2 || step[0].start != step[1].start {
+		t.Fatalf("runs %+v, want two that start from the same parameters", step)
+	}
+	if step[0].stop == step[1].stop {
+		t.Errorf("a step of %d workers is that of rank 0 alone", workers)
+	}
+	name := study("long", "model = \"resnet20\"\nepochs = 2\ntargets = [0.11]", fmt.Sprintf("workers = [%d]\n", workers))
+	long := b.ends(name)
+	if want := 2 * (640 / 16 / workers); len(long) != 1 || long[0].steps != want || long[0].evaluations != 2 {
+		t.Errorf("run %+v, want one of %d steps and 2 evaluations", long, want)
+	}
+	return b.versions(name, r.versions)
+}
+
+// versions are the versions that rank 0 of a study's first run reported.
+func (b *bench) versions(study string, names []string) string {
+	b.t.Helper()
+	attempts, err := launcher.Attempts(rundir.OpenStudy(filepath.Join(b.dir, "runs"), study))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	files, err := attempts[0].Run.EventFiles()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, f := range files {
+		for _, e := range eventsOf(b.t, f) {
+			if f.Writer == "rank" && f.Rank == 0 && e.Environment != nil {
+				found = e.Environment.Versions
+			}
+		}
+	}
+	var words []string
+	for _, name := range append(names, "python") {
+		if found[name] == "" {
+			b.t.Errorf("%s: rank 0 tells no version of %s: %v", study, name, found)
+		}
+		words = append(words, name+" "+found[name])
+	}
+	return strings.Join(words, ", ")
+}
+
+// interpreter is the Python of a family's environment, which is built if it is
+// not there.
+func interpreter(family string) (string, error) {
+	if family == "" {
+		return "/usr/bin/python3", nil
+	}
+	cmd := exec.Command("../../launcher/framework/locks/environment.sh", family)
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, complaint.String())
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// The matrix stands between these lines of the document.
+const (
+	matrixBegin = "<!-- make test-frameworks writes this table: begin -->\n"
+	matrixEnd   = "<!-- end -->\n"
+	matrixHead  = "| framework | versions | ranks started by | nodes × ranks each | passed on |\n|---|---|---|---|---|\n"
+)
+
+// row is the framework's line of the matrix.
+func (r ride) row(versions, passed string) string {
+	versions = strings.ReplaceAll(versions, "|", "\\|")
+	return fmt.Sprintf("| `%s` | %s | %s | %d × %d | %s |\n", r.framework, versions, r.launch, r.nodes, r.ranks, passed)
+}
+
+// rewriteMatrix puts the rows into the document's table. Frameworks that were
+// not tried keep the rows they have.
+func rewriteMatrix(path string, rows map[string]string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, begins := strings.Cut(string(text), matrixBegin)
+	old, after, ends := strings.Cut(rest, matrixEnd)
+	if !begins || !ends {
+		return fmt.Errorf("%s has no lines %q and %q", path, matrixBegin, matrixEnd)
+	}
+	table := matrixHead
+	for _, f := range framework.All {
+		kept := regexp.MustCompile("(?m)^\\| `" + regexp.QuoteMeta(f.Name) + "` .*\n").FindString(old)
+		if row, tried := rows[f.Name]; tried {
+			kept = row
+		}
+		table += kept
+	}
+	return os.WriteFile(path, []byte(before+matrixBegin+table+matrixEnd+after), 0o644)
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Builds the virtual environment of a framework family, unless it is there, and
+# prints its interpreter.
+#
+#   launcher/framework/locks/environment.sh tensorflow
+#
+# A family is a folder beside this file: requirements.txt is what pip installs,
+# built.txt (if any) what is then compiled against it with the variables of
+# build.env. The environment's folder is named by the hash of all three and of
+# the Python, so that a changed lock gets a new one.
+#
+# SCALEBENCH_FRAMEWORKS  where the environments are; ~/.cache/scalebench/frameworks
+# PYTHON                 what they are made from; /usr/bin/python3
+# JOBS                   compilers that run at a time; 1
+set -euo pipefail
+family=${1:?usage: environment.sh FAMILY}
+lock=$(cd "$(dirname "$0")" && pwd)/$family
+if ! [ -f "$lock/requirements.txt" ]; then
+	echo "environment.sh: there is no lock $lock/requirements.txt; families: $(cd "$(dirname "$lock")" && echo */)" >&2
+	exit 2
+fi
+python=${PYTHON:-/usr/bin/python3}
+cache=${SCALEBENCH_FRAMEWORKS:-${XDG_CACHE_HOME:-$HOME/.cache}/scalebench/frameworks}
+hash=$({ "$python" -c 'import platform; print(platform.python_version(), platform.machine())'; cat "$lock"/*; } | sha256sum | cut -c1-12)
+home=$cache/$family-$hash
+mkdir -p "$cache"
+exec 9>"$cache/.$family-$hash.lock"
+flock 9 # one builds, the others wait for it
+if ! [ -f "$home/complete" ]; then
+	log=$cache/$family-$hash.log
+	echo "building $home from $lock; its log is $log" >&2
+	rm -rf "$home"
+	# One compiler at a time unless told otherwise: some files take gigabytes.
+	if ! { "$python" -m venv "$home" &&
+		"$home/bin/pip" install --no-deps -r "$lock/requirements.txt" &&
+		if [ -f "$lock/built.txt" ]; then
+			# shellcheck disable=SC2046 # one word per variable
+			env $(grep -v '^#' "$lock/build.env") PATH="$home/bin:$PATH" MAKEFLAGS="-j${JOBS:-1}" \
+				"$home/bin/pip" install --no-build-isolation --no-deps -r "$lock/built.txt"
+		fi &&
+		"$home/bin/pip" check; } >"$log" 2>&1; then
+		tail -n 20 "$log" >&2
+		echo "environment.sh: the environment $family could not be built; all that was said is in $log" >&2
+		exit 1
+	fi
+	touch "$home/complete"
+fi
+echo "$home/bin/python"
