@@ -72,6 +72,11 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 		bar.advance(1)
 	}
 	bar.stop()
+	if n, err := db.Recompute(ctx); err != nil {
+		return err
+	} else if n > 0 {
+		s.note("computed %s of before again, by the rules of this version", count(n, "result"))
+	}
 	var statuses []string
 	for _, status := range metrics.Statuses {
 		if n := by[status]; n > 0 {

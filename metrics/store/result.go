@@ -3,8 +3,11 @@ package store
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
@@ -28,13 +31,17 @@ func (in *ingest) result() error {
 		}
 		slowest = &text
 	}
+	print, err := in.fingerprint(r.Fingerprint)
+	if err != nil {
+		return err
+	}
 	if _, err := in.tx.Exec(`INSERT OR REPLACE INTO result (run, algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs,
 			throughput, throughput_why, end_to_end, train_seconds, init_seconds, step_p50, step_p95, step_p99, skew, slowest,
-			data_wait, compute, communication, final_accuracy, warnings)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			data_wait, compute, communication, final_accuracy, warnings, fingerprint, git_commit)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		in.run, summary.AlgorithmVersion, r.Restart, r.World, r.Steps, r.WarmupSteps, r.SteadySteps, r.Samples, r.Epochs,
 		r.Throughput, r.ThroughputWhy, r.EndToEnd, r.TrainSeconds, r.InitSeconds, r.StepP50, r.StepP95, r.StepP99, r.Skew, slowest,
-		r.DataWait, r.Compute, r.Communication, r.FinalAccuracy, warnings); err != nil {
+		r.DataWait, r.Compute, r.Communication, r.FinalAccuracy, warnings, print, r.GitCommit); err != nil {
 		return err
 	}
 	if _, err := in.tx.Exec("DELETE FROM target WHERE run = ?", in.run); err != nil {
@@ -46,6 +53,20 @@ func (in *ingest) result() error {
 		}
 	}
 	return in.trained(r, evaluations)
+}
+
+// fingerprint finds or makes the row of a fingerprint: many runs share one.
+func (in *ingest) fingerprint(p fingerprint.Print) (int64, error) {
+	text, err := json.Marshal(p) // keys sorted
+	if err != nil {
+		return 0, err
+	}
+	var id int64
+	err = in.tx.QueryRow("SELECT id FROM fingerprint WHERE json = ?", string(text)).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = in.tx.QueryRow("INSERT INTO fingerprint (json) VALUES (?) RETURNING id", string(text)).Scan(&id)
+	}
+	return id, err
 }
 
 // evaluationKey is where an evaluation stands.
@@ -89,6 +110,11 @@ func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	if input.Targets, err = in.targets(); err != nil {
 		return nil, nil, err
 	}
+	device, err := column1[string](in.tx.Query("SELECT value FROM run_parameter WHERE run = ? AND key = 'resources.device' AND type = 'text'", in.run))
+	if err != nil {
+		return nil, nil, err
+	}
+	input.Device = strings.Join(device, "")
 	if err := in.tx.QueryRow("SELECT count(*) FROM bad_line b JOIN event_file f ON f.id = b.file WHERE f.run = ?", in.run).Scan(&input.BadLines); err != nil {
 		return nil, nil, err
 	}
@@ -164,7 +190,7 @@ const (
 )
 
 func (in *ingest) ranks(restart int) ([]summary.Rank, error) {
-	rows, err := in.tx.Query(`SELECT f.rank, f.ranks, coalesce(f.host, ''), coalesce(f.world_size, 0), `+environmentJSON+`, t.time, coalesce(t.parameter_sha256, ''), f.steps_time,
+	rows, err := in.tx.Query(`SELECT f.rank, f.ranks, coalesce(f.host, ''), coalesce(f.world_size, 0), `+environmentJSON+`, t.time, coalesce(t.parameter_sha256, ''), coalesce(t.data_sha256, ''), f.steps_time,
 			(SELECT coalesce(max(epoch), 0) FROM epoch p WHERE p.file = f.id), s.status, coalesce(s.parameter_sha256, '')
 		FROM event_file f `+environmentJoin+`LEFT JOIN train t ON t.file = f.id LEFT JOIN stop s ON s.file = f.id
 		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY f.rank`, in.run, restart)
@@ -176,8 +202,8 @@ func (in *ingest) ranks(restart int) ([]summary.Rank, error) {
 	for rows.Next() {
 		var r summary.Rank
 		var environment, status sql.NullString
-		var began, ended string
-		if err := rows.Scan(&r.Rank, &r.Ranks, &r.Host, &r.World, &environment, &r.TrainTime, &began, &r.StepsTime, &r.Epochs, &status, &ended); err != nil {
+		var began, data, ended string
+		if err := rows.Scan(&r.Rank, &r.Ranks, &r.Host, &r.World, &environment, &r.TrainTime, &began, &data, &r.StepsTime, &r.Epochs, &status, &ended); err != nil {
 			return nil, err
 		}
 		if environment.Valid {
@@ -186,7 +212,7 @@ func (in *ingest) ranks(restart int) ([]summary.Rank, error) {
 			}
 		}
 		if r.TrainTime != nil {
-			r.Train = &metrics.Train{ParameterSHA256: began}
+			r.Train = &metrics.Train{ParameterSHA256: began, DataSHA256: data}
 		}
 		if status.Valid {
 			r.Stop = &metrics.Stop{Status: status.String, ParameterSHA256: ended}

@@ -17,10 +17,11 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/fingerprint"
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
-const AlgorithmVersion = 1
+const AlgorithmVersion = 2
 
 // Input is what one incarnation of a run recorded.
 type Input struct {
@@ -29,6 +30,7 @@ type Input struct {
 	Restart  int       // the incarnation that the rest is about
 	Restarts []int     // all incarnations of the run, ascending
 	Targets  []float64 // accuracies, in the order the plan has them
+	Device   string    // that the plan asks for: "cpu", "gpu"; "" when it does not say
 
 	Steps       []Step // reported by every rank, ascending by Index
 	Ranks       []Rank // that reported anything, ascending by rank
@@ -114,6 +116,12 @@ type Result struct {
 	// FinalAccuracy is the last evaluation's; nil when there was none.
 	FinalAccuracy *float64
 
+	// Fingerprint is what the run ran on, by which runs are held comparable.
+	Fingerprint fingerprint.Print
+	// GitCommit is the commit of the study's folder; "" when
+	// no rank recorded one.
+	GitCommit string
+
 	Warnings []string
 }
 
@@ -143,6 +151,26 @@ func Summarize(in Input) Result {
 	r.accuracies(in)
 	r.Warnings = append(append(r.Warnings, in.Notes...), warnings(in)...)
 	return r
+}
+
+// identify says what the run ran on, and at which commit.
+func (r *Result) identify(in Input) {
+	subject := fingerprint.Subject{Device: in.Device}
+	hosts := map[string]bool{}
+	for _, rank := range in.Ranks {
+		subject.Environments = append(subject.Environments, rank.Environment)
+		if rank.Host != "" {
+			hosts[rank.Host] = true
+		}
+		if rank.Environment != nil && rank.Environment.GitCommit != "" && r.GitCommit == "" {
+			r.GitCommit = rank.Environment.GitCommit
+		}
+		if rank.Train != nil && rank.Train.DataSHA256 != "" {
+			subject.DataSHA256 = rank.Train.DataSHA256
+		}
+	}
+	subject.Nodes = len(hosts)
+	r.Fingerprint = fingerprint.Of(subject)
 }
 
 // steady computes what holds in the steady state only.
