@@ -52,7 +52,8 @@ type Subject struct {
 }
 
 // Of takes the fingerprint. Where ranks differ, the value names all that
-// occur: a run over two kinds of node is of a kind of its own.
+// occur: a run over two kinds of node is of a kind of its own. It is nil when
+// nothing was recorded.
 func Of(s Subject) Print {
 	p := Print{}
 	collect := func(field string, of func(*metrics.Environment) []string) {
@@ -126,6 +127,9 @@ func Of(s Subject) Print {
 	}
 	if s.DataSHA256 != "" {
 		p[Data] = s.DataSHA256[:min(12, len(s.DataSHA256))]
+	}
+	if len(p) == 0 {
+		return nil
 	}
 	return p
 }

@@ -27,7 +27,7 @@ func TestOf(t *testing.T) {
 			Print{CPU: "Xeon", Interface: "", NCCL: "2.18.5", "version.torch": "2.1"}},
 		{"two kinds of node and a rank that said nothing", Subject{Environments: []*metrics.Environment{one, nil, other}, Device: "cpu", Nodes: 2},
 			Print{CPU: "EPYC + Xeon", NCCL: "2.18.5", Interface: "ib0 200 Gbit/s", "version.torch": "2.1"}},
-		{"nothing recorded", Subject{Environments: []*metrics.Environment{nil}}, Print{}},
+		{"nothing recorded", Subject{Environments: []*metrics.Environment{nil}}, nil},
 	} {
 		if diff := cmp.Diff(test.want, Of(test.s)); diff != "" {
 			t.Errorf("%s: %s", test.name, diff)

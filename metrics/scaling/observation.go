@@ -3,6 +3,8 @@
 // no files, no clock, no database.
 package scaling
 
+import "github.com/scalebench/scalebench/metrics/fingerprint"
+
 // Observation is what one run contributes: the unit of replication is the run,
 // not the step. Times are in seconds, throughput in samples per second.
 type Observation struct {
@@ -15,6 +17,16 @@ type Observation struct {
 	Nodes     int
 	Job       string // the scheduler's job id; runs of one job share an allocation; "" outside a scheduler
 
+	Cluster     string   // the scheduler's name of it; "" outside a scheduler
+	Partition   string   // "" outside a scheduler
+	JobSeconds  *float64 // from the job's start to its end; nil where the scheduler does not say
+	CreatedUnix float64  // when the run was recorded, seconds since 1970
+	GitCommit   string   // of the study's folder; "" when it was not recorded
+
+	// Fingerprint is what the run ran on; nil or empty when nothing of it was
+	// recorded.
+	Fingerprint fingerprint.Print
+
 	// Parameters are all keys of the point by TOML path, with "framework" and
 	// "workers" among them.
 	Parameters map[string]any
@@ -26,6 +38,14 @@ type Observation struct {
 	// EndToEnd is over the whole training time, warm-up and evaluations
 	// included; nil where the run did not get that far.
 	EndToEnd *float64
+	// TrainSeconds is from the start of the training clock to the last step or
+	// evaluation, Epochs how many were finished by then; nil without events.
+	TrainSeconds *float64
+	Epochs       *int
+	// StepP50 is the median step time of the slowest rank in the steady state.
+	StepP50 *float64
+	// FinalAccuracy is a fraction; nil without an evaluation.
+	FinalAccuracy *float64
 	// InitSeconds is from the start of the slowest rank to the training clock's;
 	// nil where it was not recorded.
 	InitSeconds *float64

@@ -15,11 +15,22 @@ import (
 // the latest good attempt at each repeat of each point. The warnings count the
 // runs that were left out.
 func (s *Store) Observations(ctx context.Context, study string) ([]scaling.Observation, []string, error) {
+	list, warnings, err := s.Select(ctx, Filter{Study: study})
+	if err != nil {
+		return nil, nil, fmt.Errorf("study %q: %w", study, err)
+	}
+	return list, warnings, nil
+}
+
+// Select is Observations of the runs that fit the filter, whose Limit and
+// Statuses do not apply.
+func (s *Store) Select(ctx context.Context, f Filter) ([]scaling.Observation, []string, error) {
 	var list []scaling.Observation
 	var warnings []string
-	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
-		o := observer{tx: tx, ctx: ctx, study: study, at: map[int64]int{}}
-		for _, step := range []func() error{o.runs, o.parameters, o.targets, o.evaluations, o.leftOut} {
+	f.Limit, f.Statuses = 0, nil
+	err := s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
+		o := observer{tx: tx, ctx: ctx, filter: f, where: where, args: args, at: map[int64]int{}}
+		for _, step := range []func() error{o.choose, o.runs, o.parameters, o.targets, o.evaluations, o.leftOut} {
 			if err := step(); err != nil {
 				return err
 			}
@@ -27,29 +38,39 @@ func (s *Store) Observations(ctx context.Context, study string) ([]scaling.Obser
 		list, warnings = o.list, o.warnings
 		return nil
 	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("study %q: %w", study, err)
-	}
-	return list, warnings, nil
+	return list, warnings, err
 }
-
-// good chooses the runs that count. Its parameter is the study.
-const good = `r.study = ? AND r.status = 'done' AND NOT EXISTS (SELECT 1 FROM run l
-	WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat AND l.status = 'done' AND l.attempt > r.attempt)`
 
 // observer puts observations together from several queries of one transaction.
 type observer struct {
 	tx       *sql.Tx
 	ctx      context.Context
-	study    string
+	filter   Filter
+	where    string // of view runs, with its arguments
+	args     []any
+	ids      string // of the runs that count, a JSON array
 	list     []scaling.Observation
 	at       map[int64]int // run to its index in list
 	warnings []string
 }
 
+// choose finds the runs that count.
+func (o *observer) choose() error {
+	ids, err := column1[int64](o.tx.QueryContext(o.ctx, `SELECT id FROM runs WHERE `+o.where+` AND status = 'done' AND NOT EXISTS (SELECT 1 FROM run l
+		WHERE l.study = runs.study AND l.point = runs.point AND l.repeat = runs.repeat AND l.status = 'done' AND l.attempt > runs.attempt)`, o.args...))
+	if err != nil {
+		return err
+	}
+	o.ids, err = jsonList(ids)
+	return err
+}
+
+// good are the runs that count. Its parameter is their ids.
+const good = `r.id IN (SELECT value FROM json_each(?))`
+
 // each runs scan on every row, whose first column is the run and goes into id.
 func (o *observer) each(query string, scan func(rows *sql.Rows, id *int64) error) error {
-	rows, err := o.tx.QueryContext(o.ctx, query, o.study)
+	rows, err := o.tx.QueryContext(o.ctx, query, o.ids)
 	if err != nil {
 		return err
 	}
@@ -65,19 +86,26 @@ func (o *observer) each(query string, scan func(rows *sql.Rows, id *int64) error
 
 func (o *observer) runs() error {
 	return o.each(`SELECT r.id, r.name, r.study, r.point, r.repeat, r.framework, r.workers, r.nodes, coalesce(j.id, ''),
+			r.created, coalesce(j.cluster, ''), coalesce(j.partition, ''), j.ended - j.started,
+			x.epochs, x.train_seconds, x.step_p50, x.final_accuracy, coalesce(x.git_commit, ''), coalesce(x.fingerprint, 'null'),
 			x.throughput, coalesce(x.throughput_why, 'no event of the run was read in'), x.end_to_end,
 			x.init_seconds, x.skew, x.data_wait, x.compute, x.communication, coalesce(x.slowest, 'null'), coalesce(x.warnings, '[]')
 		FROM run r LEFT JOIN job j ON j.run = r.id LEFT JOIN result x ON x.run = r.id
 		WHERE `+good+` ORDER BY r.workers, r.point, r.repeat`,
 		func(rows *sql.Rows, id *int64) error {
 			v := scaling.Observation{Parameters: map[string]any{}}
-			var slowest, warnings string
+			var print, slowest, warnings string
 			if err := rows.Scan(id, &v.Run, &v.Study, &v.Point, &v.Repeat, &v.Framework, &v.Workers, &v.Nodes, &v.Job,
+				&v.CreatedUnix, &v.Cluster, &v.Partition, &v.JobSeconds,
+				&v.Epochs, &v.TrainSeconds, &v.StepP50, &v.FinalAccuracy, &v.GitCommit, &print,
 				&v.Throughput, &v.ThroughputWhy, &v.EndToEnd,
 				&v.InitSeconds, &v.Skew, &v.DataWait, &v.Compute, &v.Communication, &slowest, &warnings); err != nil {
 				return err
 			}
 			if err := json.Unmarshal([]byte(slowest), &v.Slowest); err != nil {
+				return err
+			}
+			if err := json.Unmarshal([]byte(print), &v.Fingerprint); err != nil {
 				return err
 			}
 			if warnings != "[]" {
@@ -144,9 +172,9 @@ func (o *observer) evaluations() error {
 		})
 }
 
-// leftOut counts the study's other runs, or says which studies there are.
+// leftOut counts the other runs that fit, or says which studies there are.
 func (o *observer) leftOut() error {
-	rows, err := o.tx.QueryContext(o.ctx, "SELECT status, count(*) FROM run WHERE study = ? GROUP BY status", o.study)
+	rows, err := o.tx.QueryContext(o.ctx, "SELECT status, count(*) FROM runs WHERE "+o.where+" GROUP BY status", o.args...)
 	if err != nil {
 		return err
 	}
@@ -163,7 +191,7 @@ func (o *observer) leftOut() error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	if len(count) == 0 {
+	if len(count) == 0 && o.filter.Study != "" {
 		known, err := column1[string](o.tx.QueryContext(o.ctx, "SELECT DISTINCT study FROM run ORDER BY study LIMIT 21"))
 		if err != nil {
 			return err

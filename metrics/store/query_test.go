@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -264,7 +265,12 @@ func TestObservations(t *testing.T) {
 	observation := func(run, point, job string, workers int, throughput, endToEnd float64, samples int64) scaling.Observation {
 		slowest := make([]int, workers) // equals count for the lowest rank
 		slowest[0] = 20
-		return scaling.Observation{Run: run, Study: "s", Point: point, Repeat: 1, Framework: "native", Workers: workers, Nodes: 1, Job: job,
+		none, print := 0, fingerprint.Print(nil)
+		if workers == 1 { // one host
+			print = fingerprint.Print{fingerprint.Interface: ""}
+		}
+		return scaling.Observation{CreatedUnix: 1.7e9, TrainSeconds: v(21), Epochs: &none, StepP50: v(1), FinalAccuracy: v(0.75), Fingerprint: print,
+			Run: run, Study: "s", Point: point, Repeat: 1, Framework: "native", Workers: workers, Nodes: 1, Job: job,
 			Parameters: map[string]any{"workload.batch": int64(16), "workload.targets": []any{0.5, int64(1)}, "workers": int64(workers),
 				"seed": int64(1), "workload.augment": true, "framework": "native"},
 			Throughput: v(throughput), EndToEnd: v(endToEnd), InitSeconds: v(1), Skew: v(0), Slowest: slowest,

@@ -3,11 +3,9 @@ package store
 import (
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
@@ -31,7 +29,7 @@ func (in *ingest) result() error {
 		}
 		slowest = &text
 	}
-	print, err := in.fingerprint(r.Fingerprint)
+	print, err := json.Marshal(r.Fingerprint) // keys sorted
 	if err != nil {
 		return err
 	}
@@ -41,7 +39,7 @@ func (in *ingest) result() error {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		in.run, summary.AlgorithmVersion, r.Restart, r.World, r.Steps, r.WarmupSteps, r.SteadySteps, r.Samples, r.Epochs,
 		r.Throughput, r.ThroughputWhy, r.EndToEnd, r.TrainSeconds, r.InitSeconds, r.StepP50, r.StepP95, r.StepP99, r.Skew, slowest,
-		r.DataWait, r.Compute, r.Communication, r.FinalAccuracy, warnings, print, r.GitCommit); err != nil {
+		r.DataWait, r.Compute, r.Communication, r.FinalAccuracy, warnings, string(print), r.GitCommit); err != nil {
 		return err
 	}
 	if _, err := in.tx.Exec("DELETE FROM target WHERE run = ?", in.run); err != nil {
@@ -53,20 +51,6 @@ func (in *ingest) result() error {
 		}
 	}
 	return in.trained(r, evaluations)
-}
-
-// fingerprint finds or makes the row of a fingerprint: many runs share one.
-func (in *ingest) fingerprint(p fingerprint.Print) (int64, error) {
-	text, err := json.Marshal(p) // keys sorted
-	if err != nil {
-		return 0, err
-	}
-	var id int64
-	err = in.tx.QueryRow("SELECT id FROM fingerprint WHERE json = ?", string(text)).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = in.tx.QueryRow("INSERT INTO fingerprint (json) VALUES (?) RETURNING id", string(text)).Scan(&id)
-	}
-	return id, err
 }
 
 // evaluationKey is where an evaluation stands.

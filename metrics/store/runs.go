@@ -20,6 +20,8 @@ type Filter struct {
 	Framework string
 	Workers   int
 	Since     time.Time // recorded then or later
+	Until     time.Time // recorded before
+	Commit    string    // of the study's folder, or its first digits
 	Statuses  []metrics.Status
 	// Where is a user's SQL condition over the columns of view runs and the
 	// parameters by their TOML path: "workload.batch > 64 AND throughput > 1e3".
@@ -60,40 +62,42 @@ type RunRow struct {
 // Runs lists runs, newest first.
 func (s *Store) Runs(ctx context.Context, f Filter) ([]RunRow, error) {
 	var list []RunRow
+	err := s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
+		query := `SELECT run, study, series, point, repeat, attempt, framework, workers, nodes, status, detail,
+			coalesce(job, ''), coalesce(job_state, ''), created, dir, steps, epochs, throughput, coalesce(throughput_why, ''),
+			end_to_end, step_p50, train_seconds, final_accuracy, warnings FROM runs WHERE ` + where + " ORDER BY created DESC, id DESC"
+		if f.Limit > 0 {
+			query += fmt.Sprintf(" LIMIT %d", f.Limit)
+		}
+		var err error
+		list, err = scanRuns(tx.QueryContext(ctx, query, args...))
+		return err
+	})
+	return list, err
+}
+
+// filtered hands query the filter as a condition on view runs. A user's
+// expression limits its time, and what is wrong with it is a WhereError.
+func (s *Store) filtered(ctx context.Context, f Filter, query func(ctx context.Context, tx *sql.Tx, where string, args []any) error) error {
 	outer := ctx
 	if f.Where != "" {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.limit)
 		defer cancel()
 	}
-	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
+	return inTx(ctx, s.read, func(tx *sql.Tx) error {
 		where, args := f.conditions()
-		names := ""
-		if f.Where != "" {
-			clause, all, err := whereClause(ctx, tx, f.Where)
-			if err != nil {
-				return &WhereError{f.Where, all, err}
-			}
-			names = all
-			where = append(where, "("+clause+"\n)")
+		if f.Where == "" {
+			return query(ctx, tx, where, args)
 		}
-		query := `SELECT run, study, series, point, repeat, attempt, framework, workers, nodes, status, detail,
-			coalesce(job, ''), coalesce(job_state, ''), created, dir, steps, epochs, throughput, coalesce(throughput_why, ''),
-			end_to_end, step_p50, train_seconds, final_accuracy, warnings FROM runs`
-		if len(where) > 0 {
-			query += " WHERE " + strings.Join(where, " AND ")
+		clause, names, err := whereClause(ctx, tx, f.Where)
+		if err != nil {
+			return &WhereError{f.Where, names, err}
 		}
-		query += " ORDER BY created DESC, id DESC"
-		if f.Limit > 0 {
-			query += fmt.Sprintf(" LIMIT %d", f.Limit)
-		}
-		var err error
-		list, err = scanRuns(tx.QueryContext(ctx, query, args...))
-		if f.Where == "" || err == nil {
-			return err
-		}
+		err = query(ctx, tx, where+" AND ("+clause+"\n)", args)
 		var e sqlite3.Error
 		switch {
+		case err == nil:
 		case outer.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 			return &WhereError{f.Where, names, fmt.Errorf("it took longer than %s; make it simpler, or add --study or --since", s.limit)}
 		case errors.As(err, &e) && e.Code == sqlite3.ErrAuth:
@@ -103,12 +107,14 @@ func (s *Store) Runs(ctx context.Context, f Filter) ([]RunRow, error) {
 		}
 		return err
 	})
-	return list, err
 }
 
-func (f *Filter) conditions() (where []string, args []any) {
+// conditions is the filter but for its expression and limit; "true" where it
+// does not restrict.
+func (f *Filter) conditions() (where string, args []any) {
+	where = "true"
 	add := func(condition string, values ...any) {
-		where, args = append(where, condition), append(args, values...)
+		where, args = where+" AND "+condition, append(args, values...)
 	}
 	if f.Study != "" {
 		add("study = ?", f.Study)
@@ -121,6 +127,12 @@ func (f *Filter) conditions() (where []string, args []any) {
 	}
 	if !f.Since.IsZero() {
 		add("created >= ?", unixSeconds(f.Since))
+	}
+	if !f.Until.IsZero() {
+		add("created < ?", unixSeconds(f.Until))
+	}
+	if f.Commit != "" {
+		add("substr(git_commit, 1, ?) = ?", len(f.Commit), f.Commit)
 	}
 	if n := len(f.Statuses); n > 0 {
 		var values []any

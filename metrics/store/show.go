@@ -178,8 +178,7 @@ func (q *details) result() error {
 	var warnings, print string
 	err := q.one(`SELECT algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs, throughput, throughput_why,
 			end_to_end, train_seconds, init_seconds, step_p50, step_p95, step_p99, skew, slowest,
-			data_wait, compute, communication, final_accuracy, warnings, git_commit, coalesce(p.json, '{}')
-		FROM result LEFT JOIN fingerprint p ON p.id = fingerprint WHERE run = ?`,
+			data_wait, compute, communication, final_accuracy, warnings, git_commit, fingerprint FROM result WHERE run = ?`,
 		&q.d.Algorithm, &r.Restart, &r.World, &r.Steps, &r.WarmupSteps, &r.SteadySteps, &r.Samples, &r.Epochs, &r.Throughput, &r.ThroughputWhy,
 		&r.EndToEnd, &r.TrainSeconds, &r.InitSeconds, &r.StepP50, &r.StepP95, &r.StepP99, &r.Skew, &slowest,
 		&r.DataWait, &r.Compute, &r.Communication, &r.FinalAccuracy, &warnings, &r.GitCommit, &print)

@@ -149,6 +149,7 @@ func Summarize(in Input) Result {
 	r.steady(in)
 	r.clock(in)
 	r.accuracies(in)
+	r.identify(in)
 	r.Warnings = append(append(r.Warnings, in.Notes...), warnings(in)...)
 	return r
 }

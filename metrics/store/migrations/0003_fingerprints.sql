@@ -1,12 +1,9 @@
 -- What a run ran on, by which runs are held comparable, and the commit that it
 -- was made at. Runs of before get theirs with their next result.
 
-CREATE TABLE fingerprint (
-  id   INTEGER PRIMARY KEY,
-  json TEXT NOT NULL UNIQUE  -- object, keys sorted; a fact that is not in it is not known, "" does not bear on the run
-) STRICT;
-
-ALTER TABLE result ADD COLUMN fingerprint INTEGER REFERENCES fingerprint;
+-- An object, keys sorted, or null: a fact that is not in it is not known, one
+-- that is '' does not bear on the run.
+ALTER TABLE result ADD COLUMN fingerprint TEXT NOT NULL DEFAULT 'null';
 ALTER TABLE result ADD COLUMN git_commit TEXT NOT NULL DEFAULT '';  -- '' when not recorded
 CREATE INDEX result_commit ON result (git_commit);
 
@@ -32,6 +29,5 @@ CREATE VIEW fingerprints AS
 SELECT r.name AS run, r.study, f.key AS field, f.value
 FROM run r
 JOIN result x ON x.run = r.id
-JOIN fingerprint p ON p.id = x.fingerprint
-JOIN json_each(p.json) f
+JOIN json_each(x.fingerprint) f
 WHERE f.value <> '';
