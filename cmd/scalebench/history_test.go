@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,26 +22,63 @@ import (
 // milliseconds, all steps alike, so that its throughput is BATCH·WORKERS/STEP.
 // It reaches accuracy 0.5 after 2 of its 4 epochs and 0.75 after the last.
 // A step time of "failed" stores a run that failed. The database is $SCALEBENCH_DB.
+//
+// KEY=VALUE before the step times says more: cpu (model), commit, created
+// (seconds since 1970 of the first run; the others follow by the second), nodes,
+// repeat (of the first run), partition; anything else is a parameter.
 func measured(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 4 {
-		ts.Fatalf("usage: measured study workers batch step...")
+		ts.Fatalf("usage: measured study workers batch [key=value...] step...")
 	}
 	study := args[0]
 	workers, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	batch, err := strconv.Atoi(args[2])
 	ts.Check(err)
+	more := map[string]string{"cpu": "Test CPU", "created": strconv.Itoa(1795000000 + 100*workers), "nodes": "1", "repeat": "1"}
+	steps := slices.DeleteFunc(args[3:], func(arg string) bool {
+		key, value, is := strings.Cut(arg, "=")
+		if is {
+			more[key] = value
+		}
+		return is
+	})
+	take := func(key string) string {
+		value := more[key]
+		delete(more, key)
+		return value
+	}
+	count := func(key string) int {
+		n, err := strconv.Atoi(take(key))
+		ts.Check(err)
+		return n
+	}
+	environment := &metrics.Environment{Hostname: "node1", CPUModel: take("cpu"), CPUs: 4, GitCommit: take("commit"), Versions: map[string]string{"native": "1"}}
+	created, nodes, first, partition := count("created"), count("nodes"), count("repeat"), take("partition")
 	db, err := store.Open(ts.MkAbs(ts.Getenv("SCALEBENCH_DB")), store.Options{})
 	ts.Check(err)
 	defer db.Close()
-	for i, step := range args[3:] {
+	for i, step := range steps {
+		i += first - 1
 		point := fmt.Sprintf("native-w%d", workers)
+		for _, key := range slices.Sorted(maps.Keys(more)) {
+			point += "-" + more[key]
+		}
 		run := metrics.Run{
 			ID: fmt.Sprintf("%s/%s-r%d-a1", study, point, i+1), Study: study, Point: point, Repeat: i + 1, Attempt: 1,
-			Kind: "train", Framework: "native", Workers: workers, Nodes: 1,
+			Kind: "train", Framework: "native", Workers: workers, Nodes: nodes,
 			Parameters: map[string]any{"framework": "native", "workers": int64(workers), "workload.batch": int64(batch),
 				"workload.scaling": "weak", "workload.targets": []any{0.5, 0.75}},
-			Status: metrics.Done, Dir: ts.MkAbs(filepath.Join("runs", study, point)), CreatedUnix: 1795000000 + float64(100*workers+i),
+			Status: metrics.Done, Dir: ts.MkAbs(filepath.Join("runs", study, point)), CreatedUnix: float64(created + i - first + 1),
+		}
+		for key, value := range more {
+			run.Parameters[key] = value
+			if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+				run.Parameters[key] = n
+			}
+		}
+		if partition != "" {
+			run.Job = &metrics.Job{ID: strconv.Itoa(1000 + i), Partition: partition, State: "COMPLETED"}
 		}
 		var files []metrics.EventFile
 		if step == "failed" {
@@ -48,9 +87,9 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 			milliseconds, err := strconv.ParseFloat(step, 64)
 			ts.Check(err)
 			for rank := range workers {
-				path := filepath.Join(ts.MkAbs("events"), fmt.Sprintf("%s-%d-%d-%d.jsonl", study, workers, i, rank))
+				path := filepath.Join(ts.MkAbs("events"), fmt.Sprintf("%s-%s-%d-%d.jsonl", study, strings.TrimPrefix(point, "native-w"), i, rank))
 				ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
-				ts.Check(os.WriteFile(path, rankEvents(rank, workers, int64(batch), milliseconds/1000), 0o644))
+				ts.Check(os.WriteFile(path, rankEvents(rank, workers, int64(batch), milliseconds/1000, environment), 0o644))
 				files = append(files, metrics.EventFile{Path: path, Writer: "rank", Rank: rank})
 			}
 		}
@@ -61,7 +100,7 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 
 // rankEvents are the events of one rank of such a run: 4 epochs of 50 steps,
 // an evaluation after each that takes no time, training from second 1 on.
-func rankEvents(rank, workers int, batch int64, step float64) []byte {
+func rankEvents(rank, workers int, batch int64, step float64, environment *metrics.Environment) []byte {
 	const epochs, steps = 4, 50
 	var lines strings.Builder
 	add := func(e metrics.Event) {
@@ -73,8 +112,7 @@ func rankEvents(rank, workers int, batch int64, step float64) []byte {
 	}
 	add(metrics.Event{Start: &metrics.Start{Format: metrics.FormatVersion, Unix: 1795000000, Writer: "rank", Framework: "native",
 		Rank: rank, WorldSize: workers, LocalRank: rank, Host: "node1", PID: 100 + rank}})
-	add(metrics.Event{Time: 0.5, Environment: &metrics.Environment{Hostname: "node1", CPUModel: "Test CPU", CPUs: 4,
-		Versions: map[string]string{"native": "1"}}})
+	add(metrics.Event{Time: 0.5, Environment: environment})
 	add(metrics.Event{Time: 1, Train: &metrics.Train{Parameters: 1000, GradientBytes: 4000, TrainSamples: steps * batch, TestSamples: 100,
 		GlobalBatch: int(batch) * workers, StepsPerEpoch: steps}})
 	at := 1.0

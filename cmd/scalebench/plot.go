@@ -14,6 +14,7 @@ import (
 type plotOptions struct {
 	kind, study, output, title string
 	base                       int
+	mix                        bool
 }
 
 func plotCommand(s *session) *cli.Command {
@@ -28,7 +29,7 @@ func plotCommand(s *session) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Required: true, Destination: &o.output,
 				Usage: "write `FILE`, whose extension says the format: " + strings.Join(figure.Formats(), ", ")},
-			baseFlag(&o.base),
+			baseFlag(&o.base), mixFlag(&o.mix),
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` above the plot", Destination: &o.title},
 		},
 		Action: func(c *cli.Context) error {
@@ -50,7 +51,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	if _, err := figure.Format(o.output); err != nil {
 		return &usageError{err: err}
 	}
-	a, err := s.analyse(ctx, o.study, o.base)
+	a, err := s.analyse(ctx, o.study, o.base, o.mix)
 	if err != nil {
 		return err
 	}

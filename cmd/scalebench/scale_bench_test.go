@@ -12,6 +12,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics"
 )
 
 // scaleBench is the real program beside Slurm commands that answer at once, so
@@ -134,7 +135,7 @@ func (s *scaleBench) train(attempts []*launcher.Attempt) {
 		if err := os.Mkdir(a.Run.Claim(0), 0o755); err != nil {
 			s.b.Fatal(err)
 		}
-		if err := os.WriteFile(a.Run.EventFile("rank", 0, 0), rankEvents(0, 1, 32, 0.01), 0o644); err != nil {
+		if err := os.WriteFile(a.Run.EventFile("rank", 0, 0), rankEvents(0, 1, 32, 0.01, &metrics.Environment{}), 0o644); err != nil {
 			s.b.Fatal(err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 type scalingOptions struct {
 	study string
 	base  int // 0: the smallest worker count of each series
+	mix   bool
 }
 
 func scalingCommand(s *session) *cli.Command {
@@ -30,7 +31,7 @@ func scalingCommand(s *session) *cli.Command {
 		Description: "STUDY is a study's name or the path of its file. Medians over runs, with their\n" +
 			"confidence interval in brackets where there are runs enough for one. In CSV and\n" +
 			"JSON: samples/s, seconds, fractions.",
-		Flags: []cli.Flag{baseFlag(&o.base)},
+		Flags: []cli.Flag{baseFlag(&o.base), mixFlag(&o.mix)},
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
 			return runScaling(c.Context, s, o)
@@ -42,8 +43,13 @@ func baseFlag(base *int) cli.Flag {
 	return &cli.IntFlag{Name: "base", Usage: "divide by the point with `N` workers", DefaultText: "the smallest of each series", Destination: base}
 }
 
+func mixFlag(mix *bool) cli.Flag {
+	return &cli.BoolFlag{Name: "mix", Destination: mix, DisableDefaultText: true,
+		Usage: "let one curve hold runs that ran on different things: nodes, drivers, versions"}
+}
+
 func runScaling(ctx context.Context, s *session, o scalingOptions) error {
-	a, err := s.analyse(ctx, o.study, o.base)
+	a, err := s.analyse(ctx, o.study, o.base, o.mix)
 	if err != nil {
 		return err
 	}
@@ -76,7 +82,7 @@ type analysis struct {
 // analyse reads the study's good runs from the database. What is planned is
 // taken from the run folder, where there is one: so that a base that never ran
 // is missed.
-func (s *session) analyse(ctx context.Context, study string, base int) (*analysis, error) {
+func (s *session) analyse(ctx context.Context, study string, base int, mix bool) (*analysis, error) {
 	if base < 0 {
 		return nil, usagef("--base %d is no number of workers; want 1 or more, or 0 for the smallest", base)
 	}
@@ -106,13 +112,17 @@ func (s *session) analyse(ctx context.Context, study string, base int) (*analysi
 		a.warn(s)
 		return nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: what + "."}
 	}
-	a.curves, err = scaling.Analyse(a.observations, scaling.Options{Base: base, Planned: planned})
+	a.curves, err = scaling.Analyse(a.observations, scaling.Options{Base: base, Planned: planned, Mix: mix})
 	var noBase *scaling.NoBaseError
 	if errors.As(err, &noBase) {
 		if slices.ContainsFunc(noBase.Missing, func(m scaling.MissingBase) bool { return m.Unsteady }) {
 			what = "Runs whose step times never settled are not run again by themselves: make them longer (epochs, max_steps), raise study.repeats, or keep jobs from disturbing each other (exclusive, policy.chain)"
 		}
-		a.noBase = &usageError{err: err, hint: what + "; or divide by another point with --base N."}
+		what += "; or divide by another point with --base N."
+		if slices.ContainsFunc(a.curves, scaling.Curve.Divided) {
+			what = "Runs that ran on different nodes, drivers or versions are series of their own; --mix joins them.\n" + what
+		}
+		a.noBase = &usageError{err: err, hint: what}
 		err = nil
 	}
 	return a, err

@@ -38,6 +38,24 @@ func bases(curves []scaling.Curve) string {
 	})
 }
 
+// mixtures says which curves mix runs that ran on different things.
+func mixtures(curves []scaling.Curve) []string {
+	mixed := slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Mixed != nil })
+	if !mixed {
+		return nil
+	}
+	return []string{perSeries("", curves, func(c scaling.Curve) string {
+		if c.Mixed == nil {
+			return "runs that ran on the same"
+		}
+		facts := make([]string, len(c.Mixed))
+		for i, v := range c.Mixed {
+			facts[i] = clean(v.String())
+		}
+		return "mixes runs that ran on different things (" + strings.Join(facts, "; ") + ")"
+	})}
+}
+
 // runsPerPoint is one number where all points have as many, else a list by
 // worker count.
 func runsPerPoint(curves []scaling.Curve) string {

@@ -62,6 +62,7 @@ func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Opti
 	if most := len(palette) * len(shapes); c.styles() > most {
 		return nil, fmt.Errorf("%s figure: %d lines, of which only %d can be told apart; draw fewer series", kind, c.styles(), most)
 	}
+	c.caption = append(c.caption, mixtures(curves)...)
 	c.title = clean(o.Title)
 	l, err := lay(&c, o)
 	if err != nil {

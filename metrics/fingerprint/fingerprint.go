@@ -230,6 +230,26 @@ func Vary(prints []Print) (mixed, partial []Varying) {
 	return mixed, partial
 }
 
+// Common are the facts that all prints that know them agree on; nil for none.
+func Common(prints []Print) Print {
+	common := Print{}
+	for _, p := range prints {
+		for field, v := range p {
+			if v != "" {
+				common[field] = v
+			}
+		}
+	}
+	mixed, _ := Vary(prints)
+	for _, v := range mixed {
+		delete(common, v.Field)
+	}
+	if len(common) == 0 {
+		return nil
+	}
+	return common
+}
+
 func compareFields(a, b string) int {
 	place := func(f string) int {
 		if i := slices.Index(order, f); i >= 0 {

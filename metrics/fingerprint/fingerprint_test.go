@@ -53,6 +53,9 @@ func TestUnknownIsNeitherEqualNorDifferent(t *testing.T) {
 	if mixed, partial = Vary([]Print{{Interface: ""}, {Interface: "ib0"}}); mixed != nil || partial != nil {
 		t.Errorf("mixed %v, partial %v", mixed, partial)
 	}
+	if diff := cmp.Diff(Print{Driver: "1"}, Common([]Print{known, other, unknown, nil})); diff != "" {
+		t.Error(diff)
+	}
 	if diff := cmp.Diff([]Difference{{CPU, "Xeon", "EPYC"}}, Differ(known, other)); diff != "" {
 		t.Error(diff)
 	}

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/fingerprint"
 )
 
 // Options say how runs become curves. The zero value is the usual choice.
@@ -16,6 +19,10 @@ type Options struct {
 	// Planned are the points of the plan, so that what has no run at all is
 	// missed too. Without it only what was observed counts.
 	Planned []Planned
+	// Mix joins runs that are equal in what was asked for and ran on different
+	// things, as their fingerprints say, to one curve, which then says so.
+	// Without it they are curves of their own.
+	Mix bool
 	// Confidence is the level asked of every interval, more than 0 and less
 	// than 1; 0 means 0.95. The level attained is never lower.
 	Confidence float64
@@ -35,11 +42,27 @@ type Planned struct {
 type Curve struct {
 	Series     string         // the framework, and the parameters in which the series differ: "native batch=64"
 	Framework  string         //
-	Parameters map[string]any // what identifies the series, by TOML path
+	Parameters map[string]any // what identifies the series, by TOML path; fingerprint.FIELD where runs ran on different things
 	Scaling    string         // "weak" or "strong" as the runs record it; "" where they do not
 	Base       *Base          // nil: the base point has no good run
 	Points     []Point        // by rising Workers; only worker counts that have runs
 	Warnings   []string
+
+	// Fingerprint is what its runs ran on, as far as any of them recorded it.
+	Fingerprint fingerprint.Print
+	// Mixed are the facts in which its runs differ: never without Options.Mix.
+	Mixed []fingerprint.Varying
+}
+
+// Divided reports whether the curve has only some of the runs that were asked
+// to be equal, because the others ran on other things.
+func (c Curve) Divided() bool {
+	for key := range c.Parameters {
+		if strings.HasPrefix(key, ranOn) {
+			return true
+		}
+	}
+	return false
 }
 
 // Base is the point that the others are divided by.
@@ -172,7 +195,7 @@ func Analyse(obs []Observation, o Options) ([]Curve, error) {
 	an := analysis{confidence: o.Confidence, tests: map[[2]int]cut{}}
 	var curves []Curve
 	var missing []MissingBase
-	for _, s := range group(obs, o.Planned) {
+	for _, s := range group(obs, o.Planned, o.Mix) {
 		c, miss := an.curve(s, o.Base)
 		if miss != nil {
 			missing = append(missing, *miss)
@@ -240,6 +263,7 @@ func (an *analysis) curve(s *series, base int) (Curve, *MissingBase) {
 			an.speedup(&c.Points[i], *c.Base, baseRuns)
 		}
 	}
+	c.Fingerprint, c.Mixed = s.ground()
 	c.Warnings = curveWarnings(&c, s)
 	if c.Base == nil {
 		return c, s.missing(base, byWorkers)

@@ -3,6 +3,8 @@ package scaling
 import (
 	"math"
 	"strconv"
+
+	"github.com/scalebench/scalebench/metrics/fingerprint"
 )
 
 // Row is one point of a curve as it is printed and exported. Throughput is in
@@ -31,6 +33,7 @@ type Row struct {
 	TimeToAccuracy map[string]RowSeconds `json:"time_to_accuracy"` // by target: "0.75"; never null
 	Base           *Base                 `json:"base"`             // null: the base point has no good run
 	Scaling        string                `json:"scaling"`          // "weak", "strong"; "" where not recorded
+	Fingerprint    fingerprint.Print     `json:"fingerprint"`      // what the curve's runs ran on, field to value; null: nothing recorded
 	Warnings       []string              `json:"warnings"`         // the curve's and the point's; never null
 }
 
@@ -52,7 +55,7 @@ func Rows(curves []Curve) []Row {
 			r := Row{
 				Series: c.Series, Workers: p.Workers, KarpFlatt: finite(p.KarpFlatt), Skew: finite(p.Skew),
 				TimeToAccuracy: make(map[string]RowSeconds, len(p.TimeToAccuracy)),
-				Base:           c.Base, Scaling: c.Scaling,
+				Base:           c.Base, Scaling: c.Scaling, Fingerprint: c.Fingerprint,
 				Warnings: append(append([]string{}, c.Warnings...), p.Warnings...),
 			}
 			if p.Throughput != nil {

@@ -372,6 +372,7 @@ func TestRowJSON(t *testing.T) {
    "runs": 1
   },
   "scaling": "weak",
+  "fingerprint": null,
   "warnings": [
    "the base is one worker, which exchanges no gradients: efficiency includes the whole cost of going distributed",
    "throughput: insufficient runs for an interval (1 of 6)",

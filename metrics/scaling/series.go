@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/fingerprint"
 )
 
 // follows are the parameters that change with the number of workers or with
@@ -29,10 +31,75 @@ type series struct {
 	parameters map[string]any
 	workers    []int // planned or observed, ascending
 	runs       []Observation
+	divided    []fingerprint.Varying // facts by which it was divided from others; nil for none
+}
+
+// ranOn begins the parameters that are facts of a fingerprint.
+const ranOn = "fingerprint."
+
+// divide makes one series for each combination of the facts in which the runs
+// differ. A run on which a fact does not bear, like one within a node, belongs
+// to every combination that its other facts fit. A fact that was not recorded
+// is a value of its own here: whom the run belongs to cannot be known.
+func (s *series) divide() []*series {
+	prints := make([]fingerprint.Print, len(s.runs))
+	for i, o := range s.runs {
+		prints[i] = o.Fingerprint
+	}
+	mixed, _ := fingerprint.Vary(prints)
+	if mixed == nil {
+		return []*series{s}
+	}
+	const unknown = "not recorded"
+	facts := func(p fingerprint.Print) []string {
+		list := make([]string, len(mixed))
+		for i, v := range mixed {
+			value, known := p[v.Field]
+			if !known {
+				value = unknown
+			}
+			list[i] = value
+		}
+		return list
+	}
+	fits := func(have, want []string) bool {
+		for i := range have {
+			if have[i] != "" && have[i] != want[i] {
+				return false
+			}
+		}
+		return true
+	}
+	var combinations [][]string
+	for _, p := range prints {
+		have := facts(p)
+		if !slices.ContainsFunc(combinations, func(c []string) bool { return fits(have, c) }) {
+			// One that leaves a fact open makes way for one that names it.
+			combinations = slices.DeleteFunc(combinations, func(c []string) bool { return fits(c, have) })
+			combinations = append(combinations, have)
+		}
+	}
+	var list []*series
+	for _, c := range combinations {
+		part := &series{framework: s.framework, parameters: maps.Clone(s.parameters), workers: s.workers, divided: mixed}
+		for i, v := range mixed {
+			part.parameters[ranOn+v.Field] = c[i]
+		}
+		for i, p := range prints {
+			if fits(facts(p), c) {
+				part.runs = append(part.runs, s.runs[i])
+			}
+		}
+		list = append(list, part)
+	}
+	return list
 }
 
 // group sorts observations and planned points into series, by name.
-func group(obs []Observation, planned []Planned) []*series {
+//
+// Runs that are equal in what was asked for may still have run on different
+// things. They are divided by those, or with mix stay one series.
+func group(obs []Observation, planned []Planned, mix bool) []*series {
 	// Planned points go in like runs, and are told apart by their place.
 	all := slices.Clone(obs)
 	for _, p := range planned {
@@ -68,7 +135,14 @@ func group(obs []Observation, planned []Planned) []*series {
 			s.runs = append(s.runs, o)
 		}
 	}
-	list := slices.Collect(maps.Values(byKey))
+	var list []*series
+	for _, s := range byKey {
+		if mix {
+			list = append(list, s)
+		} else {
+			list = append(list, s.divide()...)
+		}
+	}
 	differing := name(list)
 	slices.SortFunc(list, func(a, b *series) int {
 		c := cmp.Compare(a.framework, b.framework)
@@ -83,6 +157,17 @@ func group(obs []Observation, planned []Planned) []*series {
 		slices.Sort(s.workers)
 	}
 	return list
+}
+
+// ground is what the runs ran on: what they have in common, in what they
+// differ.
+func (s *series) ground() (fingerprint.Print, []fingerprint.Varying) {
+	prints := make([]fingerprint.Print, len(s.runs))
+	for i, o := range s.runs {
+		prints[i] = o.Fingerprint
+	}
+	mixed, _ := fingerprint.Vary(prints)
+	return fingerprint.Common(prints), mixed
 }
 
 // separating are the parameters that separate the given runs into series, in

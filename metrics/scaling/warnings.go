@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/fingerprint"
 )
 
 // superlinearTolerance is how far an efficiency without an interval may exceed
@@ -130,6 +132,7 @@ func curveWarnings(c *Curve, s *series) []string {
 	if len(without) > 0 {
 		list = append(list, "no good run with a steady state at worker count "+strings.Join(without, ", "))
 	}
+	list = append(list, ranOnWarnings(c, s)...)
 	studies := map[string]int{}
 	for _, o := range s.runs {
 		studies[o.Study]++
@@ -144,6 +147,26 @@ func curveWarnings(c *Curve, s *series) []string {
 		if values := distinct(k, s.runs); len(values) > 1 {
 			list = append(list, fmt.Sprintf("%s varies inside this series: %s", k, strings.Join(values, ", ")))
 		}
+	}
+	return list
+}
+
+// ranOnWarnings are about runs that ran on different things, or may have.
+func ranOnWarnings(c *Curve, s *series) []string {
+	var list []string
+	for _, v := range s.divided {
+		list = append(list, "runs that differ in what they ran on are not on one curve: "+v.String())
+	}
+	for _, v := range c.Mixed {
+		list = append(list, "runs that differ in what they ran on are mixed: "+v.String())
+	}
+	prints := make([]fingerprint.Print, len(s.runs))
+	for i, o := range s.runs {
+		prints[i] = o.Fingerprint
+	}
+	_, partial := fingerprint.Vary(prints)
+	for _, v := range partial {
+		list = append(list, "not all runs recorded what they ran on, and those are taken to be like the others: "+v.String())
 	}
 	return list
 }
