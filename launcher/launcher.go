@@ -51,6 +51,9 @@ type Record struct {
 	Allocation  string   `json:"allocation,omitempty"` // id of the job whose nodes a local attempt takes
 	// Programs are the SHA-256 of the files in the programs folder, by name.
 	Programs map[string]string `json:"programs,omitempty"`
+	// Own are those of the user's files that the run works with, by name: copies
+	// in the own folder, or, for a command, files that its arguments name.
+	Own map[string]string `json:"own,omitempty"`
 	// Of the command that drives a local attempt.
 	PID      int    `json:"pid,omitempty"`
 	PIDStart string `json:"pid_start,omitempty"` // since a pid alone may be reused
@@ -267,6 +270,9 @@ func (c Creator) create(t Todo, extra func(at rundir.Run, a *Attempt) error) (*A
 			return err
 		}
 		if a.Record.Programs, err = install(f.Programs, at.Programs()); err != nil {
+			return err
+		}
+		if a.Record.Own, err = copyOwn(t.Files, at.Own()); err != nil {
 			return err
 		}
 		if err := writeJSON(at.Attempt(), a.Record, 0o644); err != nil {

@@ -3,12 +3,37 @@ package launcher
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 )
+
+// copyOwn copies the user's own files into a folder of the run, under the names
+// that the plan gives them, and returns their SHA-256 by name.
+func copyOwn(files map[string]string, folder string) (map[string]string, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		return nil, err
+	}
+	sums := map[string]string{}
+	for name, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("the study's own file: %w", err)
+		}
+		if err := rundir.WriteFile(filepath.Join(folder, name), text, 0o644); err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(text)
+		sums[name] = hex.EncodeToString(sum[:])
+	}
+	return sums, nil
+}
 
 // install writes a framework's programs into a folder of the run and returns
 // their SHA-256 by name: what a run executed stands beside its results, and a

@@ -2,17 +2,14 @@ package framework
 
 import (
 	"embed"
-	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-//go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py
-//go:embed programs/pytorch_models.py programs/pytorch_replica.py programs/pytorch_ddp.py
+//go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py programs/own.py
+//go:embed programs/pytorch_models.py programs/pytorch_data.py programs/pytorch_replica.py programs/pytorch_ddp.py
 var pytorchPrograms embed.FS
 
 // programs are embedded files without the folder they stand in: the run folder
@@ -41,22 +38,9 @@ var pytorchDDP = Framework{
 	Import:   "torch",
 	Programs: programs(pytorchPrograms),
 	Check: func(p study.Point) map[string]string {
-		wrong := map[string]string{}
-		w := p.Workload
-		if !slices.Contains(NativeModels, w.Model) {
-			wrong["workload.model"] = fmt.Sprintf("%q is no model of pytorch-ddp; valid: %s", w.Model, strings.Join(NativeModels, ", "))
-		}
-		if w.Precision != "fp32" {
-			wrong["workload.precision"] = fmt.Sprintf("pytorch-ddp computes in fp32 only, not %s", w.Precision)
-		}
-		if w.BatchNorm == "sync" && p.Resources.Device == "cpu" {
+		wrong := checkPython("pytorch-ddp", NativeModels, p)
+		if p.Workload.BatchNorm == "sync" && p.Resources.Device == "cpu" {
 			wrong["workload.batch_norm"] = "PyTorch has synchronised batch norm on GPUs only; use \"local\", or device = \"gpu\""
-		}
-		switch {
-		case p.Data.Kind != "cifar10":
-			wrong["data.kind"] = fmt.Sprintf("pytorch-ddp reads files only, not %q; write them with \"scalebench data synth DIR\" and set kind = \"cifar10\" and path = DIR", p.Data.Kind)
-		case p.Data.Path == "":
-			wrong["data.path"] = "missing; name the folder of data_batch_1.bin … test_batch.bin (\"scalebench data synth DIR\" writes one)"
 		}
 		return wrong
 	},

@@ -14,6 +14,7 @@
 //	    nonce                      what ranks show each other, mode 0600
 //	    job.sh                     the batch script
 //	    programs/                  the framework's own programs, as embedded
+//	    own/                       Python files of the user's, as they were then
 //	    output/                    what a command of the user's writes
 //	    job.json                   what the scheduler answered to it
 //	    state.json                 the last word on an attempt that has ended
@@ -132,6 +133,7 @@ func (r Run) Job() string      { return filepath.Join(string(r), "job.json") }
 func (r Run) State() string    { return filepath.Join(string(r), "state.json") }
 func (r Run) Script() string   { return filepath.Join(string(r), "job.sh") }
 func (r Run) Programs() string { return filepath.Join(string(r), "programs") }
+func (r Run) Own() string      { return filepath.Join(string(r), "own") }
 func (r Run) Output() string   { return filepath.Join(string(r), "output") }
 func (r Run) Nonce() string    { return filepath.Join(string(r), "nonce") }
 func (r Run) JobLog() string   { return filepath.Join(string(r), "job.log") }

@@ -22,6 +22,9 @@ type Planned struct {
 	Point     Point  `json:"point"`
 	Partition string `json:"partition"` // "": the cluster's default
 	Exclusive bool   `json:"exclusive"`
+	// Files of the user's own that the run needs: the name that each gets in
+	// the run folder, and its absolute path.
+	Files map[string]string `json:"files,omitempty"`
 }
 
 // maxPoints bounds a plan: a grid grows fast by accident.
@@ -134,6 +137,10 @@ func (x *expansion) point(p Point) []Planned {
 	for _, a := range s.unheard(f, p) {
 		x.problem(a.path, fmt.Sprintf("is swept, and nothing in [command] depends on it with framework = %q: every value would run the same", p.Framework))
 	}
+	files, wrong := s.ownFiles(&p)
+	for path, wrong := range wrong {
+		x.problem(path, wrong)
+	}
 	p.ID = x.identity(&p)
 	if x.seen[p.ID] {
 		x.problem("sweep", "two of its points are the same, "+p.ID)
@@ -152,7 +159,7 @@ func (x *expansion) point(p Point) []Planned {
 	planned := make([]Planned, s.Repeats)
 	for r := range planned {
 		p.Repeat, p.Seed = r+1, s.Seed+int64(r)
-		planned[r] = Planned{Point: p, Partition: partition, Exclusive: exclusive}
+		planned[r] = Planned{Point: p, Partition: partition, Exclusive: exclusive, Files: files}
 	}
 	return planned
 }

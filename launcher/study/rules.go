@@ -119,7 +119,7 @@ func oneLine(v any) string {
 var (
 	defaultData = Data{Kind: "cifar10"}
 	dataRules   = map[string]rule{
-		"data.kind":          {check: among("cifar10", "synthetic")},
+		"data.kind":          {check: dataKind},
 		"data.path":          {check: oneLine},
 		"data.train_samples": {check: within(0, 1<<40)},
 		"data.test_samples":  {check: within(0, 1<<40)},

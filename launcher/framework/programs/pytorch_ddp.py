@@ -18,9 +18,8 @@ import traceback
 
 import torch
 import torch.distributed as dist
-from torch.nn import functional
 
-import cifar10
+import pytorch_data
 import pytorch_models
 import recipe
 import scalebench
@@ -30,8 +29,6 @@ from pytorch_replica import Replica
 # How long a rank waits for another: for all to import PyTorch from a slow file
 # system, and for the slowest of them in a step.
 PATIENCE = datetime.timedelta(minutes=10)
-
-PADDING = 4  # pixels of zeros around an image before it is cropped
 
 # What each rank says of going on, in each step.
 TIME_UP, INTERRUPTED, DIVERGED = range(3)
@@ -132,21 +129,17 @@ class Rank:
                              f' "{workload["precision"]}"; pytorch-ddp has'
                              ' "fp32" only')
         self.phase = "data"
-        if point["data"]["kind"] != "cifar10":
-            raise ValueError(f'data.kind is "{point["data"]["kind"]}";'
-                             ' pytorch-ddp reads "cifar10" only')
-        training, test = cifar10.find(
-            point["data"]["path"], point["data"]["train_samples"],
-            point["data"]["test_samples"])
+        self.data = pytorch_data.find(point)
         self.phase = "configuration"
-        self.steps_per_epoch = training.samples // point["global_batch"]
+        self.steps_per_epoch = \
+            self.data.train_samples // point["global_batch"]
         if self.steps_per_epoch == 0:
-            raise ValueError("the training set has"
-                             f" {training.samples} samples, fewer than one"
+            raise ValueError(f"the training set has {self.data.train_samples}"
+                             " samples, fewer than one"
                              f" global batch of {point['global_batch']}")
         self.schedule = recipe.Schedule(point, self.steps_per_epoch)
         model = pytorch_models.build(
-            workload["model"], recipe.stream(point["seed"], "model"))
+            point, recipe.stream(point["seed"], "model"))
         self.events.environment(threads=self.threads, versions=versions())
         self.phase = "rendezvous"
         self.replica = Replica(
@@ -158,15 +151,15 @@ class Rank:
         self.began = time.perf_counter()
         self.events.train(
             parameters=parameters, gradient_bytes=4 * parameters,
-            train_samples=training.samples, test_samples=test.samples,
+            train_samples=self.data.train_samples,
+            test_samples=self.data.test_samples,
             global_batch=point["global_batch"],
             steps_per_epoch=self.steps_per_epoch, parameter_sha256=checksum)
         print(f"rank {self.world.rank} of {dist.get_world_size()}:"
               f" {workload['model']}, {parameters} parameters,"
-              f" {training.samples} samples, {self.threads} threads")
+              f" {self.data.train_samples} samples, {self.threads} threads")
         self.phase = "data"
-        self.training = images_and_labels(training)
-        self.test = images_and_labels(test)
+        self.data.read()
         self.epochs()
 
     def epochs(self):
@@ -186,18 +179,15 @@ class Rank:
     def epoch(self):
         """One pass over the training set; whether the run is over by it."""
         begin = last = time.perf_counter()
-        images, labels = self.training
-        order, transforms = self.order(len(labels))
+        self.data.shuffle(self.point["seed"], self.events.epochs)
         loss_sum, samples = torch.zeros((), dtype=torch.float64), 0
         loss_sum = loss_sum.to(self.device)
         batch = self.point["worker_batch"]
         for k in range(self.steps_per_epoch):
             rate = self.schedule.at(self.events.steps)
             at = k * self.point["global_batch"] + self.world.rank * batch
-            ids = order[at:at + batch]
-            chosen = transforms[ids] if self.workload["augment"] else None
-            inputs = normalised(images[ids], chosen).to(self.device)
-            wanted = labels[ids].to(self.device)
+            inputs, wanted = (tensor.to(self.device) for tensor
+                              in self.data.batch(at, at + batch))
             have_data = time.perf_counter()
             loss, votes = self.replica.gradient(inputs, wanted, self.vote)
             have_gradient = time.perf_counter()
@@ -250,55 +240,42 @@ class Rank:
         return Interrupted(self.interruption.cause
                            or "another rank was told to stop")
 
-    def order(self, samples):
-        """The permutation of the epoch that begins, and what becomes of each
-        sample in it: both the same on all ranks, however many there are."""
-        seed, epoch = self.point["seed"], self.events.epochs
-        generator = torch.Generator()
-        generator.manual_seed(recipe.stream(seed, "order", epoch))
-        order = torch.randperm(samples, generator=generator)
-        generator.manual_seed(recipe.stream(seed, "augment", epoch))
-        corner = torch.randint(2 * PADDING + 1, (samples, 2),
-                               generator=generator)
-        mirror = torch.randint(2, (samples, 1), generator=generator)
-        return order, torch.cat((corner, mirror), 1)
-
     def evaluate(self):
         """Measures the accuracy, of which every rank takes a share. It is on
         the training clock. Returns whether a rank was told to stop."""
         begin = time.perf_counter()
         self.replica.average_statistics()
-        images, labels = self.test
-        start, end = recipe.share(len(labels), self.world.rank,
+        start, end = recipe.share(self.data.test_samples, self.world.rank,
                                   dist.get_world_size())
-        counts = [0.0, 0, 0, 0]  # loss, correct, samples, ranks told to stop
+        counts = [0.0, 0, 0, 0]  # loss, correct, targets, ranks told to stop
         for at in range(start, end, self.point["worker_batch"]):
-            part = slice(at, min(at + self.point["worker_batch"], end))
-            loss, correct = self.replica.evaluate(
-                normalised(images[part]).to(self.device),
-                labels[part].to(self.device))
+            until = min(at + self.point["worker_batch"], end)
+            inputs, wanted = (tensor.to(self.device) for tensor
+                              in self.data.test_batch(at, until))
+            loss, correct = self.replica.evaluate(inputs, wanted)
             counts[0] += loss
             counts[1] += correct
-            counts[2] += part.stop - part.start
+            counts[2] += wanted.numel()
         counts[3] = self.interruption.cause is not None
         sums = torch.tensor(counts, dtype=torch.float64, device=self.device)
         dist.all_reduce(sums)
-        loss, correct, samples, stopped = sums.tolist()
+        loss, correct, targets, stopped = sums.tolist()
         self.evaluated = self.events.steps
         if not torch.isfinite(sums[0]):
             raise ArithmeticError(
                 "training has diverged: the loss on the test split after step"
                 f" {self.events.steps} is not a finite number; lower"
                 " workload.learning_rate or lengthen workload.warmup_epochs")
-        accuracy = correct / samples
+        accuracy = correct / targets
         self.best = max(self.best, accuracy)
         if self.world.rank == 0:
             self.events.evaluation(
-                accuracy=accuracy, loss=loss / samples, samples=int(samples),
+                accuracy=accuracy, loss=loss / targets,
+                samples=self.data.test_samples,
                 seconds=time.perf_counter() - begin)
             print(f"epoch {self.events.epochs}, step {self.events.steps},"
                   f" {time.perf_counter() - self.began:.1f} s:"
-                  f" accuracy {accuracy:.4f}, loss {loss / samples:.4f}")
+                  f" accuracy {accuracy:.4f}, loss {loss / targets:.4f}")
         return stopped > 0
 
     def parameter_sha256(self):
@@ -308,36 +285,6 @@ class Rank:
         vector = pytorch_models.flat(self.replica.model)
         return hashlib.sha256(ctypes.string_at(
             vector.data_ptr(), vector.numel() * 4)).hexdigest()
-
-
-def images_and_labels(split):
-    """A split as bytes in memory, [samples, height, width, channel], and the
-    labels."""
-    records = torch.frombuffer(split.read(), dtype=torch.uint8)
-    records = records.view(-1, cifar10.RECORD)
-    planes = records[:, 1:].reshape(-1, cifar10.CHANNELS, cifar10.HEIGHT,
-                                    cifar10.WIDTH)
-    return planes.permute(0, 2, 3, 1).contiguous(), records[:, 0].long()
-
-
-def normalised(images, transforms=None):
-    """Images ready for a model: NCHW in the channels-last memory format.
-
-    A transform says which 32×32 window of the padded image is taken, by its
-    corner (x, y), and whether it is mirrored. Padding is zero after
-    normalising, that is, of the mean colour.
-    """
-    x = (images.float() / 255 - torch.tensor(cifar10.MEAN)) \
-        / torch.tensor(cifar10.STD)
-    if transforms is not None:
-        x = functional.pad(x, (0, 0, PADDING, PADDING, PADDING, PADDING))
-        column, row, mirror = transforms.unsqueeze(2).unbind(1)
-        ahead = torch.arange(cifar10.WIDTH).expand(len(images), -1)
-        columns = column + torch.where(mirror == 1, ahead.flip(1), ahead)
-        rows = row + torch.arange(cifar10.HEIGHT)
-        each = torch.arange(len(images)).view(-1, 1, 1)
-        x = x[each, rows.unsqueeze(2), columns.unsqueeze(1)]
-    return x.permute(0, 3, 1, 2)
 
 
 def versions():

@@ -9,6 +9,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+import own
+
 
 def _convolution(inputs, outputs, stride):
     return nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False)
@@ -91,8 +93,18 @@ MODELS = {
 }
 
 
-def build(name, seed):
-    """A model with He initialisation (He et al. 2015, equation 10)."""
+def build(point, seed):
+    """The model of a point: the user's own, with the weights that it gives
+    itself, or one of ours with He initialisation (He et al. 2015, equation
+    10)."""
+    name = point["workload"]["model"]
+    if own.is_own(name):
+        torch.manual_seed(seed)
+        model = own.function(name)(point)
+        if not isinstance(model, nn.Module):
+            raise TypeError(f"{name} must return a torch.nn.Module, not a"
+                            f" {type(model).__name__}")
+        return model
     if name not in MODELS:
         raise ValueError(f'there is no model "{name}"; pytorch-ddp has: '
                          + ", ".join(sorted(MODELS)))

@@ -43,7 +43,7 @@ class Replica:
         self._optimizer.zero_grad(set_to_none=True)
         if self.reduction is not None:
             self.reduction.reset()
-        loss = functional.cross_entropy(self._ddp(images), labels)
+        loss = cross_entropy(self._ddp(images), labels)
         votes = vote(loss.detach())
         counting = dist.all_reduce(votes, async_op=True)
         loss.backward()
@@ -68,13 +68,19 @@ class Replica:
 
     @torch.no_grad()
     def evaluate(self, images, labels):
-        """The sum of the losses, and how many images are put rightly."""
+        """The sum of the losses, and how many labels are found rightly."""
         self.model.eval()
         logits = self.model(images)
         self.model.train()
-        loss = functional.cross_entropy(logits.double(), labels,
-                                        reduction="sum")
-        return loss.item(), (logits.argmax(1) == labels).sum().item()
+        loss = cross_entropy(logits.double(), labels, reduction="sum")
+        return loss.item(), (logits.argmax(-1) == labels).sum().item()
+
+
+def cross_entropy(scores, labels, reduction="mean"):
+    """Of scores with the classes along the last axis: a label an image, or a
+    label a place of a text."""
+    return functional.cross_entropy(scores.reshape(-1, scores.size(-1)),
+                                    labels.reshape(-1), reduction=reduction)
 
 
 class Reduction:

@@ -5,7 +5,7 @@ import sys
 
 import torch
 
-import pytorch_ddp
+import pytorch_data
 import recipe
 
 
@@ -20,8 +20,8 @@ def main():
                   for point in asked["points"]],
         "shares": [recipe.share(asked["samples"], rank, 7)
                    for rank in range(7)],
-        "plain": _numbers(pytorch_ddp.normalised(images)),
-        "augmented": _numbers(pytorch_ddp.normalised(images, transforms)),
+        "plain": _numbers(pytorch_data.normalised(images)),
+        "augmented": _numbers(pytorch_data.normalised(images, transforms)),
     }, sys.stdout)
 
 

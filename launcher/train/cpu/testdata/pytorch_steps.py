@@ -38,7 +38,7 @@ def main(folder, rank, size):
     dist.init_process_group("gloo", init_method="file://" + path("store"),
                             rank=rank, world_size=size,
                             timeout=datetime.timedelta(seconds=60))
-    model = pytorch_models.build(job["model"], seed=99)
+    model = pytorch_models.build({"workload": {"model": job["model"]}}, 99)
     pytorch_models.load(model, read("weights.f32", torch.float32))
     replica = Replica(model, torch.device("cpu"), job["momentum"],
                       job["weight_decay"])

@@ -1,0 +1,32 @@
+package framework
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+// checkPython is what every Python framework asks of a point's model and data:
+// one of the models that it has, and CIFAR-10's files, or functions of the
+// user's own (programs/own.py).
+func checkPython(name string, models []string, p study.Point) map[string]string {
+	wrong := map[string]string{}
+	w := p.Workload
+	if _, own := study.ParseFunction(w.Model); !own && !slices.Contains(models, w.Model) {
+		wrong["workload.model"] = fmt.Sprintf("%q is no model of %s; valid: %s, or a function of your own, like \"my_model.py:build\"", w.Model, name, strings.Join(models, ", "))
+	}
+	if w.Precision != "fp32" {
+		wrong["workload.precision"] = fmt.Sprintf("%s computes in fp32 only, not %s", name, w.Precision)
+	}
+	_, ownData := study.ParseFunction(p.Data.Kind)
+	switch {
+	case ownData:
+	case p.Data.Kind != "cifar10":
+		wrong["data.kind"] = fmt.Sprintf("%s reads files only, not %q; write them with \"scalebench data synth DIR\" and set kind = \"cifar10\" and path = DIR, or name a function of your own, like \"my_data.py:load\"", name, p.Data.Kind)
+	case p.Data.Path == "":
+		wrong["data.path"] = "missing; name the folder of data_batch_1.bin … test_batch.bin (\"scalebench data synth DIR\" writes one)"
+	}
+	return wrong
+}

@@ -1,0 +1,67 @@
+package study
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+// Function is a Python function of the user's own, written "my_model.py:build":
+// the file, relative to the study file, and the function's name.
+type Function struct{ File, Name string }
+
+var functionForm = regexp.MustCompile(`^(.+\.py):([A-Za-z_][A-Za-z0-9_]*)$`)
+
+// ParseFunction reads that form; ok is false for anything else, as for the name
+// of a model that scalebench has.
+func ParseFunction(text string) (f Function, ok bool) {
+	m := functionForm.FindStringSubmatch(text)
+	if m == nil {
+		return Function{}, false
+	}
+	return Function{File: m[1], Name: m[2]}, true
+}
+
+// dataKind is the rule of data.kind.
+func dataKind(v any) string {
+	if _, own := ParseFunction(v.(string)); own {
+		return ""
+	}
+	if wrong := among("cifar10", "synthetic")(v); wrong != "" {
+		return wrong + ", or a function of your own, like \"my_data.py:load\""
+	}
+	return ""
+}
+
+// ownFiles are the files of the user's own that a point needs: the name that
+// each gets in the run folder, and its absolute path. wrong says, by TOML path,
+// which cannot be had.
+func (s *Study) ownFiles(p *Point) (files, wrong map[string]string) {
+	wrong = map[string]string{}
+	for _, key := range []struct{ path, value string }{{"workload.model", p.Workload.Model}, {"data.kind", p.Data.Kind}} {
+		f, own := ParseFunction(key.value)
+		if !own {
+			continue
+		}
+		path := f.File
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(s.Command.Folder, path)
+		}
+		name := filepath.Base(path)
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			wrong[key.path] = fmt.Sprintf("%s cannot be read (%v); the file is meant from the study file's folder", f.File, err)
+		case !info.Mode().IsRegular():
+			wrong[key.path] = f.File + " is no file"
+		case files[name] != "" && files[name] != path:
+			wrong[key.path] = fmt.Sprintf("%s and %s have one name, and stand side by side in the run folder; rename one", files[name], path)
+		}
+		if files == nil {
+			files = map[string]string{}
+		}
+		files[name] = path
+	}
+	return files, wrong
+}
