@@ -15,18 +15,37 @@ const manyLooks = 14
 // accuracy draws one thin line a run, of accuracy on the test split against
 // the time since training began.
 func accuracy(curves []scaling.Curve, obs []scaling.Observation) (chart, error) {
+	return traces(curves, obs, func(longest float64) axis { return timeAxis("training time", longest) },
+		func(e scaling.Evaluation) float64 { return e.Seconds })
+}
+
+// accuracyBySamples draws it against the samples trained on over all ranks:
+// lines that part here have learnt differently from the same data, whatever
+// their speed. That is what a batch too large to converge looks like.
+func accuracyBySamples(curves []scaling.Curve, obs []scaling.Observation) (chart, error) {
+	return traces(curves, obs, func(most float64) axis {
+		a := newAxis("samples trained on")
+		if most >= 1e6 {
+			a.unit, a.title = 1e6, a.title+" (millions)"
+		}
+		return a
+	}, func(e scaling.Evaluation) float64 { return float64(e.Samples) })
+}
+
+// traces draws one line a run, of accuracy against at.
+func traces(curves []scaling.Curve, obs []scaling.Observation, along func(most float64) axis, at func(scaling.Evaluation) float64) (chart, error) {
 	byRun := make(map[string]scaling.Observation, len(obs))
 	longest := 0.0
 	for _, o := range obs {
 		byRun[o.Run] = o
-		for _, p := range trace(o) {
+		for _, p := range trace(o, at) {
 			longest = max(longest, p.X)
 		}
 	}
-	c := chart{x: timeAxis("training time", longest), y: newAxis("test accuracy"), scattered: true}
+	c := chart{x: along(longest), y: newAxis("test accuracy"), scattered: true}
 	c.x.zero, c.y.zero = true, true
 	var targets []float64
-	style, traces, missed := 0, 0, 0
+	style, lines, missed := 0, 0, 0
 	var labels, ends []Mark
 	// Each worker count of each series has its own look, as long as these can
 	// be told apart; beyond that each series has.
@@ -47,11 +66,11 @@ func accuracy(curves []scaling.Curve, obs []scaling.Observation) (chart, error) 
 			}
 			for _, r := range p.Runs {
 				o := byRun[r.ID]
-				line := trace(o)
+				line := trace(o, at)
 				if len(line) == 0 {
 					continue
 				}
-				traces++
+				lines++
 				end := Mark{Kind: End, Series: name, Points: line[len(line)-1:], style: style}
 				for _, t := range o.Targets {
 					targets = insert(targets, t.Target)
@@ -78,7 +97,7 @@ func accuracy(curves []scaling.Curve, obs []scaling.Observation) (chart, error) 
 			last = nil
 		}
 	}
-	if traces == 0 {
+	if lines == 0 {
 		return chart{}, errors.New("nothing to draw: no run has an evaluation")
 	}
 	for _, t := range targets {
@@ -94,7 +113,7 @@ func accuracy(curves []scaling.Curve, obs []scaling.Observation) (chart, error) 
 	}
 	switch {
 	case missed > 0:
-		c.caption = append(c.caption, fmt.Sprintf("Crosses: %d of %s missed a target.", missed, plural(traces, "run")))
+		c.caption = append(c.caption, fmt.Sprintf("Crosses: %d of %s missed a target.", missed, plural(lines, "run")))
 	case targets != nil:
 		c.caption = append(c.caption, "Every run reached its targets.")
 	}
@@ -103,12 +122,12 @@ func accuracy(curves []scaling.Curve, obs []scaling.Observation) (chart, error) 
 	return c, err
 }
 
-// trace is a run's accuracy over time, without what is no number.
-func trace(o scaling.Observation) []XY {
+// trace is a run's accuracy against at, without what is no number.
+func trace(o scaling.Observation, at func(scaling.Evaluation) float64) []XY {
 	var line []XY
 	for _, e := range o.Evaluations {
-		if e.Seconds >= 0 && !math.IsInf(e.Seconds, 1) && e.Accuracy >= 0 && e.Accuracy <= 1 {
-			line = append(line, XY{e.Seconds, e.Accuracy})
+		if x := at(e); x >= 0 && !math.IsInf(x, 1) && e.Accuracy >= 0 && e.Accuracy <= 1 {
+			line = append(line, XY{x, e.Accuracy})
 		}
 	}
 	return line

@@ -15,9 +15,10 @@ type axis struct {
 	unit     float64 // of the title, in base units: 60 for minutes
 	zero     bool    // a linear axis that begins at 0
 	min, max float64
-	at       []int // the only ticks, if set: worker counts
-	binary   bool  // ticks at powers of two
-	empty    bool  // nothing included yet
+	at       []int    // the only ticks, if set: worker counts
+	binary   bool     // ticks at powers of two
+	names    []string // categories instead of numbers: 0, 1, … in this order
+	empty    bool     // nothing included yet
 }
 
 type tick struct {
@@ -37,6 +38,13 @@ func logAxis(title string) axis {
 func workersAxis() axis {
 	a := logAxis("workers")
 	a.at = []int{}
+	return a
+}
+
+// namesAxis has a place for each name, from 0 on.
+func namesAxis(title string, names []string) axis {
+	a := newAxis(title)
+	a.names = names
 	return a
 }
 
@@ -63,7 +71,7 @@ func (a *axis) include(v float64) {
 	default:
 		a.min, a.max = min(a.min, v), max(a.max, v)
 	}
-	if a.at != nil && !slices.Contains(a.at, int(v)) {
+	if a.at != nil && v == math.Trunc(v) && !slices.Contains(a.at, int(v)) {
 		a.at = append(a.at, int(v))
 	}
 }
@@ -76,6 +84,8 @@ func (a *axis) pad() error {
 	)
 	slices.Sort(a.at)
 	switch {
+	case len(a.names) > 0:
+		a.min, a.max = -0.6, float64(len(a.names))-0.4
 	case a.empty:
 		return fmt.Errorf("nothing to draw: no %s above 0", a.title)
 	case a.max > limit || a.log && a.min < 1/limit:
@@ -113,6 +123,12 @@ func (a *axis) ticks() []tick {
 	var values []float64 // in the title's unit
 	low, high := a.min/a.unit, a.max/a.unit
 	switch {
+	case a.names != nil:
+		list := make([]tick, len(a.names))
+		for i, s := range a.names {
+			list[i] = tick{float64(i), s}
+		}
+		return list
 	case a.at != nil:
 		for _, n := range a.at {
 			values = append(values, float64(n))

@@ -13,10 +13,13 @@
 package figure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"gonum.org/v1/plot/vg"
 
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
@@ -28,10 +31,21 @@ type Options struct {
 	Height float64 // inches; 0: as much as the labels and the caption need
 }
 
-// Figure is a figure that has been laid out.
+// Figure is a figure that has been laid out: one panel, or several that share
+// their axes.
 type Figure struct {
+	name    string // for those who hear a figure instead of seeing it
+	size    vg.Point
+	panels  []panel
+	frame   frame
+	caption []string // sentences
+}
+
+// panel is one chart and where its lower left corner stands.
+type panel struct {
 	chart  chart
 	layout layout
+	at     vg.Point
 }
 
 // kinds are what can be drawn, by name.
@@ -40,15 +54,32 @@ var kinds = map[string]func([]scaling.Curve, []scaling.Observation) (chart, erro
 	"speedup":    speedup,
 	"efficiency": efficiency,
 	"accuracy":   accuracy,
+	"samples":    accuracyBySamples,
 	"tta":        timeToAccuracy,
+}
+
+// names are the kinds in words.
+var names = map[string]string{
+	"throughput": "Throughput against workers",
+	"speedup":    "Speedup against workers",
+	"efficiency": "Efficiency against workers",
+	"accuracy":   "Accuracy against time",
+	"samples":    "Accuracy against samples",
+	"tta":        "Time to accuracy against workers",
+	"breakdown":  "Where the time goes",
+	"ranks":      "Step times of each rank",
+	"cost":       "Cost against time",
+	"normalised": "Time and cost relative to the baseline",
 }
 
 // Kinds lists the kinds of figure, in the order in which a reader would want
 // them.
-func Kinds() []string { return []string{"throughput", "speedup", "efficiency", "accuracy", "tta"} }
+func Kinds() []string {
+	return []string{"throughput", "speedup", "efficiency", "accuracy", "samples", "tta"}
+}
 
 // Draw lays out one kind of figure over the curves. The observations are those
-// that the curves were made of; only "accuracy" reads them. Throughput,
+// that the curves were made of; only "accuracy" and "samples" read them. Throughput,
 // speedup and efficiency refuse curves without a base.
 func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
 	build, ok := kinds[kind]
@@ -59,24 +90,48 @@ func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Opti
 	if err != nil {
 		return nil, fmt.Errorf("%s figure: %w", kind, err)
 	}
-	if most := len(palette) * len(shapes); c.styles() > most {
-		return nil, fmt.Errorf("%s figure: %d lines, of which only %d can be told apart; draw fewer series", kind, c.styles(), most)
+	return compose(kind, []chart{c}, o)
+}
+
+// compose makes a figure of charts that have been fitted to their data.
+func compose(kind string, charts []chart, o Options) (*Figure, error) {
+	for i := range charts {
+		if most := len(palette) * len(shapes); charts[i].styles() > most {
+			return nil, fmt.Errorf("%s figure: %d lines, of which only %d can be told apart; draw fewer series", kind, charts[i].styles(), most)
+		}
 	}
-	c.caption = append(c.caption, mixtures(curves)...)
+	f := &Figure{name: cmp.Or(clean(o.Title), names[kind])}
+	if len(charts) > 1 {
+		if err := f.multiples(charts, o); err != nil {
+			return nil, fmt.Errorf("%s figure: %w", kind, err)
+		}
+		return f, nil
+	}
+	c := charts[0]
 	c.title = clean(o.Title)
 	l, err := lay(&c, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s figure: %w", kind, err)
 	}
-	return &Figure{chart: c, layout: l}, nil
+	f.size, f.panels, f.caption = l.size, []panel{{chart: c, layout: l}}, c.caption
+	return f, nil
 }
 
 // Caption is the text below the plot: the base, weak or strong, the runs
 // behind each point, the kind of interval.
-func (f *Figure) Caption() string { return strings.Join(f.chart.caption, " ") }
+func (f *Figure) Caption() string { return strings.Join(f.caption, " ") }
 
 // Marks lists what is drawn, in the order of drawing.
-func (f *Figure) Marks() []Mark { return slices.Clone(f.chart.marks) }
+func (f *Figure) Marks() []Mark {
+	var list []Mark
+	for _, p := range f.panels {
+		list = append(list, p.chart.marks...)
+	}
+	return list
+}
+
+// Name says what the figure shows, in a few words.
+func (f *Figure) Name() string { return f.name }
 
 // errNothing is for curves without a single throughput.
 var errNothing = errors.New("nothing to draw: no series has a run with a throughput; the runs may still be going on, or too short for a steady state")

@@ -113,7 +113,7 @@ func TestLabelsApart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := f.layout
+			l := f.panels[0].layout
 			for i, a := range l.labels {
 				if a.box.Min.X < 0 || a.box.Max.X > l.size.X || a.box.Min.Y < 0 || a.box.Max.Y > l.size.Y {
 					t.Errorf("%s %s: label %q is cut off: %v in %v", name, kind, a.lines, a.box, l.size)
@@ -141,7 +141,7 @@ func TestLabelsApart(t *testing.T) {
 				if tick.label == "" {
 					continue
 				}
-				x, half := l.at(&f.chart, XY{tick.value, 1}).X.Points(), style.Width(tick.label).Points()/2
+				x, half := l.at(&f.panels[0].chart, XY{tick.value, 1}).X.Points(), style.Width(tick.label).Points()/2
 				if x-half < right {
 					t.Errorf("%s %s: tick %s runs into the one before", name, kind, tick.label)
 				}
@@ -199,7 +199,7 @@ func svgText(t *testing.T, svg []byte) string {
 		}
 		switch token := token.(type) {
 		case xml.StartElement:
-			if !slices.Contains([]string{"svg", "g", "path", "text"}, token.Name.Local) {
+			if !slices.Contains([]string{"svg", "title", "desc", "g", "path", "text"}, token.Name.Local) {
 				t.Errorf("element <%s> in the SVG", token.Name.Local)
 			}
 		case xml.CharData:
@@ -267,7 +267,7 @@ func TestRefused(t *testing.T) {
 		o      Options
 		want   string
 	}{
-		{"pie", curves, Options{}, `there is no figure "pie"; choose one of throughput, speedup, efficiency, accuracy, tta`},
+		{"pie", curves, Options{}, `there is no figure "pie"; choose one of throughput, speedup, efficiency, accuracy, samples, tta`},
 		{"speedup", nil, Options{}, "nothing to draw"},
 		{"speedup", baseless, Options{}, `no base point for series "native"`},
 		{"efficiency", baseless, Options{}, `no base point for series "native"`},
@@ -356,7 +356,7 @@ func TestNoInventedIntervals(t *testing.T) {
 			if strings.Contains(f.Caption(), "±") {
 				t.Errorf("%s %s: %s", name, kind, f.Caption())
 			}
-			if kind != "accuracy" && name != "one" && bars == 0 && !strings.Contains(f.Caption(), "insufficient runs for an interval") {
+			if kind != "accuracy" && kind != "samples" && name != "one" && bars == 0 && !strings.Contains(f.Caption(), "insufficient runs for an interval") {
 				t.Errorf("%s %s: neither bars nor a reason: %s", name, kind, f.Caption())
 			}
 		}

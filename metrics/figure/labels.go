@@ -61,6 +61,35 @@ func (l *layout) placeBeside(c *chart) {
 	}
 }
 
+// flow sets the labels in rows from the top left, as words are set, with their
+// places relative to the upper edge of those rows.
+func (l *layout) flow() {
+	right := l.size.X - margin
+	x, y, row := margin, vg.Length(0), vg.Length(0)
+	for i := range l.labels {
+		p := &l.labels[i]
+		w, h := p.box.Max.X, p.box.Max.Y
+		if x+keyIndent+w > right && x > margin {
+			x, y, row = margin, y+row, 0
+		}
+		row = max(row, h)
+		p.box = p.box.Add(vg.Point{X: x + keyIndent, Y: -y - h})
+		x += keyIndent + w + 2*gap
+	}
+	if len(l.labels) > 0 {
+		l.legend = y + row + gap
+	}
+}
+
+// placeBelow puts the rows of labels between the axis and the caption.
+func (l *layout) placeBelow() {
+	top := margin + block(l.caption, captionSize) + l.legend - gap
+	for i := range l.labels {
+		p := &l.labels[i]
+		p.box = p.box.Add(vg.Point{Y: top})
+	}
+}
+
 // placeInside puts the labels of lines beside the lines' ends. It reports
 // whether each found a place next to its end where it covers no other label and
 // next to nothing of the lines.

@@ -17,6 +17,8 @@ const (
 	radius      vg.Length = 3.2 // of a median's marker
 	labelIndent vg.Length = 22  // from the plot to a label's text: leader and marker
 	minPlot     vg.Length = 130 // the least that is still a plot, either way
+	keyIndent   vg.Length = 14  // from a row of labels below the plot to a label's text: marker
+	rowHeight   vg.Length = 34  // of a category on a y axis
 )
 
 // Inches.
@@ -34,6 +36,7 @@ type layout struct {
 	xTicks, yTicks []tick
 	labels         []placed
 	aside          []vg.Length // by style: how far runs are drawn beside their medians
+	legend         vg.Length   // height of the labels where they stand below the plot
 }
 
 // placed is a label with its place.
@@ -55,22 +58,36 @@ func lay(c *chart, o Options) (layout, error) {
 		}
 	}
 	if c.scattered {
-		l, err := arrange(c, o, true)
+		l, err := arrange(c, o, inside)
 		if err == nil && l.placeInside(c) {
 			l.placeBeside(c)
 			return l, nil
 		}
 	}
-	l, err := arrange(c, o, false)
+	l, err := arrange(c, o, beside)
 	if err == nil {
 		l.placeBeside(c)
+		return l, nil
+	}
+	// On a narrow page there is no room beside the plot.
+	if l, second := arrange(c, o, below); second == nil {
+		l.placeBelow()
+		return l, nil
 	}
 	return l, err
 }
 
-// arrange finds room for everything but the labels' own places. Those of lines
-// are to stand inside the plot or in the column beside it.
-func arrange(c *chart, o Options, inside bool) (layout, error) {
+// Where labels stand.
+type side int
+
+const (
+	beside side = iota // in a column on the right
+	inside             // those of lines in the plot, the others in the column
+	below              // in rows between the axis and the caption
+)
+
+// arrange finds room for everything but the labels' own places.
+func arrange(c *chart, o Options, where side) (layout, error) {
 	l := layout{xTicks: c.x.ticks(), yTicks: c.y.ticks()}
 	l.size.X = vg.Length(cmp.Or(o.Width, defaultWidth)) * vg.Inch
 	inner := l.size.X - 2*margin
@@ -82,30 +99,47 @@ func arrange(c *chart, o Options, inside bool) (layout, error) {
 	for _, t := range l.yTicks {
 		yLabels = max(yLabels, ticks.Width(t.label))
 	}
+	if most := 0.4 * inner; c.y.names != nil && yLabels > most {
+		for i := range l.yTicks {
+			if t := &l.yTicks[i]; ticks.Width(t.label) > most {
+				t.label = shorten(t.label, ticks, most)
+			}
+		}
+		yLabels = most
+	}
 	labels := textStyle(labelSize)
 	column, needed := 2*gap, vg.Length(0)
 	for _, m := range c.marks {
 		if m.Kind != Label {
 			continue
 		}
-		p := placed{mark: m, lines: wrap(m.Text, labels, 0.3*inner), inside: inside && m.style >= 0}
+		p := placed{mark: m, lines: wrap(m.Text, labels, 0.3*inner), inside: where == inside && m.style >= 0}
 		for _, s := range p.lines {
 			p.box.Max.X = max(p.box.Max.X, labels.Width(s))
 		}
 		p.box.Max.Y = lineHeight(labelSize) * vg.Length(len(p.lines))
-		if !p.inside {
+		switch {
+		case p.inside:
+		case where == below: // flow finds their places
+		default:
 			needed += p.box.Max.Y
 			column = max(column, labelIndent+p.box.Max.X)
 			p.led = !c.scattered || m.style < 0
 		}
 		l.labels = append(l.labels, p)
 	}
+	if where == below {
+		l.flow()
+	}
 
 	l.plot.Min.X = margin + lineHeight(axisSize) + gap + yLabels + tickLength + gap
 	l.plot.Max.X = l.size.X - margin - column
-	l.plot.Min.Y = margin + block(l.caption, captionSize) + lineHeight(axisSize) + lineHeight(tickSize) + tickLength + gap
+	l.plot.Min.Y = margin + block(l.caption, captionSize) + l.legend + lineHeight(axisSize) + lineHeight(tickSize) + tickLength + gap
 	above := margin + block(l.title, titleSize)
 	height := max(defaultHeight*vg.Inch, needed)
+	if n := len(c.y.names); n > 0 {
+		height = max(minPlot, needed, vg.Length(n)*rowHeight)
+	}
 	if o.Height > 0 {
 		height = vg.Length(o.Height)*vg.Inch - l.plot.Min.Y - above
 	}

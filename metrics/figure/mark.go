@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -18,11 +19,14 @@ const (
 	Median MarkKind = "median" // of the runs of a point
 	End    MarkKind = "end"    // the last evaluation of a run that reached its targets
 	Missed MarkKind = "missed" // a run that did not; Y is +Inf where there is no value
+	Block  MarkKind = "block"  // filled rectangle: two opposite corners
+	Front  MarkKind = "front"  // line along which neither time nor cost can be had for less
 	Label  MarkKind = "label"  // text beside a line's end
 )
 
-// XY is a place in data coordinates: workers, or seconds since training began,
-// against samples/s, a ratio, an accuracy or seconds.
+// XY is a place in data coordinates: workers, seconds since training began,
+// samples, a rank or the number of a category, against samples/s, a ratio, an
+// accuracy, seconds or money.
 type XY struct{ X, Y float64 }
 
 // Mark is one thing that is drawn.
@@ -32,9 +36,12 @@ type Mark struct {
 	Points []XY
 	Text   string // of a label
 
-	style int  // index of colour and shape; -1: grey
-	alone bool // a dot that is its point's only run
+	style  int     // index of colour and shape; -1: grey
+	alone  bool    // a dot that is its point's only run
+	strong float64 // of a block, and of its label: how much of the colour is left, a share; 0: all
 }
+
+func (m Mark) strength() float64 { return cmp.Or(m.strong, 1) }
 
 // String writes the mark on one line, for golden files.
 func (m Mark) String() string {

@@ -9,6 +9,18 @@ import (
 )
 
 func (f *Figure) paint(dc draw.Canvas) {
+	for i := range f.panels {
+		dc.Push()
+		dc.Translate(f.panels[i].at)
+		f.panels[i].paint(dc)
+		dc.Pop()
+	}
+	p := painter{Canvas: dc}
+	p.lines(f.frame.title, titleSize, textStyle(titleSize), margin, f.size.Y-margin/2)
+	p.lines(f.frame.caption, captionSize, textStyle(captionSize), margin, margin+block(f.frame.caption, captionSize)-2*gap)
+}
+
+func (f *panel) paint(dc draw.Canvas) {
 	p := painter{Canvas: dc, c: &f.chart, l: &f.layout}
 	for _, m := range f.chart.marks {
 		if m.Kind == Ideal {
@@ -75,7 +87,11 @@ func (p *painter) mark(m Mark) {
 		p.stroke(col, width, dashes, points...)
 	case Target:
 		// Across the whole plot: a target does not end with the last run.
-		points[0].X, points[1].X = p.l.plot.Min.X, p.l.plot.Max.X
+		if m.Points[0].X == m.Points[1].X {
+			points[0].Y, points[1].Y = p.l.plot.Min.Y, p.l.plot.Max.Y
+		} else {
+			points[0].X, points[1].X = p.l.plot.Min.X, p.l.plot.Max.X
+		}
 		p.stroke(grey, 1, dashes, points...)
 	case Line:
 		p.stroke(col, 1.6, nil, points...)
@@ -92,6 +108,12 @@ func (p *painter) mark(m Mark) {
 		for _, end := range points {
 			p.stroke(col, 1.2, nil, vg.Point{X: end.X - radius, Y: end.Y}, vg.Point{X: end.X + radius, Y: end.Y})
 		}
+	case Block:
+		box := vg.Rectangle{Min: points[0], Max: points[1]}
+		p.fill(faded(col, m.strength()), box.Path())
+		p.stroke(color.White, 0.6, nil, box.Min, vg.Point{X: box.Max.X, Y: box.Min.Y}, box.Max, vg.Point{X: box.Min.X, Y: box.Max.Y}, box.Min)
+	case Front:
+		p.stroke(grey, 1.2, nil, points...)
 	case Median:
 		p.shape(m.style, points[0], radius, true)
 	case End:
@@ -111,6 +133,10 @@ func (p *painter) label(lb placed) {
 	switch {
 	case lb.inside:
 		p.fill(color.White, lb.box.Path())
+	case lb.mark.strong > 0: // of blocks
+		at := vg.Point{X: lb.box.Min.X - gap - radius, Y: (lb.box.Min.Y + lb.box.Max.Y) / 2}
+		key := vg.Rectangle{Min: at.Sub(vg.Point{X: radius, Y: radius}), Max: at.Add(vg.Point{X: radius, Y: radius})}
+		p.fill(faded(colorOf(lb.mark.style), lb.mark.strength()), key.Path())
 	default:
 		y := (lb.box.Min.Y + lb.box.Max.Y) / 2
 		at := vg.Point{X: lb.box.Min.X - gap - radius, Y: y}
@@ -147,6 +173,12 @@ func (p *painter) axes() {
 	l := p.l
 	box := l.plot
 	for _, t := range l.yTicks {
+		if p.c.y.names != nil {
+			style := textStyle(tickSize)
+			style.XAlign = draw.XRight
+			p.write(style, vg.Point{X: box.Min.X - tickLength - 3, Y: l.at(p.c, XY{p.c.x.min, t.value}).Y}, t.label)
+			continue
+		}
 		if y := l.at(p.c, XY{p.c.x.min, t.value}).Y; !math.IsNaN(float64(y)) {
 			p.stroke(faint, 0.6, nil, vg.Point{X: box.Min.X, Y: y}, vg.Point{X: box.Max.X, Y: y})
 			p.stroke(ink, 0.7, nil, vg.Point{X: box.Min.X - tickLength, Y: y}, vg.Point{X: box.Min.X, Y: y})
@@ -157,8 +189,10 @@ func (p *painter) axes() {
 	}
 	for _, t := range l.xTicks {
 		x := l.at(p.c, XY{t.value, p.c.y.min}).X
-		p.stroke(faint, 0.6, nil, vg.Point{X: x, Y: box.Min.Y}, vg.Point{X: x, Y: box.Max.Y})
-		p.stroke(ink, 0.7, nil, vg.Point{X: x, Y: box.Min.Y - tickLength}, vg.Point{X: x, Y: box.Min.Y})
+		if p.c.x.names == nil {
+			p.stroke(faint, 0.6, nil, vg.Point{X: x, Y: box.Min.Y}, vg.Point{X: x, Y: box.Max.Y})
+			p.stroke(ink, 0.7, nil, vg.Point{X: x, Y: box.Min.Y - tickLength}, vg.Point{X: x, Y: box.Min.Y})
+		}
 		style := textStyle(tickSize)
 		style.XAlign = draw.XCenter
 		p.write(style, vg.Point{X: x, Y: box.Min.Y - tickLength - lineHeight(tickSize)/2 - 1}, t.label)
@@ -173,7 +207,7 @@ func (p *painter) text() {
 	axis := textStyle(axisSize)
 	axis.XAlign = draw.XCenter
 	middle := l.plot.Min.Add(l.plot.Max).Scale(0.5)
-	below := margin + block(l.caption, captionSize) + lineHeight(axisSize)/2
+	below := margin + block(l.caption, captionSize) + l.legend + lineHeight(axisSize)/2
 	p.write(axis, vg.Point{X: middle.X, Y: below}, p.c.x.title)
 	axis.Rotation = math.Pi / 2
 	p.FillText(axis, vg.Point{X: margin + lineHeight(axisSize)/2, Y: middle.Y}, p.c.y.title)

@@ -2,7 +2,9 @@ package figure
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"html"
 	"image/color"
 	"image/png"
 	"io"
@@ -64,22 +66,18 @@ func (f *Figure) Save(path string) (err error) {
 
 // Write writes the figure as "png", "svg" or "pdf".
 func (f *Figure) Write(w io.Writer, format string) error {
-	width, height := f.layout.size.X, f.layout.size.Y
+	width, height := f.size.X, f.size.Y
 	switch format {
 	case "png":
 		c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(pixelsPerInch), vgimg.UseBackgroundColor(color.White))
 		f.paint(draw.New(c))
 		return png.Encode(w, c.Image())
 	case "svg":
-		c := vgsvg.New(width, height)
-		f.paint(draw.New(c))
-		var b bytes.Buffer
-		if _, err := c.WriteTo(&b); err != nil {
+		prologue, drawing, err := f.svg()
+		if err != nil {
 			return err
 		}
-		// A viewer without this font takes one of the same widths instead of
-		// its default. Text from users cannot hold the quote: it is escaped.
-		_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte(`style="font-family:Liberation Sans;`), []byte(`style="font-family:'Liberation Sans',Arial,Helvetica,sans-serif;`)))
+		_, err = fmt.Fprintf(w, "%s<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.5gpt\" height=\"%.5gpt\"%s", prologue, width.Points(), height.Points(), drawing)
 		return err
 	case "pdf":
 		c := vgpdf.New(width, height)
@@ -88,4 +86,33 @@ func (f *Figure) Write(w io.Writer, format string) error {
 		return err
 	}
 	return fmt.Errorf("%q is no format of a figure; choose one of %s", format, strings.Join(Formats(), ", "))
+}
+
+// SVG is the figure as an element of a page: as wide as its place there, but
+// not wider than it was laid out.
+func (f *Figure) SVG() (string, error) {
+	_, drawing, err := f.svg()
+	return fmt.Sprintf(`<svg style="width:100%%;max-width:%.5gpt;height:auto"%s`, f.size.X.Points(), drawing), err
+}
+
+// svg is the figure's prologue, and its element from the view box on. It has a
+// name and a description for those who do not see it: what the figure is, and
+// its caption.
+func (f *Figure) svg() (prologue, drawing string, err error) {
+	c := vgsvg.New(f.size.X, f.size.Y)
+	f.paint(draw.New(c))
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return "", "", err
+	}
+	prologue, body, found := strings.Cut(b.String(), "<svg")
+	_, body, also := strings.Cut(body, ">\n")
+	if !found || !also {
+		return "", "", errors.New("the drawing has no <svg> element")
+	}
+	// A viewer without this font takes one of the same widths instead of its
+	// default. Text from users cannot hold the quote: it is escaped.
+	body = strings.ReplaceAll(body, `style="font-family:Liberation Sans;`, `style="font-family:'Liberation Sans',Arial,Helvetica,sans-serif;`)
+	return prologue, fmt.Sprintf(" viewBox=\"0 0 %.5g %.5g\" role=\"img\" aria-label=\"%s\">\n<title>%s</title>\n<desc>%s</desc>\n%s",
+		f.size.X.Points(), f.size.Y.Points(), html.EscapeString(f.name), html.EscapeString(f.name), html.EscapeString(f.Caption()), body), nil
 }

@@ -42,7 +42,7 @@ func (s made) observations() []scaling.Observation {
 				}
 				for e := range 13 {
 					o.Evaluations = append(o.Evaluations, scaling.Evaluation{
-						Seconds: float64(e) * 50000 / x, Epoch: e,
+						Seconds: float64(e) * 50000 / x, Epoch: e, Samples: int64(e) * 50000,
 						Accuracy: final - (final-0.1)*math.Exp(-float64(e)/3),
 					})
 				}

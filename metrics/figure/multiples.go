@@ -1,0 +1,181 @@
+package figure
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// panelWidth is the least width of a panel, in inches, at which another is put
+// beside it.
+const panelWidth = 3.3
+
+// frame is the title and the caption around several panels.
+type frame struct{ title, caption []string }
+
+// DrawPer draws one kind of figure as small multiples: a panel for each
+// framework, all with the same axes, so that they can be held against each
+// other where one plot would be a thicket. With one framework it is Draw.
+func DrawPer(kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
+	build, ok := kinds[kind]
+	var frameworks []string
+	for _, c := range curves {
+		if !slices.Contains(frameworks, c.Framework) {
+			frameworks = append(frameworks, c.Framework)
+		}
+	}
+	if !ok || len(frameworks) < 2 {
+		return Draw(kind, curves, obs, o)
+	}
+	var charts []chart
+	var without []string
+	var why error
+	for _, framework := range frameworks {
+		var own []scaling.Curve
+		for _, c := range curves {
+			if c.Framework == framework {
+				own = append(own, c)
+			}
+		}
+		c, err := build(own, obs)
+		if err != nil {
+			without, why = append(without, clean(framework)), err
+			continue
+		}
+		c.title = clean(framework)
+		c.shortenLabels()
+		charts = append(charts, c)
+	}
+	if charts == nil {
+		return nil, fmt.Errorf("%s figure: %w", kind, why)
+	}
+	if without != nil {
+		c := &charts[len(charts)-1]
+		c.caption = append(c.caption, fmt.Sprintf("Not drawn: %s (%v).", strings.Join(without, ", "), why))
+	}
+	return compose(kind, charts, o)
+}
+
+// shortenLabels leaves out of the labels what the panel's title says.
+func (c *chart) shortenLabels() {
+	marks := c.marks[:0:0]
+	for _, m := range c.marks {
+		if m.Kind == Label && m.style >= 0 {
+			m.Text = strings.TrimLeft(strings.TrimPrefix(m.Text, c.title), " ,")
+			if m.Text == "" {
+				continue
+			}
+		}
+		marks = append(marks, m)
+	}
+	c.marks = marks
+}
+
+// multiples lays panels out in rows and gives them the same axes.
+func (f *Figure) multiples(charts []chart, o Options) error {
+	for _, of := range []func(*chart) *axis{func(c *chart) *axis { return &c.x }, func(c *chart) *axis { return &c.y }} {
+		shared := *of(&charts[0])
+		for i := range charts {
+			shared.join(*of(&charts[i]))
+		}
+		for i := range charts {
+			a := of(&charts[i])
+			if a.names == nil { // categories are a panel's own
+				*a = shared
+				a.at = slices.Clone(shared.at)
+			}
+		}
+	}
+	width := cmp.Or(o.Width, defaultWidth)
+	columns := max(1, min(len(charts), int(width/panelWidth)))
+	if !(width > 0 && width <= maxSize) || !(o.Height >= 0 && o.Height <= maxSize) {
+		_, err := lay(&charts[0], o) // which says what is wrong
+		return err
+	}
+	rows := (len(charts) + columns - 1) / columns
+	f.caption = sentences(charts)
+	inner := vg.Length(width)*vg.Inch - 2*margin
+	f.frame.title = wrap(clean(o.Title), textStyle(titleSize), inner)
+	f.frame.caption = wrap(strings.Join(f.caption, " "), textStyle(captionSize), inner)
+	above, below := block(f.frame.title, titleSize), block(f.frame.caption, captionSize)
+
+	each := Options{Width: width / float64(columns)}
+	if o.Height > 0 {
+		each.Height = float64((vg.Length(o.Height)*vg.Inch - above - below) / vg.Inch / vg.Length(rows))
+		if each.Height <= 0 {
+			return fmt.Errorf("%.3g inches high leaves no room for %d panels; make it %d or more, or 0 to choose", o.Height, len(charts), 3*rows)
+		}
+	}
+	list := make([]panel, len(charts))
+	lay1 := func(o Options) error {
+		for i := range charts {
+			c := charts[i]
+			c.caption = nil
+			l, err := lay(&c, o)
+			if err != nil {
+				return fmt.Errorf("panel %q: %w", c.title, err)
+			}
+			list[i] = panel{chart: c, layout: l}
+		}
+		return nil
+	}
+	if err := lay1(each); err != nil {
+		return err
+	}
+	if each.Height == 0 { // all as high as the highest, so that a row is level
+		for _, p := range list {
+			each.Height = max(each.Height, float64(p.layout.size.Y/vg.Inch))
+		}
+		if err := lay1(each); err != nil {
+			return err
+		}
+	}
+	high := vg.Length(math.Ceil(each.Height*72)) * vg.Inch / 72
+	f.size = vg.Point{X: vg.Length(width) * vg.Inch, Y: above + below + high*vg.Length(rows) + margin/2}
+	for i := range list {
+		list[i].at = vg.Point{
+			X: f.size.X / vg.Length(columns) * vg.Length(i%columns),
+			Y: f.size.Y - margin/2 - above - high*vg.Length(i/columns+1),
+		}
+	}
+	f.panels = list
+	if f.size.Y > maxSize*vg.Inch {
+		return fmt.Errorf("%d panels need more than %d inches; draw fewer series", len(charts), maxSize)
+	}
+	return nil
+}
+
+// sentences are the captions of the panels: once what all say, else with the
+// panel's title.
+func sentences(charts []chart) []string {
+	var list []string
+	for i, c := range charts {
+		for _, s := range c.caption {
+			everywhere := !slices.ContainsFunc(charts, func(other chart) bool { return !slices.Contains(other.caption, s) })
+			switch {
+			case !everywhere:
+				list = append(list, c.title+": "+s)
+			case i == 0:
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
+// join widens the axis so that it holds what the other holds.
+func (a *axis) join(b axis) {
+	a.min, a.max = min(a.min, b.min), max(a.max, b.max)
+	if b.unit > a.unit {
+		a.unit, a.title = b.unit, b.title
+	}
+	for _, n := range b.at {
+		a.at = insert(a.at, n)
+	}
+}
