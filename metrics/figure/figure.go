@@ -49,13 +49,22 @@ type panel struct {
 }
 
 // kinds are what can be drawn, by name.
-var kinds = map[string]func([]scaling.Curve, []scaling.Observation) (chart, error){
-	"throughput": throughput,
-	"speedup":    speedup,
-	"efficiency": efficiency,
-	"accuracy":   accuracy,
-	"samples":    accuracyBySamples,
-	"tta":        timeToAccuracy,
+var kinds = map[string]func([]scaling.Curve, []scaling.Observation) ([]chart, error){
+	"throughput": single(throughput),
+	"speedup":    single(speedup),
+	"efficiency": single(efficiency),
+	"accuracy":   single(accuracy),
+	"samples":    single(accuracyBySamples),
+	"tta":        single(timeToAccuracy),
+	"breakdown":  breakdown,
+}
+
+// single is a kind that is one chart.
+func single(build func([]scaling.Curve, []scaling.Observation) (chart, error)) func([]scaling.Curve, []scaling.Observation) ([]chart, error) {
+	return func(curves []scaling.Curve, obs []scaling.Observation) ([]chart, error) {
+		c, err := build(curves, obs)
+		return []chart{c}, err
+	}
 }
 
 // names are the kinds in words.
@@ -75,11 +84,14 @@ var names = map[string]string{
 // Kinds lists the kinds of figure, in the order in which a reader would want
 // them.
 func Kinds() []string {
-	return []string{"throughput", "speedup", "efficiency", "accuracy", "samples", "tta"}
+
+	return []string{"throughput", "speedup", "efficiency", "accuracy", "samples", "tta", "breakdown"}
+
 }
 
 // Draw lays out one kind of figure over the curves. The observations are those
-// that the curves were made of; only "accuracy" and "samples" read them. Throughput,
+// that the curves were made of; only "accuracy",
+// "samples" and "breakdown" read them. Throughput,
 // speedup and efficiency refuse curves without a base.
 func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
 	build, ok := kinds[kind]
@@ -90,7 +102,7 @@ func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Opti
 	if err != nil {
 		return nil, fmt.Errorf("%s figure: %w", kind, err)
 	}
-	return compose(kind, []chart{c}, o)
+	return compose(kind, c, o)
 }
 
 // compose makes a figure of charts that have been fitted to their data.

@@ -267,7 +267,7 @@ func TestRefused(t *testing.T) {
 		o      Options
 		want   string
 	}{
-		{"pie", curves, Options{}, `there is no figure "pie"; choose one of throughput, speedup, efficiency, accuracy, samples, tta`},
+		{"pie", curves, Options{}, `there is no figure "pie"; choose one of throughput, speedup, efficiency, accuracy, samples, tta, breakdown`},
 		{"speedup", nil, Options{}, "nothing to draw"},
 		{"speedup", baseless, Options{}, `no base point for series "native"`},
 		{"efficiency", baseless, Options{}, `no base point for series "native"`},
@@ -356,7 +356,7 @@ func TestNoInventedIntervals(t *testing.T) {
 			if strings.Contains(f.Caption(), "±") {
 				t.Errorf("%s %s: %s", name, kind, f.Caption())
 			}
-			if kind != "accuracy" && kind != "samples" && name != "one" && bars == 0 && !strings.Contains(f.Caption(), "insufficient runs for an interval") {
+			if kind != "accuracy" && kind != "samples" && kind != "breakdown" && name != "one" && bars == 0 && !strings.Contains(f.Caption(), "insufficient runs for an interval") {
 				t.Errorf("%s %s: neither bars nor a reason: %s", name, kind, f.Caption())
 			}
 		}

@@ -57,7 +57,7 @@ func lay(c *chart, o Options) (layout, error) {
 			return layout{}, fmt.Errorf("a size of %g inches; give more than 0 and at most %d, or 0 to choose", in, maxSize)
 		}
 	}
-	if c.scattered {
+	if c.scattered && !c.panel {
 		l, err := arrange(c, o, inside)
 		if err == nil && l.placeInside(c) {
 			l.placeBeside(c)
@@ -65,16 +65,17 @@ func lay(c *chart, o Options) (layout, error) {
 		}
 	}
 	l, err := arrange(c, o, beside)
-	if err == nil {
+	if err == nil && !c.panel {
 		l.placeBeside(c)
 		return l, nil
 	}
 	// On a narrow page there is no room beside the plot.
-	if l, second := arrange(c, o, below); second == nil {
-		l.placeBelow()
-		return l, nil
+	under, second := arrange(c, o, below)
+	if second == nil {
+		under.placeBelow()
+		return under, nil
 	}
-	return l, err
+	return l, cmp.Or(err, second)
 }
 
 // Where labels stand.
@@ -99,7 +100,7 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 	for _, t := range l.yTicks {
 		yLabels = max(yLabels, ticks.Width(t.label))
 	}
-	if most := 0.4 * inner; c.y.names != nil && yLabels > most {
+	if most := 0.33 * inner; c.y.names != nil && yLabels > most {
 		for i := range l.yTicks {
 			if t := &l.yTicks[i]; ticks.Width(t.label) > most {
 				t.label = shorten(t.label, ticks, most)
@@ -109,11 +110,15 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 	}
 	labels := textStyle(labelSize)
 	column, needed := 2*gap, vg.Length(0)
+	widest := 0.3 * inner
+	if where == below {
+		widest = inner - keyIndent
+	}
 	for _, m := range c.marks {
 		if m.Kind != Label {
 			continue
 		}
-		p := placed{mark: m, lines: wrap(m.Text, labels, 0.3*inner), inside: where == inside && m.style >= 0}
+		p := placed{mark: m, lines: wrap(m.Text, labels, widest), inside: where == inside && m.style >= 0}
 		for _, s := range p.lines {
 			p.box.Max.X = max(p.box.Max.X, labels.Width(s))
 		}
@@ -130,6 +135,7 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 	}
 	if where == below {
 		l.flow()
+		l.legend = max(l.legend, c.legend)
 	}
 
 	l.plot.Min.X = margin + lineHeight(axisSize) + gap + yLabels + tickLength + gap

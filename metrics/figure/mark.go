@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"gonum.org/v1/plot/vg"
 )
 
 // MarkKind says what a mark stands for.
@@ -68,6 +70,10 @@ type chart struct {
 	// scattered lines end all over the plot, not at its right edge. Their
 	// labels stand at their ends if there is room, else beside the plot.
 	scattered bool
+	// A panel among others has its labels below the plot, where there is as
+	// much room for them as its neighbours need, so that the plots line up.
+	panel  bool
+	legend vg.Length
 }
 
 func (c *chart) add(m Mark) { c.marks = append(c.marks, m) }

@@ -43,14 +43,16 @@ func DrawPer(kind string, curves []scaling.Curve, obs []scaling.Observation, o O
 				own = append(own, c)
 			}
 		}
-		c, err := build(own, obs)
+		list, err := build(own, obs)
 		if err != nil {
 			without, why = append(without, clean(framework)), err
 			continue
 		}
-		c.title = clean(framework)
-		c.shortenLabels()
-		charts = append(charts, c)
+		if len(list) == 1 {
+			list[0].title = clean(framework)
+			list[0].shortenLabels()
+		}
+		charts = append(charts, list...)
 	}
 	if charts == nil {
 		return nil, fmt.Errorf("%s figure: %w", kind, why)
@@ -113,10 +115,11 @@ func (f *Figure) multiples(charts []chart, o Options) error {
 		}
 	}
 	list := make([]panel, len(charts))
-	lay1 := func(o Options) error {
+	var legend vg.Length // of the panel that needs most
+	layAll := func(o Options) error {
 		for i := range charts {
 			c := charts[i]
-			c.caption = nil
+			c.caption, c.panel, c.legend = nil, true, legend
 			l, err := lay(&c, o)
 			if err != nil {
 				return fmt.Errorf("panel %q: %w", c.title, err)
@@ -125,14 +128,21 @@ func (f *Figure) multiples(charts []chart, o Options) error {
 		}
 		return nil
 	}
-	if err := lay1(each); err != nil {
+	if err := layAll(each); err != nil {
 		return err
 	}
-	if each.Height == 0 { // all as high as the highest, so that a row is level
+	// Again, all as high as the highest: a row is level.
+	for _, p := range list {
+		legend = max(legend, p.layout.legend)
+	}
+	if err := layAll(each); err != nil {
+		return err
+	}
+	if each.Height == 0 {
 		for _, p := range list {
 			each.Height = max(each.Height, float64(p.layout.size.Y/vg.Inch))
 		}
-		if err := lay1(each); err != nil {
+		if err := layAll(each); err != nil {
 			return err
 		}
 	}

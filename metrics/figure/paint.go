@@ -105,12 +105,19 @@ func (p *painter) mark(m Mark) {
 	case Bar:
 		low, high := points[0], points[1]
 		p.stroke(col, 1.2, nil, low, high)
+		across := vg.Point{X: radius}
+		if m.Points[0].X != m.Points[1].X {
+			across = vg.Point{Y: radius}
+		}
 		for _, end := range points {
-			p.stroke(col, 1.2, nil, vg.Point{X: end.X - radius, Y: end.Y}, vg.Point{X: end.X + radius, Y: end.Y})
+			p.stroke(col, 1.2, nil, end.Sub(across), end.Add(across))
 		}
 	case Block:
 		box := vg.Rectangle{Min: points[0], Max: points[1]}
 		p.fill(faded(col, m.strength()), box.Path())
+		if box.Max.X-box.Min.X < 6 {
+			break // an edge would leave nothing of it
+		}
 		p.stroke(color.White, 0.6, nil, box.Min, vg.Point{X: box.Max.X, Y: box.Min.Y}, box.Max, vg.Point{X: box.Min.X, Y: box.Max.Y}, box.Min)
 	case Front:
 		p.stroke(grey, 1.2, nil, points...)

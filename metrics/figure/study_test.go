@@ -36,6 +36,12 @@ func (s made) observations() []scaling.Observation {
 					Parameters: map[string]any{"workload.batch": int64(batch), "workload.scaling": "weak"},
 					Throughput: &x,
 				}
+				share := 0.08 * math.Log2(float64(n))
+				wait, compute := 0.05, 0.9-share
+				o.DataWait, o.Communication = &wait, &share
+				if n < 8 || b == 0 {
+					o.Compute = &compute
+				}
 				final := 0.86 - 0.01*math.Log2(float64(n)) + 0.01*r.NormFloat64()
 				if s.misses {
 					final -= 0.03 * float64(b)

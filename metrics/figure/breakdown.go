@@ -1,0 +1,131 @@
+package figure
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// parts of a step, from the foot of a column to its top, and their colours.
+var parts = []struct {
+	name   string
+	of     func(scaling.Observation) *float64
+	style  int
+	strong float64
+}{
+	{"compute", func(o scaling.Observation) *float64 { return o.Compute }, 0, 0.85},
+	{"communication", func(o scaling.Observation) *float64 { return o.Communication }, 1, 0.85},
+	{"data wait", func(o scaling.Observation) *float64 { return o.DataWait }, 4, 0.85},
+}
+
+// breakdown stacks, for each worker count, the shares of the mean rank's step
+// time: a panel for each series.
+func breakdown(curves []scaling.Curve, obs []scaling.Observation) ([]chart, error) {
+	byRun := make(map[string]scaling.Observation, len(obs))
+	for _, o := range obs {
+		byRun[o.Run] = o
+	}
+	var charts []chart
+	var empty []string
+	for _, cv := range curves {
+		c, ok := stack(cv, byRun)
+		if !ok {
+			empty = append(empty, clean(cv.Series))
+			continue
+		}
+		charts = append(charts, c)
+	}
+	if charts == nil {
+		return nil, errors.New("nothing to draw: no run with a steady state measured data wait, compute or communication")
+	}
+	if empty != nil {
+		c := &charts[0]
+		c.caption = append(c.caption, "Nothing measured of "+strings.Join(empty, ", ")+".")
+	}
+	return charts, nil
+}
+
+func stack(cv scaling.Curve, byRun map[string]scaling.Observation) (chart, bool) {
+	c := chart{title: clean(cv.Series), y: newAxis("share of the step time (%)")}
+	c.y.unit, c.y.zero = 0.01, true
+	var names []string
+	missing := map[string][]int{} // worker counts by the part that was not measured
+	var nothing []int
+	overlap, highest := false, 1.0
+	var labels []Mark
+	for i := range cv.Points {
+		p := &cv.Points[i]
+		run := p.MedianRun()
+		if run == nil {
+			continue
+		}
+		o := byRun[run.ID]
+		x, foot := float64(len(names)), 0.0
+		names = append(names, number(float64(p.Workers), 15))
+		var column []Mark
+		block := func(name string, share float64, style int, strong float64) {
+			column = append(column,
+				Mark{Kind: Block, Series: name, Points: []XY{{x - 0.36, foot}, {x + 0.36, foot + share}}, style: style, strong: strong},
+				Mark{Kind: Label, Series: name, Text: name, Points: []XY{{x + 0.36, foot + share/2}}, style: style, strong: strong})
+			foot += share
+		}
+		for _, part := range parts {
+			share := part.of(o)
+			if share == nil || !(*share >= 0) || math.IsInf(*share, 1) {
+				missing[part.name] = append(missing[part.name], p.Workers)
+				continue
+			}
+			block(part.name, *share, part.style, part.strong)
+		}
+		if column == nil {
+			nothing = append(nothing, p.Workers)
+			for _, part := range parts {
+				missing[part.name] = missing[part.name][:len(missing[part.name])-1]
+			}
+			continue
+		}
+		overlap = overlap || foot > 1.005
+		highest = max(highest, foot)
+		if foot < 1 {
+			block("other", 1-foot, -1, 0.4)
+		}
+		// The labels are the last column's, and those of parts that only an
+		// earlier one has.
+		for _, m := range column {
+			if m.Kind != Label {
+				c.add(m)
+				continue
+			}
+			for k := range labels {
+				if labels[k].Text == m.Text {
+					labels = append(labels[:k], labels[k+1:]...)
+					break
+				}
+			}
+			labels = append(labels, m)
+		}
+	}
+	if len(c.marks) == 0 {
+		return c, false
+	}
+	c.x = namesAxis("workers", names)
+	c.marks = append(c.marks, labels...)
+	c.caption = []string{"Columns: where the mean rank's steady step time goes, in the run with the median throughput of each point."}
+	for _, part := range parts {
+		if at := missing[part.name]; len(at) > 0 {
+			c.caption = append(c.caption, fmt.Sprintf("%s was not measured at %s, and is part of other there.", upper(part.name), counts(at)))
+		}
+	}
+	if nothing != nil {
+		c.caption = append(c.caption, fmt.Sprintf("No part was measured at %s.", counts(nothing)))
+	}
+	if overlap {
+		c.caption = append(c.caption, "Parts that overlap in time add up to more than 100 %.")
+	}
+	err := c.fit()
+	c.y.max = max(highest, 1) * 1.02
+	return c, err == nil
+}
