@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/figure"
 )
 
 // completeCommand is what the completion scripts call: it is followed by the
@@ -159,7 +158,7 @@ func named(name, prefix string) []candidate {
 	case "FORMAT":
 		words = formats
 	case "KIND":
-		words = figure.Kinds()
+		words = plotKinds()
 	case "STATE":
 		for _, s := range metrics.Statuses {
 			words = append(words, string(s))

@@ -9,27 +9,39 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/store"
 )
 
 type plotOptions struct {
 	kind, study, output, title string
 	base                       int
 	mix                        bool
+	perFramework               bool
 }
+
+// plotKinds are all that can be drawn: what follows from the curves, and the
+// ranks of single runs.
+func plotKinds() []string { return append(figure.Kinds(), "ranks") }
 
 func plotCommand(s *session) *cli.Command {
 	var o plotOptions
 	return &cli.Command{
 		Name:      "plot",
-		Usage:     "draw " + strings.Join(figure.Kinds(), ", "),
+		Usage:     "draw " + strings.Join(plotKinds(), ", "),
 		ArgsUsage: "KIND STUDY",
-		Description: "KIND is one of " + strings.Join(figure.Kinds(), ", ") + ".\n" +
-			"STUDY is a study's name or the path of its file. Every run is a dot; medians have\n" +
-			"an interval where there are runs enough for one.",
+		Description: "STUDY is a study's name or the path of its file. KIND is one of\n" +
+			"  throughput, speedup, efficiency  against workers\n" +
+			"  accuracy, samples                accuracy against time, and against samples trained on\n" +
+			"  tta                              time to accuracy against workers\n" +
+			"  breakdown                        where the time of a step goes\n" +
+			"  ranks                            step times of each rank, at the most workers\n" +
+			"Every run is a dot; medians have an interval where there are runs enough for one.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Required: true, Destination: &o.output,
 				Usage: "write `FILE`, whose extension says the format: " + strings.Join(figure.Formats(), ", ")},
 			baseFlag(&o.base), mixFlag(&o.mix),
+			&cli.BoolFlag{Name: "per-framework", Usage: "a panel for each framework, all with the same axes", Destination: &o.perFramework, DisableDefaultText: true},
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` above the plot", Destination: &o.title},
 		},
 		Action: func(c *cli.Context) error {
@@ -41,12 +53,12 @@ func plotCommand(s *session) *cli.Command {
 
 func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	// All that can be refused is, before the database is read.
-	if !slices.Contains(figure.Kinds(), o.kind) {
+	if !slices.Contains(plotKinds(), o.kind) {
 		hint := ""
-		if close := nearest(o.kind, figure.Kinds()); len(close) > 0 {
+		if close := nearest(o.kind, plotKinds()); len(close) > 0 {
 			hint = "Did you mean " + strings.Join(close, " or ") + "?"
 		}
-		return &usageError{err: fmt.Errorf("there is no figure %q; valid: %s", o.kind, strings.Join(figure.Kinds(), ", ")), hint: hint}
+		return &usageError{err: fmt.Errorf("there is no figure %q; valid: %s", o.kind, strings.Join(plotKinds(), ", ")), hint: hint}
 	}
 	if _, err := figure.Format(o.output); err != nil {
 		return &usageError{err: err}
@@ -55,7 +67,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	if err != nil {
 		return err
 	}
-	f, err := figure.Draw(o.kind, a.curves, a.observations, figure.Options{Title: o.title})
+	f, err := s.draw(ctx, o, a)
 	if err != nil {
 		a.warn(s)
 		if a.noBase != nil {
@@ -69,4 +81,47 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	s.note("%s: %s", o.output, f.Caption())
 	a.warn(s)
 	return nil
+}
+
+func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure.Figure, error) {
+	options := figure.Options{Title: o.title}
+	switch {
+	case o.kind == "ranks":
+		db, err := s.openStore()
+		if err != nil {
+			return nil, err
+		}
+		defer db.Close()
+		runs, err := rankSteps(ctx, db, a.curves)
+		if err != nil {
+			return nil, err
+		}
+		return figure.DrawRanks(runs, options)
+	case o.perFramework:
+		return figure.DrawPer(o.kind, a.curves, a.observations, options)
+	}
+	return figure.Draw(o.kind, a.curves, a.observations, options)
+}
+
+// rankSteps are the step times of the ranks of one run of each series: the one
+// with the median throughput at the most workers.
+func rankSteps(ctx context.Context, db *store.Store, curves []scaling.Curve) ([]figure.RankSteps, error) {
+	var list []figure.RankSteps
+	for _, c := range curves {
+		for _, p := range slices.Backward(c.Points) {
+			run := p.MedianRun()
+			if run == nil {
+				continue
+			}
+			ranks, err := db.StepTimes(ctx, run.ID)
+			if err != nil {
+				return nil, err
+			}
+			if ranks != nil {
+				list = append(list, figure.RankSteps{Run: run.ID, Series: c.Series, Workers: p.Workers, Ranks: ranks})
+			}
+			break
+		}
+	}
+	return list, nil
 }

@@ -102,6 +102,9 @@ func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Opti
 	if err != nil {
 		return nil, fmt.Errorf("%s figure: %w", kind, err)
 	}
+	for i := range c {
+		c[i].caption = append(c[i].caption, mixtures(curves)...)
+	}
 	return compose(kind, c, o)
 }
 

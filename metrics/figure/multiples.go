@@ -48,6 +48,9 @@ func DrawPer(kind string, curves []scaling.Curve, obs []scaling.Observation, o O
 			without, why = append(without, clean(framework)), err
 			continue
 		}
+		for i := range list {
+			list[i].caption = append(list[i].caption, mixtures(own)...)
+		}
 		if len(list) == 1 {
 			list[0].title = clean(framework)
 			list[0].shortenLabels()

@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Provenance is where a study's figures come from: what the runs that count
+// ran on and read, each fact once.
+type Provenance struct {
+	Hosts        []Counted[string]
+	Environments []Counted[metrics.Environment]
+	// SHA-256 of what the runs began with and read; runs that did not record
+	// one are not among them.
+	InitialParameters, Data []Counted[string]
+}
+
+// Counted is a fact and how many runs have it.
+type Counted[T any] struct {
+	Value T
+	Runs  int
+}
+
+// Provenance says where the figures of a study come from. An environment is
+// without what differs between the ranks of one job: the CPUs and variables of
+// a process, its address, its host's name, the serial numbers of its GPUs.
+func (s *Store) Provenance(ctx context.Context, study string) (*Provenance, error) {
+	p := &Provenance{}
+	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
+		counted := `WITH counted AS (SELECT r.id FROM run r WHERE ` + good + `) `
+		ranks := `FROM counted c JOIN result x ON x.run = c.id
+			JOIN event_file f ON f.run = c.id AND f.writer = 'rank' AND f.restart = x.restart `
+		texts := func(into *[]Counted[string], query string) error {
+			rows, err := tx.QueryContext(ctx, counted+query, study)
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var c Counted[string]
+				if err := rows.Scan(&c.Value, &c.Runs); err != nil {
+					return err
+				}
+				*into = append(*into, c)
+			}
+			return rows.Err()
+		}
+		for _, q := range []struct {
+			into  *[]Counted[string]
+			query string
+		}{
+			{&p.Hosts, `SELECT f.host, count(DISTINCT c.id) ` + ranks + `WHERE f.host <> '' GROUP BY f.host ORDER BY f.host`},
+			{&p.InitialParameters, `SELECT t.parameter_sha256, count(DISTINCT c.id) ` + ranks +
+				`JOIN train t ON t.file = f.id WHERE t.parameter_sha256 <> '' GROUP BY 1 ORDER BY 2 DESC, 1`},
+			{&p.Data, `SELECT t.data_sha256, count(DISTINCT c.id) ` + ranks +
+				`JOIN train t ON t.file = f.id WHERE t.data_sha256 <> '' GROUP BY 1 ORDER BY 2 DESC, 1`},
+		} {
+			if err := texts(q.into, q.query); err != nil {
+				return err
+			}
+		}
+		var environments []Counted[string]
+		if err := texts(&environments, `SELECT json_remove(merged, '$.hostname', '$.cpu_set', '$.variables', '$.interface.address'), count(DISTINCT id)
+			FROM (SELECT c.id, `+environmentJSON+` AS merged `+ranks+environmentJoin+`) WHERE merged IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1`); err != nil {
+			return err
+		}
+		seen := map[string]int{}
+		for _, text := range environments {
+			var e metrics.Environment
+			if err := json.Unmarshal([]byte(text.Value), &e); err != nil {
+				return err
+			}
+			for i := range e.GPUs {
+				e.GPUs[i].UUID = ""
+			}
+			key, err := json.Marshal(e)
+			if err != nil {
+				return err
+			}
+			if i, again := seen[string(key)]; again {
+				p.Environments[i].Runs = max(p.Environments[i].Runs, text.Runs) // of runs over several of them: at least so many
+				continue
+			}
+			seen[string(key)] = len(p.Environments)
+			p.Environments = append(p.Environments, Counted[metrics.Environment]{e, text.Runs})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("study %q: %w", study, err)
+	}
+	return p, nil
+}
