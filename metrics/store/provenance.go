@@ -9,8 +9,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// Provenance is where a study's figures come from: what the runs that count
-// ran on and read, each fact once.
+// Provenance is where figures come from: what their runs ran on and read, each
+// fact once.
 type Provenance struct {
 	Hosts        []Counted[string]
 	Environments []Counted[metrics.Environment]
@@ -25,17 +25,21 @@ type Counted[T any] struct {
 	Runs  int
 }
 
-// Provenance says where the figures of a study come from. An environment is
-// without what differs between the ranks of one job: the CPUs and variables of
+// Provenance says where figures made of the named runs come from. An
+// environment is without what differs between the ranks of one job: the CPUs and variables of
 // a process, its address, its host's name, the serial numbers of its GPUs.
-func (s *Store) Provenance(ctx context.Context, study string) (*Provenance, error) {
+func (s *Store) Provenance(ctx context.Context, runs []string) (*Provenance, error) {
 	p := &Provenance{}
-	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
-		counted := `WITH counted AS (SELECT r.id FROM run r WHERE ` + good + `) `
+	names, err := jsonList(runs)
+	if err != nil {
+		return nil, err
+	}
+	err = inTx(ctx, s.read, func(tx *sql.Tx) error {
+		counted := `WITH counted AS (SELECT r.id FROM run r WHERE r.name IN (SELECT value FROM json_each(?))) `
 		ranks := `FROM counted c JOIN result x ON x.run = c.id
 			JOIN event_file f ON f.run = c.id AND f.writer = 'rank' AND f.restart = x.restart `
 		texts := func(into *[]Counted[string], query string) error {
-			rows, err := tx.QueryContext(ctx, counted+query, study)
+			rows, err := tx.QueryContext(ctx, counted+query, names)
 			if err != nil {
 				return err
 			}
@@ -91,7 +95,7 @@ func (s *Store) Provenance(ctx context.Context, study string) (*Provenance, erro
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("study %q: %w", study, err)
+		return nil, fmt.Errorf("where the figures come from: %w", err)
 	}
 	return p, nil
 }
