@@ -1,0 +1,103 @@
+// Package model fits laws of scaling to measured throughputs and carries them
+// beyond the measured worker counts, with an interval that owns up to the
+// choice of the law.
+//
+// The extrapolator is the α–β model of the collectives with what an event
+// simulator showed to be needed beside it: {1, (N−1)/N, N−1, log₂N}, fitted
+// with non-negative coefficients, and a shared resource that runs out. Amdahl's
+// law and the universal scalability law are overlays: they describe, and their
+// disagreement with the others counts towards the interval as far as the data
+// does not rule them out. It would rather refuse than guess: see Refusal.
+//
+// Throughput is in samples/s everywhere.
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Data is what was measured of one series.
+type Data struct {
+	Points []Point
+	Strong bool // the global batch is fixed; else the batch of each worker
+	// NodeSize is how many workers a whole node holds. Above 1, only whole
+	// nodes are fitted: inside a node the network is another. 0 is 1.
+	NodeSize int
+}
+
+// Point is one worker count.
+type Point struct {
+	Workers     int
+	Throughputs []float64 // samples/s, one a run
+}
+
+const (
+	// MinPoints and MinRuns are the worker counts, with as many runs each,
+	// without which nothing is extrapolated.
+	MinPoints, MinRuns = 5, 5
+	// MinTier is how many of them must be whole nodes.
+	MinTier = 4
+	// Farthest is how many times the largest measured worker count is still
+	// answered for.
+	Farthest = 4
+	// MaxHoldOut is the largest error, a fraction, that the law may make when it
+	// predicts the largest measured worker count from the others.
+	MaxHoldOut = 0.10
+)
+
+// Refusal is the reason why nothing is extrapolated.
+type Refusal struct {
+	Why string
+	// HoldOut is the error on the largest measured worker count, a fraction of
+	// its throughput; nil when it did not come to that.
+	HoldOut *float64
+}
+
+func (r *Refusal) Error() string { return "not extrapolated: " + r.Why }
+
+// tier checks the data and returns the points that are fitted, by rising
+// worker count: those of whole nodes.
+func (d *Data) tier() ([]Point, error) {
+	if d.NodeSize < 0 {
+		return nil, fmt.Errorf("a node of %d workers; give 1 or more, or 0 where it is not known", d.NodeSize)
+	}
+	var enough, tier []Point
+	few := 0
+	for _, p := range d.Points {
+		if p.Workers < 1 {
+			return nil, fmt.Errorf("a point with %d workers; it has 1 or more", p.Workers)
+		}
+		for _, x := range p.Throughputs {
+			if !(x > 0) || math.IsInf(x, 1) {
+				return nil, fmt.Errorf("%d workers: a throughput of %g is none", p.Workers, x)
+			}
+		}
+		if len(p.Throughputs) < MinRuns {
+			few++
+			continue
+		}
+		enough = append(enough, p)
+		if p.Workers%max(d.NodeSize, 1) == 0 {
+			tier = append(tier, p)
+		}
+	}
+	slices.SortFunc(tier, func(a, b Point) int { return a.Workers - b.Workers })
+	for i := 1; i < len(tier); i++ {
+		if tier[i].Workers == tier[i-1].Workers {
+			return nil, fmt.Errorf("%d workers are given twice", tier[i].Workers)
+		}
+	}
+	switch {
+	case len(enough) < MinPoints:
+		why := fmt.Sprintf("%d worker counts have %d runs or more with a steady state; a fit needs %d", len(enough), MinRuns, MinPoints)
+		if few > 0 {
+			why += fmt.Sprintf(" (%d more have fewer runs)", few)
+		}
+		return nil, &Refusal{Why: why}
+	case len(tier) < MinTier:
+		return nil, &Refusal{Why: fmt.Sprintf("%d of the worker counts fill whole nodes of %d; a fit of one network tier needs %d", len(tier), d.NodeSize, MinTier)}
+	}
+	return tier, nil
+}

@@ -1,0 +1,154 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// plausible is the AICc difference from the best fit up to which a law stays in
+// the interval. Burnham & Anderson 2002 call the support up to 2 substantial and
+// from 4 on considerably less.
+const plausible = 4
+
+// hidden is how much longer a sample may take with each doubling away from
+// the data than any law fitted to it says. Costs that hide behind others (a latency
+// behind the backward pass) come to light as they grow; nothing that is hidden
+// makes training faster, so that this widens the interval towards lower
+// throughput only. Its size is what simulated clusters call for (with other
+// seeds than the tests').
+const hidden = 0.05
+
+// Extrapolator predicts throughput at worker counts that were not measured.
+type Extrapolator struct {
+	d       *Data
+	level   float64
+	fits    []fit // that the data does not rule out, best first
+	largest int   // measured worker count of the tier
+	before  int   // the next smaller one
+	counts  []int // all of the tier
+	// HoldOut is the error that the law made on the largest measured worker
+	// count, fitted to the others: predicted over measured, minus 1.
+	HoldOut float64
+}
+
+// Prediction is a throughput in samples/s and its interval.
+type Prediction struct {
+	Workers   int
+	Value     float64 // of the law that fits best
+	Low, High float64
+	Level     float64 // asked of the interval, a fraction
+	// Beyond is whether Workers is above all that were measured.
+	Beyond bool
+	// Overlays are what Amdahl's law and the universal scalability law say, in
+	// samples/s; a law that does not fit at all has no entry.
+	Overlays map[Law]float64
+}
+
+// Fit chooses the laws that the data allows. The error is a *Refusal, or says
+// what is wrong with the data. Level is that of the intervals.
+func Fit(d Data, level float64) (*Extrapolator, error) {
+	if !(level > 0 && level < 1) {
+		return nil, fmt.Errorf("confidence %g is no level; give a fraction between 0 and 1, like 0.95", level)
+	}
+	points, err := d.tier()
+	if err != nil {
+		return nil, err
+	}
+	last := points[len(points)-1]
+	e := &Extrapolator{d: &d, level: level, largest: last.Workers, before: points[len(points)-2].Workers}
+	for _, p := range points {
+		e.counts = append(e.counts, p.Workers)
+	}
+	held := choose(candidates(&d, points[:len(points)-1]))
+	e.fits = choose(candidates(&d, points))
+	if len(held) == 0 || len(e.fits) == 0 {
+		return nil, &Refusal{Why: "throughput rises faster than the number of workers, which no law here allows; check the points with few workers"}
+	}
+	e.HoldOut = float64(last.Workers)/held[0].y(&d, float64(last.Workers))/median(last.Throughputs) - 1
+	if math.Abs(e.HoldOut) > MaxHoldOut {
+		return nil, &Refusal{HoldOut: &e.HoldOut, Why: fmt.Sprintf("from the other worker counts the law predicts the throughput of %d workers %+.0f %% off, and %.0f %% is allowed", last.Workers, 100*e.HoldOut, 100*MaxHoldOut)}
+	}
+	return e, nil
+}
+
+// Terms names what the law that fits best is made of: "compute", "bandwidth".
+func (e *Extrapolator) Terms() []string {
+	var names []string
+	for _, t := range e.fits[0].terms {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// Largest is the largest measured worker count that was fitted.
+func (e *Extrapolator) Largest() int { return e.largest }
+
+// choose keeps the fits that the data does not rule out, the best α–β one first.
+func choose(list []fit) []fit {
+	slices.SortStableFunc(list, func(a, b fit) int { return cmp.Compare(a.aicc, b.aicc) })
+	i := slices.IndexFunc(list, func(f fit) bool { return f.law == AlphaBeta })
+	if i < 0 {
+		return nil
+	}
+	best := list[i]
+	list = slices.Delete(list, i, i+1)
+	list = slices.DeleteFunc(list, func(f fit) bool { return f.aicc > best.aicc+plausible })
+	return append([]fit{best}, list...)
+}
+
+// Predict is the throughput at so many workers.
+func (e *Extrapolator) Predict(workers int) (Prediction, error) {
+	switch {
+	case workers < 1:
+		return Prediction{}, fmt.Errorf("%d workers; give 1 or more", workers)
+	case workers > Farthest*e.largest:
+		return Prediction{}, &Refusal{Why: fmt.Sprintf("%d workers are more than %d times the largest measured worker count, %d", workers, Farthest, e.largest)}
+	case workers%max(e.d.NodeSize, 1) != 0:
+		return Prediction{}, &Refusal{Why: fmt.Sprintf("%d workers fill no whole nodes of %d", workers, e.d.NodeSize)}
+	}
+	n := float64(workers)
+	p := Prediction{Workers: workers, Level: e.level, Beyond: workers > e.largest, Overlays: map[Law]float64{}}
+	low, high := math.Inf(1), 0.0 // of y
+	for i := range e.fits {
+		f := &e.fits[i]
+		y := f.y(e.d, n)
+		half := f.half(e.d, n, e.level)
+		low, high = min(low, y/(1+half)), max(high, y*(1+half))
+		if i == 0 {
+			p.Value = n / y
+		} else if f.law != AlphaBeta {
+			p.Overlays[f.law] = n / y
+		}
+	}
+	// What the law missed on its last step it may miss again, in proportion to
+	// how far away the next measured worker count is.
+	away := e.away(n)
+	slack := 1 + math.Abs(e.HoldOut)*away/math.Log(float64(e.largest)/float64(e.before))
+	low, high = low/slack, high*slack*math.Pow(1+hidden, away/math.Ln2)
+	p.Low, p.High = n/high, n/low
+	// With a fixed global batch computing shrinks with every worker, and what it
+	// hid (transfers beside the backward pass) comes to light at a worker count
+	// that throughput does not tell beforehand. From there on throughput stands
+	// still, in the worst case right behind the last point.
+	if p.Beyond && e.d.Strong {
+		p.Low = min(p.Low, float64(e.largest)/e.fits[0].y(e.d, float64(e.largest)))
+	}
+	return p, nil
+}
+
+// away is how far n is from the nearest measured worker count, as the natural
+// logarithm of their ratio.
+func (e *Extrapolator) away(n float64) float64 {
+	least := math.Inf(1)
+	for _, c := range e.counts {
+		least = min(least, math.Abs(math.Log(n/float64(c))))
+	}
+	return least
+}
+
+func median(xs []float64) float64 {
+	s := slices.Sorted(slices.Values(xs))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}

@@ -1,0 +1,90 @@
+package model
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/scaling/simulate"
+)
+
+// measure is a study of a cluster: six runs of each worker count.
+func measure(r *rand.Rand, c *simulate.Cluster, counts []int) Data {
+	d := Data{Strong: c.Strong, NodeSize: c.NodeSize}
+	for _, n := range counts {
+		p := Point{Workers: n}
+		for range 6 {
+			p.Throughputs = append(p.Throughputs, c.Run(r, n))
+		}
+		d.Points = append(d.Points, p)
+	}
+	return d
+}
+
+// truth is the median throughput of many runs.
+func truth(r *rand.Rand, c *simulate.Cluster, workers int) float64 {
+	var xs []float64
+	for range 15 {
+		xs = append(xs, c.Run(r, workers))
+	}
+	return median(xs)
+}
+
+// On clusters that follow none of the laws, the truth at four times the largest
+// measured worker count lies in the interval at least 90 % of the time, and so
+// does the truth between two measured counts; no more than 20 % are refused.
+func TestSimulatedClusters(t *testing.T) {
+	const seeds = 200
+	for _, s := range simulate.Scenarios {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			refused, inside, between := 0, 0, 0
+			var widths, misses []float64
+			for seed := range seeds {
+				r := rand.New(rand.NewPCG(uint64(seed), 2026))
+				c, counts := s.Draw(r)
+				e, err := Fit(measure(r, c, counts), 0.95)
+				var refusal *Refusal
+				if errors.As(err, &refusal) {
+					refused++
+					continue
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				covers := func(workers int) (Prediction, bool, float64) {
+					p, err := e.Predict(workers)
+					if err != nil {
+						t.Fatal(err)
+					}
+					x := truth(r, c, workers)
+					return p, p.Low <= x && x <= p.High, x
+				}
+				last := counts[len(counts)-1]
+				p, ok, x := covers(4 * last)
+				if ok {
+					inside++
+				}
+				widths = append(widths, (p.High-p.Low)/p.Value)
+				misses = append(misses, math.Abs(p.Value/x-1))
+				if p, ok, _ := covers((last + counts[len(counts)-2]) / 2); ok && !p.Beyond {
+					between++
+				}
+			}
+			answered := seeds - refused
+			slices.Sort(misses)
+			t.Logf("%s: %d of %d refused; the truth at 4 times the largest lies in the interval in %d of %d, between the last two in %d; at 4 times: median width %.0f %%, median error %.1f %%",
+				s.Name, refused, seeds, inside, answered, between, 100*median(widths), 100*median(misses))
+			if refused*5 > seeds {
+				t.Errorf("%d of %d refused, more than 20 %%", refused, seeds)
+			}
+			if inside*10 < answered*9 {
+				t.Errorf("at 4 times: inside in %d of %d, fewer than 90 %%", inside, answered)
+			}
+			if between*10 < answered*9 {
+				t.Errorf("between: inside in %d of %d, fewer than 90 %%", between, answered)
+			}
+		})
+	}
+}
