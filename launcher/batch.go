@@ -42,6 +42,11 @@ func NewSlurmBackend(c Creator, site *study.Site, client *slurm.Client) (*SlurmB
 		}
 		b.Template = string(text)
 	}
+	if site.Stage.Python != "" {
+		if _, err := os.Stat(site.Stage.Python); err != nil {
+			return nil, fmt.Errorf("%s: stage.python: %w", site.File, err)
+		}
+	}
 	return b, nil
 }
 
@@ -91,6 +96,9 @@ func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error)
 	}
 	if f.OncePerNode(p.Point) {
 		s.TasksPerNode, s.CPUsPerTask = 1, r.CPUsPerWorker*p.Point.WorkersPerNode
+	}
+	if stages(site.Stage, p.Point, f) {
+		return s, b.stage(&s, first(a.Record.JobName, a.Record.ID))
 	}
 	return s, nil
 }

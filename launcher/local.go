@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -23,6 +24,7 @@ import (
 type LocalBackend struct {
 	Creator
 	Environment map[string]string // of the site file
+	Stage       study.Stage       // likewise
 	// Oversubscribe allows more ranks than there are CPUs for them.
 	Oversubscribe bool
 
@@ -94,8 +96,7 @@ func (b *LocalBackend) Cancel(_ context.Context, attempts []*Attempt) error {
 // Wait returns when the processes of every attempt have ended.
 func (b *LocalBackend) Wait() { b.running.Wait() }
 
-// run starts the supervisors and waits for all of them. When one fails the
-// others are ended: they would wait for it until their own deadline.
+// run carries an attempt out on this machine.
 func (b *LocalBackend) run(ctx context.Context, a *Attempt, f framework.Framework, port int) Exit {
 	exit := Exit{StartUnix: unix(time.Now())}
 	log, err := os.OpenFile(a.Run.JobLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
@@ -104,48 +105,70 @@ func (b *LocalBackend) run(ctx context.Context, a *Attempt, f framework.Framewor
 		return exit
 	}
 	defer log.Close()
-	ranks := a.Point.Workers
-	if f.OncePerNode(a.Point) {
-		ranks = 1
-	}
-	// The group's context ends with the first failure.
-	group, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	codes := make([]int, ranks)
-	var wait sync.WaitGroup
-	for rank := range ranks {
-		w := world.World{Rank: rank, Size: a.Point.Workers, LocalRank: rank, LocalSize: a.Point.Workers, Nodes: 1,
-			Address: "127.0.0.1", Port: port}
-		cmd := exec.CommandContext(group, b.Worker, append(supervise(a.Run, a.Record), "--place", "environment")...)
-		cmd.Env = append(os.Environ(), w.Environ()...)
-		for name, value := range b.Environment {
-			cmd.Env = append(cmd.Env, name+"="+value)
+	w := world.World{Size: 1, LocalSize: 1, Nodes: 1, Address: "127.0.0.1", Port: port}
+	if stages(b.Stage, a.Point, f) {
+		stage, unstage := staging(b.Stage, a.Record.ID, time.Duration(a.Point.Resources.Time))
+		exit.ExitCode = b.process(ctx, w, log, append(stage, "--dir", a.Run.Path(), "--place", "environment"))
+		if unstage != nil {
+			defer b.process(context.WithoutCancel(ctx), w, log, unstage)
 		}
-		cmd.Stdout, cmd.Stderr = log, log
-		// A group of its own keeps the terminal's Ctrl-C from reaching the
-		// ranks beside our own, orderly signal.
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-		cmd.WaitDelay = worker.Grace + 5*time.Second
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			runtime.LockOSThread() // Pdeathsig is the death of this thread
-			defer runtime.UnlockOSThread()
-			if err := cmd.Run(); err != nil {
-				codes[rank] = max(1, cmd.ProcessState.ExitCode())
-				fmt.Fprintf(log, "scalebench: rank %d: %v\n", rank, err)
-				end(fmt.Errorf("rank %d failed", rank))
-			}
-		}()
 	}
-	wait.Wait()
-	for _, code := range codes {
-		exit.ExitCode = max(exit.ExitCode, code)
+	if exit.ExitCode == 0 {
+		exit.ExitCode = b.ranks(ctx, a, f, w, log)
 	}
 	if ctx.Err() != nil {
 		exit.Signal = "TERM"
 	}
 	exit.EndUnix = unix(time.Now())
 	return exit
+}
+
+// ranks starts the supervisors and waits for all of them; the result is the
+// largest of their exit codes. When one fails the others are ended: they would
+// wait for it until their own deadline.
+func (b *LocalBackend) ranks(ctx context.Context, a *Attempt, f framework.Framework, w world.World, log *os.File) int {
+	ranks := a.Point.Workers
+	if f.OncePerNode(a.Point) {
+		ranks = 1
+	}
+	w.Size, w.LocalSize = a.Point.Workers, a.Point.Workers
+	// The group's context ends with the first failure.
+	group, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	codes := make([]int, ranks)
+	var wait sync.WaitGroup
+	for rank := range ranks {
+		w := w
+		w.Rank, w.LocalRank = rank, rank
+		wait.Go(func() {
+			if codes[rank] = b.process(group, w, log, append(supervise(a.Run, a.Record), "--place", "environment")); codes[rank] != 0 {
+				end(fmt.Errorf("rank %d failed", rank))
+			}
+		})
+	}
+	wait.Wait()
+	return slices.Max(codes)
+}
+
+// process runs scalebench-worker in a place in the world and returns its exit
+// code.
+func (b *LocalBackend) process(ctx context.Context, w world.World, log *os.File, arguments []string) int {
+	cmd := exec.CommandContext(ctx, b.Worker, arguments...)
+	cmd.Env = append(os.Environ(), w.Environ()...)
+	for name, value := range b.Environment {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	// A group of its own keeps the terminal's Ctrl-C from reaching the
+	// ranks beside our own, orderly signal.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = worker.Grace + 5*time.Second
+	runtime.LockOSThread() // Pdeathsig is the death of this thread
+	defer runtime.UnlockOSThread()
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintf(log, "scalebench: %s of rank %d: %v\n", arguments[0], w.Rank, err)
+		return max(1, cmd.ProcessState.ExitCode())
+	}
+	return 0
 }

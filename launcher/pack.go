@@ -228,6 +228,9 @@ func (b *SlurmBackend) packed(m Member, attempts []*Attempt) (slurm.Script, []by
 		whole.GPUsPerNode, whole.MemoryPerNodeMB = max(whole.GPUsPerNode, s.GPUsPerNode), max(whole.MemoryPerNodeMB, s.MemoryPerNodeMB)
 		whole.GPUType = first(whole.GPUType, s.GPUType)
 		whole.Exclusive = whole.Exclusive || s.Exclusive
+		if whole.Stage == nil { // what a run needs it finds out itself
+			whole.Stage, whole.Container = s.Stage, s.Container
+		}
 	}
 	pack := b.Folder.Pack(m.Name)
 	whole.Pack = &slurm.Pack{Dir: pack.Path(), Runs: len(steps), Array: m.Kind == study.PackArray}
@@ -238,6 +241,13 @@ func (b *SlurmBackend) packed(m Member, attempts []*Attempt) (slurm.Script, []by
 		whole.Time = total
 		if most := time.Duration(b.partition(attempts[0].Record.Partition).MaxTime); most > 0 {
 			whole.Time = min(total, most)
+		}
+	}
+	if whole.Stage != nil { // for as long as the pack may take
+		stage, unstage := staging(b.Site.Stage, whole.JobName, whole.Time)
+		whole.Stage = append([]string{b.Worker}, stage...)
+		if unstage != nil {
+			whole.Unstage = append([]string{b.Worker}, unstage...)
 		}
 	}
 	whole.RunDir, whole.Output = "", pack.JobLog()

@@ -27,6 +27,7 @@ type Event struct {
 
 	Start       *Start       `json:"start,omitempty"`
 	Environment *Environment `json:"environment,omitempty"`
+	Staged      *Staged      `json:"staged,omitempty"`
 	Train       *Train       `json:"train,omitempty"`
 	Steps       *Steps       `json:"steps,omitempty"`
 	Epoch       *Epoch       `json:"epoch,omitempty"`
@@ -40,7 +41,7 @@ type Event struct {
 type Start struct {
 	Format    int     `json:"format"`              // FormatVersion
 	Unix      float64 `json:"unix"`                // seconds since the Unix epoch by the host's wall clock, at Time 0
-	Writer    string  `json:"writer"`              // "rank" or "supervisor"
+	Writer    string  `json:"writer"`              // "rank", "supervisor" or "stage"
 	Framework string  `json:"framework,omitempty"` // as in the plan
 	Rank      int     `json:"rank"`                // 0-based
 	WorldSize int     `json:"world_size"`          // ranks in the run, as the framework itself reports it
@@ -93,6 +94,18 @@ type Interface struct {
 	Name         string `json:"name"`
 	Address      string `json:"address"`
 	SpeedBitsPer int64  `json:"speed_bits_per_second,omitempty"` // 0: the kernel does not say
+}
+
+// Staged is something that was brought to a node's own disk before the run's
+// programs were started there. The node's stage writer has the node's number
+// for its rank, and the number of nodes for the world's size.
+type Staged struct {
+	Item    string  `json:"item"`    // "data" or "python"
+	Source  string  `json:"source"`  // on the shared file system
+	Path    string  `json:"path"`    // what is used in place of it
+	Bytes   int64   `json:"bytes"`   // of its files on the node
+	Seconds float64 `json:"seconds"` // that it took; no part of any clock of the training
+	Reused  bool    `json:"reused"`  // it was there from before
 }
 
 // Train marks the start of the training clock: initialisation is over and the
@@ -184,6 +197,8 @@ func (e *Event) Kind() string {
 		return "start"
 	case e.Environment != nil:
 		return "environment"
+	case e.Staged != nil:
+		return "staged"
 	case e.Train != nil:
 		return "train"
 	case e.Steps != nil:
@@ -206,7 +221,7 @@ func (e *Event) Kind() string {
 // every line, so that nothing downstream needs to doubt a column's length.
 func (e *Event) Validate() error {
 	set := 0
-	for _, is := range []bool{e.Start != nil, e.Environment != nil, e.Train != nil, e.Steps != nil,
+	for _, is := range []bool{e.Start != nil, e.Environment != nil, e.Staged != nil, e.Train != nil, e.Steps != nil,
 		e.Epoch != nil, e.Evaluation != nil, e.Note != nil, e.Error != nil, e.Stop != nil} {
 		if is {
 			set++
@@ -214,7 +229,7 @@ func (e *Event) Validate() error {
 	}
 	switch {
 	case set == 0:
-		return errors.New("no known payload (want one of start, environment, train, steps, epoch, evaluation, note, error, stop)")
+		return errors.New("no known payload (want one of start, environment, staged, train, steps, epoch, evaluation, note, error, stop)")
 	case set > 1:
 		return fmt.Errorf("%d payloads in one event, want exactly one", set)
 	case e.Time < 0:
@@ -225,6 +240,8 @@ func (e *Event) Validate() error {
 		return e.Start.validate()
 	case e.Steps != nil:
 		return e.Steps.validate()
+	case e.Staged != nil:
+		return e.Staged.validate()
 	case e.Evaluation != nil:
 		if a := e.Evaluation.Accuracy; !(a >= 0 && a <= 1) {
 			return fmt.Errorf("evaluation.accuracy = %g, want a fraction from 0 to 1", a)
@@ -245,6 +262,16 @@ func (s *Start) validate() error {
 		return fmt.Errorf("start.ranks = %d from rank %d on is outside a world of %d", s.Ranks, s.Rank, s.WorldSize)
 	case s.Restart < 0:
 		return fmt.Errorf("start.restart = %d, want 0 or more", s.Restart)
+	}
+	return nil
+}
+
+func (s *Staged) validate() error {
+	switch {
+	case s.Item == "" || s.Path == "":
+		return fmt.Errorf("staged names no item (%q) or no path (%q)", s.Item, s.Path)
+	case s.Bytes < 0 || !(s.Seconds >= 0):
+		return fmt.Errorf("staged.bytes = %d, staged.seconds = %g, want 0 or more", s.Bytes, s.Seconds)
 	}
 	return nil
 }

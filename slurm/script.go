@@ -60,6 +60,11 @@ type Script struct {
 	Interface string   // network interface of the collectives
 	Command   []string // needed; what srun starts, once a task
 
+	// Stage is what srun starts before Command and waits for, one task a node of
+	// the run; Unstage the same when the script ends, for a short time. nil:
+	// nothing.
+	Stage, Unstage []string
+
 	// Pack makes the script serve several runs; what they share stands here,
 	// what differs in the list. nil: it serves the one in RunDir.
 	Pack *Pack
@@ -243,6 +248,19 @@ func (s Script) StepOptions() []string {
 		if dir := s.containerWorkdir(); dir != "" {
 			list = append(list, "--container-workdir="+dir)
 		}
+	}
+	return list
+}
+
+// OncePerNode are the arguments of srun for a step of one task a node, but for
+// the number of nodes, which only the script of a pack knows.
+func (s Script) OncePerNode() []string {
+	list := []string{"--ntasks-per-node=1", "--kill-on-bad-exit=1", "--export=ALL"}
+	if s.Allocation() || s.Inside {
+		list = append(list, "--relative=0") // the nodes that Command gets
+	}
+	if s.Inside {
+		list = append(list, "--overlap")
 	}
 	return list
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,34 @@ func goldenScripts() map[string]Script {
 	inside := plainScript()
 	inside.Inside, inside.GPUsPerNode = true, 1
 
-	return map[string]Script{"plain": plain, "site": site, "pyxis": pyxis, "apptainer": apptainer,
+	worker := plain.Worker
+	staged := plainScript()
+	staged.Stage = []string{worker, "stage", "--for", staged.JobName, "--to", "$TMPDIR", "--time", "10m0s"}
+	staged.Unstage = []string{worker, "unstage", "--for", staged.JobName, "--to", "$TMPDIR"}
+
+	stagedArray := array
+	stagedArray.Stage, stagedArray.Unstage = staged.Stage, staged.Unstage
+	stagedAllocation := allocation
+	stagedAllocation.Stage, stagedAllocation.Unstage = staged.Stage, staged.Unstage
+	kept := inside
+	kept.Stage = append(slices.Clone(staged.Stage), "--keep")
+
+	// Environments as centres tell their users to set them up.
+	modules := plainScript()
+	modules.Setup = []string{"module list"}
+	modules.Modules = []string{"gcc/12.2.0", "cuda/12.4.1", "openmpi/4.1.6-cuda"}
+
+	conda := plainScript()
+	conda.Modules = []string{"Miniforge3/24.1.2-0"}
+	conda.Setup = []string{`eval "$(conda shell.bash hook)"`, "conda activate torch-2.4"}
+
+	venv := plainScript()
+	venv.Modules = []string{"python/3.11.5"}
+	venv.Setup = []string{`source "$HOME/venvs/torch/bin/activate"`}
+
+	return map[string]Script{"modules": modules, "conda": conda, "venv": venv,
+		"staged": staged, "staged-array": stagedArray, "staged-allocation": stagedAllocation, "staged-inside": kept,
+		"plain": plain, "site": site, "pyxis": pyxis, "apptainer": apptainer,
 		"array": array, "allocation": allocation, "inside": inside}
 }
 

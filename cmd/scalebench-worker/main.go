@@ -4,6 +4,7 @@
 //
 //	scalebench-worker run      supervise one rank of the run in --dir
 //	scalebench-worker train    one rank of the native trainer
+//	scalebench-worker stage    bring a run's data to this node's disk; unstage removes it
 //	scalebench-worker address  print this host's address and a free port
 //	scalebench-worker version  print the version
 package main
@@ -47,7 +48,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		ExitErrHandler: func(*cli.Context, error) {
 			// run maps errors to exit codes itself.
 		},
-		Commands: []*cli.Command{
+		Commands: append(stageCommands(), []*cli.Command{
 			{
 				Name:  "run",
 				Usage: "supervise one rank of a run: start its program, pass signals on, record where it ran and how it ended",
@@ -55,7 +56,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 					&cli.StringFlag{Name: "dir", Usage: "run `FOLDER`", EnvVars: []string{framework.RunVariable}, Required: true},
 					&cli.StringFlag{Name: "python", Usage: "`INTERPRETER` of Python programs"},
 					&cli.StringFlag{Name: "commit", Usage: "git `COMMIT` of the study, for the record"},
-					&cli.StringFlag{Name: "place", Usage: "where this rank's place in the world stands: `slurm` or environment", Value: "slurm"},
+					placeFlag(),
 				},
 				Action: supervise,
 			},
@@ -74,7 +75,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 				Flags:  []cli.Flag{&cli.StringFlag{Name: "interface", Usage: "network `INTERFACE`; without it the one that the host's name stands for"}},
 				Action: address,
 			},
-		},
+		}...),
 	}
 	err := app.Run(args)
 	var code exitCode
@@ -135,6 +136,9 @@ func trainNative(c *cli.Context) error {
 	point, err := worker.LoadPoint(run)
 	if err != nil {
 		return err
+	}
+	if folder := os.Getenv(framework.DataVariable); folder != "" {
+		point.Data.Path = folder // staged on this node, maybe
 	}
 	nonce, err := os.ReadFile(run.Nonce())
 	if err != nil {

@@ -118,7 +118,7 @@ func machine(w *work, nodes *launcher.Allocation, o runOptions) (here, error) {
 		return backend, nil
 	}
 	creator.Backend = launcher.Local
-	backend := &launcher.LocalBackend{Creator: creator, Environment: w.site.Environment, Oversubscribe: o.oversubscribe}
+	backend := &launcher.LocalBackend{Creator: creator, Environment: w.site.Environment, Stage: w.site.Stage, Oversubscribe: o.oversubscribe}
 	for _, p := range w.plan.Points {
 		if err := backend.Fits(p.Point); err != nil {
 			return nil, &usageError{err: fmt.Errorf("%s: %w", o.study, err)}

@@ -166,6 +166,7 @@ func sectionsOf(d *store.Details) []section {
 		{key: "targets", table: targetRows(d.Result)},
 		{key: "training", table: trainRecord(d.Train), record: true, upright: true},
 		{key: "environments", table: environmentRows(d.Environments), upright: true},
+		{key: "staging", table: stagedRows(d.Staged)},
 		{key: "epochs", table: epochRows(d.Epochs)},
 		{key: "evaluations", table: evaluationRows(evaluations)},
 		{key: "files", table: fileRows(d.Files)},
@@ -268,6 +269,15 @@ func environmentRows(list []store.Environment) *table {
 		}
 		t.add(e.Ranks, orNil(v.Hostname), orNil(v.CPUModel), positive(v.CPUs), orNil(v.CPUSet), positive(v.Threads), positive(v.MemoryBytes),
 			gpus, network, orNil(v.Kernel), orNil(v.GitCommit), orNone(v.Versions), orNone(v.Variables))
+	}
+	return t
+}
+
+func stagedRows(list []store.Staged) *table {
+	t := &table{columns: []column{{key: "restart"}, {key: "node"}, {key: "host"}, {key: "item"}, {key: "seconds", head: "took", show: seconds},
+		{key: "bytes", show: binaryBytes}, {key: "reused"}, {key: "source"}, {key: "path"}}}
+	for _, s := range list {
+		t.add(s.Restart, s.Rank, orNil(s.Host), s.Item, s.Seconds, s.Bytes, s.Reused, s.Source, s.Staged.Path)
 	}
 	return t
 }

@@ -82,6 +82,10 @@ func (s Start) hosts() []string {
 // program.
 const RunVariable = "SCALEBENCH_RUN"
 
+// DataVariable is the environment variable that names the folder of the data to
+// a program: data.path, or where that was staged on its node.
+const DataVariable = "SCALEBENCH_DATA"
+
 // All lists the frameworks, in the order in which they are offered.
 var All = []Framework{native, pytorchDDP, command}
 

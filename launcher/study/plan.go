@@ -141,6 +141,9 @@ func (x *expansion) point(p Point) []Planned {
 	for path, wrong := range wrong {
 		x.problem(path, wrong)
 	}
+	if p.Data.Stage && p.Data.Path == "" {
+		x.problem("data.stage", fmt.Sprintf("there is no folder to copy to the nodes: data.path is empty (data.kind is %q)", p.Data.Kind))
+	}
 	p.ID = x.identity(&p)
 	if x.seen[p.ID] {
 		x.problem("sweep", "two of its points are the same, "+p.ID)

@@ -65,6 +65,9 @@ type Train struct {
 type Data struct {
 	Kind string `toml:"kind" json:"kind"` // "cifar10": CIFAR-10's binary format; "synthetic": made in memory
 	Path string `toml:"path" json:"path"` // folder, relative to the study file; point.json holds it absolute, variables expanded
+	// Stage copies the folder to the nodes' own disks before the training
+	// starts, once a node; where to the site file says.
+	Stage bool `toml:"stage" json:"stage"`
 	// TrainSamples and TestSamples use only the first so many; 0: all of them.
 	TrainSamples int `toml:"train_samples" json:"train_samples"`
 	TestSamples  int `toml:"test_samples" json:"test_samples"`

@@ -28,6 +28,7 @@ type Site struct {
 	Setup       []string          `toml:"setup"`       // shell lines, run as they stand before the step
 	Environment map[string]string `toml:"environment"` // exported to every program
 	Container   Container         `toml:"container"`
+	Stage       Stage             `toml:"stage"`
 	Template    string            `toml:"template"` // a batch script template of the site's own
 	Options     map[string]string `toml:"options"`  // any other sbatch option, without the dashes: constraint = "a100"
 
@@ -41,6 +42,14 @@ type Container struct {
 	Image   string   `toml:"image"`
 	Mounts  []string `toml:"mounts"` // "SRC:DST"
 	Workdir string   `toml:"workdir"`
+}
+
+// Stage is what is brought to a node's own disk before a run's programs start
+// there, and where it goes. Whether the data is, the study says (data.stage).
+type Stage struct {
+	Dir    string `toml:"dir"`    // folder on each node, $NAME as in the job's environment there; "": its folder for temporary files
+	Keep   bool   `toml:"keep"`   // leave what was staged to later jobs
+	Python string `toml:"python"` // archive of a Python environment, whose interpreter the programs get
 }
 
 // Partition is one of the cluster's partitions and its limits; 0 or "" means
@@ -109,12 +118,14 @@ func ParseSite(path string, source []byte) (*Site, error) {
 	d.into("", d.top, s)
 
 	for key, value := range map[string]string{"name": s.Name, "account": s.Account, "qos": s.QOS, "interface": s.Interface,
-		"cpu_bind": s.CPUBind, "hint": s.Hint, "worker": s.Worker, "python": s.Python, "template": s.Template} {
+		"cpu_bind": s.CPUBind, "hint": s.Hint, "worker": s.Worker, "python": s.Python, "template": s.Template, "stage.dir": s.Stage.Dir, "stage.python": s.Stage.Python} {
 		if wrong := oneLine(value); wrong != "" {
 			d.problem(key, wrong)
 		}
 	}
 	s.Worker, s.Template = d.path("worker", s.Worker), d.path("template", s.Template)
+	s.Stage.Python = d.path("stage.python", s.Stage.Python)
+	d.stage(s)
 	for name := range s.Environment {
 		if !variableName.MatchString(name) {
 			d.problem("environment", fmt.Sprintf("%q cannot name an environment variable", name))
@@ -177,6 +188,20 @@ func (d *decoder) price(at string, p Price) map[string]any {
 	}
 	flatten("", p.Where)
 	return labels
+}
+
+// stage checks the [stage] table against what else the site file says.
+func (d *decoder) stage(s *Site) {
+	switch {
+	case s.Stage.Python != "" && s.Python != "":
+		d.problem("stage.python", "python names another interpreter; set one of the two")
+	case s.Stage.Python != "" && s.Container.Image != "":
+		d.problem("stage.python", "the programs run in a container, which has its own Python; set one of the two")
+	}
+	// Its variables are those of the node, so that it is not expanded here.
+	if dir := s.Stage.Dir; dir != "" && dir[0] != '/' && dir[0] != '$' {
+		d.problem("stage.dir", fmt.Sprintf("%q is no absolute path; write one, which may begin with a variable of the job's, like \"$TMPDIR\"", dir))
+	}
 }
 
 func (d *decoder) partition(at string, p Partition) {

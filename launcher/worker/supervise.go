@@ -103,7 +103,16 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	if err := events.Write(metrics.Event{Environment: environment}); err != nil {
 		return 1, err
 	}
-	code, cause := run(f, framework.Start{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: o.Python})
+	code, cause := 1, ""
+	program := framework.Start{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: o.Python}
+	if hold, err := useStaged(&program); err != nil {
+		cause = err.Error()
+	} else {
+		code, cause = run(f, program)
+		for _, item := range hold {
+			item.Release()
+		}
+	}
 	if f.UserProgram && code == 0 && o.World.Rank == 0 {
 		if err := reported(o.Run, o.World.Restart); err != nil {
 			code, cause = 1, err.Error()
@@ -135,7 +144,7 @@ func run(f framework.Framework, s framework.Start) (code int, cause string) {
 	if f.OncePerNode(s.Point) {
 		cmd.Env = world.WithoutRank(cmd.Env)
 	}
-	cmd.Env = append(cmd.Env, framework.RunVariable+"="+s.Run.Path())
+	cmd.Env = append(cmd.Env, framework.RunVariable+"="+s.Run.Path(), framework.DataVariable+"="+s.Point.Data.Path)
 	if f.Environment != nil {
 		cmd.Env = append(cmd.Env, f.Environment(s)...)
 	}

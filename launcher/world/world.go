@@ -75,7 +75,7 @@ func FromEnviron(getenv func(string) string) (World, error) {
 		Rank: v.count(varRank), Size: v.count(varSize),
 		LocalRank: v.count(varLocalRank), LocalSize: v.count(varLocalSize),
 		Node: v.count(varNode), Nodes: v.count(varNodes),
-		Address: v.address(), Port: v.count(varPort),
+		Address: v.address(), Port: v.port(),
 		Interface: getenv(varInterface), Restart: v.count(varRestart), JobID: getenv(varJob),
 	}
 	if hosts := getenv(varHosts); hosts != "" {
@@ -88,13 +88,25 @@ func FromEnviron(getenv func(string) string) (World, error) {
 // rendezvous from those that the batch script exports. Every node must have
 // the same number of tasks, as the batch script asks for.
 func FromSlurm(getenv func(string) string) (World, error) {
+	return fromSlurm(getenv, true)
+}
+
+// NodeFromSlurm is FromSlurm for a task that stands for its node, before there
+// is a rendezvous: Address and Port stay empty.
+func NodeFromSlurm(getenv func(string) string) (World, error) {
+	return fromSlurm(getenv, false)
+}
+
+func fromSlurm(getenv func(string) string, rendezvous bool) (World, error) {
 	v := variables{getenv: getenv}
 	w := World{
 		Rank: v.count("SLURM_PROCID"), Size: v.count("SLURM_STEP_NUM_TASKS"),
 		LocalRank: v.count("SLURM_LOCALID"),
 		Node:      v.count("SLURM_NODEID"), Nodes: v.count("SLURM_STEP_NUM_NODES"),
-		Address: v.address(), Port: v.count(varPort),
 		Interface: getenv(varInterface), JobID: getenv("SLURM_JOB_ID"),
+	}
+	if rendezvous {
+		w.Address, w.Port = v.address(), v.port()
 	}
 	if getenv("SLURM_RESTART_COUNT") != "" { // set from the first requeue on
 		w.Restart = v.count("SLURM_RESTART_COUNT")
@@ -158,6 +170,14 @@ func (v *variables) address() string {
 	return text
 }
 
+func (v *variables) port() int {
+	n := v.count(varPort)
+	if v.getenv(varPort) != "" && (n < 1 || n > 65535) {
+		v.wrong = append(v.wrong, fmt.Sprintf("%s = %s is no port", varPort, v.getenv(varPort)))
+	}
+	return n
+}
+
 func (v *variables) result(w World) error {
 	if len(v.wrong) == 0 {
 		for _, c := range []struct {
@@ -167,9 +187,6 @@ func (v *variables) result(w World) error {
 			if c.got >= c.max {
 				v.wrong = append(v.wrong, fmt.Sprintf("%s %d is outside 0 to %d", c.what, c.got, c.max-1))
 			}
-		}
-		if w.Port < 1 || w.Port > 65535 {
-			v.wrong = append(v.wrong, fmt.Sprintf("%s = %d is no port", varPort, w.Port))
 		}
 	}
 	if len(v.wrong) == 0 {

@@ -250,6 +250,10 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 			return err
 		}
 		return w.exec("UPDATE event_file SET environment = (SELECT id FROM environment WHERE json = ?) WHERE id = ?", string(text), w.id)
+	case e.Staged != nil:
+		s := e.Staged
+		return w.exec("INSERT INTO staged (file, line, item, source, path, bytes, seconds, reused) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			w.id, line, s.Item, s.Source, s.Path, s.Bytes, s.Seconds, s.Reused)
 	case e.Train != nil:
 		t := e.Train
 		return w.once("train", `INSERT INTO train (file, time, parameters, gradient_bytes, train_samples, test_samples,

@@ -26,6 +26,7 @@ type Details struct {
 	Algorithm    int             // version of package summary that made Result
 	Train        *metrics.Train  // as rank 0 of the result's incarnation recorded it
 	Environments []Environment
+	Staged       []Staged        // in every incarnation
 	Epochs       []metrics.Epoch // of rank 0 in the result's incarnation
 	Files        []File
 	Errors       []RankError
@@ -36,6 +37,13 @@ type Details struct {
 type Environment struct {
 	Ranks       []int
 	Environment metrics.Environment
+}
+
+// Staged is what was staged on one node.
+type Staged struct {
+	metrics.EventFile // Rank is the node's number
+	Host              string
+	metrics.Staged
 }
 
 // File is one event file, as far as it was read.
@@ -64,7 +72,7 @@ func (s *Store) Show(ctx context.Context, id string) (*Details, error) {
 			return err
 		}
 		q := details{ctx: ctx, tx: tx, run: run, d: &d}
-		for _, step := range []func() error{q.row, q.parameters, q.job, q.result, q.environments, q.epochs, q.files, q.errors, q.badLines} {
+		for _, step := range []func() error{q.row, q.parameters, q.job, q.result, q.environments, q.staged, q.epochs, q.files, q.errors, q.badLines} {
 			if err := step(); err != nil {
 				return fmt.Errorf("run %s: %w", d.Run.ID, err)
 			}
@@ -253,6 +261,17 @@ func (q *details) environments() error {
 		}
 		q.d.Environments[i].Ranks = append(q.d.Environments[i].Ranks, rank)
 		return nil
+	})
+}
+
+func (q *details) staged() error {
+	return q.each(`SELECT f.path, f.writer, f.rank, f.restart, coalesce(f.host, ''), s.item, s.source, s.path, s.bytes, s.seconds, s.reused
+		FROM staged s JOIN event_file f ON f.id = s.file WHERE f.run = ? ORDER BY f.restart, f.rank, s.line`, func(rows *sql.Rows) error {
+		var s Staged
+		err := rows.Scan(&s.EventFile.Path, &s.Writer, &s.Rank, &s.Restart, &s.Host,
+			&s.Item, &s.Source, &s.Staged.Path, &s.Bytes, &s.Seconds, &s.Reused)
+		q.d.Staged = append(q.d.Staged, s)
+		return err
 	})
 }
 

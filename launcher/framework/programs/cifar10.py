@@ -59,8 +59,9 @@ def find(folder, train_samples, test_samples):
     """The training and the test split of a folder.
 
     All six files must be there and whole, whether their records are used or
-    not.
+    not. Where they were copied to this node, that copy is read.
     """
+    folder = os.environ.get("SCALEBENCH_DATA") or folder
     return (Split(folder, TRAIN, train_samples, "training"),
             Split(folder, TEST, test_samples, "test"))
 

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/staging"
+	"github.com/scalebench/scalebench/launcher/worker"
+	"github.com/scalebench/scalebench/launcher/world"
+)
+
+func stageCommands() []*cli.Command {
+	to := &cli.StringFlag{Name: "to", Usage: "`FOLDER` on this node, with the variables of the job; without it the one for temporary files"}
+	owner := &cli.StringFlag{Name: "for", Usage: "`NAME` of the job that it is for", Required: true}
+	return []*cli.Command{
+		{
+			Name:  "stage",
+			Usage: "bring a run's data and Python environment to this node's disk",
+			Flags: []cli.Flag{
+				&cli.StringFlag{Name: "dir", Usage: "run `FOLDER`", EnvVars: []string{framework.RunVariable}, Required: true},
+				to, owner, placeFlag(),
+				&cli.StringFlag{Name: "python", Usage: "`ARCHIVE` of an environment"},
+				&cli.DurationFlag{Name: "time", Usage: "`TIME` for which the job may need it", Value: 24 * time.Hour},
+				&cli.BoolFlag{Name: "keep", Usage: "leave it to later jobs"},
+			},
+			Action: stage,
+		},
+		{
+			Name:   "unstage",
+			Usage:  "remove from this node's disk what was staged for a job",
+			Flags:  []cli.Flag{to, owner},
+			Action: unstage,
+		},
+	}
+}
+
+// placeFlag says how a process learns its place in the world.
+func placeFlag() cli.Flag {
+	return &cli.StringFlag{Name: "place", Usage: "where this rank's place in the world stands: `slurm` or environment", Value: "slurm"}
+}
+
+func stage(c *cli.Context) error {
+	dir, err := filepath.Abs(c.String("dir"))
+	if err != nil {
+		return err
+	}
+	var w world.World
+	switch place := c.String("place"); place {
+	case "slurm":
+		w, err = world.NodeFromSlurm(os.Getenv)
+	case "environment":
+		w, err = world.FromEnviron(os.Getenv)
+	default:
+		err = fmt.Errorf("--place %q is not known; valid: slurm, environment", place)
+	}
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(c.Context)
+	defer stop(nil)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGINT)
+	go func() { stop(fmt.Errorf("signal %v came while staging", <-signals)) }()
+	return worker.Stage(ctx, worker.Staging{Run: rundir.Run(dir), World: w, Dir: c.String("to"), Python: c.String("python"),
+		Life: staging.Lifetime{Owner: c.String("for"), Until: time.Now().Add(c.Duration("time")), Keep: c.Bool("keep")}})
+}
+
+func unstage(c *cli.Context) error {
+	if c.String("for") == "" {
+		return errors.New("--for names nobody")
+	}
+	area, err := staging.Open(c.String("to"))
+	if err != nil {
+		return err
+	}
+	return area.Remove(c.String("for"))
+}

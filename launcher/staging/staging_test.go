@@ -1,0 +1,345 @@
+package staging
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func area(t *testing.T) Area {
+	t.Helper()
+	a, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// dataset is a folder with a file, a folder and a link to a file in it.
+func dataset(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "one.bin"), "one")
+	write(t, filepath.Join(dir, "more", "two.bin"), "two two")
+	if err := os.Symlink("more/two.bin", filepath.Join(dir, "link.bin")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func holds(t *testing.T, folder string) {
+	t.Helper()
+	for name, want := range map[string]string{"one.bin": "one", "more/two.bin": "two two", "link.bin": "two two"} {
+		if got, err := os.ReadFile(filepath.Join(folder, name)); err != nil || string(got) != want {
+			t.Errorf("%s holds %q (%v), want %q", name, got, err, want)
+		}
+	}
+}
+
+var hour = Lifetime{Owner: "job 1", Until: time.Now().Add(time.Hour)}
+
+func put(t *testing.T, a Area, kind, source string, life Lifetime) Item {
+	t.Helper()
+	item, err := a.Put(t.Context(), kind, source, life)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return item
+}
+
+func TestDataIsCopiedOnce(t *testing.T) {
+	a, source := area(t), dataset(t)
+	item := put(t, a, Data, source, hour)
+	holds(t, item.Path)
+	if item.Reused || item.Bytes != int64(len("one")+2*len("two two")) || item.Seconds <= 0 {
+		t.Errorf("first: %+v", item)
+	}
+	again := put(t, a, Data, source, hour)
+	if !again.Reused || again.Path != item.Path || again.Bytes != item.Bytes {
+		t.Errorf("again: %+v, first %+v", again, item)
+	}
+	if other := put(t, a, Data, source, Lifetime{Owner: "job 2", Until: hour.Until}); other.Reused || other.Path == item.Path {
+		t.Errorf("another owner shares what goes with the first: %+v", other)
+	}
+}
+
+// What is not whole, not the same, or may not have outlived a crash is staged
+// again.
+func TestDataIsStagedAgain(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, source, staged string){
+		"a file is missing":   func(t *testing.T, _, staged string) { remove(t, filepath.Join(staged, "more", "two.bin")) },
+		"a file is cut short": func(t *testing.T, _, staged string) { write(t, filepath.Join(staged, "one.bin"), "o") },
+		"never completed":     func(t *testing.T, _, staged string) { remove(t, filepath.Join(staged, "..", "complete.json")) },
+		"the source is newer": func(t *testing.T, source, _ string) {
+			if err := os.Chtimes(filepath.Join(source, "one.bin"), time.Time{}, time.Now().Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"the node was started anew": func(t *testing.T, _, staged string) {
+			record := filepath.Join(staged, "..", "complete.json")
+			text, err := os.ReadFile(record)
+			if err != nil || !strings.Contains(string(text), boot()) {
+				t.Fatalf("%s does not name the boot (%v)", text, err)
+			}
+			write(t, record, strings.ReplaceAll(string(text), boot(), "another-boot"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, source := area(t), dataset(t)
+			life := Lifetime{Until: time.Now().Add(time.Hour), Keep: true}
+			item := put(t, a, Data, source, life)
+			spoil(t, source, item.Path)
+			again := put(t, a, Data, source, life)
+			if again.Reused {
+				t.Errorf("was used as it is: %+v", again)
+			}
+			holds(t, again.Path)
+			if !put(t, a, Data, source, life).Reused {
+				t.Error("the next one staged it again all the same")
+			}
+		})
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Of many that need the same at once, one fills the folder.
+func TestOneFillsForAll(t *testing.T) {
+	a, source := area(t), dataset(t)
+	life := Lifetime{Until: time.Now().Add(time.Hour), Keep: true}
+	var wait sync.WaitGroup
+	items := make([]Item, 8)
+	for i := range items {
+		wait.Go(func() {
+			var err error
+			if items[i], err = a.Put(t.Context(), Data, source, life); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	filled := 0
+	for _, item := range items {
+		if item.Path != items[0].Path {
+			t.Errorf("%s and %s", item.Path, items[0].Path)
+		}
+		if !item.Reused {
+			filled++
+		}
+	}
+	if filled != 1 {
+		t.Errorf("%d of %d filled it, want 1", filled, len(items))
+	}
+	holds(t, items[0].Path)
+}
+
+// A process that is ended while it waits or copies ends, and leaves nothing
+// that counts.
+func TestInterrupted(t *testing.T) {
+	a, source := area(t), dataset(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("signal terminated"))
+	if _, err := a.Put(ctx, Data, source, hour); err == nil || !strings.Contains(err.Error(), "signal terminated") {
+		t.Errorf("got %v", err)
+	}
+	if put(t, a, Data, source, hour).Reused {
+		t.Error("what was interrupted was used")
+	}
+}
+
+func TestTooLittleSpace(t *testing.T) {
+	a, source := area(t), t.TempDir()
+	large := filepath.Join(source, "large.bin")
+	write(t, large, "")
+	if err := os.Truncate(large, 1<<42); err != nil { // sparse: 4 TiB that take no space
+		t.Fatal(err)
+	}
+	_, err := a.Put(t.Context(), Data, source, hour)
+	var space *SpaceError
+	if !errors.As(err, &space) || space.Need != 1<<42 || space.Free >= space.Need {
+		t.Fatalf("got %v", err)
+	}
+	for _, part := range []string{"4 TiB", source, a.root, "stage.dir"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not name %s", err, part)
+		}
+	}
+}
+
+// What a job has left is removed by its end, or after its time by another;
+// never what somebody uses.
+func TestRemoval(t *testing.T) {
+	a, source := area(t), dataset(t)
+	over := time.Now().Add(-2 * overdue)
+	mine := put(t, a, Data, source, hour)
+	killed := put(t, a, Data, source, Lifetime{Owner: "killed", Until: over})
+	used := put(t, a, Data, source, Lifetime{Owner: "late", Until: over})
+	hold, err := Hold(used.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := put(t, a, Data, source, Lifetime{Until: over, Keep: true})
+	write(t, filepath.Join(a.root, "data-1-2", "lock"), "") // died while it copied
+	write(t, filepath.Join(a.root, "data-1-2", "content", "half"), "")
+
+	put(t, a, Data, dataset(t), Lifetime{Owner: "next", Until: hour.Until})
+	for path, want := range map[string]bool{mine.Path: true, killed.Path: false, used.Path: true, kept.Path: true, filepath.Join(a.root, "data-1-2"): false} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s: there %v, want %v", path, err == nil, want)
+		}
+	}
+	if err := a.Remove(hour.Owner); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(mine.Path); err == nil {
+		t.Error("Remove left it")
+	}
+	hold.Release()
+	if err := a.Remove("late"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Hold(used.Path); err == nil || !strings.Contains(err.Error(), "gone") {
+		t.Errorf("what was removed could be held: %v", err)
+	}
+}
+
+// Of what is kept, a newer state of a source replaces the one before.
+func TestKeptIsReplaced(t *testing.T) {
+	a, source := area(t), dataset(t)
+	old := put(t, a, Data, source, Lifetime{Until: time.Now().Add(-2 * overdue), Keep: true})
+	write(t, filepath.Join(source, "three.bin"), "three")
+	put(t, a, Data, source, Lifetime{Until: time.Now(), Keep: true})
+	put(t, a, Data, dataset(t), hour)
+	if _, err := os.Stat(old.Path); err == nil {
+		t.Error("the old state is still there")
+	}
+}
+
+func TestFolderIsOurs(t *testing.T) {
+	t.Setenv("STAGE_HERE", t.TempDir())
+	a, err := Open("$STAGE_HERE/")
+	if err != nil || filepath.Dir(a.root) != os.Getenv("STAGE_HERE") {
+		t.Errorf("%+v, %v", a, err)
+	}
+	open := t.TempDir()
+	if err := os.Mkdir(filepath.Join(open, filepath.Base(a.root)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(open, filepath.Base(a.root)), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{"$STAGE_NOWHERE/x": "STAGE_NOWHERE is not set", "local": "no absolute path",
+		"/no/such/folder": "no such file", open: "only you can write"} {
+		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", dir, err, want)
+		}
+	}
+}
+
+// archive packs a folder with tar, below a name or without.
+func archive(t *testing.T, folder, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "env.tar.gz")
+	arguments := []string{"-czf", path, "-C", folder, "."}
+	if name != "" {
+		arguments = []string{"-czf", path, "-C", filepath.Dir(folder), name}
+	}
+	if out, err := exec.Command("tar", arguments...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return path
+}
+
+// A venv works from wherever it is unpacked: modules that were installed into
+// it are found, and its prefix is the new place.
+func TestVenvMoves(t *testing.T) {
+	venv := filepath.Join(t.TempDir(), "env")
+	if out, err := exec.Command("python3", "-m", "venv", "--without-pip", venv).CombinedOutput(); err != nil {
+		t.Fatalf("python3 -m venv: %v: %s", err, out)
+	}
+	libraries, err := filepath.Glob(filepath.Join(venv, "lib", "python3*", "site-packages"))
+	if err != nil || len(libraries) != 1 {
+		t.Fatal(libraries, err)
+	}
+	write(t, filepath.Join(libraries[0], "installed.py"), "import sys\nprint(sys.prefix)\n")
+	for _, name := range []string{"", "env"} {
+		a := area(t)
+		packed := archive(t, venv, name)
+		item := put(t, a, Python, packed, hour)
+		out, err := exec.Command(item.Path, "-c", "import installed").CombinedOutput()
+		if prefix := strings.TrimSpace(string(out)); err != nil || prefix != filepath.Dir(filepath.Dir(item.Path)) || !strings.HasPrefix(prefix, a.root) {
+			t.Errorf("%s: %v: %s", item.Path, err, out)
+		}
+		if !put(t, a, Python, packed, hour).Reused {
+			t.Error("unpacked twice")
+		}
+	}
+}
+
+// An environment that conda-pack has packed brings bin/conda-unpack; this one,
+// a stand-in, puts its place into a file as the real one does.
+func TestCondaUnpackIsRun(t *testing.T) {
+	env := filepath.Join(t.TempDir(), "env")
+	if out, err := exec.Command("python3", "-m", "venv", "--without-pip", env).CombinedOutput(); err != nil {
+		t.Fatalf("python3 -m venv: %v: %s", err, out)
+	}
+	write(t, filepath.Join(env, "bin", "conda-unpack"),
+		"import os\nhere = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))\nopen(os.path.join(here, 'prefix'), 'w').write(here)\n")
+	item := put(t, area(t), Python, archive(t, env, ""), hour)
+	folder := filepath.Dir(filepath.Dir(item.Path))
+	if got, err := os.ReadFile(filepath.Join(folder, "prefix")); err != nil || string(got) != folder {
+		t.Errorf("prefix is %q (%v), want %q", got, err, folder)
+	}
+}
+
+func TestBadArchives(t *testing.T) {
+	dir := t.TempDir()
+	outside := filepath.Join(dir, "outside.tar")
+	f, err := os.Create(outside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(f)
+	for _, h := range []*tar.Header{{Name: "up", Typeflag: tar.TypeSymlink, Linkname: ".."}, {Name: "up/evil", Typeflag: tar.TypeReg, Mode: 0o644}} {
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "data", "file"), "")
+	if err := os.Rename(archive(t, filepath.Join(dir, "data"), ""), filepath.Join(dir, "empty.tar.gz")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "broken.tar.gz"), "this is no gzip at all")
+	write(t, filepath.Join(dir, "env.zip"), "zip")
+	for name, want := range map[string]string{"outside.tar": "escapes", "empty.tar.gz": "holds 0 environments", "broken.tar.gz": "gzip: ",
+		"env.zip": "valid: .tar", "missing.tar": "no such file", "data": "pack the environment first"} {
+		if item, err := area(t).Put(t.Context(), Python, filepath.Join(dir, name), hour); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v (%+v), want %q", name, err, item, want)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/staging"
+	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Staging is what is brought to this node for a run.
+type Staging struct {
+	Run    rundir.Run
+	World  world.World // of the node: its number is the rank
+	Dir    string      // folder on the node, as the site file has it
+	Python string      // archive of an environment; "" for none
+	Life   staging.Lifetime
+}
+
+// Stage brings what the run needs to this node and records it in an event file
+// of the node's. A run that needs nothing gets no file.
+func Stage(ctx context.Context, s Staging) error {
+	point, err := LoadPoint(s.Run)
+	if err != nil {
+		return err
+	}
+	f, err := framework.Find(point.Framework)
+	if err != nil {
+		return err
+	}
+	type need struct{ kind, source string }
+	var needs []need
+	if point.Data.Stage {
+		needs = append(needs, need{staging.Data, point.Data.Path})
+	}
+	if s.Python != "" && f.Programs != nil {
+		needs = append(needs, need{staging.Python, s.Python})
+	}
+	if len(needs) == 0 {
+		return nil
+	}
+	file, err := OpenEvents(s.Run, stageWriter, s.World)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	host, _ := os.Hostname()
+	events, err := metrics.NewWriter(file, metrics.Start{Writer: stageWriter, Framework: point.Framework, Rank: s.World.Rank,
+		WorldSize: s.World.Size, Restart: s.World.Restart, Host: host, PID: os.Getpid()})
+	if err != nil {
+		return err
+	}
+	area, err := staging.Open(s.Dir)
+	for _, n := range needs {
+		if err != nil {
+			break
+		}
+		var item staging.Item
+		if item, err = area.Put(ctx, n.kind, n.source, s.Life); err == nil {
+			err = events.Write(metrics.Event{Staged: &metrics.Staged{Item: item.Kind, Source: item.Source, Path: item.Path,
+				Bytes: item.Bytes, Seconds: item.Seconds, Reused: item.Reused}})
+		}
+	}
+	stop := metrics.Stop{Status: metrics.StopDone}
+	if err != nil {
+		stop.Status, stop.Cause = metrics.StopFailed, fmt.Sprintf("%s: %v", host, err)
+		err = errors.New(stop.Cause)
+	}
+	return errors.Join(err, events.Write(metrics.Event{Stop: &stop}))
+}
+
+// stageWriter is the writer's name in Stage's event files.
+const stageWriter = "stage"
+
+// staged is what Stage recorded for this node, by item; nothing when there is
+// no such file.
+func staged(run rundir.Run, w world.World) (map[string]metrics.Staged, error) {
+	path := run.EventFile(stageWriter, w.Node, w.Restart)
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	items := map[string]metrics.Staged{}
+	for r, host := metrics.NewReader(file, path, 0, 0), ""; ; {
+		e, err := r.Next()
+		if err != nil {
+			return nil, fmt.Errorf("what was staged on this node is not known: %w", err)
+		}
+		switch {
+		case e.Start != nil:
+			host = e.Start.Host
+		case e.Staged != nil:
+			items[e.Staged.Item] = *e.Staged
+		case e.Stop != nil && e.Stop.Status == metrics.StopDone:
+			if here, _ := os.Hostname(); host != here {
+				return nil, fmt.Errorf("%s is about %s, and this node is %s: the steps of the job had their nodes in another order", path, host, here)
+			}
+			return items, nil
+		case e.Stop != nil:
+			return nil, errors.New(e.Stop.Cause)
+		}
+	}
+}
+
+// useStaged puts what was staged on this node in the place of what it was made
+// from, and holds it there.
+func useStaged(s *framework.Start) (hold []*staging.Folder, err error) {
+	items, err := staged(s.Run, s.World)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := items[staging.Data]; s.Point.Data.Stage && !ok {
+		return nil, errors.New("data.stage is true, and nothing was staged on this node; a batch script template of the site's own must call the block \"stage\" before \"step\"")
+	}
+	for kind, item := range items {
+		folder, err := staging.Hold(item.Path)
+		if err != nil {
+			return nil, err
+		}
+		hold = append(hold, folder)
+		switch kind {
+		case staging.Data:
+			s.Point.Data.Path = item.Path
+		case staging.Python:
+			s.Python = item.Path
+		}
+	}
+	return hold, nil
+}

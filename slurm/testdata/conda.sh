@@ -1,0 +1,123 @@
+#!/bin/bash
+# Written by scalebench; a new submission writes it again.
+#SBATCH --job-name=cifar/mlp-2w-1f3c-r1-a1
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=2
+#SBATCH --time=00:10:00
+#SBATCH --output=/scratch/runs/cifar/mlp-2w-1f3c-r1-a1/job.log
+#SBATCH --no-requeue
+
+# shellcheck disable=SC1003,SC1090,SC1091,SC2016,SC2317
+# (files and functions are called that shellcheck cannot see, and a value in
+# single quotes is meant to stay as it is)
+set -u -o pipefail
+ulimit -c 0
+umask 077
+
+run_dir=/scratch/runs/cifar/mlp-2w-1f3c-r1-a1 cpus=2
+worker=/home/ada/bin/scalebench-worker
+restart=${SLURM_RESTART_COUNT:-0}
+
+say() { echo "scalebench: $*" >&2; }
+fail() {
+  say "$*"
+  exit 1
+}
+[ -n "${SLURM_JOB_ID-}" ] || fail "this is a batch script for Slurm: sbatch $0"
+job_id=$SLURM_JOB_ID
+
+# One attempt runs once. A submission that timed out may be in the queue twice:
+# the first copy to make this folder runs, any other ends here and touches
+# nothing. Each requeue of the first copy claims again, under its own number.
+claim() {
+  local claim=$run_dir/claim-$restart owner=
+  if [ -e "$run_dir/claim-0/job_id" ]; then read -r owner <"$run_dir/claim-0/job_id"; fi
+  if [ -n "$owner" ] && [ "$owner" != "$job_id" ]; then
+    say "job $job_id is a second copy of this attempt: job $owner has claimed it ($run_dir/claim-0); nothing was run"
+    exit 75
+  fi
+  if ! mkdir -- "$claim" 2>/dev/null; then
+    [ -d "$claim" ] || fail "cannot write in the run folder $run_dir on $(hostname): is it on a file system that the compute nodes share, and not full?"
+    say "job $job_id is a second copy of this attempt: it is already claimed ($claim); nothing was run"
+    exit 75
+  fi
+  echo "$job_id" >"$claim/job_id"
+}
+claim
+
+# However the script ends, it leaves exit-RESTART.json, whole or not at all.
+finish() {
+  local code=$? record=$run_dir/exit-$restart.json job nodes
+  trap - EXIT
+  job=$(tr -cd '0-9A-Za-z_+' <<<"$job_id") nodes=$(tr -cd '][0-9A-Za-z_.,-' <<<"${SLURM_JOB_NODELIST-}")
+  if printf '{"exit_code":%d,"signal":"%s","start_unix":%s,"end_unix":%s,"job_id":"%s","nodelist":"%s","restart":%d}\n' \
+    "$code" "$signal" "$started" "$(date +%s.%N)" "$job" "$nodes" "$restart" >"$record.tmp"; then
+    mv -f -- "$record.tmp" "$record"
+  else
+    say "cannot write $record"
+  fi
+  exit "$code"
+}
+
+# A signal to the script goes on to srun, and srun hands it to every task; the
+# script waits on for them.
+pass_on() {
+  signal=$1 interrupted=yes
+  if [ -n "$step" ]; then kill -s "$1" "$step" 2>/dev/null; fi
+}
+await() {
+  if [ -n "$signal" ]; then kill -s "$signal" "$step"; fi # it came while srun was being started
+  interrupted=yes
+  while [ -n "$interrupted" ]; do # a signal ends wait early
+    interrupted=
+    wait "$step"
+    code=$?
+  done
+  step=
+}
+record() {
+  signal='' step='' started=$(date +%s.%N)
+  trap finish EXIT
+  trap 'pass_on TERM' TERM
+  trap 'pass_on USR1' USR1
+}
+record
+
+# Modules and setup are the site's: they may use unset variables, but the first
+# command that fails ends the job, or it would measure something else.
+set +u -e
+trap 'say "setup failed: $BASH_COMMAND"' ERR
+module load Miniforge3/24.1.2-0
+# --- setup lines of the site file
+eval "$(conda shell.bash hook)"
+conda activate torch-2.4
+# --- end of the setup lines
+trap - ERR
+set -u +e
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$cpus}"
+export SCALEBENCH_RUN="$run_dir"
+export SCALEBENCH_RESTART="$restart"
+export SCALEBENCH_INTERFACE=''
+
+# Where rank 0 will listen: found here, on its node, when the job runs.
+found=$("$worker" address) ||
+  fail "no address for rank 0 on $(hostname): $worker address failed; see above"
+read -r MASTER_ADDR MASTER_PORT <<<"$found"
+[[ $MASTER_ADDR != '' && $MASTER_PORT =~ ^[0-9]+$ ]] ||
+  fail "no address for rank 0 on $(hostname): $worker address printed '$found', not an address and a port"
+export MASTER_ADDR MASTER_PORT
+
+[ -z "$signal" ] || fail "SIG$signal came before the programs were started"
+srun \
+  --nodes=2 \
+  --ntasks=2 \
+  --ntasks-per-node=1 \
+  --cpus-per-task=2 \
+  --kill-on-bad-exit=1 \
+  --export=ALL \
+  /home/ada/bin/scalebench-worker train --run /scratch/runs/cifar/mlp-2w-1f3c-r1-a1 &
+step=$!
+await
+exit "$code"
+

@@ -1,0 +1,179 @@
+#!/bin/bash
+# Written by scalebench; a new submission writes it again.
+#SBATCH --job-name=cifar/allocation-1f3c
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=2
+#SBATCH --gres=gpu:1
+#SBATCH --time=00:10:00
+#SBATCH --hint=nomultithread
+#SBATCH --output=/scratch/runs/cifar/allocation-1f3c/job.log
+#SBATCH --no-requeue
+
+# shellcheck disable=SC1003,SC1090,SC1091,SC2016,SC2317
+# (files and functions are called that shellcheck cannot see, and a value in
+# single quotes is meant to stay as it is)
+set -u -o pipefail
+ulimit -c 0
+umask 077
+
+pack=/scratch/runs/cifar/allocation-1f3c
+worker=/home/ada/bin/scalebench-worker
+restart=${SLURM_RESTART_COUNT:-0}
+
+say() { echo "scalebench: $*" >&2; }
+fail() {
+  say "$*"
+  exit 1
+}
+[ -n "${SLURM_JOB_ID-}" ] || fail "this is a batch script for Slurm: sbatch $0"
+job_id=$SLURM_JOB_ID
+
+# take LINE reads a run from its line of the list.
+take() {
+  local options
+  IFS=$'\t' read -r cpus options run_dir <<<"$1"
+  read -ra shape <<<"$options"
+  [ -d "$run_dir" ] || fail "the list $pack/runs.list names no run folder here: '$1'"
+}
+run_dir=$pack # is claimed, and has a record, as a run is
+
+# One attempt runs once. A submission that timed out may be in the queue twice:
+# the first copy to make this folder runs, any other ends here and touches
+# nothing. Each requeue of the first copy claims again, under its own number.
+claim() {
+  local claim=$run_dir/claim-$restart owner=
+  if [ -e "$run_dir/claim-0/job_id" ]; then read -r owner <"$run_dir/claim-0/job_id"; fi
+  if [ -n "$owner" ] && [ "$owner" != "$job_id" ]; then
+    say "job $job_id is a second copy of this attempt: job $owner has claimed it ($run_dir/claim-0); nothing was run"
+    exit 75
+  fi
+  if ! mkdir -- "$claim" 2>/dev/null; then
+    [ -d "$claim" ] || fail "cannot write in the run folder $run_dir on $(hostname): is it on a file system that the compute nodes share, and not full?"
+    say "job $job_id is a second copy of this attempt: it is already claimed ($claim); nothing was run"
+    exit 75
+  fi
+  echo "$job_id" >"$claim/job_id"
+}
+claim
+
+# However the script ends, it leaves exit-RESTART.json, whole or not at all.
+finish() {
+  local code=$? record=$run_dir/exit-$restart.json job nodes
+  trap - EXIT
+  job=$(tr -cd '0-9A-Za-z_+' <<<"$job_id") nodes=$(tr -cd '][0-9A-Za-z_.,-' <<<"${SLURM_JOB_NODELIST-}")
+  if printf '{"exit_code":%d,"signal":"%s","start_unix":%s,"end_unix":%s,"job_id":"%s","nodelist":"%s","restart":%d}\n' \
+    "$code" "$signal" "$started" "$(date +%s.%N)" "$job" "$nodes" "$restart" >"$record.tmp"; then
+    mv -f -- "$record.tmp" "$record"
+  else
+    say "cannot write $record"
+  fi
+  # What was staged goes with the job. A shell of one of its runs leaves that
+  # to the others; a node that does not answer is left to its next job.
+  if [ -n "$staged" ] && [ "$BASHPID" = "$$" ]; then
+    nodes=$SLURM_JOB_NUM_NODES
+    timeout 20 srun --nodes="$nodes" --ntasks="$nodes" \
+      --ntasks-per-node=1 \
+      --kill-on-bad-exit=1 \
+      --export=ALL \
+      --relative=0 \
+      /home/ada/bin/scalebench-worker unstage --for cifar/mlp-2w-1f3c-r1-a1 --to '$TMPDIR' || say "what was staged may be left on the nodes"
+  fi
+  exit "$code"
+}
+
+# A signal to the script goes on to srun, and srun hands it to every task; the
+# script waits on for them.
+pass_on() {
+  signal=$1 interrupted=yes
+  if [ -n "$step" ]; then kill -s "$1" "$step" 2>/dev/null; fi
+}
+await() {
+  if [ -n "$signal" ]; then kill -s "$signal" "$step"; fi # it came while srun was being started
+  interrupted=yes
+  while [ -n "$interrupted" ]; do # a signal ends wait early
+    interrupted=
+    wait "$step"
+    code=$?
+  done
+  step=
+}
+record() {
+  signal='' step='' staged=yes started=$(date +%s.%N)
+  trap finish EXIT
+  trap 'pass_on TERM' TERM
+  trap 'pass_on USR1' USR1
+}
+record
+
+# One run after the other, each with its own claim, log and record, in a shell
+# of its own: whatever becomes of one, the next one starts as if it were alone.
+# After a signal the ones not begun stay as they are, for another submission.
+worst=0
+mapfile -t runs <"$pack/runs.list"
+for run in "${runs[@]}"; do
+  if [ -n "$signal" ]; then
+    say "SIG$signal came; not begun: ${run##*$'\t'}"
+    continue
+  fi
+  (
+take "$run"
+for ((r = 0; r < restart; r++)); do # a requeue goes on where its predecessor was ended
+  if grep -qs '"signal":""' "$run_dir/exit-$r.json"; then exit 0; fi
+done
+exec >>"$run_dir/job.log" 2>&1
+claim
+record
+# Modules and setup are the site's: they may use unset variables, but the first
+# command that fails ends the job, or it would measure something else.
+set +u -e
+trap 'say "setup failed: $BASH_COMMAND"' ERR
+trap - ERR
+set -u +e
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$cpus}"
+export SCALEBENCH_RUN="$run_dir"
+export SCALEBENCH_RESTART="$restart"
+export SCALEBENCH_INTERFACE=''
+
+# To the nodes' own disks, once a node, before any program is started and its
+# clock with it.
+[ -z "$signal" ] || fail "SIG$signal came before anything was staged"
+nodes=${shape[0]#--nodes=}
+srun --nodes="$nodes" --ntasks="$nodes" \
+  --ntasks-per-node=1 \
+  --kill-on-bad-exit=1 \
+  --export=ALL \
+  --relative=0 \
+  /home/ada/bin/scalebench-worker stage --for cifar/mlp-2w-1f3c-r1-a1 --to '$TMPDIR' --time 10m0s &
+step=$!
+await
+[ "$code" -eq 0 ] || fail "staging failed; see above"
+
+# Where rank 0 will listen: found here, on its node, when the job runs.
+found=$("$worker" address) ||
+  fail "no address for rank 0 on $(hostname): $worker address failed; see above"
+read -r MASTER_ADDR MASTER_PORT <<<"$found"
+[[ $MASTER_ADDR != '' && $MASTER_PORT =~ ^[0-9]+$ ]] ||
+  fail "no address for rank 0 on $(hostname): $worker address printed '$found', not an address and a port"
+export MASTER_ADDR MASTER_PORT
+
+[ -z "$signal" ] || fail "SIG$signal came before the programs were started"
+srun "${shape[@]}" \
+  --kill-on-bad-exit=1 \
+  --export=ALL \
+  --relative=0 \
+  '--container-image=nvcr.io#nvidia/pytorch:24.05-py3' \
+  --container-mounts=/scratch/runs/cifar:/scratch/runs/cifar,/home/ada/bin/scalebench-worker:/home/ada/bin/scalebench-worker:ro,/data:/data:ro \
+  --no-container-mount-home \
+  --container-workdir=/workspace \
+  /home/ada/bin/scalebench-worker run &
+step=$!
+await
+exit "$code"
+  ) &
+  step=$!
+  await
+  if [ "$code" -gt "$worst" ]; then worst=$code; fi
+done
+exit "$worst"
+
