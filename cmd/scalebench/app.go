@@ -30,6 +30,7 @@ func commands(s *session) []*cli.Command {
 		runsCommand(s),
 		showCommand(s),
 		scalingCommand(s),
+		costCommand(s),
 		plotCommand(s),
 		dataCommand(s),
 		completionCommand(s),

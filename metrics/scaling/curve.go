@@ -52,6 +52,9 @@ type Curve struct {
 	Fingerprint fingerprint.Print
 	// Mixed are the facts in which its runs differ: never without Options.Mix.
 	Mixed []fingerprint.Varying
+	// FingerprintWarnings are those of Warnings that are about what the runs
+	// ran on.
+	FingerprintWarnings []string
 }
 
 // Divided reports whether the curve has only some of the runs that were asked

@@ -132,7 +132,8 @@ func curveWarnings(c *Curve, s *series) []string {
 	if len(without) > 0 {
 		list = append(list, "no good run with a steady state at worker count "+strings.Join(without, ", "))
 	}
-	list = append(list, ranOnWarnings(c, s)...)
+	c.FingerprintWarnings = ranOnWarnings(c, s)
+	list = append(list, c.FingerprintWarnings...)
 	studies := map[string]int{}
 	for _, o := range s.runs {
 		studies[o.Study]++

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -15,11 +16,7 @@ import (
 // the latest good attempt at each repeat of each point. The warnings count the
 // runs that were left out.
 func (s *Store) Observations(ctx context.Context, study string) ([]scaling.Observation, []string, error) {
-	list, warnings, err := s.Select(ctx, Filter{Study: study})
-	if err != nil {
-		return nil, nil, fmt.Errorf("study %q: %w", study, err)
-	}
-	return list, warnings, nil
+	return s.Select(ctx, Filter{Study: study})
 }
 
 // Select is Observations of the runs that fit the filter, whose Limit and
@@ -38,6 +35,9 @@ func (s *Store) Select(ctx context.Context, f Filter) ([]scaling.Observation, []
 		list, warnings = o.list, o.warnings
 		return nil
 	})
+	if err != nil && f.Study != "" {
+		err = fmt.Errorf("study %q: %w", f.Study, err)
+	}
 	return list, warnings, err
 }
 
@@ -192,11 +192,13 @@ func (o *observer) leftOut() error {
 		return err
 	}
 	if len(count) == 0 && o.filter.Study != "" {
-		known, err := column1[string](o.tx.QueryContext(o.ctx, "SELECT DISTINCT study FROM run ORDER BY study LIMIT 21"))
+		known, err := column1[string](o.tx.QueryContext(o.ctx, "SELECT DISTINCT study FROM run ORDER BY study"))
 		if err != nil {
 			return err
 		}
-		return unknownStudy(known)
+		if !slices.Contains(known, o.filter.Study) {
+			return unknownStudy(known)
+		}
 	}
 	others, total := []string{}, 0
 	for _, status := range metrics.Statuses {
@@ -219,7 +221,7 @@ func unknownStudy(known []string) error {
 	case len(known) == 0:
 		return fmt.Errorf("%w: the database has no runs yet; `scalebench collect` reads them in", ErrNotFound)
 	case len(known) > 20:
-		known[20] = "…"
+		known = append(known[:20:20], "…")
 	}
 	return fmt.Errorf("%w; studies with runs: %s", ErrNotFound, strings.Join(known, ", "))
 }

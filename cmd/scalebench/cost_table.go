@@ -1,0 +1,202 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// costTable is the rows for people: medians, with the interval in brackets or a
+// dash for one that cannot be had, and below it what they are of.
+func costTable(rows []tradeoff.Row, currency string, o tradeoff.Options) *table {
+	t := &table{columns: []column{{key: "series"}, {key: "workers"}, {key: "runs"},
+		{key: "time", right: true}, {key: "cost", unit: currency, right: true}}}
+	if o.Baseline != nil {
+		t.columns = append(t.columns, column{key: "time_normalised", head: "time / baseline", right: true},
+			column{key: "cost_normalised", head: "cost / baseline", right: true}, column{key: "break_even", head: "break-even price", right: true})
+	}
+	if !o.Work.Epoch {
+		t.columns = append(t.columns, column{key: "cost_per_epoch", head: "cost of an epoch", unit: currency, right: true, optional: true})
+	}
+	targets := costTargets(rows)
+	for _, target := range targets {
+		t.columns = append(t.columns, column{key: "to_" + targetText(target), head: "cost to " + targetText(target), unit: currency, right: true, optional: true})
+	}
+	t.columns = append(t.columns, column{key: "pareto", head: "on the front"})
+	var whys []string
+	show := func(e *scaling.Estimate, show func(float64) string) any {
+		if e != nil && e.Why != "" && e.Why != tradeoff.AtBaseline {
+			if why, _, _ := strings.Cut(e.Why, " ("); !slices.Contains(whys, why) {
+				whys = append(whys, why)
+			}
+		}
+		return estimateText(e, show, e != nil && e.Why == tradeoff.AtBaseline)
+	}
+	for _, r := range rows {
+		cells := []any{r.Series, r.Workers, r.Runs, show(r.Time, seconds), show(r.Cost, significant)}
+		if o.Baseline != nil {
+			cells = append(cells, show(r.TimeNormalised, significant), show(r.CostNormalised, significant))
+			if r.BreakEven != nil {
+				cells = append(cells, "× "+significant(*r.BreakEven))
+			} else {
+				cells = append(cells, nil)
+			}
+		}
+		if !o.Work.Epoch {
+			cells = append(cells, show(r.CostPerEpoch, significant))
+		}
+		for _, target := range targets {
+			cells = append(cells, targetCost(r, target, show))
+		}
+		if r.Time == nil || r.Cost == nil {
+			t.add(append(cells, nil)...)
+		} else {
+			t.add(append(cells, r.Front)...)
+		}
+	}
+	t.notes = costNotes(rows, o)
+	if len(whys) > 0 {
+		t.notes = append(t.notes, notHad+": "+strings.Join(whys, "; ")+".")
+	}
+	return t
+}
+
+func costTargets(rows []tradeoff.Row) []float64 {
+	var targets []float64
+	for _, r := range rows {
+		for _, t := range r.Targets {
+			if !slices.Contains(targets, t.Accuracy) {
+				targets = append(targets, t.Accuracy)
+			}
+		}
+	}
+	slices.Sort(targets)
+	return targets
+}
+
+// targetCost is the cost to a target; where not all runs reach it, it says how
+// many do.
+func targetCost(r tradeoff.Row, target float64, show func(*scaling.Estimate, func(float64) string) any) any {
+	i := slices.IndexFunc(r.Targets, func(t tradeoff.Target) bool { return t.Accuracy == target })
+	if i < 0 {
+		return nil
+	}
+	t := r.Targets[i]
+	if t.Reached == t.Runs {
+		return show(t.Cost, significant)
+	}
+	reached := fmt.Sprintf("reached %d/%d", t.Reached, t.Runs)
+	if t.Cost == nil {
+		return reached
+	}
+	return fmt.Sprintf("%v %s", show(t.Cost, significant), reached)
+}
+
+// costNotes say what the figures are of, the prices and the baselines.
+func costNotes(rows []tradeoff.Row, o tradeoff.Options) []string {
+	var prices, bases, without []string
+	once := func(list *[]string, s string) {
+		if !slices.Contains(*list, s) {
+			*list = append(*list, s)
+		}
+	}
+	for _, r := range rows {
+		about := fmt.Sprintf("%s %s, %s", notHad, r.Series, workersText(r.Workers))
+		if r.Rate != nil {
+			for _, p := range r.Rate.Parts {
+				once(&prices, p.Price.String())
+			}
+		}
+		if r.Why != "" {
+			once(&without, about+": "+r.Why+".")
+		}
+		if r.WhyNoBase != "" {
+			once(&without, about+": no baseline: "+r.WhyNoBase+".")
+		} else if r.Base != "" {
+			once(&bases, r.Base)
+		}
+	}
+	notes := []string{"Time and cost of " + o.Work.String() + ": medians over runs."}
+	if prices != nil {
+		notes = append(notes, "Prices: "+strings.Join(prices, "; ")+".")
+	}
+	if bases != nil {
+		notes = append(notes, "Baseline: "+strings.Join(bases, "; ")+". Break-even price: how many times dearer it may get before the baseline is as cheap.")
+	}
+	return append(notes, without...)
+}
+
+// costData is the rows for programs: unrounded, times in seconds.
+func costData(rows []tradeoff.Row, currency string, work tradeoff.Work) *table {
+	t := &table{}
+	keys := func(names ...string) {
+		for _, name := range names {
+			t.columns = append(t.columns, column{key: name})
+		}
+	}
+	estimated := func(name string) { keys(name, name+"_low", name+"_high") }
+	keys("series", "workers", "runs", "of")
+	estimated("time_seconds")
+	estimated("cost")
+	keys("currency", "price_per_hour", "price")
+	estimated("time_normalised")
+	estimated("cost_normalised")
+	keys("break_even_price_multiple", "baseline")
+	estimated("cost_per_epoch")
+	targets := costTargets(rows)
+	for _, target := range targets {
+		name := "to_" + targetText(target)
+		estimated(name + "_seconds")
+		estimated(name + "_cost")
+		keys(name+"_reached", name+"_runs")
+	}
+	keys("pareto", "why", "warnings")
+	for _, r := range rows {
+		cells := []any{r.Series, r.Workers, r.Runs, work.String()}
+		add := func(e *scaling.Estimate) {
+			switch {
+			case e == nil:
+				cells = append(cells, nil, nil, nil)
+			case e.Interval == nil:
+				cells = append(cells, e.Value, nil, nil)
+			default:
+				cells = append(cells, e.Value, e.Interval.Low, e.Interval.High)
+			}
+		}
+		add(r.Time)
+		add(r.Cost)
+		if r.Rate != nil {
+			cells = append(cells, currency, r.Rate.PerHour(), r.Rate.String())
+		} else {
+			cells = append(cells, currency, nil, nil)
+		}
+		add(r.TimeNormalised)
+		add(r.CostNormalised)
+		cells = append(cells, r.BreakEven, orNil(r.Base))
+		add(r.CostPerEpoch)
+		for _, target := range targets {
+			i := slices.IndexFunc(r.Targets, func(t tradeoff.Target) bool { return t.Accuracy == target })
+			if i < 0 {
+				cells = append(cells, nil, nil, nil, nil, nil, nil, nil, nil)
+				continue
+			}
+			add(r.Targets[i].Time)
+			add(r.Targets[i].Cost)
+			cells = append(cells, r.Targets[i].Reached, r.Targets[i].Runs)
+		}
+		var front any
+		if r.Time != nil && r.Cost != nil {
+			front = r.Front
+		}
+		why := slices.DeleteFunc([]string{r.Why, r.WhyNoBase}, func(s string) bool { return s == "" })
+		warnings := r.Warnings
+		if warnings == nil {
+			warnings = []string{}
+		}
+		t.add(append(cells, front, orNil(strings.Join(why, "; ")), warnings)...)
+	}
+	return t
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// selection is the runs that a command is about: those of a study, or all of
+// the history, as far as they fit.
+type selection struct {
+	study                       string
+	framework                   string
+	workers                     int
+	since, until, commit, where string
+	mix                         bool
+}
+
+func (o *selection) flags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "framework", Usage: "only with framework `NAME`", Destination: &o.framework},
+		&cli.IntFlag{Name: "workers", Usage: "only with `N` workers", Destination: &o.workers},
+		&cli.StringFlag{Name: "since", Usage: "only recorded at `TIME` or later: 2026-11-21, 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: &o.since},
+		&cli.StringFlag{Name: "until", Usage: "only recorded before `TIME`, written likewise", Destination: &o.until},
+		&cli.StringFlag{Name: "commit", Usage: "only with the study's folder at git `COMMIT`, or its first digits", Destination: &o.commit},
+		&cli.StringFlag{Name: "where", Usage: "only where SQL `CONDITION` holds, over the columns of view runs and parameters: \"workload.batch > 64\"", Destination: &o.where},
+		mixFlag(&o.mix),
+	}
+}
+
+// filter is what the selection asks of the database, at the time now.
+func (o *selection) filter(now time.Time) (store.Filter, error) {
+	f, err := runsOptions{study: o.study, framework: o.framework, workers: o.workers, since: o.since, where: o.where}.filter(now)
+	if err != nil {
+		return f, err
+	}
+	f.Commit = o.commit
+	if f.Until, err = parseSince(o.until, now); err != nil {
+		return f, &usageError{err: fmt.Errorf("--until %q: %w", o.until, err)}
+	}
+	return f, nil
+}
+
+// observations reads the good runs of the selection. There is one at least.
+func (s *session) observations(ctx context.Context, o selection) ([]scaling.Observation, []string, error) {
+	filter, err := o.filter(time.Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := s.openStore()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer db.Close()
+	list, warnings, err := db.Select(ctx, filter)
+	if err != nil {
+		return nil, nil, storeError(err)
+	}
+	if len(list) == 0 {
+		for _, w := range warnings {
+			s.warn("%s", w)
+		}
+		return nil, nil, &usageError{err: errors.New("no good run fits"), hint: "`" + appName + " runs` lists the runs there are."}
+	}
+	return list, warnings, nil
+}

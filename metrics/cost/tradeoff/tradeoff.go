@@ -1,0 +1,366 @@
+// Package tradeoff sets configurations side by side by what they take and what
+// they cost: medians over runs with their intervals, both over a baseline's,
+// cost of an epoch and to each target accuracy, and which are worth having at
+// all (the Pareto front).
+//
+// It is pure. Figures are made of unrounded ones, ratios of medians and never
+// means of ratios, and a ratio's interval is over all ratios of single runs, as
+// in package scaling. A run that cannot be priced leaves its configuration
+// without a cost, with the reason: a cost of the others would be of other runs
+// than the time beside it.
+package tradeoff
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Run is one run's time and price.
+type Run struct {
+	ID        string
+	Seconds   float64    // that it took, on the clock that the caller chose
+	Rate      *cost.Rate // nil: it has no price, and WhyNoRate says why
+	WhyNoRate string
+	Epochs    int // finished; 0 when none was, or it is not known
+	Targets   []scaling.TargetTime
+}
+
+// Configuration is runs that are repeats of each other.
+type Configuration struct {
+	Series     string
+	Workers    int
+	Parameters map[string]any // that the series differ by, for the baseline
+	Runs       []Run
+}
+
+// Work is what time and cost are of.
+type Work struct {
+	Epoch  bool     // of one epoch, on the average of the run
+	Target *float64 // or until this accuracy is reached; nil and false: of the whole run
+}
+
+// String is the work for people: "a run", "an epoch", "accuracy 0.75".
+func (w Work) String() string {
+	switch {
+	case w.Target != nil:
+		return "accuracy " + trim(*w.Target)
+	case w.Epoch:
+		return "an epoch"
+	}
+	return "a run"
+}
+
+// Options say what is compared.
+type Options struct {
+	Work     Work
+	Baseline []Condition // nil: nothing is divided
+	// Confidence is the level asked of every interval; 0 is 0.95.
+	Confidence float64
+}
+
+// Row is one configuration. What could not be had is nil.
+type Row struct {
+	Series     string
+	Workers    int
+	Parameters map[string]any
+	Runs       int
+
+	Time *scaling.Estimate // seconds
+	Cost *scaling.Estimate // in Rate's currency
+	Why  string            // there is no time, or no cost; "" with both
+	Rate *cost.Rate        // of the first run, nil without a cost
+
+	// Over the baseline's: ratios of medians. Exactly 1, without an interval,
+	// at the baseline itself.
+	TimeNormalised, CostNormalised *scaling.Estimate
+	// BreakEven is 1/CostNormalised: how many times dearer this may get before
+	// the baseline is as cheap. nil at no cost.
+	BreakEven *float64
+	Base      string // whom it is divided by: "native, 1 worker"; "" for none, and WhyNoBase says why
+	WhyNoBase string
+
+	CostPerEpoch *scaling.Estimate
+	Targets      []Target // by rising accuracy
+	// Front reports whether nothing else is as fast and as cheap and better in
+	// one of them. false also where time or cost are not known.
+	Front    bool
+	Warnings []string
+}
+
+// AtBaseline is why the baseline's own ratios have no interval.
+const AtBaseline = "1 by definition at the baseline"
+
+// Target is what it takes and costs to reach one accuracy. A run that misses
+// ranks behind all that reach it: a target that half of the runs or more miss
+// has no median.
+type Target struct {
+	Accuracy      float64
+	Reached, Runs int
+	Time, Cost    *scaling.Estimate
+	Why           string
+}
+
+// Compare computes one row for each configuration, in their order.
+func Compare(list []Configuration, o Options) ([]Row, error) {
+	rows := make([]Row, len(list))
+	times, costs := make([][]float64, len(list)), make([][]float64, len(list))
+	for i, c := range list {
+		r := &rows[i]
+		*r = Row{Series: c.Series, Workers: c.Workers, Parameters: c.Parameters, Runs: len(c.Runs)}
+		var err error
+		if times[i], costs[i], err = r.amounts(c.Runs, o); err != nil {
+			return nil, err
+		}
+		if err := r.perEpoch(c.Runs, o.Confidence); err != nil {
+			return nil, err
+		}
+		if err := r.targets(c.Runs, o.Confidence); err != nil {
+			return nil, err
+		}
+	}
+	if o.Baseline != nil {
+		bases, err := baselines(o.Baseline, list)
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			r, at := &rows[i], bases[i]
+			if at.why != "" {
+				r.WhyNoBase = at.why
+				continue
+			}
+			r.Base = fmt.Sprintf("%s, %s", rows[at.index].Series, plural(rows[at.index].Workers, "worker"))
+			r.TimeNormalised = ratio(r.Time, rows[at.index].Time, times[i], times[at.index], i == at.index, o.Confidence)
+			r.CostNormalised = ratio(r.Cost, rows[at.index].Cost, costs[i], costs[at.index], i == at.index, o.Confidence)
+			if c := r.CostNormalised; c != nil && c.Value > 0 {
+				even := 1 / c.Value
+				r.BreakEven = &even
+			}
+		}
+	}
+	front(rows)
+	warnWork(rows, list, o.Work)
+	return rows, nil
+}
+
+// amounts are the times and costs of the runs for the work, and their medians.
+// A run that misses the target takes infinitely long.
+func (r *Row) amounts(runs []Run, o Options) (times, costs []float64, err error) {
+	without := map[string]int{}
+	unpriced := map[string]int{}
+	for _, run := range runs {
+		seconds, why := run.Seconds, ""
+		switch {
+		case o.Work.Target != nil:
+			seconds, why = run.reached(*o.Work.Target)
+		case o.Work.Epoch && run.Epochs == 0:
+			why = "finished no epoch, or does not say"
+		}
+		if why == "" && !(seconds > 0) {
+			why = "recorded no time"
+		}
+		if why != "" {
+			without[why]++
+			continue
+		}
+		share := 1.0
+		if o.Work.Epoch {
+			share = 1 / float64(run.Epochs)
+		}
+		times = append(times, seconds*share)
+		switch {
+		case run.Rate == nil:
+			unpriced[run.WhyNoRate]++
+		case math.IsInf(seconds, 1):
+			costs = append(costs, seconds)
+		default:
+			costs = append(costs, run.Rate.Cost(seconds)*share)
+			if r.Rate == nil {
+				r.Rate = run.Rate
+			}
+		}
+	}
+	var whys []string
+	for _, why := range slices.Sorted(maps.Keys(without)) {
+		whys = append(whys, fmt.Sprintf("%d of %s left out: %s", without[why], plural(len(runs), "run"), why))
+	}
+	whys = append(whys, slices.Sorted(maps.Keys(unpriced))...)
+	if len(unpriced) > 0 {
+		costs, r.Rate = nil, nil
+	}
+	if r.Time, err = median(times, o.Confidence); err != nil {
+		return nil, nil, err
+	}
+	if r.Cost, err = median(costs, o.Confidence); err != nil {
+		return nil, nil, err
+	}
+	if len(times) > 0 && r.Time == nil {
+		whys = append(whys, "half of the runs or more miss the target")
+	}
+	if r.Time == nil || r.Cost == nil {
+		r.Why = strings.Join(whys, "; ")
+	} else if whys != nil {
+		r.Warnings = append(r.Warnings, whys...)
+	}
+	return times, costs, nil
+}
+
+// reached is when the run reached an accuracy, +Inf when it did not.
+func (run *Run) reached(accuracy float64) (seconds float64, why string) {
+	for _, t := range run.Targets {
+		if t.Target == accuracy {
+			if t.Seconds == nil {
+				return math.Inf(1), ""
+			}
+			return *t.Seconds, ""
+		}
+	}
+	return 0, "had no target " + trim(accuracy)
+}
+
+// median of amounts, of which those that are infinite rank last; nil for none,
+// and where it is infinite.
+func median(xs []float64, confidence float64) (*scaling.Estimate, error) {
+	finite := slices.DeleteFunc(slices.Clone(xs), func(x float64) bool { return math.IsInf(x, 1) })
+	if len(finite) == len(xs) && len(xs) > 0 {
+		e, err := scaling.Median(xs, confidence)
+		return &e, err
+	}
+	// With runs that miss the target the interval has no upper end.
+	slices.Sort(finite)
+	n := len(xs)
+	if n == 0 || len(finite) <= n/2 {
+		return nil, nil
+	}
+	value := finite[n/2]
+	if n%2 == 0 {
+		value = (finite[n/2-1] + finite[n/2]) / 2
+	}
+	return &scaling.Estimate{Value: value, Runs: n, Why: fmt.Sprintf("%d of %s miss the target: no interval with an upper end", n-len(finite), plural(n, "run"))}, nil
+}
+
+// ratio is one configuration's median over the baseline's.
+func ratio(of, base *scaling.Estimate, xs, ys []float64, same bool, confidence float64) *scaling.Estimate {
+	switch {
+	case of == nil || base == nil || base.Value == 0:
+		return nil
+	case same:
+		return &scaling.Estimate{Value: 1, Runs: of.Runs, Why: AtBaseline}
+	}
+	c, err := scaling.Compare(xs, ys, confidence)
+	if err != nil { // a cost of 0, or runs that miss the target
+		return &scaling.Estimate{Value: of.Value / base.Value, Runs: min(of.Runs, base.Runs), Why: "no interval: " + err.Error()}
+	}
+	return &c.Ratio
+}
+
+func (r *Row) perEpoch(runs []Run, confidence float64) error {
+	var costs []float64
+	for _, run := range runs {
+		if run.Rate == nil || run.Epochs == 0 || !(run.Seconds > 0) {
+			return nil
+		}
+		costs = append(costs, run.Rate.Cost(run.Seconds)/float64(run.Epochs))
+	}
+	var err error
+	r.CostPerEpoch, err = median(costs, confidence)
+	return err
+}
+
+func (r *Row) targets(runs []Run, confidence float64) error {
+	of := map[float64]bool{}
+	for _, run := range runs {
+		for _, t := range run.Targets {
+			of[t.Target] = true
+		}
+	}
+	for _, accuracy := range slices.Sorted(maps.Keys(of)) {
+		t := Target{Accuracy: accuracy}
+		var times, costs []float64
+		for _, run := range runs {
+			seconds, why := run.reached(accuracy)
+			if why != "" {
+				continue
+			}
+			t.Runs++
+			times = append(times, seconds)
+			price := seconds
+			switch {
+			case run.Rate == nil:
+				t.Why = run.WhyNoRate
+			case !math.IsInf(seconds, 1):
+				price = run.Rate.Cost(seconds)
+			}
+			costs = append(costs, price)
+			if !math.IsInf(seconds, 1) {
+				t.Reached++
+			}
+		}
+		if t.Why != "" {
+			costs = nil
+		}
+		var err error
+		if t.Time, err = median(times, confidence); err != nil {
+			return err
+		}
+		if t.Cost, err = median(costs, confidence); err != nil {
+			return err
+		}
+		r.Targets = append(r.Targets, t)
+	}
+	return nil
+}
+
+// front marks the configurations that no other one dominates. What differs by
+// less than sums of floats can tell is equal.
+func front(rows []Row) {
+	const tolerance = 1e-9
+	less := func(a, b float64) bool { return a < b*(1-tolerance) }
+	for i := range rows {
+		a := &rows[i]
+		if a.Time == nil || a.Cost == nil {
+			continue
+		}
+		a.Front = !slices.ContainsFunc(rows, func(b Row) bool {
+			return b.Time != nil && b.Cost != nil && !less(a.Time.Value, b.Time.Value) && !less(a.Cost.Value, b.Cost.Value) &&
+				(less(b.Time.Value, a.Time.Value) || less(b.Cost.Value, a.Cost.Value))
+		})
+	}
+}
+
+// warnWork says where whole runs are compared that did not do the same work.
+func warnWork(rows []Row, list []Configuration, w Work) {
+	if w.Epoch || w.Target != nil {
+		return
+	}
+	epochs := map[int]bool{}
+	for _, c := range list {
+		for _, run := range c.Runs {
+			epochs[run.Epochs] = true
+		}
+	}
+	if len(epochs) < 2 {
+		return
+	}
+	var counts []string
+	for _, n := range slices.Sorted(maps.Keys(epochs)) {
+		counts = append(counts, fmt.Sprint(n))
+	}
+	for i := range rows {
+		rows[i].Warnings = append(rows[i].Warnings, "runs of different length are compared ("+strings.Join(counts, ", ")+
+			" epochs): time and cost are not of the same work; compare those of an epoch or to a target")
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

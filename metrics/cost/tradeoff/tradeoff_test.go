@@ -1,0 +1,180 @@
+package tradeoff
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// config is a configuration whose runs took these seconds, over 4 epochs, at a
+// price of hour an hour.
+func config(series string, workers int, hour float64, parameters map[string]any, seconds ...float64) Configuration {
+	c := Configuration{Series: series, Workers: workers, Parameters: parameters}
+	rate := &cost.Rate{Currency: "USD", Parts: []cost.Part{{Units: 1, Price: cost.Price{Per: cost.PerNode, Hour: hour, Currency: "USD"}}}}
+	for _, s := range seconds {
+		half := s / 2
+		c.Runs = append(c.Runs, Run{Seconds: s, Rate: rate, Epochs: 4, Targets: []scaling.TargetTime{{Target: 0.5, Seconds: &half}, {Target: 0.9}}})
+	}
+	return c
+}
+
+func platform(name string) map[string]any { return map[string]any{"platform": name} }
+
+func near(t *testing.T, what string, e *scaling.Estimate, want float64) {
+	t.Helper()
+	switch {
+	case e == nil:
+		t.Errorf("%s: none, want %g", what, want)
+	case math.Abs(e.Value-want) > 1e-12*math.Abs(want):
+		t.Errorf("%s: %.15g, want %.15g", what, e.Value, want)
+	}
+}
+
+// An instance at 0.90 an hour takes 2 h, one at 3.06 takes 20 min: a sixth of
+// the time, 3.06·(1/3)/(0.90·2) = 0.5667 of the cost; it may get 1/0.5667 times
+// as dear. A third one at 0.50 takes 10 h, 5.00 in all: dominated.
+func TestCompare(t *testing.T) {
+	rows, err := Compare([]Configuration{
+		config("p2", 1, 0.90, platform("p2"), 7200),
+		config("p3", 1, 3.06, platform("p3"), 1200),
+		config("c5", 1, 0.50, platform("c5"), 36000),
+	}, Options{Baseline: []Condition{{"platform", "p2"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p2, p3, c5 := rows[0], rows[1], rows[2]
+	near(t, "cost of the base", p2.Cost, 1.80)
+	near(t, "time at the base", p2.TimeNormalised, 1)
+	near(t, "time", p3.TimeNormalised, 1.0/6)
+	near(t, "cost", p3.CostNormalised, 1.02/1.80)
+	if even := p3.BreakEven; even == nil || math.Abs(*even-1.80/1.02) > 1e-12 {
+		t.Errorf("break-even %v", even)
+	}
+	near(t, "cost of an epoch", p3.CostPerEpoch, 1.02/4)
+	near(t, "cost to 0.5", p3.Targets[0].Cost, 0.51)
+	if miss := p3.Targets[1]; miss.Cost != nil || miss.Reached != 0 || miss.Runs != 1 {
+		t.Errorf("to a target that is missed: %+v", miss)
+	}
+	if p2.Front || !p3.Front || c5.Front {
+		t.Errorf("front: %v %v %v", p2.Front, p3.Front, c5.Front)
+	}
+	if p3.Time.Interval != nil || !strings.HasPrefix(p3.Time.Why, "insufficient runs") || p3.TimeNormalised.Why == "" {
+		t.Errorf("one run has no interval: %+v", p3.Time)
+	}
+}
+
+// Each configuration is divided by the one that is otherwise the same.
+func TestBaseline(t *testing.T) {
+	grid := func(workers int, batch int64, seconds float64) Configuration {
+		return config("b", workers, 1, map[string]any{"workload.batch": batch}, seconds)
+	}
+	list := []Configuration{grid(1, 64, 100), grid(2, 64, 60), grid(1, 128, 80), grid(4, 128, 20)}
+	rows, err := Compare(list, Options{Baseline: []Condition{{"workers", "1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{1, 0.6, 1, 0.25} {
+		near(t, "time", rows[i].TimeNormalised, want)
+	}
+	// With both, all are divided by one.
+	rows, err = Compare(list, Options{Baseline: []Condition{{"workers", "1"}, {"batch", "64"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{1, 0.6, 0.8, 0.2} {
+		near(t, "time over one", rows[i].TimeNormalised, want)
+	}
+	// By batch, 4 workers have no partner.
+	rows, err = Compare(list, Options{Baseline: []Condition{{"batch", "64"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "time by batch", rows[2].TimeNormalised, 0.8)
+	if rows[3].TimeNormalised != nil || !strings.Contains(rows[3].WhyNoBase, "none is otherwise the same") {
+		t.Errorf("%+v", rows[3])
+	}
+	for text, want := range map[string]string{"workers=3": "there are 1, 2, 4", "colour=red": "the configurations have workers, workload.batch"} {
+		c, err := ParseCondition(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Compare(list, Options{Baseline: []Condition{c}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{"", "workers", "=1"} {
+		if _, err := ParseCondition(text); err == nil {
+			t.Errorf("%q was taken for a baseline", text)
+		}
+	}
+}
+
+// A price that is missing leaves the cost out and says so; the time stays.
+func TestWithoutPrice(t *testing.T) {
+	c := config("a", 1, 1, nil, 10, 20, 30)
+	c.Runs[1].Rate, c.Runs[1].WhyNoRate = nil, "no price holds"
+	rows, err := Compare([]Configuration{c}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rows[0]
+	near(t, "time", r.Time, 20)
+	if r.Cost != nil || r.Rate != nil || r.CostPerEpoch != nil || r.Front || r.Why != "no price holds" || r.Targets[0].Cost != nil || r.Targets[0].Why == "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestWork(t *testing.T) {
+	short, long := config("a", 1, 3600, nil, 10, 12, 14, 16, 18, 20), config("a", 2, 3600, nil, 24)
+	for i := range short.Runs {
+		short.Runs[i].Epochs = 2
+	}
+	rows, err := Compare([]Configuration{short, long}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := rows[0].Warnings; len(w) != 1 || !strings.Contains(w[0], "2, 4 epochs") {
+		t.Errorf("runs of different length: %q", w)
+	}
+	rows, err = Compare([]Configuration{short, long}, Options{Work: Work{Epoch: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "time of an epoch", rows[0].Time, 7.5)
+	near(t, "cost of an epoch", rows[1].Cost, 6)
+	if in := rows[0].Cost.Interval; in == nil || in.Low != 5 || in.High != 10 || rows[0].Warnings != nil {
+		t.Errorf("%+v, %q", rows[0].Cost, rows[0].Warnings)
+	}
+	target := 0.5
+	short.Runs[5].Targets[0].Seconds = nil
+	rows, err = Compare([]Configuration{short}, Options{Work: Work{Target: &target}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "time to 0.5", rows[0].Time, 7.5) // 5, 6, 7, 8, 9 and one that misses
+	if rows[0].Time.Interval != nil || !strings.Contains(rows[0].Time.Why, "1 of 6 runs miss") {
+		t.Errorf("%+v", rows[0].Time)
+	}
+	missed := 0.9
+	rows, err = Compare([]Configuration{short}, Options{Work: Work{Target: &missed}})
+	if err != nil || rows[0].Time != nil || rows[0].Cost != nil || !strings.Contains(rows[0].Why, "half of the runs or more miss") {
+		t.Errorf("%+v, %v", rows[0], err)
+	}
+}
+
+// Whatever is not measured gives no figure and no panic.
+func TestNothing(t *testing.T) {
+	rows, err := Compare([]Configuration{{Series: "empty", Workers: 1}, {Series: "zero", Workers: 2, Runs: []Run{{}}}},
+		Options{Baseline: []Condition{{"workers", "1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.Time != nil || r.Cost != nil || r.TimeNormalised != nil || r.BreakEven != nil || r.Front {
+			t.Errorf("%+v", r)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package scaling
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Median is the median of a sample of runs, with its exact interval where
+// there are runs enough for one. Confidence is the level asked; 0 is 0.95.
+func Median(xs []float64, confidence float64) (Estimate, error) {
+	if confidence == 0 {
+		confidence = 0.95
+	}
+	if !(confidence > 0 && confidence < 1) {
+		return Estimate{}, fmt.Errorf("confidence %g is no level; give a fraction between 0 and 1, like 0.95", confidence)
+	}
+	for _, x := range xs {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return Estimate{}, fmt.Errorf("%g is no value that a median could be of", x)
+		}
+	}
+	if len(xs) == 0 {
+		return Estimate{}, fmt.Errorf("there is no median of no runs")
+	}
+	xs = slices.Sorted(slices.Values(xs))
+	an := analysis{confidence: confidence}
+	e := Estimate{Value: median(xs), Runs: len(xs)}
+	e.Interval, e.Why = an.medianInterval(xs)
+	return e, nil
+}
