@@ -72,6 +72,7 @@ type Environment struct {
 	GPUs        []GPU             `json:"gpus,omitempty"`
 	Interface   *Interface        `json:"interface,omitempty"` // that carries the collectives
 	Versions    map[string]string `json:"versions,omitempty"`  // library name to version
+	Files       map[string]string `json:"files,omitempty"`     // SHA-256 of the user's own files that the program works with, by name
 	GitCommit   string            `json:"git_commit,omitempty"`
 	Variables   map[string]string `json:"variables,omitempty"` // SLURM_* and the like, secrets left out
 }

@@ -51,6 +51,14 @@ func point(t *testing.T, workers int) study.Point {
 // start starts the ranks of a point, each in a world of so many.
 func start(t *testing.T, p study.Point, size int) *ddp {
 	t.Helper()
+	d := prepare(t, p)
+	d.begin(p, size)
+	return d
+}
+
+// prepare makes the run folder of a point.
+func prepare(t *testing.T, p study.Point) *ddp {
+	t.Helper()
 	run := newRun(t)
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -62,11 +70,17 @@ func start(t *testing.T, p study.Point, size int) *ddp {
 	if err := os.CopyFS(run.Programs(), pytorchDDP.Programs); err != nil {
 		t.Fatal(err)
 	}
+	return &ddp{t: t, run: run}
+}
+
+// begin starts the ranks.
+func (d *ddp) begin(p study.Point, size int) {
+	t, run := d.t, d.run
+	t.Helper()
 	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &ddp{t: t, run: run}
 	for rank := range size {
 		command := pytorchDDP.Command(Start{Point: p, Run: run, Python: debianPython})
 		cmd := exec.Command(command[0], command[1:]...)
@@ -83,7 +97,6 @@ func start(t *testing.T, p study.Point, size int) *ddp {
 		}
 		d.ranks = append(d.ranks, cmd)
 	}
-	return d
 }
 
 // wait waits for all ranks and returns their events and exit codes.

@@ -98,13 +98,14 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	if err != nil {
 		return 1, err
 	}
+	program := framework.Start{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: o.Python}
 	environment := Environment(ctx, o.World)
+	environment.Files = ownFiles(f, program)
 	environment.GitCommit = o.Commit
 	if err := events.Write(metrics.Event{Environment: environment}); err != nil {
 		return 1, err
 	}
 	code, cause := 1, ""
-	program := framework.Start{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: o.Python}
 	if hold, err := useStaged(&program); err != nil {
 		cause = err.Error()
 	} else {

@@ -38,6 +38,10 @@ const (
 	Data      = "data"      // SHA-256 of the training data, its first digits
 
 	VersionPrefix = "version."
+
+	// FilePrefix stands before the name of a file of the user's own: a model, a
+	// data set, a program. The value is its SHA-256, the first digits.
+	FilePrefix = "file."
 )
 
 // order is how fields are listed; versions follow.
@@ -125,14 +129,28 @@ func Of(s Subject) Print {
 		}
 		collect(field, func(e *metrics.Environment) []string { return []string{e.Versions[name]} })
 	}
+	files := map[string]bool{}
+	for _, e := range s.Environments {
+		if e != nil {
+			for name := range e.Files {
+				files[name] = true
+			}
+		}
+	}
+	for name := range files {
+		collect(FilePrefix+name, func(e *metrics.Environment) []string { return []string{digits(e.Files[name])} })
+	}
 	if s.DataSHA256 != "" {
-		p[Data] = s.DataSHA256[:min(12, len(s.DataSHA256))]
+		p[Data] = digits(s.DataSHA256)
 	}
 	if len(p) == 0 {
 		return nil
 	}
 	return p
 }
+
+// digits are the first of a SHA-256, enough to tell files apart.
+func digits(sha256 string) string { return sha256[:min(12, len(sha256))] }
 
 // Difference is one field in which two prints differ. "" is unknown.
 type Difference struct {
@@ -144,8 +162,11 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s %s → %s", Name(d.Field), cmp.Or(d.Was, "not recorded"), cmp.Or(d.Is, "not recorded"))
 }
 
-// Name is a field for people: "power cap", "torch".
+// Name is a field for people: "power cap", "torch", "my_model.py".
 func Name(field string) string {
+	if file, ok := strings.CutPrefix(field, FilePrefix); ok {
+		return file
+	}
 	return strings.ReplaceAll(strings.TrimPrefix(field, VersionPrefix), "_", " ")
 }
 

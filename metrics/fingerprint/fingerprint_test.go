@@ -15,6 +15,7 @@ func TestOf(t *testing.T) {
 		Versions: map[string]string{"go": "go1.26", "torch": "2.1", "nccl": "2.18.5"}}
 	other := &metrics.Environment{CPUModel: "EPYC", Interface: &metrics.Interface{Name: "ib0", SpeedBitsPer: 200e9},
 		Versions: map[string]string{"torch": "2.1"}}
+	own := &metrics.Environment{Files: map[string]string{"my_model.py": "0123456789abcdef"}}
 	for _, test := range []struct {
 		name string
 		s    Subject
@@ -27,6 +28,7 @@ func TestOf(t *testing.T) {
 			Print{CPU: "Xeon", Interface: "", NCCL: "2.18.5", "version.torch": "2.1"}},
 		{"two kinds of node and a rank that said nothing", Subject{Environments: []*metrics.Environment{one, nil, other}, Device: "cpu", Nodes: 2},
 			Print{CPU: "EPYC + Xeon", NCCL: "2.18.5", Interface: "ib0 200 Gbit/s", "version.torch": "2.1"}},
+		{"a file of the user's own", Subject{Environments: []*metrics.Environment{own, nil}, Nodes: 2}, Print{"file.my_model.py": "0123456789ab"}},
 		{"nothing recorded", Subject{Environments: []*metrics.Environment{nil}}, nil},
 	} {
 		if diff := cmp.Diff(test.want, Of(test.s)); diff != "" {
