@@ -32,6 +32,7 @@ func commands(s *session) []*cli.Command {
 		scalingCommand(s),
 		costCommand(s),
 		plotCommand(s),
+		reportCommand(s),
 		dataCommand(s),
 		completionCommand(s),
 		versionCommand(s),

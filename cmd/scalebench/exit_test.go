@@ -44,7 +44,7 @@ func TestReport(t *testing.T) {
 		{errors.New("first\nsecond \x1b[31m"), "scalebench: first\nsecond \\x1b[31m\n"},
 	} {
 		var b bytes.Buffer
-		report(&b, test.err)
+		complain(&b, test.err)
 		if b.String() != test.want {
 			t.Errorf("got %q, want %q", b.String(), test.want)
 		}
@@ -58,7 +58,7 @@ func TestPanicIsReported(t *testing.T) {
 		return fmt.Errorf("%d", none[3])
 	})
 	var b bytes.Buffer
-	report(&b, err)
+	complain(&b, err)
 	for _, want := range []string{"scalebench: this is a bug in scalebench: runtime error: index out of range", "Please report it", "exit_test.go:"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, b.String())

@@ -33,7 +33,7 @@ func invoke(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 	err := guard(func() error { return run(ctx, args, stdin, stdout, stderr) })
 	if err != nil {
-		report(stderr, err)
+		complain(stderr, err)
 	}
 	return exitCode(err)
 }
@@ -73,8 +73,8 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// report prints err for a person, with what to do about it.
-func report(w io.Writer, err error) {
+// complain prints err for a person, with what to do about it.
+func complain(w io.Writer, err error) {
 	fmt.Fprintf(w, "%s: %s\n", appName, visibleLines(err.Error()))
 	if hint := hintFor(err); hint != "" {
 		fmt.Fprintln(w, visibleLines(hint))

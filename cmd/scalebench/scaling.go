@@ -149,30 +149,35 @@ func plannedPoints(folder rundir.Study) ([]scaling.Planned, error) {
 	return list, nil
 }
 
-// warn prints the doubts about the study, its series and points. That an
-// interval cannot be had stands in the table and in the figure's caption, and
-// is not said again.
+// warn prints the doubts.
 func (a *analysis) warn(s *session) {
-	for _, w := range a.warnings {
-		s.warn("%s", w)
+	for _, doubt := range a.doubts() {
+		s.warn("%s", doubt)
 	}
+}
+
+// doubts are those about the study, its series and points. That an interval
+// cannot be had stands in the table and in the figure's caption, and is not
+// said again.
+func (a *analysis) doubts() []string {
+	list := slices.Clone(a.warnings)
 	for _, c := range a.curves {
 		about := ""
 		if len(a.curves) > 1 {
 			about = c.Series + ": "
 		}
 		for _, w := range c.Warnings {
-			s.warn("%s%s", about, w)
+			list = append(list, about+w)
 		}
 		for _, p := range c.Points {
 			for _, w := range p.Warnings {
-				if saysWhy(p, w) {
-					continue
+				if !saysWhy(p, w) {
+					list = append(list, about+workersText(p.Workers)+": "+w)
 				}
-				s.warn("%s%s: %s", about, workersText(p.Workers), w)
 			}
 		}
 	}
+	return list
 }
 
 // saysWhy reports whether a warning only says why an estimate of the point has
@@ -313,11 +318,20 @@ func countText(n int, noun string) string {
 
 // printRows writes the rows as a JSON list, one object a line.
 func (s *session) printRows(rows []scaling.Row) error {
+	text, err := rowsJSON(rows)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(s.stdout, text)
+	return err
+}
+
+func rowsJSON(rows []scaling.Row) (string, error) {
 	list := make([]string, len(rows))
 	for i, r := range rows {
 		line, err := encodeJSON(r)
 		if err != nil {
-			return err
+			return "", err
 		}
 		list[i] = "\n  " + line
 	}
@@ -325,8 +339,7 @@ func (s *session) printRows(rows []scaling.Row) error {
 	if len(list) > 0 {
 		end = "\n]\n"
 	}
-	_, err := fmt.Fprint(s.stdout, "["+strings.Join(list, ",")+end)
-	return err
+	return "[" + strings.Join(list, ",") + end, nil
 }
 
 // scalingData is the rows for programs that read CSV: the JSON objects laid

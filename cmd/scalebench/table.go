@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/scalebench/scalebench/metrics/report"
 )
 
 // Formats of a printed table. Table and markdown are for people: rounded to
@@ -207,33 +209,28 @@ func (t *table) object(i int) (string, error) {
 
 // writeMarkdown writes a table as GitHub's Markdown has it.
 func (t *table) writeMarkdown(w io.Writer) error {
-	var b strings.Builder
-	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
-	head, rule := make([]string, len(t.columns)), make([]string, len(t.columns))
-	for i, column := range t.columns {
-		head[i], rule[i] = escapeMarkdown(column.title()), "---"
-		if t.numeric(i) {
-			rule[i] = "---:"
-		}
-	}
-	line(head)
-	line(rule)
-	for _, row := range t.rows {
-		cells := make([]string, len(row))
-		for i, cell := range row {
-			cells[i] = escapeMarkdown(t.columns[i].text(cell))
-		}
-		line(cells)
-	}
-	for _, note := range t.notes {
-		b.WriteString("\n" + escapeMarkdown(visible(note)) + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, t.page("", "").Markdown())
 	return err
 }
 
-// escapeMarkdown keeps text from being taken for markup, a cell's end or HTML.
-var escapeMarkdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "&", "&amp;", "[", `\[`, "]", `\]`).Replace
+// page is the table as text, for a page.
+func (t *table) page(id, title string) *report.Table {
+	page := &report.Table{ID: id, Title: title}
+	for i, c := range t.columns {
+		page.Columns = append(page.Columns, report.Column{Title: visible(c.title()), Right: t.numeric(i)})
+	}
+	for _, row := range t.rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = t.columns[i].text(cell)
+		}
+		page.Rows = append(page.Rows, cells)
+	}
+	for _, note := range t.notes {
+		page.Notes = append(page.Notes, visible(note))
+	}
+	return page
+}
 
 // forPeople is the table without the columns that only programs get.
 func (t *table) forPeople() *table {

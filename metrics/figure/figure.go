@@ -29,6 +29,9 @@ type Options struct {
 	Title  string  // above the plot; "" for none
 	Width  float64 // inches; 0: 7.5
 	Height float64 // inches; 0: as much as the labels and the caption need
+	// NoCaption leaves the caption to a page that writes it itself. It must: a
+	// figure without its base and its number of runs says too much.
+	NoCaption bool
 }
 
 // Figure is a figure that has been laid out: one panel, or several that share

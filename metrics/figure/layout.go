@@ -93,7 +93,9 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 	l.size.X = vg.Length(cmp.Or(o.Width, defaultWidth)) * vg.Inch
 	inner := l.size.X - 2*margin
 	l.title = wrap(c.title, textStyle(titleSize), inner)
-	l.caption = wrap(strings.Join(c.caption, " "), textStyle(captionSize), inner)
+	if !o.NoCaption {
+		l.caption = wrap(strings.Join(c.caption, " "), textStyle(captionSize), inner)
+	}
 
 	ticks := textStyle(tickSize)
 	var yLabels vg.Length

@@ -107,7 +107,9 @@ func (f *Figure) multiples(charts []chart, o Options) error {
 	f.caption = sentences(charts)
 	inner := vg.Length(width)*vg.Inch - 2*margin
 	f.frame.title = wrap(clean(o.Title), textStyle(titleSize), inner)
-	f.frame.caption = wrap(strings.Join(f.caption, " "), textStyle(captionSize), inner)
+	if !o.NoCaption {
+		f.frame.caption = wrap(strings.Join(f.caption, " "), textStyle(captionSize), inner)
+	}
 	above, below := block(f.frame.title, titleSize), block(f.frame.caption, captionSize)
 
 	each := Options{Width: width / float64(columns)}

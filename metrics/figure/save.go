@@ -10,7 +10,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot/vg/draw"
@@ -24,6 +26,20 @@ const pixelsPerInch = 160
 
 // Formats lists the file extensions that Save knows.
 func Formats() []string { return []string{"png", "svg", "pdf"} }
+
+// textElement is a text of vgsvg's: its attributes, its size, what it says.
+var textElement = regexp.MustCompile(`(<text x="[^"]*" y="[^"]*"[^>]*font-size:([0-9.]+)px;[^>]*)>([^<]+)</text>`)
+
+// fixLength holds a text to the length that the layout has measured: a wider
+// font of a viewer must not run into what stands beside it.
+func fixLength(element string) string {
+	m := textElement.FindStringSubmatch(element)
+	size, err := strconv.ParseFloat(m[2], 64)
+	if err != nil {
+		return element
+	}
+	return fmt.Sprintf(`%s textLength="%.5g" lengthAdjust="spacingAndGlyphs">%s</text>`, m[1], textStyle(size).Width(html.UnescapeString(m[3])).Points(), m[3])
+}
 
 // Format is the format that a file name asks for by its extension.
 func Format(path string) (string, error) {
@@ -113,6 +129,7 @@ func (f *Figure) svg() (prologue, drawing string, err error) {
 	// A viewer without this font takes one of the same widths instead of its
 	// default. Text from users cannot hold the quote: it is escaped.
 	body = strings.ReplaceAll(body, `style="font-family:Liberation Sans;`, `style="font-family:'Liberation Sans',Arial,Helvetica,sans-serif;`)
+	body = textElement.ReplaceAllStringFunc(body, fixLength)
 	return prologue, fmt.Sprintf(" viewBox=\"0 0 %.5g %.5g\" role=\"img\" aria-label=\"%s\">\n<title>%s</title>\n<desc>%s</desc>\n%s",
 		f.size.X.Points(), f.size.Y.Points(), html.EscapeString(f.name), html.EscapeString(f.name), html.EscapeString(f.Caption()), body), nil
 }

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/report"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// What the report page says in words.
+
+// method is how the numbers of a report are made, in short.
+var method = []report.Fact{
+	{Name: "Unit of replication", Values: []string{"The run: one training, with its own seed. Steps of a run share all that varies between runs, and are no replicates."}},
+	{Name: "Throughput", Values: []string{"Samples of all ranks over the sum of the slowest rank's step times, in the steady state. Warm-up ends where MSER-5 finds it; a run without a steady state has no throughput."}},
+	{Name: "Speedup", Values: []string{"The ratio of median throughputs, this point's over the base's; 1 at the base. Efficiency is the speedup times the base's workers over this point's."}},
+	{Name: "Time to accuracy", Values: []string{"From the start of the training clock, before the first datum is touched, to the end of the first evaluation that reaches the target, evaluations on the clock. A run that misses the target ranks behind all that reach it."}},
+	{Name: "Intervals", Values: []string{
+		"95 % or more. Of medians: exact binomial, from 6 runs on. Of speedups and efficiencies: Hodges–Lehmann over all ratios of runs, from 4 runs a side.",
+		"With fewer runs there is none, and no ± in its stead.",
+	}},
+	{Name: "Parts of a step", Values: []string{"Shares of the mean rank's steady step time: computing, reducing gradients (waiting for slower ranks included), waiting for data. Parts may overlap. What was not measured is a dash, never 0."}},
+}
+
+// bestMeasured is the answer where there is no advice: a ranking of what was
+// measured, which says nothing of what was not.
+func bestMeasured(curves []scaling.Curve) report.Answer {
+	type candidate struct {
+		curve *scaling.Curve
+		point *scaling.Point
+	}
+	var fastest *candidate
+	soonest := map[float64]candidate{}
+	seconds1 := func(c candidate, target float64) float64 {
+		for _, t := range c.point.TimeToAccuracy {
+			if t.Target == target {
+				return *t.Seconds
+			}
+		}
+		panic("a candidate without a time") // only those with one are kept
+	}
+	for i := range curves {
+		for k := range curves[i].Points {
+			c := candidate{&curves[i], &curves[i].Points[k]}
+			if x := c.point.Throughput; x != nil && (fastest == nil || x.Value > fastest.point.Throughput.Value) {
+				fastest = &c
+			}
+			for _, t := range c.point.TimeToAccuracy {
+				if t.Seconds == nil {
+					continue
+				}
+				if best, had := soonest[t.Target]; !had || *t.Seconds < seconds1(best, t.Target) {
+					soonest[t.Target] = c
+				}
+			}
+		}
+	}
+	name := func(c candidate) string {
+		text := workersText(c.point.Workers)
+		if len(curves) > 1 {
+			text += " (" + visible(c.curve.Series) + ")"
+		}
+		return text
+	}
+	var a report.Answer
+	for _, target := range slices.Backward(slices.Sorted(maps.Keys(soonest))) {
+		c := soonest[target]
+		i := slices.IndexFunc(c.point.TimeToAccuracy, func(t scaling.TimeToAccuracy) bool { return t.Target == target })
+		a.Reasons = append(a.Reasons, fmt.Sprintf("Accuracy %s was reached soonest with %s: %s.",
+			targetText(target), name(c), timeSentence(c.point.TimeToAccuracy[i])))
+	}
+	switch {
+	case fastest == nil:
+		a.Reasons = append(a.Reasons, "No run has a steady state yet, so there is no throughput.")
+	default:
+		e := fastest.point.Throughput
+		s := fmt.Sprintf("Most samples a second were trained with %s: %s samples/s%s", name(*fastest), significant(e.Value), spread(e.Interval, significant, e.Runs))
+		if up := fastest.point.Speedup; up != nil && up.Why != scaling.AtBase {
+			s += fmt.Sprintf("; that is %s times the throughput of %s", significant(up.Value), workersText(fastest.curve.Base.Workers))
+			if up.Interval != nil {
+				s += " " + intervalText(up.Interval, significant)
+			}
+		}
+		a.Reasons = append(a.Reasons, s+".")
+	}
+	a.Lead, a.Reasons = a.Reasons[0], a.Reasons[1:]
+	a.Reasons = append(a.Reasons, "This ranks what was measured and says nothing of other worker counts.")
+	return a
+}
+
+// timeSentence is the time to a target, with its spread.
+func timeSentence(t scaling.TimeToAccuracy) string {
+	s := seconds(*t.Seconds) + spread(t.Interval, seconds, t.Runs)
+	if t.Reached < t.Runs {
+		s += fmt.Sprintf(", reached by %d", t.Reached)
+	}
+	return s
+}
+
+// spread says how sure a median is: its interval, or that there is none.
+func spread(in *scaling.Interval, show func(float64) string, runs int) string {
+	switch {
+	case in != nil:
+		return fmt.Sprintf(" %s (median of %s, with its interval)", intervalText(in, show), countText(runs, "run"))
+	case runs == 1:
+		return " (one run, so without an interval)"
+	}
+	return fmt.Sprintf(" (median of %s, too few for an interval)", countText(runs, "run"))
+}
+
+// partsTable is where the time of a step goes, over all runs of each point:
+// the median and the extremes, since parts of different runs do not add up.
+func partsTable(a *analysis) *table {
+	byRun := map[string]*scaling.Observation{}
+	for i := range a.observations {
+		byRun[a.observations[i].Run] = &a.observations[i]
+	}
+	t := &table{columns: []column{{key: "series"}, {key: "workers"}, {key: "runs"}, {key: "compute", right: true}, {key: "communication", right: true},
+		{key: "data_wait", right: true}, {key: "skew", right: true}}}
+	parts := []func(*scaling.Observation) *float64{
+		func(o *scaling.Observation) *float64 { return o.Compute },
+		func(o *scaling.Observation) *float64 { return o.Communication },
+		func(o *scaling.Observation) *float64 { return o.DataWait },
+		func(o *scaling.Observation) *float64 { return o.Skew },
+	}
+	for _, c := range a.curves {
+		for _, p := range c.Points {
+			cells, any1 := []any{c.Series, p.Workers, len(p.Runs)}, false
+			for _, part := range parts {
+				var values []float64
+				for _, r := range p.Runs {
+					if v := part(byRun[r.ID]); v != nil {
+						values = append(values, *v)
+					}
+				}
+				cells = append(cells, rangeText(values, len(p.Runs)))
+				any1 = any1 || values != nil
+			}
+			if any1 {
+				t.add(cells...)
+			}
+		}
+	}
+	t.notes = []string{"Shares of the mean rank's step time; skew: the share that the average rank waits for the slowest. Median (least to most) over the runs of a point."}
+	return t
+}
+
+// rangeText is "12.3 % (11.9 % to 12.8 %)", of how many runs where not of all;
+// nil for none.
+func rangeText(values []float64, runs int) any {
+	if len(values) == 0 {
+		return nil
+	}
+	slices.Sort(values)
+	n := len(values)
+	s := percent((values[(n-1)/2] + values[n/2]) / 2)
+	if n > 1 {
+		s += fmt.Sprintf(" (%s to %s)", percent(values[0]), percent(values[n-1]))
+	}
+	if n < runs {
+		s += fmt.Sprintf(", of %d", n)
+	}
+	return s
+}
+
+// provenance is where the numbers come from.
+func provenance(a *analysis, from *store.Provenance) []report.Fact {
+	var list []report.Fact
+	add := func(name string, values ...string) {
+		if len(values) == 0 {
+			values = []string{"not recorded"}
+		}
+		list = append(list, report.Fact{Name: name, Values: visibleAll(values)})
+	}
+	add("What was run", sharedParameters(a.observations)...)
+	for _, c := range a.curves {
+		values := []string{c.Fingerprint.String()}
+		for _, v := range c.Mixed {
+			values = append(values, "mixed: "+v.String())
+		}
+		name := "Fingerprint"
+		if len(a.curves) > 1 {
+			name += " of " + visible(c.Series)
+		}
+		add(name, values...)
+	}
+	add("Environments", counted(from.Environments, environmentText)...)
+	add("Hosts", fold(counted(from.Hosts, func(s string) string { return s }))...)
+	jobs := map[string]int{}
+	commits := map[string]int{}
+	for _, o := range a.observations {
+		if o.Job != "" {
+			jobs[strings.TrimSpace(o.Cluster+" "+o.Partition)]++
+		}
+		if o.GitCommit != "" {
+			commits[o.GitCommit]++
+		}
+	}
+	if len(jobs) > 0 {
+		add("Jobs on", tally(jobs)...)
+	}
+	add("Commit of the study's folder", tally(commits)...)
+	add("Initial parameters (SHA-256)", fold(counted(from.InitialParameters, func(s string) string { return s }))...)
+	add("Data (SHA-256)", fold(counted(from.Data, func(s string) string { return s }))...)
+	return list
+}
+
+// fold keeps a list of many alike readable: the data has them all.
+func fold(list []string) []string {
+	const most = 12
+	if len(list) <= most {
+		return list
+	}
+	return append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
+}
+
+func counted[T any](list []store.Counted[T], text func(T) string) []string {
+	texts := make([]string, len(list))
+	for i, c := range list {
+		texts[i] = fmt.Sprintf("%s (%s)", text(c.Value), countText(c.Runs, "run"))
+	}
+	return texts
+}
+
+func tally(m map[string]int) []string {
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, fmt.Sprintf("%s (%s)", k, countText(m[k], "run")))
+	}
+	return list
+}
+
+// sharedParameters are the keys that all runs have alike, and those in which
+// they differ.
+func sharedParameters(obs []scaling.Observation) []string {
+	values := map[string]map[string]bool{}
+	for _, o := range obs {
+		for k, v := range o.Parameters {
+			if values[k] == nil {
+				values[k] = map[string]bool{}
+			}
+			values[k][column{show: exactly}.text(bare(v))] = true
+		}
+	}
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		all := slices.SortedFunc(maps.Keys(values[k]), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+		text := strings.Join(fold(all), ", ")
+		if text != "" {
+			list = append(list, k+" = "+text)
+		}
+	}
+	return list
+}
+
+func environmentText(e metrics.Environment) string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if e.CPUModel != "" {
+		add("%s", e.CPUModel)
+	}
+	if e.CPUs > 0 {
+		add("%s a rank", countText(e.CPUs, "CPU"))
+	}
+	if e.Threads > 0 {
+		add("%s", countText(e.Threads, "thread"))
+	}
+	if e.MemoryBytes > 0 {
+		add("%s of memory", binaryBytes(float64(e.MemoryBytes)))
+	}
+	for _, g := range e.GPUs {
+		add("%s", strings.TrimSpace(g.Name+" "+g.MIG+" driver "+cmp.Or(g.Driver, "not recorded")))
+	}
+	if e.Interface != nil && e.Interface.Name != "" {
+		add("interface %s", e.Interface.Name)
+	}
+	if e.Kernel != "" {
+		add("kernel %s", e.Kernel)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Versions)) {
+		add("%s %s", name, e.Versions[name])
+	}
+	if parts == nil {
+		return "nothing recorded"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func visibleAll(list []string) []string {
+	texts := make([]string, len(list))
+	for i, s := range list {
+		texts[i] = visible(s)
+	}
+	return texts
+}

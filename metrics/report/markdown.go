@@ -1,0 +1,70 @@
+package report
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// Markdown is the report as Markdown that refers to its figures and data by
+// the names of the files beside it.
+func (r *Report) Markdown(prefix string) (string, error) {
+	if err := r.check(); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	section := func(title string) { fmt.Fprintf(&b, "\n## %s\n\n", escape(title)) }
+	list := func(facts []Fact) {
+		for _, f := range facts {
+			values := make([]string, len(f.Values))
+			for i, v := range f.Values {
+				values[i] = escape(v)
+			}
+			fmt.Fprintf(&b, "- **%s**: %s\n", escape(f.Name), strings.Join(values, "; "))
+		}
+	}
+	fmt.Fprintf(&b, "# %s\n", escape(r.Title))
+	for _, s := range r.About {
+		fmt.Fprintf(&b, "\n%s\n", escape(s))
+	}
+	section("Answer")
+	fmt.Fprintf(&b, "**%s**\n", escape(r.Answer.Lead))
+	for _, s := range r.Answer.Reasons {
+		fmt.Fprintf(&b, "\n%s\n", escape(s))
+	}
+	if r.Answer.Table != nil {
+		b.WriteString("\n" + r.Answer.Table.Markdown())
+	}
+	if len(r.Doubts) > 0 {
+		section("Doubts")
+		for _, s := range r.Doubts {
+			fmt.Fprintf(&b, "- %s\n", escape(s))
+		}
+	}
+	section("Figures")
+	for _, f := range r.Figures {
+		fmt.Fprintf(&b, "### %s\n\n![%s](%s)\n\n", escape(f.Title), escape(f.Title+". "+f.Whole.Caption()), url.PathEscape(FigureFile(prefix, f)))
+	}
+	if len(r.NotDrawn) > 0 {
+		b.WriteString("Not drawn:\n\n")
+		list(r.NotDrawn)
+	}
+	for _, t := range r.Tables {
+		section(t.Title)
+		b.WriteString(t.Markdown())
+	}
+	section("How the numbers are made")
+	list(r.Method)
+	section("Where they come from")
+	list(r.Provenance)
+	if len(r.Downloads) > 0 {
+		section("Data")
+		for _, d := range r.Downloads {
+			fmt.Fprintf(&b, "- [%s](%s): %s\n", escape(d.Name), url.PathEscape(DataFile(prefix, d)), escape(d.About))
+		}
+	}
+	if r.Made != "" {
+		fmt.Fprintf(&b, "\n%s\n", escape(r.Made))
+	}
+	return b.String(), nil
+}
