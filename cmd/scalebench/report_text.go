@@ -203,9 +203,9 @@ func provenance(a *analysis, from *store.Provenance) []report.Fact {
 		}
 	}
 	if len(jobs) > 0 {
-		add("Jobs on", tally(jobs)...)
+		add("Jobs on", howOften(jobs)...)
 	}
-	add("Commit of the study's folder", tally(commits)...)
+	add("Commit of the study's folder", howOften(commits)...)
 	add("Initial parameters (SHA-256)", fold(counted(from.InitialParameters, func(s string) string { return s }))...)
 	add("Data (SHA-256)", fold(counted(from.Data, func(s string) string { return s }))...)
 	return list
@@ -228,7 +228,7 @@ func counted[T any](list []store.Counted[T], text func(T) string) []string {
 	return texts
 }
 
-func tally(m map[string]int) []string {
+func howOften(m map[string]int) []string {
 	var list []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		list = append(list, fmt.Sprintf("%s (%s)", k, countText(m[k], "run")))
