@@ -26,6 +26,7 @@ class World:
         self.rank = count("RANK")
         self.size = count("WORLD_SIZE")
         self.local_rank = count("LOCAL_RANK")
+        self.local_size = count("LOCAL_WORLD_SIZE")
         self.port = count("MASTER_PORT")
         self.restart = count("SCALEBENCH_RESTART")
         self.address = environ.get("MASTER_ADDR", "")
@@ -36,6 +37,16 @@ class World:
             raise RuntimeError(
                 "this process's place in the run is not known"
                 " (scalebench-worker run sets it): " + "; ".join(wrong))
+
+    def own_address(self):
+        """This host's IPv4 address on the way to rank 0."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            if self.interface:
+                request = struct.pack("256s", self.interface.encode())
+                answer = fcntl.ioctl(s.fileno(), _SIOCGIFADDR, request)
+                return socket.inet_ntoa(answer[20:24])
+            s.connect((self.address, 9))  # sends nothing
+            return s.getsockname()[0]
 
     def carrier(self):
         """The interface on which the other ranks are reached.

@@ -57,32 +57,42 @@ func TestStepsAsPyTorch(t *testing.T) {
 		ranks int
 	}{{"resnet20", 1}, {"resnet20", 2}, {"cnn", 1}, {"cnn", 2}, {"mlp", 1}, {"mlp", 2}} {
 		t.Run(fmt.Sprintf("%s/%d", c.model, c.ranks), func(t *testing.T) {
-			const batch = 16
-			s := recipe{Model: c.model, Rates: []float64{0.0005, 0.0025, 0.001}, Momentum: 0.9, WeightDecay: 0.5}
-			dir := t.TempDir()
-			start, native := nativeSteps(t, s, dir, c.ranks, batch)
-			pytorch := pytorchSteps(t, s, dir, c.ranks)
-			const tolerance = 1e-4
-			for r := range c.ranks {
-				n, p := native[r], pytorch[r]
-				if d := distance(t, start, n.parameters); d < 30*tolerance {
-					t.Errorf("rank %d: three steps moved the parameters by %g only; the comparison would say nothing", r, d)
-				}
-				d, e := distance(t, n.parameters, p.parameters), distance(t, n.statistics, p.statistics)
-				t.Logf("rank %d: parameters differ by at most %.2g, statistics by %.2g", r, d, e)
-				if !(d <= tolerance) || !(e <= tolerance) {
-					t.Errorf("rank %d: parameters differ by %g, statistics by %g; want at most %g", r, d, e, tolerance)
-				}
-				for i, loss := range n.losses {
-					if math.Abs(loss-p.losses[i]) > tolerance*max(1, loss) {
-						t.Errorf("rank %d: loss of step %d is %g natively, %g in PyTorch", r, i, loss, p.losses[i])
-					}
-				}
-				if math.Abs(n.loss-p.loss) > tolerance*batch*max(1, n.loss) || n.correct != p.correct {
-					t.Errorf("rank %d: evaluation is %g and %d right natively, %g and %d in PyTorch", r, n.loss, n.correct, p.loss, p.correct)
-				}
-			}
+			s, dir := threeSteps(c.model), t.TempDir()
+			start, native := nativeSteps(t, s, dir, c.ranks, stepsBatch)
+			compare(t, start, native, pytorchSteps(t, s, dir, c.ranks))
 		})
+	}
+}
+
+const stepsBatch = 16 // samples a rank and step
+
+func threeSteps(model string) recipe {
+	return recipe{Model: model, Rates: []float64{0.0005, 0.0025, 0.001}, Momentum: 0.9, WeightDecay: 0.5}
+}
+
+// compare holds what another framework came to against the native trainer. The
+// parameters started elsewhere, or the comparison says nothing.
+func compare(t *testing.T, start []float32, native, other []outcome) {
+	t.Helper()
+	const tolerance = 1e-4
+	for r, n := range native {
+		o := other[r]
+		if d := distance(t, start, n.parameters); d < 30*tolerance {
+			t.Errorf("rank %d: three steps moved the parameters by %g only; the comparison would say nothing", r, d)
+		}
+		d, e := distance(t, n.parameters, o.parameters), distance(t, n.statistics, o.statistics)
+		t.Logf("rank %d: parameters differ by at most %.2g, statistics by %.2g", r, d, e)
+		if !(d <= tolerance) || !(e <= tolerance) {
+			t.Errorf("rank %d: parameters differ by %g, statistics by %g; want at most %g", r, d, e, tolerance)
+		}
+		for i, loss := range n.losses {
+			if math.Abs(loss-o.losses[i]) > tolerance*max(1, loss) {
+				t.Errorf("rank %d: loss of step %d is %g natively, %g there", r, i, loss, o.losses[i])
+			}
+		}
+		if math.Abs(n.loss-o.loss) > tolerance*stepsBatch*max(1, n.loss) || n.correct != o.correct {
+			t.Errorf("rank %d: evaluation is %g and %d right natively, %g and %d there", r, n.loss, n.correct, o.loss, o.correct)
+		}
 	}
 }
 
@@ -191,24 +201,35 @@ func (s recipe) run(e *Engine, dir string, rank int) (o outcome, err error) {
 // pytorchSteps makes the steps of dir in PyTorch, each rank a process.
 func pytorchSteps(t *testing.T, s recipe, dir string, ranks int) []outcome {
 	t.Helper()
+	return elsewhere(t, s, dir, ranks, ranks, func(rank int) *exec.Cmd {
+		return exec.Command(debianPython, "-B", "testdata/pytorch_steps.py", dir, strconv.Itoa(rank), strconv.Itoa(ranks))
+	})
+}
+
+// elsewhere starts so many processes, which make the steps of dir, and reads
+// where each rank is after them.
+func elsewhere(t *testing.T, s recipe, dir string, ranks, processes int, start func(rank int) *exec.Cmd) []outcome {
+	t.Helper()
 	programs, err := filepath.Abs("../../framework/programs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	outputs := make([][]byte, ranks)
-	errs := make([]error, ranks)
+	outputs := make([][]byte, processes)
+	errs := make([]error, processes)
 	var wait sync.WaitGroup
-	for r := range ranks {
-		cmd := exec.Command(debianPython, "-B", "testdata/pytorch_steps.py", dir, strconv.Itoa(r), strconv.Itoa(ranks))
+	for r := range processes {
+		cmd := start(r)
 		cmd.Env = append(os.Environ(), "PYTHONPATH="+programs, "GLOO_SOCKET_IFNAME=lo")
 		wait.Go(func() { outputs[r], errs[r] = cmd.CombinedOutput() })
 	}
 	wait.Wait()
+	for r, err := range errs {
+		if err != nil {
+			t.Fatalf("rank %d: %v\n%s", r, err, outputs[r])
+		}
+	}
 	list := make([]outcome, ranks)
 	for r := range list {
-		if errs[r] != nil {
-			t.Fatalf("rank %d under PyTorch (apt-get install python3-torch): %v\n%s", r, errs[r], outputs[r])
-		}
 		var evaluation struct {
 			Losses  []float64
 			Loss    float64
@@ -222,7 +243,7 @@ func pytorchSteps(t *testing.T, s recipe, dir string, ranks int) []outcome {
 			t.Fatal(err)
 		}
 		if len(evaluation.Losses) != len(s.Rates) {
-			t.Fatalf("rank %d made %d steps under PyTorch, want %d", r, len(evaluation.Losses), len(s.Rates))
+			t.Fatalf("rank %d made %d steps, want %d", r, len(evaluation.Losses), len(s.Rates))
 		}
 		list[r] = outcome{
 			parameters: readNumbers(t, filepath.Join(dir, fmt.Sprintf("parameters-%d.f32", r))),

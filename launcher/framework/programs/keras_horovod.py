@@ -1,0 +1,39 @@
+"""Trains under Keras with Horovod and reports to scalebench.
+
+One process is one rank. The training loop is Keras's: compile, with Horovod's
+optimiser around the plain one, and fit, with a callback that reports.
+"""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import horovod.keras
+import horovod.tensorflow as hvd
+import tensorflow as tf
+
+import keras_loop
+import rank
+import tensorflow_horovod
+import tensorflow_replica as replica
+
+
+class Trainer(tensorflow_horovod.Trainer):
+    name = "Horovod with Keras"
+
+    def build(self, point):
+        parameters = super().build(point)
+        keras_loop.compile(self.model, horovod.keras.DistributedOptimizer(
+            self.optimizer))
+        return parameters
+
+    def epoch(self, run):
+        keras_loop.fit(self.model, run, self._sum)
+
+    def _sum(self, asks, loss):
+        votes = replica.with_diverged(tf.constant(asks), loss)
+        return hvd.allreduce(votes, op=hvd.Sum, name="votes").numpy()
+
+
+if __name__ == "__main__":
+    rank.main(Trainer())

@@ -1,0 +1,67 @@
+"""Keras's own training loop, with a callback that reports."""
+
+import collections
+import time
+
+import tensorflow as tf
+
+
+def compile(model, optimizer):
+    model.compile(optimizer, tf.keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True))
+
+
+def fit(model, run, votes):
+    """Trains an epoch of a rank.Rank; votes(asks, loss) sums over the ranks
+    what each asks for, and whether its loss is no number."""
+    feed = Feed(run)
+    model.fit(feed.dataset(), steps_per_epoch=run.steps_per_epoch, verbose=0,
+              callbacks=[Reporter(run, feed, votes)])
+
+
+class Feed:
+    """The batches of an epoch as a tf.data.Dataset, made when asked for."""
+
+    def __init__(self, run):
+        self._run = run
+        self.seconds = collections.deque()  # that each batch took to make
+
+    def dataset(self):
+        data = tf.data.Dataset.from_generator(
+            self._batches, output_signature=tuple(
+                tf.TensorSpec((None, *array.shape[1:]), array.dtype)
+                for array in self._run.inputs(0)))
+        options = tf.data.Options()
+        # Made ahead, a batch's time would be in no step.
+        options.experimental_optimization.inject_prefetch = False
+        options.experimental_distribute.auto_shard_policy = (
+            tf.data.experimental.AutoShardPolicy.OFF)
+        return data.with_options(options)
+
+    def _batches(self):
+        for k in range(self._run.steps_per_epoch):
+            begin = time.perf_counter()
+            batch = self._run.inputs(k)
+            self.seconds.append(time.perf_counter() - begin)
+            yield batch
+
+
+class Reporter(tf.keras.callbacks.Callback):
+    """Sets the rate before each step and reports the step after it."""
+
+    def __init__(self, run, feed, votes):
+        super().__init__()
+        self._run, self._feed, self._votes = run, feed, votes
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self._rate = self._run.rate()
+        self.model.optimizer.learning_rate = self._rate
+        # Keras shows the mean of an epoch's losses so far.
+        self.model.reset_metrics()
+
+    def on_train_batch_end(self, batch, logs=None):
+        loss = logs["loss"]
+        votes = self._votes(self._run.asks(), loss)
+        if self._run.stepped(self._rate, float(loss), votes,
+                             self._feed.seconds.popleft()):
+            self.model.stop_training = True

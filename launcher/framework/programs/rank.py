@@ -1,0 +1,263 @@
+"""A rank's run of a point, the same under every framework that has a trainer.
+
+The loop, the recipe, the data and the events stand here; what a framework does
+stands in its trainer, an object with
+
+    name               the framework in words
+    join(point, place) -> ranks in all, as the framework itself says; it raises
+                       unless this is the place that was planned
+    covers             how many ranks this process drives
+    threads            compute threads, once it has joined
+    versions()         -> library to version
+    build(point)       -> trainable parameters; makes model and optimiser
+    barrier()          returns when all ranks are there
+    epoch(rank)        trains an epoch of rank's batches, see Rank.epoch
+    sums(numbers)      -> their sums over the ranks
+    average_statistics()  makes batch norm's running averages equal on all
+    evaluate(inputs, labels) -> sum of losses, how many are put rightly
+    parameter_sha256() -> of all parameters; it raises if its own replicas
+                       differ
+"""
+
+import json
+import math
+import os
+import sys
+import time
+import traceback
+
+import batches
+import recipe
+import scalebench
+import world
+
+# What each rank says of going on, in each step.
+TIME_UP, INTERRUPTED, DIVERGED = range(3)
+
+
+class Interrupted(Exception):
+    """The run was told to stop and did so in order."""
+
+
+def main(trainer):
+    """Runs the point of the run folder, to the end of the process."""
+    interruption = scalebench.Interruption()
+    with open(os.path.join(scalebench.run_folder(), "point.json"),
+              encoding="utf-8") as file:
+        point = json.load(file)
+    Rank(point, world.World(), interruption, trainer).run()
+
+
+class Rank:
+    def __init__(self, point, place, interruption, trainer):
+        self.point, self.workload = point, point["workload"]
+        self.world, self.interruption = place, interruption
+        self.trainer = trainer
+        self.phase = "rendezvous"  # what an error is reported under
+        self.built = False
+        self.evaluated = -1  # step of the last evaluation
+        self.best = 0.0  # accuracy so far
+
+    def run(self):
+        size, failure = self.world.size, None
+        try:
+            size = self.trainer.join(self.point, self.world)
+        except Exception as error:
+            failure = error
+        self.events = scalebench.Events(
+            scalebench.event_file(self.world.rank, self.world.restart),
+            self.point["framework"], self.world.rank,
+            max(size, self.world.rank + 1), self.world.local_rank,
+            self.world.restart, ranks=self.trainer.covers)
+        self.interruption.events = self.events
+        status, cause, checksum = "done", "", ""
+        try:
+            if failure is not None:
+                raise failure
+            self.train()
+            self.phase = "parameters"
+            checksum = self.trainer.parameter_sha256()
+        except Interrupted as interrupted:
+            status, cause = "interrupted", str(interrupted)
+            checksum = self.trainer.parameter_sha256()
+        except Exception as error:
+            traceback.print_exception(error)
+            status = "failed"
+            cause = said(error)
+            self.events.error(self.phase, cause)
+            cause = f"{self.phase}: {cause}"
+        self.events.stop(status, cause, checksum)
+        if status != "failed":
+            self.trainer.barrier()  # nobody leaves while another needs it
+        # Exit without taking the framework apart, which can wait for threads
+        # that wait for the interpreter. After a failure the others learn of it
+        # by the closed connections.
+        sys.stdout.flush()
+        os._exit(0 if status == "done" else 1)
+
+    def train(self):
+        point, workload, trainer = self.point, self.workload, self.trainer
+        self.phase = "configuration"
+        if workload["precision"] != "fp32":
+            raise ValueError('workload.precision is'
+                             f' "{workload["precision"]}"; {trainer.name} has'
+                             ' "fp32" here only')
+        self.phase = "data"
+        self.data = batches.find(point)
+        samples = self.data.train_samples
+        self.phase = "configuration"
+        self.steps_per_epoch = samples // point["global_batch"]
+        if self.steps_per_epoch == 0:
+            raise ValueError(f"the training set has {samples} samples, fewer"
+                             " than one global batch of"
+                             f" {point['global_batch']}")
+        self.batch = point["worker_batch"] * trainer.covers
+        self.schedule = recipe.Schedule(point, self.steps_per_epoch)
+        parameters = trainer.build(point)
+        self.built = True
+        self.events.environment(threads=trainer.threads,
+                                versions=trainer.versions())
+        checksum = trainer.parameter_sha256()
+        self.phase = "rendezvous"
+        trainer.barrier()
+        self.began = time.perf_counter()
+        self.events.train(
+            parameters=parameters, gradient_bytes=4 * parameters,
+            train_samples=samples, test_samples=self.data.test_samples,
+            global_batch=point["global_batch"],
+            steps_per_epoch=self.steps_per_epoch, parameter_sha256=checksum)
+        print(f"rank {self.world.rank} of {point['workers']}:"
+              f" {workload['model']}, {parameters} parameters,"
+              f" {samples} samples, {trainer.threads} threads")
+        self.phase = "data"
+        self.data.read()
+        self.epochs()
+
+    def epochs(self):
+        while True:
+            self.phase = "train"
+            over = self.epoch()
+            interrupted = False
+            if self.evaluated != self.events.steps:
+                self.phase = "evaluate"
+                interrupted = self.evaluate()
+            if over or recipe.trained_enough(self.point, self.events.epochs,
+                                             self.best):
+                return
+            if interrupted:
+                raise self.told_to_stop()
+
+    def epoch(self):
+        """One pass over the training set; whether the run is over by it.
+
+        The trainer takes inputs(k) for k from 0 to steps_per_epoch − 1, trains
+        at rate(), and calls stepped after each; when that returns True it
+        makes no further step.
+        """
+        self.over = self.stopped = False
+        self.loss_sum, self.samples, self.taken = 0.0, 0, 0
+        self.begin = self.last = time.perf_counter()
+        self.data.shuffle(self.point["seed"], self.events.epochs)
+        self.trainer.epoch(self)
+        if self.stopped:
+            raise self.told_to_stop()
+        return self.over
+
+    def inputs(self, k):
+        """The inputs and labels of this process in step k of the epoch."""
+        at = (k * self.point["global_batch"]
+              + self.world.rank * self.point["worker_batch"])
+        return self.data.batch(at, at + self.batch)
+
+    def rate(self):
+        """The learning rate of the next step."""
+        return self.schedule.at(self.events.steps)
+
+    def asks(self):
+        """This rank's votes on TIME_UP and INTERRUPTED, to be summed over the
+        ranks in the step."""
+        minutes = (time.perf_counter() - self.began) / 60
+        limit = self.workload["max_minutes"]
+        return [float(self.world.rank == 0 and 0 < limit <= minutes),
+                float(self.interruption.cause is not None)]
+
+    def stepped(self, rate, loss, votes, data_wait=None, hidden=None,
+                communication=None):
+        """Ends a step. loss is this process's mean; votes are summed over the
+        ranks, DIVERGED counting losses that are not finite.
+
+        data_wait and communication are in seconds, None where they were not
+        measured. hidden is what else of the step was no computing; None: how
+        much is not known. Returns whether the trainer is to stop.
+        """
+        if votes[DIVERGED] > 0 or not math.isfinite(loss):
+            raise ArithmeticError(
+                "training has diverged: the loss of step"
+                f" {self.events.steps + 1} is not a finite number; lower"
+                f" workload.learning_rate ({rate:g} at this step) or"
+                " lengthen workload.warmup_epochs")
+        self.loss_sum += loss * self.batch
+        self.samples += self.batch
+        self.taken += 1
+        end = time.perf_counter()
+        compute = None
+        if hidden is not None and data_wait is not None:
+            compute = max(end - self.last - data_wait - hidden, 0.0)
+        self.events.step(end - self.last, self.batch, data_wait=data_wait,
+                         compute=compute, communication=communication)
+        self.last = end
+        if self.taken == self.steps_per_epoch:
+            self.events.epoch(samples=self.samples, seconds=end - self.begin,
+                              loss=self.loss_sum / self.samples,
+                              learning_rate=rate)
+        if (votes[TIME_UP] > 0 or
+                recipe.long_enough(self.point, self.events.steps)):
+            self.over = True
+        elif votes[INTERRUPTED] > 0:
+            self.stopped = True
+        return self.over or self.stopped
+
+    def told_to_stop(self):
+        return Interrupted(self.interruption.cause
+                           or "another rank was told to stop")
+
+    def evaluate(self):
+        """Measures the accuracy, of which every rank takes a share. It is on
+        the training clock. Returns whether a rank was told to stop."""
+        begin = time.perf_counter()
+        self.trainer.average_statistics()
+        parts = self.point["workers"] // self.trainer.covers
+        start, end = recipe.share(self.data.test_samples, self.world.rank, parts)
+        counts = [0.0, 0, 0, 0]  # loss, correct, labels, ranks told to stop
+        for at in range(start, end, self.batch):
+            inputs, labels = self.data.test_batch(
+                at, min(at + self.batch, end))
+            loss, correct = self.trainer.evaluate(inputs, labels)
+            counts[0] += loss
+            counts[1] += correct
+            counts[2] += labels.size
+        counts[3] = float(self.interruption.cause is not None)
+        loss, correct, labels, stopped = self.trainer.sums(counts)
+        self.evaluated = self.events.steps
+        if not math.isfinite(loss):
+            raise ArithmeticError(
+                "training has diverged: the loss on the test split after step"
+                f" {self.events.steps} is not a finite number; lower"
+                " workload.learning_rate or lengthen workload.warmup_epochs")
+        accuracy = correct / labels
+        self.best = max(self.best, accuracy)
+        if self.world.rank == 0:
+            self.events.evaluation(
+                accuracy=accuracy, loss=loss / labels,
+                samples=self.data.test_samples,
+                seconds=time.perf_counter() - begin)
+            print(f"epoch {self.events.epochs}, step {self.events.steps},"
+                  f" {time.perf_counter() - self.began:.1f} s:"
+                  f" accuracy {accuracy:.4f}, loss {loss / labels:.4f}")
+        return stopped > 0
+
+
+def said(error):
+    """What an error says, at a length that a person reads."""
+    text = str(error).strip() or type(error).__name__
+    return text if len(text) <= 2000 else text[:2000] + " …"

@@ -1,0 +1,89 @@
+"""Trains under TensorFlow with Horovod and reports to scalebench.
+
+One process is one rank. The training loop is TensorFlow's own kind: a gradient
+tape in a graph function, each gradient averaged by Horovod as soon as it is
+there, while the backward pass goes on.
+"""
+
+import os
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import horovod
+import horovod.tensorflow as hvd
+import tensorflow as tf
+
+import horovod_world
+import rank
+import tensorflow_models
+import tensorflow_replica as replica
+
+
+class Trainer(replica.Trainer):
+    name = "Horovod with TensorFlow"
+
+    def join(self, point, place):
+        self.configure(point, place)
+        self._server = horovod_world.join(hvd, place)
+        return horovod_world.check(hvd, place, point["workers"])
+
+    def versions(self):
+        return {**super().versions(), "horovod": horovod.__version__}
+
+    def build(self, point):
+        parameters = super().build(point)
+        hvd.broadcast_variables(self.model.variables, root_rank=0)
+        return parameters
+
+    def barrier(self):
+        hvd.allreduce(tf.zeros(1), name="barrier")
+
+    @tf.function
+    def _step(self, inputs, labels, asks):
+        clock = replica.Clock()
+        with tf.GradientTape() as tape:
+            loss = replica.mean_loss(self.model(inputs, training=True), labels)
+        votes = replica.with_diverged(asks, loss)
+        weights = self.model.trainable_variables
+        gradients = tape.gradient(loss, weights)
+        if hvd.size() > 1:
+            votes = hvd.allreduce(votes, op=hvd.Sum, name="votes")
+            names = iter(range(len(weights)))
+            gradients = clock.time(
+                lambda g: hvd.allreduce(g, op=hvd.Average,
+                                        name=f"gradient_{next(names)}"),
+                gradients)
+        self.optimizer.apply_gradients(zip(gradients, weights))
+        return loss, votes, clock.spans()
+
+    def step(self, inputs, labels, rate, asks):
+        """Returns the loss, the sum of the votes, and of the reduction the
+        seconds in all and those that nothing else hid."""
+        self.optimizer.learning_rate = rate
+        loss, votes, spans = self._step(inputs, labels, tf.constant(asks))
+        return float(loss), votes.numpy(), *replica.busy(spans.numpy())
+
+    def epoch(self, run):
+        for k in range(run.steps_per_epoch):
+            begin = time.perf_counter()
+            inputs, labels = run.inputs(k)
+            wait = time.perf_counter() - begin
+            rate = run.rate()
+            loss, votes, communication, exposed = self.step(
+                inputs, labels, rate, run.asks())
+            if run.stepped(rate, loss, votes, wait, exposed, communication):
+                return
+
+    def sums(self, numbers):
+        return hvd.allreduce(tf.constant(numbers, tf.float64), op=hvd.Sum,
+                             name="sums").numpy().tolist()
+
+    def average_statistics(self):
+        for i, average in enumerate(tensorflow_models.statistics(self.model)):
+            average.assign(hvd.allreduce(average, op=hvd.Average,
+                                         name=f"statistics_{i}"))
+
+
+if __name__ == "__main__":
+    rank.main(Trainer())

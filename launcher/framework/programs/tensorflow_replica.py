@@ -1,0 +1,154 @@
+"""What the trainers of the TensorFlow family have in common."""
+
+import hashlib
+import os
+import platform
+
+import numpy
+import tensorflow as tf
+
+import recipe
+import tensorflow_models
+
+
+class Trainer:
+    """A model and its optimiser; who subclasses it joins ranks and trains."""
+
+    covers = 1
+
+    def configure(self, point, place, workers=1):
+        """Threads and devices, before TensorFlow is first used."""
+        resources = point["resources"]
+        self.threads = min(max(resources["cpus_per_worker"], 1) * workers,
+                           len(os.sched_getaffinity(0)))
+        tf.config.threading.set_intra_op_parallelism_threads(self.threads)
+        # The threads on which operations wait, for communication for example.
+        tf.config.threading.set_inter_op_parallelism_threads(
+            max(2, self.threads))
+        if resources["device"] == "cpu":
+            tf.config.set_visible_devices([], "GPU")
+            return
+        found = tf.config.list_physical_devices("GPU")
+        if not found:
+            raise RuntimeError('resources.device is "gpu", and TensorFlow'
+                               f" {tf.__version__} sees none here")
+        if workers == 1:
+            # A task that sees one GPU only sees it as the first.
+            found = [found[place.local_rank if len(found) > 1 else 0]]
+            tf.config.set_visible_devices(found, "GPU")
+        for device in found:
+            tf.config.experimental.set_memory_growth(device, True)
+
+    def build(self, point):
+        workload = point["workload"]
+        self.model = tensorflow_models.build(
+            point, recipe.stream(point["seed"], "model"))
+        self.optimizer = tensorflow_models.SGD(
+            0.0, workload["momentum"], workload["weight_decay"])
+        return sum(int(numpy.prod(w.shape))
+                   for w in self.model.trainable_variables)
+
+    @tf.function(reduce_retracing=True)
+    def _evaluate(self, inputs, labels):
+        return judged(self.model, inputs, labels)
+
+    def evaluate(self, inputs, labels):
+        loss, correct = self._evaluate(inputs, labels)
+        return float(loss), int(correct)
+
+    def local_statistics(self):
+        """Of each rank here, the running averages of batch norm as arrays."""
+        return [[average.numpy() for average in
+                 tensorflow_models.statistics(self.model)]]
+
+    def parameter_sha256(self):
+        return sha256(tensorflow_models.flat(self.model))
+
+    def versions(self):
+        return {"python": platform.python_version(),
+                "tensorflow": tf.__version__,
+                "keras": tf.keras.__version__, "numpy": numpy.__version__}
+
+
+def mean_loss(logits, labels):
+    """The mean cross entropy, with the classes along the last axis."""
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels, logits))
+
+
+def judged(model, inputs, labels):
+    """The sum of the losses, and how many labels are found rightly."""
+    logits = tf.cast(model(inputs, training=False), tf.float64)
+    labels = tf.cast(labels, tf.int64)
+    loss = tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels, logits))
+    correct = tf.reduce_sum(tf.cast(
+        tf.equal(tf.argmax(logits, -1), labels), tf.int64))
+    return loss, correct
+
+
+def with_diverged(asks, loss):
+    """A rank's votes: what it asks for, and whether its loss is no number."""
+    finite = tf.cast(tf.math.is_finite(loss), tf.float32)
+    return tf.concat([asks, [1 - finite]], 0)
+
+
+def sha256(vector):
+    """The hash of a float32 vector, equal for equal bits only."""
+    return hashlib.sha256(vector.tobytes()).hexdigest()
+
+
+class Clock:
+    """Times operations within a graph, by TensorFlow's own clock."""
+
+    def __init__(self):
+        self._begins, self._ends = [], []
+
+    def time(self, operation, tensors):
+        """What operation makes of each tensor; the time runs from when the
+        tensor is there to when the result is."""
+        results = []
+        for tensor in tensors:
+            with tf.control_dependencies([tensor]):
+                begin = tf.timestamp()
+            with tf.control_dependencies([begin]):
+                result = operation(tf.identity(tensor))
+            with tf.control_dependencies([result]):
+                self._ends.append(tf.timestamp())
+                results.append(tf.identity(result))
+            self._begins.append(begin)
+        return results
+
+    def group(self, operation, tensors):
+        """The same for an operation on all tensors at once; of each, the time
+        runs from when that tensor is there."""
+        held = []
+        for tensor in tensors:
+            with tf.control_dependencies([tensor]):
+                self._begins.append(tf.timestamp())
+            with tf.control_dependencies(self._begins[-1:]):
+                held.append(tf.identity(tensor))
+        results = []
+        for result in operation(held):
+            with tf.control_dependencies([result]):
+                self._ends.append(tf.timestamp())
+                results.append(tf.identity(result))
+        return results
+
+    def spans(self):
+        """Of all operations, in seconds: float64 [operations, 2]."""
+        if not self._begins:
+            return tf.zeros((0, 2), tf.float64)
+        return tf.stack([tf.stack(self._begins), tf.stack(self._ends)], 1)
+
+
+def busy(spans):
+    """How long at least one of the spans lasted, and how long the last of
+    them to begin was followed by nothing but waiting for them to end."""
+    if len(spans) == 0:
+        return 0.0, 0.0
+    total, until = 0.0, 0.0
+    for begin, end in spans[spans[:, 0].argsort()]:
+        total += max(end - max(begin, until), 0.0)
+        until = max(until, end)
+    return float(total), float(until - spans[:, 0].max())

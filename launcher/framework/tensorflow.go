@@ -1,0 +1,71 @@
+package framework
+
+import (
+	"embed"
+	"fmt"
+
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+//go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py programs/own.py
+//go:embed programs/batches.py programs/rank.py programs/horovod_world.py
+//go:embed programs/tensorflow_models.py programs/tensorflow_replica.py programs/tensorflow_horovod.py programs/keras_horovod.py
+//go:embed programs/meeting.py programs/keras_loop.py programs/tensorflow_strategy.py programs/tensorflow_multiworker.py programs/keras_mirrored.py
+var tensorflowPrograms embed.FS
+
+// checkTensorFlow is what the frameworks of the TensorFlow family refuse.
+func checkTensorFlow(name string) func(study.Point) map[string]string {
+	return func(p study.Point) map[string]string {
+		wrong := checkPython(name, NativeModels, p)
+		if p.Workload.BatchNorm == "sync" {
+			wrong["workload.batch_norm"] = name + " has no synchronised batch norm that computes what the native trainer's does; use \"local\""
+		}
+		return wrong
+	}
+}
+
+// tensorflowHorovod is a TensorFlow training loop whose gradients Horovod
+// averages, one process a rank.
+var tensorflowHorovod = Framework{
+	Name:     "tensorflow-horovod",
+	Import:   "horovod.tensorflow",
+	Programs: programs(tensorflowPrograms),
+	Check:    checkTensorFlow("tensorflow-horovod"),
+	Command:  func(s Start) []string { return python(s, "tensorflow_horovod.py") },
+}
+
+// kerasHorovod is Keras's own loop, fit, around Horovod's optimiser.
+var kerasHorovod = Framework{
+	Name:     "keras-horovod",
+	Import:   "horovod.keras",
+	Programs: programs(tensorflowPrograms),
+	Check:    checkTensorFlow("keras-horovod"),
+	Command:  func(s Start) []string { return python(s, "keras_horovod.py") },
+}
+
+// tensorflowMultiworker is TensorFlow's MultiWorkerMirroredStrategy, one process
+// a rank; gRPC carries the gradients of CPUs.
+var tensorflowMultiworker = Framework{
+	Name:     "tensorflow-multiworker",
+	Import:   "tensorflow",
+	Programs: programs(tensorflowPrograms),
+	Check:    checkTensorFlow("tensorflow-multiworker"),
+	Command:  func(s Start) []string { return python(s, "tensorflow_multiworker.py") },
+}
+
+// kerasMirrored is Keras's fit under MirroredStrategy: one process drives the
+// devices of one node, each of which is a rank.
+var kerasMirrored = Framework{
+	Name:     "keras-mirrored",
+	Import:   "tensorflow",
+	Programs: programs(tensorflowPrograms),
+	PerNode:  func(study.Point) bool { return true },
+	Check: func(p study.Point) map[string]string {
+		wrong := checkTensorFlow("keras-mirrored")(p)
+		if p.Nodes > 1 {
+			wrong["resources.workers_per_node"] = fmt.Sprintf("keras-mirrored runs on one node, and %d workers with %d on each need %d; use \"tensorflow-multiworker\" or \"keras-horovod\"", p.Workers, p.WorkersPerNode, p.Nodes)
+		}
+		return wrong
+	},
+	Command: func(s Start) []string { return python(s, "keras_mirrored.py") },
+}
