@@ -72,16 +72,29 @@ var command = Framework{
 
 // commandEnvironment is what a command finds beside its place in the world: the
 // variables of [command], and scalebench.py on Python's path. The threads of
-// a rank are its CPUs, unless somebody said otherwise: a library that takes all
-// of the node's would measure the crowd.
+// a process are its CPUs, unless somebody said otherwise: a library that takes all
+// of the node's would measure the crowd. So is the interface of the collectives:
+// libraries left to themselves take what the host's own name stands for, which
+// may be loopback.
 func commandEnvironment(s Start) []string {
 	path := s.Run.Programs()
 	if before := os.Getenv("PYTHONPATH"); before != "" {
 		path += string(filepath.ListSeparator) + before
 	}
 	list := []string{"PYTHONPATH=" + path, "SCALEBENCH_OUTPUT=" + s.Run.Output()}
-	if os.Getenv("OMP_NUM_THREADS") == "" && s.Point.Command.Start == "rank" {
-		list = append(list, "OMP_NUM_THREADS="+strconv.Itoa(s.Point.Resources.CPUsPerWorker))
+	unset := func(name, value string) {
+		if os.Getenv(name) == "" {
+			list = append(list, name+"="+value)
+		}
+	}
+	threads := s.Point.Resources.CPUsPerWorker
+	if s.Point.Command.Start == "node" {
+		threads *= s.World.LocalSize
+	}
+	unset("OMP_NUM_THREADS", strconv.Itoa(threads))
+	if s.Interface != "" && s.World.Nodes > 1 {
+		unset("GLOO_SOCKET_IFNAME", s.Interface)
+		unset("NCCL_SOCKET_IFNAME", s.Interface)
 	}
 	variables := s.Point.Command.Environment
 	for _, name := range slices.Sorted(maps.Keys(variables)) {

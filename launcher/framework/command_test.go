@@ -96,6 +96,14 @@ func TestCommandEnvironment(t *testing.T) {
 	if diff := cmp.Diff(want, command.Environment(s)); diff != "" {
 		t.Error(diff)
 	}
+	s.Interface = "ib0"
+	if list := command.Environment(s); !slices.Contains(list, "GLOO_SOCKET_IFNAME=ib0") || !slices.Contains(list, "NCCL_SOCKET_IFNAME=ib0") {
+		t.Errorf("%q does not say which interface reaches the other nodes", list)
+	}
+	s.Point.Command.Start = "node"
+	if list := command.Environment(s); !slices.Contains(list, "OMP_NUM_THREADS=6") {
+		t.Errorf("%q: a process for 2 ranks with 3 CPUs each", list)
+	}
 	t.Setenv("OMP_NUM_THREADS", "1")
 	if list := command.Environment(s); slices.Contains(list, "OMP_NUM_THREADS=3") {
 		t.Error("a thread count that somebody set is overruled")

@@ -60,6 +60,9 @@ type Start struct {
 	World  world.World // of the process, or of the first rank of its node
 	Worker string      // absolute path of scalebench-worker
 	Python string      // interpreter of the Python frameworks
+	// Interface is the network interface on which the other nodes are reached;
+	// "" where it is not known.
+	Interface string
 }
 
 // interpreter is the Python to start.

@@ -18,6 +18,13 @@ type Command struct {
 	Directory   string      `toml:"directory" json:"directory"`     // working directory, relative to the study file; "": its folder
 	Environment Variables   `toml:"environment" json:"environment"` // over the site's
 
+	// What it reports is read from its output, where it does not say so itself:
+	Extract []string  `toml:"extract" json:"extract"` // formats by name; metrics/extract has them
+	Log     string    `toml:"log" json:"log"`         // file to read, relative to the output folder, or a pattern for one; "": what the program prints
+	Columns Variables `toml:"columns" json:"columns"` // the log's names for what it names as it likes, by ours: accuracy = "val_acc"
+	// Patterns are the [[extract]] tables.
+	Patterns []Pattern `toml:"-" json:"patterns,omitempty"`
+
 	// Folder is the study file's folder, absolute: what is relative is meant
 	// from there. It is no part of the identity, as the path of the data.
 	Folder string `toml:"-" json:"folder"`
@@ -29,6 +36,7 @@ var (
 		"command.start":       {check: among("rank", "node")},
 		"command.directory":   {check: oneLine},
 		"command.environment": {check: variables},
+		"command.log":         {check: oneLine},
 	}
 )
 
@@ -116,14 +124,17 @@ func variables(v any) string {
 // somebody starts it, and whether the values that are swept reach it.
 func (d *decoder) commandFits(s *Study) {
 	started := slices.ContainsFunc(s.swept(), func(f Framework) bool { return f.Command })
-	if d.has("command") && !started {
+	for _, table := range []string{"command", "extract"} {
+		if !d.has(table) || started {
+			continue
+		}
 		var names []string
 		for _, f := range s.frameworks {
 			if f.Command {
 				names = append(names, fmt.Sprintf("%q", f.Name))
 			}
 		}
-		d.problem("command", "nobody starts it; name a framework that does in sweep.framework: "+strings.Join(names, ", "))
+		d.problem(table, "it is of a command, and nobody starts one; name a framework that does in sweep.framework: "+strings.Join(names, ", "))
 	}
 }
 

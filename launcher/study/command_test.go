@@ -80,8 +80,15 @@ func TestCommandIsOnlyItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same, err := planCommand(t, strings.Replace(commanded, "[sweep]", "start = \"rank\"\n[sweep]", 1)); err != nil || same.Points[0].Point.ID == other.Points[0].Point.ID {
-		t.Errorf("two command lines have one identity, %v", err)
+	plain, err := planCommand(t, commanded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := planCommand(t, commanded+"[[extract]]\nname = \"x\"\npattern = \"(x)\"\n"); err != nil || other.Points[0].Point.ID == plain.Points[0].Point.ID || len(other.Points[0].Point.Command.Patterns) != 1 {
+		t.Errorf("what is read of the output is no part of the identity, %v", err)
+	}
+	if same, err := planCommand(t, strings.Replace(commanded, "[sweep]", "start = \"rank\"\n[sweep]", 1)); err != nil || same.Points[0].Point.ID != plain.Points[0].Point.ID || same.Points[0].Point.ID == other.Points[0].Point.ID {
+		t.Errorf("a default written out changes the identity, or two command lines have one, %v", err)
 	}
 }
 
@@ -110,11 +117,16 @@ func TestCommandProblems(t *testing.T) {
 		"a number":          {strings.Replace(commanded, `"train --batch {batch}"`, `["train", 7]`, 1), `dir/study.toml:5: command.run: argument [1] is no string but 7`},
 		"no list":           {strings.Replace(commanded, `"train --batch {batch}"`, `7`, 1), `dir/study.toml:5: command.run: want a list of strings`},
 		"start":             {strings.Replace(commanded, "[sweep]", "start = \"job\"\n[sweep]", 1), `dir/study.toml:6: command.start: "job" is not known; valid: "rank", "node"`},
-		"unknown key":       {strings.Replace(commanded, "[sweep]", "shell = true\n[sweep]", 1), `dir/study.toml:6: command.shell: unknown key; valid here: run, start, directory, environment`},
+		"unknown key":       {strings.Replace(commanded, "[sweep]", "shell = true\n[sweep]", 1), `dir/study.toml:6: command.shell: unknown key; valid here: run, start, directory, environment, extract, log, columns`},
 		"variable":          {strings.Replace(commanded, "[sweep]", "environment = { \"A B\" = \"\" }\n[sweep]", 1), `dir/study.toml:6: command.environment: "A B" cannot name an environment variable`},
-		"nobody":            {minimal + "[command]\nrun = \"x\"\n", `dir/study.toml:9: command: nobody starts it; name a framework that does in sweep.framework: "command"`},
+		"nobody":            {minimal + "[command]\nrun = \"x\"\n", `dir/study.toml:9: command: it is of a command, and nobody starts one; name a framework that does in sweep.framework: "command"`},
 		"a model is needed": {strings.Replace(commanded, `["command"]`, `["native", "command"]`, 1), `dir/study.toml: workload.model: missing`},
 		"swept in vain":     {commanded + "momentum = [0.1, 0.2]\n", `dir/study.toml:9: sweep.momentum: is swept, and nothing in [command] depends on it`},
+		"no group":          {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"rate .*\"\n", `dir/study.toml: extract[0].pattern: has no group`},
+		"no expression":     {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"(\"\n", `dir/study.toml: extract[0].pattern: is no regular expression`},
+		"a reduction":       {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"(x)\"\nreduce = \"mode\"\n", `dir/study.toml: extract[0].reduce: "mode" is not known; valid: "last", "mean"`},
+		"figure twice":      {commanded + strings.Repeat("[[extract]]\nname = \"x\"\npattern = \"(x)\"\n", 2), `dir/study.toml: extract[1].name: "x" stands there twice`},
+		"nobody's pattern":  {minimal + "[[extract]]\nname = \"x\"\npattern = \"(x)\"\n", `dir/study.toml:9: extract: it is of a command`},
 		"swept":             {commanded + "run = [\"a\", \"b\"]\n", `dir/study.toml:9: sweep.run: cannot be swept`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -269,6 +269,9 @@ func (x *expansion) identity(p *Point) string {
 			lines = append(lines, path+"="+text)
 		}
 	}
+	if text := p.Command.patternText(); text != "" {
+		lines = append(lines, text)
+	}
 	slices.Sort(lines)
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
 	return fmt.Sprintf("%s-w%d-%s", p.Framework, p.Workers, hex.EncodeToString(sum[:5]))

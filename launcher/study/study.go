@@ -62,7 +62,7 @@ type header struct {
 }
 
 // tables are the top-level keys of a study file.
-var tables = []string{"study", "workload", "data", "command", "sweep", "exclude", "resources", "policy"}
+var tables = []string{"study", "workload", "data", "command", "extract", "sweep", "exclude", "resources", "policy"}
 
 // namePattern is what a study's name may look like: it becomes a folder's name
 // and a part of job names.
@@ -115,6 +115,7 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 	s.dataPath = d.path("data.path", s.Data.Path)
 	d.into("command", d.sub(d.top, "command"), &s.Command)
 	s.Command.Folder = d.path("command", ".")
+	s.Command.Patterns = d.extract()
 	d.into("resources", d.sub(d.top, "resources"), &s.Resources)
 	d.into("policy", d.sub(d.top, "policy"), &s.Policy)
 	d.checkPolicy(s.Policy)

@@ -101,6 +101,9 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	program := framework.Start{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: o.Python}
 	environment := Environment(ctx, o.World)
 	environment.Files = ownFiles(f, program)
+	if environment.Interface != nil {
+		program.Interface = environment.Interface.Name
+	}
 	environment.GitCommit = o.Commit
 	if err := events.Write(metrics.Event{Environment: environment}); err != nil {
 		return 1, err

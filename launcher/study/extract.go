@@ -1,0 +1,80 @@
+package study
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// Pattern is one [[extract]] table: a figure that a command prints, found by a
+// regular expression. What is made of it is metrics/extract's to say.
+type Pattern struct {
+	Name    string `toml:"name" json:"name"`       // of the figure
+	Pattern string `toml:"pattern" json:"pattern"` // Go's syntax; its group is the number
+	Unit    string `toml:"unit" json:"unit"`       // that the log has it in
+	Reduce  string `toml:"reduce" json:"reduce"`   // of several values: "last", "mean", "median", "max", "min" or "sum"
+	Per     string `toml:"per" json:"per"`         // what one value is of: "step", "epoch" or "run"
+}
+
+// extract decodes [[extract]].
+func (d *decoder) extract() []Pattern {
+	p, ok := d.top["extract"]
+	if !ok {
+		return nil
+	}
+	d.locate("extract", p)
+	var tables []table
+	if !d.value("extract", p, &tables) {
+		return nil
+	}
+	var list []Pattern
+	for i, t := range tables {
+		at := "extract[" + strconv.Itoa(i) + "]"
+		q := Pattern{Reduce: "last", Per: "run"}
+		d.into(at, t, &q)
+		if slices.ContainsFunc(list, func(earlier Pattern) bool { return earlier.Name == q.Name }) {
+			d.problem(at+".name", fmt.Sprintf("%q stands there twice", q.Name))
+		}
+		for key, wrong := range map[string]string{
+			"name": notEmpty(q.Name), "pattern": onePattern(q.Pattern),
+			"reduce": among("last", "mean", "median", "max", "min", "sum")(q.Reduce),
+			"per":    among("step", "epoch", "run")(q.Per),
+		} {
+			if wrong != "" {
+				d.problem(at+"."+key, wrong)
+			}
+		}
+		list = append(list, q)
+	}
+	return list
+}
+
+// onePattern says what is wrong with a regular expression that finds a number.
+func onePattern(text string) string {
+	if text == "" {
+		return "missing; write a regular expression whose group is the number, like 'throughput: (?P<value>[0-9.]+)'"
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return fmt.Sprintf("is no regular expression of Go's: %v", err)
+	}
+	if re.NumSubexp() == 0 {
+		return "has no group; put the number into one, like (?P<value>[0-9.]+)"
+	}
+	return ""
+}
+
+// patternText is the part of the identity that the patterns are: what is
+// read of the output is a part of what is measured. "" for none.
+func (c Command) patternText() string {
+	if len(c.Patterns) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(c.Patterns)
+	if err != nil {
+		panic(fmt.Sprintf("study: [[extract]] cannot be written: %v", err)) // it is strings only
+	}
+	return "extract=" + string(text)
+}
