@@ -2,11 +2,11 @@
 
 MODULE := github.com/scalebench/scalebench
 
-# What the tests need from Debian: a real Slurm with accounting, shellcheck, and
-# PyTorch, which belongs to Debian's own interpreter.
-TEST_PROGRAMS := sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck
+# What the tests need from Debian: a real Slurm with accounting, shellcheck, the
+# module command, strace, and PyTorch, which belongs to Debian's own interpreter.
+TEST_PROGRAMS := sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck modulecmd strace
 TEST_MODULES := torch
-TEST_PACKAGES := slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck python3-torch python3-numpy
+TEST_PACKAGES := slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck environment-modules strace python3-torch python3-numpy
 TEST_TAGS := slurm,python
 
 # Debian keeps daemons where an ordinary user's PATH does not look.

@@ -112,16 +112,26 @@ record
 
 # Modules and setup are the site's: they may use unset variables, but the first
 # command that fails ends the job, or it would measure something else.
-set +u -e
+set +u -eE
 trap 'say "setup failed: $BASH_COMMAND"' ERR
-module load GCC/12.3.0
-module load CUDA/12.4
+# A batch shell reads no profile, and has the module command only where the
+# submitting shell handed it on.
+if ! command -v module >/dev/null; then
+  for init in "${LMOD_PKG-}/init/bash" "${MODULESHOME-}/init/bash" /etc/profile.d/{lmod,z00_lmod,modules}.sh; do
+    if [ -r "$init" ]; then
+      source "$init" || true # what it lacks, module load will say
+      break
+    fi
+  done
+fi
+module load GCC/12.3.0 || fail "setup failed: module load "GCC/12.3.0
+module load CUDA/12.4 || fail "setup failed: module load "CUDA/12.4
 # --- setup lines of the site file
 source "$HOME/venv/bin/activate"
 export NCCL_DEBUG=WARN
 # --- end of the setup lines
 trap - ERR
-set -u +e
+set -u +eE
 export GREETING='it'\''s $HOME'
 export NCCL_SOCKET_IFNAME=ib0
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$cpus}"

@@ -86,16 +86,26 @@ record
 
 # Modules and setup are the site's: they may use unset variables, but the first
 # command that fails ends the job, or it would measure something else.
-set +u -e
+set +u -eE
 trap 'say "setup failed: $BASH_COMMAND"' ERR
-module load gcc/12.2.0
-module load cuda/12.4.1
-module load openmpi/4.1.6-cuda
+# A batch shell reads no profile, and has the module command only where the
+# submitting shell handed it on.
+if ! command -v module >/dev/null; then
+  for init in "${LMOD_PKG-}/init/bash" "${MODULESHOME-}/init/bash" /etc/profile.d/{lmod,z00_lmod,modules}.sh; do
+    if [ -r "$init" ]; then
+      source "$init" || true # what it lacks, module load will say
+      break
+    fi
+  done
+fi
+module load gcc/12.2.0 || fail "setup failed: module load "gcc/12.2.0
+module load cuda/12.4.1 || fail "setup failed: module load "cuda/12.4.1
+module load openmpi/4.1.6-cuda || fail "setup failed: module load "openmpi/4.1.6-cuda
 # --- setup lines of the site file
 module list
 # --- end of the setup lines
 trap - ERR
-set -u +e
+set -u +eE
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$cpus}"
 export SCALEBENCH_RUN="$run_dir"
 export SCALEBENCH_RESTART="$restart"

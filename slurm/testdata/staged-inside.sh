@@ -79,10 +79,10 @@ record
 
 # Modules and setup are the site's: they may use unset variables, but the first
 # command that fails ends the job, or it would measure something else.
-set +u -e
+set +u -eE
 trap 'say "setup failed: $BASH_COMMAND"' ERR
 trap - ERR
-set -u +e
+set -u +eE
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$cpus}"
 export SCALEBENCH_RUN="$run_dir"
 export SCALEBENCH_RESTART="$restart"

@@ -86,14 +86,24 @@ record
 
 # Modules and setup are the site's: they may use unset variables, but the first
 # command that fails ends the job, or it would measure something else.
-set +u -e
+set +u -eE
 trap 'say "setup failed: $BASH_COMMAND"' ERR
-module load python/3.11.5
+# A batch shell reads no profile, and has the module command only where the
+# submitting shell handed it on.
+if ! command -v module >/dev/null; then
+  for init in "${LMOD_PKG-}/init/bash" "${MODULESHOME-}/init/bash" /etc/profile.d/{lmod,z00_lmod,modules}.sh; do
+    if [ -r "$init" ]; then
+      source "$init" || true # what it lacks, module load will say
+      break
+    fi
+  done
+fi
+module load python/3.11.5 || fail "setup failed: module load "python/3.11.5
 # --- setup lines of the site file
 source "$HOME/venvs/torch/bin/activate"
 # --- end of the setup lines
 trap - ERR
-set -u +e
+set -u +eE
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$cpus}"
 export SCALEBENCH_RUN="$run_dir"
 export SCALEBENCH_RESTART="$restart"
