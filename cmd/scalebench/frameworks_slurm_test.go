@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
@@ -24,7 +23,7 @@ type ride struct {
 	framework string
 	family    string // of launcher/framework/locks; "": Debian's own interpreter
 	versions  []string
-	launch    string // who starts the ranks, in words
+	launch    string // who starts the ranks: resources.launch
 	nodes     int
 	ranks     int // on each node
 }
@@ -32,6 +31,7 @@ type ride struct {
 // rides are all frameworks but native, which the other tests are of.
 var rides = []ride{
 	{"pytorch-ddp", "", []string{"torch"}, "srun", 2, 2},
+	{"pytorch-ddp", "", []string{"torch"}, "torchrun", 2, 2},
 }
 
 var (
@@ -53,19 +53,19 @@ func TestFrameworksOnSlurm(t *testing.T) {
 		if *only != "" && *only != r.framework {
 			continue
 		}
-		t.Run(r.framework, func(t *testing.T) {
+		t.Run(r.framework+" "+r.launch, func(t *testing.T) {
 			b := &bench{t, b.dir, b.env}
 			python, err := interpreter(r.family)
 			if err != nil {
-				rows[r.framework] = r.row("untested: "+lastLine(err.Error()), "–")
+				rows[r.name()] = r.row("untested: "+lastLine(err.Error()), "–")
 				t.Fatal(err)
 			}
 			versions := b.try(r, python)
 			if t.Failed() {
-				rows[r.framework] = r.row(versions, "failed")
+				rows[r.name()] = r.row(versions, "failed")
 				return
 			}
-			rows[r.framework] = r.row(versions, time.Now().Format(time.DateOnly))
+			rows[r.name()] = r.row(versions, time.Now().Format(time.DateOnly))
 		})
 	}
 	if *matrixFile != "" {
@@ -80,7 +80,7 @@ func (b *bench) try(r ride, python string) (versions string) {
 	t := b.t
 	b.write("site.toml", fmt.Sprintf("python = %q\n[[partitions]]\nname = \"main\"\nmax_nodes = 4\ncpus_per_node = 4\noptions = { licenses = \"turn\" }\n", python))
 	study := func(name, workload, sweep string) string {
-		name = r.framework + "-" + name
+		name = r.name() + "-" + name
 		b.write(name+".toml", "[study]\nname = \""+name+"\"\n[workload]\n"+workload+`
 batch = 16
 learning_rate = 0.02
@@ -91,6 +91,7 @@ path = "data"
 [resources]
 time = "10m"
 workers_per_node = `+fmt.Sprint(r.ranks)+`
+launch = "`+r.launch+`"
 [sweep]
 framework = ["`+r.framework+`"]
 `+sweep)
@@ -165,6 +166,9 @@ const (
 	matrixHead  = "| framework | versions | ranks started by | nodes × ranks each | passed on |\n|---|---|---|---|---|\n"
 )
 
+// name tells a ride from the others.
+func (r ride) name() string { return r.framework + "-by-" + r.launch }
+
 // row is the framework's line of the matrix.
 func (r ride) row(versions, passed string) string {
 	versions = strings.ReplaceAll(versions, "|", "\\|")
@@ -184,9 +188,9 @@ func rewriteMatrix(path string, rows map[string]string) error {
 		return fmt.Errorf("%s has no lines %q and %q", path, matrixBegin, matrixEnd)
 	}
 	table := matrixHead
-	for _, f := range framework.All {
-		kept := regexp.MustCompile("(?m)^\\| `" + regexp.QuoteMeta(f.Name) + "` .*\n").FindString(old)
-		if row, tried := rows[f.Name]; tried {
+	for _, r := range rides {
+		kept := regexp.MustCompile("(?m)^\\| `" + regexp.QuoteMeta(r.framework) + "` .* " + r.launch + " \\| .*\n").FindString(old)
+		if row, tried := rows[r.name()]; tried {
 			kept = row
 		}
 		table += kept

@@ -32,6 +32,10 @@ type Framework struct {
 	// the ranks of a node: Command is then run once a node. Nil: once a rank.
 	PerNode func(study.Point) bool
 
+	// Launchers are what can start its ranks, of resources.launch, beside srun
+	// and the local launcher; nil: nothing else.
+	Launchers []string
+
 	// Import is the Python module that the program needs; "" for none.
 	Import string
 
@@ -109,7 +113,17 @@ func Find(name string) (Framework, error) {
 func ForStudy() []study.Framework {
 	list := make([]study.Framework, len(All))
 	for i, f := range All {
-		list[i] = study.Framework{Name: f.Name, Check: f.Check, Command: f.UserProgram, Uses: f.Uses}
+		list[i] = study.Framework{Name: f.Name, Check: f.check, Command: f.UserProgram, Uses: f.Uses}
 	}
 	return list
+}
+
+// check says what in a point the framework cannot do, who starts it included.
+func (f Framework) check(p study.Point) map[string]string {
+	wrong := f.Check(p)
+	if l := p.Resources.Launch; l != "srun" && !slices.Contains(f.Launchers, l) {
+		valid := "\"" + strings.Join(append([]string{"srun"}, f.Launchers...), "\", \"") + "\""
+		wrong["resources.launch"] = fmt.Sprintf("%q does not start %s; valid for it: %s", l, f.Name, valid)
+	}
+	return wrong
 }

@@ -9,7 +9,7 @@ import (
 )
 
 //go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py programs/own.py
-//go:embed programs/pytorch_models.py programs/pytorch_data.py programs/pytorch_replica.py programs/pytorch_ddp.py
+//go:embed programs/pytorch_models.py programs/pytorch_data.py programs/pytorch_replica.py programs/pytorch_ddp.py programs/torchrun.py
 var pytorchPrograms embed.FS
 
 // programs are embedded files without the folder they stand in: the run folder
@@ -34,9 +34,11 @@ func python(s Start, program string) []string {
 // pytorchDDP is PyTorch's DistributedDataParallel, one process a rank: gloo
 // between CPUs, NCCL between GPUs.
 var pytorchDDP = Framework{
-	Name:     "pytorch-ddp",
-	Import:   "torch",
-	Programs: programs(pytorchPrograms),
+	Name:      "pytorch-ddp",
+	Import:    "torch",
+	Programs:  programs(pytorchPrograms),
+	Launchers: []string{"torchrun"},
+	PerNode:   byTorchrun,
 	Check: func(p study.Point) map[string]string {
 		wrong := checkPython("pytorch-ddp", NativeModels, p)
 		if p.Workload.BatchNorm == "sync" && p.Resources.Device == "cpu" {
@@ -44,5 +46,10 @@ var pytorchDDP = Framework{
 		}
 		return wrong
 	},
-	Command: func(s Start) []string { return python(s, "pytorch_ddp.py") },
+	Command: func(s Start) []string {
+		if byTorchrun(s.Point) {
+			return torchrun(s, "pytorch_ddp.py")
+		}
+		return python(s, "pytorch_ddp.py")
+	},
 }

@@ -22,11 +22,12 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-// ddp is one pytorch-ddp run of processes on this machine.
+// ddp is a run of a PyTorch framework as processes on this machine.
 type ddp struct {
 	t     *testing.T
 	run   rundir.Run
-	ranks []*exec.Cmd
+	port  int
+	ranks []*exec.Cmd // the ranks; by torchrun, the nodes
 }
 
 // point is a small point: 240 training samples, 10 steps an epoch with 2
@@ -67,61 +68,111 @@ func prepare(t *testing.T, p study.Point) *ddp {
 	if err := os.WriteFile(run.Point(), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(run.Programs(), pytorchDDP.Programs); err != nil {
+	f, err := Find(p.Framework)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return &ddp{t: t, run: run}
-}
-
-// begin starts the ranks.
-func (d *ddp) begin(p study.Point, size int) {
-	t, run := d.t, d.run
-	t.Helper()
+	if err := os.CopyFS(run.Programs(), f.Programs); err != nil {
+		t.Fatal(err)
+	}
 	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return &ddp{t: t, run: run, port: port}
+}
+
+// begin starts the ranks.
+func (d *ddp) begin(p study.Point, size int) {
+	d.t.Helper()
 	for rank := range size {
-		command := pytorchDDP.Command(Start{Point: p, Run: run, Python: debianPython})
-		cmd := exec.Command(command[0], command[1:]...)
-		w := world.World{Rank: rank, Size: size, LocalRank: rank, LocalSize: size, Nodes: 1, Address: "127.0.0.1", Port: port}
-		cmd.Env = append(append(os.Environ(), w.Environ()...), RunVariable+"="+run.Path())
-		log, err := os.Create(run.RankLog(rank))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer log.Close() // the process has its own
-		cmd.Stdout, cmd.Stderr = log, log
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		d.ranks = append(d.ranks, cmd)
+		d.startOne(p, world.World{Rank: rank, Size: size, LocalRank: rank, LocalSize: size, Nodes: 1, Address: "127.0.0.1", Port: d.port},
+			func(environ []string) []string { return environ })
 	}
 }
 
-// wait waits for all ranks and returns their events and exit codes.
-func (d *ddp) wait() (events [][]metrics.Event, codes []int) {
+// startOne starts a process, in a group of its own, as the supervisor does.
+func (d *ddp) startOne(p study.Point, w world.World, environ func([]string) []string) {
+	t := d.t
+	t.Helper()
+	f, err := Find(p.Framework)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := f.Command(Start{Point: p, Run: d.run, World: w, Python: interpreterOf(t, f.Name)})
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(environ(append(os.Environ(), w.Environ()...)), RunVariable+"="+d.run.Path())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	log, err := os.Create(d.run.RankLog(w.Rank))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close() // the process has its own
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	d.ranks = append(d.ranks, cmd)
+	t.Cleanup(func() {
+		if t.Failed() {
+			text, err := os.ReadFile(log.Name())
+			t.Logf("%s: %v\n%s", log.Name(), err, text)
+		}
+	})
+}
+
+// interpreterOf is the Python that has a framework.
+func interpreterOf(t *testing.T, _ string) string {
+	t.Helper()
+	return debianPython
+}
+
+// codes waits for all processes and returns their exit codes.
+func (d *ddp) codes() (codes []int) {
 	d.t.Helper()
 	var all sync.WaitGroup
 	for _, cmd := range d.ranks {
-		limit := time.AfterFunc(90*time.Second, func() { cmd.Process.Kill() })
+		limit := time.AfterFunc(90*time.Second, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 		all.Go(func() {
 			_ = cmd.Wait() // the code says it
 			limit.Stop()
 		})
 	}
 	all.Wait()
-	for rank, cmd := range d.ranks {
+	for _, cmd := range d.ranks {
 		codes = append(codes, cmd.ProcessState.ExitCode())
-		events = append(events, readEvents(d.t, d.run, rank, 0))
-		d.t.Cleanup(func() {
-			if d.t.Failed() {
-				log, err := os.ReadFile(d.run.RankLog(rank))
-				d.t.Logf("rank %d: %v\n%s", rank, err, log)
-			}
-		})
 	}
-	return events, codes
+	return codes
+}
+
+// events are what so many ranks have written.
+func (d *ddp) events(ranks int) (events [][]metrics.Event) {
+	d.t.Helper()
+	for rank := range ranks {
+		events = append(events, readEvents(d.t, d.run, rank, 0))
+	}
+	return events
+}
+
+// wait waits for all ranks and returns their events and exit codes.
+func (d *ddp) wait() (events [][]metrics.Event, codes []int) {
+	d.t.Helper()
+	codes = d.codes()
+	return d.events(len(codes)), codes
+}
+
+// awaitEvaluation waits until rank 0 has evaluated.
+func (d *ddp) awaitEvaluation() {
+	d.t.Helper()
+	for begin := time.Now(); time.Since(begin) < 60*time.Second; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(d.run.EventFile("rank", 0, 0)); err == nil {
+			list := readEvents(d.t, d.run, 0, 0)
+			if len(list) > 0 && list[len(list)-1].Evaluation != nil {
+				return
+			}
+		}
+	}
+	d.t.Error("no evaluation after 60 s")
 }
 
 // only returns the one event that pick finds, and fails if there is not one.
@@ -297,18 +348,7 @@ func TestDDPInterrupted(t *testing.T) {
 	p := point(t, 2)
 	p.Workload.Epochs = 1_000_000
 	d := start(t, p, 2)
-	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := os.Stat(d.run.EventFile("rank", 0, 0)); err == nil {
-			list := readEvents(t, d.run, 0, 0)
-			if len(list) > 0 && list[len(list)-1].Evaluation != nil {
-				break
-			}
-		}
-		if time.Since(begin) > 60*time.Second {
-			t.Error("no evaluation after 60 s")
-			break
-		}
-	}
+	d.awaitEvaluation()
 	if err := d.ranks[1].Process.Signal(syscall.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}

@@ -85,4 +85,8 @@ type Resources struct {
 	// nobody else's job disturbs what all others are divided by.
 	Exclusive *bool  `toml:"exclusive" json:"exclusive"`
 	CPUBind   string `toml:"cpu_bind" json:"cpu_bind"` // srun --cpu-bind; "": the site's default
+	// Launch says who starts the ranks: "srun" starts each (outside Slurm the
+	// local launcher does), "torchrun" starts those of a node and is itself
+	// started once a node.
+	Launch string `toml:"launch" json:"launch"`
 }

@@ -125,7 +125,7 @@ var (
 		"data.test_samples":  {check: within(0, 1<<40)},
 	}
 
-	defaultResources = Resources{Device: "cpu", CPUsPerWorker: 1, Time: Duration(3600e9)}
+	defaultResources = Resources{Device: "cpu", CPUsPerWorker: 1, Time: Duration(3600e9), Launch: "srun"}
 	resourceRules    = map[string]rule{
 		"resources.device":           {check: among("cpu", "gpu")},
 		"resources.workers_per_node": {check: within(0, 4096)},
@@ -133,6 +133,7 @@ var (
 		"resources.memory":           {check: within(0, 1<<50)},
 		"resources.time":             {check: within(60e9, 366*86400e9)},
 		"resources.cpu_bind":         {check: oneLine},
+		"resources.launch":           {check: among("srun", "torchrun")},
 	}
 )
 

@@ -1,0 +1,27 @@
+"""Starts a node's ranks by PyTorch's torchrun, with a few words of its own.
+
+    python torchrun.py OPTION… PROGRAM
+
+SIGUSR1 is the scheduler's early warning and is for the ranks; torchrun knows
+nothing of it and would be ended by it. What it keeps of the ranks' output goes
+away with it.
+"""
+
+import os
+import signal
+import sys
+import tempfile
+
+
+def main():
+    from torch.distributed import run  # is slow
+
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    # The ranks write no compiled files beside the programs either.
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    with tempfile.TemporaryDirectory(prefix="scalebench-torchrun-") as logs:
+        run.main(["--log_dir=" + logs, *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+package framework
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+// patience is how many seconds a node waits for another, which may be importing
+// PyTorch from a slow file system.
+const patience = 600
+
+func byTorchrun(p study.Point) bool { return p.Resources.Launch == "torchrun" }
+
+// torchrun is the command line of PyTorch's launcher, which starts a program
+// once for each rank of this node. The nodes meet at the run's address, under
+// an identity of the job's own, and torchrun numbers them as it likes: which
+// node has rank 0 is its to say, and the ranks' events tell it.
+//
+// PyTorch 1.13 on Python 3.11 fails with "'NoneType' object has no attribute
+// 'get'" unless output is redirected (pytorch#92319): --redirects 1 --tee 1.
+func torchrun(s Start, program string) []string {
+	w := s.World
+	id := filepath.Base(s.Run.Path())
+	if w.JobID != "" {
+		id = w.JobID + "-" + strconv.Itoa(w.Restart)
+	}
+	return append(python(s, "torchrun.py"),
+		"--nnodes="+strconv.Itoa(w.Nodes), "--nproc_per_node="+strconv.Itoa(w.LocalSize),
+		"--rdzv_backend=c10d", "--rdzv_id="+id,
+		"--rdzv_endpoint="+net.JoinHostPort(w.Address, strconv.Itoa(w.Port)),
+		fmt.Sprintf("--rdzv_conf=is_host=%t,read_timeout=%d,join_timeout=%d", w.Node == 0, patience, patience),
+		"--max_restarts=0", "--redirects=1", "--tee=1",
+		filepath.Join(s.Run.Programs(), program))
+}
