@@ -140,7 +140,10 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 		l.legend = max(l.legend, c.legend)
 	}
 
-	l.plot.Min.X = margin + lineHeight(axisSize) + gap + yLabels + tickLength + gap
+	l.plot.Min.X = margin + yLabels + tickLength + gap
+	if c.y.title != "" {
+		l.plot.Min.X += lineHeight(axisSize) + gap
+	}
 	l.plot.Max.X = l.size.X - margin - column
 	l.plot.Min.Y = margin + block(l.caption, captionSize) + l.legend + lineHeight(axisSize) + lineHeight(tickSize) + tickLength + gap
 	above := margin + block(l.title, titleSize)

@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/templates"
 )
 
-var page = sync.OnceValues(func() (*template.Template, error) {
+var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 	return template.New(templates.Report).Funcs(template.FuncMap{
 		"drawing": drawing,
 		"data":    data,
@@ -22,7 +22,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	t, err := page()
+	t, err := pageTemplate()
 	if err != nil {
 		return err
 	}
