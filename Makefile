@@ -3,11 +3,11 @@
 MODULE := github.com/scalebench/scalebench
 
 # What the tests need from Debian: a real Slurm with accounting, shellcheck, the
-# module command, strace, and PyTorch, which belongs to Debian's own interpreter.
-TEST_PROGRAMS := sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck modulecmd strace
+# module command, strace, Chromium with the figures' font, and PyTorch, which belongs to Debian's own interpreter.
+TEST_PROGRAMS := sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck modulecmd strace chromium
 TEST_MODULES := torch
-TEST_PACKAGES := slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck environment-modules strace python3-torch python3-numpy
-TEST_TAGS := slurm,python
+TEST_PACKAGES := slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck environment-modules strace chromium fonts-liberation python3-torch python3-numpy
+TEST_TAGS := slurm,python,browser
 
 # Debian keeps daemons where an ordinary user's PATH does not look.
 export PATH := $(PATH):/usr/sbin:/sbin
