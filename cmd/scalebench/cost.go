@@ -20,6 +20,7 @@ import (
 
 type costOptions struct {
 	selection
+	mix                    bool
 	site, currency, market string
 	baseline               cli.StringSlice
 	per, clock             string
@@ -37,6 +38,7 @@ func costCommand(s *session) *cli.Command {
 			"their confidence interval in brackets where there are runs enough for one. In CSV\n" +
 			"and JSON: seconds, and the currency that stands beside.",
 		Flags: append(append([]cli.Flag{siteFlag(&o.site)}, o.flags()...),
+			mixFlag(&o.mix),
 			&cli.StringSliceFlag{Name: "baseline", Destination: &o.baseline, Usage: "divide by the configuration with `KEY=VALUE`, like workers=1 or platform=cpu8; may be given again to say more of it"},
 			&cli.StringFlag{Name: "per", Destination: &o.per, Value: "run", Usage: "time and cost of a `WORK`: run or epoch"},
 			&cli.Float64Flag{Name: "target", Destination: &o.target, DefaultText: "no target", Usage: "time and cost until `ACCURACY` is reached, in place of --per"},

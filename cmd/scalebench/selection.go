@@ -19,7 +19,6 @@ type selection struct {
 	framework                   string
 	workers                     int
 	since, until, commit, where string
-	mix                         bool
 }
 
 func (o *selection) flags() []cli.Flag {
@@ -30,7 +29,6 @@ func (o *selection) flags() []cli.Flag {
 		&cli.StringFlag{Name: "until", Usage: "only recorded before `TIME`, written likewise", Destination: &o.until},
 		&cli.StringFlag{Name: "commit", Usage: "only with the study's folder at git `COMMIT`, or its first digits", Destination: &o.commit},
 		&cli.StringFlag{Name: "where", Usage: "only where SQL `CONDITION` holds, over the columns of view runs and parameters: \"workload.batch > 64\"", Destination: &o.where},
-		mixFlag(&o.mix),
 	}
 }
 

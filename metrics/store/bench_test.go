@@ -139,9 +139,9 @@ func timed(b *testing.B, unit string, f func()) {
 	b.ReportMetric(float64(time.Since(began).Microseconds())/1e3, unit)
 }
 
-// history fills a database with n finished runs, 300 to a study, of 40
+// filled fills a database with n finished runs, 300 to a study, of 40
 // parameters, two targets and ten evaluations each.
-func history(b *testing.B, n int) *Store {
+func filled(b *testing.B, n int) *Store {
 	b.Helper()
 	s := openStore(b)
 	for i, q := range []string{
@@ -177,7 +177,7 @@ func BenchmarkHistory(b *testing.B) {
 		b.Skip("-short")
 	}
 	const n = 100_000
-	s := history(b, n)
+	s := filled(b, n)
 	for name, f := range map[string]Filter{
 		"newest-50":       {Limit: 50},
 		"all":             {},
