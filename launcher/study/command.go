@@ -25,6 +25,9 @@ type Command struct {
 	// Patterns are the [[extract]] tables.
 	Patterns []Pattern `toml:"-" json:"patterns,omitempty"`
 
+	// Uses are the keys whose values reach the program, by TOML path.
+	Uses []string `toml:"-" json:"uses,omitempty"`
+
 	// Folder is the study file's folder, absolute: what is relative is meant
 	// from there. It is no part of the identity, as the path of the data.
 	Folder string `toml:"-" json:"folder"`
@@ -174,6 +177,15 @@ func (s *Study) unheard(f Framework, p Point) []axis {
 		}
 	}
 	return list
+}
+
+// reaches reports whether the key's value reached the program of a run: a
+// command gets those that its placeholders name, and the batch that it trained
+// with otherwise is not ours to record.
+func (p *Point) reaches(f pointField) bool {
+	table, _, _ := strings.Cut(f.path, ".")
+	return p.Command.Folder == "" || table != "workload" && table != "data" ||
+		slices.Contains([]string{"workload.kind", "workload.targets"}, f.path) || slices.Contains(p.Command.Uses, f.path)
 }
 
 // has reports whether the key is one of the point's: those of [command] are

@@ -52,7 +52,7 @@ func TestCommandPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := p.Points[0].Point.Command
-	want := Command{Run: CommandLine{"train", "--batch", "{batch}"}, Start: "rank", Folder: filepath.Join(working, "dir")}
+	want := Command{Run: CommandLine{"train", "--batch", "{batch}"}, Start: "rank", Uses: []string{"workload.batch"}, Folder: filepath.Join(working, "dir")}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
 	}
@@ -79,6 +79,10 @@ func TestCommandIsOnlyItsOwn(t *testing.T) {
 	other, err := planCommand(t, strings.Replace(commanded, "train --batch", "train --fast --batch", 1))
 	if err != nil {
 		t.Fatal(err)
+	}
+	recorded := own.Parameters()
+	if _, ok := recorded["workload.momentum"]; ok || recorded["workload.batch"] != int64(128) || recorded["workload.kind"] != "train" {
+		t.Errorf("recorded %v; the command is told of the batch alone", recorded)
 	}
 	plain, err := planCommand(t, commanded)
 	if err != nil {

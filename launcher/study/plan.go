@@ -129,6 +129,11 @@ func (x *expansion) point(p Point) []Planned {
 			x.problem(path, wrong)
 		}
 	}
+	if f.Command && f.Uses != nil {
+		p.Command.Uses = f.Uses(p)
+		slices.Sort(p.Command.Uses)
+		p.Command.Uses = slices.Compact(p.Command.Uses)
+	}
 	if f.Check != nil {
 		for path, wrong := range f.Check(p) {
 			x.problem(path, wrong)
@@ -296,15 +301,20 @@ func keyTexts(p *Point) map[string]string {
 
 // Parameters are all keys of the point by TOML path, as the store keeps them:
 // string, int64, float64, bool, or []any of these; a key without a value is
-// left out.
+// left out, and so is one that the run's program was never told.
 func (p *Point) Parameters() map[string]any {
 	m := make(map[string]any, len(pointFields))
-	for path, text := range keyTexts(p) {
+	texts := keyTexts(p)
+	for _, f := range pointFields {
+		text, ok := texts[f.path]
+		if !ok || !p.reaches(f) {
+			continue
+		}
 		var v any
 		d := json.NewDecoder(strings.NewReader(text))
 		d.UseNumber()
 		if err := d.Decode(&v); err == nil && v != nil {
-			m[path] = plain(v)
+			m[f.path] = plain(v)
 		}
 	}
 	return m
