@@ -78,7 +78,7 @@ test-faults: test-packages
 # one. The first time compiles Horovod: a quarter of an hour on two cores.
 FRAMEWORK :=
 test-frameworks: test-packages
-	go test -tags frameworks,python -timeout 60m -count 1 -run 'Frameworks' ./launcher/...
+	go test -tags frameworks,python -timeout 60m -count 1 -run 'Frameworks' ./launcher/framework ./launcher/train/cpu
 	go test -tags slurm,frameworks -timeout 60m -count 1 -v -run 'TestFrameworks' ./cmd/scalebench -framework '$(FRAMEWORK)' -matrix ../../docs/frameworks.md
 
 # The released programs in a bare chroot without a C library, arm64's emulated.

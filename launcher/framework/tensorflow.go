@@ -68,4 +68,9 @@ var kerasMirrored = Framework{
 		return wrong
 	},
 	Command: func(s Start) []string { return python(s, "keras_mirrored.py") },
+	// A process that is started once a node is told no rank; this one is the
+	// first rank and all others.
+	Environment: func(s Start) []string {
+		return []string{fmt.Sprintf("RANK=%d", s.World.Rank), fmt.Sprintf("LOCAL_RANK=%d", s.World.LocalRank)}
+	},
 }

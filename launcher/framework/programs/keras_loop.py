@@ -11,12 +11,16 @@ def compile(model, optimizer):
         from_logits=True))
 
 
-def fit(model, run, votes):
+def fit(model, run, votes, ahead=False):
     """Trains an epoch of a rank.Rank; votes(asks, loss) sums over the ranks
-    what each asks for, and whether its loss is no number."""
+    what each asks for, and whether its loss is no number.
+
+    ahead: batches are made while others are trained on, so that nobody knows
+    how long a step waits for its own.
+    """
     feed = Feed(run)
     model.fit(feed.dataset(), steps_per_epoch=run.steps_per_epoch, verbose=0,
-              callbacks=[Reporter(run, feed, votes)])
+              callbacks=[Reporter(run, feed, votes, ahead)])
 
 
 class Feed:
@@ -49,9 +53,10 @@ class Feed:
 class Reporter(tf.keras.callbacks.Callback):
     """Sets the rate before each step and reports the step after it."""
 
-    def __init__(self, run, feed, votes):
+    def __init__(self, run, feed, votes, ahead):
         super().__init__()
         self._run, self._feed, self._votes = run, feed, votes
+        self._ahead = ahead
 
     def on_train_batch_begin(self, batch, logs=None):
         self._rate = self._run.rate()
@@ -62,6 +67,6 @@ class Reporter(tf.keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         loss = logs["loss"]
         votes = self._votes(self._run.asks(), loss)
-        if self._run.stepped(self._rate, float(loss), votes,
-                             self._feed.seconds.popleft()):
+        wait = None if self._ahead else self._feed.seconds.popleft()
+        if self._run.stepped(self._rate, float(loss), votes, wait):
             self.model.stop_training = True

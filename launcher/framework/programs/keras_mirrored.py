@@ -53,7 +53,7 @@ class Trainer(tensorflow_strategy.Trainer):
 
     def epoch(self, run):
         keras_loop.fit(self.model, run, lambda asks, loss: [
-            *asks, float(not tf.math.is_finite(loss))])
+            *asks, float(not tf.math.is_finite(loss))], ahead=True)
 
     def sums(self, numbers):
         return numbers

@@ -19,6 +19,7 @@ stands in its trainer, an object with
                        differ
 """
 
+import contextlib
 import json
 import math
 import os
@@ -88,7 +89,10 @@ class Rank:
             cause = f"{self.phase}: {cause}"
         self.events.stop(status, cause, checksum)
         if status != "failed":
-            self.trainer.barrier()  # nobody leaves while another needs it
+            # Nobody leaves while another needs it; nor does it matter any more
+            # if the first to leave is gone before the last has heard of it.
+            with contextlib.suppress(Exception):
+                self.trainer.barrier()
         # Exit without taking the framework apart, which can wait for threads
         # that wait for the interpreter. After a failure the others learn of it
         # by the closed connections.
