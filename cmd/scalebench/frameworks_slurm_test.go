@@ -35,7 +35,7 @@ var rides = []ride{
 	{"tensorflow-horovod", "tensorflow", []string{"tensorflow", "horovod"}, "srun", 2, 2},
 	{"keras-horovod", "tensorflow", []string{"tensorflow", "keras", "horovod"}, "srun", 2, 2},
 	{"tensorflow-multiworker", "tensorflow", []string{"tensorflow"}, "srun", 2, 2},
-	{"keras-mirrored", "tensorflow", []string{"tensorflow", "keras"}, "one process", 1, 2},
+	{"keras-mirrored", "tensorflow", []string{"tensorflow", "keras"}, "srun", 1, 2},
 }
 
 var (
