@@ -122,7 +122,7 @@ func (b *SlurmBackend) render(w io.Writer, s slurm.Script) error {
 // Draft is what an attempt would be, for a script that is only looked at.
 func (b *SlurmBackend) Draft(p study.Planned) *Attempt {
 	run := b.Folder.Run(p.Point.ID, p.Point.Repeat, 1)
-	return &Attempt{Run: run, Number: 1, Point: p.Point, Record: Record{ID: run.ID(), JobName: run.ID() + "-draft", Partition: p.Partition, Exclusive: p.Exclusive, Requeue: b.Requeue, Python: b.Python, Commit: b.Commit}}
+	return &Attempt{Run: run, Number: 1, Point: p.Point, Record: Record{ID: run.ID(), JobName: run.ID() + "-draft", Partition: p.Partition, Exclusive: p.Exclusive, Requeue: b.Requeue, Python: b.python(p.Point.Framework), Commit: b.Commit}}
 }
 
 // Start writes the attempts of a load down, script included, and submits it.

@@ -216,13 +216,21 @@ type Creator struct {
 	Folder  rundir.Study
 	Backend string
 	Version string
-	Commit  string // git commit of the study's folder
-	Worker  string // absolute path of scalebench-worker
-	Python  string
-	Requeue bool // let the scheduler start a job again that lost its nodes
+	Commit  string                        // git commit of the study's folder
+	Worker  string                        // absolute path of scalebench-worker
+	Python  func(framework string) string // interpreter; nil: none is named
+	Requeue bool                          // let the scheduler start a job again that lost its nodes
 
 	pack       *Member // of the next attempt
 	allocation string  // likewise
+}
+
+// python is the interpreter of a framework; "" where none is named.
+func (c Creator) python(framework string) string {
+	if c.Python == nil {
+		return ""
+	}
+	return c.Python(framework)
 }
 
 // Kind is the backend's name, Local or Slurm.
@@ -254,7 +262,7 @@ func (c Creator) create(t Todo, extra func(at rundir.Run, a *Attempt) error) (*A
 	a := &Attempt{Run: final, Number: t.Number, Point: t.Point, Record: Record{
 		ID: final.ID(), Backend: c.Backend, Partition: t.Partition, Exclusive: t.Exclusive,
 		Pack: c.pack, Allocation: c.allocation,
-		CreatedUnix: unix(time.Now()), Version: c.Version, Commit: c.Commit, Host: host, Worker: c.Worker, Python: c.Python,
+		CreatedUnix: unix(time.Now()), Version: c.Version, Commit: c.Commit, Host: host, Worker: c.Worker, Python: c.python(t.Point.Framework),
 	}}
 	if c.Backend == Local {
 		a.Record.PID, a.Record.PIDStart = os.Getpid(), processStart(os.Getpid())

@@ -135,7 +135,7 @@ func (s *session) doctored(o doctorOptions) (*work, error) {
 
 // tryCluster tries out the cluster that this host speaks to.
 func (s *session) tryCluster(ctx context.Context, w *work, runs string, o doctorOptions) ([]doctor.Finding, error) {
-	creator := launcher.Creator{Folder: w.folder, Version: version.String(), Python: w.site.Python, Worker: w.site.Worker}
+	creator := launcher.Creator{Folder: w.folder, Version: version.String(), Python: w.site.Interpreter, Worker: w.site.Worker}
 	if creator.Worker == "" {
 		creator.Worker = "scalebench-worker"
 		if self, err := os.Executable(); err == nil {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,8 +128,13 @@ func (w *work) creator() (launcher.Creator, error) {
 	if err != nil {
 		return launcher.Creator{}, &usageError{err: err}
 	}
+	for _, name := range slices.Sorted(maps.Keys(w.site.Pythons)) {
+		if _, err := framework.Find(name); err != nil {
+			return launcher.Creator{}, &usageError{err: fmt.Errorf("%s: pythons.%s: %w", w.site.File, name, err)}
+		}
+	}
 	return launcher.Creator{Folder: w.folder, Version: version.String(), Commit: commitOf(filepath.Dir(w.study.File)),
-		Worker: worker, Python: w.site.Python, Requeue: w.study.Policy.Requeue}, nil
+		Worker: worker, Python: w.site.Interpreter, Requeue: w.study.Policy.Requeue}, nil
 }
 
 // commitOf is the git commit that a folder stands at, with "-dirty" where files

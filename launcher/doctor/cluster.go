@@ -65,7 +65,8 @@ func (c Cluster) Check(ctx context.Context) ([]Finding, error) {
 	return list, err
 }
 
-// imports are the Python modules that the frameworks of the plan need.
+// imports are the Python modules that the frameworks of the plan need of the
+// site's interpreter; those with one of their own are not tried.
 func (c Cluster) imports() []string {
 	if c.Plan == nil {
 		return nil
@@ -73,7 +74,7 @@ func (c Cluster) imports() []string {
 	var list []string
 	for _, p := range c.Plan.Points {
 		f, err := framework.Find(p.Point.Framework)
-		if err == nil && f.Import != "" && !slices.Contains(list, f.Import) {
+		if err == nil && f.Import != "" && c.Backend.Site.Interpreter(f.Name) == c.Backend.Site.Python && !slices.Contains(list, f.Import) {
 			list = append(list, f.Import)
 		}
 	}

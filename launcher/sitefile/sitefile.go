@@ -49,6 +49,7 @@ func Write(w io.Writer, d *slurm.Description, o Origin) error {
 	b.line("")
 	b.comment(`worker = "bin/scalebench-worker" # on a file system that the nodes see (beside scalebench)`)
 	b.comment(`python = "venv/bin/python"       # interpreter of the Python frameworks`)
+	b.comment(`pythons = { keras-horovod = "tf/bin/python" } # of single frameworks`)
 	b.comment(`modules = ["CUDA/12.4"]          # module load, before the step`)
 	b.comment(`setup = ["source setup.sh"]      # shell lines, run as they stand before the step`)
 	b.line("")

@@ -1,11 +1,13 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Site is what differs between clusters, so that one study runs on any of
@@ -23,6 +25,9 @@ type Site struct {
 
 	Worker string `toml:"worker"` // path of scalebench-worker on the nodes; "": the one beside scalebench
 	Python string `toml:"python"` // interpreter of the Python frameworks
+	// Pythons are the interpreters of single frameworks, by name: the packages
+	// that one needs may exclude those of another.
+	Pythons map[string]string `toml:"pythons"`
 
 	Modules     []string          `toml:"modules"`     // loaded before the step
 	Setup       []string          `toml:"setup"`       // shell lines, run as they stand before the step
@@ -131,6 +136,14 @@ func ParseSite(path string, source []byte) (*Site, error) {
 			d.problem("environment", fmt.Sprintf("%q cannot name an environment variable", name))
 		}
 	}
+	for name, python := range s.Pythons {
+		if wrong := oneLine(python); wrong != "" || python == "" {
+			d.problem(join("pythons", name), cmp.Or(wrong, "missing; name the framework's interpreter"))
+		}
+		if strings.Contains(python, "/") { // else it is looked up where it runs
+			s.Pythons[name] = d.path(join("pythons", name), python)
+		}
+	}
 	d.options("options", s.Options)
 	if wrong := among("", "pyxis", "apptainer")(s.Container.Runtime); wrong != "" {
 		d.problem("container.runtime", wrong)
@@ -145,6 +158,11 @@ func ParseSite(path string, source []byte) (*Site, error) {
 		s.Prices[i].Where = d.price(at, p)
 	}
 	return s, d.problems.orNil()
+}
+
+// Interpreter is the Python of a framework: its own, or that of all others.
+func (s *Site) Interpreter(framework string) string {
+	return cmp.Or(s.Pythons[framework], s.Python)
 }
 
 // price checks a price and returns its labels laid flat, so that
@@ -195,6 +213,8 @@ func (d *decoder) stage(s *Site) {
 	switch {
 	case s.Stage.Python != "" && s.Python != "":
 		d.problem("stage.python", "python names another interpreter; set one of the two")
+	case s.Stage.Python != "" && len(s.Pythons) > 0:
+		d.problem("stage.python", "pythons names other interpreters; set one of the two")
 	case s.Stage.Python != "" && s.Container.Image != "":
 		d.problem("stage.python", "the programs run in a container, which has its own Python; set one of the two")
 	}

@@ -239,9 +239,26 @@ max_nodes = 4
 	}
 }
 
+// A framework may have an interpreter of its own, found from the site file.
+func TestSiteInterpreter(t *testing.T) {
+	site, err := ParseSite("/sites/site.toml", []byte(`
+python = "python3"
+pythons = { keras-horovod = "tf/bin/python", mxnet = "python3.8" }
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"pytorch-ddp": "python3", "keras-horovod": "/sites/tf/bin/python", "mxnet": "python3.8"} {
+		if got := site.Interpreter(name); got != want {
+			t.Errorf("%s has %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestSiteProblems(t *testing.T) {
 	_, err := ParseSite("site.toml", []byte(`
 interfce = "ib0"
+pythons = { mxnet = "" }
 [environment]
 "A B" = "c"
 [options]
@@ -263,7 +280,7 @@ tres_billing_weights = "CPU=1"
 where = {nodes = [1, 2]}
 `))
 	for _, want := range []string{`site.toml:2: interfce: unknown key; valid here: name, account`, `"A B" cannot name an environment variable`,
-		`write it without the dashes`, `container.runtime: "docker" is not known; valid: "", "pyxis", "apptainer"`,
+		`write it without the dashes`, `pythons.mxnet: missing; name`, `container.runtime: "docker" is not known; valid: "", "pyxis", "apptainer"`,
 		`partitions[0].name: missing`, `partitions[0].max_nodes: want 0`, `prices[0].per: "month"`, `prices[0].currency: missing`,
 		`prices[1].hour: want 0 or more`, `prices[1].market: "black"`, `prices[1].max_tres: is of`, `prices[1]: tres_billing_weights belongs to`,
 		`prices[1].where: nodes is a list`} {
