@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -128,6 +130,37 @@ func submissionUnseen(tr *trial) error {
 		return fmt.Errorf("%d unseen submissions, want 1", n)
 	}
 	return nil
+}
+
+// arrayLost loses what sbatch answered to a job array: the tool is killed while
+// or after sbatch runs, or the array gets through twice and one of the two is
+// never told of.
+func arrayLost(tr *trial) error {
+	tr.site.array = true
+	tr.files()
+	call := tr.one("sbatch 1", "sbatch 2")
+	if tr.rng.IntN(2) == 0 {
+		when := tr.one("during", "after")
+		tr.file("kill", call+" "+when+"\n", 0o644)
+		tr.how = "killed, " + call + " " + when
+		if out, code := tr.submit(); code != -1 {
+			return fmt.Errorf("submit was not killed: exit code %d: %s", code, out)
+		}
+		if err := tr.orphans(); err != nil {
+			return err
+		}
+		return os.Remove(filepath.Join(tr.dir, "kill"))
+	}
+	tr.class.blind = true
+	tr.file("kill", call+" twice\n", 0o644)
+	tr.how = "twice, " + call
+	if out, code := tr.submit(); code != 0 {
+		return fmt.Errorf("submit: exit code %d: %s", code, out)
+	}
+	if n := len(tr.lines("unseen")); n != 1 {
+		return fmt.Errorf("%d unseen submissions, want 1", n)
+	}
+	return os.Remove(filepath.Join(tr.dir, "kill"))
 }
 
 // accountingAway takes slurmdbd or its database away, or hangs it, before the

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	faultCount = flag.Int("faults", 6, "faults that TestSlurmFaults fires; make test-faults fires 30, 200 are the full suite")
+	faultCount = flag.Int("faults", 6, "faults that TestSlurmFaults fires; make test-faults fires 30, 210 are the full suite")
 	faultSeed  = flag.Uint64("fault-seed", 1, "seed of the faults' choice and timing; 0: a new one, which is printed")
 	faultClass = flag.String("fault-class", "", "fire only faults of this class")
 )
@@ -40,9 +40,10 @@ var classes = []class{
 	{name: "slurmctld down", fire: controllerDown},
 	{name: "slurmctld hung", fire: controllerHung, blind: true},
 	{name: "slurmctld killed after sbatch", fire: controllerKilled, late: true, blind: true},
-	{name: "slurmctld restarted", fire: controllerRestarted},
+	{name: "slurmctld restarted", fire: controllerRestarted, late: true},
 	{name: "job id reused", fire: idReused, late: true, blind: true},
 	{name: "a submission unseen", fire: submissionUnseen, blind: true},
+	{name: "array's answer lost", fire: arrayLost},
 	{name: "accounting down or hung", fire: accountingAway},
 	{name: "node crashed", fire: nodeCrashed},
 	{name: "slurmd restarted", fire: slurmdRestarted},

@@ -13,17 +13,32 @@ import (
 	"time"
 )
 
+// fileCalls are the system calls by which the tool changes files, and a number
+// that the count of each in one of its threads seldom exceeds.
+var fileCalls = []struct {
+	name string
+	most int
+}{{"renameat", 8}, {"fsync", 10}, {"mkdirat", 3}, {"linkat", 1}, {"unlinkat", 4}, {"write", 10}, {"pwrite64", 60}, {"openat", 60}}
+
 // kill runs a scalebench command that is killed on its way: after a random
-// part of the time that it takes, or before, while or after it calls one of
-// Slurm's commands, the so-manieth time ("sbatch 2"). Where a command gets past
-// that, the next one is killed as it asks squeue.
+// part of the time that it takes; before, while or after it calls one of
+// Slurm's commands, the so-manieth time ("sbatch 2"); or as one of its threads
+// enters one of fileCalls the so-manieth time. Where a command gets past that,
+// the next one is killed at an earlier call, or as it asks squeue.
 func (tr *trial) kill(calls []string, args ...string) error {
-	points := append(calls, "delay", "delay")
+	points := append(calls, "delay", "file", "file", "file")
+	call := fileCalls[tr.rng.IntN(len(fileCalls))]
 	for range 4 {
 		point := tr.one(points...)
-		points = []string{"squeue 1"}
 		var delay time.Duration
-		if point == "delay" {
+		var tracer []string
+		if point == "file" {
+			points = []string{"file", "squeue 1"}
+			call.most = 1 + tr.rng.IntN(call.most)
+			point = fmt.Sprintf("%s %d", call.name, call.most)
+			tracer = []string{"strace", "-f", "-qq", "--detach-on=execve", "-o", "/dev/null", "-e", "trace=" + call.name,
+				"-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call.name, call.most)}
+		} else if points = []string{"squeue 1"}; point == "delay" {
 			delay = tr.between(0, tr.took[args[0]])
 			point = fmt.Sprintf("after %.1f ms", delay.Seconds()*1e3)
 		} else {
@@ -31,13 +46,16 @@ func (tr *trial) kill(calls []string, args ...string) error {
 			tr.file("kill", point+"\n", 0o644)
 			tr.forget()
 		}
-		cmd, out := tr.start(context.Background(), args...)
+		cmd, out := tr.startUnder(context.Background(), tracer, args...)
 		if delay > 0 {
 			time.Sleep(delay)
 			_ = cmd.Process.Kill() // it may have ended
 		}
 		tr.finish(cmd, out)
 		os.Remove(filepath.Join(tr.dir, "kill"))
+		if err := tr.orphans(); err != nil {
+			return err
+		}
 		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 			tr.how = strings.TrimPrefix(tr.how+", "+args[0]+" "+point, ", ")
 			return nil

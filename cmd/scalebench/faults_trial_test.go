@@ -93,6 +93,7 @@ type site struct {
 	setup     string // a line of shell before the programs
 	requeue   bool   // Slurm may start the job again
 	unclaimed bool   // the batch script does not claim its attempt
+	array     bool   // each point runs twice, and runs of one shape are a job array
 }
 
 func (r *rig) trial(name string, c class, rng *rand.Rand) *trial {
@@ -115,9 +116,11 @@ func (r *rig) trial(name string, c class, rng *rand.Rand) *trial {
 // (COMMAND CALL WHEN), it kills the tool that called it before the real
 // command is run, while it runs, or after it; "twice" hands a job over twice
 // and tells only of the second. Where the file "silent" is, it answers nothing.
-// "submitted" lists the jobs of which sbatch's answer was to be had.
+// "submitted" lists the jobs of which sbatch's answer was to be had; as long as
+// one of these is at work there is a file "busy".
 const commandWrapper = `#!/bin/bash
 name=%s dir=%s real=%s
+: >"$dir/busy.$$"; trap 'rm -f "$dir/busy.$$"' EXIT
 read -r calls 2>/dev/null <"$dir/$name.calls"
 echo "$((calls += 1))" >"$dir/$name.calls"
 read -r what call when 2>/dev/null <"$dir/kill"
@@ -159,7 +162,7 @@ func (tr *trial) lines(name string) []string {
 // files writes the study and the site file.
 func (tr *trial) files() {
 	s := tr.site
-	tr.file("study.toml", fmt.Sprintf(`
+	study := fmt.Sprintf(`
 [study]
 name = "%s"
 [workload]
@@ -180,7 +183,11 @@ workers_per_node = 1
 workers = [1, 2]
 [policy]
 requeue = %v
-`, tr.name, tr.steps, s.requeue), 0o644)
+`, tr.name, tr.steps, s.requeue)
+	if s.array {
+		study = strings.Replace(study, "[workload]", "repeats = 2\n[workload]", 1) + "packing = \"array\"\n"
+	}
+	tr.file("study.toml", study, 0o644)
 	if s.partition == "" {
 		s.partition = "main"
 	}
@@ -201,8 +208,14 @@ requeue = %v
 
 // start begins a scalebench command.
 func (tr *trial) start(ctx context.Context, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	return tr.startUnder(ctx, nil, args...)
+}
+
+// startUnder begins it by another program, which takes its command line.
+func (tr *trial) startUnder(ctx context.Context, program []string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	out := new(bytes.Buffer)
-	cmd := exec.CommandContext(ctx, filepath.Join(tr.bench.dir, "bin", "scalebench"), args...)
+	line := slices.Concat(program, []string{filepath.Join(tr.bench.dir, "bin", "scalebench")}, args)
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = tr.dir, out, out, time.Second
 	cmd.Env = slices.Concat(tr.env, []string{"SCALEBENCH_DB=" + filepath.Join(tr.dir, "scalebench.db"), "SCALEBENCH_RUNS=" + tr.runs,
 		"PATH=" + filepath.Join(tr.dir, "path") + ":" + filepath.Join(tr.cluster.Dir, "bin") + ":" + os.Getenv("PATH")})
@@ -224,11 +237,21 @@ func (tr *trial) run(args ...string) (out string, code int) {
 func (tr *trial) finish(cmd *exec.Cmd, out *bytes.Buffer) (string, int) {
 	_ = cmd.Wait() // what matters of it is in ProcessState
 	code := cmd.ProcessState.ExitCode()
-	fmt.Fprintf(&tr.log, "$ scalebench %s\n%s[%s]\n", strings.Join(cmd.Args[1:], " "), out, cmd.ProcessState)
+	fmt.Fprintf(&tr.log, "$ %s\n%s[%s]\n", strings.Join(cmd.Args, " "), out, cmd.ProcessState)
 	if strings.Contains(out.String(), "this is a bug") || strings.Contains(out.String(), "goroutine ") {
 		tr.problem("scalebench %s crashed", cmd.Args[1])
 	}
 	return out.String(), code
+}
+
+// orphans waits for Slurm's commands whose caller was killed: a submission that
+// is on its way no lookup can see, and the attempt is then rightly handed over
+// again.
+func (tr *trial) orphans() error {
+	return tr.await("an end of the commands that were under way", func() bool {
+		busy, err := filepath.Glob(filepath.Join(tr.dir, "busy.*"))
+		return err == nil && len(busy) == 0
+	})
 }
 
 func (tr *trial) problem(format string, a ...any) {
