@@ -74,6 +74,7 @@ func (c Cluster) submit(ctx context.Context, dir rundir.Probe, u use) (*job, err
 	// The tasks look for the interface themselves: where the script's own look
 	// fails, nothing else would be found out.
 	s.Interface = ""
+	s.Stage, s.Unstage = nil, nil // no run is at stake
 	s.Command = []string{s.Worker, "probe", "--dir", dir.Path()}
 	j.script = s
 	j.answers, j.clocks = make([]*probe.Answer, s.Tasks()), make([]nodeClock, s.Nodes)
