@@ -3,7 +3,8 @@
 MODULE := github.com/scalebench/scalebench
 
 # What the tests need from Debian: a real Slurm with accounting, shellcheck, the
-# module command, strace, Chromium with the figures' font, and PyTorch, which belongs to Debian's own interpreter.
+# module command, strace, Chromium with the font of the figures, and PyTorch,
+# which belongs to Debian's own interpreter.
 TEST_PROGRAMS := sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck modulecmd strace chromium
 TEST_MODULES := torch
 TEST_PACKAGES := slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck environment-modules strace chromium fonts-liberation python3-torch python3-numpy

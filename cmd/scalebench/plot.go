@@ -14,15 +14,15 @@ import (
 )
 
 type plotOptions struct {
-	kind, study, output, title string
-	base                       int
-	mix                        bool
-	perFramework               bool
+	kind, study, output, title, site string
+	base                             int
+	mix                              bool
+	perFramework                     bool
 }
 
-// plotKinds are all that can be drawn: what follows from the curves, and the
-// ranks of single runs.
-func plotKinds() []string { return append(figure.Kinds(), "ranks") }
+// plotKinds are all that can be drawn: what follows from the curves, the ranks
+// of single runs, and what needs prices.
+func plotKinds() []string { return append(figure.Kinds(), "ranks", "cost", "normalised") }
 
 func plotCommand(s *session) *cli.Command {
 	var o plotOptions
@@ -36,11 +36,13 @@ func plotCommand(s *session) *cli.Command {
 			"  tta                              time to accuracy against workers\n" +
 			"  breakdown                        where the time of a step goes\n" +
 			"  ranks                            step times of each rank, at the most workers\n" +
+			"  cost, normalised                 cost against time, and both over the smallest worker\n" +
+			"                                   count's; prices stand in the site file ([[prices]])\n" +
 			"Every run is a dot; medians have an interval where there are runs enough for one.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Required: true, Destination: &o.output,
 				Usage: "write `FILE`, whose extension says the format: " + strings.Join(figure.Formats(), ", ")},
-			baseFlag(&o.base), mixFlag(&o.mix),
+			baseFlag(&o.base), mixFlag(&o.mix), siteFlag(&o.site),
 			&cli.BoolFlag{Name: "per-framework", Usage: "a panel for each framework, all with the same axes", Destination: &o.perFramework, DisableDefaultText: true},
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` above the plot", Destination: &o.title},
 		},
@@ -70,7 +72,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	f, err := s.draw(ctx, o, a)
 	if err != nil {
 		a.warn(s)
-		if a.noBase != nil {
+		if a.noBase != nil && slices.Contains(figure.Kinds(), o.kind) {
 			return a.noBase // it says what to run
 		}
 		return &usageError{err: err}
@@ -97,6 +99,15 @@ func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure
 			return nil, err
 		}
 		return figure.DrawRanks(runs, options)
+	case o.kind == "cost" || o.kind == "normalised":
+		bill, err := s.priced(a, o.study, o.site, o.mix)
+		if err != nil {
+			return nil, err
+		}
+		if o.kind == "cost" {
+			return bill.against(options)
+		}
+		return bill.normalised(options)
 	case o.perFramework:
 		return figure.DrawPer(o.kind, a.curves, a.observations, options)
 	}

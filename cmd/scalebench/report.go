@@ -19,9 +19,9 @@ import (
 )
 
 type reportOptions struct {
-	study, output, title string
-	base                 int
-	mix                  bool
+	study, output, title, site string
+	base                       int
+	mix                        bool
 }
 
 func reportCommand(s *session) *cli.Command {
@@ -35,7 +35,7 @@ func reportCommand(s *session) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Required: true, Destination: &o.output,
 				Usage: "write `FILE`, whose extension says the format: " + strings.Join(report.Formats(), ", ")},
-			baseFlag(&o.base), mixFlag(&o.mix),
+			baseFlag(&o.base), mixFlag(&o.mix), siteFlag(&o.site),
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` on top", DefaultText: "the study's name", Destination: &o.title},
 		},
 		Action: func(c *cli.Context) error {
@@ -79,7 +79,11 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	if err != nil {
 		return err
 	}
-	r, err := page(name, o.title, a, rows, from, ranks)
+	bill, unpriced := s.priced(a, o.study, o.site, o.mix)
+	if unpriced != nil && o.site != "" {
+		return unpriced // prices were asked for
+	}
+	r, err := page(name, o.title, a, rows, from, ranks, bill, unpriced)
 	if err != nil {
 		return err
 	}
@@ -93,7 +97,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 }
 
 // page puts the report of a study together.
-func page(study, title string, a *analysis, rows []store.RunRow, from *store.Provenance, ranks []figure.RankSteps) (*report.Report, error) {
+func page(study, title string, a *analysis, rows []store.RunRow, from *store.Provenance, ranks []figure.RankSteps, bill *priced, unpriced error) (*report.Report, error) {
 	r := &report.Report{
 		Title:      cmp.Or(visible(title), "Scaling of "+visible(study)),
 		About:      aboutRuns(a, rows),
@@ -106,17 +110,24 @@ func page(study, title string, a *analysis, rows []store.RunRow, from *store.Pro
 	if a.noBase != nil {
 		r.Doubts = append(r.Doubts, visibleAll(strings.Split(a.noBase.Error(), "\n"))...)
 	}
-	figures(r, a, ranks)
+	figures(r, a, ranks, bill)
+	var costs *table
+	if bill != nil {
+		costs = costTable(bill.rows, bill.currency, bill.options)
+	} else {
+		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: "cost", Values: []string{visible(unpriced.Error())}})
+	}
 	for _, part := range []struct {
 		id, title string
 		table     *table
 		folded    bool
 	}{
 		{"scaling", "Scaling", scalingTable(a.curves), false},
+		{"cost", "Time and cost", costs, false},
 		{"parts", "Where the time of a step goes", partsTable(a), false},
 		{"runs", "Every run", runsTable(rows), true},
 	} {
-		if len(part.table.rows) == 0 {
+		if part.table == nil || len(part.table.rows) == 0 {
 			continue
 		}
 		t := part.table.forPeople().page(part.id+"-table", part.title)
@@ -124,12 +135,12 @@ func page(study, title string, a *analysis, rows []store.RunRow, from *store.Pro
 		r.Tables = append(r.Tables, *t)
 	}
 	var err error
-	r.Downloads, err = downloads(a, rows)
+	r.Downloads, err = downloads(a, rows, bill)
 	return r, err
 }
 
 // figures draws all there are, and says which cannot be drawn and why.
-func figures(r *report.Report, a *analysis, ranks []figure.RankSteps) {
+func figures(r *report.Report, a *analysis, ranks []figure.RankSteps, bill *priced) {
 	add := func(id string, draw func(figure.Options) (*figure.Figure, error)) {
 		f, err := report.Draw(id, draw)
 		if err != nil {
@@ -155,6 +166,10 @@ func figures(r *report.Report, a *analysis, ranks []figure.RankSteps) {
 	if len(ranks) > 0 {
 		most := min(len(ranks), manySeries)
 		add("ranks", func(o figure.Options) (*figure.Figure, error) { return figure.DrawRanks(ranks[:most], o) })
+	}
+	if bill != nil {
+		add("cost", bill.against)
+		add("normalised", bill.normalised)
 	}
 }
 
@@ -182,8 +197,12 @@ func aboutRuns(a *analysis, rows []store.RunRow) []string {
 
 // downloads are the data behind the page, for programs: base units, every
 // digit.
-func downloads(a *analysis, rows []store.RunRow) ([]report.Download, error) {
+func downloads(a *analysis, rows []store.RunRow, bill *priced) ([]report.Download, error) {
 	curves := scaling.Rows(a.curves)
+	costs := &table{}
+	if bill != nil {
+		costs = costData(bill.rows, bill.currency, bill.options.Work)
+	}
 	var list []report.Download
 	for _, d := range []struct {
 		name, about, format string
@@ -192,6 +211,7 @@ func downloads(a *analysis, rows []store.RunRow) ([]report.Download, error) {
 		{"scaling.csv", "a line a point: throughput in samples/s, times in seconds, efficiencies as fractions", formatCSV, scalingData(curves)},
 		{"runs.csv", "a line a run", formatCSV, runsTable(rows)},
 		{"runs.json", "the same, exactly", formatJSON, runsTable(rows)},
+		{"cost.csv", "time in seconds and cost of each point, as `cost` prints them", formatCSV, costs},
 		{"evaluations.csv", "a line an evaluation: seconds and samples trained on since the start of training", formatCSV, evaluationsTable(a.observations)},
 	} {
 		if len(d.table.rows) == 0 {

@@ -110,11 +110,11 @@ func DrawCost(list []Priced, what, currency string, o Options) (*Figure, error) 
 	return compose("cost", []chart{c}, o)
 }
 
-// Relative is one configuration's time and cost over the baseline's; nil where
-// there is none.
+// Relative is one configuration's time and cost over the baseline's: ratios of
+// medians, with the interval over all ratios of runs; nil where there is none.
 type Relative struct {
 	Name       string
-	Time, Cost *float64
+	Time, Cost *scaling.Estimate
 }
 
 // DrawNormalised draws time and cost as multiples of the baseline's, with a
@@ -122,23 +122,24 @@ type Relative struct {
 func DrawNormalised(list []Relative, baseline string, o Options) (*Figure, error) {
 	parts := []struct {
 		name  string
-		of    func(Relative) *float64
+		of    func(Relative) *scaling.Estimate
 		style int
 	}{
-		{"time", func(r Relative) *float64 { return r.Time }, 0},
-		{"cost", func(r Relative) *float64 { return r.Cost }, 1},
+		{"time", func(r Relative) *scaling.Estimate { return r.Time }, 0},
+		{"cost", func(r Relative) *scaling.Estimate { return r.Cost }, 1},
 	}
 	c := chart{x: newAxis("times the baseline's")}
 	c.x.zero = true
 	names := make([]string, len(list))
 	drawn := map[string]float64{} // by part: the place of its first bar's end
 	var marks, labels []Mark
+	var ratios []*scaling.Interval // of all that have an error
 	for i, r := range list {
 		row := float64(len(list) - 1 - i) // the first on top
 		names[len(list)-1-i] = clean(r.Name)
 		for k, part := range parts {
-			v := part.of(r)
-			if v == nil || !(*v >= 0) || math.IsInf(*v, 1) {
+			e := part.of(r)
+			if e == nil || !(e.Value >= 0) || math.IsInf(e.Value, 1) {
 				c.caption = append(c.caption, fmt.Sprintf("%s: no %s.", clean(r.Name), part.name))
 				continue
 			}
@@ -146,10 +147,17 @@ func DrawNormalised(list []Relative, baseline string, o Options) (*Figure, error
 			if k > 0 {
 				foot = row - 0.36
 			}
-			marks = append(marks, Mark{Kind: Block, Series: part.name, Points: []XY{{0, foot}, {*v, foot + 0.32}}, style: part.style, strong: 0.85})
+			marks = append(marks, Mark{Kind: Block, Series: part.name, Points: []XY{{0, foot}, {e.Value, foot + 0.32}}, style: part.style, strong: 0.85})
+			middle := foot + 0.16
+			if in := e.Interval; in != nil {
+				marks = append(marks, Mark{Kind: Bar, Series: part.name, Points: []XY{{in.Low, middle}, {in.High, middle}}, style: neutral, alone: true})
+			}
+			if e.Interval != nil || e.Value != 1 { // the baseline's own ratio has no error
+				ratios = append(ratios, e.Interval)
+			}
 			if _, had := drawn[part.name]; !had {
-				drawn[part.name] = *v
-				labels = append(labels, Mark{Kind: Label, Series: part.name, Points: []XY{{*v, foot + 0.16}}, Text: part.name, style: part.style, strong: 0.85})
+				drawn[part.name] = e.Value
+				labels = append(labels, Mark{Kind: Label, Series: part.name, Points: []XY{{e.Value, middle}}, Text: part.name, style: part.style, strong: 0.85})
 			}
 		}
 	}
@@ -158,7 +166,20 @@ func DrawNormalised(list []Relative, baseline string, o Options) (*Figure, error
 	}
 	c.y = namesAxis("", names)
 	c.marks = append(append(marks, Mark{Kind: Target, Points: []XY{{1, -0.6}, {1, float64(len(list)) - 0.4}}, style: -1}), labels...)
-	c.caption = append([]string{fmt.Sprintf("Dashed: 1, the baseline (%s). Ratios of medians, without intervals.", clean(baseline))}, c.caption...)
+	with := 0
+	for _, in := range ratios {
+		if in != nil {
+			with++
+		}
+	}
+	spread := "Thin bars: Hodges–Lehmann intervals over all ratios of runs."
+	switch {
+	case with == 0:
+		spread = "No intervals: insufficient runs for one."
+	case with < len(ratios):
+		spread += " Where there is none, there are insufficient runs for one."
+	}
+	c.caption = append([]string{fmt.Sprintf("Dashed: 1, the baseline (%s). Ratios of medians.", clean(baseline)), spread}, c.caption...)
 	if err := c.fit(); err != nil {
 		return nil, fmt.Errorf("normalised figure: %w", err)
 	}

@@ -122,19 +122,21 @@ func TestCost(t *testing.T) {
 }
 
 func TestNormalised(t *testing.T) {
-	f, err := DrawNormalised([]Relative{{"a", ptr(1), ptr(1)}, {"b", ptr(0.5), nil}}, "a", Options{})
+	one := &scaling.Estimate{Value: 1, Runs: 6}
+	half := &scaling.Estimate{Value: 0.5, Runs: 6, Interval: &scaling.Interval{Low: 0.4, High: 0.6, Level: 0.96}}
+	f, err := DrawNormalised([]Relative{{"a", one, one}, {"b", half, nil}}, "a", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		`block  "time" (0, 1.04) (1, 1.36)`, `block  "cost" (0, 0.64) (1, 0.96)`, `block  "time" (0, 0.04) (0.5, 0.36)`,
+		`block  "time" (0, 1.04) (1, 1.36)`, `block  "cost" (0, 0.64) (1, 0.96)`, `block  "time" (0, 0.04) (0.5, 0.36)`, `bar    "time" (0.4, 0.2) (0.6, 0.2)`,
 		`target (1, -0.6) (1, 1.6)`,
 		`label  "time" (1, 1.2) text "time"`, `label  "cost" (1, 0.8) text "cost"`,
 	}
 	if diff := cmp.Diff(want, lines(f)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if !strings.Contains(f.Caption(), "the baseline (a)") || !strings.Contains(f.Caption(), "b: no cost.") {
+	if !strings.Contains(f.Caption(), "the baseline (a)") || !strings.Contains(f.Caption(), "b: no cost.") || !strings.Contains(f.Caption(), "Thin bars: Hodges–Lehmann intervals over all ratios of runs. b") {
 		t.Error(f.Caption())
 	}
 	if _, err := DrawNormalised([]Relative{{Name: "a"}}, "a", Options{}); err == nil {

@@ -40,8 +40,14 @@ var shapes = []struct {
 	turn    float64
 }{{0, 0}, {4, 45}, {3, 90}, {4, 0}, {3, -90}, {5, 90}}
 
-// colorOf is a style's colour; grey for the style −1.
+// neutral is the style of what belongs to no series but must be seen on them.
+const neutral = -2
+
+// colorOf is a style's colour; grey for the style −1, ink for neutral.
 func colorOf(style int) color.NRGBA {
+	if style == neutral {
+		return ink
+	}
 	if style < 0 {
 		return grey
 	}

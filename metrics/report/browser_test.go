@@ -185,9 +185,9 @@ func full(t *testing.T, text string) *Report {
 		return figure.DrawCost([]figure.Priced{{Series: text, Workers: 1, Runs: 6, Seconds: 3600, Cost: 1, Front: true},
 			{Series: text, Workers: 4, Runs: 6, Seconds: 1200, Cost: 2, Front: true}}, "accuracy 0.75", "EUR", o)
 	})
-	one, half := 1.0, 0.5
+	one, half := &scaling.Estimate{Value: 1}, &scaling.Estimate{Value: 0.5, Interval: &scaling.Interval{Low: 0.4, High: 0.6, Level: 0.95}}
 	add("normalised", func(o figure.Options) (*figure.Figure, error) {
-		return figure.DrawNormalised([]figure.Relative{{Name: text, Time: &one, Cost: &one}, {Name: text + "2", Time: &half}}, text, o)
+		return figure.DrawNormalised([]figure.Relative{{Name: text, Time: one, Cost: one}, {Name: text + "2", Time: half}}, text, o)
 	})
 	long := Table{ID: "long", Title: "Every run", Folded: true, Columns: make([]Column, 12)}
 	for i := range long.Columns {
