@@ -32,6 +32,7 @@ type Event struct {
 	Steps       *Steps       `json:"steps,omitempty"`
 	Epoch       *Epoch       `json:"epoch,omitempty"`
 	Evaluation  *Evaluation  `json:"evaluation,omitempty"`
+	Figure      *Figure      `json:"figure,omitempty"`
 	Note        *Note        `json:"note,omitempty"`
 	Error       *Error       `json:"error,omitempty"`
 	Stop        *Stop        `json:"stop,omitempty"`
@@ -161,6 +162,34 @@ type Evaluation struct {
 	Seconds  float64  `json:"seconds"` // that the evaluation took; 0: not known
 }
 
+// Names of figures that results are made of, where the steps themselves were
+// not recorded. Any other name is kept and shown as it is.
+const (
+	FigureThroughput   = "throughput"    // samples/s over all ranks
+	FigureEndToEnd     = "end_to_end"    // samples/s over the whole training, evaluations included
+	FigureTrainSeconds = "train_seconds" // s
+)
+
+// Figure is one number that another program's log states of the run, or that is
+// made of several that it states. It is that program's figure, not our
+// measurement: Note says what it really is.
+type Figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit,omitempty"` // base unit: "samples/s", "s", "B/s"; "" has none, or is a fraction
+	// At is what the value is of, if not of the run: {"epoch": 3}, {"bytes": 1048576}.
+	At map[string]float64 `json:"at,omitempty"`
+	// PlusMinus is the ± that stands beside it, in Unit, and PlusMinusIs what it
+	// is: "1.96 σ over rank 0's iterations".
+	PlusMinus   *float64 `json:"plus_minus,omitempty"`
+	PlusMinusIs string   `json:"plus_minus_is,omitempty"`
+	Reduce      string   `json:"reduce,omitempty"` // "median", …: how it was made of Of values; "" where the log states it itself
+	Of          int      `json:"of,omitempty"`
+	Note        string   `json:"note,omitempty"`
+	File        string   `json:"file,omitempty"` // where it stands
+	Line        int      `json:"line,omitempty"` // 1-based; the last of several; 0: not in one line
+}
+
 // Note is a doubt about the figures of this file, or what a figure really is
 // where its name says more: "rank 0's rate times 4". It is shown with them, as
 // a warning.
@@ -208,6 +237,8 @@ func (e *Event) Kind() string {
 		return "epoch"
 	case e.Evaluation != nil:
 		return "evaluation"
+	case e.Figure != nil:
+		return "figure"
 	case e.Note != nil:
 		return "note"
 	case e.Error != nil:
@@ -223,14 +254,14 @@ func (e *Event) Kind() string {
 func (e *Event) Validate() error {
 	set := 0
 	for _, is := range []bool{e.Start != nil, e.Environment != nil, e.Staged != nil, e.Train != nil, e.Steps != nil,
-		e.Epoch != nil, e.Evaluation != nil, e.Note != nil, e.Error != nil, e.Stop != nil} {
+		e.Epoch != nil, e.Evaluation != nil, e.Figure != nil, e.Note != nil, e.Error != nil, e.Stop != nil} {
 		if is {
 			set++
 		}
 	}
 	switch {
 	case set == 0:
-		return errors.New("no known payload (want one of start, environment, staged, train, steps, epoch, evaluation, note, error, stop)")
+		return errors.New("no known payload (want one of start, environment, staged, train, steps, epoch, evaluation, figure, note, error, stop)")
 	case set > 1:
 		return fmt.Errorf("%d payloads in one event, want exactly one", set)
 	case e.Time < 0:
@@ -246,6 +277,10 @@ func (e *Event) Validate() error {
 	case e.Evaluation != nil:
 		if a := e.Evaluation.Accuracy; !(a >= 0 && a <= 1) {
 			return fmt.Errorf("evaluation.accuracy = %g, want a fraction from 0 to 1", a)
+		}
+	case e.Figure != nil:
+		if e.Figure.Name == "" {
+			return errors.New("figure.name is empty")
 		}
 	}
 	return nil

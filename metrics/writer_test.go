@@ -53,6 +53,8 @@ func TestWriterRoundTrip(t *testing.T) {
 		{Train: &Train{Parameters: 10, GradientBytes: 40, TrainSamples: 100, TestSamples: 20, GlobalBatch: 8, StepsPerEpoch: 12, ParameterSHA256: "ab"}},
 		{Epoch: &Epoch{Epoch: 1, Step: 12, Samples: 24, Seconds: 1.5, Loss: &loss, LearningRate: 0.1}},
 		{Evaluation: &Evaluation{Epoch: 1, Step: 12, Accuracy: 0, Samples: 20, Seconds: 0.25}},
+		{Figure: &Figure{Name: FigureThroughput, Value: 432.8, Unit: "samples/s", At: map[string]float64{"epoch": 2}, PlusMinus: &loss,
+			PlusMinusIs: "1.96 σ", Reduce: "median", Of: 3, Note: "rank 0's rate times 4", File: "log", Line: 7}},
 		{Note: &Note{Text: "rank 0's rate times 4"}},
 		{Error: &Error{Where: "train", Message: "line 1\nline 2 \"quoted\" \u2028"}},
 		{Stop: &Stop{Status: StopFailed, Cause: "x", Steps: 12, Epochs: 1}},

@@ -76,6 +76,6 @@ type TargetTime struct {
 type Evaluation struct {
 	Seconds  float64 // from the start of the training clock to the end of the evaluation
 	Epoch    int
-	Samples  int64   // trained on so far, over all ranks
+	Samples  int64   // trained on so far, over all ranks; -1: not known
 	Accuracy float64 // fraction
 }

@@ -271,6 +271,18 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 		v := e.Evaluation
 		return w.exec("INSERT INTO evaluation (file, line, time, epoch, step, accuracy, loss, samples, seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			w.id, line, e.Time, v.Epoch, v.Step, v.Accuracy, v.Loss, v.Samples, v.Seconds)
+	case e.Figure != nil:
+		g := e.Figure
+		at, err := json.Marshal(g.At)
+		if err != nil {
+			return err
+		}
+		if g.At == nil {
+			at = []byte("{}")
+		}
+		return w.exec(`INSERT INTO figure (file, line, name, value, unit, at, plus_minus, plus_minus_is, reduce, of, note, source, source_line)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			w.id, line, g.Name, g.Value, g.Unit, string(at), g.PlusMinus, g.PlusMinusIs, g.Reduce, g.Of, g.Note, g.File, g.Line)
 	case e.Note != nil:
 		return w.exec("INSERT INTO note (file, line, text) VALUES (?, ?, ?)", w.id, line, e.Note.Text)
 	case e.Error != nil:

@@ -155,11 +155,11 @@ func (o *observer) targets() error {
 }
 
 func (o *observer) evaluations() error {
-	return o.each(`SELECT r.id, e.time - t.time, e.epoch, e.trained, e.accuracy
+	return o.each(`SELECT r.id, e.time - t.time, e.epoch, coalesce(e.trained, -1), e.accuracy
 		FROM run r JOIN result x ON x.run = r.id
 		JOIN event_file f ON f.run = r.id AND f.writer = 'rank' AND f.rank = 0 AND f.restart = x.restart
-		JOIN evaluation e ON e.file = f.id AND e.trained IS NOT NULL
-		JOIN train t ON t.file = f.id
+		JOIN evaluation e ON e.file = f.id AND (e.trained IS NOT NULL OR x.steps = 0)
+		JOIN train t ON t.file = f.id AND e.time >= t.time
 		WHERE `+good+` ORDER BY r.id, e.time, e.line`,
 		func(rows *sql.Rows, id *int64) error {
 			var e scaling.Evaluation

@@ -63,6 +63,9 @@ func (in *ingest) trained(r summary.Result, evaluations []evaluationKey) error {
 	if _, err := in.tx.Exec("UPDATE evaluation SET trained = NULL WHERE file IN (SELECT id FROM event_file WHERE run = ?)", in.run); err != nil {
 		return err
 	}
+	if r.Steps == 0 {
+		return nil // nobody counted
+	}
 	evaluations = evaluations[len(evaluations)-len(r.Evaluations):]
 	for i, e := range r.Evaluations {
 		if _, err := in.tx.Exec("UPDATE evaluation SET trained = ? WHERE file = ? AND line = ?", e.Samples, evaluations[i].file, evaluations[i].line); err != nil {
@@ -113,6 +116,13 @@ func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	}
 	if input.Notes, err = column1[string](in.tx.Query(`SELECT n.text FROM note n JOIN event_file f ON f.id = n.file
 		WHERE f.run = ? AND f.restart = ? GROUP BY n.text ORDER BY min(f.rank), min(n.line)`, in.run, restart)); err != nil {
+		return nil, nil, err
+	}
+	figures, err := in.tx.Query(selectFigures+" WHERE f.run = ? AND f.restart = ? ORDER BY f.rank, g.line", in.run, restart)
+	if err != nil {
+		return nil, nil, err
+	}
+	if input.Figures, err = scanFigures(figures); err != nil {
 		return nil, nil, err
 	}
 	keys, err := in.evaluations(restart, &input)

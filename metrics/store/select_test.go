@@ -81,7 +81,7 @@ func TestFingerprintsOfOldDatabases(t *testing.T) {
 	recorded(t, s, "alpha", "one", 1, 1000, "Xeon", "abc123")
 	want := dump(t, s)
 	// As schema 2 left it.
-	if _, err := s.write.Exec(`DROP VIEW staging; DROP TABLE staged; UPDATE result SET algorithm = 1;
+	if _, err := s.write.Exec(`DROP VIEW imports; DROP VIEW figures; DROP TABLE import; DROP TABLE figure; DROP VIEW staging; DROP TABLE staged; UPDATE result SET algorithm = 1;
 		DROP VIEW fingerprints; DROP VIEW runs; DROP INDEX result_commit;
 		ALTER TABLE result DROP COLUMN fingerprint; ALTER TABLE result DROP COLUMN git_commit;
 		CREATE VIEW runs AS SELECT 1; PRAGMA user_version = 2`); err != nil {

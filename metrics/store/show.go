@@ -26,8 +26,10 @@ type Details struct {
 	Algorithm    int             // version of package summary that made Result
 	Train        *metrics.Train  // as rank 0 of the result's incarnation recorded it
 	Environments []Environment
-	Staged       []Staged        // in every incarnation
-	Epochs       []metrics.Epoch // of rank 0 in the result's incarnation
+	Staged       []Staged         // in every incarnation
+	Epochs       []metrics.Epoch  // of rank 0 in the result's incarnation
+	Figures      []metrics.Figure // that logs state
+	Source       *Source          // of an imported run; nil for our own
 	Files        []File
 	Errors       []RankError
 	BadLines     []metrics.LineError
@@ -72,7 +74,7 @@ func (s *Store) Show(ctx context.Context, id string) (*Details, error) {
 			return err
 		}
 		q := details{ctx: ctx, tx: tx, run: run, d: &d}
-		for _, step := range []func() error{q.row, q.parameters, q.job, q.result, q.environments, q.staged, q.epochs, q.files, q.errors, q.badLines} {
+		for _, step := range []func() error{q.row, q.parameters, q.job, q.result, q.environments, q.staged, q.epochs, q.figures, q.source, q.files, q.errors, q.badLines} {
 			if err := step(); err != nil {
 				return fmt.Errorf("run %s: %w", d.Run.ID, err)
 			}

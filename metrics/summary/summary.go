@@ -35,8 +35,9 @@ type Input struct {
 	Steps       []Step // reported by every rank, ascending by Index
 	Ranks       []Rank // that reported anything, ascending by rank
 	Evaluations []Evaluation
-	Notes       []string // that the ranks' files hold, each once
-	BadLines    int      // event lines of the run that could not be read
+	Figures     []metrics.Figure // that logs state; used where there are no steps
+	Notes       []string         // that the ranks' files hold, each once
+	BadLines    int              // event lines of the run that could not be read
 }
 
 // Step is one training step over all ranks.
@@ -148,6 +149,7 @@ func Summarize(in Input) Result {
 	}
 	r.steady(in)
 	r.clock(in)
+	r.stated(in)
 	r.accuracies(in)
 	r.identify(in)
 	r.Warnings = append(append(r.Warnings, in.Notes...), warnings(in)...)

@@ -1,0 +1,289 @@
+package extract
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// largest is the most that is read of a file that must be read as a whole.
+const largest = 256 << 20
+
+// wholeFile reads a file that means nothing in part.
+func (l *log) wholeFile(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, largest+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.o.File, err)
+	}
+	if len(data) > largest {
+		return nil, fmt.Errorf("%s: more than %d MiB", l.o.File, largest>>20)
+	}
+	return data, nil
+}
+
+// table is a CSV file with a line of names.
+type table struct {
+	l    *log
+	at   map[string]int // column by name
+	rows [][]string
+	line []int // of each row
+}
+
+// table reads a CSV file. A last line without its end is an error: what is cut
+// off there may be half a number.
+func (l *log) table(r io.Reader, separators string) (*table, error) {
+	data, err := l.wholeFile(r)
+	if err != nil {
+		return nil, err
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	t := &table{l: l, at: map[string]int{}}
+	if len(data) == 0 {
+		return t, nil
+	}
+	lines := bytes.Count(data, []byte{'\n'})
+	if data[len(data)-1] != '\n' {
+		return nil, l.errorAt(lines+1, "the last line has no line end: the file may be cut off. If it is whole, end it with a newline")
+	}
+	head, _, _ := bytes.Cut(data, []byte{'\n'})
+	c := csv.NewReader(bytes.NewReader(data))
+	c.ReuseRecord = false
+	if i := bytes.IndexAny(head, separators); i >= 0 {
+		c.Comma = rune(head[i])
+	}
+	for first := true; ; first = false {
+		row, err := c.Read()
+		if errors.Is(err, io.EOF) {
+			return t, nil
+		}
+		if err != nil {
+			var p *csv.ParseError
+			if errors.As(err, &p) {
+				return nil, l.errorAt(p.Line, "%w", p.Err)
+			}
+			return nil, fmt.Errorf("%s: %w", l.o.File, err)
+		}
+		n, _ := c.FieldPos(0)
+		if !first {
+			t.rows, t.line = append(t.rows, row), append(t.line, n)
+			continue
+		}
+		for i, name := range row {
+			name = strings.TrimSpace(name)
+			if _, twice := t.at[name]; twice {
+				return nil, l.errorAt(n, "two columns are named %s", clip(name))
+			}
+			t.at[name] = i
+		}
+	}
+}
+
+// value is a cell's number; ok is false where the cell is empty, or says NA or
+// nan: not had.
+func (t *table) value(row int, column string) (v Value, ok bool, err error) {
+	i, has := t.at[column]
+	if !has {
+		return v, false, nil
+	}
+	text := strings.TrimSpace(t.rows[row][i])
+	switch strings.ToLower(text) {
+	case "", "na", "nan", "none", "null":
+		return v, false, nil
+	}
+	v, err = t.l.parse(t.line[row], text)
+	if err != nil {
+		err = t.l.errorAt(t.line[row], "column %s: %s is no number that can be kept", column, clip(text))
+	}
+	return v, err == nil, err
+}
+
+// column finds what stands for ours: what the user says, else the first of
+// usual that is there; "" if none is.
+func (t *table) column(ours string, usual ...string) (string, error) {
+	if theirs, ok := t.l.o.Columns[ours]; ok {
+		if _, ok := t.at[theirs]; !ok {
+			return "", fmt.Errorf("%s: there is no column %q; there are %s", t.l.o.File, theirs, t.names())
+		}
+		return theirs, nil
+	}
+	for _, name := range usual {
+		if _, ok := t.at[name]; ok {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+func (t *table) names() string {
+	names := make([]string, len(t.at))
+	for name, i := range t.at {
+		names[i] = strconv.Quote(name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// kerasCSVLogger reads what Keras' CSVLogger callback writes: a row an epoch,
+// epochs from 0.
+var kerasCSVLogger = Extractor{
+	Name:  "keras-csvlogger",
+	Reads: "a CSV file with the columns epoch and val_accuracy",
+	read:  readKeras,
+}
+
+// validation are the usual names of the accuracy on the validation set.
+var validation = []string{"val_accuracy", "val_acc", "val_sparse_categorical_accuracy", "val_categorical_accuracy", "val_binary_accuracy",
+	"val/accuracy", "val/acc", "valid_acc", "valid_accuracy", "validation_accuracy", "test_acc", "test_accuracy"}
+
+func readKeras(l *log, r io.Reader) error {
+	t, err := l.table(r, ",;\t|")
+	if err != nil {
+		return err
+	}
+	if _, ok := t.at["epoch"]; !ok && len(t.at) > 0 {
+		return l.errorAt(1, "no column epoch; CSVLogger writes it first. There are %s", t.names())
+	}
+	accuracy, err := t.column("accuracy", validation...)
+	if err != nil {
+		return err
+	}
+	if accuracy == "" && len(t.at) > 0 {
+		l.note("no column with the accuracy on the validation set; there are %s", t.names())
+	}
+	before := -1
+	for row := range t.rows {
+		text := t.rows[row][t.at["epoch"]]
+		number, err := l.whole(t.line[row], text)
+		if err != nil {
+			return err
+		}
+		if before >= 0 && number != before+1 {
+			return l.errorAt(t.line[row], "epoch %d follows epoch %d: rows are missing, or a second run was appended. One file is one run", number, before)
+		}
+		before = number
+		if err := t.evaluation(row, accuracy, metrics.Evaluation{Epoch: l.epoch(number, 0)}); err != nil {
+			return err
+		}
+		if err := t.loss(row, "val_loss", float64(l.epoch(number, 0))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *table) evaluation(row int, accuracy string, e metrics.Evaluation) error {
+	v, ok, err := t.value(row, accuracy)
+	if err != nil || !ok {
+		return err
+	}
+	return t.l.accuracy(metrics.Event{Evaluation: &e}, 1, v)
+}
+
+func (t *table) loss(row int, column string, epoch float64) error {
+	v, ok, err := t.value(row, column)
+	if ok {
+		t.l.figure(column, "", v, "").At = map[string]float64{"epoch": epoch}
+	}
+	return err
+}
+
+// lightningCSV reads metrics.csv of Lightning's CSVLogger, in which every log
+// call is a row and most cells are empty, with the rates of ThroughputMonitor
+// where that was used: rank 0's over a window, and that times the world size.
+var lightningCSV = Extractor{
+	Name:  "lightning-csv",
+	Reads: "a CSV file with the columns epoch, step and val_acc, or ThroughputMonitor's",
+	read:  readLightning,
+}
+
+func readLightning(l *log, r io.Reader) error {
+	t, err := l.table(r, ",")
+	if err != nil || len(t.at) == 0 {
+		return err
+	}
+	accuracy, err := t.column("accuracy", append(validation, "val_Accuracy")...)
+	if err != nil {
+		return err
+	}
+	rate, err := t.column("throughput", "train/samples_per_sec", "train|samples_per_sec", "train/device/samples_per_sec", "train|device/samples_per_sec")
+	if err != nil {
+		return err
+	}
+	seconds, err := t.column("elapsed", "train/time", "train|time")
+	if err != nil {
+		return err
+	}
+	if accuracy == "" && rate == "" {
+		l.note("neither an accuracy nor a rate among the columns %s; name them with accuracy= and throughput=", t.names())
+	}
+	var rates []Value
+	var last Value
+	for row := range t.rows {
+		e := metrics.Evaluation{}
+		for name, into := range map[string]*int{"epoch": &e.Epoch, "step": &e.Step} {
+			v, ok, err := t.value(row, name)
+			switch {
+			case err != nil:
+				return err
+			case !ok:
+			case v.Number < 0 || v.Number != float64(int(v.Number)) || v.Number > 1<<40:
+				return l.errorAt(t.line[row], "column %s: %g is no count", name, v.Number)
+			case name == "epoch":
+				*into = l.epoch(int(v.Number), 0)
+			default:
+				*into = int(v.Number) + 1 // Lightning counts steps from 0
+			}
+		}
+		if err := t.evaluation(row, accuracy, e); err != nil {
+			return err
+		}
+		v, ok, err := t.value(row, rate)
+		if err != nil {
+			return err
+		}
+		if ok {
+			rates = append(rates, v)
+		}
+		if v, ok, err = t.value(row, seconds); err != nil {
+			return err
+		} else if ok {
+			if v.Number < last.Number {
+				return l.errorAt(v.Line, "column %s: %g s after %g s; one file is one run", seconds, v.Number, last.Number)
+			}
+			last = v
+		}
+	}
+	if last.Line > 0 {
+		l.figure("train_seconds", "s", last, "from the first training batch of rank 0 to the last that ThroughputMonitor logged")
+	}
+	if len(rates) == 0 {
+		return nil
+	}
+	return l.lightningRate(rate, rates)
+}
+
+// lightningRate makes the run's throughput of window rates. The device's is
+// rank 0's.
+func (l *log) lightningRate(column string, rates []Value) error {
+	scale, note := 1.0, "rank 0's rate times the world size, as ThroughputMonitor computes it; the median of its windows"
+	if strings.HasSuffix(column, "device/samples_per_sec") {
+		n := l.o.Workers
+		if n == 0 {
+			return fmt.Errorf("%s: column %s is the rate of one device; say how many workers the run had", l.o.File, column)
+		}
+		scale, note = float64(n), fmt.Sprintf("rank 0's rate times %d, not a measured aggregate; the median of ThroughputMonitor's windows", n)
+	} else if _, mapped := l.o.Columns["throughput"]; mapped {
+		note = "the median of the rows of column " + column
+	}
+	for _, v := range rates {
+		if v.Number <= 0 {
+			return l.errorAt(v.Line, "column %s: a throughput of %g samples/s", column, v.Number)
+		}
+	}
+	return l.reduced("throughput", "samples/s", "median", scale, rates, note)
+}

@@ -1,0 +1,263 @@
+// Package extract reads other programs' logs into metrics' events.
+//
+// A log states figures; it does not say how they were made. So what comes out
+// of here is the log's statement, with the line that it stands in and a note on
+// what it really is (one rank's rate times N, a ± of 1.96 σ), and never passes
+// for a measurement of ours. A value is taken from a whole line of the exact
+// form that the program writes, or not at all: a log that was cut off, or holds
+// two runs, is an error or gives fewer values, never other ones. A log in which
+// nothing is found is an error.
+package extract
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Extractor reads logs of one format.
+type Extractor struct {
+	Name  string // as users write it: "horovod-synthetic"
+	Reads string // what it reads, in a line
+	read  func(l *log, r io.Reader) error
+}
+
+// All are the named formats, by name.
+var All = []Extractor{
+	horovodSynthetic,
+	hfTrainerState,
+	kerasCSVLogger,
+	lightningCSV,
+	mlperf,
+	ncclTests,
+	ncclTestsJSON,
+	tensorboard,
+	tfCNNBenchmarks,
+	timm,
+}
+
+// Find returns the extractor of that name.
+func Find(name string) (Extractor, error) {
+	for _, e := range All {
+		if e.Name == name {
+			return e, nil
+		}
+	}
+	return Extractor{}, fmt.Errorf("there is no extractor %q; there are %s", name, strings.Join(Names(), ", "))
+}
+
+// Names are those of All.
+func Names() []string {
+	var names []string
+	for _, e := range All {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// Options are what a log may not say of itself.
+type Options struct {
+	File        string // the log's name in errors and figures
+	Workers     int    // ranks of the run; 0: not known
+	WorkerBatch int    // samples a rank trains on in a step; 0: not known
+	// FirstEpoch is the number that the log gives to the first epoch; nil for
+	// what the format usually has.
+	FirstEpoch *int
+	// Columns are the log's names for what it can name as it likes (CSV columns,
+	// TensorBoard tags), by ours: "accuracy" to "val_acc".
+	Columns map[string]string
+}
+
+// Value is a number as it stands in a log.
+type Value struct {
+	Number float64 // in the log's unit
+	Line   int     // 1-based; 0 in formats without lines
+}
+
+// Finding is one event and what it was made from.
+type Finding struct {
+	Event  metrics.Event
+	Line   int     // of the last value; 0 in formats without lines
+	Scale  float64 // factor from the log's unit to the event's
+	Values []Value // that it was made of
+}
+
+// Result is what a log holds.
+type Result struct {
+	Workers   int     // ranks that the log speaks of; 0: it does not say
+	StartUnix float64 // when the log says it began, seconds since the Unix epoch; 0: it does not say
+	// Findings are in the order of their times; train, epoch, evaluation, figure and
+	// stop events. Times count from the start of the run as the log has it, and are
+	// 0 where it states none; there is then no train event.
+	Findings []Finding
+	Notes    []string // on the log as a whole
+	Failed   string   // why the run failed, as the log says; "" where it does not say so
+	Lines    int      // that something was taken from
+}
+
+// Events are the notes and findings as events, to follow a start event with
+// Ranks set to all ranks.
+func (r *Result) Events() []metrics.Event {
+	var list []metrics.Event
+	for _, n := range r.Notes {
+		list = append(list, metrics.Event{Note: &metrics.Note{Text: n}})
+	}
+	for _, f := range r.Findings {
+		list = append(list, f.Event)
+	}
+	return list
+}
+
+// ErrNothing: the log has none of the lines that were looked for.
+var ErrNothing = errors.New("nothing found")
+
+// Extract reads a log. Errors begin with the file and, where there is one, the
+// line.
+func (e Extractor) Extract(r io.Reader, o Options) (Result, error) {
+	if o.File == "" {
+		o.File = "log"
+	}
+	if o.Workers < 0 || o.WorkerBatch < 0 {
+		return Result{}, fmt.Errorf("%d workers with a batch of %d each; both are 1 or more, or 0 if not known", o.Workers, o.WorkerBatch)
+	}
+	l := &log{o: o, lines: map[int]bool{}}
+	if err := e.read(l, r); err != nil {
+		return Result{}, err
+	}
+	found := slices.ContainsFunc(l.res.Findings, func(f Finding) bool { return f.Event.Evaluation != nil || f.Event.Figure != nil })
+	if !found {
+		hint := ""
+		if len(l.res.Notes) > 0 {
+			hint = " (" + strings.Join(l.res.Notes, "; ") + ")"
+		}
+		return Result{}, fmt.Errorf("%s: %w that %s writes: %s%s", o.File, ErrNothing, e.Name, e.Reads, hint)
+	}
+	if l.res.Workers != 0 && o.Workers != 0 && l.res.Workers != o.Workers {
+		l.note("the log speaks of %d ranks, the run has %d workers", l.res.Workers, o.Workers)
+	}
+	l.res.Lines = len(l.lines)
+	slices.SortStableFunc(l.res.Findings, func(a, b Finding) int {
+		switch {
+		case a.Event.Time < b.Event.Time:
+			return -1
+		case a.Event.Time > b.Event.Time:
+			return 1
+		}
+		return 0
+	})
+	return l.res, nil
+}
+
+// log is one reading of one log.
+type log struct {
+	o     Options
+	res   Result
+	lines map[int]bool // that something was taken from
+}
+
+// errorAt is an error in a line.
+func (l *log) errorAt(line int, format string, args ...any) error {
+	return &metrics.LineError{File: l.o.File, Line: line, Err: fmt.Errorf(format, args...)}
+}
+
+func (l *log) note(format string, args ...any) {
+	n := fmt.Sprintf(format, args...)
+	if !slices.Contains(l.res.Notes, n) {
+		l.res.Notes = append(l.res.Notes, n)
+	}
+}
+
+// add appends an event made of values, whose numbers times scale are the event's.
+func (l *log) add(e metrics.Event, scale float64, values ...Value) {
+	f := Finding{Event: e, Scale: scale, Values: values}
+	for _, v := range values {
+		f.Line = v.Line
+		if v.Line > 0 {
+			l.lines[v.Line] = true
+		}
+	}
+	if g := e.Figure; g != nil {
+		g.File, g.Line = l.o.File, f.Line
+		if g.Reduce != "" {
+			g.Of = len(values)
+		}
+	}
+	l.res.Findings = append(l.res.Findings, f)
+}
+
+// figure appends a figure that the log states as it is.
+func (l *log) figure(name, unit string, v Value, note string) *metrics.Figure {
+	f := &metrics.Figure{Name: name, Value: v.Number, Unit: unit, Note: note}
+	l.add(metrics.Event{Figure: f}, 1, v)
+	return f
+}
+
+// reduced appends a figure made of several values.
+func (l *log) reduced(name, unit, reduce string, scale float64, values []Value, note string) error {
+	numbers := make([]float64, len(values))
+	for i, v := range values {
+		numbers[i] = v.Number
+	}
+	x, err := Reduce(reduce, numbers)
+	if err != nil {
+		return err
+	}
+	if x *= scale; !finite(x) {
+		return l.errorAt(values[len(values)-1].Line, "the %s of %d values of %s is no finite number", reduce, len(values), name)
+	}
+	f := &metrics.Figure{Name: name, Value: x, Unit: unit, Reduce: reduce, Note: note}
+	if len(values) == 1 {
+		f.Reduce = ""
+	}
+	l.add(metrics.Event{Figure: f}, scale, values...)
+	return nil
+}
+
+// accuracy appends an evaluation; scale is 0.01 for percent. A value outside 0
+// to 1 is an error: it is then no accuracy.
+func (l *log) accuracy(e metrics.Event, scale float64, v Value) error {
+	e.Evaluation.Accuracy = v.Number * scale
+	if err := e.Validate(); err != nil {
+		return l.errorAt(v.Line, "accuracy %g is no fraction of 1 (nor of 100 %%)", v.Number)
+	}
+	l.add(e, scale, v)
+	return nil
+}
+
+// Reductions are the ways to make one number of several.
+var Reductions = []string{"last", "mean", "median", "max", "min", "sum"}
+
+// Reduce makes one number of several, by one of Reductions.
+func Reduce(how string, values []float64) (float64, error) {
+	if len(values) == 0 {
+		return 0, errors.New("no values to reduce")
+	}
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	switch how {
+	case "last":
+		return values[len(values)-1], nil
+	case "mean":
+		return sum / float64(len(values)), nil
+	case "sum":
+		return sum, nil
+	case "max":
+		return slices.Max(values), nil
+	case "min":
+		return slices.Min(values), nil
+	case "median":
+		sorted := slices.Sorted(slices.Values(values))
+		n := len(sorted)
+		return sorted[(n-1)/2]/2 + sorted[n/2]/2, nil
+	}
+	return 0, fmt.Errorf("there is no reduction %q; there are %s", how, strings.Join(Reductions, ", "))
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

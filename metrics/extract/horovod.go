@@ -1,0 +1,87 @@
+package extract
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+)
+
+// horovodSynthetic reads Horovod's examples/*_synthetic_benchmark.py, all of
+// which print alike. They measure on rank 0 alone: each iteration is a mean over
+// num_batches_per_iter batches, the mean of the iterations is printed with
+// 1.96 standard deviations (of iterations, not of their mean), and the total is
+// both times the number of ranks.
+var horovodSynthetic = Extractor{
+	Name:  "horovod-synthetic",
+	Reads: "Total img/sec on N GPU(s): X +-Y",
+	read:  readHorovod,
+}
+
+var (
+	horovodEach  = regexp.MustCompile(`^Img/sec per [A-Za-z]+: (\d+\.\d+) \+-(\d+\.\d+)\s*$`)
+	horovodTotal = regexp.MustCompile(`^Total img/sec on (\d+) [A-Za-z]+\(s\): (\d+\.\d+) \+-(\d+\.\d+)\s*$`)
+)
+
+func readHorovod(l *log, r io.Reader) error {
+	var from first
+	var each, total []Value // value and ±
+	err := l.each(r, func(ln line) error {
+		if m := horovodEach.FindStringSubmatch(ln.text); m != nil && from.takes(ln) {
+			if each != nil {
+				return l.errorAt(ln.number, "a second result; the first stands in line %d. One log is one run: split it", each[0].Line)
+			}
+			return l.parseAll(ln.number, &each, m[1:]...)
+		}
+		if m := horovodTotal.FindStringSubmatch(ln.text); m != nil && from.takes(ln) {
+			if total != nil {
+				return l.errorAt(ln.number, "a second total; the first stands in line %d. One log is one run: split it", total[0].Line)
+			}
+			n, err := l.count(ln.number, "a total on", m[1])
+			if err != nil {
+				return err
+			}
+			l.res.Workers = n
+			return l.parseAll(ln.number, &total, m[2:]...)
+		}
+		return nil
+	})
+	if err != nil || total == nil || each == nil {
+		if err == nil && each != nil {
+			return l.errorAt(each[0].Line, "a rank's rate, but no line with the total: the log was cut off")
+		}
+		if err == nil && total != nil {
+			return l.errorAt(total[0].Line, "a total, but no line with the rank's rate that it is made of")
+		}
+		return err
+	}
+	from.note(l)
+	n := float64(l.res.Workers)
+	// Both are printed to a decimal (or three), so that they agree within N halves of it.
+	if math.Abs(total[0].Number-n*each[0].Number) > 0.051*(n+1) {
+		return l.errorAt(total[0].Line, "a total of %g, where %d ranks at %g make %g: one of the two is damaged",
+			total[0].Number, l.res.Workers, each[0].Number, n*each[0].Number)
+	}
+	note := "as Horovod's benchmark prints it: rank 0's rate, not an aggregate over ranks"
+	if l.res.Workers > 1 {
+		note = fmt.Sprintf("as Horovod's benchmark prints it: rank 0's rate times %d, not a measured aggregate", l.res.Workers)
+	}
+	const is = "1.96 σ over the iterations of rank 0; no confidence interval"
+	f := l.figure("throughput", "samples/s", total[0], note)
+	f.PlusMinus, f.PlusMinusIs = &total[1].Number, is
+	f = l.figure("throughput_per_worker", "samples/s", each[0], "rank 0's, the mean of its iterations")
+	f.PlusMinus, f.PlusMinusIs = &each[1].Number, is
+	return nil
+}
+
+// parseAll reads the numbers of a line.
+func (l *log) parseAll(ln int, into *[]Value, texts ...string) error {
+	for _, t := range texts {
+		v, err := l.parse(ln, t)
+		if err != nil {
+			return err
+		}
+		*into = append(*into, v)
+	}
+	return nil
+}

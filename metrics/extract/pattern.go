@@ -1,0 +1,360 @@
+package extract
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Pattern is a user's own: a regular expression with the group (?P<value>…)
+// that a figure stands in. Matched are whole lines, without launchers' prefixes.
+//
+// Three names mean more than a figure: throughput (the run's), accuracy with per
+// = "epoch" (evaluations), and end_to_end and train_seconds. The groups epoch
+// and elapsed (seconds since training began), where the expression has them, go
+// with the value.
+type Pattern struct {
+	Name    string
+	Pattern string
+	Unit    string // of the value; see Units
+	Reduce  string // one of Reductions; "" is median, for accuracy last
+	Per     string // what a match is of: "step", "epoch" or "run" (""): a run has one
+	// Of is whose the value is: "run" (""), or "rank": then the values of each
+	// rank that the launcher's prefixes tell are reduced, and summed if there
+	// are all ranks, or else rank's × N.
+	Of string
+}
+
+// unit is how a unit is stored.
+type unit struct {
+	base  string
+	scale float64
+	steps bool // counts steps, not samples: needs the global batch
+	each  bool // of a step: the value is inverted
+}
+
+var units = map[string]unit{
+	"": {"", 1, false, false}, "fraction": {"", 1, false, false}, "%": {"", 0.01, false, false},
+	"s": {"s", 1, false, false}, "sec": {"s", 1, false, false}, "ms": {"s", 1e-3, false, false}, "us": {"s", 1e-6, false, false},
+	"µs": {"s", 1e-6, false, false}, "min": {"s", 60, false, false}, "h": {"s", 3600, false, false},
+	"B/s": {"B/s", 1, false, false}, "MB/s": {"B/s", 1e6, false, false}, "GB/s": {"B/s", 1e9, false, false},
+	"tokens/s": {"tokens/s", 1, false, false}, "tok/s": {"tokens/s", 1, false, false},
+	"steps/s": {"samples/s", 1, true, false}, "it/s": {"samples/s", 1, true, false}, "batches/s": {"samples/s", 1, true, false},
+	"s/step": {"samples/s", 1, true, true}, "s/it": {"samples/s", 1, true, true}, "ms/step": {"samples/s", 1e-3, true, true}, "ms/it": {"samples/s", 1e-3, true, true},
+	"samples/s": {"samples/s", 1, false, false}, "samples/sec": {"samples/s", 1, false, false},
+	"img/s": {"samples/s", 1, false, false}, "img/sec": {"samples/s", 1, false, false},
+	"images/s": {"samples/s", 1, false, false}, "images/sec": {"samples/s", 1, false, false},
+	"examples/s": {"samples/s", 1, false, false}, "sequences/s": {"samples/s", 1, false, false},
+}
+
+// Units are those that are known; values in any other are kept as they are.
+func Units() []string { return slices.Sorted(maps.Keys(units)) }
+
+type compiled struct {
+	Pattern
+	re                    *regexp.Regexp
+	value, epoch, elapsed int // groups; -1: none
+	unit                  unit
+}
+
+// Validate says what is wrong with a pattern, and what is valid.
+func (p Pattern) Validate() error {
+	_, err := p.compile()
+	return err
+}
+
+func (p Pattern) compile() (*compiled, error) {
+	if p.Name == "" {
+		return nil, errors.New("name is empty; want the figure's, like \"throughput\"")
+	}
+	re, err := regexp.Compile(p.Pattern)
+	if err != nil {
+		return nil, fmt.Errorf("pattern of %s: %w", p.Name, err)
+	}
+	c := &compiled{Pattern: p, re: re, value: re.SubexpIndex("value"), epoch: re.SubexpIndex("epoch"), elapsed: re.SubexpIndex("elapsed")}
+	if c.value < 0 {
+		c.value = re.SubexpIndex(p.Name)
+	}
+	if c.value < 0 {
+		return nil, fmt.Errorf("pattern of %s has no group (?P<value>…) for the number", p.Name)
+	}
+	for _, o := range []struct {
+		key   string
+		value *string
+		valid []string
+	}{{"per", &c.Per, []string{"run", "step", "epoch"}}, {"of", &c.Of, []string{"run", "rank"}}, {"reduce", &c.Reduce, Reductions}} {
+		if *o.value == "" {
+			*o.value = o.valid[0]
+			if o.key == "reduce" && c.Per != "run" && p.Name != "accuracy" {
+				*o.value = "median"
+			}
+		}
+		if !slices.Contains(o.valid, *o.value) {
+			return nil, fmt.Errorf("%s of %s is %q; there are %s", o.key, p.Name, *o.value, strings.Join(o.valid, ", "))
+		}
+	}
+	known := false
+	if c.unit, known = units[p.Unit]; !known {
+		c.unit = unit{base: p.Unit, scale: 1}
+	}
+	if p.Name != metrics.FigureThroughput && p.Name != metrics.FigureEndToEnd && c.unit.steps {
+		c.unit = unit{base: p.Unit, scale: 1}
+	}
+	want := map[string]string{metrics.FigureThroughput: "samples/s", metrics.FigureEndToEnd: "samples/s", metrics.FigureTrainSeconds: "s", "accuracy": ""}
+	if base, named := want[p.Name]; named && c.unit.base != base {
+		return nil, fmt.Errorf("unit of %s is %q; want one of %s", p.Name, p.Unit, strings.Join(unitsOf(base), ", "))
+	}
+	return c, nil
+}
+
+func unitsOf(base string) []string {
+	var list []string
+	for _, name := range Units() {
+		if units[name].base == base {
+			list = append(list, strconv.Quote(name))
+		}
+	}
+	return list
+}
+
+// Patterns makes an extractor of a user's patterns. Each must find something.
+func Patterns(list []Pattern) (Extractor, error) {
+	var all []*compiled
+	var problems []error
+	for i, p := range list {
+		c, err := p.compile()
+		if err != nil {
+			problems = append(problems, fmt.Errorf("extract[%d]: %w", i, err))
+		}
+		all = append(all, c)
+	}
+	if len(list) == 0 {
+		problems = append(problems, errors.New("there is no pattern"))
+	}
+	return Extractor{Name: "extract", Reads: "lines that the patterns match",
+		read: func(l *log, r io.Reader) error { return readPatterns(l, r, all) }}, errors.Join(problems...)
+}
+
+// match is one match of one pattern.
+type match struct {
+	v              Value
+	source         string
+	epoch, elapsed *Value
+}
+
+func readPatterns(l *log, r io.Reader, list []*compiled) error {
+	found := make([][]match, len(list))
+	err := l.each(r, func(ln line) error {
+		for i, c := range list {
+			m := c.re.FindStringSubmatch(ln.text)
+			if m == nil {
+				continue
+			}
+			one := match{source: ln.source}
+			for _, g := range []struct {
+				group int
+				into  **Value
+			}{{c.epoch, &one.epoch}, {c.elapsed, &one.elapsed}} {
+				if g.group >= 0 && m[g.group] != "" {
+					v, err := l.parse(ln.number, m[g.group])
+					if err != nil {
+						return err
+					}
+					*g.into = &v
+				}
+			}
+			v, err := l.parse(ln.number, m[c.value])
+			if err != nil {
+				return fmt.Errorf("%w; it is the value of pattern %s", err, c.Name)
+			}
+			one.v = v
+			found[i] = append(found[i], one)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, c := range list {
+		if len(found[i]) == 0 {
+			return fmt.Errorf("%s: %w by the pattern of %s: %s", l.o.File, ErrNothing, c.Name, c.re)
+		}
+		if err := l.matches(c, found[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *log) matches(c *compiled, all []match) error {
+	bySource := map[string][]match{}
+	for _, m := range all {
+		bySource[m.source] = append(bySource[m.source], m)
+	}
+	if c.Of == "rank" {
+		return l.ofRanks(c, bySource)
+	}
+	if len(bySource) > 1 {
+		l.note("several ranks write %s; taken from rank %s alone", c.Name, all[0].source)
+	}
+	all = bySource[all[0].source]
+	if c.Name == "accuracy" && c.Per == "epoch" {
+		return l.accuracies(c, all)
+	}
+	if c.Per == "run" && c.Pattern.Reduce == "" && len(all) > 1 {
+		return l.errorAt(all[1].v.Line, "a second %s; the first stands in line %d. Say per = \"step\" or \"epoch\", or how to reduce them", c.Name, all[0].v.Line)
+	}
+	scale, invert, err := l.scale(c, 1)
+	if err != nil {
+		return err
+	}
+	return l.reducedBy(c, matchValues(all), scale, invert, c.note(len(all)))
+}
+
+// note says what a user's figure is.
+func (c *compiled) note(n int) string {
+	if n == 1 {
+		return "as the log states it"
+	}
+	return fmt.Sprintf("the %s of %d values a %s in the log", c.Reduce, n, c.Per)
+}
+
+func matchValues(all []match) []Value {
+	values := make([]Value, len(all))
+	for i, m := range all {
+		values[i] = m.v
+	}
+	return values
+}
+
+// accuracies makes an evaluation of each match, numbered in their order where
+// the log has no number.
+func (l *log) accuracies(c *compiled, all []match) error {
+	if all[0].elapsed != nil {
+		l.add(metrics.Event{Train: &metrics.Train{}}, 1)
+	}
+	before := 0.0
+	for i, m := range all {
+		e := metrics.Event{Evaluation: &metrics.Evaluation{Epoch: i + 1}}
+		if m.epoch != nil {
+			if m.epoch.Number < 0 || m.epoch.Number > 1e9 || m.epoch.Number != float64(int(m.epoch.Number)) {
+				return l.errorAt(m.v.Line, "epoch %g; want a whole number", m.epoch.Number)
+			}
+			e.Evaluation.Epoch = l.epoch(int(m.epoch.Number), 1)
+		}
+		if (m.elapsed != nil) != (all[0].elapsed != nil) {
+			return l.errorAt(m.v.Line, "elapsed is missing; line %d and this one differ in that", all[0].v.Line)
+		}
+		if m.elapsed != nil {
+			if e.Time = m.elapsed.Number; e.Time < before {
+				return l.errorAt(m.v.Line, "%g s elapsed, after %g s before", e.Time, before)
+			}
+			before = e.Time
+		}
+		if err := l.accuracy(e, c.unit.scale, m.v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofRanks makes the run's figure of values that are one rank's each.
+func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
+	sources := slices.Sorted(maps.Keys(bySource))
+	_, unnamed := bySource[""]
+	if n := l.o.Workers; n > 0 && len(sources) == n && (!unnamed || n == 1) {
+		scale, invert, err := l.scale(c, 1)
+		if err != nil {
+			return err
+		}
+		total, all := 0.0, []Value{}
+		for _, s := range sources {
+			x, err := reduceValues(c.Reduce, matchValues(bySource[s]), invert)
+			if err != nil {
+				return err
+			}
+			total += x * scale
+			all = append(all, matchValues(bySource[s])...)
+		}
+		if !finite(total) {
+			return l.errorAt(all[len(all)-1].Line, "the sum of %s over ranks is no finite number", c.Name)
+		}
+		f := &metrics.Figure{Name: c.Name, Value: total, Unit: c.unit.base, Reduce: "sum over ranks of the " + c.Reduce,
+			Note: fmt.Sprintf("the sum over %d ranks of each rank's %s, as the log states them", n, c.Reduce)}
+		l.add(metrics.Event{Figure: f}, scale, all...)
+		return nil
+	}
+	if len(sources) > 1 || l.o.Workers == 0 {
+		return fmt.Errorf("%s: %s is a rank's, found of %d; the run has %d workers: say how many, or keep all of their lines (or of = \"run\")",
+			l.o.File, c.Name, len(sources), l.o.Workers)
+	}
+	scale, invert, err := l.scale(c, float64(l.o.Workers))
+	if err != nil {
+		return err
+	}
+	return l.reducedBy(c, matchValues(bySource[sources[0]]), scale, invert,
+		fmt.Sprintf("one rank's times %d, not a measured aggregate; %s", l.o.Workers, c.note(len(bySource[sources[0]]))))
+}
+
+// scale is the factor from the log's unit to ours, for the values of ranks
+// times n.
+func (l *log) scale(c *compiled, n float64) (scale float64, invert bool, err error) {
+	if !c.unit.steps {
+		return c.unit.scale * n, false, nil
+	}
+	if l.o.WorkerBatch == 0 || l.o.Workers == 0 {
+		return 0, false, fmt.Errorf("%s: %s is in %s; samples/s need the number of workers and each one's batch", l.o.File, c.Name, c.Unit)
+	}
+	batch := float64(l.o.WorkerBatch)
+	if c.Of != "rank" {
+		batch *= float64(l.o.Workers)
+	}
+	if c.unit.each {
+		return batch / c.unit.scale * n, true, nil
+	}
+	return batch * c.unit.scale * n, false, nil
+}
+
+// reducedBy is reduced for values that may be times of a step.
+func (l *log) reducedBy(c *compiled, values []Value, scale float64, invert bool, note string) error {
+	x, err := reduceValues(c.Reduce, values, invert)
+	if err != nil {
+		return err
+	}
+	last := values[len(values)-1].Line
+	switch x *= scale; {
+	case !finite(x):
+		return l.errorAt(last, "the %s of %s is no finite number", c.Reduce, c.Name)
+	case c.unit.base == "samples/s" && x <= 0:
+		return l.errorAt(last, "%s is %g samples/s", c.Name, x)
+	case c.Name == "accuracy" && (x < 0 || x > 1):
+		return l.errorAt(last, "accuracy %g is no fraction of 1", x)
+	}
+	f := &metrics.Figure{Name: c.Name, Value: x, Unit: c.unit.base, Note: note}
+	if len(values) > 1 {
+		f.Reduce = c.Reduce
+	}
+	l.add(metrics.Event{Figure: f}, scale, values...)
+	return nil
+}
+
+// reduceValues reduces values; times of a step are reduced as times, and then
+// inverted.
+func reduceValues(how string, values []Value, invert bool) (float64, error) {
+	numbers := make([]float64, len(values))
+	for i, v := range values {
+		numbers[i] = v.Number
+	}
+	x, err := Reduce(how, numbers)
+	if invert {
+		x = 1 / x
+	}
+	return x, err
+}

@@ -1,0 +1,331 @@
+package extract
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// tensorboard reads the scalars of a TensorBoard event file: TFRecords (length,
+// masked CRC-32C of the length, data, masked CRC-32C of the data) of Event
+// protocol buffers. Its clock is the wall clock of the host that wrote it, from
+// the file's first event on, which writers make when they are opened.
+var tensorboard = Extractor{
+	Name:  "tensorboard",
+	Reads: "the scalars of a TensorBoard event file",
+	read:  readTensorBoard,
+}
+
+// scalar is one value of one tag.
+type scalar struct {
+	tag  string
+	step int64
+	wall float64 // seconds since the Unix epoch
+	v    Value
+}
+
+func readTensorBoard(l *log, r io.Reader) error {
+	data, err := l.wholeFile(r)
+	if err != nil {
+		return err
+	}
+	var scalars []scalar
+	began := 0.0
+	for n, at := 1, 0; at < len(data); n++ {
+		record, next, err := tfRecord(data, at)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			l.note("the file ends within record %d, which was left out", n)
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("%s: record %d, from byte %d on: %w", l.o.File, n, at, err)
+		}
+		wall, some, err := tfEvent(record)
+		if err != nil {
+			return fmt.Errorf("%s: record %d, from byte %d on: %w", l.o.File, n, at, err)
+		}
+		if began == 0 {
+			began = wall
+		}
+		for _, s := range some {
+			if s.wall < began {
+				return fmt.Errorf("%s: record %d, from byte %d on: its time is before that of the first record", l.o.File, n, at)
+			}
+			scalars = append(scalars, s)
+		}
+		at = next
+	}
+	return l.scalars(scalars, began)
+}
+
+// scalars makes an evaluation of each value of the accuracy's tag, and a figure
+// of the last value of every other.
+func (l *log) scalars(list []scalar, began float64) error {
+	if len(list) == 0 {
+		return nil
+	}
+	byTag := map[string][]scalar{}
+	for _, s := range list {
+		byTag[s.tag] = append(byTag[s.tag], s)
+	}
+	accuracy, err := l.tag("accuracy", byTag, append([]string{"eval/accuracy", "epoch_accuracy", "epoch_sparse_categorical_accuracy"}, validation...)...)
+	if err != nil {
+		return err
+	}
+	if _, said := l.o.Columns["accuracy"]; !said && filepath.Base(filepath.Dir(l.o.File)) == "train" && len(accuracy) > 5 && accuracy[:5] == "epoch" {
+		accuracy = "" // Keras writes train/ and validation/ with the same tags
+	}
+	rate, err := l.tag("throughput", byTag)
+	if err != nil {
+		return err
+	}
+	l.res.StartUnix = began
+	l.note("times are from the event file's first record on, by the writer's wall clock")
+	l.add(metrics.Event{Train: &metrics.Train{}}, 1)
+	for _, tag := range slices.Sorted(maps.Keys(byTag)) {
+		values := byTag[tag]
+		last := values[len(values)-1]
+		switch tag {
+		case accuracy:
+			for _, s := range values {
+				e := metrics.Event{Time: s.wall - began, Evaluation: &metrics.Evaluation{}}
+				if len(tag) > 5 && tag[:5] == "epoch" { // Keras: the step is the epoch
+					e.Evaluation.Epoch = l.epoch(int(min(s.step, math.MaxInt32)), 0)
+				} else {
+					e.Evaluation.Step = int(s.step)
+				}
+				if err := l.accuracy(e, 1, s.v); err != nil {
+					return fmt.Errorf("%w; tag %s at step %d", err, tag, s.step)
+				}
+			}
+			l.note("accuracy is the tag %s", tag)
+		case rate:
+			var rates []Value
+			for _, s := range values {
+				if s.v.Number <= 0 {
+					return fmt.Errorf("%s: tag %s at step %d is a throughput of %g samples/s", l.o.File, tag, s.step, s.v.Number)
+				}
+				rates = append(rates, s.v)
+			}
+			if err := l.reduced("throughput", "samples/s", "median", 1, rates, "the median of the values of the tag "+tag); err != nil {
+				return err
+			}
+		default:
+			f := l.figure(tag, "", last.v, fmt.Sprintf("the last of %d values of the tag", len(values)))
+			f.At = map[string]float64{"step": float64(last.step)}
+			l.res.Findings[len(l.res.Findings)-1].Event.Time = last.wall - began
+		}
+	}
+	return nil
+}
+
+// tag is table.column for tags.
+func (l *log) tag(ours string, tags map[string][]scalar, usual ...string) (string, error) {
+	if theirs, ok := l.o.Columns[ours]; ok {
+		if _, ok := tags[theirs]; !ok {
+			return "", fmt.Errorf("%s: there is no tag %q; there are %q", l.o.File, theirs, slices.Sorted(maps.Keys(tags)))
+		}
+		return theirs, nil
+	}
+	for _, t := range usual {
+		if _, ok := tags[t]; ok {
+			return t, nil
+		}
+	}
+	return "", nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// masked is the CRC-32C as TFRecords store it.
+func masked(data []byte) uint32 {
+	c := crc32.Checksum(data, castagnoli)
+	return (c>>15 | c<<17) + 0xa282ead8
+}
+
+// tfRecord returns the record at an offset, and where the next begins.
+// io.ErrUnexpectedEOF: the file ends within it.
+func tfRecord(data []byte, at int) (record []byte, next int, err error) {
+	rest := data[at:]
+	if len(rest) < 12 {
+		return nil, 0, io.ErrUnexpectedEOF
+	}
+	if masked(rest[:8]) != binary.LittleEndian.Uint32(rest[8:]) {
+		return nil, 0, errors.New("the checksum of its length does not fit: the file is damaged, or no TensorBoard event file")
+	}
+	n := binary.LittleEndian.Uint64(rest)
+	if n > uint64(len(rest)) || uint64(len(rest)) < n+16 {
+		return nil, 0, io.ErrUnexpectedEOF
+	}
+	record = rest[12 : 12+n]
+	if masked(record) != binary.LittleEndian.Uint32(rest[12+n:]) {
+		return nil, 0, errors.New("its checksum does not fit: the file is damaged")
+	}
+	return record, at + int(n) + 16, nil
+}
+
+// tfEvent reads the scalars of tensorflow.Event: wall_time = 1, step = 2,
+// summary = 5.
+func tfEvent(data []byte) (wall float64, list []scalar, err error) {
+	var step int64
+	var summary []byte
+	err = fields(data, func(f field) error {
+		switch {
+		case f.number == 1 && f.wire == fixed64:
+			wall = math.Float64frombits(f.bits)
+		case f.number == 2 && f.wire == varint:
+			step = int64(f.bits)
+		case f.number == 5 && f.wire == bytesOf:
+			summary = f.data
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case !finite(wall) || wall < 0:
+		return 0, nil, fmt.Errorf("a wall time of %g", wall)
+	}
+	// Summary: value = 1 {tag = 1, simple_value = 2, tensor = 8}.
+	err = fields(summary, func(f field) error {
+		if f.number != 1 || f.wire != bytesOf {
+			return nil
+		}
+		s, has := scalar{step: step, wall: wall}, false
+		err := fields(f.data, func(f field) error {
+			switch {
+			case f.number == 1 && f.wire == bytesOf:
+				s.tag = string(f.data)
+			case f.number == 2 && f.wire == fixed32:
+				s.v.Number, has = widen(math.Float32frombits(uint32(f.bits))), true
+			case f.number == 8 && f.wire == bytesOf:
+				x, ok, err := tfScalar(f.data)
+				if ok {
+					s.v.Number, has = x, true
+				}
+				return err
+			}
+			return nil
+		})
+		if err == nil && has && finite(s.v.Number) && s.tag != "" && step >= 0 {
+			list = append(list, s)
+		}
+		return err
+	})
+	return wall, list, err
+}
+
+// widen gives a float32 the shortest decimal that it stands for, so that 0.1
+// stays 0.1.
+func widen(x float32) float64 {
+	var y float64
+	if _, err := fmt.Sscan(fmt.Sprint(x), &y); err != nil {
+		return float64(x) // NaN or infinite; left out by the caller
+	}
+	return y
+}
+
+// tfScalar reads a TensorProto of no dimensions: dtype = 1 (float = 1, double =
+// 2), tensor_shape = 2 {dim = 2}, tensor_content = 4, float_val = 5, double_val
+// = 6. Anything else is no scalar.
+func tfScalar(data []byte) (x float64, ok bool, err error) {
+	var dtype uint64
+	var content []byte
+	err = fields(data, func(f field) error {
+		switch {
+		case f.number == 1 && f.wire == varint:
+			dtype = f.bits
+		case f.number == 2 && len(f.data) > 0:
+			content = nil
+			dtype = 0 // has dimensions
+			return errNotScalar
+		case f.wire == bytesOf && (f.number == 4 || f.number == 5 || f.number == 6):
+			content = f.data
+		case f.number == 5 && f.wire == fixed32:
+			content = binary.LittleEndian.AppendUint32(nil, uint32(f.bits))
+		case f.number == 6 && f.wire == fixed64:
+			content = binary.LittleEndian.AppendUint64(nil, f.bits)
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errNotScalar):
+		return 0, false, nil
+	case err != nil:
+		return 0, false, err
+	case dtype == 1 && len(content) == 4:
+		return widen(math.Float32frombits(binary.LittleEndian.Uint32(content))), true, nil
+	case dtype == 2 && len(content) == 8:
+		return math.Float64frombits(binary.LittleEndian.Uint64(content)), true, nil
+	}
+	return 0, false, nil
+}
+
+var errNotScalar = errors.New("no scalar")
+
+// Wire types of protocol buffers.
+const (
+	varint  = 0
+	fixed64 = 1
+	bytesOf = 2
+	fixed32 = 5
+)
+
+// field is one field of a message: bits of a number, or data.
+type field struct {
+	number uint64
+	wire   int
+	bits   uint64
+	data   []byte
+}
+
+var errProto = errors.New("a damaged protocol buffer")
+
+// fields calls f with each field of a message, in its order.
+func fields(data []byte, f func(field) error) error {
+	for len(data) > 0 {
+		key, n := binary.Uvarint(data)
+		if n <= 0 || key>>3 == 0 {
+			return errProto
+		}
+		data = data[n:]
+		one := field{number: key >> 3, wire: int(key & 7)}
+		switch one.wire {
+		case varint:
+			if one.bits, n = binary.Uvarint(data); n <= 0 {
+				return errProto
+			}
+		case fixed64:
+			if n = 8; len(data) < n {
+				return errProto
+			}
+			one.bits = binary.LittleEndian.Uint64(data)
+		case fixed32:
+			if n = 4; len(data) < n {
+				return errProto
+			}
+			one.bits = uint64(binary.LittleEndian.Uint32(data))
+		case bytesOf:
+			size, m := binary.Uvarint(data)
+			if m <= 0 || size > uint64(len(data)-m) {
+				return errProto
+			}
+			one.data, n = data[m:m+int(size)], m+int(size)
+		default: // groups, which nobody writes any more
+			return errProto
+		}
+		data = data[n:]
+		if err := f(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}

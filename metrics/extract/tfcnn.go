@@ -1,0 +1,68 @@
+package extract
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+)
+
+// tfCNNBenchmarks reads tf_cnn_benchmarks of tensorflow/benchmarks. Its total
+// is, on each worker, that worker's images over the wall time of the measured
+// steps, times the number of workers where they run in step (Horovod,
+// synchronous replicas); the warm-up steps are left out. Every worker prints
+// one.
+var tfCNNBenchmarks = Extractor{
+	Name:  "tf-cnn-benchmarks",
+	Reads: "total images/sec: X",
+	read:  readTFCNN,
+}
+
+var (
+	tfcnnTotal  = regexp.MustCompile(`^total images/sec: (\d+\.\d\d)\s*$`)
+	tfcnnGlobal = regexp.MustCompile(`^Batch size:\s+(\d+)(?:\.0)? global\s*$`)
+	tfcnnDevice = regexp.MustCompile(`^\s+(\d+)(?:\.0)? per device\s*$`)
+	tfcnnRule   = regexp.MustCompile(`^-{60,}\s*$`)
+)
+
+func readTFCNN(l *log, r io.Reader) error {
+	var totals []Value
+	global, ruled := 0, true
+	err := l.each(r, func(ln line) error {
+		if m := tfcnnTotal.FindStringSubmatch(ln.text); m != nil {
+			ruled = false
+			return l.parseAll(ln.number, &totals, m[1])
+		}
+		if m := tfcnnGlobal.FindStringSubmatch(ln.text); m != nil {
+			n, err := l.count(ln.number, "a global batch of", m[1])
+			global = n
+			return err
+		}
+		if m := tfcnnDevice.FindStringSubmatch(ln.text); m != nil && global > 0 {
+			each, err := l.count(ln.number, "a batch per device of", m[1])
+			if err != nil {
+				return err
+			}
+			if global%each == 0 {
+				l.res.Workers = max(l.res.Workers, global/each)
+			}
+			return nil
+		}
+		ruled = ruled || tfcnnRule.MatchString(ln.text)
+		return nil
+	})
+	if err != nil || totals == nil {
+		return err
+	}
+	if !ruled {
+		l.note("the rule below the last total is missing: the log may be cut off")
+	}
+	note := "as tf_cnn_benchmarks prints it: one worker's images over the time of the measured steps, times the workers that run in step"
+	if len(totals) > 1 {
+		low, high := totals[0].Number, totals[0].Number
+		for _, v := range totals {
+			low, high = min(low, v.Number), max(high, v.Number)
+		}
+		note = fmt.Sprintf("the median of %d totals from %g to %g; each is %s", len(totals), low, high, "one worker's images over the time of the measured steps, times the workers that run in step")
+	}
+	return l.reduced("throughput", "samples/s", "median", 1, totals, note)
+}

@@ -1,0 +1,110 @@
+package extract
+
+import (
+	"io"
+	"regexp"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// timm reads the output of timm's train.py. Its rate is already that of all
+// ranks together; the one in parentheses is the mean since the epoch began, the
+// time of the first batches included.
+var timm = Extractor{
+	Name:  "timm",
+	Reads: "Train: E [ I/N (100%)] … (Ts, R/s) and Test: [ I/N] … Acc@1: A (A)",
+	read:  readTimm,
+}
+
+var (
+	timmTrain = regexp.MustCompile(`^Train: (\d+) \[ *(\d+)/(\d+) +\( *\d+%\)\]  Loss: *\S+ \( *\S+\)  Time: \d+\.\d+s, +\d+\.\d+/s  \( *\d+\.\d+s, +(\d+\.\d\d)/s\)  LR: \S+  Data: \d+\.\d+ \(\d+\.\d+\)\s*$`)
+	timmTest  = regexp.MustCompile(`^Test: \[ *(\d+)/(\d+)\]  Time: \d+\.\d+ \(\d+\.\d+\)  Loss: +\S+ \( *(\S+)\)  Acc@1: +\d+\.\d+ \( *(\d+\.\d{3})\)  Acc@5: +\d+\.\d+ \( *\d+\.\d{3}\)\s*$`)
+)
+
+func readTimm(l *log, r io.Reader) error {
+	var from first
+	var rates []Value
+	epoch, unrated := -1, 0
+	err := l.each(r, func(ln line) error {
+		if m := timmTrain.FindStringSubmatch(ln.text); m != nil && from.takes(ln) {
+			e, err := l.whole(ln.number, m[1])
+			if err != nil {
+				return err
+			}
+			i, err := l.whole(ln.number, m[2])
+			if err != nil {
+				return err
+			}
+			n, err := l.whole(ln.number, m[3])
+			if err != nil {
+				return err
+			}
+			if e < epoch {
+				return l.errorAt(ln.number, "epoch %d follows epoch %d: two runs, or one that was begun again. One log is one run: split it", e, epoch)
+			}
+			if e > epoch {
+				epoch, unrated = e, unrated+1
+			}
+			if i != n-1 && i != n { // the last batch, counted from 0 or from 1
+				return nil
+			}
+			if unrated == 0 { // both countings of one epoch's last batches
+				rates = rates[:len(rates)-1]
+			}
+			unrated = 0
+			return l.parseAll(ln.number, &rates, m[4])
+		}
+		if m := timmTest.FindStringSubmatch(ln.text); m != nil && from.takes(ln) && m[1] == m[2] {
+			v, err := l.parse(ln.number, m[4])
+			if err != nil {
+				return err
+			}
+			e := metrics.Event{Evaluation: &metrics.Evaluation{Epoch: l.epoch(epoch, 0)}}
+			return l.accuracy(e, 0.01, v)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	from.note(l)
+	return l.epochRates(rates, "timm's mean over an epoch, of all ranks together, input and logging included")
+}
+
+// epochRates makes the run's throughput of one rate an epoch: the first, in
+// which caches fill and clocks rise, is left out if there are others.
+func (l *log) epochRates(rates []Value, note string) error {
+	switch {
+	case len(rates) == 0:
+		return nil
+	case len(rates) == 1:
+		note += "; of one epoch, its first steps included"
+	default:
+		rates = rates[1:]
+		note += "; the median of the epochs, without the first"
+	}
+	for _, v := range rates {
+		if v.Number <= 0 {
+			return l.errorAt(v.Line, "a throughput of %g samples/s", v.Number)
+		}
+	}
+	return l.reduced("throughput", "samples/s", "median", 1, rates, note)
+}
+
+// whole reads a whole number from 0 on.
+func (l *log) whole(ln int, text string) (int, error) {
+	v, err := l.parse(ln, text)
+	if err != nil || v.Number != float64(int(v.Number)) || v.Number > 1<<40 || v.Number < 0 {
+		return 0, l.errorAt(ln, "%s; want a whole number", clip(text))
+	}
+	return int(v.Number), nil
+}
+
+// epoch is the log's number of an epoch, counted from 1. usual is what the
+// format counts from.
+func (l *log) epoch(number, usual int) int {
+	if l.o.FirstEpoch != nil {
+		usual = *l.o.FirstEpoch
+	}
+	return max(0, number-usual+1)
+}

@@ -1,0 +1,50 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// selectFigures selects figures g of event files f, for scanFigures.
+const selectFigures = `SELECT g.name, g.value, g.unit, g.at, g.plus_minus, g.plus_minus_is, g.reduce, g.of, g.note, g.source, g.source_line
+	FROM figure g JOIN event_file f ON f.id = g.file`
+
+func scanFigures(rows *sql.Rows) ([]metrics.Figure, error) {
+	defer rows.Close()
+	var list []metrics.Figure
+	for rows.Next() {
+		var f metrics.Figure
+		var at string
+		if err := rows.Scan(&f.Name, &f.Value, &f.Unit, &at, &f.PlusMinus, &f.PlusMinusIs, &f.Reduce, &f.Of, &f.Note, &f.File, &f.Line); err != nil {
+			return nil, err
+		}
+		if at != "{}" {
+			if err := json.Unmarshal([]byte(at), &f.At); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, f)
+	}
+	return list, rows.Err()
+}
+
+// figures are those of the result's incarnation.
+func (q *details) figures() error {
+	rows, err := q.tx.QueryContext(q.ctx, selectFigures+` JOIN result x ON x.run = f.run AND x.restart = f.restart
+		WHERE f.run = ? ORDER BY f.rank, g.line`, q.run)
+	if err != nil {
+		return err
+	}
+	q.d.Figures, err = scanFigures(rows)
+	return err
+}
+
+// source is where an imported run comes from.
+func (q *details) source() error {
+	return q.each("SELECT path, sha256, part, format FROM import WHERE run = ?", func(rows *sql.Rows) error {
+		q.d.Source = &Source{}
+		return rows.Scan(&q.d.Source.Path, &q.d.Source.SHA256, &q.d.Source.Part, &q.d.Source.Format)
+	})
+}

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Source is where an imported run comes from.
+type Source struct {
+	Path   string // absolute
+	SHA256 string // of the whole file, in hexadecimal
+	Part   string // which of the runs in the file; "" where a file is a run
+	Format string // extractor's name, or "csv"
+	Bytes  int64
+	// Replace puts the run in the place of what was imported of the same part
+	// before.
+	Replace bool
+}
+
+// ErrImported: the file was imported before, and differently.
+var ErrImported = errors.New("imported before with other settings")
+
+// Import stores a run that was read from another program's log, with its events.
+// It gets the id "STUDY/POINT-rN-a1", N the next repeat of its point. The same
+// part of the same file with the same settings changes nothing; with others it is
+// ErrImported, or replaces the run.
+func (s *Store) Import(ctx context.Context, run metrics.Run, events []metrics.Event, from Source) (report Report, err error) {
+	if s.write == nil {
+		return report, fmt.Errorf("database %s: %w", s.path, ErrReadOnly)
+	}
+	facts, err := importFacts(run, events, from)
+	if err != nil {
+		return report, fmt.Errorf("%s: %w", from.Path, err)
+	}
+	err = s.withTx(ctx, func(tx *sql.Tx) error {
+		var id int64
+		var name, before string
+		err := tx.QueryRow("SELECT r.id, r.name, i.facts FROM import i JOIN run r ON r.id = i.run WHERE i.sha256 = ? AND i.part = ?",
+			from.SHA256, from.Part).Scan(&id, &name, &before)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+		case err != nil:
+			return err
+		case before == facts:
+			report = Report{Run: name}
+			return nil
+		case !from.Replace:
+			return fmt.Errorf("%w, as run %s", ErrImported, name)
+		default:
+			if _, err := tx.Exec("DELETE FROM run WHERE id = ?", id); err != nil {
+				return err
+			}
+		}
+		if err := tx.QueryRow("SELECT coalesce(max(repeat), 0) + 1 FROM run WHERE study = ? AND point = ?", run.Study, run.Point).Scan(&run.Repeat); err != nil {
+			return err
+		}
+		run.Attempt = 1
+		run.ID = fmt.Sprintf("%s/%s-r%d-a1", run.Study, run.Point, run.Repeat)
+		report, err = s.importRun(ctx, tx, run, events, from, facts)
+		return err
+	})
+	if err != nil {
+		return Report{}, fmt.Errorf("%s: %w", from.Path, err)
+	}
+	return report, nil
+}
+
+// importFacts is a digest of what is imported, but for when the file was
+// written, which copying changes, and the numbers that Import gives.
+func importFacts(run metrics.Run, events []metrics.Event, from Source) (string, error) {
+	run.ID, run.Repeat, run.Attempt, run.CreatedUnix, run.Dir, run.Detail = "-", 1, 1, 0, "", ""
+	if _, err := describe(run); err != nil { // refuses what cannot be stored
+		return "", err
+	}
+	text, err := json.Marshal(struct {
+		Run    metrics.Run
+		Format string
+	}{run, from.Format})
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	h.Write(text)
+	for _, e := range events {
+		if e.Start != nil {
+			continue // names the host and the file's time
+		}
+		if e.Figure != nil { // names the file, wherever it lies
+			f := *e.Figure
+			f.File = ""
+			e.Figure = &f
+		}
+		if text, err = json.Marshal(e); err != nil {
+			return "", err
+		}
+		h.Write(text)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func (s *Store) importRun(ctx context.Context, tx *sql.Tx, run metrics.Run, events []metrics.Event, from Source, importFacts string) (Report, error) {
+	report := Report{Run: run.ID, Changed: true, Files: 1}
+	facts, err := describe(run)
+	if err != nil {
+		return report, err
+	}
+	id, _, err := s.putRun(tx, run, facts)
+	if err != nil {
+		return report, err
+	}
+	if _, err := tx.Exec("INSERT INTO import (run, path, sha256, part, format, facts) VALUES (?, ?, ?, ?, ?, ?)",
+		id, from.Path, from.SHA256, from.Part, from.Format, importFacts); err != nil {
+		return report, err
+	}
+	in := ingest{ctx: ctx, tx: tx, run: id, report: &report}
+	if err := in.files(nil); err != nil {
+		return report, err
+	}
+	file := metrics.EventFile{Path: from.Path, Writer: "rank"}
+	r, err := tx.Exec(`INSERT INTO event_file (run, writer, rank, restart, path, inode, size, modified, head, head_size, offset, line)
+		VALUES (?, ?, 0, 0, ?, 0, ?, 0, x'', 0, ?, ?)`, id, file.Writer, from.Path, from.Bytes, from.Bytes, len(events))
+	if err != nil {
+		return report, err
+	}
+	fileID, err := r.LastInsertId()
+	if err != nil {
+		return report, err
+	}
+	w := fileWriter{in: &in, file: file, id: fileID, blocks: map[int]*block{}}
+	for i := range events {
+		if err := events[i].Validate(); err != nil {
+			return report, err
+		}
+		if err := w.event(&events[i], i+1); err != nil {
+			return report, err
+		}
+		report.Events++
+	}
+	if err := w.flush(math.MaxInt); err != nil {
+		return report, err
+	}
+	if err := in.steps(); err != nil {
+		return report, err
+	}
+	return report, in.result()
+}

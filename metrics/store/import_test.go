@@ -1,0 +1,101 @@
+package store
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+func importedRun() (metrics.Run, []metrics.Event, Source) {
+	run := metrics.Run{Study: "old", Point: "i1", Kind: "train", Framework: "horovod", Workers: 4, Nodes: 1, Status: metrics.Done,
+		Parameters: map[string]any{"platform": "cpu8", "workers": int64(4), "workload.targets": []any{0.5}}}
+	spread := 4.9
+	events := []metrics.Event{
+		{Start: &metrics.Start{Format: metrics.FormatVersion, Writer: "rank", WorldSize: 4, Ranks: 4}},
+		{Train: &metrics.Train{}},
+		{Time: 1, Figure: &metrics.Figure{Name: "throughput", Value: 432.8, Unit: "samples/s", PlusMinus: &spread, PlusMinusIs: "1.96 σ",
+			Note: "rank 0's rate times 4", File: "h.log", Line: 12}},
+		{Time: 1, Figure: &metrics.Figure{Name: "busbw", Value: 1e9, Unit: "B/s", At: map[string]float64{"bytes": 8}, File: "h.log", Line: 3}},
+		{Time: 20, Evaluation: &metrics.Evaluation{Epoch: 1, Accuracy: 0.6}},
+		{Time: 21, Stop: &metrics.Stop{Status: metrics.StopDone}},
+	}
+	return run, events, Source{Path: "/logs/h.log", SHA256: "abc", Format: "horovod-synthetic", Bytes: 100}
+}
+
+// A log's figures come out of queries, details and observations like our own,
+// and say what they are.
+func TestImport(t *testing.T) {
+	s := openStore(t)
+	run, events, from := importedRun()
+	report, err := s.Import(t.Context(), run, events, from)
+	if err != nil || !report.Changed || report.Run != "old/i1-r1-a1" {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	d, err := s.Show(t.Context(), report.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := d.Result
+	if r.Throughput == nil || *r.Throughput != 432.8 || r.ThroughputWhy != "" || r.Steps != 0 {
+		t.Errorf("throughput %v (%s) of %d steps", deref(r.Throughput), r.ThroughputWhy, r.Steps)
+	}
+	if all := strings.Join(r.Warnings, "\n"); !strings.Contains(all, "throughput is stated at h.log:12, not measured here: rank 0's rate times 4; ±4.9 samples/s is 1.96 σ") {
+		t.Errorf("warnings: %s", all)
+	}
+	if len(d.Figures) != 2 || d.Figures[1].At["bytes"] != 8 || d.Source == nil || d.Source.SHA256 != "abc" {
+		t.Errorf("figures %+v, source %+v", d.Figures, d.Source)
+	}
+	list, _, err := s.Observations(t.Context(), "old")
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	o := list[0]
+	if len(o.Evaluations) != 1 || o.Evaluations[0].Seconds != 20 || o.Evaluations[0].Samples != -1 || len(o.Targets) != 1 || *o.Targets[0].Seconds != 20 {
+		t.Errorf("evaluations %+v, targets %+v", o.Evaluations, o.Targets)
+	}
+	rows, err := s.Runs(t.Context(), Filter{Where: "platform = 'cpu8'"})
+	if err != nil || len(rows) != 1 {
+		t.Error(rows, err)
+	}
+	if got := value(t, s, "SELECT format, sha256 FROM imports"); got != "horovod-synthetic|abc" {
+		t.Error("view imports:", got)
+	}
+	if got := value(t, s, "SELECT value, unit, plus_minus, source_line FROM figures WHERE name = 'throughput'"); got != "432.8|samples/s|4.9|12" {
+		t.Error("view figures:", got)
+	}
+}
+
+// The same file again changes nothing, wherever it lies; with other settings it
+// is refused, or takes the first one's place.
+func TestImportAgain(t *testing.T) {
+	s := openStore(t)
+	run, events, from := importedRun()
+	if _, err := s.Import(t.Context(), run, events, from); err != nil {
+		t.Fatal(err)
+	}
+	before := dump(t, s)
+	from.Path = "/moved/h.log"
+	if report, err := s.Import(t.Context(), run, events, from); err != nil || report.Changed || report.Run != "old/i1-r1-a1" {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if got := dump(t, s); got != before {
+		t.Error(firstDifference(before, got))
+	}
+	run.Parameters["platform"] = "cpu16"
+	if _, err := s.Import(t.Context(), run, events, from); !errors.Is(err, ErrImported) || !strings.Contains(err.Error(), "old/i1-r1-a1") {
+		t.Error(err)
+	}
+	from.Replace = true
+	if report, err := s.Import(t.Context(), run, events, from); err != nil || !report.Changed {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if got := value(t, s, "SELECT count(*), max(value) FROM parameters WHERE key = 'platform'"); got != "1|cpu16" {
+		t.Error(got)
+	}
+	from.SHA256 = "other"
+	if report, err := s.Import(t.Context(), run, events, from); err != nil || report.Run != "old/i1-r2-a1" {
+		t.Errorf("another file is another repeat: %+v, %v", report, err)
+	}
+}
