@@ -55,7 +55,7 @@ func DrawRanks(runs []RankSteps, o Options) (*Figure, error) {
 		}
 		c.caption = []string{
 			"Bars: medians; boxes: 25 to 75 % of a rank's steps; thin lines: 5 to 95 %.",
-			fmt.Sprintf("Run %s, the one with the median throughput: %s steady steps of each rank, no sample of other runs.", clean(r.Run), steps),
+			fmt.Sprintf("Of run %s, the one with the median throughput, and no other: %s steady steps of each rank.", clean(r.Run), steps),
 		}
 		if slowest.Max > 0 {
 			c.caption = append(c.caption, fmt.Sprintf("The longest step: %s s, of rank %d.", number(slowest.Max, 3), slowest.Rank))
