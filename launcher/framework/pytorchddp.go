@@ -8,8 +8,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-//go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py programs/own.py
-//go:embed programs/pytorch_models.py programs/pytorch_data.py programs/pytorch_replica.py programs/pytorch_ddp.py programs/torchrun.py
+//go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py programs/own.py programs/rank.py
+//go:embed programs/pytorch_models.py programs/pytorch_data.py programs/pytorch_trainer.py
+//go:embed programs/pytorch_ddp.py programs/torchrun.py programs/pytorch_horovod.py programs/horovod_world.py
 var pytorchPrograms embed.FS
 
 // programs are embedded files without the folder they stand in: the run folder

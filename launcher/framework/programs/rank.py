@@ -9,6 +9,7 @@ stands in its trainer, an object with
     covers             how many ranks this process drives
     threads            compute threads, once it has joined
     versions()         -> library to version
+    data(point)        -> the data set, found but not read; see batches.py
     build(point)       -> trainable parameters; makes model and optimiser
     barrier()          returns when all ranks are there
     epoch(rank)        trains an epoch of rank's batches, see Rank.epoch
@@ -27,13 +28,17 @@ import sys
 import time
 import traceback
 
-import batches
 import recipe
 import scalebench
 import world
 
-# What each rank says of going on, in each step.
-TIME_UP, INTERRUPTED, DIVERGED = range(3)
+# What each rank says of going on when the ranks vote, and in a ballot also the
+# seconds since the last one.
+TIME_UP, INTERRUPTED, DIVERGED, SECONDS = range(4)
+
+# A trainer that has to send its votes apart from the gradients sends them so
+# often, in seconds, not with each step.
+VOTE_EVERY = 0.25
 
 
 class Interrupted(Exception):
@@ -58,6 +63,8 @@ class Rank:
         self.built = False
         self.evaluated = -1  # step of the last evaluation
         self.best = 0.0  # accuracy so far
+        self.last_vote = 0  # step, 1-based, of the last vote; 0: none
+        self.next_vote = 0  # steps made before the next
 
     def run(self):
         size, failure = self.world.size, None
@@ -82,7 +89,7 @@ class Rank:
             status, cause = "interrupted", str(interrupted)
             checksum = self.trainer.parameter_sha256()
         except Exception as error:
-            traceback.print_exception(error)
+            traceback.print_exception(type(error), error, error.__traceback__)
             status = "failed"
             cause = said(error)
             self.events.error(self.phase, cause)
@@ -107,7 +114,7 @@ class Rank:
                              f' "{workload["precision"]}"; {trainer.name} has'
                              ' "fp32" here only')
         self.phase = "data"
-        self.data = batches.find(point)
+        self.data = trainer.data(point)
         samples = self.data.train_samples
         self.phase = "configuration"
         self.steps_per_epoch = samples // point["global_batch"]
@@ -135,6 +142,7 @@ class Rank:
               f" {samples} samples, {trainer.threads} threads")
         self.phase = "data"
         self.data.read()
+        self.voted = time.perf_counter()
         self.epochs()
 
     def epochs(self):
@@ -185,21 +193,33 @@ class Rank:
         return [float(self.world.rank == 0 and 0 < limit <= minutes),
                 float(self.interruption.cause is not None)]
 
+    def to_vote(self):
+        """Whether the ranks vote in the step under way: all of them or none,
+        for they count from equal sums."""
+        steps = self.events.steps
+        return (steps >= self.next_vote
+                or self.taken == self.steps_per_epoch - 1
+                or recipe.long_enough(self.point, steps + 1))
+
+    def ballot(self, loss):
+        """This rank's votes, and the time since the last ones. A loss that was
+        not finite since then still shows in the sum."""
+        now = time.perf_counter()
+        return [*self.asks(), float(not math.isfinite(self.loss_sum + loss)),
+                now - self.voted]
+
     def stepped(self, rate, loss, votes, data_wait=None, hidden=None,
                 communication=None):
         """Ends a step. loss is this process's mean; votes are summed over the
-        ranks, DIVERGED counting losses that are not finite.
+        ranks, DIVERGED counting losses that are not finite; None: the ranks
+        do not vote in this step.
 
         data_wait and communication are in seconds, None where they were not
         measured. hidden is what else of the step was no computing; None: how
         much is not known. Returns whether the trainer is to stop.
         """
-        if votes[DIVERGED] > 0 or not math.isfinite(loss):
-            raise ArithmeticError(
-                "training has diverged: the loss of step"
-                f" {self.events.steps + 1} is not a finite number; lower"
-                f" workload.learning_rate ({rate:g} at this step) or"
-                " lengthen workload.warmup_epochs")
+        if votes is not None:
+            self.count(votes, rate)
         self.loss_sum += loss * self.batch
         self.samples += self.batch
         self.taken += 1
@@ -214,12 +234,27 @@ class Rank:
             self.events.epoch(samples=self.samples, seconds=end - self.begin,
                               loss=self.loss_sum / self.samples,
                               learning_rate=rate)
-        if (votes[TIME_UP] > 0 or
-                recipe.long_enough(self.point, self.events.steps)):
-            self.over = True
-        elif votes[INTERRUPTED] > 0:
-            self.stopped = True
+        if recipe.long_enough(self.point, self.events.steps):
+            self.over, self.stopped = True, False
         return self.over or self.stopped
+
+    def count(self, votes, rate):
+        """Does what the ranks have voted for in the step under way."""
+        step = self.events.steps + 1
+        if votes[DIVERGED] > 0:
+            which = (f"step {step}" if step == self.last_vote + 1
+                     else f"a step from {self.last_vote + 1} to {step}")
+            raise ArithmeticError(
+                f"training has diverged: the loss of {which} is not a finite"
+                f" number; lower workload.learning_rate ({rate:g} at this"
+                " step) or lengthen workload.warmup_epochs")
+        if len(votes) > SECONDS:
+            mean = votes[SECONDS] / self.point["workers"]
+            steps = (step - self.last_vote) * VOTE_EVERY / max(mean, 1e-9)
+            self.next_vote = step + max(int(steps), 1) - 1
+        self.last_vote, self.voted = step, time.perf_counter()
+        self.over = votes[TIME_UP] > 0
+        self.stopped = not self.over and votes[INTERRUPTED] > 0
 
     def told_to_stop(self):
         return Interrupted(self.interruption.cause
@@ -239,7 +274,7 @@ class Rank:
             loss, correct = self.trainer.evaluate(inputs, labels)
             counts[0] += loss
             counts[1] += correct
-            counts[2] += labels.size
+            counts[2] += math.prod(labels.shape)
         counts[3] = float(self.interruption.cause is not None)
         loss, correct, labels, stopped = self.trainer.sums(counts)
         self.evaluated = self.events.steps

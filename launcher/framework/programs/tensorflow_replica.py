@@ -7,6 +7,7 @@ import platform
 import numpy
 import tensorflow as tf
 
+import batches
 import recipe
 import tensorflow_models
 
@@ -15,6 +16,7 @@ class Trainer:
     """A model and its optimiser; who subclasses it joins ranks and trains."""
 
     covers = 1
+    data = staticmethod(batches.find)
 
     def configure(self, point, place, workers=1):
         """Threads and devices, before TensorFlow is first used."""

@@ -59,7 +59,7 @@ func TestStepsAsPyTorch(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%d", c.model, c.ranks), func(t *testing.T) {
 			s, dir := threeSteps(c.model), t.TempDir()
 			start, native := nativeSteps(t, s, dir, c.ranks, stepsBatch)
-			compare(t, start, native, pytorchSteps(t, s, dir, c.ranks))
+			compare(t, start, native, pytorchSteps(t, debianPython, "pytorch_ddp", s, dir, c.ranks))
 		})
 	}
 }
@@ -198,11 +198,16 @@ func (s recipe) run(e *Engine, dir string, rank int) (o outcome, err error) {
 	return o, os.WriteFile(filepath.Join(dir, fmt.Sprintf("labels-%d.u8", rank)), allLabels, 0o600)
 }
 
-// pytorchSteps makes the steps of dir in PyTorch, each rank a process.
-func pytorchSteps(t *testing.T, s recipe, dir string, ranks int) []outcome {
+// pytorchSteps makes the steps of dir by a PyTorch program's trainer, each rank a
+// process.
+func pytorchSteps(t *testing.T, python, module string, s recipe, dir string, ranks int) []outcome {
 	t.Helper()
+	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return elsewhere(t, s, dir, ranks, ranks, func(rank int) *exec.Cmd {
-		return exec.Command(debianPython, "-B", "testdata/pytorch_steps.py", dir, strconv.Itoa(rank), strconv.Itoa(ranks))
+		return exec.Command(python, "-B", "testdata/pytorch_steps.py", module, dir, strconv.Itoa(rank), strconv.Itoa(ranks), strconv.Itoa(port))
 	})
 }
 

@@ -1,26 +1,52 @@
-"""Makes steps of pytorch-ddp from given weights on given batches.
+"""Makes steps of a PyTorch trainer from given weights on given batches.
 
-    python3 pytorch_steps.py FOLDER RANK SIZE
+    python3 pytorch_steps.py MODULE FOLDER RANK SIZE PORT
 
-FOLDER holds job.json and, as little-endian numbers, weights.f32,
-images-RANK.f32 and labels-RANK.u8. After the steps, parameters-RANK.f32,
-statistics-RANK.f32 (each rank's own) and evaluation-RANK.json (after averaging
-them) stand beside.
+MODULE is a program with a Trainer. FOLDER holds job.json and, as little-endian
+numbers, weights.f32, images-RANK.f32 and labels-RANK.u8. After the steps,
+parameters-RANK.f32, statistics-RANK.f32 (each rank's own) and
+evaluation-RANK.json (after averaging them) stand beside.
 """
 
-import datetime
+import importlib
 import json
 import os
 import sys
 
 import torch
-import torch.distributed as dist
 
 import pytorch_models
-from pytorch_replica import Replica
+import world
 
 
-def main(folder, rank, size):
+class Run:
+    """What a trainer's epoch needs of a rank.Rank."""
+
+    def __init__(self, rates, images, labels):
+        self._rates, self._images, self._labels = rates, images, labels
+        self.steps_per_epoch = len(rates)
+        self.losses = []
+
+    def inputs(self, k):
+        return self._images[k], self._labels[k]
+
+    def rate(self):
+        return self._rates[len(self.losses)]
+
+    def to_vote(self):
+        return len(self.losses) == 1
+
+    def ballot(self, loss):
+        return [0.0, 0.0, 0.0, 1.0]
+
+    def stepped(self, rate, loss, votes, *parts):
+        if votes is not None:
+            assert votes[:3] == [0, 0, 0] and votes[3] > 0, votes
+        self.losses.append(loss)
+        return False
+
+
+def main(module, folder, rank, size, port):
     def path(name):
         return os.path.join(folder, name)
 
@@ -34,34 +60,40 @@ def main(folder, rank, size):
 
     with open(path("job.json"), encoding="utf-8") as file:
         job = json.load(file)
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method="file://" + path("store"),
-                            rank=rank, world_size=size,
-                            timeout=datetime.timedelta(seconds=60))
-    model = pytorch_models.build({"workload": {"model": job["model"]}}, 99)
-    pytorch_models.load(model, read("weights.f32", torch.float32))
-    replica = Replica(model, torch.device("cpu"), job["momentum"],
-                      job["weight_decay"])
+    place = world.World({
+        "RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank),
+        "LOCAL_WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port), "SCALEBENCH_RESTART": "0",
+        "SCALEBENCH_INTERFACE": "lo"})
+    # PyTorch reads them itself.
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    point = {
+        "workers": size, "seed": 99,
+        "workload": {"model": job["model"], "momentum": job["momentum"],
+                     "weight_decay": job["weight_decay"],
+                     "batch_norm": "local"},
+        "resources": {"device": "cpu", "cpus_per_worker": 1}}
+    trainer = importlib.import_module(module).Trainer()
+    assert trainer.join(point, place) == size
+    trainer.build(point)
+    pytorch_models.load(trainer.model, read("weights.f32", torch.float32))
     steps = len(job["rates"])
     images = read(f"images-{rank}.f32", torch.float32)
     images = images.view(steps, -1, 32, 32, 3).permute(0, 1, 4, 2, 3)
     labels = read(f"labels-{rank}.u8", torch.uint8).view(steps, -1).long()
-    losses = []
-    for step, rate in enumerate(job["rates"]):
-        loss, _ = replica.gradient(images[step], labels[step],
-                                   lambda loss: torch.zeros(1))
-        losses.append(loss.item())
-        replica.update(rate)
-    write(f"parameters-{rank}.f32", pytorch_models.flat(model))
+    run = Run(job["rates"], images, labels)
+    trainer.epoch(run)
+    write(f"parameters-{rank}.f32", pytorch_models.flat(trainer.model))
     write(f"statistics-{rank}.f32", torch.cat(
-        pytorch_models.statistics(model) or [torch.zeros(0)]))
-    replica.average_statistics()
-    loss, correct = replica.evaluate(images[0], labels[0])
+        pytorch_models.statistics(trainer.model) or [torch.zeros(0)]))
+    trainer.average_statistics()
+    loss, correct = trainer.evaluate(images[0], labels[0])
     with open(path(f"evaluation-{rank}.json"), "w", encoding="utf-8") as file:
-        json.dump({"losses": losses, "loss": loss, "correct": correct}, file)
-    dist.barrier()
-    os._exit(0)  # taking gloo apart may wait for ever, see pytorch_ddp.py
+        json.dump({"losses": run.losses, "loss": loss, "correct": correct},
+                  file)
+    trainer.barrier()
+    os._exit(0)  # taking gloo apart may wait for ever, see rank.py
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))

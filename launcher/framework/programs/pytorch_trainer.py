@@ -1,0 +1,132 @@
+"""What the trainers of the PyTorch family have in common.
+
+Models, recipe and evaluation are the native trainer's. Random numbers are
+PyTorch's: starting weights, order and augmentation are drawn from the same
+distributions, but are not the same numbers.
+"""
+
+import ctypes
+import hashlib
+import os
+import platform
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+import pytorch_data
+import pytorch_models
+import recipe
+
+
+class Trainer:
+    """A model and its optimiser; who subclasses it joins ranks, and has
+
+    gradient(inputs, labels) -> this rank's mean loss; makes the gradient of
+                       the mean over all ranks' batches
+    communication() -> of the gradient just made, the seconds in which it was
+                       being reduced, and those of them that nothing else hid;
+                       None: not measured
+    average(tensor)    makes a tensor its mean over the ranks
+    """
+
+    covers = 1
+    data = staticmethod(pytorch_data.find)
+
+    def configure(self, point, place):
+        """Device and threads."""
+        if point["resources"]["device"] == "gpu":
+            if not torch.cuda.is_available():
+                raise RuntimeError('resources.device is "gpu", and PyTorch'
+                                   f" {torch.__version__} sees none here")
+            # A task that sees one GPU only sees it as the first.
+            index = place.local_rank
+            index = index if torch.cuda.device_count() > 1 else 0
+            self.device = torch.device("cuda", index)
+            torch.cuda.set_device(self.device)
+            torch.backends.cuda.matmul.allow_tf32 = False
+            torch.backends.cudnn.allow_tf32 = False
+        else:
+            self.device = torch.device("cpu")
+        self.threads = min(max(point["resources"]["cpus_per_worker"], 1),
+                           len(os.sched_getaffinity(0)))
+        torch.set_num_threads(self.threads)
+
+    def build(self, point):
+        workload = point["workload"]
+        model = pytorch_models.build(
+            point, recipe.stream(point["seed"], "model"))
+        self.model = model.to(self.device, memory_format=torch.channels_last)
+        if workload["batch_norm"] == "sync":
+            self.model = nn.SyncBatchNorm.convert_sync_batchnorm(self.model)
+        self.optimizer = torch.optim.SGD(
+            self.model.parameters(), lr=0, momentum=workload["momentum"],
+            weight_decay=workload["weight_decay"])
+        return sum(p.numel() for p in self.model.parameters())
+
+    def epoch(self, run):
+        clock = time.perf_counter
+        for k in range(run.steps_per_epoch):
+            begin = clock()
+            inputs, labels = (tensor.to(self.device)
+                              for tensor in run.inputs(k))
+            wait = clock() - begin
+            rate = run.rate()
+            loss = self.gradient(inputs, labels)
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            self.update()
+            loss = loss.item()
+            if self.device.type == "cuda":
+                torch.cuda.synchronize()  # or the clock would run ahead
+            communication, exposed = self.communication()
+            votes = None
+            if run.to_vote():
+                begin = clock()
+                votes = self.sums(run.ballot(loss))
+                if exposed is not None:
+                    exposed += clock() - begin
+            if run.stepped(rate, loss, votes, wait, exposed, communication):
+                return
+
+    def update(self):
+        """A step of stochastic gradient descent."""
+        self.optimizer.step()
+
+    def average_statistics(self):
+        """They become their mean over the ranks, so that an evaluation shared
+        by the ranks is of one model."""
+        for buffer in pytorch_models.statistics(self.model):
+            self.average(buffer)
+
+    @torch.no_grad()
+    def evaluate(self, inputs, labels):
+        inputs, labels = inputs.to(self.device), labels.to(self.device)
+        self.model.eval()
+        scores = self.model(inputs)
+        self.model.train()
+        loss = cross_entropy(scores.double(), labels, reduction="sum")
+        return loss.item(), (scores.argmax(-1) == labels).sum().item()
+
+    def parameter_sha256(self):
+        """The hash of all parameters, equal for equal bits only."""
+        vector = pytorch_models.flat(self.model)
+        return hashlib.sha256(ctypes.string_at(
+            vector.data_ptr(), vector.numel() * 4)).hexdigest()
+
+    def versions(self):
+        found = {"python": platform.python_version(),
+                 "torch": torch.__version__}
+        if torch.version.cuda:
+            found["cuda"] = torch.version.cuda
+            if torch.cuda.is_available():
+                found["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
+        return found
+
+
+def cross_entropy(scores, labels, reduction="mean"):
+    """Of scores with the classes along the last axis: a label an image, or a
+    label a place of a text."""
+    return functional.cross_entropy(scores.reshape(-1, scores.size(-1)),
+                                    labels.reshape(-1), reduction=reduction)
