@@ -31,6 +31,7 @@ func commands(s *session) []*cli.Command {
 		showCommand(s),
 		scalingCommand(s),
 		costCommand(s),
+		compareCommand(s),
 		historyCommand(s),
 		plotCommand(s),
 		reportCommand(s),

@@ -156,16 +156,7 @@ func costData(rows []tradeoff.Row, currency string, work tradeoff.Work) *table {
 	keys("pareto", "why", "warnings")
 	for _, r := range rows {
 		cells := []any{r.Series, r.Workers, r.Runs, work.String()}
-		add := func(e *scaling.Estimate) {
-			switch {
-			case e == nil:
-				cells = append(cells, nil, nil, nil)
-			case e.Interval == nil:
-				cells = append(cells, e.Value, nil, nil)
-			default:
-				cells = append(cells, e.Value, e.Interval.Low, e.Interval.High)
-			}
-		}
+		add := func(e *scaling.Estimate) { cells = append(cells, estimateCells(e)...) }
 		add(r.Time)
 		add(r.Cost)
 		if r.Rate != nil {

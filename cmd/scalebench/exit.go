@@ -12,7 +12,7 @@ const (
 	exitDone        = 0
 	exitInternal    = 1
 	exitUsage       = 2
-	exitRunsFailed  = 3
+	exitRunsFailed  = 3 // or checks, or compare found what it was to fail at
 	exitScheduler   = 4
 	exitInterrupted = 130 // as shells report a program that SIGINT ended
 )
@@ -21,7 +21,7 @@ const exitHelp = `Exit codes:
 0    done
 1    internal error: a defect of scalebench, or of the machine it runs on
 2    bad usage, or a bad study or site file
-3    some runs, or some of doctor's checks, failed
+3    some runs, or some of doctor's checks, failed; compare found B worse
 4    the scheduler cannot be reached
 130  interrupted`
 
@@ -58,6 +58,12 @@ func (e *checksFailedError) Error() string {
 	return fmt.Sprintf("%d of %d checks failed", e.failed, e.total)
 }
 
+// worseError says that a comparison came out as the user wants to be told.
+type worseError struct{ err error }
+
+func (e *worseError) Error() string { return e.err.Error() }
+func (e *worseError) Unwrap() error { return e.err }
+
 // schedulerError says that the scheduler did not answer. What it refused in
 // words is a usageError instead: trying again will not help.
 type schedulerError struct {
@@ -82,6 +88,7 @@ func exitCode(err error) int {
 		usage     *usageError
 		failed    *runsFailedError
 		checks    *checksFailedError
+		worse     *worseError
 		scheduler *schedulerError
 		bug       *panicError
 	)
@@ -96,7 +103,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &scheduler):
 		return exitScheduler
-	case errors.As(err, &failed), errors.As(err, &checks):
+	case errors.As(err, &failed), errors.As(err, &checks), errors.As(err, &worse):
 		return exitRunsFailed
 	}
 	return exitInternal

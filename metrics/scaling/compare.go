@@ -21,6 +21,10 @@ type Comparison struct {
 	WhyNoP string
 }
 
+// AllEqual is why samples without any spread have no p-value: nothing in them
+// differs.
+const AllEqual = "every run has the same value"
+
 // Compare compares two samples of runs: throughputs, times, or anything else
 // that is positive. Confidence is the level asked of the interval; 0 is 0.95.
 // With fewer runs than could ever differ at that level (4 a side at 95 %)
@@ -55,7 +59,7 @@ func Compare(xs, ys []float64, confidence float64) (Comparison, error) {
 	}
 	test, err := stats.MannWhitneyUTest(xs, ys, stats.LocationDiffers)
 	if err != nil { // all values are equal
-		c.WhyNoP = "every run has the same value"
+		c.WhyNoP = AllEqual
 		return c, nil
 	}
 	p := math.Min(test.P, 1)

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/metrics/contrast"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+type compareOptions struct {
+	selection
+	a, b   string
+	figure string
+	limit  string // of --fail-if-worse; "" for none
+	mix    bool
+}
+
+func compareCommand(s *session) *cli.Command {
+	var o compareOptions
+	return &cli.Command{
+		Name:      "compare",
+		Usage:     "compare two sets of runs, point by point",
+		ArgsUsage: "A B",
+		Description: "A and B are each a study (its name or file), commit:HASH, date:FROM..TO (one of them\n" +
+			"may be left out; TO is not included), or where:CONDITION; study:NAME where a name\n" +
+			"might be taken for something else. Options that choose runs hold for both.\n" +
+			"Ratios are B over A, with their 95 % interval. A verdict of better or worse needs\n" +
+			"p <= 0.05 (Mann-Whitney) and 4 runs a side; same is no difference that these runs\n" +
+			"could show. Exit code 3 where B is worse than --fail-if-worse allows.",
+		Flags: append(o.flags(), mixFlag(&o.mix),
+			&cli.StringFlag{Name: "metric", Destination: &o.figure, Value: "throughput", Usage: "the `FIGURE`: " + strings.Join(contrast.FigureNames(), ", ") + ", or the time to a target, to_0.75"},
+			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "end with exit code 3 if a point's verdict is worse and B is worse by `PERCENT` or more, like 5%, or if no point can be judged"}),
+		Action: func(c *cli.Context) error {
+			o.a, o.b = c.Args().Get(0), c.Args().Get(1)
+			return runCompare(c.Context, s, o)
+		},
+	}
+}
+
+func runCompare(ctx context.Context, s *session, o compareOptions) error {
+	limit, err := parsePercent(o.limit)
+	if err != nil {
+		return &usageError{err: fmt.Errorf("--fail-if-worse %q: %w", o.limit, err)}
+	}
+	figure, err := contrast.FindFigure(o.figure)
+	if err != nil {
+		return &usageError{err: fmt.Errorf("--metric: %w", err)}
+	}
+	common, err := o.filter(time.Now())
+	if err != nil {
+		return err
+	}
+	db, err := s.openStore()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var sides [2][]scaling.Observation
+	var warnings []string
+	for i, text := range []string{o.a, o.b} {
+		filter, err := sideOf(ctx, db, common, text, time.Now())
+		if err != nil {
+			return err
+		}
+		list, more, err := db.Select(ctx, filter)
+		if err != nil {
+			return storeError(err)
+		}
+		if len(list) == 0 {
+			return &usageError{err: fmt.Errorf("no good run is of %s", text), hint: "`" + appName + " runs` lists the runs there are."}
+		}
+		sides[i] = list
+		for _, w := range more {
+			warnings = append(warnings, text+": "+w)
+		}
+	}
+	r, err := contrast.Compare(sides[0], sides[1], figure, contrast.Options{Mix: o.mix})
+	if err != nil {
+		return &usageError{err: err}
+	}
+	print := compareTable(r, o)
+	if s.format == formatCSV || s.format == formatJSON {
+		print = compareData(r, o)
+	}
+	if err := s.print(print); err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		s.warn("%s", w)
+	}
+	if len(r.OnlyA) > 0 {
+		s.note("Only in %s: %s.", o.a, strings.Join(r.OnlyA, "; "))
+	}
+	if len(r.OnlyB) > 0 {
+		s.note("Only in %s: %s.", o.b, strings.Join(r.OnlyB, "; "))
+	}
+	if o.limit == "" {
+		return nil
+	}
+	return judged(r, limit)
+}
+
+// judged is the error that a script is to stop at: a point that is worse by the
+// limit or more, a fraction, or nothing that could be judged at all.
+func judged(r *contrast.Result, limit float64) error {
+	var worse []string
+	judged := 0
+	for _, p := range r.Points {
+		if p.Verdict != contrast.Insufficient {
+			judged++
+		}
+		// Without a ratio so many runs miss the target that it is worse by any.
+		if p.Verdict == contrast.Worse && (p.Loss == nil || *p.Loss >= limit) {
+			worse = append(worse, fmt.Sprintf("%s, %s", p.Series, workersText(p.Workers)))
+		}
+	}
+	switch {
+	case len(worse) > 0:
+		return &worseError{fmt.Errorf("%d of %s worse by %s or more: %s", len(worse), countText(len(r.Points), "point"), percent(limit), strings.Join(worse, "; "))}
+	case judged == 0:
+		return &worseError{errors.New("no point has runs enough to tell whether it is worse; 4 a side are the least")}
+	}
+	return nil
+}
+
+// parsePercent reads "5%" or "5 %" as a fraction; "" is 0.
+func parsePercent(s string) (float64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	number, is := strings.CutSuffix(s, "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if !is || err != nil || !(x >= 0 && x <= 100) {
+		return 0, errors.New("no percentage; write it like 5%")
+	}
+	return x / 100, nil
+}
+
+var looksLikeCommit = regexp.MustCompile(`^[0-9a-f]{7,64}(-dirty)?$`)
+
+// sideOf is one set of runs as a filter, within what holds for both.
+func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, now time.Time) (store.Filter, error) {
+	kind, value, has := strings.Cut(text, ":")
+	if !has || !slices.Contains([]string{"study", "commit", "date", "where"}, kind) {
+		studies, err := db.Studies(ctx)
+		if err != nil {
+			return f, storeError(err)
+		}
+		known := slices.ContainsFunc(studies, func(r store.StudyRow) bool { return r.Study == text })
+		value = text
+		switch {
+		case known || filepath.Ext(text) == ".toml":
+			kind = "study"
+		case looksLikeCommit.MatchString(text):
+			kind = "commit"
+		case strings.Contains(text, ".."):
+			kind = "date"
+		default:
+			return f, &usageError{err: fmt.Errorf("%q is no study with runs", text), hint: "Other sets of runs are written commit:HASH, date:FROM..TO or where:CONDITION."}
+		}
+	}
+	clash := func(option string) error {
+		return usagef("%s and --%s exclude each other", text, option)
+	}
+	var err error
+	switch kind {
+	case "study":
+		f.Study, err = studyName(value)
+	case "commit":
+		if f.Commit != "" {
+			return f, clash("commit")
+		}
+		if value == "" {
+			return f, usagef("%q names no commit", text)
+		}
+		f.Commit = value
+	case "date":
+		if !f.Since.IsZero() || !f.Until.IsZero() {
+			return f, clash("since or --until")
+		}
+		from, to, is := strings.Cut(value, "..")
+		if !is || from == "" && to == "" {
+			return f, usagef("%q is no span of time; write date:2026-11-01..2026-11-08, or leave one of them out", text)
+		}
+		if f.Since, err = parseSince(from, now); err == nil {
+			f.Until, err = parseSince(to, now)
+		}
+		if err != nil {
+			return f, &usageError{err: fmt.Errorf("%s: %w", text, err)}
+		}
+	case "where":
+		if f.Where != "" {
+			value = "(" + f.Where + ") AND (" + value + ")"
+		}
+		f.Where = value
+	}
+	return f, err
+}
+
+// compareTable is the comparison for people, compareData for programs.
+func compareTable(r *contrast.Result, o compareOptions) *table {
+	figure := figureColumn(o.figure)
+	write, of := figure.show, o.figure
+	if write == nil {
+		write, of = significant, of+" in "+figure.unit
+	}
+	t := &table{columns: []column{{key: "series"}, {key: "workers"}, {key: "runs_a", head: "runs A"}, {key: "runs_b", head: "runs B"},
+		{key: "a", head: "A", right: true}, {key: "b", head: "B", right: true}, {key: "ratio", head: "B / A", right: true}, {key: "p"}, {key: "verdict"}, {key: "why"}}}
+	for _, p := range r.Points {
+		t.add(p.Series, p.Workers, p.NA, p.NB, estimateText(p.A, write, false), estimateText(p.B, write, false), estimateText(p.Ratio, significant, false),
+			p.P, string(p.Verdict), orNil(p.Why))
+	}
+	t.notes = []string{fmt.Sprintf("A: %s. B: %s. Medians of %s over runs, [95 %% interval]; –: too few runs for one.", o.a, o.b, of)}
+	if len(r.Differ) > 0 {
+		t.notes = append(t.notes, "A and B differ in "+strings.Join(r.Differ, "; ")+".")
+	}
+	if n := len(r.Points); n >= 10 {
+		t.notes = append(t.notes, fmt.Sprintf("Of %d points without any difference, one in 20 would still get a verdict of better or worse.", n))
+	}
+	return t
+}
+
+func compareData(r *contrast.Result, o compareOptions) *table {
+	t := &table{columns: []column{{key: "series"}, {key: "workers"}, {key: "metric"}, {key: "runs_a"}, {key: "runs_b"}}}
+	for _, name := range []string{"a", "b", "ratio"} {
+		t.columns = append(t.columns, column{key: name}, column{key: name + "_low"}, column{key: name + "_high"})
+	}
+	t.columns = append(t.columns, column{key: "p"}, column{key: "verdict"}, column{key: "why"}, column{key: "differ"})
+	differ := r.Differ
+	if differ == nil {
+		differ = []string{}
+	}
+	for _, p := range r.Points {
+		cells := []any{p.Series, p.Workers, o.figure, p.NA, p.NB}
+		for _, e := range []*scaling.Estimate{p.A, p.B, p.Ratio} {
+			cells = append(cells, estimateCells(e)...)
+		}
+		t.add(append(cells, p.P, string(p.Verdict), orNil(p.Why), differ)...)
+	}
+	return t
+}
+
+// estimateCells are a value and the ends of its interval; nil where not had.
+func estimateCells(e *scaling.Estimate) []any {
+	switch {
+	case e == nil:
+		return []any{nil, nil, nil}
+	case e.Interval == nil:
+		return []any{e.Value, nil, nil}
+	}
+	return []any{e.Value, e.Interval.Low, e.Interval.High}
+}

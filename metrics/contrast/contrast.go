@@ -1,0 +1,308 @@
+// Package contrast compares two sets of runs point by point: a change with what
+// was before it, one cluster with another.
+//
+// A point of one set stands against the point of the other that was asked for
+// alike, but for those parameters by which the sets differ as wholes. The unit
+// of replication is the run; without runs enough for a test there is no
+// verdict. The package is pure.
+package contrast
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Figure is what is compared.
+type Figure struct {
+	Name   string // "throughput", "to_0.75"
+	Higher bool   // whether more is better
+	// Of is a run's value. ok is false where the run has none; +Inf is a target
+	// that it missed.
+	Of func(*scaling.Observation) (value float64, ok bool)
+}
+
+// figures are those with a name of their own.
+var figures = []Figure{
+	named("throughput", true, func(o *scaling.Observation) *float64 { return o.Throughput }),
+	named("end_to_end", true, func(o *scaling.Observation) *float64 { return o.EndToEnd }),
+	named("train_seconds", false, func(o *scaling.Observation) *float64 { return o.TrainSeconds }),
+	named("init_seconds", false, func(o *scaling.Observation) *float64 { return o.InitSeconds }),
+	named("step_p50", false, func(o *scaling.Observation) *float64 { return o.StepP50 }),
+	named("final_accuracy", true, func(o *scaling.Observation) *float64 { return o.FinalAccuracy }),
+}
+
+func named(name string, higher bool, of func(*scaling.Observation) *float64) Figure {
+	return Figure{name, higher, func(o *scaling.Observation) (float64, bool) {
+		v := of(o)
+		if v == nil {
+			return 0, false
+		}
+		return *v, true
+	}}
+}
+
+// FindFigure finds a figure by its name; "to_0.75" is the time to a target.
+func FindFigure(name string) (Figure, error) {
+	i := slices.IndexFunc(figures, func(f Figure) bool { return f.Name == name })
+	if i >= 0 {
+		return figures[i], nil
+	}
+	if target, ok := strings.CutPrefix(name, "to_"); ok {
+		if accuracy, err := strconv.ParseFloat(target, 64); err == nil && accuracy >= 0 && accuracy <= 1 {
+			return Figure{name, false, func(o *scaling.Observation) (float64, bool) {
+				for _, t := range o.Targets {
+					if t.Target == accuracy && t.Seconds != nil {
+						return *t.Seconds, true
+					} else if t.Target == accuracy {
+						return math.Inf(1), true
+					}
+				}
+				return 0, false
+			}}, nil
+		}
+	}
+	return Figure{}, fmt.Errorf("%q is no figure of a run; valid: %s, or the time to a target, like to_0.75", name, strings.Join(FigureNames(), ", "))
+}
+
+// FigureNames are the names that FindFigure knows, but for targets.
+func FigureNames() []string {
+	names := make([]string, len(figures))
+	for i, f := range figures {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// Verdict is how the second set's runs of a point are to the first's.
+type Verdict string
+
+// Same means that no difference was found at the level asked: the interval of
+// the ratio says how large one could have gone unseen.
+const (
+	Better       Verdict = "better"
+	Worse        Verdict = "worse"
+	Same         Verdict = "same"
+	Insufficient Verdict = "insufficient" // too few runs to tell, or not to be compared; Why says it
+)
+
+// Point is one point of both sets.
+type Point struct {
+	Series  string
+	Workers int
+	A, B    *scaling.Estimate // medians over the runs; nil where half of them or more miss the target
+	NA, NB  int               // runs that have the figure
+	// Ratio is B's median over A's, with the interval over all ratios of single
+	// runs; nil where either is missing. Loss is how much worse B is, as a
+	// fraction of A, negative when it is better.
+	Ratio *scaling.Estimate
+	Loss  *float64
+	// P is of the two-sided Mann–Whitney test; nil with too few runs.
+	P       *float64
+	Verdict Verdict
+	Why     string // of Insufficient
+}
+
+// Result is the comparison of two sets.
+type Result struct {
+	Points []Point
+	// Differ are the parameters, then the facts that runs ran on, by which the
+	// sets differ as wholes: "framework: native, pytorch-ddp".
+	Differ []string
+	// OnlyA and OnlyB are points that only one set has: "native, 4 workers".
+	OnlyA, OnlyB []string
+}
+
+// Options say how sets are compared.
+type Options struct {
+	// Mix pools runs of a point that ran on different things. Without it such a
+	// point is not judged.
+	Mix bool
+	// Confidence is the level asked of intervals, and 1 less it the level at
+	// which a difference is one; 0 is 0.95.
+	Confidence float64
+}
+
+// ErrNothingInCommon is for sets without a point in common.
+var ErrNothingInCommon = errors.New("the two sets of runs have no point in common")
+
+// key is a point as it is found in the other set.
+type key struct {
+	identity string
+	workers  int
+}
+
+// place is a point in one set.
+type place struct {
+	key
+	series string
+	runs   []*scaling.Observation
+}
+
+// Compare compares b's runs with a's.
+func Compare(a, b []scaling.Observation, f Figure, o Options) (*Result, error) {
+	if o.Confidence == 0 {
+		o.Confidence = 0.95
+	}
+	in := map[string]bool{}
+	for _, v := range a {
+		in[v.Run] = true
+	}
+	both := 0
+	for _, v := range b {
+		if in[v.Run] {
+			both++
+		}
+	}
+	if both > 0 {
+		return nil, fmt.Errorf("%d of the runs are in both sets; choose sets that do not overlap", both)
+	}
+	curvesA, err := curves(a)
+	if err != nil {
+		return nil, err
+	}
+	curvesB, err := curves(b)
+	if err != nil {
+		return nil, err
+	}
+	apart, words := differ(curvesA, curvesB)
+	r := &Result{Differ: append(words, groundDiffers(a, b)...)}
+	placesA, placesB := places(curvesA, a, apart), places(curvesB, b, apart)
+	for _, p := range placesA {
+		i := slices.IndexFunc(placesB, func(q place) bool { return q.key == p.key })
+		if i < 0 {
+			r.OnlyA = append(r.OnlyA, p.String())
+			continue
+		}
+		point, err := judge(p, placesB[i], f, o)
+		if err != nil {
+			return nil, err
+		}
+		r.Points = append(r.Points, point)
+	}
+	for _, p := range placesB {
+		if !slices.ContainsFunc(placesA, func(q place) bool { return q.key == p.key }) {
+			r.OnlyB = append(r.OnlyB, p.String())
+		}
+	}
+	if len(r.Points) == 0 {
+		return nil, fmt.Errorf("%w: one has %s, the other %s", ErrNothingInCommon, few(r.OnlyA), few(r.OnlyB))
+	}
+	return r, nil
+}
+
+func (p place) String() string {
+	if p.workers == 1 {
+		return p.series + ", 1 worker"
+	}
+	return fmt.Sprintf("%s, %d workers", p.series, p.workers)
+}
+
+func few(list []string) string {
+	if len(list) > 3 {
+		return strings.Join(list[:3], "; ") + fmt.Sprintf(" and %d more", len(list)-3)
+	}
+	return strings.Join(list, "; ")
+}
+
+// curves are the runs by series and worker count. What they ran on is looked at
+// point by point, and nothing is divided by a base.
+func curves(list []scaling.Observation) ([]scaling.Curve, error) {
+	c, err := scaling.Analyse(list, scaling.Options{Mix: true})
+	var noBase *scaling.NoBaseError
+	if err != nil && !errors.As(err, &noBase) {
+		return nil, err
+	}
+	return c, nil
+}
+
+// differ are the parameters that have one value in each set, and not the same,
+// by name and in words.
+func differ(a, b []scaling.Curve) (map[string]bool, []string) {
+	values := func(list []scaling.Curve, key string) []string {
+		var seen []string
+		for _, c := range list {
+			if v := value(c, key); !slices.Contains(seen, v) {
+				seen = append(seen, v)
+			}
+		}
+		return seen
+	}
+	keys := map[string]bool{"framework": true}
+	for _, c := range slices.Concat(a, b) {
+		for k := range c.Parameters {
+			keys[k] = true
+		}
+	}
+	apart := map[string]bool{}
+	var words []string
+	for _, k := range slices.Sorted(maps.Keys(keys)) {
+		x, y := values(a, k), values(b, k)
+		if len(x) == 1 && len(y) == 1 && x[0] != y[0] {
+			apart[k] = true
+			words = append(words, fmt.Sprintf("%s: %s, %s", k, x[0], y[0]))
+		}
+	}
+	return apart, words
+}
+
+// value is a parameter of a curve as text, "unset" for none.
+func value(c scaling.Curve, key string) string {
+	if key == "framework" {
+		return c.Framework
+	}
+	v, ok := c.Parameters[key]
+	if !ok {
+		return "unset"
+	}
+	return fmt.Sprint(v)
+}
+
+// groundDiffers are the facts on which each set agrees and the sets do not.
+func groundDiffers(a, b []scaling.Observation) []string {
+	var words []string
+	for _, d := range fingerprint.Differ(fingerprint.Common(prints(a)), fingerprint.Common(prints(b))) {
+		words = append(words, fmt.Sprintf("%s: %s, %s", fingerprint.Name(d.Field), d.Was, d.Is))
+	}
+	return words
+}
+
+func prints(list []scaling.Observation) []fingerprint.Print {
+	p := make([]fingerprint.Print, len(list))
+	for i, o := range list {
+		p[i] = o.Fingerprint
+	}
+	return p
+}
+
+// places are the points of a set, identified by all parameters but those apart.
+func places(list []scaling.Curve, runs []scaling.Observation, apart map[string]bool) []place {
+	of := map[string]*scaling.Observation{}
+	for i := range runs {
+		of[runs[i].Run] = &runs[i]
+	}
+	var places []place
+	for _, c := range list {
+		var identity strings.Builder
+		for _, k := range append([]string{"framework"}, slices.Sorted(maps.Keys(c.Parameters))...) {
+			if !apart[k] {
+				fmt.Fprintf(&identity, "%s=%q ", k, value(c, k))
+			}
+		}
+		for _, p := range c.Points {
+			at := place{key: key{identity.String(), p.Workers}, series: c.Series}
+			for _, r := range p.Runs {
+				at.runs = append(at.runs, of[r.ID])
+			}
+			places = append(places, at)
+		}
+	}
+	return places
+}

@@ -1,0 +1,143 @@
+package contrast
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// runs are one point's, with these throughputs, each of which reaches the target
+// 0.5 at 1000/throughput seconds, or misses it when that is negative.
+func runs(set string, workers int, parameters map[string]any, throughputs ...float64) []scaling.Observation {
+	var list []scaling.Observation
+	for i, x := range throughputs {
+		o := scaling.Observation{Run: fmt.Sprintf("%s/w%d-r%d", set, workers, i), Framework: "native", Workers: workers, Parameters: parameters,
+			Fingerprint: fingerprint.Print{fingerprint.CPU: "Xeon"}}
+		target := scaling.TargetTime{Target: 0.5}
+		if x > 0 {
+			seconds := 1000 / x
+			target.Seconds = &seconds
+		} else {
+			x = -x
+		}
+		o.Throughput, o.Targets = &x, []scaling.TargetTime{target}
+		list = append(list, o)
+	}
+	return list
+}
+
+func compare(t *testing.T, a, b []scaling.Observation, figure string, o Options) *Result {
+	t.Helper()
+	f, err := FindFigure(figure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Compare(a, b, f, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestVerdicts(t *testing.T) {
+	six := func(k float64) []float64 { return []float64{100 * k, 101 * k, 102 * k, 103 * k, 104 * k, 105 * k} }
+	for _, test := range []struct {
+		name    string
+		a, b    []float64
+		figure  string
+		verdict Verdict
+		ratio   float64 // NaN: none
+		why     string
+	}{
+		// All 36 pairs lie on one side: p = 2/C(12,6) = 0.0022.
+		{"slower", six(1), six(0.9), "throughput", Worse, 0.9, ""},
+		{"faster", six(1), six(1.1), "throughput", Better, 1.1, ""},
+		{"a longer time is worse", six(1), six(0.9), "to_0.5", Worse, 1 / 0.9, ""},
+		{"no difference to be seen", six(1), []float64{100, 101, 102, 103, 104, 105.5}, "throughput", Same, 1, ""},
+		{"all equal", []float64{7, 7, 7, 7}, []float64{7, 7, 7, 7}, "throughput", Same, 1, ""},
+		{"3 runs a side cannot differ", []float64{1, 2, 3}, []float64{10, 20, 30}, "throughput", Insufficient, 10, "insufficient runs for a test (3 of 4)"},
+		{"without the figure", six(1), six(1), "end_to_end", Insufficient, math.NaN(), "0 and 0 runs recorded end_to_end"},
+		// One of six that misses ranks last; all that miss have no time at all.
+		{"one misses the target", six(1), []float64{110, 111, 112, 113, 114, -115}, "to_0.5", Same, math.NaN(), ""},
+		{"all miss the target", six(1), []float64{-100, -101, -102, -103, -104, -105}, "to_0.5", Worse, math.NaN(), ""},
+	} {
+		r := compare(t, runs("a", 1, nil, test.a...), runs("b", 1, nil, test.b...), test.figure, Options{})
+		p := r.Points[0]
+		if p.Verdict != test.verdict || p.Why != test.why {
+			t.Errorf("%s: %s (%s), want %s (%s)", test.name, p.Verdict, p.Why, test.verdict, test.why)
+		}
+		if !math.IsNaN(test.ratio) && (p.Ratio == nil || math.Abs(p.Ratio.Value-test.ratio) > 1e-12) {
+			t.Errorf("%s: ratio %+v, want %g", test.name, p.Ratio, test.ratio)
+		}
+	}
+	p := compare(t, runs("a", 1, nil, six(1)...), runs("b", 1, nil, six(0.9)...), "throughput", Options{}).Points[0]
+	if p.P == nil || math.Abs(*p.P-2.0/924) > 1e-12 || p.Ratio.Interval == nil || p.Loss == nil || math.Abs(*p.Loss-0.1) > 1e-12 {
+		t.Errorf("%+v", p)
+	}
+	p = compare(t, runs("a", 1, nil, six(1)...), runs("b", 1, nil, -100, -101, -102, -103, -104, -105), "to_0.5", Options{}).Points[0]
+	if p.B != nil || p.Ratio != nil || p.Loss != nil {
+		t.Errorf("a time that nobody reached: %+v", p)
+	}
+}
+
+// Points stand against each other that differ only by what the sets differ by.
+func TestPoints(t *testing.T) {
+	model := func(name string, batch int64) map[string]any {
+		return map[string]any{"workload.model": name, "workload.batch": batch}
+	}
+	a := append(runs("a", 1, model("cnn", 64), 1, 2, 3, 4), runs("a2", 2, model("cnn", 64), 1)...)
+	b := append(runs("b", 1, model("mlp", 64), 1, 2, 3, 4), runs("b2", 4, model("mlp", 64), 1)...)
+	for i := range b {
+		b[i].Fingerprint = fingerprint.Print{fingerprint.CPU: "EPYC"}
+	}
+	r := compare(t, a, b, "throughput", Options{})
+	if len(r.Points) != 1 || r.Points[0].NA != 4 || r.Points[0].NB != 4 {
+		t.Errorf("points %+v", r.Points)
+	}
+	if diff := cmp.Diff([]string{"workload.model: cnn, mlp", "cpu: Xeon, EPYC"}, r.Differ); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([][]string{{"native, 2 workers"}, {"native, 4 workers"}}, [][]string{r.OnlyA, r.OnlyB}); diff != "" {
+		t.Error(diff)
+	}
+	// Two models in one set are no difference between the sets.
+	both := append(runs("c", 1, model("cnn", 64), 1, 2, 3, 4), runs("d", 1, model("mlp", 64), 5, 6, 7, 8)...)
+	r = compare(t, a[:4], both, "throughput", Options{})
+	if len(r.Points) != 1 || r.Differ != nil || len(r.OnlyB) != 1 {
+		t.Errorf("%+v", r)
+	}
+
+	f, err := FindFigure("throughput")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Compare(a[:4], runs("e", 2, model("cnn", 64), 1), f, Options{}); !errors.Is(err, ErrNothingInCommon) {
+		t.Errorf("nothing in common: %v", err)
+	}
+	if _, err := Compare(a, a[:1], f, Options{}); err == nil || !strings.Contains(err.Error(), "1 of the runs are in both") {
+		t.Errorf("overlapping sets: %v", err)
+	}
+	for _, name := range []string{"", "speed", "to_", "to_2", "to_NaN"} {
+		if _, err := FindFigure(name); err == nil {
+			t.Errorf("%q was taken for a figure", name)
+		}
+	}
+}
+
+func TestMixedPointsAreNotJudged(t *testing.T) {
+	a, b := runs("a", 1, nil, 1, 2, 3, 4), runs("b", 1, nil, 10, 20, 30, 40)
+	b[3].Fingerprint = fingerprint.Print{fingerprint.CPU: "EPYC"}
+	if p := compare(t, a, b, "throughput", Options{}).Points[0]; p.Verdict != Insufficient || !strings.Contains(p.Why, "cpu: EPYC (1 run), Xeon (3 runs)") || p.Ratio != nil {
+		t.Errorf("%+v", p)
+	}
+	if p := compare(t, a, b, "throughput", Options{Mix: true}).Points[0]; p.Verdict != Better {
+		t.Errorf("pooled as asked: %+v", p)
+	}
+}

@@ -1,0 +1,146 @@
+package contrast
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// judge compares one point's runs.
+func judge(a, b place, f Figure, o Options) (Point, error) {
+	p := Point{Series: a.series, Workers: a.workers, Verdict: Insufficient}
+	xs, ys := values(a.runs, f), values(b.runs, f)
+	p.NA, p.NB = len(xs), len(ys)
+	if !o.Mix {
+		for _, side := range []place{a, b} {
+			if mixed, _ := fingerprint.Vary(printsOf(side.runs)); mixed != nil {
+				facts := make([]string, len(mixed))
+				for i, v := range mixed {
+					facts[i] = v.String()
+				}
+				p.Why = "runs of one side ran on different things: " + strings.Join(facts, "; ")
+				return p, nil
+			}
+		}
+	}
+	if len(xs) == 0 || len(ys) == 0 {
+		p.Why = fmt.Sprintf("%d and %d runs recorded %s", len(xs), len(ys), f.Name)
+		return p, nil
+	}
+	var err error
+	if p.A, err = median(xs, o.Confidence); err != nil {
+		return p, err
+	}
+	if p.B, err = median(ys, o.Confidence); err != nil {
+		return p, err
+	}
+	c, err := scaling.Compare(finite(ys, xs), finite(xs, ys), o.Confidence)
+	if err != nil {
+		p.Why = err.Error()
+		return p, nil
+	}
+	missed := misses(xs) + misses(ys)
+	if missed == 0 {
+		p.Ratio = &c.Ratio
+	} else if p.A != nil && p.B != nil {
+		p.Ratio = &scaling.Estimate{Value: p.B.Value / p.A.Value, Runs: min(p.NA, p.NB), Why: fmt.Sprintf("no interval: %d runs miss the target", missed)}
+	}
+	if p.Ratio != nil {
+		loss := p.Ratio.Value - 1
+		if f.Higher {
+			loss = -loss
+		}
+		p.Loss = &loss
+	}
+	if p.P = c.P; p.P == nil && c.WhyNoP == scaling.AllEqual {
+		p.Verdict = Same
+		return p, nil
+	} else if p.P == nil {
+		p.Why = c.WhyNoP
+		return p, nil
+	}
+	switch {
+	case *p.P > 1-o.Confidence:
+		p.Verdict = Same
+	case (rankMedian(ys) > rankMedian(xs)) == f.Higher:
+		p.Verdict = Better
+	default:
+		p.Verdict = Worse
+	}
+	return p, nil
+}
+
+func values(runs []*scaling.Observation, f Figure) []float64 {
+	var xs []float64
+	for _, o := range runs {
+		if x, ok := f.Of(o); ok && !math.IsNaN(x) {
+			xs = append(xs, x)
+		}
+	}
+	return xs
+}
+
+func printsOf(runs []*scaling.Observation) []fingerprint.Print {
+	p := make([]fingerprint.Print, len(runs))
+	for i, o := range runs {
+		p[i] = o.Fingerprint
+	}
+	return p
+}
+
+func misses(xs []float64) int {
+	n := 0
+	for _, x := range xs {
+		if math.IsInf(x, 1) {
+			n++
+		}
+	}
+	return n
+}
+
+// finite puts a number that is above all others in the place of a missed
+// target: the test is of ranks, and a run that misses ranks behind all that
+// reach it.
+func finite(xs, others []float64) []float64 {
+	top := 1.0
+	for _, x := range slices.Concat(xs, others) {
+		if !math.IsInf(x, 1) {
+			top = max(top, 2*x)
+		}
+	}
+	xs = slices.Clone(xs)
+	for i, x := range xs {
+		if math.IsInf(x, 1) {
+			xs[i] = top
+		}
+	}
+	return xs
+}
+
+// median is nil where half of the runs or more miss the target; with fewer
+// that miss it, it has no interval.
+func median(xs []float64, confidence float64) (*scaling.Estimate, error) {
+	if misses(xs) == 0 {
+		e, err := scaling.Median(xs, confidence)
+		return &e, err
+	}
+	m := rankMedian(xs)
+	if math.IsInf(m, 1) {
+		return nil, nil
+	}
+	return &scaling.Estimate{Value: m, Runs: len(xs), Why: fmt.Sprintf("no interval: %d of %d runs miss the target", misses(xs), len(xs))}, nil
+}
+
+// rankMedian is +Inf where half of the values or more are.
+func rankMedian(xs []float64) float64 {
+	xs = slices.Sorted(slices.Values(xs))
+	n := len(xs)
+	if n%2 == 1 {
+		return xs[n/2]
+	}
+	return (xs[n/2-1] + xs[n/2]) / 2
+}
