@@ -115,7 +115,7 @@ func page(study, title string, a *analysis, rows []store.RunRow, from *store.Pro
 	if bill != nil {
 		costs = costTable(bill.rows, bill.currency, bill.options)
 	} else {
-		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: "cost", Values: []string{visible(unpriced.Error())}})
+		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figure.Name("cost"), Values: []string{visible(unpriced.Error())}})
 	}
 	for _, part := range []struct {
 		id, title string
@@ -145,7 +145,7 @@ func figures(r *report.Report, a *analysis, ranks []figure.RankSteps, bill *pric
 		f, err := report.Draw(id, draw)
 		if err != nil {
 			why := strings.TrimPrefix(err.Error(), id+" figure: ")
-			r.NotDrawn = append(r.NotDrawn, report.Fact{Name: id, Values: []string{visible(why)}})
+			r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figure.Name(id), Values: []string{visible(why)}})
 			return
 		}
 		r.Figures = append(r.Figures, f)

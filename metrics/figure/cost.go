@@ -55,13 +55,13 @@ func DrawCost(list []Priced, what, currency string, o Options) (*Figure, error) 
 		style := slices.Index(series, p.Series)
 		name := clean(p.Series)
 		at := XY{p.Seconds, p.Cost}
-		if in := p.SecondsInterval; in != nil {
+		if in := p.SecondsInterval; drawable(in) {
 			c.add(Mark{Kind: Bar, Series: name, Points: []XY{{in.Low, at.Y}, {in.High, at.Y}}, style: style, alone: true})
 		}
-		if in := p.CostInterval; in != nil {
+		if in := p.CostInterval; drawable(in) {
 			c.add(Mark{Kind: Bar, Series: name, Points: []XY{{at.X, in.Low}, {at.X, in.High}}, style: style, alone: true})
 		}
-		bare = bare || p.SecondsInterval == nil || p.CostInterval == nil
+		bare = bare || !drawable(p.SecondsInterval) || !drawable(p.CostInterval)
 		c.add(Mark{Kind: Median, Series: name, Points: []XY{at}, style: style})
 		text := workers(p.Workers)
 		if len(series) > 1 {
@@ -110,6 +110,12 @@ func DrawCost(list []Priced, what, currency string, o Options) (*Figure, error) 
 	return compose("cost", []chart{c}, o)
 }
 
+// drawable reports whether there is an interval with two ends that have a place
+// on an axis. Where runs miss a target there may be none.
+func drawable(in *scaling.Interval) bool {
+	return in != nil && in.Low > 0 && in.High >= in.Low && !math.IsInf(in.High, 1)
+}
+
 // Relative is one configuration's time and cost over the baseline's: ratios of
 // medians, with the interval over all ratios of runs; nil where there is none.
 type Relative struct {
@@ -149,11 +155,15 @@ func DrawNormalised(list []Relative, baseline string, o Options) (*Figure, error
 			}
 			marks = append(marks, Mark{Kind: Block, Series: part.name, Points: []XY{{0, foot}, {e.Value, foot + 0.32}}, style: part.style, strong: 0.85})
 			middle := foot + 0.16
-			if in := e.Interval; in != nil {
+			in := e.Interval
+			if !drawable(in) {
+				in = nil
+			}
+			if in != nil {
 				marks = append(marks, Mark{Kind: Bar, Series: part.name, Points: []XY{{in.Low, middle}, {in.High, middle}}, style: neutral, alone: true})
 			}
-			if e.Interval != nil || e.Value != 1 { // the baseline's own ratio has no error
-				ratios = append(ratios, e.Interval)
+			if in != nil || e.Value != 1 { // the baseline's own ratio has no error
+				ratios = append(ratios, in)
 			}
 			if _, had := drawn[part.name]; !had {
 				drawn[part.name] = e.Value

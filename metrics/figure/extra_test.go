@@ -2,6 +2,7 @@ package figure
 
 import (
 	"bytes"
+	"math"
 	"strings"
 	"testing"
 
@@ -115,6 +116,15 @@ func TestCost(t *testing.T) {
 	}
 	if !strings.Contains(f.Caption(), "Runs per point: 5 to 6.") || !strings.Contains(f.Caption(), "insufficient runs for an interval") {
 		t.Error(f.Caption())
+	}
+	// Where runs miss the target an interval has no upper end.
+	list[0].SecondsInterval.High = math.Inf(1)
+	endless, err := DrawCost(list, "accuracy 0.75", "EUR", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(lines(endless), "\n"); strings.Contains(all, "Inf") || strings.Contains(all, "bar") {
+		t.Errorf("an endless bar is drawn: %s", all)
 	}
 	if _, err := DrawCost(list[3:], "an epoch", "EUR", Options{}); err == nil {
 		t.Error("a figure of nothing was drawn")

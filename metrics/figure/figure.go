@@ -70,7 +70,10 @@ func single(build func([]scaling.Curve, []scaling.Observation) (chart, error)) f
 	}
 }
 
-// names are the kinds in words.
+// Name is a kind of figure in words; "" for one that there is not.
+func Name(kind string) string { return names[kind] }
+
+// names are the kinds in words, those that need more than curves among them.
 var names = map[string]string{
 	"throughput": "Throughput against workers",
 	"speedup":    "Speedup against workers",
