@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/history"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
@@ -157,8 +158,9 @@ func filled(b *testing.B, n int) *Store {
 		"INSERT INTO parameter_key SELECT DISTINCT key FROM run_parameter WHERE run = 1",
 		`INSERT INTO job (run, cluster, id, name, partition, state, reason, exit_code, nodes, submitted, started, ended)
 			SELECT i, 'c', i, 'sb', 'gpu', 'COMPLETED', '', '0:0', '["n1"]', 1.7e9, 1.7e9, 1.7e9 FROM n`,
-		fmt.Sprintf(`INSERT INTO result (run, algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs, throughput, throughput_why, end_to_end, train_seconds, warnings)
-			SELECT i, %d, 0, 4, 1000, 10, 990, 64000, 10, 1000 + i %% 77, '', 900, 71, '[]' FROM n`, summary.AlgorithmVersion),
+		fmt.Sprintf(`INSERT INTO result (run, algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs, throughput, throughput_why, end_to_end, train_seconds, warnings, fingerprint)
+			SELECT i, %d, 0, 4, 1000, 10, 990, 64000, 10, 1000 + (i * i * 31 + i * 7919) %% 10007 / 130.0, '', 900, 71, '[]',
+			'{"cpu":"AMD EPYC 7B13","data":"0123456789ab","gpu":"NVIDIA A100-SXM4-80GB","driver":"550.90.07","interface":"","nccl":"2.18.5","version.torch":"2.' || (i / 50000) || '"}' FROM n`, summary.AlgorithmVersion),
 		"INSERT INTO target (run, number, accuracy, seconds) SELECT i, k.value, 0.5 + 0.1 * k.value, 50 FROM n, json_each('[0,1]') k",
 		`INSERT INTO event_file (id, run, writer, rank, restart, path, inode, size, modified, head, head_size, offset, line, started, world_size)
 			SELECT i, i, 'rank', 0, 0, '/scratch/runs/' || i || '/events', i, 1, 1, x'', 0, 1, 1, 1.7e9, 1 FROM n`,
@@ -211,6 +213,25 @@ func BenchmarkHistory(b *testing.B) {
 			}
 		}
 		b.ReportMetric(150e6, "target-ns/op")
+	})
+	// All that `scalebench history` does but print.
+	b.Run("History", func(b *testing.B) {
+		for b.Loop() {
+			points, prints, err := s.History(b.Context(), Filter{}, "throughput")
+			if err != nil || len(points) != 50 {
+				b.Fatal(len(points), err)
+			}
+			var first []int64
+			for _, p := range points {
+				for _, segment := range history.Trace(p.Samples, prints) {
+					first = append(first, segment.Samples[0].Run)
+				}
+			}
+			if marks, err := s.Marks(b.Context(), first); err != nil || len(marks) < 100 { // 50 points on 2 versions
+				b.Fatal(len(marks), err)
+			}
+		}
+		b.ReportMetric(300e6, "target-ns/op")
 	})
 	b.Run("Studies", func(b *testing.B) {
 		for b.Loop() {
