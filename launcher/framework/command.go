@@ -42,6 +42,14 @@ var command = Framework{
 				wrong["command.environment"] = name + ": " + w
 			}
 		}
+		if w := wrongPlaceholder(c.Log, p); w != "" {
+			wrong["command.log"] = w
+		}
+		readers, unread := extractors(c)
+		maps.Copy(wrong, unread)
+		if len(readers) == 0 && (c.Log != "" || len(c.Columns) > 0) {
+			wrong["command.log"] = "nobody reads it; name its format in command.extract, or give [[extract]] patterns"
+		}
 		return wrong
 	},
 	Uses: func(p study.Point) (keys []string) {
@@ -56,13 +64,13 @@ var command = Framework{
 	Command: func(s Start) []string {
 		var arguments []string
 		for _, a := range s.Point.Command.Run {
-			arguments = append(arguments, expand(a, s))
+			arguments = append(arguments, Expand(a, s))
 		}
 		return arguments
 	},
 	Environment: commandEnvironment,
 	Directory: func(s Start) string {
-		directory := expand(s.Point.Command.Directory, s)
+		directory := Expand(s.Point.Command.Directory, s)
 		if !filepath.IsAbs(directory) {
 			directory = filepath.Join(s.Point.Command.Folder, directory)
 		}
@@ -98,7 +106,7 @@ func commandEnvironment(s Start) []string {
 	}
 	variables := s.Point.Command.Environment
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		value := expand(variables[name], s)
+		value := Expand(variables[name], s)
 		if name == "PYTHONPATH" {
 			value = path + string(filepath.ListSeparator) + value
 		}

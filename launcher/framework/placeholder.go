@@ -89,8 +89,8 @@ func set(of func(Start) int) func(Start) string {
 // not be rewritten.
 var braces = regexp.MustCompile(`\{\{[a-z_]+\}\}|\{[a-z_]+\}`)
 
-// expand puts the values of a run in.
-func expand(text string, s Start) string {
+// Expand puts the values of a run in for the placeholders of a text.
+func Expand(text string, s Start) string {
 	return braces.ReplaceAllStringFunc(text, func(found string) string {
 		if name, doubled := strings.CutPrefix(found, "{{"); doubled {
 			return "{" + strings.TrimSuffix(name, "}")

@@ -88,7 +88,7 @@ func TestCommandIsOnlyItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other, err := planCommand(t, commanded+"[[extract]]\nname = \"x\"\npattern = \"(x)\"\n"); err != nil || other.Points[0].Point.ID == plain.Points[0].Point.ID || len(other.Points[0].Point.Command.Patterns) != 1 {
+	if other, err := planCommand(t, commanded+"[[extract]]\nname = \"x\"\npattern = \"(?P<value>x)\"\n"); err != nil || other.Points[0].Point.ID == plain.Points[0].Point.ID || len(other.Points[0].Point.Command.Patterns) != 1 {
 		t.Errorf("what is read of the output is no part of the identity, %v", err)
 	}
 	if same, err := planCommand(t, strings.Replace(commanded, "[sweep]", "start = \"rank\"\n[sweep]", 1)); err != nil || same.Points[0].Point.ID != plain.Points[0].Point.ID || same.Points[0].Point.ID == other.Points[0].Point.ID {
@@ -126,11 +126,11 @@ func TestCommandProblems(t *testing.T) {
 		"nobody":            {minimal + "[command]\nrun = \"x\"\n", `dir/study.toml:9: command: it is of a command, and nobody starts one; name a framework that does in sweep.framework: "command"`},
 		"a model is needed": {strings.Replace(commanded, `["command"]`, `["native", "command"]`, 1), `dir/study.toml: workload.model: missing`},
 		"swept in vain":     {commanded + "momentum = [0.1, 0.2]\n", `dir/study.toml:9: sweep.momentum: is swept, and nothing in [command] depends on it`},
-		"no group":          {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"rate .*\"\n", `dir/study.toml: extract[0].pattern: has no group`},
+		"no group":          {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"rate (.*)\"\n", `dir/study.toml: extract[0].pattern: has no group named value`},
 		"no expression":     {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"(\"\n", `dir/study.toml: extract[0].pattern: is no regular expression`},
-		"a reduction":       {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"(x)\"\nreduce = \"mode\"\n", `dir/study.toml: extract[0].reduce: "mode" is not known; valid: "last", "mean"`},
-		"figure twice":      {commanded + strings.Repeat("[[extract]]\nname = \"x\"\npattern = \"(x)\"\n", 2), `dir/study.toml: extract[1].name: "x" stands there twice`},
-		"nobody's pattern":  {minimal + "[[extract]]\nname = \"x\"\npattern = \"(x)\"\n", `dir/study.toml:9: extract: it is of a command`},
+		"a reduction":       {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"(?P<value>x)\"\nreduce = \"mode\"\n", `dir/study.toml: extract[0].reduce: "mode" is not known; valid: "", "last", "mean"`},
+		"figure twice":      {commanded + strings.Repeat("[[extract]]\nname = \"x\"\npattern = \"(?P<value>x)\"\n", 2), `dir/study.toml: extract[1].name: "x" stands there twice`},
+		"nobody's pattern":  {minimal + "[[extract]]\nname = \"x\"\npattern = \"(?P<value>x)\"\n", `dir/study.toml:9: extract: it is of a command`},
 		"swept":             {commanded + "run = [\"a\", \"b\"]\n", `dir/study.toml:9: sweep.run: cannot be swept`},
 	} {
 		t.Run(name, func(t *testing.T) {

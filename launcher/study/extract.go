@@ -12,10 +12,11 @@ import (
 // regular expression. What is made of it is metrics/extract's to say.
 type Pattern struct {
 	Name    string `toml:"name" json:"name"`       // of the figure
-	Pattern string `toml:"pattern" json:"pattern"` // Go's syntax; its group is the number
+	Pattern string `toml:"pattern" json:"pattern"` // Go's syntax; its group (?P<value>…) is the number
 	Unit    string `toml:"unit" json:"unit"`       // that the log has it in
-	Reduce  string `toml:"reduce" json:"reduce"`   // of several values: "last", "mean", "median", "max", "min" or "sum"
+	Reduce  string `toml:"reduce" json:"reduce"`   // of several values: "last", "mean", "median", "max", "min" or "sum"; "": as Per has it
 	Per     string `toml:"per" json:"per"`         // what one value is of: "step", "epoch" or "run"
+	Of      string `toml:"of" json:"of"`           // whose it is: "run", or "rank"
 }
 
 // extract decodes [[extract]].
@@ -32,15 +33,16 @@ func (d *decoder) extract() []Pattern {
 	var list []Pattern
 	for i, t := range tables {
 		at := "extract[" + strconv.Itoa(i) + "]"
-		q := Pattern{Reduce: "last", Per: "run"}
+		q := Pattern{Per: "run", Of: "run"}
 		d.into(at, t, &q)
 		if slices.ContainsFunc(list, func(earlier Pattern) bool { return earlier.Name == q.Name }) {
 			d.problem(at+".name", fmt.Sprintf("%q stands there twice", q.Name))
 		}
 		for key, wrong := range map[string]string{
-			"name": notEmpty(q.Name), "pattern": onePattern(q.Pattern),
-			"reduce": among("last", "mean", "median", "max", "min", "sum")(q.Reduce),
+			"name": notEmpty(q.Name), "pattern": q.wrong(),
+			"reduce": among("", "last", "mean", "median", "max", "min", "sum")(q.Reduce),
 			"per":    among("step", "epoch", "run")(q.Per),
+			"of":     among("run", "rank")(q.Of),
 		} {
 			if wrong != "" {
 				d.problem(at+"."+key, wrong)
@@ -51,17 +53,18 @@ func (d *decoder) extract() []Pattern {
 	return list
 }
 
-// onePattern says what is wrong with a regular expression that finds a number.
-func onePattern(text string) string {
-	if text == "" {
+// wrong says what is wrong with the regular expression, "" when it finds a
+// number.
+func (p Pattern) wrong() string {
+	if p.Pattern == "" {
 		return "missing; write a regular expression whose group is the number, like 'throughput: (?P<value>[0-9.]+)'"
 	}
-	re, err := regexp.Compile(text)
+	re, err := regexp.Compile(p.Pattern)
 	if err != nil {
 		return fmt.Sprintf("is no regular expression of Go's: %v", err)
 	}
-	if re.NumSubexp() == 0 {
-		return "has no group; put the number into one, like (?P<value>[0-9.]+)"
+	if re.SubexpIndex("value") < 0 && re.SubexpIndex(p.Name) < 0 {
+		return "has no group named value; put the number into one: (?P<value>[0-9.]+)"
 	}
 	return ""
 }

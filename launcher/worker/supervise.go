@@ -112,14 +112,15 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	if hold, err := useStaged(&program); err != nil {
 		cause = err.Error()
 	} else {
+		begun, written := time.Now(), outputOf(o.Run, o.World.Rank)
 		code, cause = run(f, program)
+		if f.UserProgram && code == 0 && o.World.Rank == 0 {
+			if err := collect(program, written, begun); err != nil {
+				code, cause = 1, err.Error()
+			}
+		}
 		for _, item := range hold {
 			item.Release()
-		}
-	}
-	if f.UserProgram && code == 0 && o.World.Rank == 0 {
-		if err := reported(o.Run, o.World.Restart); err != nil {
-			code, cause = 1, err.Error()
 		}
 	}
 	stop := metrics.Stop{Status: metrics.StopDone, Cause: cause}
@@ -198,16 +199,6 @@ func run(f framework.Framework, s framework.Start) (code int, cause string) {
 			return code, cause
 		}
 	}
-}
-
-// reported says why a program of the user's that ended well has left no
-// figures; nil when rank 0 reported.
-func reported(run rundir.Run, restart int) error {
-	file := run.EventFile("rank", 0, restart)
-	if _, err := os.Stat(file); err != nil {
-		return fmt.Errorf("the program ended with 0 and has reported nothing (%w): let it call scalebench.step() of scalebench.py, or name what to read from its output in command.extract", err)
-	}
-	return nil
 }
 
 // makeOutput makes the run's output folder, and the folder in which the program

@@ -1,0 +1,45 @@
+package framework
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/extract"
+)
+
+// Extractors are what a point's command names to read its output with: formats,
+// and the user's own patterns as one more; none where the program reports by
+// itself. The error is of keys that were refused when the study was read.
+func Extractors(p study.Point) ([]extract.Extractor, error) {
+	list, wrong := extractors(p.Command)
+	var problems []error
+	for path, message := range wrong {
+		problems = append(problems, fmt.Errorf("%s: %s", path, message))
+	}
+	return list, errors.Join(problems...)
+}
+
+// extractors says as well, by TOML path, which cannot be had.
+func extractors(c study.Command) (list []extract.Extractor, wrong map[string]string) {
+	wrong = map[string]string{}
+	for i, name := range c.Extract {
+		e, err := extract.Find(name)
+		if err != nil {
+			wrong[fmt.Sprintf("command.extract[%d]", i)] = err.Error()
+		}
+		list = append(list, e)
+	}
+	if len(c.Patterns) == 0 {
+		return list, wrong
+	}
+	patterns := make([]extract.Pattern, len(c.Patterns))
+	for i, q := range c.Patterns {
+		patterns[i] = extract.Pattern{Name: q.Name, Pattern: q.Pattern, Unit: q.Unit, Reduce: q.Reduce, Per: q.Per, Of: q.Of}
+	}
+	e, err := extract.Patterns(patterns)
+	if err != nil {
+		wrong["extract"] = err.Error()
+	}
+	return append(list, e), wrong
+}
