@@ -51,8 +51,7 @@ type Record struct {
 	Allocation  string   `json:"allocation,omitempty"` // id of the job whose nodes a local attempt takes
 	// Programs are the SHA-256 of the files in the programs folder, by name.
 	Programs map[string]string `json:"programs,omitempty"`
-	// Own are those of the user's files that the run works with, by name: copies
-	// in the own folder, or, for a command, files that its arguments name.
+	// Own are those of the user's own files in the own folder, by name.
 	Own map[string]string `json:"own,omitempty"`
 	// Of the command that drives a local attempt.
 	PID      int    `json:"pid,omitempty"`

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +17,8 @@ import (
 )
 
 // TestSlurmCommand: somebody's own program on 2 nodes with 2 ranks each, its
-// ranks started by srun and by one torchrun a node.
+// ranks started by srun and by one torchrun a node; and one that knows nothing
+// of scalebench, whose figures are read from what rank 0 prints.
 func TestSlurmCommand(t *testing.T) {
 	b := newBench(t, startCluster(t, slurmtest.Options{Conf: "Licenses=turn:1"}))
 	b.write("site.toml", "python = \"/usr/bin/python3\"\n[[partitions]]\nname = \"main\"\nmax_nodes = 4\ncpus_per_node = 4\noptions = { licenses = \"turn\" }\n")
@@ -51,6 +53,71 @@ workers = [4]
 		b.must(0, nil, "submit", name+".toml", "--site", "site.toml", "--wait", "--interval", "1s")
 		// 12,800 samples are 10 steps of 4 · 320 an epoch.
 		b.reported(name, 20)
+	}
+
+	printing, err := filepath.Abs("../../examples/command-log/train.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.write("log.toml", fmt.Sprintf(`[study]
+name = "log"
+[command]
+run = ["{python}", %q, "--batch", "{batch}", "--epochs", "{epochs}"]
+[[extract]]
+name = "throughput"
+pattern = '^epoch \d+ \| (?P<value>[0-9.]+) samples/s'
+unit = "samples/s"
+per = "epoch"
+reduce = "max"
+[workload]
+batch = 320
+epochs = 3
+[resources]
+time = "5m"
+workers_per_node = 2
+[sweep]
+framework = ["command"]
+workers = [4]
+`, printing))
+	b.must(0, nil, "submit", "log.toml", "--site", "site.toml", "--wait", "--interval", "1s")
+	b.stated("log")
+}
+
+// stated checks the one run of a study whose throughput is read from the log of
+// rank 0: it is the largest that the program printed, the file speaks for all
+// 4 ranks, and what the figure is stands with it.
+func (b *bench) stated(study string) {
+	t := b.t
+	t.Helper()
+	attempts, err := launcher.Attempts(rundir.OpenStudy(filepath.Join(b.dir, "runs"), study))
+	if err != nil || len(attempts) != 1 {
+		t.Fatalf("attempts %v, %v", attempts, err)
+	}
+	text, err := os.ReadFile(attempts[0].Run.RankLog(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	largest, lines := 0.0, 0
+	for _, line := range strings.Split(string(text), "\n") {
+		var epoch int
+		var rate float64
+		if n, _ := fmt.Sscanf(line, "epoch %d | %f samples/s", &epoch, &rate); n == 2 {
+			largest, lines = max(largest, rate), lines+1
+		}
+	}
+	b.must(0, nil, "collect", study)
+	var shown struct {
+		Result struct {
+			World      int
+			Throughput float64
+			Skew       *float64
+			Warnings   []string
+		}
+	}
+	b.must(0, &shown, "show", attempts[0].Record.ID, "--format", "json")
+	r := shown.Result
+	if lines != 3 || r.World != 4 || r.Throughput != largest || r.Skew != nil || !strings.Contains(strings.Join(r.Warnings, "\n"), "not measured here") {
+		t.Errorf("%d lines, the largest %g; shown %+v", lines, largest, r)
 	}
 }
 

@@ -257,7 +257,7 @@ func trainRecord(tr *metrics.Train) *table {
 func environmentRows(list []store.Environment) *table {
 	t := &table{columns: []column{{key: "ranks"}, {key: "host"}, {key: "cpu"}, {key: "cpus"}, {key: "cpu_set"}, {key: "threads"},
 		{key: "memory_bytes", head: "memory", show: binaryBytes}, {key: "gpus"}, {key: "interface"},
-		{key: "kernel"}, {key: "git_commit"}, {key: "versions"}, {key: "variables"}}}
+		{key: "kernel"}, {key: "git_commit"}, {key: "files"}, {key: "versions"}, {key: "variables"}}}
 	for _, e := range list {
 		v := e.Environment
 		var gpus, network any
@@ -268,7 +268,7 @@ func environmentRows(list []store.Environment) *table {
 			network = v.Interface
 		}
 		t.add(e.Ranks, orNil(v.Hostname), orNil(v.CPUModel), positive(v.CPUs), orNil(v.CPUSet), positive(v.Threads), positive(v.MemoryBytes),
-			gpus, network, orNil(v.Kernel), orNil(v.GitCommit), orNone(v.Versions), orNone(v.Variables))
+			gpus, network, orNil(v.Kernel), orNil(v.GitCommit), orNone(v.Files), orNone(v.Versions), orNone(v.Variables))
 	}
 	return t
 }
