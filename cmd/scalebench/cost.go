@@ -207,6 +207,9 @@ func pricedRun(v *scaling.Observation, clock string, table *cost.Table, site *st
 	if v.Epochs != nil {
 		run.Epochs = *v.Epochs
 	}
+	for _, e := range v.Evaluations { // all that some logs say of epochs
+		run.Epochs = max(run.Epochs, e.Epoch)
+	}
 	seconds := v.TrainSeconds
 	if clock == "job" {
 		seconds = v.JobSeconds

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
@@ -163,6 +164,7 @@ func sectionsOf(d *store.Details) []section {
 		{key: "parameters", table: parameterRecord(d.Run.Parameters), record: true, upright: true},
 		{key: "job", table: jobRecord(d.Run.Job), record: true, upright: true},
 		{key: "result", table: resultRecord(d.Result, d.Algorithm), record: true, upright: true},
+		{key: "fingerprint", table: fingerprintRecord(d.Result), record: true, upright: true},
 		{key: "targets", table: targetRows(d.Result)},
 		{key: "training", table: trainRecord(d.Train), record: true, upright: true},
 		{key: "environments", table: environmentRows(d.Environments), upright: true},
@@ -181,6 +183,24 @@ func runRecord(d *store.Details) *table {
 		"status", "detail", "dir", "created", "ingested")}
 	t.add(r.ID, r.Study, d.Series, r.Point, r.Repeat, r.Attempt, r.Kind, r.Framework, r.Workers, r.Nodes,
 		string(r.Status), orNil(r.Detail), r.Dir, unixTime(r.CreatedUnix), d.Ingested)
+	return t
+}
+
+// fingerprintRecord has a column for each fact by which the run is held
+// comparable with others.
+func fingerprintRecord(r *summary.Result) *table {
+	t := &table{}
+	if r == nil {
+		return t
+	}
+	var cells []any
+	for _, field := range r.Fingerprint.Fields() {
+		t.columns = append(t.columns, column{key: field, head: fingerprint.Name(field)})
+		cells = append(cells, r.Fingerprint[field])
+	}
+	if len(cells) > 0 {
+		t.add(cells...)
+	}
 	return t
 }
 
