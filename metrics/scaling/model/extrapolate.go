@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// plausible is the AICc difference from the best fit up to which a law stays in
-// the interval. Burnham & Anderson 2002 call the support up to 2 substantial and
-// from 4 on considerably less.
-const plausible = 4
+// plausible is the AICc difference from the best fit beyond which a law has
+// essentially no support (Burnham & Anderson 2002, 2.6) and is left out.
+const plausible = 10
 
 // hidden is how much longer a sample may take with each doubling away from
 // the data than any law fitted to it says. Costs that hide behind others (a latency
@@ -36,7 +37,7 @@ type Extrapolator struct {
 // Prediction is a throughput in samples/s and its interval.
 type Prediction struct {
 	Workers   int
-	Value     float64 // of the law that fits best
+	Value     float64 // median over the laws, by their weights
 	Low, High float64
 	Level     float64 // asked of the interval, a fraction
 	// Beyond is whether Workers is above all that were measured.
@@ -110,18 +111,13 @@ func (e *Extrapolator) Predict(workers int) (Prediction, error) {
 	}
 	n := float64(workers)
 	p := Prediction{Workers: workers, Level: e.level, Beyond: workers > e.largest, Overlays: map[Law]float64{}}
-	low, high := math.Inf(1), 0.0 // of y
 	for i := range e.fits {
-		f := &e.fits[i]
-		y := f.y(e.d, n)
-		half := f.half(e.d, n, e.level)
-		low, high = min(low, y/(1+half)), max(high, y*(1+half))
-		if i == 0 {
-			p.Value = n / y
-		} else if f.law != AlphaBeta {
-			p.Overlays[f.law] = n / y
+		if f := &e.fits[i]; f.law != AlphaBeta {
+			p.Overlays[f.law] = n / f.y(e.d, n)
 		}
 	}
+	p.Value = n / e.quantile(n, 0.5)
+	low, high := e.quantile(n, (1-e.level)/2), e.quantile(n, (1+e.level)/2) // of y
 	// What the law missed on its last step it may miss again, in proportion to
 	// how far away the next measured worker count is.
 	away := e.away(n)
@@ -136,6 +132,44 @@ func (e *Extrapolator) Predict(workers int) (Prediction, error) {
 		p.Low = min(p.Low, float64(e.largest)/e.fits[0].y(e.d, float64(e.largest)))
 	}
 	return p, nil
+}
+
+// quantile of the fitted time of a sample over all laws that the data does not
+// rule out, each with its Akaike weight (Burnham & Anderson 2002, 4.3) and its
+// own error: so the laws' disagreement is part of the interval.
+func (e *Extrapolator) quantile(n, q float64) float64 {
+	type part struct {
+		weight float64
+		t      distuv.StudentsT
+	}
+	least := math.Inf(1)
+	for _, f := range e.fits {
+		least = min(least, f.aicc)
+	}
+	var parts []part
+	var total float64
+	low, high := math.Inf(1), 0.0
+	for i := range e.fits {
+		f := &e.fits[i]
+		y := f.y(e.d, n)
+		p := part{math.Exp((least - f.aicc) / 2), distuv.StudentsT{Mu: math.Log(y), Sigma: max(f.error(e.d, n), 1e-12), Nu: f.dof}}
+		parts, total = append(parts, p), total+p.weight
+		at := p.t.Quantile(q)
+		low, high = min(low, at), max(high, at)
+	}
+	for range 60 {
+		mid := (low + high) / 2
+		var cdf float64
+		for _, p := range parts {
+			cdf += p.weight / total * p.t.CDF(mid)
+		}
+		if cdf < q {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return math.Exp((low + high) / 2)
 }
 
 // away is how far n is from the nearest measured worker count, as the natural

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // fit is one law fitted to the runs.
@@ -131,15 +130,14 @@ func (f *fit) y(d *Data, n float64) float64 {
 	return y
 }
 
-// half is half the width of the interval of the fitted y, relative to it.
-func (f *fit) half(d *Data, n, level float64) float64 {
+// error is the standard error of the fitted y, relative to it.
+func (f *fit) error(d *Data, n float64) float64 {
 	v := make([]float64, len(f.terms))
 	for j, t := range f.terms {
 		v[j] = t.of(d, n)
 	}
 	x := mat.NewVecDense(len(v), v)
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: f.dof}.Quantile((1 + level) / 2)
-	return t * f.sigma * f.factor * math.Sqrt(mat.Inner(x, f.cov, x)) / f.y(d, n)
+	return f.sigma * f.factor * math.Sqrt(mat.Inner(x, f.cov, x)) / f.y(d, n)
 }
 
 // candidates fits every set of terms of the α–β model, with and without a

@@ -51,9 +51,9 @@ var Scenarios = []Scenario{
 		c.Between.Load = between(r, 0.2, 1.5)
 		c.Between.Latency = between(r, 20e-6, 200e-6)
 		// Transfers take enough of a step for congestion to matter.
-		c.Between.Bandwidth = 2 * c.Gradients / (float64(c.Batch) * c.Sample) / between(r, 0.3, 1)
+		c.Between.Bandwidth = 2 * c.Gradients / (float64(c.Batch) * c.Sample) / between(r, 0.2, 0.6)
 		if r.IntN(2) == 0 {
-			c.Between.Core = 2 + r.IntN(3)
+			c.Between.Core = 4 + r.IntN(5)
 		}
 		return c, []int{1, 2, 4, 8, 12, 16}
 	}},

@@ -1,0 +1,353 @@
+// Package advice answers the question that a scaling study was made for: how
+// many workers? It weighs what was measured and what the laws of package model
+// allow beyond, and says of every figure where it comes from.
+//
+// A choice rests on the pessimistic end of an interval, never on the middle: a
+// deadline is met when the upper end meets it. With too little data for that it
+// ranks what was measured and says so; it names the worker count to measure
+// next when the data does not decide. It is pure.
+package advice
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/model"
+)
+
+// Options are what the user wants of the answer. The zero value asks for the
+// knee: as many workers as still pay.
+type Options struct {
+	Target        float64 // accuracy to reach, a fraction; 0: the highest of the study's that any run reached
+	Samples       float64 // to train on, where there is no target; 0: not said
+	Deadline      float64 // seconds from start to target, initialisation included; 0: none
+	Budget        float64 // in Currency; 0: none
+	MinEfficiency float64 // a fraction; 0: none
+	Confidence    float64 // of intervals; 0 is 0.95
+
+	// Cost is the price of holding so many workers on so many nodes for so many
+	// seconds; nil: no prices. Its error says why this use has none.
+	Cost     func(workers, nodes int, seconds float64) (float64, error)
+	Currency string
+}
+
+// Basis is where a candidate's throughput comes from.
+type Basis string
+
+// The bases.
+const (
+	Measured     Basis = "measured"
+	Interpolated Basis = "interpolated"
+	Extrapolated Basis = "extrapolated"
+)
+
+// Figure is a value with its interval. Low and High are nil where none can be had.
+type Figure struct {
+	Value float64  `json:"value"`
+	Low   *float64 `json:"low"`
+	High  *float64 `json:"high"`
+}
+
+// Candidate is one worker count that could be chosen.
+type Candidate struct {
+	Workers    int     `json:"workers"`
+	Nodes      *int    `json:"nodes"` // null: not known
+	Basis      Basis   `json:"basis"`
+	Runs       int     `json:"runs"`       // with a throughput; 0 where nothing was measured
+	Throughput *Figure `json:"throughput"` // samples/s
+	Efficiency *Figure `json:"efficiency"` // fraction, over the base
+	Seconds    *Figure `json:"seconds"`    // from start to target, initialisation included
+	Samples    *Figure `json:"samples"`    // to the target
+	Cost       *Figure `json:"cost"`       // in the advice's currency
+	// Overlays are what Amdahl's law and the universal scalability law say of the
+	// throughput, in samples/s, where the data does not rule them out.
+	Overlays map[model.Law]float64 `json:"overlays"`
+	Why      []string              `json:"why"` // what could not be had, and why; never null
+}
+
+// Next is the measurement that would help most.
+type Next struct {
+	Workers int    `json:"workers"`
+	Runs    int    `json:"runs"` // more of them
+	Why     string `json:"why"`
+}
+
+// Advice is the answer for one series.
+type Advice struct {
+	Series  string        `json:"series"`
+	Scaling string        `json:"scaling"` // "weak", "strong"; "" where not recorded
+	Base    *scaling.Base `json:"base"`
+	// Workers is the answer; null where no candidate does what was asked.
+	Workers *int `json:"workers"`
+	// Reason is two sentences: the answer, and what stands against more.
+	Reason    [2]string `json:"reason"`
+	Objective string    `json:"objective"` // what was asked, in words
+	// Ranking is set where there were too few runs for a proof: the answer then
+	// compares medians of what was measured.
+	Ranking    bool        `json:"ranking"`
+	Confidence float64     `json:"confidence"` // asked of every interval, a fraction
+	Target     *float64    `json:"target"`     // accuracy, a fraction; null: none
+	Currency   string      `json:"currency"`   // of costs; "" without prices
+	Candidates []Candidate `json:"candidates"` // by rising workers; never null
+	Limits     Limits      `json:"limits"`
+	Next       *Next       `json:"next"` // null: the data decides
+	// Refused is why nothing beyond the measured worker counts is answered; ""
+	// when it is.
+	Refused  string   `json:"refused"`
+	HoldOut  *float64 `json:"hold_out"` // error of the law on the largest measured worker count, a fraction; null without a fit
+	Law      []string `json:"law"`      // what the law that fits best is made of; never null
+	Warnings []string `json:"warnings"` // never null
+}
+
+// Check says what is wrong with the options, by the name of their flag.
+func (o *Options) Check() error {
+	finite := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
+	switch {
+	case !(o.Target >= 0 && o.Target <= 1):
+		return fmt.Errorf("target %g is no accuracy; give a fraction between 0 and 1, like 0.75", o.Target)
+	case !(o.MinEfficiency >= 0 && o.MinEfficiency <= 1):
+		return fmt.Errorf("min-efficiency %g is no efficiency; give a fraction between 0 and 1, like 0.7", o.MinEfficiency)
+	case !finite(o.Samples):
+		return fmt.Errorf("samples %g cannot be trained on; give a number above 0", o.Samples)
+	case !finite(o.Deadline):
+		return fmt.Errorf("a deadline of %g s cannot be kept; give a length of time above 0", o.Deadline)
+	case !finite(o.Budget):
+		return fmt.Errorf("a budget of %g cannot be spent; give an amount above 0", o.Budget)
+	case o.Target > 0 && o.Samples > 0:
+		return errors.New("target and samples exclude each other; give one")
+	case o.Budget > 0 && o.Cost == nil:
+		return errors.New("a budget needs prices; give a site file with [[prices]]")
+	}
+	return nil
+}
+
+// study is one series on the way to its advice.
+type study struct {
+	Advice
+	o         Options
+	curve     *scaling.Curve
+	runs      map[int][]scaling.Observation // by workers
+	law       *model.Extrapolator           // nil: refused
+	nodeSize  int                           // workers a whole node holds; 0: not known
+	oneNode   bool                          // everything was measured on a single node
+	conv      *model.Convergence            // nil: no target, or no run reached it
+	lost      float64                       // smallest global batch at which half of the runs or more miss the target; +Inf
+	lostRuns  string                        // what happened there
+	outside   float64                       // seconds of the training clock beside the steps, at the largest measured count that reached the target
+	timeless  string                        // why no candidate has a time; ""
+	slowStart *float64                      // seconds of initialisation at the largest count that recorded it
+}
+
+// Advise answers for one curve. The observations are those that the curve was
+// made of; others are ignored.
+func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, error) {
+	if o.Confidence == 0 {
+		o.Confidence = 0.95
+	}
+	if !(o.Confidence > 0 && o.Confidence < 1) {
+		return nil, fmt.Errorf("confidence %g is no level; give a fraction between 0 and 1, like 0.95", o.Confidence)
+	}
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	s := &study{o: o, curve: &c, lost: math.Inf(1), runs: map[int][]scaling.Observation{}}
+	s.Advice = Advice{Series: c.Series, Scaling: c.Scaling, Base: c.Base, Confidence: o.Confidence,
+		Candidates: []Candidate{}, Law: []string{}, Warnings: []string{}}
+	if o.Cost != nil {
+		s.Currency = o.Currency
+	}
+	mine := map[string]bool{}
+	for _, p := range c.Points {
+		for _, r := range p.Runs {
+			mine[r.ID] = true
+		}
+	}
+	for _, ob := range obs {
+		if mine[ob.Run] {
+			s.runs[ob.Workers] = append(s.runs[ob.Workers], ob)
+		}
+	}
+	s.place()
+	if err := s.fit(); err != nil {
+		return nil, err
+	}
+	if err := s.converge(); err != nil {
+		return nil, err
+	}
+	s.candidates()
+	s.limits()
+	s.choose()
+	s.next()
+	return &s.Advice, nil
+}
+
+// place finds out how workers are spread over nodes.
+func (s *study) place() {
+	several := false
+	s.oneNode = true
+	for n, runs := range s.runs {
+		several = several || n > 1
+		for _, o := range runs {
+			s.oneNode = s.oneNode && o.Nodes == 1
+			if o.Nodes > 1 {
+				s.nodeSize = max(s.nodeSize, n/o.Nodes)
+			}
+		}
+	}
+	s.oneNode = s.oneNode && several
+}
+
+// fit fits the laws, or notes why nothing beyond the measured counts is said.
+func (s *study) fit() error {
+	if len(s.curve.Mixed) > 0 {
+		names := []string{}
+		for _, v := range s.curve.Mixed {
+			names = append(names, v.String())
+		}
+		s.Refused = "the runs ran on different things (" + list(names) + "), and a law through them would be of neither"
+		return nil
+	}
+	switch s.curve.Scaling {
+	case "weak", "strong":
+	default:
+		s.Refused = "the runs do not record whether scaling is weak or strong"
+		return nil
+	}
+	d := model.Data{Strong: s.curve.Scaling == "strong", NodeSize: s.nodeSize}
+	for _, p := range s.curve.Points {
+		d.Points = append(d.Points, model.Point{Workers: p.Workers, Throughputs: p.Throughputs()})
+	}
+	law, err := model.Fit(d, s.o.Confidence)
+	var refusal *model.Refusal
+	if errors.As(err, &refusal) {
+		s.Refused, s.HoldOut = refusal.Why, refusal.HoldOut
+		return nil
+	} else if err != nil {
+		return err
+	}
+	s.law, s.HoldOut, s.Law = law, &law.HoldOut, law.Terms()
+	if s.oneNode {
+		s.Refused = fmt.Sprintf("everything was measured on one node, and beyond %d workers there is a network of which nothing is known", law.Largest())
+	}
+	return nil
+}
+
+// toTarget is how many samples a run had trained on when it reached the target,
+// by the first evaluation that did; nil when it did not.
+func toTarget(o *scaling.Observation, target float64) *float64 {
+	for _, e := range o.Evaluations {
+		if e.Accuracy >= target && e.Samples > 0 {
+			n := float64(e.Samples)
+			return &n
+		}
+	}
+	return nil
+}
+
+// globalBatch is the samples a step of a run; 0 when it is not recorded.
+func globalBatch(o *scaling.Observation) float64 {
+	switch b := o.Parameters["global_batch"].(type) {
+	case int:
+		return float64(b)
+	case int64:
+		return float64(b)
+	case float64:
+		return b
+	}
+	return 0
+}
+
+// batchAt is the global batch that a number of workers trains with; 0 when it
+// is not known.
+func (s *study) batchAt(workers int) float64 {
+	for n, runs := range s.runs {
+		for i := range runs {
+			if b := globalBatch(&runs[i]); b > 0 {
+				if s.curve.Scaling == "weak" {
+					return b / float64(n) * float64(workers)
+				}
+				return b
+			}
+		}
+	}
+	return 0
+}
+
+// chooseTarget takes the target asked for, else the highest one that runs
+// reached.
+func (s *study) chooseTarget() {
+	target := s.o.Target
+	if target == 0 && s.o.Samples == 0 {
+		for _, p := range s.curve.Points {
+			for _, t := range p.TimeToAccuracy {
+				if t.Reached > 0 {
+					target = max(target, t.Target)
+				}
+			}
+		}
+	}
+	if target > 0 {
+		s.Target = &target
+	}
+}
+
+// converge learns how many samples the target takes at each batch.
+func (s *study) converge() error {
+	s.chooseTarget()
+	if s.Target == nil {
+		if s.o.Samples == 0 {
+			s.timeless = "no target accuracy was measured; say with --samples how much to train"
+		}
+		return nil
+	}
+	var reached []model.ToTarget
+	missed, all := map[float64]int{}, map[float64]int{}
+	batchless := false
+	for _, runs := range s.runs {
+		for i := range runs {
+			batch := globalBatch(&runs[i])
+			if batch == 0 {
+				batchless = true
+				continue
+			}
+			all[batch]++
+			if n := toTarget(&runs[i], *s.Target); n != nil {
+				reached = append(reached, model.ToTarget{Batch: batch, Samples: *n})
+			} else {
+				missed[batch]++
+			}
+		}
+	}
+	if batchless {
+		s.warn("runs do not record their global batch, so that the samples to the target are not carried to other worker counts")
+	}
+	misses := 0
+	for batch, n := range missed {
+		misses += n
+		if 2*n >= all[batch] && batch < s.lost {
+			s.lost = batch
+			s.lostRuns = fmt.Sprintf("at a global batch of %g, %d of %d runs miss the target", batch, n, all[batch])
+		}
+	}
+	if misses > 0 {
+		s.warn("%s the target of %g; samples to the target are of those that reach it", countOf(misses, "run misses", "runs miss"), *s.Target)
+	}
+	reached = slices.DeleteFunc(reached, func(r model.ToTarget) bool { return r.Batch >= s.lost })
+	if len(reached) == 0 {
+		s.timeless = fmt.Sprintf("no worker count reaches the target of %g in more than half of its runs", *s.Target)
+		return nil
+	}
+	slices.SortFunc(reached, func(a, b model.ToTarget) int {
+		return 2*compare(a.Batch, b.Batch) + compare(a.Samples, b.Samples)
+	})
+	var err error
+	s.conv, err = model.FitConvergence(reached, s.o.Confidence)
+	return err
+}
+
+func (s *study) warn(format string, a ...any) {
+	s.Warnings = append(s.Warnings, fmt.Sprintf(format, a...))
+}

@@ -1,0 +1,347 @@
+package advice
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/model"
+)
+
+// candidates lists the worker counts and works out what is known of each.
+func (s *study) candidates() {
+	s.clock()
+	for _, n := range s.counts() {
+		c := Candidate{Workers: n, Nodes: s.nodes(n), Overlays: map[model.Law]float64{}, Why: []string{}}
+		if p := s.point(n); p != nil {
+			c.Basis, c.Runs = Measured, p.Throughput.Runs
+			c.Throughput = figure(p.Throughput)
+			c.Efficiency = figure(p.Efficiency)
+			if c.Throughput.Low == nil {
+				s.borrow(&c, p.Throughput.Why)
+			}
+		} else {
+			p, err := s.law.Predict(n)
+			if err != nil {
+				continue
+			}
+			c.Basis = Interpolated
+			if p.Beyond {
+				c.Basis = Extrapolated
+			}
+			c.Throughput = &Figure{p.Value, &p.Low, &p.High}
+			c.Efficiency = s.efficiency(n, p)
+			c.Overlays = p.Overlays
+		}
+		s.time(&c)
+		s.price(&c)
+		s.Candidates = append(s.Candidates, c)
+	}
+}
+
+// borrow gives a measured throughput that has too few runs for an interval of
+// its own the law's, stretched to hold the median.
+func (s *study) borrow(c *Candidate, why string) {
+	if s.law != nil {
+		if p, err := s.law.Predict(c.Workers); err == nil {
+			low, high := min(p.Low, c.Throughput.Value), max(p.High, c.Throughput.Value)
+			c.Throughput.Low, c.Throughput.High = &low, &high
+			if c.Efficiency != nil && c.Efficiency.Low == nil && c.Workers != s.curve.Base.Workers {
+				p.Low, p.High, p.Value = low, high, c.Throughput.Value
+				c.Efficiency = s.efficiency(c.Workers, p)
+			}
+			c.Why = append(c.Why, "throughput: "+why+"; the interval is the law's")
+			return
+		}
+	}
+	c.Why = append(c.Why, "throughput: "+why)
+}
+
+// point is the measured point with so many workers; nil without a throughput.
+func (s *study) point(workers int) *scaling.Point {
+	i := slices.IndexFunc(s.curve.Points, func(p scaling.Point) bool { return p.Workers == workers })
+	if i < 0 || s.curve.Points[i].Throughput == nil {
+		return nil
+	}
+	return &s.curve.Points[i]
+}
+
+// counts are the measured worker counts and, where a law holds, whole nodes in
+// steps of an eighth of an octave (at most an eighth more workers), from the smallest to the farthest that
+// the law answers for.
+func (s *study) counts() []int {
+	var counts []int
+	for _, p := range s.curve.Points {
+		if p.Throughput != nil {
+			counts = append(counts, p.Workers)
+		}
+	}
+	if s.law == nil {
+		return counts
+	}
+	node := max(s.nodeSize, 1)
+	farthest := model.Farthest * s.law.Largest()
+	if s.oneNode {
+		farthest = s.law.Largest()
+	}
+	for nodes := 1; nodes*node <= farthest; nodes += max(1, 1<<bits.Len(uint(nodes))>>4) {
+		n := nodes * node
+		if n < counts[0] || s.curve.Scaling == "strong" && math.Mod(s.batchAt(n), float64(n)) != 0 {
+			continue // too small, or the batch cannot be shared out
+		}
+		counts = append(counts, n)
+	}
+	slices.Sort(counts)
+	return slices.Compact(counts)
+}
+
+// nodes is how many nodes so many workers take; nil where it is not known.
+func (s *study) nodes(workers int) *int {
+	for _, o := range s.runs[workers] {
+		if o.Nodes > 0 {
+			return &o.Nodes
+		}
+	}
+	switch {
+	case s.nodeSize > 0:
+		n := (workers + s.nodeSize - 1) / s.nodeSize
+		return &n
+	case s.oneNode:
+		n := 1
+		return &n
+	}
+	return nil
+}
+
+// efficiency is a predicted throughput over the base's, whose own interval
+// counts too.
+func (s *study) efficiency(workers int, p model.Prediction) *Figure {
+	b := s.curve.Base
+	if b == nil {
+		return nil
+	}
+	of := func(x, base float64) float64 { return x / base * float64(b.Workers) / float64(workers) }
+	low, high := b.Throughput, b.Throughput
+	if p := s.point(b.Workers); p != nil && p.Throughput.Interval != nil {
+		low, high = p.Throughput.Interval.Low, p.Throughput.Interval.High
+	}
+	l, h := of(p.Low, high), of(p.High, low)
+	return &Figure{of(p.Value, b.Throughput), &l, &h}
+}
+
+// clock learns what the training clock counts beside steps (warm-up and
+// evaluations), and how long initialisation takes, both at the largest worker
+// count that says so. Evaluations are shared by the ranks and shrink with
+// their number, so for more workers this errs on the long side.
+func (s *study) clock() {
+	for _, p := range s.curve.Points {
+		var init []float64
+		for _, o := range s.runs[p.Workers] {
+			if o.InitSeconds != nil {
+				init = append(init, *o.InitSeconds)
+			}
+		}
+		if len(init) > 0 {
+			m := median(init)
+			s.slowStart = &m
+		}
+		t := s.reached(p.Workers)
+		if t == nil || p.Throughput == nil || s.conv == nil {
+			continue
+		}
+		if n, err := s.conv.Predict(s.batchAt(p.Workers)); err == nil {
+			s.outside = max(0, *t.Seconds-n.Value/p.Throughput.Value)
+		}
+	}
+	if s.slowStart == nil && s.timeless == "" {
+		s.warn("initialisation was not recorded; times and costs are without it")
+	}
+}
+
+// reached is the measured time to the target at so many workers; nil without.
+func (s *study) reached(workers int) *scaling.TimeToAccuracy {
+	if s.Target == nil {
+		return nil
+	}
+	for i := range s.curve.Points {
+		p := &s.curve.Points[i]
+		for j := range p.TimeToAccuracy {
+			if t := &p.TimeToAccuracy[j]; p.Workers == workers && t.Target == *s.Target && t.Seconds != nil {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// initAt is the initialisation at so many workers: measured there, else at the
+// largest count that was.
+func (s *study) initAt(workers int) float64 {
+	var own []float64
+	for _, o := range s.runs[workers] {
+		if o.InitSeconds != nil {
+			own = append(own, *o.InitSeconds)
+		}
+	}
+	switch {
+	case len(own) > 0:
+		return median(own)
+	case s.slowStart != nil:
+		return *s.slowStart
+	}
+	return 0
+}
+
+// time works out how long the candidate takes: measured where it was, else the
+// samples to the target over the throughput.
+func (s *study) time(c *Candidate) {
+	if s.timeless != "" {
+		return
+	}
+	if s.Target == nil {
+		c.Seconds = over(Figure{Value: s.o.Samples, Low: &s.o.Samples, High: &s.o.Samples}, *c.Throughput).plus(s.initAt(c.Workers))
+		return
+	}
+	batch := s.batchAt(c.Workers)
+	var why string
+	switch {
+	case batch >= s.lost:
+		why = s.lostRuns
+	case batch == 0:
+		why = "its global batch is not known"
+	default:
+		n, err := s.conv.Predict(batch)
+		if err != nil {
+			var refusal *model.Refusal
+			if !errors.As(err, &refusal) {
+				why = err.Error()
+			} else {
+				why = refusal.Why
+			}
+			break
+		}
+		c.Samples = &Figure{Value: n.Value}
+		if !math.IsNaN(n.Low) {
+			c.Samples.Low, c.Samples.High = &n.Low, &n.High
+		}
+	}
+	if t := s.reached(c.Workers); t != nil {
+		f := Figure{Value: *t.Seconds}
+		if t.Interval != nil {
+			f.Low, f.High = &t.Interval.Low, &t.Interval.High
+		} else if g := s.modelled(c); g != nil && g.Low != nil && s.law != nil {
+			low, high := min(*g.Low, f.Value), max(*g.High, f.Value)
+			f.Low, f.High = &low, &high
+			c.Why = append(c.Why, "time: "+t.Why+"; the interval is that of samples over throughput")
+		} else {
+			c.Why = append(c.Why, "time: "+t.Why)
+		}
+		c.Seconds = f.plus(s.initAt(c.Workers))
+		return
+	}
+	if c.Basis == Measured && why == "" && s.missedAt(c.Workers) {
+		why = "half of its runs or more miss the target"
+	}
+	if why != "" {
+		c.Why = append(c.Why, "time: "+why)
+		return
+	}
+	c.Seconds = s.modelled(c).plus(s.initAt(c.Workers))
+}
+
+// modelled is the candidate's time on the training clock as samples over
+// throughput, and what the clock counts beside steps; nil without samples.
+func (s *study) modelled(c *Candidate) *Figure {
+	if c.Samples == nil {
+		return nil
+	}
+	return over(*c.Samples, *c.Throughput).plus(s.outside)
+}
+
+// missedAt reports whether runs with so many workers had the target and no
+// median of the time to it.
+func (s *study) missedAt(workers int) bool {
+	p := s.point(workers)
+	return p != nil && slices.ContainsFunc(p.TimeToAccuracy, func(t scaling.TimeToAccuracy) bool {
+		return t.Target == *s.Target && t.Seconds == nil
+	})
+}
+
+// price works out what the candidate's time costs.
+func (s *study) price(c *Candidate) {
+	if s.o.Cost == nil || c.Seconds == nil {
+		return
+	}
+	if c.Nodes == nil {
+		c.Why = append(c.Why, "cost: how many nodes it takes is not known")
+		return
+	}
+	var err error
+	of := func(seconds float64) float64 {
+		var x float64
+		if err == nil {
+			x, err = s.o.Cost(c.Workers, *c.Nodes, seconds)
+		}
+		return x
+	}
+	f := Figure{Value: of(c.Seconds.Value)}
+	if c.Seconds.High != nil {
+		low, high := of(*c.Seconds.Low), of(*c.Seconds.High)
+		f.Low, f.High = &low, &high
+	}
+	if err != nil {
+		c.Why = append(c.Why, "cost: "+err.Error())
+		return
+	}
+	c.Cost = &f
+}
+
+func figure(e *scaling.Estimate) *Figure {
+	if e == nil {
+		return nil
+	}
+	f := &Figure{Value: e.Value}
+	if e.Interval != nil {
+		f.Low, f.High = &e.Interval.Low, &e.Interval.High
+	}
+	return f
+}
+
+// over is a/b; the errors of both, taken as independent, add in quadrature on
+// the logarithm. Without an interval on both there is none.
+func over(a, b Figure) *Figure {
+	f := &Figure{Value: a.Value / b.Value}
+	if a.Low == nil || b.Low == nil {
+		return f
+	}
+	low := f.Value * math.Exp(-math.Hypot(math.Log(a.Value / *a.Low), math.Log(*b.High/b.Value)))
+	high := f.Value * math.Exp(math.Hypot(math.Log(*a.High/a.Value), math.Log(b.Value / *b.Low)))
+	f.Low, f.High = &low, &high
+	return f
+}
+
+// plus moves the figure by a time that is known.
+func (f Figure) plus(seconds float64) *Figure {
+	g := Figure{Value: f.Value + seconds}
+	if f.Low != nil {
+		low, high := *f.Low+seconds, *f.High+seconds
+		g.Low, g.High = &low, &high
+	}
+	return &g
+}
+
+func median(xs []float64) float64 {
+	s := slices.Sorted(slices.Values(xs))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+// countOf is "1 run misses" or "3 runs miss".
+func countOf(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,224 @@
+package advice
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+const (
+	// kneeGain is what doubling the workers must bring at least: 1.4 times the
+	// throughput, about the square root of 2.
+	kneeGain = 1.4
+	// Without as many worker counts with as many runs, or a law, medians are
+	// ranked and nothing is proven.
+	provenCounts, provenRuns = 4, 6
+)
+
+// limit is something the user asked for, and by which of a candidate's figures
+// it is judged: the figure's far end must not be above (or below) most.
+type limit struct {
+	of    func(c *Candidate) *Figure
+	most  float64
+	floor bool // least, not most
+}
+
+// meets reports whether the candidate keeps the limit: certainly by the far end
+// of the interval, or as far as the middle says. Where only medians are ranked,
+// the middle is all there is.
+func (l limit) meets(c *Candidate) (certain, middle bool) {
+	f := l.of(c)
+	if f == nil {
+		return false, false
+	}
+	holds := func(x *float64) bool { return x != nil && (!l.floor && *x <= l.most || l.floor && *x >= l.most) }
+	end := f.High
+	if l.floor {
+		end = f.Low
+	}
+	return holds(end), holds(&f.Value)
+}
+
+func secondsOf(c *Candidate) *Figure    { return c.Seconds }
+func costOf(c *Candidate) *Figure       { return c.Cost }
+func efficiencyOf(c *Candidate) *Figure { return c.Efficiency }
+
+// asked are the limits, and their words.
+func (s *study) asked() (limits []limit, words []string) {
+	if d := s.o.Deadline; d > 0 {
+		limits = append(limits, limit{of: secondsOf, most: d})
+		words = append(words, "within "+span(d))
+	}
+	if b := s.o.Budget; b > 0 {
+		limits = append(limits, limit{of: costOf, most: b})
+		words = append(words, "for at most "+money(b, s.Currency))
+	}
+	if e := s.o.MinEfficiency; e > 0 {
+		limits = append(limits, limit{of: efficiencyOf, most: e, floor: true})
+		words = append(words, fmt.Sprintf("at an efficiency of %s or more", percent(e)))
+	}
+	return limits, words
+}
+
+// choose answers. What is asked for decides what is best among the candidates
+// that keep all limits: with a deadline the cheapest (the fewest workers
+// without prices), with only a budget the fastest, with only an efficiency the
+// most workers; without any limit the knee.
+func (s *study) choose() {
+	proven := 0
+	for _, c := range s.Candidates {
+		if c.Runs >= provenRuns {
+			proven++
+		}
+	}
+	s.Ranking = proven < provenCounts && s.law == nil
+	if s.Ranking {
+		s.warn("%d of the worker counts have %d runs or more and a proof needs %d: what was measured is ranked by its medians", proven, provenRuns, provenCounts)
+	}
+	if len(s.Candidates) == 0 {
+		s.Objective = "any worker count"
+		s.Reason = [2]string{"No worker count can be recommended.", "No run of this series has a steady state, so that there is no throughput."}
+		return
+	}
+	limits, words := s.asked()
+	if len(limits) == 0 {
+		s.knee()
+		return
+	}
+	best, better := s.better()
+	s.Objective = best + " " + list(words)
+	var chosen *Candidate
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		ok := true
+		for _, l := range limits {
+			certain, middle := l.meets(c)
+			ok = ok && (certain || s.Ranking && middle)
+		}
+		if ok && (chosen == nil || better(c, chosen)) {
+			chosen = c
+		}
+	}
+	if chosen == nil {
+		s.Reason = [2]string{s.none(words), s.Limits.sentence}
+		return
+	}
+	s.Workers = &chosen.Workers
+	s.Reason = [2]string{fmt.Sprintf("%s %s that %s %s: %s.", workersAre(chosen.Workers), best, s.does(), list(words), s.figures(chosen)), s.Limits.sentence}
+}
+
+// does is what the chosen workers do, with the target where times count.
+func (s *study) does() string {
+	switch {
+	case s.o.Deadline == 0 && s.o.Budget == 0:
+		return "run"
+	case s.Target != nil:
+		return fmt.Sprintf("reach %g", *s.Target)
+	}
+	return fmt.Sprintf("train %s samples", count(s.o.Samples))
+}
+
+// better is the order of what was asked for.
+func (s *study) better() (best string, better func(a, b *Candidate) bool) {
+	value := func(f *Figure) float64 {
+		if f == nil {
+			return math.Inf(1)
+		}
+		return f.Value
+	}
+	switch {
+	case s.o.Deadline > 0 && s.o.Cost != nil:
+		return "the cheapest", func(a, b *Candidate) bool { return value(a.Cost) < value(b.Cost) }
+	case s.o.Deadline > 0:
+		return "the fewest", func(a, b *Candidate) bool { return a.Workers < b.Workers }
+	case s.o.Budget > 0:
+		return "the fastest", func(a, b *Candidate) bool { return value(a.Seconds) < value(b.Seconds) }
+	}
+	return "the most", func(a, b *Candidate) bool { return a.Workers > b.Workers }
+}
+
+// none says that no candidate keeps the limits, with the one that comes
+// closest: the fastest, cheapest or most efficient, by the first limit.
+func (s *study) none(words []string) string {
+	what := "No worker count is shown to " + map[bool]string{true: "run", false: s.does()}[s.does() == "run"] + " " + list(words)
+	if s.timeless != "" && (s.o.Deadline > 0 || s.o.Budget > 0) {
+		return what + ": " + s.timeless + "."
+	}
+	of, name := efficiencyOf, "most efficient"
+	order := func(a, b *Candidate) int { return cmp.Compare(efficiencyOf(b).Value, efficiencyOf(a).Value) }
+	switch {
+	case s.o.Deadline > 0:
+		of, name = secondsOf, "fastest"
+		order = func(a, b *Candidate) int { return cmp.Compare(a.Seconds.Value, b.Seconds.Value) }
+	case s.o.Budget > 0:
+		of, name = costOf, "cheapest"
+		order = func(a, b *Candidate) int { return cmp.Compare(a.Cost.Value, b.Cost.Value) }
+	}
+	var known []*Candidate
+	for i := range s.Candidates {
+		if of(&s.Candidates[i]) != nil {
+			known = append(known, &s.Candidates[i])
+		}
+	}
+	if len(known) == 0 {
+		return what + ": for none of them is it known."
+	}
+	closest := slices.MinFunc(known, order)
+	return fmt.Sprintf("%s; the %s, %s, would have %s.", what, name, workers(closest.Workers), s.figures(closest))
+}
+
+// knee recommends the most workers that were measured and still gain from their
+// last doubling.
+func (s *study) knee() {
+	s.Objective = fmt.Sprintf("the most measured workers whose last doubling brings more than %g times the throughput", kneeGain)
+	var chosen, before *scaling.Point
+	var gain, stop string
+	for i := range s.curve.Points {
+		p := &s.curve.Points[i]
+		if p.Throughput == nil {
+			continue
+		}
+		if before == nil {
+			chosen, before = p, p
+			continue
+		}
+		c, err := scaling.Compare(p.Throughputs(), before.Throughputs(), s.o.Confidence)
+		if err != nil {
+			s.warn("%s against %s: %v", workers(p.Workers), workers(before.Workers), err)
+			continue
+		}
+		perDoubling := func(ratio float64) float64 {
+			return math.Pow(ratio, 1/math.Log2(float64(p.Workers)/float64(before.Workers)))
+		}
+		least, text := perDoubling(c.Ratio.Value), fmt.Sprintf("%.3g times the throughput a doubling", perDoubling(c.Ratio.Value))
+		if in := c.Ratio.Interval; in != nil && !s.Ranking {
+			least = perDoubling(in.Low)
+			text += fmt.Sprintf(" (at least %.3g)", least)
+		} else if !s.Ranking {
+			least = 0 // too few runs to show it
+		}
+		if least > kneeGain {
+			chosen, gain, stop = p, fmt.Sprintf("from %d they bring %s", before.Workers, text), ""
+		} else if stop == "" {
+			stop = fmt.Sprintf("going on to %d brings %s", p.Workers, text)
+		}
+		before = p
+	}
+	s.Workers = &chosen.Workers
+	var why []string
+	for _, text := range []string{gain, stop} {
+		if text != "" {
+			why = append(why, text)
+		}
+	}
+	switch {
+	case len(why) == 0:
+		why = append(why, "nothing else was measured")
+	case stop == "":
+		why = append(why, "more were not measured")
+	}
+	s.Reason = [2]string{fmt.Sprintf("%s as many as pay: %s.", workersAre(chosen.Workers), list(why)), s.Limits.sentence}
+}

@@ -1,0 +1,123 @@
+package advice
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Limits is what keeps more workers from doing more: shares of the step time at
+// the largest measured worker count, medians over its runs. Shares are
+// fractions and null where they were not measured; they need not add up to 1.
+type Limits struct {
+	Workers       int      `json:"workers"`       // at which they were measured; 0: none
+	Communication *float64 `json:"communication"` // of the mean rank's step time, waiting for slower peers included
+	DataWait      *float64 `json:"data_wait"`     // of the mean rank's step time
+	Skew          *float64 `json:"skew"`          // of the step time: the average rank's wait for the slowest
+	// ExtraSamples is how many more samples the target takes at this count's
+	// global batch than at the base's, a fraction of the base's.
+	ExtraSamples *float64 `json:"extra_samples"`
+	// Largest names the largest of them: "communication", "input", "skew",
+	// "batch"; "" where nothing was measured or nothing costs 2 % or more.
+	Largest string `json:"largest"`
+
+	sentence string
+}
+
+// small is a share that is not worth naming as a limit.
+const small = 0.02
+
+// limits works out what limits scaling.
+func (s *study) limits() {
+	i := len(s.curve.Points) - 1
+	for i >= 0 && s.curve.Points[i].Throughput == nil {
+		i--
+	}
+	if i < 0 {
+		return
+	}
+	n := s.curve.Points[i].Workers
+	l := &s.Limits
+	l.Workers = n
+	share := func(of func(o *scaling.Observation) *float64) *float64 {
+		var xs []float64
+		for j := range s.runs[n] {
+			if v := of(&s.runs[n][j]); v != nil && !math.IsNaN(*v) {
+				xs = append(xs, *v)
+			}
+		}
+		if len(xs) == 0 {
+			return nil
+		}
+		m := median(xs)
+		return &m
+	}
+	l.Communication = share(func(o *scaling.Observation) *float64 { return o.Communication })
+	l.DataWait = share(func(o *scaling.Observation) *float64 { return o.DataWait })
+	l.Skew = share(func(o *scaling.Observation) *float64 { return o.Skew })
+	if s.conv != nil && s.curve.Base != nil && s.batchAt(n) > s.batchAt(s.curve.Base.Workers) {
+		base, err := s.conv.Predict(s.batchAt(s.curve.Base.Workers))
+		here, err2 := s.conv.Predict(s.batchAt(n))
+		if err == nil && err2 == nil {
+			extra := here.Value/base.Value - 1
+			l.ExtraSamples = &extra
+		}
+	}
+	l.say(s)
+}
+
+// say puts the limits into a sentence.
+func (l *Limits) say(s *study) {
+	type part struct {
+		name, text string
+		share      *float64
+	}
+	of := []part{
+		{"communication", "communication takes %s of the step time", l.Communication},
+		{"input", "waiting for input takes %s of the step time", l.DataWait},
+		{"skew", "the average rank waits %s of the step time for the slowest", l.Skew},
+		{"batch", "the larger global batch takes %s more samples to the target", l.ExtraSamples},
+	}
+	var known []part
+	for _, p := range of {
+		if p.share != nil {
+			known = append(known, p)
+		}
+	}
+	at := "At " + workers(l.Workers) + ", the most measured, "
+	if b := s.batchAt(l.Workers); b >= s.lost && s.lost > 0 {
+		l.Largest = "batch"
+		l.sentence = at + "the global batch is too large for this recipe: " + s.lostRuns + "."
+		return
+	}
+	if len(known) == 0 {
+		l.sentence = at + "what the rest of the time goes to was not measured."
+		if p := s.point(l.Workers); p != nil && p.Efficiency != nil {
+			l.sentence = fmt.Sprintf("%sefficiency is %s; what the rest of the time goes to was not measured.", at, percent(p.Efficiency.Value))
+		}
+		return
+	}
+	slices.SortStableFunc(known, func(a, b part) int { return compare(*b.share, *a.share) })
+	if *known[0].share < small {
+		l.sentence = at + "nothing that was measured costs " + percent(small) + " or more."
+		return
+	}
+	l.Largest = known[0].name
+	l.sentence = at + fmt.Sprintf(known[0].text, percent(*known[0].share))
+	if len(known) > 1 && *known[1].share >= small {
+		l.sentence += " and " + fmt.Sprintf(known[1].text, percent(*known[1].share))
+	}
+	l.sentence += "."
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

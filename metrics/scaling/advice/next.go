@@ -1,0 +1,120 @@
+package advice
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// next names the measurement that would help most, where the data does not
+// decide.
+func (s *study) next() {
+	for _, find := range []func() *Next{s.fillIn, s.confirm, s.decide, s.widen} {
+		if s.Next = find(); s.Next != nil {
+			return
+		}
+	}
+}
+
+// fillIn asks, where only medians are ranked, for the runs that a proof lacks:
+// first at counts that have some.
+func (s *study) fillIn() *Next {
+	if !s.Ranking {
+		return nil
+	}
+	full := 0
+	for _, c := range s.Candidates {
+		if c.Runs >= provenRuns {
+			full++
+		}
+	}
+	for _, c := range s.Candidates {
+		if c.Runs < provenRuns {
+			return &Next{c.Workers, provenRuns - c.Runs, fmt.Sprintf("an interval needs %d runs, and it has %d", provenRuns, c.Runs)}
+		}
+	}
+	n := s.node()
+	if len(s.Candidates) > 0 {
+		n = 2 * s.Candidates[len(s.Candidates)-1].Workers
+	}
+	return &Next{n, provenRuns, fmt.Sprintf("%d worker counts have runs enough, and a proof needs %d", full, provenCounts)}
+}
+
+// confirm asks for the recommended count where it was not measured.
+func (s *study) confirm() *Next {
+	if s.Workers == nil {
+		return nil
+	}
+	for _, c := range s.Candidates {
+		if c.Workers == *s.Workers && c.Basis != Measured {
+			return &Next{c.Workers, provenRuns, "it is recommended and was not measured"}
+		}
+	}
+	return nil
+}
+
+// decide asks for the count with the widest interval among those that would be
+// better than the answer and keep the limits by the middle of their interval,
+// though not by its end.
+func (s *study) decide() *Next {
+	limits, _ := s.asked()
+	if len(limits) == 0 {
+		return nil
+	}
+	_, better := s.better()
+	var answer *Candidate
+	if s.Workers != nil {
+		answer = &s.Candidates[slices.IndexFunc(s.Candidates, func(c Candidate) bool { return c.Workers == *s.Workers })]
+	}
+	var open *Candidate
+	width := 0.0
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		if answer != nil && !better(c, answer) {
+			continue
+		}
+		ok := true
+		for _, l := range limits {
+			_, middle := l.meets(c)
+			ok = ok && middle
+		}
+		if !ok {
+			continue
+		}
+		w := math.Inf(1)
+		if c.Throughput.Low != nil {
+			w = *c.Throughput.High / *c.Throughput.Low
+		}
+		if w > width {
+			open, width = c, w
+		}
+	}
+	if open == nil {
+		return nil
+	}
+	return &Next{open.Workers, max(1, provenRuns-open.Runs), "it may do what was asked, and its interval is too wide to say so"}
+}
+
+// widen asks for a larger count where a limit that more workers could keep is
+// kept by none, or the knee lies at the end of what was measured.
+func (s *study) widen() *Next {
+	if len(s.Candidates) == 0 {
+		return nil
+	}
+	largest := 0
+	for _, c := range s.Candidates {
+		if c.Basis == Measured {
+			largest = max(largest, c.Workers)
+		}
+	}
+	limits, _ := s.asked()
+	if len(limits) == 0 && s.Workers != nil && *s.Workers == largest {
+		return &Next{2 * largest, provenRuns, "throughput still grows at the largest that was measured"}
+	}
+	if s.Workers == nil && s.o.Deadline > 0 && s.timeless == "" && s.law == nil {
+		return &Next{2 * largest, provenRuns, "what was measured is too slow, and nothing is known of more workers"}
+	}
+	return nil
+}
+
+func (s *study) node() int { return max(s.nodeSize, 1) }

@@ -1,0 +1,138 @@
+package advice
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sort"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/simulate"
+)
+
+// training is a cluster and a recipe that takes samples to its target by a
+// batch: not the law that is fitted, but one that bends later.
+type training struct {
+	c               *simulate.Cluster
+	least, critical float64
+}
+
+func (tr *training) batch(workers int) int {
+	if tr.c.Strong {
+		return tr.c.Batch
+	}
+	return tr.c.Batch * workers
+}
+
+func (tr *training) samples(workers int) float64 {
+	b := float64(tr.batch(workers)) / tr.critical
+	return tr.least * math.Pow(1+math.Pow(b, 1.2), 1/1.2)
+}
+
+// observe is a study of it: eight runs of each worker count.
+func (tr *training) observe(r *rand.Rand, counts []int) []scaling.Observation {
+	var list []scaling.Observation
+	for _, n := range counts {
+		for i := range 8 {
+			x := tr.c.Run(r, n)
+			took := tr.samples(n) * math.Exp(0.03*r.NormFloat64())
+			seconds, nodes := took/x, max(1, n/tr.c.NodeSize)
+			mode := "weak"
+			if tr.c.Strong {
+				mode = "strong"
+			}
+			init := 0.0
+			list = append(list, scaling.Observation{
+				Run: fmt.Sprintf("s/w%d-r%d-a1", n, i+1), Study: "s", Point: fmt.Sprintf("w%d", n), Repeat: i + 1,
+				Framework: "native", Workers: n, Nodes: nodes,
+				Parameters: map[string]any{"workload.scaling": mode, "global_batch": int64(tr.batch(n)), "workers": int64(n)},
+				Throughput: &x, InitSeconds: &init,
+				Targets:     []scaling.TargetTime{{Target: 0.75, Seconds: &seconds}},
+				Evaluations: []scaling.Evaluation{{Seconds: seconds, Epoch: 1, Samples: int64(took), Accuracy: 0.75}},
+			})
+		}
+	}
+	return list
+}
+
+// seconds is the true median time to the target.
+func (tr *training) seconds(r *rand.Rand, workers int) float64 {
+	var xs []float64
+	for range 9 {
+		xs = append(xs, tr.c.Run(r, workers))
+	}
+	return tr.samples(workers) / median(xs)
+}
+
+// The recommended worker count under a deadline, priced by the worker-hour,
+// costs at most 10 % more than the best one in at least 90 % of the clusters,
+// where missing the deadline counts as failure however cheap.
+func TestSimulatedRecommendations(t *testing.T) {
+	const seeds = 200
+	for _, sc := range simulate.Scenarios {
+		t.Run(sc.Name, func(t *testing.T) {
+			t.Parallel()
+			refused, good, late, dear := 0, 0, 0, 0
+			var extra []float64
+			for seed := range seeds {
+				r := rand.New(rand.NewPCG(uint64(seed), 77))
+				c, counts := sc.Draw(r)
+				tr := &training{c: c, least: 1e7, critical: float64(c.Batch*counts[len(counts)-1]) * math.Exp(3*r.Float64()-0.5)}
+				obs := tr.observe(r, counts)
+				curves, err := scaling.Analyse(obs, scaling.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				price := func(workers, nodes int, seconds float64) (float64, error) {
+					return float64(workers) * seconds / 3600, nil
+				}
+				all, err := Advise(curves[0], obs, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				// A deadline that some candidate keeps, and the fewest workers
+				// that do: time falls and cost rises with their number.
+				known := map[int]float64{}
+				truth := func(n int) float64 {
+					if known[n] == 0 {
+						known[n] = tr.seconds(r, n)
+					}
+					return known[n]
+				}
+				first, last := all.Candidates[0].Workers, all.Candidates[len(all.Candidates)-1].Workers
+				deadline := truth(last) * math.Pow(truth(first)/truth(last), r.Float64())
+				i := sort.Search(len(all.Candidates)-1, func(i int) bool { return truth(all.Candidates[i].Workers) <= deadline })
+				best := float64(all.Candidates[i].Workers) * truth(all.Candidates[i].Workers)
+				a, err := Advise(curves[0], obs, Options{Deadline: deadline, Cost: price, Currency: "EUR"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if a.Workers == nil {
+					refused++
+					continue
+				}
+				n := *a.Workers
+				over := float64(n)*truth(n)/best - 1
+				extra = append(extra, over)
+				switch {
+				case truth(n) > deadline:
+					late++
+				case over > 0.10:
+					dear++
+				default:
+					good++
+				}
+			}
+			answered := seeds - refused
+			t.Logf("%s: %d of %d without an answer; %d of %d within 10 %% of the best (%d late, %d dearer); median extra cost %.1f %%",
+				sc.Name, refused, seeds, good, answered, late, dear, 100*median(extra))
+			if refused*5 > seeds {
+				t.Errorf("%d of %d without an answer, more than 20 %%", refused, seeds)
+			}
+			if good*10 < answered*9 {
+				t.Errorf("%d of %d within 10 %% of the best, fewer than 90 %%", good, answered)
+			}
+		})
+	}
+}
