@@ -30,6 +30,7 @@ func commands(s *session) []*cli.Command {
 		runsCommand(s),
 		showCommand(s),
 		scalingCommand(s),
+		adviseCommand(s),
 		costCommand(s),
 		compareCommand(s),
 		historyCommand(s),

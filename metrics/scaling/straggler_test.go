@@ -11,6 +11,9 @@ func TestStraggler(t *testing.T) {
 	obs[0].Slowest = []int{1, 1, 90, 8}
 	obs[1].Slowest = []int{10, 0, 85, 5}
 	obs[2].Slowest = []int{50, 50} // of other ranks than the plan has
+	for i := range obs {
+		obs[i].Skew = ptr(0.1)
+	}
 	point := func() Point {
 		return analyse(t, obs, Options{})[0].Points[0]
 	}
@@ -22,6 +25,12 @@ func TestStraggler(t *testing.T) {
 	p := point()
 	if s := p.Straggler; s == nil || s.Rank != 2 || s.Steps != 200 || s.Share != 175.0/200 || !warned(p) {
 		t.Errorf("%+v, warnings %q", s, p.Warnings)
+	}
+	for i := range obs {
+		obs[i].Skew = ptr(0.01) // and it costs next to nothing
+	}
+	if p := point(); p.Straggler == nil || warned(p) {
+		t.Errorf("%+v, warnings %q", p.Straggler, p.Warnings)
 	}
 	obs[0].Slowest, obs[1].Slowest = []int{30, 20, 30, 20}, []int{20, 30, 20, 30}
 	if p := point(); p.Straggler == nil || p.Straggler.Share != 0.25 || len(p.Warnings) != 1 { // too few runs for an interval

@@ -13,6 +13,10 @@ import (
 // 1 before it is called superlinear: the noise usual between runs.
 const superlinearTolerance = 0.02
 
+// smallSkew is a share of the step time that is not worth a warning, whoever is
+// the slowest: of ranks that are alike one is always last by a hair.
+const smallSkew = 0.02
+
 // pointWarnings are the doubts about one worker count's runs.
 func pointWarnings(p *Point, runs []Observation) []string {
 	var list []string
@@ -36,7 +40,7 @@ func pointWarnings(p *Point, runs []Observation) []string {
 			list = append(list, fmt.Sprintf("%d of %s share the allocation of job %s and do not see the variation between allocations", jobs[job], plural(len(runs), "run"), job))
 		}
 	}
-	if s := p.Straggler; s.persistent(p.Workers) {
+	if s := p.Straggler; s.persistent(p.Workers) && p.Skew != nil && *p.Skew >= smallSkew {
 		list = append(list, fmt.Sprintf("rank %d is the slowest in %.0f %% of the steps, where chance gives %.0f %%: look at its node and device", s.Rank, 100*s.Share, 100/float64(p.Workers)))
 	}
 	nodes := map[string]int{}

@@ -336,6 +336,9 @@ func (s *study) converge() error {
 		s.warn("%s the target of %g; samples to the target are of those that reach it", countOf(misses, "run misses", "runs miss"), *s.Target)
 	}
 	reached = slices.DeleteFunc(reached, func(r model.ToTarget) bool { return r.Batch >= s.lost })
+	if len(reached) == 0 && slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return s.reached(p.Workers) != nil }) {
+		return nil // times were measured, and that is all
+	}
 	if len(reached) == 0 {
 		s.timeless = fmt.Sprintf("no worker count reaches the target of %g in more than half of its runs", *s.Target)
 		return nil

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/model"
@@ -39,6 +40,17 @@ func (s *study) candidates() {
 		s.time(&c)
 		s.price(&c)
 		s.Candidates = append(s.Candidates, c)
+	}
+	if s.o.Cost == nil || s.timeless != "" || slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return c.Cost != nil }) {
+		return
+	}
+	for _, c := range s.Candidates {
+		for _, w := range c.Why {
+			if strings.HasPrefix(w, "cost: ") {
+				s.warn("no worker count has a %s", w)
+				return
+			}
+		}
 	}
 }
 
@@ -210,7 +222,9 @@ func (s *study) time(c *Candidate) {
 	switch {
 	case batch >= s.lost:
 		why = s.lostRuns
-	case batch == 0:
+	case s.conv != nil && !math.IsInf(s.lost, 1) && batch > slices.Max(s.conv.Batches()):
+		why = fmt.Sprintf("its global batch of %g lies between the largest that reaches the target and one that does not", batch)
+	case batch == 0 || s.conv == nil:
 		why = "its global batch is not known"
 	default:
 		n, err := s.conv.Predict(batch)

@@ -107,10 +107,10 @@ func (s *study) choose() {
 		return
 	}
 	s.Workers = &chosen.Workers
-	s.Reason = [2]string{fmt.Sprintf("%s %s that %s %s: %s.", workersAre(chosen.Workers), best, s.does(), list(words), s.figures(chosen)), s.Limits.sentence}
+	s.Reason = [2]string{fmt.Sprintf("%s %s to %s %s: %s.", workersAre(chosen.Workers), best, s.does(), list(words), s.figures(chosen)), s.Limits.sentence}
 }
 
-// does is what the chosen workers do, with the target where times count.
+// does is what the chosen workers are to do, with the target where times count.
 func (s *study) does() string {
 	switch {
 	case s.o.Deadline == 0 && s.o.Budget == 0:
@@ -129,8 +129,9 @@ func (s *study) better() (best string, better func(a, b *Candidate) bool) {
 		}
 		return f.Value
 	}
+	priced := slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return c.Cost != nil })
 	switch {
-	case s.o.Deadline > 0 && s.o.Cost != nil:
+	case s.o.Deadline > 0 && priced:
 		return "the cheapest", func(a, b *Candidate) bool { return value(a.Cost) < value(b.Cost) }
 	case s.o.Deadline > 0:
 		return "the fewest", func(a, b *Candidate) bool { return a.Workers < b.Workers }
@@ -143,7 +144,7 @@ func (s *study) better() (best string, better func(a, b *Candidate) bool) {
 // none says that no candidate keeps the limits, with the one that comes
 // closest: the fastest, cheapest or most efficient, by the first limit.
 func (s *study) none(words []string) string {
-	what := "No worker count is shown to " + map[bool]string{true: "run", false: s.does()}[s.does() == "run"] + " " + list(words)
+	what := "No worker count is shown to " + s.does() + " " + list(words)
 	if s.timeless != "" && (s.o.Deadline > 0 || s.o.Budget > 0) {
 		return what + ": " + s.timeless + "."
 	}
@@ -170,22 +171,40 @@ func (s *study) none(words []string) string {
 	return fmt.Sprintf("%s; the %s, %s, would have %s.", what, name, workers(closest.Workers), s.figures(closest))
 }
 
+// speeds are what a doubling must raise: of each run at a point, one over the
+// time to the target where there is one, else throughput.
+func (s *study) speeds() (of func(p *scaling.Point) []float64, name string) {
+	if s.Target == nil || s.timeless != "" {
+		return (*scaling.Point).Throughputs, "the throughput"
+	}
+	return func(p *scaling.Point) []float64 {
+		var xs []float64
+		if t := s.reached(p.Workers); t != nil && t.Reached == t.Runs {
+			for _, seconds := range t.Times {
+				xs = append(xs, 1/seconds)
+			}
+		}
+		return xs // none where runs miss it
+	}, fmt.Sprintf("the speed to %g", *s.Target)
+}
+
 // knee recommends the most workers that were measured and still gain from their
 // last doubling.
 func (s *study) knee() {
-	s.Objective = fmt.Sprintf("the most measured workers whose last doubling brings more than %g times the throughput", kneeGain)
+	speeds, name := s.speeds()
+	s.Objective = fmt.Sprintf("the most measured workers whose last doubling brings more than %g times %s", kneeGain, name)
 	var chosen, before *scaling.Point
 	var gain, stop string
 	for i := range s.curve.Points {
 		p := &s.curve.Points[i]
-		if p.Throughput == nil {
+		if p.Throughput == nil || len(speeds(p)) == 0 {
 			continue
 		}
 		if before == nil {
 			chosen, before = p, p
 			continue
 		}
-		c, err := scaling.Compare(p.Throughputs(), before.Throughputs(), s.o.Confidence)
+		c, err := scaling.Compare(speeds(p), speeds(before), s.o.Confidence)
 		if err != nil {
 			s.warn("%s against %s: %v", workers(p.Workers), workers(before.Workers), err)
 			continue
@@ -193,7 +212,7 @@ func (s *study) knee() {
 		perDoubling := func(ratio float64) float64 {
 			return math.Pow(ratio, 1/math.Log2(float64(p.Workers)/float64(before.Workers)))
 		}
-		least, text := perDoubling(c.Ratio.Value), fmt.Sprintf("%.3g times the throughput a doubling", perDoubling(c.Ratio.Value))
+		least, text := perDoubling(c.Ratio.Value), fmt.Sprintf("%.3g times %s a doubling", perDoubling(c.Ratio.Value), name)
 		if in := c.Ratio.Interval; in != nil && !s.Ranking {
 			least = perDoubling(in.Low)
 			text += fmt.Sprintf(" (at least %.3g)", least)
@@ -206,6 +225,10 @@ func (s *study) knee() {
 			stop = fmt.Sprintf("going on to %d brings %s", p.Workers, text)
 		}
 		before = p
+	}
+	if chosen == nil {
+		s.Reason = [2]string{fmt.Sprintf("No worker count can be recommended: all of them have runs that miss the target of %g.", *s.Target), s.Limits.sentence}
+		return
 	}
 	s.Workers = &chosen.Workers
 	var why []string

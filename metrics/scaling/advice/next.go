@@ -109,7 +109,7 @@ func (s *study) widen() *Next {
 	}
 	limits, _ := s.asked()
 	if len(limits) == 0 && s.Workers != nil && *s.Workers == largest {
-		return &Next{2 * largest, provenRuns, "throughput still grows at the largest that was measured"}
+		return &Next{2 * largest, provenRuns, "it still pays at the largest that was measured"}
 	}
 	if s.Workers == nil && s.o.Deadline > 0 && s.timeless == "" && s.law == nil {
 		return &Next{2 * largest, provenRuns, "what was measured is too slow, and nothing is known of more workers"}

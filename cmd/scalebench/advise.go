@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
+)
+
+type adviseOptions struct {
+	study, site, currency, market string
+	base                          int
+	mix                           bool
+	deadline                      time.Duration
+	wish                          advice.Options
+}
+
+func adviseCommand(s *session) *cli.Command {
+	var o adviseOptions
+	number := func(name, usage string, to *float64) cli.Flag {
+		return &cli.Float64Flag{Name: name, Usage: usage, Destination: to, DefaultText: "none"}
+	}
+	return &cli.Command{
+		Name:      "advise",
+		Usage:     "recommend a number of workers, with reasons",
+		ArgsUsage: "STUDY",
+		Description: "STUDY is a study's name or the path of its file. Without a wish the answer is as\n" +
+			"many measured workers as still pay: the last doubling brings 1.4 times the speed to\n" +
+			"the target, or the throughput without one.\n" +
+			"With --deadline it is the cheapest that keeps it, with only --budget the fastest,\n" +
+			"with only --min-efficiency the most. Limits are kept by the far end of a 95 %\n" +
+			"interval. The table shows measured worker counts, doublings and the answer; -v all.",
+		Flags: []cli.Flag{
+			&cli.DurationFlag{Name: "deadline", Destination: &o.deadline, DefaultText: "none", Usage: "from start to target within `TIME`, like 2h or 90m"},
+			number("budget", "from start to target for at most `AMOUNT`, in the currency of the prices", &o.wish.Budget),
+			number("min-efficiency", "an efficiency of `E` or more, a fraction", &o.wish.MinEfficiency),
+			&cli.Float64Flag{Name: "target", Destination: &o.wish.Target, DefaultText: "the highest that runs reached", Usage: "`ACCURACY` to reach, a fraction"},
+			number("samples", "in place of a target: train on `N` samples", &o.wish.Samples),
+			siteFlag(&o.site),
+			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "the first price's", Usage: "prices in `CURRENCY` only"},
+			&cli.StringFlag{Name: "market", Destination: &o.market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")},
+			baseFlag(&o.base), mixFlag(&o.mix),
+		},
+		Action: func(c *cli.Context) error {
+			o.study = c.Args().First()
+			for _, name := range []string{"deadline", "budget", "min-efficiency", "target", "samples"} {
+				if c.IsSet(name) && (c.Float64(name) == 0 && c.Duration(name) == 0) {
+					return usagef("--%s of 0 asks for nothing; leave it out or give more", name)
+				}
+			}
+			return runAdvise(c.Context, s, o)
+		},
+	}
+}
+
+func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
+	if !slices.Contains(cost.Markets, o.market) {
+		return usagef("--market %q is not known; valid: %s", o.market, strings.Join(cost.Markets, ", "))
+	}
+	o.wish.Deadline = o.deadline.Seconds()
+	site, err := siteOf(o.study, o.site)
+	if err != nil {
+		return err
+	}
+	prices, err := sitePrices(site)
+	if err != nil {
+		return err
+	}
+	var table *cost.Table
+	if len(prices) > 0 {
+		if table, err = cost.NewTable(prices, o.currency, o.market); err != nil {
+			return &usageError{err: fmt.Errorf("%s: %w", site.File, err)}
+		}
+		o.wish.Currency = table.Currency
+		o.wish.Cost = func(int, int, float64) (float64, error) { return 0, nil } // that there are prices; each series has its own
+	}
+	if err := o.wish.Check(); err != nil {
+		return &usageError{err: err, hint: hintHelp(appName + " advise")}
+	}
+	a, err := s.analyse(ctx, o.study, o.base, o.mix)
+	if err != nil {
+		return err
+	}
+	list := []*advice.Advice{}
+	for _, c := range a.curves {
+		if table != nil {
+			o.wish.Cost = pricing(c, a.observations, table, site)
+		}
+		one, err := advice.Advise(c, a.observations, o.wish)
+		if err != nil {
+			return err
+		}
+		list = append(list, one)
+	}
+	if err := s.printAdvice(list); err != nil {
+		return err
+	}
+	a.warn(s)
+	for _, one := range list {
+		for _, w := range one.Warnings {
+			s.warn("%s", aboutSeries(list, one)+w)
+		}
+	}
+	return nil
+}
+
+// pricing is what workers of the curve's kind cost: priced like its runs, by
+// their parameters, what they ran on and their partition, with another number
+// of workers.
+func pricing(c scaling.Curve, observations []scaling.Observation, table *cost.Table, site *study.Site) func(workers, nodes int, seconds float64) (float64, error) {
+	var like *scaling.Observation
+	for i := range observations {
+		for _, p := range c.Points {
+			if slices.ContainsFunc(p.Runs, func(r scaling.Run) bool { return r.ID == observations[i].Run }) {
+				like = &observations[i]
+			}
+		}
+	}
+	return func(workers, nodes int, seconds float64) (float64, error) {
+		if like == nil {
+			return 0, errors.New("no run says what is to be priced")
+		}
+		labels := maps.Clone(like.Parameters)
+		for field, value := range like.Fingerprint {
+			if _, taken := labels[field]; !taken && value != "" {
+				labels[field] = value
+			}
+		}
+		// What an import counted for its own run holds for no other number of workers.
+		delete(labels, "gpus")
+		delete(labels, "cpus")
+		labels["workers"], labels["nodes"] = int64(workers), int64(nodes)
+		if like.Partition != "" {
+			sitePartition(labels, site, like.Partition)
+		}
+		rate, err := table.Rate(useOf(workers, nodes, labels))
+		if err != nil {
+			return 0, err
+		}
+		return rate.Cost(seconds), nil
+	}
+}
+
+func aboutSeries(list []*advice.Advice, one *advice.Advice) string {
+	if len(list) < 2 {
+		return ""
+	}
+	return one.Series + ": "
+}
+
+func (s *session) printAdvice(list []*advice.Advice) error {
+	switch s.format {
+	case formatJSON:
+		text, err := encodeJSON(list)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(s.stdout, text)
+		return err
+	case formatCSV:
+		return s.print(adviceData(list))
+	}
+	for i, one := range list {
+		if i > 0 {
+			fmt.Fprintln(s.stdout)
+		}
+		sentences := aboutSeries(list, one) + strings.TrimSpace(one.Reason[0]+" "+one.Reason[1])
+		t := adviceTable(one, s.verbose)
+		if s.format == formatMarkdown {
+			t.notes = append([]string{sentences}, t.notes...) // escaped like all of it
+		} else if _, err := fmt.Fprintf(s.stdout, "%s\n\n", visible(sentences)); err != nil {
+			return err
+		}
+		if err := s.print(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adviceTable is the candidates for people.
+func adviceTable(a *advice.Advice, all bool) *table {
+	t := &table{columns: []column{
+		{key: "workers"},
+		{key: "basis"},
+		{key: "throughput", unit: "samples/s", right: true},
+		{key: "efficiency", right: true},
+	}}
+	timed := slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Seconds != nil })
+	if timed {
+		head := "time"
+		if a.Target != nil {
+			head = "time to " + targetText(*a.Target)
+		}
+		t.columns = append(t.columns, column{key: "seconds", head: head, right: true})
+	}
+	if a.Currency != "" {
+		t.columns = append(t.columns, column{key: "cost", head: "cost (" + a.Currency + ")", right: true})
+	}
+	left := 0
+	for _, c := range a.Candidates {
+		chosen := a.Workers != nil && c.Workers == *a.Workers
+		if !all && !chosen && c.Basis != advice.Measured && !doubling(a, c.Workers) && (a.Next == nil || c.Workers != a.Next.Workers) {
+			left++
+			continue
+		}
+		name := string(c.Basis)
+		if chosen {
+			name += ", recommended"
+		}
+		atBase := a.Base != nil && c.Workers == a.Base.Workers
+		cells := []any{c.Workers, name, figureText(c.Throughput, significant, false), figureText(c.Efficiency, percent, atBase)}
+		if timed {
+			cells = append(cells, figureText(c.Seconds, seconds, false))
+		}
+		if a.Currency != "" {
+			cells = append(cells, figureText(c.Cost, significant, false))
+		}
+		t.add(cells...)
+	}
+	if a.Base != nil {
+		t.notes = append(t.notes, fmt.Sprintf("Base: %s, %s samples/s (median of %s). In brackets: %g %% intervals.",
+			workersText(a.Base.Workers), significant(a.Base.Throughput), countText(a.Base.Runs, "run"), 100*a.Confidence))
+	}
+	if timed {
+		t.notes = append(t.notes, "Times are from the start of a rank on, initialisation included.")
+	}
+	if len(a.Law) > 0 {
+		t.notes = append(t.notes, fmt.Sprintf("Law: %s; it predicts the largest measured worker count %+.1f %% off from the others.", strings.Join(a.Law, " + "), 100**a.HoldOut))
+	}
+	if a.Refused != "" {
+		t.notes = append(t.notes, "Not extrapolated: "+a.Refused+".")
+	}
+	if a.Next != nil {
+		t.notes = append(t.notes, fmt.Sprintf("Measure next: %s, %s: %s.", workersText(a.Next.Workers), countText(a.Next.Runs, "run"), a.Next.Why))
+	} else if a.Workers != nil {
+		t.notes = append(t.notes, "Measure next: nothing; the data decides.")
+	}
+	if left > 0 {
+		t.notes = append(t.notes, countText(left, "more candidate")+" with -v, and in CSV and JSON.")
+	}
+	return t
+}
+
+// doubling reports whether a worker count is a measured one doubled some times.
+func doubling(a *advice.Advice, workers int) bool {
+	for _, c := range a.Candidates {
+		for n := c.Workers; c.Basis == advice.Measured && n <= workers; n *= 2 {
+			if n == workers {
+				return c.Workers&(c.Workers-1) == 0 || workers == 2*c.Workers
+			}
+		}
+	}
+	return false
+}
+
+// figureText is "12.3 [11.9, 12.8]", or "12.3 –" without an interval.
+func figureText(f *advice.Figure, show func(float64) string, exact bool) any {
+	switch {
+	case f == nil:
+		return nil
+	case exact:
+		return show(f.Value)
+	case f.Low == nil:
+		return show(f.Value) + " " + notHad
+	}
+	return show(f.Value) + " [" + show(*f.Low) + ", " + show(*f.High) + "]"
+}
+
+// adviceData is every candidate of every series for programs.
+func adviceData(list []*advice.Advice) *table {
+	t := &table{}
+	for _, key := range []string{"series", "workers", "nodes", "recommended", "basis", "runs"} {
+		t.columns = append(t.columns, column{key: key})
+	}
+	for _, key := range []string{"throughput", "efficiency", "seconds", "samples", "cost"} {
+		for _, end := range []string{"", "_low", "_high"} {
+			t.columns = append(t.columns, column{key: key + end})
+		}
+	}
+	t.columns = append(t.columns, column{key: "currency"}, column{key: "why"})
+	for _, a := range list {
+		for _, c := range a.Candidates {
+			cells := []any{a.Series, c.Workers, c.Nodes, a.Workers != nil && *a.Workers == c.Workers, string(c.Basis), c.Runs}
+			for _, f := range []*advice.Figure{c.Throughput, c.Efficiency, c.Seconds, c.Samples, c.Cost} {
+				if f == nil {
+					cells = append(cells, nil, nil, nil)
+					continue
+				}
+				cells = append(cells, f.Value, f.Low, f.High)
+			}
+			t.add(append(cells, a.Currency, c.Why)...)
+		}
+	}
+	return t
+}

@@ -1,0 +1,321 @@
+package advice
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// series is a study whose figures are known: at n workers, x(n) samples/s, and
+// a target of 0.75 that takes took(batch) samples; runs runs a worker count,
+// which differ by a thousandth each.
+type series struct {
+	counts []int
+	runs   int
+	x      func(n float64) float64
+	took   func(batch float64) float64 // nil: no targets; 0: missed
+	change func(o *scaling.Observation)
+}
+
+func (s series) observe() []scaling.Observation {
+	var list []scaling.Observation
+	for _, n := range s.counts {
+		for i := range s.runs {
+			x := s.x(float64(n)) * (1 + 1e-3*(float64(i)-float64(s.runs-1)/2))
+			init := 10.0
+			o := scaling.Observation{
+				Run: fmt.Sprintf("s/w%d-r%d-a1", n, i+1), Study: "s", Point: fmt.Sprintf("w%d", n), Repeat: i + 1,
+				Framework: "native", Workers: n, Nodes: n, Throughput: &x, InitSeconds: &init,
+				Parameters: map[string]any{"workload.scaling": "weak", "global_batch": int64(100 * n), "workers": int64(n)},
+			}
+			if s.took != nil {
+				o.Targets = []scaling.TargetTime{{Target: 0.75}}
+				if samples := s.took(100 * float64(n)); samples > 0 {
+					seconds := samples / x
+					o.Targets[0].Seconds = &seconds
+					o.Evaluations = []scaling.Evaluation{{Seconds: seconds, Epoch: 1, Samples: int64(samples), Accuracy: 0.75}}
+				}
+			}
+			if s.change != nil {
+				s.change(&o)
+			}
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+func (s series) advise(t *testing.T, o Options) *Advice {
+	t.Helper()
+	obs := s.observe()
+	curves, err := scaling.Analyse(obs, scaling.Options{Mix: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(curves) != 1 {
+		t.Fatalf("%d series", len(curves))
+	}
+	a, err := Advise(curves[0], obs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := json.Marshal(a); err != nil {
+		t.Error(err)
+	}
+	return a
+}
+
+var (
+	octaves = []int{1, 2, 4, 8, 16}
+	linear  = func(n float64) float64 { return 1000 * n }
+	// tree costs a tenth more time with each doubling.
+	tree  = func(n float64) float64 { return 1000 * n / (1 + 0.1*math.Log2(n)) }
+	fixed = func(batch float64) float64 { return 3.6e6 } // 1 worker-hour at 1000 samples/s
+	hour  = func(workers, nodes int, seconds float64) (float64, error) {
+		return float64(workers) * seconds / 3600, nil
+	}
+)
+
+func candidate(t *testing.T, a *Advice, workers int) Candidate {
+	t.Helper()
+	i := slices.IndexFunc(a.Candidates, func(c Candidate) bool { return c.Workers == workers })
+	if i < 0 {
+		t.Fatalf("no candidate with %d workers", workers)
+	}
+	return a.Candidates[i]
+}
+
+// Perfect scaling: 3.6e6 samples take 3600/n s and 10 s of initialisation. In
+// 500 s that needs 3600/490 = 7.35 workers, so 8 of those that divide nothing
+// else; 16 keep 0.7 of the efficiency, and 64 as well.
+func TestObjectives(t *testing.T) {
+	perfect := series{counts: octaves, runs: 6, x: linear, took: fixed}
+	a := perfect.advise(t, Options{Deadline: 500, Cost: hour, Currency: "EUR"})
+	if a.Workers == nil || *a.Workers != 8 || a.Ranking || a.Refused != "" {
+		t.Fatalf("%v, %q, refused %q", a.Workers, a.Reason, a.Refused)
+	}
+	if !strings.HasPrefix(a.Reason[0], "8 workers are the cheapest to reach 0.75 within 8m20s: 460 s, at most 46") &&
+		!strings.HasPrefix(a.Reason[0], "8 workers are the cheapest to reach 0.75 within 8m20s: 7m40s, at most 7m4") {
+		t.Errorf("reason %q", a.Reason)
+	}
+	c := candidate(t, a, 8)
+	if c.Basis != Measured || math.Abs(c.Seconds.Value-460) > 1 || math.Abs(c.Cost.Value-8*460/3600.0) > 0.01 || math.Abs(c.Efficiency.Value-1) > 1e-9 {
+		t.Errorf("8 workers: %+v", c)
+	}
+	far := candidate(t, a, 64)
+	if far.Basis != Extrapolated || far.Throughput.Low == nil || *far.Throughput.Low > 64000 || *far.Throughput.High < 63999 ||
+		math.Abs(far.Seconds.Value-(3600.0/64+10)) > 2 {
+		t.Errorf("64 workers: %+v", far)
+	}
+	if c := candidate(t, a, 12); c.Basis != Interpolated {
+		t.Errorf("12 workers are %s", c.Basis)
+	}
+	// A deadline that only many workers keep is answered beyond the data, and
+	// to be confirmed.
+	a = perfect.advise(t, Options{Deadline: 150})
+	if a.Workers == nil || *a.Workers <= 16 || *a.Workers > 32 || a.Next == nil || a.Next.Workers != *a.Workers {
+		t.Errorf("150 s: %v, next %+v", a.Workers, a.Next)
+	}
+	// One that nothing keeps is not answered.
+	a = perfect.advise(t, Options{Deadline: 30})
+	if a.Workers != nil || !strings.Contains(a.Reason[0], "No worker count is shown to reach 0.75 within 30 s; the fastest, 64 workers") {
+		t.Errorf("30 s: %v, %q", a.Workers, a.Reason)
+	}
+	// A budget: each worker's 10 s cost, so 1.05 worker-hours buy 18 workers at
+	// most; and 16 were measured.
+	a = perfect.advise(t, Options{Budget: 1.05, Cost: hour, Currency: "EUR"})
+	if a.Workers == nil || *a.Workers < 14 || *a.Workers > 18 {
+		t.Errorf("budget: %v, %q", a.Workers, a.Reason)
+	}
+	// The tree has an efficiency of 1/1.3 = 0.77 at 8 workers and 0.71 at 16.
+	a = series{counts: octaves, runs: 6, x: tree}.advise(t, Options{MinEfficiency: 0.75})
+	if a.Workers == nil || *a.Workers < 8 || *a.Workers > 10 {
+		t.Errorf("efficiency: %v, %q", a.Workers, a.Reason)
+	}
+}
+
+// Without a wish: as many as still bring 1.4 times with each doubling.
+func TestKnee(t *testing.T) {
+	flat := series{counts: octaves, runs: 6, x: func(n float64) float64 { return 1000 * math.Min(n, 4) }}
+	a := flat.advise(t, Options{})
+	if a.Workers == nil || *a.Workers != 4 || !strings.Contains(a.Reason[0], "from 2 they bring 2 times the throughput a doubling (at least 1.99) and going on to 8 brings 1 times") {
+		t.Errorf("%v, %q", a.Workers, a.Reason)
+	}
+	if a.Next != nil {
+		t.Errorf("next %+v, and the data decides", a.Next)
+	}
+	a = series{counts: octaves, runs: 6, x: linear}.advise(t, Options{})
+	if a.Workers == nil || *a.Workers != 16 || a.Next == nil || a.Next.Workers != 32 {
+		t.Errorf("%v, next %+v", a.Workers, a.Next)
+	}
+	single := series{counts: []int{1}, runs: 6, x: linear}.advise(t, Options{})
+	if single.Workers == nil || *single.Workers != 1 || single.Refused == "" {
+		t.Errorf("%v, %q", single.Workers, single.Reason)
+	}
+}
+
+// With little data medians are ranked, and it is said; nothing is extrapolated.
+func TestLittleData(t *testing.T) {
+	a := series{counts: []int{1, 2, 4}, runs: 3, x: linear, took: fixed}.advise(t, Options{Deadline: 1900})
+	if !a.Ranking || a.Workers == nil || *a.Workers != 2 || !strings.Contains(a.Reason[0], "measured, without an interval") {
+		t.Errorf("ranking %v, %v, %q", a.Ranking, a.Workers, a.Reason)
+	}
+	if len(a.Candidates) != 3 || !strings.Contains(a.Refused, "0 worker counts have 5 runs") {
+		t.Errorf("%d candidates, refused %q", len(a.Candidates), a.Refused)
+	}
+	if a.Next == nil || a.Next.Workers != 1 || a.Next.Runs != 3 {
+		t.Errorf("next %+v", a.Next)
+	}
+	if !slices.ContainsFunc(a.Warnings, func(w string) bool { return strings.Contains(w, "what was measured is ranked by its medians") }) {
+		t.Errorf("warnings %q", a.Warnings)
+	}
+	for _, c := range a.Candidates {
+		if c.Basis != Measured || c.Throughput.Low != nil || len(c.Why) == 0 {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// Five counts of five runs each are a fit: its intervals stand in for the ones
+// that five runs cannot have.
+func TestFitOfFive(t *testing.T) {
+	a := series{counts: octaves, runs: 5, x: tree, took: fixed}.advise(t, Options{Deadline: 1000})
+	c := candidate(t, a, 4) // 3600/4·1.2 = 1080 s, so 5 workers
+	if a.Ranking || a.Workers == nil || *a.Workers != 5 || c.Throughput.Low == nil || c.Seconds.Low == nil || *c.Seconds.Low > c.Seconds.Value {
+		t.Errorf("ranking %v, %v, %+v", a.Ranking, a.Workers, c)
+	}
+}
+
+// What cannot be extrapolated, and what is said of it.
+func TestRefusals(t *testing.T) {
+	node := func(o *scaling.Observation) { o.Nodes = 1 }
+	a := series{counts: octaves, runs: 6, x: linear, change: node}.advise(t, Options{})
+	if !strings.Contains(a.Refused, "everything was measured on one node, and beyond 16 workers") || a.Candidates[len(a.Candidates)-1].Workers != 16 {
+		t.Errorf("one node: %q, up to %d", a.Refused, a.Candidates[len(a.Candidates)-1].Workers)
+	}
+	driver := func(o *scaling.Observation) {
+		o.Fingerprint = map[string]string{"driver": map[bool]string{true: "535", false: "550"}[o.Workers > 4]}
+	}
+	a = series{counts: octaves, runs: 6, x: linear, change: driver}.advise(t, Options{})
+	if !strings.Contains(a.Refused, "ran on different things") || !strings.Contains(a.Refused, "535") || len(a.Candidates) != 5 {
+		t.Errorf("mixed: %q, %d candidates", a.Refused, len(a.Candidates))
+	}
+	jump := func(n float64) float64 {
+		if n == 16 {
+			return 8000
+		}
+		return 1000 * n
+	}
+	a = series{counts: octaves, runs: 6, x: jump}.advise(t, Options{})
+	if a.HoldOut == nil || *a.HoldOut < 0.9 || !strings.Contains(a.Refused, "+100 % off") || len(a.Candidates) != 5 {
+		t.Errorf("hold-out %v: %q", a.HoldOut, a.Refused)
+	}
+}
+
+// A batch too large to converge has no time, and is named as the limit; samples
+// to the target follow 3.6e6·(1 + B/800).
+func TestConvergence(t *testing.T) {
+	growing := func(batch float64) float64 { return 3.6e6 * (1 + batch/800) }
+	a := series{counts: octaves, runs: 6, x: linear, took: growing}.advise(t, Options{Deadline: 1000})
+	if l := a.Limits; l.Workers != 16 || l.Largest != "batch" || l.ExtraSamples == nil || math.Abs(*l.ExtraSamples-(3/1.125-1)) > 1e-6 ||
+		!strings.Contains(a.Reason[1], "the larger global batch takes 167 % more samples to the target") {
+		t.Errorf("%+v, %q", l, a.Reason)
+	}
+	// 64 workers: 3.6e6·9 samples at 64,000 a second.
+	if c := candidate(t, a, 64); c.Samples == nil || math.Abs(c.Samples.Value/(9*3.6e6)-1) > 1e-3 || math.Abs(c.Seconds.Value-(506.25+10)) > 5 {
+		t.Errorf("%+v", c)
+	}
+	diverging := func(batch float64) float64 {
+		if batch > 400 {
+			return 0
+		}
+		return growing(batch)
+	}
+	a = series{counts: octaves, runs: 6, x: linear, took: diverging}.advise(t, Options{Deadline: 1000})
+	for _, n := range []int{8, 16, 64} {
+		if c := candidate(t, a, n); c.Seconds != nil || !slices.ContainsFunc(c.Why, func(w string) bool {
+			return w == "time: at a global batch of 800, 6 of 6 runs miss the target"
+		}) {
+			t.Errorf("%d workers: %+v, why %q", n, c.Seconds, c.Why)
+		}
+	}
+	if c := candidate(t, a, 6); c.Seconds != nil || !strings.Contains(strings.Join(c.Why, ""), "lies between the largest that reaches the target") {
+		t.Errorf("6 workers: %+v, why %q", c.Seconds, c.Why)
+	}
+	if a.Workers != nil || a.Limits.Largest != "batch" {
+		t.Errorf("%v, limits %+v", a.Workers, a.Limits)
+	}
+	never := func(batch float64) float64 { return 0 }
+	a = series{counts: octaves, runs: 6, x: linear, took: never}.advise(t, Options{Target: 0.75, Deadline: 1000})
+	if a.Workers != nil || !strings.Contains(a.Reason[0], "no worker count reaches the target of 0.75") {
+		t.Errorf("%v, %q", a.Workers, a.Reason)
+	}
+}
+
+// The largest measured share is the limit.
+func TestLimits(t *testing.T) {
+	share := func(x float64) *float64 { return &x }
+	change := func(o *scaling.Observation) {
+		o.Communication, o.Skew = share(0.02*float64(o.Workers)), share(0.05)
+	}
+	a := series{counts: octaves, runs: 6, x: tree, change: change}.advise(t, Options{})
+	if l := a.Limits; l.Largest != "communication" || math.Abs(*l.Communication-0.32) > 1e-12 || l.DataWait != nil ||
+		a.Reason[1] != "At 16 workers, the most measured, communication takes 32 % of the step time and the average rank waits 5 % of the step time for the slowest." {
+		t.Errorf("%+v, %q", l, a.Reason)
+	}
+	a = series{counts: octaves, runs: 6, x: tree}.advise(t, Options{})
+	if l := a.Limits; l.Largest != "" || !strings.Contains(a.Reason[1], "efficiency is 71.4 %; what the rest of the time goes to was not measured") {
+		t.Errorf("%+v, %q", l, a.Reason)
+	}
+}
+
+// Samples in place of a target; prices that fail say why.
+func TestSamplesAndPrices(t *testing.T) {
+	a := series{counts: octaves, runs: 6, x: linear}.advise(t, Options{Samples: 3.6e6, Deadline: 500})
+	if a.Workers == nil || *a.Workers != 8 || !strings.Contains(a.Reason[0], "8 workers are the fewest to train 3.6e+06 samples within 8m20s") {
+		t.Errorf("%v, %q", a.Workers, a.Reason)
+	}
+	none := func(int, int, float64) (float64, error) { return 0, errors.New("no price for a GPU") }
+	a = series{counts: octaves, runs: 6, x: linear, took: fixed}.advise(t, Options{Budget: 1, Cost: none, Currency: "EUR"})
+	if c := candidate(t, a, 8); c.Cost != nil || !slices.Contains(c.Why, "cost: no price for a GPU") || a.Workers != nil {
+		t.Errorf("%+v", c)
+	}
+	a = series{counts: octaves, runs: 6, x: linear}.advise(t, Options{Deadline: 500})
+	if a.Workers != nil || !strings.Contains(a.Reason[0], "no target accuracy was measured") {
+		t.Errorf("%v, %q", a.Workers, a.Reason)
+	}
+}
+
+func TestOptionsRefused(t *testing.T) {
+	for _, o := range []Options{{Target: 75}, {Target: -1}, {MinEfficiency: 70}, {Deadline: -1}, {Deadline: math.Inf(1)},
+		{Budget: math.NaN()}, {Budget: 5}, {Samples: -1}, {Target: 0.5, Samples: 5}, {Confidence: 95}} {
+		if _, err := Advise(scaling.Curve{}, nil, o); err == nil {
+			t.Errorf("%+v was taken", o)
+		}
+	}
+	// A series without any run is no reason to fall over.
+	a, err := Advise(scaling.Curve{Series: "empty"}, nil, Options{})
+	if err != nil || a.Workers != nil || a.Reason[0] == "" {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+func BenchmarkAdvise(b *testing.B) {
+	s := series{counts: []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32}, runs: 10, x: tree, took: fixed}
+	obs := s.observe()
+	curves, err := scaling.Analyse(obs, scaling.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := Advise(curves[0], obs, Options{Deadline: 500, Cost: hour, Currency: "EUR"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
