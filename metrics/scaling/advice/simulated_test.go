@@ -30,11 +30,11 @@ func (tr *training) samples(workers int) float64 {
 	return tr.least * math.Pow(1+math.Pow(b, 1.2), 1/1.2)
 }
 
-// observe is a study of it: eight runs of each worker count.
+// observe is a study of it: ten runs of each worker count.
 func (tr *training) observe(r *rand.Rand, counts []int) []scaling.Observation {
 	var list []scaling.Observation
 	for _, n := range counts {
-		for i := range 8 {
+		for i := range 10 {
 			x := tr.c.Run(r, n)
 			took := tr.samples(n) * math.Exp(0.03*r.NormFloat64())
 			seconds, nodes := took/x, max(1, n/tr.c.NodeSize)
@@ -101,6 +101,11 @@ func TestSimulatedRecommendations(t *testing.T) {
 					return known[n]
 				}
 				first, last := all.Candidates[0].Workers, all.Candidates[len(all.Candidates)-1].Workers
+				if c.Strong {
+					// Nothing faster than the largest measured count is
+					// promised then; see model.Extrapolator.Predict.
+					last = counts[len(counts)-1]
+				}
 				deadline := truth(last) * math.Pow(truth(first)/truth(last), r.Float64())
 				i := sort.Search(len(all.Candidates)-1, func(i int) bool { return truth(all.Candidates[i].Workers) <= deadline })
 				best := float64(all.Candidates[i].Workers) * truth(all.Candidates[i].Workers)

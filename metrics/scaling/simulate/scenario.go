@@ -33,8 +33,8 @@ var Scenarios = []Scenario{
 	{"straggling", func(r *rand.Rand) (*Cluster, []int) {
 		c := ordinary(r, 1)
 		c.Noise = between(r, 0.05, 0.12)
-		c.NodeLuck = between(r, 0.02, 0.08)
-		c.Hiccup = between(r, 0.002, 0.02)
+		c.NodeLuck = between(r, 0.02, 0.05)
+		c.Hiccup = between(r, 0.002, 0.01)
 		c.HiccupBy = between(r, 0.3, 1)
 		return c, []int{1, 2, 4, 8, 16}
 	}},
