@@ -33,7 +33,7 @@ func compareCommand(s *session) *cli.Command {
 		Usage:     "compare two sets of runs, point by point",
 		ArgsUsage: "A B",
 		Description: "A and B are each a study (its name or file), commit:HASH, date:FROM..TO (one of them\n" +
-			"may be left out; TO is not included), or where:CONDITION; study:NAME where a name\n" +
+			"may be left out; TO is not included; or a day), or where:CONDITION; study:NAME where a name\n" +
 			"might be taken for something else. Options that choose runs hold for both.\n" +
 			"Ratios are B over A, with their 95 % interval. A verdict of better or worse needs\n" +
 			"p <= 0.05 (Mann-Whitney) and 4 runs a side; same is no difference that these runs\n" +
@@ -190,8 +190,12 @@ func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, n
 			return f, clash("since or --until")
 		}
 		from, to, is := strings.Cut(value, "..")
+		if day, err := time.ParseInLocation(time.DateOnly, value, now.Location()); err == nil {
+			f.Since, f.Until = day, day.AddDate(0, 0, 1)
+			return f, nil
+		}
 		if !is || from == "" && to == "" {
-			return f, usagef("%q is no span of time; write date:2026-11-01..2026-11-08, or leave one of them out", text)
+			return f, usagef("%q is no span of time; write date:2026-11-01..2026-11-08, leave one of them out, or name one day", text)
 		}
 		if f.Since, err = parseSince(from, now); err == nil {
 			f.Until, err = parseSince(to, now)

@@ -25,7 +25,8 @@ import (
 //
 // KEY=VALUE before the step times says more: cpu (model), commit, created
 // (seconds since 1970 of the first run; the others follow by the second), nodes,
-// repeat (of the first run), partition; anything else is a parameter.
+// repeat (of the first run), partition (of a job of 90 s); anything else is a
+// parameter.
 func measured(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 4 {
 		ts.Fatalf("usage: measured study workers batch [key=value...] step...")
@@ -78,7 +79,8 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 			}
 		}
 		if partition != "" {
-			run.Job = &metrics.Job{ID: strconv.Itoa(1000 + i), Partition: partition, State: "COMPLETED"}
+			run.Job = &metrics.Job{ID: strconv.Itoa(1000 + i), Partition: partition, State: "COMPLETED",
+				StartUnix: run.CreatedUnix, EndUnix: run.CreatedUnix + 90}
 		}
 		var files []metrics.EventFile
 		if step == "failed" {
