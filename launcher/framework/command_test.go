@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +58,31 @@ func TestCommandUses(t *testing.T) {
 	}
 	if uses := command.Uses(commandStart(func(p *study.Point) { p.Command.Run = study.CommandLine{"{{batch}}"} }).Point); len(uses) > 0 {
 		t.Errorf("a literal brace uses %v", uses)
+	}
+}
+
+// The documentation has every placeholder, and no other.
+func TestCommandDocumentation(t *testing.T) {
+	text, err := os.ReadFile("../../docs/frameworks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "| placeholder | |")
+	section, _, found := strings.Cut(section, "\n\n")
+	if !found {
+		t.Fatal("docs/frameworks.md has no table of placeholders")
+	}
+	documented := named(section)
+	for _, p := range placeholders {
+		i := slices.Index(documented, "{"+p.name+"}")
+		if i < 0 {
+			t.Errorf("{%s} is not documented", p.name)
+			continue
+		}
+		documented = slices.Delete(documented, i, i+1)
+	}
+	if len(documented) > 0 {
+		t.Errorf("%v are documented, and there are none such", documented)
 	}
 }
 

@@ -77,3 +77,16 @@ func TestAddresses(t *testing.T) {
 	}
 	l.Close()
 }
+
+// A process that is started once a node has the place of the node's first rank,
+// and tells none of it to the ranks that it starts.
+func TestPerNode(t *testing.T) {
+	w := World{Rank: 1, Size: 2, LocalSize: 1, Node: 1, Nodes: 2}.PerNode(4)
+	if w.Rank != 4 || w.Size != 8 || w.LocalRank != 0 || w.LocalSize != 4 || w.Node != 1 || w.Nodes != 2 {
+		t.Errorf("%+v", w)
+	}
+	got := WithoutRank([]string{"A=1", "RANK=0", "LOCAL_RANK=0", "RANK=7", "RANKS=2", "WORLD_SIZE=8"})
+	if diff := cmp.Diff([]string{"A=1", "RANKS=2", "WORLD_SIZE=8"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
