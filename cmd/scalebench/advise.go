@@ -27,9 +27,6 @@ type adviseOptions struct {
 
 func adviseCommand(s *session) *cli.Command {
 	var o adviseOptions
-	number := func(name, usage string, to *float64) cli.Flag {
-		return &cli.Float64Flag{Name: name, Usage: usage, Destination: to, DefaultText: "none"}
-	}
 	return &cli.Command{
 		Name:      "advise",
 		Usage:     "recommend a number of workers, with reasons",
@@ -40,67 +37,56 @@ func adviseCommand(s *session) *cli.Command {
 			"With --deadline it is the cheapest that keeps it, with only --budget the fastest,\n" +
 			"with only --min-efficiency the most. Limits are kept by the far end of a 95 %\n" +
 			"interval. The table shows measured worker counts, doublings and the answer; -v all.",
-		Flags: []cli.Flag{
-			&cli.DurationFlag{Name: "deadline", Destination: &o.deadline, DefaultText: "none", Usage: "from start to target within `TIME`, like 2h or 90m"},
-			number("budget", "from start to target for at most `AMOUNT`, in the currency of the prices", &o.wish.Budget),
-			number("min-efficiency", "an efficiency of `E` or more, a fraction", &o.wish.MinEfficiency),
-			&cli.Float64Flag{Name: "target", Destination: &o.wish.Target, DefaultText: "the highest that runs reached", Usage: "`ACCURACY` to reach, a fraction"},
-			number("samples", "in place of a target: train on `N` samples", &o.wish.Samples),
-			siteFlag(&o.site),
+		Flags: append(o.wishFlags(), siteFlag(&o.site),
 			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "the first price's", Usage: "prices in `CURRENCY` only"},
 			&cli.StringFlag{Name: "market", Destination: &o.market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")},
-			baseFlag(&o.base), mixFlag(&o.mix),
-		},
+			baseFlag(&o.base), mixFlag(&o.mix)),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
-			for _, name := range []string{"deadline", "budget", "min-efficiency", "target", "samples"} {
-				if c.IsSet(name) && (c.Float64(name) == 0 && c.Duration(name) == 0) {
-					return usagef("--%s of 0 asks for nothing; leave it out or give more", name)
-				}
+			if err := wished(c); err != nil {
+				return err
 			}
 			return runAdvise(c.Context, s, o)
 		},
 	}
 }
 
-func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
-	if !slices.Contains(cost.Markets, o.market) {
-		return usagef("--market %q is not known; valid: %s", o.market, strings.Join(cost.Markets, ", "))
+// wishFlags are what may be asked of the answer.
+func (o *adviseOptions) wishFlags() []cli.Flag {
+	number := func(name, usage string, to *float64) cli.Flag {
+		return &cli.Float64Flag{Name: name, Usage: usage, Destination: to, DefaultText: "none"}
 	}
-	o.wish.Deadline = o.deadline.Seconds()
-	site, err := siteOf(o.study, o.site)
-	if err != nil {
-		return err
+	return []cli.Flag{
+		&cli.DurationFlag{Name: "deadline", Destination: &o.deadline, DefaultText: "none", Usage: "from start to target within `TIME`, like 2h or 90m"},
+		number("budget", "from start to target for at most `AMOUNT`, in the currency of the prices", &o.wish.Budget),
+		number("min-efficiency", "an efficiency of `E` or more, a fraction", &o.wish.MinEfficiency),
+		&cli.Float64Flag{Name: "target", Destination: &o.wish.Target, DefaultText: "the highest that runs reached", Usage: "`ACCURACY` to reach, a fraction"},
+		number("samples", "in place of a target: train on `N` samples", &o.wish.Samples),
 	}
-	prices, err := sitePrices(site)
-	if err != nil {
-		return err
-	}
-	var table *cost.Table
-	if len(prices) > 0 {
-		if table, err = cost.NewTable(prices, o.currency, o.market); err != nil {
-			return &usageError{err: fmt.Errorf("%s: %w", site.File, err)}
+}
+
+// wished refuses a wish for nothing.
+func wished(c *cli.Context) error {
+	for _, name := range []string{"deadline", "budget", "min-efficiency", "target", "samples"} {
+		if c.IsSet(name) && c.Float64(name) == 0 && c.Duration(name) == 0 {
+			return usagef("--%s of 0 asks for nothing; leave it out or give more", name)
 		}
-		o.wish.Currency = table.Currency
-		o.wish.Cost = func(int, int, float64) (float64, error) { return 0, nil } // that there are prices; each series has its own
 	}
-	if err := o.wish.Check(); err != nil {
-		return &usageError{err: err, hint: hintHelp(appName + " advise")}
+	return nil
+}
+
+func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
+	adviser, err := o.adviser()
+	if err != nil {
+		return err
 	}
 	a, err := s.analyse(ctx, o.study, o.base, o.mix)
 	if err != nil {
 		return err
 	}
-	list := []*advice.Advice{}
-	for _, c := range a.curves {
-		if table != nil {
-			o.wish.Cost = pricing(c, a.observations, table, site)
-		}
-		one, err := advice.Advise(c, a.observations, o.wish)
-		if err != nil {
-			return err
-		}
-		list = append(list, one)
+	list, err := adviser.advise(a)
+	if err != nil {
+		return err
 	}
 	if err := s.printAdvice(list); err != nil {
 		return err
@@ -112,6 +98,58 @@ func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
 		}
 	}
 	return nil
+}
+
+// adviser is what was wished, with the prices for it.
+type adviser struct {
+	wish  advice.Options
+	table *cost.Table // nil without prices
+	site  *study.Site
+}
+
+// adviser refuses wishes that cannot be, before anything is read for them.
+func (o *adviseOptions) adviser() (*adviser, error) {
+	if !slices.Contains(cost.Markets, o.market) {
+		return nil, usagef("--market %q is not known; valid: %s", o.market, strings.Join(cost.Markets, ", "))
+	}
+	v := &adviser{wish: o.wish}
+	v.wish.Deadline = o.deadline.Seconds()
+	var err error
+	if v.site, err = siteOf(o.study, o.site); err != nil {
+		return nil, err
+	}
+	prices, err := sitePrices(v.site)
+	if err != nil {
+		return nil, err
+	}
+	if len(prices) > 0 {
+		if v.table, err = cost.NewTable(prices, o.currency, o.market); err != nil {
+			return nil, &usageError{err: fmt.Errorf("%s: %w", v.site.File, err)}
+		}
+		v.wish.Currency = v.table.Currency
+		v.wish.Cost = func(int, int, float64) (float64, error) { return 0, nil } // that there are prices; each series has its own
+	}
+	if err := v.wish.Check(); err != nil {
+		return nil, &usageError{err: err, hint: hintHelp(appName + " advise")}
+	}
+	return v, nil
+}
+
+// advise answers for each series.
+func (v *adviser) advise(a *analysis) ([]*advice.Advice, error) {
+	list := []*advice.Advice{}
+	for _, c := range a.curves {
+		wish := v.wish
+		if v.table != nil {
+			wish.Cost = pricing(c, a.observations, v.table, v.site)
+		}
+		one, err := advice.Advise(c, a.observations, wish)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, nil
 }
 
 // pricing is what workers of the curve's kind cost: priced like its runs, by

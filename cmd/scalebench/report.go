@@ -12,16 +12,17 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/cmd/version"
+	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
 type reportOptions struct {
-	study, output, title, site string
-	base                       int
-	mix                        bool
+	adviseOptions
+	output, title string
 }
 
 func reportCommand(s *session) *cli.Command {
@@ -32,14 +33,17 @@ func reportCommand(s *session) *cli.Command {
 		ArgsUsage: "STUDY",
 		Description: "STUDY is a study's name or the path of its file. A page (.html) is one file that\n" +
 			"needs no network; Markdown (.md) has its figures and data as files beside it.",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Required: true, Destination: &o.output,
 				Usage: "write `FILE`, whose extension says the format: " + strings.Join(report.Formats(), ", ")},
 			baseFlag(&o.base), mixFlag(&o.mix), siteFlag(&o.site),
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` on top", DefaultText: "the study's name", Destination: &o.title},
-		},
+		}, o.wishFlags()...),
 		Action: func(c *cli.Context) error {
-			o.study = c.Args().First()
+			o.study, o.market = c.Args().First(), cost.OnDemand
+			if err := wished(c); err != nil {
+				return err
+			}
 			return runReport(c.Context, s, o)
 		},
 	}
@@ -48,6 +52,10 @@ func reportCommand(s *session) *cli.Command {
 func runReport(ctx context.Context, s *session, o reportOptions) error {
 	if _, err := report.Format(o.output); err != nil {
 		return &usageError{err: err}
+	}
+	adviser, err := o.adviser()
+	if err != nil {
+		return err
 	}
 	a, err := s.analyse(ctx, o.study, o.base, o.mix)
 	if err != nil {
@@ -62,28 +70,17 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 		return err
 	}
 	defer db.Close()
-	name := a.observations[0].Study
-	rows, err := db.Runs(ctx, store.Filter{Study: name})
-	if err != nil {
-		return storeError(err)
-	}
-	ids := make([]string, len(a.observations))
-	for i, run := range a.observations {
-		ids[i] = run.Run
-	}
-	from, err := db.Provenance(ctx, ids)
-	if err != nil {
+	f := evidence{analysis: a, study: a.observations[0].Study}
+	if f.advised, err = adviser.advise(a); err != nil {
 		return err
 	}
-	ranks, err := rankSteps(ctx, db, a.curves)
-	if err != nil {
+	if err := f.read(ctx, db); err != nil {
 		return err
 	}
-	bill, unpriced := s.priced(a, o.study, o.site, o.mix)
-	if unpriced != nil && o.site != "" {
-		return unpriced // prices were asked for
+	if f.bill, f.unpriced = s.priced(a, o.study, o.site, o.mix); f.unpriced != nil && o.site != "" {
+		return f.unpriced // prices were asked for
 	}
-	r, err := page(name, o.title, a, rows, from, ranks, bill, unpriced)
+	r, err := f.page(o.title)
 	if err != nil {
 		return err
 	}
@@ -96,36 +93,70 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	return nil
 }
 
-// page puts the report of a study together.
-func page(study, title string, a *analysis, rows []store.RunRow, from *store.Provenance, ranks []figure.RankSteps, bill *priced, unpriced error) (*report.Report, error) {
+// evidence is what a report is made of.
+type evidence struct {
+	*analysis
+	study    string
+	rows     []store.RunRow // every attempt
+	from     *store.Provenance
+	ranks    []figure.RankSteps
+	advised  []*advice.Advice // of each curve
+	bill     *priced          // nil without prices, and unpriced says why
+	unpriced error
+}
+
+// read takes from the database what the curves do not have.
+func (f *evidence) read(ctx context.Context, db *store.Store) error {
+	var err error
+	if f.rows, err = db.Runs(ctx, store.Filter{Study: f.study}); err != nil {
+		return storeError(err)
+	}
+	ids := make([]string, len(f.observations))
+	for i, run := range f.observations {
+		ids[i] = run.Run
+	}
+	if f.from, err = db.Provenance(ctx, ids); err != nil {
+		return err
+	}
+	f.ranks, err = rankSteps(ctx, db, f.curves)
+	return err
+}
+
+// page puts the report together.
+func (f *evidence) page(title string) (*report.Report, error) {
 	r := &report.Report{
-		Title:      cmp.Or(visible(title), "Scaling of "+visible(study)),
-		About:      aboutRuns(a, rows),
-		Answer:     bestMeasured(a.curves),
-		Doubts:     visibleAll(a.doubts()),
+		Title:      cmp.Or(visible(title), "Scaling of "+visible(f.study)),
+		About:      f.about(),
+		Answer:     answer(f.advised, f.curves),
+		Doubts:     visibleAll(append(f.doubts(), adviceDoubts(f.advised)...)),
 		Method:     method,
-		Provenance: provenance(a, from),
+		Provenance: provenance(f.analysis, f.from),
 		Made:       "Made by scalebench " + version.String() + ".",
 	}
-	if a.noBase != nil {
-		r.Doubts = append(r.Doubts, visibleAll(strings.Split(a.noBase.Error(), "\n"))...)
+	if f.noBase != nil {
+		r.Doubts = append(r.Doubts, visibleAll(strings.Split(f.noBase.Error(), "\n"))...)
 	}
-	figures(r, a, ranks, bill)
+	f.figures(r)
 	var costs *table
-	if bill != nil {
-		costs = costTable(bill.rows, bill.currency, bill.options)
+	if f.bill != nil {
+		costs = costTable(f.bill.rows, f.bill.currency, f.bill.options)
 	} else {
-		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figure.Name("cost"), Values: []string{visible(unpriced.Error())}})
+		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figure.Name("cost"), Values: []string{visible(f.unpriced.Error())}})
+	}
+	if len(f.advised) > 1 {
+		for i, one := range f.advised {
+			r.Tables = append(r.Tables, *adviceTable(one, false).forPeople().page(fmt.Sprintf("advice-%d", i+1), "Candidates of "+visible(one.Series)))
+		}
 	}
 	for _, part := range []struct {
 		id, title string
 		table     *table
 		folded    bool
 	}{
-		{"scaling", "Scaling", scalingTable(a.curves), false},
+		{"scaling", "Scaling", scalingTable(f.curves), false},
 		{"cost", "Time and cost", costs, false},
-		{"parts", "Where the time of a step goes", partsTable(a), false},
-		{"runs", "Every run", runsTable(rows), true},
+		{"parts", "Where the time of a step goes", partsTable(f.analysis), false},
+		{"runs", "Every run", runsTable(f.rows), true},
 	} {
 		if part.table == nil || len(part.table.rows) == 0 {
 			continue
@@ -135,41 +166,41 @@ func page(study, title string, a *analysis, rows []store.RunRow, from *store.Pro
 		r.Tables = append(r.Tables, *t)
 	}
 	var err error
-	r.Downloads, err = downloads(a, rows, bill)
+	r.Downloads, err = f.downloads()
 	return r, err
 }
 
 // figures draws all there are, and says which cannot be drawn and why.
-func figures(r *report.Report, a *analysis, ranks []figure.RankSteps, bill *priced) {
+func (f *evidence) figures(r *report.Report) {
 	add := func(id string, draw func(figure.Options) (*figure.Figure, error)) {
-		f, err := report.Draw(id, draw)
+		one, err := report.Draw(id, draw)
 		if err != nil {
 			why := strings.TrimPrefix(err.Error(), id+" figure: ")
 			r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figure.Name(id), Values: []string{visible(why)}})
 			return
 		}
-		r.Figures = append(r.Figures, f)
+		r.Figures = append(r.Figures, one)
 	}
 	frameworks := map[string]bool{}
-	for _, c := range a.curves {
+	for _, c := range f.curves {
 		frameworks[c.Framework] = true
 	}
 	// In the order of the question: does it scale, does that help, why not.
 	for _, kind := range []string{"speedup", "efficiency", "throughput", "tta", "accuracy", "samples", "breakdown"} {
 		add(kind, func(o figure.Options) (*figure.Figure, error) {
-			if len(a.curves) > manySeries && len(frameworks) > 1 {
-				return figure.DrawPer(kind, a.curves, a.observations, o)
+			if len(f.curves) > manySeries && len(frameworks) > 1 {
+				return figure.DrawPer(kind, f.curves, f.observations, o)
 			}
-			return figure.Draw(kind, a.curves, a.observations, o)
+			return figure.Draw(kind, f.curves, f.observations, o)
 		})
 	}
-	if len(ranks) > 0 {
-		most := min(len(ranks), manySeries)
-		add("ranks", func(o figure.Options) (*figure.Figure, error) { return figure.DrawRanks(ranks[:most], o) })
+	if len(f.ranks) > 0 {
+		most := min(len(f.ranks), manySeries)
+		add("ranks", func(o figure.Options) (*figure.Figure, error) { return figure.DrawRanks(f.ranks[:most], o) })
 	}
-	if bill != nil {
-		add("cost", bill.against)
-		add("normalised", bill.normalised)
+	if f.bill != nil {
+		add("cost", f.bill.against)
+		add("normalised", f.bill.normalised)
 	}
 }
 
@@ -177,10 +208,10 @@ func figures(r *report.Report, a *analysis, ranks []figure.RankSteps, bill *pric
 // then gets a panel.
 const manySeries = 4
 
-// aboutRuns says of how many runs the report is, and of when.
-func aboutRuns(a *analysis, rows []store.RunRow) []string {
-	first, last := rows[0].Created, rows[0].Created
-	for _, row := range rows {
+// about says of how many runs the report is, and of when.
+func (f *evidence) about() []string {
+	first, last := f.rows[0].Created, f.rows[0].Created
+	for _, row := range f.rows {
 		if row.Created.Before(first) {
 			first = row.Created
 		}
@@ -192,16 +223,16 @@ func aboutRuns(a *analysis, rows []store.RunRow) []string {
 	if day := last.UTC().Format(time.DateOnly); day != when {
 		when += " to " + day
 	}
-	return []string{fmt.Sprintf("%s of %s count, recorded %s (UTC).", countText(len(a.observations), "run"), countText(len(rows), "attempt"), when)}
+	return []string{fmt.Sprintf("%s of %s count, recorded %s (UTC).", countText(len(f.observations), "run"), countText(len(f.rows), "attempt"), when)}
 }
 
 // downloads are the data behind the page, for programs: base units, every
 // digit.
-func downloads(a *analysis, rows []store.RunRow, bill *priced) ([]report.Download, error) {
-	curves := scaling.Rows(a.curves)
+func (f *evidence) downloads() ([]report.Download, error) {
+	curves := scaling.Rows(f.curves)
 	costs := &table{}
-	if bill != nil {
-		costs = costData(bill.rows, bill.currency, bill.options.Work)
+	if f.bill != nil {
+		costs = costData(f.bill.rows, f.bill.currency, f.bill.options.Work)
 	}
 	var list []report.Download
 	for _, d := range []struct {
@@ -209,10 +240,11 @@ func downloads(a *analysis, rows []store.RunRow, bill *priced) ([]report.Downloa
 		table               *table
 	}{
 		{"scaling.csv", "a line a point: throughput in samples/s, times in seconds, efficiencies as fractions", formatCSV, scalingData(curves)},
-		{"runs.csv", "a line a run", formatCSV, runsTable(rows)},
-		{"runs.json", "the same, exactly", formatJSON, runsTable(rows)},
+		{"advice.csv", "a line a candidate: samples/s, seconds, fractions, with intervals", formatCSV, adviceData(f.advised)},
+		{"runs.csv", "a line a run", formatCSV, runsTable(f.rows)},
+		{"runs.json", "the same, exactly", formatJSON, runsTable(f.rows)},
 		{"cost.csv", "time in seconds and cost of each point, as `cost` prints them", formatCSV, costs},
-		{"evaluations.csv", "a line an evaluation: seconds and samples trained on since the start of training", formatCSV, evaluationsTable(a.observations)},
+		{"evaluations.csv", "a line an evaluation: seconds and samples trained on since the start of training", formatCSV, evaluationsTable(f.observations)},
 	} {
 		if len(d.table.rows) == 0 {
 			continue

@@ -10,10 +10,42 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
 // What the report page says in words.
+
+// answer is the advice, in the words of the advise command, with what was
+// measured to be the best. Advice compares worker counts and not series: of
+// several series the best measured stands first, and each has its sentence.
+func answer(advised []*advice.Advice, curves []scaling.Curve) report.Answer {
+	best := bestMeasured(curves)
+	if len(advised) != 1 {
+		r := report.Answer{Lead: best[0], Reasons: best[1:]}
+		for _, a := range advised {
+			r.Reasons = append(r.Reasons, visible(a.Series+": "+strings.TrimSpace(a.Reason[0]+" "+a.Reason[1])))
+		}
+		return r
+	}
+	r := report.Answer{Lead: visible(advised[0].Reason[0]), Table: adviceTable(advised[0], false).forPeople().page("candidates", "Candidates")}
+	if second := advised[0].Reason[1]; second != "" {
+		r.Reasons = append(r.Reasons, visible(second))
+	}
+	r.Reasons = append(r.Reasons, best...)
+	return r
+}
+
+// adviceDoubts are the doubts about the advice, with whose they are.
+func adviceDoubts(advised []*advice.Advice) []string {
+	var list []string
+	for _, a := range advised {
+		for _, w := range a.Warnings {
+			list = append(list, fmt.Sprintf("advice: %s%s", aboutSeries(advised, a), w))
+		}
+	}
+	return list
+}
 
 // method is how the numbers of a report are made, in short.
 var method = []report.Fact{
@@ -28,9 +60,9 @@ var method = []report.Fact{
 	{Name: "Parts of a step", Values: []string{"Shares of the mean rank's steady step time: computing, reducing gradients (waiting for slower ranks included), waiting for data. Parts may overlap. What was not measured is a dash, never 0."}},
 }
 
-// bestMeasured is the answer where there is no advice: a ranking of what was
-// measured, which says nothing of what was not.
-func bestMeasured(curves []scaling.Curve) report.Answer {
+// bestMeasured ranks what was measured: a sentence for each target, the highest
+// first, and one for the throughput. It says nothing of what was not measured.
+func bestMeasured(curves []scaling.Curve) []string {
 	type candidate struct {
 		curve *scaling.Curve
 		point *scaling.Point
@@ -68,16 +100,16 @@ func bestMeasured(curves []scaling.Curve) report.Answer {
 		}
 		return text
 	}
-	var a report.Answer
+	var list []string
 	for _, target := range slices.Backward(slices.Sorted(maps.Keys(soonest))) {
 		c := soonest[target]
 		i := slices.IndexFunc(c.point.TimeToAccuracy, func(t scaling.TimeToAccuracy) bool { return t.Target == target })
-		a.Reasons = append(a.Reasons, fmt.Sprintf("Accuracy %s was reached soonest with %s: %s.",
+		list = append(list, fmt.Sprintf("Accuracy %s was reached soonest with %s: %s.",
 			targetText(target), name(c), timeSentence(c.point.TimeToAccuracy[i])))
 	}
 	switch {
 	case fastest == nil:
-		a.Reasons = append(a.Reasons, "No run has a steady state yet, so there is no throughput.")
+		list = append(list, "No run has a steady state yet, so there is no throughput.")
 	default:
 		e := fastest.point.Throughput
 		s := fmt.Sprintf("Most samples a second were trained with %s: %s samples/s%s", name(*fastest), significant(e.Value), spread(e.Interval, significant, e.Runs))
@@ -87,11 +119,9 @@ func bestMeasured(curves []scaling.Curve) report.Answer {
 				s += " " + intervalText(up.Interval, significant)
 			}
 		}
-		a.Reasons = append(a.Reasons, s+".")
+		list = append(list, s+".")
 	}
-	a.Lead, a.Reasons = a.Reasons[0], a.Reasons[1:]
-	a.Reasons = append(a.Reasons, "This ranks what was measured and says nothing of other worker counts.")
-	return a
+	return list
 }
 
 // timeSentence is the time to a target, with its spread.
