@@ -27,6 +27,8 @@ func commands(s *session) []*cli.Command {
 		retryCommand(s),
 		cancelCommand(s),
 		collectCommand(s),
+		extractCommand(s),
+		importCommand(s),
 		runsCommand(s),
 		showCommand(s),
 		scalingCommand(s),

@@ -175,7 +175,7 @@ func runsTable(rows []store.RunRow) *table {
 		if warnings == nil {
 			warnings = []string{}
 		}
-		t.add(r.Run, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, r.Nodes, string(r.Status), orNil(r.Detail),
+		t.add(r.Run, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, positive(r.Nodes), string(r.Status), orNil(r.Detail),
 			orNil(r.Job), orNil(r.JobState), r.Created, r.Dir, r.Steps, r.Epochs, r.Throughput, orNil(r.ThroughputWhy), r.EndToEnd,
 			r.StepP50, r.TrainSeconds, r.FinalAccuracy, warnings)
 	}

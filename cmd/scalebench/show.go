@@ -171,6 +171,8 @@ func sectionsOf(d *store.Details) []section {
 		{key: "staging", table: stagedRows(d.Staged)},
 		{key: "epochs", table: epochRows(d.Epochs)},
 		{key: "evaluations", table: evaluationRows(evaluations)},
+		{key: "figures", table: figureRows(d.Figures)},
+		{key: "import", table: importRecord(d.Source), record: true, upright: true},
 		{key: "files", table: fileRows(d.Files)},
 		{key: "errors", table: errorRows(d.Errors)},
 		{key: "bad_lines", table: badLineRows(d.BadLines)},
@@ -181,7 +183,7 @@ func runRecord(d *store.Details) *table {
 	r := d.Run
 	t := &table{columns: keys("run", "study", "series", "point", "repeat", "attempt", "kind", "framework", "workers", "nodes",
 		"status", "detail", "dir", "created", "ingested")}
-	t.add(r.ID, r.Study, d.Series, r.Point, r.Repeat, r.Attempt, r.Kind, r.Framework, r.Workers, r.Nodes,
+	t.add(r.ID, r.Study, d.Series, r.Point, r.Repeat, r.Attempt, r.Kind, r.Framework, r.Workers, positive(r.Nodes),
 		string(r.Status), orNil(r.Detail), r.Dir, unixTime(r.CreatedUnix), d.Ingested)
 	return t
 }
@@ -379,4 +381,22 @@ func orNone(m map[string]string) any {
 		return nil
 	}
 	return m
+}
+
+// figureRows are what logs state, with what it is.
+func figureRows(list []metrics.Figure) *table {
+	t := &table{columns: []column{{key: "figure"}, {key: "value", show: exactly}, {key: "unit"}, {key: "plus_minus", head: "±", show: exactly}, {key: "at"},
+		{key: "source"}, {key: "line", show: exactly}, {key: "reduction"}, {key: "values", show: exactly}, {key: "note"}, {key: "plus_minus_is", head: "± is"}}}
+	for _, g := range list {
+		t.add(g.Name, g.Value, orNil(g.Unit), g.PlusMinus, orNil(heldAt(g.At)), orNil(g.File), positive(g.Line), orNil(g.Reduce), positive(g.Of), orNil(g.Note), orNil(g.PlusMinusIs))
+	}
+	return t
+}
+
+func importRecord(from *store.Source) *table {
+	t := &table{columns: keys("path", "part", "format", "sha256")}
+	if from != nil {
+		t.add(from.Path, orNil(from.Part), from.Format, from.SHA256)
+	}
+	return t
 }

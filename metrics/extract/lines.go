@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -137,10 +138,18 @@ func (f *first) note(l *log) {
 	}
 }
 
+// decimal is a number as programs print it. Go's own syntax has more: hexadecimal
+// floats, and digits apart by underscores.
+var decimal = regexp.MustCompile(`^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$`)
+
+// largestNumber is the most that a number in a log may be: beyond it sums and
+// changes of unit could overflow.
+const largestNumber = 1e100
+
 // parse reads a number that a pattern has matched.
 func (l *log) parse(ln int, text string) (Value, error) {
 	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || !finite(x) {
+	if err != nil || !decimal.MatchString(text) || !(math.Abs(x) <= largestNumber) {
 		return Value{}, l.errorAt(ln, "%s is no number that can be kept", clip(text))
 	}
 	return Value{Number: x, Line: ln}, nil

@@ -109,6 +109,9 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 		if m.start.Line > 0 {
 			return m.l.errorAt(n, "a second run_start; the first stands in line %d. One log is one run: split it", m.start.Line)
 		}
+		if at < 0 {
+			return m.l.errorAt(n, "run_start is %d ms before the first line", -at)
+		}
 		m.start, m.last = Value{float64(at), n}, at
 	case "run_stop":
 		if m.stop.Line > 0 {

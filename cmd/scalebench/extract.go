@@ -1,0 +1,254 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/extract"
+)
+
+type extractOptions struct {
+	logOptions
+	study, site string
+	dry         bool
+}
+
+// logOptions are what a log does not say of itself.
+type logOptions struct {
+	from           string
+	workers, batch int
+	firstEpoch     int
+	firstIsSet     bool
+	maps           cli.StringSlice
+}
+
+func (o *logOptions) flags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "from", Destination: &o.from, Usage: "the `FORMAT` of the logs: " + strings.Join(extract.Names(), ", ")},
+		&cli.IntFlag{Name: "workers", Destination: &o.workers, DefaultText: "what the log says", Usage: "the run had `N` workers"},
+		&cli.IntFlag{Name: "worker-batch", Destination: &o.batch, DefaultText: "not known", Usage: "each worker had `N` samples a step; for rates in steps"},
+		&cli.IntFlag{Name: "first-epoch", Destination: &o.firstEpoch, DefaultText: "as the format has it", Usage: "the log calls the first epoch `N`"},
+		&cli.StringSliceFlag{Name: "map", Destination: &o.maps, Usage: "`OURS=THEIRS`, like accuracy=val_acc or throughput=img_s, what a log's columns or tags are; may be given again"},
+	}
+}
+
+// formatIsFrom lets --format name the format of the logs where --from does not:
+// no table format has the name of an extractor, but for csv.
+func (o *logOptions) formatIsFrom(s *session, alsoCSV bool) cli.BeforeFunc {
+	return func(c *cli.Context) error {
+		o.firstIsSet = c.IsSet("first-epoch")
+		if o.from != "" {
+			return nil
+		}
+		if _, err := extract.Find(s.format); err == nil || alsoCSV && s.format == formatCSV {
+			o.from, s.format = s.format, formatTable
+		}
+		return nil
+	}
+}
+
+// columns are the mappings by our names.
+func (o *logOptions) columns() (map[string]extract.Column, error) {
+	columns := map[string]extract.Column{}
+	for _, text := range o.maps.Value() {
+		ours, c, err := extract.ParseColumn(text)
+		if err != nil {
+			return nil, usagef("--map %v", err)
+		}
+		if _, twice := columns[ours]; twice {
+			return nil, usagef("--map names %s twice", ours)
+		}
+		columns[ours] = c
+	}
+	return columns, nil
+}
+
+// options are those of extractors for one file.
+func (o *logOptions) options(file string) (extract.Options, error) {
+	e := extract.Options{File: file, Workers: o.workers, WorkerBatch: o.batch, Columns: map[string]string{}}
+	if o.workers < 0 || o.batch < 0 {
+		return e, usagef("--workers and --worker-batch are counts; want 1 or more")
+	}
+	if o.firstIsSet {
+		e.FirstEpoch = &o.firstEpoch
+	}
+	columns, err := o.columns()
+	if err != nil {
+		return e, err
+	}
+	for ours, c := range columns {
+		if c.Unit != "" {
+			return e, usagef("--map %s=%s:%s: units belong to CSV files; a format's are known", ours, c.Name, c.Unit)
+		}
+		e.Columns[ours] = c.Name
+	}
+	return e, nil
+}
+
+func extractCommand(s *session) *cli.Command {
+	var o extractOptions
+	return &cli.Command{
+		Name:      "extract",
+		Usage:     "read figures from another program's log",
+		ArgsUsage: "LOG",
+		Description: "The format is --from's, or the extractors and [[extract]] patterns are those of\n" +
+			"--study. With --dry-run it prints what is found: figures with unit, line and what\n" +
+			"they really are. Without, it writes the events that a run would store, as JSON\n" +
+			"lines. Nothing is stored; import does that.",
+		Flags: append(o.flags(),
+			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print a table of what is found"},
+			&cli.StringFlag{Name: "study", Destination: &o.study, Usage: "extract as the study `FILE` says"},
+			siteFlag(&o.site)),
+		Before: o.formatIsFrom(s, false),
+		Action: func(c *cli.Context) error {
+			return runExtract(s, o, c.Args().First())
+		},
+	}
+}
+
+func runExtract(s *session, o extractOptions, file string) error {
+	list, err := o.extractors(s)
+	if err != nil {
+		return err
+	}
+	options, err := o.options(file)
+	if err != nil {
+		return err
+	}
+	var found []extract.Finding
+	var notes []string
+	var events []metrics.Event
+	for _, e := range list {
+		r, err := extractFile(e, file, options)
+		if err != nil {
+			return err
+		}
+		found, notes = append(found, r.Findings...), append(notes, r.Notes...)
+		events = append(events, r.Events()...)
+	}
+	if o.dry {
+		return s.print(findingsTable(found, notes))
+	}
+	w := json.NewEncoder(s.stdout)
+	for _, e := range events {
+		if err := w.Encode(e); err != nil {
+			return fmt.Errorf("cannot write the output: %w", err)
+		}
+	}
+	for _, n := range notes {
+		s.note("%s", n)
+	}
+	return nil
+}
+
+// extractors are those that the options name.
+func (o extractOptions) extractors(s *session) ([]extract.Extractor, error) {
+	switch {
+	case (o.from == "") == (o.study == ""):
+		return nil, usagef("name the log's format with --from, or a study with --study; formats: %s", strings.Join(extract.Names(), ", "))
+	case o.from != "":
+		e, err := extract.Find(o.from)
+		if err != nil {
+			return nil, usagef("--from: %v", err)
+		}
+		return []extract.Extractor{e}, nil
+	}
+	w, err := s.load(o.study, o.site)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range w.plan.Points {
+		list, err := framework.Extractors(p.Point)
+		if err != nil {
+			return nil, &usageError{err: err}
+		}
+		if len(list) > 0 {
+			return list, nil
+		}
+	}
+	return nil, usagef("%s has neither command.extract nor [[extract]]", o.study)
+}
+
+// extractFile reads one file. What is wrong with it is the user's to put right.
+func extractFile(e extract.Extractor, path string, o extract.Options) (extract.Result, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return extract.Result{}, &usageError{err: err}
+	}
+	defer f.Close()
+	r, err := e.Extract(f, o)
+	if err != nil {
+		hint := ""
+		if errors.Is(err, extract.ErrNothing) {
+			hint = "Is it the right file, whole, and of that format? `scalebench extract --dry-run` tries others."
+		}
+		return r, &usageError{err: err, hint: hint}
+	}
+	return r, nil
+}
+
+// findingsTable shows what was found.
+func findingsTable(list []extract.Finding, notes []string) *table {
+	t := &table{columns: []column{
+		{key: "figure"}, {key: "value", show: exactly}, {key: "unit"}, {key: "plus_minus", head: "±", show: exactly}, {key: "at"},
+		{key: "time", show: seconds}, {key: "line", show: exactly}, {key: "reduction"}, {key: "values", show: exactly}, {key: "note"}, {key: "plus_minus_is", data: true},
+	}, notes: notes}
+	for _, f := range list {
+		var at any
+		if f.Event.Time > 0 {
+			at = f.Event.Time
+		}
+		line := positive(f.Line)
+		switch e := f.Event; {
+		case e.Train != nil:
+			t.add("start of training", nil, nil, nil, nil, at, line, nil, nil, nil, nil)
+		case e.Evaluation != nil:
+			t.add("accuracy", e.Evaluation.Accuracy, "fraction", nil, evaluatedAt(e.Evaluation), at, line, nil, len(f.Values), nil, nil)
+		case e.Figure != nil:
+			g := e.Figure
+			t.add(g.Name, g.Value, orNil(g.Unit), g.PlusMinus, orNil(heldAt(g.At)), at, line, orNil(g.Reduce), len(f.Values), orNil(g.Note), orNil(g.PlusMinusIs))
+		}
+	}
+	for _, f := range list {
+		if g := f.Event.Figure; g != nil && g.PlusMinusIs != "" {
+			t.notes = append(t.notes, fmt.Sprintf("± of %s: %s", g.Name, g.PlusMinusIs))
+		}
+	}
+	return t
+}
+
+func evaluatedAt(e *metrics.Evaluation) any {
+	var parts []string
+	if e.Epoch > 0 {
+		parts = append(parts, fmt.Sprintf("epoch %d", e.Epoch))
+	}
+	if e.Step > 0 {
+		parts = append(parts, fmt.Sprintf("step %d", e.Step))
+	}
+	return orNil(strings.Join(parts, ", "))
+}
+
+// heldAt says what a figure holds for, if not for the run.
+func heldAt(at map[string]float64) string {
+	var parts []string
+	for _, key := range []string{"bytes", "in_place", "epoch", "step"} {
+		v, ok := at[key]
+		switch {
+		case !ok:
+		case key == "in_place" && v == 0:
+			parts = append(parts, "out of place")
+		case key == "in_place":
+			parts = append(parts, "in place")
+		default:
+			parts = append(parts, key+" "+exactly(v))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

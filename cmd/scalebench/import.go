@@ -1,0 +1,313 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/extract"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+type importOptions struct {
+	logOptions
+	sets         cli.StringSlice
+	replace, dry bool
+}
+
+func importCommand(s *session) *cli.Command {
+	var o importOptions
+	return &cli.Command{
+		Name:      "import",
+		Usage:     "store runs from other programs' logs and tables",
+		ArgsUsage: "FILE...",
+		Description: "The format is --from's, or --format's where that names one: an extractor, for which\n" +
+			"a file is a run, or csv, whose columns --map names. --set and, in CSV files, --map\n" +
+			"give study, workers, framework and nodes, and any other label, which queries and\n" +
+			"curves know as a parameter. The same file again changes nothing.\n\n" +
+			"  scalebench import r*.log --format horovod-synthetic --set study=old --set platform=cpu8\n" +
+			"  scalebench import t.csv --format csv --set study=old --map workers=gpus \\\n" +
+			"    --map throughput=img_s --map elapsed=seconds",
+		Flags: append(o.flags(),
+			&cli.StringSliceFlag{Name: "set", Destination: &o.sets, Usage: "`KEY=VALUE` of all runs: study, workers, framework, nodes, or a label; may be given again"},
+			&cli.BoolFlag{Name: "replace", Destination: &o.replace, DisableDefaultText: true, Usage: "put runs of files that were imported with other settings in their place"},
+			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print what would be stored, and store nothing"}),
+		Before: o.formatIsFrom(s, true),
+		Action: func(c *cli.Context) error {
+			return runImport(c.Context, s, o, c.Args().Slice())
+		},
+	}
+}
+
+// imported is a run that is ready to be stored.
+type imported struct {
+	run    metrics.Run
+	events []metrics.Event
+	source store.Source
+	result extract.Result
+}
+
+func runImport(ctx context.Context, s *session, o importOptions, files []string) error {
+	if o.from == "" {
+		return usagef("name the format of the files with --from; there are csv, %s", strings.Join(extract.Names(), ", "))
+	}
+	sets, err := o.labels()
+	if err != nil {
+		return err
+	}
+	// All files are read before any is stored: a mistake in one stops them all.
+	var list []imported
+	var problems []error
+	for _, file := range files {
+		runs, err := o.read(file, sets)
+		problems = append(problems, err)
+		list = append(list, runs...)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return &usageError{err: err}
+	}
+	t := &table{columns: []column{{key: "file"}, {key: "part"}, {key: "run"}, {key: "workers"}, {key: "throughput", unit: "samples/s"},
+		{key: "accuracy", show: percent}, {key: "evaluations"}, {key: "figures"}, {key: "outcome"}}}
+	if o.dry {
+		for _, r := range list {
+			r.row(t, nil, "not stored")
+		}
+		return s.print(t)
+	}
+	path, err := s.database()
+	if err != nil {
+		return err
+	}
+	db, err := store.Open(path, store.Options{})
+	if err != nil {
+		return storeError(err)
+	}
+	defer db.Close()
+	for _, r := range list {
+		report, err := db.Import(ctx, r.run, r.events, r.source)
+		if errors.Is(err, store.ErrImported) {
+			return &usageError{err: err, hint: "--replace puts the run with these settings in its place."}
+		}
+		if err != nil {
+			return storeError(err)
+		}
+		outcome := "unchanged"
+		if report.Changed {
+			outcome = "stored"
+		}
+		r.row(t, report.Run, outcome)
+	}
+	return s.print(t)
+}
+
+// row shows the run in the table of what was imported.
+func (r *imported) row(t *table, id any, outcome string) {
+	var throughput, accuracy *float64
+	evaluations, figures := 0, 0
+	for _, f := range r.result.Findings {
+		if e := f.Event.Evaluation; e != nil {
+			evaluations++
+			accuracy = &e.Accuracy
+		}
+		if g := f.Event.Figure; g != nil {
+			figures++
+			if g.Name == metrics.FigureThroughput && len(g.At) == 0 {
+				throughput = &g.Value
+			}
+		}
+	}
+	t.add(filepath.Base(r.source.Path), orNil(r.source.Part), id, r.run.Workers, throughput, accuracy, evaluations, figures, outcome)
+}
+
+// labels reads --set.
+func (o *importOptions) labels() (map[string]any, error) {
+	labels := map[string]any{}
+	for _, text := range o.sets.Value() {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || !labelKey(key) || value == "" {
+			return nil, usagef("--set %q: write KEY=VALUE; keys are of letters, digits, _, - and ., like platform or workload.batch", text)
+		}
+		if _, twice := labels[key]; twice {
+			return nil, usagef("--set gives %s twice", key)
+		}
+		labels[key] = extract.ParseLabel(value)
+	}
+	return labels, nil
+}
+
+func labelKey(key string) bool {
+	return key != "" && strings.IndexFunc(key, func(r rune) bool {
+		return !(r == '_' || r == '-' || r == '.' || r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z')
+	}) < 0
+}
+
+// read makes runs of one file.
+func (o *importOptions) read(file string, sets map[string]any) ([]imported, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(data)
+	source := store.Source{Path: path, SHA256: hex.EncodeToString(sum[:]), Format: o.from, Bytes: int64(len(data)), Replace: o.replace}
+	runs, err := o.extract(file, data, sets)
+	if err != nil {
+		return nil, err
+	}
+	var list []imported
+	for _, r := range runs {
+		one := imported{result: r.Result, source: source}
+		one.source.Part = r.Part
+		labels := maps.Clone(sets)
+		for key, v := range r.Labels {
+			if _, both := labels[key]; both {
+				return nil, fmt.Errorf("%s is both set and mapped to a column; leave one out", key)
+			}
+			labels[key] = v
+		}
+		if one.run, err = o.run(file, labels, r.Result); err != nil {
+			return nil, err
+		}
+		one.run.Detail = "imported from " + path
+		if r.Part != "" {
+			one.run.Detail += ", " + r.Part
+		}
+		one.run.CreatedUnix = r.Result.StartUnix
+		if one.run.CreatedUnix == 0 {
+			one.run.CreatedUnix = float64(info.ModTime().UnixNano()) / 1e9
+		}
+		one.events = wholeRun(one.run, r.Result)
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// extract reads the file in its format.
+func (o *importOptions) extract(file string, data []byte, sets map[string]any) ([]extract.TableRun, error) {
+	workers, ok := sets["workers"].(int64)
+	if ok && o.workers == 0 && workers > 0 && workers < math.MaxInt32 {
+		o.workers = int(workers)
+	}
+	if o.from == formatCSV {
+		columns, err := o.columns()
+		if err != nil {
+			return nil, err
+		}
+		options := extract.Options{File: file}
+		if o.firstIsSet {
+			options.FirstEpoch = &o.firstEpoch
+		}
+		return extract.Runs(bytes.NewReader(data), options, columns)
+	}
+	e, err := extract.Find(o.from)
+	if err != nil {
+		return nil, err
+	}
+	options, err := o.options(file)
+	if err != nil {
+		return nil, err
+	}
+	r, err := e.Extract(bytes.NewReader(data), options)
+	return []extract.TableRun{{Result: r}}, err
+}
+
+// run is what the labels and the log say of a run.
+func (o *importOptions) run(file string, labels map[string]any, r extract.Result) (metrics.Run, error) {
+	run := metrics.Run{Kind: "train", Framework: o.from, Status: metrics.Done, Parameters: map[string]any{"import.format": o.from}}
+	if strings.HasPrefix(o.from, "nccl-tests") {
+		run.Kind = "collective"
+	}
+	if r.Failed != "" {
+		run.Status = metrics.Failed
+	}
+	var problems []error
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		text, count := fmt.Sprint(labels[key]), 0
+		if n, ok := labels[key].(int64); ok && n >= 1 && n < math.MaxInt32 {
+			count = int(n)
+		}
+		switch key {
+		case "study":
+			run.Study = text
+		case "framework":
+			run.Framework = text
+		case "workers", "nodes":
+			if count == 0 {
+				problems = append(problems, fmt.Errorf("%s: %s is %q; want a whole number from 1 on", file, key, text))
+			}
+			if key == "workers" {
+				run.Workers = count
+			} else {
+				run.Nodes = count
+			}
+		default:
+			if !labelKey(key) {
+				problems = append(problems, fmt.Errorf("%s: %q is no name for a label", file, key))
+			}
+			run.Parameters[key] = labels[key]
+		}
+	}
+	if run.Workers == 0 {
+		run.Workers = max(o.workers, 0)
+	}
+	if run.Workers == 0 {
+		run.Workers = r.Workers
+	}
+	if run.Study == "" {
+		problems = append(problems, fmt.Errorf("%s: no study; name one with --set study=NAME", file))
+	} else if !labelKey(run.Study) {
+		problems = append(problems, fmt.Errorf("%s: study %q; a study's name is of letters, digits and the signs . _ -", file, run.Study))
+	}
+	if run.Workers == 0 && len(problems) == 0 {
+		problems = append(problems, fmt.Errorf("%s: it does not say how many workers the run had; add --set workers=N, or --map workers=COLUMN", file))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return run, err
+	}
+	point, err := json.Marshal([]any{run.Kind, run.Framework, run.Workers, run.Nodes, run.Parameters})
+	if err != nil {
+		return run, err
+	}
+	sum := sha256.Sum256(point)
+	run.Point = fmt.Sprintf("imported-w%d-%s", run.Workers, hex.EncodeToString(sum[:4]))
+	return run, nil
+}
+
+// wholeRun puts the events of a log between a start and a stop.
+func wholeRun(run metrics.Run, r extract.Result) []metrics.Event {
+	events := []metrics.Event{{Start: &metrics.Start{Format: metrics.FormatVersion, Unix: run.CreatedUnix, Writer: "rank",
+		Framework: run.Framework, WorldSize: run.Workers, Ranks: run.Workers}}}
+	events = append(events, r.Events()...)
+	end := metrics.Stop{Status: metrics.StopDone}
+	if r.Failed != "" {
+		end.Status, end.Cause = metrics.StopFailed, r.Failed
+	}
+	last := 0.0
+	for _, e := range events {
+		last = max(last, e.Time)
+		if e.Evaluation != nil {
+			end.Epochs = max(end.Epochs, e.Evaluation.Epoch)
+		}
+	}
+	return append(events, metrics.Event{Time: last, Stop: &end})
+}

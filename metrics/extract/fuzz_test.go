@@ -1,0 +1,298 @@
+package extract
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// variants of each format are tried by TestDamaged.
+const variants = 10_000
+
+// tokens are the numbers of a line, each as long as it goes.
+var tokens = regexp.MustCompile(`[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?`)
+
+// stated reports whether a text states a number.
+func stated(text string, number float64) bool {
+	for _, token := range tokens.FindAllString(text, -1) {
+		for _, t := range []string{token, strings.TrimLeft(token, "+-")} {
+			if x, err := strconv.ParseFloat(t, 64); err == nil && x == number {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// check holds what must be true of any result: every value stands as a whole
+// number in the line that it is said to be from.
+func check(t *testing.T, format string, data []byte, r Result) {
+	t.Helper()
+	checkEvents(t, r)
+	if format == tensorboard.Name {
+		return // values under a checksum; TestDamaged compares them
+	}
+	lines := strings.Split(string(data), "\n")
+	for _, f := range r.Findings {
+		if format == mlperf.Name && (f.Event.Train != nil || f.Event.Figure != nil && f.Event.Figure.Name == "train_seconds") {
+			continue // differences of times
+		}
+		for _, v := range f.Values {
+			where := string(data)
+			if !strings.HasSuffix(format, "-json") && format != hfTrainerState.Name {
+				if v.Line < 1 || v.Line > len(lines) {
+					t.Fatalf("line %d of %d", v.Line, len(lines))
+				}
+				where = lines[v.Line-1]
+			}
+			if !stated(where, v.Number) {
+				t.Errorf("%s: %v is not in line %d: %q", written(f), v.Number, v.Line, where)
+			}
+		}
+	}
+}
+
+// damage changes data at random, in the ways that files are damaged.
+func damage(r *rand.Rand, data []byte) []byte {
+	out := bytes.Clone(data)
+	for range 1 + r.IntN(3) {
+		if len(out) == 0 {
+			return out
+		}
+		at := r.IntN(len(out))
+		lines := bytes.SplitAfter(out, []byte{'\n'})
+		i, j := r.IntN(len(lines)), r.IntN(len(lines))
+		switch r.IntN(13) {
+		case 0:
+			out = out[:at]
+		case 1:
+			out[at] ^= 1 << r.IntN(8)
+		case 2:
+			out[at] = byte(r.IntN(256))
+		case 3:
+			out = append(out[:at:at], out[at+1:]...)
+		case 4:
+			lines[i], lines[j] = lines[j], lines[i]
+			out = bytes.Join(lines, nil)
+		case 5: // a line twice
+			lines[i] = append(bytes.Clone(lines[i]), lines[i]...)
+			out = bytes.Join(lines, nil)
+		case 6:
+			lines[i] = nil
+			out = bytes.Join(lines, nil)
+		case 7: // another number in place of one
+			all := tokens.FindAllIndex(out, -1)
+			if len(all) > 0 {
+				n := all[r.IntN(len(all))]
+				values := []string{"nan", "NaN", "inf", "-1", "0", "1e400", "1e308", "99999999999999999999", "0x1p3", "1_000", "", "1,5", "null", "\"1\""}
+				out = append(append(bytes.Clone(out[:n[0]]), values[r.IntN(len(values))]...), out[n[1]:]...)
+			}
+		case 8:
+			out = bytes.ReplaceAll(out, []byte("\n"), []byte("\r\n"))
+		case 9:
+			out = append(append(bytes.Clone(out[:at]), 0xff, 0xfe, 0x80), out[at:]...)
+		case 10: // the middle is missing, as after a full disk
+			to := at + r.IntN(len(out)-at)
+			out = append(bytes.Clone(out[:at]), out[to:]...)
+		case 11: // two files in one
+			out = append(out, data...)
+		case 12: // rank prefixes
+			prefix := []string{"0: ", "[default0]:", "[1,0]<stdout>:", "3: "}[r.IntN(4)]
+			for k := range lines {
+				if len(lines[k]) > 0 && (k == i || r.IntN(2) == 0) {
+					lines[k] = append([]byte(prefix), lines[k]...)
+				}
+			}
+			out = bytes.Join(lines, nil)
+		}
+	}
+	return out
+}
+
+// A damaged file is an error, or gives values that it still states.
+func TestDamaged(t *testing.T) {
+	per := map[string]int{}
+	for _, s := range samples {
+		per[s.format]++
+	}
+	for _, s := range samples {
+		t.Run(s.file, func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(s.path())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.extract(data); err != nil {
+				t.Fatal(err)
+			}
+			known := map[string]bool{} // values of tags, all of them
+			for at := 0; s.format == tensorboard.Name && at < len(data); {
+				record, next, err := tfRecord(data, at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, scalars, err := tfEvent(record)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, one := range scalars {
+					known[fmt.Sprint(one.tag, one.step, one.v.Number)] = true
+				}
+				at = next
+			}
+			r := rand.New(rand.NewPCG(7, uint64(len(data))))
+			n := (variants + per[s.format] - 1) / per[s.format]
+			if testing.Short() {
+				n /= 20
+			}
+			failed, began := 0, time.Now()
+			for range n {
+				bad := damage(r, data)
+				got, err := s.extract(bad)
+				if err != nil {
+					failed++
+					if !strings.HasPrefix(err.Error(), s.path()) {
+						t.Errorf("the error does not begin with the file: %v", err)
+					}
+					continue
+				}
+				check(t, s.format, bad, got)
+				if s.format == tensorboard.Name {
+					for _, f := range got.Findings {
+						if g := f.Event.Figure; g != nil && !known[fmt.Sprint(g.Name, int64(g.At["step"]), g.Value)] {
+							t.Errorf("%s is not in the whole file", written(f))
+						}
+					}
+				}
+				if t.Failed() {
+					keep := filepath.Join(os.TempDir(), "damaged-"+filepath.Base(s.file))
+					if err := os.WriteFile(keep, bad, 0o600); err != nil {
+						t.Log(err)
+					}
+					t.Fatalf("kept as %s", keep)
+				}
+			}
+			t.Logf("%d variants, %d of them errors, in %v", n, failed, time.Since(began).Round(time.Millisecond))
+			if failed == 0 || failed == n {
+				t.Errorf("%d of %d variants are errors", failed, n)
+			}
+		})
+	}
+}
+
+// tableColumns map the sample of Lightning as if it were anybody's.
+var tableColumns = map[string]Column{"accuracy": {Name: "val_acc"}, "throughput": {Name: "train/device/samples_per_sec"}, "step": {Name: "step"}}
+
+func readTable(data []byte) ([]TableRun, error) {
+	return Runs(bytes.NewReader(data), Options{File: "t.csv"}, tableColumns)
+}
+
+func checkTable(t *testing.T, data []byte, list []TableRun) {
+	t.Helper()
+	for _, one := range list {
+		check(t, "csv", data, one.Result)
+	}
+}
+
+// The table of anybody's CSV file, likewise.
+func TestDamagedTable(t *testing.T) {
+	data := tableSample(t)
+	if _, err := readTable(data); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(8, 8))
+	failed, n := 0, variants
+	if testing.Short() {
+		n /= 20
+	}
+	for range n {
+		bad := damage(r, data)
+		list, err := readTable(bad)
+		if err != nil {
+			failed++
+			continue
+		}
+		checkTable(t, bad, list)
+		if t.Failed() {
+			t.Fatalf("%q", bad)
+		}
+	}
+	if failed == 0 || failed == n {
+		t.Errorf("%d of %d variants are errors", failed, n)
+	}
+}
+
+// tableSample is those rows of Lightning's file that have a rate.
+func tableSample(t testing.TB) []byte {
+	t.Helper()
+	data, err := os.ReadFile("testdata/lightning-csv.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for i, row := range strings.SplitAfter(string(data), "\n") {
+		if cells := strings.Split(row, ","); i == 0 || len(cells) > 4 && (cells[4] != "" || cells[8] != "") {
+			rows = append(rows, row)
+		}
+	}
+	return []byte(strings.Join(rows, ""))
+}
+
+func FuzzExtract(f *testing.F) {
+	for _, s := range samples {
+		data, err := os.ReadFile(s.path())
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(s.format, data)
+	}
+	f.Fuzz(func(t *testing.T, format string, data []byte) {
+		s := sample{file: "fuzz", format: format, options: Options{Workers: 1}}
+		if r, err := s.extract(data); err == nil {
+			check(t, format, data, r)
+		}
+	})
+}
+
+func FuzzRuns(f *testing.F) {
+	f.Add(tableSample(f))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if list, err := readTable(data); err == nil {
+			checkTable(t, data, list)
+		}
+	})
+}
+
+func FuzzPatterns(f *testing.F) {
+	e, err := Patterns([]Pattern{{Name: "throughput", Pattern: `^Train: .*\(.*s, +(?P<value>[\d.]+)/s\)`, Unit: "img/s", Per: "step"},
+		{Name: "accuracy", Pattern: `Acc@1: +(?P<value>[\d.]+)`, Unit: "%", Per: "epoch"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	data, err := os.ReadFile("testdata/timm.log")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if r, err := e.Extract(bytes.NewReader(data), Options{File: "fuzz"}); err == nil {
+			check(t, e.Name, data, r)
+		}
+	})
+}
+
+// The seeds of the fuzz functions are checked in.
+func TestFuzzSeeds(t *testing.T) {
+	for _, name := range []string{"FuzzExtract", "FuzzRuns", "FuzzPatterns"} {
+		if files, err := os.ReadDir(filepath.Join("testdata", "fuzz", name)); err != nil || len(files) == 0 {
+			t.Errorf("%s has no seeds: %v", name, err)
+		}
+	}
+}

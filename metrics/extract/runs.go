@@ -1,0 +1,298 @@
+package extract
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Column is where one of ours stands in somebody's CSV file.
+type Column struct {
+	Name string
+	Unit string // of its numbers, one of Units; "" is the base unit
+}
+
+// TableFigures are what a column can be mapped to besides labels.
+var TableFigures = []string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch", "step"}
+
+// ParseColumn reads OURS=THEIRS, or OURS=THEIRS:UNIT where UNIT is known.
+func ParseColumn(text string) (ours string, c Column, err error) {
+	ours, c.Name, _ = strings.Cut(text, "=")
+	if ours == "" || c.Name == "" {
+		return "", c, fmt.Errorf("%q is no mapping; write OURS=THEIRS, like throughput=img_s, or with a unit, elapsed=ms:ms", text)
+	}
+	if i := strings.LastIndexByte(c.Name, ':'); i > 0 {
+		if _, known := units[c.Name[i+1:]]; known && c.Name[i+1:] != "" {
+			c.Name, c.Unit = c.Name[:i], c.Name[i+1:]
+		}
+	}
+	return ours, c, nil
+}
+
+// TableRun is one run of a CSV file.
+type TableRun struct {
+	Part   string         // tells it from the other runs of the file
+	Labels map[string]any // by our names, from the mapped columns: string, int64, float64, bool or []any
+	Result Result
+}
+
+// Runs reads a CSV file of runs, with columns mapped by our names. A column that
+// is mapped to none of TableFigures is a label. With epoch mapped, rows with
+// equal labels are the epochs of one run, in order; without, every row is a run.
+// elapsed counts from the start of training.
+func Runs(r io.Reader, o Options, columns map[string]Column) ([]TableRun, error) {
+	if o.File == "" {
+		o.File = "csv"
+	}
+	l := &log{o: o, lines: map[int]bool{}}
+	t, err := l.table(r, ",;\t")
+	if err != nil {
+		return nil, err
+	}
+	var problems []error
+	for _, ours := range slices.Sorted(maps.Keys(columns)) {
+		c := columns[ours]
+		if _, ok := t.at[c.Name]; !ok {
+			problems = append(problems, fmt.Errorf("%s: there is no column %q, which is to be %s; there are %s", o.File, c.Name, ours, t.names()))
+		}
+		if err := fits(ours, c.Unit); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	figures := slices.ContainsFunc([]string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed"}, func(f string) bool { return columns[f].Name != "" })
+	if !figures {
+		return nil, fmt.Errorf("%s: no column is mapped to a figure; map one or more of %s, like throughput=img_s. There are %s",
+			o.File, strings.Join(TableFigures, ", "), t.names())
+	}
+	if len(t.rows) == 0 {
+		return nil, fmt.Errorf("%s: %w: it has no rows", o.File, ErrNothing)
+	}
+	_, epochs := columns["epoch"]
+	var list []TableRun
+	var groups [][]int
+	at := map[string]int{}
+	for row := range t.rows {
+		labels := map[string]any{}
+		for ours, c := range columns {
+			if slices.Contains(TableFigures, ours) {
+				continue
+			}
+			if text := strings.TrimSpace(t.rows[row][t.at[c.Name]]); text != "" {
+				labels[ours] = ParseLabel(text)
+			}
+		}
+		key, err := json.Marshal(labels)
+		if err != nil {
+			return nil, l.errorAt(t.line[row], "%w", err)
+		}
+		if i, known := at[string(key)]; known && epochs {
+			groups[i] = append(groups[i], row)
+			continue
+		}
+		part := "row " + strconv.Itoa(row+1)
+		at[string(key)] = len(list)
+		list, groups = append(list, TableRun{Part: part, Labels: labels}), append(groups, []int{row})
+	}
+	for i := range list {
+		one := &log{o: o, lines: map[int]bool{}}
+		sub := &table{l: one, at: t.at, rows: t.rows, line: t.line}
+		if err := sub.run(groups[i], columns); err != nil {
+			return nil, err
+		}
+		if list[i].Result = one.res; len(one.res.Findings) == 0 {
+			return nil, one.errorAt(t.line[groups[i][0]], "no figure in any of the mapped columns")
+		}
+		list[i].Result.Lines = len(one.lines)
+	}
+	return list, nil
+}
+
+// fits says what is wrong with a unit.
+func fits(ours, name string) error {
+	base, figure := map[string]string{"throughput": "samples/s", "end_to_end": "samples/s", "train_seconds": "s", "elapsed": "s", "accuracy": ""}[ours]
+	if name == "" {
+		return nil
+	}
+	u := units[name]
+	if !figure || u.base != base || u.steps {
+		var valid []string
+		for _, n := range unitsOf(base) {
+			if figure && !units[strings.Trim(n, `"`)].steps {
+				valid = append(valid, n)
+			}
+		}
+		return fmt.Errorf("%s cannot be in %q; it may be in %s", ours, name, strings.Join(append(valid, "its base unit"), ", "))
+	}
+	return nil
+}
+
+// run makes events of the rows of one run.
+func (t *table) run(rows []int, columns map[string]Column) error {
+	l := t.l
+	cell := func(row int, ours string) (Value, float64, bool, error) {
+		c, mapped := columns[ours]
+		if !mapped {
+			return Value{}, 1, false, nil
+		}
+		scale := 1.0
+		if c.Unit != "" {
+			scale = units[c.Unit].scale
+		}
+		v, ok, err := t.value(row, c.Name)
+		if err == nil && ok && v.Number < 0 && ours != "loss" {
+			err = l.errorAt(v.Line, "%s is %g", ours, v.Number)
+		}
+		return v, scale, ok, err
+	}
+	_, timed := columns["elapsed"]
+	if timed {
+		l.add(metrics.Event{Train: &metrics.Train{}}, 1)
+	}
+	var rates []Value
+	var rateScale, secondsScale float64
+	var elapsed Value
+	before := -1.0
+	for _, row := range rows {
+		epoch, _, _, err := cell(row, "epoch")
+		if err != nil {
+			return err
+		}
+		step, _, _, err := cell(row, "step")
+		if err != nil {
+			return err
+		}
+		for _, v := range []Value{epoch, step} {
+			if v.Number != float64(int(v.Number)) || v.Number > 1<<40 {
+				return l.errorAt(t.line[row], "%g is no number of an epoch or a step", v.Number)
+			}
+		}
+		if _, mapped := columns["epoch"]; mapped {
+			if epoch.Line == 0 {
+				return l.errorAt(t.line[row], "no number in column %s, the epoch", columns["epoch"].Name)
+			}
+			if epoch.Number <= before {
+				return l.errorAt(t.line[row], "epoch %g follows epoch %g of the same run; map columns that tell the runs apart, as labels", epoch.Number, before)
+			}
+			before = epoch.Number
+		}
+		e := metrics.Event{Evaluation: &metrics.Evaluation{Step: int(step.Number)}}
+		if epoch.Line > 0 {
+			e.Evaluation.Epoch = l.epoch(int(epoch.Number), 1)
+		}
+		if timed {
+			v, scale, ok, err := cell(row, "elapsed")
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return l.errorAt(t.line[row], "no number in column %s, the time elapsed", columns["elapsed"].Name)
+			}
+			if v.Number < elapsed.Number {
+				return l.errorAt(v.Line, "%g elapsed, after %g before; elapsed counts from the start of training", v.Number, elapsed.Number)
+			}
+			elapsed, secondsScale = v, scale
+			e.Time = v.Number * scale
+		}
+		v, scale, ok, err := cell(row, "accuracy")
+		if err != nil {
+			return err
+		}
+		if ok {
+			if err := l.accuracy(e, scale, v); err != nil {
+				return fmt.Errorf("%w; for percent write accuracy=%s:%%", err, columns["accuracy"].Name)
+			}
+		}
+		if v, _, ok, err = cell(row, "loss"); err != nil {
+			return err
+		} else if ok {
+			if f := l.figure("loss", "", v, ""); before >= 0 {
+				f.At = map[string]float64{"epoch": epoch.Number}
+			}
+		}
+		if v, scale, ok, err = cell(row, "throughput"); err != nil {
+			return err
+		} else if ok {
+			rates, rateScale = append(rates, v), scale
+		}
+		for _, name := range []string{"end_to_end", "train_seconds"} {
+			v, scale, ok, err := cell(row, name)
+			if err != nil {
+				return err
+			}
+			if ok && row == rows[len(rows)-1] {
+				unit := map[string]string{"end_to_end": "samples/s", "train_seconds": "s"}[name]
+				f := &metrics.Figure{Name: name, Value: v.Number * scale, Unit: unit, Note: "from column " + columns[name].Name}
+				l.add(metrics.Event{Time: e.Time, Figure: f}, scale, v)
+			}
+		}
+	}
+	if _, mapped := columns["train_seconds"]; timed && !mapped && elapsed.Line > 0 {
+		f := &metrics.Figure{Name: "train_seconds", Value: elapsed.Number * secondsScale, Unit: "s", Note: "the last of column " + columns["elapsed"].Name}
+		l.add(metrics.Event{Time: elapsed.Number * secondsScale, Figure: f}, secondsScale, elapsed)
+	}
+	return t.rates(rates, rateScale, columns)
+}
+
+func (t *table) rates(rates []Value, scale float64, columns map[string]Column) error {
+	if len(rates) == 0 {
+		return nil
+	}
+	note := "from column " + columns["throughput"].Name
+	if _, epochs := columns["epoch"]; epochs {
+		if len(rates) > 1 {
+			rates = rates[1:]
+			note += ", the median of the epochs without the first"
+		} else {
+			note += ", of one epoch"
+		}
+	}
+	for _, v := range rates {
+		if v.Number <= 0 {
+			return t.l.errorAt(v.Line, "a throughput of %g", v.Number)
+		}
+	}
+	return t.l.reduced("throughput", "samples/s", "median", scale, rates, note)
+}
+
+// ParseLabel reads a label's value: a whole number, a number, true or false, a
+// JSON list of these, or else a text.
+func ParseLabel(text string) any {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+	if x, err := strconv.ParseFloat(text, 64); err == nil && finite(x) {
+		return x
+	}
+	switch text {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+		var items []json.RawMessage
+		if json.Unmarshal([]byte(text), &items) == nil {
+			list := []any{}
+			for _, item := range items {
+				var s string
+				if json.Unmarshal(item, &s) == nil {
+					list = append(list, s)
+				} else {
+					list = append(list, ParseLabel(string(item)))
+				}
+			}
+			return list
+		}
+	}
+	return text
+}
