@@ -264,7 +264,12 @@ func name(list []*series) (differing []string) {
 	return differing
 }
 
-func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+func last(path string) string {
+	if file, ok := strings.CutPrefix(path, ranOn+fingerprint.FilePrefix); ok {
+		return file // whose dots part nothing
+	}
+	return path[strings.LastIndexByte(path, '.')+1:]
+}
 
 // text is a parameter's value for people. Equal numbers read alike, whether
 // they came as integers or not.
