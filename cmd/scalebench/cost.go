@@ -210,6 +210,9 @@ func pricedRun(v *scaling.Observation, clock string, table *cost.Table, site *st
 	for _, e := range v.Evaluations { // all that some logs say of epochs
 		run.Epochs = max(run.Epochs, e.Epoch)
 	}
+	if n, ok := labels["epochs"].(int64); ok && run.Epochs == 0 && n > 0 && n < 1<<31 { // an import says it
+		run.Epochs = int(n)
+	}
 	seconds := v.TrainSeconds
 	if clock == "job" {
 		seconds = v.JobSeconds
