@@ -25,7 +25,7 @@ import (
 const debianPython = "/usr/bin/python3"
 
 // newRun is a run folder for a program to report to.
-func newRun(t *testing.T) rundir.Run {
+func newRun(t testing.TB) rundir.Run {
 	t.Helper()
 	run := rundir.Run(t.TempDir())
 	if err := os.Mkdir(run.Events(), 0o755); err != nil {

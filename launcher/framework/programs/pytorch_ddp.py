@@ -84,6 +84,9 @@ class Reduction:
 
     def __init__(self, device, size):
         self._size = size
+        # The group itself, not torch.distributed's function for it: a bucket
+        # takes the less of the interpreter.
+        self._group = dist.group.WORLD
         self._now = _event if device.type == "cuda" else time.perf_counter
 
     def reset(self):
@@ -97,7 +100,7 @@ class Reduction:
         buffer = bucket.buffer()
         if self._size > 1:
             buffer.div_(self._size)
-        future = dist.all_reduce(buffer, async_op=True).get_future()
+        future = self._group.allreduce([buffer]).get_future()
 
         def done(future):
             # A GPU's runs at once, on a stream that waits for the bucket.
