@@ -112,7 +112,7 @@ lint: test-packages
 LONG := ./metrics/store ./cmd/scalebench
 bench: test-packages
 	go test -run '^$$' -bench . -benchtime 1x -timeout 20m $(LONG)
-	go test -run '^$$' -bench . -benchtime 0.2s $$(go list ./... | grep -v -x $(LONG:./%=-e $(MODULE)/%))
+	go test -tags python -run '^$$' -bench . -benchtime 0.2s $$(go list ./... | grep -v -x $(LONG:./%=-e $(MODULE)/%))
 	go test -tags slurm -run '^$$' -bench Slurm -benchtime 1x ./cmd/scalebench
 
 # Rewrite the golden files; read the difference before committing it.

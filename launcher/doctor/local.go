@@ -2,12 +2,14 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher"
@@ -58,13 +60,7 @@ func (h Host) Check(ctx context.Context) []Finding {
 		}
 		list = append(list, f)
 	}
-	for _, fw := range framework.All {
-		found := "needs nothing but the worker"
-		if fw.Import != "" {
-			found = "needs an interpreter that can import " + fw.Import
-		}
-		list = append(list, Finding{"framework", fw.Name, OK, found, ""})
-	}
+	list = append(list, h.frameworks(ctx)...)
 	if h.Site.Python != "" {
 		f := Finding{Check: "interpreter", Subject: h.Site.Python, Result: OK}
 		begin := time.Now()
@@ -74,6 +70,32 @@ func (h Host) Check(ctx context.Context) []Finding {
 		}
 		list = append(list, f)
 	}
+	return list
+}
+
+// frameworks says of each what this host has of it. A study that needs one
+// which is missing fails at its probe job; without a study nothing is wrong.
+func (h Host) frameworks(ctx context.Context) []Finding {
+	list := make([]Finding, len(framework.All))
+	var wait sync.WaitGroup
+	two := make(chan struct{}, 2) // imports at a time: they are heavy
+	for i, f := range framework.All {
+		list[i] = Finding{"framework", f.Name, OK, "needs nothing but the worker", ""}
+		if f.Import == "" {
+			continue
+		}
+		wait.Go(func() {
+			two <- struct{}{}
+			defer func() { <-two }()
+			python := cmp.Or(h.Site.Interpreter(f.Name), "python3")
+			has, err := f.Look(ctx, python)
+			if list[i].Found = fmt.Sprintf("%v; %s", has, python); err != nil {
+				list[i].Result, list[i].Found = NotTested, fmt.Sprintf("%s has no %s: %s", python, f.Import, oneLine(err.Error()))
+				list[i].Advice = fmt.Sprintf("%s; then name the interpreter in the site file (pythons = { %s = \"…\" })", f.Install(), f.Name)
+			}
+		})
+	}
+	wait.Wait()
 	return list
 }
 

@@ -39,6 +39,10 @@ type Framework struct {
 	// Import is the Python module that the program needs; "" for none.
 	Import string
 
+	// Family is the folder of locks/ with what Import needs; "": Debian's
+	// packages, or nothing.
+	Family string
+
 	// Programs are the files that the run folder must hold before the attempt
 	// begins; nil: none.
 	Programs fs.FS

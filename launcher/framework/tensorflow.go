@@ -29,6 +29,7 @@ func checkTensorFlow(name string) func(study.Point) map[string]string {
 var tensorflowHorovod = Framework{
 	Name:     "tensorflow-horovod",
 	Import:   "horovod.tensorflow",
+	Family:   "tensorflow",
 	Programs: programs(tensorflowPrograms),
 	Check:    checkTensorFlow("tensorflow-horovod"),
 	Command:  func(s Start) []string { return python(s, "tensorflow_horovod.py") },
@@ -38,6 +39,7 @@ var tensorflowHorovod = Framework{
 var kerasHorovod = Framework{
 	Name:     "keras-horovod",
 	Import:   "horovod.keras",
+	Family:   "tensorflow",
 	Programs: programs(tensorflowPrograms),
 	Check:    checkTensorFlow("keras-horovod"),
 	Command:  func(s Start) []string { return python(s, "keras_horovod.py") },
@@ -48,6 +50,7 @@ var kerasHorovod = Framework{
 var tensorflowMultiworker = Framework{
 	Name:     "tensorflow-multiworker",
 	Import:   "tensorflow",
+	Family:   "tensorflow",
 	Programs: programs(tensorflowPrograms),
 	Check:    checkTensorFlow("tensorflow-multiworker"),
 	Command:  func(s Start) []string { return python(s, "tensorflow_multiworker.py") },
@@ -58,6 +61,7 @@ var tensorflowMultiworker = Framework{
 var kerasMirrored = Framework{
 	Name:     "keras-mirrored",
 	Import:   "tensorflow",
+	Family:   "tensorflow",
 	Programs: programs(tensorflowPrograms),
 	PerNode:  func(study.Point) bool { return true },
 	Check: func(p study.Point) map[string]string {

@@ -6,8 +6,9 @@
 #
 # A family is a folder beside this file: requirements.txt is what pip installs,
 # built.txt (if any) what is then compiled against it with the variables of
-# build.env. The environment's folder is named by the hash of all three and of
-# the Python, so that a changed lock gets a new one.
+# build.env; venv.options (if any) is what python -m venv is told. The
+# environment's folder is named by the hash of all of them and of the Python, so
+# that a changed lock gets a new one.
 #
 # SCALEBENCH_FRAMEWORKS  where the environments are; ~/.cache/scalebench/frameworks
 # PYTHON                 what they are made from; /usr/bin/python3
@@ -30,15 +31,18 @@ if ! [ -f "$home/complete" ]; then
 	log=$cache/$family-$hash.log
 	echo "building $home from $lock; its log is $log" >&2
 	rm -rf "$home"
+	options=()
+	if [ -f "$lock/venv.options" ]; then read -ra options <"$lock/venv.options"; fi
 	# One compiler at a time unless told otherwise: some files take gigabytes.
-	if ! { "$python" -m venv "$home" &&
+	if ! { "$python" -m venv "${options[@]}" "$home" &&
 		"$home/bin/pip" install --no-deps -r "$lock/requirements.txt" &&
 		if [ -f "$lock/built.txt" ]; then
 			# shellcheck disable=SC2046 # one word per variable
 			env $(grep -v '^#' "$lock/build.env") PATH="$home/bin:$PATH" MAKEFLAGS="-j${JOBS:-1}" \
 				"$home/bin/pip" install --no-build-isolation --no-deps -r "$lock/built.txt"
 		fi &&
-		"$home/bin/pip" check; } >"$log" 2>&1; then
+		# Beside the system's packages it would judge those, too.
+		if [ ${#options[@]} = 0 ]; then "$home/bin/pip" check; fi; } >"$log" 2>&1; then
 		tail -n 20 "$log" >&2
 		echo "environment.sh: the environment $family could not be built; all that was said is in $log" >&2
 		exit 1

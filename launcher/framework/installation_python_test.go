@@ -1,0 +1,40 @@
+//go:build python
+
+package framework
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What an interpreter has is told with its version; what it lacks, and what it
+// has in name only, by why.
+func TestLook(t *testing.T) {
+	got, err := pytorchDDP.Look(t.Context(), debianPython)
+	if err != nil || !strings.HasPrefix(got.Versions["torch"], "1.13") || len(got.Devices) == 0 || got.Devices[0] != "cpu" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	dir := t.TempDir()
+	t.Setenv("PYTHONPATH", dir)
+	if err := os.MkdirAll(filepath.Join(dir, "horovod", "torch"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// As Horovod does for a framework that it was not built with.
+	if err := os.WriteFile(filepath.Join(dir, "horovod", "torch", "__init__.py"), []byte("print('Extension horovod.torch has not been built')\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for module, want := range map[string]string{
+		"no_such_module": "No module named 'no_such_module'",
+		"horovod.torch":  "Horovod was not built with horovod.torch",
+	} {
+		f := Framework{Import: module}
+		if got, err := f.Look(t.Context(), debianPython); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, %v; want %q", module, got, err, want)
+		}
+	}
+	if _, err := pytorchDDP.Look(t.Context(), "/no/such/python"); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("no interpreter: %v", err)
+	}
+}

@@ -1,0 +1,50 @@
+"""Says what an interpreter has of a framework.
+
+    python found.py MODULE
+
+Prints JSON: versions by library, devices in words. A module that is there in
+name only, such as Horovod's for a framework that it was not built for, is an
+error.
+"""
+
+import contextlib
+import importlib
+import json
+import os
+import sys
+
+
+def main(name):
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    with contextlib.redirect_stdout(sys.stderr):  # some talk when imported
+        module = importlib.import_module(name)
+        if name.startswith("horovod."):
+            if not hasattr(module, "init"):
+                raise ImportError(f"Horovod was not built with {name}")
+            if not module.gloo_built():
+                raise ImportError("Horovod was built without gloo")
+        versions = {}
+        for library in ("horovod", "torch", "tensorflow", "mxnet"):
+            if library in sys.modules:
+                versions[library] = getattr(sys.modules[library],
+                                            "__version__", "?")
+        found = devices()
+    json.dump({"versions": versions, "devices": found}, sys.stdout)
+
+
+def devices():
+    found = ["cpu"]
+    if "torch" in sys.modules:
+        import torch
+        if torch.cuda.is_available():
+            found += [torch.cuda.get_device_name(i)
+                      for i in range(torch.cuda.device_count())]
+    elif "tensorflow" in sys.modules:
+        import tensorflow as tf
+        found += [device.name
+                  for device in tf.config.list_physical_devices("GPU")]
+    return found
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
