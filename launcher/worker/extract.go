@@ -18,23 +18,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/extract"
 )
 
-// output is what a program writes beside its events: its place in the log of
-// its rank, which an earlier incarnation may have begun.
+// output is what a program prints: its place in the log of its rank, behind
+// that of earlier incarnations and the line in which we say what is started,
+// which may hold what is looked for.
 type output struct {
 	log    string
-	offset int64 // where this incarnation begins
+	offset int64 // bytes, of the first that is the program's
 }
 
-func outputOf(run rundir.Run, rank int) output {
-	o := output{log: run.RankLog(rank)}
-	if info, err := os.Stat(o.log); err == nil {
-		o.offset = info.Size()
-	}
-	return o
-}
-
-// open is the log from where this incarnation begins. What came before is read
-// as empty lines, so that lines keep their numbers.
+// open is the log from the program's first byte. What came before is read as
+// empty lines, so that lines keep their numbers.
 func (o output) open() (io.ReadCloser, error) {
 	f, err := os.Open(o.log)
 	if err != nil {

@@ -76,9 +76,13 @@ func rankEvents(t *testing.T, s framework.Start) (list []metrics.Event) {
 func TestExtractFromTheLog(t *testing.T) {
 	s := printing(t, nil)
 	log := s.Run.RankLog(0)
-	write(t, log, "# first incarnation\nrate 5\n")
-	o := outputOf(s.Run, 0)
-	write(t, log, "# second incarnation\nwarming up\nrate 7.5\n")
+	write(t, log, "# first incarnation\nrate 5\n# second incarnation: echo '\nrate 6\n'\n")
+	info, err := os.Stat(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := output{log: log, offset: info.Size()}
+	write(t, log, "warming up\nrate 7.5\n")
 	if err := collect(s, o, time.Now().Add(-time.Minute)); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +96,7 @@ func TestExtractFromTheLog(t *testing.T) {
 	if start.Covers() != 4 || start.WorldSize != 4 || start.Restart != 1 || time.Since(time.Unix(int64(start.Unix), 0)) < 59*time.Second {
 		t.Errorf("start %+v", start)
 	}
-	if figure == nil || figure.Value != 7.5 || figure.Unit != "samples/s" || figure.Line != 5 || figure.File != "rank-00000.log" || figure.Note == "" {
+	if figure == nil || figure.Value != 7.5 || figure.Unit != "samples/s" || figure.Line != 7 || figure.File != "rank-00000.log" || figure.Note == "" {
 		t.Errorf("figure %+v", figure)
 	}
 	if stop.Stop == nil || stop.Stop.Status != metrics.StopDone || stop.Time < 59 || stop.Time > 120 {

@@ -112,8 +112,8 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	if hold, err := useStaged(&program); err != nil {
 		cause = err.Error()
 	} else {
-		begun, written := time.Now(), outputOf(o.Run, o.World.Rank)
-		code, cause = run(f, program)
+		begun, written := time.Now(), output{log: o.Run.RankLog(o.World.Rank)}
+		code, cause = run(f, program, &written)
 		if f.UserProgram && code == 0 && o.World.Rank == 0 {
 			if err := collect(program, written, begun); err != nil {
 				code, cause = 1, err.Error()
@@ -130,15 +130,19 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	return code, events.Write(metrics.Event{Stop: &stop})
 }
 
-// run starts the program and waits for it, passing signals on.
-func run(f framework.Framework, s framework.Start) (code int, cause string) {
+// run starts the program and waits for it, passing signals on. It notes where in
+// the log the program's own output begins.
+func run(f framework.Framework, s framework.Start, o *output) (code int, cause string) {
 	w, arguments := s.World, f.Command(s)
-	log, err := os.OpenFile(s.Run.RankLog(w.Rank), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	log, err := os.OpenFile(o.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return 1, err.Error()
 	}
 	defer log.Close()
 	fmt.Fprintf(log, "# %s rank %d of %d, incarnation %d: %s\n", time.Now().Format(time.RFC3339), w.Rank, w.Size, w.Restart, strings.Join(arguments, " "))
+	if info, err := log.Stat(); err == nil {
+		o.offset = info.Size()
+	}
 
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGHUP)
