@@ -121,10 +121,22 @@ func (d *ddp) startOne(p study.Point, w world.World, environ func([]string) []st
 	})
 }
 
-// interpreterOf is the Python that has a framework.
-func interpreterOf(t *testing.T, _ string) string {
+// interpreterOf is the Python that has a framework: Debian's, or that of its
+// family's environment, which is built if it is not there.
+func interpreterOf(t *testing.T, name string) string {
 	t.Helper()
-	return debianPython
+	family, _, _ := strings.Cut(name, "-")
+	switch family {
+	case "keras":
+		family = "tensorflow"
+	case "pytorch":
+		return debianPython
+	}
+	out, err := exec.Command("locks/environment.sh", family).Output()
+	if err != nil {
+		t.Fatalf("the environment %s: %v", family, err)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // codes waits for all processes and returns their exit codes.
