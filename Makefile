@@ -76,7 +76,7 @@ test-faults: test-packages
 
 # The real frameworks, each in the environment of its lock, on a real Slurm; what
 # passed is written into the matrix of docs/frameworks.md. FRAMEWORK=name tries
-# one. The first time compiles Horovod: a quarter of an hour on two cores.
+# one. The first time compiles Horovod, for some minutes.
 FRAMEWORK :=
 test-frameworks: test-packages
 	go test -tags frameworks,python -timeout 60m -count 1 -run 'Frameworks' ./launcher/framework ./launcher/train/cpu

@@ -57,22 +57,18 @@ class Trainer(replica.Trainer):
         self.optimizer.apply_gradients(zip(gradients, weights))
         return loss, votes, clock.spans()
 
-    def step(self, inputs, labels, rate, asks):
-        """Returns the loss, the sum of the votes, and of the reduction the
-        seconds in all and those that nothing else hid."""
-        self.optimizer.learning_rate = rate
-        loss, votes, spans = self._step(inputs, labels, tf.constant(asks))
-        return float(loss), votes.numpy(), *replica.busy(spans.numpy())
-
     def epoch(self, run):
         for k in range(run.steps_per_epoch):
             begin = time.perf_counter()
             inputs, labels = run.inputs(k)
             wait = time.perf_counter() - begin
             rate = run.rate()
-            loss, votes, communication, exposed = self.step(
-                inputs, labels, rate, run.asks())
-            if run.stepped(rate, loss, votes, wait, exposed, communication):
+            self.optimizer.learning_rate = rate
+            loss, votes, spans = self._step(inputs, labels,
+                                            tf.constant(run.asks()))
+            communication, exposed = self.reduction(spans)
+            if run.stepped(rate, float(loss), votes.numpy(), wait, exposed,
+                           communication):
                 return
 
     def sums(self, numbers):

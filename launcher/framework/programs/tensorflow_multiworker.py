@@ -80,7 +80,7 @@ class Trainer(tensorflow_strategy.Trainer):
             loss, votes, spans = self._step(
                 tf.constant(inputs), tf.constant(labels),
                 tf.constant(run.asks()))
-            communication, exposed = replica.busy(spans.numpy())
+            communication, exposed = self.reduction(spans)
             if run.stepped(rate, float(loss), votes.numpy(), wait, exposed,
                            communication):
                 return

@@ -27,6 +27,8 @@ class Trainer:
         # The threads on which operations wait, for communication for example.
         tf.config.threading.set_inter_op_parallelism_threads(
             max(2, self.threads))
+        # On a GPU, work is still under way when an operation is back.
+        self.clocked = resources["device"] == "cpu"
         if resources["device"] == "cpu":
             tf.config.set_visible_devices([], "GPU")
             return
@@ -57,6 +59,11 @@ class Trainer:
     def evaluate(self, inputs, labels):
         loss, correct = self._evaluate(inputs, labels)
         return float(loss), int(correct)
+
+    def reduction(self, spans):
+        """Of a step's reduction, the seconds in all and those in which
+        nothing was computed; None where they are not measured."""
+        return busy(spans.numpy()) if self.clocked else (None, None)
 
     def local_statistics(self):
         """Of each rank here, the running averages of batch norm as arrays."""
