@@ -15,7 +15,6 @@ import tensorflow as tf
 import keras_loop
 import rank
 import tensorflow_horovod
-import tensorflow_replica as replica
 
 
 class Trainer(tensorflow_horovod.Trainer):
@@ -30,9 +29,11 @@ class Trainer(tensorflow_horovod.Trainer):
     def epoch(self, run):
         keras_loop.fit(self.model, run, self._sum)
 
-    def _sum(self, asks, loss):
-        votes = replica.with_diverged(tf.constant(asks), loss)
-        return hvd.allreduce(votes, op=hvd.Sum, name="votes").numpy()
+    def _sum(self, run, loss):
+        if not run.to_vote():
+            return None
+        return hvd.allreduce(tf.constant(run.ballot(loss)), op=hvd.Sum,
+                             name="votes").numpy()
 
 
 if __name__ == "__main__":

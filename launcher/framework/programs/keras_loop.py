@@ -12,8 +12,8 @@ def compile(model, optimizer):
 
 
 def fit(model, run, votes, ahead=False):
-    """Trains an epoch of a rank.Rank; votes(asks, loss) sums over the ranks
-    what each asks for, and whether its loss is no number.
+    """Trains an epoch of a rank.Rank; votes(run, loss) are the sums over the
+    ranks that its stepped wants.
 
     ahead: batches are made while others are trained on, so that nobody knows
     how long a step waits for its own.
@@ -65,8 +65,8 @@ class Reporter(tf.keras.callbacks.Callback):
         self.model.reset_metrics()
 
     def on_train_batch_end(self, batch, logs=None):
-        loss = logs["loss"]
-        votes = self._votes(self._run.asks(), loss)
+        loss = float(logs["loss"])
+        votes = self._votes(self._run, loss)
         wait = None if self._ahead else self._feed.seconds.popleft()
-        if self._run.stepped(self._rate, float(loss), votes, wait):
+        if self._run.stepped(self._rate, loss, votes, wait):
             self.model.stop_training = True

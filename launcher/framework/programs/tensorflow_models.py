@@ -160,3 +160,10 @@ class SGD(tf.keras.optimizers.legacy.SGD):
             var=var.handle, accum=self.get_slot(var, "momentum").handle,
             lr=rate, grad=grad,
             momentum=self._get_hyper("momentum", var.dtype))
+
+    def _resource_apply_sparse_duplicate_indices(self, grad, var, indices,
+                                                 **kwargs):
+        # Of an embedding, say. All its rows decay and go on with their
+        # momentum, as elsewhere.
+        return self._resource_apply_dense(tf.convert_to_tensor(
+            tf.IndexedSlices(grad, indices, var.shape)), var, **kwargs)
