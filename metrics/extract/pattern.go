@@ -62,6 +62,7 @@ type compiled struct {
 	re                    *regexp.Regexp
 	value, epoch, elapsed int // groups; -1: none
 	unit                  unit
+	reduces               bool // the user says how
 }
 
 // Validate says what is wrong with a pattern, and what is valid.
@@ -78,7 +79,7 @@ func (p Pattern) compile() (*compiled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pattern of %s: %w", p.Name, err)
 	}
-	c := &compiled{Pattern: p, re: re, value: re.SubexpIndex("value"), epoch: re.SubexpIndex("epoch"), elapsed: re.SubexpIndex("elapsed")}
+	c := &compiled{Pattern: p, re: re, value: re.SubexpIndex("value"), epoch: re.SubexpIndex("epoch"), elapsed: re.SubexpIndex("elapsed"), reduces: p.Reduce != ""}
 	if c.value < 0 {
 		c.value = re.SubexpIndex(p.Name)
 	}
@@ -208,7 +209,7 @@ func (l *log) matches(c *compiled, all []match) error {
 	if c.Name == "accuracy" && c.Per == "epoch" {
 		return l.accuracies(c, all)
 	}
-	if c.Per == "run" && c.Pattern.Reduce == "" && len(all) > 1 {
+	if c.Per == "run" && !c.reduces && len(all) > 1 {
 		return l.errorAt(all[1].v.Line, "a second %s; the first stands in line %d. Say per = \"step\" or \"epoch\", or how to reduce them", c.Name, all[0].v.Line)
 	}
 	scale, invert, err := l.scale(c, 1)
