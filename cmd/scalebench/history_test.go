@@ -68,7 +68,7 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 		run := metrics.Run{
 			ID: fmt.Sprintf("%s/%s-r%d-a1", study, point, i+1), Study: study, Point: point, Repeat: i + 1, Attempt: 1,
 			Kind: "train", Framework: "native", Workers: workers, Nodes: nodes,
-			Parameters: map[string]any{"framework": "native", "workers": int64(workers), "workload.batch": int64(batch), "global_batch": int64(batch * workers),
+			Parameters: map[string]any{"framework": "native", "workers": int64(workers), "workload.batch": int64(batch),
 				"workload.scaling": "weak", "workload.targets": []any{0.5, 0.75}},
 			Status: metrics.Done, Dir: ts.MkAbs(filepath.Join("runs", study, point)), CreatedUnix: float64(created + i - first + 1),
 		}

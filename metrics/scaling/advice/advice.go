@@ -247,15 +247,31 @@ func toTarget(o *scaling.Observation, target float64) *float64 {
 	return nil
 }
 
-// globalBatch is the samples a step of a run; 0 when it is not recorded.
+// globalBatch is the samples a step of a run: as recorded, else by the study's
+// batch, which is each worker's when scaling is weak. 0 when neither is known.
 func globalBatch(o *scaling.Observation) float64 {
-	switch b := o.Parameters["global_batch"].(type) {
-	case int:
-		return float64(b)
-	case int64:
-		return float64(b)
-	case float64:
+	if b := number(o.Parameters["global_batch"]); b > 0 {
 		return b
+	}
+	b := number(o.Parameters["workload.batch"])
+	switch o.Parameters["workload.scaling"] {
+	case "weak":
+		return b * float64(o.Workers)
+	case "strong":
+		return b
+	}
+	return 0
+}
+
+// number is a parameter that counts something; 0 when it is none.
+func number(v any) float64 {
+	switch v := v.(type) {
+	case int:
+		return float64(v)
+	case int64:
+		return float64(v)
+	case float64:
+		return v
 	}
 	return 0
 }

@@ -32,7 +32,7 @@ func (s series) observe() []scaling.Observation {
 			o := scaling.Observation{
 				Run: fmt.Sprintf("s/w%d-r%d-a1", n, i+1), Study: "s", Point: fmt.Sprintf("w%d", n), Repeat: i + 1,
 				Framework: "native", Workers: n, Nodes: n, Throughput: &x, InitSeconds: &init,
-				Parameters: map[string]any{"workload.scaling": "weak", "global_batch": int64(100 * n), "workers": int64(n)},
+				Parameters: map[string]any{"workload.scaling": "weak", "workload.batch": int64(100), "workers": int64(n)},
 			}
 			if s.took != nil {
 				o.Targets = []scaling.TargetTime{{Target: 0.75}}
