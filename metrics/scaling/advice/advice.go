@@ -136,7 +136,7 @@ type study struct {
 	conv      *model.Convergence            // nil: no target, or no run reached it
 	lost      float64                       // smallest global batch at which half of the runs or more miss the target; +Inf
 	lostRuns  string                        // what happened there
-	outside   float64                       // seconds of the training clock beside the steps, at the largest measured count that reached the target
+	outside   map[int]float64               // by measured workers that reach the target: seconds of the training clock beside the steps
 	timeless  string                        // why no candidate has a time; ""
 	slowStart *float64                      // seconds of initialisation at the largest count that recorded it
 }
@@ -153,7 +153,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	s := &study{o: o, curve: &c, lost: math.Inf(1), runs: map[int][]scaling.Observation{}}
+	s := &study{o: o, curve: &c, lost: math.Inf(1), outside: map[int]float64{}, runs: map[int][]scaling.Observation{}}
 	s.Advice = Advice{Series: c.Series, Scaling: c.Scaling, Base: c.Base, Confidence: o.Confidence,
 		Candidates: []Candidate{}, Law: []string{}, Warnings: []string{}}
 	if o.Cost != nil {

@@ -292,6 +292,21 @@ func TestSamplesAndPrices(t *testing.T) {
 	}
 }
 
+// What the clock counts beside steps is that of the next smaller count that was
+// measured: here 64 s over the workers, for evaluations that they share.
+func TestTimeBesideSteps(t *testing.T) {
+	change := func(o *scaling.Observation) {
+		seconds := *o.Targets[0].Seconds + 64/float64(o.Workers)
+		o.Targets[0].Seconds = &seconds
+	}
+	a := series{counts: octaves, runs: 6, x: linear, took: fixed, change: change}.advise(t, Options{})
+	for workers, beside := range map[int]float64{3: 32, 6: 16, 12: 8, 32: 4, 64: 4} {
+		if c, want := candidate(t, a, workers), 3600/float64(workers)+beside+10; math.Abs(c.Seconds.Value/want-1) > 0.003 {
+			t.Errorf("%d workers: %.1f s, want %.1f", workers, c.Seconds.Value, want)
+		}
+	}
+}
+
 func TestOptionsRefused(t *testing.T) {
 	for _, o := range []Options{{Target: 75}, {Target: -1}, {MinEfficiency: 70}, {Deadline: -1}, {Deadline: math.Inf(1)},
 		{Budget: math.NaN()}, {Budget: 5}, {Samples: -1}, {Target: 0.5, Samples: 5}, {Confidence: 95}} {

@@ -145,9 +145,8 @@ func (s *study) efficiency(workers int, p model.Prediction) *Figure {
 }
 
 // clock learns what the training clock counts beside steps (warm-up and
-// evaluations), and how long initialisation takes, both at the largest worker
-// count that says so. Evaluations are shared by the ranks and shrink with
-// their number, so for more workers this errs on the long side.
+// evaluations) at each worker count that reaches the target, and how long
+// initialisation takes at the largest that says so.
 func (s *study) clock() {
 	for _, p := range s.curve.Points {
 		var init []float64
@@ -165,12 +164,25 @@ func (s *study) clock() {
 			continue
 		}
 		if n, err := s.conv.Predict(s.batchAt(p.Workers)); err == nil {
-			s.outside = max(0, *t.Seconds-n.Value/p.Throughput.Value)
+			s.outside[p.Workers] = max(0, *t.Seconds-n.Value/p.Throughput.Value)
 		}
 	}
 	if s.slowStart == nil && s.timeless == "" {
 		s.warn("initialisation was not recorded; times and costs are without it")
 	}
+}
+
+// outsideAt is the time beside the steps at the next smaller worker count that
+// was measured, the smallest for want of one. Ranks share the evaluations, so
+// with more of them it shrinks and this errs on the long side.
+func (s *study) outsideAt(workers int) float64 {
+	best := 0
+	for n := range s.outside {
+		if n <= workers && n > best || best == 0 || best > workers && n < best {
+			best = n
+		}
+	}
+	return s.outside[best]
 }
 
 // reached is the measured time to the target at so many workers; nil without.
@@ -272,7 +284,7 @@ func (s *study) modelled(c *Candidate) *Figure {
 	if c.Samples == nil {
 		return nil
 	}
-	return over(*c.Samples, *c.Throughput).plus(s.outside)
+	return over(*c.Samples, *c.Throughput).plus(s.outsideAt(c.Workers))
 }
 
 // missedAt reports whether runs with so many workers had the target and no
