@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -247,7 +248,7 @@ func heldAt(at map[string]float64) string {
 		case key == "in_place":
 			parts = append(parts, "in place")
 		default:
-			parts = append(parts, key+" "+exactly(v))
+			parts = append(parts, key+" "+strconv.FormatFloat(v, 'f', -1, 64))
 		}
 	}
 	return strings.Join(parts, ", ")

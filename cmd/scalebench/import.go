@@ -228,7 +228,9 @@ func (o *importOptions) extract(file string, data []byte, sets map[string]any) (
 		return nil, err
 	}
 	r, err := e.Extract(bytes.NewReader(data), options)
-	return []extract.TableRun{{Result: r}}, err
+	labels := maps.Clone(r.Labels) // what is set by hand goes before what the log says
+	maps.DeleteFunc(labels, func(key string, _ any) bool { _, set := sets[key]; return set })
+	return []extract.TableRun{{Labels: labels, Result: r}}, err
 }
 
 // run is what the labels and the log say of a run.

@@ -251,7 +251,7 @@ func resultRecord(r *summary.Result, algorithm int) *table {
 		warnings = []string{}
 	}
 	t.add(r.Throughput, orNil(r.ThroughputWhy), r.EndToEnd, r.FinalAccuracy, r.TrainSeconds, r.InitSeconds,
-		r.World, r.Restart, r.Steps, r.WarmupSteps, r.SteadySteps, r.Samples, r.Epochs, r.StepP50, r.StepP95, r.StepP99,
+		r.World, r.Restart, r.Steps, r.WarmupSteps, r.SteadySteps, bySteps(r.Samples, r.Steps), bySteps(r.Epochs, r.Steps), r.StepP50, r.StepP95, r.StepP99,
 		r.Skew, slowest, r.DataWait, r.Compute, r.Communication, algorithm, warnings)
 	return t
 }
@@ -399,4 +399,13 @@ func importRecord(from *store.Source) *table {
 		t.add(from.Path, orNil(from.Part), from.Format, from.SHA256)
 	}
 	return t
+}
+
+// bySteps is a cell of something that the steps count: where no step was
+// recorded, as of another program's log, 0 is no count.
+func bySteps[N int | int64](n N, steps int) any {
+	if steps == 0 {
+		return positive(n)
+	}
+	return n
 }

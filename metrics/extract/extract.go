@@ -96,8 +96,11 @@ type Result struct {
 	// 0 where it states none; there is then no train event.
 	Findings []Finding
 	Notes    []string // on the log as a whole
-	Failed   string   // why the run failed, as the log says; "" where it does not say so
-	Lines    int      // that something was taken from
+	// Labels are what the log says of the training, by TOML path where a study
+	// has a key for it: "workload.model".
+	Labels map[string]any
+	Failed string // why the run failed, as the log says; "" where it does not say so
+	Lines  int    // that something was taken from
 }
 
 // Events are the notes and findings as events, to follow a start event with
@@ -190,6 +193,23 @@ func (l *log) add(e metrics.Event, scale float64, values ...Value) {
 	l.res.Findings = append(l.res.Findings, f)
 }
 
+// label notes what the log says of the training.
+func (l *log) label(key string, value any) {
+	if l.res.Labels == nil {
+		l.res.Labels = map[string]any{}
+	}
+	l.res.Labels[key] = value
+}
+
+// scaled is x in another unit. A part of a unit divides by how many make one, so
+// that 20006 µs are 0.020006 s to the last digit.
+func scaled(x, scale float64) float64 {
+	if parts := math.Round(1 / scale); scale < 1 && 1/parts == scale {
+		return x / parts
+	}
+	return x * scale
+}
+
 // figure appends a figure that the log states as it is.
 func (l *log) figure(name, unit string, v Value, note string) *metrics.Figure {
 	f := &metrics.Figure{Name: name, Value: v.Number, Unit: unit, Note: note}
@@ -207,7 +227,7 @@ func (l *log) reduced(name, unit, reduce string, scale float64, values []Value, 
 	if err != nil {
 		return err
 	}
-	if x *= scale; !finite(x) {
+	if x = scaled(x, scale); !finite(x) {
 		return l.errorAt(values[len(values)-1].Line, "the %s of %d values of %s is no finite number", reduce, len(values), name)
 	}
 	f := &metrics.Figure{Name: name, Value: x, Unit: unit, Reduce: reduce, Note: note}
@@ -221,7 +241,7 @@ func (l *log) reduced(name, unit, reduce string, scale float64, values []Value, 
 // accuracy appends an evaluation; scale is 0.01 for percent. A value outside 0
 // to 1 is an error: it is then no accuracy.
 func (l *log) accuracy(e metrics.Event, scale float64, v Value) error {
-	e.Evaluation.Accuracy = v.Number * scale
+	e.Evaluation.Accuracy = scaled(v.Number, scale)
 	if err := e.Validate(); err != nil {
 		return l.errorAt(v.Line, "accuracy %g is no fraction of 1 (nor of 100 %%)", v.Number)
 	}

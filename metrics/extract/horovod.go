@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"strings"
 )
 
 // horovodSynthetic reads Horovod's examples/*_synthetic_benchmark.py, all of
@@ -19,6 +20,8 @@ var horovodSynthetic = Extractor{
 }
 
 var (
+	horovodModel = regexp.MustCompile(`^Model: (\S+)\s*$`)
+	horovodBatch = regexp.MustCompile(`^Batch size: (\d+)\s*$`)
 	horovodEach  = regexp.MustCompile(`^Img/sec per [A-Za-z]+: (\d+\.\d+) \+-(\d+\.\d+)\s*$`)
 	horovodTotal = regexp.MustCompile(`^Total img/sec on (\d+) [A-Za-z]+\(s\): (\d+\.\d+) \+-(\d+\.\d+)\s*$`)
 )
@@ -27,6 +30,14 @@ func readHorovod(l *log, r io.Reader) error {
 	var from first
 	var each, total []Value // value and ±
 	err := l.each(r, func(ln line) error {
+		if m := horovodModel.FindStringSubmatch(ln.text); m != nil {
+			l.label("workload.model", strings.ToLower(m[1]))
+		}
+		if m := horovodBatch.FindStringSubmatch(ln.text); m != nil {
+			n, err := l.count(ln.number, "a batch of", m[1])
+			l.label("workload.batch", int64(n))
+			return err
+		}
 		if m := horovodEach.FindStringSubmatch(ln.text); m != nil && from.takes(ln) {
 			if each != nil {
 				return l.errorAt(ln.number, "a second result; the first stands in line %d. One log is one run: split it", each[0].Line)

@@ -167,6 +167,12 @@ func (m *mllogRun) finish() error {
 	}
 	l.res.StartUnix = float64(m.began) / 1000
 	l.add(metrics.Event{Time: m.start.Number / 1000, Train: &m.train}, 1e-3, m.start)
+	if m.benchmark != "" {
+		l.label("workload.model", m.benchmark)
+	}
+	if m.train.GlobalBatch > 0 {
+		l.label("global_batch", int64(m.train.GlobalBatch))
+	}
 	is, share := mlperfAccuracy[m.benchmark]
 	switch {
 	case m.benchmark == "":

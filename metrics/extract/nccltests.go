@@ -133,7 +133,7 @@ func (l *log) collective(bytes, place float64, cell func(int) (Value, error)) er
 		}) {
 			return l.errorAt(v.Line, "%g bytes for the second time", bytes)
 		}
-		l.add(metrics.Event{Figure: &metrics.Figure{Name: f.name, Value: v.Number * f.scale, Unit: f.unit, At: at}}, f.scale, v)
+		l.add(metrics.Event{Figure: &metrics.Figure{Name: f.name, Value: scaled(v.Number, f.scale), Unit: f.unit, At: at}}, f.scale, v)
 	}
 	return nil
 }

@@ -201,7 +201,7 @@ func (t *table) run(rows []int, columns map[string]Column) error {
 				return l.errorAt(v.Line, "%g elapsed, after %g before; elapsed counts from the start of training", v.Number, elapsed.Number)
 			}
 			elapsed, secondsScale = v, scale
-			e.Time = v.Number * scale
+			e.Time = scaled(v.Number, scale)
 		}
 		v, scale, ok, err := cell(row, "accuracy")
 		if err != nil {
@@ -231,14 +231,14 @@ func (t *table) run(rows []int, columns map[string]Column) error {
 			}
 			if ok && row == rows[len(rows)-1] {
 				unit := map[string]string{"end_to_end": "samples/s", "train_seconds": "s"}[name]
-				f := &metrics.Figure{Name: name, Value: v.Number * scale, Unit: unit, Note: "from column " + columns[name].Name}
+				f := &metrics.Figure{Name: name, Value: scaled(v.Number, scale), Unit: unit, Note: "from column " + columns[name].Name}
 				l.add(metrics.Event{Time: e.Time, Figure: f}, scale, v)
 			}
 		}
 	}
 	if _, mapped := columns["train_seconds"]; timed && !mapped && elapsed.Line > 0 {
-		f := &metrics.Figure{Name: "train_seconds", Value: elapsed.Number * secondsScale, Unit: "s", Note: "the last of column " + columns["elapsed"].Name}
-		l.add(metrics.Event{Time: elapsed.Number * secondsScale, Figure: f}, secondsScale, elapsed)
+		f := &metrics.Figure{Name: "train_seconds", Value: scaled(elapsed.Number, secondsScale), Unit: "s", Note: "the last of column " + columns["elapsed"].Name}
+		l.add(metrics.Event{Time: scaled(elapsed.Number, secondsScale), Figure: f}, secondsScale, elapsed)
 	}
 	return t.rates(rates, rateScale, columns)
 }

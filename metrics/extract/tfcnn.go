@@ -18,6 +18,7 @@ var tfCNNBenchmarks = Extractor{
 }
 
 var (
+	tfcnnModel  = regexp.MustCompile(`^Model:\s+(\S+)\s*$`)
 	tfcnnTotal  = regexp.MustCompile(`^total images/sec: (\d+\.\d\d)\s*$`)
 	tfcnnGlobal = regexp.MustCompile(`^Batch size:\s+(\d+)(?:\.0)? global\s*$`)
 	tfcnnDevice = regexp.MustCompile(`^\s+(\d+)(?:\.0)? per device\s*$`)
@@ -32,6 +33,10 @@ func readTFCNN(l *log, r io.Reader) error {
 			ruled = false
 			return l.parseAll(ln.number, &totals, m[1])
 		}
+		if m := tfcnnModel.FindStringSubmatch(ln.text); m != nil {
+			l.label("workload.model", m[1])
+			return nil
+		}
 		if m := tfcnnGlobal.FindStringSubmatch(ln.text); m != nil {
 			n, err := l.count(ln.number, "a global batch of", m[1])
 			global = n
@@ -42,6 +47,7 @@ func readTFCNN(l *log, r io.Reader) error {
 			if err != nil {
 				return err
 			}
+			l.label("workload.batch", int64(each))
 			if global%each == 0 {
 				l.res.Workers = max(l.res.Workers, global/each)
 			}
