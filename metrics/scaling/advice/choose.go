@@ -172,7 +172,8 @@ func (s *study) none(words []string) string {
 }
 
 // speeds are what a doubling must raise: of each run at a point, one over the
-// time to the target where there is one, else throughput.
+// time to the target, initialisation included, where there is one, else
+// throughput.
 func (s *study) speeds() (of func(p *scaling.Point) []float64, name string) {
 	if s.Target == nil || s.timeless != "" {
 		return (*scaling.Point).Throughputs, "the throughput"
@@ -181,7 +182,7 @@ func (s *study) speeds() (of func(p *scaling.Point) []float64, name string) {
 		var xs []float64
 		if t := s.reached(p.Workers); t != nil && t.Reached == t.Runs {
 			for _, seconds := range t.Times {
-				xs = append(xs, 1/seconds)
+				xs = append(xs, 1/(seconds+s.initAt(p.Workers)))
 			}
 		}
 		return xs // none where runs miss it
