@@ -32,6 +32,7 @@ type ride struct {
 var rides = []ride{
 	{"pytorch-ddp", "", []string{"torch"}, "srun", 2, 2},
 	{"pytorch-ddp", "", []string{"torch"}, "torchrun", 2, 2},
+	{"pytorch-horovod", "pytorch", []string{"torch", "horovod"}, "srun", 2, 2},
 	{"tensorflow-horovod", "tensorflow", []string{"tensorflow", "horovod"}, "srun", 2, 2},
 	{"keras-horovod", "tensorflow", []string{"tensorflow", "keras", "horovod"}, "srun", 2, 2},
 	{"tensorflow-multiworker", "tensorflow", []string{"tensorflow"}, "srun", 2, 2},

@@ -38,7 +38,8 @@ class Trainer(pytorch_trainer.Trainer):
         return parameters
 
     def gradient(self, inputs, labels):
-        self.optimizer.zero_grad(set_to_none=True)
+        for parameter in self.model.parameters():
+            parameter.grad = None  # Horovod's zero_grad would keep zeros
         loss = pytorch_trainer.cross_entropy(self.model(inputs), labels)
         loss.backward()
         begin = time.perf_counter()

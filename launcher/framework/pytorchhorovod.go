@@ -1,0 +1,20 @@
+package framework
+
+import "github.com/scalebench/scalebench/launcher/study"
+
+// pytorchHorovod is a PyTorch training loop whose gradients Horovod averages,
+// one process a rank.
+var pytorchHorovod = Framework{
+	Name:     "pytorch-horovod",
+	Import:   "horovod.torch",
+	Family:   "pytorch",
+	Programs: programs(pytorchPrograms),
+	Check: func(p study.Point) map[string]string {
+		wrong := checkPython("pytorch-horovod", NativeModels, p)
+		if p.Workload.BatchNorm == "sync" {
+			wrong["workload.batch_norm"] = "pytorch-horovod has no synchronised batch norm here; use \"local\""
+		}
+		return wrong
+	},
+	Command: func(s Start) []string { return python(s, "pytorch_horovod.py") },
+}
