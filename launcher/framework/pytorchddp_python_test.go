@@ -125,16 +125,16 @@ func (d *ddp) startOne(p study.Point, w world.World, environ func([]string) []st
 // family's environment, which is built if it is not there.
 func interpreterOf(t *testing.T, name string) string {
 	t.Helper()
-	family, _, _ := strings.Cut(name, "-")
-	switch family {
-	case "keras":
-		family = "tensorflow"
-	case "pytorch":
+	f, err := Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Family == "" {
 		return debianPython
 	}
-	out, err := exec.Command("locks/environment.sh", family).Output()
+	out, err := exec.Command("locks/environment.sh", f.Family).Output()
 	if err != nil {
-		t.Fatalf("the environment %s: %v", family, err)
+		t.Fatalf("the environment %s: %v", f.Family, err)
 	}
 	return strings.TrimSpace(string(out))
 }
