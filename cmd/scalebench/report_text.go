@@ -104,7 +104,7 @@ func bestMeasured(curves []scaling.Curve) []string {
 	for _, target := range slices.Backward(slices.Sorted(maps.Keys(soonest))) {
 		c := soonest[target]
 		i := slices.IndexFunc(c.point.TimeToAccuracy, func(t scaling.TimeToAccuracy) bool { return t.Target == target })
-		list = append(list, fmt.Sprintf("Accuracy %s was reached soonest with %s: %s.",
+		list = append(list, fmt.Sprintf("On the training clock, accuracy %s was reached soonest with %s: %s.",
 			targetText(target), name(c), timeSentence(c.point.TimeToAccuracy[i])))
 	}
 	switch {
