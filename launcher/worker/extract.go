@@ -96,6 +96,9 @@ func extractEvents(s framework.Start, extractors []extract.Extractor, o output, 
 		if err != nil {
 			return err
 		}
+		if r.Failed != "" {
+			return fmt.Errorf("%s: %s", name, r.Failed)
+		}
 		if i == 0 && r.StartUnix > 0 {
 			start.Unix = r.StartUnix
 		}
