@@ -21,7 +21,7 @@ STAMP := -s -w -X $(MODULE)/cmd/version.stamped=$(VERSION)
 RELEASE_PROGRAMS := aarch64-linux-gnu-gcc qemu-aarch64-static
 RELEASE_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 
-.PHONY: build release demo test test-unit test-slurm test-faults test-frameworks test-release test-packages record release-packages lint bench golden clean
+.PHONY: build release demo test test-unit test-slurm test-faults test-frameworks framework-packages test-release test-packages record release-packages lint bench golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -78,9 +78,17 @@ test-faults: test-packages
 # passed is written into the matrix of docs/frameworks.md. FRAMEWORK=name tries
 # one. The first time compiles Horovod, for some minutes.
 FRAMEWORK :=
-test-frameworks: test-packages
+test-frameworks: test-packages framework-packages
 	go test -tags frameworks,python -timeout 60m -count 1 -run 'Frameworks' ./launcher/framework ./launcher/train/cpu
 	go test -tags slurm,frameworks -timeout 60m -count 1 -v -run 'TestFrameworks' ./cmd/scalebench -framework '$(FRAMEWORK)' -matrix ../../docs/frameworks.md
+
+# Horovod is compiled against Debian's PyTorch, whose headers stand apart.
+framework-packages:
+	@if ! { test -e /usr/include/torch/extension.h && test -e /usr/include/pybind11/pybind11.h && test -e /usr/include/python3.*/Python.h; }; then \
+		sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+		echo "make $@ needs the headers of PyTorch, pybind11 and Python; installing them with apt-get"; \
+		$$sudo apt-get update -q && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -q -y --no-install-recommends libtorch-dev pybind11-dev python3-dev g++; \
+	fi
 
 # The released programs in a bare chroot without a C library, arm64's emulated.
 test-release: release

@@ -42,7 +42,7 @@ def exchange(place, word):
             server.settimeout(max(end - time.monotonic(), 0.001))
             try:
                 connection, _ = server.accept()
-            except TimeoutError:
+            except socket.timeout:  # TimeoutError from Python 3.10 on
                 missing = sorted(set(range(place.size)) - set(words))
                 raise RuntimeError(f"ranks {missing} did not come within"
                                    f" {PATIENCE} s") from None
