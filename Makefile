@@ -68,7 +68,7 @@ test-slurm: test-packages
 	go test -tags slurm -p 1 -timeout 60m -run Slurm ./...
 
 # Faults fired at the programs and a real Slurm: a random 30 of them (`make test`
-# fires 6, always the same); FAULTS=210 is the full suite, SEED=N repeats one.
+# fires 30, always the same); FAULTS=210 is the full suite, SEED=N repeats one.
 FAULTS := 30
 SEED := 0
 test-faults: test-packages

@@ -145,7 +145,12 @@ func judgeJob(e Evidence) (metrics.Status, string) {
 		// end is about a copy that found the attempt claimed, or that never
 		// started: a controller that was killed forgets what it has started and
 		// starts it again, or cancels it because a node has it already.
-		return completed(e, j.End)
+		// Only where not every rank says so, and Slurm names a cause from outside,
+		// that is the cause: srun may end with 0 when it is ended with its job.
+		status, detail := completed(e, j.End)
+		if status != metrics.Incomplete || j.State == slurm.Completed || j.State == slurm.Failed {
+			return status, detail
+		}
 	}
 	switch j.State {
 	case slurm.Pending, slurm.Configuring:

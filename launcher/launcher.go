@@ -72,6 +72,9 @@ type Verdict struct {
 	Status metrics.Status `json:"status"`
 	Detail string         `json:"detail,omitempty"`
 	Job    *metrics.Job   `json:"job,omitempty"`
+	// FailedNodes are the job's nodes of which one or more failed, after
+	// metrics.NodeFailed: as few as the run's own records leave possible.
+	FailedNodes []string `json:"failed_nodes,omitempty"`
 }
 
 // Exit is exit-N.json: the record that the batch script (or the local

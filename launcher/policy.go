@@ -3,6 +3,7 @@ package launcher
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
@@ -117,15 +118,43 @@ func inVain(s State) bool {
 	return s.Status == metrics.Failed && s.Submission == nil && s.Job == nil && len(s.Record.Exclude) > 0
 }
 
-// failedNodes are the nodes of the attempts that ended with a node's failure.
-// Which of a job's nodes it was Slurm does not say.
+// failedNodes are the nodes that failed under these attempts, or may have.
 func failedNodes(tried []State) []string {
 	var nodes []string
 	for _, s := range tried {
-		if s.Status == metrics.NodeFailed && s.Job != nil {
+		switch {
+		case s.Status != metrics.NodeFailed || s.Job == nil:
+		case s.Verdict != nil && len(s.Verdict.FailedNodes) > 0:
+			nodes = append(nodes, s.Verdict.FailedNodes...)
+		default:
 			nodes = append(nodes, s.Job.Nodes...)
 		}
 	}
 	slices.Sort(nodes)
 	return slices.Compact(nodes)
+}
+
+// suspects are those of a job's nodes that may have failed, and the words on
+// it. Slurm says that one did, not which one. The supervisors of the others
+// were ended in order and wrote so; those that have written nothing since they
+// began were on it. When that leaves none, all may be meant.
+func suspects(nodes, silent []string, detail string) ([]string, string) {
+	var list []string
+	for _, node := range nodes {
+		if slices.ContainsFunc(silent, func(host string) bool {
+			short, _, _ := strings.Cut(host, ".")
+			return host == node || short == node
+		}) {
+			list = append(list, node)
+		}
+	}
+	switch {
+	case len(nodes) == 1:
+		return nodes, because(nodes[0]+" failed", detail)
+	case len(list) == 0 || len(list) == len(nodes):
+		return nodes, because("which of its nodes failed is not known: "+strings.Join(nodes, ", "), detail)
+	case len(list) == 1:
+		return list, because(list[0]+" failed: its processes left no last word, those of the other nodes did", detail)
+	}
+	return list, because("one or more of these failed, whose processes left no last word: "+strings.Join(list, ", "), detail)
 }

@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,32 @@ func TestFailedNodesAreExcluded(t *testing.T) {
 	c.Policy.ExcludeFailedNodes = false
 	if got := c.Todo(states)[0].Exclude; len(got) > 0 {
 		t.Errorf("excluded against the policy: %q", got)
+	}
+}
+
+// Of several nodes, the one whose supervisor had no time for a last word is
+// kept away from, and the words say how that is known.
+func TestSuspects(t *testing.T) {
+	for _, tt := range []struct {
+		nodes, silent, want []string
+		words               string
+	}{
+		{[]string{"node1"}, nil, []string{"node1"}, "node1 failed"},
+		{[]string{"node1", "node2"}, []string{"node2.cluster.site"}, []string{"node2"}, "node2 failed: "},
+		{[]string{"node1", "node2"}, nil, []string{"node1", "node2"}, "not known: node1, node2"},
+		{[]string{"node1", "node2"}, []string{"node2", "node1"}, []string{"node1", "node2"}, "not known"},
+		{[]string{"node1", "node2", "node3"}, []string{"node3", "node1", "node4"}, []string{"node1", "node3"}, "one or more of these failed"},
+	} {
+		got, words := suspects(tt.nodes, tt.silent, "Reason")
+		if d := cmp.Diff(tt.want, got); d != "" || !strings.Contains(words, tt.words) || !strings.HasSuffix(words, "(Reason)") {
+			t.Errorf("%q of which %q are silent: %q %s", tt.nodes, tt.silent, words, d)
+		}
+	}
+	s := tried(1, 1, metrics.NodeFailed)
+	s.Job = &metrics.Job{Nodes: []string{"node1", "node2"}}
+	s.Verdict = &Verdict{FailedNodes: []string{"node2"}}
+	if got := failedNodes([]State{s}); !slices.Equal(got, []string{"node2"}) {
+		t.Errorf("kept away from %q, want node2 alone", got)
 	}
 }
 

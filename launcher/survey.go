@@ -64,7 +64,12 @@ func survey(a *Attempt, job *slurm.Job, asked bool) (State, error) {
 	s := State{Attempt: a, Traces: traces, Job: jobFacts(a, job)}
 	s.Status, s.Detail = Judge(e)
 	if s.Status.Terminal() {
-		return s, a.conclude(Verdict{Status: s.Status, Detail: s.Detail, Job: s.Job})
+		v := Verdict{Status: s.Status, Detail: s.Detail, Job: s.Job}
+		if s.Status == metrics.NodeFailed && s.Job != nil && len(s.Job.Nodes) > 0 {
+			v.FailedNodes, v.Detail = suspects(s.Job.Nodes, traces.Silent, s.Detail)
+			s.Detail = v.Detail
+		}
+		return s, a.conclude(v)
 	}
 	return s, nil
 }

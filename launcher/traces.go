@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
@@ -19,6 +20,9 @@ type Traces struct {
 	Done    int    // ranks whose program ended with a stop event "done"
 	Stopped int    // ranks whose program ended with any stop event
 	Cause   string // of the earliest failure reported; "" when there is none
+	// Silent are the hosts of which a supervisor has noted neither a signal nor
+	// an end: it still runs, or ended without a last word.
+	Silent []string
 
 	Epoch    int     // last epoch that rank 0 has finished
 	Step     int     // steps that rank 0 has done
@@ -58,12 +62,15 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 		if err != nil {
 			return t, err
 		}
-		start, covers := 0.0, 1
+		start, covers, alive := 0.0, 1, ""
 		for _, e := range events {
 			cause := ""
 			switch {
 			case e.Start != nil:
 				start, covers = e.Start.Unix, e.Start.Covers()
+				if f.Writer == "supervisor" {
+					alive = e.Start.Host
+				}
 			case e.Error != nil:
 				cause = e.Error.Where + ": " + e.Error.Message
 			case e.Stop != nil && f.Writer == "rank":
@@ -76,12 +83,18 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 			case e.Stop != nil && e.Stop.Status != metrics.StopDone:
 				cause = e.Stop.Cause
 			}
+			if e.Stop != nil || e.Note != nil { // a signal is noted as it comes
+				alive = ""
+			}
 			if at := start + e.Time; cause != "" && (t.Cause == "" || at < earliest) {
 				t.Cause, earliest = cause, at
 			}
 		}
 		if f.Writer == "rank" && f.Rank == 0 {
 			t.follow(events)
+		}
+		if alive != "" && !slices.Contains(t.Silent, alive) {
+			t.Silent = append(t.Silent, alive)
 		}
 	}
 	return t, nil

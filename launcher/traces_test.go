@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -62,12 +63,25 @@ func TestTraces(t *testing.T) {
 	// 20,000 steps make a file far longer than the part that is read.
 	writeRank(t, run, 0, 2, 1, 20_000, done)
 	writeRank(t, run, 1, 2, 1, 20_000)
+	for rank, host := range []string{"node1", "node2"} {
+		f, err := os.Create(run.EventFile("supervisor", rank, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := metrics.NewWriter(f, metrics.Start{Writer: "supervisor", Rank: rank, WorldSize: 2, Restart: 1, Host: host})
+		if err == nil && rank == 0 {
+			err = w.Write(done)
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	traces, err := ReadTraces(run)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// 2 ranks of 32 samples every 10 ms.
-	want := Traces{Begun: true, Restart: 1, Done: 1, Stopped: 1, Epoch: 2, Step: 20_000, Accuracy: 0.5, Throughput: 6400}
+	want := Traces{Begun: true, Restart: 1, Done: 1, Stopped: 1, Epoch: 2, Step: 20_000, Accuracy: 0.5, Throughput: 6400, Silent: []string{"node2"}}
 	if fmt.Sprint(traces) != fmt.Sprint(want) {
 		t.Errorf("got\n%+v\nwant\n%+v", traces, want)
 	}

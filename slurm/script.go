@@ -114,6 +114,19 @@ func (s Script) render(w io.Writer, name, text string) error {
 	if err := t.Execute(&b, s); err != nil {
 		return fmt.Errorf("script template: %w", err)
 	}
+	if name != "" {
+		var claim bytes.Buffer
+		ours, err := builtin() // not what the site's may have put in its place
+		if err == nil {
+			err = ours.ExecuteTemplate(&claim, "claim", s)
+		}
+		if err != nil {
+			return fmt.Errorf("script template: %w", err)
+		}
+		if !bytes.Contains(b.Bytes(), bytes.TrimSpace(claim.Bytes())) {
+			return fmt.Errorf("%s: the script does not claim its attempt, so that a second copy of the job would train it again; write {{template \"claim\" .}} after {{template \"prepare\" .}}, or {{template \"body\" .}} for all blocks", name)
+		}
+	}
 	_, err = w.Write(b.Bytes())
 	return err
 }

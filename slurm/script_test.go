@@ -262,6 +262,9 @@ func TestRenderWithSiteTemplate(t *testing.T) {
 		{"#!/bin/bash\n{{.Nodez}}\n", "etc/site.sh.tmpl:2:"},
 		{"#!/bin/bash\n\n{{if}}\n", "etc/site.sh.tmpl:3:"},
 		{"#!/bin/bash\n{{template \"nope\" .}}", "nope"},
+		// A script that would let a second copy train.
+		{"#!/bin/bash\n{{template \"prepare\" .}}\n{{template \"step\" .}}", "does not claim its attempt"},
+		{"#!/bin/bash\n{{define \"claim\"}}true{{end}}{{template \"body\" .}}", "does not claim its attempt"},
 	} {
 		b.Reset()
 		err := plainScript().RenderWith(&b, "etc/site.sh.tmpl", tt.text)

@@ -4,6 +4,9 @@ import (
 	"fmt"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/slurm"
 )
 
 func checkCommand(s *session) *cli.Command {
@@ -25,6 +28,17 @@ func runCheck(s *session, path, site string) error {
 	w, err := s.load(path, site)
 	if err != nil {
 		return err
+	}
+	if w.site.Template != "" { // a wrong one would be found by the first submission
+		creator := launcher.Creator{Folder: w.folder, Worker: "/scalebench-worker"} // where it is, submit will see
+		backend, err := launcher.NewSlurmBackend(creator, w.site, &slurm.Client{})
+		if err == nil {
+			backend.Packing, backend.MaxInFlight = w.study.Policy.Packing, w.study.Policy.MaxInFlight
+			_, err = backend.Drafts(w.plan)
+		}
+		if err != nil {
+			return &usageError{err: err}
+		}
 	}
 	t := &table{columns: []column{
 		{key: "point"}, {key: "framework"}, {key: "model"}, {key: "workers"}, {key: "nodes"}, {key: "workers_per_node"},

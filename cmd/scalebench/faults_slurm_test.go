@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	faultCount = flag.Int("faults", 6, "faults that TestSlurmFaults fires; make test-faults fires 30, 210 are the full suite")
+	faultCount = flag.Int("faults", 30, "faults that TestSlurmFaults fires; 210 are the full suite")
 	faultSeed  = flag.Uint64("fault-seed", 1, "seed of the faults' choice and timing; 0: a new one, which is printed")
 	faultClass = flag.String("fault-class", "", "fire only faults of this class")
 )

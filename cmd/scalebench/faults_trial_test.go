@@ -198,8 +198,12 @@ requeue = %v
 	if s.unclaimed {
 		text += "template = \"job.tmpl\"\n"
 		template := "#!/bin/bash\n{{template \"directives\" .}}\n"
-		for _, block := range []string{"prepare", "record", "environment", "address", "step"} {
-			template += fmt.Sprintf("{{template %q .}}\n", block)
+		for _, block := range []string{"prepare", "claim", "record", "environment", "address", "step"} {
+			call := fmt.Sprintf("{{template %q .}}\n", block)
+			if block == "claim" { // it must stand there
+				call = "if false; then\n" + call + "fi\n"
+			}
+			template += call
 		}
 		tr.file("job.tmpl", template, 0o644)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/slurm/nodelist"
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
@@ -187,7 +188,7 @@ func submitAtOnce(t *testing.T, b *bench, c *slurmtest.Cluster) {
 func preempted(t *testing.T, b *bench, c *slurmtest.Cluster) {
 	b.t = t
 	b.write("site.toml", "[[partitions]]\nname = \"scavenge\"\n")
-	attempts := b.disturb(c, "driven-out", "", func(string) error {
+	attempts := b.disturb(c, "driven-out", 1, "", func(string) error {
 		b.slurm(c, "sbatch", "--partition=main", "--nodes=4", "--exclusive", "--time=5", "--output=/dev/null", "--wrap=sleep 3")
 		return nil
 	})
@@ -202,15 +203,26 @@ func preempted(t *testing.T, b *bench, c *slurmtest.Cluster) {
 // the others; or Slurm itself does, as the study says, and then it stays one
 // attempt.
 func TestSlurmRetry(t *testing.T) {
-	c := startCluster(t, slurmtest.Options{Nodes: 2})
+	c := startCluster(t, slurmtest.Options{Nodes: 3})
 	b := newBench(t, c)
 	b.write("site.toml", "")
 	t.Run("by the policy", func(t *testing.T) {
 		b.t = t
 		var node string
-		attempts := b.disturb(c, "crash", "[policy.retries]\nnode_failed = 1\n", func(on string) error { node = on; return c.CrashNode(on) })
+		// Of the job's two nodes the last crashes; only that one is kept away from.
+		attempts := b.disturb(c, "crash", 2, "[policy.retries]\nnode_failed = 1\n", func(on string) error {
+			nodes, err := nodelist.Expand(on)
+			if err != nil || len(nodes) != 2 {
+				return fmt.Errorf("the job runs on %q, want two nodes (%v)", on, err)
+			}
+			// Once both ranks train: of a node that is gone before, srun tells as of
+			// any failure.
+			b.ranksTrain("crash", 2)
+			node = nodes[1]
+			return c.SilenceNode(node)
+		})
 		if len(attempts) != 2 {
-			t.Fatalf("%d attempts, want 2", len(attempts))
+			t.Fatalf("%d attempts, want 2; the first: %+v, %+v", len(attempts), attempts[0].Verdict, attempts[0].Verdict.Job)
 		}
 		first, second := attempts[0], attempts[1]
 		if first.Verdict.Status != metrics.NodeFailed || second.Verdict.Status != metrics.Done {
@@ -225,7 +237,7 @@ func TestSlurmRetry(t *testing.T) {
 	})
 	t.Run("by Slurm", func(t *testing.T) {
 		b.t = t
-		attempts := b.disturb(c, "requeue", "[policy]\nrequeue = true\n", c.CrashNode)
+		attempts := b.disturb(c, "requeue", 1, "[policy]\nrequeue = true\n", c.CrashNode)
 		if len(attempts) != 1 || attempts[0].Verdict.Status != metrics.Done {
 			t.Fatalf("%d attempts, want 1, done: %+v", len(attempts), attempts[0].Verdict)
 		}
@@ -235,11 +247,31 @@ func TestSlurmRetry(t *testing.T) {
 	})
 }
 
-// disturb submits a study of one run, waiting, does harm while it runs on a
-// node, and gives back the attempts when the command has ended well.
-func (b *bench) disturb(c *slurmtest.Cluster, study, policy string, harm func(node string) error) []*launcher.Attempt {
+// ranksTrain waits until so many ranks of a study have recorded steps.
+func (b *bench) ranksTrain(study string, ranks int) {
 	b.t.Helper()
-	b.write(study+".toml", smallStudy(study, 3000, "[sweep]\nworkers = [1]\n"+policy))
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		training := 0
+		files, _ := filepath.Glob(filepath.Join(b.dir, "runs", study, "*", "events", "rank-*"))
+		for _, file := range files {
+			if text, err := os.ReadFile(file); err == nil && bytes.Contains(text, []byte(`"steps":{`)) {
+				training++
+			}
+		}
+		if training >= ranks {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("%d of %d ranks train after a minute", training, ranks)
+		}
+	}
+}
+
+// disturb submits a study of one run on so many nodes, waiting, does harm while
+// it runs, and gives back the attempts when the command has ended well.
+func (b *bench) disturb(c *slurmtest.Cluster, study string, nodes int, policy string, harm func(node string) error) []*launcher.Attempt {
+	b.t.Helper()
+	b.write(study+".toml", smallStudy(study, 3000/(nodes*nodes*nodes), fmt.Sprintf("[sweep]\nworkers = [%d]\nworkers_per_node = [1]\n", nodes)+policy))
 	var out bytes.Buffer
 	cmd := exec.Command(filepath.Join(b.dir, "bin", "scalebench"), "submit", study+".toml", "--site", "site.toml", "--wait", "--interval", "1s")
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = b.dir, b.env, &out, &out

@@ -39,6 +39,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -248,7 +249,22 @@ func (r Run) Create(fill func(Run) error) error {
 		}
 		return err
 	}
-	return nil
+	return syncFolder(study)
+}
+
+// syncFolder makes the names in a folder outlast a loss of power: a rename that
+// is only in memory would take a record back of what was handed to Slurm. Some
+// network file systems cannot and need not do that.
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = folder.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		err = nil
+	}
+	return errors.Join(err, folder.Close())
 }
 
 // WriteFile writes a file whole: under a temporary name in the same folder,
@@ -266,5 +282,5 @@ func WriteFile(path string, content []byte, mode os.FileMode) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return nil
+	return syncFolder(filepath.Dir(path))
 }

@@ -113,7 +113,11 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		cause = err.Error()
 	} else {
 		begun, written := time.Now(), output{log: o.Run.RankLog(o.World.Rank)}
-		code, cause = run(f, program, &written)
+		code, cause = run(f, program, &written, func(s os.Signal) {
+			// At once: this process may be killed before the program has ended,
+			// and what it knew would be taken for a node's that failed.
+			_ = events.Write(metrics.Event{Note: &metrics.Note{Text: "signal " + s.String() + " came"}})
+		})
 		if f.UserProgram && code == 0 && o.World.Rank == 0 {
 			if err := collect(program, written, begun); err != nil {
 				code, cause = 1, err.Error()
@@ -130,9 +134,9 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	return code, events.Write(metrics.Event{Stop: &stop})
 }
 
-// run starts the program and waits for it, passing signals on. It notes where in
-// the log the program's own output begins.
-func run(f framework.Framework, s framework.Start, o *output) (code int, cause string) {
+// run starts the program and waits for it, passing signals on; heard is told of
+// the first. It notes where in the log the program's own output begins.
+func run(f framework.Framework, s framework.Start, o *output, heard func(os.Signal)) (code int, cause string) {
 	w, arguments := s.World, f.Command(s)
 	log, err := os.OpenFile(o.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
@@ -187,12 +191,15 @@ func run(f framework.Framework, s framework.Start, o *output) (code int, cause s
 				continue // it would end a program that knows nothing of it, before its time
 			}
 			if received == nil {
-				received = s
 				kill = time.After(Grace)
 			}
 			// USR1 is the scheduler's early warning; the program hears of both
 			// as it came. A program that is gone needs no signal.
 			_ = syscall.Kill(-cmd.Process.Pid, s.(syscall.Signal))
+			if received == nil {
+				received = s
+				heard(s)
+			}
 		case <-kill:
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		case err := <-done:

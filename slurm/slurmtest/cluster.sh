@@ -8,6 +8,7 @@
 #   bash cluster.sh signal DIR NAME SIG  send one daemon a signal, for example STOP and CONT
 #   bash cluster.sh start DIR NAME       start it again
 #   bash cluster.sh crash DIR NODE       kill everything on a node at once
+#   bash cluster.sh silence DIR NODE     likewise, off the network: nobody is told
 #   bash cluster.sh boot DIR NODE        and bring the node back
 #
 # NAME is munged, mariadbd, slurmdbd, slurmctld or slurmd-NODE; nodes are node1, node2, ...
@@ -421,6 +422,9 @@ stop) finish "${3?NAME is missing}" "${4:-TERM}" ;;
 signal) kill -s "${4?SIG is missing}" "$(alive "${3?NAME is missing}")" ;;
 start) start "${3?NAME is missing}" ;;
 crash) crash "${3?NODE is missing}" ;;
+silence) # killed processes have their connections closed, which others see at once
+  [ "$net" != namespaces ] || in_head ip link set "v${3#node}" down
+  crash "${3?NODE is missing}" ;;
 boot)
   [ "$net" = plain ] || boot_node "${3?NODE is missing}"
   start_slurmd "${3?NODE is missing}"

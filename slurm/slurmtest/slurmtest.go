@@ -158,8 +158,12 @@ func (c *Cluster) Signal(daemon, signal string) error { return c.verb("signal", 
 // Restart starts a daemon that was stopped.
 func (c *Cluster) Restart(daemon string) error { return c.verb("start", daemon) }
 
-// CrashNode kills everything on a node at once, as a power cut does.
+// CrashNode kills everything on a node at once, as a kernel that gives up does.
 func (c *Cluster) CrashNode(node string) error { return c.verb("crash", node) }
+
+// SilenceNode is CrashNode of a node that takes its leave of nobody: its
+// connections stay open for those at their other ends, as after a power cut.
+func (c *Cluster) SilenceNode(node string) error { return c.verb("silence", node) }
 
 // BootNode brings a crashed node back.
 func (c *Cluster) BootNode(node string) error { return c.verb("boot", node) }
