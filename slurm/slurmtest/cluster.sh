@@ -423,7 +423,7 @@ signal) kill -s "${4?SIG is missing}" "$(alive "${3?NAME is missing}")" ;;
 start) start "${3?NAME is missing}" ;;
 crash) crash "${3?NODE is missing}" ;;
 silence) # killed processes have their connections closed, which others see at once
-  [ "$net" != namespaces ] || in_head ip link set "v${3#node}" down
+  [ "$net" != namespaces ] || in_head ip link delete "v${3#node}"
   crash "${3?NODE is missing}" ;;
 boot)
   [ "$net" = plain ] || boot_node "${3?NODE is missing}"
