@@ -24,9 +24,9 @@ type Traces struct {
 	// an end: it still runs, or ended without a last word.
 	Silent []string
 
-	Epoch    int     // last epoch that rank 0 has finished
-	Step     int     // steps that rank 0 has done
-	Accuracy float64 // of the last evaluation
+	Epoch    int      // last epoch that rank 0 has finished
+	Step     int      // steps that rank 0 has done
+	Accuracy *float64 // of the last evaluation, a fraction; nil before the first
 	// Throughput is samples/s over the last steps seen, rank 0's rate times the
 	// number of ranks: for watching only, results are computed from all ranks.
 	Throughput float64
@@ -110,7 +110,7 @@ func (t *Traces) follow(events []metrics.Event) {
 		case e.Epoch != nil:
 			t.Epoch = e.Epoch.Epoch
 		case e.Evaluation != nil:
-			t.Accuracy = e.Evaluation.Accuracy
+			t.Accuracy = &e.Evaluation.Accuracy
 		case e.Steps != nil:
 			s := e.Steps
 			t.Step = s.First + len(s.Duration)

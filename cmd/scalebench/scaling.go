@@ -158,7 +158,7 @@ func (a *analysis) warn(s *session) {
 
 // doubts are those about the study, its series and points. That an interval
 // cannot be had stands in the table and in the figure's caption, and is not
-// said again.
+// said again; what is true of several worker counts is said once.
 func (a *analysis) doubts() []string {
 	list := slices.Clone(a.warnings)
 	for _, c := range a.curves {
@@ -169,12 +169,21 @@ func (a *analysis) doubts() []string {
 		for _, w := range c.Warnings {
 			list = append(list, about+w)
 		}
+		var texts []string // each once, in the order of its first worker count
+		of := map[string][]int{}
 		for _, p := range c.Points {
 			for _, w := range p.Warnings {
-				if !saysWhy(p, w) {
-					list = append(list, about+workersText(p.Workers)+": "+w)
+				if saysWhy(p, w) {
+					continue
 				}
+				if of[w] == nil {
+					texts = append(texts, w)
+				}
+				of[w] = append(of[w], p.Workers)
 			}
+		}
+		for _, w := range texts {
+			list = append(list, about+workersTexts(of[w])+": "+w)
 		}
 	}
 	return list
@@ -308,6 +317,21 @@ func targetsOf(curves []scaling.Curve) []float64 {
 func targetText(target float64) string { return strconv.FormatFloat(target, 'f', -1, 64) }
 
 func workersText(n int) string { return countText(n, "worker") }
+
+// workersTexts names several worker counts: "1, 2 and 4 workers".
+func workersTexts(counts []int) string {
+	text := ""
+	last := len(counts) - 1
+	for i, n := range counts[:last] {
+		text += strconv.Itoa(n)
+		if i < last-1 {
+			text += ", "
+		} else {
+			text += " and "
+		}
+	}
+	return text + workersText(counts[last])
+}
 
 func countText(n int, noun string) string {
 	if n == 1 {

@@ -83,7 +83,9 @@ func addStatus(t *table, state launcher.State) {
 		if traces.Throughput > 0 {
 			rate = traces.Throughput
 		}
-		accuracy = traces.Accuracy
+		if traces.Accuracy != nil {
+			accuracy = *traces.Accuracy
+		}
 	}
 	t.add(state.Record.ID, state.Point.Workers, string(state.Status), job, word, reason, epoch, step, rate, accuracy, orNil(state.Detail))
 }
