@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,6 +115,8 @@ func historyTable(traces []pointTrace, marks map[int64]store.RunMark, figure str
 		median, low, high, {key: "ratio", head: "change", show: signedChange}, {key: "p"},
 		{key: "kind", head: "begins with", data: true}, {key: "changed", head: "what changed"},
 		{key: "metric", data: true}, {key: "framework", data: true}, {key: "git_commit", data: true}, {key: "git_commit_before", data: true}}}
+	workers := func(p pointTrace) int { return marks[p.segments[0].Samples[0].Run].Workers }
+	slices.SortStableFunc(traces, func(a, b pointTrace) int { return workers(a) - workers(b) })
 	for _, trace := range traces {
 		for _, s := range trace.segments {
 			first := marks[s.Samples[0].Run]
