@@ -94,15 +94,7 @@ func supervise(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	var w world.World
-	switch place := c.String("place"); place {
-	case "slurm":
-		w, err = world.FromSlurm(os.Getenv)
-	case "environment":
-		w, err = world.FromEnviron(os.Getenv)
-	default:
-		err = fmt.Errorf("--place %q is not known; valid: slurm, environment", place)
-	}
+	w, err := place(c, world.FromSlurm)
 	if err != nil {
 		return err
 	}

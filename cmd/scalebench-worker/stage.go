@@ -49,20 +49,25 @@ func placeFlag() cli.Flag {
 	return &cli.StringFlag{Name: "place", Usage: "where this rank's place in the world stands: `slurm` or environment", Value: "slurm"}
 }
 
+// place is this process's place in the world, as --place says where it stands;
+// within a Slurm step, slurm reads it.
+func place(c *cli.Context, slurm func(getenv func(string) string) (world.World, error)) (world.World, error) {
+	switch place := c.String("place"); place {
+	case "slurm":
+		return slurm(os.Getenv)
+	case "environment":
+		return world.FromEnviron(os.Getenv)
+	default:
+		return world.World{}, fmt.Errorf("--place %q is not known; valid: slurm, environment", place)
+	}
+}
+
 func stage(c *cli.Context) error {
 	dir, err := filepath.Abs(c.String("dir"))
 	if err != nil {
 		return err
 	}
-	var w world.World
-	switch place := c.String("place"); place {
-	case "slurm":
-		w, err = world.NodeFromSlurm(os.Getenv)
-	case "environment":
-		w, err = world.FromEnviron(os.Getenv)
-	default:
-		err = fmt.Errorf("--place %q is not known; valid: slurm, environment", place)
-	}
+	w, err := place(c, world.NodeFromSlurm)
 	if err != nil {
 		return err
 	}

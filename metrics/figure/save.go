@@ -51,12 +51,18 @@ func Format(path string) (string, error) {
 }
 
 // Save writes the figure in the format of the path's extension. The file is
-// complete or not there: it is written beside its place and renamed.
-func (f *Figure) Save(path string) (err error) {
+// complete or not there.
+func (f *Figure) Save(path string) error {
 	format, err := Format(path)
 	if err != nil {
 		return err
 	}
+	return Replace(path, func(w io.Writer) error { return f.Write(w, format) })
+}
+
+// Replace writes a file beside its place and renames it, so that it is complete
+// or as it was. It is readable for all.
+func Replace(path string, write func(io.Writer) error) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), ".figure-*")
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
@@ -68,7 +74,7 @@ func (f *Figure) Save(path string) (err error) {
 			err = fmt.Errorf("cannot write %s: %w", path, err)
 		}
 	}()
-	if err := f.Write(temp, format); err != nil {
+	if err := write(temp); err != nil {
 		return err
 	}
 	if err := temp.Chmod(0o644); err != nil {

@@ -3,10 +3,12 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/figure"
 )
 
 // Formats lists the file extensions that Save knows.
@@ -66,27 +68,9 @@ func (r *Report) Save(path string) ([]string, error) {
 	return append(files, path), replace(path, []byte(text))
 }
 
-// replace writes a file beside its place and renames it.
-func replace(path string, data []byte) (err error) {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".report-*")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			_ = temp.Close() // closed already, or the first error counts
-			_ = os.Remove(temp.Name())
-			err = fmt.Errorf("cannot write %s: %w", path, err)
-		}
-	}()
-	if _, err := temp.Write(data); err != nil {
+func replace(path string, data []byte) error {
+	return figure.Replace(path, func(w io.Writer) error {
+		_, err := w.Write(data)
 		return err
-	}
-	if err := temp.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := temp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), path)
+	})
 }
