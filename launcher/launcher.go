@@ -192,27 +192,6 @@ func load(e rundir.Attempt) (*Attempt, error) {
 	return a, nil
 }
 
-// Freeze writes the plan, and the files it was made from, into the study's
-// folder.
-func Freeze(folder rundir.Study, plan *study.Plan, studyFile, siteFile string) error {
-	if err := os.MkdirAll(folder.Path(), 0o755); err != nil {
-		return err
-	}
-	for _, f := range []struct{ from, to string }{{studyFile, folder.StudyFile()}, {siteFile, folder.SiteFile()}} {
-		if f.from == "" {
-			continue
-		}
-		text, err := os.ReadFile(f.from)
-		if err != nil {
-			return err
-		}
-		if err := rundir.WriteFile(f.to, text, 0o644); err != nil {
-			return err
-		}
-	}
-	return writeJSON(folder.Plan(), plan, 0o644)
-}
-
 // Creator is what the attempts of one command have in common.
 type Creator struct {
 	Folder  rundir.Study
@@ -350,14 +329,4 @@ func supervise(run rundir.Run, r Record) []string {
 		arguments = append(arguments, "--commit", r.Commit)
 	}
 	return arguments
-}
-
-// ReadPlan reads the plan of a study that was run or submitted.
-func ReadPlan(folder rundir.Study) (*study.Plan, error) {
-	plan := &study.Plan{}
-	ok, err := readJSON(folder.Plan(), plan)
-	if err == nil && !ok {
-		err = fmt.Errorf("%s: %w", folder.Plan(), fs.ErrNotExist)
-	}
-	return plan, err
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -35,23 +37,24 @@ func siteFlag(path *string) cli.Flag {
 		Usage: "site `FILE` with what this cluster wants (default: study.site in the study)"}
 }
 
-// load reads the study file and its site, and plans it.
-func (s *session) load(path, site string) (*work, error) { return s.loadOn(nil, path, site) }
+// load reads a study and its site, and plans it. arg is the path of the study's
+// file or, of a study that was run or submitted, its name: it is then as it was
+// the last time, whatever became of the file since.
+func (s *session) load(arg, site string) (*work, error) { return s.loadOn(nil, arg, site) }
 
 // loadOn is load for the nodes of an allocation, if there is one.
-func (s *session) loadOn(nodes *launcher.Allocation, path, site string) (*work, error) {
-	if path == "-" || filepath.Ext(path) == "" {
-		return nil, usagef("%q is no study file; give the path of its TOML", path)
+func (s *session) loadOn(nodes *launcher.Allocation, arg, site string) (*work, error) {
+	w, err := s.named(arg)
+	if err != nil {
+		return nil, err
 	}
-	w := &work{}
-	var err error
-	if w.study, err = study.Load(path, framework.ForStudy()); err != nil {
-		return nil, &usageError{err: err}
+	if w == nil {
+		w = &work{site: study.DefaultSite()}
+		if w.study, err = study.Load(arg, framework.ForStudy()); err != nil {
+			return nil, &usageError{err: err}
+		}
+		site = cmp.Or(site, w.study.Site)
 	}
-	if site == "" {
-		site = w.study.Site
-	}
-	w.site = study.DefaultSite()
 	if site != "" {
 		if w.site, err = study.LoadSite(site); err != nil {
 			return nil, &usageError{err: err}
@@ -68,6 +71,36 @@ func (s *session) loadOn(nodes *launcher.Allocation, path, site string) (*work, 
 	}
 	w.folder, err = s.folder(w.study.Name)
 	return w, err
+}
+
+// named is the study and the site that a study's name stands for, from its run
+// folder; nil where arg is the path of a file.
+func (s *session) named(arg string) (*work, error) {
+	if filepath.Ext(arg) == ".toml" {
+		return nil, nil
+	}
+	folder, err := s.folder(arg)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := launcher.ReadPlan(folder)
+	if err == nil {
+		w := &work{}
+		if w.study, w.site, err = launcher.Thaw(folder, plan, framework.ForStudy()); err == nil {
+			return w, nil
+		}
+	}
+	if plan != nil || !errors.Is(err, fs.ErrNotExist) {
+		return nil, &usageError{err: err}
+	}
+	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() && filepath.Ext(arg) != "" {
+		return nil, nil
+	}
+	hint := "Give the path of its TOML file; --runs DIR names another folder."
+	if names, err := rundir.Studies(filepath.Dir(folder.Path())); err == nil && len(names) > 0 {
+		hint = "Give the path of its TOML file, or one of these: " + strings.Join(names, ", ")
+	}
+	return nil, &usageError{err: fmt.Errorf("%q is no study file, and no study of that name has been run or submitted in %s", arg, filepath.Dir(folder.Path())), hint: hint}
 }
 
 // folder is the run folder of a study, absolute: batch scripts name it.

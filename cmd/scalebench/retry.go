@@ -19,7 +19,9 @@ func retryCommand(s *session) *cli.Command {
 		Name:      "retry",
 		Usage:     "submit again the runs of a study that ended badly",
 		ArgsUsage: "STUDY [RUN...]",
-		Description: "Each gets a new attempt, however many the policy would allow: all whose latest\n" +
+		Description: "STUDY is the path of the study's file, or its name: the study is then as it was\n" +
+			"last submitted.\n\n" +
+			"Each gets a new attempt, however many the policy would allow: all whose latest\n" +
 			"attempt ended badly, or the RUNs named as `status` lists them. Runs that were\n" +
 			"never begun are left to `submit`.",
 		Flags: o.flags(),

@@ -63,7 +63,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := launcher.Freeze(w.folder, w.plan, w.study.File, w.site.File); err != nil {
+	if err := launcher.Freeze(w.folder, w.plan, w.study, w.site); err != nil {
 		return err
 	}
 	watch := newWatch(s, "runs")

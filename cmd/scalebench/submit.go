@@ -43,7 +43,9 @@ func submitCommand(s *session) *cli.Command {
 		Name:      "submit",
 		Usage:     "submit a study to Slurm: every run that has no good result yet",
 		ArgsUsage: "STUDY",
-		Description: "Runs that wait or run are left alone, so the command may be given again at any\n" +
+		Description: "STUDY is the path of the study's file or, once it was submitted or run, its name:\n" +
+			"the study is then as it was the last time.\n\n" +
+			"Runs that wait or run are left alone, so the command may be given again at any\n" +
 			"time, also while another one is at work. A submission whose answer was lost is\n" +
 			"looked up before it is repeated.\n\n" +
 			"The study's [policy] says in which order and how fast. Where max_in_flight or a\n" +
@@ -84,7 +86,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		return &usageError{err: err}
 	}
 	backend.Packing, backend.MaxInFlight = w.study.Policy.Packing, w.study.Policy.MaxInFlight
-	if err := launcher.Freeze(w.folder, w.plan, w.study.File, w.site.File); err != nil {
+	if err := launcher.Freeze(w.folder, w.plan, w.study, w.site); err != nil {
 		return err
 	}
 	t := &table{columns: []column{{key: "run"}, {key: "workers"}, {key: "nodes"}, {key: "partition"}, {key: "job"}, {key: "script"}}}

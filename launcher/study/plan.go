@@ -14,6 +14,11 @@ import (
 type Plan struct {
 	Study  string    `json:"study"`
 	Points []Planned `json:"points"` // repeats stand next to each other
+	// Where the study and its site file were read, absolute, once the plan is
+	// frozen: what is relative in their frozen copies is meant from there. "" of
+	// the site: there was none.
+	StudyFile string `json:"study_file,omitempty"`
+	SiteFile  string `json:"site_file,omitempty"`
 }
 
 // Planned is a point together with where it goes. What a program needs is in

@@ -39,7 +39,12 @@ type Site struct {
 
 	Partitions []Partition `toml:"partitions"` // the first that a point fits into gets it
 	Prices     []Price     `toml:"prices"`
+
+	source []byte // the file's text
 }
+
+// Source is the file's text, as it was read; nil for DefaultSite.
+func (s *Site) Source() []byte { return s.source }
 
 // Container is how programs are put into a container.
 type Container struct {
@@ -119,7 +124,7 @@ func ParseSite(path string, source []byte) (*Site, error) {
 		return nil, err
 	}
 	s := DefaultSite()
-	s.File = path
+	s.File, s.source = path, source
 	d.into("", d.top, s)
 
 	for key, value := range map[string]string{"name": s.Name, "account": s.Account, "qos": s.QOS, "interface": s.Interface,

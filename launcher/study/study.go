@@ -35,7 +35,7 @@ type Framework struct {
 
 // Study is a study file, decoded and checked.
 type Study struct {
-	File      string // as given to Load; "" for a frozen copy
+	File      string // as given to Load
 	Name      string
 	Repeats   int
 	Seed      int64  // repeat r runs with Seed + r - 1
@@ -46,6 +46,7 @@ type Study struct {
 	Resources Resources
 	Policy    Policy
 
+	source     []byte // the file's text
 	dataPath   string // Data.Path made absolute; Data.Path stays as written, for the identity
 	axes       []axis
 	exclusions []exclusion
@@ -94,7 +95,7 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 
 	head := header{Repeats: 1, Seed: 1}
 	d.into("study", d.sub(d.top, "study"), &head)
-	s := &Study{File: path, Name: head.Name, Repeats: head.Repeats, Seed: head.Seed,
+	s := &Study{File: path, source: source, Name: head.Name, Repeats: head.Repeats, Seed: head.Seed,
 		Data: defaultData, Command: defaultCommand, Resources: defaultResources, Policy: defaultPolicy, frameworks: frameworks}
 	switch {
 	case s.Name == "":
@@ -130,6 +131,9 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 	}
 	return s, nil
 }
+
+// Source is the file's text, as it was read.
+func (s *Study) Source() []byte { return s.source }
 
 // workloadKind finds the rules of the workload's kind; with an unknown one the
 // rest of the file is still checked, as if it were "train".

@@ -1,0 +1,76 @@
+package launcher
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+// Freeze writes the plan, and the text of the files it was made from, into the
+// study's folder: what Thaw reads.
+func Freeze(folder rundir.Study, plan *study.Plan, st *study.Study, site *study.Site) error {
+	if err := os.MkdirAll(folder.Path(), 0o755); err != nil {
+		return err
+	}
+	frozen := *plan
+	var err error
+	if frozen.StudyFile, err = filepath.Abs(st.File); err != nil {
+		return err
+	}
+	if err := rundir.WriteFile(folder.StudyFile(), st.Source(), 0o644); err != nil {
+		return err
+	}
+	if site.File != "" {
+		if frozen.SiteFile, err = filepath.Abs(site.File); err != nil {
+			return err
+		}
+		if err := rundir.WriteFile(folder.SiteFile(), site.Source(), 0o644); err != nil {
+			return err
+		}
+	}
+	return writeJSON(folder.Plan(), frozen, 0o644)
+}
+
+// Thaw reads the study and the site that a frozen plan was made from, as they
+// were then.
+func Thaw(folder rundir.Study, plan *study.Plan, frameworks []study.Framework) (*study.Study, *study.Site, error) {
+	if plan.StudyFile == "" {
+		return nil, nil, fmt.Errorf("%s does not say where its study file is, from which relative paths are meant; give the path of that file", folder.Plan())
+	}
+	text, err := os.ReadFile(folder.StudyFile())
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := study.Parse(plan.StudyFile, text, frameworks)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the study as it was last run or submitted, %s: %w", folder.StudyFile(), err)
+	}
+	if plan.SiteFile == "" {
+		return st, study.DefaultSite(), nil
+	}
+	if text, err = os.ReadFile(folder.SiteFile()); err != nil {
+		return nil, nil, err
+	}
+	site, err := study.ParseSite(plan.SiteFile, text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the site file as it was last used, %s: %w", folder.SiteFile(), err)
+	}
+	return st, site, nil
+}
+
+// ReadPlan reads the plan of a study that was run or submitted.
+func ReadPlan(folder rundir.Study) (*study.Plan, error) {
+	plan := &study.Plan{}
+	ok, err := readJSON(folder.Plan(), plan)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, fmt.Errorf("%s: %w", folder.Plan(), fs.ErrNotExist)
+	}
+	return plan, nil
+}
