@@ -17,6 +17,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
+	"github.com/scalebench/scalebench/metrics/lease"
 )
 
 // Allocation is the nodes that an enclosing salloc or sbatch has given to this
@@ -130,8 +131,10 @@ func (b *StepBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error
 	ctx, stop := context.WithCancelCause(ctx)
 	b.stops.Store(a.Run, stop)
 	b.running.Add(1)
+	still := lease.Beat(a.Run.Heartbeat())
 	go func() {
 		defer b.running.Done()
+		defer still() // after the record of the end
 		defer stop(nil)
 		exit := runScript(ctx, a)
 		// The script leaves its own record, unless it could not.

@@ -17,8 +17,11 @@ type Evidence struct {
 	Created time.Time
 	Now     time.Time
 
-	// Of a local attempt: whether the command that drives it still lives.
+	// Of a local attempt: whether the command that drives it still lives; where
+	// that cannot be seen, since it is on another host, how long ago it last gave
+	// a sign of life, nil when that is not known either.
 	Driven, DrivenKnown bool
+	Silence             *time.Duration
 
 	// Of a Slurm attempt.
 	Submitted bool       // sbatch's answer is recorded
@@ -40,6 +43,11 @@ const (
 	// requeueGrace is how long after a node failure or a preemption a job that
 	// may be requeued can still say that it has ended.
 	requeueGrace = 2 * time.Minute
+	// driverGrace is how long a command on another host may give no sign of life
+	// (it does every 15 s) before the local attempt that it drives counts as
+	// lost: longer than fileGrace, within which its record of the end may be
+	// under way, and than a busy file server makes a write wait.
+	driverGrace = 5 * time.Minute
 )
 
 // Judge says how far an attempt came. It is the only place that does, and a
@@ -77,8 +85,12 @@ func judgeLocal(e Evidence) (metrics.Status, string) {
 		return judgeExit(e)
 	case e.Driven:
 		return metrics.Running, ""
+	case !e.DrivenKnown && e.Silence == nil:
+		return metrics.Running, "driven by a command on another host, of which nothing can be seen from here; as its events say"
+	case !e.DrivenKnown && *e.Silence < driverGrace:
+		return metrics.Running, "driven by a command on another host"
 	case !e.DrivenKnown:
-		return metrics.Running, "driven by a command on another host; as its events say"
+		return metrics.Lost, fmt.Sprintf("the command that drove it, on another host, has given no sign of life for %v and left no record of its end", e.Silence.Round(time.Second))
 	}
 	return metrics.Lost, "the command that drove it is gone and left no record of its end"
 }

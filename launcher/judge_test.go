@@ -82,7 +82,15 @@ func TestJudge(t *testing.T) {
 		"local, failed":         {with(local, func(e *Evidence) { e.Traces = Traces{Exit: exit(1, ""), Cause: "train: loss is NaN"} }), metrics.Failed, "loss is NaN"},
 		"local, interrupted":    {with(local, func(e *Evidence) { e.Traces = Traces{Exit: exit(143, "TERM")} }), metrics.Cancelled, ""},
 		"local, driver died":    {with(local, func(e *Evidence) { e.Driven = false }), metrics.Lost, "gone"},
-		"local, on another one": {with(local, func(e *Evidence) { e.Driven, e.DrivenKnown = false, false }), metrics.Running, "another host"},
+		"local, on another one": {with(local, func(e *Evidence) { e.Driven, e.DrivenKnown = false, false }), metrics.Running, "as its events say"},
+		"local, on another one, alive": {with(local, func(e *Evidence) { e.Driven, e.DrivenKnown, e.Silence = false, false, new(driverGrace-time.Second) }),
+			metrics.Running, "another host"},
+		"local, on another one, silent": {with(local, func(e *Evidence) { e.Driven, e.DrivenKnown, e.Silence = false, false, new(driverGrace) }),
+			metrics.Lost, "no sign of life for 5m0s"},
+		"local, on another one, silent since its end": {with(local, func(e *Evidence) {
+			e.Driven, e.DrivenKnown, e.Silence = false, false, new(time.Hour)
+			e.Traces = Traces{Exit: exit(0, ""), Done: 2, Stopped: 2}
+		}), metrics.Done, ""},
 	} {
 		got, detail := Judge(c.e)
 		if got != c.want || !strings.Contains(detail, c.detail) {

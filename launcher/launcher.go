@@ -273,6 +273,11 @@ func (c Creator) create(t Todo, extra func(at rundir.Run, a *Attempt) error) (*A
 		if err := os.Mkdir(at.Events(), 0o755); err != nil {
 			return err
 		}
+		if c.Backend == Local {
+			if err := rundir.WriteFile(at.Heartbeat(), []byte("\n"), 0o644); err != nil {
+				return err
+			}
+		}
 		if extra == nil {
 			return nil
 		}

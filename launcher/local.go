@@ -17,6 +17,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics/lease"
 )
 
 // LocalBackend runs attempts as processes on this machine: one supervisor a
@@ -71,8 +72,10 @@ func (b *LocalBackend) start(ctx context.Context, t Todo) (*Attempt, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	b.stops.Store(a.Run, stop)
 	b.running.Add(1)
+	still := lease.Beat(a.Run.Heartbeat())
 	go func() {
 		defer b.running.Done()
+		defer still() // after the record of the end
 		defer stop(nil)
 		exit := b.run(ctx, a, f, port)
 		// Without the record the attempt reads as lost, which is what a full

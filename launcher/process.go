@@ -29,7 +29,7 @@ func processStart(pid int) string {
 }
 
 // drives reports whether the command that drives a local attempt still lives.
-// Of a command on another host nothing can be known from here.
+// Of a command on another host only its heartbeat is known here.
 func drives(r Record) (alive, known bool) {
 	host, err := os.Hostname()
 	if err != nil || host != r.Host {

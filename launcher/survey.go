@@ -7,6 +7,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/lease"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -59,7 +60,11 @@ func survey(a *Attempt, job *slurm.Job, asked bool) (State, error) {
 		Created: time.Unix(0, int64(a.Record.CreatedUnix*1e9)), Now: time.Now(),
 		Submitted: a.Submission != nil, Asked: asked, Requeue: a.Record.Requeue, Shared: a.Record.shared(), Job: job}
 	if a.Record.Backend == Local {
-		e.Driven, e.DrivenKnown = drives(a.Record)
+		if e.Driven, e.DrivenKnown = drives(a.Record); !e.DrivenKnown {
+			if age, err := lease.Age(a.Run.Heartbeat(), a.Run.Path()); err == nil {
+				e.Silence = &age
+			}
+		}
 	}
 	s := State{Attempt: a, Traces: traces, Job: jobFacts(a, job)}
 	s.Status, s.Detail = Judge(e)

@@ -11,6 +11,7 @@
 //	RUNS/STUDY/POINT-r1-a1/        first attempt at the first repeat of a point
 //	    point.json                 the frozen contract with every program
 //	    attempt.json               our record of the attempt, from before it began
+//	    heartbeat                  rewritten as long as the command lives that drives a local attempt
 //	    nonce                      what ranks show each other, mode 0600
 //	    job.sh                     the batch script
 //	    programs/                  the framework's own programs, as embedded
@@ -24,7 +25,7 @@
 //	    events/rank-00000-0.jsonl  one file a writer: writer, rank, restart
 //
 // Each file has one writer and is written whole (temporary name, then rename),
-// but for the logs and event files, which are appended to. A run folder itself
+// but for the heartbeat, and the logs and event files, which are appended to. A run folder itself
 // appears whole, with everything that is written before the attempt begins.
 // The folder is the state: every command can start again from what is here.
 package rundir
@@ -139,6 +140,10 @@ func (r Run) Output() string   { return filepath.Join(string(r), "output") }
 func (r Run) Nonce() string    { return filepath.Join(string(r), "nonce") }
 func (r Run) JobLog() string   { return filepath.Join(string(r), "job.log") }
 func (r Run) Events() string   { return filepath.Join(string(r), "events") }
+
+// Heartbeat is rewritten by the command that drives a local attempt for as long
+// as it does: its time is what other hosts see of that command.
+func (r Run) Heartbeat() string { return filepath.Join(string(r), "heartbeat") }
 
 // ID is the run's name among all of a user's, "STUDY/POINT-r1-a1".
 func (r Run) ID() string {

@@ -194,18 +194,11 @@ func (l *Lease) gone(holder Holder, reference string) (bool, error) {
 	if holder.Space != "" && holder.Space == l.owner.Space && holder.PID > 0 && errors.Is(syscall.Kill(holder.PID, 0), syscall.ESRCH) {
 		return true, nil
 	}
-	lock, err := os.Stat(l.path)
-	if errors.Is(err, fs.ErrNotExist) {
+	age, err := between(l.path, reference)
+	if errors.Is(err, fs.ErrNotExist) { // released this moment
 		return false, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	now, err := os.Stat(reference)
-	if err != nil {
-		return false, err
-	}
-	return now.ModTime().Sub(lock.ModTime()) > Time, nil
+	return age > Time, err
 }
 
 // read reads a lease's file. One that says nothing sensible has no holder that
@@ -245,12 +238,7 @@ func (l *Lease) touch() error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(l.path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	return errors.Join(err, f.Close())
+	return rewrite(l.path, append(text, '\n'))
 }
 
 // Check says whether the lease is still ours; the error is a *HeldError when

@@ -1,0 +1,66 @@
+package launcher
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// A command on another host drives the attempt: from here only its heartbeat is
+// seen. What the clock of this host says of it is not asked.
+func TestSurveyOfADriverElsewhere(t *testing.T) {
+	s, err := study.Parse("study.toml", []byte("[study]\nname = \"s\"\n[workload]\nmodel = \"mlp\"\nepochs = 1\n[data]\nkind = \"synthetic\"\n[sweep]\nworkers = [1]\n"), framework.ForStudy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := s.Plan(study.DefaultSite())
+	if err != nil {
+		t.Fatal(err)
+	}
+	creator := Creator{Folder: rundir.OpenStudy(t.TempDir(), "s"), Backend: Local}
+	for number, c := range []struct {
+		name   string
+		silent time.Duration
+		none   bool // as a version without heartbeats leaves it
+		want   metrics.Status
+	}{
+		{"begun this moment", 0, false, metrics.Running},
+		{"shortly before the grace is over", driverGrace - time.Minute, false, metrics.Running},
+		{"long silent", driverGrace + time.Minute, false, metrics.Lost},
+		{"of an earlier version", 0, true, metrics.Running},
+	} {
+		a, err := creator.create(Todo{Planned: plan.Points[0], Number: number + 1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claim(t, a.Run, 0)
+		then := time.Now().Add(-c.silent)
+		if err := os.Chtimes(a.Run.Heartbeat(), then, then); err != nil {
+			t.Fatal(err)
+		}
+		if c.none {
+			if err := os.Remove(a.Run.Heartbeat()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.Record.Host += "-another"
+		states, err := Survey(t.Context(), nil, []*Attempt{a})
+		if err != nil || states[0].Status != c.want {
+			t.Errorf("%s: %s (%s), want %s; %v", c.name, states[0].Status, states[0].Detail, c.want, err)
+		}
+		if left, err := os.ReadDir(a.Run.Path()); err != nil || len(left) < 5 {
+			t.Fatal(err)
+		} else {
+			for _, f := range left {
+				if f.Name()[0] == '.' {
+					t.Errorf("%s: left behind %s", c.name, f.Name())
+				}
+			}
+		}
+	}
+}
