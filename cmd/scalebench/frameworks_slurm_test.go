@@ -37,6 +37,7 @@ var rides = []ride{
 	{"keras-horovod", "tensorflow", []string{"tensorflow", "keras", "horovod"}, "srun", 2, 2},
 	{"tensorflow-multiworker", "tensorflow", []string{"tensorflow"}, "srun", 2, 2},
 	{"keras-mirrored", "tensorflow", []string{"tensorflow", "keras"}, "srun", 1, 2},
+	{"mxnet", "mxnet", []string{"mxnet", "horovod"}, "srun", 2, 2},
 }
 
 var (

@@ -98,7 +98,7 @@ const RunVariable = "SCALEBENCH_RUN"
 const DataVariable = "SCALEBENCH_DATA"
 
 // All lists the frameworks, in the order in which they are offered.
-var All = []Framework{native, pytorchDDP, pytorchHorovod, tensorflowHorovod, kerasHorovod, tensorflowMultiworker, kerasMirrored, command}
+var All = []Framework{native, pytorchDDP, pytorchHorovod, tensorflowHorovod, kerasHorovod, tensorflowMultiworker, kerasMirrored, mxnet, command}
 
 // Find returns the framework of a name. The error lists the valid ones.
 func Find(name string) (Framework, error) {

@@ -99,9 +99,13 @@ func (d *ddp) startOne(p study.Point, w world.World, environ func([]string) []st
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := f.Command(Start{Point: p, Run: d.run, World: w, Python: interpreterOf(t, f.Name)})
+	s := Start{Point: p, Run: d.run, World: w, Python: interpreterOf(t, f.Name)}
+	command := f.Command(s)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(environ(append(os.Environ(), w.Environ()...)), RunVariable+"="+d.run.Path())
+	if f.Environment != nil {
+		cmd.Env = append(cmd.Env, f.Environment(s)...)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	log, err := os.Create(d.run.RankLog(w.Rank))
 	if err != nil {

@@ -33,6 +33,7 @@ func launchTF(t *testing.T, name string, p study.Point, size int) *ddp {
 // look like a perfect speedup.
 func TestFrameworksRefuseCopies(t *testing.T) {
 	for name, says := range map[string]string{
+		"mxnet":                  "Horovod has rank 0 of 1, local rank 0 here; the plan has rank 0 of 2",
 		"pytorch-horovod":        "Horovod has rank 0 of 1, local rank 0 here; the plan has rank 0 of 2",
 		"tensorflow-horovod":     "Horovod has rank 0 of 1, local rank 0 here; the plan has rank 0 of 2",
 		"keras-horovod":          "Horovod has rank 0 of 1, local rank 0 here; the plan has rank 0 of 2",
@@ -52,7 +53,7 @@ func TestFrameworksRefuseCopies(t *testing.T) {
 
 // A signal to one rank ends all of them after the same step, in order.
 func TestFrameworksInterrupted(t *testing.T) {
-	for _, name := range []string{"pytorch-horovod", "tensorflow-horovod", "keras-horovod", "tensorflow-multiworker", "keras-mirrored"} {
+	for _, name := range []string{"pytorch-horovod", "tensorflow-horovod", "keras-horovod", "tensorflow-multiworker", "keras-mirrored", "mxnet"} {
 		t.Run(name, func(t *testing.T) {
 			p := point(t, 2)
 			p.Workload.Epochs = 1_000_000
@@ -77,7 +78,7 @@ func TestFrameworksInterrupted(t *testing.T) {
 
 // When a rank dies the others end with an error; they do not wait.
 func TestFrameworksRankKilled(t *testing.T) {
-	for _, name := range []string{"pytorch-horovod", "tensorflow-horovod", "keras-horovod", "tensorflow-multiworker"} {
+	for _, name := range []string{"pytorch-horovod", "tensorflow-horovod", "keras-horovod", "tensorflow-multiworker", "mxnet"} {
 		t.Run(name, func(t *testing.T) {
 			p := point(t, 2)
 			p.Workload.Epochs = 1_000_000

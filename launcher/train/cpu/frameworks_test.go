@@ -25,6 +25,7 @@ func TestFrameworksSteps(t *testing.T) {
 		{"keras_horovod", "tensorflow", false},
 		{"tensorflow_multiworker", "tensorflow", false},
 		{"keras_mirrored", "tensorflow", true},
+		{"mxnet_horovod", "mxnet", false},
 	} {
 		for _, c := range []struct {
 			model string
@@ -44,7 +45,7 @@ func TestFrameworksSteps(t *testing.T) {
 					native = withMeanLosses(native)
 				}
 				other := elsewhere(t, s, dir, c.ranks, processes, func(rank int) *exec.Cmd {
-					return exec.Command(python, "-B", "testdata/framework_steps.py", f.module, dir, strconv.Itoa(rank), strconv.Itoa(c.ranks), strconv.Itoa(port))
+					return exec.Command(python, "-B", "testdata/framework_steps.py", f.module, f.family+"_models", dir, strconv.Itoa(rank), strconv.Itoa(c.ranks), strconv.Itoa(port))
 				})
 				compare(t, start, native, other)
 			})

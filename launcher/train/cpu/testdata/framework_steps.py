@@ -1,8 +1,8 @@
 """Makes steps of a framework's trainer from given weights on given batches.
 
-    python framework_steps.py MODULE FOLDER RANK SIZE PORT
+    python framework_steps.py MODULE MODELS FOLDER RANK SIZE PORT
 
-MODULE is a program with a Trainer. FOLDER holds job.json and, as little-endian
+MODULE is a program with a Trainer, MODELS has its models. FOLDER holds job.json and, as little-endian
 numbers, weights.f32, images-RANK.f32 and labels-RANK.u8. After the steps,
 parameters-RANK.f32, statistics-RANK.f32 (each rank's own) and
 evaluation-RANK.json (after averaging them) stand beside. A process that drives
@@ -16,7 +16,6 @@ import sys
 
 import numpy
 
-import tensorflow_models
 import world
 
 
@@ -49,7 +48,7 @@ class Run:
         return False
 
 
-def main(module, folder, rank, size, port):
+def main(module, models, folder, rank, size, port):
     def path(name):
         return os.path.join(folder, name)
 
@@ -66,10 +65,10 @@ def main(module, folder, rank, size, port):
                      "weight_decay": job["weight_decay"]},
         "resources": {"device": "cpu", "cpus_per_worker": 1}}
     trainer = importlib.import_module(module).Trainer()
+    models = importlib.import_module(models)
     assert trainer.join(point, place) == size
     trainer.build(point)
-    tensorflow_models.load(trainer.model,
-                           numpy.fromfile(path("weights.f32"), "<f4"))
+    models.load(trainer.model, numpy.fromfile(path("weights.f32"), "<f4"))
     ranks = range(rank, rank + trainer.covers)
     steps = len(job["rates"])
     images = numpy.concatenate(
@@ -85,8 +84,7 @@ def main(module, folder, rank, size, port):
     own = images.shape[1] // trainer.covers
     trainer.average_statistics()
     for i, r in enumerate(ranks):
-        tensorflow_models.flat(trainer.model).tofile(
-            path(f"parameters-{r}.f32"))
+        models.flat(trainer.model).tofile(path(f"parameters-{r}.f32"))
         numpy.concatenate([s.reshape(-1) for s in statistics[i]] or
                           [numpy.zeros(0)]).astype("<f4").tofile(
             path(f"statistics-{r}.f32"))
@@ -102,4 +100,4 @@ def main(module, folder, rank, size, port):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))
+    main(*sys.argv[1:4], *map(int, sys.argv[4:]))

@@ -1,0 +1,37 @@
+package framework
+
+import (
+	"embed"
+	"fmt"
+
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+//go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py programs/own.py
+//go:embed programs/batches.py programs/rank.py programs/horovod_world.py
+//go:embed programs/mxnet_models.py programs/mxnet_horovod.py
+var mxnetPrograms embed.FS
+
+// mxnet is a Gluon training loop whose gradients Horovod averages, one process
+// a rank.
+var mxnet = Framework{
+	Name:     "mxnet",
+	Import:   "horovod.mxnet",
+	Family:   "mxnet",
+	Programs: programs(mxnetPrograms),
+	Check: func(p study.Point) map[string]string {
+		wrong := checkPython("mxnet", NativeModels, p)
+		if p.Workload.BatchNorm == "sync" {
+			wrong["workload.batch_norm"] = "mxnet has no synchronised batch norm here; use \"local\""
+		}
+		if d := p.Resources.Device; d != "cpu" {
+			wrong["resources.device"] = fmt.Sprintf("mxnet trains on CPUs here only, not on device %q; use \"cpu\"", d)
+		}
+		return wrong
+	},
+	Command: func(s Start) []string { return python(s, "mxnet_horovod.py") },
+	// MXNet asks for it when it is imported, before it can be told otherwise.
+	Environment: func(s Start) []string {
+		return []string{fmt.Sprintf("OMP_NUM_THREADS=%d", max(s.Point.Resources.CPUsPerWorker, 1))}
+	},
+}
