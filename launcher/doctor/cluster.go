@@ -162,6 +162,9 @@ func (c Cluster) checkNodes(ctx context.Context, folder string, open []use) ([]F
 		case errors.As(err, &refused):
 			list = append(list, Finding{"probe job", u.subject(), Fail, oneLine(refused.Message), "Slurm refuses the job: correct account, QOS and options in the site file; " + refused.Script})
 		case err != nil:
+			if j != nil && j.id != "" { // it runs
+				jobs = append(jobs, j)
+			}
 			return list, err
 		default:
 			c.Note("probe job %s in %s: %s, %s on each", j.id, u.subject(), plural(j.script.Nodes, "node"), plural(j.script.TasksPerNode, "task"))

@@ -91,8 +91,7 @@ func (c Cluster) submit(ctx context.Context, dir rundir.Probe, u use) (*job, err
 	if err := rundir.WriteFile(dir.Script(), rendered.Bytes(), 0o700); err != nil {
 		return nil, err
 	}
-	sub, err := c.Backend.Client.Submit(ctx, dir.Script())
-	j.id = sub.ID
+	j.id, err = c.submitted(ctx, j)
 	return j, err
 }
 
