@@ -1,7 +1,7 @@
 """The native trainer's models in MXNet's Gluon, the same to the last weight.
 
-Images come as NHWC and are computed on as NCHW. Parameters go in and out as one
-vector in the native trainer's order, in which a convolution has its input
+Images come as NHWC and are computed on as NCHW. Parameters go in and out as
+one vector in the native trainer's order, in which a convolution has its input
 channels last.
 """
 
@@ -114,9 +114,9 @@ def build(point, seed):
         mxnet.random.seed(seed & 0x7fffffff)
         numpy.random.seed(seed & 0x7fffffff)  # MXNet's initialisers draw here
         model = own.function(name)(point)
-        if not isinstance(model, nn.HybridBlock):
-            raise TypeError(f"{name} must return a mxnet.gluon.HybridBlock,"
-                            f" not a {type(model).__name__}")
+        if not isinstance(model, nn.Block):
+            raise TypeError(f"{name} must return a mxnet.gluon.Block, not a"
+                            f" {type(model).__name__}")
         return model
     if name not in MODELS:
         raise ValueError(f'there is no model "{name}"; MXNet has: '

@@ -2,11 +2,12 @@
 
     python framework_steps.py MODULE MODELS FOLDER RANK SIZE PORT
 
-MODULE is a program with a Trainer, MODELS has its models. FOLDER holds job.json and, as little-endian
-numbers, weights.f32, images-RANK.f32 and labels-RANK.u8. After the steps,
-parameters-RANK.f32, statistics-RANK.f32 (each rank's own) and
-evaluation-RANK.json (after averaging them) stand beside. A process that drives
-several ranks is started as rank 0 and writes what it has under their names.
+MODULE is a program with a Trainer, MODELS has its models. FOLDER holds
+job.json and, as little-endian numbers, weights.f32, images-RANK.f32 and
+labels-RANK.u8. After the steps, parameters-RANK.f32, statistics-RANK.f32 (each
+rank's own) and evaluation-RANK.json (after averaging them) stand beside. A
+process that drives several ranks is started as rank 0 and writes what it has
+under their names.
 """
 
 import importlib
