@@ -2,6 +2,8 @@ package launcher
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,5 +58,43 @@ func TestAskSlurmOfTheForgotten(t *testing.T) {
 				t.Errorf("taken as %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// However many jobs a study has, a look at it is one squeue and one sacct, and
+// no sacct where squeue knows them all.
+func TestAskSlurmIsTwoCalls(t *testing.T) {
+	for _, n := range []int{1, maxNames, maxNames + 1, 5000} {
+		dir := t.TempDir()
+		calls := filepath.Join(dir, "calls")
+		queue := filepath.Join(dir, "queue")
+		var attempts []*Attempt
+		var rows strings.Builder
+		for i := range n {
+			name := fmt.Sprintf("s/p%d-r1-a1-0f", i)
+			attempts = append(attempts, &Attempt{Run: rundir.Run(filepath.Join(dir, fmt.Sprint("p", i, "-r1-a1"))), Record: Record{JobName: name}})
+			rows.WriteString(strings.Join([]string{fmt.Sprint(i + 1), name, "main", "RUNNING", "None", "node1", "1795228241", "1795228241", "N/A", ""}, "\x1f") + "\n")
+		}
+		for name, answer := range map[string]string{"squeue": "cat '" + queue + "'", "sacct": "true"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho "+name+" >>'"+calls+"'\n"+answer+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		client := &slurm.Client{Env: []string{"PATH=" + dir + ":/usr/bin:/bin"}}
+		for _, c := range []struct {
+			queue, calls string
+			known        int
+		}{{"", "squeue\nsacct\n", 0}, {rows.String(), "squeue\n", n}} {
+			if err := errors.Join(os.WriteFile(queue, []byte(c.queue), 0o644), os.WriteFile(calls, nil, 0o644)); err != nil {
+				t.Fatal(err)
+			}
+			jobs, err := askSlurm(context.Background(), client, attempts)
+			if err != nil || len(jobs) != c.known {
+				t.Errorf("%d jobs: %d found, want %d; %v", n, len(jobs), c.known, err)
+			}
+			if text, err := os.ReadFile(calls); err != nil || string(text) != c.calls {
+				t.Errorf("%d jobs, of which squeue knows %d, took %q, want %q; %v", n, c.known, text, c.calls, err)
+			}
+		}
 	}
 }

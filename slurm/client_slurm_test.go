@@ -92,11 +92,15 @@ func submit(t *testing.T, s slurm.Script, args ...string) string {
 	return sub.ID
 }
 
+// longest is how long a test waits for what comes within seconds on a machine of
+// its own: only a failure, and no busy machine, takes so long.
+const longest = 3 * time.Minute
+
 // await asks until done is content with the job.
 func await(t *testing.T, id string, done func(slurm.Job) bool) slurm.Job {
 	t.Helper()
 	var last slurm.Job
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(longest); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		jobs, err := client.Queue(context.Background(), slurm.Filter{IDs: []string{id}})
 		if err != nil {
 			t.Fatal(err)
@@ -120,7 +124,7 @@ func ended(j slurm.Job) bool { return j.State.Terminal() }
 
 func awaitFile(t *testing.T, pattern string, n int) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(longest); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if got, _ := filepath.Glob(pattern); len(got) >= n {
 			return
 		}
@@ -204,10 +208,10 @@ func TestScriptRunsOnTheCluster(t *testing.T) {
 }
 
 func TestOneFailingTaskEndsTheJob(t *testing.T) {
-	s, dir := job(t, "fails", 2, 1, `[ "$SLURM_PROCID" = 0 ] || exit 3; sleep 60`)
+	s, dir := job(t, "fails", 2, 1, `[ "$SLURM_PROCID" = 0 ] || exit 3; sleep 600`)
 	id := submit(t, s)
 	j := await(t, id, ended)
-	if j.State != slurm.Failed || j.End.Sub(j.Start) > 30*time.Second {
+	if j.State != slurm.Failed || j.End.Sub(j.Start) >= s.Time {
 		t.Errorf("%+v", j)
 	}
 	if r := exit(t, dir, 0); r.ExitCode == 0 {
@@ -275,7 +279,7 @@ func TestSecondCopyOnTheCluster(t *testing.T) {
 }
 
 func TestRequeueIsAnIncarnation(t *testing.T) {
-	s, dir := job(t, "again", 1, 1, `touch "$SCALEBENCH_RUN/up-$SCALEBENCH_RESTART"; [ "$SCALEBENCH_RESTART" = 1 ] || sleep 60`)
+	s, dir := job(t, "again", 1, 1, `touch "$SCALEBENCH_RUN/up-$SCALEBENCH_RESTART"; [ "$SCALEBENCH_RESTART" = 1 ] || sleep 600`)
 	s.Requeue = true
 	id := submit(t, s)
 	awaitFile(t, filepath.Join(dir, "up-0"), 1)
@@ -304,7 +308,7 @@ func TestRequeueIsAnIncarnation(t *testing.T) {
 func account(t *testing.T, done func([]slurm.Job) bool, f slurm.Filter) []slurm.Job {
 	t.Helper()
 	var rows []slurm.Job
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(longest); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		var err error
 		if rows, err = client.Accounting(context.Background(), time.Now().Add(-time.Hour), f); err != nil {
 			t.Fatal(err)

@@ -66,7 +66,7 @@ func TestTranscripts(t *testing.T) {
 		}
 	}
 
-	again, againDir := job(t, "t-requeued", 1, 1, `touch "$SCALEBENCH_RUN/up-$SCALEBENCH_RESTART"; [ "$SCALEBENCH_RESTART" = 1 ] || sleep 60`)
+	again, againDir := job(t, "t-requeued", 1, 1, `touch "$SCALEBENCH_RUN/up-$SCALEBENCH_RESTART"; [ "$SCALEBENCH_RESTART" = 1 ] || sleep 600`)
 	again.Requeue = true
 	requeued := submit(t, again)
 	awaitFile(t, filepath.Join(againDir, "up-0"), 1)

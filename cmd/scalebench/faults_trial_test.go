@@ -58,7 +58,7 @@ func newRig(t *testing.T) *rig {
 		r.took[args[0]] = time.Since(began)
 	}
 	r.took["retry"] = r.took["submit"]
-	calm.settle(time.Minute)
+	calm.settle(longest)
 	newTally().add(t, calm)
 	if t.Failed() {
 		t.FailNow()
@@ -336,9 +336,9 @@ func (r *rig) administer(ctx context.Context) {
 }
 
 func (r *rig) await(what string, done func() bool) error {
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(longest); !done(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			return fmt.Errorf("%s: none within a minute", what)
+			return fmt.Errorf("%s: none within %v", what, longest)
 		}
 	}
 	return nil

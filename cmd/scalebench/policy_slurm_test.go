@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -63,17 +65,17 @@ func (b *bench) attempts(study string) []*launcher.Attempt {
 }
 
 // until waits for a row of status that ok accepts.
-func (b *bench) until(study, what string, limit time.Duration, ok func(statusRow) bool) statusRow {
+func (b *bench) until(study, what string, ok func(statusRow) bool) statusRow {
 	b.t.Helper()
 	var rows []statusRow
-	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(300 * time.Millisecond) {
+	for deadline := time.Now().Add(longest); time.Now().Before(deadline); time.Sleep(300 * time.Millisecond) {
 		rows = nil
 		b.must(0, &rows, "status", study, "--format", "json")
 		if i := slices.IndexFunc(rows, ok); i >= 0 {
 			return rows[i]
 		}
 	}
-	b.t.Fatalf("no run was %s within %v: %+v", what, limit, rows)
+	b.t.Fatalf("no run was %s within %v: %+v", what, longest, rows)
 	return statusRow{}
 }
 
@@ -94,7 +96,21 @@ func setMaxSubmit(b *bench, c *slurmtest.Cluster, n int) {
 		b.t.Fatal(err)
 	}
 	b.slurm(c, "sacctmgr", "-i", "modify", "user", strings.TrimSpace(string(me)), "set", fmt.Sprint("MaxSubmitJobs=", n))
-	time.Sleep(time.Second) // until slurmctld has heard of it
+	limits := regexp.MustCompile(`MaxSubmitJobs=(\d*)`)
+	for deadline := time.Now().Add(longest); ; time.Sleep(100 * time.Millisecond) { // until slurmctld has heard of it
+		most := -1
+		for _, m := range limits.FindAllStringSubmatch(b.slurm(c, "scontrol", "show", "assoc_mgr", "flags=assoc"), -1) {
+			if limit, err := strconv.Atoi(m[1]); err == nil {
+				most = limit
+			}
+		}
+		if most == n {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("slurmctld's MaxSubmitJobs is %d after %v, want %d", most, longest, n)
+		}
+	}
 }
 
 // Where the cluster takes no more jobs nothing has failed: submit says how many
@@ -127,11 +143,11 @@ func cancelOnSlurm(t *testing.T, b *bench, c *slurmtest.Cluster) {
 	b.t = t
 	b.write("cancel.toml", smallStudy("cancel", 1_000_000, "[sweep]\nworkers = [1, 2]\n"))
 	b.must(0, nil, "submit", "cancel.toml")
-	first := b.until("cancel", "running", time.Minute, func(r statusRow) bool { return r.Status == metrics.Running && r.Epoch != nil })
+	first := b.until("cancel", "running", func(r statusRow) bool { return r.Status == metrics.Running && r.Epoch != nil })
 	b.must(0, nil, "cancel", first.Run)
-	b.until("cancel", "cancelled", time.Minute, func(r statusRow) bool { return r.Run == first.Run && r.Status == metrics.Cancelled })
+	b.until("cancel", "cancelled", func(r statusRow) bool { return r.Run == first.Run && r.Status == metrics.Cancelled })
 	b.must(0, nil, "cancel", "--all")
-	b.until("cancel", "cancelled too", time.Minute, func(r statusRow) bool { return r.Run != first.Run && r.Status == metrics.Cancelled })
+	b.until("cancel", "cancelled too", func(r statusRow) bool { return r.Run != first.Run && r.Status == metrics.Cancelled })
 	if left := strings.TrimSpace(b.slurm(c, "squeue", "--noheader", "--states=PENDING,RUNNING")); left != "" {
 		t.Errorf("still in the queue:\n%s", left)
 	}
@@ -250,7 +266,7 @@ func TestSlurmRetry(t *testing.T) {
 // ranksTrain waits until so many ranks of a study have recorded steps.
 func (b *bench) ranksTrain(study string, ranks int) {
 	b.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(longest); ; time.Sleep(100 * time.Millisecond) {
 		training := 0
 		files, _ := filepath.Glob(filepath.Join(b.dir, "runs", study, "*", "events", "rank-*"))
 		for _, file := range files {
@@ -262,7 +278,7 @@ func (b *bench) ranksTrain(study string, ranks int) {
 			return
 		}
 		if time.Now().After(deadline) {
-			b.t.Fatalf("%d of %d ranks train after a minute", training, ranks)
+			b.t.Fatalf("%d of %d ranks train after %v", training, ranks, longest)
 		}
 	}
 }
@@ -281,12 +297,12 @@ func (b *bench) disturb(c *slurmtest.Cluster, study string, nodes int, policy st
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	defer cmd.Process.Kill()
-	for deadline := time.Now().Add(time.Minute); len(b.attempts(study)) == 0; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(longest); len(b.attempts(study)) == 0; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			b.t.Fatal("nothing was submitted")
 		}
 	}
-	b.until(study, "running", time.Minute, func(r statusRow) bool { return r.Status == metrics.Running })
+	b.until(study, "running", func(r statusRow) bool { return r.Status == metrics.Running })
 	if err := harm(strings.TrimSpace(b.slurm(c, "squeue", "--noheader", "--states=RUNNING", "--format=%N"))); err != nil {
 		b.t.Fatal(err)
 	}
@@ -295,7 +311,7 @@ func (b *bench) disturb(c *slurmtest.Cluster, study string, nodes int, policy st
 		if err != nil {
 			b.t.Errorf("submit --wait: %v\n%s", err, out.String())
 		}
-	case <-time.After(4 * time.Minute):
+	case <-time.After(2 * longest):
 		b.t.Fatalf("submit --wait has not ended:\n%s", out.String())
 	}
 	b.t.Log(out.String())

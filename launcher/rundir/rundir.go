@@ -236,7 +236,7 @@ func (r Run) Create(fill func(Run) error) error {
 	if err := os.MkdirAll(study, 0o755); err != nil {
 		return err
 	}
-	temporary, err := os.MkdirTemp(study, ".new-")
+	temporary, err := os.MkdirTemp(study, unfinished)
 	if err != nil {
 		return err
 	}
@@ -245,6 +245,9 @@ func (r Run) Create(fill func(Run) error) error {
 		return err
 	}
 	if err := fill(Run(temporary)); err != nil {
+		return err
+	}
+	if err := syncFolder(temporary); err != nil {
 		return err
 	}
 	// rename(2) replaces an empty folder; a run folder never is one.
@@ -256,6 +259,9 @@ func (r Run) Create(fill func(Run) error) error {
 	}
 	return syncFolder(study)
 }
+
+// unfinished begins the names of folders that Create fills.
+const unfinished = ".new-"
 
 // syncFolder makes the names in a folder outlast a loss of power: a rename that
 // is only in memory would take a record back of what was handed to Slurm. Some
@@ -273,7 +279,8 @@ func syncFolder(path string) error {
 }
 
 // WriteFile writes a file whole: under a temporary name in the same folder,
-// synced, then renamed.
+// synced, then renamed. In a folder that Create fills the names are synced once
+// for all, by Create: each costs as much as a file.
 func WriteFile(path string, content []byte, mode os.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {
@@ -287,5 +294,8 @@ func WriteFile(path string, content []byte, mode os.FileMode) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return syncFolder(filepath.Dir(path))
+	if folder := filepath.Dir(path); !strings.HasPrefix(filepath.Base(folder), unfinished) {
+		return syncFolder(folder)
+	}
+	return nil
 }

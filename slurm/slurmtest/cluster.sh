@@ -98,7 +98,7 @@ boot_head() {
   launch head-shell unshare -numpf --kill-child --mount-proc bash -c "
     hostname head; ip link set lo up; ip link add br0 type bridge
     ip addr add $subnet.1/24 dev br0; ip link set br0 up; touch '$dir/run/head.up'; $idle"
-  within 10 test -e "$dir/run/head.up" || failed head-shell
+  within 60 test -e "$dir/run/head.up" || failed head-shell
   record head "$(child "$(alive head-shell)")"
 }
 boot_node() { # NODE
@@ -111,11 +111,11 @@ boot_node() { # NODE
     until ip link set eth0 up 2>/dev/null; do sleep 0.02; done
     ip addr add $subnet.$((10 + number))/24 dev eth0; touch '$dir/run/$node.up'; $idle"
   shell=$(alive "$node-shell") || failed "$node-shell"
-  within 10 child "$shell" || failed "$node-shell"
+  within 60 child "$shell" || failed "$node-shell"
   init=$(child "$shell"); record "$node" "$init"
   in_head ip link add "v$number" type veth peer name eth0 netns "$init" || failed "$node-shell"
   in_head ip link set "v$number" master br0 up || failed "$node-shell"
-  within 10 test -e "$dir/run/$node.up" || failed "$node-shell"
+  within 60 test -e "$dir/run/$node.up" || failed "$node-shell"
 }
 in_head() {
   if [ "$net" = namespaces ]; then
@@ -133,7 +133,7 @@ start_munged() {
   [ -e "$dir/etc/munge.key" ] || (umask 377 && head -c 128 /dev/urandom >"$dir/etc/munge.key")
   launch munged munged --foreground --socket="$dir/run/munge.sock" --key-file="$dir/etc/munge.key" \
     --log-file="$dir/log/munged.log" --pid-file="$dir/run/munged.pid" --seed-file="$dir/run/munge.seed"
-  within 10 test -S "$dir/run/munge.sock" || failed munged
+  within 60 test -S "$dir/run/munge.sock" || failed munged
 }
 start_mariadbd() {
   local me; me=$(id -un)
@@ -144,18 +144,18 @@ start_mariadbd() {
   launch mariadbd mariadbd --no-defaults --user="$me" --datadir="$dir/db" --socket="$dir/run/mysql.sock" \
     --pid-file="$dir/run/mariadbd.pid" --skip-networking --log-error="$dir/log/mariadbd.log" \
     --innodb-flush-log-at-trx-commit=0 --innodb-lock-wait-timeout=900
-  within 30 mariadb --no-defaults --socket="$dir/run/mysql.sock" \
+  within 120 mariadb --no-defaults --socket="$dir/run/mysql.sock" \
     -e 'create database if not exists slurm_acct_db' || failed mariadbd
 }
 start_slurmdbd() {
   # slurmdbd takes the path of "localhost"'s socket from the environment.
   MYSQL_UNIX_PORT=$dir/run/mysql.sock launch_in_head slurmdbd slurmdbd -D
-  within 20 in_head sacctmgr -n list cluster || failed slurmdbd
+  within 120 in_head sacctmgr -n list cluster || failed slurmdbd
 }
 start_slurmctld() {
   launch_in_head slurmctld slurmctld -D -i
   local tries
-  for tries in $(seq 100); do # a bad configuration ends it late: stop waiting then
+  for tries in $(seq 1200); do # a bad configuration ends it late: stop waiting then
     in_head scontrol ping >/dev/null 2>&1 && return
     dead slurmctld && break
     sleep 0.05
@@ -167,7 +167,7 @@ start_slurmd() { # NODE
   if [ "$net" = namespaces ]; then
     launch "slurmd-$1-shell" nsenter -t "$(alive "$1")" -n -u -m -p -- slurmd -D -N "$1"
     local shell; shell=$(alive "slurmd-$1-shell") || failed "slurmd-$1"
-    within 10 child "$shell" || failed "slurmd-$1"
+    within 60 child "$shell" || failed "slurmd-$1"
     record "slurmd-$1" "$(child "$shell")"
   else
     # Its steps inherit the mark, by which crash finds them.
@@ -376,7 +376,7 @@ up() {
     [ "$net" = plain ] || boot_node "$node"
     start_slurmd "$node"
   done
-  within 60 idle_nodes || { in_head sinfo -N -l >&2; die "the nodes are not idle after 60 s; see $dir/log"; }
+  within 180 idle_nodes || { in_head sinfo -N -l >&2; die "the nodes are not idle after 180 s; see $dir/log"; }
 }
 down() {
   local ids name node
