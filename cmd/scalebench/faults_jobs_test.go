@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -183,9 +184,18 @@ func jobHeld(tr *trial) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, limit("-1")) }()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	tr.finish(tr.start(ctx, "submit", "study.toml", "--site", "site.toml", "--wait", "--interval", "1s"))
+	cmd, complaint := tr.start(ctx, "submit", "study.toml", "--site", "site.toml", "--wait", "--interval", "1s")
+	err = tr.await("a job that the limit holds", func() bool {
+		queue, err := tr.queue()
+		return err == nil && slices.ContainsFunc(queue, func(j slurm.Job) bool { return j.Reason == "AssocGrpJobsLimit" })
+	})
+	cancel()
+	tr.finish(cmd, complaint)
+	if err != nil {
+		return err
+	}
 	out, code := tr.run("status", tr.name, "--format", "csv")
 	if code != 0 {
 		tr.problem("status of held jobs: exit code %d", code)
