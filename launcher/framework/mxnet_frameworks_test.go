@@ -3,8 +3,14 @@
 package framework
 
 import (
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
 	"testing"
 
+	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -57,6 +63,38 @@ func TestFrameworksOwnMXNet(t *testing.T) {
 	stop := only(t, events[0], stopOf)
 	if codes[0] != 0 || only(t, events[0], trainOf).ParameterSHA256 != first.ParameterSHA256 || stop.ParameterSHA256 == end.ParameterSHA256 {
 		t.Errorf("a rank alone ends with %d: %+v, two together with %+v", codes[0], stop, end)
+	}
+}
+
+// An evaluation looks at the training and does not change it: while steps are
+// made the running variances are kept at another scale, and evaluating puts the
+// weights into another order.
+func TestFrameworksEvaluationMXNet(t *testing.T) {
+	w := world.World{Size: 1, LocalSize: 1, Nodes: 1, Address: "127.0.0.1"}
+	var ports [2]int
+	for i := range ports {
+		port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports[i] = port
+	}
+	w.Port = ports[0]
+	cmd := exec.Command(interpreterOf(t, "mxnet"), "-B", "testdata/mxnet_evaluation.py", strconv.Itoa(ports[1]))
+	cmd.Env = append(append(os.Environ(), w.Environ()...), "PYTHONPATH=programs", "OMP_NUM_THREADS=1")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var found struct {
+		Hashes     [2]string
+		Difference float64
+	}
+	if err := json.Unmarshal(out, &found); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if found.Hashes[0] != found.Hashes[1] || len(found.Hashes[0]) != 64 || found.Difference > 1e-5 {
+		t.Errorf("with an evaluation between: %+v", found)
 	}
 }
 
