@@ -63,16 +63,21 @@ func (tr *trial) check() findings {
 	f.startedOnce(tr)
 	f.submittedOnce(tr)
 	f.collected(tr, attempts)
-	var left []slurm.Job
-	err = tr.await("an empty queue", func() bool { // a controller that forgot jobs takes its time to end them
+	if left, err := tr.emptied(); err != nil {
+		f.other = append(f.other, fmt.Sprintf("%v: %+v is left behind", err, left))
+	}
+	return f
+}
+
+// emptied waits until no job of the trial waits or runs: a controller that forgot
+// jobs takes its time to end them.
+func (tr *trial) emptied() (left []slurm.Job, err error) {
+	err = tr.await("an empty queue", func() bool {
 		queue, err := tr.queue()
 		left = slices.DeleteFunc(queue, func(j slurm.Job) bool { return j.State.Terminal() })
 		return err == nil && len(left) == 0
 	})
-	if err != nil {
-		f.other = append(f.other, fmt.Sprintf("%v: %+v is left behind", err, left))
-	}
-	return f
+	return left, err
 }
 
 // wholeEvents checks the event files of a good attempt: of its last incarnation

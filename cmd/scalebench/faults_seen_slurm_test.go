@@ -45,7 +45,10 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 			if err := errors.Join(r.calm(), tt.fire(tr)); err != nil {
 				t.Fatalf("%v\n%s", err, tr.story())
 			}
-			tr.settle(20 * time.Second) // unclaimed, it may never be
+			tr.settle(20 * time.Second)                // unclaimed, it may never be
+			if left, err := tr.emptied(); err != nil { // until then a copy may be still to come
+				t.Errorf("%v: %+v is left behind", err, left)
+			}
 			doubled := strings.Join(tr.check().doubled, "\n")
 			if !strings.Contains(doubled, tt.want) {
 				t.Errorf("found %q, want %q\n%s", doubled, tt.want, tr.story())
