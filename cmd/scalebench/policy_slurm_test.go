@@ -231,9 +231,6 @@ func TestSlurmRetry(t *testing.T) {
 			if err != nil || len(nodes) != 2 {
 				return fmt.Errorf("the job runs on %q, want two nodes (%v)", on, err)
 			}
-			// Once both ranks train: of a node that is gone before, srun tells as of
-			// any failure.
-			b.ranksTrain("crash", 2)
 			node = nodes[1]
 			return c.SilenceNode(node)
 		})
@@ -283,8 +280,8 @@ func (b *bench) ranksTrain(study string, ranks int) {
 	}
 }
 
-// disturb submits a study of one run on so many nodes, waiting, does harm while
-// it runs, and gives back the attempts when the command has ended well.
+// disturb submits a study of one run on so many nodes, waiting, does harm once
+// its ranks train, and gives back the attempts when the command has ended well.
 func (b *bench) disturb(c *slurmtest.Cluster, study string, nodes int, policy string, harm func(node string) error) []*launcher.Attempt {
 	b.t.Helper()
 	b.write(study+".toml", smallStudy(study, 3000/(nodes*nodes*nodes), fmt.Sprintf("[sweep]\nworkers = [%d]\nworkers_per_node = [1]\n", nodes)+policy))
@@ -302,7 +299,9 @@ func (b *bench) disturb(c *slurmtest.Cluster, study string, nodes int, policy st
 			b.t.Fatal("nothing was submitted")
 		}
 	}
-	b.until(study, "running", func(r statusRow) bool { return r.Status == metrics.Running })
+	// Once all ranks train: of a node that is gone before, srun tells as of any
+	// failure, and an incarnation that has not begun leaves no trace.
+	b.ranksTrain(study, nodes)
 	if err := harm(strings.TrimSpace(b.slurm(c, "squeue", "--noheader", "--states=RUNNING", "--format=%N"))); err != nil {
 		b.t.Fatal(err)
 	}
