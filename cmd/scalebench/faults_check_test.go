@@ -70,11 +70,15 @@ func (tr *trial) check() findings {
 }
 
 // emptied waits until no job of the trial waits or runs: a controller that forgot
-// jobs takes its time to end them.
+// jobs takes its time to end them. A job that is COMPLETING has ended: a node's
+// word of it that a controller which was away did not hear may take minutes to
+// be said again.
 func (tr *trial) emptied() (left []slurm.Job, err error) {
 	err = tr.await("an empty queue", func() bool {
 		queue, err := tr.queue()
-		left = slices.DeleteFunc(queue, func(j slurm.Job) bool { return j.State.Terminal() })
+		left = slices.DeleteFunc(queue, func(j slurm.Job) bool {
+			return j.State.Terminal() || j.State == slurm.Completing
+		})
 		return err == nil && len(left) == 0
 	})
 	return left, err
