@@ -258,6 +258,30 @@ func TestConvergence(t *testing.T) {
 	}
 }
 
+// A worker count whose runs miss the target was measured all the same, and is
+// why the advice does not go on to it.
+func TestMissedTargetIsTheReason(t *testing.T) {
+	misses := func(batch float64) float64 {
+		if batch > 100 {
+			return 0
+		}
+		return 3.6e6
+	}
+	a := series{counts: []int{1, 2}, runs: 6, x: linear, took: misses}.advise(t, Options{})
+	if want := "1 worker is as many as pay: of the runs on 2 workers some miss the target of 0.75."; a.Reason[0] != want {
+		t.Errorf("%q, want %q", a.Reason[0], want)
+	}
+	dark := func(o *scaling.Observation) {
+		if o.Workers == 2 {
+			o.Throughput = nil
+		}
+	}
+	a = series{counts: []int{1, 2}, runs: 6, x: linear, change: dark}.advise(t, Options{})
+	if want := "1 worker is as many as pay: of the runs on 2 workers none has a throughput."; a.Reason[0] != want {
+		t.Errorf("%q, want %q", a.Reason[0], want)
+	}
+}
+
 // The largest measured share is the limit.
 func TestLimits(t *testing.T) {
 	share := func(x float64) *float64 { return &x }

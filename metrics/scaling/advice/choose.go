@@ -189,6 +189,14 @@ func (s *study) speeds() (of func(p *scaling.Point) []float64, name string) {
 	}, fmt.Sprintf("the speed to %g", *s.Target)
 }
 
+// unjudged says why what a point brings is not known.
+func (s *study) unjudged(p *scaling.Point) string {
+	if p.Throughput == nil {
+		return fmt.Sprintf("of the runs on %s none has a throughput", workers(p.Workers))
+	}
+	return fmt.Sprintf("of the runs on %s some miss the target of %g", workers(p.Workers), *s.Target)
+}
+
 // knee recommends the most workers that were measured and still gain from their
 // last doubling.
 func (s *study) knee() {
@@ -199,6 +207,9 @@ func (s *study) knee() {
 	for i := range s.curve.Points {
 		p := &s.curve.Points[i]
 		if p.Throughput == nil || len(speeds(p)) == 0 {
+			if before != nil && stop == "" {
+				stop = s.unjudged(p)
+			}
 			continue
 		}
 		if before == nil {
@@ -208,6 +219,9 @@ func (s *study) knee() {
 		c, err := scaling.Compare(speeds(p), speeds(before), s.o.Confidence)
 		if err != nil {
 			s.warn("%s against %s: %v", workers(p.Workers), workers(before.Workers), err)
+			if stop == "" {
+				stop = fmt.Sprintf("what %s bring cannot be told", workers(p.Workers))
+			}
 			continue
 		}
 		perDoubling := func(ratio float64) float64 {
