@@ -271,6 +271,11 @@ func TestMissedTargetIsTheReason(t *testing.T) {
 	if want := "1 worker is as many as pay: of the runs on 2 workers some miss the target of 0.75."; a.Reason[0] != want {
 		t.Errorf("%q, want %q", a.Reason[0], want)
 	}
+	never := func(batch float64) float64 { return 0 }
+	a = series{counts: []int{1, 2}, runs: 6, x: linear, took: never}.advise(t, Options{Target: 0.75})
+	if want := "2 workers are as many as pay by throughput alone, since no worker count reaches the target of 0.75"; !strings.HasPrefix(a.Reason[0], want) || strings.Contains(a.Reason[1], "too large") {
+		t.Errorf("%q, want %q and no word on the batch", a.Reason, want)
+	}
 	dark := func(o *scaling.Observation) {
 		if o.Workers == 2 {
 			o.Throughput = nil

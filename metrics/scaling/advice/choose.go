@@ -258,5 +258,9 @@ func (s *study) knee() {
 	case stop == "":
 		why = append(why, "more were not measured")
 	}
-	s.Reason = [2]string{fmt.Sprintf("%s as many as pay: %s.", workersAre(chosen.Workers), list(why)), s.Limits.sentence}
+	pay := "as many as pay"
+	if s.Target != nil && s.timeless != "" {
+		pay += " by throughput alone, since " + s.timeless
+	}
+	s.Reason = [2]string{fmt.Sprintf("%s %s: %s.", workersAre(chosen.Workers), pay, list(why)), s.Limits.sentence}
 }

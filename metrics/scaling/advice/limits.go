@@ -87,7 +87,7 @@ func (l *Limits) say(s *study) {
 		}
 	}
 	at := "At " + workers(l.Workers) + ", the most measured, "
-	if b := s.batchAt(l.Workers); b >= s.lost && s.lost > 0 {
+	if b := s.batchAt(l.Workers); b >= s.lost && s.lost > 0 && s.timeless == "" { // else no batch is small enough, and it is not the batch's doing
 		l.Largest = "batch"
 		l.sentence = at + "the global batch is too large for this recipe: " + s.lostRuns + "."
 		return
