@@ -27,7 +27,7 @@ func (n *network) conv(in *tensor, channels, stride int, accumulate bool) *conv 
 	k := taps * taps * in.c
 	c.weight = n.parameter(channels*k, k, 0)
 	n.needScratch(2*tileRows*k, channels*k)
-	n.layers = append(n.layers, c)
+	n.add(c)
 	return c
 }
 

@@ -18,7 +18,7 @@ type dense struct {
 func (n *network) dense(in *tensor, outputs int, relu bool) *dense {
 	d := &dense{net: n, in: in, out: n.tensor(1, 1, outputs, true), relu: relu}
 	d.weight, d.bias = n.parameter(outputs*in.size(), in.size(), 0), n.parameter(outputs, 0, 0)
-	n.layers = append(n.layers, d)
+	n.add(d)
 	return d
 }
 

@@ -105,7 +105,7 @@ func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communicati
 	if loss, _, err = e.forward(ctx, n, true); err != nil {
 		return 0, 0, err
 	}
-	if err := e.net.backward(n); err != nil {
+	if err := e.net.backward(n, nil); err != nil {
 		return 0, 0, err
 	}
 	return loss, e.communication, nil

@@ -91,7 +91,7 @@ func (r *rig) backward(t testing.TB) {
 	for i, w := range r.weights {
 		r.out.grad[i] = float32(w)
 	}
-	if err := r.net.backward(r.images); err != nil {
+	if err := r.net.backward(r.images, nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -34,6 +34,7 @@ type parameter struct {
 	constant float32
 
 	w, g []float32
+	at   int // where it begins in the flat buffers
 }
 
 // A network is layers in the order of the forward pass, ending in the logits.
@@ -43,6 +44,7 @@ type network struct {
 	input      *tensor
 	logits     *tensor
 	layers     []layer
+	ends       []int // by layer: how many parameters there are up to its own
 	norms      []*norm
 	parameters []*parameter
 	scratch    [][]float32 // by thread, for im2col
@@ -72,6 +74,12 @@ func (n *network) parameter(size, fanIn int, constant float32) *parameter {
 	return p
 }
 
+// add appends a layer, whose parameters have been made since the one before.
+func (n *network) add(l layer) {
+	n.layers = append(n.layers, l)
+	n.ends = append(n.ends, len(n.parameters))
+}
+
 // needScratch makes sure that every thread has that much memory for itself.
 func (n *network) needScratch(scratch, partial int) {
 	grow := func(list [][]float32, size int) [][]float32 {
@@ -99,6 +107,7 @@ func (n *network) bind(seed int64, extra int) (values, gradients []float32) {
 	at := 0
 	for _, p := range n.parameters {
 		p.w, p.g = values[at:at+p.size:at+p.size], gradients[at:at+p.size:at+p.size]
+		p.at = at
 		at += p.size
 		// He et al. 2015, equation 10: a normal distribution of variance
 		// 2/fan-in keeps the variance of activations through ReLU layers.
@@ -122,10 +131,23 @@ func (n *network) forward(images int, training bool) error {
 	return nil
 }
 
-func (n *network) backward(images int) error {
+// backward computes all gradients, from the last layer to the first. final is
+// called as soon as the elements [from, to) of the flat gradient buffer will not
+// change any more in this pass: for each layer with parameters, in that order,
+// so that the ranges adjoin and go down to 0. It runs on the calling goroutine,
+// between layers; it may hand them on to be reduced, but should not wait.
+func (n *network) backward(images int, final func(from, to int)) error {
 	for i := len(n.layers) - 1; i >= 0; i-- {
 		if err := n.layers[i].backward(images); err != nil {
 			return err
+		}
+		first := 0
+		if i > 0 {
+			first = n.ends[i-1]
+		}
+		if own := n.parameters[first:n.ends[i]]; len(own) > 0 && final != nil {
+			last := own[len(own)-1]
+			final(own[0].at, last.at+last.size)
 		}
 	}
 	return nil

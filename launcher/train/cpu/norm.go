@@ -47,7 +47,7 @@ func (n *network) norm(in *tensor, relu bool) *norm {
 	for range n.threads.n {
 		l.partial = append(l.partial, make([]float64, 2*in.c))
 	}
-	n.layers = append(n.layers, l)
+	n.add(l)
 	n.norms = append(n.norms, l)
 	return l
 }

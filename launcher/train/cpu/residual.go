@@ -18,7 +18,7 @@ func (n *network) residual(in, branch *tensor) *residual {
 	r := &residual{net: n, in: in, branch: branch, stride: in.h / branch.h, pad: (branch.c - in.c) / 2}
 	r.out = n.tensor(branch.h, branch.w, branch.c, false)
 	r.out.grad = branch.grad
-	n.layers = append(n.layers, r)
+	n.add(r)
 	return r
 }
 
@@ -73,7 +73,7 @@ type pool struct {
 
 func (n *network) pool(in *tensor) *pool {
 	p := &pool{net: n, in: in, out: n.tensor(1, 1, in.c, true)}
-	n.layers = append(n.layers, p)
+	n.add(p)
 	return p
 }
 
