@@ -19,6 +19,8 @@ const (
 	opAllReduceInt
 	opBroadcast
 	opBarrier
+	opReduceScatter
+	opAllGather
 )
 
 func (o op) String() string {
@@ -33,6 +35,10 @@ func (o op) String() string {
 		return "broadcast"
 	case opBarrier:
 		return "barrier"
+	case opReduceScatter:
+		return "reduce-scatter"
+	case opAllGather:
+		return "all-gather"
 	}
 	return fmt.Sprintf("unknown collective %d", uint8(o))
 }

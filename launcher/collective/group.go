@@ -40,10 +40,21 @@ type Options struct {
 	Timeout time.Duration
 	// JoinTimeout is how long Join waits for all ranks. 0: DefaultJoinTimeout.
 	JoinTimeout time.Duration
+	// Transport is what numbers travel over. "": whatever is fastest.
+	Transport Transport
 	// Listener is where rank 0 expects the others, instead of a listener that
 	// Join opens on World.Address and World.Port. Join closes it.
 	Listener net.Listener
 }
+
+// A Transport is what the ranks' numbers travel over.
+type Transport string
+
+// The transports that Options may ask for.
+const (
+	TCP          Transport = "tcp"
+	SharedMemory Transport = "shm" // all ranks must be on one host
+)
 
 // A PeerError is a collective that could not finish because of one rank.
 type PeerError struct {
@@ -75,6 +86,7 @@ type Group struct {
 	err     error  // the first failure; later calls return it
 	closed  bool
 	scratch []uint64
+	work    []float32 // grown to the longest reduce-scatter
 }
 
 // scratchBytes is how much is received before it is added up: little enough to

@@ -103,6 +103,49 @@ func TestAllReduce(t *testing.T) {
 	}
 }
 
+func TestReduceScatterAndAllGather(t *testing.T) {
+	for _, size := range []int{1, 2, 3, 5} {
+		for _, length := range []int{0, 1, 3, 1000, 100_003} {
+			noErrors(t, together(t, size, Options{}, func(g *Group) error {
+				src := make([]float32, length)
+				for i := range src {
+					src[i] = float32(i%1000 + g.Rank())
+				}
+				from, to := Share(g.Rank(), size, length)
+				share, all := make([]float32, to-from), make([]float32, length)
+				for _, inPlace := range []bool{false, true} {
+					if inPlace {
+						share, all = src[from:to], src
+					}
+					if err := g.ReduceScatter(context.Background(), share, src); err != nil {
+						return err
+					}
+					for i, got := range share {
+						if want := float32(size*((from+i)%1000) + size*(size-1)/2); got != want {
+							return fmt.Errorf("rank %d: sum %d of %d is %v, want %v", g.Rank(), from+i, length, got, want)
+						}
+					}
+					if !inPlace && length > 0 && src[0] != float32(g.Rank()) {
+						return fmt.Errorf("reduce-scatter changed its source")
+					}
+					if err := g.AllGather(context.Background(), all, share); err != nil {
+						return err
+					}
+					for i, got := range all {
+						if want := float32(size*(i%1000) + size*(size-1)/2); got != want {
+							return fmt.Errorf("rank %d: gathered element %d of %d is %v, want %v", g.Rank(), i, length, got, want)
+						}
+					}
+				}
+				if err := g.ReduceScatter(context.Background(), make([]float32, to-from+1), src); err == nil {
+					return errors.New("a share that is too long was taken")
+				}
+				return nil
+			}))
+		}
+	}
+}
+
 func TestSmallReductions(t *testing.T) {
 	noErrors(t, together(t, 3, Options{}, func(g *Group) error {
 		counts := []int64{int64(g.Rank()), 1 << 40}

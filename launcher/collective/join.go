@@ -35,6 +35,10 @@ func Join(ctx context.Context, w world.World, nonce string, o Options) (*Group, 
 	switch {
 	case w.Size < 1:
 		return nil, fmt.Errorf("rendezvous: a world of %d ranks; want 1 or more", w.Size)
+	case o.Transport == SharedMemory:
+		return nil, errors.New("rendezvous: there is no shared memory yet; use tcp")
+	case o.Transport != "" && o.Transport != TCP:
+		return nil, fmt.Errorf("rendezvous: unknown transport %q; want tcp or shm", o.Transport)
 	case w.Rank < 0 || w.Rank >= w.Size:
 		return nil, fmt.Errorf("rendezvous: rank %d is outside a world of %d", w.Rank, w.Size)
 	}
