@@ -137,7 +137,7 @@ type Steps struct {
 	Samples       []int64 `json:"samples"`                 // that this rank trained on in the step
 	DataWait      []int64 `json:"data_wait,omitempty"`     // ticks waiting for input
 	Compute       []int64 `json:"compute,omitempty"`       // ticks in forward, backward and optimiser
-	Communication []int64 `json:"communication,omitempty"` // ticks in the gradient reduction, waiting for peers included
+	Communication []int64 `json:"communication,omitempty"` // ticks in the gradient reduction, waiting for peers included, also where computing hid it
 }
 
 // Epoch is the end of one pass over the training set, as one rank saw it.

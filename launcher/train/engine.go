@@ -13,7 +13,18 @@ import (
 // that a device which reduces while it still computes can do so; the step loop
 // only says what happens when. cpu.Engine is one.
 //
-// A step is: fill Input, Gradient, Reduce, Update.
+// A step is: fill Input, Gradient, Reduce, Update. Between Gradient's begin and
+// Reduce's end the engine may use the ranks' group whenever it likes, and nobody
+// else may.
+//
+// An engine for GPUs fits the same calls, and the step loop stays as it is:
+// Input is pinned memory of the host; Gradient copies it, enqueues the forward
+// and the backward pass (cuDNN, cuBLAS) on one stream and, behind an event after
+// each bucket, NCCL's all-reduce of it on another, and waits for the loss only;
+// Reduce sends the votes with the last bucket and waits for both streams, with
+// the time between the buckets' events as what it reports; Update is a few
+// calls of cuBLAS. The group is then what the ranks found each other with: it
+// carries NCCL's identifier, and the sums of evaluations.
 type engine interface {
 	Parameters() int
 	GradientBytes() int64
@@ -24,13 +35,15 @@ type engine interface {
 	Input() (images []float32, labels []byte)
 	// Broadcast makes rank 0's parameters everybody's.
 	Broadcast(ctx context.Context) error
-	// Gradient starts this rank's share of the gradient of the mean loss over
-	// the global batch. loss is the sum over the first n images; communication
-	// is the part of the call that was spent waiting for other ranks.
+	// Gradient makes this rank's share of the gradient of the mean loss over the
+	// global batch, and may begin to reduce what is final of it. loss is the sum
+	// over the first n images; communication is the part of the call that was
+	// spent waiting for other ranks.
 	Gradient(ctx context.Context, n int) (loss float64, communication time.Duration, err error)
 	// Reduce returns when the gradients are summed over all ranks, and votes
-	// with them.
-	Reduce(ctx context.Context, votes []float32) error
+	// with them. busy is how long gradients were being reduced in this step,
+	// also while Gradient still computed others.
+	Reduce(ctx context.Context, votes []float32) (busy time.Duration, err error)
 	// Update makes an optimiser step.
 	Update(learningRate float64)
 	// AverageStatistics makes what an evaluation uses beside the parameters

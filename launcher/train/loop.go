@@ -130,7 +130,8 @@ func (r *rank) oneStep(k int, rate float64, last time.Time) (loss float64, end t
 	}
 	r.vote(loss)
 	haveGradient := time.Now()
-	if err := r.engine.Reduce(r.ctx, r.votes[:]); err != nil {
+	busy, err := r.engine.Reduce(r.ctx, r.votes[:])
+	if err != nil {
 		return 0, last, r.broken("train", err)
 	}
 	reduced := time.Now()
@@ -142,8 +143,9 @@ func (r *rank) oneStep(k int, rate float64, last time.Time) (loss float64, end t
 	r.step++
 
 	dataWait := haveData.Sub(last)
-	communication := reduced.Sub(haveGradient) + within
-	compute := end.Sub(haveData) - communication
+	// What of the reduction the backward pass did not hide is no computing.
+	communication := busy + within
+	compute := end.Sub(haveData) - reduced.Sub(haveGradient) - within
 	return loss, end, r.events.Step(metrics.Step{
 		Duration: end.Sub(last), Samples: int64(len(ids)),
 		DataWait: &dataWait, Compute: &compute, Communication: &communication,

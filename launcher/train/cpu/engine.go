@@ -3,8 +3,9 @@
 //
 // An Engine owns a model's parameters, their gradients, and the reduction of
 // gradients over the ranks. Each lies in one flat buffer, so that a reduction
-// is one all-reduce. Gradients are of the mean loss over the global batch: every
-// rank scales its images' losses by 1/GlobalBatch, so the sum over ranks is the
+// is a few all-reduces of large pieces, made while the backward pass goes on (see
+// reducer). Gradients are of the mean loss over the global batch: every rank
+// scales its images' losses by 1/GlobalBatch, so the sum over ranks is the
 // gradient and is not divided again.
 package cpu
 
@@ -38,17 +39,19 @@ type Options struct {
 	SyncBatchNorm bool
 }
 
-// MaxVotes is how many votes Reduce takes along.
-const MaxVotes = 4
+// MaxVotes is how many votes Reduce takes along: as many as a cache line holds,
+// on which the gradients behind them then begin.
+const MaxVotes = 16
 
 // An Engine is one rank's copy of a model. One goroutine at a time may use it.
 type Engine struct {
-	o     Options
-	net   *network
-	group *collective.Group
+	o       Options
+	net     *network
+	group   *collective.Group
+	reducer *reducer
 
 	parameters []float32
-	gradients  []float32 // as parameters, then MaxVotes elements
+	gradients  []float32 // as parameters
 	velocity   []float32
 
 	labels  []byte
@@ -76,14 +79,21 @@ func New(o Options, group *collective.Group) (*Engine, error) {
 	if o.SyncBatchNorm {
 		e.net.reduce = e.reduceStatistics
 	}
-	e.parameters, e.gradients = e.net.bind(o.Seed, MaxVotes)
+	var reduced []float32
+	e.parameters, reduced = e.net.bind(o.Seed, MaxVotes)
+	e.gradients = reduced[MaxVotes:]
+	// Synchronised batch normalisation needs the group in the backward pass.
+	e.reducer = newReducer(group, reduced, MaxVotes, bucketCuts(len(reduced), firstBucketBytes/4, bucketBytes/4), !o.SyncBatchNorm)
 	e.velocity = make([]float32, len(e.parameters))
 	e.labels, e.losses, e.correct = make([]byte, o.Batch), make([]float64, o.Batch), make([]bool, o.Batch)
 	return e, nil
 }
 
 // Close ends the engine's threads.
-func (e *Engine) Close() { e.net.threads.close() }
+func (e *Engine) Close() {
+	e.reducer.close()
+	e.net.threads.close()
+}
 
 // Parameters is how many trainable scalars the model has.
 func (e *Engine) Parameters() int { return len(e.parameters) }
@@ -99,13 +109,15 @@ func (e *Engine) Input() (images []float32, labels []byte) { return e.net.input.
 func (e *Engine) Broadcast(ctx context.Context) error { return e.group.Broadcast(ctx, e.parameters) }
 
 // Gradient computes this rank's share of the gradient from the first n images
-// of the input. loss is their sum; communication is the part of the call spent
-// in synchronised batch normalisation, 0 without it.
+// of the input, and begins to reduce it. loss is their sum; communication is the
+// part of the call spent in synchronised batch normalisation, 0 without it.
 func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communication time.Duration, err error) {
+	e.reducer.begin(ctx)
 	if loss, _, err = e.forward(ctx, n, true); err != nil {
 		return 0, 0, err
 	}
-	if err := e.net.backward(n, nil); err != nil {
+	if err := e.net.backward(n, e.reducer.final); err != nil {
+		e.reducer.wait()
 		return 0, 0, err
 	}
 	return loss, e.communication, nil
@@ -144,20 +156,12 @@ func (e *Engine) forward(ctx context.Context, n int, training bool) (loss float6
 	return loss, correct, nil
 }
 
-// Reduce sums the gradient over all ranks, and with it up to MaxVotes votes,
-// which become sums over all ranks as well.
-func (e *Engine) Reduce(ctx context.Context, votes []float32) error {
-	tail := e.gradients[len(e.parameters):]
-	if len(votes) > len(tail) {
-		return fmt.Errorf("%d votes, want at most %d", len(votes), len(tail))
-	}
-	clear(tail)
-	copy(tail, votes)
-	if err := e.group.AllReduce(ctx, e.gradients); err != nil {
-		return err
-	}
-	copy(votes, tail)
-	return nil
+// Reduce returns when the gradient is summed over all ranks, and with it up to
+// MaxVotes votes, which become sums over all ranks as well. busy is how long
+// gradients were being reduced since Gradient began; the part of it before this
+// call was hidden behind the backward pass.
+func (e *Engine) Reduce(ctx context.Context, votes []float32) (busy time.Duration, err error) {
+	return e.reducer.finish(ctx, votes)
 }
 
 // Update makes a step of stochastic gradient descent with momentum and weight

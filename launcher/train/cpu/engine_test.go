@@ -195,7 +195,7 @@ func steps(t *testing.T, o Options, count int) string {
 		if _, _, err := e.Gradient(context.Background(), o.Batch); err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Reduce(context.Background(), nil); err != nil {
+		if _, err := e.Reduce(context.Background(), nil); err != nil {
 			t.Fatal(err)
 		}
 		e.Update(0.05)
@@ -224,7 +224,7 @@ func TestStepDoesNotAllocate(t *testing.T) {
 		if _, _, err := e.Gradient(context.Background(), 4); err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Reduce(context.Background(), []float32{0}); err != nil {
+		if _, err := e.Reduce(context.Background(), []float32{0}); err != nil {
 			t.Fatal(err)
 		}
 		e.Update(0.1)

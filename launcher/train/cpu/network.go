@@ -96,7 +96,7 @@ func (n *network) needScratch(scratch, partial int) {
 }
 
 // bind lays all parameters into one buffer, and their gradients into another
-// with extra elements at its end, and initialises them from the seed.
+// behind extra elements, and initialises them from the seed.
 func (n *network) bind(seed int64, extra int) (values, gradients []float32) {
 	size := 0
 	for _, p := range n.parameters {
@@ -106,7 +106,7 @@ func (n *network) bind(seed int64, extra int) (values, gradients []float32) {
 	random := rand.New(rand.NewPCG(uint64(seed), 0x1217))
 	at := 0
 	for _, p := range n.parameters {
-		p.w, p.g = values[at:at+p.size:at+p.size], gradients[at:at+p.size:at+p.size]
+		p.w, p.g = values[at:at+p.size:at+p.size], gradients[extra+at:extra+at+p.size:extra+at+p.size]
 		p.at = at
 		at += p.size
 		// He et al. 2015, equation 10: a normal distribution of variance
@@ -132,7 +132,7 @@ func (n *network) forward(images int, training bool) error {
 }
 
 // backward computes all gradients, from the last layer to the first. final is
-// called as soon as the elements [from, to) of the flat gradient buffer will not
+// called as soon as the elements [from, to) of the flat gradient will not
 // change any more in this pass: for each layer with parameters, in that order,
 // so that the ranges adjoin and go down to 0. It runs on the calling goroutine,
 // between layers; it may hand them on to be reduced, but should not wait.

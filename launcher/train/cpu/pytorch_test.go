@@ -170,7 +170,7 @@ func (s recipe) run(e *Engine, dir string, rank int) (o outcome, err error) {
 			return o, err
 		}
 		o.losses = append(o.losses, loss/float64(len(labels)))
-		if err := e.Reduce(context.Background(), nil); err != nil {
+		if _, err := e.Reduce(context.Background(), nil); err != nil {
 			return o, err
 		}
 		e.Update(rate)
