@@ -7,7 +7,7 @@
 //
 // with G the gradient of the loss over all data and Σ the covariance of the
 // gradients of single samples (McCandlish, Kaplan, Amodei et al., "An Empirical
-// Model of Large-Batch Training", 2018, section 2.2). Both are had from what
+// Model of Large-Batch Training", 2018). Both are had from what
 // data-parallel training makes anyway: the gradient of a rank's own, small batch
 // and the one averaged over all ranks, as of one large batch (appendix A.1).
 //
@@ -58,7 +58,7 @@ type Estimate struct {
 }
 
 // Of estimates the noise scale from blocks of steps with batches of small and
-// large samples. For every step (McCandlish et al., A.1, equation A.2)
+// large samples. For every step (McCandlish et al., A.1)
 //
 //	|G|²  ≈ (large·|g_large|² − small·|g_small|²) / (large − small)
 //	tr(Σ) ≈ (|g_small|² − |g_large|²) / (1/small − 1/large)
