@@ -10,16 +10,12 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"strings"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -27,7 +23,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/probe"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/train"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/world"
 )
@@ -112,48 +107,6 @@ func supervise(c *cli.Context) error {
 		return exitCode(code)
 	}
 	return nil
-}
-
-// trainNative is started by run, which has put the world and the run folder
-// into the environment.
-func trainNative(c *cli.Context) error {
-	run := rundir.Run(os.Getenv(framework.RunVariable))
-	if run == "" {
-		return fmt.Errorf("%s is not set; scalebench-worker run starts this command", framework.RunVariable)
-	}
-	w, err := world.FromEnviron(os.Getenv)
-	if err != nil {
-		return err
-	}
-	point, err := worker.LoadPoint(run)
-	if err != nil {
-		return err
-	}
-	if folder := os.Getenv(framework.DataVariable); folder != "" {
-		point.Data.Path = folder // staged on this node, maybe
-	}
-	nonce, err := os.ReadFile(run.Nonce())
-	if err != nil {
-		return err
-	}
-	events, err := worker.OpenEvents(run, "rank", w)
-	if err != nil {
-		return err
-	}
-	defer events.Close()
-
-	ctx, stop := context.WithCancelCause(c.Context)
-	defer stop(nil)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGINT)
-	go func() {
-		s := <-signals
-		if s == syscall.SIGUSR1 {
-			stop(errors.New("signal USR1: the job's time limit is near"))
-		}
-		stop(fmt.Errorf("signal %v", s))
-	}()
-	return train.Run(ctx, point, w, train.Options{Nonce: strings.TrimSpace(string(nonce)), Events: events, Log: os.Stdout})
 }
 
 func printVersion(c *cli.Context) error {
