@@ -68,7 +68,7 @@ type Environment struct {
 	Kernel      string            `json:"kernel,omitempty"`
 	CPUModel    string            `json:"cpu_model,omitempty"`
 	CPUSet      string            `json:"cpu_set,omitempty"` // CPUs this process may run on, as "0-3,8"
-	CPUs        int               `json:"cpus,omitempty"`    // how many CPUs that is
+	CPUs        int               `json:"cpus,omitempty"`    // how many that is, or fewer if a quota of CPU time is less
 	Threads     int               `json:"threads,omitempty"` // compute threads the program uses
 	MemoryBytes int64             `json:"memory_bytes,omitempty"`
 	GPUs        []GPU             `json:"gpus,omitempty"`
