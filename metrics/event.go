@@ -31,7 +31,6 @@ type Event struct {
 	Train       *Train       `json:"train,omitempty"`
 	Steps       *Steps       `json:"steps,omitempty"`
 	Epoch       *Epoch       `json:"epoch,omitempty"`
-	Gradients   *Gradients   `json:"gradients,omitempty"`
 	Evaluation  *Evaluation  `json:"evaluation,omitempty"`
 	Figure      *Figure      `json:"figure,omitempty"`
 	Note        *Note        `json:"note,omitempty"`
@@ -68,7 +67,7 @@ type Environment struct {
 	Kernel      string            `json:"kernel,omitempty"`
 	CPUModel    string            `json:"cpu_model,omitempty"`
 	CPUSet      string            `json:"cpu_set,omitempty"` // CPUs this process may run on, as "0-3,8"
-	CPUs        int               `json:"cpus,omitempty"`    // how many that is, or fewer if a quota of CPU time is less
+	CPUs        int               `json:"cpus,omitempty"`    // how many CPUs that is
 	Threads     int               `json:"threads,omitempty"` // compute threads the program uses
 	MemoryBytes int64             `json:"memory_bytes,omitempty"`
 	GPUs        []GPU             `json:"gpus,omitempty"`
@@ -171,15 +170,17 @@ const (
 	FigureTrainSeconds = "train_seconds" // s
 )
 
-// Figure is one number that another program's log states of the run, or that is
-// made of several that it states. It is that program's figure, not our
-// measurement: Note says what it really is.
+// Figure is one number that is measured of the run and is no step of a training:
+// of a benchmark of ours, or one that another program's log states (File is then
+// the log), or that is made of several that it states. It is that program's
+// figure, not our measurement: Note says what it really is.
 type Figure struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit,omitempty"` // base unit: "samples/s", "s", "B/s"; "" has none, or is a fraction
-	// At is what the value is of, if not of the run: {"epoch": 3}, {"bytes": 1048576}.
-	At map[string]float64 `json:"at,omitempty"`
+	// At is what the value is of, if not of the run: {"epoch": 3}, or
+	// {"op": "all_reduce", "bytes": 1048576}. Values are float64 or string.
+	At map[string]any `json:"at,omitempty"`
 	// PlusMinus is the ± that stands beside it, in Unit, and PlusMinusIs what it
 	// is: "1.96 σ over rank 0's iterations".
 	PlusMinus   *float64 `json:"plus_minus,omitempty"`
@@ -236,8 +237,6 @@ func (e *Event) Kind() string {
 		return "steps"
 	case e.Epoch != nil:
 		return "epoch"
-	case e.Gradients != nil:
-		return "gradients"
 	case e.Evaluation != nil:
 		return "evaluation"
 	case e.Figure != nil:
@@ -257,14 +256,14 @@ func (e *Event) Kind() string {
 func (e *Event) Validate() error {
 	set := 0
 	for _, is := range []bool{e.Start != nil, e.Environment != nil, e.Staged != nil, e.Train != nil, e.Steps != nil,
-		e.Epoch != nil, e.Gradients != nil, e.Evaluation != nil, e.Figure != nil, e.Note != nil, e.Error != nil, e.Stop != nil} {
+		e.Epoch != nil, e.Evaluation != nil, e.Figure != nil, e.Note != nil, e.Error != nil, e.Stop != nil} {
 		if is {
 			set++
 		}
 	}
 	switch {
 	case set == 0:
-		return errors.New("no known payload (want one of start, environment, staged, train, steps, epoch, gradients, evaluation, figure, note, error, stop)")
+		return errors.New("no known payload (want one of start, environment, staged, train, steps, epoch, evaluation, figure, note, error, stop)")
 	case set > 1:
 		return fmt.Errorf("%d payloads in one event, want exactly one", set)
 	case e.Time < 0:
@@ -277,16 +276,12 @@ func (e *Event) Validate() error {
 		return e.Steps.validate()
 	case e.Staged != nil:
 		return e.Staged.validate()
-	case e.Gradients != nil:
-		return e.Gradients.validate()
 	case e.Evaluation != nil:
 		if a := e.Evaluation.Accuracy; !(a >= 0 && a <= 1) {
 			return fmt.Errorf("evaluation.accuracy = %g, want a fraction from 0 to 1", a)
 		}
 	case e.Figure != nil:
-		if e.Figure.Name == "" {
-			return errors.New("figure.name is empty")
-		}
+		return e.Figure.validate()
 	}
 	return nil
 }
@@ -303,6 +298,20 @@ func (s *Start) validate() error {
 		return fmt.Errorf("start.ranks = %d from rank %d on is outside a world of %d", s.Ranks, s.Rank, s.WorldSize)
 	case s.Restart < 0:
 		return fmt.Errorf("start.restart = %d, want 0 or more", s.Restart)
+	}
+	return nil
+}
+
+func (f *Figure) validate() error {
+	if f.Name == "" {
+		return errors.New("figure.name is empty")
+	}
+	for key, v := range f.At {
+		switch v.(type) {
+		case float64, string:
+		default:
+			return fmt.Errorf("figure.at.%s = %v, want a number or a text", key, v)
+		}
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/probe"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/train"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/world"
 )
@@ -57,6 +58,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			},
 			{Name: "version", Usage: "print the version and the commit it was built from", Action: printVersion},
 			{Name: "train", Usage: "one rank of the native trainer, as run starts it", Action: trainNative},
+			collectiveCommand(),
 			{
 				Name:   "probe",
 				Usage:  "say what a process sees here; in a job of scalebench doctor, answer its question",
@@ -107,6 +109,19 @@ func supervise(c *cli.Context) error {
 		return exitCode(code)
 	}
 	return nil
+}
+
+// trainNative is started by run, which has put the world and the run folder
+// into the environment.
+func trainNative(c *cli.Context) error {
+	p, err := openProgram()
+	if err != nil {
+		return err
+	}
+	defer p.events.Close()
+	ctx, stop := untilSignal(c)
+	defer stop()
+	return train.Run(ctx, p.point, p.world, train.Options{Nonce: p.nonce, Events: p.events, Log: os.Stdout})
 }
 
 func printVersion(c *cli.Context) error {

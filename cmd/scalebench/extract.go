@@ -237,18 +237,21 @@ func evaluatedAt(e *metrics.Evaluation) any {
 }
 
 // heldAt says what a figure holds for, if not for the run.
-func heldAt(at map[string]float64) string {
+func heldAt(at map[string]any) string {
 	var parts []string
-	for _, key := range []string{"bytes", "in_place", "epoch", "step"} {
-		v, ok := at[key]
-		switch {
-		case !ok:
-		case key == "in_place" && v == 0:
-			parts = append(parts, "out of place")
-		case key == "in_place":
-			parts = append(parts, "in place")
-		default:
-			parts = append(parts, key+" "+strconv.FormatFloat(v, 'f', -1, 64))
+	for _, key := range []string{"op", "bytes", "in_place", "epoch", "step"} {
+		switch v := at[key].(type) {
+		case string:
+			parts = append(parts, v)
+		case float64:
+			switch {
+			case key == "in_place" && v == 0:
+				parts = append(parts, "out of place")
+			case key == "in_place":
+				parts = append(parts, "in place")
+			default:
+				parts = append(parts, key+" "+strconv.FormatFloat(v, 'f', -1, 64))
+			}
 		}
 	}
 	return strings.Join(parts, ", ")

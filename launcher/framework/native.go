@@ -18,6 +18,9 @@ var native = Framework{
 	Check: func(p study.Point) map[string]string {
 		wrong := map[string]string{}
 		w := p.Workload
+		if w.Kind != "train" {
+			return wrong // what another kind asks for, the kind has checked
+		}
 		if !slices.Contains(NativeModels, w.Model) {
 			wrong["workload.model"] = fmt.Sprintf("%q is no model of the native trainer; valid: %s", w.Model, strings.Join(NativeModels, ", "))
 		}
@@ -35,5 +38,6 @@ var native = Framework{
 		}
 		return wrong
 	},
-	Command: func(s Start) []string { return []string{s.Worker, "train"} },
+	// A kind of workload is a command of the worker.
+	Command: func(s Start) []string { return []string{s.Worker, s.Point.Workload.Kind} },
 }

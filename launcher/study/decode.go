@@ -2,6 +2,7 @@ package study
 
 import (
 	"errors"
+	"iter"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -101,7 +102,11 @@ func (d *decoder) sub(t table, key string) table {
 // into decodes a table over the defaults that dst, a pointer to a struct,
 // already holds. Keys that no field of dst has are problems.
 func (d *decoder) into(path string, t table, dst any) {
-	fields := fieldsOf(reflect.TypeOf(dst).Elem())
+	d.fields(path, t, fieldsOf(reflect.TypeOf(dst).Elem()), reflect.ValueOf(dst).Elem())
+}
+
+// fields is into for those fields of dst.
+func (d *decoder) fields(path string, t table, fields fieldSet, dst reflect.Value) {
 	for key, p := range t {
 		keyPath := join(path, key)
 		d.locate(keyPath, p)
@@ -110,7 +115,7 @@ func (d *decoder) into(path string, t table, dst any) {
 			d.problem(keyPath, unknownKey(fields.keys))
 			continue
 		}
-		d.field(keyPath, p, reflect.ValueOf(dst).Elem().FieldByIndex(f.Index))
+		d.field(keyPath, p, dst.FieldByIndex(f.Index))
 	}
 }
 
@@ -147,6 +152,17 @@ func join(path, key string) string {
 type fieldSet struct {
 	keys  []string // in the order of the struct
 	byKey map[string]reflect.StructField
+}
+
+// all are the keys with their fields, in order.
+func (s fieldSet) all() iter.Seq2[string, reflect.StructField] {
+	return func(yield func(string, reflect.StructField) bool) {
+		for _, key := range s.keys {
+			if !yield(key, s.byKey[key]) {
+				return
+			}
+		}
+	}
 }
 
 func fieldsOf(t reflect.Type) fieldSet {

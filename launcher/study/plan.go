@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -46,6 +47,7 @@ func (s *Study) Plan(site *Site) (*Plan, error) {
 	}
 	x := expansion{study: s, site: site, base: s.smallestWorld(), seen: map[string]bool{}, said: map[string]bool{}}
 	x.defaults = keyTexts(&Point{Workload: kinds[s.Workload.Kind].defaults, Data: defaultData, Command: defaultCommand, Resources: defaultResources})
+	x.defaults["workload.kind"] = strconv.Quote(defaultKind)
 	plan := &Plan{Study: s.Name, Points: make([]Planned, 0, total)}
 	p := Point{Study: s.Name, Workload: s.Workload, Data: s.Data, Command: s.Command, Resources: s.Resources}
 	used := make([]bool, len(s.exclusions))
@@ -129,7 +131,12 @@ func (x *expansion) point(p Point) []Planned {
 	if !f.Command {
 		p.Command = Command{}
 	}
-	for path, wrong := range kinds[p.Workload.Kind].expand(&p) {
+	k := kinds[p.Workload.Kind]
+	if wrong := k.runBy(p.Framework); wrong != "" {
+		x.problem("framework", wrong)
+		return nil
+	}
+	for path, wrong := range k.expand(&p) {
 		if !f.Command || path != "workload.epochs" { // the program has an end of its own
 			x.problem(path, wrong)
 		}
@@ -289,8 +296,9 @@ func (x *expansion) identity(p *Point) string {
 
 // keyTexts are the point's keys and their values as JSON.
 func keyTexts(p *Point) map[string]string {
-	texts := make(map[string]string, len(pointFields))
-	for _, f := range pointFields {
+	fields := pointFields[p.Workload.Kind]
+	texts := make(map[string]string, len(fields))
+	for _, f := range fields {
 		if !p.has(f) {
 			continue
 		}
@@ -308,9 +316,10 @@ func keyTexts(p *Point) map[string]string {
 // string, int64, float64, bool, or []any of these; a key without a value is
 // left out, and so is one that the run's program was never told.
 func (p *Point) Parameters() map[string]any {
-	m := make(map[string]any, len(pointFields))
+	fields := pointFields[p.Workload.Kind]
+	m := make(map[string]any, len(fields))
 	texts := keyTexts(p)
-	for _, f := range pointFields {
+	for _, f := range fields {
 		text, ok := texts[f.path]
 		if !ok || !p.reaches(f) {
 			continue

@@ -13,7 +13,7 @@ type Point struct {
 	Framework string    `json:"framework"`
 	Workers   int       `json:"workers"` // world size
 	Workload  Workload  `json:"workload"`
-	Data      Data      `json:"data"`
+	Data      Data      `json:"data,omitzero"`
 	Command   Command   `json:"command,omitzero"` // of frameworks that start one
 	Resources Resources `json:"resources"`
 
@@ -21,11 +21,12 @@ type Point struct {
 	Seed   int64 `json:"seed"`   // of this repeat
 
 	// Worked out from the keys above.
-	Nodes          int     `json:"nodes"`
-	WorkersPerNode int     `json:"workers_per_node"` // ranks on each node; every node has as many
-	WorkerBatch    int     `json:"worker_batch"`     // samples per step and rank
-	GlobalBatch    int     `json:"global_batch"`     // samples per step over all ranks
-	LearningRate   float64 `json:"learning_rate"`    // peak, after scaling with the global batch
+	Nodes          int `json:"nodes"`
+	WorkersPerNode int `json:"workers_per_node"` // ranks on each node; every node has as many
+	// Of a training.
+	WorkerBatch  int     `json:"worker_batch,omitzero"`  // samples per step and rank
+	GlobalBatch  int     `json:"global_batch,omitzero"`  // samples per step over all ranks
+	LearningRate float64 `json:"learning_rate,omitzero"` // peak, after scaling with the global batch
 }
 
 // Workload is what is run. The keys of a kind are the fields of its own
@@ -34,6 +35,7 @@ type Point struct {
 type Workload struct {
 	Kind string `toml:"kind" json:"kind"`
 	Train
+	Collective
 }
 
 // Train are the keys of kind = "train".

@@ -163,7 +163,7 @@ func (d *decoder) checkValues(k kind, s *Study) {
 			}
 		}
 	}
-	for _, f := range pointFields {
+	for _, f := range pointFields[s.Workload.Kind] {
 		if f.path == "workers" || f.path == "workload.model" && s.bringsAll() {
 			continue // workers stand in the sweep only
 		}

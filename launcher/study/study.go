@@ -11,9 +11,9 @@ package study
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -111,9 +111,16 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 	workload := d.sub(d.top, "workload")
 	kind := d.workloadKind(workload)
 	s.Workload = kind.defaults
-	d.into("workload", workload, &s.Workload)
-	d.into("data", d.sub(d.top, "data"), &s.Data)
+	d.fields("workload", workload, kind.fields(), reflect.ValueOf(&s.Workload).Elem())
+	data := d.sub(d.top, "data")
+	d.into("data", data, &s.Data)
 	s.dataPath = d.path("data.path", s.Data.Path)
+	if !kind.data {
+		if data != nil {
+			d.problem("data", fmt.Sprintf("kind = %q works on no data; leave the table out", s.Workload.Kind))
+		}
+		s.Data = Data{}
+	}
 	d.into("command", d.sub(d.top, "command"), &s.Command)
 	s.Command.Folder = d.path("command", ".")
 	s.Command.Patterns = d.extract()
@@ -136,19 +143,19 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 func (s *Study) Source() []byte { return s.source }
 
 // workloadKind finds the rules of the workload's kind; with an unknown one the
-// rest of the file is still checked, as if it were "train".
+// rest of the file is still checked, as if it were the default one.
 func (d *decoder) workloadKind(workload table) kind {
-	name := "train"
+	name := defaultKind
 	if p, ok := workload["kind"]; ok {
 		d.locate("workload.kind", p)
 		if !d.value("workload.kind", p, &name) {
-			return kinds["train"]
+			return kinds[defaultKind]
 		}
 	}
 	k, ok := kinds[name]
 	if !ok {
-		d.problem("workload.kind", oneOf(name, slices.Sorted(maps.Keys(kinds))))
-		return kinds["train"]
+		d.problem("workload.kind", oneOf(name, Kinds()))
+		return kinds[defaultKind]
 	}
 	return k
 }

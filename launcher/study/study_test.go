@@ -439,9 +439,11 @@ func TestReferenceIsComplete(t *testing.T) {
 	if !found {
 		t.Fatal("README.md has no section on the study file")
 	}
-	for _, f := range pointFields {
-		if !strings.Contains(reference, "`"+f.key+"`") {
-			t.Errorf("README.md does not explain %s", f.path)
+	for kind, fields := range pointFields {
+		for _, f := range fields {
+			if !strings.Contains(reference, "`"+f.key+"`") {
+				t.Errorf("README.md does not explain %s of kind %s", f.path, kind)
+			}
 		}
 	}
 }

@@ -37,36 +37,46 @@ func (f pointField) in(p *Point) reflect.Value {
 	return reflect.ValueOf(p).Elem().FieldByIndex(f.index)
 }
 
-// pointFields are the keys of a point that a user can set, in the order in
-// which they stand in the documentation.
-var pointFields = func() []pointField {
+// pointFields are the keys of a point that a user can set, by the kind of
+// workload, in the order in which they stand in the documentation.
+var pointFields = func() map[string][]pointField {
 	point := reflect.TypeFor[Point]()
 	named := func(name string) []int { f, _ := point.FieldByName(name); return f.Index }
-	list := []pointField{
-		{"framework", "framework", named("Framework")},
-		{"workers", "workers", named("Workers")},
-	}
-	for _, part := range []string{"Workload", "Data", "Command", "Resources"} {
-		f, _ := point.FieldByName(part)
-		set := fieldsOf(f.Type)
-		for _, key := range set.keys {
-			list = append(list, pointField{strings.ToLower(part) + "." + key, key, slices.Concat(f.Index, set.byKey[key].Index)})
+	m := map[string][]pointField{}
+	for name, k := range kinds {
+		list := []pointField{
+			{"framework", "framework", named("Framework")},
+			{"workers", "workers", named("Workers")},
 		}
+		for _, part := range []string{"Workload", "Data", "Command", "Resources"} {
+			f, _ := point.FieldByName(part)
+			set := fieldsOf(f.Type)
+			switch {
+			case part == "Workload":
+				set = k.fields()
+			case part == "Data" && !k.data:
+				continue
+			}
+			for key, field := range set.all() {
+				list = append(list, pointField{strings.ToLower(part) + "." + key, key, slices.Concat(f.Index, field.Index)})
+			}
+		}
+		m[name] = list
 	}
-	return list
+	return m
 }()
 
 // sweepable are the keys that may stand in [sweep]: framework, workers, and
 // every key of the workload and the resources but the kind.
-var sweepable = func() map[string]pointField {
+func sweepable(kind string) map[string]pointField {
 	m := map[string]pointField{}
-	for _, f := range pointFields {
+	for _, f := range pointFields[kind] {
 		if f.path != "workload.kind" && !strings.HasPrefix(f.path, "data.") && !strings.HasPrefix(f.path, "command.") {
 			m[f.key] = f
 		}
 	}
 	return m
-}()
+}
 
 // maxWorkers bounds a world; it is far above any cluster, and catches typing
 // errors before they become a plan.
@@ -79,6 +89,7 @@ var sweepRules = map[string]rule{"workers": {check: within(1, maxWorkers)}}
 // together.
 func (d *decoder) sweep(t table, s *Study) []axis {
 	var axes []axis
+	sweepable := sweepable(s.Workload.Kind)
 	for _, key := range d.md.Keys() {
 		if len(key) != 2 || key[0] != "sweep" {
 			continue

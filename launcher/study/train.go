@@ -5,19 +5,9 @@ import (
 	"math"
 )
 
-// kind is a kind of workload: the defaults of its keys and what its values may
-// be. A new kind is one file like this one and one entry in kinds.
-type kind struct {
-	defaults Workload
-	rules    map[string]rule // by TOML path
-	// expand fills in what follows from the keys of a point and says, by TOML
-	// path, what does not fit together.
-	expand func(*Point) map[string]string
-}
-
-var kinds = map[string]kind{"train": train}
-
 var train = kind{
+	keys: "Train",
+	data: true,
 	defaults: Workload{Kind: "train", Train: Train{
 		Precision:         "fp32",
 		Batch:             128,

@@ -187,7 +187,7 @@ func (t *table) evaluation(row int, accuracy string, e metrics.Evaluation) error
 func (t *table) loss(row int, column string, epoch float64) error {
 	v, ok, err := t.value(row, column)
 	if ok {
-		t.l.figure(column, "", v, "").At = map[string]float64{"epoch": epoch}
+		t.l.figure(column, "", v, "").At = map[string]any{"epoch": epoch}
 	}
 	return err
 }

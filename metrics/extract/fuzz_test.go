@@ -166,7 +166,7 @@ func TestDamaged(t *testing.T) {
 				check(t, s.format, bad, got)
 				if s.format == tensorboard.Name {
 					for _, f := range got.Findings {
-						if g := f.Event.Figure; g != nil && !known[fmt.Sprint(g.Name, int64(g.At["step"]), g.Value)] {
+						if g := f.Event.Figure; g != nil && !known[fmt.Sprint(g.Name, int64(g.At["step"].(float64)), g.Value)] {
 							t.Errorf("%s is not in the whole file", written(f))
 						}
 					}

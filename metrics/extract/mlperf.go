@@ -186,7 +186,7 @@ func (m *mllogRun) finish() error {
 		if !share {
 			f := &metrics.Figure{Name: "eval_accuracy", Value: v.Number}
 			if m.epochs[i] > 0 {
-				f.At = map[string]float64{"epoch": m.epochs[i]}
+				f.At = map[string]any{"epoch": m.epochs[i]}
 			}
 			l.add(metrics.Event{Time: seconds, Figure: f}, 1, v)
 			continue

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/collective"
 )
 
 // ncclTests reads the table that nccl-tests (and rccl-tests) print. Bus
@@ -28,14 +30,10 @@ var (
 	ncclTest  = regexp.MustCompile(`^# Collective test starting: (\w+)\s*$`)
 )
 
-const (
-	outOfPlace = 0.0
-	inPlace    = 1.0
-)
-
 func readNCCL(l *log, r io.Reader) error {
 	var from first
 	var columns []string
+	op := ""
 	ranks, ended := map[string]bool{}, false
 	err := l.each(r, func(ln line) error {
 		if m := ncclRank.FindStringSubmatch(ln.text); m != nil {
@@ -52,7 +50,9 @@ func readNCCL(l *log, r io.Reader) error {
 				return l.errorAt(ln.number, "columns %s; want time, algbw, busbw and errors, out of place and in place", strings.Join(columns, " "))
 			}
 		case ncclTest.MatchString(ln.text) && from.takes(ln):
-			l.note("%s", ncclTest.FindStringSubmatch(ln.text)[1])
+			name := ncclTest.FindStringSubmatch(ln.text)[1]
+			l.note("%s", name)
+			op = strings.TrimSuffix(name, "_perf")
 		case columns == nil || ln.source != from.source:
 		case ncclMean.MatchString(ln.text):
 			v, err := l.parse(ln.number, ncclMean.FindStringSubmatch(ln.text)[1])
@@ -63,7 +63,7 @@ func readNCCL(l *log, r io.Reader) error {
 			l.add(metrics.Event{Figure: &metrics.Figure{Name: "avg_busbw", Value: v.Number * 1e9, Unit: "B/s",
 				Note: "nccl-tests' mean over all sizes, small ones too"}}, 1e9, v)
 		case !ended && !strings.HasPrefix(ln.text, "#"):
-			return l.ncclRow(ln, columns)
+			return l.ncclRow(ln, columns, op)
 		}
 		return nil
 	})
@@ -80,7 +80,7 @@ func readNCCL(l *log, r io.Reader) error {
 
 // ncclRow takes a row of the table. Other lines between rows (NCCL's own
 // messages) do not begin with as many numbers.
-func (l *log) ncclRow(ln line, columns []string) error {
+func (l *log) ncclRow(ln line, columns []string, op string) error {
 	cells := strings.Fields(ln.text)
 	if len(cells) < 2 || !digits(cells[0]) || !digits(cells[1]) {
 		return nil
@@ -93,12 +93,12 @@ func (l *log) ncclRow(ln line, columns []string) error {
 	if err != nil {
 		return err
 	}
-	for i, place := range []float64{outOfPlace, inPlace} {
+	for i, inPlace := range []bool{false, true} {
 		at := n - 8 + 4*i
 		if cells[at] == "N/A" {
 			continue
 		}
-		if err := l.collective(size.Number, place, func(j int) (Value, error) { return l.parse(ln.number, cells[at+j]) }); err != nil {
+		if err := l.collective(op, size.Number, inPlace, func(j int) (Value, error) { return l.parse(ln.number, cells[at+j]) }); err != nil {
 			return err
 		}
 		if w := cells[at+3]; w != "N/A" {
@@ -115,11 +115,11 @@ func (l *log) ncclRow(ln line, columns []string) error {
 }
 
 // collective adds time (µs), algbw and busbw (GB/s) of one size and placement.
-func (l *log) collective(bytes, place float64, cell func(int) (Value, error)) error {
+func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) (Value, error)) error {
 	for j, f := range []struct {
 		name, unit string
 		scale      float64
-	}{{"time", "s", 1e-6}, {"algbw", "B/s", 1e9}, {"busbw", "B/s", 1e9}} {
+	}{{collective.Time, "s", 1e-6}, {collective.AlgBW, "B/s", 1e9}, {collective.BusBW, "B/s", 1e9}} {
 		v, err := cell(j)
 		if err != nil {
 			return err
@@ -127,9 +127,9 @@ func (l *log) collective(bytes, place float64, cell func(int) (Value, error)) er
 		if v.Number < 0 {
 			return l.errorAt(v.Line, "%s of %g", f.name, v.Number)
 		}
-		at := map[string]float64{"bytes": bytes, "in_place": place}
+		at := collective.At(op, bytes, inPlace)
 		if slices.ContainsFunc(l.res.Findings, func(g Finding) bool {
-			return g.Event.Figure.Name == f.name && g.Event.Figure.At["bytes"] == bytes && g.Event.Figure.At["in_place"] == place
+			return g.Event.Figure.Name == f.name && maps.Equal(g.Event.Figure.At, at)
 		}) {
 			return l.errorAt(v.Line, "%g bytes for the second time", bytes)
 		}
@@ -186,7 +186,7 @@ func readNCCLJSON(l *log, r io.Reader) error {
 				continue
 			}
 			from := doc.find([]string{"out_of_place", "in_place"}[i], at)
-			err := l.collective(*row.Size, float64(i), func(j int) (Value, error) {
+			err := l.collective("", *row.Size, i == 1, func(j int) (Value, error) {
 				text := []*json.Number{p.Time, p.AlgBW, p.BusBW}[j]
 				line := doc.line(doc.find([]string{"time", "alg_bw", "bus_bw"}[j], from))
 				if text == nil {

@@ -216,7 +216,7 @@ func (t *table) run(rows []int, columns map[string]Column) error {
 			return err
 		} else if ok {
 			if f := l.figure("loss", "", v, ""); before >= 0 {
-				f.At = map[string]float64{"epoch": epoch.Number}
+				f.At = map[string]any{"epoch": epoch.Number}
 			}
 		}
 		if v, scale, ok, err = cell(row, "throughput"); err != nil {

@@ -120,7 +120,7 @@ func (l *log) scalars(list []scalar, began float64) error {
 			}
 		default:
 			f := l.figure(tag, "", last.v, fmt.Sprintf("the last of %d values of the tag", len(values)))
-			f.At = map[string]float64{"step": float64(last.step)}
+			f.At = map[string]any{"step": float64(last.step)}
 			l.res.Findings[len(l.res.Findings)-1].Event.Time = last.wall - began
 		}
 	}

@@ -80,7 +80,7 @@ func readTrainerState(l *log, r io.Reader) error {
 		if v, ok, err := number("eval_loss"); err != nil {
 			return err
 		} else if ok {
-			l.figure("eval_loss", "", v, "").At = map[string]float64{"epoch": epoch.Number}
+			l.figure("eval_loss", "", v, "").At = map[string]any{"epoch": epoch.Number}
 		}
 		for _, f := range []struct{ key, name, unit, note string }{
 			{"train_runtime", "train_seconds", "s", "the Trainer's whole run time, evaluations and checkpoints included"},

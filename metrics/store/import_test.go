@@ -17,7 +17,7 @@ func importedRun() (metrics.Run, []metrics.Event, Source) {
 		{Train: &metrics.Train{}},
 		{Time: 1, Figure: &metrics.Figure{Name: "throughput", Value: 432.8, Unit: "samples/s", PlusMinus: &spread, PlusMinusIs: "1.96 σ",
 			Note: "rank 0's rate times 4", File: "h.log", Line: 12}},
-		{Time: 1, Figure: &metrics.Figure{Name: "busbw", Value: 1e9, Unit: "B/s", At: map[string]float64{"bytes": 8}, File: "h.log", Line: 3}},
+		{Time: 1, Figure: &metrics.Figure{Name: "busbw", Value: 1e9, Unit: "B/s", At: map[string]any{"bytes": 8.0}, File: "h.log", Line: 3}},
 		{Time: 20, Evaluation: &metrics.Evaluation{Epoch: 1, Accuracy: 0.6}},
 		{Time: 21, Stop: &metrics.Stop{Status: metrics.StopDone}},
 	}
@@ -44,7 +44,7 @@ func TestImport(t *testing.T) {
 	if all := strings.Join(r.Warnings, "\n"); !strings.Contains(all, "throughput is stated at h.log:12, not measured here: rank 0's rate times 4; ±4.9 samples/s is 1.96 σ") {
 		t.Errorf("warnings: %s", all)
 	}
-	if len(d.Figures) != 2 || d.Figures[1].At["bytes"] != 8 || d.Source == nil || d.Source.SHA256 != "abc" {
+	if len(d.Figures) != 2 || d.Figures[1].At["bytes"] != 8.0 || d.Source == nil || d.Source.SHA256 != "abc" {
 		t.Errorf("figures %+v, source %+v", d.Figures, d.Source)
 	}
 	list, _, err := s.Observations(t.Context(), "old")

@@ -13,7 +13,7 @@ func TestStatedFigures(t *testing.T) {
 	spread := 4.9
 	stated := metrics.Figure{Name: metrics.FigureThroughput, Value: 432.8, Unit: "samples/s", PlusMinus: &spread, PlusMinusIs: "1.96 σ", Note: "rank 0's rate times 4", File: "h.log", Line: 12}
 	r := Summarize(Input{Workers: 4, Figures: []metrics.Figure{stated,
-		{Name: metrics.FigureThroughput, Value: 9, Unit: "samples/s", At: map[string]float64{"epoch": 1}},
+		{Name: metrics.FigureThroughput, Value: 9, Unit: "samples/s", At: map[string]any{"epoch": 1.0}},
 		{Name: metrics.FigureEndToEnd, Value: 400, Unit: "samples/s"}, {Name: metrics.FigureTrainSeconds, Value: 60, Unit: "s"}}})
 	if r.Throughput == nil || *r.Throughput != 432.8 || r.ThroughputWhy != "" || *r.EndToEnd != 400 || *r.TrainSeconds != 60 {
 		t.Errorf("%+v", r)

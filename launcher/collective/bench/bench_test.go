@@ -13,9 +13,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// hostOps are those that a Group has.
-var hostOps = []Op{AllReduce, Broadcast}
-
 // ranks runs body on every rank of a group within this process, and returns
 // their errors.
 func ranks(t *testing.T, size int, body func(*collective.Group) error) []error {
@@ -53,7 +50,7 @@ func TestRun(t *testing.T) {
 			results := make([][]Result, size)
 			skipped := make([]int, size)
 			for rank, err := range ranks(t, size, func(g *collective.Group) error {
-				return Run(t.Context(), NewHost("tcp", g), g, Options{Ops: hostOps, MinBytes: 8, MaxBytes: 1 << 20, Warmup: 1, Iterations: 3,
+				return Run(t.Context(), NewHost("tcp", g), g, Options{Ops: Ops, MinBytes: 8, MaxBytes: 1 << 20, Warmup: 1, Iterations: 3,
 					Report: func(r Result) error { results[g.Rank()] = append(results[g.Rank()], r); return nil },
 					Skip:   func(Op, int64) { skipped[g.Rank()]++ }})
 			}) {
@@ -65,7 +62,7 @@ func TestRun(t *testing.T) {
 			// part of them.
 			wantSkipped := 0
 			if size > 2 {
-				for _, op := range hostOps {
+				for _, op := range Ops {
 					if op.parts() {
 						wantSkipped++
 					}
@@ -74,7 +71,7 @@ func TestRun(t *testing.T) {
 			if skipped[0] != wantSkipped {
 				t.Errorf("%d sizes were skipped, want %d", skipped[0], wantSkipped)
 			}
-			if want := 2 * (18*len(hostOps) - wantSkipped); len(results[0]) != want {
+			if want := 2 * (18*len(Ops) - wantSkipped); len(results[0]) != want {
 				t.Fatalf("%d results, want %d", len(results[0]), want)
 			}
 			for rank := range results {
@@ -117,7 +114,7 @@ func (s *spoilt) Do(ctx context.Context, c Call) error {
 }
 
 func TestWrongElement(t *testing.T) {
-	for _, op := range hostOps {
+	for _, op := range Ops {
 		t.Run(string(op), func(t *testing.T) {
 			reported := make([]int, 3)
 			errs := ranks(t, 3, func(g *collective.Group) error {

@@ -57,6 +57,10 @@ func (h *host) Do(ctx context.Context, c Call) error {
 			copy(v, h.at(c.Send, c.Count))
 		}
 		return h.group.Broadcast(ctx, v)
+	case ReduceScatter:
+		return h.group.ReduceScatter(ctx, h.at(c.Receive, c.Count), h.at(c.Send, c.Count*h.group.Size()))
+	case AllGather:
+		return h.group.AllGather(ctx, h.at(c.Receive, c.Count*h.group.Size()), h.at(c.Send, c.Count))
 	}
 	return fmt.Errorf("%s has no %s", h.name, c.Op)
 }

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/cmd/version"
+	"github.com/scalebench/scalebench/launcher/collective"
+	"github.com/scalebench/scalebench/launcher/collective/bench"
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+func collectiveCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "collective",
+		Usage: "measure collectives between ranks: one rank of it, as run starts it, or by hand with --ranks",
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "ranks", Usage: "by hand: start `N` ranks on this host and print what they measure"},
+			&cli.StringFlag{Name: "ops", Usage: "`LIST` of " + strings.Join(study.CollectiveOps, ","), DefaultText: "all"},
+			&cli.StringFlag{Name: "backend", Usage: "`NAME`, one of " + strings.Join(study.CollectiveBackends, ", "), Value: "auto"},
+			&cli.StringFlag{Name: "min", Usage: "smallest `SIZE` of the whole array", Value: "8"},
+			&cli.StringFlag{Name: "max", Usage: "largest `SIZE`; sizes double in between", Value: "64M"},
+			&cli.IntFlag{Name: "iterations", Usage: "time `N` operations for each size", Value: 20},
+			&cli.IntFlag{Name: "warmup", Usage: "do `N` operations before them", Value: 5},
+			&cli.BoolFlag{Name: "json", Usage: "print a JSON object for each result, in seconds and bytes/s"},
+		},
+		Action: func(c *cli.Context) error {
+			switch {
+			case os.Getenv(framework.RunVariable) != "":
+				return measureCollectives(c)
+			case c.Int("ranks") == 0:
+				return fmt.Errorf("%s is not set, as it is in a run of a study; give --ranks N to start N ranks on this host", framework.RunVariable)
+			}
+			return measureByHand(c)
+		},
+	}
+}
+
+// measureCollectives is one rank's part.
+func measureCollectives(c *cli.Context) error {
+	p, err := openProgram()
+	if err != nil {
+		return err
+	}
+	defer p.events.Close()
+	ctx, stop := untilSignal(c)
+	defer stop()
+	w := p.point.Workload.Collective
+	group, joinError := joinFor(ctx, p, w.Backend)
+	host, _ := os.Hostname() // "" is "not found out"
+	events, err := metrics.NewWriter(p.events, metrics.Start{
+		Writer: "rank", Framework: p.point.Framework, Rank: p.world.Rank, WorldSize: p.world.Size, LocalRank: p.world.LocalRank,
+		Restart: p.world.Restart, Host: host, PID: os.Getpid(),
+	})
+	if err == nil {
+		err = joinError
+	}
+	if err == nil {
+		err = events.Write(metrics.Event{Environment: &metrics.Environment{Threads: runtime.GOMAXPROCS(0),
+			Versions: map[string]string{"go": runtime.Version(), "scalebench": version.String()}}})
+	}
+	if err == nil {
+		err = benchmark(ctx, p, group, events, c.Bool("json"))
+	}
+	return endCollective(ctx, group, events, err)
+}
+
+// joinFor makes the group that a backend's ranks agree by, and move data
+// through where it is not one of GPUs.
+func joinFor(ctx context.Context, p *program, backend string) (*collective.Group, error) {
+	o := collective.Options{}
+	switch backend {
+	case "tcp":
+		o.Transport = collective.TCP
+	case "shm":
+		o.Transport = collective.SharedMemory
+	}
+	if p.world.Size != p.point.Workers {
+		return nil, fmt.Errorf("%d ranks were started, the point asks for %d workers", p.world.Size, p.point.Workers)
+	}
+	return collective.Join(ctx, p.world, p.nonce, o)
+}
+
+// benchmark measures what the point says. Rank 0 records it as it comes, so that
+// what was measured before an end that nobody planned is kept.
+func benchmark(ctx context.Context, p *program, g *collective.Group, events *metrics.Writer, asJSON bool) error {
+	w := p.point.Workload.Collective
+	backend, err := openBackend(ctx, w.Backend, g, p.world)
+	if err != nil {
+		return err
+	}
+	o := bench.Options{MinBytes: int64(w.MinBytes), MaxBytes: int64(w.MaxBytes), Warmup: w.WarmupIterations, Iterations: w.Iterations}
+	for _, op := range w.Ops {
+		o.Ops = append(o.Ops, bench.Op(op))
+	}
+	var table *bench.Table
+	if g.Rank() == 0 && !asJSON {
+		table = bench.NewTable(os.Stdout, backend.Name(), g.Size(), o)
+	}
+	o.Report = func(r bench.Result) error {
+		if g.Rank() > 0 {
+			return nil
+		}
+		for _, f := range r.Figures() {
+			if err := events.Write(metrics.Event{Figure: &f}); err != nil {
+				return fmt.Errorf("writing events: %w", err)
+			}
+		}
+		if asJSON {
+			return json.NewEncoder(os.Stdout).Encode(r)
+		}
+		return table.Add(r)
+	}
+	return bench.Run(ctx, backend, g, o)
+}
+
+// openBackend is what moves the data. NCCL's is in the worker's GPU variant
+// only.
+func openBackend(ctx context.Context, name string, g *collective.Group, w world.World) (bench.Backend, error) {
+	if name == "nccl" {
+		return openNCCL(ctx, g, w)
+	}
+	return bench.NewHost(name, g), nil
+}
+
+// endCollective tells the other ranks and the event file how it ended.
+func endCollective(ctx context.Context, g *collective.Group, events *metrics.Writer, err error) error {
+	if g != nil {
+		if err != nil {
+			g.Abort(err)
+		}
+		_ = g.Close() // everything that matters has arrived
+	}
+	if events == nil {
+		return err
+	}
+	stop := metrics.Stop{Status: metrics.StopDone}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		stop.Status, stop.Cause = metrics.StopInterrupted, context.Cause(ctx).Error()
+	case err != nil:
+		stop.Status, stop.Cause = metrics.StopFailed, err.Error()
+		// A failure to write shows in the next one.
+		_ = events.Write(metrics.Event{Error: &metrics.Error{Where: "collective", Message: err.Error()}})
+	}
+	if e := events.Write(metrics.Event{Stop: &stop}); e != nil {
+		return errors.Join(err, fmt.Errorf("writing events: %w", e))
+	}
+	return err
+}
+
+// measureByHand starts the ranks of a benchmark on this host, each as it would
+// be in a run of a study, in a folder that is removed afterwards. Rank 0 prints.
+func measureByHand(c *cli.Context) error {
+	point, err := pointByHand(c)
+	if err != nil {
+		return err
+	}
+	if cpus := runtime.NumCPU(); point.Workers > cpus {
+		fmt.Fprintf(c.App.ErrWriter, "scalebench-worker: %d ranks on %d CPUs wait for each other's turn; no such figure is of the hardware\n", point.Workers, cpus)
+	}
+	folder, err := os.MkdirTemp("", "scalebench-collective-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	run := rundir.Run(folder)
+	text, err := json.Marshal(point)
+	if err != nil {
+		return err
+	}
+	for path, content := range map[string][]byte{run.Point(): text, run.Nonce(): []byte(rand.Text())} {
+		if err := rundir.WriteFile(path, content, 0o600); err != nil {
+			return err
+		}
+	}
+	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilSignal(c)
+	defer stop()
+	return startRanks(ctx, c, run, world.World{Size: point.Workers, LocalSize: point.Workers, Nodes: 1, Address: "127.0.0.1", Port: port})
+}
+
+// pointByHand is the point that the flags describe, as a study would have it.
+func pointByHand(c *cli.Context) (study.Point, error) {
+	quoted := "[]"
+	if list := c.String("ops"); list != "" {
+		quoted = `["` + strings.Join(strings.Split(list, ","), `", "`) + `"]`
+	}
+	device := "cpu"
+	if c.String("backend") == "nccl" {
+		device = "gpu"
+	}
+	text := fmt.Sprintf("[study]\nname = \"by-hand\"\n[workload]\nkind = \"collective\"\nops = %s\nbackend = %q\nmin_bytes = %q\nmax_bytes = %q\niterations = %d\nwarmup_iterations = %d\n[resources]\ndevice = %q\n[sweep]\nworkers = [%d]\n",
+		quoted, c.String("backend"), c.String("min"), c.String("max"), c.Int("iterations"), c.Int("warmup"), device, c.Int("ranks"))
+	s, err := study.Parse("options", []byte(text), framework.ForStudy())
+	if err != nil {
+		return study.Point{}, err
+	}
+	plan, err := s.Plan(study.DefaultSite())
+	if err != nil {
+		return study.Point{}, err
+	}
+	return plan.Points[0].Point, nil
+}
+
+// startRanks runs every rank to its end; the first that fails ends the others.
+func startRanks(ctx context.Context, c *cli.Context, run rundir.Run, w world.World) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ended := make(chan error, w.Size)
+	for rank := range w.Size {
+		w := w
+		w.Rank, w.LocalRank = rank, rank
+		cmd := exec.CommandContext(ctx, self, "collective")
+		if c.Bool("json") {
+			cmd.Args = append(cmd.Args, "--json")
+		}
+		cmd.Env = append(append(os.Environ(), w.Environ()...), framework.RunVariable+"="+run.Path())
+		cmd.Stderr = c.App.ErrWriter
+		if rank == 0 {
+			cmd.Stdout = c.App.Writer
+		}
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+		go func() {
+			// The rank dies with the thread that started it, hence the lock: a
+			// killed command leaves no ranks behind.
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+			err := cmd.Run()
+			if err != nil {
+				err = fmt.Errorf("rank %d: %w", rank, err)
+				stop(err)
+			}
+			ended <- err
+		}()
+	}
+	for range w.Size {
+		err = errors.Join(err, <-ended)
+	}
+	if err != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/worker"
+	"github.com/scalebench/scalebench/launcher/world"
+)
+
+// A program is one rank of what runs a kind of workload, as the command run
+// starts it: with its place in the world and its run folder in the environment.
+type program struct {
+	point  study.Point
+	world  world.World
+	nonce  string // that the ranks of the attempt show each other
+	events *os.File
+}
+
+// openProgram reads what this rank is to do and makes its event file.
+func openProgram() (*program, error) {
+	run := rundir.Run(os.Getenv(framework.RunVariable))
+	if run == "" {
+		return nil, fmt.Errorf("%s is not set; scalebench-worker run starts this command", framework.RunVariable)
+	}
+	w, err := world.FromEnviron(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	point, err := worker.LoadPoint(run)
+	if err != nil {
+		return nil, err
+	}
+	if folder := os.Getenv(framework.DataVariable); folder != "" {
+		point.Data.Path = folder // staged on this node, maybe
+	}
+	nonce, err := os.ReadFile(run.Nonce())
+	if err != nil {
+		return nil, err
+	}
+	events, err := worker.OpenEvents(run, "rank", w)
+	if err != nil {
+		return nil, err
+	}
+	return &program{point: point, world: w, nonce: strings.TrimSpace(string(nonce)), events: events}, nil
+}
+
+// untilSignal is a context that ends with the first signal, which is its cause.
+func untilSignal(c *cli.Context) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(c.Context)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGINT)
+	go func() {
+		s := <-signals
+		if s == syscall.SIGUSR1 {
+			cancel(errors.New("signal USR1: the job's time limit is near"))
+		}
+		cancel(fmt.Errorf("signal %v", s))
+	}()
+	return ctx, func() { cancel(nil) }
+}

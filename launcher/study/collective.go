@@ -1,0 +1,79 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Collective are the keys of kind = "collective": a benchmark of what the ranks
+// of a training do together.
+type Collective struct {
+	Ops              []string `toml:"ops" json:"ops"`                             // of CollectiveOps; empty: all of them
+	Backend          string   `toml:"backend" json:"backend"`                     // CollectiveBackends
+	MinBytes         Bytes    `toml:"min_bytes" json:"min_bytes"`                 // smallest size of the whole array
+	MaxBytes         Bytes    `toml:"max_bytes" json:"max_bytes"`                 // largest; sizes double in between
+	Iterations       int      `toml:"iterations" json:"iterations"`               // timed for each size
+	WarmupIterations int      `toml:"warmup_iterations" json:"warmup_iterations"` // before them
+}
+
+// CollectiveOps are the operations, by their names in nccl-tests. They stand
+// here too, since a study is checked without linking the benchmark; a test of
+// the worker holds the lists against each other.
+var CollectiveOps = []string{"all_reduce", "reduce_scatter", "all_gather", "broadcast"}
+
+// CollectiveBackends are what can carry them: "auto" is what the native trainer
+// uses, "tcp" and "shm" force one transport, "nccl" is for GPUs.
+var CollectiveBackends = []string{"auto", "tcp", "shm", "nccl"}
+
+var collective = kind{
+	keys:       "Collective",
+	frameworks: []string{"native"},
+	defaults: Workload{Kind: "collective", Collective: Collective{
+		Ops:              []string{},
+		Backend:          "auto",
+		MinBytes:         8,
+		MaxBytes:         64 << 20,
+		Iterations:       20,
+		WarmupIterations: 5,
+	}},
+	rules: map[string]rule{
+		"workload.ops":               {check: collectiveOps},
+		"workload.backend":           {check: among(CollectiveBackends...)},
+		"workload.min_bytes":         {check: within(4, 1<<40)},
+		"workload.max_bytes":         {check: within(4, 1<<40)},
+		"workload.iterations":        {check: within(1, 1<<20)},
+		"workload.warmup_iterations": {check: within(0, 1<<20)},
+	},
+	expand: expandCollective,
+}
+
+func collectiveOps(v any) string {
+	list := v.([]string)
+	for i, op := range list {
+		if !slices.Contains(CollectiveOps, op) {
+			return oneOf(op, quoted(CollectiveOps))
+		}
+		if slices.Contains(list[:i], op) {
+			return fmt.Sprintf("%q stands there twice", op)
+		}
+	}
+	return ""
+}
+
+func expandCollective(p *Point) map[string]string {
+	wrong := map[string]string{}
+	w := &p.Workload.Collective
+	if len(w.Ops) == 0 {
+		w.Ops = slices.Clone(CollectiveOps)
+	}
+	if w.MaxBytes < w.MinBytes {
+		wrong["workload.max_bytes"] = fmt.Sprintf("%v is less than workload.min_bytes, %v", w.MaxBytes, w.MinBytes)
+	}
+	if p.Workers < 2 {
+		wrong["workers"] = fmt.Sprintf("a collective is between workers; want 2 or more, got %d", p.Workers)
+	}
+	if gpu := p.Resources.Device == "gpu"; gpu != (w.Backend == "nccl") {
+		wrong["workload.backend"] = fmt.Sprintf("%q does not run with resources.device = %q: \"nccl\" is for \"gpu\", the others are for \"cpu\"", w.Backend, p.Resources.Device)
+	}
+	return wrong
+}

@@ -1,0 +1,97 @@
+package study
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// kind is a kind of workload: its keys, their defaults and what they may be. A
+// new kind is one file like train.go, one line in kinds and one in Workload; the
+// program that runs it is a command of scalebench-worker with the kind's name.
+type kind struct {
+	keys     string // field of Workload that holds them
+	defaults Workload
+	rules    map[string]rule // by TOML path
+	// expand fills in what follows from the keys of a point and says, by TOML
+	// path, what does not fit together.
+	expand func(*Point) map[string]string
+	// frameworks can run it; nil: every one that does not say otherwise.
+	frameworks []string
+	data       bool // it works on what [data] names
+}
+
+var kinds = map[string]kind{
+	defaultKind:  train,
+	"collective": collective,
+}
+
+const defaultKind = "train"
+
+// Kinds are the names of the kinds of workload.
+func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
+
+// fields are the keys of [workload], by their place in Workload. Kinds are kept
+// apart, so that two may have a key of the same name.
+func (k kind) fields() fieldSet {
+	workload := reflect.TypeFor[Workload]()
+	own, ok := workload.FieldByName(k.keys)
+	if !ok {
+		panic("study: Workload has no field " + k.keys) // a line that a new kind forgot
+	}
+	name, _ := workload.FieldByName("Kind")
+	set := fieldSet{keys: []string{"kind"}, byKey: map[string]reflect.StructField{"kind": name}}
+	for key, f := range fieldsOf(own.Type).all() {
+		f.Index = slices.Concat(own.Index, f.Index)
+		set.keys = append(set.keys, key)
+		set.byKey[key] = f
+	}
+	return set
+}
+
+// MarshalJSON writes the keys of the workload's kind and no others.
+func (w Workload) MarshalJSON() ([]byte, error) {
+	name, err := json.Marshal(w.Kind)
+	if err != nil {
+		return nil, err
+	}
+	text := append([]byte(`{"kind":`), name...)
+	if k, ok := kinds[w.Kind]; ok {
+		own, err := json.Marshal(reflect.ValueOf(w).FieldByName(k.keys).Interface())
+		if err != nil {
+			return nil, err
+		}
+		return append(append(text, ','), own[1:]...), nil
+	}
+	return append(text, '}'), nil
+}
+
+// UnmarshalJSON reads them back.
+func (w *Workload) UnmarshalJSON(text []byte) error {
+	var head struct {
+		Kind string `json:"kind"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return err
+	}
+	w.Kind = head.Kind
+	k, ok := kinds[w.Kind]
+	switch {
+	case w.Kind == "":
+		return nil // a point that says nothing of it, as MarshalJSON writes one
+	case !ok:
+		return fmt.Errorf("workload.kind: %s", oneOf(w.Kind, Kinds()))
+	}
+	return json.Unmarshal(text, reflect.ValueOf(w).Elem().FieldByName(k.keys).Addr().Interface())
+}
+
+// runBy says why a framework cannot run the kind, "" when it can.
+func (k kind) runBy(framework string) string {
+	if k.frameworks == nil || slices.Contains(k.frameworks, framework) {
+		return ""
+	}
+	return fmt.Sprintf("%q does not run this kind of workload; valid for it: %s", framework, strings.Join(quoted(k.frameworks), ", "))
+}

@@ -1,0 +1,137 @@
+// Package collective is what a benchmark of collectives measures, whoever ran
+// it: times and bandwidths by operation, size and place, and the latency and
+// bandwidth that are fitted to them.
+//
+// A measurement is stored as figures (metrics.Figure), as nccl-tests' logs are,
+// so that our own benchmark and an imported one are read alike. The names and
+// keys of those figures are this package's.
+//
+// Times are in seconds, sizes in bytes, bandwidths in bytes/s.
+package collective
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Names of the figures. Each is of an operation (at.op, a text, missing where a
+// log does not say), at a size (at.bytes) and a place (at.in_place, 0 or 1).
+const (
+	Time  = "time"     // s; ours the median over iterations, nccl-tests' the mean
+	Min   = "time_min" // s
+	Mean  = "time_mean"
+	P99   = "time_p99"
+	CV    = "time_cv" // standard deviation over mean
+	AlgBW = "algbw"   // bytes/s: the size over Time
+	BusBW = "busbw"   // bytes/s: AlgBW times the factor of the operation
+)
+
+const (
+	opKey    = "op"
+	bytesKey = "bytes"
+	placeKey = "in_place"
+)
+
+// Measurement is one operation at one size, in place or not. What was not
+// measured is nil.
+type Measurement struct {
+	Op      string  // "all_reduce"; "" where a log does not say
+	Bytes   float64 // of the whole array
+	InPlace bool
+	// Iterations that the figures are made of; 0: not stated.
+	Iterations int
+	// Seconds is the median over the iterations, each as long as its slowest
+	// rank took, or what the log states (nccl-tests: their mean).
+	Seconds        *float64
+	Min, Mean, P99 *float64 // seconds, over the iterations
+	CV             *float64 // standard deviation over mean
+	AlgBW, BusBW   *float64
+}
+
+// At is what a figure of the benchmark is of. An op of "" is not stated.
+func At(op string, size float64, inPlace bool) map[string]any {
+	at := map[string]any{bytesKey: size, placeKey: number(inPlace)}
+	if op != "" {
+		at[opKey] = op
+	}
+	return at
+}
+
+func number(inPlace bool) float64 {
+	if inPlace {
+		return 1
+	}
+	return 0
+}
+
+// parts are the figures of a measurement.
+func (m *Measurement) parts() []part {
+	return []part{
+		{Time, "s", "median", &m.Seconds}, {Min, "s", "min", &m.Min}, {Mean, "s", "mean", &m.Mean}, {P99, "s", "99th percentile", &m.P99},
+		{CV, "", "", &m.CV}, {AlgBW, "B/s", "", &m.AlgBW}, {BusBW, "B/s", "", &m.BusBW},
+	}
+}
+
+type part struct {
+	name, unit, reduce string
+	value              **float64
+}
+
+// Figures are the measurement as it is recorded.
+func (m Measurement) Figures() []metrics.Figure {
+	var list []metrics.Figure
+	for _, p := range m.parts() {
+		if *p.value != nil {
+			list = append(list, metrics.Figure{Name: p.name, Value: **p.value, Unit: p.unit, At: At(m.Op, m.Bytes, m.InPlace), Reduce: p.reduce, Of: m.Iterations})
+		}
+	}
+	return list
+}
+
+// Of takes the measurements out of a run's figures, by operation, place and
+// size; rest are the other figures. A figure without a size is no part of one.
+func Of(figures []metrics.Figure) (list []Measurement, rest []metrics.Figure) {
+	for _, f := range figures {
+		if !take(&list, f) {
+			rest = append(rest, f)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Measurement) int {
+		return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(number(a.InPlace), number(b.InPlace)), cmp.Compare(a.Bytes, b.Bytes))
+	})
+	return list, rest
+}
+
+// take puts a figure where it belongs.
+func take(list *[]Measurement, f metrics.Figure) bool {
+	size, sized := f.At[bytesKey].(float64)
+	where, placed := f.At[placeKey].(float64)
+	op, _ := f.At[opKey].(string)
+	if !sized || !placed {
+		return false
+	}
+	i := slices.IndexFunc(*list, func(m Measurement) bool { return m.Op == op && m.Bytes == size && m.InPlace == (where != 0) })
+	m := Measurement{Op: op, Bytes: size, InPlace: where != 0}
+	if i >= 0 {
+		m = (*list)[i]
+	}
+	for _, p := range m.parts() {
+		if p.name == f.Name {
+			if *p.value != nil {
+				return false // stated twice; the first stays, the second is shown as it is
+			}
+			v := f.Value
+			*p.value = &v
+			m.Iterations = max(m.Iterations, f.Of)
+			if i < 0 {
+				*list = append(*list, m)
+			} else {
+				(*list)[i] = m
+			}
+			return true
+		}
+	}
+	return false
+}
