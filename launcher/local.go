@@ -35,7 +35,7 @@ type LocalBackend struct {
 
 // Fits says why a point cannot be measured on this machine; nil when it can.
 func (b *LocalBackend) Fits(p study.Point) error {
-	want, have := p.Workers*p.Resources.CPUsPerWorker, runtime.NumCPU()
+	want, have := p.Workers*p.Resources.CPUsPerWorker, world.CPUs()
 	if want > have && !b.Oversubscribe {
 		return fmt.Errorf("%d workers with %d CPUs each need %d CPUs and this process may use %d; their throughput would say nothing about scaling (--oversubscribe runs them all the same, marked so)",
 			p.Workers, p.Resources.CPUsPerWorker, want, have)

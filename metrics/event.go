@@ -31,6 +31,7 @@ type Event struct {
 	Train       *Train       `json:"train,omitempty"`
 	Steps       *Steps       `json:"steps,omitempty"`
 	Epoch       *Epoch       `json:"epoch,omitempty"`
+	Gradients   *Gradients   `json:"gradients,omitempty"`
 	Evaluation  *Evaluation  `json:"evaluation,omitempty"`
 	Figure      *Figure      `json:"figure,omitempty"`
 	Note        *Note        `json:"note,omitempty"`
@@ -67,7 +68,7 @@ type Environment struct {
 	Kernel      string            `json:"kernel,omitempty"`
 	CPUModel    string            `json:"cpu_model,omitempty"`
 	CPUSet      string            `json:"cpu_set,omitempty"` // CPUs this process may run on, as "0-3,8"
-	CPUs        int               `json:"cpus,omitempty"`    // how many CPUs that is
+	CPUs        int               `json:"cpus,omitempty"`    // how many that is, or fewer if a quota of CPU time is less
 	Threads     int               `json:"threads,omitempty"` // compute threads the program uses
 	MemoryBytes int64             `json:"memory_bytes,omitempty"`
 	GPUs        []GPU             `json:"gpus,omitempty"`
@@ -237,6 +238,8 @@ func (e *Event) Kind() string {
 		return "steps"
 	case e.Epoch != nil:
 		return "epoch"
+	case e.Gradients != nil:
+		return "gradients"
 	case e.Evaluation != nil:
 		return "evaluation"
 	case e.Figure != nil:
@@ -256,14 +259,14 @@ func (e *Event) Kind() string {
 func (e *Event) Validate() error {
 	set := 0
 	for _, is := range []bool{e.Start != nil, e.Environment != nil, e.Staged != nil, e.Train != nil, e.Steps != nil,
-		e.Epoch != nil, e.Evaluation != nil, e.Figure != nil, e.Note != nil, e.Error != nil, e.Stop != nil} {
+		e.Epoch != nil, e.Gradients != nil, e.Evaluation != nil, e.Figure != nil, e.Note != nil, e.Error != nil, e.Stop != nil} {
 		if is {
 			set++
 		}
 	}
 	switch {
 	case set == 0:
-		return errors.New("no known payload (want one of start, environment, staged, train, steps, epoch, evaluation, figure, note, error, stop)")
+		return errors.New("no known payload (want one of start, environment, staged, train, steps, epoch, gradients, evaluation, figure, note, error, stop)")
 	case set > 1:
 		return fmt.Errorf("%d payloads in one event, want exactly one", set)
 	case e.Time < 0:
@@ -276,6 +279,8 @@ func (e *Event) Validate() error {
 		return e.Steps.validate()
 	case e.Staged != nil:
 		return e.Staged.validate()
+	case e.Gradients != nil:
+		return e.Gradients.validate()
 	case e.Evaluation != nil:
 		if a := e.Evaluation.Accuracy; !(a >= 0 && a <= 1) {
 			return fmt.Errorf("evaluation.accuracy = %g, want a fraction from 0 to 1", a)

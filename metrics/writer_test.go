@@ -52,6 +52,7 @@ func TestWriterRoundTrip(t *testing.T) {
 			Versions:  map[string]string{"go": "go1.26"}, Variables: map[string]string{"SLURM_JOB_ID": "7"}}},
 		{Train: &Train{Parameters: 10, GradientBytes: 40, TrainSamples: 100, TestSamples: 20, GlobalBatch: 8, StepsPerEpoch: 12, ParameterSHA256: "ab"}},
 		{Epoch: &Epoch{Epoch: 1, Step: 12, Samples: 24, Seconds: 1.5, Loss: &loss, LearningRate: 0.1}},
+		{Gradients: &Gradients{Epoch: 1, Step: 12, Samples: 8, GlobalSamples: 32, Steps: []int{1, 1}, Own: []float64{2.5, 0}, Averaged: []float64{1.25, 0}}},
 		{Evaluation: &Evaluation{Epoch: 1, Step: 12, Accuracy: 0, Samples: 20, Seconds: 0.25}},
 		{Figure: &Figure{Name: FigureThroughput, Value: 432.8, Unit: "samples/s", At: map[string]any{"epoch": 2.0}, PlusMinus: &loss,
 			PlusMinusIs: "1.96 σ", Reduce: "median", Of: 3, Note: "rank 0's rate times 4", File: "log", Line: 7}},

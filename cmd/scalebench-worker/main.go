@@ -23,7 +23,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/probe"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/train"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/world"
 )
@@ -109,19 +108,6 @@ func supervise(c *cli.Context) error {
 		return exitCode(code)
 	}
 	return nil
-}
-
-// trainNative is started by run, which has put the world and the run folder
-// into the environment.
-func trainNative(c *cli.Context) error {
-	p, err := openProgram()
-	if err != nil {
-		return err
-	}
-	defer p.events.Close()
-	ctx, stop := untilSignal(c)
-	defer stop()
-	return train.Run(ctx, p.point, p.world, train.Options{Nonce: p.nonce, Events: p.events, Log: os.Stdout})
 }
 
 func printVersion(c *cli.Context) error {

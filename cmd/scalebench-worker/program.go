@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,6 +19,24 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
+// timeoutVariable is how long a rank waits for another, as "90s" or "5m": at the
+// rendezvous, and in a collective for one that says nothing.
+const timeoutVariable = "SCALEBENCH_PEER_TIMEOUT"
+
+// peerTimeout reads timeoutVariable; 0 where it is not set leaves it to the
+// default.
+func peerTimeout(getenv func(string) string) (time.Duration, error) {
+	text := getenv(timeoutVariable)
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf(`%s = %q is no time to wait for another rank; want one such as "90s" or "5m"`, timeoutVariable, text)
+	}
+	return d, nil
+}
+
 // A program is one rank of what runs a kind of workload, as the command run
 // starts it: with its place in the world and its run folder in the environment.
 type program struct {
@@ -25,6 +44,8 @@ type program struct {
 	world  world.World
 	nonce  string // that the ranks of the attempt show each other
 	events *os.File
+	// timeout is how long a rank waits for another; 0: the default.
+	timeout time.Duration
 }
 
 // openProgram reads what this rank is to do and makes its event file.
@@ -34,6 +55,10 @@ func openProgram() (*program, error) {
 		return nil, fmt.Errorf("%s is not set; scalebench-worker run starts this command", framework.RunVariable)
 	}
 	w, err := world.FromEnviron(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	timeout, err := peerTimeout(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +77,7 @@ func openProgram() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &program{point: point, world: w, nonce: strings.TrimSpace(string(nonce)), events: events}, nil
+	return &program{point: point, world: w, nonce: strings.TrimSpace(string(nonce)), events: events, timeout: timeout}, nil
 }
 
 // untilSignal is a context that ends with the first signal, which is its cause.

@@ -127,6 +127,9 @@ func rankEvents(rank, workers int, batch int64, step float64, environment *metri
 		at += steps * step
 		add(metrics.Event{Time: at, Steps: &columns})
 		add(metrics.Event{Time: at, Epoch: &metrics.Epoch{Epoch: epoch, Step: epoch * steps, Samples: steps * batch, Seconds: steps * step, LearningRate: 0.1}})
+		if workers > 1 {
+			add(metrics.Event{Time: at, Gradients: gradientsOfNoise(640, epoch, epoch*steps, int(batch), workers)})
+		}
 		if rank == 0 {
 			add(metrics.Event{Time: at, Evaluation: &metrics.Evaluation{Epoch: epoch, Step: epoch * steps,
 				Accuracy: []float64{0.25, 0.5, 0.625, 0.75}[epoch-1], Samples: 100}})
@@ -134,4 +137,19 @@ func rankEvents(rank, workers int, batch int64, step float64, environment *metri
 	}
 	add(metrics.Event{Time: at, Stop: &metrics.Stop{Status: metrics.StopDone, Steps: epochs * steps, Epochs: epochs}})
 	return []byte(lines.String())
+}
+
+// gradientsOfNoise are the norms of 10 blocks of 5 steps with |G|² = 1 and a
+// tr(Σ) that goes up evenly by a tenth of its mean from block to block. The
+// noise scale is that mean, and its interval, by Student's t with 9 degrees of
+// freedom, ± 2.262157·√(82.5/9/10)/10 = ± 21.66 %.
+func gradientsOfNoise(mean float64, epoch, step, batch, workers int) *metrics.Gradients {
+	g := &metrics.Gradients{Epoch: epoch, Step: step, Samples: batch, GlobalSamples: batch * workers}
+	for k := range 10 {
+		trace := mean * (1 + (float64(k)-4.5)/10)
+		g.Steps = append(g.Steps, 5)
+		g.Own = append(g.Own, 1+trace/float64(batch))
+		g.Averaged = append(g.Averaged, 1+trace/float64(batch*workers))
+	}
+	return g
 }

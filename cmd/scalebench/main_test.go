@@ -28,18 +28,25 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, commands)
 }
 
-// TestScript runs testdata/script/<verb>_<case>.txtar: the real command line in
-// a process of its own, in an empty folder.
-//
-// $WORKER is a real scalebench-worker, for site files. Slurm's commands are the
-// fakes, whose answers the script writes into the folder "slurm".
-func TestScript(t *testing.T) {
+// buildWorker makes a real scalebench-worker, for site files.
+func buildWorker(t *testing.T) string {
+	t.Helper()
 	worker := filepath.Join(t.TempDir(), "scalebench-worker")
 	build := exec.Command("go", "build", "-o", worker, "../scalebench-worker")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	return worker
+}
+
+// TestScript runs testdata/script/<verb>_<case>.txtar: the real command line in
+// a process of its own, in an empty folder.
+//
+// $WORKER is a real scalebench-worker, for site files. Slurm's commands are the
+// fakes, whose answers the script writes into the folder "slurm".
+func TestScript(t *testing.T) {
+	worker := buildWorker(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       *update,

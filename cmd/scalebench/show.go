@@ -14,6 +14,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/noisescale"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
@@ -171,6 +172,7 @@ func sectionsOf(d *store.Details) []section {
 		{key: "staging", table: stagedRows(d.Staged)},
 		{key: "epochs", table: epochRows(d.Epochs)},
 		{key: "evaluations", table: evaluationRows(evaluations)},
+		{key: "gradient_noise_scale", table: noiseScaleRows(d.Result)},
 		{key: "figures", table: figureRows(d.Figures)},
 		{key: "import", table: importRecord(d.Source), record: true, upright: true},
 		{key: "files", table: fileRows(d.Files)},
@@ -237,6 +239,7 @@ func resultRecord(r *summary.Result, algorithm int) *table {
 		{key: "step_p50", show: seconds}, {key: "step_p95", show: seconds}, {key: "step_p99", show: seconds},
 		{key: "skew", show: percent}, {key: "slowest", head: "slowest in steps, by rank"},
 		{key: "data_wait", show: percent}, {key: "compute", show: percent}, {key: "communication", show: percent},
+		{key: "noise_scale_why", head: "no gradient noise scale because"},
 		{key: "algorithm"}, {key: "warnings", data: true},
 	}}
 	if r == nil {
@@ -252,7 +255,31 @@ func resultRecord(r *summary.Result, algorithm int) *table {
 	}
 	t.add(r.Throughput, orNil(r.ThroughputWhy), r.EndToEnd, r.FinalAccuracy, r.TrainSeconds, r.InitSeconds,
 		r.World, r.Restart, r.Steps, r.WarmupSteps, r.SteadySteps, bySteps(r.Samples, r.Steps), bySteps(r.Epochs, r.Steps), r.StepP50, r.StepP95, r.StepP99,
-		r.Skew, slowest, r.DataWait, r.Compute, r.Communication, algorithm, warnings)
+		r.Skew, slowest, r.DataWait, r.Compute, r.Communication, orNil(r.NoiseScaleWhy), algorithm, warnings)
+	return t
+}
+
+// noiseScaleRows are the gradient noise scale of each epoch. What its figures
+// are made of stands beside them: from so many steps, by gradients of a rank's
+// batch and of the global one. An interval without an upper end says so.
+func noiseScaleRows(r *summary.Result) *table {
+	t := &table{columns: []column{{key: "epoch"}, {key: "noise_scale", unit: "samples"},
+		{key: "low", head: fmt.Sprintf("%.0f %% interval from", 100*noisescale.Level)}, {key: "high", head: "to"},
+		{key: "steps"}, {key: "batch"}, {key: "global_batch"}, {key: "gradient_squared", data: true}, {key: "noise", data: true},
+		{key: "level", data: true}, {key: "why", head: "missing because"}}}
+	if r == nil {
+		return t
+	}
+	for _, n := range r.NoiseScales {
+		var gradient, noise, level any
+		if n.Steps > 0 {
+			gradient, noise = n.GradientSquared, n.Noise
+		}
+		if n.Low != nil || n.High != nil {
+			level = noisescale.Level
+		}
+		t.add(n.Epoch, n.Samples, n.Low, n.High, positive(n.Steps), n.Batch, n.GlobalBatch, gradient, noise, level, orNil(n.Why))
+	}
 	return t
 }
 

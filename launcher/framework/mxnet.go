@@ -8,7 +8,7 @@ import (
 )
 
 //go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py programs/own.py
-//go:embed programs/batches.py programs/rank.py programs/horovod_world.py
+//go:embed programs/samples.py programs/batches.py programs/rank.py programs/horovod_world.py
 //go:embed programs/mxnet_models.py programs/mxnet_horovod.py
 var mxnetPrograms embed.FS
 

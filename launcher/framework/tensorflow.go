@@ -3,12 +3,13 @@ package framework
 import (
 	"embed"
 	"fmt"
+	"os"
 
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
 //go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py programs/own.py
-//go:embed programs/batches.py programs/rank.py programs/horovod_world.py
+//go:embed programs/samples.py programs/batches.py programs/rank.py programs/horovod_world.py
 //go:embed programs/tensorflow_models.py programs/tensorflow_replica.py programs/tensorflow_horovod.py programs/keras_horovod.py
 //go:embed programs/meeting.py programs/keras_loop.py programs/tensorflow_strategy.py programs/tensorflow_multiworker.py programs/keras_mirrored.py
 var tensorflowPrograms embed.FS
@@ -24,36 +25,48 @@ func checkTensorFlow(name string) func(study.Point) map[string]string {
 	}
 }
 
+// tensorflowLog keeps TensorFlow from telling the log at each start what it finds
+// of the machine. It is asked for when TensorFlow is imported.
+func tensorflowLog(Start) []string {
+	if os.Getenv("TF_CPP_MIN_LOG_LEVEL") != "" {
+		return nil
+	}
+	return []string{"TF_CPP_MIN_LOG_LEVEL=2"}
+}
+
 // tensorflowHorovod is a TensorFlow training loop whose gradients Horovod
 // averages, one process a rank.
 var tensorflowHorovod = Framework{
-	Name:     "tensorflow-horovod",
-	Import:   "horovod.tensorflow",
-	Family:   "tensorflow",
-	Programs: programs(tensorflowPrograms),
-	Check:    checkTensorFlow("tensorflow-horovod"),
-	Command:  func(s Start) []string { return python(s, "tensorflow_horovod.py") },
+	Name:        "tensorflow-horovod",
+	Import:      "horovod.tensorflow",
+	Family:      "tensorflow",
+	Programs:    programs(tensorflowPrograms),
+	Check:       checkTensorFlow("tensorflow-horovod"),
+	Command:     func(s Start) []string { return python(s, "tensorflow_horovod.py") },
+	Environment: tensorflowLog,
 }
 
 // kerasHorovod is Keras's own loop, fit, around Horovod's optimiser.
 var kerasHorovod = Framework{
-	Name:     "keras-horovod",
-	Import:   "horovod.keras",
-	Family:   "tensorflow",
-	Programs: programs(tensorflowPrograms),
-	Check:    checkTensorFlow("keras-horovod"),
-	Command:  func(s Start) []string { return python(s, "keras_horovod.py") },
+	Name:        "keras-horovod",
+	Import:      "horovod.keras",
+	Family:      "tensorflow",
+	Programs:    programs(tensorflowPrograms),
+	Check:       checkTensorFlow("keras-horovod"),
+	Command:     func(s Start) []string { return python(s, "keras_horovod.py") },
+	Environment: tensorflowLog,
 }
 
 // tensorflowMultiworker is TensorFlow's MultiWorkerMirroredStrategy, one process
 // a rank; gRPC carries the gradients of CPUs.
 var tensorflowMultiworker = Framework{
-	Name:     "tensorflow-multiworker",
-	Import:   "tensorflow",
-	Family:   "tensorflow",
-	Programs: programs(tensorflowPrograms),
-	Check:    checkTensorFlow("tensorflow-multiworker"),
-	Command:  func(s Start) []string { return python(s, "tensorflow_multiworker.py") },
+	Name:        "tensorflow-multiworker",
+	Import:      "tensorflow",
+	Family:      "tensorflow",
+	Programs:    programs(tensorflowPrograms),
+	Check:       checkTensorFlow("tensorflow-multiworker"),
+	Command:     func(s Start) []string { return python(s, "tensorflow_multiworker.py") },
+	Environment: tensorflowLog,
 }
 
 // kerasMirrored is Keras's fit under MirroredStrategy: one process drives the
@@ -75,6 +88,6 @@ var kerasMirrored = Framework{
 	// A process that is started once a node is told no rank; this one is the
 	// first rank and all others.
 	Environment: func(s Start) []string {
-		return []string{fmt.Sprintf("RANK=%d", s.World.Rank), fmt.Sprintf("LOCAL_RANK=%d", s.World.LocalRank)}
+		return append(tensorflowLog(s), fmt.Sprintf("RANK=%d", s.World.Rank), fmt.Sprintf("LOCAL_RANK=%d", s.World.LocalRank))
 	},
 }

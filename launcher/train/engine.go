@@ -44,6 +44,10 @@ type engine interface {
 	// with them. busy is how long gradients were being reduced in this step,
 	// also while Gradient still computed others.
 	Reduce(ctx context.Context, votes []float32) (busy time.Duration, err error)
+	// SquaredNorms are those of the gradients just reduced, for the gradient
+	// noise scale: own of the mean loss over this rank's images, averaged of that
+	// over the global batch. ok is false where a rank has no gradient of its own.
+	SquaredNorms() (own, averaged float64, ok bool)
 	// Update makes an optimiser step.
 	Update(learningRate float64)
 	// AverageStatistics makes what an evaluation uses beside the parameters

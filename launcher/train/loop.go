@@ -25,6 +25,7 @@ type loop struct {
 	best            float64 // accuracy so far
 	interruptedLate bool    // during the last evaluation
 	votes           [3]float32
+	norms           *metrics.GradientSums // of the epoch so far
 }
 
 // Votes are summed over the ranks together with the gradients, so that all
@@ -41,6 +42,7 @@ var errEnough = errors.New("the run has its whole length")
 // epochs trains until a limit is met.
 func (r *rank) epochs() error {
 	r.evaluated = -1
+	r.norms = metrics.NewGradientSums(r.order.stepsPerEpoch(), r.order.worker, r.point.GlobalBatch)
 	for {
 		err := r.oneEpoch()
 		if err != nil && !errors.Is(err, errEnough) {
@@ -96,8 +98,19 @@ func (r *rank) oneEpoch() error {
 			}
 		}
 		if err := r.decide(); err != nil {
+			if e := r.reportNorms(r.epoch + 1); e != nil {
+				return e
+			}
 			return err
 		}
+	}
+	return nil
+}
+
+// reportNorms writes how large the gradients were since the last report.
+func (r *rank) reportNorms(epoch int) error {
+	if g := r.norms.Take(epoch, r.step); g != nil {
+		return r.events.Write(metrics.Event{Gradients: g})
 	}
 	return nil
 }
@@ -105,9 +118,12 @@ func (r *rank) oneEpoch() error {
 func (r *rank) endEpoch(loss, rate float64, samples int64, d time.Duration) error {
 	r.epoch++
 	mean := loss / float64(samples)
-	return r.events.Write(metrics.Event{Epoch: &metrics.Epoch{
+	if err := r.events.Write(metrics.Event{Epoch: &metrics.Epoch{
 		Epoch: r.epoch, Step: r.step, Samples: samples, Seconds: d.Seconds(), Loss: &mean, LearningRate: rate,
-	}})
+	}}); err != nil {
+		return err
+	}
+	return r.reportNorms(r.epoch)
 }
 
 // oneStep makes step k of the epoch, which lasts from the end of the one before
@@ -137,6 +153,9 @@ func (r *rank) oneStep(k int, rate float64, last time.Time) (loss float64, end t
 	reduced := time.Now()
 	if r.votes[voteDiverged] > 0 {
 		return 0, last, in("train", fmt.Errorf("training has diverged: the loss of step %d is not a finite number; lower workload.learning_rate (%g at this step) or lengthen workload.warmup_epochs", r.step+1, rate))
+	}
+	if own, averaged, ok := r.engine.SquaredNorms(); ok {
+		r.norms.Add(own, averaged)
 	}
 	r.engine.Update(rate)
 	end = time.Now()

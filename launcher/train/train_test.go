@@ -127,7 +127,7 @@ func TestEvents(t *testing.T) {
 				kinds = append(kinds, k)
 			}
 		}
-		epoch := "steps epoch "
+		epoch := "steps epoch gradients "
 		if r == 0 {
 			epoch += "evaluation "
 		}
@@ -171,6 +171,19 @@ func TestEvents(t *testing.T) {
 			}
 			if e.Epoch.Loss == nil || !(*e.Epoch.Loss > 0) || e.Epoch.LearningRate != 0.05 {
 				t.Errorf("rank %d: epoch %+v", r, e.Epoch)
+			}
+		}
+		for i, e := range o.of("gradients") {
+			g := e.Gradients
+			if g.Epoch != i+1 || g.Step != 4*(i+1) || g.Samples != 8 || g.GlobalSamples != 16 || len(g.Steps) != 4 {
+				t.Errorf("rank %d: gradients %+v", r, g)
+			}
+			zero, one := list[0].of("gradients")[i].Gradients, list[1].of("gradients")[i].Gradients
+			for k := range g.Steps {
+				// No mean is longer than what it is of are on average.
+				if mean := (zero.Own[k] + one.Own[k]) / 2; !(g.Averaged[k] > 0) || g.Averaged[k] > mean*(1+1e-6) || g.Averaged[k] != zero.Averaged[k] {
+					t.Errorf("epoch %d, step %d: averaged gradients %g of own ones %g and %g", i+1, k, g.Averaged[k], zero.Own[k], one.Own[k])
+				}
 			}
 		}
 		stop := o.last().Stop
@@ -498,6 +511,16 @@ func TestLimits(t *testing.T) {
 			stop := list[0].last().Stop
 			if n := len(list[0].of("evaluation")); stop.Status != metrics.StopDone || !test.check(stop.Steps, stop.Epochs, n) {
 				t.Errorf("%+v, %d evaluations", stop, n)
+			}
+			// What was trained of the last epoch has its gradients, too.
+			recorded := 0
+			for _, e := range list[1].of("gradients") {
+				for _, n := range e.Gradients.Steps {
+					recorded += n
+				}
+			}
+			if recorded != stop.Steps {
+				t.Errorf("gradients of %d steps out of %d", recorded, stop.Steps)
 			}
 			if other := list[1].last().Stop; other.Steps != stop.Steps || other.Epochs != stop.Epochs {
 				t.Errorf("rank 1 stops with %+v", other)

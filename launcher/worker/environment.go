@@ -32,7 +32,7 @@ func Environment(ctx context.Context, w world.World) *metrics.Environment {
 	}
 	e.CPUModel = firstField("/proc/cpuinfo", "model name")
 	e.CPUSet = firstField("/proc/self/status", "Cpus_allowed_list")
-	e.CPUs = runtime.NumCPU() // the allowed set, not the machine
+	e.CPUs = world.CPUs() // what is allowed, not the machine
 	if text, ok := strings.CutSuffix(firstField("/proc/meminfo", "MemTotal"), " kB"); ok {
 		if kb, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
 			e.MemoryBytes = kb * 1024

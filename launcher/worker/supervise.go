@@ -196,6 +196,8 @@ func run(f framework.Framework, s framework.Start, o *output, heard func(os.Sign
 			// USR1 is the scheduler's early warning; the program hears of both
 			// as it came. A program that is gone needs no signal.
 			_ = syscall.Kill(-cmd.Process.Pid, s.(syscall.Signal))
+			// One that was stopped hears nothing before it goes on.
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGCONT)
 			if received == nil {
 				received = s
 				heard(s)

@@ -267,6 +267,8 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 		p := e.Epoch
 		return w.exec("INSERT INTO epoch (file, line, time, epoch, step, samples, seconds, loss, learning_rate) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			w.id, line, e.Time, p.Epoch, p.Step, p.Samples, p.Seconds, p.Loss, p.LearningRate)
+	case e.Gradients != nil:
+		return w.gradients(e.Gradients, line)
 	case e.Evaluation != nil:
 		v := e.Evaluation
 		return w.exec("INSERT INTO evaluation (file, line, time, epoch, step, accuracy, loss, samples, seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

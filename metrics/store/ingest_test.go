@@ -322,3 +322,44 @@ func TestRecompute(t *testing.T) {
 		t.Error(firstDifference(before, after))
 	}
 }
+
+// What two ranks record of their gradients becomes the noise scale of each
+// epoch, in the view and in Show; collecting the same again changes nothing.
+//
+// Batches of 16 and 32, own norms 5 and 7 on average 6, averaged 4: tr(Σ) =
+// 2/(1/16 − 1/32) = 64, |G|² = (32·4 − 16·6)/16 = 2: 32 samples in epoch 1. In
+// epoch 2 |G|² = (32·2 − 16·6)/16 = −2: no figure.
+func TestIngestNoiseScale(t *testing.T) {
+	s := openStore(t)
+	texts := twoRanks()
+	for rank, own := range []float64{5, 7} {
+		for epoch, averaged := range []float64{4, 2} {
+			texts[rank] += lines(metrics.Event{Time: 22, Gradients: &metrics.Gradients{Epoch: epoch + 1, Step: 6 * (epoch + 1), Samples: 16, GlobalSamples: 32,
+				Steps: []int{3, 3}, Own: []float64{own, own}, Averaged: []float64{averaged, averaged}}})
+		}
+	}
+	files := writeRanks(t, t.TempDir(), texts[:])
+	ingestRun(t, s, aRun(), files...)
+	if diff := cmp.Diff([]string{
+		"s/p2-r1-a1|2|1|6|6|16|32|32|<nil>|<nil>|2|64|2 blocks of steps are too few for an interval, which needs 6",
+		"s/p2-r1-a1|2|2|12|6|16|32|<nil>|<nil>|<nil>|-2|128|over 6 steps the gradient cannot be told from its noise",
+	}, table(t, s, "SELECT run, workers, epoch, step, steps, batch, global_batch, noise_scale, low, high, gradient_squared, noise, why FROM noise_scales ORDER BY epoch")); diff != "" {
+		t.Error(diff)
+	}
+	d, err := s.Show(t.Context(), "s/p2-r1-a1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := d.Result.NoiseScales; len(n) != 2 || n[0].Samples == nil || *n[0].Samples != 32 || n[0].Noise != 64 || n[1].Samples != nil || n[1].Step != 12 || d.Result.NoiseScaleWhy != "" {
+		t.Errorf("%+v, %q", n, d.Result.NoiseScaleWhy)
+	}
+	if r := ingestRun(t, s, aRun(), files...); r.Changed {
+		t.Errorf("collected again: %+v", r)
+	}
+	// A rank whose norms are missing leaves no figure, and says so.
+	texts = twoRanks()
+	ingestRun(t, s, aRun(), writeRanks(t, t.TempDir(), texts[:])...)
+	if got := value(t, s, "SELECT (SELECT count(*) FROM noise_scales), (SELECT noise_scale_why FROM result)"); got != "0|the program did not record the norms of its gradients" {
+		t.Errorf("after the files were replaced by ones without norms: %s", got)
+	}
+}

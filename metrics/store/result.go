@@ -35,11 +35,11 @@ func (in *ingest) result() error {
 	}
 	if _, err := in.tx.Exec(`INSERT OR REPLACE INTO result (run, algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs,
 			throughput, throughput_why, end_to_end, train_seconds, init_seconds, step_p50, step_p95, step_p99, skew, slowest,
-			data_wait, compute, communication, final_accuracy, warnings, fingerprint, git_commit)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			data_wait, compute, communication, final_accuracy, warnings, fingerprint, git_commit, noise_scale_why)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		in.run, summary.AlgorithmVersion, r.Restart, r.World, r.Steps, r.WarmupSteps, r.SteadySteps, r.Samples, r.Epochs,
 		r.Throughput, r.ThroughputWhy, r.EndToEnd, r.TrainSeconds, r.InitSeconds, r.StepP50, r.StepP95, r.StepP99, r.Skew, slowest,
-		r.DataWait, r.Compute, r.Communication, r.FinalAccuracy, warnings, string(print), r.GitCommit); err != nil {
+		r.DataWait, r.Compute, r.Communication, r.FinalAccuracy, warnings, string(print), r.GitCommit, r.NoiseScaleWhy); err != nil {
 		return err
 	}
 	if _, err := in.tx.Exec("DELETE FROM target WHERE run = ?", in.run); err != nil {
@@ -49,6 +49,9 @@ func (in *ingest) result() error {
 		if _, err := in.tx.Exec("INSERT INTO target (run, number, accuracy, seconds) VALUES (?, ?, ?, ?)", in.run, i, t.Accuracy, t.Seconds); err != nil {
 			return err
 		}
+	}
+	if err := in.noiseScales(r.NoiseScales); err != nil {
+		return err
 	}
 	return in.trained(r, evaluations)
 }
@@ -97,11 +100,13 @@ func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	if input.Targets, err = in.targets(); err != nil {
 		return nil, nil, err
 	}
-	device, err := column1[string](in.tx.Query("SELECT value FROM run_parameter WHERE run = ? AND key = 'resources.device' AND type = 'text'", in.run))
-	if err != nil {
-		return nil, nil, err
+	for key, into := range map[string]*string{"resources.device": &input.Device, "workload.batch_norm": &input.BatchNorm} {
+		value, err := column1[string](in.tx.Query("SELECT value FROM run_parameter WHERE run = ? AND key = ? AND type = 'text'", in.run, key))
+		if err != nil {
+			return nil, nil, err
+		}
+		*into = strings.Join(value, "")
 	}
-	input.Device = strings.Join(device, "")
 	if err := in.tx.QueryRow("SELECT count(*) FROM bad_line b JOIN event_file f ON f.id = b.file WHERE f.run = ?", in.run).Scan(&input.BadLines); err != nil {
 		return nil, nil, err
 	}
@@ -123,6 +128,9 @@ func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 		return nil, nil, err
 	}
 	if input.Figures, err = scanFigures(figures); err != nil {
+		return nil, nil, err
+	}
+	if input.Gradients, err = in.rankGradients(restart); err != nil {
 		return nil, nil, err
 	}
 	keys, err := in.evaluations(restart, &input)

@@ -188,10 +188,10 @@ func (q *details) result() error {
 	var warnings, print string
 	err := q.one(`SELECT algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs, throughput, throughput_why,
 			end_to_end, train_seconds, init_seconds, step_p50, step_p95, step_p99, skew, slowest,
-			data_wait, compute, communication, final_accuracy, warnings, git_commit, fingerprint FROM result WHERE run = ?`,
+			data_wait, compute, communication, final_accuracy, warnings, git_commit, fingerprint, noise_scale_why FROM result WHERE run = ?`,
 		&q.d.Algorithm, &r.Restart, &r.World, &r.Steps, &r.WarmupSteps, &r.SteadySteps, &r.Samples, &r.Epochs, &r.Throughput, &r.ThroughputWhy,
 		&r.EndToEnd, &r.TrainSeconds, &r.InitSeconds, &r.StepP50, &r.StepP95, &r.StepP99, &r.Skew, &slowest,
-		&r.DataWait, &r.Compute, &r.Communication, &r.FinalAccuracy, &warnings, &r.GitCommit, &print)
+		&r.DataWait, &r.Compute, &r.Communication, &r.FinalAccuracy, &warnings, &r.GitCommit, &print, &r.NoiseScaleWhy)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -220,6 +220,9 @@ func (q *details) result() error {
 		return err
 	}
 	q.d.Result = &r
+	if r.NoiseScales, err = noiseScalesOf(q.ctx, q.tx, q.run); err != nil {
+		return err
+	}
 	if err := q.each(`SELECT e.time - t.time, e.epoch, e.step, e.trained, e.accuracy `+chosen+`
 		JOIN evaluation e ON e.file = f.id AND e.trained IS NOT NULL JOIN train t ON t.file = f.id
 		WHERE x.run = ? AND f.rank = 0 ORDER BY e.time, e.line`, func(rows *sql.Rows) error {

@@ -21,7 +21,7 @@ import (
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
-const AlgorithmVersion = 2
+const AlgorithmVersion = 3
 
 // Input is what one incarnation of a run recorded.
 type Input struct {
@@ -31,10 +31,14 @@ type Input struct {
 	Restarts []int     // all incarnations of the run, ascending
 	Targets  []float64 // accuracies, in the order the plan has them
 	Device   string    // that the plan asks for: "cpu", "gpu"; "" when it does not say
+	// BatchNorm is whose statistics batch normalisation takes: "local", "sync";
+	// "" when the plan does not say.
+	BatchNorm string
 
 	Steps       []Step // reported by every rank, ascending by Index
 	Ranks       []Rank // that reported anything, ascending by rank
 	Evaluations []Evaluation
+	Gradients   []RankGradients  // by epoch, then rank
 	Figures     []metrics.Figure // that logs state; used where there are no steps
 	Notes       []string         // that the ranks' files hold, each once
 	BadLines    int              // event lines of the run that could not be read
@@ -117,6 +121,11 @@ type Result struct {
 	// FinalAccuracy is the last evaluation's; nil when there was none.
 	FinalAccuracy *float64
 
+	// NoiseScales are of each epoch, or part of one, that the ranks recorded
+	// their gradients of; without any, NoiseScaleWhy says the reason.
+	NoiseScales   []NoiseScale
+	NoiseScaleWhy string
+
 	// Fingerprint is what the run ran on, by which runs are held comparable.
 	Fingerprint fingerprint.Print
 	// GitCommit is the commit of the study's folder; "" when
@@ -151,6 +160,7 @@ func Summarize(in Input) Result {
 	r.clock(in)
 	r.stated(in)
 	r.accuracies(in)
+	r.noise(in)
 	r.identify(in)
 	r.Warnings = append(append(r.Warnings, in.Notes...), warnings(in)...)
 	return r

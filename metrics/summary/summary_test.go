@@ -69,6 +69,7 @@ func TestSummarize(t *testing.T) {
 			{20, 2, 21, 672, 0.85},
 		},
 		FinalAccuracy: known(0.85),
+		NoiseScaleWhy: "the program did not record the norms of its gradients",
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 		t.Error(diff)

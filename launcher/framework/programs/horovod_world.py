@@ -1,4 +1,4 @@
-"""Brings the ranks together as Horovod ranks, over gloo and without horovodrun.
+"""Brings ranks together as Horovod's, over gloo and without horovodrun.
 
 Horovod left to itself under srun says "assuming single process execution" and
 runs as many independent copies as there are ranks. horovodrun reaches other

@@ -4,13 +4,7 @@ One process is one rank. The training loop is Keras's: compile, with Horovod's
 optimiser around the plain one, and fit, with a callback that reports.
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-
 import horovod.keras
-import horovod.tensorflow as hvd
-import tensorflow as tf
 
 import keras_loop
 import rank
@@ -27,13 +21,7 @@ class Trainer(tensorflow_horovod.Trainer):
         return parameters
 
     def epoch(self, run):
-        keras_loop.fit(self.model, run, self._sum)
-
-    def _sum(self, run, loss):
-        if not run.to_vote():
-            return None
-        return hvd.allreduce(tf.constant(run.ballot(loss)), op=hvd.Sum,
-                             name="votes").numpy()
+        keras_loop.fit(self.model, run)
 
 
 if __name__ == "__main__":

@@ -11,16 +11,15 @@ def compile(model, optimizer):
         from_logits=True))
 
 
-def fit(model, run, votes, ahead=False):
-    """Trains an epoch of a rank.Rank; votes(run, loss) are the sums over the
-    ranks that its stepped wants.
+def fit(model, run, ahead=False):
+    """Trains an epoch of a rank.Rank.
 
     ahead: batches are made while others are trained on, so that nobody knows
     how long a step waits for its own.
     """
     feed = Feed(run)
     model.fit(feed.dataset(), steps_per_epoch=run.steps_per_epoch, verbose=0,
-              callbacks=[Reporter(run, feed, votes, ahead)])
+              callbacks=[Reporter(run, feed, ahead)])
 
 
 class Feed:
@@ -53,10 +52,9 @@ class Feed:
 class Reporter(tf.keras.callbacks.Callback):
     """Sets the rate before each step and reports the step after it."""
 
-    def __init__(self, run, feed, votes, ahead):
+    def __init__(self, run, feed, ahead):
         super().__init__()
-        self._run, self._feed, self._votes = run, feed, votes
-        self._ahead = ahead
+        self._run, self._feed, self._ahead = run, feed, ahead
 
     def on_train_batch_begin(self, batch, logs=None):
         self._rate = self._run.rate()
@@ -65,8 +63,6 @@ class Reporter(tf.keras.callbacks.Callback):
         self.model.reset_metrics()
 
     def on_train_batch_end(self, batch, logs=None):
-        loss = float(logs["loss"])
-        votes = self._votes(self._run, loss)
         wait = None if self._ahead else self._feed.seconds.popleft()
-        if self._run.stepped(self._rate, loss, votes, wait):
+        if self._run.stepped(self._rate, float(logs["loss"]), wait):
             self.model.stop_training = True

@@ -19,6 +19,7 @@ import horovod_world
 import mxnet_models
 import rank
 import recipe
+import samples
 
 
 class Trainer:
@@ -35,8 +36,8 @@ class Trainer:
         return horovod_world.check(hvd, place, point["workers"])
 
     def data(self, point):
-        found = batches.find(point)
-        if isinstance(found, batches.Own):
+        found = samples.find(point, batches)
+        if isinstance(found, samples.Own):
             self._sample = array(found.training[0][:1])
         return found
 
@@ -73,13 +74,12 @@ class Trainer:
             loss.backward()
             self._set_rate(rate)
             self._updates.step(1)  # the loss is a mean already
+            # Of the engine's work a step waits for the loss and no more, as
+            # Gluon's loops do for their metrics: what comes after it is done
+            # while Python prepares the next step, and in that one's time.
             loss = float(loss.asscalar())
-            mxnet.nd.waitall()  # or the clock would run ahead of the engine
-            votes = None
-            if run.to_vote():
-                votes = self.sums(run.ballot(loss))
             # Horovod's part of the step is the engine's, which tells no times.
-            if run.stepped(rate, loss, votes, wait):
+            if run.stepped(rate, loss, wait):
                 return
 
     def _set_rate(self, rate):
@@ -98,6 +98,9 @@ class Trainer:
         hvd.allreduce(mxnet.nd.zeros(1), name="barrier").wait_to_read()
 
     def sums(self, numbers):
+        # The ranks vote in the last step of an epoch and of a run, of which
+        # then nothing is left to do after it.
+        mxnet.nd.waitall()
         return hvd.allreduce(mxnet.nd.array(numbers, dtype="float64"),
                              op=hvd.Sum, name="sums").asnumpy().tolist()
 

@@ -1,114 +1,32 @@
-"""What is trained on, as batches of PyTorch tensors.
-
-A data set says how large it is before the training clock starts and is read
-when it has: found, then read. The order of an epoch is the same on all ranks,
-however many there are.
-"""
+"""The samples of a data set as PyTorch tensors; see samples.py."""
 
 import torch
 from torch.nn import functional
 
 import cifar10
-import own
-import recipe
+from samples import PADDING
 
-PADDING = 4  # pixels of zeros around an image before it is cropped
-
-
-def find(point):
-    """The data set of a point."""
-    kind = point["data"]["kind"]
-    if own.is_own(kind):
-        return Own(point)
-    if kind == "cifar10":
-        return Images(point)
-    raise ValueError(f'data.kind is "{kind}"; valid: "cifar10", or a function'
-                     ' of your own, like "my_data.py:load"')
+array = torch.as_tensor
 
 
-class _Data:
-    """train_samples and test_samples; inputs and labels of both splits, as
-    tensors, once they are read."""
-
-    def shuffle(self, seed, epoch):
-        """Draws the order of an epoch, and what becomes of each sample."""
-        generator = torch.Generator()
-        generator.manual_seed(recipe.stream(seed, "order", epoch))
-        self._order = torch.randperm(self.train_samples, generator=generator)
-        generator.manual_seed(recipe.stream(seed, "augment", epoch))
-        self._transform(generator)
-
-    def batch(self, start, end):
-        """Inputs and labels of that part of the epoch's order."""
-        ids = self._order[start:end]
-        return self._training_inputs(ids), self.training[1][ids]
-
-    def test_batch(self, start, end):
-        """Inputs and labels of that part of the test split."""
-        return (self._test_inputs(slice(start, end)),
-                self.test[1][start:end])
+def shuffled(samples, seed):
+    return torch.randperm(samples, generator=_generator(seed))
 
 
-class Own(_Data):
-    """The user's own data set: its arrays are used as they are.
-
-    Nobody but the user's function knows how large it is, so that it is read
-    before the training clock starts.
-    """
-
-    def __init__(self, point):
-        self.training, self.test = (
-            tuple(torch.as_tensor(array) for array in split)
-            for split in own.load(point))
-        self.train_samples = len(self.training[0])
-        self.test_samples = len(self.test[0])
-
-    def read(self):
-        pass
-
-    def _transform(self, generator):
-        pass
-
-    def _training_inputs(self, ids):
-        return self.training[0][ids]
-
-    def _test_inputs(self, part):
-        return self.test[0][part]
+def transforms(samples, seed):
+    draw = _generator(seed)
+    corner = torch.randint(2 * PADDING + 1, (samples, 2), generator=draw)
+    mirror = torch.randint(2, (samples, 1), generator=draw)
+    return torch.cat((corner, mirror), 1)
 
 
-class Images(_Data):
-    """CIFAR-10's binary files, cropped and mirrored where the point says so.
-    """
-
-    def __init__(self, point):
-        data = point["data"]
-        self._augment = point["workload"]["augment"]
-        self._splits = cifar10.find(data["path"], data["train_samples"],
-                                    data["test_samples"])
-        self.train_samples, self.test_samples = (
-            split.samples for split in self._splits)
-
-    def read(self):
-        self.training, self.test = map(images_and_labels, self._splits)
-
-    def _transform(self, generator):
-        corner = torch.randint(2 * PADDING + 1, (self.train_samples, 2),
-                               generator=generator)
-        mirror = torch.randint(2, (self.train_samples, 1),
-                               generator=generator)
-        self._transforms = torch.cat((corner, mirror), 1)
-
-    def _training_inputs(self, ids):
-        transforms = self._transforms[ids] if self._augment else None
-        return normalised(self.training[0][ids], transforms)
-
-    def _test_inputs(self, part):
-        return normalised(self.test[0][part])
+def _generator(seed):
+    generator = torch.Generator()
+    generator.manual_seed(seed)
+    return generator
 
 
 def images_and_labels(split):
-    """A split as bytes in memory, [samples, height, width, channel], and the
-    labels."""
     records = torch.frombuffer(split.read(), dtype=torch.uint8)
     records = records.view(-1, cifar10.RECORD)
     planes = records[:, 1:].reshape(-1, cifar10.CHANNELS, cifar10.HEIGHT,
@@ -117,12 +35,7 @@ def images_and_labels(split):
 
 
 def normalised(images, transforms=None):
-    """Images ready for a model: NCHW in the channels-last memory format.
-
-    A transform says which 32×32 window of the padded image is taken, by its
-    corner (x, y), and whether it is mirrored. Padding is zero after
-    normalising, that is, of the mean colour.
-    """
+    """Images ready for a model: NCHW in the channels-last memory format."""
     x = (images.float() / 255 - torch.tensor(cifar10.MEAN)) \
         / torch.tensor(cifar10.STD)
     if transforms is not None:

@@ -18,6 +18,7 @@ from torch.nn import functional
 import pytorch_data
 import pytorch_models
 import recipe
+import samples
 
 
 class Trainer:
@@ -32,7 +33,6 @@ class Trainer:
     """
 
     covers = 1
-    data = staticmethod(pytorch_data.find)
 
     def configure(self, point, place):
         """Device and threads."""
@@ -52,6 +52,9 @@ class Trainer:
         self.threads = min(max(point["resources"]["cpus_per_worker"], 1),
                            len(os.sched_getaffinity(0)))
         torch.set_num_threads(self.threads)
+
+    def data(self, point):
+        return samples.find(point, pytorch_data)
 
     def build(self, point):
         workload = point["workload"]
@@ -81,13 +84,7 @@ class Trainer:
             if self.device.type == "cuda":
                 torch.cuda.synchronize()  # or the clock would run ahead
             communication, exposed = self.communication()
-            votes = None
-            if run.to_vote():
-                begin = clock()
-                votes = self.sums(run.ballot(loss))
-                if exposed is not None:
-                    exposed += clock() - begin
-            if run.stepped(rate, loss, votes, wait, exposed, communication):
+            if run.stepped(rate, loss, wait, exposed, communication):
                 return
 
     def update(self):

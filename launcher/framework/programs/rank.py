@@ -9,11 +9,12 @@ stands in its trainer, an object with
     covers             how many ranks this process drives
     threads            compute threads, once it has joined
     versions()         -> library to version
-    data(point)        -> the data set, found but not read; see batches.py
+    data(point)        -> the data set, found but not read; see samples.py
     build(point)       -> trainable parameters; makes model and optimiser
     barrier()          returns when all ranks are there
     epoch(rank)        trains an epoch of rank's batches, see Rank.epoch
-    sums(numbers)      -> their sums over the ranks
+    sums(numbers)      -> their sums over the ranks, once all work that was
+                       begun is done
     average_statistics()  makes batch norm's running averages equal on all
     evaluate(inputs, labels) -> sum of losses, how many are put rightly
     parameter_sha256() -> of all parameters; it raises if its own replicas
@@ -32,12 +33,11 @@ import recipe
 import scalebench
 import world
 
-# What each rank says of going on when the ranks vote, and in a ballot also the
-# seconds since the last one.
+# What each rank says of going on when the ranks vote, and the seconds since it
+# last did.
 TIME_UP, INTERRUPTED, DIVERGED, SECONDS = range(4)
 
-# A trainer that has to send its votes apart from the gradients sends them so
-# often, in seconds, not with each step.
+# The ranks vote so often, in seconds, not in each step.
 VOTE_EVERY = 0.25
 
 
@@ -163,8 +163,8 @@ class Rank:
         """One pass over the training set; whether the run is over by it.
 
         The trainer takes inputs(k) for k from 0 to steps_per_epoch − 1, trains
-        at rate(), and calls stepped after each; when that returns True it
-        makes no further step.
+        at rate(), and calls stepped in the end of each step; when that returns
+        True it makes no further step.
         """
         self.over = self.stopped = False
         self.loss_sum, self.samples, self.taken = 0.0, 0, 0
@@ -185,14 +185,6 @@ class Rank:
         """The learning rate of the next step."""
         return self.schedule.at(self.events.steps)
 
-    def asks(self):
-        """This rank's votes on TIME_UP and INTERRUPTED, to be summed over the
-        ranks in the step."""
-        minutes = (time.perf_counter() - self.began) / 60
-        limit = self.workload["max_minutes"]
-        return [float(self.world.rank == 0 and 0 < limit <= minutes),
-                float(self.interruption.cause is not None)]
-
     def to_vote(self):
         """Whether the ranks vote in the step under way: all of them or none,
         for they count from equal sums."""
@@ -202,24 +194,30 @@ class Rank:
                 or recipe.long_enough(self.point, steps + 1))
 
     def ballot(self, loss):
-        """This rank's votes, and the time since the last ones. A loss that was
-        not finite since then still shows in the sum."""
+        """This process's votes, and the time since its last ones. A loss that
+        was not finite since then still shows in the sum."""
         now = time.perf_counter()
-        return [*self.asks(), float(not math.isfinite(self.loss_sum + loss)),
+        limit = self.workload["max_minutes"]
+        time_up = 0 < limit <= (now - self.began) / 60
+        return [float(self.world.rank == 0 and time_up),
+                float(self.interruption.cause is not None),
+                float(not math.isfinite(self.loss_sum + loss)),
                 now - self.voted]
 
-    def stepped(self, rate, loss, votes, data_wait=None, hidden=None,
+    def stepped(self, rate, loss, data_wait=None, hidden=None,
                 communication=None):
-        """Ends a step. loss is this process's mean; votes are summed over the
-        ranks, DIVERGED counting losses that are not finite; None: the ranks
-        do not vote in this step.
+        """Ends a step, in some of which the ranks vote. loss is this process's
+        mean.
 
         data_wait and communication are in seconds, None where they were not
         measured. hidden is what else of the step was no computing; None: how
         much is not known. Returns whether the trainer is to stop.
         """
-        if votes is not None:
-            self.count(votes, rate)
+        if self.to_vote():
+            begin = time.perf_counter()
+            self.count(self.trainer.sums(self.ballot(loss)), rate)
+            if hidden is not None:
+                hidden += time.perf_counter() - begin
         self.loss_sum += loss * self.batch
         self.samples += self.batch
         self.taken += 1
@@ -239,7 +237,8 @@ class Rank:
         return self.over or self.stopped
 
     def count(self, votes, rate):
-        """Does what the ranks have voted for in the step under way."""
+        """Does what the ranks have voted for in the step under way; votes are
+        the sums of their ballots."""
         step = self.events.steps + 1
         if votes[DIVERGED] > 0:
             which = (f"step {step}" if step == self.last_vote + 1
@@ -248,10 +247,10 @@ class Rank:
                 f"training has diverged: the loss of {which} is not a finite"
                 f" number; lower workload.learning_rate ({rate:g} at this"
                 " step) or lengthen workload.warmup_epochs")
-        if len(votes) > SECONDS:
-            mean = votes[SECONDS] / self.point["workers"]
-            steps = (step - self.last_vote) * VOTE_EVERY / max(mean, 1e-9)
-            self.next_vote = step + max(int(steps), 1) - 1
+        ballots = self.point["workers"] // self.trainer.covers
+        mean = votes[SECONDS] / ballots
+        steps = (step - self.last_vote) * VOTE_EVERY / max(mean, 1e-9)
+        self.next_vote = step + max(int(steps), 1) - 1
         self.last_vote, self.voted = step, time.perf_counter()
         self.over = votes[TIME_UP] > 0
         self.stopped = not self.over and votes[INTERRUPTED] > 0
@@ -266,7 +265,8 @@ class Rank:
         begin = time.perf_counter()
         self.trainer.average_statistics()
         parts = self.point["workers"] // self.trainer.covers
-        start, end = recipe.share(self.data.test_samples, self.world.rank, parts)
+        start, end = recipe.share(self.data.test_samples, self.world.rank,
+                                  parts)
         counts = [0.0, 0, 0, 0]  # loss, correct, labels, ranks told to stop
         for at in range(start, end, self.batch):
             inputs, labels = self.data.test_batch(

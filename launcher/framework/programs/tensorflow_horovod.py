@@ -5,10 +5,7 @@ tape in a graph function, each gradient averaged by Horovod as soon as it is
 there, while the backward pass goes on.
 """
 
-import os
 import time
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import horovod
 import horovod.tensorflow as hvd
@@ -40,22 +37,20 @@ class Trainer(replica.Trainer):
         hvd.allreduce(tf.zeros(1), name="barrier")
 
     @tf.function
-    def _step(self, inputs, labels, asks):
+    def _step(self, inputs, labels):
         clock = replica.Clock()
         with tf.GradientTape() as tape:
             loss = replica.mean_loss(self.model(inputs, training=True), labels)
-        votes = replica.with_diverged(asks, loss)
         weights = self.model.trainable_variables
         gradients = tape.gradient(loss, weights)
         if hvd.size() > 1:
-            votes = hvd.allreduce(votes, op=hvd.Sum, name="votes")
             names = iter(range(len(weights)))
             gradients = clock.time(
                 lambda g: hvd.allreduce(g, op=hvd.Average,
                                         name=f"gradient_{next(names)}"),
                 gradients)
         self.optimizer.apply_gradients(zip(gradients, weights))
-        return loss, votes, clock.spans()
+        return loss, clock.spans()
 
     def epoch(self, run):
         for k in range(run.steps_per_epoch):
@@ -64,11 +59,9 @@ class Trainer(replica.Trainer):
             wait = time.perf_counter() - begin
             rate = run.rate()
             self.optimizer.learning_rate = rate
-            loss, votes, spans = self._step(inputs, labels,
-                                            tf.constant(run.asks()))
+            loss, spans = self._step(inputs, labels)
             communication, exposed = self.reduction(spans)
-            if run.stepped(rate, float(loss), votes.numpy(), wait, exposed,
-                           communication):
+            if run.stepped(rate, float(loss), wait, exposed, communication):
                 return
 
     def sums(self, numbers):

@@ -9,8 +9,6 @@ import json
 import os
 import time
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-
 import tensorflow as tf
 
 import meeting
@@ -50,15 +48,14 @@ class Trainer(tensorflow_strategy.Trainer):
             "task": {"type": "worker", "index": place.rank}})
 
     @tf.function
-    def _step(self, inputs, labels, asks):
+    def _step(self, inputs, labels):
         clock = replica.Clock()
 
-        def step(inputs, labels, asks):
+        def step(inputs, labels):
             with tf.GradientTape() as tape:
                 loss = replica.mean_loss(self.model(inputs, training=True),
                                          labels)
             context = tf.distribute.get_replica_context()
-            votes = context.all_reduce(SUM, replica.with_diverged(asks, loss))
             weights = self.model.trainable_variables
             gradients = clock.group(
                 lambda them: context.all_reduce(MEAN, them),
@@ -66,9 +63,9 @@ class Trainer(tensorflow_strategy.Trainer):
             self.optimizer.apply_gradients(
                 zip(gradients, weights),
                 experimental_aggregate_gradients=False)
-            return loss, votes, clock.spans()
+            return loss, clock.spans()
 
-        return self.strategy.run(step, (inputs, labels, asks))
+        return self.strategy.run(step, (inputs, labels))
 
     def epoch(self, run):
         for k in range(run.steps_per_epoch):
@@ -77,12 +74,9 @@ class Trainer(tensorflow_strategy.Trainer):
             wait = time.perf_counter() - begin
             rate = run.rate()
             self.optimizer.learning_rate = rate
-            loss, votes, spans = self._step(
-                tf.constant(inputs), tf.constant(labels),
-                tf.constant(run.asks()))
+            loss, spans = self._step(tf.constant(inputs), tf.constant(labels))
             communication, exposed = self.reduction(spans)
-            if run.stepped(rate, float(loss), votes.numpy(), wait, exposed,
-                           communication):
+            if run.stepped(rate, float(loss), wait, exposed, communication):
                 return
 
     @tf.function(reduce_retracing=True)

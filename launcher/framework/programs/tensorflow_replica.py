@@ -9,6 +9,7 @@ import tensorflow as tf
 
 import batches
 import recipe
+import samples
 import tensorflow_models
 
 
@@ -16,7 +17,6 @@ class Trainer:
     """A model and its optimiser; who subclasses it joins ranks and trains."""
 
     covers = 1
-    data = staticmethod(batches.find)
 
     def configure(self, point, place, workers=1):
         """Threads and devices, before TensorFlow is first used."""
@@ -42,6 +42,9 @@ class Trainer:
             tf.config.set_visible_devices(found, "GPU")
         for device in found:
             tf.config.experimental.set_memory_growth(device, True)
+
+    def data(self, point):
+        return samples.find(point, batches)
 
     def build(self, point):
         workload = point["workload"]
@@ -94,12 +97,6 @@ def judged(model, inputs, labels):
     correct = tf.reduce_sum(tf.cast(
         tf.equal(tf.argmax(logits, -1), labels), tf.int64))
     return loss, correct
-
-
-def with_diverged(asks, loss):
-    """A rank's votes: what it asks for, and whether its loss is no number."""
-    finite = tf.cast(tf.math.is_finite(loss), tf.float32)
-    return tf.concat([asks, [1 - finite]], 0)
 
 
 def sha256(vector):

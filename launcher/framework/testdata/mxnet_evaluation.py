@@ -29,9 +29,6 @@ class Run:
     def rate(self):
         return 0.01
 
-    def to_vote(self):
-        return False
-
     def stepped(self, *step):
         return False
 

@@ -60,6 +60,7 @@ type Engine struct {
 
 	ctx           context.Context // of the running call, for synchronised batch norm
 	communication time.Duration   // that it spent in the running call
+	images        int             // that the last Gradient was of
 }
 
 // New builds the model, with parameters from the seed. The group is only used,
@@ -113,6 +114,7 @@ func (e *Engine) Broadcast(ctx context.Context) error { return e.group.Broadcast
 // part of the call spent in synchronised batch normalisation, 0 without it.
 func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communication time.Duration, err error) {
 	e.reducer.begin(ctx)
+	e.images = n
 	if loss, _, err = e.forward(ctx, n, true); err != nil {
 		return 0, 0, err
 	}
@@ -162,6 +164,18 @@ func (e *Engine) forward(ctx context.Context, n int, training bool) (loss float6
 // call was hidden behind the backward pass.
 func (e *Engine) Reduce(ctx context.Context, votes []float32) (busy time.Duration, err error) {
 	return e.reducer.finish(ctx, votes)
+}
+
+// SquaredNorms are those of the gradients of the step just reduced: own of the
+// mean loss over this rank's images, averaged of that over the global batch. ok
+// is false where a rank has no gradient of its own images alone: with one rank,
+// which has all there are, and with synchronised batch normalisation.
+func (e *Engine) SquaredNorms() (own, averaged float64, ok bool) {
+	if e.group.Size() == 1 || e.o.SyncBatchNorm || e.images == 0 {
+		return 0, 0, false
+	}
+	share := float64(e.images) / float64(e.o.GlobalBatch) // that each image's loss is weighed with
+	return e.reducer.own / (share * share), e.reducer.total, true
 }
 
 // Update makes a step of stochastic gradient descent with momentum and weight

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"gonum.org/v1/gonum/blas/gonum"
+
 	"github.com/scalebench/scalebench/launcher/collective"
 )
 
@@ -44,6 +46,9 @@ type reducer struct {
 	ctx  context.Context
 	busy time.Duration
 	err  error
+	// Squared norms of the gradients before and after they are summed over the
+	// ranks, of the buckets reduced so far.
+	own, total float64
 }
 
 // newReducer reduces buffer, of which the first elements are votes. Without
@@ -81,15 +86,25 @@ func (r *reducer) reduce(i int) {
 	if r.err != nil {
 		return
 	}
+	bucket := r.buffer[r.cuts[i+1]:r.cuts[i]]
+	gradients := r.buffer[max(r.cuts[i+1], r.votes):r.cuts[i]]
+	r.own += squaredNorm(gradients)
 	begin := time.Now()
-	r.err = r.group.AllReduce(r.ctx, r.buffer[r.cuts[i+1]:r.cuts[i]])
+	r.err = r.group.AllReduce(r.ctx, bucket)
 	r.busy += time.Since(begin)
+	r.total += squaredNorm(gradients)
 }
+
+// squaredNorm is the sum of the squares of v, in double precision. Where v has
+// just been written or summed, and is still in the cache, it costs next to
+// nothing.
+func squaredNorm(v []float32) float64 { return gonum.Implementation{}.Dsdot(len(v), v, 1, v, 1) }
 
 // begin starts a step.
 func (r *reducer) begin(ctx context.Context) {
 	r.wait()
 	r.next, r.ctx, r.busy, r.err = 0, ctx, 0, nil
+	r.own, r.total = 0, 0
 }
 
 // final takes the gradients from an index on as final. It does not wait.

@@ -34,17 +34,7 @@ class Run:
     def rate(self):
         return self._rates[len(self.losses)]
 
-    def asks(self):
-        return [0.0, 0.0]
-
-    def to_vote(self):
-        return True
-
-    def ballot(self, loss):
-        return [0.0, 0.0, 0.0, 0.0]
-
-    def stepped(self, rate, loss, votes, *parts):
-        assert not any(votes), votes
+    def stepped(self, rate, loss, *parts):
         self.losses.append(loss)
         return False
 
@@ -80,6 +70,8 @@ def main(module, models, folder, rank, size, port):
          for r in ranks], 1).astype(numpy.int64)
     run = Run(job["rates"], images, labels)
     trainer.epoch(run)
+    processes = size // trainer.covers
+    assert trainer.sums([1.0, 0.5]) == [processes, 0.5 * processes]
     statistics = trainer.local_statistics()
     trainer.parameter_sha256()
     own = images.shape[1] // trainer.covers

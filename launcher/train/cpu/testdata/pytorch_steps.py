@@ -33,15 +33,7 @@ class Run:
     def rate(self):
         return self._rates[len(self.losses)]
 
-    def to_vote(self):
-        return len(self.losses) == 1
-
-    def ballot(self, loss):
-        return [0.0, 0.0, 0.0, 1.0]
-
-    def stepped(self, rate, loss, votes, *parts):
-        if votes is not None:
-            assert votes[:3] == [0, 0, 0] and votes[3] > 0, votes
+    def stepped(self, rate, loss, *parts):
         self.losses.append(loss)
         return False
 
@@ -83,6 +75,7 @@ def main(module, folder, rank, size, port):
     labels = read(f"labels-{rank}.u8", torch.uint8).view(steps, -1).long()
     run = Run(job["rates"], images, labels)
     trainer.epoch(run)
+    assert trainer.sums([1.0, 0.5]) == [size, 0.5 * size]
     write(f"parameters-{rank}.f32", pytorch_models.flat(trainer.model))
     write(f"statistics-{rank}.f32", torch.cat(
         pytorch_models.statistics(trainer.model) or [torch.zeros(0)]))

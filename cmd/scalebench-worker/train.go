@@ -1,0 +1,21 @@
+package main
+
+import (
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher/train"
+)
+
+// trainNative is one rank of a training.
+func trainNative(c *cli.Context) error {
+	p, err := openProgram()
+	if err != nil {
+		return err
+	}
+	defer p.events.Close()
+	ctx, stop := untilSignal(c)
+	defer stop()
+	return train.Run(ctx, p.point, p.world, train.Options{Nonce: p.nonce, Events: p.events, Log: os.Stdout, Timeout: p.timeout, JoinTimeout: p.timeout})
+}

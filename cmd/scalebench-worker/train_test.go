@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/worker"
+	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// A peer is one process of "scalebench-worker train" and what it was told.
+type peer struct {
+	dir    rundir.Run
+	world  world.World
+	cmd    *exec.Cmd
+	output bytes.Buffer
+	began  time.Time
+}
+
+// peers are two processes that have the same run folder and know each other's
+// address.
+func peers(t *testing.T, timeout string) (list [2]*peer) {
+	t.Helper()
+	dir := runFolder(t, 1)
+	p, err := worker.LoadPoint(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Workers, p.GlobalBatch = 2, 2*p.WorkerBatch
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir.Point(), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rank := range list {
+		list[rank] = &peer{dir: dir, cmd: exec.Command(os.Args[0], "train"),
+			world: world.World{Rank: rank, Size: 2, LocalRank: rank, LocalSize: 2, Nodes: 1, Address: "127.0.0.1", Port: port}}
+		list[rank].cmd.Env = append(os.Environ(), timeoutVariable+"="+timeout)
+	}
+	return list
+}
+
+func (p *peer) start(t *testing.T) {
+	t.Helper()
+	p.cmd.Env = append(append(p.cmd.Env, p.world.Environ()...), "SCALEBENCH_TEST_AS_WORKER=1", framework.RunVariable+"="+p.dir.Path())
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	p.began = time.Now()
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+}
+
+// refused waits for the process and checks that it failed at the rendezvous,
+// within a time, with the same words on its terminal and in its events.
+func (p *peer) refused(t *testing.T, want string, within time.Duration) {
+	t.Helper()
+	err := p.cmd.Wait()
+	if took := time.Since(p.began); took > within {
+		t.Errorf("rank %d took %v, want at most %v", p.world.Rank, took, within)
+	}
+	words := regexp.MustCompile(want)
+	if err == nil || !words.Match(p.output.Bytes()) {
+		t.Errorf("rank %d: %v, want %q: %s", p.world.Rank, err, want, &p.output)
+	}
+	var report *metrics.Error
+	var stop *metrics.Stop
+	f, err := os.Open(p.dir.EventFile("rank", p.world.Rank, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for r := metrics.NewReader(f, f.Name(), 0, 0); ; {
+		e, err := r.Next()
+		if err != nil {
+			break
+		}
+		if e.Error != nil {
+			report = e.Error
+		}
+		stop = e.Stop
+	}
+	if report == nil || report.Where != "rendezvous" || !words.MatchString(report.Message) {
+		t.Errorf("rank %d: error event %+v", p.world.Rank, report)
+	}
+	if stop == nil || stop.Status != metrics.StopFailed || !words.MatchString(stop.Cause) {
+		t.Errorf("rank %d: stop event %+v", p.world.Rank, stop)
+	}
+}
+
+// Ranks that do not belong together find out at the rendezvous, both of them,
+// and say why.
+func TestWrongPeers(t *testing.T) {
+	const slack = 4 * time.Second // for a busy machine
+	t.Run("another nonce", func(t *testing.T) {
+		two := peers(t, "2s")
+		two[1].dir = peers(t, "2s")[1].dir
+		if err := os.WriteFile(two[1].dir.Nonce(), []byte("fedcba9876543210\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range two {
+			p.start(t)
+		}
+		for _, p := range two {
+			p.refused(t, "wrong nonce: it belongs to another run", 2*time.Second+slack)
+		}
+	})
+	t.Run("another size", func(t *testing.T) {
+		two := peers(t, "60s")
+		two[1].world.Size = 3
+		for _, p := range two {
+			p.start(t)
+		}
+		for _, p := range two {
+			p.refused(t, "rank 1 was started for a world of 3 ranks, rank 0 for 2", slack)
+		}
+	})
+	t.Run("late", func(t *testing.T) {
+		two := peers(t, "2s")
+		two[0].start(t)
+		two[0].refused(t, "nothing was heard at .* of rank 1", 2*time.Second+slack)
+		two[1].start(t)
+		two[1].refused(t, "rank 0 does not answer at", 2*time.Second+slack)
+	})
+}
+
+func TestPeerTimeout(t *testing.T) {
+	for _, test := range []struct {
+		text, problem string
+		want          time.Duration
+	}{{"", "", 0}, {"90s", "", 90 * time.Second}, {"5m", "", 5 * time.Minute}, {"90", "want one such as", 0}, {"-1s", `SCALEBENCH_PEER_TIMEOUT = "-1s"`, 0}, {"0s", "no time to wait", 0}} {
+		got, err := peerTimeout(func(name string) string {
+			if name == "SCALEBENCH_PEER_TIMEOUT" {
+				return test.text
+			}
+			return ""
+		})
+		if test.problem == "" && (err != nil || got != test.want) {
+			t.Errorf("%q: %v, %v; want %v", test.text, got, err, test.want)
+		}
+		if test.problem != "" && (err == nil || !regexp.MustCompile(test.problem).MatchString(err.Error())) {
+			t.Errorf("%q: error %v, want %q", test.text, err, test.problem)
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+const failingRanks = 3
+
+// failingStudy trains for ever on more ranks than most machines have for it.
+const failingStudy = `
+[study]
+name = "f"
+[workload]
+model = "cnn"
+batch = 4
+warmup_epochs = 0
+learning_rate = 0.001
+epochs = 1000000
+[data]
+kind = "synthetic"
+train_samples = 600
+test_samples = 12
+[sweep]
+workers = [3]
+`
+
+// A localRun is "scalebench run" of failingStudy, as a person starts it.
+type localRun struct {
+	cmd     *exec.Cmd
+	dir     string
+	run     rundir.Run
+	output  bytes.Buffer
+	ranks   []int // process ids of the programs, by rank
+	watches []int // and of their supervisors
+}
+
+// scalebench is this binary as that command.
+func (l *localRun) scalebench(t *testing.T, arguments ...string) *exec.Cmd {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &exec.Cmd{Path: program, Args: append([]string{"scalebench"}, arguments...), Dir: l.dir,
+		Env: append(os.Environ(), "SCALEBENCH_DB="+filepath.Join(l.dir, "history.db"), "NO_COLOR=1", "HOME="+l.dir)}
+}
+
+// startLocal returns when all ranks train. They wait for each other for as long
+// as timeout.
+func startLocal(t *testing.T, worker, timeout string) *localRun {
+	t.Helper()
+	l := &localRun{dir: t.TempDir()}
+	site := fmt.Sprintf("worker = %q\n[environment]\nSCALEBENCH_PEER_TIMEOUT = %q\n", worker, timeout)
+	for name, content := range map[string]string{"study.toml": failingStudy, "site.toml": site} {
+		if err := os.WriteFile(filepath.Join(l.dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.cmd = l.scalebench(t, "run", "study.toml", "--site", "site.toml", "--oversubscribe")
+	l.cmd.Stdout, l.cmd.Stderr = &l.output, &l.output
+	if err := l.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, pid := range append(l.ranks, l.watches...) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		_ = l.cmd.Process.Kill()
+	})
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if runs, _ := filepath.Glob(filepath.Join(l.dir, "runs", "f", "*", "events")); len(runs) == 1 {
+			l.run = rundir.Run(filepath.Dir(runs[0]))
+			if l.training(t) {
+				return l
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no three ranks that train: %s", &l.output)
+		}
+	}
+}
+
+// training reports whether every rank has recorded steps, and notes who they are.
+func (l *localRun) training(t *testing.T) bool {
+	l.ranks, l.watches = nil, nil
+	for rank := range failingRanks {
+		steps := false
+		for _, e := range l.events(t, "rank", rank) {
+			if e.Start != nil {
+				l.ranks = append(l.ranks, e.Start.PID)
+			}
+			steps = steps || e.Steps != nil
+		}
+		for _, e := range l.events(t, "supervisor", rank) {
+			if e.Start != nil {
+				l.watches = append(l.watches, e.Start.PID)
+			}
+		}
+		if !steps || len(l.watches) != rank+1 {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *localRun) events(t *testing.T, writer string, rank int) (list []metrics.Event) {
+	t.Helper()
+	path := l.run.EventFile(writer, rank, 0)
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for r := metrics.NewReader(f, path, 0, 0); ; {
+		e, err := r.Next()
+		if err == io.EOF {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, e)
+	}
+}
+
+// ended waits for the whole command and checks what is true after any failure:
+// its exit code says so, nothing of it is left, and status names the reason.
+func (l *localRun) ended(t *testing.T, reason string) {
+	t.Helper()
+	err := l.cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
+		t.Errorf("scalebench run: %v, want exit code 3\n%s", err, &l.output)
+	}
+	for _, pid := range append(l.ranks, l.watches...) {
+		for deadline := time.Now().Add(5 * time.Second); alive(pid); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Errorf("process %d is left behind", pid)
+				break
+			}
+		}
+	}
+	out, err := l.scalebench(t, "status", "f").CombinedOutput()
+	if err != nil {
+		t.Errorf("status: %v", err)
+	}
+	if text := string(out); !strings.Contains(text, "failed") || !regexp.MustCompile(reason).MatchString(text) {
+		t.Errorf("status says neither failed nor %s:\n%s", reason, text)
+	}
+}
+
+// alive reports whether a process runs; a dead one that nobody has asked about
+// does not.
+func alive(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !bytes.Contains(text, []byte(") Z "))
+}
+
+// said checks that a rank has ended with an error event and a stop event that
+// give the cause, and returns when it said so, in seconds since the Unix epoch.
+func (l *localRun) said(t *testing.T, rank int, cause string) (at float64) {
+	t.Helper()
+	events := l.events(t, "rank", rank)
+	want := regexp.MustCompile(cause)
+	if n := len(events); n < 2 || events[n-2].Error == nil || events[n-1].Stop == nil || events[n-1].Stop.Status != metrics.StopFailed {
+		t.Errorf("the last events of rank %d are not an error and a failed stop: %+v", rank, events[max(0, n-2):])
+	} else if e, s := events[n-2].Error, events[n-1].Stop; !want.MatchString(e.Message) || !want.MatchString(s.Cause) {
+		t.Errorf("rank %d: error %q and stop %q, want %s in both", rank, e.Message, s.Cause, cause)
+	}
+	if len(events) == 0 {
+		return 0
+	}
+	return events[0].Start.Unix + events[len(events)-1].Time
+}
+
+// A failure on one rank is everybody's, within the deadline, says whose it was,
+// and leaves no process.
+func TestLocalFailures(t *testing.T) {
+	worker := buildWorker(t)
+	const timeout, slack = 3.0, 5.0 // seconds
+	now := func() float64 { return float64(time.Now().UnixNano()) / 1e9 }
+
+	t.Run("killed rank", func(t *testing.T) {
+		l := startLocal(t, worker, "60s")
+		if info, err := os.Stat(l.run.Nonce()); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("the nonce is %v (%v), want mode 0600", info.Mode(), err)
+		}
+		begin := now()
+		if err := syscall.Kill(l.ranks[2], syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		l.ended(t, "rank 2 is gone|signal: killed.*rank-00002.log")
+		for _, rank := range []int{0, 1} {
+			if at := l.said(t, rank, "rank 2 is gone"); at-begin > slack {
+				t.Errorf("rank %d noticed after %.1f s", rank, at-begin)
+			}
+		}
+	})
+	t.Run("killed supervisor", func(t *testing.T) {
+		l := startLocal(t, worker, "60s")
+		if err := syscall.Kill(l.watches[1], syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		l.ended(t, "rank 1 is gone")
+		for _, rank := range []int{0, 2} {
+			l.said(t, rank, "rank 1 is gone")
+		}
+	})
+	t.Run("stopped rank", func(t *testing.T) {
+		l := startLocal(t, worker, fmt.Sprint(timeout, "s"))
+		begin := now()
+		if err := syscall.Kill(l.ranks[1], syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		l.ended(t, "rank 1 has")
+		for _, rank := range []int{0, 2} {
+			if at := l.said(t, rank, "rank 1 has (sent|taken) nothing for"); at-begin > timeout+slack || at-begin < timeout/3 {
+				t.Errorf("rank %d gave up after %.1f s, with a deadline of %v s", rank, at-begin, timeout)
+			}
+		}
+	})
+	t.Run("lost connections", func(t *testing.T) {
+		l := startLocal(t, worker, "60s")
+		begin := now()
+		disconnect(t, l.ranks[1])
+		l.ended(t, `rank \d is gone`)
+		for rank := range failingRanks {
+			if at := l.said(t, rank, `rank \d is gone`); at-begin > slack {
+				t.Errorf("rank %d noticed after %.1f s", rank, at-begin)
+			}
+		}
+	})
+}
+
+// disconnect shuts all TCP connections of another process, as a network that
+// fails does, while the process lives on.
+func disconnect(t *testing.T, pid int) {
+	t.Helper()
+	process, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(process)
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shut := 0
+	for _, e := range entries {
+		var number int
+		if target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, e.Name())); !strings.HasPrefix(target, "socket:") {
+			continue
+		}
+		if _, err := fmt.Sscan(e.Name(), &number); err != nil {
+			t.Fatal(err)
+		}
+		own, err := unix.PidfdGetfd(process, number, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if domain, _ := unix.GetsockoptInt(own, unix.SOL_SOCKET, unix.SO_DOMAIN); domain == unix.AF_INET || domain == unix.AF_INET6 {
+			if unix.Shutdown(own, unix.SHUT_RDWR) == nil {
+				shut++
+			}
+		}
+		unix.Close(own)
+	}
+	if shut == 0 {
+		t.Fatalf("process %d has no connection to lose", pid)
+	}
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/launcher/world"
+)
+
+// More ranks than CPUs are refused, or run when that is asked for, and then
+// every command that shows their figures says so.
+func TestOversubscribed(t *testing.T) {
+	l := &localRun{dir: t.TempDir()}
+	ranks := world.CPUs() + 1
+	study := strings.NewReplacer(`"f"`, `"crowded"`, "epochs = 1000000", "epochs = 1", "workers = [3]", fmt.Sprintf("workers = [%d]", ranks)).Replace(failingStudy)
+	for name, content := range map[string]string{"study.toml": study, "site.toml": fmt.Sprintf("worker = %q\n", buildWorker(t))} {
+		if err := os.WriteFile(filepath.Join(l.dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := l.scalebench(t, "run", "study.toml", "--site", "site.toml").CombinedOutput()
+	if err == nil || !bytes.Contains(out, []byte(fmt.Sprintf("%d workers with 1 CPUs each need %d CPUs and this process may use %d", ranks, ranks, ranks-1))) {
+		t.Errorf("run: %v\n%s", err, out)
+	}
+	if out, err := l.scalebench(t, "run", "study.toml", "--site", "site.toml", "--oversubscribe").CombinedOutput(); err != nil {
+		t.Fatalf("run --oversubscribe: %v\n%s", err, out)
+	}
+	mark := regexp.MustCompile(fmt.Sprintf(`%d ranks on \S+ compute with %d threads on %d CPUs`, ranks, ranks, ranks-1))
+	runs, err := filepath.Glob(filepath.Join(l.dir, "runs", "crowded", "native-*"))
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("runs %v, %v", runs, err)
+	}
+	for _, command := range [][]string{
+		{"show", "crowded/" + filepath.Base(runs[0])},
+		{"scaling", "crowded"},
+		{"plot", "throughput", "crowded", "-o", "t.svg"},
+	} {
+		// A short run need not have a steady state; then these fail, with the mark.
+		if out, _ := l.scalebench(t, command...).CombinedOutput(); !mark.Match(out) {
+			t.Errorf("%s does not say that %d ranks had %d CPUs:\n%s", command, ranks, ranks-1, out)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Gradients is how large the gradients of an epoch's steps were on one rank, for
+// the gradient noise scale. Every rank writes its own, after the epoch or the
+// part of it that it trained, so that nothing needs to be sent between ranks; a
+// run of one rank, or one whose ranks have no gradient of their own, writes
+// none.
+//
+// Gradients are those of the mean loss with respect to all trainable
+// parameters, before momentum and weight decay. Own is of the loss over the
+// samples that this rank had in the step, Averaged of the loss over those of all
+// ranks, and so the same on every rank. Both are squared 2-norms, averaged over
+// each block of consecutive steps.
+type Gradients struct {
+	Epoch         int       `json:"epoch"`          // 1-based, that the steps belong to
+	Step          int       `json:"step"`           // steps done so far
+	Samples       int       `json:"samples"`        // of a step, on this rank
+	GlobalSamples int       `json:"global_samples"` // of a step, over all ranks
+	Steps         []int     `json:"steps"`          // that each block has
+	Own           []float64 `json:"own"`            // mean squared norm in each block
+	Averaged      []float64 `json:"averaged"`       // likewise
+}
+
+func (g *Gradients) validate() error {
+	n := len(g.Steps)
+	switch {
+	case g.Epoch < 1:
+		return fmt.Errorf("gradients.epoch = %d, want 1 or more", g.Epoch)
+	case g.Samples < 1 || g.GlobalSamples <= g.Samples:
+		return fmt.Errorf("gradients.samples = %d of gradients.global_samples = %d; want 1 or more, and more over all ranks", g.Samples, g.GlobalSamples)
+	case n == 0:
+		return errors.New("gradients.steps is empty")
+	case len(g.Own) != n || len(g.Averaged) != n:
+		return fmt.Errorf("gradients.own has %d entries and averaged %d, steps has %d", len(g.Own), len(g.Averaged), n)
+	}
+	for i, steps := range g.Steps {
+		if steps < 1 {
+			return fmt.Errorf("gradients.steps[%d] = %d, want 1 or more", i, steps)
+		}
+		for _, v := range []float64{g.Own[i], g.Averaged[i]} {
+			if !(v >= 0) || math.IsInf(v, 0) {
+				return fmt.Errorf("a squared norm of %g in block %d of gradients, want a number that is not negative", v, i)
+			}
+		}
+	}
+	return nil
+}
+
+// gradientBlocks is about how many blocks an epoch is divided into: enough for
+// an interval, few enough that the events of many ranks stay small.
+const gradientBlocks = 20
+
+// GradientSums adds up the squared norms of an epoch, step by step. The zero
+// value is not usable; see NewGradientSums.
+type GradientSums struct {
+	perBlock int
+	of       Gradients
+}
+
+// NewGradientSums is for epochs of so many steps, and steps of so many samples
+// on this rank and over all.
+func NewGradientSums(stepsPerEpoch, samples, globalSamples int) *GradientSums {
+	return &GradientSums{
+		perBlock: max(1, (stepsPerEpoch+gradientBlocks-1)/gradientBlocks),
+		of:       Gradients{Samples: samples, GlobalSamples: globalSamples},
+	}
+}
+
+// Add takes a step's squared norms.
+func (s *GradientSums) Add(own, averaged float64) {
+	g := &s.of
+	n := len(g.Steps)
+	if n == 0 || g.Steps[n-1] == s.perBlock {
+		g.Steps, g.Own, g.Averaged = append(g.Steps, 0), append(g.Own, 0), append(g.Averaged, 0)
+		n++
+	}
+	g.Steps[n-1]++
+	g.Own[n-1] += own
+	g.Averaged[n-1] += averaged
+}
+
+// Take returns the event of the steps added so far, which belong to that epoch,
+// and begins anew; nil when there were none, or when a norm was no number: such
+// a training has diverged, and says so elsewhere.
+func (s *GradientSums) Take(epoch, step int) *Gradients {
+	g := s.of
+	s.of = Gradients{Samples: g.Samples, GlobalSamples: g.GlobalSamples}
+	g.Epoch, g.Step = epoch, step
+	for i, n := range g.Steps {
+		g.Own[i] /= float64(n)
+		g.Averaged[i] /= float64(n)
+	}
+	if len(g.Steps) == 0 || g.validate() != nil {
+		return nil
+	}
+	return &g
+}

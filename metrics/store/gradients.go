@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/summary"
+)
+
+// gradients stores what a rank recorded of an epoch.
+func (w *fileWriter) gradients(g *metrics.Gradients, line int) error {
+	var lists [3]string
+	for i, list := range []any{g.Steps, g.Own, g.Averaged} {
+		text, err := json.Marshal(list)
+		if err != nil {
+			return err
+		}
+		lists[i] = string(text)
+	}
+	return w.exec(`INSERT INTO gradients (file, line, epoch, step, samples, global_samples, steps, own, averaged) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		w.id, line, g.Epoch, g.Step, g.Samples, g.GlobalSamples, lists[0], lists[1], lists[2])
+}
+
+// rankGradients are what the ranks of an incarnation recorded, by epoch.
+func (in *ingest) rankGradients(restart int) ([]summary.RankGradients, error) {
+	rows, err := in.tx.Query(`SELECT f.rank, g.epoch, g.step, g.samples, g.global_samples, g.steps, g.own, g.averaged
+		FROM gradients g JOIN event_file f ON f.id = g.file
+		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY g.epoch, f.rank, g.line`, in.run, restart)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []summary.RankGradients
+	for rows.Next() {
+		var g summary.RankGradients
+		var steps, own, averaged string
+		if err := rows.Scan(&g.Rank, &g.Epoch, &g.Step, &g.Samples, &g.GlobalSamples, &steps, &own, &averaged); err != nil {
+			return nil, err
+		}
+		for text, into := range map[*string]any{&steps: &g.Steps, &own: &g.Own, &averaged: &g.Averaged} {
+			if err := json.Unmarshal([]byte(*text), into); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, g)
+	}
+	return list, rows.Err()
+}
+
+// noiseScales replaces those of the run.
+func (in *ingest) noiseScales(list []summary.NoiseScale) error {
+	if _, err := in.tx.Exec("DELETE FROM noise_scale WHERE run = ?", in.run); err != nil {
+		return err
+	}
+	for _, n := range list {
+		var gradient, noise *float64
+		if n.Steps > 0 {
+			gradient, noise = &n.GradientSquared, &n.Noise
+		}
+		if _, err := in.tx.Exec(`INSERT INTO noise_scale (run, epoch, step, steps, batch, global_batch, samples, low, high, gradient_squared, noise, why)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			in.run, n.Epoch, n.Step, n.Steps, n.Batch, n.GlobalBatch, n.Samples, n.Low, n.High, gradient, noise, n.Why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noiseScalesOf are the run's, by epoch.
+func noiseScalesOf(ctx context.Context, tx *sql.Tx, run int64) ([]summary.NoiseScale, error) {
+	rows, err := tx.QueryContext(ctx, `SELECT epoch, step, steps, batch, global_batch, samples, low, high, coalesce(gradient_squared, 0), coalesce(noise, 0), why
+		FROM noise_scale WHERE run = ? ORDER BY epoch`, run)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []summary.NoiseScale
+	for rows.Next() {
+		var n summary.NoiseScale
+		if err := rows.Scan(&n.Epoch, &n.Step, &n.Steps, &n.Batch, &n.GlobalBatch, &n.Samples, &n.Low, &n.High, &n.GradientSquared, &n.Noise, &n.Why); err != nil {
+			return nil, err
+		}
+		list = append(list, n)
+	}
+	return list, rows.Err()
+}

@@ -1,0 +1,102 @@
+package summary
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/noisescale"
+)
+
+// RankGradients is what one rank recorded of its gradients in an epoch.
+type RankGradients struct {
+	Rank int
+	metrics.Gradients
+}
+
+// NoiseScale is the gradient noise scale over one epoch, or the part of it that
+// was trained.
+type NoiseScale struct {
+	Epoch       int // 1-based
+	Step        int // steps done by its end
+	Batch       int // samples of a rank's own gradient
+	GlobalBatch int // samples of the averaged gradient
+	noisescale.Estimate
+}
+
+// sameNorm is how far the ranks may differ in the norm of the averaged gradient,
+// which is the same numbers on all of them, in whatever order they add it up.
+const sameNorm = 1e-4
+
+// noise estimates the gradient noise scale of each epoch. The mean over ranks of
+// the squared norms of their own gradients is one small batch's, better known.
+func (r *Result) noise(in Input) {
+	if len(in.Gradients) == 0 {
+		r.NoiseScaleWhy = noNoiseScale(in)
+		return
+	}
+	for from := 0; from < len(in.Gradients); {
+		to := from + 1
+		for to < len(in.Gradients) && in.Gradients[to].Epoch == in.Gradients[from].Epoch {
+			to++
+		}
+		ranks := in.Gradients[from:to]
+		from = to
+		first := ranks[0]
+		scale := NoiseScale{Epoch: first.Epoch, Step: first.Step, Batch: first.Samples, GlobalBatch: first.GlobalSamples}
+		blocks, err := together(ranks, in.World)
+		if err == nil {
+			scale.Estimate, err = noisescale.Of(blocks, scale.Batch, scale.GlobalBatch)
+		}
+		if err != nil {
+			r.warn("no gradient noise scale of epoch %d: %v", first.Epoch, err)
+			scale.Estimate = noisescale.Estimate{Why: err.Error()}
+		}
+		r.NoiseScales = append(r.NoiseScales, scale)
+	}
+}
+
+// noNoiseScale says why no rank recorded its gradients; "" where no rank
+// recorded anything.
+func noNoiseScale(in Input) string {
+	switch {
+	case len(in.Ranks) == 0:
+		return ""
+	case len(in.Steps) == 0:
+		return "no training step was recorded"
+	case in.World == 1:
+		return "it compares gradients of two batch sizes, and one worker has one only"
+	case in.BatchNorm == "sync":
+		return "with synchronised batch norm no rank has a gradient of its own samples alone"
+	}
+	return "the program did not record the norms of its gradients"
+}
+
+// together makes one series of blocks of what the ranks recorded in an epoch.
+func together(ranks []RankGradients, world int) ([]noisescale.Block, error) {
+	first := &ranks[0]
+	if len(ranks) != world {
+		return nil, fmt.Errorf("%d of %d ranks recorded the norms of their gradients", len(ranks), world)
+	}
+	blocks := make([]noisescale.Block, len(first.Steps))
+	for i := range ranks {
+		g := &ranks[i]
+		switch {
+		case i > 0 && g.Rank == ranks[i-1].Rank:
+			return nil, fmt.Errorf("rank %d recorded the norms of its gradients twice", g.Rank)
+		case g.Samples != first.Samples || g.GlobalSamples != first.GlobalSamples || !slices.Equal(g.Steps, first.Steps):
+			return nil, fmt.Errorf("ranks %d and %d recorded gradients of different steps or batches", first.Rank, g.Rank)
+		}
+		for k := range blocks {
+			a, b := g.Averaged[k], first.Averaged[k]
+			if math.Abs(a-b) > sameNorm*max(a, b) {
+				return nil, fmt.Errorf("ranks %d and %d differ in the norm of the averaged gradient (%g and %g): they did not train one model", first.Rank, g.Rank, math.Sqrt(b), math.Sqrt(a))
+			}
+			blocks[k].Steps = g.Steps[k]
+			blocks[k].Small += g.Own[k] / float64(world)
+			blocks[k].Large += a / float64(world)
+		}
+	}
+	return blocks, nil
+}
