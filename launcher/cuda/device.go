@@ -1,0 +1,151 @@
+package cuda
+
+// #include "table.h"
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+	"unsafe"
+)
+
+// Pointer is an address in a device's memory. Adding bytes to it is allowed.
+type Pointer uintptr
+
+// Stream is a queue of work on a device; it is CUDA's cudaStream_t as well.
+type Stream uintptr
+
+// Event is a moment in a stream.
+type Event uintptr
+
+// A Device is one GPU, with its primary context, the one that CUDA's runtime
+// and so PyTorch use.
+type Device struct {
+	driver  *Driver
+	handle  C.CUdevice
+	context C.uintptr_t
+}
+
+// Bind makes a GPU the calling goroutine's: the goroutine is locked to its
+// operating system thread until Release.
+func (d *Driver) Bind(ordinal int) (*Device, error) {
+	handle, err := d.handle(ordinal)
+	if err != nil {
+		return nil, err
+	}
+	v := &Device{driver: d, handle: handle}
+	if err := d.check("cuDevicePrimaryCtxRetain", C.cuda_retain(d.table, &v.context, handle)); err != nil {
+		return nil, err
+	}
+	runtime.LockOSThread()
+	if err := d.check("cuCtxSetCurrent", C.cuda_set(d.table, v.context)); err != nil {
+		v.Release()
+		return nil, err
+	}
+	return v, nil
+}
+
+// Release gives the GPU and the thread back. What was allocated should have
+// been freed.
+func (v *Device) Release() {
+	C.cuda_set(v.driver.table, 0)
+	C.cuda_release(v.driver.table, v.handle)
+	runtime.UnlockOSThread()
+}
+
+// Alloc returns so many bytes of device memory, aligned to 256, with whatever
+// was in them.
+func (v *Device) Alloc(bytes int64) (Pointer, error) {
+	if bytes < 1 {
+		return 0, fmt.Errorf("cuMemAlloc: %d bytes are asked for; want 1 or more", bytes)
+	}
+	var p C.CUdeviceptr
+	if err := v.driver.check("cuMemAlloc", C.cuda_alloc(v.driver.table, &p, C.size_t(bytes))); err != nil {
+		return 0, fmt.Errorf("%d bytes of device memory: %w", bytes, err)
+	}
+	return Pointer(p), nil
+}
+
+// Free gives memory back. It waits for the device.
+func (v *Device) Free(p Pointer) error {
+	return v.driver.check("cuMemFree", C.cuda_free(v.driver.table, C.CUdeviceptr(p)))
+}
+
+// Upload copies host memory to the device, behind the work of the stream, and
+// returns when it is there. It waits without a limit: call it on a stream whose
+// collectives have been waited for.
+func (v *Device) Upload(to Pointer, from []byte, s Stream) error {
+	if len(from) == 0 {
+		return nil
+	}
+	return v.driver.check("cuMemcpyHtoDAsync", C.cuda_upload(v.driver.table, C.CUdeviceptr(to), unsafe.Pointer(&from[0]), C.size_t(len(from)), C.uintptr_t(s)))
+}
+
+// Download is Upload the other way.
+func (v *Device) Download(to []byte, from Pointer, s Stream) error {
+	if len(to) == 0 {
+		return nil
+	}
+	return v.driver.check("cuMemcpyDtoHAsync", C.cuda_download(v.driver.table, unsafe.Pointer(&to[0]), C.CUdeviceptr(from), C.size_t(len(to)), C.uintptr_t(s)))
+}
+
+// NewStream makes a stream that does not wait for the device's null stream.
+func (v *Device) NewStream() (Stream, error) {
+	var s C.uintptr_t
+	err := v.driver.check("cuStreamCreate", C.cuda_stream(v.driver.table, &s))
+	return Stream(s), err
+}
+
+// DestroyStream lets the stream's work end and then forgets it.
+func (v *Device) DestroyStream(s Stream) error {
+	return v.driver.check("cuStreamDestroy", C.cuda_stream_destroy(v.driver.table, C.uintptr_t(s)))
+}
+
+// notReady is CUDA_ERROR_NOT_READY: no error, the work goes on.
+const notReady = 600
+
+// Done reports whether all work of the stream has ended, without waiting. Its
+// error may be of work begun earlier, which CUDA reports whenever it is asked.
+func (v *Device) Done(s Stream) (bool, error) {
+	return v.ended("cuStreamQuery", C.cuda_stream_query(v.driver.table, C.uintptr_t(s)))
+}
+
+func (v *Device) ended(call string, r C.CUresult) (bool, error) {
+	if r == notReady {
+		return false, nil
+	}
+	err := v.driver.check(call, r)
+	return err == nil, err
+}
+
+// NewEvent makes an event that takes the time.
+func (v *Device) NewEvent() (Event, error) {
+	var e C.uintptr_t
+	err := v.driver.check("cuEventCreate", C.cuda_event(v.driver.table, &e))
+	return Event(e), err
+}
+
+// DestroyEvent forgets an event.
+func (v *Device) DestroyEvent(e Event) error {
+	return v.driver.check("cuEventDestroy", C.cuda_event_destroy(v.driver.table, C.uintptr_t(e)))
+}
+
+// Record puts the event behind what the stream has to do.
+func (v *Device) Record(e Event, s Stream) error {
+	return v.driver.check("cuEventRecord", C.cuda_event_record(v.driver.table, C.uintptr_t(e), C.uintptr_t(s)))
+}
+
+// Reached reports whether the work before an event has ended, without waiting.
+// An event that was never recorded has been reached.
+func (v *Device) Reached(e Event) (bool, error) {
+	return v.ended("cuEventQuery", C.cuda_event_query(v.driver.table, C.uintptr_t(e)))
+}
+
+// Elapsed is the time between two events that have been reached, by the
+// device's clock, whose resolution is about 0.5 µs.
+func (v *Device) Elapsed(begin, end Event) (time.Duration, error) {
+	var ms C.float
+	err := v.driver.check("cuEventElapsedTime", C.cuda_elapsed(v.driver.table, &ms, C.uintptr_t(begin), C.uintptr_t(end)))
+	return time.Duration(float64(ms) * float64(time.Millisecond)), err
+}

@@ -1,0 +1,175 @@
+// Package dl fills tables of C functions from a shared library that is found
+// when the program runs, so that a binding needs neither the library nor its
+// headers when it is built, and a program with the binding starts where the
+// library is missing.
+//
+// A table is all or nothing: when a function that is required is not there, the
+// whole table is cleared, and the error says which library was tried, where,
+// and what it lacks. What a library has only in later versions is optional and
+// may stay null. A library that was opened stays open: those bound here run
+// threads of their own, and unloading code under a running thread is a crash.
+package dl
+
+/*
+#cgo linux LDFLAGS: -ldl
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The message of dlerror belongs to the thread and is overwritten by its next
+// call. It is therefore copied in the same crossing as the call that it is of.
+static void *open_library(const char *path, char **complaint) {
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (handle == NULL) {
+		const char *said = dlerror();
+		*complaint = strdup(said != NULL ? said : "dlopen failed and did not say why");
+	}
+	return handle;
+}
+
+// A symbol may be there and null; only dlerror tells that from a missing one.
+// A null function is of no use either way.
+static void *symbol(void *handle, const char *name) { return dlsym(handle, name); }
+
+static char *path_of(void *address) {
+	Dl_info info;
+	if (dladdr(address, &info) == 0 || info.dli_fname == NULL) {
+		return NULL;
+	}
+	return strdup(info.dli_fname);
+}
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unsafe"
+)
+
+// Symbol is one entry of a table.
+type Symbol struct {
+	Name     string
+	Address  *unsafe.Pointer // where the function's address goes: C memory, or pinned
+	Optional bool            // stays null where the library does not have it
+}
+
+// A Library is an open shared library.
+type Library struct {
+	handle unsafe.Pointer
+	path   string
+}
+
+// Path is the file that the linker found, or, where it does not say, the name
+// that was asked for.
+func (l *Library) Path() string { return l.path }
+
+// MissingError says that a library is there and is not the one that is wanted.
+type MissingError struct {
+	Path    string   // of the library
+	Symbols []string // required ones that it lacks
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s has no %s", e.Path, strings.Join(e.Symbols, ", "))
+}
+
+// Open opens the first of the candidates that has all the required symbols, and
+// fills the table. A candidate without a slash is looked for as the dynamic
+// linker does it (LD_LIBRARY_PATH, ld.so.cache, the system's folders). The error
+// of a failure has one line of reason for each candidate; errors.As finds a
+// *MissingError where a library lacked symbols.
+func Open(what string, candidates []string, table []Symbol) (*Library, error) {
+	var reasons []error
+	for _, path := range candidates {
+		l, err := open(path, table)
+		if err == nil {
+			return l, nil
+		}
+		reasons = append(reasons, err)
+	}
+	for _, s := range table {
+		*s.Address = nil
+	}
+	if len(reasons) == 0 {
+		return nil, fmt.Errorf("%s: no library to look for", what)
+	}
+	return nil, fmt.Errorf("%s cannot be loaded: %w", what, joined(reasons))
+}
+
+// reasonsError is several reasons in one line.
+type reasonsError []error
+
+func joined(reasons []error) error {
+	if len(reasons) == 1 {
+		return reasons[0]
+	}
+	return reasonsError(reasons)
+}
+
+func (e reasonsError) Error() string {
+	words := make([]string, len(e))
+	for i, r := range e {
+		words[i] = r.Error()
+	}
+	return strings.Join(words, "; ")
+}
+
+func (e reasonsError) Unwrap() []error { return e }
+
+func open(path string, table []Symbol) (*Library, error) {
+	if path == "" || strings.ContainsRune(path, 0) {
+		return nil, fmt.Errorf("%q is no name of a library", path)
+	}
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	var complaint *C.char
+	l := &Library{handle: C.open_library(name, &complaint), path: path}
+	if l.handle == nil {
+		defer C.free(unsafe.Pointer(complaint))
+		said := C.GoString(complaint)
+		if !strings.Contains(said, path) {
+			said = path + ": " + said
+		}
+		return nil, errors.New(said)
+	}
+	var missing []string
+	named := false
+	for _, s := range table {
+		*s.Address = l.symbol(s.Name)
+		if *s.Address == nil {
+			if !s.Optional {
+				missing = append(missing, s.Name)
+			}
+			continue
+		}
+		if !named {
+			l.name(*s.Address)
+			named = true
+		}
+	}
+	if len(missing) > 0 {
+		for _, s := range table {
+			*s.Address = nil
+		}
+		C.dlclose(l.handle)
+		return nil, &MissingError{Path: l.path, Symbols: missing}
+	}
+	return l, nil
+}
+
+func (l *Library) symbol(name string) unsafe.Pointer {
+	s := C.CString(name)
+	defer C.free(unsafe.Pointer(s))
+	return C.symbol(l.handle, s)
+}
+
+// name replaces the name asked for by the file that a function lies in.
+func (l *Library) name(function unsafe.Pointer) {
+	if path := C.path_of(function); path != nil {
+		l.path = C.GoString(path)
+		C.free(unsafe.Pointer(path))
+	}
+}

@@ -1,0 +1,358 @@
+package nccl
+
+// #include "table.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+	"unsafe"
+)
+
+// DefaultTimeout is how long operations may take before the ranks are taken to
+// hang.
+const DefaultTimeout = 60 * time.Second
+
+// Options says which rank a communicator is of, and what it works with.
+type Options struct {
+	Rank, Size int // 0-based rank of so many
+	ID         UniqueID
+
+	// Stream is the device's stream that operations run in (a cudaStream_t or
+	// CUstream), and Done whether all work in it has ended; it must not wait.
+	Stream uintptr
+	Done   func() (bool, error)
+
+	// Timeout is how long joining may take, and the operations in the stream
+	// after the last was put there. It has to cover the difference between the
+	// fastest and the slowest rank. 0: DefaultTimeout.
+	Timeout time.Duration
+
+	// Abort is called once when this rank gives up, to tell the others why;
+	// Aborted brings another rank's reason. Without them each rank finds out by
+	// its own Timeout.
+	Abort   func(reason error)
+	Aborted <-chan error
+
+	// What follows is NCCL's choice when zero.
+	NetName          string // network plugin
+	MinCTAs, MaxCTAs int    // blocks of threads that NCCL takes of the device
+}
+
+// A Comm is one rank's communicator. All of it belongs on one goroutine, that on
+// which the device is current; all ranks must enqueue the same operations in the
+// same order.
+type Comm struct {
+	library *Library
+	o       Options
+	comm    C.ncclComm_t
+
+	sequence  int64       // operations enqueued
+	completed int64       // of those, known to have ended
+	pending   []operation // in between
+	since     time.Time   // the last one was enqueued, or joining began
+	failure   *Failure    // the first; later calls return it
+	closed    bool
+
+	array []C.struct_nccl_operation // reused
+}
+
+// operation is what a Failure tells of an Operation.
+type operation struct {
+	kind  Kind
+	bytes int64
+}
+
+// Failure is why a rank gave up, and what it was doing then.
+type Failure struct {
+	Rank, Size int
+	Sequence   int64         // of the first operation not known to have ended, from 1; 0: none was under way
+	Operation  string        // its kind, or "joining", "leaving", "idle"
+	Bytes      int64         // that it moves on this rank: the larger of its buffers
+	Enqueued   int64         // the last operation enqueued
+	Completed  int64         // the last operation known to have ended; 0: none
+	Waited     time.Duration // since the last was enqueued, or joining began
+	Err        error
+}
+
+func (f *Failure) Error() string {
+	what := f.Operation
+	if f.Sequence > 0 {
+		what = fmt.Sprintf("%s %d (%d bytes)", f.Operation, f.Sequence, f.Bytes)
+	}
+	return fmt.Sprintf("NCCL, rank %d of %d, %s, last completed %d of %d: %v", f.Rank, f.Size, what, f.Completed, f.Enqueued, f.Err)
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// ErrTimeout is in the Failure of a rank that waited for longer than
+// Options.Timeout: some rank hangs, is slower than that, or has died unheard.
+var ErrTimeout = errors.New("timed out")
+
+// Join makes this process one of o.Size ranks and returns when all are there.
+func (l *Library) Join(ctx context.Context, o Options) (*Comm, error) {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	switch {
+	case o.Size < 1 || o.Size > math.MaxInt32:
+		return nil, fmt.Errorf("NCCL: %d ranks; want 1 or more", o.Size)
+	case o.Rank < 0 || o.Rank >= o.Size:
+		return nil, fmt.Errorf("NCCL: rank %d is outside of %d ranks", o.Rank, o.Size)
+	case o.Done == nil:
+		return nil, errors.New("NCCL: Options.Done is not set: nothing would say when operations have ended")
+	case l.table.CommInitRankConfig == nil:
+		return nil, fmt.Errorf("%v at %s: communicators that do not block need %v or later; without them a rank that hangs could not be left", l, l.Path(), nonBlocking)
+	}
+	c := &Comm{library: l, o: o, since: time.Now()}
+	settings := C.struct_nccl_settings{min_ctas: C.int(o.MinCTAs), max_ctas: C.int(o.MaxCTAs)}
+	if o.NetName != "" {
+		settings.net_name = C.CString(o.NetName) // kept: NCCL does not say how long it reads it
+	}
+	r := C.nccl_init(l.table, &c.comm, C.int(o.Size), unsafe.Pointer(&o.ID), C.int(o.Rank), &settings)
+	if err := l.check("ncclCommInitRankConfig", r, nil); err != nil {
+		return nil, c.fail("joining", err, true)
+	}
+	if err := c.settle(ctx, "joining"); err != nil {
+		return nil, err
+	}
+	var rank, size C.int
+	if err := errors.Join(l.check("ncclCommUserRank", C.nccl_rank(l.table, c.comm, &rank), c.comm),
+		l.check("ncclCommCount", C.nccl_count(l.table, c.comm, &size), c.comm)); err != nil {
+		return nil, c.fail("joining", err, true)
+	}
+	if int(rank) != o.Rank || int(size) != o.Size {
+		return nil, c.fail("joining", fmt.Errorf("the communicator is of rank %d of %d, asked for was %d of %d", rank, size, o.Rank, o.Size), true)
+	}
+	return c, nil
+}
+
+// Rank and Size are this communicator's.
+func (c *Comm) Rank() int { return c.o.Rank }
+func (c *Comm) Size() int { return c.o.Size }
+
+// Operation is one collective over buffers in device memory. In place, the
+// smaller buffer lies in the larger one at this rank's share.
+type Operation struct {
+	Kind Kind
+	Type DataType
+
+	// Count is in elements: of either buffer in an all-reduce and a broadcast,
+	// of the receive buffer in a reduce-scatter (the other holds Size times as
+	// many), of the send buffer in an all-gather.
+	Count      int64
+	Send, Recv uintptr
+
+	Reduction Reduction // of all-reduce and reduce-scatter
+	Root      int       // of broadcast; the others' Send is not read
+}
+
+// Bytes is how large the larger of the two buffers is, among size ranks.
+func (o Operation) Bytes(size int) int64 {
+	n := o.Count * o.Type.Size()
+	if o.Kind == ReduceScatter || o.Kind == AllGather {
+		n *= int64(size)
+	}
+	return n
+}
+
+func (o Operation) check(size int) error {
+	switch {
+	case o.Kind < 0 || int(o.Kind) >= len(kinds):
+		return fmt.Errorf("%v is none that NCCL has", o.Kind)
+	case !o.Type.valid():
+		return fmt.Errorf("%v: %v is none that NCCL has", o.Kind, o.Type)
+	case o.Count < 0 || o.Count > math.MaxInt64/8/int64(size):
+		return fmt.Errorf("%v of %d elements", o.Kind, o.Count)
+	case (o.Kind == AllReduce || o.Kind == ReduceScatter) && !o.Reduction.valid():
+		return fmt.Errorf("%v: %v is none that NCCL has", o.Kind, o.Reduction)
+	case o.Kind == Broadcast && (o.Root < 0 || o.Root >= size):
+		return fmt.Errorf("%v from rank %d of %d", o.Kind, o.Root, size)
+	}
+	return nil
+}
+
+// Enqueue puts operations into the stream, several of them as one group, and
+// returns when they are there; Wait says when they have ended. An operation that
+// makes no sense fails the communicator, since the other ranks would wait for
+// it.
+func (c *Comm) Enqueue(ctx context.Context, operations ...Operation) error {
+	if err := c.usable(); err != nil {
+		return err
+	}
+	if len(operations) == 0 {
+		return nil
+	}
+	c.array = c.array[:0]
+	for _, o := range operations {
+		if err := o.check(c.o.Size); err != nil {
+			return c.fail("idle", err, true)
+		}
+		c.array = append(c.array, C.struct_nccl_operation{kind: C.int(o.Kind), _type: C.int(o.Type), reduction: C.int(o.Reduction),
+			root: C.int(o.Root), send: C.uintptr_t(o.Send), recv: C.uintptr_t(o.Recv), count: C.size_t(o.Count)})
+		c.pending = append(c.pending, operation{o.Kind, o.Bytes(c.o.Size)})
+	}
+	c.sequence += int64(len(operations))
+	c.since = time.Now()
+	var failed C.int
+	r := C.nccl_enqueue(c.library.table, c.comm, C.uintptr_t(c.o.Stream), &c.array[0], C.int(len(operations)), &failed)
+	if err := c.library.check("nccl "+operations[failed].Kind.String(), r, c.comm); err != nil {
+		return c.fail("idle", err, true)
+	}
+	if Result(r) != InProgress {
+		return nil
+	}
+	return c.settle(ctx, "idle")
+}
+
+// Wait returns when everything in the stream has ended, or the communicator has
+// failed; then its error is a *Failure, here and on all ranks that the abort
+// reaches. Cancelling ctx is a reason to give up like any other.
+func (c *Comm) Wait(ctx context.Context) error {
+	return c.until(ctx, "idle", c.Poll)
+}
+
+// Poll reports whether everything in the stream has ended, without waiting.
+func (c *Comm) Poll() (done bool, err error) {
+	if err := c.usable(); err != nil {
+		return false, err
+	}
+	state, err := c.state()
+	if err != nil {
+		return false, c.fail("idle", err, true)
+	}
+	if state != InProgress {
+		if done, err = c.o.Done(); err != nil {
+			return false, c.fail("idle", err, true)
+		}
+	}
+	if done {
+		c.completed, c.pending = c.sequence, c.pending[:0]
+		return true, nil
+	}
+	return false, c.overdue(context.Background(), "idle")
+}
+
+// state asks NCCL how the communicator does.
+func (c *Comm) state() (Result, error) {
+	var state C.ncclResult_t
+	if err := c.library.check("ncclCommGetAsyncError", C.nccl_state(c.library.table, c.comm, &state), c.comm); err != nil {
+		return 0, err
+	}
+	return Result(state), c.library.check("NCCL reports", state, c.comm)
+}
+
+// settle waits for a call that does not block to have taken effect.
+func (c *Comm) settle(ctx context.Context, phase string) error {
+	return c.until(ctx, phase, func() (bool, error) {
+		state, err := c.state()
+		if err != nil {
+			return false, c.fail(phase, err, true)
+		}
+		return state != InProgress, nil
+	})
+}
+
+// A collective of few bytes is over after some microseconds and a step waits for
+// it, so that waiting begins with asking again and again. A sleep, however short
+// it is meant to be, lasts about a millisecond.
+const (
+	askFor = 2 * time.Millisecond
+	pause  = 200 * time.Microsecond
+)
+
+func (c *Comm) until(ctx context.Context, phase string, ready func() (bool, error)) error {
+	begin := time.Now()
+	for {
+		done, err := ready()
+		if done || err != nil {
+			return err
+		}
+		if err := c.overdue(ctx, phase); err != nil {
+			return err
+		}
+		if time.Since(begin) > askFor {
+			time.Sleep(pause)
+		}
+	}
+}
+
+// overdue gives up if there is a reason to wait no longer.
+func (c *Comm) overdue(ctx context.Context, phase string) error {
+	select {
+	case reason := <-c.o.Aborted:
+		if reason == nil { // the channel was closed
+			reason = errors.New("no reason given")
+		}
+		return c.fail(phase, fmt.Errorf("another rank gave up: %w", reason), false)
+	case <-ctx.Done():
+		return c.fail(phase, fmt.Errorf("told to stop: %w", context.Cause(ctx)), true)
+	default:
+	}
+	if time.Since(c.since) > c.o.Timeout {
+		return c.fail(phase, fmt.Errorf("%w after %v: a rank hangs, has died, or is slower than the others by more than that", ErrTimeout, c.o.Timeout), true)
+	}
+	return nil
+}
+
+// Abort gives up because this rank cannot go on, and tells the others why.
+func (c *Comm) Abort(reason error) {
+	if c.failure == nil && !c.closed {
+		_ = c.fail("idle", fmt.Errorf("gave up: %w", reason), true)
+	}
+}
+
+// fail writes down what was going on, tells the other ranks, and aborts. The
+// others are told first: an abort that hangs must not keep them waiting.
+func (c *Comm) fail(phase string, reason error, tell bool) error {
+	f := &Failure{Rank: c.o.Rank, Size: c.o.Size, Operation: phase, Enqueued: c.sequence, Completed: c.completed, Waited: time.Since(c.since), Err: reason}
+	if len(c.pending) > 0 {
+		f.Sequence, f.Operation, f.Bytes = c.completed+1, c.pending[0].kind.String(), c.pending[0].bytes
+	}
+	c.failure = f
+	if tell && c.o.Abort != nil {
+		c.o.Abort(f)
+	}
+	if c.comm != nil {
+		if err := c.library.check("ncclCommAbort", C.nccl_abort(c.library.table, c.comm), nil); err != nil {
+			f.Err = fmt.Errorf("%w; then %v", f.Err, err)
+		}
+		c.comm = nil
+	}
+	return f
+}
+
+func (c *Comm) usable() error {
+	switch {
+	case c.failure != nil:
+		return c.failure
+	case c.closed:
+		return errors.New("NCCL: the communicator is closed")
+	}
+	return nil
+}
+
+// Close waits for what is in the stream and leaves in order, together with the
+// other ranks. After a failure there is nothing left to do.
+func (c *Comm) Close(ctx context.Context) error {
+	if c.closed || c.failure != nil {
+		return nil
+	}
+	if err := c.Wait(ctx); err != nil {
+		return err
+	}
+	c.since = time.Now()
+	if c.library.table.CommFinalize != nil {
+		if err := c.library.check("ncclCommFinalize", C.nccl_finalize(c.library.table, c.comm), c.comm); err != nil {
+			return c.fail("leaving", err, true)
+		}
+		if err := c.settle(ctx, "leaving"); err != nil {
+			return err
+		}
+	}
+	c.closed = true
+	return c.library.check("ncclCommDestroy", C.nccl_destroy(c.library.table, c.comm), nil)
+}
