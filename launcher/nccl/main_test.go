@@ -1,0 +1,226 @@
+package nccl_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/collective"
+	"github.com/scalebench/scalebench/launcher/cuda"
+	"github.com/scalebench/scalebench/launcher/nccl"
+	"github.com/scalebench/scalebench/launcher/nccl/double"
+	"github.com/scalebench/scalebench/launcher/nccl/rendezvous"
+	"github.com/scalebench/scalebench/launcher/world"
+)
+
+// rankVariable makes this test binary one rank of a scenario.
+const rankVariable = "SCALEBENCH_TEST_NCCL_SCENARIO"
+
+var library = sync.OnceValues(func() (string, error) { return double.Build(os.Getenv("SCALEBENCH_TEST_DOUBLES"), "libnccl-double.so") })
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(rankVariable); name != "" {
+		os.Exit(beRank(name))
+	}
+	dir, err := os.MkdirTemp("", "doubles")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("SCALEBENCH_TEST_DOUBLES", dir)
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// open gives a test the double as its process's NCCL and driver.
+func open(t testing.TB) (*nccl.Library, *cuda.Driver) {
+	t.Helper()
+	path, err := library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(nccl.Variable, path)
+	t.Setenv(cuda.Variable, path)
+	l, err := nccl.Open(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := cuda.Open(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, d
+}
+
+// verdict is what one rank found.
+type verdict struct {
+	Checks  int // results compared
+	Wrong   []string
+	Error   string
+	Failure *nccl.Failure // without its Err
+	Timeout bool          // the error is ErrTimeout
+	Seconds float64       // until the error was there
+}
+
+// ranks runs a scenario on size processes; environment is added to that of
+// single ranks. The processes have to end within a minute.
+func ranks(t *testing.T, scenario string, size int, environment map[int][]string) []verdict {
+	t.Helper()
+	path, err := library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	list, errs := make([]verdict, size), make([]error, size)
+	var wait sync.WaitGroup
+	for r := range size {
+		w := world.World{Rank: r, Size: size, LocalRank: r, LocalSize: size, Nodes: 1, Address: "127.0.0.1", Port: port}
+		cmd := exec.CommandContext(ctx, os.Args[0])
+		cmd.Env = append(append(os.Environ(), w.Environ()...), rankVariable+"="+scenario, nccl.Variable+"="+path, cuda.Variable+"="+path, "NCCL_DOUBLE_GPUS=16")
+		cmd.Env = append(cmd.Env, environment[r]...)
+		var out, complaint bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &complaint
+		wait.Go(func() {
+			if err := cmd.Run(); err != nil {
+				errs[r] = fmt.Errorf("%w: %s", err, &complaint)
+				return
+			}
+			errs[r] = json.Unmarshal(out.Bytes(), &list[r])
+		})
+	}
+	wait.Wait()
+	for r, err := range errs {
+		if err != nil && !(scenario == "killed" && r == 1) {
+			t.Fatalf("rank %d: %v", r, err)
+		}
+	}
+	return list
+}
+
+// beRank is one rank of a scenario.
+func beRank(scenario string) int {
+	v := verdict{}
+	begin := time.Now()
+	err := runRank(scenario, &v, &begin)
+	if err != nil {
+		v.Error, v.Seconds, v.Timeout = err.Error(), time.Since(begin).Seconds(), errors.Is(err, nccl.ErrTimeout)
+		if errors.As(err, &v.Failure) {
+			v.Failure.Err = nil
+		}
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(v); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// seat is a rank with all that it works with.
+type seat struct {
+	device *cuda.Device
+	stream cuda.Stream
+	comm   *rendezvous.Comm
+}
+
+func sit(ctx context.Context, timeout time.Duration) (*seat, error) {
+	w, err := world.FromEnviron(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	l, err := nccl.Open(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	d, err := cuda.Open(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	s := &seat{}
+	if s.device, err = d.Bind(w.LocalRank); err != nil {
+		return nil, err
+	}
+	if s.stream, err = s.device.NewStream(); err != nil {
+		return nil, err
+	}
+	g, err := collective.Join(ctx, w, "nonce", collective.Options{Transport: collective.TCP, Timeout: 20 * time.Second})
+	if err != nil {
+		return nil, err
+	}
+	s.comm, err = rendezvous.Join(ctx, l, g, nccl.Options{Stream: uintptr(s.stream), Timeout: timeout,
+		Done: func() (bool, error) { return s.device.Done(s.stream) }})
+	return s, err
+}
+
+func runRank(scenario string, v *verdict, begin *time.Time) error {
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	timeout := 30 * time.Second
+	if scenario == "hang" {
+		timeout = 2 * time.Second
+	}
+	s, err := sit(ctx, timeout)
+	if err != nil {
+		return err
+	}
+	*begin = time.Now()
+	switch scenario {
+	case "matrix":
+		return errors.Join(s.matrix(ctx, v), s.comm.Close(ctx))
+	case "group":
+		return errors.Join(s.group(ctx, v), s.comm.Close(ctx))
+	}
+	// The others go through five all-reduces of 1000 floats.
+	buffer, err := s.device.Alloc(4000)
+	if err != nil {
+		return err
+	}
+	for i := 1; i <= 5; i++ {
+		if i == 3 && s.comm.Rank() == 1 {
+			switch scenario {
+			case "killed":
+				os.Exit(3)
+			case "stopped":
+				stop(errors.New("signal terminated"))
+			case "gives up":
+				s.comm.Abort(errors.New("the data is gone"))
+			case "mistaken":
+				return s.comm.Enqueue(ctx, nccl.Operation{Kind: nccl.AllReduce, Type: nccl.Float8E4, Count: 1, Send: uintptr(buffer), Recv: uintptr(buffer)})
+			}
+		}
+		if err := s.comm.Enqueue(ctx, nccl.Operation{Kind: nccl.AllReduce, Type: nccl.Float32, Count: 1000, Send: uintptr(buffer), Recv: uintptr(buffer)}); err != nil {
+			return err
+		}
+		if err := s.comm.Wait(ctx); err != nil {
+			if again := s.comm.Wait(ctx); again != err {
+				return fmt.Errorf("a second Wait after a failure: %v", again)
+			}
+			return err
+		}
+		v.Checks++
+	}
+	return s.comm.Close(ctx)
+}
+
+// contains reports a text that lacks one of the words.
+func contains(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q does not say %q", text, w)
+		}
+	}
+}
