@@ -57,7 +57,10 @@ type Comm struct {
 	failure   *Failure    // the first; later calls return it
 	closed    bool
 
-	array []C.struct_nccl_operation // reused
+	// Memory that C writes to or reads, here so that no call allocates.
+	array  []C.struct_nccl_operation
+	failed C.int // index in array
+	answer C.ncclResult_t
 }
 
 // operation is what a Failure tells of an Operation.
@@ -183,6 +186,9 @@ func (c *Comm) Enqueue(ctx context.Context, operations ...Operation) error {
 	if err := c.usable(); err != nil {
 		return err
 	}
+	if err := c.overdue(ctx, "idle"); err != nil {
+		return err
+	}
 	if len(operations) == 0 {
 		return nil
 	}
@@ -197,15 +203,14 @@ func (c *Comm) Enqueue(ctx context.Context, operations ...Operation) error {
 	}
 	c.sequence += int64(len(operations))
 	c.since = time.Now()
-	var failed C.int
-	r := C.nccl_enqueue(c.library.table, c.comm, C.uintptr_t(c.o.Stream), &c.array[0], C.int(len(operations)), &failed)
-	if err := c.library.check("nccl "+operations[failed].Kind.String(), r, c.comm); err != nil {
-		return c.fail("idle", err, true)
-	}
-	if Result(r) != InProgress {
+	r := C.nccl_enqueue(c.library.table, c.comm, C.uintptr_t(c.o.Stream), &c.array[0], C.int(len(operations)), &c.failed)
+	switch Result(r) {
+	case Success:
 		return nil
+	case InProgress:
+		return c.settle(ctx, "idle")
 	}
-	return c.settle(ctx, "idle")
+	return c.fail("idle", c.library.check("enqueuing "+operations[c.failed].Kind.String(), r, c.comm), true)
 }
 
 // Wait returns when everything in the stream has ended, or the communicator has
@@ -220,16 +225,15 @@ func (c *Comm) Poll() (done bool, err error) {
 	if err := c.usable(); err != nil {
 		return false, err
 	}
+	// In this order: an operation that fails ends, too, and NCCL says so before.
+	if done, err = c.o.Done(); err != nil {
+		return false, c.fail("idle", err, true)
+	}
 	state, err := c.state()
 	if err != nil {
 		return false, c.fail("idle", err, true)
 	}
-	if state != InProgress {
-		if done, err = c.o.Done(); err != nil {
-			return false, c.fail("idle", err, true)
-		}
-	}
-	if done {
+	if done && state != InProgress {
 		c.completed, c.pending = c.sequence, c.pending[:0]
 		return true, nil
 	}
@@ -238,11 +242,10 @@ func (c *Comm) Poll() (done bool, err error) {
 
 // state asks NCCL how the communicator does.
 func (c *Comm) state() (Result, error) {
-	var state C.ncclResult_t
-	if err := c.library.check("ncclCommGetAsyncError", C.nccl_state(c.library.table, c.comm, &state), c.comm); err != nil {
+	if err := c.library.check("ncclCommGetAsyncError", C.nccl_state(c.library.table, c.comm, &c.answer), c.comm); err != nil {
 		return 0, err
 	}
-	return Result(state), c.library.check("NCCL reports", state, c.comm)
+	return Result(c.answer), c.library.check("NCCL reports", c.answer, c.comm)
 }
 
 // settle waits for a call that does not block to have taken effect.
@@ -292,7 +295,7 @@ func (c *Comm) overdue(ctx context.Context, phase string) error {
 		return c.fail(phase, fmt.Errorf("told to stop: %w", context.Cause(ctx)), true)
 	default:
 	}
-	if time.Since(c.since) > c.o.Timeout {
+	if waiting := len(c.pending) > 0 || phase != "idle"; waiting && time.Since(c.since) > c.o.Timeout {
 		return c.fail(phase, fmt.Errorf("%w after %v: a rank hangs, has died, or is slower than the others by more than that", ErrTimeout, c.o.Timeout), true)
 	}
 	return nil

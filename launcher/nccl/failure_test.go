@@ -67,14 +67,27 @@ func TestVersionsDiffer(t *testing.T) {
 	}
 }
 
-// Two ranks on one GPU are refused by NCCL, and both ranks say so.
+// Two ranks on one GPU are refused by NCCL, unless it is told that this is
+// meant; both ranks say so.
 func TestOneGPU(t *testing.T) {
-	one := map[int][]string{0: {"NCCL_DOUBLE_GPUS=1"}, 1: {"NCCL_DOUBLE_GPUS=1"}}
-	list := ranks(t, "group", 1, one)
-	contains(t, list[0].Error)
-	for _, v := range ranks(t, "group", 2, one) {
-		if v.Error == "" {
-			t.Errorf("%+v", v)
+	each := func(variables func(rank string) []string) map[int][]string {
+		return map[int][]string{0: append(variables("0"), "NCCL_DOUBLE_GPUS=1"), 1: append(variables("1"), "NCCL_DOUBLE_GPUS=1")}
+	}
+	for name, test := range map[string]struct {
+		environment map[int][]string
+		refused     bool
+	}{
+		"refused":     {each(func(string) []string { return nil }), true},
+		"other hosts": {each(func(r string) []string { return []string{"NCCL_HOSTID=host" + r} }), false},
+		"too old":     {each(func(string) []string { return []string{"NCCL_MULTI_RANK_GPU_ENABLE=1"} }), true},
+		"allowed":     {each(func(string) []string { return []string{"NCCL_MULTI_RANK_GPU_ENABLE=1", "NCCL_DOUBLE_VERSION=23000"} }), false},
+	} {
+		for r, v := range ranks(t, "group", 2, test.environment) {
+			if test.refused {
+				contains(t, v.Error, "joining", "ncclInvalidUsage")
+			} else if v.Error != "" || v.Checks != 16 {
+				t.Errorf("%s, rank %d: %d checks, %s", name, r, v.Checks, v.Error)
+			}
 		}
 	}
 }

@@ -150,7 +150,11 @@ func sit(ctx context.Context, timeout time.Duration) (*seat, error) {
 		return nil, err
 	}
 	s := &seat{}
-	if s.device, err = d.Bind(w.LocalRank); err != nil {
+	n, err := d.Devices()
+	if err != nil {
+		return nil, err
+	}
+	if s.device, err = d.Bind(w.LocalRank % n); err != nil {
 		return nil, err
 	}
 	if s.stream, err = s.device.NewStream(); err != nil {
