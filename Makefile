@@ -21,11 +21,16 @@ STAMP := -s -w -X $(MODULE)/cmd/version.stamped=$(VERSION)
 RELEASE_PROGRAMS := aarch64-linux-gnu-gcc qemu-aarch64-static
 RELEASE_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 
-.PHONY: build release demo test test-unit test-slurm test-faults test-frameworks framework-packages test-release test-packages record release-packages lint bench golden clean
+.PHONY: build worker-gpu release demo test test-unit test-slurm test-faults test-frameworks framework-packages test-release test-packages record release-packages lint bench golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
 	CGO_ENABLED=0 go build -o bin/scalebench-worker ./cmd/scalebench-worker
+
+# The worker that reaches GPUs: it loads NCCL and CUDA's driver when it runs, so
+# that neither is needed here; its C library is this machine's or a later one.
+worker-gpu:
+	CGO_ENABLED=1 go build -tags gpu -o bin/scalebench-worker-gpu ./cmd/scalebench-worker
 
 # SQLite is linked in with the C library; names of users and hosts are looked up
 # by Go's own code, since the C library's cannot be linked statically. Its linker
@@ -112,7 +117,9 @@ test-packages release-packages:
 lint: test-packages
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
 	go vet -tags $(TEST_TAGS),release,frameworks ./...
+	go vet -tags gpu ./cmd/scalebench-worker
 	go tool staticcheck -tags $(TEST_TAGS),release,frameworks ./...
+	go tool staticcheck -tags gpu ./cmd/scalebench-worker
 	git ls-files '*.sh' .ci/run | xargs shellcheck
 
 # Speed, each figure beside its target; noisy machines make these no tests. The

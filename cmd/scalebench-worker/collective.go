@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -71,10 +72,6 @@ func measureCollectives(c *cli.Context) error {
 		err = joinError
 	}
 	if err == nil {
-		err = events.Write(metrics.Event{Environment: &metrics.Environment{Threads: runtime.GOMAXPROCS(0),
-			Versions: map[string]string{"go": runtime.Version(), "scalebench": version.String()}}})
-	}
-	if err == nil {
 		err = benchmark(ctx, p, group, events, c.Bool("json"))
 	}
 	return endCollective(ctx, group, events, err)
@@ -98,10 +95,22 @@ func joinFor(ctx context.Context, p *program, backend string) (*collective.Group
 
 // benchmark measures what the point says. Rank 0 records it as it comes, so that
 // what was measured before an end that nobody planned is kept.
-func benchmark(ctx context.Context, p *program, g *collective.Group, events *metrics.Writer, asJSON bool) error {
+func benchmark(ctx context.Context, p *program, g *collective.Group, events *metrics.Writer, asJSON bool) (err error) {
 	w := p.point.Workload.Collective
 	backend, err := openBackend(ctx, w.Backend, g, p.world)
 	if err != nil {
+		return err
+	}
+	if e, ok := backend.(interface {
+		End(context.Context, error) error
+	}); ok {
+		defer func() { err = e.End(ctx, err) }()
+	}
+	versions := map[string]string{"go": runtime.Version(), "scalebench": version.String()}
+	if v, ok := backend.(interface{ Versions() map[string]string }); ok {
+		maps.Copy(versions, v.Versions())
+	}
+	if err := events.Write(metrics.Event{Environment: &metrics.Environment{Threads: runtime.GOMAXPROCS(0), Versions: versions}}); err != nil {
 		return err
 	}
 	o := bench.Options{MinBytes: int64(w.MinBytes), MaxBytes: int64(w.MaxBytes), Warmup: w.WarmupIterations, Iterations: w.Iterations}

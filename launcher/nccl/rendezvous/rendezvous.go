@@ -1,3 +1,5 @@
+//go:build cgo
+
 // Package rendezvous brings the ranks of a run together in NCCL. They have a
 // Group already, of connections over TCP; through it they compare what NCCL each
 // of them loaded, hear from rank 0 how to meet, and from then on tell each other
