@@ -2,12 +2,12 @@
 
 MODULE := github.com/scalebench/scalebench
 
-# What the tests need from Debian: a real Slurm with accounting, shellcheck, the
+# What the tests need from Debian: a real Slurm with accounting, linters, the
 # module command, strace, Chromium with the font of the figures, and PyTorch,
 # which belongs to Debian's own interpreter.
-TEST_PROGRAMS := sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck modulecmd strace chromium
+TEST_PROGRAMS := sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck pycodestyle modulecmd strace chromium
 TEST_MODULES := torch
-TEST_PACKAGES := slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck environment-modules strace chromium fonts-liberation python3-torch python3-numpy
+TEST_PACKAGES := slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck pycodestyle environment-modules strace chromium fonts-liberation python3-torch python3-numpy
 TEST_TAGS := slurm,python,browser
 
 # Debian keeps daemons where an ordinary user's PATH does not look.
@@ -21,7 +21,7 @@ STAMP := -s -w -X $(MODULE)/cmd/version.stamped=$(VERSION)
 RELEASE_PROGRAMS := aarch64-linux-gnu-gcc qemu-aarch64-static
 RELEASE_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 
-.PHONY: build worker-gpu release demo test test-unit test-slurm test-faults test-frameworks framework-packages test-release test-packages record release-packages lint bench golden clean
+.PHONY: build worker-gpu release demo test test-unit test-slurm test-faults test-frameworks bench-frameworks framework-packages test-release test-packages record release-packages lint bench golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -87,6 +87,10 @@ test-frameworks: test-packages framework-packages
 	go test -tags frameworks,python -timeout 60m -count 1 -run 'Frameworks' ./launcher/framework ./launcher/train/cpu
 	go test -tags slurm,frameworks -timeout 60m -count 1 -v -run 'TestFrameworks' ./cmd/scalebench -framework '$(FRAMEWORK)' -matrix ../../docs/frameworks.md
 
+# What scalebench adds to a step of each of them; see docs/frameworks.md.
+bench-frameworks: framework-packages
+	go test -tags frameworks,python -timeout 60m -run '^$$' -bench FrameworkHooks -benchtime 1x ./launcher/framework
+
 # Horovod is compiled against Debian's PyTorch, whose headers stand apart.
 framework-packages:
 	@if ! { test -e /usr/include/torch/extension.h && test -e /usr/include/pybind11/pybind11.h && test -e /usr/include/python3.*/Python.h; }; then \
@@ -121,6 +125,7 @@ lint: test-packages
 	go tool staticcheck -tags $(TEST_TAGS),release,frameworks ./...
 	go tool staticcheck -tags gpu ./cmd/scalebench-worker
 	git ls-files '*.sh' .ci/run | xargs shellcheck
+	git ls-files '*.py' | xargs pycodestyle
 
 # Speed, each figure beside its target; noisy machines make these no tests. The
 # first are long pieces of work, done once; docs/benchmarks.md says what each is.

@@ -7,46 +7,58 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
 // BenchmarkPyTorchHooks times what scalebench adds to a step of pytorch-ddp,
 // against the step of the smallest model and of ResNet-20: testdata/hooks.py.
 // The aim is a share under 0.5 %.
-func BenchmarkPyTorchHooks(b *testing.B) {
-	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
+func BenchmarkPyTorchHooks(b *testing.B) { benchmarkHooks(b, "pytorch-ddp") }
+
+// benchmarkHooks reports what testdata/hooks.py measures of a framework.
+func benchmarkHooks(b *testing.B, name string) {
+	f, err := Find(name)
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := world.World{Size: 1, LocalSize: 1, Nodes: 1, Address: "127.0.0.1", Port: port}
-	var found struct {
-		Record, Vote, Bucket float64 // s
-		Models               map[string]struct{ Step, Hooks float64 }
-	}
-	for b.Loop() { // once; it has its own repetitions
-		run := newRun(b)
-		cmd := exec.Command(debianPython, "-B", "testdata/hooks.py", run.Path())
-		cmd.Env = append(append(os.Environ(), w.Environ()...), "PYTHONPATH=programs", RunVariable+"="+run.Path())
-		var complaint strings.Builder
-		cmd.Stderr = &complaint
-		out, err := cmd.Output()
-		if err != nil {
-			b.Fatalf("%v\n%s", err, complaint.String())
-		}
-		if err := json.Unmarshal(out, &found); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(found.Record*1e6, "record-µs/step")
-	b.ReportMetric(found.Vote*1e6, "µs/vote")
-	b.ReportMetric(found.Bucket*1e6, "clock-µs/bucket")
-	for name, m := range found.Models {
-		b.ReportMetric(m.Step*1e6, name+"-µs/step")
-		b.ReportMetric(m.Hooks*1e6, name+"-hooks-µs/step")
-		b.ReportMetric(100*m.Hooks/m.Step, name+"-%")
+	s := Start{Point: study.Point{Framework: name, Resources: study.Resources{Device: "cpu", CPUsPerWorker: 1}}, Python: interpreterOf(b, name)}
+	command := f.Command(s)
+	module := strings.TrimSuffix(filepath.Base(command[len(command)-1]), ".py")
+	for _, m := range []struct{ model, steps string }{{"cnn", "300"}, {"resnet20", "60"}} {
+		b.Run(m.model, func(b *testing.B) {
+			var found struct{ Step, Hooks, Vote, Clock float64 } // s
+			for b.Loop() {                                       // once; it has its own repetitions
+				port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
+				if err != nil {
+					b.Fatal(err)
+				}
+				s.World = world.World{Size: 1, LocalSize: 1, Nodes: 1, Address: "127.0.0.1", Port: port}
+				cmd := exec.Command(command[0], "-B", "testdata/hooks.py", module, m.model, m.steps)
+				cmd.Env = append(append(os.Environ(), s.World.Environ()...), "PYTHONPATH=programs", RunVariable+"="+newRun(b).Path())
+				if f.Environment != nil {
+					cmd.Env = append(cmd.Env, f.Environment(s)...)
+				}
+				var complaint strings.Builder
+				cmd.Stderr = &complaint
+				out, err := cmd.Output()
+				if err != nil {
+					b.Fatalf("%v\n%s", err, complaint.String())
+				}
+				if err := json.Unmarshal(out, &found); err != nil {
+					b.Fatalf("%v\n%s", err, out)
+				}
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(found.Vote*1e6, "µs/vote")
+			b.ReportMetric(found.Clock*1e6, "clock-µs/reduction")
+			b.ReportMetric(found.Step*1e6, "µs/step")
+			b.ReportMetric(found.Hooks*1e6, "hooks-µs/step")
+			b.ReportMetric(100*found.Hooks/found.Step, "%")
+		})
 	}
 }

@@ -127,7 +127,7 @@ func (d *ddp) startOne(p study.Point, w world.World, environ func([]string) []st
 
 // interpreterOf is the Python that has a framework: Debian's, or that of its
 // family's environment, which is built if it is not there.
-func interpreterOf(t *testing.T, name string) string {
+func interpreterOf(t testing.TB, name string) string {
 	t.Helper()
 	f, err := Find(name)
 	if err != nil {

@@ -55,14 +55,22 @@ class Reporter(tf.keras.callbacks.Callback):
     def __init__(self, run, feed, ahead):
         super().__init__()
         self._run, self._feed, self._ahead = run, feed, ahead
+        self._rate = None  # as set
+        # Keras need not turn into NumPy's what is looked at once.
+        self._supports_tf_logs = True
+        self._losses = 0.0  # of the epoch, summed
 
     def on_train_batch_begin(self, batch, logs=None):
-        self._rate = self._run.rate()
-        self.model.optimizer.learning_rate = self._rate
-        # Keras shows the mean of an epoch's losses so far.
-        self.model.reset_metrics()
+        rate = self._run.rate()
+        if rate != self._rate:
+            self.model.optimizer.learning_rate = self._rate = rate
 
     def on_train_batch_end(self, batch, logs=None):
+        # Keras tells the mean of the epoch's losses so far, batches of one
+        # size; having it forget them takes it longer than a small step.
+        before = self._losses
+        self._losses = float(logs["loss"]) * (batch + 1)
+        loss = self._losses - before
         wait = None if self._ahead else self._feed.seconds.popleft()
-        if self._run.stepped(self._rate, float(logs["loss"]), wait):
+        if self._run.stepped(self._rate, loss, wait):
             self.model.stop_training = True

@@ -119,18 +119,12 @@ class Reduction:
         only waited: from the last bucket's start, when all gradients were
         there. All work of the step is done.
         """
-        total = until = 0.0
-        for begin, end in sorted((self._at(begin), self._at(end))
-                                 for begin, end in self._spans):
-            total += max(end - max(begin, until), 0.0)
-            until = max(until, end)
-        return total, self._at(self._end) - self._at(self._last)
-
-    def _at(self, mark):
-        """Seconds from the start of the step."""
-        if isinstance(mark, float):
-            return mark - self._zero
-        return self._zero.elapsed_time(mark) / 1e3
+        spans, exposed = self._spans, (self._last, self._end)
+        if not isinstance(self._zero, float):
+            *spans, exposed = (tuple(self._zero.elapsed_time(mark) / 1e3
+                                     for mark in span)
+                               for span in (*spans, exposed))
+        return rank.busy(spans)[0], exposed[1] - exposed[0]
 
 
 def _event():

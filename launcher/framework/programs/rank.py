@@ -38,7 +38,7 @@ import world
 TIME_UP, INTERRUPTED, DIVERGED, SECONDS = range(4)
 
 # The ranks vote so often, in seconds, not in each step.
-VOTE_EVERY = 0.25
+VOTE_EVERY = 1.0
 
 
 class Interrupted(Exception):
@@ -64,7 +64,8 @@ class Rank:
         self.evaluated = -1  # step of the last evaluation
         self.best = 0.0  # accuracy so far
         self.last_vote = 0  # step, 1-based, of the last vote; 0: none
-        self.next_vote = 0  # steps made before the next
+        self.next_vote = 0  # steps made before the next, or more
+        self.last_step = self.workload["max_steps"] or math.inf
 
     def run(self):
         size, failure = self.world.size, None
@@ -191,7 +192,7 @@ class Rank:
         steps = self.events.steps
         return (steps >= self.next_vote
                 or self.taken == self.steps_per_epoch - 1
-                or recipe.long_enough(self.point, steps + 1))
+                or steps + 1 >= self.last_step)
 
     def ballot(self, loss):
         """This process's votes, and the time since its last ones. A loss that
@@ -232,7 +233,7 @@ class Rank:
             self.events.epoch(samples=self.samples, seconds=end - self.begin,
                               loss=self.loss_sum / self.samples,
                               learning_rate=rate)
-        if recipe.long_enough(self.point, self.events.steps):
+        if self.events.steps >= self.last_step:
             self.over, self.stopped = True, False
         return self.over or self.stopped
 
@@ -294,6 +295,17 @@ class Rank:
                   f" {time.perf_counter() - self.began:.1f} s:"
                   f" accuracy {accuracy:.4f}, loss {loss / labels:.4f}")
         return stopped > 0
+
+
+def busy(spans):
+    """For how long at least one of the spans lasted, pairs of begin and end,
+    and when the last of them to end did."""
+    total, until = 0.0, -math.inf
+    for begin, end in sorted(spans):
+        if end > until:
+            total += end - max(begin, until)
+            until = end
+    return total, until
 
 
 def said(error):

@@ -1,7 +1,7 @@
 """The parts of the training recipe that no framework has a say in.
 
 They do what scalebench's native trainer does: how the learning rate goes,
-which samples a rank takes, when a run is long enough.
+which samples a rank takes, after which epoch a run is long enough.
 """
 
 import math
@@ -56,11 +56,6 @@ class Schedule:
 def share(samples, rank, size):
     """The part [from, to) of the test split that a rank evaluates."""
     return rank * samples // size, (rank + 1) * samples // size
-
-
-def long_enough(point, steps):
-    """Whether the steps made are all that the point asks for."""
-    return 0 < point["workload"]["max_steps"] <= steps
 
 
 def trained_enough(point, epochs, best):

@@ -24,6 +24,7 @@ never 0: a zero is a measurement.
 
 import atexit
 import contextlib
+import itertools
 import json
 import math
 import os
@@ -79,8 +80,7 @@ class Events:
         self.steps = 0  # recorded so far
         self.epochs = 0
         self._lock = threading.RLock()
-        self._columns = None  # of the steps kept back
-        self._first = 0  # index of the first of them
+        self._kept = []  # the steps kept back, as step has them
         self._stopped = threading.Event()
         self._file = os.open(
             path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
@@ -120,23 +120,13 @@ class Events:
         A step lasts from the end of the one before it, or the start of the
         epoch, to its own end; the parts lie within and may overlap.
         """
-        parts = dict(zip(PARTS, (data_wait, compute, communication)))
+        # A training that has just computed finds nothing of this in the caches
+        # of its CPU, so that a step does little more than keep its numbers.
         with self._lock:
-            names = ["duration", "samples"]
-            names += [part for part in PARTS if parts[part] is not None]
-            if self._columns is not None and names != list(self._columns):
-                self._flush()
-            if self._columns is None:
-                self._first = self.steps
-                self._columns = {name: [] for name in names}
+            self._kept.append(
+                (duration, samples, data_wait, compute, communication))
             self.steps += 1
-            for name, column in self._columns.items():
-                if name == "samples":
-                    column.append(samples)
-                else:
-                    seconds = duration if name == "duration" else parts[name]
-                    column.append(int(seconds / TICK))
-            if len(self._columns["duration"]) >= STEPS_PER_LINE:
+            if len(self._kept) >= STEPS_PER_LINE:
                 self._flush()
 
     def epoch(self, *, samples, seconds, learning_rate=None, loss=None):
@@ -188,11 +178,18 @@ class Events:
                 self.flush()
 
     def _flush(self):
-        if self._columns is None:
-            return
-        columns, self._columns = self._columns, None
-        self._append({"t": self._now(), "steps": {
-            "first": self._first, "tick": TICK, **columns}})
+        kept, self._kept = self._kept, []
+        first = self.steps - len(kept)
+        # A line for each stretch of steps with the same parts.
+        for there, steps in itertools.groupby(
+                kept, lambda step: [part is not None for part in step[2:]]):
+            duration, samples, *parts = zip(*steps)
+            columns = {"duration": _ticks(duration), "samples": samples}
+            columns.update((name, _ticks(part)) for name, part, is_there
+                           in zip(PARTS, parts, there) if is_there)
+            self._append({"t": self._now(), "steps": {
+                "first": first, "tick": TICK, **columns}})
+            first += len(samples)
 
     def _write(self, kind, payload, at=None):
         with self._lock:
@@ -212,6 +209,11 @@ class Events:
 
     def _now(self):
         return time.monotonic() - self._began
+
+
+def _ticks(column):
+    """Seconds in units of TICK."""
+    return [int(seconds / TICK) for seconds in column]
 
 
 def _finite(number):

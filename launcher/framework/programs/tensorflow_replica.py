@@ -8,6 +8,7 @@ import numpy
 import tensorflow as tf
 
 import batches
+import rank
 import recipe
 import samples
 import tensorflow_models
@@ -66,7 +67,13 @@ class Trainer:
     def reduction(self, spans):
         """Of a step's reduction, the seconds in all and those in which
         nothing was computed; None where they are not measured."""
-        return busy(spans.numpy()) if self.clocked else (None, None)
+        if not self.clocked:
+            return None, None
+        if spans is None:
+            return 0.0, 0.0
+        spans = spans.numpy().tolist()
+        busy, until = rank.busy(spans)
+        return busy, until - max(begin for begin, _ in spans)
 
     def local_statistics(self):
         """Of each rank here, the running averages of batch norm as arrays."""
@@ -142,19 +149,8 @@ class Clock:
         return results
 
     def spans(self):
-        """Of all operations, in seconds: float64 [operations, 2]."""
+        """Of all operations, in seconds: float64 [operations, 2]; None if
+        there were none."""
         if not self._begins:
-            return tf.zeros((0, 2), tf.float64)
+            return None
         return tf.stack([tf.stack(self._begins), tf.stack(self._ends)], 1)
-
-
-def busy(spans):
-    """How long at least one of the spans lasted, and how long the last of
-    them to begin was followed by nothing but waiting for them to end."""
-    if len(spans) == 0:
-        return 0.0, 0.0
-    total, until = 0.0, 0.0
-    for begin, end in spans[spans[:, 0].argsort()]:
-        total += max(end - max(begin, until), 0.0)
-        until = max(until, end)
-    return float(total), float(until - spans[:, 0].max())

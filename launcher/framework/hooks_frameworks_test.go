@@ -1,0 +1,16 @@
+//go:build python && frameworks
+
+package framework
+
+import "testing"
+
+// BenchmarkFrameworkHooks is BenchmarkPyTorchHooks for every Python framework,
+// each in the environment of its lock.
+func BenchmarkFrameworkHooks(b *testing.B) {
+	for _, f := range All {
+		if f.Import == "" {
+			continue
+		}
+		b.Run(f.Name, func(b *testing.B) { benchmarkHooks(b, f.Name) })
+	}
+}
