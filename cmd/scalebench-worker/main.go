@@ -117,15 +117,17 @@ func printVersion(c *cli.Context) error {
 
 // probeHere is started by the jobs of scalebench doctor, and by doctor itself.
 func probeHere(c *cli.Context) error {
+	facts := probe.Look(c.Context, version.String())
+	facts.NCCL = lookForNCCL()
 	dir := c.String("dir")
 	if dir == "" {
-		return json.NewEncoder(c.App.Writer).Encode(probe.Look(c.Context, version.String()))
+		return json.NewEncoder(c.App.Writer).Encode(facts)
 	}
 	w, err := world.FromSlurm(os.Getenv)
 	if err != nil {
 		return err
 	}
-	return probe.Run(c.Context, rundir.Probe(dir), w, version.String())
+	return probe.Run(c.Context, rundir.Probe(dir), w, facts)
 }
 
 func address(c *cli.Context) error {

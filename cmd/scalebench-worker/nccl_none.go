@@ -4,14 +4,19 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
 	"github.com/scalebench/scalebench/launcher/collective"
 	"github.com/scalebench/scalebench/launcher/collective/bench"
+	"github.com/scalebench/scalebench/launcher/gpucheck"
+	"github.com/scalebench/scalebench/launcher/probe"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
 // openNCCL says what to do: this worker links no GPU's libraries.
 func openNCCL(context.Context, *collective.Group, world.World) (bench.Backend, error) {
-	return nil, errors.New("backend \"nccl\" is not in this worker; build the one that has it with `make worker-gpu` (never run on a GPU)")
+	return nil, fmt.Errorf("backend \"nccl\" is not in this worker; build the one that has it with `make worker-gpu` (%s)", gpucheck.Standing())
 }
+
+// lookForNCCL has nothing to load it with.
+func lookForNCCL() *probe.NCCL { return nil }

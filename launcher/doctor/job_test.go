@@ -35,7 +35,7 @@ func TestWatch(t *testing.T) {
 	ended := make(chan error, 4)
 	for rank := range 4 {
 		w := world.World{Rank: rank, Size: 4, LocalRank: rank % 2, LocalSize: 2, Node: rank / 2, Nodes: 2}
-		go func() { ended <- probe.Run(t.Context(), j.dir, w, "v1") }()
+		go func() { ended <- probe.Run(t.Context(), j.dir, w, probe.Look(t.Context(), "v1")) }()
 	}
 	j.watch(t.Context())
 	for range 4 {

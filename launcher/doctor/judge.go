@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/probe"
 )
 
@@ -31,6 +32,7 @@ func (j *job) judge(waited time.Duration) []Finding {
 	list = append(list, j.clock()...)
 	list = append(list, j.network()...)
 	list = append(list, j.cpus(), j.gpus())
+	list = append(list, j.nccl()...)
 	return append(list, j.interpreter()...)
 }
 
@@ -267,7 +269,7 @@ func (j *job) gpus() Finding {
 	case len(none) > 0:
 		f.Result, f.Found, f.Advice = Fail, strings.Join(firstOf(none, 4), ", "), "Slurm gave the step no GPUs: correct gpus_per_node and gpu_type in the site file"
 	case len(silent) > 0:
-		f.Result, f.Found = Warn, strings.Join(firstOf(silent, 4), ", ")+"; "+missing+"; never run on a GPU"
+		f.Result, f.Found = Warn, strings.Join(firstOf(silent, 4), ", ")+"; "+missing+"; "+gpucheck.Standing()
 		f.Advice = "without nvidia-smi nothing can be said of the GPUs themselves"
 	default:
 		f.Found = strings.Join(firstOf(seen, 4), ", ")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/probe"
 	"github.com/scalebench/scalebench/launcher/study"
 )
@@ -127,12 +128,12 @@ func (h Host) worker(ctx context.Context) []Finding {
 	}
 	gpu := Finding{"GPU", seen.Host, OK, strings.Join(firstOf(seen.GPUs.List, 4), ", "), ""}
 	if len(seen.GPUs.List) == 0 {
-		gpu.Result, gpu.Found = NotTested, "never run on a GPU: "+oneLine(seen.GPUs.Error)
+		gpu.Result, gpu.Found = NotTested, gpucheck.Standing()+": "+oneLine(seen.GPUs.Error)
 		if seen.GPUs.Error == "" {
-			gpu.Found = "never run on a GPU: nvidia-smi lists none"
+			gpu.Found = gpucheck.Standing() + ": nvidia-smi lists none"
 		}
 	}
-	return append(list, cpus, gpu)
+	return append(list, cpus, gpu, ownNCCL(ctx, path, seen))
 }
 
 // output is what a program prints within half a minute.

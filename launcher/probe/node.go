@@ -47,6 +47,19 @@ func lookForGPUs(ctx context.Context) GPUs {
 	return g
 }
 
+// NCCL is what a worker of the GPU variant found when it loaded the library.
+type NCCL struct {
+	Name   string `json:"name"` // with its version; the test double's says that it is one
+	Path   string `json:"path"`
+	Double bool   `json:"double,omitempty"`
+	Error  string `json:"error,omitempty"`
+
+	// CUDA's driver, which the device memory comes from.
+	Driver      string `json:"driver"` // the CUDA that it supports, "12.4"
+	Devices     *int   `json:"devices"`
+	DriverError string `json:"driver_error,omitempty"`
+}
+
 // Link is the network interface that the collectives would use.
 type Link struct {
 	Name      string `json:"name"`

@@ -58,6 +58,7 @@ type Facts struct {
 	Version string `json:"version"` // of the worker binary
 	CPUs    []int  `json:"cpus"`    // numbers of the CPUs that it may run on
 	GPUs    GPUs   `json:"gpus"`
+	NCCL    *NCCL  `json:"nccl,omitempty"` // nil: this worker is not the GPU variant and cannot load it
 }
 
 // Files is the exchange of files with the login node, as the node saw it.
@@ -87,8 +88,9 @@ func Look(ctx context.Context, version string) Facts {
 	return f
 }
 
-// Run answers the question in dir for the task that w says this is.
-func Run(ctx context.Context, dir rundir.Probe, w world.World, version string) error {
+// Run answers the question in dir for the task that w says this is, of which f
+// is known.
+func Run(ctx context.Context, dir rundir.Probe, w world.World, f Facts) error {
 	var q Question
 	text, err := os.ReadFile(dir.Question())
 	if err != nil {
@@ -98,7 +100,7 @@ func Run(ctx context.Context, dir rundir.Probe, w world.World, version string) e
 	if err := json.Unmarshal(text, &q); err != nil {
 		return fmt.Errorf("%s: %w", dir.Question(), err)
 	}
-	a := Answer{Facts: Look(ctx, version), Rank: w.Rank, Node: w.Node, LocalRank: w.LocalRank, Link: link(q.Interface)}
+	a := Answer{Facts: f, Rank: w.Rank, Node: w.Node, LocalRank: w.LocalRank, Link: link(q.Interface)}
 	over := func(p Phase) error {
 		a.Phase = p
 		return writeJSON(dir.Answer(w.Rank), a)

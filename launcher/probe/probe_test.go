@@ -67,7 +67,7 @@ func TestRunTwoNodes(t *testing.T) {
 	for node := range 2 {
 		go func() { ended <- login(t.Context(), dir, node) }()
 		go func() {
-			ended <- Run(t.Context(), dir, world.World{Rank: node, Size: 2, Node: node, Nodes: 2, LocalSize: 1}, "v1")
+			ended <- Run(t.Context(), dir, world.World{Rank: node, Size: 2, Node: node, Nodes: 2, LocalSize: 1}, Look(t.Context(), "v1"))
 		}()
 	}
 	for range 4 {
@@ -113,7 +113,7 @@ func TestRunWithoutInterface(t *testing.T) {
 	for node := range 2 {
 		go func() { ended <- login(t.Context(), dir, node) }()
 		go func() {
-			ended <- Run(t.Context(), dir, world.World{Rank: node, Size: 2, Node: node, Nodes: 2}, "v1")
+			ended <- Run(t.Context(), dir, world.World{Rank: node, Size: 2, Node: node, Nodes: 2}, Look(t.Context(), "v1"))
 		}()
 	}
 	for range 4 {
