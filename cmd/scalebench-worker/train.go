@@ -17,5 +17,8 @@ func trainNative(c *cli.Context) error {
 	defer p.events.Close()
 	ctx, stop := untilSignal(c)
 	defer stop()
-	return train.Run(ctx, p.point, p.world, train.Options{Nonce: p.nonce, Events: p.events, Log: os.Stdout, Timeout: p.timeout, JoinTimeout: p.timeout})
+	return train.Run(ctx, p.point, p.world, train.Options{
+		Nonce: p.nonce, Events: p.events, Log: os.Stdout,
+		Timeout: p.timeout, JoinTimeout: p.timeout, Kernels: os.Getenv(train.KernelsVariable),
+	})
 }

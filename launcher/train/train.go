@@ -18,13 +18,13 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/collective"
 	"github.com/scalebench/scalebench/launcher/dataset"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/train/cpu"
+	"github.com/scalebench/scalebench/launcher/train/cpu/kernel"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -42,12 +42,20 @@ type Options struct {
 	// JoinTimeout how long for all to be there; 0: collective's defaults.
 	Timeout, JoinTimeout time.Duration
 
+	// Kernels are the inner loops of the CPU engine: "avx512", "avx2" or
+	// "portable"; "": the fastest that this processor can run.
+	Kernels string
+
 	// In tests: where rank 0 expects the others, what stands between the step
 	// loop and the engine, and what looks at it after every step.
 	listener  net.Listener
 	wrap      func(engine) engine
 	afterStep func(step int, e engine)
 }
+
+// KernelsVariable is the environment variable that the worker takes
+// Options.Kernels from.
+const KernelsVariable = "SCALEBENCH_KERNELS"
 
 // Models lists the models that can be trained.
 func Models() []string { return cpu.Models() }
@@ -216,16 +224,20 @@ func (r *rank) train() error {
 	if err != nil {
 		return in("data", err)
 	}
+	kernels, err := kernel.Choose(o.Kernels)
+	if err != nil {
+		return in("configuration", fmt.Errorf("%s: %w", KernelsVariable, err))
+	}
 	threads := min(runtime.GOMAXPROCS(0), max(p.Resources.CPUsPerWorker, 1))
 	if err := r.events.Write(metrics.Event{Environment: &metrics.Environment{
-		Threads: threads, Versions: versions(o.Version), GitCommit: o.GitCommit,
+		Threads: threads, Versions: versions(o.Version, kernels.Name()), GitCommit: o.GitCommit,
 	}}); err != nil {
 		return err
 	}
 	t := p.Workload.Train
 	e, err := cpu.New(cpu.Options{
 		Model: t.Model, Classes: dataset.Classes, Height: dataset.Height, Width: dataset.Width, Channels: dataset.Channels,
-		Batch: p.WorkerBatch, GlobalBatch: p.GlobalBatch, Seed: p.Seed, Threads: threads,
+		Batch: p.WorkerBatch, GlobalBatch: p.GlobalBatch, Seed: p.Seed, Threads: threads, Kernels: kernels.Name(),
 		Momentum: t.Momentum, WeightDecay: t.WeightDecay, SyncBatchNorm: t.BatchNorm == "sync",
 	}, r.group)
 	if err != nil {
@@ -309,17 +321,10 @@ func open(p study.Point) (*dataset.Source, error) {
 }
 
 // versions are those of what determines speed and results.
-func versions(scalebench string) map[string]string {
-	list := map[string]string{"go": runtime.Version()}
+func versions(scalebench, kernels string) map[string]string {
+	list := map[string]string{"go": runtime.Version(), "kernels": kernels}
 	if scalebench != "" {
 		list["scalebench"] = scalebench
-	}
-	if build, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range build.Deps {
-			if m.Path == "gonum.org/v1/gonum" {
-				list["gonum"] = m.Version
-			}
-		}
 	}
 	return list
 }

@@ -1,5 +1,7 @@
-// Package cpu trains networks on the processor: single precision, NHWC,
-// products of matrices by gonum, backward passes by hand.
+// Package cpu trains networks on the processor: single precision, NHWC, inner
+// loops of package kernel, backward passes by hand. The models are few and fixed,
+// so there is no graph: a layer does as much as it can with an image while that
+// is in the cache (see unit).
 //
 // An Engine owns a model's parameters, their gradients, and the reduction of
 // gradients over the ranks. Each lies in one flat buffer, so that a reduction
@@ -18,6 +20,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/collective"
+	"github.com/scalebench/scalebench/launcher/train/cpu/kernel"
 )
 
 // Options are what an Engine is made for.
@@ -31,6 +34,8 @@ type Options struct {
 	GlobalBatch int   // images over all ranks that a step's loss is the mean of
 	Seed        int64 // of the initial parameters
 	Threads     int
+	// Kernels are the name of a kernel.Set; "" is the fastest.
+	Kernels string
 
 	// Momentum and WeightDecay are those of SGD, see Update.
 	Momentum, WeightDecay float64
@@ -58,6 +63,11 @@ type Engine struct {
 	losses  []float64
 	correct []bool
 
+	// Of the running call: what doLoss and doUpdate, made once, work on.
+	training         bool
+	rate             float32
+	doLoss, doUpdate work
+
 	ctx           context.Context // of the running call, for synchronised batch norm
 	communication time.Duration   // that it spent in the running call
 	images        int             // that the last Gradient was of
@@ -75,8 +85,16 @@ func New(o Options, group *collective.Group) (*Engine, error) {
 	case o.Height < 1 || o.Width < 1 || o.Channels < 1 || o.Classes < 2:
 		return nil, fmt.Errorf("images of %d×%d×%d in %d classes; want 1 or more, and at least 2 classes", o.Height, o.Width, o.Channels, o.Classes)
 	}
-	e := &Engine{o: o, group: group, net: newNetwork(o.Batch, o.Threads, o.Height, o.Width, o.Channels)}
-	e.net.logits = build(e.net, o.Classes)
+	kernels, err := kernel.Choose(o.Kernels)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{o: o, group: group}
+	e.net = newNetwork(kernels, o.Batch, o.Threads, kernel.Shape{Lines: o.Height, Points: o.Width, Channels: o.Channels})
+	if e.net.logits = build(e.net, o.Classes); e.net.err != nil {
+		e.net.threads.close()
+		return nil, fmt.Errorf("images of %d×%d×%d: %w", o.Height, o.Width, o.Channels, e.net.err)
+	}
 	if o.SyncBatchNorm {
 		e.net.reduce = e.reduceStatistics
 	}
@@ -86,6 +104,7 @@ func New(o Options, group *collective.Group) (*Engine, error) {
 	// Synchronised batch normalisation needs the group in the backward pass.
 	e.reducer = newReducer(group, reduced, MaxVotes, bucketCuts(len(reduced), firstBucketBytes/4, bucketBytes/4), !o.SyncBatchNorm)
 	e.velocity = make([]float32, len(e.parameters))
+	e.doLoss, e.doUpdate = e.lossPart, e.updatePart
 	e.labels, e.losses, e.correct = make([]byte, o.Batch), make([]float64, o.Batch), make([]bool, o.Batch)
 	return e, nil
 }
@@ -104,7 +123,7 @@ func (e *Engine) GradientBytes() int64 { return 4 * int64(len(e.parameters)) }
 
 // Input is where the caller puts a batch before Gradient or Evaluate: images as
 // [Batch][Height][Width][Channels], and a label for each.
-func (e *Engine) Input() (images []float32, labels []byte) { return e.net.input.data, e.labels }
+func (e *Engine) Input() (images []float32, labels []byte) { return e.net.images, e.labels }
 
 // Broadcast makes rank 0's parameters everybody's.
 func (e *Engine) Broadcast(ctx context.Context) error { return e.group.Broadcast(ctx, e.parameters) }
@@ -132,23 +151,15 @@ func (e *Engine) Evaluate(n int) (loss float64, correct int, err error) {
 }
 
 func (e *Engine) forward(ctx context.Context, n int, training bool) (loss float64, correct int, err error) {
-	if n < 0 || n > e.o.Batch {
-		return 0, 0, fmt.Errorf("a batch of %d images, the engine was made for up to %d", n, e.o.Batch)
+	if n < 1 || n > e.o.Batch {
+		return 0, 0, fmt.Errorf("a batch of %d images, the engine was made for 1 to %d", n, e.o.Batch)
 	}
 	e.ctx, e.communication = ctx, 0
 	if err := e.net.forward(n, training); err != nil {
 		return 0, 0, err
 	}
-	c := e.o.Classes
-	e.net.threads.each(n, func(_, from, to int) {
-		for i := from; i < to; i++ {
-			var grad []float32
-			if training {
-				grad = e.net.logits.grad[i*c : (i+1)*c]
-			}
-			e.losses[i], e.correct[i] = crossEntropy(e.net.logits.data[i*c:(i+1)*c], e.labels[i], grad, 1/float32(e.o.GlobalBatch))
-		}
-	})
+	e.training = training
+	e.net.threads.each(n, e.doLoss)
 	for i := range n {
 		loss += e.losses[i]
 		if e.correct[i] {
@@ -156,6 +167,17 @@ func (e *Engine) forward(ctx context.Context, n int, training bool) (loss float6
 		}
 	}
 	return loss, correct, nil
+}
+
+func (e *Engine) lossPart(_, from, to int) {
+	logits := e.net.logits
+	for i := from; i < to; i++ {
+		var grad []float32
+		if e.training {
+			grad = image(logits.grad, i, logits.size)
+		}
+		e.losses[i], e.correct[i] = crossEntropy(image(logits.data, i, logits.size), e.labels[i], grad, 1/float32(e.o.GlobalBatch))
+	}
 }
 
 // Reduce returns when the gradient is summed over all ranks, and with it up to
@@ -187,14 +209,12 @@ func (e *Engine) SquaredNorms() (own, averaged float64, ok bool) {
 // Weight decay applies to all parameters, those of batch normalisation and
 // biases included.
 func (e *Engine) Update(learningRate float64) {
-	rate, momentum, decay := float32(learningRate), float32(e.o.Momentum), float32(e.o.WeightDecay)
-	e.net.threads.each(len(e.parameters), func(_, from, to int) {
-		w, g, v := e.parameters[from:to], e.gradients[from:to], e.velocity[from:to]
-		for i := range w {
-			v[i] = momentum*v[i] + (g[i] + decay*w[i])
-			w[i] -= rate * v[i]
-		}
-	})
+	e.rate = float32(learningRate)
+	e.net.threads.each(len(e.parameters), e.doUpdate)
+}
+
+func (e *Engine) updatePart(_, from, to int) {
+	e.net.kernels.SGD(e.parameters[from:to], e.velocity[from:to], e.gradients[from:to], e.rate, float32(e.o.Momentum), float32(e.o.WeightDecay))
 }
 
 // AverageStatistics replaces the running averages of batch normalisation by

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/launcher/collective"
+	"github.com/scalebench/scalebench/launcher/train/cpu/kernel"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -75,6 +76,21 @@ func TestParameterCounts(t *testing.T) {
 	}
 }
 
+func TestUnknownKernels(t *testing.T) {
+	_, err := New(Options{Model: "cnn", Batch: 1, GlobalBatch: 1, Height: 8, Width: 8, Channels: 3, Classes: 2, Kernels: "sse9"}, alone(t))
+	if err == nil || !strings.Contains(err.Error(), `"sse9"`) || !strings.Contains(err.Error(), "portable") {
+		t.Errorf("%v, want the kernels listed", err)
+	}
+}
+
+// An image that the dense kernels cannot take is refused, not computed wrongly.
+func TestInputsThatAreNoMultiple(t *testing.T) {
+	_, err := New(Options{Model: "mlp", Batch: 1, GlobalBatch: 1, Height: 5, Width: 5, Channels: 3, Classes: 2}, alone(t))
+	if err == nil || !strings.Contains(err.Error(), "5×5×3") || !strings.Contains(err.Error(), "multiple of 16") {
+		t.Errorf("%v, want what would be valid", err)
+	}
+}
+
 func TestUnknownModel(t *testing.T) {
 	_, err := New(Options{Model: "vgg"}, alone(t))
 	if err == nil || !strings.Contains(err.Error(), `"vgg"`) || !strings.Contains(err.Error(), "cnn, mlp, resnet20, resnet32, resnet44, resnet56") {
@@ -88,10 +104,11 @@ func TestUnknownModel(t *testing.T) {
 func TestModelGradient(t *testing.T) {
 	for _, o := range []Options{
 		{Model: "resnet20", Batch: 4, Height: 8, Width: 8, Threads: 2},
+		{Model: "resnet20", Batch: 4, Height: 8, Width: 8, Kernels: "portable"},
 		{Model: "cnn", Batch: 8, Height: 16, Width: 16},
 		{Model: "mlp", Batch: 4, Height: 4, Width: 4},
 	} {
-		t.Run(o.Model, func(t *testing.T) {
+		t.Run(o.Model+o.Kernels, func(t *testing.T) {
 			e := newEngine(t, o)
 			fill(e, 1)
 			loss := func() float64 {
@@ -209,28 +226,36 @@ func steps(t *testing.T, o Options, count int) string {
 
 // The same work gives the same bits, with any fixed number of threads.
 func TestDeterministic(t *testing.T) {
-	for _, threads := range []int{1, 3} {
-		o := Options{Model: "resnet20", Batch: 5, Height: 8, Width: 8, Threads: threads, Momentum: 0.9}
-		if a, b := steps(t, o, 3), steps(t, o, 3); a != b {
-			t.Errorf("%d threads: two runs end with parameters %s and %s", threads, a, b)
+	for _, kernels := range kernel.Sets() {
+		for _, threads := range []int{1, 3} {
+			o := Options{Model: "resnet20", Batch: 5, Height: 8, Width: 8, Threads: threads, Kernels: kernels.Name(), Momentum: 0.9}
+			if a, b := steps(t, o, 3), steps(t, o, 3); a != b {
+				t.Errorf("%s, %d threads: two runs end with parameters %s and %s", kernels.Name(), threads, a, b)
+			}
 		}
 	}
 }
 
+// Whatever a step needs is there before the first.
 func TestStepDoesNotAllocate(t *testing.T) {
-	e := newEngine(t, Options{Model: "cnn", Batch: 4, Threads: 1})
-	fill(e, 1)
-	allocations := testing.AllocsPerRun(5, func() {
-		if _, _, err := e.Gradient(context.Background(), 4); err != nil {
-			t.Fatal(err)
+	for _, model := range []string{"resnet20", "cnn", "mlp"} {
+		for _, threads := range []int{1, 2} {
+			e := newEngine(t, Options{Model: model, Batch: 4, Height: 16, Width: 16, Threads: threads})
+			fill(e, 1)
+			votes := []float32{0}
+			allocations := testing.AllocsPerRun(5, func() {
+				if _, _, err := e.Gradient(context.Background(), 4); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := e.Reduce(context.Background(), votes); err != nil {
+					t.Fatal(err)
+				}
+				e.Update(0.1)
+			})
+			if allocations > 0 {
+				t.Errorf("%s with %d threads: %v allocations a step", model, threads, allocations)
+			}
 		}
-		if _, err := e.Reduce(context.Background(), []float32{0}); err != nil {
-			t.Fatal(err)
-		}
-		e.Update(0.1)
-	})
-	if allocations > 100 {
-		t.Errorf("%v allocations a step", allocations)
 	}
 }
 

@@ -5,64 +5,131 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/scalebench/scalebench/launcher/train/cpu/kernel"
 )
 
-// layerCase is a layer between an input and an output whose weighted sum is
-// taken as the loss, so that the output's gradient is the weights.
+// readout is a layer for tests: a unit's outcome without its margin, as a tensor.
+type readout struct {
+	in  *unit
+	out *tensor
+}
+
+func (n *network) readout(in *unit) *tensor {
+	r := &readout{in, n.tensor(in.out.Size(), true)}
+	n.add(r)
+	return r.out
+}
+
+// lines calls f with where each line of an image begins, padded and not.
+func (r *readout) lines(f func(padded, dense, length int)) {
+	s := r.in.out
+	_, line := padded(s)
+	for y := range s.Lines {
+		f((y+1)*line+s.Channels, y*s.Points*s.Channels, s.Points*s.Channels)
+	}
+}
+
+func (r *readout) forward(n int, _ bool) error {
+	for i := range n {
+		x, out := r.in.outcome(0, i, true), image(r.out.data, i, r.out.size)
+		r.lines(func(padded, dense, length int) { copy(out[dense:], x[padded:padded+length]) })
+	}
+	return nil
+}
+
+func (r *readout) backward(n int) error {
+	for _, sums := range r.in.partial {
+		clear(sums)
+	}
+	for i := range n {
+		r.in.arrive(0, i, image(r.out.grad, i, r.out.size), r.in.outcome(0, i, false))
+	}
+	return nil
+}
+
+// layerCase is a small network. The loss is a weighted sum of its output, so that
+// the output's gradient is the weights.
 type layerCase struct {
-	name   string
-	h, w   int
-	c      int
-	images int
-	// build adds the layer, or layers, on in and returns the output.
-	build func(n *network, in *tensor) *tensor
+	name    string
+	h, w, c int
+	build   func(n *network) (out *tensor)
+}
+
+// withInput gives the images a gradient, as the output of another layer has it.
+func withInput(n *network) *tensor {
+	in := n.input()
+	in.grad = make([]float32, len(in.data))
+	return in
 }
 
 var layerCases = []layerCase{
-	{"conv stride 1", 5, 6, 3, 3, func(n *network, in *tensor) *tensor { return n.conv(in, 4, 1, false).out }},
-	{"conv stride 2", 6, 6, 2, 3, func(n *network, in *tensor) *tensor { return n.conv(in, 5, 2, false).out }},
-	{"conv stride 2, odd", 7, 5, 2, 3, func(n *network, in *tensor) *tensor { return n.conv(in, 3, 2, false).out }},
-	{"conv of one pixel", 1, 1, 2, 5, func(n *network, in *tensor) *tensor { return n.conv(in, 3, 1, false).out }},
-	{"conv of several tiles", 12, 12, 2, 2, func(n *network, in *tensor) *tensor { return n.conv(in, 2, 1, false).out }},
-	{"conv with many taps", 4, 4, 24, 2, func(n *network, in *tensor) *tensor { return n.conv(in, 3, 1, false).out }},
-	{"norm", 3, 4, 3, 5, func(n *network, in *tensor) *tensor { return n.norm(in, false).out }},
-	{"norm with ReLU", 3, 4, 3, 5, func(n *network, in *tensor) *tensor { return n.norm(in, true).out }},
-	{"dense", 2, 3, 4, 5, func(n *network, in *tensor) *tensor { return n.dense(in, 7, false).out }},
-	{"dense with ReLU", 2, 3, 4, 5, func(n *network, in *tensor) *tensor { return n.dense(in, 7, true).out }},
-	{"dense of several tiles", 1, 1, 200, 70, func(n *network, in *tensor) *tensor { return n.dense(in, 3, false).out }},
-	{"pool", 4, 3, 5, 3, func(n *network, in *tensor) *tensor { return n.pool(in).out }},
-	{"residual", 4, 4, 2, 3, func(n *network, in *tensor) *tensor {
-		return n.residual(in, n.conv(in, 2, 1, true).out).out
+	{"unit", 5, 6, 3, func(n *network) *tensor { return n.readout(n.unit(nil, 16, 1, nil)) }},
+	{"unit of stride 2", 6, 6, 2, func(n *network) *tensor { return n.readout(n.unit(nil, 32, 2, nil)) }},
+	{"unit of stride 2, odd", 7, 5, 1, func(n *network) *tensor { return n.readout(n.unit(nil, 16, 2, nil)) }},
+	{"unit of one pixel", 1, 1, 3, func(n *network) *tensor { return n.readout(n.unit(nil, 16, 1, nil)) }},
+	{"two units", 4, 3, 3, func(n *network) *tensor { return n.readout(n.unit(n.unit(nil, 16, 1, nil), 32, 1, nil)) }},
+	{"two units, stride 2", 4, 4, 3, func(n *network) *tensor { return n.readout(n.unit(n.unit(nil, 32, 1, nil), 16, 2, nil)) }},
+	{"two units, stride 2, odd", 5, 3, 3, func(n *network) *tensor { return n.readout(n.unit(n.unit(nil, 16, 1, nil), 16, 2, nil)) }},
+	{"shortcut", 4, 4, 3, func(n *network) *tensor {
+		x := n.unit(nil, 16, 1, nil)
+		return n.readout(n.unit(n.unit(x, 16, 1, nil), 16, 1, x))
 	}},
-	{"residual that halves and widens", 6, 6, 2, 3, func(n *network, in *tensor) *tensor {
-		return n.residual(in, n.conv(in, 4, 2, true).out).out
+	{"two shortcuts", 3, 3, 3, func(n *network) *tensor {
+		x := n.unit(nil, 16, 1, nil)
+		x = n.unit(n.unit(x, 16, 1, nil), 16, 1, x)
+		return n.readout(n.unit(n.unit(x, 16, 1, nil), 16, 1, x))
 	}},
+	{"shortcut that halves and widens", 6, 6, 3, func(n *network) *tensor {
+		x := n.unit(nil, 16, 1, nil)
+		return n.readout(n.unit(n.unit(x, 48, 2, nil), 48, 1, x))
+	}},
+	{"shortcut that halves and widens, odd", 3, 5, 3, func(n *network) *tensor {
+		x := n.unit(nil, 16, 1, nil)
+		return n.readout(n.unit(n.unit(x, 32, 2, nil), 32, 1, x))
+	}},
+	{"pool", 4, 3, 3, func(n *network) *tensor { return n.pool(n.unit(nil, 48, 1, nil)).out }},
+	{"dense", 2, 4, 6, func(n *network) *tensor { return n.dense(withInput(n), 7, false).out }},
+	{"dense with ReLU", 2, 4, 4, func(n *network) *tensor { return n.dense(withInput(n), 16, true).out }},
+	{"two dense", 4, 4, 1, func(n *network) *tensor {
+		return n.dense(n.dense(withInput(n), 48, true).out, 3, false).out
+	}},
+	{"dense of several pieces", 1, 1, 1040, func(n *network) *tensor { return n.dense(withInput(n), 5, false).out }},
 }
 
-// rig is a layer with random input, parameters and output weights.
+const caseImages = 5
+
+// rig is a case with random input, parameters and output weights.
 type rig struct {
 	net               *network
-	in, out           *tensor
-	images            int
+	in                []float32
+	inGrad            []float32 // or nil
+	out               *tensor
 	values, gradients []float32
 	weights           []float64 // of the output elements in the loss
 }
 
-func newRig(c layerCase, threads int) *rig {
+func newRig(t *testing.T, c layerCase, kernels *kernel.Set, threads int) *rig {
 	// One image more than is used: the rest of the batch must not matter.
-	n := newNetwork(c.images+1, threads, c.h, c.w, c.c)
-	n.input.grad = make([]float32, len(n.input.data))
-	r := &rig{net: n, in: n.input, images: c.images}
-	r.out = c.build(n, n.input)
+	n := newNetwork(kernels, caseImages+1, threads, kernel.Shape{Lines: c.h, Points: c.w, Channels: c.c})
+	t.Cleanup(n.threads.close)
+	r := &rig{net: n, in: n.images[:caseImages*n.image.Size()]}
+	r.out = c.build(n)
+	if n.err != nil {
+		t.Fatal(n.err)
+	}
+	if d, ok := n.layers[0].(*dense); ok {
+		r.inGrad = d.in.grad
+	}
 	r.values, r.gradients = n.bind(7, 0)
 	random := rand.New(rand.NewPCG(3, 4))
-	for i := range r.in.data {
-		r.in.data[i] = float32(random.NormFloat64())
+	for i := range n.images {
+		n.images[i] = float32(random.NormFloat64())
 	}
 	for i := range r.values {
 		r.values[i] += float32(0.3 * random.NormFloat64())
 	}
-	r.weights = make([]float64, c.images*r.out.size())
+	r.weights = make([]float64, caseImages*r.out.size)
 	for i := range r.weights {
 		r.weights[i] = random.NormFloat64()
 	}
@@ -70,7 +137,7 @@ func newRig(c layerCase, threads int) *rig {
 }
 
 func (r *rig) loss(t testing.TB) (sum float64) {
-	if err := r.net.forward(r.images, true); err != nil {
+	if err := r.net.forward(caseImages, true); err != nil {
 		t.Fatal(err)
 	}
 	for i, w := range r.weights {
@@ -79,11 +146,16 @@ func (r *rig) loss(t testing.TB) (sum float64) {
 	return sum
 }
 
-// backward computes the gradients by the layer's own backward pass, starting
+// backward computes the gradients by the layers' own backward pass, starting
 // from rubbish that it must overwrite.
 func (r *rig) backward(t testing.TB) {
 	r.loss(t)
-	for _, g := range [][]float32{r.in.grad, r.gradients} {
+	for _, g := range [][]float32{r.inGrad, r.gradients} {
+		for i := range g {
+			g[i] = 123
+		}
+	}
+	for _, g := range r.net.gradients {
 		for i := range g {
 			g[i] = 123
 		}
@@ -91,135 +163,136 @@ func (r *rig) backward(t testing.TB) {
 	for i, w := range r.weights {
 		r.out.grad[i] = float32(w)
 	}
-	if err := r.net.backward(r.images, nil); err != nil {
+	if err := r.net.backward(caseImages, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Every layer's gradients, by its input and by its parameters, agree with
-// central differences.
+// Every layer's gradients, by its parameters and by its input, agree with central
+// differences. A convolution's gradient by its input is seen in the units before
+// it.
 func TestGradients(t *testing.T) {
-	for _, c := range layerCases {
-		for _, threads := range []int{1, 3} {
-			t.Run(fmt.Sprintf("%s/%d threads", c.name, threads), func(t *testing.T) {
-				r := newRig(c, threads)
-				defer r.net.threads.close()
-				r.backward(t)
-				used := c.images * r.in.size()
-				inputs := append([]float32(nil), r.in.grad[:used]...)
-				parameters := append([]float32(nil), r.gradients...)
-				r.compare(t, "input", r.in.data[:used], inputs)
-				r.compare(t, "parameter", r.values, parameters)
-			})
+	for _, kernels := range kernel.Sets() {
+		for _, c := range layerCases {
+			for _, threads := range []int{1, 3} {
+				t.Run(fmt.Sprintf("%s/%s/%d threads", kernels.Name(), c.name, threads), func(t *testing.T) {
+					r := newRig(t, c, kernels, threads)
+					r.backward(t)
+					gradients := append([]float32(nil), r.gradients...)
+					if r.inGrad != nil {
+						r.compare(t, "input", r.in, append([]float32(nil), r.inGrad...))
+					}
+					for i, p := range r.net.parameters {
+						r.compare(t, fmt.Sprintf("parameter %d", i), p.w, gradients[p.at:p.at+p.size])
+					}
+				})
+			}
 		}
 	}
 }
 
-// compare checks the gradient by x. A ReLU has a kink; one within the step can
-// falsify the difference quotient by half of what its two sides differ by. Where
-// they differ much the element is left out, but most must remain.
+// compare checks the gradient by x, by some of its elements if there are many. A
+// ReLU has a kink; one within a step falsifies the difference quotient by half of
+// what its two sides differ by. Several can hide each other, but a shorter step
+// has fewer of them: what agrees with no step is wrong. Where the sides differ
+// much at every step the element is left out, but most must remain.
 func (r *rig) compare(t *testing.T, what string, x, gradient []float32) {
 	t.Helper()
-	const h = 1.0 / 256
 	var scale float64
 	for _, g := range gradient {
 		scale = max(scale, math.Abs(float64(g)))
 	}
+	scale = max(scale, 0.1)
+	step, elements, kinks := 1, 0, 0
+	if len(x) > 100 {
+		step = len(x)/100 | 1
+	}
 	middle := r.loss(t)
-	kinks := 0
-	for i := range x {
-		was := x[i]
-		x[i] = was + h
-		up := r.loss(t)
-		x[i] = was - h
-		down := r.loss(t)
-		x[i] = was
-		bend := math.Abs(up-2*middle+down) / h
-		if bend > 0.02*scale {
-			kinks++
-			continue
-		}
-		want := (up - down) / (2 * h)
-		if got := float64(gradient[i]); math.Abs(got-want) > 2e-3*scale+bend/2 {
-			t.Errorf("%s %d: gradient %.6f, difference quotient %.6f (largest %.3f)", what, i, got, want, scale)
-		}
-	}
-	if kinks > len(x)/4 {
-		t.Errorf("%d of %d %s elements could not be compared", kinks, len(x), what)
-	}
-}
-
-// Convolution against its definition, in double precision.
-func TestConvDefinition(t *testing.T) {
-	for _, c := range layerCases[:6] {
-		r := newRig(c, 2)
-		l := r.net.layers[0].(*conv)
-		r.loss(t)
-		for image := range c.images {
-			for y := range l.out.h {
-				for x := range l.out.w {
-					for o := range l.out.c {
-						var want float64
-						for ty := range 3 {
-							for tx := range 3 {
-								iy, ix := y*l.stride+ty-1, x*l.stride+tx-1
-								if iy < 0 || ix < 0 || iy >= c.h || ix >= c.w {
-									continue
-								}
-								for i := range c.c {
-									want += float64(l.in.data[((image*c.h+iy)*c.w+ix)*c.c+i]) * float64(l.weight.w[((o*3+ty)*3+tx)*c.c+i])
-								}
-							}
-						}
-						got := float64(l.out.data[((image*l.out.h+y)*l.out.w+x)*l.out.c+o])
-						if math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
-							t.Fatalf("%s: image %d, pixel %d,%d, channel %d: %v, want %v", c.name, image, y, x, o, got, want)
-						}
-					}
-				}
+	for i := 0; i < len(x); i += step {
+		elements++
+		got, was := float64(gradient[i]), x[i]
+		var quotients []float64
+		agrees := false
+		for _, h := range []float32{1.0 / 256, 1.0 / 1024, 1.0 / 4096} {
+			x[i] = was + h
+			up := r.loss(t)
+			x[i] = was - h
+			down := r.loss(t)
+			quotient, bend := (up-down)/(2*float64(h)), math.Abs(up-2*middle+down)/float64(h)
+			if bend > 0.03*scale {
+				continue
+			}
+			quotients = append(quotients, quotient)
+			if agrees = math.Abs(got-quotient) <= 3e-3*scale+bend/2; agrees {
+				break
 			}
 		}
-		r.net.threads.close()
+		x[i] = was
+		switch {
+		case quotients == nil:
+			kinks++
+		case !agrees:
+			t.Errorf("%s %d: gradient %.6f, difference quotients %.6f (largest %.3f)", what, i, got, quotients, scale)
+		}
+	}
+	if kinks > elements/4 {
+		t.Errorf("%d of %d %s elements could not be compared", kinks, elements, what)
 	}
 }
 
-// Normalised values have mean 0 and variance 1, the running averages move a
-// tenth of the way to the batch's statistics, and evaluation uses them.
+// Normalised values have mean 0 and variance 1, however far from 0 they were; the
+// running averages move a tenth of the way to the batch's statistics, and
+// evaluation uses them.
 func TestNormStatistics(t *testing.T) {
-	r := newRig(layerCase{h: 4, w: 4, c: 2, images: 8, build: func(n *network, in *tensor) *tensor { return n.norm(in, false).out }}, 2)
-	defer r.net.threads.close()
-	copy(r.values, []float32{1, 1, 0, 0}) // scale, shift
-	for i := range r.in.data {
-		r.in.data[i] = 100 + 3*r.in.data[i]
-	}
-	r.loss(t)
-	l := r.net.norms[0]
-	values := 8 * 16
-	for channel := range 2 {
-		var mean, square, inMean, inSquare float64
-		for i := range values {
-			y, x := float64(r.out.data[2*i+channel]), float64(r.in.data[2*i+channel])
-			mean, square, inMean, inSquare = mean+y, square+y*y, inMean+x, inSquare+x*x
-		}
-		n := float64(values)
-		mean, square, inMean = mean/n, square/n, inMean/n
-		if math.Abs(mean) > 1e-4 || math.Abs(square-1) > 1e-4 {
-			t.Errorf("channel %d: mean %v and mean square %v after normalising", channel, mean, square)
-		}
-		unbiased := (inSquare - n*inMean*inMean) / (n - 1)
-		if got, want := float64(l.runningMean[channel]), 0.1*inMean; math.Abs(got-want) > 1e-3 {
-			t.Errorf("channel %d: running mean %v, want %v", channel, got, want)
-		}
-		if got, want := float64(l.runningVariance[channel]), 0.9+0.1*unbiased; math.Abs(got-want) > 1e-3*want {
-			t.Errorf("channel %d: running variance %v, want %v", channel, got, want)
-		}
-	}
-	if err := r.net.forward(1, false); err != nil {
-		t.Fatal(err)
-	}
-	want := (float64(r.in.data[0]) - float64(l.runningMean[0])) / math.Sqrt(float64(l.runningVariance[0])+1e-5)
-	if got := float64(r.out.data[0]); math.Abs(got-want) > 1e-3*math.Abs(want) {
-		t.Errorf("evaluation gives %v, want %v", got, want)
+	for _, kernels := range kernel.Sets() {
+		t.Run(kernels.Name(), func(t *testing.T) {
+			const images, channels = 8, 16
+			n := newNetwork(kernels, images, 1, kernel.Shape{Lines: 4, Points: 4, Channels: 3})
+			u := n.unit(nil, channels, 1, nil)
+			n.bind(1, 0)
+			random := rand.New(rand.NewPCG(3, 4))
+			for i := range u.y {
+				u.y[i] = 100 + 3*float32(random.NormFloat64())
+			}
+			values := images * 16
+			kernels.Moments(u.y, u.partial[0], values, channels)
+			if err := u.useBatch(values); err != nil {
+				t.Fatal(err)
+			}
+			// What is normalised by the ReLU's input: half of it is cut off, so
+			// the shift lifts all of it above zero.
+			for c := range channels {
+				u.norm.forward[2*channels+c] = 50
+			}
+			for c := range channels {
+				var mean, square, inMean, inSquare float64
+				for i := range images {
+					out := u.outcome(0, i, true)
+					for p := range 16 {
+						y := float64(out[((p/4+1)*6+p%4+1)*channels+c]) - 50
+						x := float64(u.y[(i*16+p)*channels+c])
+						mean, square, inMean, inSquare = mean+y, square+y*y, inMean+x, inSquare+x*x
+					}
+				}
+				n := float64(values)
+				mean, square, inMean = mean/n, square/n, inMean/n
+				if math.Abs(mean) > 1e-5 || math.Abs(square-1) > 1e-4 {
+					t.Errorf("channel %d: mean %v and mean square %v after normalising", c, mean, square)
+				}
+				unbiased := (inSquare - n*inMean*inMean) / (n - 1)
+				if got, want := float64(u.runningMean[c]), 0.1*inMean; math.Abs(got-want) > 1e-5*want {
+					t.Errorf("channel %d: running mean %v, want %v", c, got, want)
+				}
+				if got, want := float64(u.runningVariance[c]), 0.9+0.1*unbiased; math.Abs(got-want) > 1e-5*want {
+					t.Errorf("channel %d: running variance %v, want %v", c, got, want)
+				}
+			}
+			u.useAverages()
+			want := (float64(u.y[0]) - float64(u.runningMean[0])) / math.Sqrt(float64(u.runningVariance[0])+1e-5)
+			if got := float64(u.outcome(0, 0, true)[(6+1)*channels]); math.Abs(got-want) > 1e-5*math.Abs(want) {
+				t.Errorf("evaluation gives %v, want %v", got, want)
+			}
+		})
 	}
 }
 

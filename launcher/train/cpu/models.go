@@ -30,16 +30,14 @@ func unknownModel(name string) error {
 // channels on images of 32, 16 and 8 pixels, the average over the image, and a
 // fully connected layer.
 func resnet(n *network, blocks, classes int) *tensor {
-	x := n.norm(n.conv(n.input, 16, 1, false).out, true).out
+	x := n.unit(nil, 16, 1, nil)
 	for stage, channels := range []int{16, 32, 64} {
 		for block := range blocks {
 			stride := 1
 			if stage > 0 && block == 0 {
 				stride = 2
 			}
-			branch := n.norm(n.conv(x, channels, stride, true).out, true).out
-			branch = n.norm(n.conv(branch, channels, 1, false).out, false).out
-			x = n.residual(x, branch).out
+			x = n.unit(n.unit(x, channels, stride, nil), channels, 1, x)
 		}
 	}
 	return n.dense(n.pool(x).out, classes, false).out
@@ -49,9 +47,9 @@ func resnet(n *network, blocks, classes int) *tensor {
 // 16, 32 and 64 channels, each with batch normalisation and ReLU, the average
 // over the image, and a fully connected layer; 24,346 parameters for 10 classes.
 func cnn(n *network, classes int) *tensor {
-	x := n.input
+	var x *unit
 	for _, channels := range []int{16, 32, 64} {
-		x = n.norm(n.conv(x, channels, 2, false).out, true).out
+		x = n.unit(x, channels, 2, nil)
 	}
 	return n.dense(n.pool(x).out, classes, false).out
 }
@@ -60,7 +58,7 @@ func cnn(n *network, classes int) *tensor {
 // layers of 1024 and 512 with ReLU; 3,676,682 parameters for 10 classes. Its
 // gradient of 14.7 MB beside little computation makes communication matter.
 func mlp(n *network, classes int) *tensor {
-	x := n.dense(n.input, 1024, true).out
+	x := n.dense(n.input(), 1024, true).out
 	x = n.dense(x, 512, true).out
 	return n.dense(x, classes, false).out
 }

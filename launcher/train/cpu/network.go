@@ -3,22 +3,20 @@ package cpu
 import (
 	"math"
 	"math/rand/v2"
+
+	"github.com/scalebench/scalebench/launcher/train/cpu/kernel"
 )
 
-// A tensor is the activations of a batch at one place of the network, NHWC:
-// data[((i*h+y)*w+x)*c+channel], and the gradient of the loss by them. Layers
-// that can work in place share memory: two tensors may have the same grad.
+// A tensor is the activations of a batch at one place of the network, size
+// numbers an image, and the gradient of the loss by them.
 type tensor struct {
-	h, w, c    int
+	size       int
 	data, grad []float32
 }
 
-// size is the elements of one image.
-func (t *tensor) size() int { return t.h * t.w * t.c }
-
-// A layer computes its output tensor from its input, and the input's gradient
-// and its parameters' from the output's. n is how many images of the batch are
-// in use. Only batch normalisation over several ranks can fail.
+// A layer computes its output from its input, and the input's gradient and its
+// parameters' from the output's. n is how many images of the batch are in use.
+// Only batch normalisation over several ranks can fail.
 type layer interface {
 	forward(n int, training bool) error
 	backward(n int) error
@@ -39,33 +37,96 @@ type parameter struct {
 
 // A network is layers in the order of the forward pass, ending in the logits.
 type network struct {
+	kernels    *kernel.Set
 	threads    *threads
-	batch      int // most images at once
-	input      *tensor
+	batch      int          // most images at once
+	image      kernel.Shape // of an image
+	images     []float32    // the batch, NHWC
 	logits     *tensor
 	layers     []layer
 	ends       []int // by layer: how many parameters there are up to its own
 	norms      []*norm
 	parameters []*parameter
-	scratch    [][]float32 // by thread, for im2col
-	partial    [][]float32 // by thread, for weight gradients
+
+	rooms     map[room][][]float32
+	partial   [][]float32 // by thread, for weight gradients
+	gradients map[chain][]float32
+
+	err error // why this network cannot be, from its making
 
 	reduce func([]float64) error // sums over ranks for synchronised batch norm; nil: statistics stay local
 }
 
-func newNetwork(batch, threadCount int, h, w, c int) *network {
-	n := &network{threads: newThreads(threadCount), batch: batch}
-	n.input = n.tensor(h, w, c, false)
+func newNetwork(kernels *kernel.Set, batch, threadCount int, image kernel.Shape) *network {
+	n := &network{kernels: kernels, threads: newThreads(threadCount), batch: batch, image: image,
+		rooms: map[room][][]float32{}, gradients: map[chain][]float32{}}
+	n.images = make([]float32, batch*image.Size())
 	return n
 }
 
+// input is the images as a tensor.
+func (n *network) input() *tensor { return &tensor{size: n.image.Size(), data: n.images} }
+
 // tensor makes activations, with a gradient of their own if asked for.
-func (n *network) tensor(h, w, c int, grad bool) *tensor {
-	t := &tensor{h: h, w: w, c: c, data: make([]float32, n.batch*h*w*c)}
+func (n *network) tensor(size int, grad bool) *tensor {
+	t := &tensor{size: size, data: make([]float32, n.batch*size)}
 	if grad {
 		t.grad = make([]float32, len(t.data))
 	}
 	return t
+}
+
+// A room is memory for one padded image of a shape, for every thread. Layers
+// share it; nobody writes into the margins, which stay zero.
+type room struct {
+	shape kernel.Shape
+	use   int
+}
+
+const (
+	roomInput    = iota // what a convolution reads
+	roomGradient        // gradient by a convolution's output
+	roomOutcome         // gradient by an outcome; without margin
+	roomShortcut        // what a shortcut takes of an image; without margin
+)
+
+func (n *network) needRoom(shape kernel.Shape) {
+	for use := roomInput; use <= roomShortcut; use++ {
+		if n.rooms[room{shape, use}] == nil {
+			size, _ := padded(shape)
+			n.rooms[room{shape, use}] = n.byThread(size)
+		}
+	}
+}
+
+func (n *network) roomFor(shape kernel.Shape, use int) [][]float32 { return n.rooms[room{shape, use}] }
+
+// byThread makes memory for each thread.
+func (n *network) byThread(size int) [][]float32 {
+	list := make([][]float32, n.threads.n)
+	for i := range list {
+		list[i] = make([]float32, size)
+	}
+	return list
+}
+
+// A chain is gradients that take turns in one memory. The backward pass goes
+// from unit to unit; of each image it reads one unit's gradient before it writes
+// that of the one before, and a shortcut's until it writes that of the unit two
+// before, in place of it. So units of one shape need two memories, which stay in
+// a cache more than one for each unit would.
+type chain struct {
+	shape kernel.Shape
+	odd   bool
+}
+
+// gradient is the memory for the gradient by a unit, by its place.
+func (n *network) gradient(place int, shape kernel.Shape) []float32 {
+	c := chain{shape, place%2 == 1}
+	if n.gradients[c] == nil {
+		n.gradients[c] = make([]float32, n.batch*shape.Size())
+	}
+	return n.gradients[c]
 }
 
 func (n *network) parameter(size, fanIn int, constant float32) *parameter {
@@ -80,19 +141,12 @@ func (n *network) add(l layer) {
 	n.ends = append(n.ends, len(n.parameters))
 }
 
-// needScratch makes sure that every thread has that much memory for itself.
-func (n *network) needScratch(scratch, partial int) {
-	grow := func(list [][]float32, size int) [][]float32 {
-		if len(list) == 0 || len(list[0]) < size {
-			list = make([][]float32, n.threads.n)
-			for i := range list {
-				list[i] = make([]float32, size)
-			}
-		}
-		return list
+// needPartial makes sure that every thread has so much memory for the gradient
+// by a layer's weights.
+func (n *network) needPartial(size int) {
+	if len(n.partial) == 0 || len(n.partial[0]) < size {
+		n.partial = n.byThread(size)
 	}
-	n.scratch = grow(n.scratch, scratch)
-	n.partial = grow(n.partial, partial)
 }
 
 // bind lays all parameters into one buffer, and their gradients into another

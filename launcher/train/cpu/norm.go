@@ -7,50 +7,50 @@ const (
 	normMomentum = 0.1  // weight of a new batch in the running averages
 )
 
-// norm is batch normalisation (Ioffe and Szegedy 2015) with a ReLU behind it if
-// asked for:
+// norm is the statistics of batch normalisation (Ioffe and Szegedy 2015):
 //
-//	y = scale·(x − mean)/√(variance + ε) + shift
+//	z = scale·(y − mean)/√(variance + ε) + shift
 //
 // In training, mean and variance are the batch's, per channel over images and
 // pixels: this worker's batch, or all workers' when the network's reduce is
 // set. In evaluation they are running averages over the training batches, where
 // the variance is the unbiased one, as in PyTorch.
 //
-// Input and output share the memory of their gradient.
+// Sums are in double precision, which squares of single precision fit into: so
+// they lose nothing, however far the mean is from zero.
 type norm struct {
 	net          *network
-	in, out      *tensor
-	relu         bool
+	channels     int
 	scale, shift *parameter
 
 	runningMean, runningVariance []float32
 
-	mean, inverse []float32   // of the last batch: mean and 1/√(variance + ε)
-	count         float64     // values a channel in the last batch
-	sums          []float64   // 2 for each channel
-	partial       [][]float64 // by thread
-	a, b          []float32   // by channel
+	partial [][]float64 // by thread: 2 sums for each channel
+	sums    []float64   // of all threads; room for a count behind
+	count   float64     // values a channel in the last batch
+	inverse []float64   // 1/√(variance + ε) of the last batch
+
+	forward  []float32 // coefficients of kernel.Normalise: means first
+	backward []float32 // coefficients of kernel.NormGradient: means first
 }
 
-func (n *network) norm(in *tensor, relu bool) *norm {
-	l := &norm{net: n, in: in, out: n.tensor(in.h, in.w, in.c, false), relu: relu}
-	l.out.grad = in.grad
-	l.scale, l.shift = n.parameter(in.c, 0, 1), n.parameter(in.c, 0, 0)
-	for _, s := range []*[]float32{&l.runningMean, &l.runningVariance, &l.mean, &l.inverse, &l.a, &l.b} {
-		*s = make([]float32, in.c)
-	}
+func newNorm(n *network, channels int) *norm {
+	l := &norm{net: n, channels: channels, scale: n.parameter(channels, 0, 1), shift: n.parameter(channels, 0, 0)}
+	l.runningMean, l.runningVariance = make([]float32, channels), make([]float32, channels)
 	for i := range l.runningVariance {
 		l.runningVariance[i] = 1
 	}
-	l.sums = make([]float64, 2*in.c)
 	for range n.threads.n {
-		l.partial = append(l.partial, make([]float64, 2*in.c))
+		l.partial = append(l.partial, make([]float64, 2*channels))
 	}
-	n.add(l)
+	l.sums, l.inverse = make([]float64, 2*channels, 2*channels+1), make([]float64, channels)
+	l.forward, l.backward = make([]float32, 3*channels), make([]float32, 4*channels)
 	n.norms = append(n.norms, l)
 	return l
 }
+
+// mean is that of the last batch, by channel.
+func (l *norm) mean() []float32 { return l.forward[:l.channels] }
 
 // sumUp adds the threads' partial sums in order.
 func (l *norm) sumUp() {
@@ -62,39 +62,24 @@ func (l *norm) sumUp() {
 	}
 }
 
-// statistics sets mean and inverse from the batch and moves the running
-// averages.
-func (l *norm) statistics(n int) error {
-	c, size := l.in.c, l.in.size()
-	l.net.threads.each(n, func(part, from, to int) {
-		sums, squares := l.partial[part][:c], l.partial[part][c:]
-		clear(l.partial[part])
-		x := l.in.data[from*size : to*size]
-		for ; len(x) > 0; x = x[c:] {
-			for i, v := range x[:c] {
-				d := float64(v)
-				sums[i] += d
-				squares[i] += d * d
-			}
-		}
-	})
+// useBatch takes the statistics from the threads' sums of values and of their
+// squares, of so many values a channel, and moves the running averages.
+func (l *norm) useBatch(values int) error {
 	l.sumUp()
-	l.count = float64(n * l.in.h * l.in.w)
+	l.count = float64(values)
+	c := l.channels
 	if l.net.reduce != nil {
 		// All ranks' batches are of one size; the count goes along to be sure.
 		all := append(l.sums, l.count)
 		if err := l.net.reduce(all); err != nil {
 			return err
 		}
-		copy(l.sums, all)
 		l.count = all[2*c]
 	}
 	for i := range c {
-		// Sums of squares in double precision lose nothing that single
-		// precision inputs have.
 		mean := l.sums[i] / l.count
 		variance := max(l.sums[c+i]/l.count-mean*mean, 0)
-		l.mean[i], l.inverse[i] = float32(mean), float32(1/math.Sqrt(variance+normEpsilon))
+		l.use(i, mean, variance)
 		unbiased := variance * l.count / max(l.count-1, 1)
 		l.runningMean[i] += normMomentum * (float32(mean) - l.runningMean[i])
 		l.runningVariance[i] += normMomentum * (float32(unbiased) - l.runningVariance[i])
@@ -102,63 +87,31 @@ func (l *norm) statistics(n int) error {
 	return nil
 }
 
-func (l *norm) forward(n int, training bool) error {
-	c, size := l.in.c, l.in.size()
-	mean := l.runningMean
-	if training {
-		if err := l.statistics(n); err != nil {
-			return err
-		}
-		mean = l.mean
+// useAverages takes the running averages as the statistics.
+func (l *norm) useAverages() {
+	for i := range l.channels {
+		l.use(i, float64(l.runningMean[i]), float64(l.runningVariance[i]))
 	}
-	for i := range c {
-		inverse := l.inverse[i]
-		if !training {
-			inverse = float32(1 / math.Sqrt(float64(l.runningVariance[i])+normEpsilon))
-		}
-		l.a[i] = l.scale.w[i] * inverse
-		l.b[i] = l.shift.w[i] - mean[i]*l.a[i]
-	}
-	l.net.threads.each(n, func(_, from, to int) {
-		x, y := l.in.data[from*size:to*size], l.out.data[from*size:to*size]
-		a, b := l.a[:c], l.b[:c]
-		for ; len(x) > 0; x, y = x[c:], y[c:] {
-			row := y[:c]
-			for i, v := range x[:c] {
-				v = v*a[i] + b[i]
-				if l.relu {
-					v = max(v, 0)
-				}
-				row[i] = v
-			}
-		}
-	})
-	return nil
 }
 
-func (l *norm) backward(n int) error {
-	c, size := l.in.c, l.in.size()
-	if l.relu {
-		l.net.maskReLU(l.out, n)
-	}
-	// Sums of dy and of dy·x̂ are the gradients of shift and scale.
-	l.net.threads.each(n, func(part, from, to int) {
-		sums, products := l.partial[part][:c], l.partial[part][c:]
-		clear(l.partial[part])
-		x, dy := l.in.data[from*size:to*size], l.out.grad[from*size:to*size]
-		mean, inverse := l.mean[:c], l.inverse[:c]
-		for ; len(x) > 0; x, dy = x[c:], dy[c:] {
-			row := dy[:c]
-			for i, v := range x[:c] {
-				d := float64(row[i])
-				sums[i] += d
-				products[i] += d * float64((v-mean[i])*inverse[i])
-			}
-		}
-	})
+func (l *norm) use(i int, mean, variance float64) {
+	c := l.channels
+	l.inverse[i] = 1 / math.Sqrt(variance+normEpsilon)
+	l.forward[i] = float32(mean)
+	l.forward[c+i] = float32(float64(l.scale.w[i]) * l.inverse[i])
+	l.forward[2*c+i] = l.shift.w[i]
+}
+
+// gradients come from the threads' sums of g, the gradient by z, and of g·(y −
+// mean). With x̂ = (y − mean)/√(variance + ε), over the values of a channel,
+//
+//	∂/∂shift = Σg, ∂/∂scale = Σg·x̂
+//	∂/∂y = scale/√(variance + ε) · (g − Σg/count − x̂·Σ(g·x̂)/count)
+func (l *norm) gradients() error {
 	l.sumUp()
+	c := l.channels
 	for i := range c {
-		l.shift.g[i], l.scale.g[i] = float32(l.sums[i]), float32(l.sums[c+i])
+		l.shift.g[i], l.scale.g[i] = float32(l.sums[i]), float32(l.sums[c+i]*l.inverse[i])
 	}
 	if l.net.reduce != nil {
 		// The parameters' gradients stay this rank's share; the batch that the
@@ -167,29 +120,13 @@ func (l *norm) backward(n int) error {
 			return err
 		}
 	}
-	l.net.threads.each(n, func(_, from, to int) {
-		x, d := l.in.data[from*size:to*size], l.in.grad[from*size:to*size]
-		for ; len(x) > 0; x, d = x[c:], d[c:] {
-			row := d[:c]
-			for i, v := range x[:c] {
-				normal := (v - l.mean[i]) * l.inverse[i]
-				centred := row[i] - float32(l.sums[i]/l.count) - normal*float32(l.sums[c+i]/l.count)
-				row[i] = l.scale.w[i] * l.inverse[i] * centred
-			}
-		}
-	})
+	copy(l.backward, l.mean())
+	for i := range c {
+		inverse := l.inverse[i]
+		a := float64(l.scale.w[i]) * inverse
+		l.backward[c+i] = float32(a)
+		l.backward[2*c+i] = float32(-a * inverse * inverse * l.sums[c+i] / l.count)
+		l.backward[3*c+i] = float32(l.sums[i] / l.count)
+	}
 	return nil
-}
-
-// maskReLU clears the gradient where the output of a ReLU is 0.
-func (n *network) maskReLU(out *tensor, images int) {
-	size := out.size()
-	n.threads.each(images, func(_, from, to int) {
-		grad := out.grad[from*size : to*size]
-		for i, v := range out.data[from*size : to*size] {
-			if v <= 0 {
-				grad[i] = 0
-			}
-		}
-	})
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher/collective"
+	"github.com/scalebench/scalebench/launcher/train/cpu/kernel"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -31,6 +32,7 @@ type recipe struct {
 	Rates       []float64 `json:"rates"` // of each step
 	Momentum    float64   `json:"momentum"`
 	WeightDecay float64   `json:"weight_decay"`
+	kernels     string    // of the native trainer; "": the fastest
 }
 
 // outcome is where one rank is after the steps.
@@ -58,8 +60,16 @@ func TestStepsAsPyTorch(t *testing.T) {
 	}{{"resnet20", 1}, {"resnet20", 2}, {"cnn", 1}, {"cnn", 2}, {"mlp", 1}, {"mlp", 2}} {
 		t.Run(fmt.Sprintf("%s/%d", c.model, c.ranks), func(t *testing.T) {
 			s, dir := threeSteps(c.model), t.TempDir()
-			start, native := nativeSteps(t, s, dir, c.ranks, stepsBatch)
-			compare(t, start, native, pytorchSteps(t, debianPython, "pytorch_ddp", s, dir, c.ranks))
+			var other []outcome
+			for _, kernels := range kernel.Sets() {
+				s.kernels = kernels.Name()
+				start, native := nativeSteps(t, s, dir, c.ranks, stepsBatch)
+				if other == nil {
+					other = pytorchSteps(t, debianPython, "pytorch_ddp", s, dir, c.ranks)
+				}
+				t.Log(kernels.Name())
+				compare(t, start, native, other)
+			}
 		})
 	}
 }
@@ -130,7 +140,7 @@ func nativeSteps(t *testing.T, s recipe, dir string, ranks, batch int) (start []
 			}
 			defer group.Close()
 			e, err := New(Options{Model: s.Model, Classes: 10, Height: 32, Width: 32, Channels: 3, Batch: batch, GlobalBatch: batch * ranks,
-				Seed: 7, Threads: 1, Momentum: s.Momentum, WeightDecay: s.WeightDecay}, group)
+				Seed: 7, Threads: 1, Kernels: s.kernels, Momentum: s.Momentum, WeightDecay: s.WeightDecay}, group)
 			if err != nil {
 				errs[r] = err
 				return

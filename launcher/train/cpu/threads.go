@@ -8,18 +8,24 @@ import "sync"
 // depend on the number of threads, in their last bits, but never on chance.
 type threads struct {
 	n    int
-	work []chan func() // to threads 1 to n-1; the caller is thread 0
+	job  work            // the running one
+	size int             // of it
+	wake []chan struct{} // of threads 1 to n-1; the caller is thread 0
 	done sync.WaitGroup
 }
 
+// work does one part of a job: the elements [from, to). Layers keep theirs, so
+// that none is made in a step.
+type work func(part, from, to int)
+
 func newThreads(n int) *threads {
 	t := &threads{n: max(n, 1)}
-	for range t.n - 1 {
-		c := make(chan func())
-		t.work = append(t.work, c)
+	for part := 1; part < t.n; part++ {
+		wake := make(chan struct{}, 1)
+		t.wake = append(t.wake, wake)
 		go func() {
-			for f := range c {
-				f()
+			for range wake {
+				t.part(part)
 				t.done.Done()
 			}
 		}()
@@ -27,19 +33,21 @@ func newThreads(n int) *threads {
 	return t
 }
 
-// each calls f(part, from, to) for every part of 0 to n and waits for all.
-func (t *threads) each(n int, f func(part, from, to int)) {
-	for i, c := range t.work {
-		part := i + 1
-		t.done.Add(1)
-		c <- func() { f(part, part*n/t.n, (part+1)*n/t.n) }
+func (t *threads) part(i int) { t.job(i, i*t.size/t.n, (i+1)*t.size/t.n) }
+
+// each calls f for every part of 0 to n and waits for all.
+func (t *threads) each(n int, f work) {
+	t.job, t.size = f, n
+	t.done.Add(len(t.wake))
+	for _, c := range t.wake {
+		c <- struct{}{}
 	}
-	f(0, 0, n/t.n)
+	t.part(0)
 	t.done.Wait()
 }
 
 func (t *threads) close() {
-	for _, c := range t.work {
+	for _, c := range t.wake {
 		close(c)
 	}
 }
