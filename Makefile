@@ -131,7 +131,7 @@ lint: test-packages
 # first are long pieces of work, done once; docs/benchmarks.md says what each is.
 LONG := ./metrics/store ./cmd/scalebench
 bench: test-packages
-	go test -run '^$$' -bench . -benchtime 1x -timeout 20m $(LONG)
+	go test -tags python -run '^$$' -bench . -benchtime 1x -timeout 30m $(LONG)
 	go test -tags python -run '^$$' -bench . -benchtime 0.2s $$(go list ./... | grep -v -x $(LONG:./%=-e $(MODULE)/%))
 	go test -tags slurm -run '^$$' -bench Slurm -benchtime 1x ./cmd/scalebench
 

@@ -40,7 +40,8 @@ test_samples = 12
 workers = [3]
 `
 
-// A localRun is "scalebench run" of failingStudy, as a person starts it.
+// A localRun is "scalebench run" of a study with one point, as a person starts
+// it.
 type localRun struct {
 	cmd     *exec.Cmd
 	dir     string
@@ -51,7 +52,7 @@ type localRun struct {
 }
 
 // scalebench is this binary as that command.
-func (l *localRun) scalebench(t *testing.T, arguments ...string) *exec.Cmd {
+func (l *localRun) scalebench(t testing.TB, arguments ...string) *exec.Cmd {
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -60,13 +61,18 @@ func (l *localRun) scalebench(t *testing.T, arguments ...string) *exec.Cmd {
 		Env: append(os.Environ(), "SCALEBENCH_DB="+filepath.Join(l.dir, "history.db"), "NO_COLOR=1", "HOME="+l.dir)}
 }
 
-// startLocal returns when all ranks train. They wait for each other for as long
-// as timeout.
-func startLocal(t *testing.T, worker, timeout string) *localRun {
+// startFailing starts failingStudy. The ranks wait for each other for as long as
+// timeout.
+func startFailing(t *testing.T, worker, timeout string) *localRun {
+	t.Helper()
+	return startLocal(t, failingRanks, failingStudy, fmt.Sprintf("worker = %q\n[environment]\nSCALEBENCH_PEER_TIMEOUT = %q\n", worker, timeout))
+}
+
+// startLocal returns when all ranks train.
+func startLocal(t testing.TB, ranks int, study, site string) *localRun {
 	t.Helper()
 	l := &localRun{dir: t.TempDir()}
-	site := fmt.Sprintf("worker = %q\n[environment]\nSCALEBENCH_PEER_TIMEOUT = %q\n", worker, timeout)
-	for name, content := range map[string]string{"study.toml": failingStudy, "site.toml": site} {
+	for name, content := range map[string]string{"study.toml": study, "site.toml": site} {
 		if err := os.WriteFile(filepath.Join(l.dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -83,22 +89,22 @@ func startLocal(t *testing.T, worker, timeout string) *localRun {
 		_ = l.cmd.Process.Kill()
 	})
 	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if runs, _ := filepath.Glob(filepath.Join(l.dir, "runs", "f", "*", "events")); len(runs) == 1 {
+		if runs, _ := filepath.Glob(filepath.Join(l.dir, "runs", "*", "*", "events")); len(runs) == 1 {
 			l.run = rundir.Run(filepath.Dir(runs[0]))
-			if l.training(t) {
+			if l.training(t, ranks) {
 				return l
 			}
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no three ranks that train: %s", &l.output)
+		if time.Now().After(deadline) || !alive(l.cmd.Process.Pid) {
+			t.Fatalf("no %d ranks that train: %s", ranks, &l.output)
 		}
 	}
 }
 
 // training reports whether every rank has recorded steps, and notes who they are.
-func (l *localRun) training(t *testing.T) bool {
+func (l *localRun) training(t testing.TB, ranks int) bool {
 	l.ranks, l.watches = nil, nil
-	for rank := range failingRanks {
+	for rank := range ranks {
 		steps := false
 		for _, e := range l.events(t, "rank", rank) {
 			if e.Start != nil {
@@ -118,7 +124,7 @@ func (l *localRun) training(t *testing.T) bool {
 	return true
 }
 
-func (l *localRun) events(t *testing.T, writer string, rank int) (list []metrics.Event) {
+func (l *localRun) events(t testing.TB, writer string, rank int) (list []metrics.Event) {
 	t.Helper()
 	path := l.run.EventFile(writer, rank, 0)
 	f, err := os.Open(path)
@@ -199,7 +205,7 @@ func TestLocalFailures(t *testing.T) {
 	now := func() float64 { return float64(time.Now().UnixNano()) / 1e9 }
 
 	t.Run("killed rank", func(t *testing.T) {
-		l := startLocal(t, worker, "60s")
+		l := startFailing(t, worker, "60s")
 		if info, err := os.Stat(l.run.Nonce()); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("the nonce is %v (%v), want mode 0600", info.Mode(), err)
 		}
@@ -215,7 +221,7 @@ func TestLocalFailures(t *testing.T) {
 		}
 	})
 	t.Run("killed supervisor", func(t *testing.T) {
-		l := startLocal(t, worker, "60s")
+		l := startFailing(t, worker, "60s")
 		if err := syscall.Kill(l.watches[1], syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +231,7 @@ func TestLocalFailures(t *testing.T) {
 		}
 	})
 	t.Run("stopped rank", func(t *testing.T) {
-		l := startLocal(t, worker, fmt.Sprint(timeout, "s"))
+		l := startFailing(t, worker, fmt.Sprint(timeout, "s"))
 		begin := now()
 		if err := syscall.Kill(l.ranks[1], syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
@@ -238,7 +244,7 @@ func TestLocalFailures(t *testing.T) {
 		}
 	})
 	t.Run("lost connections", func(t *testing.T) {
-		l := startLocal(t, worker, "60s")
+		l := startFailing(t, worker, "60s")
 		begin := now()
 		disconnect(t, l.ranks[1])
 		l.ended(t, `rank \d is gone`)

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 // buildWorker makes a real scalebench-worker, for site files.
-func buildWorker(t *testing.T) string {
+func buildWorker(t testing.TB) string {
 	t.Helper()
 	worker := filepath.Join(t.TempDir(), "scalebench-worker")
 	build := exec.Command("go", "build", "-o", worker, "../scalebench-worker")
