@@ -23,16 +23,22 @@ func ownPoint(t *testing.T, workers int) study.Point {
 func ownRun(t *testing.T, p study.Point, files map[string]string) (events [][]metrics.Event, codes []int) {
 	t.Helper()
 	d := prepare(t, p)
-	if err := os.Mkdir(d.run.Own(), 0o755); err != nil {
-		t.Fatal(err)
+	d.own(files)
+	d.begin(p, p.Workers)
+	return d.wait()
+}
+
+// own puts the user's own files into the run folder.
+func (d *ddp) own(files map[string]string) {
+	d.t.Helper()
+	if err := os.MkdirAll(d.run.Own(), 0o755); err != nil {
+		d.t.Fatal(err)
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(d.run.Own(), name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
+			d.t.Fatal(err)
 		}
 	}
-	d.begin(p, p.Workers)
-	return d.wait()
 }
 
 const (

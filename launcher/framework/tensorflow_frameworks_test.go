@@ -15,11 +15,12 @@ import (
 )
 
 // launchTF starts a point of a framework with an environment of its own on this
-// machine.
-func launchTF(t *testing.T, name string, p study.Point, size int) *ddp {
+// machine, with the user's own files beside the programs.
+func launchTF(t *testing.T, name string, p study.Point, size int, files map[string]string) *ddp {
 	t.Helper()
 	p.Framework = name
 	d := prepare(t, p)
+	d.own(files)
 	if name == "keras-mirrored" { // one process for all ranks
 		d.startOne(p, world.World{Size: size, LocalSize: size, Nodes: 1, Address: "127.0.0.1", Port: d.port},
 			func(environ []string) []string { return environ })
@@ -40,7 +41,7 @@ func TestFrameworksRefuseCopies(t *testing.T) {
 		"tensorflow-multiworker": "TensorFlow has replica 0 of 1 here; the plan has rank 0 of 2",
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := launchTF(t, name, point(t, 2), 1)
+			d := launchTF(t, name, point(t, 2), 1, nil)
 			codes := d.codes()
 			list := d.events(1)[0]
 			e := only(t, list, func(e metrics.Event) *metrics.Error { return e.Error })
@@ -57,7 +58,7 @@ func TestFrameworksInterrupted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := point(t, 2)
 			p.Workload.Epochs = 1_000_000
-			d := launchTF(t, name, p, 2)
+			d := launchTF(t, name, p, 2, nil)
 			awaitEvaluation(t, d)
 			last := d.ranks[len(d.ranks)-1]
 			if err := last.Process.Signal(syscall.SIGUSR1); err != nil {
@@ -82,7 +83,7 @@ func TestFrameworksRankKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := point(t, 2)
 			p.Workload.Epochs = 1_000_000
-			d := launchTF(t, name, p, 2)
+			d := launchTF(t, name, p, 2, nil)
 			awaitEvaluation(t, d)
 			if err := d.ranks[1].Process.Kill(); err != nil {
 				t.Fatal(err)

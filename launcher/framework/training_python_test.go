@@ -158,17 +158,21 @@ func TestPythonTrainingOutside(t *testing.T) {
 	}
 }
 
-// The helper reads as Python 3.6 does: old clusters have nothing newer.
-func TestPythonHelperIsOldPython(t *testing.T) {
-	check := "import ast, sys; ast.parse(sys.stdin.read(), feature_version=(3, 6))"
-	cmd := exec.Command(debianPython, "-c", check)
-	text, err := os.Open("programs/scalebench.py")
-	if err != nil {
-		t.Fatal(err)
+// The helper reads as Python 3.6 does, and the programs as 3.8: old clusters
+// have nothing newer.
+func TestPythonProgramsAreOldPython(t *testing.T) {
+	files, err := filepath.Glob("programs/*.py")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("programs %v, %v", files, err)
 	}
-	defer text.Close()
-	cmd.Stdin = text
-	if out, err := cmd.CombinedOutput(); err != nil {
+	check := `
+import ast, sys
+for name in sys.argv[1:]:
+    version = (3, 6) if name.endswith("/scalebench.py") else (3, 8)
+    with open(name, encoding="utf-8") as file:
+        ast.parse(file.read(), name, feature_version=version)
+`
+	if out, err := exec.Command(debianPython, append([]string{"-c", check}, files...)...).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -77,10 +77,10 @@ MODELS = {
 }
 
 
-def build(point, seed):
+def build(point, seed, sample):
     """The model of a point: the user's own, with the weights that it gives
-    itself, or one of ours with He initialisation (He et al. 2015, equation
-    10)."""
+    itself, which it may do only once it has seen a sample, a batch of one; or
+    one of ours with He initialisation (He et al. 2015, equation 10)."""
     name = point["workload"]["model"]
     if own.is_own(name):
         tf.keras.utils.set_random_seed(seed & 0xffffffff)
@@ -88,6 +88,8 @@ def build(point, seed):
         if not isinstance(model, tf.keras.Model):
             raise TypeError(f"{name} must return a tf.keras.Model, not a"
                             f" {type(model).__name__}")
+        if not model.built:
+            model(sample)
         return model
     if name not in MODELS:
         raise ValueError(f'there is no model "{name}"; valid: '
@@ -126,10 +128,10 @@ def load(model, vector):
 
 
 def statistics(model):
-    """The running averages of batch normalisation, mean then variance."""
-    return [average for layer in model.layers
-            if isinstance(layer, layers.BatchNormalization)
-            for average in (layer.moving_mean, layer.moving_variance)]
+    """What a model averages as it trains: of each batch normalisation, mean
+    then variance."""
+    return [average for average in model.non_trainable_variables
+            if average.dtype.is_floating]
 
 
 class SGD(tf.keras.optimizers.legacy.SGD):
