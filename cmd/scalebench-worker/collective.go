@@ -80,7 +80,7 @@ func measureCollectives(c *cli.Context) error {
 // joinFor makes the group that a backend's ranks agree by, and move data
 // through where it is not one of GPUs.
 func joinFor(ctx context.Context, p *program, backend string) (*collective.Group, error) {
-	o := collective.Options{Timeout: p.timeout, JoinTimeout: p.timeout}
+	o := collective.Options{Timeout: p.timeout, JoinTimeout: p.timeout, Build: version.String()}
 	switch backend {
 	case "tcp":
 		o.Transport = collective.TCP

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/train"
 )
 
@@ -18,7 +19,7 @@ func trainNative(c *cli.Context) error {
 	ctx, stop := untilSignal(c)
 	defer stop()
 	return train.Run(ctx, p.point, p.world, train.Options{
-		Nonce: p.nonce, Events: p.events, Log: os.Stdout,
+		Nonce: p.nonce, Events: p.events, Log: os.Stdout, Version: version.String(),
 		Timeout: p.timeout, JoinTimeout: p.timeout, Kernels: os.Getenv(train.KernelsVariable),
 	})
 }

@@ -1,15 +1,24 @@
-// Package collective lets the ranks of a run act together: sum an array over
-// all of them, hand rank 0's values to everybody, wait for each other.
+// Package collective lets the ranks of a run act together: sum an array over all
+// of them, each its share of it or everybody the whole, gather shares, hand rank
+// 0's values to everybody, wait for each other.
 //
-// A Group is a ring of TCP connections: every rank sends to the next rank and
-// receives from the one before. Sums are made by ring reduce-scatter and
-// all-gather, so that each element is added up once, in an order fixed by its
-// place in the array, and then copied: all ranks end with the same bits, and
-// equal inputs give equal bits in every run.
+// Ranks on one host exchange numbers through shared memory (see node), hosts
+// through a ring of TCP connections between the first rank of each (see ring). A
+// collective over several hosts is one within each host, one between the hosts,
+// and one more within each. Which ranks share memory is found out by sharing it,
+// not by names (see place.go).
+//
+// Sums are made in a fixed order: on a node in the order of its ranks, between
+// nodes in an order fixed by an element's place in the array. Each is either made
+// once and then copied, or made by everybody from the same numbers in the same
+// order. So all ranks end with the same bits, and equal inputs on equally placed
+// ranks give equal bits in every run.
 //
 // Nothing waits for ever. When a rank dies, hangs or gives up, every other rank
-// returns an error that names it, at the latest after Options.Timeout. There is
-// no recovery: after its first error a Group is of no more use, since a sum over
+// returns an error that names it, at once if its process has ended, else at the
+// latest after Options.Timeout. It is rank 0 that decides who is to blame, over
+// connections of its own, so that all say the same (see control). There is no
+// recovery: after its first error a Group is of no more use, since a sum over
 // fewer ranks would be a wrong number.
 //
 // Connections are meant for one machine or the network inside a cluster. The
@@ -18,18 +27,33 @@
 package collective
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/scalebench/scalebench/launcher/world"
 )
 
 // Defaults of Options.
 const (
 	DefaultTimeout     = 60 * time.Second
 	DefaultJoinTimeout = 60 * time.Second
+)
+
+// A Transport is what the ranks' numbers travel over.
+type Transport string
+
+// The transports that Options may ask for, and the mixture that is the outcome
+// where hosts have several ranks each.
+const (
+	TCP          Transport = "tcp"
+	SharedMemory Transport = "shm" // all ranks must be on one host
+	Mixed        Transport = "shm+tcp"
 )
 
 // Options adjusts a Group; the zero value is what a run wants.
@@ -40,21 +64,18 @@ type Options struct {
 	Timeout time.Duration
 	// JoinTimeout is how long Join waits for all ranks. 0: DefaultJoinTimeout.
 	JoinTimeout time.Duration
-	// Transport is what numbers travel over. "": whatever is fastest.
+	// Transport is what numbers travel over. "": shared memory where ranks have
+	// it, TCP between them where not.
 	Transport Transport
+	// Build says which build of the program this is. All ranks must say the same.
+	Build string
 	// Listener is where rank 0 expects the others, instead of a listener that
 	// Join opens on World.Address and World.Port. Join closes it.
 	Listener net.Listener
+
+	host       string // for tests: ranks share memory if this is equal
+	failMemory error  // for tests: why this rank has no shared memory
 }
-
-// A Transport is what the ranks' numbers travel over.
-type Transport string
-
-// The transports that Options may ask for.
-const (
-	TCP          Transport = "tcp"
-	SharedMemory Transport = "shm" // all ranks must be on one host
-)
 
 // A PeerError is a collective that could not finish because of one rank.
 type PeerError struct {
@@ -64,73 +85,131 @@ type PeerError struct {
 }
 
 func (e *PeerError) Error() string {
+	if e.Phase == "" {
+		return fmt.Sprintf("rank %d %v", e.Rank, e.Err)
+	}
 	return fmt.Sprintf("%s: rank %d %v", e.Phase, e.Rank, e.Err)
 }
 func (e *PeerError) Unwrap() error { return e.Err }
 
-// A Group is one rank's end of the ring. One goroutine at a time may use it,
-// and all ranks must call the same collectives in the same order with the same
-// lengths; where they do not, the Group says so.
+// A Group is one rank's part in the collectives. One goroutine at a time may use
+// it, and all ranks must call the same collectives in the same order with the
+// same lengths; where they do not, the Group says so.
 type Group struct {
 	rank, size int
-	timeout    time.Duration
-	grace      time.Duration // part of timeout kept for finding out who is to blame
+	transport  Transport
+	why        string
 
 	// nil when alone
-	line   *line
-	reader *bufio.Reader // from the rank before
-	next   *sender       // to the next rank
+	control *control
+	node    *node // nil: no other rank shares memory
+	ring    *ring // nil: there are no other nodes, or another rank leads this one
 
-	seq     uint32 // collectives begun
-	op      op     // the one going on
-	err     error  // the first failure; later calls return it
+	order   []int // the ranks, node by node
+	firsts  []int // where in order each node's begin, and the end
+	place   int   // this rank's in order
+	nodeAt  int   // this rank's node, an index into firsts
+	inOrder bool  // order is 0, 1, 2, …
+
+	at      position // the collective going on, or the last
+	err     error    // the first failure; later calls return it
 	closed  bool
-	scratch []uint64
-	work    []float32 // grown to the longest reduce-scatter
+	watched atomic.Pointer[watch]
+
+	// kept from call to call
+	work             []float32
+	ofRanks, ofNodes parts
+	one              [1]int64
+
+	mu          sync.Mutex // between attach and interrupt
+	interrupted bool
 }
 
-// scratchBytes is how much is received before it is added up: little enough to
-// stay in a core's cache.
-const scratchBytes = 64 << 10
+// A watch ends a collective when a context does. It is kept as long as calls come
+// with the same context, since starting one allocates.
+type watch struct {
+	done <-chan struct{}
+	stop func() bool
+}
 
-func newGroup(rank, size int, timeout time.Duration, prev, next net.Conn) *Group {
-	g := &Group{rank: rank, size: size, timeout: timeout, grace: min(timeout/6, 5*time.Second)}
-	if size > 1 {
-		g.line = &line{prev: prev, next: next}
-		g.reader = bufio.NewReaderSize(prev, scratchBytes)
-		g.next = newSender(g.line, timeout)
-		g.scratch = make([]uint64, scratchBytes/8)
+// alone is the group of a single rank.
+func alone(w world.World, o Options) *Group {
+	g := &Group{rank: w.Rank, size: 1, transport: o.Transport, why: "there is one rank only"}
+	if g.transport == "" {
+		g.transport = SharedMemory
 	}
 	return g
 }
 
-// Rank is this process's place in the ring, 0-based.
+func newGroup(rank int, p plan, s *segment, c *control) *Group {
+	g := &Group{rank: rank, size: len(p.node), why: p.why, control: c}
+	leaders := p.leaders()
+	switch len(leaders) {
+	case 1:
+		g.transport = SharedMemory
+	case g.size:
+		g.transport = TCP
+	default:
+		g.transport = Mixed
+	}
+	for i, leader := range leaders {
+		g.firsts = append(g.firsts, len(g.order))
+		g.order = append(g.order, p.on(leader)...)
+		if leader == p.node[rank] {
+			g.nodeAt = i
+		}
+	}
+	g.firsts = append(g.firsts, g.size)
+	g.inOrder = slices.IsSorted(g.order)
+	ranks := g.order[g.firsts[g.nodeAt]:g.firsts[g.nodeAt+1]]
+	for i, r := range ranks {
+		if r == rank {
+			g.place = g.firsts[g.nodeAt] + i
+		}
+	}
+	switch {
+	case s != nil && len(ranks) > 1:
+		_ = s.file.Close() // who wanted it has it
+		g.node = newNode(ranks, g.place-g.firsts[g.nodeAt], s, c)
+	case s != nil:
+		_ = s.unmap() // the plan is TCP
+	}
+	return g
+}
+
+// attach gives the group its ring.
+func (g *Group) attach(r *ring) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ring = r
+	if g.interrupted {
+		r.line.interrupt()
+	}
+}
+
+// interrupt ends what this rank waits for: there is a verdict.
+func (g *Group) interrupt() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.interrupted = true
+	if g.ring != nil {
+		g.ring.line.interrupt()
+	}
+	if g.node != nil {
+		g.node.wake()
+	}
+}
+
+// Rank is this process's place in the group, 0-based.
 func (g *Group) Rank() int { return g.rank }
 
-// Size is how many ranks there are, as counted by a sum over the ring when it
+// Size is how many ranks there are, as counted by a sum over them when the group
 // was joined.
 func (g *Group) Size() int { return g.size }
 
-// AllReduce replaces v on every rank by the sum of all ranks' v. All ranks get
-// the same bits.
-func (g *Group) AllReduce(ctx context.Context, v []float32) error {
-	return allReduce(ctx, g, opAllReduce, v)
-}
-
-// AllReduceFloat64 is AllReduce in double precision, for a few statistics.
-func (g *Group) AllReduceFloat64(ctx context.Context, v []float64) error {
-	return allReduce(ctx, g, opAllReduce64, v)
-}
-
-// AllReduceInt64 is AllReduce for counts. A sum beyond an int64 wraps around.
-func (g *Group) AllReduceInt64(ctx context.Context, v []int64) error {
-	return allReduce(ctx, g, opAllReduceInt, v)
-}
-
-// Barrier returns when all ranks have called it.
-func (g *Group) Barrier(ctx context.Context) error {
-	return allReduce(ctx, g, opBarrier, []int64{1})
-}
+// Transport is what numbers travel over, and why not all of them through shared
+// memory; why is "" if they do.
+func (g *Group) Transport() (t Transport, why string) { return g.transport, g.why }
 
 // Close ends this rank's part in an orderly way, after its last collective.
 func (g *Group) Close() error {
@@ -141,61 +220,119 @@ func (g *Group) Close() error {
 		return nil
 	}
 	g.closed = true
-	close(g.next.frames)
-	return g.line.close() // wakes a write that hangs
+	if w := g.watched.Swap(nil); w != nil {
+		w.stop()
+	}
+	g.control.close(g.at)
+	if g.ring != nil {
+		g.ring.close()
+	}
+	if g.node != nil {
+		return g.node.close()
+	}
+	return nil
 }
 
 // Abort ends this rank's part because it cannot go on, and tells the others
 // why, so that they need not find out by waiting. Their error names this rank.
 // It may be called instead of Close, not during a collective.
 func (g *Group) Abort(reason error) {
-	if g.err == nil {
-		g.giveUp(&PeerError{Rank: g.rank, Phase: g.phase(), Err: fmt.Errorf("gave up: %w", reason)})
+	if g.err != nil {
+		return
 	}
+	v := &PeerError{Rank: g.rank, Err: fmt.Errorf("gave up: %w", reason)}
+	if g.size > 1 {
+		v = g.control.blame(v)
+	}
+	_ = g.giveUp(v)
 }
 
 // phase names the collective that is going on, or was the last.
 func (g *Group) phase() string {
-	if g.seq == 0 {
+	if g.at.seq <= 1 { // the first is the count of Join
 		return "rendezvous"
 	}
-	return fmt.Sprintf("%s %d", g.op, g.seq)
+	return g.at.String()
 }
 
-// do runs one collective under ctx: it takes care that cancelling it wakes
-// every wait, and that the first failure is everybody's and final.
-func (g *Group) do(ctx context.Context, op op, body func() error) error {
+// do runs one collective under ctx: it takes care that cancelling it wakes every
+// wait, and that the first failure is everybody's and final. A group of one has
+// nothing to do.
+func (g *Group) do(ctx context.Context, op op, bytes int, body func() error) error {
 	if g.err != nil {
 		return g.err
 	}
-	g.seq++
-	g.op = op
+	g.at = position{op: op, seq: g.at.seq + 1}
 	if g.size == 1 {
 		return ctx.Err()
 	}
-	stop := func() bool { return true }
-	if ctx.Done() != nil {
-		stop = context.AfterFunc(ctx, g.line.interrupt)
+	if g.node != nil {
+		g.node.begin(op, g.at.seq, bytes)
 	}
-	err := body()
+	if g.ring != nil {
+		g.ring.begin(op, g.at.seq)
+	}
+	err := g.control.enter(g.at)
 	if err == nil {
-		err = g.next.wait()
-	}
-	if !stop() && err == nil {
-		// Cancelled while the last bytes came in: the result is whole, but the
-		// deadlines are spoilt.
-		err = context.Cause(ctx)
+		err = g.watch(ctx)
 	}
 	if err == nil {
+		err = body()
+	}
+	if err == nil && g.ring != nil {
+		err = g.ring.end()
+	}
+	g.control.leave(g.at)
+	if err == nil {
+		return nil // whole, even if there is a verdict by now: the next call returns it
+	}
+	v := g.control.verdict.Load()
+	if v == nil {
+		var blamed *PeerError
+		if !errors.As(err, &blamed) {
+			blamed = &PeerError{Rank: g.rank, Err: err}
+		}
+		v = g.control.blame(blamed)
+	}
+	return g.giveUp(v)
+}
+
+// giveUp keeps the verdict as this group's error, and closes.
+func (g *Group) giveUp(v *PeerError) error {
+	g.err = &PeerError{Rank: v.Rank, Phase: g.phase(), Err: v.Err}
+	_ = g.Close()
+	return g.err
+}
+
+// watch lets the end of ctx end the collective going on.
+func (g *Group) watch(ctx context.Context) error {
+	done := ctx.Done()
+	old := g.watched.Load()
+	if done == nil {
+		if old != nil {
+			g.watched.Store(nil)
+			old.stop()
+		}
 		return nil
 	}
-	var blamed *PeerError
-	switch {
-	case ctx.Err() != nil:
-		blamed = &PeerError{g.rank, g.phase(), fmt.Errorf("was told to stop: %w", context.Cause(ctx))}
-	case errors.As(err, &blamed):
-	default:
-		blamed = g.blameAfter(err)
+	if old == nil || old.done != done {
+		if old != nil {
+			old.stop()
+		}
+		w := &watch{done: done}
+		g.watched.Store(w)
+		w.stop = context.AfterFunc(ctx, func() {
+			if g.watched.Load() == w && unpack(g.control.position.Load()).inside {
+				g.control.blame(toldToStop(g.rank, ctx))
+			}
+		})
 	}
-	return g.giveUp(blamed)
+	if ctx.Err() != nil { // between two collectives
+		return toldToStop(g.rank, ctx)
+	}
+	return nil
+}
+
+func toldToStop(rank int, ctx context.Context) *PeerError {
+	return &PeerError{Rank: rank, Err: fmt.Errorf("was told to stop: %w", context.Cause(ctx))}
 }

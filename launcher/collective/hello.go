@@ -9,11 +9,12 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"unsafe"
 )
 
 // protocolVersion changes with every change of what ranks send each other.
-const protocolVersion = 1
+const protocolVersion = 2
 
 // magic begins every hello and every answer.
 var magic = [8]byte{'s', 'c', 'a', 'l', 'e', 'b', 'n', '\n'}
@@ -22,32 +23,44 @@ var magic = [8]byte{'s', 'c', 'a', 'l', 'e', 'b', 'n', '\n'}
 const (
 	purposeRendezvous uint8 = iota + 1
 	purposeRing
+	purposeMemory // of a Unix socket: the shared memory
 )
 
 // hello is the first thing a caller says. Its size is fixed, so that an unknown
 // caller cannot make the other side read more:
 //
-//	 0  8  magic
-//	 8  2  version, big-endian
-//	10  1  purpose
-//	11  1  zero
-//	12  4  0x01020304 as it lies in the caller's memory
-//	16 32  SHA-256 of the nonce
-//	48  4  rank, big-endian
-//	52  4  world size, big-endian
-//	56 18  where the caller's own end of the ring listens: IPv6 or mapped IPv4, port
+//	  0  8  magic
+//	  8  2  version of the protocol, big-endian
+//	 10  1  purpose
+//	 11  1  transport that is asked for: 0 any, 1 tcp, 2 shm
+//	 12  4  0x01020304 as it lies in the caller's memory
+//	 16 32  SHA-256 of the nonce
+//	 48  4  rank, big-endian
+//	 52  4  world size, big-endian
+//	 56 18  where the caller's own end of the ring listens: IPv6 or mapped IPv4, port
+//	 74 16  name of the Unix socket where the caller can be asked for shared memory
+//	 90 32  SHA-256 of what is known of the caller's host; zero: it shares nothing
+//	122 96  the caller's build in words, cut or filled with zeros
 type hello struct {
 	purpose    uint8
+	transport  Transport
 	nonce      [sha256.Size]byte
 	rank, size int
 	ring       netip.AddrPort
+	socket     socketName
+	host       [sha256.Size]byte
+	build      string
 }
 
 const (
-	helloBytes   = 74
+	helloBytes   = 218
+	buildBytes   = 96
 	addressBytes = 18
 	byteOrder    = 0x01020304
 )
+
+// transports are as hellos carry them.
+var transports = []Transport{"", TCP, SharedMemory}
 
 func digest(nonce string) [sha256.Size]byte { return sha256.Sum256([]byte(nonce)) }
 
@@ -61,13 +74,17 @@ func (h hello) encode() []byte {
 	b := make([]byte, 0, helloBytes)
 	b = append(b, magic[:]...)
 	b = binary.BigEndian.AppendUint16(b, protocolVersion)
-	b = append(b, h.purpose, 0)
+	b = append(b, h.purpose, byte(max(0, slices.Index(transports, h.transport))))
 	order := nativeOrder()
 	b = append(b, order[:]...)
 	b = append(b, h.nonce[:]...)
 	b = binary.BigEndian.AppendUint32(b, uint32(h.rank))
 	b = binary.BigEndian.AppendUint32(b, uint32(h.size))
-	return append(b, encodeAddress(h.ring)...)
+	b = append(b, encodeAddress(h.ring)...)
+	b = append(b, h.socket[:]...)
+	b = append(b, h.host[:]...)
+	b = append(b, h.build[:min(len(h.build), buildBytes)]...)
+	return append(b, make([]byte, helloBytes-len(b))...)
 }
 
 // readHello reads a caller's hello and judges it. fatal says that the caller
@@ -91,8 +108,11 @@ func readHello(r io.Reader, self hello, purpose uint8) (h hello, err error, fata
 	h.purpose = b[10]
 	h.rank = int(binary.BigEndian.Uint32(b[48:]))
 	h.size = int(binary.BigEndian.Uint32(b[52:]))
+	h.build = string(bytes.TrimRight(b[122:], "\x00"))
 	order := nativeOrder()
 	switch {
+	case h.build != self.build[:min(len(self.build), buildBytes)]:
+		return h, fmt.Errorf("rank %d is build %q of the program, rank %d %q; all ranks must run the same", h.rank, h.build, self.rank, self.build), true
 	case !bytes.Equal(b[12:16], order[:]):
 		return h, errors.New("its processor has another byte order; all ranks must have the same"), true
 	case h.size != self.size:
@@ -102,7 +122,13 @@ func readHello(r io.Reader, self hello, purpose uint8) (h hello, err error, fata
 	case h.purpose != purpose:
 		return h, fmt.Errorf("rank %d called for purpose %d, not %d", h.rank, h.purpose, purpose), true
 	}
-	if h.ring, err = decodeAddress(b[56:]); err != nil {
+	if int(b[11]) >= len(transports) || transports[b[11]] != self.transport {
+		return h, fmt.Errorf("rank %d and rank %d were told different transports; all ranks must have the same", h.rank, self.rank), true
+	}
+	h.transport = self.transport
+	copy(h.socket[:], b[74:])
+	copy(h.host[:], b[90:])
+	if h.ring, err = decodeAddress(b[56:74]); err != nil {
 		return h, err, true
 	}
 	return h, nil, false
@@ -126,7 +152,7 @@ func decodeAddress(b []byte) (netip.AddrPort, error) {
 }
 
 // Answers to a hello: magic, status, the payload's length (2 bytes, big-endian),
-// payload. It is an address, or words.
+// payload. It is empty, or words.
 const (
 	answerAccepted uint8 = iota + 1
 	answerRefused

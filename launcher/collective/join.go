@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,9 +16,9 @@ import (
 )
 
 // Join makes w.Size processes a Group. Rank 0 listens on w.Address and w.Port;
-// the others call it, again and again until it answers, show the nonce and
-// learn where their next rank listens. Then the ring closes and the ranks count
-// themselves.
+// the others call it, again and again until it answers, and show the nonce. When
+// all are there, they find out which of them share memory (see Placing), and the
+// first ranks of the nodes close the ring. Last, the ranks count themselves.
 //
 // Each rank's end of the ring is bound to the address of w.Interface, if that
 // is set; else to the address by which it reached rank 0, and rank 0 to
@@ -35,10 +36,8 @@ func Join(ctx context.Context, w world.World, nonce string, o Options) (*Group, 
 	switch {
 	case w.Size < 1:
 		return nil, fmt.Errorf("rendezvous: a world of %d ranks; want 1 or more", w.Size)
-	case o.Transport == SharedMemory:
-		return nil, errors.New("rendezvous: there is no shared memory yet; use tcp")
-	case o.Transport != "" && o.Transport != TCP:
-		return nil, fmt.Errorf("rendezvous: unknown transport %q; want tcp or shm", o.Transport)
+	case !slices.Contains(transports, o.Transport):
+		return nil, fmt.Errorf("rendezvous: unknown transport %q; want tcp or shm, or none for the fastest there is", o.Transport)
 	case w.Rank < 0 || w.Rank >= w.Size:
 		return nil, fmt.Errorf("rendezvous: rank %d is outside a world of %d", w.Rank, w.Size)
 	}
@@ -49,51 +48,92 @@ func Join(ctx context.Context, w world.World, nonce string, o Options) (*Group, 
 	deadline := time.Now().Add(patience)
 	joining, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	j := &joiner{ctx: joining, deadline: deadline, world: w, self: hello{rank: w.Rank, size: w.Size, nonce: digest(nonce)}}
-	var prev, next net.Conn
+	j := &joiner{ctx: joining, cancel: cancel, deadline: deadline, world: w, failMemory: o.failMemory,
+		self: hello{rank: w.Rank, size: w.Size, nonce: digest(nonce), transport: o.Transport, build: o.Build}}
+	g := alone(w, o)
+	err := error(nil)
 	if w.Size > 1 {
-		var err error
-		if prev, next, err = j.ring(o.Listener); err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				err = fmt.Errorf("told to stop (%w) while joining: %v", cause, err)
-			}
-			return nil, fmt.Errorf("rendezvous of rank %d of %d: %w", w.Rank, w.Size, err)
+		g, err = j.group(o)
+	}
+	if err == nil {
+		err = g.count(ctx)
+	}
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = fmt.Errorf("told to stop (%w) while joining: %w", cause, err)
 		}
-	}
-	g := newGroup(w.Rank, w.Size, o.Timeout, prev, next)
-	count := []int64{1}
-	if err := g.AllReduceInt64(ctx, count); err != nil {
 		return nil, fmt.Errorf("rendezvous of rank %d of %d: %w", w.Rank, w.Size, err)
-	}
-	if count[0] != int64(w.Size) {
-		_ = g.Close()
-		return nil, fmt.Errorf("rendezvous of rank %d: the ring has %d ranks, the run is of %d", w.Rank, count[0], w.Size)
 	}
 	return g, nil
 }
 
-// joiner is one rank on its way into the ring.
+// count makes sure that as many ranks as the run is of take part.
+func (g *Group) count(ctx context.Context) error {
+	count := []int64{1}
+	if err := g.AllReduceInt64(ctx, count); err != nil {
+		return err
+	}
+	if count[0] != int64(g.size) {
+		_ = g.Close()
+		return fmt.Errorf("%d ranks take part, the run is of %d", count[0], g.size)
+	}
+	return nil
+}
+
+// joiner is one rank on its way into the group.
 type joiner struct {
 	ctx      context.Context // ends at deadline
+	cancel   context.CancelFunc
 	deadline time.Time
 	world    world.World
 	self     hello
+
+	memory     *net.UnixListener // where others of this host ask for shared memory
+	failMemory error             // a test's
 }
 
-// ring returns the connections from the rank before and to the next one.
-func (j *joiner) ring(listener net.Listener) (prev, next net.Conn, err error) {
-	var own net.Listener       // where the rank before will call
-	var address netip.AddrPort // where the next rank listens
+// group meets the others, finds out who shares memory, and connects the leaders.
+func (j *joiner) group(o Options) (*Group, error) {
+	noMemory := j.openMemory(o.host)
+	if j.memory != nil {
+		defer j.memory.Close()
+	}
+	var own net.Listener // where the leader before will call
+	var lines []net.Conn // to rank 0, or rank 0's to all
+	var hellos []hello
+	var err error
 	if j.self.rank == 0 {
-		own, address, err = j.gather(listener)
+		own, lines, hellos, err = j.gather(o.Listener)
 	} else {
-		own, address, err = j.register()
+		own, lines, err = j.register()
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer own.Close()
-	return j.connect(own, address)
+	list, p, s, err := j.place(lines, hellos, noMemory)
+	if err != nil {
+		for _, l := range lines {
+			if l != nil {
+				l.Close()
+			}
+		}
+		return nil, err
+	}
+	g := newGroup(j.self.rank, p, s, newControl(j.self.rank, j.self.size, o.Timeout, lines))
+	g.control.listen(func() { j.cancel(); g.interrupt() })
+	leaders := p.leaders()
+	if len(leaders) == 1 || p.node[g.rank] != g.rank {
+		return g, nil
+	}
+	me := slices.Index(leaders, g.rank)
+	before, after := leaders[(me-1+len(leaders))%len(leaders)], leaders[(me+1)%len(leaders)]
+	prev, next, err := j.connect(own, before, after, list[after].ring)
+	if err != nil {
+		return nil, g.giveUp(g.control.blame(&PeerError{Rank: g.rank, Err: fmt.Errorf("could not connect with the other hosts: %w", err)}))
+	}
+	g.attach(newRing(leaders, me, g.control, prev, next))
+	return g, nil
 }
 
 // listenRing opens this rank's end of the ring. ip is where, unless an
@@ -126,36 +166,37 @@ func (j *joiner) rendezvous() (netip.AddrPort, error) {
 	return netip.AddrPortFrom(ip, uint16(j.world.Port)), nil
 }
 
-// register shows this rank to rank 0 and returns where the next rank listens.
-func (j *joiner) register() (net.Listener, netip.AddrPort, error) {
+// register shows this rank to rank 0. The connection stays; own is where the
+// leader before this rank may call.
+func (j *joiner) register() (own net.Listener, lines []net.Conn, err error) {
 	zero, err := j.rendezvous()
 	if err != nil {
-		return nil, netip.AddrPort{}, err
+		return nil, nil, err
 	}
 	conn, err := j.dial(zero)
 	if err != nil {
-		return nil, netip.AddrPort{}, fmt.Errorf("rank 0 does not answer at %s: %w; it may have failed, or a firewall or a wrong interface stands between", zero, err)
+		return nil, nil, fmt.Errorf("rank 0 does not answer at %s: %w; it may have failed, or a firewall or a wrong interface stands between", zero, err)
 	}
-	defer conn.Close()
-	own, err := j.listenRing(conn.LocalAddr().(*net.TCPAddr).AddrPort().Addr())
+	own, err = j.listenRing(conn.LocalAddr().(*net.TCPAddr).AddrPort().Addr())
 	if err != nil {
-		return nil, netip.AddrPort{}, err
+		conn.Close()
+		return nil, nil, err
 	}
-	next, err := j.introduce(conn, purposeRendezvous)
-	if err != nil {
+	if err := j.introduce(conn, purposeRendezvous); err != nil {
+		conn.Close()
 		own.Close()
-		return nil, netip.AddrPort{}, fmt.Errorf("rank 0 at %s %w", zero, err)
+		return nil, nil, fmt.Errorf("rank 0 at %s %w", zero, err)
 	}
-	return own, next, nil
+	return own, []net.Conn{conn}, nil
 }
 
 // introduce sends this rank's hello and reads the answer.
-func (j *joiner) introduce(conn net.Conn, purpose uint8) (netip.AddrPort, error) {
+func (j *joiner) introduce(conn net.Conn, purpose uint8) error {
 	defer j.guard(conn)()
 	h := j.self
 	h.purpose = purpose
 	if _, err := conn.Write(h.encode()); err != nil {
-		return netip.AddrPort{}, fmt.Errorf("broke off: %w", err)
+		return fmt.Errorf("broke off: %w", err)
 	}
 	return readAnswer(conn)
 }
@@ -228,22 +269,22 @@ func (j *joiner) answer(l net.Listener, purpose uint8, callers chan<- caller, do
 	}
 }
 
-// gather is rank 0's part: it hears every other rank and tells each where its
-// next one listens.
-func (j *joiner) gather(l net.Listener) (_ net.Listener, next netip.AddrPort, err error) {
+// gather is rank 0's part: it hears every other rank, and keeps the connections
+// and hellos, by rank.
+func (j *joiner) gather(l net.Listener) (own net.Listener, lines []net.Conn, hellos []hello, err error) {
 	if l == nil {
 		at, err := j.rendezvous()
 		if err != nil {
-			return nil, next, err
+			return nil, nil, nil, err
 		}
 		if l, err = net.Listen("tcp", at.String()); err != nil {
-			return nil, next, fmt.Errorf("cannot listen for the other ranks: %w", err)
+			return nil, nil, nil, fmt.Errorf("cannot listen for the other ranks: %w", err)
 		}
 	}
 	defer l.Close()
-	own, err := j.listenRing(l.Addr().(*net.TCPAddr).AddrPort().Addr())
+	ring, err := j.listenRing(l.Addr().(*net.TCPAddr).AddrPort().Addr())
 	if err != nil {
-		return nil, next, err
+		return nil, nil, nil, err
 	}
 	callers, done := make(chan caller), make(chan struct{})
 	defer close(done)
@@ -258,10 +299,9 @@ func (j *joiner) gather(l net.Listener) (_ net.Listener, next netip.AddrPort, er
 			if err != nil {
 				refuse(c.conn, err)
 			}
-			c.conn.Close()
 		}
 		if err != nil {
-			own.Close()
+			ring.Close()
 		}
 	}()
 	var refused []string
@@ -270,33 +310,35 @@ func (j *joiner) gather(l net.Listener) (_ net.Listener, next netip.AddrPort, er
 		case c := <-callers:
 			switch {
 			case c.err != nil && c.fatal:
-				return nil, next, fmt.Errorf("a rank at %s was refused: %w", c.conn.RemoteAddr(), c.err)
+				return nil, nil, nil, fmt.Errorf("a rank at %s was refused: %w", c.conn.RemoteAddr(), c.err)
 			case c.err != nil:
 				refused = append(refused, fmt.Sprintf("%s: %v", c.conn.RemoteAddr(), c.err))
 				refused = refused[max(0, len(refused)-8):]
 			case c.hello.rank == 0 || ranks[c.hello.rank] != nil:
 				err = fmt.Errorf("there are two processes of rank %d, the second one at %s", c.hello.rank, c.conn.RemoteAddr())
 				refuse(c.conn, err)
-				return nil, next, err
+				return nil, nil, nil, err
 			default:
 				ranks[c.hello.rank] = &c
 				here++
 			}
 		case <-j.ctx.Done():
-			return nil, next, missing(ranks, refused, l.Addr())
+			return nil, nil, nil, missing(ranks, refused, l.Addr())
 		}
 	}
-	for i, c := range ranks[1:] {
-		at := j.self.ring // the last rank's next one is this
-		if i+2 < j.self.size {
-			at = ranks[i+2].hello.ring
+	lines, hellos = make([]net.Conn, j.self.size), make([]hello, j.self.size)
+	hellos[0] = j.self
+	for r, c := range ranks {
+		if c == nil {
+			continue
 		}
+		lines[r], hellos[r] = c.conn, c.hello
 		_ = c.conn.SetDeadline(j.deadline)
-		if e := accept(c.conn, at); e != nil {
-			return nil, next, fmt.Errorf("rank %d at %s is gone: %w", i+1, c.conn.RemoteAddr(), e)
+		if e := accept(c.conn); e != nil {
+			return nil, nil, nil, fmt.Errorf("rank %d at %s is gone: %w", r, c.conn.RemoteAddr(), e)
 		}
 	}
-	return own, ranks[1].hello.ring, nil
+	return ring, lines, hellos, nil
 }
 
 // missing says which ranks did not come, and who came instead.
@@ -315,11 +357,9 @@ func missing(ranks []*caller, refused []string, at net.Addr) error {
 	return errors.New(text)
 }
 
-// connect closes the ring: it calls the next rank and is called by the one
-// before.
-func (j *joiner) connect(own net.Listener, to netip.AddrPort) (prev, next net.Conn, err error) {
-	size := j.self.size
-	before, after := (j.self.rank-1+size)%size, (j.self.rank+1)%size
+// connect closes the ring of leaders: this one calls the next, at to, and is
+// called by the one before.
+func (j *joiner) connect(own net.Listener, before, after int, to netip.AddrPort) (prev, next net.Conn, err error) {
 	type dialled struct {
 		conn net.Conn
 		err  error
@@ -328,7 +368,7 @@ func (j *joiner) connect(own net.Listener, to netip.AddrPort) (prev, next net.Co
 	go func() {
 		conn, err := j.dial(to)
 		if err == nil {
-			if _, err = j.introduce(conn, purposeRing); err != nil {
+			if err = j.introduce(conn, purposeRing); err != nil {
 				conn.Close()
 			}
 		}
@@ -364,7 +404,7 @@ func (j *joiner) connect(own net.Listener, to netip.AddrPort) (prev, next net.Co
 			}
 			prev = c.conn
 			_ = prev.SetDeadline(j.deadline)
-			if err := accept(prev, netip.AddrPort{}); err != nil {
+			if err := accept(prev); err != nil {
 				return prev, next, fmt.Errorf("rank %d is gone: %w", before, err)
 			}
 			_ = prev.SetDeadline(time.Time{})
@@ -385,22 +425,22 @@ func refuse(conn net.Conn, why error) {
 	conn.Close()
 }
 
-// accept tells a caller that it is welcome, and where its next rank listens.
-func accept(conn net.Conn, next netip.AddrPort) error {
-	_, err := conn.Write(encodeAnswer(answerAccepted, encodeAddress(next)))
+// accept tells a caller that it is welcome.
+func accept(conn net.Conn) error {
+	_, err := conn.Write(encodeAnswer(answerAccepted, nil))
 	return err
 }
 
 // readAnswer reads what refuse or accept wrote.
-func readAnswer(conn net.Conn) (netip.AddrPort, error) {
+func readAnswer(conn net.Conn) error {
 	status, payload, err := decodeAnswer(conn)
 	switch {
 	case errors.Is(err, io.EOF):
-		return netip.AddrPort{}, errors.New("hung up without an answer; see its log")
+		return errors.New("hung up without an answer; see its log")
 	case err != nil:
-		return netip.AddrPort{}, fmt.Errorf("gave no answer: %w", err)
+		return fmt.Errorf("gave no answer: %w", err)
 	case status == answerRefused:
-		return netip.AddrPort{}, fmt.Errorf("refused: %s", payload)
+		return fmt.Errorf("refused: %s", payload)
 	}
-	return decodeAddress(payload)
+	return nil
 }

@@ -3,70 +3,81 @@ package collective
 import (
 	"context"
 	"fmt"
-	"unsafe"
+
+	"github.com/scalebench/scalebench/launcher/collective/sum"
 )
 
-// number is what can be summed.
-type number interface{ float32 | float64 | int64 }
+// op is a kind of collective, as ranks tell each other.
+type op uint8
 
-// bytesOf is v's memory. Ranks send numbers as they lie in memory: Join makes
-// sure that all have the same byte order.
-func bytesOf[T number](v []T) []byte {
-	if len(v) == 0 {
-		return nil
+const (
+	opAllReduce op = iota + 1
+	opAllReduce64
+	opAllReduceInt
+	opReduceScatter
+	opAllGather
+	opBroadcast
+	opBarrier
+)
+
+func (o op) String() string {
+	switch o {
+	case opAllReduce:
+		return "all-reduce"
+	case opAllReduce64:
+		return "all-reduce of float64"
+	case opAllReduceInt:
+		return "all-reduce of int64"
+	case opReduceScatter:
+		return "reduce-scatter"
+	case opAllGather:
+		return "all-gather"
+	case opBroadcast:
+		return "broadcast"
+	case opBarrier:
+		return "barrier"
 	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), len(v)*int(unsafe.Sizeof(v[0])))
+	return fmt.Sprintf("unknown collective %d", uint8(o))
 }
 
-// Share is the part [from, to) of an array of n elements that belongs to a rank
-// in ReduceScatter and AllGather: as near to n/size elements as can be.
-func Share(rank, size, n int) (from, to int) { return rank * n / size, (rank + 1) * n / size }
+// AllReduce replaces v on every rank by the sum of all ranks' v. All ranks get
+// the same bits.
+func (g *Group) AllReduce(ctx context.Context, v []float32) error {
+	return allReduce(ctx, g, opAllReduce, sum.Float32, v)
+}
 
-// allReduce is the ring all-reduce of Patarasuk and Yuan (2009): a
-// reduce-scatter and an all-gather. Each rank sends 2(size−1)/size of the bytes
-// of v.
-func allReduce[T number](ctx context.Context, g *Group, op op, v []T) error {
-	return g.do(ctx, op, func() error {
-		if err := scatterSums(g, v); err != nil {
-			return err
+// AllReduceFloat64 is AllReduce in double precision, for a few statistics.
+func (g *Group) AllReduceFloat64(ctx context.Context, v []float64) error {
+	return allReduce(ctx, g, opAllReduce64, sum.Float64, v)
+}
+
+// AllReduceInt64 is AllReduce for counts. A sum beyond an int64 wraps around.
+func (g *Group) AllReduceInt64(ctx context.Context, v []int64) error {
+	return allReduce(ctx, g, opAllReduceInt, sum.Int64, v)
+}
+
+func allReduce[T number](ctx context.Context, g *Group, op op, add adder[T], v []T) error {
+	return g.do(ctx, op, len(bytesOf(v)), func() error {
+		if g.node != nil {
+			if err := nodeAllReduce(g.node, add, v); err != nil {
+				return err
+			}
 		}
-		return gather(g, v)
+		if g.ring != nil {
+			if err := ringAllReduce(g.ring, add, v); err != nil {
+				return err
+			}
+		}
+		return g.spread(bytesOf(v))
 	})
 }
 
-// scatterSums cuts v into the ranks' shares. In size−1 steps every rank passes
-// on the share that it has just added its own numbers to, so that rank r's,
-// which started on rank r+1, ends as the whole sum on rank r. The other shares
-// are left as partial sums.
-func scatterSums[T number](g *Group, v []T) error {
-	for s := range g.size - 1 {
-		if err := g.post(bytesOf(shareOf(g, v, g.rank-1-s))); err != nil {
-			return err
-		}
-		if err := receiveSum(g, shareOf(g, v, g.rank-2-s)); err != nil {
-			return err
-		}
+// spread gives what a node's leader has from the other nodes to its ranks.
+func (g *Group) spread(b []byte) error {
+	if g.node == nil || g.transport == SharedMemory {
+		return nil
 	}
-	return nil
-}
-
-// gather lets every rank's share of v go round.
-func gather[T number](g *Group, v []T) error {
-	for s := range g.size - 1 {
-		if err := g.post(bytesOf(shareOf(g, v, g.rank-s))); err != nil {
-			return err
-		}
-		if err := g.receive(bytesOf(shareOf(g, v, g.rank-1-s))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// shareOf is rank's share of v; rank is taken modulo the size.
-func shareOf[T number](g *Group, v []T, rank int) []T {
-	from, to := Share((rank%g.size+g.size)%g.size, g.size, len(v))
-	return v[from:to]
+	return g.node.broadcast(b)
 }
 
 // ReduceScatter sums src over all ranks and gives each rank its Share of the
@@ -77,16 +88,36 @@ func (g *Group) ReduceScatter(ctx context.Context, dst, src []float32) error {
 	if len(dst) != to-from {
 		return fmt.Errorf("reduce-scatter of %d elements: rank %d of %d gets %d of them, not %d", len(src), g.rank, g.size, to-from, len(dst))
 	}
-	if cap(g.work) < len(src) {
-		g.work = make([]float32, len(src))
+	err := g.do(ctx, opReduceScatter, len(bytesOf(src)), func() error {
+		g.cut(len(src))
+		if g.transport == SharedMemory {
+			return nodeReduceScatter(g.node, sum.Float32, dst, src, g.ofRanks)
+		}
+		work := g.workspace(len(src))
+		for i, r := range g.order {
+			from, to := Share(r, g.size, len(src))
+			copy(work[g.ofRanks[i]:], src[from:to])
+		}
+		if g.node != nil {
+			if err := nodeAllReduce(g.node, sum.Float32, work); err != nil {
+				return err
+			}
+		}
+		if g.ring != nil {
+			if err := ringReduceScatter(g.ring, sum.Float32, work, g.ofNodes); err != nil {
+				return err
+			}
+		}
+		if err := g.spread(bytesOf(work[g.ofNodes[g.nodeAt]:g.ofNodes[g.nodeAt+1]])); err != nil {
+			return err
+		}
+		copy(dst, work[g.ofRanks[g.place]:])
+		return nil
+	})
+	if err == nil && g.size == 1 {
+		copy(dst, src)
 	}
-	work := g.work[:len(src)]
-	copy(work, src)
-	if err := g.do(ctx, opReduceScatter, func() error { return scatterSums(g, work) }); err != nil {
-		return err
-	}
-	copy(dst, work[from:to])
-	return nil
+	return err
 }
 
 // AllGather puts every rank's src at that rank's Share of dst, on all ranks. All
@@ -97,51 +128,78 @@ func (g *Group) AllGather(ctx context.Context, dst, src []float32) error {
 	if len(src) != to-from {
 		return fmt.Errorf("all-gather of %d elements: rank %d of %d brings %d of them, not %d", len(dst), g.rank, g.size, to-from, len(src))
 	}
-	copy(dst[from:to], src)
-	return g.do(ctx, opAllGather, func() error { return gather(g, dst) })
-}
-
-// receiveSum adds what the rank before sends to v.
-func receiveSum[T number](g *Group, v []T) error {
-	var zero T
-	if err := g.receiveHeader(len(v) * int(unsafe.Sizeof(zero))); err != nil {
-		return err
-	}
-	scratch := unsafe.Slice((*T)(unsafe.Pointer(&g.scratch[0])), scratchBytes/int(unsafe.Sizeof(zero)))
-	for len(v) > 0 {
-		part := scratch[:min(len(scratch), len(v))]
-		if err := g.receivePayload(bytesOf(part)); err != nil {
+	err := g.do(ctx, opAllGather, len(bytesOf(dst)), func() error {
+		g.cut(len(dst))
+		work := dst
+		if !g.inOrder {
+			work = g.workspace(len(dst))
+		}
+		copy(work[g.ofRanks[g.place]:], src)
+		if g.node != nil {
+			if err := nodeAllGather(g.node, work, g.ofRanks[g.firsts[g.nodeAt]:g.firsts[g.nodeAt+1]+1]); err != nil {
+				return err
+			}
+		}
+		if g.ring != nil {
+			if err := ringAllGather(g.ring, work, g.ofNodes); err != nil {
+				return err
+			}
+		}
+		if err := g.spread(bytesOf(work)); err != nil {
 			return err
 		}
-		for i, x := range part {
-			v[i] += x
-		}
-		v = v[len(part):]
-	}
-	return nil
-}
-
-// segmentBytes is how much of a broadcast a rank takes in before it passes it
-// on.
-const segmentBytes = 256 << 10
-
-// Broadcast replaces v on every rank by rank 0's.
-func (g *Group) Broadcast(ctx context.Context, v []float32) error {
-	return g.do(ctx, opBroadcast, func() error {
-		for rest := bytesOf(v); len(rest) > 0; {
-			part := rest[:min(segmentBytes, len(rest))]
-			rest = rest[len(part):]
-			if g.rank > 0 {
-				if err := g.receive(part); err != nil {
-					return err
-				}
-			}
-			if g.rank < g.size-1 {
-				if err := g.post(part); err != nil {
-					return err
-				}
+		if !g.inOrder {
+			for i, r := range g.order {
+				from, to := Share(r, g.size, len(dst))
+				copy(dst[from:to], work[g.ofRanks[i]:])
 			}
 		}
 		return nil
 	})
+	if err == nil && g.size == 1 {
+		copy(dst, src)
+	}
+	return err
+}
+
+// cut sets ofRanks and ofNodes for an array of n elements in which the ranks'
+// shares lie in the order of g.order, so that a node's are together.
+func (g *Group) cut(n int) {
+	g.ofRanks, g.ofNodes = append(g.ofRanks[:0], 0), g.ofNodes[:0]
+	for i, r := range g.order {
+		from, to := Share(r, g.size, n)
+		g.ofRanks = append(g.ofRanks, g.ofRanks[i]+to-from)
+	}
+	for _, first := range g.firsts {
+		g.ofNodes = append(g.ofNodes, g.ofRanks[first])
+	}
+}
+
+// workspace is an array of n elements, kept from call to call.
+func (g *Group) workspace(n int) []float32 {
+	if cap(g.work) < n {
+		g.work = make([]float32, n)
+	}
+	return g.work[:n]
+}
+
+// Broadcast replaces v on every rank by rank 0's.
+func (g *Group) Broadcast(ctx context.Context, v []float32) error {
+	return g.do(ctx, opBroadcast, len(bytesOf(v)), func() error {
+		if g.ring != nil {
+			if err := g.ring.broadcast(bytesOf(v)); err != nil {
+				return err
+			}
+		}
+		if g.node == nil {
+			return nil
+		}
+		return g.node.broadcast(bytesOf(v))
+	})
+}
+
+// Barrier returns when all ranks have called it.
+func (g *Group) Barrier(ctx context.Context) error {
+	g.one = [1]int64{1}
+	return allReduce(ctx, g, opBarrier, sum.Int64, g.one[:])
 }

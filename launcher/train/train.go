@@ -157,7 +157,7 @@ func (r *rank) join() error {
 	o := r.options
 	// Before the first step there is nothing to finish: stop at once.
 	g, err := collective.Join(r.stopped, r.world, o.Nonce, collective.Options{
-		Timeout: o.Timeout, JoinTimeout: o.JoinTimeout, Listener: o.listener,
+		Timeout: o.Timeout, JoinTimeout: o.JoinTimeout, Build: o.Version, Listener: o.listener,
 	})
 	if err != nil && r.stopped.Err() != nil {
 		return &InterruptedError{0, context.Cause(r.stopped)}

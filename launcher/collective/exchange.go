@@ -1,0 +1,212 @@
+package collective
+
+import "unsafe"
+
+// number is what can be summed.
+type number interface{ float32 | float64 | int64 }
+
+// bytesOf is v's memory. Ranks exchange numbers as they lie in memory: Join
+// makes sure that all have the same byte order.
+func bytesOf[T number](v []T) []byte {
+	if len(v) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), len(v)*int(unsafe.Sizeof(v[0])))
+}
+
+// view is the first n numbers in b, which is aligned for them.
+func view[T number](b []byte, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	var zero T
+	_ = b[n*int(unsafe.Sizeof(zero))-1]
+	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
+}
+
+// Share is the part [from, to) of an array of n elements that belongs to a rank
+// in ReduceScatter and AllGather: as near to n/size elements as can be.
+func Share(rank, size, n int) (from, to int) { return rank * n / size, (rank + 1) * n / size }
+
+// directBytes is the longest array that every rank of a node sums up whole: one
+// round instead of two, at the price of summing the same on every rank.
+const directBytes = 8 << 10
+
+// A parts says where each part of an array begins, and where the last ends.
+type parts []int
+
+// even is n elements cut into count parts, as Share does; it uses p's memory.
+func (p parts) even(count, n int) parts {
+	p = p[:0]
+	for i := range count + 1 {
+		p = append(p, i*n/count)
+	}
+	return p
+}
+
+// pieces cuts each of a node's parts of an array into what is exchanged in one
+// round.
+type pieces struct {
+	parts parts
+	most  int // elements in a piece
+}
+
+func piecesOf[T number](n *node, p parts) pieces {
+	var zero T
+	return pieces{p, pieceBytes(len(n.ranks)) / int(unsafe.Sizeof(zero))}
+}
+
+// of is the k-th piece of part i; it is empty behind the part's end.
+func (p pieces) of(i, k int) (from, to int) {
+	from = min(p.parts[i]+k*p.most, p.parts[i+1])
+	return from, min(from+p.most, p.parts[i+1])
+}
+
+// rounds is how many pieces the longest part has; 1 for an empty array, so that
+// ranks that do different things find out.
+func (p pieces) rounds() int {
+	longest := 1
+	for i := range len(p.parts) - 1 {
+		longest = max(longest, p.parts[i+1]-p.parts[i])
+	}
+	return (longest + p.most - 1) / p.most
+}
+
+// in is where a slot has the piece that is meant for rank i, sums where it has
+// the summed piece.
+func (n *node) in(slot []byte, i int) []byte { return slot[i*pieceBytes(len(n.ranks)):] }
+func (n *node) sums(slot []byte) []byte      { return n.in(slot, len(n.ranks)) }
+
+// An adder sets dst to a + b, element by element.
+type adder[T number] func(dst, a, b []T)
+
+// nodeAllReduce replaces v on every rank of a node by the sum over its ranks, in
+// the order of the ranks: each piece is summed by the rank whose part it is in.
+// Round k takes the numbers of piece k to that rank, and the sums of piece k−1
+// to everybody.
+func nodeAllReduce[T number](n *node, add adder[T], v []T) error {
+	b := bytesOf(v)
+	if len(b) <= directBytes {
+		copy(n.slot(n.me), b)
+		n.post()
+		if err := n.awaitAll(); err != nil {
+			return err
+		}
+		add(v, view[T](n.slot(0), len(v)), view[T](n.slot(1), len(v)))
+		for i := 2; i < len(n.ranks); i++ {
+			add(v, v, view[T](n.slot(i), len(v)))
+		}
+		n.end()
+		return nil
+	}
+	n.bounds = n.bounds.even(len(n.ranks), len(v))
+	p := piecesOf[T](n, n.bounds)
+	rounds := p.rounds()
+	for k := range rounds + 1 {
+		bring(n, p, v, k)
+		n.post()
+		if err := n.awaitAll(); err != nil {
+			return err
+		}
+		if from, to := p.of(n.me, k); to > from {
+			copy(v[from:to], sumPiece(n, add, v[from:to]))
+		}
+		if k > 0 {
+			take(n, p, v, k-1)
+		}
+		n.end()
+	}
+	return nil
+}
+
+// nodeReduceScatter sets dst to this rank's part of the sum of src.
+func nodeReduceScatter[T number](n *node, add adder[T], dst, src []T, parts parts) error {
+	p := piecesOf[T](n, parts)
+	start := parts[n.me]
+	for k := range p.rounds() {
+		bring(n, p, src, k)
+		n.post()
+		if err := n.awaitAll(); err != nil {
+			return err
+		}
+		if from, to := p.of(n.me, k); to > from {
+			copy(dst[from-start:to-start], sumPiece(n, add, src[from:to]))
+		}
+		n.end()
+	}
+	return nil
+}
+
+// nodeAllGather gives every rank's part of v to all.
+func nodeAllGather[T number](n *node, v []T, parts parts) error {
+	p := piecesOf[T](n, parts)
+	for k := range p.rounds() {
+		from, to := p.of(n.me, k)
+		copy(n.sums(n.slot(n.me)), bytesOf(v[from:to]))
+		n.post()
+		if err := n.awaitAll(); err != nil {
+			return err
+		}
+		take(n, p, v, k)
+		n.end()
+	}
+	return nil
+}
+
+// bring fills this rank's slot with the k-th pieces of all others' parts.
+func bring[T number](n *node, p pieces, v []T, k int) {
+	slot := n.slot(n.me)
+	for i := range n.ranks {
+		if i != n.me {
+			from, to := p.of(i, k)
+			copy(n.in(slot, i), bytesOf(v[from:to]))
+		}
+	}
+}
+
+// sumPiece sums what the others have brought for this rank with its own numbers,
+// and leaves the sums in its next slot.
+func sumPiece[T number](n *node, add adder[T], own []T) []T {
+	sums := view[T](n.sums(n.nextSlot()), len(own))
+	of := func(i int) []T {
+		if i == n.me {
+			return own
+		}
+		return view[T](n.in(n.slot(i), n.me), len(own))
+	}
+	add(sums, of(0), of(1))
+	for i := 2; i < len(n.ranks); i++ {
+		add(sums, sums, of(i))
+	}
+	return sums
+}
+
+// take copies the k-th piece of all others' parts out of their slots.
+func take[T number](n *node, p pieces, v []T, k int) {
+	for i := range n.ranks {
+		if i != n.me {
+			from, to := p.of(i, k)
+			copy(bytesOf(v[from:to]), n.sums(n.slot(i)))
+		}
+	}
+}
+
+// broadcast replaces b on every rank of a node by its leader's.
+func (n *node) broadcast(b []byte) error {
+	for first := true; first || len(b) > 0; first = false {
+		part := b[:min(len(b), roundBytes/2)]
+		b = b[len(part):]
+		if n.leader() {
+			copy(n.slot(n.me), part)
+		}
+		n.post()
+		if err := n.awaitAll(); err != nil {
+			return err
+		}
+		if !n.leader() {
+			copy(part, n.slot(0))
+		}
+		n.end()
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package collective
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A node is the ranks that share memory, seen from one of them.
+//
+// They work in rounds. In a round a rank fills its own slot, posts, waits until
+// all others have posted, and reads their slots. A rank posts only when it is
+// done with reading the round before, so who has seen everybody post round r may
+// fill the slot that was read in round r−1: two slots for each rank, used in
+// turn, and one counter are all the synchronisation there is. What is in a slot
+// is said in the slot, so that ranks which do different things find out in the
+// first round.
+type node struct {
+	ranks   []int // the world ranks that share the memory, ascending
+	me      int   // index into ranks
+	round   uint32
+	segment *segment
+	control *control
+
+	spins, yields int // how long to wait before sleeping
+
+	op  op     // the collective going on
+	seq uint32 // its number
+	all int    // its length in bytes
+
+	bounds parts // kept from call to call
+
+	mu     sync.Mutex // guards the segment against wake after close
+	closed bool
+}
+
+// How a rank waits: it reads the flag over and over for some microseconds, then
+// lets others have the core between looks, then sleeps. Waits within a
+// collective are mostly shorter than waking a sleeper takes.
+const (
+	spinsAlone  = 20_000
+	yieldsAlone = 200
+	// Ranks that have not a core each must not spin: the one that they wait for
+	// may need theirs.
+	spinsCrowded  = 50
+	yieldsCrowded = 4
+	// nap bounds a sleep, as a safeguard only: whoever posts wakes the sleepers.
+	nap = 100 * time.Millisecond
+)
+
+func newNode(ranks []int, me int, s *segment, c *control) *node {
+	n := &node{ranks: ranks, me: me, segment: s, control: c, spins: spinsCrowded, yields: yieldsCrowded}
+	if s.processors() >= len(ranks) {
+		n.spins, n.yields = spinsAlone, yieldsAlone
+	}
+	return n
+}
+
+// showProcessors says which processors this rank may use.
+func (s *segment) showProcessors(i int) {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) != nil {
+		return // none: nobody will spin
+	}
+	for p := range 1024 {
+		if set.IsSet(p) {
+			s.flag(i).cpus[p/64] |= 1 << (p % 64)
+		}
+	}
+}
+
+// processors is how many the ranks together may use.
+func (s *segment) processors() (n int) {
+	for word := range s.flag(0).cpus {
+		var union uint64
+		for i := range s.ranks {
+			union |= s.flag(i).cpus[word]
+		}
+		n += bits.OnesCount64(union)
+	}
+	return n
+}
+
+func (n *node) leader() bool { return n.me == 0 }
+
+// begin is the start of a collective on an array of that many bytes.
+func (n *node) begin(op op, seq uint32, bytes int) { n.op, n.seq, n.all = op, seq, bytes }
+
+// slot is local rank i's slot of the round going on, without its header.
+func (n *node) slot(i int) []byte { return n.segment.slot(i, n.round)[slotHeader:] }
+
+// nextSlot is this rank's slot of the round after, which may be written as soon
+// as all others have posted this one.
+func (n *node) nextSlot() []byte { return n.segment.slot(n.me, n.round+1)[slotHeader:] }
+
+// post says that this rank's slot is filled.
+func (n *node) post() {
+	head := n.segment.slot(n.me, n.round)
+	binary.NativeEndian.PutUint32(head, uint32(n.op))
+	binary.NativeEndian.PutUint32(head[4:], n.seq)
+	binary.NativeEndian.PutUint64(head[8:], uint64(n.all))
+	f := n.segment.flag(n.me)
+	f.posted.Store(n.round + 1)
+	if f.sleepers.Load() > 0 {
+		futexWake(&f.posted)
+	}
+}
+
+// await returns when local rank i has posted the round going on and does the
+// same as this one.
+func (n *node) await(i int) error {
+	f := n.segment.flag(i)
+	if !n.posted(f) {
+		if err := n.wait(i, f); err != nil {
+			return err
+		}
+	}
+	head := n.segment.slot(i, n.round)
+	op, seq, all := op(binary.NativeEndian.Uint32(head)), binary.NativeEndian.Uint32(head[4:]), binary.NativeEndian.Uint64(head[8:])
+	if op != n.op || seq != n.seq || all != uint64(n.all) {
+		return different(n.ranks[i], op, seq, int(all), n.ranks[n.me], n.op, n.seq, n.all)
+	}
+	return nil
+}
+
+// different is the verdict on two ranks that do not do the same.
+func different(rank int, op op, seq uint32, bytes int, self int, ownOp op, ownSeq uint32, ownBytes int) *PeerError {
+	return &PeerError{Rank: rank, Err: fmt.Errorf("is in %s %d on %d bytes, rank %d in %s %d on %d; all ranks must do the same steps on arrays of the same length",
+		op, seq, bytes, self, ownOp, ownSeq, ownBytes)}
+}
+
+// awaitAll is await of every other rank, and ends the round.
+func (n *node) awaitAll() error {
+	for i := range n.ranks {
+		if i != n.me {
+			if err := n.await(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// end is the end of a round: what the others have put into their slots has been
+// read.
+func (n *node) end() { n.round++ }
+
+// posted says whether the rank of a flag has posted this round. Rounds wrap
+// around.
+func (n *node) posted(f *flag) bool { return int32(f.posted.Load()-n.round) > 0 }
+
+func (n *node) wait(i int, f *flag) error {
+	for range n.spins {
+		if n.posted(f) {
+			return nil
+		}
+	}
+	begin := time.Now()
+	for range n.yields {
+		if n.posted(f) {
+			return nil
+		}
+		if v := n.control.verdict.Load(); v != nil {
+			return v
+		}
+		_, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+	}
+	reported := false
+	for {
+		f.sleepers.Add(1)
+		if seen := f.posted.Load(); int32(seen-n.round) <= 0 && n.control.verdict.Load() == nil {
+			futexWait(&f.posted, seen, nap)
+		}
+		f.sleepers.Add(^uint32(0))
+		waited := time.Since(begin)
+		switch v := n.control.verdict.Load(); {
+		case n.posted(f):
+			return nil
+		case v != nil:
+			return v
+		case !reported && waited > n.control.patience():
+			n.control.stuck(position{op: n.op, seq: n.seq}, n.ranks[i])
+			reported = true
+		case waited > n.control.timeout:
+			return n.control.unanswered(n.ranks[i])
+		}
+	}
+}
+
+// wake ends this rank's sleep, and with it that of others, who go back to it.
+func (n *node) wake() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return
+	}
+	for i := range n.ranks {
+		futexWake(&n.segment.flag(i).posted)
+	}
+}
+
+func (n *node) close() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return nil
+	}
+	n.closed = true
+	return n.segment.unmap()
+}
+
+const (
+	futexOpWait = 0 // FUTEX_WAIT, not private: the word is in shared memory
+	futexOpWake = 1
+)
+
+// futexWait sleeps until the word is woken, is no longer seen, or d is over.
+func futexWait(word *atomic.Uint32, seen uint32, d time.Duration) {
+	limit := unix.NsecToTimespec(d.Nanoseconds())
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWait, uintptr(seen), uintptr(unsafe.Pointer(&limit)), 0, 0)
+}
+
+// futexWake wakes all who sleep on the word.
+func futexWake(word *atomic.Uint32) {
+	const all = 1<<31 - 1
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWake, all, 0, 0, 0)
+}

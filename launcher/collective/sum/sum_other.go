@@ -1,0 +1,10 @@
+//go:build !amd64
+
+package sum
+
+const (
+	vectorised = false
+	block      = 1
+)
+
+func addBlocks(dst, a, b *float32, n int) { panic("there is no vectorised sum for this processor") }
