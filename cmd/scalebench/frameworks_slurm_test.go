@@ -32,6 +32,8 @@ type ride struct {
 var rides = []ride{
 	{"pytorch-ddp", "", []string{"torch"}, "srun", 2, 2},
 	{"pytorch-ddp", "", []string{"torch"}, "torchrun", 2, 2},
+	{"pytorch-ddp", "pytorch2", []string{"torch"}, "srun", 2, 2},
+	{"pytorch-ddp", "pytorch2", []string{"torch"}, "torchrun", 2, 2},
 	{"pytorch-horovod", "pytorch", []string{"torch", "horovod"}, "srun", 2, 2},
 	{"tensorflow-horovod", "tensorflow", []string{"tensorflow", "horovod"}, "srun", 2, 2},
 	{"keras-horovod", "tensorflow", []string{"tensorflow", "keras", "horovod"}, "srun", 2, 2},
@@ -59,7 +61,7 @@ func TestFrameworksOnSlurm(t *testing.T) {
 		if *only != "" && *only != r.framework {
 			continue
 		}
-		t.Run(r.framework+" "+r.launch, func(t *testing.T) {
+		t.Run(r.name(), func(t *testing.T) {
 			b := &bench{t, b.dir, b.env}
 			python, err := interpreter(r.family)
 			if err != nil {
@@ -169,16 +171,29 @@ func interpreter(family string) (string, error) {
 const (
 	matrixBegin = "<!-- make test-frameworks writes this table: begin -->\n"
 	matrixEnd   = "<!-- end -->\n"
-	matrixHead  = "| framework | versions | ranks started by | nodes × ranks each | passed on |\n|---|---|---|---|---|\n"
+	matrixHead  = "| framework | environment | versions | ranks started by | nodes × ranks each | passed on |\n|---|---|---|---|---|---|\n"
 )
 
 // name tells a ride from the others.
-func (r ride) name() string { return r.framework + "-by-" + r.launch }
+func (r ride) name() string {
+	return r.framework + "-" + r.environment() + "-by-" + r.launch
+}
+
+// environment is the lock that its interpreter is of.
+func (r ride) environment() string {
+	if r.family == "" {
+		return "debian"
+	}
+	return r.family
+}
+
+// head is what its line of the matrix begins with.
+func (r ride) head() string { return fmt.Sprintf("| `%s` | %s | ", r.framework, r.environment()) }
 
 // row is the framework's line of the matrix.
 func (r ride) row(versions, passed string) string {
 	versions = strings.ReplaceAll(versions, "|", "\\|")
-	return fmt.Sprintf("| `%s` | %s | %s | %d × %d | %s |\n", r.framework, versions, r.launch, r.nodes, r.ranks, passed)
+	return fmt.Sprintf("%s%s | %s | %d × %d | %s |\n", r.head(), versions, r.launch, r.nodes, r.ranks, passed)
 }
 
 // rewriteMatrix puts the rows into the document's table. Frameworks that were
@@ -195,7 +210,7 @@ func rewriteMatrix(path string, rows map[string]string) error {
 	}
 	table := matrixHead
 	for _, r := range rides {
-		kept := regexp.MustCompile("(?m)^\\| `" + regexp.QuoteMeta(r.framework) + "` .* " + r.launch + " \\| .*\n").FindString(old)
+		kept := regexp.MustCompile("(?m)^" + regexp.QuoteMeta(r.head()) + ".* " + r.launch + " \\| .*\n").FindString(old)
 		if row, tried := rows[r.name()]; tried {
 			kept = row
 		}

@@ -78,16 +78,19 @@ func interpreter(t *testing.T, family string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestFrameworksStepsPyTorch is the same for PyTorch with Horovod.
+// TestFrameworksStepsPyTorch is the same for PyTorch with Horovod, and for
+// DistributedDataParallel of PyTorch 2.
 func TestFrameworksStepsPyTorch(t *testing.T) {
-	for _, c := range []struct {
-		model string
-		ranks int
-	}{{"resnet20", 1}, {"resnet20", 2}, {"cnn", 2}, {"mlp", 2}} {
-		t.Run(fmt.Sprintf("%s/%d", c.model, c.ranks), func(t *testing.T) {
-			s, dir := threeSteps(c.model), t.TempDir()
-			start, native := nativeSteps(t, s, dir, c.ranks, stepsBatch)
-			compare(t, start, native, pytorchSteps(t, interpreter(t, "pytorch"), "pytorch_horovod", s, dir, c.ranks))
-		})
+	for module, family := range map[string]string{"pytorch_horovod": "pytorch", "pytorch_ddp": "pytorch2"} {
+		for _, c := range []struct {
+			model string
+			ranks int
+		}{{"resnet20", 1}, {"resnet20", 2}, {"cnn", 2}, {"mlp", 2}} {
+			t.Run(fmt.Sprintf("%s/%s/%d", module, c.model, c.ranks), func(t *testing.T) {
+				s, dir := threeSteps(c.model), t.TempDir()
+				start, native := nativeSteps(t, s, dir, c.ranks, stepsBatch)
+				compare(t, start, native, pytorchSteps(t, interpreter(t, family), module, s, dir, c.ranks))
+			})
+		}
 	}
 }
