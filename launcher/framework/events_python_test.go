@@ -115,6 +115,7 @@ func TestPythonEventsRoundTrip(t *testing.T) {
 		{Steps: &metrics.Steps{First: 251, Tick: 1e-6, Duration: []int64{0}, Samples: []int64{7}, Communication: []int64{1}}},
 		{Epoch: &metrics.Epoch{Epoch: 1, Step: 252, Samples: 2014, Seconds: 1.5, Loss: &loss, LearningRate: 0.1}},
 		{Epoch: &metrics.Epoch{Epoch: 2, Step: 252, Seconds: 0.5, LearningRate: 0.01}},
+		{Gradients: &metrics.Gradients{Epoch: 2, Step: 252, Samples: 8, GlobalSamples: 32, Steps: []int{3, 1}, Own: []float64{2.5, 0}, Averaged: []float64{1.25, 0}}},
 		{Evaluation: &metrics.Evaluation{Epoch: 2, Step: 252, Accuracy: 0, Loss: &testLoss, Samples: 20, Seconds: 0.25}},
 		{Evaluation: &metrics.Evaluation{Epoch: 2, Step: 252, Accuracy: 1, Samples: 20, Seconds: 0.25}},
 		{Error: &metrics.Error{Where: "train", Message: "line 1\nline 2 \"quoted\" \u2028 ü"}},

@@ -244,7 +244,7 @@ func TestDDPRun(t *testing.T) {
 		if rank == 0 {
 			evaluation = " evaluation"
 		}
-		want := "start environment train" + strings.Repeat(" steps epoch"+evaluation, 2) + " stop"
+		want := "start environment train" + strings.Repeat(" steps epoch gradients"+evaluation, 2) + " stop"
 		if got := strings.Join(kinds, " "); got != want {
 			t.Errorf("rank %d: events %s, want %s", rank, got, want)
 		}

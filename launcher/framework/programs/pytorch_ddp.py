@@ -45,7 +45,12 @@ class Trainer(pytorch_trainer.Trainer):
         # Running averages of batch norm stay each rank's own in training.
         self._ddp = DistributedDataParallel(self.model,
                                             broadcast_buffers=False)
-        self._reduction = Reduction(self.device, dist.get_world_size())
+        # With synchronised batch norm a rank's gradient is not of its own
+        # samples alone; with one rank there is nothing to compare it with.
+        size = dist.get_world_size()
+        self._reduction = Reduction(
+            self.device, size, norms=size > 1
+            and point["workload"]["batch_norm"] != "sync")
         self._ddp.register_comm_hook(None, self._reduction.hook)
         return parameters
 
@@ -59,6 +64,9 @@ class Trainer(pytorch_trainer.Trainer):
 
     def communication(self):
         return self._reduction.seconds()
+
+    def squared_norms(self):
+        return self._reduction.squared_norms()
 
     def barrier(self):
         dist.barrier()
@@ -74,7 +82,8 @@ class Trainer(pytorch_trainer.Trainer):
 
 
 class Reduction:
-    """DistributedDataParallel's own reduction, with a clock beside it.
+    """DistributedDataParallel's own reduction, with a clock beside it, and the
+    norms of the gradients before and after it.
 
     Gradients are reduced in buckets, each as soon as it is full, while the
     backward pass goes on. On a GPU, where a call is back before its work is
@@ -82,8 +91,8 @@ class Reduction:
     work.
     """
 
-    def __init__(self, device, size):
-        self._size = size
+    def __init__(self, device, size, norms):
+        self._size, self._norms = size, norms
         # The group itself, not torch.distributed's function for it: a bucket
         # takes the less of the interpreter.
         self._group = dist.group.WORLD
@@ -92,12 +101,16 @@ class Reduction:
     def reset(self):
         """Before a step."""
         self._spans = []  # of each bucket, from its start to its end
+        self._buckets, self._own = [], []  # and its own squared norm
         self._zero = self._last = self._now()
 
     def hook(self, _, bucket):
         """Averages a bucket's gradients over the ranks."""
-        begin = self._last = self._now()
         buffer = bucket.buffer()
+        if self._norms:
+            self._buckets.append(buffer)
+            self._own.append(pytorch_trainer.squared_norm(buffer))
+        begin = self._last = self._now()
         if self._size > 1:
             buffer.div_(self._size)
         future = self._group.allreduce([buffer]).get_future()
@@ -112,6 +125,16 @@ class Reduction:
     def finish(self):
         """After the backward pass."""
         self._end = self._now()
+        # The buckets hold the averages now.
+        self._averaged = [pytorch_trainer.squared_norm(buffer)
+                          for buffer in self._buckets]
+
+    def squared_norms(self):
+        """Of this rank's own gradient, and of the averaged one; None where
+        they were not measured. All work of the step is done."""
+        if not self._norms:
+            return None
+        return sum(map(float, self._own)), sum(map(float, self._averaged))
 
     def seconds(self):
         """How long at least one bucket was being reduced in this step, the

@@ -30,6 +30,11 @@ class Trainer:
                        being reduced, and those of them that nothing else hid;
                        None: not measured
     average(tensor)    makes a tensor its mean over the ranks
+
+    and, where it can,
+
+    squared_norms()    -> those of the gradients just made, of this rank's own
+                       before they were averaged, and of the averaged one
     """
 
     covers = 1
@@ -84,8 +89,12 @@ class Trainer:
             if self.device.type == "cuda":
                 torch.cuda.synchronize()  # or the clock would run ahead
             communication, exposed = self.communication()
-            if run.stepped(rate, loss, wait, exposed, communication):
+            if run.stepped(rate, loss, wait, exposed, communication,
+                           self.squared_norms()):
                 return
+
+    def squared_norms(self):
+        return None
 
     def update(self):
         """A step of stochastic gradient descent."""
@@ -120,6 +129,20 @@ class Trainer:
             if torch.cuda.is_available():
                 found["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
         return found
+
+
+# How many numbers are summed in single precision. Over millions of them it
+# would lose the digits by which two norms differ.
+ROW = 1024
+
+
+def squared_norm(vector):
+    """The sum of the squares of a vector, as a tensor of one number."""
+    rows = vector.numel() // ROW
+    norms = torch.linalg.vector_norm(vector[:rows * ROW].view(rows, ROW),
+                                     dim=1)
+    rest = vector[rows * ROW:]
+    return norms.double().square().sum() + rest.double().square().sum()
 
 
 def cross_entropy(scores, labels, reduction="mean"):

@@ -40,6 +40,10 @@ TIME_UP, INTERRUPTED, DIVERGED, SECONDS = range(4)
 # The ranks vote so often, in seconds, not in each step.
 VOTE_EVERY = 1.0
 
+# Into so many blocks of steps an epoch is divided to tell how large its
+# gradients were, as by the native trainer.
+NORM_BLOCKS = 20
+
 
 class Interrupted(Exception):
     """The run was told to stop and did so in order."""
@@ -66,6 +70,9 @@ class Rank:
         self.last_vote = 0  # step, 1-based, of the last vote; 0: none
         self.next_vote = 0  # steps made before the next, or more
         self.last_step = self.workload["max_steps"] or math.inf
+        # Of the epoch so far: steps, and the sums of the squared norms of
+        # their own and averaged gradients.
+        self.norm_blocks = []
 
     def run(self):
         size, failure = self.world.size, None
@@ -172,6 +179,7 @@ class Rank:
         self.begin = self.last = time.perf_counter()
         self.data.shuffle(self.point["seed"], self.events.epochs)
         self.trainer.epoch(self)
+        self.report_norms()
         if self.stopped:
             raise self.told_to_stop()
         return self.over
@@ -206,9 +214,12 @@ class Rank:
                 now - self.voted]
 
     def stepped(self, rate, loss, data_wait=None, hidden=None,
-                communication=None):
+                communication=None, squared_norms=None):
         """Ends a step, in some of which the ranks vote. loss is this process's
         mean.
+
+        squared_norms are of the gradients of the mean loss over this rank's
+        batch, and over the global one; None: not measured.
 
         data_wait and communication are in seconds, None where they were not
         measured. hidden is what else of the step was no computing; None: how
@@ -229,6 +240,8 @@ class Rank:
         self.events.step(end - self.last, self.batch, data_wait=data_wait,
                          compute=compute, communication=communication)
         self.last = end
+        if squared_norms is not None:
+            self.add_norms(squared_norms)
         if self.taken == self.steps_per_epoch:
             self.events.epoch(samples=self.samples, seconds=end - self.begin,
                               loss=self.loss_sum / self.samples,
@@ -236,6 +249,29 @@ class Rank:
         if self.events.steps >= self.last_step:
             self.over, self.stopped = True, False
         return self.over or self.stopped
+
+    def add_norms(self, squared_norms):
+        steps = -(-self.steps_per_epoch // NORM_BLOCKS)
+        if not self.norm_blocks or self.norm_blocks[-1][0] == steps:
+            self.norm_blocks.append([0, 0.0, 0.0])
+        block = self.norm_blocks[-1]
+        block[0] += 1
+        block[1] += squared_norms[0]
+        block[2] += squared_norms[1]
+
+    def report_norms(self):
+        """Records how large the gradients of the epoch were, also of one that
+        was cut short."""
+        blocks, self.norm_blocks = self.norm_blocks, []
+        if not blocks or not math.isfinite(sum(map(sum, blocks))):
+            return
+        whole = self.taken == self.steps_per_epoch
+        self.events.gradients(
+            epoch=self.events.epochs + (0 if whole else 1),
+            samples=self.batch, global_samples=self.point["global_batch"],
+            steps=[steps for steps, _, _ in blocks],
+            own=[own / steps for steps, own, _ in blocks],
+            averaged=[averaged / steps for steps, _, averaged in blocks])
 
     def count(self, votes, rate):
         """Does what the ranks have voted for in the step under way; votes are

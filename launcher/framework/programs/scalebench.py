@@ -138,6 +138,17 @@ class Events:
                 "seconds": seconds, "loss": _finite(loss),
                 "learning_rate": learning_rate})
 
+    def gradients(self, *, epoch, samples, global_samples, steps, own,
+                  averaged):
+        """Records squared norms of gradients of the mean loss: own over the
+        samples that this rank had in a step, averaged over the global ones;
+        each entry is the mean over so many consecutive steps of the epoch."""
+        with self._lock:
+            self._write("gradients", {
+                "epoch": epoch, "step": self.steps, "samples": samples,
+                "global_samples": global_samples, "steps": steps, "own": own,
+                "averaged": averaged})
+
     def evaluation(self, *, accuracy, seconds, samples=None, loss=None):
         """Records an accuracy (0 to 1) on the test split, over all ranks.
 

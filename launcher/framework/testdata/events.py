@@ -29,6 +29,8 @@ def main(how):
     events.step(1e-7, 7, communication=1e-6)
     events.epoch(samples=2014, seconds=1.5, learning_rate=0.1, loss=1.25)
     events.epoch(samples=0, seconds=0.5, learning_rate=0.01, loss=math.nan)
+    events.gradients(epoch=2, samples=8, global_samples=32, steps=[3, 1],
+                     own=[2.5, 0.0], averaged=[1.25, 0.0])
     events.evaluation(accuracy=0.0, samples=20, seconds=0.25, loss=2.5)
     events.evaluation(accuracy=1.0, samples=20, seconds=0.25)
     events.error("train", 'line 1\nline 2 "quoted" \u2028 ü')
