@@ -101,7 +101,7 @@ class Reduction:
     def reset(self):
         """Before a step."""
         self._spans = []  # of each bucket, from its start to its end
-        self._buckets, self._own = [], []  # and its own squared norm
+        self._buckets, self._own = [], []  # and its own norms
         self._zero = self._last = self._now()
 
     def hook(self, _, bucket):
@@ -109,7 +109,7 @@ class Reduction:
         buffer = bucket.buffer()
         if self._norms:
             self._buckets.append(buffer)
-            self._own.append(pytorch_trainer.squared_norm(buffer))
+            self._own += pytorch_trainer.norms(buffer)
         begin = self._last = self._now()
         if self._size > 1:
             buffer.div_(self._size)
@@ -126,15 +126,16 @@ class Reduction:
         """After the backward pass."""
         self._end = self._now()
         # The buckets hold the averages now.
-        self._averaged = [pytorch_trainer.squared_norm(buffer)
-                          for buffer in self._buckets]
+        self._averaged = [norm for buffer in self._buckets
+                          for norm in pytorch_trainer.norms(buffer)]
 
     def squared_norms(self):
         """Of this rank's own gradient, and of the averaged one; None where
         they were not measured. All work of the step is done."""
         if not self._norms:
             return None
-        return sum(map(float, self._own)), sum(map(float, self._averaged))
+        return (sum(norm.item() ** 2 for norm in self._own),
+                sum(norm.item() ** 2 for norm in self._averaged))
 
     def seconds(self):
         """How long at least one bucket was being reduced in this step, the

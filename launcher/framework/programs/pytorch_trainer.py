@@ -131,18 +131,22 @@ class Trainer:
         return found
 
 
-# How many numbers are summed in single precision. Over millions of them it
-# would lose the digits by which two norms differ.
+# How many numbers are summed in single precision where there are many. Over
+# millions of them it would lose the digits by which two norms differ.
 ROW = 1024
 
 
-def squared_norm(vector):
-    """The sum of the squares of a vector, as a tensor of one number."""
+def norms(vector):
+    """Norms of parts of a vector, as tensors: the sum of their squares is the
+    vector's. In few operations, for in a small model's step each one counts.
+    """
+    norm = torch.linalg.vector_norm
     rows = vector.numel() // ROW
-    norms = torch.linalg.vector_norm(vector[:rows * ROW].view(rows, ROW),
-                                     dim=1)
-    rest = vector[rows * ROW:]
-    return norms.double().square().sum() + rest.double().square().sum()
+    if rows < 32:
+        return [norm(vector, dtype=torch.float64)]
+    parts = norm(vector[:rows * ROW].view(rows, ROW), dim=1)
+    return [norm(parts, dtype=torch.float64),
+            norm(vector[rows * ROW:], dtype=torch.float64)]
 
 
 def cross_entropy(scores, labels, reduction="mean"):
