@@ -23,7 +23,8 @@ import (
 func TestDDPNoiseScale(t *testing.T) {
 	p := point(t, 2)
 	p.Workload.Model, p.Workload.Augment, p.Workload.Epochs = "mlp", false, 8
-	p.LearningRate, p.Workload.LearningRate, p.Workload.Momentum, p.Workload.WeightDecay = 0, 0, 0, 0
+	// Too small a rate to change a bit of a parameter.
+	p.LearningRate, p.Workload.LearningRate, p.Workload.Momentum, p.Workload.WeightDecay = 1e-30, 1e-30, 0, 0
 	d := start(t, p, 2)
 	events, codes := d.wait()
 	if codes[0] != 0 || codes[1] != 0 {
