@@ -16,13 +16,13 @@ import (
 // parameters, before momentum and weight decay. Own is of the loss over the
 // samples that this rank had in the step, Averaged of the loss over those of all
 // ranks, and so the same on every rank. Both are squared 2-norms, averaged over
-// each block of consecutive steps.
+// each block of steps: those of an epoch that were looked at, in their order.
 type Gradients struct {
 	Epoch         int       `json:"epoch"`          // 1-based, that the steps belong to
 	Step          int       `json:"step"`           // steps done so far
 	Samples       int       `json:"samples"`        // of a step, on this rank
 	GlobalSamples int       `json:"global_samples"` // of a step, over all ranks
-	Steps         []int     `json:"steps"`          // that each block has
+	Steps         []int     `json:"steps"`          // looked at, in each block
 	Own           []float64 `json:"own"`            // mean squared norm in each block
 	Averaged      []float64 `json:"averaged"`       // likewise
 }
@@ -52,13 +52,18 @@ func (g *Gradients) validate() error {
 	return nil
 }
 
-// gradientBlocks is about how many blocks an epoch is divided into: enough for
-// an interval, few enough that the events of many ranks stay small.
-const gradientBlocks = 20
+// Taking norms costs two passes over the gradient, which in a small model's step
+// can be felt. Of an epoch with many steps only every eighth is looked at, and of
+// others as many as give about gradientBlocks.
+const (
+	gradientBlocks = 20
+	gradientsEvery = 8
+)
 
 // GradientSums adds up the squared norms of an epoch, step by step. The zero
 // value is not usable; see NewGradientSums.
 type GradientSums struct {
+	every    int
 	perBlock int
 	of       Gradients
 }
@@ -66,11 +71,17 @@ type GradientSums struct {
 // NewGradientSums is for epochs of so many steps, and steps of so many samples
 // on this rank and over all.
 func NewGradientSums(stepsPerEpoch, samples, globalSamples int) *GradientSums {
+	every := min(max(stepsPerEpoch/gradientBlocks, 1), gradientsEvery)
 	return &GradientSums{
-		perBlock: max(1, (stepsPerEpoch+gradientBlocks-1)/gradientBlocks),
+		every:    every,
+		perBlock: max(1, stepsPerEpoch/every/gradientBlocks),
 		of:       Gradients{Samples: samples, GlobalSamples: globalSamples},
 	}
 }
+
+// Every is how many steps there are to each one whose norms are to be taken. The
+// same steps on all ranks.
+func (s *GradientSums) Every() int { return s.every }
 
 // Add takes a step's squared norms.
 func (s *GradientSums) Add(own, averaged float64) {

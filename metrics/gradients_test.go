@@ -8,10 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// 45 steps an epoch are blocks of ⌈45/20⌉ = 3; an epoch that ends after 7 has a
-// last block of 1.
+// Of 500 steps an epoch every 8th is looked at, 62: in blocks of 62/20 = 3. An
+// epoch that ends after 7 of them has a last block of 1.
 func TestGradientSums(t *testing.T) {
-	s := NewGradientSums(45, 8, 32)
+	s := NewGradientSums(500, 8, 32)
+	if s.Every() != 8 {
+		t.Errorf("one step in %d", s.Every())
+	}
 	if g := s.Take(1, 0); g != nil {
 		t.Errorf("%+v of no steps", g)
 	}
@@ -23,10 +26,10 @@ func TestGradientSums(t *testing.T) {
 	if diff := cmp.Diff(want, s.Take(2, 52)); diff != "" {
 		t.Error(diff)
 	}
-	for range 45 {
+	for range 63 { // one epoch has 62 of them, the next 63
 		s.Add(1, 1)
 	}
-	if g := s.Take(3, 97); len(g.Steps) != 15 || g.Own[0] != 1 || g.Steps[14] != 3 {
+	if g := s.Take(3, 552); len(g.Steps) != 21 || g.Own[0] != 1 || g.Steps[20] != 3 {
 		t.Errorf("the epoch after it: %+v", g)
 	}
 	s.Add(math.Inf(1), 1)
@@ -56,6 +59,18 @@ func TestGradientsValidate(t *testing.T) {
 		spoil(g)
 		if err := (&Event{Gradients: g}).Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// Short epochs are looked at closely, and none has more than twice 20 blocks.
+func TestGradientSteps(t *testing.T) {
+	for steps := range 2000 {
+		s := NewGradientSums(steps, 1, 2)
+		looked := (steps + s.every - 1) / s.every
+		blocks := (looked + s.perBlock - 1) / s.perBlock
+		if blocks > 40 || looked < min(steps, 20) || steps >= 8 && blocks < min(steps, 20) {
+			t.Fatalf("of %d steps one in %d, in %d blocks of %d", steps, s.every, blocks, s.perBlock)
 		}
 	}
 }

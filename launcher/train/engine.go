@@ -46,7 +46,7 @@ type engine interface {
 	Reduce(ctx context.Context, votes []float32) (busy time.Duration, err error)
 	// SquaredNorms are those of the gradients just reduced, for the gradient
 	// noise scale: own of the mean loss over this rank's images, averaged of that
-	// over the global batch. ok is false where a rank has no gradient of its own.
+	// over the global batch. ok is false in steps that they were not measured in.
 	SquaredNorms() (own, averaged float64, ok bool)
 	// Update makes an optimiser step.
 	Update(learningRate float64)

@@ -42,7 +42,6 @@ var errEnough = errors.New("the run has its whole length")
 // epochs trains until a limit is met.
 func (r *rank) epochs() error {
 	r.evaluated = -1
-	r.norms = metrics.NewGradientSums(r.order.stepsPerEpoch(), r.order.worker, r.point.GlobalBatch)
 	for {
 		err := r.oneEpoch()
 		if err != nil && !errors.Is(err, errEnough) {

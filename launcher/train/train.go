@@ -234,11 +234,18 @@ func (r *rank) train() error {
 	}}); err != nil {
 		return err
 	}
+	r.order = newOrder(p.Seed, source.TrainSamples, r.world.Rank, p.WorkerBatch, p.GlobalBatch)
+	steps := r.order.stepsPerEpoch()
+	if steps == 0 {
+		return in("configuration", fmt.Errorf("the training set has %d samples, fewer than one global batch of %d", source.TrainSamples, p.GlobalBatch))
+	}
+	r.norms = metrics.NewGradientSums(steps, p.WorkerBatch, p.GlobalBatch)
 	t := p.Workload.Train
 	e, err := cpu.New(cpu.Options{
 		Model: t.Model, Classes: dataset.Classes, Height: dataset.Height, Width: dataset.Width, Channels: dataset.Channels,
 		Batch: p.WorkerBatch, GlobalBatch: p.GlobalBatch, Seed: p.Seed, Threads: threads, Kernels: kernels.Name(),
 		Momentum: t.Momentum, WeightDecay: t.WeightDecay, SyncBatchNorm: t.BatchNorm == "sync",
+		NormsEvery: r.norms.Every(),
 	}, r.group)
 	if err != nil {
 		return in("configuration", fmt.Errorf("workload.model: %w", err))
@@ -246,11 +253,6 @@ func (r *rank) train() error {
 	r.engine = e
 	if o.wrap != nil {
 		r.engine = o.wrap(e)
-	}
-	r.order = newOrder(p.Seed, source.TrainSamples, r.world.Rank, p.WorkerBatch, p.GlobalBatch)
-	steps := r.order.stepsPerEpoch()
-	if steps == 0 {
-		return in("configuration", fmt.Errorf("the training set has %d samples, fewer than one global batch of %d", source.TrainSamples, p.GlobalBatch))
 	}
 	if r.schedule, err = newSchedule(p, steps); err != nil {
 		return in("configuration", err)

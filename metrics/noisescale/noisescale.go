@@ -30,7 +30,7 @@ const Level = 0.95
 // scatter is hardly known.
 const MinBlocks = 6
 
-// A Block is the mean of the squared norms over some consecutive steps. Steps
+// A Block is the mean of the squared norms over some neighbouring steps. Steps
 // are taken together in blocks so that an epoch of any length is a few numbers,
 // and because neighbouring steps are not quite independent.
 type Block struct {

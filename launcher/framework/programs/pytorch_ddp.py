@@ -48,15 +48,15 @@ class Trainer(pytorch_trainer.Trainer):
         # With synchronised batch norm a rank's gradient is not of its own
         # samples alone; with one rank there is nothing to compare it with.
         size = dist.get_world_size()
-        self._reduction = Reduction(
-            self.device, size, norms=size > 1
-            and point["workload"]["batch_norm"] != "sync")
+        self._own_gradient = (size > 1
+                              and point["workload"]["batch_norm"] != "sync")
+        self._reduction = Reduction(self.device, size)
         self._ddp.register_comm_hook(None, self._reduction.hook)
         return parameters
 
     def gradient(self, inputs, labels):
         self.optimizer.zero_grad(set_to_none=True)
-        self._reduction.reset()
+        self._reduction.reset(self._own_gradient and self.measure_norms)
         loss = pytorch_trainer.cross_entropy(self._ddp(inputs), labels)
         loss.backward()
         self._reduction.finish()
@@ -91,15 +91,16 @@ class Reduction:
     work.
     """
 
-    def __init__(self, device, size, norms):
-        self._size, self._norms = size, norms
+    def __init__(self, device, size):
+        self._size = size
         # The group itself, not torch.distributed's function for it: a bucket
         # takes the less of the interpreter.
         self._group = dist.group.WORLD
         self._now = _event if device.type == "cuda" else time.perf_counter
 
-    def reset(self):
-        """Before a step."""
+    def reset(self, norms=False):
+        """Before a step, of which norms are to be taken or not."""
+        self._norms = norms
         self._spans = []  # of each bucket, from its start to its end
         self._buckets, self._own = [], []  # and its own norms
         self._zero = self._last = self._now()
@@ -125,13 +126,14 @@ class Reduction:
     def finish(self):
         """After the backward pass."""
         self._end = self._now()
-        # The buckets hold the averages now.
+        # The buckets hold the averages now; there are none where no norms are
+        # taken.
         self._averaged = [norm for buffer in self._buckets
                           for norm in pytorch_trainer.norms(buffer)]
 
     def squared_norms(self):
         """Of this rank's own gradient, and of the averaged one; None where
-        they were not measured. All work of the step is done."""
+        they were not taken. All work of the step is done."""
         if not self._norms:
             return None
         return (sum(norm.item() ** 2 for norm in self._own),

@@ -33,8 +33,9 @@ class Trainer:
 
     and, where it can,
 
-    squared_norms()    -> those of the gradients just made, of this rank's own
-                       before they were averaged, and of the averaged one
+    squared_norms()    -> where measure_norms is set, those of the gradients
+                       just made, of this rank's own before they were averaged,
+                       and of the averaged one
     """
 
     covers = 1
@@ -81,6 +82,7 @@ class Trainer:
                               for tensor in run.inputs(k))
             wait = clock() - begin
             rate = run.rate()
+            self.measure_norms = run.wants_norms()
             loss = self.gradient(inputs, labels)
             for group in self.optimizer.param_groups:
                 group["lr"] = rate

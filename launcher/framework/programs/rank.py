@@ -40,9 +40,10 @@ TIME_UP, INTERRUPTED, DIVERGED, SECONDS = range(4)
 # The ranks vote so often, in seconds, not in each step.
 VOTE_EVERY = 1.0
 
-# Into so many blocks of steps an epoch is divided to tell how large its
-# gradients were, as by the native trainer.
-NORM_BLOCKS = 20
+# How large gradients are is looked at in as many steps of an epoch as give
+# about so many blocks of them, in one of so many at the most: as by the native
+# trainer, and so rarely that it costs next to nothing.
+NORM_BLOCKS, NORMS_EVERY = 20, 8
 
 
 class Interrupted(Exception):
@@ -70,8 +71,8 @@ class Rank:
         self.last_vote = 0  # step, 1-based, of the last vote; 0: none
         self.next_vote = 0  # steps made before the next, or more
         self.last_step = self.workload["max_steps"] or math.inf
-        # Of the epoch so far: steps, and the sums of the squared norms of
-        # their own and averaged gradients.
+        # Of the epoch so far: steps looked at, and the sums of the squared
+        # norms of their own and averaged gradients.
         self.norm_blocks = []
 
     def run(self):
@@ -250,8 +251,17 @@ class Rank:
             self.over, self.stopped = True, False
         return self.over or self.stopped
 
+    def wants_norms(self):
+        """Whether to take the norms of the gradients of the step to come: on
+        all ranks of the same steps."""
+        return self.events.steps % self.norms_every() == 0
+
+    def norms_every(self):
+        return min(max(self.steps_per_epoch // NORM_BLOCKS, 1), NORMS_EVERY)
+
     def add_norms(self, squared_norms):
-        steps = -(-self.steps_per_epoch // NORM_BLOCKS)
+        steps = max(self.steps_per_epoch // self.norms_every() // NORM_BLOCKS,
+                    1)
         if not self.norm_blocks or self.norm_blocks[-1][0] == steps:
             self.norm_blocks.append([0, 0.0, 0.0])
         block = self.norm_blocks[-1]

@@ -42,6 +42,9 @@ type Options struct {
 	// SyncBatchNorm takes batch normalisation's statistics over all ranks'
 	// batches instead of each rank's own.
 	SyncBatchNorm bool
+	// NormsEvery is how many steps there are to each one of which SquaredNorms
+	// are measured; 0: none are.
+	NormsEvery int
 }
 
 // MaxVotes is how many votes Reduce takes along: as many as a cache line holds,
@@ -71,6 +74,7 @@ type Engine struct {
 	ctx           context.Context // of the running call, for synchronised batch norm
 	communication time.Duration   // that it spent in the running call
 	images        int             // that the last Gradient was of
+	begun         int             // steps
 }
 
 // New builds the model, with parameters from the seed. The group is only used,
@@ -133,6 +137,10 @@ func (e *Engine) Broadcast(ctx context.Context) error { return e.group.Broadcast
 // part of the call spent in synchronised batch normalisation, 0 without it.
 func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communication time.Duration, err error) {
 	e.reducer.begin(ctx)
+	// A rank has no gradient of its own samples alone where it is the only one,
+	// or batch normalisation is synchronised.
+	e.reducer.measure = e.o.NormsEvery > 0 && e.begun%e.o.NormsEvery == 0 && e.group.Size() > 1 && !e.o.SyncBatchNorm
+	e.begun++
 	e.images = n
 	if loss, _, err = e.forward(ctx, n, true); err != nil {
 		return 0, 0, err
@@ -190,10 +198,10 @@ func (e *Engine) Reduce(ctx context.Context, votes []float32) (busy time.Duratio
 
 // SquaredNorms are those of the gradients of the step just reduced: own of the
 // mean loss over this rank's images, averaged of that over the global batch. ok
-// is false where a rank has no gradient of its own images alone: with one rank,
-// which has all there are, and with synchronised batch normalisation.
+// is false where they were not measured: with one rank, with synchronised batch
+// normalisation, and in steps between those that Options.NormsEvery asks for.
 func (e *Engine) SquaredNorms() (own, averaged float64, ok bool) {
-	if e.group.Size() == 1 || e.o.SyncBatchNorm || e.images == 0 {
+	if !e.reducer.measure || e.images == 0 {
 		return 0, 0, false
 	}
 	share := float64(e.images) / float64(e.o.GlobalBatch) // that each image's loss is weighed with

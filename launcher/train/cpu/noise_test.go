@@ -78,7 +78,7 @@ func squared(v []float64) (sum float64) {
 func TestSquaredNorms(t *testing.T) {
 	for _, o := range []Options{{Model: "cnn", Height: 16, Width: 16}, {Model: "mlp", Height: 16, Width: 16}} {
 		t.Run(o.Model, func(t *testing.T) {
-			o.Batch, o.Seed, o.Threads = 6, 7, 1
+			o.Batch, o.Seed, o.Threads, o.NormsEvery = 6, 7, 1, 1
 			data := newImages(12, 3*o.Height*o.Width)
 			ids := [][]int{{0, 1, 2, 3, 4, 5}, {6, 7, 8, 9, 10, 11}}
 			alone := newEngine(t, o)
@@ -93,16 +93,22 @@ func TestSquaredNorms(t *testing.T) {
 			want := []float64{squared(zero), squared(one)}
 			ranks(t, 2, func(rank int, g *collective.Group) {
 				o := o
-				o.Channels, o.Classes, o.GlobalBatch = 3, 10, 12
+				o.Channels, o.Classes, o.GlobalBatch, o.NormsEvery = 3, 10, 12, 2
 				e, err := New(o, g)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				defer e.Close()
-				for range 2 { // the second step begins anew
+				for step := range 5 { // each begins anew
 					data.gradient(t, e, ids[rank])
 					own, averaged, ok := e.SquaredNorms()
+					if step%2 == 1 {
+						if ok {
+							t.Errorf("rank %d: norms of step %d, which was not to be measured", rank, step)
+						}
+						continue
+					}
 					if !ok || math.Abs(own/want[rank]-1) > 1e-4 || math.Abs(averaged/squared(mean)-1) > 1e-4 {
 						t.Errorf("rank %d: own %g and averaged %g (%v), want %g and %g", rank, own, averaged, ok, want[rank], squared(mean))
 					}
@@ -115,7 +121,7 @@ func TestSquaredNorms(t *testing.T) {
 func TestNoSquaredNormsWithSyncBatchNorm(t *testing.T) {
 	data := newImages(4, 3*16*16)
 	ranks(t, 2, func(rank int, g *collective.Group) {
-		e, err := New(Options{Model: "cnn", Height: 16, Width: 16, Channels: 3, Classes: 10, Batch: 2, GlobalBatch: 4, SyncBatchNorm: true}, g)
+		e, err := New(Options{Model: "cnn", Height: 16, Width: 16, Channels: 3, Classes: 10, Batch: 2, GlobalBatch: 4, SyncBatchNorm: true, NormsEvery: 1}, g)
 		if err != nil {
 			t.Error(err)
 			return
@@ -159,7 +165,7 @@ func TestNoiseScaleOfSingleSamples(t *testing.T) {
 	sums := make([]*metrics.GradientSums, 2)
 	ranks(t, 2, func(rank int, g *collective.Group) {
 		o := o
-		o.Channels, o.Classes, o.GlobalBatch = 3, 10, 2*batch
+		o.Channels, o.Classes, o.GlobalBatch, o.NormsEvery = 3, 10, 2*batch, 1
 		e, err := New(o, g)
 		if err != nil {
 			t.Error(err)

@@ -47,7 +47,8 @@ type reducer struct {
 	busy time.Duration
 	err  error
 	// Squared norms of the gradients before and after they are summed over the
-	// ranks, of the buckets reduced so far.
+	// ranks, of the buckets reduced so far, where they are measured.
+	measure    bool
 	own, total float64
 }
 
@@ -88,11 +89,15 @@ func (r *reducer) reduce(i int) {
 	}
 	bucket := r.buffer[r.cuts[i+1]:r.cuts[i]]
 	gradients := r.buffer[max(r.cuts[i+1], r.votes):r.cuts[i]]
-	r.own += squaredNorm(gradients)
+	if r.measure {
+		r.own += squaredNorm(gradients)
+	}
 	begin := time.Now()
 	r.err = r.group.AllReduce(r.ctx, bucket)
 	r.busy += time.Since(begin)
-	r.total += squaredNorm(gradients)
+	if r.measure {
+		r.total += squaredNorm(gradients)
+	}
 }
 
 // squaredNorm is the sum of the squares of v, in double precision. Where v has
