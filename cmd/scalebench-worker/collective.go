@@ -110,7 +110,7 @@ func benchmark(ctx context.Context, p *program, g *collective.Group, events *met
 	if v, ok := backend.(interface{ Versions() map[string]string }); ok {
 		maps.Copy(versions, v.Versions())
 	}
-	if err := events.Write(metrics.Event{Environment: &metrics.Environment{Threads: runtime.GOMAXPROCS(0), Versions: versions}}); err != nil {
+	if err := events.Write(metrics.Event{Environment: &metrics.Environment{Threads: min(runtime.GOMAXPROCS(0), max(p.point.Resources.CPUsPerWorker, 1)), Versions: versions}}); err != nil {
 		return err
 	}
 	o := bench.Options{MinBytes: int64(w.MinBytes), MaxBytes: int64(w.MaxBytes), Warmup: w.WarmupIterations, Iterations: w.Iterations}

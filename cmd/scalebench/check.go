@@ -55,7 +55,7 @@ func runCheck(s *session, path, site string) error {
 				partition = nil // the cluster's default
 			}
 			t.add(q.ID, q.Framework, orNil(q.Workload.Model), q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
-				q.WorkerBatch, q.GlobalBatch, q.LearningRate, w.study.Repeats, q.Resources.Time.Seconds(),
+				positive(q.WorkerBatch), positive(q.GlobalBatch), positive(q.LearningRate), w.study.Repeats, q.Resources.Time.Seconds(),
 				p.NodeHours()*float64(w.study.Repeats))
 		}
 	}

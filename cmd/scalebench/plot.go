@@ -22,7 +22,7 @@ type plotOptions struct {
 
 // plotKinds are all that can be drawn: what follows from the curves, the ranks
 // of single runs, and what needs prices.
-func plotKinds() []string { return append(figure.Kinds(), "ranks", "cost", "normalised") }
+func plotKinds() []string { return append(figure.Kinds(), "ranks", "cost", "normalised", "busbw") }
 
 func plotCommand(s *session) *cli.Command {
 	var o plotOptions
@@ -38,6 +38,7 @@ func plotCommand(s *session) *cli.Command {
 			"  ranks                            step times of each rank, at the most workers\n" +
 			"  cost, normalised                 cost against time, and both over the smallest worker\n" +
 			"                                   count's; prices stand in the site file ([[prices]])\n" +
+			"  busbw                            bus bandwidth of collectives against their size\n" +
 			"Every run is a dot; medians have an interval where there are runs enough for one.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Required: true, Destination: &o.output,
@@ -64,6 +65,9 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	}
 	if _, err := figure.Format(o.output); err != nil {
 		return &usageError{err: err}
+	}
+	if o.kind == "busbw" {
+		return s.plotBusBW(ctx, o)
 	}
 	a, err := s.analyse(ctx, o.study, o.base, o.mix)
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/exchange"
+	"github.com/scalebench/scalebench/metrics/store"
 )
 
 type scalingOptions struct {
@@ -50,6 +52,10 @@ func mixFlag(mix *bool) cli.Flag {
 
 func runScaling(ctx context.Context, s *session, o scalingOptions) error {
 	a, err := s.analyse(ctx, o.study, o.base, o.mix)
+	var nothing *noTrainingError
+	if errors.As(err, &nothing) {
+		return s.printCollectives(ctx, o.study, nothing)
+	}
 	if err != nil {
 		return err
 	}
@@ -99,6 +105,10 @@ func (s *session) analyse(ctx context.Context, study string, base int, mix bool)
 	if a.observations, a.warnings, err = db.Observations(ctx, name); err != nil {
 		return nil, storeError(err)
 	}
+	if trainsNothing(a.observations) {
+		nothing := &noTrainingError{study: name}
+		return nil, &usageError{err: nothing, hint: nothing.hint()}
+	}
 	planned, err := plannedPoints(rundir.OpenStudy(s.runs, name))
 	if err != nil {
 		return nil, err
@@ -113,6 +123,11 @@ func (s *session) analyse(ctx context.Context, study string, base int, mix bool)
 		return nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: what + "."}
 	}
 	a.curves, err = scaling.Analyse(a.observations, scaling.Options{Base: base, Planned: planned, Mix: mix})
+	if benchmarks, _, e := db.Collectives(ctx, store.Filter{Kind: "collective"}); e != nil {
+		return nil, storeError(e)
+	} else {
+		exchange.Predict(a.curves, a.observations, benchmarks)
+	}
 	var noBase *scaling.NoBaseError
 	if errors.As(err, &noBase) {
 		if slices.ContainsFunc(noBase.Missing, func(m scaling.MissingBase) bool { return m.Unsteady }) {
@@ -261,6 +276,7 @@ func scalingTable(curves []scaling.Curve) *table {
 				significant(c.Base.Throughput), countText(c.Base.Runs, "run")))
 		}
 	}
+	t.notes = append(t.notes, communicationNotes(curves)...)
 	if len(whys) > 0 {
 		t.notes = append(t.notes, notHad+": "+strings.Join(whys, "; ")+".")
 	}
@@ -381,7 +397,8 @@ func scalingData(rows []scaling.Row) *table {
 	t := &table{}
 	for _, key := range []string{"series", "workers", "runs", "throughput", "throughput_low", "throughput_high", "speedup", "speedup_low",
 		"speedup_high", "efficiency", "efficiency_low", "efficiency_high", "karp_flatt", "karp_flatt_low", "karp_flatt_high",
-		"end_to_end", "end_to_end_low", "end_to_end_high", "skew", "base_workers", "base_throughput", "base_runs", "scaling", "warnings"} {
+		"end_to_end", "end_to_end_low", "end_to_end_high", "skew", "communication", "communication_low", "communication_high",
+		"communication_predicted", "communication_predicted_low", "communication_predicted_high", "communication_predicted_from", "base_workers", "base_throughput", "base_runs", "scaling", "warnings"} {
 		t.columns = append(t.columns, column{key: key})
 	}
 	for _, target := range targets {
@@ -392,7 +409,8 @@ func scalingData(rows []scaling.Row) *table {
 	for _, r := range rows {
 		cells := []any{r.Series, r.Workers, r.Runs, r.Throughput, r.ThroughputLow, r.ThroughputHigh, r.Speedup, r.SpeedupLow,
 			r.SpeedupHigh, r.Efficiency, r.EfficiencyLow, r.EfficiencyHigh, r.KarpFlatt, r.KarpFlattLow, r.KarpFlattHigh,
-			r.EndToEnd, r.EndToEndLow, r.EndToEndHigh, r.Skew}
+			r.EndToEnd, r.EndToEndLow, r.EndToEndHigh, r.Skew, r.Communication, r.CommunicationLow, r.CommunicationHigh,
+			r.CommunicationPredicted, r.CommunicationPredictedLow, r.CommunicationPredictedHigh, orNil(r.CommunicationPredictedFrom)}
 		if r.Base != nil {
 			cells = append(cells, r.Base.Workers, r.Base.Throughput, r.Base.Runs)
 		} else {

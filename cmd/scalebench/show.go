@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/collective"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/noisescale"
 	"github.com/scalebench/scalebench/metrics/store"
@@ -160,6 +161,11 @@ func sectionsOf(d *store.Details) []section {
 	if d.Result != nil {
 		evaluations = d.Result.Evaluations
 	}
+	measured, figures := collective.Of(d.Figures)
+	var links []collective.Link
+	if d.Result != nil {
+		links = d.Result.Links
+	}
 	return []section{
 		{key: "run", table: runRecord(d), record: true, upright: true},
 		{key: "parameters", table: parameterRecord(d.Run.Parameters), record: true, upright: true},
@@ -173,7 +179,9 @@ func sectionsOf(d *store.Details) []section {
 		{key: "epochs", table: epochRows(d.Epochs)},
 		{key: "evaluations", table: evaluationRows(evaluations)},
 		{key: "gradient_noise_scale", table: noiseScaleRows(d.Result)},
-		{key: "figures", table: figureRows(d.Figures)},
+		{key: "links", table: linkRows(links)},
+		{key: "collectives", table: collectiveRows(measured)},
+		{key: "figures", table: figureRows(figures)},
 		{key: "import", table: importRecord(d.Source), record: true, upright: true},
 		{key: "files", table: fileRows(d.Files)},
 		{key: "errors", table: errorRows(d.Errors)},

@@ -79,7 +79,9 @@ func addStatus(t *table, state launcher.State) {
 		job, word, reason = j.ID, orNil(j.State), orNil(j.Reason)
 	}
 	if traces := state.Traces; traces.Begun {
-		epoch, step = traces.Epoch, traces.Step
+		if state.Point.Workload.Trains() {
+			epoch, step = traces.Epoch, traces.Step
+		}
 		if traces.Throughput > 0 {
 			rate = traces.Throughput
 		}

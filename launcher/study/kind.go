@@ -88,6 +88,10 @@ func (w *Workload) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, reflect.ValueOf(w).Elem().FieldByName(k.keys).Addr().Interface())
 }
 
+// Trains reports whether the workload is a training, which has steps, epochs and
+// a batch.
+func (w Workload) Trains() bool { return w.Kind == defaultKind }
+
 // runBy says why a framework cannot run the kind, "" when it can.
 func (k kind) runBy(framework string) string {
 	if k.frameworks == nil || slices.Contains(k.frameworks, framework) {

@@ -52,7 +52,7 @@ func Fit(list []Measurement) (links []Link, why []string) {
 	for _, c := range order {
 		l, err := fit(points[c])
 		if err != nil {
-			why = append(why, fmt.Sprintf("no latency and bandwidth of %s: %v", describe(c.op, c.inPlace), err))
+			why = append(why, fmt.Sprintf("no latency and bandwidth of %s: %v", Name(c.op, c.inPlace), err))
 			continue
 		}
 		l.Op, l.InPlace = c.op, c.inPlace
@@ -92,8 +92,8 @@ func fit(list []Measurement) (Link, error) {
 	return l, nil
 }
 
-// describe names an operation and its place.
-func describe(op string, inPlace bool) string {
+// Name names an operation and its place.
+func Name(op string, inPlace bool) string {
 	if op == "" {
 		op = "an operation that is not stated"
 	}

@@ -17,6 +17,7 @@ type axis struct {
 	min, max float64
 	at       []int    // the only ticks, if set: worker counts
 	binary   bool     // ticks at powers of two
+	bytes    bool     // labels are sizes: 8, 4 KiB, 1 MiB
 	names    []string // categories instead of numbers: 0, 1, … in this order
 	empty    bool     // nothing included yet
 }
@@ -143,6 +144,9 @@ func (a *axis) ticks() []tick {
 	list := make([]tick, len(values))
 	for i, v := range values {
 		list[i] = tick{v * a.unit, number(v, 6)}
+		if a.bytes {
+			list[i].label = sizeText(v)
+		}
 	}
 	return list
 }
@@ -209,6 +213,16 @@ func linearTicks(low, high float64) []float64 {
 		values = append(values, i*step)
 	}
 	return values
+}
+
+// sizeText writes a size in bytes for people, in binary multiples.
+func sizeText(v float64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	i := 0
+	for ; v >= 1024 && i < len(units)-1; i++ {
+		v /= 1024
+	}
+	return number(v, 3) + " " + units[i]
 }
 
 // number writes x for people, with so many significant digits at most.

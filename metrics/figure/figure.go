@@ -85,6 +85,7 @@ var names = map[string]string{
 	"ranks":      "Step times of each rank",
 	"cost":       "Cost against time",
 	"normalised": "Time and cost relative to the baseline",
+	"busbw":      "Bus bandwidth against size",
 }
 
 // Kinds lists the kinds of figure, in the order in which a reader would want

@@ -109,6 +109,12 @@ type Point struct {
 	// Skew is the median over runs of the share of the step time that the
 	// average rank waits for the slowest; nil when no run measured it.
 	Skew *float64
+	// Communication is the median over runs of the share of the step time in
+	// which gradients were being reduced; nil when no run measured it.
+	Communication *Estimate
+	// Predicted is what that share would be by a benchmark of the collectives;
+	// see package exchange. Nil where nobody asked for it.
+	Predicted *Prediction
 	// Straggler is the rank that was the slowest most often; nil when no run
 	// measured it, and for one worker, who cannot be slower than others.
 	Straggler *Straggler
@@ -122,6 +128,14 @@ type Run struct {
 	ID         string
 	Job        string   // "" outside a scheduler
 	Throughput *float64 // samples/s; nil: no steady state
+}
+
+// Prediction is a share of the step time that is worked out from measurements
+// of something else.
+type Prediction struct {
+	Share *Estimate // fraction; nil where none can be had
+	Why   string    // there is none; "" with one
+	From  string    // what it is made from, in words; "" without one
 }
 
 // Estimate is a median or a ratio of medians with what is known of its error.
@@ -295,6 +309,10 @@ func (an *analysis) point(workers int, runs []Observation) Point {
 	if xs := values(runs, func(o *Observation) *float64 { return o.Skew }); len(xs) > 0 {
 		m := median(xs)
 		p.Skew = &m
+	}
+	if xs := values(runs, func(o *Observation) *float64 { return o.Communication }); len(xs) > 0 {
+		p.Communication = &Estimate{Value: median(xs), Runs: len(xs)}
+		p.Communication.Interval, p.Communication.Why = an.medianInterval(xs)
 	}
 	p.Straggler = straggler(workers, runs)
 	p.TimeToAccuracy = an.timesToAccuracy(runs)

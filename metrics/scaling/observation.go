@@ -57,6 +57,10 @@ type Observation struct {
 	// nil where it was not measured.
 	Slowest []int
 
+	// GradientBytes is what each rank gives to the reduction of a step; nil where
+	// it was not recorded.
+	GradientBytes *int64
+
 	// Targets is, for each target of the point, when it was reached.
 	Targets []TargetTime
 	// Evaluations are in the order they were made.

@@ -11,25 +11,36 @@ import (
 // samples/s, efficiency and Karp–Flatt's serial fraction are fractions. What
 // could not be had is null.
 type Row struct {
-	Series         string                `json:"series"`
-	Workers        int                   `json:"workers"`
-	Runs           int                   `json:"runs"` // with a throughput
-	Throughput     *float64              `json:"throughput"`
-	ThroughputLow  *float64              `json:"throughput_low"`
-	ThroughputHigh *float64              `json:"throughput_high"`
-	Speedup        *float64              `json:"speedup"`
-	SpeedupLow     *float64              `json:"speedup_low"`
-	SpeedupHigh    *float64              `json:"speedup_high"`
-	Efficiency     *float64              `json:"efficiency"`
-	EfficiencyLow  *float64              `json:"efficiency_low"`
-	EfficiencyHigh *float64              `json:"efficiency_high"`
-	KarpFlatt      *float64              `json:"karp_flatt"`
-	KarpFlattLow   *float64              `json:"karp_flatt_low"`
-	KarpFlattHigh  *float64              `json:"karp_flatt_high"`
-	EndToEnd       *float64              `json:"end_to_end"` // samples/s over the whole training time
-	EndToEndLow    *float64              `json:"end_to_end_low"`
-	EndToEndHigh   *float64              `json:"end_to_end_high"`
-	Skew           *float64              `json:"skew"`             // fraction of the step time
+	Series         string   `json:"series"`
+	Workers        int      `json:"workers"`
+	Runs           int      `json:"runs"` // with a throughput
+	Throughput     *float64 `json:"throughput"`
+	ThroughputLow  *float64 `json:"throughput_low"`
+	ThroughputHigh *float64 `json:"throughput_high"`
+	Speedup        *float64 `json:"speedup"`
+	SpeedupLow     *float64 `json:"speedup_low"`
+	SpeedupHigh    *float64 `json:"speedup_high"`
+	Efficiency     *float64 `json:"efficiency"`
+	EfficiencyLow  *float64 `json:"efficiency_low"`
+	EfficiencyHigh *float64 `json:"efficiency_high"`
+	KarpFlatt      *float64 `json:"karp_flatt"`
+	KarpFlattLow   *float64 `json:"karp_flatt_low"`
+	KarpFlattHigh  *float64 `json:"karp_flatt_high"`
+	EndToEnd       *float64 `json:"end_to_end"` // samples/s over the whole training time
+	EndToEndLow    *float64 `json:"end_to_end_low"`
+	EndToEndHigh   *float64 `json:"end_to_end_high"`
+	Skew           *float64 `json:"skew"` // fraction of the step time
+	// Of the step time, fractions: that gradients were being reduced, and that
+	// they would be by a benchmark of the collectives.
+	Communication              *float64 `json:"communication"`
+	CommunicationLow           *float64 `json:"communication_low"`
+	CommunicationHigh          *float64 `json:"communication_high"`
+	CommunicationPredicted     *float64 `json:"communication_predicted"`
+	CommunicationPredictedLow  *float64 `json:"communication_predicted_low"`
+	CommunicationPredictedHigh *float64 `json:"communication_predicted_high"`
+	// From what, or why there is none.
+	CommunicationPredictedFrom string `json:"communication_predicted_from"`
+
 	TimeToAccuracy map[string]RowSeconds `json:"time_to_accuracy"` // by target: "0.75"; never null
 	Base           *Base                 `json:"base"`             // null: the base point has no good run
 	Scaling        string                `json:"scaling"`          // "weak", "strong"; "" where not recorded
@@ -65,6 +76,11 @@ func Rows(curves []Curve) []Row {
 			r.Speedup, r.SpeedupLow, r.SpeedupHigh = p.Speedup.columns()
 			r.Efficiency, r.EfficiencyLow, r.EfficiencyHigh = p.Efficiency.columns()
 			r.EndToEnd, r.EndToEndLow, r.EndToEndHigh = p.EndToEnd.columns()
+			r.Communication, r.CommunicationLow, r.CommunicationHigh = p.Communication.columns()
+			if q := p.Predicted; q != nil {
+				r.CommunicationPredicted, r.CommunicationPredictedLow, r.CommunicationPredictedHigh = q.Share.columns()
+				r.CommunicationPredictedFrom = q.From + q.Why
+			}
 			r.KarpFlattLow, r.KarpFlattHigh = p.KarpFlattInterval.ends()
 			for _, t := range p.TimeToAccuracy {
 				s := RowSeconds{Seconds: finite(t.Seconds), Reached: t.Reached, Runs: t.Runs}

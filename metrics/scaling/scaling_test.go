@@ -350,6 +350,13 @@ func TestRowJSON(t *testing.T) {
   "end_to_end_low": null,
   "end_to_end_high": null,
   "skew": null,
+  "communication": null,
+  "communication_low": null,
+  "communication_high": null,
+  "communication_predicted": null,
+  "communication_predicted_low": null,
+  "communication_predicted_high": null,
+  "communication_predicted_from": "",
   "time_to_accuracy": {
    "0.5": {
     "seconds": 12.5,

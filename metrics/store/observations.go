@@ -22,23 +22,34 @@ func (s *Store) Observations(ctx context.Context, study string) ([]scaling.Obser
 // Select is Observations of the runs that fit the filter, whose Limit and
 // Statuses do not apply.
 func (s *Store) Select(ctx context.Context, f Filter) ([]scaling.Observation, []string, error) {
-	var list []scaling.Observation
-	var warnings []string
+	o, err := s.observe(ctx, f)
+	return o.list, o.warnings, err
+}
+
+// observe puts the observations together and then does more with them.
+func (s *Store) observe(ctx context.Context, f Filter, more ...func(*observer) error) (o observer, err error) {
 	f.Limit, f.Statuses = 0, nil
-	err := s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
-		o := observer{tx: tx, ctx: ctx, filter: f, where: where, args: args, at: map[int64]int{}}
+	err = s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
+		o = observer{tx: tx, ctx: ctx, filter: f, where: where, args: args, at: map[int64]int{}}
 		for _, step := range []func() error{o.choose, o.runs, o.parameters, o.targets, o.evaluations, o.leftOut} {
 			if err := step(); err != nil {
 				return err
 			}
 		}
-		list, warnings = o.list, o.warnings
+		for _, step := range more {
+			if err := step(&o); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
-	if err != nil && f.Study != "" {
-		err = fmt.Errorf("study %q: %w", f.Study, err)
+	if err != nil {
+		o.list, o.warnings = nil, nil
+		if f.Study != "" {
+			err = fmt.Errorf("study %q: %w", f.Study, err)
+		}
 	}
-	return list, warnings, err
+	return o, err
 }
 
 // observer puts observations together from several queries of one transaction.
@@ -89,7 +100,9 @@ func (o *observer) runs() error {
 			r.created, coalesce(j.cluster, ''), coalesce(j.partition, ''), j.ended - j.started,
 			x.epochs, x.train_seconds, x.step_p50, x.final_accuracy, coalesce(x.git_commit, ''), coalesce(x.fingerprint, 'null'),
 			x.throughput, coalesce(x.throughput_why, 'no event of the run was read in'), x.end_to_end,
-			x.init_seconds, x.skew, x.data_wait, x.compute, x.communication, coalesce(x.slowest, 'null'), coalesce(x.warnings, '[]')
+			x.init_seconds, x.skew, x.data_wait, x.compute, x.communication, coalesce(x.slowest, 'null'), coalesce(x.warnings, '[]'),
+			(SELECT nullif(t.gradient_bytes, 0) FROM event_file f JOIN train t ON t.file = f.id
+				WHERE f.run = r.id AND f.writer = 'rank' AND f.rank = 0 AND f.restart = x.restart)
 		FROM run r LEFT JOIN job j ON j.run = r.id LEFT JOIN result x ON x.run = r.id
 		WHERE `+good+` ORDER BY r.workers, r.point, r.repeat`,
 		func(rows *sql.Rows, id *int64) error {
@@ -99,7 +112,7 @@ func (o *observer) runs() error {
 				&v.CreatedUnix, &v.Cluster, &v.Partition, &v.JobSeconds,
 				&v.Epochs, &v.TrainSeconds, &v.StepP50, &v.FinalAccuracy, &v.GitCommit, &print,
 				&v.Throughput, &v.ThroughputWhy, &v.EndToEnd,
-				&v.InitSeconds, &v.Skew, &v.DataWait, &v.Compute, &v.Communication, &slowest, &warnings); err != nil {
+				&v.InitSeconds, &v.Skew, &v.DataWait, &v.Compute, &v.Communication, &slowest, &warnings, &v.GradientBytes); err != nil {
 				return err
 			}
 			if err := json.Unmarshal([]byte(slowest), &v.Slowest); err != nil {

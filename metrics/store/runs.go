@@ -18,6 +18,7 @@ import (
 type Filter struct {
 	Study     string
 	Framework string
+	Kind      string // of workload
 	Workers   int
 	Since     time.Time // recorded then or later
 	Until     time.Time // recorded before
@@ -121,6 +122,9 @@ func (f *Filter) conditions() (where string, args []any) {
 	}
 	if f.Framework != "" {
 		add("framework = ?", f.Framework)
+	}
+	if f.Kind != "" {
+		add("kind = ?", f.Kind)
 	}
 	if f.Workers != 0 {
 		add("workers = ?", f.Workers)

@@ -223,6 +223,13 @@ func (q *details) result() error {
 	if r.NoiseScales, err = noiseScalesOf(q.ctx, q.tx, q.run); err != nil {
 		return err
 	}
+	if err := q.each(selectLinks+" WHERE l.run = ? ORDER BY l.op, l.in_place", func(rows *sql.Rows) error {
+		l, _, err := scanLink(rows)
+		r.Links = append(r.Links, l)
+		return err
+	}); err != nil {
+		return err
+	}
 	if err := q.each(`SELECT e.time - t.time, e.epoch, e.step, e.trained, e.accuracy `+chosen+`
 		JOIN evaluation e ON e.file = f.id AND e.trained IS NOT NULL JOIN train t ON t.file = f.id
 		WHERE x.run = ? AND f.rank = 0 ORDER BY e.time, e.line`, func(rows *sql.Rows) error {

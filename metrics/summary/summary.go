@@ -17,11 +17,12 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/collective"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
-const AlgorithmVersion = 3
+const AlgorithmVersion = 4
 
 // Input is what one incarnation of a run recorded.
 type Input struct {
@@ -126,6 +127,10 @@ type Result struct {
 	NoiseScales   []NoiseScale
 	NoiseScaleWhy string
 
+	// Links are the latency and bandwidth of each operation of a benchmark of
+	// collectives, fitted to all its sizes.
+	Links []collective.Link
+
 	// Fingerprint is what the run ran on, by which runs are held comparable.
 	Fingerprint fingerprint.Print
 	// GitCommit is the commit of the study's folder; "" when
@@ -159,6 +164,7 @@ func Summarize(in Input) Result {
 	r.steady(in)
 	r.clock(in)
 	r.stated(in)
+	r.collectives(in)
 	r.accuracies(in)
 	r.noise(in)
 	r.identify(in)

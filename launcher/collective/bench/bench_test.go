@@ -3,8 +3,10 @@ package bench
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -182,6 +184,28 @@ func TestDistribution(t *testing.T) {
 	r.distribution([]float64{4, 1, 2, 3})
 	if r.Min != 1 || r.Median != 2.5 || r.Mean != 2.5 || r.P99 != 4 || r.CV < 0.516 || r.CV > 0.517 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A row has a field for each column, however long or short the times.
+func TestTableRows(t *testing.T) {
+	for _, s := range []float64{1e-9, 1.234e-6, 99.96e-6, 0.0123456, 1.5, 7200} {
+		var b strings.Builder
+		table := NewTable(&b, "tcp", 2, Options{})
+		for _, inPlace := range []bool{false, true} {
+			r := Result{Op: AllReduce, Bytes: 1 << 33, InPlace: inPlace, Median: s, AlgBW: (1 << 33) / s, BusBW: 8.44e-5}
+			if err := table.Add(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+		fields := strings.Fields(lines[len(lines)-1])
+		if len(fields) != 13 {
+			t.Fatalf("%g s: %d fields in %q", s, len(fields), fields)
+		}
+		if v, err := strconv.ParseFloat(fields[5], 64); err != nil || math.Abs(v/1e6-s) > 1e-3*s+1e-9 {
+			t.Errorf("%g s is written %s", s, fields[5])
+		}
 	}
 }
 

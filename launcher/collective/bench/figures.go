@@ -80,8 +80,18 @@ func (t *Table) Add(r Result) error {
 			fmt.Fprintf(t.w, "%9s%9s%9s%7s", "N/A", "N/A", "N/A", "N/A")
 			continue
 		}
-		fmt.Fprintf(t.w, "%9.4g%9.3g%9.3g%7d", half.Median*1e6, half.AlgBW/1e9, half.BusBW/1e9, 0)
+		fmt.Fprintf(t.w, " %s %8.3g %8.3g%7d", micros(half.Median), half.AlgBW/1e9, half.BusBW/1e9, 0)
 	}
 	_, err := fmt.Fprintln(t.w)
 	return err
+}
+
+// micros is a time in µs, four digits and no exponent.
+func micros(seconds float64) string {
+	v := seconds * 1e6
+	decimals := 3
+	for whole := v; whole >= 10 && decimals > 0; whole /= 10 {
+		decimals--
+	}
+	return fmt.Sprintf("%8.*f", decimals, v)
 }

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/exchange"
+	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/summary"
+)
+
+// collectives is what a study's good runs measured of collectives, and the
+// doubts about the study.
+func (s *session) collectives(ctx context.Context, study string) ([]exchange.Run, []string, error) {
+	name, err := studyName(study)
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := s.openStore()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer db.Close()
+	runs, warnings, err := db.Collectives(ctx, store.Filter{Study: name})
+	if err != nil {
+		return nil, nil, storeError(err)
+	}
+	for _, r := range runs {
+		for _, w := range r.Warnings {
+			warnings = append(warnings, workersText(r.Workers)+": "+w)
+		}
+	}
+	slices.Sort(warnings)
+	return runs, slices.Compact(warnings), nil
+}
+
+func (s *session) plotBusBW(ctx context.Context, o plotOptions) error {
+	runs, warnings, err := s.collectives(ctx, o.study)
+	if err != nil {
+		return err
+	}
+	f, err := figure.DrawBusBW(exchange.Curves(runs, exchange.Series(runs)), figure.Options{Title: o.title})
+	if err != nil {
+		return &usageError{err: err}
+	}
+	if err := f.Save(o.output); err != nil {
+		return err
+	}
+	s.note("%s: %s", o.output, f.Caption())
+	for _, w := range warnings {
+		s.warn("%s", w)
+	}
+	return nil
+}
+
+// collectiveRows are the measurements of one run.
+func collectiveRows(list []collective.Measurement) *table {
+	t := &table{columns: []column{{key: "op"}, {key: "in_place"}, {key: "bytes", head: "size", show: binaryBytes},
+		{key: "seconds", head: "time", show: seconds}, {key: "seconds_min", head: "min", show: seconds}, {key: "seconds_mean", head: "mean", show: seconds},
+		{key: "seconds_p99", head: "p99", show: seconds}, {key: "cv", show: percent}, {key: "iterations"},
+		{key: "algbw", unit: "B/s"}, {key: "busbw", unit: "B/s"}}}
+	for _, m := range list {
+		t.add(orNil(m.Op), m.InPlace, m.Bytes, m.Seconds, m.Min, m.Mean, m.P99, m.CV, positive(m.Iterations), m.AlgBW, m.BusBW)
+	}
+	return t
+}
+
+// linkRows are the fits of one run.
+func linkRows(list []collective.Link) *table {
+	t := &table{columns: []column{{key: "op"}, {key: "in_place"}, {key: "alpha", head: "latency", show: seconds}, {key: "beta", head: "bandwidth", unit: "B/s"},
+		{key: "sizes"}, {key: "low", head: "off by at most", show: percent}, {key: "high", head: "and", show: percent}}}
+	for _, l := range list {
+		t.add(orNil(l.Op), l.InPlace, l.Alpha, l.Beta, l.Sizes, l.Low, l.High)
+	}
+	return t
+}
+
+// A noTrainingError is a study whose runs are benchmarks of collectives, asked
+// for what only trainings have.
+type noTrainingError struct{ study string }
+
+func (e *noTrainingError) Error() string {
+	return fmt.Sprintf("study %q is a benchmark of collectives: it trains nothing, so that it has no training throughput, speedup or time to accuracy", e.study)
+}
+
+// hint is what can be asked of such a study.
+func (e *noTrainingError) hint() string {
+	return fmt.Sprintf("`%s scaling %s` prints latency and bandwidth, `%s plot busbw %s -o FILE` draws them; `scaling` of a training uses them by itself.", appName, e.study, appName, e.study)
+}
+
+// trainsNothing reports whether all runs are benchmarks of collectives.
+func trainsNothing(list []scaling.Observation) bool {
+	return len(list) > 0 && !slices.ContainsFunc(list, func(o scaling.Observation) bool {
+		return o.Throughput != nil || o.ThroughputWhy != summary.NoTraining
+	})
+}
+
+// printCollectives is what scaling prints of such a study.
+func (s *session) printCollectives(ctx context.Context, study string, nothing *noTrainingError) error {
+	runs, warnings, err := s.collectives(ctx, study)
+	if err != nil {
+		return err
+	}
+	if err := s.print(collectiveCurves(exchange.Curves(runs, exchange.Series(runs)))); err != nil {
+		return err
+	}
+	s.note("%s.", upperFirst(nothing.Error()))
+	for _, w := range warnings {
+		s.warn("%s", w)
+	}
+	return nil
+}
+
+func upperFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// collectiveCurves is a row for each operation, place and placement. The
+// intervals are over runs.
+func collectiveCurves(curves []exchange.Curve) *table {
+	t := &table{columns: []column{{key: "series"}, {key: "op"}, {key: "in_place"}, {key: "workers"}, {key: "nodes"}, {key: "runs"},
+		{key: "latency", show: seconds}, {key: "latency_low", show: seconds, data: true}, {key: "latency_high", show: seconds, data: true},
+		{key: "bandwidth", unit: "B/s"}, {key: "bandwidth_low", unit: "B/s", data: true}, {key: "bandwidth_high", unit: "B/s", data: true},
+		{key: "fit_low", head: "fit off by", show: percent}, {key: "fit_high", head: "to", show: percent},
+		{key: "bytes", head: "largest size", show: binaryBytes}, {key: "busbw", head: "busbw at it", unit: "B/s"}, {key: "busbw_low", unit: "B/s", data: true}, {key: "busbw_high", unit: "B/s", data: true}}}
+	var whys []string
+	ends := func(e *scaling.Estimate) (value, low, high *float64) {
+		if e == nil {
+			return nil, nil, nil
+		}
+		if e.Interval == nil {
+			if why, _, _ := strings.Cut(e.Why, " ("); !slices.Contains(whys, why) {
+				whys = append(whys, why)
+			}
+			return &e.Value, nil, nil
+		}
+		return &e.Value, &e.Interval.Low, &e.Interval.High
+	}
+	for _, c := range curves {
+		last := exchange.Size{}
+		for _, s := range c.Sizes {
+			if s.BusBW != nil {
+				last = s
+			}
+		}
+		alpha, alphaLow, alphaHigh := ends(c.Alpha)
+		beta, betaLow, betaHigh := ends(c.Beta)
+		bus, busLow, busHigh := ends(last.BusBW)
+		var low, high any
+		if c.Alpha != nil {
+			low, high = c.Low, c.High
+		}
+		t.add(orNil(c.Series), orNil(c.Op), c.InPlace, c.Workers, positive(c.Nodes), c.Runs, alpha, alphaLow, alphaHigh, beta, betaLow, betaHigh,
+			low, high, positive(last.Bytes), bus, busLow, busHigh)
+	}
+	t.notes = append(t.notes, "Medians over runs. A message of s bytes takes latency + s/bandwidth, by a fit to all sizes that is off by as much as it says at its worst ones.")
+	if len(whys) > 0 {
+		t.notes = append(t.notes, "No intervals where there are "+strings.Join(whys, "; ")+"; where there is one, CSV and JSON have it.")
+	}
+	return t
+}
+
+// communicationNotes say what share of a step the reduction of the gradients
+// takes, measured and predicted, at each worker count that has either.
+func communicationNotes(curves []scaling.Curve) []string {
+	var list []string
+	for _, c := range curves {
+		about := ""
+		if len(curves) > 1 {
+			about = " of " + c.Series
+		}
+		for _, p := range c.Points {
+			if p.Workers < 2 || p.Communication == nil && (p.Predicted == nil || p.Predicted.Share == nil) {
+				continue
+			}
+			measured := "not measured"
+			if p.Communication != nil {
+				measured = shareText(p.Communication) + " measured"
+			}
+			predicted := ""
+			if q := p.Predicted; q != nil && q.Share != nil {
+				predicted = fmt.Sprintf("; %s predicted (%s)", shareText(q.Share), q.From)
+			} else if q != nil {
+				predicted = "; not predicted: " + q.Why
+			}
+			list = append(list, fmt.Sprintf("Gradients are being reduced in this share of a step%s with %s: %s%s.", about, workersText(p.Workers), measured, predicted))
+		}
+	}
+	return list
+}
+
+// shareText is a share with its interval, or a dash for one that cannot be had.
+func shareText(e *scaling.Estimate) string {
+	return percent(e.Value) + " " + intervalText(e.Interval, percent)
+}
