@@ -263,7 +263,7 @@ func BenchmarkStep(b *testing.B) {
 	for _, c := range []struct {
 		model string
 		batch int
-	}{{"resnet20", 32}, {"cnn", 32}, {"mlp", 32}} {
+	}{{"resnet20", 128}, {"cnn", 32}, {"mlp", 128}} {
 		b.Run(fmt.Sprintf("%s/batch=%d", c.model, c.batch), func(b *testing.B) {
 			e := newEngine(b, Options{Model: c.model, Batch: c.batch, Threads: 1, Momentum: 0.9})
 			fill(e, 1)

@@ -217,6 +217,41 @@ func TestElementwise(t *testing.T) {
 	})
 }
 
+// What is too short for what is asked panics in Go, in every set, before the
+// kernel reads or writes.
+func TestTooShort(t *testing.T) {
+	eachSet(t, func(t *testing.T, s *Set) {
+		short, long := make([]float32, 31), make([]float32, 1000)
+		shape := Shape{1, 2, 16}
+		for what, f := range map[string]func(){
+			"Correlate, result":   func() { s.Correlate(Line{short, 16}, Line{long, 1}, 2, 16, Window{1, 1, 0}, Matrix{long, 16, 16}) },
+			"Correlate, image":    func() { s.Correlate(Line{long, 16}, Line{short, 30}, 2, 16, Window{1, 2, 0}, Matrix{long, 16, 16}) },
+			"Correlate, weights":  func() { s.Correlate(Line{long, 16}, Line{long, 1}, 2, 16, Window{1, 2, 0}, Matrix{short, 16, 32}) },
+			"Correlate, channels": func() { s.Correlate(Line{long, 16}, Line{long, 1}, 2, 17, Window{1, 2, 0}, Matrix{long, 16, 32}) },
+			"Outer, result":       func() { s.Outer(Matrix{short, 16, 32}, 2, 16, Points{long, 1, 1}, Points{long, 16, 16}, 1, 2) },
+			"Outer, a":            func() { s.Outer(Matrix{long, 16, 32}, 2, 16, Points{short, 1, 30}, Points{long, 16, 16}, 1, 2) },
+			"Outer, b":            func() { s.Outer(Matrix{long, 16, 32}, 2, 16, Points{long, 1, 1}, Points{short, 16, 16}, 1, 2) },
+			"Dot":                 func() { s.Dot(Line{long, 2}, 2, 2, 16, Line{short, 16}, Line{long, 16}) },
+			"Normalise":           func() { s.Normalise(Image{long, 0}, short, Image{}, long, shape) },
+			"Normalise, margin":   func() { s.Normalise(Image{make([]float32, 40), 16}, long, Image{}, long, Shape{2, 1, 16}) },
+			"Rectify":             func() { s.Rectify(long, short, nil, Image{long, 0}, long, long, make([]float64, 32), shape) },
+			"Rectify, sums":       func() { s.Rectify(long, long, nil, Image{long, 0}, long, long, make([]float64, 31), shape) },
+			"NormGradient":        func() { s.NormGradient(Image{long, 0}, long, long, short, shape) },
+			"Moments":             func() { s.Moments(short, make([]float64, 32), 2, 16) },
+			"SGD":                 func() { s.SGD(long, long, short, 1, 1, 1) },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s: no panic", what)
+					}
+				}()
+				f()
+			}()
+		}
+	})
+}
+
 // A number that is not one stays where training must notice it.
 func TestNotANumber(t *testing.T) {
 	eachSet(t, func(t *testing.T, s *Set) {

@@ -2,9 +2,9 @@
 
     python3 pytorch_speed.py MODEL BATCH
 
-Each line of standard input is "THREADS FORMAT STEPS", with the format "nchw" or
-"channels_last"; the answer is the seconds and the processor's seconds that so
-many steps of forward pass, backward pass and SGD took.
+Each line of standard input is "THREADS FORMAT STEPS", with the format "nchw"
+or "channels_last"; the answer is the seconds and the processor's seconds that
+so many steps of forward pass, backward pass and SGD took.
 """
 
 import sys
