@@ -111,9 +111,9 @@ func (b *LocalBackend) run(ctx context.Context, a *Attempt, f framework.Framewor
 	w := world.World{Size: 1, LocalSize: 1, Nodes: 1, Address: "127.0.0.1", Port: port}
 	if stages(b.Stage, a.Point, f) {
 		stage, unstage := staging(b.Stage, a.Record.ID, time.Duration(a.Point.Resources.Time))
-		exit.ExitCode = b.process(ctx, w, log, append(stage, "--dir", a.Run.Path(), "--place", "environment"))
+		exit.ExitCode = b.process(ctx, w, nil, log, append(stage, "--dir", a.Run.Path(), "--place", "environment"))
 		if unstage != nil {
-			defer b.process(context.WithoutCancel(ctx), w, log, unstage)
+			defer b.process(context.WithoutCancel(ctx), w, nil, log, unstage)
 		}
 	}
 	if exit.ExitCode == 0 {
@@ -135,6 +135,12 @@ func (b *LocalBackend) ranks(ctx context.Context, a *Attempt, f framework.Framew
 		ranks = 1
 	}
 	w.Size, w.LocalSize = a.Point.Workers, a.Point.Workers
+	// Who starts ranks itself, or brings programs that we know nothing of,
+	// places them itself; beside a GPU the CPUs are seldom what is scarce.
+	bound := make([]*cpuSet, ranks)
+	if own := bindings(ranks, a.Point.Resources.CPUsPerWorker); own != nil && ranks == a.Point.Workers && !f.UserProgram && a.Point.Resources.Device == "cpu" {
+		bound = own
+	}
 	// The group's context ends with the first failure.
 	group, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -144,7 +150,7 @@ func (b *LocalBackend) ranks(ctx context.Context, a *Attempt, f framework.Framew
 		w := w
 		w.Rank, w.LocalRank = rank, rank
 		wait.Go(func() {
-			if codes[rank] = b.process(group, w, log, append(supervise(a.Run, a.Record), "--place", "environment")); codes[rank] != 0 {
+			if codes[rank] = b.process(group, w, bound[rank], log, append(supervise(a.Run, a.Record), "--place", "environment")); codes[rank] != 0 {
 				end(fmt.Errorf("rank %d failed", rank))
 			}
 		})
@@ -153,9 +159,9 @@ func (b *LocalBackend) ranks(ctx context.Context, a *Attempt, f framework.Framew
 	return slices.Max(codes)
 }
 
-// process runs scalebench-worker in a place in the world and returns its exit
-// code.
-func (b *LocalBackend) process(ctx context.Context, w world.World, log *os.File, arguments []string) int {
+// process runs scalebench-worker in a place in the world, on those CPUs, nil for
+// any, and returns its exit code.
+func (b *LocalBackend) process(ctx context.Context, w world.World, cpus *cpuSet, log *os.File, arguments []string) int {
 	cmd := exec.CommandContext(ctx, b.Worker, arguments...)
 	cmd.Env = append(os.Environ(), w.Environ()...)
 	for name, value := range b.Environment {
@@ -169,7 +175,11 @@ func (b *LocalBackend) process(ctx context.Context, w world.World, log *os.File,
 	cmd.WaitDelay = worker.Grace + 5*time.Second
 	runtime.LockOSThread() // Pdeathsig is the death of this thread
 	defer runtime.UnlockOSThread()
-	if err := cmd.Run(); err != nil {
+	err := startOn(cpus, cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil {
 		fmt.Fprintf(log, "scalebench: %s of rank %d: %v\n", arguments[0], w.Rank, err)
 		return max(1, cmd.ProcessState.ExitCode())
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"runtime"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,6 +17,11 @@ func trainNative(c *cli.Context) error {
 		return err
 	}
 	defer p.events.Close()
+	// Gradients are reduced beside the compute threads, by a goroutine that must
+	// not wait for one of them to pause.
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	}
 	ctx, stop := untilSignal(c)
 	defer stop()
 	return train.Run(ctx, p.point, p.world, train.Options{

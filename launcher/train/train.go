@@ -228,7 +228,7 @@ func (r *rank) train() error {
 	if err != nil {
 		return in("configuration", fmt.Errorf("%s: %w", KernelsVariable, err))
 	}
-	threads := min(runtime.GOMAXPROCS(0), max(p.Resources.CPUsPerWorker, 1))
+	threads := min(world.CPUs(), max(p.Resources.CPUsPerWorker, 1))
 	if err := r.events.Write(metrics.Event{Environment: &metrics.Environment{
 		Threads: threads, Versions: versions(o.Version, kernels.Name()), GitCommit: o.GitCommit,
 	}}); err != nil {
