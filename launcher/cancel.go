@@ -70,9 +70,11 @@ func Cancel(ctx context.Context, client *slurm.Client, states []State) ([]Ending
 // process is held by its handle before it is recognised, so that a pid that
 // goes to another program meanwhile is not signalled.
 func endDriver(r Record) error {
-	elsewhere := fmt.Errorf("driven by process %d on %s; end it there", r.PID, r.Host)
-	if host, err := os.Hostname(); err != nil || host != r.Host {
-		return elsewhere
+	if !here(r) {
+		if host, err := os.Hostname(); err == nil && host == r.Host {
+			return fmt.Errorf("driven by process %d of another host or container with this one's name, %s, or from before it booted; end it there", r.PID, r.Host)
+		}
+		return fmt.Errorf("driven by process %d on %s; end it there", r.PID, r.Host)
 	}
 	process, err := os.FindProcess(r.PID)
 	if err != nil {

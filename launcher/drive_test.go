@@ -3,6 +3,7 @@ package launcher
 import (
 	"math"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,10 +108,12 @@ func TestCancelSpares(t *testing.T) {
 	reused.Record = Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: "long ago"}
 	elsewhere := tried(5, 1, metrics.Running)
 	elsewhere.Record = Record{Backend: Local, Host: host + "x", PID: os.Getpid(), PIDStart: processStart(os.Getpid())}
+	sameName := elsewhere // a container with this host's name, in which this pid is another process
+	sameName.Record.Host, sameName.Record.PIDSpace = host, strings.Replace(pidSpace(), "pid:[", "pid:[1", 1)
 	// A nil client would be called for a job.
-	endings, err := Cancel(t.Context(), nil, []State{ended, unanswered, forgotten, reused, elsewhere})
-	if err != nil || len(endings) != 4 {
-		t.Fatalf("%d endings, want 4: %v", len(endings), err)
+	endings, err := Cancel(t.Context(), nil, []State{ended, unanswered, forgotten, reused, elsewhere, sameName})
+	if err != nil || len(endings) != 5 {
+		t.Fatalf("%d endings, want 5: %v", len(endings), err)
 	}
 	for _, e := range endings {
 		if e.Asked || e.What == "" {

@@ -56,6 +56,7 @@ type Record struct {
 	// Of the command that drives a local attempt.
 	PID      int    `json:"pid,omitempty"`
 	PIDStart string `json:"pid_start,omitempty"` // since a pid alone may be reused
+	PIDSpace string `json:"pid_space,omitempty"` // where the pid holds, see pidSpace
 }
 
 // Submission is job.json: what the scheduler answered.
@@ -246,7 +247,7 @@ func (c Creator) create(t Todo, extra func(at rundir.Run, a *Attempt) error) (*A
 		CreatedUnix: unix(time.Now()), Version: c.Version, Commit: c.Commit, Host: host, Worker: c.Worker, Python: c.python(t.Point.Framework),
 	}}
 	if c.Backend == Local {
-		a.Record.PID, a.Record.PIDStart = os.Getpid(), processStart(os.Getpid())
+		a.Record.PID, a.Record.PIDStart, a.Record.PIDSpace = os.Getpid(), processStart(os.Getpid()), pidSpace()
 	} else {
 		a.Record.JobName = final.ID() + "-" + randomHex(3)
 		if c.pack != nil {

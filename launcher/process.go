@@ -28,11 +28,37 @@ func processStart(pid int) string {
 	return strings.TrimSpace(string(boot)) + " " + fields[19]
 }
 
+// pidSpace names where a pid means a process: a boot of a kernel and one of its pid
+// namespaces. Two hosts or two containers may have one name, and then each would
+// take the other's processes for gone. "" when it cannot be found out. A host
+// that has booted again is another place.
+func pidSpace() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(boot)) + " " + namespace
+}
+
+// here reports whether the attempt was created where this process is, so that
+// its pid can be looked up. A record of an earlier version says no more of the
+// place than the host's name.
+func here(r Record) bool {
+	if now := pidSpace(); r.PIDSpace != "" && now != "" {
+		return r.PIDSpace == now
+	}
+	host, err := os.Hostname()
+	return err == nil && host == r.Host
+}
+
 // drives reports whether the command that drives a local attempt still lives.
 // Of a command on another host only its heartbeat is known here.
 func drives(r Record) (alive, known bool) {
-	host, err := os.Hostname()
-	if err != nil || host != r.Host {
+	if !here(r) {
 		return false, false
 	}
 	return r.PIDStart != "" && processStart(r.PID) == r.PIDStart, true

@@ -128,6 +128,37 @@ func TestProcessStart(t *testing.T) {
 	}
 }
 
+// A pid is looked up where it holds, which the host's name alone does not say.
+func TestDrives(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	me := Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: pidSpace()}
+	boot, namespace, _ := strings.Cut(me.PIDSpace, " ")
+	if len(boot) != 36 || !strings.HasPrefix(namespace, "pid:[") {
+		t.Fatalf("place %q, want a boot id and a pid namespace", me.PIDSpace)
+	}
+	for name, c := range map[string]struct {
+		change       func(r *Record)
+		alive, known bool
+	}{
+		"this process":                      {func(r *Record) {}, true, true},
+		"this process, the host renamed":    {func(r *Record) { r.Host = "x" }, true, true},
+		"a process that is gone":            {func(r *Record) { r.PIDStart = boot + " 1" }, false, true},
+		"another host of this name":         {func(r *Record) { r.PIDSpace = strings.Repeat("0", 36) + " " + namespace }, false, false},
+		"another container of this name":    {func(r *Record) { r.PIDSpace = boot + " pid:[1]" }, false, false},
+		"of an earlier version":             {func(r *Record) { r.PIDSpace = "" }, true, true},
+		"of an earlier version, other host": {func(r *Record) { r.PIDSpace, r.Host = "", "x" }, false, false},
+	} {
+		r := me
+		c.change(&r)
+		if alive, known := drives(r); alive != c.alive || known != c.known {
+			t.Errorf("%s: alive %v, known %v", name, alive, known)
+		}
+	}
+}
+
 // runIn is a run folder that a job has claimed.
 func runIn(t *testing.T, dir, job string) rundir.Run {
 	t.Helper()
