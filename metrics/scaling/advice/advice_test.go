@@ -166,7 +166,7 @@ func TestLittleData(t *testing.T) {
 	if !a.Ranking || a.Workers == nil || *a.Workers != 2 || !strings.Contains(a.Reason[0], "measured, without an interval") {
 		t.Errorf("ranking %v, %v, %q", a.Ranking, a.Workers, a.Reason)
 	}
-	if len(a.Candidates) != 3 || !strings.Contains(a.Refused, "0 worker counts have 5 runs") {
+	if len(a.Candidates) != 3 || !strings.Contains(a.Refused, "none of the 3 measured has so many") {
 		t.Errorf("%d candidates, refused %q", len(a.Candidates), a.Refused)
 	}
 	if a.Next == nil || a.Next.Workers != 1 || a.Next.Runs != 3 {

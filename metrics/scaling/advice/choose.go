@@ -76,7 +76,7 @@ func (s *study) choose() {
 	}
 	s.Ranking = proven < provenCounts && s.law == nil
 	if s.Ranking {
-		s.warn("%d of the worker counts have %d runs or more and a proof needs %d: what was measured is ranked by its medians", proven, provenRuns, provenCounts)
+		s.warn("%s: what was measured is ranked by its medians", wanting(proven))
 	}
 	if len(s.Candidates) == 0 {
 		s.Objective = "any worker count"
@@ -263,4 +263,17 @@ func (s *study) knee() {
 		pay += " by throughput alone, since " + s.timeless
 	}
 	s.Reason = [2]string{fmt.Sprintf("%s %s: %s.", workersAre(chosen.Workers), pay, list(why)), s.Limits.sentence}
+}
+
+// wanting says how much a proof needs and that so many worker counts, too few,
+// have it.
+func wanting(proven int) string {
+	have := fmt.Sprintf("%d have", proven)
+	switch proven {
+	case 0:
+		have = "none has"
+	case 1:
+		have = "one has"
+	}
+	return fmt.Sprintf("a proof needs %d worker counts with %d runs or more each, and %s", provenCounts, provenRuns, have)
 }

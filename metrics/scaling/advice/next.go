@@ -37,7 +37,7 @@ func (s *study) fillIn() *Next {
 	if len(s.Candidates) > 0 {
 		n = 2 * s.Candidates[len(s.Candidates)-1].Workers
 	}
-	return &Next{n, provenRuns, fmt.Sprintf("%d worker counts have runs enough, and a proof needs %d", full, provenCounts)}
+	return &Next{n, provenRuns, wanting(full)}
 }
 
 // confirm asks for the recommended count where it was not measured.

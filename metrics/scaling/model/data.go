@@ -57,6 +57,24 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return "not extrapolated: " + r.Why }
 
+// fewCounts says that too few of the measured worker counts have runs enough.
+func fewCounts(enough, measured int) string {
+	have := fmt.Sprintf("%d of the %d measured have", enough, measured)
+	switch {
+	case measured == 0:
+		have = "no run has one"
+	case enough == measured:
+		have = fmt.Sprintf("there are %d", measured)
+	case enough == 0 && measured == 1:
+		have = "the one measured has fewer"
+	case enough == 0:
+		have = fmt.Sprintf("none of the %d measured has so many", measured)
+	case enough == 1:
+		have = fmt.Sprintf("one of the %d measured has", measured)
+	}
+	return fmt.Sprintf("that needs %d worker counts with %d or more runs each that have a steady state; %s", MinPoints, MinRuns, have)
+}
+
 // tier checks the data and returns the points that are fitted, by rising
 // worker count: those of whole nodes.
 func (d *Data) tier() ([]Point, error) {
@@ -64,7 +82,6 @@ func (d *Data) tier() ([]Point, error) {
 		return nil, fmt.Errorf("a node of %d workers; give 1 or more, or 0 where it is not known", d.NodeSize)
 	}
 	var enough, tier []Point
-	few := 0
 	for _, p := range d.Points {
 		if p.Workers < 1 {
 			return nil, fmt.Errorf("a point with %d workers; it has 1 or more", p.Workers)
@@ -75,7 +92,6 @@ func (d *Data) tier() ([]Point, error) {
 			}
 		}
 		if len(p.Throughputs) < MinRuns {
-			few++
 			continue
 		}
 		enough = append(enough, p)
@@ -91,11 +107,7 @@ func (d *Data) tier() ([]Point, error) {
 	}
 	switch {
 	case len(enough) < MinPoints:
-		why := fmt.Sprintf("%d worker counts have %d runs or more with a steady state; a fit needs %d", len(enough), MinRuns, MinPoints)
-		if few > 0 {
-			why += fmt.Sprintf(" (%d more have fewer runs)", few)
-		}
-		return nil, &Refusal{Why: why}
+		return nil, &Refusal{Why: fewCounts(len(enough), len(d.Points))}
 	case len(tier) < MinTier:
 		return nil, &Refusal{Why: fmt.Sprintf("%d of the worker counts fill whole nodes of %d; a fit of one network tier needs %d", len(tier), d.NodeSize, MinTier)}
 	}
