@@ -232,10 +232,7 @@ func TestMissingFunction(t *testing.T) {
 
 // The order of the search, and that AMD's library is taken for what it is.
 func TestSearch(t *testing.T) {
-	built, err := library()
-	if err != nil {
-		t.Fatal(err)
-	}
+	built := os.Getenv(nccl.Variable)
 	environment := t.TempDir()
 	folder := filepath.Join(environment, "lib", "python3.12", "site-packages", "nvidia", "nccl", "lib")
 	if err := os.MkdirAll(folder, 0o700); err != nil {

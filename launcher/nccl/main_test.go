@@ -25,31 +25,34 @@ import (
 // rankVariable makes this test binary one rank of a scenario.
 const rankVariable = "SCALEBENCH_TEST_NCCL_SCENARIO"
 
-var library = sync.OnceValues(func() (string, error) { return double.Build(os.Getenv("SCALEBENCH_TEST_DOUBLES"), "libnccl-double.so") })
-
 func TestMain(m *testing.M) {
 	if name := os.Getenv(rankVariable); name != "" {
 		os.Exit(beRank(name))
 	}
-	dir, err := os.MkdirTemp("", "doubles")
+	os.Exit(withDouble(m.Run))
+}
+
+// withDouble makes the double what nccl.Open and cuda.Open find here.
+func withDouble(run func() int) int {
+	dir, err := os.MkdirTemp("", "double")
 	if err != nil {
-		panic(err)
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	os.Setenv("SCALEBENCH_TEST_DOUBLES", dir)
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	defer os.RemoveAll(dir)
+	path, err := double.Build(dir, "libnccl-double.so")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	os.Setenv(nccl.Variable, path)
+	os.Setenv(cuda.Variable, path)
+	return run()
 }
 
 // open gives a test the double as its process's NCCL and driver.
 func open(t testing.TB) (*nccl.Library, *cuda.Driver) {
 	t.Helper()
-	path, err := library()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(nccl.Variable, path)
-	t.Setenv(cuda.Variable, path)
 	l, err := nccl.Open(os.Getenv)
 	if err != nil {
 		t.Fatal(err)
@@ -75,10 +78,6 @@ type verdict struct {
 // single ranks. The processes have to end within a minute.
 func ranks(t *testing.T, scenario string, size int, environment map[int][]string) []verdict {
 	t.Helper()
-	path, err := library()
-	if err != nil {
-		t.Fatal(err)
-	}
 	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +89,7 @@ func ranks(t *testing.T, scenario string, size int, environment map[int][]string
 	for r := range size {
 		w := world.World{Rank: r, Size: size, LocalRank: r, LocalSize: size, Nodes: 1, Address: "127.0.0.1", Port: port}
 		cmd := exec.CommandContext(ctx, os.Args[0])
-		cmd.Env = append(append(os.Environ(), w.Environ()...), rankVariable+"="+scenario, nccl.Variable+"="+path, cuda.Variable+"="+path, "NCCL_DOUBLE_GPUS=16")
+		cmd.Env = append(append(os.Environ(), w.Environ()...), rankVariable+"="+scenario, "NCCL_DOUBLE_GPUS=16")
 		cmd.Env = append(cmd.Env, environment[r]...)
 		var out, complaint bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &complaint
