@@ -21,7 +21,7 @@ STAMP := -s -w -X $(MODULE)/cmd/version.stamped=$(VERSION)
 RELEASE_PROGRAMS := aarch64-linux-gnu-gcc qemu-aarch64-static
 RELEASE_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 
-.PHONY: build worker-gpu release demo test test-unit test-slurm test-faults test-frameworks bench-frameworks framework-packages test-release test-packages record release-packages lint bench golden clean
+.PHONY: build worker-gpu gpu-check release demo test test-unit test-slurm test-faults test-frameworks bench-frameworks framework-packages test-release test-packages record release-packages lint bench golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -65,6 +65,7 @@ demo: build
 # a steady state.
 test: test-packages test-release
 	go test -tags $(TEST_TAGS) -p 1 -timeout 60m ./...
+	go test -tags gpu -p 1 -run 'GPU' ./cmd/gpu-check ./cmd/scalebench-worker
 
 test-unit:
 	go test ./...
@@ -99,6 +100,12 @@ framework-packages:
 		$$sudo apt-get update -q && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -q -y --no-install-recommends libtorch-dev pybind11-dev python3-dev g++; \
 	fi
 
+# Everything that touches a GPU, on a machine that has one, with PyTorch for CUDA
+# in PYTHON; its report is to be committed (docs/nccl.md).
+PYTHON := python3
+gpu-check: build worker-gpu
+	go run ./cmd/gpu-check -python '$(PYTHON)' -commit "$$(git describe --always --abbrev=40 --exclude '*' --dirty)"
+
 # The released programs in a bare chroot without a C library, arm64's emulated.
 test-release: release
 	go test -tags release -count 1 -run Release ./cmd/scalebench
@@ -121,9 +128,9 @@ test-packages release-packages:
 lint: test-packages
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
 	go vet -tags $(TEST_TAGS),release,frameworks ./...
-	go vet -tags gpu ./cmd/scalebench-worker
+	go vet -tags gpu ./cmd/scalebench-worker ./cmd/gpu-check
 	go tool staticcheck -tags $(TEST_TAGS),release,frameworks ./...
-	go tool staticcheck -tags gpu ./cmd/scalebench-worker
+	go tool staticcheck -tags gpu ./cmd/scalebench-worker ./cmd/gpu-check
 	git ls-files '*.sh' .ci/run | xargs shellcheck
 	git ls-files '*.py' | xargs pycodestyle
 

@@ -43,7 +43,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		ExitErrHandler: func(*cli.Context, error) {
 			// run maps errors to exit codes itself.
 		},
-		Commands: append(stageCommands(), []*cli.Command{
+		Commands: append(append(stageCommands(), gpuCommands()...), []*cli.Command{
 			{
 				Name:  "run",
 				Usage: "supervise one rank of a run: start its program, pass signals on, record where it ran and how it ended",

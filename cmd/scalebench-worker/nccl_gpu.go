@@ -4,13 +4,18 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/collective"
 	"github.com/scalebench/scalebench/launcher/collective/bench"
 	"github.com/scalebench/scalebench/launcher/collective/bench/gpu"
 	"github.com/scalebench/scalebench/launcher/cuda"
+	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/nccl"
+	"github.com/scalebench/scalebench/launcher/nccl/proof"
 	"github.com/scalebench/scalebench/launcher/probe"
 	"github.com/scalebench/scalebench/launcher/world"
 )
@@ -43,4 +48,55 @@ func lookForNCCL() *probe.NCCL {
 		found.DriverError = err.Error()
 	}
 	return found
+}
+
+// gpuCommands are what make gpu-check asks of each rank.
+func gpuCommands() []*cli.Command {
+	return []*cli.Command{{
+		Name:   "nccl",
+		Usage:  "one rank of make gpu-check: prove every collective, and say what calls cost",
+		Hidden: true,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "nonce", EnvVars: []string{gpucheck.NonceVariable}, Required: true},
+			&cli.IntFlag{Name: "perturb", Usage: "change a bit of result `N` before it is compared"},
+			&cli.BoolFlag{Name: "costs", Usage: "time calls instead"},
+		},
+		Action: proveNCCL,
+	}}
+}
+
+func proveNCCL(c *cli.Context) error {
+	w, err := world.FromEnviron(os.Getenv)
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilSignal(c)
+	defer stop()
+	g, err := collective.Join(ctx, w, c.String("nonce"), collective.Options{Transport: collective.TCP})
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	b, err := gpu.Open(ctx, g, w, 0, os.Getenv)
+	if err != nil {
+		g.Abort(err)
+		return err
+	}
+	found := gpucheck.Proof{GPU: b.GPU()}
+	if c.Bool("costs") {
+		var costs []proof.Cost
+		costs, err = proof.Costs(ctx, b.Seat())
+		for _, cost := range costs {
+			found.Costs = append(found.Costs, gpucheck.Cost(cost))
+		}
+	} else {
+		found.Expected = proof.Checks
+		var r proof.Result
+		r, err = proof.Run(ctx, b.Seat(), c.Int("perturb"))
+		found.Checks, found.Wrong = r.Checks, r.Wrong
+	}
+	if err = b.End(ctx, err); err != nil {
+		return err
+	}
+	return json.NewEncoder(c.App.Writer).Encode(found)
 }

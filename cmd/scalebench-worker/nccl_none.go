@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/scalebench/scalebench/launcher/collective"
 	"github.com/scalebench/scalebench/launcher/collective/bench"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
@@ -20,3 +22,6 @@ func openNCCL(context.Context, *collective.Group, world.World) (bench.Backend, e
 
 // lookForNCCL has nothing to load it with.
 func lookForNCCL() *probe.NCCL { return nil }
+
+// gpuCommands are the GPU variant's.
+func gpuCommands() []*cli.Command { return nil }

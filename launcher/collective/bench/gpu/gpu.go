@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -18,9 +20,14 @@ import (
 	"github.com/scalebench/scalebench/launcher/collective/bench"
 	"github.com/scalebench/scalebench/launcher/cuda"
 	"github.com/scalebench/scalebench/launcher/nccl"
+	"github.com/scalebench/scalebench/launcher/nccl/proof"
 	"github.com/scalebench/scalebench/launcher/nccl/rendezvous"
 	"github.com/scalebench/scalebench/launcher/world"
 )
+
+// ShareVariable set to 1 lets several ranks of a host use its one GPU, to see
+// that results are right. Nothing that is then measured is of any hardware.
+const ShareVariable = "SCALEBENCH_SHARE_GPU"
 
 // A Backend is one rank's GPU: two buffers, a stream and a communicator. It
 // belongs on the goroutine that opened it, which is locked to its thread.
@@ -31,6 +38,7 @@ type Backend struct {
 	name    string // of the GPU
 	stream  cuda.Stream
 	comm    *rendezvous.Comm
+	shared  bool // the GPU, with other ranks
 	buffers [2]cuda.Pointer
 }
 
@@ -43,6 +51,13 @@ func Open(ctx context.Context, g *collective.Group, w world.World, timeout time.
 	var err error
 	if b.library, err = nccl.Open(getenv); err != nil {
 		return nil, err
+	}
+	if b.shared = getenv(ShareVariable) == "1"; b.shared {
+		for name, value := range b.library.Sharing(w.Rank) {
+			if err := os.Setenv(name, value); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if b.driver, err = cuda.Open(getenv); err != nil {
 		return nil, err
@@ -116,13 +131,25 @@ func another(ctx context.Context, g *collective.Group, w world.World, timeout ti
 	return collective.Join(ctx, w, fmt.Sprintf("%x %x", uint64(word[1]), uint64(word[2])), o)
 }
 
-// Name is how users call this backend. The double's says what it is, so that no
-// table of its times looks like one of GPUs.
+// Name is how users call this backend, with what keeps a table of its times from
+// being taken for one of GPUs each with its own rank.
 func (b *Backend) Name() string {
+	name := []string{"nccl"}
 	if b.library.Double() {
-		return "nccl (DOUBLE, not a GPU)"
+		name = append(name, "DOUBLE, not a GPU")
 	}
-	return "nccl"
+	if b.shared {
+		name = append(name, "ranks share a GPU, not performance")
+	}
+	return strings.Join(name, ": ")
+}
+
+// GPU is the model of this rank's.
+func (b *Backend) GPU() string { return b.name }
+
+// Seat is what this rank works with.
+func (b *Backend) Seat() proof.Seat {
+	return proof.Seat{Device: b.device, Stream: b.stream, Comm: b.comm.Comm}
 }
 
 // Versions are those of what the data goes through. The double's says what it is.

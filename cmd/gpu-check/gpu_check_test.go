@@ -1,0 +1,128 @@
+//go:build gpu
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/launcher/cuda"
+	"github.com/scalebench/scalebench/launcher/nccl"
+	"github.com/scalebench/scalebench/launcher/nccl/double"
+)
+
+// bin is where TestMain puts what the check starts.
+var bin string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "gpu-check-test-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		bin = dir
+		for _, program := range [][]string{
+			{"CGO_ENABLED=1", "-o", filepath.Join(dir, "scalebench"), "../scalebench"},
+			{"CGO_ENABLED=0", "-o", filepath.Join(dir, "scalebench-worker"), "../scalebench-worker"},
+			{"CGO_ENABLED=1", "-tags", "gpu", "-o", filepath.Join(dir, "scalebench-worker-gpu"), "../scalebench-worker"},
+		} {
+			build := exec.Command("go", append([]string{"build"}, program[1:]...)...)
+			build.Env = append(os.Environ(), program[0])
+			if out, err := build.CombinedOutput(); err != nil {
+				fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+				return 1
+			}
+		}
+		return m.Run()
+	}())
+}
+
+// check runs the command with the double, and returns what it printed.
+func check(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	path, err := double.Build(t.TempDir(), "libnccl-double.so")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(nccl.Variable, path)
+	t.Setenv(cuda.Variable, path)
+	docs := t.TempDir()
+	var out, complaint bytes.Buffer
+	err = run(context.Background(), append([]string{"-worker", filepath.Join(bin, "scalebench-worker-gpu"), "-scalebench", filepath.Join(bin, "scalebench"),
+		"-commit", "abc123", "-docs", docs, "-record", filepath.Join(docs, "record.json")}, args...), &out, &complaint)
+	if left, _ := os.ReadDir(docs); len(left) > 0 {
+		t.Errorf("a check with the double wrote %v", left)
+	}
+	return out.String(), err
+}
+
+// The whole check passes with the double, over one GPU that two ranks share and
+// over four, and its report cannot be taken for one of a GPU.
+func TestGPUCheckOfDouble(t *testing.T) {
+	for gpus, want := range map[string][]string{
+		"1": {"1 × DOUBLE, not a GPU", "2 ranks, sharing one GPU", "(not performance: two ranks on one GPU)"},
+		"4": {"4 × DOUBLE, not a GPU", "4 ranks, each on its GPU"},
+	} {
+		t.Setenv("NCCL_DOUBLE_GPUS", gpus)
+		page, err := check(t, "-double")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range append(want, "# DOUBLE, not a GPU\n", "`abc123`", "noticed there, and there alone", "16 all-reduces enqueued as a group", "reduce_scatter | 8192 B", "native, workload.batch=32") {
+			if !strings.Contains(page, word) {
+				t.Errorf("%s GPUs: the report does not say %q:\n%s", gpus, word, page)
+			}
+		}
+		if gpus == "4" && strings.Contains(page, "not performance") {
+			t.Errorf("a GPU for each rank is marked:\n%s", page)
+		}
+	}
+}
+
+// Whatever is not as it has to be fails the check, and no report is written.
+func TestGPUCheckFails(t *testing.T) {
+	for name, test := range map[string]struct {
+		environment string
+		args        []string
+		want        string
+	}{
+		"a bit changed by the check": {"", []string{"-double", "-perturb"}, "correctness: rank 1 has wrong results"},
+		"a bit changed by NCCL":      {"NCCL_DOUBLE_CORRUPT=33", []string{"-double"}, "correctness: rank 0 has wrong results"},
+		"an error of NCCL":           {"NCCL_DOUBLE_ERROR=33", []string{"-double"}, "ncclRemoteError"},
+		"no GPU":                     {"NCCL_DOUBLE_GPUS=0", []string{"-double"}, "nothing has been checked"},
+		"no worker":                  {"", []string{"-double", "-worker", "nothing"}, "nothing probe"},
+		"an ordinary worker":         {"", []string{"-double", "-worker", filepath.Join(bin, "scalebench-worker")}, "is not the GPU variant"},
+		"no PyTorch":                 {"", []string{"-python", "/bin/false"}, "PyTorch: the last part is a study with PyTorch"},
+		"not committed":              {"", []string{"-commit", "abc-dirty"}, "commit first"},
+		"no commit":                  {"", []string{"-double", "-commit", ""}, "-commit is not given"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if variable, value, set := strings.Cut(test.environment, "="); set {
+				t.Setenv(variable, value)
+			}
+			page, err := check(t, test.args...)
+			if err == nil || !strings.Contains(err.Error(), test.want) || page != "" {
+				t.Errorf("%v, want %q; printed %q", err, test.want, page)
+			}
+		})
+	}
+}
+
+// The double is not taken for a GPU by a check that is to be of one.
+func TestGPUCheckRefusesDouble(t *testing.T) {
+	python := filepath.Join(t.TempDir(), "python")
+	if err := os.WriteFile(python, []byte("#!/bin/sh\necho '{\"version\": \"2.9\", \"available\": true, \"folder\": \"\"}'\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := check(t, "-python", python); err == nil || !strings.Contains(err.Error(), "a check is either of GPUs or of the double") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,75 @@
+// Command gpu-check runs the check of package gpucheck and writes its report:
+// what `make gpu-check` starts, in the repository. On a machine without a GPU it
+// says so and fails.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/scalebench/scalebench/launcher/gpucheck"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gpu-check failed:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o := gpucheck.Options{Log: stderr}
+	flags := flag.NewFlagSet("gpu-check", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.Worker, "worker", "bin/scalebench-worker-gpu", "the worker's GPU variant")
+	flags.StringVar(&o.Scalebench, "scalebench", "bin/scalebench", "scalebench, beside an ordinary worker")
+	flags.StringVar(&o.Python, "python", "python3", "interpreter with PyTorch for CUDA")
+	flags.StringVar(&o.Commit, "commit", "", "commit that they were built from")
+	flags.BoolVar(&o.Double, "double", false, "check the check itself, with the test double; the report goes to standard output")
+	flags.BoolVar(&o.Perturb, "perturb", false, "change a bit of one result: the check has to fail")
+	docs := flags.String("docs", "docs", "folder of the report")
+	record := flags.String("record", "launcher/gpucheck/record.json", "record that the programs are built with")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is one argument too many", flags.Arg(0))
+	}
+	if o.Commit == "" {
+		return errors.New("-commit is not given: the report has to name what was checked")
+	}
+	for _, program := range []*string{&o.Worker, &o.Scalebench} {
+		path, err := filepath.Abs(*program)
+		if err != nil {
+			return err
+		}
+		*program = path
+	}
+	report, err := gpucheck.Run(ctx, o)
+	if err != nil {
+		return err
+	}
+	if o.Double {
+		_, err := io.WriteString(stdout, report.Markdown())
+		return err
+	}
+	text, err := report.JSON()
+	if err != nil {
+		return err
+	}
+	page := filepath.Join(*docs, "gpu-check.md")
+	if err := errors.Join(os.WriteFile(page, []byte(report.Markdown()), 0o644), os.WriteFile(*record, text, 0o644)); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "passed; commit %s and %s, and correct the sentence in docs/nccl.md\n", page, *record)
+	return nil
+}

@@ -1,0 +1,221 @@
+package gpucheck
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/probe"
+)
+
+// Options are what to check with.
+type Options struct {
+	Worker     string // the worker's GPU variant
+	Scalebench string // which stands beside an ordinary worker
+	Python     string // with PyTorch for CUDA
+	Commit     string // that all of this was built from
+	Log        io.Writer
+
+	// Double says that NCCL and the driver are the test double, as the
+	// environment has them, and the study one on CPUs: what is then checked is
+	// this package, and the report says so.
+	Double bool
+	// Perturb changes a bit of one result on one rank: the check has to fail.
+	Perturb bool
+}
+
+// Step is one check that has passed.
+type Step struct {
+	Name  string
+	Found []string // lines of Markdown
+	Mark  string   // what its figures are not, "" for nothing
+}
+
+// Report is a check that has passed as a whole.
+type Report struct {
+	Record
+	Double bool
+	Steps  []Step
+}
+
+// NonceVariable carries what the ranks of a proof show each other.
+const NonceVariable = "SCALEBENCH_GPU_CHECK_NONCE"
+
+// Proof is what one rank of the worker's command nccl prints.
+type Proof struct {
+	GPU      string   `json:"gpu"`
+	Checks   int      `json:"checks"` // results compared
+	Expected int      `json:"expected"`
+	Wrong    []string `json:"wrong"`
+	Costs    []Cost   `json:"costs"`
+}
+
+// Cost is what a call takes on the host, in ns.
+type Cost struct {
+	Call   string  `json:"call"`
+	Calls  int     `json:"calls"`
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	P99    float64 `json:"p99"`
+}
+
+// Run checks everything, in order, and stops at the first thing that is not as
+// it has to be: there is no report of half a check.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	c := &checker{Options: o, environment: os.Environ()}
+	if strings.HasSuffix(o.Commit, "-dirty") && !o.Double {
+		return nil, fmt.Errorf("commit: the source differs from %s; commit first, so that the report names what was checked", strings.TrimSuffix(o.Commit, "-dirty"))
+	}
+	c.report.Double = o.Double
+	c.report.Commit = o.Commit
+	c.report.Date = time.Now().UTC().Format(time.DateOnly)
+	c.report.Host, _ = os.Hostname()
+	for _, step := range []struct {
+		name string
+		run  func(context.Context, *Step) error
+	}{
+		{"GPU", c.gpu},
+		{"PyTorch", c.pytorch}, // before NCCL, which it may bring
+		{"NCCL", c.library},
+		{"correctness", c.correctness},
+		{"a wrong bit is noticed", c.canFail},
+		{"call overhead", c.overhead},
+		{"collective benchmark", c.benchmark},
+		{"a whole study", c.study},
+	} {
+		fmt.Fprintf(o.Log, "gpu-check: %s\n", step.name)
+		s := Step{Name: step.name}
+		if err := step.run(ctx, &s); err != nil {
+			return nil, fmt.Errorf("%s: %w", step.name, err)
+		}
+		c.report.Steps = append(c.report.Steps, s)
+	}
+	return &c.report, nil
+}
+
+type checker struct {
+	Options
+	report      Report
+	environment []string // of everything that is started
+	facts       probe.NCCL
+	ranks       int
+}
+
+// shared reports whether ranks have to share a GPU.
+func (c *checker) shared() bool { return *c.facts.Devices < c.ranks }
+
+const notPerformance = "not performance: two ranks on one GPU"
+
+// start runs a program to its end and returns what it printed. An error ends
+// with the last lines of what it complained of.
+func (c *checker) start(ctx context.Context, environment []string, name string, args ...string) ([]byte, error) {
+	var out, complaint bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = slices.Concat(c.environment, environment) // ranks start at once: never in one array
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &complaint, 10*time.Second
+	if err := cmd.Run(); err != nil {
+		lines := strings.Split(strings.TrimSpace(complaint.String()), "\n")
+		what, _, _ := strings.Cut(strings.Join(append([]string{name}, args...), " "), "\n")
+		return nil, fmt.Errorf("%s: %w\n%s", what, err, strings.Join(lines[max(0, len(lines)-10):], "\n"))
+	}
+	return out.Bytes(), nil
+}
+
+// pytorch asks the interpreter what it has. Where nothing else says which NCCL
+// to bind, it is the one that PyTorch's packages brought.
+func (c *checker) pytorch(ctx context.Context, s *Step) error {
+	if c.Double {
+		c.report.PyTorch = "not asked, the study is the native trainer's on CPUs"
+		s.Found = []string{c.report.PyTorch}
+		return nil
+	}
+	program := `import json, torch
+try:
+    import nvidia.nccl
+    folder = list(nvidia.nccl.__path__)[0]
+except ImportError:
+    folder = ""
+print(json.dumps({"version": torch.__version__, "available": torch.cuda.is_available(), "folder": folder}))`
+	text, err := c.start(ctx, nil, c.Python, "-c", program)
+	if err != nil {
+		return fmt.Errorf("the last part is a study with PyTorch; give an interpreter that has it for CUDA (make gpu-check PYTHON=…): %w", err)
+	}
+	var found struct {
+		Version   string
+		Available bool
+		Folder    string
+	}
+	if err := json.Unmarshal(text, &found); err != nil {
+		return fmt.Errorf("%s printed %.100q: %w", c.Python, text, err)
+	}
+	if !found.Available {
+		return fmt.Errorf("PyTorch %s of %s sees no GPU: either there is none here, or its build is not for this driver's CUDA; nothing has been checked", found.Version, c.Python)
+	}
+	c.report.PyTorch = found.Version
+	s.Found = []string{fmt.Sprintf("PyTorch %s sees a GPU", found.Version)}
+	if found.Folder != "" && os.Getenv("SCALEBENCH_NCCL") == "" && os.Getenv("VIRTUAL_ENV") == "" {
+		c.environment = append(c.environment, "SCALEBENCH_NCCL="+found.Folder+"/lib/libnccl.so.2")
+	}
+	return nil
+}
+
+// look asks the worker what it loads, as doctor does.
+func (c *checker) look(ctx context.Context) error {
+	text, err := c.start(ctx, nil, c.Worker, "probe")
+	if err != nil {
+		return err
+	}
+	var facts probe.Facts
+	if err := json.Unmarshal(text, &facts); err != nil {
+		return fmt.Errorf("%s printed %.100q: %w", c.Worker, text, err)
+	}
+	if facts.NCCL == nil {
+		return fmt.Errorf("%s is not the GPU variant; build it with make worker-gpu", c.Worker)
+	}
+	c.facts = *facts.NCCL
+	return nil
+}
+
+// gpu comes first: without one there is nothing to check.
+func (c *checker) gpu(ctx context.Context, s *Step) error {
+	if err := c.look(ctx); err != nil {
+		return err
+	}
+	switch n := c.facts; {
+	case n.DriverError != "":
+		return fmt.Errorf("no GPU that can be used here (%s); nothing has been checked", n.DriverError)
+	case n.Devices == nil || *n.Devices < 1:
+		return errors.New("the driver sees no GPU here; nothing has been checked")
+	}
+	c.report.Driver = c.facts.Driver
+	s.Found = []string{fmt.Sprintf("the driver supports CUDA %s; GPUs: %d", c.facts.Driver, *c.facts.Devices)}
+	return nil
+}
+
+func (c *checker) library(ctx context.Context, s *Step) error {
+	if err := c.look(ctx); err != nil {
+		return err
+	}
+	n := c.facts
+	switch {
+	case n.Error != "":
+		return errors.New(n.Error)
+	case n.Double != c.Double:
+		return fmt.Errorf("%s, %s: a check is either of GPUs or of the double; set or unset SCALEBENCH_NCCL and SCALEBENCH_CUDA", n.Name, n.Path)
+	}
+	c.ranks = 2
+	if *n.Devices >= 4 {
+		c.ranks = 4
+	}
+	c.report.NCCL = strings.TrimPrefix(n.Name, "NCCL ")
+	s.Found = []string{fmt.Sprintf("%s, `%s`", n.Name, n.Path)}
+	return nil
+}

@@ -1,0 +1,35 @@
+package gpucheck
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Markdown is the report as a page. The double's cannot be taken for a GPU's.
+func (r *Report) Markdown() string {
+	var b strings.Builder
+	if r.Double {
+		b.WriteString("# DOUBLE, not a GPU\n\nThis is what `make gpu-check` would write, made with scalebench's test double in the place of NCCL and of CUDA's driver. No figure in it is of a GPU.\n")
+	} else {
+		b.WriteString("# The check on a GPU\n\nWritten by `make gpu-check`; all of it passed. [nccl.md](nccl.md) says what is checked.\n")
+	}
+	b.WriteString("\n| | |\n|---|---|\n")
+	for _, row := range [][2]string{{"date", r.Date}, {"commit", "`" + r.Commit + "`"}, {"host", r.Host}, {"GPUs", r.GPUs}, {"driver's CUDA", r.Driver}, {"NCCL", r.NCCL}, {"PyTorch", r.PyTorch}} {
+		fmt.Fprintf(&b, "| %s | %s |\n", row[0], row[1])
+	}
+	for _, s := range r.Steps {
+		title := s.Name
+		if s.Mark != "" {
+			title += " (" + s.Mark + ")"
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", strings.ToUpper(title[:1])+title[1:], strings.Join(s.Found, "\n"))
+	}
+	return b.String()
+}
+
+// JSON is the record that becomes part of the source.
+func (r *Report) JSON() ([]byte, error) {
+	text, err := json.MarshalIndent(r.Record, "", "  ")
+	return append(text, '\n'), err
+}

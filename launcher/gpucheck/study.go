@@ -1,0 +1,163 @@
+package gpucheck
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// workers are the counts that the study runs over: powers of two.
+func workers(gpus int) []int {
+	list := []int{1}
+	for n := 2; n <= gpus; n *= 2 {
+		list = append(list, n)
+	}
+	return list
+}
+
+// studyText is what the study of the check says: ResNet-44 at two batches, long
+// enough for a steady state, on data in the folder beside it. Against the double
+// it is a small one on CPUs.
+func studyText(double bool, gpus int) (text string, points int) {
+	if double {
+		return `[study]
+name = "gpu-check"
+[workload]
+model = "mlp"
+epochs = 2
+warmup_epochs = 0
+learning_rate = 0.01
+[data]
+path = "data"
+[sweep]
+framework = ["native"]
+workers = [1]
+batch = [16, 32]
+`, 2
+	}
+	counts := workers(gpus)
+	return fmt.Sprintf(`[study]
+name = "gpu-check"
+[workload]
+model = "resnet44"
+epochs = 4
+warmup_epochs = 1
+[data]
+path = "data"
+[resources]
+device = "gpu"
+[sweep]
+framework = ["pytorch-ddp"]
+workers = [%s]
+batch = [128, 1024]
+`, strings.Trim(strings.ReplaceAll(fmt.Sprint(counts), " ", ", "), "[]")), 2 * len(counts)
+}
+
+// row is a run as scalebench runs --format json prints it.
+type row struct {
+	Run, Series, Status, Dir string
+	Detail                   *string
+	Workers                  int
+	Steps                    *int64
+	Throughput               *float64 // samples/s
+	ThroughputWhy            *string  `json:"throughput_why"`
+	StepP50                  *float64 `json:"step_p50"` // s
+}
+
+// study goes the whole way: plan, local runs, collection, results.
+func (c *checker) study(ctx context.Context, s *Step) error {
+	dir, err := os.MkdirTemp("", "gpu-check-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	text, points := studyText(c.Double, *c.facts.Devices)
+	file, site := filepath.Join(dir, "study.toml"), filepath.Join(dir, "site.toml")
+	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.WriteFile(site, fmt.Appendf(nil, "python = %q\n", c.Python), 0o600)); err != nil {
+		return err
+	}
+	samples := []string{"--train", "50000", "--test", "2000"}
+	if c.Double {
+		samples = []string{"--train", "500", "--test", "100"}
+	}
+	if _, err := c.start(ctx, nil, c.Scalebench, append([]string{"data", "synth", filepath.Join(dir, "data")}, samples...)...); err != nil {
+		return err
+	}
+	global := []string{"--quiet", "--db", filepath.Join(dir, "db"), "--runs", filepath.Join(dir, "runs")}
+	if _, err := c.start(ctx, nil, c.Scalebench, append(global, "run", file, "--site", site)...); err != nil {
+		return err
+	}
+	if _, err := c.start(ctx, nil, c.Scalebench, append(global, "collect", "gpu-check")...); err != nil {
+		return err
+	}
+	out, err := c.start(ctx, nil, c.Scalebench, append(global, "--format", "json", "runs", "--study", "gpu-check")...)
+	if err != nil {
+		return err
+	}
+	var rows []row
+	if err := json.Unmarshal(out, &rows); err != nil {
+		return fmt.Errorf("%s runs: %w", c.Scalebench, err)
+	}
+	if len(rows) != points {
+		return fmt.Errorf("%d runs are in the database, the study has %d points", len(rows), points)
+	}
+	s.Found = []string{"| run | workers | steps | throughput (1 run, no interval) | median step | NCCL |", "|---|---|---|---|---|---|"}
+	for _, r := range rows {
+		switch {
+		case r.Status != "done":
+			return fmt.Errorf("%s is %s: %s", r.Run, r.Status, orDash(r.Detail))
+		case r.Throughput == nil:
+			return fmt.Errorf("%s has no throughput: %s", r.Run, orDash(r.ThroughputWhy))
+		case r.Steps == nil || r.StepP50 == nil:
+			return fmt.Errorf("%s has no steps", r.Run)
+		}
+		library, err := ncclOf(r.Dir)
+		if err != nil {
+			return err
+		}
+		if library == "" && !c.Double {
+			return fmt.Errorf("%s does not say that it used NCCL", r.Run)
+		}
+		if library == "" {
+			library = "–"
+		}
+		s.Found = append(s.Found, fmt.Sprintf("| %s | %d | %d | %.0f samples/s | %.3g ms | %s |", r.Series, r.Workers, *r.Steps, *r.Throughput, 1e3**r.StepP50, library))
+	}
+	return nil
+}
+
+func orDash(s *string) string {
+	if s == nil {
+		return "–"
+	}
+	return *s
+}
+
+// ncclOf is the version of NCCL in rank 0's events; "" where they have none.
+func ncclOf(dir string) (string, error) {
+	path := rundir.Run(dir).EventFile("rank", 0, 0)
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	for r := metrics.NewReader(f, path, 0, 0); ; {
+		e, err := r.Next()
+		switch {
+		case err == io.EOF:
+			return "", nil
+		case err != nil:
+			return "", err
+		case e.Environment != nil && e.Environment.Versions["nccl"] != "":
+			return e.Environment.Versions["nccl"], nil
+		}
+	}
+}
