@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
@@ -128,6 +129,22 @@ func TestWrongPeers(t *testing.T) {
 		}
 		for _, p := range two {
 			p.refused(t, "rank 1 was started for a world of 3 ranks, rank 0 for 2", slack)
+		}
+	})
+	t.Run("another version", func(t *testing.T) {
+		other := filepath.Join(t.TempDir(), "scalebench-worker")
+		build := exec.Command("go", "build", "-ldflags", "-X github.com/scalebench/scalebench/cmd/version.stamped=v0.0.1-other", "-o", other, ".")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("go build: %v\n%s", err, out)
+		}
+		two := peers(t, "60s")
+		two[1].cmd.Path = other
+		for _, p := range two {
+			p.start(t)
+		}
+		for _, p := range two {
+			p.refused(t, "v0.0.1-other", slack)
 		}
 	})
 	t.Run("late", func(t *testing.T) {

@@ -180,21 +180,29 @@ func alive(pid int) bool {
 	return err == nil && !bytes.Contains(text, []byte(") Z "))
 }
 
-// said checks that a rank has ended with an error event and a stop event that
-// give the cause, and returns when it said so, in seconds since the Unix epoch.
-func (l *localRun) said(t *testing.T, rank int, cause string) (at float64) {
+// said checks that these ranks have ended with an error event and a stop event
+// that give the cause, all in the same words, and returns when the last of them
+// said so, in seconds since the Unix epoch.
+func (l *localRun) said(t *testing.T, cause string, ranks ...int) (at float64) {
 	t.Helper()
-	events := l.events(t, "rank", rank)
-	want := regexp.MustCompile(cause)
-	if n := len(events); n < 2 || events[n-2].Error == nil || events[n-1].Stop == nil || events[n-1].Stop.Status != metrics.StopFailed {
-		t.Errorf("the last events of rank %d are not an error and a failed stop: %+v", rank, events[max(0, n-2):])
-	} else if e, s := events[n-2].Error, events[n-1].Stop; !want.MatchString(e.Message) || !want.MatchString(s.Cause) {
-		t.Errorf("rank %d: error %q and stop %q, want %s in both", rank, e.Message, s.Cause, cause)
+	want, first := regexp.MustCompile(cause), ""
+	for _, rank := range ranks {
+		events := l.events(t, "rank", rank)
+		n := len(events)
+		if n < 2 || events[n-2].Error == nil || events[n-1].Stop == nil || events[n-1].Stop.Status != metrics.StopFailed {
+			t.Errorf("the last events of rank %d are not an error and a failed stop: %+v", rank, events[max(0, n-2):])
+			continue
+		}
+		words := events[n-2].Error.Message
+		if first == "" {
+			first = words
+		}
+		if stop := events[n-1].Stop.Cause; words != first || !want.MatchString(words) || !strings.Contains(stop, words) {
+			t.Errorf("rank %d: error %q and stop %q, want %s in both; rank %d says %q", rank, words, stop, cause, ranks[0], first)
+		}
+		at = max(at, events[0].Start.Unix+events[n-1].Time)
 	}
-	if len(events) == 0 {
-		return 0
-	}
-	return events[0].Start.Unix + events[len(events)-1].Time
+	return at
 }
 
 // A failure on one rank is everybody's, within the deadline, says whose it was,
@@ -214,10 +222,8 @@ func TestLocalFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.ended(t, "rank 2 is gone|signal: killed.*rank-00002.log")
-		for _, rank := range []int{0, 1} {
-			if at := l.said(t, rank, "rank 2 is gone"); at-begin > slack {
-				t.Errorf("rank %d noticed after %.1f s", rank, at-begin)
-			}
+		if at := l.said(t, "rank 2 is gone", 0, 1); at-begin > slack {
+			t.Errorf("noticed after %.1f s", at-begin)
 		}
 	})
 	t.Run("killed supervisor", func(t *testing.T) {
@@ -226,9 +232,7 @@ func TestLocalFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.ended(t, "rank 1 is gone")
-		for _, rank := range []int{0, 2} {
-			l.said(t, rank, "rank 1 is gone")
-		}
+		l.said(t, "rank 1 is gone", 0, 2)
 	})
 	t.Run("stopped rank", func(t *testing.T) {
 		l := startFailing(t, worker, fmt.Sprint(timeout, "s"))
@@ -237,10 +241,8 @@ func TestLocalFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.ended(t, "rank 1 has")
-		for _, rank := range []int{0, 2} {
-			if at := l.said(t, rank, "rank 1 has said nothing for"); at-begin > timeout+slack || at-begin < timeout/3 {
-				t.Errorf("rank %d gave up after %.1f s, with a deadline of %v s", rank, at-begin, timeout)
-			}
+		if at := l.said(t, "rank 1 has said nothing for", 0, 2); at-begin > timeout+slack || at-begin < timeout/3 {
+			t.Errorf("gave up after %.1f s, with a deadline of %v s", at-begin, timeout)
 		}
 	})
 	t.Run("lost connections", func(t *testing.T) {
@@ -248,11 +250,10 @@ func TestLocalFailures(t *testing.T) {
 		begin := now()
 		disconnect(t, l.ranks[1])
 		l.ended(t, `rank \d is gone`)
-		for rank := range failingRanks {
-			if at := l.said(t, rank, `rank \d is gone`); at-begin > slack {
-				t.Errorf("rank %d noticed after %.1f s", rank, at-begin)
-			}
+		if at := l.said(t, "rank 1 is gone", 0, 2); at-begin > slack {
+			t.Errorf("noticed after %.1f s", at-begin)
 		}
+		l.said(t, "rank 0 is gone", 1) // the cut is between it and the others
 	})
 }
 
