@@ -50,7 +50,7 @@ class Trainer(replica.Trainer):
                                         name=f"gradient_{next(names)}"),
                 gradients)
         self.optimizer.apply_gradients(zip(gradients, weights))
-        return loss, clock.spans()
+        return loss, clock.moments()
 
     def epoch(self, run):
         for k in range(run.steps_per_epoch):
@@ -59,8 +59,8 @@ class Trainer(replica.Trainer):
             wait = time.perf_counter() - begin
             rate = run.rate()
             self.optimizer.learning_rate = rate
-            loss, spans = self._step(inputs, labels)
-            communication, exposed = self.reduction(spans)
+            loss, moments = self._step(inputs, labels)
+            communication, exposed = self.reduction(moments)
             if run.stepped(rate, float(loss), wait, exposed, communication):
                 return
 

@@ -57,13 +57,14 @@ class Trainer(tensorflow_strategy.Trainer):
                                          labels)
             context = tf.distribute.get_replica_context()
             weights = self.model.trainable_variables
-            gradients = clock.group(
-                lambda them: context.all_reduce(MEAN, them),
-                tape.gradient(loss, weights))
+            gradients = tape.gradient(loss, weights)
+            if context.num_replicas_in_sync > 1:
+                gradients = clock.group(
+                    lambda them: context.all_reduce(MEAN, them), gradients)
             self.optimizer.apply_gradients(
                 zip(gradients, weights),
                 experimental_aggregate_gradients=False)
-            return loss, clock.spans()
+            return loss, clock.moments()
 
         return self.strategy.run(step, (inputs, labels))
 
@@ -74,8 +75,9 @@ class Trainer(tensorflow_strategy.Trainer):
             wait = time.perf_counter() - begin
             rate = run.rate()
             self.optimizer.learning_rate = rate
-            loss, spans = self._step(tf.constant(inputs), tf.constant(labels))
-            communication, exposed = self.reduction(spans)
+            loss, moments = self._step(tf.constant(inputs),
+                                       tf.constant(labels))
+            communication, exposed = self.reduction(moments)
             if run.stepped(rate, float(loss), wait, exposed, communication):
                 return
 

@@ -70,16 +70,18 @@ class Trainer:
         loss, correct = self._evaluate(inputs, labels)
         return float(loss), int(correct)
 
-    def reduction(self, spans):
-        """Of a step's reduction, the seconds in all and those in which
-        nothing was computed; None where they are not measured."""
+    def reduction(self, moments):
+        """Of a step's reduction, from its Clock's moments, the seconds in all
+        and those in which nothing was computed; None where they are not
+        measured."""
         if not self.clocked:
             return None, None
-        if spans is None:
+        if moments is None:
             return 0.0, 0.0
-        spans = spans.numpy().tolist()
-        busy, until = rank.busy(spans)
-        return busy, until - max(begin for begin, _ in spans)
+        moments = moments.numpy().tolist()
+        begins = moments[:len(moments) // 2]
+        busy, until = rank.busy(zip(begins, moments[len(begins):]))
+        return busy, until - max(begins)
 
     def local_statistics(self):
         """Of each rank here, the running averages of batch norm as arrays."""
@@ -126,37 +128,28 @@ class Clock:
     def time(self, operation, tensors):
         """What operation makes of each tensor; the time runs from when the
         tensor is there to when the result is."""
-        results = []
-        for tensor in tensors:
-            with tf.control_dependencies([tensor]):
-                begin = tf.timestamp()
-            with tf.control_dependencies([begin]):
-                result = operation(tf.identity(tensor))
-            with tf.control_dependencies([result]):
-                self._ends.append(tf.timestamp())
-                results.append(tf.identity(result))
-            self._begins.append(begin)
-        return results
+        return [self._ended(operation(self._begun(tensor)))
+                for tensor in tensors]
 
     def group(self, operation, tensors):
         """The same for an operation on all tensors at once; of each, the time
         runs from when that tensor is there."""
-        held = []
-        for tensor in tensors:
-            with tf.control_dependencies([tensor]):
-                self._begins.append(tf.timestamp())
-            with tf.control_dependencies(self._begins[-1:]):
-                held.append(tf.identity(tensor))
-        results = []
-        for result in operation(held):
-            with tf.control_dependencies([result]):
-                self._ends.append(tf.timestamp())
-                results.append(tf.identity(result))
-        return results
+        results = operation([self._begun(tensor) for tensor in tensors])
+        return [self._ended(result) for result in results]
 
-    def spans(self):
-        """Of all operations, in seconds: float64 [operations, 2]; None if
-        there were none."""
-        if not self._begins:
-            return None
-        return tf.stack([tf.stack(self._begins), tf.stack(self._ends)], 1)
+    def _begun(self, tensor):
+        with tf.control_dependencies([tensor]):
+            begin = tf.timestamp()
+        self._begins.append(begin)
+        with tf.control_dependencies([begin]):
+            return tf.identity(tensor)
+
+    def _ended(self, result):
+        with tf.control_dependencies([result]):
+            self._ends.append(tf.timestamp())
+        return result
+
+    def moments(self):
+        """In seconds, when each operation began, and then when each ended:
+        float64 [2 · operations]; None if there were none."""
+        return tf.stack(self._begins + self._ends) if self._begins else None
