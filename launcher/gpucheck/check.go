@@ -28,6 +28,9 @@ type Options struct {
 	// environment has them, and the study one on CPUs: what is then checked is
 	// this package, and the report says so.
 	Double bool
+	// NoStudy leaves PyTorch and the study out, on a machine that has no PyTorch
+	// for CUDA. What is then had is no whole check, and its report says so.
+	NoStudy bool
 	// Perturb changes a bit of one result on one rank: the check has to fail.
 	Perturb bool
 }
@@ -39,10 +42,11 @@ type Step struct {
 	Mark  string   // what its figures are not, "" for nothing
 }
 
-// Report is a check that has passed as a whole.
+// Report is a check that has passed.
 type Report struct {
 	Record
 	Double bool
+	Part   bool // without the study: no record may be made of it
 	Steps  []Step
 }
 
@@ -74,23 +78,27 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if strings.HasSuffix(o.Commit, "-dirty") && !o.Double {
 		return nil, fmt.Errorf("commit: the source differs from %s; commit first, so that the report names what was checked", strings.TrimSuffix(o.Commit, "-dirty"))
 	}
-	c.report.Double = o.Double
+	c.report.Double, c.report.Part = o.Double, o.NoStudy
 	c.report.Commit = o.Commit
 	c.report.Date = time.Now().UTC().Format(time.DateOnly)
 	c.report.Host, _ = os.Hostname()
 	for _, step := range []struct {
-		name string
-		run  func(context.Context, *Step) error
+		name  string
+		run   func(context.Context, *Step) error
+		study bool
 	}{
-		{"GPU", c.gpu},
-		{"PyTorch", c.pytorch}, // before NCCL, which it may bring
-		{"NCCL", c.library},
-		{"correctness", c.correctness},
-		{"a wrong bit is noticed", c.canFail},
-		{"call overhead", c.overhead},
-		{"collective benchmark", c.benchmark},
-		{"a whole study", c.study},
+		{"GPU", c.gpu, false},
+		{"PyTorch", c.pytorch, true}, // before NCCL, which it may bring
+		{"NCCL", c.library, false},
+		{"correctness", c.correctness, false},
+		{"a wrong bit is noticed", c.canFail, false},
+		{"call overhead", c.overhead, false},
+		{"collective benchmark", c.benchmark, false},
+		{"a whole study", c.study, true},
 	} {
+		if step.study && o.NoStudy {
+			continue
+		}
 		fmt.Fprintf(o.Log, "gpu-check: %s\n", step.name)
 		s := Step{Name: step.name}
 		if err := step.run(ctx, &s); err != nil {

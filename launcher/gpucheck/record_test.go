@@ -80,6 +80,9 @@ func TestReport(t *testing.T) {
 	if strings.Contains(page, "DOUBLE") {
 		t.Error("a report of a GPU speaks of a double")
 	}
+	if r.Part = true; !strings.HasPrefix(r.Markdown(), "# A part of the check") {
+		t.Error("a part of the check looks like a whole one")
+	}
 	if r.Double = true; !strings.HasPrefix(r.Markdown(), "# DOUBLE, not a GPU\n") {
 		t.Error("a report of the double does not say so in its title")
 	}

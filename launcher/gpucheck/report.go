@@ -9,9 +9,12 @@ import (
 // Markdown is the report as a page. The double's cannot be taken for a GPU's.
 func (r *Report) Markdown() string {
 	var b strings.Builder
-	if r.Double {
+	switch {
+	case r.Double:
 		b.WriteString("# DOUBLE, not a GPU\n\nThis is what `make gpu-check` would write, made with scalebench's test double in the place of NCCL and of CUDA's driver. No figure in it is of a GPU.\n")
-	} else {
+	case r.Part:
+		b.WriteString("# A part of the check on a GPU\n\nWhat `make gpu-check` does before the study with PyTorch; this passed, the study was not run.\n")
+	default:
 		b.WriteString("# The check on a GPU\n\nWritten by `make gpu-check`; all of it passed. [nccl.md](nccl.md) says what is checked.\n")
 	}
 	b.WriteString("\n| | |\n|---|---|\n")
