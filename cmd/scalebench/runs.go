@@ -175,8 +175,11 @@ func runsTable(rows []store.RunRow) *table {
 		if warnings == nil {
 			warnings = []string{}
 		}
-		if r.Steps != nil && *r.Steps == 0 && r.Epochs != nil && *r.Epochs == 0 {
-			r.Epochs = nil // nobody counted
+		if r.Steps != nil && *r.Steps == 0 {
+			r.Steps = nil // nobody counted
+			if r.Epochs != nil && *r.Epochs == 0 {
+				r.Epochs = nil
+			}
 		}
 		t.add(r.Run, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, positive(r.Nodes), string(r.Status), orNil(r.Detail),
 			orNil(r.Job), orNil(r.JobState), r.Created, r.Dir, r.Steps, r.Epochs, r.Throughput, orNil(r.ThroughputWhy), r.EndToEnd,

@@ -262,7 +262,7 @@ func resultRecord(r *summary.Result, algorithm int) *table {
 		warnings = []string{}
 	}
 	t.add(r.Throughput, orNil(r.ThroughputWhy), r.EndToEnd, r.FinalAccuracy, r.TrainSeconds, r.InitSeconds,
-		r.World, r.Restart, r.Steps, r.WarmupSteps, r.SteadySteps, bySteps(r.Samples, r.Steps), bySteps(r.Epochs, r.Steps), r.StepP50, r.StepP95, r.StepP99,
+		r.World, r.Restart, positive(r.Steps), bySteps(r.WarmupSteps, r.Steps), bySteps(r.SteadySteps, r.Steps), bySteps(r.Samples, r.Steps), bySteps(r.Epochs, r.Steps), r.StepP50, r.StepP95, r.StepP99,
 		r.Skew, slowest, r.DataWait, r.Compute, r.Communication, orNil(r.NoiseScaleWhy), algorithm, warnings)
 	return t
 }
