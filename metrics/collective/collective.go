@@ -59,6 +59,20 @@ func At(op string, size float64, inPlace bool) map[string]any {
 	return at
 }
 
+// order is how operations are listed, what trainings do first.
+var order = []string{"all_reduce", "reduce_scatter", "all_gather", "broadcast"}
+
+// CompareOps orders operations; those that nobody here knows come last, by name.
+func CompareOps(a, b string) int {
+	rank := func(op string) int {
+		if i := slices.Index(order, op); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+}
+
 func number(inPlace bool) float64 {
 	if inPlace {
 		return 1
@@ -99,7 +113,7 @@ func Of(figures []metrics.Figure) (list []Measurement, rest []metrics.Figure) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Measurement) int {
-		return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(number(a.InPlace), number(b.InPlace)), cmp.Compare(a.Bytes, b.Bytes))
+		return cmp.Or(CompareOps(a.Op, b.Op), cmp.Compare(number(a.InPlace), number(b.InPlace)), cmp.Compare(a.Bytes, b.Bytes))
 	})
 	return list, rest
 }

@@ -50,9 +50,7 @@ func readNCCL(l *log, r io.Reader) error {
 				return l.errorAt(ln.number, "columns %s; want time, algbw, busbw and errors, out of place and in place", strings.Join(columns, " "))
 			}
 		case ncclTest.MatchString(ln.text) && from.takes(ln):
-			name := ncclTest.FindStringSubmatch(ln.text)[1]
-			l.note("%s", name)
-			op = strings.TrimSuffix(name, "_perf")
+			op = strings.TrimSuffix(ncclTest.FindStringSubmatch(ln.text)[1], "_perf")
 		case columns == nil || ln.source != from.source:
 		case ncclMean.MatchString(ln.text):
 			v, err := l.parse(ln.number, ncclMean.FindStringSubmatch(ln.text)[1])

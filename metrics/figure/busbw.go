@@ -28,6 +28,8 @@ func DrawBusBW(curves []exchange.Curve, o Options) (*Figure, error) {
 		if err := c.fit(); err != nil {
 			return nil, fmt.Errorf("busbw figure: %w", err)
 		}
+		// Sizes span so many octaves that the usual room around them is a tick's.
+		c.x.min, c.x.max = sizes(c.marks)
 		if len(ops) == 1 {
 			c.caption = append([]string{opText(op) + "."}, c.caption...)
 		}
@@ -37,6 +39,17 @@ func DrawBusBW(curves []exchange.Curve, o Options) (*Figure, error) {
 		return nil, fmt.Errorf("busbw figure: %w", errors.New("nothing to draw: no run has a bus bandwidth; benchmarks of collectives have (kind = \"collective\", or imported nccl-tests logs)"))
 	}
 	return compose("busbw", charts, o)
+}
+
+// sizes is the range of the sizes, with a little room.
+func sizes(marks []Mark) (low, high float64) {
+	low, high = math.Inf(1), 0
+	for _, m := range marks {
+		for _, p := range m.Points {
+			low, high = min(low, p.X), max(high, p.X)
+		}
+	}
+	return low / 1.5, high * 1.5
 }
 
 func opText(op string) string {

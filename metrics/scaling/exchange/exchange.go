@@ -92,7 +92,7 @@ func Curves(runs []Run, series func(Run) string) []Curve {
 		list = append(list, c)
 	}
 	slices.SortFunc(list, func(a, b Curve) int {
-		return cmp.Or(cmp.Compare(a.Series, b.Series), cmp.Compare(a.Op, b.Op), compareBool(a.InPlace, b.InPlace),
+		return cmp.Or(cmp.Compare(a.Series, b.Series), collective.CompareOps(a.Op, b.Op), compareBool(a.InPlace, b.InPlace),
 			cmp.Compare(a.Workers, b.Workers), cmp.Compare(a.Nodes, b.Nodes))
 	})
 	return list

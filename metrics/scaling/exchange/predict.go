@@ -2,9 +2,11 @@ package exchange
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/collective"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
@@ -20,8 +22,9 @@ var carriers = map[string][]string{"native": {"auto"}}
 // Predict sets at every point of more than one worker what share of a step the
 // reduction of the gradients would take, by benchmarks with as many workers on
 // as many nodes of the same machine: latency plus size over bandwidth of one
-// all-reduce of the gradient's bytes, over the step time. Observations are what
-// the curves were made of.
+// all-reduce of the gradient's bytes, corrected by how far that is off at the
+// measured sizes next to it, over the step time. Observations are what the curves
+// were made of.
 func Predict(curves []scaling.Curve, obs []scaling.Observation, runs []Run) {
 	of := make(map[string]*scaling.Observation, len(obs))
 	for i := range obs {
@@ -76,18 +79,57 @@ func predict(trained []*scaling.Observation, runs []Run) *scaling.Prediction {
 		return none("no stored benchmark of %s with backend %q has %d workers on %s like these", reduction, strings.Join(backends, "\", \""), first.Workers, nodesText(first.Nodes))
 	}
 	var seconds []float64
-	low, high := 0.0, 0.0
+	low, high, beyond := math.Inf(1), math.Inf(-1), false
 	for _, r := range chosen {
-		l := r.link(reduction, true)
-		seconds = append(seconds, l.Seconds(float64(bytes)))
-		low, high = min(low, l.Low), max(high, l.High)
+		factor, within := r.correction(float64(bytes))
+		seconds = append(seconds, factor*r.link(reduction, true).Seconds(float64(bytes)))
+		low, high, beyond = min(low, factor), max(high, factor), beyond || !within
 	}
 	c, err := scaling.Compare(seconds, steps, 0)
 	if err != nil {
 		return none("%v", err)
 	}
-	from := fmt.Sprintf("study %q, %d runs: one %s of %d bytes; the fit is off by %.0f to +%.0f %% at its worst sizes", chosen[0].Study, len(chosen), reduction, bytes, 100*low, 100*high)
-	return &scaling.Prediction{Share: &c.Ratio, From: strings.Replace(from, ", 1 runs", ", 1 run", 1)}
+	count := "1 run"
+	if len(chosen) > 1 {
+		count = fmt.Sprintf("%d runs", len(chosen))
+	}
+	how := fmt.Sprintf("the fit times %.2f to %.2f, as the sizes next to it have it", low, high)
+	if beyond {
+		how = "beyond the sizes that were measured, where nothing corrects the fit"
+	}
+	return &scaling.Prediction{Share: &c.Ratio,
+		From: fmt.Sprintf("study %q, %s: one %s of %d bytes, %s", chosen[0].Study, count, reduction, bytes, how)}
+}
+
+// correction is what the run's fit has to be multiplied by at a size: measured
+// over fitted time at the measured sizes on both sides, interpolated over the
+// logarithm of the size. within is false, and the factor 1, where there is none
+// on one of them: a curve with caches in it is no line, and beyond its end
+// nobody knows.
+func (r *Run) correction(bytes float64) (factor float64, within bool) {
+	l := r.link(reduction, true)
+	var below, above *collective.Measurement // the largest size up to bytes, the smallest from there on
+	for i := range r.Measurements {
+		m := &r.Measurements[i]
+		if m.Op != reduction || !m.InPlace || m.Seconds == nil || !(*m.Seconds > 0) {
+			continue
+		}
+		if m.Bytes <= bytes && (below == nil || m.Bytes > below.Bytes) {
+			below = m
+		}
+		if m.Bytes >= bytes && (above == nil || m.Bytes < above.Bytes) {
+			above = m
+		}
+	}
+	if below == nil || above == nil {
+		return 1, false
+	}
+	off := func(m *collective.Measurement) float64 { return math.Log(*m.Seconds / l.Seconds(m.Bytes)) }
+	part := 0.0
+	if above.Bytes > below.Bytes {
+		part = math.Log(bytes/below.Bytes) / math.Log(above.Bytes/below.Bytes)
+	}
+	return math.Exp((1-part)*off(below) + part*off(above)), true
 }
 
 // latest are the runs of the study that was run last.

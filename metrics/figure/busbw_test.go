@@ -1,0 +1,95 @@
+package figure
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/exchange"
+)
+
+// benchmarks are runs of two operations: all-reduce in and out of place, and a
+// broadcast out of place only.
+func benchmarks(workers, runs int) []exchange.Run {
+	var list []exchange.Run
+	for repeat := range runs {
+		r := exchange.Run{Observation: scaling.Observation{Run: strings.Repeat("r", repeat+1), Workers: workers, Nodes: 1}}
+		for size := 8.0; size <= 1<<20; size *= 2 {
+			for _, m := range []collective.Measurement{{Op: "all_reduce"}, {Op: "all_reduce", InPlace: true}, {Op: "broadcast"}} {
+				seconds := 1e-5*float64(workers) + size/1e9*(1+0.01*float64(repeat))
+				busbw := size / seconds
+				if m.InPlace {
+					busbw *= 2
+				}
+				m.Bytes, m.Seconds, m.BusBW = size, &seconds, &busbw
+				r.Measurements = append(r.Measurements, m)
+			}
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+func TestBusBW(t *testing.T) {
+	f, err := DrawBusBW(exchange.Curves(append(benchmarks(2, 6), benchmarks(4, 1)...), nil), Options{Title: "Links"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.panels) != 2 || f.panels[0].chart.title != "all_reduce" || f.panels[1].chart.title != "broadcast" {
+		t.Fatalf("%d panels, want one for each operation", len(f.panels))
+	}
+	count := map[MarkKind]int{}
+	var labels []string
+	for _, m := range f.panels[0].chart.marks {
+		count[m.Kind]++
+		if m.Kind == Label {
+			labels = append(labels, m.Text)
+		}
+		// In place is twice as fast in these runs: at 1 MiB more than 1 GB/s.
+		if m.Kind == Median && m.Points[0].X == 1<<20 && m.Points[0].Y < 1.5e9 {
+			t.Errorf("%v is out of place, where both were measured", m)
+		}
+	}
+	if want := []string{"2 workers", "4 workers"}; !slices.Equal(labels, want) {
+		t.Errorf("lines %v, want %v", labels, want)
+	}
+	// 18 sizes: six runs with an interval each, and one run that is its median.
+	if count[Median] != 36 || count[Bar] != 18 || count[Dot] != 6*18 || count[Line] != 2 {
+		t.Errorf("marks %v", count)
+	}
+	for _, want := range []string{"all_reduce: In place.", "broadcast: Out of place.", "Runs per point: 1 to 6.", "insufficient runs for an interval"} {
+		if !strings.Contains(f.Caption(), want) {
+			t.Errorf("caption %q lacks %q", f.Caption(), want)
+		}
+	}
+	for _, panel := range f.panels {
+		var ticks []string
+		for _, tick := range panel.layout.xTicks {
+			ticks = append(ticks, tick.label)
+			if tick.value < 8/2 || tick.value > 2<<20 {
+				t.Errorf("a tick at %g, beyond the sizes", tick.value)
+			}
+		}
+		if !slices.Contains(ticks, "64 KiB") || !slices.Contains(ticks, "4 KiB") {
+			t.Errorf("ticks %q", ticks)
+		}
+	}
+}
+
+func TestBusBWNothing(t *testing.T) {
+	for _, runs := range [][]exchange.Run{nil, {{Measurements: []collective.Measurement{{Op: "all_reduce", Bytes: 8}}}}} {
+		if _, err := DrawBusBW(exchange.Curves(runs, nil), Options{}); err == nil || !strings.Contains(err.Error(), "no run has a bus bandwidth") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestSizeText(t *testing.T) {
+	for v, want := range map[float64]string{8: "8 B", 1024: "1 KiB", 1536: "1.5 KiB", 1 << 26: "64 MiB", 1 << 33: "8 GiB"} {
+		if got := sizeText(v); got != want {
+			t.Errorf("%g is written %q, want %q", v, got, want)
+		}
+	}
+}
