@@ -117,6 +117,13 @@ func benchmark(ctx context.Context, p *program, g *collective.Group, events *met
 	for _, op := range w.Ops {
 		o.Ops = append(o.Ops, bench.Op(op))
 	}
+	if d, ok := backend.(interface{ Doubts() []string }); ok && g.Rank() == 0 {
+		for _, text := range d.Doubts() {
+			if err := events.Write(metrics.Event{Note: &metrics.Note{Text: text}}); err != nil {
+				return err
+			}
+		}
+	}
 	var table *bench.Table
 	if g.Rank() == 0 && !asJSON {
 		table = bench.NewTable(os.Stdout, backend.Name(), g.Size(), o)

@@ -5,15 +5,21 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher/cuda"
+	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/nccl"
 	"github.com/scalebench/scalebench/launcher/nccl/double"
 	"github.com/scalebench/scalebench/launcher/probe"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/world"
 )
 
 // withDouble is this binary as the worker, with the double as its libraries.
@@ -79,5 +85,55 @@ func TestGPUCollective(t *testing.T) {
 	_, complaint, err = withDouble(t, []string{"NCCL_DOUBLE_GPUS=3"}, append(args, "--ranks", "4")...)
 	if err == nil || !strings.Contains(complaint, "4 ranks on this node and 3 GPUs") {
 		t.Errorf("more ranks than GPUs: %v %s", err, complaint)
+	}
+}
+
+// In a run of a study the doubts are events, which every table and figure of the
+// run's numbers then shows.
+func TestGPUDoubtsAreKept(t *testing.T) {
+	s, err := study.Parse("study.toml", []byte("[study]\nname = \"t\"\n[workload]\nkind = \"collective\"\nbackend = \"nccl\"\nmax_bytes = 64\niterations = 1\n[resources]\ndevice = \"gpu\"\n[sweep]\nworkers = [2]\n"), framework.ForStudy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := s.Plan(study.DefaultSite())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(plan.Points[0].Point)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := rundir.Run(t.TempDir())
+	for path, content := range map[string]string{dir.Point(): string(text), dir.Nonce(): "0123456789abcdef\n"} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ranks sync.WaitGroup
+	for rank := range 2 {
+		w := world.World{Rank: rank, Size: 2, LocalRank: rank, LocalSize: 2, Nodes: 1, Address: "127.0.0.1", Port: port}
+		ranks.Go(func() {
+			if _, complaint, err := withDouble(t, append(w.Environ(), framework.RunVariable+"="+dir.Path(), "SCALEBENCH_SHARE_GPU=1"), "collective"); err != nil {
+				t.Errorf("rank %d: %v %s", rank, err, complaint)
+			}
+		})
+	}
+	ranks.Wait()
+	var doubts []string
+	version := ""
+	for _, e := range events(t, dir, "rank") {
+		if e.Note != nil {
+			doubts = append(doubts, e.Note.Text)
+		}
+		if e.Environment != nil {
+			version = e.Environment.Versions["nccl"]
+		}
+	}
+	if strings.Join(doubts, "|") != "DOUBLE, not a GPU|ranks share a GPU, not performance" || !strings.HasPrefix(version, "DOUBLE of NCCL") {
+		t.Errorf("%q, NCCL %q", doubts, version)
 	}
 }

@@ -131,17 +131,23 @@ func another(ctx context.Context, g *collective.Group, w world.World, timeout ti
 	return collective.Join(ctx, w, fmt.Sprintf("%x %x", uint64(word[1]), uint64(word[2])), o)
 }
 
-// Name is how users call this backend, with what keeps a table of its times from
-// being taken for one of GPUs each with its own rank.
+// Name is how users call this backend, with its doubts, so that no table of its
+// times is taken for one of GPUs that each have their own rank.
 func (b *Backend) Name() string {
-	name := []string{"nccl"}
+	return strings.Join(append([]string{"nccl"}, b.Doubts()...), ": ")
+}
+
+// Doubts are why what is measured is no figure of the hardware; they belong
+// beside it wherever it is kept.
+func (b *Backend) Doubts() []string {
+	var list []string
 	if b.library.Double() {
-		name = append(name, "DOUBLE, not a GPU")
+		list = append(list, "DOUBLE, not a GPU")
 	}
 	if b.shared {
-		name = append(name, "ranks share a GPU, not performance")
+		list = append(list, "ranks share a GPU, not performance")
 	}
-	return strings.Join(name, ": ")
+	return list
 }
 
 // GPU is the model of this rank's.
