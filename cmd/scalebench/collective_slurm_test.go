@@ -1,0 +1,66 @@
+//go:build slurm
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/slurm/slurmtest"
+)
+
+// TestSlurmCollective: the benchmark of collectives as jobs: two ranks on one
+// node, two on two nodes, and four on two.
+func TestSlurmCollective(t *testing.T) {
+	b := newBench(t, startCluster(t, slurmtest.Options{Conf: "Licenses=turn:1"}))
+	b.write("site.toml", "[[partitions]]\nname = \"main\"\nmax_nodes = 4\ncpus_per_node = 4\noptions = { licenses = \"turn\" }\n")
+	study := `[study]
+name = "links"
+[workload]
+kind = "collective"
+min_bytes = "1K"
+max_bytes = "1M"
+iterations = 5
+[resources]
+time = "5m"
+[sweep]
+workers = [2, 4]
+workers_per_node = [1, 2]
+[[exclude]]
+workers = 4
+workers_per_node = 1
+`
+	b.write("links.toml", study)
+	b.must(0, nil, "submit", "links.toml", "--site", "site.toml", "--wait", "--interval", "1s")
+	b.must(0, nil, "collect", "links")
+	var rows []struct {
+		Op             string
+		InPlace        bool `json:"in_place"`
+		Workers, Nodes int
+		Runs           int
+		Latency        *float64
+		Bandwidth      *float64
+		Bytes          float64
+		BusBW          *float64
+	}
+	b.must(0, &rows, "scaling", "links", "--format", "json")
+	placements := map[[2]int]int{}
+	for _, r := range rows {
+		placements[[2]int{r.Workers, r.Nodes}]++
+		if r.Runs != 1 || r.Bytes != 1<<20 || r.BusBW == nil || !(*r.BusBW > 0) || r.Latency == nil || r.Bandwidth == nil || !(*r.Bandwidth > 0) {
+			t.Errorf("%+v", r)
+		}
+	}
+	if len(placements) != 3 || placements[[2]int{2, 1}] != 8 || placements[[2]int{2, 2}] != 8 || placements[[2]int{4, 2}] != 8 {
+		t.Errorf("four operations in and out of place at each placement, got %v", placements)
+	}
+	for _, a := range b.attempts("links") {
+		text, err := os.ReadFile(a.Run.RankLog(0))
+		if err != nil || strings.Count(string(text), "# Collective test starting: ") != 4 {
+			t.Errorf("the log of rank 0: %v\n%s", err, text)
+		}
+	}
+	b.must(0, nil, "plot", "busbw", "links", "-o", filepath.Join(b.dir, "busbw.svg"))
+}
