@@ -30,11 +30,13 @@ func TestAbortOnAllRanks(t *testing.T) {
 		{"gives up", "", "the data is gone", "the data is gone", 5},
 		{"mistaken", "", "this type is none of the double's", "this type is none of the double's", 5},
 		{"killed", "", "", "rank 1 is gone", 5},
-		{"hang", "NCCL_DOUBLE_HANG=3", "", "timed out", 10}, // after 2 s, by any rank's clock
+		{"stopped while it waits", "NCCL_DOUBLE_HANG=3", "signal terminated", "signal terminated", 5}, // rank 0 is
+		{"hang", "NCCL_DOUBLE_HANG=3", "", "timed out", 10},                                           // after 2 s, by any rank's clock
+		{"frozen", "", "", "timed out", 10},                                                           // the same
 	} {
 		t.Run(test.scenario, func(t *testing.T) {
 			for r, v := range ranks(t, test.scenario, 3, map[int][]string{1: {test.environment}}) {
-				if test.scenario == "killed" && r == 1 {
+				if (test.scenario == "killed" || test.scenario == "frozen") && r == 1 {
 					continue
 				}
 				if v.Failure == nil || v.Checks != 2 || v.Seconds > test.within {
