@@ -17,7 +17,8 @@ import (
 // Reduce's end the engine may use the ranks' group whenever it likes, and nobody
 // else may.
 //
-// An engine for GPUs fits the same calls, and the step loop stays as it is:
+// An engine for GPUs fits the same calls, and neither the step loop nor the
+// models change, which are descriptions (package model) that it builds from:
 // Input is pinned memory of the host; Gradient copies it, enqueues the forward
 // and the backward pass (cuDNN, cuBLAS) on one stream and, behind an event after
 // each bucket, NCCL's all-reduce of it on another, and waits for the loss only;

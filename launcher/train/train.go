@@ -25,6 +25,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/train/cpu"
 	"github.com/scalebench/scalebench/launcher/train/cpu/kernel"
+	"github.com/scalebench/scalebench/launcher/train/model"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -58,7 +59,7 @@ type Options struct {
 const KernelsVariable = "SCALEBENCH_KERNELS"
 
 // Models lists the models that can be trained.
-func Models() []string { return cpu.Models() }
+func Models() []string { return model.Names() }
 
 // An InterruptedError is a run that was told to stop and did so in order.
 type InterruptedError struct {

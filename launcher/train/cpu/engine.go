@@ -21,6 +21,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/collective"
 	"github.com/scalebench/scalebench/launcher/train/cpu/kernel"
+	"github.com/scalebench/scalebench/launcher/train/model"
 )
 
 // Options are what an Engine is made for.
@@ -80,10 +81,10 @@ type Engine struct {
 // New builds the model, with parameters from the seed. The group is only used,
 // not closed.
 func New(o Options, group *collective.Group) (*Engine, error) {
-	build, ok := models[o.Model]
+	layers, err := model.Find(o.Model, o.Classes)
 	switch {
-	case !ok:
-		return nil, unknownModel(o.Model)
+	case err != nil:
+		return nil, err
 	case o.Batch < 1 || o.GlobalBatch < o.Batch:
 		return nil, fmt.Errorf("a batch of %d on this rank and %d over all; want 1 or more, and no less over all", o.Batch, o.GlobalBatch)
 	case o.Height < 1 || o.Width < 1 || o.Channels < 1 || o.Classes < 2:
@@ -95,7 +96,7 @@ func New(o Options, group *collective.Group) (*Engine, error) {
 	}
 	e := &Engine{o: o, group: group}
 	e.net = newNetwork(kernels, o.Batch, o.Threads, kernel.Shape{Lines: o.Height, Points: o.Width, Channels: o.Channels})
-	if e.net.logits = build(e.net, o.Classes); e.net.err != nil {
+	if e.net.logits = e.net.build(layers); e.net.err != nil {
 		e.net.threads.close()
 		return nil, fmt.Errorf("images of %d×%d×%d: %w", o.Height, o.Width, o.Channels, e.net.err)
 	}

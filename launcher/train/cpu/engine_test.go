@@ -14,6 +14,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/collective"
 	"github.com/scalebench/scalebench/launcher/train/cpu/kernel"
+	"github.com/scalebench/scalebench/launcher/train/model"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -161,8 +162,8 @@ func TestModelGradient(t *testing.T) {
 // The backward pass says which gradients are final, from the end of the flat
 // buffer to its beginning, and what it has named does not change any more.
 func TestBackwardNamesFinalGradients(t *testing.T) {
-	for _, model := range Models() {
-		e := newEngine(t, Options{Model: model, Batch: 2, Height: 8, Width: 8, Threads: 2})
+	for _, name := range model.Names() {
+		e := newEngine(t, Options{Model: name, Batch: 2, Height: 8, Width: 8, Threads: 2})
 		fill(e, 1)
 		if _, _, err := e.forward(context.Background(), 2, true); err != nil {
 			t.Fatal(err)
@@ -171,7 +172,7 @@ func TestBackwardNamesFinalGradients(t *testing.T) {
 		down, ranges := count, 0
 		if err := e.net.backward(2, func(from, to int) {
 			if to != down || from >= to {
-				t.Errorf("%s: range %d to %d after %d", model, from, to, down)
+				t.Errorf("%s: range %d to %d after %d", name, from, to, down)
 			}
 			copy(seen[from:to], e.gradients[from:to])
 			down = from
@@ -180,10 +181,10 @@ func TestBackwardNamesFinalGradients(t *testing.T) {
 			t.Fatal(err)
 		}
 		if down != 0 || ranges < 3 {
-			t.Errorf("%s: %d ranges, down to %d", model, ranges, down)
+			t.Errorf("%s: %d ranges, down to %d", name, ranges, down)
 		}
 		if diff := cmp.Diff(e.gradients[:count], seen); diff != "" {
-			t.Errorf("%s: gradients changed after they were final (-at the end +when named):\n%s", model, diff)
+			t.Errorf("%s: gradients changed after they were final (-at the end +when named):\n%s", name, diff)
 		}
 	}
 }
