@@ -1,4 +1,4 @@
-// Command gpu-check runs the check of package gpucheck and writes its report:
+// Command gpu-check checks everything that touches a GPU and writes the report:
 // what `make gpu-check` starts, in the repository. On a machine without a GPU it
 // says so and fails.
 package main
@@ -12,8 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-
-	"github.com/scalebench/scalebench/launcher/gpucheck"
+	"strings"
 )
 
 func main() {
@@ -27,7 +26,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	o := gpucheck.Options{Log: stderr}
+	o := options{Log: stderr}
 	flags := flag.NewFlagSet("gpu-check", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.Worker, "worker", "bin/scalebench-worker-gpu", "the worker's GPU variant")
@@ -48,27 +47,31 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if o.Commit == "" {
 		return errors.New("-commit is not given: the report has to name what was checked")
 	}
-	for _, program := range []*string{&o.Worker, &o.Scalebench} {
+	programs := []*string{&o.Worker, &o.Scalebench}
+	if strings.ContainsRune(o.Python, filepath.Separator) { // else it is looked for in PATH
+		programs = append(programs, &o.Python)
+	}
+	for _, program := range programs {
 		path, err := filepath.Abs(*program)
 		if err != nil {
 			return err
 		}
 		*program = path
 	}
-	report, err := gpucheck.Run(ctx, o)
+	report, err := runCheck(ctx, o)
 	if err != nil {
 		return err
 	}
 	if report.Double || report.Part {
-		_, err := io.WriteString(stdout, report.Markdown())
+		_, err := io.WriteString(stdout, report.markdown())
 		return err
 	}
-	text, err := report.JSON()
+	text, err := report.json()
 	if err != nil {
 		return err
 	}
 	page := filepath.Join(*docs, "gpu-check.md")
-	if err := errors.Join(os.WriteFile(page, []byte(report.Markdown()), 0o644), os.WriteFile(*record, text, 0o644)); err != nil {
+	if err := errors.Join(os.WriteFile(page, []byte(report.markdown()), 0o644), os.WriteFile(*record, text, 0o644)); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "passed; commit %s and %s, and correct the sentences in docs/nccl.md and README.md that go test ./launcher/gpucheck names\n", page, *record)

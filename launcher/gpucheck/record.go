@@ -1,8 +1,8 @@
-// Package gpucheck is the check of everything that touches a GPU, for a machine
-// that has one, and the record of when it last passed. The record is part of the
-// source, beside docs/gpu-check.md, so that a program knows what it may say of
-// itself: as long as nobody has committed one, it has never run on a GPU, and
-// wherever GPUs come up it says so.
+// Package gpucheck is the record of when the check of everything that touches a
+// GPU last passed, and what its ranks tell the check (cmd/gpu-check). The record
+// is part of the source, beside docs/gpu-check.md, so that a program knows what
+// it may say of itself: as long as nobody has committed one, it has never run on
+// a GPU, and wherever GPUs come up it says so.
 package gpucheck
 
 import (

@@ -1,4 +1,4 @@
-package gpucheck
+package main
 
 import (
 	"context"
@@ -11,19 +11,20 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/collective/bench"
+	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
 // prove starts the ranks of one proof on this host, each on its GPU or all on
 // the only one. args are added to those of the last rank.
-func (c *checker) prove(ctx context.Context, ranks int, every []string, last ...string) ([]Proof, error) {
+func (c *checker) prove(ctx context.Context, ranks int, every []string, last ...string) ([]gpucheck.Proof, error) {
 	loopback := net.IPv4(127, 0, 0, 1)
 	port, err := world.FreePort(loopback)
 	if err != nil {
 		return nil, err
 	}
-	list, errs := make([]Proof, ranks), make([]error, ranks)
-	nonce := NonceVariable + "=" + rand.Text()
+	list, errs := make([]gpucheck.Proof, ranks), make([]error, ranks)
+	nonce := gpucheck.NonceVariable + "=" + rand.Text()
 	done := make(chan struct{})
 	for r := range ranks {
 		w := world.World{Rank: r, Size: ranks, LocalRank: r, LocalSize: ranks, Nodes: 1, Address: loopback.String(), Port: port}
@@ -56,7 +57,7 @@ func (c *checker) prove(ctx context.Context, ranks int, every []string, last ...
 // in the middle.
 const perturbed = 100
 
-func (c *checker) correctness(ctx context.Context, s *Step) error {
+func (c *checker) correctness(ctx context.Context, s *step) error {
 	var last []string
 	if c.Perturb {
 		last = []string{"--perturb", fmt.Sprint(perturbed)}
@@ -84,7 +85,7 @@ func (c *checker) correctness(ctx context.Context, s *Step) error {
 
 // canFail does the same with one bit changed, which has to be noticed on that
 // rank and on no other.
-func (c *checker) canFail(ctx context.Context, s *Step) error {
+func (c *checker) canFail(ctx context.Context, s *step) error {
 	list, err := c.prove(ctx, c.ranks, nil, "--perturb", fmt.Sprint(perturbed))
 	if err != nil {
 		return err
@@ -102,7 +103,7 @@ func (c *checker) canFail(ctx context.Context, s *Step) error {
 	return nil
 }
 
-func (c *checker) overhead(ctx context.Context, s *Step) error {
+func (c *checker) overhead(ctx context.Context, s *step) error {
 	list, err := c.prove(ctx, 1, []string{"--costs"})
 	if err != nil {
 		return err
@@ -132,7 +133,7 @@ type measured struct {
 }
 
 // benchmark is scalebench-worker collective by hand, which checks every result.
-func (c *checker) benchmark(ctx context.Context, s *Step) error {
+func (c *checker) benchmark(ctx context.Context, s *step) error {
 	largest, iterations := int64(64<<20), 20
 	if c.Double {
 		largest, iterations = 8<<10, 3

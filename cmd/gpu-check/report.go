@@ -1,4 +1,4 @@
-package gpucheck
+package main
 
 import (
 	"encoding/json"
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Markdown is the report as a page. The double's cannot be taken for a GPU's.
-func (r *Report) Markdown() string {
+// markdown is the report as a page. The double's cannot be taken for a GPU's.
+func (r *report) markdown() string {
 	var b strings.Builder
 	switch {
 	case r.Double:
@@ -31,8 +31,8 @@ func (r *Report) Markdown() string {
 	return b.String()
 }
 
-// JSON is the record that becomes part of the source.
-func (r *Report) JSON() ([]byte, error) {
+// json is the record that becomes part of the source.
+func (r *report) json() ([]byte, error) {
 	text, err := json.MarshalIndent(r.Record, "", "  ")
 	return append(text, '\n'), err
 }

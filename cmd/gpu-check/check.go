@@ -1,4 +1,4 @@
-package gpucheck
+package main
 
 import (
 	"bytes"
@@ -13,11 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/probe"
 )
 
-// Options are what to check with.
-type Options struct {
+// options are what to check with.
+type options struct {
 	Worker     string // the worker's GPU variant
 	Scalebench string // which stands beside an ordinary worker
 	Python     string // with PyTorch for CUDA
@@ -26,7 +27,7 @@ type Options struct {
 
 	// Double says that NCCL and the driver are the test double, as the
 	// environment has them, and the study one on CPUs: what is then checked is
-	// this package, and the report says so.
+	// this program, and the report says so.
 	Double bool
 	// NoStudy leaves PyTorch and the study out, on a machine that has no PyTorch
 	// for CUDA. What is then had is no whole check, and its report says so.
@@ -35,46 +36,25 @@ type Options struct {
 	Perturb bool
 }
 
-// Step is one check that has passed.
-type Step struct {
+// step is one check that has passed.
+type step struct {
 	Name  string
 	Found []string // lines of Markdown
 	Mark  string   // what its figures are not, "" for nothing
 }
 
-// Report is a check that has passed.
-type Report struct {
-	Record
+// report is a check that has passed.
+type report struct {
+	gpucheck.Record
 	Double bool
 	Part   bool // without the study: no record may be made of it
-	Steps  []Step
+	Steps  []step
 }
 
-// NonceVariable carries what the ranks of a proof show each other.
-const NonceVariable = "SCALEBENCH_GPU_CHECK_NONCE"
-
-// Proof is what one rank of the worker's command nccl prints.
-type Proof struct {
-	GPU      string   `json:"gpu"`
-	Checks   int      `json:"checks"` // results compared
-	Expected int      `json:"expected"`
-	Wrong    []string `json:"wrong"`
-	Costs    []Cost   `json:"costs"`
-}
-
-// Cost is what a call takes on the host, in ns.
-type Cost struct {
-	Call   string  `json:"call"`
-	Calls  int     `json:"calls"`
-	Median float64 `json:"median"`
-	Min    float64 `json:"min"`
-	P99    float64 `json:"p99"`
-}
-
-// Run checks everything, in order, and stops at the first thing that is not as
-// it has to be: there is no report of half a check.
-func Run(ctx context.Context, o Options) (*Report, error) {
-	c := &checker{Options: o, environment: os.Environ()}
+// runCheck checks everything, in order, and stops at the first thing that is not
+// as it has to be: there is no report of half a check.
+func runCheck(ctx context.Context, o options) (*report, error) {
+	c := &checker{options: o, environment: os.Environ()}
 	if strings.HasSuffix(o.Commit, "-dirty") && !o.Double {
 		return nil, fmt.Errorf("commit: the source differs from %s; commit first, so that the report names what was checked", strings.TrimSuffix(o.Commit, "-dirty"))
 	}
@@ -82,9 +62,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	c.report.Commit = o.Commit
 	c.report.Date = time.Now().UTC().Format(time.DateOnly)
 	c.report.Host, _ = os.Hostname()
-	for _, step := range []struct {
+	for _, part := range []struct {
 		name  string
-		run   func(context.Context, *Step) error
+		run   func(context.Context, *step) error
 		study bool
 	}{
 		{"GPU", c.gpu, false},
@@ -96,13 +76,13 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		{"collective benchmark", c.benchmark, false},
 		{"a whole study", c.study, true},
 	} {
-		if step.study && o.NoStudy {
+		if part.study && o.NoStudy {
 			continue
 		}
-		fmt.Fprintf(o.Log, "gpu-check: %s\n", step.name)
-		s := Step{Name: step.name}
-		if err := step.run(ctx, &s); err != nil {
-			return nil, fmt.Errorf("%s: %w", step.name, err)
+		fmt.Fprintf(o.Log, "gpu-check: %s\n", part.name)
+		s := step{Name: part.name}
+		if err := part.run(ctx, &s); err != nil {
+			return nil, fmt.Errorf("%s: %w", part.name, err)
 		}
 		c.report.Steps = append(c.report.Steps, s)
 	}
@@ -110,8 +90,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 }
 
 type checker struct {
-	Options
-	report      Report
+	options
+	report      report
 	environment []string // of everything that is started
 	facts       probe.NCCL
 	ranks       int
@@ -139,7 +119,7 @@ func (c *checker) start(ctx context.Context, environment []string, name string, 
 
 // pytorch asks the interpreter what it has. Where nothing else says which NCCL
 // to bind, it is the one that PyTorch's packages brought.
-func (c *checker) pytorch(ctx context.Context, s *Step) error {
+func (c *checker) pytorch(ctx context.Context, s *step) error {
 	if c.Double {
 		c.report.PyTorch = "not asked, the study is the native trainer's on CPUs"
 		s.Found = []string{c.report.PyTorch}
@@ -193,7 +173,7 @@ func (c *checker) look(ctx context.Context) error {
 }
 
 // gpu comes first: without one there is nothing to check.
-func (c *checker) gpu(ctx context.Context, s *Step) error {
+func (c *checker) gpu(ctx context.Context, s *step) error {
 	if err := c.look(ctx); err != nil {
 		return err
 	}
@@ -208,7 +188,7 @@ func (c *checker) gpu(ctx context.Context, s *Step) error {
 	return nil
 }
 
-func (c *checker) library(ctx context.Context, s *Step) error {
+func (c *checker) library(ctx context.Context, s *step) error {
 	if err := c.look(ctx); err != nil {
 		return err
 	}
