@@ -22,6 +22,11 @@ import (
 // ranks calls f for every rank of a group, each in a goroutine.
 func ranks(t *testing.T, size int, f func(rank int, g *collective.Group)) {
 	t.Helper()
+	ranksOver(t, "", size, f)
+}
+
+func ranksOver(t *testing.T, transport collective.Transport, size int, f func(rank int, g *collective.Group)) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +34,7 @@ func ranks(t *testing.T, size int, f func(rank int, g *collective.Group)) {
 	var wg sync.WaitGroup
 	for r := range size {
 		w := world.World{Rank: r, Size: size, LocalRank: r, LocalSize: size, Nodes: 1, Address: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port}
-		o := collective.Options{Timeout: 20 * time.Second}
+		o := collective.Options{Timeout: 20 * time.Second, Transport: transport}
 		if r == 0 {
 			o.Listener = l
 		}
@@ -127,6 +132,36 @@ func TestReducerSums(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// Where ranks share memory, where the cuts are changes no bit.
+func TestCutsChangeNoBit(t *testing.T) {
+	const n = 5000
+	var results [][]float32
+	for _, cuts := range [][]int{{n, 0}, bucketCuts(n, 300, 1000), bucketCuts(n, 17, 333)} {
+		sums := make([]float32, n)
+		ranksOver(t, collective.SharedMemory, 3, func(rank int, g *collective.Group) {
+			buffer := contents(rank, 1, n)
+			r := newReducer(g, buffer, 0, cuts, true)
+			defer r.close()
+			r.begin(context.Background())
+			r.final(0, n)
+			if _, err := r.finish(context.Background(), nil); err != nil {
+				t.Error(err)
+			}
+			if rank == 0 {
+				copy(sums, buffer)
+			}
+		})
+		results = append(results, sums)
+	}
+	for i, sums := range results[1:] {
+		for k := range sums {
+			if math.Float32bits(sums[k]) != math.Float32bits(results[0][k]) {
+				t.Fatalf("cuts %d: %v at %d, %v without", i+1, sums[k], k, results[0][k])
+			}
 		}
 	}
 }
