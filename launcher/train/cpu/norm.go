@@ -30,8 +30,8 @@ type norm struct {
 	count   float64     // values a channel in the last batch
 	inverse []float64   // 1/√(variance + ε) of the last batch
 
-	forward  []float32 // coefficients of kernel.Normalise: means first
-	backward []float32 // coefficients of kernel.NormGradient: means first
+	coefficients         []float32 // of kernel.Normalise: means first
+	gradientCoefficients []float32 // of kernel.NormGradient: means first
 }
 
 func newNorm(n *network, channels int) *norm {
@@ -44,13 +44,13 @@ func newNorm(n *network, channels int) *norm {
 		l.partial = append(l.partial, make([]float64, 2*channels))
 	}
 	l.sums, l.inverse = make([]float64, 2*channels, 2*channels+1), make([]float64, channels)
-	l.forward, l.backward = make([]float32, 3*channels), make([]float32, 4*channels)
+	l.coefficients, l.gradientCoefficients = make([]float32, 3*channels), make([]float32, 4*channels)
 	n.norms = append(n.norms, l)
 	return l
 }
 
 // mean is that of the last batch, by channel.
-func (l *norm) mean() []float32 { return l.forward[:l.channels] }
+func (l *norm) mean() []float32 { return l.coefficients[:l.channels] }
 
 // sumUp adds the threads' partial sums in order.
 func (l *norm) sumUp() {
@@ -97,9 +97,9 @@ func (l *norm) useAverages() {
 func (l *norm) use(i int, mean, variance float64) {
 	c := l.channels
 	l.inverse[i] = 1 / math.Sqrt(variance+normEpsilon)
-	l.forward[i] = float32(mean)
-	l.forward[c+i] = float32(float64(l.scale.w[i]) * l.inverse[i])
-	l.forward[2*c+i] = l.shift.w[i]
+	l.coefficients[i] = float32(mean)
+	l.coefficients[c+i] = float32(float64(l.scale.w[i]) * l.inverse[i])
+	l.coefficients[2*c+i] = l.shift.w[i]
 }
 
 // gradients come from the threads' sums of g, the gradient by z, and of g·(y −
@@ -120,13 +120,13 @@ func (l *norm) gradients() error {
 			return err
 		}
 	}
-	copy(l.backward, l.mean())
+	copy(l.gradientCoefficients, l.mean())
 	for i := range c {
 		inverse := l.inverse[i]
 		a := float64(l.scale.w[i]) * inverse
-		l.backward[c+i] = float32(a)
-		l.backward[2*c+i] = float32(-a * inverse * inverse * l.sums[c+i] / l.count)
-		l.backward[3*c+i] = float32(l.sums[i] / l.count)
+		l.gradientCoefficients[c+i] = float32(a)
+		l.gradientCoefficients[2*c+i] = float32(-a * inverse * inverse * l.sums[c+i] / l.count)
+		l.gradientCoefficients[3*c+i] = float32(l.sums[i] / l.count)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ type unit struct {
 	*conv
 	*norm
 	net      *network
-	in       *unit // nil: the images
+	source   *unit // whose outcome is x; nil: the images
 	weight   *parameter
 	shortcut *unit // or nil
 	user     *unit // whose shortcut this is, or nil
@@ -39,12 +39,12 @@ type unit struct {
 	doPack, doForward, doBackward, doJoin work
 }
 
-// unit adds one behind in, or behind the images if that is nil.
-func (n *network) unit(in *unit, channels, stride int, shortcut *unit) *unit {
-	u := &unit{net: n, in: in, shortcut: shortcut}
+// unit adds one behind another, or behind the images if that is nil.
+func (n *network) unit(source *unit, channels, stride int, shortcut *unit) *unit {
+	u := &unit{net: n, source: source, shortcut: shortcut}
 	shape := n.image
-	if in != nil {
-		shape, u.place = in.out, in.place+1
+	if source != nil {
+		shape, u.place = source.out, source.place+1
 	}
 	u.conv = newConv(n.kernels, shape, channels, stride)
 	k := u.conv.rows()
@@ -95,8 +95,8 @@ func (u *unit) forwardPart(part, from, to int) {
 // input is the padded image i that the convolution reads; first says that it is
 // needed for the first time in this pass.
 func (u *unit) input(part, i int, first bool) []float32 {
-	if u.in != nil {
-		return u.in.outcome(part, i, first)
+	if u.source != nil {
+		return u.source.outcome(part, i, first)
 	}
 	dst, from := u.net.roomFor(u.conv.in, roomInput)[part], image(u.net.images, i, u.conv.in.Size())
 	_, line := padded(u.conv.in)
@@ -125,7 +125,7 @@ func (u *unit) outcome(part, i int, first bool) []float32 {
 	if u.shortcut != nil {
 		add = u.added(part, i)
 	}
-	u.kernels.Normalise(inside(dst, u.out), image(u.y, i, u.out.Size()), add, u.norm.forward, u.out)
+	u.kernels.Normalise(inside(dst, u.out), image(u.y, i, u.out.Size()), add, u.coefficients, u.out)
 	return dst
 }
 
@@ -184,7 +184,7 @@ func (u *unit) backward(images int) error {
 	if err := u.gradients(); err != nil {
 		return err
 	}
-	if u.in != nil {
+	if u.source != nil {
 		u.packGradient(u.weight.w, 0, u.groups())
 	}
 	u.net.threads.each(images, u.doBackward)
@@ -197,18 +197,18 @@ func (u *unit) backwardPart(part, from, to int) {
 	clear(total)
 	dy := u.net.roomFor(u.out, roomGradient)[part]
 	var dx []float32
-	if u.in != nil {
-		clear(u.in.partial[part])
+	if u.source != nil {
+		clear(u.source.partial[part])
 		dx = u.net.roomFor(u.conv.in, roomOutcome)[part][:u.conv.in.Size()]
 	}
 	size := u.out.Size()
 	for i := from; i < to; i++ {
-		u.kernels.NormGradient(inside(dy, u.out), image(u.g, i, size), image(u.y, i, size), u.norm.backward, u.out)
+		u.kernels.NormGradient(inside(dy, u.out), image(u.g, i, size), image(u.y, i, size), u.gradientCoefficients, u.out)
 		x := u.input(part, i, false)
 		u.weights(x, dy, total)
-		if u.in != nil {
+		if u.source != nil {
 			u.gradient(dy, dx)
-			u.in.arrive(part, i, dx, x)
+			u.source.arrive(part, i, dx, x)
 		}
 	}
 }
