@@ -4,7 +4,9 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/scalebench/scalebench/launcher/collective"
 	"github.com/scalebench/scalebench/metrics"
@@ -204,5 +206,54 @@ func TestNoiseScaleOfSingleSamples(t *testing.T) {
 	}
 	if width := (*got.High - *got.Low) / want; width > 0.25 {
 		t.Errorf("the interval is %.0f %% of the value wide: it would hold almost anything", 100*width)
+	}
+}
+
+// BenchmarkNorms says what the norms cost: two ranks of one thread take them in
+// every other step, and the tenth fastest of a hundred steps with them is set
+// against that of the steps without. The share is of a training, in which one
+// step of eight takes them.
+func BenchmarkNorms(b *testing.B) {
+	for _, m := range []struct {
+		model string
+		steps int
+	}{{"cnn", 500}, {"resnet20", 20}, {"mlp", 100}} {
+		b.Run(m.model, func(b *testing.B) {
+			var with, without []float64 // seconds
+			for b.Loop() {
+				ranks(b, 2, func(rank int, g *collective.Group) {
+					e, err := New(Options{Model: m.model, Height: 32, Width: 32, Channels: 3, Classes: 10, Batch: 64, GlobalBatch: 128, Threads: 1, NormsEvery: 2}, g)
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					defer e.Close()
+					fill(e, uint64(rank))
+					for range m.steps {
+						begin := time.Now()
+						if _, _, err := e.Gradient(context.Background(), 64); err != nil {
+							b.Error(err)
+							return
+						}
+						if _, err := e.Reduce(context.Background(), nil); err != nil {
+							b.Error(err)
+							return
+						}
+						_, _, taken := e.SquaredNorms()
+						e.Update(1e-3)
+						if took := time.Since(begin).Seconds(); rank == 0 && taken {
+							with = append(with, took)
+						} else if rank == 0 {
+							without = append(without, took)
+						}
+					}
+				})
+			}
+			tenth := func(list []float64) float64 { return slices.Sorted(slices.Values(list))[len(list)/10] }
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(1e3*tenth(without), "ms/step")
+			b.ReportMetric(1e3*(tenth(with)-tenth(without)), "norms-ms")
+			b.ReportMetric(100*(tenth(with)/tenth(without)-1)/8, "%-of-training")
+		})
 	}
 }

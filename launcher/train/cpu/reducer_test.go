@@ -20,7 +20,7 @@ import (
 )
 
 // ranks calls f for every rank of a group, each in a goroutine.
-func ranks(t *testing.T, size int, f func(rank int, g *collective.Group)) {
+func ranks(t testing.TB, size int, f func(rank int, g *collective.Group)) {
 	t.Helper()
 	ranksOver(t, "", size, f)
 }
