@@ -25,7 +25,7 @@ func ranks(t testing.TB, size int, f func(rank int, g *collective.Group)) {
 	ranksOver(t, "", size, f)
 }
 
-func ranksOver(t *testing.T, transport collective.Transport, size int, f func(rank int, g *collective.Group)) {
+func ranksOver(t testing.TB, transport collective.Transport, size int, f func(rank int, g *collective.Group)) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
