@@ -21,7 +21,11 @@ STAMP := -s -w -X $(MODULE)/cmd/version.stamped=$(VERSION)
 RELEASE_PROGRAMS := aarch64-linux-gnu-gcc qemu-aarch64-static
 RELEASE_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 
-.PHONY: build worker-gpu gpu-check release demo test test-unit test-slurm test-faults test-frameworks bench-frameworks framework-packages test-release test-packages record release-packages lint bench golden clean
+# What the benchmarks compare with, beside PyTorch.
+BENCH_PROGRAMS := mpicc mpirun
+BENCH_PACKAGES := openmpi-bin libopenmpi-dev
+
+.PHONY: build worker-gpu gpu-check release demo test test-unit test-slurm test-faults test-frameworks bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -116,7 +120,9 @@ test-packages: MODULES = $(TEST_MODULES)
 test-packages: PACKAGES = $(TEST_PACKAGES)
 release-packages: PROGRAMS = $(RELEASE_PROGRAMS)
 release-packages: PACKAGES = $(RELEASE_PACKAGES)
-test-packages release-packages:
+bench-packages: PROGRAMS = $(BENCH_PROGRAMS)
+bench-packages: PACKAGES = $(BENCH_PACKAGES)
+test-packages release-packages bench-packages:
 	@missing=; for p in $(PROGRAMS); do command -v $$p >/dev/null || missing="$$missing $$p"; done; \
 	for m in $(MODULES); do /usr/bin/python3 -c "import $$m" 2>/dev/null || missing="$$missing python3:$$m"; done; \
 	if [ -n "$$missing" ]; then \
@@ -137,7 +143,7 @@ lint: test-packages
 # Speed, each figure beside its target; noisy machines make these no tests. The
 # first are long pieces of work, done once; docs/benchmarks.md says what each is.
 LONG := ./metrics/store ./cmd/scalebench
-bench: test-packages
+bench: test-packages bench-packages
 	go test -tags python -run '^$$' -bench . -benchtime 1x -timeout 30m $(LONG)
 	go test -tags python -run '^$$' -bench . -benchtime 0.2s $$(go list ./... | grep -v -x $(LONG:./%=-e $(MODULE)/%))
 	go test -tags slurm -run '^$$' -bench Slurm -benchtime 1x ./cmd/scalebench

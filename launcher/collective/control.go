@@ -76,7 +76,7 @@ func readControl(r io.Reader, limit int) (f controlFrame, err error) {
 // dies closes it, at once. Rank 0 alone decides, so that all ranks say the same.
 type control struct {
 	rank, size     int
-	timeout, grace time.Duration // see Options.Timeout; grace is the part of it kept for the verdict
+	timeout, grace time.Duration // see Options.Timeout; twice grace of it is kept for the verdict
 	lines          []*controlLine
 
 	position  atomic.Uint64 // packed

@@ -29,8 +29,13 @@ func view[T number](b []byte, n int) []T {
 func Share(rank, size, n int) (from, to int) { return rank * n / size, (rank + 1) * n / size }
 
 // directBytes is the longest array that every rank of a node sums up whole: one
-// round instead of two, at the price of summing the same on every rank.
-const directBytes = 8 << 10
+// round instead of two, at the price of summing the same on every rank. Two ranks
+// bring each other as many bytes either way, and always do it, in rounds of
+// directRound.
+const (
+	directBytes = 8 << 10
+	directRound = 128 << 10
+)
 
 // A parts says where each part of an array begins, and where the last ends.
 type parts []int
@@ -81,24 +86,36 @@ func (n *node) sums(slot []byte) []byte      { return n.in(slot, len(n.ranks)) }
 type adder[T number] func(dst, a, b []T)
 
 // nodeAllReduce replaces v on every rank of a node by the sum over its ranks, in
-// the order of the ranks: each piece is summed by the rank whose part it is in.
-// Round k takes the numbers of piece k to that rank, and the sums of piece k−1
-// to everybody.
+// the order of the ranks.
 func nodeAllReduce[T number](n *node, add adder[T], v []T) error {
-	b := bytesOf(v)
-	if len(b) <= directBytes {
-		copy(n.slot(n.me), b)
+	if len(n.ranks) == 2 || len(bytesOf(v)) <= directBytes {
+		return sumDirectly(n, add, v)
+	}
+	return sumByParts(n, add, v)
+}
+
+// sumDirectly lets every rank bring its numbers to all others, who each sum them
+// up.
+func sumDirectly[T number](n *node, add adder[T], v []T) error {
+	var zero T
+	for first := true; first || len(v) > 0; first = false {
+		part := v[:min(len(v), directRound/int(unsafe.Sizeof(zero)))]
+		v = v[len(part):]
+		copy(n.slot(n.me), bytesOf(part))
 		n.post()
 		if err := n.awaitAll(); err != nil {
 			return err
 		}
-		add(v, view[T](n.slot(0), len(v)), view[T](n.slot(1), len(v)))
-		for i := 2; i < len(n.ranks); i++ {
-			add(v, v, view[T](n.slot(i), len(v)))
-		}
+		sumSlots(n, add, part, part, 0)
 		n.end()
-		return nil
 	}
+	return nil
+}
+
+// sumByParts lets each piece be summed by the rank whose part it is in. Round k
+// takes the numbers of piece k to that rank, and the sums of piece k−1 to
+// everybody.
+func sumByParts[T number](n *node, add adder[T], v []T) error {
 	n.bounds = n.bounds.even(len(n.ranks), len(v))
 	p := piecesOf[T](n, n.bounds)
 	rounds := p.rounds()
@@ -168,17 +185,27 @@ func bring[T number](n *node, p pieces, v []T, k int) {
 // and leaves the sums in its next slot.
 func sumPiece[T number](n *node, add adder[T], own []T) []T {
 	sums := view[T](n.sums(n.nextSlot()), len(own))
+	sumSlots(n, add, sums, own, n.me)
+	return sums
+}
+
+// sumSlots sets dst to the sum, in the order of the ranks, of this rank's own
+// numbers and those which the others have brought at a place in their slots. dst
+// may be own.
+func sumSlots[T number](n *node, add adder[T], dst, own []T, place int) {
 	of := func(i int) []T {
 		if i == n.me {
 			return own
 		}
-		return view[T](n.in(n.slot(i), n.me), len(own))
+		return view[T](n.in(n.slot(i), place), len(own))
 	}
-	add(sums, of(0), of(1))
+	if n.me > 1 && len(own) > 0 && &dst[0] == &own[0] {
+		own = view[T](n.in(n.slot(n.me), place), len(own)) // this rank's copy: dst is written before it is read
+	}
+	add(dst, of(0), of(1))
 	for i := 2; i < len(n.ranks); i++ {
-		add(sums, sums, of(i))
+		add(dst, dst, of(i))
 	}
-	return sums
 }
 
 // take copies the k-th piece of all others' parts out of their slots.

@@ -452,7 +452,7 @@ func TestSlowPeer(t *testing.T) {
 		t.Parallel()
 		noErrors(t, w.together(t, 3, Options{Timeout: 3 * time.Second}, func(g *Group) error {
 			if g.Rank() == 1 {
-				time.Sleep(2 * time.Second) // others are patient for 2.5 s
+				time.Sleep(1500 * time.Millisecond) // others are patient for 2.25 s
 			}
 			return g.AllReduce(context.Background(), make([]float32, 10))
 		}))

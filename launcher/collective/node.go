@@ -28,7 +28,9 @@ type node struct {
 	segment *segment
 	control *control
 
-	spins, yields int // how long to wait before sleeping
+	most, yields int // how long to wait before sleeping, at most
+	spins        int // what has lately been worth it
+	waits        uint
 
 	op  op     // the collective going on
 	seq uint32 // its number
@@ -42,23 +44,28 @@ type node struct {
 
 // How a rank waits: it reads the flag over and over for some microseconds, then
 // lets others have the core between looks, then sleeps. Waits within a
-// collective are mostly shorter than waking a sleeper takes.
+// collective are mostly shorter than waking a sleeper takes. Where spinning does
+// not help, because the other rank is on the same core, it is given up step by
+// step, and tried again now and then.
 const (
-	spinsAlone  = 20_000
+	spinsAlone  = 1000
+	spinsLeast  = 8
 	yieldsAlone = 200
-	// Ranks that have not a core each must not spin: the one that they wait for
-	// may need theirs.
-	spinsCrowded  = 50
+	tryAgain    = 64
+	// Ranks that have not a core each hardly spin: the one that they wait for may
+	// need theirs.
+	spinsCrowded  = 8
 	yieldsCrowded = 4
 	// nap bounds a sleep, as a safeguard only: whoever posts wakes the sleepers.
 	nap = 100 * time.Millisecond
 )
 
 func newNode(ranks []int, me int, s *segment, c *control) *node {
-	n := &node{ranks: ranks, me: me, segment: s, control: c, spins: spinsCrowded, yields: yieldsCrowded}
+	n := &node{ranks: ranks, me: me, segment: s, control: c, most: spinsCrowded, yields: yieldsCrowded}
 	if s.processors() >= len(ranks) {
-		n.spins, n.yields = spinsAlone, yieldsAlone
+		n.most, n.yields = spinsAlone, yieldsAlone
 	}
+	n.spins = n.most
 	return n
 }
 
@@ -156,10 +163,8 @@ func (n *node) end() { n.round++ }
 func (n *node) posted(f *flag) bool { return int32(f.posted.Load()-n.round) > 0 }
 
 func (n *node) wait(i int, f *flag) error {
-	for range n.spins {
-		if n.posted(f) {
-			return nil
-		}
+	if n.spin(f) {
+		return nil
 	}
 	begin := time.Now()
 	for range n.yields {
@@ -187,10 +192,26 @@ func (n *node) wait(i int, f *flag) error {
 		case !reported && waited > n.control.patience():
 			n.control.stuck(position{op: n.op, seq: n.seq}, n.ranks[i])
 			reported = true
-		case waited > n.control.timeout:
+		case waited > n.control.patience()+n.control.grace:
 			return n.control.unanswered(n.ranks[i])
 		}
 	}
+}
+
+// spin waits for as long as it has been worth it lately.
+func (n *node) spin(f *flag) bool {
+	if n.waits++; n.waits%tryAgain == 0 {
+		n.spins = n.most
+	}
+	for range n.spins {
+		if n.posted(f) {
+			n.spins = min(2*n.spins, n.most)
+			return true
+		}
+		pause()
+	}
+	n.spins = max(n.spins/2, spinsLeast)
+	return false
 }
 
 // wake ends this rank's sleep, and with it that of others, who go back to it.

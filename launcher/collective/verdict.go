@@ -46,8 +46,11 @@ func (c *control) blame(v *PeerError) *PeerError {
 // suspect is blame of a rank whose connection has broken. It may have left
 // because of another one, whose verdict is then under way.
 func (c *control) suspect(v *PeerError) *PeerError {
-	c.await(c.grace)
-	return c.blame(v)
+	c.await(c.grace / 2)
+	c.accuse(v)
+	c.await(c.grace / 2)
+	c.decide(mute()) // who would know, and would have answered
+	return c.verdict.Load()
 }
 
 // await waits for a verdict, at most d.
@@ -62,7 +65,7 @@ func (c *control) await(d time.Duration) {
 
 // patience is how long a wait for another rank lasts before this rank says that
 // it is stuck.
-func (c *control) patience() time.Duration { return c.timeout - c.grace }
+func (c *control) patience() time.Duration { return c.timeout - 2*c.grace }
 
 // stuck says that this rank has waited for another one for c.patience. The wait
 // goes on: the verdict comes within c.grace, or the other rank does.
@@ -81,7 +84,13 @@ func (c *control) unanswered(waitsFor int) *PeerError {
 	if c.rank == 0 || d != nil && d.rank == 0 {
 		return c.blame(&PeerError{Rank: waitsFor, Err: fmt.Errorf("has sent nothing for %v", c.timeout)})
 	}
-	return c.blame(&PeerError{Rank: 0, Err: silence(c.timeout)})
+	c.decide(mute())
+	return c.verdict.Load()
+}
+
+// mute is the verdict on rank 0 when it gives none.
+func mute() *PeerError {
+	return &PeerError{Rank: 0, Err: errors.New("does not answer when it is asked who is to blame: its process is stopped, or its host hangs")}
 }
 
 func silence(d time.Duration) error {
@@ -97,83 +106,68 @@ func gone(err error) error {
 }
 
 // investigate is how rank 0 finds out who is to blame when reporter is stuck in
-// a collective: it asks everybody where they are. Who does not answer is
-// stopped; who answers that it has not begun this collective is late. If all are
-// in it, they may just have come; if the reporter still waits a little later,
-// what it waits for is lost between that rank and itself.
+// a collective: it asks everybody where they are, twice, as a busy host may need
+// a while for an answer. Who does not answer is stopped; who answers that it has
+// not begun this collective is late. If all are in it, they may just have come; if
+// the reporter still waits after the second question, what it waits for is lost
+// between that rank and itself.
 func (c *control) investigate(reporter int, at position, waitsFor int) {
 	if c.asking.Swap(true) {
 		return
 	}
 	defer c.asking.Store(false)
-	for attempt := range 2 {
-		places := c.ask()
-		if c.verdict.Load() != nil {
+	first := c.question + 1
+	var places []*position
+	for range 2 {
+		if places = c.ask(first, places); c.verdict.Load() != nil {
 			return
 		}
-		var silent, late []int
-		for r, p := range places {
-			switch {
-			case c.lines[r] != nil && c.lines[r].left.Load():
-			case p == nil:
-				silent = append(silent, r)
-			case p.seq < at.seq:
-				late = append(late, r)
-			}
-		}
-		still := places[reporter] != nil && places[reporter].inside && places[reporter].seq == at.seq
+	}
+	var silent, late []int
+	for r, p := range places {
 		switch {
-		case len(silent) > 0:
-			c.decide(&PeerError{Rank: silent[0], Err: alike(silence(c.patience()), silent)})
-			return
-		case len(late) > 0 && still:
-			c.decide(&PeerError{Rank: late[0], Err: alike(fmt.Errorf("has not come to %v for %v, its last was %v; it hangs, or is slower than the others by more than that",
-				at, c.patience().Round(time.Millisecond), *places[late[0]]), late)})
-			return
-		case !still:
-			return
-		case attempt == 0:
-			c.await(c.grace / 4)
-		default:
-			c.decide(&PeerError{Rank: waitsFor, Err: fmt.Errorf("is in the collective, but nothing of it has come to rank %d for %v: the network between them may be at fault", reporter, c.timeout.Round(time.Millisecond))})
+		case c.lines[r] != nil && c.lines[r].left.Load():
+		case p == nil:
+			silent = append(silent, r)
+		case p.seq < at.seq:
+			late = append(late, r)
 		}
+	}
+	switch p := places[reporter]; {
+	case len(silent) > 0:
+		c.decide(&PeerError{Rank: silent[0], Err: alike(silence(c.patience()), silent)})
+	case !p.inside || p.seq != at.seq: // it goes on
+	case len(late) > 0:
+		c.decide(&PeerError{Rank: late[0], Err: alike(fmt.Errorf("has not come to %v for %v, its last was %v; it hangs, or is slower than the others by more than that",
+			at, c.patience().Round(time.Millisecond), *places[late[0]]), late)})
+	default:
+		c.decide(&PeerError{Rank: waitsFor, Err: fmt.Errorf("is in the collective, but nothing of it has come to rank %d for %v: the network between them may be at fault", reporter, c.patience().Round(time.Millisecond))})
 	}
 }
 
-// ask returns where every rank is; nil for one that does not say so within a
-// quarter of the grace.
-func (c *control) ask() []*position {
-	for len(c.answers) > 0 { // late ones to an earlier question
-		<-c.answers
-	}
-	c.question++
-	question := c.question
-	c.tell(controlFrame{kind: controlProbe, seq: question})
+// ask returns where every rank is, after a third of the grace; nil for one that
+// has answered no question since first. earlier is what they said before.
+func (c *control) ask(first uint32, earlier []*position) []*position {
 	places := make([]*position, c.size)
-	own := unpack(c.position.Load())
-	places[0] = &own
-	late := time.NewTimer(c.grace / 4)
+	copy(places, earlier)
+	c.question++
+	c.tell(controlFrame{kind: controlProbe, seq: c.question})
+	late := time.NewTimer(c.grace / 3)
 	defer late.Stop()
-	missing := 0
-	for _, l := range c.lines {
-		if l != nil && !l.left.Load() {
-			missing++
-		}
-	}
-	for missing > 0 {
+	for {
 		select {
 		case a := <-c.answers:
-			if a.number == question && places[a.rank] == nil {
+			if a.number >= first {
 				places[a.rank] = &a.at
-				missing--
 			}
 		case <-late.C:
+			own := unpack(c.position.Load())
+			places[0] = &own
 			return places
 		case <-c.decided:
 			return places
 		}
 	}
-	return places
 }
 
 // alike adds who else is in the same state.
@@ -189,5 +183,5 @@ func alike(err error, ranks []int) error {
 	if n := len(ranks) - 9; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Errorf("%w; so do ranks %s%s", err, strings.Join(others, ", "), more)
+	return fmt.Errorf("%w; the same is true of rank %s%s", err, strings.Join(others, ", "), more)
 }
