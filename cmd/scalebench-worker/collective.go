@@ -187,7 +187,7 @@ func measureByHand(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if cpus := runtime.NumCPU(); point.Workers > cpus {
+	if cpus := world.CPUs(); point.Workers > cpus {
 		fmt.Fprintf(c.App.ErrWriter, "scalebench-worker: %d ranks on %d CPUs wait for each other's turn; no such figure is of the hardware\n", point.Workers, cpus)
 	}
 	folder, err := os.MkdirTemp("", "scalebench-collective-")
