@@ -80,24 +80,52 @@ func linkRows(list []collective.Link) *table {
 	return t
 }
 
-// A noTrainingError is a study whose runs are benchmarks of collectives, asked
-// for what only trainings have.
-type noTrainingError struct{ study string }
+// A noTrainingError is a study whose runs are no trainings, asked for what only
+// trainings have.
+type noTrainingError struct {
+	study string
+	kind  string // of workload
+}
 
 func (e *noTrainingError) Error() string {
-	return fmt.Sprintf("study %q is a benchmark of collectives: it trains nothing, so that it has no training throughput, speedup or time to accuracy", e.study)
+	what := fmt.Sprintf("of kind %q", e.kind)
+	if e.kind == collectiveKind {
+		what = "a benchmark of collectives"
+	}
+	return fmt.Sprintf("study %q is %s: it trains nothing, so that it has no training throughput, speedup or time to accuracy", e.study, what)
 }
 
 // hint is what can be asked of such a study.
 func (e *noTrainingError) hint() string {
-	return fmt.Sprintf("`%s scaling %s` prints latency and bandwidth, `%s plot busbw %s -o FILE` draws them; `scaling` of a training uses them by itself.", appName, e.study, appName, e.study)
+	if e.kind == collectiveKind {
+		return fmt.Sprintf("`%s scaling %s` prints latency and bandwidth, `%s plot busbw %s -o FILE` draws them; `scaling` of a training uses them by itself.", appName, e.study, appName, e.study)
+	}
+	return fmt.Sprintf("`%s runs --study %s` lists its runs, `%s show RUN` prints what one measured.", appName, e.study, appName)
 }
 
-// trainsNothing reports whether all runs are benchmarks of collectives.
-func trainsNothing(list []scaling.Observation) bool {
-	return len(list) > 0 && !slices.ContainsFunc(list, func(o scaling.Observation) bool {
-		return o.Throughput != nil || o.ThroughputWhy != summary.NoTraining
-	})
+const collectiveKind = "collective"
+
+// noTraining says of runs none of which is a training what kind they are of, as
+// an error for whoever asks what only trainings have; nil where one may be.
+func noTraining(study string, list []scaling.Observation) error {
+	kind := ""
+	for _, o := range list {
+		k, _ := o.Parameters["workload.kind"].(string)
+		switch {
+		case o.Throughput != nil:
+			return nil
+		case o.ThroughputWhy == summary.NoTraining: // an imported log names no kind
+			k = collectiveKind
+		case k == "" || k == "train":
+			return nil
+		}
+		kind = k
+	}
+	if kind == "" {
+		return nil
+	}
+	nothing := &noTrainingError{study, kind}
+	return &usageError{err: nothing, hint: nothing.hint()}
 }
 
 // printCollectives is what scaling prints of such a study.

@@ -77,9 +77,10 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.clock == "train" && trainsNothing(observations) {
-		nothing := &noTrainingError{study: observations[0].Study}
-		return &usageError{err: nothing, hint: "--clock job says what its jobs cost.\n" + nothing.hint()}
+	if o.clock == "train" && len(observations) > 0 {
+		if err := noTraining(observations[0].Study, observations); err != nil {
+			return &usageError{err: err, hint: "--clock job says what its jobs cost.\n" + hintFor(err)}
+		}
 	}
 	priced, more, err := configurations(observations, o, table, site)
 	if err != nil {

@@ -53,7 +53,7 @@ func mixFlag(mix *bool) cli.Flag {
 func runScaling(ctx context.Context, s *session, o scalingOptions) error {
 	a, err := s.analyse(ctx, o.study, o.base, o.mix)
 	var nothing *noTrainingError
-	if errors.As(err, &nothing) {
+	if errors.As(err, &nothing) && nothing.kind == collectiveKind {
 		return s.printCollectives(ctx, o.study, nothing)
 	}
 	if err != nil {
@@ -105,9 +105,8 @@ func (s *session) analyse(ctx context.Context, study string, base int, mix bool)
 	if a.observations, a.warnings, err = db.Observations(ctx, name); err != nil {
 		return nil, storeError(err)
 	}
-	if trainsNothing(a.observations) {
-		nothing := &noTrainingError{study: name}
-		return nil, &usageError{err: nothing, hint: nothing.hint()}
+	if err := noTraining(name, a.observations); err != nil {
+		return nil, err
 	}
 	planned, err := plannedPoints(rundir.OpenStudy(s.runs, name))
 	if err != nil {

@@ -80,7 +80,7 @@ func TestCollectiveRefused(t *testing.T) {
 		"nccl on a CPU":        {"\n[sweep]", "\nbackend = \"nccl\"\n[sweep]", `workload.backend: "nccl" does not run with resources.device = "cpu"`},
 		"a GPU without nccl":   {"\n[sweep]", "\n[resources]\ndevice = \"gpu\"\n[sweep]", `workload.backend: "auto" does not run with resources.device = "gpu"`},
 		"another framework":    {"workers = [2, 4]", "framework = [\"other\"]\nworkers = [2, 4]", `sweep.framework: "other" does not run this kind of workload; valid for it: "native"`},
-		"a kind nobody has":    {`"collective"`, `"colective"`, `workload.kind: "colective" is not known; valid: collective, train`},
+		"a kind nobody has":    {`"collective"`, `"colective"`, `workload.kind: "colective" is not known; valid: collective, `},
 		"a damaged iterations": {"\n[sweep]", "\niterations = 0\n[sweep]", "workload.iterations: want 1 to"},
 	} {
 		t.Run(name, func(t *testing.T) {
