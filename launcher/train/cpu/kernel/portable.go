@@ -7,7 +7,7 @@ func portable() *Set {
 	return &Set{
 		name:       "portable",
 		correlates: []correlate{{Group, correlatePortable}},
-		outers:     []outer{{Group, 1, outerPortable}},
+		outers:     []outer{{Group, 2, outerPortable}, {Group, 1, outerRowPortable}},
 		dots:       []dot{{1, 1, dotPortable}},
 		normalise: func(dst, x, coefficients *float32, lines, points, channels, dstGap int) {
 			normalisePortable(dst, x, nil, coefficients, lines, points, channels, dstGap, 0)
@@ -30,25 +30,56 @@ func portable() *Set {
 // everything up to the last element.
 func all[T any](first *T, length int) []T { return unsafe.Slice(first, length) }
 
+// correlatePortable has two windows by four channels at a time, whose sums a
+// compiler can keep in registers.
 func correlatePortable(dst, src, weights *float32, windows, dstStep, srcStep, runs, run, runStep, step, _ int) {
 	d, s := all(dst, (windows-1)*dstStep+Group), all(src, (windows-1)*srcStep+(runs-1)*runStep+run)
 	w := all(weights, (runs*run-1)*step+Group)
-	for p := range windows {
-		var sums [Group]float32
-		at := 0
-		for r := range runs {
-			for _, v := range s[p*srcStep+r*runStep:][:run] {
-				for c, w := range w[at : at+Group] {
-					sums[c] += v * w
+	for p := 0; p < windows; p += 2 {
+		q := min(p+1, windows-1) // of an odd number, the last twice
+		for c := 0; c < Group; c += 4 {
+			var p0, p1, p2, p3, q0, q1, q2, q3 float32
+			at := c
+			for r := range runs {
+				xs := s[p*srcStep+r*runStep:][:run]
+				ys := s[q*srcStep+r*runStep:][:run]
+				for i, x := range xs {
+					y, row := ys[i], (*[4]float32)(w[at:])
+					p0, p1, p2, p3 = p0+x*row[0], p1+x*row[1], p2+x*row[2], p3+x*row[3]
+					q0, q1, q2, q3 = q0+y*row[0], q1+y*row[1], q2+y*row[2], q3+y*row[3]
+					at += step
 				}
-				at += step
 			}
+			*(*[4]float32)(d[p*dstStep+c:]) = [4]float32{p0, p1, p2, p3}
+			*(*[4]float32)(d[q*dstStep+c:]) = [4]float32{q0, q1, q2, q3}
 		}
-		copy(d[p*dstStep:], sums[:])
 	}
 }
 
-func outerPortable(dst, a, b *float32, lines, points, aLine, aStep, bLine, bStep, _, _ int) {
+// outerPortable has two rows of the result by four channels at a time.
+func outerPortable(dst, a, b *float32, lines, points, aLine, aStep, bLine, bStep, step, _ int) {
+	sums := all(dst, step+Group)
+	as, bs := all(a, (lines-1)*aLine+(points-1)*aStep+2), all(b, (lines-1)*bLine+(points-1)*bStep+Group)
+	for c := 0; c < Group; c += 4 {
+		first, second := (*[4]float32)(sums[c:]), (*[4]float32)(sums[step+c:])
+		p0, p1, p2, p3 := first[0], first[1], first[2], first[3]
+		q0, q1, q2, q3 := second[0], second[1], second[2], second[3]
+		for y := range lines {
+			at, bt := y*aLine, y*bLine+c
+			for range points {
+				pair, row := (*[2]float32)(as[at:]), (*[4]float32)(bs[bt:])
+				x, y := pair[0], pair[1]
+				p0, p1, p2, p3 = p0+x*row[0], p1+x*row[1], p2+x*row[2], p3+x*row[3]
+				q0, q1, q2, q3 = q0+y*row[0], q1+y*row[1], q2+y*row[2], q3+y*row[3]
+				at, bt = at+aStep, bt+bStep
+			}
+		}
+		*first, *second = [4]float32{p0, p1, p2, p3}, [4]float32{q0, q1, q2, q3}
+	}
+}
+
+// outerRowPortable is for the last row of an odd number.
+func outerRowPortable(dst, a, b *float32, lines, points, aLine, aStep, bLine, bStep, _, _ int) {
 	sums := (*[Group]float32)(unsafe.Pointer(dst))
 	as, bs := all(a, (lines-1)*aLine+(points-1)*aStep+1), all(b, (lines-1)*bLine+(points-1)*bStep+Group)
 	for y := range lines {
