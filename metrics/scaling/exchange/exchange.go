@@ -51,14 +51,9 @@ type Curve struct {
 
 // Size is one size of a Curve.
 type Size struct {
-	Bytes   float64
-	Seconds *scaling.Estimate // median over runs; nil where none states it
-	AlgBW   *scaling.Estimate
-	BusBW   *scaling.Estimate
-	Each    []float64 // bus bandwidths of the runs, ascending
-	// Worst is the largest 99th percentile over iterations, in seconds; nil where
-	// no run recorded one.
-	Worst *float64
+	Bytes float64
+	BusBW *scaling.Estimate // median over runs; nil where none has it
+	Each  []float64         // those of the runs, ascending
 }
 
 // Curves groups runs by series, operation, place and placement. series says what
@@ -120,14 +115,7 @@ func (c *Curve) sizes(runs []Run) {
 	}
 	for bytes, list := range of {
 		s := Size{Bytes: bytes}
-		s.Seconds, _ = estimate(list, func(m collective.Measurement) *float64 { return m.Seconds })
-		s.AlgBW, _ = estimate(list, func(m collective.Measurement) *float64 { return m.AlgBW })
 		s.BusBW, s.Each = estimate(list, func(m collective.Measurement) *float64 { return m.BusBW })
-		for _, m := range list {
-			if m.P99 != nil && (s.Worst == nil || *m.P99 > *s.Worst) {
-				s.Worst = m.P99
-			}
-		}
 		c.Sizes = append(c.Sizes, s)
 	}
 	slices.SortFunc(c.Sizes, func(a, b Size) int { return cmp.Compare(a.Bytes, b.Bytes) })

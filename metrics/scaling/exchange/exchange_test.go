@@ -24,7 +24,7 @@ func benchmark(study string, repeat, workers int, alpha, beta, off float64) Run 
 			if size >= 1<<20 {
 				s *= off
 			}
-			r.Measurements = append(r.Measurements, collective.Measurement{Op: "all_reduce", Bytes: size, InPlace: inPlace, Iterations: 20, Seconds: &s, P99: known(2 * s), AlgBW: known(size / s), BusBW: known(size / s)})
+			r.Measurements = append(r.Measurements, collective.Measurement{Op: "all_reduce", Bytes: size, InPlace: inPlace, Iterations: 20, Seconds: &s, BusBW: known(size / s)})
 		}
 	}
 	r.Links, _ = collective.Fit(r.Measurements)
@@ -140,7 +140,7 @@ func TestCurves(t *testing.T) {
 	if math.Abs(c.Beta.Value/1.025e9-1) > 1e-6 || c.Beta.Interval == nil || math.Abs(c.Beta.Interval.Low/1e9-1) > 1e-6 {
 		t.Errorf("bandwidth %+v, want the median 1.025e9 and the smallest 1e9", c.Beta)
 	}
-	if s := c.Sizes[23]; s.Bytes != 64<<20 || len(s.Each) != 6 || s.BusBW.Interval == nil || s.Worst == nil || *s.Worst < *known(s.Seconds.Value) {
+	if s := c.Sizes[23]; s.Bytes != 64<<20 || len(s.Each) != 6 || s.BusBW.Interval == nil {
 		t.Errorf("%+v", s)
 	}
 	if last := list[5]; last.Series != "tcp" || last.Runs != 1 || last.Alpha.Interval != nil {
