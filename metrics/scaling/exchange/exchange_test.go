@@ -3,6 +3,7 @@ package exchange
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +81,12 @@ func TestPredict(t *testing.T) {
 	// Of two studies the later one's runs, and no mixture.
 	other := benchmark("later", 1000, 2, 20e-6, 1e8, 1)
 	if p := predicted(t, obs, append(runs, other)); p.Share == nil || !strings.Contains(p.From, `study "later", 1 run`) {
+		t.Errorf("%+v", p)
+	}
+	// But not a later one whose sizes end before the gradient's.
+	short := benchmark("short", 2000, 2, 20e-6, 1e8, 1)
+	short.Measurements = slices.DeleteFunc(short.Measurements, func(m collective.Measurement) bool { return m.Bytes > 1<<20 })
+	if p := predicted(t, obs, append(runs, other, short)); p.Share == nil || !strings.Contains(p.From, `study "later"`) {
 		t.Errorf("%+v", p)
 	}
 	// Beyond the sizes nothing corrects the fit, and that is said.

@@ -71,10 +71,19 @@ func predict(trained []*scaling.Observation, runs []Run) *scaling.Prediction {
 	if steps == nil {
 		return none("no run recorded both its step times and the size of its gradients")
 	}
-	chosen := latest(slices.DeleteFunc(slices.Clone(runs), func(r Run) bool {
+	like := slices.DeleteFunc(slices.Clone(runs), func(r Run) bool {
 		return r.link(reduction, true) == nil || r.Workers != first.Workers || r.Nodes != first.Nodes ||
 			!slices.Contains(backends, r.Backend()) || r.Cluster != first.Cluster || !sameHardware(r.Fingerprint, first.Fingerprint)
+	})
+	// One that measured sizes as large as the gradients is better than a later one
+	// that did not.
+	chosen := latest(slices.DeleteFunc(slices.Clone(like), func(r Run) bool {
+		_, within := r.correction(float64(bytes))
+		return !within
 	}))
+	if chosen == nil {
+		chosen = latest(like)
+	}
 	if chosen == nil {
 		return none("no stored benchmark of %s with backend %q has %d workers on %s like these", reduction, strings.Join(backends, "\", \""), first.Workers, nodesText(first.Nodes))
 	}
