@@ -90,7 +90,7 @@ func TestFrameworksRankKilled(t *testing.T) {
 			}
 			begin := time.Now()
 			codes := d.codes()
-			if codes[0] == 0 || time.Since(begin) > 60*time.Second {
+			if codes[0] == 0 || time.Since(begin) > 3*time.Minute {
 				t.Errorf("after %v rank 0 ends with exit code %d", time.Since(begin), codes[0])
 			}
 		})
@@ -100,10 +100,10 @@ func TestFrameworksRankKilled(t *testing.T) {
 // awaitEvaluation returns when rank 0 has evaluated.
 func awaitEvaluation(t *testing.T, d *ddp) {
 	t.Helper()
-	for begin := time.Now(); time.Since(begin) < 80*time.Second; time.Sleep(100 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < 5*time.Minute; time.Sleep(100 * time.Millisecond) {
 		if text, err := os.ReadFile(d.run.EventFile("rank", 0, 0)); err == nil && strings.Contains(string(text), `"evaluation"`) {
 			return
 		}
 	}
-	t.Error("no evaluation after 80 s")
+	t.Error("no evaluation after five minutes")
 }

@@ -1,0 +1,30 @@
+package framework
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+// A model and data of the user's own, in Python, are for the Python frameworks;
+// the others say so when the study is read.
+func TestWhoTakesOwnModelAndData(t *testing.T) {
+	p := study.Point{Workers: 2, Nodes: 1, WorkersPerNode: 2}
+	p.Workload.Kind, p.Workload.Model, p.Workload.Precision = "train", "my_model.py:build", "fp32"
+	p.Data.Kind, p.Resources.Device = "my_data.py:load", "cpu"
+	for _, f := range All {
+		if f.UserProgram {
+			continue // it has a program of its own
+		}
+		wrong := f.Check(p)
+		switch {
+		case f.Import != "":
+			if len(wrong) > 0 {
+				t.Errorf("%s refuses them: %v", f.Name, wrong)
+			}
+		case len(wrong) != 2 || !strings.Contains(wrong["workload.model"], "valid: resnet20") || !strings.Contains(wrong["data.kind"], "is Python, which the native trainer does not run"):
+			t.Errorf("%s: %v", f.Name, wrong)
+		}
+	}
+}
