@@ -148,7 +148,7 @@ func (d *ddp) codes() (codes []int) {
 	d.t.Helper()
 	var all sync.WaitGroup
 	for _, cmd := range d.ranks {
-		limit := time.AfterFunc(90*time.Second, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+		limit := time.AfterFunc(5*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 		all.Go(func() {
 			_ = cmd.Wait() // the code says it
 			limit.Stop()
@@ -370,7 +370,7 @@ func TestDDPInterrupted(t *testing.T) {
 	}
 	begin := time.Now()
 	events, codes := d.wait()
-	if waited := time.Since(begin); waited > 10*time.Second {
+	if waited := time.Since(begin); waited > 30*time.Second {
 		t.Errorf("the end took %v", waited)
 	}
 	for rank, want := range []string{"another rank was told to stop", "signal USR1"} {
@@ -401,7 +401,7 @@ func TestDDPRankKilled(t *testing.T) {
 	begin := time.Now()
 	events, codes := d.wait()
 	stop := only(t, events[0], stopOf)
-	if stop.Status != metrics.StopFailed || stop.Steps == 0 || codes[0] == 0 || time.Since(begin) > 20*time.Second {
+	if stop.Status != metrics.StopFailed || stop.Steps == 0 || codes[0] == 0 || time.Since(begin) > time.Minute {
 		t.Errorf("after %v rank 0 ends with %+v, exit code %d", time.Since(begin), stop, codes[0])
 	}
 }

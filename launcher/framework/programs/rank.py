@@ -69,7 +69,7 @@ class Rank:
         self.evaluated = -1  # step of the last evaluation
         self.best = 0.0  # accuracy so far
         self.last_vote = 0  # step, 1-based, of the last vote; 0: none
-        self.next_vote = 0  # steps made before the next, or more
+        self.next_vote = 0  # steps made before the next
         self.last_step = self.workload["max_steps"] or math.inf
         # Of the epoch so far: steps looked at, and the sums of the squared
         # norms of their own and averaged gradients.
@@ -176,7 +176,9 @@ class Rank:
         True it makes no further step.
         """
         self.over = self.stopped = False
-        self.loss_sum, self.samples, self.taken = 0.0, 0, 0
+        self.loss_sum, self.taken = 0.0, 0
+        self.end = min(self.events.steps + self.steps_per_epoch,
+                       self.last_step)  # steps made after the epoch
         self.begin = self.last = time.perf_counter()
         self.data.shuffle(self.point["seed"], self.events.epochs)
         self.trainer.epoch(self)
@@ -197,11 +199,9 @@ class Rank:
 
     def to_vote(self):
         """Whether the ranks vote in the step under way: all of them or none,
-        for they count from equal sums."""
+        for they count from equal sums. No epoch ends without a vote."""
         steps = self.events.steps
-        return (steps >= self.next_vote
-                or self.taken == self.steps_per_epoch - 1
-                or steps + 1 >= self.last_step)
+        return steps >= self.next_vote or steps + 1 >= self.end
 
     def ballot(self, loss):
         """This process's votes, and the time since its last ones. A loss that
@@ -226,27 +226,32 @@ class Rank:
         measured. hidden is what else of the step was no computing; None: how
         much is not known. Returns whether the trainer is to stop.
         """
-        if self.to_vote():
+        voting = self.to_vote()
+        if voting:
             begin = time.perf_counter()
             self.count(self.trainer.sums(self.ballot(loss)), rate)
             if hidden is not None:
                 hidden += time.perf_counter() - begin
         self.loss_sum += loss * self.batch
-        self.samples += self.batch
         self.taken += 1
         end = time.perf_counter()
+        duration, self.last = end - self.last, end
         compute = None
         if hidden is not None and data_wait is not None:
-            compute = max(end - self.last - data_wait - hidden, 0.0)
-        self.events.step(end - self.last, self.batch, data_wait=data_wait,
-                         compute=compute, communication=communication)
-        self.last = end
+            compute = max(duration - data_wait - hidden, 0.0)
+        self.events.step(duration, self.batch, data_wait, compute,
+                         communication)
         if squared_norms is not None:
             self.add_norms(squared_norms)
+        return voting and self.ends(rate)
+
+    def ends(self, rate):
+        """Whether the trainer is to stop after the step that was just made,
+        which may be the last of its epoch."""
         if self.taken == self.steps_per_epoch:
-            self.events.epoch(samples=self.samples, seconds=end - self.begin,
-                              loss=self.loss_sum / self.samples,
-                              learning_rate=rate)
+            samples = self.taken * self.batch
+            self.events.epoch(samples=samples, seconds=self.last - self.begin,
+                              loss=self.loss_sum / samples, learning_rate=rate)
         if self.events.steps >= self.last_step:
             self.over, self.stopped = True, False
         return self.over or self.stopped

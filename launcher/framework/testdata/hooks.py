@@ -183,8 +183,7 @@ def steps_of(run, watch):
         return stepped(*arguments)
 
     run.stepped = keep
-    for name in ("rate", "stepped"):
-        watch.wrap(run, name)
+    watch.wrap(run, "stepped")
     run.epoch()
     # From one call of stepped to the next; the first steps find nothing warm.
     pairs = [(b[0] - a[0], b[1] - a[1]) for a, b in zip(kept, kept[1:])
