@@ -101,8 +101,9 @@ func noErrors(t testing.TB, errs []error) {
 }
 
 // lengths of arrays in elements: none, fewer than ranks, odd ones, what is summed
-// in one round on a node and just more, and several pieces.
-var lengths = []int{0, 1, 3, 4, 1000, directBytes / 4, directBytes/4 + 1, 100_003, 300_001}
+// in one round on a node and just more, several pieces, and several blocks of a
+// ring of two.
+var lengths = []int{0, 1, 3, 4, 1000, directBytes / 4, directBytes/4 + 1, 100_003, 600_001}
 
 // inputs are normally distributed, so that the order of a sum shows in its bits.
 func inputs(size, length int) [][]float32 {

@@ -62,6 +62,11 @@ func TestJoinRefusals(t *testing.T) {
 				a.world.Size = 3
 			}
 		}, [2]string{"world of 3 ranks, rank 0 for 2", "world of 3 ranks, rank 0 for 2"}},
+		{"another build", func(r int, a *attempt) { a.options.Build = []string{"v1.0.0", "v1.0.1"}[r] },
+			[2]string{`rank 1 is build "v1.0.1" of the program, rank 0 "v1.0.0"`, `rank 1 is build "v1.0.1" of the program, rank 0 "v1.0.0"`}},
+		{"another transport", func(r int, a *attempt) { a.options.Transport = []Transport{TCP, SharedMemory}[r] },
+			[2]string{"different transports", "different transports"}},
+		{"unknown transport", func(r int, a *attempt) { a.options.Transport = "pigeon" }, [2]string{`"pigeon"; want tcp or shm`, "want tcp or shm"}},
 		{"one rank missing", func(r int, a *attempt) { a.world.Size = 3 }, [2]string{"of rank 2", "of rank 2"}},
 		{"unknown interface", func(r int, a *attempt) {
 			if r == 1 {

@@ -153,14 +153,27 @@ func (r *ring) evenParts(n int) parts {
 	return r.bounds
 }
 
+// blockBytes is how much of each node's part an all-reduce takes to its end
+// before it goes on, so that what it has received is still in the processor's
+// cache when it sends it.
+const blockBytes = 1 << 20
+
 // ringAllReduce is the ring all-reduce of Patarasuk and Yuan (2009): a
 // reduce-scatter and an all-gather. Each leader sends 2(n−1)/n of the bytes of v.
 func ringAllReduce[T number](r *ring, add adder[T], v []T) error {
-	p := r.evenParts(len(v))
-	if err := ringReduceScatter(r, add, v, p); err != nil {
-		return err
+	var zero T
+	for first := true; first || len(v) > 0; first = false {
+		block := v[:min(len(v), r.size()*blockBytes/int(unsafe.Sizeof(zero)))]
+		v = v[len(block):]
+		p := r.evenParts(len(block))
+		if err := ringReduceScatter(r, add, block, p); err != nil {
+			return err
+		}
+		if err := ringAllGather(r, block, p); err != nil {
+			return err
+		}
 	}
-	return ringAllGather(r, v, p)
+	return nil
 }
 
 // ringReduceScatter sums v over the nodes and leaves each its part of the sums;
