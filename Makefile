@@ -23,7 +23,8 @@ RELEASE_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 
 # What the benchmarks compare with, beside PyTorch.
 BENCH_PROGRAMS := mpicc mpirun
-BENCH_PACKAGES := openmpi-bin libopenmpi-dev
+BENCH_PACKAGES := openmpi-bin libopenmpi-dev libopenblas0-pthread
+BENCH_LIBRARIES := libopenblas.so.0
 
 .PHONY: build worker-gpu gpu-check release demo test test-unit test-slurm test-faults test-frameworks bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
 
@@ -121,10 +122,12 @@ test-packages: PACKAGES = $(TEST_PACKAGES)
 release-packages: PROGRAMS = $(RELEASE_PROGRAMS)
 release-packages: PACKAGES = $(RELEASE_PACKAGES)
 bench-packages: PROGRAMS = $(BENCH_PROGRAMS)
+bench-packages: LIBRARIES = $(BENCH_LIBRARIES)
 bench-packages: PACKAGES = $(BENCH_PACKAGES)
 test-packages release-packages bench-packages:
 	@missing=; for p in $(PROGRAMS); do command -v $$p >/dev/null || missing="$$missing $$p"; done; \
 	for m in $(MODULES); do /usr/bin/python3 -c "import $$m" 2>/dev/null || missing="$$missing python3:$$m"; done; \
+	for l in $(LIBRARIES); do ldconfig -p | grep -q $$l || missing="$$missing $$l"; done; \
 	if [ -n "$$missing" ]; then \
 		sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
 		echo "make $@ needs$$missing; installing with apt-get: $(PACKAGES)"; \
