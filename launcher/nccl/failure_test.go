@@ -13,6 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/dl"
 	"github.com/scalebench/scalebench/launcher/nccl"
 	"github.com/scalebench/scalebench/launcher/nccl/double"
+	"github.com/scalebench/scalebench/launcher/nccl/proof"
 )
 
 // What goes wrong on rank 1 in its third of five all-reduces ends all three
@@ -150,8 +151,8 @@ func TestNoDevice(t *testing.T) {
 	}
 }
 
-// join1 is a communicator of one rank.
-func join1(t testing.TB) *nccl.Comm {
+// sitAlone is a communicator of one rank, with its device.
+func sitAlone(t testing.TB) proof.Seat {
 	l, d := open(t)
 	device, err := d.Bind(0)
 	if err != nil {
@@ -170,7 +171,7 @@ func join1(t testing.TB) *nccl.Comm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return proof.Seat{Device: device, Stream: stream, Comm: c}
 }
 
 // Operations without sense are refused before NCCL sees them, and end the
@@ -179,7 +180,7 @@ func TestNonsense(t *testing.T) {
 	for _, o := range []nccl.Operation{
 		{Kind: 4}, {Kind: -1}, {Type: 12}, {Type: -1}, {Count: -1}, {Count: math.MaxInt64}, {Reduction: 5}, {Kind: nccl.Broadcast, Root: 1}, {Kind: nccl.Broadcast, Root: -1},
 	} {
-		c := join1(t)
+		c := sitAlone(t).Comm
 		err := c.Enqueue(context.Background(), o)
 		var f *nccl.Failure
 		if !errors.As(err, &f) {
@@ -192,7 +193,7 @@ func TestNonsense(t *testing.T) {
 			t.Errorf("closing what has failed: %v", err)
 		}
 	}
-	c := join1(t)
+	c := sitAlone(t).Comm
 	for range 2 {
 		if err := c.Close(context.Background()); err != nil {
 			t.Error(err)

@@ -2,9 +2,11 @@ package nccl_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher/nccl"
+	"github.com/scalebench/scalebench/launcher/nccl/proof"
 )
 
 // Numbers and names as NCCL's release notes pair them.
@@ -40,33 +42,38 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What a call costs on the host. The double puts operations into a queue behind
-// a lock, which is part of these; NCCL launches a kernel instead.
-func BenchmarkPoll(b *testing.B) {
-	c := join1(b)
+// What calls cost on the host, as make gpu-check measures it: medians. The double
+// puts operations into a queue behind a lock, which is part of these; NCCL
+// launches a kernel instead.
+func BenchmarkCalls(b *testing.B) {
+	var list []proof.Cost
+	s := sitAlone(b)
 	for b.Loop() {
-		if _, err := c.Poll(); err != nil {
+		var err error
+		if list, err = proof.Costs(context.Background(), s); err != nil {
 			b.Fatal(err)
 		}
 	}
+	b.ReportMetric(0, "ns/op") // of all the calls together, which says nothing
+	for i, unit := range []string{"ns/poll", "ns/enqueue", "ns/group-of-16"} {
+		b.ReportMetric(list[i].Median, unit)
+	}
 }
 
-func BenchmarkEnqueue(b *testing.B) {
-	for _, n := range []int{1, 16} {
-		b.Run(map[int]string{1: "one", 16: "group of 16"}[n], func(b *testing.B) {
-			c := join1(b)
-			// Nothing is moved: the addresses are never followed.
-			operations := make([]nccl.Operation, n)
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := c.Enqueue(context.Background(), operations...); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.StopTimer()
-			if err := c.Wait(context.Background()); err != nil {
-				b.Fatal(err)
-			}
-		})
+// A step enqueues and waits without allocating.
+func TestNoAllocation(t *testing.T) {
+	s := sitAlone(t)
+	buffer, err := s.Device.Alloc(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	operations := []nccl.Operation{{Type: nccl.Float32, Count: 1, Send: uintptr(buffer), Recv: uintptr(buffer)}}
+	ctx := context.Background()
+	if n := testing.AllocsPerRun(20, func() {
+		if err := errors.Join(s.Comm.Enqueue(ctx, operations...), s.Comm.Wait(ctx)); err != nil {
+			t.Error(err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
