@@ -33,6 +33,9 @@ class Run:
     def rate(self):
         return self._rates[len(self.losses)]
 
+    def wants_norms(self):
+        return False
+
     def stepped(self, rate, loss, *parts):
         self.losses.append(loss)
         return False
