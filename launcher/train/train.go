@@ -164,6 +164,13 @@ func (r *rank) join() error {
 		return &InterruptedError{0, context.Cause(r.stopped)}
 	}
 	r.group = g
+	if err == nil && g.Rank() == 0 {
+		transport, why := g.Transport()
+		if why != "" {
+			why = ": " + why
+		}
+		r.logf("%d ranks reduce over %s%s", g.Size(), transport, why)
+	}
 	return in("rendezvous", err)
 }
 
