@@ -130,13 +130,9 @@ func TestJoinAlone(t *testing.T) {
 // Without a device on this thread, NCCL refuses, and so do we.
 func TestNoDevice(t *testing.T) {
 	l, d := open(t)
-	id, err := l.NewUniqueID()
-	if err != nil {
-		t.Fatal(err)
-	}
 	done := make(chan error)
 	go func() { // a goroutine of its own, hence a thread without a device
-		_, err := l.Join(context.Background(), nccl.Options{Size: 1, ID: id, Done: func() (bool, error) { return true, nil }})
+		_, err := l.Join(context.Background(), nccl.Options{Size: 1, Done: func() (bool, error) { return true, nil }})
 		done <- err
 	}()
 	if err := <-done; err == nil {
