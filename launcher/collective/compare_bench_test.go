@@ -14,7 +14,8 @@ import (
 )
 
 // Ours beside Open MPI's and Gloo's all-reduce: two ranks on this host, each on
-// a core of its own, float32, sums in place, in one run. Each program is run in
+// a core of its own (but for Gloo's, which have threads beside), float32, sums in
+// place, in one run. Each program is run in
 // turn, three times over; a figure is the median of all batches of rank 0, and in
 // brackets its quartiles. It needs mpicc, mpirun and Debian's PyTorch:
 // `make bench-packages`.
@@ -120,7 +121,7 @@ func timedGloo(b *testing.B, times []string) string {
 	l.Close()
 	var ranks []*process
 	for r, w := range places {
-		p := &process{Cmd: command(r, "/usr/bin/python3", append([]string{"testdata/allreduce_gloo.py"}, times...)...)}
+		p := &process{Cmd: exec.Command("/usr/bin/python3", append([]string{"testdata/allreduce_gloo.py"}, times...)...)}
 		p.Env = append(os.Environ(), "MASTER_ADDR="+w.Address, fmt.Sprint("MASTER_PORT=", w.Port), fmt.Sprint("RANK=", r), "WORLD_SIZE=2", "GLOO_SOCKET_IFNAME=lo")
 		p.Stdout, p.Stderr = &p.output, os.Stderr
 		if err := p.Start(); err != nil {
