@@ -181,8 +181,9 @@ func alive(pid int) bool {
 }
 
 // said checks that these ranks have ended with an error event and a stop event
-// that give the cause, all in the same words, and returns when the last of them
-// said so, in seconds since the Unix epoch.
+// that give the cause, all in the same words behind the collective that each was
+// in (one rank may have begun the next when another still ends the last), and
+// returns when the last of them said so, in seconds since the Unix epoch.
 func (l *localRun) said(t *testing.T, cause string, ranks ...int) (at float64) {
 	t.Helper()
 	want, first := regexp.MustCompile(cause), ""
@@ -194,10 +195,11 @@ func (l *localRun) said(t *testing.T, cause string, ranks ...int) (at float64) {
 			continue
 		}
 		words := events[n-2].Error.Message
+		_, verdict, _ := strings.Cut(words, ": ")
 		if first == "" {
-			first = words
+			first = verdict
 		}
-		if stop := events[n-1].Stop.Cause; words != first || !want.MatchString(words) || !strings.Contains(stop, words) {
+		if stop := events[n-1].Stop.Cause; verdict != first || !want.MatchString(words) || !strings.Contains(stop, words) {
 			t.Errorf("rank %d: error %q and stop %q, want %s in both; rank %d says %q", rank, words, stop, cause, ranks[0], first)
 		}
 		at = max(at, events[0].Start.Unix+events[n-1].Time)

@@ -266,6 +266,8 @@ func (c *control) close(at position) {
 	}
 	if c.verdict.Load() == nil {
 		c.tell(controlFrame{kind: controlLeft, op: at.op, seq: at.seq, rank: c.rank})
+	} else {
+		<-c.decided // rank 0 has told the others by then, who else would blame it for closing
 	}
 	for _, l := range c.lines {
 		if l != nil {
