@@ -267,8 +267,7 @@ func adviceTable(a *advice.Advice, all bool) *table {
 		t.add(cells...)
 	}
 	if a.Base != nil {
-		t.notes = append(t.notes, fmt.Sprintf("Base: %s, %s samples/s (median of %s). In brackets: %g %% intervals.",
-			workersText(a.Base.Workers), significant(a.Base.Throughput), countText(a.Base.Runs, "run"), 100*a.Confidence))
+		t.notes = append(t.notes, fmt.Sprintf("Base: %s. In brackets: %g %% intervals.", baseText(a.Base), 100*a.Confidence))
 	}
 	if timed {
 		t.notes = append(t.notes, "Times are from the start of a rank on, initialisation included.")

@@ -8,10 +8,10 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/collective"
 	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/exchange"
 	"github.com/scalebench/scalebench/metrics/store"
-	"github.com/scalebench/scalebench/metrics/summary"
 )
 
 // collectives is what a study's good runs measured of collectives, and the
@@ -110,16 +110,10 @@ const collectiveKind = "collective"
 func noTraining(study string, list []scaling.Observation) error {
 	kind := ""
 	for _, o := range list {
-		k, _ := o.Parameters["workload.kind"].(string)
-		switch {
-		case o.Throughput != nil:
-			return nil
-		case o.ThroughputWhy == summary.NoTraining: // an imported log names no kind
-			k = collectiveKind
-		case k == "" || k == "train":
+		if _, rate := o.Value(measure.Throughput); rate || o.Kind == "train" {
 			return nil
 		}
-		kind = k
+		kind = o.Kind
 	}
 	if kind == "" {
 		return nil
@@ -201,12 +195,12 @@ func communicationNotes(curves []scaling.Curve) []string {
 			about = " of " + c.Series
 		}
 		for _, p := range c.Points {
-			if p.Workers < 2 || p.Communication == nil && (p.Predicted == nil || p.Predicted.Share == nil) {
+			if p.Workers < 2 || p.Of(measure.Communication).Median == nil && (p.Predicted == nil || p.Predicted.Share == nil) {
 				continue
 			}
 			measured := "not measured"
-			if p.Communication != nil {
-				measured = shareText(p.Communication) + " measured"
+			if share := p.Of(measure.Communication).Median; share != nil {
+				measured = shareText(share) + " measured"
 			}
 			predicted := ""
 			if q := p.Predicted; q != nil && q.Share != nil {

@@ -14,16 +14,18 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/metrics/contrast"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
 type compareOptions struct {
 	selection
-	a, b   string
-	figure string
-	limit  string // of --fail-if-worse; "" for none
-	mix    bool
+	a, b    string
+	metric  string
+	measure measure.Measure // that metric names
+	limit   string          // of --fail-if-worse; "" for none
+	mix     bool
 }
 
 func compareCommand(s *session) *cli.Command {
@@ -39,7 +41,7 @@ func compareCommand(s *session) *cli.Command {
 			"p <= 0.05 (Mann-Whitney) and 4 runs a side; same is no difference that these runs\n" +
 			"could show. Exit code 3 where B is worse than --fail-if-worse allows.",
 		Flags: append(o.flags(), mixFlag(&o.mix),
-			&cli.StringFlag{Name: "metric", Destination: &o.figure, Value: "throughput", Usage: "the `FIGURE`: " + strings.Join(contrast.FigureNames(), ", ") + ", or the time to a target, to_0.75"},
+			&cli.StringFlag{Name: "metric", Destination: &o.metric, Value: measure.Throughput, Usage: "the `MEASURE`: " + strings.Join(measure.Names(), ", ") + ", or the time to a target, to_0.75"},
 			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "end with exit code 3 if a point's verdict is worse and B is worse by `PERCENT` or more, like 5%, or if no point can be judged"}),
 		Action: func(c *cli.Context) error {
 			o.a, o.b = c.Args().Get(0), c.Args().Get(1)
@@ -53,8 +55,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 	if err != nil {
 		return &usageError{err: fmt.Errorf("--fail-if-worse %q: %w", o.limit, err)}
 	}
-	figure, err := contrast.FindFigure(o.figure)
-	if err != nil {
+	if o.measure, err = measure.Find(o.metric); err != nil {
 		return &usageError{err: fmt.Errorf("--metric: %w", err)}
 	}
 	common, err := o.filter(time.Now())
@@ -85,7 +86,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 			warnings = append(warnings, text+": "+w)
 		}
 	}
-	r, err := contrast.Compare(sides[0], sides[1], figure, contrast.Options{Mix: o.mix})
+	r, err := contrast.Compare(sides[0], sides[1], o.measure, contrast.Options{Mix: o.mix})
 	if err != nil {
 		return &usageError{err: err}
 	}
@@ -214,10 +215,9 @@ func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, n
 
 // compareTable is the comparison for people, compareData for programs.
 func compareTable(r *contrast.Result, o compareOptions) *table {
-	figure := figureColumn(o.figure)
-	write, of := figure.show, o.figure
-	if write == nil {
-		write, of = significant, of+" in "+figure.unit
+	write, of := writes(o.measure), o.measure.Name
+	if o.measure.Show == measure.Number {
+		of += " in " + o.measure.Unit
 	}
 	t := &table{columns: []column{{key: "series"}, {key: "workers"}, {key: "runs_a", head: "runs A"}, {key: "runs_b", head: "runs B"},
 		{key: "a", head: "A", right: true}, {key: "b", head: "B", right: true}, {key: "ratio", head: "B / A", right: true}, {key: "p"}, {key: "verdict"}, {key: "why"}}}
@@ -246,7 +246,7 @@ func compareData(r *contrast.Result, o compareOptions) *table {
 		differ = []string{}
 	}
 	for _, p := range r.Points {
-		cells := []any{p.Series, p.Workers, o.figure, p.NA, p.NB}
+		cells := []any{p.Series, p.Workers, o.measure.Name, p.NA, p.NB}
 		for _, e := range []*scaling.Estimate{p.A, p.B, p.Ratio} {
 			cells = append(cells, estimateCells(e)...)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -208,7 +209,10 @@ func pricedRun(v *scaling.Observation, clock string, table *cost.Table, site *st
 	if v.Partition != "" {
 		sitePartition(labels, site, v.Partition)
 	}
-	run := tradeoff.Run{ID: v.Run, Targets: v.Targets}
+	run := tradeoff.Run{ID: v.Run, Targets: map[float64]float64{}}
+	for _, target := range v.Targets() {
+		run.Targets[target] = v.Values[measure.To(target).Name]
+	}
 	if v.Epochs != nil {
 		run.Epochs = *v.Epochs
 	}
@@ -218,7 +222,7 @@ func pricedRun(v *scaling.Observation, clock string, table *cost.Table, site *st
 	if n, ok := labels["epochs"].(int64); ok && run.Epochs == 0 && n > 0 && n < 1<<31 { // an import says it
 		run.Epochs = int(n)
 	}
-	seconds := v.TrainSeconds
+	seconds := v.Known(measure.TrainSeconds)
 	if clock == "job" {
 		seconds = v.JobSeconds
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/metrics/history"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
 type historyOptions struct {
 	selection
-	figure  string
+	metric  string
 	changed bool
 }
 
@@ -31,7 +32,7 @@ func historyCommand(s *session) *cli.Command {
 			"Change points are looked for among runs that ran on the same alone (p < 0.001).\n" +
 			"A point is the same in all studies. In CSV and JSON: base units and fractions.",
 		Flags: append(o.flags(),
-			&cli.StringFlag{Name: "metric", Destination: &o.figure, Value: "throughput", Usage: "the `FIGURE`: " + strings.Join(store.Figures(), ", ") + ", or the time to a target, to_0.75"},
+			&cli.StringFlag{Name: "metric", Destination: &o.metric, Value: measure.Throughput, Usage: "the `MEASURE`: " + strings.Join(measure.Names(), ", ") + ", or the time to a target, to_0.75"},
 			&cli.BoolFlag{Name: "changes", Destination: &o.changed, DisableDefaultText: true, Usage: "only points in which something changed"}),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
@@ -41,6 +42,10 @@ func historyCommand(s *session) *cli.Command {
 }
 
 func runHistory(ctx context.Context, s *session, o historyOptions) error {
+	m, err := measure.Find(o.metric)
+	if err != nil {
+		return &usageError{err: fmt.Errorf("--metric: %w", err)}
+	}
 	filter, err := o.filter(time.Now())
 	if err != nil {
 		return err
@@ -50,7 +55,7 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 		return err
 	}
 	defer db.Close()
-	points, prints, err := db.History(ctx, filter, o.figure)
+	points, prints, err := db.History(ctx, filter, m)
 	if err != nil {
 		return storeError(err)
 	}
@@ -75,7 +80,7 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 	if err != nil {
 		return storeError(err)
 	}
-	if err := s.print(historyTable(traces, marks, o.figure)); err != nil {
+	if err := s.print(historyTable(traces, marks, m)); err != nil {
 		return err
 	}
 	if runs == 0 {
@@ -92,25 +97,11 @@ type pointTrace struct {
 	segments []history.Segment
 }
 
-// figureColumn says how a figure of the store is written.
-func figureColumn(figure string) column {
-	c := column{key: "median"}
-	switch figure {
-	case "throughput", "end_to_end":
-		c.unit = "samples/s"
-	case "skew", "final_accuracy":
-		c.show = percent
-	default:
-		c.show = seconds
-	}
-	return c
-}
-
-func historyTable(traces []pointTrace, marks map[int64]store.RunMark, figure string) *table {
-	median := figureColumn(figure)
+func historyTable(traces []pointTrace, marks map[int64]store.RunMark, m measure.Measure) *table {
+	median := measureColumn(m)
 	low, high := median, median
-	median.head = strings.ReplaceAll(strings.Replace(figure, "to_", "time to ", 1), "_", " ")
-	low.key, low.unit, high.key, high.unit = "p25", "", "p75", ""
+	median.key, low.key, low.head, high.key, high.head = "median", "p25", "", "p75", ""
+	low.unit, high.unit = "", ""
 	t := &table{columns: []column{{key: "point"}, {key: "workers"}, {key: "since"}, {key: "until", data: true}, {key: "first_run"}, {key: "runs"},
 		median, low, high, {key: "ratio", head: "change", show: signedChange}, {key: "p"},
 		{key: "kind", head: "begins with", data: true}, {key: "changed", head: "what changed"},
@@ -137,7 +128,7 @@ func historyTable(traces []pointTrace, marks map[int64]store.RunMark, figure str
 				}
 			}
 			t.add(trace.point, first.Workers, unixTime(s.Samples[0].Unix), unixTime(last.Unix), first.Run, len(s.Samples),
-				s.Median, s.Low, s.High, s.Ratio, s.P, s.Kind, changed, figure, first.Framework, orNil(first.GitCommit), before)
+				s.Median, s.Low, s.High, s.Ratio, s.P, s.Kind, changed, m.Name, first.Framework, orNil(first.GitCommit), before)
 		}
 	}
 	if len(traces) > 0 {

@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // How single values are written for people, and how text of unknown origin is
@@ -82,6 +84,20 @@ func number(cell any) (float64, bool) {
 		return v.Float(), true
 	}
 	return 0, false
+}
+
+// writes is how the values of a measure are written.
+func writes(m measure.Measure) func(float64) string {
+	return map[measure.Show]func(float64) string{measure.Number: significant, measure.Seconds: seconds, measure.Percent: percent}[m.Show]
+}
+
+// measureColumn is the column of a table that holds values of a measure.
+func measureColumn(m measure.Measure) column {
+	c := column{key: m.Name, head: m.Title, show: writes(m)}
+	if m.Show == measure.Number {
+		c.unit = m.Unit
+	}
+	return c
 }
 
 // significant writes v with three significant digits: 0.0123, 12.3, 12.3k,

@@ -8,6 +8,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -56,9 +57,9 @@ func usualWork(a *analysis) tradeoff.Work {
 	var work tradeoff.Work
 	for _, c := range a.curves {
 		for _, p := range c.Points {
-			for _, t := range p.TimeToAccuracy {
-				if t.Seconds != nil && (work.Target == nil || t.Target > *work.Target) {
-					work.Target = &t.Target
+			for _, t := range p.Targets() {
+				if target, _ := measure.Target(t.Name); t.Median != nil && (work.Target == nil || target > *work.Target) {
+					work.Target = &target
 				}
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
@@ -69,26 +70,21 @@ func bestMeasured(curves []scaling.Curve) []string {
 	}
 	var fastest *candidate
 	soonest := map[float64]candidate{}
-	seconds1 := func(c candidate, target float64) float64 {
-		for _, t := range c.point.TimeToAccuracy {
-			if t.Target == target {
-				return *t.Seconds
-			}
-		}
-		panic("a candidate without a time") // only those with one are kept
-	}
+	rate := func(c candidate) *scaling.Summary { return c.point.Of(measure.Throughput) }
+	to := func(c candidate, target float64) *scaling.Summary { return c.point.Of(measure.To(target).Name) }
 	for i := range curves {
 		for k := range curves[i].Points {
 			c := candidate{&curves[i], &curves[i].Points[k]}
-			if x := c.point.Throughput; x != nil && (fastest == nil || x.Value > fastest.point.Throughput.Value) {
+			if x := rate(c).Median; x != nil && (fastest == nil || x.Value > rate(*fastest).Median.Value) {
 				fastest = &c
 			}
-			for _, t := range c.point.TimeToAccuracy {
-				if t.Seconds == nil {
+			for _, t := range c.point.Targets() {
+				target, _ := measure.Target(t.Name)
+				if t.Median == nil {
 					continue
 				}
-				if best, had := soonest[t.Target]; !had || *t.Seconds < seconds1(best, t.Target) {
-					soonest[t.Target] = c
+				if best, had := soonest[target]; !had || t.Median.Value < to(best, target).Median.Value {
+					soonest[target] = c
 				}
 			}
 		}
@@ -103,17 +99,16 @@ func bestMeasured(curves []scaling.Curve) []string {
 	var list []string
 	for _, target := range slices.Backward(slices.Sorted(maps.Keys(soonest))) {
 		c := soonest[target]
-		i := slices.IndexFunc(c.point.TimeToAccuracy, func(t scaling.TimeToAccuracy) bool { return t.Target == target })
 		list = append(list, fmt.Sprintf("On the training clock, accuracy %s was reached soonest with %s: %s.",
-			targetText(target), name(c), timeSentence(c.point.TimeToAccuracy[i])))
+			targetText(target), name(c), timeSentence(to(c, target))))
 	}
 	switch {
 	case fastest == nil:
 		list = append(list, "No run has a steady state yet, so there is no throughput.")
 	default:
-		e := fastest.point.Throughput
+		e := rate(*fastest).Median
 		s := fmt.Sprintf("Most samples a second were trained with %s: %s samples/s%s", name(*fastest), significant(e.Value), spread(e.Interval, significant, e.Runs))
-		if up := fastest.point.Speedup; up != nil && up.Why != scaling.AtBase {
+		if up := rate(*fastest).Gain(); up != nil && up.Why != scaling.AtBase {
 			s += fmt.Sprintf("; that is %s times the throughput of %s", significant(up.Value), workersText(fastest.curve.Base.Workers))
 			if up.Interval != nil {
 				s += " " + intervalText(up.Interval, significant)
@@ -125,10 +120,10 @@ func bestMeasured(curves []scaling.Curve) []string {
 }
 
 // timeSentence is the time to a target, with its spread.
-func timeSentence(t scaling.TimeToAccuracy) string {
-	s := seconds(*t.Seconds) + spread(t.Interval, seconds, t.Runs)
-	if t.Reached < t.Runs {
-		s += fmt.Sprintf(", reached by %d", t.Reached)
+func timeSentence(t *scaling.Summary) string {
+	s := seconds(t.Median.Value) + spread(t.Median.Interval, seconds, t.Runs)
+	if t.Reached() < t.Runs {
+		s += fmt.Sprintf(", reached by %d", t.Reached())
 	}
 	return s
 }
@@ -147,28 +142,14 @@ func spread(in *scaling.Interval, show func(float64) string, runs int) string {
 // partsTable is where the time of a step goes, over all runs of each point:
 // the median and the extremes, since parts of different runs do not add up.
 func partsTable(a *analysis) *table {
-	byRun := map[string]*scaling.Observation{}
-	for i := range a.observations {
-		byRun[a.observations[i].Run] = &a.observations[i]
-	}
 	t := &table{columns: []column{{key: "series"}, {key: "workers"}, {key: "runs"}, {key: "compute", right: true}, {key: "communication", right: true},
 		{key: "data_wait", right: true}, {key: "skew", right: true}}}
-	parts := []func(*scaling.Observation) *float64{
-		func(o *scaling.Observation) *float64 { return o.Compute },
-		func(o *scaling.Observation) *float64 { return o.Communication },
-		func(o *scaling.Observation) *float64 { return o.DataWait },
-		func(o *scaling.Observation) *float64 { return o.Skew },
-	}
+	parts := []string{measure.Compute, measure.Communication, measure.DataWait, measure.Skew}
 	for _, c := range a.curves {
 		for _, p := range c.Points {
 			cells, any1 := []any{c.Series, p.Workers, len(p.Runs)}, false
 			for _, part := range parts {
-				var values []float64
-				for _, r := range p.Runs {
-					if v := part(byRun[r.ID]); v != nil {
-						values = append(values, *v)
-					}
-				}
+				values := p.Of(part).Values
 				cells = append(cells, rangeText(values, len(p.Runs)))
 				any1 = any1 || values != nil
 			}

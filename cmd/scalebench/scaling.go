@@ -13,6 +13,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/exchange"
 	"github.com/scalebench/scalebench/metrics/store"
@@ -206,7 +207,8 @@ func (a *analysis) doubts() []string {
 // saysWhy reports whether a warning only says why an estimate of the point has
 // no interval.
 func saysWhy(p scaling.Point, warning string) bool {
-	for _, e := range []*scaling.Estimate{p.Throughput, p.Speedup, p.Efficiency} {
+	x := p.Of(measure.Throughput)
+	for _, e := range []*scaling.Estimate{x.Median, x.Gain(), x.Efficiency()} {
 		if e != nil && e.Why != "" && strings.HasSuffix(warning, e.Why) {
 			return true
 		}
@@ -228,7 +230,8 @@ func scalingTable(curves []scaling.Curve) *table {
 		{key: "efficiency", right: true},
 	}}
 	for _, target := range targets {
-		t.columns = append(t.columns, column{key: "to_" + targetText(target), head: "time to " + targetText(target), right: true})
+		m := measure.To(target)
+		t.columns = append(t.columns, column{key: m.Name, head: m.Title, right: true}, column{key: m.Name + "_speedup", head: "speedup to " + targetText(target), right: true})
 	}
 	var whys []string
 	why := func(reason string) {
@@ -240,26 +243,27 @@ func scalingTable(curves []scaling.Curve) *table {
 	for _, c := range curves {
 		for _, p := range c.Points {
 			atBase := c.Base != nil && p.Workers == c.Base.Workers
-			runs := 0
-			if p.Throughput != nil {
-				runs = p.Throughput.Runs
-				why(p.Throughput.Why)
+			x := p.Of(measure.Throughput)
+			if x.Median != nil {
+				why(x.Median.Why)
 			}
-			if p.Speedup != nil && !atBase {
-				why(p.Speedup.Why)
+			if x.Gain() != nil && !atBase {
+				why(x.Gain().Why)
 			}
-			cells := []any{c.Series, p.Workers, runs, estimateText(p.Throughput, significant, false),
-				estimateText(p.Speedup, significant, atBase), estimateText(p.Efficiency, percent, atBase)}
+			cells := []any{c.Series, p.Workers, x.Runs, estimateText(x.Median, significant, false),
+				estimateText(x.Gain(), significant, atBase), estimateText(x.Efficiency(), percent, atBase)}
 			for _, target := range targets {
-				i := slices.IndexFunc(p.TimeToAccuracy, func(a scaling.TimeToAccuracy) bool { return a.Target == target })
-				if i < 0 {
-					cells = append(cells, nil)
+				a := p.Of(measure.To(target).Name)
+				if a.Runs == 0 {
+					cells = append(cells, nil, nil)
 					continue
 				}
-				a := p.TimeToAccuracy[i]
-				cells = append(cells, timeText(a))
-				if a.Seconds != nil {
-					why(a.Why)
+				cells = append(cells, timeText(a), estimateText(a.Gain(), significant, atBase))
+				if a.Median != nil {
+					why(a.Median.Why)
+				}
+				if a.Gain() != nil && !atBase {
+					why(a.Gain().Why)
 				}
 			}
 			t.add(cells...)
@@ -271,8 +275,7 @@ func scalingTable(curves []scaling.Curve) *table {
 			if len(curves) > 1 {
 				about += " of " + c.Series
 			}
-			t.notes = append(t.notes, fmt.Sprintf("%s: %s, %s samples/s (median of %s).", about, workersText(c.Base.Workers),
-				significant(c.Base.Throughput), countText(c.Base.Runs, "run")))
+			t.notes = append(t.notes, about+": "+baseText(c.Base.Row())+".")
 		}
 	}
 	t.notes = append(t.notes, communicationNotes(curves)...)
@@ -280,6 +283,15 @@ func scalingTable(curves []scaling.Curve) *table {
 		t.notes = append(t.notes, notHad+": "+strings.Join(whys, "; ")+".")
 	}
 	return t
+}
+
+// baseText is the point that others are divided by, with what it measured.
+func baseText(b *scaling.RowBase) string {
+	text := workersText(b.Workers)
+	if b.Throughput != nil {
+		text += fmt.Sprintf(", %s samples/s (median of %s)", significant(*b.Throughput), countText(b.Runs, "run"))
+	}
+	return text
 }
 
 // estimateText is "12.3 [11.9, 12.8]", or "12.3 –" without an interval; exact
@@ -303,24 +315,24 @@ func intervalText(in *scaling.Interval, show func(float64) string) string {
 
 // timeText is the time to a target; where not all runs reach it, it says how
 // many do.
-func timeText(a scaling.TimeToAccuracy) string {
+func timeText(a *scaling.Summary) string {
 	reached := ""
-	if a.Reached < a.Runs {
-		reached = fmt.Sprintf("reached %d/%d", a.Reached, a.Runs)
+	if a.Reached() < a.Runs {
+		reached = fmt.Sprintf("reached %d/%d", a.Reached(), a.Runs)
 	}
-	if a.Seconds == nil {
+	if a.Median == nil {
 		return reached
 	}
-	return strings.TrimSuffix(seconds(*a.Seconds)+" "+intervalText(a.Interval, seconds)+" "+reached, " ")
+	return strings.TrimSuffix(seconds(a.Median.Value)+" "+intervalText(a.Median.Interval, seconds)+" "+reached, " ")
 }
 
 func targetsOf(curves []scaling.Curve) []float64 {
 	var targets []float64
 	for _, c := range curves {
 		for _, p := range c.Points {
-			for _, a := range p.TimeToAccuracy {
-				if !slices.Contains(targets, a.Target) {
-					targets = append(targets, a.Target)
+			for _, a := range p.Targets() {
+				if target, _ := measure.Target(a.Name); !slices.Contains(targets, target) {
+					targets = append(targets, target)
 				}
 			}
 		}
@@ -401,7 +413,7 @@ func scalingData(rows []scaling.Row) *table {
 		t.columns = append(t.columns, column{key: key})
 	}
 	for _, target := range targets {
-		for _, part := range []string{"seconds", "seconds_low", "seconds_high", "reached", "runs"} {
+		for _, part := range []string{"seconds", "seconds_low", "seconds_high", "speedup", "speedup_low", "speedup_high", "reached", "runs"} {
 			t.columns = append(t.columns, column{key: "to_" + target + "_" + part})
 		}
 	}
@@ -418,9 +430,9 @@ func scalingData(rows []scaling.Row) *table {
 		cells = append(cells, r.Scaling, r.Warnings)
 		for _, target := range targets {
 			if a, ok := r.TimeToAccuracy[target]; ok {
-				cells = append(cells, a.Seconds, a.SecondsLow, a.SecondsHigh, a.Reached, a.Runs)
+				cells = append(cells, a.Seconds, a.SecondsLow, a.SecondsHigh, a.Speedup, a.SpeedupLow, a.SpeedupHigh, a.Reached, a.Runs)
 			} else {
-				cells = append(cells, nil, nil, nil, nil, nil)
+				cells = append(cells, nil, nil, nil, nil, nil, nil, nil, nil)
 			}
 		}
 		t.add(cells...)

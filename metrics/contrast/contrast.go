@@ -11,75 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
-
-// Figure is what is compared.
-type Figure struct {
-	Name   string // "throughput", "to_0.75"
-	Higher bool   // whether more is better
-	// Of is a run's value. ok is false where the run has none; +Inf is a target
-	// that it missed.
-	Of func(*scaling.Observation) (value float64, ok bool)
-}
-
-// figures are those with a name of their own.
-var figures = []Figure{
-	named("throughput", true, func(o *scaling.Observation) *float64 { return o.Throughput }),
-	named("end_to_end", true, func(o *scaling.Observation) *float64 { return o.EndToEnd }),
-	named("train_seconds", false, func(o *scaling.Observation) *float64 { return o.TrainSeconds }),
-	named("init_seconds", false, func(o *scaling.Observation) *float64 { return o.InitSeconds }),
-	named("step_p50", false, func(o *scaling.Observation) *float64 { return o.StepP50 }),
-	named("final_accuracy", true, func(o *scaling.Observation) *float64 { return o.FinalAccuracy }),
-}
-
-func named(name string, higher bool, of func(*scaling.Observation) *float64) Figure {
-	return Figure{name, higher, func(o *scaling.Observation) (float64, bool) {
-		v := of(o)
-		if v == nil {
-			return 0, false
-		}
-		return *v, true
-	}}
-}
-
-// FindFigure finds a figure by its name; "to_0.75" is the time to a target.
-func FindFigure(name string) (Figure, error) {
-	i := slices.IndexFunc(figures, func(f Figure) bool { return f.Name == name })
-	if i >= 0 {
-		return figures[i], nil
-	}
-	if target, ok := strings.CutPrefix(name, "to_"); ok {
-		if accuracy, err := strconv.ParseFloat(target, 64); err == nil && accuracy >= 0 && accuracy <= 1 {
-			return Figure{name, false, func(o *scaling.Observation) (float64, bool) {
-				for _, t := range o.Targets {
-					if t.Target == accuracy && t.Seconds != nil {
-						return *t.Seconds, true
-					} else if t.Target == accuracy {
-						return math.Inf(1), true
-					}
-				}
-				return 0, false
-			}}, nil
-		}
-	}
-	return Figure{}, fmt.Errorf("%q is no figure of a run; valid: %s, or the time to a target, like to_0.75", name, strings.Join(FigureNames(), ", "))
-}
-
-// FigureNames are the names that FindFigure knows, but for targets.
-func FigureNames() []string {
-	names := make([]string, len(figures))
-	for i, f := range figures {
-		names[i] = f.Name
-	}
-	return names
-}
 
 // Verdict is how the second set's runs of a point are to the first's.
 type Verdict string
@@ -98,7 +36,7 @@ type Point struct {
 	Series  string
 	Workers int
 	A, B    *scaling.Estimate // medians over the runs; nil where half of them or more miss the target
-	NA, NB  int               // runs that have the figure
+	NA, NB  int               // runs that have the measure
 	// Ratio is B's median over A's, with the interval over all ratios of single
 	// runs; nil where either is missing. Loss is how much worse B is, as a
 	// fraction of A, negative when it is better.
@@ -146,10 +84,14 @@ type place struct {
 	runs   []*scaling.Observation
 }
 
-// Compare compares b's runs with a's.
-func Compare(a, b []scaling.Observation, f Figure, o Options) (*Result, error) {
+// Compare compares b's runs with a's in one measure. One that describes a run
+// and does not judge it is refused.
+func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Result, error) {
 	if o.Confidence == 0 {
 		o.Confidence = 0.95
+	}
+	if f.Better == measure.Neither {
+		return nil, fmt.Errorf("%s is neither better nor worse when it is larger; compare another measure", f.Name)
 	}
 	in := map[string]bool{}
 	for _, v := range a {

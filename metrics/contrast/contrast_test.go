@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -20,14 +21,10 @@ func runs(set string, workers int, parameters map[string]any, throughputs ...flo
 	for i, x := range throughputs {
 		o := scaling.Observation{Run: fmt.Sprintf("%s/w%d-r%d", set, workers, i), Framework: "native", Workers: workers, Parameters: parameters,
 			Fingerprint: fingerprint.Print{fingerprint.CPU: "Xeon"}}
-		target := scaling.TargetTime{Target: 0.5}
+		o.Values = map[string]float64{"throughput": math.Abs(x), "to_0.5": math.Inf(1)}
 		if x > 0 {
-			seconds := 1000 / x
-			target.Seconds = &seconds
-		} else {
-			x = -x
+			o.Values["to_0.5"] = 1000 / x
 		}
-		o.Throughput, o.Targets = &x, []scaling.TargetTime{target}
 		list = append(list, o)
 	}
 	return list
@@ -35,7 +32,7 @@ func runs(set string, workers int, parameters map[string]any, throughputs ...flo
 
 func compare(t *testing.T, a, b []scaling.Observation, figure string, o Options) *Result {
 	t.Helper()
-	f, err := FindFigure(figure)
+	f, err := measure.Find(figure)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +111,7 @@ func TestPoints(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 
-	f, err := FindFigure("throughput")
+	f, err := measure.Find("throughput")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,10 +121,12 @@ func TestPoints(t *testing.T) {
 	if _, err := Compare(a, a[:1], f, Options{}); err == nil || !strings.Contains(err.Error(), "1 of the runs are in both") {
 		t.Errorf("overlapping sets: %v", err)
 	}
-	for _, name := range []string{"", "speed", "to_", "to_2", "to_NaN"} {
-		if _, err := FindFigure(name); err == nil {
-			t.Errorf("%q was taken for a figure", name)
-		}
+	compute, err := measure.Find("compute")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Compare(a[:4], both, compute, Options{}); err == nil || !strings.Contains(err.Error(), "neither better nor worse") {
+		t.Errorf("a measure without a direction: %v", err)
 	}
 }
 

@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
 // judge compares one point's runs.
-func judge(a, b place, f Figure, o Options) (Point, error) {
+func judge(a, b place, f measure.Measure, o Options) (Point, error) {
 	p := Point{Series: a.series, Workers: a.workers, Verdict: Insufficient}
 	xs, ys := values(a.runs, f), values(b.runs, f)
 	p.NA, p.NB = len(xs), len(ys)
@@ -51,7 +52,7 @@ func judge(a, b place, f Figure, o Options) (Point, error) {
 	}
 	if p.Ratio != nil {
 		loss := p.Ratio.Value - 1
-		if f.Higher {
+		if f.Better == measure.Higher {
 			loss = -loss
 		}
 		p.Loss = &loss
@@ -66,7 +67,7 @@ func judge(a, b place, f Figure, o Options) (Point, error) {
 	switch {
 	case *p.P > 1-o.Confidence:
 		p.Verdict = Same
-	case (rankMedian(ys) > rankMedian(xs)) == f.Higher:
+	case (rankMedian(ys) > rankMedian(xs)) == (f.Better == measure.Higher):
 		p.Verdict = Better
 	default:
 		p.Verdict = Worse
@@ -74,10 +75,10 @@ func judge(a, b place, f Figure, o Options) (Point, error) {
 	return p, nil
 }
 
-func values(runs []*scaling.Observation, f Figure) []float64 {
+func values(runs []*scaling.Observation, f measure.Measure) []float64 {
 	var xs []float64
 	for _, o := range runs {
-		if x, ok := f.Of(o); ok && !math.IsNaN(x) {
+		if x, ok := o.Value(f.Name); ok {
 			xs = append(xs, x)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -72,9 +73,9 @@ func traces(curves []scaling.Curve, obs []scaling.Observation, along func(most f
 				}
 				lines++
 				end := Mark{Kind: End, Series: name, Points: line[len(line)-1:], style: style}
-				for _, t := range o.Targets {
-					targets = insert(targets, t.Target)
-					if t.Seconds == nil {
+				for _, target := range o.Targets() {
+					targets = insert(targets, target)
+					if o.Known(measure.To(target).Name) == nil {
 						end.Kind = Missed
 					}
 				}

@@ -3,22 +3,22 @@ package figure
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
 // parts of a step, from the foot of a column to its top, and their colours.
 var parts = []struct {
-	name   string
-	of     func(scaling.Observation) *float64
-	style  int
-	strong float64
+	name    string
+	measure string
+	style   int
+	strong  float64
 }{
-	{"compute", func(o scaling.Observation) *float64 { return o.Compute }, 0, 0.85},
-	{"communication", func(o scaling.Observation) *float64 { return o.Communication }, 1, 0.85},
-	{"data wait", func(o scaling.Observation) *float64 { return o.DataWait }, 4, 0.85},
+	{"compute", measure.Compute, 0, 0.85},
+	{"communication", measure.Communication, 1, 0.85},
+	{"data wait", measure.DataWait, 4, 0.85},
 }
 
 // breakdown stacks, for each worker count, the shares of the mean rank's step
@@ -73,8 +73,8 @@ func stack(cv scaling.Curve, byRun map[string]scaling.Observation) (chart, bool)
 			foot += share
 		}
 		for _, part := range parts {
-			share := part.of(o)
-			if share == nil || !(*share >= 0) || math.IsInf(*share, 1) {
+			share := o.Known(part.measure)
+			if share == nil || !(*share >= 0) {
 				missing[part.name] = append(missing[part.name], p.Workers)
 				continue
 			}

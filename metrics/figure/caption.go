@@ -6,15 +6,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
 // about says what every ratio needs beside it: weak or strong, the base of
-// each series with its throughput, and the runs behind each point.
-func about(curves []scaling.Curve) []string {
-	list := scalings(curves)
-	list = append(list, bases(curves))
-	return append(list, "Dots: runs; markers: medians.", runsPerPoint(curves))
+// each series with what it measured, and the runs behind each point.
+func about(list []trend) []string {
+	var curves []scaling.Curve // once each
+	for i, t := range list {
+		if i == 0 || t.curve.Series != list[i-1].curve.Series {
+			curves = append(curves, t.curve)
+		}
+	}
+	return append(scalings(curves), bases(curves, list), "Dots: runs; markers: medians.", runsPerPoint(curves, list))
 }
 
 // scalings says what was held fixed.
@@ -29,12 +34,21 @@ func scalings(curves []scaling.Curve) []string {
 	return []string{perSeries("", curves, of)}
 }
 
-func bases(curves []scaling.Curve) string {
+func bases(curves []scaling.Curve, list []trend) string {
 	return perSeries("base: ", curves, func(c scaling.Curve) string {
-		if c.Base == nil {
-			return "none"
+		text := workers(c.Base.Workers)
+		for _, t := range list {
+			if t.curve.Series != c.Series {
+				continue
+			}
+			value := number(t.base().Median.Value, 4) + " " + t.measure.Unit
+			if t.measure.Missable {
+				target, _ := measure.Target(t.measure.Name)
+				value = number(target, 6) + " after " + value
+			}
+			text += ", " + value
 		}
-		return fmt.Sprintf("%s, %s samples/s", workers(c.Base.Workers), number(c.Base.Throughput, 4))
+		return text
 	})
 }
 
@@ -57,19 +71,21 @@ func mixtures(curves []scaling.Curve) []string {
 }
 
 // runsPerPoint is one number where all points have as many, else a list by
-// worker count.
-func runsPerPoint(curves []scaling.Curve) string {
+// worker count. It counts the runs that have the first of the trends' measures.
+func runsPerPoint(curves []scaling.Curve, list []trend) string {
+	runs := func(p *scaling.Point) int { return p.Of(list[0].measure.Name).Runs }
 	low, high := math.MaxInt, 0
 	for _, c := range curves {
-		for _, p := range c.Points {
-			low, high = min(low, len(p.Throughputs())), max(high, len(p.Throughputs()))
+		for i := range c.Points {
+			n := runs(&c.Points[i])
+			low, high = min(low, n), max(high, n)
 		}
 	}
 	if low == high {
 		return fmt.Sprintf("Runs per point: %d.", low)
 	}
 	return perSeries("runs per point: ", curves, func(c scaling.Curve) string {
-		return runsAt(c, func(p scaling.Point) int { return len(p.Throughputs()) })
+		return runsAt(c, func(p scaling.Point) int { return runs(&p) })
 	})
 }
 
@@ -132,12 +148,13 @@ type estimate struct {
 	why      string
 }
 
-func estimates(curves []scaling.Curve, of func(*scaling.Point) *scaling.Estimate) []estimate {
+func estimates(trends []trend, of func(*scaling.Summary) *scaling.Estimate) []estimate {
 	var list []estimate
-	for _, c := range curves {
-		for i := range c.Points {
-			if e := of(&c.Points[i]); e != nil && e.Why != scaling.AtBase {
-				list = append(list, estimate{c.Points[i].Workers, e.Interval, e.Why})
+	for _, t := range trends {
+		for i := range t.curve.Points {
+			p := &t.curve.Points[i]
+			if e := of(t.at(p)); e != nil && e.Why != scaling.AtBase {
+				list = append(list, estimate{p.Workers, e.Interval, e.Why})
 			}
 		}
 	}
@@ -187,13 +204,13 @@ func bars(list []estimate, kind string) []string {
 func percent(level float64) string { return number(math.Floor(level*1000)/10, 3) }
 
 // commonBase is the base's worker count, if it is one for all.
-func commonBase(curves []scaling.Curve) (n int, same bool) {
-	for _, c := range curves {
-		if c.Base.Workers != curves[0].Base.Workers {
+func commonBase(list []trend) (n int, same bool) {
+	for _, t := range list {
+		if t.curve.Base.Workers != list[0].curve.Base.Workers {
 			return 0, false
 		}
 	}
-	return curves[0].Base.Workers, true
+	return list[0].curve.Base.Workers, true
 }
 
 func workers(n int) string {

@@ -4,104 +4,170 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
+// trend is one measure of one series along the workers.
+type trend struct {
+	curve   scaling.Curve
+	measure measure.Measure
+	name    string // beside the line
+}
+
+// at is what the runs of a point say of it.
+func (t *trend) at(p *scaling.Point) *scaling.Summary { return p.Of(t.measure.Name) }
+
+// base is what the base's runs say of it.
+func (t *trend) base() *scaling.Summary { return t.curve.Base.Of(t.measure.Name) }
+
+// trends are the measures that scaling is about, throughput and the times to
+// targets, of every series: those that can be divided by the base's. A figure
+// of several names both.
+func trends(curves []scaling.Curve, with func(measure.Measure) bool) []trend {
+	var list []trend
+	several := map[string]bool{}
+	for _, cv := range curves {
+		seen := map[string]bool{}
+		for i := range cv.Points {
+			for _, s := range cv.Points[i].Measures {
+				if !seen[s.Name] && with(s.Measure) && s.Median != nil && cv.Base != nil && cv.Base.Of(s.Name).Median != nil {
+					seen[s.Name], several[s.Name] = true, true
+					list = append(list, trend{curve: cv, measure: s.Measure})
+				}
+			}
+		}
+	}
+	for i := range list {
+		t := &list[i]
+		switch {
+		case len(several) == 1:
+			t.name = clean(t.curve.Series)
+		case len(curves) == 1:
+			t.name = t.measure.Title
+		default:
+			t.name = clean(t.curve.Series) + ", " + t.measure.Title
+		}
+	}
+	return list
+}
+
+func isThroughput(m measure.Measure) bool { return m.Name == measure.Throughput }
+
+// ofWork are the measures of which a speedup is drawn: throughput, and the time
+// to the highest target that a base reaches. How far the two lie apart is what
+// the larger batch costs; a line for every target would be a thicket.
+func ofWork(curves []scaling.Curve) func(measure.Measure) bool {
+	highest := -1.0
+	for _, t := range trends(curves, func(m measure.Measure) bool { return m.Missable }) {
+		target, _ := measure.Target(t.measure.Name)
+		highest = max(highest, target)
+	}
+	return func(m measure.Measure) bool { return isThroughput(m) || m.Name == measure.To(highest).Name }
+}
+
 func throughput(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
-	if err := needBase(curves); err != nil {
+	if err := needBase(curves, isThroughput); err != nil {
 		return chart{}, err
 	}
 	c := chart{x: workersAxis(), y: logAxis("throughput (samples/s)")}
-	for _, cv := range curves {
-		c.idealLine(cv, cv.Base.Throughput)
+	list := trends(curves, isThroughput)
+	for _, t := range list {
+		c.idealLine(t.curve, t.base().Median.Value)
 	}
-	for i, cv := range curves {
-		c.addCurve(i, cv, 1, func(p *scaling.Point) *scaling.Estimate { return p.Throughput })
+	of := func(s *scaling.Summary) *scaling.Estimate { return s.Median }
+	for i, t := range list {
+		c.addTrend(i, t, func(_ *scaling.Point, x float64) float64 { return x }, of)
 	}
-	c.caption = about(curves)
+	c.caption = about(list)
 	c.labelIdeal()
-	c.caption = append(c.caption, bars(estimates(curves, func(p *scaling.Point) *scaling.Estimate { return p.Throughput }), "exact binomial interval of the median")...)
+	c.caption = append(c.caption, bars(estimates(list, of), "exact binomial interval of the median")...)
 	return c, c.fit()
 }
 
 func speedup(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
-	if err := needBase(curves); err != nil {
+	with := ofWork(curves)
+	if err := needBase(curves, with); err != nil {
 		return chart{}, err
 	}
 	c := chart{x: workersAxis(), y: logAxis("speedup over the base")}
 	c.y.binary = true
-	if n, same := commonBase(curves); same {
+	list := trends(curves, with)
+	if n, same := commonBase(list); same {
 		c.y.title = "speedup over " + workers(n)
 	}
-	c.ratioIdeals(curves, true)
-	for i, cv := range curves {
-		c.addCurve(i, cv, cv.Base.Throughput, func(p *scaling.Point) *scaling.Estimate { return p.Speedup })
+	c.ratioIdeals(list, true)
+	for i, t := range list {
+		base := t.base().Median.Value
+		c.addTrend(i, t, func(_ *scaling.Point, x float64) float64 { return t.measure.Gain(x, base) }, (*scaling.Summary).Gain)
 	}
-	c.caption = about(curves)
+	c.caption = about(list)
 	c.labelIdeal()
-	c.caption = append(c.caption, bars(estimates(curves, func(p *scaling.Point) *scaling.Estimate { return p.Speedup }), "Hodges–Lehmann interval over all ratios of runs")...)
+	c.caption = append(c.caption, bars(estimates(list, (*scaling.Summary).Gain), "Hodges–Lehmann interval over all ratios of runs")...)
 	return c, c.fit()
 }
 
+// efficiency is drawn of throughput, and of times to targets where that was not
+// measured.
 func efficiency(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
-	if err := needBase(curves); err != nil {
+	with := isThroughput
+	if len(trends(curves, with)) == 0 {
+		with = ofWork(curves)
+	}
+	if err := needBase(curves, with); err != nil {
 		return chart{}, err
 	}
 	c := chart{x: workersAxis(), y: newAxis("efficiency")}
 	c.y.zero = true
-	c.ratioIdeals(curves, false)
-	for i, cv := range curves {
-		base := cv.Base
-		c.addScaled(i, cv, func(p *scaling.Point, x float64) float64 {
-			return x / base.Throughput * (float64(base.Workers) / float64(p.Workers))
-		}, func(p *scaling.Point) *scaling.Estimate { return p.Efficiency })
+	list := trends(curves, with)
+	c.ratioIdeals(list, false)
+	for i, t := range list {
+		base, at := t.base().Median.Value, t.curve.Base.Workers
+		c.addTrend(i, t, func(p *scaling.Point, x float64) float64 {
+			return t.measure.Gain(x, base) * (float64(at) / float64(p.Workers))
+		}, (*scaling.Summary).Efficiency)
 	}
-	c.caption = about(curves)
+	c.caption = about(list)
 	c.labelIdeal()
-	c.caption = append(c.caption, bars(estimates(curves, func(p *scaling.Point) *scaling.Estimate { return p.Efficiency }), "Hodges–Lehmann interval over all ratios of runs")...)
+	c.caption = append(c.caption, bars(estimates(list, (*scaling.Summary).Efficiency), "Hodges–Lehmann interval over all ratios of runs")...)
 	err := c.fit()
 	c.y.max = max(c.y.max, 1.1)
 	return c, err
 }
 
-// addCurve draws one series whose single runs are their throughputs over unit.
-func (c *chart) addCurve(style int, cv scaling.Curve, unit float64, of func(*scaling.Point) *scaling.Estimate) {
-	c.addScaled(style, cv, func(_ *scaling.Point, x float64) float64 { return x / unit }, of)
-}
-
-// addScaled draws one series: every run a dot, an interval a bar, the medians
+// addTrend draws one trend: every run a dot, an interval a bar, the medians
 // joined along N and labelled at the end.
-func (c *chart) addScaled(style int, cv scaling.Curve, scale func(*scaling.Point, float64) float64, of func(*scaling.Point) *scaling.Estimate) {
-	series := clean(cv.Series)
+func (c *chart) addTrend(style int, t trend, scale func(*scaling.Point, float64) float64, of func(*scaling.Summary) *scaling.Estimate) {
 	var line []XY
 	var medians []Mark
-	for i := range cv.Points {
-		p := &cv.Points[i]
+	for i := range t.curve.Points {
+		p := &t.curve.Points[i]
 		n := float64(p.Workers)
-		runs := p.Throughputs()
-		for _, x := range runs {
+		s := t.at(p)
+		for _, x := range s.Values {
 			if y := scale(p, x); y > 0 && !math.IsInf(y, 1) {
-				c.add(Mark{Kind: Dot, Series: series, Points: []XY{{n, y}}, style: style, alone: len(runs) == 1})
+				c.add(Mark{Kind: Dot, Series: t.name, Points: []XY{{n, y}}, style: style, alone: len(s.Values) == 1})
 			}
 		}
-		e := of(p)
+		e := of(s)
 		if e == nil {
-			c.addLine(style, series, line)
+			c.addLine(style, t.name, line)
 			line = nil
 			continue
 		}
 		if in := e.Interval; in != nil {
-			c.add(Mark{Kind: Bar, Series: series, Points: []XY{{n, in.Low}, {n, in.High}}, style: style})
+			c.add(Mark{Kind: Bar, Series: t.name, Points: []XY{{n, in.Low}, {n, in.High}}, style: style})
 		}
-		medians = append(medians, Mark{Kind: Median, Series: series, Points: []XY{{n, e.Value}}, style: style})
+		medians = append(medians, Mark{Kind: Median, Series: t.name, Points: []XY{{n, e.Value}}, style: style})
 		line = append(line, XY{n, e.Value})
 	}
-	c.addLine(style, series, line)
+	c.addLine(style, t.name, line)
 	c.marks = append(c.marks, medians...)
 	if len(medians) > 0 {
-		c.add(Mark{Kind: Label, Series: series, Points: medians[len(medians)-1].Points, Text: series, style: style})
+		c.add(Mark{Kind: Label, Series: t.name, Points: medians[len(medians)-1].Points, Text: t.name, style: style})
 	}
 }
 
@@ -114,7 +180,7 @@ func (c *chart) addLine(style int, series string, points []XY) {
 // idealLine rises from the base in proportion to the workers, y being its
 // value there.
 func (c *chart) idealLine(cv scaling.Curve, y float64) {
-	first, last := span([]scaling.Curve{cv})
+	first, last := span([]scaling.Curve{cv}, isThroughput)
 	at := func(n int) XY { return XY{float64(n), y * (float64(n) / float64(cv.Base.Workers))} }
 	if first < last {
 		c.add(Mark{Kind: Ideal, Points: []XY{at(first), at(last)}, style: -1})
@@ -122,8 +188,14 @@ func (c *chart) idealLine(cv scaling.Curve, y float64) {
 }
 
 // ratioIdeals draws the ideal speedups or efficiencies, one for each base.
-func (c *chart) ratioIdeals(curves []scaling.Curve, rising bool) {
-	first, last := span(curves)
+func (c *chart) ratioIdeals(list []trend, rising bool) {
+	var curves []scaling.Curve
+	for _, t := range list {
+		curves = append(curves, t.curve)
+	}
+	first, last := span(curves, func(m measure.Measure) bool {
+		return slices.ContainsFunc(list, func(t trend) bool { return t.measure.Name == m.Name })
+	})
 	if first == last {
 		return
 	}
@@ -159,11 +231,12 @@ func (c *chart) labelIdeal() {
 	}
 }
 
-// span is the smallest and the largest worker count measured.
-func span(curves []scaling.Curve) (first, last int) {
+// span is the smallest and the largest worker count that has one of the
+// measures.
+func span(curves []scaling.Curve, with func(measure.Measure) bool) (first, last int) {
 	for _, cv := range curves {
 		for _, p := range cv.Points {
-			if p.Throughput == nil {
+			if !slices.ContainsFunc(p.Measures, func(s *scaling.Summary) bool { return with(s.Measure) && s.Median != nil }) {
 				continue
 			}
 			if first == 0 || p.Workers < first {
@@ -188,13 +261,14 @@ func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, err
 	for i, cv := range curves {
 		var targets []float64
 		for _, p := range cv.Points {
-			for _, t := range p.TimeToAccuracy {
+			for _, t := range p.Targets() {
 				asked = true
-				reached = reached || t.Reached > 0
-				if t.Seconds != nil {
-					longest = max(longest, *t.Seconds)
+				reached = reached || t.Reached() > 0
+				if t.Median != nil {
+					longest = max(longest, t.Median.Value)
 				}
-				targets = insert(targets, t.Target)
+				target, _ := measure.Target(t.Name)
+				targets = insert(targets, target)
 			}
 		}
 		for _, t := range targets {
@@ -222,28 +296,31 @@ func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, err
 		flush := func() { c.addLine(style, s.name, line); line = nil }
 		for _, p := range curves[s.curve].Points {
 			n := float64(p.Workers)
-			for _, t := range p.TimeToAccuracy {
-				if t.Target != s.target {
-					continue
-				}
-				drawn = append(drawn, estimate{p.Workers, t.Interval, t.Why})
-				if in := t.Interval; in != nil {
+			t := p.Of(measure.To(s.target).Name)
+			if t.Runs == 0 {
+				continue
+			}
+			if t.Median == nil {
+				drawn = append(drawn, estimate{p.Workers, nil, t.Why})
+			} else {
+				drawn = append(drawn, estimate{p.Workers, t.Median.Interval, t.Median.Why})
+				if in := t.Median.Interval; in != nil {
 					c.add(Mark{Kind: Bar, Series: s.name, Points: []XY{{n, in.Low}, {n, in.High}}, style: style})
 				}
-				for _, x := range t.Times {
-					c.add(Mark{Kind: Dot, Series: s.name, Points: []XY{{n, x}}, style: style, alone: t.Runs == 1})
-				}
-				if t.Reached < t.Runs {
-					c.add(Mark{Kind: Missed, Series: s.name, Points: []XY{{n, math.Inf(1)}}, style: style})
-					missed = append(missed, fmt.Sprintf("%d/%d at %s", t.Reached, t.Runs, workers(p.Workers)))
-				}
-				if t.Seconds == nil {
-					flush()
-					continue
-				}
-				medians = append(medians, Mark{Kind: Median, Series: s.name, Points: []XY{{n, *t.Seconds}}, style: style})
-				line = append(line, XY{n, *t.Seconds})
 			}
+			for _, x := range t.Values {
+				c.add(Mark{Kind: Dot, Series: s.name, Points: []XY{{n, x}}, style: style, alone: t.Runs == 1})
+			}
+			if t.Reached() < t.Runs {
+				c.add(Mark{Kind: Missed, Series: s.name, Points: []XY{{n, math.Inf(1)}}, style: style})
+				missed = append(missed, fmt.Sprintf("%d/%d at %s", t.Reached(), t.Runs, workers(p.Workers)))
+			}
+			if t.Median == nil {
+				flush()
+				continue
+			}
+			medians = append(medians, Mark{Kind: Median, Series: s.name, Points: []XY{{n, t.Median.Value}}, style: style})
+			line = append(line, XY{n, t.Median.Value})
 		}
 		flush()
 		if missed != nil {

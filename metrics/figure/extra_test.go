@@ -25,10 +25,10 @@ func ptr(x float64) *float64 { return &x }
 // one stands for the point; it did not measure its data wait.
 func TestBreakdown(t *testing.T) {
 	obs := plainRuns("native", 2, 100, 120, 110)
-	obs[0].Compute, obs[1].Compute = ptr(0.1), ptr(0.2)
-	obs[2].Compute, obs[2].Communication = ptr(0.5), ptr(0.25)
+	obs[0].Values["compute"], obs[1].Values["compute"] = 0.1, 0.2
+	obs[2].Values["compute"], obs[2].Values["communication"] = 0.5, 0.25
 	more := plainRuns("native", 4, 200)
-	more[0].Compute, more[0].Communication, more[0].DataWait = ptr(0.7), ptr(0.5), ptr(0)
+	more[0].Values["compute"], more[0].Values["communication"], more[0].Values["data_wait"] = 0.7, 0.5, 0
 	obs = append(append(obs, more...), plainRuns("native", 8, 300)...)
 	curves, err := scaling.Analyse(obs, scaling.Options{})
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -159,14 +160,17 @@ func (f *Figure) Name() string { return f.name }
 var errNothing = errors.New("nothing to draw: no series has a run with a throughput; the runs may still be going on, or too short for a steady state")
 
 // needBase refuses curves that have nothing to be divided by.
-func needBase(curves []scaling.Curve) error {
+func needBase(curves []scaling.Curve, with func(measure.Measure) bool) error {
 	var without []string
 	measured := false
-	for _, c := range curves {
-		if c.Base == nil {
+	for i := range curves {
+		c := &curves[i]
+		if len(trends(curves[i:i+1], with)) == 0 {
 			without = append(without, fmt.Sprintf("%q", c.Series))
 		}
-		measured = measured || slices.ContainsFunc(c.Points, func(p scaling.Point) bool { return p.Throughput != nil })
+		for _, p := range c.Points {
+			measured = measured || slices.ContainsFunc(p.Measures, func(s *scaling.Summary) bool { return with(s.Measure) && s.Median != nil })
+		}
 	}
 	switch {
 	case !measured:

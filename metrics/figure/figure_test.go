@@ -25,7 +25,7 @@ func plainRuns(series string, workers int, throughputs ...float64) []scaling.Obs
 	for i := range throughputs {
 		list = append(list, scaling.Observation{
 			Run: fmt.Sprintf("%s/w%d-r%d", series, workers, i), Framework: series, Workers: workers,
-			Parameters: map[string]any{"workload.scaling": "weak"}, Throughput: &throughputs[i],
+			Parameters: map[string]any{"workload.scaling": "weak"}, Values: map[string]float64{"throughput": throughputs[i]},
 		})
 	}
 	return list
@@ -219,9 +219,8 @@ func TestExtremes(t *testing.T) {
 		"a decline": append(plainRuns("a", 1, 5), plainRuns("a", 2, 0.001)...),
 		"neighbours": slices.Concat(plainRuns("a", 60, 1), plainRuns("a", 61, 1), plainRuns("a", 62, 1),
 			plainRuns("a", 63, 1), plainRuns("a", 64, 1), plainRuns("a", 1000000, 2)),
-		"at once": {{Run: "r", Framework: "a", Workers: 1, Throughput: new(float64),
-			Evaluations: []scaling.Evaluation{{Seconds: 0, Accuracy: 0}, {Seconds: math.NaN(), Accuracy: 2}},
-			Targets:     []scaling.TargetTime{{Target: 0.5, Seconds: new(float64)}}}},
+		"at once": {{Run: "r", Framework: "a", Workers: 1, Values: map[string]float64{"throughput": 0, "to_0.5": 0},
+			Evaluations: []scaling.Evaluation{{Seconds: 0, Accuracy: 0}, {Seconds: math.NaN(), Accuracy: 2}}}},
 	} {
 		curves, err := scaling.Analyse(obs, scaling.Options{})
 		var noBase *scaling.NoBaseError
@@ -256,7 +255,7 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	unreached := slices.Clone(obs)
-	unreached[0].Targets = []scaling.TargetTime{{Target: 0.9}}
+	unreached[0].Values = map[string]float64{"throughput": 100, "to_0.9": math.Inf(1)}
 	missed, err := scaling.Analyse(unreached, scaling.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -34,13 +35,12 @@ func (s made) observations() []scaling.Observation {
 					Run:   fmt.Sprintf("s/b%d-w%d-r%02d-a1", batch, n, k+1),
 					Point: fmt.Sprintf("b%d-w%d", batch, n), Study: "s", Repeat: k + 1, Framework: "native", Workers: n, Nodes: 1,
 					Parameters: map[string]any{"workload.batch": int64(batch), "workload.scaling": "weak"},
-					Throughput: &x,
+					Values:     map[string]float64{"throughput": x},
 				}
 				share := 0.08 * math.Log2(float64(n))
-				wait, compute := 0.05, 0.9-share
-				o.DataWait, o.Communication = &wait, &share
+				o.Values["data_wait"], o.Values["communication"] = 0.05, share
 				if n < 8 || b == 0 {
-					o.Compute = &compute
+					o.Values["compute"] = 0.9 - share
 				}
 				final := 0.86 - 0.01*math.Log2(float64(n)) + 0.01*r.NormFloat64()
 				if s.misses {
@@ -53,14 +53,14 @@ func (s made) observations() []scaling.Observation {
 					})
 				}
 				for _, target := range s.targets {
-					t := scaling.TargetTime{Target: target}
-					for i := range o.Evaluations {
-						if o.Evaluations[i].Accuracy >= target {
-							t.Seconds = &o.Evaluations[i].Seconds
+					name := measure.To(target).Name
+					o.Values[name] = math.Inf(1)
+					for _, e := range o.Evaluations {
+						if e.Accuracy >= target {
+							o.Values[name] = e.Seconds
 							break
 						}
 					}
-					o.Targets = append(o.Targets, t)
 				}
 				list = append(list, o)
 			}

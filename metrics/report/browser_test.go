@@ -148,13 +148,13 @@ func full(t *testing.T, text string) *Report {
 		for _, n := range []int{1, 2, 4, 8} {
 			for repeat := range 6 {
 				x := 100 * float64(n) * (1 - 0.03*float64(n) + 0.01*float64(repeat))
-				compute, communication, wait := 0.9-0.04*float64(n), 0.04*float64(n), 0.02
-				o := scaling.Observation{Run: fmt.Sprint(framework, n, repeat), Framework: framework, Workers: n, Throughput: &x,
-					Parameters: map[string]any{"workload.scaling": "weak"}, Compute: &compute, Communication: &communication, DataWait: &wait}
+				o := scaling.Observation{Run: fmt.Sprint(framework, n, repeat), Framework: framework, Workers: n,
+					Parameters: map[string]any{"workload.scaling": "weak"},
+					Values:     map[string]float64{"throughput": x, "compute": 0.9 - 0.04*float64(n), "communication": 0.04 * float64(n), "data_wait": 0.02}}
 				for e := range 6 {
 					o.Evaluations = append(o.Evaluations, scaling.Evaluation{Seconds: 5000 * float64(e+1) / x, Epoch: e + 1, Samples: int64(5000 * (e + 1)), Accuracy: 0.15 * float64(e+1)})
 				}
-				o.Targets = []scaling.TargetTime{{Target: 0.75, Seconds: &o.Evaluations[4].Seconds}}
+				o.Values["to_0.75"] = o.Evaluations[4].Seconds
 				obs = append(obs, o)
 			}
 		}

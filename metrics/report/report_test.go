@@ -23,7 +23,7 @@ func observations(series string) []scaling.Observation {
 	for _, n := range []int{1, 2, 4} {
 		x := 100 * float64(n)
 		list = append(list, scaling.Observation{Run: series + string(rune('0'+n)), Framework: series, Workers: n,
-			Parameters: map[string]any{"workload.scaling": "weak"}, Throughput: &x})
+			Parameters: map[string]any{"workload.scaling": "weak"}, Values: map[string]float64{"throughput": x}})
 	}
 	return list
 }

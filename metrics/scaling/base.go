@@ -3,6 +3,8 @@ package scaling
 import (
 	"fmt"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // NoBaseError says which series cannot be divided by anything: a speedup
@@ -47,7 +49,7 @@ func (s *series) missing(base int, byWorkers map[int][]Observation) *MissingBase
 	for _, n := range s.workers {
 		planned = planned || n == base
 		for _, o := range byWorkers[n] {
-			if o.Throughput != nil && isRate(*o.Throughput) {
+			if x := o.Known(measure.Throughput); x != nil && isRate(*x) {
 				m.Available = append(m.Available, n)
 				break
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Options say how runs become curves. The zero value is the usual choice.
@@ -70,48 +71,22 @@ func (c Curve) Divided() bool {
 
 // Base is the point that the others are divided by.
 type Base struct {
-	Workers    int     `json:"workers"`
-	Throughput float64 `json:"throughput"` // samples/s, median over its runs
-	Runs       int     `json:"runs"`       // that have a throughput
+	Workers int
+	point   *Point
 }
+
+// Of is what the base's runs say of a measure; never nil.
+func (b *Base) Of(name string) *Summary { return b.point.Of(name) }
 
 // Point is one worker count of a series.
 type Point struct {
 	Workers int
-	Runs    []Run // every run of the point, by id, those without a throughput included
+	Runs    []Run // every run of the point, by id, those that lack a measure included
 
-	// Throughput is the median over runs, in samples/s; nil when no run
-	// reached a steady state.
-	Throughput *Estimate
-	// Speedup is the ratio of the median throughputs, this point's over the
-	// base's (Hoefler & Belli, SC'15: never an average of ratios). Its
-	// interval is the Hodges–Lehmann one over all ratios of single runs; see
-	// ratioInterval. Exactly 1, without an interval, at the base.
-	Speedup *Estimate
-	// Efficiency is Speedup·base/N, a fraction. With throughput as the
-	// measure it is one formula: X(N)·base/(X(base)·N) is weak-scaling
-	// efficiency (work per worker fixed, so equal to T_step(base)/T_step(N))
-	// and strong-scaling efficiency alike (samples per step fixed, so X is
-	// inverse to the step time).
-	Efficiency *Estimate
-	// KarpFlatt is the serial fraction found by experiment (Karp & Flatt
-	// 1990), over a fixed number of samples: (1/S − 1/n)/(1 − 1/n), with
-	// n = N/base. Flat over N it is a serial part, rising it is overhead,
-	// negative means superlinear or a wrong base. nil where n is not above 1.
-	KarpFlatt *float64
-	// KarpFlattInterval is the speedup's, through that formula; nil without one.
-	KarpFlattInterval *Interval
+	// Measures are the summaries of what any run has, in the order of the
+	// declaration, times to targets by rising target behind.
+	Measures []*Summary
 
-	// EndToEnd is the median over runs of the throughput over the whole training
-	// time, warm-up and evaluations included, in samples/s; nil when no run
-	// recorded it.
-	EndToEnd *Estimate
-	// Skew is the median over runs of the share of the step time that the
-	// average rank waits for the slowest; nil when no run measured it.
-	Skew *float64
-	// Communication is the median over runs of the share of the step time in
-	// which gradients were being reduced; nil when no run measured it.
-	Communication *Estimate
 	// Predicted is what that share would be by a benchmark of the collectives;
 	// see package exchange. Nil where nobody asked for it.
 	Predicted *Prediction
@@ -119,15 +94,36 @@ type Point struct {
 	// measured it, and for one worker, who cannot be slower than others.
 	Straggler *Straggler
 
-	TimeToAccuracy []TimeToAccuracy // by rising target
-	Warnings       []string
+	Warnings []string
+}
+
+// Of is what the runs say of a measure: with nothing in it where no run has it,
+// never nil.
+func (p *Point) Of(name string) *Summary {
+	for _, s := range p.Measures {
+		if s.Name == name {
+			return s
+		}
+	}
+	return &Summary{Measure: measure.Measure{Name: name}}
+}
+
+// Targets are the summaries of times to targets, by rising target.
+func (p *Point) Targets() []*Summary {
+	var list []*Summary
+	for _, s := range p.Measures {
+		if s.Missable {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // Run is one run's part in a point.
 type Run struct {
-	ID         string
-	Job        string   // "" outside a scheduler
-	Throughput *float64 // samples/s; nil: no steady state
+	ID     string
+	Job    string // "" outside a scheduler
+	Values map[string]float64
 }
 
 // Prediction is a share of the step time that is worked out from measurements
@@ -156,38 +152,12 @@ type Interval struct {
 	Level     float64 // attained, a fraction
 }
 
-// TimeToAccuracy is how long the runs of a point took to reach one target. A
-// run that misses it ranks behind all that reach it (MLPerf Training's
-// convergence rule read as a rank), so a target that half of the runs or more
-// miss has no median.
-type TimeToAccuracy struct {
-	Target   float64   // accuracy, a fraction
-	Seconds  *float64  // median; nil when half of the runs or more miss the target
-	Interval *Interval // seconds; nil where none can be had
-	Why      string    // there is no interval; "" with one
-	Times    []float64 // seconds of the runs that reach the target, ascending
-	Reached  int       // how many those are
-	Runs     int       // runs that had it
-}
-
 // Straggler is how often one rank was the slowest. If all are alike, each is in
 // one of N steps.
 type Straggler struct {
 	Rank  int
 	Steps int     // steady steps, over all runs of the point
 	Share float64 // of them in which this rank was the slowest, a fraction
-}
-
-// Throughputs are the point's measured throughputs in samples/s, ascending.
-func (p *Point) Throughputs() []float64 {
-	var xs []float64
-	for _, r := range p.Runs {
-		if r.Throughput != nil {
-			xs = append(xs, *r.Throughput)
-		}
-	}
-	slices.Sort(xs)
-	return xs
 }
 
 // Analyse turns runs into one curve a series, by name. The observations are
@@ -262,136 +232,75 @@ func (an *analysis) curve(s *series, base int) (Curve, *MissingBase) {
 	for _, o := range s.runs {
 		byWorkers[o.Workers] = append(byWorkers[o.Workers], o)
 	}
-	var baseRuns []float64
 	for _, n := range s.workers {
-		runs := byWorkers[n]
-		if len(runs) == 0 {
-			continue
-		}
-		p := an.point(n, runs)
-		if p.Throughput != nil && n == base {
-			baseRuns = p.Throughputs()
-			c.Base = &Base{Workers: n, Throughput: p.Throughput.Value, Runs: p.Throughput.Runs}
-		}
-		c.Points = append(c.Points, p)
-	}
-	if c.Base != nil {
-		for i := range c.Points {
-			an.speedup(&c.Points[i], *c.Base, baseRuns)
+		if runs := byWorkers[n]; len(runs) > 0 {
+			c.Points = append(c.Points, an.point(n, runs))
 		}
 	}
+	an.divide(&c, base)
 	c.Fingerprint, c.Mixed = s.ground()
 	c.Warnings = curveWarnings(&c, s)
-	if c.Base == nil {
+	if c.Base == nil || c.Base.Of(measure.Throughput).Median == nil && c.Measured(measure.Throughput) {
 		return c, s.missing(base, byWorkers)
 	}
 	return c, nil
 }
 
+// divide gives every point the base's values to be divided by. A base point
+// without a rate and without a time to a target is none.
+func (an *analysis) divide(c *Curve, base int) {
+	i := slices.IndexFunc(c.Points, func(p Point) bool { return p.Workers == base })
+	if i < 0 || !slices.ContainsFunc(c.Points[i].Measures, func(s *Summary) bool {
+		return s.Median != nil && (s.Name == measure.Throughput || s.Missable)
+	}) {
+		return
+	}
+	c.Base = &Base{Workers: base, point: &c.Points[i]}
+	for i := range c.Points {
+		p := &c.Points[i]
+		for _, s := range p.Measures {
+			s.multiple = float64(p.Workers) / float64(base)
+			if b := c.Base.Of(s.Name); b.Median != nil {
+				s.base = b
+			}
+		}
+		p.Warnings = append(p.Warnings, gainWarnings(p)...)
+	}
+}
+
+// Measured reports whether any point has a median of the measure.
+func (c *Curve) Measured(name string) bool {
+	return slices.ContainsFunc(c.Points, func(p Point) bool { return p.Of(name).Median != nil })
+}
+
 func (an *analysis) point(workers int, runs []Observation) Point {
 	p := Point{Workers: workers}
 	slices.SortFunc(runs, func(a, b Observation) int { return cmp.Compare(a.Run, b.Run) })
-	for _, o := range runs {
-		r := Run{ID: o.Run, Job: o.Job}
-		if o.Throughput != nil && isRate(*o.Throughput) {
-			r.Throughput = o.Throughput
+	var targets []float64
+	for i := range runs {
+		o := &runs[i]
+		p.Runs = append(p.Runs, Run{ID: o.Run, Job: o.Job, Values: o.Values})
+		targets = append(targets, o.Targets()...)
+	}
+	slices.Sort(targets)
+	for _, m := range measures(runs[0].Kind, slices.Compact(targets)) {
+		if s := an.summary(m, runs); s.Runs > 0 {
+			p.Measures = append(p.Measures, s)
 		}
-		p.Runs = append(p.Runs, r)
-	}
-	if xs := p.Throughputs(); len(xs) > 0 {
-		p.Throughput = &Estimate{Value: median(xs), Runs: len(xs)}
-		p.Throughput.Interval, p.Throughput.Why = an.medianInterval(xs)
-	}
-	if xs := values(runs, func(o *Observation) *float64 { return o.EndToEnd }); len(xs) > 0 {
-		p.EndToEnd = &Estimate{Value: median(xs), Runs: len(xs)}
-		p.EndToEnd.Interval, p.EndToEnd.Why = an.medianInterval(xs)
-	}
-	if xs := values(runs, func(o *Observation) *float64 { return o.Skew }); len(xs) > 0 {
-		m := median(xs)
-		p.Skew = &m
-	}
-	if xs := values(runs, func(o *Observation) *float64 { return o.Communication }); len(xs) > 0 {
-		p.Communication = &Estimate{Value: median(xs), Runs: len(xs)}
-		p.Communication.Interval, p.Communication.Why = an.medianInterval(xs)
 	}
 	p.Straggler = straggler(workers, runs)
-	p.TimeToAccuracy = an.timesToAccuracy(runs)
 	p.Warnings = pointWarnings(&p, runs)
 	return p
 }
 
-// isRate reports whether x can be a throughput.
-func isRate(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
-
-func (an *analysis) speedup(p *Point, base Base, baseRuns []float64) {
-	if p.Throughput == nil {
-		return
+// measures are those of a kind of workload, and the times to targets.
+func measures(kind string, targets []float64) []measure.Measure {
+	list := measure.Of(cmp.Or(kind, "train"))
+	for _, t := range targets {
+		list = append(list, measure.To(t))
 	}
-	n := float64(p.Workers) / float64(base.Workers)
-	if p.Workers == base.Workers {
-		p.Speedup = &Estimate{Value: 1, Runs: base.Runs, Why: AtBase}
-		p.Efficiency = &Estimate{Value: 1, Runs: base.Runs, Why: AtBase}
-		return
-	}
-	s := p.Throughput.Value / base.Throughput
-	if s == 0 || math.IsInf(s, 0) {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("speedup left out: %g samples/s against %g at the base is beyond what can be divided", p.Throughput.Value, base.Throughput))
-		return
-	}
-	p.Speedup = &Estimate{Value: s, Runs: p.Throughput.Runs}
-	p.Speedup.Interval, p.Speedup.Why = an.ratioInterval(p.Throughputs(), baseRuns)
-	p.Efficiency = &Estimate{Value: s / n, Runs: p.Speedup.Runs, Why: p.Speedup.Why}
-	if in := p.Speedup.Interval; in != nil {
-		p.Efficiency.Interval = &Interval{Low: in.Low / n, High: in.High / n, Level: in.Level}
-	}
-	if n > 1 {
-		serial := func(s float64) float64 { return (1/s - 1/n) / (1 - 1/n) }
-		e := serial(s)
-		p.KarpFlatt = &e
-		if in := p.Speedup.Interval; in != nil {
-			p.KarpFlattInterval = &Interval{Low: serial(in.High), High: serial(in.Low), Level: in.Level}
-		}
-	}
-	p.Warnings = append(p.Warnings, speedupWarnings(p, n)...)
-}
-
-// timesToAccuracy has one entry for each target that any run had. A run's
-// first mention of a target counts.
-func (an *analysis) timesToAccuracy(runs []Observation) []TimeToAccuracy {
-	times := map[float64][]float64{} // +Inf for a run that misses
-	for _, o := range runs {
-		seen := map[float64]bool{}
-		for _, t := range o.Targets {
-			if seen[t.Target] || math.IsNaN(t.Target) {
-				continue
-			}
-			seen[t.Target] = true
-			at := math.Inf(1)
-			if t.Seconds != nil && *t.Seconds >= 0 {
-				at = *t.Seconds
-			}
-			times[t.Target] = append(times[t.Target], at)
-		}
-	}
-	var list []TimeToAccuracy
-	for target, xs := range times {
-		slices.Sort(xs)
-		t := TimeToAccuracy{Target: target, Runs: len(xs)}
-		for _, x := range xs {
-			if !math.IsInf(x, 1) {
-				t.Times = append(t.Times, x)
-			}
-		}
-		t.Reached = len(t.Times)
-		if m := median(xs); !math.IsInf(m, 1) {
-			t.Seconds = &m
-		}
-		t.Interval, t.Why = an.medianInterval(xs)
-		if t.Interval != nil && math.IsInf(t.Interval.High, 1) {
-			t.Interval, t.Why = nil, "too many runs miss the target for an interval with an upper end"
-		}
-		list = append(list, t)
-	}
-	slices.SortFunc(list, func(a, b TimeToAccuracy) int { return cmp.Compare(a.Target, b.Target) })
 	return list
 }
+
+// isRate reports whether x can be a throughput.
+func isRate(x float64) bool { return x > 0 && !math.IsInf(x, 1) }

@@ -15,7 +15,7 @@ func on(workers int, rate float64, n int, p fingerprint.Print) []Observation {
 	for i := range n {
 		x := rate + float64(i)
 		list = append(list, Observation{Run: fmt.Sprintf("w%d-%v-%d", workers, p, i), Framework: "native", Workers: workers, Nodes: 1,
-			Throughput: &x, Parameters: map[string]any{"workload.scaling": "weak"}, Fingerprint: p})
+			Values: map[string]float64{"throughput": x}, Parameters: map[string]any{"workload.scaling": "weak"}, Fingerprint: p})
 	}
 	return list
 }

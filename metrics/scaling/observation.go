@@ -3,15 +3,22 @@
 // no files, no clock, no database.
 package scaling
 
-import "github.com/scalebench/scalebench/metrics/fingerprint"
+import (
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/measure"
+)
 
 // Observation is what one run contributes: the unit of replication is the run,
-// not the step. Times are in seconds, throughput in samples per second.
+// not the step.
 type Observation struct {
 	Run       string // run id, "STUDY/POINT-r1-a1"
 	Study     string
 	Point     string // identity of the point, equal for its repeats
 	Repeat    int
+	Kind      string // of workload: "train", "collective"
 	Framework string
 	Workers   int
 	Nodes     int
@@ -31,28 +38,14 @@ type Observation struct {
 	// "workers" among them.
 	Parameters map[string]any
 
-	// Throughput is over all ranks in the steady state; nil where none was
-	// reached, and ThroughputWhy says why.
-	Throughput    *float64
-	ThroughputWhy string
-	// EndToEnd is over the whole training time, warm-up and evaluations
-	// included; nil where the run did not get that far.
-	EndToEnd *float64
-	// TrainSeconds is from the start of the training clock to the last step or
-	// evaluation, Epochs how many were finished by then; nil without events.
-	TrainSeconds *float64
-	Epochs       *int
-	// StepP50 is the median step time of the slowest rank in the steady state.
-	StepP50 *float64
-	// FinalAccuracy is a fraction; nil without an evaluation.
-	FinalAccuracy *float64
-	// InitSeconds is from the start of the slowest rank to the training clock's;
-	// nil where it was not recorded.
-	InitSeconds *float64
-	// Skew is the share of the steady step time that the average rank waits for
-	// the slowest; DataWait, Compute and Communication are shares of the mean
-	// rank's. Fractions; nil where they were not measured.
-	Skew, DataWait, Compute, Communication *float64
+	// Values are what was measured, by the measure's name and in its base unit:
+	// +Inf is a target that the run missed. What is not in it was not measured.
+	Values map[string]float64
+	// Why says, by measure, why the run has no value of it.
+	Why map[string]string
+
+	// Epochs is how many were finished; nil without events.
+	Epochs *int
 	// Slowest is how many steady steps each rank was the slowest in, by rank;
 	// nil where it was not measured.
 	Slowest []int
@@ -61,8 +54,6 @@ type Observation struct {
 	// it was not recorded.
 	GradientBytes *int64
 
-	// Targets is, for each target of the point, when it was reached.
-	Targets []TargetTime
 	// Evaluations are in the order they were made.
 	Evaluations []Evaluation
 
@@ -70,10 +61,31 @@ type Observation struct {
 	Warnings []string
 }
 
-// TargetTime is the time to one target accuracy.
-type TargetTime struct {
-	Target  float64  // accuracy, a fraction
-	Seconds *float64 // from the start of the training clock; nil: not reached in this run
+// Value is the run's value of a measure; ok is false where it has none. +Inf is
+// a target that it missed.
+func (o *Observation) Value(name string) (value float64, ok bool) {
+	value, ok = o.Values[name]
+	return value, ok && !math.IsNaN(value)
+}
+
+// Known is Value as a pointer: nil where there is none or it is not finite.
+func (o *Observation) Known(name string) *float64 {
+	if v, ok := o.Value(name); ok && !math.IsInf(v, 0) {
+		return &v
+	}
+	return nil
+}
+
+// Targets are the accuracies whose time the run has or missed, ascending.
+func (o *Observation) Targets() []float64 {
+	var list []float64
+	for name := range o.Values {
+		if target, ok := measure.Target(name); ok {
+			list = append(list, target)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // Evaluation is one evaluation of a run.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Published tables come out of their own raw figures. Every expectation is
@@ -31,15 +33,15 @@ func TestPublishedSpeedups(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := analyse(t, join(runs(1, tt.one), runs(8, tt.eight)), Options{})[0]
 			p := c.Points[1]
-			got := p.Speedup.Value
+			got := p.Of(measure.Throughput).Gain().Value
 			half := got * (0.5/tt.one + 0.5/tt.eight)
 			if got < tt.speedup-half || got > tt.speedup+0.01+half {
 				t.Errorf("speedup %.4f ± %.4f, published as %.2f", got, half, tt.speedup)
 			}
-			if e := p.Efficiency.Value; math.Abs(e-tt.speedup/8) > (0.01+half)/8 {
+			if e := p.Of(measure.Throughput).Efficiency().Value; math.Abs(e-tt.speedup/8) > (0.01+half)/8 {
 				t.Errorf("efficiency %.4f, published speedup over 8 GPUs %.4f", e, tt.speedup/8)
 			}
-			if p.Speedup.Interval != nil {
+			if p.Of(measure.Throughput).Gain().Interval != nil {
 				t.Error("an interval from one published figure a side")
 			}
 		})
@@ -54,12 +56,15 @@ func ExampleAnalyse() {
 	for n, minutes := range map[int]float64{8: 13.466, 64: 2.664, 512: 0.509, 3584: 0.183} {
 		seconds := 60 * minutes
 		obs = append(obs, Observation{Run: fmt.Sprint(n), Workers: n, Framework: "mxnet",
-			Targets: []TargetTime{{Target: 0.759, Seconds: &seconds}}})
+			Values: map[string]float64{"to_0.759": seconds}})
 	}
-	curves, _ := Analyse(obs, Options{}) // without throughput there is no base, and no speedup of it
-	first := *curves[0].Points[0].TimeToAccuracy[0].Seconds
+	curves, err := Analyse(obs, Options{})
+	if err != nil {
+		fmt.Println(err)
+	}
 	for _, p := range curves[0].Points {
-		fmt.Printf("%4d GPUs: %6.1f s, %.1f times as fast\n", p.Workers, *p.TimeToAccuracy[0].Seconds, first / *p.TimeToAccuracy[0].Seconds)
+		s := p.Of("to_0.759")
+		fmt.Printf("%4d GPUs: %6.1f s, %.1f times as fast\n", p.Workers, s.Median.Value, s.Gain().Value)
 	}
 	// Output:
 	//    8 GPUs:  808.0 s, 1.0 times as fast

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Row is one point of a curve as it is printed and exported. Throughput is in
@@ -42,7 +43,7 @@ type Row struct {
 	CommunicationPredictedFrom string `json:"communication_predicted_from"`
 
 	TimeToAccuracy map[string]RowSeconds `json:"time_to_accuracy"` // by target: "0.75"; never null
-	Base           *Base                 `json:"base"`             // null: the base point has no good run
+	Base           *RowBase              `json:"base"`             // null: the base point has no good run
 	Scaling        string                `json:"scaling"`          // "weak", "strong"; "" where not recorded
 	Fingerprint    fingerprint.Print     `json:"fingerprint"`      // what the curve's runs ran on, field to value; null: nothing recorded
 	Warnings       []string              `json:"warnings"`         // the curve's and the point's; never null
@@ -53,8 +54,30 @@ type RowSeconds struct {
 	Seconds     *float64 `json:"seconds"` // null: half of the runs or more miss the target
 	SecondsLow  *float64 `json:"seconds_low"`
 	SecondsHigh *float64 `json:"seconds_high"`
+	// How many times sooner than at the base.
+	Speedup     *float64 `json:"speedup"`
+	SpeedupLow  *float64 `json:"speedup_low"`
+	SpeedupHigh *float64 `json:"speedup_high"`
 	Reached     int      `json:"reached"`
 	Runs        int      `json:"runs"`
+}
+
+// RowBase is the point that others are divided by.
+type RowBase struct {
+	Workers    int      `json:"workers"`
+	Throughput *float64 `json:"throughput"` // samples/s, median over its runs; null: no run has a steady state
+	Runs       int      `json:"runs"`       // that have a throughput
+}
+
+// Row is the base as it is printed and exported; nil for none.
+func (b *Base) Row() *RowBase {
+	if b == nil {
+		return nil
+	}
+	s := b.Of(measure.Throughput)
+	r := &RowBase{Workers: b.Workers, Runs: s.Runs}
+	r.Throughput, _, _ = s.Median.columns()
+	return r
 }
 
 // Rows lists the points of the curves, series by series. The list is never
@@ -63,29 +86,31 @@ func Rows(curves []Curve) []Row {
 	rows := []Row{}
 	for _, c := range curves {
 		for _, p := range c.Points {
+			x := p.Of(measure.Throughput)
+			karpFlatt, serial := x.KarpFlatt()
 			r := Row{
-				Series: c.Series, Workers: p.Workers, KarpFlatt: finite(p.KarpFlatt), Skew: finite(p.Skew),
-				TimeToAccuracy: make(map[string]RowSeconds, len(p.TimeToAccuracy)),
-				Base:           c.Base, Scaling: c.Scaling, Fingerprint: c.Fingerprint,
+				Series: c.Series, Workers: p.Workers, Runs: x.Runs, KarpFlatt: finite(karpFlatt),
+				TimeToAccuracy: map[string]RowSeconds{},
+				Base:           c.Base.Row(), Scaling: c.Scaling, Fingerprint: c.Fingerprint,
 				Warnings: append(append([]string{}, c.Warnings...), p.Warnings...),
 			}
-			if p.Throughput != nil {
-				r.Runs = p.Throughput.Runs
-			}
-			r.Throughput, r.ThroughputLow, r.ThroughputHigh = p.Throughput.columns()
-			r.Speedup, r.SpeedupLow, r.SpeedupHigh = p.Speedup.columns()
-			r.Efficiency, r.EfficiencyLow, r.EfficiencyHigh = p.Efficiency.columns()
-			r.EndToEnd, r.EndToEndLow, r.EndToEndHigh = p.EndToEnd.columns()
-			r.Communication, r.CommunicationLow, r.CommunicationHigh = p.Communication.columns()
+			r.KarpFlattLow, r.KarpFlattHigh = serial.ends()
+			r.Throughput, r.ThroughputLow, r.ThroughputHigh = x.Median.columns()
+			r.Speedup, r.SpeedupLow, r.SpeedupHigh = x.Gain().columns()
+			r.Efficiency, r.EfficiencyLow, r.EfficiencyHigh = x.Efficiency().columns()
+			r.EndToEnd, r.EndToEndLow, r.EndToEndHigh = p.Of(measure.EndToEnd).Median.columns()
+			r.Skew, _, _ = p.Of(measure.Skew).Median.columns()
+			r.Communication, r.CommunicationLow, r.CommunicationHigh = p.Of(measure.Communication).Median.columns()
 			if q := p.Predicted; q != nil {
 				r.CommunicationPredicted, r.CommunicationPredictedLow, r.CommunicationPredictedHigh = q.Share.columns()
 				r.CommunicationPredictedFrom = q.From + q.Why
 			}
-			r.KarpFlattLow, r.KarpFlattHigh = p.KarpFlattInterval.ends()
-			for _, t := range p.TimeToAccuracy {
-				s := RowSeconds{Seconds: finite(t.Seconds), Reached: t.Reached, Runs: t.Runs}
-				s.SecondsLow, s.SecondsHigh = t.Interval.ends()
-				r.TimeToAccuracy[strconv.FormatFloat(t.Target, 'f', -1, 64)] = s
+			for _, t := range p.Targets() {
+				s := RowSeconds{Reached: t.Reached(), Runs: t.Runs}
+				s.Seconds, s.SecondsLow, s.SecondsHigh = t.Median.columns()
+				s.Speedup, s.SpeedupLow, s.SpeedupHigh = t.Gain().columns()
+				target, _ := measure.Target(t.Name)
+				r.TimeToAccuracy[strconv.FormatFloat(target, 'f', -1, 64)] = s
 			}
 			rows = append(rows, r)
 		}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 var approx = cmpopts.EquateApprox(1e-12, 0)
@@ -26,7 +28,7 @@ func runs(workers int, throughputs ...float64) []Observation {
 			Run: fmt.Sprintf("s/w%d-r%d-a1", workers, i+1), Study: "s", Point: fmt.Sprintf("w%d", workers),
 			Repeat: i + 1, Framework: "native", Workers: workers, Nodes: 1, Job: fmt.Sprintf("%d%d", workers, i),
 			Parameters: map[string]any{"framework": "native", "workers": int64(workers), "workload.scaling": "weak", "workload.batch": int64(64)},
-			Throughput: ptr(x),
+			Values:     map[string]float64{measure.Throughput: x},
 		})
 	}
 	return list
@@ -72,7 +74,7 @@ func TestFormulas(t *testing.T) {
 	if len(c) != 1 {
 		t.Fatalf("%d curves, want 1", len(c))
 	}
-	if diff := cmp.Diff(&Base{Workers: 1, Throughput: 100, Runs: 3}, c[0].Base); diff != "" {
+	if diff := cmp.Diff(&RowBase{Workers: 1, Throughput: ptr(100), Runs: 3}, c[0].Base.Row()); diff != "" {
 		t.Errorf("base (-want +got):\n%s", diff)
 	}
 	type figures struct {
@@ -81,9 +83,10 @@ func TestFormulas(t *testing.T) {
 	}
 	var got []figures
 	for _, p := range c[0].Points {
-		f := figures{p.Workers, p.Throughput.Value, p.Speedup.Value, p.Efficiency.Value, -1}
-		if p.KarpFlatt != nil {
-			f.Karp = *p.KarpFlatt
+		s := p.Of(measure.Throughput)
+		f := figures{p.Workers, s.Median.Value, s.Gain().Value, s.Efficiency().Value, -1}
+		if e, _ := s.KarpFlatt(); e != nil {
+			f.Karp = *e
 		}
 		got = append(got, f)
 	}
@@ -100,20 +103,33 @@ func TestFormulas(t *testing.T) {
 // S(1) = 0.6 over half of them, E = 1.2, where Karp–Flatt has no meaning.
 func TestBaseOtherThanSmallest(t *testing.T) {
 	c := analyse(t, join(runs(1, 60), runs(2, 100), runs(8, 300)), Options{Base: 2})
-	p := c[0].Points
-	got := []float64{p[0].Efficiency.Value, p[1].Efficiency.Value, p[2].Efficiency.Value, *p[2].KarpFlatt}
+	var got []float64
+	var serial []*float64
+	for _, p := range c[0].Points {
+		s := p.Of(measure.Throughput)
+		e, _ := s.KarpFlatt()
+		got, serial = append(got, s.Efficiency().Value), append(serial, e)
+	}
+	got = append(got, *serial[2])
 	if diff := cmp.Diff([]float64{1.2, 1, 0.75, (1.0/3 - 1.0/4) / (3.0 / 4)}, got, approx); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if p[0].KarpFlatt != nil || p[1].KarpFlatt != nil {
+	if serial[0] != nil || serial[1] != nil {
 		t.Error("Karp–Flatt at or below the base")
 	}
-	if p[1].Speedup.Interval != nil || p[1].Speedup.Why == "" {
+	if g := c[0].Points[1].Of(measure.Throughput).Gain(); g.Interval != nil || g.Why == "" {
 		t.Error("the base's own speedup has an interval, or no reason for none")
 	}
 }
 
 func TestTimeToAccuracy(t *testing.T) {
+	type result struct {
+		Seconds       *float64
+		Why           string
+		Times         []float64
+		Reached, Runs int
+	}
+	const half = "half of the runs or more miss the target"
 	for _, tt := range []struct {
 		seconds []float64 // 0: missed
 		want    *float64
@@ -125,28 +141,30 @@ func TestTimeToAccuracy(t *testing.T) {
 		{[]float64{30, 10}, ptr(20), 2, "insufficient runs for an interval (2 of 6)"},
 		{[]float64{30, 10, 0}, ptr(30), 2, "insufficient runs for an interval (3 of 6)"}, // the miss ranks last
 		{[]float64{30, 10, 20, 0}, ptr(25), 3, "insufficient runs for an interval (4 of 6)"},
-		{[]float64{30, 0}, nil, 1, "insufficient runs for an interval (2 of 6)"},
-		{[]float64{30, 10, 0, 0}, nil, 2, "insufficient runs for an interval (4 of 6)"},
-		{[]float64{0}, nil, 0, "insufficient runs for an interval (1 of 6)"},
+		{[]float64{30, 0}, nil, 1, half},
+		{[]float64{30, 10, 0, 0}, nil, 2, half},
+		{[]float64{0}, nil, 0, half},
 		{[]float64{1, 2, 3, 4, 5, 0}, ptr(3.5), 5, "too many runs miss the target for an interval with an upper end"},
 	} {
 		obs := runs(1, make([]float64, len(tt.seconds))...)
 		for i := range obs {
-			obs[i].Throughput = ptr(100)
-			target := TargetTime{Target: 0.75}
+			obs[i].Values = map[string]float64{measure.Throughput: 100, "to_0.75": math.Inf(1)}
 			if tt.seconds[i] > 0 {
-				target.Seconds = ptr(tt.seconds[i])
+				obs[i].Values["to_0.75"] = tt.seconds[i]
 			}
-			obs[i].Targets = []TargetTime{target}
 		}
-		got := analyse(t, obs, Options{})[0].Points[0].TimeToAccuracy
+		s := analyse(t, obs, Options{})[0].Points[0].Of("to_0.75")
+		got := result{Times: s.Values, Reached: s.Reached(), Runs: s.Runs, Why: s.Why}
+		if s.Median != nil {
+			got.Seconds, got.Why = &s.Median.Value, s.Median.Why
+		}
 		var times []float64
 		for _, s := range slices.Sorted(slices.Values(tt.seconds)) {
 			if s > 0 {
 				times = append(times, s)
 			}
 		}
-		want := []TimeToAccuracy{{Target: 0.75, Seconds: tt.want, Why: tt.why, Times: times, Reached: tt.reached, Runs: len(tt.seconds)}}
+		want := result{Seconds: tt.want, Why: tt.why, Times: times, Reached: tt.reached, Runs: len(tt.seconds)}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", tt.seconds, diff)
 		}
@@ -197,11 +215,11 @@ func TestSeries(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	obs := join(runs(1, 100, 101), runs(2, 250, 1, 1), runs(4, 1))
 	obs[1].Job = obs[0].Job
-	obs[3].Throughput, obs[3].ThroughputWhy = nil, "30 steps are too few"
-	obs[4].Throughput = ptr(math.NaN())
+	obs[3].Values, obs[3].Why = nil, map[string]string{measure.Throughput: "30 steps are too few"}
+	obs[4].Values = map[string]float64{measure.Throughput: math.NaN()}
 	obs[4].Nodes = 2
 	obs[4].Warnings = []string{"the clock jumped"}
-	obs[5].Throughput = nil
+	obs[5].Values = nil
 	obs[5].Study = "other"
 	c := analyse(t, obs, Options{Planned: []Planned{{Framework: "native", Workers: 8, Parameters: obs[0].Parameters}}})[0]
 	want := [][]string{
@@ -236,7 +254,7 @@ func TestWarnings(t *testing.T) {
 
 func TestNoBase(t *testing.T) {
 	unsteady := runs(1, 1)
-	unsteady[0].Throughput = nil
+	unsteady[0].Values = nil
 	planned := []Planned{{Framework: "native", Workers: 1, Parameters: runs(1, 1)[0].Parameters}}
 	for _, tt := range []struct {
 		name string
@@ -263,7 +281,7 @@ func TestNoBase(t *testing.T) {
 			t.Errorf("%s: want the one curve, without a base", tt.name)
 		}
 		for _, p := range curves[0].Points {
-			if p.Speedup != nil || p.Efficiency != nil {
+			if s := p.Of(measure.Throughput); s.Gain() != nil || s.Efficiency() != nil {
 				t.Errorf("%s: a speedup over nothing at %d workers", tt.name, p.Workers)
 			}
 		}
@@ -324,7 +342,7 @@ func TestRowsOfExtremes(t *testing.T) {
 
 func TestRowJSON(t *testing.T) {
 	obs := join(runs(1, 100), runs(2, 150))
-	obs[1].Targets = []TargetTime{{Target: 0.75}, {Target: 0.5, Seconds: ptr(12.5)}}
+	obs[1].Values["to_0.75"], obs[1].Values["to_0.5"] = math.Inf(1), 12.5
 	got, err := json.MarshalIndent(Rows(analyse(t, obs, Options{}))[1:], "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -362,6 +380,9 @@ func TestRowJSON(t *testing.T) {
     "seconds": 12.5,
     "seconds_low": null,
     "seconds_high": null,
+    "speedup": null,
+    "speedup_low": null,
+    "speedup_high": null,
     "reached": 1,
     "runs": 1
    },
@@ -369,6 +390,9 @@ func TestRowJSON(t *testing.T) {
     "seconds": null,
     "seconds_low": null,
     "seconds_high": null,
+    "speedup": null,
+    "speedup_low": null,
+    "speedup_high": null,
     "reached": 0,
     "runs": 1
    }
@@ -412,18 +436,18 @@ func TestInvariance(t *testing.T) {
 	want := analyse(t, obs, Options{})
 	shuffled := join(obs)
 	r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	if diff := cmp.Diff(want, analyse(t, shuffled, Options{})); diff != "" {
+	if diff := cmp.Diff(Rows(want), Rows(analyse(t, shuffled, Options{}))); diff != "" {
 		t.Errorf("another order (-want +got):\n%s", diff)
 	}
 	scaled := join(obs)
 	for i := range scaled {
-		scaled[i].Throughput = ptr(*obs[i].Throughput * 1e6)
+		scaled[i].Values = map[string]float64{measure.Throughput: obs[i].Values[measure.Throughput] * 1e6}
 	}
 	for i, p := range analyse(t, scaled, Options{})[0].Points {
-		if diff := cmp.Diff(want[0].Points[i].Speedup, p.Speedup, approx); diff != "" {
+		if diff := cmp.Diff(want[0].Points[i].Of(measure.Throughput).Gain(), p.Of(measure.Throughput).Gain(), approx); diff != "" {
 			t.Errorf("another unit, %d workers (-want +got):\n%s", p.Workers, diff)
 		}
-		if diff := cmp.Diff(want[0].Points[i].Throughput.Value*1e6, p.Throughput.Value, approx); diff != "" {
+		if diff := cmp.Diff(want[0].Points[i].Of(measure.Throughput).Median.Value*1e6, p.Of(measure.Throughput).Median.Value, approx); diff != "" {
 			t.Errorf("throughput in another unit, %d workers (-want +got):\n%s", p.Workers, diff)
 		}
 	}

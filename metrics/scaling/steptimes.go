@@ -3,6 +3,8 @@ package scaling
 import (
 	"math"
 	"slices"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // StepTimes is how long the steps of one rank took in the steady state of one
@@ -31,7 +33,7 @@ func NewStepTimes(rank int, durations []float64) StepTimes {
 func (p *Point) MedianRun() *Run {
 	var list []*Run
 	for i := range p.Runs {
-		if p.Runs[i].Throughput != nil {
+		if x, ok := p.Runs[i].Values[measure.Throughput]; ok && isRate(x) {
 			list = append(list, &p.Runs[i])
 		}
 	}
@@ -39,7 +41,7 @@ func (p *Point) MedianRun() *Run {
 		return nil
 	}
 	slices.SortStableFunc(list, func(a, b *Run) int {
-		switch x, y := *a.Throughput, *b.Throughput; {
+		switch x, y := a.Values[measure.Throughput], b.Values[measure.Throughput]; {
 		case x < y:
 			return -1
 		case x > y:

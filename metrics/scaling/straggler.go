@@ -1,10 +1,5 @@
 package scaling
 
-import (
-	"math"
-	"slices"
-)
-
 // straggler finds the rank that was the slowest in most steady steps of the
 // runs together: a slow GPU or node shows as one rank, noise as all of them in
 // turn. Runs whose records are not of so many ranks are left out.
@@ -42,16 +37,4 @@ func straggler(workers int, runs []Observation) *Straggler {
 // chance: more than halfway from its fair share, 1/N, to every step.
 func (s *Straggler) persistent(workers int) bool {
 	return s != nil && s.Share > (1+1/float64(workers))/2
-}
-
-// values are what the runs measured of one thing, ascending.
-func values(runs []Observation, of func(*Observation) *float64) []float64 {
-	var xs []float64
-	for i := range runs {
-		if v := of(&runs[i]); v != nil && !math.IsNaN(*v) && !math.IsInf(*v, 0) {
-			xs = append(xs, *v)
-		}
-	}
-	slices.Sort(xs)
-	return xs
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 func TestStraggler(t *testing.T) {
@@ -12,7 +14,7 @@ func TestStraggler(t *testing.T) {
 	obs[1].Slowest = []int{10, 0, 85, 5}
 	obs[2].Slowest = []int{50, 50} // of other ranks than the plan has
 	for i := range obs {
-		obs[i].Skew = ptr(0.1)
+		obs[i].Values[measure.Skew] = 0.1
 	}
 	point := func() Point {
 		return analyse(t, obs, Options{})[0].Points[0]
@@ -27,7 +29,7 @@ func TestStraggler(t *testing.T) {
 		t.Errorf("%+v, warnings %q", s, p.Warnings)
 	}
 	for i := range obs {
-		obs[i].Skew = ptr(0.01) // and it costs next to nothing
+		obs[i].Values[measure.Skew] = 0.01 // and it costs next to nothing
 	}
 	if p := point(); p.Straggler == nil || warned(p) {
 		t.Errorf("%+v, warnings %q", p.Straggler, p.Warnings)
@@ -48,23 +50,23 @@ func TestStraggler(t *testing.T) {
 func TestPointFigures(t *testing.T) {
 	obs := join(runs(1, 100, 100, 100, 100), runs(2, 160, 160, 160, 160))
 	for i := range obs {
-		obs[i].EndToEnd = ptr(float64(50 + i))
+		obs[i].Values[measure.EndToEnd] = float64(50 + i)
 		if i != 1 {
-			obs[i].Skew = ptr(float64(i) / 10)
+			obs[i].Values[measure.Skew] = float64(i) / 10
 		}
 	}
 	c := analyse(t, obs, Options{})[0]
 	one, two := c.Points[0], c.Points[1]
-	if one.EndToEnd == nil || one.EndToEnd.Value != 51.5 || one.EndToEnd.Runs != 4 || one.EndToEnd.Interval != nil {
-		t.Errorf("end to end %+v", one.EndToEnd)
+	if m := one.Of(measure.EndToEnd).Median; m == nil || m.Value != 51.5 || m.Runs != 4 || m.Interval != nil {
+		t.Errorf("end to end %+v", m)
 	}
-	if one.Skew == nil || *one.Skew != 0.2 { // of 0, 0.2 and 0.3
-		t.Errorf("skew %v", one.Skew)
+	if m := one.Of(measure.Skew).Median; m == nil || m.Value != 0.2 { // of 0, 0.2 and 0.3
+		t.Errorf("skew %v", m)
 	}
-	if in := two.KarpFlattInterval; in == nil || *two.KarpFlatt < in.Low || *two.KarpFlatt > in.High || in.High-in.Low > 1e-12 || *two.KarpFlatt-0.25 > 1e-12 {
-		t.Errorf("Karp–Flatt %v, %+v", two.KarpFlatt, in)
+	if e, in := two.Of(measure.Throughput).KarpFlatt(); in == nil || *e < in.Low || *e > in.High || in.High-in.Low > 1e-12 || *e-0.25 > 1e-12 {
+		t.Errorf("Karp–Flatt %v, %+v", e, in)
 	}
-	if one.KarpFlatt != nil || one.KarpFlattInterval != nil {
+	if e, in := one.Of(measure.Throughput).KarpFlatt(); e != nil || in != nil {
 		t.Error("Karp–Flatt at the base")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // superlinearTolerance is how far an efficiency without an interval may exceed
@@ -21,12 +22,12 @@ const smallSkew = 0.02
 func pointWarnings(p *Point, runs []Observation) []string {
 	var list []string
 	list = append(list, leftOut(runs)...)
-	if p.Throughput != nil && p.Throughput.Why != "" {
-		list = append(list, "throughput: "+p.Throughput.Why)
+	if m := p.Of(measure.Throughput).Median; m != nil && m.Why != "" {
+		list = append(list, "throughput: "+m.Why)
 	}
-	for _, t := range p.TimeToAccuracy {
-		if t.Reached < t.Runs {
-			list = append(list, fmt.Sprintf("target %s: reached by %d of %s", text(t.Target), t.Reached, plural(t.Runs, "run")))
+	for _, s := range p.Targets() {
+		if target, _ := measure.Target(s.Name); s.Reached() < s.Runs {
+			list = append(list, fmt.Sprintf("target %s: reached by %d of %s", text(target), s.Reached(), plural(s.Runs, "run")))
 		}
 	}
 	jobs := map[string]int{}
@@ -40,8 +41,10 @@ func pointWarnings(p *Point, runs []Observation) []string {
 			list = append(list, fmt.Sprintf("%d of %s share the allocation of job %s and do not see the variation between allocations", jobs[job], plural(len(runs), "run"), job))
 		}
 	}
-	if s := p.Straggler; s.persistent(p.Workers) && p.Skew != nil && *p.Skew >= smallSkew {
-		list = append(list, fmt.Sprintf("rank %d is the slowest in %.0f %% of the steps, where chance gives %.0f %%: look at its node and device", s.Rank, 100*s.Share, 100/float64(p.Workers)))
+	if s := p.Straggler; s.persistent(p.Workers) {
+		if m := p.Of(measure.Skew).Median; m != nil && m.Value >= smallSkew {
+			list = append(list, fmt.Sprintf("rank %d is the slowest in %.0f %% of the steps, where chance gives %.0f %%: look at its node and device", s.Rank, 100*s.Share, 100/float64(p.Workers)))
+		}
 	}
 	nodes := map[string]int{}
 	for _, o := range runs {
@@ -58,19 +61,22 @@ func pointWarnings(p *Point, runs []Observation) []string {
 	return append(list, carried(runs)...)
 }
 
+const noSteadyState = "no steady state"
+
 // leftOut counts the runs without a usable throughput, by reason.
 func leftOut(runs []Observation) []string {
 	reasons := map[string]int{}
 	for _, o := range runs {
+		x, ok := o.Values[measure.Throughput]
+		why := o.Why[measure.Throughput]
 		switch {
-		case o.Throughput == nil && o.ThroughputWhy == "":
-			reasons["no steady state"]++
-		case o.Throughput == nil && strings.HasPrefix(o.ThroughputWhy, "no steady state"):
-			reasons[o.ThroughputWhy]++
-		case o.Throughput == nil:
-			reasons["no steady state: "+o.ThroughputWhy]++
-		case !isRate(*o.Throughput):
-			reasons[fmt.Sprintf("a throughput of %g is none", *o.Throughput)]++
+		case ok && !isRate(x):
+			reasons[fmt.Sprintf("a throughput of %g is none", x)]++
+		case ok:
+		case why == "" || strings.HasPrefix(why, noSteadyState):
+			reasons[cmp.Or(why, noSteadyState)]++
+		default:
+			reasons[noSteadyState+": "+why]++
 		}
 	}
 	var list []string
@@ -101,18 +107,25 @@ func carried(runs []Observation) []string {
 	return list
 }
 
-// speedupWarnings are the doubts about a speedup at n times the base's workers.
-func speedupWarnings(p *Point, n float64) []string {
+// gainWarnings are the doubts about a point's throughput over the base's.
+func gainWarnings(p *Point) []string {
+	s := p.Of(measure.Throughput)
+	if s.Median == nil || s.base == nil || s == s.base {
+		return nil
+	}
+	g, n := s.Gain(), s.multiple
+	if g == nil {
+		return []string{fmt.Sprintf("speedup left out: %g samples/s against %g at the base is beyond what can be divided", s.Median.Value, s.base.Median.Value)}
+	}
 	var list []string
-	s := p.Speedup
-	if s.Why != "" {
-		list = append(list, "speedup: "+s.Why)
+	if g.Why != "" {
+		list = append(list, "speedup: "+g.Why)
 	}
-	if in := s.Interval; in != nil && (s.Value < in.Low || s.Value > in.High) {
-		list = append(list, fmt.Sprintf("the ratio of the medians, %.4g, lies outside the interval over all ratios of runs, %.4g to %.4g: the runs fall into groups; look at each", s.Value, in.Low, in.High))
+	if in := g.Interval; in != nil && (g.Value < in.Low || g.Value > in.High) {
+		list = append(list, fmt.Sprintf("the ratio of the medians, %.4g, lies outside the interval over all ratios of runs, %.4g to %.4g: the runs fall into groups; look at each", g.Value, in.Low, in.High))
 	}
-	if n > 1 && (s.Interval != nil && s.Interval.Low > n || s.Interval == nil && s.Value > n*(1+superlinearTolerance)) {
-		list = append(list, fmt.Sprintf("superlinear: speedup %.4g with %.4g times the workers; check that the base point was not slowed down", s.Value, n))
+	if n > 1 && (g.Interval != nil && g.Interval.Low > n || g.Interval == nil && g.Value > n*(1+superlinearTolerance)) {
+		list = append(list, fmt.Sprintf("superlinear: speedup %.4g with %.4g times the workers; check that the base point was not slowed down", g.Value, n))
 	}
 	return list
 }
@@ -129,11 +142,11 @@ func curveWarnings(c *Curve, s *series) []string {
 	var without []string
 	for _, n := range s.workers {
 		i := slices.IndexFunc(c.Points, func(p Point) bool { return p.Workers == n })
-		if i < 0 || c.Points[i].Throughput == nil {
+		if i < 0 || c.Points[i].Of(measure.Throughput).Median == nil {
 			without = append(without, fmt.Sprint(n))
 		}
 	}
-	if len(without) > 0 {
+	if len(without) > 0 && c.Measured(measure.Throughput) {
 		list = append(list, "no good run with a steady state at worker count "+strings.Join(without, ", "))
 	}
 	c.FingerprintWarnings = ranOnWarnings(c, s)

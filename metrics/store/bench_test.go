@@ -217,7 +217,7 @@ func BenchmarkHistory(b *testing.B) {
 	// All that `scalebench history` does but print.
 	b.Run("History", func(b *testing.B) {
 		for b.Loop() {
-			points, prints, err := s.History(b.Context(), Filter{}, "throughput")
+			points, prints, err := s.History(b.Context(), Filter{}, find(b, "throughput"))
 			if err != nil || len(points) != 50 {
 				b.Fatal(len(points), err)
 			}

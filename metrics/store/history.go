@@ -4,27 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/history"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
-
-// figures are what History can follow, by name; a time to a target is asked for
-// as "to_0.75".
-var figures = map[string]bool{"throughput": true, "end_to_end": true, "train_seconds": true, "init_seconds": true,
-	"step_p50": true, "step_p95": true, "step_p99": true, "skew": true, "final_accuracy": true}
-
-// ErrFigure is wrapped by the error for a figure that runs do not have.
-var ErrFigure = errors.New("no figure of a run")
-
-// Figures lists the names of figures that History knows.
-func Figures() []string { return slices.Sorted(maps.Keys(figures)) }
 
 // PointHistory is the values of one point's good runs, in no order.
 type PointHistory struct {
@@ -32,19 +19,13 @@ type PointHistory struct {
 	Samples []history.Sample
 }
 
-// History returns the values of a figure of all good runs that fit the filter,
+// History returns the values of a measure of all good runs that fit the filter,
 // by point, and the fingerprints that samples refer to. A point is the same in
-// all studies. Runs without the figure are left out.
-func (s *Store) History(ctx context.Context, f Filter, figure string) ([]PointHistory, []fingerprint.Print, error) {
-	value := figure
-	if target, ok := strings.CutPrefix(figure, "to_"); ok {
-		accuracy, err := strconv.ParseFloat(target, 64)
-		if err != nil || !(accuracy >= 0 && accuracy <= 1) {
-			return nil, nil, fmt.Errorf("%q: %w; a target is a fraction, like to_0.75", figure, ErrFigure)
-		}
-		value = "(SELECT t.seconds FROM target t WHERE t.run = runs.id AND t.accuracy = " + strconv.FormatFloat(accuracy, 'g', -1, 64) + " LIMIT 1)"
-	} else if !figures[figure] {
-		return nil, nil, fmt.Errorf("%q: %w; valid: %s, or the time to a target, like to_0.75", figure, ErrFigure, strings.Join(Figures(), ", "))
+// all studies. Runs without it are left out.
+func (s *Store) History(ctx context.Context, f Filter, m measure.Measure) ([]PointHistory, []fingerprint.Print, error) {
+	value := m.Name // a column of table result, and of view runs
+	if target, ok := measure.Target(m.Name); ok {
+		value = "(SELECT t.seconds FROM target t WHERE t.run = runs.id AND t.accuracy = " + strconv.FormatFloat(target, 'g', -1, 64) + " LIMIT 1)"
 	}
 	// The view has a run's job and series beside it, which only a user's
 	// condition needs, and costs half as much again.

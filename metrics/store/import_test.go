@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 func importedRun() (metrics.Run, []metrics.Event, Source) {
@@ -52,8 +53,8 @@ func TestImport(t *testing.T) {
 		t.Fatal(list, err)
 	}
 	o := list[0]
-	if len(o.Evaluations) != 1 || o.Evaluations[0].Seconds != 20 || o.Evaluations[0].Samples != -1 || len(o.Targets) != 1 || *o.Targets[0].Seconds != 20 {
-		t.Errorf("evaluations %+v, targets %+v", o.Evaluations, o.Targets)
+	if len(o.Evaluations) != 1 || o.Evaluations[0].Seconds != 20 || o.Evaluations[0].Samples != -1 || len(o.Targets()) != 1 || o.Values[measure.To(o.Targets()[0]).Name] != 20 {
+		t.Errorf("evaluations %+v, targets %+v", o.Evaluations, o.Values)
 	}
 	rows, err := s.Runs(t.Context(), Filter{Where: "platform = 'cpu8'"})
 	if err != nil || len(rows) != 1 {

@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -95,25 +97,42 @@ func (o *observer) each(query string, scan func(rows *sql.Rows, id *int64) error
 	return rows.Err()
 }
 
+// resultMeasures are those that have a column of their name in table result.
+var resultMeasures = measure.Of("train")
+
 func (o *observer) runs() error {
-	return o.each(`SELECT r.id, r.name, r.study, r.point, r.repeat, r.framework, r.workers, r.nodes, coalesce(j.id, ''),
+	columns := make([]string, len(resultMeasures))
+	for i, m := range resultMeasures {
+		columns[i] = "x." + m.Name
+	}
+	return o.each(`SELECT r.id, r.name, r.study, r.point, r.repeat, r.kind, r.framework, r.workers, r.nodes, coalesce(j.id, ''),
 			r.created, coalesce(j.cluster, ''), coalesce(j.partition, ''), j.ended - j.started,
-			x.epochs, x.train_seconds, x.step_p50, x.final_accuracy, coalesce(x.git_commit, ''), coalesce(x.fingerprint, 'null'),
-			x.throughput, coalesce(x.throughput_why, 'no event of the run was read in'), x.end_to_end,
-			x.init_seconds, x.skew, x.data_wait, x.compute, x.communication, coalesce(x.slowest, 'null'), coalesce(x.warnings, '[]'),
+			x.epochs, coalesce(x.git_commit, ''), coalesce(x.fingerprint, 'null'),
+			coalesce(x.throughput_why, 'no event of the run was read in'), `+strings.Join(columns, ", ")+`,
+			coalesce(x.slowest, 'null'), coalesce(x.warnings, '[]'),
 			(SELECT nullif(t.gradient_bytes, 0) FROM event_file f JOIN train t ON t.file = f.id
 				WHERE f.run = r.id AND f.writer = 'rank' AND f.rank = 0 AND f.restart = x.restart)
 		FROM run r LEFT JOIN job j ON j.run = r.id LEFT JOIN result x ON x.run = r.id
 		WHERE `+good+` ORDER BY r.workers, r.point, r.repeat`,
 		func(rows *sql.Rows, id *int64) error {
-			v := scaling.Observation{Parameters: map[string]any{}}
-			var print, slowest, warnings string
-			if err := rows.Scan(id, &v.Run, &v.Study, &v.Point, &v.Repeat, &v.Framework, &v.Workers, &v.Nodes, &v.Job,
-				&v.CreatedUnix, &v.Cluster, &v.Partition, &v.JobSeconds,
-				&v.Epochs, &v.TrainSeconds, &v.StepP50, &v.FinalAccuracy, &v.GitCommit, &print,
-				&v.Throughput, &v.ThroughputWhy, &v.EndToEnd,
-				&v.InitSeconds, &v.Skew, &v.DataWait, &v.Compute, &v.Communication, &slowest, &warnings, &v.GradientBytes); err != nil {
+			v := scaling.Observation{Parameters: map[string]any{}, Values: map[string]float64{}}
+			var print, why, slowest, warnings string
+			into := []any{id, &v.Run, &v.Study, &v.Point, &v.Repeat, &v.Kind, &v.Framework, &v.Workers, &v.Nodes, &v.Job,
+				&v.CreatedUnix, &v.Cluster, &v.Partition, &v.JobSeconds, &v.Epochs, &v.GitCommit, &print, &why}
+			values := make([]sql.NullFloat64, len(resultMeasures))
+			for i := range values {
+				into = append(into, &values[i])
+			}
+			if err := rows.Scan(append(into, &slowest, &warnings, &v.GradientBytes)...); err != nil {
 				return err
+			}
+			for i, m := range resultMeasures {
+				if values[i].Valid {
+					v.Values[m.Name] = values[i].Float64
+				}
+			}
+			if why != "" {
+				v.Why = map[string]string{measure.Throughput: why}
 			}
 			if err := json.Unmarshal([]byte(slowest), &v.Slowest); err != nil {
 				return err
@@ -157,12 +176,19 @@ func (o *observer) parameters() error {
 func (o *observer) targets() error {
 	return o.each(`SELECT r.id, t.accuracy, t.seconds FROM run r JOIN target t ON t.run = r.id WHERE `+good+` ORDER BY r.id, t.number`,
 		func(rows *sql.Rows, id *int64) error {
-			var t scaling.TargetTime
-			if err := rows.Scan(id, &t.Target, &t.Seconds); err != nil {
+			var target float64
+			var seconds *float64
+			if err := rows.Scan(id, &target, &seconds); err != nil {
 				return err
 			}
-			v := &o.list[o.at[*id]]
-			v.Targets = append(v.Targets, t)
+			name, values := measure.To(target).Name, o.list[o.at[*id]].Values
+			if _, twice := values[name]; twice {
+				return nil // the study names it twice
+			}
+			values[name] = math.Inf(1)
+			if seconds != nil && *seconds >= 0 {
+				values[name] = *seconds
+			}
 			return nil
 		})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -261,7 +262,6 @@ func TestObservations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := func(x float64) *float64 { return &x }
 	observation := func(run, point, job string, workers int, throughput, endToEnd float64, samples int64) scaling.Observation {
 		slowest := make([]int, workers) // equals count for the lowest rank
 		slowest[0] = 20
@@ -269,12 +269,13 @@ func TestObservations(t *testing.T) {
 		if workers == 1 { // one host
 			print = fingerprint.Print{fingerprint.Interface: ""}
 		}
-		return scaling.Observation{CreatedUnix: 1.7e9, TrainSeconds: v(21), Epochs: &none, StepP50: v(1), FinalAccuracy: v(0.75), Fingerprint: print,
+		return scaling.Observation{CreatedUnix: 1.7e9, Kind: "train", Epochs: &none, Fingerprint: print,
 			Run: run, Study: "s", Point: point, Repeat: 1, Framework: "native", Workers: workers, Nodes: 1, Job: job,
 			Parameters: map[string]any{"workload.batch": int64(16), "workload.targets": []any{0.5, int64(1)}, "workers": int64(workers),
 				"seed": int64(1), "workload.augment": true, "framework": "native"},
-			Throughput: v(throughput), EndToEnd: v(endToEnd), InitSeconds: v(1), Skew: v(0), Slowest: slowest,
-			Targets:     []scaling.TargetTime{{Target: 0.5, Seconds: v(21)}, {Target: 1}},
+			Values: map[string]float64{"throughput": throughput, "end_to_end": endToEnd, "train_seconds": 21, "init_seconds": 1,
+				"step_p50": 1, "step_p95": 1, "step_p99": 1, "skew": 0, "final_accuracy": 0.75, "to_0.5": 21, "to_1": math.Inf(1)},
+			Slowest:     slowest,
 			Evaluations: []scaling.Evaluation{{Seconds: 21, Epoch: 1, Samples: samples, Accuracy: 0.75}}}
 	}
 	want := []scaling.Observation{ // 20 steps of 20, of 2·15 samples, in 20 s and in 22 - 1 = 21 s

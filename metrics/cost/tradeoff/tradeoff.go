@@ -27,8 +27,8 @@ type Run struct {
 	Seconds   float64    // that it took, on the clock that the caller chose
 	Rate      *cost.Rate // nil: it has no price, and WhyNoRate says why
 	WhyNoRate string
-	Epochs    int // finished; 0 when none was, or it is not known
-	Targets   []scaling.TargetTime
+	Epochs    int                 // finished; 0 when none was, or it is not known
+	Targets   map[float64]float64 // seconds to each accuracy; +Inf: missed
 }
 
 // Configuration is runs that are repeats of each other.
@@ -213,13 +213,8 @@ func (r *Row) amounts(runs []Run, o Options) (times, costs []float64, err error)
 
 // reached is when the run reached an accuracy, +Inf when it did not.
 func (run *Run) reached(accuracy float64) (seconds float64, why string) {
-	for _, t := range run.Targets {
-		if t.Target == accuracy {
-			if t.Seconds == nil {
-				return math.Inf(1), ""
-			}
-			return *t.Seconds, ""
-		}
+	if seconds, had := run.Targets[accuracy]; had {
+		return seconds, ""
 	}
 	return 0, "had no target " + trim(accuracy)
 }
@@ -276,8 +271,8 @@ func (r *Row) perEpoch(runs []Run, confidence float64) error {
 func (r *Row) targets(runs []Run, confidence float64) error {
 	of := map[float64]bool{}
 	for _, run := range runs {
-		for _, t := range run.Targets {
-			of[t.Target] = true
+		for accuracy := range run.Targets {
+			of[accuracy] = true
 		}
 	}
 	for _, accuracy := range slices.Sorted(maps.Keys(of)) {

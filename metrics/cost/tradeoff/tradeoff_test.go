@@ -15,8 +15,7 @@ func config(series string, workers int, hour float64, parameters map[string]any,
 	c := Configuration{Series: series, Workers: workers, Parameters: parameters}
 	rate := &cost.Rate{Currency: "USD", Parts: []cost.Part{{Units: 1, Price: cost.Price{Per: cost.PerNode, Hour: hour, Currency: "USD"}}}}
 	for _, s := range seconds {
-		half := s / 2
-		c.Runs = append(c.Runs, Run{Seconds: s, Rate: rate, Epochs: 4, Targets: []scaling.TargetTime{{Target: 0.5, Seconds: &half}, {Target: 0.9}}})
+		c.Runs = append(c.Runs, Run{Seconds: s, Rate: rate, Epochs: 4, Targets: map[float64]float64{0.5: s / 2, 0.9: math.Inf(1)}})
 	}
 	return c
 }
@@ -149,7 +148,7 @@ func TestWork(t *testing.T) {
 		t.Errorf("%+v, %q", rows[0].Cost, rows[0].Warnings)
 	}
 	target := 0.5
-	short.Runs[5].Targets[0].Seconds = nil
+	short.Runs[5].Targets[0.5] = math.Inf(1)
 	rows, err = Compare([]Configuration{short}, Options{Work: Work{Target: &target}})
 	if err != nil {
 		t.Fatal(err)

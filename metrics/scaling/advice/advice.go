@@ -14,6 +14,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/model"
 )
@@ -77,9 +78,9 @@ type Next struct {
 
 // Advice is the answer for one series.
 type Advice struct {
-	Series  string        `json:"series"`
-	Scaling string        `json:"scaling"` // "weak", "strong"; "" where not recorded
-	Base    *scaling.Base `json:"base"`
+	Series  string           `json:"series"`
+	Scaling string           `json:"scaling"` // "weak", "strong"; "" where not recorded
+	Base    *scaling.RowBase `json:"base"`
 	// Workers is the answer; null where no candidate does what was asked.
 	Workers *int `json:"workers"`
 	// Reason is two sentences: the answer, and what stands against more.
@@ -154,7 +155,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 		return nil, err
 	}
 	s := &study{o: o, curve: &c, lost: math.Inf(1), outside: map[int]float64{}, runs: map[int][]scaling.Observation{}}
-	s.Advice = Advice{Series: c.Series, Scaling: c.Scaling, Base: c.Base, Confidence: o.Confidence,
+	s.Advice = Advice{Series: c.Series, Scaling: c.Scaling, Base: c.Base.Row(), Confidence: o.Confidence,
 		Candidates: []Candidate{}, Law: []string{}, Warnings: []string{}}
 	if o.Cost != nil {
 		s.Currency = o.Currency
@@ -218,7 +219,7 @@ func (s *study) fit() error {
 	}
 	d := model.Data{Strong: s.curve.Scaling == "strong", NodeSize: s.nodeSize}
 	for _, p := range s.curve.Points {
-		d.Points = append(d.Points, model.Point{Workers: p.Workers, Throughputs: p.Throughputs()})
+		d.Points = append(d.Points, model.Point{Workers: p.Workers, Throughputs: p.Of(measure.Throughput).Values})
 	}
 	law, err := model.Fit(d, s.o.Confidence)
 	var refusal *model.Refusal
@@ -298,9 +299,9 @@ func (s *study) chooseTarget() {
 	target := s.o.Target
 	if target == 0 && s.o.Samples == 0 {
 		for _, p := range s.curve.Points {
-			for _, t := range p.TimeToAccuracy {
-				if t.Reached > 0 {
-					target = max(target, t.Target)
+			for _, t := range p.Targets() {
+				if accuracy, ok := measure.Target(t.Name); ok && t.Reached() > 0 {
+					target = max(target, accuracy)
 				}
 			}
 		}

@@ -28,17 +28,16 @@ func (s series) observe() []scaling.Observation {
 	for _, n := range s.counts {
 		for i := range s.runs {
 			x := s.x(float64(n)) * (1 + 1e-3*(float64(i)-float64(s.runs-1)/2))
-			init := 10.0
 			o := scaling.Observation{
 				Run: fmt.Sprintf("s/w%d-r%d-a1", n, i+1), Study: "s", Point: fmt.Sprintf("w%d", n), Repeat: i + 1,
-				Framework: "native", Workers: n, Nodes: n, Throughput: &x, InitSeconds: &init,
+				Framework: "native", Workers: n, Nodes: n, Values: map[string]float64{"throughput": x, "init_seconds": 10},
 				Parameters: map[string]any{"workload.scaling": "weak", "workload.batch": int64(100), "workers": int64(n)},
 			}
 			if s.took != nil {
-				o.Targets = []scaling.TargetTime{{Target: 0.75}}
+				o.Values["to_0.75"] = math.Inf(1)
 				if samples := s.took(100 * float64(n)); samples > 0 {
 					seconds := samples / x
-					o.Targets[0].Seconds = &seconds
+					o.Values["to_0.75"] = seconds
 					o.Evaluations = []scaling.Evaluation{{Seconds: seconds, Epoch: 1, Samples: int64(samples), Accuracy: 0.75}}
 				}
 			}
@@ -278,7 +277,7 @@ func TestMissedTargetIsTheReason(t *testing.T) {
 	}
 	dark := func(o *scaling.Observation) {
 		if o.Workers == 2 {
-			o.Throughput = nil
+			delete(o.Values, "throughput")
 		}
 	}
 	a = series{counts: []int{1, 2}, runs: 6, x: linear, change: dark}.advise(t, Options{})
@@ -289,9 +288,8 @@ func TestMissedTargetIsTheReason(t *testing.T) {
 
 // The largest measured share is the limit.
 func TestLimits(t *testing.T) {
-	share := func(x float64) *float64 { return &x }
 	change := func(o *scaling.Observation) {
-		o.Communication, o.Skew = share(0.02*float64(o.Workers)), share(0.05)
+		o.Values["communication"], o.Values["skew"] = 0.02*float64(o.Workers), 0.05
 	}
 	a := series{counts: octaves, runs: 6, x: tree, change: change}.advise(t, Options{})
 	if l := a.Limits; l.Largest != "communication" || math.Abs(*l.Communication-0.32) > 1e-12 || l.DataWait != nil ||
@@ -325,8 +323,7 @@ func TestSamplesAndPrices(t *testing.T) {
 // measured: here 64 s over the workers, for evaluations that they share.
 func TestTimeBesideSteps(t *testing.T) {
 	change := func(o *scaling.Observation) {
-		seconds := *o.Targets[0].Seconds + 64/float64(o.Workers)
-		o.Targets[0].Seconds = &seconds
+		o.Values["to_0.75"] += 64 / float64(o.Workers)
 	}
 	a := series{counts: octaves, runs: 6, x: linear, took: fixed, change: change}.advise(t, Options{})
 	for workers, beside := range map[int]float64{3: 32, 6: 16, 12: 8, 32: 4, 64: 4} {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/model"
 )
@@ -18,11 +19,12 @@ func (s *study) candidates() {
 	for _, n := range s.counts() {
 		c := Candidate{Workers: n, Nodes: s.nodes(n), Overlays: map[model.Law]float64{}, Why: []string{}}
 		if p := s.point(n); p != nil {
-			c.Basis, c.Runs = Measured, p.Throughput.Runs
-			c.Throughput = figure(p.Throughput)
-			c.Efficiency = figure(p.Efficiency)
+			x := p.Of(measure.Throughput)
+			c.Basis, c.Runs = Measured, x.Runs
+			c.Throughput = figure(x.Median)
+			c.Efficiency = figure(x.Efficiency())
 			if c.Throughput.Low == nil {
-				s.borrow(&c, p.Throughput.Why)
+				s.borrow(&c, x.Median.Why)
 			}
 		} else {
 			p, err := s.law.Predict(n)
@@ -75,11 +77,14 @@ func (s *study) borrow(c *Candidate, why string) {
 // point is the measured point with so many workers; nil without a throughput.
 func (s *study) point(workers int) *scaling.Point {
 	i := slices.IndexFunc(s.curve.Points, func(p scaling.Point) bool { return p.Workers == workers })
-	if i < 0 || s.curve.Points[i].Throughput == nil {
+	if i < 0 || rate(&s.curve.Points[i]) == nil {
 		return nil
 	}
 	return &s.curve.Points[i]
 }
+
+// rate is a point's throughput; nil where no run has a steady state.
+func rate(p *scaling.Point) *scaling.Estimate { return p.Of(measure.Throughput).Median }
 
 // counts are the measured worker counts and, where a law holds, whole nodes in
 // steps of an eighth of an octave (at most an eighth more workers), from the smallest to the farthest that
@@ -87,7 +92,7 @@ func (s *study) point(workers int) *scaling.Point {
 func (s *study) counts() []int {
 	var counts []int
 	for _, p := range s.curve.Points {
-		if p.Throughput != nil {
+		if rate(&p) != nil {
 			counts = append(counts, p.Workers)
 		}
 	}
@@ -136,12 +141,16 @@ func (s *study) efficiency(workers int, p model.Prediction) *Figure {
 		return nil
 	}
 	of := func(x, base float64) float64 { return x / base * float64(b.Workers) / float64(workers) }
-	low, high := b.Throughput, b.Throughput
-	if p := s.point(b.Workers); p != nil && p.Throughput.Interval != nil {
-		low, high = p.Throughput.Interval.Low, p.Throughput.Interval.High
+	x := b.Of(measure.Throughput).Median
+	if x == nil {
+		return nil
+	}
+	low, high := x.Value, x.Value
+	if x.Interval != nil {
+		low, high = x.Interval.Low, x.Interval.High
 	}
 	l, h := of(p.Low, high), of(p.High, low)
-	return &Figure{of(p.Value, b.Throughput), &l, &h}
+	return &Figure{of(p.Value, x.Value), &l, &h}
 }
 
 // clock learns what the training clock counts beside steps (warm-up and
@@ -151,8 +160,8 @@ func (s *study) clock() {
 	for _, p := range s.curve.Points {
 		var init []float64
 		for _, o := range s.runs[p.Workers] {
-			if o.InitSeconds != nil {
-				init = append(init, *o.InitSeconds)
+			if x := o.Known(measure.InitSeconds); x != nil {
+				init = append(init, *x)
 			}
 		}
 		if len(init) > 0 {
@@ -160,11 +169,12 @@ func (s *study) clock() {
 			s.slowStart = &m
 		}
 		t := s.reached(p.Workers)
-		if t == nil || p.Throughput == nil || s.conv == nil {
+		x := rate(&p)
+		if t == nil || x == nil || s.conv == nil {
 			continue
 		}
 		if n, err := s.conv.Predict(s.batchAt(p.Workers)); err == nil {
-			s.outside[p.Workers] = max(0, *t.Seconds-n.Value/p.Throughput.Value)
+			s.outside[p.Workers] = max(0, t.Median.Value-n.Value/x.Value)
 		}
 	}
 	if s.slowStart == nil && s.timeless == "" {
@@ -186,16 +196,14 @@ func (s *study) outsideAt(workers int) float64 {
 }
 
 // reached is the measured time to the target at so many workers; nil without.
-func (s *study) reached(workers int) *scaling.TimeToAccuracy {
+func (s *study) reached(workers int) *scaling.Summary {
 	if s.Target == nil {
 		return nil
 	}
 	for i := range s.curve.Points {
 		p := &s.curve.Points[i]
-		for j := range p.TimeToAccuracy {
-			if t := &p.TimeToAccuracy[j]; p.Workers == workers && t.Target == *s.Target && t.Seconds != nil {
-				return t
-			}
+		if t := p.Of(measure.To(*s.Target).Name); p.Workers == workers && t.Median != nil {
+			return t
 		}
 	}
 	return nil
@@ -206,8 +214,8 @@ func (s *study) reached(workers int) *scaling.TimeToAccuracy {
 func (s *study) initAt(workers int) float64 {
 	var own []float64
 	for _, o := range s.runs[workers] {
-		if o.InitSeconds != nil {
-			own = append(own, *o.InitSeconds)
+		if x := o.Known(measure.InitSeconds); x != nil {
+			own = append(own, *x)
 		}
 	}
 	switch {
@@ -255,15 +263,15 @@ func (s *study) time(c *Candidate) {
 		}
 	}
 	if t := s.reached(c.Workers); t != nil {
-		f := Figure{Value: *t.Seconds}
-		if t.Interval != nil {
-			f.Low, f.High = &t.Interval.Low, &t.Interval.High
-		} else if g := s.modelled(c); g != nil && g.Low != nil && s.law != nil {
-			low, high := min(*g.Low, f.Value), max(*g.High, f.Value)
-			f.Low, f.High = &low, &high
-			c.Why = append(c.Why, "time: "+t.Why+"; the interval is that of samples over throughput")
-		} else {
-			c.Why = append(c.Why, "time: "+t.Why)
+		f := *figure(t.Median)
+		if f.Low == nil {
+			why := "time: " + t.Median.Why
+			if g := s.modelled(c); g != nil && g.Low != nil && s.law != nil {
+				low, high := min(*g.Low, f.Value), max(*g.High, f.Value)
+				f.Low, f.High = &low, &high
+				why += "; the interval is that of samples over throughput"
+			}
+			c.Why = append(c.Why, why)
 		}
 		c.Seconds = f.plus(s.initAt(c.Workers))
 		return
@@ -291,9 +299,11 @@ func (s *study) modelled(c *Candidate) *Figure {
 // median of the time to it.
 func (s *study) missedAt(workers int) bool {
 	p := s.point(workers)
-	return p != nil && slices.ContainsFunc(p.TimeToAccuracy, func(t scaling.TimeToAccuracy) bool {
-		return t.Target == *s.Target && t.Seconds == nil
-	})
+	if p == nil {
+		return false
+	}
+	t := p.Of(measure.To(*s.Target).Name)
+	return t.Runs > 0 && t.Median == nil
 }
 
 // price works out what the candidate's time costs.

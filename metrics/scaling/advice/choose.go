@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -176,12 +177,12 @@ func (s *study) none(words []string) string {
 // throughput.
 func (s *study) speeds() (of func(p *scaling.Point) []float64, name string) {
 	if s.Target == nil || s.timeless != "" {
-		return (*scaling.Point).Throughputs, "the throughput"
+		return func(p *scaling.Point) []float64 { return p.Of(measure.Throughput).Values }, "the throughput"
 	}
 	return func(p *scaling.Point) []float64 {
 		var xs []float64
-		if t := s.reached(p.Workers); t != nil && t.Reached == t.Runs {
-			for _, seconds := range t.Times {
+		if t := s.reached(p.Workers); t != nil && t.Reached() == t.Runs {
+			for _, seconds := range t.Values {
 				xs = append(xs, 1/(seconds+s.initAt(p.Workers)))
 			}
 		}
@@ -191,7 +192,7 @@ func (s *study) speeds() (of func(p *scaling.Point) []float64, name string) {
 
 // unjudged says why what a point brings is not known.
 func (s *study) unjudged(p *scaling.Point) string {
-	if p.Throughput == nil {
+	if rate(p) == nil {
 		return fmt.Sprintf("of the runs on %s none has a throughput", workers(p.Workers))
 	}
 	return fmt.Sprintf("of the runs on %s some miss the target of %g", workers(p.Workers), *s.Target)
@@ -206,7 +207,7 @@ func (s *study) knee() {
 	var gain, stop string
 	for i := range s.curve.Points {
 		p := &s.curve.Points[i]
-		if p.Throughput == nil || len(speeds(p)) == 0 {
+		if rate(p) == nil || len(speeds(p)) == 0 {
 			if before != nil && stop == "" {
 				stop = s.unjudged(p)
 			}

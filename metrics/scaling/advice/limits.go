@@ -2,10 +2,9 @@ package advice
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
-	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Limits is what keeps more workers from doing more: shares of the step time at
@@ -32,7 +31,7 @@ const small = 0.02
 // limits works out what limits scaling.
 func (s *study) limits() {
 	i := len(s.curve.Points) - 1
-	for i >= 0 && s.curve.Points[i].Throughput == nil {
+	for i >= 0 && rate(&s.curve.Points[i]) == nil {
 		i--
 	}
 	if i < 0 {
@@ -41,22 +40,13 @@ func (s *study) limits() {
 	n := s.curve.Points[i].Workers
 	l := &s.Limits
 	l.Workers = n
-	share := func(of func(o *scaling.Observation) *float64) *float64 {
-		var xs []float64
-		for j := range s.runs[n] {
-			if v := of(&s.runs[n][j]); v != nil && !math.IsNaN(*v) {
-				xs = append(xs, *v)
-			}
+	share := func(name string) *float64 {
+		if m := s.curve.Points[i].Of(name).Median; m != nil {
+			return &m.Value
 		}
-		if len(xs) == 0 {
-			return nil
-		}
-		m := median(xs)
-		return &m
+		return nil
 	}
-	l.Communication = share(func(o *scaling.Observation) *float64 { return o.Communication })
-	l.DataWait = share(func(o *scaling.Observation) *float64 { return o.DataWait })
-	l.Skew = share(func(o *scaling.Observation) *float64 { return o.Skew })
+	l.Communication, l.DataWait, l.Skew = share(measure.Communication), share(measure.DataWait), share(measure.Skew)
 	if s.conv != nil && s.curve.Base != nil && s.batchAt(n) > s.batchAt(s.curve.Base.Workers) {
 		base, err := s.conv.Predict(s.batchAt(s.curve.Base.Workers))
 		here, err2 := s.conv.Predict(s.batchAt(n))
@@ -94,8 +84,8 @@ func (l *Limits) say(s *study) {
 	}
 	if len(known) == 0 {
 		l.sentence = at + "what the rest of the time goes to was not measured."
-		if p := s.point(l.Workers); p != nil && p.Efficiency != nil {
-			l.sentence = fmt.Sprintf("%sefficiency is %s; what the rest of the time goes to was not measured.", at, percent(p.Efficiency.Value))
+		if p := s.point(l.Workers); p != nil && p.Of(measure.Throughput).Efficiency() != nil {
+			l.sentence = fmt.Sprintf("%sefficiency is %s; what the rest of the time goes to was not measured.", at, percent(p.Of(measure.Throughput).Efficiency().Value))
 		}
 		return
 	}

@@ -42,13 +42,11 @@ func (tr *training) observe(r *rand.Rand, counts []int) []scaling.Observation {
 			if tr.c.Strong {
 				mode = "strong"
 			}
-			init := 0.0
 			list = append(list, scaling.Observation{
 				Run: fmt.Sprintf("s/w%d-r%d-a1", n, i+1), Study: "s", Point: fmt.Sprintf("w%d", n), Repeat: i + 1,
 				Framework: "native", Workers: n, Nodes: nodes,
-				Parameters: map[string]any{"workload.scaling": mode, "global_batch": int64(tr.batch(n)), "workers": int64(n)},
-				Throughput: &x, InitSeconds: &init,
-				Targets:     []scaling.TargetTime{{Target: 0.75, Seconds: &seconds}},
+				Parameters:  map[string]any{"workload.scaling": mode, "global_batch": int64(tr.batch(n)), "workers": int64(n)},
+				Values:      map[string]float64{"throughput": x, "init_seconds": 0, "to_0.75": seconds},
 				Evaluations: []scaling.Evaluation{{Seconds: seconds, Epoch: 1, Samples: int64(took), Accuracy: 0.75}},
 			})
 		}

@@ -36,7 +36,7 @@ func benchmark(study string, repeat, workers int, alpha, beta, off float64) Run 
 func training(repeat, workers int, step float64) scaling.Observation {
 	return scaling.Observation{Run: fmt.Sprintf("t/w%d-r%d-a1", workers, repeat), Study: "t", Framework: "native", Workers: workers, Nodes: 1, Point: fmt.Sprint("w", workers), Repeat: repeat,
 		Fingerprint: fingerprint.Print{fingerprint.CPU: "Xeon", "version.gonum": "1"}, Parameters: map[string]any{"workload.batch": int64(1)},
-		Throughput: known(float64(workers) / step), StepP50: &step, Communication: known(0.25), GradientBytes: known(int64(3 << 20))}
+		Kind: "train", Values: map[string]float64{"throughput": float64(workers) / step, "step_p50": step, "communication": 0.25}, GradientBytes: known(int64(3 << 20))}
 }
 
 func predicted(t *testing.T, obs []scaling.Observation, runs []Run) *scaling.Prediction {
@@ -112,7 +112,7 @@ func TestNoPrediction(t *testing.T) {
 		"another operation":               {func(_ *scaling.Observation, r *Run) { r.Links[0].Op, r.Links[1].Op = "broadcast", "broadcast" }, "no stored benchmark"},
 		"a framework with its own":        {func(o *scaling.Observation, _ *Run) { o.Framework = "pytorch-ddp" }, "pytorch-ddp's gradients"},
 		"no gradient size":                {func(o *scaling.Observation, _ *Run) { o.GradientBytes = nil }, "the size of its gradients"},
-		"no steps":                        {func(o *scaling.Observation, _ *Run) { o.StepP50 = nil }, "its step times"},
+		"no steps":                        {func(o *scaling.Observation, _ *Run) { delete(o.Values, "step_p50") }, "its step times"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, r := training(1, 2, 0.1), benchmark("links", 1, 2, 1e-5, 1e9, 1)

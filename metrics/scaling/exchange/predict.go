@@ -8,6 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/collective"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -59,14 +60,15 @@ func predict(trained []*scaling.Observation, runs []Run) *scaling.Prediction {
 	var steps []float64
 	bytes := int64(0)
 	for _, o := range trained {
-		if o.StepP50 == nil || o.GradientBytes == nil {
+		step := o.Known(measure.StepP50)
+		if step == nil || o.GradientBytes == nil {
 			continue
 		}
 		if bytes != 0 && *o.GradientBytes != bytes {
 			return none("its runs have gradients of different sizes")
 		}
 		bytes = *o.GradientBytes
-		steps = append(steps, *o.StepP50)
+		steps = append(steps, *step)
 	}
 	if steps == nil {
 		return none("no run recorded both its step times and the size of its gradients")

@@ -1,0 +1,116 @@
+// Package measure says what the figures of a run are: name, unit, which way is
+// better, how they are written. Each kind of workload declares its measures in
+// one table, in a file of its own; tables, comparisons, histories and figures go
+// through that table and keep no list of theirs. It is pure.
+//
+// Runs of a point are summarised by their median in every measure, with the
+// exact binomial interval (package scaling): a mean is pulled by the one run
+// that a neighbour disturbed, and rates and times would need different ones.
+package measure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Direction is which way a measure is better.
+type Direction int8
+
+// The directions. Neither is for what describes a run and does not judge it.
+const (
+	Neither Direction = iota
+	Higher
+	Lower
+)
+
+// Show is how a value is written for people.
+type Show int8
+
+// The ways to write a value.
+const (
+	Number  Show = iota // three significant digits: 12.3k
+	Seconds             // 1.23 ms, 12.3 s, 4m05s
+	Percent             // a fraction: 12.3 %
+)
+
+// Measure is one figure of a run.
+type Measure struct {
+	Name   string // as in queries, options and JSON: "throughput", "to_0.75"
+	Title  string // as in tables: "throughput", "time to 0.75"
+	Unit   string // base unit: "samples/s", "s"; "" for a fraction or a count
+	Better Direction
+	Show   Show
+	// Missable is for a time to something that a run may never reach. Such a run
+	// has the value +Inf and ranks behind all that reach it.
+	Missable bool
+}
+
+// kinds are the measures of each kind of workload, in the order in which a
+// reader wants them.
+var kinds = map[string][]Measure{
+	"train":      training,
+	"collective": {},
+}
+
+// Of lists the measures of a kind of workload; nil for a kind that declares
+// none. Times to targets are not in it, since their names hold the target.
+func Of(kind string) []Measure { return slices.Clone(kinds[kind]) }
+
+// Find finds a measure by its name, that of a time to a target ("to_0.75")
+// included. The error lists the names that there are.
+func Find(name string) (Measure, error) {
+	for _, list := range kinds {
+		if i := slices.IndexFunc(list, func(m Measure) bool { return m.Name == name }); i >= 0 {
+			return list[i], nil
+		}
+	}
+	if target, ok := Target(name); ok {
+		return To(target), nil
+	}
+	return Measure{}, fmt.Errorf("unknown measure %q; choose one of %s, or the time to a target: to_0.75", name, strings.Join(Names(), ", "))
+}
+
+// Names lists the names of all measures, without times to targets.
+func Names() []string {
+	var names []string
+	for _, list := range kinds {
+		for _, m := range list {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Gain is how many times better a value is than the base's: value over base
+// where higher is better, base over value where lower is. It is a speedup for
+// rates and for times alike.
+func (m Measure) Gain(value, base float64) float64 {
+	if m.Better == Lower {
+		return base / value
+	}
+	return value / base
+}
+
+const toPrefix = "to_"
+
+// To is the time to a target accuracy, a fraction, in seconds from the start of
+// the training clock.
+func To(target float64) Measure {
+	text := strconv.FormatFloat(target, 'f', -1, 64)
+	return Measure{Name: toPrefix + text, Title: "time to " + text, Unit: "s", Better: Lower, Show: Seconds, Missable: true}
+}
+
+// Target is the target whose time is called name; ok is false for any other
+// name.
+func Target(name string) (target float64, ok bool) {
+	text, ok := strings.CutPrefix(name, toPrefix)
+	if !ok {
+		return 0, false
+	}
+	target, err := strconv.ParseFloat(text, 64)
+	return target, err == nil && !math.IsNaN(target) && target >= 0 && target <= 1
+}

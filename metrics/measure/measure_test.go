@@ -1,0 +1,61 @@
+package measure
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestFind(t *testing.T) {
+	for _, name := range append(Names(), "to_0.75", "to_0", "to_1") {
+		m, err := Find(name)
+		if err != nil || m.Name != name || m.Title == "" {
+			t.Errorf("%q: %+v, %v", name, m, err)
+		}
+	}
+	for _, name := range []string{"", "speed", "to_", "to_2", "to_75", "to_-1", "to_NaN", "to_Inf", "throughput; DROP TABLE run", "nodes"} {
+		if m, err := Find(name); err == nil {
+			t.Errorf("%q is %+v", name, m)
+		}
+	}
+}
+
+// A name is written one way: what Find takes and To makes are equal.
+func TestTarget(t *testing.T) {
+	for _, target := range []float64{0, 0.75, 0.759, 1e-7, 1} {
+		if got, ok := Target(To(target).Name); !ok || got != target {
+			t.Errorf("%g: %q is %g", target, To(target).Name, got)
+		}
+	}
+	if m, _ := Find("to_0.750"); m.Name != "to_0.75" {
+		t.Errorf("to_0.750 is %q", m.Name)
+	}
+}
+
+// A rate that doubles and a time that halves are the same gain.
+func TestGain(t *testing.T) {
+	if g := (Measure{Better: Higher}).Gain(200, 100); g != 2 {
+		t.Error(g)
+	}
+	if g := (Measure{Better: Lower}).Gain(50, 100); g != 2 {
+		t.Error(g)
+	}
+}
+
+// Every measure is declared once, and one that judges runs has a direction.
+func TestDeclarations(t *testing.T) {
+	seen := map[string]bool{}
+	for kind, list := range kinds {
+		for _, m := range list {
+			if seen[m.Name] {
+				t.Errorf("%s: %s is declared twice", kind, m.Name)
+			}
+			seen[m.Name] = true
+			if m.Show == Percent && m.Unit != "" || m.Show == Seconds && m.Unit != "s" {
+				t.Errorf("%s: %s is shown in another unit than its own", kind, m.Name)
+			}
+		}
+	}
+	if list := Of("train"); !slices.ContainsFunc(list, func(m Measure) bool { return m.Name == Throughput }) || Of("nothing") != nil {
+		t.Error(list)
+	}
+}

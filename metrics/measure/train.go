@@ -1,0 +1,32 @@
+package measure
+
+// The measures of a training, by which laws, advice and costs ask for them.
+const (
+	Throughput    = "throughput"     // over all ranks in the steady state
+	EndToEnd      = "end_to_end"     // over the whole training time, warm-up and evaluations included
+	TrainSeconds  = "train_seconds"  // from the start of the training clock to the last step or evaluation
+	InitSeconds   = "init_seconds"   // from the start of the slowest rank to the training clock's
+	StepP50       = "step_p50"       // quantiles of the slowest rank's step time in the steady state
+	StepP95       = "step_p95"       //
+	StepP99       = "step_p99"       //
+	Skew          = "skew"           // share of the step time that the average rank waits for the slowest
+	DataWait      = "data_wait"      // shares of the mean rank's step time
+	Compute       = "compute"        //
+	Communication = "communication"  //
+	FinalAccuracy = "final_accuracy" // of the last evaluation
+)
+
+var training = []Measure{
+	{Name: Throughput, Title: "throughput", Unit: "samples/s", Better: Higher},
+	{Name: EndToEnd, Title: "end to end", Unit: "samples/s", Better: Higher},
+	{Name: TrainSeconds, Title: "train seconds", Unit: "s", Better: Lower, Show: Seconds},
+	{Name: InitSeconds, Title: "init seconds", Unit: "s", Better: Lower, Show: Seconds},
+	{Name: StepP50, Title: "step p50", Unit: "s", Better: Lower, Show: Seconds},
+	{Name: StepP95, Title: "step p95", Unit: "s", Better: Lower, Show: Seconds},
+	{Name: StepP99, Title: "step p99", Unit: "s", Better: Lower, Show: Seconds},
+	{Name: Skew, Title: "skew", Better: Lower, Show: Percent},
+	{Name: DataWait, Title: "data wait", Better: Lower, Show: Percent},
+	{Name: Compute, Title: "compute", Show: Percent},
+	{Name: Communication, Title: "communication", Better: Lower, Show: Percent},
+	{Name: FinalAccuracy, Title: "final accuracy", Better: Higher, Show: Percent},
+}

@@ -1,0 +1,145 @@
+package scaling
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// Summary is what the runs of one point say of one measure.
+type Summary struct {
+	measure.Measure
+	// Values are the runs' values, ascending, in the measure's unit; those that
+	// missed a target are not in it.
+	Values []float64
+	// Runs is how many have the measure, those that missed it included.
+	Runs int
+	// Median is over the runs, one that missed ranking last; nil when no run has
+	// the measure, or half of them or more missed it.
+	Median *Estimate
+	Why    string // there is no median although runs have the measure
+
+	base       *Summary // of the base point; nil without one
+	multiple   float64  // workers over the base's
+	an         *analysis
+	divided    bool // gain was worked out
+	gain       *Estimate
+	efficiency *Estimate
+}
+
+// Reached is how many runs did not miss it.
+func (s *Summary) Reached() int { return len(s.Values) }
+
+// summary makes a point's summary of one measure. A throughput of 0 or less is
+// none.
+func (an *analysis) summary(m measure.Measure, runs []Observation) *Summary {
+	s := &Summary{Measure: m, an: an}
+	for i := range runs {
+		v, ok := runs[i].Value(m.Name)
+		switch {
+		case !ok || m.Unit == rateUnit && !isRate(v):
+		case math.IsInf(v, 1) && m.Missable:
+			s.Runs++
+		case !math.IsInf(v, 0):
+			s.Runs++
+			s.Values = append(s.Values, v)
+		}
+	}
+	slices.Sort(s.Values)
+	if s.Runs == 0 {
+		return s
+	}
+	ranked := slices.Clone(s.Values)
+	for len(ranked) < s.Runs {
+		ranked = append(ranked, math.Inf(1))
+	}
+	value := median(ranked)
+	if math.IsInf(value, 1) {
+		s.Why = "half of the runs or more miss the target"
+		return s
+	}
+	s.Median = &Estimate{Value: value, Runs: s.Runs}
+	s.Median.Interval, s.Median.Why = an.medianInterval(ranked)
+	if in := s.Median.Interval; in != nil && math.IsInf(in.High, 1) {
+		s.Median.Interval, s.Median.Why = nil, "too many runs miss the target for an interval with an upper end"
+	}
+	return s
+}
+
+// rateUnit is the unit of what is done in a second, which is never 0.
+const rateUnit = "samples/s"
+
+// Gain is how many times better the point is than the base, by the medians
+// (Hoefler & Belli, SC'15: never an average of ratios) and in the direction in
+// which the measure is better: a speedup, for rates and times alike. Its
+// interval is the Hodges–Lehmann one over all ratios of single runs; see
+// ratioInterval. Exactly 1, without an interval, at the base; nil where the
+// point or the base has no median.
+func (s *Summary) Gain() *Estimate {
+	if !s.divided {
+		s.divided = true
+		s.divide()
+	}
+	return s.gain
+}
+
+// Efficiency is Gain over how many times the base's workers these are, a
+// fraction. For a rate it is one formula: X(N)·base/(X(base)·N) is weak-scaling
+// efficiency (work per worker fixed, so equal to T_step(base)/T_step(N)) and
+// strong-scaling efficiency alike (samples per step fixed, so X is inverse to
+// the step time).
+func (s *Summary) Efficiency() *Estimate {
+	s.Gain()
+	return s.efficiency
+}
+
+func (s *Summary) divide() {
+	if s.Median == nil || s.base == nil || s.base.Median == nil || s.Better == measure.Neither {
+		return
+	}
+	if s == s.base {
+		s.gain = &Estimate{Value: 1, Runs: s.Median.Runs, Why: AtBase}
+		s.efficiency = &Estimate{Value: 1, Runs: s.Median.Runs, Why: AtBase}
+		return
+	}
+	g := s.Measure.Gain(s.Median.Value, s.base.Median.Value)
+	if !isRate(g) {
+		return
+	}
+	s.gain = &Estimate{Value: g, Runs: s.Median.Runs}
+	missed := s.Runs - s.Reached() + s.base.Runs - s.base.Reached()
+	switch {
+	case missed > 0:
+		s.gain.Why = fmt.Sprintf("runs miss the target (%d of %d)", missed, s.Runs+s.base.Runs)
+	case s.Values[0] <= 0 || s.base.Values[0] <= 0:
+		s.gain.Why = "a value is 0"
+	case s.Better == measure.Lower:
+		s.gain.Interval, s.gain.Why = s.an.ratioInterval(s.base.Values, s.Values)
+	default:
+		s.gain.Interval, s.gain.Why = s.an.ratioInterval(s.Values, s.base.Values)
+	}
+	s.efficiency = &Estimate{Value: g / s.multiple, Runs: s.gain.Runs, Why: s.gain.Why}
+	if in := s.gain.Interval; in != nil {
+		s.efficiency.Interval = &Interval{Low: in.Low / s.multiple, High: in.High / s.multiple, Level: in.Level}
+	}
+}
+
+// KarpFlatt is the serial fraction found by experiment (Karp & Flatt 1990),
+// over a fixed amount of work: (1/S − 1/n)/(1 − 1/n), with n = N/base. Flat over
+// N it is a serial part, rising it is overhead, negative means superlinear or a
+// wrong base. The interval is the gain's, through that formula. nil where n is
+// not above 1.
+func (s *Summary) KarpFlatt() (*float64, *Interval) {
+	g, n := s.Gain(), s.multiple
+	if g == nil || s == s.base || !(n > 1) {
+		return nil, nil
+	}
+	serial := func(s float64) float64 { return (1/s - 1/n) / (1 - 1/n) }
+	e := serial(g.Value)
+	if in := g.Interval; in != nil {
+		return &e, &Interval{Low: serial(in.High), High: serial(in.Low), Level: in.Level}
+	}
+	return &e, nil
+}
