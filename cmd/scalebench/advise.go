@@ -18,11 +18,10 @@ import (
 )
 
 type adviseOptions struct {
-	study, site, currency, market string
-	base                          int
-	mix                           bool
-	deadline                      time.Duration
-	wish                          advice.Options
+	curveOptions
+	site, currency, market string
+	deadline               time.Duration
+	wish                   advice.Options
 }
 
 func adviseCommand(s *session) *cli.Command {
@@ -37,10 +36,9 @@ func adviseCommand(s *session) *cli.Command {
 			"With --deadline it is the cheapest that keeps it, with only --budget the fastest,\n" +
 			"with only --min-efficiency the most. Limits are kept by the far end of a 95 %\n" +
 			"interval. The table shows measured worker counts, doublings and the answer; -v all.",
-		Flags: append(o.wishFlags(), siteFlag(&o.site),
+		Flags: append(append(o.wishFlags(), o.flags()...), siteFlag(&o.site),
 			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "the first price's", Usage: "prices in `CURRENCY` only"},
-			&cli.StringFlag{Name: "market", Destination: &o.market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")},
-			baseFlag(&o.base), mixFlag(&o.mix)),
+			&cli.StringFlag{Name: "market", Destination: &o.market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")}),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
 			if err := wished(c); err != nil {
@@ -80,7 +78,7 @@ func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := s.analyse(ctx, o.study, o.base, o.mix)
+	a, err := s.analyse(ctx, o.curveOptions)
 	if err != nil {
 		return err
 	}

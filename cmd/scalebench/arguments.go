@@ -113,7 +113,7 @@ func split(known map[string]cli.Flag, word string) ([]setFlag, error) {
 	if rest, ok := strings.CutPrefix(word, "--"); ok {
 		name, value, has := strings.Cut(rest, "=")
 		f, ok := known[name]
-		if !ok || len(name) == 1 {
+		if !ok { // --x is as good as -x
 			return nil, &unknownFlagError{name: "--" + name}
 		}
 		return []setFlag{{"--" + name, f, value, has}}, nil

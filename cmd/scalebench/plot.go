@@ -9,15 +9,16 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
 type plotOptions struct {
-	kind, study, output, title, site string
-	base                             int
-	mix                              bool
-	perFramework                     bool
+	curveOptions
+	kind, output, title, site string
+	by                        string // parameter of panels; "" for one plot
+	target                    float64
 }
 
 // plotKinds are all that can be drawn: what follows from the curves, the ranks
@@ -29,8 +30,8 @@ func plotCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name:      "plot",
 		Usage:     "draw " + strings.Join(plotKinds(), ", "),
-		ArgsUsage: "KIND STUDY",
-		Description: "STUDY is a study's name or the path of its file. KIND is one of\n" +
+		ArgsUsage: "FIGURE STUDY",
+		Description: "STUDY is a study's name or the path of its file. FIGURE is one of\n" +
 			"  throughput, speedup, efficiency  against workers\n" +
 			"  accuracy, samples                accuracy against time, and against samples trained on\n" +
 			"  tta                              time to accuracy against workers\n" +
@@ -39,14 +40,17 @@ func plotCommand(s *session) *cli.Command {
 			"  cost, normalised                 cost against time, and both over the smallest worker\n" +
 			"                                   count's; prices stand in the site file ([[prices]])\n" +
 			"  busbw                            bus bandwidth of collectives against their size\n" +
+			"or any measure, such as step_p95 or to_0.75: against workers, or -x KEY. Numbers\n" +
+			"give lines, words columns.\n" +
 			"Every run is a dot; medians have an interval where there are runs enough for one.",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Required: true, Destination: &o.output,
 				Usage: "write `FILE`, whose extension says the format: " + strings.Join(figure.Formats(), ", ")},
-			baseFlag(&o.base), mixFlag(&o.mix), siteFlag(&o.site),
-			&cli.BoolFlag{Name: "per-framework", Usage: "a panel for each framework, all with the same axes", Destination: &o.perFramework, DisableDefaultText: true},
+			siteFlag(&o.site), o.axisFlag(),
+			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework, all with the same axes", Destination: &o.by},
+			&cli.Float64Flag{Name: "target", Usage: "the time to accuracy `T`, a fraction; FIGURE is tta", Destination: &o.target},
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` above the plot", Destination: &o.title},
-		},
+		}, o.flags()...),
 		Action: func(c *cli.Context) error {
 			o.kind, o.study = c.Args().Get(0), c.Args().Get(1)
 			return runPlot(c.Context, s, o)
@@ -56,12 +60,17 @@ func plotCommand(s *session) *cli.Command {
 
 func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	// All that can be refused is, before the database is read.
-	if !slices.Contains(plotKinds(), o.kind) {
+	if o.kind == "tta" && o.target > 0 {
+		o.kind = measure.To(o.target).Name
+	} else if o.target != 0 {
+		return usagef("--target is for the figure tta, a fraction above 0")
+	}
+	if _, err := measure.Find(o.kind); err != nil && !slices.Contains(plotKinds(), o.kind) {
 		hint := ""
-		if close := nearest(o.kind, plotKinds()); len(close) > 0 {
+		if close := nearest(o.kind, append(plotKinds(), measure.Names()...)); len(close) > 0 {
 			hint = "Did you mean " + strings.Join(close, " or ") + "?"
 		}
-		return &usageError{err: fmt.Errorf("there is no figure %q; valid: %s", o.kind, strings.Join(plotKinds(), ", ")), hint: hint}
+		return &usageError{err: fmt.Errorf("unknown figure %q; choose one of %s, or a measure: %s", o.kind, strings.Join(plotKinds(), ", "), strings.Join(measure.Names(), ", ")), hint: hint}
 	}
 	if _, err := figure.Format(o.output); err != nil {
 		return &usageError{err: err}
@@ -69,7 +78,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	if o.kind == "busbw" {
 		return s.plotBusBW(ctx, o)
 	}
-	a, err := s.analyse(ctx, o.study, o.base, o.mix)
+	a, err := s.analyse(ctx, o.curveOptions)
 	if err != nil {
 		return err
 	}
@@ -112,8 +121,12 @@ func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure
 			return bill.against(options)
 		}
 		return bill.normalised(options)
-	case o.perFramework:
-		return figure.DrawPer(o.kind, a.curves, a.observations, options)
+	case o.by != "":
+		by, err := axisKey(o.by, a.observations, nil)
+		if err != nil {
+			return nil, err
+		}
+		return figure.DrawBy(by, o.kind, a.curves, a.observations, options)
 	}
 	return figure.Draw(o.kind, a.curves, a.observations, options)
 }

@@ -36,9 +36,9 @@ func reportCommand(s *session) *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Required: true, Destination: &o.output,
 				Usage: "write `FILE`, whose extension says the format: " + strings.Join(report.Formats(), ", ")},
-			baseFlag(&o.base), mixFlag(&o.mix), siteFlag(&o.site),
+			siteFlag(&o.site),
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` on top", DefaultText: "the study's name", Destination: &o.title},
-		}, o.wishFlags()...),
+		}, append(o.flags(), o.wishFlags()...)...),
 		Action: func(c *cli.Context) error {
 			o.study, o.market = c.Args().First(), cost.OnDemand
 			if err := wished(c); err != nil {
@@ -57,7 +57,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := s.analyse(ctx, o.study, o.base, o.mix)
+	a, err := s.analyse(ctx, o.curveOptions)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (f *evidence) figures(r *report.Report) {
 	for _, kind := range []string{"speedup", "efficiency", "throughput", "tta", "accuracy", "samples", "breakdown"} {
 		add(kind, func(o figure.Options) (*figure.Figure, error) {
 			if len(f.curves) > manySeries && len(frameworks) > 1 {
-				return figure.DrawPer(kind, f.curves, f.observations, o)
+				return figure.DrawBy("framework", kind, f.curves, f.observations, o)
 			}
 			return figure.Draw(kind, f.curves, f.observations, o)
 		})

@@ -4,29 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/exchange"
-	"github.com/scalebench/scalebench/metrics/store"
 )
 
-type scalingOptions struct {
-	study string
-	base  int // 0: the smallest worker count of each series
-	mix   bool
-}
-
 func scalingCommand(s *session) *cli.Command {
-	var o scalingOptions
+	var o curveOptions
 	return &cli.Command{
 		Name:      "scaling",
 		Usage:     "print throughput, speedup, efficiency and time to accuracy",
@@ -34,7 +23,7 @@ func scalingCommand(s *session) *cli.Command {
 		Description: "STUDY is a study's name or the path of its file. Medians over runs, with their\n" +
 			"confidence interval in brackets where there are runs enough for one. In CSV and\n" +
 			"JSON: samples/s, seconds, fractions.",
-		Flags: []cli.Flag{baseFlag(&o.base), mixFlag(&o.mix)},
+		Flags: append(o.flags(), o.axisFlag()),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
 			return runScaling(c.Context, s, o)
@@ -42,17 +31,8 @@ func scalingCommand(s *session) *cli.Command {
 	}
 }
 
-func baseFlag(base *int) cli.Flag {
-	return &cli.IntFlag{Name: "base", Usage: "divide by the point with `N` workers", DefaultText: "the smallest of each series", Destination: base}
-}
-
-func mixFlag(mix *bool) cli.Flag {
-	return &cli.BoolFlag{Name: "mix", Destination: mix, DisableDefaultText: true,
-		Usage: "let one curve hold runs that ran on different things: nodes, drivers, versions"}
-}
-
-func runScaling(ctx context.Context, s *session, o scalingOptions) error {
-	a, err := s.analyse(ctx, o.study, o.base, o.mix)
+func runScaling(ctx context.Context, s *session, o curveOptions) error {
+	a, err := s.analyse(ctx, o)
 	var nothing *noTrainingError
 	if errors.As(err, &nothing) && nothing.kind == collectiveKind {
 		return s.printCollectives(ctx, o.study, nothing)
@@ -78,92 +58,6 @@ func runScaling(ctx context.Context, s *session, o scalingOptions) error {
 	return nil
 }
 
-// analysis is a study's runs as curves.
-type analysis struct {
-	observations []scaling.Observation
-	curves       []scaling.Curve
-	warnings     []string // on the study as a whole
-	noBase       error    // some series have no base, and what to run; nil
-}
-
-// analyse reads the study's good runs from the database. What is planned is
-// taken from the run folder, where there is one: so that a base that never ran
-// is missed.
-func (s *session) analyse(ctx context.Context, study string, base int, mix bool) (*analysis, error) {
-	if base < 0 {
-		return nil, usagef("--base %d is no number of workers; want 1 or more, or 0 for the smallest", base)
-	}
-	name, err := studyName(study)
-	if err != nil {
-		return nil, err
-	}
-	db, err := s.openStore()
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	a := &analysis{}
-	if a.observations, a.warnings, err = db.Observations(ctx, name); err != nil {
-		return nil, storeError(err)
-	}
-	if err := noTraining(name, a.observations); err != nil {
-		return nil, err
-	}
-	planned, err := plannedPoints(rundir.OpenStudy(s.runs, name))
-	if err != nil {
-		return nil, err
-	}
-	file := study // run and submit take the study's file
-	if file == name {
-		file += ".toml"
-	}
-	what := fmt.Sprintf("Run it with `%s run %s` or `%s submit %s`, then `%s collect %s`", appName, file, appName, file, appName, name)
-	if len(a.observations) == 0 && len(planned) == 0 {
-		a.warn(s)
-		return nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: what + "."}
-	}
-	a.curves, err = scaling.Analyse(a.observations, scaling.Options{Base: base, Planned: planned, Mix: mix})
-	if benchmarks, _, e := db.Collectives(ctx, store.Filter{Kind: "collective"}); e != nil {
-		return nil, storeError(e)
-	} else {
-		exchange.Predict(a.curves, a.observations, benchmarks)
-	}
-	var noBase *scaling.NoBaseError
-	if errors.As(err, &noBase) {
-		if slices.ContainsFunc(noBase.Missing, func(m scaling.MissingBase) bool { return m.Unsteady }) {
-			what = "Runs whose step times never settled are not run again by themselves: make them longer (epochs, max_steps), raise study.repeats, or keep jobs from disturbing each other (exclusive, policy.chain)"
-		}
-		what += "; or divide by another point with --base N."
-		if slices.ContainsFunc(a.curves, scaling.Curve.Divided) {
-			what = "Runs that ran on different nodes, drivers or versions are series of their own; --mix joins them.\n" + what
-		}
-		a.noBase = &usageError{err: err, hint: what}
-		err = nil
-	}
-	return a, err
-}
-
-// plannedPoints reads the plan of a study. One that is gone, as after scratch
-// was purged, plans nothing.
-func plannedPoints(folder rundir.Study) ([]scaling.Planned, error) {
-	plan, err := launcher.ReadPlan(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	seen := map[string]bool{} // its repeats are one point
-	var list []scaling.Planned
-	for _, p := range plan.Points {
-		if !seen[p.Point.ID] {
-			seen[p.Point.ID] = true
-			list = append(list, scaling.Planned{Point: p.Point.ID, Framework: p.Point.Framework, Workers: p.Point.Workers, Parameters: p.Point.Parameters()})
-		}
-	}
-	return list, nil
-}
-
 // warn prints the doubts.
 func (a *analysis) warn(s *session) {
 	for _, doubt := range a.doubts() {
@@ -185,7 +79,7 @@ func (a *analysis) doubts() []string {
 			list = append(list, about+w)
 		}
 		var texts []string // each once, in the order of its first worker count
-		of := map[string][]int{}
+		of := map[string][]scaling.Value{}
 		for _, p := range c.Points {
 			for _, w := range p.Warnings {
 				if saysWhy(p, w) {
@@ -194,11 +88,11 @@ func (a *analysis) doubts() []string {
 				if of[w] == nil {
 					texts = append(texts, w)
 				}
-				of[w] = append(of[w], p.Workers)
+				of[w] = append(of[w], p.At)
 			}
 		}
 		for _, w := range texts {
-			list = append(list, about+workersTexts(of[w])+": "+w)
+			list = append(list, about+placesText(c.Axis, of[w]...)+": "+w)
 		}
 	}
 	return list
@@ -221,9 +115,13 @@ func saysWhy(p scaling.Point, warning string) bool {
 // the reasons for the dashes.
 func scalingTable(curves []scaling.Curve) *table {
 	targets := targetsOf(curves)
+	along := scaling.Workers
+	if len(curves) > 0 {
+		along = curves[0].Axis
+	}
 	t := &table{columns: []column{
 		{key: "series"},
-		{key: "workers"},
+		{key: along, right: true},
 		{key: "runs"},
 		{key: "throughput", unit: "samples/s", right: true},
 		{key: "speedup", right: true},
@@ -242,7 +140,7 @@ func scalingTable(curves []scaling.Curve) *table {
 	}
 	for _, c := range curves {
 		for _, p := range c.Points {
-			atBase := c.Base != nil && p.Workers == c.Base.Workers
+			atBase := c.Base != nil && p.At == c.Base.At
 			x := p.Of(measure.Throughput)
 			if x.Median != nil {
 				why(x.Median.Why)
@@ -250,7 +148,7 @@ func scalingTable(curves []scaling.Curve) *table {
 			if x.Gain() != nil && !atBase {
 				why(x.Gain().Why)
 			}
-			cells := []any{c.Series, p.Workers, x.Runs, estimateText(x.Median, significant, false),
+			cells := []any{c.Series, p.At.String(), x.Runs, estimateText(x.Median, significant, false),
 				estimateText(x.Gain(), significant, atBase), estimateText(x.Efficiency(), percent, atBase)}
 			for _, target := range targets {
 				a := p.Of(measure.To(target).Name)
@@ -287,7 +185,7 @@ func scalingTable(curves []scaling.Curve) *table {
 
 // baseText is the point that others are divided by, with what it measured.
 func baseText(b *scaling.RowBase) string {
-	text := workersText(b.Workers)
+	text := placesText(b.Along())
 	if b.Throughput != nil {
 		text += fmt.Sprintf(", %s samples/s (median of %s)", significant(*b.Throughput), countText(b.Runs, "run"))
 	}
@@ -345,19 +243,26 @@ func targetText(target float64) string { return strconv.FormatFloat(target, 'f',
 
 func workersText(n int) string { return countText(n, "worker") }
 
-// workersTexts names several worker counts: "1, 2 and 4 workers".
-func workersTexts(counts []int) string {
+// placesText names places on an axis: "1, 2 and 4 workers", "workload.batch 64".
+func placesText(axis string, places ...scaling.Value) string {
 	text := ""
-	last := len(counts) - 1
-	for i, n := range counts[:last] {
-		text += strconv.Itoa(n)
-		if i < last-1 {
+	last := len(places) - 1
+	for i, v := range places {
+		text += v.String()
+		switch {
+		case i < last-1:
 			text += ", "
-		} else {
+		case i < last:
 			text += " and "
 		}
 	}
-	return text + workersText(counts[last])
+	switch {
+	case axis != scaling.Workers:
+		return axis + " " + text
+	case text == "1":
+		return "1 worker"
+	}
+	return text + " workers"
 }
 
 func countText(n int, noun string) string {
@@ -405,8 +310,12 @@ func scalingData(rows []scaling.Row) *table {
 		}
 	}
 	slices.Sort(targets)
-	t := &table{}
-	for _, key := range []string{"series", "workers", "runs", "throughput", "throughput_low", "throughput_high", "speedup", "speedup_low",
+	t := &table{columns: []column{{key: "series"}}}
+	other := slices.ContainsFunc(rows, func(r scaling.Row) bool { return r.Axis != "" })
+	if other {
+		t.columns = append(t.columns, column{key: "axis"}, column{key: "at"})
+	}
+	for _, key := range []string{"workers", "runs", "throughput", "throughput_low", "throughput_high", "speedup", "speedup_low",
 		"speedup_high", "efficiency", "efficiency_low", "efficiency_high", "karp_flatt", "karp_flatt_low", "karp_flatt_high",
 		"end_to_end", "end_to_end_low", "end_to_end_high", "skew", "communication", "communication_low", "communication_high",
 		"communication_predicted", "communication_predicted_low", "communication_predicted_high", "communication_predicted_from", "base_workers", "base_throughput", "base_runs", "scaling", "warnings"} {
@@ -418,10 +327,14 @@ func scalingData(rows []scaling.Row) *table {
 		}
 	}
 	for _, r := range rows {
-		cells := []any{r.Series, r.Workers, r.Runs, r.Throughput, r.ThroughputLow, r.ThroughputHigh, r.Speedup, r.SpeedupLow,
+		cells := []any{r.Series}
+		if other {
+			cells = append(cells, r.Axis, r.At)
+		}
+		cells = append(cells, r.Workers, r.Runs, r.Throughput, r.ThroughputLow, r.ThroughputHigh, r.Speedup, r.SpeedupLow,
 			r.SpeedupHigh, r.Efficiency, r.EfficiencyLow, r.EfficiencyHigh, r.KarpFlatt, r.KarpFlattLow, r.KarpFlattHigh,
 			r.EndToEnd, r.EndToEndLow, r.EndToEndHigh, r.Skew, r.Communication, r.CommunicationLow, r.CommunicationHigh,
-			r.CommunicationPredicted, r.CommunicationPredictedLow, r.CommunicationPredictedHigh, orNil(r.CommunicationPredictedFrom)}
+			r.CommunicationPredicted, r.CommunicationPredictedLow, r.CommunicationPredictedHigh, orNil(r.CommunicationPredictedFrom))
 		if r.Base != nil {
 			cells = append(cells, r.Base.Workers, r.Base.Throughput, r.Base.Runs)
 		} else {

@@ -145,7 +145,7 @@ func (c *chart) addTrend(style int, t trend, scale func(*scaling.Point, float64)
 	var medians []Mark
 	for i := range t.curve.Points {
 		p := &t.curve.Points[i]
-		n := float64(p.Workers)
+		n := p.At.Number
 		s := t.at(p)
 		for _, x := range s.Values {
 			if y := scale(p, x); y > 0 && !math.IsInf(y, 1) {

@@ -162,7 +162,7 @@ func TestSmallMultiples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, most := range map[string]int{"speedup": 2, "throughput": 2, "efficiency": 2} {
-		f, err := DrawPer(kind, curves, obs, Options{})
+		f, err := DrawBy("framework", kind, curves, obs, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,11 +188,11 @@ func TestSmallMultiples(t *testing.T) {
 				t.Errorf("%s %s: %v", kind, format, err)
 			}
 		}
-		if one, err := DrawPer(kind, curves[:1], obs, Options{}); err != nil || len(one.panels) != 1 || one.panels[0].chart.title != "" {
+		if one, err := DrawBy("framework", kind, curves[:1], obs, Options{}); err != nil || len(one.panels) != 1 || one.panels[0].chart.title != "" {
 			t.Errorf("%s of one framework: %v", kind, err)
 		}
 	}
-	if _, err := DrawPer("speedup", curves, obs, Options{Height: 0.5}); err == nil || !strings.Contains(err.Error(), "no room") {
+	if _, err := DrawBy("framework", "speedup", curves, obs, Options{Height: 0.5}); err == nil || !strings.Contains(err.Error(), "no room") {
 		t.Error(err)
 	}
 }

@@ -52,8 +52,12 @@ type panel struct {
 	at     vg.Point
 }
 
-// kinds are what can be drawn, by name.
-var kinds = map[string]func([]scaling.Curve, []scaling.Observation) ([]chart, error){
+// build makes the charts of a kind of figure.
+type build func([]scaling.Curve, []scaling.Observation) ([]chart, error)
+
+// kinds are the figures with a form of their own, by name. Any measure is drawn
+// besides, by its name.
+var kinds = map[string]build{
 	"throughput": single(throughput),
 	"speedup":    single(speedup),
 	"efficiency": single(efficiency),
@@ -64,9 +68,9 @@ var kinds = map[string]func([]scaling.Curve, []scaling.Observation) ([]chart, er
 }
 
 // single is a kind that is one chart.
-func single(build func([]scaling.Curve, []scaling.Observation) (chart, error)) func([]scaling.Curve, []scaling.Observation) ([]chart, error) {
+func single(one func([]scaling.Curve, []scaling.Observation) (chart, error)) build {
 	return func(curves []scaling.Curve, obs []scaling.Observation) ([]chart, error) {
-		c, err := build(curves, obs)
+		c, err := one(curves, obs)
 		return []chart{c}, err
 	}
 }
@@ -102,11 +106,11 @@ func Kinds() []string {
 // "samples" and "breakdown" read them. Throughput,
 // speedup and efficiency refuse curves without a base.
 func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
-	build, ok := kinds[kind]
-	if !ok {
-		return nil, fmt.Errorf("there is no figure %q; choose one of %s", kind, strings.Join(Kinds(), ", "))
+	draw, err := builder(kind, curves)
+	if err != nil {
+		return nil, err
 	}
-	c, err := build(curves, obs)
+	c, err := draw(curves, obs)
 	if err != nil {
 		return nil, fmt.Errorf("%s figure: %w", kind, err)
 	}
@@ -116,6 +120,23 @@ func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Opti
 	return compose(kind, c, o)
 }
 
+// builder finds what draws a kind of figure: one of kinds, over workers, else
+// the measure of that name over any axis.
+func builder(kind string, curves []scaling.Curve) (build, error) {
+	other := slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Axis != scaling.Workers })
+	draw, ok := kinds[kind]
+	if ok && !other {
+		return draw, nil
+	}
+	if m, err := measure.Find(kind); err == nil {
+		return along(m), nil
+	}
+	if ok {
+		return nil, fmt.Errorf("%s figure: %w", kind, errAxis)
+	}
+	return nil, fmt.Errorf("unknown figure %q; choose one of %s, or a measure", kind, strings.Join(Kinds(), ", "))
+}
+
 // compose makes a figure of charts that have been fitted to their data.
 func compose(kind string, charts []chart, o Options) (*Figure, error) {
 	for i := range charts {
@@ -123,7 +144,7 @@ func compose(kind string, charts []chart, o Options) (*Figure, error) {
 			return nil, fmt.Errorf("%s figure: %d lines, of which only %d can be told apart; draw fewer series", kind, charts[i].styles(), most)
 		}
 	}
-	f := &Figure{name: cmp.Or(clean(o.Title), names[kind])}
+	f := &Figure{name: cmp.Or(clean(o.Title), names[kind], kind)}
 	if len(charts) > 1 {
 		if err := f.multiples(charts, o); err != nil {
 			return nil, fmt.Errorf("%s figure: %w", kind, err)

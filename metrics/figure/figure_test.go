@@ -249,7 +249,7 @@ func TestRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	baseless, err := scaling.Analyse(obs, scaling.Options{Base: 4})
+	baseless, err := scaling.Analyse(obs, scaling.Options{Base: &scaling.Value{Number: 4}})
 	var noBase *scaling.NoBaseError
 	if !errors.As(err, &noBase) {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func TestRefused(t *testing.T) {
 		o      Options
 		want   string
 	}{
-		{"pie", curves, Options{}, `there is no figure "pie"; choose one of throughput, speedup, efficiency, accuracy, samples, tta, breakdown`},
+		{"pie", curves, Options{}, `unknown figure "pie"; choose one of throughput, speedup, efficiency, accuracy, samples, tta, breakdown, or a measure`},
 		{"speedup", nil, Options{}, "nothing to draw"},
 		{"speedup", baseless, Options{}, `no base point for series "native"`},
 		{"efficiency", baseless, Options{}, `no base point for series "native"`},

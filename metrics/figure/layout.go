@@ -207,7 +207,7 @@ func (l *layout) place(c *chart, m Mark, p XY) vg.Point {
 	case Dot, Missed:
 		at.X += l.aside[m.style]
 	case Bar:
-		if len(l.aside) > 1 {
+		if len(l.aside) > 1 && c.x.names == nil { // columns have a place of their own each
 			at.X += l.aside[m.style] * 0.62
 		}
 	}
@@ -256,7 +256,10 @@ func (l *layout) spread(c *chart) {
 	l.aside = make([]vg.Length, styles)
 	for i := range l.aside {
 		l.aside[i] = scale * (first + step*vg.Length(i/2))
-		if i%2 == 0 {
+		switch {
+		case c.x.names != nil:
+			l.aside[i] = -first
+		case i%2 == 0:
 			l.aside[i] = -l.aside[i]
 		}
 	}

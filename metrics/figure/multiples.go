@@ -19,40 +19,54 @@ const panelWidth = 3.3
 // frame is the title and the caption around several panels.
 type frame struct{ title, caption []string }
 
-// DrawPer draws one kind of figure as small multiples: a panel for each
-// framework, all with the same axes, so that they can be held against each
-// other where one plot would be a thicket. With one framework it is Draw.
-func DrawPer(kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
-	build, ok := kinds[kind]
-	var frameworks []string
+// DrawBy draws one kind of figure as small multiples: a panel for each value of
+// a parameter that tells series apart, all with the same axes, so that they can
+// be held against each other where one plot would be a thicket. With one value
+// it is Draw.
+func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
+	draw, err := builder(kind, curves)
+	if err != nil {
+		return nil, err
+	}
+	of := func(c scaling.Curve) string {
+		if key == "framework" {
+			return c.Framework
+		}
+		return scaling.ValueOf(c.Parameters[key]).String()
+	}
+	var values []string
 	for _, c := range curves {
-		if !slices.Contains(frameworks, c.Framework) {
-			frameworks = append(frameworks, c.Framework)
+		if !slices.Contains(values, of(c)) {
+			values = append(values, of(c))
 		}
 	}
-	if !ok || len(frameworks) < 2 {
+	if len(values) < 2 {
 		return Draw(kind, curves, obs, o)
 	}
 	var charts []chart
 	var without []string
 	var why error
-	for _, framework := range frameworks {
+	for _, value := range values {
+		title := clean(value)
+		if key != "framework" {
+			title = clean(key) + " " + title
+		}
 		var own []scaling.Curve
 		for _, c := range curves {
-			if c.Framework == framework {
+			if of(c) == value {
 				own = append(own, c)
 			}
 		}
-		list, err := build(own, obs)
+		list, err := draw(own, obs)
 		if err != nil {
-			without, why = append(without, clean(framework)), err
+			without, why = append(without, title), err
 			continue
 		}
 		for i := range list {
 			list[i].caption = append(list[i].caption, mixtures(own)...)
 		}
 		if len(list) == 1 {
-			list[0].title = clean(framework)
+			list[0].title = title
 			list[0].shortenLabels()
 		}
 		charts = append(charts, list...)

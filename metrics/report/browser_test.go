@@ -173,7 +173,9 @@ func full(t *testing.T, text string) *Report {
 	for _, kind := range figure.Kinds() {
 		add(kind, func(o figure.Options) (*figure.Figure, error) { return figure.Draw(kind, curves, obs, o) })
 	}
-	add("panels", func(o figure.Options) (*figure.Figure, error) { return figure.DrawPer("speedup", curves, obs, o) })
+	add("panels", func(o figure.Options) (*figure.Figure, error) {
+		return figure.DrawBy("framework", "speedup", curves, obs, o)
+	})
 	add("ranks", func(o figure.Options) (*figure.Figure, error) {
 		var ranks []scaling.StepTimes
 		for rank := range 16 {

@@ -16,19 +16,20 @@ type NoBaseError struct {
 // MissingBase is the base point that one series lacks.
 type MissingBase struct {
 	Series     string
-	Workers    int    // of the base point
-	Why        string // it cannot be the base
-	Unsteady   bool   // it has good runs, and none of them a steady state: running the same again is no cure
-	Available  []int  // worker counts that could be
+	At         Value   // of the base point
+	Why        string  // it cannot be the base
+	Unsteady   bool    // it has good runs, and none of them a steady state: running the same again is no cure
+	Available  []Value // that could be the base
 	Framework  string
 	Parameters map[string]any // of the series, by TOML path
+	axis       axis
 }
 
 // Error names the points to run. What command does so is the caller's to add.
 func (e *NoBaseError) Error() string {
 	lines := make([]string, len(e.Missing))
 	for i, m := range e.Missing {
-		lines[i] = fmt.Sprintf("no base for series %q: its point with %s %s", m.Series, workers(m.Workers), m.Why)
+		lines[i] = fmt.Sprintf("no base for series %q: its point with %s %s", m.Series, m.axis.place(m.At), m.Why)
 		if !m.Unsteady {
 			lines[i] += "; run that point"
 		}
@@ -37,25 +38,25 @@ func (e *NoBaseError) Error() string {
 			if m.Unsteady {
 				joint = "; take "
 			}
-			lines[i] += joint + counts(m.Available) + " as the base"
+			lines[i] += joint + m.axis.places(m.Available) + " as the base"
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-func (s *series) missing(base int, byWorkers map[int][]Observation) *MissingBase {
-	m := &MissingBase{Series: s.name, Workers: base, Framework: s.framework, Parameters: s.parameters}
+func (s *series) missing(a axis, base Value, runs map[Value][]Observation) *MissingBase {
+	m := &MissingBase{Series: s.name, At: base, axis: a, Framework: s.framework, Parameters: s.parameters}
 	planned := false
-	for _, n := range s.workers {
+	for _, n := range s.at {
 		planned = planned || n == base
-		for _, o := range byWorkers[n] {
+		for _, o := range runs[n] {
 			if x := o.Known(measure.Throughput); x != nil && isRate(*x) {
 				m.Available = append(m.Available, n)
 				break
 			}
 		}
 	}
-	switch runs := byWorkers[base]; {
+	switch runs := runs[base]; {
 	case !planned:
 		m.Why = "is not in the plan"
 	case len(runs) == 0:
@@ -74,20 +75,4 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// counts writes worker counts for people: "2, 4 or 8 workers".
-func counts(ns []int) string {
-	var b strings.Builder
-	for i, n := range ns[:len(ns)-1] {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprint(&b, n)
-	}
-	if len(ns) == 1 {
-		return workers(ns[0])
-	}
-	fmt.Fprintf(&b, " or %d workers", ns[len(ns)-1])
-	return b.String()
 }

@@ -13,10 +13,13 @@ import (
 
 // Options say how runs become curves. The zero value is the usual choice.
 type Options struct {
-	// Base is the worker count that all others are divided by. 0 takes, per
-	// series, the smallest one that is planned or was observed: a base whose
+	// Axis is the parameter along which a curve runs, by its TOML path; "" is
+	// Workers.
+	Axis string
+	// Base is the place on the axis that all others are divided by. nil takes,
+	// per series, the smallest one that is planned or was observed: a base whose
 	// runs failed is then missed, not quietly replaced by the next.
-	Base int
+	Base *Value
 	// Planned are the points of the plan, so that what has no run at all is
 	// missed too. Without it only what was observed counts.
 	Planned []Planned
@@ -38,15 +41,16 @@ type Planned struct {
 	Parameters map[string]any // as in Observation
 }
 
-// Curve is one series: runs that are equal in everything but the number of
-// workers and what follows from it.
+// Curve is one series: runs that are equal in everything but the axis, the
+// number of workers for one, and what follows from it.
 type Curve struct {
 	Series     string         // the framework, and the parameters in which the series differ: "native batch=64"
 	Framework  string         //
 	Parameters map[string]any // what identifies the series, by TOML path; fingerprint.FIELD where runs ran on different things
 	Scaling    string         // "weak" or "strong" as the runs record it; "" where they do not
 	Base       *Base          // nil: the base point has no good run
-	Points     []Point        // by rising Workers; only worker counts that have runs
+	Axis       string         // the parameter along which it runs
+	Points     []Point        // by rising At; only places that have runs
 	Warnings   []string
 
 	// Fingerprint is what its runs ran on, as far as any of them recorded it.
@@ -71,16 +75,19 @@ func (c Curve) Divided() bool {
 
 // Base is the point that the others are divided by.
 type Base struct {
-	Workers int
+	At      Value
+	Workers int // as in Point
+	axis    string
 	point   *Point
 }
 
 // Of is what the base's runs say of a measure; never nil.
 func (b *Base) Of(name string) *Summary { return b.point.Of(name) }
 
-// Point is one worker count of a series.
+// Point is one place on the axis of a series.
 type Point struct {
-	Workers int
+	At      Value
+	Workers int   // of its runs; 0 where they differ, along another axis than Workers
 	Runs    []Run // every run of the point, by id, those that lack a measure included
 
 	// Measures are the summaries of what any run has, in the order of the
@@ -173,16 +180,17 @@ func Analyse(obs []Observation, o Options) ([]Curve, error) {
 	if !(o.Confidence > 0 && o.Confidence < 1) {
 		return nil, fmt.Errorf("confidence %g is no level; give a fraction between 0 and 1, like 0.95", o.Confidence)
 	}
-	if o.Base < 0 {
-		return nil, fmt.Errorf("base of %d workers; give 1 or more, or 0 for the smallest worker count of each series", o.Base)
+	along := axis(cmp.Or(o.Axis, Workers))
+	if b := o.Base; b != nil && along == Workers && !(b.Numeric() && b.Number >= 1) {
+		return nil, fmt.Errorf("base of %s workers; give 1 or more", b)
 	}
 	if err := validate(obs, o.Planned); err != nil {
 		return nil, err
 	}
-	an := analysis{confidence: o.Confidence, tests: map[[2]int]cut{}}
+	an := analysis{confidence: o.Confidence, tests: map[[2]int]cut{}, axis: along}
 	var curves []Curve
 	var missing []MissingBase
-	for _, s := range group(obs, o.Planned, o.Mix) {
+	for _, s := range group(obs, o.Planned, o.Mix, along) {
 		c, miss := an.curve(s, o.Base)
 		if miss != nil {
 			missing = append(missing, *miss)
@@ -218,48 +226,51 @@ func validate(obs []Observation, planned []Planned) error {
 
 // analysis is what the points of one Analyse share.
 type analysis struct {
+	axis       axis
 	confidence float64
 	tests      map[[2]int]cut // cuts of the Mann–Whitney test by sample sizes
 }
 
-func (an *analysis) curve(s *series, base int) (Curve, *MissingBase) {
-	c := Curve{Series: s.name, Framework: s.framework, Parameters: s.parameters}
+func (an *analysis) curve(s *series, at *Value) (Curve, *MissingBase) {
+	c := Curve{Series: s.name, Axis: string(an.axis), Framework: s.framework, Parameters: s.parameters}
 	c.Scaling, _ = s.parameters["workload.scaling"].(string)
-	if base == 0 {
-		base = s.workers[0]
+	base := s.at[0]
+	if at != nil {
+		base = *at
 	}
-	byWorkers := map[int][]Observation{}
-	for _, o := range s.runs {
-		byWorkers[o.Workers] = append(byWorkers[o.Workers], o)
+	runs := map[Value][]Observation{}
+	for i := range s.runs {
+		at := an.axis.of(&s.runs[i])
+		runs[at] = append(runs[at], s.runs[i])
 	}
-	for _, n := range s.workers {
-		if runs := byWorkers[n]; len(runs) > 0 {
-			c.Points = append(c.Points, an.point(n, runs))
+	for _, at := range s.at {
+		if len(runs[at]) > 0 {
+			c.Points = append(c.Points, an.point(at, runs[at]))
 		}
 	}
 	an.divide(&c, base)
 	c.Fingerprint, c.Mixed = s.ground()
 	c.Warnings = curveWarnings(&c, s)
 	if c.Base == nil || c.Base.Of(measure.Throughput).Median == nil && c.Measured(measure.Throughput) {
-		return c, s.missing(base, byWorkers)
+		return c, s.missing(an.axis, base, runs)
 	}
 	return c, nil
 }
 
 // divide gives every point the base's values to be divided by. A base point
-// without a rate and without a time to a target is none.
-func (an *analysis) divide(c *Curve, base int) {
-	i := slices.IndexFunc(c.Points, func(p Point) bool { return p.Workers == base })
-	if i < 0 || !slices.ContainsFunc(c.Points[i].Measures, func(s *Summary) bool {
-		return s.Median != nil && (s.Name == measure.Throughput || s.Missable)
-	}) {
+// without any that judges it is none.
+func (an *analysis) divide(c *Curve, base Value) {
+	i := slices.IndexFunc(c.Points, func(p Point) bool { return p.At == base })
+	if i < 0 || !slices.ContainsFunc(c.Points[i].Measures, func(s *Summary) bool { return s.Median != nil && s.Better != measure.Neither }) {
 		return
 	}
-	c.Base = &Base{Workers: base, point: &c.Points[i]}
+	c.Base = &Base{At: base, axis: c.Axis, Workers: c.Points[i].Workers, point: &c.Points[i]}
 	for i := range c.Points {
 		p := &c.Points[i]
 		for _, s := range p.Measures {
-			s.multiple = float64(p.Workers) / float64(base)
+			if an.axis.multiplies() && base.Numeric() && p.At.Numeric() {
+				s.multiple = p.At.Number / base.Number
+			}
 			if b := c.Base.Of(s.Name); b.Median != nil {
 				s.base = b
 			}
@@ -273,8 +284,11 @@ func (c *Curve) Measured(name string) bool {
 	return slices.ContainsFunc(c.Points, func(p Point) bool { return p.Of(name).Median != nil })
 }
 
-func (an *analysis) point(workers int, runs []Observation) Point {
-	p := Point{Workers: workers}
+func (an *analysis) point(at Value, runs []Observation) Point {
+	p := Point{At: at, Workers: runs[0].Workers}
+	if slices.ContainsFunc(runs, func(o Observation) bool { return o.Workers != p.Workers }) {
+		p.Workers = 0
+	}
 	slices.SortFunc(runs, func(a, b Observation) int { return cmp.Compare(a.Run, b.Run) })
 	var targets []float64
 	for i := range runs {
@@ -288,7 +302,7 @@ func (an *analysis) point(workers int, runs []Observation) Point {
 			p.Measures = append(p.Measures, s)
 		}
 	}
-	p.Straggler = straggler(workers, runs)
+	p.Straggler = straggler(p.Workers, runs)
 	p.Warnings = pointWarnings(&p, runs)
 	return p
 }

@@ -13,8 +13,10 @@ import (
 // could not be had is null.
 type Row struct {
 	Series         string   `json:"series"`
-	Workers        int      `json:"workers"`
-	Runs           int      `json:"runs"` // with a throughput
+	Axis           string   `json:"axis,omitempty"` // another one than workers
+	At             any      `json:"at,omitempty"`   // place on it: a number or a word
+	Workers        int      `json:"workers"`        // 0 where the point's runs differ
+	Runs           int      `json:"runs"`           // with a throughput
 	Throughput     *float64 `json:"throughput"`
 	ThroughputLow  *float64 `json:"throughput_low"`
 	ThroughputHigh *float64 `json:"throughput_high"`
@@ -64,6 +66,8 @@ type RowSeconds struct {
 
 // RowBase is the point that others are divided by.
 type RowBase struct {
+	Axis       string   `json:"axis,omitempty"`
+	At         any      `json:"at,omitempty"`
 	Workers    int      `json:"workers"`
 	Throughput *float64 `json:"throughput"` // samples/s, median over its runs; null: no run has a steady state
 	Runs       int      `json:"runs"`       // that have a throughput
@@ -76,8 +80,29 @@ func (b *Base) Row() *RowBase {
 	}
 	s := b.Of(measure.Throughput)
 	r := &RowBase{Workers: b.Workers, Runs: s.Runs}
+	r.Axis, r.At = along(b.axis, b.At)
 	r.Throughput, _, _ = s.Median.columns()
 	return r
+}
+
+// Along is the axis and the base's place on it.
+func (b *RowBase) Along() (string, Value) {
+	if b.Axis == "" {
+		return Workers, At(b.Workers)
+	}
+	return b.Axis, ValueOf(b.At)
+}
+
+// along is an axis and a place on it as a row says them: nothing for workers,
+// which it says anyway.
+func along(axis string, v Value) (string, any) {
+	switch {
+	case axis == Workers:
+		return "", nil
+	case v.Numeric():
+		return axis, v.Number
+	}
+	return axis, v.Word
 }
 
 // Rows lists the points of the curves, series by series. The list is never
@@ -94,6 +119,7 @@ func Rows(curves []Curve) []Row {
 				Base:           c.Base.Row(), Scaling: c.Scaling, Fingerprint: c.Fingerprint,
 				Warnings: append(append([]string{}, c.Warnings...), p.Warnings...),
 			}
+			r.Axis, r.At = along(c.Axis, p.At)
 			r.KarpFlattLow, r.KarpFlattHigh = serial.ends()
 			r.Throughput, r.ThroughputLow, r.ThroughputHigh = x.Median.columns()
 			r.Speedup, r.SpeedupLow, r.SpeedupHigh = x.Gain().columns()

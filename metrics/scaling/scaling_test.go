@@ -102,7 +102,7 @@ func TestFormulas(t *testing.T) {
 // A base of 2 workers: S(8) = 300/100 = 3 over 4 times the workers, E = 0.75;
 // S(1) = 0.6 over half of them, E = 1.2, where Karp–Flatt has no meaning.
 func TestBaseOtherThanSmallest(t *testing.T) {
-	c := analyse(t, join(runs(1, 60), runs(2, 100), runs(8, 300)), Options{Base: 2})
+	c := analyse(t, join(runs(1, 60), runs(2, 100), runs(8, 300)), Options{Base: &Value{Number: 2}})
 	var got []float64
 	var serial []*float64
 	for _, p := range c[0].Points {
@@ -266,7 +266,7 @@ func TestNoBase(t *testing.T) {
 			`no base for series "native": its point with 1 worker has no good run; run that point, or take 2 or 4 workers as the base`},
 		{"runs without a steady state", join(unsteady, runs(2, 190)), Options{},
 			`no base for series "native": its point with 1 worker has 1 run, none with a steady state; take 2 workers as the base`},
-		{"asked for, not planned", runs(2, 190), Options{Base: 3},
+		{"asked for, not planned", runs(2, 190), Options{Base: &Value{Number: 3}},
 			`no base for series "native": its point with 3 workers is not in the plan; run that point, or take 2 workers as the base`},
 		{"nothing measured", nil, Options{Planned: planned},
 			`no base for series "native": its point with 1 worker has no good run; run that point`},
@@ -296,7 +296,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{"confidence", "confidence 95 is no level", runs(1, 1), Options{Confidence: 95}},
 		{"not a number", "confidence NaN is no level", runs(1, 1), Options{Confidence: math.NaN()}},
-		{"base", "base of -1 workers", runs(1, 1), Options{Base: -1}},
+		{"base", "base of -1 workers", runs(1, 1), Options{Base: &Value{Number: -1}}},
 		{"no workers", "run s/w0-r1-a1 has 0 workers", runs(0, 1), Options{}},
 		{"twice", "run s/w1-r1-a1 is given twice", join(runs(1, 1), runs(1, 1)), Options{}},
 	} {

@@ -29,7 +29,7 @@ type series struct {
 	name       string
 	framework  string
 	parameters map[string]any
-	workers    []int // planned or observed, ascending
+	at         []Value // planned or observed, ascending
 	runs       []Observation
 	divided    []fingerprint.Varying // facts by which it was divided from others; nil for none
 }
@@ -81,7 +81,7 @@ func (s *series) divide() []*series {
 	}
 	var list []*series
 	for _, c := range combinations {
-		part := &series{framework: s.framework, parameters: maps.Clone(s.parameters), workers: s.workers, divided: mixed}
+		part := &series{framework: s.framework, parameters: maps.Clone(s.parameters), at: s.at, divided: mixed}
 		for i, v := range mixed {
 			part.parameters[ranOn+v.Field] = c[i]
 		}
@@ -99,18 +99,15 @@ func (s *series) divide() []*series {
 //
 // Runs that are equal in what was asked for may still have run on different
 // things. They are divided by those, or with mix stay one series.
-func group(obs []Observation, planned []Planned, mix bool) []*series {
+func group(obs []Observation, planned []Planned, mix bool, along axis) []*series {
 	// Planned points go in like runs, and are told apart by their place.
 	all := slices.Clone(obs)
 	for _, p := range planned {
 		all = append(all, Observation{Point: p.Point, Framework: p.Framework, Workers: p.Workers, Parameters: p.Parameters})
 	}
-	ignored := map[string]bool{}
-	for _, k := range follows {
-		ignored[k] = true
-	}
+	ignored := along.follows()
 	for _, k := range loose {
-		if !swept(k, all) {
+		if !ignored[k] && !swept(k, all, along) {
 			ignored[k] = true
 		}
 	}
@@ -128,8 +125,8 @@ func group(obs []Observation, planned []Planned, mix bool) []*series {
 			}
 			byKey[key] = s
 		}
-		if !slices.Contains(s.workers, o.Workers) {
-			s.workers = append(s.workers, o.Workers)
+		if at := along.of(&o); !slices.Contains(s.at, at) {
+			s.at = append(s.at, at)
 		}
 		if i < len(obs) {
 			s.runs = append(s.runs, o)
@@ -154,7 +151,7 @@ func group(obs []Observation, planned []Planned, mix bool) []*series {
 		return c
 	})
 	for _, s := range list {
-		slices.Sort(s.workers)
+		slices.SortFunc(s.at, Value.compare)
 	}
 	return list
 }
@@ -200,26 +197,24 @@ func identity(framework string, parameters map[string]any, keys []string) string
 }
 
 // swept reports whether the study sweeps the key: two points that differ in it
-// at one worker count. An edit between submissions changes no point's identity.
-func swept(key string, obs []Observation) bool {
+// at one place of the axis. An edit between submissions changes no point's identity.
+func swept(key string, obs []Observation, along axis) bool {
 	varies := slices.ContainsFunc(obs, func(o Observation) bool {
 		return text(o.Parameters[key]) != text(obs[0].Parameters[key])
 	})
 	if !varies {
 		return false
 	}
-	ignored := map[string]bool{key: true}
-	for _, k := range follows {
-		ignored[k] = true
-	}
+	ignored := along.follows()
+	ignored[key] = true
 	keys := separating(obs, ignored)
 	type place struct {
-		rest    string
-		workers int
+		rest string
+		at   Value
 	}
 	first := map[place]Observation{}
 	for _, o := range obs {
-		at := place{identity(o.Framework, o.Parameters, keys), o.Workers}
+		at := place{identity(o.Framework, o.Parameters, keys), along.of(&o)}
 		f, ok := first[at]
 		if !ok {
 			first[at] = o

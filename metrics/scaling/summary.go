@@ -22,7 +22,7 @@ type Summary struct {
 	Why    string // there is no median although runs have the measure
 
 	base       *Summary // of the base point; nil without one
-	multiple   float64  // workers over the base's
+	multiple   float64  // resources over the base's; 0 along an axis that multiplies none
 	an         *analysis
 	divided    bool // gain was worked out
 	gain       *Estimate
@@ -85,8 +85,8 @@ func (s *Summary) Gain() *Estimate {
 	return s.gain
 }
 
-// Efficiency is Gain over how many times the base's workers these are, a
-// fraction. For a rate it is one formula: X(N)·base/(X(base)·N) is weak-scaling
+// Efficiency is Gain over how many times the base's resources these are, a
+// fraction; nil along an axis that multiplies none. For a rate it is one formula: X(N)·base/(X(base)·N) is weak-scaling
 // efficiency (work per worker fixed, so equal to T_step(base)/T_step(N)) and
 // strong-scaling efficiency alike (samples per step fixed, so X is inverse to
 // the step time).
@@ -101,7 +101,9 @@ func (s *Summary) divide() {
 	}
 	if s == s.base {
 		s.gain = &Estimate{Value: 1, Runs: s.Median.Runs, Why: AtBase}
-		s.efficiency = &Estimate{Value: 1, Runs: s.Median.Runs, Why: AtBase}
+		if s.multiple != 0 {
+			s.efficiency = &Estimate{Value: 1, Runs: s.Median.Runs, Why: AtBase}
+		}
 		return
 	}
 	g := s.Measure.Gain(s.Median.Value, s.base.Median.Value)
@@ -119,6 +121,9 @@ func (s *Summary) divide() {
 		s.gain.Interval, s.gain.Why = s.an.ratioInterval(s.base.Values, s.Values)
 	default:
 		s.gain.Interval, s.gain.Why = s.an.ratioInterval(s.Values, s.base.Values)
+	}
+	if s.multiple == 0 {
+		return
 	}
 	s.efficiency = &Estimate{Value: g / s.multiple, Runs: s.gain.Runs, Why: s.gain.Why}
 	if in := s.gain.Interval; in != nil {

@@ -140,14 +140,14 @@ func curveWarnings(c *Curve, s *series) []string {
 		list = append(list, "the base is one worker, which exchanges no gradients: efficiency includes the whole cost of going distributed")
 	}
 	var without []string
-	for _, n := range s.workers {
-		i := slices.IndexFunc(c.Points, func(p Point) bool { return p.Workers == n })
+	for _, n := range s.at {
+		i := slices.IndexFunc(c.Points, func(p Point) bool { return p.At == n })
 		if i < 0 || c.Points[i].Of(measure.Throughput).Median == nil {
 			without = append(without, fmt.Sprint(n))
 		}
 	}
 	if len(without) > 0 && c.Measured(measure.Throughput) {
-		list = append(list, "no good run with a steady state at worker count "+strings.Join(without, ", "))
+		list = append(list, "no good run with a steady state at "+strings.Replace(c.Axis, Workers, "worker count", 1)+" "+strings.Join(without, ", "))
 	}
 	c.FingerprintWarnings = ranOnWarnings(c, s)
 	list = append(list, c.FingerprintWarnings...)

@@ -1,0 +1,117 @@
+package scaling
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Workers is the axis along which curves run unless Options say another.
+const Workers = "workers"
+
+// placement are the keys that say where workers are. Each follows from the other
+// two, so that a curve along one of them is of runs that agree in one more.
+var placement = []string{Workers, "nodes", "workers_per_node"}
+
+// Value is where a point lies on an axis: a number, or a word for what is none.
+// Both are comparable.
+type Value struct {
+	Number float64
+	Word   string // "" for a number
+}
+
+// At is the place of a number of workers, or of any other count.
+func At(n int) Value { return Value{Number: float64(n)} }
+
+// ValueOf is the place of a parameter's value. A text is a word, even one that
+// is written like a number; so is a parameter that is not set.
+func ValueOf(parameter any) Value {
+	if x, ok := number(parameter); ok {
+		return Value{Number: x}
+	}
+	return Value{Word: cmp.Or(text(parameter), `""`)}
+}
+
+// Numeric reports whether the value is a number.
+func (v Value) Numeric() bool { return v.Word == "" }
+
+// String writes the value as a parameter is written.
+func (v Value) String() string {
+	if v.Numeric() {
+		return text(v.Number)
+	}
+	return v.Word
+}
+
+// compare orders numbers by size, words behind them by their letters.
+func (v Value) compare(w Value) int {
+	if v.Numeric() != w.Numeric() {
+		return cmp.Compare(len(v.Word), len(w.Word))
+	}
+	return cmp.Or(cmp.Compare(v.Number, w.Number), cmp.Compare(v.Word, w.Word))
+}
+
+// axis is what a curve's points differ in.
+type axis string
+
+// of is the place of a run.
+func (a axis) of(o *Observation) Value {
+	switch {
+	case a == Workers:
+		return At(o.Workers)
+	case a == "nodes" && o.Nodes > 0:
+		return At(o.Nodes)
+	case a == "framework":
+		return Value{Word: o.Framework}
+	}
+	return ValueOf(o.Parameters[string(a)])
+}
+
+// multiplies reports whether twice as much of it is twice the resources, so that
+// half the time is what could be hoped for.
+func (a axis) multiplies() bool { return a == Workers || a == "nodes" || a == "replicas" }
+
+// follows are the parameters that change along the axis and therefore do not
+// separate series.
+func (a axis) follows() map[string]bool {
+	set := map[string]bool{string(a): true}
+	for _, k := range follows {
+		set[k] = true
+	}
+	switch {
+	case a == Workers:
+	case slices.Contains(placement, string(a)):
+		delete(set, "nodes")
+		delete(set, "workers_per_node")
+		set[string(a)] = true
+	default:
+		delete(set, Workers)
+	}
+	return set
+}
+
+// place names a place for people: "2 workers", "workload.batch=64".
+func (a axis) place(v Value) string {
+	if a == Workers && v.Numeric() {
+		return workers(int(v.Number))
+	}
+	return fmt.Sprintf("%s=%s", string(a), v)
+}
+
+// places is place for several: "2, 4 or 8 workers".
+func (a axis) places(list []Value) string {
+	if len(list) == 1 {
+		return a.place(list[0])
+	}
+	words := make([]string, len(list))
+	for i, v := range list {
+		words[i] = v.String()
+	}
+	last := len(words) - 1
+	joined := strings.Join(words[:last], ", ") + " or " + words[last]
+	if a == Workers {
+		return joined + " workers"
+	}
+	return string(a) + "=" + joined
+}
