@@ -67,7 +67,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	}
 	if _, err := measure.Find(o.kind); err != nil && !slices.Contains(plotKinds(), o.kind) {
 		hint := ""
-		if close := nearest(o.kind, append(plotKinds(), measure.Names()...)); len(close) > 0 {
+		if close := nearest(o.kind, slices.Compact(slices.Sorted(slices.Values(append(plotKinds(), measure.Names()...))))); len(close) > 0 {
 			hint = "Did you mean " + strings.Join(close, " or ") + "?"
 		}
 		return &usageError{err: fmt.Errorf("unknown figure %q; choose one of %s, or a measure: %s", o.kind, strings.Join(plotKinds(), ", "), strings.Join(measure.Names(), ", ")), hint: hint}
