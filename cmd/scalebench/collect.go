@@ -10,6 +10,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/store"
 )
@@ -39,6 +40,7 @@ func collectCommand(s *session) *cli.Command {
 // collectFolder reads one study's runs into the database.
 func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 	states, unreachable := launcher.Survey(ctx, s.slurm(), s.attempts(folder))
+	asked := askedNow(folder)
 	file, err := s.database()
 	if err != nil {
 		return err
@@ -53,7 +55,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 	changed, events, bad := 0, 0, 0
 	by := map[metrics.Status]int{}
 	for _, state := range states {
-		report, err := collectRun(ctx, db, state)
+		report, err := collectRun(ctx, db, state, asked)
 		if err != nil {
 			return err
 		}
@@ -91,10 +93,27 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 	return explainScheduler(unreachable)
 }
 
-func collectRun(ctx context.Context, db *store.Store, state launcher.State) (store.Report, error) {
+// askedNow are the targets that the study asks of each point by now, which may
+// be others than those of the day when the run was begun: its evaluations answer
+// them all the same. A plan that cannot be read leaves each run its own.
+func askedNow(folder rundir.Study) map[string]any {
+	asked := map[string]any{}
+	if plan, err := launcher.ReadPlan(folder); err == nil {
+		for _, p := range plan.Points {
+			asked[p.Point.ID] = p.Point.Parameters()[study.Targets]
+		}
+	}
+	return asked
+}
+
+func collectRun(ctx context.Context, db *store.Store, state launcher.State, asked map[string]any) (store.Report, error) {
 	files, err := state.Run.EventFiles()
 	if err != nil {
 		return store.Report{}, err
 	}
-	return db.Ingest(ctx, state.Fact(), files)
+	fact := state.Fact()
+	if targets, planned := asked[fact.Point]; planned && targets != nil {
+		fact.Parameters[study.Targets] = targets
+	}
+	return db.Ingest(ctx, fact, files)
 }

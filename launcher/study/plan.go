@@ -276,12 +276,23 @@ func (x *expansion) spread(p *Point, q Partition) string {
 // they count.
 var notIdentity = []string{"resources.time", "resources.memory", "resources.exclusive"}
 
+// Targets is the key of the accuracies whose time is asked for. It is a question
+// to a run that has its evaluations, whenever it is asked: a study that adds a
+// target keeps its results.
+const Targets = "workload.targets"
+
+// asksOnly reports whether the key is a question asked of the run afterwards:
+// the targets are, unless they end the run or its command is told of them.
+func (p *Point) asksOnly(path string) bool {
+	return path == Targets && p.Workload.Until != "targets" && !slices.Contains(p.Command.Uses, path)
+}
+
 // identity is the point's name: a readable start and a hash of the keys that
 // differ from their defaults.
 func (x *expansion) identity(p *Point) string {
 	var lines []string
 	for path, text := range keyTexts(p) {
-		skip := slices.Contains(notIdentity, path) && !slices.ContainsFunc(x.study.axes, func(a axis) bool { return a.path == path })
+		skip := (slices.Contains(notIdentity, path) || p.asksOnly(path)) && !slices.ContainsFunc(x.study.axes, func(a axis) bool { return a.path == path })
 		if text != x.defaults[path] && !skip {
 			lines = append(lines, path+"="+text)
 		}

@@ -182,6 +182,7 @@ func TestIdentity(t *testing.T) {
 		strings.Replace(minimal, "epochs = 1", "epochs = 1\nbatch = 128", 1),
 		strings.Replace(minimal, "\"s\"", "\"t\"\nrepeats = 3\nseed = 9", 1),
 		minimal + "[resources]\ntime = \"2h\"\nexclusive = false\n",
+		strings.Replace(minimal, "epochs = 1", "epochs = 1\ntargets = [0.5, 0.75]", 1),
 	} {
 		if got := id(same); got != base {
 			t.Errorf("identity changed from %s to %s by\n%s", base, got, same)
@@ -193,6 +194,7 @@ func TestIdentity(t *testing.T) {
 		strings.Replace(minimal, "[1,", "[3,", 1),
 		minimal + "[resources]\ncpus_per_worker = 2\n",
 		minimal + "[data]\npath = \"elsewhere\"\n",
+		strings.Replace(minimal, "epochs = 1", "epochs = 1\nuntil = \"targets\"\ntargets = [0.5]", 1),
 	} {
 		if got := id(other); got == base {
 			t.Errorf("identity unchanged by\n%s", other)

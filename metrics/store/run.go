@@ -223,7 +223,7 @@ func numbers(list []any) error {
 // notInSeries are the keys that differ between the runs of one series, or
 // follow from those.
 var notInSeries = []string{"workers", "nodes", "workers_per_node", "worker_batch", "global_batch", "learning_rate",
-	"repeat", "attempt", "seed", "id", "point"}
+	"repeat", "attempt", "seed", "id", "point", "workload.targets"}
 
 // putSeries finds or makes the run's series. A new one gives all series of the
 // study new labels, since a label names what tells them apart.
