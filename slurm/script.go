@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/scalebench/scalebench/slurm/option"
 	"github.com/scalebench/scalebench/templates"
 )
 
@@ -126,6 +128,17 @@ func (s Script) render(w io.Writer, name, text string) error {
 		if !bytes.Contains(b.Bytes(), bytes.TrimSpace(claim.Bytes())) {
 			return fmt.Errorf("%s: the script does not claim its attempt, so that a second copy of the job would train it again; write {{template \"claim\" .}} after {{template \"prepare\" .}}, or {{template \"body\" .}} for all blocks", name)
 		}
+	}
+	var ours []string
+	for _, d := range s.Directives() {
+		line, err := directive(d.Name, d.Value)
+		if err != nil {
+			return err
+		}
+		ours = append(ours, line)
+	}
+	if line, err := option.CheckScript(b.String(), ours); err != nil {
+		return fmt.Errorf("%s: line %d of the script: %w", cmp.Or(name, templates.Job), line, err)
 	}
 	_, err = w.Write(b.Bytes())
 	return err

@@ -201,7 +201,7 @@ func TestValidateNamesEveryProblem(t *testing.T) {
 		JobName: "a b", TasksPerNode: -1, GPUType: "a100", SignalBefore: -1, Output: `a\b`,
 		Hint: "compute_bound", CPUBind: "cores", QOS: "a\nb",
 		Options:     map[string]string{"nodes": "3", "Bad_Name": "", "comment": "a\nb"},
-		Environment: map[string]string{"1A": "", "MASTER_PORT": "1"},
+		Environment: map[string]string{"1A": "", "MASTER_PORT": "1", "SLURM_JOB_ID": "1", "SLURM_MPI_TYPE": "pmix"},
 		Setup:       []string{"a\r"},
 		RunDir:      "runs", Command: []string{"-x"},
 		Container: Container{Runtime: "docker"},
@@ -211,8 +211,8 @@ func TestValidateNamesEveryProblem(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{`JobName is "a b"`, "Nodes is 0", "TasksPerNode is -1", "CPUsPerTask is 0", "Time is 0s",
-		"SignalBefore", "GPUType", "Output", "one or the other", `QOS is "a\nb"`, `Options has "nodes", which is decided by Nodes`,
-		`Options has "Bad_Name"`, `Options "comment"`, `Environment has "1A"`, `Environment has "MASTER_PORT"`, "Setup line 1",
+		"SignalBefore", "GPUType", "Output", "one or the other", `QOS is "a\nb"`, `Options "nodes" is decided by Nodes`,
+		`Options "Bad_Name" is not`, `Options "comment"`, `Environment has "1A"`, `Environment has "MASTER_PORT"`, `Environment has "SLURM_JOB_ID"`, "Setup line 1",
 		`RunDir is "runs"`, "Worker is", "Command is", `Runtime is "docker"`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no mention of %s in:\n%v", want, err)
@@ -265,6 +265,9 @@ func TestRenderWithSiteTemplate(t *testing.T) {
 		// A script that would let a second copy train.
 		{"#!/bin/bash\n{{template \"prepare\" .}}\n{{template \"step\" .}}", "does not claim its attempt"},
 		{"#!/bin/bash\n{{define \"claim\"}}true{{end}}{{template \"body\" .}}", "does not claim its attempt"},
+		// One that decides what the fields of the script do.
+		{"#!/bin/bash\n{{template \"directives\" .}}\n#SBATCH -J mine\n{{template \"body\" .}}", "-J means job-name, which is decided by JobName"},
+		{"#!/bin/bash\n#SBATCH --test-onl\n{{template \"directives\" .}}\n{{template \"body\" .}}", "line 2 of the script: --test-onl means test-only"},
 	} {
 		b.Reset()
 		err := plainScript().RenderWith(&b, "etc/site.sh.tmpl", tt.text)

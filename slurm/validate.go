@@ -10,28 +10,20 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/scalebench/scalebench/slurm/option"
 )
 
 var (
 	jobNameForm = regexp.MustCompile(`^[A-Za-z0-9._@:+/-]{1,200}$`)
-	optionForm  = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 	envForm     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	gpuTypeForm = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
 )
 
-// owned are the sbatch options that fields of Script decide, with the field,
-// and those that would contradict one.
-var owned = map[string]string{
-	"job-name": "JobName", "partition": "Partition", "account": "Account", "qos": "QOS",
-	"nodes": "Nodes", "ntasks": "Nodes and TasksPerNode", "ntasks-per-node": "TasksPerNode",
-	"cpus-per-task": "CPUsPerTask", "gres": "GPUsPerNode", "gpus": "GPUsPerNode",
-	"gpus-per-node": "GPUsPerNode", "gpus-per-task": "GPUsPerNode", "ntasks-per-gpu": "GPUsPerNode",
-	"mem": "MemoryPerNodeMB", "mem-per-cpu": "MemoryPerNodeMB", "mem-per-gpu": "MemoryPerNodeMB",
-	"time": "Time", "exclusive": "Exclusive", "requeue": "Requeue", "no-requeue": "Requeue",
-	"signal": "SignalBefore", "hint": "Hint", "output": "Output", "chdir": "Workdir",
-	"array": "Pack", "wrap": "Command", "parsable": "the submission",
-	"test-only": "the submission", "wait": "the submission",
-}
+// slurmsOwn are variables by which Slurm tells a job what it is and where its
+// tasks are. Those that only change how srun works, such as SLURM_MPI_TYPE, are
+// a site's to set.
+var slurmsOwn = regexp.MustCompile(`^(SBATCH_|SLURM_(JOB|STEP|ARRAY|HET|SUBMIT|TASK|NNODES|NTASKS|NPROCS|NODE|PROCID|LOCALID|GTIDS|RESTART_COUNT|CPUS_PER_TASK|CPUS_ON_NODE|TEST_EXEC))`)
 
 // setByScript are the variables that the script itself exports.
 var setByScript = []string{"SCALEBENCH_RUN", "SCALEBENCH_RESTART", "SCALEBENCH_INTERFACE", "MASTER_ADDR", "MASTER_PORT"}
@@ -114,14 +106,8 @@ func (s Script) Validate() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
-		field, taken := owned[name]
-		switch {
-		case !optionForm.MatchString(name):
-			bad("Options has %q; a name is sbatch's long option without the dashes, like \"constraint\"", name)
-		case taken:
-			bad("Options has %q, which is decided by %s", name, field)
-		case strings.ContainsFunc(s.Options[name], unicode.IsControl):
-			bad("Options %q is %q; control characters cannot be in an #SBATCH line", name, s.Options[name])
+		if err := option.Check(name, s.Options[name]); err != nil {
+			bad("Options %q %v", name, err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
@@ -130,6 +116,8 @@ func (s Script) Validate() error {
 			bad("Environment has %q; a variable's name is letters, digits and _, and no digit first", name)
 		case slices.Contains(setByScript, name):
 			bad("Environment has %q, which the script sets itself", name)
+		case slurmsOwn.MatchString(name):
+			bad("Environment has %q, which Slurm sets for the job; srun and the worker would take it for the truth", name)
 		}
 	}
 	problems = append(problems, s.Container.problems(s)...)

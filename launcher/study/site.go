@@ -114,7 +114,6 @@ func LoadSite(path string) (*Site, error) {
 
 var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	optionName   = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 )
 
 // ParseSite is LoadSite of a file's content.
@@ -247,15 +246,4 @@ func (d *decoder) partition(at string, p Partition) {
 		d.problem(at+".min_workers", fmt.Sprintf("%d is more than max_workers, %d", p.MinWorkers, p.MaxWorkers))
 	}
 	d.options(at+".options", p.Options)
-}
-
-func (d *decoder) options(at string, options map[string]string) {
-	for name, value := range options {
-		if !optionName.MatchString(name) {
-			d.problem(at, fmt.Sprintf("%q is no long option of sbatch; write it without the dashes, like constraint = \"a100\"", name))
-		}
-		if wrong := oneLine(value); wrong != "" {
-			d.problem(at+"."+name, wrong)
-		}
-	}
 }

@@ -1,0 +1,23 @@
+package study
+
+import (
+	"testing"
+
+	"github.com/scalebench/scalebench/slurm/option"
+)
+
+// Who is refused an option of sbatch is told what to set in its place.
+func TestEveryOwnedOptionSaysWhatDecidesIt(t *testing.T) {
+	used := map[string]bool{}
+	for _, o := range option.All() {
+		if o.Field != "" && decides[o.Field] == "" {
+			t.Errorf("%s is decided by %s, of which a user of the site file knows nothing", o.Name, o.Field)
+		}
+		used[o.Field] = true
+	}
+	for field := range decides {
+		if !used[field] {
+			t.Errorf("no option is decided by %s", field)
+		}
+	}
+}
