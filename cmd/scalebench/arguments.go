@@ -1,13 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"github.com/xrash/smetrics"
+
+	"github.com/scalebench/scalebench/launcher/spelling"
 )
 
 // invocation is a command line taken apart. The command line library reads
@@ -327,8 +327,8 @@ func (line invocation) explain(app *cli.App, err error) error {
 		names = append(names, dashed(n))
 	}
 	hint := "A word that begins with a dash and is no flag goes after --.\n" + hintHelp(name)
-	if close := nearest(tried, names); len(close) > 0 {
-		hint = "Did you mean " + strings.Join(close, " or ") + "?\n" + hint
+	if near := spelling.Hint(tried, names); near != "" {
+		hint = near + "\n" + hint
 	}
 	return &usageError{err: fmt.Errorf("%s%w", line.about(), err), hint: hint}
 }
@@ -336,8 +336,8 @@ func (line invocation) explain(app *cli.App, err error) error {
 func unknownCommand(parent string, level []*cli.Command, word string) error {
 	names := commandNames(level)
 	hint := fmt.Sprintf("Valid: %s.\n%s", strings.Join(names, ", "), hintHelp(parent))
-	if close := nearest(word, names); len(close) > 0 {
-		hint = "Did you mean " + strings.Join(close, " or ") + "?\n" + hint
+	if near := spelling.Hint(word, names); near != "" {
+		hint = near + "\n" + hint
 	}
 	return &usageError{err: fmt.Errorf("unknown command %q", strings.TrimPrefix(parent+" "+word, appName+" ")), hint: hint}
 }
@@ -348,31 +348,6 @@ func commandNames(level []*cli.Command) []string {
 		if !c.Hidden {
 			names = append(names, c.Name)
 		}
-	}
-	return names
-}
-
-// nearest are up to three of the valid names that are spelled much like word,
-// the nearest first (Jaro-Winkler similarity of at least 0.75).
-func nearest(word string, valid []string) []string {
-	type scored struct {
-		name  string
-		score float64
-	}
-	var list []scored
-	for _, name := range valid {
-		bare := strings.TrimLeft(name, "-")
-		score := smetrics.JaroWinkler(word, bare, 0.7, 4)
-		if score >= 0.75 {
-			list = append(list, scored{name, score})
-		}
-	}
-	slices.SortFunc(list, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.name, b.name))
-	})
-	var names []string
-	for _, s := range list[:min(3, len(list))] {
-		names = append(names, s.name)
 	}
 	return names
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -261,13 +260,4 @@ func FuzzPermute(f *testing.F) {
 			t.Errorf("%q (-want +got):\n%s", words, diff)
 		}
 	})
-}
-
-func TestNearest(t *testing.T) {
-	names := []string{"check", "render", "run", "runs", "--format"}
-	for word, want := range map[string]string{"chekc": "[check]", "formt": "[--format]", "rns": "[runs]", "xyzzy": "[]", "": "[]"} {
-		if got := fmt.Sprint(nearest(word, names)); got != want {
-			t.Errorf("nearest(%q) = %s, want %s", word, got, want)
-		}
-	}
 }

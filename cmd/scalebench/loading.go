@@ -50,12 +50,26 @@ func (s *session) loadOn(nodes *launcher.Allocation, arg, site string) (*work, e
 	}
 	if w == nil {
 		w = &work{site: study.DefaultSite()}
+		var wrong []error // in the study and in the site file, told of together
 		if w.study, err = study.Load(arg, framework.ForStudy()); err != nil {
+			wrong = append(wrong, err)
+		}
+		if w.study != nil {
+			site = cmp.Or(site, w.study.Site)
+		}
+		if site != "" {
+			if w.site, err = study.LoadSite(site); err != nil {
+				wrong = append(wrong, err)
+				if len(wrong) == 1 {
+					_, err = w.study.Plan(study.DefaultSite())
+					wrong = append([]error{err}, wrong...)
+				}
+			}
+		}
+		if err := errors.Join(wrong...); err != nil {
 			return nil, &usageError{err: err}
 		}
-		site = cmp.Or(site, w.study.Site)
-	}
-	if site != "" {
+	} else if site != "" {
 		if w.site, err = study.LoadSite(site); err != nil {
 			return nil, &usageError{err: err}
 		}

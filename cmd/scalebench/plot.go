@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/launcher/spelling"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -66,11 +67,8 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 		return usagef("--target is for the figure tta, a fraction above 0")
 	}
 	if _, err := measure.Find(o.kind); err != nil && !slices.Contains(plotKinds(), o.kind) {
-		hint := ""
-		if close := nearest(o.kind, slices.Compact(slices.Sorted(slices.Values(append(plotKinds(), measure.Names()...))))); len(close) > 0 {
-			hint = "Did you mean " + strings.Join(close, " or ") + "?"
-		}
-		return &usageError{err: fmt.Errorf("unknown figure %q; choose one of %s, or a measure: %s", o.kind, strings.Join(plotKinds(), ", "), strings.Join(measure.Names(), ", ")), hint: hint}
+		known := slices.Compact(slices.Sorted(slices.Values(append(plotKinds(), measure.Names()...))))
+		return &usageError{err: fmt.Errorf("unknown figure %q; choose one of %s, or a measure: %s", o.kind, strings.Join(plotKinds(), ", "), strings.Join(measure.Names(), ", ")), hint: spelling.Hint(o.kind, known)}
 	}
 	if _, err := figure.Format(o.output); err != nil {
 		return &usageError{err: err}

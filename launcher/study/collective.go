@@ -54,7 +54,7 @@ func collectiveOps(v any) string {
 			return oneOf(op, quoted(CollectiveOps))
 		}
 		if slices.Contains(list[:i], op) {
-			return fmt.Sprintf("%q stands there twice", op)
+			return fmt.Sprintf("%q is listed twice", op)
 		}
 	}
 	return ""

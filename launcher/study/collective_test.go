@@ -75,12 +75,12 @@ func TestCollectiveRefused(t *testing.T) {
 		"data":                 {"\n[sweep]", "\n[data]\nkind = \"synthetic\"\n[sweep]", `data: kind = "collective" works on no data; leave the table out`},
 		"one worker":           {"[2, 4]", "[1, 2]", "sweep.workers: a collective is between workers; want 2 or more, got 1"},
 		"unknown operation":    {"\n[sweep]", "\nops = [\"gossip\"]\n[sweep]", `workload.ops: "gossip" is not known; valid: "all_reduce"`},
-		"operation twice":      {"\n[sweep]", "\nops = [\"broadcast\", \"broadcast\"]\n[sweep]", `workload.ops: "broadcast" stands there twice`},
+		"operation twice":      {"\n[sweep]", "\nops = [\"broadcast\", \"broadcast\"]\n[sweep]", `workload.ops: "broadcast" is listed twice`},
 		"sizes":                {"\n[sweep]", "\nmin_bytes = \"1M\"\nmax_bytes = \"1K\"\n[sweep]", "workload.max_bytes: 1K is less than workload.min_bytes, 1M"},
 		"nccl on a CPU":        {"\n[sweep]", "\nbackend = \"nccl\"\n[sweep]", `workload.backend: "nccl" does not run with resources.device = "cpu"`},
 		"a GPU without nccl":   {"\n[sweep]", "\n[resources]\ndevice = \"gpu\"\n[sweep]", `workload.backend: "auto" does not run with resources.device = "gpu"`},
 		"another framework":    {"workers = [2, 4]", "framework = [\"other\"]\nworkers = [2, 4]", `sweep.framework: "other" does not run this kind of workload; valid for it: "native"`},
-		"a kind nobody has":    {`"collective"`, `"colective"`, `workload.kind: "colective" is not known; valid: collective, `},
+		"a kind nobody has":    {`"collective"`, `"colective"`, `workload.kind: "colective" is not known; did you mean collective? Valid: collective, `},
 		"a damaged iterations": {"\n[sweep]", "\niterations = 0\n[sweep]", "workload.iterations: want 1 to"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -137,7 +137,7 @@ func (d *decoder) commandFits(s *Study) {
 				names = append(names, fmt.Sprintf("%q", f.Name))
 			}
 		}
-		d.problem(table, "it is of a command, and nobody starts one; name a framework that does in sweep.framework: "+strings.Join(names, ", "))
+		d.conflict(table, "nothing in sweep.framework starts a command; add "+strings.Join(names, " or "), "sweep.framework")
 	}
 }
 

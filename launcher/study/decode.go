@@ -1,34 +1,56 @@
 package study
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"io"
 	"iter"
+	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/scalebench/scalebench/launcher/spelling"
 )
 
 // table is a TOML table whose values wait to be decoded one at a time, so that
 // one wrong value does not hide the next.
 type table map[string]toml.Primitive
 
-// decoder reads one TOML file and collects every problem in it.
+// decoder reads one TOML file and collects every problem in it. A problem that
+// only follows from another one is left out: of a value that could not be read,
+// of what should have been in it, and of what it does not fit together with.
 type decoder struct {
 	file     string
 	md       toml.MetaData
 	top      table
-	lines    map[string]int // line of each key seen, by path
+	lines    lines
 	problems Problems
+	flaws    flaws
+	anyKind  bool // of workload: which is meant cannot be told
 }
 
 // newDecoder parses the file. Its error is a syntax error, after which nothing
 // else can be said of the file.
 func newDecoder(file string, source []byte) (*decoder, error) {
-	d := &decoder{file: file, lines: map[string]int{}}
+	d := &decoder{file: file, flaws: flaws{}}
+	if len(source) > maxFile {
+		return nil, Problems{{File: file, Message: fmt.Sprintf("larger than %d MiB, which no study or site file needs to be", maxFile>>20)}}
+	}
 	var err error
+	if d.lines, err = outline(source); err != nil {
+		p := Problem{File: file, Message: err.Error()}
+		var nested *nestedError
+		if errors.As(err, &nested) {
+			p.Line = nested.line
+		}
+		return nil, Problems{p}
+	}
 	if d.md, err = toml.Decode(string(source), &d.top); err != nil {
 		p := Problem{File: file, Message: err.Error()}
 		var syntax toml.ParseError
@@ -40,38 +62,76 @@ func newDecoder(file string, source []byte) (*decoder, error) {
 	return d, nil
 }
 
-// problem reports something wrong at a path, which may end in an index. The
-// toml package keeps one position a key, so that within [[tables]] there is
-// none to give.
-func (d *decoder) problem(path, message string) {
-	key, index, _ := strings.Cut(path, "[")
-	if strings.Contains(index, "]") && !strings.HasSuffix(index, "]") {
-		key = ""
+// readFile reads a study or site file, of any kind of file (a pipe too) but not
+// without an end.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
 	}
-	d.problems = append(d.problems, Problem{File: d.file, Line: d.lines[key], Path: path, Message: message})
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFile+1))
+}
+
+// problem reports something wrong at a path, once.
+func (d *decoder) problem(path, message string) {
+	p := Problem{File: d.file, Line: d.lines.of(path), Path: path, Message: message}
+	if d.flaws.unread(path) || slices.Contains(d.problems, p) {
+		return
+	}
+	d.problems = append(d.problems, p)
+	d.flaws.add(path, flawed)
+}
+
+// rule reports what a rule found in a value, "" for nothing, unless something
+// was wrong with it before.
+func (d *decoder) rule(path, wrong string) {
+	if wrong != "" && !d.flaws.in(path) {
+		d.problem(path, wrong)
+	}
+}
+
+// conflict is rule of keys that do not fit together.
+func (d *decoder) conflict(path, wrong string, keys ...string) {
+	if !slices.ContainsFunc(keys, d.flaws.in) {
+		d.rule(path, wrong)
+	}
 }
 
 // has reports whether the file sets the key.
 func (d *decoder) has(path string) bool { return d.md.IsDefined(strings.Split(path, ".")...) }
 
-// locator fails to decode from anything, which makes the toml package say
-// where the value stands; it has no other way to ask.
-type locator struct{}
-
-func (*locator) UnmarshalTOML(any) error { return errors.New("asked for its position only") }
-
-func (d *decoder) locate(path string, p toml.Primitive) {
-	var at toml.ParseError
-	if errors.As(d.md.PrimitiveDecode(p, &locator{}), &at) {
-		d.lines[path] = at.Position.Line
-	}
-}
-
 // The toml package puts the position into the text of a type error.
 var positionPrefix = regexp.MustCompile(`^toml:(?: line \d+)?(?: \(last key "[^"]*"\))?: `)
 
-// value decodes one value into dst and reports whether that worked.
+var (
+	typeError = regexp.MustCompile(`^incompatible types: TOML value has type (.+); destination has type (.+)$`)
+	typeNames = map[string]string{"integer": "a whole number", "float": "a number", "string": "a string", "boolean": "true or false",
+		"bool": "true or false", "slice": "a list", "array": "a list", "map": "a table", "table": "a table", "primitive (string-like)": "a string",
+		"int64": "a whole number", "float64": "a number", "[]any": "a list", "map[string]any": "a table"}
+)
+
+// plainly is the toml package's message about a value in the words of this one.
+func plainly(message string) string {
+	message = positionPrefix.ReplaceAllString(message, "")
+	if m := typeError.FindStringSubmatch(message); m != nil {
+		return "want " + cmp.Or(typeNames[m[2]], m[2]) + ", got " + cmp.Or(typeNames[m[1]], m[1])
+	}
+	return message
+}
+
+// value decodes one value into dst, a list or a table of scalars entry by entry,
+// and reports whether that worked.
 func (d *decoder) value(path string, p toml.Primitive, dst any) bool {
+	v := reflect.ValueOf(dst).Elem()
+	if _, own := dst.(toml.Unmarshaler); !own {
+		switch {
+		case v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Struct && v.Type().Elem().Kind() != reflect.Map:
+			return d.list(path, p, v)
+		case v.Kind() == reflect.Map && v.Type().Elem().Kind() == reflect.String:
+			return d.strings(path, p, v)
+		}
+	}
 	err := d.md.PrimitiveDecode(p, dst)
 	if err == nil {
 		return true
@@ -81,7 +141,54 @@ func (d *decoder) value(path string, p toml.Primitive, dst any) bool {
 	if errors.As(err, &parse) {
 		message = parse.Message
 	}
-	d.problem(path, positionPrefix.ReplaceAllString(message, ""))
+	d.problem(path, plainly(message))
+	d.flaws.add(path, unreadable)
+	return false
+}
+
+func (d *decoder) list(path string, p toml.Primitive, v reflect.Value) bool {
+	var entries []toml.Primitive
+	if d.md.PrimitiveDecode(p, &entries) != nil {
+		return d.mismatch(path, p, v)
+	}
+	list, good := reflect.MakeSlice(v.Type(), len(entries), len(entries)), true
+	for i, entry := range entries {
+		if !d.value(path+"["+strconv.Itoa(i)+"]", entry, list.Index(i).Addr().Interface()) {
+			good = false
+		}
+	}
+	v.Set(list)
+	return good
+}
+
+func (d *decoder) strings(path string, p toml.Primitive, v reflect.Value) bool {
+	var entries table
+	if d.md.PrimitiveDecode(p, &entries) != nil {
+		return d.mismatch(path, p, v)
+	}
+	m, good := reflect.MakeMap(v.Type()), true
+	for key, entry := range entries {
+		text := ""
+		if d.value(join(path, key), entry, &text) {
+			m.SetMapIndex(reflect.ValueOf(key), reflect.ValueOf(text))
+		} else {
+			good = false
+		}
+	}
+	v.Set(m)
+	return good
+}
+
+// mismatch reports that a value is no list, or no table.
+func (d *decoder) mismatch(path string, p toml.Primitive, v reflect.Value) bool {
+	want := "a list, like [1, 2]"
+	if v.Kind() == reflect.Map {
+		want = "a table, like { NAME = \"value\" }"
+	}
+	var got any
+	_ = d.md.PrimitiveDecode(p, &got) // into any, it is always possible
+	d.problem(path, fmt.Sprintf("want %s, got %.60s", want, fmt.Sprint(got)))
+	d.flaws.add(path, unreadable)
 	return false
 }
 
@@ -91,7 +198,6 @@ func (d *decoder) sub(t table, key string) table {
 	if !ok {
 		return nil
 	}
-	d.locate(key, p)
 	var sub table
 	if !d.value(key, p, &sub) {
 		return nil
@@ -109,13 +215,23 @@ func (d *decoder) into(path string, t table, dst any) {
 func (d *decoder) fields(path string, t table, fields fieldSet, dst reflect.Value) {
 	for key, p := range t {
 		keyPath := join(path, key)
-		d.locate(keyPath, p)
 		f, ok := fields.byKey[key]
 		if !ok {
-			d.problem(keyPath, unknownKey(fields.keys))
+			if !slices.Contains(fields.elsewhere, key) {
+				d.problem(keyPath, unknownKey(key, fields.keys))
+				d.misspelt(path, key, fields.keys, func(meant string) bool { _, ok := t[meant]; return ok }, inner)
+			}
 			continue
 		}
 		d.field(keyPath, p, dst.FieldByIndex(f.Index))
+	}
+}
+
+// misspelt notes that an unknown key is probably another one's, which is then
+// not missing.
+func (d *decoder) misspelt(path, key string, valid []string, set func(string) bool, what flaw) {
+	if near := spelling.Near(key, valid); len(near) > 0 && !set(near[0]) {
+		d.flaws.add(join(path, near[0]), what)
 	}
 }
 
@@ -152,6 +268,9 @@ func join(path, key string) string {
 type fieldSet struct {
 	keys  []string // in the order of the struct
 	byKey map[string]reflect.StructField
+	// elsewhere are keys that are not to be called unknown: of the other kinds of
+	// workload, where the file's own is not known.
+	elsewhere []string
 }
 
 // all are the keys with their fields, in order.

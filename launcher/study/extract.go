@@ -25,7 +25,6 @@ func (d *decoder) extract() []Pattern {
 	if !ok {
 		return nil
 	}
-	d.locate("extract", p)
 	var tables []table
 	if !d.value("extract", p, &tables) {
 		return nil
@@ -35,8 +34,8 @@ func (d *decoder) extract() []Pattern {
 		at := "extract[" + strconv.Itoa(i) + "]"
 		q := Pattern{Per: "run", Of: "run"}
 		d.into(at, t, &q)
-		if slices.ContainsFunc(list, func(earlier Pattern) bool { return earlier.Name == q.Name }) {
-			d.problem(at+".name", fmt.Sprintf("%q stands there twice", q.Name))
+		if q.Name != "" && slices.ContainsFunc(list, func(earlier Pattern) bool { return earlier.Name == q.Name }) {
+			d.rule(at+".name", fmt.Sprintf("%q is also the name of an earlier [[extract]]", q.Name))
 		}
 		for key, wrong := range map[string]string{
 			"name": notEmpty(q.Name), "pattern": q.wrong(),
@@ -44,9 +43,7 @@ func (d *decoder) extract() []Pattern {
 			"per":    among("step", "epoch", "run")(q.Per),
 			"of":     among("run", "rank")(q.Of),
 		} {
-			if wrong != "" {
-				d.problem(at+"."+key, wrong)
-			}
+			d.rule(at+"."+key, wrong)
 		}
 		list = append(list, q)
 	}

@@ -52,6 +52,18 @@ func (k kind) fields() fieldSet {
 	return set
 }
 
+// elsewhere are the keys of the other kinds, which may be meant where a file's
+// own kind is not known.
+func (k kind) elsewhere(d *decoder) []string {
+	var keys []string
+	if d.flaws.in("workload.kind") {
+		for _, other := range kinds {
+			keys = append(keys, other.fields().keys...)
+		}
+	}
+	return keys
+}
+
 // MarshalJSON writes the keys of the workload's kind and no others.
 func (w Workload) MarshalJSON() ([]byte, error) {
 	name, err := json.Marshal(w.Kind)

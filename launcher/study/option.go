@@ -33,6 +33,6 @@ func (d *decoder) options(at string, options map[string]string) {
 		if errors.As(err, &owned) {
 			message = owned.Means() + "is " + decides[owned.Option.Field]
 		}
-		d.problem(join(at, name), message)
+		d.rule(join(at, name), message)
 	}
 }

@@ -39,16 +39,34 @@ const maxPoints = 100_000
 // Plan expands the study's sweep over the site's partitions. The error is
 // Problems with everything that does not fit.
 func (s *Study) Plan(site *Site) (*Plan, error) {
-	total := s.Repeats
+	plan, problems := s.expand(site, nil)
+	if err := problems.orNil(); err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+// expand is Plan; of a study with flaws it only looks for problems that do not
+// follow from those.
+func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
+	runs, factors := float64(s.Repeats), []string{}
 	for _, a := range s.axes {
-		if total *= len(a.values); total > maxPoints {
-			return nil, Problems{{File: s.File, Line: s.lines["sweep"], Path: "sweep", Message: fmt.Sprintf("more than %d runs; sweep fewer values", maxPoints)}}
+		runs *= float64(len(a.values))
+		if len(a.values) > 1 {
+			factors = append(factors, fmt.Sprintf("%s: %d", a.key, len(a.values)))
 		}
 	}
-	x := expansion{study: s, site: site, base: s.smallestWorld(), seen: map[string]bool{}, said: map[string]bool{}}
+	if runs > maxPoints {
+		if s.Repeats > 1 {
+			factors = append(factors, fmt.Sprintf("repeats: %d", s.Repeats))
+		}
+		return nil, Problems{{File: s.File, Line: s.lines.of("sweep"), Path: "sweep",
+			Message: fmt.Sprintf("%.0f runs (%s), and a study may have up to %d; sweep fewer values, or divide it into several studies", runs, strings.Join(factors, " × "), maxPoints)}}
+	}
+	x := expansion{study: s, site: site, base: s.smallestWorld(), flaws: known, seen: map[string]bool{}, said: map[string]bool{}}
 	x.defaults = keyTexts(&Point{Workload: kinds[s.Workload.Kind].defaults, Data: defaultData, Command: defaultCommand, Resources: defaultResources})
 	x.defaults["workload.kind"] = strconv.Quote(defaultKind)
-	plan := &Plan{Study: s.Name, Points: make([]Planned, 0, total)}
+	plan := &Plan{Study: s.Name, Points: make([]Planned, 0, int(runs))}
 	p := Point{Study: s.Name, Workload: s.Workload, Data: s.Data, Command: s.Command, Resources: s.Resources}
 	used := make([]bool, len(s.exclusions))
 	var walk func(axes []axis)
@@ -71,16 +89,17 @@ func (s *Study) Plan(site *Site) (*Plan, error) {
 	walk(s.axes)
 	for i, e := range s.exclusions {
 		if !used[i] {
-			x.problem(e.path, "leaves out no point of the sweep")
+			var axes []string
+			for path := range e.values {
+				axes = append(axes, path, "sweep."+path[strings.LastIndexByte(path, '.')+1:])
+			}
+			x.problem(e.path, "leaves out no point of the sweep", axes...)
 		}
 	}
 	if len(plan.Points) == 0 && len(x.problems) == 0 {
-		x.problem("exclude", "leaves no point at all")
+		x.problem("exclude", "leaves no point at all", "sweep")
 	}
-	if err := x.problems.orNil(); err != nil {
-		return nil, err
-	}
-	return plan, nil
+	return plan, x.problems
 }
 
 // smallestWorld is the smallest worker count of the sweep, whose points the
@@ -102,26 +121,27 @@ type expansion struct {
 	study    *Study
 	site     *Site
 	base     int
+	flaws    flaws // of the study
 	defaults map[string]string
 	seen     map[string]bool // identities
 	said     map[string]bool // problems, once each
 	problems Problems
 }
 
-func (x *expansion) problem(path, message string) {
-	if key := path + "\x00" + message; !x.said[key] {
-		x.said[key] = true
-		for _, a := range x.study.axes {
-			if a.path == path {
-				path = "sweep." + a.key
-			}
-		}
-		key := path
-		if list, _, ok := strings.Cut(path, "["); ok && strings.Contains(list, ".") {
-			key = list // an entry of a list stands where the list does
-		}
-		x.problems = append(x.problems, Problem{File: x.study.File, Line: x.study.lines[key], Path: path, Message: message})
+// problem reports something wrong with a point, once; from are the keys of the
+// study that it may follow from.
+func (x *expansion) problem(path, message string, from ...string) {
+	key := path + "\x00" + message
+	if x.said[key] || x.flaws.explain(path, from) {
+		return
 	}
+	x.said[key] = true
+	for _, a := range x.study.axes {
+		if a.path == path {
+			path = "sweep." + a.key
+		}
+	}
+	x.problems = append(x.problems, Problem{File: x.study.File, Line: x.study.lines.of(path), Path: path, Message: message})
 }
 
 // point completes one point of the sweep and repeats it.
@@ -163,7 +183,7 @@ func (x *expansion) point(p Point) []Planned {
 	}
 	p.ID = x.identity(&p)
 	if x.seen[p.ID] {
-		x.problem("sweep", "two of its points are the same, "+p.ID)
+		x.problem("sweep", "two of its points are the same, "+p.ID, "sweep", "workload")
 		return nil
 	}
 	x.seen[p.ID] = true

@@ -66,8 +66,6 @@ func (d *decoder) checkPolicy(p Policy) {
 		wrong["policy.rate"] = fmt.Sprintf("want 0 (no limit) or at least 0.01 submissions per minute, got %g", p.Rate)
 	}
 	for _, path := range slices.Sorted(maps.Keys(wrong)) {
-		if wrong[path] != "" {
-			d.problem(path, wrong[path])
-		}
+		d.rule(path, wrong[path])
 	}
 }

@@ -51,7 +51,7 @@ cancelled = 1
 		"study.toml:11: policy.max_in_flight: want 0 to 100000, got -1",
 		"study.toml:12: policy.rate: want 0 or more, got -2.5",
 		`study.toml:13: policy.order: "random" is not known; valid: "plan", "largest", "interleaved"`,
-		"study.toml:14: policy.retry: unknown key; valid here: max_in_flight, rate, order, chain, requeue, exclude_failed_nodes, packing, retries",
+		"study.toml:14: policy.retry: unknown key; did you mean retries? Valid here: max_in_flight, rate, order, chain, requeue, exclude_failed_nodes, packing, retries",
 		"study.toml:15: policy.chain: ",
 		"study.toml:17: policy.retries.node_failed: want 0 to 100, got 101",
 		"study.toml:18: policy.retries.cancelled: unknown key; valid here: node_failed, preempted, timed_out, out_of_memory, failed, lost",

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/scalebench/scalebench/launcher/spelling"
 )
 
 // Problem is one thing wrong in a study or site file.
@@ -52,10 +54,75 @@ func (p Problems) orNil() error {
 
 // oneOf is the message for a value outside a list.
 func oneOf(got string, valid []string) string {
-	return fmt.Sprintf("%q is not known; valid: %s", got, strings.Join(valid, ", "))
+	return fmt.Sprintf("%q is not known%s", got, choose(got, "valid", valid))
 }
 
 // unknownKey is the message for a key outside a table's list.
-func unknownKey(valid []string) string {
-	return "unknown key; valid here: " + strings.Join(valid, ", ")
+func unknownKey(got string, valid []string) string {
+	return "unknown key" + choose(got, "valid here", valid)
+}
+
+// choose ends a message with what was probably meant and what is valid.
+func choose(got, heading string, valid []string) string {
+	bare := make([]string, len(valid))
+	for i, v := range valid {
+		bare[i] = strings.Trim(v, "\"")
+	}
+	list := ": " + strings.Join(valid, ", ")
+	if near := spelling.Near(got, bare); len(near) > 0 {
+		return "; did you mean " + near[0] + "? " + strings.ToUpper(heading[:1]) + heading[1:] + list
+	}
+	return "; " + heading + list
+}
+
+// lines are the line of each key and list entry of a file, by path.
+type lines map[string]int
+
+// of is the line of a path or, where the file has no such key, of what it
+// belongs into; 0 where that is missing as well.
+func (l lines) of(path string) int {
+	for {
+		if line := l[path]; line > 0 {
+			return line
+		}
+		i := strings.LastIndexAny(path, ".[")
+		if i < 0 {
+			return 0
+		}
+		path = path[:i]
+	}
+}
+
+// flaws are the paths at which something is wrong.
+type flaws map[string]flaw
+
+type flaw int
+
+const (
+	inner      flaw = 1 << iota // something below the path is wrong
+	flawed                      // its own value
+	unreadable                  // and nothing is known of it
+)
+
+func (f flaws) add(path string, what flaw) {
+	f[path] |= what
+	for i := len(path) - 1; i > 0; i-- {
+		if path[i] == '.' || path[i] == '[' {
+			f[path[:i]] |= inner
+		}
+	}
+}
+
+// in reports whether something is wrong with the value at a path, or in it, or
+// whether it is within one that could not be read.
+func (f flaws) in(path string) bool { return f[path] != 0 || f.unread(path) }
+
+// unread reports whether the path is within a value that could not be read.
+func (f flaws) unread(path string) bool {
+	for i := len(path) - 1; i > 0; i-- {
+		if (path[i] == '.' || path[i] == '[') && f[path[:i]]&unreadable != 0 {
+			return true
+		}
+	}
+	return false
 }

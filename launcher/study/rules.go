@@ -90,7 +90,7 @@ func accuracies(v any) string {
 			return fmt.Sprintf("a target is an accuracy from 0 to 1 (0.75 for 75 %%), got %g", x)
 		}
 		if seen[x] {
-			return fmt.Sprintf("%g stands there twice", x)
+			return fmt.Sprintf("%g is listed twice", x)
 		}
 		seen[x] = true
 	}
@@ -158,20 +158,22 @@ func (d *decoder) checkValues(k kind, s *Study) {
 			if !ok {
 				break
 			}
-			if wrong := r.check(v.Interface()); wrong != "" {
-				d.problem(fmt.Sprintf("sweep.%s[%d]", a.key, i), wrong)
-			}
+			d.rule(fmt.Sprintf("sweep.%s[%d]", a.key, i), r.check(v.Interface()))
 		}
 	}
+	base := Point{Workload: s.Workload, Data: s.Data, Command: s.Command, Resources: s.Resources}
 	for _, f := range pointFields[s.Workload.Kind] {
 		if f.path == "workers" || f.path == "workload.model" && s.bringsAll() {
 			continue // workers stand in the sweep only
 		}
-		if r, ok := ruleOf(k, f.path); ok && !swept[f.path] {
-			base := Point{Workload: s.Workload, Data: s.Data, Command: s.Command, Resources: s.Resources}
-			if wrong := r.check(f.in(&base).Interface()); wrong != "" {
-				d.problem(f.path, wrong)
-			}
+		r, ok := ruleOf(k, f.path)
+		if !ok || swept[f.path] || d.has("sweep."+f.key) && f.path == "workload."+f.key {
+			continue
+		}
+		if wrong := r.check(f.in(&base).Interface()); wrong != "" && d.has(f.path) {
+			d.rule(f.path, wrong)
+		} else if !d.anyKind && !d.flaws.in("sweep."+f.key) && !(d.has("command") && d.flaws.in("sweep.framework")) {
+			d.rule(f.path, wrong) // missing, and known to be needed
 		}
 	}
 }

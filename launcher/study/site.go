@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -105,7 +104,7 @@ func DefaultSite() *Site { return &Site{} }
 // LoadSite reads a site file. The error is Problems, or that the file cannot
 // be read.
 func LoadSite(path string) (*Site, error) {
-	source, err := os.ReadFile(path)
+	source, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the site file: %w", err)
 	}
@@ -128,31 +127,28 @@ func ParseSite(path string, source []byte) (*Site, error) {
 
 	for key, value := range map[string]string{"name": s.Name, "account": s.Account, "qos": s.QOS, "interface": s.Interface,
 		"cpu_bind": s.CPUBind, "hint": s.Hint, "worker": s.Worker, "python": s.Python, "template": s.Template, "stage.dir": s.Stage.Dir, "stage.python": s.Stage.Python} {
-		if wrong := oneLine(value); wrong != "" {
-			d.problem(key, wrong)
-		}
+		d.rule(key, oneLine(value))
 	}
 	s.Worker, s.Template = d.path("worker", s.Worker), d.path("template", s.Template)
 	s.Stage.Python = d.path("stage.python", s.Stage.Python)
 	d.stage(s)
 	for name := range s.Environment {
 		if !variableName.MatchString(name) {
-			d.problem("environment", fmt.Sprintf("%q cannot name an environment variable", name))
+			d.problem(join("environment", name), fmt.Sprintf("%q cannot name an environment variable", name))
 		}
 	}
 	for name, python := range s.Pythons {
 		if wrong := oneLine(python); wrong != "" || python == "" {
-			d.problem(join("pythons", name), cmp.Or(wrong, "missing; name the framework's interpreter"))
+			d.rule(join("pythons", name), cmp.Or(wrong, "missing; name the framework's interpreter"))
 		}
 		if strings.Contains(python, "/") { // else it is looked up where it runs
 			s.Pythons[name] = d.path(join("pythons", name), python)
 		}
 	}
 	d.options("options", s.Options)
-	if wrong := among("", "pyxis", "apptainer")(s.Container.Runtime); wrong != "" {
-		d.problem("container.runtime", wrong)
-	} else if (s.Container.Runtime == "") != (s.Container.Image == "") {
-		d.problem("container", "runtime and image belong together; set both or neither")
+	d.rule("container.runtime", among("", "pyxis", "apptainer")(s.Container.Runtime))
+	if (s.Container.Runtime == "") != (s.Container.Image == "") {
+		d.conflict("container", "runtime and image belong together; set both or neither", "container.runtime", "container.image")
 	}
 	for i, p := range s.Partitions {
 		d.partition(fmt.Sprintf("partitions[%d]", i), p)
@@ -172,23 +168,17 @@ func (s *Site) Interpreter(framework string) string {
 // price checks a price and returns its labels laid flat, so that
 // {workload.batch = 64} and {"workload.batch" = 64} are the same.
 func (d *decoder) price(at string, p Price) map[string]any {
-	if wrong := among("node", "gpu", "vcpu", "billing")(p.Per); wrong != "" {
-		d.problem(at+".per", wrong)
-	}
-	if wrong := atLeast(0)(p.Hour); wrong != "" {
-		d.problem(at+".hour", wrong)
-	}
+	d.rule(at+".per", among("node", "gpu", "vcpu", "billing")(p.Per))
+	d.rule(at+".hour", atLeast(0)(p.Hour))
 	if p.Currency == "" {
-		d.problem(at+".currency", "missing; name it, like \"EUR\"")
+		d.rule(at+".currency", "missing; name it, like \"EUR\"")
 	}
-	if wrong := among("", "on-demand", "spot")(p.Market); wrong != "" {
-		d.problem(at+".market", wrong)
-	}
+	d.rule(at+".market", among("", "on-demand", "spot")(p.Market))
 	if (p.Per == "billing") != (p.TRESBillingWeights != "") {
-		d.problem(at, "tres_billing_weights belongs to per = \"billing\", and to no other; set both or neither")
+		d.conflict(at+".tres_billing_weights", "belongs to per = \"billing\", and to no other; set both or neither", at+".per")
 	}
 	if p.MaxTRES && p.Per != "billing" {
-		d.problem(at+".max_tres", "is of tres_billing_weights; this price is per "+p.Per)
+		d.conflict(at+".max_tres", "is of tres_billing_weights; this price is per "+p.Per, at+".per")
 	}
 	if p.Where == nil {
 		return nil
@@ -216,34 +206,32 @@ func (d *decoder) price(at string, p Price) map[string]any {
 func (d *decoder) stage(s *Site) {
 	switch {
 	case s.Stage.Python != "" && s.Python != "":
-		d.problem("stage.python", "python names another interpreter; set one of the two")
+		d.rule("stage.python", "python names another interpreter; set one of the two")
 	case s.Stage.Python != "" && len(s.Pythons) > 0:
-		d.problem("stage.python", "pythons names other interpreters; set one of the two")
+		d.rule("stage.python", "pythons names other interpreters; set one of the two")
 	case s.Stage.Python != "" && s.Container.Image != "":
-		d.problem("stage.python", "the programs run in a container, which has its own Python; set one of the two")
+		d.rule("stage.python", "the programs run in a container, which has its own Python; set one of the two")
 	}
 	// Its variables are those of the node, so that it is not expanded here.
 	if dir := s.Stage.Dir; dir != "" && dir[0] != '/' && dir[0] != '$' {
-		d.problem("stage.dir", fmt.Sprintf("%q is no absolute path; write one, which may begin with a variable of the job's, like \"$TMPDIR\"", dir))
+		d.rule("stage.dir", fmt.Sprintf("%q is no absolute path; write one, which may begin with a variable of the job's, like \"$TMPDIR\"", dir))
 	}
 }
 
 func (d *decoder) partition(at string, p Partition) {
 	if p.Name == "" {
-		d.problem(at+".name", "missing; name the partition as sinfo does")
+		d.rule(at+".name", "missing; name the partition as sinfo does")
 	}
-	if wrong := oneLine(p.Name); wrong != "" {
-		d.problem(at+".name", wrong)
-	}
+	d.rule(at+".name", oneLine(p.Name))
 	counts := map[string]int{"min_workers": p.MinWorkers, "max_workers": p.MaxWorkers, "max_nodes": p.MaxNodes,
 		"cpus_per_node": p.CPUsPerNode, "gpus_per_node": p.GPUsPerNode}
 	for _, key := range slices.Sorted(maps.Keys(counts)) {
 		if counts[key] < 0 {
-			d.problem(at+"."+key, fmt.Sprintf("want 0 (no such limit) or more, got %d", counts[key]))
+			d.rule(at+"."+key, fmt.Sprintf("want 0 (no such limit) or more, got %d", counts[key]))
 		}
 	}
 	if p.MaxWorkers > 0 && p.MinWorkers > p.MaxWorkers {
-		d.problem(at+".min_workers", fmt.Sprintf("%d is more than max_workers, %d", p.MinWorkers, p.MaxWorkers))
+		d.conflict(at+".min_workers", fmt.Sprintf("%d is more than max_workers, %d", p.MinWorkers, p.MaxWorkers), at+".max_workers")
 	}
 	d.options(at+".options", p.Options)
 }

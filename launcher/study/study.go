@@ -17,6 +17,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/scalebench/scalebench/launcher/spelling"
 )
 
 // Framework is what this package is told of a framework: its name, and which
@@ -51,7 +53,7 @@ type Study struct {
 	axes       []axis
 	exclusions []exclusion
 	frameworks []Framework
-	lines      map[string]int
+	lines      lines
 }
 
 // header is the [study] table.
@@ -70,9 +72,10 @@ var tables = []string{"study", "workload", "data", "command", "extract", "sweep"
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // Load reads a study file. The error is Problems, or that the file cannot be
-// read.
+// read. With Problems the study is nil or, where the file could be read as TOML,
+// holds no more than what else it names, so that those files can be checked too.
 func Load(path string, frameworks []Framework) (*Study, error) {
-	source, err := os.ReadFile(path)
+	source, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the study: %w", err)
 	}
@@ -86,10 +89,10 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 	if err != nil {
 		return nil, err
 	}
-	for key, p := range d.top {
+	for key := range d.top {
 		if !slices.Contains(tables, key) {
-			d.locate(key, p)
-			d.problem(key, unknownKey(tables))
+			d.problem(key, unknownKey(key, tables))
+			d.misspelt("", key, tables, func(meant string) bool { _, ok := d.top[meant]; return ok }, unreadable)
 		}
 	}
 
@@ -99,25 +102,28 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 		Data: defaultData, Command: defaultCommand, Resources: defaultResources, Policy: defaultPolicy, frameworks: frameworks}
 	switch {
 	case s.Name == "":
-		d.problem("study.name", "missing; give the study a name, like \"resnet44-cifar10\"")
+		d.rule("study.name", "missing; give the study a name, like \"resnet44-cifar10\"")
 	case !namePattern.MatchString(s.Name):
-		d.problem("study.name", fmt.Sprintf("%q cannot name a folder; use up to 64 letters, digits, dots, dashes and underscores, the first a letter or digit", s.Name))
+		d.rule("study.name", fmt.Sprintf("%q cannot name a folder; use up to 64 letters, digits, dots, dashes and underscores, the first a letter or digit", s.Name))
 	}
 	if s.Repeats < 1 || s.Repeats > 1000 {
-		d.problem("study.repeats", fmt.Sprintf("want 1 to 1000, got %d", s.Repeats))
+		d.rule("study.repeats", fmt.Sprintf("want 1 to 1000, got %d", s.Repeats))
 	}
 	s.Site = d.path("study.site", head.Site)
 
 	workload := d.sub(d.top, "workload")
 	kind := d.workloadKind(workload)
 	s.Workload = kind.defaults
-	d.fields("workload", workload, kind.fields(), reflect.ValueOf(&s.Workload).Elem())
+	fields := kind.fields()
+	fields.elsewhere = kind.elsewhere(d)
+	d.fields("workload", workload, fields, reflect.ValueOf(&s.Workload).Elem())
+	s.Workload.Kind = kind.defaults.Kind
 	data := d.sub(d.top, "data")
 	d.into("data", data, &s.Data)
 	s.dataPath = d.path("data.path", s.Data.Path)
 	if !kind.data {
 		if data != nil {
-			d.problem("data", fmt.Sprintf("kind = %q works on no data; leave the table out", s.Workload.Kind))
+			d.conflict("data", fmt.Sprintf("kind = %q works on no data; leave the table out", s.Workload.Kind), "workload.kind")
 		}
 		s.Data = Data{}
 	}
@@ -127,14 +133,15 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 	d.into("resources", d.sub(d.top, "resources"), &s.Resources)
 	d.into("policy", d.sub(d.top, "policy"), &s.Policy)
 	d.checkPolicy(s.Policy)
-	s.axes = d.sweep(d.sub(d.top, "sweep"), s)
+	s.axes = d.sweep(d.sub(d.top, "sweep"), kind, s)
 	s.exclusions = d.exclude(s.axes)
 
 	d.commandFits(s)
 	d.checkValues(kind, s)
 	s.lines = d.lines
-	if err := d.problems.orNil(); err != nil {
-		return nil, err
+	if len(d.problems) > 0 {
+		d.points(kind, *s)
+		return &Study{File: path, Site: s.Site}, d.problems.orNil()
 	}
 	return s, nil
 }
@@ -143,19 +150,21 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 func (s *Study) Source() []byte { return s.source }
 
 // workloadKind finds the rules of the workload's kind; with an unknown one the
-// rest of the file is still checked, as if it were the default one.
+// rest of the file is still checked, by the kind that was probably meant.
 func (d *decoder) workloadKind(workload table) kind {
 	name := defaultKind
-	if p, ok := workload["kind"]; ok {
-		d.locate("workload.kind", p)
-		if !d.value("workload.kind", p, &name) {
-			return kinds[defaultKind]
-		}
+	if p, ok := workload["kind"]; ok && !d.value("workload.kind", p, &name) {
+		d.anyKind = true
+		return kinds[defaultKind]
 	}
 	k, ok := kinds[name]
 	if !ok {
 		d.problem("workload.kind", oneOf(name, Kinds()))
-		return kinds[defaultKind]
+		near := spelling.Near(name, Kinds())
+		if d.anyKind = len(near) == 0; d.anyKind {
+			return kinds[defaultKind]
+		}
+		return kinds[near[0]]
 	}
 	return k
 }

@@ -132,23 +132,23 @@ colour = [1]
 study.toml:4: study.repeats: want 1 to 1000, got 0
 study.toml:5: study.colour: unknown key; valid here: name, repeats, seed, site
 study.toml:8: workload.batch: want 1 to 16777216, got -1
-study.toml:9: workload.epochs: incompatible types
+study.toml:9: workload.epochs: want a whole number, got a string
 study.toml:10: workload.scaling: "sideways" is not known; valid: "weak", "strong"
 study.toml:12: sweep.workers[1]: want 1 to
 study.toml:12: sweep.workers[2]: the same value as [0]
 study.toml:13: sweep.colour: cannot be swept; valid: augment, 
-study.toml:14: resurces: unknown key; valid here: study, workload`},
-		"nothing set":       {"", "study.toml: study.name: missing\nstudy.toml: sweep.workers: missing\nstudy.toml: workload.model: missing"},
+study.toml:14: resurces: unknown key; did you mean resources? Valid here: study, workload`},
+		"nothing set":       {"", "study.toml: study.name: missing\nstudy.toml: sweep.workers: missing\nstudy.toml: workload.epochs: the training has no end\nstudy.toml: workload.model: missing"},
 		"unknown framework": {strings.Replace(minimal, "[sweep]", "[sweep]\nframework=[\"pytroch\"]", 1), `study.toml:8: sweep.framework[0]: "pytroch" is not known; valid: native, other`},
 		"set twice":         {strings.Replace(minimal, "[sweep]", "[sweep]\nepochs=[1,2]", 1), `study.toml:8: sweep.epochs: set both here and as workload.epochs`},
-		"not swept":         {minimal + "[[exclude]]\nbatch = 1\n", `study.toml: exclude[0].batch: is not swept; keys of this study's sweep: framework, workers`},
+		"not swept":         {minimal + "[[exclude]]\nbatch = 1\n", `study.toml:10: exclude[0].batch: is not swept; keys of this study's sweep: framework, workers`},
 		"target in percent": {strings.Replace(minimal, "epochs", "targets = [75.0]\nepochs", 1), `study.toml:6: workload.targets: a target is an accuracy from 0 to 1`},
 		"unset variable":    {minimal + "[data]\npath = \"$SCALEBENCH_NO_SUCH\"\n", `study.toml:10: data.path: the environment variable SCALEBENCH_NO_SUCH is not set`},
 		// found only in the plan
 		"not divisible": {strings.Replace(minimal, "[1, 2, 4]", "[1, 2, 3]\nworkers_per_node = [2]", 1), `study.toml:8: sweep.workers: 3 workers do not divide into nodes of 2`},
-		"no end":        {strings.Replace(minimal, "epochs = 1", "", 1), `study.toml: workload.epochs: the training has no end`},
+		"no end":        {strings.Replace(minimal, "epochs = 1", "", 1), `study.toml:4: workload.epochs: the training has no end`},
 		"strong batch":  {strings.Replace(minimal, "epochs = 1", "epochs = 1\nscaling = \"strong\"\nbatch = 6", 1), `study.toml:8: workload.batch: with scaling = "strong" the batch of 6 is shared by all workers, and 4 workers do not divide it`},
-		"idle exclude":  {minimal + "[[exclude]]\nworkers = 8\n", `study.toml: exclude[0]: leaves out no point`},
+		"idle exclude":  {minimal + "[[exclude]]\nworkers = 8\n", `study.toml:9: exclude[0]: leaves out no point`},
 		"not its model": {strings.Replace(minimal, "cnn", "unheard-of", 1), `study.toml:5: workload.model: not a model of native`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -282,10 +282,10 @@ max_tres = true
 tres_billing_weights = "CPU=1"
 where = {nodes = [1, 2]}
 `))
-	for _, want := range []string{`site.toml:2: interfce: unknown key; valid here: name, account`, `"A B" cannot name an environment variable`,
+	for _, want := range []string{`site.toml:2: interfce: unknown key; did you mean interface? Valid here: name, account`, `"A B" cannot name an environment variable`,
 		`options.--constraint: is not a long option of sbatch; write it in lower case and without dashes`, `options.job-nam: means job-name, which is set by scalebench`, `pythons.mxnet: missing; name`, `container.runtime: "docker" is not known; valid: "", "pyxis", "apptainer"`,
 		`partitions[0].name: missing`, `partitions[0].max_nodes: want 0`, `prices[0].per: "month"`, `prices[0].currency: missing`,
-		`prices[1].hour: want 0 or more`, `prices[1].market: "black"`, `prices[1].max_tres: is of`, `prices[1]: tres_billing_weights belongs to`,
+		`prices[1].hour: want 0 or more`, `prices[1].market: "black"`, `prices[1].max_tres: is of`, `prices[1].tres_billing_weights: belongs to`,
 		`prices[1].where: nodes is a list`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\ndoes not say %s", err, want)
@@ -382,7 +382,9 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(minimal))
 	f.Add([]byte(minimal + "[[exclude]]\nworkers = [2]\n[resources]\ntime=\"1h\"\nexclusive=true\n[data]\nkind=\"synthetic\"\n"))
 	f.Add([]byte("[workload]\nlearning_rate = nan\nbatch = 9223372036854775807\n[sweep]\nworkers=[[1]]\n"))
+	f.Add([]byte("\ufeff'a'.\"b\\t\" = { c = [\"\"\"\n\"\"\"\"\", '''\n'''], d.e = 1 } # [\n[[x.y]]\n[[x.y]]\n[x.y.z]\nk = 1979-05-27 07:32:00\n"))
 	f.Fuzz(func(t *testing.T, source []byte) {
+		checkOutline(t, source)
 		s, err := Parse("study.toml", source, frameworks)
 		if err == nil {
 			_, err = s.Plan(DefaultSite())

@@ -23,7 +23,8 @@ type axis struct {
 // named.
 type exclusion struct {
 	path   string                     // "exclude[0]"
-	values map[string][]reflect.Value // by path of the axis
+	open   bool                       // names an axis that could not be read
+	values map[string]map[string]bool // by path of the axis, the valueKeys
 }
 
 // pointField is one key of a Point.
@@ -87,7 +88,10 @@ var sweepRules = map[string]rule{"workers": {check: within(1, maxWorkers)}}
 // sweep decodes [sweep]: the frameworks come first, then the other axes in the
 // order of the file, workers last, so that the points of a curve stand
 // together.
-func (d *decoder) sweep(t table, s *Study) []axis {
+func (d *decoder) sweep(t table, k kind, s *Study) []axis {
+	if t == nil && d.has("sweep") {
+		return nil // it is no table
+	}
 	var axes []axis
 	sweepable := sweepable(s.Workload.Kind)
 	for _, key := range d.md.Keys() {
@@ -95,10 +99,15 @@ func (d *decoder) sweep(t table, s *Study) []axis {
 			continue
 		}
 		path := "sweep." + key[1]
-		d.locate(path, t[key[1]])
 		f, ok := sweepable[key[1]]
 		if !ok {
-			d.problem(path, "cannot be swept; valid: "+strings.Join(slices.Sorted(maps.Keys(sweepable)), ", "))
+			if !slices.Contains(k.elsewhere(d), key[1]) {
+				valid := slices.Sorted(maps.Keys(sweepable))
+				d.problem(path, "cannot be swept"+choose(key[1], "valid", valid))
+				d.misspelt("sweep", key[1], valid, func(meant string) bool {
+					return d.has("sweep."+meant) || d.has(sweepable[meant].path)
+				}, inner)
+			}
 			continue
 		}
 		if f.path != "framework" && f.path != "workers" && d.has(f.path) {
@@ -112,7 +121,7 @@ func (d *decoder) sweep(t table, s *Study) []axis {
 		axes = append(axes, axis{"framework", "framework", sweepable["framework"], []reflect.Value{reflect.ValueOf("native")}})
 	}
 	if !d.has("sweep.workers") {
-		d.problem("sweep.workers", "missing; list the worker counts to measure, like [1, 2, 4, 8]")
+		d.rule("sweep.workers", "missing; list the worker counts to measure, like [1, 2, 4, 8]")
 	}
 	names := make([]string, len(s.frameworks))
 	for i, f := range s.frameworks {
@@ -123,35 +132,43 @@ func (d *decoder) sweep(t table, s *Study) []axis {
 	for _, a := range axes {
 		for i, v := range a.values {
 			if a.key == "framework" && !slices.Contains(names, v.String()) {
-				d.problem(fmt.Sprintf("sweep.framework[%d]", i), oneOf(v.String(), names))
+				d.rule(fmt.Sprintf("sweep.framework[%d]", i), oneOf(v.String(), names))
 			}
 		}
 	}
 	return axes
 }
 
-// values decodes the list of one axis; nil after a problem.
+// values decodes the list of one axis. A value that cannot be used is among
+// them all the same, so that their indices are those of the file.
 func (d *decoder) values(path string, p toml.Primitive, f pointField) []reflect.Value {
 	element := reflect.TypeFor[Point]().FieldByIndex(f.index).Type
 	list := reflect.New(reflect.SliceOf(element))
-	if !d.value(path, p, list.Interface()) {
-		return nil
-	}
+	d.value(path, p, list.Interface())
 	var values []reflect.Value
+	first := map[string]int{} // index by value
 	for i := range list.Elem().Len() {
 		v := list.Elem().Index(i)
-		for j, earlier := range values {
-			if reflect.DeepEqual(earlier.Interface(), v.Interface()) {
-				d.problem(path+"["+strconv.Itoa(i)+"]", fmt.Sprintf("the same value as [%d]; every point is measured once, repeats are study.repeats", j))
-			}
-		}
 		values = append(values, v)
+		at := path + "[" + strconv.Itoa(i) + "]"
+		if d.flaws.in(at) {
+			continue
+		}
+		key := valueKey(v)
+		if j, ok := first[key]; ok {
+			d.problem(at, fmt.Sprintf("the same value as [%d]; every point is measured once, repeats are study.repeats", j))
+			continue
+		}
+		first[key] = i
 	}
-	if len(values) == 0 {
+	if len(values) == 0 && !d.flaws.in(path) {
 		d.problem(path, "an empty list leaves no point")
 	}
 	return values
 }
+
+// valueKey tells the values of one axis apart.
+func valueKey(v reflect.Value) string { return fmt.Sprintf("%#v", v.Interface()) }
 
 // exclude decodes [[exclude]]. Its keys are axes of the sweep; a value may be a
 // list.
@@ -160,20 +177,23 @@ func (d *decoder) exclude(axes []axis) []exclusion {
 	if !ok {
 		return nil
 	}
-	d.locate("exclude", p)
 	var tables []table
 	if !d.value("exclude", p, &tables) {
 		return nil
 	}
 	var list []exclusion
 	for i, t := range tables {
-		e := exclusion{path: fmt.Sprintf("exclude[%d]", i), values: map[string][]reflect.Value{}}
+		e := exclusion{path: fmt.Sprintf("exclude[%d]", i), values: map[string]map[string]bool{}}
 		if len(t) == 0 {
 			d.problem(e.path, "is empty and would leave out every point")
 		}
 		for key, p := range t {
 			path := e.path + "." + key
 			j := slices.IndexFunc(axes, func(a axis) bool { return a.key == key })
+			if j < 0 && (key == "workers" || d.has("sweep."+key) || d.flaws.in("sweep."+key)) {
+				e.open = true // what is wrong with the axis was said
+				continue
+			}
 			if j < 0 {
 				keys := make([]string, len(axes))
 				for k, a := range axes {
@@ -190,9 +210,11 @@ func (d *decoder) exclude(axes []axis) []exclusion {
 				}
 				list.Elem().Set(reflect.Append(list.Elem(), one.Elem()))
 			}
+			set := map[string]bool{}
 			for k := range list.Elem().Len() {
-				e.values[axes[j].path] = append(e.values[axes[j].path], list.Elem().Index(k))
+				set[valueKey(list.Elem().Index(k))] = true
 			}
+			e.values[axes[j].path] = set
 		}
 		list = append(list, e)
 	}
@@ -205,10 +227,7 @@ func (e exclusion) matches(p *Point, axes []axis) bool {
 		return false
 	}
 	for _, a := range axes {
-		values, named := e.values[a.path]
-		if named && !slices.ContainsFunc(values, func(v reflect.Value) bool {
-			return reflect.DeepEqual(v.Interface(), a.field.in(p).Interface())
-		}) {
+		if values, named := e.values[a.path]; named && !values[valueKey(a.field.in(p))] {
 			return false
 		}
 	}

@@ -1,0 +1,262 @@
+package study
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// What a file may be. The largest plan, written out value by value, takes about
+// a megabyte; the toml package needs stack for each level and memory for each
+// value.
+const (
+	maxFile   = 8 << 20 // bytes
+	maxNested = 32      // levels of tables, lists and dotted keys within each other
+	maxLoose  = 1 << 14 // brackets in a file that outline cannot follow
+)
+
+// outline finds the line of every key and list entry of a TOML file, by path:
+// "prices[1].where", "sweep.workers[2]". The toml package does not tell them
+// all, and parses lists within lists by recursion without an end; the error is
+// that a file goes too deep for it. What is not TOML the outline leaves out: to
+// say what is wrong with it is the parser's.
+func outline(source []byte) (lines, error) {
+	o := outliner{text: string(source), line: 1, lines: lines{}, count: map[string]int{}}
+	err := o.file()
+	if err == errLost {
+		if n := strings.Count(o.text, "[") + strings.Count(o.text, "{"); n > maxLoose {
+			return o.lines, fmt.Errorf("%d opening brackets in a file that is no TOML", n)
+		}
+		err = nil
+	}
+	return o.lines, err
+}
+
+// errLost says that the text is no TOML.
+var errLost = fmt.Errorf("not TOML")
+
+type outliner struct {
+	text  string
+	at    int
+	line  int
+	lines lines
+	count map[string]int // entries of each [[table]] so far
+}
+
+// peek is the next byte, 0 at the end.
+func (o *outliner) peek() byte {
+	if o.at < len(o.text) {
+		return o.text[o.at]
+	}
+	return 0
+}
+
+func (o *outliner) take(c byte) bool {
+	if o.peek() != c || o.at == len(o.text) {
+		return false
+	}
+	o.at++
+	return true
+}
+
+// space skips white space, with breaks line breaks and comments too.
+func (o *outliner) space(breaks bool) {
+	for o.at < len(o.text) {
+		switch c := o.text[o.at]; {
+		case c == ' ' || c == '\t' || c == '\r':
+		case c == '\n' && breaks:
+			o.line++
+		case c == '#' && breaks:
+			for o.at+1 < len(o.text) && o.text[o.at+1] != '\n' {
+				o.at++
+			}
+		default:
+			return
+		}
+		o.at++
+	}
+}
+
+func (o *outliner) file() error {
+	o.text = strings.TrimPrefix(o.text, "\ufeff")
+	table, depth := "", 0
+	for {
+		o.space(true)
+		if o.at == len(o.text) {
+			return nil
+		}
+		if !o.take('[') {
+			if err := o.pair(table, depth); err != nil {
+				return err
+			}
+			continue
+		}
+		list := o.take('[')
+		line := o.line
+		names, err := o.key()
+		if err != nil {
+			return err
+		}
+		if !o.take(']') || list && !o.take(']') {
+			return errLost
+		}
+		table, depth = "", len(names)
+		for i, name := range names {
+			table = join(table, name)
+			if list && i == len(names)-1 {
+				o.count[table]++
+				o.mark(table, line)
+			}
+			if n := o.count[table]; n > 0 {
+				table += "[" + strconv.Itoa(n-1) + "]"
+			}
+			o.mark(table, line)
+		}
+	}
+}
+
+func (o *outliner) mark(path string, line int) {
+	if o.lines[path] == 0 {
+		o.lines[path] = line
+	}
+}
+
+// pair reads "key = value" of a table.
+func (o *outliner) pair(table string, depth int) error {
+	line := o.line
+	names, err := o.key()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		table = join(table, name)
+		o.mark(table, line)
+	}
+	if !o.take('=') {
+		return errLost
+	}
+	o.space(false)
+	return o.value(table, depth+len(names))
+}
+
+// key reads a dotted key and the space behind it.
+func (o *outliner) key() ([]string, error) {
+	var names []string
+	for {
+		o.space(false)
+		var name string
+		if c := o.peek(); c == '"' || c == '\'' {
+			text, err := o.quoted()
+			if err != nil {
+				return nil, err
+			}
+			name = text[1 : len(text)-1]
+			if unquoted, err := strconv.Unquote(text); c == '"' && err == nil {
+				name = unquoted
+			}
+		} else {
+			from := o.at
+			for o.at < len(o.text) && !strings.ContainsRune(" \t\r\n.=[]{}\"'#,", rune(o.text[o.at])) {
+				o.at++
+			}
+			if name = o.text[from:o.at]; name == "" {
+				return nil, errLost
+			}
+		}
+		if names = append(names, name); len(names) > maxNested {
+			return nil, o.tooDeep()
+		}
+		o.space(false)
+		if !o.take('.') {
+			return names, nil
+		}
+	}
+}
+
+func (o *outliner) tooDeep() error { return &nestedError{o.line} }
+
+type nestedError struct{ line int }
+
+func (e *nestedError) Error() string {
+	return fmt.Sprintf("lists, tables and dotted keys go more than %d levels deep", maxNested)
+}
+
+func (o *outliner) value(path string, depth int) error {
+	if depth > maxNested {
+		return o.tooDeep()
+	}
+	switch c := o.peek(); c {
+	case '[':
+		o.at++
+		for i := 0; ; i++ {
+			o.space(true)
+			if o.take(']') {
+				return nil
+			}
+			entry := path + "[" + strconv.Itoa(i) + "]"
+			o.mark(entry, o.line)
+			if err := o.value(entry, depth+1); err != nil {
+				return err
+			}
+			o.space(true)
+			if !o.take(',') && o.peek() != ']' {
+				return errLost
+			}
+		}
+	case '{':
+		o.at++
+		for {
+			o.space(true)
+			if o.take('}') {
+				return nil
+			}
+			if err := o.pair(path, depth); err != nil {
+				return err
+			}
+			o.space(true)
+			if !o.take(',') && o.peek() != '}' {
+				return errLost
+			}
+		}
+	case '"', '\'':
+		_, err := o.quoted()
+		return err
+	}
+	from := o.at
+	for o.at < len(o.text) && !strings.ContainsRune(",]}#\n", rune(o.text[o.at])) {
+		o.at++
+	}
+	if strings.TrimSpace(o.text[from:o.at]) == "" {
+		return errLost
+	}
+	return nil
+}
+
+// quoted reads a string of any of the four forms, with its quotes.
+func (o *outliner) quoted() (string, error) {
+	from, quote := o.at, o.text[o.at:o.at+1]
+	if strings.HasPrefix(o.text[o.at:], strings.Repeat(quote, 3)) {
+		quote = strings.Repeat(quote, 3)
+	}
+	for o.at += len(quote); o.at < len(o.text); o.at++ {
+		switch c := o.text[o.at]; {
+		case c == '\\' && quote[0] == '"':
+			if o.at++; o.at < len(o.text) && o.text[o.at] == '\n' {
+				o.line++
+			}
+		case c == '\n' && len(quote) == 1:
+			return "", errLost
+		case c == '\n':
+			o.line++
+		case strings.HasPrefix(o.text[o.at:], quote):
+			o.at += len(quote)
+			for range 2 { // up to two quotes may stand before the closing three
+				if len(quote) == 3 && o.peek() == quote[0] {
+					o.at++
+				}
+			}
+			return o.text[from:o.at], nil
+		}
+	}
+	return "", errLost
+}

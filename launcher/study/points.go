@@ -1,0 +1,134 @@
+package study
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/spelling"
+)
+
+// follows names the keys that a problem of a point can follow from, beside the
+// one that it is told of.
+var follows = map[string][]string{
+	"workers":                    {"resources.workers_per_node"},
+	"framework":                  {"workload.kind"},
+	"workload.batch":             {"workload.scaling", "workers"},
+	"workload.batch_norm":        {"resources.device"},
+	"workload.decay_epochs":      {"workload.decay"},
+	"workload.max_bytes":         {"workload.min_bytes"},
+	"workload.backend":           {"resources.device"},
+	"resources.workers_per_node": {"workers"},
+	"data.path":                  {"data.kind"},
+	"data.stage":                 {"data.path", "data.kind"},
+	"command.run":                {"workload.model", "command.start"},
+	"command.directory":          {"workload.model", "command.start"},
+	"command.environment":        {"workload.model", "command.start"},
+	"command.log":                {"command.extract", "command.columns", "extract"},
+}
+
+// explain reports whether a problem at a path follows from a flaw, keys being
+// those that it may follow from beside the ones above.
+func (f flaws) explain(path string, keys []string) bool {
+	if len(f) == 0 {
+		return false
+	}
+	key, _, _ := strings.Cut(path, "[")
+	return f.in(path) || slices.ContainsFunc(follows[key], f.in) || slices.ContainsFunc(keys, f.in)
+}
+
+// plausible stand in for values that cannot be used, where the default would
+// lead to problems of its own.
+var plausible = map[string]any{
+	"workload.epochs": 1, "workload.max_steps": 1, "workload.max_minutes": 1.0,
+	"workload.targets": []float64{0.5}, "workload.decay_epochs": []int{1},
+	"data.train_samples": 1, "data.test_samples": 1, "data.path": ".", "workers": 1,
+}
+
+// points looks for what is wrong with the points of a study that has problems
+// already, with what can be used of it.
+func (d *decoder) points(k kind, s Study) {
+	if d.anyKind {
+		return
+	}
+	base := Point{Workload: s.Workload, Data: s.Data, Command: s.Command, Resources: s.Resources}
+	standIn := Point{Workload: k.defaults, Data: defaultData, Command: defaultCommand, Resources: defaultResources}
+	standIn.Command.Folder, standIn.Command.Patterns = s.Command.Folder, s.Command.Patterns
+	flaws := maps.Clone(d.flaws)
+	for _, f := range pointFields[s.Workload.Kind] {
+		if v, ok := plausible[f.path]; ok {
+			f.in(&standIn).Set(reflect.ValueOf(v))
+		}
+		if d.flaws.in(f.path) || d.has("sweep."+f.key) && d.flaws.in("sweep."+f.key) {
+			f.in(&base).Set(f.in(&standIn)) // where it is swept, other values of the axis stand in for it
+		}
+	}
+	s.Workload, s.Data, s.Command, s.Resources = base.Workload, base.Data, base.Command, base.Resources
+	s.Repeats = max(1, min(s.Repeats, 1000))
+	if d.flaws.in("data.path") {
+		s.dataPath = "."
+	}
+
+	var axes []axis
+	unknown := "" // framework
+	for _, a := range s.axes {
+		if a.path == "framework" && len(a.values) > 0 {
+			unknown = a.values[0].String()
+		}
+		var values []reflect.Value
+		for i, v := range a.values {
+			if !d.flaws.in("sweep." + a.key + "[" + strconv.Itoa(i) + "]") {
+				values = append(values, v)
+			}
+		}
+		if a.values = values; len(values) > 0 {
+			axes = append(axes, a)
+		} else {
+			flaws.add(a.path, flawed)
+		}
+	}
+	s.axes = axes
+	s.exclusions = slices.DeleteFunc(slices.Clone(s.exclusions), func(e exclusion) bool { return e.open || d.flaws.in(e.path) })
+	if !slices.ContainsFunc(axes, func(a axis) bool { return a.path == "workers" }) {
+		f := sweepable(s.Workload.Kind)["workers"]
+		s.axes = append(s.axes, axis{"workers", "workers", f, []reflect.Value{reflect.ValueOf(1)}})
+	}
+	if slices.ContainsFunc(axes, func(a axis) bool { return a.path == "framework" }) {
+		_, problems := s.expand(DefaultSite(), flaws)
+		d.problems = append(d.problems, problems...)
+		return
+	}
+	// Whatever framework is meant: what none of them can do.
+	f := sweepable(s.Workload.Kind)["framework"]
+	var common Problems
+	for i, framework := range d.meantFrameworks(s, unknown) {
+		one := s
+		one.axes = slices.Concat([]axis{{"framework", "framework", f, []reflect.Value{reflect.ValueOf(framework)}}}, s.axes)
+		_, problems := one.expand(DefaultSite(), flaws)
+		if i == 0 {
+			common = problems
+		}
+		common = slices.DeleteFunc(common, func(p Problem) bool {
+			return !slices.ContainsFunc(problems, func(q Problem) bool { return p.Path == q.Path })
+		})
+	}
+	d.problems = append(d.problems, common...)
+}
+
+// meantFrameworks are those that an unknown name in the sweep may stand for: the
+// one that is spelled alike, or else all that start a command, where the study
+// has one, or that do not.
+func (d *decoder) meantFrameworks(s Study, unknown string) []string {
+	var names []string
+	for _, f := range s.frameworks {
+		if f.Command == d.has("command") {
+			names = append(names, f.Name)
+		}
+	}
+	if near := spelling.Near(unknown, names); len(near) > 0 {
+		return near[:1]
+	}
+	return names
+}
