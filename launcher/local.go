@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/world"
@@ -29,8 +30,9 @@ type LocalBackend struct {
 	// Oversubscribe allows more ranks than there are CPUs for them.
 	Oversubscribe bool
 
-	running sync.WaitGroup
-	stops   sync.Map // rundir.Run to context.CancelCauseFunc
+	running     sync.WaitGroup
+	stops       sync.Map // rundir.Run to context.CancelCauseFunc
+	supervisors sync.Map // pid to struct{}: started, and not yet waited for
 }
 
 // Fits says why a point cannot be measured on this machine; nil when it can.
@@ -53,6 +55,9 @@ func (b *LocalBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, erro
 func (b *LocalBackend) start(ctx context.Context, t Todo) (*Attempt, error) {
 	f, err := framework.Find(t.Point.Framework)
 	if err != nil {
+		return nil, err
+	}
+	if err := leftover.Adopt(); err != nil {
 		return nil, err
 	}
 	// On this machine all ranks share one node, whatever the plan says of a
@@ -118,6 +123,7 @@ func (b *LocalBackend) run(ctx context.Context, a *Attempt, f framework.Framewor
 	}
 	if exit.ExitCode == 0 {
 		exit.ExitCode = b.ranks(ctx, a, f, w, log)
+		b.clear(a, log)
 	}
 	if ctx.Err() != nil {
 		exit.Signal = "TERM"
@@ -159,6 +165,18 @@ func (b *LocalBackend) ranks(ctx context.Context, a *Attempt, f framework.Framew
 	return slices.Max(codes)
 }
 
+// clear ends what a supervisor that was killed has left of its program, before
+// another run begins. What the others leave they have ended themselves.
+func (b *LocalBackend) clear(a *Attempt, log *os.File) {
+	left := leftover.EndAbandoned(func(v map[string]string) bool { return v[framework.RunVariable] == a.Run.Path() })
+	orphans := leftover.EndOrphans(func(pid int) bool { _, ours := b.supervisors.Load(pid); return ours })
+	for _, text := range []string{left.Of("their supervisor"), orphans.Of("their supervisor")} {
+		if text != "" {
+			fmt.Fprintln(log, "scalebench:", text)
+		}
+	}
+}
+
 // process runs scalebench-worker in a place in the world, on those CPUs, nil for
 // any, and returns its exit code.
 func (b *LocalBackend) process(ctx context.Context, w world.World, cpus *cpuSet, log *os.File, arguments []string) int {
@@ -177,7 +195,9 @@ func (b *LocalBackend) process(ctx context.Context, w world.World, cpus *cpuSet,
 	defer runtime.UnlockOSThread()
 	err := startOn(cpus, cmd)
 	if err == nil {
+		b.supervisors.Store(cmd.Process.Pid, struct{}{})
 		err = cmd.Wait()
+		b.supervisors.Delete(cmd.Process.Pid)
 	}
 	if err != nil {
 		fmt.Fprintf(log, "scalebench: %s of rank %d: %v\n", arguments[0], w.Rank, err)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
@@ -98,6 +99,12 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	if err != nil {
 		return 1, err
 	}
+	// What a supervisor that was killed has left on this host would run beside
+	// the program.
+	earlier := leftover.EndAbandoned(func(v map[string]string) bool { return sameWork(v, o.Run, os.Getenv) })
+	if text := earlier.Of("an earlier run"); text != "" {
+		fmt.Fprintln(os.Stderr, "scalebench-worker:", text)
+	}
 	program := framework.Start{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: o.Python}
 	environment := Environment(ctx, o.World)
 	environment.Files = ownFiles(f, program)
@@ -113,11 +120,16 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		cause = err.Error()
 	} else {
 		begun, written := time.Now(), output{log: o.Run.RankLog(o.World.Rank)}
+		note := func(text string) { _ = events.Write(metrics.Event{Note: &metrics.Note{Text: text}}) }
 		code, cause = run(f, program, &written, func(s os.Signal) {
 			// At once: this process may be killed before the program has ended,
 			// and what it knew would be taken for a node's that failed.
-			_ = events.Write(metrics.Event{Note: &metrics.Note{Text: "signal " + s.String() + " came"}})
+			note("signal " + s.String() + " came")
 		})
+		// Beside the end of the measurement, and before another one begins.
+		if left := leftover.EndBelow(func(int) bool { return false }).String(); left != "" {
+			note(left)
+		}
 		if f.UserProgram && code == 0 && o.World.Rank == 0 {
 			if err := collect(program, written, begun); err != nil {
 				code, cause = 1, err.Error()
@@ -148,6 +160,9 @@ func run(f framework.Framework, s framework.Start, o *output, heard func(os.Sign
 		o.offset = info.Size()
 	}
 
+	if err := leftover.Adopt(); err != nil {
+		return 1, fmt.Sprintf("cannot adopt the program's daemons: %v", err)
+	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -157,7 +172,7 @@ func run(f framework.Framework, s framework.Start, o *output, heard func(os.Sign
 	if f.OncePerNode(s.Point) {
 		cmd.Env = world.WithoutRank(cmd.Env)
 	}
-	cmd.Env = append(cmd.Env, framework.RunVariable+"="+s.Run.Path(), framework.DataVariable+"="+s.Point.Data.Path)
+	cmd.Env = append(cmd.Env, leftover.Mark(), framework.RunVariable+"="+s.Run.Path(), framework.DataVariable+"="+s.Point.Data.Path)
 	if f.Environment != nil {
 		cmd.Env = append(cmd.Env, f.Environment(s)...)
 	}
@@ -181,6 +196,9 @@ func run(f framework.Framework, s framework.Start, o *output, heard func(os.Sign
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
+	ended := make(chan os.Signal, 1) // some child, the program or an orphan of its
+	signal.Notify(ended, syscall.SIGCHLD)
+	defer signal.Stop(ended)
 
 	var received os.Signal
 	var kill <-chan time.Time
@@ -202,6 +220,8 @@ func run(f framework.Framework, s framework.Start, o *output, heard func(os.Sign
 				received = s
 				heard(s)
 			}
+		case <-ended:
+			leftover.Reap(func(pid int) bool { return pid == cmd.Process.Pid }) // which Wait does
 		case <-kill:
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		case err := <-done:
@@ -212,6 +232,13 @@ func run(f framework.Framework, s framework.Start, o *output, heard func(os.Sign
 			return code, cause
 		}
 	}
+}
+
+// sameWork reports whether a process with these variables was started for a run
+// of the same study, or in the same job.
+func sameWork(v map[string]string, run rundir.Run, getenv func(string) string) bool {
+	job := getenv("SLURM_JOB_ID")
+	return job != "" && v["SLURM_JOB_ID"] == job || v[framework.RunVariable] != "" && filepath.Dir(v[framework.RunVariable]) == filepath.Dir(run.Path())
 }
 
 // makeOutput makes the run's output folder, and the folder in which the program

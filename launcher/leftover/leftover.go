@@ -1,0 +1,201 @@
+// Package leftover ends the processes that a program leaves behind on its host:
+// helpers in the background, daemons, children of one that was killed. They
+// would take time from the next run, which is measured.
+//
+// Whose a process is, its parents say, as far as they live: who adopts (Adopt)
+// becomes the parent of every orphan below it, daemons included. Where the one
+// that adopted was itself killed, a variable in the environment says it (Mark),
+// which names that process. Never a name, and never a process of another user.
+package leftover
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Variable is the environment variable that names the supervisor of a program
+// to what the program starts.
+const Variable = "SCALEBENCH_SUPERVISOR"
+
+// How long leftovers get to end by themselves, and how long they are killed for
+// before those that cannot be are left alone.
+const (
+	grace   = 2 * time.Second
+	killing = 5 * time.Second
+)
+
+// named is how many processes a report names; the others are counted.
+const named = 5
+
+// Report says which processes outlived their program.
+type Report struct {
+	Ended int      // how many
+	Names []string // of the first of them
+	Alive []string // that could not be ended: another user's, or within the kernel
+}
+
+// String is "3 processes outlived WHOSE and were ended: sh (pid 12), …"; "" when
+// there were none.
+func (r Report) String() string { return r.Of("the program") }
+
+// Of is String for what was outlived.
+func (r Report) Of(whose string) string {
+	var parts []string
+	if r.Ended > 0 {
+		names := strings.Join(r.Names, ", ")
+		if r.Ended > len(r.Names) {
+			names += ", …"
+		}
+		what := "processes outlived " + whose + " and were ended"
+		if r.Ended == 1 {
+			what = "process outlived " + whose + " and was ended"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s: %s", r.Ended, what, names))
+	}
+	if len(r.Alive) > 0 {
+		parts = append(parts, fmt.Sprintf("still there after %s, and could not be ended: %s", whose, strings.Join(r.Alive, ", ")))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Adopt makes this process the parent of every process below it whose own
+// parent ends.
+func Adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// Mark is the variable for the environment of what this process starts.
+func Mark() string {
+	self, err := look(os.Getpid())
+	if err != nil {
+		return Variable + "="
+	}
+	return Variable + "=" + strconv.Itoa(self.pid) + "." + self.start
+}
+
+// Reap takes note of the end of adopted children, which would otherwise keep
+// their numbers. Those that spare holds somebody else waits for.
+func Reap(spare func(pid int) bool) { reap(func(p process) bool { return spare(p.pid) }) }
+
+func reap(spare func(process) bool) {
+	for _, p := range children(os.Getpid()) {
+		if p.state == 'Z' && !spare(p) {
+			_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+		}
+	}
+}
+
+// EndBelow ends every process below this one, but for the children that spare
+// holds and what is below them.
+func EndBelow(spare func(pid int) bool) Report {
+	return below(func(p process) bool { return spare(p.pid) })
+}
+
+// EndOrphans ends what this process has adopted: children of another process
+// group than its own, in which it leaves what it starts but for what spare
+// holds.
+func EndOrphans(spare func(pid int) bool) Report {
+	group := syscall.Getpgrp()
+	return below(func(p process) bool { return p.group == group || spare(p.pid) })
+}
+
+func below(spare func(process) bool) Report {
+	self := os.Getpid()
+	return end(func() []process { return descendants(self, spare) }, spare)
+}
+
+// EndAbandoned ends the processes with a Mark whose supervisor is no more, of
+// those that belong, by the environment that they were started with. Processes
+// of other users and of other PID namespaces it neither sees nor touches.
+func EndAbandoned(belongs func(variables map[string]string) bool) Report {
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return Report{}
+	}
+	self := os.Getpid()
+	return end(func() []process {
+		var list []process
+		for _, p := range all() {
+			if p.pid == self || p.state == 'Z' {
+				continue
+			}
+			v := p.variables() // which only the user's own processes show, and root
+			if v[Variable] == "" || alive(v[Variable]) || !belongs(v) {
+				continue
+			}
+			if info, err := os.Stat("/proc/" + strconv.Itoa(p.pid)); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
+				continue
+			}
+			if ns, err := os.Readlink("/proc/" + strconv.Itoa(p.pid) + "/ns/pid"); err == nil && ns == namespace {
+				list = append(list, p)
+			}
+		}
+		return list
+	}, func(process) bool { return true }) // whose children they become waits for them
+}
+
+// alive reports whether the supervisor that a mark names is still there.
+func alive(mark string) bool {
+	number, start, _ := strings.Cut(mark, ".")
+	pid, err := strconv.Atoi(number)
+	if err != nil {
+		return true // not one of ours
+	}
+	p, err := look(pid)
+	return err == nil && p.start == start && p.state != 'Z'
+}
+
+// end ends what find finds until it finds nothing: first by SIGTERM, then by
+// SIGKILL, also what is started meanwhile.
+func end(find func() []process, spare func(process) bool) Report {
+	var r Report
+	type key struct {
+		pid   int
+		start string
+	}
+	told, immune := map[key]bool{}, map[key]bool{}
+	begun := time.Now()
+	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
+		reap(spare)
+		kill := time.Since(begun) >= grace
+		var left []process
+		for _, p := range find() {
+			k := key{p.pid, p.start}
+			if p.state == 'Z' || immune[k] {
+				continue
+			}
+			left = append(left, p)
+			if !told[k] {
+				told[k] = true
+				r.Ended++
+				if len(r.Names) < named {
+					r.Names = append(r.Names, p.String())
+				}
+				if !kill {
+					_ = p.signal(syscall.SIGTERM)
+					_ = p.signal(syscall.SIGCONT) // one that was stopped hears nothing before it goes on
+				}
+			}
+			if kill && errors.Is(p.signal(syscall.SIGKILL), syscall.EPERM) || time.Since(begun) > grace+killing {
+				immune[k] = true
+				r.Ended--
+				r.Names = slices.DeleteFunc(r.Names, func(name string) bool { return name == p.String() })
+				r.Alive = append(r.Alive, p.String())
+			}
+		}
+		if len(left) == 0 {
+			reap(spare)
+			return r
+		}
+		if kill {
+			pause = time.Millisecond // what forks again and again is caught between two forks
+		}
+		time.Sleep(pause)
+	}
+}
