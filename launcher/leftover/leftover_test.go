@@ -1,0 +1,138 @@
+package leftover
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// The test binary is a supervisor when it is called as one: it says its mark and
+// lives until its input ends.
+func TestMain(m *testing.M) {
+	if os.Getenv("SCALEBENCH_TEST_AS_SUPERVISOR") != "" {
+		os.Stdout.WriteString(Mark() + "\n")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// supervisor starts one, and returns its mark and what ends it.
+func supervisor(t *testing.T) (mark string, end func()) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "SCALEBENCH_TEST_AS_SUPERVISOR=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	end = func() { in.Close(); _ = cmd.Wait() }
+	t.Cleanup(end)
+	return strings.TrimSpace(line), end
+}
+
+// sleeper is a process with that environment; ended reports how it ended.
+func sleeper(t *testing.T, env ...string) (ended <-chan syscall.Signal) {
+	t.Helper()
+	cmd := exec.Command("sleep", "1000")
+	cmd.Env = append(env, "PATH="+os.Getenv("PATH"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := make(chan syscall.Signal, 1)
+	go func() {
+		_ = cmd.Wait()
+		c <- cmd.ProcessState.Sys().(syscall.WaitStatus).Signal()
+	}()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return c
+}
+
+// Only what belongs, and whose supervisor has ended, is ended.
+func TestEndAbandoned(t *testing.T) {
+	dead, end := supervisor(t)
+	end()
+	living, _ := supervisor(t)
+	abandoned := sleeper(t, dead, "WORK=ours")
+	spared := map[string]<-chan syscall.Signal{
+		"supervised":     sleeper(t, living, "WORK=ours"),
+		"of other work":  sleeper(t, dead, "WORK=theirs"),
+		"without a mark": sleeper(t, "WORK=ours"),
+		"of other marks": sleeper(t, Variable+"=something", "WORK=ours"),
+	}
+	r := EndAbandoned(func(v map[string]string) bool { return v["WORK"] == "ours" })
+	if r.Ended != 1 || len(r.Names) != 1 || !strings.HasPrefix(r.Names[0], "sleep (pid ") || len(r.Alive) != 0 {
+		t.Errorf("%+v: want one process", r)
+	}
+	if s := <-abandoned; s != syscall.SIGTERM {
+		t.Errorf("it ended by %v, want SIGTERM", s)
+	}
+	for which, ended := range spared {
+		select {
+		case s := <-ended:
+			t.Errorf("one %s was ended by %v", which, s)
+		default:
+		}
+	}
+}
+
+// Another user's process stays, whatever its environment says.
+func TestEndAbandonedIsOfOneUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can start a process of another user")
+	}
+	dead, end := supervisor(t)
+	end()
+	cmd := exec.Command("sleep", "1000")
+	cmd.Env = []string{dead, "WORK=ours"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	if r := EndAbandoned(func(v map[string]string) bool { return v["WORK"] == "ours" }); r.String() != "" {
+		t.Errorf("%v", r)
+	}
+	if p, err := look(cmd.Process.Pid); err != nil || p.state == 'Z' {
+		t.Errorf("it has ended: %+v, %v", p, err)
+	}
+}
+
+// A process that has another's number is not signalled.
+func TestSignalKnowsTheProcess(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	p, err := look(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier := p
+	earlier.start = "1"
+	if err := earlier.signal(syscall.SIGKILL); err == nil {
+		t.Error("the process that has the number now got the signal")
+	}
+	if now, err := look(p.pid); err != nil || now.state == 'Z' {
+		t.Error("it has ended")
+	}
+	if got := p.String(); !strings.HasPrefix(got, "sleep (pid ") {
+		t.Errorf("it is called %q", got)
+	}
+}

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// resident is the most memory that this process has had, in bytes.
+func resident(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	kilobytes, err := strconv.Atoi(strings.Fields(rest)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kilobytes << 10
+}
+
+// A mistake in an expression ends with a message, not with the machine's memory.
+func TestWhereMemory(t *testing.T) {
+	s := historyStore(t)
+	before := resident(t)
+	for text, words := range map[string]string{
+		"length((SELECT group_concat(a . run || b . run || c . run || d . run) FROM runs a, runs b, runs c, runs d, runs e, runs f)) > 3": "beyond any use",
+		strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000):                                                                       "",
+		strings.Repeat("abs(", 500) + "1" + strings.Repeat(")", 500):                                                                      "maximum depth",
+		"run LIKE '" + strings.Repeat("%a", 2000) + "'":                                                                                   "pattern too complex",
+		"'" + strings.Repeat("x", 2<<20) + "' = run":                                                                                      "",
+	} {
+		_, err := s.Runs(t.Context(), Filter{Where: text})
+		var where *WhereError
+		if !errors.As(err, &where) || !strings.Contains(err.Error(), words) {
+			t.Errorf("%.60s: %.300v; want a WhereError with %q", text, err, words)
+		}
+	}
+	// The sorter's and the page caches' 16 MB and the longest value, twice while
+	// it grows, are far below.
+	if more := resident(t) - before; more > heapLimit+64<<20 {
+		t.Errorf("it took %d MiB", more>>20)
+	}
+	// What is honest goes on.
+	if list, err := s.Runs(t.Context(), Filter{Where: "(SELECT group_concat(a . run) FROM runs a) LIKE '%p1-%'"}); err != nil || len(list) != 12 {
+		t.Errorf("%d runs, %v", len(list), err)
+	}
+}
