@@ -33,6 +33,7 @@ var importRules = []struct {
 	{from: "metrics/cost", never: []string{"metrics/store", "metrics/figure", "os", "database/sql"}, direct: true, standsBy: "prices come from the caller"},
 	{from: "cmd/scalebench-worker", never: []string{"github.com/mattn/go-sqlite3", "gonum.org/v1/plot/...", "database/sql", "metrics/store", "metrics/figure"}, standsBy: "compute nodes neither open the database nor draw"},
 	{from: "cmd/...", never: []string{"launcher/nccl/...", "launcher/cuda", "launcher/dl", "launcher/collective/bench/gpu"}, standsBy: "programs load no C library; the worker's GPU variant, with its build tag, is its own"},
+	{from: "launcher/handshake", never: []string{"launcher/study", "launcher/rundir", "launcher/world", "launcher/collective/...", "metrics/...", "slurm/...", "cmd/..."}, standsBy: "a handshake is told the nonce and knows nothing of runs"},
 	{from: "launcher/nccl", never: []string{"launcher/collective", "launcher/world", "launcher/cuda", "metrics/...", "slurm/..."}, standsBy: "the binding is of use without scalebench"},
 	{from: "...", unless: "metrics/store", never: []string{"github.com/mattn/go-sqlite3", "database/sql"}, direct: true, standsBy: "only the store knows SQL"},
 	{from: "...", unless: "cmd/...", never: []string{"github.com/urfave/cli/...", "github.com/schollz/progressbar/..."}, direct: true, standsBy: "libraries print nothing"},
@@ -41,7 +42,7 @@ var importRules = []struct {
 
 // ruled are packages that rules name; one that has gone would leave its rule
 // without effect.
-var ruled = []string{"slurm", "metrics/lease", "metrics", "metrics/store", "metrics/scaling", "metrics/cost", "metrics/fingerprint", "metrics/report", "launcher", "launcher/nccl", "launcher/cuda", "launcher/dl", "launcher/collective/bench/gpu", "launcher/study", "cmd/scalebench", "cmd/scalebench-worker"}
+var ruled = []string{"slurm", "metrics/lease", "metrics", "metrics/store", "metrics/scaling", "metrics/cost", "metrics/fingerprint", "metrics/report", "launcher", "launcher/handshake", "launcher/nccl", "launcher/cuda", "launcher/dl", "launcher/collective/bench/gpu", "launcher/study", "cmd/scalebench", "cmd/scalebench-worker"}
 
 type goPackage struct {
 	ImportPath    string

@@ -21,9 +21,11 @@
 // recovery: after its first error a Group is of no more use, since a sum over
 // fewer ranks would be a wrong number.
 //
-// Connections are meant for one machine or the network inside a cluster. The
-// nonce keeps apart runs and strangers that reach the same port; data is
-// neither encrypted nor signed.
+// Connections are meant for one machine or the network inside a cluster. Both
+// ends of each prove that they know the run's nonce before anything else is said
+// (see handshake), which keeps apart runs, and strangers out. What travels
+// afterwards is neither encrypted nor signed: who can alter packets between two
+// hosts can alter it.
 package collective
 
 import (

@@ -12,12 +12,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/handshake"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
 // Join makes w.Size processes a Group. Rank 0 listens on w.Address and w.Port;
-// the others call it, again and again until it answers, and show the nonce. When
-// all are there, they find out which of them share memory (see Placing), and the
+// the others call it, again and again until it answers, and both sides prove that
+// they know the nonce (see handshake). When all are there, they find out which of them share memory (see Placing), and the
 // first ranks of the nodes close the ring. Last, the ranks count themselves.
 //
 // Each rank's end of the ring is bound to the address of w.Interface, if that
@@ -49,7 +50,7 @@ func Join(ctx context.Context, w world.World, nonce string, o Options) (*Group, 
 	joining, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	j := &joiner{ctx: joining, cancel: cancel, deadline: deadline, world: w, failMemory: o.failMemory,
-		self: hello{rank: w.Rank, size: w.Size, nonce: digest(nonce), transport: o.Transport, build: o.Build}}
+		nonce: nonce, self: hello{rank: w.Rank, size: w.Size, transport: o.Transport, build: o.Build}}
 	g := alone(w, o)
 	err := error(nil)
 	if w.Size > 1 {
@@ -86,6 +87,7 @@ type joiner struct {
 	cancel   context.CancelFunc
 	deadline time.Time
 	world    world.World
+	nonce    string
 	self     hello
 
 	memory     *net.UnixListener // where others of this host ask for shared memory
@@ -173,16 +175,20 @@ func (j *joiner) register() (own net.Listener, lines []net.Conn, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, err := j.dial(zero)
-	if err != nil {
-		return nil, nil, fmt.Errorf("rank 0 does not answer at %s: %w; it may have failed, or a firewall or a wrong interface stands between", zero, err)
+	conn, err := j.call(zero, purposeRendezvous)
+	var stranger *handshake.StrangerError
+	switch {
+	case errors.As(err, &stranger):
+		return nil, nil, fmt.Errorf("rank 0 does not answer: %w", err)
+	case err != nil:
+		return nil, nil, fmt.Errorf("rank 0 does not answer at %s: %w; it may have failed, or a firewall or a wrong interface is in the way", zero, err)
 	}
 	own, err = j.listenRing(conn.LocalAddr().(*net.TCPAddr).AddrPort().Addr())
 	if err != nil {
 		conn.Close()
 		return nil, nil, err
 	}
-	if err := j.introduce(conn, purposeRendezvous); err != nil {
+	if err := j.introduce(conn); err != nil {
 		conn.Close()
 		own.Close()
 		return nil, nil, fmt.Errorf("rank 0 at %s %w", zero, err)
@@ -191,11 +197,9 @@ func (j *joiner) register() (own net.Listener, lines []net.Conn, err error) {
 }
 
 // introduce sends this rank's hello and reads the answer.
-func (j *joiner) introduce(conn net.Conn, purpose uint8) error {
+func (j *joiner) introduce(conn net.Conn) error {
 	defer j.guard(conn)()
-	h := j.self
-	h.purpose = purpose
-	if _, err := conn.Write(h.encode()); err != nil {
+	if _, err := conn.Write(j.self.encode()); err != nil {
 		return fmt.Errorf("broke off: %w", err)
 	}
 	return readAnswer(conn)
@@ -212,61 +216,40 @@ func (j *joiner) guard(conn net.Conn) (release func()) {
 	}
 }
 
-// dial calls until somebody answers or time is up.
-func (j *joiner) dial(to netip.AddrPort) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: 5 * time.Second}
-	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
-		conn, err := dialer.DialContext(j.ctx, "tcp", to.String())
-		if err == nil {
-			return conn, nil
-		}
-		select {
-		case <-time.After(pause):
-		case <-j.ctx.Done():
-			return nil, err
-		}
-	}
+// call connects with a rank, as soon as it answers and has proven itself.
+func (j *joiner) call(to netip.AddrPort, purpose string) (net.Conn, error) {
+	return handshake.Dial(j.ctx, net.Dialer{}, "tcp", to.String(), j.nonce, purpose)
 }
 
-// strangerTimeout is how long somebody who has called may take to say hello.
-const strangerTimeout = 5 * time.Second
-
-// caller is somebody who called and what came of it.
+// caller is a rank of this run that called, and what came of it.
 type caller struct {
 	conn  net.Conn
 	hello hello
-	err   error // refused
-	fatal bool  // refused although it is of this run: the run is set up wrongly
+	err   error // refused: the run is set up wrongly
 }
 
-// answer accepts callers until done, each in its own goroutine, so that one who
-// says nothing keeps nobody waiting.
-func (j *joiner) answer(l net.Listener, purpose uint8, callers chan<- caller, done <-chan struct{}) {
-	stop := context.AfterFunc(j.ctx, func() { l.Close() })
-	defer stop()
-	for {
-		conn, err := l.Accept()
+// answer lets ranks of this run in until done and reads their hellos.
+func (j *joiner) answer(door *handshake.Door, callers chan<- caller, done context.Context) {
+	door.Serve(done, func(conn net.Conn) error {
+		release := j.guard(conn)
+		text, err := receiveHello(conn)
 		if err != nil {
-			return // closed: done, or out of time
+			conn.Close()
+			return err // it is gone; it may call again
 		}
-		go func() {
-			release := j.guard(conn)
-			if soon := time.Now().Add(strangerTimeout); soon.Before(j.deadline) {
-				_ = conn.SetReadDeadline(soon)
-			}
-			c := caller{conn: conn}
-			c.hello, c.err, c.fatal = readHello(conn, j.self, purpose)
-			release()
-			if c.err != nil {
-				refuse(conn, c.err)
-			}
-			select {
-			case callers <- c:
-			case <-done:
-				conn.Close()
-			}
-		}()
-	}
+		c := caller{conn: conn}
+		c.hello, c.err = readHello(text, j.self)
+		release()
+		if c.err != nil {
+			refuse(conn, c.err)
+		}
+		select {
+		case callers <- c:
+		case <-done.Done():
+			conn.Close()
+		}
+		return nil
+	})
 }
 
 // gather is rank 0's part: it hears every other rank, and keeps the connections
@@ -286,9 +269,11 @@ func (j *joiner) gather(l net.Listener) (own net.Listener, lines []net.Conn, hel
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	callers, done := make(chan caller), make(chan struct{})
-	defer close(done)
-	go j.answer(l, purposeRendezvous, callers, done)
+	callers := make(chan caller)
+	gathering, enough := context.WithCancel(j.ctx)
+	defer enough()
+	door := handshake.NewDoor(l, j.nonce, purposeRendezvous)
+	go j.answer(door, callers, gathering)
 
 	ranks := make([]*caller, j.self.size) // by rank; 0 stays nil
 	defer func() {
@@ -304,16 +289,12 @@ func (j *joiner) gather(l net.Listener) (own net.Listener, lines []net.Conn, hel
 			ring.Close()
 		}
 	}()
-	var refused []string
 	for here := 1; here < j.self.size; {
 		select {
 		case c := <-callers:
 			switch {
-			case c.err != nil && c.fatal:
-				return nil, nil, nil, fmt.Errorf("a rank at %s was refused: %w", c.conn.RemoteAddr(), c.err)
 			case c.err != nil:
-				refused = append(refused, fmt.Sprintf("%s: %v", c.conn.RemoteAddr(), c.err))
-				refused = refused[max(0, len(refused)-8):]
+				return nil, nil, nil, fmt.Errorf("a rank at %s was refused: %w", c.conn.RemoteAddr(), c.err)
 			case c.hello.rank == 0 || ranks[c.hello.rank] != nil:
 				err = fmt.Errorf("there are two processes of rank %d, the second one at %s", c.hello.rank, c.conn.RemoteAddr())
 				refuse(c.conn, err)
@@ -323,7 +304,7 @@ func (j *joiner) gather(l net.Listener) (own net.Listener, lines []net.Conn, hel
 				here++
 			}
 		case <-j.ctx.Done():
-			return nil, nil, nil, missing(ranks, refused, l.Addr())
+			return nil, nil, nil, missing(ranks, l.Addr(), door.Trouble())
 		}
 	}
 	lines, hellos = make([]net.Conn, j.self.size), make([]hello, j.self.size)
@@ -341,20 +322,16 @@ func (j *joiner) gather(l net.Listener) (own net.Listener, lines []net.Conn, hel
 	return ring, lines, hellos, nil
 }
 
-// missing says which ranks did not come, and who came instead.
-func missing(ranks []*caller, refused []string, at net.Addr) error {
+// missing says which ranks did not come, and what may have kept them out.
+func missing(ranks []*caller, at net.Addr, trouble string) error {
 	var absent []string
 	for r, c := range ranks {
 		if r > 0 && c == nil {
 			absent = append(absent, strconv.Itoa(r))
 		}
 	}
-	text := "nothing was heard at " + at.String() + " of rank " + strings.Join(absent, ", ") +
-		"; see their logs, and whether they can reach this address"
-	if len(refused) > 0 {
-		text += "; refused were " + strings.Join(refused, "; ")
-	}
-	return errors.New(text)
+	return fmt.Errorf("nothing was heard at %s of rank %s; see their logs, and whether they can reach this address%s",
+		at, strings.Join(absent, ", "), trouble)
 }
 
 // connect closes the ring of leaders: this one calls the next, at to, and is
@@ -366,17 +343,19 @@ func (j *joiner) connect(own net.Listener, before, after int, to netip.AddrPort)
 	}
 	calling := make(chan dialled, 1)
 	go func() {
-		conn, err := j.dial(to)
+		conn, err := j.call(to, purposeRing)
 		if err == nil {
-			if err = j.introduce(conn, purposeRing); err != nil {
+			if err = j.introduce(conn); err != nil {
 				conn.Close()
 			}
 		}
 		calling <- dialled{conn, err}
 	}()
-	callers, done := make(chan caller), make(chan struct{})
-	defer close(done)
-	go j.answer(own, purposeRing, callers, done)
+	callers := make(chan caller)
+	connecting, enough := context.WithCancel(j.ctx)
+	defer enough()
+	door := handshake.NewDoor(own, j.nonce, purposeRing)
+	go j.answer(door, callers, connecting)
 	defer func() {
 		if err != nil {
 			for _, c := range []net.Conn{prev, next} {
@@ -396,7 +375,7 @@ func (j *joiner) connect(own net.Listener, before, after int, to netip.AddrPort)
 			next = d.conn
 		case c := <-callers:
 			if c.err != nil {
-				continue // a stranger, who has been told
+				continue // it has been told
 			}
 			if c.hello.rank != before || prev != nil {
 				refuse(c.conn, fmt.Errorf("rank %d expects rank %d only", j.self.rank, before))
@@ -410,7 +389,7 @@ func (j *joiner) connect(own net.Listener, before, after int, to netip.AddrPort)
 			_ = prev.SetDeadline(time.Time{})
 		case <-j.ctx.Done():
 			if prev == nil {
-				return prev, next, fmt.Errorf("rank %d has not called at %s", before, own.Addr())
+				return prev, next, fmt.Errorf("rank %d has not called at %s%s", before, own.Addr(), door.Trouble())
 			}
 			return prev, next, fmt.Errorf("rank %d does not answer at %s", after, to)
 		}

@@ -56,7 +56,7 @@ func TestJoinRefusals(t *testing.T) {
 			if r == 1 {
 				a.nonce = "another"
 			}
-		}, [2]string{"wrong nonce", "wrong nonce"}},
+		}, [2]string{"wrong nonce: it belongs to another run", "does not know this run's nonce; another program may hold the port"}},
 		{"wrong world size", func(r int, a *attempt) {
 			if r == 1 {
 				a.world.Size = 3
@@ -188,12 +188,16 @@ func TestJoinOnInterface(t *testing.T) {
 }
 
 func FuzzHello(f *testing.F) {
-	self := hello{rank: 0, size: 4, nonce: digest("n")}
-	good := hello{purpose: purposeRendezvous, rank: 3, size: 4, nonce: self.nonce, ring: netip.MustParseAddrPort("10.1.2.3:4567")}
+	self := hello{rank: 0, size: 4}
+	good := hello{rank: 3, size: 4, ring: netip.MustParseAddrPort("10.1.2.3:4567")}
 	f.Add(good.encode())
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		h, err, _ := readHello(bytes.NewReader(data), self, purposeRendezvous)
+		text, err := receiveHello(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		h, err := readHello(text, self)
 		if err != nil {
 			return
 		}
@@ -201,7 +205,7 @@ func FuzzHello(f *testing.F) {
 		if h.rank < 0 || h.rank >= 4 || h.size != 4 {
 			t.Fatalf("accepted rank %d of %d", h.rank, h.size)
 		}
-		again, err, _ := readHello(bytes.NewReader(h.encode()), self, purposeRendezvous)
+		again, err := readHello([helloBytes]byte(h.encode()), self)
 		if err != nil || again != h {
 			t.Fatalf("%+v became %+v, %v", h, again, err)
 		}
@@ -209,33 +213,27 @@ func FuzzHello(f *testing.F) {
 }
 
 func TestHelloRoundTrip(t *testing.T) {
+	self := hello{rank: 0, size: 9}
 	for _, address := range []string{"127.0.0.1:1", "[fd00::1]:65535"} {
-		self := hello{rank: 0, size: 9, nonce: digest("n")}
-		h := hello{purpose: purposeRing, rank: 8, size: 9, nonce: digest("n"), ring: netip.MustParseAddrPort(address)}
+		h := hello{rank: 8, size: 9, ring: netip.MustParseAddrPort(address)}
 		b := h.encode()
 		if len(b) != helloBytes {
 			t.Fatalf("%d bytes, want %d", len(b), helloBytes)
 		}
-		if got, err, _ := readHello(bytes.NewReader(b), self, purposeRing); err != nil || got != h {
+		if got, err := readHello([helloBytes]byte(b), self); err != nil || got != h {
 			t.Errorf("%+v, %v, want %+v", got, err, h)
 		}
 	}
 	// Each way of being wrong is told apart.
-	self := hello{rank: 0, size: 9, nonce: digest("n")}
-	h := hello{purpose: purposeRing, rank: 8, size: 9, nonce: digest("n"), ring: netip.MustParseAddrPort("127.0.0.1:1")}
+	h := hello{rank: 8, size: 9, ring: netip.MustParseAddrPort("127.0.0.1:1")}
 	for _, test := range []struct {
-		at    int
-		fatal bool
-		want  string
-	}{{0, false, "no rank"}, {9, false, "version"}, {12, true, "byte order"}, {20, false, "nonce"}, {55, true, "world of"}, {51, true, "outside"}, {10, true, "purpose"}} {
-		b := h.encode()
+		at   int
+		want string
+	}{{0, "something else"}, {9, "version"}, {10, "transports"}, {12, "byte order"}, {23, "world of"}, {19, "outside"}} {
+		b := [helloBytes]byte(h.encode())
 		b[test.at] ^= 1
-		if test.at == 51 {
-			b[51] = 9
-		}
-		_, err, fatal := readHello(bytes.NewReader(b), self, purposeRing)
-		if err == nil || fatal != test.fatal || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("byte %d changed: %v (fatal %v), want %q (fatal %v)", test.at, err, fatal, test.want, test.fatal)
+		if _, err := readHello(b, self); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("byte %d changed: %v, want %q", test.at, err, test.want)
 		}
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/scalebench/scalebench/launcher/handshake"
 )
 
 // Placing finds out which ranks share memory. Ranks on one booted kernel and in
@@ -212,17 +214,19 @@ func (j *joiner) share(list []member, done context.Context) (*segment, error) {
 	if len(ranks) < 2 {
 		return nil, nil
 	}
-	if j.failMemory != nil {
-		return nil, j.failMemory
-	}
 	var s *segment
-	var err error
-	if ranks[0] == j.self.rank {
-		if s, err = newSegment(len(ranks)); err == nil {
-			j.handOut(s, done)
-		}
-	} else {
-		s, err = j.fetch(list[ranks[0]].socket, ranks[0], len(ranks))
+	err := j.failMemory
+	switch first := ranks[0] == j.self.rank; {
+	case first && err == nil:
+		s, err = newSegment(len(ranks))
+		fallthrough
+	case first:
+		j.handOut(s, done)
+	case err == nil:
+		s, err = j.fetch(list[ranks[0]].socket, len(ranks))
+	}
+	if err != nil && ranks[0] == j.self.rank {
+		return nil, fmt.Errorf("cannot make shared memory: %w", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("no shared memory with rank %d: %w", ranks[0], err)
@@ -235,50 +239,33 @@ func (j *joiner) share(list []member, done context.Context) (*segment, error) {
 	return s, nil
 }
 
-// handOut gives the segment to those who show the nonce, until done. It returns
-// at once.
+// handOut gives the segment to ranks of this run, until done; nil lets them know
+// that there is none. It returns at once.
 func (j *joiner) handOut(s *segment, done context.Context) {
-	stop := context.AfterFunc(done, func() { j.memory.Close() })
-	go func() {
-		defer stop()
-		for {
-			conn, err := j.memory.AcceptUnix()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				_ = conn.SetDeadline(soonest(j.deadline, time.Now().Add(strangerTimeout)))
-				if _, err, _ := readHello(conn, j.self, purposeMemory); err != nil {
-					return // a stranger: it learns nothing
-				}
-				_ = s.send(conn)
-			}()
+	door := handshake.NewDoor(j.memory, j.nonce, purposeMemory)
+	go door.Serve(done, func(conn net.Conn) error {
+		defer conn.Close()
+		_ = conn.SetDeadline(j.deadline)
+		if s == nil {
+			_, err := conn.Write([]byte{answerRefused})
+			return err
 		}
-	}()
+		return s.send(conn.(*net.UnixConn))
+	})
 }
 
-// fetch gets the segment from the first rank of this host.
-func (j *joiner) fetch(from socketName, rank, ranks int) (*segment, error) {
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: from.address(), Net: "unix"})
+// fetch gets the segment from the first rank of this host. It gives up early
+// enough to report that, and for all to use TCP instead.
+func (j *joiner) fetch(from socketName, ranks int) (*segment, error) {
+	asking, enough := context.WithDeadline(j.ctx, time.Now().Add(time.Until(j.deadline)/2))
+	defer enough()
+	conn, err := handshake.Dial(asking, net.Dialer{}, "unix", from.address(), j.nonce, purposeMemory)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(j.deadline)
-	h := j.self
-	h.purpose = purposeMemory
-	if _, err := conn.Write(h.encode()); err != nil {
-		return nil, err
-	}
-	return receiveSegment(conn, ranks)
-}
-
-func soonest(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
+	defer j.guard(conn)()
+	return receiveSegment(conn.(*net.UnixConn), ranks)
 }
 
 // place agrees with all ranks on the plan, over the lines by which they joined:

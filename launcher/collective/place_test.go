@@ -22,7 +22,12 @@ func TestNoMemory(t *testing.T) {
 		why       string
 		err       error
 	}
-	for _, asked := range []Transport{"", SharedMemory} {
+	for _, test := range []struct {
+		asked   Transport
+		failing int // the first rank of its host, who would make the memory, or the second
+		why     string
+	}{{"", 3, "rank 3: no shared memory with rank 2: out of it"}, {"", 2, "rank 2: cannot make shared memory: out of it"}, {SharedMemory, 3, ""}} {
+		asked, failing := test.asked, test.failing
 		outcomes := make([]outcome, 4)
 		done := make(chan int)
 		for r, w := range places {
@@ -30,7 +35,7 @@ func TestNoMemory(t *testing.T) {
 			if r == 0 && l != nil {
 				o.Listener, l = l, nil
 			}
-			if r == 3 {
+			if r == failing {
 				o.failMemory = errors.New("out of it")
 			}
 			go func() {
@@ -52,10 +57,10 @@ func TestNoMemory(t *testing.T) {
 			<-done
 		}
 		for r, got := range outcomes {
-			if asked == "" && (got.err != nil || got.transport != Mixed || got.why != "rank 3: out of it") {
-				t.Errorf("rank %d: %+v, want shm+tcp because of rank 3", r, got)
+			if asked == "" && (got.err != nil || got.transport != Mixed || !strings.HasPrefix(got.why, test.why)) {
+				t.Errorf("rank %d: %+v, want shm+tcp because of %s", r, got, test.why)
 			}
-			if asked != "" && (got.err == nil || !strings.Contains(got.err.Error(), "shm was asked for, but not all ranks share memory: rank 3: out of it")) {
+			if asked != "" && (got.err == nil || !strings.Contains(got.err.Error(), "shm was asked for, but not all ranks share memory: rank 3: no shared memory with rank 2: out of it")) {
 				t.Errorf("rank %d: %v, want the reason of rank 3", r, got.err)
 			}
 		}
@@ -76,7 +81,7 @@ func TestMemoryNeedsTheNonce(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	joined := func(rank int, nonce string) *joiner {
-		j := &joiner{ctx: ctx, deadline: time.Now().Add(10 * time.Second), self: hello{rank: rank, size: 2, nonce: digest(nonce)}}
+		j := &joiner{ctx: ctx, deadline: time.Now().Add(10 * time.Second), nonce: nonce, self: hello{rank: rank, size: 2}}
 		if err := j.openMemory(""); err != nil {
 			t.Fatal(err)
 		}
@@ -90,11 +95,15 @@ func TestMemoryNeedsTheNonce(t *testing.T) {
 	}
 	defer s.unmap()
 	owner.handOut(s, ctx)
-	if got, err := joined(1, "guessed").fetch(owner.self.socket, 0, 2); err == nil {
+	stranger := joined(1, "guessed")
+	stranger.deadline = time.Now().Add(time.Second)
+	if got, err := stranger.fetch(owner.self.socket, 2); err == nil {
 		got.unmap()
 		t.Error("a stranger got the memory")
+	} else if !strings.Contains(err.Error(), "does not know this run's nonce") {
+		t.Error(err)
 	}
-	got, err := joined(1, "nonce").fetch(owner.self.socket, 0, 2)
+	got, err := joined(1, "nonce").fetch(owner.self.socket, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,158 @@
+package handshake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxUnproven is how many callers may be at proving themselves at once; for the
+// next one the oldest is dropped, who has had the longest time. One of the run
+// needs a round trip, and calls again; so strangers would have to come at
+// maxUnproven for each round trip to keep it out.
+const maxUnproven = 256
+
+// maxNoted is how many of those that were turned away Trouble names.
+const maxNoted = 8
+
+// A Door is a listener that lets only callers in who know the nonce. Strangers,
+// however many and whatever they do, cost it a goroutine each for no longer than
+// Patience.
+type Door struct {
+	listener       net.Listener
+	nonce, purpose string
+
+	mu       sync.Mutex
+	unproven []net.Conn // the oldest first
+	noted    []string   // the last that were turned away, and why
+	away     int        // how many were turned away
+	failed   int        // how often Accept has failed
+	failure  error      // the last time
+}
+
+// NewDoor makes l, which Serve will close, a door for one purpose.
+func NewDoor(l net.Listener, nonce, purpose string) *Door {
+	return &Door{listener: l, nonce: nonce, purpose: purpose}
+}
+
+// Serve lets callers in until ctx ends, and returns when the listener is closed.
+// Each who has proven itself is handed to enter, in a goroutine of its own; from
+// then on the connection is enter's. Its error, why it turned the caller away
+// after all, is for Trouble.
+//
+// Accept may fail for a while, as when the process is out of file descriptors:
+// Serve drops a stranger, pauses and goes on.
+func (d *Door) Serve(ctx context.Context, enter func(net.Conn) error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends all handshakes that go on
+	stop := context.AfterFunc(ctx, func() { d.listener.Close() })
+	defer stop()
+	for pause := shortestPause; ; {
+		conn, err := d.listener.Accept()
+		switch {
+		case err == nil:
+			pause = shortestPause
+			d.hold(conn)
+			go d.receive(ctx, conn, enter)
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			d.fail(err)
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+			}
+			pause = min(2*pause, longestPause)
+		}
+	}
+}
+
+func (d *Door) receive(ctx context.Context, conn net.Conn, enter func(net.Conn) error) {
+	err := answer(ctx, conn, d.nonce, d.purpose, func() bool { return d.release(conn) })
+	if err == nil {
+		err = enter(conn)
+	} else {
+		if !d.release(conn) {
+			err = errDropped
+		}
+		conn.Close()
+	}
+	if err != nil && ctx.Err() == nil {
+		d.note(conn, err)
+	}
+}
+
+// hold keeps a caller as unproven, and drops the oldest one if there are too
+// many.
+func (d *Door) hold(conn net.Conn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.unproven) == maxUnproven {
+		d.dropOldest()
+	}
+	d.unproven = append(d.unproven, conn)
+}
+
+// release says whether conn has not been dropped, and keeps it from being.
+func (d *Door) release(conn net.Conn) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := slices.Index(d.unproven, conn)
+	if i < 0 {
+		return false
+	}
+	d.unproven = slices.Delete(d.unproven, i, i+1)
+	return true
+}
+
+// dropOldest frees the file descriptor of who has had the longest time.
+func (d *Door) dropOldest() {
+	if len(d.unproven) > 0 {
+		d.unproven[0].Close()
+		d.unproven = slices.Delete(d.unproven, 0, 1)
+	}
+}
+
+func (d *Door) fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failed++
+	d.failure = err
+	d.dropOldest()
+}
+
+func (d *Door) note(conn net.Conn, err error) {
+	who := "a process of this host" // a Unix socket's caller has no address
+	if a, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
+		who = a.String()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.away++
+	d.noted = append(d.noted, fmt.Sprintf("%s: %v", who, err))
+	d.noted = d.noted[max(0, len(d.noted)-maxNoted):]
+}
+
+// Trouble says what may have kept a caller out: who came instead, and why
+// connections could not be accepted. It is "" or begins with "; ", to be put
+// behind the words that somebody has not come.
+func (d *Door) Trouble() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var text string
+	if d.failed > 0 {
+		text += fmt.Sprintf("; accepting connections failed %d times, the last time with: %v", d.failed, d.failure)
+	}
+	if n := d.away - len(d.noted); d.away > 0 {
+		text += "; refused were " + strings.Join(d.noted, "; ")
+		if n > 0 {
+			text += fmt.Sprintf("; and %d before them", n)
+		}
+	}
+	return text
+}

@@ -1,0 +1,128 @@
+package handshake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Strangers of every kind, many times as many as are held at once, keep nobody
+// of the run out; and no more of them are held than that.
+func TestDoorAmongStrangers(t *testing.T) {
+	l := listen(t)
+	d, entered := serve(t, l, nonce, purpose)
+	for i := range 3 * maxUnproven {
+		c := connect(t, l)
+		_, _ = c.Write([]byte([]string{"", "s", "GET / HTTP/1.1\r\n\r\n", strings.Repeat("x", 10_000), string(newGreeting().encode())}[i%5]))
+	}
+	for range 10 {
+		c, err := Dial(t.Context(), net.Dialer{}, "tcp", l.Addr().String(), nonce, purpose)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	for range 10 {
+		(<-entered).Close()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.unproven) > maxUnproven || len(d.noted) > maxNoted {
+		t.Errorf("%d strangers are held, %d noted", len(d.unproven), len(d.noted))
+	}
+}
+
+// Who says a byte at a time has no more time than who says nothing.
+func TestDoorAndSlowStranger(t *testing.T) {
+	t.Parallel()
+	l := listen(t)
+	serve(t, l, nonce, purpose)
+	c := connect(t, l)
+	begin := time.Now()
+	for _, b := range newGreeting().encode() {
+		if _, err := c.Write([]byte{b}); err != nil {
+			return // hung up on
+		}
+		time.Sleep(Patience / 10)
+	}
+	t.Errorf("a stranger was heard for %v, want %v", time.Since(begin), Patience)
+}
+
+// floodVariable makes the test program a door with few file descriptors.
+const floodVariable = "HANDSHAKE_TEST_FLOOD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(floodVariable) == "" {
+		os.Exit(m.Run())
+	}
+	if err := beFlooded(); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+func beFlooded() error {
+	few := syscall.Rlimit{Cur: 32, Max: 32}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr())
+	ctx, cancel := context.WithCancel(context.Background())
+	d := NewDoor(l, nonce, purpose)
+	d.Serve(ctx, func(c net.Conn) error {
+		_, err := c.Write([]byte("in"))
+		cancel()
+		return errors.Join(err, c.Close())
+	})
+	if said := d.Trouble(); !strings.Contains(said, "accepting connections failed") || !strings.Contains(said, "too many open files") {
+		return fmt.Errorf("it did not run out of descriptors: %q", said)
+	}
+	return nil
+}
+
+// A door whose process is out of file descriptors goes on, lets the next rank in
+// and can say what was wrong.
+func TestDoorOutOfDescriptors(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), floodVariable+"=1")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }()
+	var address string
+	if _, err := fmt.Fscanln(out, &address); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	c, err := Dial(t.Context(), net.Dialer{}, "tcp", address, nonce, purpose)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	said := make([]byte, 200)
+	n, _ := out.Read(said) // what is wrong with it, or nothing
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, said[:n])
+	}
+}

@@ -1,0 +1,38 @@
+package handshake
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ownUser is this process's user; a test puts another one.
+var ownUser = os.Geteuid
+
+// sameUser refuses the other end of a Unix socket when another user's process
+// has it. Other connections do not say whose they are.
+func sameUser(conn net.Conn) error {
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var peer *unix.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		peer, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err := errors.Join(err, failed); err != nil {
+		return fmt.Errorf("does not say whose process it is: %w", err)
+	}
+	if user := ownUser(); int(peer.Uid) != user {
+		return fmt.Errorf("is a process of user %d, not of %d", peer.Uid, user)
+	}
+	return nil
+}
