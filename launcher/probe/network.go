@@ -3,7 +3,6 @@ package probe
 import (
 	"bufio"
 	"context"
-	"crypto/subtle"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/handshake"
 	"github.com/scalebench/scalebench/launcher/rundir"
 )
 
@@ -41,10 +41,17 @@ const (
 	streamTime  = 2 * time.Second
 	chunk       = 256 << 10
 
-	connectWait = 60 * time.Second // for the other node, which may have begun later
-	tokenWait   = 5 * time.Second  // for whoever connects to show the token
-	streamWait  = 30 * time.Second // for all of the exchange
+	connectWait = 60 * time.Second       // for the other node, which may have begun later
+	turnWait    = FileWait + connectWait // for a node that is connected to have its turn
+	streamWait  = 30 * time.Second       // for all of the exchange
 )
+
+// purpose of the connection, as both nodes prove it to each other.
+const purpose = "probe"
+
+// yourTurn is what node 0 says when it measures with a node: the nodes take
+// turns, so that they do not share node 0's link.
+const yourTurn = "y"
 
 // Requests of the client, a byte each.
 const (
@@ -58,7 +65,8 @@ type listening struct {
 	Address string `json:"address"`
 }
 
-// serve takes one connection each of the other nodes.
+// serve measures with each of the other nodes, one after the other. Whoever else
+// calls is kept out, and keeps nobody waiting.
 func serve(ctx context.Context, dir rundir.Probe, token string, at Link, clients int) error {
 	if at.Error != "" {
 		return errors.Join(errors.New(at.Error), writeJSON(dir.Listen(), listening{})) // so that nobody waits
@@ -68,48 +76,50 @@ func serve(ctx context.Context, dir rundir.Probe, token string, at Link, clients
 		return errors.Join(err, writeJSON(dir.Listen(), listening{}))
 	}
 	defer l.Close()
-	defer context.AfterFunc(ctx, func() { l.Close() })()
 	if err := writeJSON(dir.Listen(), listening{l.Addr().String()}); err != nil {
 		return err
 	}
-	if err := l.(*net.TCPListener).SetDeadline(time.Now().Add(FileWait + connectWait)); err != nil {
-		return err
+	serving, enough := context.WithTimeout(ctx, turnWait)
+	defer enough()
+	door := handshake.NewDoor(l, token, purpose)
+	nodes := make(chan net.Conn)
+	go door.Serve(serving, func(c net.Conn) error {
+		select {
+		case nodes <- c:
+		case <-serving.Done():
+			c.Close()
+		}
+		return nil
+	})
+	var failed []error
+	for range clients {
+		select {
+		case c := <-nodes:
+			if err := answer(c); err != nil {
+				failed = append(failed, fmt.Errorf("with %s: %w", c.RemoteAddr(), err))
+			}
+			c.Close()
+		case <-serving.Done():
+			return errors.Join(append(failed, fmt.Errorf("waiting for the other nodes: %w%s", context.Cause(serving), door.Trouble()))...)
+		}
 	}
-	for served := 0; served < clients; {
-		c, err := l.Accept()
-		if err != nil {
-			return fmt.Errorf("waiting for the other node: %w", err)
-		}
-		ok, err := answer(c, token)
-		c.Close()
-		if ok {
-			served++
-		}
-		if ok && err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(failed...)
 }
 
-// answer serves one connection. ok is false for one that is not of this job.
-func answer(c net.Conn, token string) (ok bool, err error) {
-	if err := c.SetDeadline(time.Now().Add(tokenWait)); err != nil {
-		return false, err
-	}
-	shown := make([]byte, len(token))
-	if _, err := io.ReadFull(c, shown); err != nil || subtle.ConstantTimeCompare(shown, []byte(token)) != 1 {
-		return false, err
-	}
+// answer serves one node.
+func answer(c net.Conn) error {
 	if err := c.SetDeadline(time.Now().Add(streamWait)); err != nil {
-		return true, err
+		return err
+	}
+	if _, err := io.WriteString(c, yourTurn); err != nil {
+		return err
 	}
 	r := bufio.NewReaderSize(c, chunk)
 	for {
 		request, err := r.ReadByte()
 		came := time.Now()
 		if err != nil {
-			return true, err
+			return err
 		}
 		switch request {
 		case wantTime:
@@ -124,12 +134,12 @@ func answer(c net.Conn, token string) (ok bool, err error) {
 		case wantBytes:
 			_, err = send(c)
 		case goodbye:
-			return true, nil
+			return nil
 		default:
 			err = fmt.Errorf("request %#x is not known; do both nodes run the same binary?", request)
 		}
 		if err != nil {
-			return true, err
+			return err
 		}
 	}
 }
@@ -158,20 +168,25 @@ func (x *Exchange) measure(ctx context.Context, dir rundir.Probe, token string, 
 	if to.Address == "" {
 		return errors.New("node 0 cannot take connections on its interface")
 	}
-	dialer := net.Dialer{Timeout: connectWait, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from.Address)}}
-	c, err := dialer.DialContext(ctx, "tcp", to.Address)
+	calling, enough := context.WithTimeout(ctx, connectWait)
+	defer enough()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from.Address)}}
+	c, err := handshake.Dial(calling, dialer, "tcp", to.Address, token, purpose)
 	if err != nil {
 		host, _ := os.Hostname()
 		return fmt.Errorf("%s cannot connect to %s: %w", host, to.Address, err)
 	}
 	defer c.Close()
+	r := bufio.NewReaderSize(c, chunk)
+	if err := c.SetDeadline(time.Now().Add(turnWait)); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(r, make([]byte, len(yourTurn))); err != nil {
+		return fmt.Errorf("node 0 at %s did not begin to measure: %w", to.Address, err)
+	}
 	if err := c.SetDeadline(time.Now().Add(streamWait)); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(c, token); err != nil {
-		return err
-	}
-	r := bufio.NewReaderSize(c, chunk)
 	if err := x.clocks(c, r); err != nil {
 		return err
 	}

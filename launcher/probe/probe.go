@@ -20,7 +20,7 @@ import (
 
 // Question is what the tasks of a probe job are to find out.
 type Question struct {
-	Token     string   `json:"token"`     // proves to another node that a connection belongs to this job
+	Token     string   `json:"token"`     // the nonce by which nodes prove to each other that a connection belongs to this job
 	Interface string   `json:"interface"` // of the collectives; "": the one of the node's own name
 	Python    string   `json:"python"`    // interpreter; "": none is asked about
 	Imports   []string `json:"imports"`   // modules to import with it

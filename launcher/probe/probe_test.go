@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/handshake"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/world"
 )
@@ -127,35 +128,89 @@ func TestRunWithoutInterface(t *testing.T) {
 	}
 }
 
-// Who does not know the token is not served, and is not counted.
-func TestServeStrangers(t *testing.T) {
+// Strangers, however many, who say nothing or something wrong are not served,
+// are not counted, and keep no node from being measured with; nor does a node
+// that breaks off.
+func TestServeAmongStrangers(t *testing.T) {
+	for _, strangers := range []int{8, 200} {
+		dir := rundir.Probe(t.TempDir())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- serve(t.Context(), dir, "right", Link{Name: "lo", Address: "127.0.0.1"}, 3)
+		}()
+		text, err := AwaitFile(t.Context(), dir.Listen(), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var l listening
+		if err := json.Unmarshal(text, &l); err != nil {
+			t.Fatal(err)
+		}
+		var said []net.Conn
+		for i := range strangers {
+			c, err := net.Dial("tcp", l.Address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if i%2 == 0 {
+				if _, err := c.Write([]byte("rightt" + strings.Repeat("t", 100))); err != nil {
+					t.Fatal(err)
+				}
+				said = append(said, c)
+			}
+		}
+		gone, err := handshake.Dial(t.Context(), net.Dialer{}, "tcp", l.Address, "right", purpose)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone.Close()
+		exchanged := make(chan *Exchange)
+		for range 2 {
+			go func() { exchanged <- exchange(t.Context(), dir, "right", Link{Address: "127.0.0.1"}) }()
+		}
+		for range 2 {
+			if x := <-exchanged; x.Error != "" || x.Sent == 0 || x.Received == 0 {
+				t.Errorf("among %d strangers: %+v", strangers, x)
+			}
+		}
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), gone.LocalAddr().String()) {
+			t.Errorf("%v, want that it ended with the node that broke off", err)
+		}
+		for _, c := range said {
+			if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
+				t.Error("a stranger was answered")
+			}
+		}
+	}
+}
+
+// A program on the port that node 0 gave up is not measured with, and is named.
+func TestExchangeWithSquatter(t *testing.T) {
 	dir := rundir.Probe(t.TempDir())
-	ended := make(chan error, 1)
-	go func() { ended <- serve(t.Context(), dir, "right", Link{Name: "lo", Address: "127.0.0.1"}, 1) }()
-	text, err := AwaitFile(t.Context(), dir.Listen(), time.Minute)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var l listening
-	if err := json.Unmarshal(text, &l); err != nil {
+	defer l.Close()
+	if err := writeJSON(dir.Listen(), listening{l.Addr().String()}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := net.Dial("tcp", l.Address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := c.Write([]byte("wrongt")); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
-		t.Error("a stranger was answered")
-	}
-	if x := exchange(t.Context(), dir, "right", Link{Address: "127.0.0.1"}); x.Error != "" || x.Sent == 0 {
-		t.Errorf("%+v", x)
-	}
-	if err := <-ended; err != nil {
-		t.Error(err)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte("220 mail.example ESMTP, which is longer than a greeting and a proof of this run's nonce\r\n"))
+			defer c.Close()
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	want := "whoever listens at " + l.Addr().String() + " is not a rank of a scalebench run; another program may hold the port"
+	if x := exchange(ctx, dir, "right", Link{Address: "127.0.0.1"}); !strings.Contains(x.Error, want) || x.Trips != 0 {
+		t.Errorf("%+v, want %q", x, want)
 	}
 }
 
