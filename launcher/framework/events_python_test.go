@@ -31,6 +31,9 @@ func newRun(t testing.TB) rundir.Run {
 	if err := os.Mkdir(run.Events(), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(run.Nonce(), []byte("0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return run
 }
 
