@@ -84,7 +84,8 @@ type control struct {
 	verdict   atomic.Pointer[PeerError] // Phase is empty: every rank puts its own
 	decided   chan struct{}             // closed with the verdict
 	closing   atomic.Bool
-	interrupt func() // ends all waits for numbers; called once, with the verdict
+	heard     atomic.Uint32 // frames from rank 0
+	interrupt func()        // ends all waits for numbers; called once, with the verdict
 
 	// of rank 0:
 	asking   atomic.Bool // an investigation goes on, and owns question
@@ -152,7 +153,7 @@ func newControl(rank, size int, timeout time.Duration, conns []net.Conn) *contro
 	c := &control{
 		rank: rank, size: size, timeout: timeout, grace: min(timeout/6, 5*time.Second),
 		lines: make([]*controlLine, len(conns)), decided: make(chan struct{}),
-		interrupt: func() {}, answers: make(chan answer, size),
+		interrupt: func() {}, answers: make(chan answer, 4*size),
 	}
 	for r, conn := range conns {
 		if conn != nil {
@@ -198,6 +199,9 @@ func (c *control) hear(r int, l *controlLine) {
 		default:
 			c.decide(&PeerError{Rank: r, Err: gone(err)})
 			return
+		}
+		if r == 0 {
+			c.heard.Add(1)
 		}
 		switch f.kind {
 		case controlStuck:

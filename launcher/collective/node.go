@@ -192,8 +192,6 @@ func (n *node) wait(i int, f *flag) error {
 		case !reported && waited > n.control.patience():
 			n.control.stuck(position{op: n.op, seq: n.seq}, n.ranks[i])
 			reported = true
-		case waited > n.control.patience()+n.control.grace:
-			return n.control.unanswered(n.ranks[i])
 		}
 	}
 }

@@ -91,8 +91,8 @@ func (r *ring) sent(err error) error {
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		r.control.stuck(position{op: r.op, seq: r.seq}, r.after())
-		r.control.await(r.control.grace)
-		return r.control.unanswered(r.after())
+		<-r.control.decided
+		return r.control.verdict.Load()
 	}
 	return r.control.suspect(&PeerError{Rank: r.after(), Err: fmt.Errorf("takes nothing any more: %w", err)})
 }
@@ -118,8 +118,8 @@ func (r *ring) receiveHeader(length int) error {
 	return nil
 }
 
-// fill reads all of b. A wait that is too long makes it say that it is stuck,
-// and wait for the verdict or for the rest.
+// fill reads all of b. A wait that is too long makes it say that it is stuck;
+// then it waits for the verdict or for the rest.
 func (r *ring) fill(b []byte) error {
 	reported := false
 	r.line.readWithin(r.control.patience())
@@ -134,12 +134,11 @@ func (r *ring) fill(b []byte) error {
 			return v
 		case !errors.Is(err, os.ErrDeadlineExceeded):
 			return r.control.suspect(&PeerError{Rank: r.before(), Err: gone(err)})
-		case reported:
-			return r.control.unanswered(r.before())
+		case !reported:
+			r.control.stuck(position{op: r.op, seq: r.seq}, r.before())
+			reported = true
 		}
-		r.control.stuck(position{op: r.op, seq: r.seq}, r.before())
-		reported = true
-		r.line.readWithin(r.control.grace)
+		r.line.readWithin(r.control.timeout)
 	}
 	return nil
 }

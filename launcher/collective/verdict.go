@@ -48,8 +48,10 @@ func (c *control) blame(v *PeerError) *PeerError {
 func (c *control) suspect(v *PeerError) *PeerError {
 	c.await(c.grace / 2)
 	c.accuse(v)
-	c.await(c.grace / 2)
-	c.decide(mute()) // who would know, and would have answered
+	for silence := c.silenceOfZero(); c.verdict.Load() == nil && !silence(); {
+		c.await(c.tick())
+	}
+	c.renounce() // who would know, and would have answered
 	return c.verdict.Load()
 }
 
@@ -67,25 +69,62 @@ func (c *control) await(d time.Duration) {
 // it is stuck.
 func (c *control) patience() time.Duration { return c.timeout - 2*c.grace }
 
-// stuck says that this rank has waited for another one for c.patience. The wait
-// goes on: the verdict comes within c.grace, or the other rank does.
+// A rank's silence is counted in ticks of who waits for it, not in time alone: on
+// a host that has more to do than it can, the one who waits gets to count as
+// seldom as the other gets to answer. On one that has not, ticks last a little
+// longer than c.grace.
+const ticks = 10
+
+func (c *control) tick() time.Duration { return c.grace / 8 }
+
+// stuck says that this rank has waited for another one for c.patience, and says
+// so again until there is a verdict or the collective is over. The wait goes on,
+// and needs no other end.
 func (c *control) stuck(at position, waitsFor int) {
-	if c.rank == 0 {
-		go c.investigate(0, at, waitsFor)
-		return
-	}
-	c.tell(controlFrame{kind: controlStuck, op: at.op, seq: at.seq, rank: waitsFor})
+	at.inside = true
+	go c.press(at, waitsFor)
 }
 
-// unanswered is the verdict of a rank that said it was stuck and then heard
-// nothing for c.grace.
-func (c *control) unanswered(waitsFor int) *PeerError {
-	d := c.departed.Load()
-	if c.rank == 0 || d != nil && d.rank == 0 {
-		return c.blame(&PeerError{Rank: waitsFor, Err: fmt.Errorf("has sent nothing for %v", c.timeout)})
+func (c *control) press(at position, waitsFor int) {
+	silence := c.silenceOfZero()
+	for c.verdict.Load() == nil && c.position.Load() == at.pack() {
+		if c.rank == 0 {
+			c.investigate(0, at, waitsFor)
+		} else if silence() {
+			if d := c.departed.Load(); d != nil && d.rank == 0 {
+				c.decide(&PeerError{Rank: waitsFor, Err: fmt.Errorf("has sent nothing for %v", c.timeout)})
+			} else {
+				c.renounce()
+			}
+			return
+		} else {
+			c.tell(controlFrame{kind: controlStuck, op: at.op, seq: at.seq, rank: waitsFor})
+		}
+		c.await(c.tick())
 	}
-	c.decide(mute())
-	return c.verdict.Load()
+}
+
+// silenceOfZero begins to count, each time that it is asked, how long nothing has
+// come from rank 0; it says when that is too long. Rank 0 asks where everybody is
+// before it decides, and so shows that it lives.
+func (c *control) silenceOfZero() func() bool {
+	heard, quiet := c.heard.Load(), 0
+	return func() bool {
+		if now := c.heard.Load(); now != heard {
+			heard, quiet = now, 0
+		}
+		quiet++
+		return quiet > ticks
+	}
+}
+
+// renounce blames rank 0 for not answering. It is told, too: should it live after
+// all, all ranks say the same.
+func (c *control) renounce() {
+	if v := mute(); c.verdict.Load() == nil {
+		c.accuse(v)
+		c.decide(v)
+	}
 }
 
 // mute is the verdict on rank 0 when it gives none.
@@ -94,7 +133,7 @@ func mute() *PeerError {
 }
 
 func silence(d time.Duration) error {
-	return fmt.Errorf("has said nothing for %v, not even where it is: its process is stopped, or its host hangs", d.Round(time.Millisecond))
+	return fmt.Errorf("has said nothing for %v, not even where it is: its process is stopped, or its host hangs", d)
 }
 
 // gone is the verdict on a rank whose control line has ended.
@@ -106,67 +145,85 @@ func gone(err error) error {
 }
 
 // investigate is how rank 0 finds out who is to blame when reporter is stuck in
-// a collective: it asks everybody where they are, twice, as a busy host may need
-// a while for an answer. Who does not answer is stopped; who answers that it has
-// not begun this collective is late. If all are in it, they may just have come; if
-// the reporter still waits after the second question, what it waits for is lost
-// between that rank and itself.
+// a collective: it asks everybody where they are, in every tick. Who has answered
+// none of the last questions is stopped; who answers that it has not begun this
+// collective is late. If all are in it, they may just have come; if the reporter
+// still waits after as many questions, what it waits for is lost between that rank
+// and itself. Nobody is blamed when the reporter goes on.
 func (c *control) investigate(reporter int, at position, waitsFor int) {
 	if c.asking.Swap(true) {
 		return
 	}
 	defer c.asking.Store(false)
-	first := c.question + 1
-	var places []*position
-	for range 2 {
-		if places = c.ask(first, places); c.verdict.Load() != nil {
+	p := places{at: make([]position, c.size), answered: make([]int, c.size)}
+	together := 0 // the last tick in which not all were known to be in the collective
+	for first, now := c.question+1, 1; ; now++ {
+		if !c.ask(first, now, p) {
 			return
 		}
-	}
-	var silent, late []int
-	for r, p := range places {
-		switch {
-		case c.lines[r] != nil && c.lines[r].left.Load():
-		case p == nil:
-			silent = append(silent, r)
-		case p.seq < at.seq:
-			late = append(late, r)
+		if r := p.at[reporter]; p.answered[reporter] > 0 && (!r.inside || r.seq != at.seq) {
+			return
 		}
-	}
-	switch p := places[reporter]; {
-	case len(silent) > 0:
-		c.decide(&PeerError{Rank: silent[0], Err: alike(silence(c.patience()), silent)})
-	case !p.inside || p.seq != at.seq: // it goes on
-	case len(late) > 0:
-		c.decide(&PeerError{Rank: late[0], Err: alike(fmt.Errorf("has not come to %v for %v, its last was %v; it hangs, or is slower than the others by more than that",
-			at, c.patience().Round(time.Millisecond), *places[late[0]]), late)})
-	default:
-		c.decide(&PeerError{Rank: waitsFor, Err: fmt.Errorf("is in the collective, but nothing of it has come to rank %d for %v: the network between them may be at fault", reporter, c.patience().Round(time.Millisecond))})
+		var silent, late []int
+		for r := range c.size {
+			switch {
+			case c.lines[r] != nil && c.lines[r].left.Load():
+			case now-p.answered[r] >= ticks:
+				silent = append(silent, r)
+			case p.answered[r] == 0:
+				together = now
+			case p.at[r].seq < at.seq:
+				late = append(late, r)
+				together = now
+			}
+		}
+		patience := c.patience().Round(time.Millisecond)
+		switch {
+		case len(silent) > 0:
+			c.decide(&PeerError{Rank: silent[0], Err: alike(silence(patience), silent)})
+		case len(late) > 0 && now >= ticks:
+			c.decide(&PeerError{Rank: late[0], Err: alike(fmt.Errorf("has not come to %v for %v, its last was %v; it hangs, or is slower than the others by more than that",
+				at, patience, p.at[late[0]]), late)})
+		case now-together >= ticks:
+			c.decide(&PeerError{Rank: waitsFor, Err: fmt.Errorf("is in the collective, but nothing of it has come to rank %d for %v: the network between them may be at fault", reporter, patience)})
+		}
 	}
 }
 
-// ask returns where every rank is, after a third of the grace; nil for one that
-// has answered no question since first. earlier is what they said before.
-func (c *control) ask(first uint32, earlier []*position) []*position {
-	places := make([]*position, c.size)
-	copy(places, earlier)
+// places is what the ranks have answered, by rank: where they were last, and the
+// tick in which they said so; 0: not yet.
+type places struct {
+	at       []position
+	answered []int
+}
+
+// ask takes in, for one tick, what is answered to this question or to an earlier
+// one since first; false: there is a verdict.
+func (c *control) ask(first uint32, now int, p places) bool {
 	c.question++
 	c.tell(controlFrame{kind: controlProbe, seq: c.question})
-	late := time.NewTimer(c.grace / 3)
-	defer late.Stop()
-	for {
+	over := time.NewTimer(c.tick())
+	defer over.Stop()
+	for more := true; more; {
 		select {
 		case a := <-c.answers:
-			if a.number >= first {
-				places[a.rank] = &a.at
-			}
-		case <-late.C:
-			own := unpack(c.position.Load())
-			places[0] = &own
-			return places
+			p.take(a, first, now)
+		case <-over.C:
+			more = false
 		case <-c.decided:
-			return places
+			return false
 		}
+	}
+	for len(c.answers) > 0 { // came while this rank had no turn
+		p.take(<-c.answers, first, now)
+	}
+	p.at[0], p.answered[0] = unpack(c.position.Load()), now
+	return c.verdict.Load() == nil
+}
+
+func (p places) take(a answer, first uint32, now int) {
+	if a.number >= first {
+		p.at[a.rank], p.answered[a.rank] = a.at, now
 	}
 }
 
