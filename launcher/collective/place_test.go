@@ -96,7 +96,7 @@ func TestMemoryNeedsTheNonce(t *testing.T) {
 	defer s.unmap()
 	owner.handOut(s, ctx)
 	stranger := joined(1, "guessed")
-	stranger.deadline = time.Now().Add(time.Second)
+	stranger.deadline = time.Now().Add(4 * time.Second)
 	if got, err := stranger.fetch(owner.self.socket, 2); err == nil {
 		got.unmap()
 		t.Error("a stranger got the memory")

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,7 +105,35 @@ func timeAllReduce(g *Group, what string) error {
 // A process is a rank in a process of its own.
 type process struct {
 	*exec.Cmd
-	output bytes.Buffer
+	output output
+}
+
+// output is what a process has said so far.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// await returns when the process has said that.
+func (o *output) await(t *testing.T, words string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !strings.Contains(o.String(), words); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%q, want %q in it", o, words)
+		}
+	}
 }
 
 // startRanks starts a process for each rank; those that still run are killed

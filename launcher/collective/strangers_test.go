@@ -52,7 +52,7 @@ func squat(t *testing.T, l net.Listener) *squatter {
 func TestSquatter(t *testing.T) {
 	places, l := worlds(t, 2)
 	s := squat(t, l)
-	o := Options{JoinTimeout: time.Second, Build: "v1.2.3"}
+	o := Options{JoinTimeout: 3 * time.Second, Build: "v1.2.3"}
 	_, err := Join(context.Background(), places[1], "the nonce", o)
 	if want := fmt.Sprintf("rank 0 does not answer: whoever listens at %s does not know this run's nonce; another program may hold the port", l.Addr()); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)

@@ -71,11 +71,11 @@ func (c *control) patience() time.Duration { return c.timeout - 2*c.grace }
 
 // A rank's silence is counted in ticks of who waits for it, not in time alone: on
 // a host that has more to do than it can, the one who waits gets to count as
-// seldom as the other gets to answer. On one that has not, ticks last a little
-// longer than c.grace.
-const ticks = 10
+// seldom as the other gets to answer. On one that has not, all ticks together
+// last 1.6 times c.grace, so that the verdict comes within the timeout.
+const ticks = 16
 
-func (c *control) tick() time.Duration { return c.grace / 8 }
+func (c *control) tick() time.Duration { return c.grace / 10 }
 
 // stuck says that this rank has waited for another one for c.patience, and says
 // so again until there is a verdict or the collective is over. The wait goes on,

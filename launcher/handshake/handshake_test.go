@@ -282,7 +282,7 @@ func TestDialThroughSquatter(t *testing.T) {
 					go func() { act(c); c.Close() }()
 				}
 			}()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			_, err := Dial(ctx, net.Dialer{}, "tcp", l.Addr().String(), nonce, purpose)
 			if err == nil || !strings.Contains(err.Error(), "whoever listens at "+l.Addr().String()+" ") || !strings.Contains(err.Error(), name) {

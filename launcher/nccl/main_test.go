@@ -184,7 +184,7 @@ func runRank(scenario string, v *verdict, begin *time.Time) error {
 	defer stop(nil)
 	timeout := 30 * time.Second
 	if scenario == "hang" || scenario == "frozen" {
-		timeout = 2 * time.Second
+		timeout = 5 * time.Second
 	}
 	s, err := sit(ctx, timeout)
 	if err != nil {

@@ -206,7 +206,7 @@ func TestExchangeWithSquatter(t *testing.T) {
 			defer c.Close()
 		}
 	}()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	want := "whoever listens at " + l.Addr().String() + " is not a rank of a scalebench run; another program may hold the port"
 	if x := exchange(ctx, dir, "right", Link{Address: "127.0.0.1"}); !strings.Contains(x.Error, want) || x.Trips != 0 {
