@@ -42,7 +42,7 @@ func peerTimeout(getenv func(string) string) (time.Duration, error) {
 type program struct {
 	point  study.Point
 	world  world.World
-	nonce  string // that the ranks of the attempt show each other
+	nonce  string // by which the ranks of the attempt know each other
 	events *os.File
 	// timeout is how long a rank waits for another; 0: the default.
 	timeout time.Duration

@@ -109,16 +109,16 @@ func (p *peer) refused(t *testing.T, want string, within time.Duration) {
 func TestWrongPeers(t *testing.T) {
 	const slack = 4 * time.Second // for a busy machine
 	t.Run("another nonce", func(t *testing.T) {
-		two := peers(t, "2s")
-		two[1].dir = peers(t, "2s")[1].dir
+		two := peers(t, "5s")
+		two[1].dir = peers(t, "5s")[1].dir
 		if err := os.WriteFile(two[1].dir.Nonce(), []byte("fedcba9876543210\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range two {
 			p.start(t)
 		}
-		two[0].refused(t, "wrong nonce: it belongs to another run", 2*time.Second+slack)
-		two[1].refused(t, "rank 0 does not answer: whoever listens at .* does not know this run's nonce", 2*time.Second+slack)
+		two[0].refused(t, "wrong nonce: it belongs to another run", 5*time.Second+slack)
+		two[1].refused(t, "rank 0 does not answer: whoever listens at .* does not know this run's nonce", 5*time.Second+slack)
 	})
 	t.Run("another size", func(t *testing.T) {
 		two := peers(t, "60s")

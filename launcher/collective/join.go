@@ -39,6 +39,8 @@ func Join(ctx context.Context, w world.World, nonce string, o Options) (*Group, 
 		return nil, fmt.Errorf("rendezvous: a world of %d ranks; want 1 or more", w.Size)
 	case !slices.Contains(transports, o.Transport):
 		return nil, fmt.Errorf("rendezvous: unknown transport %q; want tcp or shm, or none for the fastest there is", o.Transport)
+	case w.Size > 1 && nonce == "":
+		return nil, errors.New("rendezvous: the run's nonce is empty; anybody could take part")
 	case w.Rank < 0 || w.Rank >= w.Size:
 		return nil, fmt.Errorf("rendezvous: rank %d is outside a world of %d", w.Rank, w.Size)
 	}

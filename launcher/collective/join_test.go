@@ -69,6 +69,7 @@ func TestJoinRefusals(t *testing.T) {
 			[2]string{`rank 1 is build "v1.0.1" of the program, rank 0 "v1.0.0"`, `rank 1 is build "v1.0.1" of the program, rank 0 "v1.0.0"`}},
 		{"another transport", func(r int, a *attempt) { a.options.Transport = []Transport{TCP, SharedMemory}[r] },
 			[2]string{"different transports", "different transports"}},
+		{"no nonce", func(r int, a *attempt) { a.nonce = "" }, [2]string{"the run's nonce is empty", "the run's nonce is empty"}},
 		{"unknown transport", func(r int, a *attempt) { a.options.Transport = "pigeon" }, [2]string{`"pigeon"; want tcp or shm`, "want tcp or shm"}},
 		{"one rank missing", func(r int, a *attempt) {
 			a.world.Size, a.options.JoinTimeout = 3, untilMissing

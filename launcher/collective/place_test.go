@@ -76,7 +76,7 @@ func TestSharedMemoryBetweenHosts(t *testing.T) {
 	}
 }
 
-// Only who shows the nonce is given the memory.
+// Only who knows the nonce is given the memory.
 func TestMemoryNeedsTheNonce(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -1,6 +1,6 @@
 package gpucheck
 
-// NonceVariable carries what the ranks of a proof show each other.
+// NonceVariable carries the nonce by which the ranks of a proof know each other.
 const NonceVariable = "SCALEBENCH_GPU_CHECK_NONCE"
 
 // Proof is what one rank of the worker's command nccl prints.

@@ -30,10 +30,11 @@ const (
 
 // Dial calls address until somebody answers who knows the nonce, or ctx ends: a
 // stranger may leave, and who is expected may come later. The error is the last
-// attempt's; a *StrangerError where somebody answered.
+// attempt's; a *StrangerError where somebody has ever answered.
 func Dial(ctx context.Context, d net.Dialer, network, address, nonce, purpose string) (net.Conn, error) {
 	d.Timeout = connectTime
 	var last error
+	var stranger *StrangerError // the last one
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		conn, err := d.DialContext(ctx, network, address)
 		if err == nil {
@@ -48,10 +49,14 @@ func Dial(ctx context.Context, d net.Dialer, network, address, nonce, purpose st
 		}
 		if last == nil || ctx.Err() == nil { // an attempt that ctx cut short says less
 			last = err
+			errors.As(err, &stranger)
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
+			if stranger != nil && last != error(stranger) {
+				last = &StrangerError{address, fmt.Errorf("%w; the last attempt ended with: %w", stranger.Err, last)}
+			}
 			return nil, last
 		}
 	}

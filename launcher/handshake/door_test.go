@@ -22,6 +22,33 @@ func TestDoorAmongStrangers(t *testing.T) {
 		c := connect(t, l)
 		_, _ = c.Write([]byte([]string{"", "s", "GET / HTTP/1.1\r\n\r\n", strings.Repeat("x", 10_000), string(newGreeting().encode())}[i%5]))
 	}
+	flood := make(chan struct{})
+	for range 4 { // more come, as fast as they can, and stay for a while
+		go func() {
+			var held []net.Conn
+			defer func() {
+				for _, c := range held {
+					c.Close()
+				}
+			}()
+			for {
+				select {
+				case <-flood:
+					return
+				default:
+				}
+				c, err := net.Dial("tcp", l.Addr().String())
+				if err != nil {
+					return
+				}
+				if held = append(held, c); len(held) > 100 {
+					held[0].Close()
+					held = held[1:]
+				}
+			}
+		}()
+	}
+	defer close(flood)
 	for range 10 {
 		c, err := Dial(t.Context(), net.Dialer{}, "tcp", l.Addr().String(), nonce, purpose)
 		if err != nil {

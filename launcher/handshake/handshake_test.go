@@ -3,6 +3,7 @@ package handshake
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -331,4 +332,25 @@ func FuzzGreeting(f *testing.F) {
 			t.Fatalf("%q became %q", data, g.encode())
 		}
 	})
+}
+
+// A stranger is named after it has left, too.
+func TestDialAfterSquatter(t *testing.T) {
+	l := listen(t)
+	go func() {
+		c, err := l.Accept()
+		if err == nil {
+			l.Close()
+			_, _ = c.Write(append(newGreeting().encode(), make([]byte, 32)...))
+			_, _ = io.Copy(io.Discard, c)
+			c.Close()
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	_, err := Dial(ctx, net.Dialer{}, "tcp", l.Addr().String(), nonce, purpose)
+	var stranger *StrangerError
+	if !errors.As(err, &stranger) || !errors.Is(err, errUnproven) || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("%v, want the stranger and that nobody listens now", err)
+	}
 }

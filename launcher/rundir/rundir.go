@@ -12,7 +12,7 @@
 //	    point.json                 the frozen contract with every program
 //	    attempt.json               our record of the attempt, from before it began
 //	    heartbeat                  rewritten as long as the command lives that drives a local attempt
-//	    nonce                      what ranks show each other, mode 0600
+//	    nonce                      by which ranks know each other (see handshake), mode 0600
 //	    job.sh                     the batch script
 //	    programs/                  the framework's own programs, as embedded
 //	    own/                       Python files of the user's, as they were then

@@ -32,7 +32,7 @@ import (
 
 // Options is what a rank needs beside the point and its place in the world.
 type Options struct {
-	Nonce  string    // that the ranks of this attempt show each other
+	Nonce  string    // by which the ranks of this attempt know each other
 	Events io.Writer // this rank's event file
 	Log    io.Writer // a few lines for a person; nil: none
 
