@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -43,7 +44,7 @@ func runRender(s *session, path, site, out string) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := os.MkdirAll(out, file.Folder); err != nil {
 		return err
 	}
 	backend.Packing, backend.MaxInFlight = w.study.Policy.Packing, w.study.Policy.MaxInFlight
@@ -53,12 +54,12 @@ func runRender(s *session, path, site, out string) error {
 	}
 	scripts := 0
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		mode := os.FileMode(0o644)
+		perm := file.Open
 		if filepath.Ext(name) == ".sh" {
-			mode = 0o755
+			perm = file.Script
 			scripts++
 		}
-		if err := os.WriteFile(filepath.Join(out, name), files[name], mode); err != nil {
+		if err := file.Write(filepath.Join(out, name), files[name], perm); err != nil {
 			return err
 		}
 	}

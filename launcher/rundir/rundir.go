@@ -9,11 +9,12 @@
 //	RUNS/STUDY/plan.json           the plan
 //	RUNS/STUDY/lease               there while a command begins attempts
 //	RUNS/STUDY/POINT-r1-a1/        first attempt at the first repeat of a point
-//	    point.json                 the frozen contract with every program
+//	    point.json                 the frozen contract with every program, secrets replaced by digests
+//	    command.json               the [command] table with them, mode 0600; where there are any
 //	    attempt.json               our record of the attempt, from before it began
 //	    heartbeat                  rewritten as long as the command lives that drives a local attempt
 //	    nonce                      by which ranks know each other (see handshake), mode 0600
-//	    job.sh                     the batch script
+//	    job.sh                     the batch script, mode 0700
 //	    programs/                  the framework's own programs, as embedded
 //	    own/                       Python files of the user's, as they were then
 //	    output/                    what a command of the user's writes
@@ -43,6 +44,7 @@ import (
 	"syscall"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/file"
 )
 
 // Study is the folder of one study.
@@ -130,6 +132,7 @@ func escape(path string) string {
 func (r Run) Path() string     { return string(r) }
 func (r Run) Name() string     { return filepath.Base(string(r)) }
 func (r Run) Point() string    { return filepath.Join(string(r), "point.json") }
+func (r Run) Command() string  { return filepath.Join(string(r), "command.json") }
 func (r Run) Attempt() string  { return filepath.Join(string(r), "attempt.json") }
 func (r Run) Job() string      { return filepath.Join(string(r), "job.json") }
 func (r Run) State() string    { return filepath.Join(string(r), "state.json") }
@@ -233,17 +236,14 @@ func (r Run) Restarts() ([]int, error) {
 // two commands that begin the same attempt, on whatever hosts, one gets it.
 func (r Run) Create(fill func(Run) error) error {
 	study := filepath.Dir(string(r))
-	if err := os.MkdirAll(study, 0o755); err != nil {
+	if err := os.MkdirAll(study, file.Folder); err != nil {
 		return err
 	}
-	temporary, err := os.MkdirTemp(study, unfinished)
+	temporary, err := file.TemporaryFolder(study, unfinished, file.Folder)
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(temporary)
-	if err := os.Chmod(temporary, 0o755); err != nil {
-		return err
-	}
 	if err := fill(Run(temporary)); err != nil {
 		return err
 	}
@@ -278,21 +278,12 @@ func syncFolder(path string) error {
 	return errors.Join(err, folder.Close())
 }
 
-// WriteFile writes a file whole: under a temporary name in the same folder,
-// synced, then renamed. In a folder that Create fills the names are synced once
-// for all, by Create: each costs as much as a file.
-func WriteFile(path string, content []byte, mode os.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
-	if err != nil {
+// WriteFile is file.Write whose name outlasts a loss of power. In a folder that
+// Create fills the names are synced once for all, by Create: each costs as much
+// as a file.
+func WriteFile(path string, content []byte, perm fs.FileMode) error {
+	if err := file.Write(path, content, perm); err != nil {
 		return err
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
 	}
 	if folder := filepath.Dir(path); !strings.HasPrefix(filepath.Base(folder), unfinished) {
 		return syncFolder(folder)

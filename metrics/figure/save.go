@@ -8,7 +8,6 @@ import (
 	"image/color"
 	"image/png"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,6 +18,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/scalebench/scalebench/metrics/file"
 )
 
 // pixelsPerInch of a PNG: sharp in a paper column and on a dense screen.
@@ -57,33 +58,7 @@ func (f *Figure) Save(path string) error {
 	if err != nil {
 		return err
 	}
-	return Replace(path, func(w io.Writer) error { return f.Write(w, format) })
-}
-
-// Replace writes a file beside its place and renames it, so that it is complete
-// or as it was. It is readable for all.
-func Replace(path string, write func(io.Writer) error) (err error) {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".figure-*")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			_ = temp.Close() // closed already, or the first error counts
-			_ = os.Remove(temp.Name())
-			err = fmt.Errorf("cannot write %s: %w", path, err)
-		}
-	}()
-	if err := write(temp); err != nil {
-		return err
-	}
-	if err := temp.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := temp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), path)
+	return file.Replace(path, file.Open, func(w io.Writer) error { return f.Write(w, format) })
 }
 
 // Write writes the figure as "png", "svg" or "pdf".

@@ -3,12 +3,11 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/file"
 )
 
 // Formats lists the file extensions that Save knows.
@@ -43,7 +42,7 @@ func (r *Report) Save(path string) ([]string, error) {
 		if err := r.WriteHTML(&b); err != nil {
 			return nil, err
 		}
-		return []string{path}, replace(path, b.Bytes())
+		return []string{path}, file.Write(path, b.Bytes(), file.Open)
 	}
 	dir, prefix := filepath.Dir(path), strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	text, err := r.Markdown(prefix)
@@ -52,25 +51,18 @@ func (r *Report) Save(path string) ([]string, error) {
 	}
 	var files []string
 	for _, f := range r.Figures {
-		file := filepath.Join(dir, FigureFile(prefix, f))
-		if err := f.Whole.Save(file); err != nil {
+		name := filepath.Join(dir, FigureFile(prefix, f))
+		if err := f.Whole.Save(name); err != nil {
 			return files, err
 		}
-		files = append(files, file)
+		files = append(files, name)
 	}
 	for _, d := range r.Downloads {
-		file := filepath.Join(dir, DataFile(prefix, d))
-		if err := replace(file, d.Data); err != nil {
+		name := filepath.Join(dir, DataFile(prefix, d))
+		if err := file.Write(name, d.Data, file.Open); err != nil {
 			return files, err
 		}
-		files = append(files, file)
+		files = append(files, name)
 	}
-	return append(files, path), replace(path, []byte(text))
-}
-
-func replace(path string, data []byte) error {
-	return figure.Replace(path, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
+	return append(files, path), file.Write(path, []byte(text), file.Open)
 }

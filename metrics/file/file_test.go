@@ -1,0 +1,81 @@
+package file
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// Permissions are never wider than the umask allows, nor than the file had
+// that is replaced.
+func TestPermissions(t *testing.T) {
+	for _, test := range []struct {
+		umask        int
+		before, perm fs.FileMode // before 0: there is none
+		want         fs.FileMode
+	}{
+		{0o022, 0, Open, 0o644},
+		{0o027, 0, Open, 0o640},
+		{0o077, 0, Open, 0o600},
+		{0o002, 0, Open, 0o644},
+		{0o022, 0, Private, 0o600},
+		{0o000, 0, Script, 0o700},
+		{0o022, 0o600, Open, 0o600},
+		{0o022, 0o640, Open, 0o640},
+		{0o022, 0o666, Open, 0o644},
+		{0o022, 0o444, Open, 0o644}, // renamed over, as before
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if test.before != 0 {
+			if err := errors.Join(os.WriteFile(path, []byte("old"), 0o600), os.Chmod(path, test.before)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		old := syscall.Umask(test.umask)
+		err := Write(path, []byte("new"), test.perm)
+		syscall.Umask(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != test.want {
+			t.Errorf("umask %03o, %03o asked for over %03o: %03o, want %03o", test.umask, test.perm, test.before, got, test.want)
+		}
+		if text, _ := os.ReadFile(path); string(text) != "new" {
+			t.Errorf("content %q", text)
+		}
+	}
+}
+
+// A writer that fails leaves what was there, and nothing beside it.
+func TestFailure(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	if err := Write(path, []byte("old"), Open); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	err := Replace(path, Open, func(w io.Writer) error {
+		_, _ = io.WriteString(w, "half")
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+	if text, _ := os.ReadFile(path); string(text) != "old" {
+		t.Errorf("content %q", text)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("%d files are left, want 1", len(entries))
+	}
+	if err := Create(path, nil, Open); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("Create over a file: %v", err)
+	}
+}
