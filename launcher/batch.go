@@ -13,6 +13,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -137,6 +139,9 @@ func (b *SlurmBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, erro
 
 func (b *SlurmBackend) start(ctx context.Context, t Todo) (*Attempt, error) {
 	if t.Again != nil {
+		if err := trust.Tree(t.Again.Run.Path()); err != nil {
+			return nil, err
+		}
 		return t.Again, b.submit(ctx, t.Again, t.After)
 	}
 	a, err := b.create(t, func(at rundir.Run, a *Attempt) error {
@@ -144,7 +149,7 @@ func (b *SlurmBackend) start(ctx context.Context, t Todo) (*Attempt, error) {
 		if err := b.Render(&text, t.Planned, a); err != nil {
 			return err
 		}
-		return rundir.WriteFile(at.Script(), text.Bytes(), 0o755)
+		return rundir.WriteFile(at.Script(), text.Bytes(), file.Script)
 	})
 	if err != nil {
 		return nil, err
@@ -158,7 +163,7 @@ func (b *SlurmBackend) submit(ctx context.Context, a *Attempt, after string) err
 		return err
 	}
 	a.Submission = answer
-	return writeJSON(a.Run.Job(), answer, 0o644)
+	return writeJSON(a.Run.Job(), answer, file.Open)
 }
 
 func (b *SlurmBackend) sbatch(ctx context.Context, script, after string) (*Submission, error) {

@@ -8,12 +8,17 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/metrics/file"
 )
 
 // Freeze writes the plan, and the text of the files it was made from, into the
 // study's folder: what Thaw reads.
 func Freeze(folder rundir.Study, plan *study.Plan, st *study.Study, site *study.Site) error {
-	if err := os.MkdirAll(folder.Path(), 0o755); err != nil {
+	if err := trust.Check(folder.Path()); err != nil { // what is frozen is run from here
+		return err
+	}
+	if err := os.MkdirAll(folder.Path(), file.Folder); err != nil {
 		return err
 	}
 	frozen := *plan
@@ -21,27 +26,31 @@ func Freeze(folder rundir.Study, plan *study.Plan, st *study.Study, site *study.
 	if frozen.StudyFile, err = filepath.Abs(st.File); err != nil {
 		return err
 	}
-	if err := rundir.WriteFile(folder.StudyFile(), st.Source(), 0o644); err != nil {
+	if err := rundir.WriteFile(folder.StudyFile(), st.Source(), st.Mode()); err != nil {
 		return err
 	}
 	if site.File != "" {
 		if frozen.SiteFile, err = filepath.Abs(site.File); err != nil {
 			return err
 		}
-		if err := rundir.WriteFile(folder.SiteFile(), site.Source(), 0o644); err != nil {
+		if err := rundir.WriteFile(folder.SiteFile(), site.Source(), site.Mode()); err != nil {
 			return err
 		}
 	}
-	return writeJSON(folder.Plan(), frozen, 0o644)
+	return writeJSON(folder.Plan(), frozen, file.Open)
 }
 
 // Thaw reads the study and the site that a frozen plan was made from, as they
-// were then.
+// were then. They are to be run: the error is a *trust.Error where somebody
+// else may have written them.
 func Thaw(folder rundir.Study, plan *study.Plan, frameworks []study.Framework) (*study.Study, *study.Site, error) {
 	if plan.StudyFile == "" {
 		return nil, nil, fmt.Errorf("%s does not say where its study file is, from which relative paths are meant; give the path of that file", folder.Plan())
 	}
-	text, err := os.ReadFile(folder.StudyFile())
+	if err := trust.Check(folder.Path(), folder.Plan(), folder.StudyFile(), folder.SiteFile()); err != nil {
+		return nil, nil, err
+	}
+	text, err := trust.ReadFile(folder.StudyFile())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,7 +61,7 @@ func Thaw(folder rundir.Study, plan *study.Plan, frameworks []study.Framework) (
 	if plan.SiteFile == "" {
 		return st, study.DefaultSite(), nil
 	}
-	if text, err = os.ReadFile(folder.SiteFile()); err != nil {
+	if text, err = trust.ReadFile(folder.SiteFile()); err != nil {
 		return nil, nil, err
 	}
 	site, err := study.ParseSite(plan.SiteFile, text)

@@ -17,6 +17,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
+	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/lease"
 )
 
@@ -119,7 +120,7 @@ func (b *StepBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error
 			return err
 		}
 		s.JobName, s.Inside = a.Record.ID, true
-		f, err := os.OpenFile(at.Script(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+		f, err := os.OpenFile(at.Script(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, file.Script)
 		if err != nil {
 			return err
 		}
@@ -139,8 +140,8 @@ func (b *StepBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error
 		exit := runScript(ctx, a)
 		// The script leaves its own record, unless it could not.
 		if _, err := os.Stat(a.Run.Exit(0)); err != nil {
-			_ = os.Mkdir(a.Run.Claim(0), 0o755)
-			_ = writeJSON(a.Run.Exit(0), exit, 0o644)
+			_ = os.Mkdir(a.Run.Claim(0), file.Folder)
+			_ = writeJSON(a.Run.Exit(0), exit, file.Open)
 		}
 	}()
 	return []*Attempt{a}, nil
@@ -150,7 +151,8 @@ func (b *StepBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error
 // allocation, and waits for its end.
 func runScript(ctx context.Context, a *Attempt) Exit {
 	exit := Exit{ExitCode: 1, StartUnix: unix(time.Now())}
-	log, err := os.OpenFile(a.Run.JobLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	// The script names the line of the site's setup that fails, whatever is in it.
+	log, err := os.OpenFile(a.Run.JobLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, file.Private)
 	if err == nil {
 		defer log.Close()
 		cmd := exec.CommandContext(ctx, "bash", a.Run.Script())

@@ -23,6 +23,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/file"
 )
 
 // Backends that an attempt can run on.
@@ -168,6 +169,7 @@ func load(e rundir.Attempt) (*Attempt, error) {
 			return nil, err
 		}
 	}
+	a.Point.Command = a.Point.Command.Sealed(nil) // whoever wrote it
 	if ok, err := readJSON(e.Run.Job(), &a.Submission); err != nil || !ok {
 		a.Submission = nil
 		if err != nil {
@@ -256,8 +258,13 @@ func (c Creator) create(t Todo, extra func(at rundir.Run, a *Attempt) error) (*A
 		a.Record.Exclude, a.Record.Requeue = t.Exclude, c.Requeue
 	}
 	return a, final.Create(func(at rundir.Run) error {
-		if err := writeJSON(at.Point(), a.Point, 0o644); err != nil {
+		if err := writeJSON(at.Point(), a.Point, file.Open); err != nil {
 			return err
+		}
+		if len(t.Command.Secrets()) > 0 {
+			if err := writeJSON(at.Command(), t.Command, file.Private); err != nil {
+				return err
+			}
 		}
 		if a.Record.Programs, err = install(f.Programs, at.Programs()); err != nil {
 			return err
@@ -265,17 +272,17 @@ func (c Creator) create(t Todo, extra func(at rundir.Run, a *Attempt) error) (*A
 		if a.Record.Own, err = copyOwn(t.Files, at.Own()); err != nil {
 			return err
 		}
-		if err := writeJSON(at.Attempt(), a.Record, 0o644); err != nil {
+		if err := writeJSON(at.Attempt(), a.Record, file.Open); err != nil {
 			return err
 		}
-		if err := rundir.WriteFile(at.Nonce(), []byte(randomHex(16)+"\n"), 0o600); err != nil {
+		if err := rundir.WriteFile(at.Nonce(), []byte(randomHex(16)+"\n"), file.Private); err != nil {
 			return err
 		}
-		if err := os.Mkdir(at.Events(), 0o755); err != nil {
+		if err := os.Mkdir(at.Events(), file.Folder); err != nil {
 			return err
 		}
 		if c.Backend == Local {
-			if err := rundir.WriteFile(at.Heartbeat(), []byte("\n"), 0o644); err != nil {
+			if err := rundir.WriteFile(at.Heartbeat(), []byte("\n"), file.Open); err != nil {
 				return err
 			}
 		}

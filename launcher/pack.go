@@ -14,6 +14,8 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -129,6 +131,16 @@ func (b *SlurmBackend) startPack(ctx context.Context, load []Todo) ([]*Attempt, 
 	}
 	member := attempts[0].Record.Pack
 	pack := b.Folder.Pack(member.Name)
+	if load[0].Again != nil { // written by an earlier command, or by whom?
+		if err := trust.Tree(pack.Path()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, a := range attempts {
+			if err := trust.Tree(a.Run.Path()); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if _, err := os.Stat(pack.Script()); errors.Is(err, fs.ErrNotExist) {
 		err := pack.Create(func(at rundir.Pack) error {
 			script, list, err := b.packed(*member, attempts)
@@ -139,7 +151,7 @@ func (b *SlurmBackend) startPack(ctx context.Context, load []Todo) ([]*Attempt, 
 			if err := b.render(&text, script); err != nil {
 				return err
 			}
-			return errors.Join(rundir.WriteFile(at.File(slurm.ListName), list, 0o644), rundir.WriteFile(at.Script(), text.Bytes(), 0o755))
+			return errors.Join(rundir.WriteFile(at.File(slurm.ListName), list, file.Open), rundir.WriteFile(at.Script(), text.Bytes(), file.Script))
 		})
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
@@ -152,7 +164,7 @@ func (b *SlurmBackend) startPack(ctx context.Context, load []Todo) ([]*Attempt, 
 	for _, a := range attempts {
 		a.Submission = a.Record.Pack.of(*answer)
 	}
-	return attempts, writeJSON(pack.Job(), answer, 0o644)
+	return attempts, writeJSON(pack.Job(), answer, file.Open)
 }
 
 // members are the attempts of a load's pack: new ones, or all that an earlier

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics/file"
 )
 
 // copyOwn copies the user's own files into a folder of the run, under the names
@@ -17,16 +18,20 @@ func copyOwn(files map[string]string, folder string) (map[string]string, error) 
 	if len(files) == 0 {
 		return nil, nil
 	}
-	if err := os.Mkdir(folder, 0o755); err != nil {
+	if err := os.Mkdir(folder, file.Folder); err != nil {
 		return nil, err
 	}
 	sums := map[string]string{}
 	for name, path := range files {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("the study's own file: %w", err)
+		}
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("the study's own file: %w", err)
 		}
-		if err := rundir.WriteFile(filepath.Join(folder, name), text, 0o644); err != nil {
+		if err := rundir.WriteFile(filepath.Join(folder, name), text, info.Mode()&file.Open|file.Private); err != nil {
 			return nil, err
 		}
 		sum := sha256.Sum256(text)
@@ -47,7 +52,7 @@ func install(programs fs.FS, folder string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(folder, 0o755); err != nil {
+	if err := os.Mkdir(folder, file.Folder); err != nil {
 		return nil, err
 	}
 	sums := map[string]string{}
@@ -56,7 +61,7 @@ func install(programs fs.FS, folder string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := rundir.WriteFile(filepath.Join(folder, e.Name()), text, 0o644); err != nil {
+		if err := rundir.WriteFile(filepath.Join(folder, e.Name()), text, file.Open); err != nil {
 			return nil, err
 		}
 		sum := sha256.Sum256(text)

@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 // Traces are what an attempt's latest incarnation has left in its folder so
@@ -53,7 +55,7 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 	if err != nil {
 		return t, err
 	}
-	earliest := 0.0
+	earliest, hide := 0.0, hidden(run)
 	for _, f := range files {
 		if f.Restart != t.Restart {
 			continue
@@ -87,7 +89,7 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 				alive = ""
 			}
 			if at := start + e.Time; cause != "" && (t.Cause == "" || at < earliest) {
-				t.Cause, earliest = cause, at
+				t.Cause, earliest = hide(cause), at
 			}
 		}
 		if f.Writer == "rank" && f.Rank == 0 {
@@ -98,6 +100,16 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 		}
 	}
 	return t, nil
+}
+
+// hidden hides the secrets in a text that a run's program has written: what
+// looks like one and, where this user may read them, those of its command.
+func hidden(run rundir.Run) func(string) string {
+	var c study.Command
+	if ok, err := readJSON(run.Command(), &c); err != nil || !ok {
+		return redact.Text
+	}
+	return redact.Known(c.Secrets())
 }
 
 // follow takes the progress from the events of rank 0.

@@ -77,7 +77,7 @@ func (s *session) loadOn(nodes *launcher.Allocation, arg, site string) (*work, e
 	if nodes != nil {
 		w.site = nodes.Site(w.site)
 	}
-	if w.plan, err = w.study.Plan(w.site); err != nil && nodes != nil {
+	if w.plan, err = s.plan(w.study, w.site); err != nil && nodes != nil {
 		return nil, &usageError{err: fmt.Errorf("within the allocation of job %s (nodes: %d, CPUs of each: %d, GPUs of each: %d):\n%w", nodes.JobID, nodes.Nodes, nodes.CPUsPerNode, nodes.GPUsPerNode, err),
 			hint: "--local runs on this machine instead, submit as jobs of their own."}
 	} else if err != nil {

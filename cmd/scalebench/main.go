@@ -18,6 +18,8 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 func main() {
@@ -75,9 +77,9 @@ func guard(f func() error) (err error) {
 
 // complain prints err for a person, with what to do about it.
 func complain(w io.Writer, err error) {
-	fmt.Fprintf(w, "%s: %s\n", appName, visibleLines(err.Error()))
+	fmt.Fprintf(w, "%s: %s\n", appName, visibleLines(redact.Text(err.Error())))
 	if hint := hintFor(err); hint != "" {
-		fmt.Fprintln(w, visibleLines(hint))
+		fmt.Fprintln(w, visibleLines(redact.Text(hint)))
 	}
 }
 

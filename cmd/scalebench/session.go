@@ -11,6 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 // session is what one invocation has: its streams and the global options.
@@ -89,6 +92,21 @@ func dataHome() (string, error) {
 	return filepath.Join(home, ".local", "share"), nil
 }
 
+// plan plans a study on a site. Its secrets stand in the plan as digests, made
+// with a key that is kept beside the database.
+func (s *session) plan(st *study.Study, site *study.Site) (*study.Plan, error) {
+	if len(st.Command.Secrets()) > 0 {
+		database, err := s.database()
+		if err != nil {
+			return nil, err
+		}
+		if st.Key, err = redact.ReadKey(database + ".key"); err != nil {
+			return nil, err
+		}
+	}
+	return st.Plan(site)
+}
+
 // print writes a table to standard output in the format asked for.
 func (s *session) print(t *table) error {
 	w := bufio.NewWriter(s.stdout)
@@ -105,7 +123,7 @@ func (s *session) print(t *table) error {
 // quiet.
 func (s *session) note(format string, a ...any) {
 	if !s.quiet {
-		fmt.Fprintln(s.stderr, visibleLines(fmt.Sprintf(format, a...)))
+		fmt.Fprintln(s.stderr, visibleLines(redact.Text(fmt.Sprintf(format, a...))))
 	}
 }
 
@@ -118,7 +136,7 @@ func (s *session) detail(format string, a ...any) {
 
 // warn prints a doubt about what was printed or done, quiet or not.
 func (s *session) warn(format string, a ...any) {
-	fmt.Fprintln(s.stderr, "warning: "+visibleLines(fmt.Sprintf(format, a...)))
+	fmt.Fprintln(s.stderr, "warning: "+visibleLines(redact.Text(fmt.Sprintf(format, a...))))
 }
 
 // screen is what is known of where the output goes.

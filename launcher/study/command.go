@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 // Command is the [command] table: a program of the user's own, started in place
@@ -31,6 +33,32 @@ type Command struct {
 	// Folder is the study file's folder, absolute: what is relative is meant
 	// from there. It is no part of the identity, as the path of the data.
 	Folder string `toml:"-" json:"folder"`
+}
+
+// Sealed is the command as records have it: what is or may be a secret is
+// replaced by a digest of it, the values of all variables among them.
+func (c Command) Sealed(key redact.Key) Command {
+	c.Run = key.Arguments(c.Run)
+	c.Directory, c.Log = key.Text(c.Directory), key.Text(c.Log)
+	if c.Environment != nil {
+		environment := Variables{}
+		for name, value := range c.Environment {
+			environment[name] = key.Hide(value)
+		}
+		c.Environment = environment
+	}
+	return c
+}
+
+// Secrets are the values that Sealed replaces.
+func (c Command) Secrets() []string {
+	list := redact.Secrets(slices.Concat(c.Run, []string{c.Directory, c.Log}))
+	for _, name := range slices.Sorted(maps.Keys(c.Environment)) {
+		if value := c.Environment[name]; value != "" {
+			list = append(list, value)
+		}
+	}
+	return list
 }
 
 var (

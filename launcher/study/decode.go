@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -60,17 +58,6 @@ func newDecoder(file string, source []byte) (*decoder, error) {
 		return nil, Problems{p}
 	}
 	return d, nil
-}
-
-// readFile reads a study or site file, of any kind of file (a pipe too) but not
-// without an end.
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
 
 // problem reports something wrong at a path, once.

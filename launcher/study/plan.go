@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 // Plan is every run that a study asks for, once, on one site.
@@ -25,9 +27,12 @@ type Plan struct {
 // Planned is a point together with where it goes. What a program needs is in
 // the Point; the rest is the scheduler's.
 type Planned struct {
-	Point     Point  `json:"point"`
-	Partition string `json:"partition"` // "": the cluster's default
-	Exclusive bool   `json:"exclusive"`
+	Point Point `json:"point"` // its Command is sealed
+	// Command is the command as it is to be run, secrets and all; it goes into
+	// no record.
+	Command   Command `json:"-"`
+	Partition string  `json:"partition"` // "": the cluster's default
+	Exclusive bool    `json:"exclusive"`
 	// Files of the user's own that the run needs: the name that each gets in
 	// the run folder, and its absolute path.
 	Files map[string]string `json:"files,omitempty"`
@@ -181,6 +186,8 @@ func (x *expansion) point(p Point) []Planned {
 	if p.Data.Stage && p.Data.Path == "" {
 		x.problem("data.stage", fmt.Sprintf("there is no folder to copy to the nodes: data.path is empty (data.kind is %q)", p.Data.Kind))
 	}
+	command := p.Command
+	p.Command = command.Sealed(s.Key)
 	p.ID = x.identity(&p)
 	if x.seen[p.ID] {
 		x.problem("sweep", "two of its points are the same, "+p.ID, "sweep", "workload")
@@ -199,7 +206,7 @@ func (x *expansion) point(p Point) []Planned {
 	planned := make([]Planned, s.Repeats)
 	for r := range planned {
 		p.Repeat, p.Seed = r+1, s.Seed+int64(r)
-		planned[r] = Planned{Point: p, Partition: partition, Exclusive: exclusive, Files: files}
+		planned[r] = Planned{Point: p, Command: command, Partition: partition, Exclusive: exclusive, Files: files}
 	}
 	return planned
 }
@@ -308,7 +315,9 @@ func (p *Point) asksOnly(path string) bool {
 }
 
 // identity is the point's name: a readable start and a hash of the keys that
-// differ from their defaults.
+// differ from their defaults. Of secrets it is the digests that count: from a
+// hash of their values, which everybody sees, who knows the other keys could
+// tell whether a guess is right.
 func (x *expansion) identity(p *Point) string {
 	var lines []string
 	for path, text := range keyTexts(p) {
@@ -345,11 +354,14 @@ func keyTexts(p *Point) map[string]string {
 
 // Parameters are all keys of the point by TOML path, as the store keeps them:
 // string, int64, float64, bool, or []any of these; a key without a value is
-// left out, and so is one that the run's program was never told.
+// left out, and so is one that the run's program was never told. Secrets that
+// the point still has are hidden.
 func (p *Point) Parameters() map[string]any {
 	fields := pointFields[p.Workload.Kind]
 	m := make(map[string]any, len(fields))
-	texts := keyTexts(p)
+	hidden := *p
+	hidden.Command = p.Command.Sealed(nil)
+	texts := keyTexts(&hidden)
 	for _, f := range fields {
 		text, ok := texts[f.path]
 		if !ok || !p.reaches(f) {
@@ -373,6 +385,8 @@ func plain(v any) any {
 		}
 		x, _ := v.Float64() // it was marshalled from a float64
 		return x
+	case string:
+		return redact.Text(v)
 	case []any:
 		for i := range v {
 			v[i] = plain(v[i])

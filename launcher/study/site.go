@@ -3,10 +3,13 @@ package study
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/file"
 )
 
 // Site is what differs between clusters, so that one study runs on any of
@@ -40,10 +43,21 @@ type Site struct {
 	Prices     []Price     `toml:"prices"`
 
 	source []byte // the file's text
+	mode   fs.FileMode
 }
 
 // Source is the file's text, as it was read; nil for DefaultSite.
 func (s *Site) Source() []byte { return s.source }
+
+// Mode is the permissions that a copy of the file may have at most: the file's
+// own, and the owner's alone where it has shell lines or variables, which may
+// hold secrets, or came from elsewhere.
+func (s *Site) Mode() fs.FileMode {
+	if len(s.Environment) > 0 || len(s.Setup) > 0 {
+		return file.Private
+	}
+	return s.mode&file.Open | file.Private
+}
 
 // Container is how programs are put into a container.
 type Container struct {
@@ -104,11 +118,15 @@ func DefaultSite() *Site { return &Site{} }
 // LoadSite reads a site file. The error is Problems, or that the file cannot
 // be read.
 func LoadSite(path string) (*Site, error) {
-	source, err := readFile(path)
+	source, mode, err := read(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the site file: %w", err)
 	}
-	return ParseSite(path, source)
+	s, err := ParseSite(path, source)
+	if s != nil {
+		s.mode = mode
+	}
+	return s, err
 }
 
 var (

@@ -11,6 +11,8 @@ package study
 
 import (
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -19,6 +21,8 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/spelling"
+	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 // Framework is what this package is told of a framework: its name, and which
@@ -48,7 +52,12 @@ type Study struct {
 	Resources Resources
 	Policy    Policy
 
+	// Key is what the secrets in [command] are replaced with digests by; set it
+	// before Plan where there are any (Command.Secrets).
+	Key redact.Key
+
 	source     []byte // the file's text
+	mode       fs.FileMode
 	dataPath   string // Data.Path made absolute; Data.Path stays as written, for the identity
 	axes       []axis
 	exclusions []exclusion
@@ -75,11 +84,31 @@ var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // read. With Problems the study is nil or, where the file could be read as TOML,
 // holds no more than what else it names, so that those files can be checked too.
 func Load(path string, frameworks []Framework) (*Study, error) {
-	source, err := readFile(path)
+	source, mode, err := read(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the study: %w", err)
 	}
-	return Parse(path, source, frameworks)
+	s, err := Parse(path, source, frameworks)
+	if s != nil {
+		s.mode = mode
+	}
+	return s, err
+}
+
+// read is a file's text, cut off just behind what may be parsed, and its
+// permissions.
+func read(path string) ([]byte, fs.FileMode, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	return text, info.Mode().Perm(), err
 }
 
 // Parse is Load of a file's content. Relative paths in it are taken from the
@@ -148,6 +177,15 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 
 // Source is the file's text, as it was read.
 func (s *Study) Source() []byte { return s.source }
+
+// Mode is the permissions that a copy of the file may have at most: the file's
+// own, and the owner's alone where it holds secrets or came from elsewhere.
+func (s *Study) Mode() fs.FileMode {
+	if len(s.Command.Secrets()) > 0 {
+		return file.Private
+	}
+	return s.mode&file.Open | file.Private
+}
 
 // workloadKind finds the rules of the workload's kind; with an unknown one the
 // rest of the file is still checked, by the kind that was probably meant.

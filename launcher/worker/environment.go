@@ -19,6 +19,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 // Environment finds out what this host is, for the record. What cannot be
@@ -43,7 +44,7 @@ func Environment(ctx context.Context, w world.World) *metrics.Environment {
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		if recorded(name) {
-			e.Variables[name] = value
+			e.Variables[name] = redact.Text(value)
 		}
 	}
 	return e
@@ -63,10 +64,7 @@ func recorded(name string) bool {
 	for _, prefix := range []string{"SLURM_", "NCCL_", "GLOO_", "OMP_", "HOROVOD_"} {
 		known = known || strings.HasPrefix(name, prefix)
 	}
-	for _, secret := range []string{"TOKEN", "KEY", "SECRET", "PASS", "JWT", "CRED"} {
-		known = known && !strings.Contains(name, secret)
-	}
-	return known
+	return known && !redact.Name(name)
 }
 
 // firstField is the value of the first "name: value" line of a file in /proc.

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -23,8 +24,10 @@ import (
 	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 // Grace is how long a program may take to end after the first signal before it
@@ -41,15 +44,30 @@ type Options struct {
 	Commit string
 }
 
-// LoadPoint reads the frozen contract of a run folder.
+// LoadPoint reads the frozen contract of a run folder, with the command as it is
+// to be run. What this user or root has not written is refused.
 func LoadPoint(run rundir.Run) (study.Point, error) {
 	var p study.Point
-	text, err := os.ReadFile(run.Point())
+	if err := trust.Own(run.Path(), run.Programs(), run.Own()); err != nil {
+		return p, err
+	}
+	text, err := trust.ReadFile(run.Point())
 	if err != nil {
 		return p, fmt.Errorf("cannot read the point: %w", err)
 	}
 	if err := json.Unmarshal(text, &p); err != nil {
 		return p, fmt.Errorf("%s is no point: %w", run.Point(), err)
+	}
+	text, err = trust.ReadFile(run.Command())
+	if errors.Is(err, fs.ErrNotExist) { // the command has no secrets
+		return p, nil
+	}
+	if err != nil {
+		return p, fmt.Errorf("cannot read the command: %w", err)
+	}
+	p.Command = study.Command{}
+	if err := json.Unmarshal(text, &p.Command); err != nil {
+		return p, fmt.Errorf("%s is no command: %w", run.Command(), err)
 	}
 	return p, nil
 }
@@ -139,7 +157,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 			item.Release()
 		}
 	}
-	stop := metrics.Stop{Status: metrics.StopDone, Cause: cause}
+	stop := metrics.Stop{Status: metrics.StopDone, Cause: redact.Known(point.Command.Secrets())(cause)}
 	if code != 0 {
 		stop.Status = metrics.StopFailed
 	}
@@ -155,7 +173,10 @@ func run(f framework.Framework, s framework.Start, o *output, heard func(os.Sign
 		return 1, err.Error()
 	}
 	defer log.Close()
-	fmt.Fprintf(log, "# %s rank %d of %d, incarnation %d: %s\n", time.Now().Format(time.RFC3339), w.Rank, w.Size, w.Restart, strings.Join(arguments, " "))
+	// The log is often sent to others: its first line shows no secret.
+	shown := s
+	shown.Point.Command = s.Point.Command.Sealed(nil)
+	fmt.Fprintf(log, "# %s rank %d of %d, incarnation %d: %s\n", time.Now().Format(time.RFC3339), w.Rank, w.Size, w.Restart, strings.Join(redact.Key(nil).Arguments(f.Command(shown)), " "))
 	if info, err := log.Stat(); err == nil {
 		o.offset = info.Size()
 	}

@@ -1,0 +1,258 @@
+// Package trust says whether what stands at a path can only have been put there
+// by this user or by root. What scalebench runs, hands to a scheduler or
+// believes as a command comes from such paths alone; what it merely reads as
+// data (collect, status) may be anybody's.
+//
+// The rules, for the path itself and for each symbolic link on the way to it:
+//
+//   - it belongs to this user or to root;
+//   - nobody else may write to it. A group may where it is this user's alone (a
+//     user-private group, as distributions make them with umask 002). In a
+//     folder with the sticky bit others may add files and touch no file of
+//     ours, which is then judged by itself.
+//
+// For the folders above it: others may not write there unless the sticky bit is
+// set, since they could put something else in its place. A group that this user
+// is a member of may: that is what a project's folder is. What a member could
+// put there is the member's own, and refused for that.
+package trust
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Error is a path that somebody else may have written.
+type Error struct {
+	Path   string
+	Reason string // "belongs to user mallory", …
+	Remedy string // what to do
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s %s; nothing from there is run. %s", e.Path, e.Reason, e.Remedy)
+}
+
+// Check judges paths, and the folders on the way to each. A path that is not
+// there yet is judged by the folders that are. The error is *Error, or that a
+// path cannot be looked at.
+func Check(paths ...string) error {
+	for _, path := range paths {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return err
+		}
+		if err := walk(absolute); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Own judges what stands at paths without the folders above them, as a process
+// inside a job does, where a container may show other ones. A path that is not
+// there is nobody's.
+func Own(paths ...string) error {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = own(path, info)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Tree is Check of a folder and of everything in it.
+func Tree(folder string) error {
+	if err := Check(folder); err != nil {
+		return err
+	}
+	return filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.Type()&fs.ModeSymlink != 0: // leads elsewhere
+			return Check(path)
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		return own(path, info)
+	})
+}
+
+// ReadFile reads a file whose content is believed: the file that is judged is
+// the one that is read, whatever takes its place meanwhile. The folders above
+// it are Check's.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for its writer
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	if err := own(path, info); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(f)
+}
+
+// maxLinks is how many symbolic links are followed, as the kernel does.
+const maxLinks = 40
+
+// walk follows an absolute path from the root on.
+func walk(path string) error {
+	rest := strings.Split(strings.TrimPrefix(filepath.Clean(path), "/"), "/")
+	at, links := "/", 0
+	for {
+		info, err := os.Lstat(at)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			if owner := uid(info); !ours(owner) {
+				return foreign(at, owner)
+			}
+			if links++; links > maxLinks {
+				return fmt.Errorf("%s: too many symbolic links", path)
+			}
+			target, err := os.Readlink(at)
+			if err != nil {
+				return err
+			}
+			if !filepath.IsAbs(target) {
+				target = filepath.Join(filepath.Dir(at), target)
+			}
+			rest = append(strings.Split(strings.TrimPrefix(filepath.Clean(target), "/"), "/"), rest...)
+			at = "/"
+			continue
+		}
+		rest = slices.DeleteFunc(rest, func(name string) bool { return name == "" })
+		if len(rest) == 0 {
+			return own(at, info)
+		}
+		if err := above(at, info); err != nil {
+			return err
+		}
+		at, rest = filepath.Join(at, rest[0]), rest[1:]
+	}
+}
+
+// own judges what is to be run or believed.
+func own(path string, info fs.FileInfo) error {
+	if owner := uid(info); !ours(owner) {
+		return foreign(path, owner)
+	}
+	mode := info.Mode()
+	sticky := mode.IsDir() && mode&fs.ModeSticky != 0
+	switch {
+	case sticky, mode&fs.ModeSymlink != 0:
+		return nil
+	case mode&0o002 != 0:
+		return &Error{path, "can be written by every user", "Look at what is in it, then `chmod go-w` it"}
+	case mode&0o020 != 0 && !private(gid(info)):
+		return &Error{path, fmt.Sprintf("can be written by the group %s", groupName(gid(info))), "Look at what is in it, then `chmod g-w` it"}
+	}
+	return nil
+}
+
+// above judges a folder on the way.
+func above(path string, info fs.FileInfo) error {
+	mode := info.Mode()
+	switch {
+	case mode&fs.ModeSticky != 0:
+		return nil
+	case mode&0o002 != 0:
+		return &Error{path, "can be written by every user", "`chmod o-w` or `chmod +t` it, or choose another folder with --runs"}
+	case mode&0o020 != 0 && !private(gid(info)) && !member(gid(info)):
+		return &Error{path, fmt.Sprintf("can be written by the group %s, which you do not belong to", groupName(gid(info))), "`chmod g-w` or `chmod +t` it, or choose another folder with --runs"}
+	}
+	return nil
+}
+
+func foreign(path string, owner int) error {
+	name := strconv.Itoa(owner)
+	if u, err := user.LookupId(name); err == nil {
+		name = u.Username
+	}
+	return &Error{path, "belongs to user " + name, "Copy the study file, read it, and run the copy with --runs naming a folder of your own"}
+}
+
+func ours(owner int) bool { return owner == 0 || owner == os.Geteuid() }
+
+// member reports whether this process is in a group; root's group is root.
+func member(group int) bool {
+	groups, err := os.Getgroups()
+	return group == 0 || group == os.Getegid() || err == nil && slices.Contains(groups, group)
+}
+
+// private reports whether a group is this user's alone: the primary one, of
+// the user's name or number, without other members. Where names are kept
+// elsewhere than on this host, which a static binary cannot ask, the number
+// has to tell. Root's group has nobody else to fear.
+func private(group int) bool {
+	if group == 0 {
+		return true
+	}
+	if group != os.Getgid() {
+		return false
+	}
+	self, err := user.LookupId(strconv.Itoa(os.Geteuid()))
+	name, members, known := lookUp(group)
+	if !known || err != nil {
+		return group == os.Geteuid()
+	}
+	return name == self.Username && !slices.ContainsFunc(members, func(m string) bool { return m != self.Username })
+}
+
+// lookUp finds a group on this host.
+func lookUp(group int) (name string, members []string, known bool) {
+	f, err := os.Open("/etc/group")
+	if err != nil {
+		return "", nil, false
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Split(lines.Text(), ":")
+		if len(fields) == 4 && fields[2] == strconv.Itoa(group) {
+			return fields[0], slices.DeleteFunc(strings.Split(fields[3], ","), func(m string) bool { return m == "" }), true
+		}
+	}
+	return "", nil, false
+}
+
+func groupName(group int) string {
+	if g, err := user.LookupGroupId(strconv.Itoa(group)); err == nil {
+		return g.Name
+	}
+	return strconv.Itoa(group)
+}
+
+func uid(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
+func gid(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Gid) }

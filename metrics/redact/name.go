@@ -1,0 +1,43 @@
+package redact
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Name reports whether what goes by this name (an environment variable, an
+// option, a key) is likely to be a secret. Upper and lower case are the same.
+func Name(name string) bool {
+	return strong(name) || slices.ContainsFunc(words(name), func(word string) bool {
+		return slices.Contains(weakWords, word) || strings.HasSuffix(word, "key") || strings.HasPrefix(word, "cred")
+	})
+}
+
+// weakWords mean a secret in a name, and many other things in prose.
+var weakWords = []string{"key", "keys", "apikeys", "auth", "oauth", "private", "pass", "pw", "pwd", "pin", "jwt", "cookie", "bearer", "authorization", "authentication", "signature", "sig", "dsn"}
+
+// strongPart means a secret wherever it stands in a name. A number of tokens
+// and a tokenizer are a model's.
+var strongPart = regexp.MustCompile(`(?i)passw|passphrase|passcode|secret|credential|api[-_.]?key|access[-_.]?key|private[-_.]?key|oauth|token(?:[^si]|$)`)
+
+// strong reports whether a name means a secret in prose, too.
+func strong(name string) bool { return strongPart.MatchString(name) }
+
+// words are the words of a name in lower case: "vaultToken", "VAULT_TOKEN" and
+// "--vault-token" have the same two.
+func words(name string) []string {
+	var b strings.Builder
+	runes := []rune(name)
+	for i, r := range runes {
+		if i > 0 && unicode.IsUpper(r) && unicode.IsLower(runes[i-1]) {
+			b.WriteByte(' ')
+		}
+		if !unicode.IsLetter(r) {
+			r = ' '
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return strings.Fields(b.String())
+}

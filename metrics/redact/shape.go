@@ -1,0 +1,67 @@
+package redact
+
+import (
+	"regexp"
+	"strings"
+)
+
+// shape is a way in which a secret stands in a text. Its groups are what is
+// before the secret, and the secret.
+type shape struct {
+	pattern *regexp.Regexp
+	// is looks at what the groups before the secret say; nil: always one.
+	is func(before, secret string) bool
+}
+
+// shapes are looked for one after the other. Each has two groups, "" or what
+// stands before the secret, and the secret itself.
+var shapes = []shape{
+	{pattern: regexp.MustCompile(`()(-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$))`)},
+	// The password may hold an @: the last one before the path counts.
+	{pattern: regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s/?#:@"'<>]*:)([^\s/?#"'<>]+)@`)},
+	{pattern: regexp.MustCompile(`((?i:https?)://)([^\s/?#:@"'<>]+)@`)},
+	{pattern: regexp.MustCompile(`(https://hooks\.slack\.com/(?:services|workflows)/)([\w/-]+)`)},
+	{pattern: regexp.MustCompile(`((?i:\b(?:basic|digest|negotiate))\s+)([A-Za-z0-9._~+/=-]{8,})`), is: func(_, secret string) bool { return mixed(secret) }},
+	{pattern: regexp.MustCompile(`((?i:\bbearer)\s+)([^\s"',;]{8,})`)},
+	{pattern: regexp.MustCompile(`((?i:authorization)["']?\s*[:=]\s*["']?(?:(?i:bearer|basic|token|digest|negotiate|apikey)\s+)?)([^\s"',;]+)`)},
+	{pattern: regexp.MustCompile(`((?i:cookie)["']?:\s*)([^"'\n]+)`)},
+	{pattern: regexp.MustCompile(`((?:^|\s)(?:-u|--user|--proxy-user)\s+["']?[^\s:"'-][^\s:"']*:)([^\s"']+)`)},
+	{pattern: regexp.MustCompile(`()\b(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.?[A-Za-z0-9_-]*)`)},
+	{pattern: regexp.MustCompile(`()\b((?:hf_|gh[pousr]_|github_pat_|glpat-|gldt-|dckr_pat_|npm_|pypi-|nvapi-|hvs\.|hvb\.|xox[a-z]-|xapp-|sk-|sk_live_|sk_test_|rk_live_|r8_|gsk_|AIza|ya29\.|SG\.|AGE-SECRET-KEY-|dop_v1_|lin_api_|shpat_|tskey-|whsec_|pat-|wandb_v1_)[A-Za-z0-9_.-]{10,})`), is: func(_, secret string) bool { return mixed(secret) }},
+	{pattern: regexp.MustCompile(`()\b((?:AKIA|ASIA|AROA|AIDA|ANPA)[A-Z0-9]{12,})`)},
+	// {"token": "x"}, token='x y'
+	{pattern: regexp.MustCompile(`(["']?([A-Za-z_][\w.-]*)["']?\s*[=:]\s*")((?:[^"\\]|\\.)+)`), is: named},
+	{pattern: regexp.MustCompile(`(["']?([A-Za-z_][\w.-]*)["']?\s*[=:]\s*')([^']+)`), is: named},
+	// PASSWORD=x, --password=x, ?api_key=x&…
+	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)=)([^\s"'&;,]+)`), is: named},
+	// X-Api-Key: x, password: x
+	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*):\s*)([^\s"',;]+)`), is: func(before, _ string) bool { return strong(before) }},
+	// --api-key x
+	{pattern: regexp.MustCompile(`((?:^|\s)(--?[A-Za-z][\w.-]*)["']?,?\s+["']?)([^\s"'-][^\s"']*)`), is: named},
+}
+
+// named reports whether what stands before a secret names one.
+func named(before, _ string) bool { return Name(before) }
+
+// mixed reports whether a text is no word of a language: it has a digit, or
+// upper case behind its first letter.
+func mixed(secret string) bool {
+	return strings.ContainsAny(secret, "0123456789") || strings.ToLower(secret[1:]) != secret[1:]
+}
+
+// replace puts hide's word in the place of every secret of the shape.
+func (s shape) replace(text string, hide func(string) string) string {
+	at := 0
+	var b strings.Builder
+	for _, m := range s.pattern.FindAllStringSubmatchIndex(text, -1) {
+		last := len(m) - 2 // of the secret
+		before, secret := text[m[2]:m[3]], text[m[last]:m[last+1]]
+		if s.is != nil && !s.is(before, secret) {
+			continue
+		}
+		b.WriteString(text[at:m[last]])
+		b.WriteString(hide(secret))
+		at = m[last+1]
+	}
+	return b.String() + text[at:]
+}
