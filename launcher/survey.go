@@ -158,5 +158,6 @@ func (s State) Fact() metrics.Run {
 		ID: s.Record.ID, Study: p.Study, Point: p.ID, Repeat: p.Repeat, Attempt: s.Number, Kind: p.Workload.Kind,
 		Framework: p.Framework, Workers: p.Workers, Nodes: p.Nodes, Parameters: p.Parameters(),
 		Status: s.Status, Detail: s.Detail, Job: s.Job, Dir: s.Run.Path(), CreatedUnix: s.Record.CreatedUnix,
+		Secrets: secrets(s.Run),
 	}
 }

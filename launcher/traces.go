@@ -104,12 +104,15 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 
 // hidden hides the secrets in a text that a run's program has written: what
 // looks like one and, where this user may read them, those of its command.
-func hidden(run rundir.Run) func(string) string {
+func hidden(run rundir.Run) func(string) string { return redact.Known(secrets(run)) }
+
+// secrets are those of a run's command; none where they are another user's.
+func secrets(run rundir.Run) []string {
 	var c study.Command
-	if ok, err := readJSON(run.Command(), &c); err != nil || !ok {
-		return redact.Text
+	if _, err := readJSON(run.Command(), &c); err != nil {
+		return nil
 	}
-	return redact.Known(c.Secrets())
+	return c.Secrets()
 }
 
 // follow takes the progress from the events of rank 0.

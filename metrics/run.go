@@ -27,6 +27,10 @@ type Run struct {
 
 	Dir         string  // absolute path of the run folder
 	CreatedUnix float64 // when the attempt was recorded, seconds since the epoch
+
+	// Secrets are values that the run was given and nobody may store: programs
+	// write them into their messages. It is no part of the record.
+	Secrets []string `json:"-"`
 }
 
 // Job is what the scheduler says of a run. Times are seconds since the Unix

@@ -106,7 +106,8 @@ var option = regexp.MustCompile(`^--?[A-Za-z][\w.-]*$`)
 func names(argument string) bool { return option.MatchString(argument) && Name(argument) }
 
 // Known hides secrets that are known, whatever they look like, and those that
-// are recognised. Very short ones are left: they are parts of every text.
+// are recognised. Short ones are left: "INFO" or "true", the value of some
+// variable, is a part of many a text.
 func Known(secrets []string) func(string) string {
 	var pairs []string
 	secrets = slices.Clone(secrets)
@@ -121,4 +122,4 @@ func Known(secrets []string) func(string) string {
 }
 
 // shortest is the length in bytes of the shortest secret that Known looks for.
-const shortest = 4
+const shortest = 6

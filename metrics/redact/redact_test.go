@@ -93,8 +93,8 @@ func TestHide(t *testing.T) {
 }
 
 func TestKnown(t *testing.T) {
-	hide := Known([]string{"hunter2hunter2", "hunter2", "abc", Withheld})
-	if got, want := hide("failed with hunter2hunter2 and hunter2, abc"), "failed with withheld and withheld, abc"; got != want {
+	hide := Known([]string{"hunter2hunter2", "hunter2", "INFO", Withheld})
+	if got, want := hide("failed with hunter2hunter2 and hunter2, INFO"), "failed with withheld and withheld, INFO"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

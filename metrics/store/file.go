@@ -205,6 +205,7 @@ func (w *fileWriter) all(r *metrics.Reader) error {
 			w.in.report.Events++
 		}
 		if line != nil {
+			line.Err = errors.New(w.in.hide(line.Err.Error()))
 			w.in.report.BadLines = append(w.in.report.BadLines, line)
 			if err := w.exec("INSERT INTO bad_line (file, line, message) VALUES (?, ?, ?)", w.id, line.Line, line.Err.Error()); err != nil {
 				return err
@@ -232,6 +233,7 @@ func (w *fileWriter) once(kind, query string, args ...any) error {
 }
 
 func (w *fileWriter) event(e *metrics.Event, line int) error {
+	hideIn(e, w.in.hide)
 	switch {
 	case e.Start != nil:
 		s := e.Start

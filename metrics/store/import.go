@@ -11,6 +11,7 @@ import (
 	"math"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 // Source is where an imported run comes from.
@@ -36,6 +37,7 @@ func (s *Store) Import(ctx context.Context, run metrics.Run, events []metrics.Ev
 	if s.write == nil {
 		return report, fmt.Errorf("database %s: %w", s.path, ErrReadOnly)
 	}
+	run = withoutSecrets(run)
 	facts, err := importFacts(run, events, from)
 	if err != nil {
 		return report, fmt.Errorf("%s: %w", from.Path, err)
@@ -120,7 +122,7 @@ func (s *Store) importRun(ctx context.Context, tx *sql.Tx, run metrics.Run, even
 		id, from.Path, from.SHA256, from.Part, from.Format, importFacts); err != nil {
 		return report, err
 	}
-	in := ingest{ctx: ctx, tx: tx, run: id, report: &report}
+	in := ingest{ctx: ctx, tx: tx, run: id, report: &report, hide: redact.Text}
 	if err := in.files(nil); err != nil {
 		return report, err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
@@ -35,6 +36,7 @@ type Report struct {
 // All of it is one transaction. A second Ingest of the same changes nothing.
 func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.EventFile) (Report, error) {
 	report := Report{Run: run.ID}
+	run = withoutSecrets(run)
 	if s.write == nil {
 		return report, fmt.Errorf("database %s: %w", s.path, ErrReadOnly)
 	}
@@ -50,7 +52,7 @@ func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.Eve
 		if err != nil {
 			return err
 		}
-		in := ingest{ctx: ctx, tx: tx, run: id, report: &report}
+		in := ingest{ctx: ctx, tx: tx, run: id, report: &report, hide: redact.Known(run.Secrets)}
 		if err := in.files(files); err != nil {
 			return err
 		}
@@ -123,6 +125,7 @@ type ingest struct {
 	tx     *sql.Tx
 	run    int64
 	report *Report
+	hide   func(string) string // secrets in what programs have written
 
 	touched map[int]map[int]bool // restart to block numbers with new steps
 	whole   map[int]bool         // restarts all of whose steps are to be put together anew

@@ -78,6 +78,11 @@ func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, cha
 	if _, err := tx.Exec("DELETE FROM run_parameter WHERE run = ?", id); err != nil {
 		return 0, false, err
 	}
+	if before != "" {
+		if err := dropSeries(tx, run.Study); err != nil {
+			return 0, false, err
+		}
+	}
 	for _, key := range slices.Sorted(maps.Keys(run.Parameters)) {
 		value, kind, err := parameterValue(run.Parameters[key])
 		if err != nil {
@@ -253,6 +258,19 @@ func putSeries(tx *sql.Tx, run metrics.Run) (int64, error) {
 		return 0, err
 	}
 	return id, labelSeries(tx, run.Study)
+}
+
+// dropSeries removes the series of a study that have lost their last run, with
+// what their parameters said.
+func dropSeries(tx *sql.Tx, study string) error {
+	r, err := tx.Exec("DELETE FROM series WHERE study = ? AND NOT EXISTS (SELECT 1 FROM run WHERE run.series = series.id)", study)
+	if err != nil {
+		return err
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	return labelSeries(tx, study)
 }
 
 // labelSeries names every series of a study by its framework and the other

@@ -95,6 +95,8 @@ func Open(path string, o Options) (*Store, error) {
 		"_txlock":       {"immediate"},
 		"_journal_mode": {journal},
 		"_synchronous":  {"FULL"},
+		// What is deleted is gone from the file, too.
+		"_secure_delete": {"on"},
 	}, o.LockWait, nil)
 	s.write.SetMaxOpenConns(1) // writers would only wait for each other
 	if err := s.migrate(context.Background()); err != nil {
