@@ -8,17 +8,16 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/revision"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/store"
@@ -180,27 +179,8 @@ func (w *work) creator() (launcher.Creator, error) {
 			return launcher.Creator{}, &usageError{err: fmt.Errorf("%s: pythons.%s: %w", w.site.File, name, err)}
 		}
 	}
-	return launcher.Creator{Folder: w.folder, Version: version.String(), Commit: commitOf(filepath.Dir(w.study.File)),
+	return launcher.Creator{Folder: w.folder, Version: version.String(), Commit: revision.Of(filepath.Dir(w.study.File)),
 		Worker: worker, Python: w.site.Interpreter, Requeue: w.study.Policy.Requeue}, nil
-}
-
-// commitOf is the git commit that a folder stands at, with "-dirty" where files
-// differ from it; "" when it is in no repository, or there is no git.
-func commitOf(dir string) string {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	commit, err := exec.CommandContext(ctx, "git", "-C", dir, "rev-parse", "HEAD").Output()
-	if err != nil {
-		return ""
-	}
-	changes, err := exec.CommandContext(ctx, "git", "-C", dir, "status", "--porcelain", "--untracked-files=no").Output()
-	if err != nil {
-		return ""
-	}
-	if len(changes) > 0 {
-		return strings.TrimSpace(string(commit)) + "-dirty"
-	}
-	return strings.TrimSpace(string(commit))
 }
 
 // attempts reads the attempts of a study; those that cannot be read are warned
