@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,7 +16,7 @@ import (
 // Freeze writes the plan, and the text of the files it was made from, into the
 // study's folder: what Thaw reads.
 func Freeze(folder rundir.Study, plan *study.Plan, st *study.Study, site *study.Site) error {
-	if err := trust.Check(folder.Path()); err != nil { // what is frozen is run from here
+	if err := Trusted(folder); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(folder.Path(), file.Folder); err != nil {
@@ -40,6 +41,11 @@ func Freeze(folder rundir.Study, plan *study.Plan, st *study.Study, site *study.
 	return writeJSON(folder.Plan(), frozen, file.Open)
 }
 
+// Trusted says whether a study's runs may be begun, and ended, by what stands in
+// its folder; the error is a *trust.Error where somebody else may have written
+// there. To read results it need not be asked.
+func Trusted(folder rundir.Study) error { return trust.Check(folder.Runs(), folder.Path()) }
+
 // Thaw reads the study and the site that a frozen plan was made from, as they
 // were then. They are to be run: the error is a *trust.Error where somebody
 // else may have written them.
@@ -47,7 +53,7 @@ func Thaw(folder rundir.Study, plan *study.Plan, frameworks []study.Framework) (
 	if plan.StudyFile == "" {
 		return nil, nil, fmt.Errorf("%s does not say where its study file is, from which relative paths are meant; give the path of that file", folder.Plan())
 	}
-	if err := trust.Check(folder.Path(), folder.Plan(), folder.StudyFile(), folder.SiteFile()); err != nil {
+	if err := errors.Join(Trusted(folder), trust.Own(folder.Plan())); err != nil {
 		return nil, nil, err
 	}
 	text, err := trust.ReadFile(folder.StudyFile())

@@ -66,6 +66,10 @@ func runCancel(ctx context.Context, s *session, arg string, all bool) error {
 
 // cancelFolder cancels the runs of one study, or the one named.
 func cancelFolder(ctx context.Context, s *session, t *table, folder rundir.Study, run string) error {
+	// The folder says which jobs and processes to end.
+	if err := launcher.Trusted(folder); err != nil {
+		return err
+	}
 	// While another command submits there may be a job whose id nobody knows.
 	l, err := lease.Take(ctx, folder.Lease(), 0)
 	var held *lease.HeldError

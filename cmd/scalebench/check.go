@@ -68,5 +68,11 @@ func runCheck(s *session, path, site string) error {
 	for _, total := range totals {
 		t.notes = append(t.notes, "cost at most "+total)
 	}
-	return s.print(t)
+	if err := s.print(t); err != nil {
+		return err
+	}
+	for _, doubt := range append(w.study.Doubts(), w.site.Doubts()...) {
+		s.warn("%v", doubt)
+	}
+	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/scalebench/scalebench/launcher/trust"
 )
 
 // Exit codes. They are part of the interface, so that a script can tell a
@@ -91,6 +93,7 @@ func exitCode(err error) int {
 		worse     *worseError
 		scheduler *schedulerError
 		bug       *panicError
+		untrusted *trust.Error
 	)
 	switch {
 	case err == nil:
@@ -99,7 +102,7 @@ func exitCode(err error) int {
 		return exitInternal
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &untrusted):
 		return exitUsage
 	case errors.As(err, &scheduler):
 		return exitScheduler

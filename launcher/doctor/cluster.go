@@ -16,6 +16,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -85,7 +87,10 @@ func (c Cluster) imports() []string {
 // that a person finds the last one.
 func (c Cluster) folder() (string, error) {
 	parent := rundir.ProbeFolder(c.Runs)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
+	if err := trust.Check(c.Runs, parent); err != nil { // jobs run scripts from there
+		return "", err
+	}
+	if err := os.MkdirAll(parent, file.Folder); err != nil {
 		return "", err
 	}
 	return os.MkdirTemp(parent, time.Now().Format("20060102-150405-"))

@@ -54,6 +54,7 @@ type Study string
 func OpenStudy(runs, study string) Study { return Study(filepath.Join(runs, study)) }
 
 func (s Study) Path() string      { return string(s) }
+func (s Study) Runs() string      { return filepath.Dir(string(s)) }
 func (s Study) StudyFile() string { return filepath.Join(string(s), "study.toml") }
 func (s Study) SiteFile() string  { return filepath.Join(string(s), "site.toml") }
 func (s Study) Plan() string      { return filepath.Join(string(s), "plan.json") }

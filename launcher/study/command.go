@@ -61,6 +61,28 @@ func (c Command) Secrets() []string {
 	return list
 }
 
+// Doubts are what in the study looks like a secret.
+func (s *Study) Doubts() Problems {
+	const stored = " looks like a secret. Records have a keyed digest in its place, but this file and its copy in the run folder hold it. "
+	const better = "Leave it out and set it where you run or submit: the program inherits it"
+	var list Problems
+	doubt := func(key, path, message string) {
+		list = append(list, Problem{File: s.File, Line: s.lines[key], Path: path, Message: message})
+	}
+	hidden := s.Command.Sealed(nil)
+	for i, argument := range s.Command.Run {
+		if hidden.Run[i] != argument {
+			doubt("command.run", fmt.Sprintf("command.run[%d]", i), "part of it"+stored+"Let the program read it from a variable that it inherits, or from a file")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Command.Environment)) {
+		if value := s.Command.Environment[name]; value != "" && (redact.Name(name) || redact.Text(value) != value) {
+			doubt("command.environment", "command.environment", name+stored+better)
+		}
+	}
+	return list
+}
+
 var (
 	defaultCommand = Command{Start: "rank"}
 	commandRules   = map[string]rule{

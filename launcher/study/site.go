@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 // Site is what differs between clusters, so that one study runs on any of
@@ -176,6 +177,25 @@ func ParseSite(path string, source []byte) (*Site, error) {
 		s.Prices[i].Where = d.price(at, p)
 	}
 	return s, d.problems.orNil()
+}
+
+// Doubts are what in the site file looks like a secret.
+func (s *Site) Doubts() Problems {
+	var list Problems
+	doubt := func(path, message string) {
+		list = append(list, Problem{File: s.File, Path: path, Message: message + " looks like a secret. Batch scripts have it, mode 0700, and a copy of this file in the run folder, mode 0600. Let a line of setup read it from a file that is yours alone"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
+		if value := s.Environment[name]; value != "" && (redact.Name(name) || redact.Text(value) != value) {
+			doubt("environment", name)
+		}
+	}
+	for i, line := range s.Setup {
+		if redact.Text(line) != line {
+			doubt(fmt.Sprintf("setup[%d]", i), "part of it")
+		}
+	}
+	return list
 }
 
 // Interpreter is the Python of a framework: its own, or that of all others.

@@ -40,7 +40,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s %s; nothing from there is run. %s", e.Path, e.Reason, e.Remedy)
+	return fmt.Sprintf("%s %s; refusing to act on what it says. %s", e.Path, e.Reason, e.Remedy)
 }
 
 // Check judges paths, and the folders on the way to each. A path that is not
