@@ -25,7 +25,7 @@ const marker = "s3cr3tMARKERvalue"
 
 // texts are command lines and messages with the marker in a secret's place.
 var texts = []string{
-	"--api-key MARK", "--api-key=MARK", "--API_KEY MARK", "-token MARK", "--password 'MARK'", "--password=MARK --other 1", "TOKEN=MARK run",
+	"--api-key MARK", `data.kind: "--token MARK" is not known`, `["run", "--token", "MARK"]`, "`--token MARK`", "--api-key=MARK", "--API_KEY MARK", "-token MARK", "--password 'MARK'", "--password=MARK --other 1", "TOKEN=MARK run",
 	"export DB_PASSWORD=MARK; run", "https://user:MARK@host/path", "postgres://u:MARK@db:5432/x?y=1", "https://MARK@github.com/x.git",
 	"https://host/x?api_key=MARK&y=1", "https://host/x?sig=MARK", "Authorization: Bearer MARK", "-H 'Authorization: Basic MARK=='", "authorization=Bearer MARK",
 	"bearer MARK", `{"token": "MARK"}`, `{'password': 'MARK'}`, `password: MARK`, "X-Api-Key: MARK", "hf_MARK", "error: hf_MARK is not valid", "ghp_MARK",

@@ -37,7 +37,7 @@ var shapes = []shape{
 	// X-Api-Key: x, password: x
 	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*):\s*)([^\s"',;]+)`), is: func(before, _ string) bool { return strong(before) }},
 	// --api-key x
-	{pattern: regexp.MustCompile(`((?:^|\s)(--?[A-Za-z][\w.-]*)["']?,?\s+["']?)([^\s"'-][^\s"']*)`), is: named},
+	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)["']?,?\s+["']?)([^\s"'-][^\s"']*)`), is: named},
 }
 
 // named reports whether what stands before a secret names one.
