@@ -63,7 +63,7 @@ func TestTextKeeps(t *testing.T) {
 		"", "rank 3: 4.2 GB/s over eth0", "--batch 64 --epochs 12 --lr 0.1", "tokens/s: 1234", "--max-tokens 512", "--tokenizer gpt2-large",
 		"https://example.org/a?page=2#x", "ssh://git@github.com/x", "git@github.com:x/y.git", "the program ended with exit status 1; its output is in rank-00000.log",
 		"study.toml:3: workload.batch: want 1 or more", "hf-trainer-state", "risk-averse-optimiser-2024", "basic assumptions hold", "sha256:0123456789abcdef",
-		"keyboard interrupt", "author=somebody", "a key that nobody knows", "key: workload.batch",
+		"keyboard interrupt", "author=somebody", "a key that nobody knows", "key: workload.batch", "write key=value, like workers=1",
 	} {
 		if got := Text(text); got != text {
 			t.Errorf("%q became %q", text, got)

@@ -40,8 +40,9 @@ var shapes = []shape{
 	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)["']?,?\s+["']?)([^\s"'-][^\s"']*)`), is: named},
 }
 
-// named reports whether what stands before a secret names one.
-func named(before, _ string) bool { return Name(before) }
+// named reports whether what stands before a secret names one. Names that mean
+// other things in prose ("key=value") need a value that is no word.
+func named(before, secret string) bool { return strong(before) || Name(before) && mixed(secret) }
 
 // mixed reports whether a text is no word of a language: it has a digit, or
 // upper case behind its first letter.
