@@ -20,6 +20,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/revision"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -29,6 +30,7 @@ type work struct {
 	site   *study.Site
 	plan   *study.Plan
 	folder rundir.Study
+	frozen bool // study and site are as they were when last run, not as in their files
 }
 
 func siteFlag(path *string) cli.Flag {
@@ -98,7 +100,7 @@ func (s *session) named(arg string) (*work, error) {
 	}
 	plan, err := launcher.ReadPlan(folder)
 	if err == nil {
-		w := &work{}
+		w := &work{frozen: true}
 		if w.study, w.site, err = launcher.Thaw(folder, plan, framework.ForStudy()); err == nil {
 			return w, nil
 		}
@@ -173,6 +175,13 @@ func (w *work) creator() (launcher.Creator, error) {
 	worker, err := launcher.Worker(w.site.Worker)
 	if err != nil {
 		return launcher.Creator{}, &usageError{err: err}
+	}
+	named := []string{worker, w.site.Template}
+	if !w.frozen {
+		named = append(named, w.study.File, w.site.File)
+	}
+	if err := trust.Named(named...); err != nil {
+		return launcher.Creator{}, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.site.Pythons)) {
 		if _, err := framework.Find(name); err != nil {

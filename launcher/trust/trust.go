@@ -78,6 +78,19 @@ func Own(paths ...string) error {
 	return nil
 }
 
+// Named judges files that the user has named, or that such a file names: a
+// study, a site file, a template, a program. Whom they belong to the user knows;
+// but everybody may not write to them.
+func Named(paths ...string) error {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err == nil && info.Mode()&0o002 != 0 {
+			return &Error{path, "can be written by every user", "Look at what is in it, then `chmod o-w` it"}
+		}
+	}
+	return nil // what is not there is somebody else's to tell
+}
+
 // Tree is Check of a folder and of everything in it.
 func Tree(folder string) error {
 	if err := Check(folder); err != nil {
