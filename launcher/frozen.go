@@ -1,7 +1,6 @@
 package launcher
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -53,7 +52,10 @@ func Thaw(folder rundir.Study, plan *study.Plan, frameworks []study.Framework) (
 	if plan.StudyFile == "" {
 		return nil, nil, fmt.Errorf("%s does not say where its study file is, from which relative paths are meant; give the path of that file", folder.Plan())
 	}
-	if err := errors.Join(Trusted(folder), trust.Own(folder.Plan())); err != nil {
+	if err := Trusted(folder); err != nil {
+		return nil, nil, err
+	}
+	if err := trust.Own(folder.Plan()); err != nil {
 		return nil, nil, err
 	}
 	text, err := trust.ReadFile(folder.StudyFile())

@@ -1,0 +1,60 @@
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/trust"
+)
+
+// The worker runs the command with its secrets, which the point has not, and
+// nothing that somebody else may have written.
+func TestLoadPoint(t *testing.T) {
+	run := rundir.Run(t.TempDir())
+	command := study.Command{Run: []string{"train", "--api-key", "x1y2z3"}, Start: "rank", Environment: study.Variables{"A": "b"}, Uses: []string{"data.path"}, Folder: "/study"}
+	point := study.Point{ID: "p", Framework: "command", Workers: 2, Command: command.Sealed(nil)}
+	for path, v := range map[string]any{run.Point(): point, run.Command(): command} {
+		text, err := json.Marshal(v)
+		if err == nil {
+			err = os.WriteFile(path, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := LoadPoint(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(command, got.Command); d != "" {
+		t.Errorf("the command is another one:\n%s", d)
+	}
+	for _, path := range []string{run.Point(), run.Command(), run.Path()} {
+		info, err := os.Stat(path)
+		if err == nil {
+			err = os.Chmod(path, info.Mode()|0o002)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var refused *trust.Error
+		if _, err := LoadPoint(run); !errors.As(err, &refused) {
+			t.Errorf("%s can be written by all: %v", path, err)
+		}
+		if err := os.Chmod(path, info.Mode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(run.Command()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = LoadPoint(run); err != nil || !cmp.Equal(got.Command, point.Command) {
+		t.Errorf("without secrets: %+v, %v", got.Command, err)
+	}
+}
