@@ -92,7 +92,7 @@ workers = [1, 2]
 const hidingProgram = `
 file=$SCALEBENCH_RUN/events/rank-0000$RANK-0.jsonl
 cat >$file <<END
-{"t":0,"start":{"format":1,"unix":1800000000,"writer":"rank","framework":"command","rank":$RANK,"world_size":$WORLD_SIZE,"local_rank":$RANK,"restart":0,"host":"h","pid":1}}
+{"t":0,"start":{"format":1,"unix":1700000000,"writer":"rank","framework":"command","rank":$RANK,"world_size":$WORLD_SIZE,"local_rank":$RANK,"restart":0,"host":"h","pid":1}}
 {"t":0,"train":{"global_batch":32}}
 {"t":0,"note":{"text":"told $API_TOKEN and $PLAIN, password=$lower_password"}}
 {"t":0,"figure":{"name":"f","value":1,"note":"at $ADDRESS"}}
@@ -192,6 +192,9 @@ func TestSecretsStayIn(t *testing.T) {
 		for _, run := range []string{"good/command-w1", "good/command-w2", "other/command-w1"} {
 			say(0, "show", run, "--format", format)
 		}
+	}
+	if causes := said["status --format csv"]; !bytes.Contains(causes, []byte("401 for withheld")) {
+		t.Errorf("status does not say why the runs failed:\n%s", causes)
 	}
 	for _, run := range regexp.MustCompile(`bad/\S+`).FindAllString(string(said["status --format csv"]), -1) {
 		run, _, _ = strings.Cut(run, ",")
