@@ -56,7 +56,7 @@ func LoadPoint(run rundir.Run) (study.Point, error) {
 		return p, fmt.Errorf("cannot read the point: %w", err)
 	}
 	if err := json.Unmarshal(text, &p); err != nil {
-		return p, fmt.Errorf("%s is no point: %w", run.Point(), err)
+		return p, fmt.Errorf("%s cannot be read as a point: %w", run.Point(), err)
 	}
 	text, err = trust.ReadFile(run.Command())
 	if errors.Is(err, fs.ErrNotExist) { // the command has no secrets
@@ -67,7 +67,7 @@ func LoadPoint(run rundir.Run) (study.Point, error) {
 	}
 	p.Command = study.Command{}
 	if err := json.Unmarshal(text, &p.Command); err != nil {
-		return p, fmt.Errorf("%s is no command: %w", run.Command(), err)
+		return p, fmt.Errorf("%s cannot be read as a command: %w", run.Command(), err)
 	}
 	return p, nil
 }
