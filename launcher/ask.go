@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -34,7 +35,7 @@ func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (m
 	for _, a := range attempts {
 		if known[a.Run] == nil {
 			forgotten = append(forgotten, a.Record.JobName)
-			if created := time.Unix(int64(a.Record.CreatedUnix), 0); created.Before(since) {
+			if created := metrics.Time(a.Record.CreatedUnix); created.Before(since) {
 				since = created
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/slurm"
 )
@@ -175,7 +176,7 @@ func (b *SlurmBackend) sbatch(ctx context.Context, script, after string) (*Submi
 	if err != nil {
 		return nil, err
 	}
-	return &Submission{JobID: answer.ID, Cluster: answer.Cluster, Notice: answer.Notice, After: after, SubmittedUnix: unix(time.Now())}, nil
+	return &Submission{JobID: answer.ID, Cluster: answer.Cluster, Notice: answer.Notice, After: after, SubmittedUnix: metrics.Unix(time.Now())}, nil
 }
 
 func (b *SlurmBackend) partition(name string) study.Partition {

@@ -29,6 +29,8 @@ func Cancel(ctx context.Context, client *slurm.Client, states []State) ([]Ending
 		switch {
 		case s.Status.Terminal():
 			continue
+		case s.Record.Backend == "":
+			e.What = "its folder cannot be read; nothing is known of its job"
 		case s.Record.Backend == Local:
 			err, done := ended[s.Record.PID]
 			if !done {

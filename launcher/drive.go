@@ -54,6 +54,8 @@ type Outcome struct {
 	Underway []*Attempt // that it watched, or has begun
 	Left     int        // runs that are still to be begun
 	Why      string     // they were not, in words
+	// Unread is how many run folders could not be read; Warn was told why.
+	Unread int
 }
 
 // A scheduler in trouble is asked less and less often, and not for ever.
@@ -73,14 +75,17 @@ const (
 // outcome, and the caller decides. The error is the context's, a
 // *lease.HeldError, or that the scheduler cannot be reached.
 func Drive(ctx context.Context, d Driving) (Outcome, error) {
-	r := driver{Driving: d, watched: map[rundir.Run]bool{}, foreign: map[rundir.Run]State{}, first: true, room: 1}
+	r := driver{Driving: d, watched: map[rundir.Run]bool{}, foreign: map[rundir.Run]State{}, unjudged: map[rundir.Run]int{}, first: true, room: 1}
 	if !d.Watch { // what ends later is for a later command
 		r.Choice.Policy.Retries = study.Retries{}
 	}
 	if r.Choice.Asked == nil {
 		// Before the lease: what another command begins meanwhile is not ours
 		// to begin again.
-		list, _ := Attempts(d.Folder) // what cannot be read is told of below
+		list, err := Attempts(d.Folder)
+		if err != nil {
+			return Outcome{}, err
+		}
 		r.Choice.Asked = map[rundir.Run]bool{}
 		for _, a := range list {
 			r.Choice.Asked[a.Run] = true
@@ -130,8 +135,9 @@ func backOff(interval time.Duration, failures int) time.Duration {
 type driver struct {
 	Driving
 	first    bool
-	ended    bool // an attempt ended in the last cycle
-	blind    bool // the last survey failed: the scheduler does not answer, or the file system
+	ended    bool               // an attempt ended in the last cycle
+	blind    bool               // the last survey failed: the scheduler does not answer, or the file system
+	unjudged map[rundir.Run]int // cycles in a row that a run folder could not be read
 	attempts []*Attempt
 	watched  map[rundir.Run]bool  // under way after the last cycle
 	foreign  map[rundir.Run]State // jobs, for one who runs others on this machine: the scheduler is asked once
@@ -179,8 +185,8 @@ func (r *driver) cycle(ctx context.Context) (o Outcome, whole bool, err error) {
 // those that are watched.
 func (r *driver) survey(ctx context.Context, all bool, o *Outcome) ([]State, error) {
 	attempts, err := Refresh(r.Folder, r.attempts)
-	if err != nil {
-		r.warn(err)
+	if r.blind = err != nil; r.blind { // what is there must not be begun again
+		return nil, err
 	}
 	r.attempts = attempts
 	var states []State
@@ -201,12 +207,17 @@ func (r *driver) survey(ctx context.Context, all bool, o *Outcome) ([]State, err
 	surveyed, err := Survey(ctx, r.Client, open)
 	r.blind = err != nil
 	var news []State
+	var wrong []error
 	r.ended = false
 	for _, s := range surveyed {
+		if s.Err != nil {
+			wrong = append(wrong, s.Err)
+			o.Unread++
+		}
 		if s.Record.Backend == Slurm && r.Backend.Kind() == Local && s.Verdict == nil {
 			r.foreign[s.Run] = s
 		}
-		underway := r.ours(s)
+		underway := r.ours(s) && r.judged(s)
 		if underway || r.watched[s.Run] {
 			news = append(news, s)
 		}
@@ -221,6 +232,7 @@ func (r *driver) survey(ctx context.Context, all bool, o *Outcome) ([]State, err
 		}
 	}
 	states = append(states, surveyed...)
+	r.warn(wrong...)
 	r.room = r.free(states)
 	r.observe(news...)
 	return states, err
@@ -258,6 +270,18 @@ func (r *driver) occupies(s State) bool {
 // command, since another's end with it.
 func (r *driver) ours(s State) bool {
 	return r.occupies(s) && (s.Record.Backend == Slurm || s.Record.PID == os.Getpid())
+}
+
+// judged reports whether an attempt under way can be watched: its folder can be
+// read, or could be until a few cycles ago. File servers have bad minutes; a
+// folder that stays unreadable does not hold up the others for ever.
+func (r *driver) judged(s State) bool {
+	if s.Status != metrics.Unknown || s.Err == nil {
+		delete(r.unjudged, s.Run)
+		return true
+	}
+	r.unjudged[s.Run]++
+	return r.watched[s.Run] && r.unjudged[s.Run] < maxFailures
 }
 
 // begin begins what the choice says, until the limits or the end of the cycle.
@@ -360,7 +384,7 @@ func (r *driver) turn(last *Submission, now time.Time) time.Duration {
 		return 0
 	}
 	every := time.Duration(float64(time.Minute) / r.Choice.Policy.Rate)
-	passed := now.Sub(time.Unix(0, int64(last.SubmittedUnix*1e9)))
+	passed := now.Sub(metrics.Time(last.SubmittedUnix))
 	return min(every, every-passed)
 }
 
@@ -370,11 +394,13 @@ func (r *driver) observe(states ...State) {
 	}
 }
 
-// warn tells of something wrong once, not in every cycle.
-func (r *driver) warn(err error) {
-	if r.Warn != nil && err.Error() != r.said {
-		r.said = err.Error()
-		r.Warn(err)
+// warn tells of what is wrong once, not in every cycle.
+func (r *driver) warn(wrong ...error) {
+	if all := fmt.Sprint(wrong); r.Warn != nil && len(wrong) > 0 && all != r.said {
+		r.said = all
+		for _, err := range wrong {
+			r.Warn(err)
+		}
 	}
 }
 

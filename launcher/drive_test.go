@@ -17,7 +17,7 @@ func driverOf(kind string, rate float64, inFlight int) *driver {
 
 func TestRatePutsOffTheNextSubmission(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	ago := func(d time.Duration) *Submission { return &Submission{SubmittedUnix: unix(now.Add(-d))} }
+	ago := func(d time.Duration) *Submission { return &Submission{SubmittedUnix: metrics.Unix(now.Add(-d))} }
 	for name, c := range map[string]struct {
 		kind string
 		rate float64

@@ -10,6 +10,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // Freeze writes the plan, and the text of the files it was made from, into the
@@ -82,7 +83,8 @@ func Thaw(folder rundir.Study, plan *study.Plan, frameworks []study.Framework) (
 // ReadPlan reads the plan of a study that was run or submitted.
 func ReadPlan(folder rundir.Study) (*study.Plan, error) {
 	plan := &study.Plan{}
-	ok, err := readJSON(folder.Plan(), plan)
+	text, err := regular.ReadFile(folder.Plan(), maxPlan)
+	ok, err := decode(folder.Plan(), text, err, plan)
 	switch {
 	case err != nil:
 		return nil, err

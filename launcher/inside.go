@@ -17,6 +17,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
+	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/lease"
 )
@@ -150,7 +151,7 @@ func (b *StepBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error
 // runScript runs an attempt's batch script with bash, in the environment of the
 // allocation, and waits for its end.
 func runScript(ctx context.Context, a *Attempt) Exit {
-	exit := Exit{ExitCode: 1, StartUnix: unix(time.Now())}
+	exit := Exit{ExitCode: 1, StartUnix: metrics.Unix(time.Now())}
 	// The script names the line of the site's setup that fails, whatever is in it.
 	log, err := os.OpenFile(a.Run.JobLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, file.Private)
 	if err == nil {
@@ -173,6 +174,6 @@ func runScript(ctx context.Context, a *Attempt) Exit {
 	if ctx.Err() != nil {
 		exit.Signal = "TERM"
 	}
-	exit.EndUnix = unix(time.Now())
+	exit.EndUnix = metrics.Unix(time.Now())
 	return exit
 }

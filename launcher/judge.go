@@ -107,7 +107,7 @@ func judgeExit(e Evidence) (metrics.Status, string) {
 	if code := exit.ExitCode; code != 0 {
 		return metrics.Failed, because(e.Traces.Cause, fmt.Sprintf("exit code %d", code))
 	}
-	return completed(e, time.Unix(0, int64(e.Traces.Exit.EndUnix*1e9)))
+	return completed(e, metrics.Time(e.Traces.Exit.EndUnix))
 }
 
 // endedInTime says of a run that the early warning ended it.

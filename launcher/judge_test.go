@@ -15,7 +15,7 @@ func TestJudge(t *testing.T) {
 	job := func(state slurm.State) *slurm.Job { return &slurm.Job{State: state, Word: string(state), End: now} }
 	later := func(e Evidence, d time.Duration) Evidence { e.Now = now.Add(d); return e }
 	exit := func(code int, signal string) *Exit {
-		return &Exit{ExitCode: code, Signal: signal, EndUnix: unix(now)}
+		return &Exit{ExitCode: code, Signal: signal, EndUnix: metrics.Unix(now)}
 	}
 	batch := Evidence{Backend: Slurm, Ranks: 4, Created: now, Now: now, Submitted: true, Asked: true}
 	with := func(e Evidence, change func(*Evidence)) Evidence { change(&e); return e }

@@ -12,9 +12,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -99,21 +97,11 @@ type Attempt struct {
 	Record     Record
 	Submission *Submission // nil until the scheduler's answer is recorded
 	Verdict    *Verdict    // nil until it has ended and somebody looked
-}
-
-// readJSON reads a file of a run folder; ok is false when it is not there.
-func readJSON(path string, into any) (ok bool, err error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return false, fmt.Errorf("%s cannot be read: %w", path, err)
-	}
-	return true, nil
+	// Unreadable is why the folder cannot be read; nil if it can. The rest is
+	// then as it was read before or, if it never was, what the folder's name says:
+	// Run, Number, and the point's ID and repeat. It may have ended, or be under
+	// way.
+	Unreadable error
 }
 
 func writeJSON(path string, v any, mode os.FileMode) error {
@@ -122,77 +110,6 @@ func writeJSON(path string, v any, mode os.FileMode) error {
 		return err
 	}
 	return rundir.WriteFile(path, append(text, '\n'), mode)
-}
-
-// Attempts reads all attempts in a study's folder. An attempt that cannot be
-// read is left out and named in the error, which is then not the end: the list
-// holds the others.
-func Attempts(folder rundir.Study) ([]*Attempt, error) { return Refresh(folder, nil) }
-
-// Refresh is Attempts for one who has read them before: those that had ended by
-// then are not read again.
-func Refresh(folder rundir.Study, before []*Attempt) ([]*Attempt, error) {
-	entries, err := folder.Attempts()
-	if err != nil {
-		return nil, err
-	}
-	ended := map[rundir.Run]*Attempt{}
-	for _, a := range before {
-		if a.Verdict != nil {
-			ended[a.Run] = a
-		}
-	}
-	var list []*Attempt
-	var wrong []error
-	for _, e := range entries {
-		a, err := ended[e.Run], error(nil)
-		if a == nil {
-			a, err = load(e)
-		}
-		if err != nil {
-			wrong = append(wrong, err)
-			continue
-		}
-		list = append(list, a)
-	}
-	return list, errors.Join(wrong...)
-}
-
-func load(e rundir.Attempt) (*Attempt, error) {
-	a := &Attempt{Run: e.Run, Number: e.Number}
-	for path, into := range map[string]any{e.Run.Point(): &a.Point, e.Run.Attempt(): &a.Record} {
-		ok, err := readJSON(path, into)
-		if err == nil && !ok {
-			err = fmt.Errorf("%s is missing; the folder is no whole attempt", path)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	a.Point.Command = a.Point.Command.Sealed(nil) // whoever wrote it
-	if ok, err := readJSON(e.Run.Job(), &a.Submission); err != nil || !ok {
-		a.Submission = nil
-		if err != nil {
-			return nil, err
-		}
-	}
-	if m := a.Record.Pack; m != nil && a.Submission == nil {
-		var answer Submission
-		ok, err := readJSON(e.Run.Pack(m.Name).Job(), &answer)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			a.Submission = m.of(answer)
-		}
-	}
-	if ok, err := readJSON(e.Run.State(), &a.Verdict); err != nil || !ok {
-		a.Verdict = nil
-		if err != nil {
-			return nil, err
-		}
-	}
-	return a, nil
 }
 
 // Creator is what the attempts of one command have in common.
@@ -246,7 +163,7 @@ func (c Creator) create(t Todo, extra func(at rundir.Run, a *Attempt) error) (*A
 	a := &Attempt{Run: final, Number: t.Number, Point: t.Point, Record: Record{
 		ID: final.ID(), Backend: c.Backend, Partition: t.Partition, Exclusive: t.Exclusive,
 		Pack: c.pack, Allocation: c.allocation,
-		CreatedUnix: unix(time.Now()), Version: c.Version, Commit: c.Commit, Host: host, Worker: c.Worker, Python: c.python(t.Point.Framework),
+		CreatedUnix: metrics.Unix(time.Now()), Version: c.Version, Commit: c.Commit, Host: host, Worker: c.Worker, Python: c.python(t.Point.Framework),
 	}}
 	if c.Backend == Local {
 		a.Record.PID, a.Record.PIDStart, a.Record.PIDSpace = os.Getpid(), processStart(os.Getpid()), pidSpace()
@@ -318,14 +235,6 @@ func randomHex(bytes int) string {
 		panic(err) // crypto/rand does not fail on Linux
 	}
 	return hex.EncodeToString(b)
-}
-
-// unix is a time as seconds since the epoch, 0 for the zero time.
-func unix(t time.Time) float64 {
-	if t.IsZero() {
-		return 0
-	}
-	return float64(t.UnixNano()) / 1e9
 }
 
 // supervise are the arguments of scalebench-worker that start the supervisor

@@ -18,6 +18,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/lease"
 )
 
@@ -106,10 +107,10 @@ func (b *LocalBackend) Wait() { b.running.Wait() }
 
 // run carries an attempt out on this machine.
 func (b *LocalBackend) run(ctx context.Context, a *Attempt, f framework.Framework, port int) Exit {
-	exit := Exit{StartUnix: unix(time.Now())}
+	exit := Exit{StartUnix: metrics.Unix(time.Now())}
 	log, err := os.OpenFile(a.Run.JobLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
-		exit.ExitCode, exit.EndUnix = 1, unix(time.Now())
+		exit.ExitCode, exit.EndUnix = 1, metrics.Unix(time.Now())
 		return exit
 	}
 	defer log.Close()
@@ -128,7 +129,7 @@ func (b *LocalBackend) run(ctx context.Context, a *Attempt, f framework.Framewor
 	if ctx.Err() != nil {
 		exit.Signal = "TERM"
 	}
-	exit.EndUnix = unix(time.Now())
+	exit.EndUnix = metrics.Unix(time.Now())
 	return exit
 }
 

@@ -292,7 +292,7 @@ func TestAdoptArray(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if wrong := adopt(attempts, map[rundir.Run]*slurm.Job{attempts[1].Run: {ID: "95_1"}}); wrong != nil {
+	if wrong := adopt(attempts, map[rundir.Run]*slurm.Job{attempts[1].Run: {ID: "95_1"}}); len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
 	again, err := Attempts(b.Folder)

@@ -18,16 +18,21 @@ type State struct {
 	Detail string
 	Job    *metrics.Job // nil when no scheduler knows of it
 	Traces Traces
+	// Err is what is wrong with the run folder, nil if nothing: it cannot be
+	// read, and Status is then metrics.Unknown, or what was found out cannot be
+	// written down.
+	Err error
 }
 
 // Survey says how far each attempt came, asking the scheduler once for all that
 // have not ended. A verdict is written into the run folder, so that later
-// commands need not ask again. When the scheduler cannot be reached the states
-// are what the folders alone say, and the error says so.
+// commands need not ask again. What is wrong with one run folder is in its state
+// and keeps nothing from the others. When the scheduler cannot be reached the
+// states are what the folders alone say, and the error says so.
 func Survey(ctx context.Context, client *slurm.Client, attempts []*Attempt) ([]State, error) {
 	var open []*Attempt
 	for _, a := range attempts {
-		if a.Verdict == nil && a.Record.Backend == Slurm {
+		if a.Unreadable == nil && a.Verdict == nil && a.Record.Backend == Slurm {
 			open = append(open, a)
 		}
 	}
@@ -40,24 +45,25 @@ func Survey(ctx context.Context, client *slurm.Client, attempts []*Attempt) ([]S
 	wrong := adopt(open, jobs)
 	for i, a := range attempts {
 		s, err := survey(a, jobs[a.Run], unreachable == nil)
-		if err != nil {
-			wrong = append(wrong, err)
-		}
+		s.Err = errors.Join(err, wrong[a.Run])
 		states[i] = s
 	}
-	return states, errors.Join(append(wrong, unreachable)...)
+	return states, unreachable
 }
 
 func survey(a *Attempt, job *slurm.Job, asked bool) (State, error) {
-	traces, err := ReadTraces(a.Run)
+	traces, err := Traces{}, a.Unreadable
+	if err == nil {
+		traces, err = ReadTraces(a.Run)
+	}
 	if err != nil {
-		return State{Attempt: a, Status: metrics.Unknown, Detail: err.Error()}, err
+		return State{Attempt: a, Status: metrics.Unknown, Detail: err.Error(), Job: jobFacts(a, job)}, err
 	}
 	if v := a.Verdict; v != nil {
 		return State{Attempt: a, Status: v.Status, Detail: v.Detail, Job: v.Job, Traces: traces}, nil
 	}
 	e := Evidence{Backend: a.Record.Backend, Ranks: a.Point.Workers, Limit: time.Duration(a.Point.Resources.Time), Traces: traces,
-		Created: time.Unix(0, int64(a.Record.CreatedUnix*1e9)), Now: time.Now(),
+		Created: metrics.Time(a.Record.CreatedUnix), Now: time.Now(),
 		Submitted: a.Submission != nil, Asked: asked, Requeue: a.Record.Requeue, Shared: a.Record.shared(), Job: job}
 	if a.Record.Backend == Local {
 		if e.Driven, e.DrivenKnown = drives(a.Record); !e.DrivenKnown {
@@ -82,14 +88,15 @@ func survey(a *Attempt, job *slurm.Job, asked bool) (State, error) {
 // adopt writes down the jobs of attempts whose submission was not recorded: the
 // command that submitted them died before it could write the answer down. One
 // task of an array that is found says that all of them are there.
-func adopt(open []*Attempt, jobs map[rundir.Run]*slurm.Job) (wrong []error) {
+func adopt(open []*Attempt, jobs map[rundir.Run]*slurm.Job) (wrong map[rundir.Run]error) {
+	wrong = map[rundir.Run]error{}
 	packs := map[rundir.Pack]*Submission{}
 	for _, a := range open {
 		job, m := jobs[a.Run], a.Record.Pack
 		if job == nil || a.Submission != nil {
 			continue
 		}
-		answer := &Submission{JobID: job.ID, Cluster: job.Cluster, SubmittedUnix: unix(job.Submit)}
+		answer := &Submission{JobID: job.ID, Cluster: job.Cluster, SubmittedUnix: metrics.Unix(job.Submit)}
 		path := a.Run.Job()
 		if m != nil {
 			if path = a.Run.Pack(m.Name).Job(); packs[a.Run.Pack(m.Name)] != nil {
@@ -98,7 +105,7 @@ func adopt(open []*Attempt, jobs map[rundir.Run]*slurm.Job) (wrong []error) {
 			answer.JobID = afterJob(job.ID)
 		}
 		if err := writeJSON(path, answer, 0o644); err != nil {
-			wrong = append(wrong, err)
+			wrong[a.Run] = err
 			continue
 		}
 		if m != nil {
@@ -131,7 +138,7 @@ func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
 	case job != nil:
 		fact := &metrics.Job{Cluster: job.Cluster, ID: job.ID, Name: job.Name, Partition: job.Partition, State: job.Word,
 			Reason: job.Reason, Nodes: job.Nodes,
-			SubmitUnix: unix(job.Submit), StartUnix: unix(job.Start), EndUnix: unix(job.End)}
+			SubmitUnix: metrics.Unix(job.Submit), StartUnix: metrics.Unix(job.Start), EndUnix: metrics.Unix(job.End)}
 		if job.ExitCode != nil {
 			fact.ExitCode = job.ExitCode.String()
 		}
@@ -139,7 +146,7 @@ func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
 			// The job's state and end are those of all its runs; each one takes
 			// the first of the nodes.
 			fact.State, fact.Reason, fact.ExitCode, fact.EndUnix = "", "", "", 0
-			fact.Nodes = fact.Nodes[:min(len(fact.Nodes), a.Point.Nodes)]
+			fact.Nodes = fact.Nodes[:min(len(fact.Nodes), max(a.Point.Nodes, 0))]
 		}
 		return fact
 	case a.Record.Allocation != "":

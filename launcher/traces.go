@@ -2,14 +2,15 @@ package launcher
 
 import (
 	"errors"
+	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/redact"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // Traces are what an attempt's latest incarnation has left in its folder so
@@ -49,6 +50,11 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 	if ok, err := readJSON(run.Exit(t.Restart), &exit); err != nil {
 		return t, err
 	} else if ok {
+		for _, at := range []float64{exit.StartUnix, exit.EndUnix} {
+			if err := metrics.CheckUnix(at); err != nil {
+				return t, fmt.Errorf("%s: %w", run.Exit(t.Restart), err)
+			}
+		}
 		t.Exit = &exit
 	}
 	files, err := run.EventFiles()
@@ -129,13 +135,13 @@ func (t *Traces) follow(events []metrics.Event) {
 		case e.Steps != nil:
 			s := e.Steps
 			t.Step = s.First + len(s.Duration)
-			var ticks, samples int64
+			var ticks, samples float64 // a line of many steps could overflow integers
 			for i := range s.Duration {
-				ticks += s.Duration[i]
-				samples += s.Samples[i]
+				ticks += float64(s.Duration[i])
+				samples += float64(s.Samples[i])
 			}
-			if ticks > 0 {
-				t.Throughput = float64(samples) * writers / (float64(ticks) * s.Tick)
+			if rate := samples * writers / (ticks * s.Tick); ticks > 0 && rate <= metrics.MaxRate {
+				t.Throughput = rate
 			}
 		}
 	}
@@ -148,7 +154,7 @@ const tail = 64 << 10
 // ends are the first event of a file and the whole lines in its last 64 KB. A
 // line that is no event is left to collect, which reports it.
 func ends(path string) ([]metrics.Event, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,5 @@
 package metrics
 
-import (
-	"errors"
-	"fmt"
-	"math"
-)
-
 // Gradients is how large the gradients of an epoch's steps were on one rank, for
 // the gradient noise scale. Every rank writes its own, after the epoch or the
 // part of it that it trained, so that nothing needs to be sent between ranks; a
@@ -25,31 +19,6 @@ type Gradients struct {
 	Steps         []int     `json:"steps"`          // looked at, in each block
 	Own           []float64 `json:"own"`            // mean squared norm in each block
 	Averaged      []float64 `json:"averaged"`       // likewise
-}
-
-func (g *Gradients) validate() error {
-	n := len(g.Steps)
-	switch {
-	case g.Epoch < 1:
-		return fmt.Errorf("gradients.epoch = %d, want 1 or more", g.Epoch)
-	case g.Samples < 1 || g.GlobalSamples <= g.Samples:
-		return fmt.Errorf("gradients.samples = %d of gradients.global_samples = %d; want 1 or more, and more over all ranks", g.Samples, g.GlobalSamples)
-	case n == 0:
-		return errors.New("gradients.steps is empty")
-	case len(g.Own) != n || len(g.Averaged) != n:
-		return fmt.Errorf("gradients.own has %d entries and averaged %d, steps has %d", len(g.Own), len(g.Averaged), n)
-	}
-	for i, steps := range g.Steps {
-		if steps < 1 {
-			return fmt.Errorf("gradients.steps[%d] = %d, want 1 or more", i, steps)
-		}
-		for _, v := range []float64{g.Own[i], g.Averaged[i]} {
-			if !(v >= 0) || math.IsInf(v, 0) {
-				return fmt.Errorf("a squared norm of %g in block %d of gradients, want a number that is not negative", v, i)
-			}
-		}
-	}
-	return nil
 }
 
 // Taking norms costs two passes over the gradient, which in a small model's step

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode/utf8"
 )
 
 // LineError is a line that could not be read. It is a record, not an abort:
@@ -22,7 +24,11 @@ func (e *LineError) Unwrap() error { return e.Err }
 
 // MaxLine is the longest line the reader takes, in bytes. A longer one is a
 // LineError; a batch of 100 steps is about 3 KB.
-const MaxLine = 16 << 20
+const MaxLine = 4 << 20
+
+// maxMessage is how much is said of a bad line, in bytes: the text may quote the
+// line.
+const maxMessage = 300
 
 // A Reader reads events from a file that may still be growing. A last line
 // without its newline is left for a later Reader, which starts from Offset and
@@ -60,15 +66,30 @@ func (r *Reader) Next() (Event, error) {
 		if len(line) == 0 {
 			continue
 		}
-		var e Event
-		if err := json.Unmarshal(line, &e); err != nil {
-			return Event{}, &LineError{r.name, r.Line, fmt.Errorf("not a JSON event: %w", err)}
-		}
-		if err := e.Validate(); err != nil {
+		e, err := parse(line)
+		if err != nil {
+			if text := err.Error(); len(text) > maxMessage {
+				err = errors.New(strings.ToValidUTF8(text[:maxMessage], "") + "…")
+			}
 			return Event{}, &LineError{r.name, r.Line, err}
 		}
 		return e, nil
 	}
+}
+
+// parse makes an event of a line, if it is one whose numbers can be used.
+func parse(line []byte) (Event, error) {
+	var e Event
+	if err := json.Unmarshal(line, &e); err != nil {
+		return e, fmt.Errorf("not a JSON event: %w", err)
+	}
+	if !utf8.Valid(line) {
+		return e, errors.New("not UTF-8")
+	}
+	if name := duplicate(line); name != "" {
+		return e, fmt.Errorf("%q stands twice in one object", name)
+	}
+	return e, e.Validate()
 }
 
 // line returns one whole line without its newline and advances Offset past it.

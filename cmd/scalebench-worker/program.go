@@ -69,7 +69,7 @@ func openProgram() (*program, error) {
 	if folder := os.Getenv(framework.DataVariable); folder != "" {
 		point.Data.Path = folder // staged on this node, maybe
 	}
-	nonce, err := os.ReadFile(run.Nonce())
+	nonce, err := rundir.ReadFile(run.Nonce())
 	if err != nil {
 		return nil, err
 	}

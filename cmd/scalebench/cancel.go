@@ -56,7 +56,7 @@ func runCancel(ctx context.Context, s *session, arg string, all bool) error {
 		return err
 	}
 	if err := errors.Join(problems...); err != nil {
-		return explainScheduler(err)
+		return err
 	}
 	if len(t.rows) == 0 {
 		s.note("nothing to cancel: no run waits or runs")
@@ -85,7 +85,10 @@ func cancelFolder(ctx context.Context, s *session, t *table, folder rundir.Study
 	default:
 		defer l.Release()
 	}
-	attempts := s.attempts(folder)
+	attempts, err := launcher.Attempts(folder)
+	if err != nil {
+		return err
+	}
 	if run != "" {
 		var found []*launcher.Attempt
 		for _, a := range attempts {
@@ -98,7 +101,7 @@ func cancelFolder(ctx context.Context, s *session, t *table, folder rundir.Study
 		}
 		attempts = found
 	}
-	states, unreachable := launcher.Survey(ctx, s.slurm(), attempts)
+	states, unread, unreachable := s.survey(ctx, attempts)
 	endings, err := launcher.Cancel(ctx, s.slurm(), states)
 	for _, e := range endings {
 		var job any
@@ -111,7 +114,7 @@ func cancelFolder(ctx context.Context, s *session, t *table, folder rundir.Study
 		last := states[len(states)-1]
 		s.note("%s has ended: %s", last.Record.ID, last.Status)
 	}
-	return errors.Join(unreachable, err)
+	return errors.Join(unreachable, explainScheduler(err), unreadable(unread))
 }
 
 // isRun reports whether an attempt is meant by a run's name: all of it,

@@ -22,7 +22,8 @@ func collectCommand(s *session) *cli.Command {
 		ArgsUsage: "[STUDY]",
 		Description: "Safe to repeat, and safe while jobs run: each time it reads on from where it\n" +
 			"stopped. Lines that are no events are reported with file and line, and the rest\n" +
-			"is kept. Without STUDY it collects every study in the run folders.",
+			"is kept. Runs that cannot be read are reported, the others collected, and the\n" +
+			"exit code is 3. Without STUDY it collects every study in the run folders.",
 		Action: func(c *cli.Context) error {
 			folders, err := s.folders(c.Args().First())
 			if err != nil {
@@ -39,7 +40,12 @@ func collectCommand(s *session) *cli.Command {
 
 // collectFolder reads one study's runs into the database.
 func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
-	states, unreachable := launcher.Survey(ctx, s.slurm(), s.attempts(folder))
+	attempts, err := launcher.Attempts(folder)
+	if err != nil {
+		s.warn("%v", err)
+		return unreadable(1)
+	}
+	states, unread, unreachable := s.survey(ctx, attempts)
 	asked := askedNow(folder)
 	file, err := s.database()
 	if err != nil {
@@ -47,7 +53,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 	}
 	db, err := store.Open(file, store.Options{})
 	if err != nil {
-		return err
+		return storeError(err)
 	}
 	defer db.Close()
 	bar := s.startProgress("collecting", len(states))
@@ -55,9 +61,25 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 	changed, events, bad := 0, 0, 0
 	by := map[metrics.Status]int{}
 	for _, state := range states {
+		by[state.Status]++
+		bar.advance(1)
+		if state.Unreadable != nil {
+			continue // survey has said so
+		}
 		report, err := collectRun(ctx, db, state, asked)
-		if err != nil {
-			return err
+		var run *store.RunError
+		switch {
+		case errors.As(err, &run) && state.Err != nil:
+			continue
+		case errors.As(err, &run):
+			s.warn("%v", err)
+			unread++
+			continue
+		case err != nil:
+			return storeError(err)
+		}
+		if report.Unread > 0 && state.Err == nil {
+			unread++
 		}
 		for _, line := range report.BadLines {
 			s.warn("%v", line)
@@ -70,12 +92,10 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 		}
 		events += report.Events
 		bad += len(report.BadLines)
-		by[state.Status]++
-		bar.advance(1)
 	}
 	bar.stop()
 	if n, err := db.Recompute(ctx); err != nil {
-		return err
+		return storeError(err)
 	} else if n > 0 {
 		s.note("computed %s of before again, by the rules of this version", count(n, "result"))
 	}
@@ -90,7 +110,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 	}
 	s.note("collected %s into %s: %s (%d with news, %s, %s)", folder.Path(), db.Path(), strings.Join(statuses, ", "),
 		changed, count(events, "event"), count(bad, "bad line"))
-	return explainScheduler(unreachable)
+	return errors.Join(unreachable, unreadable(unread))
 }
 
 // askedNow are the targets that the study asks of each point by now, which may
@@ -109,7 +129,7 @@ func askedNow(folder rundir.Study) map[string]any {
 func collectRun(ctx context.Context, db *store.Store, state launcher.State, asked map[string]any) (store.Report, error) {
 	files, err := state.Run.EventFiles()
 	if err != nil {
-		return store.Report{}, err
+		return store.Report{}, &store.RunError{Run: state.Record.ID, Err: err}
 	}
 	fact := state.Fact()
 	if targets, planned := asked[fact.Point]; planned && targets != nil {

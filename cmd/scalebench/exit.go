@@ -14,7 +14,7 @@ const (
 	exitDone        = 0
 	exitInternal    = 1
 	exitUsage       = 2
-	exitRunsFailed  = 3 // or checks, or compare found what it was to fail at
+	exitRunsFailed  = 3 // or cannot be read, or checks failed, or compare found what it was to fail at
 	exitScheduler   = 4
 	exitInterrupted = 130 // as shells report a program that SIGINT ended
 )
@@ -23,7 +23,8 @@ const exitHelp = `Exit codes:
 0    done
 1    internal error: a defect of scalebench, or of the machine it runs on
 2    bad usage, or a bad study or site file
-3    some runs, or some of doctor's checks, failed; compare found B worse
+3    some runs failed or cannot be read, some of doctor's checks failed, or compare
+     found B worse; the rest of the work was done
 4    the scheduler cannot be reached
 130  interrupted`
 
@@ -52,6 +53,28 @@ type runsFailedError struct {
 func (e *runsFailedError) Error() string {
 	return fmt.Sprintf("%d of %d runs failed", e.failed, e.total)
 }
+
+// unreadableError says that the command did its work but for the runs whose
+// folders or event files cannot be read; each was warned of.
+type unreadableError struct{ n int }
+
+func (e *unreadableError) Error() string {
+	if e.n == 1 {
+		return "1 run cannot be read, see the warning"
+	}
+	return fmt.Sprintf("%d runs cannot be read, see the warnings", e.n)
+}
+
+// unreadable is the error for so many runs; nil for none.
+func unreadable(n int) error {
+	if n == 0 {
+		return nil
+	}
+	return &unreadableError{n}
+}
+
+// unreadableHint is what can be done about it.
+const unreadableHint = "The other runs are not affected. Put the files right (owner, mode, content), or move the run's folder away; as long as it is there, the run is not begun again."
 
 // checksFailedError says that doctor found what has to be put right first.
 type checksFailedError struct{ failed, total int }
@@ -89,6 +112,7 @@ func exitCode(err error) int {
 	var (
 		usage     *usageError
 		failed    *runsFailedError
+		unread    *unreadableError
 		checks    *checksFailedError
 		worse     *worseError
 		scheduler *schedulerError
@@ -106,7 +130,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &scheduler):
 		return exitScheduler
-	case errors.As(err, &failed), errors.As(err, &checks), errors.As(err, &worse):
+	case errors.As(err, &failed), errors.As(err, &unread), errors.As(err, &checks), errors.As(err, &worse):
 		return exitRunsFailed
 	}
 	return exitInternal
@@ -117,6 +141,7 @@ func hintFor(err error) string {
 	var (
 		usage     *usageError
 		failed    *runsFailedError
+		unread    *unreadableError
 		scheduler *schedulerError
 		bug       *panicError
 	)
@@ -129,6 +154,8 @@ func hintFor(err error) string {
 		return scheduler.hint
 	case errors.As(err, &failed):
 		return failed.hint
+	case errors.As(err, &unread):
+		return unreadableHint
 	}
 	return ""
 }

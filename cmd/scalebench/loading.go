@@ -163,7 +163,12 @@ func (s *session) folders(arg string) ([]rundir.Study, error) {
 		return nil, err
 	}
 	folder := rundir.OpenStudy(runs, name)
-	if _, err := launcher.ReadPlan(folder); err != nil {
+	_, err = launcher.ReadPlan(folder)
+	switch {
+	case err == nil:
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, &usageError{err: fmt.Errorf("the plan of study %q cannot be read: %w", name, err)}
+	default:
 		return nil, &usageError{err: fmt.Errorf("study %q has not been run or submitted: %w", name, err),
 			hint: "--runs DIR names the folder that holds its runs."}
 	}
@@ -192,14 +197,18 @@ func (w *work) creator() (launcher.Creator, error) {
 		Worker: worker, Python: w.site.Interpreter, Requeue: w.study.Policy.Requeue}, nil
 }
 
-// attempts reads the attempts of a study; those that cannot be read are warned
-// of and left out.
-func (s *session) attempts(folder rundir.Study) []*launcher.Attempt {
-	list, err := launcher.Attempts(folder)
-	if err != nil {
-		s.warn("%v", err)
+// survey says how far the attempts are, all of them in any case. What is wrong
+// with run folders is warned of, and counted in unread. The error is that the
+// scheduler cannot be reached.
+func (s *session) survey(ctx context.Context, attempts []*launcher.Attempt) (states []launcher.State, unread int, err error) {
+	states, err = launcher.Survey(ctx, s.slurm(), attempts)
+	for _, state := range states {
+		if state.Err != nil {
+			s.warn("%s: %v", state.Record.ID, state.Err)
+			unread++
+		}
 	}
-	return list
+	return states, unread, explainScheduler(err)
 }
 
 // stored tells which runs the database has good results of, for studies whose

@@ -44,9 +44,13 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string) e
 	if err != nil {
 		return err
 	}
-	states, err := launcher.Survey(ctx, s.slurm(), s.attempts(w.folder))
+	attempts, err := launcher.Attempts(w.folder)
 	if err != nil {
-		return explainScheduler(err)
+		return err
+	}
+	states, unread, err := s.survey(ctx, attempts)
+	if err != nil {
+		return err
 	}
 	bad := endedBadly(w.plan, states, choice.Done)
 	if len(runs) > 0 {
@@ -65,7 +69,7 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string) e
 	}
 	if len(choice.Plan.Points) == 0 {
 		s.note("no run of %s that Slurm ran has ended badly; nothing to submit again", w.study.Name)
-		return nil
+		return unreadable(unread)
 	}
 	return submit(ctx, s, w, choice, o)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -81,8 +82,12 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	err = explainDrive(err)
 	if err == nil && watch.total == 0 {
 		elsewhere := ""
-		if slices.ContainsFunc(s.attempts(w.folder), func(a *launcher.Attempt) bool { return a.Verdict == nil }) {
+		attempts, _ := launcher.Attempts(w.folder) // collecting them says what is wrong
+		if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool { return a.Verdict == nil && a.Unreadable == nil }) {
 			elsewhere = " or are under way elsewhere"
+		}
+		if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool { return a.Unreadable != nil }) {
+			elsewhere += " or cannot be read"
 		}
 		s.note("all %d runs of %s have a good result%s; nothing to run", len(w.plan.Points), w.study.Name, elsewhere)
 	}
@@ -90,10 +95,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if collected := collectFolder(context.WithoutCancel(ctx), s, w.folder); err == nil {
 		err = collected
 	}
-	if err != nil {
-		return err
-	}
-	return watch.verdict()
+	return errors.Join(err, watch.verdictBeside(err))
 }
 
 // here is what runs attempts that end with this command.
@@ -211,6 +213,16 @@ func (w *watch) verdict() error {
 	}
 	return &runsFailedError{failed: len(w.failed), total: max(w.total, len(w.failed)),
 		hint: "The run folders above hold each rank's output (rank-*.log) and the job's (job.log). The same command runs again what failed."}
+}
+
+// verdictBeside is the verdict for a command that also fails with err: nothing
+// more where err is why it could not do its work.
+func (w *watch) verdictBeside(err error) error {
+	var unread *unreadableError
+	if err != nil && !errors.As(err, &unread) {
+		return nil
+	}
+	return w.verdict()
 }
 
 func count(n int, noun string) string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/urfave/cli/v2"
 
@@ -30,26 +31,29 @@ func runStatus(ctx context.Context, s *session, arg string) error {
 		return err
 	}
 	t := statusTable()
-	var unreachable error
+	var problems []error
 	for _, folder := range folders {
-		if err := statusRows(ctx, s, t, folder); err != nil {
-			unreachable = err
-		}
+		problems = append(problems, statusRows(ctx, s, t, folder))
 	}
 	if err := s.print(t); err != nil {
 		return err
 	}
-	return explainScheduler(unreachable)
+	return errors.Join(problems...)
 }
 
 // statusRows adds a row for each attempt in the folder, and one for each
 // planned run that has none.
 func statusRows(ctx context.Context, s *session, t *table, folder rundir.Study) error {
 	plan, err := launcher.ReadPlan(folder)
-	if err != nil {
-		return err
+	var attempts []*launcher.Attempt
+	if err == nil {
+		attempts, err = launcher.Attempts(folder)
 	}
-	states, unreachable := launcher.Survey(ctx, s.slurm(), s.attempts(folder))
+	if err != nil {
+		s.warn("%v", err)
+		return unreadable(1)
+	}
+	states, unread, unreachable := s.survey(ctx, attempts)
 	begun := map[rundir.Run]bool{}
 	for _, state := range states {
 		begun[folder.Run(state.Point.ID, state.Point.Repeat, 1)] = true
@@ -61,7 +65,7 @@ func statusRows(ctx context.Context, s *session, t *table, folder rundir.Study) 
 			addPlanned(t, run, p.Point)
 		}
 	}
-	return unreachable
+	return errors.Join(unreachable, unreadable(unread))
 }
 
 // statusTable is an empty table for addStatus and addPlanned.
@@ -89,7 +93,7 @@ func addStatus(t *table, state launcher.State) {
 			accuracy = *traces.Accuracy
 		}
 	}
-	t.add(state.Record.ID, state.Point.Workers, string(state.Status), job, word, reason, epoch, step, rate, accuracy, orNil(state.Detail))
+	t.add(state.Record.ID, positive(state.Point.Workers), string(state.Status), job, word, reason, epoch, step, rate, accuracy, orNil(state.Detail))
 }
 
 // addPlanned adds a run that was not begun yet; run is its first attempt.

@@ -129,14 +129,17 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 	case left.Left > 0:
 		s.note("%s left to submit: %s. The same command goes on, or --wait does so by itself.", count(left.Left, "run"), left.Why)
 	case len(t.rows) == 0 && len(watch.failed) == 0 && !o.wait:
-		s.note("every run of %s has a good result or is under way; nothing to submit", w.study.Name)
+		elsewhere := ""
+		if left.Unread > 0 {
+			elsewhere = ", or cannot be read"
+		}
+		s.note("every run of %s has a good result or is under way%s; nothing to submit", w.study.Name, elsewhere)
 	}
 	if o.wait {
-		if err := collectFolder(ctx, s, w.folder); err != nil {
-			return err
-		}
+		err := collectFolder(ctx, s, w.folder)
+		return errors.Join(err, watch.verdictBeside(err))
 	}
-	return watch.verdict()
+	return errors.Join(watch.verdict(), unreadable(left.Unread))
 }
 
 // explainDrive gives an error of Drive's its exit code.

@@ -62,6 +62,7 @@ type viewer struct {
 	asked    time.Time    // when Slurm was last asked, or would have been
 	failures int          // times in a row that it did not answer
 	trouble  error        // of the last look
+	unread   error        // a run folder that cannot be read; its row says so too
 }
 
 // plannedRun is a run without an attempt; run is what its first will be.
@@ -85,7 +86,7 @@ func (v *viewer) pause() time.Duration {
 func (v *viewer) look(ctx context.Context) error {
 	due := time.Since(v.asked) >= v.pause()
 	if due {
-		v.asked, v.trouble = time.Now(), nil
+		v.asked, v.trouble, v.unread = time.Now(), nil, nil
 		if err := v.list(); err != nil {
 			return err
 		}
@@ -104,6 +105,9 @@ func (v *viewer) look(ctx context.Context) error {
 	states, err := launcher.Survey(ctx, v.s.slurm(), open)
 	for _, state := range states {
 		v.states[state.Run] = state
+		if state.Err != nil {
+			v.unread = state.Err
+		}
 	}
 	if err != nil {
 		v.trouble = err
@@ -126,11 +130,13 @@ func (v *viewer) list() error {
 			continue // purged meanwhile
 		}
 		if err != nil {
-			return err
+			v.unread = err
+			continue
 		}
 		list, err := launcher.Refresh(folder, before[folder])
 		if err != nil {
-			v.trouble = err
+			v.unread = err
+			list = before[folder]
 		}
 		v.attempts[folder] = list
 		begun := map[rundir.Run]bool{}
@@ -174,9 +180,24 @@ func (v *viewer) current() []launcher.State {
 func (v *viewer) underway() int {
 	n := 0
 	for _, state := range v.current() {
-		if !state.Status.Terminal() {
+		if !state.Status.Terminal() && state.Err == nil {
 			n++
 		}
+	}
+	return n
+}
+
+// unjudged is how many attempts cannot be read, and one for a study of which
+// nothing can be.
+func (v *viewer) unjudged() int {
+	n := 0
+	for _, state := range v.current() {
+		if state.Err != nil {
+			n++
+		}
+	}
+	if n == 0 && v.unread != nil {
+		n = 1
 	}
 	return n
 }
@@ -208,7 +229,10 @@ func (v *viewer) log(ctx context.Context) error {
 			v.s.warn("%s", trouble)
 		}
 		if v.underway() == 0 && v.trouble == nil {
-			return nil
+			if v.unread != nil {
+				v.s.warn("%v", v.unread)
+			}
+			return unreadable(v.unjudged())
 		}
 		select {
 		case <-ctx.Done():

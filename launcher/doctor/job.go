@@ -117,7 +117,7 @@ const fileGrace = 65 * time.Second
 // failed reports whether the batch script left word that it failed; then
 // nothing more is to come.
 func (j *job) failed() bool {
-	text, err := os.ReadFile(rundir.Run(j.dir).Exit(0))
+	text, err := rundir.ReadFile(rundir.Run(j.dir).Exit(0))
 	var record launcher.Exit
 	return err == nil && json.Unmarshal(text, &record) == nil && record.ExitCode != 0
 }
@@ -164,7 +164,7 @@ func (j *job) readAnswers() bool {
 			continue
 		}
 		var read probe.Answer
-		text, err := os.ReadFile(j.dir.Answer(rank))
+		text, err := rundir.ReadFile(j.dir.Answer(rank))
 		if err == nil && json.Unmarshal(text, &read) == nil {
 			j.answers[rank] = &read
 		}

@@ -2,13 +2,13 @@ package doctor
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/probe"
+	"github.com/scalebench/scalebench/launcher/rundir"
 )
 
 // neverStarts are reasons of Slurm's for which a job that waits will go on
@@ -108,7 +108,7 @@ func (j *job) silent() Finding {
 // tail is the end of a log, as one line; what srun says of tasks that ended is
 // left out where anything else was said.
 func tail(path string) string {
-	text, err := os.ReadFile(path)
+	text, err := rundir.ReadFile(path)
 	if err != nil {
 		return err.Error()
 	}

@@ -92,7 +92,7 @@ func Look(ctx context.Context, version string) Facts {
 // is known.
 func Run(ctx context.Context, dir rundir.Probe, w world.World, f Facts) error {
 	var q Question
-	text, err := os.ReadFile(dir.Question())
+	text, err := rundir.ReadFile(dir.Question())
 	if err != nil {
 		host, _ := os.Hostname()
 		return fmt.Errorf("the folder of this job is not seen on %s: %w", host, err)
@@ -161,7 +161,7 @@ func exchangeFiles(ctx context.Context, dir rundir.Probe, node int) *Files {
 func AwaitFile(ctx context.Context, path string, limit time.Duration) ([]byte, error) {
 	pause := time.Millisecond
 	for end := time.Now().Add(limit); ; pause = min(2*pause, 20*time.Millisecond) {
-		text, err := os.ReadFile(path)
+		text, err := rundir.ReadFile(path)
 		if err == nil {
 			return text, nil
 		}

@@ -45,6 +45,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // Study is the folder of one study.
@@ -68,6 +69,10 @@ func (s Study) Run(point string, repeat, attempt int) Run {
 	return Run(filepath.Join(string(s), fmt.Sprintf("%s-r%d-a%d", point, repeat, attempt)))
 }
 
+// identity is how the identity of a point ends: in a hash. What has such a name
+// and is no folder stands where an attempt belongs.
+var identity = regexp.MustCompile(`-[0-9a-f]{10}$`)
+
 var runName = regexp.MustCompile(`^(.+)-r(\d+)-a(\d+)$`)
 
 // Attempt is a run folder and what its name says.
@@ -78,8 +83,9 @@ type Attempt struct {
 	Number int
 }
 
-// Attempts lists the attempts in the study's folder, by point, repeat and
-// number. A study without a folder has none.
+// Attempts lists what has the name of an attempt in the study's folder, by
+// point, repeat and number; whether it is one is seen when it is read. A study
+// without a folder has none.
 func (s Study) Attempts() ([]Attempt, error) {
 	entries, err := os.ReadDir(string(s))
 	if os.IsNotExist(err) {
@@ -91,7 +97,7 @@ func (s Study) Attempts() ([]Attempt, error) {
 	var list []Attempt
 	for _, e := range entries {
 		m := runName.FindStringSubmatch(e.Name())
-		if m == nil || !e.IsDir() {
+		if m == nil || !e.IsDir() && !identity.MatchString(m[1]) {
 			continue
 		}
 		repeat, err1 := strconv.Atoi(m[2])
@@ -163,7 +169,7 @@ func (r Run) Claim(restart int) string {
 // several copies of one attempt, the one that runs. "" when none has begun, or
 // outside a scheduler.
 func (r Run) Owner() string {
-	text, err := os.ReadFile(filepath.Join(r.Claim(0), "job_id"))
+	text, err := ReadFile(filepath.Join(r.Claim(0), "job_id"))
 	if err != nil {
 		return ""
 	}
@@ -278,6 +284,13 @@ func syncFolder(path string) error {
 	}
 	return errors.Join(err, folder.Close())
 }
+
+// largest is how many bytes a file of ours may have: most have some KB.
+const largest = 16 << 20
+
+// ReadFile reads a file of ours, which in a run folder may be anything: only a
+// regular file, and not without bound.
+func ReadFile(path string) ([]byte, error) { return regular.ReadFile(path, largest) }
 
 // WriteFile is file.Write whose name outlasts a loss of power. In a folder that
 // Create fills the names are synced once for all, by Create: each costs as much

@@ -1,5 +1,7 @@
 package study
 
+import "fmt"
+
 // Point is one place in the sweep together with one repeat: everything a
 // program needs to know to take part in the run. It is the frozen contract
 // (point.json), with the keys of the TOML; only what scalebench worked out
@@ -27,6 +29,31 @@ type Point struct {
 	WorkerBatch  int     `json:"worker_batch,omitzero"`  // samples per step and rank
 	GlobalBatch  int     `json:"global_batch,omitzero"`  // samples per step over all ranks
 	LearningRate float64 `json:"learning_rate,omitzero"` // peak, after scaling with the global batch
+}
+
+// Check says what in a point that was read back cannot be from a plan. It bounds
+// what others compute with; the study was checked key by key when it was read.
+func (p *Point) Check() error {
+	if _, known := kinds[p.Workload.Kind]; !known && p.Workload.Kind != "" {
+		return fmt.Errorf("workload.kind = %q is not known", p.Workload.Kind)
+	}
+	for _, b := range []struct {
+		name        string
+		value, from int
+	}{{"workers", p.Workers, 1}, {"nodes", p.Nodes, 1}, {"workers_per_node", p.WorkersPerNode, 1}, {"repeat", p.Repeat, 1},
+		{"worker_batch", p.WorkerBatch, 0}, {"global_batch", p.GlobalBatch, 0}} {
+		most := maxWorkers
+		if b.from == 0 {
+			most = 1 << 40 // samples
+		}
+		if b.value < b.from || b.value > most {
+			return fmt.Errorf("%s = %d, want %d to %d", b.name, b.value, b.from, most)
+		}
+	}
+	if p.Resources.Time < 0 || p.Resources.Memory < 0 {
+		return fmt.Errorf("resources.time = %v, resources.memory = %v, want 0 or more", p.Resources.Time, p.Resources.Memory)
+	}
+	return nil
 }
 
 // Workload is what is run. The keys of a kind are the fields of its own

@@ -16,6 +16,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // output is what a program prints: its place in the log of its rank, behind
@@ -29,7 +30,7 @@ type output struct {
 // open is the log from the program's first byte. What came before is read as
 // empty lines, so that lines keep their numbers.
 func (o output) open() (io.ReadCloser, error) {
-	f, err := os.Open(o.log)
+	f, err := regular.Open(o.log)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func extractEvents(s framework.Start, extractors []extract.Extractor, o output, 
 		if err != nil {
 			return err
 		}
-		name, read = path, func() (io.ReadCloser, error) { return os.Open(path) }
+		name, read = path, func() (io.ReadCloser, error) { return regular.Open(path) }
 		if below, err := filepath.Rel(s.Run.Path(), path); err == nil {
 			name = below
 		}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // ownLimit is the largest file that is taken for a program, in bytes: what is
@@ -41,7 +42,7 @@ func ownFiles(f framework.Framework, s framework.Start) map[string]string {
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > ownLimit {
 			continue
 		}
-		file, err := os.Open(path)
+		file, err := regular.Open(path)
 		if err != nil {
 			continue // the program will say so, if it needs it
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/staging"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // Staging is what is brought to this node for a run.
@@ -82,7 +83,7 @@ const stageWriter = "stage"
 // no such file.
 func staged(run rundir.Run, w world.World) (map[string]metrics.Staged, error) {
 	path := run.EventFile(stageWriter, w.Node, w.Restart)
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -132,6 +132,9 @@ func (e Extractor) Extract(r io.Reader, o Options) (Result, error) {
 	if err := e.read(l, r); err != nil {
 		return Result{}, err
 	}
+	if err := l.validate(); err != nil {
+		return Result{}, err
+	}
 	found := slices.ContainsFunc(l.res.Findings, func(f Finding) bool { return f.Event.Evaluation != nil || f.Event.Figure != nil })
 	if !found {
 		hint := ""
@@ -166,6 +169,20 @@ type log struct {
 // errorAt is an error in a line.
 func (l *log) errorAt(line int, format string, args ...any) error {
 	return &metrics.LineError{File: l.o.File, Line: line, Err: fmt.Errorf(format, args...)}
+}
+
+// validate refuses what the reader of events would.
+func (l *log) validate() error {
+	for _, f := range l.res.Findings {
+		err := f.Event.Validate()
+		switch {
+		case err != nil && f.Line > 0:
+			return l.errorAt(f.Line, "%w", err)
+		case err != nil:
+			return fmt.Errorf("%s: %w", l.o.File, err)
+		}
+	}
+	return nil
 }
 
 func (l *log) note(format string, args ...any) {

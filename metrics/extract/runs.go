@@ -106,7 +106,7 @@ func Runs(r io.Reader, o Options, columns map[string]Column) ([]TableRun, error)
 	for i := range list {
 		one := &log{o: o, lines: map[int]bool{}}
 		sub := &table{l: one, at: t.at, rows: t.rows, line: t.line}
-		if err := sub.run(groups[i], columns); err != nil {
+		if err := errors.Join(sub.run(groups[i], columns), one.validate()); err != nil {
 			return nil, err
 		}
 		if list[i].Result = one.res; len(one.res.Findings) == 0 {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // Beat rewrites a file that is there every quarter of Time, until the function
@@ -32,7 +34,7 @@ func Beat(path string) (stop func()) {
 // beat writes a file's text over itself, which gives it the file server's time;
 // utimes would set that of this host.
 func beat(path string) error {
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path, 64<<10)
 	if err != nil {
 		return err
 	}
@@ -41,7 +43,7 @@ func beat(path string) error {
 
 // rewrite writes over the start of a file that is there, in place.
 func rewrite(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	f, err := regular.OpenToWrite(path)
 	if err != nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func rewrite(path string, text []byte) error {
 // cannot be written to is an error.
 func Age(path, temporary string) (time.Duration, error) {
 	// A network file system looks at the file's time again when it is opened.
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return 0, err
 	}

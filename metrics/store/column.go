@@ -14,10 +14,8 @@ import (
 
 const (
 	blockSteps = 1024
-	absent     = -1      // an entry that was not recorded; recorded ones are never negative
-	maxValue   = 1 << 53 // ticks or samples of one step; more is a damaged line
-	maxSamples = 1 << 40 // of one step and rank, so that the sum over a run can be counted
-	maxStep    = 1 << 40
+	absent     = -1               // an entry that was not recorded; recorded ones are never negative
+	maxValue   = metrics.MaxTicks // ticks or samples of one step; more is a damaged line
 )
 
 // block is up to 1024 steps of one rank, as table block holds them. Entry i is
@@ -48,28 +46,6 @@ type column []int64
 // stepColumns returns the event's columns in the order of a block's.
 func stepColumns(s *metrics.Steps) [numColumns][]int64 {
 	return [numColumns][]int64{s.Duration, s.Samples, s.DataWait, s.Compute, s.Communication}
-}
-
-// checkSteps refuses what could not be stored or summed without overflow.
-func checkSteps(s *metrics.Steps) error {
-	if s.First > maxStep {
-		return fmt.Errorf("steps.first = %d; steps are counted up to %d", s.First, maxStep)
-	}
-	if math.IsInf(s.Tick*maxValue, 0) {
-		return fmt.Errorf("steps.tick = %g seconds is longer than can be counted", s.Tick)
-	}
-	for c, values := range stepColumns(s) {
-		limit := int64(maxValue)
-		if c == samples {
-			limit = maxSamples
-		}
-		for i, v := range values {
-			if v > limit {
-				return fmt.Errorf("step %d has a value of %d, more than %d: the line is damaged", s.First+i, v, limit)
-			}
-		}
-	}
-	return nil
 }
 
 // has reports whether entry i was recorded.

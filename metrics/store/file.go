@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // headBytes is how much of a file's beginning is remembered, to tell a file
@@ -68,6 +69,15 @@ type errOpen struct{ error }
 
 func (e errOpen) Unwrap() error { return e.error }
 
+// errRead: reading a file failed half-way.
+type errRead struct{ error }
+
+func (e errRead) Unwrap() error { return e.error }
+
+// maxBadLines is how many bad lines are kept of a file; of others there is only
+// a count. A file that holds something else altogether has millions.
+const maxBadLines = 1000
+
 // file reads one event file on from at, or from its beginning if at is nil.
 func (in *ingest) file(f metrics.EventFile, at *position) error {
 	info, err := os.Stat(f.Path)
@@ -77,7 +87,7 @@ func (in *ingest) file(f metrics.EventFile, at *position) error {
 	if at != nil && at.path == f.Path && at.size == info.Size() && at.modified == info.ModTime().UnixNano() && at.inode == inode(info) {
 		return nil
 	}
-	file, err := os.Open(f.Path)
+	file, err := regular.Open(f.Path)
 	if err != nil {
 		return errOpen{err}
 	}
@@ -170,6 +180,8 @@ type fileWriter struct {
 	file   metrics.EventFile
 	id     int64
 	blocks map[int]*block // that steps are being added to, by number
+	bad    *int           // bad lines so far; nil until the first of this reading
+	unkept int            // of this reading, beyond maxBadLines
 }
 
 // errLine is an event that is well formed but cannot be what it says: its line
@@ -190,10 +202,13 @@ func (w *fileWriter) all(r *metrics.Reader) error {
 		var line *metrics.LineError
 		switch {
 		case errors.Is(err, io.EOF):
+			if w.unkept > 0 {
+				w.in.warn("%s has %d more lines that are no events: only the first %d are listed", w.file.Path, w.unkept, maxBadLines)
+			}
 			return w.flush(math.MaxInt)
 		case errors.As(err, &line):
 		case err != nil:
-			return err
+			return errRead{err}
 		default:
 			err := w.event(&e, r.Line)
 			var unusable errLine
@@ -205,6 +220,14 @@ func (w *fileWriter) all(r *metrics.Reader) error {
 			w.in.report.Events++
 		}
 		if line != nil {
+			keep, err := w.keepsBad()
+			if err != nil {
+				return err
+			}
+			if !keep {
+				w.unkept++
+				continue
+			}
 			line.Err = errors.New(w.in.hide(line.Err.Error()))
 			w.in.report.BadLines = append(w.in.report.BadLines, line)
 			if err := w.exec("INSERT INTO bad_line (file, line, message) VALUES (?, ?, ?)", w.id, line.Line, line.Err.Error()); err != nil {
@@ -212,6 +235,20 @@ func (w *fileWriter) all(r *metrics.Reader) error {
 			}
 		}
 	}
+}
+
+// keepsBad reports whether another bad line of the file is to be kept, and counts
+// it.
+func (w *fileWriter) keepsBad() (bool, error) {
+	if w.bad == nil {
+		n := 0
+		if err := w.in.tx.QueryRow("SELECT count(*) FROM bad_line WHERE file = ?", w.id).Scan(&n); err != nil {
+			return false, err
+		}
+		w.bad = &n
+	}
+	*w.bad++
+	return *w.bad <= maxBadLines, nil
 }
 
 func (w *fileWriter) exec(query string, args ...any) error {
@@ -305,9 +342,6 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 // the whole line bad: which of the two is right cannot be known.
 func (w *fileWriter) steps(e *metrics.Event) error {
 	s := e.Steps
-	if err := checkSteps(s); err != nil {
-		return errLine{err}
-	}
 	first, last := s.First/blockSteps, (s.First+len(s.Duration)-1)/blockSteps
 	for number := first; number <= last; number++ {
 		b, err := w.load(number)

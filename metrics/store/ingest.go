@@ -23,6 +23,8 @@ type Report struct {
 	// BadLines are the lines of this reading that are no events, by file and
 	// line. They are stored as well.
 	BadLines []*metrics.LineError
+	// Unread is how many event files could not be opened; Warnings say why.
+	Unread int
 	// Warnings are about the files: one that was replaced, or cannot be read.
 	// Doubts about the run's figures stand in its result.
 	Warnings []string
@@ -33,7 +35,10 @@ type Report struct {
 // of a file that is gone now is kept. Without files only the run's own row is
 // brought up to date.
 //
-// All of it is one transaction. A second Ingest of the same changes nothing.
+// All of it is one transaction. An error that is a *RunError is about this run,
+// and others can still be read; any other is the database's.
+//
+// A second Ingest of the same changes nothing.
 func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.EventFile) (Report, error) {
 	report := Report{Run: run.ID}
 	run = withoutSecrets(run)
@@ -42,10 +47,10 @@ func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.Eve
 	}
 	facts, err := describe(run)
 	if err != nil {
-		return report, fmt.Errorf("run %q: %w", run.ID, err)
+		return report, &RunError{run.ID, err}
 	}
 	if err := distinct(files); err != nil {
-		return report, fmt.Errorf("run %q: %w", run.ID, err)
+		return report, &RunError{run.ID, err}
 	}
 	err = s.withTx(ctx, func(tx *sql.Tx) error {
 		id, changed, err := s.putRun(tx, run, facts)
@@ -71,15 +76,29 @@ func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.Eve
 			}
 		}
 		if report.Changed {
-			_, err = tx.Exec("UPDATE run SET ingested = ? WHERE id = ?", s.unix(), id)
+			_, err = tx.Exec("UPDATE run SET ingested = ? WHERE id = ?", metrics.Unix(s.now()), id)
 		}
 		return err
 	})
-	if err != nil {
+	var unread errRead
+	switch {
+	case errors.As(err, &unread):
+		return Report{Run: run.ID}, &RunError{run.ID, unread.error}
+	case err != nil:
 		return Report{Run: run.ID}, fmt.Errorf("run %q: %w", run.ID, err)
 	}
 	return report, nil
 }
+
+// RunError is a run whose record or event files cannot be read in. Nothing of
+// this reading was stored of it.
+type RunError struct {
+	Run string
+	Err error
+}
+
+func (e *RunError) Error() string { return fmt.Sprintf("run %q: %v", e.Run, e.Err) }
+func (e *RunError) Unwrap() error { return e.Err }
 
 // Recompute computes the results again that an older algorithm made, from what
 // is stored; no event file is needed. It returns how many there were.
@@ -101,8 +120,6 @@ func (s *Store) Recompute(ctx context.Context) (int, error) {
 	})
 	return n, err
 }
-
-func (s *Store) unix() float64 { return float64(s.now().UnixNano()) / 1e9 }
 
 // distinct refuses two files that claim the same place.
 func distinct(files []metrics.EventFile) error {
@@ -169,6 +186,7 @@ func (in *ingest) files(files []metrics.EventFile) error {
 		case errors.As(err, &unopened) && at != nil && errors.Is(err, fs.ErrNotExist):
 			// purged: what was read of it stays
 		case errors.As(err, &unopened):
+			in.report.Unread++
 			in.warn("%v; the others were read", err)
 		case err != nil:
 			return err

@@ -32,8 +32,19 @@ func describe(run metrics.Run) (string, error) {
 		return "", fmt.Errorf("its record lacks %s", strings.Join(missing, ", "))
 	case run.Workers < 1 || run.Repeat < 1 || run.Attempt < 1:
 		return "", fmt.Errorf("its record says workers %d, repeat %d, attempt %d; each is 1 or more", run.Workers, run.Repeat, run.Attempt)
+	case run.Workers > metrics.MaxRanks || run.Nodes < 0 || run.Nodes > metrics.MaxRanks:
+		return "", fmt.Errorf("its record says workers %d, nodes %d; want at most %d", run.Workers, run.Nodes, metrics.MaxRanks)
 	case !slices.Contains(metrics.Statuses, run.Status):
 		return "", fmt.Errorf("status %q is none of %v", run.Status, metrics.Statuses)
+	}
+	times := []float64{run.CreatedUnix}
+	if j := run.Job; j != nil {
+		times = append(times, j.SubmitUnix, j.StartUnix, j.EndUnix)
+	}
+	for _, t := range times {
+		if err := metrics.CheckUnix(t); err != nil {
+			return "", fmt.Errorf("a time in its record: %w", err)
+		}
 	}
 	for key, v := range run.Parameters {
 		if _, _, err := parameterValue(v); err != nil {
@@ -71,7 +82,7 @@ func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, cha
 			dir = excluded.dir, created = excluded.created, ingested = excluded.ingested, facts = excluded.facts
 		RETURNING id`,
 		run.ID, run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.Nodes, series,
-		run.Status, run.Detail, run.Dir, run.CreatedUnix, s.unix(), facts).Scan(&id)
+		run.Status, run.Detail, run.Dir, run.CreatedUnix, metrics.Unix(s.now()), facts).Scan(&id)
 	if err != nil {
 		return 0, false, err
 	}

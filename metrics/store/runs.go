@@ -132,10 +132,10 @@ func (f *Filter) conditions() (where string, args []any) {
 		add("workers = ?", f.Workers)
 	}
 	if !f.Since.IsZero() {
-		add("created >= ?", unixSeconds(f.Since))
+		add("created >= ?", metrics.Unix(f.Since))
 	}
 	if !f.Until.IsZero() {
-		add("created < ?", unixSeconds(f.Until))
+		add("created < ?", metrics.Unix(f.Until))
 	}
 	if f.Commit != "" {
 		add("substr(git_commit, 1, ?) = ?", len(f.Commit), f.Commit)
@@ -149,10 +149,6 @@ func (f *Filter) conditions() (where string, args []any) {
 	}
 	return where, args
 }
-
-func unixSeconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
-
-func fromUnix(seconds float64) time.Time { return time.Unix(0, int64(seconds*1e9)).UTC() }
 
 func scanRuns(rows *sql.Rows, err error) ([]RunRow, error) {
 	if err != nil {
@@ -169,7 +165,7 @@ func scanRuns(rows *sql.Rows, err error) ([]RunRow, error) {
 			&r.EndToEnd, &r.StepP50, &r.TrainSeconds, &r.FinalAccuracy, &warnings); err != nil {
 			return nil, err
 		}
-		r.Created = fromUnix(created)
+		r.Created = metrics.Time(created).UTC()
 		if warnings.Valid && warnings.String != "[]" {
 			if err := json.Unmarshal([]byte(warnings.String), &r.Warnings); err != nil {
 				return nil, err
@@ -203,7 +199,7 @@ func (s *Store) Studies(ctx context.Context) ([]StudyRow, error) {
 		if err := rows.Scan(&r.Study, &r.Runs, &r.Done, &newest); err != nil {
 			return nil, err
 		}
-		r.Newest = fromUnix(newest)
+		r.Newest = metrics.Time(newest).UTC()
 		list = append(list, r)
 	}
 	return list, rows.Err()

@@ -147,7 +147,7 @@ func (q *details) row() error {
 			r.dir, r.created, r.ingested, s.label FROM run r JOIN series s ON s.id = r.series WHERE r.id = ?`,
 		&r.ID, &r.Study, &r.Point, &r.Repeat, &r.Attempt, &r.Kind, &r.Framework, &r.Workers, &r.Nodes, &r.Status, &r.Detail,
 		&r.Dir, &r.CreatedUnix, &ingested, &q.d.Series)
-	q.d.Ingested = fromUnix(ingested)
+	q.d.Ingested = metrics.Time(ingested).UTC()
 	return err
 }
 

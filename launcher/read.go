@@ -1,0 +1,173 @@
+package launcher
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// maxPlan is how large a plan may be, in bytes: some KB for each of its runs.
+const maxPlan = 1 << 30
+
+// readJSON reads a file of a run folder; ok is false when it is not there.
+func readJSON(path string, into any) (ok bool, err error) {
+	text, err := rundir.ReadFile(path)
+	return decode(path, text, err, into)
+}
+
+// decode is readJSON for what was read of the file.
+func decode(path string, text []byte, err error, into any) (ok bool, _ error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return false, fmt.Errorf("%s cannot be read: %w", path, err)
+	}
+	if !utf8.Valid(text) { // which json would change into other text
+		return false, fmt.Errorf("%s cannot be read: it is not UTF-8", path)
+	}
+	return true, nil
+}
+
+// Attempts reads all attempts in a study's folder. One that cannot be read is
+// in the list all the same, as Unreadable: it may have a good result, and must
+// not be begun again. The error is that the folder itself cannot be read.
+func Attempts(folder rundir.Study) ([]*Attempt, error) { return Refresh(folder, nil) }
+
+// Refresh is Attempts for one who has read them before: those that had ended by
+// then are not read again.
+func Refresh(folder rundir.Study, before []*Attempt) ([]*Attempt, error) {
+	entries, err := folder.Attempts()
+	if err != nil {
+		return nil, err
+	}
+	known := map[rundir.Run]*Attempt{}
+	for _, a := range before {
+		known[a.Run] = a
+	}
+	var list []*Attempt
+	for _, e := range entries {
+		a := known[e.Run]
+		if a != nil && a.Verdict != nil {
+			list = append(list, a)
+			continue
+		}
+		read, err := load(e)
+		if err != nil {
+			if read = (&Attempt{Run: e.Run, Number: e.Number}); a != nil {
+				*read = *a // as it was last read
+			}
+			read.Unreadable = err
+			read.Point.ID, read.Point.Repeat, read.Record.ID = e.Point, e.Repeat, e.Run.ID()
+		}
+		list = append(list, read)
+	}
+	return list, nil
+}
+
+func load(e rundir.Attempt) (*Attempt, error) {
+	a := &Attempt{Run: e.Run, Number: e.Number}
+	for _, f := range []struct {
+		path string
+		into any
+	}{{e.Run.Point(), &a.Point}, {e.Run.Attempt(), &a.Record}} {
+		ok, err := readJSON(f.path, f.into)
+		if err == nil && !ok {
+			err = fmt.Errorf("%s is missing; the folder is not a whole attempt", f.path)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	a.Point.Command = a.Point.Command.Sealed(nil) // whoever wrote it
+	if err := a.check(e); err != nil {
+		return nil, err
+	}
+	if ok, err := readJSON(e.Run.Job(), &a.Submission); err != nil || !ok {
+		a.Submission = nil
+		if err != nil {
+			return nil, err
+		}
+	}
+	if m := a.Record.Pack; m != nil && a.Submission == nil {
+		var answer Submission
+		ok, err := readJSON(e.Run.Pack(m.Name).Job(), &answer)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			a.Submission = m.of(answer)
+		}
+	}
+	if ok, err := readJSON(e.Run.State(), &a.Verdict); err != nil || !ok {
+		a.Verdict = nil
+		if err != nil {
+			return nil, err
+		}
+	}
+	return a, a.checkEnd()
+}
+
+// check says why what was read cannot be what this program wrote. Every command
+// relies on it: a folder that claims to be another's would take its place.
+func (a *Attempt) check(e rundir.Attempt) error {
+	p, r := &a.Point, &a.Record
+	switch {
+	case p.ID != e.Point || p.Repeat != e.Repeat:
+		return fmt.Errorf("%s is of repeat %d of point %q; the folder's name says repeat %d of %q", e.Run.Point(), p.Repeat, p.ID, e.Repeat, e.Point)
+	case filepath.Base(r.ID) != e.Run.Name():
+		return fmt.Errorf("%s is the record of %q; the folder's name says %q", e.Run.Attempt(), r.ID, e.Run.Name())
+	case r.Backend != Local && r.Backend != Slurm:
+		return fmt.Errorf("%s: backend %q, want %q or %q", e.Run.Attempt(), r.Backend, Local, Slurm)
+	}
+	if err := p.Check(); err != nil {
+		return fmt.Errorf("%s: %w", e.Run.Point(), err)
+	}
+	if err := metrics.CheckUnix(r.CreatedUnix); err != nil {
+		return fmt.Errorf("%s: created_unix: %w", e.Run.Attempt(), err)
+	}
+	if r.PID < 0 || r.PID > metrics.MaxRanks {
+		return fmt.Errorf("%s: pid %d is no process", e.Run.Attempt(), r.PID)
+	}
+	if m := r.Pack; m != nil && (m.Name != filepath.Base(m.Name) || strings.HasPrefix(m.Name, ".") || m.Index < 0 || m.Index >= maxMembers) {
+		return fmt.Errorf("%s: index %d of pack %q; want the name of a folder beside this one, and an index below %d", e.Run.Attempt(), m.Index, m.Name, maxMembers)
+	}
+	return nil
+}
+
+// maxMembers bounds a pack: no plan has more runs.
+const maxMembers = 100_000
+
+// checkEnd is check for what came to the folder later.
+func (a *Attempt) checkEnd() error {
+	if s := a.Submission; s != nil {
+		if err := metrics.CheckUnix(s.SubmittedUnix); err != nil {
+			return fmt.Errorf("%s: submitted_unix: %w", a.Run.Job(), err)
+		}
+	}
+	v := a.Verdict
+	if v == nil {
+		return nil
+	}
+	if !v.Status.Terminal() {
+		return fmt.Errorf("%s: status %q is not one that a run ends with", a.Run.State(), v.Status)
+	}
+	if v.Job != nil {
+		for _, t := range []float64{v.Job.SubmitUnix, v.Job.StartUnix, v.Job.EndUnix} {
+			if err := metrics.CheckUnix(t); err != nil {
+				return fmt.Errorf("%s: a time of the job: %w", a.Run.State(), err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+// Package regular reads regular files, and nothing else, from folders that
+// others may have written to.
+//
+// A run folder lies on a shared file system and is filled by programs that are
+// not ours. What stands there under a name of ours may be a FIFO, whose opening
+// waits for a writer for ever, a link to /dev/zero, which has no end, or a file
+// that would fill the memory. A plain os.Open or os.ReadFile hangs or dies on
+// these; here each is an error with the path and what stands there.
+package regular
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Open opens a regular file for reading, symbolic links followed. Anything else
+// of that name is a *fs.PathError, and is not waited for.
+func Open(path string) (*os.File, error) { return open(path, os.O_RDONLY) }
+
+// OpenToWrite opens a regular file that is there already, likewise.
+func OpenToWrite(path string) (*os.File, error) { return open(path, os.O_WRONLY) }
+
+func open(path string, how int) (*os.File, error) {
+	// O_NONBLOCK: the opening of a FIFO returns at once. What was opened is
+	// looked at, not what had the name a moment before.
+	f, err := os.OpenFile(path, how|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if errors.Is(err, syscall.ENXIO) {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("a socket or a FIFO, not a regular file")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%s, not a regular file", kind(info.Mode()))}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// ReadFile reads a regular file of at most so many bytes.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > limit {
+		return nil, tooLarge(path, limit)
+	}
+	// The size may be wrong: the file may grow, and in /proc it is always 0.
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(text)) > limit:
+		return nil, tooLarge(path, limit)
+	}
+	return text, nil
+}
+
+// ErrTooLarge: a file is larger than what is read of its kind.
+var ErrTooLarge = errors.New("too large")
+
+func tooLarge(path string, limit int64) error {
+	return &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: files of this kind have at most %d bytes", ErrTooLarge, limit)}
+}
+
+func kind(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "a FIFO"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "a special file"
+}

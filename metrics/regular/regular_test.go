@@ -1,0 +1,71 @@
+package regular
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Whatever has the name of a file is opened only if it is one, and nothing is
+// waited for: a hang here ends with the test's time limit.
+func TestOnlyRegularFiles(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(os.WriteFile(at("file"), []byte("12345"), 0o644))
+	check(os.Symlink(at("file"), at("link")))
+	check(os.Mkdir(at("folder"), 0o755))
+	check(syscall.Mkfifo(at("fifo"), 0o644))
+	check(os.Symlink("/dev/zero", at("zero")))
+	check(os.Symlink(at("loop"), at("loop")))
+	check(os.Symlink(at("nowhere"), at("dangling")))
+	socket, err := net.Listen("unix", at("socket"))
+	check(err)
+	defer socket.Close()
+
+	for _, name := range []string{"file", "link"} {
+		if text, err := ReadFile(at(name), 5); err != nil || string(text) != "12345" {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+	if _, err := ReadFile(at("file"), 4); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("5 bytes where 4 are the most: %v", err)
+	}
+	// Its size is 0 before it is read.
+	if _, err := ReadFile("/proc/self/maps", 10); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a file that says that it is empty: %v", err)
+	}
+	for name, want := range map[string]string{
+		"folder": "a folder, not a regular file", "fifo": "a FIFO, not a regular file", "zero": "a device, not a regular file",
+		"socket": "a socket or a FIFO, not a regular file", "loop": "too many levels of symbolic links",
+	} {
+		for _, open := range []func(string) (*os.File, error){Open, func(path string) (*os.File, error) {
+			_, err := ReadFile(path, 1<<20)
+			return nil, err
+		}} {
+			if _, err := open(at(name)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), at(name)) {
+				t.Errorf("%s: %v, want its path and %q", name, err, want)
+			}
+		}
+	}
+	for name, want := range map[string]string{"fifo": "a socket or a FIFO", "folder": "is a directory", "zero": "a device"} {
+		if _, err := OpenToWrite(at(name)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s to write: %v, want %q", name, err, want)
+		}
+	}
+	for _, name := range []string{"missing", "dangling"} {
+		if _, err := Open(at(name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v, want fs.ErrNotExist", name, err)
+		}
+	}
+}
