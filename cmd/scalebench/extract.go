@@ -184,6 +184,9 @@ func extractFile(e extract.Extractor, path string, o extract.Options) (extract.R
 		return extract.Result{}, &usageError{err: err}
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil {
+		o.Bytes = info.Size()
+	}
 	r, err := e.Extract(f, o)
 	if err != nil {
 		hint := ""

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -156,24 +156,30 @@ func labelKey(key string) bool {
 
 // read makes runs of one file.
 func (o *importOptions) read(file string, sets map[string]any) ([]imported, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
-	}
 	path, err := filepath.Abs(file)
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(data)
-	source := store.Source{Path: path, SHA256: hex.EncodeToString(sum[:]), Format: o.from, Bytes: int64(len(data)), Replace: o.replace}
-	runs, err := o.extract(file, data, sets)
+	log, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
+	defer log.Close()
+	info, err := log.Stat()
+	if err != nil {
+		return nil, err
+	}
+	// Read once, and no more of it kept than its format needs.
+	sum, n := sha256.New(), byteCount(0)
+	text := io.TeeReader(log, io.MultiWriter(sum, &n))
+	runs, err := o.extract(file, text, info.Size(), sets)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(io.Discard, text); err != nil {
+		return nil, err
+	}
+	source := store.Source{Path: path, SHA256: hex.EncodeToString(sum.Sum(nil)), Format: o.from, Bytes: int64(n), Replace: o.replace}
 	var list []imported
 	for _, r := range runs {
 		one := imported{result: r.Result, source: source}
@@ -194,7 +200,7 @@ func (o *importOptions) read(file string, sets map[string]any) ([]imported, erro
 		}
 		one.run.CreatedUnix = r.Result.StartUnix
 		if one.run.CreatedUnix == 0 {
-			one.run.CreatedUnix = float64(info.ModTime().UnixNano()) / 1e9
+			one.run.CreatedUnix = metrics.Unix(info.ModTime())
 		}
 		one.events = wholeRun(one.run, r.Result)
 		list = append(list, one)
@@ -202,8 +208,17 @@ func (o *importOptions) read(file string, sets map[string]any) ([]imported, erro
 	return list, nil
 }
 
-// extract reads the file in its format.
-func (o *importOptions) extract(file string, data []byte, sets map[string]any) ([]extract.TableRun, error) {
+// byteCount counts what is written to it.
+type byteCount int64
+
+func (n *byteCount) Write(b []byte) (int, error) {
+	*n += byteCount(len(b))
+	return len(b), nil
+}
+
+// extract reads the file in its format; bytes is its size, 0 where that is not
+// known.
+func (o *importOptions) extract(file string, text io.Reader, bytes int64, sets map[string]any) ([]extract.TableRun, error) {
 	workers, ok := sets["workers"].(int64)
 	if ok && o.workers == 0 && workers > 0 && workers < math.MaxInt32 {
 		o.workers = int(workers)
@@ -213,11 +228,11 @@ func (o *importOptions) extract(file string, data []byte, sets map[string]any) (
 		if err != nil {
 			return nil, err
 		}
-		options := extract.Options{File: file}
+		options := extract.Options{File: file, Bytes: bytes}
 		if o.firstIsSet {
 			options.FirstEpoch = &o.firstEpoch
 		}
-		return extract.Runs(bytes.NewReader(data), options, columns)
+		return extract.Runs(text, options, columns)
 	}
 	e, err := extract.Find(o.from)
 	if err != nil {
@@ -227,7 +242,8 @@ func (o *importOptions) extract(file string, data []byte, sets map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	r, err := e.Extract(bytes.NewReader(data), options)
+	options.Bytes = bytes
+	r, err := e.Extract(text, options)
 	labels := maps.Clone(r.Labels) // what is set by hand goes before what the log says
 	maps.DeleteFunc(labels, func(key string, _ any) bool { _, set := sets[key]; return set })
 	return []extract.TableRun{{Labels: labels, Result: r}}, err

@@ -17,14 +17,18 @@ const largest = 256 << 20
 
 // wholeFile reads a file that means nothing in part.
 func (l *log) wholeFile(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, largest+1))
-	if err != nil {
+	tooLarge := fmt.Errorf("%s: more than %d MiB, the most that is read of a file of this format", l.o.File, largest>>20)
+	if l.o.Bytes > largest {
+		return nil, tooLarge
+	}
+	data := bytes.NewBuffer(make([]byte, 0, l.o.Bytes+bytes.MinRead))
+	if _, err := data.ReadFrom(io.LimitReader(r, largest+1)); err != nil {
 		return nil, fmt.Errorf("%s: %w", l.o.File, err)
 	}
-	if len(data) > largest {
-		return nil, fmt.Errorf("%s: more than %d MiB", l.o.File, largest>>20)
+	if data.Len() > largest {
+		return nil, tooLarge
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 // table is a CSV file with a line of names.

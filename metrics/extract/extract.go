@@ -63,6 +63,7 @@ func Names() []string {
 // Options are what a log may not say of itself.
 type Options struct {
 	File        string // the log's name in errors and figures
+	Bytes       int64  // size of the log, which is refused unread where it is too much; 0: not known
 	Workers     int    // ranks of the run; 0: not known
 	WorkerBatch int    // samples a rank trains on in a step; 0: not known
 	// FirstEpoch is the number that the log gives to the first epoch; nil for
@@ -146,6 +147,9 @@ func (e Extractor) Extract(r io.Reader, o Options) (Result, error) {
 	if l.res.Workers != 0 && o.Workers != 0 && l.res.Workers != o.Workers {
 		l.note("the log speaks of %d ranks, the run has %d workers", l.res.Workers, o.Workers)
 	}
+	if l.unsaid > 0 {
+		l.res.Notes = append(l.res.Notes, fmt.Sprintf("and %d more notes", l.unsaid))
+	}
 	l.res.Lines = len(l.lines)
 	slices.SortStableFunc(l.res.Findings, func(a, b Finding) int {
 		switch {
@@ -164,6 +168,9 @@ type log struct {
 	o     Options
 	res   Result
 	lines map[int]bool // that something was taken from
+	// places are those of collectives that were stated.
+	places map[collectivePlace]bool
+	unsaid int // notes beyond maxNotes
 }
 
 // errorAt is an error in a line.
@@ -185,10 +192,18 @@ func (l *log) validate() error {
 	return nil
 }
 
+// maxNotes is how many notes are kept of a log: a benchmark of a million sizes
+// can have something to say of each.
+const maxNotes = 100
+
 func (l *log) note(format string, args ...any) {
 	n := fmt.Sprintf(format, args...)
-	if !slices.Contains(l.res.Notes, n) {
+	switch {
+	case slices.Contains(l.res.Notes, n):
+	case len(l.res.Notes) < maxNotes:
 		l.res.Notes = append(l.res.Notes, n)
+	default:
+		l.unsaid++
 	}
 }
 

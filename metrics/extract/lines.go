@@ -64,7 +64,10 @@ func (s *scanner) next() (line, error) {
 		if len(text) == 0 {
 			continue
 		}
-		source, rest := stripPrefix(string(colours.ReplaceAll(text, nil)))
+		if bytes.IndexByte(text, '\x1b') >= 0 {
+			text = colours.ReplaceAll(text, nil)
+		}
+		source, rest := stripPrefix(string(text))
 		return line{number: n, source: source, text: rest}, nil
 	}
 	switch err := s.s.Err(); {

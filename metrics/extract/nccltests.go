@@ -2,11 +2,10 @@ package extract
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -126,14 +125,23 @@ func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) 
 			return l.errorAt(v.Line, "%s of %g", f.name, v.Number)
 		}
 		at := collective.At(op, bytes, inPlace)
-		if slices.ContainsFunc(l.res.Findings, func(g Finding) bool {
-			return g.Event.Figure.Name == f.name && maps.Equal(g.Event.Figure.At, at)
-		}) {
+		if place := (collectivePlace{op, f.name, bytes, inPlace}); l.places[place] {
 			return l.errorAt(v.Line, "%g bytes for the second time", bytes)
+		} else if l.places == nil {
+			l.places = map[collectivePlace]bool{place: true}
+		} else {
+			l.places[place] = true
 		}
 		l.add(metrics.Event{Figure: &metrics.Figure{Name: f.name, Value: scaled(v.Number, f.scale), Unit: f.unit, At: at}}, f.scale, v)
 	}
 	return nil
+}
+
+// collectivePlace is what a benchmark states one number of each figure for.
+type collectivePlace struct {
+	op, figure string
+	bytes      float64
+	inPlace    bool
 }
 
 func digits(s string) bool {
@@ -161,53 +169,66 @@ func readNCCLJSON(l *log, r io.Reader) error {
 	}
 	var file struct {
 		Devices []struct{} `json:"devices"`
-		Results []struct {
-			Size       *float64   `json:"size"`
-			OutOfPlace *ncclPlace `json:"out_of_place"`
-			InPlace    *ncclPlace `json:"in_place"`
-		} `json:"results"`
 		Average *struct {
 			Bandwidth *json.Number `json:"bandwidth"`
 		} `json:"average_bus_bandwidth"`
 	}
-	if err := json.Unmarshal(doc.data, &file); err != nil {
+	err = json.Unmarshal(doc.data, &file)
+	l.res.Workers = len(file.Devices)
+	if err == nil {
+		err = doc.each("results", l.ncclResult)
+	}
+	var notOne *json.UnmarshalTypeError
+	if errors.As(err, &notOne) {
 		return fmt.Errorf("%s: no results of nccl-tests: %w", l.o.File, err)
 	}
-	l.res.Workers = len(file.Devices)
-	at := doc.find("results", 0)
-	for _, row := range file.Results {
-		if row.Size == nil || *row.Size < 0 {
-			return l.errorAt(doc.line(at), "a result without its size")
-		}
-		for i, p := range []*ncclPlace{row.OutOfPlace, row.InPlace} {
-			if p == nil {
-				continue
-			}
-			from := doc.find([]string{"out_of_place", "in_place"}[i], at)
-			err := l.collective("", *row.Size, i == 1, func(j int) (Value, error) {
-				text := []*json.Number{p.Time, p.AlgBW, p.BusBW}[j]
-				line := doc.line(doc.find([]string{"time", "alg_bw", "bus_bw"}[j], from))
-				if text == nil {
-					return Value{}, l.errorAt(line, "a result without its %s", []string{"time", "alg_bw", "bus_bw"}[j])
-				}
-				return l.parse(line, text.String())
-			})
-			if err != nil {
-				return err
-			}
-			if p.NWrong != nil && *p.NWrong != 0 {
-				l.note("%g wrong results at %g bytes", *p.NWrong, *row.Size)
-			}
-		}
-		at = doc.after(at)
+	if err != nil {
+		return err
 	}
 	if a := file.Average; a != nil && a.Bandwidth != nil {
-		v, err := l.parse(doc.line(doc.find("bandwidth", doc.find("average_bus_bandwidth", 0))), a.Bandwidth.String())
+		whole := object{doc.data, 1}
+		v, err := l.parse(whole.line("average_bus_bandwidth", "bandwidth"), a.Bandwidth.String())
 		if err != nil {
 			return err
 		}
 		l.add(metrics.Event{Figure: &metrics.Figure{Name: "avg_busbw", Value: v.Number * 1e9, Unit: "B/s",
 			Note: "nccl-tests' mean over all sizes, small ones too"}}, 1e9, v)
+	}
+	return nil
+}
+
+// ncclResult takes one size's numbers.
+func (l *log) ncclResult(at object) error {
+	var row struct {
+		Size       *float64   `json:"size"`
+		OutOfPlace *ncclPlace `json:"out_of_place"`
+		InPlace    *ncclPlace `json:"in_place"`
+	}
+	if err := json.Unmarshal(at.text, &row); err != nil {
+		return err
+	}
+	if row.Size == nil || *row.Size < 0 {
+		return l.errorAt(at.first, "a result without its size")
+	}
+	for i, p := range []*ncclPlace{row.OutOfPlace, row.InPlace} {
+		if p == nil {
+			continue
+		}
+		place := []string{"out_of_place", "in_place"}[i]
+		err := l.collective("", *row.Size, i == 1, func(j int) (Value, error) {
+			name := []string{"time", "alg_bw", "bus_bw"}[j]
+			text, line := []*json.Number{p.Time, p.AlgBW, p.BusBW}[j], at.line(place, name)
+			if text == nil {
+				return Value{}, l.errorAt(line, "a result without its %s", name)
+			}
+			return l.parse(line, text.String())
+		})
+		if err != nil {
+			return err
+		}
+		if p.NWrong != nil && *p.NWrong != 0 {
+			l.note("%g wrong results at %g bytes", *p.NWrong, *row.Size)
+		}
 	}
 	return nil
 }

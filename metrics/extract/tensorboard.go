@@ -10,6 +10,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -191,8 +192,9 @@ func tfEvent(data []byte) (wall float64, list []scalar, err error) {
 	switch {
 	case err != nil:
 		return 0, nil, err
-	case !finite(wall) || wall < 0:
-		return 0, nil, fmt.Errorf("a wall time of %g", wall)
+	}
+	if err := metrics.CheckUnix(wall); err != nil {
+		return 0, nil, fmt.Errorf("its wall time: %w", err)
 	}
 	// Summary: value = 1 {tag = 1, simple_value = 2, tensor = 8}.
 	err = fields(summary, func(f field) error {
@@ -226,8 +228,8 @@ func tfEvent(data []byte) (wall float64, list []scalar, err error) {
 // widen gives a float32 the shortest decimal that it stands for, so that 0.1
 // stays 0.1.
 func widen(x float32) float64 {
-	var y float64
-	if _, err := fmt.Sscan(fmt.Sprint(x), &y); err != nil {
+	y, err := strconv.ParseFloat(strconv.FormatFloat(float64(x), 'g', -1, 32), 64)
+	if err != nil {
 		return float64(x) // NaN or infinite; left out by the caller
 	}
 	return y

@@ -1,12 +1,11 @@
 package extract
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
-	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -25,28 +24,22 @@ func readTrainerState(l *log, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	var state struct {
-		History *[]map[string]json.RawMessage `json:"log_history"`
-	}
-	if err := json.Unmarshal(doc.data, &state); err != nil {
-		return fmt.Errorf("%s: no state of a Trainer: %w", l.o.File, err)
-	}
-	if state.History == nil {
-		return nil
-	}
 	accuracy := "eval_accuracy"
 	if name, ok := l.o.Columns["accuracy"]; ok {
 		accuracy = name
 	}
-	at, found := doc.find("log_history", 0), false
-	for _, entry := range *state.History {
-		// The entry's own braces bound where its keys are looked for.
+	found := false
+	err = doc.each("log_history", func(at object) error {
+		var entry map[string]json.RawMessage
+		if err := json.Unmarshal(at.text, &entry); err != nil {
+			return err
+		}
 		number := func(key string) (v Value, ok bool, err error) {
 			raw, has := entry[key]
 			if !has || string(raw) == "null" {
 				return v, false, nil
 			}
-			line := doc.line(doc.find(key, at))
+			line := at.line(key)
 			if raw[0] == '"' {
 				return v, false, l.errorAt(line, "%s is a text", key)
 			}
@@ -103,57 +96,11 @@ func readTrainerState(l *log, r io.Reader) error {
 			found = true
 			l.figure(f.name, f.unit, v, f.note)
 		}
-		at = doc.after(at)
+		return nil
+	})
+	var notOne *json.UnmarshalTypeError
+	if errors.As(err, &notOne) {
+		return fmt.Errorf("%s: no state of a Trainer: %w", l.o.File, err)
 	}
-	return nil
-}
-
-// document is a JSON file whose keys can be found by line.
-type document struct{ data []byte }
-
-// json reads a whole JSON file; one that was cut off is not valid.
-func (l *log) json(r io.Reader) (*document, error) {
-	data, err := l.wholeFile(r)
-	if err != nil {
-		return nil, err
-	}
-	var any json.RawMessage
-	if err := json.Unmarshal(data, &any); err != nil {
-		d := &document{data}
-		offset := len(data)
-		if s, ok := err.(*json.SyntaxError); ok {
-			offset = int(s.Offset)
-		}
-		return nil, l.errorAt(d.line(offset), "not JSON: %w", err)
-	}
-	return &document{data}, nil
-}
-
-// line is the line that an offset lies in.
-func (d *document) line(offset int) int {
-	offset = min(max(offset, 0), len(d.data))
-	return bytes.Count(d.data[:offset], []byte{'\n'}) + 1
-}
-
-// find is where a key stands behind an offset.
-func (d *document) find(key string, from int) int {
-	quoted := fmt.Sprintf("%q", key)
-	if i := strings.Index(string(d.data[from:]), quoted); i >= 0 {
-		return from + i
-	}
-	return from
-}
-
-// after is the end of the object that begins behind an offset.
-func (d *document) after(from int) int {
-	i := bytes.IndexByte(d.data[from:], '{')
-	if i < 0 {
-		return from
-	}
-	dec := json.NewDecoder(bytes.NewReader(d.data[from+i:]))
-	var any json.RawMessage
-	if dec.Decode(&any) != nil {
-		return from
-	}
-	return from + i + int(dec.InputOffset())
+	return err
 }

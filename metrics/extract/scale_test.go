@@ -1,0 +1,189 @@
+package extract
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// long is a log of n entries in each of the formats, and of a user's patterns.
+var long = map[string]struct {
+	write   func(b *bytes.Buffer, n int)
+	options Options
+}{
+	"horovod-synthetic": {write: func(b *bytes.Buffer, n int) {
+		for i := range n {
+			fmt.Fprintf(b, "Iter #%d: 1473.8 img/sec per GPU\n", i)
+		}
+		b.WriteString("Img/sec per GPU: 1475.8 +-3.9\nTotal img/sec on 2 GPU(s): 2951.6 +-7.9\n")
+	}},
+	"hf-trainer-state": {write: func(b *bytes.Buffer, n int) {
+		b.WriteString("{\n  \"log_history\": [\n")
+		for i := range n {
+			fmt.Fprintf(b, "    {\n      \"epoch\": %d.0,\n      \"eval_accuracy\": 0.75,\n      \"eval_loss\": 0.5,\n      \"step\": %d\n    },\n", i+1, i+1)
+		}
+		b.WriteString("    {\n      \"epoch\": 1.0,\n      \"train_runtime\": 12.5,\n      \"train_samples_per_second\": 100.5\n    }\n  ]\n}\n")
+	}},
+	"keras-csvlogger": {write: func(b *bytes.Buffer, n int) {
+		b.WriteString("epoch,accuracy,loss,val_accuracy,val_loss\n")
+		for i := range n {
+			fmt.Fprintf(b, "%d,0.5,0.7,0.53,0.69\n", i)
+		}
+	}},
+	"lightning-csv": {write: func(b *bytes.Buffer, n int) {
+		b.WriteString("epoch,step,train/device/samples_per_sec,train/time,val_acc\n")
+		for i := range n {
+			fmt.Fprintf(b, "%d,%d,889.5,%d.5,0.5\n", i, i, i)
+		}
+	}, options: Options{Workers: 2}},
+	"mlperf": {write: func(b *bytes.Buffer, n int) {
+		line := func(ms int, key, value string) {
+			fmt.Fprintf(b, ":::MLLOG {\"namespace\": \"\", \"time_ms\": %d, \"key\": %q, \"value\": %s, \"metadata\": {}}\n", 1759300479747+ms, key, value)
+		}
+		line(0, "submission_benchmark", `"resnet"`)
+		line(1, "run_start", "null")
+		for i := range n {
+			line(2+i, "eval_accuracy", "0.5")
+		}
+	}},
+	"nccl-tests": {write: func(b *bytes.Buffer, n int) {
+		b.WriteString("#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n")
+		for i := range n {
+			fmt.Fprintf(b, " %d %d float sum -1 1806.7 297.16 586.06 1 1835.9 292.43 576.74 0\n", 4*(i+1), i+1)
+		}
+		b.WriteString("# Avg bus bandwidth    : 745.53 \n")
+	}},
+	"nccl-tests-json": {write: func(b *bytes.Buffer, n int) {
+		b.WriteString("{\n\"devices\": [{}, {}],\n\"results\": [\n")
+		for i := range n {
+			comma := ","
+			if i == n-1 {
+				comma = ""
+			}
+			fmt.Fprintf(b, "{\"size\": %d,\n \"out_of_place\": {\"time\": 10.5, \"alg_bw\": 1.5,\n \"bus_bw\": 1.5, \"nwrong\": 0}}%s\n", 4*(i+1), comma)
+		}
+		b.WriteString("]\n}\n")
+	}},
+	"tensorboard": {write: func(b *bytes.Buffer, n int) {
+		for i := range n {
+			// Event{wall_time, step, summary{value{tag, simple_value}}}
+			value := append([]byte("\x0a\x0depoch_accurac\x15"), 0, 0, 0, 0x3f)
+			if i%2 == 0 {
+				value = append([]byte("\x0a\x0deval/accuracy\x15"), 0, 0, 0, 0x3f)
+			}
+			summary := append([]byte{0x0a, byte(len(value))}, value...)
+			event := binary.LittleEndian.AppendUint64([]byte{0x09}, math.Float64bits(1.7e9+float64(i)))
+			event = binary.AppendUvarint(append(event, 0x10), uint64(i))
+			event = append(append(event, 0x2a, byte(len(summary))), summary...)
+			head := binary.LittleEndian.AppendUint64(nil, uint64(len(event)))
+			b.Write(head)
+			b.Write(binary.LittleEndian.AppendUint32(nil, masked(head)))
+			b.Write(event)
+			b.Write(binary.LittleEndian.AppendUint32(nil, masked(event)))
+		}
+	}},
+	"tf-cnn-benchmarks": {write: func(b *bytes.Buffer, n int) {
+		for range n {
+			b.WriteString("total images/sec: 204.75\n")
+		}
+		b.WriteString(strings.Repeat("-", 64) + "\n")
+	}},
+	"timm": {write: func(b *bytes.Buffer, n int) {
+		for i := range n {
+			fmt.Fprintf(b, "Test: [   %d/%d]  Time: 0.280 (0.893)  Loss:   0.345 ( 0.468)  Acc@1: 99.000 (98.500)  Acc@5: 100.000 (100.000)\n", i%4, 3)
+		}
+	}},
+	"extract": {write: func(b *bytes.Buffer, n int) {
+		for i := range n {
+			fmt.Fprintf(b, "[default%d]:step %d: 12.5 it/s, loss 0.5, acc 0.5\n", i%4, i)
+		}
+	}, options: Options{Workers: 4, WorkerBatch: 32}},
+}
+
+// everyFormat are the named extractors, and one of patterns.
+func everyFormat(t testing.TB) []Extractor {
+	patterns, err := Patterns([]Pattern{
+		{Name: "throughput", Pattern: `(?P<value>[\d.]+) it/s`, Unit: "it/s", Per: "step", Of: "rank"},
+		{Name: "accuracy", Pattern: `acc (?P<value>[\d.]+)`, Per: "epoch"},
+		{Name: "loss", Pattern: `loss (?P<value>[\d.]+)`, Per: "step"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(slices.Clone(All), patterns)
+}
+
+func longLog(t testing.TB, e Extractor, n int) []byte {
+	format, ok := long[e.Name]
+	if !ok {
+		t.Fatalf("no long log of %s: write one", e.Name)
+	}
+	var b bytes.Buffer
+	format.write(&b, n)
+	return b.Bytes()
+}
+
+// computing is how long this process has computed so far.
+func computing(t *testing.T) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// Sixteen times the entries are at most about sixteen times the work. It is
+// measured as time on the processor, which other load hardly changes; quadratic
+// work would be 256 times as much.
+func TestLinear(t *testing.T) {
+	const few, times = 500, 16
+	for _, e := range everyFormat(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			work := func(n int) time.Duration {
+				data, best := longLog(t, e, n), time.Duration(math.MaxInt64)
+				for range 3 {
+					runtime.GC()
+					before := computing(t)
+					r, err := e.Extract(bytes.NewReader(data), long[e.Name].options)
+					if err != nil || len(r.Findings) == 0 {
+						t.Fatalf("%d findings, %v", len(r.Findings), err)
+					}
+					best = min(best, computing(t)-before)
+				}
+				return max(best, time.Millisecond)
+			}
+			if one, many := work(few), work(times*few); many > 4*times*one {
+				t.Errorf("%d entries take %v, %d times as many %v", few, one, times, many)
+			}
+		})
+	}
+}
+
+func BenchmarkExtract(b *testing.B) {
+	for _, e := range everyFormat(b) {
+		for _, n := range []int{100_000, 1_000_000} {
+			b.Run(fmt.Sprintf("%s/%d", e.Name, n), func(b *testing.B) {
+				data := longLog(b, e, n)
+				b.SetBytes(int64(len(data)))
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				for b.Loop() {
+					if _, err := e.Extract(bytes.NewReader(data), long[e.Name].options); err != nil {
+						b.Fatal(err)
+					}
+				}
+				runtime.ReadMemStats(&after)
+				entries := float64(b.N) * float64(n)
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/entries, "ns/entry")
+				b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/entries, "B/entry")
+			})
+		}
+	}
+}
