@@ -4,104 +4,123 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"strconv"
+	"strings"
 )
 
-// document is a JSON file whose entries are read one by one, each with the line
-// that it stands in. Every byte is looked at a few times, however many entries
-// there are.
-type document struct{ data []byte }
+// value is a value in a JSON document that is known to be valid, with the line
+// that it stands in. Its parts are found by walking over it once, so that a
+// document of a million entries is read in proportion to its length, and each
+// number still has its line. encoding/json tells no lines.
+type value struct {
+	text []byte
+	line int // of its first byte, 1-based
+}
 
 // json reads a whole JSON file; one that was cut off is not valid.
-func (l *log) json(r io.Reader) (*document, error) {
+func (l *log) json(r io.Reader) (value, error) {
 	data, err := l.wholeFile(r)
 	if err != nil {
-		return nil, err
+		return value{}, err
 	}
 	if json.Valid(data) {
-		return &document{data}, nil
+		blank := len(data) - len(bytes.TrimLeft(data, " \t\r\n"))
+		return value{bytes.TrimRight(data[blank:], " \t\r\n"), bytes.Count(data[:blank], []byte{'\n'}) + 1}, nil
 	}
-	if err := json.Unmarshal(data, &struct{}{}); err != nil {
-		offset := len(data)
-		if s, ok := err.(*json.SyntaxError); ok {
-			offset = min(max(int(s.Offset), 0), len(data))
-		}
-		return nil, l.errorAt(bytes.Count(data[:offset], []byte{'\n'})+1, "not JSON: %w", err)
+	err = json.Unmarshal(data, new(any)) // says where
+	offset := len(data)
+	if s, ok := err.(*json.SyntaxError); ok {
+		offset = min(max(int(s.Offset), 0), len(data))
 	}
-	return &document{data}, nil
+	return value{}, l.errorAt(bytes.Count(data[:offset], []byte{'\n'})+1, "not JSON: %w", err)
 }
 
-// object is a part of a document.
-type object struct {
-	text  []byte
-	first int // line that it begins in, 1-based
+// is reports whether the value begins with that: '{' of an object, '[' of a
+// list, '"' of a text.
+func (v value) is(kind byte) bool { return len(v.text) > 0 && v.text[0] == kind }
+
+// null reports whether there is no value: no such member, or null.
+func (v value) null() bool { return len(v.text) == 0 || v.text[0] == 'n' }
+
+// members fills into with the members of an object by their names; of two with
+// one name, the last counts, as in encoding/json. Anything else has none.
+func (v value) members(into map[string]value) {
+	clear(into)
+	if !v.is('{') {
+		return
+	}
+	name, named := "", false
+	v.walk(func(part value) error {
+		if named = !named; named {
+			name = string(part.text[1 : len(part.text)-1])
+			if strings.ContainsRune(name, '\\') {
+				_ = json.Unmarshal(part.text, &name) // the document is valid
+			}
+			return nil
+		}
+		into[name] = part
+		return nil
+	})
 }
 
-// each calls f with each entry of the list under a key of the outermost object;
-// without the key, or with null there, with none. What is no list is a
-// *json.UnmarshalTypeError.
-func (d *document) each(key string, f func(object) error) error {
-	list, err := d.member(key)
-	if err != nil || list.text == nil {
-		return err
+// entries calls f with each entry of a list; anything else has none.
+func (v value) entries(f func(value) error) error {
+	if !v.is('[') {
+		return nil
 	}
-	dec := json.NewDecoder(bytes.NewReader(list.text))
-	if open, err := dec.Token(); err != nil || open == nil {
-		return err
-	} else if open != json.Delim('[') {
-		return json.Unmarshal(list.text, &[]any{})
-	}
-	line, counted := list.first, 0 // of the list's text
-	for dec.More() {
-		var text json.RawMessage
-		if err := dec.Decode(&text); err != nil {
-			return err
-		}
-		begin := int(dec.InputOffset()) - len(text)
-		line += bytes.Count(list.text[counted:begin], []byte{'\n'})
-		counted = begin
-		if err := f(object{text, line}); err != nil {
-			return err
+	return v.walk(f)
+}
+
+// walk calls f with each of the values that a list holds, or the names and
+// values of an object in turn.
+func (v value) walk(f func(value) error) error {
+	line := v.line
+	for i := 1; i < len(v.text)-1; {
+		switch v.text[i] {
+		case '\n':
+			line++
+			i++
+		case ' ', '\t', '\r', ',', ':':
+			i++
+		default:
+			part := value{v.text[i:end(v.text, i)], line}
+			if err := f(part); err != nil {
+				return err
+			}
+			i += len(part.text)
+			line += bytes.Count(part.text, []byte{'\n'})
 		}
 	}
 	return nil
 }
 
-// member is the value of a key of the outermost object; its text is nil where
-// there is none.
-func (d *document) member(key string) (object, error) {
-	dec := json.NewDecoder(bytes.NewReader(d.data))
-	if open, err := dec.Token(); err != nil {
-		return object{}, err
-	} else if open != json.Delim('{') {
-		return object{}, json.Unmarshal(d.data, &struct{}{})
-	}
-	found := object{}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return object{}, err
-		}
-		var text json.RawMessage
-		if err := dec.Decode(&text); err != nil {
-			return object{}, err
-		}
-		if name == key { // of two, the last counts, as everywhere in encoding/json
-			begin := int(dec.InputOffset()) - len(text)
-			found = object{d.data[begin : begin+len(text)], bytes.Count(d.data[:begin], []byte{'\n'}) + 1}
-		}
-	}
-	return found, nil
-}
-
-// line is the line of the first place that names one of the keys; each is looked
-// for behind the one before it.
-func (o object) line(keys ...string) int {
-	at := 0
-	for _, key := range keys {
-		if i := bytes.Index(o.text[at:], []byte(strconv.Quote(key))); i >= 0 {
-			at += i
+// end is where the value that begins at i ends.
+func end(text []byte, i int) int {
+	depth := 0
+	for ; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			for i++; text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			if depth == 0 {
+				return i + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			switch depth--; depth {
+			case 0:
+				return i + 1
+			case -1:
+				return i // a number's, in the object or list that ends here
+			}
+		case ',', ':', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i
+			}
 		}
 	}
-	return o.first + bytes.Count(o.text[:at], []byte{'\n'})
+	return i
 }

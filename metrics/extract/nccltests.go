@@ -1,8 +1,6 @@
 package extract
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -155,39 +153,28 @@ var ncclTestsJSON = Extractor{
 	read:  readNCCLJSON,
 }
 
-type ncclPlace struct {
-	Time   *json.Number `json:"time"` // µs
-	AlgBW  *json.Number `json:"alg_bw"`
-	BusBW  *json.Number `json:"bus_bw"`
-	NWrong *float64     `json:"nwrong"`
-}
-
 func readNCCLJSON(l *log, r io.Reader) error {
 	doc, err := l.json(r)
 	if err != nil {
 		return err
 	}
-	var file struct {
-		Devices []struct{} `json:"devices"`
-		Average *struct {
-			Bandwidth *json.Number `json:"bandwidth"`
-		} `json:"average_bus_bandwidth"`
+	file := map[string]value{}
+	doc.members(file)
+	results := file["results"]
+	if !doc.is('{') || !results.is('[') && !results.null() {
+		return fmt.Errorf("%s: no results of nccl-tests: want an object with results, a list", l.o.File)
 	}
-	err = json.Unmarshal(doc.data, &file)
-	l.res.Workers = len(file.Devices)
-	if err == nil {
-		err = doc.each("results", l.ncclResult)
-	}
-	var notOne *json.UnmarshalTypeError
-	if errors.As(err, &notOne) {
-		return fmt.Errorf("%s: no results of nccl-tests: %w", l.o.File, err)
-	}
-	if err != nil {
+	if err := file["devices"].entries(func(value) error { l.res.Workers++; return nil }); err != nil {
 		return err
 	}
-	if a := file.Average; a != nil && a.Bandwidth != nil {
-		whole := object{doc.data, 1}
-		v, err := l.parse(whole.line("average_bus_bandwidth", "bandwidth"), a.Bandwidth.String())
+	row, place := map[string]value{}, map[string]value{}
+	if err := results.entries(func(at value) error { return l.ncclResult(at, row, place) }); err != nil {
+		return err
+	}
+	average := map[string]value{}
+	file["average_bus_bandwidth"].members(average)
+	if b := average["bandwidth"]; !b.null() {
+		v, err := l.parse(b.line, string(b.text))
 		if err != nil {
 			return err
 		}
@@ -197,37 +184,42 @@ func readNCCLJSON(l *log, r io.Reader) error {
 	return nil
 }
 
-// ncclResult takes one size's numbers.
-func (l *log) ncclResult(at object) error {
-	var row struct {
-		Size       *float64   `json:"size"`
-		OutOfPlace *ncclPlace `json:"out_of_place"`
-		InPlace    *ncclPlace `json:"in_place"`
+// ncclResult takes one size's numbers. row and place are for its use.
+func (l *log) ncclResult(at value, row, place map[string]value) error {
+	at.members(row)
+	number := func(of value, name string) (Value, error) {
+		if of.null() {
+			return Value{}, l.errorAt(max(of.line, at.line), "a result without its %s", name)
+		}
+		return l.parse(of.line, string(of.text))
 	}
-	if err := json.Unmarshal(at.text, &row); err != nil {
+	size, err := number(row["size"], "size")
+	if err != nil {
 		return err
 	}
-	if row.Size == nil || *row.Size < 0 {
-		return l.errorAt(at.first, "a result without its size")
+	if size.Number < 0 {
+		return l.errorAt(size.Line, "a result without its size")
 	}
-	for i, p := range []*ncclPlace{row.OutOfPlace, row.InPlace} {
-		if p == nil {
+	for i, name := range []string{"out_of_place", "in_place"} {
+		row[name].members(place)
+		if row[name].null() {
 			continue
 		}
-		place := []string{"out_of_place", "in_place"}[i]
-		err := l.collective("", *row.Size, i == 1, func(j int) (Value, error) {
-			name := []string{"time", "alg_bw", "bus_bw"}[j]
-			text, line := []*json.Number{p.Time, p.AlgBW, p.BusBW}[j], at.line(place, name)
-			if text == nil {
-				return Value{}, l.errorAt(line, "a result without its %s", name)
-			}
-			return l.parse(line, text.String())
+		err := l.collective("", size.Number, i == 1, func(j int) (Value, error) {
+			key := []string{"time", "alg_bw", "bus_bw"}[j]
+			return number(place[key], key)
 		})
 		if err != nil {
 			return err
 		}
-		if p.NWrong != nil && *p.NWrong != 0 {
-			l.note("%g wrong results at %g bytes", *p.NWrong, *row.Size)
+		if w := place["nwrong"]; !w.null() {
+			wrong, err := number(w, "nwrong")
+			if err != nil {
+				return err
+			}
+			if wrong.Number != 0 {
+				l.note("%g wrong results at %g bytes", wrong.Number, size.Number)
+			}
 		}
 	}
 	return nil

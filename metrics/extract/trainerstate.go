@@ -1,8 +1,6 @@
 package extract
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -28,22 +26,26 @@ func readTrainerState(l *log, r io.Reader) error {
 	if name, ok := l.o.Columns["accuracy"]; ok {
 		accuracy = name
 	}
-	found := false
-	err = doc.each("log_history", func(at object) error {
-		var entry map[string]json.RawMessage
-		if err := json.Unmarshal(at.text, &entry); err != nil {
-			return err
+	found, entry := false, map[string]value{}
+	doc.members(entry)
+	history := entry["log_history"]
+	if !doc.is('{') || !history.is('[') && !history.null() {
+		return fmt.Errorf("%s: no state of a Trainer: want an object with log_history, a list", l.o.File)
+	}
+	return history.entries(func(at value) error {
+		if !at.is('{') {
+			return fmt.Errorf("%s: no state of a Trainer: line %d: an entry of log_history is not an object", l.o.File, at.line)
 		}
+		at.members(entry)
 		number := func(key string) (v Value, ok bool, err error) {
-			raw, has := entry[key]
-			if !has || string(raw) == "null" {
+			x := entry[key]
+			switch {
+			case x.null():
 				return v, false, nil
+			case x.is('"'):
+				return v, false, l.errorAt(x.line, "%s is a text", key)
 			}
-			line := at.line(key)
-			if raw[0] == '"' {
-				return v, false, l.errorAt(line, "%s is a text", key)
-			}
-			v, err = l.parse(line, string(raw))
+			v, err = l.parse(x.line, string(x.text))
 			return v, err == nil, err
 		}
 		step, _, err := number("step")
@@ -98,9 +100,4 @@ func readTrainerState(l *log, r io.Reader) error {
 		}
 		return nil
 	})
-	var notOne *json.UnmarshalTypeError
-	if errors.As(err, &notOne) {
-		return fmt.Errorf("%s: no state of a Trainer: %w", l.o.File, err)
-	}
-	return err
 }
