@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -137,11 +137,16 @@ func runExtract(s *session, o extractOptions, file string) error {
 	if o.dry {
 		return s.print(findingsTable(found, notes))
 	}
-	w := json.NewEncoder(s.stdout)
+	w := bufio.NewWriter(s.stdout)
 	for _, e := range events {
-		if err := w.Encode(e); err != nil {
-			return fmt.Errorf("cannot write the output: %w", err)
+		line, err := encodeJSON(e)
+		if err != nil {
+			return err
 		}
+		fmt.Fprintln(w, line) // Flush says if it failed
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("cannot write the output: %w", err)
 	}
 	for _, n := range notes {
 		s.note("%s", n)

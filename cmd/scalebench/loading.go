@@ -229,12 +229,12 @@ func (s *session) stored(ctx context.Context, name string) (func(point string, r
 		return done, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, storeError(err)
 	}
 	defer db.Close()
 	rows, err := db.Runs(ctx, store.Filter{Study: name})
 	if err != nil {
-		return nil, err
+		return nil, storeError(err)
 	}
 	for _, r := range rows {
 		if r.Status.Good() {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -229,9 +230,11 @@ func escape(s, keep string) string {
 	return b.String()
 }
 
-// steers reports whether a terminal acts on r instead of showing it.
+// steers reports whether a terminal or a page acts on r instead of showing it:
+// control characters, and those that change the direction of text, join or part
+// it without a trace, or end its line.
 func steers(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
 // encodeJSON is v as JSON that is safe to print: what steers a terminal is
@@ -245,10 +248,13 @@ func encodeJSON(v any) (string, error) {
 	}
 	var out strings.Builder
 	for _, r := range strings.TrimSuffix(b.String(), "\n") {
-		if steers(r) {
-			fmt.Fprintf(&out, `\u%04x`, r)
-		} else {
+		switch high, low := utf16.EncodeRune(r); {
+		case !steers(r):
 			out.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
 		}
 	}
 	return out.String(), nil

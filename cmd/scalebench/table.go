@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/scalebench/scalebench/metrics/report"
 )
@@ -153,8 +154,10 @@ func plain(cell any) (string, error) {
 	return encodeJSON(cell)
 }
 
+// notFormula marks a text that begins as formulas do, also in the wide forms of
+// East Asian keyboards, which some spreadsheets take for the narrow ones.
 func notFormula(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+	if first, size := utf8.DecodeRuneInString(s); size > 0 && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
 		return "'" + s
 	}
 	return s

@@ -36,6 +36,7 @@ var (
 	ErrNewer     = errors.New("database of a newer scalebench")
 	ErrOlder     = errors.New("database of an older scalebench")
 	ErrLocked    = errors.New("database is locked")
+	ErrUnusable  = errors.New("database cannot be used") // by its mode, its owner or its content
 	ErrAmbiguous = errors.New("more than one run goes by that")
 	ErrReadOnly  = errors.New("database was opened for reading only")
 )
@@ -69,7 +70,7 @@ func Open(path string, o Options) (*Store, error) {
 		return nil, err
 	}
 	if err := create(path); err != nil {
-		return nil, fmt.Errorf("database %s: %w", path, err)
+		return nil, fmt.Errorf("database %s: %w: %w", path, ErrUnusable, err)
 	}
 	s := &Store{path: path, now: o.Now, limit: o.WhereLimit}
 	if s.network, err = o.network(path); err != nil {
@@ -115,11 +116,13 @@ func OpenReadOnly(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(path); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("database %s: %w; `scalebench collect` makes it from the run folders", path, fs.ErrNotExist)
-		}
-		return nil, fmt.Errorf("database %s: %w", path, err)
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("database %s: %w; `scalebench collect` makes it from the run folders", path, fs.ErrNotExist)
+	case err != nil:
+		return nil, fmt.Errorf("database %s: %w: %w", path, ErrUnusable, err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("database %s: %w: it is not a regular file", path, ErrUnusable)
 	}
 	version, err := inspect(path)
 	if err != nil {
@@ -176,7 +179,10 @@ func (o Options) network(path string) (bool, error) {
 // is there already is not even opened: closing a descriptor of it would drop
 // the locks that this process may hold on it through SQLite.
 func create(path string) error {
-	if _, err := os.Stat(path); err == nil {
+	if info, err := os.Stat(path); err == nil {
+		if !info.Mode().IsRegular() {
+			return errors.New("it is not a regular file")
+		}
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -254,11 +260,11 @@ func explain(err error) error {
 	case sqlite3.ErrBusy, sqlite3.ErrLocked:
 		return fmt.Errorf("%w by another process that is writing; try again when it is done (%v)", ErrLocked, err)
 	case sqlite3.ErrCantOpen, sqlite3.ErrReadonly, sqlite3.ErrPerm:
-		return fmt.Errorf("%w: the file and its folder must be yours to write to, even for queries while it has a -wal file beside it", err)
+		return fmt.Errorf("%w: %w: the file and its folder must be yours to write to, even for queries while it has a -wal file beside it", ErrUnusable, err)
 	case sqlite3.ErrFull:
 		return fmt.Errorf("%w: no space left; what was stored before is unharmed", err)
 	case sqlite3.ErrCorrupt:
-		return fmt.Errorf("%w: the file is damaged; move it away and run `scalebench collect` to build it anew from the run folders", err)
+		return fmt.Errorf("%w: %w: the file is damaged; move it away and run `scalebench collect` to build it anew from the run folders", ErrUnusable, err)
 	}
 	return err
 }

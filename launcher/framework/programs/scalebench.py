@@ -15,6 +15,10 @@ beside your program: without scalebench every call does nothing.
 Each rank calls step and epoch with its own samples. Where one process speaks
 for all of them it says so first: scalebench.begin(everyone=True).
 
+None of these calls ends your training. What cannot be recorded (an accuracy of
+NaN, a full disk, a run folder that is gone) is said once, on standard error,
+and is then missing from the results.
+
 Underneath, Events writes lines of JSON, appended to a file of each rank's own
 in the run folder; their format belongs to scalebench's Go package metrics,
 which reads back in its tests what this file writes. Everything is in base
@@ -342,14 +346,25 @@ class Training:
     def step(self, samples, parts):
         if self.quiet():
             return
-        samples, now = int(samples), time.monotonic()
-        if samples < 0:
-            raise ValueError(f"a step of {samples} samples")
+        now = time.monotonic()
         duration, self._last = now - self._last, now
+        count = _number(samples)
+        if count is None or not 0 <= count <= MAX_SAMPLES or count % 1:
+            _warn(f"a step of {samples!r} samples: want a whole number from 0"
+                  " on; it is recorded as 0")
+            count = 0
         self._parts.update(parts)
-        self._events.step(duration, samples, **self._parts)
+        times = {}
+        for name, seconds in self._parts.items():
+            value = _number(seconds)
+            if value is None or value < 0:
+                _warn(f"{name} of {seconds!r}: want seconds, 0 or more; it is"
+                      " left out")
+            else:
+                times[name] = value
         self._parts = {}
-        self._samples += samples
+        self._events.step(duration, int(count), **times)
+        self._samples += int(count)
         self._seconds += duration
 
     @contextlib.contextmanager
@@ -365,31 +380,42 @@ class Training:
         if self.quiet():
             return
         self._events.epoch(samples=self._samples, seconds=self._seconds,
-                           learning_rate=_number(learning_rate),
-                           loss=_number(loss))
+                           learning_rate=_said("a learning rate",
+                                               learning_rate),
+                           loss=_said("a loss", loss))
         self._samples, self._seconds = 0, 0.0
 
     def evaluate(self, accuracy, loss, samples):
         if self.quiet():
             return
-        accuracy, now = float(accuracy), time.monotonic()
-        if not 0 <= accuracy <= 1:
-            raise ValueError(f"an accuracy of {accuracy:g}: it is a fraction,"
-                             " from 0 to 1; 75 % is 0.75")
+        now = time.monotonic()
         seconds, self._last = now - self._last, now
+        fraction = _number(accuracy)
+        if fraction is None or not 0 <= fraction <= 1:
+            _warn(f"an accuracy of {accuracy!r}: it is a fraction, from 0 to"
+                  " 1; 75 % is 0.75. The evaluation is left out")
+            return
         if self._place.rank == 0:
-            self._events.evaluation(accuracy=accuracy, seconds=seconds,
-                                    samples=samples, loss=_number(loss))
+            count = _said("the number of samples evaluated", samples)
+            if count is not None and not 0 <= count <= MAX_COUNT:
+                count = None
+            self._events.evaluation(
+                accuracy=fraction, seconds=seconds, loss=_said("a loss", loss),
+                samples=None if count is None else int(count))
 
     def note(self, text):
         if not self.quiet():
-            self._events.note(text)
+            self._events.note(str(text))
 
     def _failed(self, kind, error, traceback):
         self._failure = str(error) or kind.__name__
         self._before(kind, error, traceback)
 
     def _stop(self):
+        with _harmless():
+            self._end()
+
+    def _end(self):
         if self.quiet():
             return
         if self._failure is None:
@@ -400,8 +426,44 @@ class Training:
 
 
 def _number(value):
-    """A number of whatever library as Python's own."""
-    return None if value is None else float(value)
+    """A finite number of whatever library as Python's own; None if it is not
+    one, or a text, which would only look like one."""
+    if value is None or isinstance(value, (str, bytes)):
+        return None
+    try:
+        return _finite(float(value))
+    except Exception:  # whatever a library's own type raises
+        return None
+
+
+def _said(name, value):
+    """_number of what may be left out; of anything else it is said."""
+    number = _number(value)
+    if number is None and value is not None:
+        _warn(f"{name} of {value!r}: not a finite number; it is left out")
+    return number
+
+
+_warned = set()  # kinds of warnings that were given
+
+
+def _warn(text):
+    """Says once what is wrong; whatever it is, the training goes on."""
+    kind = text.split(" of ")[0].split(":")[0]
+    if kind not in _warned:
+        _warned.add(kind)
+        with contextlib.suppress(Exception):  # standard error may be closed
+            print("scalebench: " + text[:500], file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _harmless():
+    """Keeps what goes wrong with the recording from ending the training."""
+    try:
+        yield
+    except Exception as error:
+        _warn(f"recording fails: {type(error).__name__}: {error}; what is not"
+              " recorded is missing from the results")
 
 
 _training = None  # of this process, from the first call on
@@ -424,8 +486,18 @@ def _begin(clock, everyone=False, known=None):
     if "SCALEBENCH_RUN" not in os.environ:
         return
     if _training is not None:
-        raise RuntimeError("scalebench.begin() comes once, and first")
-    _training = Training(Place(os.environ, everyone), clock, known or {})
+        _warn("scalebench.begin() comes once, and first; this call is without"
+              " effect")
+        return
+    counts = {k: int(_said(k, v) or 0) for k, v in (known or {}).items()
+              if k in KNOWN}
+    for name in set(known or {}) - set(KNOWN):
+        _warn(f"{name}: not known to scalebench.begin(); valid: "
+              + ", ".join(KNOWN))
+    with _harmless():
+        _training = Training(Place(os.environ, everyone), clock, counts)
+        return
+    _training = _Lost()
 
 
 def _begun():
