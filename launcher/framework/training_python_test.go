@@ -118,8 +118,10 @@ func TestPythonTrainingEnds(t *testing.T) {
 		"lazy":    {metrics.StopDone, "", ""},
 		"forks":   {metrics.StopDone, "", ""},
 		"fails":   {metrics.StopFailed, "train: the loss is NaN", "ArithmeticError: the loss is NaN"},
-		"percent": {metrics.StopFailed, "train: an accuracy of 75: it is a fraction, from 0 to 1; 75 % is 0.75", "ValueError"},
-		"twice":   {metrics.StopFailed, "train: scalebench.begin() comes once, and first", "RuntimeError"},
+		// What is wrong with a value ends nobody's training.
+		"percent": {metrics.StopDone, "", "an accuracy of 75: it is a fraction, from 0 to 1; 75 % is 0.75"},
+		"twice":   {metrics.StopDone, "", "scalebench.begin() comes once, and first"},
+		"odd":     {metrics.StopDone, "", "an accuracy of nan: it is a fraction"},
 	} {
 		t.Run(how, func(t *testing.T) {
 			run := newRun(t)
@@ -132,6 +134,17 @@ func TestPythonTrainingEnds(t *testing.T) {
 			if stop == nil || stop.Status != want.status || stop.Cause != want.cause {
 				t.Errorf("stop %+v", stop)
 			}
+			if how == "odd" {
+				accuracies := 0
+				for _, e := range events {
+					if e.Evaluation != nil && e.Evaluation.Accuracy == 0.5 {
+						accuracies++
+					}
+				}
+				if accuracies != 9 || stop.Steps != 18 || stop.Epochs != 9 {
+					t.Errorf("%d evaluations, %+v; want the 9 with a value, 18 steps and 9 epochs", accuracies, stop)
+				}
+			}
 			if how == "forks" && stop.Steps != 4 {
 				t.Errorf("%d steps, with those of the forked process", stop.Steps)
 			}
@@ -140,7 +153,15 @@ func TestPythonTrainingEnds(t *testing.T) {
 			}
 		})
 	}
+	// Where nothing can be recorded, that is said, and the program goes on.
 	run := newRun(t)
+	if out, err := training(t, run, "gone"); err != nil || strings.Count(out, "recording fails") != 1 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := training(t, rundir.Run(filepath.Join(t.TempDir(), "nowhere")), "whole"); err != nil || !strings.Contains(out, "recording fails: FileNotFoundError") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	run = newRun(t)
 	if err := os.WriteFile(run.EventFile("rank", 0, 0), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}

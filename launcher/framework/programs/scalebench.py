@@ -28,6 +28,7 @@ never 0: a zero is a measurement.
 
 import atexit
 import contextlib
+import functools
 import itertools
 import json
 import math
@@ -43,6 +44,11 @@ TICK = 1e-6  # seconds that one unit of the time columns stands for
 STEPS_PER_LINE = 100  # steps that are kept back before a line is written
 FLUSH_SECONDS = 1.0  # and the longest that they are kept back
 PARTS = ("data_wait", "compute", "communication")
+KNOWN = ("parameters", "gradient_bytes", "train_samples", "test_samples",
+         "global_batch", "steps_per_epoch")  # counts that begin takes
+MAX_SAMPLES = 1 << 32  # of a step, as package metrics reads them
+MAX_COUNT = 1 << 53  # of anything else
+MAX_TEXT = 100000  # characters of a note or an error
 
 _LOADED = time.monotonic()  # when this module was imported
 
@@ -85,6 +91,7 @@ class Events:
         self.epochs = 0
         self._lock = threading.RLock()
         self._kept = []  # the steps kept back, as step has them
+        self._torn = False  # whether the last line was written in part
         self._stopped = threading.Event()
         self._file = os.open(
             path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
@@ -217,7 +224,11 @@ class Events:
             return
         line = json.dumps(event, allow_nan=False, separators=(",", ":"))
         data = line.encode() + b"\n"
+        if self._torn:  # half a line stands before it
+            data = b"\n" + data
+        self._torn = True
         written = os.write(self._file, data)
+        self._torn = 0 < written < len(data)
         if written != len(data):
             raise OSError(f"wrote {written} of {len(data)} bytes of an event:"
                           " is the file system full?")
@@ -310,6 +321,59 @@ class Place:
             self.ranks = self.size
 
 
+class TwoOfOneRank(RuntimeError):
+    """Two processes report as one rank: neither's figures would be right, so
+    that this one error ends the program."""
+
+
+def _number(value):
+    """A finite number of whatever library as Python's own; None if it is not
+    one, or a text, which would only look like one."""
+    if value is None or isinstance(value, (str, bytes)):
+        return None
+    try:
+        return _finite(float(value))
+    except Exception:  # whatever a library's own type raises
+        return None
+
+
+def _said(name, value):
+    """_number of what may be left out; of anything else it is said."""
+    number = _number(value)
+    if number is None and value is not None:
+        _warn(f"{name} of {value!r}: not a finite number; it is left out")
+    return number
+
+
+_warned = set()  # kinds of warnings that were given
+
+
+def _warn(text):
+    """Says once what is wrong, and whether it was this time; whatever it is,
+    the training goes on."""
+    kind = text.split(" of ")[0].split(":")[0]
+    if kind not in _warned:
+        _warned.add(kind)
+        with contextlib.suppress(Exception):  # standard error may be closed
+            print("scalebench: " + text[:500], file=sys.stderr, flush=True)
+        return True
+    return False
+
+
+def _harmless(call):
+    """Keeps what goes wrong in a call from ending the training."""
+    @functools.wraps(call)
+    def harmless(*args, **kwargs):
+        try:
+            return call(*args, **kwargs)
+        except TwoOfOneRank:
+            raise
+        except Exception as error:
+            _warn(f"recording fails: {type(error).__name__}: {error}; what is"
+                  " not recorded is missing from the results")
+    return harmless
+
+
 class Training:
     """The account of a training loop by the clock: what step, epoch and
     evaluate say is timed from call to call."""
@@ -328,7 +392,7 @@ class Training:
                 place.size, place.local_rank, place.restart, place.ranks,
                 began=_LOADED)
         except FileExistsError as error:
-            raise RuntimeError(
+            raise TwoOfOneRank(
                 f"another process reports as rank {place.rank} of this run"
                 f" ({error.filename} is there): each rank needs a RANK of its"
                 " own in its environment, or one process reports for all by"
@@ -392,8 +456,10 @@ class Training:
         seconds, self._last = now - self._last, now
         fraction = _number(accuracy)
         if fraction is None or not 0 <= fraction <= 1:
-            _warn(f"an accuracy of {accuracy!r}: it is a fraction, from 0 to"
-                  " 1; 75 % is 0.75. The evaluation is left out")
+            text = (f"an accuracy of {accuracy!r}: it is a fraction, from 0 to"
+                    " 1; 75 % is 0.75. The evaluation is left out")
+            if _warn(text):
+                self.note(text)
             return
         if self._place.rank == 0:
             count = _said("the number of samples evaluated", samples)
@@ -405,17 +471,16 @@ class Training:
 
     def note(self, text):
         if not self.quiet():
-            self._events.note(str(text))
+            self._events.note(str(text)[:MAX_TEXT])
 
     def _failed(self, kind, error, traceback):
-        self._failure = str(error) or kind.__name__
+        self._failure = kind.__name__
+        with contextlib.suppress(Exception):  # an error that cannot be told
+            self._failure = str(error)[:MAX_TEXT] or kind.__name__
         self._before(kind, error, traceback)
 
+    @_harmless
     def _stop(self):
-        with _harmless():
-            self._end()
-
-    def _end(self):
         if self.quiet():
             return
         if self._failure is None:
@@ -425,50 +490,29 @@ class Training:
             self._events.stop("failed", "train: " + self._failure)
 
 
-def _number(value):
-    """A finite number of whatever library as Python's own; None if it is not
-    one, or a text, which would only look like one."""
-    if value is None or isinstance(value, (str, bytes)):
-        return None
-    try:
-        return _finite(float(value))
-    except Exception:  # whatever a library's own type raises
-        return None
+class Lost:
+    """A Training whose file cannot be made: nothing is recorded."""
 
+    def step(self, samples, parts):
+        pass
 
-def _said(name, value):
-    """_number of what may be left out; of anything else it is said."""
-    number = _number(value)
-    if number is None and value is not None:
-        _warn(f"{name} of {value!r}: not a finite number; it is left out")
-    return number
+    def part(self, name):
+        return _nothing()
 
+    def epoch(self, learning_rate, loss):
+        pass
 
-_warned = set()  # kinds of warnings that were given
+    def evaluate(self, accuracy, loss, samples):
+        pass
 
-
-def _warn(text):
-    """Says once what is wrong; whatever it is, the training goes on."""
-    kind = text.split(" of ")[0].split(":")[0]
-    if kind not in _warned:
-        _warned.add(kind)
-        with contextlib.suppress(Exception):  # standard error may be closed
-            print("scalebench: " + text[:500], file=sys.stderr, flush=True)
-
-
-@contextlib.contextmanager
-def _harmless():
-    """Keeps what goes wrong with the recording from ending the training."""
-    try:
-        yield
-    except Exception as error:
-        _warn(f"recording fails: {type(error).__name__}: {error}; what is not"
-              " recorded is missing from the results")
+    def note(self, text):
+        pass
 
 
 _training = None  # of this process, from the first call on
 
 
+@_harmless
 def begin(everyone=False, **known):
     """Starts the training clock; call it when all is ready, before the loop.
 
@@ -489,15 +533,23 @@ def _begin(clock, everyone=False, known=None):
         _warn("scalebench.begin() comes once, and first; this call is without"
               " effect")
         return
-    counts = {k: int(_said(k, v) or 0) for k, v in (known or {}).items()
-              if k in KNOWN}
-    for name in set(known or {}) - set(KNOWN):
-        _warn(f"{name}: not known to scalebench.begin(); valid: "
-              + ", ".join(KNOWN))
-    with _harmless():
+    counts = {}
+    for name, value in (known or {}).items():
+        number = _said(name, value) or 0
+        if name not in KNOWN:
+            _warn(f"{name}: not known to scalebench.begin(); valid: "
+                  + ", ".join(KNOWN))
+        elif not 0 <= number <= MAX_COUNT:
+            _warn(f"{name} of {value!r}: want a count; it is left out")
+        else:
+            counts[name] = int(number)
+    try:
         _training = Training(Place(os.environ, everyone), clock, counts)
-        return
-    _training = _Lost()
+    except TwoOfOneRank:
+        raise
+    except Exception:
+        _training = Lost()
+        raise
 
 
 def _begun():
@@ -510,6 +562,7 @@ def _begun():
     return _training
 
 
+@_harmless
 def step(samples, data_wait=None, compute=None, communication=None):
     """Ends a training step of this rank on so many samples.
 
@@ -527,13 +580,17 @@ def part(name):
 
     The parts are "data_wait", "compute" and "communication".
     """
+    return _part(name) or _nothing()
+
+
+@_harmless
+def _part(name):
     if name not in PARTS:
-        raise ValueError(f'there is no part "{name}" of a step; valid: '
-                         + ", ".join(PARTS))
+        _warn(f"part: there is no part {name!r} of a step; valid: "
+              + ", ".join(PARTS))
+        return None
     training = _begun()
-    if training is None:
-        return _nothing()
-    return training.part(name)
+    return None if training is None else training.part(name)
 
 
 @contextlib.contextmanager
@@ -541,6 +598,7 @@ def _nothing():
     yield
 
 
+@_harmless
 def epoch(learning_rate=None, loss=None):
     """Ends an epoch; loss is its mean over this rank's samples."""
     training = _begun()
@@ -548,6 +606,7 @@ def epoch(learning_rate=None, loss=None):
         training.epoch(learning_rate, loss)
 
 
+@_harmless
 def evaluate(accuracy, loss=None, samples=None):
     """Ends an evaluation: an accuracy from 0 to 1 over all ranks.
 
@@ -559,6 +618,7 @@ def evaluate(accuracy, loss=None, samples=None):
         training.evaluate(accuracy, loss, samples)
 
 
+@_harmless
 def note(text):
     """Says what the figures really are, to be shown with them."""
     training = _begun()

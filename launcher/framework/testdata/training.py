@@ -15,7 +15,38 @@ def loop(steps):
         scalebench.step(samples=8)
 
 
+class Odd:
+    def __float__(self):
+        raise KeyError("odd")
+
+
+def odd():
+    """Everything that is no value, in the place of every value."""
+    scalebench.begin(parameters=float("nan"), colour=3, train_samples="x")
+    for v in (float("nan"), float("inf"), None, "0.5", 75, -1, 10**400,
+              [1, 2], Odd()):
+        scalebench.evaluate(v)
+        scalebench.evaluate(0.5, loss=v, samples=v)
+        scalebench.step(v)
+        scalebench.step(4, data_wait=v, compute=v, communication=v)
+        scalebench.epoch(learning_rate=v, loss=v)
+        scalebench.note(v)
+    with scalebench.part("nothing"):
+        pass
+
+
+def gone():
+    """The file is closed under it, as that of a file system that went away."""
+    scalebench.begin()
+    os.close(scalebench._training._events._file)
+    for _ in range(300):
+        scalebench.step(1)
+    scalebench.evaluate(0.5)
+
+
 def main(how):
+    if how in ("odd", "gone"):
+        return {"odd": odd, "gone": gone}[how]()
     if how == "twice":
         scalebench.begin()
         scalebench.begin()
