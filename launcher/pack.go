@@ -231,7 +231,7 @@ func (b *SlurmBackend) packed(m Member, attempts []*Attempt) (slurm.Script, []by
 			step.Time = s.Time
 		}
 		steps[a.Record.Pack.Index] = step
-		cpus, total = max(cpus, s.TasksPerNode*s.CPUsPerTask), total+s.Time
+		cpus, total = max(cpus, s.TasksPerNode*s.CPUsPerTask), min(total+s.Time, time.Duration(study.MaxDuration))
 		if whole.JobName == "" {
 			whole = s
 			continue

@@ -246,10 +246,16 @@ func encodeJSON(v any) (string, error) {
 	if err := e.Encode(v); err != nil {
 		return "", err
 	}
+	return safeJSON(strings.TrimSuffix(b.String(), "\n")), nil
+}
+
+// safeJSON escapes what steers a terminal in a JSON text, but for the line breaks
+// between its values.
+func safeJSON(text string) string {
 	var out strings.Builder
-	for _, r := range strings.TrimSuffix(b.String(), "\n") {
+	for _, r := range text {
 		switch high, low := utf16.EncodeRune(r); {
-		case !steers(r):
+		case !steers(r) || r == '\n':
 			out.WriteRune(r)
 		case r > 0xffff:
 			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
@@ -257,7 +263,7 @@ func encodeJSON(v any) (string, error) {
 			fmt.Fprintf(&out, `\u%04x`, r)
 		}
 	}
-	return out.String(), nil
+	return out.String()
 }
 
 // exactly writes a number that a person chose, with the digits they gave it.

@@ -38,7 +38,7 @@ func runsCommand(s *session) *cli.Command {
 			&cli.StringFlag{Name: "study", Usage: "only of `STUDY`, a study's name or file", Destination: &o.study},
 			&cli.StringFlag{Name: "framework", Usage: "only with framework `NAME`", Destination: &o.framework},
 			&cli.IntFlag{Name: "workers", Usage: "only with `N` workers", Destination: &o.workers},
-			&cli.StringFlag{Name: "since", Usage: "only recorded at `TIME` or later: 2026-11-21, 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: &o.since},
+			&cli.StringFlag{Name: "since", Usage: "only recorded at `TIME` or later: 2026-11-21 (its first moment, local time), 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: &o.since},
 			&cli.StringSliceFlag{Name: "state", Usage: "only in `STATE`; may be given again for another one", Destination: &o.states},
 			&cli.StringFlag{Name: "where", Usage: "only where SQL `CONDITION` holds, over the columns of view runs and parameters: \"workload.batch > 64 AND throughput > 1e3\"", Destination: &o.where},
 			&cli.IntFlag{Name: "limit", Usage: "the newest `N`; 0 for all", Destination: &o.limit, DefaultText: fmt.Sprintf("%d for people, all in CSV and JSON", shownRuns)},

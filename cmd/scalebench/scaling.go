@@ -278,7 +278,7 @@ func (s *session) printRows(rows []scaling.Row) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprint(s.stdout, text)
+	_, err = fmt.Fprint(s.stdout, safeJSON(text))
 	return err
 }
 

@@ -25,7 +25,7 @@ func (o *selection) flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "framework", Usage: "only with framework `NAME`", Destination: &o.framework},
 		&cli.IntFlag{Name: "workers", Usage: "only with `N` workers", Destination: &o.workers},
-		&cli.StringFlag{Name: "since", Usage: "only recorded at `TIME` or later: 2026-11-21, 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: &o.since},
+		&cli.StringFlag{Name: "since", Usage: "only recorded at `TIME` or later: 2026-11-21 (its first moment, local time), 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: &o.since},
 		&cli.StringFlag{Name: "until", Usage: "only recorded before `TIME`, written likewise", Destination: &o.until},
 		&cli.StringFlag{Name: "commit", Usage: "only with the study's folder at git `COMMIT`, or its first digits", Destination: &o.commit},
 		&cli.StringFlag{Name: "where", Usage: "only where SQL `CONDITION` holds, over the columns of view runs and parameters: \"workload.batch > 64\"", Destination: &o.where},
@@ -41,6 +41,9 @@ func (o *selection) filter(now time.Time) (store.Filter, error) {
 	f.Commit = o.commit
 	if f.Until, err = parseSince(o.until, now); err != nil {
 		return f, &usageError{err: fmt.Errorf("--until %q: %w", o.until, err)}
+	}
+	if o.since != "" && o.until != "" && !f.Since.Before(f.Until) {
+		return f, usagef("--since %s is not before --until %s: no run can fit", f.Since.Format(time.RFC3339), f.Until.Format(time.RFC3339))
 	}
 	return f, nil
 }

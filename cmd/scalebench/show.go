@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -399,7 +398,7 @@ func unixTime(seconds float64) any {
 	if seconds == 0 {
 		return nil
 	}
-	return time.Unix(0, int64(seconds*1e9))
+	return metrics.Time(seconds)
 }
 
 // positive is a cell of a number whose zero means that it was not found out.

@@ -34,6 +34,9 @@ func checkInterval(interval time.Duration) error {
 	if interval < time.Second {
 		return usagef("--interval %v is too short for a shared scheduler; want 1s or more", interval)
 	}
+	if interval > 24*time.Hour {
+		return usagef("--interval %v is longer than a day; want 1s to 24h", interval)
+	}
 	return nil
 }
 

@@ -452,3 +452,30 @@ func TestReferenceIsComplete(t *testing.T) {
 		}
 	}
 }
+
+// A time that would overflow is refused in either form, and the longest is not.
+func TestDurationBounds(t *testing.T) {
+	for text, want := range map[string]bool{
+		"100000-00:00:00": true, "2400000h": true, "366-00:00:00": true,
+		"100001-00:00:00": false, "99999999h": false, "99999999999999999999h": false, "2562048h": false, "2400000h1s": false,
+		"2147483648": false, "4294967295:00:00": false, "99999999999999999999": false,
+	} {
+		var d Duration
+		err := d.UnmarshalText([]byte(text))
+		if (err == nil) != want || err != nil && !strings.Contains(err.Error(), "too long; at most 100000 days") || err == nil && d <= 0 {
+			t.Errorf("%s is %v, %v", text, d, err)
+		}
+	}
+	for _, text := range []string{"", "-1h", "h", "1 h", "1e300h", "NaN"} {
+		var d Duration
+		if err := d.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), "write it like") {
+			t.Errorf("%q is %v, %v", text, d, err)
+		}
+	}
+	for _, text := range []string{"99999999TB", "8388608T", "99999999999999999999G"} {
+		var b Bytes
+		if err := b.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%s is %v", text, b)
+		}
+	}
+}

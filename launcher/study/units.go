@@ -44,6 +44,10 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(n, 10) + unit
 }
 
+// MaxDuration is the longest Duration. A time.Duration can count 106751 days: a
+// limit of Slurm's, of up to five digits, fits, and the time of one run beside it.
+const MaxDuration = Duration(100_000 * 24 * time.Hour)
+
 // Duration is a length of time, written as Slurm writes it ("30" minutes,
 // "1:30:00", "2-12:00:00") or with units ("90m", "1h30m").
 type Duration time.Duration
@@ -63,7 +67,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 			}
 			v, err := strconv.ParseInt(field, 10, 32)
 			if err != nil {
-				return fmt.Errorf("%q is longer than can be counted", s)
+				return tooLong(s)
 			}
 			n[i] = v
 		}
@@ -79,18 +83,28 @@ func (d *Duration) UnmarshalText(text []byte) error {
 		default:
 			seconds = n[1]*3600 + n[2]*60 + n[3]
 		}
-		if seconds > math.MaxInt64/int64(time.Second) {
-			return fmt.Errorf("%q is longer than can be counted", s)
+		if seconds > int64(MaxDuration.Seconds()) {
+			return tooLong(s)
 		}
 		*d = Duration(time.Duration(seconds) * time.Second)
 		return nil
 	}
 	v, err := time.ParseDuration(s)
+	if v > time.Duration(MaxDuration) || err != nil && goTime.MatchString(s) { // beyond what it can count
+		return tooLong(s)
+	}
 	if err != nil || v < 0 {
 		return fmt.Errorf("%q is no length of time; write it like \"1h30m\" or as Slurm does, \"1:30:00\" or \"2-12:00:00\"", s)
 	}
 	*d = Duration(v)
 	return nil
+}
+
+// goTime is the form with units, however long.
+var goTime = regexp.MustCompile(`^(?:\d+(?:\.\d*)?(?:ns|us|µs|ms|s|m|h))+$`)
+
+func tooLong(s string) error {
+	return fmt.Errorf("%q is too long; at most 100000 days are valid", s)
 }
 
 // MarshalText writes the form with units.
