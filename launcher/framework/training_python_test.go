@@ -115,9 +115,9 @@ func TestPythonTrainingPlace(t *testing.T) {
 // it forks off reports nothing.
 func TestPythonTrainingEnds(t *testing.T) {
 	for how, want := range map[string]struct{ status, cause, output string }{
-		"lazy":    {metrics.StopDone, "", ""},
-		"forks":   {metrics.StopDone, "", ""},
-		"fails":   {metrics.StopFailed, "train: the loss is NaN", "ArithmeticError: the loss is NaN"},
+		"lazy":  {metrics.StopDone, "", ""},
+		"forks": {metrics.StopDone, "", ""},
+		"fails": {metrics.StopFailed, "train: the loss is NaN", "ArithmeticError: the loss is NaN"},
 		// What is wrong with a value ends nobody's training.
 		"percent": {metrics.StopDone, "", "an accuracy of 75: it is a fraction, from 0 to 1; 75 % is 0.75"},
 		"twice":   {metrics.StopDone, "", "scalebench.begin() comes once, and first"},
