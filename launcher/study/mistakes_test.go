@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// file is a TOML file as its tables and their keys, in order.
-type file []struct {
+// tomlFile is a TOML file as its tables and their keys, in order.
+type tomlFile []struct {
 	table string // "[study]"
 	keys  []string
 }
 
 // with is the file with some keys changed or added, by table and key; a value of
 // "" leaves the key out, and the key "" puts the value in the table's place.
-func (f file) with(changes ...mistake) string {
+func (f tomlFile) with(changes ...mistake) string {
 	var b strings.Builder
 	for _, t := range f {
 		header, keys := t.table, slices.Clone(t.keys)
@@ -47,7 +47,7 @@ func (f file) with(changes ...mistake) string {
 // mistake is a wrong value of a key, and what is said of it.
 type mistake struct{ table, key, value, want string }
 
-var goodStudy = file{
+var goodStudy = tomlFile{
 	{"[study]", []string{`name = "s"`, `repeats = 2`, `seed = 1`}},
 	{"[workload]", []string{`kind = "train"`, `model = "cnn"`, `precision = "fp32"`, `learning_rate = 0.1`, `epochs = 1`, `targets = [0.5]`, `until = "targets"`}},
 	{"[data]", []string{`kind = "synthetic"`, `train_samples = 100`}},
@@ -165,7 +165,7 @@ func says(problems Problems, source string, exactly bool, mistakes ...mistake) e
 
 func TestEachMistakeIsOneProblem(t *testing.T) {
 	for _, f := range []struct {
-		good     file
+		good     tomlFile
 		mistakes []mistake
 		problems func(*testing.T, string) Problems
 	}{{goodStudy, studyMistakes, problemsOf}, {goodSite, siteMistakes, siteProblemsOf}} {
@@ -221,7 +221,7 @@ func TestTwelveMistakesAreTwelveProblems(t *testing.T) {
 	}
 }
 
-var goodSite = file{
+var goodSite = tomlFile{
 	{"", []string{`name = "c"`, `account = "a"`}},
 	{"[environment]", []string{`A = "1"`}},
 	{"[options]", []string{`constraint = "a100"`}},
