@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -75,7 +74,7 @@ func cancelFolder(ctx context.Context, s *session, t *table, folder rundir.Study
 	var held *lease.HeldError
 	if errors.As(err, &held) {
 		s.note("%s begins runs of %s; waiting for it", held.Holder, filepath.Base(folder.Path()))
-		l, err = lease.Take(ctx, folder.Lease(), time.Minute)
+		l, err = lease.Take(ctx, folder.Lease(), lease.Patience)
 	}
 	switch {
 	case errors.As(err, &held):

@@ -26,6 +26,8 @@ var importRules = []struct {
 	{from: "slurm/...", never: []string{"metrics/...", "launcher/...", "cmd/..."}, standsBy: "slurm knows Slurm and nothing of training"},
 	{from: "metrics/...", never: []string{"launcher/...", "slurm/...", "cmd/..."}, standsBy: "metrics are facts, whoever measured them"},
 	{from: "metrics/lease", never: []string{"slurm/...", "metrics", "metrics/store", "launcher/...", "cmd/..."}, standsBy: "a lease is of files, whatever they guard"},
+	{from: "metrics/nfs", never: []string{"slurm/...", "metrics", "metrics/lease", "launcher/...", "cmd/..."}, standsBy: "files know nothing of what is in them"},
+	{from: "cmd/...", never: []string{"github.com/hanwen/go-fuse/..."}, standsBy: "a file system of our own is for tests"},
 	{from: "launcher/...", never: []string{"metrics/store", "metrics/figure", "cmd/..."}, standsBy: "the launcher works without a database"},
 	{from: "launcher/study", never: []string{"launcher/framework", "metrics/...", "slurm", "slurm/nodelist"}, but: []string{"metrics/file", "metrics/redact"}, standsBy: "a study is told which frameworks exist"},
 	{from: "metrics/scaling", never: []string{"metrics/store", "metrics/figure", "os", "database/sql"}, direct: true, standsBy: "scaling is pure"},
@@ -43,7 +45,7 @@ var importRules = []struct {
 
 // ruled are packages that rules name; one that has gone would leave its rule
 // without effect.
-var ruled = []string{"slurm", "metrics/lease", "metrics", "metrics/store", "metrics/scaling", "metrics/cost", "metrics/fingerprint", "metrics/report", "launcher", "launcher/handshake", "launcher/nccl", "launcher/cuda", "launcher/dl", "launcher/collective/bench/gpu", "launcher/study", "cmd/scalebench", "cmd/scalebench-worker"}
+var ruled = []string{"slurm", "metrics/lease", "metrics/nfs", "metrics", "metrics/store", "metrics/scaling", "metrics/cost", "metrics/fingerprint", "metrics/report", "launcher", "launcher/handshake", "launcher/nccl", "launcher/cuda", "launcher/dl", "launcher/collective/bench/gpu", "launcher/study", "cmd/scalebench", "cmd/scalebench-worker"}
 
 type goPackage struct {
 	ImportPath    string

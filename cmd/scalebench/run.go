@@ -69,7 +69,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	}
 	watch := newWatch(s, "runs")
 	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Client: s.slurm(), Folder: w.folder, Choice: choice, InFlight: 1,
-		Interval: 500 * time.Millisecond, Patience: patience, Watch: true,
+		Interval: 500 * time.Millisecond, Patience: lease.Patience, Watch: true,
 		Found: watch.found, Observe: watch.observe, Warn: watch.warn})
 	watch.bar.stop()
 	if len(left.Underway) > 0 {
@@ -128,10 +128,6 @@ func machine(w *work, nodes *launcher.Allocation, o runOptions) (here, error) {
 	}
 	return backend, nil
 }
-
-// patience is how long a command waits for another one that begins runs of the
-// same study: longer than the lock of one that is gone takes to lapse.
-const patience = lease.Time + 30*time.Second
 
 // choice is what of the plan is to be begun: what has no good result here or in
 // the database.

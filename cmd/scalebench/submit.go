@@ -117,7 +117,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		}
 	}
 	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Client: s.slurm(), Folder: w.folder, Choice: choice,
-		InFlight: w.study.Policy.MaxInFlight, Interval: o.interval, Patience: patience, Watch: o.wait,
+		InFlight: w.study.Policy.MaxInFlight, Interval: o.interval, Patience: lease.Patience, Watch: o.wait,
 		Found: found, Begun: begun, Observe: observe, Warn: watch.warn})
 	watch.bar.stop()
 	if printed := s.print(t); err == nil && printed != nil {

@@ -7,7 +7,7 @@
 //	RUNS/STUDY/study.toml          the study as it was last submitted or run
 //	RUNS/STUDY/site.toml           the site file that went with it, if any
 //	RUNS/STUDY/plan.json           the plan
-//	RUNS/STUDY/lease               there while a command begins attempts
+//	RUNS/STUDY/lease               touched while a command begins attempts, old while none does
 //	RUNS/STUDY/POINT-r1-a1/        first attempt at the first repeat of a point
 //	    point.json                 the frozen contract with every program, secrets replaced by digests
 //	    command.json               the [command] table with them, mode 0600; where there are any

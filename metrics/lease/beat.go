@@ -2,11 +2,12 @@ package lease
 
 import (
 	"errors"
+	"io"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/scalebench/scalebench/metrics/regular"
+	"github.com/scalebench/scalebench/metrics/nfs"
 )
 
 // Beat rewrites a file that is there every quarter of Time, until the function
@@ -34,56 +35,58 @@ func Beat(path string) (stop func()) {
 // beat writes a file's text over itself, which gives it the file server's time;
 // utimes would set that of this host.
 func beat(path string) error {
-	text, err := regular.ReadFile(path, 64<<10)
+	f, err := openRegular(path, os.O_RDWR)
 	if err != nil {
 		return err
 	}
-	return rewrite(path, text)
-}
-
-// rewrite writes over the start of a file that is there, in place.
-func rewrite(path string, text []byte) error {
-	f, err := regular.OpenToWrite(path)
-	if err != nil {
-		return err
+	text, err := io.ReadAll(io.LimitReader(f, textLimit))
+	if len(text) == 0 {
+		text = []byte("\n")
 	}
-	_, err = f.Write(text)
+	if err == nil {
+		_, err = f.WriteAt(text, 0)
+	}
 	return errors.Join(err, f.Close())
 }
 
 // Age is how long ago a file was last written, by the clock of the file system
 // that it is on: it is held against a file written to the folder temporary,
 // which must be on the same one. Network file systems may show times that are
-// up to a minute old, so that it may be too long by so much. A folder that
-// cannot be written to is an error.
-func Age(path, temporary string) (time.Duration, error) {
+// up to a minute old, so that it may be too long by so much. It is never
+// negative: a date that is yet to come is set to the present. A folder that
+// cannot be written to is an error, and so is a path that is not a file.
+func Age(path, temporary string) (age time.Duration, err error) {
+	err = nfs.Fresh(func() error { age, err = ageOnce(path, temporary); return err })
+	return age, err
+}
+
+func ageOnce(path, temporary string) (time.Duration, error) {
 	// A network file system looks at the file's time again when it is opened.
-	f, err := regular.Open(path)
+	f, err := openRegular(path, os.O_RDONLY)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	reference, err := os.CreateTemp(temporary, ".new-")
+	reference, err := nfs.CreateTemp(temporary, ".new-", 0o600)
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(reference.Name())
+	defer nfs.Remove(reference.Name())
 	_, err = reference.Write([]byte("\n")) // an empty file may get its time from this host
 	if err := errors.Join(err, reference.Close()); err != nil {
 		return 0, err
 	}
-	return between(path, reference.Name())
-}
-
-// between is how much later reference was written than path.
-func between(path, reference string) (time.Duration, error) {
-	then, err := os.Stat(path)
+	now, err := os.Lstat(reference.Name())
 	if err != nil {
 		return 0, err
 	}
-	now, err := os.Stat(reference)
+	then, err := f.Stat()
 	if err != nil {
 		return 0, err
 	}
-	return now.ModTime().Sub(then.ModTime()), nil
+	age := now.ModTime().Sub(then.ModTime())
+	if age < -renew {
+		err = present(path)
+	}
+	return max(age, 0), err
 }

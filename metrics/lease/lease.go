@@ -1,9 +1,18 @@
 // Package lease is a lock between hosts that share a file system: a file that
 // its holder touches as long as it lives. Byte-range locks do not reach other
-// hosts on every network file system; a file made by link(2) or O_EXCL does,
-// and one that is no longer touched can be taken over. Ages are told by the file server's
-// clock alone, from the times of two files, so that hosts whose clocks differ
-// agree.
+// hosts on every network file system; a file that is made by link(2), or by
+// O_EXCL, does, and one that is no longer touched can be taken over. Ages are
+// told by the file server's clock alone, from the times of two files, so that
+// hosts whose clocks differ agree.
+//
+// Requests may be done late, twice, or without an answer. So the file is made
+// once and never removed: to give the lease up is to make the file old. Who
+// takes over needs the right to succeed this holder, a file of its own
+// (PATH.over-HOLDER) that one taker can make, and then renames a file that is
+// its alone (PATH.NONCE) over the holder's. Should it stand still on the way,
+// whoever succeeds it in turn removes that file first, and the rename, however
+// late, does nothing. A holder touches the file through a descriptor, which is
+// never another's.
 //
 // A lease keeps two commands from working at once; it cannot stop a holder that
 // slept for longer than Time and goes on. Whoever holds one calls Check before
@@ -12,19 +21,18 @@
 package lease
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/scalebench/scalebench/metrics/nfs"
 )
 
 const (
@@ -33,32 +41,22 @@ const (
 	retry = 50 * time.Millisecond // between two tries for one that is held
 )
 
+// Patience is how long to wait for a lease so that one of a process that is gone
+// has lapsed by then, whatever its date says.
+const Patience = Time + 30*time.Second
+
+var began = time.Now()
+
 // A Lease is held until Release, or until it lapses because this process or
 // host stands still.
 type Lease struct {
-	path  string
-	owner Holder
-	stop  chan struct{}
-	done  sync.WaitGroup
+	path    string
+	owner   Holder
+	file    *os.File     // the lease's own, whatever path names by now
+	renewed atomic.Int64 // by running
+	stop    chan struct{}
+	done    sync.WaitGroup
 }
-
-// Holder is what the file says of who holds the lease.
-type Holder struct {
-	Host  string    `json:"host"`
-	PID   int       `json:"pid"`
-	Space string    `json:"space"` // in which PID counts: boot and pid namespace
-	Since time.Time `json:"since"` // by the holder's clock, for people
-	Nonce string    `json:"nonce"`
-}
-
-func (h Holder) String() string {
-	if h.PID == 0 {
-		return h.Host
-	}
-	return fmt.Sprintf("process %d on %s", h.PID, h.Host)
-}
-
-func (h Holder) same(o Holder) bool { return h.Nonce == o.Nonce && h.PID == o.PID && h.Host == o.Host }
 
 // HeldError says that somebody else holds the lease, or has taken it over.
 type HeldError struct {
@@ -81,7 +79,7 @@ func Take(ctx context.Context, path string, wait time.Duration) (*Lease, error) 
 	if err != nil {
 		return nil, err
 	}
-	l := &Lease{path: path, owner: Holder{host, os.Getpid(), space(), time.Now().Round(time.Second), rand.Text()}, stop: make(chan struct{})}
+	l := &Lease{path: path, owner: Holder{Host: host, PID: os.Getpid(), Space: space(), Since: time.Now().Round(time.Second)}, stop: make(chan struct{})}
 	for deadline := time.Now().Add(wait); ; {
 		holder, err := l.try()
 		if err != nil {
@@ -103,116 +101,160 @@ func Take(ctx context.Context, path string, wait time.Duration) (*Lease, error) 
 	}
 }
 
-// space names the set of processes in which this one's pid counts; "" when it
-// cannot be told. Two containers of one host name may share neither.
-func space() string {
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
+// try takes the lease, or returns who holds it. Every try has a nonce of its
+// own: what is left of one that was given up cannot be mistaken for the next.
+func (l *Lease) try() (*Holder, error) {
+	l.owner.Nonce = rand.Text()
+	own, started := l.own(l.owner.Nonce), running()
+	defer nfs.Remove(own)
+	if err := os.WriteFile(own, l.owner.text(), 0o600); err != nil {
+		return nil, fmt.Errorf("the lock %s cannot be taken: %w", l.path, err)
 	}
-	pids, err := os.Readlink("/proc/self/ns/pid")
-	if err != nil {
-		return ""
+	now, err := look(l.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = nfs.Put(own, l.path)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("the lock %s cannot be taken: %w", l.path, err)
+		}
+	case err != nil:
+		return nil, err
+	default:
+		if gone, err := l.gone(now, own); err != nil || !gone {
+			return &now.Holder, err
+		}
+		if holder, err := l.succeed(now, own, started); holder != nil || err != nil {
+			return holder, err
+		}
 	}
-	return strings.TrimSpace(string(boot)) + " " + pids
+	// Whatever was said of the link or the rename: the file's word counts.
+	return l.hold(started)
 }
 
-// try takes the lease, or returns who holds it.
-func (l *Lease) try() (*Holder, error) {
-	text, err := json.Marshal(l.owner)
-	if err != nil {
-		return nil, err
-	}
-	// Written under another name and linked: the file is never seen half
-	// written, and link fails if it is there.
-	own := l.path + "." + l.owner.Nonce
-	if err := os.WriteFile(own, append(text, '\n'), 0o600); err != nil {
-		return nil, err
-	}
-	defer os.Remove(own)
-	if err := place(own, l.path, text); err == nil {
-		return nil, nil
-	} else if !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
+// own is the name that a holder's file has before it becomes the lease.
+func (l *Lease) own(nonce string) string { return l.path + "." + nonce }
 
-	holder, err := read(l.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &Holder{Host: "another command"}, nil // gone this moment: try again
+// over is the name of the right to succeed whoever has that id.
+func (l *Lease) over(id string) string { return l.path + ".over-" + id }
+
+// succeed puts our file in the place of one whose holder is gone; the holder
+// that it returns is one that is not.
+func (l *Lease) succeed(gone state, own string, started time.Duration) (*Holder, error) {
+	chain := []state{gone} // whoever may yet have the lease: the holder, and takers that died on the way
+	for over := l.over(gone.id); ; over = l.over(chain[len(chain)-1].id) {
+		err := nfs.Put(own, over)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("the lock %s cannot be taken over: %w", l.path, err)
+		}
+		taker, err := look(over)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && len(chain) > maxChain {
+			return &Holder{Host: "another command"}, nil // it has just been succeeded: try again
+		}
+		if err != nil {
+			return nil, err
+		}
+		if taker.same(l.owner) {
+			break
+		}
+		if gone, err := l.gone(taker, own); err != nil || !gone {
+			return &taker.Holder, err
+		}
+		if taker.Nonce != "" {
+			if err := nfs.Remove(l.own(taker.Nonce)); err != nil {
+				return nil, err
+			}
+		}
+		chain = append(chain, taker)
+	}
+	last := l.over(chain[len(chain)-1].id)
+	// Only we can replace any of these now. Who holds it? It may have been none
+	// of them for long, or have come to life.
+	now, err := look(l.path)
+	if err == nil {
+		known := false
+		for _, s := range chain {
+			known = known || s.id == now.id
+		}
+		lapsed, wrong := l.gone(now, own)
+		if err = wrong; err == nil && (!known || !lapsed || !soon(started)) {
+			return &now.Holder, nfs.Remove(last)
+		}
+	}
+	if err == nil {
+		err = nfs.Rename(own, l.path)
+	}
+	if errors.Is(err, fs.ErrNotExist) { // we were succeeded, or somebody deleted the file
+		return &Holder{Host: "another command"}, nfs.Remove(last)
 	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(fmt.Errorf("the lock %s cannot be taken over: %w; remove it", l.path, err), nfs.Remove(last))
 	}
-	gone, err := l.gone(holder, own)
-	if err != nil || !gone {
-		return &holder, err
-	}
-	// Two hosts may come to this at once. Whoever renames takes the file
-	// away; if it was not the stale one any more, it is put back.
-	aside := own + ".stale"
-	if err := os.Rename(l.path, aside); err != nil {
-		return &holder, nil
-	}
-	defer os.Remove(aside)
-	if now, err := read(aside); err != nil || !now.same(holder) {
-		if text, err := os.ReadFile(aside); err == nil {
-			_ = place(aside, l.path, bytes.TrimSpace(text)) // fails if a third one was faster; Check tells its owner
+	for _, s := range chain {
+		if err := nfs.Remove(l.over(s.id)); err != nil {
+			return nil, err
 		}
-		return &now, nil
-	}
-	if err := place(own, l.path, text); err != nil {
-		return &holder, nil
 	}
 	return nil, nil
 }
 
-// place makes own appear at path, if nothing is there.
-func place(own, path string, text []byte) error {
-	err := os.Link(own, path)
-	for _, cannot := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS} {
-		if errors.Is(err, cannot) {
-			return create(path, text)
-		}
+// maxChain is how many takers in a row may have died while they took over.
+const maxChain = 100
+
+// soon reports whether what began then is still so recent that none of it can
+// have lapsed.
+func soon(started time.Duration) bool { return running()-started < Time/2 }
+
+// hold opens the lease's file if it is ours, or returns whose it is. Read and
+// touched through one descriptor it is ours for good.
+func (l *Lease) hold(started time.Duration) (*Holder, error) {
+	now, f, err := open(l.path, os.O_RDWR)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Holder{Host: "another command"}, nil
 	}
-	return err
+	if err != nil || now.same(l.owner) && !soon(started) {
+		return &now.Holder, errors.Join(err, closed(f))
+	}
+	if !now.same(l.owner) {
+		return &now.Holder, closed(f)
+	}
+	l.file = f
+	l.renewed.Store(int64(started))
+	return nil, nil
 }
 
-// create is place for file systems without hard links. There the file can be
-// seen half written, as that of an unknown holder who has just touched it.
-func create(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
+// gone reports whether a holder is no longer there. reference is a file that was
+// written to the same folder no later than the holder's was looked at.
+func (l *Lease) gone(s state, reference string) (bool, error) {
+	if s.mode.IsDir() {
+		return false, fmt.Errorf("%s is a folder, and a lock is to be a file of that name; remove it", s.path)
 	}
-	_, err = f.Write(append(text, '\n'))
-	return errors.Join(err, f.Close())
-}
-
-// gone reports whether the holder is no longer there. reference is a file just
-// written to the same folder.
-func (l *Lease) gone(holder Holder, reference string) (bool, error) {
-	if holder.Space != "" && holder.Space == l.owner.Space && holder.PID > 0 && errors.Is(syscall.Kill(holder.PID, 0), syscall.ESRCH) {
+	if s.Space != "" && s.Space == l.owner.Space && s.PID > 0 && errors.Is(syscall.Kill(s.PID, 0), syscall.ESRCH) {
 		return true, nil
 	}
-	age, err := between(l.path, reference)
-	if errors.Is(err, fs.ErrNotExist) { // released this moment
+	now, err := os.Lstat(reference)
+	if errors.Is(err, fs.ErrNotExist) { // we were succeeded while we stood still
 		return false, nil
 	}
-	return age > Time, err
+	if err != nil {
+		return false, err
+	}
+	age := now.ModTime().Sub(s.written)
+	if age < -renew {
+		if err := present(s.path); err != nil {
+			return false, err
+		}
+	}
+	return age > Time, nil
 }
 
-// read reads a lease's file. One that says nothing sensible has no holder that
-// could be asked, and lapses like any other.
-func read(path string) (Holder, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return Holder{}, err
+// present brings a date that is yet to come to the present, from where the file
+// ages like any other: the server's clock was set back, or somebody set the
+// date. A holder that lives would have done it itself within renew.
+func present(path string) error {
+	if err := touchNow(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is dated in the future by the file server's clock, and its date cannot be set: %w; remove it if its command no longer runs", path, err)
 	}
-	var h Holder
-	if err := json.Unmarshal(text, &h); err != nil {
-		return Holder{Host: "an unknown host (" + filepath.Base(path) + " is unreadable)"}, nil
-	}
-	return h, nil
+	return nil
 }
 
 // renew touches the file until Release.
@@ -229,39 +271,63 @@ func (l *Lease) renew() {
 	}
 }
 
-// touch rewrites the file in place, which gives it the server's time.
+// touch writes the file's text over itself, which gives it the server's time. It
+// is told from when on the lease is renewed by when it began to.
 func (l *Lease) touch() error {
-	if err := l.Check(); err != nil {
+	now := running()
+	if _, err := l.file.WriteAt(l.owner.text(), 0); err != nil {
 		return err
 	}
-	text, err := json.Marshal(l.owner)
-	if err != nil {
+	if err := l.file.Sync(); err != nil { // not at the next close, which never comes
 		return err
 	}
-	return rewrite(l.path, append(text, '\n'))
+	l.renewed.Store(int64(now))
+	return nil
 }
 
 // Check says whether the lease is still ours; the error is a *HeldError when
 // another has it.
 func (l *Lease) Check() error {
-	now, err := read(l.path)
+	if err := l.ours(); err != nil || soon(time.Duration(l.renewed.Load())) {
+		return err
+	}
+	// We stood still, and somebody may be about to take over. Whoever has not yet
+	// got the right to will see that the file is touched.
+	if err := l.touch(); err != nil {
+		return err
+	}
+	taker, err := look(l.over(l.owner.Nonce))
+	if err == nil {
+		return &HeldError{Path: l.path, Holder: taker.Holder, Lost: true}
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return l.ours()
+}
+
+// ours is a *HeldError unless the file is ours.
+func (l *Lease) ours() error {
+	now, err := look(l.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &HeldError{Path: l.path, Holder: Holder{Host: "somebody"}, Lost: true}
 	case err != nil:
 		return err
 	case !now.same(l.owner):
-		return &HeldError{Path: l.path, Holder: now, Lost: true}
+		return &HeldError{Path: l.path, Holder: now.Holder, Lost: true}
 	}
 	return nil
 }
 
-// Release gives the lease up, if it is still ours.
+// Release gives the lease up, if it is still ours: the file is older than any
+// lease that is held.
 func (l *Lease) Release() error {
 	close(l.stop)
 	l.done.Wait()
-	if l.Check() != nil {
-		return nil
+	err := syscall.Futimes(int(l.file.Fd()), []syscall.Timeval{{}, {}})
+	if errors.Is(err, syscall.ESTALE) { // another has taken it over
+		err = nil
 	}
-	return os.Remove(l.path)
+	return errors.Join(err, l.file.Close())
 }
