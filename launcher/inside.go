@@ -141,7 +141,7 @@ func (b *StepBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error
 		exit := runScript(ctx, a)
 		// The script leaves its own record, unless it could not.
 		if _, err := os.Stat(a.Run.Exit(0)); err != nil {
-			_ = os.Mkdir(a.Run.Claim(0), file.Folder)
+			_ = a.Run.TakeClaim(0, "")
 			_ = writeJSON(a.Run.Exit(0), exit, file.Open)
 		}
 	}()

@@ -195,7 +195,7 @@ func (c Creator) create(t Todo, extra func(at rundir.Run, a *Attempt) error) (*A
 		if err := rundir.WriteFile(at.Nonce(), []byte(randomHex(16)+"\n"), file.Private); err != nil {
 			return err
 		}
-		if err := os.Mkdir(at.Events(), file.Folder); err != nil {
+		if err := os.MkdirAll(at.Events(), file.Folder); err != nil {
 			return err
 		}
 		if c.Backend == Local {

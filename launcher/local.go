@@ -68,7 +68,7 @@ func (b *LocalBackend) start(ctx context.Context, t Todo) (*Attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(a.Run.Claim(0), 0o755); err != nil {
+	if err := a.Run.TakeClaim(0, ""); err != nil {
 		return nil, err
 	}
 	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))

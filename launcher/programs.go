@@ -18,7 +18,7 @@ func copyOwn(files map[string]string, folder string) (map[string]string, error) 
 	if len(files) == 0 {
 		return nil, nil
 	}
-	if err := os.Mkdir(folder, file.Folder); err != nil {
+	if err := os.MkdirAll(folder, file.Folder); err != nil {
 		return nil, err
 	}
 	sums := map[string]string{}
@@ -52,7 +52,7 @@ func install(programs fs.FS, folder string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(folder, file.Folder); err != nil {
+	if err := os.MkdirAll(folder, file.Folder); err != nil {
 		return nil, err
 	}
 	sums := map[string]string{}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -54,6 +56,12 @@ func Refresh(folder rundir.Study, before []*Attempt) ([]*Attempt, error) {
 	known := map[rundir.Run]*Attempt{}
 	for _, a := range before {
 		known[a.Run] = a
+		// A list that is read while others write to the folder may lack what is
+		// there; an attempt that is under way would be taken for gone.
+		missing := !slices.ContainsFunc(entries, func(e rundir.Attempt) bool { return e.Run == a.Run })
+		if _, err := os.Stat(a.Run.Path()); missing && err == nil {
+			entries = append(entries, rundir.Attempt{Run: a.Run, Point: a.Point.ID, Repeat: a.Point.Repeat, Number: a.Number})
+		}
 	}
 	var list []*Attempt
 	for _, e := range entries {

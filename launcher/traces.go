@@ -9,6 +9,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/nfs"
 	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/regular"
 )
@@ -153,7 +154,12 @@ const tail = 64 << 10
 
 // ends are the first event of a file and the whole lines in its last 64 KB. A
 // line that is no event is left to collect, which reports it.
-func ends(path string) ([]metrics.Event, error) {
+func ends(path string) (events []metrics.Event, err error) {
+	err = nfs.Fresh(func() error { events, err = endsOnce(path); return err })
+	return events, err
+}
+
+func endsOnce(path string) ([]metrics.Event, error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err

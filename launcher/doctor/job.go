@@ -48,7 +48,7 @@ const probeTime = 10 * time.Minute
 // submit writes a probe job's folder and hands its script to sbatch. The
 // script is the study's own in all that the site decides.
 func (c Cluster) submit(ctx context.Context, dir rundir.Probe, u use) (*job, error) {
-	if err := os.Mkdir(dir.Path(), 0o700); err != nil {
+	if err := os.MkdirAll(dir.Path(), 0o700); err != nil {
 		return nil, err
 	}
 	j := &job{use: u, dir: dir, asked: probe.Question{Token: token(), Interface: c.Backend.Site.Interface, Python: c.Backend.Site.Python, Imports: c.imports()}}

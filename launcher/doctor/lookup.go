@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
@@ -42,7 +41,7 @@ func (c Cluster) submitted(ctx context.Context, j *job) (id string, err error) {
 	}
 	lost := &slurm.UnreachableError{Command: gone.Command, Err: err}
 	said := "should it still come, it ends at once"
-	switch taken := os.Mkdir(j.dir.Begun(), 0o700); {
+	switch taken := rundir.Run(j.dir).TakeClaim(0, ""); {
 	case errors.Is(taken, fs.ErrExist):
 		// It runs, and Slurm does not say so; its own word is as good.
 		id = rundir.Run(j.dir).Owner()

@@ -45,6 +45,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/nfs"
 	"github.com/scalebench/scalebench/metrics/regular"
 )
 
@@ -87,7 +88,7 @@ type Attempt struct {
 // point, repeat and number; whether it is one is seen when it is read. A study
 // without a folder has none.
 func (s Study) Attempts() ([]Attempt, error) {
-	entries, err := os.ReadDir(string(s))
+	entries, err := nfs.ReadDir(string(s))
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
@@ -160,22 +161,6 @@ func (r Run) ID() string {
 	return filepath.Base(filepath.Dir(string(r))) + "/" + r.Name()
 }
 
-// Claim is the folder that the batch script makes before it starts a program.
-func (r Run) Claim(restart int) string {
-	return filepath.Join(string(r), fmt.Sprintf("claim-%d", restart))
-}
-
-// Owner is the job id that the batch script wrote into its first claim: of
-// several copies of one attempt, the one that runs. "" when none has begun, or
-// outside a scheduler.
-func (r Run) Owner() string {
-	text, err := ReadFile(filepath.Join(r.Claim(0), "job_id"))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
-}
-
 // Exit is the batch script's record of its own end.
 func (r Run) Exit(restart int) string {
 	return filepath.Join(string(r), fmt.Sprintf("exit-%d.json", restart))
@@ -196,7 +181,7 @@ var eventName = regexp.MustCompile(`^([a-z]+)-(\d{5,})-(\d+)\.jsonl$`)
 // EventFiles lists the event files of the run, by writer, rank and restart. A
 // run that has written none yet has an empty list.
 func (r Run) EventFiles() ([]metrics.EventFile, error) {
-	entries, err := os.ReadDir(r.Events())
+	entries, err := nfs.ReadDir(r.Events())
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
@@ -221,7 +206,7 @@ func (r Run) EventFiles() ([]metrics.EventFile, error) {
 
 // Restarts lists the incarnations whose batch script has begun, by number.
 func (r Run) Restarts() ([]int, error) {
-	entries, err := os.ReadDir(string(r))
+	entries, err := nfs.ReadDir(string(r))
 	if err != nil {
 		return nil, err
 	}
@@ -246,23 +231,19 @@ func (r Run) Create(fill func(Run) error) error {
 	if err := os.MkdirAll(study, file.Folder); err != nil {
 		return err
 	}
-	temporary, err := file.TemporaryFolder(study, unfinished, file.Folder)
+	temporary, err := nfs.MkdirTemp(study, unfinished, file.Folder)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temporary)
-	if err := fill(Run(temporary)); err != nil {
-		return err
+	err = fill(Run(temporary))
+	if err == nil {
+		err = syncFolder(temporary)
 	}
-	if err := syncFolder(temporary); err != nil {
-		return err
+	if err == nil {
+		err = nfs.Place(temporary, string(r))
 	}
-	// rename(2) replaces an empty folder; a run folder never is one.
-	if err := os.Rename(temporary, string(r)); err != nil {
-		if _, statErr := os.Stat(string(r)); statErr == nil {
-			return fmt.Errorf("%s: %w", r, fs.ErrExist)
-		}
-		return err
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(temporary))
 	}
 	return syncFolder(study)
 }
@@ -289,8 +270,11 @@ func syncFolder(path string) error {
 const largest = 16 << 20
 
 // ReadFile reads a file of ours, which in a run folder may be anything: only a
-// regular file, and not without bound.
-func ReadFile(path string) ([]byte, error) { return regular.ReadFile(path, largest) }
+// regular file, and not without bound. It may be replaced meanwhile.
+func ReadFile(path string) (text []byte, err error) {
+	err = nfs.Fresh(func() error { text, err = regular.ReadFile(path, largest); return err })
+	return text, err
+}
 
 // WriteFile is file.Write whose name outlasts a loss of power. In a folder that
 // Create fills the names are synced once for all, by Create: each costs as much

@@ -113,7 +113,7 @@ func (s source) copyTo(ctx context.Context, to string) error {
 		case f.Type.IsDir() && f.Link:
 			err = fmt.Errorf("%s is a link to a folder; data that is staged holds files and folders only", from)
 		case f.Type.IsDir():
-			err = os.Mkdir(target, 0o700)
+			err = os.MkdirAll(target, 0o700)
 		case f.Type.IsRegular():
 			err = copyFile(ctx, from, target, f.Size)
 		}

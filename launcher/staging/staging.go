@@ -28,6 +28,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/scalebench/scalebench/metrics/nfs"
 )
 
 // What can be staged.
@@ -164,7 +166,7 @@ func (a Area) fill(ctx context.Context, folder *Folder, s source) error {
 	if err := folder.clear(); err != nil {
 		return err
 	}
-	if err := os.Mkdir(folder.content(), 0o700); err != nil {
+	if err := os.MkdirAll(folder.content(), 0o700); err != nil {
 		return err
 	}
 	free, err := free(a.root)
@@ -324,7 +326,7 @@ func (f *Folder) write(record complete) error {
 	if err := os.WriteFile(to+".new", text, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(to+".new", to)
+	return nfs.Rename(to+".new", to)
 }
 
 // clear leaves an item's folder empty; it was not complete, or is no longer.

@@ -27,6 +27,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/nfs"
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
@@ -79,10 +80,18 @@ func OpenEvents(run rundir.Run, writer string, w world.World) (*os.File, error) 
 		return nil, err
 	}
 	path := run.EventFile(writer, w.Rank, w.Restart)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o644)
+	err := nfs.Create(path, nil, 0o644)
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("%s is there already: another process has rank %d of this run, or the run was started twice", path, w.Rank)
 	}
+	if err != nil {
+		return nil, err
+	}
+	var f *os.File
+	err = nfs.Fresh(func() error {
+		f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		return err
+	})
 	return f, err
 }
 

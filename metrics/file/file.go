@@ -9,13 +9,14 @@ package file
 
 import (
 	"bufio"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/scalebench/scalebench/metrics/nfs"
 )
 
 // Permissions of what is written, before the umask.
@@ -42,7 +43,7 @@ func Replace(path string, perm fs.FileMode, write func(io.Writer) error) (err er
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(f.Name())
+			_ = nfs.Remove(f.Name())
 			err = fmt.Errorf("cannot write %s: %w", path, err)
 		}
 	}()
@@ -50,31 +51,7 @@ func Replace(path string, perm fs.FileMode, write func(io.Writer) error) (err er
 	if err := errors.Join(write(w), w.Flush(), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
-}
-
-// Create makes a file that must not be there yet and writes it; one that
-// cannot be finished is removed. The error is fs.ErrExist when it is there.
-func Create(path string, content []byte, perm fs.FileMode) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path))
-	}
-	return nil
-}
-
-// TemporaryFolder makes a folder of a new name that begins with prefix.
-func TemporaryFolder(parent, prefix string, perm fs.FileMode) (string, error) {
-	for {
-		path := filepath.Join(parent, prefix+rand.Text())
-		if err := os.Mkdir(path, perm); !errors.Is(err, fs.ErrExist) {
-			return path, err
-		}
-	}
+	return nfs.Rename(f.Name(), path)
 }
 
 // create opens a new file beside path.
@@ -82,11 +59,5 @@ func create(path string, perm fs.FileMode) (*os.File, error) {
 	if before, err := os.Stat(path); err == nil && before.Mode().IsRegular() {
 		perm &= before.Mode().Perm() | Script // what the owner may do stays
 	}
-	for {
-		name := filepath.Join(filepath.Dir(path), ".new-"+rand.Text())
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-		if !errors.Is(err, fs.ErrExist) {
-			return f, err
-		}
-	}
+	return nfs.CreateTemp(filepath.Dir(path), ".new-", perm)
 }

@@ -75,7 +75,4 @@ func TestFailure(t *testing.T) {
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("%d files are left, want 1", len(entries))
 	}
-	if err := Create(path, nil, Open); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("Create over a file: %v", err)
-	}
 }

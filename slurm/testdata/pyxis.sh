@@ -30,21 +30,42 @@ fail() {
 job_id=$SLURM_JOB_ID
 
 # One attempt runs once. A submission that timed out may be in the queue twice:
-# the first copy to make this folder runs, any other ends here and touches
-# nothing. Each requeue of the first copy claims again, under its own number.
+# the first copy whose own folder gets this name runs, any other ends here and
+# touches nothing. Each requeue of the first copy claims again, under its own
+# number. A file server may do what it is told and its answer be lost, so that
+# mkdir and mv say it failed: what counts is whose file is in the folder. It is
+# an empty file of a random name, which a full disk cannot leave half written.
 claim() {
-  local claim=$run_dir/claim-$restart owner=
+  local claim=$run_dir/claim-$restart owner='' own token try moved=''
   if [ -e "$run_dir/claim-0/job_id" ]; then read -r owner <"$run_dir/claim-0/job_id"; fi
   if [ -n "$owner" ] && [ "$owner" != "$job_id" ]; then
     say "job $job_id is a second copy of this attempt: job $owner has claimed it ($run_dir/claim-0); nothing was run"
     exit 75
   fi
-  if ! mkdir -- "$claim" 2>/dev/null; then
-    [ -d "$claim" ] || fail "cannot write in the run folder $run_dir on $(hostname): is it on a file system that the compute nodes share, and not full?"
-    say "job $job_id is a second copy of this attempt: it is already claimed ($claim); nothing was run"
-    exit 75
-  fi
-  echo "$job_id" >"$claim/job_id"
+  read -r token </proc/sys/kernel/random/uuid || token=$(hostname)-$$-$RANDOM-$(date +%s%N)
+  own=$run_dir/.claim-$token
+  for ((try = 0; try < 90; try++)); do # a folder may be shown late, up to 90 s
+    if [ "$try" -gt 0 ]; then sleep 1; fi
+    if { mkdir -- "$own" || [ -d "$own" ]; } 2>/dev/null && { : >"$own/$token" && echo "$job_id" >"$own/job_id"; } 2>/dev/null; then
+      moved=yes
+      mv -f -T -- "$own" "$claim" 2>/dev/null # never onto a folder that is not empty
+    elif [ ! -e "$claim" ] && { [ "$try" -ge 2 ] || [ ! -d "$run_dir" ]; }; then
+      break
+    fi
+    if [ -e "$claim/$token" ]; then return; fi
+    set -- "$claim"/*
+    if [ -e "$1" ]; then
+      rm -rf -- "$own"
+      owner=
+      if [ -e "$claim/job_id" ]; then read -r owner <"$claim/job_id"; fi
+      if [ -n "$owner" ] && [ "$owner" != "$job_id" ]; then owner="job $owner has claimed it"; else owner='it is already claimed'; fi
+      say "job $job_id is a second copy of this attempt: $owner ($claim); nothing was run"
+      exit 75
+    fi
+  done
+  # Once it was to be moved, what is seen under the old name may be the claim.
+  if [ -z "$moved" ]; then rm -rf -- "$own"; fi
+  fail "cannot write in the run folder $run_dir on $(hostname): is it on a file system that the compute nodes share, and not full?"
 }
 claim
 

@@ -1,0 +1,52 @@
+package rundir
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/nfs"
+)
+
+// Claim is the folder of a claim to an attempt: whose folder gets this name runs
+// it, and any other copy of the batch script runs nothing. It holds the job's
+// id, and an empty file of a random name that only its maker knows. The batch
+// script makes its own (templates/job.sh.tmpl); the name is taken by rename,
+// which never replaces a folder that is not empty.
+func (r Run) Claim(restart int) string {
+	return filepath.Join(string(r), fmt.Sprintf("claim-%d", restart))
+}
+
+// TakeClaim claims an attempt, as the batch script does, for a job of that id
+// or "" for none. The error is fs.ErrExist when it is claimed.
+func (r Run) TakeClaim(restart int, job string) error {
+	own, err := nfs.MkdirTemp(string(r), ".claim-", 0o755)
+	if err != nil {
+		return err
+	}
+	err = os.WriteFile(filepath.Join(own, rand.Text()), nil, 0o644)
+	if err == nil && job != "" {
+		err = os.WriteFile(filepath.Join(own, "job_id"), []byte(job+"\n"), 0o644)
+	}
+	if err == nil {
+		err = nfs.Place(own, r.Claim(restart))
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(own))
+	}
+	return nil
+}
+
+// Owner is the job id that the batch script wrote into its first claim: of
+// several copies of one attempt, the one that runs. "" when none has begun, or
+// outside a scheduler.
+func (r Run) Owner() string {
+	text, err := ReadFile(filepath.Join(r.Claim(0), "job_id"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
