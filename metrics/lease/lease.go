@@ -326,7 +326,7 @@ func (l *Lease) Release() error {
 	close(l.stop)
 	l.done.Wait()
 	err := syscall.Futimes(int(l.file.Fd()), []syscall.Timeval{{}, {}})
-	if errors.Is(err, syscall.ESTALE) { // another has taken it over
+	if errors.Is(err, syscall.ESTALE) || errors.Is(err, fs.ErrNotExist) { // another has taken it over
 		err = nil
 	}
 	return errors.Join(err, l.file.Close())

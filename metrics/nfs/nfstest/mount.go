@@ -1,0 +1,398 @@
+// Package nfstest mounts a folder, for tests, as a network file system would
+// show it on a bad day: answers are lost, and told as the repeated request's;
+// requests are late, done twice, and overtake each other; handles of files that
+// were replaced are stale; and each mount is a client with a memory of its own,
+// which looks again when a file is opened (close-to-open). It can also record
+// what was written in which order, and build what a loss of power leaves.
+package nfstest
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// Plan is how a mount misbehaves. The zero value does not.
+type Plan struct {
+	Seed   uint64
+	Lost   float64       // share of the answers to mkdir, link, rename, unlink and rmdir that are lost
+	Twice  float64       // share of these requests that are done a second time, later, without an answer
+	Stale  float64       // share of openings of a file that was replaced which say ESTALE
+	Delay  time.Duration // each of these requests waits for up to so long, before and after it is done
+	Memory time.Duration // how long names, also missing ones, and attributes are believed
+	// Exclusive: so are answers to exclusive creation, which NFS repeats safely.
+	Exclusive bool
+	// NoLinks: there are no hard links.
+	NoLinks bool
+	// Fail, if not nil, is asked before each write with the file's path below the
+	// folder, and its error is the answer.
+	Fail func(path string) syscall.Errno
+	// Record notes everything that is written.
+	Record *Recording
+}
+
+// A Client is one mount.
+type Client struct {
+	Path string // where the folder is seen
+	plan Plan
+	root *fs.LoopbackRoot
+
+	mu     sync.Mutex
+	rng    *rand.Rand
+	later  sync.WaitGroup // second requests
+	open   map[uint64]*file
+	counts [4]atomic.Int64
+}
+
+// What has been done, by the index of Client.counts.
+const (
+	lost = iota
+	twice
+	stale
+	failed
+)
+
+// Fired says how many answers were lost, requests done twice, handles stale and
+// writes failed.
+func (c *Client) Fired() (lostAnswers, doneTwice, staleHandles, failedWrites int64) {
+	return c.counts[lost].Load(), c.counts[twice].Load(), c.counts[stale].Load(), c.counts[failed].Load()
+}
+
+// Mount shows folder to one more client until the test ends. It needs /dev/fuse,
+// and root or fusermount3.
+func Mount(t testing.TB, folder string, plan Plan) *Client {
+	t.Helper()
+	c := &Client{Path: t.TempDir(), plan: plan, open: map[uint64]*file{}, rng: rand.New(rand.NewPCG(plan.Seed, 1))}
+	var st syscall.Stat_t
+	if err := syscall.Stat(folder, &st); err != nil {
+		t.Fatal(err)
+	}
+	c.root = &fs.LoopbackRoot{Path: folder, Dev: uint64(st.Dev)}
+	c.root.NewNode = func(*fs.LoopbackRoot, *fs.Inode, string, *syscall.Stat_t) fs.InodeEmbedder {
+		return &node{LoopbackNode: fs.LoopbackNode{RootData: c.root}, c: c}
+	}
+	top := &node{LoopbackNode: fs.LoopbackNode{RootData: c.root}, c: c}
+	c.root.RootNode = top
+	if plan.Record != nil {
+		plan.Record.begin(st.Ino)
+	}
+	server, err := fs.Mount(c.Path, top, &fs.Options{
+		EntryTimeout: &plan.Memory, AttrTimeout: &plan.Memory, NegativeTimeout: &plan.Memory,
+		MountOptions: fuse.MountOptions{DirectMount: true, FsName: "nfstest", Name: "nfstest", AllowOther: os.Getuid() == 0, EnableLocks: true},
+	})
+	if err != nil {
+		t.Fatalf("a file system cannot be mounted: %v; this needs /dev/fuse, and root or fusermount3", err)
+	}
+	t.Cleanup(func() {
+		c.later.Wait()
+		for range 100 { // a process that was killed may still be on its way out
+			if err = server.Unmount(); err == nil {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Errorf("%s: %v", c.Path, err)
+	})
+	return c
+}
+
+func (c *Client) chance(share float64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return share > 0 && c.rng.Float64() < share
+}
+
+func (c *Client) pause() {
+	if c.plan.Delay > 0 {
+		c.mu.Lock()
+		d := time.Duration(c.rng.Int64N(int64(c.plan.Delay)))
+		c.mu.Unlock()
+		time.Sleep(d)
+	}
+}
+
+// request carries out a request that changes names. do is done once, or twice;
+// without the first answer the client hears what the second request is told.
+func (c *Client) request(do func() syscall.Errno, repeated syscall.Errno, again func()) syscall.Errno {
+	c.pause()
+	errno := do()
+	if errno == 0 && c.chance(c.plan.Twice) {
+		c.counts[twice].Add(1)
+		c.later.Go(func() { c.pause(); c.pause(); again() })
+	}
+	if errno == 0 && c.chance(c.plan.Lost) {
+		c.counts[lost].Add(1)
+		errno = repeated
+	}
+	c.pause()
+	return errno
+}
+
+type node struct {
+	fs.LoopbackNode
+	c *Client
+}
+
+func (n *node) path() string {
+	return filepath.Join(n.c.root.Path, n.Path(n.c.root.RootNode.EmbeddedInode()))
+}
+
+func (n *node) child(name string) string { return filepath.Join(n.path(), name) }
+
+func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (child *fs.Inode, errno syscall.Errno) {
+	p := n.child(name)
+	errno = n.c.request(func() (e syscall.Errno) {
+		if child, e = n.LoopbackNode.Mkdir(ctx, name, mode, out); e == 0 {
+			n.c.plan.Record.entry(addFolder, n.path(), name)
+		}
+		return e
+	}, syscall.EEXIST, func() { _ = syscall.Mkdir(p, mode) })
+	return child, errno
+}
+
+func (n *node) Link(ctx context.Context, target fs.InodeEmbedder, name string, out *fuse.EntryOut) (child *fs.Inode, errno syscall.Errno) {
+	if n.c.plan.NoLinks {
+		return nil, syscall.EPERM
+	}
+	from, to := target.(*node).path(), n.child(name)
+	errno = n.c.request(func() (e syscall.Errno) {
+		if child, e = n.LoopbackNode.Link(ctx, target, name, out); e == 0 {
+			n.c.plan.Record.entry(addFile, n.path(), name)
+		}
+		return e
+	}, syscall.EEXIST, func() { _ = syscall.Link(from, to) })
+	return child, errno
+}
+
+func (n *node) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (child *fs.Inode, errno syscall.Errno) {
+	errno = n.c.request(func() (e syscall.Errno) {
+		child, e = n.LoopbackNode.Symlink(ctx, target, name, out)
+		return e
+	}, syscall.EEXIST, func() {})
+	return child, errno
+}
+
+func (n *node) Unlink(ctx context.Context, name string) syscall.Errno {
+	return n.remove(ctx, name, false)
+}
+func (n *node) Rmdir(ctx context.Context, name string) syscall.Errno {
+	return n.remove(ctx, name, true)
+}
+
+func (n *node) remove(ctx context.Context, name string, folder bool) syscall.Errno {
+	p := n.child(name)
+	errno := n.c.request(func() (e syscall.Errno) {
+		if folder {
+			e = n.LoopbackNode.Rmdir(ctx, name)
+		} else {
+			e = n.LoopbackNode.Unlink(ctx, name)
+		}
+		if e == 0 {
+			n.c.plan.Record.entry(remove, n.path(), name)
+		}
+		return e
+	}, syscall.ENOENT, func() {
+		if folder {
+			_ = syscall.Rmdir(p)
+		} else {
+			_ = syscall.Unlink(p)
+		}
+	})
+	if errno == syscall.ENOENT {
+		n.RmChild(name)
+	}
+	return errno
+}
+
+func (n *node) Rename(ctx context.Context, name string, parent fs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
+	if flags != 0 { // as NFS says
+		return syscall.EINVAL
+	}
+	from, to := n.child(name), parent.(*node).child(newName)
+	done := false
+	errno := n.c.request(func() syscall.Errno {
+		e := n.LoopbackNode.Rename(ctx, name, parent, newName, flags)
+		if done = e == 0; done {
+			n.c.plan.Record.rename(n.path(), name, parent.(*node).path(), newName)
+		}
+		return e
+	}, syscall.ENOENT, func() { _ = syscall.Rename(from, to) })
+	if done && errno != 0 { // the client does not know, its handles are good all the same
+		n.MvChild(name, parent.EmbeddedInode(), newName, true)
+	}
+	return errno
+}
+
+func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (child *fs.Inode, h fs.FileHandle, fuseFlags uint32, errno syscall.Errno) {
+	exclusive := flags&syscall.O_EXCL != 0
+	do := func() (e syscall.Errno) {
+		if child, h, fuseFlags, e = n.LoopbackNode.Create(ctx, name, flags, mode, out); e == 0 {
+			h = n.c.file(n.child(name), h)
+			n.c.plan.Record.entry(addFile, n.path(), name)
+		}
+		return e
+	}
+	if !exclusive || !n.c.plan.Exclusive {
+		n.c.pause()
+		errno = do()
+		return child, h, fuseFlags, errno
+	}
+	if errno = n.c.request(do, syscall.EEXIST, func() {}); errno == syscall.EEXIST && h != nil {
+		h.(*file).Release(ctx)
+		return nil, nil, 0, errno
+	}
+	return child, h, fuseFlags, errno
+}
+
+// replaced reports whether another file has this one's name by now.
+func (n *node) replaced() bool {
+	var st syscall.Stat_t
+	return syscall.Lstat(n.path(), &st) == nil && n.StableAttr().Ino != st.Ino && n.EmbeddedInode() != n.c.root.RootNode.EmbeddedInode()
+}
+
+func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
+	if n.replaced() || n.mayBeReplaced() && n.c.chance(n.c.plan.Stale) {
+		n.c.counts[stale].Add(1)
+		return nil, 0, syscall.ESTALE
+	}
+	// What was remembered of it is not believed any longer.
+	_ = n.NotifyContent(-1, 0)
+	h, fuseFlags, errno := n.LoopbackNode.Open(ctx, flags)
+	if errno == 0 {
+		h = n.c.file(n.path(), h)
+		if flags&syscall.O_TRUNC != 0 {
+			n.c.plan.Record.truncate(h.(*file).ino, 0)
+		}
+	}
+	return h, fuseFlags, errno
+}
+
+// mayBeReplaced: of the files that scalebench keeps these are written anew.
+func (n *node) mayBeReplaced() bool {
+	ext := filepath.Ext(n.path())
+	return ext == ".json" || filepath.Base(n.path()) == "lease"
+}
+
+func (n *node) Getattr(ctx context.Context, h fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	if h == nil && n.replaced() {
+		return syscall.ESTALE
+	}
+	if f, ok := h.(*file); ok {
+		return f.LoopbackFile.Getattr(ctx, out)
+	}
+	return n.LoopbackNode.Getattr(ctx, h, out)
+}
+
+func (n *node) Setattr(ctx context.Context, h fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) (errno syscall.Errno) {
+	f, ok := h.(*file)
+	if !ok { // a handle of the client's stays what it is, whatever has its name by now
+		n.c.mu.Lock()
+		f, ok = n.c.open[n.StableAttr().Ino]
+		n.c.mu.Unlock()
+	}
+	if !ok && n.replaced() {
+		return syscall.ESTALE
+	}
+	if ok {
+		if errno = f.LoopbackFile.Setattr(ctx, in, out); errno == 0 {
+			errno = f.LoopbackFile.Getattr(ctx, out)
+		}
+	} else {
+		errno = n.LoopbackNode.Setattr(ctx, nil, in, out)
+	}
+	if size, sized := in.GetSize(); sized && errno == 0 {
+		n.c.plan.Record.truncate(n.StableAttr().Ino, int64(size))
+	}
+	return errno
+}
+
+func (n *node) Fsync(ctx context.Context, h fs.FileHandle, flags uint32) syscall.Errno {
+	return h.(*file).Fsync(ctx, flags)
+}
+
+// file is an open file that notes what is written to it.
+type file struct {
+	*fs.LoopbackFile
+	c    *Client
+	path string
+	ino  uint64
+}
+
+func (c *Client) file(path string, h fs.FileHandle) *file {
+	f := &file{LoopbackFile: h.(*fs.LoopbackFile), c: c, path: path}
+	var out fuse.AttrOut
+	f.Getattr(context.Background(), &out)
+	f.ino = out.Ino
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open[f.ino] = f
+	return f
+}
+
+func (f *file) Release(ctx context.Context) syscall.Errno {
+	f.c.mu.Lock()
+	if f.c.open[f.ino] == f {
+		delete(f.c.open, f.ino)
+	}
+	f.c.mu.Unlock()
+	return f.LoopbackFile.Release(ctx)
+}
+
+func (f *file) Write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {
+	if fail := f.c.plan.Fail; fail != nil {
+		if below, err := filepath.Rel(f.c.root.Path, f.path); err == nil {
+			if errno := fail(below); errno != 0 {
+				f.c.counts[failed].Add(1)
+				return 0, errno
+			}
+		}
+	}
+	n, errno := f.LoopbackFile.Write(ctx, data, off)
+	if errno == 0 {
+		f.c.plan.Record.write(f.ino, off, data[:n])
+	}
+	return n, errno
+}
+
+func (f *file) Fsync(ctx context.Context, flags uint32) syscall.Errno {
+	f.c.plan.Record.sync(f.ino)
+	return f.LoopbackFile.Fsync(ctx, flags)
+}
+
+// PassthroughFd keeps the kernel from writing to the folder's own file past us.
+func (f *file) PassthroughFd() (int, bool) { return 0, false }
+
+func (n *node) OpendirHandle(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
+	h, fuseFlags, errno := n.LoopbackNode.OpendirHandle(ctx, flags)
+	if errno == 0 {
+		h = &folder{openFolder: h.(openFolder), n: n}
+	}
+	return h, fuseFlags, errno
+}
+
+type openFolder interface {
+	fs.FileReaddirenter
+	fs.FileSeekdirer
+	fs.FileReleasedirer
+}
+
+// folder is an open folder that notes when it is synced.
+type folder struct {
+	openFolder
+	n *node
+}
+
+func (f *folder) Fsyncdir(context.Context, uint32) syscall.Errno {
+	ino, _ := inode(f.n.path())
+	f.n.c.plan.Record.sync(ino)
+	return 0
+}
