@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 )
@@ -249,4 +250,16 @@ func (f *thing) left(rng *rand.Rand) []byte {
 		}
 	}
 	return text
+}
+
+// Count is how many names that begin so were made by the first n changes.
+func (r *Recording) Count(prefix string, n int) (count int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.steps[:n] {
+		if s.kind == addFile && strings.HasPrefix(s.name, prefix) {
+			count++
+		}
+	}
+	return count
 }
