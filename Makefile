@@ -5,9 +5,9 @@ MODULE := github.com/scalebench/scalebench
 # What the tests need from Debian: a real Slurm with accounting, linters, the
 # module command, strace, Chromium with the font of the figures, and PyTorch,
 # which belongs to Debian's own interpreter.
-TEST_PROGRAMS := sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck pycodestyle modulecmd strace chromium
+TEST_PROGRAMS := sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck pycodestyle modulecmd strace chromium fusermount3
 TEST_MODULES := torch
-TEST_PACKAGES := slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck pycodestyle environment-modules strace chromium fonts-liberation python3-torch python3-numpy
+TEST_PACKAGES := slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck pycodestyle environment-modules strace fuse3 chromium fonts-liberation python3-torch python3-numpy
 TEST_TAGS := slurm,python,browser
 
 # Debian keeps daemons where an ordinary user's PATH does not look.

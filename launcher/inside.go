@@ -151,7 +151,8 @@ func (b *StepBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error
 // runScript runs an attempt's batch script with bash, in the environment of the
 // allocation, and waits for its end.
 func runScript(ctx context.Context, a *Attempt) Exit {
-	exit := Exit{ExitCode: 1, StartUnix: metrics.Unix(time.Now())}
+	started := time.Now()
+	exit := Exit{ExitCode: 1, StartUnix: metrics.Unix(started)}
 	// The script names the line of the site's setup that fails, whatever is in it.
 	log, err := os.OpenFile(a.Run.JobLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, file.Private)
 	if err == nil {
@@ -174,6 +175,6 @@ func runScript(ctx context.Context, a *Attempt) Exit {
 	if ctx.Err() != nil {
 		exit.Signal = "TERM"
 	}
-	exit.EndUnix = metrics.Unix(time.Now())
+	exit.EndUnix = exit.StartUnix + time.Since(started).Seconds()
 	return exit
 }

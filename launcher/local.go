@@ -106,11 +106,15 @@ func (b *LocalBackend) Cancel(_ context.Context, attempts []*Attempt) error {
 func (b *LocalBackend) Wait() { b.running.Wait() }
 
 // run carries an attempt out on this machine.
-func (b *LocalBackend) run(ctx context.Context, a *Attempt, f framework.Framework, port int) Exit {
-	exit := Exit{StartUnix: metrics.Unix(time.Now())}
+func (b *LocalBackend) run(ctx context.Context, a *Attempt, f framework.Framework, port int) (exit Exit) {
+	started := time.Now()
+	exit = Exit{StartUnix: metrics.Unix(started)}
+	// By the monotonic clock: a clock that is set meanwhile makes no run end
+	// before it began.
+	defer func() { exit.EndUnix = exit.StartUnix + time.Since(started).Seconds() }()
 	log, err := os.OpenFile(a.Run.JobLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
-		exit.ExitCode, exit.EndUnix = 1, metrics.Unix(time.Now())
+		exit.ExitCode = 1
 		return exit
 	}
 	defer log.Close()
@@ -129,7 +133,6 @@ func (b *LocalBackend) run(ctx context.Context, a *Attempt, f framework.Framewor
 	if ctx.Err() != nil {
 		exit.Signal = "TERM"
 	}
-	exit.EndUnix = metrics.Unix(time.Now())
 	return exit
 }
 

@@ -63,7 +63,7 @@ func survey(a *Attempt, job *slurm.Job, asked bool) (State, error) {
 		return State{Attempt: a, Status: v.Status, Detail: v.Detail, Job: v.Job, Traces: traces}, nil
 	}
 	e := Evidence{Backend: a.Record.Backend, Ranks: a.Point.Workers, Limit: time.Duration(a.Point.Resources.Time), Traces: traces,
-		Created: metrics.Time(a.Record.CreatedUnix), Now: time.Now(),
+		Created:   metrics.Time(a.Record.CreatedUnix),
 		Submitted: a.Submission != nil, Asked: asked, Requeue: a.Record.Requeue, Shared: a.Record.shared(), Job: job}
 	if a.Record.Backend == Local {
 		if e.Driven, e.DrivenKnown = drives(a.Record); !e.DrivenKnown {
@@ -72,6 +72,7 @@ func survey(a *Attempt, job *slurm.Job, asked bool) (State, error) {
 			}
 		}
 	}
+	e.Now = now(a, traces, job)
 	s := State{Attempt: a, Traces: traces, Job: jobFacts(a, job)}
 	s.Status, s.Detail = Judge(e)
 	if s.Status.Terminal() {
@@ -83,6 +84,26 @@ func survey(a *Attempt, job *slurm.Job, asked bool) (State, error) {
 		return s, a.conclude(v)
 	}
 	return s, nil
+}
+
+// now is the present by the clock that wrote down what Judge holds it against:
+// the age of the record, by the file server's clock, is added to the time in it.
+// The clock of this host may be another, or have been set since.
+func now(a *Attempt, t Traces, job *slurm.Job) time.Time {
+	written, then := "", 0.0
+	switch {
+	case t.Exit != nil:
+		written, then = a.Run.Exit(t.Restart), t.Exit.EndUnix
+	case job == nil && a.Record.Backend == Slurm:
+		written, then = a.Run.Attempt(), a.Record.CreatedUnix
+	default:
+		return time.Now()
+	}
+	age, err := lease.Age(written, a.Run.Path())
+	if err != nil {
+		return time.Now()
+	}
+	return time.Unix(0, int64(then*1e9)).Add(age)
 }
 
 // adopt writes down the jobs of attempts whose submission was not recorded: the

@@ -2,8 +2,10 @@ package metrics
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -58,8 +60,26 @@ func (w *Writer) Write(e Event) error {
 	defer w.mu.Unlock()
 	w.flush()
 	e.Time = time.Since(w.start).Seconds()
+	if e.Stop != nil { // that a run ended well is not to outlast what it measured
+		w.sync()
+		w.write(e)
+		w.sync()
+		return w.err
+	}
 	w.write(e)
 	return w.err
+}
+
+// sync makes what was written outlast a loss of power, if it is a file. The
+// caller holds mu.
+func (w *Writer) sync() {
+	f, ok := w.w.(interface{ Sync() error })
+	if !ok || w.err != nil {
+		return
+	}
+	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) { // a pipe has no disk
+		w.err = err
+	}
 }
 
 // Step records the next training step.

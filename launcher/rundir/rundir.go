@@ -41,6 +41,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -228,7 +229,7 @@ func (r Run) Restarts() ([]int, error) {
 // two commands that begin the same attempt, on whatever hosts, one gets it.
 func (r Run) Create(fill func(Run) error) error {
 	study := filepath.Dir(string(r))
-	if err := os.MkdirAll(study, file.Folder); err != nil {
+	if err := makeFolder(study); err != nil {
 		return err
 	}
 	temporary, err := nfs.MkdirTemp(study, unfinished, file.Folder)
@@ -237,7 +238,7 @@ func (r Run) Create(fill func(Run) error) error {
 	}
 	err = fill(Run(temporary))
 	if err == nil {
-		err = syncFolder(temporary)
+		err = SyncFolder(temporary)
 	}
 	if err == nil {
 		err = nfs.Place(temporary, string(r))
@@ -245,16 +246,45 @@ func (r Run) Create(fill func(Run) error) error {
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(temporary))
 	}
-	return syncFolder(study)
+	return SyncFolder(study)
+}
+
+// kept are the folders whose own names are known to outlast a loss of power.
+var kept sync.Map
+
+// makeFolder makes a folder and those above it that are missing. Their names
+// are synced too, also where another command has just made them: with a study's
+// folder goes every record in it.
+func makeFolder(path string) error {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
+		if _, done := kept.Load(path); done {
+			return nil
+		}
+		// A folder that may not be read is not one that was made for this.
+		if err := SyncFolder(filepath.Dir(path)); errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		kept.Store(path, true)
+	}
+	return nil
 }
 
 // unfinished begins the names of folders that Create fills.
 const unfinished = ".new-"
 
-// syncFolder makes the names in a folder outlast a loss of power: a rename that
+// SyncFolder makes the names in a folder outlast a loss of power: a rename that
 // is only in memory would take a record back of what was handed to Slurm. Some
 // network file systems cannot and need not do that.
-func syncFolder(path string) error {
+func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
 		return err
@@ -284,7 +314,7 @@ func WriteFile(path string, content []byte, perm fs.FileMode) error {
 		return err
 	}
 	if folder := filepath.Dir(path); !strings.HasPrefix(filepath.Base(folder), unfinished) {
-		return syncFolder(folder)
+		return SyncFolder(folder)
 	}
 	return nil
 }

@@ -92,7 +92,11 @@ func OpenEvents(run rundir.Run, writer string, w world.World) (*os.File, error) 
 		f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 		return err
 	})
-	return f, err
+	if err != nil {
+		return nil, err
+	}
+	// The name outlasts a loss of power as what is written will.
+	return f, rundir.SyncFolder(run.Events())
 }
 
 // Supervise runs one program to its end and returns its exit code: that of the

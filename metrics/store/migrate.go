@@ -73,29 +73,61 @@ func inspect(path string) (version int, err error) {
 	return version, nil
 }
 
-// migrate brings the schema up to date, each step with its new version number
-// in one transaction.
+// rollback takes back the transaction of a process, or a host, that ended within
+// it, as SQLite does at the first write. Until then such a file can be read by
+// nobody. On a network file system the journal may be a living writer's on
+// another host, whose locks are not seen here: so it is waited for.
+func rollback(path string, o Options) error {
+	network, err := o.network(path)
+	if err != nil {
+		return fmt.Errorf("database %s: %w", path, err)
+	}
+	if network {
+		l, err := takeLease(path+".lock", o.LockWait)
+		if err != nil {
+			return fmt.Errorf("database %s: %w", path, err)
+		}
+		defer l.Release()
+	}
+	db := open(path, url.Values{"mode": {"rw"}}, o.LockWait, nil)
+	defer db.Close()
+	var objects int
+	if err := db.QueryRow("SELECT count(*) FROM sqlite_schema").Scan(&objects); err != nil {
+		return fmt.Errorf("database %s: %w", path, explain(err))
+	}
+	return nil
+}
+
+// look is inspect, after a rollback where one is due.
+func look(path string, o Options) (version int, err error) {
+	version, err = inspect(path)
+	if e := (sqlite3.Error{}); errors.As(err, &e) && e.Code == sqlite3.ErrReadonly {
+		if err := rollback(path, o); err != nil {
+			return 0, err
+		}
+		return inspect(path)
+	}
+	return version, err
+}
+
+// migrate brings the schema up to date, in one transaction: a process that dies
+// meanwhile leaves the schema that was there, or none.
 func (s *Store) migrate(ctx context.Context) error {
-	for {
-		done := false
-		err := s.withTx(ctx, func(tx *sql.Tx) error {
-			// Read inside the transaction: another process may have been faster.
-			var version int
-			if err := tx.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
-				return err
-			}
-			if version >= len(migrations) {
-				done = true
-				return nil
-			}
-			if _, err := tx.Exec(migrations[version]); err != nil {
-				return fmt.Errorf("migration %d: %w", version+1, err)
-			}
-			_, err := tx.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version+1))
-			return err
-		})
-		if err != nil || done {
+	return s.withTx(ctx, func(tx *sql.Tx) error {
+		// Read inside the transaction: another process may have been faster.
+		var version int
+		if err := tx.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
 			return err
 		}
-	}
+		if version >= len(migrations) {
+			return nil
+		}
+		for i, migration := range migrations[version:] {
+			if _, err := tx.Exec(migration); err != nil {
+				return fmt.Errorf("migration %d: %w", version+i+1, err)
+			}
+		}
+		_, err := tx.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(migrations)))
+		return err
+	})
 }

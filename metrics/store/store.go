@@ -77,7 +77,7 @@ func Open(path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
 	// Looked at before anything is set on it: a foreign file stays as it is.
-	if _, err := inspect(path); err != nil {
+	if _, err := look(path, o); err != nil {
 		return nil, err
 	}
 	if s.network {
@@ -124,7 +124,7 @@ func OpenReadOnly(path string, o Options) (*Store, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("database %s: %w: it is not a regular file", path, ErrUnusable)
 	}
-	version, err := inspect(path)
+	version, err := look(path, o)
 	if err != nil {
 		return nil, err
 	}

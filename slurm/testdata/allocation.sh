@@ -84,7 +84,7 @@ finish() {
   trap - EXIT
   job=$(tr -cd '0-9A-Za-z_+' <<<"$job_id") nodes=$(tr -cd '][0-9A-Za-z_.,-' <<<"${SLURM_JOB_NODELIST-}")
   if printf '{"exit_code":%d,"signal":"%s","start_unix":%s,"end_unix":%s,"job_id":"%s","nodelist":"%s","restart":%d}\n' \
-    "$code" "$signal" "$started" "$(date +%s.%N)" "$job" "$nodes" "$restart" >"$record.tmp"; then
+    "$code" "$signal" "$started" "$(date +%s.%N)" "$job" "$nodes" "$restart" | dd of="$record.tmp" conv=fsync 2>/dev/null; then
     mv -f -- "$record.tmp" "$record"
   else
     say "cannot write $record"

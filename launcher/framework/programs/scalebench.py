@@ -95,6 +95,12 @@ class Events:
         self._stopped = threading.Event()
         self._file = os.open(
             path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        with contextlib.suppress(OSError):  # where folders cannot be synced
+            folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
         now = time.monotonic()
         self._began = now if began is None else began
         several = {"ranks": ranks} if ranks > 1 else {}
@@ -183,10 +189,19 @@ class Events:
         Only the first call counts, and nothing is written after it.
         """
         with self._lock:
+            self._flush()
+            self._sync()  # what was measured, before it is said to be whole
             self._write("stop", {
                 "status": status, "cause": cause, "steps": self.steps,
                 "epochs": self.epochs, "parameter_sha256": parameter_sha256})
+            self._sync()
             self._stopped.set()
+
+    def _sync(self):
+        """Makes what was written outlast a loss of power."""
+        if not self._stopped.is_set():
+            with contextlib.suppress(OSError):  # a pipe has no disk
+                os.fsync(self._file)
 
     def flush(self):
         """Writes the steps kept back."""

@@ -1,0 +1,63 @@
+package launcher
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// The clock was set by a year between the record and the look at it, or is
+// another host's: how long ago something was is told by the file server's.
+func TestSurveyWhenClocksJump(t *testing.T) {
+	s, err := study.Parse("study.toml", []byte("[study]\nname = \"s\"\n[workload]\nmodel = \"mlp\"\nepochs = 1\n[data]\nkind = \"synthetic\"\n[sweep]\nworkers = [1]\n"), framework.ForStudy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := s.Plan(study.DefaultSite())
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, number := rundir.OpenStudy(t.TempDir(), "s"), 0
+	for _, jump := range []time.Duration{0, time.Hour, -time.Hour, 365 * 24 * time.Hour, -365 * 24 * time.Hour} {
+		then := metrics.Unix(time.Now().Add(jump))
+		for _, c := range []struct {
+			name, backend string
+			age           time.Duration // by the file server
+			want          metrics.Status
+		}{
+			{"handed over this moment, and unknown", Slurm, 0, metrics.Submitted},
+			{"handed over long ago, and unknown", Slurm, jobGrace + time.Minute, metrics.Lost},
+			{"ended this moment, without its last events", Local, 0, metrics.Running},
+			{"ended long ago, without its last events", Local, fileGrace + time.Minute, metrics.Incomplete},
+		} {
+			number++
+			a, err := Creator{Folder: folder, Backend: c.backend}.create(Todo{Planned: plan.Points[0], Number: number}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dated := a.Run.Attempt()
+			if c.backend == Slurm {
+				a.Submission, a.Record.CreatedUnix = &Submission{JobID: "7"}, then
+			} else {
+				claim(t, a.Run, 0)
+				dated = a.Run.Exit(0)
+				if err := writeJSON(dated, Exit{StartUnix: then - 10, EndUnix: then}, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			old := time.Now().Add(-c.age)
+			if err := os.Chtimes(dated, old, old); err != nil {
+				t.Fatal(err)
+			}
+			state, err := survey(a, nil, true)
+			if err != nil || state.Status != c.want {
+				t.Errorf("clock set by %v, %s: %s (%s), want %s; %v", jump, c.name, state.Status, state.Detail, c.want, err)
+			}
+		}
+	}
+}
