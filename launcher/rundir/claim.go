@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/nfs"
 )
 
@@ -23,13 +25,13 @@ func (r Run) Claim(restart int) string {
 // TakeClaim claims an attempt, as the batch script does, for a job of that id
 // or "" for none. The error is fs.ErrExist when it is claimed.
 func (r Run) TakeClaim(restart int, job string) error {
-	own, err := nfs.MkdirTemp(string(r), ".claim-", 0o755)
+	own, err := nfs.MkdirTemp(string(r), ".claim-", file.Folder)
 	if err != nil {
 		return err
 	}
-	err = os.WriteFile(filepath.Join(own, rand.Text()), nil, 0o644)
+	err = os.WriteFile(filepath.Join(own, rand.Text()), nil, file.Open)
 	if err == nil && job != "" {
-		err = os.WriteFile(filepath.Join(own, "job_id"), []byte(job+"\n"), 0o644)
+		err = os.WriteFile(filepath.Join(own, "job_id"), []byte(job+"\n"), file.Open)
 	}
 	if err == nil {
 		err = nfs.Place(own, r.Claim(restart))
@@ -40,12 +42,14 @@ func (r Run) TakeClaim(restart int, job string) error {
 	return nil
 }
 
+var jobID = regexp.MustCompile(`^[0-9][0-9_+]*\n$`)
+
 // Owner is the job id that the batch script wrote into its first claim: of
 // several copies of one attempt, the one that runs. "" when none has begun, or
 // outside a scheduler.
 func (r Run) Owner() string {
 	text, err := ReadFile(filepath.Join(r.Claim(0), "job_id"))
-	if err != nil {
+	if err != nil || !jobID.Match(text) { // a loss of power may have torn it
 		return ""
 	}
 	return strings.TrimSpace(string(text))

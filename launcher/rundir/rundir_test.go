@@ -104,3 +104,20 @@ func TestListing(t *testing.T) {
 		t.Errorf("studies %v, %v", names, err)
 	}
 }
+
+// A loss of power may tear the id that a claim holds: then it names nobody,
+// rather than another job.
+func TestOwnerOfATornClaim(t *testing.T) {
+	run := OpenStudy(t.TempDir(), "s").Run("p", 1, 1)
+	if err := os.MkdirAll(run.Claim(0), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{"12345\n": "12345", "95_3\n": "95_3", "12": "", "": "", "\x00\x00\x00\n": "", "x\n": ""} {
+		if err := os.WriteFile(filepath.Join(run.Claim(0), "job_id"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := run.Owner(); got != want {
+			t.Errorf("%q: owner %q, want %q", text, got, want)
+		}
+	}
+}

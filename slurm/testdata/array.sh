@@ -61,7 +61,7 @@ exec >>"$run_dir/job.log" 2>&1
 # an empty file of a random name, which a full disk cannot leave half written.
 claim() {
   local claim=$run_dir/claim-$restart owner='' own token try moved=''
-  if [ -e "$run_dir/claim-0/job_id" ]; then read -r owner <"$run_dir/claim-0/job_id"; fi
+  if [ -e "$run_dir/claim-0/job_id" ]; then read -r owner <"$run_dir/claim-0/job_id" || owner=''; fi # torn by a loss of power
   if [ -n "$owner" ] && [ "$owner" != "$job_id" ]; then
     say "job $job_id is a second copy of this attempt: job $owner has claimed it ($run_dir/claim-0); nothing was run"
     exit 75
@@ -81,7 +81,7 @@ claim() {
     if [ -e "$1" ]; then
       rm -rf -- "$own"
       owner=
-      if [ -e "$claim/job_id" ]; then read -r owner <"$claim/job_id"; fi
+      if [ -e "$claim/job_id" ]; then read -r owner <"$claim/job_id" || owner=''; fi
       if [ -n "$owner" ] && [ "$owner" != "$job_id" ]; then owner="job $owner has claimed it"; else owner='it is already claimed'; fi
       say "job $job_id is a second copy of this attempt: $owner ($claim); nothing was run"
       exit 75
