@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/metrics"
@@ -20,6 +22,7 @@ type findings struct {
 	points  int      // planned
 	lost    []string // planned points without a result or cause, results that were not collected
 	doubled []string // attempts that ran twice, points with several results
+	wrong   []string // stored figures that are not those of what the ranks wrote
 	other   []string
 }
 
@@ -33,10 +36,7 @@ func (tr *trial) check() findings {
 		f.lost = append(f.lost, "no plan: "+err.Error())
 		return f
 	}
-	attempts, err := launcher.Attempts(tr.folder())
-	if err != nil {
-		f.lost = append(f.lost, err.Error())
-	}
+	attempts := tr.attempts(&f)
 	f.points = len(plan.Points)
 	good := map[string][]string{}
 	for _, a := range attempts {
@@ -63,10 +63,27 @@ func (tr *trial) check() findings {
 	f.startedOnce(tr)
 	f.submittedOnce(tr)
 	f.collected(tr, attempts)
-	if left, err := tr.emptied(); err != nil {
-		f.other = append(f.other, fmt.Sprintf("%v: %+v is left behind", err, left))
+	for _, a := range attempts {
+		if a.Verdict != nil && a.Verdict.Status.Good() {
+			f.rightFigures(tr, a)
+		}
 	}
+	if tr.class.lane != local {
+		if left, err := tr.emptied(); err != nil {
+			f.other = append(f.other, fmt.Sprintf("%v: %+v is left behind", err, left))
+		}
+	}
+	f.leftBehind(tr)
 	return f
+}
+
+// attempts are those in the trial's run folders.
+func (tr *trial) attempts(f *findings) []*launcher.Attempt {
+	list, err := launcher.Attempts(tr.folder())
+	if err != nil && tr.class.lane != local { // beside what is hostile only
+		f.lost = append(f.lost, err.Error())
+	}
+	return list
 }
 
 // emptied waits until no job of the trial waits or runs: a controller that forgot
@@ -134,6 +151,7 @@ func (f *findings) startedOnce(tr *trial) {
 			f.other = append(f.other, fmt.Sprintf("cannot read %q of the workers' ledger", line))
 			continue
 		}
+		run = filepath.Base(run) // the runs folder may have several names
 		if place := run + " " + restart + " " + rank; ranks[place] {
 			f.doubled = append(f.doubled, "started twice: "+line)
 		} else {
@@ -144,6 +162,15 @@ func (f *findings) startedOnce(tr *trial) {
 		} else if owner[run] != job {
 			f.doubled = append(f.doubled, fmt.Sprintf("%s was run by jobs %s and %s", run, owner[run], job))
 		}
+	}
+}
+
+// leftBehind checks that no process of the trial's runs outlives them.
+func (f *findings) leftBehind(tr *trial) {
+	err := awaitFor(30*time.Second, "an end of the runs' processes", func() bool { return len(tr.processes("")) == 0 })
+	for _, pid := range tr.processes("") {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		f.other = append(f.other, fmt.Sprintf("%v: process %d, %q, is left behind", err, pid, line))
 	}
 }
 

@@ -14,6 +14,17 @@ import (
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
 
+var daemonClasses = []class{
+	{name: "slurmctld down", fire: controllerDown},
+	{name: "slurmctld hung", fire: controllerHung, blind: true},
+	{name: "slurmctld killed after sbatch", fire: controllerKilled, late: true, blind: true},
+	{name: "slurmctld restarted", fire: controllerRestarted, late: true},
+	{name: "job id reused", fire: idReused, late: true, blind: true},
+	{name: "a submission unseen", fire: submissionUnseen, lane: cluster, blind: true},
+	{name: "array's answer lost", fire: arrayLost, lane: cluster},
+	{name: "accounting down or hung", fire: accountingAway},
+}
+
 // unreachable checks that a command says that Slurm cannot be reached.
 func (tr *trial) unreachable(out string, code int) {
 	if code != exitScheduler || !strings.Contains(out, "Slurm cannot be reached") {

@@ -12,6 +12,10 @@ import (
 	"time"
 )
 
+var folderClasses = []class{
+	{name: "run folder full or read-only", fire: folderNotWritable, late: true},
+}
+
 // folderNotWritable fills the file system of the run folders, or makes it
 // read-only, before or after the study is submitted.
 func folderNotWritable(tr *trial) error {
@@ -84,6 +88,6 @@ func (tr *trial) chmod(mode os.FileMode) error {
 // remount waits for files that are open for writing, which forbid it.
 func (tr *trial) remount(flags uintptr) error {
 	return tr.await("a time when no run has a file open", func() bool {
-		return syscall.Mount("tmpfs", tr.small, "tmpfs", syscall.MS_REMOUNT|flags, "size=16m") == nil
+		return syscall.Mount("tmpfs", tr.small, "tmpfs", syscall.MS_REMOUNT|flags, smallSize) == nil
 	})
 }

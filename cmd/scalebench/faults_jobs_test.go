@@ -13,7 +13,18 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// job is one of the trial's jobs that run, with its nodes.
+var jobClasses = []class{
+	{name: "node crashed", fire: nodeCrashed},
+	{name: "slurmd restarted", fire: slurmdRestarted},
+	{name: "job requeued", fire: jobRequeued, lane: cluster},
+	{name: "job preempted", fire: jobPreempted},
+	{name: "job cancelled by hand", fire: jobCancelled, lane: cluster},
+	{name: "job timed out", fire: jobTimedOut, lane: cluster},
+	{name: "job out of memory", fire: jobOutOfMemory, lane: cluster},
+	{name: "job held by a limit", fire: jobHeld},
+}
+
+// running is one of the trial's jobs that run, with its nodes.
 func (tr *trial) running() (slurm.Job, error) {
 	var found slurm.Job
 	err := tr.await("a running job", func() bool {

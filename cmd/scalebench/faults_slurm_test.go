@@ -8,12 +8,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
 var (
-	faultCount = flag.Int("faults", 30, "faults that TestSlurmFaults fires; 210 are the full suite")
+	faultCount = flag.Int("faults", 30, "faults that TestSlurmFaults fires; 1000 are the full suite")
 	faultSeed  = flag.Uint64("fault-seed", 1, "seed of the faults' choice and timing; 0: a new one, which is printed")
 	faultClass = flag.String("fault-class", "", "fire only faults of this class")
 )
@@ -24,6 +25,7 @@ type class struct {
 	// fire brings a study under way, lets the fault happen and heals it. An
 	// error is that the fault could not be made to happen.
 	fire func(*trial) error
+	lane lane
 	// late: what it leaves is known to be lost only after minutes of grace. It
 	// is fired early, and settled when all others are done.
 	late bool
@@ -33,35 +35,28 @@ type class struct {
 	blind bool
 }
 
-var classes = []class{
-	{name: "submit killed", fire: submitKilled},
-	{name: "collect killed", fire: collectKilled},
-	{name: "retry killed", fire: retryKilled},
-	{name: "slurmctld down", fire: controllerDown},
-	{name: "slurmctld hung", fire: controllerHung, blind: true},
-	{name: "slurmctld killed after sbatch", fire: controllerKilled, late: true, blind: true},
-	{name: "slurmctld restarted", fire: controllerRestarted, late: true},
-	{name: "job id reused", fire: idReused, late: true, blind: true},
-	{name: "a submission unseen", fire: submissionUnseen, blind: true},
-	{name: "array's answer lost", fire: arrayLost},
-	{name: "accounting down or hung", fire: accountingAway},
-	{name: "node crashed", fire: nodeCrashed},
-	{name: "slurmd restarted", fire: slurmdRestarted},
-	{name: "job requeued", fire: jobRequeued},
-	{name: "job preempted", fire: jobPreempted},
-	{name: "job cancelled by hand", fire: jobCancelled},
-	{name: "job timed out", fire: jobTimedOut},
-	{name: "job out of memory", fire: jobOutOfMemory},
-	{name: "job held by a limit", fire: jobHeld},
-	{name: "run folder full or read-only", fire: folderNotWritable, late: true},
-	{name: "database locked", fire: databaseLocked},
-}
+// lane says what faults of a class may be fired beside.
+type lane int
 
-// TestSlurmFaults fires faults at the real binaries and a real cluster, one
-// after the other, each at a study of its own. After each one is healed,
-// `submit --wait` is repeated until it has nothing left to do; then every
-// planned point must have exactly one good result, every other attempt a stated
-// cause, no attempt may have run twice, and the database must hold just that.
+const (
+	alone   lane = iota // it is done to the cluster: nothing else may use that
+	cluster             // it is done to one study on the cluster
+	local               // it is done to one study on this machine, without Slurm
+)
+
+// abreast is how many faults of a lane are fired at a time.
+var abreast = map[lane]int{alone: 1, cluster: 4, local: 3}
+
+// classes are all of them; each file has those of its subject.
+var classes = slices.Concat(toolClasses, daemonClasses, jobClasses, folderClasses,
+	leaseClasses, hostileClasses, limitClasses, strangerClasses, clockClasses, signalClasses, changeClasses, databaseClasses)
+
+// TestSlurmFaults fires faults at the real binaries and a real cluster, each at
+// a study of its own. After each one is healed, `submit --wait`, or `run`, is
+// repeated until it has nothing left to do; then every planned point must have
+// exactly one good result, every other attempt a stated cause, no attempt may
+// have run twice, the database must hold just that, and its figures must be
+// those of what the ranks wrote.
 func TestSlurmFaults(t *testing.T) {
 	seed := *faultSeed
 	if seed == 0 {
@@ -72,101 +67,158 @@ func TestSlurmFaults(t *testing.T) {
 	if len(deck) == 0 {
 		t.Fatalf("no faults: -faults is %d, -fault-class %q", *faultCount, *faultClass)
 	}
-	r := newRig(t)
-	tally := newTally()
-	var late []*trial
-	for i, c := range deck {
-		rng := rand.New(rand.NewPCG(seed, uint64(i)))
-		for try := range 3 { // what earlier faults left may keep one from happening
-			tr := r.trial(fmt.Sprintf("f%03d-%d", i, try), c, rng)
-			began := time.Now()
-			err := r.calm()
-			if err == nil {
-				err = c.fire(tr)
+	s := &suite{rig: newRig(t), tally: newTally(), seed: seed}
+	// What is done to the cluster first, since some of it settles late, and
+	// beside it what needs no cluster; then what shares the cluster.
+	var lanes sync.WaitGroup
+	lanes.Go(func() { s.fire(deck, local) })
+	s.fire(deck, alone)
+	s.fire(deck, cluster)
+	lanes.Wait()
+	// All at once: most of it is waiting.
+	for _, tr := range s.late {
+		lanes.Go(func() {
+			tr.skipGrace()
+			tr.settle(8 * time.Minute)
+			s.tally.add(t, tr)
+		})
+	}
+	lanes.Wait()
+	t.Log(s.tally)
+}
+
+// suite is the faults on their way.
+type suite struct {
+	*rig
+	tally *tally
+	seed  uint64
+	late  []*trial
+}
+
+// dealt is a fault that is to be fired; its number is that of its random
+// numbers, whatever order the lanes make of the deck.
+type dealt struct {
+	class
+	number int
+}
+
+// fire fires the faults of a lane.
+func (s *suite) fire(deck []dealt, l lane) {
+	faults := make(chan dealt)
+	var lanes sync.WaitGroup
+	for range abreast[l] {
+		lanes.Go(func() {
+			for d := range faults {
+				s.one(d)
 			}
-			if err == nil {
-				tally.fired[c.name]++
-			} else if t.Logf("%s %s could not be fired: %v", tr.name, c.name, err); try == 2 {
-				t.Errorf("%s could not be fired:\n%s", c.name, tr.story())
-			}
-			if c.late {
-				late = append(late, tr)
-			} else {
-				tr.settle(4 * time.Minute)
-				tally.add(t, tr)
-			}
-			t.Logf("%s %-30s %4.1f s (%s)", tr.name, c.name, time.Since(began).Seconds(), tr.how)
-			if err == nil {
-				break
+		})
+	}
+	for _, late := range []bool{true, false} {
+		for _, d := range deck {
+			if d.lane == l && d.late == late {
+				faults <- d
 			}
 		}
 	}
-	// All at once: most of it is waiting.
-	settled := make(chan *trial)
-	for _, tr := range late {
-		go func() { tr.settle(8 * time.Minute); settled <- tr }()
-	}
-	for range late {
-		tally.add(t, <-settled)
-	}
-	t.Log(tally)
+	close(faults)
+	lanes.Wait()
 }
 
-// deal is so many faults in random order, all classes as often as each other;
-// those that settle late come first.
-func deal(n int, seed uint64) []class {
+// one fires one fault; what earlier ones left may keep it from happening.
+func (s *suite) one(d dealt) {
+	rng := rand.New(rand.NewPCG(s.seed, uint64(d.number)))
+	for try := range 3 {
+		tr := s.trial(fmt.Sprintf("f%03d-%d", d.number, try), d.class, rng)
+		began := time.Now()
+		var err error
+		if d.lane != local {
+			err = s.calm()
+		}
+		if err == nil {
+			err = d.fire(tr)
+		}
+		tr.fired = time.Now()
+		if err != nil {
+			s.t.Logf("%s %s could not be fired: %v", tr.name, d.name, err)
+			if try == 2 {
+				s.t.Errorf("%s could not be fired:\n%s", d.name, tr.story())
+			}
+		} else {
+			s.tally.count(d.name)
+		}
+		if d.late {
+			s.late = append(s.late, tr) // of lane alone, which is one goroutine
+		} else {
+			tr.settle(4 * time.Minute)
+			s.tally.add(s.t, tr)
+		}
+		s.t.Logf("%s %-30s %4.1f s (%s)", tr.name, d.name, time.Since(began).Seconds(), tr.how)
+		if err == nil {
+			return
+		}
+	}
+}
+
+// deal is so many faults, all classes as often as each other, in random order.
+func deal(n int, seed uint64) []dealt {
 	if *faultClass != "" && !slices.ContainsFunc(classes, func(c class) bool { return c.name == *faultClass }) {
 		return nil
 	}
 	rng := rand.New(rand.NewPCG(seed, 1<<40))
-	var deck []class
+	var deck []dealt
 	for len(deck) < n {
 		for _, i := range rng.Perm(len(classes)) {
 			if *faultClass == "" || *faultClass == classes[i].name {
-				deck = append(deck, classes[i])
+				deck = append(deck, dealt{classes[i], len(deck)})
 			}
 		}
 	}
-	deck = deck[:n]
-	slices.SortStableFunc(deck, func(a, b class) int {
-		switch {
-		case a.late == b.late:
-			return 0
-		case a.late:
-			return -1
-		}
-		return 1
-	})
-	return deck
+	return deck[:n]
 }
 
 // tally counts what was fired and what was found.
 type tally struct {
-	fired                map[string]int
-	points, lost, double int
+	sync.Mutex
+	fired                       map[string]int
+	points, lost, double, wrong int
 }
 
 func newTally() *tally { return &tally{fired: map[string]int{}} }
 
+func (a *tally) count(class string) {
+	a.Lock()
+	defer a.Unlock()
+	a.fired[class]++
+}
+
 func (a *tally) add(t *testing.T, tr *trial) {
 	t.Helper()
 	f := tr.check()
+	a.Lock()
+	defer a.Unlock()
 	a.points += f.points
 	a.lost += len(f.lost)
 	a.double += len(f.doubled)
-	if wrong := slices.Concat(f.lost, f.doubled, f.other); len(wrong) > 0 {
-		t.Errorf("%s %s (%s):\n  %s\n%s", tr.name, tr.class.name, tr.how, strings.Join(wrong, "\n  "), tr.story())
+	a.wrong += len(f.wrong)
+	if all := slices.Concat(f.lost, f.doubled, f.wrong, f.other); len(all) > 0 {
+		t.Errorf("%s %s (%s):\n  %s\n%s", tr.name, tr.class.name, tr.how, strings.Join(all, "\n  "), tr.story())
 	}
 }
 
 func (a *tally) String() string {
-	var b strings.Builder
-	b.WriteString("faults fired:\n")
+	var fired, not []string
 	total := 0
 	for _, c := range classes {
-		fmt.Fprintf(&b, "  %-30s %3d\n", c.name, a.fired[c.name])
-		total += a.fired[c.name]
+		if n := a.fired[c.name]; n > 0 {
+			fired = append(fired, fmt.Sprintf("%s %d", c.name, n))
+			total += n
+		} else {
+			not = append(not, c.name)
+		}
 	}
-	fmt.Fprintf(&b, "  %-30s %3d\n%d planned points: lost %d, doubled %d", "all", total, a.points, a.lost, a.double)
-	return b.String()
+	text := fmt.Sprintf("%d faults of %d classes, %d planned points", total, len(fired), a.points)
+	if len(not) > 0 {
+		text += "\nnot fired this time: " + strings.Join(not, ", ")
+	}
+	return text + fmt.Sprintf("\nfired: %s · lost %d, doubled %d, wrong figures %d", strings.Join(fired, ", "), a.lost, a.double, a.wrong)
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +11,13 @@ import (
 	"syscall"
 	"time"
 )
+
+var toolClasses = []class{
+	{name: "submit killed", fire: submitKilled, lane: cluster},
+	{name: "collect killed", fire: collectKilled, lane: cluster},
+	{name: "retry killed", fire: retryKilled, lane: cluster},
+	{name: "run killed", fire: runKilled, lane: local},
+}
 
 // fileCalls are the system calls by which the tool changes files, and a number
 // that the count of each in one of its threads seldom exceeds.
@@ -38,7 +44,7 @@ func (tr *trial) kill(calls []string, args ...string) error {
 			point = fmt.Sprintf("%s %d", call.name, call.most)
 			tracer = []string{"strace", "-f", "-qq", "--detach-on=execve", "-o", "/dev/null", "-e", "trace=" + call.name,
 				"-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call.name, call.most)}
-		} else if points = []string{"squeue 1"}; point == "delay" {
+		} else if points = []string{"squeue 1"}; point == "delay" || tr.class.lane == local {
 			delay = tr.between(0, tr.took[args[0]])
 			point = fmt.Sprintf("after %.1f ms", delay.Seconds()*1e3)
 		} else {
@@ -110,41 +116,12 @@ func retryKilled(tr *trial) error {
 	return nil
 }
 
-// databaseLocked has another program read the database for long, or write it,
-// while runs are to be collected.
-func databaseLocked(tr *trial) error {
-	if err := tr.underway(); err != nil {
-		return err
-	}
-	if out, code := tr.run("collect"); code != 0 {
-		return fmt.Errorf("collect: exit code %d: %s", code, out)
-	}
-	db, err := sql.Open("sqlite3", filepath.Join(tr.dir, "scalebench.db"))
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	ctx := context.Background()
-	held, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer held.Close()
-	tr.how = tr.one("BEGIN", "BEGIN IMMEDIATE", "BEGIN EXCLUSIVE")
-	for _, statement := range []string{tr.how, "SELECT count(*) FROM sqlite_master"} {
-		if _, err := held.ExecContext(ctx, statement); err != nil {
+// runKilled kills the command that drives runs on this machine.
+func runKilled(tr *trial) error {
+	for range 1 + tr.rng.IntN(2) {
+		if err := tr.kill(nil, tr.command()...); err != nil {
 			return err
 		}
 	}
-	hold := tr.between(time.Second, 8*time.Second)
-	tr.how += fmt.Sprintf(" for %.1f s", hold.Seconds())
-	released := time.AfterFunc(hold, func() { _, _ = held.ExecContext(ctx, "ROLLBACK") })
-	defer released.Stop()
-	began := time.Now()
-	out, code := tr.run("collect")
-	if code != 0 && !strings.Contains(out, "locked") && !strings.Contains(out, "busy") {
-		tr.problem("collect of a locked database: exit code %d: %s", code, out)
-	}
-	time.Sleep(hold - time.Since(began))
 	return nil
 }

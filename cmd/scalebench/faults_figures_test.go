@@ -1,0 +1,149 @@
+//go:build slurm
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/scalebench/scalebench/launcher"
+)
+
+// wrote is what the ranks of a run wrote, read without any code of ours.
+type wrote struct {
+	durations, samples []float64 // by step: of the slowest rank, of all ranks
+	ranks              []int     // that reported the step
+	train, last        float64   // on rank 0's clock: of its training's start, and of its last step or evaluation
+	accuracy           *float64  // of the last evaluation
+}
+
+// readRank adds a rank's event file.
+func (w *wrote) readRank(path string, rank int) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for line := range bytes.Lines(text) {
+		var e struct {
+			T     float64
+			Train *struct{}
+			Steps *struct {
+				First             int
+				Tick              float64
+				Duration, Samples []float64
+			}
+			Evaluation *struct{ Accuracy float64 }
+		}
+		if err := json.Unmarshal(line, &e); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if rank == 0 && e.Train != nil {
+			w.train = e.T
+		}
+		if rank == 0 && (e.Steps != nil || e.Evaluation != nil) {
+			w.last = e.T
+		}
+		if e.Evaluation != nil {
+			w.accuracy = &e.Evaluation.Accuracy
+		}
+		if e.Steps == nil {
+			continue
+		}
+		for i, ticks := range e.Steps.Duration {
+			for len(w.durations) <= e.Steps.First+i {
+				w.durations, w.samples, w.ranks = append(w.durations, 0), append(w.samples, 0), append(w.ranks, 0)
+			}
+			step := e.Steps.First + i
+			w.durations[step] = max(w.durations[step], ticks*e.Steps.Tick)
+			w.samples[step] += e.Steps.Samples[i]
+			w.ranks[step]++
+		}
+	}
+	return nil
+}
+
+// rightFigures holds what is stored of a good attempt against what its ranks
+// wrote, by docs/metrics.md. Which steps are warm-up is the one thing that is
+// taken from the tool.
+func (f *findings) rightFigures(tr *trial, a *launcher.Attempt) {
+	out, code := tr.run("show", a.Record.ID, "--format", "json")
+	var shown struct {
+		Result struct {
+			Restart, Steps int
+			Samples        float64
+			Warmup         int      `json:"warmup_steps"`
+			Steady         int      `json:"steady_steps"`
+			World          int      `json:"world"`
+			Rate           *float64 `json:"throughput"`
+			Why            *string  `json:"throughput_why"`
+			EndToEnd       *float64 `json:"end_to_end"`
+			Seconds        *float64 `json:"train_seconds"`
+			Final          *float64 `json:"final_accuracy"`
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &shown); err != nil || code != 0 {
+		f.lost = append(f.lost, fmt.Sprintf("show %s: exit code %d, %v: %.500s", a.Record.ID, code, err, out))
+		return
+	}
+	got := shown.Result
+	claims, err := filepath.Glob(filepath.Join(a.Run.Path(), "claim-*"))
+	if err != nil || len(claims) == 0 {
+		f.lost = append(f.lost, a.Record.ID+" is good and was never claimed")
+		return
+	}
+	restart := len(claims) - 1
+	var w wrote
+	for rank := range a.Point.Workers {
+		path := filepath.Join(a.Run.Path(), "events", fmt.Sprintf("rank-%05d-%d.jsonl", rank, restart))
+		if err := w.readRank(path, rank); err != nil {
+			f.lost = append(f.lost, err.Error())
+			return
+		}
+	}
+	wrong := func(what string, got, want any) {
+		f.wrong = append(f.wrong, fmt.Sprintf("%s: %s is stored as %v, and its ranks wrote %v", a.Record.ID, what, got, want))
+	}
+	figure := func(what string, got *float64, want float64) {
+		if got == nil {
+			wrong(what, "nothing", want)
+		} else if math.Abs(*got-want) > 1e-9*math.Abs(want) {
+			wrong(what, *got, want)
+		}
+	}
+	for step, ranks := range w.ranks {
+		if ranks != a.Point.Workers {
+			wrong(fmt.Sprintf("step %d", step), "one of all ranks", fmt.Sprintf("it %d times", ranks))
+		}
+	}
+	samples := sum(w.samples)
+	if got.Steps != len(w.durations) || got.Restart != restart || got.World != a.Point.Workers || got.Samples != samples {
+		wrong("steps, restart, ranks, samples", []any{got.Steps, got.Restart, got.World, got.Samples}, []any{len(w.durations), restart, a.Point.Workers, samples})
+		return
+	}
+	figure("training time", got.Seconds, w.last-w.train)
+	figure("end-to-end throughput", got.EndToEnd, samples/(w.last-w.train))
+	if w.accuracy != nil {
+		figure("accuracy", got.Final, *w.accuracy)
+	} else if got.Final != nil {
+		wrong("accuracy", *got.Final, "none")
+	}
+	switch {
+	case got.Rate == nil && (got.Why == nil || *got.Why == ""):
+		wrong("throughput", "nothing, without a reason", "steps")
+	case got.Rate != nil && (got.Steady < 10 || got.Warmup+got.Steady != got.Steps):
+		wrong("steady steps", got.Steady, got.Steps-got.Warmup)
+	case got.Rate != nil:
+		figure("throughput", got.Rate, sum(w.samples[got.Warmup:])/sum(w.durations[got.Warmup:]))
+	}
+}
+
+func sum(list []float64) (s float64) {
+	for _, x := range list {
+		s += x
+	}
+	return s
+}

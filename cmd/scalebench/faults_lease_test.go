@@ -1,0 +1,288 @@
+//go:build slurm
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var leaseClasses = []class{
+	{name: "lease in a strange state", fire: leaseStrange, lane: local},
+	{name: "lease of a killed holder", fire: leaseOfKilled, lane: local},
+	{name: "command stopped past its lease", fire: leaseSlept, lane: local},
+	{name: "several commands at once", fire: severalCommands, lane: local},
+}
+
+// nobody is an ordinary user.
+const nobody = 65534
+
+// leasePatience is how long a command may be busy with a lease that somebody
+// left: it waits up to 90 s for one that is not renewed.
+const leasePatience = 150 * time.Second
+
+// holder is a lease of another host's command.
+const holder = `{"host":"elsewhere","pid":4711,"space":"another boot pid:[1]","since":"2026-01-01T00:00:00Z","nonce":"N"}` + "\n"
+
+// leaseStates are what may be at the place of a study's lease. A regular file
+// that nobody has touched for hours must not keep anybody from the study; of
+// anything else a command must say what is in its way, and must not wait for ever.
+var leaseStates = []struct {
+	name    string
+	make    func(tr *trial, path string) error
+	regular bool
+}{
+	{"another host's", leaseText(holder), true},
+	{"empty", leaseText(""), true},
+	{"garbage", leaseText("\x00\xff}{ no lease"), true},
+	{"half written", leaseText(holder[:40]), true},
+	{"huge", leaseText(strings.Repeat("[", 8<<20)), true},
+	{"holes", func(_ *trial, path string) error {
+		return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<33))
+	}, true},
+	{"mode 000", func(tr *trial, path string) error {
+		return errors.Join(os.WriteFile(path, []byte(holder), 0o600), os.Chmod(path, 0))
+	}, true},
+	{"another user's", func(tr *trial, path string) error {
+		return errors.Join(os.WriteFile(path, []byte(holder), 0o600), os.Chown(path, 12345, 12345))
+	}, true},
+	{"a directory", func(_ *trial, path string) error { return os.MkdirAll(filepath.Join(path, "full"), 0o755) }, false},
+	{"an empty directory", func(_ *trial, path string) error { return os.Mkdir(path, 0o755) }, false},
+	{"a link to nowhere", func(_ *trial, path string) error { return os.Symlink("nowhere", path) }, false},
+	{"a link to itself", func(_ *trial, path string) error { return os.Symlink("lease", path) }, false},
+	{"a link to a file", func(tr *trial, path string) error {
+		tr.file("precious", "precious\n", 0o644)
+		return os.Symlink(filepath.Join(tr.dir, "precious"), path)
+	}, false},
+	{"a link to /dev/zero", func(_ *trial, path string) error { return os.Symlink("/dev/zero", path) }, false},
+	{"a FIFO", func(_ *trial, path string) error { return syscall.Mkfifo(path, 0o600) }, false},
+}
+
+func leaseText(text string) func(*trial, string) error {
+	return func(_ *trial, path string) error { return os.WriteFile(path, []byte(text), 0o600) }
+}
+
+func leaseStrange(tr *trial) error {
+	state := leaseStates[tr.rng.IntN(len(leaseStates))]
+	age := tr.one("old", "old", "old", "new", "in the future")
+	tr.how = state.name + ", " + age
+	// Modes and owners are nothing to root.
+	if os.Getuid() == 0 && (state.name == "mode 000" || state.name == "another user's" || tr.rng.IntN(4) == 0) {
+		if err := tr.as(nobody); err != nil {
+			return err
+		}
+		tr.how += ", for an ordinary user"
+	}
+	study := filepath.Join(tr.runs, tr.name)
+	path := filepath.Join(study, "lease")
+	if err := errors.Join(os.MkdirAll(study, 0o755), state.make(tr, path), tr.own()); err != nil {
+		return err
+	}
+	if state.name == "another user's" {
+		if err := os.Chown(path, 12345, 12345); err != nil {
+			return err
+		}
+	}
+	if when := map[string]time.Duration{"old": -2 * time.Hour, "in the future": 2 * time.Hour}[age]; when != 0 {
+		at := time.Now().Add(when)
+		_ = os.Chtimes(path, at, at) // nothing is at the end of some links
+	}
+	tr.patience = leasePatience
+	out, code := tr.submit()
+	tr.patience = 2 * time.Minute
+	switch {
+	case code == 0:
+	case state.regular && age == "old":
+		tr.problem("a lease that nobody has touched for 2 h keeps the study: exit code %d: %s", code, out)
+	case !strings.Contains(out, "lease"):
+		tr.problem("exit code %d, and the lease is not named: %s", code, out)
+	}
+	if text := tr.lines("precious"); state.name == "a link to a file" && (len(text) != 1 || text[0] != "precious") {
+		tr.problem("the file that the lease was a link to now holds %.80q", text)
+	}
+	return os.RemoveAll(path)
+}
+
+// as has the trial's commands be another user's, to whom its folder goes.
+func (tr *trial) as(user int) error {
+	tr.user = user
+	return errors.Join(os.MkdirAll(tr.runs, 0o755), tr.own())
+}
+
+// own gives all that is in the trial's folder to its user.
+func (tr *trial) own() error {
+	if tr.user == 0 {
+		return nil
+	}
+	return filepath.WalkDir(tr.dir, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, tr.user, tr.user))
+	})
+}
+
+// leaseOfKilled kills commands while they hold the lease: as they renew it, or
+// make it, or whenever.
+func leaseOfKilled(tr *trial) error {
+	tr.steps = 100
+	tr.files()
+	path := filepath.Join(tr.runs, tr.name, "lease")
+	for range 1 + tr.rng.IntN(3) {
+		cmd, out := tr.start(context.Background(), tr.command()...)
+		err := awaitFor(30*time.Second, "a lease", func() bool {
+			_, err := os.Lstat(path)
+			return err == nil || tr.over(cmd.Process.Pid)
+		})
+		time.Sleep(tr.between(0, 5*time.Millisecond))
+		_ = cmd.Process.Kill() // it may have ended
+		tr.finish(cmd, out)
+		if err != nil {
+			return err
+		}
+		text, _ := os.ReadFile(path)
+		switch {
+		case len(text) == 0:
+			tr.how += "; the lease was gone by then"
+			continue
+		case tr.rng.IntN(2) == 0: // as seen from another host, hours later
+			tr.how += "; held on another host 2 h ago"
+			at := time.Now().Add(-2 * time.Hour)
+			other := strings.ReplaceAll(string(text), `"space":"`, `"space":"other `)
+			if err := errors.Join(os.WriteFile(path, []byte(other), 0o600), os.Chtimes(path, at, at)); err != nil {
+				return err
+			}
+		default:
+			tr.how += "; held here"
+		}
+		began := time.Now()
+		if out, code := tr.run("run", "study.toml", "--site", "site.toml", "--local"); code != 0 && code != exitRunsFailed {
+			tr.problem("after a killed holder: exit code %d: %s", code, out)
+		}
+		if took := time.Since(began); took > 50*time.Second {
+			tr.problem("a killed holder's lease kept the next command for %.0f s", took.Seconds())
+		}
+	}
+	tr.how = strings.TrimPrefix(tr.how, "; ")
+	return nil
+}
+
+// over reports whether a child of ours has ended.
+func (tr *trial) over(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(rest, "Z")
+}
+
+// leaseSlept stops a command at some call while it holds the lease, or may, has
+// another one take over what has lapsed meanwhile, and lets the first go on.
+func leaseSlept(tr *trial) error {
+	tr.steps = 60
+	tr.files()
+	call := []string{"linkat", "renameat", "mkdirat", "fsync", "unlinkat"}[tr.rng.IntN(5)]
+	when := 1 + tr.rng.IntN(3)
+	tr.how = fmt.Sprintf("at %s %d", call, when)
+	tracer := []string{"strace", "-f", "-qq", "--detach-on=execve", "-o", "/dev/null", "-e", "trace=" + call,
+		"-e", fmt.Sprintf("inject=%s:signal=SIGSTOP:when=%d", call, when)}
+	ctx, cancel := context.WithTimeout(context.Background(), longest)
+	defer cancel()
+	cmd, out := tr.startUnder(ctx, tracer, tr.command()...)
+	sleeper := 0
+	err := awaitFor(time.Minute, "a command that is stopped", func() bool {
+		sleeper = tr.stopped(cmd.Process.Pid)
+		return sleeper != 0 || tr.over(cmd.Process.Pid)
+	})
+	if err != nil {
+		_ = cmd.Process.Kill()
+		tr.finish(cmd, out)
+		return err
+	}
+	path := filepath.Join(tr.runs, tr.name, "lease")
+	if sleeper == 0 {
+		tr.how += ", which it never came to"
+	} else {
+		// Hours in a moment.
+		at := time.Now().Add(-2 * time.Hour)
+		if os.Chtimes(path, at, at) == nil {
+			tr.how += ", with the lease"
+		}
+		if out, code := tr.run(tr.command()...); code != 0 && code != exitRunsFailed {
+			tr.problem("beside a command that is stopped: exit code %d: %s", code, out)
+		}
+		if err := syscall.Kill(sleeper, syscall.SIGCONT); err != nil {
+			return err
+		}
+	}
+	tr.finish(cmd, out)
+	return nil
+}
+
+// stopped is the child of a process if it is stopped; 0 when it is not.
+func (tr *trial) stopped(pid int) int {
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	var child int
+	if n, _ := fmt.Sscan(string(children), &child); n == 0 {
+		return 0
+	}
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", child))
+	if strings.Contains(string(stat), "State:\tT") || strings.Contains(string(stat), "State:\tt (tracing stop)") && tr.still(child) {
+		return child
+	}
+	return 0
+}
+
+// still reports whether a process is in the same stop 200 ms later.
+func (tr *trial) still(pid int) bool {
+	read := func() string {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
+		return string(text) + string(status)
+	}
+	before := read()
+	time.Sleep(200 * time.Millisecond)
+	return read() == before
+}
+
+// severalCommands has several commands carry out the same study at once, from
+// two folders, by two names of the runs folder.
+func severalCommands(tr *trial) error {
+	other := filepath.Join(tr.dir, "other")
+	if err := errors.Join(os.Mkdir(other, 0o755), os.Symlink(tr.runs, filepath.Join(other, "link")), os.MkdirAll(tr.runs, 0o755)); err != nil {
+		return err
+	}
+	n := 2 + tr.rng.IntN(3)
+	tr.how = fmt.Sprint(n)
+	type ended struct {
+		out  string
+		code int
+	}
+	all := make(chan ended, n)
+	for i := range n {
+		time.Sleep(tr.between(0, 300*time.Millisecond))
+		args := tr.command()
+		if i%2 == 1 {
+			args = append(args, "--runs", filepath.Join(other, "link"))
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+		cmd, out := tr.start(ctx, args...)
+		go func() {
+			defer cancel()
+			_ = cmd.Wait()
+			all <- ended{out.String(), cmd.ProcessState.ExitCode()}
+		}()
+	}
+	for range n {
+		e := <-all
+		fmt.Fprintf(&tr.log, "$ one of %d\n%s[%d]\n", n, e.out, e.code)
+		if e.code != 0 || strings.Contains(e.out, "this is a bug") {
+			tr.problem("one of %d commands at once: exit code %d: %s", n, e.code, e.out)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+//go:build slurm
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+var limitClasses = []class{
+	{name: "limits of the command", fire: commandLimited, lane: local},
+	{name: "limits of submit", fire: commandLimited, lane: cluster},
+	{name: "limits of the ranks", fire: ranksLimited, lane: local},
+	{name: "limits in the job", fire: ranksLimited, lane: cluster},
+}
+
+// limit is one that is drawn at random: as prlimit has it, and as the shell.
+func (tr *trial) limit(few int) (prlimit, ulimit string) {
+	switch tr.one("nofile", "nofile", "fsize", "nproc", "as") {
+	case "nofile":
+		n := few + tr.rng.IntN(30)
+		return fmt.Sprintf("--nofile=%d", n), fmt.Sprintf("ulimit -n %d", n)
+	case "fsize":
+		n := tr.rng.IntN(16)
+		return fmt.Sprintf("--fsize=%d", n*1024), fmt.Sprintf("ulimit -f %d", n)
+	case "nproc":
+		n := 1 + tr.rng.IntN(40)
+		return fmt.Sprintf("--nproc=%d", n), fmt.Sprintf("ulimit -u %d", n)
+	}
+	mb := 32 << tr.rng.IntN(5)
+	return fmt.Sprintf("--as=%d", mb<<20), fmt.Sprintf("ulimit -v %d", mb<<10)
+}
+
+// commandLimited runs the commands with too few descriptors, threads or bytes.
+// That a Go program which gets no thread or memory ends with its runtime's words
+// is no crash of ours; that it loses or doubles something would be.
+func commandLimited(tr *trial) error {
+	limit, _ := tr.limit(3)
+	tr.how = limit
+	if strings.HasPrefix(limit, "--nproc") && os.Getuid() == 0 { // no limit for root
+		if tr.class.lane != local {
+			limit = fmt.Sprintf("--nofile=%d", 4+tr.rng.IntN(20))
+			tr.how = limit
+		} else if err := tr.as(nobody); err != nil {
+			return err
+		}
+	}
+	tr.mayBreak = strings.HasPrefix(limit, "--nproc") || strings.HasPrefix(limit, "--as")
+	for _, args := range [][]string{tr.command(), {"collect"}, {"status", tr.name}} {
+		out, code := tr.runUnder([]string{"prlimit", limit}, args...)
+		if code != 0 && strings.TrimSpace(out) == "" {
+			tr.problem("%s under %s: exit code %d, and not a word", args[0], limit, code)
+		}
+	}
+	tr.mayBreak = false
+	return nil
+}
+
+// ranksLimited gives the workers, and the programs that they start, too little.
+// The run ends done or with a cause; then the limit is lifted.
+func ranksLimited(tr *trial) error {
+	tr.native = tr.rng.IntN(2) == 0
+	tr.files()
+	_, limit := tr.limit(3)
+	tr.how = fmt.Sprintf("%s, native %v", limit, tr.native)
+	if strings.HasPrefix(limit, "ulimit -u") && os.Getuid() == 0 {
+		if tr.class.lane != local {
+			limit = "ulimit -n 4"
+			tr.how = limit
+		} else if err := tr.as(nobody); err != nil {
+			return err
+		}
+	}
+	tr.file("limits", limit+"\n", 0o644)
+	args := tr.command()
+	if tr.class.lane != local {
+		args = append(args, "--wait", "--interval", "1s")
+	}
+	if out, code := tr.run(args...); code != 0 && code != exitRunsFailed {
+		tr.problem("with ranks under %s: exit code %d: %s", limit, code, out)
+	}
+	return os.Remove(filepath.Join(tr.dir, "limits"))
+}

@@ -1,0 +1,118 @@
+//go:build slurm
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var signalClasses = []class{
+	{name: "signals to run", fire: commandSignalled, lane: local},
+	{name: "signals to submit --wait", fire: commandSignalled, lane: cluster},
+	{name: "supervisor or program killed", fire: partKilled, lane: local},
+	{name: "srun, supervisor or program killed", fire: partKilled, lane: cluster},
+}
+
+// commandSignalled sends commands signals at random moments, each once or
+// several times, and may let them sleep for a while before.
+func commandSignalled(tr *trial) error {
+	commands := [][]string{tr.command(), tr.command(), {"collect"}, {"status", tr.name}, {"runs"}, {"report", tr.name, "-o", "page.html"}}
+	if tr.class.lane == cluster {
+		wait := append(tr.command(), "--wait", "--interval", "1s")
+		commands[0], commands[1] = wait, append([]string{"retry"}, wait[1:]...)
+	}
+	for range 2 + tr.rng.IntN(3) {
+		args := commands[tr.rng.IntN(len(commands))]
+		took := 4 * time.Second
+		if args[0] != tr.command()[0] && args[0] != "retry" {
+			took = 60 * time.Millisecond
+		}
+		signal := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT}[tr.rng.IntN(5)]
+		cmd, out := tr.start(context.Background(), args...)
+		time.Sleep(tr.between(0, took))
+		if tr.rng.IntN(3) == 0 {
+			_ = cmd.Process.Signal(syscall.SIGSTOP)
+			time.Sleep(tr.between(0, 2*time.Second))
+			_ = cmd.Process.Signal(syscall.SIGCONT)
+		}
+		times := 1 + tr.rng.IntN(2)
+		for range times {
+			_ = cmd.Process.Signal(signal) // it may have ended
+			time.Sleep(tr.between(0, 50*time.Millisecond))
+		}
+		tr.how = strings.TrimPrefix(fmt.Sprintf("%s; %s %v", tr.how, args[0], signal), "; ")
+		ended := time.AfterFunc(time.Minute, func() {
+			tr.problem("%s does not end after %v", args[0], signal)
+			_ = cmd.Process.Kill()
+		})
+		tr.mayBreak = signal == syscall.SIGQUIT // at which Go prints what it was at
+		tr.finish(cmd, out)
+		tr.mayBreak = false
+		ended.Stop()
+	}
+	return tr.orphans()
+}
+
+// partKilled kills one of the processes of a run that is under way.
+func partKilled(tr *trial) error {
+	tr.native = tr.rng.IntN(3) == 0
+	tr.steps = 100
+	tr.files()
+	parts := map[string]string{"the supervisor": "scalebench-worker\x00run", "the program": "train"}
+	if tr.class.lane == cluster {
+		parts["srun"] = "srun\x00"
+	}
+	part := tr.one("the supervisor", "the program")
+	if tr.class.lane == cluster {
+		part = tr.one("the supervisor", "the program", "srun")
+	}
+	tr.how = fmt.Sprintf("%s, native %v", part, tr.native)
+	args := tr.command()
+	if tr.class.lane == cluster {
+		args = append(args, "--wait", "--interval", "1s")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), longest)
+	defer cancel()
+	cmd, out := tr.start(ctx, args...)
+	var pids []int
+	err := awaitFor(time.Minute, part, func() bool {
+		pids = tr.processes(parts[part])
+		return len(pids) > 0 || tr.over(cmd.Process.Pid)
+	})
+	if err == nil && len(pids) > 0 {
+		time.Sleep(tr.between(0, time.Second))
+		_ = syscall.Kill(pids[tr.rng.IntN(len(pids))], syscall.SIGKILL) // it may have ended
+	}
+	if out, code := tr.finish(cmd, out); code != 0 && code != exitRunsFailed {
+		tr.problem("with %s killed: exit code %d: %s", part, code, out)
+	}
+	if err == nil && len(pids) == 0 {
+		return fmt.Errorf("%s never ran", part)
+	}
+	return err
+}
+
+// processes are those of the trial's runs, on this machine or a node, whose
+// command line holds text.
+func (tr *trial) processes(text string) []int {
+	var pids []int
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range all {
+		environment, _ := os.ReadFile(filepath.Join(p, "environ"))
+		line, _ := os.ReadFile(filepath.Join(p, "cmdline"))
+		ours := bytes.Contains(append([]byte{0}, environment...), []byte("\x00SCALEBENCH_RUN="+tr.folder().Path()+"/")) ||
+			bytes.Contains(line, []byte("--dir\x00"+tr.folder().Path()+"/"))
+		if pid, err := strconv.Atoi(filepath.Base(p)); err == nil && ours && bytes.Contains(line, []byte(text)) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}

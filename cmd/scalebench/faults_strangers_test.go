@@ -1,0 +1,215 @@
+//go:build slurm
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+var strangerClasses = []class{
+	{name: "strangers at the ports", fire: strangersCall, lane: local},
+}
+
+// strangersCall has strangers call at every address at which processes of a run
+// listen, on ports and on unix sockets, for as long as it goes on: in silence,
+// with garbage, with 4,000 brackets, or with what they have overheard. The run
+// ends done, or with a cause; and no stranger is told more than a greeting.
+func strangersCall(tr *trial) error {
+	tr.native, tr.steps = true, 150
+	tr.files()
+	says := tr.one("nothing", "garbage", "brackets", "what it overheard", "what it overheard")
+	abreast := 1 + tr.rng.IntN(40)
+	tr.how = fmt.Sprintf("%d that say %s", abreast, says)
+	ctx, end := context.WithCancel(context.Background())
+	s := &strangers{says: says, called: map[string]bool{}}
+	if says == "what it overheard" {
+		if err := s.listen(ctx); err != nil {
+			end()
+			tr.how = strings.Replace(tr.how, says, "garbage", 1) // not root
+			s.says = "garbage"
+		}
+	}
+	s.done.Go(func() {
+		for ctx.Err() == nil {
+			for _, at := range listeners(tr.processes("")) {
+				s.seen(at)
+				for range abreast {
+					if s.open.Load() < 400 {
+						s.done.Go(func() { s.call(ctx, at) })
+					}
+				}
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	out, code := tr.run(tr.command()...)
+	end()
+	s.done.Wait()
+	if code != 0 && code != exitRunsFailed {
+		tr.problem("with strangers: exit code %d: %s", code, out)
+	}
+	if len(s.called) == 0 {
+		return fmt.Errorf("nothing ever listened: exit code %d: %s", code, out)
+	}
+	tr.how += fmt.Sprintf(" at %d addresses, %d calls, up to %d bytes heard, exit code %d", len(s.called), s.calls.Load(), s.most.Load(), code)
+	if most := s.most.Load(); most > greeting {
+		tr.problem("a stranger was told %d bytes, more than a greeting", most)
+	}
+	return nil
+}
+
+// greeting is the most that a listener says to one who has proved nothing.
+const greeting = 1024
+
+type strangers struct {
+	says  string
+	done  sync.WaitGroup
+	open  atomic.Int64
+	calls atomic.Int64
+	most  atomic.Int64 // bytes that one of them was told
+
+	lock   sync.Mutex
+	called map[string]bool
+	heard  [][]byte // first words of others' connections, by them
+}
+
+type address struct{ network, at string }
+
+func (s *strangers) seen(a address) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.called[a.network+" "+a.at] = true
+}
+
+// call calls once and stays until it is sent away.
+func (s *strangers) call(ctx context.Context, a address) {
+	s.open.Add(1)
+	defer s.open.Add(-1)
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, a.network, a.at)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	s.calls.Add(1)
+	switch s.says {
+	case "garbage":
+		_, _ = conn.Write(bytes.Repeat([]byte{0xff, 0, '{', '\n', 0x7f}, 2000))
+	case "brackets":
+		_, _ = conn.Write(append(bytes.Repeat([]byte{'['}, 4000), '\n'))
+	case "what it overheard":
+		s.lock.Lock()
+		heard := s.heard
+		s.lock.Unlock()
+		if len(heard) > 0 {
+			_, _ = conn.Write(heard[int(s.calls.Load())%len(heard)])
+		}
+	}
+	told, buffer := int64(0), make([]byte, 64<<10)
+	for {
+		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		n, err := conn.Read(buffer)
+		if told += int64(n); told > s.most.Load() {
+			s.most.Store(told)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// listen overhears what is said on the loopback interface, as another user on
+// the node cannot, but one on the way between nodes can.
+func (s *strangers) listen(ctx context.Context) error {
+	const all = 0x0300 // ETH_P_ALL in network order
+	fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_DGRAM, all)
+	if err != nil {
+		return err
+	}
+	lo, err := net.InterfaceByName("lo")
+	if err == nil {
+		err = syscall.Bind(fd, &syscall.SockaddrLinklayer{Protocol: all, Ifindex: lo.Index})
+	}
+	if err == nil {
+		err = syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &syscall.Timeval{Usec: 100_000})
+	}
+	if err != nil {
+		syscall.Close(fd)
+		return err
+	}
+	s.done.Go(func() {
+		defer syscall.Close(fd)
+		packet := make([]byte, 1<<17)
+		for ctx.Err() == nil {
+			n, _, err := syscall.Recvfrom(fd, packet, 0)
+			if err != nil || n < 40 || packet[0]>>4 != 4 || packet[9] != syscall.IPPROTO_TCP {
+				continue
+			}
+			tcp := packet[4*int(packet[0]&15) : n]
+			if offset := 4 * int(tcp[12]>>4); offset >= 20 && offset < len(tcp) && len(tcp)-offset <= 512 {
+				s.lock.Lock()
+				s.heard = append(s.heard[max(0, len(s.heard)-50):len(s.heard):len(s.heard)], bytes.Clone(tcp[offset:]))
+				s.lock.Unlock()
+			}
+		}
+	})
+	return nil
+}
+
+// listeners are the addresses at which the processes listen.
+func listeners(pids []int) (list []address) {
+	inodes := map[string]bool{}
+	for _, pid := range pids {
+		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		for _, fd := range fds {
+			if to, err := os.Readlink(fd); err == nil && strings.HasPrefix(to, "socket:[") {
+				inodes[strings.Trim(to, "socket:[]")] = true
+			}
+		}
+	}
+	for _, line := range procNet("tcp") {
+		if len(line) > 9 && line[3] == "0A" && inodes[line[9]] {
+			list = append(list, address{"tcp", loopback(line[1])})
+		}
+	}
+	for _, line := range procNet("unix") {
+		// Num RefCount Protocol Flags Type St Inode Path; 00010000 listens
+		if len(line) == 8 && line[3] == "00010000" && inodes[line[6]] {
+			list = append(list, address{map[string]string{"0001": "unix", "0005": "unixpacket"}[line[4]], line[7]})
+		}
+	}
+	return list
+}
+
+func procNet(name string) (lines [][]string) {
+	text, _ := os.ReadFile("/proc/net/" + name)
+	for line := range strings.Lines(string(text)) {
+		lines = append(lines, strings.Fields(line))
+	}
+	return lines
+}
+
+// loopback is an address of /proc/net/tcp, "0100007F:1F90"; that of all
+// interfaces is called at 127.0.0.1.
+func loopback(hex string) string {
+	host, port, _ := strings.Cut(hex, ":")
+	h, _ := strconv.ParseUint(host, 16, 32)
+	p, _ := strconv.ParseUint(port, 16, 16)
+	ip := binary.NativeEndian.AppendUint32(nil, uint32(h))
+	if h == 0 {
+		ip = []byte{127, 0, 0, 1}
+	}
+	return net.JoinHostPort(net.IP(ip).String(), strconv.FormatUint(p, 10))
+}
