@@ -201,7 +201,7 @@ func (f *findings) collected(tr *trial, attempts []*launcher.Attempt) {
 		Status metrics.Status
 		Steps  *int
 	}
-	if err := json.Unmarshal([]byte(out), &rows); err != nil || code != 0 {
+	if err := json.NewDecoder(strings.NewReader(out)).Decode(&rows); err != nil || code != 0 {
 		f.other = append(f.other, fmt.Sprintf("runs: exit code %d, %v: %s", code, err, out))
 		return
 	}

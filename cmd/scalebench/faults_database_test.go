@@ -107,9 +107,9 @@ func databaseDamaged(tr *trial) error {
 	if err != nil {
 		return err
 	}
-	var before []byte
+	same := func() {}
 	if foreign {
-		if before, err = os.ReadFile(path); err != nil {
+		if same, err = tr.unchanged(path); err != nil {
 			return err
 		}
 	}
@@ -119,13 +119,21 @@ func databaseDamaged(tr *trial) error {
 			tr.problem("%s with a database that is %s: exit code 0: %s", args[0], tr.how, out)
 		}
 	}
-	if now, _ := os.ReadFile(path); foreign && string(now) != string(before) {
-		tr.problem("a database that is %s was written to", tr.how)
-	}
+	same()
 	for _, suffix := range []string{"-wal", "-shm", "-journal", ""} {
 		err = errors.Join(err, os.RemoveAll(path+suffix))
 	}
 	return err
+}
+
+// unchanged reads a file that no command may change; same says whether it is.
+func (tr *trial) unchanged(path string) (same func(), err error) {
+	before, err := os.ReadFile(path)
+	return func() {
+		if now, err := os.ReadFile(path); err != nil || string(now) != string(before) {
+			tr.problem("%s, which is another program's, was written to (%v)", filepath.Base(path), err)
+		}
+	}, err
 }
 
 // foreignDatabase makes a SQLite database of another program.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/scalebench/scalebench/launcher"
 )
@@ -85,7 +86,7 @@ func (f *findings) rightFigures(tr *trial, a *launcher.Attempt) {
 			Final          *float64 `json:"final_accuracy"`
 		}
 	}
-	if err := json.Unmarshal([]byte(out), &shown); err != nil || code != 0 {
+	if err := json.NewDecoder(strings.NewReader(out)).Decode(&shown); err != nil || code != 0 {
 		f.lost = append(f.lost, fmt.Sprintf("show %s: exit code %d, %v: %.500s", a.Record.ID, code, err, out))
 		return
 	}

@@ -126,40 +126,32 @@ func (tr *trial) own() error {
 }
 
 // leaseOfKilled kills commands while they hold the lease: as they renew it, or
-// make it, or whenever.
+// make it, or give it up.
 func leaseOfKilled(tr *trial) error {
 	tr.steps = 100
 	tr.files()
 	path := filepath.Join(tr.runs, tr.name, "lease")
 	for range 1 + tr.rng.IntN(3) {
-		cmd, out := tr.start(context.Background(), tr.command()...)
-		err := awaitFor(30*time.Second, "a lease", func() bool {
-			_, err := os.Lstat(path)
-			return err == nil || tr.over(cmd.Process.Pid)
-		})
-		time.Sleep(tr.between(0, 5*time.Millisecond))
-		_ = cmd.Process.Kill() // it may have ended
-		tr.finish(cmd, out)
-		if err != nil {
-			return err
-		}
+		at := tr.one("unlinkat 1", "unlinkat 2", "renameat 1", "mkdirat 2", "mkdirat 3")
+		call, when, _ := strings.Cut(at, " ")
+		tr.how += "; at " + at
+		tr.runUnder([]string{"strace", "-f", "-qq", "--detach-on=execve", "-o", "/dev/null", "-e", "trace=" + call,
+			"-e", "inject=" + call + ":signal=SIGKILL:when=" + when}, tr.command()...)
 		text, _ := os.ReadFile(path)
 		switch {
 		case len(text) == 0:
-			tr.how += "; the lease was gone by then"
+			tr.how += ", when there was no lease"
 			continue
 		case tr.rng.IntN(2) == 0: // as seen from another host, hours later
-			tr.how += "; held on another host 2 h ago"
+			tr.how += ", as of another host 2 h ago"
 			at := time.Now().Add(-2 * time.Hour)
 			other := strings.ReplaceAll(string(text), `"space":"`, `"space":"other `)
 			if err := errors.Join(os.WriteFile(path, []byte(other), 0o600), os.Chtimes(path, at, at)); err != nil {
 				return err
 			}
-		default:
-			tr.how += "; held here"
 		}
 		began := time.Now()
-		if out, code := tr.run("run", "study.toml", "--site", "site.toml", "--local"); code != 0 && code != exitRunsFailed {
+		if out, code := tr.run(tr.command()...); code != 0 && code != exitRunsFailed {
 			tr.problem("after a killed holder: exit code %d: %s", code, out)
 		}
 		if took := time.Since(began); took > 50*time.Second {

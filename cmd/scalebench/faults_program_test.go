@@ -25,9 +25,9 @@ func (tr *trial) files() {
 		study += "repeats = 2\n"
 	}
 	if tr.native {
-		study += fmt.Sprintf(nativeStudy, tr.steps)
+		study += fmt.Sprintf(nativeStudy, tr.steps, tr.workers)
 	} else {
-		study += fmt.Sprintf(programStudy, tr.dir+"/train.sh", tr.steps)
+		study += fmt.Sprintf(programStudy, tr.dir+"/train.sh", tr.steps, tr.workers)
 	}
 	study += fmt.Sprintf(commonStudy, s.requeue)
 	if s.array {
@@ -67,7 +67,7 @@ kind = "synthetic"
 train_samples = 512
 test_samples = 128
 [sweep]
-workers = [1, 2]
+workers = [1, %d]
 `
 
 const programStudy = `
@@ -75,7 +75,7 @@ const programStudy = `
 run = ["bash", %q, "%d"]
 [sweep]
 framework = ["command"]
-workers = [1, 2]
+workers = [1, %d]
 `
 
 const commonStudy = `

@@ -4,30 +4,37 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"io"
 	"math/rand/v2"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
 // TestSlurmFaultsAreSeen shows that TestSlurmFaults can fail: without one of
-// the two things that keep an attempt from running twice, its checks say so.
+// the two things that keep an attempt from running twice, and with each other
+// thing that is to be right made wrong, its checks say so.
 func TestSlurmFaultsAreSeen(t *testing.T) {
 	r := newRig(t)
 	for _, tt := range []struct {
 		name string
+		lane lane
 		fire func(*trial) error
-		want string
+		want []string // each is said
 	}{
-		{"noclaim", func(tr *trial) error {
+		{"noclaim", cluster, func(tr *trial) error {
 			tr.site.unclaimed = true
 			tr.files()
 			return submissionUnseen(tr)
-		}, "was run by jobs"},
-		{"nolookup", func(tr *trial) error {
+		}, []string{"was run by jobs"}},
+		{"nolookup", cluster, func(tr *trial) error {
 			tr.file("kill", "sbatch 1 after\n", 0o644)
 			if _, code := tr.finish(tr.start(context.Background(), "submit", "study.toml", "--site", "site.toml")); code != -1 {
 				return errors.New("the tool was not killed")
@@ -38,20 +45,105 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 			}
 			tr.submit()
 			return os.Remove(filepath.Join(tr.dir, "silent"))
-		}, "was submitted twice"},
+		}, []string{"was submitted twice"}},
+		{"wrongfigures", local, func(tr *trial) error {
+			tr.submit()
+			db, err := sql.Open("sqlite3", tr.database())
+			if err != nil {
+				return err
+			}
+			_, err = db.Exec(`UPDATE result SET throughput = throughput * 1.000001, end_to_end = end_to_end * 0.999,
+				train_seconds = train_seconds + 0.001, final_accuracy = final_accuracy + 1e-5 WHERE world = 1;
+				UPDATE result SET samples = samples + 1 WHERE world = 2`)
+			return errors.Join(err, db.Close())
+		}, []string{"throughput is stored as", "end-to-end throughput is stored as", "training time is stored as", "accuracy is stored as", "samples is stored as"}},
+		{"leftbehind", local, func(tr *trial) error {
+			left := exec.Command("sleep", "120")
+			left.Env = []string{"SCALEBENCH_RUN=" + tr.folder().Run("x", 1, 1).Path()}
+			tr.t.Cleanup(func() { _ = left.Process.Kill(); _ = left.Wait() })
+			return left.Start()
+		}, []string{`"sleep\x00120\x00", is left behind`}},
+		{"endless", local, func(tr *trial) error { // the lease of one who lives
+			path := filepath.Join(tr.runs, tr.name, "lease")
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(holder), 0o600)); err != nil {
+				return err
+			}
+			tr.patience = 3 * time.Second
+			tr.submit()
+			tr.patience = time.Minute
+			return os.Remove(path)
+		}, []string{"did not end within 3s"}},
+		{"crash", local, func(tr *trial) error {
+			tr.runUnder([]string{"sh", "-c", "printf 'panic: x\n\ngoroutine 1 [running]:\n'; exit 2"}, tr.command()...)
+			return nil
+		}, []string{"crashed"}},
+		{"unsaid", local, func(tr *trial) error {
+			tr.submit()
+			tr.collectsTheRest("unreadable-r1-a1", true)
+			return nil
+		}, []string{"collect does not say with exit code 3 that unreadable-r1-a1 cannot be read"}},
+		{"letin", local, func(tr *trial) error {
+			door, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			defer door.Close()
+			go func() { // whoever comes is told everything
+				if conn, err := door.Accept(); err == nil {
+					_, _ = io.WriteString(conn, strings.Repeat("parameters", 1000))
+					conn.Close()
+				}
+			}()
+			s := &strangers{says: "garbage"}
+			s.call(context.Background(), address{"tcp", door.Addr().String(), os.Getpid()})
+			tr.problems = append(tr.problems, s.letIn()...)
+			return nil
+		}, []string{"a stranger was told 10000 bytes"}},
+		{"overwritten", local, func(tr *trial) error {
+			if err := foreignDatabase(tr.database()); err != nil {
+				return err
+			}
+			same, err := tr.unchanged(tr.database())
+			if err != nil {
+				return err
+			}
+			if err := os.Remove(tr.database()); err != nil {
+				return err
+			}
+			tr.submit() // makes one of ours
+			same()
+			return nil
+		}, []string{"was written to"}},
+		{"clock", local, func(tr *trial) error {
+			tr.clock = "0:-946080000"
+			tr.submit()
+			tr.clock = ""
+			var f findings
+			for _, a := range tr.attempts(&f) {
+				if created := time.Unix(int64(a.Record.CreatedUnix), 0); time.Since(created) > 20*365*24*time.Hour {
+					tr.problem("an attempt of long ago")
+				}
+			}
+			return nil
+		}, []string{"an attempt of long ago"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tr := r.trial(tt.name, class{name: tt.name}, rand.New(rand.NewPCG(1, 1)))
+			tr := r.trial(tt.name, class{name: tt.name, lane: tt.lane}, rand.New(rand.NewPCG(1, 1)))
 			if err := errors.Join(r.calm(), tt.fire(tr)); err != nil {
 				t.Fatalf("%v\n%s", err, tr.story())
 			}
-			tr.settle(20 * time.Second)                // unclaimed, it may never be
-			if left, err := tr.emptied(); err != nil { // until then a copy may be still to come
-				t.Errorf("%v: %+v is left behind", err, left)
+			tr.settle(20 * time.Second) // unclaimed, it may never be
+			if tt.lane != local {       // until then a copy may be still to come
+				if left, err := tr.emptied(); err != nil {
+					t.Errorf("%v: %+v is left behind", err, left)
+				}
 			}
-			doubled := strings.Join(tr.check().doubled, "\n")
-			if !strings.Contains(doubled, tt.want) {
-				t.Errorf("found %q, want %q\n%s", doubled, tt.want, tr.story())
+			f := tr.check()
+			found := strings.Join(slices.Concat(f.doubled, f.wrong, f.other), "\n")
+			for _, want := range tt.want {
+				if !strings.Contains(found, want) {
+					t.Errorf("found %q, want %q\n%s", found, want, tr.story())
+				}
 			}
 		})
 	}

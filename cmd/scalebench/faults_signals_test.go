@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -17,8 +16,8 @@ import (
 var signalClasses = []class{
 	{name: "signals to run", fire: commandSignalled, lane: local},
 	{name: "signals to submit --wait", fire: commandSignalled, lane: cluster},
-	{name: "supervisor or program killed", fire: partKilled, lane: local},
-	{name: "srun, supervisor or program killed", fire: partKilled, lane: cluster},
+	{name: "process of a run killed", fire: partKilled, lane: local},
+	{name: "process of a job killed", fire: partKilled, lane: cluster},
 }
 
 // commandSignalled sends commands signals at random moments, each once or
@@ -103,14 +102,28 @@ func partKilled(tr *trial) error {
 // processes are those of the trial's runs, on this machine or a node, whose
 // command line holds text.
 func (tr *trial) processes(text string) []int {
-	var pids []int
+	return processes(func(environment, line string) bool {
+		return (strings.Contains(environment, "\x00SCALEBENCH_RUN="+tr.folder().Path()+"/") ||
+			strings.Contains(line, "--dir\x00"+tr.folder().Path()+"/")) && strings.Contains(line, text)
+	})
+}
+
+// nodeProcesses are those of the trial's jobs on any node, whatever they are
+// for, whose command line holds text.
+func (tr *trial) nodeProcesses(text string) []int {
+	return processes(func(environment, line string) bool {
+		return strings.Contains(environment, "\x00SLURM_JOB_ID=") && strings.Contains(environment, tr.dir+"/") && strings.Contains(line, text)
+	})
+}
+
+// processes are those on this machine, in whatever namespaces, that are meant.
+// Their environments are given with a zero byte before each variable.
+func processes(meant func(environment, line string) bool) (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, p := range all {
 		environment, _ := os.ReadFile(filepath.Join(p, "environ"))
 		line, _ := os.ReadFile(filepath.Join(p, "cmdline"))
-		ours := bytes.Contains(append([]byte{0}, environment...), []byte("\x00SCALEBENCH_RUN="+tr.folder().Path()+"/")) ||
-			bytes.Contains(line, []byte("--dir\x00"+tr.folder().Path()+"/"))
-		if pid, err := strconv.Atoi(filepath.Base(p)); err == nil && ours && bytes.Contains(line, []byte(text)) {
+		if pid, err := strconv.Atoi(filepath.Base(p)); err == nil && meant("\x00"+string(environment), string(line)) {
 			pids = append(pids, pid)
 		}
 	}

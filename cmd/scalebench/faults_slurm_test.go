@@ -16,7 +16,7 @@ import (
 var (
 	faultCount = flag.Int("faults", 30, "faults that TestSlurmFaults fires; 1000 are the full suite")
 	faultSeed  = flag.Uint64("fault-seed", 1, "seed of the faults' choice and timing; 0: a new one, which is printed")
-	faultClass = flag.String("fault-class", "", "fire only faults of this class")
+	faultClass = flag.String("fault-class", "", "fire only faults of these classes, separated by commas")
 )
 
 // class is a kind of fault.
@@ -161,16 +161,19 @@ func (s *suite) one(d dealt) {
 
 // deal is so many faults, all classes as often as each other, in random order.
 func deal(n int, seed uint64) []dealt {
-	if *faultClass != "" && !slices.ContainsFunc(classes, func(c class) bool { return c.name == *faultClass }) {
-		return nil
+	of := classes
+	if *faultClass != "" {
+		names := strings.Split(*faultClass, ",")
+		of = slices.DeleteFunc(slices.Clone(classes), func(c class) bool { return !slices.Contains(names, c.name) })
+		if len(of) < len(names) {
+			return nil
+		}
 	}
 	rng := rand.New(rand.NewPCG(seed, 1<<40))
 	var deck []dealt
 	for len(deck) < n {
-		for _, i := range rng.Perm(len(classes)) {
-			if *faultClass == "" || *faultClass == classes[i].name {
-				deck = append(deck, dealt{classes[i], len(deck)})
-			}
+		for _, i := range rng.Perm(len(of)) {
+			deck = append(deck, dealt{of[i], len(deck)})
 		}
 	}
 	return deck[:n]

@@ -31,6 +31,7 @@ type trial struct {
 	runs  string // the run folders
 
 	steps    int  // of each run
+	workers  int  // of the study's larger point
 	native   bool // by the native trainer; else a program that costs nothing
 	site     site
 	fired    time.Time
@@ -43,7 +44,7 @@ type trial struct {
 }
 
 func (r *rig) trial(name string, c class, rng *rand.Rand) *trial {
-	tr := &trial{rig: r, name: name, class: c, rng: rng, steps: 40, dir: filepath.Join(r.dir, name), patience: 2 * time.Minute}
+	tr := &trial{rig: r, name: name, class: c, rng: rng, steps: 40, workers: 2, dir: filepath.Join(r.dir, name), patience: 2 * time.Minute}
 	tr.runs = filepath.Join(tr.dir, "runs")
 	for _, dir := range []string{tr.dir, filepath.Join(tr.dir, "path")} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -99,6 +100,7 @@ func (tr *trial) startUnder(ctx context.Context, program []string, args ...strin
 	}
 	cmd.Env = slices.Concat(tr.env, environment, []string{"SCALEBENCH_DB=" + filepath.Join(tr.dir, "scalebench.db"), "SCALEBENCH_RUNS=" + tr.runs,
 		"PATH=" + filepath.Join(tr.dir, "path") + ":" + filepath.Join(tr.cluster.Dir, "bin") + ":" + os.Getenv("PATH")})
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // with what it runs under
 	if err := cmd.Start(); err != nil {
 		tr.t.Error(err)
 	}
@@ -124,7 +126,7 @@ func (tr *trial) runUnder(program []string, args ...string) (out string, code in
 // needs no cluster.
 func (tr *trial) command() []string {
 	if tr.class.lane == local {
-		return []string{"run", "study.toml", "--site", "site.toml", "--local"}
+		return []string{"run", "study.toml", "--site", "site.toml", "--local", "--oversubscribe"}
 	}
 	return []string{"submit", "study.toml", "--site", "site.toml"}
 }
