@@ -140,16 +140,15 @@ exit $code
 
 // workerWrapper stands before the worker and lists, apart from the run folder,
 // which rank of which attempt was started by which job, or on this machine by
-// which command. The file "limits" holds shell for it, such as ulimit; "real"
-// names another worker.
+// which command. The file "limits" holds shell for it, such as ulimit.
 const workerWrapper = `#!/bin/bash
 dir=%s real=%s
 if [ "$1" = run ]; then
   run=$SCALEBENCH_RUN job=${SLURM_JOB_ID:-local-$PPID}
   [ "$2" != --dir ] || run=$3 # an array's task has the variable only
   echo "$run $SCALEBENCH_RESTART ${SLURM_PROCID:-$RANK} $job" >>"$dir/started"
-  [ ! -e "$dir/limits" ] || . "$dir/limits"
 fi
+if [ "$1" = run ] || [ "$1" = probe ]; then [ ! -e "$dir/limits" ] || . "$dir/limits"; fi
 exec "${FAULT_WORKER:-$real}" "$@"
 `
 

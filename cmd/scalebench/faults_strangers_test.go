@@ -32,10 +32,9 @@ var strangerClasses = []class{
 // with garbage, with 4,000 brackets, or with what they have overheard. The run
 // ends done, or with a cause; and no stranger is told more than a greeting.
 func strangersCall(tr *trial) error {
-	tr.native, tr.workers = true, 3
+	tr.native, tr.workers, tr.steps = true, 3, 20
 	tr.files()
-	// The doors are open until all ranks have come.
-	tr.file("limits", "sleep ${SLURM_PROCID:-$RANK}\n", 0o644)
+	tr.file("limits", lateComers, 0o644)
 	args := tr.command()
 	if tr.class.lane == cluster {
 		args = append(args, "--wait", "--interval", "1s")
@@ -47,11 +46,15 @@ func strangersCall(tr *trial) error {
 	return err
 }
 
+// lateComers keeps the doors open, which are until all ranks or nodes have come.
+const lateComers = "sleep ${SLURM_PROCID:-$RANK}\n"
+
 // strangersAtDoctor has them call at what doctor's probe jobs listen at, by
 // which it measures the network between nodes.
 func strangersAtDoctor(tr *trial) error {
 	tr.native = true
 	tr.files()
+	tr.file("limits", lateComers, 0o644)
 	out, code, err := tr.amongStrangers(func() []int { return tr.nodeProcesses("scalebench-worker\x00probe") },
 		"doctor", "study.toml", "--site", "site.toml")
 	if err == nil && code != 0 {
@@ -66,7 +69,10 @@ func strangersAtDoctor(tr *trial) error {
 // amongStrangers runs a command while strangers call at what the processes
 // listen at.
 func (tr *trial) amongStrangers(processes func() []int, args ...string) (out string, code int, err error) {
-	says := tr.one("nothing", "garbage", "brackets", "what it overheard", "what it overheard")
+	says := tr.one("nothing", "garbage", "brackets")
+	if tr.class.lane == local && tr.rng.IntN(2) == 0 { // on this machine's loopback interface, that is
+		says = "what it overheard"
+	}
 	abreast := 1 + tr.rng.IntN(40)
 	tr.how = fmt.Sprintf("%d that say %s", abreast, says)
 	ctx, end := context.WithCancel(context.Background())
