@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 )
@@ -28,7 +27,11 @@ const steppedClock = "FAULT_CLOCK"
 // takes steps. The machine's own clock cannot be set for some processes only,
 // and Go asks for the time without a system call that could be intercepted.
 func buildStepped(dir string) error {
-	source := filepath.Join(runtime.GOROOT(), "src", "time")
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return fmt.Errorf("go env: %w", err)
+	}
+	source := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
 	text, err := os.ReadFile(filepath.Join(source, "time.go"))
 	if err != nil {
 		return err

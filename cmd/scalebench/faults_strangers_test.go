@@ -60,9 +60,6 @@ func strangersAtDoctor(tr *trial) error {
 	if err == nil && code != 0 {
 		tr.problem("doctor with strangers: exit code %d: %s", code, out)
 	}
-	if err == nil {
-		_, code = tr.submit()
-	}
 	return err
 }
 

@@ -80,6 +80,8 @@ func submitKilled(tr *trial) error {
 }
 
 func collectKilled(tr *trial) error {
+	tr.steps = 200 // as long as there are jobs, collect asks squeue
+	tr.files()
 	if err := tr.underway(); err != nil {
 		return err
 	}
