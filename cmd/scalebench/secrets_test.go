@@ -54,8 +54,8 @@ func (s *secrets) found(text []byte) []string {
 	return list
 }
 
-// quoted are texts as a TOML list.
-func quoted(texts []string) string {
+// tomlList is texts as a TOML list.
+func tomlList(texts []string) string {
 	list := make([]string, len(texts))
 	for i, text := range texts {
 		list[i] = fmt.Sprintf("%q", text)
@@ -86,7 +86,7 @@ batch = 32
 [sweep]
 framework = ["command"]
 workers = [1, 2]
-`, name, quoted(append([]string{"sh", program}, arguments...)), strings.Join(environment, ", "))
+`, name, tomlList(append([]string{"sh", program}, arguments...)), strings.Join(environment, ", "))
 }
 
 const hidingProgram = `

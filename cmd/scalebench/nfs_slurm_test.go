@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -317,51 +316,4 @@ func TestPowerLoss(t *testing.T) {
 		}
 	}
 	t.Logf("16 losses of power in %d changes: lost %d, doubled %d; %d times a run was made again whose events were lost", end, lost, doubled, again)
-}
-
-// nfsClasses are the faults of shared file systems that the fault suite fires.
-func nfsClasses() []class {
-	return []class{{name: "lock file damaged", fire: lockDamaged}}
-}
-
-func init() { classes = append(classes, nfsClasses()...) }
-
-// lockDamaged leaves something in the place of the study's lock that no command
-// has written, two hours old; before the study is submitted, or between two
-// commands on it.
-func lockDamaged(tr *trial) error {
-	later := tr.one("before", "later")
-	if later == "later" {
-		if out, code := tr.submit(); code != 0 {
-			return fmt.Errorf("submit: exit code %d: %s", code, out)
-		}
-	}
-	path := tr.folder().Lease()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	os.Remove(path)
-	what := tr.one("empty", "torn", "endless", "dangling", "FIFO")
-	tr.how = what + " " + later
-	var err error
-	switch what {
-	case "endless":
-		err = os.Symlink("/dev/zero", path)
-	case "dangling":
-		err = os.Symlink("nowhere", path)
-	case "FIFO":
-		err = syscall.Mkfifo(path, 0o600)
-	default:
-		err = os.WriteFile(path, []byte(map[string]string{"empty": "", "torn": `{"host":"login7","pi`}[what]), 0o600)
-	}
-	if err != nil {
-		return err
-	}
-	if out, err := exec.Command("touch", "-h", "-d", "2 hours ago", path).CombinedOutput(); err != nil {
-		return fmt.Errorf("touch: %w: %s", err, out)
-	}
-	if out, code := tr.submit(); code != 0 || strings.Contains(out, "waiting for it") {
-		tr.problem("a lock file that is %s and two hours old: submit ends with %d: %s", what, code, out)
-	}
-	return nil
 }
