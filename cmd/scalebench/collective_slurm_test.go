@@ -40,7 +40,6 @@ workers_per_node = 1
 		InPlace        bool `json:"in_place"`
 		Workers, Nodes int
 		Runs           int
-		Latency        *float64
 		Bandwidth      *float64
 		Bytes          float64
 		BusBW          *float64
@@ -49,7 +48,9 @@ workers_per_node = 1
 	placements := map[[2]int]int{}
 	for _, r := range rows {
 		placements[[2]int{r.Workers, r.Nodes}]++
-		if r.Runs != 1 || r.Bytes != 1<<20 || r.BusBW == nil || !(*r.BusBW > 0) || r.Latency == nil || r.Bandwidth == nil || !(*r.Bandwidth > 0) {
+		// Where other work holds the small messages up there is no latency and
+		// bandwidth, for the times do not grow with the size.
+		if r.Runs != 1 || r.Bytes != 1<<20 || r.BusBW == nil || !(*r.BusBW > 0) || r.Bandwidth != nil && !(*r.Bandwidth > 0) {
 			t.Errorf("%+v", r)
 		}
 	}

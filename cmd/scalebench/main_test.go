@@ -52,7 +52,7 @@ func TestScript(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"code": code, "measured": measured},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"code": code, "measured": measured, "benchmarked": benchmarked},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("NO_COLOR", "1")
