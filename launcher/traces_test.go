@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
@@ -95,9 +96,11 @@ func TestTraces(t *testing.T) {
 func TestTracesFindTheEarliestCause(t *testing.T) {
 	run := rundir.Run(t.TempDir())
 	claim(t, run, 0)
-	writeRank(t, run, 1, 2, 0, 1, metrics.Event{Error: &metrics.Error{Where: "data", Message: "data_batch_1.bin is missing"}})
-	time.Sleep(10 * time.Millisecond)
-	writeRank(t, run, 0, 2, 0, 1, metrics.Event{Error: &metrics.Error{Where: "rendezvous", Message: "rank 1 is gone"}})
+	synctest.Test(t, func(t *testing.T) { // with a clock that goes as it is told
+		writeRank(t, run, 1, 2, 0, 1, metrics.Event{Error: &metrics.Error{Where: "data", Message: "data_batch_1.bin is missing"}})
+		time.Sleep(10 * time.Millisecond)
+		writeRank(t, run, 0, 2, 0, 1, metrics.Event{Error: &metrics.Error{Where: "rendezvous", Message: "rank 1 is gone"}})
+	})
 	traces, err := ReadTraces(run)
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -148,28 +149,30 @@ func (l lines) Write(b []byte) (int, error) {
 // Each event is one Write of one whole line, and steps do not wait longer than
 // the flush interval.
 func TestWriterFlushesWholeLines(t *testing.T) {
-	file := lines{make(chan string, 100)}
-	w := mustWriter(t, file)
-	<-file.writes
-	if err := w.Step(Step{Duration: time.Millisecond, Samples: 1}); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case line := <-file.writes:
-		if !strings.HasSuffix(line, "\n") || strings.Count(line, "\n") != 1 || !strings.Contains(line, `"steps"`) {
-			t.Errorf("one Write is %q", line)
-		}
-	case <-time.After(10 * flushInterval):
-		t.Error("the step was never written")
-	}
-	for range stepsPerLine {
+	synctest.Test(t, func(t *testing.T) {
+		file := lines{make(chan string, 100)}
+		w := mustWriter(t, file)
+		<-file.writes
 		if err := w.Step(Step{Duration: time.Millisecond, Samples: 1}); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if n := len(file.writes); n != 1 {
-		t.Errorf("%d writes of %d steps, want 1", n, stepsPerLine)
-	}
+		began := time.Now()
+		line := <-file.writes
+		if !strings.HasSuffix(line, "\n") || strings.Count(line, "\n") != 1 || !strings.Contains(line, `"steps"`) {
+			t.Errorf("one Write is %q", line)
+		}
+		if waited := time.Since(began); waited != flushInterval {
+			t.Errorf("the step waited %v, want %v", waited, flushInterval)
+		}
+		for range stepsPerLine {
+			if err := w.Step(Step{Duration: time.Millisecond, Samples: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := len(file.writes); n != 1 {
+			t.Errorf("%d writes of %d steps, want 1", n, stepsPerLine)
+		}
+	})
 }
 
 type broken struct{}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -167,7 +168,8 @@ func TestScriptRunsOnTheCluster(t *testing.T) {
 		t.Run(fmt.Sprintf("%d nodes, %d each", tt.nodes, tt.perNode), func(t *testing.T) {
 			t.Parallel()
 			s, dir := job(t, "shape", tt.nodes, tt.perNode,
-				`echo "$SLURM_PROCID $(hostname) $MASTER_ADDR $MASTER_PORT $CUDA_VISIBLE_DEVICES $SCALEBENCH_RESTART $OMP_NUM_THREADS $(ulimit -c) $(umask)" >"$SCALEBENCH_RUN/task-$SLURM_PROCID"`)
+				`scontrol --detail show job "$SLURM_JOB_ID" >"$SCALEBENCH_RUN/granted-$SLURM_PROCID"
+echo "$SLURM_PROCID $(hostname) $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES $MASTER_ADDR $MASTER_PORT $SCALEBENCH_RESTART $OMP_NUM_THREADS $(ulimit -c) $(umask)" >"$SCALEBENCH_RUN/task-$SLURM_PROCID"`)
 			s.GPUsPerNode, s.Exclusive = tt.perNode, tt.nodes == 1
 			id := submit(t, s)
 			j := await(t, id, ended)
@@ -175,21 +177,21 @@ func TestScriptRunsOnTheCluster(t *testing.T) {
 				t.Fatalf("%+v\n%s", j, read(t, s.Output))
 			}
 			hosts := map[string]bool{}
-			gpus := "0"
-			if tt.perNode == 2 {
-				gpus = "0,1"
-			}
 			for rank := range tt.nodes * tt.perNode {
 				f := strings.Fields(read(t, filepath.Join(dir, fmt.Sprintf("task-%d", rank))))
-				if len(f) != 9 {
+				if len(f) != 10 {
 					t.Fatalf("task %d: %q", rank, f)
 				}
 				hosts[f[1]] = true
-				if d := cmp.Diff([]string{"29500", gpus, "0", "1", "0", "0077"}, f[3:]); d != "" {
+				gpus := grantedGPUs(t, read(t, filepath.Join(dir, fmt.Sprintf("granted-%d", rank))), f[2])
+				if got := strings.Split(f[3], ","); !slices.Equal(got, gpus) || len(got) != tt.perNode {
+					t.Errorf("task %d sees GPUs %q; Slurm gave the job %q on %s, of %d asked for", rank, got, gpus, f[2], tt.perNode)
+				}
+				if d := cmp.Diff([]string{"29500", "0", "1", "0", "0077"}, f[5:]); d != "" {
 					t.Errorf("task %d (-want +got):\n%s", rank, d)
 				}
-				if addr, err := netip.ParseAddr(f[2]); err != nil || cluster.Namespaces && addr.IsLoopback() {
-					t.Errorf("task %d: MASTER_ADDR is %s (%v)", rank, f[2], err)
+				if addr, err := netip.ParseAddr(f[4]); err != nil || cluster.Namespaces && addr.IsLoopback() {
+					t.Errorf("task %d: MASTER_ADDR is %s (%v)", rank, f[4], err)
 				}
 			}
 			if cluster.Namespaces && len(hosts) != tt.nodes {
@@ -205,6 +207,31 @@ func TestScriptRunsOnTheCluster(t *testing.T) {
 	if !cluster.Namespaces {
 		t.Log("nodes share this machine's host name and address: what is between nodes was not tested (run as root)")
 	}
+}
+
+// grantedGPUs are the indices of the GPUs that a job has on a node, as `scontrol
+// --detail show job` says: other jobs of this cluster may hold the first ones.
+func grantedGPUs(t *testing.T, shown, node string) (indices []string) {
+	t.Helper()
+	// Nodes=node[1-2] CPU_IDs=0 Mem=1000 GRES=gpu:2(IDX:0-1), a line for nodes alike.
+	for _, m := range regexp.MustCompile(`(?m)^ *Nodes=(\S+) .*GRES=gpu\S*\(IDX:([0-9,-]+)\)`).FindAllStringSubmatch(shown, -1) {
+		nodes, err := nodelist.Expand(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(nodes, node) {
+			continue
+		}
+		list, err := nodelist.Expand("[" + m[2] + "]")
+		if err != nil {
+			t.Fatal(err)
+		}
+		indices = append(indices, list...)
+	}
+	if indices == nil {
+		t.Fatalf("no GPUs on %s in:\n%s", node, shown)
+	}
+	return indices
 }
 
 func TestOneFailingTaskEndsTheJob(t *testing.T) {

@@ -41,11 +41,14 @@ touch "$FAKE_OUT/up"; while :; do sleep 0.02; done
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for range 500 {
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 			if _, err := os.Stat(filepath.Join(dir, "up")); err == nil {
 				break
 			}
-			time.Sleep(10 * time.Millisecond)
+			if time.Now().After(deadline) {
+				_ = cmd.Process.Kill()
+				t.Fatal("srun was not started")
+			}
 		}
 		if err := cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)

@@ -35,7 +35,11 @@ cat %[2]s/stdout; cat %[2]s/stderr >&2; exit "$(cat %[2]s/exit)"
 	return &slurm.Client{Env: env}, func(name string) {
 		t.Helper()
 		if !*record {
-			now := transcript{read(t, filepath.Join(dir, "command")), read(t, filepath.Join(dir, "stdout")),
+			command := read(t, filepath.Join(dir, "command"))
+			if mark != "" {
+				command = strings.ReplaceAll(command, mark, "")
+			}
+			now := transcript{command, read(t, filepath.Join(dir, "stdout")),
 				read(t, filepath.Join(dir, "stderr")), strings.TrimSpace(read(t, filepath.Join(dir, "exit")))}
 			if d := cmp.Diff(readTranscript(t, name).form(), now.form()); d != "" {
 				t.Errorf("the recording %s no longer has the form of what Slurm prints; record again with `make record` (-recorded +now):\n%s", name, d)
@@ -50,11 +54,16 @@ cat %[2]s/stdout; cat %[2]s/stderr >&2; exit "$(cat %[2]s/exit)"
 	}
 }
 
+var transcriptRuns int
+
 // TestTranscripts brings jobs into many states and holds what Slurm says of
 // them against the same facts as the recorded transcripts are held against, so
 // that the recordings cannot drift from what real daemons say.
 func TestTranscripts(t *testing.T) {
 	ctx := context.Background()
+	if transcriptRuns++; transcriptRuns > 1 {
+		mark = fmt.Sprint("-again", transcriptRuns)
+	}
 	recording, keep := recorder(t)
 	started := time.Now().Add(-time.Minute)
 	scontrol := func(args ...string) {
@@ -66,20 +75,20 @@ func TestTranscripts(t *testing.T) {
 		}
 	}
 
-	again, againDir := job(t, "t-requeued", 1, 1, `touch "$SCALEBENCH_RUN/up-$SCALEBENCH_RESTART"; [ "$SCALEBENCH_RESTART" = 1 ] || sleep 600`)
+	again, againDir := job(t, "t-requeued"+mark, 1, 1, `touch "$SCALEBENCH_RUN/up-$SCALEBENCH_RESTART"; [ "$SCALEBENCH_RESTART" = 1 ] || sleep 600`)
 	again.Requeue = true
 	requeued := submit(t, again)
 	awaitFile(t, filepath.Join(againDir, "up-0"), 1)
 	scontrol("requeue", requeued)
 
-	ok, _ := job(t, "t-ok", 2, 1, "true")
+	ok, _ := job(t, "t-ok"+mark, 2, 1, "true")
 	ids := []string{requeued, submit(t, ok)}
-	fails, _ := job(t, "t-fails", 1, 1, "exit 3")
+	fails, _ := job(t, "t-fails"+mark, 1, 1, "exit 3")
 	ids = append(ids, submit(t, fails))
 	for _, id := range ids {
 		await(t, id, ended)
 	}
-	cancelled, cancelledDir := job(t, "t-cancelled", 1, 1, catches)
+	cancelled, cancelledDir := job(t, "t-cancelled"+mark, 1, 1, catches)
 	id := submit(t, cancelled)
 	awaitFile(t, filepath.Join(cancelledDir, "up-*"), 1)
 	if err := client.Cancel(ctx, id); err != nil {
@@ -88,10 +97,10 @@ func TestTranscripts(t *testing.T) {
 	await(t, id, ended)
 	ids = append(ids, id)
 
-	held, _ := job(t, "t-held", 1, 1, "true")
+	held, _ := job(t, "t-held"+mark, 1, 1, "true")
 	held.Options = map[string]string{"comment": comment, "hold": ""}
 	heldID := submit(t, held)
-	busy, busyDir := job(t, "t-running", 2, 1, catches)
+	busy, busyDir := job(t, "t-running"+mark, 2, 1, catches)
 	busyID := submit(t, busy)
 	awaitFile(t, filepath.Join(busyDir, "up-*"), 2)
 	ids = append(ids, heldID, busyID)
@@ -102,6 +111,9 @@ func TestTranscripts(t *testing.T) {
 	})
 
 	names := []string{"t-requeued", "t-ok", "t-fails", "t-cancelled", "t-held", "t-running"}
+	for i := range names {
+		names[i] += mark
+	}
 	account(t, func(rows []slurm.Job) bool { // until sacct has caught up
 		over := 0
 		for _, r := range rows {
@@ -117,6 +129,11 @@ func TestTranscripts(t *testing.T) {
 	}
 	keep("squeue-mixed")
 	checkFacts(t, jobs, queueFacts)
+	for _, j := range jobs {
+		if j.Submit.Before(started) || j.Submit.After(time.Now().Add(time.Minute)) {
+			t.Errorf("%s was submitted at %v, not since %v", j.Name, j.Submit, started)
+		}
+	}
 	jobs, err = recording.Accounting(ctx, started, slurm.Filter{Names: names})
 	if err != nil {
 		t.Error(err)
@@ -130,7 +147,7 @@ func TestTranscripts(t *testing.T) {
 			t.Error(err)
 		}
 		keep("scontrol-show-" + tt.name)
-		if j.ID != tt.id || j.Name != "t-"+tt.name {
+		if j.ID != tt.id || j.Name != "t-"+tt.name+mark {
 			t.Errorf("%+v", j)
 		}
 	}
