@@ -168,7 +168,7 @@ func TestSuperviseSignal(t *testing.T) {
 			t.Fatal(err)
 		}
 		rank := dir.EventFile("rank", 0, 0)
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 			if info, err := os.Stat(rank); err == nil && info.Size() > 4096 {
 				break
 			}

@@ -14,6 +14,7 @@ import (
 // TestSlurmCollective: the benchmark of collectives as jobs: two ranks on one
 // node, two on two nodes, and four on two.
 func TestSlurmCollective(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, startCluster(t, slurmtest.Options{Conf: "Licenses=turn:1"}))
 	b.write("site.toml", "[[partitions]]\nname = \"main\"\nmax_nodes = 4\ncpus_per_node = 4\noptions = { licenses = \"turn\" }\n")
 	study := `[study]

@@ -65,6 +65,7 @@ workers = [1, 4]
 // TestSlurmDoctor tries out a real cluster by the site file that site init
 // wrote, and then with all that a site file can have wrong.
 func TestSlurmDoctor(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, slurmtest.Options{})
 	if !c.Namespaces {
 		t.Fatal("the nodes share this machine's network: what is between nodes would not be tested; run as root, where namespaces can be had")

@@ -20,6 +20,7 @@ import (
 // stand-ins of their commands do what the real ones are documented to do with
 // these arguments, and no more.
 func TestSlurmEnvironments(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, startCluster(t, slurmtest.Options{}))
 	executable := func(name, text string) {
 		t.Helper()

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -25,19 +26,51 @@ func TestMain(m *testing.M) {
 	for _, name := range fake.Commands {
 		commands[name] = func() { os.Exit(fake.Main(name)) }
 	}
-	testscript.Main(m, commands)
+	testscript.Main(suite{m}, commands)
+}
+
+// suite is the tests, and the folder that all of them share.
+type suite struct{ m *testing.M }
+
+func (s suite) Run() int {
+	var err error
+	if built.dir, err = os.MkdirTemp("", "scalebench-programs"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(built.dir)
+	return s.m.Run()
+}
+
+// built are the real programs, linked once for all tests of a process.
+var built struct {
+	sync.Mutex
+	dir string
+}
+
+// program is the path of a real program: scalebench, as a user has it, or
+// scalebench-worker.
+func program(t testing.TB, name string) string {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	path := filepath.Join(built.dir, name)
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	build := exec.Command("go", "build", "-o", path, module+"/cmd/"+name)
+	if name == "scalebench-worker" {
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	}
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return path
 }
 
 // buildWorker makes a real scalebench-worker, for site files.
 func buildWorker(t testing.TB) string {
 	t.Helper()
-	worker := filepath.Join(t.TempDir(), "scalebench-worker")
-	build := exec.Command("go", "build", "-o", worker, "../scalebench-worker")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return worker
+	return program(t, "scalebench-worker")
 }
 
 // TestScript runs testdata/script/<verb>_<case>.txtar: the real command line in

@@ -85,6 +85,7 @@ func jobsOf(t *testing.T, b *bench, name string) map[string]int {
 // TestSlurmPacking runs a study as job arrays, within one allocation, and inside
 // an allocation that is there already.
 func TestSlurmPacking(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, startCluster(t, slurmtest.Options{}))
 	b.write("array.toml", packingStudy("array", "array"))
 	b.must(0, nil, "submit", "array.toml", "--wait", "--interval", "1s")

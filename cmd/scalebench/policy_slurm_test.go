@@ -82,6 +82,7 @@ func (b *bench) until(study, what string, ok func(statusRow) bool) statusRow {
 // TestSlurmPolicy: limits, cancellation and commands side by side, on one
 // cluster.
 func TestSlurmPolicy(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, slurmtest.Options{Conf: "AccountingStorageEnforce=associations,limits,qos"})
 	b := newBench(t, c)
 	t.Run("limit", func(t *testing.T) { submitLimit(t, b, c) })
@@ -215,49 +216,49 @@ func preempted(t *testing.T, b *bench, c *slurmtest.Cluster) {
 	}
 }
 
-// TestSlurmRetry: a node crashes under a run. submit --wait tries it again on
-// the others; or Slurm itself does, as the study says, and then it stays one
-// attempt.
+// TestSlurmRetry: a node crashes under a run, and submit --wait tries it again on
+// the others.
 func TestSlurmRetry(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, slurmtest.Options{Nodes: 3})
 	b := newBench(t, c)
 	b.write("site.toml", "")
-	t.Run("by the policy", func(t *testing.T) {
-		b.t = t
-		var node string
-		// Of the job's two nodes the last crashes; only that one is kept away from.
-		attempts := b.disturb(c, "crash", 2, "[policy.retries]\nnode_failed = 1\n", func(on string) error {
-			nodes, err := nodelist.Expand(on)
-			if err != nil || len(nodes) != 2 {
-				return fmt.Errorf("the job runs on %q, want two nodes (%v)", on, err)
-			}
-			node = nodes[1]
-			return c.SilenceNode(node)
-		})
-		if len(attempts) != 2 {
-			t.Fatalf("%d attempts, want 2; the first: %+v, %+v", len(attempts), attempts[0].Verdict, attempts[0].Verdict.Job)
+	var node string
+	// Of the job's two nodes the last crashes; only that one is kept away from.
+	attempts := b.disturb(c, "crash", 2, "[policy.retries]\nnode_failed = 1\n", func(on string) error {
+		nodes, err := nodelist.Expand(on)
+		if err != nil || len(nodes) != 2 {
+			return fmt.Errorf("the job runs on %q, want two nodes (%v)", on, err)
 		}
-		first, second := attempts[0], attempts[1]
-		if first.Verdict.Status != metrics.NodeFailed || second.Verdict.Status != metrics.Done {
-			t.Errorf("ended %s (%s) and %s (%s)", first.Verdict.Status, first.Verdict.Detail, second.Verdict.Status, second.Verdict.Detail)
-		}
-		if !slices.Equal(second.Record.Exclude, []string{node}) || slices.Contains(second.Verdict.Job.Nodes, node) {
-			t.Errorf("%s crashed; the second attempt kept away from %q and ran on %q", node, second.Record.Exclude, second.Verdict.Job.Nodes)
-		}
-		if err := c.BootNode(node); err != nil {
-			t.Fatal(err)
-		}
+		node = nodes[1]
+		return c.SilenceNode(node)
 	})
-	t.Run("by Slurm", func(t *testing.T) {
-		b.t = t
-		attempts := b.disturb(c, "requeue", 1, "[policy]\nrequeue = true\n", c.CrashNode)
-		if len(attempts) != 1 || attempts[0].Verdict.Status != metrics.Done {
-			t.Fatalf("%d attempts, want 1, done: %+v", len(attempts), attempts[0].Verdict)
-		}
-		if restarts, err := attempts[0].Run.Restarts(); err != nil || !slices.Equal(restarts, []int{0, 1}) {
-			t.Errorf("incarnations %v, want 0 and 1 (%v)", restarts, err)
-		}
-	})
+	if len(attempts) != 2 {
+		t.Fatalf("%d attempts, want 2; the first: %+v, %+v", len(attempts), attempts[0].Verdict, attempts[0].Verdict.Job)
+	}
+	first, second := attempts[0], attempts[1]
+	if first.Verdict.Status != metrics.NodeFailed || second.Verdict.Status != metrics.Done {
+		t.Errorf("ended %s (%s) and %s (%s)", first.Verdict.Status, first.Verdict.Detail, second.Verdict.Status, second.Verdict.Detail)
+	}
+	if !slices.Equal(second.Record.Exclude, []string{node}) || slices.Contains(second.Verdict.Job.Nodes, node) {
+		t.Errorf("%s crashed; the second attempt kept away from %q and ran on %q", node, second.Record.Exclude, second.Verdict.Job.Nodes)
+	}
+}
+
+// TestSlurmRequeue: a node crashes under a run, and Slurm itself starts it again,
+// as the study says; then it stays one attempt.
+func TestSlurmRequeue(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, slurmtest.Options{Nodes: 2})
+	b := newBench(t, c)
+	b.write("site.toml", "")
+	attempts := b.disturb(c, "requeue", 1, "[policy]\nrequeue = true\n", c.CrashNode)
+	if len(attempts) != 1 || attempts[0].Verdict.Status != metrics.Done {
+		t.Fatalf("%d attempts, want 1, done: %+v", len(attempts), attempts[0].Verdict)
+	}
+	if restarts, err := attempts[0].Run.Restarts(); err != nil || !slices.Equal(restarts, []int{0, 1}) {
+		t.Errorf("incarnations %v, want 0 and 1 (%v)", restarts, err)
+	}
 }
 
 // ranksTrain waits until so many ranks of a study have recorded steps.

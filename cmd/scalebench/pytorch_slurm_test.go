@@ -21,6 +21,7 @@ import (
 // the same samples as rank 0's: had the ranks not found each other, the two
 // would end with the same parameters.
 func TestSlurmPyTorch(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, startCluster(t, slurmtest.Options{Conf: "Licenses=turn:1"}))
 	b.must(0, nil, "data", "synth", "data", "--train", "640", "--test", "101")
 	b.write("site.toml", "python = \"/usr/bin/python3\"\n[[partitions]]\nname = \"main\"\nmax_nodes = 4\ncpus_per_node = 4\noptions = { licenses = \"turn\" }\n")
@@ -57,8 +58,7 @@ framework = ["pytorch-ddp"]
 		Throughput *float64
 	}
 	b.must(0, nil, "collect", "long")
-	b.must(0, &rows, "scaling", "long", "--format", "json")
-	if len(rows) != 1 || rows[0].Workers != 4 {
+	if b.scaled(&rows, "long") && (len(rows) != 1 || rows[0].Workers != 4) {
 		t.Errorf("scaling %+v, want a row of 4 workers", rows)
 	}
 }

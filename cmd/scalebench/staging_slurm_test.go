@@ -32,6 +32,7 @@ type shownStaging struct {
 // environment on the nodes' own disks, which here are folders by the node's
 // name.
 func TestSlurmStaging(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, startCluster(t, slurmtest.Options{}))
 	for i := range 4 {
 		if err := os.MkdirAll(filepath.Join(b.dir, "local", fmt.Sprintf("node%d", i+1)), 0o755); err != nil {

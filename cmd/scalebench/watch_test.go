@@ -80,7 +80,7 @@ func watching(t *testing.T, ctx context.Context, folder rundir.Study) (control, 
 	}()
 	select {
 	case <-seen:
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("nothing was drawn")
 	}
 	return control, terminal, func() (string, error) {
@@ -89,7 +89,7 @@ func watching(t *testing.T, ctx context.Context, folder rundir.Study) (control, 
 			for range seen { // until it has left the screen
 			}
 			return drawn.String(), err
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatal("watch does not end")
 			return "", nil
 		}

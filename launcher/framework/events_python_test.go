@@ -154,8 +154,8 @@ func TestPythonInterrupted(t *testing.T) {
 			if events := readEvents(t, run, 1, 2); len(events) == 2 && events[1].Steps != nil && len(events[1].Steps.Duration) == 3 {
 				break
 			}
-			if time.Since(begin) > 10*time.Second {
-				t.Fatal("steps were kept back for 10 s")
+			if time.Since(begin) > 2*time.Minute {
+				t.Fatal("steps were kept back for 2 minutes")
 			}
 		}
 		if err := cmd.Process.Signal(signal); err != nil {

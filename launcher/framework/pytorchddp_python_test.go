@@ -368,11 +368,7 @@ func TestDDPInterrupted(t *testing.T) {
 	if err := d.ranks[1].Process.Signal(syscall.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
-	events, codes := d.wait()
-	if waited := time.Since(begin); waited > 30*time.Second {
-		t.Errorf("the end took %v", waited)
-	}
+	events, codes := d.wait() // whoever does not end is killed, and has no stop event
 	for rank, want := range []string{"another rank was told to stop", "signal USR1"} {
 		stop := only(t, events[rank], stopOf)
 		if stop.Status != metrics.StopInterrupted || !strings.Contains(stop.Cause, want) || codes[rank] == 0 {
@@ -398,11 +394,9 @@ func TestDDPRankKilled(t *testing.T) {
 	if err := d.ranks[1].Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
-	events, codes := d.wait()
-	stop := only(t, events[0], stopOf)
-	if stop.Status != metrics.StopFailed || stop.Steps == 0 || codes[0] == 0 || time.Since(begin) > time.Minute {
-		t.Errorf("after %v rank 0 ends with %+v, exit code %d", time.Since(begin), stop, codes[0])
+	events, codes := d.wait() // whoever does not end is killed, and has no stop event
+	if stop := only(t, events[0], stopOf); stop.Status != metrics.StopFailed || stop.Steps == 0 || codes[0] == 0 {
+		t.Errorf("rank 0 ends with %+v, exit code %d", stop, codes[0])
 	}
 }
 

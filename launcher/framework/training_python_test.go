@@ -52,21 +52,21 @@ func TestPythonTraining(t *testing.T) {
 	if diff := cmp.Diff(&start, events[0].Start, cmpopts.IgnoreFields(metrics.Start{}, "Unix", "Host", "PID")); diff != "" {
 		t.Error(diff)
 	}
-	if events[1].Time < 0.05 || events[1].Train.Parameters != 10 {
+	if events[1].Time < 0.0499 || events[1].Train.Parameters != 10 {
 		t.Errorf("the clock starts at %g s with %+v, want begin's call", events[1].Time, events[1].Train)
 	}
 	first, epoch, last := events[2].Steps, events[3].Epoch, events[4].Steps
 	var sum float64
 	for i, ticks := range first.Duration {
 		sum += float64(ticks) * first.Tick
-		if ticks < 20_000 || first.DataWait[i] < 10_000 || first.DataWait[i] > ticks {
-			t.Errorf("step %d of at least 20 ms, half of it waiting: %d µs, %d µs", i, ticks, first.DataWait[i])
+		if max(ticks-20_000, 20_000-ticks) > 1 || max(first.DataWait[i]-10_000, 10_000-first.DataWait[i]) > 1 {
+			t.Errorf("step %d of 20 ms, half of it waiting: %d µs, %d µs", i, ticks, first.DataWait[i])
 		}
 	}
 	if d := epoch.Seconds - sum; epoch.Samples != 24 || epoch.LearningRate != 0.1 || *epoch.Loss != 1.5 || d < 0 || d > 1e-5 {
 		t.Errorf("epoch %+v of steps of %g s", epoch, sum)
 	}
-	if last.First != 3 || last.Duration[0] > 25_000 || last.Communication[0] != 1000 || last.DataWait != nil {
+	if last.First != 3 || last.Duration[0] != 0 || last.Communication[0] != 1000 || last.DataWait != nil {
 		t.Errorf("the step after an evaluation of 30 ms: %+v", last)
 	}
 	if e := events[5].Epoch; e.Epoch != 2 || e.Samples != 4 || e.LearningRate != 0 || e.Loss != nil {

@@ -77,14 +77,14 @@ type verdict struct {
 }
 
 // ranks runs a scenario on size processes; environment is added to that of
-// single ranks. The processes have to end within a minute.
+// single ranks. The processes have to end within five minutes.
 func ranks(t *testing.T, scenario string, size int, environment map[int][]string) []verdict {
 	t.Helper()
 	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	list, errs := make([]verdict, size), make([]error, size)
 	var wait, others sync.WaitGroup                      // others than rank 1

@@ -415,9 +415,10 @@ func (s slowed) Reduce(ctx context.Context, votes []float32) (time.Duration, err
 
 // A slow all-reduce shows as communication, and as nothing else.
 func TestSlowReductionIsCommunication(t *testing.T) {
-	const by = 40 * time.Millisecond
+	const by = 400 * time.Millisecond // more than a busy machine adds to a step
 	medians := func(slow bool) (compute, communication, wait float64) {
 		p := point("cnn", 2, 2) // little to compute
+		p.Workload.MaxSteps = 5
 		list := runRanks(t, p, 2, func(_ int, _ *study.Point, _ *world.World, o *Options) context.Context {
 			if slow {
 				o.wrap = func(e engine) engine { return slowed{e, by} }

@@ -48,7 +48,7 @@ func browser(t *testing.T) context.Context {
 	if os.Getuid() == 0 { // it refuses its sandbox to root, as in a container
 		options = append(options, chromedp.NoSandbox)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
@@ -291,7 +291,7 @@ func TestKeyboard(t *testing.T) {
 			press(kb.Enter) // so that the stops stay as they were
 		case at == "DIV Points":
 			press(kb.ArrowRight)
-			deadline := time.Now().Add(5 * time.Second)
+			deadline := time.Now().Add(time.Minute)
 			for eval[float64](b, `document.activeElement.scrollLeft`) == 0 {
 				if time.Now().After(deadline) {
 					t.Errorf("%s does not scroll", at)
@@ -332,7 +332,7 @@ func TestHostileTextIsInert(t *testing.T) {
 func TestTheBrowserWouldTell(t *testing.T) {
 	chromium := browser(t)
 	b := open(t, chromium, 360, `<!DOCTYPE html><title>x</title><img src="http://127.0.0.1:9/x.png"><script>console.error("no"); alert("no")</script>`)
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		b.mu.Lock()
 		requests, console := slices.Clone(b.requests), slices.Clone(b.console)

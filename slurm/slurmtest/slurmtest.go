@@ -39,6 +39,7 @@ type Options struct {
 	Plain        bool   // no namespaces even where they can be had
 	NoAccounting bool   // neither slurmdbd nor a database
 	Conf         string // further lines of slurm.conf
+	Path         string // PATH on which Slurm's programs are found; "": this process's
 }
 
 // Cluster is a running cluster. Its partitions are main (the default), short
@@ -50,6 +51,7 @@ type Cluster struct {
 	// share this machine's, and tests of what is between nodes prove nothing.
 	Namespaces bool
 
+	path   string // Options.Path
 	script string
 	hold   *exec.Cmd
 	stdin  io.Closer
@@ -82,7 +84,10 @@ func Open(o Options) (*Cluster, error) {
 	if err := os.Chmod(dir, 0o755); err != nil { // munged insists that all can reach its socket
 		return nil, err
 	}
-	c := &Cluster{Dir: filepath.Join(dir, "c"), script: filepath.Join(dir, "cluster.sh"), stderr: new(bytes.Buffer)}
+	if o.Path == "" {
+		o.Path = os.Getenv("PATH")
+	}
+	c := &Cluster{Dir: filepath.Join(dir, "c"), path: o.Path, script: filepath.Join(dir, "cluster.sh"), stderr: new(bytes.Buffer)}
 	if err := os.WriteFile(c.script, script, 0o644); err != nil {
 		return nil, err
 	}
@@ -91,7 +96,7 @@ func Open(o Options) (*Cluster, error) {
 		nodes = 4
 	}
 	c.hold = exec.Command("bash", c.script, "hold", c.Dir, strconv.Itoa(nodes))
-	c.hold.Env = append(slurm.Scrub(os.Environ()), "CLUSTER_CONF="+o.Conf)
+	c.hold.Env = append(slurm.Scrub(os.Environ()), "PATH="+o.Path, "CLUSTER_CONF="+o.Conf)
 	if o.Plain {
 		c.hold.Env = append(c.hold.Env, "CLUSTER_NET=plain")
 	}
@@ -145,7 +150,7 @@ func (c *Cluster) Close() error {
 // the cluster.
 func (c *Cluster) Env() []string {
 	env := append(slurm.Scrub(os.Environ()), "SLURM_CONF="+filepath.Join(c.Dir, "etc", "slurm.conf"))
-	return append(env, "PATH="+filepath.Join(c.Dir, "bin")+":"+os.Getenv("PATH"))
+	return append(env, "PATH="+filepath.Join(c.Dir, "bin")+":"+c.path)
 }
 
 // Stop ends a daemon: munged, mariadbd, slurmdbd, slurmctld or slurmd-nodeN.
