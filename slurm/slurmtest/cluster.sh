@@ -55,7 +55,8 @@ born() { # PID: its start time in clock ticks since boot
 record() { echo "$2 $(born "$2")" >"$dir/pids/$1"; }
 alive() { # NAME: print its pid if it still runs
   local pid birth
-  read -r pid birth 2>/dev/null <"$dir/pids/$1" && [ "$(born "$pid")" = "$birth" ] && echo "$pid"
+  # Without a birth it had ended before that was looked up.
+  read -r pid birth 2>/dev/null <"$dir/pids/$1" && [ -n "$birth" ] && [ "$(born "$pid")" = "$birth" ] && echo "$pid"
 }
 dead() { ! alive "$1" >/dev/null; }
 finish() { # NAME [SIGNAL]: end it, by force after 20 s
@@ -137,6 +138,8 @@ start_munged() {
 }
 start_mariadbd() {
   local me; me=$(id -un)
+  # A server that starts removes from its folder of temporary files what others have there.
+  local -x TMPDIR=$dir/tmp
   # Over the socket the user who runs this may log in without a password, and nobody else.
   [ -d "$dir/db/mysql" ] || mariadb-install-db --no-defaults --user="$me" --datadir="$dir/db" --skip-test-db \
     --auth-root-authentication-method=socket --auth-root-socket-user="$me" --skip-name-resolve \
@@ -153,14 +156,20 @@ start_slurmdbd() {
   within 120 in_head sacctmgr -n list cluster || failed slurmdbd
 }
 start_slurmctld() {
-  launch_in_head slurmctld slurmctld -D -i
-  local tries
-  for tries in $(seq 1200); do # a bad configuration ends it late: stop waiting then
-    in_head scontrol ping >/dev/null 2>&1 && return
-    dead slurmctld && break
-    sleep 0.05
+  local end again=
+  while :; do
+    launch_in_head slurmctld slurmctld -D -i
+    end=$((SECONDS + 60))
+    while [ $SECONDS -lt $end ]; do
+      in_head timeout 20 scontrol ping >/dev/null 2>&1 && return
+      dead slurmctld && failed slurmctld # by a bad configuration, late
+      sleep 0.05
+    done
+    # Beside much else one was seen that said it was running and never answered.
+    [ -z "$again" ] || failed slurmctld
+    again=1
+    finish slurmctld KILL
   done
-  failed slurmctld "$tries"
 }
 start_slurmd() { # NODE
   mkdir -p "$dir/spool/$1"
@@ -208,9 +217,9 @@ crash() { # NODE
 # --- configuration
 
 free_port() { # COUNT: the first of so many neighbours that nobody listens on
-  local used first port
+  local used first port from=$((21000 + $$ % 110 * 100)) # another cluster that starts now looks elsewhere first
   used=" $(ss -Hltn | awk '{ sub(/.*:/, "", $4); printf "%s ", $4 }')"
-  for first in $(seq 21000 100 32000); do
+  for first in $(seq "$from" 100 32000) $(seq 21000 100 "$from"); do
     for port in $(seq "$first" $((first + $1 - 1))); do [[ $used == *" $port "* ]] && continue 2; done
     echo "$first"; return
   done
@@ -355,7 +364,7 @@ up() {
   if [ "$net" = auto ]; then net=plain; if namespaces_work; then net=namespaces; fi; fi
   port=21000
   [ "$net" = namespaces ] || port=$(free_port $((count + 3))) || die "no free TCP ports"
-  mkdir -p "$dir"/{etc,run,log,spool,state,dev,bin,bin-node,pids,db} || die "cannot write in $dir"
+  mkdir -p "$dir"/{etc,run,log,spool,state,dev,bin,bin-node,pids,db,tmp} || die "cannot write in $dir"
   chmod 755 "$dir" "$dir/run"
   printf '%s\n' "count=$count" "net=$net" "port=$port" "accounting=$accounting" "gpus=$gpus" >"$dir/settings"
   configure

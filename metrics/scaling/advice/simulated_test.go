@@ -63,79 +63,113 @@ func (tr *training) seconds(r *rand.Rand, workers int) float64 {
 	return tr.samples(workers) / median(xs)
 }
 
+// verdicts counts how good the recommendations were.
+type verdicts struct{ clusters, refused, good, late, dear int }
+
+func (v *verdicts) add(o verdicts) {
+	v.clusters, v.refused, v.good, v.late, v.dear = v.clusters+o.clusters, v.refused+o.refused, v.good+o.good, v.late+o.late, v.dear+o.dear
+}
+
+func (v *verdicts) judge(t *testing.T) {
+	t.Helper()
+	answered := v.clusters - v.refused
+	if v.refused*5 > v.clusters {
+		t.Errorf("%d of %d without an answer, more than 20 %%", v.refused, v.clusters)
+	}
+	if v.good*10 < answered*9 {
+		t.Errorf("%d of %d within 10 %% of the best, fewer than 90 %%", v.good, answered)
+	}
+}
+
 // The recommended worker count under a deadline, priced by the worker-hour,
 // costs at most 10 % more than the best one in at least 90 % of the clusters,
 // where missing the deadline counts as failure however cheap.
+//
+// With -short a tenth of the clusters are played, too few of each scenario to tell
+// 85 from 95 %, and only all together are judged.
 func TestSimulatedRecommendations(t *testing.T) {
-	const seeds = 200
-	for _, sc := range simulate.Scenarios {
-		t.Run(sc.Name, func(t *testing.T) {
-			t.Parallel()
-			refused, good, late, dear := 0, 0, 0, 0
-			var extra []float64
-			for seed := range seeds {
-				r := rand.New(rand.NewPCG(uint64(seed), 77))
-				c, counts := sc.Draw(r)
-				tr := &training{c: c, least: 1e7, critical: float64(c.Batch*counts[len(counts)-1]) * math.Exp(3*r.Float64()-0.5)}
-				obs := tr.observe(r, counts)
-				curves, err := scaling.Analyse(obs, scaling.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				price := func(workers, nodes int, seconds float64) (float64, error) {
-					return float64(workers) * seconds / 3600, nil
-				}
-				all, err := Advise(curves[0], obs, Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				// A deadline that some candidate keeps, and the fewest workers
-				// that do: time falls and cost rises with their number.
-				known := map[int]float64{}
-				truth := func(n int) float64 {
-					if known[n] == 0 {
-						known[n] = tr.seconds(r, n)
-					}
-					return known[n]
-				}
-				first, last := all.Candidates[0].Workers, all.Candidates[len(all.Candidates)-1].Workers
-				if c.Strong {
-					// Nothing faster than the largest measured count is
-					// promised then; see model.Extrapolator.Predict.
-					last = counts[len(counts)-1]
-				}
-				deadline := truth(last) * math.Pow(truth(first)/truth(last), r.Float64())
-				i := sort.Search(len(all.Candidates)-1, func(i int) bool { return truth(all.Candidates[i].Workers) <= deadline })
-				best := float64(all.Candidates[i].Workers) * truth(all.Candidates[i].Workers)
-				a, err := Advise(curves[0], obs, Options{Deadline: deadline, Cost: price, Currency: "EUR"})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if a.Workers == nil {
-					refused++
-					continue
-				}
-				n := *a.Workers
-				over := float64(n)*truth(n)/best - 1
-				extra = append(extra, over)
-				switch {
-				case truth(n) > deadline:
-					late++
-				case over > 0.10:
-					dear++
-				default:
-					good++
-				}
-			}
-			answered := seeds - refused
-			t.Logf("%s: %d of %d without an answer; %d of %d within 10 %% of the best (%d late, %d dearer); median extra cost %.1f %%",
-				sc.Name, refused, seeds, good, answered, late, dear, 100*median(extra))
-			if refused*5 > seeds {
-				t.Errorf("%d of %d without an answer, more than 20 %%", refused, seeds)
-			}
-			if good*10 < answered*9 {
-				t.Errorf("%d of %d within 10 %% of the best, fewer than 90 %%", good, answered)
-			}
-		})
+	seeds := 200
+	if testing.Short() {
+		seeds /= 10
 	}
+	counted := make([]verdicts, len(simulate.Scenarios))
+	t.Run("all", func(t *testing.T) {
+		for i, sc := range simulate.Scenarios {
+			t.Run(sc.Name, func(t *testing.T) {
+				t.Parallel()
+				counted[i] = recommend(t, sc, seeds)
+				if !testing.Short() {
+					counted[i].judge(t)
+				}
+			})
+		}
+	})
+	var all verdicts
+	for _, v := range counted {
+		all.add(v)
+	}
+	all.judge(t)
+}
+
+// recommend asks for advice on so many clusters of a scenario.
+func recommend(t *testing.T, sc simulate.Scenario, seeds int) verdicts {
+	counted := verdicts{clusters: seeds}
+	var extra []float64
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(uint64(seed), 77))
+		c, counts := sc.Draw(r)
+		tr := &training{c: c, least: 1e7, critical: float64(c.Batch*counts[len(counts)-1]) * math.Exp(3*r.Float64()-0.5)}
+		obs := tr.observe(r, counts)
+		curves, err := scaling.Analyse(obs, scaling.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		price := func(workers, nodes int, seconds float64) (float64, error) {
+			return float64(workers) * seconds / 3600, nil
+		}
+		all, err := Advise(curves[0], obs, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A deadline that some candidate keeps, and the fewest workers
+		// that do: time falls and cost rises with their number.
+		known := map[int]float64{}
+		truth := func(n int) float64 {
+			if known[n] == 0 {
+				known[n] = tr.seconds(r, n)
+			}
+			return known[n]
+		}
+		first, last := all.Candidates[0].Workers, all.Candidates[len(all.Candidates)-1].Workers
+		if c.Strong {
+			// Nothing faster than the largest measured count is
+			// promised then; see model.Extrapolator.Predict.
+			last = counts[len(counts)-1]
+		}
+		deadline := truth(last) * math.Pow(truth(first)/truth(last), r.Float64())
+		i := sort.Search(len(all.Candidates)-1, func(i int) bool { return truth(all.Candidates[i].Workers) <= deadline })
+		best := float64(all.Candidates[i].Workers) * truth(all.Candidates[i].Workers)
+		a, err := Advise(curves[0], obs, Options{Deadline: deadline, Cost: price, Currency: "EUR"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Workers == nil {
+			counted.refused++
+			continue
+		}
+		n := *a.Workers
+		over := float64(n)*truth(n)/best - 1
+		extra = append(extra, over)
+		switch {
+		case truth(n) > deadline:
+			counted.late++
+		case over > 0.10:
+			counted.dear++
+		default:
+			counted.good++
+		}
+	}
+	t.Logf("%s: %d of %d without an answer; %d of %d within 10 %% of the best (%d late, %d dearer); median extra cost %.1f %%",
+		sc.Name, counted.refused, seeds, counted.good, seeds-counted.refused, counted.late, counted.dear, 100*median(extra))
+	return counted
 }
