@@ -26,7 +26,7 @@ BENCH_PROGRAMS := mpicc mpirun
 BENCH_PACKAGES := openmpi-bin libopenmpi-dev libopenblas0-pthread
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build worker-gpu gpu-check release demo test test-unit test-slurm test-faults test-frameworks bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
+.PHONY: build worker-gpu gpu-check release demo test test-full test-computing test-waiting test-thirty-faults test-busy test-unit test-slurm test-faults test-frameworks bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -52,6 +52,8 @@ dist/linux-%: FORCE
 	cp LICENSE README.md $@
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime='$(shell date -u +%F)' -C dist -czf dist/scalebench-$(VERSION)-linux-$*.tar.gz linux-$*
 
+$(RELEASES:%=dist/%): | release-packages
+
 FORCE:
 
 # A small scaling study on this machine: one and two workers, native trainer.
@@ -65,18 +67,43 @@ demo: build
 	$(DEMO) plot speedup demo -o demo/speedup.png
 	@echo "The figure is $(CURDIR)/demo/speedup.png"
 
-# Everything: unit, command line, and a real Slurm on this machine.
-# One package at a time: the studies on the cluster need an even machine to have
-# a steady state.
-test: test-packages test-release
-	go test -tags $(TEST_TAGS) -p 1 -timeout 60m ./...
-	go test -tags gpu -p 1 -run 'GPU' ./cmd/gpu-check ./cmd/scalebench-worker
+# Everything: unit, command line, and a real Slurm on this machine. Four groups at
+# once, each one package at a time: those that compute; those that mostly wait for
+# a Slurm of their own; the faults, which wait for theirs; the release. Whatever
+# fails, all go on to their end. -short plays a tenth of the simulations.
+TEST_FLAGS := -short
+WAITING := ./cmd/scalebench ./slurm ./slurm/slurmtest
+GO_TEST = go test -tags $(TEST_TAGS) -p 1 -timeout 60m $(TEST_FLAGS)
+test: test-packages
+	@$(MAKE) --no-print-directory -k -j4 test-computing test-waiting test-thirty-faults test-release
 
+test-full:
+	@$(MAKE) --no-print-directory test TEST_FLAGS=
+
+test-computing:
+	$(GO_TEST) $$(go list ./... | grep -v -x $(WAITING:./%=-e $(MODULE)/%))
+	go test -tags gpu -p 1 $(TEST_FLAGS) -run 'GPU' ./cmd/gpu-check ./cmd/scalebench-worker
+
+test-waiting:
+	$(GO_TEST) -parallel 4 -skip '^TestSlurmFaults' $(WAITING)
+
+test-thirty-faults:
+	$(GO_TEST) -run '^TestSlurmFaults' ./cmd/scalebench
+
+# How often each test fails beside a busy loop on every core, in so many runs of
+# everything.
+RUNS := 5
+test-busy: test-packages
+	.ci/busy $(RUNS)
+
+# What needs Go, a C compiler, git and the usual commands of Linux, and nothing of
+# TEST_PACKAGES.
 test-unit:
-	go test ./...
+	go test -short ./...
 
 test-slurm: test-packages
-	go test -tags slurm -p 1 -timeout 60m -run Slurm ./...
+	go test -tags slurm -p 1 -parallel 4 -timeout 60m ./slurm ./slurm/slurmtest
+	go test -tags slurm -parallel 4 -timeout 60m -run Slurm ./cmd/scalebench
 
 # Faults fired at the programs and a real Slurm: one of each class (as `make
 # test` does, always the same); FAULTS=1000 is the full suite, SEED=N repeats one.
@@ -113,7 +140,7 @@ gpu-check: build worker-gpu
 
 # The released programs in a bare chroot without a C library, arm64's emulated.
 test-release: release
-	go test -tags release -count 1 -run Release ./cmd/scalebench
+	go test -tags release -count 1 $(TEST_FLAGS) -run Release ./cmd/scalebench
 
 # Installs what is missing, and only that, after saying so.
 test-packages: PROGRAMS = $(TEST_PROGRAMS)
@@ -140,7 +167,7 @@ lint: test-packages
 	go vet -tags gpu ./cmd/scalebench-worker ./cmd/gpu-check
 	go tool staticcheck -tags $(TEST_TAGS),release,frameworks ./...
 	go tool staticcheck -tags gpu ./cmd/scalebench-worker ./cmd/gpu-check
-	git ls-files '*.sh' .ci/run | xargs shellcheck
+	git ls-files '*.sh' .ci | xargs shellcheck
 	git ls-files '*.py' | xargs pycodestyle
 
 # Speed, each figure beside its target; noisy machines make these no tests. The

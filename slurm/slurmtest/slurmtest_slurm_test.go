@@ -4,6 +4,7 @@ package slurmtest
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,4 +78,14 @@ func processes(t *testing.T, dir string) []string {
 		}
 	}
 	return list
+}
+
+func TestClusterScriptIsClean(t *testing.T) {
+	out, err := exec.Command("shellcheck", "cluster.sh").CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Fatal("shellcheck is missing; apt-get install --no-install-recommends shellcheck")
+	}
+	if err != nil || len(out) > 0 {
+		t.Errorf("shellcheck cluster.sh: %v\n%s", err, out)
+	}
 }
