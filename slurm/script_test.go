@@ -147,7 +147,9 @@ var shellcheck = func(*testing.T, string) {}
 // checkShell fails unless bash and shellcheck have nothing to say.
 func checkShell(t *testing.T, path string) {
 	t.Helper()
-	if out, err := exec.Command("bash", "-n", path).CombinedOutput(); err != nil || len(out) > 0 {
+	check := exec.Command("bash", "-n", path)
+	check.Env = append(os.Environ(), "LC_ALL=C") // bash complains of a locale that is not installed
+	if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("bash -n %s: %v\n%s", path, err, out)
 	}
 	shellcheck(t, path)
