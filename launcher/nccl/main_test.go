@@ -170,7 +170,7 @@ func sit(ctx context.Context, timeout time.Duration) (*seat, error) {
 	if s.stream, err = s.device.NewStream(); err != nil {
 		return nil, err
 	}
-	g, err := collective.Join(ctx, w, "nonce", collective.Options{Transport: collective.TCP, Timeout: 20 * time.Second})
+	g, err := collective.Join(ctx, w, "nonce", collective.Options{Transport: collective.TCP, Timeout: time.Minute})
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func sit(ctx context.Context, timeout time.Duration) (*seat, error) {
 func runRank(scenario string, v *verdict, begin *time.Time) error {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
-	timeout := 30 * time.Second
+	timeout := time.Minute
 	if scenario == "hang" || scenario == "frozen" {
 		timeout = 5 * time.Second
 	}
