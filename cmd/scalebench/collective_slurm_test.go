@@ -25,7 +25,7 @@ min_bytes = "1K"
 max_bytes = "1M"
 iterations = 5
 [resources]
-time = "5m"
+time = "1h"
 [sweep]
 workers = [2, 4]
 workers_per_node = [1, 2]

@@ -45,7 +45,7 @@ name = %q
 batch = 320
 epochs = 2
 [resources]
-time = "5m"
+time = "1h"
 workers_per_node = 2
 [sweep]
 framework = ["command"]
@@ -74,7 +74,7 @@ reduce = "max"
 batch = 320
 epochs = 3
 [resources]
-time = "5m"
+time = "1h"
 workers_per_node = 2
 [sweep]
 framework = ["command"]

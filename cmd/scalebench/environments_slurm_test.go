@@ -120,7 +120,7 @@ name = %q
 [command]
 run = ["python", "program.py"]
 [resources]
-time = "5m"
+time = "1h"
 workers_per_node = 1
 [sweep]
 workers = [2]

@@ -33,7 +33,7 @@ kind = "synthetic"
 train_samples = 2048
 test_samples = 128
 [resources]
-time = "5m"
+time = "1h"
 workers_per_node = 2
 [policy]
 packing = %q

@@ -37,7 +37,7 @@ kind = "synthetic"
 train_samples = 256
 test_samples = 32
 [resources]
-time = "5m"
+time = "1h"
 exclusive = false
 `, name, steps) + more
 }
@@ -285,7 +285,7 @@ func (b *bench) ranksTrain(study string, ranks int) {
 // its ranks train, and gives back the attempts when the command has ended well.
 func (b *bench) disturb(c *slurmtest.Cluster, study string, nodes int, policy string, harm func(node string) error) []*launcher.Attempt {
 	b.t.Helper()
-	b.write(study+".toml", smallStudy(study, 3000/(nodes*nodes*nodes), fmt.Sprintf("[sweep]\nworkers = [%d]\nworkers_per_node = [1]\n", nodes)+policy))
+	b.write(study+".toml", smallStudy(study, 2000/(nodes*nodes*nodes), fmt.Sprintf("[sweep]\nworkers = [%d]\nworkers_per_node = [1]\n", nodes)+policy))
 	var out bytes.Buffer
 	cmd := exec.Command(filepath.Join(b.dir, "bin", "scalebench"), "submit", study+".toml", "--site", "site.toml", "--wait", "--interval", "1s")
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = b.dir, b.env, &out, &out
@@ -311,7 +311,7 @@ func (b *bench) disturb(c *slurmtest.Cluster, study string, nodes int, policy st
 		if err != nil {
 			b.t.Errorf("submit --wait: %v\n%s", err, out.String())
 		}
-	case <-time.After(2 * longest):
+	case <-time.After(6 * longest):
 		b.t.Fatalf("submit --wait has not ended:\n%s", out.String())
 	}
 	b.t.Log(out.String())

@@ -34,7 +34,7 @@ warmup_epochs = 0
 [data]
 path = "data"
 [resources]
-time = "5m"
+time = "1h"
 workers_per_node = 2
 [sweep]
 framework = ["pytorch-ddp"]

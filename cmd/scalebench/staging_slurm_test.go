@@ -46,7 +46,7 @@ func TestSlurmStaging(t *testing.T) {
 	study := func(name, rest string) {
 		b.write(name+".study.toml", fmt.Sprintf("[study]\nname = %q\n", name)+rest+`
 [resources]
-time = "5m"
+time = "1h"
 workers_per_node = 2
 [sweep]
 workers = [4]

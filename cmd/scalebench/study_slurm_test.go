@@ -156,7 +156,7 @@ kind = "synthetic"
 train_samples = 2048
 test_samples = 256
 [resources]
-time = "5m"
+time = "1h"
 [sweep]
 workers = [1, 2, 4]
 workers_per_node = [1, 2]
