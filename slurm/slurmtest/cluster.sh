@@ -156,20 +156,14 @@ start_slurmdbd() {
   within 120 in_head sacctmgr -n list cluster || failed slurmdbd
 }
 start_slurmctld() {
-  local end again=
-  while :; do
-    launch_in_head slurmctld slurmctld -D -i
-    end=$((SECONDS + 60))
-    while [ $SECONDS -lt $end ]; do
-      in_head timeout 20 scontrol ping >/dev/null 2>&1 && return
-      dead slurmctld && failed slurmctld # by a bad configuration, late
-      sleep 0.05
-    done
-    # Beside much else one was seen that said it was running and never answered.
-    [ -z "$again" ] || failed slurmctld
-    again=1
-    finish slurmctld KILL
+  launch_in_head slurmctld slurmctld -D -i
+  local tries
+  for tries in $(seq 1200); do # a bad configuration ends it late: stop waiting then
+    in_head scontrol ping >/dev/null 2>&1 && return
+    dead slurmctld && break
+    sleep 0.05
   done
+  failed slurmctld "$tries"
 }
 start_slurmd() { # NODE
   mkdir -p "$dir/spool/$1"

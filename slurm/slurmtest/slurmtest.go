@@ -174,7 +174,9 @@ func (c *Cluster) SilenceNode(node string) error { return c.verb("silence", node
 func (c *Cluster) BootNode(node string) error { return c.verb("boot", node) }
 
 func (c *Cluster) verb(verb string, args ...string) error {
-	out, err := exec.Command("bash", append([]string{c.script, verb, c.Dir}, args...)...).CombinedOutput()
+	cmd := exec.Command("bash", append([]string{c.script, verb, c.Dir}, args...)...)
+	cmd.Env = append(os.Environ(), "PATH="+c.path)
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("cluster.sh %s %s: %w\n%s", verb, strings.Join(args, " "), err, out)
 	}
