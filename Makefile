@@ -26,7 +26,7 @@ BENCH_PROGRAMS := mpicc mpirun
 BENCH_PACKAGES := openmpi-bin libopenmpi-dev libopenblas0-pthread
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build worker-gpu gpu-check release demo test test-full test-computing test-waiting test-thirty-faults test-busy test-unit test-slurm test-faults test-frameworks bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
+.PHONY: build worker-gpu gpu-check release demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-slurm test-faults test-frameworks bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -75,7 +75,7 @@ TEST_FLAGS := -short
 WAITING := ./cmd/scalebench ./slurm ./slurm/slurmtest
 GO_TEST = go test -tags $(TEST_TAGS) -p 1 -timeout 60m $(TEST_FLAGS)
 test: test-packages
-	@$(MAKE) --no-print-directory -k -j4 test-computing test-waiting test-thirty-faults test-release
+	@$(MAKE) --no-print-directory -k -j4 test-computing test-waiting test-each-fault test-release
 
 test-full:
 	@$(MAKE) --no-print-directory test TEST_FLAGS=
@@ -87,7 +87,7 @@ test-computing:
 test-waiting:
 	$(GO_TEST) -parallel 4 -skip '^TestSlurmFaults' $(WAITING)
 
-test-thirty-faults:
+test-each-fault:
 	$(GO_TEST) -run '^TestSlurmFaults' ./cmd/scalebench
 
 # How often each test fails beside a busy loop on every core, in so many runs of

@@ -88,11 +88,11 @@ workers_per_node = 1
 requeue = %v
 `
 
-// program stands in for a training that costs nothing: it reports steps of
+// cheapProgram stands in for a training that costs nothing: it reports steps of
 // 20 ms, of which no two take equally long, as a trainer of any framework does,
 // with an evaluation by rank 0 after every 20th. Its argument is the number of
 // steps.
-const program = `#!/bin/bash
+const cheapProgram = `#!/bin/bash
 out="$SCALEBENCH_RUN/events/rank-$(printf %05d "$RANK")-$SCALEBENCH_RESTART.jsonl"
 begun=${EPOCHREALTIME/./}
 event() {

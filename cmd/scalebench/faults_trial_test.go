@@ -54,7 +54,7 @@ func (r *rig) trial(name string, c class, rng *rand.Rand) *trial {
 	for _, command := range []string{"sbatch", "squeue", "sacct"} {
 		tr.file("path/"+command, fmt.Sprintf(commandWrapper, command, tr.dir, filepath.Join(r.cluster.Dir, "bin", command)), 0o755)
 	}
-	tr.file("train.sh", program, 0o755)
+	tr.file("train.sh", cheapProgram, 0o755)
 	tr.file("worker", fmt.Sprintf(workerWrapper, tr.dir, filepath.Join(r.dir, "bin", "scalebench-worker")), 0o755)
 	tr.files()
 	return tr

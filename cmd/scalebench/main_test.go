@@ -26,13 +26,13 @@ func TestMain(m *testing.M) {
 	for _, name := range fake.Commands {
 		commands[name] = func() { os.Exit(fake.Main(name)) }
 	}
-	testscript.Main(suite{m}, commands)
+	testscript.Main(sharing{m}, commands)
 }
 
-// suite is the tests, and the folder that all of them share.
-type suite struct{ m *testing.M }
+// sharing is the tests, and the folder that all of them share.
+type sharing struct{ m *testing.M }
 
-func (s suite) Run() int {
+func (s sharing) Run() int {
 	var err error
 	if built.dir, err = os.MkdirTemp("", "scalebench-programs"); err != nil {
 		panic(err)

@@ -101,7 +101,7 @@ func TestOf(t *testing.T) {
 // Nothing in a repository makes git run a program: each way of which we know
 // leaves a file here, and git itself, asked plainly, is led astray by some.
 func TestHostileRepository(t *testing.T) {
-	dir, commit := repo(t)
+	dir, _ := repo(t)
 	marks := t.TempDir()
 	evil := func(name string) string {
 		path := filepath.Join(t.TempDir(), name+".sh")
@@ -129,7 +129,7 @@ func TestHostileRepository(t *testing.T) {
 	git(t, dir, "submodule", "--quiet", "add", inner, "module")
 	git(t, dir, "add", ".gitmodules")
 	git(t, dir, "commit", "-qm", "with a module")
-	commit = git(t, dir, "rev-parse", "HEAD")
+	commit := git(t, dir, "rev-parse", "HEAD")
 	git(t, filepath.Join(dir, "module"), "config", "core.fsmonitor", evil("submodule"))
 	for name, value := range set {
 		git(t, dir, "-c", "core.fsmonitor=false", "config", name, value)

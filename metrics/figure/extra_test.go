@@ -19,8 +19,6 @@ func lines(f *Figure) []string {
 	return list
 }
 
-func ptr(x float64) *float64 { return &x }
-
 // Worked out by hand: of the runs with 100, 110 and 120 samples/s the middle
 // one stands for the point; it did not measure its data wait.
 func TestBreakdown(t *testing.T) {

@@ -77,9 +77,6 @@ func Mount(t testing.TB, folder string, plan Plan) *Client {
 		t.Fatal(err)
 	}
 	c.root = &fs.LoopbackRoot{Path: folder, Dev: uint64(st.Dev)}
-	c.root.NewNode = func(*fs.LoopbackRoot, *fs.Inode, string, *syscall.Stat_t) fs.InodeEmbedder {
-		return &node{LoopbackNode: fs.LoopbackNode{RootData: c.root}, c: c}
-	}
 	top := &node{LoopbackNode: fs.LoopbackNode{RootData: c.root}, c: c}
 	c.root.RootNode = top
 	if plan.Record != nil {
@@ -140,6 +137,11 @@ func (c *Client) request(do func() syscall.Errno, repeated syscall.Errno, again 
 type node struct {
 	fs.LoopbackNode
 	c *Client
+}
+
+// WrapChild makes what is found below one of ours, too.
+func (n *node) WrapChild(context.Context, fs.InodeEmbedder) fs.InodeEmbedder {
+	return &node{LoopbackNode: fs.LoopbackNode{RootData: n.RootData}, c: n.c}
 }
 
 func (n *node) path() string {
