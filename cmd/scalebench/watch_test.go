@@ -33,7 +33,7 @@ func endedStudy(t *testing.T, n int) rundir.Study {
 		}
 	}
 	for repeat := 1; repeat <= n+1; repeat++ {
-		p := study.Point{ID: "p", Study: "s", Repeat: repeat, Workers: 2}
+		p := study.Point{ID: "p", Study: "s", Repeat: repeat, Workers: 2, Nodes: 1, WorkersPerNode: 2}
 		plan.Points = append(plan.Points, study.Planned{Point: p})
 		run := folder.Run("p", repeat, 1)
 		if repeat > n {

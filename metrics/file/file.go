@@ -51,7 +51,13 @@ func Replace(path string, perm fs.FileMode, write func(io.Writer) error) (err er
 	if err := errors.Join(write(w), w.Flush(), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return nfs.Rename(f.Name(), path)
+	err = nfs.Rename(f.Name(), path)
+	if _, left := os.Lstat(f.Name()); errors.Is(err, fs.ErrNotExist) && errors.Is(left, fs.ErrNotExist) {
+		// Nobody else knows the name: it was renamed, the answer was lost, and
+		// another writer's file has taken its place since.
+		err = nil
+	}
+	return err
 }
 
 // create opens a new file beside path.
