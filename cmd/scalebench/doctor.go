@@ -60,8 +60,11 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	if err != nil {
 		return err
 	}
-	db, err := filepath.Abs(s.db)
+	db, err := s.database() // that commands use, whatever named it
 	if err != nil {
+		return err
+	}
+	if db, err = filepath.Abs(db); err != nil {
 		return err
 	}
 	findings := doctor.Host{Site: w.site, Version: version.String(), Runs: place(runs), Database: place(filepath.Dir(db))}.Check(ctx)
