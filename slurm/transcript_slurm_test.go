@@ -115,13 +115,16 @@ func TestTranscripts(t *testing.T) {
 		names[i] += mark
 	}
 	account(t, func(rows []slurm.Job) bool { // until sacct has caught up
-		over := 0
+		over, running := 0, 0
 		for _, r := range rows {
 			if r.State.Terminal() {
 				over++
 			}
+			if r.State == slurm.Running { // its start may be told later than it ran
+				running++
+			}
 		}
-		return len(rows) == len(accountingFacts)+1 && over == 4 // asked by id, the held job is there
+		return len(rows) == len(accountingFacts)+1 && over == 4 && running == 1 // asked by id, the held job is there
 	}, slurm.Filter{IDs: ids})
 	jobs, err := recording.Queue(ctx, slurm.Filter{Names: names})
 	if err != nil {
