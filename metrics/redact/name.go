@@ -22,6 +22,9 @@ var weakWords = []string{"key", "keys", "apikeys", "auth", "oauth", "private", "
 // and a tokenizer are a model's.
 var strongPart = regexp.MustCompile(`(?i)passw|passphrase|passcode|secret|credential|api[-_.]?key|access[-_.]?key|private[-_.]?key|oauth|token(?:[^si]|$)`)
 
+// nameMarks are in lower case what every name of a secret has a part of.
+var nameMarks = []string{"key", "auth", "priv", "pass", "pw", "pin", "jwt", "cookie", "bearer", "sig", "dsn", "secret", "cred", "token"}
+
 // strong reports whether a name means a secret in prose, too.
 func strong(name string) bool { return strongPart.MatchString(name) }
 

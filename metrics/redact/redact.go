@@ -51,8 +51,11 @@ func Text(text string) string { return Key(nil).Text(text) }
 func (k Key) Text(text string) string { return hideText(text, k.Hide) }
 
 func hideText(text string, hide func(string) string) string {
+	lower := strings.ToLower(text)
 	for _, s := range shapes {
-		text = s.replace(text, hide)
+		if s.marked(lower) { // what was put in a secret's place has no mark
+			text = s.replace(text, hide)
+		}
 	}
 	return text
 }
