@@ -80,27 +80,51 @@ func hideIn(arguments []string, hide func(string) string) []string {
 	list := slices.Clone(arguments)
 	for i := range list {
 		switch {
-		case i > 0 && names(arguments[i-1]) && !strings.HasPrefix(arguments[i], "-"):
+		case i > 0 && names(arguments[i-1]) && !option.MatchString(arguments[i]):
 			list[i] = hide(arguments[i])
 		case i > 0 && slices.Contains(userOptions, arguments[i-1]):
-			if user, password, found := strings.Cut(arguments[i], ":"); found {
-				list[i] = user + ":" + hide(password)
-			}
-		case assignment.MatchString(arguments[i]) && Name(assignment.FindStringSubmatch(arguments[i])[1]):
-			name := assignment.FindStringSubmatch(arguments[i])[1] // the rest is the value, whatever is in it
-			list[i] = name + hide(arguments[i][len(name):])
+			list[i] = hidePassword(arguments[i], hide)
 		default:
-			list[i] = hideText(arguments[i], hide)
+			list[i] = hideInOne(arguments[i], hide)
 		}
 	}
 	return list
 }
 
+// hideInOne hides the secrets in an argument that stands by itself. What
+// follows the name of a secret in it is the secret to its end.
+func hideInOne(argument string, hide func(string) string) string {
+	parts := assignment.FindStringSubmatch(argument)
+	if parts == nil {
+		return hideText(argument, hide)
+	}
+	name, value := parts[1], parts[2]
+	switch {
+	case Name(name):
+		return name + hide(value)
+	case slices.Contains(userOptions, strings.TrimSuffix(name, "=")):
+		return name + hidePassword(value, hide)
+	case assignment.MatchString(value): // --env=PASSWORD=x
+		return name + hideInOne(value, hide)
+	}
+	return hideText(argument, hide)
+}
+
+// hidePassword hides what follows a user's name.
+func hidePassword(text string, hide func(string) string) string {
+	user, password, found := strings.Cut(text, ":")
+	if !found {
+		return text
+	}
+	return user + ":" + hide(password)
+}
+
 // userOptions are options whose value may be USER:PASSWORD, as curl has them.
 var userOptions = []string{"-u", "--user", "--proxy-user", "-U"}
 
-// assignment is an argument NAME=VALUE, with or without dashes.
-var assignment = regexp.MustCompile(`^(-{0,2}[A-Za-z_][\w.-]*=)(?s:.+)$`)
+// assignment is an argument NAME=VALUE, with or without dashes, or a header
+// NAME: VALUE.
+var assignment = regexp.MustCompile(`^([-+]{0,2}[A-Za-z_][\w.-]*(?:=|: ))((?s:.+))$`)
 
 var option = regexp.MustCompile(`^--?[A-Za-z][\w.-]*$`)
 

@@ -32,6 +32,9 @@ var texts = []string{
 	"github_pat_MARK", "glpat-MARK", "AKIAMARKUPPERCASE123", "sk-MARK", "sk-proj-MARK", "xoxb-12-MARK", "eyJhbGciOiJI.MARK.sig", "npm_MARK", "AIzaMARK",
 	"-----BEGIN RSA PRIVATE KEY-----\nMARK\n-----END RSA PRIVATE KEY-----", "-----BEGIN OPENSSH PRIVATE KEY-----\nMARK", "https://hooks.slack.com/services/T0/B0/MARK",
 	"curl -u user:MARK https://x", "Server=x;AccountKey=MARK;y=1", "Cookie: a=MARK", "secret='a MARK b'", `"client_secret" : "a \"MARK\" b"`, "ftp://u:p@MARK@host/",
+	`"password": MARK`, `"password": [MARK]`, `{\"token\": \"MARK\"}`, `"api_key"='MARK'`, `"secret" => "MARK"`, "PASSWORD = MARK", `password := "MARK"`,
+	`password=\"MARK\"`, "--set=password=MARK", "run --from-literal=db.password=MARK", "sh -c \"run --password 'a MARK'\"", `run --password "a MARK"`,
+	`["--token","MARK"]`, `[\"--token\",\"MARK\"]`,
 	"vault hvs.MARK", "redis://:MARK@cache:6379/0", "--auth.token=MARK", "credentials=MARK",
 }
 
@@ -73,8 +76,10 @@ func TestTextKeeps(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	key := Key("a key")
-	got := strings.Join(key.Arguments([]string{"python3", "train.py", "--api-key", "a,b c", "--password=x,y z", "TOKEN=x;y", "--user", "me:pass", "--max-tokens", "5", "--verbose"}), "|")
-	want := strings.Join([]string{"python3", "train.py", "--api-key", key.Hide("a,b c"), "--password=" + key.Hide("x,y z"), "TOKEN=" + key.Hide("x;y"), "--user", "me:" + key.Hide("pass"), "--max-tokens", "5", "--verbose"}, "|")
+	got := strings.Join(key.Arguments([]string{"python3", "train.py", "--api-key", "a,b c", "--password=x,y z", "TOKEN=x;y", "--user", "me:pass", "--max-tokens", "5", "--verbose",
+		"--env=PASSWORD=x y", "--user=me:pass", "-H", "X-Auth-Token: x y", "--token", "-x!y", "--use-auth", "--verbose"}), "|")
+	want := strings.Join([]string{"python3", "train.py", "--api-key", key.Hide("a,b c"), "--password=" + key.Hide("x,y z"), "TOKEN=" + key.Hide("x;y"), "--user", "me:" + key.Hide("pass"), "--max-tokens", "5", "--verbose",
+		"--env=PASSWORD=" + key.Hide("x y"), "--user=me:" + key.Hide("pass"), "-H", "X-Auth-Token: " + key.Hide("x y"), "--token", key.Hide("-x!y"), "--use-auth", "--verbose"}, "|")
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

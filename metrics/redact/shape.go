@@ -37,12 +37,21 @@ var shapes = []shape{
 	// {"token": "x"}, token='x y'
 	{pattern: regexp.MustCompile(`(["']?([A-Za-z_][\w.-]*)["']?\s*[=:]\s*")((?:[^"\\]|\\.)+)`), marks: nameMarks, is: named},
 	{pattern: regexp.MustCompile(`(["']?([A-Za-z_][\w.-]*)["']?\s*[=:]\s*')([^']+)`), marks: nameMarks, is: named},
+	// --password 'a b', where a shell's line is one argument
+	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)\s+\\*")((?:[^"\\]|\\[^"])+)`), marks: nameMarks, is: named},
+	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)\s+')([^']+)`), marks: nameMarks, is: named},
+	// JSON with numbers, or within a text: {"token": 1234}, {\"token\": \"x\"}; "token" => "x"
+	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)\\*["']\s*[=:]>?\s*(?:\[\s*)?\\*["']?)([^\s"'\\,;}\]]+)`), marks: nameMarks, is: named},
+	// PASSWORD = x, password := "x", password=\"x\"
+	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)\s*:?=\s*\\*["']?)([^\s"'\\&;,]+)`), marks: nameMarks, is: named},
+	// --set=password=x: the value of one name is another one's name
+	{pattern: regexp.MustCompile(`(=([A-Za-z_][\w.-]*)=)([^\s"'&;,]+)`), marks: nameMarks, is: named},
 	// PASSWORD=x, --password=x, ?api_key=x&…
 	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)=)([^\s"'&;,]+)`), marks: nameMarks, is: named},
 	// X-Api-Key: x, password: x
 	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*):\s*)([^\s"',;]+)`), marks: nameMarks, is: func(before, _ string) bool { return strong(before) }},
 	// --api-key x
-	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)["']?,?\s+["']?)([^\s"'-][^\s"']*)`), marks: nameMarks, is: named},
+	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)(?:["']?,?\s+["']?|\\*["'],\\*["']))([^\s"'\\-][^\s"'\\]*)`), marks: nameMarks, is: named},
 }
 
 // named reports whether what stands before a secret names one. Names that mean
