@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
@@ -214,7 +215,7 @@ func (s *session) printAdvice(list []*advice.Advice) error {
 		t := adviceTable(one, s.verbose)
 		if s.format == formatMarkdown {
 			t.notes = append([]string{sentences}, t.notes...) // escaped like all of it
-		} else if _, err := fmt.Fprintf(s.stdout, "%s\n\n", visible(sentences)); err != nil {
+		} else if _, err := fmt.Fprintf(s.stdout, "%s\n\n", clean.Line(sentences)); err != nil {
 			return err
 		}
 		if err := s.print(t); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/clean"
 )
 
 // completeCommand is what the completion scripts call: it is followed by the
@@ -71,7 +72,7 @@ func complete(s *session, app *cli.App, words []string) error {
 		if c.about != "" {
 			line += "\t" + c.about
 		}
-		if _, err := io.WriteString(s.stdout, visibleLines(line)+"\n"); err != nil {
+		if _, err := io.WriteString(s.stdout, clean.Lines(line)+"\n"); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	pretty "github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/scalebench/scalebench/metrics/clean"
 )
 
 // How a table is laid out for a terminal or a pipe.
@@ -64,7 +66,7 @@ func (t *table) writeText(w io.Writer, on screen) error {
 	p.SetColumnConfigs(config)
 	lines := p.Render() + "\n"
 	for _, note := range t.notes {
-		lines += visible(note) + "\n"
+		lines += clean.Line(note) + "\n"
 	}
 	if len(leftOut) > 0 {
 		lines += "Left out for want of room: " + strings.Join(leftOut, ", ") + ".\n"

@@ -19,6 +19,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
@@ -77,9 +78,9 @@ func guard(f func() error) (err error) {
 
 // complain prints err for a person, with what to do about it.
 func complain(w io.Writer, err error) {
-	fmt.Fprintf(w, "%s: %s\n", appName, visibleLines(redact.Text(err.Error())))
+	fmt.Fprintf(w, "%s: %s\n", appName, clean.Lines(redact.Text(err.Error())))
 	if hint := hintFor(err); hint != "" {
-		fmt.Fprintln(w, visibleLines(redact.Text(hint)))
+		fmt.Fprintln(w, clean.Lines(redact.Text(hint)))
 	}
 }
 

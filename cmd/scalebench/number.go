@@ -10,15 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
 
+	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// How single values are written for people, and how text of unknown origin is
-// made harmless. Stored values are never scaled; that happens here, last.
+// How single values are written for people. Stored values are never scaled;
+// that happens here, last.
 
 // notHad stands for a value that was not measured or does not exist.
 const notHad = "–"
@@ -29,7 +27,7 @@ func (c column) text(cell any) string {
 	case nil:
 		return notHad
 	case string:
-		return visible(v)
+		return clean.Line(v)
 	case bool:
 		if v {
 			return "yes"
@@ -49,7 +47,7 @@ func (c column) text(cell any) string {
 	}
 	switch v := reflect.ValueOf(cell); v.Kind() {
 	case reflect.String:
-		return visible(v.String())
+		return clean.Line(v.String())
 	case reflect.Slice:
 		parts := make([]string, v.Len())
 		for i := range parts {
@@ -59,16 +57,16 @@ func (c column) text(cell any) string {
 	case reflect.Map:
 		var parts []string
 		for _, k := range v.MapKeys() {
-			parts = append(parts, visible(fmt.Sprint(k))+"="+column{show: exactly}.text(bare(v.MapIndex(k).Interface())))
+			parts = append(parts, clean.Line(fmt.Sprint(k))+"="+column{show: exactly}.text(bare(v.MapIndex(k).Interface())))
 		}
 		slices.Sort(parts)
 		return strings.Join(parts, ", ")
 	}
 	b, err := encodeJSON(cell)
 	if err != nil {
-		return visible(fmt.Sprint(cell))
+		return clean.Line(fmt.Sprint(cell))
 	}
-	return visible(b)
+	return clean.Line(b)
 }
 
 // number is a cell's value, if it is a number.
@@ -195,48 +193,6 @@ func binaryBytes(v float64) string {
 // percent writes a fraction as a percentage.
 func percent(v float64) string { return significant(v*100) + " %" }
 
-// visible makes the characters of s that would steer a terminal readable, so
-// that a name or a log line from elsewhere cannot repaint the screen or hide
-// itself: "\x1b" for an escape, "\u202e" for a change of direction. Line breaks
-// are among them: the result is one line.
-func visible(s string) string { return escape(s, "") }
-
-// visibleLines is visible, with line breaks and tabs kept.
-func visibleLines(s string) string { return escape(s, "\n\t") }
-
-func escape(s, keep string) string {
-	clean := true
-	for _, r := range s {
-		if steers(r) && !strings.ContainsRune(keep, r) || r == utf8.RuneError {
-			clean = false
-			break
-		}
-	}
-	if clean {
-		return s
-	}
-	var b strings.Builder
-	for i, r := range s {
-		switch {
-		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
-			fmt.Fprintf(&b, `\x%02x`, s[i]) // a byte that is no UTF-8
-		case !steers(r) || strings.ContainsRune(keep, r):
-			b.WriteRune(r)
-		default:
-			quoted := strconv.QuoteRuneToASCII(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		}
-	}
-	return b.String()
-}
-
-// steers reports whether a terminal or a page acts on r instead of showing it:
-// control characters, and those that change the direction of text, join or part
-// it without a trace, or end its line.
-func steers(r rune) bool {
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
-}
-
 // encodeJSON is v as JSON that is safe to print: what steers a terminal is
 // escaped, which JSON allows in strings without loss.
 func encodeJSON(v any) (string, error) {
@@ -246,24 +202,7 @@ func encodeJSON(v any) (string, error) {
 	if err := e.Encode(v); err != nil {
 		return "", err
 	}
-	return safeJSON(strings.TrimSuffix(b.String(), "\n")), nil
-}
-
-// safeJSON escapes what steers a terminal in a JSON text, but for the line breaks
-// between its values.
-func safeJSON(text string) string {
-	var out strings.Builder
-	for _, r := range text {
-		switch high, low := utf16.EncodeRune(r); {
-		case !steers(r) || r == '\n':
-			out.WriteRune(r)
-		case r > 0xffff:
-			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&out, `\u%04x`, r)
-		}
-	}
-	return out.String()
+	return clean.JSON(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
 // exactly writes a number that a person chose, with the digits they gave it.

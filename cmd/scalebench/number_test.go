@@ -36,28 +36,6 @@ func TestNumbersForPeople(t *testing.T) {
 	}
 }
 
-func TestVisible(t *testing.T) {
-	for s, want := range map[string]string{
-		"plain":             "plain",
-		"été 東京":            "été 東京",
-		"\x1b[31mred":       `\x1b[31mred`,
-		"a\nb\tc":           `a\nb\tc`,
-		"\u202egnp.exe":     `\u202egnp.exe`,
-		"\u009b2J":          `\u009b2J`,
-		"half \xc3 a rune":  `half \xc3 a rune`,
-		"\ufffd stays":      "\ufffd stays",
-		"carriage\rreturn":  `carriage\rreturn`,
-		"bell\a and delete": `bell\a and delete`,
-	} {
-		if got := visible(s); got != want {
-			t.Errorf("visible(%q) = %q, want %q", s, got, want)
-		}
-	}
-	if got := visibleLines("a\nb\tc\x1b"); got != "a\nb\tc\\x1b" {
-		t.Errorf("visibleLines gives %q", got)
-	}
-}
-
 // FuzzSignificant: what is printed is within half a unit of the third digit.
 func FuzzSignificant(f *testing.F) {
 	for _, v := range []float64{0, 1, 999.5, 9995, 1e15, -1e-9, 5e-324, 1.7e308} {

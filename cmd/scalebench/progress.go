@@ -7,6 +7,8 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/scalebench/scalebench/metrics/clean"
 )
 
 // progress shows how far a command has come, on standard error: a bar that is
@@ -54,7 +56,7 @@ func (p *progress) advance(n int) {
 // where it can be painted over.
 func (p *progress) describe(text string) {
 	if p.bar != nil {
-		p.bar.Describe(visible(text))
+		p.bar.Describe(clean.Line(text))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/cmd/version"
+	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/report"
@@ -125,7 +126,7 @@ func (f *evidence) read(ctx context.Context, db *store.Store) error {
 // page puts the report together.
 func (f *evidence) page(title string) (*report.Report, error) {
 	r := &report.Report{
-		Title:      cmp.Or(visible(title), "Scaling of "+visible(f.study)),
+		Title:      cmp.Or(clean.Line(title), "Scaling of "+clean.Line(f.study)),
 		About:      f.about(),
 		Answer:     answer(f.advised, f.curves),
 		Doubts:     visibleAll(append(f.doubts(), adviceDoubts(f.advised)...)),
@@ -141,11 +142,11 @@ func (f *evidence) page(title string) (*report.Report, error) {
 	if f.bill != nil {
 		costs = costTable(f.bill.rows, f.bill.currency, f.bill.options)
 	} else {
-		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figure.Name("cost"), Values: []string{visible(f.unpriced.Error())}})
+		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figure.Name("cost"), Values: []string{clean.Line(f.unpriced.Error())}})
 	}
 	if len(f.advised) > 1 {
 		for i, one := range f.advised {
-			r.Tables = append(r.Tables, *adviceTable(one, false).forPeople().page(fmt.Sprintf("advice-%d", i+1), "Candidates of "+visible(one.Series)))
+			r.Tables = append(r.Tables, *adviceTable(one, false).forPeople().page(fmt.Sprintf("advice-%d", i+1), "Candidates of "+clean.Line(one.Series)))
 		}
 	}
 	for _, part := range []struct {
@@ -176,7 +177,7 @@ func (f *evidence) figures(r *report.Report) {
 		one, err := report.Draw(id, draw)
 		if err != nil {
 			why := strings.TrimPrefix(err.Error(), id+" figure: ")
-			r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figure.Name(id), Values: []string{visible(why)}})
+			r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figure.Name(id), Values: []string{clean.Line(why)}})
 			return
 		}
 		r.Figures = append(r.Figures, one)

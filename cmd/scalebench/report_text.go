@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -25,13 +26,13 @@ func answer(advised []*advice.Advice, curves []scaling.Curve) report.Answer {
 	if len(advised) != 1 {
 		r := report.Answer{Lead: best[0], Reasons: best[1:]}
 		for _, a := range advised {
-			r.Reasons = append(r.Reasons, visible(a.Series+": "+strings.TrimSpace(a.Reason[0]+" "+a.Reason[1])))
+			r.Reasons = append(r.Reasons, clean.Line(a.Series+": "+strings.TrimSpace(a.Reason[0]+" "+a.Reason[1])))
 		}
 		return r
 	}
-	r := report.Answer{Lead: visible(advised[0].Reason[0]), Table: adviceTable(advised[0], false).forPeople().page("candidates", "Candidates")}
+	r := report.Answer{Lead: clean.Line(advised[0].Reason[0]), Table: adviceTable(advised[0], false).forPeople().page("candidates", "Candidates")}
 	if second := advised[0].Reason[1]; second != "" {
-		r.Reasons = append(r.Reasons, visible(second))
+		r.Reasons = append(r.Reasons, clean.Line(second))
 	}
 	r.Reasons = append(r.Reasons, best...)
 	return r
@@ -92,7 +93,7 @@ func bestMeasured(curves []scaling.Curve) []string {
 	name := func(c candidate) string {
 		text := workersText(c.point.Workers)
 		if len(curves) > 1 {
-			text += " (" + visible(c.curve.Series) + ")"
+			text += " (" + clean.Line(c.curve.Series) + ")"
 		}
 		return text
 	}
@@ -197,7 +198,7 @@ func provenance(a *analysis, from *store.Provenance) []report.Fact {
 		}
 		name := "Fingerprint"
 		if len(a.curves) > 1 {
-			name += " of " + visible(c.Series)
+			name += " of " + clean.Line(c.Series)
 		}
 		add(name, values...)
 	}
@@ -306,7 +307,7 @@ func environmentText(e metrics.Environment) string {
 func visibleAll(list []string) []string {
 	texts := make([]string, len(list))
 	for i, s := range list {
-		texts[i] = visible(s)
+		texts[i] = clean.Line(s)
 	}
 	return texts
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
@@ -278,7 +279,7 @@ func (s *session) printRows(rows []scaling.Row) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprint(s.stdout, safeJSON(text))
+	_, err = fmt.Fprint(s.stdout, clean.JSON(text))
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
@@ -123,7 +124,7 @@ func (s *session) print(t *table) error {
 // quiet.
 func (s *session) note(format string, a ...any) {
 	if !s.quiet {
-		fmt.Fprintln(s.stderr, visibleLines(redact.Text(fmt.Sprintf(format, a...))))
+		fmt.Fprintln(s.stderr, clean.Lines(redact.Text(fmt.Sprintf(format, a...))))
 	}
 }
 
@@ -136,7 +137,7 @@ func (s *session) detail(format string, a ...any) {
 
 // warn prints a doubt about what was printed or done, quiet or not.
 func (s *session) warn(format string, a ...any) {
-	fmt.Fprintln(s.stderr, "warning: "+visibleLines(redact.Text(fmt.Sprintf(format, a...))))
+	fmt.Fprintln(s.stderr, "warning: "+clean.Lines(redact.Text(fmt.Sprintf(format, a...))))
 }
 
 // screen is what is known of where the output goes.

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/report"
 )
 
@@ -144,12 +145,12 @@ func plain(cell any) (string, error) {
 	case nil:
 		return "", nil
 	case string:
-		return notFormula(visibleLines(c)), nil
+		return notFormula(clean.Lines(c)), nil
 	case time.Time:
 		return c.UTC().Format(time.RFC3339), nil
 	}
 	if v := reflect.ValueOf(cell); v.Kind() == reflect.String {
-		return notFormula(visibleLines(v.String())), nil
+		return notFormula(clean.Lines(v.String())), nil
 	}
 	return encodeJSON(cell)
 }
@@ -220,7 +221,7 @@ func (t *table) writeMarkdown(w io.Writer) error {
 func (t *table) page(id, title string) *report.Table {
 	page := &report.Table{ID: id, Title: title}
 	for i, c := range t.columns {
-		page.Columns = append(page.Columns, report.Column{Title: visible(c.title()), Right: t.numeric(i)})
+		page.Columns = append(page.Columns, report.Column{Title: clean.Line(c.title()), Right: t.numeric(i)})
 	}
 	for _, row := range t.rows {
 		cells := make([]string, len(row))
@@ -230,7 +231,7 @@ func (t *table) page(id, title string) *report.Table {
 		page.Rows = append(page.Rows, cells)
 	}
 	for _, note := range t.notes {
-		page.Notes = append(page.Notes, visible(note))
+		page.Notes = append(page.Notes, clean.Line(note))
 	}
 	return page
 }

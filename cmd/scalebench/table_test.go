@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/metrics/clean"
 )
 
 func sample() *table {
@@ -158,7 +160,7 @@ func FuzzTable(f *testing.F) {
 			got := printed(t, tab, format, screen{width: 40})
 			for _, r := range got {
 				// CSV may break a quoted field over lines, as the format has it.
-				if steers(r) && r != '\n' && (format != formatCSV || r != '\t') {
+				if clean.Steers(r) && r != '\n' && (format != formatCSV || r != '\t') {
 					t.Fatalf("%s lets %q through: %q", format, r, got)
 				}
 			}

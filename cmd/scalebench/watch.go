@@ -20,6 +20,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/clean"
 )
 
 func watchCommand(s *session) *cli.Command {
@@ -216,7 +217,7 @@ func (v *viewer) log(ctx context.Context) error {
 			}
 			if said[state.Run] != line {
 				said[state.Run] = line
-				if _, err := fmt.Fprintln(v.s.stdout, time.Now().Format("15:04:05"), visible(line)); err != nil {
+				if _, err := fmt.Fprintln(v.s.stdout, time.Now().Format("15:04:05"), clean.Line(line)); err != nil {
 					return err
 				}
 			}
@@ -334,7 +335,7 @@ func (v *viewer) page(width, height int) []string {
 		lines = append(lines, fmt.Sprintf("… and %d more", hidden))
 	}
 	if v.trouble != nil {
-		lines = append(lines, visible(strings.Split(v.trouble.Error(), "\n")[0]))
+		lines = append(lines, clean.Line(strings.Split(v.trouble.Error(), "\n")[0]))
 	}
 	var counts []string
 	for _, status := range metrics.Statuses {

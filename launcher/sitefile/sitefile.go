@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -78,7 +79,7 @@ func (b *builder) line(text string) { b.text.WriteString(text + "\n") }
 
 // comment writes a comment of one line, whatever is in it.
 func (b *builder) comment(format string, a ...any) {
-	b.line("# " + visible(fmt.Sprintf(format, a...)))
+	b.line("# " + clean.Line(fmt.Sprintf(format, a...)))
 }
 
 // key writes a key after prefix, "# " for one that is only shown.
@@ -89,7 +90,7 @@ func (b *builder) key(prefix, name string, value any, remark string) {
 	}
 	line := prefix + name + " = " + text
 	if remark != "" {
-		line += "  # " + visible(remark)
+		line += "  # " + clean.Line(remark)
 	}
 	b.line(line)
 }
@@ -207,14 +208,4 @@ func quote(s string) string {
 		panic(err) // a string can always be encoded
 	}
 	return strings.ReplaceAll(string(text), "\x7f", `\u007f`)
-}
-
-// visible is text for a comment: valid UTF-8 without control characters.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == '\u0085' || r == '\u2028' || r == '\u2029' {
-			return '?'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
 }

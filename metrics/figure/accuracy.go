@@ -58,7 +58,7 @@ func traces(curves []scaling.Curve, obs []scaling.Observation, along func(most f
 	for _, cv := range curves {
 		var last *XY
 		for i, p := range cv.Points {
-			name := clean(cv.Series)
+			name := shown(cv.Series)
 			switch {
 			case len(curves) == 1:
 				name = workers(p.Workers)

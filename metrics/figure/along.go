@@ -62,7 +62,7 @@ func measured(curves []scaling.Curve, m measure.Measure) []trend {
 	var list []trend
 	for _, cv := range curves {
 		if cv.Measured(m.Name) {
-			list = append(list, trend{curve: cv, measure: m, name: clean(cv.Series)})
+			list = append(list, trend{curve: cv, measure: m, name: shown(cv.Series)})
 		}
 	}
 	return list
@@ -95,7 +95,7 @@ func measureAxis(m measure.Measure, longest float64) axis {
 // numberAxis is the axis of the curves: counts on a log scale with a tick at
 // each, as of workers, where they are whole and spread; else linear.
 func numberAxis(list []trend) axis {
-	title := clean(list[0].curve.Axis)
+	title := shown(list[0].curve.Axis)
 	var least, most float64
 	whole := true
 	for i, t := range list {
@@ -129,9 +129,9 @@ func (c *chart) columns(list []trend) {
 	}
 	names := make([]string, len(words))
 	for i, w := range words {
-		names[i] = clean(w.String())
+		names[i] = shown(w.String())
 	}
-	c.x = namesAxis(clean(list[0].curve.Axis), names)
+	c.x = namesAxis(shown(list[0].curve.Axis), names)
 	const group = 0.76 // of the room that a word has
 	width := group / float64(len(list))
 	for style, t := range list {

@@ -33,7 +33,7 @@ func breakdown(curves []scaling.Curve, obs []scaling.Observation) ([]chart, erro
 	for _, cv := range curves {
 		c, ok := stack(cv, byRun)
 		if !ok {
-			empty = append(empty, clean(cv.Series))
+			empty = append(empty, shown(cv.Series))
 			continue
 		}
 		charts = append(charts, c)
@@ -49,7 +49,7 @@ func breakdown(curves []scaling.Curve, obs []scaling.Observation) ([]chart, erro
 }
 
 func stack(cv scaling.Curve, byRun map[string]scaling.Observation) (chart, bool) {
-	c := chart{title: clean(cv.Series), y: newAxis("share of the step time (%)")}
+	c := chart{title: shown(cv.Series), y: newAxis("share of the step time (%)")}
 	c.y.unit, c.y.zero = 0.01, true
 	var names []string
 	missing := map[string][]int{} // worker counts by the part that was not measured

@@ -56,7 +56,7 @@ func opText(op string) string {
 	if op == "" {
 		return "operation not stated"
 	}
-	return clean(op)
+	return shown(op)
 }
 
 // busbw is the panel of one operation; ok is false where nothing of it can be
@@ -80,7 +80,7 @@ func busbw(op string, curves []exchange.Curve) (c chart, ok bool) {
 			name += fmt.Sprintf(" on %d nodes", cv.Nodes)
 		}
 		if cv.Series != "" {
-			name = clean(cv.Series) + ", " + name
+			name = shown(cv.Series) + ", " + name
 		}
 		var line []XY
 		var medians []Mark

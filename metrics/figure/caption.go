@@ -64,7 +64,7 @@ func mixtures(curves []scaling.Curve) []string {
 		}
 		facts := make([]string, len(c.Mixed))
 		for i, v := range c.Mixed {
-			facts[i] = clean(v.String())
+			facts[i] = shown(v.String())
 		}
 		return "mixes runs that ran on different things (" + strings.Join(facts, "; ") + ")"
 	})}
@@ -129,7 +129,7 @@ func perSeries(lead string, curves []scaling.Curve, of func(scaling.Curve) strin
 		return upper(lead+texts[0]) + "."
 	}
 	for i, c := range curves {
-		texts[i] = clean(c.Series) + ": " + texts[i]
+		texts[i] = shown(c.Series) + ": " + texts[i]
 	}
 	return upper(lead) + strings.Join(texts, "; ") + "."
 }

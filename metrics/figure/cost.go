@@ -42,7 +42,7 @@ func DrawCost(list []Priced, what, currency string, o Options) (*Figure, error) 
 	if len(list) == 0 {
 		return nil, fmt.Errorf("cost figure: %w", errors.New("nothing to draw: no configuration has both a time and a cost"))
 	}
-	what, currency = clean(what), clean(currency)
+	what, currency = shown(what), shown(currency)
 	c := chart{x: timeAxis("time to "+what, longest), y: newAxis(fmt.Sprintf("cost (%s)", currency)), scattered: true}
 	// Decades on one page need a log axis; else both begin at 0, so that twice
 	// as dear looks twice as far.
@@ -53,7 +53,7 @@ func DrawCost(list []Priced, what, currency string, o Options) (*Figure, error) 
 	fewest, most, bare := math.MaxInt, 0, false
 	for _, p := range list {
 		style := slices.Index(series, p.Series)
-		name := clean(p.Series)
+		name := shown(p.Series)
 		at := XY{p.Seconds, p.Cost}
 		if in := p.SecondsInterval; drawable(in) {
 			c.add(Mark{Kind: Bar, Series: name, Points: []XY{{in.Low, at.Y}, {in.High, at.Y}}, style: style, alone: true})
@@ -142,11 +142,11 @@ func DrawNormalised(list []Relative, baseline string, o Options) (*Figure, error
 	var ratios []*scaling.Interval // of all that have an error
 	for i, r := range list {
 		row := float64(len(list) - 1 - i) // the first on top
-		names[len(list)-1-i] = clean(r.Name)
+		names[len(list)-1-i] = shown(r.Name)
 		for k, part := range parts {
 			e := part.of(r)
 			if e == nil || !(e.Value >= 0) || math.IsInf(e.Value, 1) {
-				c.caption = append(c.caption, fmt.Sprintf("%s: no %s.", clean(r.Name), part.name))
+				c.caption = append(c.caption, fmt.Sprintf("%s: no %s.", shown(r.Name), part.name))
 				continue
 			}
 			foot := row + 0.04
@@ -189,7 +189,7 @@ func DrawNormalised(list []Relative, baseline string, o Options) (*Figure, error
 	case with < len(ratios):
 		spread += " Where there is none, there are insufficient runs for one."
 	}
-	c.caption = append([]string{fmt.Sprintf("Dashed: 1, the baseline (%s). Ratios of medians.", clean(baseline)), spread}, c.caption...)
+	c.caption = append([]string{fmt.Sprintf("Dashed: 1, the baseline (%s). Ratios of medians.", shown(baseline)), spread}, c.caption...)
 	if err := c.fit(); err != nil {
 		return nil, fmt.Errorf("normalised figure: %w", err)
 	}

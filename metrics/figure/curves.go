@@ -45,11 +45,11 @@ func trends(curves []scaling.Curve, with func(measure.Measure) bool) []trend {
 		t := &list[i]
 		switch {
 		case len(several) == 1:
-			t.name = clean(t.curve.Series)
+			t.name = shown(t.curve.Series)
 		case len(curves) == 1:
 			t.name = t.measure.Title
 		default:
-			t.name = clean(t.curve.Series) + ", " + t.measure.Title
+			t.name = shown(t.curve.Series) + ", " + t.measure.Title
 		}
 	}
 	return list
@@ -274,7 +274,7 @@ func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, err
 		for _, t := range targets {
 			name := "accuracy " + number(t, 6)
 			if len(curves) > 1 {
-				name = clean(cv.Series) + ", " + name
+				name = shown(cv.Series) + ", " + name
 			}
 			list = append(list, series{name, i, t, len(targets)})
 		}

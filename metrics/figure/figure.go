@@ -21,6 +21,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
@@ -140,11 +141,12 @@ func builder(kind string, curves []scaling.Curve) (build, error) {
 // compose makes a figure of charts that have been fitted to their data.
 func compose(kind string, charts []chart, o Options) (*Figure, error) {
 	for i := range charts {
+		charts[i].clean()
 		if most := len(palette) * len(shapes); charts[i].styles() > most {
 			return nil, fmt.Errorf("%s figure: %d lines, of which only %d can be told apart; draw fewer series", kind, charts[i].styles(), most)
 		}
 	}
-	f := &Figure{name: cmp.Or(clean(o.Title), names[kind], kind)}
+	f := &Figure{name: cmp.Or(shown(o.Title), names[kind], kind)}
 	if len(charts) > 1 {
 		if err := f.multiples(charts, o); err != nil {
 			return nil, fmt.Errorf("%s figure: %w", kind, err)
@@ -152,7 +154,7 @@ func compose(kind string, charts []chart, o Options) (*Figure, error) {
 		return f, nil
 	}
 	c := charts[0]
-	c.title = clean(o.Title)
+	c.title = shown(o.Title)
 	l, err := lay(&c, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s figure: %w", kind, err)
@@ -202,17 +204,29 @@ func needBase(curves []scaling.Curve, with func(measure.Measure) bool) error {
 	return nil
 }
 
-// clean makes text from a user fit to be drawn: one line, and no characters
-// that XML cannot hold.
-func clean(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t' || r == '\n' || r == '\r':
-			return ' '
-		case r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0xfffe || r == 0xffff || r == 0x2028 || r == 0x2029:
+// shown makes text from a user fit to be drawn: one line, nothing in it that
+// steers a viewer, and no characters that XML cannot hold.
+func shown(s string) string {
+	s = clean.Line(strings.Join(strings.Fields(s), " "))
+	return strings.Map(func(r rune) rune {
+		if r == 0xfffe || r == 0xffff {
 			return '\uFFFD'
 		}
 		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-	return strings.Join(strings.Fields(s), " ")
+	}, s)
+}
+
+// clean makes all text of the chart so, whichever way it came in.
+func (c *chart) clean() {
+	for _, text := range []*string{&c.title, &c.x.title, &c.y.title} {
+		*text = shown(*text)
+	}
+	for _, list := range [][]string{c.caption, c.x.names, c.y.names} {
+		for i := range list {
+			list[i] = shown(list[i])
+		}
+	}
+	for i := range c.marks {
+		c.marks[i].Text = shown(c.marks[i].Text)
+	}
 }

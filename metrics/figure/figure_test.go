@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -153,7 +154,7 @@ func TestLabelsApart(t *testing.T) {
 
 // Text from users is data in every format.
 func TestHostileText(t *testing.T) {
-	hostile := "</text><script>alert(1)</script> & \"'; style=\"font-family:Liberation Sans;\" \x00\x1b[31m\xff\n%s $x ]]> 日本"
+	hostile := "</text><script>alert(1)</script> & \"'; style=\"font-family:Liberation Sans;\" \x00\x1b[31m\xff\n%s $x ]]> 日本 \u202e\u2066\u200b"
 	obs := plainRuns(hostile, 1, 100)
 	for i := range obs {
 		obs[i].Parameters = map[string]any{"workload.scaling": hostile}
@@ -177,6 +178,9 @@ func TestHostileText(t *testing.T) {
 			continue
 		}
 		text := svgText(t, b.Bytes())
+		if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && unicode.In(r, unicode.Cc, unicode.Cf) }) {
+			t.Errorf("text in the SVG steers its viewer: %q", text)
+		}
 		if !strings.Contains(text, "</text><script>alert(1)</script>") || !strings.Contains(text, `style="font-family:Liberation Sans;"`) {
 			t.Errorf("the title is not in the SVG as it was given: %q", text)
 		}

@@ -47,9 +47,9 @@ func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation,
 	var without []string
 	var why error
 	for _, value := range values {
-		title := clean(value)
+		title := shown(value)
 		if key != "framework" {
-			title = clean(key) + " " + title
+			title = shown(key) + " " + title
 		}
 		var own []scaling.Curve
 		for _, c := range curves {
@@ -120,7 +120,7 @@ func (f *Figure) multiples(charts []chart, o Options) error {
 	rows := (len(charts) + columns - 1) / columns
 	f.caption = sentences(charts)
 	inner := vg.Length(width)*vg.Inch - 2*margin
-	f.frame.title = wrap(clean(o.Title), textStyle(titleSize), inner)
+	f.frame.title = wrap(shown(o.Title), textStyle(titleSize), inner)
 	if !o.NoCaption {
 		f.frame.caption = wrap(strings.Join(f.caption, " "), textStyle(captionSize), inner)
 	}

@@ -29,7 +29,7 @@ func DrawRanks(runs []RankSteps, o Options) (*Figure, error) {
 	for i, r := range runs {
 		c := chart{x: newAxis("rank"), y: shortTimeAxis("step time", longest)}
 		if len(runs) > 1 {
-			c.title = clean(r.Series) + ", " + workers(r.Workers)
+			c.title = shown(r.Series) + ", " + workers(r.Workers)
 		}
 		fewest, most := math.MaxInt, 0
 		var slowest scaling.StepTimes
@@ -55,7 +55,7 @@ func DrawRanks(runs []RankSteps, o Options) (*Figure, error) {
 		}
 		c.caption = []string{
 			"Bars: medians; boxes: 25 to 75 % of a rank's steps; thin lines: 5 to 95 %.",
-			fmt.Sprintf("Of run %s, the one with the median throughput, and no other: %s steady steps of each rank.", clean(r.Run), steps),
+			fmt.Sprintf("Of run %s, the one with the median throughput, and no other: %s steady steps of each rank.", shown(r.Run), steps),
 		}
 		if slowest.Max > 0 {
 			c.caption = append(c.caption, fmt.Sprintf("The longest step: %s s, of rank %d.", number(slowest.Max, 3), slowest.Rank))

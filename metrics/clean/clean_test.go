@@ -1,0 +1,32 @@
+package clean
+
+import "testing"
+
+func TestLine(t *testing.T) {
+	for s, want := range map[string]string{
+		"plain":             "plain",
+		"été 東京":            "été 東京",
+		"\x1b[31mred":       `\x1b[31mred`,
+		"a\nb\tc":           `a\nb\tc`,
+		"\u202egnp.exe":     `\u202egnp.exe`,
+		"\u009b2J":          `\u009b2J`,
+		"half \xc3 a rune":  `half \xc3 a rune`,
+		"\ufffd stays":      "\ufffd stays",
+		"carriage\rreturn":  `carriage\rreturn`,
+		"bell\a and delete": `bell\a and delete`,
+	} {
+		if got := Line(s); got != want {
+			t.Errorf("Line(%q) = %q, want %q", s, got, want)
+		}
+	}
+	if got := Lines("a\nb\tc\x1b"); got != "a\nb\tc\\x1b" {
+		t.Errorf("Lines gives %q", got)
+	}
+}
+
+// JSON stays the same value.
+func TestJSON(t *testing.T) {
+	if got, want := JSON("{\"a\u202e\": \"\u009b\U000e0041\"}\n"), `{"a\u202e": "\u009b\udb40\udc41"}`+"\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
