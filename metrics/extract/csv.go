@@ -2,11 +2,13 @@ package extract
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -124,10 +126,23 @@ func (t *table) column(ours string, usual ...string) (string, error) {
 	return "", nil
 }
 
+// maxNamed is how many columns or tags a message names.
+const maxNamed = 100
+
+// names lists the columns in their order, for messages.
 func (t *table) names() string {
-	names := make([]string, len(t.at))
-	for name, i := range t.at {
-		names[i] = strconv.Quote(name)
+	return listed(slices.SortedFunc(maps.Keys(t.at), func(a, b string) int { return cmp.Compare(t.at[a], t.at[b]) }))
+}
+
+// listed names columns or tags in a message: not more than can be read.
+func listed(names []string) string {
+	more := len(names) - maxNamed
+	names = names[:min(len(names), maxNamed)]
+	for i := range names {
+		names[i] = clip(names[i])
+	}
+	if more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")
 }

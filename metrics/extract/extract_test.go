@@ -144,7 +144,16 @@ func TestRefused(t *testing.T) {
 	if _, err := Find("nosuch"); err == nil || !strings.Contains(err.Error(), "there are horovod-synthetic, ") {
 		t.Error(err)
 	}
-	e, _ := Find("timm")
+	e, _ := Find("keras-csvlogger")
+	var wide strings.Builder
+	wide.WriteString("epoch,x")
+	for i := range 100_000 {
+		fmt.Fprintf(&wide, ",column%d", i)
+	}
+	if _, err := e.Extract(strings.NewReader(wide.String()+"\n"), Options{File: "log"}); err == nil || len(err.Error()) > 4000 || !strings.Contains(err.Error(), `"epoch", "x", "column0"`) {
+		t.Errorf("of 100,000 columns: %.300v…", err)
+	}
+	e, _ = Find("timm")
 	if _, err := e.Extract(strings.NewReader("x\n"), Options{}); !errors.Is(err, ErrNothing) {
 		t.Error(err)
 	}
