@@ -111,6 +111,10 @@ func Tree(folder string) error {
 	})
 }
 
+// maxFile is the size in bytes of the largest file that ReadFile takes: many
+// times that of the largest study.
+const maxFile = 64 << 20
+
 // ReadFile reads a file whose content is believed: the file that is judged is
 // the one that is read, whatever takes its place meanwhile. The folders above
 // it are Check's.
@@ -130,7 +134,11 @@ func ReadFile(path string) ([]byte, error) {
 	if err := own(path, info); err != nil {
 		return nil, err
 	}
-	return io.ReadAll(f)
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		return nil, fmt.Errorf("%s has more than %d bytes; scalebench writes no such file there", path, maxFile)
+	}
+	return text, err
 }
 
 // maxLinks is how many symbolic links are followed, as the kernel does.

@@ -115,6 +115,12 @@ func TestTreeAndReadFile(t *testing.T) {
 	if text, err := ReadFile(file); err != nil || string(text) != "text" || Tree(top) != nil || Own(top, file, file+".missing") != nil || Named(file, file+".missing") != nil {
 		t.Fatalf("%q %v, %v", text, err, Tree(top))
 	}
+	if err := os.Truncate(file, maxFile+1); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := ReadFile(file); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("%d bytes are read: %v", len(text), err)
+	}
 	if err := os.Chmod(file, 0o666); err != nil {
 		t.Fatal(err)
 	}
