@@ -1,9 +1,11 @@
 package study
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -36,6 +38,53 @@ type Planned struct {
 	// Files of the user's own that the run needs: the name that each gets in
 	// the run folder, and its absolute path.
 	Files map[string]string `json:"files,omitempty"`
+}
+
+// UnmarshalJSON reads a plan that may be anybody's: of no more runs than a
+// study may have, and with every point as a study could have asked for it.
+func (p *Plan) UnmarshalJSON(text []byte) error {
+	type plain Plan // without this method
+	var read struct {
+		*plain
+		Points planned `json:"points"`
+	}
+	read.plain = (*plain)(p)
+	if err := json.Unmarshal(text, &read); err != nil {
+		return err
+	}
+	p.Points = read.Points
+	return nil
+}
+
+// planned are read one after the other: 1 GB of {}, {}, … would be 200 GB of
+// points.
+type planned []Planned
+
+func (list *planned) UnmarshalJSON(text []byte) error {
+	*list = nil
+	d := json.NewDecoder(bytes.NewReader(text))
+	switch start, err := d.Token(); {
+	case err != nil:
+		return err
+	case start == nil: // null
+		return nil
+	case start != json.Delim('['):
+		return errors.New("points is no list")
+	}
+	for d.More() {
+		if len(*list) == maxPoints {
+			return fmt.Errorf("more than %d runs", maxPoints)
+		}
+		var p Planned
+		if err := d.Decode(&p); err != nil {
+			return err
+		}
+		if err := p.Point.Check(); err != nil {
+			return fmt.Errorf("points[%d]: %w", len(*list), err)
+		}
+		*list = append(*list, p)
+	}
+	return nil
 }
 
 // maxPoints bounds a plan: a grid grows fast by accident.
