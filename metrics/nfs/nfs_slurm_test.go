@@ -74,6 +74,52 @@ func TestNFSClientsSeeEachOther(t *testing.T) {
 	}
 }
 
+// A handle is good while others open and close the same file, which meanwhile
+// has been replaced.
+func TestNFSHandlesStay(t *testing.T) {
+	c := nfstest.Mount(t, t.TempDir(), nfstest.Plan{})
+	path := filepath.Join(c.Path, "file")
+	held, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	touched := make(chan error)
+	go func() {
+		for i := range int64(2000) {
+			if err := syscall.Futimes(int(held.Fd()), []syscall.Timeval{{Sec: i}, {Sec: i}}); err != nil {
+				touched <- fmt.Errorf("touch %d: %w", i, err)
+				return
+			}
+		}
+		touched <- nil
+	}()
+	for {
+		select {
+		case err := <-touched:
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path+".new", nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(path+".new", path); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Futimes(int(held.Fd()), []syscall.Timeval{{}, {}}); err != nil {
+				t.Errorf("of a file that was replaced: %v", err)
+			}
+			return
+		default:
+			f, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+		}
+	}
+}
+
 // Each change is made once and told truthfully: of many that are after a name
 // one gets it, by link as by folder, and nothing is left behind.
 func TestNFSOneGetsTheName(t *testing.T) {

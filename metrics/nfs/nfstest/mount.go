@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -48,8 +49,8 @@ type Client struct {
 
 	mu     sync.Mutex
 	rng    *rand.Rand
-	later  sync.WaitGroup // second requests
-	open   map[uint64]*file
+	later  sync.WaitGroup     // second requests
+	open   map[uint64][]*file // by inode; none is closed while mu is held
 	counts [4]atomic.Int64
 }
 
@@ -71,7 +72,7 @@ func (c *Client) Fired() (lostAnswers, doneTwice, staleHandles, failedWrites int
 // and root or fusermount3.
 func Mount(t testing.TB, folder string, plan Plan) *Client {
 	t.Helper()
-	c := &Client{Path: t.TempDir(), plan: plan, open: map[uint64]*file{}, rng: rand.New(rand.NewPCG(plan.Seed, 1))}
+	c := &Client{Path: t.TempDir(), plan: plan, open: map[uint64][]*file{}, rng: rand.New(rand.NewPCG(plan.Seed, 1))}
 	var st syscall.Stat_t
 	if err := syscall.Stat(folder, &st); err != nil {
 		t.Fatal(err)
@@ -295,20 +296,23 @@ func (n *node) Getattr(ctx context.Context, h fs.FileHandle, out *fuse.AttrOut) 
 }
 
 func (n *node) Setattr(ctx context.Context, h fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) (errno syscall.Errno) {
+	// A handle of the client's stays what it is, whatever has its name by now. The
+	// kernel does not say which one it means.
+	n.c.mu.Lock()
 	f, ok := h.(*file)
-	if !ok { // a handle of the client's stays what it is, whatever has its name by now
-		n.c.mu.Lock()
-		f, ok = n.c.open[n.StableAttr().Ino]
-		n.c.mu.Unlock()
-	}
-	if !ok && n.replaced() {
-		return syscall.ESTALE
+	if open := n.c.open[n.StableAttr().Ino]; !ok && len(open) > 0 {
+		f, ok = open[0], true
 	}
 	if ok {
 		if errno = f.LoopbackFile.Setattr(ctx, in, out); errno == 0 {
 			errno = f.LoopbackFile.Getattr(ctx, out)
 		}
-	} else {
+	}
+	n.c.mu.Unlock()
+	if !ok && n.replaced() {
+		return syscall.ESTALE
+	}
+	if !ok {
 		errno = n.LoopbackNode.Setattr(ctx, nil, in, out)
 	}
 	if size, sized := in.GetSize(); sized && errno == 0 {
@@ -336,16 +340,17 @@ func (c *Client) file(path string, h fs.FileHandle) *file {
 	f.ino = out.Ino
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open[f.ino] = f
+	c.open[f.ino] = append(c.open[f.ino], f)
 	return f
 }
 
 func (f *file) Release(ctx context.Context) syscall.Errno {
 	f.c.mu.Lock()
-	if f.c.open[f.ino] == f {
+	defer f.c.mu.Unlock()
+	left := slices.DeleteFunc(f.c.open[f.ino], func(o *file) bool { return o == f })
+	if f.c.open[f.ino] = left; len(left) == 0 {
 		delete(f.c.open, f.ino)
 	}
-	f.c.mu.Unlock()
 	return f.LoopbackFile.Release(ctx)
 }
 
