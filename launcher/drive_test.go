@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -109,7 +110,7 @@ func TestCancelSpares(t *testing.T) {
 	elsewhere := tried(5, 1, metrics.Running)
 	elsewhere.Record = Record{Backend: Local, Host: host + "x", PID: os.Getpid(), PIDStart: processStart(os.Getpid())}
 	sameName := elsewhere // a container with this host's name, in which this pid is another process
-	sameName.Record.Host, sameName.Record.PIDSpace = host, strings.Replace(pidSpace(), "pid:[", "pid:[1", 1)
+	sameName.Record.Host, sameName.Record.PIDSpace = host, strings.Replace(leftover.Space(), "pid:[", "pid:[1", 1)
 	// A nil client would be called for a job.
 	endings, err := Cancel(t.Context(), nil, []State{ended, unanswered, forgotten, reused, elsewhere, sameName})
 	if err != nil || len(endings) != 5 {

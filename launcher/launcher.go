@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
@@ -55,7 +56,7 @@ type Record struct {
 	// Of the command that drives a local attempt.
 	PID      int    `json:"pid,omitempty"`
 	PIDStart string `json:"pid_start,omitempty"` // since a pid alone may be reused
-	PIDSpace string `json:"pid_space,omitempty"` // where the pid holds, see pidSpace
+	PIDSpace string `json:"pid_space,omitempty"` // where the pid holds, see leftover.Space
 }
 
 // Submission is job.json: what the scheduler answered.
@@ -166,7 +167,7 @@ func (c Creator) create(t Todo, extra func(at rundir.Run, a *Attempt) error) (*A
 		CreatedUnix: metrics.Unix(time.Now()), Version: c.Version, Commit: c.Commit, Host: host, Worker: c.Worker, Python: c.python(t.Point.Framework),
 	}}
 	if c.Backend == Local {
-		a.Record.PID, a.Record.PIDStart, a.Record.PIDSpace = os.Getpid(), processStart(os.Getpid()), pidSpace()
+		a.Record.PID, a.Record.PIDStart, a.Record.PIDSpace = os.Getpid(), processStart(os.Getpid()), leftover.Space()
 	} else {
 		a.Record.JobName = final.ID() + "-" + randomHex(3)
 		if c.pack != nil {

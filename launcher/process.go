@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/scalebench/scalebench/launcher/leftover"
 )
 
 // processStart is when a process began, in the kernel's clock ticks since boot,
@@ -28,27 +30,11 @@ func processStart(pid int) string {
 	return strings.TrimSpace(string(boot)) + " " + fields[19]
 }
 
-// pidSpace names where a pid means a process: a boot of a kernel and one of its pid
-// namespaces. Two hosts or two containers may have one name, and then each would
-// take the other's processes for gone. "" when it cannot be found out. A host
-// that has booted again is another place.
-func pidSpace() string {
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	namespace, err := os.Readlink("/proc/self/ns/pid")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(boot)) + " " + namespace
-}
-
 // here reports whether the attempt was created where this process is, so that
 // its pid can be looked up. A record of an earlier version says no more of the
 // place than the host's name.
 func here(r Record) bool {
-	if now := pidSpace(); r.PIDSpace != "" && now != "" {
+	if now := leftover.Space(); r.PIDSpace != "" && now != "" {
 		return r.PIDSpace == now
 	}
 	host, err := os.Hostname()

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -137,7 +138,7 @@ func TestDrives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	me := Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: pidSpace()}
+	me := Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: leftover.Space()}
 	boot, namespace, _ := strings.Cut(me.PIDSpace, " ")
 	if len(boot) != 36 || !strings.HasPrefix(namespace, "pid:[") {
 		t.Fatalf("place %q, want a boot id and a pid namespace", me.PIDSpace)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -66,29 +67,45 @@ func (r Report) Of(whose string) string {
 	return strings.Join(parts, "; ")
 }
 
+// inherited are the children that this process had before it adopted any: those
+// of a shell that has replaced itself by it.
+var inherited = sync.OnceValue(func() map[int]string {
+	m := map[int]string{}
+	for _, p := range children(os.Getpid()) {
+		m[p.pid] = p.start
+	}
+	return m
+})
+
 // Adopt makes this process the parent of every process below it whose own
 // parent ends.
-func Adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+func Adopt() error {
+	inherited()
+	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
 
-// Mark is the variable for the environment of what this process starts.
+// Mark is the variable for the environment of what this process starts. It goes
+// with it to other hosts (srun, mpirun), and says where it counts.
 func Mark() string {
 	self, err := look(os.Getpid())
 	if err != nil {
 		return Variable + "="
 	}
-	return Variable + "=" + strconv.Itoa(self.pid) + "." + self.start
+	return Variable + "=" + strconv.Itoa(self.pid) + "." + self.start + "." + Space()
 }
 
 // Reap takes note of the end of adopted children, which would otherwise keep
 // their numbers. Those that spare holds somebody else waits for.
 func Reap(spare func(pid int) bool) { reap(func(p process) bool { return spare(p.pid) }) }
 
-func reap(spare func(process) bool) {
+func reap(spare func(process) bool) (some bool) {
 	for _, p := range children(os.Getpid()) {
-		if p.state == 'Z' && !spare(p) {
-			_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+		if p.ended && !spare(p) {
+			pid, err := syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+			some = some || err == nil && pid == p.pid
 		}
 	}
+	return some
 }
 
 // EndBelow ends every process below this one, but for the children that spare
@@ -99,15 +116,19 @@ func EndBelow(spare func(pid int) bool) Report {
 
 // EndOrphans ends what this process has adopted: children of another process
 // group than its own, in which it leaves what it starts but for what spare
-// holds.
+// holds. The first process of a container adopts everybody's, and ends none.
 func EndOrphans(spare func(pid int) bool) Report {
-	group := syscall.Getpgrp()
-	return below(func(p process) bool { return p.group == group || spare(p.pid) })
+	if os.Getpid() == 1 {
+		return Report{}
+	}
+	group, before := syscall.Getpgrp(), inherited()
+	return below(func(p process) bool { return p.group == group || before[p.pid] == p.start || spare(p.pid) })
 }
 
 func below(spare func(process) bool) Report {
 	self := os.Getpid()
-	return end(func() []process { return descendants(self, spare) }, spare)
+	return end(func() []process { return descendants(self, spare) },
+		func(p process) bool { return p.descends(self, spare) }, spare)
 }
 
 // EndAbandoned ends the processes with a Mark whose supervisor is no more, of
@@ -119,41 +140,45 @@ func EndAbandoned(belongs func(variables map[string]string) bool) Report {
 		return Report{}
 	}
 	self := os.Getpid()
-	return end(func() []process {
-		var list []process
-		for _, p := range all() {
-			if p.pid == self || p.state == 'Z' {
-				continue
-			}
-			v := p.variables() // which only the user's own processes show, and root
-			if v[Variable] == "" || alive(v[Variable]) || !belongs(v) {
-				continue
-			}
-			if info, err := os.Stat("/proc/" + strconv.Itoa(p.pid)); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
-				continue
-			}
-			if ns, err := os.Readlink("/proc/" + strconv.Itoa(p.pid) + "/ns/pid"); err == nil && ns == namespace {
-				list = append(list, p)
-			}
+	abandoned := func(p process) bool {
+		if p.pid == self || p.ended {
+			return false
 		}
-		return list
-	}, func(process) bool { return true }) // whose children they become waits for them
+		v := p.variables() // which only the user's own processes show, and root
+		if v[Variable] == "" || alive(v[Variable]) || !belongs(v) {
+			return false
+		}
+		if info, err := os.Stat("/proc/" + strconv.Itoa(p.pid)); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
+			return false
+		}
+		ns, err := os.Readlink("/proc/" + strconv.Itoa(p.pid) + "/ns/pid")
+		return err == nil && ns == namespace
+	}
+	find := func() []process {
+		return slices.DeleteFunc(all(), func(p process) bool { return !abandoned(p) })
+	}
+	return end(find, abandoned, func(process) bool { return true }) // whose children they become waits for them
 }
 
-// alive reports whether the supervisor that a mark names is still there.
+// alive reports whether the supervisor that a mark names is still there, as far
+// as that can be told here.
 func alive(mark string) bool {
-	number, start, _ := strings.Cut(mark, ".")
-	pid, err := strconv.Atoi(number)
+	fields := strings.SplitN(mark, ".", 3)
+	if len(fields) != 3 || fields[2] == "" || fields[2] != Space() {
+		return true // not one of ours, or on another host
+	}
+	pid, err := strconv.Atoi(fields[0])
 	if err != nil {
-		return true // not one of ours
+		return true
 	}
 	p, err := look(pid)
-	return err == nil && p.start == start && p.state != 'Z'
+	return err == nil && p.start == fields[1] && !p.ended
 }
 
 // end ends what find finds until it finds nothing: first by SIGTERM, then by
-// SIGKILL, also what is started meanwhile.
-func end(find func() []process, spare func(process) bool) Report {
+// SIGKILL, also what is started meanwhile. ours says of any process whether it
+// may be ended.
+func end(find func() []process, ours, spare func(process) bool) Report {
 	var r Report
 	type key struct {
 		pid   int
@@ -162,15 +187,18 @@ func end(find func() []process, spare func(process) bool) Report {
 	told, immune := map[key]bool{}, map[key]bool{}
 	begun := time.Now()
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
-		reap(spare)
-		kill := time.Since(begun) >= grace
-		var left []process
+		// Who ends may have started another that was not to be seen yet.
+		quiet := !reap(spare)
+		kill, late := time.Since(begun) >= grace, time.Since(begun) > grace+killing
 		for _, p := range find() {
 			k := key{p.pid, p.start}
-			if p.state == 'Z' || immune[k] {
+			if immune[k] {
 				continue
 			}
-			left = append(left, p)
+			quiet = false
+			if p.ended {
+				continue
+			}
 			if !told[k] {
 				told[k] = true
 				r.Ended++
@@ -182,14 +210,17 @@ func end(find func() []process, spare func(process) bool) Report {
 					_ = p.signal(syscall.SIGCONT) // one that was stopped hears nothing before it goes on
 				}
 			}
-			if kill && errors.Is(p.signal(syscall.SIGKILL), syscall.EPERM) || time.Since(begun) > grace+killing {
+			if kill {
+				p.killGroup(ours)
+			}
+			if kill && errors.Is(p.signal(syscall.SIGKILL), syscall.EPERM) || late {
 				immune[k] = true
 				r.Ended--
 				r.Names = slices.DeleteFunc(r.Names, func(name string) bool { return name == p.String() })
 				r.Alive = append(r.Alive, p.String())
 			}
 		}
-		if len(left) == 0 {
+		if quiet || late {
 			reap(spare)
 			return r
 		}

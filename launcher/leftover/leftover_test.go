@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +14,20 @@ import (
 // The test binary is a supervisor when it is called as one: it says its mark and
 // lives until its input ends.
 func TestMain(m *testing.M) {
+	if program := os.Getenv("SCALEBENCH_TEST_BELOW"); program != "" {
+		_ = Adopt()
+		_ = exec.Command("python3", "-c", program).Run()
+		os.Stdout.WriteString(EndBelow(func(int) bool { return false }).String())
+		return
+	}
+	if os.Getenv("SCALEBENCH_TEST_ORPHANS") != "" {
+		_ = Adopt()
+		cmd := exec.Command("sh", "-c", "sleep 1000 &")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		_ = cmd.Run()
+		os.Stdout.WriteString(EndOrphans(func(int) bool { return false }).String())
+		return
+	}
 	if os.Getenv("SCALEBENCH_TEST_AS_SUPERVISOR") != "" {
 		os.Stdout.WriteString(Mark() + "\n")
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -73,6 +88,7 @@ func TestEndAbandoned(t *testing.T) {
 		"supervised":     sleeper(t, living, "WORK=ours"),
 		"of other work":  sleeper(t, dead, "WORK=theirs"),
 		"without a mark": sleeper(t, "WORK=ours"),
+		"on other hosts": sleeper(t, strings.Replace(dead, "pid:[", "pid:[1", 1), "WORK=ours"),
 		"of other marks": sleeper(t, Variable+"=something", "WORK=ours"),
 	}
 	r := EndAbandoned(func(v map[string]string) bool { return v["WORK"] == "ours" })
@@ -108,7 +124,7 @@ func TestEndAbandonedIsOfOneUser(t *testing.T) {
 	if r := EndAbandoned(func(v map[string]string) bool { return v["WORK"] == "ours" }); r.String() != "" {
 		t.Errorf("%v", r)
 	}
-	if p, err := look(cmd.Process.Pid); err != nil || p.state == 'Z' {
+	if p, err := look(cmd.Process.Pid); err != nil || p.ended {
 		t.Errorf("it has ended: %+v, %v", p, err)
 	}
 }
@@ -129,10 +145,33 @@ func TestSignalKnowsTheProcess(t *testing.T) {
 	if err := earlier.signal(syscall.SIGKILL); err == nil {
 		t.Error("the process that has the number now got the signal")
 	}
-	if now, err := look(p.pid); err != nil || now.state == 'Z' {
+	if now, err := look(p.pid); err != nil || now.ended {
 		t.Error("it has ended")
 	}
 	if got := p.String(); !strings.HasPrefix(got, "sleep (pid ") {
 		t.Errorf("it is called %q", got)
+	}
+}
+
+// A shell that has replaced itself by us keeps its other jobs; what was adopted
+// since is ended.
+func TestEndOrphansOfOthers(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "setsid sleep 1000 > /dev/null 2>&1 & echo $!; exec "+os.Args[0])
+	cmd.Env = append(os.Environ(), "SCALEBENCH_TEST_ORPHANS=1")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, said, _ := strings.Cut(string(out), "\n")
+	job, err := strconv.Atoi(number)
+	if err != nil {
+		t.Fatalf("%q", out)
+	}
+	defer func() { _ = syscall.Kill(job, syscall.SIGKILL) }()
+	if p, err := look(job); err != nil || p.ended {
+		t.Errorf("the shell's own job was ended: %v", err)
+	}
+	if !strings.HasPrefix(said, "1 process ") {
+		t.Errorf("ended were %q, want the one adopted", said)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // in time, so that the time of the start belongs to it.
 type process struct {
 	pid, parent, group int
-	state              byte   // 'Z' for one that has ended and was not waited for
+	ended              bool   // and was not waited for
 	start              string // in clock ticks since the boot
 }
 
@@ -32,7 +32,9 @@ func look(pid int) (process, error) {
 	}
 	parent, _ := strconv.Atoi(fields[1])
 	group, _ := strconv.Atoi(fields[2])
-	return process{pid: pid, parent: parent, group: group, state: fields[0][0], start: fields[19]}, nil
+	// One whose first thread has ended looks as if it had, while others go on.
+	threads, _ := strconv.Atoi(fields[17])
+	return process{pid: pid, parent: parent, group: group, ended: fields[0] == "Z" && threads <= 1, start: fields[19]}, nil
 }
 
 // all are the processes of this host that can be seen.
@@ -85,6 +87,40 @@ func descendants(pid int, spare func(process) bool) []process {
 	return list
 }
 
+// descends reports whether pid has started or adopted a process, or what has
+// started it, but for those of its children that spare names. One whose parent
+// ends at this moment may be anybody's, and counts.
+func (p process) descends(pid int, spare func(process) bool) bool {
+	for {
+		if p.parent == pid {
+			return !spare(p)
+		}
+		if p.parent <= 1 {
+			return false
+		}
+		var err error
+		if p, err = look(p.parent); err != nil {
+			return true
+		}
+	}
+}
+
+// killGroup kills the process's group at once, as none in it can start another
+// then; but not if somebody is in it who is not among ours.
+func (p process) killGroup(ours func(process) bool) {
+	if p.group <= 1 || p.group == syscall.Getpgrp() {
+		return
+	}
+	for _, other := range all() {
+		if other.group == p.group && !other.ended && !ours(other) {
+			return
+		}
+	}
+	if now, err := look(p.pid); err == nil && now.start == p.start && now.group == p.group {
+		_ = syscall.Kill(-p.group, syscall.SIGKILL)
+	}
+}
+
 // signal sends a signal to this process and to no other that has got its number.
 func (p process) signal(s syscall.Signal) error {
 	handle, err := os.FindProcess(p.pid) // a pidfd: it stays with the process
@@ -132,4 +168,20 @@ func (p process) String() string {
 		return r
 	}, name)
 	return name[:min(len(name), 60)] + " (pid " + strconv.Itoa(p.pid) + ")"
+}
+
+// Space names where a pid means a process: a boot of a kernel and one of its pid
+// namespaces. Two hosts or two containers may have one name, and then each would
+// take the other's processes for gone. "" when it cannot be found out. A host
+// that has booted again is another place.
+func Space() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(boot)) + " " + namespace
 }
