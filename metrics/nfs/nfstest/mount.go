@@ -92,15 +92,45 @@ func Mount(t testing.TB, folder string, plan Plan) *Client {
 	}
 	t.Cleanup(func() {
 		c.later.Wait()
-		for range 100 { // a process that was killed may still be on its way out
-			if err = server.Unmount(); err == nil {
-				return
-			}
-			time.Sleep(50 * time.Millisecond)
+		if err := c.unmount(server); err != nil {
+			t.Errorf("%s: %v", c.Path, err)
 		}
-		t.Errorf("%s: %v", c.Path, err)
 	})
 	return c
+}
+
+// unmount takes the file system away from this process' view, and waits no
+// longer: the mount namespaces of test clusters that began meanwhile have copies
+// of it, for which the server goes on until they end.
+func (c *Client) unmount(server *fuse.Server) error {
+	parent, err := device(filepath.Dir(c.Path))
+	if err != nil {
+		return err
+	}
+	var failed error
+	for range 100 { // a process that was killed may still be on its way out
+		ended := make(chan error, 1)
+		go func() { ended <- server.Unmount() }()
+		for waiting := true; waiting; {
+			select {
+			case failed = <-ended:
+				waiting = false
+			case <-time.After(20 * time.Millisecond):
+			}
+			if at, err := device(c.Path); err == nil && at == parent {
+				return nil
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return failed
+}
+
+// device is what a path is on.
+func device(path string) (uint64, error) {
+	var st syscall.Stat_t
+	err := syscall.Lstat(path, &st)
+	return uint64(st.Dev), err
 }
 
 func (c *Client) chance(share float64) bool {
