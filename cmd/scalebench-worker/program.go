@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -69,7 +68,7 @@ func openProgram() (*program, error) {
 	if folder := os.Getenv(framework.DataVariable); folder != "" {
 		point.Data.Path = folder // staged on this node, maybe
 	}
-	nonce, err := rundir.ReadFile(run.Nonce())
+	nonce, err := worker.ReadNonce(run)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +76,7 @@ func openProgram() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &program{point: point, world: w, nonce: strings.TrimSpace(string(nonce)), events: events, timeout: timeout}, nil
+	return &program{point: point, world: w, nonce: nonce, events: events, timeout: timeout}, nil
 }
 
 // untilSignal is a context that ends with the first signal, which is its cause.

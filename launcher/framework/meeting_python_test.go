@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -252,4 +254,33 @@ func TestMeetingWithSquatter(t *testing.T) {
 	zero := meet(t, l.Addr().String(), 0, 2, 60, 0)
 	zero.agreed(t, 2)
 	one.agreed(t, 2)
+}
+
+// A nonce that others know or made, and what is no file, let no rank begin.
+func TestMeetingWithoutSecret(t *testing.T) {
+	write := func(text string, mode os.FileMode) func(string) error {
+		return func(path string) error {
+			return errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, mode))
+		}
+	}
+	for want, make := range map[string]func(path string) error{
+		"is empty":                             write(" \n", 0o600),
+		"can be read or written by every user": write(meetingNonce, 0o644),
+		"has more than 4096 bytes": func(path string) error {
+			return errors.Join(write(meetingNonce, 0o600)(path), os.Truncate(path, 1<<40))
+		},
+		"is not a regular file": func(path string) error { return syscall.Mkfifo(path, 0o600) },
+	} {
+		run := rundir.Run(t.TempDir())
+		if err := make(run.Nonce()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, debianPython, "-B", "-c", "import handshake, sys; handshake.run_nonce(sys.argv[1])", run.Path())
+		cmd.Env = append(os.Environ(), "PYTHONPATH=programs")
+		if out, err := cmd.CombinedOutput(); err == nil || ctx.Err() != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%v: %s; want %q", err, out, want)
+		}
+	}
 }

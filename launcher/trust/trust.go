@@ -119,6 +119,10 @@ const maxFile = 64 << 20
 // the one that is read, whatever takes its place meanwhile. The folders above
 // it are Check's.
 func ReadFile(path string) ([]byte, error) {
+	return read(path, maxFile, func(fs.FileInfo) error { return nil })
+}
+
+func read(path string, most int64, judge func(fs.FileInfo) error) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for its writer
 	if err != nil {
 		return nil, err
@@ -131,14 +135,25 @@ func ReadFile(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
-	if err := own(path, info); err != nil {
+	if err := errors.Join(own(path, info), judge(info)); err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(text) > maxFile {
-		return nil, fmt.Errorf("%s has more than %d bytes; scalebench writes no such file there", path, maxFile)
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s has more than %d bytes; scalebench writes no such file there", path, most)
 	}
 	return text, err
+}
+
+// ReadSecret is ReadFile of a file of up to most bytes, which not everybody may
+// read. Whom a group lets in its owner knows.
+func ReadSecret(path string, most int64) ([]byte, error) {
+	return read(path, most, func(info fs.FileInfo) error {
+		if info.Mode()&0o004 != 0 {
+			return &Error{path, "can be read by every user", "Start the run anew: a new attempt has a new one"}
+		}
+		return nil
+	})
 }
 
 // maxLinks is how many symbolic links are followed, as the kernel does.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,5 +57,36 @@ func TestLoadPoint(t *testing.T) {
 	}
 	if got, err = LoadPoint(run); err != nil || !cmp.Equal(got.Command, point.Command) {
 		t.Errorf("without secrets: %+v, %v", got.Command, err)
+	}
+}
+
+// A nonce that everybody can read, and what is no file with one, is none.
+func TestReadNonce(t *testing.T) {
+	run := rundir.Run(t.TempDir())
+	write := func(mode os.FileMode) error {
+		return errors.Join(os.WriteFile(run.Nonce(), []byte("0123456789abcdef\n"), 0o600), os.Chmod(run.Nonce(), mode))
+	}
+	for _, mode := range []os.FileMode{0o600, 0o640} {
+		if err := write(mode); err != nil {
+			t.Fatal(err)
+		}
+		if nonce, err := ReadNonce(run); nonce != "0123456789abcdef" || err != nil {
+			t.Errorf("%q, %v", nonce, err)
+		}
+	}
+	bad := map[string]func() error{
+		"of everybody": func() error { return write(0o644) },
+		"of 1 TB":      func() error { return errors.Join(write(0o600), os.Truncate(run.Nonce(), 1<<40)) },
+		"a pipe":       func() error { return errors.Join(os.Remove(run.Nonce()), syscall.Mkfifo(run.Nonce(), 0o600)) },
+		"a folder":     func() error { return errors.Join(os.Remove(run.Nonce()), os.Mkdir(run.Nonce(), 0o700)) },
+		"not there":    func() error { return os.Remove(run.Nonce()) },
+	}
+	for _, name := range []string{"of everybody", "of 1 TB", "a pipe", "a folder", "not there"} {
+		if err := bad[name](); err != nil {
+			t.Fatal(err)
+		}
+		if nonce, err := ReadNonce(run); err == nil || nonce != "" {
+			t.Errorf("%s: %q, %v", name, nonce, err)
+		}
 	}
 }

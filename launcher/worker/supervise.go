@@ -73,6 +73,23 @@ func LoadPoint(run rundir.Run) (study.Point, error) {
 	return p, nil
 }
 
+// longestNonce is how many bytes a file with a nonce may have; ours has 33.
+const longestNonce = 4096
+
+// ReadNonce reads a run's nonce, by which its ranks know each other. One that
+// everybody can read, or that somebody else may have written, proves nothing.
+func ReadNonce(run rundir.Run) (nonce string, err error) {
+	err = nfs.Fresh(func() error {
+		text, err := trust.ReadSecret(run.Nonce(), longestNonce)
+		nonce = strings.TrimSpace(string(text))
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("cannot read the run's nonce: %w", err)
+	}
+	return nonce, nil
+}
+
 // OpenEvents makes the event file of one writer. It is an error if the file is
 // there already: two processes would then claim one place in the world.
 func OpenEvents(run rundir.Run, writer string, w world.World) (*os.File, error) {

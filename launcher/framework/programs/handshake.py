@@ -17,6 +17,7 @@ import hashlib
 import hmac
 import os
 import socket
+import stat
 import struct
 import time
 
@@ -26,6 +27,7 @@ _MAGIC = b"scalehs\n"
 _VERSION = struct.pack(">H", 1)
 _RANDOM = _PROOF = 32
 _WELCOME = b"\x01"
+_LONGEST_NONCE = 4096  # bytes
 
 
 class Stranger(Exception):
@@ -34,10 +36,24 @@ class Stranger(Exception):
 
 
 def run_nonce(folder):
-    """The nonce of a run folder."""
+    """The nonce of a run folder, which only its user can have written and not
+    everybody can read."""
     path = os.path.join(folder, "nonce")
-    with open(path, encoding="utf-8") as file:
-        nonce = file.read().strip()
+    # A pipe would wait for its writer.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise RuntimeError(f"{path} is not a regular file")
+        if found.st_uid not in (0, os.geteuid()):
+            raise RuntimeError(f"{path} belongs to user {found.st_uid}")
+        if found.st_mode & 0o006:
+            raise RuntimeError(f"{path} can be read or written by every user;"
+                               " start the run anew: a new attempt has a new"
+                               " one")
+        text = file.read(_LONGEST_NONCE + 1)
+    if len(text) > _LONGEST_NONCE:
+        raise RuntimeError(f"{path} has more than {_LONGEST_NONCE} bytes")
+    nonce = text.decode("ascii", "replace").strip()
     if not nonce:
         raise RuntimeError(f"{path} is empty; it must have the run's nonce")
     return nonce
