@@ -107,8 +107,9 @@ func (m Measurement) Figures() []metrics.Figure {
 // Of takes the measurements out of a run's figures, by operation, place and
 // size; rest are the other figures. A figure without a size is no part of one.
 func Of(figures []metrics.Figure) (list []Measurement, rest []metrics.Figure) {
+	at := map[place]int{}
 	for _, f := range figures {
-		if !take(&list, f) {
+		if !take(&list, at, f) {
 			rest = append(rest, f)
 		}
 	}
@@ -118,17 +119,25 @@ func Of(figures []metrics.Figure) (list []Measurement, rest []metrics.Figure) {
 	return list, rest
 }
 
-// take puts a figure where it belongs.
-func take(list *[]Measurement, f metrics.Figure) bool {
+// place is what a measurement is of.
+type place struct {
+	op      string
+	bytes   float64
+	inPlace bool
+}
+
+// take puts a figure where it belongs: at says which of the list that is.
+func take(list *[]Measurement, at map[place]int, f metrics.Figure) bool {
 	size, sized := f.At[bytesKey].(float64)
 	where, placed := f.At[placeKey].(float64)
 	op, _ := f.At[opKey].(string)
 	if !sized || !placed {
 		return false
 	}
-	i := slices.IndexFunc(*list, func(m Measurement) bool { return m.Op == op && m.Bytes == size && m.InPlace == (where != 0) })
-	m := Measurement{Op: op, Bytes: size, InPlace: where != 0}
-	if i >= 0 {
+	key := place{op, size, where != 0}
+	i, known := at[key]
+	m := Measurement{Op: op, Bytes: size, InPlace: key.inPlace}
+	if known {
 		m = (*list)[i]
 	}
 	for _, p := range m.parts() {
@@ -139,10 +148,11 @@ func take(list *[]Measurement, f metrics.Figure) bool {
 			v := f.Value
 			*p.value = &v
 			m.Iterations = max(m.Iterations, f.Of)
-			if i < 0 {
-				*list = append(*list, m)
-			} else {
+			if known {
 				(*list)[i] = m
+			} else {
+				at[key] = len(*list)
+				*list = append(*list, m)
 			}
 			return true
 		}
