@@ -29,6 +29,7 @@ type decoder struct {
 	top      table
 	lines    lines
 	problems Problems
+	told     map[Problem]bool // each once
 	flaws    flaws
 	anyKind  bool // of workload: which is meant cannot be told
 }
@@ -36,7 +37,7 @@ type decoder struct {
 // newDecoder parses the file. Its error is a syntax error, after which nothing
 // else can be said of the file.
 func newDecoder(file string, source []byte) (*decoder, error) {
-	d := &decoder{file: file, flaws: flaws{}}
+	d := &decoder{file: file, flaws: flaws{}, told: map[Problem]bool{}}
 	if len(source) > maxFile {
 		return nil, Problems{{File: file, Message: fmt.Sprintf("larger than %d MiB, which no study or site file needs to be", maxFile>>20)}}
 	}
@@ -63,9 +64,10 @@ func newDecoder(file string, source []byte) (*decoder, error) {
 // problem reports something wrong at a path, once.
 func (d *decoder) problem(path, message string) {
 	p := Problem{File: d.file, Line: d.lines.of(path), Path: path, Message: message}
-	if d.flaws.unread(path) || slices.Contains(d.problems, p) {
+	if d.flaws.unread(path) || d.told[p] {
 		return
 	}
+	d.told[p] = true
 	d.problems = append(d.problems, p)
 	d.flaws.add(path, flawed)
 }

@@ -122,7 +122,7 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 	x.defaults["workload.kind"] = strconv.Quote(defaultKind)
 	plan := &Plan{Study: s.Name, Points: make([]Planned, 0, int(runs))}
 	p := Point{Study: s.Name, Workload: s.Workload, Data: s.Data, Command: s.Command, Resources: s.Resources}
-	used := make([]bool, len(s.exclusions))
+	used, leaves := make([]bool, len(s.exclusions)), newExcluder(s.exclusions, s.axes)
 	var walk func(axes []axis)
 	walk = func(axes []axis) {
 		if len(axes) > 0 {
@@ -132,11 +132,9 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 			}
 			return
 		}
-		for i, e := range s.exclusions {
-			if e.matches(&p, s.axes) {
-				used[i] = true
-				return
-			}
+		if i, left := leaves.out(&p); left {
+			used[i] = true
+			return
 		}
 		plan.Points = append(plan.Points, x.point(p)...)
 	}

@@ -32,10 +32,16 @@ func (p Problem) String() string {
 // and Plan.
 type Problems []Problem
 
+// maxShown is how many problems a message tells.
+const maxShown = 200
+
 func (p Problems) Error() string {
-	lines := make([]string, len(p))
-	for i, problem := range p {
-		lines[i] = problem.String()
+	lines := make([]string, min(len(p), maxShown))
+	for i := range lines {
+		lines[i] = p[i].String()
+	}
+	if more := len(p) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -104,9 +110,13 @@ const (
 	unreadable                  // and nothing is known of it
 )
 
+// maxTable is the longest path, in bytes, of a table with a key of ours in it. A
+// key may be of millions of dots.
+const maxTable = 1000
+
 func (f flaws) add(path string, what flaw) {
 	f[path] |= what
-	for i := len(path) - 1; i > 0; i-- {
+	for i := min(len(path)-1, maxTable); i > 0; i-- {
 		if path[i] == '.' || path[i] == '[' {
 			f[path[:i]] |= inner
 		}
@@ -119,7 +129,7 @@ func (f flaws) in(path string) bool { return f[path] != 0 || f.unread(path) }
 
 // unread reports whether the path is within a value that could not be read.
 func (f flaws) unread(path string) bool {
-	for i := len(path) - 1; i > 0; i-- {
+	for i := min(len(path)-1, maxTable); i > 0; i-- {
 		if (path[i] == '.' || path[i] == '[') && f[path[:i]]&unreadable != 0 {
 			return true
 		}

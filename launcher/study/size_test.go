@@ -28,6 +28,49 @@ func TestLongAxis(t *testing.T) {
 	}
 }
 
+// Exclusions are found by their values; each held against each point took
+// minutes.
+func TestManyExclusions(t *testing.T) {
+	var b strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&b, "[[exclude]]\nworkers = 2\nbatch = %d\n", i+1)
+	}
+	started := time.Now()
+	s := parse(t, strings.Replace(minimal, "[1, 2, 4]", "[1, 2]\nbatch = "+numbers(40_000), 1)+b.String())
+	if p := plan(t, s, DefaultSite()); len(p.Points) != 60_000 {
+		t.Errorf("%d points, want 60,000", len(p.Points))
+	}
+	if took := time.Since(started); took > 30*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// Of exclusions that leave out the same, the first is the one that counts.
+func TestExclusionsOverlap(t *testing.T) {
+	s := parse(t, strings.Replace(minimal, "[1, 2, 4]", "[1, 2, 4]\nbatch = [1, 2]", 1)+"[[exclude]]\nbatch = 1\n[[exclude]]\nworkers = 4\n[[exclude]]\nworkers = 2\nbatch = 1\n")
+	_, err := s.Plan(DefaultSite())
+	if err == nil || !strings.Contains(err.Error(), "exclude[2]: leaves out no point") || strings.Contains(err.Error(), "exclude[1]") {
+		t.Error(err)
+	}
+}
+
+// A message is for reading.
+func TestManyProblems(t *testing.T) {
+	var b strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&b, "k%d = 1\n", i)
+	}
+	fmt.Fprintf(&b, "\"%s\" = 1\n", strings.Repeat("a.", 1<<20))
+	started := time.Now()
+	_, err := Parse("study.toml", []byte(minimal+"[resources]\n"+b.String()), nil)
+	if took := time.Since(started); took > 15*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if err == nil || strings.Count(err.Error(), "\n") != maxShown || !strings.Contains(err.Error(), "more") {
+		t.Errorf("%.300v", err)
+	}
+}
+
 // A grid that is far too large is refused before a point of it is made.
 func TestGridTooLarge(t *testing.T) {
 	s := parse(t, strings.Replace(minimal, "[1, 2, 4]", numbers(1000)+"\nbatch = "+numbers(1000)+"\nreference_batch = "+numbers(1000), 1))

@@ -221,13 +221,59 @@ func (d *decoder) exclude(axes []axis) []exclusion {
 	return list
 }
 
-// matches reports whether the exclusion leaves the point out.
-func (e exclusion) matches(p *Point, axes []axis) bool {
-	if len(e.values) == 0 {
-		return false
+// excluder finds the exclusion that leaves a point out. Each is filed under its
+// values on the longest of its axes, so that thousands of them need not be held
+// against every point.
+type excluder struct {
+	axes  []axis
+	list  []exclusion
+	filed []map[string][]int // by axis and value: indexes of list, ascending
+	keys  []string           // of the point that is looked at, by axis
+}
+
+func newExcluder(list []exclusion, axes []axis) *excluder {
+	x := &excluder{axes: axes, list: list, filed: make([]map[string][]int, len(axes)), keys: make([]string, len(axes))}
+	for i, e := range list {
+		longest := -1
+		for j, a := range axes {
+			if e.values[a.path] != nil && (longest < 0 || len(a.values) > len(axes[longest].values)) {
+				longest = j
+			}
+		}
+		if longest < 0 {
+			continue // leaves out nothing
+		}
+		if x.filed[longest] == nil {
+			x.filed[longest] = map[string][]int{}
+		}
+		for key := range e.values[axes[longest].path] {
+			x.filed[longest][key] = append(x.filed[longest][key], i)
+		}
 	}
-	for _, a := range axes {
-		if values, named := e.values[a.path]; named && !values[valueKey(a.field.in(p))] {
+	return x
+}
+
+// out is the first exclusion that leaves the point out, if any does.
+func (x *excluder) out(p *Point) (first int, found bool) {
+	for j, a := range x.axes {
+		x.keys[j] = valueKey(a.field.in(p))
+	}
+	for j, key := range x.keys {
+		for _, i := range x.filed[j][key] {
+			if found && i >= first {
+				break
+			}
+			if x.matches(x.list[i]) {
+				first, found = i, true
+			}
+		}
+	}
+	return first, found
+}
+
+func (x *excluder) matches(e exclusion) bool {
+	for j, a := range x.axes {
+		if values, named := e.values[a.path]; named && !values[x.keys[j]] {
 			return false
 		}
 	}
