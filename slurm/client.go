@@ -112,6 +112,10 @@ var unreachable = []struct {
 	{"Zero Bytes were transmitted or received", true},
 	{"Message receive failure", true},
 	{"Unexpected message received", true},
+	// The controller died with the connection open, perhaps behind the request.
+	{"Connection reset by peer", true},
+	{"Broken pipe", true},
+	{"Connection refused", false},
 	{"slurm_persist_conn_open", false},
 	{"Unable to contact slurmdbd", false},
 	{"Problem talking to the database", false},
