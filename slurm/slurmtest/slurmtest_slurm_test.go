@@ -26,9 +26,11 @@ func TestClusterStartsHealsAndEnds(t *testing.T) {
 			t.Helper()
 			cmd := exec.Command(filepath.Join(c.Dir, "bin", "srun"), args...)
 			cmd.Env = c.Env()
-			out, err := cmd.CombinedOutput()
+			var complaint strings.Builder // that it waits for the node, for one
+			cmd.Stderr = &complaint
+			out, err := cmd.Output()
 			if err != nil {
-				t.Errorf("srun %q: %v\n%s", args, err, out)
+				t.Errorf("srun %q: %v\n%s%s", args, err, out, &complaint)
 			}
 			return string(out)
 		}
