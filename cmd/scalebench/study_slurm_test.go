@@ -86,13 +86,25 @@ func (b *bench) must(want int, into any, args ...string) {
 	b.t.Helper()
 	out, complaint, code := b.run(args...)
 	if code != want {
-		b.t.Fatalf("scalebench %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), code, want, out, complaint)
+		b.t.Fatalf("scalebench %s: exit code %d, want %d\n%s%s%s", strings.Join(args, " "), code, want, out, complaint, b.logs())
 	}
 	if into != nil {
 		if err := json.Unmarshal([]byte(out), into); err != nil {
 			b.t.Fatalf("scalebench %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 	}
+}
+
+// logs are the ends of what ranks and jobs printed, for a failure: the folder goes
+// with the test.
+func (b *bench) logs() string {
+	var text strings.Builder
+	paths, _ := filepath.Glob(filepath.Join(b.dir, "runs/*/*/*.log"))
+	for _, path := range paths {
+		log, _ := os.ReadFile(path)
+		fmt.Fprintf(&text, "-- %s\n%s\n", path, log[max(0, len(log)-2000):])
+	}
+	return text.String()
 }
 
 func (b *bench) write(name, text string) {
