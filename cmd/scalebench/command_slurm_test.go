@@ -20,7 +20,8 @@ import (
 // ranks started by srun and by one torchrun a node; and one that knows nothing
 // of scalebench, whose figures are read from what rank 0 prints.
 func TestSlurmCommand(t *testing.T) {
-	t.Parallel()
+	// Not beside the other clusters: four processes of PyTorch that meet over gloo
+	// have to be scheduled at the same time.
 	b := newBench(t, startCluster(t, slurmtest.Options{Conf: "Licenses=turn:1"}))
 	b.write("site.toml", "python = \"/usr/bin/python3\"\n[[partitions]]\nname = \"main\"\nmax_nodes = 4\ncpus_per_node = 4\noptions = { licenses = \"turn\" }\n")
 	program, err := filepath.Abs("../../examples/command/train.py")
