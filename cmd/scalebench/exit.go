@@ -54,7 +54,7 @@ func (e *runsFailedError) Error() string {
 	return fmt.Sprintf("%d of %d runs failed", e.failed, e.total)
 }
 
-// unreadableError says that the command did its work but for the runs whose
+// unreadableError says that the command did its work, except for the runs whose
 // folders or event files cannot be read; each was warned of.
 type unreadableError struct{ n int }
 

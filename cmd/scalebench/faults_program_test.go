@@ -46,7 +46,7 @@ func (tr *trial) files() {
 		template := "#!/bin/bash\n{{template \"directives\" .}}\n"
 		for _, block := range []string{"prepare", "claim", "record", "environment", "address", "step"} {
 			call := fmt.Sprintf("{{template %q .}}\n", block)
-			if block == "claim" { // it must stand there
+			if block == "claim" { // every script needs it
 				call = "if false; then\n" + call + "fi\n"
 			}
 			template += call

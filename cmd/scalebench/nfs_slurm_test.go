@@ -209,7 +209,7 @@ func TestPowerLoss(t *testing.T) {
 		}
 	}
 	// jobs runs the batch scripts that the folder's submissions name, each once,
-	// but for the first so many jobs, which were begun before the power failed.
+	// except for the first few jobs, which began before the power failed.
 	jobs := func(d *desk, folder rundir.Study, begun int) {
 		t.Helper()
 		attempts, err := launcher.Attempts(folder)
