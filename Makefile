@@ -117,7 +117,7 @@ test-faults: test-packages
 # one. The first time compiles Horovod, for some minutes.
 FRAMEWORK :=
 test-frameworks: test-packages framework-packages
-	go test -tags frameworks,python -timeout 60m -count 1 -run 'Frameworks' ./launcher/framework ./launcher/train/cpu
+	go test -tags frameworks,python -timeout 60m -count 1 -run 'Frameworks' ./launcher/framework ./launcher/native/train/cpu
 	go test -tags slurm,frameworks -timeout 60m -count 1 -v -run 'TestFrameworks' ./cmd/scalebench -framework '$(FRAMEWORK)' -matrix ../../docs/frameworks.md
 
 # What scalebench adds to a step of each of them; see docs/frameworks.md.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/cluster/probe"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
-	"github.com/scalebench/scalebench/launcher/probe"
 )
 
 // options are what to check with.

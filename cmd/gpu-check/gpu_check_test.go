@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/launcher/cuda"
-	"github.com/scalebench/scalebench/launcher/nccl"
-	"github.com/scalebench/scalebench/launcher/nccl/double"
+	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+	"github.com/scalebench/scalebench/launcher/gpu/nccl"
+	"github.com/scalebench/scalebench/launcher/gpu/nccl/double"
 )
 
 // bin is where TestMain puts what the check starts.

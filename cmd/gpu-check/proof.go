@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/launcher/collective/bench"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
+	"github.com/scalebench/scalebench/launcher/native/collective/bench"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 

@@ -9,14 +9,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/collective"
-	"github.com/scalebench/scalebench/launcher/collective/bench"
-	"github.com/scalebench/scalebench/launcher/collective/bench/gpu"
-	"github.com/scalebench/scalebench/launcher/cuda"
+	"github.com/scalebench/scalebench/launcher/cluster/probe"
+	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+	"github.com/scalebench/scalebench/launcher/gpu/nccl"
+	"github.com/scalebench/scalebench/launcher/gpu/nccl/proof"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
-	"github.com/scalebench/scalebench/launcher/nccl"
-	"github.com/scalebench/scalebench/launcher/nccl/proof"
-	"github.com/scalebench/scalebench/launcher/probe"
+	"github.com/scalebench/scalebench/launcher/native/collective"
+	"github.com/scalebench/scalebench/launcher/native/collective/bench"
+	"github.com/scalebench/scalebench/launcher/native/collective/bench/gpu"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 

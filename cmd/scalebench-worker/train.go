@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/cmd/version"
-	"github.com/scalebench/scalebench/launcher/train"
+	"github.com/scalebench/scalebench/launcher/native/train"
 )
 
 // trainNative is one rank of a training.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/dataset"
+	"github.com/scalebench/scalebench/launcher/native/dataset"
 )
 
 func dataCommand(s *session) *cli.Command {

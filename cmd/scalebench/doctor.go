@@ -13,7 +13,7 @@ import (
 
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/doctor"
+	"github.com/scalebench/scalebench/launcher/cluster/doctor"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/slurm"

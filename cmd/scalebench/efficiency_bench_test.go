@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/dataset"
+	"github.com/scalebench/scalebench/launcher/native/dataset"
 )
 
 // A contender is one framework on so many ranks of one thread each.

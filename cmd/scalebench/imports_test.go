@@ -35,17 +35,17 @@ var importRules = []struct {
 	{from: "metrics/report", never: []string{"metrics/store", "database/sql", "net", "net/http"}, direct: true, standsBy: "a page says what it is given"},
 	{from: "metrics/cost", never: []string{"metrics/store", "metrics/figure", "os", "database/sql"}, direct: true, standsBy: "prices come from the caller"},
 	{from: "cmd/scalebench-worker", never: []string{"github.com/mattn/go-sqlite3", "gonum.org/v1/plot/...", "database/sql", "metrics/store", "metrics/figure"}, standsBy: "compute nodes neither open the database nor draw"},
-	{from: "cmd/...", never: []string{"launcher/nccl/...", "launcher/cuda", "launcher/dl", "launcher/collective/bench/gpu"}, standsBy: "programs load no C library; the worker's GPU variant, with its build tag, is its own"},
-	{from: "launcher/handshake", never: []string{"launcher/study", "launcher/rundir", "launcher/world", "launcher/collective/...", "metrics/...", "slurm/...", "cmd/..."}, standsBy: "a handshake is told the nonce and knows nothing of runs"},
-	{from: "launcher/nccl", never: []string{"launcher/collective", "launcher/world", "launcher/cuda", "metrics/...", "slurm/..."}, standsBy: "the binding is of use without scalebench"},
+	{from: "cmd/...", never: []string{"launcher/gpu/nccl/...", "launcher/gpu/cuda", "launcher/gpu/dl", "launcher/native/collective/bench/gpu"}, standsBy: "programs load no C library; the worker's GPU variant, with its build tag, is its own"},
+	{from: "launcher/handshake", never: []string{"launcher/study", "launcher/rundir", "launcher/world", "launcher/native/collective/...", "metrics/...", "slurm/...", "cmd/..."}, standsBy: "a handshake is told the nonce and knows nothing of runs"},
+	{from: "launcher/gpu/nccl", never: []string{"launcher/native/collective", "launcher/world", "launcher/gpu/cuda", "metrics/...", "slurm/..."}, standsBy: "the binding is of use without scalebench"},
 	{from: "...", unless: "metrics/store", never: []string{"github.com/mattn/go-sqlite3", "database/sql"}, direct: true, standsBy: "only the store knows SQL"},
 	{from: "...", unless: "cmd/...", never: []string{"github.com/urfave/cli/...", "github.com/schollz/progressbar/..."}, direct: true, standsBy: "libraries print nothing"},
-	{from: "cmd/scalebench", never: []string{"launcher/train/..."}, standsBy: "training happens in the worker"},
+	{from: "cmd/scalebench", never: []string{"launcher/native/train/..."}, standsBy: "training happens in the worker"},
 }
 
 // ruled are packages that rules name; one that has gone would leave its rule
 // without effect.
-var ruled = []string{"slurm", "metrics/lease", "metrics/nfs", "metrics", "metrics/store", "metrics/scaling", "metrics/cost", "metrics/fingerprint", "metrics/report", "launcher", "launcher/handshake", "launcher/nccl", "launcher/cuda", "launcher/dl", "launcher/collective/bench/gpu", "launcher/study", "cmd/scalebench", "cmd/scalebench-worker"}
+var ruled = []string{"slurm", "metrics/lease", "metrics/nfs", "metrics", "metrics/store", "metrics/scaling", "metrics/cost", "metrics/fingerprint", "metrics/report", "launcher", "launcher/handshake", "launcher/gpu/nccl", "launcher/gpu/cuda", "launcher/gpu/dl", "launcher/native/collective/bench/gpu", "launcher/study", "cmd/scalebench", "cmd/scalebench-worker"}
 
 type goPackage struct {
 	ImportPath    string
@@ -133,8 +133,8 @@ func TestImportRulesBite(t *testing.T) {
 		{goPackage{ImportPath: module + "/metrics", Deps: []string{module + "/launcher/world"}}, 1},
 		{goPackage{ImportPath: module + "/cmd/scalebench-worker", Deps: []string{"gonum.org/v1/plot/vg"}}, 1},
 		{goPackage{ImportPath: module + "/cmd/scalebench-worker", Deps: []string{"gonum.org/v1/gonum/blas"}}, 0},
-		{goPackage{ImportPath: module + "/cmd/scalebench-worker", Deps: []string{module + "/launcher/dl"}}, 1},
-		{goPackage{ImportPath: module + "/launcher/nccl", Deps: []string{module + "/launcher/dl", module + "/launcher/world"}}, 1},
+		{goPackage{ImportPath: module + "/cmd/scalebench-worker", Deps: []string{module + "/launcher/gpu/dl"}}, 1},
+		{goPackage{ImportPath: module + "/launcher/gpu/nccl", Deps: []string{module + "/launcher/gpu/dl", module + "/launcher/world"}}, 1},
 		{goPackage{ImportPath: module + "/cmd/scalebench", Imports: []string{"github.com/mattn/go-sqlite3"}}, 1},
 		{goPackage{ImportPath: module + "/metrics/store", Imports: []string{"github.com/mattn/go-sqlite3"}}, 0},
 		{goPackage{ImportPath: module + "/launcher", Imports: []string{"github.com/urfave/cli/v2"}}, 1},

@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/sitefile"
+	"github.com/scalebench/scalebench/launcher/cluster/sitefile"
 	"github.com/scalebench/scalebench/launcher/study"
 )
 

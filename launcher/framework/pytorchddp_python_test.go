@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/dataset"
+	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"

@@ -1,0 +1,150 @@
+package doctor
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/cluster/probe"
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/gpucheck"
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+// Place is a folder whose file system matters.
+type Place struct {
+	Dir    string // absolute; need not exist yet
+	Shared bool   // by its type, other hosts can write to it as well
+	Err    error  // why that is not known
+}
+
+// Host is what doctor looks at on the host that it runs on.
+type Host struct {
+	Site     *study.Site
+	Version  string // of scalebench
+	Runs     Place
+	Database Place
+}
+
+// Check looks at this host, without any scheduler.
+func (h Host) Check(ctx context.Context) []Finding {
+	list := h.worker(ctx)
+	for _, p := range []struct {
+		check string
+		Place
+		shared, local string
+	}{
+		{"runs folder", h.Runs, "other hosts can write there", "jobs on other hosts do not see it, unless they mount it"},
+		{"database", h.Database, "SQLite works with a rollback journal there: collect one at a time", "SQLite works with a write-ahead log there"},
+	} {
+		f := Finding{Check: p.check, Subject: p.Dir, Result: OK}
+		words := p.local
+		if p.Shared {
+			words = p.shared
+		}
+		kind, err := FileSystem(p.Dir)
+		switch {
+		case p.Err != nil:
+			f.Result, f.Found = NotTested, p.Err.Error()
+		case err != nil:
+			f.Found = "on a file system of unknown type; " + words
+		default:
+			f.Found = "on " + kind + "; " + words
+		}
+		list = append(list, f)
+	}
+	list = append(list, h.frameworks(ctx)...)
+	if h.Site.Python != "" {
+		f := Finding{Check: "interpreter", Subject: h.Site.Python, Result: OK}
+		begin := time.Now()
+		said, err := output(ctx, h.Site.Python, "--version")
+		if f.Found = fmt.Sprintf("%s in %s on this host", said, duration(time.Since(begin).Seconds())); err != nil {
+			f.Result, f.Found, f.Advice = Warn, err.Error(), "correct python in the site file, unless compute nodes alone have it"
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// frameworks says of each what this host has of it. A study that needs one
+// which is missing fails at its probe job; without a study nothing is wrong.
+func (h Host) frameworks(ctx context.Context) []Finding {
+	list := make([]Finding, len(framework.All))
+	var wait sync.WaitGroup
+	two := make(chan struct{}, 2) // imports at a time: they are heavy
+	for i, f := range framework.All {
+		list[i] = Finding{"framework", f.Name, OK, "needs nothing but the worker", ""}
+		if f.Import == "" {
+			continue
+		}
+		wait.Go(func() {
+			two <- struct{}{}
+			defer func() { <-two }()
+			python := cmp.Or(h.Site.Interpreter(f.Name), "python3")
+			has, err := f.Look(ctx, python)
+			if list[i].Found = fmt.Sprintf("%v; %s", has, python); err != nil {
+				list[i].Result, list[i].Found = NotTested, fmt.Sprintf("%s has no %s: %s", python, f.Import, oneLine(err.Error()))
+				list[i].Advice = fmt.Sprintf("%s; then name the interpreter in the site file (pythons = { %s = \"…\" })", f.Install(), f.Name)
+			}
+		})
+	}
+	wait.Wait()
+	return list
+}
+
+// worker starts the worker binary here and judges what it sees of this host.
+func (h Host) worker(ctx context.Context) []Finding {
+	fail := func(path string, err error) []Finding {
+		return []Finding{{"worker", path, Fail, oneLine(err.Error()), "build it with make build, and put it beside scalebench or name it in the site file (worker = …)"}}
+	}
+	path, err := launcher.Worker(h.Site.Worker)
+	if err != nil {
+		return fail(h.Site.Worker, err)
+	}
+	said, err := output(ctx, path, "probe")
+	if err != nil {
+		return fail(path, err)
+	}
+	var seen probe.Facts
+	if err := json.Unmarshal([]byte(said), &seen); err != nil {
+		return fail(path, fmt.Errorf("it is not a worker of this version: %.200q", said))
+	}
+	found := Finding{"worker", path, OK, seen.Version + " starts on " + seen.Host, ""}
+	if seen.Version != h.Version {
+		found.Result, found.Advice = Warn, "scalebench itself is "+h.Version+"; build both from one source"
+	}
+	list := []Finding{found}
+	cpus := Finding{"CPUs", seen.Host, OK, ranges(seen.CPUs) + " are allowed here", ""}
+	if len(seen.CPUs) == 0 {
+		cpus.Result, cpus.Found = NotTested, "the kernel does not say which CPUs are allowed"
+	}
+	gpu := Finding{"GPU", seen.Host, OK, strings.Join(firstOf(seen.GPUs.List, 4), ", "), ""}
+	if len(seen.GPUs.List) == 0 {
+		gpu.Result, gpu.Found = NotTested, gpucheck.Standing()+": "+oneLine(seen.GPUs.Error)
+		if seen.GPUs.Error == "" {
+			gpu.Found = gpucheck.Standing() + ": nvidia-smi lists none"
+		}
+	}
+	return append(list, cpus, gpu, ownNCCL(ctx, path, seen))
+}
+
+// output is what a program prints within half a minute.
+func output(ctx context.Context, name string, args ...string) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	var out, complaint bytes.Buffer
+	cmd := exec.CommandContext(limited, name, args...)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &complaint, time.Second
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s: %w %s", filepath.Base(name), err, oneLine(complaint.String()))
+	}
+	return strings.TrimSpace(out.String()), nil
+}

@@ -1,0 +1,150 @@
+// Package cuda is as much of CUDA as collectives between GPUs need: device
+// memory, streams and events, through the driver's own library (libcuda.so.1),
+// which every machine with an NVIDIA GPU has. Neither the toolkit nor its
+// runtime is needed, to build or to run.
+//
+// CUDA keeps the current device by operating system thread. Device.Bind locks
+// the calling goroutine to its thread; everything of a Device, and of the NCCL
+// communicator on it, belongs on that goroutine. Handing work to another one
+// costs microseconds each time, more than the calls themselves.
+//
+// Addresses in device memory are Pointers, numbers that Go never follows.
+package cuda
+
+// #include "table.h"
+import "C"
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"github.com/scalebench/scalebench/launcher/gpu/dl"
+)
+
+// Variable names an environment variable with the driver's library, instead of
+// the system's.
+const Variable = "SCALEBENCH_CUDA"
+
+// A Driver is the loaded library, initialised.
+type Driver struct {
+	table   *C.struct_cuda_table
+	library *dl.Library
+	version int
+}
+
+// Open loads and initialises the driver: the library of Variable, if getenv
+// (os.Getenv) has it, else libcuda.so.1. Its error says which file was tried, or
+// that the driver finds no GPU.
+func Open(getenv func(string) string) (*Driver, error) {
+	candidates := []string{"libcuda.so.1"}
+	if own := getenv(Variable); own != "" {
+		candidates = []string{own}
+	}
+	// Never freed: a Driver lives as long as the process.
+	d := &Driver{table: (*C.struct_cuda_table)(C.calloc(1, C.sizeof_struct_cuda_table))}
+	var err error
+	if d.library, err = dl.Open("CUDA's driver", candidates, d.symbols()); err != nil {
+		C.free(unsafe.Pointer(d.table))
+		return nil, err
+	}
+	if err := d.check("cuInit", C.cuda_init(d.table)); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.library.Path(), err)
+	}
+	var v C.int
+	if err := d.check("cuDriverGetVersion", C.cuda_version(d.table, &v)); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.library.Path(), err)
+	}
+	d.version = int(v)
+	return d, nil
+}
+
+func (d *Driver) symbols() []dl.Symbol {
+	t := d.table
+	return []dl.Symbol{
+		{Name: "cuInit", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.Init))},
+		{Name: "cuDriverGetVersion", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.DriverGetVersion))},
+		{Name: "cuGetErrorString", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GetErrorString))},
+		{Name: "cuDeviceGetCount", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.DeviceGetCount))},
+		{Name: "cuDeviceGet", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.DeviceGet))},
+		{Name: "cuDeviceGetName", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.DeviceGetName))},
+		{Name: "cuDevicePrimaryCtxRetain", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.PrimaryCtxRetain))},
+		{Name: "cuDevicePrimaryCtxRelease_v2", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.PrimaryCtxRelease))},
+		{Name: "cuCtxSetCurrent", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.CtxSetCurrent))},
+		{Name: "cuMemAlloc_v2", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.MemAlloc))},
+		{Name: "cuMemFree_v2", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.MemFree))},
+		{Name: "cuMemcpyHtoDAsync_v2", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.MemcpyHtoDAsync))},
+		{Name: "cuMemcpyDtoHAsync_v2", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.MemcpyDtoHAsync))},
+		{Name: "cuStreamCreate", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.StreamCreate))},
+		{Name: "cuStreamDestroy_v2", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.StreamDestroy))},
+		{Name: "cuStreamQuery", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.StreamQuery))},
+		{Name: "cuStreamSynchronize", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.StreamSynchronize))},
+		{Name: "cuEventCreate", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.EventCreate))},
+		{Name: "cuEventDestroy_v2", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.EventDestroy))},
+		{Name: "cuEventRecord", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.EventRecord))},
+		{Name: "cuEventQuery", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.EventQuery))},
+		{Name: "cuEventElapsedTime", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.EventElapsedTime))},
+	}
+}
+
+// Path is the library's file.
+func (d *Driver) Path() string { return d.library.Path() }
+
+// Version is the latest CUDA that the driver supports, "12.4".
+func (d *Driver) Version() string { return fmt.Sprintf("%d.%d", d.version/1000, d.version%1000/10) }
+
+// Devices is how many GPUs this process sees: CUDA_VISIBLE_DEVICES has been
+// applied.
+func (d *Driver) Devices() (int, error) {
+	var n C.int
+	err := d.check("cuDeviceGetCount", C.cuda_count(d.table, &n))
+	return int(n), err
+}
+
+// Name is a GPU's model, "NVIDIA H100 80GB HBM3"; ordinal is 0-based.
+func (d *Driver) Name(ordinal int) (string, error) {
+	handle, err := d.handle(ordinal)
+	if err != nil {
+		return "", err
+	}
+	var text [256]C.char
+	if err := d.check("cuDeviceGetName", C.cuda_name(d.table, &text[0], C.int(len(text)), handle)); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(C.GoString(&text[0])), nil
+}
+
+func (d *Driver) handle(ordinal int) (C.CUdevice, error) {
+	n, err := d.Devices()
+	if err != nil {
+		return 0, err
+	}
+	if ordinal < 0 || ordinal >= n {
+		return 0, fmt.Errorf("GPU %d is asked for, and this process sees %d, counted from 0; CUDA_VISIBLE_DEVICES or the job's request decides", ordinal, n)
+	}
+	var handle C.CUdevice
+	err = d.check("cuDeviceGet", C.cuda_device(d.table, &handle, C.int(ordinal)))
+	return handle, err
+}
+
+// Error is what the driver answered, by its number.
+type Error struct {
+	Call   string // "cuMemAlloc"
+	Number int    // CUresult
+	Words  string // the driver's own
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s: %s (CUDA error %d)", e.Call, e.Words, e.Number)
+}
+
+func (d *Driver) check(call string, r C.CUresult) error {
+	if r == 0 {
+		return nil
+	}
+	words := "an error that the driver has no words for"
+	if s := C.cuda_error(d.table, r); s != nil {
+		words = C.GoString(s)
+	}
+	return &Error{Call: call, Number: int(r), Words: words}
+}

@@ -1,0 +1,162 @@
+// Package nccl binds NVIDIA's collective communication library, NCCL, and
+// AMD's, RCCL, which has the same functions. Neither is needed to build: the
+// library is looked for when the program runs.
+//
+// A communicator (Comm) is one rank's end. Operations are put into a stream of
+// the device and run there, while the program goes on; Wait returns when they
+// have ended. Communicators never block: a rank that died, hangs or disagrees
+// would otherwise hold all others inside the library for ever. While waiting,
+// Comm looks at the stream, at the library's own report of errors, at a deadline
+// and at what the other ranks say; when one of them gives up, it writes down
+// what it was doing (a Failure), aborts its communicator and tells the others.
+// There is no recovery: a reduction without one of the ranks is a wrong number.
+//
+// The package knows nothing of scalebench but its table of functions (package
+// dl). Device memory and streams are numbers, the caller's business: package
+// cuda is one source of them. How ranks find each other is the caller's as well;
+// package nccl/rendezvous does it over TCP.
+//
+// Cost, measured on a CPU core without a GPU: a call through the table about 50
+// ns, sixteen operations in one crossing 65 ns, and handing a call to another
+// goroutine's thread 4.4 µs. Keep a communicator on the goroutine that uses the
+// device, and give it many operations at once.
+package nccl
+
+// #include "table.h"
+import "C"
+
+import (
+	"fmt"
+	"path/filepath"
+	"unsafe"
+
+	"github.com/scalebench/scalebench/launcher/gpu/dl"
+)
+
+// Variable names an environment variable with the library's file, instead of a
+// search.
+const Variable = "SCALEBENCH_NCCL"
+
+// Candidates are the libraries that Open tries, in order: the one of Variable,
+// alone, where it is set; those of the Python environment that is active
+// (PyTorch's wheels bring NCCL along); the system's; and AMD's.
+func Candidates(getenv func(string) string) []string {
+	if own := getenv(Variable); own != "" {
+		return []string{own}
+	}
+	var list []string
+	if environment := getenv("VIRTUAL_ENV"); environment != "" {
+		// The pattern is well formed; a folder that is not there matches nothing.
+		list, _ = filepath.Glob(filepath.Join(environment, "lib", "python*", "site-packages", "nvidia", "nccl", "lib", "libnccl.so.2"))
+	}
+	return append(list, "libnccl.so.2", "librccl.so.1")
+}
+
+// A Library is the loaded NCCL.
+type Library struct {
+	table   *C.struct_nccl_table
+	library *dl.Library
+	version Version
+}
+
+// Open loads the first of Candidates; getenv is os.Getenv. Its error names every
+// library that was tried, and why it would not do.
+func Open(getenv func(string) string) (*Library, error) {
+	// Never freed: a Library lives as long as the process.
+	l := &Library{table: (*C.struct_nccl_table)(C.calloc(1, C.sizeof_struct_nccl_table))}
+	var err error
+	if l.library, err = dl.Open("NCCL", Candidates(getenv), l.symbols()); err != nil {
+		C.free(unsafe.Pointer(l.table))
+		return nil, err
+	}
+	var v C.int
+	if err := l.check("ncclGetVersion", C.nccl_get_version(l.table, &v), nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", l.Path(), err)
+	}
+	l.version = Version(v)
+	return l, nil
+}
+
+func (l *Library) symbols() []dl.Symbol {
+	t := l.table
+	return []dl.Symbol{
+		{Name: "ncclGetVersion", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GetVersion))},
+		{Name: "ncclGetUniqueId", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GetUniqueId))},
+		{Name: "ncclCommInitRank", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.CommInitRank))},
+		{Name: "ncclCommDestroy", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.CommDestroy))},
+		{Name: "ncclCommAbort", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.CommAbort))},
+		{Name: "ncclCommGetAsyncError", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.CommGetAsyncError))},
+		{Name: "ncclCommCount", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.CommCount))},
+		{Name: "ncclCommUserRank", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.CommUserRank))},
+		{Name: "ncclGetErrorString", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GetErrorString))},
+		{Name: "ncclAllReduce", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.AllReduce))},
+		{Name: "ncclBroadcast", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.Broadcast))},
+		{Name: "ncclReduceScatter", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.ReduceScatter))},
+		{Name: "ncclAllGather", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.AllGather))},
+		{Name: "ncclGroupStart", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GroupStart))},
+		{Name: "ncclGroupEnd", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GroupEnd))},
+		{Name: "ncclGetLastError", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GetLastError)), Optional: true},
+		{Name: "ncclCommInitRankConfig", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.CommInitRankConfig)), Optional: true},
+		{Name: "ncclCommFinalize", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.CommFinalize)), Optional: true},
+		{Name: "scalebenchDouble", Address: &t.double_notice, Optional: true},
+	}
+}
+
+// Path is the library's file.
+func (l *Library) Path() string { return l.library.Path() }
+
+// Version is the library's.
+func (l *Library) Version() Version { return l.version }
+
+// Double reports whether this is scalebench's test double, which is no NCCL and
+// uses no GPU: a figure from it says nothing.
+func (l *Library) Double() bool { return l.table.double_notice != nil }
+
+// String names the library as people know it, and the double as what it is.
+func (l *Library) String() string {
+	if l.Double() {
+		return fmt.Sprintf("DOUBLE of NCCL %v (not NCCL, not a GPU)", l.version)
+	}
+	return fmt.Sprintf("NCCL %v", l.version)
+}
+
+// UniqueID is what ranks that are to meet have in common. One rank makes it and
+// stays alive until all have joined, since they call that process.
+type UniqueID [128]byte
+
+// NewUniqueID makes an identifier; it opens a port on this host.
+func (l *Library) NewUniqueID() (UniqueID, error) {
+	var id UniqueID
+	err := l.check("ncclGetUniqueId", C.nccl_unique_id(l.table, unsafe.Pointer(&id)), nil)
+	return id, err
+}
+
+// Error is a result of NCCL's other than success.
+type Error struct {
+	Call   string // "ncclAllReduce"
+	Result Result
+	Words  string // the library's own
+	Detail string // its last error, where the library keeps it (2.13.4); may be of an earlier call
+}
+
+func (e *Error) Error() string {
+	s := fmt.Sprintf("%s: %s (%v)", e.Call, e.Words, e.Result)
+	if e.Detail != "" {
+		s += "; NCCL's last error: " + e.Detail
+	}
+	return s
+}
+
+func (l *Library) check(call string, r C.ncclResult_t, comm C.ncclComm_t) error {
+	if r == 0 || Result(r) == InProgress {
+		return nil
+	}
+	e := &Error{Call: call, Result: Result(r), Words: "an error that the library has no words for"}
+	if s := C.nccl_error_string(l.table, r); s != nil {
+		e.Words = C.GoString(s)
+	}
+	if s := C.nccl_last_error(l.table, comm); s != nil {
+		e.Detail = C.GoString(s)
+	}
+	return e
+}

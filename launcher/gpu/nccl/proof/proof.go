@@ -1,0 +1,158 @@
+//go:build cgo
+
+// Package proof does every collective with every type and reduction and compares
+// the results bit for bit with ones that were worked out: it shows that a binding
+// moves and reduces what it is told to, on a GPU or with the double. It measures
+// nothing but what calls cost on the host.
+package proof
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+	"github.com/scalebench/scalebench/launcher/gpu/nccl"
+)
+
+// MostRanks is how many ranks keep the results small enough to be exact in every
+// type. NCCL multiplies floating-point averages by 1/ranks, which is exact for 1,
+// 2 and 4; for 3 the double's, which divides, are exact.
+const MostRanks = 4
+
+// Types are those that the proof covers: all but the two of 8 bits with a point,
+// in which sums are hardly ever exact.
+var Types = []nccl.DataType{nccl.Int8, nccl.Uint8, nccl.Int32, nccl.Uint32, nccl.Int64, nccl.Uint64, nccl.Float16, nccl.Float32, nccl.Float64, nccl.BFloat16}
+
+// counts are lengths in elements. The last takes several rounds through NCCL's
+// buffers, for the two types that are moved most.
+func counts(t nccl.DataType) []int {
+	if t == nccl.Int64 || t == nccl.Float32 {
+		return []int{1, 5, 1000, most}
+	}
+	return []int{1, 5, 1000}
+}
+
+const most = 70_000
+
+// Checks are how many results Run compares: for every type and length all-reduce
+// and reduce-scatter with five reductions, all-gather and broadcast, each in
+// place and out of place.
+var Checks = (3*len(Types) + 2) * (5*2 + 2) * 2
+
+// Seat is a rank with what it works with.
+type Seat struct {
+	Device *cuda.Device
+	Stream cuda.Stream
+	Comm   *nccl.Comm
+}
+
+// Result is what one rank found.
+type Result struct {
+	Checks int      `json:"checks"` // results compared
+	Wrong  []string `json:"wrong"`  // what was not as it has to be; the first few
+}
+
+// mostWrong is how many wrong results are named.
+const mostWrong = 5
+
+// Run does it all; every rank calls it. perturb, from 1, is the number of a
+// result in which one bit is changed before it is compared, to show that this is
+// noticed; 0: none. An error is of a call that failed.
+func Run(ctx context.Context, s Seat, perturb int) (Result, error) {
+	r := &run{Seat: s, ctx: ctx, perturb: perturb}
+	rank, size := s.Comm.Rank(), s.Comm.Size()
+	if size > MostRanks {
+		return r.Result, fmt.Errorf("a proof is among %d ranks at most, not %d", MostRanks, size)
+	}
+	for i := range r.buffers {
+		var err error
+		if r.buffers[i], err = s.Device.Alloc(int64(most * 8 * size)); err != nil {
+			return r.Result, err
+		}
+		defer s.Device.Free(r.buffers[i])
+	}
+	root := size - 1
+	for _, t := range Types {
+		signed := t != nccl.Uint8 && t != nccl.Uint32 && t != nccl.Uint64
+		for _, n := range counts(t) {
+			for _, r.inPlace = range []bool{false, true} {
+				o := nccl.Operation{Type: t, Count: int64(n), Root: root}
+				for o.Reduction = nccl.Sum; o.Reduction <= nccl.Average; o.Reduction++ {
+					mine := func(i int) int64 { return input(rank, i, o.Reduction, signed) }
+					all := func(i int) int64 { return expected(size, i, o.Reduction, signed) }
+					o.Kind = nccl.AllReduce
+					if err := r.try(o, values(t, n, mine), values(t, n, all)); err != nil {
+						return r.Result, err
+					}
+					o.Kind = nccl.ReduceScatter
+					if err := r.try(o, values(t, n*size, mine), values(t, n, func(i int) int64 { return all(rank*n + i) })); err != nil {
+						return r.Result, err
+					}
+				}
+				o.Reduction = nccl.Sum
+				of := func(rank int) func(i int) int64 {
+					return func(i int) int64 { return input(rank, i, nccl.Sum, signed) }
+				}
+				o.Kind = nccl.AllGather
+				if err := r.try(o, values(t, n, of(rank)), values(t, n*size, func(i int) int64 { return of(i / n)(i % n) })); err != nil {
+					return r.Result, err
+				}
+				o.Kind = nccl.Broadcast
+				if err := r.try(o, values(t, n, of(rank)), values(t, n, of(root))); err != nil {
+					return r.Result, err
+				}
+			}
+		}
+	}
+	return r.Result, nil
+}
+
+type run struct {
+	Seat
+	Result
+	ctx     context.Context
+	perturb int
+	inPlace bool
+	buffers [2]cuda.Pointer
+}
+
+// try does one operation on what this rank sends and compares with what it
+// wants.
+func (r *run) try(o nccl.Operation, sent, want []byte) error {
+	send, recv := r.buffers[0], r.buffers[1]
+	if r.inPlace { // the smaller buffer is this rank's part of the larger
+		switch recv = send; o.Kind {
+		case nccl.ReduceScatter:
+			recv += cuda.Pointer(r.Comm.Rank() * len(want))
+		case nccl.AllGather:
+			send += cuda.Pointer(r.Comm.Rank() * len(sent))
+		}
+	}
+	if err := r.Device.Upload(send, sent, r.Stream); err != nil {
+		return err
+	}
+	o.Send, o.Recv = uintptr(send), uintptr(recv)
+	if err := r.Comm.Enqueue(r.ctx, o); err != nil {
+		return err
+	}
+	if err := r.Comm.Wait(r.ctx); err != nil {
+		return err
+	}
+	got := make([]byte, len(want))
+	if err := r.Device.Download(got, recv, r.Stream); err != nil {
+		return err
+	}
+	r.Checks++
+	if r.Checks == r.perturb {
+		got[len(got)-1] ^= 1
+	}
+	if !bytes.Equal(got, want) && len(r.Wrong) < mostWrong {
+		where := "out of place"
+		if r.inPlace {
+			where = "in place"
+		}
+		r.Wrong = append(r.Wrong, fmt.Sprintf("%v %v %v × %d %s", o.Kind, o.Type, o.Reduction, o.Count, where))
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package cpu
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/model"
+)
+
+// A description that this engine cannot build is refused, and says which layer.
+func TestBuildRefuses(t *testing.T) {
+	convolution, pool, dense := model.Layer{Kind: model.Convolution, Outputs: 16, Stride: 1}, model.Layer{Kind: model.AveragePool}, model.Layer{Kind: model.Dense, Outputs: 10}
+	shortcut := convolution
+	shortcut.Shortcut = true
+	kernels, err := kernel.Choose("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name   string
+		layers []model.Layer
+		want   string // "" builds
+	}{
+		{"a block", []model.Layer{convolution, convolution, shortcut, pool, dense}, ""},
+		{"dense alone", []model.Layer{dense}, ""},
+		{"empty", nil, "gives logits"},
+		{"no logits", []model.Layer{convolution}, "layer 1 of the model is the last, and no dense one"},
+		{"no logits but a pool", []model.Layer{convolution, pool}, "layer 2 of the model is the last, and no dense one"},
+		{"shortcut to nowhere", []model.Layer{convolution, shortcut, pool, dense}, "layer 2 of the model has no layer two before it"},
+		{"convolution of a vector", []model.Layer{convolution, pool, convolution}, "layer 3 of the model is of a kind"},
+		{"dense without pool", []model.Layer{convolution, dense}, "layer 2 of the model is of a kind"},
+		{"pool of nothing", []model.Layer{pool, dense}, "layer 1 of the model is of a kind"},
+		{"unknown", []model.Layer{{Kind: 99}}, "layer 1 of the model is of a kind"},
+	} {
+		n := newNetwork(kernels, 2, 1, kernel.Shape{Lines: 8, Points: 8, Channels: 3})
+		logits := n.build(test.layers)
+		switch {
+		case test.want == "" && (n.err != nil || logits == nil || logits.size != 10):
+			t.Errorf("%s: %v, %v", test.name, logits, n.err)
+		case test.want != "" && (n.err == nil || !strings.Contains(n.err.Error(), test.want)):
+			t.Errorf("%s: error %v, want %q", test.name, n.err, test.want)
+		}
+		n.threads.close()
+	}
+}

@@ -1,0 +1,167 @@
+package cpu
+
+import "github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
+
+const taps = 3
+
+// A conv is a 3×3 convolution with zero padding 1 and no bias, for one image at a
+// time. Its weights are w[out channel][tap y][tap x][in channel].
+//
+// Images come padded, as NHWC with a margin of a pixel of zeros. There the inputs
+// of an output pixel are three runs of numbers that lie next to one another, so
+// that the kernels slide over the image without gathering anything: the taps of a
+// row and its channels are one index. The gradient by the input is a correlation
+// too, of the padded gradient by the output with the weights turned around.
+type conv struct {
+	kernels *kernel.Set
+	in, out kernel.Shape
+	stride  int
+
+	packed kernel.Matrix // weights by (tap y, tap x, in channel) and out channel
+	phases []phase       // of the gradient by the input
+}
+
+// A phase is the input pixels of one parity. With stride 2, a pixel in an even
+// row saw only the middle tap row of one output row, one in an odd row the outer
+// tap rows of two; the same holds for columns. With stride 1 there is one phase.
+type phase struct {
+	y, x         int   // first of its pixels
+	tapsY, tapsX []int // in the order in which the gradient's pixels come
+	weights      kernel.Matrix
+}
+
+func newConv(kernels *kernel.Set, in kernel.Shape, channels, stride int) *conv {
+	c := &conv{kernels: kernels, in: in, stride: stride}
+	c.out = kernel.Shape{Lines: (in.Lines-1)/stride + 1, Points: (in.Points-1)/stride + 1, Channels: channels}
+	c.packed = packing(c.rows(), channels)
+	if in.Channels%kernel.Group != 0 {
+		return c // an image, which has no gradient
+	}
+	// An output pixel o has seen the padded input pixel stride·o + t by tap t.
+	seen := [][]int{{2, 1, 0}}
+	if stride == 2 {
+		seen = [][]int{{1}, {2, 0}}
+	}
+	for y, tapsY := range seen {
+		for x, tapsX := range seen {
+			p := phase{y: y, x: x, tapsY: tapsY, tapsX: tapsX}
+			p.weights = packing(len(tapsY)*len(tapsX)*channels, in.Channels)
+			c.phases = append(c.phases, p)
+		}
+	}
+	return c
+}
+
+// packing makes a matrix whose groups of columns lie one behind the other.
+func packing(rows, columns int) kernel.Matrix {
+	return kernel.Matrix{Data: make([]float32, rows*columns), Step: kernel.Group, Block: kernel.Group * rows}
+}
+
+// rows is how many inputs an output pixel has.
+func (c *conv) rows() int { return taps * taps * c.in.Channels }
+
+// padded is the size of an image with its margin, and its line.
+func padded(s kernel.Shape) (size, line int) {
+	line = (s.Points + 2) * s.Channels
+	return (s.Lines + 2) * line, line
+}
+
+// inside is a padded image without its margin.
+func inside(data []float32, s kernel.Shape) kernel.Image {
+	_, line := padded(s)
+	return kernel.Image{Data: data[line+s.Channels:], Gap: 2 * s.Channels}
+}
+
+// groups is how many parts the work of pack and unpack has.
+func (c *conv) groups() int { return c.out.Channels / kernel.Group }
+
+// pack lays out the weights of some groups of output channels for forward.
+func (c *conv) pack(w []float32, from, to int) {
+	k := c.rows()
+	for o := from * kernel.Group; o < to*kernel.Group; o++ {
+		column := c.packed.Data[o/kernel.Group*c.packed.Block+o%kernel.Group:]
+		for i, v := range w[o*k : (o+1)*k] {
+			column[i*kernel.Group] = v
+		}
+	}
+}
+
+// packGradient lays out the weights of some groups of output channels for
+// backward.
+func (c *conv) packGradient(w []float32, from, to int) {
+	for _, p := range c.phases {
+		for i, ty := range p.tapsY {
+			for j, tx := range p.tapsX {
+				for o := from * kernel.Group; o < to*kernel.Group; o++ {
+					row := (i*len(p.tapsX)+j)*c.out.Channels + o
+					in := w[((o*taps+ty)*taps+tx)*c.in.Channels:][:c.in.Channels]
+					for at := row * p.weights.Step; len(in) > 0; at += p.weights.Block {
+						in = in[copy(p.weights.Data[at:at+kernel.Group], in):]
+					}
+				}
+			}
+		}
+	}
+}
+
+// unpack is the inverse of pack, for gradients.
+func (c *conv) unpack(packed, g []float32, from, to int) {
+	k := c.rows()
+	for o := from * kernel.Group; o < to*kernel.Group; o++ {
+		column := packed[o/kernel.Group*c.packed.Block+o%kernel.Group:]
+		row := g[o*k : (o+1)*k]
+		for i := range row {
+			row[i] = column[i*kernel.Group]
+		}
+	}
+}
+
+// forward computes y, without margin, from a padded image.
+func (c *conv) forward(x, y []float32) {
+	_, line := padded(c.in)
+	n, channels := c.out.Points, c.out.Channels
+	w := kernel.Window{Runs: taps, Run: taps * c.in.Channels, RunStep: line}
+	for i := range c.out.Lines {
+		c.kernels.Correlate(kernel.Line{Data: y[i*n*channels:], Step: channels},
+			kernel.Line{Data: x[i*c.stride*line:], Step: c.stride * c.in.Channels}, n, channels, w, c.packed)
+	}
+}
+
+// gradient computes the gradient by the input, without margin, from the padded
+// gradient by the output.
+func (c *conv) gradient(dy, dx []float32) {
+	_, line := padded(c.out)
+	channels := c.in.Channels
+	for _, p := range c.phases {
+		w := kernel.Window{Runs: len(p.tapsY), Run: len(p.tapsX) * c.out.Channels, RunStep: line}
+		n := (c.in.Points - p.x + c.stride - 1) / c.stride
+		// The window begins with the earliest output pixel that saw the input
+		// pixel; it is in the margin for the first of stride 1.
+		first := func(at, latest int) int { return (at + 1 - latest) / c.stride }
+		for y := p.y; y < c.in.Lines; y += c.stride {
+			from := (first(y, p.tapsY[0])+1)*line + (first(p.x, p.tapsX[0])+1)*c.out.Channels
+			c.kernels.Correlate(kernel.Line{Data: dx[(y*c.in.Points+p.x)*channels:], Step: c.stride * channels},
+				kernel.Line{Data: dy[from:], Step: c.out.Channels}, n, channels, w, p.weights)
+		}
+	}
+}
+
+// weights adds the gradient by the packed weights to total, from a padded image
+// and the gradient by the output, padded as well. It goes by some lines at a
+// time, which stay in the first cache for all taps.
+func (c *conv) weights(x, dy, total []float32) {
+	const pixels = 128
+	_, line := padded(c.in)
+	d := inside(dy, c.out)
+	_, dLine := padded(c.out)
+	lines := max(pixels/c.out.Points, 1)
+	height := taps * c.in.Channels
+	for y := 0; y < c.out.Lines; y += lines {
+		n := min(lines, c.out.Lines-y)
+		for t := range taps {
+			c.kernels.Outer(kernel.Matrix{Data: total[t*height*kernel.Group:], Step: c.packed.Step, Block: c.packed.Block}, height, c.out.Channels,
+				kernel.Points{Data: x[(y*c.stride+t)*line:], LineStep: c.stride * line, Step: c.stride * c.in.Channels},
+				kernel.Points{Data: d.Data[y*dLine:], LineStep: dLine, Step: c.out.Channels}, n, c.out.Points)
+		}
+	}
+}

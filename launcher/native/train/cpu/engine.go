@@ -1,0 +1,274 @@
+// Package cpu trains networks on the processor: single precision, NHWC, inner
+// loops of package kernel, backward passes by hand. The models are few and fixed,
+// so there is no graph: a layer does as much as it can with an image while that
+// is in the cache (see unit).
+//
+// An Engine owns a model's parameters, their gradients, and the reduction of
+// gradients over the ranks. Each lies in one flat buffer, so that a reduction
+// is a few all-reduces of large pieces, made while the backward pass goes on (see
+// reducer). Gradients are of the mean loss over the global batch: every rank
+// scales its images' losses by 1/GlobalBatch, so the sum over ranks is the
+// gradient and is not divided again.
+package cpu
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/native/collective"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/model"
+)
+
+// Options are what an Engine is made for.
+type Options struct {
+	Model   string
+	Classes int
+	// Height, Width and Channels are the shape of an image.
+	Height, Width, Channels int
+
+	Batch       int   // most images at once on this rank
+	GlobalBatch int   // images over all ranks that a step's loss is the mean of
+	Seed        int64 // of the initial parameters
+	Threads     int
+	// Kernels are the name of a kernel.Set; "" is the fastest.
+	Kernels string
+
+	// Momentum and WeightDecay are those of SGD, see Update.
+	Momentum, WeightDecay float64
+	// SyncBatchNorm takes batch normalisation's statistics over all ranks'
+	// batches instead of each rank's own.
+	SyncBatchNorm bool
+	// NormsEvery is how many steps there are to each one of which SquaredNorms
+	// are measured; 0: none are.
+	NormsEvery int
+}
+
+// MaxVotes is how many votes Reduce takes along: as many as a cache line holds,
+// on which the gradients behind them then begin.
+const MaxVotes = 16
+
+// An Engine is one rank's copy of a model. One goroutine at a time may use it.
+type Engine struct {
+	o       Options
+	net     *network
+	group   *collective.Group
+	reducer *reducer
+
+	parameters []float32
+	gradients  []float32 // as parameters
+	velocity   []float32
+
+	labels  []byte
+	losses  []float64
+	correct []bool
+
+	// Of the running call: what doLoss and doUpdate, made once, work on.
+	training         bool
+	rate             float32
+	doLoss, doUpdate work
+
+	ctx           context.Context // of the running call, for synchronised batch norm
+	communication time.Duration   // that it spent in the running call
+	images        int             // that the last Gradient was of
+	begun         int             // steps
+}
+
+// New builds the model, with parameters from the seed. The group is only used,
+// not closed.
+func New(o Options, group *collective.Group) (*Engine, error) {
+	layers, err := model.Find(o.Model, o.Classes)
+	switch {
+	case err != nil:
+		return nil, err
+	case o.Batch < 1 || o.GlobalBatch < o.Batch:
+		return nil, fmt.Errorf("a batch of %d on this rank and %d over all; want 1 or more, and no less over all", o.Batch, o.GlobalBatch)
+	case o.Height < 1 || o.Width < 1 || o.Channels < 1 || o.Classes < 2:
+		return nil, fmt.Errorf("images of %d×%d×%d in %d classes; want 1 or more, and at least 2 classes", o.Height, o.Width, o.Channels, o.Classes)
+	}
+	kernels, err := kernel.Choose(o.Kernels)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{o: o, group: group}
+	e.net = newNetwork(kernels, o.Batch, o.Threads, kernel.Shape{Lines: o.Height, Points: o.Width, Channels: o.Channels})
+	if e.net.logits = e.net.build(layers); e.net.err != nil {
+		e.net.threads.close()
+		return nil, fmt.Errorf("images of %d×%d×%d: %w", o.Height, o.Width, o.Channels, e.net.err)
+	}
+	if o.SyncBatchNorm {
+		e.net.reduce = e.reduceStatistics
+	}
+	var reduced []float32
+	e.parameters, reduced = e.net.bind(o.Seed, MaxVotes)
+	e.gradients = reduced[MaxVotes:]
+	// Synchronised batch normalisation needs the group in the backward pass.
+	e.reducer = newReducer(group, reduced, MaxVotes, bucketCuts(len(reduced), firstBucketBytes/4, bucketBytes/4), !o.SyncBatchNorm)
+	e.velocity = make([]float32, len(e.parameters))
+	e.doLoss, e.doUpdate = e.lossPart, e.updatePart
+	e.labels, e.losses, e.correct = make([]byte, o.Batch), make([]float64, o.Batch), make([]bool, o.Batch)
+	return e, nil
+}
+
+// Close ends the engine's threads.
+func (e *Engine) Close() {
+	e.reducer.close()
+	e.net.threads.close()
+}
+
+// Parameters is how many trainable scalars the model has.
+func (e *Engine) Parameters() int { return len(e.parameters) }
+
+// GradientBytes is how much of a step's reduction is gradient.
+func (e *Engine) GradientBytes() int64 { return 4 * int64(len(e.parameters)) }
+
+// Input is where the caller puts a batch before Gradient or Evaluate: images as
+// [Batch][Height][Width][Channels], and a label for each.
+func (e *Engine) Input() (images []float32, labels []byte) { return e.net.images, e.labels }
+
+// Broadcast makes rank 0's parameters everybody's.
+func (e *Engine) Broadcast(ctx context.Context) error { return e.group.Broadcast(ctx, e.parameters) }
+
+// Gradient computes this rank's share of the gradient from the first n images
+// of the input, and begins to reduce it. loss is their sum; communication is the
+// part of the call spent in synchronised batch normalisation, 0 without it.
+func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communication time.Duration, err error) {
+	e.reducer.begin(ctx)
+	// A rank has no gradient of its own samples alone where it is the only one,
+	// or batch normalisation is synchronised.
+	e.reducer.measure = e.o.NormsEvery > 0 && e.begun%e.o.NormsEvery == 0 && e.group.Size() > 1 && !e.o.SyncBatchNorm
+	e.begun++
+	e.images = n
+	if loss, _, err = e.forward(ctx, n, true); err != nil {
+		return 0, 0, err
+	}
+	if err := e.net.backward(n, e.reducer.final); err != nil {
+		e.reducer.wait()
+		return 0, 0, err
+	}
+	return loss, e.communication, nil
+}
+
+// Evaluate counts how many of the first n images of the input are classified
+// rightly, by the running averages of batch normalisation. loss is their sum.
+func (e *Engine) Evaluate(n int) (loss float64, correct int, err error) {
+	return e.forward(context.Background(), n, false)
+}
+
+func (e *Engine) forward(ctx context.Context, n int, training bool) (loss float64, correct int, err error) {
+	if n < 1 || n > e.o.Batch {
+		return 0, 0, fmt.Errorf("a batch of %d images, the engine was made for 1 to %d", n, e.o.Batch)
+	}
+	e.ctx, e.communication = ctx, 0
+	if err := e.net.forward(n, training); err != nil {
+		return 0, 0, err
+	}
+	e.training = training
+	e.net.threads.each(n, e.doLoss)
+	for i := range n {
+		loss += e.losses[i]
+		if e.correct[i] {
+			correct++
+		}
+	}
+	return loss, correct, nil
+}
+
+func (e *Engine) lossPart(_, from, to int) {
+	logits := e.net.logits
+	for i := from; i < to; i++ {
+		var grad []float32
+		if e.training {
+			grad = image(logits.grad, i, logits.size)
+		}
+		e.losses[i], e.correct[i] = crossEntropy(image(logits.data, i, logits.size), e.labels[i], grad, 1/float32(e.o.GlobalBatch))
+	}
+}
+
+// Reduce returns when the gradient is summed over all ranks, and with it up to
+// MaxVotes votes, which become sums over all ranks as well. busy is how long
+// gradients were being reduced since Gradient began; the part of it before this
+// call was hidden behind the backward pass.
+func (e *Engine) Reduce(ctx context.Context, votes []float32) (busy time.Duration, err error) {
+	return e.reducer.finish(ctx, votes)
+}
+
+// SquaredNorms are those of the gradients of the step just reduced: own of the
+// mean loss over this rank's images, averaged of that over the global batch. ok
+// is false where they were not measured: with one rank, with synchronised batch
+// normalisation, and in steps between those that Options.NormsEvery asks for.
+func (e *Engine) SquaredNorms() (own, averaged float64, ok bool) {
+	if !e.reducer.measure || e.images == 0 {
+		return 0, 0, false
+	}
+	share := float64(e.images) / float64(e.o.GlobalBatch) // that each image's loss is weighed with
+	return e.reducer.own / (share * share), e.reducer.total, true
+}
+
+// Update makes a step of stochastic gradient descent with momentum and weight
+// decay, in the form that PyTorch uses: for a parameter w of gradient g
+//
+//	v ← momentum·v + g + weight decay·w
+//	w ← w − learning rate·v
+//
+// Weight decay applies to all parameters, those of batch normalisation and
+// biases included.
+func (e *Engine) Update(learningRate float64) {
+	e.rate = float32(learningRate)
+	e.net.threads.each(len(e.parameters), e.doUpdate)
+}
+
+func (e *Engine) updatePart(_, from, to int) {
+	e.net.kernels.SGD(e.parameters[from:to], e.velocity[from:to], e.gradients[from:to], e.rate, float32(e.o.Momentum), float32(e.o.WeightDecay))
+}
+
+// AverageStatistics replaces the running averages of batch normalisation by
+// their mean over all ranks, so that an evaluation shared over the ranks is of
+// one model. Ranks that trained on their own statistics differ in nothing else.
+func (e *Engine) AverageStatistics(ctx context.Context) error {
+	var all []float32
+	for _, l := range e.net.norms {
+		all = append(append(all, l.runningMean...), l.runningVariance...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if err := e.group.AllReduce(ctx, all); err != nil {
+		return err
+	}
+	for i := range all {
+		all[i] /= float32(e.group.Size())
+	}
+	for _, l := range e.net.norms {
+		all = all[copy(l.runningMean, all):]
+		all = all[copy(l.runningVariance, all):]
+	}
+	return nil
+}
+
+// reduceStatistics sums batch normalisation's statistics over all ranks.
+func (e *Engine) reduceStatistics(sums []float64) error {
+	begin := time.Now()
+	err := e.group.AllReduceFloat64(e.ctx, sums)
+	e.communication += time.Since(begin)
+	return err
+}
+
+// WriteParameters writes all parameters as little-endian IEEE 754.
+func (e *Engine) WriteParameters(w io.Writer) error {
+	buffer := make([]byte, 0, 64<<10)
+	for i, v := range e.parameters {
+		buffer = binary.LittleEndian.AppendUint32(buffer, math.Float32bits(v))
+		if len(buffer) == cap(buffer) || i == len(e.parameters)-1 {
+			if _, err := w.Write(buffer); err != nil {
+				return err
+			}
+			buffer = buffer[:0]
+		}
+	}
+	return nil
+}

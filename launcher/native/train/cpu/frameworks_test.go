@@ -1,0 +1,96 @@
+//go:build python && frameworks
+
+package cpu
+
+import (
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/launcher/world"
+)
+
+// TestFrameworksSteps is TestStepsAsPyTorch for the frameworks of other
+// environments. Where one process drives all ranks, a loss is the mean over
+// them.
+func TestFrameworksSteps(t *testing.T) {
+	for _, f := range []struct {
+		module, family string
+		oneProcess     bool
+	}{
+		{"tensorflow_horovod", "tensorflow", false},
+		{"keras_horovod", "tensorflow", false},
+		{"tensorflow_multiworker", "tensorflow", false},
+		{"keras_mirrored", "tensorflow", true},
+		{"mxnet_horovod", "mxnet", false},
+	} {
+		for _, c := range []struct {
+			model string
+			ranks int
+		}{{"resnet20", 1}, {"resnet20", 2}, {"cnn", 2}, {"mlp", 2}} {
+			t.Run(fmt.Sprintf("%s/%s/%d", f.module, c.model, c.ranks), func(t *testing.T) {
+				s, dir := threeSteps(c.model), t.TempDir()
+				start, native := nativeSteps(t, s, dir, c.ranks, stepsBatch)
+				python := interpreter(t, f.family)
+				port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				processes := c.ranks
+				if f.oneProcess {
+					processes = 1
+					native = withMeanLosses(native)
+				}
+				other := elsewhere(t, s, dir, c.ranks, processes, func(rank int) *exec.Cmd {
+					return exec.Command(python, "-B", "testdata/framework_steps.py", f.module, f.family+"_models", dir, strconv.Itoa(rank), strconv.Itoa(c.ranks), strconv.Itoa(port))
+				})
+				compare(t, start, native, other)
+			})
+		}
+	}
+}
+
+// withMeanLosses gives each rank the mean of all ranks' losses.
+func withMeanLosses(list []outcome) []outcome {
+	mean := make([]float64, len(list[0].losses))
+	for _, o := range list {
+		for i, loss := range o.losses {
+			mean[i] += loss / float64(len(list))
+		}
+	}
+	for r := range list {
+		list[r].losses = mean
+	}
+	return list
+}
+
+// interpreter is the Python of a family's environment, which is built if it is
+// not there.
+func interpreter(t *testing.T, family string) string {
+	t.Helper()
+	out, err := exec.Command("../../../framework/locks/environment.sh", family).Output()
+	if err != nil {
+		t.Fatalf("the environment %s: %v", family, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// TestFrameworksStepsPyTorch is the same for PyTorch with Horovod, and for
+// DistributedDataParallel of PyTorch 2.
+func TestFrameworksStepsPyTorch(t *testing.T) {
+	for module, family := range map[string]string{"pytorch_horovod": "pytorch", "pytorch_ddp": "pytorch2"} {
+		for _, c := range []struct {
+			model string
+			ranks int
+		}{{"resnet20", 1}, {"resnet20", 2}, {"cnn", 2}, {"mlp", 2}} {
+			t.Run(fmt.Sprintf("%s/%s/%d", module, c.model, c.ranks), func(t *testing.T) {
+				s, dir := threeSteps(c.model), t.TempDir()
+				start, native := nativeSteps(t, s, dir, c.ranks, stepsBatch)
+				compare(t, start, native, pytorchSteps(t, interpreter(t, family), module, s, dir, c.ranks))
+			})
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"gonum.org/v1/gonum/blas/gonum"
+
+	"github.com/scalebench/scalebench/launcher/native/collective"
+)
+
+// Bytes of a bucket of gradients. The first is small, so that the ranks begin
+// to talk early in the backward pass. The others are as large as a reduction's
+// latency asks for, tens of microseconds a rank beside milliseconds, and no
+// larger, so that a bucket is still in the processor's cache when it is summed:
+// here the cores that compute also carry the data. (PyTorch's 25 MB suit
+// devices for which it is the start of a reduction that is dear.)
+const (
+	firstBucketBytes = 1 << 20
+	bucketBytes      = 4 << 20
+)
+
+// A reducer sums a flat buffer of votes and gradients over the ranks, in buckets
+// from its end to its beginning, which is the order in which the backward pass
+// finishes them. While it goes on, the reducer's own goroutine reduces the
+// buckets that are final; the last one, which has the votes, is left to the
+// caller.
+//
+// Where the buckets are cut depends on nothing but the buffer's length, never on
+// time, so that equal inputs give equal bits in every run. Another cut may give
+// others: the order in which an element is summed can depend on its place in
+// its bucket.
+type reducer struct {
+	group  *collective.Group
+	buffer []float32
+	votes  int   // elements before the gradients
+	cuts   []int // descending: bucket i is buffer[cuts[i+1]:cuts[i]]
+
+	work     chan int // buckets that are final; nil: all are left to the caller
+	inFlight sync.WaitGroup
+	next     int // the first bucket that is not handed on
+
+	// Of the running step; the goroutine's while buckets are in flight.
+	ctx  context.Context
+	busy time.Duration
+	err  error
+	// Squared norms of the gradients before and after they are summed over the
+	// ranks, of the buckets reduced so far, where they are measured.
+	measure    bool
+	own, total float64
+}
+
+// newReducer reduces buffer, of which the first elements are votes. Without
+// overlap nothing uses the group outside of finish.
+func newReducer(group *collective.Group, buffer []float32, votes int, cuts []int, overlap bool) *reducer {
+	r := &reducer{group: group, buffer: buffer, votes: votes, cuts: cuts}
+	if overlap && group.Size() > 1 && len(cuts) > 2 {
+		r.work = make(chan int, len(cuts))
+		go r.run()
+	}
+	return r
+}
+
+// bucketCuts divides n elements: the last first of them, then each time so many
+// before them, down to 0.
+func bucketCuts(n, first, each int) []int {
+	list := []int{n}
+	for at := n - first; at > 0; at -= each {
+		list = append(list, at)
+	}
+	return append(list, 0)
+}
+
+// run reduces buckets as they come.
+func (r *reducer) run() {
+	for i := range r.work {
+		r.reduce(i)
+		r.inFlight.Done()
+	}
+}
+
+// reduce sums one bucket over the ranks. The first failure is the step's, and
+// the group is of no use after it.
+func (r *reducer) reduce(i int) {
+	if r.err != nil {
+		return
+	}
+	bucket := r.buffer[r.cuts[i+1]:r.cuts[i]]
+	gradients := r.buffer[max(r.cuts[i+1], r.votes):r.cuts[i]]
+	if r.measure {
+		r.own += squaredNorm(gradients)
+	}
+	begin := time.Now()
+	r.err = r.group.AllReduce(r.ctx, bucket)
+	r.busy += time.Since(begin)
+	if r.measure {
+		r.total += squaredNorm(gradients)
+	}
+}
+
+// squaredNorm is the sum of the squares of v, in double precision. Where v has
+// just been written or summed, and is still in the cache, it costs next to
+// nothing.
+func squaredNorm(v []float32) float64 { return gonum.Implementation{}.Dsdot(len(v), v, 1, v, 1) }
+
+// begin starts a step.
+func (r *reducer) begin(ctx context.Context) {
+	r.wait()
+	r.next, r.ctx, r.busy, r.err = 0, ctx, 0, nil
+	r.own, r.total = 0, 0
+}
+
+// final takes the gradients from an index on as final. It does not wait.
+func (r *reducer) final(from, _ int) {
+	if r.work == nil {
+		return
+	}
+	for last := len(r.cuts) - 2; r.next < last && r.cuts[r.next+1] >= r.votes+from; r.next++ {
+		r.inFlight.Add(1)
+		r.work <- r.next // has room for all
+	}
+}
+
+// wait returns when nothing uses the group any more.
+func (r *reducer) wait() { r.inFlight.Wait() }
+
+// finish returns when all of the buffer is summed over the ranks, and with it
+// the votes. busy is how long buckets were being reduced since begin, while the
+// backward pass went on and here.
+func (r *reducer) finish(ctx context.Context, votes []float32) (busy time.Duration, err error) {
+	if len(votes) > r.votes {
+		return 0, fmt.Errorf("%d votes, want at most %d", len(votes), r.votes)
+	}
+	r.wait()
+	clear(r.buffer[:r.votes])
+	copy(r.buffer, votes)
+	for r.ctx = ctx; r.next < len(r.cuts)-1; r.next++ {
+		r.reduce(r.next)
+	}
+	copy(votes, r.buffer)
+	return r.busy, r.err
+}
+
+func (r *reducer) close() {
+	r.wait()
+	if r.work != nil {
+		close(r.work)
+	}
+}

@@ -1,0 +1,115 @@
+package train
+
+import (
+	"math/rand/v2"
+
+	"github.com/scalebench/scalebench/launcher/native/dataset"
+)
+
+// Streams of random numbers that must not overlap, beside the model's own.
+const (
+	orderStream uint64 = iota + 1
+	augmentStream
+)
+
+// order is which samples a global batch consists of. Each epoch has its own
+// permutation of the training set, the same on all ranks. Step k of the epoch
+// takes the next globalBatch samples of it, and each rank a run of them, by
+// rank. So the samples of a global batch, and their order over the ranks, do not
+// depend on how many ranks there are. A last, incomplete global batch is left
+// out.
+type order struct {
+	seed         uint64
+	samples      []int32
+	rank, worker int // this rank, and its share of a global batch
+	globalBatch  int
+}
+
+func newOrder(seed int64, samples, rank, workerBatch, globalBatch int) *order {
+	return &order{seed: uint64(seed), samples: make([]int32, samples), rank: rank, worker: workerBatch, globalBatch: globalBatch}
+}
+
+func (o *order) stepsPerEpoch() int { return len(o.samples) / o.globalBatch }
+
+// shuffle makes the permutation of an epoch, 0-based.
+func (o *order) shuffle(epoch int) {
+	random := rand.New(rand.NewPCG(o.seed, orderStream<<32|uint64(epoch)))
+	for i := range o.samples {
+		o.samples[i] = int32(i)
+	}
+	random.Shuffle(len(o.samples), func(i, j int) { o.samples[i], o.samples[j] = o.samples[j], o.samples[i] })
+}
+
+// batch is this rank's samples in step k of the epoch.
+func (o *order) batch(k int) []int32 {
+	at := k*o.globalBatch + o.rank*o.worker
+	return o.samples[at : at+o.worker]
+}
+
+// share is the part [from, to) of n samples that a rank evaluates.
+func share(n, rank, size int) (from, to int) { return rank * n / size, (rank + 1) * n / size }
+
+const cropMargin = 4 // pixels of zeros around an image before it is cropped
+
+// A transform says how an image is changed for training: which 32×32 window of
+// the padded image is taken, and whether it is mirrored. The zero value with
+// dx = dy = cropMargin leaves the image as it is.
+type transform struct {
+	dx, dy int // of the window in the padded image, 0 to 2·cropMargin
+	mirror bool
+}
+
+var identity = transform{dx: cropMargin, dy: cropMargin}
+
+// augmentation draws the transform of a sample in an epoch. It depends on
+// nothing else, so that it is the same whichever rank has the sample.
+func augmentation(seed int64, epoch int, sample int32) transform {
+	var source rand.PCG
+	source.Seed(uint64(seed), augmentStream<<60|uint64(epoch)<<32|uint64(uint32(sample)))
+	bits := source.Uint64()
+	const positions = 2*cropMargin + 1
+	return transform{
+		dx:     int(bits & 0xffff % positions),
+		dy:     int(bits >> 16 & 0xffff % positions),
+		mirror: bits>>32&1 == 1,
+	}
+}
+
+// decoded maps a byte of each channel to its normalised value.
+var decoded = func() (table [dataset.Channels][256]float32) {
+	for c := range table {
+		for b := range table[c] {
+			table[c][b] = (float32(b)/255 - dataset.Mean[c]) / dataset.StdDev[c]
+		}
+	}
+	return table
+}()
+
+// decode writes a planar image of bytes as normalised NHWC. Padding is zero
+// after normalising, that is, of the mean colour.
+func decode(image []byte, t transform, out []float32) {
+	const h, w, channels = dataset.Height, dataset.Width, dataset.Channels
+	for y := range h {
+		row := out[y*w*channels : (y+1)*w*channels]
+		iy := y + t.dy - cropMargin
+		if iy < 0 || iy >= h {
+			clear(row)
+			continue
+		}
+		for x := range w {
+			ix := x
+			if t.mirror {
+				ix = w - 1 - x
+			}
+			ix += t.dx - cropMargin
+			pixel := row[x*channels : (x+1)*channels]
+			if ix < 0 || ix >= w {
+				clear(pixel)
+				continue
+			}
+			for c := range pixel {
+				pixel[c] = decoded[c][image[(c*h+iy)*w+ix]]
+			}
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/native/dataset"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// loop is the state of the step loop.
+type loop struct {
+	data     *dataset.Data
+	order    *order
+	schedule schedule
+
+	began time.Time // the training clock
+	step  int       // steps done
+	epoch int       // epochs done
+
+	evaluated       int     // the step of the last evaluation; -1 before the first
+	best            float64 // accuracy so far
+	interruptedLate bool    // during the last evaluation
+	votes           [3]float32
+	norms           *metrics.GradientSums // of the epoch so far
+}
+
+// Votes are summed over the ranks together with the gradients, so that all
+// ranks come to the same decision after the same step.
+const (
+	voteTimeUp    = iota // rank 0's clock has passed max_minutes
+	voteInterrupt        // a rank was told to stop
+	voteDiverged         // a rank's loss is not a finite number
+)
+
+// errEnough ends the loop: the run has the length that the point asks for.
+var errEnough = errors.New("the run has its whole length")
+
+// epochs trains until a limit is met.
+func (r *rank) epochs() error {
+	r.evaluated = -1
+	for {
+		err := r.oneEpoch()
+		if err != nil && !errors.Is(err, errEnough) {
+			return err
+		}
+		if r.evaluated != r.step {
+			if e := r.evaluate(); e != nil {
+				return e
+			}
+		}
+		t := r.point.Workload.Train
+		switch {
+		case err != nil,
+			t.Epochs > 0 && r.epoch >= t.Epochs,
+			t.Until == "targets" && r.reached(t.Targets):
+			return nil
+		case r.interruptedLate:
+			return r.interrupted()
+		}
+	}
+}
+
+func (r *rank) reached(targets []float64) bool {
+	for _, t := range targets {
+		if r.best < t {
+			return false
+		}
+	}
+	return true
+}
+
+// oneEpoch trains for one pass over the training set. errEnough says that the
+// run is over, perhaps in its midst.
+func (r *rank) oneEpoch() error {
+	begin := time.Now()
+	r.order.shuffle(r.epoch)
+	var loss, rate float64
+	var samples int64
+	last := begin
+	for k := range r.order.stepsPerEpoch() {
+		rate = r.schedule.at(r.step)
+		l, end, err := r.oneStep(k, rate, last)
+		if err != nil {
+			return err
+		}
+		loss, samples, last = loss+l, samples+int64(r.order.worker), end
+		if r.options.afterStep != nil {
+			r.options.afterStep(r.step, r.engine)
+		}
+		if k == r.order.stepsPerEpoch()-1 {
+			if err := r.endEpoch(loss, rate, samples, last.Sub(begin)); err != nil {
+				return err
+			}
+		}
+		if err := r.decide(); err != nil {
+			if e := r.reportNorms(r.epoch + 1); e != nil {
+				return e
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// reportNorms writes how large the gradients were since the last report.
+func (r *rank) reportNorms(epoch int) error {
+	if g := r.norms.Take(epoch, r.step); g != nil {
+		return r.events.Write(metrics.Event{Gradients: g})
+	}
+	return nil
+}
+
+func (r *rank) endEpoch(loss, rate float64, samples int64, d time.Duration) error {
+	r.epoch++
+	mean := loss / float64(samples)
+	if err := r.events.Write(metrics.Event{Epoch: &metrics.Epoch{
+		Epoch: r.epoch, Step: r.step, Samples: samples, Seconds: d.Seconds(), Loss: &mean, LearningRate: rate,
+	}}); err != nil {
+		return err
+	}
+	return r.reportNorms(r.epoch)
+}
+
+// oneStep makes step k of the epoch, which lasts from the end of the one before
+// (last) to its own end. loss is the sum over this rank's samples.
+func (r *rank) oneStep(k int, rate float64, last time.Time) (loss float64, end time.Time, err error) {
+	ids := r.order.batch(k)
+	images, labels := r.engine.Input()
+	for i, id := range ids {
+		t := identity
+		if r.point.Workload.Augment {
+			t = augmentation(r.point.Seed, r.epoch, id)
+		}
+		decode(r.data.Train.Image(int(id)), t, images[i*dataset.ImageBytes:(i+1)*dataset.ImageBytes])
+		labels[i] = r.data.Train.Labels[id]
+	}
+	haveData := time.Now()
+	loss, within, err := r.engine.Gradient(r.ctx, len(ids))
+	if err != nil {
+		return 0, last, r.broken("train", err)
+	}
+	r.vote(loss)
+	haveGradient := time.Now()
+	busy, err := r.engine.Reduce(r.ctx, r.votes[:])
+	if err != nil {
+		return 0, last, r.broken("train", err)
+	}
+	reduced := time.Now()
+	if r.votes[voteDiverged] > 0 {
+		return 0, last, in("train", fmt.Errorf("training has diverged: the loss of step %d is not a finite number; lower workload.learning_rate (%g at this step) or lengthen workload.warmup_epochs", r.step+1, rate))
+	}
+	if own, averaged, ok := r.engine.SquaredNorms(); ok {
+		r.norms.Add(own, averaged)
+	}
+	r.engine.Update(rate)
+	end = time.Now()
+	r.step++
+
+	dataWait := haveData.Sub(last)
+	// What of the reduction the backward pass did not hide is no computing.
+	communication := busy + within
+	compute := end.Sub(haveData) - reduced.Sub(haveGradient) - within
+	return loss, end, r.events.Step(metrics.Step{
+		Duration: end.Sub(last), Samples: int64(len(ids)),
+		DataWait: &dataWait, Compute: &compute, Communication: &communication,
+	})
+}
+
+// broken is a failure of a collective. If this rank was told to stop, and the
+// step could not be finished, that is the reason.
+func (r *rank) broken(where string, err error) error {
+	if r.ctx.Err() != nil {
+		return &InterruptedError{r.step, context.Cause(r.ctx)}
+	}
+	return in(where, err)
+}
+
+// vote is what this rank has to say about going on after this step.
+func (r *rank) vote(loss float64) {
+	r.votes = [3]float32{}
+	if limit := r.point.Workload.MaxMinutes; r.world.Rank == 0 && limit > 0 && time.Since(r.began).Minutes() >= limit {
+		r.votes[voteTimeUp] = 1
+	}
+	if r.stopped.Err() != nil {
+		r.votes[voteInterrupt] = 1
+	}
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		r.votes[voteDiverged] = 1
+	}
+}
+
+// decide says whether the run goes on after the step just made. It uses only
+// what is equal on all ranks.
+func (r *rank) decide() error {
+	limit := r.point.Workload.MaxSteps
+	switch {
+	case r.votes[voteTimeUp] > 0, limit > 0 && r.step >= limit:
+		return errEnough
+	case r.votes[voteInterrupt] > 0:
+		return r.interrupted()
+	}
+	return nil
+}
+
+func (r *rank) interrupted() error {
+	cause := context.Cause(r.stopped)
+	if cause == nil {
+		cause = errors.New("another rank was told to stop")
+	}
+	return &InterruptedError{r.step, cause}
+}
+
+// evaluate measures the accuracy on the test split, of which every rank takes a
+// share. It is on the training clock.
+func (r *rank) evaluate() error {
+	begin := time.Now()
+	if err := r.engine.AverageStatistics(r.ctx); err != nil {
+		return r.broken("evaluate", err)
+	}
+	test := r.data.Test
+	from, to := share(test.Len(), r.world.Rank, r.group.Size())
+	images, labels := r.engine.Input()
+	var loss float64
+	// Correct answers, samples, and ranks that were told to stop.
+	counts := make([]int64, 3)
+	for at := from; at < to; at += len(labels) {
+		if r.ctx.Err() != nil {
+			return r.broken("evaluate", r.ctx.Err())
+		}
+		n := min(len(labels), to-at)
+		for i := range n {
+			decode(test.Image(at+i), identity, images[i*dataset.ImageBytes:(i+1)*dataset.ImageBytes])
+		}
+		copy(labels, test.Labels[at:at+n])
+		l, correct, err := r.engine.Evaluate(n)
+		if err != nil {
+			return in("evaluate", err)
+		}
+		loss += l
+		counts[0] += int64(correct)
+		counts[1] += int64(n)
+	}
+	if r.stopped.Err() != nil {
+		counts[2] = 1
+	}
+	if err := r.group.AllReduceInt64(r.ctx, counts); err != nil {
+		return r.broken("evaluate", err)
+	}
+	losses := []float64{loss}
+	if err := r.group.AllReduceFloat64(r.ctx, losses); err != nil {
+		return r.broken("evaluate", err)
+	}
+	r.evaluated = r.step
+	mean := losses[0] / float64(counts[1])
+	if math.IsNaN(mean) || math.IsInf(mean, 0) {
+		return in("evaluate", fmt.Errorf("training has diverged: the loss on the test split after step %d is not a finite number; lower workload.learning_rate or lengthen workload.warmup_epochs", r.step))
+	}
+	accuracy := float64(counts[0]) / float64(counts[1])
+	r.best = max(r.best, accuracy)
+	if r.world.Rank == 0 {
+		seconds := time.Since(begin).Seconds()
+		if err := r.events.Write(metrics.Event{Evaluation: &metrics.Evaluation{
+			Epoch: r.epoch, Step: r.step, Accuracy: accuracy, Loss: &mean, Samples: counts[1], Seconds: seconds,
+		}}); err != nil {
+			return err
+		}
+		r.logf("epoch %d, step %d, %.1f s: accuracy %.4f, loss %.4f", r.epoch, r.step, time.Since(r.began).Seconds(), accuracy, mean)
+	}
+	r.interruptedLate = counts[2] > 0
+	return nil
+}

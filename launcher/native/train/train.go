@@ -1,0 +1,340 @@
+// Package train is the native data-parallel trainer: every rank holds a copy of
+// the model, computes the gradient on its own share of each global batch, and
+// applies the sum of all ranks' gradients, so that the copies stay the same to
+// the last bit.
+//
+// It is a measuring instrument first. Every rank reports what it does as
+// events: the parts of a step are timed apart, and the clock of the time to
+// accuracy starts before the first datum is touched and goes on during
+// evaluations. All decisions that end a run (limits, targets, signals) are made
+// by a reduction over the ranks, so that all stop after the same step.
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/native/collective"
+	"github.com/scalebench/scalebench/launcher/native/dataset"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Options is what a rank needs beside the point and its place in the world.
+type Options struct {
+	Nonce  string    // by which the ranks of this attempt know each other
+	Events io.Writer // this rank's event file
+	Log    io.Writer // a few lines for a person; nil: none
+
+	Version   string // of scalebench
+	GitCommit string // that scalebench was built from; "" when not known
+
+	// Timeout is how long a rank waits for another that says nothing, and
+	// JoinTimeout how long for all to be there; 0: collective's defaults.
+	Timeout, JoinTimeout time.Duration
+
+	// Kernels are the inner loops of the CPU engine: "avx512", "avx2" or
+	// "portable"; "": the fastest that this processor can run.
+	Kernels string
+
+	// In tests: where rank 0 expects the others, what stands between the step
+	// loop and the engine, and what looks at it after every step.
+	listener  net.Listener
+	wrap      func(engine) engine
+	afterStep func(step int, e engine)
+}
+
+// KernelsVariable is the environment variable that the worker takes
+// Options.Kernels from.
+const KernelsVariable = "SCALEBENCH_KERNELS"
+
+// Models lists the models that can be trained.
+func Models() []string { return model.Names() }
+
+// An InterruptedError is a run that was told to stop and did so in order.
+type InterruptedError struct {
+	Steps int   // that were done
+	Cause error // why, as far as this rank knows
+}
+
+func (e *InterruptedError) Error() string {
+	return fmt.Sprintf("interrupted after step %d: %v", e.Steps, e.Cause)
+}
+func (e *InterruptedError) Unwrap() error { return e.Cause }
+
+// A phaseError is a failure and the phase it belongs to, as the error event
+// names it.
+type phaseError struct {
+	where string
+	err   error
+}
+
+func (e *phaseError) Error() string { return e.where + ": " + e.err.Error() }
+func (e *phaseError) Unwrap() error { return e.err }
+
+func in(where string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &phaseError{where, err}
+}
+
+// interruptGrace is how long a step may still take after the run was told to
+// stop. Slurm sends SIGKILL 30 seconds after SIGTERM by default.
+const interruptGrace = 15 * time.Second
+
+// Run is one rank's part in training the point p. It reports everything to
+// o.Events, failures included. When ctx is cancelled it finishes the step and
+// returns an *InterruptedError with the context's cause, on this rank and on
+// all others.
+func Run(ctx context.Context, p study.Point, w world.World, o Options) error {
+	// The ranks agree on when to stop, so a cancelled ctx must not break the
+	// collective in which they do; only a step that takes too long is broken.
+	working, abandon := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer abandon(nil)
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(interruptGrace):
+			abandon(context.Cause(ctx))
+		case <-working.Done():
+		}
+	})
+	defer stop()
+
+	r := &rank{stopped: ctx, ctx: working, point: p, world: w, options: o}
+	joinError := r.join()
+	host, _ := os.Hostname()         // "" is "not found out"
+	size := max(w.Size, w.Rank+1, 1) // as we were told, if the ranks have not found each other
+	if r.group != nil {
+		size = r.group.Size()
+	}
+	events, err := metrics.NewWriter(o.Events, metrics.Start{
+		Writer: "rank", Framework: p.Framework, Rank: w.Rank, WorldSize: size, LocalRank: w.LocalRank,
+		Restart: w.Restart, Host: host, PID: os.Getpid(),
+	})
+	if err != nil {
+		r.leave(err)
+		return fmt.Errorf("writing events: %w", err)
+	}
+	r.events = events
+	err = joinError
+	if err == nil {
+		err = r.train()
+	}
+	return r.finish(err)
+}
+
+// rank is one rank's run.
+type rank struct {
+	stopped context.Context // the caller's: done when the run is to stop
+	ctx     context.Context // of the work: done when stopping took too long
+	point   study.Point
+	world   world.World
+	options Options
+
+	group  *collective.Group
+	events *metrics.Writer
+	engine engine
+	loop   // state of the step loop
+}
+
+func (r *rank) logf(format string, args ...any) {
+	if r.options.Log != nil {
+		fmt.Fprintf(r.options.Log, format+"\n", args...)
+	}
+}
+
+func (r *rank) join() error {
+	o := r.options
+	// Before the first step there is nothing to finish: stop at once.
+	g, err := collective.Join(r.stopped, r.world, o.Nonce, collective.Options{
+		Timeout: o.Timeout, JoinTimeout: o.JoinTimeout, Build: o.Version, Listener: o.listener,
+	})
+	if err != nil && r.stopped.Err() != nil {
+		return &InterruptedError{0, context.Cause(r.stopped)}
+	}
+	r.group = g
+	if err == nil && g.Rank() == 0 {
+		transport, why := g.Transport()
+		if why != "" {
+			why = ": " + why
+		}
+		r.logf("%d ranks reduce over %s%s", g.Size(), transport, why)
+	}
+	return in("rendezvous", err)
+}
+
+// leave ends this rank's part in the group: in order, or telling the others why
+// it cannot go on.
+func (r *rank) leave(err error) {
+	if r.group == nil {
+		return
+	}
+	var interrupted *InterruptedError
+	if err != nil && !errors.As(err, &interrupted) {
+		r.group.Abort(err)
+	}
+	_ = r.group.Close() // everything that matters has arrived
+}
+
+// finish writes how the run ended and leaves the group.
+func (r *rank) finish(err error) error {
+	r.leave(err)
+	stop := metrics.Stop{Status: metrics.StopDone, Steps: r.step, Epochs: r.epoch}
+	if r.engine != nil {
+		sum, e := parameterSHA256(r.engine)
+		if e != nil {
+			err = errors.Join(err, e)
+		}
+		stop.ParameterSHA256 = sum
+		r.engine.Close()
+	}
+	var interrupted *InterruptedError
+	var failed *phaseError
+	switch {
+	case errors.As(err, &interrupted):
+		stop.Status, stop.Cause = metrics.StopInterrupted, interrupted.Cause.Error()
+	case err != nil:
+		where, message := "train", err.Error()
+		if errors.As(err, &failed) {
+			where, message = failed.where, failed.err.Error()
+		}
+		stop.Status, stop.Cause = metrics.StopFailed, err.Error()
+		// A failure to write shows in the next one.
+		_ = r.events.Write(metrics.Event{Error: &metrics.Error{Where: where, Message: message}})
+	}
+	if e := r.events.Write(metrics.Event{Stop: &stop}); e != nil {
+		return errors.Join(err, fmt.Errorf("writing events: %w", e))
+	}
+	return err
+}
+
+// train does everything between joining and stopping.
+func (r *rank) train() error {
+	p, o := r.point, r.options
+	if n := r.group.Size(); n != p.Workers {
+		return in("rendezvous", fmt.Errorf("%d ranks found each other, the point asks for %d workers; how many were started, and do all have the same point?", n, p.Workers))
+	}
+	if err := check(p); err != nil {
+		return in("configuration", err)
+	}
+	source, err := open(p)
+	if err != nil {
+		return in("data", err)
+	}
+	kernels, err := kernel.Choose(o.Kernels)
+	if err != nil {
+		return in("configuration", fmt.Errorf("%s: %w", KernelsVariable, err))
+	}
+	threads := min(world.CPUs(), max(p.Resources.CPUsPerWorker, 1))
+	if err := r.events.Write(metrics.Event{Environment: &metrics.Environment{
+		Threads: threads, Versions: versions(o.Version, kernels.Name()), GitCommit: o.GitCommit,
+	}}); err != nil {
+		return err
+	}
+	r.order = newOrder(p.Seed, source.TrainSamples, r.world.Rank, p.WorkerBatch, p.GlobalBatch)
+	steps := r.order.stepsPerEpoch()
+	if steps == 0 {
+		return in("configuration", fmt.Errorf("the training set has %d samples, fewer than one global batch of %d", source.TrainSamples, p.GlobalBatch))
+	}
+	r.norms = metrics.NewGradientSums(steps, p.WorkerBatch, p.GlobalBatch)
+	t := p.Workload.Train
+	e, err := cpu.New(cpu.Options{
+		Model: t.Model, Classes: dataset.Classes, Height: dataset.Height, Width: dataset.Width, Channels: dataset.Channels,
+		Batch: p.WorkerBatch, GlobalBatch: p.GlobalBatch, Seed: p.Seed, Threads: threads, Kernels: kernels.Name(),
+		Momentum: t.Momentum, WeightDecay: t.WeightDecay, SyncBatchNorm: t.BatchNorm == "sync",
+		NormsEvery: r.norms.Every(),
+	}, r.group)
+	if err != nil {
+		return in("configuration", fmt.Errorf("workload.model: %w", err))
+	}
+	r.engine = e
+	if o.wrap != nil {
+		r.engine = o.wrap(e)
+	}
+	if r.schedule, err = newSchedule(p, steps); err != nil {
+		return in("configuration", err)
+	}
+	if err := r.engine.Broadcast(r.ctx); err != nil {
+		return in("rendezvous", err)
+	}
+	sum, err := parameterSHA256(r.engine)
+	if err != nil {
+		return err
+	}
+	start := metrics.Train{
+		Parameters: int64(r.engine.Parameters()), GradientBytes: r.engine.GradientBytes(),
+		TrainSamples: int64(source.TrainSamples), TestSamples: int64(source.TestSamples),
+		GlobalBatch: p.GlobalBatch, StepsPerEpoch: steps, ParameterSHA256: sum,
+	}
+	// The training clock starts when all are ready.
+	if err := r.group.Barrier(r.ctx); err != nil {
+		return in("rendezvous", err)
+	}
+	r.began = time.Now()
+	if err := r.events.Write(metrics.Event{Train: &start}); err != nil {
+		return err
+	}
+	r.logf("rank %d of %d: %s, %d parameters, %d samples, global batch %d, %d threads",
+		r.world.Rank, r.group.Size(), t.Model, start.Parameters, start.TrainSamples, p.GlobalBatch, threads)
+	if r.data, err = source.Load(); err != nil {
+		return in("data", err)
+	}
+	return r.epochs()
+}
+
+// check refuses what this trainer cannot do. What a study may say at all has
+// been checked before; but point.json can come from elsewhere.
+func check(p study.Point) error {
+	t := p.Workload.Train
+	switch {
+	case t.Precision != "fp32":
+		return fmt.Errorf(`workload.precision is %q; the native trainer has "fp32" only`, t.Precision)
+	case p.Resources.Device != "cpu":
+		return fmt.Errorf(`resources.device is %q; the native trainer has "cpu" only`, p.Resources.Device)
+	case t.BatchNorm != "local" && t.BatchNorm != "sync":
+		return fmt.Errorf(`workload.batch_norm is %q; want "local" or "sync"`, t.BatchNorm)
+	case p.WorkerBatch < 1 || p.WorkerBatch*p.Workers != p.GlobalBatch:
+		return fmt.Errorf("worker_batch %d times %d workers is not global_batch %d", p.WorkerBatch, p.Workers, p.GlobalBatch)
+	case t.Epochs < 0 || t.MaxSteps < 0 || !(t.MaxMinutes >= 0):
+		return fmt.Errorf("workload.epochs, max_steps and max_minutes are %d, %d and %g; want 0 or more", t.Epochs, t.MaxSteps, t.MaxMinutes)
+	case t.Until != "" && t.Until != "targets":
+		return fmt.Errorf(`workload.until is %q; want "targets" or ""`, t.Until)
+	case t.Until == "targets" && len(t.Targets) == 0:
+		return errors.New(`workload.until = "targets" needs workload.targets`)
+	case t.Until == "" && t.Epochs == 0 && t.MaxSteps == 0 && t.MaxMinutes == 0:
+		return errors.New(`nothing ends this run; give workload.epochs, max_steps, max_minutes or until = "targets"`)
+	}
+	return nil
+}
+
+// open finds the data without touching it.
+func open(p study.Point) (*dataset.Source, error) {
+	d := p.Data
+	switch d.Kind {
+	case "cifar10":
+		return dataset.OpenCIFAR10(d.Path, d.TrainSamples, d.TestSamples)
+	case "synthetic":
+		return dataset.OpenSynthetic(dataset.SyntheticOptions{TrainSamples: d.TrainSamples, TestSamples: d.TestSamples})
+	}
+	return nil, fmt.Errorf(`data.kind is %q; want "cifar10" or "synthetic"`, d.Kind)
+}
+
+// versions are those of what determines speed and results.
+func versions(scalebench, kernels string) map[string]string {
+	list := map[string]string{"go": runtime.Version(), "kernels": kernels}
+	if scalebench != "" {
+		list["scalebench"] = scalebench
+	}
+	return list
+}
