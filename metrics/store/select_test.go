@@ -1,9 +1,6 @@
 package store
 
 import (
-	"fmt"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -73,55 +70,4 @@ func TestSelect(t *testing.T) {
 	if _, _, err := s.Select(t.Context(), Filter{Where: "nonsense ="}); err == nil || !strings.Contains(err.Error(), "--where") {
 		t.Errorf("a wrong condition: %v", err)
 	}
-}
-
-// A database of before fingerprints gets them from what it has, without the
-// event files.
-func TestFingerprintsOfOldDatabases(t *testing.T) {
-	s := openStore(t)
-	recorded(t, s, "alpha", "one", 1, 1000, "Xeon", "abc123")
-	old := atSchema(t, s, 2)
-	if n, err := old.Recompute(t.Context()); n != 1 || err != nil {
-		t.Fatalf("%d results computed, %v", n, err)
-	}
-	if want, got := dump(t, s), dump(t, old); got != want {
-		t.Error(firstDifference(want, got))
-	}
-}
-
-// atSchema copies a database into one that was made when the schema had so many
-// migrations, with results of an older algorithm, and opens that.
-func atSchema(t *testing.T, s *Store, version int) *Store {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "old.sqlite")
-	db := open(path, url.Values{"mode": {"rwc"}}, time.Second, nil)
-	db.SetMaxOpenConns(1)
-	run := func(query string, args ...any) {
-		t.Helper()
-		if _, err := db.Exec(query, args...); err != nil {
-			t.Fatalf("%s: %v", query, err)
-		}
-	}
-	for _, m := range migrations[:version] {
-		run(m)
-	}
-	run(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; PRAGMA foreign_keys = off", applicationID, version))
-	run("ATTACH ? AS new", s.path)
-	tables, err := column1[string](db.Query("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, table := range tables {
-		columns, err := column1[string](db.Query("SELECT name FROM pragma_table_info(?, 'main')", table))
-		if err != nil {
-			t.Fatal(err)
-		}
-		list := strings.Join(columns, ", ")
-		run(fmt.Sprintf("INSERT INTO main.%s (%s) SELECT %s FROM new.%s", table, list, list, table))
-	}
-	run("UPDATE result SET algorithm = 0")
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return openAt(t, path, Options{})
 }

@@ -61,8 +61,7 @@ type Store struct {
 }
 
 // Open opens the database at path for reading and writing. It makes the file
-// and its folder if they are missing, readable by the user alone, and brings an
-// older schema up to date.
+// and its folder if they are missing, readable by the user alone.
 func Open(path string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	path, err := filepath.Abs(path)
@@ -100,7 +99,7 @@ func Open(path string, o Options) (*Store, error) {
 		"_secure_delete": {"on"},
 	}, o.LockWait, nil)
 	s.write.SetMaxOpenConns(1) // writers would only wait for each other
-	if err := s.migrate(context.Background()); err != nil {
+	if err := s.makeSchema(context.Background()); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("database %s: %w", path, explain(err))
 	}
@@ -124,16 +123,12 @@ func OpenReadOnly(path string, o Options) (*Store, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("database %s: %w: it is not a regular file", path, ErrUnusable)
 	}
-	version, err := look(path, o)
+	empty, err := look(path, o)
 	if err != nil {
 		return nil, err
 	}
-	if version == 0 { // a collect has died, or is at work, before the file had a schema
+	if empty { // a collect has died, or is at work, before the file had a schema
 		return nil, fmt.Errorf("database %s: empty, as if the %w; `scalebench collect` fills it from the run folders", path, fs.ErrNotExist)
-	}
-	if version < len(migrations) {
-		return nil, fmt.Errorf("database %s: %w (schema %d, this one has %d); `scalebench collect` brings it up to date",
-			path, ErrOlder, version, len(migrations))
 	}
 	return &Store{path: path, now: o.Now, limit: o.WhereLimit, read: openForReading(path, o.LockWait)}, nil
 }

@@ -174,7 +174,7 @@ func TestOpenMakesAPrivateFile(t *testing.T) {
 			t.Errorf("%s has mode %o, want %o", p, got, want)
 		}
 	}
-	if got, want := value(t, s, "PRAGMA user_version"), fmt.Sprint(len(migrations)); got != want {
+	if got, want := value(t, s, "PRAGMA user_version"), fmt.Sprint(schemaVersion); got != want {
 		t.Errorf("user_version = %s, want %s", got, want)
 	}
 }
@@ -227,6 +227,8 @@ func TestOpenRefusesOthersFiles(t *testing.T) {
 	}{
 		{"newer", newDatabase(t, fmt.Sprintf("CREATE TABLE x (y); PRAGMA application_id = %d; PRAGMA user_version = 999", applicationID)),
 			ErrNewer, "schema 999"},
+		{"older", newDatabase(t, fmt.Sprintf("CREATE TABLE run (id); PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, schemaVersion-1)),
+			ErrOlder, "`scalebench collect`"},
 		{"foreign", newDatabase(t, "CREATE TABLE x (y)"), ErrNotOurs, "another program's"},
 		{"foreign with an id", newDatabase(t, "PRAGMA application_id = 7; PRAGMA user_version = 1"), ErrNotOurs, "--db"},
 		{"no database", garbage, ErrNotOurs, "--db"},

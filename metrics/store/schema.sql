@@ -82,6 +82,7 @@ CREATE TABLE event_file (
   run        INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
   writer     TEXT NOT NULL,          -- "rank" or "supervisor"
   rank       INTEGER NOT NULL,
+  ranks      INTEGER NOT NULL DEFAULT 1,  -- that it speaks for, from rank on
   restart    INTEGER NOT NULL,       -- incarnation of the run's processes
   path       TEXT NOT NULL,
   inode      INTEGER NOT NULL,
@@ -169,6 +170,61 @@ CREATE TABLE bad_line (
   PRIMARY KEY (file, line)
 ) STRICT, WITHOUT ROWID;
 
+-- Doubts about the figures of a file, in words.
+CREATE TABLE note (
+  file INTEGER NOT NULL REFERENCES event_file ON DELETE CASCADE,
+  line INTEGER NOT NULL,
+  text TEXT NOT NULL,
+  PRIMARY KEY (file, line)
+) STRICT, WITHOUT ROWID;
+
+-- What was brought to a node's own disk before the programs were started; the
+-- writer's rank is the node's number. Its time is on none of the run's clocks.
+CREATE TABLE staged (
+  file    INTEGER NOT NULL REFERENCES event_file ON DELETE CASCADE,
+  line    INTEGER NOT NULL,
+  item    TEXT NOT NULL,     -- "data" or "python"
+  source  TEXT NOT NULL,
+  path    TEXT NOT NULL,
+  bytes   INTEGER NOT NULL,
+  seconds REAL NOT NULL,
+  reused  INTEGER NOT NULL,  -- 0 or 1
+  PRIMARY KEY (file, line)
+) STRICT, WITHOUT ROWID;
+
+-- A figure that another program's log states, or that a benchmark measured.
+CREATE TABLE figure (
+  file          INTEGER NOT NULL REFERENCES event_file ON DELETE CASCADE,
+  line          INTEGER NOT NULL,  -- of the event
+  name          TEXT NOT NULL,
+  value         REAL NOT NULL,
+  unit          TEXT NOT NULL,
+  at            TEXT NOT NULL,     -- JSON object: what the value is of; {} for the run
+  plus_minus    REAL,
+  plus_minus_is TEXT NOT NULL,
+  reduce        TEXT NOT NULL,     -- '' where the log states it itself
+  of            INTEGER NOT NULL,
+  note          TEXT NOT NULL,
+  source        TEXT NOT NULL,     -- the log
+  source_line   INTEGER NOT NULL,  -- 0: not in one line
+  PRIMARY KEY (file, line)
+) STRICT, WITHOUT ROWID;
+
+-- How large the gradients were, as each rank recorded it. Lists of numbers are JSON arrays, an entry a block
+-- of steps.
+CREATE TABLE gradients (
+  file           INTEGER NOT NULL REFERENCES event_file ON DELETE CASCADE,
+  line           INTEGER NOT NULL,
+  epoch          INTEGER NOT NULL,
+  step           INTEGER NOT NULL,  -- steps done so far
+  samples        INTEGER NOT NULL,  -- of a step, on this rank
+  global_samples INTEGER NOT NULL,  -- of a step, over all ranks
+  steps          TEXT NOT NULL,     -- how many each block has
+  own            TEXT NOT NULL,     -- mean squared norm of the rank's own gradient
+  averaged       TEXT NOT NULL,     -- of the gradient averaged over the ranks
+  PRIMARY KEY (file, line)
+) STRICT, WITHOUT ROWID;
+
 -- The steps of one rank, 1024 to a row: step s is entry s % 1024 of the row
 -- with block = s / 1024. A row per step would be ten times as large.
 --
@@ -235,8 +291,14 @@ CREATE TABLE result (
   compute        REAL,
   communication  REAL,
   final_accuracy REAL,
-  warnings       TEXT NOT NULL      -- JSON array
+  warnings       TEXT NOT NULL,     -- JSON array
+  -- What the run ran on, an object, keys sorted, or null: a fact that is not in
+  -- it is not known, one that is '' does not bear on the run.
+  fingerprint     TEXT NOT NULL,
+  git_commit      TEXT NOT NULL,    -- '' when not recorded
+  noise_scale_why TEXT NOT NULL     -- why there is none
 ) STRICT;
+CREATE INDEX result_commit ON result (git_commit);
 
 CREATE TABLE target (
   run      INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
@@ -245,6 +307,48 @@ CREATE TABLE target (
   seconds  REAL,              -- NULL: not reached
   PRIMARY KEY (run, number)
 ) STRICT, WITHOUT ROWID;
+
+-- The gradient noise scale of the incarnation that the result is about, a row
+-- an epoch.
+CREATE TABLE noise_scale (
+  run              INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  epoch            INTEGER NOT NULL,
+  step             INTEGER NOT NULL,
+  steps            INTEGER NOT NULL,  -- that the estimate is from; 0: there is none
+  batch            INTEGER NOT NULL,
+  global_batch     INTEGER NOT NULL,
+  samples          REAL,              -- the noise scale
+  low              REAL,
+  high             REAL,
+  gradient_squared REAL,
+  noise            REAL,
+  why              TEXT NOT NULL,     -- what is missing, and the reason; '' when nothing is
+  PRIMARY KEY (run, epoch)
+) STRICT, WITHOUT ROWID;
+
+-- The latency and bandwidth fitted to what a benchmark of collectives measured.
+CREATE TABLE link (
+  run      INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  op       TEXT NOT NULL,     -- '' where a log does not say
+  in_place INTEGER NOT NULL,  -- 0 or 1
+  alpha    REAL NOT NULL,     -- seconds
+  beta     REAL NOT NULL,     -- bytes/s
+  sizes    INTEGER NOT NULL,  -- that it was fitted to
+  low      REAL NOT NULL,     -- how far the fit is off, model over measured - 1
+  high     REAL NOT NULL,
+  PRIMARY KEY (run, op, in_place)
+) STRICT, WITHOUT ROWID;
+
+-- Where an imported run comes from.
+CREATE TABLE import (
+  run    INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+  path   TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  part   TEXT NOT NULL,     -- which of the runs in the file
+  format TEXT NOT NULL,
+  facts  TEXT NOT NULL      -- digest of all that was imported
+) STRICT;
+CREATE INDEX import_sha256 ON import (sha256, part);
 
 -- ---------------------------------------------------------------- views
 -- Promised to users and described in docs/store.md: a column is never removed
@@ -261,7 +365,7 @@ SELECT r.name AS run, r.study, s.label AS series, r.point, r.repeat, r.attempt, 
        x.throughput, x.throughput_why, x.end_to_end, x.train_seconds, x.init_seconds,
        x.step_p50, x.step_p95, x.step_p99, x.skew,
        x.data_wait, x.compute, x.communication, x.final_accuracy, x.warnings, x.algorithm,
-       r.id
+       r.id, nullif(x.git_commit, '') AS git_commit
 FROM run r
 LEFT JOIN series s ON s.id = r.series  -- always there; LEFT keeps run the outer loop, newest first
 LEFT JOIN job j ON j.run = r.id
@@ -355,16 +459,84 @@ FROM step s JOIN run r ON r.id = s.run;
 
 -- Every evaluation, seconds from the start of the training clock. result is 1
 -- where it belongs to the incarnation that the run's result is about; trained
--- is known for those only.
+-- is known for those only. Programs that are not ours may not say how many
+-- samples an evaluation was of or how long it took; their 0 is no measurement.
 CREATE VIEW evaluations AS
 SELECT r.name AS run, r.study, f.restart, e.time - t.time AS seconds, e.epoch, e.step,
-       e.accuracy, e.loss, e.trained, e.samples AS evaluated, e.seconds AS evaluation_seconds,
+       e.accuracy, e.loss, e.trained, nullif(e.samples, 0) AS evaluated, nullif(e.seconds, 0) AS evaluation_seconds,
        f.restart IS x.restart AS result
 FROM evaluation e
 JOIN event_file f ON f.id = e.file AND f.writer = 'rank' AND f.rank = 0
 JOIN run r ON r.id = f.run
 LEFT JOIN train t ON t.file = f.id
 LEFT JOIN result x ON x.run = r.id;
+
+-- One row a run and known fact of its fingerprint.
+CREATE VIEW fingerprints AS
+SELECT r.name AS run, r.study, f.key AS field, f.value
+FROM run r
+JOIN result x ON x.run = r.id
+JOIN json_each(x.fingerprint) f
+WHERE f.value <> '';
+
+-- One row for each node and item.
+CREATE VIEW staging AS
+SELECT r.name AS run, r.study, f.restart, f.rank AS node, f.host, s.item, s.source, s.path, s.bytes, s.seconds, s.reused
+FROM staged s
+JOIN event_file f ON f.id = s.file
+JOIN run r ON r.id = f.run;
+
+-- What logs state of a run, as they state it. value is in unit, a base unit.
+CREATE VIEW figures AS
+SELECT r.name AS run, r.study, f.restart, g.name, g.value, nullif(g.unit, '') AS unit, g.at,
+       g.plus_minus, nullif(g.plus_minus_is, '') AS plus_minus_is, nullif(g.reduce, '') AS reduce, nullif(g.of, 0) AS of,
+       nullif(g.note, '') AS note, g.source, nullif(g.source_line, 0) AS source_line
+FROM figure g
+JOIN event_file f ON f.id = g.file
+JOIN run r ON r.id = f.run;
+
+-- One row a run and epoch. The noise scale is in samples, with its interval.
+CREATE VIEW noise_scales AS
+SELECT r.name AS run, r.study, s.label AS series, r.workers, n.epoch, n.step, n.steps, n.batch, n.global_batch,
+       n.samples AS noise_scale, n.low, n.high, n.gradient_squared, n.noise, nullif(n.why, '') AS why
+FROM noise_scale n
+JOIN run r ON r.id = n.run
+JOIN series s ON s.id = r.series;
+
+-- A row for each run, operation, size and place; of the incarnation that the
+-- result is about.
+CREATE VIEW collectives AS
+SELECT r.name AS run, r.study, s.label AS series, r.workers, r.nodes, r.status,
+       g.at ->> '$.op' AS op, g.at ->> '$.bytes' AS bytes, g.at ->> '$.in_place' AS in_place,
+       nullif(max(g.of), 0) AS iterations,
+       max(g.value) FILTER (WHERE g.name = 'time') AS seconds,
+       max(g.value) FILTER (WHERE g.name = 'time_min') AS seconds_min,
+       max(g.value) FILTER (WHERE g.name = 'time_mean') AS seconds_mean,
+       max(g.value) FILTER (WHERE g.name = 'time_p99') AS seconds_p99,
+       max(g.value) FILTER (WHERE g.name = 'time_cv') AS cv,
+       max(g.value) FILTER (WHERE g.name = 'algbw') AS algbw,
+       max(g.value) FILTER (WHERE g.name = 'busbw') AS busbw
+FROM figure g
+JOIN event_file f ON f.id = g.file
+JOIN run r ON r.id = f.run
+JOIN series s ON s.id = r.series
+LEFT JOIN result x ON x.run = r.id
+WHERE f.restart IS x.restart AND g.at ->> '$.bytes' IS NOT NULL AND g.at ->> '$.in_place' IS NOT NULL
+GROUP BY r.id, op, in_place, bytes;
+
+-- A row for each run, operation and place: a message of s bytes takes
+-- alpha + s / beta seconds.
+CREATE VIEW links AS
+SELECT r.name AS run, r.study, s.label AS series, r.workers, r.nodes, r.status,
+       nullif(l.op, '') AS op, l.in_place, l.alpha, l.beta, l.sizes, l.low, l.high
+FROM link l
+JOIN run r ON r.id = l.run
+JOIN series s ON s.id = r.series;
+
+-- Runs that were imported.
+CREATE VIEW imports AS
+SELECT r.name AS run, r.study, i.path, i.sha256, i.part, i.format
+FROM import i JOIN run r ON r.id = i.run;
 
 -- Event lines that could not be read.
 CREATE VIEW bad_lines AS

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+)
+
+// applicationID marks a database as ours in SQLite's file header: "scbn".
+const applicationID = 0x7363626e
+
+// schema makes the tables and views of an empty file.
+//
+//go:embed schema.sql
+var schema string
+
+// schemaVersion is raised with every change of the schema; a file's
+// user_version is the one that it was made with. Between two of them a
+// database is not converted: what it was made from can be collected again.
+const schemaVersion = 8
+
+// inspect tells whether the file has no schema yet, without changing it. The
+// error says what is wrong with a file that cannot be used.
+func inspect(path string) (empty bool, err error) {
+	db := open(path, url.Values{"mode": {"ro"}}, 5*time.Second, nil)
+	defer db.Close()
+	var id, version, objects int
+	// In one transaction: another process may be making the schema just now.
+	err = inTx(context.Background(), db, func(tx *sql.Tx) error {
+		return errors.Join(
+			tx.QueryRow("SELECT count(*) FROM sqlite_schema").Scan(&objects),
+			tx.QueryRow("PRAGMA application_id").Scan(&id),
+			tx.QueryRow("PRAGMA user_version").Scan(&version),
+		)
+	})
+	var e sqlite3.Error
+	switch {
+	case errors.As(err, &e) && e.Code == sqlite3.ErrNotADB:
+		return false, fmt.Errorf("%s: %w, nor any SQLite file; name another one with --db", path, ErrNotOurs)
+	case err != nil:
+		return false, fmt.Errorf("database %s: %w", path, err)
+	case id == 0 && version == 0 && objects == 0:
+		return true, nil
+	case id != applicationID:
+		return false, fmt.Errorf("%s: %w but another program's SQLite file; name another one with --db", path, ErrNotOurs)
+	case version > schemaVersion:
+		return false, fmt.Errorf("database %s: %w (schema %d, this one knows %d); use the newer scalebench, or another file with --db",
+			path, ErrNewer, version, schemaVersion)
+	case version < schemaVersion:
+		return false, fmt.Errorf("database %s: %w (schema %d, this one knows %d) and is left as it is; name a new file with --db, or move this one away, then `scalebench collect` and `scalebench import` again",
+			path, ErrOlder, version, schemaVersion)
+	}
+	return false, nil
+}
+
+// rollback takes back the transaction of a process, or a host, that ended within
+// it, as SQLite does at the first write. Until then such a file can be read by
+// nobody. On a network file system the journal may be a living writer's on
+// another host, whose locks are not seen here: so it is waited for.
+func rollback(path string, o Options) error {
+	network, err := o.network(path)
+	if err != nil {
+		return fmt.Errorf("database %s: %w", path, err)
+	}
+	if network {
+		l, err := takeLease(path+".lock", o.LockWait)
+		if err != nil {
+			return fmt.Errorf("database %s: %w", path, err)
+		}
+		defer l.Release()
+	}
+	db := open(path, url.Values{"mode": {"rw"}}, o.LockWait, nil)
+	defer db.Close()
+	var objects int
+	if err := db.QueryRow("SELECT count(*) FROM sqlite_schema").Scan(&objects); err != nil {
+		return fmt.Errorf("database %s: %w", path, explain(err))
+	}
+	return nil
+}
+
+// look is inspect, after a rollback where one is due.
+func look(path string, o Options) (empty bool, err error) {
+	empty, err = inspect(path)
+	if e := (sqlite3.Error{}); errors.As(err, &e) && e.Code == sqlite3.ErrReadonly {
+		if err := rollback(path, o); err != nil {
+			return false, err
+		}
+		return inspect(path)
+	}
+	return empty, err
+}
+
+// makeSchema gives an empty file its schema, in one transaction: a process that
+// dies meanwhile leaves the file empty.
+func (s *Store) makeSchema(ctx context.Context) error {
+	return s.withTx(ctx, func(tx *sql.Tx) error {
+		// Read inside the transaction: another process may have been faster.
+		var version int
+		if err := tx.QueryRow("PRAGMA user_version").Scan(&version); err != nil || version == schemaVersion {
+			return err
+		}
+		_, err := tx.Exec(schema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, schemaVersion))
+		return err
+	})
+}
