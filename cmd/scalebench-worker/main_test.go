@@ -81,7 +81,7 @@ workers = [1]
 		t.Fatal(err)
 	}
 	p := plan.Points[0].Point
-	p.Workload.Epochs = epochs
+	p.Workload.Train.Epochs = epochs
 	text, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)

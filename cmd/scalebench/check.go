@@ -54,7 +54,7 @@ func runCheck(s *session, path, site string) error {
 			if p.Partition == "" {
 				partition = nil // the cluster's default
 			}
-			t.add(q.ID, q.Framework, orNil(q.Workload.Model), q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
+			t.add(q.ID, q.Framework, orNil(q.Workload.Train.Model), q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
 				positive(q.WorkerBatch), positive(q.GlobalBatch), positive(q.LearningRate), w.study.Repeats, q.Resources.Time.Seconds(),
 				p.NodeHours()*float64(w.study.Repeats))
 		}

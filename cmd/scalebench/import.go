@@ -251,10 +251,7 @@ func (o *importOptions) extract(file string, text io.Reader, bytes int64, sets m
 
 // run is what the labels and the log say of a run.
 func (o *importOptions) run(file string, labels map[string]any, r extract.Result) (metrics.Run, error) {
-	run := metrics.Run{Kind: "train", Framework: o.from, Status: metrics.Done, Parameters: map[string]any{"import.format": o.from}}
-	if strings.HasPrefix(o.from, "nccl-tests") {
-		run.Kind = "collective"
-	}
+	run := metrics.Run{Kind: r.Kind, Framework: o.from, Status: metrics.Done, Parameters: map[string]any{"import.format": o.from}}
 	if r.Failed != "" {
 		run.Status = metrics.Failed
 	}

@@ -16,7 +16,7 @@ import (
 func commandStart(change func(*study.Point)) Start {
 	p := study.Point{Framework: "command", Workers: 4, Nodes: 2, WorkersPerNode: 2, WorkerBatch: 32, GlobalBatch: 128, LearningRate: 0.4, Seed: 7, Repeat: 2,
 		Command: study.Command{Start: "rank", Folder: "/studies"}, Resources: study.Resources{Device: "cpu", CPUsPerWorker: 3}}
-	p.Workload.Model, p.Workload.LearningRate, p.Workload.Epochs, p.Data.Path = "m", 0.1, 5, "/data"
+	p.Workload.Train.Model, p.Workload.Train.LearningRate, p.Workload.Train.Epochs, p.Data.Path = "m", 0.1, 5, "/data"
 	if change != nil {
 		change(&p)
 	}
@@ -101,7 +101,7 @@ func TestCommandRefusals(t *testing.T) {
 		}, "extract", "unit of throughput is \"s\""},
 		"nobody reads": {func(p *study.Point) { p.Command.Columns = study.Variables{"accuracy": "acc"} }, "command.log", "nobody reads it"},
 		"no epochs": {func(p *study.Point) {
-			p.Workload.Epochs, p.Command.Environment = 0, study.Variables{"E": "{epochs}"}
+			p.Workload.Train.Epochs, p.Command.Environment = 0, study.Variables{"E": "{epochs}"}
 		}, "command.environment", "E: {epochs} is used and workload.epochs is not set"},
 	} {
 		t.Run(name, func(t *testing.T) {

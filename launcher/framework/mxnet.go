@@ -21,7 +21,7 @@ var mxnet = Framework{
 	Programs: programs(mxnetPrograms),
 	Check: func(p study.Point) map[string]string {
 		wrong := checkPython("mxnet", NativeModels, p)
-		if p.Workload.BatchNorm == "sync" {
+		if p.Workload.Train.BatchNorm == "sync" {
 			wrong["workload.batch_norm"] = "mxnet has no synchronised batch norm here; use \"local\""
 		}
 		if d := p.Resources.Device; d != "cpu" {

@@ -13,8 +13,8 @@ import (
 func TestMXNetRefuses(t *testing.T) {
 	for path, change := range map[string]func(*study.Point){
 		"resources.device":    func(p *study.Point) { p.Resources.Device = "gpu" },
-		"workload.batch_norm": func(p *study.Point) { p.Workload.BatchNorm = "sync" },
-		"workload.precision":  func(p *study.Point) { p.Workload.Precision = "fp16" },
+		"workload.batch_norm": func(p *study.Point) { p.Workload.Train.BatchNorm = "sync" },
+		"workload.precision":  func(p *study.Point) { p.Workload.Train.Precision = "fp16" },
 	} {
 		p := point(t, 2)
 		if wrong := mxnet.Check(p); len(wrong) != 0 {

@@ -17,10 +17,10 @@ var native = Framework{
 	Name: "native",
 	Check: func(p study.Point) map[string]string {
 		wrong := map[string]string{}
-		w := p.Workload
-		if w.Kind != "train" {
+		if !p.Workload.Trains() {
 			return wrong // what another kind asks for, the kind has checked
 		}
+		w := p.Workload.Train
 		if !slices.Contains(NativeModels, w.Model) {
 			wrong["workload.model"] = fmt.Sprintf("%q is no model of the native trainer; valid: %s", w.Model, strings.Join(NativeModels, ", "))
 		}

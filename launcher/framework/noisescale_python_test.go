@@ -22,9 +22,9 @@ import (
 // tr(Σ) = S and |G|² = |G_n|² − S/n.
 func TestDDPNoiseScale(t *testing.T) {
 	p := point(t, 2)
-	p.Workload.Model, p.Workload.Augment, p.Workload.Epochs = "mlp", false, 8
+	p.Workload.Train.Model, p.Workload.Train.Augment, p.Workload.Train.Epochs = "mlp", false, 8
 	// Too small a rate to change a bit of a parameter.
-	p.LearningRate, p.Workload.LearningRate, p.Workload.Momentum, p.Workload.WeightDecay = 1e-30, 1e-30, 0, 0
+	p.LearningRate, p.Workload.Train.LearningRate, p.Workload.Train.Momentum, p.Workload.Train.WeightDecay = 1e-30, 1e-30, 0, 0
 	d := start(t, p, 2)
 	events, codes := d.wait()
 	if codes[0] != 0 || codes[1] != 0 {
@@ -88,7 +88,7 @@ func TestDDPNoiseScale(t *testing.T) {
 func TestDDPGradientsRecorded(t *testing.T) {
 	gradients := func(workers int) (list []*metrics.Gradients) {
 		p := point(t, workers)
-		p.Workload.MaxSteps = 13
+		p.Workload.Train.MaxSteps = 13
 		events, codes := start(t, p, workers).wait()
 		for rank, code := range codes {
 			if code != 0 {

@@ -13,7 +13,7 @@ import (
 // user's own (programs/own.py).
 func checkPython(name string, models []string, p study.Point) map[string]string {
 	wrong := map[string]string{}
-	w := p.Workload
+	w := p.Workload.Train
 	if _, own := study.ParseFunction(w.Model); !own && !slices.Contains(models, w.Model) {
 		wrong["workload.model"] = fmt.Sprintf("%q is no model of %s; valid: %s, or a function of your own, like \"my_model.py:build\"", w.Model, name, strings.Join(models, ", "))
 	}

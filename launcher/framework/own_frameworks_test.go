@@ -51,7 +51,7 @@ func TestFrameworksOwnModelAndData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := ownPoint(t, 2)
 			p.Framework = name
-			p.Workload.LearningRate, p.LearningRate, p.Workload.Epochs = 2, 2, 10
+			p.Workload.Train.LearningRate, p.LearningRate, p.Workload.Train.Epochs = 2, 2, 10
 			f, err := Find(name)
 			if err != nil {
 				t.Fatal(err)
@@ -82,7 +82,7 @@ func TestFrameworksOwnModelAndData(t *testing.T) {
 
 			alone := p
 			alone.Workers, alone.WorkersPerNode, alone.GlobalBatch = 1, 1, 12
-			alone.Workload.Epochs, alone.Workload.MaxSteps = 0, 50
+			alone.Workload.Train.Epochs, alone.Workload.Train.MaxSteps = 0, 50
 			events, codes = ownTraining(t, alone, model)
 			stop := only(t, events[0], stopOf)
 			if codes[0] != 0 || only(t, events[0], trainOf).ParameterSHA256 != first.ParameterSHA256 || stop.ParameterSHA256 == end.ParameterSHA256 {

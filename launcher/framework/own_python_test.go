@@ -15,7 +15,7 @@ import (
 // ownPoint is a point whose model and data are functions of the user's own.
 func ownPoint(t *testing.T, workers int) study.Point {
 	p := point(t, workers)
-	p.Workload.Model, p.Data = "models/my_model.py:build", study.Data{Kind: "my_data.py:load", TestSamples: 21}
+	p.Workload.Train.Model, p.Data = "models/my_model.py:build", study.Data{Kind: "my_data.py:load", TestSamples: 21}
 	return p
 }
 
@@ -72,7 +72,7 @@ def load(point):
 // parameters, other than rank 0's share alone would have led to.
 func TestOwnModelAndData(t *testing.T) {
 	p := ownPoint(t, 2)
-	p.Workload.LearningRate, p.LearningRate, p.Workload.Epochs = 2, 2, 10
+	p.Workload.Train.LearningRate, p.LearningRate, p.Workload.Train.Epochs = 2, 2, 10
 	files := map[string]string{"my_model.py": ownModel, "my_data.py": ownData}
 	events, codes := ownRun(t, p, files)
 	var ends [2]string
@@ -103,7 +103,7 @@ func TestOwnModelAndData(t *testing.T) {
 	alone, codes := ownRun(t, func() study.Point {
 		q := p
 		q.Workers, q.WorkersPerNode, q.GlobalBatch = 1, 1, 12
-		q.Workload.Epochs, q.Workload.MaxSteps = 0, 50
+		q.Workload.Train.Epochs, q.Workload.Train.MaxSteps = 0, 50
 		return q
 	}(), files)
 	if stop := only(t, alone[0], stopOf); codes[0] != 0 || stop.ParameterSHA256 == ends[0] {

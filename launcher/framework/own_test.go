@@ -11,7 +11,7 @@ import (
 // the others say so when the study is read.
 func TestWhoTakesOwnModelAndData(t *testing.T) {
 	p := study.Point{Workers: 2, Nodes: 1, WorkersPerNode: 2}
-	p.Workload.Kind, p.Workload.Model, p.Workload.Precision = "train", "my_model.py:build", "fp32"
+	p.Workload.Kind, p.Workload.Train.Model, p.Workload.Train.Precision = "train", "my_model.py:build", "fp32"
 	p.Data.Kind, p.Resources.Device = "my_data.py:load", "cpu"
 	for _, f := range All {
 		if f.UserProgram {

@@ -42,7 +42,7 @@ var pytorchDDP = Framework{
 	PerNode:   byTorchrun,
 	Check: func(p study.Point) map[string]string {
 		wrong := checkPython("pytorch-ddp", NativeModels, p)
-		if p.Workload.BatchNorm == "sync" && p.Resources.Device == "cpu" {
+		if p.Workload.Train.BatchNorm == "sync" && p.Resources.Device == "cpu" {
 			wrong["workload.batch_norm"] = "PyTorch has synchronised batch norm on GPUs only; use \"local\", or device = \"gpu\""
 		}
 		return wrong

@@ -270,7 +270,7 @@ func TestDDPRun(t *testing.T) {
 // arrived.
 func TestDDPIsNotRankZeroAlone(t *testing.T) {
 	together, alone := point(t, 2), point(t, 1)
-	together.Workload.MaxSteps, alone.Workload.MaxSteps = 1, 1
+	together.Workload.Train.MaxSteps, alone.Workload.Train.MaxSteps = 1, 1
 	two, _ := start(t, together, 2).wait()
 	one, _ := start(t, alone, 1).wait()
 	if a, b := only(t, two[0], trainOf), only(t, one[0], trainOf); a.ParameterSHA256 != b.ParameterSHA256 {
@@ -314,7 +314,7 @@ func TestDDPRefuses(t *testing.T) {
 		}, "data", "test_batch.bin is cut short: 4000 bytes"},
 		"too many samples asked": {1, func(p *study.Point) { p.Data.TrainSamples = 241 }, "data", "241 training samples asked for, the data set has 240"},
 		"small data":             {1, func(p *study.Point) { p.GlobalBatch = 241 }, "configuration", "240 samples, fewer than one global batch of 241"},
-		"diverging":              {2, func(p *study.Point) { p.LearningRate = 1e30; p.Workload.LearningRate = 1e30 }, "train", "is not a finite number; lower workload.learning_rate"},
+		"diverging":              {2, func(p *study.Point) { p.LearningRate = 1e30; p.Workload.Train.LearningRate = 1e30 }, "train", "is not a finite number; lower workload.learning_rate"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -362,7 +362,7 @@ func TestDDPLimits(t *testing.T) {
 // A signal to one rank ends all of them after the same step, in order.
 func TestDDPInterrupted(t *testing.T) {
 	p := point(t, 2)
-	p.Workload.Epochs = 1_000_000
+	p.Workload.Train.Epochs = 1_000_000
 	d := start(t, p, 2)
 	d.awaitEvaluation()
 	if err := d.ranks[1].Process.Signal(syscall.SIGUSR1); err != nil {
@@ -384,7 +384,7 @@ func TestDDPInterrupted(t *testing.T) {
 // When a rank dies the others say so and end; they do not wait.
 func TestDDPRankKilled(t *testing.T) {
 	p := point(t, 2)
-	p.Workload.Epochs = 1_000_000
+	p.Workload.Train.Epochs = 1_000_000
 	d := start(t, p, 2)
 	for begin := time.Now(); time.Since(begin) < 5*time.Minute; time.Sleep(20 * time.Millisecond) {
 		if text, err := os.ReadFile(d.run.EventFile("rank", 1, 0)); err == nil && strings.Contains(string(text), `"epoch"`) {
@@ -430,7 +430,7 @@ func TestDDPLearns(t *testing.T) {
 	if err := dataset.Synthesize(p.Data.Path, dataset.SyntheticOptions{TrainSamples: 1200, TestSamples: 200, Difficulty: &easy}); err != nil {
 		t.Fatal(err)
 	}
-	p.Workload.Epochs, p.LearningRate, p.Workload.LearningRate = 5, 0.03, 0.03
+	p.Workload.Train.Epochs, p.LearningRate, p.Workload.Train.LearningRate = 5, 0.03, 0.03
 	events, _ := start(t, p, 2).wait()
 	best := 0.0
 	for _, e := range events[0] {

@@ -11,7 +11,7 @@ var pytorchHorovod = Framework{
 	Programs: programs(pytorchPrograms),
 	Check: func(p study.Point) map[string]string {
 		wrong := checkPython("pytorch-horovod", NativeModels, p)
-		if p.Workload.BatchNorm == "sync" {
+		if p.Workload.Train.BatchNorm == "sync" {
 			wrong["workload.batch_norm"] = "pytorch-horovod has no synchronised batch norm here; use \"local\""
 		}
 		return wrong

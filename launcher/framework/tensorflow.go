@@ -18,7 +18,7 @@ var tensorflowPrograms embed.FS
 func checkTensorFlow(name string) func(study.Point) map[string]string {
 	return func(p study.Point) map[string]string {
 		wrong := checkPython(name, NativeModels, p)
-		if p.Workload.BatchNorm == "sync" {
+		if p.Workload.Train.BatchNorm == "sync" {
 			wrong["workload.batch_norm"] = name + " has no synchronised batch norm that computes what the native trainer's does; use \"local\""
 		}
 		return wrong

@@ -57,7 +57,7 @@ func TestFrameworksInterrupted(t *testing.T) {
 	for _, name := range []string{"pytorch-horovod", "tensorflow-horovod", "keras-horovod", "tensorflow-multiworker", "keras-mirrored", "mxnet"} {
 		t.Run(name, func(t *testing.T) {
 			p := point(t, 2)
-			p.Workload.Epochs = 1_000_000
+			p.Workload.Train.Epochs = 1_000_000
 			d := launchTF(t, name, p, 2, nil)
 			awaitEvaluation(t, d)
 			last := d.ranks[len(d.ranks)-1]
@@ -82,7 +82,7 @@ func TestFrameworksRankKilled(t *testing.T) {
 	for _, name := range []string{"pytorch-horovod", "tensorflow-horovod", "keras-horovod", "tensorflow-multiworker", "mxnet"} {
 		t.Run(name, func(t *testing.T) {
 			p := point(t, 2)
-			p.Workload.Epochs = 1_000_000
+			p.Workload.Train.Epochs = 1_000_000
 			d := launchTF(t, name, p, 2, nil)
 			awaitEvaluation(t, d)
 			if err := d.ranks[1].Process.Kill(); err != nil {

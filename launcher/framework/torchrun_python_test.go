@@ -53,7 +53,7 @@ func TestTorchrun(t *testing.T) {
 // The early warning ends all ranks in order, and torchrun does not die of it.
 func TestTorchrunInterrupted(t *testing.T) {
 	p := point(t, 4)
-	p.Workload.Epochs = 1_000_000
+	p.Workload.Train.Epochs = 1_000_000
 	d := startTorchrun(t, p)
 	d.awaitEvaluation()
 	if err := syscall.Kill(-d.ranks[1].Process.Pid, syscall.SIGUSR1); err != nil {

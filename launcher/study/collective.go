@@ -44,6 +44,10 @@ var collective = kind{
 		"workload.iterations":        {check: within(1, 1<<20)},
 		"workload.warmup_iterations": {check: within(0, 1<<20)},
 	},
+	follows: map[string][]string{
+		"workload.max_bytes": {"workload.min_bytes"},
+		"workload.backend":   {"resources.device"},
+	},
 	expand: expandCollective,
 }
 

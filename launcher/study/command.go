@@ -235,7 +235,7 @@ func (s *Study) unheard(f Framework, p Point) []axis {
 func (p *Point) reaches(f pointField) bool {
 	table, _, _ := strings.Cut(f.path, ".")
 	return p.Command.Folder == "" || table != "workload" && table != "data" ||
-		slices.Contains([]string{"workload.kind", "workload.targets"}, f.path) || slices.Contains(p.Command.Uses, f.path)
+		f.path == "workload.kind" || f.path == Targets && p.Workload.Trains() || slices.Contains(p.Command.Uses, f.path)
 }
 
 // has reports whether the key is one of the point's: those of [command] are

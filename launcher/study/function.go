@@ -39,7 +39,7 @@ func dataKind(v any) string {
 // which cannot be had.
 func (s *Study) ownFiles(p *Point) (files, wrong map[string]string) {
 	wrong = map[string]string{}
-	for _, key := range []struct{ path, value string }{{"workload.model", p.Workload.Model}, {"data.kind", p.Data.Kind}} {
+	for _, key := range []struct{ path, value string }{{"workload.model", p.Workload.Train.Model}, {"data.kind", p.Data.Kind}} {
 		f, own := ParseFunction(key.value)
 		if !own {
 			continue

@@ -38,8 +38,8 @@ func TestOwnFiles(t *testing.T) {
 	if diff := cmp.Diff(want, p.Points[0].Files); diff != "" {
 		t.Error(diff)
 	}
-	if p.Points[0].Point.Workload.Model != "models/net.py:build" {
-		t.Errorf("the key is %q, not as it is written", p.Points[0].Point.Workload.Model)
+	if p.Points[0].Point.Workload.Train.Model != "models/net.py:build" {
+		t.Errorf("the key is %q, not as it is written", p.Points[0].Point.Workload.Train.Model)
 	}
 	if p, err := planOf("cnn", "synthetic"); err != nil || p.Points[0].Files != nil {
 		t.Errorf("%v, %v of a study without own files", p, err)

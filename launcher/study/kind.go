@@ -16,6 +16,13 @@ type kind struct {
 	keys     string // field of Workload that holds them
 	defaults Workload
 	rules    map[string]rule // by TOML path
+	// follows names, by TOML path, the keys that a problem told of that path can
+	// follow from; plausible stand in for values that cannot be used, where the
+	// default would lead to problems of its own.
+	follows   map[string][]string
+	plausible map[string]any
+	// brought are the keys that a program of [command] need not be told.
+	brought []string
 	// expand fills in what follows from the keys of a point and says, by TOML
 	// path, what does not fit together.
 	expand func(*Point) map[string]string
@@ -34,8 +41,7 @@ const defaultKind = "train"
 // Kinds are the names of the kinds of workload.
 func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
-// fields are the keys of [workload], by their place in Workload. Kinds are kept
-// apart, so that two may have a key of the same name.
+// fields are the keys of [workload], by their place in Workload.
 func (k kind) fields() fieldSet {
 	workload := reflect.TypeFor[Workload]()
 	own, ok := workload.FieldByName(k.keys)

@@ -184,7 +184,7 @@ type expansion struct {
 // study that it may follow from.
 func (x *expansion) problem(path, message string, from ...string) {
 	key := path + "\x00" + message
-	if x.said[key] || x.flaws.explain(path, from) {
+	if x.said[key] || x.flaws.explain(kinds[x.study.Workload.Kind], path, from) {
 		return
 	}
 	x.said[key] = true
@@ -209,7 +209,7 @@ func (x *expansion) point(p Point) []Planned {
 		return nil
 	}
 	for path, wrong := range k.expand(&p) {
-		if !f.Command || path != "workload.epochs" { // the program has an end of its own
+		if !f.Command || !slices.Contains(k.brought, path) {
 			x.problem(path, wrong)
 		}
 	}
@@ -358,7 +358,7 @@ const Targets = "workload.targets"
 // asksOnly reports whether the key is a question asked of the run afterwards:
 // the targets are, unless they end the run or its command is told of them.
 func (p *Point) asksOnly(path string) bool {
-	return path == Targets && p.Workload.Until != "targets" && !slices.Contains(p.Command.Uses, path)
+	return path == Targets && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
 }
 
 // identity is the point's name: a readable start and a hash of the keys that

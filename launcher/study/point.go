@@ -56,13 +56,13 @@ func (p *Point) Check() error {
 	return nil
 }
 
-// Workload is what is run. The keys of a kind are the fields of its own
-// struct, embedded here so that they stand side by side in the TOML; a kind
-// accepts its own keys only.
+// Workload is what is run: the kind, and a field for each kind there is. In the
+// TOML and in JSON the keys of the workload's own kind stand beside "kind", and
+// no others.
 type Workload struct {
-	Kind string `toml:"kind" json:"kind"`
-	Train
-	Collective
+	Kind       string `toml:"kind"`
+	Train      Train
+	Collective Collective
 }
 
 // Train are the keys of kind = "train".

@@ -11,15 +11,10 @@ import (
 )
 
 // follows names the keys that a problem of a point can follow from, beside the
-// one that it is told of.
+// one that it is told of; those of [workload] are the kind's to say.
 var follows = map[string][]string{
 	"workers":                    {"resources.workers_per_node"},
 	"framework":                  {"workload.kind"},
-	"workload.batch":             {"workload.scaling", "workers"},
-	"workload.batch_norm":        {"resources.device"},
-	"workload.decay_epochs":      {"workload.decay"},
-	"workload.max_bytes":         {"workload.min_bytes"},
-	"workload.backend":           {"resources.device"},
 	"resources.workers_per_node": {"workers"},
 	"data.path":                  {"data.kind"},
 	"data.stage":                 {"data.path", "data.kind"},
@@ -31,21 +26,16 @@ var follows = map[string][]string{
 
 // explain reports whether a problem at a path follows from a flaw, keys being
 // those that it may follow from beside the ones above.
-func (f flaws) explain(path string, keys []string) bool {
+func (f flaws) explain(k kind, path string, keys []string) bool {
 	if len(f) == 0 {
 		return false
 	}
 	key, _, _ := strings.Cut(path, "[")
-	return f.in(path) || slices.ContainsFunc(follows[key], f.in) || slices.ContainsFunc(keys, f.in)
+	return f.in(path) || slices.ContainsFunc(follows[key], f.in) || slices.ContainsFunc(k.follows[key], f.in) || slices.ContainsFunc(keys, f.in)
 }
 
-// plausible stand in for values that cannot be used, where the default would
-// lead to problems of its own.
-var plausible = map[string]any{
-	"workload.epochs": 1, "workload.max_steps": 1, "workload.max_minutes": 1.0,
-	"workload.targets": []float64{0.5}, "workload.decay_epochs": []int{1},
-	"data.train_samples": 1, "data.test_samples": 1, "data.path": ".", "workers": 1,
-}
+// plausible are those of every kind of workload.
+var plausible = map[string]any{"data.train_samples": 1, "data.test_samples": 1, "data.path": ".", "workers": 1}
 
 // points looks for what is wrong with the points of a study that has problems
 // already, with what can be used of it.
@@ -58,8 +48,10 @@ func (d *decoder) points(k kind, s Study) {
 	standIn.Command.Folder, standIn.Command.Patterns = s.Command.Folder, s.Command.Patterns
 	flaws := maps.Clone(d.flaws)
 	for _, f := range pointFields[s.Workload.Kind] {
-		if v, ok := plausible[f.path]; ok {
-			f.in(&standIn).Set(reflect.ValueOf(v))
+		for _, values := range []map[string]any{plausible, k.plausible} {
+			if v, ok := values[f.path]; ok {
+				f.in(&standIn).Set(reflect.ValueOf(v))
+			}
 		}
 		if d.flaws.in(f.path) || d.has("sweep."+f.key) && d.flaws.in("sweep."+f.key) {
 			f.in(&base).Set(f.in(&standIn)) // where it is swept, other values of the axis stand in for it

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -163,7 +164,7 @@ func (d *decoder) checkValues(k kind, s *Study) {
 	}
 	base := Point{Workload: s.Workload, Data: s.Data, Command: s.Command, Resources: s.Resources}
 	for _, f := range pointFields[s.Workload.Kind] {
-		if f.path == "workers" || f.path == "workload.model" && s.bringsAll() {
+		if f.path == "workers" || slices.Contains(k.brought, f.path) && s.bringsAll() && !d.has(f.path) {
 			continue // workers stand in the sweep only
 		}
 		r, ok := ruleOf(k, f.path)

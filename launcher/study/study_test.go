@@ -17,7 +17,7 @@ import (
 // that knows a single model.
 var frameworks = []Framework{
 	{Name: "native", Check: func(p Point) map[string]string {
-		if p.Workload.Model == "unheard-of" {
+		if p.Workload.Train.Model == "unheard-of" {
 			return map[string]string{"workload.model": "not a model of native"}
 		}
 		return nil
@@ -77,7 +77,7 @@ workers = [2, 4]
 	var got []string
 	for _, p := range plan(t, s, DefaultSite()).Points {
 		q := p.Point
-		got = append(got, fmt.Sprintf("%s b%d w%d n%d×%d global %d lr %.3g seed %d exclusive %v", q.Framework, q.Workload.Batch,
+		got = append(got, fmt.Sprintf("%s b%d w%d n%d×%d global %d lr %.3g seed %d exclusive %v", q.Framework, q.Workload.Train.Batch,
 			q.Workers, q.Nodes, q.WorkersPerNode, q.GlobalBatch, q.LearningRate, q.Seed, p.Exclusive))
 	}
 	// Frameworks outermost, workers innermost, repeats together; linear scaling

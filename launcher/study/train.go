@@ -44,12 +44,22 @@ var train = kind{
 		"workload.max_minutes":         {check: atLeast(0)},
 		"workload.until":               {check: among("", "targets")},
 	},
-	expand: expandTrain,
+	follows: map[string][]string{
+		"workload.batch":        {"workload.scaling", "workers"},
+		"workload.batch_norm":   {"resources.device"},
+		"workload.decay_epochs": {"workload.decay"},
+	},
+	plausible: map[string]any{
+		"workload.epochs": 1, "workload.max_steps": 1, "workload.max_minutes": 1.0,
+		"workload.targets": []float64{0.5}, "workload.decay_epochs": []int{1},
+	},
+	brought: []string{"workload.model", "workload.epochs"},
+	expand:  expandTrain,
 }
 
 func expandTrain(p *Point) map[string]string {
 	wrong := map[string]string{}
-	w := &p.Workload
+	w := &p.Workload.Train
 	switch w.Scaling {
 	case "weak":
 		p.WorkerBatch, p.GlobalBatch = w.Batch, w.Batch*p.Workers

@@ -151,6 +151,7 @@ func listed(names []string) string {
 // epochs from 0.
 var kerasCSVLogger = Extractor{
 	Name:  "keras-csvlogger",
+	Kind:  "train",
 	Reads: "a CSV file with the columns epoch and val_accuracy",
 	read:  readKeras,
 }
@@ -216,6 +217,7 @@ func (t *table) loss(row int, column string, epoch float64) error {
 // where that was used: rank 0's over a window, and that times the world size.
 var lightningCSV = Extractor{
 	Name:  "lightning-csv",
+	Kind:  "train",
 	Reads: "a CSV file with the columns epoch, step and val_acc, or ThroughputMonitor's",
 	read:  readLightning,
 }

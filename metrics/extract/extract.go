@@ -23,6 +23,7 @@ import (
 // Extractor reads logs of one format.
 type Extractor struct {
 	Name  string // as users write it: "horovod-synthetic"
+	Kind  string // of workload that such a log is of, as studies name it; "" where any may be
 	Reads string // what it reads, in a line
 	read  func(l *log, r io.Reader) error
 }
@@ -90,6 +91,7 @@ type Finding struct {
 
 // Result is what a log holds.
 type Result struct {
+	Kind      string  // of workload that it is of, as studies name it; "" where it may be any
 	Workers   int     // ranks that the log speaks of; 0: it does not say
 	StartUnix float64 // when the log says it began, seconds since the Unix epoch; 0: it does not say
 	// Findings are in the order of their times; train, epoch, evaluation, figure and
@@ -150,7 +152,7 @@ func (e Extractor) Extract(r io.Reader, o Options) (Result, error) {
 	if l.unsaid > 0 {
 		l.res.Notes = append(l.res.Notes, fmt.Sprintf("and %d more notes", l.unsaid))
 	}
-	l.res.Lines = len(l.lines)
+	l.res.Kind, l.res.Lines = e.Kind, len(l.lines)
 	slices.SortStableFunc(l.res.Findings, func(a, b Finding) int {
 		switch {
 		case a.Event.Time < b.Event.Time:

@@ -15,6 +15,7 @@ import (
 // both times the number of ranks.
 var horovodSynthetic = Extractor{
 	Name:  "horovod-synthetic",
+	Kind:  "train",
 	Reads: "Total img/sec on N GPU(s): X +-Y",
 	read:  readHorovod,
 }

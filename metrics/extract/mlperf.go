@@ -16,6 +16,7 @@ import (
 // it calls eval_accuracy is, in some benchmarks, a loss or a distance.
 var mlperf = Extractor{
 	Name:  "mlperf",
+	Kind:  "train",
 	Reads: ":::MLLOG lines with run_start, eval_accuracy, tracked_stats, run_stop",
 	read:  readMLPerf,
 }

@@ -16,6 +16,7 @@ import (
 // iterations of the slowest thread.
 var ncclTests = Extractor{
 	Name:  "nccl-tests",
+	Kind:  "collective",
 	Reads: "the table of all_reduce_perf and its like: size count type redop root time algbw busbw #wrong …",
 	read:  readNCCL,
 }
@@ -149,6 +150,7 @@ func digits(s string) bool {
 // ncclTestsJSON reads the file that nccl-tests writes with -J.
 var ncclTestsJSON = Extractor{
 	Name:  "nccl-tests-json",
+	Kind:  "collective",
 	Reads: "the JSON file of nccl-tests -J: results with size, out_of_place and in_place",
 	read:  readNCCLJSON,
 }

@@ -112,7 +112,7 @@ func Runs(r io.Reader, o Options, columns map[string]Column) ([]TableRun, error)
 		if list[i].Result = one.res; len(one.res.Findings) == 0 {
 			return nil, one.errorAt(t.line[groups[i][0]], "no figure in any of the mapped columns")
 		}
-		list[i].Result.Lines = len(one.lines)
+		list[i].Result.Kind, list[i].Result.Lines = "train", len(one.lines) // TableFigures are a training's
 	}
 	return list, nil
 }

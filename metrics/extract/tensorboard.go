@@ -21,6 +21,7 @@ import (
 // the file's first event on, which writers make when they are opened.
 var tensorboard = Extractor{
 	Name:  "tensorboard",
+	Kind:  "train",
 	Reads: "the scalars of a TensorBoard event file",
 	read:  readTensorBoard,
 }

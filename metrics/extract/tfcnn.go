@@ -13,6 +13,7 @@ import (
 // one.
 var tfCNNBenchmarks = Extractor{
 	Name:  "tf-cnn-benchmarks",
+	Kind:  "train",
 	Reads: "total images/sec: X",
 	read:  readTFCNN,
 }

@@ -12,6 +12,7 @@ import (
 // time of the first batches included.
 var timm = Extractor{
 	Name:  "timm",
+	Kind:  "train",
 	Reads: "Train: E [ I/N (100%)] … (Ts, R/s) and Test: [ I/N] … Acc@1: A (A)",
 	read:  readTimm,
 }

@@ -13,6 +13,7 @@ import (
 // warm-up, evaluations and checkpoints included.
 var hfTrainerState = Extractor{
 	Name:  "hf-trainer-state",
+	Kind:  "train",
 	Reads: "JSON with log_history: eval_accuracy, train_samples_per_second",
 	read:  readTrainerState,
 }

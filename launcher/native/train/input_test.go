@@ -142,7 +142,7 @@ func TestSchedule(t *testing.T) {
 	at := func(change func(*study.Point), step int) float64 {
 		t.Helper()
 		var p study.Point
-		p.LearningRate, p.Workload.LearningRate, p.Workload.Epochs = 0.8, 0.1, 20
+		p.LearningRate, p.Workload.Train.LearningRate, p.Workload.Train.Epochs = 0.8, 0.1, 20
 		change(&p)
 		s, err := newSchedule(p, 10)
 		if err != nil {
@@ -150,11 +150,11 @@ func TestSchedule(t *testing.T) {
 		}
 		return s.at(step)
 	}
-	warm := func(p *study.Point) { p.Workload.WarmupEpochs = 5 }
-	step := func(p *study.Point) { p.Workload.Decay, p.Workload.DecayEpochs = "step", []int{8, 12} }
-	cosine := func(p *study.Point) { p.Workload.Decay = "cosine" }
+	warm := func(p *study.Point) { p.Workload.Train.WarmupEpochs = 5 }
+	step := func(p *study.Point) { p.Workload.Train.Decay, p.Workload.Train.DecayEpochs = "step", []int{8, 12} }
+	cosine := func(p *study.Point) { p.Workload.Train.Decay = "cosine" }
 	both := func(p *study.Point) { warm(p); cosine(p) }
-	shorter := func(p *study.Point) { cosine(p); p.Workload.MaxSteps = 100 }
+	shorter := func(p *study.Point) { cosine(p); p.Workload.Train.MaxSteps = 100 }
 	for _, test := range []struct {
 		name   string
 		change func(*study.Point)

@@ -16,7 +16,7 @@ func TestUnlikeRanksStayIdentical(t *testing.T) {
 	sets := kernel.Sets()
 	size := max(len(sets), 2)
 	p := point("cnn", size, 4)
-	p.Workload.MaxSteps = 6
+	p.Workload.Train.MaxSteps = 6
 	list := runRanks(t, p, size, func(r int, p *study.Point, _ *world.World, o *Options) context.Context {
 		o.Kernels = sets[r%len(sets)].Name()
 		p.Resources.CPUsPerWorker = 1 + r%2

@@ -132,7 +132,7 @@ func (r *rank) oneStep(k int, rate float64, last time.Time) (loss float64, end t
 	images, labels := r.engine.Input()
 	for i, id := range ids {
 		t := identity
-		if r.point.Workload.Augment {
+		if r.point.Workload.Train.Augment {
 			t = augmentation(r.point.Seed, r.epoch, id)
 		}
 		decode(r.data.Train.Image(int(id)), t, images[i*dataset.ImageBytes:(i+1)*dataset.ImageBytes])
@@ -182,7 +182,7 @@ func (r *rank) broken(where string, err error) error {
 // vote is what this rank has to say about going on after this step.
 func (r *rank) vote(loss float64) {
 	r.votes = [3]float32{}
-	if limit := r.point.Workload.MaxMinutes; r.world.Rank == 0 && limit > 0 && time.Since(r.began).Minutes() >= limit {
+	if limit := r.point.Workload.Train.MaxMinutes; r.world.Rank == 0 && limit > 0 && time.Since(r.began).Minutes() >= limit {
 		r.votes[voteTimeUp] = 1
 	}
 	if r.stopped.Err() != nil {
@@ -196,7 +196,7 @@ func (r *rank) vote(loss float64) {
 // decide says whether the run goes on after the step just made. It uses only
 // what is equal on all ranks.
 func (r *rank) decide() error {
-	limit := r.point.Workload.MaxSteps
+	limit := r.point.Workload.Train.MaxSteps
 	switch {
 	case r.votes[voteTimeUp] > 0, limit > 0 && r.step >= limit:
 		return errEnough

@@ -102,7 +102,7 @@ func trainedSome(t *testing.T, file string) {
 // unfinished last one parses, and the steps have no gap.
 func TestKilledRunLeavesReadableEvents(t *testing.T) {
 	p := point("cnn", 1, 4)
-	p.Workload.Epochs = 1_000_000
+	p.Workload.Train.Epochs = 1_000_000
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	withSteps := 0
 	for i := range 8 {
@@ -160,7 +160,7 @@ func TestKilledRunLeavesReadableEvents(t *testing.T) {
 // When one process is killed the other says who is gone, and stops.
 func TestKilledPeer(t *testing.T) {
 	p := point("cnn", 2, 4)
-	p.Workload.Epochs = 1_000_000
+	p.Workload.Train.Epochs = 1_000_000
 	ranks, files := startRanks(t, p)
 	trainedSome(t, files[0])
 	trainedSome(t, files[1])

@@ -23,15 +23,19 @@ func TestRecipeAsPython(t *testing.T) {
 	var points []study.Point
 	for _, change := range []func(p *study.Point){
 		func(p *study.Point) {},
-		func(p *study.Point) { p.Workload.WarmupEpochs, p.LearningRate = 2.5, 0.4 },
+		func(p *study.Point) { p.Workload.Train.WarmupEpochs, p.LearningRate = 2.5, 0.4 },
 		func(p *study.Point) {
-			p.Workload.Decay, p.Workload.DecayEpochs, p.Workload.WarmupEpochs, p.LearningRate = "step", []int{2, 5}, 1, 0.3
+			p.Workload.Train.Decay, p.Workload.Train.DecayEpochs, p.Workload.Train.WarmupEpochs, p.LearningRate = "step", []int{2, 5}, 1, 0.3
 		},
 		func(p *study.Point) {
-			p.Workload.Decay, p.Workload.Epochs, p.Workload.WarmupEpochs, p.LearningRate = "cosine", 7, 1.25, 0.3
+			p.Workload.Train.Decay, p.Workload.Train.Epochs, p.Workload.Train.WarmupEpochs, p.LearningRate = "cosine", 7, 1.25, 0.3
 		},
-		func(p *study.Point) { p.Workload.Decay, p.Workload.Epochs, p.Workload.MaxSteps = "cosine", 7, 33 },
-		func(p *study.Point) { p.Workload.Decay, p.Workload.Epochs, p.Workload.MaxSteps = "cosine", 0, 50 },
+		func(p *study.Point) {
+			p.Workload.Train.Decay, p.Workload.Train.Epochs, p.Workload.Train.MaxSteps = "cosine", 7, 33
+		},
+		func(p *study.Point) {
+			p.Workload.Train.Decay, p.Workload.Train.Epochs, p.Workload.Train.MaxSteps = "cosine", 0, 50
+		},
 	} {
 		p := point("cnn", 2, 8)
 		change(&p)

@@ -116,7 +116,7 @@ func noErrors(t testing.TB, list []outcome) {
 // What one run reports, from the first event to the last.
 func TestEvents(t *testing.T) {
 	p := point("cnn", 2, 8)
-	p.Workload.Epochs = 3
+	p.Workload.Train.Epochs = 3
 	begin := float64(time.Now().UnixNano()) / 1e9
 	list := runRanks(t, p, 2, nil)
 	noErrors(t, list)
@@ -211,9 +211,9 @@ func TestRanksStayIdentical(t *testing.T) {
 		for _, size := range test.sizes {
 			t.Run(fmt.Sprintf("%s on %d, sync %v", test.model, size, test.sync), func(t *testing.T) {
 				p := point(test.model, size, 2)
-				p.Workload.MaxSteps = 4
+				p.Workload.Train.MaxSteps = 4
 				if test.sync {
-					p.Workload.BatchNorm = "sync"
+					p.Workload.Train.BatchNorm = "sync"
 				}
 				p.Data.TestSamples = 8
 				hashes := make([][]string, size)
@@ -300,13 +300,13 @@ func TestWorkersDoNotChangeTheResult(t *testing.T) {
 			var results [3][][]float32
 			for i, workers := range []int{1, 2, 4} {
 				p := point(test.model, workers, 16/workers)
-				p.Workload.MaxSteps = 6
-				p.Workload.Epochs = 2
+				p.Workload.Train.MaxSteps = 6
+				p.Workload.Train.Epochs = 2
 				p.Data.TestSamples = 4
-				p.LearningRate, p.Workload.LearningRate = 0.01, 0.01
-				p.Workload.Augment = test.augment
+				p.LearningRate, p.Workload.Train.LearningRate = 0.01, 0.01
+				p.Workload.Train.Augment = test.augment
 				if test.sync {
-					p.Workload.BatchNorm = "sync"
+					p.Workload.Train.BatchNorm = "sync"
 				}
 				results[i] = trained(t, p)
 			}
@@ -338,8 +338,8 @@ func TestLocalBatchNormIsLocal(t *testing.T) {
 	var last [2][]float32
 	for i, workers := range []int{1, 2} {
 		p := point("cnn", workers, 16/workers)
-		p.Workload.MaxSteps = 3
-		p.Workload.Augment = false
+		p.Workload.Train.MaxSteps = 3
+		p.Workload.Train.Augment = false
 		steps := trained(t, p)
 		last[i] = steps[len(steps)-1]
 	}
@@ -356,8 +356,8 @@ func TestLocalBatchNormIsLocal(t *testing.T) {
 // epochs, but not in the first.
 func TestLearns(t *testing.T) {
 	p := point("cnn", 1, 32)
-	p.Workload.Epochs = 8
-	p.Workload.Until, p.Workload.Targets = "targets", []float64{0.75}
+	p.Workload.Train.Epochs = 8
+	p.Workload.Train.Until, p.Workload.Train.Targets = "targets", []float64{0.75}
 	p.Data = study.Data{Kind: "synthetic"}
 	p.Resources.CPUsPerWorker = 2
 	list := runRanks(t, p, 1, nil)
@@ -418,7 +418,7 @@ func TestSlowReductionIsCommunication(t *testing.T) {
 	const by = 400 * time.Millisecond // more than a busy machine adds to a step
 	medians := func(slow bool) (compute, communication, wait float64) {
 		p := point("cnn", 2, 2) // little to compute
-		p.Workload.MaxSteps = 5
+		p.Workload.Train.MaxSteps = 5
 		list := runRanks(t, p, 2, func(_ int, _ *study.Point, _ *world.World, o *Options) context.Context {
 			if slow {
 				o.wrap = func(e engine) engine { return slowed{e, by} }
@@ -452,7 +452,7 @@ func median(values []int64) float64 {
 // Signals on one rank stop all of them after the same step.
 func TestInterrupt(t *testing.T) {
 	p := point("cnn", 3, 4)
-	p.Workload.Epochs = 1_000_000
+	p.Workload.Train.Epochs = 1_000_000
 	p.Data.TrainSamples = 1200
 	ctx, cancel := context.WithCancelCause(context.Background())
 	list := runRanks(t, p, 3, func(r int, _ *study.Point, _ *world.World, o *Options) context.Context {
@@ -545,25 +545,25 @@ func TestRefusals(t *testing.T) {
 		where  string
 		want   string
 	}{
-		{"model", func(p *study.Point) { p.Workload.Model = "vgg" }, "configuration", "cnn, mlp, resnet20"},
-		{"precision", func(p *study.Point) { p.Workload.Precision = "bf16" }, "configuration", `"fp32" only`},
+		{"model", func(p *study.Point) { p.Workload.Train.Model = "vgg" }, "configuration", "cnn, mlp, resnet20"},
+		{"precision", func(p *study.Point) { p.Workload.Train.Precision = "bf16" }, "configuration", `"fp32" only`},
 		{"device", func(p *study.Point) { p.Resources.Device = "gpu" }, "configuration", `"cpu" only`},
 		{"workers", func(p *study.Point) { p.Workers = 4 }, "rendezvous", "1 ranks found each other, the point asks for 4"},
 		{"batch", func(p *study.Point) { p.GlobalBatch = 9 }, "configuration", "global_batch 9"},
-		{"no end", func(p *study.Point) { p.Workload.Epochs = 0 }, "configuration", "nothing ends"},
-		{"targets", func(p *study.Point) { p.Workload.Until = "targets" }, "configuration", "needs workload.targets"},
-		{"until", func(p *study.Point) { p.Workload.Until = "bored" }, "configuration", `"bored"`},
-		{"decay", func(p *study.Point) { p.Workload.Decay = "linear" }, "configuration", `"cosine"`},
+		{"no end", func(p *study.Point) { p.Workload.Train.Epochs = 0 }, "configuration", "nothing ends"},
+		{"targets", func(p *study.Point) { p.Workload.Train.Until = "targets" }, "configuration", "needs workload.targets"},
+		{"until", func(p *study.Point) { p.Workload.Train.Until = "bored" }, "configuration", `"bored"`},
+		{"decay", func(p *study.Point) { p.Workload.Train.Decay = "linear" }, "configuration", `"cosine"`},
 		{"cosine", func(p *study.Point) {
-			p.Workload.Decay, p.Workload.Epochs, p.Workload.MaxMinutes = "cosine", 0, 1
+			p.Workload.Train.Decay, p.Workload.Train.Epochs, p.Workload.Train.MaxMinutes = "cosine", 0, 1
 		}, "configuration", "max_steps"},
 		{"learning rate", func(p *study.Point) { p.LearningRate = math.NaN() }, "configuration", "NaN"},
-		{"batch norm", func(p *study.Point) { p.Workload.BatchNorm = "group" }, "configuration", `"local" or "sync"`},
+		{"batch norm", func(p *study.Point) { p.Workload.Train.BatchNorm = "group" }, "configuration", `"local" or "sync"`},
 		{"few samples", func(p *study.Point) { p.Data.TrainSamples = 7 }, "configuration", "fewer than one global batch"},
 		{"data kind", func(p *study.Point) { p.Data.Kind = "imagenet" }, "data", `"cifar10" or "synthetic"`},
 		{"data missing", func(p *study.Point) { p.Data = study.Data{Kind: "cifar10", Path: "/nowhere"} }, "data", "/nowhere/data_batch_1.bin"},
 		{"data short", func(p *study.Point) { p.Data = study.Data{Kind: "cifar10", Path: short} }, "data", "data_batch_4.bin is cut short"},
-		{"divergence", func(p *study.Point) { p.LearningRate, p.Workload.Model, p.Workload.Epochs = 1e30, "mlp", 3 }, "train", "diverged"},
+		{"divergence", func(p *study.Point) { p.LearningRate, p.Workload.Train.Model, p.Workload.Train.Epochs = 1e30, "mlp", 3 }, "train", "diverged"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := point("cnn", 1, 8)
