@@ -21,7 +21,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/user"
@@ -30,6 +29,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // Error is a path that somebody else may have written.
@@ -123,7 +124,7 @@ func ReadFile(path string) ([]byte, error) {
 }
 
 func read(path string, most int64, judge func(fs.FileInfo) error) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for its writer
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -132,17 +133,10 @@ func read(path string, most int64, judge func(fs.FileInfo) error) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
 	if err := errors.Join(own(path, info), judge(info)); err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%s has more than %d bytes; scalebench writes no such file there", path, most)
-	}
-	return text, err
+	return regular.Read(f, most)
 }
 
 // ReadSecret is ReadFile of a file of up to most bytes, which not everybody may

@@ -5,9 +5,11 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/scalebench/scalebench/metrics/nfs"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // Beat rewrites a file that is there every quarter of Time, until the function
@@ -35,7 +37,7 @@ func Beat(path string) (stop func()) {
 // beat writes a file's text over itself, which gives it the file server's time;
 // utimes would set that of this host.
 func beat(path string) error {
-	f, err := openRegular(path, os.O_RDWR)
+	f, err := regular.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW)
 	if err != nil {
 		return err
 	}
@@ -62,7 +64,7 @@ func Age(path, temporary string) (age time.Duration, err error) {
 
 func ageOnce(path, temporary string) (time.Duration, error) {
 	// A network file system looks at the file's time again when it is opened.
-	f, err := openRegular(path, os.O_RDONLY)
+	f, err := regular.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW)
 	if err != nil {
 		return 0, err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/metrics/nfs"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // Holder is what the file says of who holds the lease.
@@ -98,8 +99,11 @@ func openOnce(path string, flag int) (state, *os.File, error) {
 	if err != nil {
 		return state{}, nil, err
 	}
-	f, err := openRegular(path, flag)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errNotRegular) {
+	if !info.Mode().IsRegular() { // even the opening of some devices does something
+		return unnamed(path, info), nil, nil
+	}
+	f, err := regular.OpenFile(path, flag|syscall.O_NOFOLLOW)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, regular.ErrNotRegular) {
 		return unnamed(path, info), nil, nil
 	}
 	if err != nil {
@@ -137,30 +141,4 @@ func unnamed(path string, info fs.FileInfo) state {
 	}
 	return state{path: path, mode: info.Mode(), written: info.ModTime(), id: fmt.Sprintf("i%d", inode),
 		Holder: Holder{Host: "somebody whom the file does not name"}}
-}
-
-var errNotRegular = errors.New("not a regular file")
-
-// openRegular opens a file that is one. It waits for nobody, as the opening of a
-// FIFO would, and follows no link.
-func openRegular(path string, flag int) (*os.File, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: %w", path, errNotRegular)
-	}
-	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err = f.Stat()
-	if err == nil && !info.Mode().IsRegular() { // it was replaced meanwhile
-		err = fmt.Errorf("%s: %w", path, errNotRegular)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }

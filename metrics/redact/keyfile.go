@@ -9,21 +9,26 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // keySize is the length of a key in bytes.
 const keySize = 32
 
+// maxKeyFile is more than the file of a key ever holds, in bytes.
+const maxKeyFile = 4096
+
 // ReadKey reads the key kept in a file that its owner alone can read, and makes
 // one where there is no file yet. Of two programs that make it at once both get
 // the same.
 func ReadKey(path string) (Key, error) {
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path, maxKeyFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := makeKey(path); err != nil {
 			return nil, fmt.Errorf("the key for digests of secrets cannot be made: %w", err)
 		}
-		text, err = os.ReadFile(path)
+		text, err = regular.ReadFile(path, maxKeyFile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the key for digests of secrets: %w", err)

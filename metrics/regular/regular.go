@@ -17,31 +17,41 @@ import (
 	"syscall"
 )
 
+// ErrNotRegular: something else than a file has its name.
+var ErrNotRegular = errors.New("not a regular file")
+
 // Open opens a regular file for reading, symbolic links followed. Anything else
 // of that name is a *fs.PathError, and is not waited for.
-func Open(path string) (*os.File, error) { return open(path, os.O_RDONLY) }
+func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY) }
 
-// OpenToWrite opens a regular file that is there already, likewise.
-func OpenToWrite(path string) (*os.File, error) { return open(path, os.O_WRONLY) }
-
-func open(path string, how int) (*os.File, error) {
+// OpenFile is Open with flags of open(2), none of which makes a file. With
+// syscall.O_NOFOLLOW a symbolic link is no regular file.
+func OpenFile(path string, flag int) (*os.File, error) {
 	// O_NONBLOCK: the opening of a FIFO returns at once. What was opened is
 	// looked at, not what had the name a moment before.
-	f, err := os.OpenFile(path, how|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
-	if errors.Is(err, syscall.ENXIO) {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("a socket or a FIFO, not a regular file")}
-	}
-	if err != nil {
+	f, err := os.OpenFile(path, flag|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	switch {
+	case errors.Is(err, syscall.ENXIO):
+		return nil, notRegular(path, "a socket or a FIFO")
+	case errors.Is(err, syscall.EISDIR):
+		return nil, notRegular(path, "a folder")
+	case errors.Is(err, syscall.ELOOP) && flag&syscall.O_NOFOLLOW != 0:
+		return nil, notRegular(path, "a symbolic link")
+	case err != nil:
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%s, not a regular file", kind(info.Mode()))}
+		err = notRegular(path, kind(info.Mode()))
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+func notRegular(path, what string) error {
+	return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%s, %w", what, ErrNotRegular)}
 }
 
 // ReadFile reads a regular file of at most so many bytes.
@@ -51,12 +61,17 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return Read(f, limit)
+}
+
+// Read is ReadFile of one that is open.
+func Read(f *os.File, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if info.Size() > limit {
-		return nil, tooLarge(path, limit)
+		return nil, tooLarge(f.Name(), limit)
 	}
 	// The size may be wrong: the file may grow, and in /proc it is always 0.
 	text, err := io.ReadAll(io.LimitReader(f, limit+1))
@@ -64,7 +79,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case int64(len(text)) > limit:
-		return nil, tooLarge(path, limit)
+		return nil, tooLarge(f.Name(), limit)
 	}
 	return text, nil
 }

@@ -58,9 +58,14 @@ func TestOnlyRegularFiles(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]string{"fifo": "a socket or a FIFO", "folder": "is a directory", "zero": "a device"} {
-		if _, err := OpenToWrite(at(name)); err == nil || !strings.Contains(err.Error(), want) {
+	for name, want := range map[string]string{"fifo": "a socket or a FIFO", "folder": "a folder", "zero": "a device"} {
+		if _, err := OpenFile(at(name), os.O_WRONLY); !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s to write: %v, want %q", name, err, want)
+		}
+	}
+	for _, name := range []string{"link", "zero", "dangling", "loop"} {
+		if _, err := OpenFile(at(name), os.O_RDWR|syscall.O_NOFOLLOW); !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), "a symbolic link") {
+			t.Errorf("%s, links not followed: %v", name, err)
 		}
 	}
 	for _, name := range []string{"missing", "dangling"} {
