@@ -66,8 +66,8 @@ func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (m
 	return known, nil
 }
 
-// place is where an attempt is found among the scheduler's jobs.
-type place struct {
+// queuePlace is where an attempt is found among the scheduler's jobs.
+type queuePlace struct {
 	name string
 	task int // of a job array; -1 outside of one, or where Slurm does not say which
 }
@@ -78,10 +78,10 @@ type place struct {
 // copy that claimed the run counts, and of its incarnations the last; before
 // any has, one that may still run.
 func pick(attempts []*Attempt, jobs []slurm.Job) map[rundir.Run]*slurm.Job {
-	at := map[place][]*slurm.Job{}
+	at := map[queuePlace][]*slurm.Job{}
 	jobs = slurm.ExpandArray(jobs)
 	for i := range jobs {
-		p := place{jobs[i].Name, -1}
+		p := queuePlace{jobs[i].Name, -1}
 		if _, task, ok := slurm.ArrayTask(jobs[i].ID); ok {
 			p.task = task
 		}
@@ -89,9 +89,9 @@ func pick(attempts []*Attempt, jobs []slurm.Job) map[rundir.Run]*slurm.Job {
 	}
 	picked := map[rundir.Run]*slurm.Job{}
 	for _, a := range attempts {
-		candidates := at[place{a.Record.JobName, a.Record.task()}]
+		candidates := at[queuePlace{a.Record.JobName, a.Record.task()}]
 		if len(candidates) == 0 {
-			candidates = at[place{a.Record.JobName, -1}]
+			candidates = at[queuePlace{a.Record.JobName, -1}]
 		}
 		owner := a.Run.Owner()
 		for _, job := range candidates {
@@ -106,4 +106,41 @@ func pick(attempts []*Attempt, jobs []slurm.Job) map[rundir.Run]*slurm.Job {
 		}
 	}
 	return picked
+}
+
+// adopt writes down the jobs of attempts whose submission was not recorded: the
+// command that submitted them died before it could write the answer down. One
+// task of an array that is found says that all of them are there.
+func adopt(open []*Attempt, jobs map[rundir.Run]*slurm.Job) (wrong map[rundir.Run]error) {
+	wrong = map[rundir.Run]error{}
+	packs := map[rundir.Pack]*Submission{}
+	for _, a := range open {
+		job, m := jobs[a.Run], a.Record.Pack
+		if job == nil || a.Submission != nil {
+			continue
+		}
+		answer := &Submission{JobID: job.ID, Cluster: job.Cluster, SubmittedUnix: metrics.Unix(job.Submit)}
+		path := a.Run.Job()
+		if m != nil {
+			if path = a.Run.Pack(m.Name).Job(); packs[a.Run.Pack(m.Name)] != nil {
+				continue
+			}
+			answer.JobID = afterJob(job.ID)
+		}
+		if err := writeJSON(path, answer, 0o644); err != nil {
+			wrong[a.Run] = err
+			continue
+		}
+		if m != nil {
+			packs[a.Run.Pack(m.Name)] = answer
+			continue
+		}
+		a.Submission = answer
+	}
+	for _, a := range open {
+		if m := a.Record.Pack; m != nil && a.Submission == nil && packs[a.Run.Pack(m.Name)] != nil {
+			a.Submission = m.of(*packs[a.Run.Pack(m.Name)])
+		}
+	}
+	return wrong
 }

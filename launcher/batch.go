@@ -1,57 +1,15 @@
 package launcher
 
 import (
-	"bytes"
-	"context"
-	"fmt"
 	"io"
 	"maps"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/framework"
-	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/launcher/trust"
-	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/slurm"
 )
-
-// SlurmBackend runs attempts as batch jobs.
-type SlurmBackend struct {
-	Creator
-	Site   *study.Site
-	Client *slurm.Client
-	// Template is the text of the site's own batch script template, named
-	// Site.Template; "" for scalebench's.
-	Template string
-	// Packing is study.PackJob, also when empty, PackArray or PackAllocation.
-	Packing     string
-	MaxInFlight int // tasks of an array that may run at once; 0: no limit
-
-	arraySize int // the cluster's MaxArraySize, once asked for
-}
-
-// NewSlurmBackend reads the site's template, if it names one.
-func NewSlurmBackend(c Creator, site *study.Site, client *slurm.Client) (*SlurmBackend, error) {
-	c.Backend = Slurm
-	b := &SlurmBackend{Creator: c, Site: site, Client: client}
-	if site.Template != "" {
-		text, err := os.ReadFile(site.Template)
-		if err != nil {
-			return nil, fmt.Errorf("%s: template: %w", site.File, err)
-		}
-		b.Template = string(text)
-	}
-	if site.Stage.Python != "" {
-		if _, err := os.Stat(site.Stage.Python); err != nil {
-			return nil, fmt.Errorf("%s: stage.python: %w", site.File, err)
-		}
-	}
-	return b, nil
-}
 
 // warning is how long before its time limit a job is told (SIGUSR1), so that
 // it can end in order and keep its numbers.
@@ -125,58 +83,7 @@ func (b *SlurmBackend) render(w io.Writer, s slurm.Script) error {
 // Draft is what an attempt would be, for a script that is only looked at.
 func (b *SlurmBackend) Draft(p study.Planned) *Attempt {
 	run := b.Folder.Run(p.Point.ID, p.Point.Repeat, 1)
-	return &Attempt{Run: run, Number: 1, Point: p.Point, Record: Record{ID: run.ID(), JobName: run.ID() + "-draft", Partition: p.Partition, Exclusive: p.Exclusive, Requeue: b.Requeue, Python: b.python(p.Point.Framework), Commit: b.Commit}}
-}
-
-// Start writes the attempts of a load down, script included, and submits it.
-func (b *SlurmBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error) {
-	t := load[0]
-	if len(load) > 1 || t.Again != nil && t.Again.Record.Pack != nil {
-		return b.startPack(ctx, load)
-	}
-	a, err := b.start(ctx, t)
-	return []*Attempt{a}, err
-}
-
-func (b *SlurmBackend) start(ctx context.Context, t Todo) (*Attempt, error) {
-	if t.Again != nil {
-		if err := trust.Tree(t.Again.Run.Path()); err != nil {
-			return nil, err
-		}
-		return t.Again, b.submit(ctx, t.Again, t.After)
-	}
-	a, err := b.create(t, func(at rundir.Run, a *Attempt) error {
-		var text bytes.Buffer
-		if err := b.Render(&text, t.Planned, a); err != nil {
-			return err
-		}
-		return rundir.WriteFile(at.Script(), text.Bytes(), file.Script)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return a, b.submit(ctx, a, t.After)
-}
-
-func (b *SlurmBackend) submit(ctx context.Context, a *Attempt, after string) error {
-	answer, err := b.sbatch(ctx, a.Run.Script(), after)
-	if err != nil {
-		return err
-	}
-	a.Submission = answer
-	return writeJSON(a.Run.Job(), answer, file.Open)
-}
-
-func (b *SlurmBackend) sbatch(ctx context.Context, script, after string) (*Submission, error) {
-	var options []string
-	if after != "" {
-		options = append(options, "--dependency=afterany:"+afterJob(after))
-	}
-	answer, err := b.Client.Submit(ctx, script, options...)
-	if err != nil {
-		return nil, err
-	}
-	return &Submission{JobID: answer.ID, Cluster: answer.Cluster, Notice: answer.Notice, After: after, SubmittedUnix: metrics.Unix(time.Now())}, nil
+	return &Attempt{Run: run, Number: 1, Point: p.Point, Record: Record{ID: run.ID(), JobName: run.ID() + "-draft", Partition: p.Partition, Exclusive: p.Exclusive, Requeue: b.requeue, Python: b.python(p.Point.Framework), Commit: b.Commit}}
 }
 
 func (b *SlurmBackend) partition(name string) study.Partition {

@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -22,6 +23,13 @@ func TestSurveyWhenClocksJump(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	bin := t.TempDir() // of a Slurm that knows nothing
+	for _, name := range []string{"squeue", "sacct"} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin)
 	folder, number := rundir.OpenStudy(t.TempDir(), "s"), 0
 	for _, jump := range []time.Duration{0, time.Hour, -time.Hour, 365 * 24 * time.Hour, -365 * 24 * time.Hour} {
 		then := metrics.Unix(time.Now().Add(jump))
@@ -36,7 +44,7 @@ func TestSurveyWhenClocksJump(t *testing.T) {
 			{"ended long ago, without its last events", Local, fileGrace + time.Minute, metrics.Incomplete},
 		} {
 			number++
-			a, err := Creator{Folder: folder, Backend: c.backend}.create(Todo{Planned: plan.Points[0], Number: number}, nil)
+			a, err := Creator{Folder: folder}.create(Todo{Planned: plan.Points[0], Number: number}, Record{Backend: c.backend, JobName: "s/p-r1-a1"}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,9 +62,12 @@ func TestSurveyWhenClocksJump(t *testing.T) {
 			if err := os.Chtimes(dated, old, old); err != nil {
 				t.Fatal(err)
 			}
-			state, err := survey(a, nil, true)
-			if err != nil || state.Status != c.want {
-				t.Errorf("clock set by %v, %s: %s (%s), want %s; %v", jump, c.name, state.Status, state.Detail, c.want, err)
+			states, err := Survey(t.Context(), []*Attempt{a})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if state := states[0]; state.Err != nil || state.Status != c.want {
+				t.Errorf("clock set by %v, %s: %s (%s), want %s; %v", jump, c.name, state.Status, state.Detail, c.want, state.Err)
 			}
 		}
 	}

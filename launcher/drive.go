@@ -14,27 +14,13 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/lease"
-	"github.com/scalebench/scalebench/slurm"
 )
-
-// Backend starts attempts.
-type Backend interface {
-	Kind() string // Local or Slurm
-	// Loads divides what is to do into what is begun together.
-	Loads(ctx context.Context, todo []Todo) ([][]Todo, error)
-	// Start begins one of the loads. The error is fs.ErrExist when another
-	// command was first, and *slurm.RefusedError when the scheduler refused
-	// the attempts that come with it.
-	Start(ctx context.Context, load []Todo) ([]*Attempt, error)
-}
 
 // Driving is how Drive goes about a study.
 type Driving struct {
 	Backend  Backend
-	Client   *slurm.Client // asked after Slurm's attempts
 	Folder   rundir.Study
 	Choice   Choice        // without Asked, it is filled in: every attempt there is
-	InFlight int           // attempts of the study that may be under way at once; 0: no limit
 	Interval time.Duration // between two surveys
 	Patience time.Duration // to wait for another command that begins attempts of the study
 	Watch    bool          // go on until every attempt has ended; else until all are begun
@@ -75,7 +61,7 @@ const (
 // outcome, and the caller decides. The error is the context's, a
 // *lease.HeldError, or that the scheduler cannot be reached.
 func Drive(ctx context.Context, d Driving) (Outcome, error) {
-	r := driver{Driving: d, watched: map[rundir.Run]bool{}, foreign: map[rundir.Run]State{}, unjudged: map[rundir.Run]int{}, first: true, room: 1}
+	r := driver{Driving: d, watched: map[rundir.Run]bool{}, foreign: map[rundir.Run]State{}, mine: map[rundir.Run]bool{}, unjudged: map[rundir.Run]int{}, first: true, room: 1}
 	if !d.Watch { // what ends later is for a later command
 		r.Choice.Policy.Retries = study.Retries{}
 	}
@@ -94,7 +80,7 @@ func Drive(ctx context.Context, d Driving) (Outcome, error) {
 	for failures := 0; ; r.first = false {
 		started := time.Now()
 		o, whole, err := r.cycle(ctx)
-		var gone *slurm.UnreachableError
+		var gone Unreachable
 		switch {
 		case ctx.Err() != nil:
 			return o, context.Cause(ctx)
@@ -115,7 +101,7 @@ func Drive(ctx context.Context, d Driving) (Outcome, error) {
 			return o, nil
 		case whole && !d.Watch && o.Why != "":
 			return o, nil
-		case r.ended && d.Backend.Kind() == Local: // the machine is idle
+		case r.ended && d.Backend.Attached(): // nothing is under way here
 			pause = 0
 		}
 		select {
@@ -140,7 +126,8 @@ type driver struct {
 	unjudged map[rundir.Run]int // cycles in a row that a run folder could not be read
 	attempts []*Attempt
 	watched  map[rundir.Run]bool  // under way after the last cycle
-	foreign  map[rundir.Run]State // jobs, for one who runs others on this machine: the scheduler is asked once
+	foreign  map[rundir.Run]State // of a scheduler's, for one who looks often: it is asked once
+	mine     map[rundir.Run]bool  // begun by this Drive
 	room     int                  // attempts that could be begun after the last cycle
 	said     string               // last warning
 	limits   int                  // submissions in a row that came up against a limit
@@ -151,9 +138,9 @@ type driver struct {
 // says what is left.
 func (r *driver) cycle(ctx context.Context) (o Outcome, whole bool, err error) {
 	started := time.Now()
-	// On this machine nothing needs to be begun while something runs; of a
-	// scheduler's jobs some may have ended.
-	if r.room > 0 || r.Backend.Kind() == Slurm {
+	// What is attached to this command makes room only when the next survey sees
+	// it end; of a scheduler's attempts some may have ended since the last one.
+	if r.room > 0 || !r.Backend.Attached() {
 		if err := os.MkdirAll(r.Folder.Path(), 0o755); err != nil {
 			return o, false, err
 		}
@@ -194,7 +181,7 @@ func (r *driver) survey(ctx context.Context, all bool, o *Outcome) ([]State, err
 	for _, a := range attempts {
 		state, known := r.foreign[a.Run]
 		switch {
-		case r.watched[a.Run] || a.Verdict == nil && a.Record.Backend == r.Backend.Kind():
+		case r.watched[a.Run] || a.Verdict == nil && a.Record.Backend == r.Backend.Name():
 			open = append(open, a)
 		case a.Verdict != nil:
 			states = append(states, State{Attempt: a, Status: a.Verdict.Status, Detail: a.Verdict.Detail, Job: a.Verdict.Job})
@@ -204,7 +191,7 @@ func (r *driver) survey(ctx context.Context, all bool, o *Outcome) ([]State, err
 			open = append(open, a)
 		}
 	}
-	surveyed, err := Survey(ctx, r.Client, open)
+	surveyed, err := survey(ctx, beside(r.Backend), open)
 	r.blind = err != nil
 	var news []State
 	var wrong []error
@@ -214,7 +201,7 @@ func (r *driver) survey(ctx context.Context, all bool, o *Outcome) ([]State, err
 			wrong = append(wrong, s.Err)
 			o.Unread++
 		}
-		if s.Record.Backend == Slurm && r.Backend.Kind() == Local && s.Verdict == nil {
+		if r.Backend.Attached() && s.Verdict == nil && s.Record.Backend != "" && !s.Attempt.Attached() {
 			r.foreign[s.Run] = s
 		}
 		underway := r.ours(s) && r.judged(s)
@@ -240,36 +227,31 @@ func (r *driver) survey(ctx context.Context, all bool, o *Outcome) ([]State, err
 
 // free is how many attempts may be begun beside those under way.
 func (r *driver) free(states []State) int {
-	if r.InFlight == 0 {
+	most := r.Backend.Limits().InFlight
+	if most == 0 {
 		return math.MaxInt
 	}
-	free := r.InFlight
 	for _, s := range states {
 		if r.occupies(s) {
-			free--
+			most--
 		}
 	}
-	return max(free, 0)
+	return max(most, 0)
 }
 
-// occupies reports whether an attempt is under way where this backend begins
-// others: in the scheduler's hands, or on this machine.
+// own reports whether an attempt is of the backend that begins others here.
+func (r *driver) own(s State) bool { return s.Record.Backend == r.Backend.Name() }
+
+// occupies reports whether an attempt takes room where others are begun.
 func (r *driver) occupies(s State) bool {
-	if s.Status.Terminal() || s.Record.Backend != r.Backend.Kind() {
-		return false
-	}
-	if s.Record.Backend == Slurm {
-		return s.Submission != nil
-	}
-	alive, known := drives(s.Record)
-	return alive && known
+	return !s.Status.Terminal() && r.own(s) && r.Backend.Occupies(s)
 }
 
 // ours reports whether an attempt under way is one to be watched to its end:
-// every job of the study, also of earlier commands; of local ones those of this
-// command, since another's end with it.
+// every one that is in a scheduler's hands, also of earlier commands; of attached
+// ones those begun here, since another command's end with it.
 func (r *driver) ours(s State) bool {
-	return r.occupies(s) && (s.Record.Backend == Slurm || s.Record.PID == os.Getpid())
+	return r.occupies(s) && (!r.Backend.Attached() || r.mine[s.Run])
 }
 
 // judged reports whether an attempt under way can be watched: its folder can be
@@ -292,10 +274,15 @@ func (r *driver) begin(ctx context.Context, l *lease.Lease, states []State, unti
 		}
 	}
 	todo := r.Choice.Todo(states)
+	for i, t := range todo { // another backend's script is not handed over here
+		if t.Again != nil && t.Again.Record.Backend != r.Backend.Name() {
+			todo[i].Again = nil
+		}
+	}
 	if r.first && r.Found != nil {
 		r.Found(len(todo), len(o.Underway))
 	}
-	last, lastAlive := lastJob(states, false), lastJob(states, true)
+	last, lastAlive := r.lastJob(states, false), r.lastJob(states, true)
 	o.Left = len(todo)
 	loads, err := r.Backend.Loads(ctx, todo)
 	if err != nil {
@@ -303,7 +290,7 @@ func (r *driver) begin(ctx context.Context, l *lease.Lease, states []State, unti
 	}
 	for _, load := range loads {
 		if r.room == 0 {
-			o.Why = fmt.Sprintf("%d are under way, and policy.max_in_flight allows no more", r.InFlight)
+			o.Why = fmt.Sprintf("%d are under way, and policy.max_in_flight allows no more", r.Backend.Limits().InFlight)
 			return nil
 		}
 		if time.Now().Before(r.notUntil) {
@@ -328,12 +315,12 @@ func (r *driver) begin(ctx context.Context, l *lease.Lease, states []State, unti
 			load[0].After = lastAlive.JobID
 		}
 		begun, err := Begin(ctx, r.Backend, load)
-		var refused *slurm.RefusedError
+		var refused Refusal
 		switch {
 		case errors.As(err, &refused): // for now
 			r.limits++
 			r.notUntil = time.Now().Add(backOff(r.Interval, r.limits))
-			o.Why = strings.ReplaceAll(refused.Message, "\n", "; ")
+			o.Why = strings.ReplaceAll(refused.Words(), "\n", "; ")
 			return nil
 		case errors.Is(err, fs.ErrExist): // another command has it, and cannot be read
 		case err != nil:
@@ -357,33 +344,34 @@ func (r *driver) begun(a *Attempt, o *Outcome) {
 		r.observe(State{Attempt: a, Status: a.Verdict.Status, Detail: a.Verdict.Detail})
 		return
 	}
-	o.Underway, r.watched[a.Run] = append(o.Underway, a), true
+	o.Underway, r.watched[a.Run], r.mine[a.Run] = append(o.Underway, a), true, true
 	r.room, r.limits = max(r.room-1, 0), 0
 	if r.Begun != nil {
 		r.Begun(a)
 	}
 }
 
-// lastJob is the submission last made for the study, or of those that have not
-// ended; nil when there is none.
-func lastJob(states []State, alive bool) *Submission {
+// lastJob is the submission last made for the study to this backend, or of those
+// that have not ended; nil when there is none.
+func (r *driver) lastJob(states []State, alive bool) *Submission {
 	var last *Submission
 	for _, s := range states {
-		if s.Submission != nil && !(alive && s.Status.Terminal()) && (last == nil || s.Submission.SubmittedUnix >= last.SubmittedUnix) {
+		if s.Submission != nil && r.own(s) && !(alive && s.Status.Terminal()) && (last == nil || s.Submission.SubmittedUnix >= last.SubmittedUnix) {
 			last = s.Submission
 		}
 	}
 	return last
 }
 
-// turn is how long the policy's rate puts off the submission after last. A
+// turn is how long the backend's rate puts off the submission after last. A
 // clock that differs from that of the host that submitted last puts it off by
 // one turn at most.
 func (r *driver) turn(last *Submission, now time.Time) time.Duration {
-	if r.Choice.Policy.Rate == 0 || last == nil || r.Backend.Kind() != Slurm {
+	rate := r.Backend.Limits().Rate
+	if rate == 0 || last == nil {
 		return 0
 	}
-	every := time.Duration(float64(time.Minute) / r.Choice.Policy.Rate)
+	every := time.Duration(float64(time.Minute) / rate)
 	passed := now.Sub(metrics.Time(last.SubmittedUnix))
 	return min(every, every-passed)
 }
@@ -402,21 +390,4 @@ func (r *driver) warn(wrong ...error) {
 			r.Warn(err)
 		}
 	}
-}
-
-// Begin starts a load of outstanding runs. A refusal by the scheduler is not an
-// error of Begin: it is the attempts' verdict, in the scheduler's own words.
-// But one for the number of jobs alone is no verdict, and an error: the
-// attempts stay to be handed over again.
-func Begin(ctx context.Context, b Backend, load []Todo) ([]*Attempt, error) {
-	begun, err := b.Start(ctx, load)
-	var refused *slurm.RefusedError
-	if !errors.As(err, &refused) || refused.ForNow() {
-		return begun, err
-	}
-	var wrong []error
-	for _, a := range begun {
-		wrong = append(wrong, a.conclude(Verdict{Status: metrics.Failed, Detail: refused.Error()}))
-	}
-	return begun, errors.Join(wrong...)
 }

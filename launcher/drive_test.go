@@ -8,32 +8,31 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/leftover"
-	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 )
 
-func driverOf(kind string, rate float64, inFlight int) *driver {
-	return &driver{Driving: Driving{Backend: &SlurmBackend{Creator: Creator{Backend: kind}}, InFlight: inFlight, Choice: Choice{Policy: study.Policy{Rate: rate}}}}
+func driverOf(b Backend) *driver {
+	return &driver{Driving: Driving{Backend: b}, mine: map[rundir.Run]bool{}}
 }
 
 func TestRatePutsOffTheNextSubmission(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	ago := func(d time.Duration) *Submission { return &Submission{SubmittedUnix: metrics.Unix(now.Add(-d))} }
 	for name, c := range map[string]struct {
-		kind string
-		rate float64
-		last *Submission
-		want time.Duration
+		backend Backend
+		last    *Submission
+		want    time.Duration
 	}{
-		"no rate":                    {Slurm, 0, ago(0), 0},
-		"the first":                  {Slurm, 10, nil, 0},
-		"at once after another":      {Slurm, 10, ago(0), 6 * time.Second},
-		"two seconds after":          {Slurm, 10, ago(2 * time.Second), 4 * time.Second},
-		"long after":                 {Slurm, 10, ago(time.Hour), 6*time.Second - time.Hour},
-		"a host whose clock is fast": {Slurm, 10, ago(-time.Hour), 6 * time.Second},
-		"on this machine":            {Local, 10, ago(0), 0},
+		"no rate":                    {&SlurmBackend{}, ago(0), 0},
+		"the first":                  {&SlurmBackend{limits: Limits{Rate: 10}}, nil, 0},
+		"at once after another":      {&SlurmBackend{limits: Limits{Rate: 10}}, ago(0), 6 * time.Second},
+		"two seconds after":          {&SlurmBackend{limits: Limits{Rate: 10}}, ago(2 * time.Second), 4 * time.Second},
+		"long after":                 {&SlurmBackend{limits: Limits{Rate: 10}}, ago(time.Hour), 6*time.Second - time.Hour},
+		"a host whose clock is fast": {&SlurmBackend{limits: Limits{Rate: 10}}, ago(-time.Hour), 6 * time.Second},
+		"on this machine":            {&LocalBackend{}, ago(0), 0},
 	} {
-		if got := driverOf(c.kind, c.rate, 0).turn(c.last, now); (got - c.want).Abs() > time.Microsecond {
+		if got := driverOf(c.backend).turn(c.last, now); (got - c.want).Abs() > time.Microsecond {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
@@ -58,20 +57,27 @@ func TestRoomCountsWhatIsUnderWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	local.Record = Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: processStart(os.Getpid())}
+	local.Record = Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: leftover.Space()}
 	elsewhere := tried(7, 1, metrics.Running)
-	elsewhere.Record = Record{Backend: Local, Host: host + "x", PID: 1, PIDStart: "1"}
+	elsewhere.Record = Record{Backend: Local, Host: host + "x", PID: 1, PIDStart: "1", PIDSpace: "another"}
 	states := []State{tried(1, 1, metrics.Done), tried(2, 1, metrics.Pending), tried(3, 1, metrics.Unknown), tried(4, 1, metrics.Failed),
 		unanswered, local, elsewhere}
 	for _, c := range []struct {
-		kind           string
-		inFlight, want int
-	}{{Slurm, 0, math.MaxInt}, {Slurm, 3, 1}, {Slurm, 2, 0}, {Slurm, 1, 0}, {Local, 1, 0}, {Local, 2, 1}} {
-		if got := driverOf(c.kind, 0, c.inFlight).free(states); got != c.want {
-			t.Errorf("%s, %d at once: room for %d, want %d", c.kind, c.inFlight, got, c.want)
+		backend Backend
+		want    int
+	}{
+		{&SlurmBackend{}, math.MaxInt}, {&SlurmBackend{limits: Limits{InFlight: 3}}, 1}, {&SlurmBackend{limits: Limits{InFlight: 2}}, 0},
+		{&SlurmBackend{limits: Limits{InFlight: 1}}, 0}, {&LocalBackend{}, 0},
+	} {
+		if got := driverOf(c.backend).free(states); got != c.want {
+			t.Errorf("%s, %+v: room for %d, want %d", c.backend.Name(), c.backend.Limits(), got, c.want)
 		}
 	}
-	d := driverOf(Local, 0, 1)
+	d := driverOf(&LocalBackend{})
+	if d.ours(local) {
+		t.Error("a local attempt of another command is watched to its end")
+	}
+	d.mine[local.Run] = true
 	if !d.ours(local) || d.ours(elsewhere) || d.ours(states[1]) {
 		t.Error("of local attempts those that this command drives are watched to their end, and no jobs")
 	}
@@ -83,13 +89,14 @@ func TestLastJob(t *testing.T) {
 		return s
 	}
 	states := []State{at(tried(1, 1, metrics.Running), "1", 10), at(tried(2, 1, metrics.Done), "2", 30), at(tried(3, 1, metrics.Pending), "3", 20)}
-	if got := lastJob(states, false); got == nil || got.JobID != "2" {
+	d := driverOf(&SlurmBackend{})
+	if got := d.lastJob(states, false); got == nil || got.JobID != "2" {
 		t.Errorf("the last of all is %+v", got)
 	}
-	if got := lastJob(states, true); got == nil || got.JobID != "3" {
+	if got := d.lastJob(states, true); got == nil || got.JobID != "3" {
 		t.Errorf("the last that has not ended is %+v", got)
 	}
-	if got := lastJob(states[1:2], true); got != nil {
+	if got := d.lastJob(states[1:2], true); got != nil {
 		t.Errorf("none is left, and yet %+v", got)
 	}
 }
@@ -106,13 +113,13 @@ func TestCancelSpares(t *testing.T) {
 	forgotten := tried(3, 1, metrics.Submitted) // the id may be another job's by now
 	forgotten.Job = &metrics.Job{ID: "1"}
 	reused := tried(4, 1, metrics.Running) // this process has the pid, but is another
-	reused.Record = Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: "long ago"}
+	reused.Record = Record{Backend: Local, Host: host, PID: os.Getpid(), PIDStart: "long ago", PIDSpace: leftover.Space()}
 	elsewhere := tried(5, 1, metrics.Running)
-	elsewhere.Record = Record{Backend: Local, Host: host + "x", PID: os.Getpid(), PIDStart: processStart(os.Getpid())}
+	elsewhere.Record = Record{Backend: Local, Host: host + "x", PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: "another"}
 	sameName := elsewhere // a container with this host's name, in which this pid is another process
 	sameName.Record.Host, sameName.Record.PIDSpace = host, strings.Replace(leftover.Space(), "pid:[", "pid:[1", 1)
-	// A nil client would be called for a job.
-	endings, err := Cancel(t.Context(), nil, []State{ended, unanswered, forgotten, reused, elsewhere, sameName})
+	t.Setenv("PATH", t.TempDir()) // without scancel, whose call would be an error
+	endings, err := Cancel(t.Context(), []State{ended, unanswered, forgotten, reused, elsewhere, sameName})
 	if err != nil || len(endings) != 5 {
 		t.Fatalf("%d endings, want 5: %v", len(endings), err)
 	}

@@ -1,8 +1,8 @@
 package launcher
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,7 +19,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/file"
-	"github.com/scalebench/scalebench/metrics/lease"
 )
 
 // Allocation is the nodes that an enclosing salloc or sbatch has given to this
@@ -92,65 +91,32 @@ func (a Allocation) Site(site *study.Site) *study.Site {
 	return &inside
 }
 
-// StepBackend runs attempts as steps of the allocation that this command
-// stands in: bash runs the batch scripts here, and their srun takes the
-// allocation's nodes. To the rest of the launcher they are local attempts, of
-// this command and ending with it.
-type StepBackend struct {
-	LocalBackend
-	batch      *SlurmBackend // writes the scripts
-	allocation Allocation
+// steps carry attempts out as steps of the allocation that this command stands
+// in: bash runs the batch scripts here, and their srun takes the allocation's
+// nodes.
+type steps struct {
+	batch *SlurmBackend // writes the scripts
 }
 
-// NewStepBackend makes a backend for an allocation; site is the one that its
-// plan was made for.
-func NewStepBackend(c Creator, site *study.Site, in Allocation) (*StepBackend, error) {
-	batch, err := NewSlurmBackend(c, site, nil)
+func (b steps) write(t Todo, at rundir.Run, a *Attempt) error {
+	s, err := b.batch.Script(t.Planned, a)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c.Backend, c.allocation = Local, in.JobID
-	return &StepBackend{LocalBackend: LocalBackend{Creator: c}, batch: batch, allocation: in}, nil
+	s.JobName, s.Inside = a.Record.ID, true
+	var text bytes.Buffer
+	if err := b.batch.render(&text, s); err != nil {
+		return err
+	}
+	return rundir.WriteFile(at.Script(), text.Bytes(), file.Script)
 }
 
-// Start creates the attempt, script included, and begins it.
-func (b *StepBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error) {
-	a, err := b.create(load[0], func(at rundir.Run, a *Attempt) error {
-		s, err := b.batch.Script(load[0].Planned, a)
-		if err != nil {
-			return err
-		}
-		s.JobName, s.Inside = a.Record.ID, true
-		f, err := os.OpenFile(at.Script(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, file.Script)
-		if err != nil {
-			return err
-		}
-		return errors.Join(b.batch.render(f, s), f.Close())
-	})
-	if err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithCancelCause(ctx)
-	b.stops.Store(a.Run, stop)
-	b.running.Add(1)
-	still := lease.Beat(a.Run.Heartbeat())
-	go func() {
-		defer b.running.Done()
-		defer still() // after the record of the end
-		defer stop(nil)
-		exit := runScript(ctx, a)
-		// The script leaves its own record, unless it could not.
-		if _, err := os.Stat(a.Run.Exit(0)); err != nil {
-			_ = a.Run.TakeClaim(0, "")
-			_ = writeJSON(a.Run.Exit(0), exit, file.Open)
-		}
-	}()
-	return []*Attempt{a}, nil
-}
+// ready has nothing to do: the script claims its attempt.
+func (b steps) ready(*Attempt) error { return nil }
 
-// runScript runs an attempt's batch script with bash, in the environment of the
+// carry runs an attempt's batch script with bash, in the environment of the
 // allocation, and waits for its end.
-func runScript(ctx context.Context, a *Attempt) Exit {
+func (b steps) carry(ctx context.Context, a *Attempt) Exit {
 	started := time.Now()
 	exit := Exit{ExitCode: 1, StartUnix: metrics.Unix(started)}
 	// The script names the line of the site's setup that fails, whatever is in it.

@@ -5,101 +5,38 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/slurm"
 )
 
-// Evidence is all that is known of an attempt at one moment.
-type Evidence struct {
-	Backend string
-	Ranks   int           // that the plan asks for
-	Limit   time.Duration // of the run's time
-	Traces  Traces
-	Created time.Time
-	Now     time.Time
-
-	// Of a local attempt: whether the command that drives it still lives; where
-	// that cannot be seen, since it is on another host, how long ago it last gave
-	// a sign of life, nil when that is not known either.
-	Driven, DrivenKnown bool
-	Silence             *time.Duration
-
-	// Of a Slurm attempt.
-	Submitted bool       // sbatch's answer is recorded
-	Asked     bool       // the scheduler could be asked
-	Requeue   bool       // it may start the job again by itself
-	Shared    bool       // the job serves other attempts too, one after the other
-	Job       *slurm.Job // what it says; nil when it knows of no such job
+// evidence is what is known at one moment of any attempt. What a backend knows
+// beside it is in a type of its own; the function that judges by it is pure,
+// and the only one that says how far the backend's attempts came.
+type evidence struct {
+	Ranks  int           // that the plan asks for
+	Limit  time.Duration // of the run's time
+	Traces Traces
+	Now    time.Time
 }
 
-// How long a view of the folder or the scheduler may lag behind the truth.
-const (
-	// fileGrace is how long after a job's end its last events may take to
-	// appear on this host: shared file systems cache folders for up to a
-	// minute.
-	fileGrace = 90 * time.Second
-	// jobGrace is how long after its submission a job may be unknown to the
-	// scheduler before it counts as lost.
-	jobGrace = 5 * time.Minute
-	// requeueGrace is how long after a node failure or a preemption a job that
-	// may be requeued can still say that it has ended.
-	requeueGrace = 2 * time.Minute
-	// driverGrace is how long a command on another host may give no sign of life
-	// (it does every 15 s) before the local attempt that it drives counts as
-	// lost: longer than fileGrace, within which its record of the end may be
-	// under way, and than a busy file server makes a write wait.
-	driverGrace = 5 * time.Minute
-)
-
-// Judge says how far an attempt came. It is the only place that does, and a
-// pure function of the evidence. Detail is in words, "" when there is nothing
-// to add.
-func Judge(e Evidence) (status metrics.Status, detail string) {
-	switch {
-	case e.Backend == Local:
-		return judgeLocal(e)
-	case e.Job != nil && e.Shared:
-		return judgeTurn(e)
-	case e.Job != nil:
-		return judgeJob(e)
-	case !e.Asked && e.Traces.Exit != nil && e.Traces.Exit.ExitCode != 0:
-		return metrics.Running, fmt.Sprintf("ended with exit code %d; the scheduler cannot be asked why", e.Traces.Exit.ExitCode)
-	case e.Traces.Exit != nil: // the scheduler has forgotten it, the script's own record has not
-		return judgeExit(e)
-	case !e.Asked && e.Traces.Begun:
-		return metrics.Running, "the scheduler cannot be asked; by its own events"
-	case !e.Asked:
-		return metrics.Submitted, "the scheduler cannot be asked"
-	case e.Now.Sub(e.Created) < jobGrace:
-		return metrics.Submitted, ""
-	case !e.Submitted:
-		return metrics.Submitted, "sbatch's answer was never recorded and the scheduler knows no such job; submit asks again"
+// evidence is the attempt's, with the present by the clock that wrote down the
+// end of its run.
+func (a *Attempt) evidence(t Traces) evidence {
+	e := evidence{Ranks: a.Point.Workers, Limit: time.Duration(a.Point.Resources.Time), Traces: t, Now: time.Now()}
+	if t.Exit != nil {
+		e.Now = a.since(a.Run.Exit(t.Restart), t.Exit.EndUnix)
 	}
-	return metrics.Lost, "the scheduler no longer knows the job and it left no record of its end"
+	return e
 }
 
-func judgeLocal(e Evidence) (metrics.Status, string) {
-	switch {
-	case e.Traces.Exit != nil && e.Traces.Exit.Signal != "":
-		return metrics.Cancelled, e.Traces.Cause
-	case e.Traces.Exit != nil:
-		return judgeExit(e)
-	case e.Driven:
-		return metrics.Running, ""
-	case !e.DrivenKnown && e.Silence == nil:
-		return metrics.Running, "driven by a command on another host, of which nothing can be seen from here; as its events say"
-	case !e.DrivenKnown && *e.Silence < driverGrace:
-		return metrics.Running, "driven by a command on another host"
-	case !e.DrivenKnown:
-		return metrics.Lost, fmt.Sprintf("the command that drove it, on another host, has given no sign of life for %v and left no record of its end", e.Silence.Round(time.Second))
-	}
-	return metrics.Lost, "the command that drove it is gone and left no record of its end"
-}
+// fileGrace is how long after a run's end its last events may take to appear on
+// this host: shared file systems cache folders for up to a minute.
+const fileGrace = 90 * time.Second
 
-// judgeExit judges by the batch script's record of its end.
-func judgeExit(e Evidence) (metrics.Status, string) {
+// exited judges by the record of its end that the batch script left, or the
+// command that drove the attempt.
+func (e evidence) exited() (metrics.Status, string) {
 	exit := e.Traces.Exit
 	switch {
-	case e.Backend == Slurm && exit.ExitCode != 0 && exit.Signal == "USR1":
+	case exit.ExitCode != 0 && exit.Signal == "USR1":
 		return metrics.TimedOut, because(e.Traces.Cause, endedInTime)
 	case exit.ExitCode != 0 && e.Limit > 0 && exit.EndUnix-exit.StartUnix >= e.Limit.Seconds():
 		return metrics.TimedOut, because(e.Traces.Cause, "the wall-time limit")
@@ -107,7 +44,7 @@ func judgeExit(e Evidence) (metrics.Status, string) {
 	if code := exit.ExitCode; code != 0 {
 		return metrics.Failed, because(e.Traces.Cause, fmt.Sprintf("exit code %d", code))
 	}
-	return completed(e, metrics.Time(e.Traces.Exit.EndUnix))
+	return e.completed(metrics.Time(e.Traces.Exit.EndUnix))
 }
 
 // endedInTime says of a run that the early warning ended it.
@@ -115,7 +52,7 @@ const endedInTime = "ended in order shortly before the wall-time limit"
 
 // completed judges an attempt that the scheduler calls completed: it counts
 // only if every rank says so too.
-func completed(e Evidence, end time.Time) (metrics.Status, string) {
+func (e evidence) completed(end time.Time) (metrics.Status, string) {
 	switch {
 	case e.Traces.Done >= e.Ranks:
 		return metrics.Done, ""
@@ -125,91 +62,6 @@ func completed(e Evidence, end time.Time) (metrics.Status, string) {
 		return metrics.Running, "completed; its last events have not appeared yet"
 	}
 	return metrics.Incomplete, because(e.Traces.Cause, fmt.Sprintf("%d of %d ranks wrote no stop event", e.Ranks-e.Traces.Stopped, e.Ranks))
-}
-
-// judgeTurn judges one of the attempts that share a job. Its own record says
-// when it has ended, if it was not cut short in a job that goes on, or is
-// requeued and takes it up again; what the job says is of the one whose turn
-// it is.
-func judgeTurn(e Evidence) (metrics.Status, string) {
-	exit := e.Traces.Exit
-	switch {
-	case exit != nil && (exit.Signal == "" || exit.Signal == "USR1" && e.Job.State.Terminal()):
-		return judgeExit(e)
-	case e.Traces.Begun:
-		return judgeJob(e)
-	case e.Job.State.Terminal() && e.Now.Sub(e.Job.End) < fileGrace:
-		return metrics.Running, "its job has ended; what it left may not have appeared yet"
-	case e.Job.State.Terminal():
-		return metrics.Cancelled, fmt.Sprintf("its job ended (%s) before its turn came; nothing was run", e.Job.Word)
-	}
-	status, detail := judgeJob(e)
-	if status == metrics.Running {
-		return metrics.Pending, "its turn in the job has not come"
-	}
-	return status, detail
-}
-
-func judgeJob(e Evidence) (metrics.Status, string) {
-	j := e.Job
-	if exit := e.Traces.Exit; j.State.Terminal() && exit != nil && exit.ExitCode == 0 {
-		// The script ended well, and so did the job. What Slurm says of another
-		// end is about a copy that found the attempt claimed, or that never
-		// started: a controller that was killed forgets what it has started and
-		// starts it again, or cancels it because a node has it already.
-		// Only where not every rank says so, and Slurm names a cause from outside,
-		// that is the cause: srun may end with 0 when it is ended with its job.
-		status, detail := completed(e, j.End)
-		if status != metrics.Incomplete || j.State == slurm.Completed || j.State == slurm.Failed {
-			return status, detail
-		}
-	}
-	switch j.State {
-	case slurm.Pending, slurm.Configuring:
-		if e.Traces.Begun { // by an earlier incarnation
-			return metrics.Requeued, j.Reason
-		}
-		return metrics.Pending, j.Reason
-	case slurm.Requeued, slurm.RequeueFed, slurm.RequeueHold, slurm.SpecialExit:
-		return metrics.Requeued, j.Reason
-	case slurm.Running, slurm.Completing, slurm.Resizing, slurm.Signaling, slurm.StageOut:
-		return metrics.Running, ""
-	case slurm.Suspended, slurm.Stopped:
-		return metrics.Running, "suspended by the scheduler"
-	case slurm.Completed:
-		return completed(e, j.End)
-	case slurm.Failed, slurm.BootFail:
-		if exit := e.Traces.Exit; exit != nil && exit.Signal == "USR1" {
-			return metrics.TimedOut, because(e.Traces.Cause, endedInTime)
-		}
-		return metrics.Failed, because(e.Traces.Cause, e.exitCode())
-	case slurm.Timeout, slurm.Deadline:
-		return metrics.TimedOut, because(e.Traces.Cause, "the wall-time limit")
-	case slurm.OutOfMemory:
-		return metrics.OutOfMemory, because(e.Traces.Cause, "the memory limit")
-	case slurm.NodeFail, slurm.Preempted:
-		if e.Requeue && e.Now.Sub(j.End) < requeueGrace {
-			return metrics.Requeued, because("the scheduler may start it again", j.Reason)
-		}
-		if j.State == slurm.Preempted {
-			return metrics.Preempted, j.Reason
-		}
-		return metrics.NodeFailed, because("", j.Reason)
-	case slurm.Cancelled, slurm.Revoked:
-		return metrics.Cancelled, j.Word
-	}
-	return metrics.Unknown, fmt.Sprintf("Slurm says %q, which scalebench does not know; it is taken as not finished", j.Word)
-}
-
-// exitCode is how the batch script ended, by the scheduler or its own record.
-func (e Evidence) exitCode() string {
-	switch {
-	case e.Job.ExitCode != nil:
-		return "exit code " + e.Job.ExitCode.String()
-	case e.Traces.Exit != nil:
-		return fmt.Sprintf("exit code %d", e.Traces.Exit.ExitCode)
-	}
-	return e.Job.Reason
 }
 
 // because joins a cause that the run reported with what the scheduler said.

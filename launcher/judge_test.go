@@ -10,89 +10,110 @@ import (
 )
 
 // Each case is one piece of evidence and what a careful person would say.
-func TestJudge(t *testing.T) {
+func TestJudgeJob(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	job := func(state slurm.State) *slurm.Job { return &slurm.Job{State: state, Word: string(state), End: now} }
-	later := func(e Evidence, d time.Duration) Evidence { e.Now = now.Add(d); return e }
+	later := func(e jobEvidence, d time.Duration) jobEvidence { e.Now = now.Add(d); return e }
 	exit := func(code int, signal string) *Exit {
 		return &Exit{ExitCode: code, Signal: signal, EndUnix: metrics.Unix(now)}
 	}
-	batch := Evidence{Backend: Slurm, Ranks: 4, Created: now, Now: now, Submitted: true, Asked: true}
-	with := func(e Evidence, change func(*Evidence)) Evidence { change(&e); return e }
-	seen := func(state slurm.State) Evidence { return with(batch, func(e *Evidence) { e.Job = job(state) }) }
-	local := Evidence{Backend: Local, Ranks: 2, Created: now, Now: now, Driven: true, DrivenKnown: true}
+	batch := jobEvidence{evidence: evidence{Ranks: 4, Now: now}, Created: now, Submitted: true, Asked: true}
+	with := func(e jobEvidence, change func(*jobEvidence)) jobEvidence { change(&e); return e }
+	seen := func(state slurm.State) jobEvidence { return with(batch, func(e *jobEvidence) { e.Job = job(state) }) }
 	for name, c := range map[string]struct {
-		e      Evidence
+		e      jobEvidence
 		want   metrics.Status
 		detail string
 	}{
-		"pending":             {with(seen(slurm.Pending), func(e *Evidence) { e.Job.Reason = "Resources" }), metrics.Pending, "Resources"},
-		"pending again":       {with(seen(slurm.Pending), func(e *Evidence) { e.Traces.Begun = true }), metrics.Requeued, ""},
+		"pending":             {with(seen(slurm.Pending), func(e *jobEvidence) { e.Job.Reason = "Resources" }), metrics.Pending, "Resources"},
+		"pending again":       {with(seen(slurm.Pending), func(e *jobEvidence) { e.Traces.Begun = true }), metrics.Requeued, ""},
 		"running":             {seen(slurm.Running), metrics.Running, ""},
 		"completing":          {seen(slurm.Completing), metrics.Running, ""},
-		"done":                {with(seen(slurm.Completed), func(e *Evidence) { e.Traces.Done, e.Traces.Stopped = 4, 4 }), metrics.Done, ""},
-		"events on their way": {with(seen(slurm.Completed), func(e *Evidence) { e.Traces.Done, e.Traces.Stopped = 3, 3 }), metrics.Running, "not appeared"},
-		"events never came": {later(with(seen(slurm.Completed), func(e *Evidence) { e.Traces.Done, e.Traces.Stopped = 3, 3 }), 2*fileGrace),
+		"done":                {with(seen(slurm.Completed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped = 4, 4 }), metrics.Done, ""},
+		"events on their way": {with(seen(slurm.Completed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped = 3, 3 }), metrics.Running, "not appeared"},
+		"events never came": {later(with(seen(slurm.Completed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped = 3, 3 }), 2*fileGrace),
 			metrics.Incomplete, "1 of 4 ranks wrote no stop event"},
-		"ended with 0 by the node's failure": {later(with(seen(slurm.NodeFail), func(e *Evidence) { e.Traces.Exit, e.Traces.Stopped = exit(0, ""), 1 }), 2*fileGrace),
+		"ended with 0 by the node's failure": {later(with(seen(slurm.NodeFail), func(e *jobEvidence) { e.Traces.Exit, e.Traces.Stopped = exit(0, ""), 1 }), 2*fileGrace),
 			metrics.NodeFailed, ""},
-		"done, and then the node failed": {with(seen(slurm.NodeFail), func(e *Evidence) { e.Traces.Exit, e.Traces.Done, e.Traces.Stopped = exit(0, ""), 4, 4 }),
+		"done, and then the node failed": {with(seen(slurm.NodeFail), func(e *jobEvidence) { e.Traces.Exit, e.Traces.Done, e.Traces.Stopped = exit(0, ""), 4, 4 }),
 			metrics.Done, ""},
-		"completed, interrupted": {with(seen(slurm.Completed), func(e *Evidence) { e.Traces.Done, e.Traces.Stopped, e.Traces.Cause = 3, 4, "signal USR1" }),
+		"completed, interrupted": {with(seen(slurm.Completed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped, e.Traces.Cause = 3, 4, "signal USR1" }),
 			metrics.Incomplete, "signal USR1"},
-		"failed": {with(seen(slurm.Failed), func(e *Evidence) { e.Traces.Cause, e.Job.ExitCode = "data: gone", &slurm.ExitCode{Status: 3} }),
+		"failed": {with(seen(slurm.Failed), func(e *jobEvidence) { e.Traces.Cause, e.Job.ExitCode = "data: gone", &slurm.ExitCode{Status: 3} }),
 			metrics.Failed, "data: gone (exit code 3:0)"},
 		// All ranks were done, but the script failed afterwards: not a good run.
-		"failed after all": {with(seen(slurm.Failed), func(e *Evidence) { e.Traces.Done, e.Traces.Stopped = 4, 4 }), metrics.Failed, ""},
+		"failed after all": {with(seen(slurm.Failed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped = 4, 4 }), metrics.Failed, ""},
 		// A controller that forgot the job it had started starts or cancels it.
-		"a second copy failed": {with(seen(slurm.Failed), func(e *Evidence) {
+		"a second copy failed": {with(seen(slurm.Failed), func(e *jobEvidence) {
 			e.Traces = Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
 		}), metrics.Done, ""},
-		"a second copy was cancelled": {with(seen(slurm.Cancelled), func(e *Evidence) {
+		"a second copy was cancelled": {with(seen(slurm.Cancelled), func(e *jobEvidence) {
 			e.Traces = Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
 		}), metrics.Done, ""},
-		"a second copy waits": {with(seen(slurm.Pending), func(e *Evidence) {
+		"a second copy waits": {with(seen(slurm.Pending), func(e *jobEvidence) {
 			e.Traces = Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
 		}), metrics.Requeued, ""},
 		"timeout":       {seen(slurm.Timeout), metrics.TimedOut, "wall-time"},
-		"ended in time": {with(seen(slurm.Failed), func(e *Evidence) { e.Traces.Exit = exit(1, "USR1") }), metrics.TimedOut, "shortly before the wall-time limit"},
+		"ended in time": {with(seen(slurm.Failed), func(e *jobEvidence) { e.Traces.Exit = exit(1, "USR1") }), metrics.TimedOut, "shortly before the wall-time limit"},
 		"out of memory": {seen(slurm.OutOfMemory), metrics.OutOfMemory, "memory"},
 		"node failed":   {seen(slurm.NodeFail), metrics.NodeFailed, ""},
 		"preempted":     {seen(slurm.Preempted), metrics.Preempted, ""},
-		"cancelled":     {with(seen(slurm.Cancelled), func(e *Evidence) { e.Job.Word = "CANCELLED by 1000" }), metrics.Cancelled, "by 1000"},
+		"cancelled":     {with(seen(slurm.Cancelled), func(e *jobEvidence) { e.Job.Word = "CANCELLED by 1000" }), metrics.Cancelled, "by 1000"},
 		"unheard of":    {seen("LAUNCHED_TO_MARS"), metrics.Unknown, "LAUNCHED_TO_MARS"},
 
-		"just submitted":           {with(batch, func(e *Evidence) { e.Now = now.Add(time.Second) }), metrics.Submitted, ""},
+		"just submitted":           {with(batch, func(e *jobEvidence) { e.Now = now.Add(time.Second) }), metrics.Submitted, ""},
 		"unknown to Slurm":         {later(batch, 2*jobGrace), metrics.Lost, "no longer knows"},
-		"answer lost":              {later(with(batch, func(e *Evidence) { e.Submitted = false }), 2*jobGrace), metrics.Submitted, "never recorded"},
-		"Slurm does not answer":    {later(with(batch, func(e *Evidence) { e.Asked = false }), 2*jobGrace), metrics.Submitted, "cannot be asked"},
-		"forgotten, own record":    {later(with(batch, func(e *Evidence) { e.Traces = Traces{Exit: exit(0, ""), Done: 4, Stopped: 4} }), time.Hour), metrics.Done, ""},
-		"forgotten, own failure":   {with(batch, func(e *Evidence) { e.Traces = Traces{Exit: exit(2, "")} }), metrics.Failed, "exit code 2"},
-		"forgotten, ended in time": {with(batch, func(e *Evidence) { e.Traces = Traces{Exit: exit(1, "USR1")} }), metrics.TimedOut, "shortly before"},
-		"no answer, but it is done": {with(batch, func(e *Evidence) {
+		"answer lost":              {later(with(batch, func(e *jobEvidence) { e.Submitted = false }), 2*jobGrace), metrics.Submitted, "never recorded"},
+		"Slurm does not answer":    {later(with(batch, func(e *jobEvidence) { e.Asked = false }), 2*jobGrace), metrics.Submitted, "cannot be asked"},
+		"forgotten, own record":    {later(with(batch, func(e *jobEvidence) { e.Traces = Traces{Exit: exit(0, ""), Done: 4, Stopped: 4} }), time.Hour), metrics.Done, ""},
+		"forgotten, own failure":   {with(batch, func(e *jobEvidence) { e.Traces = Traces{Exit: exit(2, "")} }), metrics.Failed, "exit code 2"},
+		"forgotten, ended in time": {with(batch, func(e *jobEvidence) { e.Traces = Traces{Exit: exit(1, "USR1")} }), metrics.TimedOut, "shortly before"},
+		"no answer, but it is done": {with(batch, func(e *jobEvidence) {
 			e.Asked, e.Traces = false, Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
 		}),
 			metrics.Done, ""},
-		"no answer, and it failed": {with(batch, func(e *Evidence) { e.Asked, e.Traces = false, Traces{Begun: true, Exit: exit(143, "TERM")} }),
+		"no answer, and it failed": {with(batch, func(e *jobEvidence) { e.Asked, e.Traces = false, Traces{Begun: true, Exit: exit(143, "TERM")} }),
 			metrics.Running, "cannot be asked why"},
-		"no answer, but it began": {with(batch, func(e *Evidence) { e.Asked, e.Traces.Begun = false, true }), metrics.Running, "cannot be asked"},
+		"no answer, but it began": {with(batch, func(e *jobEvidence) { e.Asked, e.Traces.Begun = false, true }), metrics.Running, "cannot be asked"},
+	} {
+		got, detail := judgeJob(c.e)
+		if got != c.want || !strings.Contains(detail, c.detail) {
+			t.Errorf("%s: %s %q, want %s with %q", name, got, detail, c.want, c.detail)
+		}
+	}
+}
 
-		"local, running":        {local, metrics.Running, ""},
-		"local, done":           {with(local, func(e *Evidence) { e.Traces = Traces{Exit: exit(0, ""), Done: 2, Stopped: 2} }), metrics.Done, ""},
-		"local, failed":         {with(local, func(e *Evidence) { e.Traces = Traces{Exit: exit(1, ""), Cause: "train: loss is NaN"} }), metrics.Failed, "loss is NaN"},
-		"local, interrupted":    {with(local, func(e *Evidence) { e.Traces = Traces{Exit: exit(143, "TERM")} }), metrics.Cancelled, ""},
-		"local, driver died":    {with(local, func(e *Evidence) { e.Driven = false }), metrics.Lost, "gone"},
-		"local, on another one": {with(local, func(e *Evidence) { e.Driven, e.DrivenKnown = false, false }), metrics.Running, "as its events say"},
-		"local, on another one, alive": {with(local, func(e *Evidence) { e.Driven, e.DrivenKnown, e.Silence = false, false, new(driverGrace-time.Second) }),
+// So for what a command drives itself.
+func TestJudgeDriven(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	exit := func(code int, signal string) *Exit {
+		return &Exit{ExitCode: code, Signal: signal, EndUnix: metrics.Unix(now)}
+	}
+	local := drivenEvidence{evidence: evidence{Ranks: 2, Now: now}, Driven: true, DrivenKnown: true}
+	with := func(e drivenEvidence, change func(*drivenEvidence)) drivenEvidence { change(&e); return e }
+	for name, c := range map[string]struct {
+		e      drivenEvidence
+		want   metrics.Status
+		detail string
+	}{
+		"running":        {local, metrics.Running, ""},
+		"done":           {with(local, func(e *drivenEvidence) { e.Traces = Traces{Exit: exit(0, ""), Done: 2, Stopped: 2} }), metrics.Done, ""},
+		"failed":         {with(local, func(e *drivenEvidence) { e.Traces = Traces{Exit: exit(1, ""), Cause: "train: loss is NaN"} }), metrics.Failed, "loss is NaN"},
+		"interrupted":    {with(local, func(e *drivenEvidence) { e.Traces = Traces{Exit: exit(143, "TERM")} }), metrics.Cancelled, ""},
+		"driver died":    {with(local, func(e *drivenEvidence) { e.Driven = false }), metrics.Lost, "gone"},
+		"on another one": {with(local, func(e *drivenEvidence) { e.Driven, e.DrivenKnown = false, false }), metrics.Running, "as its events say"},
+		"on another one, alive": {with(local, func(e *drivenEvidence) {
+			e.Driven, e.DrivenKnown, e.Silence = false, false, new(driverGrace-time.Second)
+		}),
 			metrics.Running, "another host"},
-		"local, on another one, silent": {with(local, func(e *Evidence) { e.Driven, e.DrivenKnown, e.Silence = false, false, new(driverGrace) }),
+		"on another one, silent": {with(local, func(e *drivenEvidence) { e.Driven, e.DrivenKnown, e.Silence = false, false, new(driverGrace) }),
 			metrics.Lost, "no sign of life for 5m0s"},
-		"local, on another one, silent since its end": {with(local, func(e *Evidence) {
+		"on another one, silent since its end": {with(local, func(e *drivenEvidence) {
 			e.Driven, e.DrivenKnown, e.Silence = false, false, new(time.Hour)
 			e.Traces = Traces{Exit: exit(0, ""), Done: 2, Stopped: 2}
 		}), metrics.Done, ""},
 	} {
-		got, detail := Judge(c.e)
+		got, detail := judgeDriven(c.e)
 		if got != c.want || !strings.Contains(detail, c.detail) {
 			t.Errorf("%s: %s %q, want %s with %q", name, got, detail, c.want, c.detail)
 		}
@@ -105,8 +126,8 @@ func TestJudgeAgreesWithSlurmOnWhatIsOver(t *testing.T) {
 	for _, state := range []slurm.State{slurm.BootFail, slurm.Cancelled, slurm.Completed, slurm.Completing, slurm.Configuring, slurm.Deadline,
 		slurm.Failed, slurm.NodeFail, slurm.OutOfMemory, slurm.Pending, slurm.Preempted, slurm.Requeued, slurm.RequeueFed, slurm.RequeueHold,
 		slurm.Resizing, slurm.Revoked, slurm.Running, slurm.Signaling, slurm.SpecialExit, slurm.StageOut, slurm.Stopped, slurm.Suspended, slurm.Timeout} {
-		status, _ := Judge(Evidence{Backend: Slurm, Ranks: 1, Asked: true, Submitted: true, Now: time.Now(),
-			Job: &slurm.Job{State: state}, Traces: Traces{Done: 1, Stopped: 1}})
+		status, _ := judgeJob(jobEvidence{evidence: evidence{Ranks: 1, Now: time.Now(), Traces: Traces{Done: 1, Stopped: 1}},
+			Asked: true, Submitted: true, Job: &slurm.Job{State: state}})
 		if status.Terminal() != state.Terminal() || status == metrics.Unknown {
 			t.Errorf("%s is %s: over for Slurm %v, for us %v", state, status, state.Terminal(), status.Terminal())
 		}

@@ -8,33 +8,26 @@
 package launcher
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/framework"
-	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/file"
 )
 
-// Backends that an attempt can run on.
-const (
-	Local = "local" // processes on this machine
-	Slurm = "slurm" // a batch job
-)
-
 // Record is attempt.json: what is known of an attempt before it begins.
 type Record struct {
 	ID        string `json:"id"`      // "STUDY/POINT-r1-a1"
-	Backend   string `json:"backend"` // Local or Slurm
+	Backend   string `json:"backend"` // Backend.Name
 	JobName   string `json:"job_name,omitempty"`
 	Partition string `json:"partition,omitempty"`
 	Exclusive bool   `json:"exclusive,omitempty"`
@@ -105,6 +98,16 @@ type Attempt struct {
 	Unreadable error
 }
 
+// Named reports whether the attempt is meant by a run's name: all of it,
+// "POINT-r1-a2", or without the attempt; the study may stand before it.
+func (a *Attempt) Named(name string) bool {
+	id := a.Run.Name()
+	if strings.Contains(name, "/") {
+		id = a.Run.ID()
+	}
+	return id == name || strings.HasPrefix(id, name+"-a")
+}
+
 func writeJSON(path string, v any, mode os.FileMode) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -116,15 +119,10 @@ func writeJSON(path string, v any, mode os.FileMode) error {
 // Creator is what the attempts of one command have in common.
 type Creator struct {
 	Folder  rundir.Study
-	Backend string
 	Version string
 	Commit  string                        // git commit of the study's folder
 	Worker  string                        // absolute path of scalebench-worker
 	Python  func(framework string) string // interpreter; nil: none is named
-	Requeue bool                          // let the scheduler start a job again that lost its nodes
-
-	pack       *Member // of the next attempt
-	allocation string  // likewise
 }
 
 // python is the interpreter of a framework; "" where none is named.
@@ -135,46 +133,32 @@ func (c Creator) python(framework string) string {
 	return c.Python(framework)
 }
 
-// Kind is the backend's name, Local or Slurm.
-func (c Creator) Kind() string { return c.Backend }
-
-// Loads is a load for each run: nothing is begun together.
-func (c Creator) Loads(_ context.Context, todo []Todo) ([][]Todo, error) {
+// each is a load for each run: nothing is begun together.
+func each(todo []Todo) [][]Todo {
 	loads := make([][]Todo, len(todo))
 	for i, t := range todo {
 		loads[i] = []Todo{t}
 	}
-	return loads, nil
+	return loads
 }
 
-// create writes a new attempt at a planned point down. extra adds files to
-// the folder before it appears; the run it is given is the one that stands on
-// disk while final is its place later. The error is fs.ErrExist when another
+// create writes a new attempt at a planned point down. The record says what is
+// the backend's to say; the rest is filled in. extra adds files to the folder
+// before it appears; the run it is given is the one that stands on disk while
+// the attempt's own is its place later. The error is fs.ErrExist when another
 // command was first.
-func (c Creator) create(t Todo, extra func(at rundir.Run, a *Attempt) error) (*Attempt, error) {
+func (c Creator) create(t Todo, r Record, extra func(at rundir.Run, a *Attempt) error) (*Attempt, error) {
 	final := c.Folder.Run(t.Point.ID, t.Point.Repeat, t.Number)
 	f, err := framework.Find(t.Point.Framework)
 	if err != nil {
 		return nil, err
 	}
-	host, err := os.Hostname()
-	if err != nil {
+	r.ID, r.Partition, r.Exclusive, r.CreatedUnix = final.ID(), t.Partition, t.Exclusive, metrics.Unix(time.Now())
+	r.Version, r.Commit, r.Worker, r.Python = c.Version, c.Commit, c.Worker, c.python(t.Point.Framework)
+	if r.Host, err = os.Hostname(); err != nil {
 		return nil, err
 	}
-	a := &Attempt{Run: final, Number: t.Number, Point: t.Point, Record: Record{
-		ID: final.ID(), Backend: c.Backend, Partition: t.Partition, Exclusive: t.Exclusive,
-		Pack: c.pack, Allocation: c.allocation,
-		CreatedUnix: metrics.Unix(time.Now()), Version: c.Version, Commit: c.Commit, Host: host, Worker: c.Worker, Python: c.python(t.Point.Framework),
-	}}
-	if c.Backend == Local {
-		a.Record.PID, a.Record.PIDStart, a.Record.PIDSpace = os.Getpid(), processStart(os.Getpid()), leftover.Space()
-	} else {
-		a.Record.JobName = final.ID() + "-" + randomHex(3)
-		if c.pack != nil {
-			a.Record.JobName = c.packName(c.pack.Name)
-		}
-		a.Record.Exclude, a.Record.Requeue = t.Exclude, c.Requeue
-	}
+	a := &Attempt{Run: final, Number: t.Number, Point: t.Point, Record: r}
 	return a, final.Create(func(at rundir.Run) error {
 		if err := writeJSON(at.Point(), a.Point, file.Open); err != nil {
 			return err
@@ -198,11 +182,6 @@ func (c Creator) create(t Todo, extra func(at rundir.Run, a *Attempt) error) (*A
 		}
 		if err := os.MkdirAll(at.Events(), file.Folder); err != nil {
 			return err
-		}
-		if c.Backend == Local {
-			if err := rundir.WriteFile(at.Heartbeat(), []byte("\n"), file.Open); err != nil {
-				return err
-			}
 		}
 		if extra == nil {
 			return nil

@@ -4,208 +4,183 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
-	"runtime"
 	"slices"
 	"sync"
-	"syscall"
-	"time"
 
-	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/leftover"
+	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/lease"
 )
 
-// LocalBackend runs attempts as processes on this machine: one supervisor a
-// rank, or a node, as a step of Slurm would have it.
+// LocalBackend runs attempts beside the command that begins them, one at a time,
+// and ends them with it.
 type LocalBackend struct {
 	Creator
-	Environment map[string]string // of the site file
-	Stage       study.Stage       // likewise
-	// Oversubscribe allows more ranks than there are CPUs for them.
-	Oversubscribe bool
+	allocation    string // id of the job whose nodes attempts take; "": they run on this machine
+	oversubscribe bool
+	carrier       carrier
 
-	running     sync.WaitGroup
-	stops       sync.Map // rundir.Run to context.CancelCauseFunc
-	supervisors sync.Map // pid to struct{}: started, and not yet waited for
+	running sync.WaitGroup
+	stops   sync.Map // rundir.Run to context.CancelCauseFunc
+}
+
+// carrier is how a local attempt is carried out: by processes of this machine,
+// or as steps of an allocation.
+type carrier interface {
+	// write adds to a run folder that is being made what is needed to begin.
+	write(t Todo, at rundir.Run, a *Attempt) error
+	// ready takes what an attempt that is written down needs, and claims it.
+	ready(a *Attempt) error
+	// carry runs it to its end, or until the context is done.
+	carry(ctx context.Context, a *Attempt) Exit
+}
+
+// NewLocal is a backend for this machine, or for the allocation that the command
+// stands in; the site is then the one that the plan was made for.
+func NewLocal(o Options) (*LocalBackend, error) {
+	if o.Site == nil {
+		o.Site = study.DefaultSite()
+	}
+	b := &LocalBackend{Creator: o.Creator, oversubscribe: o.Oversubscribe,
+		carrier: &processes{worker: o.Worker, environment: o.Site.Environment, stage: o.Site.Stage}}
+	if o.Allocation != nil {
+		scripts, err := NewSlurm(o)
+		if err != nil {
+			return nil, err
+		}
+		b.allocation, b.carrier = o.Allocation.JobID, steps{scripts}
+	}
+	return b, nil
+}
+
+// Name is Local.
+func (b *LocalBackend) Name() string { return Local }
+
+// Attached: attempts end with the command that began them.
+func (b *LocalBackend) Attached() bool { return true }
+
+// Limits: runs beside each other would disturb each other's measurements.
+func (b *LocalBackend) Limits() Limits { return Limits{InFlight: 1} }
+
+// Occupies: one that a command on this machine drives.
+func (b *LocalBackend) Occupies(s State) bool {
+	alive, known := drives(s.Record)
+	return alive && known
+}
+
+// Loads: each run is alone.
+func (b *LocalBackend) Loads(_ context.Context, todo []Todo) ([][]Todo, error) {
+	return each(todo), nil
+}
+
+// OnOneNode is a plan for this machine, on which all ranks of a point share a
+// node, whatever the partitions of a cluster made of it.
+func OnOneNode(plan *study.Plan) *study.Plan {
+	one := *plan
+	one.Points = slices.Clone(plan.Points)
+	for i := range one.Points {
+		p := &one.Points[i]
+		p.Partition, p.Exclusive = "", false
+		p.Point.Nodes, p.Point.WorkersPerNode = 1, p.Point.Workers
+	}
+	return &one
 }
 
 // Fits says why a point cannot be measured on this machine; nil when it can.
 func (b *LocalBackend) Fits(p study.Point) error {
 	want, have := p.Workers*p.Resources.CPUsPerWorker, world.CPUs()
-	if want > have && !b.Oversubscribe {
+	if want > have && !b.oversubscribe {
 		return fmt.Errorf("%d workers with %d CPUs each need %d CPUs and this process may use %d; their throughput would say nothing about scaling (--oversubscribe runs them all the same, marked so)",
 			p.Workers, p.Resources.CPUsPerWorker, want, have)
 	}
 	return nil
 }
 
-// Start creates the attempt and begins it; its processes go on until they end
-// or Cancel.
+// Start creates the attempt and begins it; it goes on until it ends or End.
 func (b *LocalBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error) {
-	a, err := b.start(ctx, load[0])
-	return []*Attempt{a}, err
-}
-
-func (b *LocalBackend) start(ctx context.Context, t Todo) (*Attempt, error) {
-	f, err := framework.Find(t.Point.Framework)
+	t := load[0]
+	r := Record{Backend: Local, Allocation: b.allocation, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: leftover.Space()}
+	a, err := b.create(t, r, func(at rundir.Run, a *Attempt) error {
+		if err := rundir.WriteFile(at.Heartbeat(), []byte("\n"), file.Open); err != nil {
+			return err
+		}
+		return b.carrier.write(t, at, a)
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := leftover.Adopt(); err != nil {
-		return nil, err
-	}
-	// On this machine all ranks share one node, whatever the plan says of a
-	// cluster's.
-	t.Point.Nodes, t.Point.WorkersPerNode = 1, t.Point.Workers
-	a, err := b.create(t, nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.Run.TakeClaim(0, ""); err != nil {
-		return nil, err
-	}
-	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
-	if err != nil {
+	if err := b.carrier.ready(a); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	b.stops.Store(a.Run, stop)
-	b.running.Add(1)
 	still := lease.Beat(a.Run.Heartbeat())
-	go func() {
-		defer b.running.Done()
+	b.running.Go(func() {
 		defer still() // after the record of the end
 		defer stop(nil)
-		exit := b.run(ctx, a, f, port)
-		// Without the record the attempt reads as lost, which is what a full
-		// disk makes of it.
-		_ = writeJSON(a.Run.Exit(0), exit, 0o644)
-	}()
-	return a, nil
-}
-
-// Cancel ends an attempt's processes as the scheduler would: SIGTERM, and what
-// is then still there is killed.
-func (b *LocalBackend) Cancel(_ context.Context, attempts []*Attempt) error {
-	for _, a := range attempts {
-		if stop, ok := b.stops.Load(a.Run); ok {
-			stop.(context.CancelCauseFunc)(errors.New("cancelled"))
+		exit := b.carrier.carry(ctx, a)
+		// A batch script leaves a record of its own, unless it could not. Without
+		// one the attempt reads as lost, which is what a full disk makes of it.
+		if _, err := os.Stat(a.Run.Exit(0)); err != nil {
+			_ = a.Run.TakeClaim(0, "")
+			_ = writeJSON(a.Run.Exit(0), exit, file.Open)
 		}
-	}
-	return nil
+	})
+	return []*Attempt{a}, nil
 }
 
-// Wait returns when the processes of every attempt have ended.
+// End has the attempts of this command ended as a scheduler would: SIGTERM, and
+// what is then still there is killed.
+func (b *LocalBackend) End() {
+	b.stops.Range(func(_, stop any) bool {
+		stop.(context.CancelCauseFunc)(errors.New("cancelled"))
+		return true
+	})
+}
+
+// Wait returns when every attempt of this command has ended.
 func (b *LocalBackend) Wait() { b.running.Wait() }
 
-// run carries an attempt out on this machine.
-func (b *LocalBackend) run(ctx context.Context, a *Attempt, f framework.Framework, port int) (exit Exit) {
-	started := time.Now()
-	exit = Exit{StartUnix: metrics.Unix(started)}
-	// By the monotonic clock: a clock that is set meanwhile makes no run end
-	// before it began.
-	defer func() { exit.EndUnix = exit.StartUnix + time.Since(started).Seconds() }()
-	log, err := os.OpenFile(a.Run.JobLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		exit.ExitCode = 1
-		return exit
-	}
-	defer log.Close()
-	w := world.World{Size: 1, LocalSize: 1, Nodes: 1, Address: "127.0.0.1", Port: port}
-	if stages(b.Stage, a.Point, f) {
-		stage, unstage := staging(b.Stage, a.Record.ID, time.Duration(a.Point.Resources.Time))
-		exit.ExitCode = b.process(ctx, w, nil, log, append(stage, "--dir", a.Run.Path(), "--place", "environment"))
-		if unstage != nil {
-			defer b.process(context.WithoutCancel(ctx), w, nil, log, unstage)
-		}
-	}
-	if exit.ExitCode == 0 {
-		exit.ExitCode = b.ranks(ctx, a, f, w, log)
-		b.clear(a, log)
-	}
-	if ctx.Err() != nil {
-		exit.Signal = "TERM"
-	}
-	return exit
-}
-
-// ranks starts the supervisors and waits for all of them; the result is the
-// largest of their exit codes. When one fails the others are ended: they would
-// wait for it until their own deadline.
-func (b *LocalBackend) ranks(ctx context.Context, a *Attempt, f framework.Framework, w world.World, log *os.File) int {
-	ranks := a.Point.Workers
-	if f.OncePerNode(a.Point) {
-		ranks = 1
-	}
-	w.Size, w.LocalSize = a.Point.Workers, a.Point.Workers
-	// Who starts ranks itself, or brings programs that we know nothing of,
-	// places them itself; beside a GPU the CPUs are seldom what is scarce.
-	bound := make([]*cpuSet, ranks)
-	if own := bindings(ranks, a.Point.Resources.CPUsPerWorker); own != nil && ranks == a.Point.Workers && !f.UserProgram && a.Point.Resources.Device == "cpu" {
-		bound = own
-	}
-	// The group's context ends with the first failure.
-	group, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	codes := make([]int, ranks)
-	var wait sync.WaitGroup
-	for rank := range ranks {
-		w := w
-		w.Rank, w.LocalRank = rank, rank
-		wait.Go(func() {
-			if codes[rank] = b.process(group, w, bound[rank], log, append(supervise(a.Run, a.Record), "--place", "environment")); codes[rank] != 0 {
-				end(fmt.Errorf("rank %d failed", rank))
+// Survey looks for the commands that drive attempts.
+func (b *LocalBackend) Survey(_ context.Context, open []*Attempt) ([]Finding, error) {
+	findings := make([]Finding, len(open))
+	for i, a := range open {
+		findings[i] = Finding{Job: a.recordedJob(), Judge: func(t Traces) (metrics.Status, string) {
+			e := drivenEvidence{evidence: a.evidence(t)}
+			if e.Driven, e.DrivenKnown = drives(a.Record); !e.DrivenKnown {
+				if age, err := lease.Age(a.Run.Heartbeat(), a.Run.Path()); err == nil {
+					e.Silence = &age
+				}
 			}
-		})
+			return judgeDriven(e)
+		}}
 	}
-	wait.Wait()
-	return slices.Max(codes)
+	return findings, nil
 }
 
-// clear ends what a supervisor that was killed has left of its program, before
-// another run begins. What the others leave they have ended themselves.
-func (b *LocalBackend) clear(a *Attempt, log *os.File) {
-	left := leftover.EndAbandoned(func(v map[string]string) bool { return v[framework.RunVariable] == a.Run.Path() })
-	orphans := leftover.EndOrphans(func(pid int) bool { _, ours := b.supervisors.Load(pid); return ours })
-	for _, text := range []string{left.Of("their supervisor"), orphans.Of("their supervisor")} {
-		if text != "" {
-			fmt.Fprintln(log, "scalebench:", text)
+// Cancel ends the command that drives an attempt, if that is on this host.
+func (b *LocalBackend) Cancel(_ context.Context, states []State) ([]Ending, error) {
+	type driver struct {
+		pid         int
+		host, space string
+	}
+	list, ended := make([]Ending, len(states)), map[driver]error{}
+	for i, s := range states {
+		d := driver{s.Record.PID, s.Record.Host, s.Record.PIDSpace}
+		err, done := ended[d]
+		if !done {
+			err = endDriver(s.Record)
+			ended[d] = err
+		}
+		list[i] = Ending{State: s, Asked: err == nil, What: fmt.Sprintf("asked the command that drives it to end (process %d)", s.Record.PID)}
+		if err != nil {
+			list[i].What = err.Error()
 		}
 	}
-}
-
-// process runs scalebench-worker in a place in the world, on those CPUs, nil for
-// any, and returns its exit code.
-func (b *LocalBackend) process(ctx context.Context, w world.World, cpus *cpuSet, log *os.File, arguments []string) int {
-	cmd := exec.CommandContext(ctx, b.Worker, arguments...)
-	cmd.Env = append(os.Environ(), w.Environ()...)
-	for name, value := range b.Environment {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	cmd.Stdout, cmd.Stderr = log, log
-	// A group of its own keeps the terminal's Ctrl-C from reaching the
-	// ranks beside our own, orderly signal.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = worker.Grace + 5*time.Second
-	runtime.LockOSThread() // Pdeathsig is the death of this thread
-	defer runtime.UnlockOSThread()
-	err := startOn(cpus, cmd)
-	if err == nil {
-		b.supervisors.Store(cmd.Process.Pid, struct{}{})
-		err = cmd.Wait()
-		b.supervisors.Delete(cmd.Process.Pid)
-	}
-	if err != nil {
-		fmt.Fprintf(log, "scalebench: %s of rank %d: %v\n", arguments[0], w.Rank, err)
-		return max(1, cmd.ProcessState.ExitCode())
-	}
-	return 0
+	return list, nil
 }

@@ -30,17 +30,17 @@ import (
 
 // Member is an attempt's place in a pack.
 type Member struct {
-	Name  string `json:"name"`  // of the pack's folder, beside the run folder
-	Kind  string `json:"kind"`  // study.PackArray or study.PackAllocation
-	Index int    `json:"index"` // line of the list, from 0; the array's task
+	Name    string `json:"name"`    // of the pack's folder, beside the run folder
+	Packing string `json:"packing"` // study.PackArray or study.PackAllocation
+	Index   int    `json:"index"`   // line of the list, from 0; the array's task
 }
 
 // shared reports whether a job serves other attempts too, one after the other.
-func (r Record) shared() bool { return r.Pack != nil && r.Pack.Kind == study.PackAllocation }
+func (r Record) shared() bool { return r.Pack != nil && r.Pack.Packing == study.PackAllocation }
 
 // task is the number of the attempt's task in a job array, -1 outside of one.
 func (r Record) task() int {
-	if r.Pack != nil && r.Pack.Kind == study.PackArray {
+	if r.Pack != nil && r.Pack.Packing == study.PackArray {
 		return r.Pack.Index
 	}
 	return -1
@@ -56,7 +56,7 @@ func (a *Attempt) Script() string {
 
 // of is the attempt's own part of what sbatch answered to its pack.
 func (m Member) of(answer Submission) *Submission {
-	if m.Kind == study.PackArray {
+	if m.Packing == study.PackArray {
 		answer.JobID = fmt.Sprintf("%s_%d", answer.JobID, m.Index)
 	}
 	return &answer
@@ -74,7 +74,7 @@ func (b *SlurmBackend) Loads(ctx context.Context, todo []Todo) ([][]Todo, error)
 		case t.Again != nil && t.Again.Record.Pack != nil:
 			key = "again " + t.Again.Record.Pack.Name
 		case t.Again != nil:
-		case b.Packing == study.PackArray:
+		case b.packing == study.PackArray:
 			var err error
 			if most, err = b.maxArray(ctx); err != nil {
 				return nil, err
@@ -82,7 +82,7 @@ func (b *SlurmBackend) Loads(ctx context.Context, todo []Todo) ([][]Todo, error)
 			if key, err = b.shape(t); err != nil {
 				return nil, err
 			}
-		case b.Packing == study.PackAllocation:
+		case b.packing == study.PackAllocation:
 			key = "partition " + t.Partition
 		}
 		i, ok := open[key]
@@ -93,7 +93,7 @@ func (b *SlurmBackend) Loads(ctx context.Context, todo []Todo) ([][]Todo, error)
 		}
 		loads[i] = append(loads[i], t)
 	}
-	if b.Packing == study.PackAllocation {
+	if b.packing == study.PackAllocation {
 		for _, load := range loads {
 			slices.SortStableFunc(load, func(a, b Todo) int { return b.Point.Workers - a.Point.Workers })
 		}
@@ -183,11 +183,11 @@ func (b *SlurmBackend) members(load []Todo) ([]*Attempt, error) {
 		}
 		return attempts, nil
 	}
-	c := b.Creator
-	name := b.Packing + "-" + randomHex(4)
+	name := b.packing + "-" + randomHex(4)
 	for _, t := range load {
-		c.pack = &Member{Name: name, Kind: b.Packing, Index: len(attempts)}
-		a, err := c.create(t, nil)
+		r := b.record(t, name)
+		r.Pack = &Member{Name: name, Packing: b.packing, Index: len(attempts)}
+		a, err := b.create(t, r, nil)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
@@ -227,7 +227,7 @@ func (b *SlurmBackend) packed(m Member, attempts []*Attempt) (slurm.Script, []by
 		}
 		step := slurm.Step{RunDir: s.RunDir, Nodes: s.Nodes, TasksPerNode: s.TasksPerNode, CPUsPerTask: s.CPUsPerTask,
 			GPUsPerNode: s.GPUsPerNode, GPUType: s.GPUType, CPUBind: s.CPUBind}
-		if m.Kind == study.PackAllocation {
+		if m.Packing == study.PackAllocation {
 			step.Time = s.Time
 		}
 		steps[a.Record.Pack.Index] = step
@@ -245,9 +245,9 @@ func (b *SlurmBackend) packed(m Member, attempts []*Attempt) (slurm.Script, []by
 		}
 	}
 	pack := b.Folder.Pack(m.Name)
-	whole.Pack = &slurm.Pack{Dir: pack.Path(), Runs: len(steps), Array: m.Kind == study.PackArray}
+	whole.Pack = &slurm.Pack{Dir: pack.Path(), Runs: len(steps), Array: m.Packing == study.PackArray}
 	if whole.Pack.Array {
-		whole.Pack.Limit = b.MaxInFlight
+		whole.Pack.Limit = b.limits.InFlight
 	} else {
 		whole.CPUsPerTask = (cpus + whole.TasksPerNode - 1) / whole.TasksPerNode
 		whole.Time = total
@@ -289,7 +289,7 @@ func (b *SlurmBackend) Drafts(plan *study.Plan) (map[string][]byte, error) {
 		for j, t := range load {
 			a := b.Draft(t.Planned)
 			if len(load) > 1 {
-				a.Record.Pack = &Member{Name: fmt.Sprintf("%s-draft%d", b.Packing, i+1), Kind: b.Packing, Index: j}
+				a.Record.Pack = &Member{Name: fmt.Sprintf("%s-draft%d", b.packing, i+1), Packing: b.packing, Index: j}
 				a.Record.JobName = b.packName(a.Record.Pack.Name)
 			}
 			attempts = append(attempts, a)
@@ -315,8 +315,8 @@ func (b *SlurmBackend) Drafts(plan *study.Plan) (map[string][]byte, error) {
 }
 
 // packName is a pack's job name, which no other job has.
-func (c Creator) packName(name string) string {
-	return filepath.Base(c.Folder.Path()) + "/" + name
+func (b *SlurmBackend) packName(name string) string {
+	return filepath.Base(b.Folder.Path()) + "/" + name
 }
 
 // afterJob is what a dependency names: the whole of a job array.

@@ -34,10 +34,10 @@ func packer(t *testing.T, packing, answer string) *SlurmBackend {
 		}
 	}
 	return &SlurmBackend{
-		Creator: Creator{Folder: rundir.OpenStudy(t.TempDir(), "packed"), Backend: Slurm, Worker: "/opt/scalebench-worker"},
+		Creator: Creator{Folder: rundir.OpenStudy(t.TempDir(), "packed"), Worker: "/opt/scalebench-worker"},
 		Site:    &study.Site{Partitions: []study.Partition{{Name: "a", MaxTime: study.Duration(3 * time.Hour)}, {Name: "b"}}},
 		Client:  &slurm.Client{Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}},
-		Packing: packing, MaxInFlight: 2,
+		packing: packing, limits: Limits{InFlight: 2},
 	}
 }
 
@@ -88,7 +88,7 @@ func TestLoads(t *testing.T) {
 		t.Again = &Attempt{Record: Record{Pack: pack}}
 		return t
 	}
-	x := &Member{Name: "array-x", Kind: study.PackArray}
+	x := &Member{Name: "array-x", Packing: study.PackArray}
 	todo = append(todo, again(8, x), again(9, nil), again(10, x))
 
 	for packing, want := range map[string][]string{
@@ -196,7 +196,7 @@ func TestPackRefused(t *testing.T) {
 func TestPackLeavesWhatAnotherCommandBegan(t *testing.T) {
 	b := packer(t, study.PackArray, "echo 95")
 	load := []Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 4, 3, 1)}
-	if _, err := b.Creator.create(load[1], nil); err != nil {
+	if _, err := b.create(load[1], b.record(load[1], ""), nil); err != nil {
 		t.Fatal(err)
 	}
 	begun, err := Begin(t.Context(), b, load)
@@ -214,7 +214,7 @@ func TestAllocationIsSizedForTheLargest(t *testing.T) {
 	for i, todo := range []Todo{planned("a", 6, 1, 1), planned("a", 2, 1, 3), planned("a", 1, 1, 2)} {
 		a := b.Draft(todo.Planned)
 		a.Record.Exclude = []string{fmt.Sprintf("node%d", 9-i)}
-		a.Record.Pack = &Member{Name: "allocation-x", Kind: study.PackAllocation, Index: i}
+		a.Record.Pack = &Member{Name: "allocation-x", Packing: study.PackAllocation, Index: i}
 		a.Record.JobName = "packed/allocation-x"
 		attempts = append(attempts, a)
 	}
@@ -262,9 +262,9 @@ func TestPickInArrays(t *testing.T) {
 		{ID: "12", Name: "all", State: slurm.Running},
 	}
 	dir := t.TempDir()
-	member := func(name, kind string, index int) *Attempt {
+	member := func(name, packing string, index int) *Attempt {
 		run := rundir.Run(filepath.Join(dir, fmt.Sprintf("%s-r%d-a1", name, index)))
-		return &Attempt{Run: run, Record: Record{JobName: name, Pack: &Member{Name: name, Kind: kind, Index: index}}}
+		return &Attempt{Run: run, Record: Record{JobName: name, Pack: &Member{Name: name, Packing: packing, Index: index}}}
 	}
 	owned := member("x", study.PackArray, 0)
 	owned.Run = runIn(t, dir, "95_0")
@@ -343,8 +343,8 @@ func TestJudgeTurn(t *testing.T) {
 		"no sign of it yet":           {Traces{}, job(slurm.Completed, 5*time.Second), metrics.Running, ""},
 		"none of it after the others": {Traces{}, job(slurm.Completed, time.Hour), metrics.Cancelled, "nothing was run"},
 	} {
-		got, detail := Judge(Evidence{Backend: Slurm, Ranks: 1, Limit: 10 * time.Minute, Shared: true, Asked: true, Submitted: true,
-			Created: now.Add(-2 * time.Hour), Now: now, Traces: c.traces, Job: c.job})
+		got, detail := judgeJob(jobEvidence{evidence: evidence{Ranks: 1, Limit: 10 * time.Minute, Now: now, Traces: c.traces},
+			Shared: true, Asked: true, Submitted: true, Created: now.Add(-2 * time.Hour), Job: c.job})
 		if got != c.want || !strings.Contains(detail, c.detail) {
 			t.Errorf("%s: %s %q, want %s with %q", name, got, detail, c.want, c.detail)
 		}

@@ -41,19 +41,10 @@ type Choice struct {
 // runs that have a good result, an attempt that has not ended, or no further
 // attempt allowed.
 func (c Choice) Todo(states []State) []Todo {
-	type key struct {
-		point  string
-		repeat int
-	}
-	attempts := map[key][]State{}
-	for _, s := range states {
-		k := key{s.Point.ID, s.Point.Repeat}
-		attempts[k] = append(attempts[k], s)
-	}
+	attempts := attemptsAt(states)
 	var list []Todo
 	for _, p := range c.Plan.Points {
-		tried := attempts[key{p.Point.ID, p.Point.Repeat}]
-		slices.SortFunc(tried, func(a, b State) int { return a.Number - b.Number })
+		tried := attempts[place{p.Point.ID, p.Point.Repeat}]
 		if t, wanted := c.next(p, tried); wanted && !c.Done(p.Point.ID, p.Point.Repeat) {
 			list = append(list, t)
 		}
@@ -69,6 +60,47 @@ func (c Choice) Todo(states []State) []Todo {
 	return list
 }
 
+// BadEnd is a planned run and its latest attempt, which ended badly.
+type BadEnd struct {
+	Planned study.Planned
+	Last    State
+}
+
+// EndedBadly are the runs of the plan whose latest attempt ended badly, and that
+// have neither a good result nor anything under way.
+func (c Choice) EndedBadly(states []State) []BadEnd {
+	attempts := attemptsAt(states)
+	var list []BadEnd
+	for _, p := range c.Plan.Points {
+		tried := attempts[place{p.Point.ID, p.Point.Repeat}]
+		if len(tried) == 0 || c.Done(p.Point.ID, p.Point.Repeat) ||
+			slices.ContainsFunc(tried, func(s State) bool { return s.Status.Good() || !s.Status.Terminal() }) {
+			continue
+		}
+		list = append(list, BadEnd{p, tried[len(tried)-1]})
+	}
+	return list
+}
+
+// place is a repeat of a point.
+type place struct {
+	point  string
+	repeat int
+}
+
+// attemptsAt are the attempts at each place, in their order.
+func attemptsAt(states []State) map[place][]State {
+	attempts := map[place][]State{}
+	for _, s := range states {
+		k := place{s.Point.ID, s.Point.Repeat}
+		attempts[k] = append(attempts[k], s)
+	}
+	for _, tried := range attempts {
+		slices.SortFunc(tried, func(a, b State) int { return a.Number - b.Number })
+	}
+	return attempts
+}
+
 // next is what is to be done about a run after the attempts at it, in their
 // order.
 func (c Choice) next(p study.Planned, tried []State) (t Todo, wanted bool) {
@@ -82,7 +114,7 @@ func (c Choice) next(p study.Planned, tried []State) (t Todo, wanted bool) {
 		switch {
 		case s.Status.Good():
 			return t, false
-		case s.Status == metrics.Submitted && s.Submission == nil && s.Record.Backend == Slurm:
+		case s.Status == metrics.Submitted && s.Submission == nil:
 			t.Again = s.Attempt
 		case !s.Status.Terminal():
 			return t, false

@@ -171,14 +171,14 @@ func TestSuspects(t *testing.T) {
 // A job that Slurm may start again has not ended with its node.
 func TestJudgeRequeue(t *testing.T) {
 	now := time.Now()
-	e := Evidence{Backend: Slurm, Ranks: 1, Submitted: true, Asked: true, Requeue: true, Now: now}
+	e := jobEvidence{evidence: evidence{Ranks: 1, Now: now}, Submitted: true, Asked: true, Requeue: true}
 	for _, state := range []slurm.State{slurm.NodeFail, slurm.Preempted} {
 		e.Job = &slurm.Job{State: state, End: now.Add(-time.Second)}
-		if status, _ := Judge(e); status != metrics.Requeued {
+		if status, _ := judgeJob(e); status != metrics.Requeued {
 			t.Errorf("%s a second ago is %s", state, status)
 		}
 		e.Job.End = now.Add(-time.Hour)
-		if status, _ := Judge(e); !status.Terminal() || status == metrics.Requeued {
+		if status, _ := judgeJob(e); !status.Terminal() || status == metrics.Requeued {
 			t.Errorf("%s an hour ago is %s", state, status)
 		}
 	}

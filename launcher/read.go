@@ -135,8 +135,9 @@ func (a *Attempt) check(e rundir.Attempt) error {
 		return fmt.Errorf("%s is of repeat %d of point %q; the folder's name says repeat %d of %q", e.Run.Point(), p.Repeat, p.ID, e.Repeat, e.Point)
 	case filepath.Base(r.ID) != e.Run.Name():
 		return fmt.Errorf("%s is the record of %q; the folder's name says %q", e.Run.Attempt(), r.ID, e.Run.Name())
-	case r.Backend != Local && r.Backend != Slurm:
-		return fmt.Errorf("%s: backend %q, want %q or %q", e.Run.Attempt(), r.Backend, Local, Slurm)
+	}
+	if err := checkBackend(r.Backend); err != nil {
+		return fmt.Errorf("%s: %w", e.Run.Attempt(), err)
 	}
 	if err := p.Check(); err != nil {
 		return fmt.Errorf("%s: %w", e.Run.Point(), err)

@@ -9,7 +9,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/slurm"
 )
 
 // BenchmarkPlanAndRender is a study from its text to its batch scripts, which
@@ -34,7 +33,7 @@ func BenchmarkPlanAndRender(b *testing.B) {
 				if err != nil || len(plan.Points) != points {
 					b.Fatalf("%d points (%v), want %d", len(plan.Points), err, points)
 				}
-				backend, err := NewSlurmBackend(Creator{Folder: rundir.OpenStudy("/shared/runs", s.Name), Worker: "/shared/scalebench-worker"}, site, &slurm.Client{})
+				backend, err := NewSlurm(Options{Creator: Creator{Folder: rundir.OpenStudy("/shared/runs", s.Name), Worker: "/shared/scalebench-worker"}, Site: site})
 				if err != nil {
 					b.Fatal(err)
 				}

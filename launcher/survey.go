@@ -3,12 +3,12 @@ package launcher
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/lease"
-	"github.com/scalebench/scalebench/slurm"
 )
 
 // State is how far one attempt has come.
@@ -24,57 +24,62 @@ type State struct {
 	Err error
 }
 
-// Survey says how far each attempt came, asking the scheduler once for all that
-// have not ended. A verdict is written into the run folder, so that later
-// commands need not ask again. What is wrong with one run folder is in its state
-// and keeps nothing from the others. When the scheduler cannot be reached the
-// states are what the folders alone say, and the error says so.
-func Survey(ctx context.Context, client *slurm.Client, attempts []*Attempt) ([]State, error) {
-	var open []*Attempt
-	for _, a := range attempts {
-		if a.Unreadable == nil && a.Verdict == nil && a.Record.Backend == Slurm {
-			open = append(open, a)
-		}
-	}
-	var jobs map[rundir.Run]*slurm.Job
-	var unreachable error
-	if len(open) > 0 {
-		jobs, unreachable = askSlurm(ctx, client, open)
-	}
-	states := make([]State, len(attempts))
-	wrong := adopt(open, jobs)
-	for i, a := range attempts {
-		s, err := survey(a, jobs[a.Run], unreachable == nil)
-		s.Err = errors.Join(err, wrong[a.Run])
-		states[i] = s
-	}
-	return states, unreachable
+// Survey says how far each attempt came, asking each scheduler once for all of
+// its attempts that have not ended. A verdict is written into the run folder, so
+// that later commands need not ask again. What is wrong with one run folder is
+// in its state and keeps nothing from the others. When a scheduler cannot be
+// reached the states are what the folders alone say, and the error says so.
+func Survey(ctx context.Context, attempts []*Attempt) ([]State, error) {
+	return survey(ctx, anyone, attempts)
 }
 
-func survey(a *Attempt, job *slurm.Job, asked bool) (State, error) {
+func survey(ctx context.Context, keep keeper, attempts []*Attempt) ([]State, error) {
+	open := map[string][]*Attempt{}
+	for _, a := range attempts {
+		if a.Unreadable == nil && a.Verdict == nil {
+			open[a.Record.Backend] = append(open[a.Record.Backend], a)
+		}
+	}
+	found := map[*Attempt]Finding{}
+	var unreachable []error
+	for _, name := range slices.Sorted(maps.Keys(open)) {
+		b, err := keep(name)
+		if err != nil {
+			return nil, err
+		}
+		findings, err := b.Survey(ctx, open[name])
+		unreachable = append(unreachable, err)
+		for i, a := range open[name] {
+			found[a] = findings[i]
+		}
+	}
+	states := make([]State, len(attempts))
+	for i, a := range attempts {
+		f, asked := found[a]
+		if !asked {
+			f.Job = a.recordedJob()
+		}
+		s, err := judge(a, f)
+		s.Err = errors.Join(err, f.Err)
+		states[i] = s
+	}
+	return states, errors.Join(unreachable...)
+}
+
+// judge is the state of an attempt after what was found out about it.
+func judge(a *Attempt, f Finding) (State, error) {
 	traces, err := Traces{}, a.Unreadable
 	if err == nil {
 		traces, err = ReadTraces(a.Run)
 	}
 	if err != nil {
-		return State{Attempt: a, Status: metrics.Unknown, Detail: err.Error(), Job: jobFacts(a, job)}, err
+		return State{Attempt: a, Status: metrics.Unknown, Detail: err.Error(), Job: f.Job}, err
 	}
 	if v := a.Verdict; v != nil {
 		return State{Attempt: a, Status: v.Status, Detail: v.Detail, Job: v.Job, Traces: traces}, nil
 	}
-	e := Evidence{Backend: a.Record.Backend, Ranks: a.Point.Workers, Limit: time.Duration(a.Point.Resources.Time), Traces: traces,
-		Created:   metrics.Time(a.Record.CreatedUnix),
-		Submitted: a.Submission != nil, Asked: asked, Requeue: a.Record.Requeue, Shared: a.Record.shared(), Job: job}
-	if a.Record.Backend == Local {
-		if e.Driven, e.DrivenKnown = drives(a.Record); !e.DrivenKnown {
-			if age, err := lease.Age(a.Run.Heartbeat(), a.Run.Path()); err == nil {
-				e.Silence = &age
-			}
-		}
-	}
-	e.Now = now(a, traces, job)
-	s := State{Attempt: a, Traces: traces, Job: jobFacts(a, job)}
-	s.Status, s.Detail = Judge(e)
+	s := State{Attempt: a, Traces: traces, Job: f.Job}
+	s.Status, s.Detail = f.Judge(traces)
 	if s.Status.Terminal() {
 		v := Verdict{Status: s.Status, Detail: s.Detail, Job: s.Job}
 		if s.Status == metrics.NodeFailed && s.Job != nil && len(s.Job.Nodes) > 0 {
@@ -86,61 +91,28 @@ func survey(a *Attempt, job *slurm.Job, asked bool) (State, error) {
 	return s, nil
 }
 
-// now is the present by the clock that wrote down what Judge holds it against:
-// the age of the record, by the file server's clock, is added to the time in it.
-// The clock of this host may be another, or have been set since.
-func now(a *Attempt, t Traces, job *slurm.Job) time.Time {
-	written, then := "", 0.0
-	switch {
-	case t.Exit != nil:
-		written, then = a.Run.Exit(t.Restart), t.Exit.EndUnix
-	case job == nil && a.Record.Backend == Slurm:
-		written, then = a.Run.Attempt(), a.Record.CreatedUnix
-	default:
-		return time.Now()
-	}
-	age, err := lease.Age(written, a.Run.Path())
+// since is the present by the clock that wrote a time into a record: the age of
+// the record, by the file server's clock, is added to the time in it. The clock
+// of this host may be another, or have been set since.
+func (a *Attempt) since(record string, then float64) time.Time {
+	age, err := lease.Age(record, a.Run.Path())
 	if err != nil {
 		return time.Now()
 	}
 	return time.Unix(0, int64(then*1e9)).Add(age)
 }
 
-// adopt writes down the jobs of attempts whose submission was not recorded: the
-// command that submitted them died before it could write the answer down. One
-// task of an array that is found says that all of them are there.
-func adopt(open []*Attempt, jobs map[rundir.Run]*slurm.Job) (wrong map[rundir.Run]error) {
-	wrong = map[rundir.Run]error{}
-	packs := map[rundir.Pack]*Submission{}
-	for _, a := range open {
-		job, m := jobs[a.Run], a.Record.Pack
-		if job == nil || a.Submission != nil {
-			continue
-		}
-		answer := &Submission{JobID: job.ID, Cluster: job.Cluster, SubmittedUnix: metrics.Unix(job.Submit)}
-		path := a.Run.Job()
-		if m != nil {
-			if path = a.Run.Pack(m.Name).Job(); packs[a.Run.Pack(m.Name)] != nil {
-				continue
-			}
-			answer.JobID = afterJob(job.ID)
-		}
-		if err := writeJSON(path, answer, 0o644); err != nil {
-			wrong[a.Run] = err
-			continue
-		}
-		if m != nil {
-			packs[a.Run.Pack(m.Name)] = answer
-			continue
-		}
-		a.Submission = answer
+// recordedJob is what our own records say of an attempt's job; nil where they
+// say nothing.
+func (a *Attempt) recordedJob() *metrics.Job {
+	switch {
+	case a.Record.Allocation != "":
+		return &metrics.Job{ID: a.Record.Allocation, Partition: a.Record.Partition}
+	case a.Submission != nil:
+		return &metrics.Job{Cluster: a.Submission.Cluster, ID: a.Submission.JobID, Name: a.Record.JobName,
+			Partition: a.Record.Partition, SubmitUnix: a.Submission.SubmittedUnix}
 	}
-	for _, a := range open {
-		if m := a.Record.Pack; m != nil && a.Submission == nil && packs[a.Run.Pack(m.Name)] != nil {
-			a.Submission = m.of(*packs[a.Run.Pack(m.Name)])
-		}
-	}
-	return wrong
+	return nil
 }
 
 // conclude writes the last word on an attempt down.
@@ -149,33 +121,6 @@ func (a *Attempt) conclude(v Verdict) error {
 		return err
 	}
 	a.Verdict = &v
-	return nil
-}
-
-// jobFacts are the scheduler's facts for the store; what it has forgotten comes
-// from our own records.
-func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
-	switch {
-	case job != nil:
-		fact := &metrics.Job{Cluster: job.Cluster, ID: job.ID, Name: job.Name, Partition: job.Partition, State: job.Word,
-			Reason: job.Reason, Nodes: job.Nodes,
-			SubmitUnix: metrics.Unix(job.Submit), StartUnix: metrics.Unix(job.Start), EndUnix: metrics.Unix(job.End)}
-		if job.ExitCode != nil {
-			fact.ExitCode = job.ExitCode.String()
-		}
-		if a.Record.shared() {
-			// The job's state and end are those of all its runs; each one takes
-			// the first of the nodes.
-			fact.State, fact.Reason, fact.ExitCode, fact.EndUnix = "", "", "", 0
-			fact.Nodes = fact.Nodes[:min(len(fact.Nodes), max(a.Point.Nodes, 0))]
-		}
-		return fact
-	case a.Record.Allocation != "":
-		return &metrics.Job{ID: a.Record.Allocation, Partition: a.Record.Partition}
-	case a.Submission != nil:
-		return &metrics.Job{Cluster: a.Submission.Cluster, ID: a.Submission.JobID, Name: a.Record.JobName,
-			Partition: a.Record.Partition, SubmitUnix: a.Submission.SubmittedUnix}
-	}
 	return nil
 }
 

@@ -55,6 +55,9 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
+// Queued is MaybeQueued, for those who speak to other schedulers too.
+func (e *UnreachableError) Queued() bool { return e.MaybeQueued }
+
 // RefusedError says that Slurm answered, and the answer was no.
 type RefusedError struct {
 	Command string
@@ -69,6 +72,9 @@ func (e *RefusedError) Error() string {
 	}
 	return e.Script + ": " + e.Message
 }
+
+// Words is Message, for those who speak to other schedulers too.
+func (e *RefusedError) Words() string { return e.Message }
 
 // ErrNoAccounting says that the cluster keeps no records of its jobs
 // (slurmdbd), so that sacct has nothing to say.

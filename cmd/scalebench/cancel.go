@@ -91,7 +91,7 @@ func cancelFolder(ctx context.Context, s *session, t *table, folder rundir.Study
 	if run != "" {
 		var found []*launcher.Attempt
 		for _, a := range attempts {
-			if isRun(a, run) {
+			if a.Named(run) {
 				found = append(found, a)
 			}
 		}
@@ -101,7 +101,7 @@ func cancelFolder(ctx context.Context, s *session, t *table, folder rundir.Study
 		attempts = found
 	}
 	states, unread, unreachable := s.survey(ctx, attempts)
-	endings, err := launcher.Cancel(ctx, s.slurm(), states)
+	endings, err := launcher.Cancel(ctx, states)
 	for _, e := range endings {
 		var job any
 		if e.Job != nil {
@@ -114,14 +114,4 @@ func cancelFolder(ctx context.Context, s *session, t *table, folder rundir.Study
 		s.note("%s has ended: %s", last.Record.ID, last.Status)
 	}
 	return errors.Join(unreachable, explainScheduler(err), unreadable(unread))
-}
-
-// isRun reports whether an attempt is meant by a run's name: all of it,
-// "POINT-r1-a2", or without the attempt; the study may stand before it.
-func isRun(a *launcher.Attempt, name string) bool {
-	id := a.Run.Name()
-	if strings.Contains(name, "/") {
-		id = a.Run.ID()
-	}
-	return id == name || strings.HasPrefix(id, name+"-a")
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/slurm"
 )
 
 func checkCommand(s *session) *cli.Command {
@@ -31,9 +30,8 @@ func runCheck(s *session, path, site string) error {
 	}
 	if w.site.Template != "" { // a wrong one would be found by the first submission
 		creator := launcher.Creator{Folder: w.folder, Worker: "/scalebench-worker"} // where it is, submit will see
-		backend, err := launcher.NewSlurmBackend(creator, w.site, &slurm.Client{})
+		backend, err := launcher.NewSlurm(launcher.Options{Creator: creator, Site: w.site, Policy: w.study.Policy})
 		if err == nil {
-			backend.Packing, backend.MaxInFlight = w.study.Policy.Packing, w.study.Policy.MaxInFlight
 			_, err = backend.Drafts(w.plan)
 		}
 		if err != nil {

@@ -151,7 +151,7 @@ func (s *session) tryCluster(ctx context.Context, w *work, runs string, o doctor
 	if creator.Worker, err = filepath.Abs(creator.Worker); err != nil {
 		return nil, err
 	}
-	backend, err := launcher.NewSlurmBackend(creator, w.site, s.slurm())
+	backend, err := launcher.NewSlurm(launcher.Options{Creator: creator, Site: w.site})
 	if err != nil {
 		return nil, &usageError{err: err}
 	}

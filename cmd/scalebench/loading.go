@@ -175,33 +175,34 @@ func (s *session) folders(arg string) ([]rundir.Study, error) {
 	return []rundir.Study{folder}, nil
 }
 
-// creator says what the attempts of this command have in common.
-func (w *work) creator() (launcher.Creator, error) {
+// options are what a backend begins this command's attempts with.
+func (w *work) options() (launcher.Options, error) {
 	worker, err := launcher.Worker(w.site.Worker)
 	if err != nil {
-		return launcher.Creator{}, &usageError{err: err}
+		return launcher.Options{}, &usageError{err: err}
 	}
 	named := []string{worker, w.site.Template}
 	if !w.frozen {
 		named = append(named, w.study.File, w.site.File)
 	}
 	if err := trust.Named(named...); err != nil {
-		return launcher.Creator{}, err
+		return launcher.Options{}, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.site.Pythons)) {
 		if _, err := framework.Find(name); err != nil {
-			return launcher.Creator{}, &usageError{err: fmt.Errorf("%s: pythons.%s: %w", w.site.File, name, err)}
+			return launcher.Options{}, &usageError{err: fmt.Errorf("%s: pythons.%s: %w", w.site.File, name, err)}
 		}
 	}
-	return launcher.Creator{Folder: w.folder, Version: version.String(), Commit: revision.Of(filepath.Dir(w.study.File)),
-		Worker: worker, Python: w.site.Interpreter, Requeue: w.study.Policy.Requeue}, nil
+	creator := launcher.Creator{Folder: w.folder, Version: version.String(), Commit: revision.Of(filepath.Dir(w.study.File)),
+		Worker: worker, Python: w.site.Interpreter}
+	return launcher.Options{Creator: creator, Site: w.site, Policy: w.study.Policy}, nil
 }
 
 // survey says how far the attempts are, all of them in any case. What is wrong
 // with run folders is warned of, and counted in unread. The error is that the
 // scheduler cannot be reached.
 func (s *session) survey(ctx context.Context, attempts []*launcher.Attempt) (states []launcher.State, unread int, err error) {
-	states, err = launcher.Survey(ctx, s.slurm(), attempts)
+	states, err = launcher.Survey(ctx, attempts)
 	for _, state := range states {
 		if state.Err != nil {
 			s.warn("%s: %v", state.Record.ID, state.Err)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/metrics/file"
-	"github.com/scalebench/scalebench/slurm"
 )
 
 func renderCommand(s *session) *cli.Command {
@@ -36,18 +35,17 @@ func runRender(s *session, path, site, out string) error {
 	if err != nil {
 		return err
 	}
-	creator, err := w.creator()
+	options, err := w.options()
 	if err != nil {
 		return err
 	}
-	backend, err := launcher.NewSlurmBackend(creator, w.site, &slurm.Client{})
+	backend, err := launcher.NewSlurm(options)
 	if err != nil {
 		return &usageError{err: err}
 	}
 	if err := os.MkdirAll(out, file.Folder); err != nil {
 		return err
 	}
-	backend.Packing, backend.MaxInFlight = w.study.Policy.Packing, w.study.Policy.MaxInFlight
 	files, err := backend.Drafts(w.plan)
 	if err != nil {
 		return &usageError{err: err}

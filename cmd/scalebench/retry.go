@@ -52,7 +52,7 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string) e
 	if err != nil {
 		return err
 	}
-	bad := endedBadly(w.plan, states, choice.Done)
+	bad := choice.EndedBadly(states)
 	if len(runs) > 0 {
 		if bad, err = namedRuns(bad, states, runs); err != nil {
 			return err
@@ -60,12 +60,12 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string) e
 	}
 	choice.Plan, choice.Asked = &study.Plan{Study: w.plan.Study}, map[rundir.Run]bool{}
 	for _, b := range bad {
-		if b.last.Record.Backend == launcher.Local {
-			s.note("%s ran without a scheduler; `scalebench run %s` runs it again", b.last.Record.ID, o.study)
+		if b.Last.Attached() {
+			s.note("%s ran without a scheduler; `scalebench run %s` runs it again", b.Last.Record.ID, o.study)
 			continue
 		}
-		choice.Plan.Points = append(choice.Plan.Points, b.planned)
-		choice.Asked[b.last.Run] = true
+		choice.Plan.Points = append(choice.Plan.Points, b.Planned)
+		choice.Asked[b.Last.Run] = true
 	}
 	if len(choice.Plan.Points) == 0 {
 		s.note("no run of %s that Slurm ran has ended badly; nothing to submit again", w.study.Name)
@@ -74,51 +74,20 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string) e
 	return submit(ctx, s, w, choice, o)
 }
 
-// badEnd is a planned run and its latest attempt, which ended badly.
-type badEnd struct {
-	planned study.Planned
-	last    launcher.State
-}
-
-// endedBadly lists the runs of the plan whose latest attempt ended badly, and
-// that have neither a good result nor anything under way.
-func endedBadly(plan *study.Plan, states []launcher.State, done func(string, int) bool) []badEnd {
-	type key struct {
-		point  string
-		repeat int
-	}
-	attempts := map[key][]launcher.State{}
-	for _, state := range states {
-		k := key{state.Point.ID, state.Point.Repeat}
-		attempts[k] = append(attempts[k], state)
-	}
-	var list []badEnd
-	for _, p := range plan.Points {
-		tried := attempts[key{p.Point.ID, p.Point.Repeat}]
-		if len(tried) == 0 || done(p.Point.ID, p.Point.Repeat) ||
-			slices.ContainsFunc(tried, func(s launcher.State) bool { return s.Status.Good() || !s.Status.Terminal() }) {
-			continue
-		}
-		last := slices.MaxFunc(tried, func(a, b launcher.State) int { return a.Number - b.Number })
-		list = append(list, badEnd{p, last})
-	}
-	return list
-}
-
 // namedRuns are those that the user names, each of which must have ended badly.
-func namedRuns(bad []badEnd, states []launcher.State, runs []string) ([]badEnd, error) {
-	var list []badEnd
+func namedRuns(bad []launcher.BadEnd, states []launcher.State, runs []string) ([]launcher.BadEnd, error) {
+	var list []launcher.BadEnd
 	for _, name := range runs {
-		i := slices.IndexFunc(bad, func(b badEnd) bool { return isRun(b.last.Attempt, name) })
+		i := slices.IndexFunc(bad, func(b launcher.BadEnd) bool { return b.Last.Named(name) })
 		if i >= 0 {
-			if !slices.ContainsFunc(list, func(b badEnd) bool { return b.last.Run == bad[i].last.Run }) {
+			if !slices.ContainsFunc(list, func(b launcher.BadEnd) bool { return b.Last.Run == bad[i].Last.Run }) {
 				list = append(list, bad[i])
 			}
 			continue
 		}
 		var ids []string
 		for _, b := range bad {
-			ids = append(ids, b.last.Record.ID)
+			ids = append(ids, b.Last.Record.ID)
 		}
 		hint := "No run of the study has ended badly."
 		if len(ids) > 0 {
@@ -126,7 +95,7 @@ func namedRuns(bad []badEnd, states []launcher.State, runs []string) ([]badEnd, 
 		}
 		why := fmt.Errorf("there is no run %q in the study", name)
 		for _, state := range states {
-			if isRun(state.Attempt, name) {
+			if state.Named(name) {
 				why = fmt.Errorf("%s is not to be tried again: it is %s, or a later attempt or the study stands in its place", state.Record.ID, state.Status)
 			}
 		}

@@ -56,7 +56,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	backend, err := machine(w, nodes, o)
+	backend, err := beside(w, nodes, o)
 	if err != nil {
 		return err
 	}
@@ -68,15 +68,13 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		return err
 	}
 	watch := newWatch(s, "runs")
-	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Client: s.slurm(), Folder: w.folder, Choice: choice, InFlight: 1,
+	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.folder, Choice: choice,
 		Interval: 500 * time.Millisecond, Patience: lease.Patience, Watch: true,
 		Found: watch.found, Observe: watch.observe, Warn: watch.warn})
 	watch.bar.stop()
 	if len(left.Underway) > 0 {
 		s.note("ending the run under way")
-		if err := backend.Cancel(ctx, left.Underway); err != nil {
-			return err
-		}
+		backend.End()
 	}
 	backend.Wait()
 	err = explainDrive(err)
@@ -98,29 +96,22 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	return errors.Join(err, watch.verdictBeside(err))
 }
 
-// here is what runs attempts that end with this command.
-type here interface {
-	launcher.Backend
-	Cancel(ctx context.Context, attempts []*launcher.Attempt) error
-	Wait()
-}
-
-// machine is where the runs of this command go: this machine, or the nodes of
-// the allocation that it stands in.
-func machine(w *work, nodes *launcher.Allocation, o runOptions) (here, error) {
-	creator, err := w.creator()
+// beside is what runs attempts that end with this command: this machine, or the
+// nodes of the allocation that it stands in.
+func beside(w *work, nodes *launcher.Allocation, o runOptions) (*launcher.LocalBackend, error) {
+	options, err := w.options()
 	if err != nil {
 		return nil, err
 	}
+	options.Allocation, options.Oversubscribe = nodes, o.oversubscribe
+	backend, err := launcher.NewLocal(options)
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
 	if nodes != nil {
-		backend, err := launcher.NewStepBackend(creator, w.site, *nodes)
-		if err != nil {
-			return nil, &usageError{err: err}
-		}
 		return backend, nil
 	}
-	creator.Backend = launcher.Local
-	backend := &launcher.LocalBackend{Creator: creator, Environment: w.site.Environment, Stage: w.site.Stage, Oversubscribe: o.oversubscribe}
+	w.plan = launcher.OnOneNode(w.plan)
 	for _, p := range w.plan.Points {
 		if err := backend.Fits(p.Point); err != nil {
 			return nil, &usageError{err: fmt.Errorf("%s: %w", o.study, err)}

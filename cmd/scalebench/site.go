@@ -12,6 +12,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/cluster/sitefile"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/slurm"
 )
 
 func siteCommand(s *session) *cli.Command {
@@ -38,7 +39,7 @@ func siteInitCommand(s *session) *cli.Command {
 }
 
 func runSiteInit(c *cli.Context, s *session, out string) error {
-	d, err := s.slurm().Describe(c.Context)
+	d, err := (&slurm.Client{}).Describe(c.Context)
 	if d == nil {
 		return explainScheduler(err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/metrics/lease"
-	"github.com/scalebench/scalebench/slurm"
 )
 
 type submitOptions struct {
@@ -80,15 +79,14 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 
 // submit begins what the choice says as jobs, and watches them if asked to.
 func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o submitOptions) error {
-	creator, err := w.creator()
+	options, err := w.options()
 	if err != nil {
 		return err
 	}
-	backend, err := launcher.NewSlurmBackend(creator, w.site, s.slurm())
+	backend, err := launcher.NewSlurm(options)
 	if err != nil {
 		return &usageError{err: err}
 	}
-	backend.Packing, backend.MaxInFlight = w.study.Policy.Packing, w.study.Policy.MaxInFlight
 	if err := launcher.Freeze(w.folder, w.plan, w.study, w.site); err != nil {
 		return err
 	}
@@ -116,8 +114,8 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 			}
 		}
 	}
-	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Client: s.slurm(), Folder: w.folder, Choice: choice,
-		InFlight: w.study.Policy.MaxInFlight, Interval: o.interval, Patience: lease.Patience, Watch: o.wait,
+	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.folder, Choice: choice,
+		Interval: o.interval, Patience: lease.Patience, Watch: o.wait,
 		Found: found, Begun: begun, Observe: observe, Warn: watch.warn})
 	watch.bar.stop()
 	if printed := s.print(t); err == nil && printed != nil {
@@ -154,17 +152,14 @@ func explainDrive(err error) error {
 	return explainScheduler(err)
 }
 
-// slurm is the cluster that this command speaks to.
-func (s *session) slurm() *slurm.Client { return &slurm.Client{} }
-
 // explainScheduler gives an error of the scheduler's its exit code.
 func explainScheduler(err error) error {
-	var gone *slurm.UnreachableError
+	var gone launcher.Unreachable
 	if !errors.As(err, &gone) {
 		return err
 	}
 	hint := "Nothing is lost: what was submitted is recorded, and the same command goes on from there."
-	if gone.MaybeQueued {
+	if gone.Queued() {
 		hint = "The last submission may be in the queue. The same command looks for it before it submits again."
 	}
 	return &schedulerError{err: err, hint: hint}

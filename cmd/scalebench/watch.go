@@ -98,12 +98,12 @@ func (v *viewer) look(ctx context.Context) error {
 			if state, seen := v.states[a.Run]; seen && state.Verdict != nil {
 				continue
 			}
-			if due || a.Record.Backend == launcher.Local || a.Verdict != nil {
+			if due || a.Attached() || a.Verdict != nil {
 				open = append(open, a)
 			}
 		}
 	}
-	states, err := launcher.Survey(ctx, v.s.slurm(), open)
+	states, err := launcher.Survey(ctx, open)
 	for _, state := range states {
 		v.states[state.Run] = state
 		if state.Err != nil {

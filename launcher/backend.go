@@ -1,0 +1,198 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Backend is where attempts run, and all that is different there. Drive, Survey
+// and Cancel know of nothing else; one that works through a scheduler and one
+// that starts processes are alike to them.
+type Backend interface {
+	// Name is what the records of its attempts call it.
+	Name() string
+
+	// Attached reports whether its attempts end with the command that began
+	// them: nobody else makes room for more, and to look at them costs nothing.
+	// Others are in the hands of a scheduler, which is asked as seldom as may be.
+	Attached() bool
+
+	// Limits are how fast attempts may be begun.
+	Limits() Limits
+
+	// Loads divides what is to do into what is begun together.
+	Loads(ctx context.Context, todo []Todo) ([][]Todo, error)
+
+	// Start writes the attempts of a load down and begins them; those that are
+	// to be begun Again are written down already. The error is fs.ErrExist when
+	// another command was first, and a Refusal when the scheduler refused the
+	// attempts that come with it. Of another error nobody can say whether they
+	// were begun: a later Survey does.
+	Start(ctx context.Context, load []Todo) ([]*Attempt, error)
+
+	// Survey asks, at once for all, after attempts of this backend that have not
+	// ended, and returns a finding for each. It writes down what an earlier
+	// command could not: the scheduler's answer to a submission. With an error,
+	// an Unreachable, the findings are what can be said without the scheduler.
+	Survey(ctx context.Context, open []*Attempt) ([]Finding, error)
+
+	// Occupies reports whether an attempt that has not ended takes room where
+	// this backend begins others.
+	Occupies(State) bool
+
+	// Cancel has attempts ended that have not, as a survey has just found them,
+	// and returns what was done about each. Whether they have ended the next
+	// survey says.
+	Cancel(ctx context.Context, states []State) ([]Ending, error)
+}
+
+// Limits are how fast a backend may be driven.
+type Limits struct {
+	InFlight int     // attempts of the study that may be under way at once; 0: no limit
+	Rate     float64 // submissions a minute; 0: as fast as it goes
+}
+
+// Finding is what a backend knows of an attempt, beside what is in its folder.
+type Finding struct {
+	Job *metrics.Job // nil when no scheduler knows of it
+	// Judge says how far the attempt came, by what it has left in its folder.
+	Judge func(Traces) (status metrics.Status, detail string)
+	Err   error // what was found out cannot be written down
+}
+
+// Ending is what was done to end an attempt.
+type Ending struct {
+	State
+	Asked bool   // somebody was asked to end it
+	What  string // who, or why nobody was
+}
+
+// Refusal is the error of a scheduler that answered, and the answer was no.
+type Refusal interface {
+	error
+	Words() string // the scheduler's own
+	ForNow() bool  // for the number of jobs alone: the same load goes through later
+}
+
+// Unreachable is the error of a scheduler that did not answer.
+type Unreachable interface {
+	error
+	Queued() bool // it was a submission, and may have got through all the same
+}
+
+// Options are what a backend begins attempts with. Without any it can look
+// after those of other commands.
+type Options struct {
+	Creator
+	Site   *study.Site
+	Policy study.Policy
+	// Allocation whose nodes attempts take that run beside this command; nil:
+	// they are processes of this machine.
+	Allocation *Allocation
+	// Oversubscribe allows more ranks on this machine than there are CPUs for them.
+	Oversubscribe bool
+}
+
+// Names of the backends.
+const (
+	Local = "local" // beside the command that begins the attempt, on this machine or as steps of an allocation
+	Slurm = "slurm" // batch jobs
+)
+
+// backends are all there are.
+var backends = map[string]func(Options) (Backend, error){
+	Local: func(o Options) (Backend, error) { return NewLocal(o) },
+	Slurm: func(o Options) (Backend, error) { return NewSlurm(o) },
+}
+
+// Open is a backend by its name.
+func Open(name string, o Options) (Backend, error) {
+	if err := checkBackend(name); err != nil {
+		return nil, err
+	}
+	return backends[name](o)
+}
+
+func checkBackend(name string) error {
+	if backends[name] == nil {
+		return fmt.Errorf("backend %q is not known; valid: %s", name, strings.Join(slices.Sorted(maps.Keys(backends)), ", "))
+	}
+	return nil
+}
+
+// keeper is who looks after the attempts of a backend.
+type keeper func(name string) (Backend, error)
+
+// anyone looks after the attempts of any backend.
+func anyone(name string) (Backend, error) { return Open(name, Options{}) }
+
+// beside is a keeper for one who has a backend, and meets attempts of others.
+func beside(b Backend) keeper {
+	return func(name string) (Backend, error) {
+		if name == b.Name() {
+			return b, nil
+		}
+		return anyone(name)
+	}
+}
+
+// Attached reports whether the attempt ends with the command that began it.
+func (a *Attempt) Attached() bool {
+	b, err := anyone(a.Record.Backend)
+	return err == nil && b.Attached()
+}
+
+// Begin starts a load of outstanding runs. A refusal by the scheduler is not an
+// error of Begin: it is the attempts' verdict, in the scheduler's own words.
+// But one for the number of jobs alone is no verdict, and an error: the
+// attempts stay to be handed over again.
+func Begin(ctx context.Context, b Backend, load []Todo) ([]*Attempt, error) {
+	begun, err := b.Start(ctx, load)
+	var refused Refusal
+	if !errors.As(err, &refused) || refused.ForNow() {
+		return begun, err
+	}
+	var wrong []error
+	for _, a := range begun {
+		wrong = append(wrong, a.conclude(Verdict{Status: metrics.Failed, Detail: refused.Error()}))
+	}
+	return begun, errors.Join(wrong...)
+}
+
+// Cancel has attempts ended that have not, each by its backend. The error is
+// that one did not do it.
+func Cancel(ctx context.Context, states []State) ([]Ending, error) {
+	var list []Ending
+	var wrong []error
+	by := map[string][]State{}
+	for _, s := range states {
+		switch {
+		case s.Status.Terminal():
+		case s.Record.Backend == "":
+			list = append(list, Ending{State: s, What: "its folder cannot be read; nothing is known of its job"})
+		default:
+			by[s.Record.Backend] = append(by[s.Record.Backend], s)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		b, err := anyone(name)
+		if err != nil {
+			return list, err
+		}
+		endings, err := b.Cancel(ctx, by[name])
+		list, wrong = append(list, endings...), append(wrong, err)
+	}
+	order := map[*Attempt]int{}
+	for i, s := range states {
+		order[s.Attempt] = i
+	}
+	slices.SortStableFunc(list, func(a, b Ending) int { return order[a.Attempt] - order[b.Attempt] })
+	return list, errors.Join(wrong...)
+}

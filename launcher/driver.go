@@ -1,0 +1,117 @@
+package launcher
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/leftover"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// A local attempt is driven by the command that began it, and ends with it.
+// Whether that command still lives is seen on its own host; from another one
+// only its heartbeat is.
+
+// processStart is when a process began, in the kernel's clock ticks since boot,
+// together with the boot's id; "" when there is no such process. Pid and start
+// name a process for good, which the pid alone does not.
+func processStart(pid int) string {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	// The second field is the name in parentheses and may hold anything; the
+	// start time is field 22 of proc(5).
+	_, rest, ok := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
+	fields := strings.Fields(rest)
+	if !ok || len(fields) < 20 {
+		return ""
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return fields[19]
+	}
+	return strings.TrimSpace(string(boot)) + " " + fields[19]
+}
+
+// here reports whether the attempt was created where this process is, so that
+// its pid can be looked up. Where the kernel does not tell, the host's name is
+// all there is.
+func here(r Record) bool {
+	if now := leftover.Space(); r.PIDSpace != "" || now != "" {
+		return r.PIDSpace == now
+	}
+	host, err := os.Hostname()
+	return err == nil && host == r.Host
+}
+
+// drives reports whether the command that drives a local attempt still lives.
+// Of a command on another host only its heartbeat is known here.
+func drives(r Record) (alive, known bool) {
+	if !here(r) {
+		return false, false
+	}
+	return r.PIDStart != "" && processStart(r.PID) == r.PIDStart, true
+}
+
+// driverGrace is how long a command on another host may give no sign of life (it
+// does every 15 s) before the attempt that it drives counts as lost: longer than
+// fileGrace, within which its record of the end may be under way, and than a
+// busy file server makes a write wait.
+const driverGrace = 5 * time.Minute
+
+// drivenEvidence is all that is known of a local attempt at one moment.
+type drivenEvidence struct {
+	evidence
+	// Whether the command that drives it still lives; where that cannot be seen,
+	// since it is on another host, how long ago it last gave a sign of life, nil
+	// when that is not known either.
+	Driven, DrivenKnown bool
+	Silence             *time.Duration
+}
+
+// judgeDriven says how far a local attempt came, like judgeJob.
+func judgeDriven(e drivenEvidence) (metrics.Status, string) {
+	switch {
+	case e.Traces.Exit != nil && e.Traces.Exit.Signal != "":
+		return metrics.Cancelled, e.Traces.Cause
+	case e.Traces.Exit != nil:
+		return e.exited()
+	case e.Driven:
+		return metrics.Running, ""
+	case !e.DrivenKnown && e.Silence == nil:
+		return metrics.Running, "driven by a command on another host, of which nothing can be seen from here; as its events say"
+	case !e.DrivenKnown && *e.Silence < driverGrace:
+		return metrics.Running, "driven by a command on another host"
+	case !e.DrivenKnown:
+		return metrics.Lost, fmt.Sprintf("the command that drove it, on another host, has given no sign of life for %v and left no record of its end", e.Silence.Round(time.Second))
+	}
+	return metrics.Lost, "the command that drove it is gone and left no record of its end"
+}
+
+// endDriver sends SIGTERM to the command that drives a local attempt. The
+// process is held by its handle before it is recognised, so that a pid that
+// goes to another program meanwhile is not signalled.
+func endDriver(r Record) error {
+	if !here(r) {
+		if host, err := os.Hostname(); err == nil && host == r.Host {
+			return fmt.Errorf("driven by process %d of another host or container with this one's name, %s, or from before it booted; end it there", r.PID, r.Host)
+		}
+		return fmt.Errorf("driven by process %d on %s; end it there", r.PID, r.Host)
+	}
+	process, err := os.FindProcess(r.PID)
+	if err != nil {
+		return fmt.Errorf("the command that drove it (process %d) is gone", r.PID)
+	}
+	defer process.Release()
+	if alive, known := drives(r); !known || !alive {
+		return fmt.Errorf("the command that drove it (process %d) is gone", r.PID)
+	}
+	if err := process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("the command that drives it (process %d) cannot be ended: %w", r.PID, err)
+	}
+	return nil
+}

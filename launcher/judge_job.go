@@ -1,0 +1,141 @@
+package launcher
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// jobEvidence is all that is known of an attempt by Slurm at one moment.
+type jobEvidence struct {
+	evidence
+	Created   time.Time
+	Submitted bool       // sbatch's answer is recorded
+	Asked     bool       // the scheduler could be asked
+	Requeue   bool       // it may start the job again by itself
+	Shared    bool       // the job serves other attempts too, one after the other
+	Job       *slurm.Job // what it says; nil when it knows of no such job
+}
+
+// How long a view of the scheduler may lag behind the truth.
+const (
+	// jobGrace is how long after its submission a job may be unknown to the
+	// scheduler before it counts as lost.
+	jobGrace = 5 * time.Minute
+	// requeueGrace is how long after a node failure or a preemption a job that
+	// may be requeued can still say that it has ended.
+	requeueGrace = 2 * time.Minute
+)
+
+// judgeJob says how far an attempt by Slurm came. It is the only place that
+// does, and a pure function of the evidence. Detail is in words, "" when there
+// is nothing to add.
+func judgeJob(e jobEvidence) (status metrics.Status, detail string) {
+	switch {
+	case e.Job != nil && e.Shared:
+		return judgeTurn(e)
+	case e.Job != nil:
+		return judgeKnown(e)
+	case !e.Asked && e.Traces.Exit != nil && e.Traces.Exit.ExitCode != 0:
+		return metrics.Running, fmt.Sprintf("ended with exit code %d; the scheduler cannot be asked why", e.Traces.Exit.ExitCode)
+	case e.Traces.Exit != nil: // the scheduler has forgotten it, the script's own record has not
+		return e.exited()
+	case !e.Asked && e.Traces.Begun:
+		return metrics.Running, "the scheduler cannot be asked; by its own events"
+	case !e.Asked:
+		return metrics.Submitted, "the scheduler cannot be asked"
+	case e.Now.Sub(e.Created) < jobGrace:
+		return metrics.Submitted, ""
+	case !e.Submitted:
+		return metrics.Submitted, "sbatch's answer was never recorded and the scheduler knows no such job; submit asks again"
+	}
+	return metrics.Lost, "the scheduler no longer knows the job and it left no record of its end"
+}
+
+// judgeTurn judges one of the attempts that share a job. Its own record says
+// when it has ended, if it was not cut short in a job that goes on, or is
+// requeued and takes it up again; what the job says is of the one whose turn
+// it is.
+func judgeTurn(e jobEvidence) (metrics.Status, string) {
+	exit := e.Traces.Exit
+	switch {
+	case exit != nil && (exit.Signal == "" || exit.Signal == "USR1" && e.Job.State.Terminal()):
+		return e.exited()
+	case e.Traces.Begun:
+		return judgeKnown(e)
+	case e.Job.State.Terminal() && e.Now.Sub(e.Job.End) < fileGrace:
+		return metrics.Running, "its job has ended; what it left may not have appeared yet"
+	case e.Job.State.Terminal():
+		return metrics.Cancelled, fmt.Sprintf("its job ended (%s) before its turn came; nothing was run", e.Job.Word)
+	}
+	status, detail := judgeKnown(e)
+	if status == metrics.Running {
+		return metrics.Pending, "its turn in the job has not come"
+	}
+	return status, detail
+}
+
+// judgeKnown judges an attempt by what Slurm says of its job.
+func judgeKnown(e jobEvidence) (metrics.Status, string) {
+	j := e.Job
+	if exit := e.Traces.Exit; j.State.Terminal() && exit != nil && exit.ExitCode == 0 {
+		// The script ended well, and so did the job. What Slurm says of another
+		// end is about a copy that found the attempt claimed, or that never
+		// started: a controller that was killed forgets what it has started and
+		// starts it again, or cancels it because a node has it already.
+		// Only where not every rank says so, and Slurm names a cause from outside,
+		// that is the cause: srun may end with 0 when it is ended with its job.
+		status, detail := e.completed(j.End)
+		if status != metrics.Incomplete || j.State == slurm.Completed || j.State == slurm.Failed {
+			return status, detail
+		}
+	}
+	switch j.State {
+	case slurm.Pending, slurm.Configuring:
+		if e.Traces.Begun { // by an earlier incarnation
+			return metrics.Requeued, j.Reason
+		}
+		return metrics.Pending, j.Reason
+	case slurm.Requeued, slurm.RequeueFed, slurm.RequeueHold, slurm.SpecialExit:
+		return metrics.Requeued, j.Reason
+	case slurm.Running, slurm.Completing, slurm.Resizing, slurm.Signaling, slurm.StageOut:
+		return metrics.Running, ""
+	case slurm.Suspended, slurm.Stopped:
+		return metrics.Running, "suspended by the scheduler"
+	case slurm.Completed:
+		return e.completed(j.End)
+	case slurm.Failed, slurm.BootFail:
+		if exit := e.Traces.Exit; exit != nil && exit.Signal == "USR1" {
+			return metrics.TimedOut, because(e.Traces.Cause, endedInTime)
+		}
+		return metrics.Failed, because(e.Traces.Cause, e.exitCode())
+	case slurm.Timeout, slurm.Deadline:
+		return metrics.TimedOut, because(e.Traces.Cause, "the wall-time limit")
+	case slurm.OutOfMemory:
+		return metrics.OutOfMemory, because(e.Traces.Cause, "the memory limit")
+	case slurm.NodeFail, slurm.Preempted:
+		if e.Requeue && e.Now.Sub(j.End) < requeueGrace {
+			return metrics.Requeued, because("the scheduler may start it again", j.Reason)
+		}
+		if j.State == slurm.Preempted {
+			return metrics.Preempted, j.Reason
+		}
+		return metrics.NodeFailed, because("", j.Reason)
+	case slurm.Cancelled, slurm.Revoked:
+		return metrics.Cancelled, j.Word
+	}
+	return metrics.Unknown, fmt.Sprintf("Slurm says %q, which scalebench does not know; it is taken as not finished", j.Word)
+}
+
+// exitCode is how the batch script ended, by the scheduler or its own record.
+func (e jobEvidence) exitCode() string {
+	switch {
+	case e.Job.ExitCode != nil:
+		return "exit code " + e.Job.ExitCode.String()
+	case e.Traces.Exit != nil:
+		return fmt.Sprintf("exit code %d", e.Traces.Exit.ExitCode)
+	}
+	return e.Job.Reason
+}

@@ -1,0 +1,153 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/leftover"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/worker"
+	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// processes carry attempts out on this machine: one supervisor a rank, or a
+// node, as a step of Slurm would have it.
+type processes struct {
+	worker      string            // path of scalebench-worker
+	environment map[string]string // of the site file
+	stage       study.Stage       // likewise
+
+	supervisors sync.Map // pid to struct{}: started, and not yet waited for
+}
+
+func (p *processes) write(Todo, rundir.Run, *Attempt) error { return nil }
+
+func (p *processes) ready(a *Attempt) error {
+	if err := leftover.Adopt(); err != nil {
+		return err
+	}
+	return a.Run.TakeClaim(0, "")
+}
+
+func (p *processes) carry(ctx context.Context, a *Attempt) (exit Exit) {
+	started := time.Now()
+	exit = Exit{StartUnix: metrics.Unix(started)}
+	// By the monotonic clock: a clock that is set meanwhile makes no run end
+	// before it began.
+	defer func() { exit.EndUnix = exit.StartUnix + time.Since(started).Seconds() }()
+	log, err := os.OpenFile(a.Run.JobLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		exit.ExitCode = 1
+		return exit
+	}
+	defer log.Close()
+	f, err := framework.Find(a.Point.Framework)
+	port, err2 := world.FreePort(net.IPv4(127, 0, 0, 1))
+	if err := errors.Join(err, err2); err != nil {
+		fmt.Fprintln(log, "scalebench:", err)
+		exit.ExitCode = 1
+		return exit
+	}
+	w := world.World{Size: 1, LocalSize: 1, Nodes: 1, Address: "127.0.0.1", Port: port}
+	if stages(p.stage, a.Point, f) {
+		stage, unstage := staging(p.stage, a.Record.ID, time.Duration(a.Point.Resources.Time))
+		exit.ExitCode = p.process(ctx, w, nil, log, append(stage, "--dir", a.Run.Path(), "--place", "environment"))
+		if unstage != nil {
+			defer p.process(context.WithoutCancel(ctx), w, nil, log, unstage)
+		}
+	}
+	if exit.ExitCode == 0 {
+		exit.ExitCode = p.ranks(ctx, a, f, w, log)
+		p.clear(a, log)
+	}
+	if ctx.Err() != nil {
+		exit.Signal = "TERM"
+	}
+	return exit
+}
+
+// ranks starts the supervisors and waits for all of them; the result is the
+// largest of their exit codes. When one fails the others are ended: they would
+// wait for it until their own deadline.
+func (p *processes) ranks(ctx context.Context, a *Attempt, f framework.Framework, w world.World, log *os.File) int {
+	ranks := a.Point.Workers
+	if f.OncePerNode(a.Point) {
+		ranks = 1
+	}
+	w.Size, w.LocalSize = a.Point.Workers, a.Point.Workers
+	// Who starts ranks itself, or brings programs that we know nothing of,
+	// places them itself; beside a GPU the CPUs are seldom what is scarce.
+	bound := make([]*cpuSet, ranks)
+	if own := bindings(ranks, a.Point.Resources.CPUsPerWorker); own != nil && ranks == a.Point.Workers && !f.UserProgram && a.Point.Resources.Device == "cpu" {
+		bound = own
+	}
+	// The group's context ends with the first failure.
+	group, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	codes := make([]int, ranks)
+	var wait sync.WaitGroup
+	for rank := range ranks {
+		w := w
+		w.Rank, w.LocalRank = rank, rank
+		wait.Go(func() {
+			if codes[rank] = p.process(group, w, bound[rank], log, append(supervise(a.Run, a.Record), "--place", "environment")); codes[rank] != 0 {
+				end(fmt.Errorf("rank %d failed", rank))
+			}
+		})
+	}
+	wait.Wait()
+	return slices.Max(codes)
+}
+
+// clear ends what a supervisor that was killed has left of its program, before
+// another run begins. What the others leave they have ended themselves.
+func (p *processes) clear(a *Attempt, log *os.File) {
+	left := leftover.EndAbandoned(func(v map[string]string) bool { return v[framework.RunVariable] == a.Run.Path() })
+	orphans := leftover.EndOrphans(func(pid int) bool { _, ours := p.supervisors.Load(pid); return ours })
+	for _, text := range []string{left.Of("their supervisor"), orphans.Of("their supervisor")} {
+		if text != "" {
+			fmt.Fprintln(log, "scalebench:", text)
+		}
+	}
+}
+
+// process runs scalebench-worker in a place in the world, on those CPUs, nil for
+// any, and returns its exit code.
+func (p *processes) process(ctx context.Context, w world.World, cpus *cpuSet, log *os.File, arguments []string) int {
+	cmd := exec.CommandContext(ctx, p.worker, arguments...)
+	cmd.Env = append(os.Environ(), w.Environ()...)
+	for name, value := range p.environment {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	// A group of its own keeps the terminal's Ctrl-C from reaching the
+	// ranks beside our own, orderly signal.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = worker.Grace + 5*time.Second
+	runtime.LockOSThread() // Pdeathsig is the death of this thread
+	defer runtime.UnlockOSThread()
+	err := startOn(cpus, cmd)
+	if err == nil {
+		p.supervisors.Store(cmd.Process.Pid, struct{}{})
+		err = cmd.Wait()
+		p.supervisors.Delete(cmd.Process.Pid)
+	}
+	if err != nil {
+		fmt.Fprintf(log, "scalebench: %s of rank %d: %v\n", arguments[0], w.Rank, err)
+		return max(1, cmd.ProcessState.ExitCode())
+	}
+	return 0
+}

@@ -1,0 +1,199 @@
+package launcher
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// SlurmBackend runs attempts as batch jobs.
+type SlurmBackend struct {
+	Creator
+	Site   *study.Site
+	Client *slurm.Client
+	// Template is the text of the site's own batch script template, named
+	// Site.Template; "" for scalebench's.
+	Template string
+
+	limits    Limits
+	packing   string // study.PackJob, also when empty, PackArray or PackAllocation
+	requeue   bool   // let Slurm start a job again that lost its nodes
+	arraySize int    // the cluster's MaxArraySize, once asked for
+}
+
+// NewSlurm reads the site's template, if it names one.
+func NewSlurm(o Options) (*SlurmBackend, error) {
+	b := &SlurmBackend{Creator: o.Creator, Site: o.Site, Client: &slurm.Client{},
+		limits: Limits{InFlight: o.Policy.MaxInFlight, Rate: o.Policy.Rate}, packing: o.Policy.Packing, requeue: o.Policy.Requeue}
+	if b.Site == nil {
+		b.Site = study.DefaultSite()
+	}
+	if b.Site.Template != "" {
+		text, err := os.ReadFile(b.Site.Template)
+		if err != nil {
+			return nil, fmt.Errorf("%s: template: %w", b.Site.File, err)
+		}
+		b.Template = string(text)
+	}
+	if b.Site.Stage.Python != "" {
+		if _, err := os.Stat(b.Site.Stage.Python); err != nil {
+			return nil, fmt.Errorf("%s: stage.python: %w", b.Site.File, err)
+		}
+	}
+	return b, nil
+}
+
+// Name is Slurm.
+func (b *SlurmBackend) Name() string { return Slurm }
+
+// Attached: jobs go on by themselves.
+func (b *SlurmBackend) Attached() bool { return false }
+
+// Limits are the policy's.
+func (b *SlurmBackend) Limits() Limits { return b.limits }
+
+// Occupies: what Slurm has taken is in its hands; the rest in nobody's.
+func (b *SlurmBackend) Occupies(s State) bool { return s.Submission != nil }
+
+// record is what is known of an attempt's job before it is submitted; pack is
+// the name of what it is packed into, "" for a job of its own.
+func (b *SlurmBackend) record(t Todo, pack string) Record {
+	name := b.packName(pack)
+	if pack == "" {
+		name = b.Folder.Run(t.Point.ID, t.Point.Repeat, t.Number).ID() + "-" + randomHex(3)
+	}
+	return Record{Backend: Slurm, JobName: name, Exclude: t.Exclude, Requeue: b.requeue}
+}
+
+// Start writes the attempts of a load down, script included, and submits it.
+func (b *SlurmBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error) {
+	t := load[0]
+	if len(load) > 1 || t.Again != nil && t.Again.Record.Pack != nil {
+		return b.startPack(ctx, load)
+	}
+	a, err := b.start(ctx, t)
+	return []*Attempt{a}, err
+}
+
+func (b *SlurmBackend) start(ctx context.Context, t Todo) (*Attempt, error) {
+	if t.Again != nil {
+		if err := trust.Tree(t.Again.Run.Path()); err != nil {
+			return nil, err
+		}
+		return t.Again, b.submit(ctx, t.Again, t.After)
+	}
+	a, err := b.create(t, b.record(t, ""), func(at rundir.Run, a *Attempt) error {
+		var text bytes.Buffer
+		if err := b.Render(&text, t.Planned, a); err != nil {
+			return err
+		}
+		return rundir.WriteFile(at.Script(), text.Bytes(), file.Script)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, b.submit(ctx, a, t.After)
+}
+
+func (b *SlurmBackend) submit(ctx context.Context, a *Attempt, after string) error {
+	answer, err := b.sbatch(ctx, a.Run.Script(), after)
+	if err != nil {
+		return err
+	}
+	a.Submission = answer
+	return writeJSON(a.Run.Job(), answer, file.Open)
+}
+
+func (b *SlurmBackend) sbatch(ctx context.Context, script, after string) (*Submission, error) {
+	var options []string
+	if after != "" {
+		options = append(options, "--dependency=afterany:"+afterJob(after))
+	}
+	answer, err := b.Client.Submit(ctx, script, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &Submission{JobID: answer.ID, Cluster: answer.Cluster, Notice: answer.Notice, After: after, SubmittedUnix: metrics.Unix(time.Now())}, nil
+}
+
+// Survey asks Slurm about jobs.
+func (b *SlurmBackend) Survey(ctx context.Context, open []*Attempt) ([]Finding, error) {
+	jobs, unreachable := askSlurm(ctx, b.Client, open)
+	wrong := adopt(open, jobs)
+	findings := make([]Finding, len(open))
+	for i, a := range open {
+		findings[i] = Finding{Job: jobFacts(a, jobs[a.Run]), Err: wrong[a.Run], Judge: func(t Traces) (metrics.Status, string) {
+			return judgeJob(a.jobEvidence(jobs[a.Run], t, unreachable == nil))
+		}}
+	}
+	return findings, unreachable
+}
+
+// jobEvidence is what is known of an attempt by Slurm, whose job is nil when
+// Slurm knows of none.
+func (a *Attempt) jobEvidence(job *slurm.Job, t Traces, asked bool) jobEvidence {
+	e := jobEvidence{evidence: a.evidence(t), Created: metrics.Time(a.Record.CreatedUnix),
+		Submitted: a.Submission != nil, Asked: asked, Requeue: a.Record.Requeue, Shared: a.Record.shared(), Job: job}
+	if t.Exit == nil && job == nil {
+		e.Now = a.since(a.Run.Attempt(), a.Record.CreatedUnix)
+	}
+	return e
+}
+
+// jobFacts are the scheduler's facts for the store; what it has forgotten comes
+// from our own records.
+func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
+	if job == nil {
+		return a.recordedJob()
+	}
+	fact := &metrics.Job{Cluster: job.Cluster, ID: job.ID, Name: job.Name, Partition: job.Partition, State: job.Word,
+		Reason: job.Reason, Nodes: job.Nodes,
+		SubmitUnix: metrics.Unix(job.Submit), StartUnix: metrics.Unix(job.Start), EndUnix: metrics.Unix(job.End)}
+	if job.ExitCode != nil {
+		fact.ExitCode = job.ExitCode.String()
+	}
+	if a.Record.shared() {
+		// The job's state and end are those of all its runs; each one takes
+		// the first of the nodes.
+		fact.State, fact.Reason, fact.ExitCode, fact.EndUnix = "", "", "", 0
+		fact.Nodes = fact.Nodes[:min(len(fact.Nodes), max(a.Point.Nodes, 0))]
+	}
+	return fact
+}
+
+// Cancel asks Slurm, in one call for all of the jobs.
+func (b *SlurmBackend) Cancel(ctx context.Context, states []State) ([]Ending, error) {
+	list := make([]Ending, len(states))
+	var jobs []string
+	for i, s := range states {
+		list[i].State = s
+		switch {
+		case s.Job != nil && s.Job.State != "":
+			jobs = append(jobs, s.Job.ID)
+			list[i].Asked, list[i].What = true, "asked Slurm to end job "+s.Job.ID
+		case s.Submission == nil:
+			list[i].What = "never reached the scheduler"
+		default: // its id alone may be another job's by now
+			list[i].What = "the scheduler knows no such job"
+		}
+	}
+	if len(jobs) == 0 {
+		return list, nil
+	}
+	err := b.Client.Cancel(ctx, jobs...)
+	for i := range list {
+		if err != nil && list[i].Asked {
+			list[i].Asked, list[i].What = false, "Slurm did not end it"
+		}
+	}
+	return list, err
+}
