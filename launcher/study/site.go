@@ -150,6 +150,7 @@ func ParseSite(path string, source []byte) (*Site, error) {
 	}
 	s.Worker, s.Template = d.path("worker", s.Worker), d.path("template", s.Template)
 	s.Stage.Python = d.path("stage.python", s.Stage.Python)
+	s.Python = d.interpreter("python", s.Python)
 	d.stage(s)
 	for name := range s.Environment {
 		if !variableName.MatchString(name) {
@@ -160,9 +161,7 @@ func ParseSite(path string, source []byte) (*Site, error) {
 		if wrong := oneLine(python); wrong != "" || python == "" {
 			d.rule(join("pythons", name), cmp.Or(wrong, "missing; name the framework's interpreter"))
 		}
-		if strings.Contains(python, "/") { // else it is looked up where it runs
-			s.Pythons[name] = d.path(join("pythons", name), python)
-		}
+		s.Pythons[name] = d.interpreter(join("pythons", name), python)
 	}
 	d.options("options", s.Options)
 	d.rule("container.runtime", among("", "pyxis", "apptainer")(s.Container.Runtime))
@@ -196,6 +195,15 @@ func (s *Site) Doubts() Problems {
 		}
 	}
 	return list
+}
+
+// interpreter is a Python: a path as of any other file, or a name, which is
+// looked up where it runs.
+func (d *decoder) interpreter(key, python string) string {
+	if !strings.Contains(python, "/") {
+		return python
+	}
+	return d.path(key, python)
 }
 
 // Interpreter is the Python of a framework: its own, or that of all others.

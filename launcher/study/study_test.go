@@ -241,18 +241,23 @@ max_nodes = 4
 	}
 }
 
-// A framework may have an interpreter of its own, found from the site file.
+// A framework may have an interpreter of its own. Paths are from the site file's
+// folder and have their variables replaced; names are looked up where they run.
 func TestSiteInterpreter(t *testing.T) {
-	site, err := ParseSite("/sites/site.toml", []byte(`
-python = "python3"
-pythons = { keras-horovod = "tf/bin/python", mxnet = "python3.8" }
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{"pytorch-ddp": "python3", "keras-horovod": "/sites/tf/bin/python", "mxnet": "python3.8"} {
-		if got := site.Interpreter(name); got != want {
-			t.Errorf("%s has %q, want %q", name, got, want)
+	t.Setenv("ENVS", "/envs")
+	for source, want := range map[string]string{
+		`python = "python3"`:                                  "python3",
+		`python = "venv/bin/python"`:                          "/sites/venv/bin/python",
+		`python = "$ENVS/pytorch/bin/python"`:                 "/envs/pytorch/bin/python",
+		`pythons = { mxnet = "python3.8" }`:                   "python3.8",
+		`pythons = { mxnet = "../mxnet/bin/python" }`:         "/mxnet/bin/python",
+		"python = \"python3\"\npythons = { mxnet = \"a/b\" }": "/sites/a/b",
+	} {
+		site, err := ParseSite("/sites/site.toml", []byte(source))
+		if err != nil {
+			t.Errorf("%s: %v", source, err)
+		} else if got := site.Interpreter("mxnet"); got != want {
+			t.Errorf("%s has %q, want %q", source, got, want)
 		}
 	}
 }
