@@ -78,8 +78,14 @@ func Secrets(arguments []string) []string {
 
 func hideIn(arguments []string, hide func(string) string) []string {
 	list := slices.Clone(arguments)
+	var program *passwordOption // the last one that is known
 	for i := range list {
-		switch {
+		if p := optionOf(arguments[i]); p != nil {
+			program = p
+		}
+		switch value := program.value(arguments, i); {
+		case value != "":
+			list[i] = strings.TrimSuffix(arguments[i], value) + hide(value)
 		case i > 0 && names(arguments[i-1]) && !option.MatchString(arguments[i]):
 			list[i] = hide(arguments[i])
 		case i > 0 && slices.Contains(userOptions, arguments[i-1]):

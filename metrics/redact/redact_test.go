@@ -1,6 +1,7 @@
 package redact
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 )
@@ -13,7 +14,7 @@ func TestName(t *testing.T) {
 			t.Errorf("%s does not name a secret", name)
 		}
 	}
-	for _, name := range []string{"--max-tokens", "tokens", "tokenizer", "--tokenizer-path", "NCCL_DEBUG", "OMP_NUM_THREADS", "author", "SLURM_JOB_ID",
+	for _, name := range []string{"--max-tokens", "tokens", "token_count", "KeyError", "tokenizer", "--tokenizer-path", "NCCL_DEBUG", "OMP_NUM_THREADS", "author", "SLURM_JOB_ID",
 		"--batch", "keyboard", "monotonic", "--compass", "secondary", "SLURM_JOB_NODELIST", "pinned", "credo"[:3]} {
 		if Name(name) {
 			t.Errorf("%s names a secret", name)
@@ -35,6 +36,12 @@ var texts = []string{
 	`"password": MARK`, `"password": [MARK]`, `{\"token\": \"MARK\"}`, `"api_key"='MARK'`, `"secret" => "MARK"`, "PASSWORD = MARK", `password := "MARK"`,
 	`password=\"MARK\"`, "--set=password=MARK", "run --from-literal=db.password=MARK", "sh -c \"run --password 'a MARK'\"", `run --password "a MARK"`,
 	`["--token","MARK"]`, `[\"--token\",\"MARK\"]`,
+	"<password>MARK</password>", "<db:Password type=\"text\">\n  a MARK b\n</db:Password>", `<add key="Password" value="MARK"/>`, `{"name": "DB_PASSWORD", "value": "MARK"}`,
+	"- name: API_TOKEN\n  value: MARK", `{\"name\":\"HF_TOKEN\",\"value\":\"MARK\"}`,
+	"https://host/login?next=%2Fa%3Ftoken%3DMARK%26x%3D1", "token%3DMARK", "a=1&b=api_key%253DMARK", "password%3da%20MARK", "https%3A%2F%2Fme%3AMARK%40host",
+	"mysql -uroot -pMARK db", "/usr/bin/mysqldump --all-databases -pMARK >x", "sh -c 'mariadb-dump -h db -pMARK x'", "sshpass -p MARK ssh host", "sshpass -pMARK ssh host",
+	"mongosh host -u me -p MARK", "docker login -u me -p MARK registry", "7z a -pMARK x.7z y", "unzip -P MARK x.zip", "redis-cli -h cache -a MARK", "ldapsearch -D cn=me -w MARK",
+	`["mysql", "-pMARK"]`, `["sshpass", "-p", "MARK"]`, "https://discord.com/api/webhooks/123/MARK",
 	"vault hvs.MARK", "redis://:MARK@cache:6379/0", "--auth.token=MARK", "credentials=MARK",
 }
 
@@ -74,12 +81,60 @@ func TestTextKeeps(t *testing.T) {
 	}
 }
 
+// Tokens as services hand them out: the length, and the characters, of each.
+func TestTokens(t *testing.T) {
+	const letters, hex = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0", "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+	some := func(of string, n int) string { return strings.Repeat(of, n/len(of)+1)[:n] }
+	for _, token := range []string{
+		"glsa_" + some(letters, 32) + "_" + some(hex, 8), "glc_" + some(letters, 60) + "==", "ATATT3" + some(letters, 186), "ATCTT3" + some(letters, 180), "ATBB" + some(letters, 32),
+		"dapi" + some(hex, 32), "doo_v1_" + some(hex, 64), "dp.pt." + some(letters, 43), "dt0c01." + some(letters, 24) + "." + some(letters, 64), "glptt-" + some(hex, 40),
+		"glrt-" + some(letters, 20), "glcbt-64_" + some(letters, 20), "npm_" + some(letters, 36), "rubygems_" + some(hex, 48), "pplx-" + some(letters, 48), "nvapi-" + some(letters, 64),
+		"sk-ant-api03-" + some(letters, 93) + "AA", "hf_" + some(letters, 34), "GOCSPX-" + some(letters, 28), "AIza" + some(letters, 35), "HRKU-AA" + some(letters, 58),
+		"pscale_tkn_" + some(letters, 43), "NRAK-" + some("QX7", 27), "PMAK-" + some(hex, 24) + "-" + some(hex, 34), "sntryu_" + some(hex, 64), "ntn_" + some("1234567890", 11) + some(letters, 35),
+		"xkeysib-" + some(hex, 64) + "-" + some(letters, 16), "shpss_" + some(hex, 32), "rk_test_" + some(letters, 24), "sq0atp-" + some(letters, 22), "pul-" + some(hex, 40),
+		"AKCp" + some(letters, 69), "ABSK" + some(letters, 120) + "==", "ops_eyJ" + some(letters, 250), "pat-na1-" + some(hex, 36), "key-" + some(hex, 32), "fo1_" + some(letters, 43),
+		"fm2_" + some(letters, 90) + "+/" + some(letters, 9), "dckr_oat_" + some(letters, 27), "xoxe.xoxp-1-" + some(letters, 160), "aB3" + "8Q~" + some(letters, 34),
+		"1234567890:AA" + some(letters, 33), some("abcd1", 14) + ".atlasv1." + some(letters, 60), "AROA" + some("ABCDEFGH23", 16), "sbp_" + some(hex, 40), "figd_" + some(letters, 40),
+	} {
+		for _, text := range []string{token, "error: " + token + " is not valid", "https://host/" + token + "/x", `["` + token + `"]`} {
+			if got := Text(text); strings.Contains(got, token[len(token)-8:]) {
+				t.Errorf("%q is left as %q", text, got)
+			}
+		}
+	}
+}
+
+// ordinary has a line each of commands and logs without a secret. Options whose
+// name ends in "key" are not among them: what they mean cannot be told.
+//
+//go:embed testdata/ordinary.txt
+var ordinary string
+
+// What looks a little like a secret (hashes, identifiers, paths, words that
+// begin like a token) stays as it is, as a text and as arguments.
+func TestOrdinary(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(ordinary), "\n")
+	if len(lines) < 100 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	for _, line := range lines {
+		if got := Text(line); got != line {
+			t.Errorf("%q became %q", line, got)
+		}
+		if got := Secrets(strings.Fields(line)); len(got) != 0 {
+			t.Errorf("%q: as arguments, %q are secrets", line, got)
+		}
+	}
+}
+
 func TestArguments(t *testing.T) {
 	key := Key("a key")
 	got := strings.Join(key.Arguments([]string{"python3", "train.py", "--api-key", "a,b c", "--password=x,y z", "TOKEN=x;y", "--user", "me:pass", "--max-tokens", "5", "--verbose",
-		"--env=PASSWORD=x y", "--user=me:pass", "-H", "X-Auth-Token: x y", "--token", "-x!y", "--use-auth", "--verbose"}), "|")
+		"--env=PASSWORD=x y", "--user=me:pass", "-H", "X-Auth-Token: x y", "--token", "-x!y", "--use-auth", "--verbose",
+		"/usr/bin/mysql", "-px;y", "-P3306", "sshpass", "-p", "x y", "podman", "login", "-p", "-x"}), "|")
 	want := strings.Join([]string{"python3", "train.py", "--api-key", key.Hide("a,b c"), "--password=" + key.Hide("x,y z"), "TOKEN=" + key.Hide("x;y"), "--user", "me:" + key.Hide("pass"), "--max-tokens", "5", "--verbose",
-		"--env=PASSWORD=" + key.Hide("x y"), "--user=me:" + key.Hide("pass"), "-H", "X-Auth-Token: " + key.Hide("x y"), "--token", key.Hide("-x!y"), "--use-auth", "--verbose"}, "|")
+		"--env=PASSWORD=" + key.Hide("x y"), "--user=me:" + key.Hide("pass"), "-H", "X-Auth-Token: " + key.Hide("x y"), "--token", key.Hide("-x!y"), "--use-auth", "--verbose",
+		"/usr/bin/mysql", "-p" + key.Hide("x;y"), "-P3306", "sshpass", "-p", key.Hide("x y"), "podman", "login", "-p", key.Hide("-x")}, "|")
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

@@ -7,32 +7,41 @@ import (
 )
 
 // shape is a way in which a secret stands in a text. Its groups are what is
-// before the secret, and the secret.
+// before the secret, in it the name that the secret goes by, if it has one, and
+// the secret.
 type shape struct {
 	pattern *regexp.Regexp
 	// marks are parts of which every text with this shape has one, in lower case.
 	// Most texts have none: to look for them first costs little, and a million
 	// lines of a log are read in seconds.
 	marks []string
-	// is looks at what the groups before the secret say; nil: always one.
-	is func(before, secret string) bool
+	// is looks at the name and the secret; nil: always one.
+	is func(name, secret string) bool
 }
 
-// shapes are looked for one after the other. Each has two groups, "" or what
-// stands before the secret, and the secret itself.
+// shapes are looked for one after the other.
 var shapes = []shape{
 	{pattern: regexp.MustCompile(`()(-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$))`), marks: []string{"private key"}},
 	// The password may hold an @: the last one before the path counts.
 	{pattern: regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s/?#:@"'<>]*:)([^\s/?#"'<>]+)@`), marks: []string{"://"}},
 	{pattern: regexp.MustCompile(`((?i:https?)://)([^\s/?#:@"'<>]+)@`), marks: []string{"://"}},
-	{pattern: regexp.MustCompile(`(https://hooks\.slack\.com/(?:services|workflows)/)([\w/-]+)`), marks: []string{"hooks.slack.com"}},
+	// https://user:x@host as a part of another address
+	{pattern: regexp.MustCompile(`((?i:%3A%2F%2F)[^\s"'%]*(?i:%3A))([^\s"'%]+(?:%[0-9A-Fa-f]{2}[^\s"'%]+)*?)%40`), marks: []string{"%40"}},
+	{pattern: regexp.MustCompile(`(https://(?:hooks\.slack\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks/[0-9]+|[\w-]+\.webhook\.office\.com/webhookb2)/)([\w@/-]+)`), marks: []string{"hooks.slack.com", "/api/webhooks/", "webhook.office.com"}},
 	{pattern: regexp.MustCompile(`((?i:\b(?:basic|digest|negotiate))\s+)([A-Za-z0-9._~+/=-]{8,})`), marks: []string{"basic", "digest", "negotiate"}, is: func(_, secret string) bool { return mixed(secret) }},
 	{pattern: regexp.MustCompile(`((?i:\bbearer)\s+)([^\s"',;]{8,})`), marks: []string{"bearer"}},
 	{pattern: regexp.MustCompile(`((?i:authorization)["']?\s*[:=]\s*["']?(?:(?i:bearer|basic|token|digest|negotiate|apikey)\s+)?)([^\s"',;]+)`), marks: []string{"authorization"}},
 	{pattern: regexp.MustCompile(`((?i:cookie)["']?:\s*)([^"'\n]+)`), marks: []string{"cookie"}},
 	{pattern: regexp.MustCompile(`((?:^|\s)(?:-u|--user|--proxy-user)\s+["']?[^\s:"'-][^\s:"']*:)([^\s"']+)`), marks: []string{"-u", "--proxy-user"}},
+	passwordShape(),
 	{pattern: regexp.MustCompile(`()\b(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.?[A-Za-z0-9_-]*)`), marks: []string{"eyj"}},
-	{pattern: regexp.MustCompile(`()\b((?:hf_|gh[pousr]_|github_pat_|glpat-|gldt-|dckr_pat_|npm_|pypi-|nvapi-|hvs\.|hvb\.|xox[a-z]-|xapp-|sk-|sk_live_|sk_test_|rk_live_|r8_|gsk_|AIza|ya29\.|SG\.|AGE-SECRET-KEY-|dop_v1_|lin_api_|shpat_|tskey-|whsec_|pat-|wandb_v1_)[A-Za-z0-9_.-]{10,})`), marks: []string{"hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "dckr_pat_", "npm_", "pypi-", "nvapi-", "hvs.", "hvb.", "xox", "xapp-", "sk-", "sk_live_", "sk_test_", "rk_live_", "r8_", "gsk_", "aiza", "ya29.", "sg.", "age-secret-key-", "dop_v1_", "lin_api_", "shpat_", "tskey-", "whsec_", "pat-", "wandb_v1_"}, is: func(_, secret string) bool { return mixed(secret) }},
+	tokenShape(),
+	// Databricks', Pulumi's, Mailgun's
+	{pattern: regexp.MustCompile(`()\b((?:dapi|pul-|key-)[0-9a-f]{32,})\b`), marks: []string{"dapi", "pul-", "key-"}},
+	// Azure's, Telegram's, Terraform's
+	{pattern: regexp.MustCompile(`()([A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34})`), marks: []string{"q~"}},
+	{pattern: regexp.MustCompile(`()\b([0-9]{8,10}:AA[A-Za-z0-9_-]{32,})`), marks: []string{":aa"}},
+	{pattern: regexp.MustCompile(`()\b([A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9=_-]{32,})`), marks: []string{".atlasv1."}},
 	{pattern: regexp.MustCompile(`()\b((?:AKIA|ASIA|AROA|AIDA|ANPA)[A-Z0-9]{12,})`), marks: []string{"akia", "asia", "aroa", "aida", "anpa"}},
 	// {"token": "x"}, token='x y'
 	{pattern: regexp.MustCompile(`(["']?([A-Za-z_][\w.-]*)["']?\s*[=:]\s*")((?:[^"\\]|\\.)+)`), marks: nameMarks, is: named},
@@ -42,6 +51,11 @@ var shapes = []shape{
 	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)\s+')([^']+)`), marks: nameMarks, is: named},
 	// JSON with numbers, or within a text: {"token": 1234}, {\"token\": \"x\"}; "token" => "x"
 	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)\\*["']\s*[=:]>?\s*(?:\[\s*)?\\*["']?)([^\s"'\\,;}\]]+)`), marks: nameMarks, is: named},
+	// <password>x</password>; <add key="Password" value="x"/>, {"name": "DB_PASSWORD", "value": "x"}
+	{pattern: regexp.MustCompile(`(<([A-Za-z_][\w:.-]*)(?:\s[^<>]*)?>\s*)([^<>\s](?:[^<>]*[^<>\s])?)\s*</`), marks: nameMarks, is: func(name, _ string) bool { return strong(name) }},
+	{pattern: regexp.MustCompile(`((?i:name|key)\\*["']?\s*[=:]\s*\\*["']?([A-Za-z_][\w.-]*)\\*["']?,?\s*\\*["']?(?i:value)\\*["']?\s*[=:]\s*\\*["']?)([^\s"'\\,;}\]<>]+)`), marks: nameMarks, is: func(name, _ string) bool { return strong(name) }},
+	// token%3Dx, to the next %26
+	{pattern: regexp.MustCompile(`((?:^|%[0-9A-Fa-f]{2}|[^\w.%-])([A-Za-z_][\w.-]*)%(?:25)*3[Dd])((?:[^\s"'&;,%]|%(?:[013-9A-Fa-f][0-9A-Fa-f]|2[0-57-9A-Fa-f]))+)`), marks: nameMarks, is: named},
 	// PASSWORD = x, password := "x", password=\"x\"
 	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)\s*:?=\s*\\*["']?)([^\s"'\\&;,]+)`), marks: nameMarks, is: named},
 	// --set=password=x: the value of one name is another one's name
@@ -49,14 +63,14 @@ var shapes = []shape{
 	// PASSWORD=x, --password=x, ?api_key=x&…
 	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*)=)([^\s"'&;,]+)`), marks: nameMarks, is: named},
 	// X-Api-Key: x, password: x
-	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*):\s*)([^\s"',;]+)`), marks: nameMarks, is: func(before, _ string) bool { return strong(before) }},
+	{pattern: regexp.MustCompile(`(([A-Za-z_][\w.-]*):\s*)([^\s"',;]+)`), marks: nameMarks, is: func(name, _ string) bool { return strong(name) }},
 	// --api-key x
 	{pattern: regexp.MustCompile(`((?:^|[\s"'\x60(\[,])(--?[A-Za-z][\w.-]*)(?:["']?,?\s+["']?|\\*["'],\\*["']))([^\s"'\\-][^\s"'\\]*)`), marks: nameMarks, is: named},
 }
 
-// named reports whether what stands before a secret names one. Names that mean
-// other things in prose ("key=value") need a value that is no word.
-func named(before, secret string) bool { return strong(before) || Name(before) && mixed(secret) }
+// named reports whether a name is that of a secret. Names that mean other things
+// in prose ("key=value") need a value that is no word.
+func named(name, secret string) bool { return strong(name) || Name(name) && mixed(secret) }
 
 // mixed reports whether a text is no word of a language: it has a digit, or
 // upper case behind its first letter.
@@ -75,8 +89,11 @@ func (s shape) replace(text string, hide func(string) string) string {
 	var b strings.Builder
 	for _, m := range s.pattern.FindAllStringSubmatchIndex(text, -1) {
 		last := len(m) - 2 // of the secret
-		before, secret := text[m[2]:m[3]], text[m[last]:m[last+1]]
-		if s.is != nil && !s.is(before, secret) {
+		name, secret := "", text[m[last]:m[last+1]]
+		if last > 4 {
+			name = text[m[4]:m[5]]
+		}
+		if s.is != nil && !s.is(name, secret) {
 			continue
 		}
 		b.WriteString(text[at:m[last]])

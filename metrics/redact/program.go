@@ -1,0 +1,83 @@
+package redact
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// passwordOption is the short option of some programs whose value is a
+// password. It means something else to every other program.
+type passwordOption struct {
+	programs []string // their names begin so
+	word     string   // an argument without which it is no password
+	option   string
+	apart    bool // the value may be the next argument
+}
+
+var passwordOptions = []passwordOption{
+	{programs: []string{"mysql", "mariadb", "mycli"}, option: "-p"},
+	{programs: []string{"sshpass", "mongo"}, option: "-p", apart: true},
+	{programs: []string{"docker", "podman", "nerdctl", "skopeo", "buildah", "helm", "oras", "crane"}, word: "login", option: "-p", apart: true},
+	{programs: []string{"7z"}, option: "-p"},
+	{programs: []string{"zip", "unzip", "sqlcmd", "bcp"}, option: "-P", apart: true},
+	{programs: []string{"redis-cli"}, option: "-a", apart: true},
+	{programs: []string{"ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldapwhoami", "ldapcompare", "ldappasswd"}, option: "-w", apart: true},
+}
+
+// siblings end a program's name, or that of its kin: mysqldump, mariadb-dump.
+const siblings = `[a-z-]*(?:\.exe)?`
+
+var isSibling = regexp.MustCompile(`^` + siblings + `$`)
+
+// optionOf is what is known of the program that an argument names, or nil.
+func optionOf(argument string) *passwordOption {
+	name := path.Base(argument)
+	for i, o := range passwordOptions {
+		if slices.ContainsFunc(o.programs, func(p string) bool {
+			rest, found := strings.CutPrefix(name, p)
+			return found && isSibling.MatchString(rest)
+		}) {
+			return &passwordOptions[i]
+		}
+	}
+	return nil
+}
+
+// value is the password in an argument of the program's, "" if it has none.
+func (o *passwordOption) value(arguments []string, i int) string {
+	switch {
+	case o == nil, o.word != "" && !slices.Contains(arguments[:i], o.word):
+		return ""
+	case o.apart && i > 0 && arguments[i-1] == o.option && !strings.HasPrefix(arguments[i], "--"):
+		return arguments[i]
+	}
+	value, found := strings.CutPrefix(arguments[i], o.option)
+	if !found {
+		return ""
+	}
+	return value
+}
+
+// passwordShape is the same in a line of a shell, or a list of arguments.
+func passwordShape() shape {
+	var s shape
+	var ways []string
+	for _, o := range passwordOptions {
+		between, apart := `[^\n;|&]*?`, ``
+		if o.word != "" {
+			between += `\b` + o.word + `\b` + between
+		}
+		if o.apart {
+			apart = `(?:["']?,?\s*["']?)`
+		}
+		for _, p := range o.programs {
+			ways = append(ways, fmt.Sprintf(`%s%s\b["']?,?\s(?:%s["'\s])?["']?%s%s`, p, siblings, between, o.option, apart))
+			s.marks = append(s.marks, p)
+		}
+	}
+	s.pattern = regexp.MustCompile(`((?:^|[\s"'\x60(/;|&=])(?:` + strings.Join(ways, "|") + `))([^\s"';|&,-][^\s"';|&,]*)`)
+	return s
+}
