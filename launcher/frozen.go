@@ -41,6 +41,14 @@ func Freeze(folder rundir.Study, plan *study.Plan, st *study.Study, site *study.
 	return writeJSON(folder.Plan(), frozen, file.Open)
 }
 
+// Claim makes a folder the study's; see rundir.Study.Claim.
+func Claim(folder rundir.Study, its rundir.Identity) (rundir.Identity, error) {
+	if err := Trusted(folder); err != nil {
+		return its, err
+	}
+	return folder.Claim(its)
+}
+
 // Trusted says whether a study's runs may be begun, and ended, by what stands in
 // its folder; the error is a *trust.Error where somebody else may have written
 // there. To read results it need not be asked.

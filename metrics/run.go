@@ -1,5 +1,10 @@
 package metrics
 
+import (
+	"crypto/rand"
+	"strings"
+)
+
 // Run is one attempt at a point: what was asked for, where it ran, how it
 // ended. What it measured stands in its event files.
 type Run struct {
@@ -7,6 +12,7 @@ type Run struct {
 	// the run folder's path below the runs folder.
 	ID      string
 	Study   string
+	StudyID string `json:"-"` // which study of that name; no part of what is said of the run
 	Point   string // the point's identity, equal for its repeats and attempts
 	Repeat  int    // 1-based
 	Attempt int    // 1-based
@@ -32,6 +38,10 @@ type Run struct {
 	// write them into their messages. It is no part of the record.
 	Secrets []string `json:"-"`
 }
+
+// NewStudyID is an id that no other study has: a name does not say which one is
+// meant, as two people, or one person twice, call different studies the same.
+func NewStudyID() string { return strings.ToLower(rand.Text()) }
 
 // Job is what the scheduler says of a run. Times are seconds since the Unix
 // epoch, 0 when not known.

@@ -42,7 +42,7 @@ func runCancel(ctx context.Context, s *session, arg string, all bool) error {
 	if filepath.Ext(arg) != ".toml" {
 		name, run, _ = strings.Cut(arg, "/")
 	}
-	folders, err := s.folders(name)
+	folders, err := s.folders(ctx, name)
 	if err != nil {
 		return err
 	}

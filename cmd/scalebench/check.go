@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -18,13 +19,13 @@ func checkCommand(s *session) *cli.Command {
 			"limit, over all repeats. Nothing is submitted.",
 		Flags: []cli.Flag{siteFlag(&site)},
 		Action: func(c *cli.Context) error {
-			return runCheck(s, c.Args().First(), site)
+			return runCheck(c.Context, s, c.Args().First(), site)
 		},
 	}
 }
 
-func runCheck(s *session, path, site string) error {
-	w, err := s.load(path, site)
+func runCheck(ctx context.Context, s *session, path, site string) error {
+	w, err := s.load(ctx, path, site)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -25,7 +26,7 @@ func collectCommand(s *session) *cli.Command {
 			"is kept. Runs that cannot be read are reported, the others collected, and the\n" +
 			"exit code is 3. Without STUDY it collects every study in the run folders.",
 		Action: func(c *cli.Context) error {
-			folders, err := s.folders(c.Args().First())
+			folders, err := s.folders(c.Context, c.Args().First())
 			if err != nil {
 				return err
 			}
@@ -47,6 +48,13 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 	}
 	states, unread, unreachable := s.survey(ctx, attempts)
 	asked := askedNow(folder)
+	its, err := folder.Identity()
+	if errors.Is(err, fs.ErrNotExist) {
+		return &usageError{err: err, hint: "`scalebench run FILE` or `submit FILE` says whose runs these are; it begins none that has a result."}
+	}
+	if err != nil {
+		return &usageError{err: err}
+	}
 	file, err := s.database()
 	if err != nil {
 		return err
@@ -56,6 +64,9 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 		return storeError(err)
 	}
 	defer db.Close()
+	if err := s.register(ctx, db, folder, its); err != nil {
+		return err
+	}
 	bar := s.startProgress("collecting", len(states))
 	defer bar.stop()
 	changed, events, bad := 0, 0, 0
@@ -66,7 +77,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 		if state.Unreadable != nil {
 			continue // survey has said so
 		}
-		report, err := collectRun(ctx, db, state, asked)
+		report, err := collectRun(ctx, db, its, state, asked)
 		var run *store.RunError
 		switch {
 		case errors.As(err, &run) && state.Err != nil:
@@ -126,12 +137,13 @@ func askedNow(folder rundir.Study) map[string]any {
 	return asked
 }
 
-func collectRun(ctx context.Context, db *store.Store, state launcher.State, asked map[string]any) (store.Report, error) {
+func collectRun(ctx context.Context, db *store.Store, its rundir.Identity, state launcher.State, asked map[string]any) (store.Report, error) {
 	files, err := state.Run.EventFiles()
 	if err != nil {
 		return store.Report{}, &store.RunError{Run: state.Record.ID, Err: err}
 	}
 	fact := state.Fact()
+	fact.Study, fact.StudyID = its.Name, its.ID
 	if targets, planned := asked[fact.Point]; planned && targets != nil {
 		fact.Parameters[study.Targets] = targets
 	}

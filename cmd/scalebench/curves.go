@@ -159,7 +159,11 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 	}
 	var planned []scaling.Planned
 	if o.where == "" { // a condition chooses among runs, and says nothing of points without one
-		if planned, err = plannedPoints(rundir.OpenStudy(s.runs, name)); err != nil {
+		folder, err := s.find(ctx, study)
+		if err != nil {
+			return nil, err
+		}
+		if planned, err = plannedPoints(folder); err != nil {
 			return nil, err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/cluster/doctor"
+	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/slurm"
@@ -52,14 +53,11 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	if o.timeout <= 0 {
 		return usagef("--timeout %v is no time to wait; want 1s or more", o.timeout)
 	}
-	w, err := s.doctored(o)
+	w, err := s.doctored(ctx, o)
 	if err != nil {
 		return err
 	}
-	runs, err := filepath.Abs(s.runs)
-	if err != nil {
-		return err
-	}
+	runs := w.folder.Runs()
 	db, err := s.database() // that commands use, whatever named it
 	if err != nil {
 		return err
@@ -121,9 +119,9 @@ func absent(text string) any {
 }
 
 // doctored is the study, if one is named, and the site.
-func (s *session) doctored(o doctorOptions) (*work, error) {
+func (s *session) doctored(ctx context.Context, o doctorOptions) (*work, error) {
 	if o.study != "" {
-		return s.load(o.study, o.site)
+		return s.load(ctx, o.study, o.site)
 	}
 	w := &work{site: study.DefaultSite()}
 	var err error
@@ -132,7 +130,11 @@ func (s *session) doctored(o doctorOptions) (*work, error) {
 			return nil, &usageError{err: err}
 		}
 	}
-	w.folder, err = s.folder("probe")
+	runs, err := s.runsHere()
+	if s.runs == "" && os.Getenv("SCALEBENCH_RUNS") == "" && w.site.Runs != "" {
+		runs = w.site.Runs
+	}
+	w.folder = rundir.OpenStudy(runs, "probe")
 	return w, err
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -109,13 +110,13 @@ func extractCommand(s *session) *cli.Command {
 			siteFlag(&o.site)),
 		Before: o.formatIsFrom(s, false),
 		Action: func(c *cli.Context) error {
-			return runExtract(s, o, c.Args().First())
+			return runExtract(c.Context, s, o, c.Args().First())
 		},
 	}
 }
 
-func runExtract(s *session, o extractOptions, file string) error {
-	list, err := o.extractors(s)
+func runExtract(ctx context.Context, s *session, o extractOptions, file string) error {
+	list, err := o.extractors(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func runExtract(s *session, o extractOptions, file string) error {
 }
 
 // extractors are those that the options name.
-func (o extractOptions) extractors(s *session) ([]extract.Extractor, error) {
+func (o extractOptions) extractors(ctx context.Context, s *session) ([]extract.Extractor, error) {
 	switch {
 	case (o.from == "") == (o.study == ""):
 		return nil, usagef("name the log's format with --from, or a study with --study; formats: %s", strings.Join(extract.Names(), ", "))
@@ -166,7 +167,7 @@ func (o extractOptions) extractors(s *session) ([]extract.Extractor, error) {
 		}
 		return []extract.Extractor{e}, nil
 	}
-	w, err := s.load(o.study, o.site)
+	w, err := s.load(ctx, o.study, o.site)
 	if err != nil {
 		return nil, err
 	}

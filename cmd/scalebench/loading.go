@@ -41,11 +41,13 @@ func siteFlag(path *string) cli.Flag {
 // load reads a study and its site, and plans it. arg is the path of the study's
 // file or, of a study that was run or submitted, its name: it is then as it was
 // the last time, whatever became of the file since.
-func (s *session) load(arg, site string) (*work, error) { return s.loadOn(nil, arg, site) }
+func (s *session) load(ctx context.Context, arg, site string) (*work, error) {
+	return s.loadOn(ctx, nil, arg, site)
+}
 
 // loadOn is load for the nodes of an allocation, if there is one.
-func (s *session) loadOn(nodes *launcher.Allocation, arg, site string) (*work, error) {
-	w, err := s.named(arg)
+func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, arg, site string) (*work, error) {
+	w, err := s.named(ctx, arg)
 	if err != nil {
 		return nil, err
 	}
@@ -84,23 +86,25 @@ func (s *session) loadOn(nodes *launcher.Allocation, arg, site string) (*work, e
 	} else if err != nil {
 		return nil, &usageError{err: err}
 	}
-	w.folder, err = s.folder(w.study.Name)
+	if w.folder == "" {
+		w.folder, err = s.folderOf(ctx, w.study, w.site)
+	}
 	return w, err
 }
 
 // named is the study and the site that a study's name stands for, from its run
 // folder; nil where arg is the path of a file.
-func (s *session) named(arg string) (*work, error) {
+func (s *session) named(ctx context.Context, arg string) (*work, error) {
 	if filepath.Ext(arg) == ".toml" {
 		return nil, nil
 	}
-	folder, err := s.folder(arg)
+	folder, err := s.folderNamed(ctx, arg)
 	if err != nil {
 		return nil, err
 	}
 	plan, err := launcher.ReadPlan(folder)
 	if err == nil {
-		w := &work{frozen: true}
+		w := &work{frozen: true, folder: folder}
 		if w.study, w.site, err = launcher.Thaw(folder, plan, framework.ForStudy()); err == nil {
 			return w, nil
 		}
@@ -118,12 +122,6 @@ func (s *session) named(arg string) (*work, error) {
 	return nil, &usageError{err: fmt.Errorf("%q is no study file, and no study of that name has been run or submitted in %s", arg, filepath.Dir(folder.Path())), hint: hint}
 }
 
-// folder is the run folder of a study, absolute: batch scripts name it.
-func (s *session) folder(name string) (rundir.Study, error) {
-	runs, err := filepath.Abs(s.runs)
-	return rundir.OpenStudy(runs, name), err
-}
-
 // studyName is the study that an argument means: a study file by its path, or
 // a study by its name.
 func studyName(arg string) (string, error) {
@@ -139,12 +137,12 @@ func studyName(arg string) (string, error) {
 
 // folders are the run folders that a command without a study is about: all of
 // them, or the one named.
-func (s *session) folders(arg string) ([]rundir.Study, error) {
-	runs, err := filepath.Abs(s.runs)
-	if err != nil {
-		return nil, err
-	}
+func (s *session) folders(ctx context.Context, arg string) ([]rundir.Study, error) {
 	if arg == "" {
+		runs, err := s.runsHere()
+		if err != nil {
+			return nil, err
+		}
 		names, err := rundir.Studies(runs)
 		if err != nil {
 			return nil, err
@@ -158,19 +156,16 @@ func (s *session) folders(arg string) ([]rundir.Study, error) {
 		}
 		return list, nil
 	}
-	name, err := studyName(arg)
+	folder, err := s.find(ctx, arg)
 	if err != nil {
 		return nil, err
 	}
-	folder := rundir.OpenStudy(runs, name)
 	_, err = launcher.ReadPlan(folder)
 	switch {
-	case err == nil:
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, &usageError{err: fmt.Errorf("the plan of study %q cannot be read: %w", name, err)}
-	default:
-		return nil, &usageError{err: fmt.Errorf("study %q has not been run or submitted: %w", name, err),
-			hint: "--runs DIR names the folder that holds its runs."}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, notBegun(folder, err)
+	case err != nil:
+		return nil, &usageError{err: fmt.Errorf("the plan of study %q cannot be read: %w", filepath.Base(folder.Path()), err)}
 	}
 	return []rundir.Study{folder}, nil
 }

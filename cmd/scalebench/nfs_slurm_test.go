@@ -140,6 +140,7 @@ func TestNFSStudy(t *testing.T) {
 			hosts = append(hosts, nfstest.Mount(t, folder, plan))
 			desks = append(desks, newDesk(t, worker, hosts[i].Path, filepath.Join(local, "scalebench.db")))
 		}
+		desks[1].dir = desks[0].dir // one study, submitted from two hosts
 		var all sync.WaitGroup
 		for _, d := range desks {
 			all.Go(func() {
@@ -259,6 +260,9 @@ func TestPowerLoss(t *testing.T) {
 	lines := strings.SplitAfter(strings.TrimSpace(string(ledger))+"\n", "\n")
 
 	end := record.Len()
+	if err := os.Rename(runs, runs+".before"); err != nil { // what is restored is no copy of it
+		t.Fatal(err)
+	}
 	lost, doubled, again := 0, 0, 0
 	for seed := range uint64(16) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -277,6 +281,7 @@ func TestPowerLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := newDesk(t, worker, filepath.Join(left, "runs"), filepath.Join(left, "scalebench.db"))
+		n.dir = d.dir
 		n.env = append(n.env, "PATH="+path+":"+os.Getenv("PATH"))
 		accepted, begun := record.Count("accepted", cut), 0
 		if cut > submitted {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -25,13 +26,13 @@ func renderCommand(s *session) *cli.Command {
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "folder `DIR` for the scripts", Required: true, Destination: &out},
 		},
 		Action: func(c *cli.Context) error {
-			return runRender(s, c.Args().First(), site, out)
+			return runRender(c.Context, s, c.Args().First(), site, out)
 		},
 	}
 }
 
-func runRender(s *session, path, site, out string) error {
-	w, err := s.load(path, site)
+func runRender(ctx context.Context, s *session, path, site, out string) error {
+	w, err := s.load(ctx, path, site)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string) e
 	if err := checkInterval(o.interval); err != nil {
 		return err
 	}
-	w, err := s.load(o.study, o.site)
+	w, err := s.load(ctx, o.study, o.site)
 	if err != nil {
 		return err
 	}

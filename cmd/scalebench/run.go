@@ -52,7 +52,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 			return &usageError{err: err}
 		}
 	}
-	w, err := s.loadOn(nodes, o.study, o.site)
+	w, err := s.loadOn(ctx, nodes, o.study, o.site)
 	if err != nil {
 		return err
 	}
@@ -62,6 +62,9 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	}
 	choice, err := s.choice(ctx, w)
 	if err != nil {
+		return err
+	}
+	if err := s.claim(ctx, w); err != nil {
 		return err
 	}
 	if err := launcher.Freeze(w.folder, w.plan, w.study, w.site); err != nil {

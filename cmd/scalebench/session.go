@@ -23,7 +23,7 @@ type session struct {
 	stdout, stderr io.Writer
 
 	db      string // file of the database, "": see database
-	runs    string // folder of the run folders; resolve has filled it in
+	runs    string // folder of the run folders, "": see folderOf and folderNamed
 	format  string // one of formats
 	verbose bool
 	quiet   bool
@@ -37,7 +37,7 @@ func (s *session) flags() []cli.Flag {
 		&cli.StringFlag{Name: "db", Category: category, Destination: &s.db,
 			Usage: "database `FILE` (default: $SCALEBENCH_DB, else " + appName + "/" + appName + ".db in the XDG data folder, ~/.local/share)"},
 		&cli.StringFlag{Name: "runs", Category: category, Destination: &s.runs,
-			Usage: "folder `DIR` of the run folders, on a file system that all nodes share (default: $SCALEBENCH_RUNS, else ./runs)"},
+			Usage: "folder `DIR` of the run folders, on a file system that all nodes share (default: $SCALEBENCH_RUNS, else the site file's runs, else runs beside the study file)"},
 		&cli.StringFlag{Name: "format", Category: category, Destination: &s.format, Value: formatTable, DefaultText: formatTable,
 			Usage: "print tables as `FORMAT`: " + strings.Join(formats, ", ")},
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Category: category, Destination: &s.verbose, DisableDefaultText: true,
@@ -54,12 +54,6 @@ func (s *session) resolve() error {
 	}
 	if s.verbose && s.quiet {
 		return usagef("--verbose and --quiet exclude each other; leave one out")
-	}
-	if s.runs == "" {
-		s.runs = os.Getenv("SCALEBENCH_RUNS")
-	}
-	if s.runs == "" {
-		s.runs = "runs"
 	}
 	return nil
 }

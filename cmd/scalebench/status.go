@@ -26,7 +26,7 @@ func statusCommand(s *session) *cli.Command {
 }
 
 func runStatus(ctx context.Context, s *session, arg string) error {
-	folders, err := s.folders(arg)
+	folders, err := s.folders(ctx, arg)
 	if err != nil {
 		return err
 	}

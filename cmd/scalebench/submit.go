@@ -66,7 +66,7 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 	if err := checkInterval(o.interval); err != nil {
 		return err
 	}
-	w, err := s.load(o.study, o.site)
+	w, err := s.load(ctx, o.study, o.site)
 	if err != nil {
 		return err
 	}
@@ -86,6 +86,9 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 	backend, err := launcher.NewSlurm(options)
 	if err != nil {
 		return &usageError{err: err}
+	}
+	if err := s.claim(ctx, w); err != nil {
+		return err
 	}
 	if err := launcher.Freeze(w.folder, w.plan, w.study, w.site); err != nil {
 		return err

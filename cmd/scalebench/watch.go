@@ -38,7 +38,7 @@ func watchCommand(s *session) *cli.Command {
 			if err := checkInterval(interval); err != nil {
 				return err
 			}
-			folders, err := s.folders(c.Args().First())
+			folders, err := s.folders(c.Context, c.Args().First())
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@
 // A runs folder holds one folder a study, which holds the frozen study and one
 // folder an attempt:
 //
+//	RUNS/STUDY/identity.json       which study that is; made first, by link
 //	RUNS/STUDY/study.toml          the study as it was last submitted or run
 //	RUNS/STUDY/site.toml           the site file that went with it, if any
 //	RUNS/STUDY/plan.json           the plan

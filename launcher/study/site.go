@@ -22,6 +22,7 @@ type Site struct {
 	Name      string `toml:"name"`
 	Account   string `toml:"account"`
 	QOS       string `toml:"qos"`
+	Runs      string `toml:"runs"`      // folder of the run folders; "": runs beside the study file
 	Interface string `toml:"interface"` // network interface of the collectives; "": the route to the first node decides
 	CPUBind   string `toml:"cpu_bind"`  // srun --cpu-bind of every step; "": Slurm's own default
 	Hint      string `toml:"hint"`      // srun --hint, "nomultithread" on many sites
@@ -145,11 +146,11 @@ func ParseSite(path string, source []byte) (*Site, error) {
 	d.into("", d.top, s)
 
 	for key, value := range map[string]string{"name": s.Name, "account": s.Account, "qos": s.QOS, "interface": s.Interface,
-		"cpu_bind": s.CPUBind, "hint": s.Hint, "worker": s.Worker, "python": s.Python, "template": s.Template, "stage.dir": s.Stage.Dir, "stage.python": s.Stage.Python} {
+		"cpu_bind": s.CPUBind, "hint": s.Hint, "worker": s.Worker, "python": s.Python, "runs": s.Runs, "template": s.Template, "stage.dir": s.Stage.Dir, "stage.python": s.Stage.Python} {
 		d.rule(key, oneLine(value))
 	}
 	s.Worker, s.Template = d.path("worker", s.Worker), d.path("template", s.Template)
-	s.Stage.Python = d.path("stage.python", s.Stage.Python)
+	s.Stage.Python, s.Runs = d.path("stage.python", s.Stage.Python), d.path("runs", s.Runs)
 	s.Python = d.interpreter("python", s.Python)
 	d.stage(s)
 	for name := range s.Environment {

@@ -44,6 +44,13 @@ func Fresh(f func() error) (err error) {
 	return err
 }
 
+// There calls f, and a few times more as long as it says that a file is missing
+// which is known to be there: this host may remember that it was not.
+func There(f func() error) (err error) {
+	again(func() bool { err = f(); return !errors.Is(err, fs.ErrNotExist) })
+	return err
+}
+
 // ReadFile is os.ReadFile of a file that may be replaced meanwhile.
 func ReadFile(path string) (text []byte, err error) {
 	err = Fresh(func() error { text, err = os.ReadFile(path); return err })

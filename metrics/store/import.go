@@ -114,6 +114,12 @@ func (s *Store) importRun(ctx context.Context, tx *sql.Tx, run metrics.Run, even
 	if err != nil {
 		return report, err
 	}
+	if run.StudyID, err = importedInto(tx, run.Study); err != nil {
+		return report, err
+	}
+	if err := ofStudy(tx, run); err != nil {
+		return report, err
+	}
 	id, _, err := s.putRun(tx, run, facts)
 	if err != nil {
 		return report, err

@@ -53,6 +53,9 @@ func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.Eve
 		return report, &RunError{run.ID, err}
 	}
 	err = s.withTx(ctx, func(tx *sql.Tx) error {
+		if err := ofStudy(tx, run); err != nil {
+			return err
+		}
 		id, changed, err := s.putRun(tx, run, facts)
 		if err != nil {
 			return err

@@ -5,6 +5,14 @@
 -- Base units everywhere: seconds, samples, bytes; instants are seconds since
 -- the Unix epoch. NULL is "not measured" or "not known", never 0.
 
+-- What a study's name stands for.
+CREATE TABLE study (
+  name TEXT PRIMARY KEY,
+  id   TEXT NOT NULL,      -- as in its run folder
+  home TEXT NOT NULL,      -- its run folder, absolute; '' where all of its runs were imported
+  file TEXT NOT NULL       -- the study file, absolute; '' likewise
+) STRICT, WITHOUT ROWID;
+
 -- A series is what remains of a point without its number of workers: the runs
 -- that may stand on one curve.
 CREATE TABLE series (
@@ -537,6 +545,10 @@ JOIN series s ON s.id = r.series;
 CREATE VIEW imports AS
 SELECT r.name AS run, r.study, i.path, i.sha256, i.part, i.format
 FROM import i JOIN run r ON r.id = i.run;
+
+-- Studies, and where they are.
+CREATE VIEW studies AS
+SELECT name AS study, id, nullif(home, '') AS home, nullif(file, '') AS file FROM study;
 
 -- Event lines that could not be read.
 CREATE VIEW bad_lines AS

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/store"
+)
+
+// runsHere is the folder of run folders where no study says which: --runs, else
+// $SCALEBENCH_RUNS, else ./runs. It is absolute: batch scripts name it.
+func (s *session) runsHere() (string, error) {
+	return filepath.Abs(cmp.Or(s.runs, os.Getenv("SCALEBENCH_RUNS"), "runs"))
+}
+
+// folderOf is the run folder of a study that is given by its file: where it is
+// by now, else where it would be made.
+func (s *session) folderOf(ctx context.Context, st *study.Study, site *study.Site) (rundir.Study, error) {
+	file, err := filepath.Abs(st.File)
+	if err != nil {
+		return "", err
+	}
+	runs, err := filepath.Abs(cmp.Or(s.runs, os.Getenv("SCALEBENCH_RUNS"), site.Runs, filepath.Join(filepath.Dir(file), "runs")))
+	if err != nil {
+		return "", err
+	}
+	folder := rundir.OpenStudy(runs, st.Name)
+	switch its, err := folder.Identity(); {
+	case err == nil && !rundir.SameFile(its.StudyFile, file) && exists(its.StudyFile):
+		return "", &usageError{err: fmt.Errorf("%s has the runs of another study %s, that of %s", folder.Path(), st.Name, its.StudyFile),
+			hint: "Give one of the two another name (study.name), or name another folder with --runs."}
+	case err == nil:
+		return folder, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", &usageError{err: err}
+	}
+	known := s.recorded(ctx, st.Name)
+	home := rundir.Study(known.Home)
+	if !holds(home, known.ID) || exists(known.File) && !rundir.SameFile(known.File, file) {
+		return folder, nil
+	}
+	if s.runs != "" {
+		return "", &usageError{err: fmt.Errorf("the runs of study %s are in %s, not in %s", st.Name, home.Path(), folder.Path()),
+			hint: "Leave --runs out, or move that folder first. In two folders the same runs would be begun twice."}
+	}
+	s.note("the runs of study %s are in %s", st.Name, home.Path())
+	return home, nil
+}
+
+// folderNamed finds the run folder of a study by its name: in --runs alone where
+// that is given, else in $SCALEBENCH_RUNS or ./runs, else where the database has
+// it.
+func (s *session) folderNamed(ctx context.Context, name string) (rundir.Study, error) {
+	runs, err := s.runsHere()
+	if err != nil {
+		return "", err
+	}
+	folder := rundir.OpenStudy(runs, name)
+	if s.runs != "" || exists(folder.Plan()) {
+		return folder, nil
+	}
+	if known := s.recorded(ctx, name); holds(rundir.Study(known.Home), known.ID) {
+		s.note("the runs of study %s are in %s", name, known.Home)
+		return rundir.Study(known.Home), nil
+	}
+	return folder, nil
+}
+
+// find is the run folder of a study that is given by its file or its name.
+func (s *session) find(ctx context.Context, arg string) (rundir.Study, error) {
+	if filepath.Ext(arg) != ".toml" {
+		return s.folderNamed(ctx, arg)
+	}
+	st, err := study.Load(arg, framework.ForStudy())
+	if err != nil {
+		return "", &usageError{err: err}
+	}
+	site := study.DefaultSite()
+	if st.Site != "" {
+		if site, err = study.LoadSite(st.Site); err != nil {
+			return "", &usageError{err: err}
+		}
+	}
+	return s.folderOf(ctx, st, site)
+}
+
+// recorded is what the database knows of a study; nothing, where there is no
+// database that can be asked.
+func (s *session) recorded(ctx context.Context, name string) store.Study {
+	db, err := s.openStore()
+	if err != nil {
+		return store.Study{}
+	}
+	defer db.Close()
+	known, err := db.Study(ctx, name)
+	if err != nil {
+		return store.Study{}
+	}
+	return known
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return path != "" && err == nil
+}
+
+// holds reports whether a folder has the runs of the study of that id.
+func holds(folder rundir.Study, id string) bool {
+	if folder == "" {
+		return false
+	}
+	its, err := folder.Identity()
+	return err == nil && its.ID == id
+}
+
+// claim makes the folder of a study's runs its own, before anything is written
+// there, and records it in the database. The error says which other study has
+// the folder or the name.
+func (s *session) claim(ctx context.Context, w *work) error {
+	file, err := filepath.Abs(w.study.File)
+	if err != nil {
+		return err
+	}
+	known := s.recorded(ctx, w.study.Name)
+	its, err := w.folder.Identity()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &usageError{err: err}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		its = rundir.Identity{ID: metrics.NewStudyID(), Name: w.study.Name, StudyFile: file}
+		switch {
+		case known.ID == "":
+		case known.Imported():
+			s.note("study %s has imported runs in the database; these join them", w.study.Name)
+			its.ID = known.ID
+		case rundir.SameFile(known.File, file):
+			its.ID = known.ID // its run folders were removed
+		case !exists(known.File) && !exists(known.Home) && s.planned(ctx, w.plan):
+			s.note("study %s was that of %s, which is gone, as are its run folders; its results count as this one's", w.study.Name, known.File)
+			its.ID = known.ID
+		default:
+			return s.otherStudy(known)
+		}
+		its, err = launcher.Claim(w.folder, its)
+	}
+	if err != nil {
+		return err
+	}
+	if !rundir.SameFile(its.StudyFile, file) && its.StudyFile != file {
+		s.note("the file of study %s was %s, and is %s now", w.study.Name, its.StudyFile, file)
+		its.StudyFile = file
+		if err := w.folder.Move(its); err != nil {
+			return err
+		}
+	}
+	if known == (store.Study{ID: its.ID, Name: its.Name, Home: w.folder.Path(), File: its.StudyFile}) {
+		return nil
+	}
+	path, err := s.database()
+	if err != nil {
+		return err
+	}
+	db, err := store.Open(path, store.Options{})
+	if err == nil {
+		defer db.Close()
+		err = s.register(ctx, db, w.folder, its)
+	}
+	var mine *usageError
+	if err != nil && !errors.As(err, &mine) {
+		s.warn("the database does not know of this study yet: %v", err)
+		return nil
+	}
+	return err
+}
+
+// register records in the database which study a folder has the runs of, and
+// where it is.
+func (s *session) register(ctx context.Context, db *store.Store, folder rundir.Study, its rundir.Identity) error {
+	known, err := db.Study(ctx, its.Name)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return storeError(err)
+	}
+	home := rundir.Study(known.Home)
+	switch is := (store.Study{ID: its.ID, Name: its.Name, Home: folder.Path(), File: its.StudyFile}); {
+	case known == is:
+		return nil
+	case known.ID == its.ID && home != folder && holds(home, its.ID) && !home.Same(folder):
+		return &usageError{err: fmt.Errorf("%s is a copy of %s, whose runs the database has", folder.Path(), home.Path()),
+			hint: "Use the one or the other: with both, one's runs would stand in the place of the other's. --db names another database."}
+	case known.ID == its.ID && home != "" && !exists(known.Home):
+		s.note("the runs of study %s were in %s, and are in %s now", its.Name, known.Home, folder.Path())
+		fallthrough
+	default:
+		err = db.PutStudy(ctx, is)
+	}
+	if errors.Is(err, store.ErrOtherStudy) {
+		return s.otherStudy(known)
+	}
+	return storeError(err)
+}
+
+// otherStudy is the error that a name is taken.
+func (s *session) otherStudy(known store.Study) error {
+	return &usageError{err: fmt.Errorf("the database has another study %s, that of %s with its runs in %s", known.Name, known.File, known.Home),
+		hint: "Give one of the two another name (study.name), or name another database with --db."}
+}
+
+// planned reports whether the database has a run of one of the plan's points.
+func (s *session) planned(ctx context.Context, plan *study.Plan) bool {
+	stored, err := s.stored(ctx, plan.Study)
+	if err != nil {
+		return false
+	}
+	for _, p := range plan.Points {
+		if stored(p.Point.ID, p.Point.Repeat) {
+			return true
+		}
+	}
+	return false
+}
+
+// notBegun is the error that a study has no runs in a folder.
+func notBegun(folder rundir.Study, err error) error {
+	hint := "--runs DIR names the folder that holds its runs."
+	if names, err := rundir.Studies(folder.Runs()); err == nil && len(names) > 0 {
+		hint += " In this one are: " + strings.Join(names, ", ") + "."
+	}
+	return &usageError{err: fmt.Errorf("study %q has not been run or submitted: %w", filepath.Base(folder.Path()), err), hint: hint}
+}

@@ -1,0 +1,117 @@
+package rundir
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"syscall"
+
+	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/nfs"
+)
+
+// Identity is identity.json: which study a folder has the runs of.
+type Identity struct {
+	ID        string `json:"id"` // see metrics.NewStudyID
+	Name      string `json:"name"`
+	StudyFile string `json:"study_file"` // absolute, where it was last run or submitted from
+}
+
+var idPattern = regexp.MustCompile(`^[a-z2-7]{26}$`)
+
+func (i Identity) check(of Study) error {
+	switch {
+	case !idPattern.MatchString(i.ID):
+		return fmt.Errorf("%s: %q is no id of a study", of.identity(), i.ID)
+	case i.Name != filepath.Base(of.Path()):
+		return fmt.Errorf("%s is of study %q; a study's folder keeps the study's name, so call it %s again",
+			of.identity(), i.Name, filepath.Join(of.Runs(), i.Name))
+	case !filepath.IsAbs(i.StudyFile):
+		return fmt.Errorf("%s: study_file %q is no absolute path", of.identity(), i.StudyFile)
+	}
+	return nil
+}
+
+func (s Study) identity() string { return filepath.Join(string(s), "identity.json") }
+
+// Identity reads whose runs the folder has. The error is fs.ErrNotExist where
+// none was begun there.
+func (s Study) Identity() (Identity, error) {
+	text, err := ReadFile(s.identity())
+	if err != nil {
+		return Identity{}, err
+	}
+	var i Identity
+	if err := json.Unmarshal(text, &i); err != nil {
+		return Identity{}, fmt.Errorf("%s cannot be read: %w", s.identity(), err)
+	}
+	return i, i.check(s)
+}
+
+// Claim makes the folder the study's, and returns whose it then is: of commands
+// that claim it at once, on whatever hosts, all get the first one's answer.
+func (s Study) Claim(i Identity) (Identity, error) {
+	if err := i.check(s); err != nil {
+		return Identity{}, err
+	}
+	if err := makeFolder(string(s)); err != nil {
+		return Identity{}, err
+	}
+	// Written whole under a name of its own, then linked: nobody sees half of it,
+	// and of two links one is made.
+	own := filepath.Join(string(s), unfinished+rand.Text())
+	if err := file.Write(own, i.text(), file.Open); err != nil {
+		return Identity{}, err
+	}
+	err := nfs.Put(own, s.identity())
+	if left := nfs.Remove(own); err == nil {
+		err = left
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return Identity{}, err
+	}
+	if err := SyncFolder(string(s)); err != nil {
+		return Identity{}, err
+	}
+	err = nfs.There(func() (err error) { i, err = s.Identity(); return err })
+	return i, err
+}
+
+// Move notes that the study's file is elsewhere now.
+func (s Study) Move(i Identity) error {
+	if err := i.check(s); err != nil {
+		return err
+	}
+	return WriteFile(s.identity(), i.text(), file.Open)
+}
+
+func (i Identity) text() []byte {
+	text, err := json.MarshalIndent(i, "", "  ")
+	if err != nil {
+		panic(err) // three strings
+	}
+	return append(text, '\n')
+}
+
+// SameFile reports whether two paths are of one file or folder, which is there.
+// A file system may be mounted twice, and is then two to the kernel: the inode's
+// number and its last change to the nanosecond are the server's, and a copy has
+// one of them at most.
+func SameFile(a, b string) bool {
+	one, err1 := os.Stat(a)
+	two, err2 := os.Stat(b)
+	if err1 != nil || err2 != nil || os.SameFile(one, two) {
+		return err1 == nil && err2 == nil
+	}
+	first, ok1 := one.Sys().(*syscall.Stat_t)
+	second, ok2 := two.Sys().(*syscall.Stat_t)
+	return ok1 && ok2 && first.Ino == second.Ino && first.Ctim == second.Ctim
+}
+
+// Same reports whether two folders are one.
+func (s Study) Same(other Study) bool { return SameFile(s.identity(), other.identity()) }
