@@ -10,7 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
-const secret = "s3cr3tVALUE99"
+const secret = "s3cr3tVALUE99MORE" // as long as a token
 
 // What a program wrote of its secrets is not in the file, nor is what a record
 // of before had.
