@@ -323,7 +323,10 @@ func (r *driver) begin(ctx context.Context, l *lease.Lease, states []State, unti
 			o.Why = strings.ReplaceAll(refused.Words(), "\n", "; ")
 			return nil
 		case errors.Is(err, fs.ErrExist): // another command has it, and cannot be read
-		case err != nil:
+		case err != nil: // they may have been begun: how they end is told of
+			for _, a := range begun {
+				r.watched[a.Run] = true
+			}
 			return err
 		default:
 			for _, a := range begun {

@@ -81,6 +81,9 @@ func (b *SlurmBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, erro
 		return b.startPack(ctx, load)
 	}
 	a, err := b.start(ctx, t)
+	if a == nil {
+		return nil, err
+	}
 	return []*Attempt{a}, err
 }
 
