@@ -42,10 +42,7 @@ var rides = []ride{
 	{"mxnet", "mxnet", []string{"mxnet", "horovod"}, "srun", 2, 2},
 }
 
-var (
-	matrixFile = flag.String("matrix", "", "rewrite the matrix of frameworks in this document with what was tested")
-	only       = flag.String("framework", "", "try this framework only")
-)
+var matrixFile = flag.String("matrix", "", "rewrite the matrix of frameworks in this document with what was tested")
 
 // TestFrameworksOnSlurm runs each framework in its own environment on nodes of
 // a real Slurm. One step of all ranks is compared with the first step of a
@@ -58,10 +55,7 @@ func TestFrameworksOnSlurm(t *testing.T) {
 	b.must(0, nil, "data", "synth", "data", "--train", "640", "--test", "101")
 	rows := map[string]string{}
 	for _, r := range rides {
-		if *only != "" && *only != r.framework {
-			continue
-		}
-		t.Run(r.name(), func(t *testing.T) {
+		t.Run(r.framework+"/"+r.name(), func(t *testing.T) {
 			b := &bench{t, b.dir, b.env}
 			python, err := interpreter(r.family)
 			if err != nil {
@@ -76,6 +70,9 @@ func TestFrameworksOnSlurm(t *testing.T) {
 			}
 			rows[r.name()] = r.row(versions, time.Now().Format(time.DateOnly))
 		})
+	}
+	if len(rows) == 0 {
+		t.Error("none of the frameworks that -run asks for is tried here")
 	}
 	if *matrixFile != "" {
 		if err := rewriteMatrix(*matrixFile, rows); err != nil {

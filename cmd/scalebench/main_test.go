@@ -76,10 +76,15 @@ func buildWorker(t testing.TB) string {
 // TestScript runs testdata/script/<verb>_<case>.txtar: the real command line in
 // a process of its own, in an empty folder.
 //
-// $WORKER is a real scalebench-worker, for site files. Slurm's commands are the
-// fakes, whose answers the script writes into the folder "slurm".
+// $WORKER is a real scalebench-worker, for site files, and $EXAMPLES the folder of
+// the examples. Slurm's commands are the fakes, whose answers the script writes
+// into the folder "slurm".
 func TestScript(t *testing.T) {
 	worker := buildWorker(t)
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       *update,
@@ -91,6 +96,7 @@ func TestScript(t *testing.T) {
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("TZ", "UTC")
 			e.Setenv("WORKER", worker)
+			e.Setenv("EXAMPLES", examples)
 			e.Setenv(fake.Variable, e.WorkDir+"/slurm")
 			if err := os.Mkdir(e.WorkDir+"/slurm", 0o755); err != nil {
 				return err

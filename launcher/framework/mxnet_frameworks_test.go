@@ -16,7 +16,11 @@ import (
 // An evaluation looks at the training and does not change it: while steps are
 // made the running variances are kept at another scale, and evaluating puts the
 // weights into another order.
-func TestFrameworksEvaluationMXNet(t *testing.T) {
+func TestFrameworksEvaluation(t *testing.T) {
+	t.Run("mxnet", evaluationMXNet)
+}
+
+func evaluationMXNet(t *testing.T) {
 	w := world.World{Size: 1, LocalSize: 1, Nodes: 1, Address: "127.0.0.1"}
 	var ports [2]int
 	for i := range ports {
@@ -46,7 +50,11 @@ func TestFrameworksEvaluationMXNet(t *testing.T) {
 }
 
 // The interpreter of the lock has what doctor asks for.
-func TestFrameworksLookMXNet(t *testing.T) {
+func TestFrameworksLook(t *testing.T) {
+	t.Run("mxnet", lookMXNet)
+}
+
+func lookMXNet(t *testing.T) {
 	got, err := mxnet.Look(t.Context(), interpreterOf(t, "mxnet"))
 	if err != nil || got.Versions["mxnet"] != "1.9.1" || got.Versions["horovod"] != "0.28.1" || len(got.Devices) != 1 {
 		t.Errorf("%+v, %v", got, err)

@@ -18,20 +18,20 @@ import (
 // them.
 func TestFrameworksSteps(t *testing.T) {
 	for _, f := range []struct {
-		module, family string
-		oneProcess     bool
+		framework, module, family string
+		oneProcess                bool
 	}{
-		{"tensorflow_horovod", "tensorflow", false},
-		{"keras_horovod", "tensorflow", false},
-		{"tensorflow_multiworker", "tensorflow", false},
-		{"keras_mirrored", "tensorflow", true},
-		{"mxnet_horovod", "mxnet", false},
+		{"tensorflow-horovod", "tensorflow_horovod", "tensorflow", false},
+		{"keras-horovod", "keras_horovod", "tensorflow", false},
+		{"tensorflow-multiworker", "tensorflow_multiworker", "tensorflow", false},
+		{"keras-mirrored", "keras_mirrored", "tensorflow", true},
+		{"mxnet", "mxnet_horovod", "mxnet", false},
 	} {
 		for _, c := range []struct {
 			model string
 			ranks int
 		}{{"resnet20", 1}, {"resnet20", 2}, {"cnn", 2}, {"mlp", 2}} {
-			t.Run(fmt.Sprintf("%s/%s/%d", f.module, c.model, c.ranks), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%s/%d", f.framework, c.model, c.ranks), func(t *testing.T) {
 				s, dir := threeSteps(c.model), t.TempDir()
 				start, native := nativeSteps(t, s, dir, c.ranks, stepsBatch)
 				python := interpreter(t, f.family)
@@ -81,15 +81,18 @@ func interpreter(t *testing.T, family string) string {
 // TestFrameworksStepsPyTorch is the same for PyTorch with Horovod, and for
 // DistributedDataParallel of PyTorch 2.
 func TestFrameworksStepsPyTorch(t *testing.T) {
-	for module, family := range map[string]string{"pytorch_horovod": "pytorch", "pytorch_ddp": "pytorch2"} {
+	for _, f := range []struct{ framework, module, family string }{
+		{"pytorch-horovod", "pytorch_horovod", "pytorch"},
+		{"pytorch-ddp", "pytorch_ddp", "pytorch2"},
+	} {
 		for _, c := range []struct {
 			model string
 			ranks int
 		}{{"resnet20", 1}, {"resnet20", 2}, {"cnn", 2}, {"mlp", 2}} {
-			t.Run(fmt.Sprintf("%s/%s/%d", module, c.model, c.ranks), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%s/%d", f.framework, c.model, c.ranks), func(t *testing.T) {
 				s, dir := threeSteps(c.model), t.TempDir()
 				start, native := nativeSteps(t, s, dir, c.ranks, stepsBatch)
-				compare(t, start, native, pytorchSteps(t, interpreter(t, family), module, s, dir, c.ranks))
+				compare(t, start, native, pytorchSteps(t, interpreter(t, f.family), f.module, s, dir, c.ranks))
 			})
 		}
 	}
