@@ -41,7 +41,7 @@ func compareCommand(s *session) *cli.Command {
 			"p <= 0.05 (Mann-Whitney) and 4 runs a side; same is no difference that these runs\n" +
 			"could show. Exit code 3 where B is worse than --fail-if-worse allows.",
 		Flags: append(o.flags(), mixFlag(&o.mix),
-			&cli.StringFlag{Name: "metric", Destination: &o.metric, Value: measure.Throughput, Usage: "the `MEASURE`: " + strings.Join(measure.Names(), ", ") + ", or the time to a target, to_0.75"},
+			&cli.StringFlag{Name: "metric", Destination: &o.metric, Value: measure.Throughput, Usage: "the `MEASURE`: " + strings.Join(measure.Names(), ", ") + ", the time to a target, to_0.75, or one that runs report"},
 			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "end with exit code 3 if a point's verdict is worse and B is worse by `PERCENT` or more, like 5%, or if no point can be judged"}),
 		Action: func(c *cli.Context) error {
 			o.a, o.b = c.Args().Get(0), c.Args().Get(1)
@@ -55,9 +55,6 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 	if err != nil {
 		return &usageError{err: fmt.Errorf("--fail-if-worse %q: %w", o.limit, err)}
 	}
-	if o.measure, err = measure.Find(o.metric); err != nil {
-		return &usageError{err: fmt.Errorf("--metric: %w", err)}
-	}
 	common, err := o.filter(time.Now())
 	if err != nil {
 		return err
@@ -67,6 +64,12 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 		return err
 	}
 	defer db.Close()
+	if o.measure, err = findMeasure(ctx, db, o.metric); err != nil {
+		return err
+	}
+	if o.limit != "" && o.measure.Better == measure.Neither {
+		return usagef("--fail-if-worse: nobody says which way %s is better", o.measure.Name)
+	}
 	var sides [2][]scaling.Observation
 	var warnings []string
 	for i, text := range []string{o.a, o.b} {
@@ -216,7 +219,7 @@ func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, n
 // compareTable is the comparison for people, compareData for programs.
 func compareTable(r *contrast.Result, o compareOptions) *table {
 	write, of := writes(o.measure), o.measure.Name
-	if o.measure.Show == measure.Number {
+	if o.measure.Show == measure.Number && o.measure.Unit != "" {
 		of += " in " + o.measure.Unit
 	}
 	t := &table{columns: []column{{key: "series"}, {key: "workers"}, {key: "runs_a", head: "runs A"}, {key: "runs_b", head: "runs B"},

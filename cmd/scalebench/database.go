@@ -1,9 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"strings"
 
+	"github.com/scalebench/scalebench/launcher/spelling"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -19,6 +24,30 @@ func (s *session) openStore() (*store.Store, error) {
 	}
 	s.detail("database %s", db.Path())
 	return db, nil
+}
+
+// findMeasure finds a measure by its name: a declared one, the time to a target,
+// or one that a stored run's program or log reports.
+func findMeasure(ctx context.Context, db *store.Store, name string) (measure.Measure, error) {
+	m, unknown := measure.Find(name)
+	if unknown == nil {
+		return m, nil
+	}
+	reported, err := db.Reported(ctx)
+	if err != nil {
+		return m, storeError(err)
+	}
+	known := measure.Names()
+	for _, r := range reported {
+		if r.Name == name {
+			return r, nil
+		}
+		known = append(known, r.Name)
+	}
+	if len(reported) > 0 {
+		unknown = fmt.Errorf("%w; or one that runs report: %s", unknown, strings.Join(known[len(known)-len(reported):], ", "))
+	}
+	return m, &usageError{err: unknown, hint: spelling.Hint(name, known)}
 }
 
 // storeError marks what the user can put right: a name that is not stored, an

@@ -32,7 +32,7 @@ func historyCommand(s *session) *cli.Command {
 			"Change points are looked for among runs that ran on the same alone (p < 0.001).\n" +
 			"A point is the same in all studies. In CSV and JSON: base units and fractions.",
 		Flags: append(o.flags(),
-			&cli.StringFlag{Name: "metric", Destination: &o.metric, Value: measure.Throughput, Usage: "the `MEASURE`: " + strings.Join(measure.Names(), ", ") + ", or the time to a target, to_0.75"},
+			&cli.StringFlag{Name: "metric", Destination: &o.metric, Value: measure.Throughput, Usage: "the `MEASURE`: " + strings.Join(measure.Names(), ", ") + ", the time to a target, to_0.75, or one that runs report"},
 			&cli.BoolFlag{Name: "changes", Destination: &o.changed, DisableDefaultText: true, Usage: "only points in which something changed"}),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
@@ -42,10 +42,6 @@ func historyCommand(s *session) *cli.Command {
 }
 
 func runHistory(ctx context.Context, s *session, o historyOptions) error {
-	m, err := measure.Find(o.metric)
-	if err != nil {
-		return &usageError{err: fmt.Errorf("--metric: %w", err)}
-	}
 	filter, err := o.filter(time.Now())
 	if err != nil {
 		return err
@@ -55,6 +51,10 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 		return err
 	}
 	defer db.Close()
+	m, err := findMeasure(ctx, db, o.metric)
+	if err != nil {
+		return err
+	}
 	points, prints, err := db.History(ctx, filter, m)
 	if err != nil {
 		return storeError(err)

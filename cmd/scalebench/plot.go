@@ -41,8 +41,8 @@ func plotCommand(s *session) *cli.Command {
 			"  cost, normalised                 cost against time, and both over the smallest worker\n" +
 			"                                   count's; prices stand in the site file ([[prices]])\n" +
 			"  busbw                            bus bandwidth of collectives against their size\n" +
-			"or any measure, such as step_p95 or to_0.75: against workers, or -x KEY. Numbers\n" +
-			"give lines, words columns.\n" +
+			"or any measure, such as step_p95, to_0.75 or one that runs report: against\n" +
+			"workers, or -x KEY. Numbers give lines, words columns.\n" +
 			"Every run is a dot; medians have an interval where there are runs enough for one.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Required: true, Destination: &o.output,
@@ -66,10 +66,6 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	} else if o.target != 0 {
 		return usagef("--target is for the figure tta, a fraction above 0")
 	}
-	if _, err := measure.Find(o.kind); err != nil && !slices.Contains(plotKinds(), o.kind) {
-		known := slices.Compact(slices.Sorted(slices.Values(append(plotKinds(), measure.Names()...))))
-		return &usageError{err: fmt.Errorf("unknown figure %q; choose one of %s, or a measure: %s", o.kind, strings.Join(plotKinds(), ", "), strings.Join(measure.Names(), ", ")), hint: spelling.Hint(o.kind, known)}
-	}
 	if _, err := figure.Format(o.output); err != nil {
 		return &usageError{err: err}
 	}
@@ -78,6 +74,9 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	}
 	a, err := s.analyse(ctx, o.curveOptions)
 	if err != nil {
+		return err
+	}
+	if err := a.drawable(o.kind); err != nil {
 		return err
 	}
 	f, err := s.draw(ctx, o, a)
@@ -94,6 +93,16 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	s.note("%s: %s", o.output, f.Caption())
 	a.warn(s)
 	return nil
+}
+
+// drawable refuses a name that is neither a figure nor a measure.
+func (a *analysis) drawable(kind string) error {
+	if _, err := scaling.Find(a.curves, kind); err == nil || slices.Contains(plotKinds(), kind) {
+		return nil
+	}
+	measures := a.measures()
+	return &usageError{err: fmt.Errorf("unknown figure %q; choose one of %s, or a measure: %s", kind, strings.Join(plotKinds(), ", "), strings.Join(measures, ", ")),
+		hint: spelling.Hint(kind, slices.Compact(slices.Sorted(slices.Values(append(plotKinds(), measures...)))))}
 }
 
 func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure.Figure, error) {

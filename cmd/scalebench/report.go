@@ -109,7 +109,7 @@ type evidence struct {
 // read takes from the database what the curves do not have.
 func (f *evidence) read(ctx context.Context, db *store.Store) error {
 	var err error
-	if f.rows, err = db.Runs(ctx, store.Filter{Study: f.study}); err != nil {
+	if f.rows, err = db.Runs(ctx, store.Filter{Study: f.study}, runMeasures...); err != nil {
 		return storeError(err)
 	}
 	ids := make([]string, len(f.observations))
@@ -157,7 +157,7 @@ func (f *evidence) page(title string) (*report.Report, error) {
 		{"scaling", "Scaling", scalingTable(f.curves), false},
 		{"cost", "Time and cost", costs, false},
 		{"parts", "Where the time of a step goes", partsTable(f.analysis), false},
-		{"runs", "Every run", runsTable(f.rows), true},
+		{"runs", "Every run", runsTable(f.rows, runMeasures), true},
 	} {
 		if part.table == nil || len(part.table.rows) == 0 {
 			continue
@@ -242,8 +242,8 @@ func (f *evidence) downloads() ([]report.Download, error) {
 	}{
 		{"scaling.csv", "a line a point: throughput in samples/s, times in seconds, efficiencies as fractions", formatCSV, scalingData(curves)},
 		{"advice.csv", "a line a candidate: samples/s, seconds, fractions, with intervals", formatCSV, adviceData(f.advised)},
-		{"runs.csv", "a line a run", formatCSV, runsTable(f.rows)},
-		{"runs.json", "the same, exactly", formatJSON, runsTable(f.rows)},
+		{"runs.csv", "a line a run", formatCSV, runsTable(f.rows, runMeasures)},
+		{"runs.json", "the same, exactly", formatJSON, runsTable(f.rows, runMeasures)},
 		{"cost.csv", "time in seconds and cost of each point, as `cost` prints them", formatCSV, costs},
 		{"evaluations.csv", "a line an evaluation: seconds and samples trained on since the start of training", formatCSV, evaluationsTable(f.observations)},
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -23,6 +24,7 @@ type runsOptions struct {
 	study, framework string
 	workers          int
 	since, where     string
+	metrics          cli.StringSlice
 	states           cli.StringSlice
 	limit            int // 0: all
 }
@@ -41,6 +43,7 @@ func runsCommand(s *session) *cli.Command {
 			&cli.StringFlag{Name: "since", Usage: "only recorded at `TIME` or later: 2026-11-21 (its first moment, local time), 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: &o.since},
 			&cli.StringSliceFlag{Name: "state", Usage: "only in `STATE`; may be given again for another one", Destination: &o.states},
 			&cli.StringFlag{Name: "where", Usage: "only where SQL `CONDITION` holds, over the columns of view runs and parameters: \"workload.batch > 64 AND throughput > 1e3\"", Destination: &o.where},
+			&cli.StringSliceFlag{Name: "metric", Usage: "with the `MEASURE`, such as step_p95 or one that runs report; may be given again", Destination: &o.metrics},
 			&cli.IntFlag{Name: "limit", Usage: "the newest `N`; 0 for all", Destination: &o.limit, DefaultText: fmt.Sprintf("%d for people, all in CSV and JSON", shownRuns)},
 		},
 		Action: func(c *cli.Context) error {
@@ -65,7 +68,17 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 	if filter.Limit > 0 {
 		filter.Limit++ // to see whether there are more
 	}
-	rows, err := db.Runs(ctx, filter)
+	list := append([]measure.Measure{}, runMeasures...)
+	for _, name := range o.metrics.Value() {
+		m, err := findMeasure(ctx, db, name)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(list, func(known measure.Measure) bool { return known.Name == m.Name }) {
+			list = append(list, m)
+		}
+	}
+	rows, err := db.Runs(ctx, filter, list...)
 	if err != nil {
 		return storeError(err)
 	}
@@ -73,7 +86,7 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 	if more {
 		rows = rows[:o.limit]
 	}
-	if err := s.print(runsTable(rows)); err != nil {
+	if err := s.print(runsTable(rows, list)); err != nil {
 		return err
 	}
 	switch {
@@ -143,7 +156,25 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 	return time.Time{}, errors.New("no point in time; write 2026-11-21, 2026-11-21T15:04:05Z, or how long ago: 12h, 7d")
 }
 
-func runsTable(rows []store.RunRow) *table {
+// runMeasures are those that a list of runs has: the headline of a training, and
+// what a list has room for.
+var runMeasures = declared(measure.Throughput, measure.EndToEnd, measure.StepP50, measure.TrainSeconds, measure.FinalAccuracy)
+
+// declared are measures by their names.
+func declared(names ...string) []measure.Measure {
+	list := make([]measure.Measure, len(names))
+	for i, name := range names {
+		var err error
+		if list[i], err = measure.Find(name); err != nil {
+			panic(err) // a constant of package measure that is not declared
+		}
+	}
+	return list
+}
+
+// runsTable has the runs with their values of the measures, the first of which
+// are runMeasures.
+func runsTable(rows []store.RunRow, of []measure.Measure) *table {
 	t := &table{columns: []column{
 		{key: "run"},
 		{key: "study", data: true},
@@ -170,6 +201,9 @@ func runsTable(rows []store.RunRow) *table {
 		{key: "final_accuracy", head: "accuracy", show: percent},
 		{key: "warnings", data: true},
 	}}
+	for _, m := range of[len(runMeasures):] {
+		t.columns = append(t.columns, measureColumn(m))
+	}
 	for _, r := range rows {
 		warnings := r.Warnings
 		if warnings == nil {
@@ -181,9 +215,13 @@ func runsTable(rows []store.RunRow) *table {
 				r.Epochs = nil
 			}
 		}
-		t.add(r.Run, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, positive(r.Nodes), string(r.Status), orNil(r.Detail),
-			orNil(r.Job), orNil(r.JobState), r.Created, r.Dir, r.Steps, r.Epochs, r.Throughput, orNil(r.ThroughputWhy), r.EndToEnd,
-			r.StepP50, r.TrainSeconds, r.FinalAccuracy, warnings)
+		cells := []any{r.Run, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, positive(r.Nodes), string(r.Status), orNil(r.Detail),
+			orNil(r.Job), orNil(r.JobState), r.Created, r.Dir, r.Steps, r.Epochs, r.Values[0], orNil(r.ThroughputWhy), r.Values[1],
+			r.Values[2], r.Values[3], r.Values[4], warnings}
+		for _, v := range r.Values[len(runMeasures):] {
+			cells = append(cells, v)
+		}
+		t.add(cells...)
 	}
 	return t
 }

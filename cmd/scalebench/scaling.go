@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/launcher/spelling"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -17,6 +18,7 @@ import (
 
 func scalingCommand(s *session) *cli.Command {
 	var o curveOptions
+	var metric string
 	return &cli.Command{
 		Name:      "scaling",
 		Usage:     "print throughput, speedup, efficiency and time to accuracy",
@@ -24,15 +26,16 @@ func scalingCommand(s *session) *cli.Command {
 		Description: "STUDY is a study's name or the path of its file. Medians over runs, with their\n" +
 			"confidence interval in brackets where there are runs enough for one. In CSV and\n" +
 			"JSON: samples/s, seconds, fractions.",
-		Flags: append(o.flags(), o.axisFlag()),
+		Flags: append(o.flags(), o.axisFlag(),
+			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &metric, Usage: "of the `MEASURE` alone, such as step_p95 or one that runs report"}),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
-			return runScaling(c.Context, s, o)
+			return runScaling(c.Context, s, o, metric)
 		},
 	}
 }
 
-func runScaling(ctx context.Context, s *session, o curveOptions) error {
+func runScaling(ctx context.Context, s *session, o curveOptions, metric string) error {
 	a, err := s.analyse(ctx, o)
 	var nothing *noTrainingError
 	if errors.As(err, &nothing) && nothing.kind == collectiveKind {
@@ -40,6 +43,17 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 	}
 	if err != nil {
 		return err
+	}
+	if metric != "" {
+		m, err := a.measure(metric)
+		if err != nil {
+			return err
+		}
+		if err := s.print(measureTable(a.curves, m)); err != nil {
+			return err
+		}
+		a.warn(s)
+		return nil
 	}
 	if a.noBase != nil {
 		a.warn(s)
@@ -57,6 +71,63 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 	}
 	a.warn(s)
 	return nil
+}
+
+// measure finds a measure of the study's runs by its name.
+func (a *analysis) measure(name string) (measure.Measure, error) {
+	m, err := scaling.Find(a.curves, name)
+	if err == nil {
+		return m, nil
+	}
+	known := a.measures()
+	return m, &usageError{err: fmt.Errorf("unknown measure %q; choose one of %s, or the time to a target: to_0.75", name, strings.Join(known, ", ")), hint: spelling.Hint(name, known)}
+}
+
+// measures are the names of those that are declared, and then of those that the
+// runs report.
+func (a *analysis) measures() []string {
+	names := measure.Names()
+	for _, o := range a.observations {
+		for _, m := range o.Reported {
+			if !slices.Contains(names, m.Name) {
+				names = append(names, m.Name)
+			}
+		}
+	}
+	return names
+}
+
+// measureTable is a measure along the curves: medians, with the ratio to the
+// base in the direction in which the measure is better.
+func measureTable(curves []scaling.Curve, m measure.Measure) *table {
+	axis := scaling.Workers
+	if len(curves) > 0 {
+		axis = curves[0].Axis
+	}
+	value := measureColumn(m)
+	bounds := value
+	bounds.head, bounds.data = "", true
+	low, high := bounds, bounds
+	low.key, high.key = m.Name+"_low", m.Name+"_high"
+	t := &table{columns: []column{{key: "series"}, {key: axis, right: true, show: exactly}, {key: "runs"}, {key: "metric", data: true}, {key: "unit", data: true},
+		value, low, high, {key: "speedup"}, {key: "speedup_low", data: true}, {key: "speedup_high", data: true},
+		{key: "efficiency", show: percent}, {key: "efficiency_low", data: true}, {key: "efficiency_high", data: true}, {key: "base", data: true}}}
+	for _, c := range curves {
+		var base any
+		if c.Base != nil {
+			base = c.Base.At.Any()
+		}
+		for _, p := range c.Points {
+			x := p.Of(m.Name)
+			cells := []any{c.Series, p.At.Any(), x.Runs, m.Name, orNil(m.Unit)}
+			for _, e := range []*scaling.Estimate{x.Median, x.Gain(), x.Efficiency()} {
+				cells = append(cells, estimateCells(e)...)
+			}
+			t.add(append(cells, base)...)
+		}
+	}
+	t.notes = []string{"Medians over runs; where there is an interval, CSV and JSON have it."}
+	return t
 }
 
 // warn prints the doubts.

@@ -14,6 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/collective"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/noisescale"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/summary"
@@ -169,7 +170,7 @@ func sectionsOf(d *store.Details) []section {
 		{key: "run", table: runRecord(d), record: true, upright: true},
 		{key: "parameters", table: parameterRecord(d.Run.Parameters), record: true, upright: true},
 		{key: "job", table: jobRecord(d.Run.Job), record: true, upright: true},
-		{key: "result", table: resultRecord(d.Result, d.Algorithm), record: true, upright: true},
+		{key: "result", table: resultRecord(d.Result, d.Run.Kind, d.Algorithm), record: true, upright: true},
 		{key: "fingerprint", table: fingerprintRecord(d.Result), record: true, upright: true},
 		{key: "targets", table: targetRows(d.Result)},
 		{key: "training", table: trainRecord(d.Train), record: true, upright: true},
@@ -238,20 +239,25 @@ func jobRecord(j *metrics.Job) *table {
 	return t
 }
 
-func resultRecord(r *summary.Result, algorithm int) *table {
-	t := &table{columns: []column{
-		{key: "throughput", unit: "samples/s"}, {key: "throughput_why", head: "no throughput because"}, {key: "end_to_end", unit: "samples/s"},
-		{key: "final_accuracy", show: percent}, {key: "train_seconds", head: "training", show: seconds}, {key: "init_seconds", head: "initialisation", show: seconds},
-		{key: "world"}, {key: "restart"}, {key: "steps"}, {key: "warmup_steps"}, {key: "steady_steps"}, {key: "samples"}, {key: "epochs"},
-		{key: "step_p50", show: seconds}, {key: "step_p95", show: seconds}, {key: "step_p99", show: seconds},
-		{key: "skew", show: percent}, {key: "slowest", head: "slowest in steps, by rank"},
-		{key: "data_wait", show: percent}, {key: "compute", show: percent}, {key: "communication", show: percent},
-		{key: "noise_scale_why", head: "no gradient noise scale because"},
-		{key: "algorithm"}, {key: "warnings", data: true},
-	}}
+// resultRecord has a column for each measure of the run's kind of workload and
+// each that it reports, and behind them the facts that are none.
+func resultRecord(r *summary.Result, kind string, algorithm int) *table {
+	t := &table{}
 	if r == nil {
 		return t
 	}
+	var cells []any
+	for _, m := range append(measure.Of(kind), r.Reported...) {
+		t.columns = append(t.columns, measureColumn(m))
+		cells = append(cells, r.Known(m.Name))
+		if why := r.Why[m.Name]; why != "" || m.Name == measure.Throughput {
+			t.columns = append(t.columns, column{key: m.Name + "_why", head: "no " + m.Title + " because"})
+			cells = append(cells, orNil(why))
+		}
+	}
+	t.columns = append(t.columns, column{key: "world"}, column{key: "restart"}, column{key: "steps"}, column{key: "warmup_steps"}, column{key: "steady_steps"},
+		column{key: "samples"}, column{key: "epochs"}, column{key: "slowest", head: "slowest in steps, by rank"},
+		column{key: "noise_scale_why", head: "no gradient noise scale because"}, column{key: "algorithm"}, column{key: "warnings", data: true})
 	var slowest any
 	if r.Slowest != nil {
 		slowest = r.Slowest
@@ -260,9 +266,8 @@ func resultRecord(r *summary.Result, algorithm int) *table {
 	if warnings == nil {
 		warnings = []string{}
 	}
-	t.add(r.Throughput, orNil(r.ThroughputWhy), r.EndToEnd, r.FinalAccuracy, r.TrainSeconds, r.InitSeconds,
-		r.World, r.Restart, positive(r.Steps), bySteps(r.WarmupSteps, r.Steps), bySteps(r.SteadySteps, r.Steps), bySteps(r.Samples, r.Steps), bySteps(r.Epochs, r.Steps), r.StepP50, r.StepP95, r.StepP99,
-		r.Skew, slowest, r.DataWait, r.Compute, r.Communication, orNil(r.NoiseScaleWhy), algorithm, warnings)
+	t.add(append(cells, r.World, r.Restart, positive(r.Steps), bySteps(r.WarmupSteps, r.Steps), bySteps(r.SteadySteps, r.Steps), bySteps(r.Samples, r.Steps),
+		bySteps(r.Epochs, r.Steps), slowest, orNil(r.NoiseScaleWhy), algorithm, warnings)...)
 	return t
 }
 
@@ -293,8 +298,8 @@ func noiseScaleRows(r *summary.Result) *table {
 func targetRows(r *summary.Result) *table {
 	t := &table{columns: []column{{key: "accuracy", show: exactly}, {key: "seconds", head: "time to it", show: seconds}}}
 	if r != nil {
-		for _, target := range r.Targets {
-			t.add(target.Accuracy, target.Seconds)
+		for _, target := range r.Targets() {
+			t.add(target, r.Known(measure.To(target).Name))
 		}
 	}
 	return t

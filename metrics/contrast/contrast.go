@@ -28,6 +28,7 @@ const (
 	Better       Verdict = "better"
 	Worse        Verdict = "worse"
 	Same         Verdict = "same"
+	Different    Verdict = "different"    // in a measure of which nobody says which way it is better
 	Insufficient Verdict = "insufficient" // too few runs to tell, or not to be compared; Why says it
 )
 
@@ -39,7 +40,8 @@ type Point struct {
 	NA, NB  int               // runs that have the measure
 	// Ratio is B's median over A's, with the interval over all ratios of single
 	// runs; nil where either is missing. Loss is how much worse B is, as a
-	// fraction of A, negative when it is better.
+	// fraction of A, negative when it is better; nil too for a measure that does
+	// not judge.
 	Ratio *scaling.Estimate
 	Loss  *float64
 	// P is of the two-sided Mann–Whitney test; nil with too few runs.
@@ -84,14 +86,10 @@ type place struct {
 	runs   []*scaling.Observation
 }
 
-// Compare compares b's runs with a's in one measure. One that describes a run
-// and does not judge it is refused.
+// Compare compares b's runs with a's in one measure.
 func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Result, error) {
 	if o.Confidence == 0 {
 		o.Confidence = 0.95
-	}
-	if f.Better == measure.Neither {
-		return nil, fmt.Errorf("%s is neither better nor worse when it is larger; compare another measure", f.Name)
 	}
 	in := map[string]bool{}
 	for _, v := range a {

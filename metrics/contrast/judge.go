@@ -50,7 +50,7 @@ func judge(a, b place, f measure.Measure, o Options) (Point, error) {
 	} else if p.A != nil && p.B != nil {
 		p.Ratio = &scaling.Estimate{Value: p.B.Value / p.A.Value, Runs: min(p.NA, p.NB), Why: fmt.Sprintf("no interval: %d runs miss the target", missed)}
 	}
-	if p.Ratio != nil {
+	if p.Ratio != nil && f.Better != measure.Neither {
 		loss := p.Ratio.Value - 1
 		if f.Better == measure.Higher {
 			loss = -loss
@@ -67,6 +67,8 @@ func judge(a, b place, f measure.Measure, o Options) (Point, error) {
 	switch {
 	case *p.P > 1-o.Confidence:
 		p.Verdict = Same
+	case f.Better == measure.Neither:
+		p.Verdict = Different
 	case (rankMedian(ys) > rankMedian(xs)) == (f.Better == measure.Higher):
 		p.Verdict = Better
 	default:

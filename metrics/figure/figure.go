@@ -129,7 +129,7 @@ func builder(kind string, curves []scaling.Curve) (build, error) {
 	if ok && !other {
 		return draw, nil
 	}
-	if m, err := measure.Find(kind); err == nil {
+	if m, err := scaling.Find(curves, kind); err == nil {
 		return along(m), nil
 	}
 	if ok {

@@ -26,6 +26,22 @@ const (
 	Lower
 )
 
+// directions are their words, as a study and an event file have them.
+var directions = map[Direction]string{Neither: "", Higher: "higher", Lower: "lower"}
+
+// String is "higher", "lower" or "".
+func (d Direction) String() string { return directions[d] }
+
+// ParseDirection undoes String.
+func ParseDirection(word string) (Direction, error) {
+	for d, w := range directions {
+		if w == word {
+			return d, nil
+		}
+	}
+	return Neither, fmt.Errorf("%q is no direction; a measure is better when it is \"higher\" or \"lower\"", word)
+}
+
 // Show is how a value is written for people.
 type Show int8
 
@@ -59,6 +75,18 @@ var kinds = map[string][]Measure{
 // none. Times to targets are not in it, since their names hold the target.
 func Of(kind string) []Measure { return slices.Clone(kinds[kind]) }
 
+// Declare adds measures to a kind of workload, and undo takes them out again: for
+// kinds and measures that live in a test.
+func Declare(kind string, list ...Measure) (undo func()) {
+	before, was := kinds[kind]
+	kinds[kind] = slices.Concat(before, list)
+	return func() {
+		if kinds[kind] = before; !was {
+			delete(kinds, kind)
+		}
+	}
+}
+
 // Find finds a measure by its name, that of a time to a target ("to_0.75")
 // included. The error lists the names that there are.
 func Find(name string) (Measure, error) {
@@ -71,6 +99,16 @@ func Find(name string) (Measure, error) {
 		return To(target), nil
 	}
 	return Measure{}, fmt.Errorf("unknown measure %q; choose one of %s, or the time to a target: to_0.75", name, strings.Join(Names(), ", "))
+}
+
+// Reported is the measure that a figure of a user's program or log is. Nobody
+// but the user knows which way it is better.
+func Reported(name, unit string, better Direction) Measure {
+	m := Measure{Name: name, Title: name, Unit: unit, Better: better}
+	if unit == "s" {
+		m.Show = Seconds
+	}
+	return m
 }
 
 // Names lists the names of all measures, without times to targets.
@@ -102,6 +140,18 @@ const toPrefix = "to_"
 func To(target float64) Measure {
 	text := strconv.FormatFloat(target, 'f', -1, 64)
 	return Measure{Name: toPrefix + text, Title: "time to " + text, Unit: "s", Better: Lower, Show: Seconds, Missable: true}
+}
+
+// Targets are the targets whose times are among values, ascending.
+func Targets(values map[string]float64) []float64 {
+	var list []float64
+	for name := range values {
+		if target, ok := Target(name); ok {
+			list = append(list, target)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // Target is the target whose time is called name; ok is false for any other

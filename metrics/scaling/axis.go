@@ -44,6 +44,14 @@ func (v Value) String() string {
 	return v.Word
 }
 
+// Any is the number or the word.
+func (v Value) Any() any {
+	if v.Numeric() {
+		return v.Number
+	}
+	return v.Word
+}
+
 // compare orders numbers by size, words behind them by their letters.
 func (v Value) compare(w Value) int {
 	if v.Numeric() != w.Numeric() {

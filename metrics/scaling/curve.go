@@ -91,7 +91,8 @@ type Point struct {
 	Runs    []Run // every run of the point, by id, those that lack a measure included
 
 	// Measures are the summaries of what any run has, in the order of the
-	// declaration, times to targets by rising target behind.
+	// declaration, behind it times to targets by rising target, and then what runs
+	// report by name.
 	Measures []*Summary
 
 	// Predicted is what that share would be by a benchmark of the collectives;
@@ -290,14 +291,11 @@ func (an *analysis) point(at Value, runs []Observation) Point {
 		p.Workers = 0
 	}
 	slices.SortFunc(runs, func(a, b Observation) int { return cmp.Compare(a.Run, b.Run) })
-	var targets []float64
 	for i := range runs {
 		o := &runs[i]
 		p.Runs = append(p.Runs, Run{ID: o.Run, Job: o.Job, Values: o.Values})
-		targets = append(targets, o.Targets()...)
 	}
-	slices.Sort(targets)
-	for _, m := range measures(runs[0].Kind, slices.Compact(targets)) {
+	for _, m := range measures(runs) {
 		if s := an.summary(m, runs); s.Runs > 0 {
 			p.Measures = append(p.Measures, s)
 		}
@@ -307,13 +305,38 @@ func (an *analysis) point(at Value, runs []Observation) Point {
 	return p
 }
 
-// measures are those of a kind of workload, and the times to targets.
-func measures(kind string, targets []float64) []measure.Measure {
-	list := measure.Of(cmp.Or(kind, "train"))
-	for _, t := range targets {
+// measures are those of the runs' kind of workload, the times to targets, and
+// what runs report.
+func measures(runs []Observation) []measure.Measure {
+	list := measure.Of(cmp.Or(runs[0].Kind, "train"))
+	var targets []float64
+	var reported []measure.Measure
+	for i := range runs {
+		targets = append(targets, runs[i].Targets()...)
+		reported = append(reported, runs[i].Reported...)
+	}
+	slices.Sort(targets)
+	for _, t := range slices.Compact(targets) {
 		list = append(list, measure.To(t))
 	}
-	return list
+	byName := func(a, b measure.Measure) int { return cmp.Compare(a.Name, b.Name) }
+	slices.SortStableFunc(reported, byName)
+	return append(list, slices.CompactFunc(reported, func(a, b measure.Measure) bool { return a.Name == b.Name })...)
+}
+
+// Find finds a measure by its name: one that is declared, the time to a target,
+// or one that a run of the curves reports.
+func Find(curves []Curve, name string) (measure.Measure, error) {
+	for _, c := range curves {
+		for _, p := range c.Points {
+			for _, s := range p.Measures {
+				if s.Name == name {
+					return s.Measure, nil
+				}
+			}
+		}
+	}
+	return measure.Find(name)
 }
 
 // isRate reports whether x can be a throughput.

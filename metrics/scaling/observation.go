@@ -5,7 +5,6 @@ package scaling
 
 import (
 	"math"
-	"slices"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -43,6 +42,9 @@ type Observation struct {
 	Values map[string]float64
 	// Why says, by measure, why the run has no value of it.
 	Why map[string]string
+	// Reported declares those of Values and Why that the kind of workload does
+	// not: figures of the user's program, or of its log.
+	Reported []measure.Measure
 
 	// Epochs is how many were finished; nil without events.
 	Epochs *int
@@ -77,16 +79,7 @@ func (o *Observation) Known(name string) *float64 {
 }
 
 // Targets are the accuracies whose time the run has or missed, ascending.
-func (o *Observation) Targets() []float64 {
-	var list []float64
-	for name := range o.Values {
-		if target, ok := measure.Target(name); ok {
-			list = append(list, target)
-		}
-	}
-	slices.Sort(list)
-	return list
-}
+func (o *Observation) Targets() []float64 { return measure.Targets(o.Values) }
 
 // Evaluation is one evaluation of a run.
 type Evaluation struct {

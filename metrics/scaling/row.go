@@ -96,13 +96,10 @@ func (b *RowBase) Along() (string, Value) {
 // along is an axis and a place on it as a row says them: nothing for workers,
 // which it says anyway.
 func along(axis string, v Value) (string, any) {
-	switch {
-	case axis == Workers:
+	if axis == Workers {
 		return "", nil
-	case v.Numeric():
-		return axis, v.Number
 	}
-	return axis, v.Word
+	return axis, v.Any()
 }
 
 // Rows lists the points of the curves, series by series. The list is never

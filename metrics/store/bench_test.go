@@ -158,10 +158,15 @@ func filled(b *testing.B, n int) *Store {
 		"INSERT INTO parameter_key SELECT DISTINCT key FROM run_parameter WHERE run = 1",
 		`INSERT INTO job (run, cluster, id, name, partition, state, reason, exit_code, nodes, submitted, started, ended)
 			SELECT i, 'c', i, 'sb', 'gpu', 'COMPLETED', '', '0:0', '["n1"]', 1.7e9, 1.7e9, 1.7e9 FROM n`,
-		fmt.Sprintf(`INSERT INTO result (run, algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs, throughput, throughput_why, end_to_end, train_seconds, warnings, fingerprint)
-			SELECT i, %d, 0, 4, 1000, 10, 990, 64000, 10, 1000 + (i * i * 31 + i * 7919) %% 10007 / 130.0, '', 900, 71, '[]',
-			'{"cpu":"AMD EPYC 7B13","data":"0123456789ab","gpu":"NVIDIA A100-SXM4-80GB","driver":"550.90.07","interface":"","nccl":"2.18.5","version.torch":"2.' || (i / 50000) || '"}' FROM n`, summary.AlgorithmVersion),
-		"INSERT INTO target (run, number, accuracy, seconds) SELECT i, k.value, 0.5 + 0.1 * k.value, 50 FROM n, json_each('[0,1]') k",
+		fmt.Sprintf(`INSERT INTO result (run, algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs, warnings, fingerprint, git_commit, noise_scale_why)
+			SELECT i, %d, 0, 4, 1000, 10, 990, 64000, 10, '[]',
+			'{"cpu":"AMD EPYC 7B13","data":"0123456789ab","gpu":"NVIDIA A100-SXM4-80GB","driver":"550.90.07","interface":"","nccl":"2.18.5","version.torch":"2.' || (i / 50000) || '"}', '', '' FROM n`, summary.AlgorithmVersion),
+		`INSERT INTO measure (id, name, unit, title, better, reported, target) VALUES (1, 'throughput', 'samples/s', 'throughput', 'higher', 0, NULL),
+			(2, 'end_to_end', 'samples/s', 'end to end', 'higher', 0, NULL), (3, 'train_seconds', 's', 'train seconds', 'lower', 0, NULL),
+			(4, 'to_0.5', 's', 'time to 0.5', 'lower', 0, 0.5), (5, 'to_0.6', 's', 'time to 0.6', 'lower', 0, 0.6)`,
+		`INSERT INTO value (run, measure, value, missed, why) SELECT i, k.value,
+			CASE k.value WHEN 1 THEN 1000 + (i * i * 31 + i * 7919) % 10007 / 130.0 WHEN 2 THEN 900 WHEN 3 THEN 71 ELSE 50 END, 0, ''
+			FROM n, json_each('[1,2,3,4,5]') k`,
 		`INSERT INTO event_file (id, run, writer, rank, restart, path, inode, size, modified, head, head_size, offset, line, started, world_size)
 			SELECT i, i, 'rank', 0, 0, '/scratch/runs/' || i || '/events', i, 1, 1, x'', 0, 1, 1, 1.7e9, 1 FROM n`,
 		"INSERT INTO train SELECT i, 1, 1, 4, 50000, 10000, 64, 100, 'aa', '' FROM n",

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
@@ -23,10 +22,7 @@ type PointHistory struct {
 // by point, and the fingerprints that samples refer to. A point is the same in
 // all studies. Runs without it are left out.
 func (s *Store) History(ctx context.Context, f Filter, m measure.Measure) ([]PointHistory, []fingerprint.Print, error) {
-	value := m.Name // a column of table result, and of view runs
-	if target, ok := measure.Target(m.Name); ok {
-		value = "(SELECT t.seconds FROM target t WHERE t.run = runs.id AND t.accuracy = " + strconv.FormatFloat(target, 'g', -1, 64) + " LIMIT 1)"
-	}
+	value, arguments := valueOf(m)
 	// The view has a run's job and series beside it, which only a user's
 	// condition needs, and costs half as much again.
 	query := "SELECT point, runs.id, created, " + value + " AS figure, fingerprint FROM run runs JOIN result ON result.run = runs.id"
@@ -36,7 +32,7 @@ func (s *Store) History(ctx context.Context, f Filter, m measure.Measure) ([]Poi
 	var points []PointHistory
 	var prints []fingerprint.Print
 	err := s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
-		rows, err := tx.QueryContext(ctx, query+" WHERE figure IS NOT NULL AND status = 'done' AND "+where, args...)
+		rows, err := tx.QueryContext(ctx, query+" WHERE figure IS NOT NULL AND status = 'done' AND "+where, append(arguments, args...)...)
 		if err != nil {
 			return err
 		}

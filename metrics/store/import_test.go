@@ -39,8 +39,8 @@ func TestImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := d.Result
-	if r.Throughput == nil || *r.Throughput != 432.8 || r.ThroughputWhy != "" || r.Steps != 0 {
-		t.Errorf("throughput %v (%s) of %d steps", deref(r.Throughput), r.ThroughputWhy, r.Steps)
+	if r.Values["throughput"] != 432.8 || r.Why["throughput"] != "" || r.Steps != 0 {
+		t.Errorf("%v (%v) of %d steps", r.Values, r.Why, r.Steps)
 	}
 	if all := strings.Join(r.Warnings, "\n"); !strings.Contains(all, "throughput is stated at h.log:12, not measured here: rank 0's rate times 4; ±4.9 samples/s is 1.96 σ") {
 		t.Errorf("warnings: %s", all)

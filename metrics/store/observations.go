@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -33,7 +32,7 @@ func (s *Store) observe(ctx context.Context, f Filter, more ...func(*observer) e
 	f.Limit, f.Statuses = 0, nil
 	err = s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
 		o = observer{tx: tx, ctx: ctx, filter: f, where: where, args: args, at: map[int64]int{}}
-		for _, step := range []func() error{o.choose, o.runs, o.parameters, o.targets, o.evaluations, o.leftOut} {
+		for _, step := range []func() error{o.choose, o.runs, o.parameters, o.values, o.evaluations, o.leftOut} {
 			if err := step(); err != nil {
 				return err
 			}
@@ -97,42 +96,24 @@ func (o *observer) each(query string, scan func(rows *sql.Rows, id *int64) error
 	return rows.Err()
 }
 
-// resultMeasures are those that have a column of their name in table result.
-var resultMeasures = measure.Of("train")
-
 func (o *observer) runs() error {
-	columns := make([]string, len(resultMeasures))
-	for i, m := range resultMeasures {
-		columns[i] = "x." + m.Name
-	}
 	return o.each(`SELECT r.id, r.name, r.study, r.point, r.repeat, r.kind, r.framework, r.workers, r.nodes, coalesce(j.id, ''),
 			r.created, coalesce(j.cluster, ''), coalesce(j.partition, ''), j.ended - j.started,
-			x.epochs, coalesce(x.git_commit, ''), coalesce(x.fingerprint, 'null'),
-			coalesce(x.throughput_why, 'no event of the run was read in'), `+strings.Join(columns, ", ")+`,
-			coalesce(x.slowest, 'null'), coalesce(x.warnings, '[]'),
+			x.epochs, coalesce(x.git_commit, ''), coalesce(x.fingerprint, 'null'), x.run IS NULL, coalesce(x.slowest, 'null'), coalesce(x.warnings, '[]'),
 			(SELECT nullif(t.gradient_bytes, 0) FROM event_file f JOIN train t ON t.file = f.id
 				WHERE f.run = r.id AND f.writer = 'rank' AND f.rank = 0 AND f.restart = x.restart)
 		FROM run r LEFT JOIN job j ON j.run = r.id LEFT JOIN result x ON x.run = r.id
 		WHERE `+good+` ORDER BY r.workers, r.point, r.repeat`,
 		func(rows *sql.Rows, id *int64) error {
-			v := scaling.Observation{Parameters: map[string]any{}, Values: map[string]float64{}}
-			var print, why, slowest, warnings string
-			into := []any{id, &v.Run, &v.Study, &v.Point, &v.Repeat, &v.Kind, &v.Framework, &v.Workers, &v.Nodes, &v.Job,
-				&v.CreatedUnix, &v.Cluster, &v.Partition, &v.JobSeconds, &v.Epochs, &v.GitCommit, &print, &why}
-			values := make([]sql.NullFloat64, len(resultMeasures))
-			for i := range values {
-				into = append(into, &values[i])
-			}
-			if err := rows.Scan(append(into, &slowest, &warnings, &v.GradientBytes)...); err != nil {
+			v := scaling.Observation{Parameters: map[string]any{}, Values: map[string]float64{}, Why: map[string]string{}}
+			var print, slowest, warnings string
+			var nothing bool
+			if err := rows.Scan(id, &v.Run, &v.Study, &v.Point, &v.Repeat, &v.Kind, &v.Framework, &v.Workers, &v.Nodes, &v.Job,
+				&v.CreatedUnix, &v.Cluster, &v.Partition, &v.JobSeconds, &v.Epochs, &v.GitCommit, &print, &nothing, &slowest, &warnings, &v.GradientBytes); err != nil {
 				return err
 			}
-			for i, m := range resultMeasures {
-				if values[i].Valid {
-					v.Values[m.Name] = values[i].Float64
-				}
-			}
-			if why != "" {
-				v.Why = map[string]string{measure.Throughput: why}
+			if nothing {
+				v.Why[measure.Throughput] = "no event of the run was read in"
 			}
 			if err := json.Unmarshal([]byte(slowest), &v.Slowest); err != nil {
 				return err
@@ -173,24 +154,25 @@ func (o *observer) parameters() error {
 	return err
 }
 
-func (o *observer) targets() error {
-	return o.each(`SELECT r.id, t.accuracy, t.seconds FROM run r JOIN target t ON t.run = r.id WHERE `+good+` ORDER BY r.id, t.number`,
-		func(rows *sql.Rows, id *int64) error {
-			var target float64
-			var seconds *float64
-			if err := rows.Scan(id, &target, &seconds); err != nil {
-				return err
-			}
-			name, values := measure.To(target).Name, o.list[o.at[*id]].Values
-			if _, twice := values[name]; twice {
-				return nil // the study names it twice
-			}
-			values[name] = math.Inf(1)
-			if seconds != nil && *seconds >= 0 {
-				values[name] = *seconds
-			}
-			return nil
-		})
+func (o *observer) values() error {
+	all, err := readMeasures(o.ctx, o.tx)
+	if err != nil {
+		return err
+	}
+	rows, err := o.tx.QueryContext(o.ctx, selectValues+" JOIN run r ON r.id = v.run WHERE "+good+" ORDER BY v.run, v.measure", o.ids)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := all.scan(rows, func(run int64) (map[string]float64, map[string]string, *[]measure.Measure) {
+			v := &o.list[o.at[run]]
+			return v.Values, v.Why, &v.Reported
+		}); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 func (o *observer) evaluations() error {

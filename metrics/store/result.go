@@ -34,21 +34,14 @@ func (in *ingest) result() error {
 		return err
 	}
 	if _, err := in.tx.Exec(`INSERT OR REPLACE INTO result (run, algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs,
-			throughput, throughput_why, end_to_end, train_seconds, init_seconds, step_p50, step_p95, step_p99, skew, slowest,
-			data_wait, compute, communication, final_accuracy, warnings, fingerprint, git_commit, noise_scale_why)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			slowest, warnings, fingerprint, git_commit, noise_scale_why)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		in.run, summary.AlgorithmVersion, r.Restart, r.World, r.Steps, r.WarmupSteps, r.SteadySteps, r.Samples, r.Epochs,
-		r.Throughput, r.ThroughputWhy, r.EndToEnd, r.TrainSeconds, r.InitSeconds, r.StepP50, r.StepP95, r.StepP99, r.Skew, slowest,
-		r.DataWait, r.Compute, r.Communication, r.FinalAccuracy, warnings, string(print), r.GitCommit, r.NoiseScaleWhy); err != nil {
+		slowest, warnings, string(print), r.GitCommit, r.NoiseScaleWhy); err != nil {
 		return err
 	}
-	if _, err := in.tx.Exec("DELETE FROM target WHERE run = ?", in.run); err != nil {
+	if err := in.values(input.Kind, r); err != nil {
 		return err
-	}
-	for i, t := range r.Targets {
-		if _, err := in.tx.Exec("INSERT INTO target (run, number, accuracy, seconds) VALUES (?, ?, ?, ?)", in.run, i, t.Accuracy, t.Seconds); err != nil {
-			return err
-		}
 	}
 	if err := in.noiseScales(r.NoiseScales); err != nil {
 		return err
@@ -85,7 +78,7 @@ func (in *ingest) trained(r summary.Result, evaluations []evaluationKey) error {
 // recorded anything. The keys are those of Input.Evaluations.
 func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	var input summary.Input
-	if err := in.tx.QueryRow("SELECT workers FROM run WHERE id = ?", in.run).Scan(&input.Workers); err != nil {
+	if err := in.tx.QueryRow("SELECT kind, workers FROM run WHERE id = ?", in.run).Scan(&input.Kind, &input.Workers); err != nil {
 		return nil, nil, err
 	}
 	starts, err := in.incarnations()

@@ -12,6 +12,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Filter chooses runs. A zero field does not restrict.
@@ -51,27 +52,31 @@ type RunRow struct {
 	// From the run's result; nil where it has none.
 	Steps         *int
 	Epochs        *int
-	Throughput    *float64 // samples/s in the steady state
-	ThroughputWhy string   // why there is none
-	EndToEnd      *float64 // samples/s
-	StepP50       *float64 // seconds
-	TrainSeconds  *float64
-	FinalAccuracy *float64
+	Values        []*float64 // of the measures that were asked for, in their order
+	ThroughputWhy string     // why there is none
 	Warnings      []string
 }
 
-// Runs lists runs, newest first.
-func (s *Store) Runs(ctx context.Context, f Filter) ([]RunRow, error) {
+// Runs lists runs, newest first, with their values of some measures.
+func (s *Store) Runs(ctx context.Context, f Filter, of ...measure.Measure) ([]RunRow, error) {
 	var list []RunRow
+	columns, arguments := "", []any(nil)
+	for _, m := range of {
+		column, args := valueOf(m)
+		columns, arguments = columns+", "+column, append(arguments, args...)
+	}
 	err := s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
 		query := `SELECT run, study, series, point, repeat, attempt, framework, workers, nodes, status, detail,
-			coalesce(job, ''), coalesce(job_state, ''), created, dir, steps, epochs, throughput, coalesce(throughput_why, ''),
-			end_to_end, step_p50, train_seconds, final_accuracy, warnings FROM runs WHERE ` + where + " ORDER BY created DESC, id DESC"
+			coalesce(job, ''), coalesce(job_state, ''), created, dir, steps, epochs, coalesce(throughput_why, ''),
+			warnings` + columns + " FROM runs WHERE " + where + " ORDER BY created DESC, id DESC"
 		if f.Limit > 0 {
 			query += fmt.Sprintf(" LIMIT %d", f.Limit)
 		}
-		var err error
-		list, err = scanRuns(tx.QueryContext(ctx, query, args...))
+		rows, err := tx.QueryContext(ctx, query, append(arguments, args...)...)
+		if err != nil {
+			return err
+		}
+		list, err = scanRuns(rows, len(of))
 		return err
 	})
 	return list, err
@@ -150,19 +155,20 @@ func (f *Filter) conditions() (where string, args []any) {
 	return where, args
 }
 
-func scanRuns(rows *sql.Rows, err error) ([]RunRow, error) {
-	if err != nil {
-		return nil, err
-	}
+// scanRuns reads rows with so many values behind the rest.
+func scanRuns(rows *sql.Rows, values int) ([]RunRow, error) {
 	defer rows.Close()
 	var list []RunRow
 	for rows.Next() {
-		var r RunRow
+		r := RunRow{Values: make([]*float64, values)}
 		var created float64
 		var warnings sql.NullString
-		if err := rows.Scan(&r.Run, &r.Study, &r.Series, &r.Point, &r.Repeat, &r.Attempt, &r.Framework, &r.Workers, &r.Nodes,
-			&r.Status, &r.Detail, &r.Job, &r.JobState, &created, &r.Dir, &r.Steps, &r.Epochs, &r.Throughput, &r.ThroughputWhy,
-			&r.EndToEnd, &r.StepP50, &r.TrainSeconds, &r.FinalAccuracy, &warnings); err != nil {
+		into := []any{&r.Run, &r.Study, &r.Series, &r.Point, &r.Repeat, &r.Attempt, &r.Framework, &r.Workers, &r.Nodes,
+			&r.Status, &r.Detail, &r.Job, &r.JobState, &created, &r.Dir, &r.Steps, &r.Epochs, &r.ThroughputWhy, &warnings}
+		for i := range r.Values {
+			into = append(into, &r.Values[i])
+		}
+		if err := rows.Scan(into...); err != nil {
 			return nil, err
 		}
 		r.Created = metrics.Time(created).UTC()

@@ -285,20 +285,7 @@ CREATE TABLE result (
   steady_steps   INTEGER NOT NULL,
   samples        INTEGER NOT NULL,
   epochs         INTEGER NOT NULL,
-  throughput     REAL,
-  throughput_why TEXT NOT NULL,     -- why there is none
-  end_to_end     REAL,
-  train_seconds  REAL,
-  init_seconds   REAL,
-  step_p50       REAL,
-  step_p95       REAL,
-  step_p99       REAL,
-  skew           REAL,
   slowest        TEXT,              -- JSON array: steps in which each rank was the slowest
-  data_wait      REAL,              -- shares of the mean rank's step time
-  compute        REAL,
-  communication  REAL,
-  final_accuracy REAL,
   warnings       TEXT NOT NULL,     -- JSON array
   -- What the run ran on, an object, keys sorted, or null: a fact that is not in
   -- it is not known, one that is '' does not bear on the run.
@@ -308,12 +295,27 @@ CREATE TABLE result (
 ) STRICT;
 CREATE INDEX result_commit ON result (git_commit);
 
-CREATE TABLE target (
-  run      INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
-  number   INTEGER NOT NULL,  -- order in the plan
-  accuracy REAL NOT NULL,
-  seconds  REAL,              -- NULL: not reached
-  PRIMARY KEY (run, number)
+-- What is measured: by runs of a kind of workload, as package measure declares
+-- it, or as users' programs and logs report it.
+CREATE TABLE measure (
+  id       INTEGER PRIMARY KEY,
+  name     TEXT NOT NULL,
+  unit     TEXT NOT NULL,     -- base unit; '' for a fraction or a count
+  title    TEXT NOT NULL,
+  better   TEXT NOT NULL CHECK (better IN ('higher', 'lower', '')),
+  reported INTEGER NOT NULL,  -- 0 or 1: by programs and logs
+  target   REAL,              -- of the time to a target accuracy
+  UNIQUE (name, unit)
+) STRICT;
+
+-- What each run came to in each measure that it has, or has a reason not to have.
+CREATE TABLE value (
+  run     INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  measure INTEGER NOT NULL REFERENCES measure,
+  value   REAL,              -- in the measure's unit; NULL where there is none
+  missed  INTEGER NOT NULL,  -- 0 or 1: there is none because the run missed the target
+  why     TEXT NOT NULL,     -- why else there is none; '' where there is one
+  PRIMARY KEY (run, measure)
 ) STRICT, WITHOUT ROWID;
 
 -- The gradient noise scale of the incarnation that the result is about, a row
@@ -370,9 +372,20 @@ SELECT r.name AS run, r.study, s.label AS series, r.point, r.repeat, r.attempt, 
        j.cluster, j.id AS job, j.partition, j.state AS job_state, j.reason AS job_reason,
        j.exit_code, j.submitted, j.started, j.ended,
        x.world, x.restart, x.steps, x.warmup_steps, x.samples, x.epochs,
-       x.throughput, x.throughput_why, x.end_to_end, x.train_seconds, x.init_seconds,
-       x.step_p50, x.step_p95, x.step_p99, x.skew,
-       x.data_wait, x.compute, x.communication, x.final_accuracy, x.warnings, x.algorithm,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'throughput')) AS throughput,
+       (SELECT why FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'throughput')) AS throughput_why,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'end_to_end')) AS end_to_end,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'train_seconds')) AS train_seconds,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'init_seconds')) AS init_seconds,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'step_p50')) AS step_p50,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'step_p95')) AS step_p95,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'step_p99')) AS step_p99,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'skew')) AS skew,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'data_wait')) AS data_wait,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'compute')) AS compute,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'communication')) AS communication,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'final_accuracy')) AS final_accuracy,
+       x.warnings, x.algorithm,
        r.id, nullif(x.git_commit, '') AS git_commit
 FROM run r
 LEFT JOIN series s ON s.id = r.series  -- always there; LEFT keeps run the outer loop, newest first
@@ -384,6 +397,21 @@ CREATE VIEW parameters AS
 SELECT r.name AS run, r.study, p.key, p.value, p.type
 FROM run_parameter p JOIN run r ON r.id = p.run;
 
+-- What every run came to in every measure. reached is 0 for a target that the
+-- run missed, NULL where nothing can be missed.
+CREATE VIEW "values" AS
+SELECT r.name AS run, r.study, s.label AS series, r.point, r.repeat, r.attempt,
+       r.framework, r.workers, r.nodes, r.status,
+       r.status = 'done' AND NOT EXISTS (
+         SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
+                               AND l.status = 'done' AND l.attempt > r.attempt) AS counts,
+       m.name AS measure, nullif(m.unit, '') AS unit, nullif(m.better, '') AS better, v.value,
+       CASE WHEN m.target IS NOT NULL THEN NOT v.missed END AS reached, nullif(v.why, '') AS why
+FROM run r
+JOIN series s ON s.id = r.series
+JOIN value v ON v.run = r.id
+JOIN measure m ON m.id = v.measure;
+
 -- Throughput of every run that has a result. counts is 1 for a run that
 -- figures are made of: it is done, and no later attempt at the same repeat of
 -- the same point is.
@@ -393,8 +421,17 @@ SELECT r.name AS run, r.study, s.label AS series, r.point, r.repeat, r.attempt,
        r.status = 'done' AND NOT EXISTS (
          SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
                                AND l.status = 'done' AND l.attempt > r.attempt) AS counts,
-       x.throughput, x.throughput_why, x.end_to_end, x.steps, x.warmup_steps,
-       x.step_p50, x.step_p95, x.step_p99, x.skew, x.data_wait, x.compute, x.communication
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'throughput')) AS throughput,
+       (SELECT why FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'throughput')) AS throughput_why,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'end_to_end')) AS end_to_end,
+       x.steps, x.warmup_steps,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'step_p50')) AS step_p50,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'step_p95')) AS step_p95,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'step_p99')) AS step_p99,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'skew')) AS skew,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'data_wait')) AS data_wait,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'compute')) AS compute,
+       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'communication')) AS communication
 FROM run r
 JOIN series s ON s.id = r.series
 JOIN result x ON x.run = r.id;
@@ -407,10 +444,11 @@ SELECT r.name AS run, r.study, s.label AS series, r.point, r.repeat, r.attempt,
        r.status = 'done' AND NOT EXISTS (
          SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
                                AND l.status = 'done' AND l.attempt > r.attempt) AS counts,
-       t.accuracy AS target, t.seconds, t.seconds IS NOT NULL AS reached
-FROM target t
-JOIN run r ON r.id = t.run
-JOIN series s ON s.id = r.series;
+       m.target, v.value AS seconds, NOT v.missed AS reached
+FROM run r
+JOIN series s ON s.id = r.series
+JOIN value v ON v.run = r.id
+JOIN measure m ON m.id = v.measure AND m.target IS NOT NULL;
 
 -- Throughput against workers, of the runs that count. The mean is harmonic, as
 -- a mean of rates must be; the speedup is of the medians, against the series'

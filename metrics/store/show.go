@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
@@ -183,15 +184,13 @@ func (q *details) job() error {
 }
 
 func (q *details) result() error {
-	var r summary.Result
+	r := summary.Result{Values: map[string]float64{}, Why: map[string]string{}}
 	var slowest sql.NullString
 	var warnings, print string
-	err := q.one(`SELECT algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs, throughput, throughput_why,
-			end_to_end, train_seconds, init_seconds, step_p50, step_p95, step_p99, skew, slowest,
-			data_wait, compute, communication, final_accuracy, warnings, git_commit, fingerprint, noise_scale_why FROM result WHERE run = ?`,
-		&q.d.Algorithm, &r.Restart, &r.World, &r.Steps, &r.WarmupSteps, &r.SteadySteps, &r.Samples, &r.Epochs, &r.Throughput, &r.ThroughputWhy,
-		&r.EndToEnd, &r.TrainSeconds, &r.InitSeconds, &r.StepP50, &r.StepP95, &r.StepP99, &r.Skew, &slowest,
-		&r.DataWait, &r.Compute, &r.Communication, &r.FinalAccuracy, &warnings, &r.GitCommit, &print, &r.NoiseScaleWhy)
+	err := q.one(`SELECT algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs,
+			slowest, warnings, git_commit, fingerprint, noise_scale_why FROM result WHERE run = ?`,
+		&q.d.Algorithm, &r.Restart, &r.World, &r.Steps, &r.WarmupSteps, &r.SteadySteps, &r.Samples, &r.Epochs,
+		&slowest, &warnings, &r.GitCommit, &print, &r.NoiseScaleWhy)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -211,12 +210,7 @@ func (q *details) result() error {
 	if err := json.Unmarshal([]byte(print), &r.Fingerprint); err != nil {
 		return err
 	}
-	if err := q.each("SELECT accuracy, seconds FROM target WHERE run = ? ORDER BY number", func(rows *sql.Rows) error {
-		var t summary.Target
-		err := rows.Scan(&t.Accuracy, &t.Seconds)
-		r.Targets = append(r.Targets, t)
-		return err
-	}); err != nil {
+	if err := q.values(&r); err != nil {
 		return err
 	}
 	q.d.Result = &r
@@ -245,6 +239,19 @@ func (q *details) result() error {
 		t := new(metrics.Train)
 		q.d.Train = t
 		return rows.Scan(&t.Parameters, &t.GradientBytes, &t.TrainSamples, &t.TestSamples, &t.GlobalBatch, &t.StepsPerEpoch, &t.ParameterSHA256, &t.DataSHA256)
+	})
+}
+
+// values are the run's in every measure.
+func (q *details) values(r *summary.Result) error {
+	all, err := readMeasures(q.ctx, q.tx)
+	if err != nil {
+		return err
+	}
+	return q.each(selectValues+" WHERE v.run = ? ORDER BY v.measure", func(rows *sql.Rows) error {
+		return all.scan(rows, func(int64) (map[string]float64, map[string]string, *[]measure.Measure) {
+			return r.Values, r.Why, &r.Reported
+		})
 	})
 }
 

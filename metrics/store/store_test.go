@@ -155,6 +155,12 @@ func dump(t testing.TB, s *Store) string {
 		if name == "event_file" {
 			query = "SELECT id, run, writer, rank, restart, head, head_size, offset, line, started, world_size, host, pid, environment, steps_time FROM event_file"
 		}
+		switch name { // measures have the numbers in which they came
+		case "measure":
+			query = "SELECT name, unit, title, better, reported, target FROM measure WHERE id IN (SELECT measure FROM value)"
+		case "value":
+			query = "SELECT v.run, m.name, m.unit, v.value, v.missed, v.why FROM value v JOIN measure m ON m.id = v.measure"
+		}
 		for _, row := range slices.Sorted(slices.Values(table(t, s, query))) {
 			fmt.Fprintf(&b, "%s: %s\n", name, row)
 		}

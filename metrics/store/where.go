@@ -69,9 +69,10 @@ func restrict(conn *sqlite3.SQLiteConn) error {
 }
 
 // expression makes a user's boolean expression fit to stand in a WHERE over
-// view runs: parameter keys become look-ups, and everything that could end the
-// expression early is refused. What is left to judge is SQLite's.
-func expression(text string, columns, keys map[string]bool) (string, error) {
+// view runs: names that are no columns become the look-ups that they stand for,
+// and everything that could end the expression early is refused. What is left to
+// judge is SQLite's.
+func expression(text string, columns map[string]bool, lookUps map[string]string) (string, error) {
 	var b strings.Builder
 	depth := 0
 	for rest := text; rest != ""; {
@@ -89,8 +90,8 @@ func expression(text string, columns, keys map[string]bool) (string, error) {
 			name := strings.ReplaceAll(token[1:len(token)-1], `""`, `"`)
 			switch {
 			case columns[name]:
-			case keys[name]:
-				token = lookUp(name)
+			case lookUps[name] != "":
+				token = lookUps[name]
 			default:
 				// SQLite would take it for a text, silently.
 				return "", fmt.Errorf("%s is neither a column nor a parameter; texts stand in single quotes: '%s'", token, name)
@@ -98,10 +99,10 @@ func expression(text string, columns, keys map[string]bool) (string, error) {
 		case "name":
 			called := strings.HasPrefix(strings.TrimLeft(next, " \t\r\n"), "(")
 			switch {
-			case strings.Contains(token, ".") && !keys[token]:
+			case strings.Contains(token, ".") && lookUps[token] == "":
 				return "", fmt.Errorf("no run has a parameter %s", token)
-			case keys[token] && !columns[token] && !called:
-				token = lookUp(token)
+			case lookUps[token] != "" && !columns[token] && !called:
+				token = lookUps[token]
 			}
 		case "other":
 			switch {
@@ -175,7 +176,8 @@ func closed(token string, quote byte) bool {
 		strings.Count(token, string(quote))%2 == 0
 }
 
-func lookUp(key string) string {
+// parameterOf is a run's parameter as SQL.
+func parameterOf(key string) string {
 	return "(SELECT p.value FROM run_parameter p WHERE p.run = runs.id AND p.key = '" + strings.ReplaceAll(key, "'", "''") + "')"
 }
 
@@ -190,12 +192,27 @@ func whereClause(ctx context.Context, tx *sql.Tx, text string) (clause string, n
 	if err != nil {
 		return "", "", err
 	}
-	keys := map[string]bool{}
+	all, err := readMeasures(ctx, tx)
+	if err != nil {
+		return "", "", err
+	}
+	lookUps := map[string]string{}
+	var measured []string
+	for id, m := range all {
+		lookUps[m.Name] = fmt.Sprintf("(SELECT v.value FROM value v WHERE v.run = runs.id AND v.measure = %d)", id)
+		if !columns[m.Name] {
+			measured = append(measured, m.Name)
+		}
+	}
 	for _, k := range list {
-		keys[k] = true
+		lookUps[k] = parameterOf(k)
 	}
 	names = "columns: " + strings.Join(slices.Sorted(maps.Keys(columns)), ", ") + "; parameters: " + strings.Join(list, ", ")
-	clause, err = expression(text, columns, keys)
+	if measured != nil {
+		slices.Sort(measured)
+		names += "; measures: " + strings.Join(measured, ", ")
+	}
+	clause, err = expression(text, columns, lookUps)
 	return clause, names, err
 }
 

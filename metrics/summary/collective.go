@@ -4,8 +4,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/collective"
 )
 
-// collectives fits what a benchmark of collectives measured, and says of a run
-// that measured nothing else that it is no training.
+// collectives fits what a benchmark of collectives measured.
 func (r *Result) collectives(in Input) {
 	list, _ := collective.Of(in.Figures)
 	if len(list) == 0 {
@@ -16,10 +15,4 @@ func (r *Result) collectives(in Input) {
 	for _, w := range why {
 		r.warn("%s", w)
 	}
-	if len(in.Steps) == 0 && r.Throughput == nil {
-		r.ThroughputWhy = NoTraining
-	}
 }
-
-// NoTraining is why a benchmark of collectives has no throughput.
-const NoTraining = "a benchmark of collectives trains nothing"

@@ -2,47 +2,72 @@ package summary
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// stated takes results from figures that a log states, where no step was
-// recorded. Each goes with a warning that says what it is: another program's
-// figure is not made by our rules.
+// computed are the measures that this package makes of steps, evaluations and
+// clocks. Any other that is declared is what the program says of it.
+var computed = []string{measure.Throughput, measure.EndToEnd, measure.TrainSeconds, measure.InitSeconds, measure.StepP50, measure.StepP95, measure.StepP99,
+	measure.Skew, measure.DataWait, measure.Compute, measure.Communication, measure.FinalAccuracy}
+
+// stated takes declared measures from the figures of their name and unit. Those
+// that are computed are taken from a log that states them where no step was
+// recorded, and go with a warning that says what it is: another program's figure
+// is not made by our rules.
 func (r *Result) stated(in Input) {
-	if len(in.Steps) > 0 {
-		return
-	}
-	for _, to := range []struct {
-		name  string
-		unit  string
-		value **float64
-	}{
-		{metrics.FigureThroughput, "samples/s", &r.Throughput},
-		{metrics.FigureEndToEnd, "samples/s", &r.EndToEnd},
-		{metrics.FigureTrainSeconds, "s", &r.TrainSeconds},
-	} {
+	for _, m := range measure.Of(in.Kind) {
+		ours := slices.Contains(computed, m.Name)
+		if ours && (len(in.Steps) > 0 || !slices.Contains([]string{metrics.FigureThroughput, metrics.FigureEndToEnd, metrics.FigureTrainSeconds}, m.Name)) {
+			continue
+		}
 		var found []metrics.Figure
 		for _, f := range in.Figures {
-			if f.Name == to.name && f.Unit == to.unit && len(f.At) == 0 && f.Value > 0 {
+			if f.Name == m.Name && f.Unit == m.Unit && len(f.At) == 0 && (f.Value > 0 || !ours) {
 				found = append(found, f)
 			}
 		}
+		r.one(m, found)
 		switch {
-		case len(found) > 1:
-			why := fmt.Sprintf("%s: the logs state %d, at %s and %s; which is the run's cannot be known", to.name, len(found), place(found[0]), place(found[1]))
-			if to.value == &r.Throughput {
-				r.ThroughputWhy = why
-			}
-			r.warn("%s", why)
-		case len(found) == 1:
-			if to.value == &r.Throughput {
-				r.ThroughputWhy = ""
-			}
-			*to.value = known(found[0].Value)
+		case len(found) == 1 && ours:
 			r.warn("%s", describe(found[0]))
+		case len(found) > 1:
+			r.warn("%s", r.Why[m.Name])
 		}
+	}
+}
+
+// reported takes the figures that are of the run and of no measure that is
+// declared: each becomes a measure of its name and unit.
+func (r *Result) reported(in Input) {
+	of := map[string][]metrics.Figure{}
+	for _, f := range in.Figures {
+		if _, err := measure.Find(f.Name); err == nil || len(f.At) > 0 {
+			continue
+		}
+		if of[f.Name] == nil {
+			r.Reported = append(r.Reported, measure.Reported(f.Name, f.Unit, measure.Neither))
+		}
+		of[f.Name] = append(of[f.Name], f)
+	}
+	for _, m := range r.Reported {
+		r.one(m, of[m.Name])
+	}
+}
+
+// one takes the value of a measure from the figures that state it. Of two, which
+// is the run's cannot be known.
+func (r *Result) one(m measure.Measure, found []metrics.Figure) {
+	switch {
+	case len(found) > 1:
+		delete(r.Values, m.Name)
+		r.Why[m.Name] = fmt.Sprintf("%s: the logs state %d, at %s and %s; which is the run's cannot be known", m.Name, len(found), place(found[0]), place(found[1]))
+	case len(found) == 1:
+		delete(r.Why, m.Name)
+		r.Values[m.Name] = found[0].Value
 	}
 }
 

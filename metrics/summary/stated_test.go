@@ -4,7 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Stated figures stand in for results where no step was recorded, and nowhere
@@ -12,10 +15,10 @@ import (
 func TestStatedFigures(t *testing.T) {
 	spread := 4.9
 	stated := metrics.Figure{Name: metrics.FigureThroughput, Value: 432.8, Unit: "samples/s", PlusMinus: &spread, PlusMinusIs: "1.96 σ", Note: "rank 0's rate times 4", File: "h.log", Line: 12}
-	r := Summarize(Input{Workers: 4, Figures: []metrics.Figure{stated,
+	r := Summarize(Input{Kind: "train", Workers: 4, Figures: []metrics.Figure{stated,
 		{Name: metrics.FigureThroughput, Value: 9, Unit: "samples/s", At: map[string]any{"epoch": 1.0}},
 		{Name: metrics.FigureEndToEnd, Value: 400, Unit: "samples/s"}, {Name: metrics.FigureTrainSeconds, Value: 60, Unit: "s"}}})
-	if r.Throughput == nil || *r.Throughput != 432.8 || r.ThroughputWhy != "" || *r.EndToEnd != 400 || *r.TrainSeconds != 60 {
+	if r.Values["throughput"] != 432.8 || r.Why["throughput"] != "" || r.Values["end_to_end"] != 400 || r.Values["train_seconds"] != 60 {
 		t.Errorf("%+v", r)
 	}
 	if all := strings.Join(r.Warnings, "\n"); !strings.Contains(all, "stated at h.log:12, not measured here: rank 0's rate times 4; ±4.9 samples/s is 1.96 σ") {
@@ -23,20 +26,37 @@ func TestStatedFigures(t *testing.T) {
 	}
 	other := stated
 	other.Line, other.Value = 20, 1
-	r = Summarize(Input{Workers: 4, Figures: []metrics.Figure{stated, other}})
-	if r.Throughput != nil || !strings.Contains(r.ThroughputWhy, "the logs state 2, at h.log:12 and h.log:20") {
-		t.Errorf("throughput %v, why %q", r.Throughput, r.ThroughputWhy)
+	r = Summarize(Input{Kind: "train", Workers: 4, Figures: []metrics.Figure{stated, other}})
+	if r.Known("throughput") != nil || !strings.Contains(r.Why["throughput"], "the logs state 2, at h.log:12 and h.log:20") {
+		t.Errorf("%v, why %q", r.Values, r.Why)
 	}
-	in := Input{Workers: 1, Figures: []metrics.Figure{stated}}
+	in := Input{Kind: "train", Workers: 1, Figures: []metrics.Figure{stated}}
 	for i := range 20 {
 		in.Steps = append(in.Steps, Step{Index: i, Duration: 1, Mean: 1, Samples: 8})
 	}
 	in.Ranks = []Rank{{}}
-	if r = Summarize(in); r.Throughput == nil || *r.Throughput != 8 {
-		t.Errorf("throughput %v, where steps of 8 samples last a second", r.Throughput)
+	if r = Summarize(in); r.Values["throughput"] != 8 {
+		t.Errorf("throughput %v, where steps of 8 samples last a second", r.Values)
 	}
 	stated.Unit = "tokens/s"
-	if r = Summarize(Input{Figures: []metrics.Figure{stated}}); r.Throughput != nil {
+	if r = Summarize(Input{Kind: "train", Figures: []metrics.Figure{stated}}); r.Known("throughput") != nil || r.Reported != nil {
 		t.Error("tokens/s were taken for samples/s")
+	}
+}
+
+// A figure of the run becomes a measure of its name and unit; what is of an epoch
+// does not, nor what is stated twice.
+func TestReportedFigures(t *testing.T) {
+	r := Summarize(Input{Kind: "train", Figures: []metrics.Figure{
+		{Name: "tokens_per_second", Value: 7, Unit: "tokens/s"},
+		{Name: "perplexity", Value: 9, At: map[string]any{"epoch": 1.0}},
+		{Name: "loss", Value: 1}, {Name: "loss", Value: 2, Unit: "nats"},
+		{Name: "skew", Value: 1}}})
+	want := []measure.Measure{measure.Reported("tokens_per_second", "tokens/s", measure.Neither), measure.Reported("loss", "", measure.Neither)}
+	if diff := cmp.Diff(want, r.Reported); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]float64{"tokens_per_second": 7}, r.Values); diff != "" || !strings.Contains(r.Why["loss"], "the logs state 2") {
+		t.Error(diff, r.Why)
 	}
 }

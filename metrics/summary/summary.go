@@ -19,13 +19,15 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/collective"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
-const AlgorithmVersion = 4
+const AlgorithmVersion = 5
 
 // Input is what one incarnation of a run recorded.
 type Input struct {
+	Kind     string    // of workload, whose measures the result has
 	Workers  int       // world size that the plan asks for
 	World    int       // world size that the ranks report (the largest); 0: no rank reported
 	Restart  int       // the incarnation that the rest is about
@@ -40,7 +42,7 @@ type Input struct {
 	Ranks       []Rank // that reported anything, ascending by rank
 	Evaluations []Evaluation
 	Gradients   []RankGradients  // by epoch, then rank
-	Figures     []metrics.Figure // that logs state; used where there are no steps
+	Figures     []metrics.Figure // that logs state, or a benchmark measured
 	Notes       []string         // that the ranks' files hold, each once
 	BadLines    int              // event lines of the run that could not be read
 }
@@ -89,38 +91,21 @@ type Result struct {
 	Samples     int64 // trained on in Steps, over all ranks
 	Epochs      int   // finished by rank 0
 
-	// Throughput is samples/s in the steady state: the samples of all ranks
-	// over the sum of the slowest rank's durations. Nil without a steady
-	// state; ThroughputWhy then begins "no steady state" and says the reason.
-	Throughput    *float64
-	ThroughputWhy string
-	// EndToEnd is Samples over TrainSeconds.
-	EndToEnd *float64
-	// TrainSeconds is from rank 0's Train event to its last step or
-	// evaluation, whichever came later.
-	TrainSeconds *float64
-	// InitSeconds is from a rank's start to its Train event, of the slowest. Nil
-	// where the clock started with the program: setting up is then in it.
-	InitSeconds *float64
+	// Values are what was measured, by the measure's name and in its unit, those
+	// of times to targets among them: +Inf is a target that was missed. What is
+	// not in it could not be had.
+	Values map[string]float64
+	// Why says, by measure, why there is no value.
+	Why map[string]string
+	// Reported declares those of Values and Why that the kind of workload does
+	// not: figures of the user's program, or of its log.
+	Reported []measure.Measure
 
-	// Over the steady steps; nil without a steady state. The percentiles are
-	// nearest-rank ones of the slowest rank's duration: values that occurred.
-	StepP50, StepP95, StepP99 *float64
-	// Skew is 1 - (mean over ranks)/(max over ranks) of the summed durations:
-	// the share of the time that the average rank could save if none were slow.
-	// Nil too where one writer speaks for several ranks.
-	Skew *float64
 	// Slowest is how many steady steps each rank was the slowest in, by rank;
-	// nil when Skew is.
+	// nil when the skew is not known.
 	Slowest []int
-	// Shares of the mean rank's step time; nil unless every rank measured the
-	// component in every steady step.
-	DataWait, Compute, Communication *float64
 
-	Targets     []Target
 	Evaluations []Accuracy
-	// FinalAccuracy is the last evaluation's; nil when there was none.
-	FinalAccuracy *float64
 
 	// NoiseScales are of each epoch, or part of one, that the ranks recorded
 	// their gradients of; without any, NoiseScaleWhy says the reason.
@@ -140,12 +125,6 @@ type Result struct {
 	Warnings []string
 }
 
-// Target is the time to one target accuracy.
-type Target struct {
-	Accuracy float64
-	Seconds  *float64 // from rank 0's Train event to the first evaluation that reached it; nil: not reached
-}
-
 // Accuracy is one evaluation on the training clock.
 type Accuracy struct {
 	Seconds  float64 // from rank 0's Train event to the end of the evaluation
@@ -157,13 +136,16 @@ type Accuracy struct {
 
 // Summarize computes the result of a run.
 func Summarize(in Input) Result {
-	r := Result{Restart: in.Restart, World: in.World, Steps: len(in.Steps)}
+	r := Result{Restart: in.Restart, World: in.World, Steps: len(in.Steps), Values: map[string]float64{}, Why: map[string]string{}}
 	for _, s := range in.Steps {
 		r.Samples += s.Samples
 	}
-	r.steady(in)
+	if slices.ContainsFunc(measure.Of(in.Kind), func(m measure.Measure) bool { return m.Name == measure.Throughput }) {
+		r.steady(in)
+	}
 	r.clock(in)
 	r.stated(in)
+	r.reported(in)
 	r.collectives(in)
 	r.accuracies(in)
 	r.noise(in)
@@ -192,7 +174,23 @@ func (r *Result) identify(in Input) {
 	r.Fingerprint = fingerprint.Of(subject)
 }
 
-// steady computes what holds in the steady state only.
+// Known is the value of a measure; nil where there is none, or a target that was
+// missed.
+func (r *Result) Known(name string) *float64 {
+	if v, ok := r.Values[name]; ok && !math.IsInf(v, 0) {
+		return &v
+	}
+	return nil
+}
+
+// Targets are the accuracies whose time the run has or missed, ascending.
+func (r *Result) Targets() []float64 { return measure.Targets(r.Values) }
+
+// steady computes what holds in the steady state only. Throughput is the samples
+// of all ranks over the sum of the slowest rank's durations; percentiles are
+// nearest-rank ones of these, values that occurred. Skew is 1 - (mean over
+// ranks)/(max over ranks) of the summed durations: the share of the time that
+// the average rank could save if none were slow.
 func (r *Result) steady(in Input) {
 	durations := make([]float64, len(in.Steps))
 	for i, s := range in.Steps {
@@ -200,7 +198,7 @@ func (r *Result) steady(in Input) {
 	}
 	warmup, err := Warmup(durations)
 	if err != nil {
-		r.ThroughputWhy = "no steady state: " + err.Error()
+		r.Why[measure.Throughput] = "no steady state: " + err.Error()
 		return
 	}
 	steady, times := in.Steps[warmup:], durations[warmup:]
@@ -217,38 +215,43 @@ func (r *Result) steady(in Input) {
 	}
 	if !(total > 0) {
 		r.Slowest = nil
-		r.ThroughputWhy = "no steady state: every step is recorded as lasting 0 seconds"
+		r.Why[measure.Throughput] = "no steady state: every step is recorded as lasting 0 seconds"
 		return
 	}
 	r.WarmupSteps, r.SteadySteps = warmup, len(steady)
-	r.Throughput = known(float64(samples) / total)
-	r.Skew = known(1 - mean/total)
+	r.Values[measure.Throughput] = float64(samples) / total
 	if slices.ContainsFunc(in.Ranks, func(r Rank) bool { return r.Ranks > 1 }) {
-		r.Skew, r.Slowest = nil, nil
+		r.Slowest = nil // one writer for several ranks tells them not apart
+	} else {
+		r.Values[measure.Skew] = 1 - mean/total
 	}
 
 	times = slices.Sorted(slices.Values(times))
-	r.StepP50 = known(percentile(times, 0.50))
-	r.StepP95 = known(percentile(times, 0.95))
-	r.StepP99 = known(percentile(times, 0.99))
-
-	r.DataWait = share(steady, mean, func(s *Step) *float64 { return s.DataWait })
-	r.Compute = share(steady, mean, func(s *Step) *float64 { return s.Compute })
-	r.Communication = share(steady, mean, func(s *Step) *float64 { return s.Communication })
+	for name, p := range map[string]float64{measure.StepP50: 0.50, measure.StepP95: 0.95, measure.StepP99: 0.99} {
+		r.Values[name] = percentile(times, p)
+	}
+	for name, component := range map[string]func(*Step) *float64{
+		measure.DataWait:      func(s *Step) *float64 { return s.DataWait },
+		measure.Compute:       func(s *Step) *float64 { return s.Compute },
+		measure.Communication: func(s *Step) *float64 { return s.Communication },
+	} {
+		if sum, ok := sum(steady, component); ok {
+			r.Values[name] = sum / mean
+		}
+	}
 }
 
-// share is the component's part of the mean rank's time, or nil if a step lacks
-// it: a share over the measured steps only would stand for the others unasked.
-func share(steps []Step, total float64, component func(*Step) *float64) *float64 {
-	var sum float64
+// sum adds a component up; ok is false if a step lacks it: a share over the
+// measured steps only would stand for the others unasked.
+func sum(steps []Step, component func(*Step) *float64) (sum float64, ok bool) {
 	for i := range steps {
 		v := component(&steps[i])
 		if v == nil {
-			return nil
+			return 0, false
 		}
 		sum += *v
 	}
-	return known(sum / total)
+	return sum, true
 }
 
 // percentile is the nearest-rank percentile of sorted values.
@@ -257,11 +260,12 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[max(i, 0)]
 }
 
-// clock computes what counts from the start of the training clock.
+// clock computes what counts from the start of the training clock. There is no
+// initialisation where the clock started with the program: it is then in it.
 func (r *Result) clock(in Input) {
 	for _, rank := range in.Ranks {
-		if t := rank.TrainTime; t != nil && *t > 0 && (r.InitSeconds == nil || *t > *r.InitSeconds) {
-			r.InitSeconds = known(*t)
+		if t := rank.TrainTime; t != nil && *t > 0 {
+			r.Values[measure.InitSeconds] = max(*t, r.Values[measure.InitSeconds])
 		}
 	}
 	zero := rankZero(in)
@@ -283,18 +287,18 @@ func (r *Result) clock(in Input) {
 	if r.Steps == 0 || !(seconds > 0) {
 		return
 	}
-	r.TrainSeconds = known(seconds)
-	r.EndToEnd = known(float64(r.Samples) / seconds)
+	r.Values[measure.TrainSeconds] = seconds
+	r.Values[measure.EndToEnd] = float64(r.Samples) / seconds
 }
 
 // accuracies puts the evaluations on the training clock and looks up when each
 // target was reached.
 func (r *Result) accuracies(in Input) {
 	for _, t := range in.Targets {
-		r.Targets = append(r.Targets, Target{Accuracy: t})
+		r.Values[measure.To(t).Name] = math.Inf(1)
 	}
 	if n := len(in.Evaluations); n > 0 {
-		r.FinalAccuracy = known(in.Evaluations[n-1].Accuracy)
+		r.Values[measure.FinalAccuracy] = in.Evaluations[n-1].Accuracy
 	}
 	zero := rankZero(in)
 	if len(in.Evaluations) == 0 {
@@ -317,9 +321,9 @@ func (r *Result) accuracies(in Input) {
 			next++
 		}
 		r.Evaluations = append(r.Evaluations, Accuracy{seconds, e.Epoch, e.Step, trained, e.Accuracy})
-		for i := range r.Targets {
-			if t := &r.Targets[i]; t.Seconds == nil && e.Accuracy >= t.Accuracy {
-				t.Seconds = known(seconds)
+		for _, t := range in.Targets {
+			if name := measure.To(t).Name; e.Accuracy >= t {
+				r.Values[name] = min(seconds, r.Values[name])
 			}
 		}
 	}
@@ -334,8 +338,6 @@ func rankZero(in Input) *Rank {
 	}
 	return &in.Ranks[0]
 }
-
-func known(v float64) *float64 { return &v }
 
 func (r *Result) warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))

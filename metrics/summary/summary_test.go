@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ import (
 //	every step:  16 samples a rank, 32 in all
 func twoRanks() Input {
 	in := Input{
-		Workers: 2, World: 2, Restarts: []int{0}, Targets: []float64{0.5, 0.8, 0.95},
+		Kind: "train", Workers: 2, World: 2, Restarts: []int{0}, Targets: []float64{0.5, 0.8, 0.95},
 		Ranks: []Rank{
 			{Rank: 0, World: 2, TrainTime: known(3), StepsTime: known(20), Epochs: 2},
 			{Rank: 1, World: 2, TrainTime: known(3.5), StepsTime: known(20)},
@@ -49,26 +50,27 @@ func TestSummarize(t *testing.T) {
 		World: 2, Steps: 21, WarmupSteps: 1, SteadySteps: 20,
 		Samples: 672, // 21 · 32
 		Epochs:  2,
-		// 20 · 32 samples in 20 · 0.2 s = 640/4
-		Throughput: known(160),
-		// from 3 s to the end of the second evaluation at 23 s: 672/20
-		TrainSeconds: known(20), EndToEnd: known(33.6),
-		InitSeconds: known(3.5), // of rank 1, the later
-		StepP50:     known(0.2), StepP95: known(0.2), StepP99: known(0.2),
-		Skew:          known(0.25), // 1 - 0.15/0.2
-		Slowest:       []int{15, 5},
-		Compute:       known(0.8), // 0.12/0.15
-		Communication: known(0.2), // 0.03/0.15
-		Targets: []Target{
-			{0.5, known(11)}, // 14 - 3, and 0.5 ≥ 0.5 counts
-			{0.8, known(20)}, // 23 - 3
-			{0.95, nil},
+		Values: map[string]float64{
+			// 20 · 32 samples in 20 · 0.2 s = 640/4
+			"throughput": 160,
+			// from 3 s to the end of the second evaluation at 23 s: 672/20
+			"train_seconds": 20, "end_to_end": 33.6,
+			"init_seconds": 3.5, // of rank 1, the later
+			"step_p50":     0.2, "step_p95": 0.2, "step_p99": 0.2,
+			"skew":           0.25, // 1 - 0.15/0.2
+			"compute":        0.8,  // 0.12/0.15
+			"communication":  0.2,  // 0.03/0.15
+			"final_accuracy": 0.85,
+			"to_0.5":         11, // 14 - 3, and 0.5 ≥ 0.5 counts
+			"to_0.8":         20, // 23 - 3
+			"to_0.95":        math.Inf(1),
 		},
+		Why:     map[string]string{},
+		Slowest: []int{15, 5},
 		Evaluations: []Accuracy{
 			{11, 1, 11, 352, 0.5}, // 11 · 32
 			{20, 2, 21, 672, 0.85},
 		},
-		FinalAccuracy: known(0.85),
 		NoiseScaleWhy: "the program did not record the norms of its gradients",
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
@@ -91,30 +93,38 @@ func TestNotMeasuredIsNil(t *testing.T) {
 	in.Steps[7].Compute = nil // one step in which one rank did not measure it
 	in.Steps = in.Steps[:15]
 	got := Summarize(in)
-	if got.Compute != nil || got.DataWait != nil {
-		t.Errorf("shares of unmeasured components: compute %v, data wait %v", got.Compute, got.DataWait)
+	if got.Known("compute") != nil || got.Known("data_wait") != nil {
+		t.Errorf("shares of unmeasured components: %v", got.Values)
 	}
-	if got.Communication == nil {
+	if got.Known("communication") == nil {
 		t.Error("the measured component has no share")
 	}
 
 	in.Steps = in.Steps[:5]
 	got = Summarize(in)
-	if got.Throughput != nil || !strings.HasPrefix(got.ThroughputWhy, "no steady state") {
-		t.Errorf("throughput of 5 steps = %v, why %q", got.Throughput, got.ThroughputWhy)
+	if got.Known("throughput") != nil || !strings.HasPrefix(got.Why["throughput"], "no steady state") {
+		t.Errorf("5 steps: %v, why %q", got.Values, got.Why)
 	}
-	if got.StepP50 != nil || got.Skew != nil || got.Slowest != nil || got.SteadySteps != 0 {
+	if got.Known("step_p50") != nil || got.Known("skew") != nil || got.Slowest != nil || got.SteadySteps != 0 {
 		t.Error("figures of a steady state that there is not")
 	}
-	if got.EndToEnd == nil {
+	if got.Known("end_to_end") == nil {
 		t.Error("end-to-end throughput needs no steady state")
 	}
 
-	none := Summarize(Input{Workers: 4, Targets: []float64{0.9}})
-	want := Result{ThroughputWhy: "no steady state: 0 steps were reported by every rank, at least 10 are needed",
-		Targets: []Target{{Accuracy: 0.9}}}
+	none := Summarize(Input{Kind: "train", Workers: 4, Targets: []float64{0.9}})
+	want := Result{Values: map[string]float64{"to_0.9": math.Inf(1)},
+		Why: map[string]string{"throughput": "no steady state: 0 steps were reported by every rank, at least 10 are needed"}}
 	if diff := cmp.Diff(want, none); diff != "" {
 		t.Error("of a run without records:", diff)
+	}
+}
+
+// What trains nothing has no measure of a training, and needs no reason.
+func TestOtherKind(t *testing.T) {
+	r := Summarize(Input{Kind: "collective", Workers: 4})
+	if len(r.Values) > 0 || len(r.Why) > 0 {
+		t.Errorf("%v, why %v", r.Values, r.Why)
 	}
 }
 
@@ -122,13 +132,13 @@ func TestNoTrainingClock(t *testing.T) {
 	in := twoRanks()
 	in.Ranks[0].TrainTime = nil
 	got := Summarize(in)
-	for _, target := range got.Targets {
-		if target.Seconds != nil {
-			t.Errorf("time to %g = %g without a clock", target.Accuracy, *target.Seconds)
+	for _, name := range []string{"to_0.5", "to_0.8", "to_0.95", "end_to_end"} {
+		if v := got.Known(name); v != nil {
+			t.Errorf("%s = %g without a clock", name, *v)
 		}
 	}
-	if got.EndToEnd != nil || got.FinalAccuracy == nil {
-		t.Errorf("end to end %v, final accuracy %v", got.EndToEnd, got.FinalAccuracy)
+	if got.Known("final_accuracy") == nil {
+		t.Errorf("%v", got.Values)
 	}
 	if !slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, "training clock") }) {
 		t.Errorf("warnings %q do not say so", got.Warnings)
@@ -217,3 +227,5 @@ func TestChoose(t *testing.T) {
 		}
 	}
 }
+
+func known(v float64) *float64 { return &v }
