@@ -91,7 +91,6 @@ type Unreachable interface {
 // after those of other commands.
 type Options struct {
 	Creator
-	Site   *study.Site
 	Policy study.Policy
 	// Allocation whose nodes attempts take that run beside this command; nil:
 	// they are processes of this machine.

@@ -26,7 +26,8 @@ func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error)
 	if err != nil {
 		return slurm.Script{}, err
 	}
-	site, q, r := b.Site, b.partition(p.Partition), p.Point.Resources
+	site, r := b.as(p.Point), p.Point.Resources
+	q := partition(site, p.Partition)
 	s := slurm.Script{
 		JobName: a.Record.JobName, Partition: p.Partition, Account: first(q.Account, site.Account), QOS: first(q.QOS, site.QOS),
 		Nodes: p.Point.Nodes, TasksPerNode: p.Point.WorkersPerNode, CPUsPerTask: r.CPUsPerWorker,
@@ -59,7 +60,7 @@ func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error)
 		s.TasksPerNode, s.CPUsPerTask = 1, r.CPUsPerWorker*p.Point.WorkersPerNode
 	}
 	if stages(site.Stage, p.Point, f) {
-		return s, b.stage(&s, first(a.Record.JobName, a.Record.ID))
+		return s, b.stage(&s, site.Stage, first(a.Record.JobName, a.Record.ID))
 	}
 	return s, nil
 }
@@ -83,11 +84,11 @@ func (b *SlurmBackend) render(w io.Writer, s slurm.Script) error {
 // Draft is what an attempt would be, for a script that is only looked at.
 func (b *SlurmBackend) Draft(p study.Planned) *Attempt {
 	run := b.Folder.Run(p.Point.ID, p.Point.Repeat, 1)
-	return &Attempt{Run: run, Number: 1, Point: p.Point, Record: Record{ID: run.ID(), JobName: run.ID() + "-draft", Partition: p.Partition, Exclusive: p.Exclusive, Requeue: b.requeue, Python: b.python(p.Point.Framework), Commit: b.Commit}}
+	return &Attempt{Run: run, Number: 1, Point: p.Point, Record: Record{ID: run.ID(), JobName: run.ID() + "-draft", Partition: p.Partition, Exclusive: p.Exclusive, Requeue: b.requeue, Python: b.as(p.Point).Interpreter(p.Point.Framework), Commit: b.Commit}}
 }
 
-func (b *SlurmBackend) partition(name string) study.Partition {
-	for _, p := range b.Site.Partitions {
+func partition(site *study.Site, name string) study.Partition {
+	for _, p := range site.Partitions {
 		if p.Name == name {
 			return p
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 // Record is attempt.json: what is known of an attempt before it begins.
@@ -40,8 +41,10 @@ type Record struct {
 	Host        string   `json:"host"` // that created the attempt
 	Worker      string   `json:"worker"`
 	Python      string   `json:"python,omitempty"`
-	Pack        *Member  `json:"pack,omitempty"`       // the script that serves it together with others
-	Allocation  string   `json:"allocation,omitempty"` // id of the job whose nodes a local attempt takes
+	// Setting is what the site has the program started with.
+	Setting    *metrics.Setting `json:"setting,omitempty"`
+	Pack       *Member          `json:"pack,omitempty"`       // the script that serves it together with others
+	Allocation string           `json:"allocation,omitempty"` // id of the job whose nodes a local attempt takes
 	// Programs are the SHA-256 of the files in the programs folder, by name.
 	Programs map[string]string `json:"programs,omitempty"`
 	// Own are those of the user's own files in the own folder, by name.
@@ -119,18 +122,19 @@ func writeJSON(path string, v any, mode os.FileMode) error {
 // Creator is what the attempts of one command have in common.
 type Creator struct {
 	Folder  rundir.Study
+	Site    *study.Site
+	Key     redact.Key // that the digests of the site's secrets are made with
 	Version string
-	Commit  string                        // git commit of the study's folder
-	Worker  string                        // absolute path of scalebench-worker
-	Python  func(framework string) string // interpreter; nil: none is named
+	Commit  string // git commit of the study's folder
+	Worker  string // absolute path of scalebench-worker
 }
 
-// python is the interpreter of a framework; "" where none is named.
-func (c Creator) python(framework string) string {
-	if c.Python == nil {
-		return ""
+// as is the site as a point has it.
+func (c Creator) as(p study.Point) *study.Site {
+	if c.Site == nil {
+		return study.DefaultSite()
 	}
-	return c.Python(framework)
+	return c.Site.As(p.Variant)
 }
 
 // each is a load for each run: nothing is begun together.
@@ -154,7 +158,9 @@ func (c Creator) create(t Todo, r Record, extra func(at rundir.Run, a *Attempt) 
 		return nil, err
 	}
 	r.ID, r.Partition, r.Exclusive, r.CreatedUnix = final.ID(), t.Partition, t.Exclusive, metrics.Unix(time.Now())
-	r.Version, r.Commit, r.Worker, r.Python = c.Version, c.Commit, c.Worker, c.python(t.Point.Framework)
+	site := c.as(t.Point)
+	r.Version, r.Commit, r.Worker, r.Python = c.Version, c.Commit, c.Worker, site.Interpreter(t.Point.Framework)
+	r.Setting = setting(site, f, c.Key, r.Backend == Slurm || r.Allocation != "")
 	if r.Host, err = os.Hostname(); err != nil {
 		return nil, err
 	}
@@ -218,14 +224,15 @@ func randomHex(bytes int) string {
 }
 
 // supervise are the arguments of scalebench-worker that start the supervisor
-// of a rank. Without a run folder it is the one that the batch script exports.
+// of a rank. Without a run folder it is the one that the batch script exports,
+// and the interpreter the one of that run's record.
 func supervise(run rundir.Run, r Record) []string {
 	arguments := []string{"run"}
 	if run != "" {
 		arguments = append(arguments, "--dir", run.Path())
-	}
-	if r.Python != "" {
-		arguments = append(arguments, "--python", r.Python)
+		if r.Python != "" {
+			arguments = append(arguments, "--python", r.Python)
+		}
 	}
 	if r.Commit != "" {
 		arguments = append(arguments, "--commit", r.Commit)

@@ -43,11 +43,8 @@ type carrier interface {
 // NewLocal is a backend for this machine, or for the allocation that the command
 // stands in; the site is then the one that the plan was made for.
 func NewLocal(o Options) (*LocalBackend, error) {
-	if o.Site == nil {
-		o.Site = study.DefaultSite()
-	}
 	b := &LocalBackend{Creator: o.Creator, oversubscribe: o.Oversubscribe,
-		carrier: &processes{worker: o.Worker, environment: o.Site.Environment, stage: o.Site.Stage}}
+		carrier: &processes{creator: o.Creator}}
 	if o.Allocation != nil {
 		scripts, err := NewSlurm(o)
 		if err != nil {
@@ -91,8 +88,14 @@ func OnOneNode(plan *study.Plan) *study.Plan {
 	return &one
 }
 
-// Fits says why a point cannot be measured on this machine; nil when it can.
+// Fits says why a point cannot be measured here; nil when it can.
 func (b *LocalBackend) Fits(p study.Point) error {
+	if why := b.Site.Unfit(p.Variant, b.allocation != ""); why != "" {
+		return fmt.Errorf("variant %q cannot be run here: %s; submit does", p.Variant, why)
+	}
+	if b.allocation != "" {
+		return nil // the plan was made for its nodes
+	}
 	want, have := p.Workers*p.Resources.CPUsPerWorker, world.CPUs()
 	if want > have && !b.oversubscribe {
 		return fmt.Errorf("%d workers with %d CPUs each need %d CPUs and this process may use %d; their throughput would say nothing about scaling (--oversubscribe runs them all the same, marked so)",

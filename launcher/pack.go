@@ -64,7 +64,7 @@ func (m Member) of(answer Submission) *Submission {
 
 // Loads divides what is to do into what is handed over together. Points in an
 // array ask Slurm for the same; points in an allocation go to the same
-// partition, the largest first. What is alone is a job like any other.
+// partition, the largest first. One script sets up one variant of the site. What is alone is a job like any other.
 func (b *SlurmBackend) Loads(ctx context.Context, todo []Todo) ([][]Todo, error) {
 	var loads [][]Todo
 	open := map[string]int{} // the load that takes more with this key
@@ -83,7 +83,7 @@ func (b *SlurmBackend) Loads(ctx context.Context, todo []Todo) ([][]Todo, error)
 				return nil, err
 			}
 		case b.packing == study.PackAllocation:
-			key = "partition " + t.Partition
+			key = fmt.Sprintf("partition %s variant %s", t.Partition, t.Point.Variant)
 		}
 		i, ok := open[key]
 		if key == "" || !ok || most > 0 && len(loads[i]) >= most {
@@ -119,7 +119,7 @@ func (b *SlurmBackend) shape(t Todo) (string, error) {
 	a.Record.Exclude = t.Exclude
 	s, err := b.Script(t.Planned, a)
 	s.JobName, s.Output = "", ""
-	return fmt.Sprint("shape ", s.Directives(), s.StepOptions()), err
+	return fmt.Sprint("shape ", t.Point.Variant, " ", s.Directives(), s.StepOptions()), err
 }
 
 // startPack writes the attempts of a load down, then their pack, and submits
@@ -251,12 +251,12 @@ func (b *SlurmBackend) packed(m Member, attempts []*Attempt) (slurm.Script, []by
 	} else {
 		whole.CPUsPerTask = (cpus + whole.TasksPerNode - 1) / whole.TasksPerNode
 		whole.Time = total
-		if most := time.Duration(b.partition(attempts[0].Record.Partition).MaxTime); most > 0 {
+		if most := time.Duration(partition(b.as(attempts[0].Point), attempts[0].Record.Partition).MaxTime); most > 0 {
 			whole.Time = min(total, most)
 		}
 	}
 	if whole.Stage != nil { // for as long as the pack may take
-		stage, unstage := staging(b.Site.Stage, whole.JobName, whole.Time)
+		stage, unstage := staging(b.as(attempts[0].Point).Stage, whole.JobName, whole.Time)
 		whole.Stage = append([]string{b.Worker}, stage...)
 		if unstage != nil {
 			whole.Unstage = append([]string{b.Worker}, unstage...)

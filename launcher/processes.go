@@ -25,9 +25,7 @@ import (
 // processes carry attempts out on this machine: one supervisor a rank, or a
 // node, as a step of Slurm would have it.
 type processes struct {
-	worker      string            // path of scalebench-worker
-	environment map[string]string // of the site file
-	stage       study.Stage       // likewise
+	creator Creator
 
 	supervisors sync.Map // pid to struct{}: started, and not yet waited for
 }
@@ -61,11 +59,12 @@ func (p *processes) carry(ctx context.Context, a *Attempt) (exit Exit) {
 		return exit
 	}
 	w := world.World{Size: 1, LocalSize: 1, Nodes: 1, Address: "127.0.0.1", Port: port}
-	if stages(p.stage, a.Point, f) {
-		stage, unstage := staging(p.stage, a.Record.ID, time.Duration(a.Point.Resources.Time))
-		exit.ExitCode = p.process(ctx, w, nil, log, append(stage, "--dir", a.Run.Path(), "--place", "environment"))
+	site := p.creator.as(a.Point)
+	if stages(site.Stage, a.Point, f) {
+		stage, unstage := staging(site.Stage, a.Record.ID, time.Duration(a.Point.Resources.Time))
+		exit.ExitCode = p.process(ctx, site, w, nil, log, append(stage, "--dir", a.Run.Path(), "--place", "environment"))
 		if unstage != nil {
-			defer p.process(context.WithoutCancel(ctx), w, nil, log, unstage)
+			defer p.process(context.WithoutCancel(ctx), site, w, nil, log, unstage)
 		}
 	}
 	if exit.ExitCode == 0 {
@@ -102,7 +101,7 @@ func (p *processes) ranks(ctx context.Context, a *Attempt, f framework.Framework
 		w := w
 		w.Rank, w.LocalRank = rank, rank
 		wait.Go(func() {
-			if codes[rank] = p.process(group, w, bound[rank], log, append(supervise(a.Run, a.Record), "--place", "environment")); codes[rank] != 0 {
+			if codes[rank] = p.process(group, p.creator.as(a.Point), w, bound[rank], log, append(supervise(a.Run, a.Record), "--place", "environment")); codes[rank] != 0 {
 				end(fmt.Errorf("rank %d failed", rank))
 			}
 		})
@@ -123,12 +122,12 @@ func (p *processes) clear(a *Attempt, log *os.File) {
 	}
 }
 
-// process runs scalebench-worker in a place in the world, on those CPUs, nil for
-// any, and returns its exit code.
-func (p *processes) process(ctx context.Context, w world.World, cpus *cpuSet, log *os.File, arguments []string) int {
-	cmd := exec.CommandContext(ctx, p.worker, arguments...)
+// process runs scalebench-worker with the site's variables, in a place in the
+// world, on those CPUs, nil for any, and returns its exit code.
+func (p *processes) process(ctx context.Context, site *study.Site, w world.World, cpus *cpuSet, log *os.File, arguments []string) int {
+	cmd := exec.CommandContext(ctx, p.creator.Worker, arguments...)
 	cmd.Env = append(os.Environ(), w.Environ()...)
-	for name, value := range p.environment {
+	for name, value := range site.Environment {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	cmd.Stdout, cmd.Stderr = log, log

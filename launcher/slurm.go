@@ -18,7 +18,6 @@ import (
 // SlurmBackend runs attempts as batch jobs.
 type SlurmBackend struct {
 	Creator
-	Site   *study.Site
 	Client *slurm.Client
 	// Template is the text of the site's own batch script template, named
 	// Site.Template; "" for scalebench's.
@@ -32,7 +31,7 @@ type SlurmBackend struct {
 
 // NewSlurm reads the site's template, if it names one.
 func NewSlurm(o Options) (*SlurmBackend, error) {
-	b := &SlurmBackend{Creator: o.Creator, Site: o.Site, Client: &slurm.Client{},
+	b := &SlurmBackend{Creator: o.Creator, Client: &slurm.Client{},
 		limits: Limits{InFlight: o.Policy.MaxInFlight, Rate: o.Policy.Rate}, packing: o.Policy.Packing, requeue: o.Policy.Requeue}
 	if b.Site == nil {
 		b.Site = study.DefaultSite()

@@ -36,14 +36,14 @@ func staging(site study.Stage, owner string, limit time.Duration) (stage, unstag
 }
 
 // stage adds the staging to a script that is whole but for it.
-func (b *SlurmBackend) stage(s *slurm.Script, owner string) error {
-	stage, unstage := staging(b.Site.Stage, owner, s.Time)
+func (b *SlurmBackend) stage(s *slurm.Script, site study.Stage, owner string) error {
+	stage, unstage := staging(site, owner, s.Time)
 	s.Stage = append([]string{b.Worker}, stage...)
 	if unstage != nil {
 		s.Unstage = append([]string{b.Worker}, unstage...)
 	}
 	if s.Container.Image != "" {
-		dir := b.Site.Stage.Dir
+		dir := site.Dir
 		if dir == "" || strings.Contains(dir, "$") {
 			return errors.New("data.stage: the programs run in a container, into which the folder on the nodes is mounted; the site file must name it without variables (stage.dir = \"/local\")")
 		}

@@ -70,9 +70,23 @@ type Environment struct {
 	Interface   *Interface        `json:"interface,omitempty"` // that carries the collectives
 	Versions    map[string]string `json:"versions,omitempty"`  // library name to version
 	Files       map[string]string `json:"files,omitempty"`     // SHA-256 of the user's own files that the program works with, by name
+	Setting     *Setting          `json:"setting,omitempty"`   // nil: not known
 	GitCommit   string            `json:"git_commit,omitempty"`
 	Variables   map[string]string `json:"variables,omitempty"` // SLURM_* and the like, secrets left out
 }
+
+// Setting is what a site has programs started with: what decides which code
+// runs, and is not in the study. "" is not known, None that there is nothing.
+type Setting struct {
+	Python      string `json:"python,omitempty"`      // interpreter of the program, or the archive that it was unpacked from
+	Container   string `json:"container,omitempty"`   // runtime, image and mounts
+	Modules     string `json:"modules,omitempty"`     // in the order in which they are loaded
+	Setup       string `json:"setup,omitempty"`       // keyed digest of the site's shell lines
+	Environment string `json:"environment,omitempty"` // of the site: NAME=digest, keyed, by name
+}
+
+// None is a part of a Setting that is known to be empty.
+const None = "none"
 
 // GPU is one accelerator that the process sees.
 type GPU struct {

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/study"
 )
 
 func checkCommand(s *session) *cli.Command {
@@ -30,8 +32,8 @@ func runCheck(ctx context.Context, s *session, path, site string) error {
 		return err
 	}
 	if w.site.Template != "" { // a wrong one would be found by the first submission
-		creator := launcher.Creator{Folder: w.folder, Worker: "/scalebench-worker"} // where it is, submit will see
-		backend, err := launcher.NewSlurm(launcher.Options{Creator: creator, Site: w.site, Policy: w.study.Policy})
+		creator := launcher.Creator{Folder: w.folder, Site: w.site, Worker: "/scalebench-worker"} // where it is, submit will see
+		backend, err := launcher.NewSlurm(launcher.Options{Creator: creator, Policy: w.study.Policy})
 		if err == nil {
 			_, err = backend.Drafts(w.plan)
 		}
@@ -39,8 +41,9 @@ func runCheck(ctx context.Context, s *session, path, site string) error {
 			return &usageError{err: err}
 		}
 	}
+	plain := !slices.ContainsFunc(w.plan.Points, func(p study.Planned) bool { return p.Point.Variant != "" })
 	t := &table{columns: []column{
-		{key: "point"}, {key: "framework"}, {key: "model"}, {key: "workers"}, {key: "nodes"}, {key: "workers_per_node"},
+		{key: "point"}, {key: "framework"}, {key: "variant", data: plain}, {key: "model"}, {key: "workers"}, {key: "nodes"}, {key: "workers_per_node"},
 		{key: "partition"}, {key: "exclusive"},
 		{key: "worker_batch", unit: "samples"}, {key: "global_batch", unit: "samples"}, {key: "learning_rate"},
 		{key: "runs"}, {key: "time_limit", show: seconds}, {key: "node_hours", head: "node-hours at most"},
@@ -53,7 +56,7 @@ func runCheck(ctx context.Context, s *session, path, site string) error {
 			if p.Partition == "" {
 				partition = nil // the cluster's default
 			}
-			t.add(q.ID, q.Framework, orNil(q.Workload.Train.Model), q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
+			t.add(q.ID, q.Framework, orNil(q.Variant), orNil(q.Workload.Train.Model), q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
 				positive(q.WorkerBatch), positive(q.GlobalBatch), positive(q.LearningRate), w.study.Repeats, q.Resources.Time.Seconds(),
 				p.NodeHours()*float64(w.study.Repeats))
 		}

@@ -140,7 +140,7 @@ func (s *session) doctored(ctx context.Context, o doctorOptions) (*work, error) 
 
 // tryCluster tries out the cluster that this host speaks to.
 func (s *session) tryCluster(ctx context.Context, w *work, runs string, o doctorOptions) ([]doctor.Finding, error) {
-	creator := launcher.Creator{Folder: w.folder, Version: version.String(), Python: w.site.Interpreter, Worker: w.site.Worker}
+	creator := launcher.Creator{Folder: w.folder, Version: version.String(), Site: w.site, Worker: w.site.Worker}
 	if creator.Worker == "" {
 		creator.Worker = "scalebench-worker"
 		if self, err := os.Executable(); err == nil {
@@ -153,7 +153,7 @@ func (s *session) tryCluster(ctx context.Context, w *work, runs string, o doctor
 	if creator.Worker, err = filepath.Abs(creator.Worker); err != nil {
 		return nil, err
 	}
-	backend, err := launcher.NewSlurm(launcher.Options{Creator: creator, Site: w.site})
+	backend, err := launcher.NewSlurm(launcher.Options{Creator: creator})
 	if err != nil {
 		return nil, &usageError{err: err}
 	}

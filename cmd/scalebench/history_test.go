@@ -25,7 +25,8 @@ import (
 //
 // KEY=VALUE before the step times says more: cpu (model), commit, created
 // (seconds since 1970 of the first run; the others follow by the second), nodes,
-// repeat (of the first run), partition (of a job of 90 s); anything else is a
+// repeat (of the first run), partition (of a job of 90 s), python, container and
+// modules (of the site, which has else recorded nothing); anything else is a
 // parameter.
 func measured(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 4 {
@@ -55,6 +56,9 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 		return n
 	}
 	environment := &metrics.Environment{Hostname: "node1", CPUModel: take("cpu"), CPUs: 4, GitCommit: take("commit"), Versions: map[string]string{"native": "1"}}
+	if s := (metrics.Setting{Python: take("python"), Container: take("container"), Modules: take("modules")}); s != (metrics.Setting{}) {
+		environment.Setting = &s
+	}
 	created, nodes, first, partition := count("created"), count("nodes"), count("repeat"), take("partition")
 	db, err := store.Open(ts.MkAbs(ts.Getenv("SCALEBENCH_DB")), store.Options{})
 	ts.Check(err)

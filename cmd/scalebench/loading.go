@@ -64,7 +64,7 @@ func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, arg, s
 			if w.site, err = study.LoadSite(site); err != nil {
 				wrong = append(wrong, err)
 				if len(wrong) == 1 {
-					_, err = w.study.Plan(study.DefaultSite())
+					_, err = w.study.Plan(nil)
 					wrong = append([]error{err}, wrong...)
 				}
 			}
@@ -188,9 +188,9 @@ func (w *work) options() (launcher.Options, error) {
 			return launcher.Options{}, &usageError{err: fmt.Errorf("%s: pythons.%s: %w", w.site.File, name, err)}
 		}
 	}
-	creator := launcher.Creator{Folder: w.folder, Version: version.String(), Commit: revision.Of(filepath.Dir(w.study.File)),
-		Worker: worker, Python: w.site.Interpreter}
-	return launcher.Options{Creator: creator, Site: w.site, Policy: w.study.Policy}, nil
+	creator := launcher.Creator{Folder: w.folder, Site: w.site, Key: w.study.Key, Version: version.String(), Commit: revision.Of(filepath.Dir(w.study.File)),
+		Worker: worker}
+	return launcher.Options{Creator: creator, Policy: w.study.Policy}, nil
 }
 
 // survey says how far the attempts are, all of them in any case. What is wrong

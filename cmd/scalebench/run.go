@@ -111,10 +111,9 @@ func beside(w *work, nodes *launcher.Allocation, o runOptions) (*launcher.LocalB
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
-	if nodes != nil {
-		return backend, nil
+	if nodes == nil {
+		w.plan = launcher.OnOneNode(w.plan)
 	}
-	w.plan = launcher.OnOneNode(w.plan)
 	for _, p := range w.plan.Points {
 		if err := backend.Fits(p.Point); err != nil {
 			return nil, &usageError{err: fmt.Errorf("%s: %w", o.study, err)}

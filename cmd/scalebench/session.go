@@ -87,10 +87,10 @@ func dataHome() (string, error) {
 	return filepath.Join(home, ".local", "share"), nil
 }
 
-// plan plans a study on a site. Its secrets stand in the plan as digests, made
-// with a key that is kept beside the database.
+// plan plans a study on a site. The secrets of both stand in records as digests,
+// made with a key that is kept beside the database.
 func (s *session) plan(st *study.Study, site *study.Site) (*study.Plan, error) {
-	if len(st.Command.Secrets()) > 0 {
+	if len(st.Command.Secrets()) > 0 || site.Private() {
 		database, err := s.database()
 		if err != nil {
 			return nil, err

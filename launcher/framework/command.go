@@ -45,6 +45,11 @@ var command = Framework{
 		if w := wrongPlaceholder(c.Log, p); w != "" {
 			wrong["command.log"] = w
 		}
+		for _, name := range p.Own.Names() {
+			if slices.ContainsFunc(placeholders, func(q placeholder) bool { return q.name == name }) {
+				wrong["parameters."+name] = fmt.Sprintf("{%s} stands for something else in [command]; choose another name, like own_%s", name, name)
+			}
+		}
 		readers, unread := extractors(c)
 		maps.Copy(wrong, unread)
 		if len(readers) == 0 && (c.Log != "" || len(c.Columns) > 0) {
@@ -56,7 +61,7 @@ var command = Framework{
 		c := p.Command
 		for _, text := range slices.Concat(c.Run, []string{c.Directory}, slices.Collect(maps.Values(c.Environment))) {
 			for _, found := range named(text) {
-				keys = append(keys, findPlaceholder(found).uses...)
+				keys = append(keys, findPlaceholder(found, p).uses...)
 			}
 		}
 		return keys
@@ -79,7 +84,8 @@ var command = Framework{
 }
 
 // commandEnvironment is what a command finds beside its place in the world: the
-// variables of [command], and scalebench.py on Python's path. The threads of
+// study's own parameters, the variables of [command], and scalebench.py on
+// Python's path. The threads of
 // a process are its CPUs, unless somebody said otherwise: a library that takes all
 // of the node's would measure the crowd. So is the interface of the collectives:
 // libraries left to themselves take what the host's own name stands for, which
@@ -103,6 +109,9 @@ func commandEnvironment(s Start) []string {
 	if s.Interface != "" && s.World.Nodes > 1 {
 		unset("GLOO_SOCKET_IFNAME", s.Interface)
 		unset("NCCL_SOCKET_IFNAME", s.Interface)
+	}
+	for _, name := range s.Point.Own.Names() {
+		list = append(list, study.ParameterVariable(name)+"="+s.Point.Own[name].String())
 	}
 	variables := s.Point.Command.Environment
 	for _, name := range slices.Sorted(maps.Keys(variables)) {

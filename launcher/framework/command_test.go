@@ -16,7 +16,7 @@ import (
 func commandStart(change func(*study.Point)) Start {
 	p := study.Point{Framework: "command", Workers: 4, Nodes: 2, WorkersPerNode: 2, WorkerBatch: 32, GlobalBatch: 128, LearningRate: 0.4, Seed: 7, Repeat: 2,
 		Command: study.Command{Start: "rank", Folder: "/studies"}, Resources: study.Resources{Device: "cpu", CPUsPerWorker: 3}}
-	p.Workload.Train.Model, p.Workload.Train.LearningRate, p.Workload.Train.Epochs, p.Data.Path = "m", 0.1, 5, "/data"
+	p.Workload.Kind, p.Workload.Train.Model, p.Workload.Train.LearningRate, p.Workload.Train.Epochs, p.Data.Path = "train", "m", 0.1, 5, "/data"
 	if change != nil {
 		change(&p)
 	}

@@ -7,6 +7,8 @@ package framework
 import (
 	"fmt"
 	"io/fs"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -79,6 +81,22 @@ func (s Start) interpreter() string {
 		return defaultPython
 	}
 	return s.Python
+}
+
+// Interpreter is the Python that the framework's program is started with, as it
+// is found here; "" where it is no Python program.
+func (f Framework) Interpreter(s Start) string {
+	asks := func(argument string) bool { return slices.Contains(named(argument), "{python}") }
+	if f.Import == "" && !slices.ContainsFunc(s.Point.Command.Run, asks) {
+		return ""
+	}
+	python := s.interpreter()
+	if path, err := exec.LookPath(python); err == nil {
+		if path, err = filepath.Abs(path); err == nil {
+			return path
+		}
+	}
+	return python
 }
 
 // hosts are the names of the nodes; this one's alone outside Slurm.

@@ -87,7 +87,7 @@ func set(of func(Start) int) func(Start) string {
 // braces are a placeholder, or one with doubled braces, which stands for its
 // own name in single ones. Any other brace stands for itself, so that JSON need
 // not be rewritten.
-var braces = regexp.MustCompile(`\{\{[a-z_]+\}\}|\{[a-z_]+\}`)
+var braces = regexp.MustCompile(`\{\{(?:parameters\.)?[a-z_][a-z0-9_]*\}\}|\{(?:parameters\.)?[a-z_][a-z0-9_]*\}`)
 
 // Expand puts the values of a run in for the placeholders of a text.
 func Expand(text string, s Start) string {
@@ -95,19 +95,31 @@ func Expand(text string, s Start) string {
 		if name, doubled := strings.CutPrefix(found, "{{"); doubled {
 			return "{" + strings.TrimSuffix(name, "}")
 		}
-		return findPlaceholder(found).value(s) // unknown ones were refused when the study was read
+		return findPlaceholder(found, s.Point).value(s) // unknown ones were refused when the study was read
 	})
 }
 
-// findPlaceholder is the one of "{name}"; an unknown one has its own text as
-// its value.
-func findPlaceholder(found string) placeholder {
+// findPlaceholder is the one of "{name}" in a point: a value of the run, a key
+// of the workload or a parameter of the study's own. An unknown one has its own
+// text as its value.
+func findPlaceholder(found string, p study.Point) placeholder {
 	name := strings.Trim(found, "{}")
-	i := slices.IndexFunc(placeholders, func(p placeholder) bool { return p.name == name })
-	if i < 0 {
-		return placeholder{value: func(Start) string { return found }}
+	if i := slices.IndexFunc(placeholders, func(q placeholder) bool { return q.name == name && q.fits(p) }); i >= 0 {
+		return placeholders[i]
 	}
-	return placeholders[i]
+	if own := strings.TrimPrefix(name, "parameters."); p.Own[own].Value != nil {
+		return placeholder{name: name, uses: []string{"parameters." + own}, value: func(s Start) string { return s.Point.Own[own].String() }}
+	}
+	if _, ok := p.Key(name); ok && !p.Workload.Trains() {
+		return placeholder{name: name, uses: []string{"workload." + name}, value: func(s Start) string { text, _ := s.Point.Key(name); return text }}
+	}
+	return placeholder{value: func(Start) string { return found }}
+}
+
+// fits reports whether the placeholder means something in a point: batches and
+// rates are a training's.
+func (q placeholder) fits(p study.Point) bool {
+	return p.Workload.Trains() || len(q.uses) == 0 || !strings.HasPrefix(q.uses[0], "workload.")
 }
 
 // named are the placeholders in a text, as written.
@@ -119,23 +131,28 @@ func named(text string) []string {
 // when nothing is.
 func wrongPlaceholder(text string, p study.Point) string {
 	for _, found := range named(text) {
-		q := findPlaceholder(found)
+		q := findPlaceholder(found, p)
 		switch {
 		case q.name == "":
-			return fmt.Sprintf("%s is no placeholder; valid: %s ({{name}} stands for {name} itself)", found, placeholderNames())
+			return fmt.Sprintf("%s is no placeholder; valid: %s ({{name}} stands for {name} itself)", found, placeholderNames(p))
 		case q.rank && p.Command.Start == "node":
 			return fmt.Sprintf("%s differs between the ranks of a node, and start = \"node\" starts one process for all of them; {node} says which node it is", found)
-		case len(q.uses) > 0 && q.value(Start{Point: p}) == "":
+		case len(q.uses) > 0 && !strings.HasPrefix(q.uses[0], "parameters.") && q.value(Start{Point: p}) == "":
 			return fmt.Sprintf("%s is used and %s is not set", found, q.uses[0])
 		}
 	}
 	return ""
 }
 
-func placeholderNames() string {
-	names := make([]string, len(placeholders))
-	for i, p := range placeholders {
-		names[i] = "{" + p.name + "}"
+func placeholderNames(p study.Point) string {
+	var names []string
+	for _, q := range placeholders {
+		if q.fits(p) {
+			names = append(names, "{"+q.name+"}")
+		}
+	}
+	for _, name := range p.Own.Names() {
+		names = append(names, "{"+name+"}")
 	}
 	return strings.Join(names, " ")
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -214,19 +216,65 @@ func (s *Study) bringsAll() bool {
 }
 
 // unheard names the axes of the sweep whose value never reaches the program of
-// a point: every one of their values would run the same thing.
-func (s *Study) unheard(f Framework, p Point) []axis {
+// a point: every one of their values would run the same thing. The folder of the
+// data reaches every command, in $SCALEBENCH_DATA.
+func (x *expansion) unheard(f Framework, p Point) []axis {
 	if f.Uses == nil {
 		return nil
 	}
 	uses := f.Uses(p)
 	var list []axis
-	for _, a := range s.axes {
-		if strings.HasPrefix(a.path, "workload.") && !slices.Contains(uses, a.path) {
+	for _, a := range x.study.axes {
+		table, name, _ := strings.Cut(a.path, ".")
+		switch {
+		case slices.Contains(uses, a.path), a.path == "data.path", a.path == "data.stage":
+		case table == "workload", table == "data", table == "parameters" && !x.reads(p.Command, ParameterVariable(name)):
 			list = append(list, a)
 		}
 	}
 	return list
+}
+
+// remedy ends the message about an axis that nothing depends on.
+func (a axis) remedy() string {
+	if name, own := strings.CutPrefix(a.path, parameterPrefix); own {
+		return fmt.Sprintf("; write {%s} where it belongs in run, directory or environment, or read $%s in a file that run names", name, ParameterVariable(name))
+	}
+	return ""
+}
+
+// reads reports whether a command names a variable of its environment: in its
+// own text, or in a file beside the study that its arguments name.
+func (x *expansion) reads(c Command, variable string) bool {
+	for _, argument := range c.Run {
+		path := argument
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.Folder, c.Directory, path)
+		}
+		text, known := x.texts[path]
+		if !known {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() < maxFile {
+				content, _, _ := read(path) // what cannot be read, the run will say
+				text = string(content)
+			}
+			x.texts[path] = text
+		}
+		if strings.Contains(argument, variable) || strings.Contains(text, variable) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(slices.Collect(maps.Values(c.Environment)), func(value string) bool { return strings.Contains(value, variable) })
+}
+
+// untaken reports the parameters that a framework's own program can hand to
+// nobody.
+func (x *expansion) untaken(p Point) {
+	if len(p.Own) == 0 || x.study.takes(&p) {
+		return
+	}
+	for _, name := range p.Own.Names() {
+		x.problem(parameterPrefix+name, fmt.Sprintf("reaches nothing with framework = %q: parameters go to a model or data of your own (workload.model = \"my_model.py:build\"), or to framework = \"command\"", p.Framework))
+	}
 }
 
 // reaches reports whether the key's value reached the program of a run: a
@@ -235,11 +283,17 @@ func (s *Study) unheard(f Framework, p Point) []axis {
 func (p *Point) reaches(f pointField) bool {
 	table, _, _ := strings.Cut(f.path, ".")
 	return p.Command.Folder == "" || table != "workload" && table != "data" ||
-		f.path == "workload.kind" || f.path == Targets && p.Workload.Trains() || slices.Contains(p.Command.Uses, f.path)
+		f.path == "workload.kind" || f.path == "data.path" && p.Data.Path != "" || f.path == "data.stage" && p.Data.Stage || f.path == Targets && p.Workload.Trains() || slices.Contains(p.Command.Uses, f.path)
 }
 
 // has reports whether the key is one of the point's: those of [command] are
-// there only with a program to start.
+// there only with a program to start, a variant only where one is named.
 func (p *Point) has(f pointField) bool {
-	return !strings.HasPrefix(f.path, "command.") || !reflect.ValueOf(p.Command).IsZero()
+	switch {
+	case f.path == "variant":
+		return p.Variant != ""
+	case strings.HasPrefix(f.path, "command."):
+		return !reflect.ValueOf(p.Command).IsZero()
+	}
+	return true
 }

@@ -226,6 +226,9 @@ func (d *decoder) misspelt(path, key string, valid []string, set func(string) bo
 
 func (d *decoder) field(path string, p toml.Primitive, v reflect.Value) {
 	switch {
+	case v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.field(path, p, v.Elem())
 	case v.Kind() == reflect.Struct:
 		var sub table
 		if d.value(path, p, &sub) {

@@ -34,6 +34,14 @@ func dataKind(v any) string {
 	return ""
 }
 
+// takes reports whether a model or data of the user's own is among what the
+// point runs: both are handed the study's parameters.
+func (s *Study) takes(p *Point) bool {
+	_, model := ParseFunction(p.Workload.Train.Model)
+	_, data := ParseFunction(p.Data.Kind)
+	return model || data
+}
+
 // ownFiles are the files of the user's own that a point needs: the name that
 // each gets in the run folder, and its absolute path. wrong says, by TOML path,
 // which cannot be had.

@@ -2,6 +2,7 @@ package study
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -91,8 +92,12 @@ func (list *planned) UnmarshalJSON(text []byte) error {
 const maxPoints = 100_000
 
 // Plan expands the study's sweep over the site's partitions. The error is
-// Problems with everything that does not fit.
+// Problems with everything that does not fit. A nil site is one that could not
+// be read: what depends on it is then left out.
 func (s *Study) Plan(site *Site) (*Plan, error) {
+	if site == nil {
+		site = unread
+	}
 	plan, problems := s.expand(site, nil)
 	if err := problems.orNil(); err != nil {
 		return nil, err
@@ -117,17 +122,20 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 		return nil, Problems{{File: s.File, Line: s.lines.of("sweep"), Path: "sweep",
 			Message: fmt.Sprintf("%.0f runs (%s), and a study may have up to %d; sweep fewer values, or divide it into several studies", runs, strings.Join(factors, " × "), maxPoints)}}
 	}
-	x := expansion{study: s, site: site, base: s.smallestWorld(), flaws: known, seen: map[string]bool{}, said: map[string]bool{}}
+	x := expansion{study: s, site: site, base: s.smallestWorld(), flaws: known, variant: map[string]*Site{}, texts: map[string]string{}, seen: map[string]bool{}, said: map[string]bool{}}
 	x.defaults = keyTexts(&Point{Workload: kinds[s.Workload.Kind].defaults, Data: defaultData, Command: defaultCommand, Resources: defaultResources})
 	x.defaults["workload.kind"] = strconv.Quote(defaultKind)
+	if site != unread {
+		x.variants()
+	}
 	plan := &Plan{Study: s.Name, Points: make([]Planned, 0, int(runs))}
-	p := Point{Study: s.Name, Workload: s.Workload, Data: s.Data, Command: s.Command, Resources: s.Resources}
+	p := Point{Study: s.Name, Workload: s.Workload, Data: s.Data, Own: s.Own, Command: s.Command, Resources: s.Resources}
 	used, leaves := make([]bool, len(s.exclusions)), newExcluder(s.exclusions, s.axes)
 	var walk func(axes []axis)
 	walk = func(axes []axis) {
 		if len(axes) > 0 {
 			for _, v := range axes[0].values {
-				axes[0].field.in(&p).Set(v)
+				axes[0].field.set(&p, v)
 				walk(axes[1:])
 			}
 			return
@@ -142,8 +150,10 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 	for i, e := range s.exclusions {
 		if !used[i] {
 			var axes []string
-			for path := range e.values {
-				axes = append(axes, path, "sweep."+path[strings.LastIndexByte(path, '.')+1:])
+			for _, a := range s.axes {
+				if e.values[a.path] != nil {
+					axes = append(axes, a.path, "sweep."+a.key)
+				}
 			}
 			x.problem(e.path, "leaves out no point of the sweep", axes...)
 		}
@@ -175,8 +185,10 @@ type expansion struct {
 	base     int
 	flaws    flaws // of the study
 	defaults map[string]string
-	seen     map[string]bool // identities
-	said     map[string]bool // problems, once each
+	variant  map[string]*Site  // the site as each variant has it
+	texts    map[string]string // of the user's files that a command names, by path
+	seen     map[string]bool   // identities
+	said     map[string]bool   // problems, once each
 	problems Problems
 }
 
@@ -203,6 +215,10 @@ func (x *expansion) point(p Point) []Planned {
 	if !f.Command {
 		p.Command = Command{}
 	}
+	if v := x.site.variant(p.Variant); v != nil {
+		p.Resources.Device = cmp.Or(v.Device, p.Resources.Device)
+		p.Resources.CPUsPerWorker = cmp.Or(v.CPUsPerWorker, p.Resources.CPUsPerWorker)
+	}
 	k := kinds[p.Workload.Kind]
 	if wrong := k.runBy(p.Framework); wrong != "" {
 		x.problem("framework", wrong)
@@ -223,8 +239,11 @@ func (x *expansion) point(p Point) []Planned {
 			x.problem(path, wrong)
 		}
 	}
-	for _, a := range s.unheard(f, p) {
-		x.problem(a.path, fmt.Sprintf("is swept, and nothing in [command] depends on it with framework = %q: every value would run the same", p.Framework))
+	for _, a := range x.unheard(f, p) {
+		x.problem(a.path, fmt.Sprintf("is swept, and nothing in [command] depends on it with framework = %q: every value would run the same%s", p.Framework, a.remedy()))
+	}
+	if !f.Command {
+		x.untaken(p)
 	}
 	files, wrong := s.ownFiles(&p)
 	for path, wrong := range wrong {
@@ -241,7 +260,9 @@ func (x *expansion) point(p Point) []Planned {
 		return nil
 	}
 	x.seen[p.ID] = true
-	p.Data.Path = s.dataPath
+	if p.Data.Path != "" {
+		p.Data.Path = s.folders[p.Data.Path]
+	}
 	partition, ok := x.place(&p)
 	if !ok {
 		return nil
@@ -268,14 +289,23 @@ func (x *expansion) framework(name string) Framework {
 	return Framework{Name: name}
 }
 
+// as is the site as a variant has it.
+func (x *expansion) as(variant string) *Site {
+	if x.variant[variant] == nil {
+		x.variant[variant] = x.site.As(variant)
+	}
+	return x.variant[variant]
+}
+
 // place finds the first partition that the point fits into and spreads its
 // workers over nodes, the same number on each.
 func (x *expansion) place(p *Point) (partition string, ok bool) {
-	if len(x.site.Partitions) == 0 {
+	site := x.as(p.Variant)
+	if len(site.Partitions) == 0 {
 		return "", x.spread(p, Partition{}) == ""
 	}
 	var why []string
-	for _, candidate := range x.site.Partitions {
+	for _, candidate := range site.Partitions {
 		trial := *p
 		if wrong := x.fits(&trial, candidate); wrong != "" {
 			why = append(why, candidate.Name+": "+wrong)
@@ -383,7 +413,7 @@ func (x *expansion) identity(p *Point) string {
 
 // keyTexts are the point's keys and their values as JSON.
 func keyTexts(p *Point) map[string]string {
-	fields := pointFields[p.Workload.Kind]
+	fields := p.fields()
 	texts := make(map[string]string, len(fields))
 	for _, f := range fields {
 		if !p.has(f) {
@@ -404,7 +434,7 @@ func keyTexts(p *Point) map[string]string {
 // left out, and so is one that the run's program was never told. Secrets that
 // the point still has are hidden.
 func (p *Point) Parameters() map[string]any {
-	fields := pointFields[p.Workload.Kind]
+	fields := p.fields()
 	m := make(map[string]any, len(fields))
 	hidden := *p
 	hidden.Command = p.Command.Sealed(nil)

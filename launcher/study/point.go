@@ -1,6 +1,10 @@
 package study
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+)
 
 // Point is one place in the sweep together with one repeat: everything a
 // program needs to know to take part in the run. It is the frozen contract
@@ -12,11 +16,15 @@ type Point struct {
 	ID    string `json:"id"`
 	Study string `json:"study"`
 
-	Framework string    `json:"framework"`
-	Workers   int       `json:"workers"` // world size
+	Framework string `json:"framework"`
+	Workers   int    `json:"workers"` // world size
+	// Variant is the [[variant]] of the site file that it runs as; "" for the site
+	// as it stands.
+	Variant   string    `json:"variant,omitempty"`
 	Workload  Workload  `json:"workload"`
 	Data      Data      `json:"data,omitzero"`
-	Command   Command   `json:"command,omitzero"` // of frameworks that start one
+	Own       Own       `json:"parameters,omitempty"` // what [parameters] means to the user's program
+	Command   Command   `json:"command,omitzero"`     // of frameworks that start one
 	Resources Resources `json:"resources"`
 
 	Repeat int   `json:"repeat"` // 1-based
@@ -54,6 +62,24 @@ func (p *Point) Check() error {
 		return fmt.Errorf("resources.time = %v, resources.memory = %v, want 0 or more", p.Resources.Time, p.Resources.Memory)
 	}
 	return nil
+}
+
+// Key is the value of a key of the workload's own kind, by its name in the TOML,
+// as text; ok is false where the kind has no such key.
+func (p *Point) Key(name string) (text string, ok bool) {
+	k, ok := kinds[p.Workload.Kind]
+	if !ok {
+		return "", false
+	}
+	f, ok := k.fields().byKey[name]
+	if !ok {
+		return "", false
+	}
+	v := reflect.ValueOf(p.Workload).FieldByIndex(f.Index).Interface()
+	if x, real := v.(float64); real {
+		return strconv.FormatFloat(x, 'g', -1, 64), true
+	}
+	return fmt.Sprint(v), true
 }
 
 // Workload is what is run: the kind, and a field for each kind there is. In the

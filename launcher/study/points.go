@@ -50,18 +50,16 @@ func (d *decoder) points(k kind, s Study) {
 	for _, f := range pointFields[s.Workload.Kind] {
 		for _, values := range []map[string]any{plausible, k.plausible} {
 			if v, ok := values[f.path]; ok {
-				f.in(&standIn).Set(reflect.ValueOf(v))
+				f.set(&standIn, reflect.ValueOf(v))
 			}
 		}
-		if d.flaws.in(f.path) || d.has("sweep."+f.key) && d.flaws.in("sweep."+f.key) {
-			f.in(&base).Set(f.in(&standIn)) // where it is swept, other values of the axis stand in for it
+		if d.flaws.in(f.path) || d.sweepFlawed(f) {
+			f.set(&base, f.in(&standIn)) // where it is swept, other values of the axis stand in for it
 		}
 	}
 	s.Workload, s.Data, s.Command, s.Resources = base.Workload, base.Data, base.Command, base.Resources
 	s.Repeats = max(1, min(s.Repeats, 1000))
-	if d.flaws.in("data.path") {
-		s.dataPath = "."
-	}
+	s.folders["."] = "."
 
 	var axes []axis
 	unknown := "" // framework
@@ -84,21 +82,21 @@ func (d *decoder) points(k kind, s Study) {
 	s.axes = axes
 	s.exclusions = slices.DeleteFunc(slices.Clone(s.exclusions), func(e exclusion) bool { return e.open || d.flaws.in(e.path) })
 	if !slices.ContainsFunc(axes, func(a axis) bool { return a.path == "workers" }) {
-		f := sweepable(s.Workload.Kind)["workers"]
+		f := keyOf("workers")
 		s.axes = append(s.axes, axis{"workers", "workers", f, []reflect.Value{reflect.ValueOf(1)}})
 	}
 	if slices.ContainsFunc(axes, func(a axis) bool { return a.path == "framework" }) {
-		_, problems := s.expand(DefaultSite(), flaws)
+		_, problems := s.expand(unread, flaws)
 		d.problems = append(d.problems, problems...)
 		return
 	}
 	// Whatever framework is meant: what none of them can do.
-	f := sweepable(s.Workload.Kind)["framework"]
+	f := keyOf("framework")
 	var common Problems
 	for i, framework := range d.meantFrameworks(s, unknown) {
 		one := s
 		one.axes = slices.Concat([]axis{{"framework", "framework", f, []reflect.Value{reflect.ValueOf(framework)}}}, s.axes)
-		_, problems := one.expand(DefaultSite(), flaws)
+		_, problems := one.expand(unread, flaws)
 		if i == 0 {
 			common = problems
 		}
@@ -107,6 +105,20 @@ func (d *decoder) points(k kind, s Study) {
 		})
 	}
 	d.problems = append(d.problems, common...)
+}
+
+// unread is a site of which nothing is known, not even its variants.
+var unread = DefaultSite()
+
+// sweepFlawed reports whether a key is swept and something is wrong with that.
+func (d *decoder) sweepFlawed(f pointField) bool {
+	return slices.ContainsFunc([]string{"sweep." + f.key, "sweep." + f.path}, func(at string) bool { return d.has(at) && d.flaws.in(at) })
+}
+
+// keyOf is the key of every point that has this path.
+func keyOf(path string) pointField {
+	list := pointFields[defaultKind]
+	return list[slices.IndexFunc(list, func(f pointField) bool { return f.path == path })]
 }
 
 // meantFrameworks are those that an unknown name in the sweep may stand for: the

@@ -168,7 +168,7 @@ func (d *decoder) checkValues(k kind, s *Study) {
 			continue // workers stand in the sweep only
 		}
 		r, ok := ruleOf(k, f.path)
-		if !ok || swept[f.path] || d.has("sweep."+f.key) && f.path == "workload."+f.key {
+		if !ok || swept[f.path] || d.has("sweep."+f.path) || d.has("sweep."+f.key) && f.path == "workload."+f.key {
 			continue
 		}
 		if wrong := r.check(f.in(&base).Interface()); wrong != "" && d.has(f.path) {

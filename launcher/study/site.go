@@ -42,6 +42,7 @@ type Site struct {
 	Options     map[string]string `toml:"options"`  // any other sbatch option, without the dashes: constraint = "a100"
 
 	Partitions []Partition `toml:"partitions"` // the first that a point fits into gets it
+	Variants   []Variant   `toml:"variant"`
 	Prices     []Price     `toml:"prices"`
 
 	source []byte // the file's text
@@ -55,10 +56,17 @@ func (s *Site) Source() []byte { return s.source }
 // own, and the owner's alone where it has shell lines or variables, which may
 // hold secrets, or came from elsewhere.
 func (s *Site) Mode() fs.FileMode {
-	if len(s.Environment) > 0 || len(s.Setup) > 0 {
+	if s.Private() {
 		return file.Private
 	}
 	return s.mode&file.Open | file.Private
+}
+
+// Private reports whether the site has shell lines or variables, which may hold
+// secrets.
+func (s *Site) Private() bool {
+	withVariables := func(v Variant) bool { return len(v.Environment) > 0 }
+	return len(s.Environment) > 0 || len(s.Setup) > 0 || slices.ContainsFunc(s.Variants, withVariables)
 }
 
 // Container is how programs are put into a container.
@@ -153,11 +161,7 @@ func ParseSite(path string, source []byte) (*Site, error) {
 	s.Stage.Python, s.Runs = d.path("stage.python", s.Stage.Python), d.path("runs", s.Runs)
 	s.Python = d.interpreter("python", s.Python)
 	d.stage(s)
-	for name := range s.Environment {
-		if !variableName.MatchString(name) {
-			d.problem(join("environment", name), fmt.Sprintf("%q cannot name an environment variable", name))
-		}
-	}
+	d.environment("environment", s.Environment)
 	for name, python := range s.Pythons {
 		if wrong := oneLine(python); wrong != "" || python == "" {
 			d.rule(join("pythons", name), cmp.Or(wrong, "missing; name the framework's interpreter"))
@@ -165,13 +169,11 @@ func ParseSite(path string, source []byte) (*Site, error) {
 		s.Pythons[name] = d.interpreter(join("pythons", name), python)
 	}
 	d.options("options", s.Options)
-	d.rule("container.runtime", among("", "pyxis", "apptainer")(s.Container.Runtime))
-	if (s.Container.Runtime == "") != (s.Container.Image == "") {
-		d.conflict("container", "runtime and image belong together; set both or neither", "container.runtime", "container.image")
-	}
+	d.container("container", s.Container)
 	for i, p := range s.Partitions {
 		d.partition(fmt.Sprintf("partitions[%d]", i), p)
 	}
+	d.variants(s)
 	for i, p := range s.Prices {
 		at := fmt.Sprintf("prices[%d]", i)
 		s.Prices[i].Where = d.price(at, p)
@@ -185,10 +187,16 @@ func (s *Site) Doubts() Problems {
 	doubt := func(path, message string) {
 		list = append(list, Problem{File: s.File, Path: path, Message: message + " looks like a secret. Batch scripts have it, mode 0700, and a copy of this file in the run folder, mode 0600. Let a line of setup read it from a file that is yours alone"})
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
-		if value := s.Environment[name]; value != "" && (redact.Name(name) || redact.Text(value) != value) {
-			doubt("environment", name)
+	variables := func(at string, environment map[string]string) {
+		for _, name := range slices.Sorted(maps.Keys(environment)) {
+			if value := environment[name]; value != "" && (redact.Name(name) || redact.Text(value) != value) {
+				doubt(at, name)
+			}
 		}
+	}
+	variables("environment", s.Environment)
+	for i, v := range s.Variants {
+		variables(fmt.Sprintf("variant[%d].environment", i), v.Environment)
 	}
 	for i, line := range s.Setup {
 		if redact.Text(line) != line {

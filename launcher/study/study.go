@@ -48,6 +48,7 @@ type Study struct {
 	Site      string // path of the site file, "" for none
 	Workload  Workload
 	Data      Data
+	Own       Own // [parameters]
 	Command   Command
 	Resources Resources
 	Policy    Policy
@@ -58,7 +59,7 @@ type Study struct {
 
 	source     []byte // the file's text
 	mode       fs.FileMode
-	dataPath   string // Data.Path made absolute; Data.Path stays as written, for the identity
+	folders    map[string]string // data.path as written, which is the identity's, to absolute
 	axes       []axis
 	exclusions []exclusion
 	frameworks []Framework
@@ -74,7 +75,7 @@ type header struct {
 }
 
 // tables are the top-level keys of a study file.
-var tables = []string{"study", "workload", "data", "command", "extract", "sweep", "exclude", "resources", "policy"}
+var tables = []string{"study", "workload", "data", "parameters", "command", "extract", "sweep", "exclude", "resources", "policy"}
 
 // namePattern is what a study's name may look like: it becomes a folder's name
 // and a part of job names.
@@ -149,13 +150,14 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 	s.Workload.Kind = kind.defaults.Kind
 	data := d.sub(d.top, "data")
 	d.into("data", data, &s.Data)
-	s.dataPath = d.path("data.path", s.Data.Path)
+	s.folders = map[string]string{s.Data.Path: d.path("data.path", s.Data.Path)}
 	if !kind.data {
 		if data != nil {
 			d.conflict("data", fmt.Sprintf("kind = %q works on no data; leave the table out", s.Workload.Kind), "workload.kind")
 		}
 		s.Data = Data{}
 	}
+	s.Own = d.parameters(kind)
 	d.into("command", d.sub(d.top, "command"), &s.Command)
 	s.Command.Folder = d.path("command", ".")
 	s.Command.Patterns = d.extract()

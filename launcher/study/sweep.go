@@ -31,11 +31,44 @@ type exclusion struct {
 type pointField struct {
 	path  string // "framework", "workload.batch"
 	key   string // last part of the path
-	index []int
+	index []int  // in Point; nil of a parameter of the study's own, called key
 }
 
+// parameterField is a parameter of the study's own as a key of its points.
+func parameterField(name string) pointField {
+	return pointField{path: parameterPrefix + name, key: name}
+}
+
+// in is the key's value in a point.
 func (f pointField) in(p *Point) reflect.Value {
+	if f.index == nil {
+		return reflect.ValueOf(p.Own[f.key])
+	}
 	return reflect.ValueOf(p).Elem().FieldByIndex(f.index)
+}
+
+// set gives a point that value. Points are copied, and share the parameters that
+// they were copied with.
+func (f pointField) set(p *Point, v reflect.Value) {
+	if f.index != nil {
+		f.in(p).Set(v)
+		return
+	}
+	own := maps.Clone(p.Own)
+	if own == nil {
+		own = Own{}
+	}
+	own[f.key] = v.Interface().(Scalar)
+	p.Own = own
+}
+
+// fields are the point's keys.
+func (p *Point) fields() []pointField {
+	list := slices.Clip(pointFields[p.Workload.Kind])
+	for _, name := range p.Own.Names() {
+		list = append(list, parameterField(name))
+	}
+	return list
 }
 
 // pointFields are the keys of a point that a user can set, by the kind of
@@ -48,6 +81,7 @@ var pointFields = func() map[string][]pointField {
 		list := []pointField{
 			{"framework", "framework", named("Framework")},
 			{"workers", "workers", named("Workers")},
+			{"variant", "variant", named("Variant")},
 		}
 		for _, part := range []string{"Workload", "Data", "Command", "Resources"} {
 			f, _ := point.FieldByName(part)
@@ -67,16 +101,67 @@ var pointFields = func() map[string][]pointField {
 	return m
 }()
 
-// sweepable are the keys that may stand in [sweep]: framework, workers, and
-// every key of the workload and the resources but the kind.
-func sweepable(kind string) map[string]pointField {
-	m := map[string]pointField{}
-	for _, f := range pointFields[kind] {
-		if f.path != "workload.kind" && !strings.HasPrefix(f.path, "data.") && !strings.HasPrefix(f.path, "command.") {
-			m[f.key] = f
+// shortKeys are the paths that each last part of a path stands for.
+func shortKeys(fields []pointField) map[string][]string {
+	m := map[string][]string{}
+	for _, f := range fields {
+		if !strings.HasPrefix(f.path, "command.") {
+			m[f.key] = append(m[f.key], f.path)
 		}
 	}
 	return m
+}
+
+// sweepable are the keys that may stand in [sweep], by the names that they have
+// there: every key of a point but the workload's kind and the command, by its
+// path and, where that is enough, by the last part of it. valid are the shorter
+// names of all.
+func sweepable(kind string, own Own) (byName map[string]pointField, valid []string) {
+	fields := (&Point{Workload: Workload{Kind: kind}, Own: own}).fields()
+	short := shortKeys(fields)
+	byName = map[string]pointField{}
+	for _, f := range fields {
+		if f.path == "workload.kind" || strings.HasPrefix(f.path, "command.") {
+			continue
+		}
+		byName[f.path] = f
+		if len(short[f.key]) == 1 {
+			byName[f.key] = f
+			valid = append(valid, f.key)
+		} else {
+			valid = append(valid, f.path)
+		}
+	}
+	slices.Sort(valid)
+	return byName, valid
+}
+
+// nested are the tables whose keys may be swept by their path: in [sweep] they
+// are tables within it, data.kind = ["cifar10", "synthetic"].
+var nested = []string{"workload", "data", "resources", "parameters"}
+
+// entry is a key of [sweep] or [[exclude]] with its value.
+type entry struct {
+	name  string // as sweepable has it
+	value toml.Primitive
+}
+
+// entries are those of a table, in no order.
+func (d *decoder) entries(at string, t table) []entry {
+	var list []entry
+	for key, p := range t {
+		if !slices.Contains(nested, key) {
+			list = append(list, entry{key, p})
+			continue
+		}
+		var sub table
+		if d.value(join(at, key), p, &sub) {
+			for inner, p := range sub {
+				list = append(list, entry{join(key, inner), p})
+			}
+		}
+	}
+	return list
 }
 
 // maxWorkers bounds a world; it is far above any cluster, and catches typing
@@ -93,32 +178,45 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 		return nil // it is no table
 	}
 	var axes []axis
-	sweepable := sweepable(s.Workload.Kind)
-	for _, key := range d.md.Keys() {
-		if len(key) != 2 || key[0] != "sweep" {
-			continue
+	byName, valid := sweepable(s.Workload.Kind, s.Own)
+	entries := d.entries("sweep", t)
+	place := map[string]int{} // in the file
+	for i, key := range d.md.Keys() {
+		place[strings.Join(key, ".")] = i
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return place["sweep."+a.name] - place["sweep."+b.name] })
+	for _, e := range entries {
+		path := "sweep." + e.name
+		f, ok := byName[e.name]
+		if name, own := strings.CutPrefix(e.name, parameterPrefix); !ok && own && parameterName.MatchString(name) && shortKeys(pointFields[s.Workload.Kind])[name] == nil {
+			f, ok = parameterField(name), true
 		}
-		path := "sweep." + key[1]
-		f, ok := sweepable[key[1]]
 		if !ok {
-			if !slices.Contains(k.elsewhere(d), key[1]) {
-				valid := slices.Sorted(maps.Keys(sweepable))
-				d.problem(path, "cannot be swept"+choose(key[1], "valid", valid))
-				d.misspelt("sweep", key[1], valid, func(meant string) bool {
-					return d.has("sweep."+meant) || d.has(sweepable[meant].path)
+			if !slices.Contains(k.elsewhere(d), e.name) {
+				d.problem(path, "cannot be swept"+choose(e.name, "valid", valid))
+				d.misspelt("sweep", e.name, valid, func(meant string) bool {
+					return d.has("sweep."+meant) || d.has(byName[meant].path)
 				}, inner)
 			}
 			continue
 		}
-		if f.path != "framework" && f.path != "workers" && d.has(f.path) {
+		if i := slices.IndexFunc(axes, func(a axis) bool { return a.path == f.path }); i >= 0 {
+			d.problem(path, fmt.Sprintf("is sweep.%s by another name; keep one", axes[i].key))
+			continue
+		}
+		if !slices.Contains([]string{"framework", "workers", "variant"}, f.path) && f.index != nil && d.has(f.path) {
 			d.problem(path, fmt.Sprintf("set both here and as %s; keep one", f.path))
 		}
-		if values := d.values(path, t[key[1]], f); values != nil {
-			axes = append(axes, axis{key[1], f.path, f, values})
+		values := d.values(path, e.value, f, s.Own)
+		if f.path == "data.path" {
+			d.folders(path, values, s)
+		}
+		if values != nil {
+			axes = append(axes, axis{e.name, f.path, f, values})
 		}
 	}
 	if !slices.ContainsFunc(axes, func(a axis) bool { return a.key == "framework" }) && !d.has("sweep.framework") {
-		axes = append(axes, axis{"framework", "framework", sweepable["framework"], []reflect.Value{reflect.ValueOf("native")}})
+		axes = append(axes, axis{"framework", "framework", byName["framework"], []reflect.Value{reflect.ValueOf("native")}})
 	}
 	if !d.has("sweep.workers") {
 		d.rule("sweep.workers", "missing; list the worker counts to measure, like [1, 2, 4, 8]")
@@ -141,10 +239,12 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 
 // values decodes the list of one axis. A value that cannot be used is among
 // them all the same, so that their indices are those of the file.
-func (d *decoder) values(path string, p toml.Primitive, f pointField) []reflect.Value {
-	element := reflect.TypeFor[Point]().FieldByIndex(f.index).Type
-	list := reflect.New(reflect.SliceOf(element))
+func (d *decoder) values(path string, p toml.Primitive, f pointField, own Own) []reflect.Value {
+	list := reflect.New(reflect.SliceOf(f.in(&Point{}).Type()))
 	d.value(path, p, list.Interface())
+	if scalars, ok := list.Interface().(*[]Scalar); ok {
+		d.sameType(path, f.key, *scalars, own)
+	}
 	var values []reflect.Value
 	first := map[string]int{} // index by value
 	for i := range list.Elem().Len() {
@@ -167,6 +267,22 @@ func (d *decoder) values(path string, p toml.Primitive, f pointField) []reflect.
 	return values
 }
 
+// folders makes the values of sweep.data.path absolute, each of which must be
+// another folder.
+func (d *decoder) folders(path string, values []reflect.Value, s *Study) {
+	first := map[string]int{} // index by folder
+	for i, v := range values {
+		at := path + "[" + strconv.Itoa(i) + "]"
+		folder := d.path(at, v.String())
+		if j, ok := first[folder]; ok {
+			d.rule(at, fmt.Sprintf("is the folder of [%d], %s, by another name", j, folder))
+		} else {
+			first[folder] = i
+		}
+		s.folders[v.String()] = folder
+	}
+}
+
 // valueKey tells the values of one axis apart.
 func valueKey(v reflect.Value) string { return fmt.Sprintf("%#v", v.Interface()) }
 
@@ -182,14 +298,20 @@ func (d *decoder) exclude(axes []axis) []exclusion {
 		return nil
 	}
 	var list []exclusion
+	fields := make([]pointField, len(axes))
+	for i, a := range axes {
+		fields[i] = a.field
+	}
+	short := shortKeys(fields)
 	for i, t := range tables {
 		e := exclusion{path: fmt.Sprintf("exclude[%d]", i), values: map[string]map[string]bool{}}
 		if len(t) == 0 {
 			d.problem(e.path, "is empty and would leave out every point")
 		}
-		for key, p := range t {
+		for _, entry := range d.entries(e.path, t) {
+			key, p := entry.name, entry.value
 			path := e.path + "." + key
-			j := slices.IndexFunc(axes, func(a axis) bool { return a.key == key })
+			j := slices.IndexFunc(axes, func(a axis) bool { return a.key == key || a.path == key || a.field.key == key && len(short[key]) == 1 })
 			if j < 0 && (key == "workers" || d.has("sweep."+key) || d.flaws.in("sweep."+key)) {
 				e.open = true // what is wrong with the axis was said
 				continue
@@ -209,6 +331,13 @@ func (d *decoder) exclude(axes []axis) []exclusion {
 					continue
 				}
 				list.Elem().Set(reflect.Append(list.Elem(), one.Elem()))
+			}
+			if scalars, ok := list.Interface().(*[]Scalar); ok && len(axes[j].values) > 0 {
+				if like, _ := axes[j].values[0].Interface().(Scalar); like.kind() == (Scalar{0.0}).kind() {
+					for k := range *scalars {
+						(*scalars)[k] = (*scalars)[k].real()
+					}
+				}
 			}
 			set := map[string]bool{}
 			for k := range list.Elem().Len() {

@@ -6,6 +6,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,6 +74,27 @@ func LoadPoint(run rundir.Run) (study.Point, error) {
 	return p, nil
 }
 
+// record is what a supervisor needs of attempt.json.
+type record struct {
+	Python  string           `json:"python"`
+	Setting *metrics.Setting `json:"setting"`
+}
+
+// readRecord reads it; of a folder that has none it is empty.
+func readRecord(run rundir.Run) (r record, err error) {
+	text, err := trust.ReadFile(run.Attempt())
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		return r, fmt.Errorf("cannot read the attempt's record: %w", err)
+	}
+	return r, nil
+}
+
 // longestNonce is how many bytes a file with a nonce may have; ours has 33.
 const longestNonce = 4096
 
@@ -128,6 +150,10 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	if err != nil {
 		return 1, err
 	}
+	record, err := readRecord(o.Run)
+	if err != nil {
+		return 1, err
+	}
 	perNode := f.OncePerNode(point)
 	if perNode {
 		o.World = o.World.PerNode(point.WorkersPerNode)
@@ -153,13 +179,17 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	if text := earlier.Of("an earlier run"); text != "" {
 		fmt.Fprintln(os.Stderr, "scalebench-worker:", text)
 	}
-	program := framework.Start{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: o.Python}
+	program := framework.Start{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: cmp.Or(o.Python, record.Python)}
 	environment := Environment(ctx, o.World)
 	environment.Files = ownFiles(f, program)
 	if environment.Interface != nil {
 		program.Interface = environment.Interface.Name
 	}
 	environment.GitCommit = o.Commit
+	environment.Setting = record.Setting
+	if environment.Setting != nil && environment.Setting.Python == "" {
+		environment.Setting.Python = f.Interpreter(program)
+	}
 	if err := events.Write(metrics.Event{Environment: environment}); err != nil {
 		return 1, err
 	}

@@ -37,6 +37,13 @@ const (
 	Interface = "interface" // that the collectives go over, with its speed: "ib0 200 Gbit/s"
 	Data      = "data"      // SHA-256 of the training data, its first digits
 
+	// What the site started the program with, as metrics.Setting has it.
+	Python      = "python"
+	Container   = "container"
+	Modules     = "modules"
+	Setup       = "setup"
+	Environment = "environment"
+
 	VersionPrefix = "version."
 
 	// FilePrefix stands before the name of a file of the user's own: a model, a
@@ -45,7 +52,7 @@ const (
 )
 
 // order is how fields are listed; versions follow.
-var order = []string{CPU, GPU, MIG, PowerCap, Driver, NCCL, Interface, Data}
+var order = []string{CPU, GPU, MIG, PowerCap, Driver, NCCL, Interface, Data, Python, Container, Modules, Setup, Environment}
 
 // Subject is what a fingerprint is taken of: the ranks of one run.
 type Subject struct {
@@ -109,6 +116,20 @@ func Of(s Subject) Print {
 				name += fmt.Sprintf(" %g Gbit/s", float64(bits)/1e9)
 			}
 			return []string{name}
+		})
+	}
+	for field, of := range map[string]func(*metrics.Setting) string{
+		Python:      func(s *metrics.Setting) string { return s.Python },
+		Container:   func(s *metrics.Setting) string { return s.Container },
+		Modules:     func(s *metrics.Setting) string { return s.Modules },
+		Setup:       func(s *metrics.Setting) string { return s.Setup },
+		Environment: func(s *metrics.Setting) string { return s.Environment },
+	} {
+		collect(field, func(e *metrics.Environment) []string {
+			if e.Setting == nil {
+				return nil
+			}
+			return []string{of(e.Setting)}
 		})
 	}
 	libraries := map[string]bool{}
@@ -281,11 +302,12 @@ func compareFields(a, b string) int {
 	return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
 }
 
-// Fields are the known fields of a print, as they are listed.
+// Fields are the known fields of a print, as they are listed. What a run went
+// without (no modules, no container) is known, and not worth a word.
 func (p Print) Fields() []string {
 	var list []string
 	for field, v := range p {
-		if v != "" {
+		if v != "" && v != metrics.None {
 			list = append(list, field)
 		}
 	}

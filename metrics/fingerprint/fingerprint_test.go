@@ -29,11 +29,25 @@ func TestOf(t *testing.T) {
 		{"two kinds of node and a rank that said nothing", Subject{Environments: []*metrics.Environment{one, nil, other}, Device: "cpu", Nodes: 2},
 			Print{CPU: "EPYC + Xeon", NCCL: "2.18.5", Interface: "ib0 200 Gbit/s", "version.torch": "2.1"}},
 		{"a file of the user's own", Subject{Environments: []*metrics.Environment{own, nil}, Nodes: 2}, Print{"file.my_model.py": "0123456789ab"}},
+		{"what the site started it with", Subject{Environments: []*metrics.Environment{
+			{Setting: &metrics.Setting{Python: "/p", Container: "apptainer i", Modules: "none", Setup: "sealed-1", Environment: "A=sealed-2"}}, {}}},
+			Print{Python: "/p", Container: "apptainer i", Modules: "none", Setup: "sealed-1", Environment: "A=sealed-2"}},
 		{"nothing recorded", Subject{Environments: []*metrics.Environment{nil}}, nil},
 	} {
 		if diff := cmp.Diff(test.want, Of(test.s)); diff != "" {
 			t.Errorf("%s: %s", test.name, diff)
 		}
+	}
+}
+
+// What a run went without is told from what it had, and not listed.
+func TestNoneIsKnown(t *testing.T) {
+	with, without := Print{CPU: "Xeon", Modules: "gcc/13"}, Print{CPU: "Xeon", Modules: metrics.None}
+	if d := Differ(without, with); len(d) != 1 || d[0].String() != "modules none → gcc/13" || Agree(with, without) {
+		t.Errorf("%v", d)
+	}
+	if without.String() != "cpu Xeon" {
+		t.Errorf("%s", without)
 	}
 }
 

@@ -113,7 +113,7 @@ def build(point, seed):
     if own.is_own(name):
         mxnet.random.seed(seed & 0x7fffffff)
         numpy.random.seed(seed & 0x7fffffff)  # MXNet's initialisers draw here
-        model = own.function(name)(point)
+        model = own.call(name, point)
         if not isinstance(model, nn.Block):
             raise TypeError(f"{name} must return a mxnet.gluon.Block, not a"
                             f" {type(model).__name__}")

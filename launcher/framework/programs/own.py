@@ -3,10 +3,13 @@
 The study says model = "my_model.py:build" or data.kind = "my_data.py:load";
 the files lie in the run folder as they were when the run was made. Both
 functions are called with the run's point, a dict with the keys of the study
-file. This module knows no framework.
+file, and with those of its [parameters] that they have an argument for. This
+module knows no framework.
 """
 
+import functools
 import importlib.util
+import inspect
 import os
 import sys
 
@@ -18,6 +21,7 @@ def is_own(name):
     return ".py:" in name
 
 
+@functools.cache
 def function(name):
     """The function that "my_model.py:build" names."""
     path, _, attribute = name.rpartition(":")
@@ -43,12 +47,36 @@ def function(name):
     return found
 
 
+def call(name, point):
+    """What the function returns for the point. A parameter that no function of
+    the study takes is an error: every value of it would run the same."""
+    f, arguments = function(name), {}
+    for parameter, value in point.get("parameters", {}).items():
+        names = [n for n in (point["workload"]["model"], point["data"]["kind"])
+                 if is_own(n)]
+        if not any(_takes(function(n), parameter) for n in names):
+            raise TypeError(f"parameters.{parameter}: no argument of that name"
+                            f" in {' or '.join(names)}")
+        if _takes(f, parameter):
+            arguments[parameter] = value
+    return f(point, **arguments)
+
+
+def _takes(f, name):
+    """Whether the function has a keyword argument of that name behind its
+    first, or takes any."""
+    arguments = list(inspect.signature(f).parameters.values())
+    return any(a.kind is a.VAR_KEYWORD for a in arguments) or any(
+        a.name == name and a.kind in (a.POSITIONAL_OR_KEYWORD, a.KEYWORD_ONLY)
+        for a in arguments[1:])
+
+
 def load(point):
     """The training and the test split of the user's data: two pairs of inputs
     and targets, of which the first axis is the samples, cut to the point's
     train_samples and test_samples."""
     data = point["data"]
-    splits = function(data["kind"])(point)
+    splits = call(data["kind"], point)
     if not (_is_pair(splits) and all(_is_pair(split) for split in splits)):
         raise TypeError(
             f'{data["kind"]} must return (inputs, targets), (inputs, targets):'

@@ -100,7 +100,7 @@ def build(point, seed):
     name = point["workload"]["model"]
     if own.is_own(name):
         torch.manual_seed(seed)
-        model = own.function(name)(point)
+        model = own.call(name, point)
         if not isinstance(model, nn.Module):
             raise TypeError(f"{name} must return a torch.nn.Module, not a"
                             f" {type(model).__name__}")

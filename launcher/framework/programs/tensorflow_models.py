@@ -84,7 +84,7 @@ def build(point, seed, sample):
     name = point["workload"]["model"]
     if own.is_own(name):
         tf.keras.utils.set_random_seed(seed & 0xffffffff)
-        model = own.function(name)(point)
+        model = own.call(name, point)
         if not isinstance(model, tf.keras.Model):
             raise TypeError(f"{name} must return a tf.keras.Model, not a"
                             f" {type(model).__name__}")

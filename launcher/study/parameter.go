@@ -1,0 +1,167 @@
+package study
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Own are the study's own parameters, the [parameters] table: scalars by name,
+// which mean something to the user's program and nothing to scalebench.
+type Own map[string]Scalar
+
+// parameterPrefix begins their paths: "parameters.hidden".
+const parameterPrefix = "parameters."
+
+// parameterName is what one may be called: it becomes a placeholder, a variable
+// of the environment and an argument of a Python function.
+var parameterName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
+// ParameterVariable is the environment variable that hands a parameter to a
+// command: SCALEBENCH_PARAM_HIDDEN.
+func ParameterVariable(name string) string { return "SCALEBENCH_PARAM_" + strings.ToUpper(name) }
+
+// Names are the names, in order.
+func (o Own) Names() []string { return slices.Sorted(maps.Keys(o)) }
+
+// Scalar is a parameter's value: string, int64, float64 or bool. Its type is
+// part of it, also in JSON: 1.0 does not become 1.
+type Scalar struct{ Value any }
+
+// UnmarshalTOML takes one of the four types.
+func (s *Scalar) UnmarshalTOML(v any) error {
+	switch x := v.(type) {
+	case string:
+		if strings.ContainsRune(x, 0) {
+			return fmt.Errorf("has a zero byte, which no program can be given")
+		}
+	case float64:
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("want a finite number, got %g", x)
+		}
+	case int64, bool:
+	default:
+		return fmt.Errorf("want a string, a number, true or false, got %v", v)
+	}
+	s.Value = v
+	return nil
+}
+
+// String is the value as a program is given it.
+func (s Scalar) String() string {
+	if x, real := s.Value.(float64); real {
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	return fmt.Sprint(s.Value)
+}
+
+// MarshalJSON writes a real number so that it reads back as one.
+func (s Scalar) MarshalJSON() ([]byte, error) {
+	if _, real := s.Value.(float64); real {
+		text := s.String()
+		if !strings.ContainsAny(text, ".e") {
+			text += ".0"
+		}
+		return []byte(text), nil
+	}
+	return json.Marshal(s.Value)
+}
+
+// UnmarshalJSON reads it back.
+func (s *Scalar) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return err
+	}
+	if n, ok := v.(json.Number); ok {
+		if i, err := n.Int64(); err == nil {
+			v = i
+		} else if v, err = n.Float64(); err != nil {
+			return err
+		}
+	}
+	return s.UnmarshalTOML(v)
+}
+
+// kind is the value's type in words.
+func (s Scalar) kind() string {
+	switch s.Value.(type) {
+	case string:
+		return "a string"
+	case bool:
+		return "true or false"
+	case float64:
+		return "a real number"
+	}
+	return "a whole number"
+}
+
+// real is a whole number as a real one, anything else as it is.
+func (s Scalar) real() Scalar {
+	if n, whole := s.Value.(int64); whole {
+		return Scalar{float64(n)}
+	}
+	return s
+}
+
+// parameters decodes [parameters].
+func (d *decoder) parameters(k kind) Own {
+	t := d.sub(d.top, "parameters")
+	if len(t) == 0 {
+		return nil
+	}
+	own := Own{}
+	taken := shortKeys(pointFields[k.defaults.Kind])
+	for name, p := range t {
+		path := parameterPrefix + name
+		var v Scalar
+		switch {
+		case !parameterName.MatchString(name):
+			d.problem(path, "cannot name a parameter; use small letters, digits and underscores, the first a letter")
+		case taken[name] != nil:
+			d.problem(path, fmt.Sprintf("%s is a key of every study already; choose another name, like own_%s", strings.Join(taken[name], ", "), name))
+		case d.value(path, p, &v):
+			own[name] = v
+		}
+	}
+	return own
+}
+
+// sameType makes the values of one parameter's axis, and the one that
+// [parameters] gives it, of one type: whole numbers beside real ones are real.
+func (d *decoder) sameType(at, name string, values []Scalar, own Own) {
+	all := slices.Clone(values)
+	declared, ok := own[name]
+	if ok {
+		all = append(all, declared)
+	}
+	isReal := func(s Scalar) bool { _, real := s.Value.(float64); return real }
+	if slices.ContainsFunc(all, isReal) {
+		for i := range values {
+			values[i] = values[i].real()
+		}
+		if ok {
+			own[name] = declared.real()
+		}
+	}
+	first := own[name]
+	for i, v := range values {
+		if d.flaws.in(at + "[" + strconv.Itoa(i) + "]") {
+			continue
+		}
+		if first.Value == nil {
+			first = v
+		}
+		if v.kind() != first.kind() {
+			d.problem(fmt.Sprintf("%s[%d]", at, i), fmt.Sprintf("want %s, as %s has elsewhere, got %s", first.kind(), name, v.kind()))
+		}
+	}
+}

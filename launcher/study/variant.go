@@ -1,0 +1,217 @@
+package study
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/scalebench/scalebench/slurm/option"
+)
+
+// Variant is a [[variant]] of the site file: another way to run the same points
+// on this cluster, beside others in one study (sweep.variant). What it does not
+// say is the site's. Its name is part of a point's identity; what it holds is
+// part of the fingerprint of the runs, as that of the site is.
+type Variant struct {
+	Name string `toml:"name"`
+
+	// Where it runs. The device and the CPUs of a worker are the study's
+	// otherwise; a study that sets a GPU partition beside a CPU partition could
+	// not say both.
+	Partition     string `toml:"partition"`  // the only one that its points go to
+	Constraint    string `toml:"constraint"` // sbatch --constraint
+	Device        string `toml:"device"`     // in place of resources.device
+	CPUsPerWorker int    `toml:"cpus_per_worker"`
+
+	// What it runs with.
+	Python      string            `toml:"python"`      // of all frameworks
+	Container   *Container        `toml:"container"`   // runtime = "none": none
+	Modules     []string          `toml:"modules"`     // in place of the site's; []: none, nil: the site's
+	Environment map[string]string `toml:"environment"` // over the site's
+}
+
+// As is the site as a variant of it has it: with "", as it stands.
+func (s *Site) As(variant string) *Site {
+	v := s.variant(variant)
+	if v == nil {
+		return s
+	}
+	one := *s
+	if v.Python != "" {
+		one.Python, one.Pythons, one.Stage.Python = v.Python, nil, ""
+	}
+	if v.Container != nil {
+		one.Container = *v.Container
+	}
+	if v.Modules != nil {
+		one.Modules = v.Modules
+	}
+	one.Environment = map[string]string{}
+	maps.Copy(one.Environment, s.Environment)
+	maps.Copy(one.Environment, v.Environment)
+	if v.Partition != "" {
+		one.Partitions = []Partition{{Name: v.Partition}}
+		if len(s.Partitions) > 0 {
+			one.Partitions = slices.DeleteFunc(slices.Clone(s.Partitions), func(p Partition) bool { return p.Name != v.Partition })
+		}
+	}
+	if v.Constraint != "" {
+		constrain := func(options map[string]string) map[string]string {
+			options = maps.Clone(options)
+			if options == nil {
+				options = map[string]string{}
+			}
+			options["constraint"] = v.Constraint
+			return options
+		}
+		one.Options = constrain(s.Options)
+		one.Partitions = slices.Clone(one.Partitions)
+		for i := range one.Partitions {
+			one.Partitions[i].Options = constrain(one.Partitions[i].Options)
+		}
+	}
+	return &one
+}
+
+// variant is the variant of a name; nil when there is none.
+func (s *Site) variant(name string) *Variant {
+	if i := slices.IndexFunc(s.Variants, func(v Variant) bool { return v.Name == name }); i >= 0 && name != "" {
+		return &s.Variants[i]
+	}
+	return nil
+}
+
+// Unfit says why a variant cannot be run beside a command, by processes of this
+// machine or on the nodes of an allocation that is there; "" when it can.
+func (s *Site) Unfit(variant string, allocation bool) string {
+	if s == nil || s.variant(variant) == nil {
+		return ""
+	}
+	v := s.variant(variant)
+	switch {
+	case v.Constraint != "":
+		return "its constraint is Slurm's to meet, in a job of its own"
+	case allocation:
+		return ""
+	case len(v.Modules) > 0:
+		return "its modules are loaded by batch scripts only"
+	case v.Container != nil && v.Container.Image != "":
+		return "its container is started by batch scripts only"
+	case v.Partition != "" && v.Python == "" && len(v.Environment) == 0 && v.Device == "" && v.CPUsPerWorker == 0:
+		return fmt.Sprintf("partition %s is all that it changes", v.Partition)
+	}
+	return ""
+}
+
+// variants checks the [[variant]] tables.
+func (d *decoder) variants(s *Site) {
+	for i := range s.Variants {
+		at, v := fmt.Sprintf("variant[%d]", i), &s.Variants[i]
+		if !namePattern.MatchString(v.Name) {
+			d.rule(at+".name", fmt.Sprintf("%q cannot name a variant; use up to 64 letters, digits, dots, dashes and underscores, the first a letter or digit", v.Name))
+		}
+		for j, earlier := range s.Variants[:i] {
+			same := earlier
+			same.Name = v.Name
+			switch {
+			case earlier.Name == v.Name:
+				d.rule(at+".name", fmt.Sprintf("%q is also the name of variant[%d]", v.Name, j))
+			case reflect.DeepEqual(same, *v):
+				d.conflict(at, fmt.Sprintf("%q says what variant[%d], %q, says: both would run the same", v.Name, j, earlier.Name), fmt.Sprintf("variant[%d]", j))
+			}
+		}
+		var names []string
+		for _, p := range s.Partitions {
+			names = append(names, p.Name)
+		}
+		if v.Partition != "" && len(names) > 0 && !slices.Contains(names, v.Partition) {
+			d.conflict(at+".partition", oneOf(v.Partition, quoted(names)), "partitions")
+		}
+		for key, value := range map[string]string{"partition": v.Partition, "constraint": v.Constraint, "python": v.Python} {
+			d.rule(join(at, key), oneLine(value))
+		}
+		if v.Constraint != "" {
+			if err := option.Check("constraint", v.Constraint); err != nil {
+				d.rule(at+".constraint", err.Error())
+			}
+		}
+		if v.Device != "" {
+			d.rule(at+".device", among("cpu", "gpu")(v.Device))
+		}
+		d.rule(at+".cpus_per_worker", within(0, 4096)(v.CPUsPerWorker))
+		v.Python = d.interpreter(at+".python", v.Python)
+		d.environment(at+".environment", v.Environment)
+		if v.Container != nil {
+			d.container(at+".container", *v.Container, "none")
+			if v.Container.Image != "" && cmp.Or(v.Python, s.Stage.Python) == s.Stage.Python && s.Stage.Python != "" {
+				d.rule(at+".container", "the programs run in a container, which has its own Python, and stage.python brings another; set one of the two")
+			}
+		}
+	}
+}
+
+// environment checks variables of the site's.
+func (d *decoder) environment(at string, variables map[string]string) {
+	for name := range variables {
+		if !variableName.MatchString(name) {
+			d.problem(join(at, name), fmt.Sprintf("%q cannot name an environment variable", name))
+		}
+	}
+}
+
+// container checks a [container]; more are further runtimes that it may name.
+func (d *decoder) container(at string, c Container, more ...string) {
+	d.rule(at+".runtime", among(append([]string{"", "pyxis", "apptainer"}, more...)...)(c.Runtime))
+	none := c.Runtime == "" || c.Runtime == "none"
+	if none != (c.Image == "") {
+		d.conflict(at, "runtime and image belong together; set both or neither", at+".runtime", at+".image")
+	}
+}
+
+// variants checks the sweep's variants against those of the site, and what they
+// decide against what the study sweeps.
+func (x *expansion) variants() {
+	for _, a := range x.study.axes {
+		if a.path != "variant" {
+			continue
+		}
+		for i, value := range a.values {
+			at, name := fmt.Sprintf("sweep.%s[%d]", a.key, i), value.String()
+			v := x.site.variant(name)
+			if v == nil {
+				x.problem(at, x.noVariant(name))
+				continue
+			}
+			names := func(p Partition) bool { return p.Name == v.Partition }
+			if v.Partition != "" && len(x.site.Partitions) > 0 && !slices.ContainsFunc(x.site.Partitions, names) {
+				x.problem(at, fmt.Sprintf("%q goes to partition %s, and here there is %s only", name, v.Partition, x.site.Partitions[0].Name))
+			}
+			for _, decided := range []struct {
+				path string
+				is   bool
+			}{{"resources.device", v.Device != ""}, {"resources.cpus_per_worker", v.CPUsPerWorker != 0}} {
+				if decided.is && slices.ContainsFunc(x.study.axes, func(b axis) bool { return b.path == decided.path }) {
+					x.problem(decided.path, fmt.Sprintf("is swept, and variant %q of %s decides it; keep one", name, x.site.File))
+				}
+			}
+		}
+	}
+}
+
+// noVariant says that the site has no such variant.
+func (x *expansion) noVariant(name string) string {
+	if len(x.site.Variants) == 0 {
+		where := "there is no site file; name one that has it (study.site, or --site)"
+		if x.site.File != "" {
+			where = fmt.Sprintf("%s has no [[variant]]; add one", x.site.File)
+		}
+		return fmt.Sprintf("%q is not known: %s", name, where)
+	}
+	names := make([]string, len(x.site.Variants))
+	for i, v := range x.site.Variants {
+		names[i] = v.Name
+	}
+	return oneOf(name, names) + ", the [[variant]] tables of " + x.site.File
+}
