@@ -40,7 +40,7 @@ func costCommand(s *session) *cli.Command {
 			"and JSON: seconds, and the currency that stands beside.",
 		Flags: append(append([]cli.Flag{siteFlag(&o.site)}, o.flags()...),
 			mixFlag(&o.mix),
-			&cli.StringSliceFlag{Name: "baseline", Destination: &o.baseline, Usage: "divide by the configuration with `KEY=VALUE`, like workers=1 or platform=cpu8; may be given again to say more of it"},
+			baselineFlag(&o.baseline),
 			&cli.StringFlag{Name: "per", Destination: &o.per, Value: "run", Usage: "time and cost of a `WORK`: run or epoch"},
 			&cli.Float64Flag{Name: "target", Destination: &o.target, DefaultText: "no target", Usage: "time and cost until `ACCURACY` is reached, in place of --per"},
 			&cli.StringFlag{Name: "clock", Destination: &o.clock, Value: "train", Usage: "`CLOCK` of the time: train, from the first step on, or job, as the scheduler has it"},
@@ -132,14 +132,9 @@ func (o *costOptions) compare() (tradeoff.Options, error) {
 	if o.target > 0 {
 		t.Work.Target = &o.target
 	}
-	for _, text := range o.baseline.Value() {
-		condition, err := tradeoff.ParseCondition(text)
-		if err != nil {
-			return t, &usageError{err: fmt.Errorf("--baseline: %w", err)}
-		}
-		t.Baseline = append(t.Baseline, condition)
-	}
-	return t, nil
+	var err error
+	t.Baseline, err = conditions(o.baseline)
+	return t, err
 }
 
 // siteOf is the site file that is named, or the one that a study's file names.

@@ -27,6 +27,8 @@ type curveOptions struct {
 	axis   string // a parameter; "": workers
 	where  string // SQL condition
 	series cli.StringSlice
+
+	baseline cli.StringSlice // KEY=VALUE
 }
 
 func (o *curveOptions) flags() []cli.Flag {
@@ -43,6 +45,24 @@ func (o *curveOptions) flags() []cli.Flag {
 // axisFlag is for commands that can draw or print along any parameter.
 func (o *curveOptions) axisFlag() cli.Flag {
 	return &cli.StringFlag{Name: "axis", Aliases: []string{"x"}, Destination: &o.axis, DefaultText: "workers", Usage: "along the parameter `KEY`, such as workload.batch"}
+}
+
+func baselineFlag(list *cli.StringSlice) cli.Flag {
+	return &cli.StringSliceFlag{Name: "baseline", Destination: list,
+		Usage: "divide by the configuration with `KEY=VALUE`, like workers=1 or platform=cpu8, that is otherwise the same; may be given again to say more of it"}
+}
+
+// conditions are what --baseline says.
+func conditions(list cli.StringSlice) ([]scaling.Condition, error) {
+	var conditions []scaling.Condition
+	for _, text := range list.Value() {
+		c, err := scaling.ParseCondition(text)
+		if err != nil {
+			return nil, &usageError{err: fmt.Errorf("--baseline: %w", err)}
+		}
+		conditions = append(conditions, c)
+	}
+	return conditions, nil
 }
 
 func mixFlag(mix *bool) cli.Flag {
@@ -69,7 +89,7 @@ func (o *curveOptions) baseAt(axis string) (*scaling.Value, error) {
 
 // axisKey is the parameter that name means: its TOML path, or its last part
 // where only one has it.
-func axisKey(name string, obs []scaling.Observation, planned []scaling.Planned) (string, error) {
+func axisKey(flag, name string, obs []scaling.Observation, planned []scaling.Planned) (string, error) {
 	if name == "" || name == scaling.Workers {
 		return scaling.Workers, nil
 	}
@@ -104,9 +124,9 @@ func axisKey(name string, obs []scaling.Observation, planned []scaling.Planned) 
 	case len(fit) == 1:
 		return fit[0], nil
 	case len(fit) > 1:
-		return "", usagef("--axis %q could be %s; give the whole key", name, strings.Join(fit, " or "))
+		return "", usagef("%s %q could be %s; give the whole key", flag, name, strings.Join(fit, " or "))
 	}
-	return "", usagef("--axis %q: the runs have no such parameter; these differ between them: %s", name, strings.Join(swept, ", "))
+	return "", usagef("%s %q: the runs have no such parameter; these differ between them: %s", flag, name, strings.Join(swept, ", "))
 }
 
 // chosen are the series with the given names.
@@ -134,6 +154,7 @@ type analysis struct {
 	warnings     []string // on the study as a whole
 	axis         string   // the parameter along which the curves run
 	noBase       error    // some series have no base, and what to run; nil
+	baseline     []scaling.Condition
 }
 
 // analyse reads the study's good runs from the database. What is planned is
@@ -180,14 +201,20 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 		a.warn(s)
 		return nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: what + "."}
 	}
-	if a.axis, err = axisKey(o.axis, a.observations, planned); err != nil {
+	if a.axis, err = axisKey("--axis", o.axis, a.observations, planned); err != nil {
 		return nil, err
 	}
 	base, err := o.baseAt(a.axis)
 	if err != nil {
 		return nil, err
 	}
-	a.curves, err = scaling.Analyse(a.observations, scaling.Options{Axis: a.axis, Base: base, Planned: planned, Mix: o.mix})
+	if a.baseline, err = conditions(o.baseline); err != nil {
+		return nil, err
+	}
+	a.curves, err = scaling.Analyse(a.observations, scaling.Options{Axis: a.axis, Base: base, Baseline: a.baseline, Planned: planned, Mix: o.mix})
+	if a.baseline != nil && err != nil {
+		return nil, &usageError{err: fmt.Errorf("--baseline: %w", err)}
+	}
 	if names := o.series.Value(); len(names) > 0 {
 		var e error
 		if a.curves, e = chosen(a.curves, names); e != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/spelling"
+	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -38,18 +39,21 @@ func plotCommand(s *session) *cli.Command {
 			"  tta                              time to accuracy against workers\n" +
 			"  breakdown                        where the time of a step goes\n" +
 			"  ranks                            step times of each rank, at the most workers\n" +
-			"  cost, normalised                 cost against time, and both over the smallest worker\n" +
-			"                                   count's; prices stand in the site file ([[prices]])\n" +
+			"  cost, normalised                 cost against time, and both over the baseline's, by\n" +
+			"                                   default the smallest worker count's; prices stand in\n" +
+			"                                   the site file ([[prices]])\n" +
 			"  busbw                            bus bandwidth of collectives against their size\n" +
 			"or any measure, such as step_p95, to_0.75 or one that runs report: against\n" +
-			"workers, or -x KEY. Numbers give lines, words columns.\n" +
+			"workers, or -x KEY. Numbers give lines, words columns; with --baseline, how many\n" +
+			"times better.\n" +
 			"Every run is a dot; medians have an interval where there are runs enough for one.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Required: true, Destination: &o.output,
 				Usage: "write `FILE`, whose extension says the format: " + strings.Join(figure.Formats(), ", ")},
 			siteFlag(&o.site), o.axisFlag(),
 			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework, all with the same axes", Destination: &o.by},
-			&cli.Float64Flag{Name: "target", Usage: "the time to accuracy `T`, a fraction; FIGURE is tta", Destination: &o.target},
+			&cli.Float64Flag{Name: "target", Usage: "the time to accuracy `T`, a fraction, and its cost; FIGURE is tta, cost or normalised", Destination: &o.target},
+			baselineFlag(&o.baseline),
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` above the plot", Destination: &o.title},
 		}, o.flags()...),
 		Action: func(c *cli.Context) error {
@@ -61,10 +65,16 @@ func plotCommand(s *session) *cli.Command {
 
 func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	// All that can be refused is, before the database is read.
-	if o.kind == "tta" && o.target > 0 {
+	money := o.kind == "cost" || o.kind == "normalised"
+	switch {
+	case o.target != 0 && !(o.target > 0 && o.target <= 1):
+		return usagef("--target %g is no accuracy; want a fraction, like 0.75", o.target)
+	case o.kind == "tta" && o.target > 0:
 		o.kind = measure.To(o.target).Name
-	} else if o.target != 0 {
-		return usagef("--target is for the figure tta, a fraction above 0")
+	case o.target > 0 && !money:
+		return usagef("--target is for the figures tta, cost and normalised")
+	case o.axis != "" && money:
+		return usagef("--axis is for measures; %s has an axis of its own, and --by KEY gives each value a panel", o.kind)
 	}
 	if _, err := figure.Format(o.output); err != nil {
 		return &usageError{err: err}
@@ -97,7 +107,11 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 
 // drawable refuses a name that is neither a figure nor a measure.
 func (a *analysis) drawable(kind string) error {
-	if _, err := scaling.Find(a.curves, kind); err == nil || slices.Contains(plotKinds(), kind) {
+	_, err := scaling.Find(a.curves, kind)
+	switch {
+	case err != nil && a.baseline != nil && kind != "cost" && kind != "normalised" && slices.Contains(plotKinds(), kind):
+		return usagef("--baseline is for measures, cost and normalised; %s has its base on the axis: --base", kind)
+	case err == nil || slices.Contains(plotKinds(), kind):
 		return nil
 	}
 	measures := a.measures()
@@ -107,6 +121,16 @@ func (a *analysis) drawable(kind string) error {
 
 func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure.Figure, error) {
 	options := figure.Options{Title: o.title}
+	if a.baseline != nil {
+		options.Over = tradeoff.Options{Baseline: a.baseline}.BaselineText()
+	}
+	by := ""
+	if o.by != "" {
+		var err error
+		if by, err = axisKey("--by", o.by, a.observations, nil); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case o.kind == "ranks":
 		db, err := s.openStore()
@@ -120,19 +144,15 @@ func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure
 		}
 		return figure.DrawRanks(runs, options)
 	case o.kind == "cost" || o.kind == "normalised":
-		bill, err := s.priced(a, o.study, o.site, o.mix)
+		bill, err := s.priced(a, o.curveOptions, o.site, o.target)
 		if err != nil {
 			return nil, err
 		}
 		if o.kind == "cost" {
-			return bill.against(options)
+			return figure.DrawCost(*bill, by, options)
 		}
-		return bill.normalised(options)
-	case o.by != "":
-		by, err := axisKey(o.by, a.observations, nil)
-		if err != nil {
-			return nil, err
-		}
+		return figure.DrawNormalised(*bill, by, options)
+	case by != "":
 		return figure.DrawBy(by, o.kind, a.curves, a.observations, options)
 	}
 	return figure.Draw(o.kind, a.curves, a.observations, options)

@@ -14,6 +14,7 @@ import (
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -78,7 +79,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	if err := f.read(ctx, db); err != nil {
 		return err
 	}
-	if f.bill, f.unpriced = s.priced(a, o.study, o.site, o.mix); f.unpriced != nil && o.site != "" {
+	if f.bill, f.unpriced = s.priced(a, o.curveOptions, o.site, 0); f.unpriced != nil && o.site != "" {
 		return f.unpriced // prices were asked for
 	}
 	r, err := f.page(o.title)
@@ -101,8 +102,8 @@ type evidence struct {
 	rows     []store.RunRow // every attempt
 	from     *store.Provenance
 	ranks    []figure.RankSteps
-	advised  []*advice.Advice // of each curve
-	bill     *priced          // nil without prices, and unpriced says why
+	advised  []*advice.Advice     // of each curve
+	bill     *tradeoff.Comparison // nil without prices, and unpriced says why
 	unpriced error
 }
 
@@ -140,7 +141,7 @@ func (f *evidence) page(title string) (*report.Report, error) {
 	f.figures(r)
 	var costs *table
 	if f.bill != nil {
-		costs = costTable(f.bill.rows, f.bill.currency, f.bill.options)
+		costs = costTable(f.bill.Rows, f.bill.Currency, f.bill.Options)
 	} else {
 		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figure.Name("cost"), Values: []string{clean.Line(f.unpriced.Error())}})
 	}
@@ -200,8 +201,8 @@ func (f *evidence) figures(r *report.Report) {
 		add("ranks", func(o figure.Options) (*figure.Figure, error) { return figure.DrawRanks(f.ranks[:most], o) })
 	}
 	if f.bill != nil {
-		add("cost", f.bill.against)
-		add("normalised", f.bill.normalised)
+		add("cost", func(o figure.Options) (*figure.Figure, error) { return figure.DrawCost(*f.bill, "", o) })
+		add("normalised", func(o figure.Options) (*figure.Figure, error) { return figure.DrawNormalised(*f.bill, "", o) })
 	}
 }
 
@@ -233,7 +234,7 @@ func (f *evidence) downloads() ([]report.Download, error) {
 	curves := scaling.Rows(f.curves)
 	costs := &table{}
 	if f.bill != nil {
-		costs = costData(f.bill.rows, f.bill.currency, f.bill.options.Work)
+		costs = costData(f.bill.Rows, f.bill.Currency, f.bill.Options.Work)
 	}
 	var list []report.Download
 	for _, d := range []struct {

@@ -18,41 +18,121 @@ func along(m measure.Measure) build {
 		if list == nil {
 			return nil, fmt.Errorf("nothing to draw: no run has %s", m.Title)
 		}
-		var longest, least float64
-		words := false
-		for _, t := range list {
-			for i := range t.curve.Points {
-				p := &t.curve.Points[i]
-				words = words || !p.At.Numeric()
-				for _, x := range t.at(p).Values {
-					if longest == 0 || x > longest {
-						longest = x
-					}
-					if least == 0 || x < least {
-						least = x
-					}
-				}
-			}
-		}
-		c := chart{y: measureAxis(m, longest)}
+		of := func(s *scaling.Summary) *scaling.Estimate { return s.Median }
+		d := drawing{list: list, words: overWords(list), of: of, scale: func(_ *scaling.Summary, x float64) float64 { return x }}
+		least, most := d.spread()
+		c := chart{y: measureAxis(m, most)}
 		// A range of more than a decade is read on a log scale; columns rise from 0.
-		c.y.log = !words && least > 0 && longest/least > 10
+		c.y.log = !d.words && least > 0 && most/least > 10
 		c.y.zero = !c.y.log
-		if words {
-			c.columns(list)
-		} else {
-			c.x = numberAxis(list)
-			for i, t := range list {
-				c.addTrend(i, t, func(_ *scaling.Point, x float64) float64 { return x }, func(s *scaling.Summary) *scaling.Estimate { return s.Median })
-			}
-		}
+		d.columns = d.words
+		d.draw(&c)
 		c.caption = []string{"Dots: runs; markers: medians."}
-		if words {
+		if d.columns {
 			c.caption[0] = "Dots: runs; columns: medians."
 		}
 		c.caption = append(c.caption, runsOf(curves, list))
-		c.caption = append(c.caption, bars(estimates(list, func(s *scaling.Summary) *scaling.Estimate { return s.Median }), "exact binomial interval of the median")...)
+		c.caption = append(c.caption, bars(estimates(list, of), "exact binomial interval of the median")...)
 		return []chart{c}, c.fit()
+	}
+}
+
+// gains draws how many times better a measure is than at the baseline.
+func gains(m measure.Measure, over string) build {
+	return func(curves []scaling.Curve, _ []scaling.Observation) ([]chart, error) {
+		var list []trend
+		missing := 0
+		for _, t := range measured(curves, m) {
+			any := false
+			for i := range t.curve.Points {
+				s := t.at(&t.curve.Points[i])
+				switch {
+				case s.Gain() != nil:
+					any = true
+				case s.Median != nil:
+					missing++
+				}
+			}
+			if any {
+				list = append(list, t)
+			}
+		}
+		if list == nil {
+			return nil, fmt.Errorf("nothing to draw: no baseline has %s", m.Title)
+		}
+		d := drawing{list: list, words: overWords(list), of: (*scaling.Summary).Gain, scale: func(s *scaling.Summary, x float64) float64 {
+			if s.Base() == nil || s.Base().Median == nil {
+				return math.NaN()
+			}
+			return m.Gain(x, s.Base().Median.Value)
+		}}
+		c := chart{y: newAxis("gain in " + m.Title)}
+		least, most := d.spread()
+		c.y.log = least > 0 && most/least > 10
+		c.y.zero = !c.y.log
+		d.draw(&c)
+		ends := []XY{{math.Inf(1), 1}, {math.Inf(-1), 1}}
+		for _, mark := range c.marks {
+			for _, p := range mark.Points {
+				ends[0].X, ends[1].X = min(ends[0].X, p.X), max(ends[1].X, p.X)
+			}
+		}
+		c.marks = append([]Mark{{Kind: Target, Points: ends, style: -1}}, c.marks...)
+		c.add(Mark{Kind: Label, Points: ends[1:], Text: "baseline", style: -1})
+		c.caption = []string{fmt.Sprintf("Gain: how many times better than the baseline (%s), by the medians.", shown(over)), "Dots: runs; markers: medians.", runsOf(curves, list)}
+		if missing > 0 {
+			c.caption = append(c.caption, fmt.Sprintf("%s without a baseline: not drawn.", plural(missing, "point")))
+		}
+		c.caption = append(c.caption, bars(estimates(list, d.of), "Hodges–Lehmann interval over all ratios of runs")...)
+		return []chart{c}, c.fit()
+	}
+}
+
+// drawing is trends, and what of them is drawn.
+type drawing struct {
+	list    []trend
+	words   bool // the axis is of words
+	columns bool // from 0; words have markers otherwise
+	of      func(*scaling.Summary) *scaling.Estimate
+	scale   func(*scaling.Summary, float64) float64 // of a run's value
+}
+
+// overWords reports whether any place on the axis is a word.
+func overWords(list []trend) bool {
+	return slices.ContainsFunc(list, func(t trend) bool {
+		return slices.ContainsFunc(t.curve.Points, func(p scaling.Point) bool { return !p.At.Numeric() })
+	})
+}
+
+// spread is the least and the most of what is drawn; 0 for nothing.
+func (d *drawing) spread() (least, most float64) {
+	for _, t := range d.list {
+		for i := range t.curve.Points {
+			s := t.at(&t.curve.Points[i])
+			for _, x := range s.Values {
+				if x = d.scale(s, x); math.IsNaN(x) {
+					continue
+				}
+				if most == 0 || x > most {
+					most = x
+				}
+				if least == 0 || x < least {
+					least = x
+				}
+			}
+		}
+	}
+	return least, most
+}
+
+func (d *drawing) draw(c *chart) {
+	if d.words {
+		d.groups(c)
+		return
+	}
+	c.x = numberAxis(d.list)
+	for i, t := range d.list {
+		c.addTrend(i, t, func(p *scaling.Point, x float64) float64 { return d.scale(t.at(p), x) }, d.of)
 	}
 }
 
@@ -116,11 +196,10 @@ func numberAxis(list []trend) axis {
 	return a
 }
 
-// columns draws the trends over words: a group of columns for each word, one a
-// series.
-func (c *chart) columns(list []trend) {
+// groups draws the trends over words: at each word a place for each series.
+func (d *drawing) groups(c *chart) {
 	var words []scaling.Value
-	for _, t := range list {
+	for _, t := range d.list {
 		for _, p := range t.curve.Points {
 			if !slices.Contains(words, p.At) {
 				words = append(words, p.At)
@@ -131,30 +210,41 @@ func (c *chart) columns(list []trend) {
 	for i, w := range words {
 		names[i] = shown(w.String())
 	}
-	c.x = namesAxis(shown(list[0].curve.Axis), names)
+	c.x = namesAxis(shown(d.list[0].curve.Axis), names)
 	const group = 0.76 // of the room that a word has
-	width := group / float64(len(list))
-	for style, t := range list {
+	width := group / float64(len(d.list))
+	strong := 0.0
+	if d.columns {
+		strong = 0.55
+	}
+	for style, t := range d.list {
 		var last *XY
 		for i := range t.curve.Points {
 			p := &t.curve.Points[i]
 			s := t.at(p)
-			if s.Median == nil {
+			e := d.of(s)
+			if e == nil {
 				continue
 			}
 			left := float64(slices.Index(words, p.At)) - group/2 + float64(style)*width
 			middle := left + width/2
-			c.add(Mark{Kind: Block, Series: t.name, Points: []XY{{left + width*0.05, 0}, {left + width*0.95, s.Median.Value}}, style: style, strong: 0.55})
-			for _, x := range s.Values {
-				c.add(Mark{Kind: Dot, Series: t.name, Points: []XY{{middle, x}}, style: style, alone: len(s.Values) == 1})
+			if d.columns {
+				c.add(Mark{Kind: Block, Series: t.name, Points: []XY{{left + width*0.05, 0}, {left + width*0.95, e.Value}}, style: style, strong: strong})
 			}
-			if in := s.Median.Interval; in != nil {
+			for _, x := range s.Values {
+				c.add(Mark{Kind: Dot, Series: t.name, Points: []XY{{middle, d.scale(s, x)}}, style: style, alone: len(s.Values) == 1})
+			}
+			if in := e.Interval; in != nil {
 				c.add(Mark{Kind: Bar, Series: t.name, Points: []XY{{middle, in.Low}, {middle, in.High}}, style: style})
 			}
-			last = &XY{left + width, s.Median.Value}
+			last = &XY{left + width, e.Value}
+			if !d.columns {
+				c.add(Mark{Kind: Median, Series: t.name, Points: []XY{{middle, e.Value}}, style: style})
+				last.X = middle
+			}
 		}
-		if last != nil && len(list) > 1 {
-			c.add(Mark{Kind: Label, Series: t.name, Points: []XY{*last}, Text: t.name, style: style, strong: 0.55})
+		if last != nil && len(d.list) > 1 {
+			c.add(Mark{Kind: Label, Series: t.name, Points: []XY{*last}, Text: t.name, style: style, strong: strong})
 		}
 	}
 }

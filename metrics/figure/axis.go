@@ -15,6 +15,7 @@ type axis struct {
 	unit     float64 // of the title, in base units: 60 for minutes
 	zero     bool    // a linear axis that begins at 0
 	min, max float64
+	low      float64  // the least value, without the room around
 	at       []int    // the only ticks, if set: worker counts
 	binary   bool     // ticks at powers of two
 	bytes    bool     // labels are sizes: 8, 4 KiB, 1 MiB
@@ -84,6 +85,7 @@ func (a *axis) pad() error {
 		limit = 1e140 // the range between its inverse and it, with room around, is a float64
 	)
 	slices.Sort(a.at)
+	a.low = a.min
 	switch {
 	case len(a.names) > 0:
 		a.min, a.max = -0.6, float64(len(a.names))-0.4

@@ -1,94 +1,219 @@
 package figure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
+	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Priced is what one configuration takes and costs. Both are of the same work,
-// or they cannot be compared.
-type Priced struct {
-	Series  string
-	Workers int
-	Runs    int
-	Seconds float64 // median over runs
-	Cost    float64 // in the caller's currency, median over runs
-	// Nil where none can be had.
-	SecondsInterval, CostInterval *scaling.Interval
-	Front                         bool // nothing else takes less and costs no more, or the reverse
+// manyConfigurations are more than one plot of them shows well.
+const manyConfigurations = 12
+
+// choice is a configuration with its name in a figure.
+type choice struct {
+	tradeoff.Row
+	name string
 }
 
-// DrawCost draws cost against time, with the Pareto front: whatever stands
-// above and to the right of it is never worth it. What says of which work
-// ("one epoch", "accuracy 0.75"), currency what the cost is in.
-func DrawCost(list []Priced, what, currency string, o Options) (*Figure, error) {
-	var series []string
-	longest, shortest := 0.0, math.Inf(1)
-	dearest, cheapest := 0.0, math.Inf(1)
-	list = slices.DeleteFunc(slices.Clone(list), func(p Priced) bool {
-		return !(p.Seconds > 0) || !(p.Cost >= 0) || math.IsInf(p.Seconds, 1) || math.IsInf(p.Cost, 1)
-	})
-	for _, p := range list {
-		if !slices.Contains(series, p.Series) {
-			series = append(series, p.Series)
-		}
-		longest, shortest = max(longest, p.Seconds), min(shortest, p.Seconds)
-		dearest, cheapest = max(dearest, p.Cost), min(cheapest, p.Cost)
+// choices are the configurations of one panel.
+type choices struct {
+	title string // "" for the only panel
+	list  []choice
+}
+
+// valueOf is what a configuration has of a parameter, as text.
+func valueOf(r *tradeoff.Row, key string) string {
+	if key == scaling.Workers {
+		return fmt.Sprint(r.Workers)
 	}
-	if len(list) == 0 {
+	return scaling.ValueOf(r.Parameters[key]).String()
+}
+
+// differing are the parameters in which configurations differ, workers last.
+func differing(rows []tradeoff.Row) []string {
+	set := map[string]bool{}
+	for i := range rows {
+		for key := range rows[i].Parameters {
+			set[key] = true
+		}
+	}
+	delete(set, scaling.Workers)
+	return slices.DeleteFunc(append(slices.Sorted(maps.Keys(set)), scaling.Workers), func(key string) bool {
+		return !slices.ContainsFunc(rows, func(r tradeoff.Row) bool { return valueOf(&r, key) != valueOf(&rows[0], key) })
+	})
+}
+
+// split sorts configurations into panels: one for each value of the parameter
+// by. Without one that is chosen where they are too many for one plot: the
+// fewest panels that are not too full, and never by what the baseline is told
+// by.
+func split(c tradeoff.Comparison, by string) (panels []choices, key string) {
+	keys := differing(c.Rows)
+	fullest := func(key string) (most, values int) {
+		count := map[string]int{}
+		for i := range c.Rows {
+			v := valueOf(&c.Rows[i], key)
+			count[v]++
+			most = max(most, count[v])
+		}
+		return most, len(count)
+	}
+	if by == "" && len(c.Rows) > manyConfigurations {
+		best := [2]int{math.MaxInt, math.MaxInt}
+		for _, key := range keys {
+			if slices.ContainsFunc(c.Options.Baseline, func(b scaling.Condition) bool { return b.Key == key || last(key) == b.Key }) {
+				continue
+			}
+			most, values := fullest(key)
+			if most == 1 {
+				continue // nothing to compare in any panel
+			}
+			if rank := [2]int{max(most, manyConfigurations), values}; slices.Compare(rank[:], best[:]) < 0 {
+				by, best = key, rank
+			}
+		}
+	}
+	if _, values := fullest(by); by == "" || values < 2 {
+		one := choices{}
+		series := map[string]bool{}
+		for _, r := range c.Rows {
+			series[r.Series] = true
+		}
+		for _, r := range c.Rows {
+			name := shown(r.Series)
+			switch {
+			case len(series) == 1:
+				name = workers(r.Workers)
+			case slices.Contains(keys, scaling.Workers):
+				name += ", " + workers(r.Workers)
+			}
+			one.list = append(one.list, choice{r, name})
+		}
+		return []choices{one}, ""
+	}
+	keys = slices.DeleteFunc(keys, func(key string) bool { return key == by })
+	for _, r := range c.Rows {
+		var words []string
+		for _, key := range keys {
+			switch v := shown(valueOf(&r, key)); {
+			case key == scaling.Workers:
+				words = append(words, workers(r.Workers))
+			case len(keys) == 1 || key == "framework":
+				words = append(words, v)
+			default:
+				words = append(words, shown(last(key))+"="+v)
+			}
+		}
+		title := panelTitle(by, valueOf(&r, by))
+		i := slices.IndexFunc(panels, func(p choices) bool { return p.title == title })
+		if i < 0 {
+			i, panels = len(panels), append(panels, choices{title: title})
+		}
+		panels[i].list = append(panels[i].list, choice{r, strings.Join(words, " ")})
+	}
+	return panels, by
+}
+
+// last is the last part of a parameter's path.
+func last(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
+
+// DrawCost draws cost against time, with the Pareto front: whatever stands
+// above and to the right of it is never worth it. By names the parameter of
+// which each value has a panel; "" leaves that to the number of configurations.
+func DrawCost(c tradeoff.Comparison, by string, o Options) (*Figure, error) {
+	c.Rows = slices.DeleteFunc(slices.Clone(c.Rows), func(r tradeoff.Row) bool {
+		return r.Time == nil || r.Cost == nil || !(r.Time.Value > 0) || !(r.Cost.Value >= 0) || math.IsInf(r.Time.Value, 1) || math.IsInf(r.Cost.Value, 1)
+	})
+	if len(c.Rows) == 0 {
 		return nil, fmt.Errorf("cost figure: %w", errors.New("nothing to draw: no configuration has both a time and a cost"))
 	}
-	what, currency = shown(what), shown(currency)
-	c := chart{x: timeAxis("time to "+what, longest), y: newAxis(fmt.Sprintf("cost (%s)", currency)), scattered: true}
+	panels, key := split(c, by)
+	var styles []string // a name's place is its style
+	var charts []chart
+	for _, p := range panels {
+		one := chart{title: p.title, scattered: true, own: key != ""}
+		one.tradeoff(c, p, &styles)
+		if key != "" {
+			one.caption = append(one.caption, perPanel(key))
+		}
+		if err := one.fit(); err != nil {
+			return nil, fmt.Errorf("cost figure: %w", err)
+		}
+		charts = append(charts, one)
+	}
+	return compose("cost", charts, o)
+}
+
+func perPanel(key string) string { return "A panel for each " + shown(last(key)) + "." }
+
+// tradeoff draws one panel's configurations. In the only panel a style is a
+// series and each point has its label; among others a style is a configuration.
+func (c *chart) tradeoff(of tradeoff.Comparison, p choices, styles *[]string) {
+	longest, shortest := 0.0, math.Inf(1)
+	dearest, cheapest := 0.0, math.Inf(1)
+	for _, one := range p.list {
+		longest, shortest = max(longest, one.Time.Value), min(shortest, one.Time.Value)
+		dearest, cheapest = max(dearest, one.Cost.Value), min(cheapest, one.Cost.Value)
+	}
+	what := "time of "
+	if of.Options.Work.Target != nil {
+		what = "time to "
+	}
+	c.x, c.y = timeAxis(what+of.Options.Work.String(), longest), newAxis(fmt.Sprintf("cost (%s)", shown(of.Currency)))
 	// Decades on one page need a log axis; else both begin at 0, so that twice
 	// as dear looks twice as far.
 	c.x.log, c.y.log = longest > 10*shortest, cheapest > 0 && dearest > 10*cheapest
 	c.x.zero, c.y.zero = !c.x.log, !c.y.log
-	var front []Priced
+	rows := make([]tradeoff.Row, len(p.list))
+	for i, one := range p.list {
+		rows[i] = one.Row
+	}
+	if p.title != "" {
+		tradeoff.Front(rows) // what is in other panels is no alternative
+	}
+	var front []XY
 	var labels []Mark
 	fewest, most, bare := math.MaxInt, 0, false
-	for _, p := range list {
-		style := slices.Index(series, p.Series)
-		name := shown(p.Series)
-		at := XY{p.Seconds, p.Cost}
-		if in := p.SecondsInterval; drawable(in) {
-			c.add(Mark{Kind: Bar, Series: name, Points: []XY{{in.Low, at.Y}, {in.High, at.Y}}, style: style, alone: true})
+	for i, one := range p.list {
+		look := shown(one.Series)
+		if p.title != "" {
+			look = one.name
 		}
-		if in := p.CostInterval; drawable(in) {
-			c.add(Mark{Kind: Bar, Series: name, Points: []XY{{at.X, in.Low}, {at.X, in.High}}, style: style, alone: true})
+		style := slices.Index(*styles, look)
+		if style < 0 {
+			style = len(*styles)
+			*styles = append(*styles, look)
 		}
-		bare = bare || !drawable(p.SecondsInterval) || !drawable(p.CostInterval)
-		c.add(Mark{Kind: Median, Series: name, Points: []XY{at}, style: style})
-		text := workers(p.Workers)
-		if len(series) > 1 {
-			text = name + ", " + text
+		at := XY{one.Time.Value, one.Cost.Value}
+		if in := one.Time.Interval; drawable(in) {
+			c.add(Mark{Kind: Bar, Series: look, Points: []XY{{in.Low, at.Y}, {in.High, at.Y}}, style: style, alone: true})
 		}
-		labels = append(labels, Mark{Kind: Label, Series: name, Points: []XY{at}, Text: text, style: style})
-		fewest, most = min(fewest, p.Runs), max(most, p.Runs)
-		if p.Front {
-			front = append(front, p)
+		if in := one.Cost.Interval; drawable(in) {
+			c.add(Mark{Kind: Bar, Series: look, Points: []XY{{at.X, in.Low}, {at.X, in.High}}, style: style, alone: true})
+		}
+		bare = bare || !drawable(one.Time.Interval) || !drawable(one.Cost.Interval)
+		c.add(Mark{Kind: Median, Series: look, Points: []XY{at}, style: style})
+		labels = append(labels, Mark{Kind: Label, Series: look, Points: []XY{at}, Text: one.name, style: style})
+		fewest, most = min(fewest, one.Time.Runs), max(most, one.Time.Runs)
+		if rows[i].Front {
+			front = append(front, at)
 		}
 	}
-	slices.SortFunc(front, func(a, b Priced) int {
-		switch {
-		case a.Seconds < b.Seconds:
-			return -1
-		case a.Seconds > b.Seconds:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(front, func(a, b XY) int { return cmp.Compare(a.X, b.X) })
 	if len(front) > 1 {
 		var stairs []XY
 		for i, p := range front {
 			if i > 0 { // until the next one is there, the last one is the cheapest
-				stairs = append(stairs, XY{p.Seconds, front[i-1].Cost})
+				stairs = append(stairs, XY{p.X, front[i-1].Y})
 			}
-			stairs = append(stairs, XY{p.Seconds, p.Cost})
+			stairs = append(stairs, p)
 		}
 		c.marks = append([]Mark{{Kind: Front, Points: stairs, style: -1}}, c.marks...)
 		c.caption = append(c.caption, "Grey stairs: the Pareto front; above and right of it, another choice is faster and no dearer, or cheaper and no slower.")
@@ -104,10 +229,6 @@ func DrawCost(list []Priced, what, currency string, o Options) (*Figure, error) 
 	} else {
 		c.caption = append(c.caption, "Bars: intervals of the medians.")
 	}
-	if err := c.fit(); err != nil {
-		return nil, fmt.Errorf("cost figure: %w", err)
-	}
-	return compose("cost", []chart{c}, o)
 }
 
 // drawable reports whether there is an interval with two ends that have a place
@@ -116,82 +237,132 @@ func drawable(in *scaling.Interval) bool {
 	return in != nil && in.Low > 0 && in.High >= in.Low && !math.IsInf(in.High, 1)
 }
 
-// Relative is one configuration's time and cost over the baseline's: ratios of
-// medians, with the interval over all ratios of runs; nil where there is none.
-type Relative struct {
-	Name       string
-	Time, Cost *scaling.Estimate
+// DrawNormalised draws time and cost as multiples of the baseline's, with a
+// dashed line at 1: what stands left of it is better than the baseline. By is
+// as in DrawCost. What is divided by nothing but itself is no figure.
+func DrawNormalised(c tradeoff.Comparison, by string, o Options) (*Figure, error) {
+	refuse := func(why string) (*Figure, error) { return nil, fmt.Errorf("normalised figure: %s", why) }
+	ratios := func(r *tradeoff.Row) []*scaling.Estimate {
+		return []*scaling.Estimate{r.TimeNormalised, r.CostNormalised}
+	}
+	lowest, highest := math.Inf(1), 0.0
+	measured, others := false, false
+	for i := range c.Rows {
+		for _, e := range ratios(&c.Rows[i]) {
+			if positive(e) {
+				lowest, highest = min(lowest, e.Value), max(highest, e.Value)
+				measured, others = true, others || e.Why != tradeoff.AtBaseline
+			}
+		}
+	}
+	switch {
+	case !measured:
+		return refuse("nothing to draw: no configuration has a time or a cost to hold against the baseline's")
+	case !others:
+		return refuse("every configuration is its own baseline; choose one by what they differ in: " + strings.Join(differing(c.Rows), ", "))
+	}
+	x := newAxis("times the baseline's")
+	x.log = highest > 10*lowest
+	x.zero = !x.log
+	panels, key := split(c, by)
+	var names []string // the first on top, the same in every panel
+	for _, p := range panels {
+		for _, one := range p.list {
+			if !slices.Contains(names, one.name) {
+				names = append(names, one.name)
+			}
+		}
+	}
+	slices.Reverse(names)
+	var charts []chart
+	for _, p := range panels {
+		one := chart{title: p.title, x: x, y: namesAxis("", names), scattered: true, panel: true}
+		if !one.normalised(p, names, ratios) {
+			continue
+		}
+		one.caption = append([]string{fmt.Sprintf("Dashed: 1, the baseline (%s; time and cost of %s). Ratios of medians.", shown(c.Options.BaselineText()), c.Options.Work)}, one.caption...)
+		if key != "" {
+			one.caption = append(one.caption, perPanel(key))
+		}
+		if err := one.fit(); err != nil {
+			return nil, fmt.Errorf("normalised figure: %w", err)
+		}
+		charts = append(charts, one)
+	}
+	if text := without(c.Rows); text != "" {
+		foot := &charts[len(charts)-1]
+		foot.caption = append(foot.caption, text)
+	}
+	return compose("normalised", charts, o)
 }
 
-// DrawNormalised draws time and cost as multiples of the baseline's, with a
-// dashed line at 1: what ends left of it is better than the baseline.
-func DrawNormalised(list []Relative, baseline string, o Options) (*Figure, error) {
-	parts := []struct {
-		name  string
-		of    func(Relative) *scaling.Estimate
-		style int
-	}{
-		{"time", func(r Relative) *scaling.Estimate { return r.Time }, 0},
-		{"cost", func(r Relative) *scaling.Estimate { return r.Cost }, 1},
-	}
-	c := chart{x: newAxis("times the baseline's")}
-	c.x.zero = true
-	names := make([]string, len(list))
-	drawn := map[string]float64{} // by part: the place of its first bar's end
-	var marks, labels []Mark
-	var ratios []*scaling.Interval // of all that have an error
-	for i, r := range list {
-		row := float64(len(list) - 1 - i) // the first on top
-		names[len(list)-1-i] = shown(r.Name)
-		for k, part := range parts {
-			e := part.of(r)
-			if e == nil || !(e.Value >= 0) || math.IsInf(e.Value, 1) {
-				c.caption = append(c.caption, fmt.Sprintf("%s: no %s.", shown(r.Name), part.name))
+func positive(e *scaling.Estimate) bool {
+	return e != nil && e.Value > 0 && !math.IsInf(e.Value, 1)
+}
+
+// normalised draws one panel; false where it has nothing.
+func (c *chart) normalised(p choices, names []string, ratios func(*tradeoff.Row) []*scaling.Estimate) bool {
+	parts := []string{"time", "cost"}
+	var labels []Mark
+	with, all := 0, 0 // ratios that have an interval, of those that have an error
+	for _, one := range p.list {
+		row := float64(slices.Index(names, one.name))
+		for style, e := range ratios(&one.Row) {
+			if !positive(e) {
 				continue
 			}
-			foot := row + 0.04
-			if k > 0 {
-				foot = row - 0.36
+			at := XY{e.Value, row + 0.2 - 0.4*float64(style)}
+			if in := e.Interval; drawable(in) {
+				with++
+				c.add(Mark{Kind: Bar, Series: parts[style], Points: []XY{{in.Low, at.Y}, {in.High, at.Y}}, style: style, alone: true})
 			}
-			marks = append(marks, Mark{Kind: Block, Series: part.name, Points: []XY{{0, foot}, {e.Value, foot + 0.32}}, style: part.style, strong: 0.85})
-			middle := foot + 0.16
-			in := e.Interval
-			if !drawable(in) {
-				in = nil
+			if e.Why != tradeoff.AtBaseline {
+				all++
 			}
-			if in != nil {
-				marks = append(marks, Mark{Kind: Bar, Series: part.name, Points: []XY{{in.Low, middle}, {in.High, middle}}, style: neutral, alone: true})
-			}
-			if in != nil || e.Value != 1 { // the baseline's own ratio has no error
-				ratios = append(ratios, in)
-			}
-			if _, had := drawn[part.name]; !had {
-				drawn[part.name] = e.Value
-				labels = append(labels, Mark{Kind: Label, Series: part.name, Points: []XY{{e.Value, middle}}, Text: part.name, style: part.style, strong: 0.85})
+			c.add(Mark{Kind: Median, Series: parts[style], Points: []XY{at}, style: style})
+			if !slices.ContainsFunc(labels, func(m Mark) bool { return m.Text == parts[style] }) {
+				labels = append(labels, Mark{Kind: Label, Series: parts[style], Points: []XY{at}, Text: parts[style], style: style})
 			}
 		}
 	}
-	if marks == nil {
-		return nil, fmt.Errorf("normalised figure: %w", errors.New("nothing to draw: no configuration has a time or a cost to hold against the baseline's"))
+	if labels == nil {
+		return false
 	}
-	c.y = namesAxis("", names)
-	c.marks = append(append(marks, Mark{Kind: Target, Points: []XY{{1, -0.6}, {1, float64(len(list)) - 0.4}}, style: -1}), labels...)
-	with := 0
-	for _, in := range ratios {
-		if in != nil {
-			with++
-		}
-	}
-	spread := "Thin bars: Hodges–Lehmann intervals over all ratios of runs."
+	dashed := Mark{Kind: Target, Points: []XY{{1, -0.6}, {1, float64(len(names)) - 0.4}}, style: -1}
+	c.marks = append(append([]Mark{dashed}, c.marks...), labels...)
+	spread := "Bars: Hodges–Lehmann intervals over all ratios of runs."
 	switch {
 	case with == 0:
 		spread = "No intervals: insufficient runs for one."
-	case with < len(ratios):
+	case with < all:
 		spread += " Where there is none, there are insufficient runs for one."
 	}
-	c.caption = append([]string{fmt.Sprintf("Dashed: 1, the baseline (%s). Ratios of medians.", shown(baseline)), spread}, c.caption...)
-	if err := c.fit(); err != nil {
-		return nil, fmt.Errorf("normalised figure: %w", err)
+	c.caption = append(c.caption, spread)
+	return true
+}
+
+// without says which configurations have no ratio, and why, a few by name.
+func without(rows []tradeoff.Row) string {
+	const few = 6
+	var words []string
+	for _, r := range rows {
+		name := shown(r.Series) + ", " + workers(r.Workers)
+		switch {
+		case r.WhyNoBase != "":
+			words = append(words, name+" ("+shown(r.WhyNoBase)+")")
+		case !positive(r.TimeNormalised) && !positive(r.CostNormalised):
+			words = append(words, name+" ("+cmp.Or(shown(r.Why), "its baseline has neither time nor cost")+")")
+		case !positive(r.TimeNormalised):
+			words = append(words, name+": no time")
+		case !positive(r.CostNormalised):
+			words = append(words, name+": no cost")
+		}
 	}
-	return compose("normalised", []chart{c}, o)
+	if words == nil {
+		return ""
+	}
+	if n := len(words); n > few {
+		words = append(words[:few:few], fmt.Sprintf("and %d more", n-few))
+	}
+	return "Missing: " + strings.Join(words, "; ") + "."
 }

@@ -2,12 +2,16 @@ package figure
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/plot/vg"
 
+	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -88,15 +92,24 @@ func TestRanks(t *testing.T) {
 	}
 }
 
+func estimated(value float64, runs int, interval ...float64) *scaling.Estimate {
+	e := &scaling.Estimate{Value: value, Runs: runs}
+	if len(interval) == 2 {
+		e.Interval = &scaling.Interval{Low: interval[0], High: interval[1], Level: 0.97}
+	}
+	return e
+}
+
 // The front is a stair: until the faster choice is there, the slower is cheaper.
 func TestCost(t *testing.T) {
-	list := []Priced{
-		{Series: "native", Workers: 1, Runs: 6, Seconds: 400, Cost: 1, Front: true, SecondsInterval: &scaling.Interval{Low: 380, High: 420, Level: 0.97}},
-		{Series: "native", Workers: 4, Runs: 5, Seconds: 150, Cost: 3, Front: true},
-		{Series: "native", Workers: 8, Runs: 6, Seconds: 200, Cost: 4},
-		{Series: "native", Workers: 9, Runs: 6, Seconds: 0, Cost: 4}, // no time: not drawn
-	}
-	f, err := DrawCost(list, "accuracy 0.75", "EUR", Options{})
+	target := 0.75
+	c := tradeoff.Comparison{Currency: "EUR", Options: tradeoff.Options{Work: tradeoff.Work{Target: &target}}, Rows: []tradeoff.Row{
+		{Series: "native", Workers: 1, Time: estimated(400, 6, 380, 420), Cost: estimated(1, 6), Front: true},
+		{Series: "native", Workers: 4, Time: estimated(150, 5), Cost: estimated(3, 5), Front: true},
+		{Series: "native", Workers: 8, Time: estimated(200, 6), Cost: estimated(4, 6)},
+		{Series: "native", Workers: 9, Time: estimated(0, 6), Cost: estimated(4, 6)}, // no time: not drawn
+	}}
+	f, err := DrawCost(c, "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,39 +129,181 @@ func TestCost(t *testing.T) {
 		t.Error(f.Caption())
 	}
 	// Where runs miss the target an interval has no upper end.
-	list[0].SecondsInterval.High = math.Inf(1)
-	endless, err := DrawCost(list, "accuracy 0.75", "EUR", Options{})
+	c.Rows[0].Time.Interval.High = math.Inf(1)
+	endless, err := DrawCost(c, "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if all := strings.Join(lines(endless), "\n"); strings.Contains(all, "Inf") || strings.Contains(all, "bar") {
 		t.Errorf("an endless bar is drawn: %s", all)
 	}
-	if _, err := DrawCost(list[3:], "an epoch", "EUR", Options{}); err == nil {
+	c.Rows = c.Rows[3:]
+	if _, err := DrawCost(c, "", Options{}); err == nil {
 		t.Error("a figure of nothing was drawn")
 	}
 }
 
 func TestNormalised(t *testing.T) {
-	one := &scaling.Estimate{Value: 1, Runs: 6}
-	half := &scaling.Estimate{Value: 0.5, Runs: 6, Interval: &scaling.Interval{Low: 0.4, High: 0.6, Level: 0.96}}
-	f, err := DrawNormalised([]Relative{{"a", one, one}, {"b", half, nil}}, "a", Options{})
+	base := func() *scaling.Estimate { return &scaling.Estimate{Value: 1, Runs: 6, Why: tradeoff.AtBaseline} }
+	c := tradeoff.Comparison{Options: tradeoff.Options{Baseline: []scaling.Condition{{Key: "name", Value: "a"}}}, Rows: []tradeoff.Row{
+		{Series: "a", Workers: 1, TimeNormalised: base(), CostNormalised: base()},
+		{Series: "b", Workers: 1, TimeNormalised: estimated(0.5, 6, 0.4, 0.6)},
+		{Series: "c", Workers: 1, WhyNoBase: "nothing with name=a has test=c"},
+	}}
+	f, err := DrawNormalised(c, "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		`block  "time" (0, 1.04) (1, 1.36)`, `block  "cost" (0, 0.64) (1, 0.96)`, `block  "time" (0, 0.04) (0.5, 0.36)`, `bar    "time" (0.4, 0.2) (0.6, 0.2)`,
-		`target (1, -0.6) (1, 1.6)`,
-		`label  "time" (1, 1.2) text "time"`, `label  "cost" (1, 0.8) text "cost"`,
+		`target (1, -0.6) (1, 2.6)`,
+		`median "time" (1, 2.2)`, `median "cost" (1, 1.8)`, `bar    "time" (0.4, 1.2) (0.6, 1.2)`, `median "time" (0.5, 1.2)`,
+		`label  "time" (1, 2.2) text "time"`, `label  "cost" (1, 1.8) text "cost"`,
 	}
 	if diff := cmp.Diff(want, lines(f)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if !strings.Contains(f.Caption(), "the baseline (a)") || !strings.Contains(f.Caption(), "b: no cost.") || !strings.Contains(f.Caption(), "Thin bars: Hodges–Lehmann intervals over all ratios of runs. b") {
-		t.Error(f.Caption())
+	for _, want := range []string{"the baseline (the same with name=a; time and cost of a run)", "Bars: Hodges–Lehmann intervals over all ratios of runs. Missing",
+		"Missing: b, 1 worker: no cost; c, 1 worker (nothing with name=a has test=c)."} {
+		if !strings.Contains(f.Caption(), want) {
+			t.Errorf("no %q in %s", want, f.Caption())
+		}
 	}
-	if _, err := DrawNormalised([]Relative{{Name: "a"}}, "a", Options{}); err == nil {
-		t.Error("a figure of nothing was drawn")
+	c.Rows = c.Rows[:1]
+	if _, err := DrawNormalised(c, "", Options{}); err == nil || !strings.Contains(err.Error(), "its own baseline") {
+		t.Error(err)
+	}
+	c.Rows = []tradeoff.Row{{Series: "a"}}
+	if _, err := DrawNormalised(c, "", Options{}); err == nil || !strings.Contains(err.Error(), "nothing to draw") {
+		t.Error(err)
+	}
+}
+
+// grid is tests × platforms, the first of which is the baseline: on platform p,
+// test t takes 10·(t+1)·(p+1) s and costs 1/(p+1) of that.
+func grid(tests, platforms int, without func(test, platform int) bool) tradeoff.Comparison {
+	c := tradeoff.Comparison{Currency: "USD", Options: tradeoff.Options{Baseline: []scaling.Condition{{Key: "platform", Value: "p0"}}}}
+	for i := range tests {
+		for k := range platforms {
+			if without != nil && without(i, k) {
+				continue
+			}
+			test, platform, times := fmt.Sprintf("test%d", i), fmt.Sprintf("p%d", k), float64(k+1)
+			r := tradeoff.Row{Series: "csv platform=" + platform + " test=" + test, Workers: 1, Parameters: map[string]any{"test": test, "platform": platform, "framework": "csv"},
+				Time: estimated(10*float64(i+1)*times, 1), Cost: estimated(float64(i+1), 1), TimeNormalised: estimated(times, 1), CostNormalised: estimated(1/times, 1)}
+			if k == 0 {
+				r.TimeNormalised.Why, r.CostNormalised.Why = tradeoff.AtBaseline, tradeoff.AtBaseline
+			}
+			c.Rows = append(c.Rows, r)
+		}
+	}
+	return c
+}
+
+// What is too much for one plot has panels of their own, with names that fit,
+// looks that are the same everywhere, and a page's size.
+func TestManyConfigurations(t *testing.T) {
+	for _, test := range []struct {
+		tests, platforms int
+		by               string
+		panels           int
+		first            string
+	}{
+		{1, 2, "", 1, ""}, {1, 9, "", 1, ""}, {2, 6, "", 1, ""}, {7, 9, "", 7, "test test0"}, {9, 7, "", 9, "test test0"}, {2, 2, "test", 2, "test test0"}, {1, 63, "", 1, ""},
+	} {
+		name := fmt.Sprintf("%d × %d by %q", test.tests, test.platforms, test.by)
+		c := grid(test.tests, test.platforms, nil)
+		for _, one := range []struct {
+			kind string
+			draw func(tradeoff.Comparison, string, Options) (*Figure, error)
+		}{{"cost", DrawCost}, {"normalised", DrawNormalised}} {
+			f, err := one.draw(c, test.by, Options{})
+			if one.kind == "cost" && test.platforms > 42 {
+				if err == nil || !strings.Contains(err.Error(), "draw fewer") {
+					t.Errorf("%s: %v", name, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s %s: %v", name, one.kind, err)
+				continue
+			}
+			if len(f.panels) != test.panels || f.panels[0].chart.title != test.first {
+				t.Errorf("%s %s: %d panels, the first %q; want %d and %q", name, one.kind, len(f.panels), f.panels[0].chart.title, test.panels, test.first)
+			}
+			if wide, high := f.size.X.Points()/72, f.size.Y.Points()/72; wide > 7.5 || high > 20 {
+				t.Errorf("%s %s: %.1f × %.1f inches", name, one.kind, wide, high)
+			}
+			if test.panels > 1 && len(f.frame.labels) == 0 {
+				t.Errorf("%s %s: every panel has labels of its own", name, one.kind)
+			}
+		}
+	}
+	// A cell that is missing changes no look and no row.
+	c := grid(7, 9, func(test, platform int) bool { return test == 3 && platform == 4 })
+	f, err := DrawCost(c, "", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	styles := map[string]int{}
+	for _, m := range f.Marks() {
+		if style, ok := styles[m.Series]; m.Kind == Median && ok && style != m.style {
+			t.Errorf("%s has two looks", m.Series)
+		} else if m.Kind == Median {
+			styles[m.Series] = m.style
+		}
+	}
+	if len(styles) != 9 {
+		t.Errorf("%d looks for 9 platforms", len(styles))
+	}
+	if f, err = DrawNormalised(c, "", Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range f.panels {
+		if len(p.chart.y.names) != 9 {
+			t.Errorf("%s has %d rows", p.chart.title, len(p.chart.y.names))
+		}
+	}
+	// Of what is alike only panels by test make sense: platforms are what the
+	// baseline is told by.
+	if _, key := split(grid(9, 7, nil), ""); key != "test" {
+		t.Errorf("panels by %s", key)
+	}
+}
+
+// Names that would run into each other are tilted, none leaves the page, and a
+// log axis beside a linear one is one axis.
+func TestLongNames(t *testing.T) {
+	var obs []scaling.Observation
+	for i, test := range []string{"short", "long"} {
+		for k := range 9 {
+			obs = append(obs, scaling.Observation{Run: fmt.Sprint(test, k), Kind: "train", Framework: "csv", Workers: 1,
+				Parameters: map[string]any{"platform": fmt.Sprintf("a machine of a very long name, number %d", k), "test": test},
+				Values:     map[string]float64{measure.TrainSeconds: 10 + float64(i*k*50)}})
+		}
+	}
+	curves, err := scaling.Analyse(obs, scaling.Options{Axis: "platform", Baseline: []scaling.Condition{{Key: "platform", Value: "a machine of a very long name, number 0"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, over := range []string{"", "number 0"} {
+		f, err := DrawBy("test", measure.TrainSeconds, curves, obs, Options{Over: over})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range f.panels {
+			if !p.layout.tilted {
+				t.Errorf("%q: names run into each other", over)
+			}
+			if over != "" && (!p.chart.y.log || p.chart.y.min <= 0) {
+				t.Errorf("gains from 1 down to 0.02 on an axis from %g", p.chart.y.min)
+			}
+			for _, tick := range p.layout.xTicks {
+				x := p.layout.at(&p.chart, XY{tick.value, p.chart.y.max}).X
+				if left := x - textStyle(tickSize).Width(tick.label)*vg.Length(math.Cos(slant)); left < 0 {
+					t.Errorf("%q leaves the page", tick.label)
+				}
+			}
+		}
 	}
 }
 

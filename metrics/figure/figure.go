@@ -31,6 +31,9 @@ type Options struct {
 	Title  string  // above the plot; "" for none
 	Width  float64 // inches; 0: 7.5
 	Height float64 // inches; 0: as much as the labels and the caption need
+	// Over is the baseline in words, where curves were divided by one
+	// (scaling.Options.Baseline): a measure is then drawn as its gain over it.
+	Over string
 	// NoCaption leaves the caption to a page that writes it itself. It must: a
 	// figure without its base and its number of runs says too much.
 	NoCaption bool
@@ -107,7 +110,7 @@ func Kinds() []string {
 // "samples" and "breakdown" read them. Throughput,
 // speedup and efficiency refuse curves without a base.
 func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
-	draw, err := builder(kind, curves)
+	draw, err := builder(kind, curves, o.Over)
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +125,15 @@ func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Opti
 }
 
 // builder finds what draws a kind of figure: one of kinds, over workers, else
-// the measure of that name over any axis.
-func builder(kind string, curves []scaling.Curve) (build, error) {
+// the measure of that name over any axis, or its gain over a baseline.
+func builder(kind string, curves []scaling.Curve, over string) (build, error) {
+	if over != "" {
+		m, err := scaling.Find(curves, kind)
+		if err == nil && m.Better == measure.Neither {
+			err = fmt.Errorf("%s figure: %s is neither better nor worse than a baseline's; draw it as it is", kind, m.Title)
+		}
+		return gains(m, over), err
+	}
 	other := slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Axis != scaling.Workers })
 	draw, ok := kinds[kind]
 	if ok && !other {
@@ -172,6 +182,9 @@ func (f *Figure) Marks() []Mark {
 	var list []Mark
 	for _, p := range f.panels {
 		list = append(list, p.chart.marks...)
+	}
+	for _, p := range f.frame.labels {
+		list = append(list, p.mark)
 	}
 	return list
 }

@@ -81,9 +81,23 @@ func (l *layout) flow() {
 	}
 }
 
+// addLabel adds a label whose text is no wider than that.
+func (l *layout) addLabel(m Mark, widest vg.Length) *placed {
+	style := textStyle(labelSize)
+	p := placed{mark: m, lines: wrap(m.Text, style, widest)}
+	for _, s := range p.lines {
+		p.box.Max.X = max(p.box.Max.X, style.Width(s))
+	}
+	p.box.Max.Y = lineHeight(labelSize) * vg.Length(len(p.lines))
+	l.labels = append(l.labels, p)
+	return &l.labels[len(l.labels)-1]
+}
+
 // placeBelow puts the rows of labels between the axis and the caption.
-func (l *layout) placeBelow() {
-	top := margin + block(l.caption, captionSize) + l.legend - gap
+func (l *layout) placeBelow() { l.placeFrom(margin + block(l.caption, captionSize) + l.legend - gap) }
+
+// placeFrom puts the rows of labels below a height.
+func (l *layout) placeFrom(top vg.Length) {
 	for i := range l.labels {
 		p := &l.labels[i]
 		p.box = p.box.Add(vg.Point{Y: top})

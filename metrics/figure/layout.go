@@ -18,7 +18,8 @@ const (
 	labelIndent vg.Length = 22  // from the plot to a label's text: leader and marker
 	minPlot     vg.Length = 130 // the least that is still a plot, either way
 	keyIndent   vg.Length = 14  // from a row of labels below the plot to a label's text: marker
-	rowHeight   vg.Length = 34  // of a category on a y axis
+	rowHeight   vg.Length = 16  // of a category on a y axis
+	longestName vg.Length = 110 // of a category on an x axis, where names are tilted
 )
 
 // Inches.
@@ -26,6 +27,8 @@ const (
 	defaultWidth  = 7.5
 	maxSize       = 100
 	defaultHeight = 3.4 // of the plot alone
+	lowHeight     = 2.3 // of one of many panels
+	mostArea      = 200 // square inches of a figure that is as high as it needs: two pages
 )
 
 // layout says where everything stands, in points from the lower left.
@@ -37,6 +40,7 @@ type layout struct {
 	labels         []placed
 	aside          []vg.Length // by style: how far runs are drawn beside their medians
 	legend         vg.Length   // height of the labels where they stand below the plot
+	tilted         bool        // names on the x axis
 }
 
 // placed is a label with its place.
@@ -110,7 +114,6 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 		}
 		yLabels = most
 	}
-	labels := textStyle(labelSize)
 	column, needed := 2*gap, vg.Length(0)
 	widest := 0.3 * inner
 	if where == below {
@@ -120,11 +123,8 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 		if m.Kind != Label {
 			continue
 		}
-		p := placed{mark: m, lines: wrap(m.Text, labels, widest), inside: where == inside && m.style >= 0}
-		for _, s := range p.lines {
-			p.box.Max.X = max(p.box.Max.X, labels.Width(s))
-		}
-		p.box.Max.Y = lineHeight(labelSize) * vg.Length(len(p.lines))
+		p := l.addLabel(m, widest)
+		p.inside = where == inside && m.style >= 0
 		switch {
 		case p.inside:
 		case where == below: // flow finds their places
@@ -133,7 +133,6 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 			column = max(column, labelIndent+p.box.Max.X)
 			p.led = !c.scattered || m.style < 0
 		}
-		l.labels = append(l.labels, p)
 	}
 	if where == below {
 		l.flow()
@@ -146,8 +145,13 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 	}
 	l.plot.Max.X = l.size.X - margin - column
 	l.plot.Min.Y = margin + block(l.caption, captionSize) + l.legend + lineHeight(axisSize) + lineHeight(tickSize) + tickLength + gap
+	l.plot.Min.Y += l.tilt(c)
 	above := margin + block(l.title, titleSize)
-	height := max(defaultHeight*vg.Inch, needed)
+	usual := defaultHeight * vg.Inch
+	if c.low {
+		usual = lowHeight * vg.Inch
+	}
+	height := max(usual, needed)
 	if n := len(c.y.names); n > 0 {
 		height = max(minPlot, needed, vg.Length(n)*rowHeight)
 	}
@@ -163,13 +167,47 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 	if least := max(minPlot, needed); height < least {
 		return layout{}, fmt.Errorf("%.3g inches high leaves no room for the plot, its caption and %s; make it %.3g or more, or 0 to choose", o.Height, plural(len(l.labels), "label"), math.Ceil((l.size.Y+least-height).Points()/7.2)/10)
 	}
-	if l.size.Y > maxSize*vg.Inch {
-		return layout{}, fmt.Errorf("%s need more than %d inches; draw fewer series", plural(len(l.labels), "label"), maxSize)
+	if o.Height == 0 && tooLarge(l.size) {
+		return layout{}, fmt.Errorf("%s need a height of %.0f inches; draw fewer series", plural(max(len(l.labels), len(c.y.names)), "label"), l.size.Y/vg.Inch)
 	}
-	l.thinTicks(c)
+	if !l.tilted {
+		l.thinTicks(c)
+	}
 	l.spread(c)
 	return l, nil
 }
+
+// tilt writes names on the x axis aslant where they would run into each other,
+// and returns the height that this takes beyond a line.
+func (l *layout) tilt(c *chart) vg.Length {
+	style := textStyle(tickSize)
+	slot := (l.plot.Max.X - l.plot.Min.X) / vg.Length(c.x.max-c.x.min)
+	widest := vg.Length(0)
+	for _, t := range l.xTicks {
+		widest = max(widest, style.Width(t.label))
+	}
+	if c.x.names == nil || widest+4 <= slot || slot < lineHeight(tickSize) {
+		return 0
+	}
+	l.tilted = true
+	sin, cos := math.Sincos(slant)
+	widest = 0
+	for i := range l.xTicks {
+		t := &l.xTicks[i]
+		room := min(longestName, (l.at(c, XY{t.value, c.y.max}).X-margin/2)/vg.Length(cos))
+		if style.Width(t.label) > room {
+			t.label = shorten(t.label, style, room)
+		}
+		widest = max(widest, style.Width(t.label))
+	}
+	return widest * vg.Length(sin)
+}
+
+// slant is the angle of tilted names.
+const slant = 40 * math.Pi / 180
+
+// tooLarge reports whether nobody could read a figure of that size as one.
+func tooLarge(size vg.Point) bool { return size.X*size.Y > mostArea*vg.Inch*vg.Inch }
 
 func lineHeight(size float64) vg.Length { return vg.Points(size * leading) }
 

@@ -74,6 +74,8 @@ type chart struct {
 	// much room for them as its neighbours need, so that the plots line up.
 	panel  bool
 	legend vg.Length
+	own    bool // its axes are not shared with the other panels
+	low    bool // one of many panels
 }
 
 func (c *chart) add(m Mark) { c.marks = append(c.marks, m) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot/vg"
@@ -16,15 +17,22 @@ import (
 // beside it.
 const panelWidth = 3.3
 
-// frame is the title and the caption around several panels.
-type frame struct{ title, caption []string }
+// fewPanels are as high as a plot that stands alone.
+const fewPanels = 4
+
+// frame is what stands around several panels: the title, the labels that are
+// the same in all of them, the caption.
+type frame struct {
+	title, caption []string
+	labels         []placed
+}
 
 // DrawBy draws one kind of figure as small multiples: a panel for each value of
 // a parameter that tells series apart, all with the same axes, so that they can
 // be held against each other where one plot would be a thicket. With one value
 // it is Draw.
 func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
-	draw, err := builder(kind, curves)
+	draw, err := builder(kind, curves, o.Over)
 	if err != nil {
 		return nil, err
 	}
@@ -47,10 +55,7 @@ func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation,
 	var without []string
 	var why error
 	for _, value := range values {
-		title := shown(value)
-		if key != "framework" {
-			title = shown(key) + " " + title
-		}
+		title := panelTitle(key, value)
 		var own []scaling.Curve
 		for _, c := range curves {
 			if of(c) == value {
@@ -81,6 +86,19 @@ func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation,
 	return compose(kind, charts, o)
 }
 
+// panelTitle says which value a panel is of.
+func panelTitle(key, value string) string {
+	switch key {
+	case "framework":
+		return shown(value)
+	case scaling.Workers:
+		if n, err := strconv.Atoi(value); err == nil {
+			return workers(n)
+		}
+	}
+	return shown(key) + " " + shown(value)
+}
+
 // shortenLabels leaves out of the labels what the panel's title says.
 func (c *chart) shortenLabels() {
 	marks := c.marks[:0:0]
@@ -98,19 +116,10 @@ func (c *chart) shortenLabels() {
 
 // multiples lays panels out in rows and gives them the same axes.
 func (f *Figure) multiples(charts []chart, o Options) error {
-	for _, of := range []func(*chart) *axis{func(c *chart) *axis { return &c.x }, func(c *chart) *axis { return &c.y }} {
-		shared := *of(&charts[0])
-		for i := range charts {
-			shared.join(*of(&charts[i]))
-		}
-		for i := range charts {
-			a := of(&charts[i])
-			if a.names == nil { // categories are a panel's own
-				*a = shared
-				a.at = slices.Clone(shared.at)
-			}
-		}
+	if !charts[0].own {
+		shareAxes(charts)
 	}
+	labels := shareLabels(charts)
 	width := cmp.Or(o.Width, defaultWidth)
 	columns := max(1, min(len(charts), int(width/panelWidth)))
 	if !(width > 0 && width <= maxSize) || !(o.Height >= 0 && o.Height <= maxSize) {
@@ -125,6 +134,16 @@ func (f *Figure) multiples(charts []chart, o Options) error {
 		f.frame.caption = wrap(strings.Join(f.caption, " "), textStyle(captionSize), inner)
 	}
 	above, below := block(f.frame.title, titleSize), block(f.frame.caption, captionSize)
+	if labels != nil {
+		rows := layout{size: vg.Point{X: vg.Length(width) * vg.Inch}}
+		for _, m := range labels {
+			rows.addLabel(m, inner-keyIndent)
+		}
+		rows.flow()
+		rows.placeFrom(below + rows.legend)
+		f.frame.labels = rows.labels
+		below += rows.legend
+	}
 
 	each := Options{Width: width / float64(columns)}
 	if o.Height > 0 {
@@ -138,7 +157,7 @@ func (f *Figure) multiples(charts []chart, o Options) error {
 	layAll := func(o Options) error {
 		for i := range charts {
 			c := charts[i]
-			c.caption, c.panel, c.legend = nil, true, legend
+			c.caption, c.panel, c.low, c.legend = nil, true, len(charts) > fewPanels, legend
 			l, err := lay(&c, o)
 			if err != nil {
 				return fmt.Errorf("panel %q: %w", c.title, err)
@@ -174,10 +193,89 @@ func (f *Figure) multiples(charts []chart, o Options) error {
 		}
 	}
 	f.panels = list
-	if f.size.Y > maxSize*vg.Inch {
-		return fmt.Errorf("%d panels need more than %d inches; draw fewer series", len(charts), maxSize)
+	if o.Height == 0 && tooLarge(f.size) {
+		return fmt.Errorf("%d panels are %.0f inches high; draw fewer series", len(charts), f.size.Y/vg.Inch)
 	}
 	return nil
+}
+
+// shareAxes gives all panels the same axes, but for categories, which are a
+// panel's own.
+func shareAxes(charts []chart) {
+	for _, of := range []func(*chart) *axis{func(c *chart) *axis { return &c.x }, func(c *chart) *axis { return &c.y }} {
+		shared := *of(&charts[0])
+		for i := range charts {
+			shared.join(*of(&charts[i]))
+		}
+		for i := range charts {
+			a := of(&charts[i])
+			if a.names == nil {
+				*a = shared
+				a.at = slices.Clone(shared.at)
+			}
+		}
+	}
+}
+
+// shareLabels takes labels out of panels that all use the same ones, so that
+// they stand once below all panels. What is called the same gets the same look
+// everywhere. nil where a panel has something that its labels do not name.
+func shareLabels(charts []chart) []Mark {
+	looks := map[string]int{} // style by text
+	taken := map[int]bool{}
+	var shared []Mark
+	named, all := 0, 0
+	own := make([]map[int]string, len(charts)) // text by style
+	for i, c := range charts {
+		own[i] = map[int]string{}
+		for _, m := range c.marks {
+			if m.Kind != Label {
+				continue
+			}
+			if text, ok := own[i][m.style]; ok && text != m.Text {
+				return nil
+			}
+			own[i][m.style] = m.Text
+			if m.style >= 0 {
+				all++
+			}
+			if _, ok := looks[m.Text]; !ok {
+				for taken[m.style] && m.style >= 0 {
+					m.style++
+				}
+				looks[m.Text], taken[m.style] = m.style, true
+				shared = append(shared, m)
+				if m.style >= 0 {
+					named++
+				}
+			}
+		}
+	}
+	if named > 0 && named == all {
+		return nil // each has its own
+	}
+	for i, c := range charts {
+		for _, m := range c.marks {
+			if _, ok := own[i][m.style]; named > 0 && m.style >= 0 && !ok {
+				return nil
+			}
+		}
+	}
+	for i := range charts {
+		c := &charts[i]
+		marks := c.marks[:0:0]
+		for _, m := range c.marks {
+			if m.Kind == Label {
+				continue
+			}
+			if named > 0 && m.style >= 0 {
+				m.style = looks[own[i][m.style]]
+			}
+			marks = append(marks, m)
+		}
+		c.marks = marks
+	}
+	return shared
 }
 
 // sentences are the captions of the panels: once what all say, else with the
@@ -198,13 +296,29 @@ func sentences(charts []chart) []string {
 	return list
 }
 
-// join widens the axis so that it holds what the other holds.
+// join widens the axis so that it holds what the other holds. Of a log and a
+// linear one it is the log one, unless there is something that has no place on
+// it.
 func (a *axis) join(b axis) {
-	a.min, a.max = min(a.min, b.min), max(a.max, b.max)
+	low := min(a.low, b.low)
+	switch {
+	case a.log == b.log:
+		a.min = min(a.min, b.min)
+	case low > 0:
+		a.log, a.zero, a.min = true, false, low*0.9
+	default:
+		a.log, a.min = false, low
+	}
+	a.low, a.max = low, max(a.max, b.max)
 	if b.unit > a.unit {
 		a.unit, a.title = b.unit, b.title
 	}
-	for _, n := range b.at {
-		a.at = insert(a.at, n)
+	if b.at == nil {
+		a.at = nil
+	}
+	if a.at != nil {
+		for _, n := range b.at {
+			a.at = insert(a.at, n)
+		}
 	}
 }

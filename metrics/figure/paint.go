@@ -16,6 +16,9 @@ func (f *Figure) paint(dc draw.Canvas) {
 		dc.Pop()
 	}
 	p := painter{Canvas: dc}
+	for _, lb := range f.frame.labels {
+		p.label(lb)
+	}
 	p.lines(f.frame.title, titleSize, textStyle(titleSize), margin, f.size.Y-margin/2)
 	p.lines(f.frame.caption, captionSize, textStyle(captionSize), margin, margin+block(f.frame.caption, captionSize)-2*gap)
 }
@@ -87,7 +90,7 @@ func (p *painter) mark(m Mark) {
 		p.stroke(col, width, dashes, points...)
 	case Target:
 		// Across the whole plot: a target does not end with the last run.
-		if m.Points[0].X == m.Points[1].X {
+		if m.Points[0].Y != m.Points[1].Y {
 			points[0].Y, points[1].Y = p.l.plot.Min.Y, p.l.plot.Max.Y
 		} else {
 			points[0].X, points[1].X = p.l.plot.Min.X, p.l.plot.Max.X
@@ -183,7 +186,9 @@ func (p *painter) axes() {
 		if p.c.y.names != nil {
 			style := textStyle(tickSize)
 			style.XAlign = draw.XRight
-			p.write(style, vg.Point{X: box.Min.X - tickLength - 3, Y: l.at(p.c, XY{p.c.x.min, t.value}).Y}, t.label)
+			y := l.at(p.c, XY{p.c.x.min, t.value}).Y
+			p.stroke(faint, 0.6, nil, vg.Point{X: box.Min.X, Y: y}, vg.Point{X: box.Max.X, Y: y})
+			p.write(style, vg.Point{X: box.Min.X - tickLength - 3, Y: y}, t.label)
 			continue
 		}
 		if y := l.at(p.c, XY{p.c.x.min, t.value}).Y; !math.IsNaN(float64(y)) {
@@ -201,6 +206,11 @@ func (p *painter) axes() {
 			p.stroke(ink, 0.7, nil, vg.Point{X: x, Y: box.Min.Y - tickLength}, vg.Point{X: x, Y: box.Min.Y})
 		}
 		style := textStyle(tickSize)
+		if l.tilted {
+			style.XAlign, style.Rotation = draw.XRight, slant
+			p.FillText(style, vg.Point{X: x + 3, Y: box.Min.Y - tickLength - 3}, t.label)
+			continue
+		}
 		style.XAlign = draw.XCenter
 		p.write(style, vg.Point{X: x, Y: box.Min.Y - tickLength - lineHeight(tickSize)/2 - 1}, t.label)
 	}

@@ -20,6 +20,10 @@ type Options struct {
 	// per series, the smallest one that is planned or was observed: a base whose
 	// runs failed is then missed, not quietly replaced by the next.
 	Base *Value
+	// Baseline divides every point by another one, of any series, in place of
+	// Base: the one for which the conditions hold and that is otherwise the same.
+	// Curves then have no Base, points no efficiency, and Gain is over that point.
+	Baseline []Condition
 	// Planned are the points of the plan, so that what has no run at all is
 	// missed too. Without it only what was observed counts.
 	Planned []Planned
@@ -191,12 +195,16 @@ func Analyse(obs []Observation, o Options) ([]Curve, error) {
 	an := analysis{confidence: o.Confidence, tests: map[[2]int]cut{}, axis: along}
 	var curves []Curve
 	var missing []MissingBase
+	baseline := o.Baseline != nil
 	for _, s := range group(obs, o.Planned, o.Mix, along) {
-		c, miss := an.curve(s, o.Base)
+		c, miss := an.curve(s, o.Base, !baseline)
 		if miss != nil {
 			missing = append(missing, *miss)
 		}
 		curves = append(curves, c)
+	}
+	if baseline {
+		return curves, an.divideBy(o.Baseline, curves)
 	}
 	if missing != nil {
 		return curves, &NoBaseError{Missing: missing}
@@ -232,7 +240,9 @@ type analysis struct {
 	tests      map[[2]int]cut // cuts of the Mann–Whitney test by sample sizes
 }
 
-func (an *analysis) curve(s *series, at *Value) (Curve, *MissingBase) {
+// curve makes the points of a series; with a base of its own they are divided
+// by that.
+func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase) {
 	c := Curve{Series: s.name, Axis: string(an.axis), Framework: s.framework, Parameters: s.parameters}
 	c.Scaling, _ = s.parameters["workload.scaling"].(string)
 	base := s.at[0]
@@ -249,10 +259,12 @@ func (an *analysis) curve(s *series, at *Value) (Curve, *MissingBase) {
 			c.Points = append(c.Points, an.point(at, runs[at]))
 		}
 	}
-	an.divide(&c, base)
+	if based {
+		an.divide(&c, base)
+	}
 	c.Fingerprint, c.Mixed = s.ground()
 	c.Warnings = curveWarnings(&c, s)
-	if c.Base == nil || c.Base.Of(measure.Throughput).Median == nil && c.Measured(measure.Throughput) {
+	if based && (c.Base == nil || c.Base.Of(measure.Throughput).Median == nil && c.Measured(measure.Throughput)) {
 		return c, s.missing(an.axis, base, runs)
 	}
 	return c, nil

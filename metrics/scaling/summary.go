@@ -85,6 +85,9 @@ func (s *Summary) Gain() *Estimate {
 	return s.gain
 }
 
+// Base is what Gain divides by; nil for nothing.
+func (s *Summary) Base() *Summary { return s.base }
+
 // Efficiency is Gain over how many times the base's resources these are, a
 // fraction; nil along an axis that multiplies none. For a rate it is one formula: X(N)·base/(X(base)·N) is weak-scaling
 // efficiency (work per worker fixed, so equal to T_step(base)/T_step(N)) and

@@ -15,6 +15,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/cost"
@@ -59,9 +60,25 @@ func (w Work) String() string {
 // Options say what is compared.
 type Options struct {
 	Work     Work
-	Baseline []Condition // nil: nothing is divided
+	Baseline []scaling.Condition // nil: nothing is divided
 	// Confidence is the level asked of every interval; 0 is 0.95.
 	Confidence float64
+}
+
+// BaselineText is the baseline for people: "the same with platform=gpu".
+func (o Options) BaselineText() string {
+	words := make([]string, len(o.Baseline))
+	for i, c := range o.Baseline {
+		words[i] = c.String()
+	}
+	return "the same with " + strings.Join(words, ", ")
+}
+
+// Comparison is configurations side by side, with what they are of.
+type Comparison struct {
+	Rows     []Row
+	Options  Options
+	Currency string
 }
 
 // Row is one configuration. What could not be had is nil.
@@ -125,28 +142,41 @@ func Compare(list []Configuration, o Options) ([]Row, error) {
 		}
 	}
 	if o.Baseline != nil {
-		bases, err := baselines(o.Baseline, list)
+		bases, err := scaling.Baselines(o.Baseline, parameters(list))
 		if err != nil {
 			return nil, err
 		}
 		for i := range rows {
-			r, at := &rows[i], bases[i]
-			if at.why != "" {
-				r.WhyNoBase = at.why
+			r, at := &rows[i], bases[i].Index
+			if bases[i].Why != "" {
+				r.WhyNoBase = bases[i].Why
 				continue
 			}
-			r.Base = fmt.Sprintf("%s, %s", rows[at.index].Series, plural(rows[at.index].Workers, "worker"))
-			r.TimeNormalised = ratio(r.Time, rows[at.index].Time, times[i], times[at.index], i == at.index, o.Confidence)
-			r.CostNormalised = ratio(r.Cost, rows[at.index].Cost, costs[i], costs[at.index], i == at.index, o.Confidence)
+			if also := bases[i].Also; also != nil {
+				r.Warnings = append(r.Warnings, fmt.Sprintf("%s, %s: differs from its baseline also in %s", r.Series, plural(r.Workers, "worker"), strings.Join(also, ", ")))
+			}
+			r.Base = fmt.Sprintf("%s, %s", rows[at].Series, plural(rows[at].Workers, "worker"))
+			r.TimeNormalised = ratio(r.Time, rows[at].Time, times[i], times[at], i == at, o.Confidence)
+			r.CostNormalised = ratio(r.Cost, rows[at].Cost, costs[i], costs[at], i == at, o.Confidence)
 			if c := r.CostNormalised; c != nil && c.Value > 0 {
 				even := 1 / c.Value
 				r.BreakEven = &even
 			}
 		}
 	}
-	front(rows)
+	Front(rows)
 	warnWork(rows, list, o.Work)
 	return rows, nil
+}
+
+// parameters are those of each configuration, its workers among them.
+func parameters(list []Configuration) []map[string]any {
+	all := make([]map[string]any, len(list))
+	for i, c := range list {
+		all[i] = map[string]any{scaling.Workers: c.Workers}
+		maps.Copy(all[i], c.Parameters)
+	}
+	return all
 }
 
 // amounts are the times and costs of the runs for the work, and their medians.
@@ -312,9 +342,9 @@ func (r *Row) targets(runs []Run, confidence float64) error {
 	return nil
 }
 
-// front marks the configurations that no other one dominates. What differs by
+// Front marks the configurations that no other one dominates. What differs by
 // less than sums of floats can tell is equal.
-func front(rows []Row) {
+func Front(rows []Row) {
 	const tolerance = 1e-9
 	less := func(a, b float64) bool { return a < b*(1-tolerance) }
 	for i := range rows {
@@ -359,3 +389,5 @@ func plural(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+func trim(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

@@ -40,7 +40,7 @@ func TestCompare(t *testing.T) {
 		config("p2", 1, 0.90, platform("p2"), 7200),
 		config("p3", 1, 3.06, platform("p3"), 1200),
 		config("c5", 1, 0.50, platform("c5"), 36000),
-	}, Options{Baseline: []Condition{{"platform", "p2"}}})
+	}, Options{Baseline: []scaling.Condition{{Key: "platform", Value: "p2"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestBaseline(t *testing.T) {
 		return config("b", workers, 1, map[string]any{"workload.batch": batch}, seconds)
 	}
 	list := []Configuration{grid(1, 64, 100), grid(2, 64, 60), grid(1, 128, 80), grid(4, 128, 20)}
-	rows, err := Compare(list, Options{Baseline: []Condition{{"workers", "1"}}})
+	rows, err := Compare(list, Options{Baseline: []scaling.Condition{{Key: "workers", Value: "1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestBaseline(t *testing.T) {
 		near(t, "time", rows[i].TimeNormalised, want)
 	}
 	// With both, all are divided by one.
-	rows, err = Compare(list, Options{Baseline: []Condition{{"workers", "1"}, {"batch", "64"}}})
+	rows, err = Compare(list, Options{Baseline: []scaling.Condition{{Key: "workers", Value: "1"}, {Key: "batch", Value: "64"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,25 +87,25 @@ func TestBaseline(t *testing.T) {
 		near(t, "time over one", rows[i].TimeNormalised, want)
 	}
 	// By batch, 4 workers have no partner.
-	rows, err = Compare(list, Options{Baseline: []Condition{{"batch", "64"}}})
+	rows, err = Compare(list, Options{Baseline: []scaling.Condition{{Key: "batch", Value: "64"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	near(t, "time by batch", rows[2].TimeNormalised, 0.8)
-	if rows[3].TimeNormalised != nil || !strings.Contains(rows[3].WhyNoBase, "none is otherwise the same") {
+	if rows[3].TimeNormalised != nil || !strings.Contains(rows[3].WhyNoBase, "nothing with batch=64 has workers=4") {
 		t.Errorf("%+v", rows[3])
 	}
 	for text, want := range map[string]string{"workers=3": "there are 1, 2, 4", "colour=red": "the configurations have workers, workload.batch"} {
-		c, err := ParseCondition(text)
+		c, err := scaling.ParseCondition(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Compare(list, Options{Baseline: []Condition{c}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Compare(list, Options{Baseline: []scaling.Condition{c}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	for _, text := range []string{"", "workers", "=1"} {
-		if _, err := ParseCondition(text); err == nil {
+		if _, err := scaling.ParseCondition(text); err == nil {
 			t.Errorf("%q was taken for a baseline", text)
 		}
 	}
@@ -167,7 +167,7 @@ func TestWork(t *testing.T) {
 // Whatever is not measured gives no figure and no panic.
 func TestNothing(t *testing.T) {
 	rows, err := Compare([]Configuration{{Series: "empty", Workers: 1}, {Series: "zero", Workers: 2, Runs: []Run{{}}}},
-		Options{Baseline: []Condition{{"workers", "1"}}})
+		Options{Baseline: []scaling.Condition{{Key: "workers", Value: "1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
