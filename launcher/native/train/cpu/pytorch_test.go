@@ -229,12 +229,16 @@ func elsewhere(t *testing.T, s recipe, dir string, ranks, processes int, start f
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Ranks that meet prove to each other that they know the nonce.
+	if err := os.WriteFile(filepath.Join(dir, "nonce"), []byte("a nonce\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	outputs := make([][]byte, processes)
 	errs := make([]error, processes)
 	var wait sync.WaitGroup
 	for r := range processes {
 		cmd := start(r)
-		cmd.Env = append(os.Environ(), "PYTHONPATH="+programs, "GLOO_SOCKET_IFNAME=lo")
+		cmd.Env = append(os.Environ(), "PYTHONPATH="+programs, "GLOO_SOCKET_IFNAME=lo", "SCALEBENCH_RUN="+dir)
 		wait.Go(func() { outputs[r], errs[r] = cmd.CombinedOutput() })
 	}
 	wait.Wait()
