@@ -30,12 +30,12 @@ type Backend interface {
 	// Loads divides what is to do into what is begun together.
 	Loads(ctx context.Context, todo []Todo) ([][]Todo, error)
 
-	// Start writes the attempts of a load down and begins them; those that are
+	// Begin writes the attempts of a load down and begins them; those that are
 	// to be begun Again are written down already. The error is fs.ErrExist when
 	// another command was first, and a Refusal when the scheduler refused the
 	// attempts that come with it. Of another error nobody can say whether they
 	// were begun: a later Survey does.
-	Start(ctx context.Context, load []Todo) ([]*Attempt, error)
+	Begin(ctx context.Context, load []Todo) ([]*Attempt, error)
 
 	// Survey asks, at once for all, after attempts of this backend that have not
 	// ended, and returns a finding for each. It writes down what an earlier
@@ -148,12 +148,12 @@ func (a *Attempt) Attached() bool {
 	return err == nil && b.Attached()
 }
 
-// Begin starts a load of outstanding runs. A refusal by the scheduler is not an
-// error of Begin: it is the attempts' verdict, in the scheduler's own words.
+// begin begins a load of outstanding runs. A refusal by the scheduler is no
+// error: it is the attempts' verdict, in the scheduler's own words.
 // But one for the number of jobs alone is no verdict, and an error: the
 // attempts stay to be handed over again.
-func Begin(ctx context.Context, b Backend, load []Todo) ([]*Attempt, error) {
-	begun, err := b.Start(ctx, load)
+func begin(ctx context.Context, b Backend, load []Todo) ([]*Attempt, error) {
+	begun, err := b.Begin(ctx, load)
 	var refused Refusal
 	if !errors.As(err, &refused) || refused.ForNow() {
 		return begun, err

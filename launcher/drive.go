@@ -314,7 +314,7 @@ func (r *driver) begin(ctx context.Context, l *lease.Lease, states []State, unti
 		if r.Choice.Policy.Chain && lastAlive != nil {
 			load[0].After = lastAlive.JobID
 		}
-		begun, err := Begin(ctx, r.Backend, load)
+		begun, err := begin(ctx, r.Backend, load)
 		var refused Refusal
 		switch {
 		case errors.As(err, &refused): // for now

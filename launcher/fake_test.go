@@ -140,7 +140,7 @@ func (f *fake) Loads(_ context.Context, todo []Todo) ([][]Todo, error) {
 	return loads, nil
 }
 
-func (f *fake) Start(_ context.Context, load []Todo) ([]*Attempt, error) {
+func (f *fake) Begin(_ context.Context, load []Todo) ([]*Attempt, error) {
 	var begun []*Attempt
 	for _, t := range load {
 		a := t.Again

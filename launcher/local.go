@@ -104,8 +104,8 @@ func (b *LocalBackend) Fits(p study.Point) error {
 	return nil
 }
 
-// Start creates the attempt and begins it; it goes on until it ends or End.
-func (b *LocalBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error) {
+// Begin creates the attempt and begins it; it goes on until it ends or End.
+func (b *LocalBackend) Begin(ctx context.Context, load []Todo) ([]*Attempt, error) {
 	t := load[0]
 	r := Record{Backend: Local, Allocation: b.allocation, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: leftover.Space()}
 	a, err := b.create(t, r, func(at rundir.Run, a *Attempt) error {

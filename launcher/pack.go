@@ -122,9 +122,9 @@ func (b *SlurmBackend) shape(t Todo) (string, error) {
 	return fmt.Sprint("shape ", t.Point.Variant, " ", s.Directives(), s.StepOptions()), err
 }
 
-// startPack writes the attempts of a load down, then their pack, and submits
+// beginPack writes the attempts of a load down, then their pack, and submits
 // it. An attempt that another command was first to begin is left to it.
-func (b *SlurmBackend) startPack(ctx context.Context, load []Todo) ([]*Attempt, error) {
+func (b *SlurmBackend) beginPack(ctx context.Context, load []Todo) ([]*Attempt, error) {
 	attempts, err := b.members(load)
 	if err != nil {
 		return nil, err

@@ -114,7 +114,7 @@ func TestPackIsWrittenDownBeforeItIsSubmitted(t *testing.T) {
 	} {
 		// sbatch finds everything in place.
 		b := packer(t, packing, `d=${2%/job.sh}; test "$(wc -l <"$d/runs.list")" = 2 && cut -f3 "$d/runs.list" | while read -r r; do test -e "$r/attempt.json" || exit 1; done && echo 95`)
-		begun, err := Begin(t.Context(), b, []Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1)})
+		begun, err := begin(t.Context(), b, []Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestPackIsWrittenDownBeforeItIsSubmitted(t *testing.T) {
 func TestPackIsHandedOverAgain(t *testing.T) {
 	b := packer(t, study.PackArray, "kill -9 $$")
 	load := []Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 4, 3, 1)}
-	_, err := Begin(t.Context(), b, load)
+	_, err := begin(t.Context(), b, load)
 	var gone *slurm.UnreachableError
 	if !errors.As(err, &gone) || !gone.MaybeQueued {
 		t.Fatalf("%v", err)
@@ -161,7 +161,7 @@ func TestPackIsHandedOverAgain(t *testing.T) {
 		before := calls(t, b)
 		again := load[1]
 		again.Again = first[1]
-		if _, err := Begin(t.Context(), b, []Todo{again}); !errors.As(err, &gone) {
+		if _, err := begin(t.Context(), b, []Todo{again}); !errors.As(err, &gone) {
 			t.Fatalf("%v", err)
 		}
 		if n := calls(t, b) - before; n != 1 {
@@ -180,7 +180,7 @@ func TestPackIsHandedOverAgain(t *testing.T) {
 
 func TestPackRefused(t *testing.T) {
 	b := packer(t, study.PackAllocation, "echo 'sbatch: error: Batch job submission failed: Invalid qos specification' >&2; exit 1")
-	begun, err := Begin(t.Context(), b, []Todo{planned("a", 4, 1, 1), planned("a", 2, 1, 1)})
+	begun, err := begin(t.Context(), b, []Todo{planned("a", 4, 1, 1), planned("a", 2, 1, 1)})
 	if err != nil || len(begun) != 2 {
 		t.Fatalf("%d attempts, %v", len(begun), err)
 	}
@@ -199,11 +199,11 @@ func TestPackLeavesWhatAnotherCommandBegan(t *testing.T) {
 	if _, err := b.create(load[1], b.record(load[1], ""), nil); err != nil {
 		t.Fatal(err)
 	}
-	begun, err := Begin(t.Context(), b, load)
+	begun, err := begin(t.Context(), b, load)
 	if err != nil || len(begun) != 2 || begun[1].Submission.JobID != "95_1" || begun[1].Point.Repeat != 3 {
 		t.Fatalf("%+v, %v", begun, err)
 	}
-	if begun, err = Begin(t.Context(), b, load); !errors.Is(err, fs.ErrExist) {
+	if begun, err = begin(t.Context(), b, load); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("%+v, %v", begun, err)
 	}
 }
@@ -285,7 +285,7 @@ func TestPickInArrays(t *testing.T) {
 // One task that is found says that the whole array went through.
 func TestAdoptArray(t *testing.T) {
 	b := packer(t, study.PackArray, "kill -9 $$")
-	if _, err := Begin(t.Context(), b, []Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1)}); err == nil {
+	if _, err := begin(t.Context(), b, []Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1)}); err == nil {
 		t.Fatal("no error")
 	}
 	attempts, err := Attempts(b.Folder)

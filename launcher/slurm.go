@@ -73,20 +73,20 @@ func (b *SlurmBackend) record(t Todo, pack string) Record {
 	return Record{Backend: Slurm, JobName: name, Exclude: t.Exclude, Requeue: b.requeue}
 }
 
-// Start writes the attempts of a load down, script included, and submits it.
-func (b *SlurmBackend) Start(ctx context.Context, load []Todo) ([]*Attempt, error) {
+// Begin writes the attempts of a load down, script included, and submits it.
+func (b *SlurmBackend) Begin(ctx context.Context, load []Todo) ([]*Attempt, error) {
 	t := load[0]
 	if len(load) > 1 || t.Again != nil && t.Again.Record.Pack != nil {
-		return b.startPack(ctx, load)
+		return b.beginPack(ctx, load)
 	}
-	a, err := b.start(ctx, t)
+	a, err := b.begin(ctx, t)
 	if a == nil {
 		return nil, err
 	}
 	return []*Attempt{a}, err
 }
 
-func (b *SlurmBackend) start(ctx context.Context, t Todo) (*Attempt, error) {
+func (b *SlurmBackend) begin(ctx context.Context, t Todo) (*Attempt, error) {
 	if t.Again != nil {
 		if err := trust.Tree(t.Again.Run.Path()); err != nil {
 			return nil, err

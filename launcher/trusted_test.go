@@ -23,7 +23,7 @@ func TestChangedScriptIsNotHandedOverAgain(t *testing.T) {
 			if packing != study.PackJob {
 				load = append(load, planned("a", 2, 2, 1))
 			}
-			if _, err := b.Start(t.Context(), load); err == nil {
+			if _, err := b.Begin(t.Context(), load); err == nil {
 				t.Fatal("sbatch's failure is no error")
 			}
 			attempts, err := Attempts(b.Folder)
@@ -48,7 +48,7 @@ func TestChangedScriptIsNotHandedOverAgain(t *testing.T) {
 					t.Fatal(err)
 				}
 				var refused *trust.Error
-				if _, err := b.Start(t.Context(), again); !errors.As(err, &refused) || !strings.Contains(err.Error(), path) {
+				if _, err := b.Begin(t.Context(), again); !errors.As(err, &refused) || !strings.Contains(err.Error(), path) {
 					t.Errorf("%s can be written by all: %v", path, err)
 				}
 				if n := calls(t, b); n != before {
@@ -58,7 +58,7 @@ func TestChangedScriptIsNotHandedOverAgain(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := b.Start(t.Context(), again); err == nil || calls(t, b) != before+1 {
+			if _, err := b.Begin(t.Context(), again); err == nil || calls(t, b) != before+1 {
 				t.Errorf("not handed over again: %v, %d calls", err, calls(t, b)-before)
 			}
 		})

@@ -90,9 +90,6 @@ func List(steps []Step) ([]byte, error) {
 // Allocation reports whether the script runs its pack within one allocation.
 func (s Script) Allocation() bool { return s.Pack != nil && !s.Pack.Array }
 
-// ListFile is the path of the pack's list.
-func (p Pack) ListFile() string { return filepath.Join(p.Dir, ListName) }
-
 // indices are the array's, "0-5%2".
 func (p Pack) indices() string {
 	s := fmt.Sprintf("0-%d", p.Runs-1)

@@ -202,7 +202,7 @@ func (o *importOptions) read(file string, sets map[string]any) ([]imported, erro
 		if one.run.CreatedUnix == 0 {
 			one.run.CreatedUnix = metrics.Unix(info.ModTime())
 		}
-		one.events = wholeRun(one.run, r.Result)
+		one.events = r.Result.Run(one.run)
 		list = append(list, one)
 	}
 	return list, nil
@@ -306,23 +306,4 @@ func (o *importOptions) run(file string, labels map[string]any, r extract.Result
 	sum := sha256.Sum256(point)
 	run.Point = fmt.Sprintf("imported-w%d-%s", run.Workers, hex.EncodeToString(sum[:4]))
 	return run, nil
-}
-
-// wholeRun puts the events of a log between a start and a stop.
-func wholeRun(run metrics.Run, r extract.Result) []metrics.Event {
-	events := []metrics.Event{{Start: &metrics.Start{Format: metrics.FormatVersion, Unix: run.CreatedUnix, Writer: "rank",
-		Framework: run.Framework, WorldSize: run.Workers, Ranks: run.Workers}}}
-	events = append(events, r.Events()...)
-	end := metrics.Stop{Status: metrics.StopDone}
-	if r.Failed != "" {
-		end.Status, end.Cause = metrics.StopFailed, r.Failed
-	}
-	last := 0.0
-	for _, e := range events {
-		last = max(last, e.Time)
-		if e.Evaluation != nil {
-			end.Epochs = max(end.Epochs, e.Evaluation.Epoch)
-		}
-	}
-	return append(events, metrics.Event{Time: last, Stop: &end})
 }

@@ -119,6 +119,26 @@ func (r *Result) Events() []metrics.Event {
 	return list
 }
 
+// Run are the events of a run that has nothing else: those of its log between a
+// start and a stop.
+func (r *Result) Run(run metrics.Run) []metrics.Event {
+	events := []metrics.Event{{Start: &metrics.Start{Format: metrics.FormatVersion, Unix: run.CreatedUnix, Writer: "rank",
+		Framework: run.Framework, WorldSize: run.Workers, Ranks: run.Workers}}}
+	events = append(events, r.Events()...)
+	end := metrics.Stop{Status: metrics.StopDone}
+	if r.Failed != "" {
+		end.Status, end.Cause = metrics.StopFailed, r.Failed
+	}
+	last := 0.0
+	for _, e := range events {
+		last = max(last, e.Time)
+		if e.Evaluation != nil {
+			end.Epochs = max(end.Epochs, e.Evaluation.Epoch)
+		}
+	}
+	return append(events, metrics.Event{Time: last, Stop: &end})
+}
+
 // ErrNothing: the log has none of the lines that were looked for.
 var ErrNothing = errors.New("nothing found")
 
