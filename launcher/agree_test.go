@@ -51,7 +51,7 @@ framework = ["native", "command"]
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster, err := study.ParseSite(filepath.Join(dir, "site.toml"), []byte("[[partitions]]\nname = \"main\"\ncpus_per_node = 2\n"))
+	cluster, err := study.ParseSite(filepath.Join(dir, "site.toml"), []byte("modules = [\"gcc\"]\n[[partitions]]\nname = \"main\"\ncpus_per_node = 2\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,19 +61,20 @@ framework = ["native", "command"]
 		packing    string
 		allocation *Allocation
 		open       func(Options) (Backend, error)
-		nodes      float64 // of the first point of 4 workers
+		nodes      float64 // of a point of 4 workers
+		modules    string  // that its program was started with
 	}{
-		"this machine": {cluster, "", nil, backends[Local], 1},
-		"inside":       {inside.Site(cluster), "", &inside, backends[Local], 2},
-		"jobs":         {cluster, study.PackJob, nil, backends[Slurm], 2},
-		"arrays":       {cluster, study.PackArray, nil, backends[Slurm], 2},
-		"allocations":  {cluster, study.PackAllocation, nil, backends[Slurm], 2},
+		"this machine": {cluster, "", nil, backends[Local], 1, "none"},
+		"inside":       {inside.Site(cluster), "", &inside, backends[Local], 2, "gcc"},
+		"jobs":         {cluster, study.PackJob, nil, backends[Slurm], 2, "gcc"},
+		"arrays":       {cluster, study.PackArray, nil, backends[Slurm], 2, "gcc"},
+		"allocations":  {cluster, study.PackAllocation, nil, backends[Slurm], 2, "gcc"},
 	} {
 		folder := rundir.OpenStudy(filepath.Join(t.TempDir(), name), "s")
 		if err := os.MkdirAll(folder.Path(), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		b, err := c.open(Options{Creator: Creator{Folder: folder, Worker: worker}, Site: c.site, Policy: study.Policy{Packing: c.packing}, Allocation: c.allocation})
+		b, err := c.open(Options{Creator: Creator{Folder: folder, Site: c.site, Worker: worker}, Policy: study.Policy{Packing: c.packing}, Allocation: c.allocation})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,6 +123,9 @@ framework = ["native", "command"]
 				if want != got {
 					t.Errorf("%s: %s: %s is %v in the plan and %v in the record", name, run.Name(), key, want, got)
 				}
+			}
+			if got := record["setting"].(map[string]any)["modules"]; got != c.modules {
+				t.Errorf("%s: %s: recorded with modules %v, want %s", name, run.Name(), got, c.modules)
 			}
 			if own["workers"] == 4.0 && own["nodes"] == c.nodes {
 				seen++

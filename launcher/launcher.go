@@ -127,6 +127,8 @@ type Creator struct {
 	Version string
 	Commit  string // git commit of the study's folder
 	Worker  string // absolute path of scalebench-worker
+
+	scripted bool // a batch script starts the programs
 }
 
 // as is the site as a point has it.
@@ -160,7 +162,7 @@ func (c Creator) create(t Todo, r Record, extra func(at rundir.Run, a *Attempt) 
 	r.ID, r.Partition, r.Exclusive, r.CreatedUnix = final.ID(), t.Partition, t.Exclusive, metrics.Unix(time.Now())
 	site := c.as(t.Point)
 	r.Version, r.Commit, r.Worker, r.Python = c.Version, c.Commit, c.Worker, site.Interpreter(t.Point.Framework)
-	r.Setting = setting(site, f, c.Key, r.Backend == Slurm || r.Allocation != "")
+	r.Setting = setting(site, f, c.Key, c.scripted)
 	if r.Host, err = os.Hostname(); err != nil {
 		return nil, err
 	}

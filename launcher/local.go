@@ -50,7 +50,7 @@ func NewLocal(o Options) (*LocalBackend, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.allocation, b.carrier = o.Allocation.JobID, steps{scripts}
+		b.allocation, b.carrier, b.scripted = o.Allocation.JobID, steps{scripts}, true
 	}
 	return b, nil
 }

@@ -64,7 +64,8 @@ func (m Member) of(answer Submission) *Submission {
 
 // Loads divides what is to do into what is handed over together. Points in an
 // array ask Slurm for the same; points in an allocation go to the same
-// partition, the largest first. One script sets up one variant of the site. What is alone is a job like any other.
+// partition, the largest first. One script sets up one variant of the site. What
+// is alone is a job like any other.
 func (b *SlurmBackend) Loads(ctx context.Context, todo []Todo) ([][]Todo, error) {
 	var loads [][]Todo
 	open := map[string]int{} // the load that takes more with this key

@@ -34,7 +34,7 @@ func packer(t *testing.T, packing, answer string) *SlurmBackend {
 		}
 	}
 	return &SlurmBackend{
-		Creator: Creator{Folder: rundir.OpenStudy(t.TempDir(), "packed"), Worker: "/opt/scalebench-worker",
+		Creator: Creator{Folder: rundir.OpenStudy(t.TempDir(), "packed"), Worker: "/opt/scalebench-worker", scripted: true,
 			Site: &study.Site{Partitions: []study.Partition{{Name: "a", MaxTime: study.Duration(3 * time.Hour)}, {Name: "b"}}}},
 		Client:  &slurm.Client{Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}},
 		packing: packing, limits: Limits{InFlight: 2},

@@ -104,7 +104,7 @@ func TestVariantsHaveScriptsOfTheirOwn(t *testing.T) {
 		if diff := cmp.Diff([]string{"bare bare ", "debug debug "}, got); diff != "" {
 			t.Errorf("%s: %s", packing, diff)
 		}
-		attempts, err := b.Start(context.Background(), loads[0])
+		attempts, err := b.Begin(context.Background(), loads[0])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,6 +33,7 @@ type SlurmBackend struct {
 func NewSlurm(o Options) (*SlurmBackend, error) {
 	b := &SlurmBackend{Creator: o.Creator, Client: &slurm.Client{},
 		limits: Limits{InFlight: o.Policy.MaxInFlight, Rate: o.Policy.Rate}, packing: o.Policy.Packing, requeue: o.Policy.Requeue}
+	b.scripted = true
 	if b.Site == nil {
 		b.Site = study.DefaultSite()
 	}
