@@ -35,6 +35,11 @@ type Choice struct {
 	// because the command asks for it; what follows a later one is the
 	// policy's to say.
 	Asked map[rundir.Run]bool
+	// Outdated are good results that are to be measured again; nil for none.
+	Outdated map[rundir.Run]bool
+	// Last is the number of the last attempt that is known from elsewhere, 0 for
+	// none: what is begun comes after it. Nil: there is none.
+	Last func(point string, repeat int) int
 }
 
 // Todo is what of the plan is to be begun, in the policy's order: all but the
@@ -105,14 +110,17 @@ func attemptsAt(states []State) map[place][]State {
 // order.
 func (c Choice) next(p study.Planned, tried []State) (t Todo, wanted bool) {
 	t = Todo{Planned: p, Number: 1}
+	if c.Last != nil {
+		t.Number += c.Last(p.Point.ID, p.Point.Repeat)
+	}
 	if len(tried) == 0 {
 		return t, true
 	}
 	last := tried[len(tried)-1]
-	t.Number = last.Number + 1
+	t.Number = max(t.Number, last.Number+1)
 	for _, s := range tried {
 		switch {
-		case s.Status.Good():
+		case s.Status.Good() && !c.Outdated[s.Run]:
 			return t, false
 		case s.Status == metrics.Submitted && s.Submission == nil:
 			t.Again = s.Attempt
@@ -126,7 +134,7 @@ func (c Choice) next(p study.Planned, tried []State) (t Todo, wanted bool) {
 	if c.Policy.ExcludeFailedNodes && !inVain(last) {
 		t.Exclude = failedNodes(tried)
 	}
-	return t, c.Asked[last.Run] || inVain(last) || c.retries(last.Status, tried)
+	return t, c.Asked[last.Run] || c.Outdated[last.Run] || inVain(last) || c.retries(last.Status, tried)
 }
 
 // retries reports whether the policy allows another attempt after the last one

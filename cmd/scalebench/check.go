@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,7 +19,8 @@ func checkCommand(s *session) *cli.Command {
 		Usage:     "validate a study and print its plan",
 		ArgsUsage: "STUDY",
 		Description: "Node-hours are the most that the plan can take: nodes times the jobs' time\n" +
-			"limit, over all repeats. Nothing is submitted.",
+			"limit, over all repeats. What has results already is found in the run folders, and\n" +
+			"why others have none. Nothing is submitted.",
 		Flags: []cli.Flag{siteFlag(&site)},
 		Action: func(c *cli.Context) error {
 			return runCheck(c.Context, s, c.Args().First(), site)
@@ -42,11 +44,16 @@ func runCheck(ctx context.Context, s *session, path, site string) error {
 		}
 	}
 	plain := !slices.ContainsFunc(w.plan.Points, func(p study.Planned) bool { return p.Point.Variant != "" })
+	in, err := s.have(ctx, w)
+	if err != nil {
+		return err
+	}
 	t := &table{columns: []column{
 		{key: "point"}, {key: "framework"}, {key: "variant", data: plain}, {key: "model"}, {key: "workers"}, {key: "nodes"}, {key: "workers_per_node"},
 		{key: "partition"}, {key: "exclusive"},
 		{key: "worker_batch", unit: "samples"}, {key: "global_batch", unit: "samples"}, {key: "learning_rate"},
 		{key: "runs"}, {key: "time_limit", show: seconds}, {key: "node_hours", head: "node-hours at most"},
+		{key: "results"}, {key: "why", head: "what is missing"},
 	}}
 	var hours float64
 	for _, p := range w.plan.Points {
@@ -58,11 +65,13 @@ func runCheck(ctx context.Context, s *session, path, site string) error {
 			}
 			t.add(q.ID, q.Framework, orNil(q.Variant), orNil(q.Workload.Train.Model), q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
 				positive(q.WorkerBatch), positive(q.GlobalBatch), positive(q.LearningRate), w.study.Repeats, q.Resources.Time.Seconds(),
-				p.NodeHours()*float64(w.study.Repeats))
+				p.NodeHours()*float64(w.study.Repeats), in.good[q.ID], orNil(strings.Join(in.why[q.ID], ", ")))
 		}
 	}
 	t.notes = append(t.notes, fmt.Sprintf("study %s: %d points, %d runs, at most %s node-hours",
 		w.study.Name, len(t.rows), len(w.plan.Points), significant(hours)))
+	t.notes = append(t.notes, in.summary(len(t.rows)))
+	t.notes = append(t.notes, in.outdated...)
 	totals, err := plannedCosts(w.plan, w.site)
 	if err != nil {
 		return err

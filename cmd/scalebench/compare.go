@@ -34,7 +34,8 @@ func compareCommand(s *session) *cli.Command {
 		Name:      "compare",
 		Usage:     "compare two sets of runs, point by point",
 		ArgsUsage: "A B",
-		Description: "A and B are each a study (its name or file), commit:HASH, date:FROM..TO (one of them\n" +
+		Description: "A and B are each a study (its name or file), commit:HASH, files:DIGITS (of the SHA-256 of a\n" +
+			"file of your own), date:FROM..TO (one of them\n" +
 			"may be left out; TO is not included; or a day), or where:CONDITION; study:NAME where a name\n" +
 			"might be taken for something else. Options that choose runs hold for both.\n" +
 			"Ratios are B over A, with their 95 % interval. A verdict of better or worse needs\n" +
@@ -151,12 +152,14 @@ func parsePercent(s string) (float64, error) {
 	return x / 100, nil
 }
 
+var hexDigits = regexp.MustCompile(`^[0-9a-f]{4,64}$`)
+
 var looksLikeCommit = regexp.MustCompile(`^[0-9a-f]{7,64}(-dirty)?$`)
 
 // sideOf is one set of runs as a filter, within what holds for both.
 func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, now time.Time) (store.Filter, error) {
 	kind, value, has := strings.Cut(text, ":")
-	if !has || !slices.Contains([]string{"study", "commit", "date", "where"}, kind) {
+	if !has || !slices.Contains([]string{"study", "commit", "files", "date", "where"}, kind) {
 		studies, err := db.Studies(ctx)
 		if err != nil {
 			return f, storeError(err)
@@ -171,7 +174,7 @@ func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, n
 		case strings.Contains(text, ".."):
 			kind = "date"
 		default:
-			return f, &usageError{err: fmt.Errorf("%q is no study with runs", text), hint: "Other sets of runs are written commit:HASH, date:FROM..TO or where:CONDITION."}
+			return f, &usageError{err: fmt.Errorf("%q is no study with runs", text), hint: "Other sets of runs are written commit:HASH, files:DIGITS, date:FROM..TO or where:CONDITION."}
 		}
 	}
 	clash := func(option string) error {
@@ -189,6 +192,14 @@ func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, n
 			return f, usagef("%q names no commit", text)
 		}
 		f.Commit = value
+	case "files":
+		if f.Files != "" {
+			return f, clash("files")
+		}
+		if !hexDigits.MatchString(value) {
+			return f, usagef("%q names no version of a file; write the first digits of its SHA-256, like files:3f2a", text)
+		}
+		f.Files = value
 	case "date":
 		if !f.Since.IsZero() || !f.Until.IsZero() {
 			return f, clash("since or --until")

@@ -207,35 +207,49 @@ func (s *session) survey(ctx context.Context, attempts []*launcher.Attempt) (sta
 	return states, unread, explainScheduler(err)
 }
 
-// stored tells which runs the database has good results of, for studies whose
-// run folders were purged. A database that is not there yet has none.
-func (s *session) stored(ctx context.Context, name string) (func(point string, repeat int) bool, error) {
-	type key struct {
-		point  string
-		repeat int
-	}
-	good := map[key]bool{}
-	done := func(point string, repeat int) bool { return good[key{point, repeat}] }
+// results are the good runs that the database has of a study: those whose run
+// folders were purged count.
+type results struct {
+	done map[planned]bool
+	last map[planned]int               // number of the last attempt, of whatever end
+	made map[planned]map[string]string // files of the user's own, name to the first digits of the SHA-256
+}
+
+// planned is a repeat of a point.
+type planned struct {
+	point  string
+	repeat int
+}
+
+// stored reads them. A database that is not there yet has none.
+func (s *session) stored(ctx context.Context, name string) (results, error) {
+	r := results{map[planned]bool{}, map[planned]int{}, map[planned]map[string]string{}}
 	file, err := s.database()
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	db, err := store.OpenReadOnly(file, store.Options{})
 	if errors.Is(err, fs.ErrNotExist) {
-		return done, nil
+		return r, nil
 	}
 	if err != nil {
-		return nil, storeError(err)
+		return r, storeError(err)
 	}
 	defer db.Close()
 	rows, err := db.Runs(ctx, store.Filter{Study: name})
 	if err != nil {
-		return nil, storeError(err)
+		return r, storeError(err)
 	}
-	for _, r := range rows {
-		if r.Status.Good() {
-			good[key{r.Point, r.Repeat}] = true
+	for _, row := range rows {
+		at := planned{row.Point, row.Repeat}
+		r.last[at] = max(r.last[at], row.Attempt)
+		if row.Status.Good() {
+			r.done[at] = true
 		}
 	}
-	return done, nil
+	made, err := db.MadeWith(ctx, name)
+	for _, m := range made {
+		r.made[planned{m.Point, m.Repeat}] = m.Files
+	}
+	return r, storeError(err)
 }

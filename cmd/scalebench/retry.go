@@ -40,7 +40,7 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string) e
 	if err != nil {
 		return err
 	}
-	choice, err := s.choice(ctx, w)
+	choice, err := s.choice(ctx, w, false)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ type runOptions struct {
 	study, site   string
 	oversubscribe bool
 	local         bool
+	again         bool
 }
 
 func runCommand(s *session) *cli.Command {
@@ -33,7 +34,7 @@ func runCommand(s *session) *cli.Command {
 			"Within an allocation (salloc, or a script that sbatch runs) each run is a step on\n" +
 			"its nodes, through srun; points that are larger than it are refused.",
 		Flags: []cli.Flag{
-			siteFlag(&o.site),
+			siteFlag(&o.site), againFlag(&o.again),
 			&cli.BoolFlag{Name: "local", Usage: "run processes on this machine, also within an allocation", Destination: &o.local},
 			&cli.BoolFlag{Name: "oversubscribe", Usage: "run points with more workers than there are CPUs for them all the same", Destination: &o.oversubscribe},
 		},
@@ -60,7 +61,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	choice, err := s.choice(ctx, w)
+	choice, err := s.choice(ctx, w, o.again)
 	if err != nil {
 		return err
 	}
@@ -81,6 +82,9 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	}
 	backend.Wait()
 	err = explainDrive(err)
+	if err == nil {
+		err = s.tellOutdated(ctx, w)
+	}
 	if err == nil && watch.total == 0 {
 		elsewhere := ""
 		attempts, _ := launcher.Attempts(w.folder) // collecting them says what is wrong
@@ -120,13 +124,6 @@ func beside(w *work, nodes *launcher.Allocation, o runOptions) (*launcher.LocalB
 		}
 	}
 	return backend, nil
-}
-
-// choice is what of the plan is to be begun: what has no good result here or in
-// the database.
-func (s *session) choice(ctx context.Context, w *work) (launcher.Choice, error) {
-	done, err := s.stored(ctx, w.study.Name)
-	return launcher.Choice{Plan: w.plan, Policy: w.study.Policy, Done: done}, err
 }
 
 // watch shows runs on their way: the bar, and a line for each that has ended.

@@ -18,7 +18,8 @@ type selection struct {
 	study                       string
 	framework                   string
 	workers                     int
-	since, until, commit, where string
+	since, until, commit, files string
+	where                       string
 }
 
 func (o *selection) flags() []cli.Flag {
@@ -28,6 +29,7 @@ func (o *selection) flags() []cli.Flag {
 		&cli.StringFlag{Name: "since", Usage: "only recorded at `TIME` or later: 2026-11-21 (its first moment, local time), 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: &o.since},
 		&cli.StringFlag{Name: "until", Usage: "only recorded before `TIME`, written likewise", Destination: &o.until},
 		&cli.StringFlag{Name: "commit", Usage: "only with the study's folder at git `COMMIT`, or its first digits", Destination: &o.commit},
+		&cli.StringFlag{Name: "files", Usage: "only made with a file of your own whose SHA-256 begins with `DIGITS`", Destination: &o.files},
 		&cli.StringFlag{Name: "where", Usage: "only where SQL `CONDITION` holds, over the columns of view runs and parameters: \"workload.batch > 64\"", Destination: &o.where},
 	}
 }
@@ -38,7 +40,7 @@ func (o *selection) filter(now time.Time) (store.Filter, error) {
 	if err != nil {
 		return f, err
 	}
-	f.Commit = o.commit
+	f.Commit, f.Files = o.commit, o.files
 	if f.Until, err = parseSince(o.until, now); err != nil {
 		return f, &usageError{err: fmt.Errorf("--until %q: %w", o.until, err)}
 	}

@@ -13,7 +13,7 @@ import (
 
 type submitOptions struct {
 	study, site string
-	wait        bool
+	wait, again bool
 	interval    time.Duration
 }
 
@@ -54,7 +54,7 @@ func submitCommand(s *session) *cli.Command {
 			"limit of the cluster lets no more jobs in, the command says how many are left and\n" +
 			"ends with 0: the same command goes on. With --wait it goes on by itself, and\n" +
 			"begins runs again as far as policy.retries allows.",
-		Flags: o.flags(),
+		Flags: append(o.flags(), againFlag(&o.again)),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
 			return runSubmit(c.Context, s, o)
@@ -70,7 +70,7 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 	if err != nil {
 		return err
 	}
-	choice, err := s.choice(ctx, w)
+	choice, err := s.choice(ctx, w, o.again)
 	if err != nil {
 		return err
 	}
@@ -138,6 +138,9 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 			elsewhere = ", or cannot be read"
 		}
 		s.note("every run of %s has a good result or is under way%s; nothing to submit", w.study.Name, elsewhere)
+	}
+	if err := s.tellOutdated(ctx, w); err != nil {
+		return err
 	}
 	if o.wait {
 		err := collectFolder(ctx, s, w.folder)

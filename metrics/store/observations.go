@@ -68,8 +68,13 @@ type observer struct {
 
 // choose finds the runs that count.
 func (o *observer) choose() error {
-	ids, err := column1[int64](o.tx.QueryContext(o.ctx, `SELECT id FROM runs WHERE `+o.where+` AND status = 'done' AND NOT EXISTS (SELECT 1 FROM run l
-		WHERE l.study = runs.study AND l.point = runs.point AND l.repeat = runs.repeat AND l.status = 'done' AND l.attempt > runs.attempt)`, o.args...))
+	query := `SELECT id FROM runs WHERE ` + o.where + ` AND status = 'done' AND NOT EXISTS (SELECT 1 FROM run l
+		WHERE l.study = runs.study AND l.point = runs.point AND l.repeat = runs.repeat AND l.status = 'done' AND l.attempt > runs.attempt)`
+	if o.filter.versions() { // a later attempt may be of another one
+		query = `SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY study, point, repeat ORDER BY attempt DESC) AS latest
+			FROM runs WHERE ` + o.where + ` AND status = 'done') WHERE latest = 1`
+	}
+	ids, err := column1[int64](o.tx.QueryContext(o.ctx, query, o.args...))
 	if err != nil {
 		return err
 	}

@@ -24,11 +24,18 @@ type Filter struct {
 	Since     time.Time // recorded then or later
 	Until     time.Time // recorded before
 	Commit    string    // of the study's folder, or its first digits
+	Files     string    // first digits of the SHA-256 of a file of the user's own
 	Statuses  []metrics.Status
 	// Where is a user's SQL condition over the columns of view runs and the
 	// parameters by their TOML path: "workload.batch > 64 AND throughput > 1e3".
 	Where string
 	Limit int // the newest so many
+}
+
+// versions reports whether the filter asks for a version of what was measured:
+// that of a time, a commit, or a file.
+func (f Filter) versions() bool {
+	return f.Commit != "" || f.Files != "" || !f.Since.IsZero() || !f.Until.IsZero()
 }
 
 // RunRow is one run in a list.
@@ -144,6 +151,9 @@ func (f *Filter) conditions() (where string, args []any) {
 	}
 	if f.Commit != "" {
 		add("substr(git_commit, 1, ?) = ?", len(f.Commit), f.Commit)
+	}
+	if f.Files != "" {
+		add("run IN (SELECT run FROM fingerprints WHERE field LIKE 'file.%' AND substr(value, 1, ?) = ?)", len(f.Files), f.Files)
 	}
 	if n := len(f.Statuses); n > 0 {
 		var values []any

@@ -1,0 +1,52 @@
+package framework
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/scalebench/scalebench/metrics/regular"
+)
+
+// programLimit is the largest file that is taken for a program, in bytes: what
+// is longer is data.
+const programLimit = 4 << 20
+
+// NamedFiles are the user's own files that a command's arguments name, beside
+// the study or below: name to path. A command's files are used in place.
+func NamedFiles(f Framework, s Start) map[string]string {
+	if !f.UserProgram {
+		return nil
+	}
+	paths := map[string]string{}
+	for _, argument := range f.Command(s) {
+		path := argument
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(f.Directory(s), path)
+		}
+		if name, err := filepath.Rel(s.Point.Command.Folder, path); err == nil && filepath.IsLocal(name) {
+			paths[name] = path
+		}
+	}
+	return paths
+}
+
+// Digest is the SHA-256 of a program's file, in hexadecimal; "" where it is
+// none, or cannot be read.
+func Digest(path string) string {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > programLimit {
+		return ""
+	}
+	file, err := regular.Open(path)
+	if err != nil {
+		return "" // the program will say so, if it needs it
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}

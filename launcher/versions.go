@@ -1,0 +1,141 @@
+package launcher
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/regular"
+)
+
+// Change is one of the user's own files that is another by now than a result
+// was made with, by their SHA-256 in hexadecimal.
+type Change struct{ File, Was, Is string }
+
+// Outdated is a good result of other versions of the user's own files than are
+// there now. It is a result all the same, and of something else.
+type Outdated struct {
+	Point   string
+	Repeat  int
+	Run     rundir.Run // "" where only the store has it
+	Changes []Change
+}
+
+// Versions finds the results that are outdated. A file that several points work
+// with is read once.
+type Versions struct {
+	// Stored are the own files of a good result in the store, by name: the first
+	// digits of each.
+	Stored func(point string, repeat int) map[string]string
+
+	digests map[string]string // path to digest
+}
+
+// Outdated are those among the good results of the plan, of which a run's latest
+// counts.
+func (v *Versions) Outdated(plan *study.Plan, attempts []*Attempt) []Outdated {
+	type key struct {
+		point  string
+		repeat int
+	}
+	good := map[key]*Attempt{}
+	for _, a := range attempts {
+		k := key{a.Point.ID, a.Point.Repeat}
+		if a.Unreadable == nil && a.Verdict != nil && a.Verdict.Status.Good() && (good[k] == nil || good[k].Number < a.Number) {
+			good[k] = a
+		}
+	}
+	var list []Outdated
+	for _, p := range plan.Points {
+		is := v.now(p)
+		if len(is) == 0 {
+			continue // nothing of the user's own
+		}
+		o := Outdated{Point: p.Point.ID, Repeat: p.Point.Repeat}
+		was := map[string]string(nil)
+		if a := good[key{o.Point, o.Repeat}]; a != nil {
+			o.Run, was = a.Run, filesOf(a)
+		} else if v.Stored != nil {
+			was = v.Stored(o.Point, o.Repeat)
+		}
+		for file, sum := range is {
+			if before := was[file]; before != "" && !strings.HasPrefix(sum, before) {
+				o.Changes = append(o.Changes, Change{file, before, sum})
+			}
+		}
+		if len(o.Changes) > 0 {
+			slices.SortFunc(o.Changes, func(a, b Change) int { return cmp.Compare(a.File, b.File) })
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// now are the digests of the files that a run would be made with.
+func (v *Versions) now(p study.Planned) map[string]string {
+	f, err := framework.Find(p.Point.Framework)
+	if err != nil {
+		return nil
+	}
+	point := p.Point
+	point.Command = p.Command
+	sums := map[string]string{}
+	add := func(name, path string) {
+		if v.digests == nil {
+			v.digests = map[string]string{}
+		}
+		sum, known := v.digests[path]
+		if !known {
+			sum = framework.Digest(path)
+			v.digests[path] = sum
+		}
+		if sum != "" {
+			sums[name] = sum
+		}
+	}
+	for name, path := range p.Files {
+		add(name, path)
+	}
+	for name, path := range framework.NamedFiles(f, framework.Start{Point: point}) {
+		add(name, path)
+	}
+	return sums
+}
+
+// filesOf are the digests of the files that an attempt was made with, as its
+// supervisor found them when it started.
+func filesOf(a *Attempt) map[string]string {
+	files, err := a.Run.EventFiles()
+	if err != nil {
+		return a.Record.Own
+	}
+	latest := metrics.EventFile{Restart: -1}
+	for _, f := range files {
+		if f.Writer == "supervisor" && f.Rank == 0 && f.Restart > latest.Restart {
+			latest = f
+		}
+	}
+	if latest.Path == "" {
+		return a.Record.Own
+	}
+	file, err := regular.Open(latest.Path)
+	if err != nil {
+		return a.Record.Own
+	}
+	defer file.Close()
+	events := metrics.NewReader(file, latest.Path, 0, 0)
+	for range 8 { // it is the second event
+		e, err := events.Next()
+		if err != nil {
+			break
+		}
+		if e.Environment != nil {
+			return e.Environment.Files
+		}
+	}
+	return a.Record.Own
+}

@@ -1,0 +1,43 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/fingerprint"
+)
+
+// MadeWith is a good run that counts, and the user's own files that it was made
+// with.
+type MadeWith struct {
+	Point  string
+	Repeat int
+	Files  map[string]string // name to the first digits of the SHA-256
+}
+
+// MadeWith lists the good runs of a study that worked with files of the user's
+// own.
+func (s *Store) MadeWith(ctx context.Context, study string) ([]MadeWith, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT r.point, r.repeat, f.key, f.value
+		FROM run r JOIN result x ON x.run = r.id JOIN json_each(x.fingerprint) f
+		WHERE r.study = ?1 AND r.status = 'done' AND substr(f.key, 1, length(?2)) = ?2 AND NOT EXISTS (SELECT 1 FROM run l
+			WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat AND l.status = 'done' AND l.attempt > r.attempt)
+		ORDER BY r.id`, study, fingerprint.FilePrefix)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer rows.Close()
+	var list []MadeWith
+	for rows.Next() {
+		m, key, value := MadeWith{}, "", ""
+		if err := rows.Scan(&m.Point, &m.Repeat, &key, &value); err != nil {
+			return nil, err
+		}
+		if n := len(list); n == 0 || list[n-1].Point != m.Point || list[n-1].Repeat != m.Repeat {
+			m.Files = map[string]string{}
+			list = append(list, m)
+		}
+		list[len(list)-1].Files[strings.TrimPrefix(key, fingerprint.FilePrefix)] = value
+	}
+	return list, rows.Err()
+}
