@@ -306,6 +306,46 @@ func TestAdoptArray(t *testing.T) {
 	}
 }
 
+// One job serves all runs of an allocation: it is ended when all of them are to
+// be, and no run alone.
+func TestCancelAllocation(t *testing.T) {
+	b := packer(t, study.PackAllocation, "echo 95")
+	begun, err := begin(t.Context(), b, []Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 2, 1, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, _, _ := strings.Cut(strings.TrimPrefix(b.Client.Env[0], "PATH="), ":")
+	row := strings.Join([]string{"95", begun[0].Record.JobName, "a", "RUNNING", "None", "node1", "1795228241", "1795228241", "N/A", ""}, "\x1f")
+	for name, text := range map[string]string{"squeue": "echo '" + row + "'", "sacct": "true", "scancel": "echo $* >>" + bin + "/cancelled"} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		runs  int // to be cancelled
+		asked bool
+		what  string
+		told  string // to scancel
+	}{{1, false, "serves 2 other runs", ""}, {3, true, "asked Slurm to end job 95", "95\n"}} {
+		states, err := survey(t.Context(), beside(b), begun[:c.runs])
+		if err != nil {
+			t.Fatal(err)
+		}
+		endings, err := b.Cancel(t.Context(), states)
+		if err != nil || len(endings) != c.runs {
+			t.Fatalf("%d endings of %d: %v", len(endings), c.runs, err)
+		}
+		for _, e := range endings {
+			if e.Asked != c.asked || !strings.Contains(e.What, c.what) {
+				t.Errorf("%d runs: asked %v, %q", c.runs, e.Asked, e.What)
+			}
+		}
+		if told, err := os.ReadFile(filepath.Join(bin, "cancelled")); string(told) != c.told || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("scancel was called with %q, want %q; %v", told, c.told, err)
+		}
+	}
+}
+
 func TestJudgeTurn(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	job := func(state slurm.State, ended time.Duration) *slurm.Job {

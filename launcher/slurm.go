@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
@@ -173,13 +174,25 @@ func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
 	return fact
 }
 
-// Cancel asks Slurm, in one call for all of the jobs.
+// Cancel asks Slurm, in one call for all of the jobs. One that serves several
+// attempts is ended when all of them are to be.
 func (b *SlurmBackend) Cancel(ctx context.Context, states []State) ([]Ending, error) {
 	list := make([]Ending, len(states))
 	var jobs []string
+	shared, err := b.sharedJobs(ctx, states)
+	if err != nil {
+		return list[:0], err
+	}
 	for i, s := range states {
 		list[i].State = s
-		switch {
+		switch job := shared[s.Run]; {
+		case job.id != "" && job.others > 0:
+			list[i].What = fmt.Sprintf("its job %s serves %d other runs, which would end with it; cancel the study to end all of them", job.id, job.others)
+		case job.id != "":
+			if !slices.Contains(jobs, job.id) {
+				jobs = append(jobs, job.id)
+			}
+			list[i].Asked, list[i].What = true, "asked Slurm to end job "+job.id
 		case s.Job != nil && s.Job.State != "":
 			jobs = append(jobs, s.Job.ID)
 			list[i].Asked, list[i].What = true, "asked Slurm to end job "+s.Job.ID
@@ -192,11 +205,70 @@ func (b *SlurmBackend) Cancel(ctx context.Context, states []State) ([]Ending, er
 	if len(jobs) == 0 {
 		return list, nil
 	}
-	err := b.Client.Cancel(ctx, jobs...)
+	err = b.Client.Cancel(ctx, jobs...)
 	for i := range list {
 		if err != nil && list[i].Asked {
 			list[i].Asked, list[i].What = false, "Slurm did not end it"
 		}
 	}
 	return list, err
+}
+
+// sharedJob is a job that serves an attempt and others.
+type sharedJob struct {
+	id     string
+	others int // that have not ended, and are not to be
+}
+
+// sharedJobs are the jobs in the queue that serve several attempts, of those
+// that are to be ended. What is said of one of these attempts says nothing of
+// its job, so that Slurm is asked once more.
+func (b *SlurmBackend) sharedJobs(ctx context.Context, states []State) (map[rundir.Run]sharedJob, error) {
+	var list []*Attempt
+	meant := map[rundir.Run]bool{}
+	for _, s := range states {
+		meant[s.Run] = true
+		if s.Record.shared() {
+			list = append(list, s.Attempt)
+		}
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	jobs, err := askSlurm(ctx, b.Client, list)
+	if err != nil {
+		return nil, err
+	}
+	others := map[rundir.Pack]int{}
+	for _, study := range studiesOf(list) {
+		all, err := Attempts(study)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range all {
+			if !a.Record.shared() || a.Verdict != nil || meant[a.Run] {
+				continue
+			}
+			if t, err := ReadTraces(a.Run); err != nil || t.Exit == nil {
+				others[a.Run.Pack(a.Record.Pack.Name)]++
+			}
+		}
+	}
+	found := map[rundir.Run]sharedJob{}
+	for _, a := range list {
+		if job := jobs[a.Run]; job != nil && !job.State.Terminal() {
+			found[a.Run] = sharedJob{job.ID, others[a.Run.Pack(a.Record.Pack.Name)]}
+		}
+	}
+	return found, nil
+}
+
+// studiesOf are the studies of attempts, each once.
+func studiesOf(attempts []*Attempt) (list []rundir.Study) {
+	for _, a := range attempts {
+		if s := a.Run.Study(); !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
 }

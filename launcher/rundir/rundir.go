@@ -163,6 +163,9 @@ func (r Run) ID() string {
 	return filepath.Base(filepath.Dir(string(r))) + "/" + r.Name()
 }
 
+// Study is the folder of the run's study.
+func (r Run) Study() Study { return Study(filepath.Dir(string(r))) }
+
 // Exit is the batch script's record of its own end.
 func (r Run) Exit(restart int) string {
 	return filepath.Join(string(r), fmt.Sprintf("exit-%d.json", restart))
