@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -142,5 +145,73 @@ func TestImportRulesBite(t *testing.T) {
 		if got := broken(test.p); len(got) != test.want {
 			t.Errorf("%s: %d rules broken, want %d: %q", test.p.ImportPath, len(got), test.want, got)
 		}
+	}
+}
+
+// ending is the shortest end of a package's path that no other package has.
+func ending(path string, packages []goPackage) string {
+	parts := strings.Split(strings.TrimPrefix(path, module+"/"), "/")
+	for i := len(parts) - 1; i > 0; i-- {
+		end := strings.Join(parts[i:], "/")
+		same := slices.DeleteFunc(slices.Clone(packages), func(p goPackage) bool {
+			return p.ImportPath != module+"/"+end && !strings.HasSuffix(p.ImportPath, "/"+end)
+		})
+		if len(same) == 1 {
+			return end
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// rooms are the rows of docs/design.md's table: what each package imports of
+// ours, by the package.
+func rooms(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/design.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	_, text, _ = bytes.Cut(text, []byte("\n## Rooms\n"))
+	text, _, _ = bytes.Cut(text, []byte("\n## "))
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) != 5 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
+			continue
+		}
+		name := strings.Trim(strings.TrimSpace(cells[1]), "`")
+		if _, twice := rows[name]; twice {
+			t.Errorf("%s has two rows", name)
+		}
+		rows[name] = strings.TrimSpace(cells[3])
+	}
+	return rows
+}
+
+// The table of packages is what the packages are.
+func TestImportTable(t *testing.T) {
+	packages := listPackages(t)
+	rows := rooms(t)
+	for _, p := range packages {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		var imports []string
+		for _, path := range p.Imports {
+			if strings.HasPrefix(path, module+"/") {
+				imports = append(imports, ending(path, packages))
+			}
+		}
+		slices.Sort(imports)
+		want := cmp.Or(strings.Join(imports, ", "), "–")
+		got, ok := rows[name]
+		delete(rows, name)
+		switch {
+		case !ok:
+			t.Errorf("docs/design.md has no row for %s; its imports are: %s", name, want)
+		case name != "cmd/scalebench" && got != want: // which imports nearly all; the rules above say what it must not
+			t.Errorf("docs/design.md says that %s imports: %s\nit does import: %s", name, got, want)
+		}
+	}
+	for name := range rows {
+		t.Errorf("docs/design.md has a row for %s, and there is no such package", name)
 	}
 }
