@@ -11,6 +11,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/clean"
+	"github.com/scalebench/scalebench/metrics/figure"
 )
 
 // completeCommand is what the completion scripts call: it is followed by the
@@ -158,8 +159,12 @@ func named(name, prefix string) []candidate {
 	switch name {
 	case "FORMAT":
 		words = formats
-	case "KIND":
-		words = plotKinds()
+	case "FIGURE":
+		var list []candidate
+		for _, k := range figure.Kinds() {
+			list = append(list, candidate{prefix + k.Name, k.About})
+		}
+		return list
 	case "STATE":
 		for _, s := range metrics.Statuses {
 			words = append(words, string(s))

@@ -23,26 +23,14 @@ type plotOptions struct {
 	target                    float64
 }
 
-// plotKinds are all that can be drawn: what follows from the curves, the ranks
-// of single runs, and what needs prices.
-func plotKinds() []string { return append(figure.Kinds(), "ranks", "cost", "normalised", "busbw") }
-
 func plotCommand(s *session) *cli.Command {
 	var o plotOptions
 	return &cli.Command{
 		Name:      "plot",
-		Usage:     "draw " + strings.Join(plotKinds(), ", "),
+		Usage:     "draw " + strings.Join(figure.Names(), ", ") + ", or any measure",
 		ArgsUsage: "FIGURE STUDY",
 		Description: "STUDY is a study's name or the path of its file. FIGURE is one of\n" +
-			"  throughput, speedup, efficiency  against workers\n" +
-			"  accuracy, samples                accuracy against time, and against samples trained on\n" +
-			"  tta                              time to accuracy against workers\n" +
-			"  breakdown                        where the time of a step goes\n" +
-			"  ranks                            step times of each rank, at the most workers\n" +
-			"  cost, normalised                 cost against time, and both over the baseline's, by\n" +
-			"                                   default the smallest worker count's; prices stand in\n" +
-			"                                   the site file ([[prices]])\n" +
-			"  busbw                            bus bandwidth of collectives against their size\n" +
+			figureHelp() +
 			"or any measure, such as step_p95, to_0.75 or one that runs report: against\n" +
 			"workers, or -x KEY. Numbers give lines, words columns; with --baseline, how many\n" +
 			"times better.\n" +
@@ -63,6 +51,15 @@ func plotCommand(s *session) *cli.Command {
 	}
 }
 
+// figureHelp is a line a figure.
+func figureHelp() string {
+	var b strings.Builder
+	for _, k := range figure.Kinds() {
+		fmt.Fprintf(&b, "  %-11s %s\n", k.Name, k.About)
+	}
+	return b.String()
+}
+
 func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	// All that can be refused is, before the database is read.
 	money := o.kind == "cost" || o.kind == "normalised"
@@ -73,6 +70,8 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 		o.kind = measure.To(o.target).Name
 	case o.target > 0 && !money:
 		return usagef("--target is for the figures tta, cost and normalised")
+	case o.kind == "busbw" && len(o.baseline.Value()) > 0:
+		return usagef("--baseline is for measures, cost and normalised")
 	case o.axis != "" && money:
 		return usagef("--axis is for measures; %s has an axis of its own, and --by KEY gives each value a panel", o.kind)
 	}
@@ -92,7 +91,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	f, err := s.draw(ctx, o, a)
 	if err != nil {
 		a.warn(s)
-		if a.noBase != nil && slices.Contains(figure.Kinds(), o.kind) {
+		if k, _ := figure.Find(o.kind); a.noBase != nil && k.OfCurves() {
 			return a.noBase // it says what to run
 		}
 		return &usageError{err: err}
@@ -109,14 +108,14 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 func (a *analysis) drawable(kind string) error {
 	_, err := scaling.Find(a.curves, kind)
 	switch {
-	case err != nil && a.baseline != nil && kind != "cost" && kind != "normalised" && slices.Contains(plotKinds(), kind):
+	case err != nil && a.baseline != nil && kind != "cost" && kind != "normalised" && slices.Contains(figure.Names(), kind):
 		return usagef("--baseline is for measures, cost and normalised; %s has its base on the axis: --base", kind)
-	case err == nil || slices.Contains(plotKinds(), kind):
+	case err == nil || slices.Contains(figure.Names(), kind):
 		return nil
 	}
 	measures := a.measures()
-	return &usageError{err: fmt.Errorf("unknown figure %q; choose one of %s, or a measure: %s", kind, strings.Join(plotKinds(), ", "), strings.Join(measures, ", ")),
-		hint: spelling.Hint(kind, slices.Compact(slices.Sorted(slices.Values(append(plotKinds(), measures...)))))}
+	return &usageError{err: fmt.Errorf("unknown figure %q; choose one of %s, or a measure: %s", kind, strings.Join(figure.Names(), ", "), strings.Join(measures, ", ")),
+		hint: spelling.Hint(kind, slices.Compact(slices.Sorted(slices.Values(append(figure.Names(), measures...)))))}
 }
 
 func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure.Figure, error) {

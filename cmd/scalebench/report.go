@@ -143,7 +143,7 @@ func (f *evidence) page(title string) (*report.Report, error) {
 	if f.bill != nil {
 		costs = costTable(f.bill.Rows, f.bill.Currency, f.bill.Options)
 	} else {
-		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figure.Name("cost"), Values: []string{clean.Line(f.unpriced.Error())}})
+		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figureTitle("cost"), Values: []string{clean.Line(f.unpriced.Error())}})
 	}
 	if len(f.advised) > 1 {
 		for i, one := range f.advised {
@@ -178,7 +178,7 @@ func (f *evidence) figures(r *report.Report) {
 		one, err := report.Draw(id, draw)
 		if err != nil {
 			why := strings.TrimPrefix(err.Error(), id+" figure: ")
-			r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figure.Name(id), Values: []string{clean.Line(why)}})
+			r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figureTitle(id), Values: []string{clean.Line(why)}})
 			return
 		}
 		r.Figures = append(r.Figures, one)
@@ -187,8 +187,11 @@ func (f *evidence) figures(r *report.Report) {
 	for _, c := range f.curves {
 		frameworks[c.Framework] = true
 	}
-	// In the order of the question: does it scale, does that help, why not.
-	for _, kind := range []string{"speedup", "efficiency", "throughput", "tta", "accuracy", "samples", "breakdown"} {
+	for _, k := range figure.Kinds() {
+		if !k.OfCurves() {
+			continue
+		}
+		kind := k.Name
 		add(kind, func(o figure.Options) (*figure.Figure, error) {
 			if len(f.curves) > manySeries && len(frameworks) > 1 {
 				return figure.DrawBy("framework", kind, f.curves, f.observations, o)
@@ -204,6 +207,11 @@ func (f *evidence) figures(r *report.Report) {
 		add("cost", func(o figure.Options) (*figure.Figure, error) { return figure.DrawCost(*f.bill, "", o) })
 		add("normalised", func(o figure.Options) (*figure.Figure, error) { return figure.DrawNormalised(*f.bill, "", o) })
 	}
+}
+
+func figureTitle(name string) string {
+	k, _ := figure.Find(name)
+	return k.Title
 }
 
 // manySeries are more than one plot shows well: with several frameworks, each

@@ -353,7 +353,7 @@ func TestSmallMultiples(t *testing.T) {
 // Every kind can be laid out as narrow as a phone is.
 func TestNarrow(t *testing.T) {
 	for name, s := range studies {
-		for _, kind := range Kinds() {
+		for _, kind := range curveKinds() {
 			obs := s.observations()
 			curves, err := scaling.Analyse(obs, scaling.Options{})
 			if err != nil {

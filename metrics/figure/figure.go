@@ -59,18 +59,6 @@ type panel struct {
 // build makes the charts of a kind of figure.
 type build func([]scaling.Curve, []scaling.Observation) ([]chart, error)
 
-// kinds are the figures with a form of their own, by name. Any measure is drawn
-// besides, by its name.
-var kinds = map[string]build{
-	"throughput": single(throughput),
-	"speedup":    single(speedup),
-	"efficiency": single(efficiency),
-	"accuracy":   single(accuracy),
-	"samples":    single(accuracyBySamples),
-	"tta":        single(timeToAccuracy),
-	"breakdown":  breakdown,
-}
-
 // single is a kind that is one chart.
 func single(one func([]scaling.Curve, []scaling.Observation) (chart, error)) build {
 	return func(curves []scaling.Curve, obs []scaling.Observation) ([]chart, error) {
@@ -79,30 +67,52 @@ func single(one func([]scaling.Curve, []scaling.Observation) (chart, error)) bui
 	}
 }
 
-// Name is a kind of figure in words; "" for one that there is not.
-func Name(kind string) string { return names[kind] }
-
-// names are the kinds in words, those that need more than curves among them.
-var names = map[string]string{
-	"throughput": "Throughput against workers",
-	"speedup":    "Speedup against workers",
-	"efficiency": "Efficiency against workers",
-	"accuracy":   "Accuracy against time",
-	"samples":    "Accuracy against samples",
-	"tta":        "Time to accuracy against workers",
-	"breakdown":  "Where the time goes",
-	"ranks":      "Step times of each rank",
-	"cost":       "Cost against time",
-	"normalised": "Time and cost relative to the baseline",
-	"busbw":      "Bus bandwidth against size",
+// Kind is a figure with a name and a form of its own. Any measure is drawn
+// besides, by its name.
+type Kind struct {
+	Name  string // as commands and files call it: "tta"
+	Title string // for people
+	About string // in a line of help
+	draw  build  // over curves; nil where it is drawn of something else
 }
 
-// Kinds lists the kinds of figure, in the order in which a reader would want
-// them.
-func Kinds() []string {
+// OfCurves reports whether curves are all it needs, so that Draw draws it.
+func (k Kind) OfCurves() bool { return k.draw != nil }
 
-	return []string{"throughput", "speedup", "efficiency", "accuracy", "samples", "tta", "breakdown"}
+// Kinds are all there are, in the order of the question: does it scale, does
+// that help, why not, what does it cost.
+func Kinds() []Kind {
+	return []Kind{
+		{"speedup", "Speedup against workers", "how many times faster than the base", single(speedup)},
+		{"efficiency", "Efficiency against workers", "speedup over the workers that it took", single(efficiency)},
+		{"throughput", "Throughput against workers", "samples a second, against ideal", single(throughput)},
+		{"tta", "Time to accuracy against workers", "time to each target accuracy", single(timeToAccuracy)},
+		{"accuracy", "Accuracy against time", "a line a run, against time", single(accuracy)},
+		{"samples", "Accuracy against samples", "a line a run, against samples trained on", single(accuracyBySamples)},
+		{"breakdown", "Where the time goes", "where the time of a step goes", breakdown},
+		{"ranks", "Step times of each rank", "step times of each rank, at the most workers", nil},
+		{"cost", "Cost against time", "cost against time, by the site file's [[prices]]", nil},
+		{"normalised", "Time and cost relative to the baseline", "time and cost over the baseline's", nil},
+		{"busbw", "Bus bandwidth against size", "bus bandwidth of collectives against their size", nil},
+	}
+}
 
+// Names lists the names of all kinds.
+func Names() []string {
+	var names []string
+	for _, k := range Kinds() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// Find finds a kind by its name.
+func Find(name string) (Kind, bool) {
+	kinds := Kinds()
+	if i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
+		return kinds[i], true
+	}
+	return Kind{}, false
 }
 
 // Draw lays out one kind of figure over the curves. The observations are those
@@ -124,7 +134,7 @@ func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Opti
 	return compose(kind, c, o)
 }
 
-// builder finds what draws a kind of figure: one of kinds, over workers, else
+// builder finds what draws a kind of figure: one of Kinds, over workers, else
 // the measure of that name over any axis, or its gain over a baseline.
 func builder(kind string, curves []scaling.Curve, over string) (build, error) {
 	if over != "" {
@@ -135,9 +145,9 @@ func builder(kind string, curves []scaling.Curve, over string) (build, error) {
 		return gains(m, over), err
 	}
 	other := slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Axis != scaling.Workers })
-	draw, ok := kinds[kind]
-	if ok && !other {
-		return draw, nil
+	k, ok := Find(kind)
+	if ok = ok && k.OfCurves(); ok && !other {
+		return k.draw, nil
 	}
 	if m, err := scaling.Find(curves, kind); err == nil {
 		return along(m), nil
@@ -145,7 +155,7 @@ func builder(kind string, curves []scaling.Curve, over string) (build, error) {
 	if ok {
 		return nil, fmt.Errorf("%s figure: %w", kind, errAxis)
 	}
-	return nil, fmt.Errorf("unknown figure %q; choose one of %s, or a measure", kind, strings.Join(Kinds(), ", "))
+	return nil, fmt.Errorf("unknown figure %q; choose one of %s, or a measure", kind, strings.Join(Names(), ", "))
 }
 
 // compose makes a figure of charts that have been fitted to their data.
@@ -156,7 +166,8 @@ func compose(kind string, charts []chart, o Options) (*Figure, error) {
 			return nil, fmt.Errorf("%s figure: %d lines, of which only %d can be told apart; draw fewer series", kind, charts[i].styles(), most)
 		}
 	}
-	f := &Figure{name: cmp.Or(shown(o.Title), names[kind], kind)}
+	k, _ := Find(kind)
+	f := &Figure{name: cmp.Or(shown(o.Title), k.Title, kind)}
 	if len(charts) > 1 {
 		if err := f.multiples(charts, o); err != nil {
 			return nil, fmt.Errorf("%s figure: %w", kind, err)

@@ -99,7 +99,7 @@ func TestLabelsApart(t *testing.T) {
 	}
 	hair := vg.Point{X: 0.01, Y: 0.01}
 	for name, s := range all {
-		for _, kind := range Kinds() {
+		for _, kind := range curveKinds() {
 			obs := s.observations()
 			if name == "long" {
 				for i := range obs {
@@ -231,7 +231,7 @@ func TestExtremes(t *testing.T) {
 		if err != nil && !errors.As(err, &noBase) {
 			t.Fatal(name, err)
 		}
-		for _, kind := range Kinds() {
+		for _, kind := range curveKinds() {
 			f, err := Draw(kind, curves, obs, Options{})
 			if err != nil {
 				continue // with a reason; that it is one is tested elsewhere
@@ -270,7 +270,7 @@ func TestRefused(t *testing.T) {
 		o      Options
 		want   string
 	}{
-		{"pie", curves, Options{}, `unknown figure "pie"; choose one of throughput, speedup, efficiency, accuracy, samples, tta, breakdown, or a measure`},
+		{"pie", curves, Options{}, `unknown figure "pie"; choose one of speedup, efficiency, throughput, tta, accuracy, samples, breakdown, ranks, cost, normalised, busbw, or a measure`},
 		{"speedup", nil, Options{}, "nothing to draw"},
 		{"speedup", baseless, Options{}, `no base point for series "native"`},
 		{"efficiency", baseless, Options{}, `no base point for series "native"`},
@@ -345,7 +345,7 @@ func TestAccuracyLooks(t *testing.T) {
 // A spread is never written as ±, and a bar is drawn only of an interval.
 func TestNoInventedIntervals(t *testing.T) {
 	for name, s := range studies {
-		for _, kind := range Kinds() {
+		for _, kind := range curveKinds() {
 			f := s.draw(t, kind, Options{})
 			bars := 0
 			for _, m := range f.Marks() {

@@ -33,7 +33,7 @@ func golden(t *testing.T, name string, got []byte) []byte {
 // What is drawn, as text, so that a change of the figures is seen in review.
 func TestMarksGolden(t *testing.T) {
 	for _, study := range []string{"small", "two"} {
-		for _, kind := range Kinds() {
+		for _, kind := range curveKinds() {
 			if study == "two" && (kind == "accuracy" || kind == "samples") {
 				continue // 64 lines of 13 points: read it as a picture
 			}

@@ -91,3 +91,14 @@ var studies = map[string]made{
 	"twelve": {workers: []int{1, 2, 4, 8, 12, 64}, batches: []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048}, runs: 4, targets: []float64{0.7}, noise: 0.03, rate: 812.5},
 	"one":    {workers: []int{4}, batches: []int{64}, runs: 3, targets: []float64{0.5}, noise: 0.01, rate: 812.5},
 }
+
+// curveKinds are the figures that are drawn of curves alone.
+func curveKinds() []string {
+	var names []string
+	for _, k := range Kinds() {
+		if k.OfCurves() {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}

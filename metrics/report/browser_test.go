@@ -171,7 +171,7 @@ func full(t *testing.T, text string) *Report {
 		}
 		r.Figures = append(r.Figures, f)
 	}
-	for _, kind := range figure.Kinds() {
+	for _, kind := range curveKinds() {
 		add(kind, func(o figure.Options) (*figure.Figure, error) { return figure.Draw(kind, curves, obs, o) })
 	}
 	add("panels", func(o figure.Options) (*figure.Figure, error) {
@@ -395,4 +395,15 @@ func TestPrintAndDark(t *testing.T) {
 		t.Error("the dark page is white")
 	}
 	b.quiet()
+}
+
+// curveKinds are the figures that are drawn of curves alone.
+func curveKinds() []string {
+	var names []string
+	for _, k := range figure.Kinds() {
+		if k.OfCurves() {
+			names = append(names, k.Name)
+		}
+	}
+	return names
 }
