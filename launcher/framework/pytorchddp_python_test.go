@@ -136,7 +136,9 @@ func interpreterOf(t testing.TB, name string) string {
 	if f.Family == "" {
 		return debianPython
 	}
-	out, err := exec.Command("locks/environment.sh", f.Family).Output()
+	cmd := exec.Command("locks/environment.sh", f.Family)
+	cmd.Stderr = os.Stderr // it says what it builds, and why it cannot
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("the environment %s: %v", f.Family, err)
 	}

@@ -5,6 +5,7 @@ package cpu
 import (
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -71,7 +72,9 @@ func withMeanLosses(list []outcome) []outcome {
 // not there.
 func interpreter(t *testing.T, family string) string {
 	t.Helper()
-	out, err := exec.Command("../../../framework/locks/environment.sh", family).Output()
+	cmd := exec.Command("../../../framework/locks/environment.sh", family)
+	cmd.Stderr = os.Stderr // it says what it builds, and why it cannot
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("the environment %s: %v", family, err)
 	}
