@@ -2,7 +2,8 @@
 // was before it, one cluster with another.
 //
 // A point of one set stands against the point of the other that was asked for
-// alike, but for those parameters by which the sets differ as wholes. The unit
+// alike, but for those parameters by which the sets differ as wholes. One set
+// may so be a baseline, each point of which stands against several. The unit
 // of replication is the run; without runs enough for a test there is no
 // verdict. The package is pure.
 package contrast
@@ -112,20 +113,27 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Result,
 	if err != nil {
 		return nil, err
 	}
-	apart, words := differ(curvesA, curvesB)
+	apart, named, words := differ(curvesA, curvesB)
 	r := &Result{Differ: append(words, groundDiffers(a, b)...)}
 	placesA, placesB := places(curvesA, a, apart), places(curvesB, b, apart)
 	for _, p := range placesA {
-		i := slices.IndexFunc(placesB, func(q place) bool { return q.key == p.key })
-		if i < 0 {
+		found := false
+		for _, q := range placesB {
+			if q.key != p.key {
+				continue
+			}
+			point, err := judge(p, q, f, o)
+			if err != nil {
+				return nil, err
+			}
+			if named { // by what sets it apart
+				point.Series = q.series
+			}
+			found, r.Points = true, append(r.Points, point)
+		}
+		if !found {
 			r.OnlyA = append(r.OnlyA, p.String())
-			continue
 		}
-		point, err := judge(p, placesB[i], f, o)
-		if err != nil {
-			return nil, err
-		}
-		r.Points = append(r.Points, point)
 	}
 	for _, p := range placesB {
 		if !slices.ContainsFunc(placesA, func(q place) bool { return q.key == p.key }) {
@@ -163,9 +171,9 @@ func curves(list []scaling.Observation) ([]scaling.Curve, error) {
 	return c, nil
 }
 
-// differ are the parameters that have one value in each set, and not the same,
-// by name and in words.
-func differ(a, b []scaling.Curve) (map[string]bool, []string) {
+// differ are the parameters that have one value in one set and only others in
+// the other, by name and in words. Of several in b its points are to be named.
+func differ(a, b []scaling.Curve) (apart map[string]bool, named bool, words []string) {
 	values := func(list []scaling.Curve, key string) []string {
 		var seen []string
 		for _, c := range list {
@@ -181,16 +189,16 @@ func differ(a, b []scaling.Curve) (map[string]bool, []string) {
 			keys[k] = true
 		}
 	}
-	apart := map[string]bool{}
-	var words []string
+	apart = map[string]bool{}
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
 		x, y := values(a, k), values(b, k)
-		if len(x) == 1 && len(y) == 1 && x[0] != y[0] {
-			apart[k] = true
-			words = append(words, fmt.Sprintf("%s: %s, %s", k, x[0], y[0]))
+		alone := len(x) == 1 && !slices.Contains(y, x[0]) || len(y) == 1 && !slices.Contains(x, y[0])
+		if alone {
+			apart[k], named = true, named || len(y) > 1
+			words = append(words, fmt.Sprintf("%s: %s, %s", k, strings.Join(x, " or "), strings.Join(y, " or ")))
 		}
 	}
-	return apart, words
+	return apart, named, words
 }
 
 // value is a parameter of a curve as text, "unset" for none.

@@ -141,3 +141,34 @@ func TestMixedPointsAreNotJudged(t *testing.T) {
 		t.Errorf("pooled as asked: %+v", p)
 	}
 }
+
+// One platform against two: each test of either against its own on the first.
+func TestBaselineAgainstSeveral(t *testing.T) {
+	side := func(platforms ...string) []scaling.Observation {
+		var list []scaling.Observation
+		for i, test := range []string{"a", "b"} {
+			for _, p := range platforms {
+				list = append(list, scaling.Observation{Run: p + test, Kind: "train", Framework: "csv", Workers: 1,
+					Parameters: map[string]any{"platform": p, "test": test},
+					Values:     map[string]float64{measure.Throughput: map[string]float64{"gpu": 100, "cpu8": 50, "cpu16": 80}[p] * float64(i+1)}})
+			}
+		}
+		return list
+	}
+	throughput, err := measure.Find(measure.Throughput)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Compare(side("gpu"), side("cpu8", "cpu16"), throughput, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, p := range r.Points {
+		got[p.Series] = p.Ratio.Value
+	}
+	want := map[string]float64{"csv platform=cpu16 test=a": 0.8, "csv platform=cpu16 test=b": 0.8, "csv platform=cpu8 test=a": 0.5, "csv platform=cpu8 test=b": 0.5}
+	if diff := cmp.Diff(want, got); diff != "" || r.OnlyA != nil || r.OnlyB != nil || len(r.Points) != 4 {
+		t.Errorf("%v %v (-want +got):\n%s", r.OnlyA, r.OnlyB, diff)
+	}
+}
