@@ -110,6 +110,15 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 	} else if n > 0 {
 		s.note("computed %s of before again, by the rules of this version", count(n, "result"))
 	}
+	// A plan that cannot be read plans nothing new; what was planned before stays.
+	if plan, err := plannedPoints(folder); err == nil && plan != nil {
+		if err := db.SetPlanned(ctx, its.Name, plan); err != nil {
+			return storeError(err)
+		}
+	}
+	if err := db.Arrange(ctx); err != nil {
+		return storeError(err)
+	}
 	var statuses []string
 	for _, status := range metrics.Statuses {
 		if n := by[status]; n > 0 {

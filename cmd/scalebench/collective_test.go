@@ -92,4 +92,5 @@ func benchmarked(ts *testscript.TestScript, neg bool, args []string) {
 		Status:     metrics.Done, Dir: ts.MkAbs(filepath.Join("runs", study)), CreatedUnix: 1795000000,
 	}, []metrics.EventFile{{Path: path, Writer: "rank"}})
 	ts.Check(err)
+	ts.Check(db.Arrange(context.Background()))
 }

@@ -158,8 +158,8 @@ type analysis struct {
 }
 
 // analyse reads the study's good runs from the database. What is planned is
-// taken from the run folder, where there is one: so that a base that never ran
-// is missed.
+// taken from the run folder, or as it was when the runs were collected: so that a
+// base that never ran is missed.
 func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error) {
 	study := o.study
 	name, err := studyName(study)
@@ -186,6 +186,11 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 		}
 		if planned, err = plannedPoints(folder); err != nil {
 			return nil, err
+		}
+		if planned == nil {
+			if planned, err = db.Planned(ctx, name); err != nil {
+				return nil, storeError(err)
+			}
 		}
 	}
 	file := study // run and submit take the study's file
@@ -241,8 +246,8 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 	return a, err
 }
 
-// plannedPoints reads the plan of a study. One that is gone, as after scratch
-// was purged, plans nothing.
+// plannedPoints reads the plan of a study; nil where it is gone, as after scratch
+// was purged.
 func plannedPoints(folder rundir.Study) ([]scaling.Planned, error) {
 	plan, err := launcher.ReadPlan(folder)
 	if errors.Is(err, fs.ErrNotExist) {

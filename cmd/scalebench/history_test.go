@@ -102,6 +102,7 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 		_, err := db.Ingest(context.Background(), run, files)
 		ts.Check(err)
 	}
+	ts.Check(db.Arrange(context.Background()))
 }
 
 // rankEvents are the events of one rank of such a run: 4 epochs of 50 steps,

@@ -110,6 +110,9 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 		}
 		r.row(t, report.Run, outcome)
 	}
+	if err := db.Arrange(ctx); err != nil {
+		return storeError(err)
+	}
 	return s.print(t)
 }
 

@@ -41,7 +41,7 @@ var importRules = []struct {
 	{from: "cmd/...", never: []string{"launcher/gpu/nccl/...", "launcher/gpu/cuda", "launcher/gpu/dl", "launcher/native/collective/bench/gpu"}, standsBy: "programs load no C library; the worker's GPU variant, with its build tag, is its own"},
 	{from: "launcher/handshake", never: []string{"launcher/study", "launcher/rundir", "launcher/world", "launcher/native/collective/...", "metrics/...", "slurm/...", "cmd/..."}, standsBy: "a handshake is told the nonce and knows nothing of runs"},
 	{from: "launcher/gpu/nccl", never: []string{"launcher/native/collective", "launcher/world", "launcher/gpu/cuda", "metrics/...", "slurm/..."}, standsBy: "the binding is of use without scalebench"},
-	{from: "...", unless: "metrics/store", never: []string{"github.com/mattn/go-sqlite3", "database/sql"}, direct: true, standsBy: "only the store knows SQL"},
+	{from: "...", unless: "metrics/store/...", never: []string{"github.com/mattn/go-sqlite3", "database/sql"}, direct: true, standsBy: "only the store knows SQL"},
 	{from: "...", unless: "cmd/...", never: []string{"github.com/urfave/cli/...", "github.com/schollz/progressbar/..."}, direct: true, standsBy: "libraries print nothing"},
 	{from: "cmd/scalebench", never: []string{"launcher/native/train/..."}, standsBy: "training happens in the worker"},
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/store/storetest"
 	"github.com/scalebench/scalebench/slurm/slurmtest/fake"
 )
 
@@ -90,7 +95,7 @@ func TestScript(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"code": code, "measured": measured, "benchmarked": benchmarked},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"code": code, "measured": measured, "benchmarked": benchmarked, "agrees": agrees},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("NO_COLOR", "1")
@@ -102,9 +107,56 @@ func TestScript(t *testing.T) {
 				return err
 			}
 			e.Setenv("SCALEBENCH_DB", e.WorkDir+"/history.db")
+			e.Defer(func() {
+				if err := databasesAgree(e.WorkDir); err != nil {
+					e.T().Fatal(err)
+				}
+			})
 			return nil
 		},
 	})
+}
+
+// databasesAgree holds the view "scaling" of every database below dir against the
+// curves that the commands print.
+func databasesAgree(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil // what a script made unreadable
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return nil
+		}
+		defer file.Close()
+		head := make([]byte, 16)
+		if n, _ := file.Read(head); string(head[:n]) != "SQLite format 3\x00" {
+			return nil
+		}
+		_, err = storetest.Agree(context.Background(), path)
+		for _, unusable := range []error{store.ErrNotOurs, store.ErrNewer, store.ErrOlder, store.ErrUnusable, fs.ErrNotExist} {
+			if errors.Is(err, unusable) {
+				return nil // as the script has it
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		return nil
+	})
+}
+
+// agrees is databasesAgree for one database, with the number of points that
+// there are to compare: "agrees db.sqlite 6".
+func agrees(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: agrees DATABASE POINTS")
+	}
+	n, err := storetest.Agree(context.Background(), ts.MkAbs(args[0]))
+	ts.Check(err)
+	if fmt.Sprint(n) != args[1] {
+		ts.Fatalf("%d points compared, want %s", n, args[1])
+	}
 }
 
 // code runs a program and compares its exit code: "code 2 scalebench plot".

@@ -32,6 +32,7 @@ type series struct {
 	parameters map[string]any
 	at         []Value // planned or observed, ascending
 	runs       []Observation
+	points     []string              // planned or observed, of all parts of a divided series
 	divided    []fingerprint.Varying // facts by which it was divided from others; nil for none
 }
 
@@ -82,7 +83,7 @@ func (s *series) divide() []*series {
 	}
 	var list []*series
 	for _, c := range combinations {
-		part := &series{framework: s.framework, parameters: maps.Clone(s.parameters), at: s.at, divided: mixed}
+		part := &series{framework: s.framework, parameters: maps.Clone(s.parameters), at: s.at, points: s.points, divided: mixed}
 		for i, v := range mixed {
 			part.parameters[ranOn+v.Field] = c[i]
 		}
@@ -129,6 +130,9 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 		if at := along.of(&o); !slices.Contains(s.at, at) {
 			s.at = append(s.at, at)
 		}
+		if !slices.Contains(s.points, o.Point) {
+			s.points = append(s.points, o.Point)
+		}
 		if i < len(obs) {
 			s.runs = append(s.runs, o)
 		}
@@ -153,6 +157,31 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 	})
 	for _, s := range list {
 		slices.SortFunc(s.at, Value.compare)
+	}
+	return list
+}
+
+// Series is the runs of a study that share a curve over the number of workers.
+type Series struct {
+	Name   string
+	Base   int      // workers of the point that the others are divided by: the fewest that are planned or were observed
+	Runs   []string // by id
+	Points []string // planned or observed
+	// Part is for one of several series of the same points, whose runs ran on
+	// different things.
+	Part bool
+}
+
+// Arrange puts runs on their curves, as Analyse does without options.
+func Arrange(obs []Observation, planned []Planned) []Series {
+	var list []Series
+	for _, s := range group(obs, planned, false, Workers) {
+		one := Series{Name: s.name, Base: int(s.at[0].Number)}
+		for _, o := range s.runs {
+			one.Runs = append(one.Runs, o.Run)
+		}
+		one.Points, one.Part = s.points, s.divided != nil
+		list = append(list, one)
 	}
 	return list
 }

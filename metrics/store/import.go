@@ -57,6 +57,9 @@ func (s *Store) Import(ctx context.Context, run metrics.Run, events []metrics.Ev
 		case !from.Replace:
 			return fmt.Errorf("%w, as run %s", ErrImported, name)
 		default:
+			if _, err := tx.Exec("UPDATE study SET arranged = 0 WHERE name = (SELECT study FROM run WHERE id = ?)", id); err != nil {
+				return err
+			}
 			if _, err := tx.Exec("DELETE FROM run WHERE id = ?", id); err != nil {
 				return err
 			}

@@ -307,20 +307,74 @@ func TestScalingView(t *testing.T) {
 	measured(t, s, "s", "two64", 2, 1, 1, 100, batch)
 	measured(t, s, "s", "bad", 1, 9, 1, 1000, func(r *metrics.Run) { r.Status = metrics.Failed })
 
+	if err := s.Arrange(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
 	// batch 16: 10, 20, 40 with one worker: median 20, harmonic mean
 	// 3/(1/10 + 1/20 + 1/40) = 3/0.175 = 17.142857; 30 and 50 with two: median
 	// 40, harmonic mean 2/(1/30 + 1/50) = 37.5, speedup 40/20 = 2.
 	// batch 64: 200 with two, its own base.
-	got := table(t, s, `SELECT series, workers, runs, throughput_median, round(throughput_mean, 6), throughput_min, throughput_max, speedup, base_workers
-		FROM scaling WHERE study = 's' ORDER BY series, workers`)
+	view := `SELECT series, workers, runs, throughput_median, round(throughput_mean, 6), throughput_min, throughput_max, speedup, base_workers
+		FROM scaling WHERE study = 's' ORDER BY series, workers`
 	want := []string{
-		"native, workload.batch=16|1|3|20|17.142857|10|40|1|1",
-		"native, workload.batch=16|2|2|40|37.5|30|50|2|1",
-		"native, workload.batch=64|2|1|200|200|200|200|1|2",
+		"native batch=16|1|3|20|17.142857|10|40|1|1",
+		"native batch=16|2|2|40|37.5|30|50|2|1",
+		"native batch=64|2|1|200|200|200|200|1|2",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, table(t, s, view)); diff != "" {
 		t.Error(diff)
 	}
+
+	// A base that is planned and has no run is missed, not replaced by the next.
+	plan := []scaling.Planned{{Point: "one64", Framework: "native", Workers: 1, Parameters: map[string]any{"workload.augment": true, "framework": "native",
+		"workload.batch": int64(64), "workers": int64(1), "seed": int64(1), "workload.targets": []any{0.5, int64(1)}}}}
+	if err := s.SetPlanned(t.Context(), "s", plan); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Arrange(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want[2] = "native batch=64|2|1|200|200|200|200|<nil>|1"
+	if diff := cmp.Diff(want, table(t, s, view)); diff != "" {
+		t.Error(diff)
+	}
+	if got, err := s.Planned(t.Context(), "s"); err != nil || cmp.Diff(plan, got) != "" {
+		t.Error(cmp.Diff(plan, got), err)
+	}
+
+	// Another time limit is no other curve; another CPU is. One worker's runs there
+	// are the base there.
+	measured(t, s, "s", "two64", 2, 2, 1, 150, func(r *metrics.Run) { batch(r); r.Parameters["resources.time"] = "2h" })
+	recorded(t, s, "cpus", "one", 1, 1000, "Xeon", "")
+	recorded(t, s, "cpus", "one", 2, 1000, "EPYC", "")
+	if err := s.Arrange(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want[2] = "native batch=64|2|2|250|240|200|300|<nil>|1" // 2/(1/200 + 1/300) = 240
+	if diff := cmp.Diff(want, table(t, s, view)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"native cpu=EPYC|1|1", "native cpu=Xeon|1|1"}, table(t, s, "SELECT series, runs, speedup FROM scaling WHERE study = 'cpus' ORDER BY series")); diff != "" {
+		t.Error(diff)
+	}
+	if err := s.SetPlanned(t.Context(), "s", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Arrange(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := table(t, s, view); len(got) != 3 || got[2] != "native batch=64|2|2|250|240|200|300|1|2" {
+		t.Errorf("without a plan: %q", got)
+	}
+}
+
+func TestViewsCount(t *testing.T) {
+	s := openStore(t)
+	for repeat := range 6 {
+		measured(t, s, "s", "one", 1, repeat+1, 1, 10, nil)
+	}
+	measured(t, s, "s", "bad", 1, 9, 1, 1000, func(r *metrics.Run) { r.Status = metrics.Failed })
 	if got := table(t, s, "SELECT target, count(*), sum(reached), min(seconds) FROM time_to_accuracy WHERE counts GROUP BY target"); cmp.Diff([]string{"0.5|6|6|21", "1|6|0|<nil>"}, got) != "" {
 		t.Errorf("time to accuracy: %q", got)
 	}
@@ -329,20 +383,32 @@ func TestScalingView(t *testing.T) {
 	}
 }
 
-func TestSeriesLabels(t *testing.T) {
+// A run is named by its curve: where it is good, by what it has, else by its
+// point's others.
+func TestSeriesNames(t *testing.T) {
 	s := openStore(t)
 	run := aRun()
-	ingestRun(t, s, run)
-	label := "SELECT DISTINCT series FROM runs ORDER BY series"
-	if got := value(t, s, label); got != "native" {
-		t.Errorf("only series: %q", got)
+	names := func() []string {
+		t.Helper()
+		if err := s.Arrange(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return table(t, s, "SELECT run, series FROM runs ORDER BY run")
 	}
+	ingestRun(t, s, run)
+	if diff := cmp.Diff([]string{"s/p2-r1-a1|native"}, names()); diff != "" {
+		t.Error(diff)
+	}
+	run.ID, run.Repeat, run.Status = "s/p2-r2-a1", 2, metrics.Failed
+	ingestRun(t, s, run)
 	// Another number of workers is the same series, another model is not.
-	run.ID, run.Workers, run.Parameters["workers"] = "s/p4-r1-a1", 4, int64(4)
+	run.ID, run.Point, run.Repeat, run.Status, run.Workers, run.Parameters["workers"] = "s/p4-r1-a1", "p4", 1, metrics.Done, 4, int64(4)
 	ingestRun(t, s, run)
-	run.ID, run.Parameters["workload.model"] = "s/q-r1-a1", "cnn"
+	run.ID, run.Point, run.Parameters["workload.model"] = "s/q-r1-a1", "q", "cnn"
 	ingestRun(t, s, run)
-	if diff := cmp.Diff([]string{"native, workload.model=cnn", "native, workload.model=mlp"}, table(t, s, label)); diff != "" {
+	run.ID, run.Point, run.Status = "s/z-r1-a1", "z", metrics.Failed
+	ingestRun(t, s, run)
+	if diff := cmp.Diff([]string{"s/p2-r1-a1|native model=mlp", "s/p2-r2-a1|native model=mlp", "s/p4-r1-a1|native model=mlp", "s/q-r1-a1|native model=cnn", "s/z-r1-a1|<nil>"}, names()); diff != "" {
 		t.Error(diff)
 	}
 }

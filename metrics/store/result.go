@@ -40,6 +40,14 @@ func (in *ingest) result() error {
 		slowest, warnings, string(print), r.GitCommit, r.NoiseScaleWhy); err != nil {
 		return err
 	}
+	// What the run ran on may be known by now, and part it from others.
+	var study string
+	if err := in.tx.QueryRow("SELECT study FROM run WHERE id = ?", in.run).Scan(&study); err != nil {
+		return err
+	}
+	if err := disarrange(in.tx, study); err != nil {
+		return err
+	}
 	if err := in.values(input.Kind, r); err != nil {
 		return err
 	}

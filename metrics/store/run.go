@@ -69,30 +69,24 @@ func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, cha
 	if before == facts {
 		return id, false, nil
 	}
-	series, err := putSeries(tx, run)
-	if err != nil {
+	if err := disarrange(tx, run.Study); err != nil {
 		return 0, false, err
 	}
 	err = tx.QueryRow(`INSERT INTO run (name, study, point, repeat, attempt, kind, framework, workers, nodes, series,
 			status, detail, dir, created, ingested, facts)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (name) DO UPDATE SET study = excluded.study, point = excluded.point, repeat = excluded.repeat,
 			attempt = excluded.attempt, kind = excluded.kind, framework = excluded.framework, workers = excluded.workers,
-			nodes = excluded.nodes, series = excluded.series, status = excluded.status, detail = excluded.detail,
+			nodes = excluded.nodes, status = excluded.status, detail = excluded.detail,
 			dir = excluded.dir, created = excluded.created, ingested = excluded.ingested, facts = excluded.facts
 		RETURNING id`,
-		run.ID, run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.Nodes, series,
+		run.ID, run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.Nodes,
 		run.Status, run.Detail, run.Dir, run.CreatedUnix, metrics.Unix(s.now()), facts).Scan(&id)
 	if err != nil {
 		return 0, false, err
 	}
 	if _, err := tx.Exec("DELETE FROM run_parameter WHERE run = ?", id); err != nil {
 		return 0, false, err
-	}
-	if before != "" {
-		if err := dropSeries(tx, run.Study); err != nil {
-			return 0, false, err
-		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(run.Parameters)) {
 		value, kind, err := parameterValue(run.Parameters[key])
@@ -234,116 +228,4 @@ func numbers(list []any) error {
 		}
 	}
 	return nil
-}
-
-// notInSeries are the keys that differ between the runs of one series, or
-// follow from those.
-var notInSeries = []string{"workers", "nodes", "workers_per_node", "worker_batch", "global_batch", "learning_rate",
-	"repeat", "attempt", "seed", "id", "point", "workload.targets"}
-
-// putSeries finds or makes the run's series. A new one gives all series of the
-// study new labels, since a label names what tells them apart.
-func putSeries(tx *sql.Tx, run metrics.Run) (int64, error) {
-	p := maps.Clone(run.Parameters)
-	if p == nil {
-		p = map[string]any{}
-	}
-	p["framework"] = run.Framework
-	for _, key := range notInSeries {
-		delete(p, key)
-	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return 0, err
-	}
-	var id int64
-	err = tx.QueryRow("SELECT id FROM series WHERE study = ? AND parameters = ?", run.Study, string(text)).Scan(&id)
-	if err == nil || !errors.Is(err, sql.ErrNoRows) {
-		return id, err
-	}
-	r, err := tx.Exec("INSERT INTO series (study, parameters, label) VALUES (?, ?, '')", run.Study, string(text))
-	if err != nil {
-		return 0, err
-	}
-	if id, err = r.LastInsertId(); err != nil {
-		return 0, err
-	}
-	return id, labelSeries(tx, run.Study)
-}
-
-// dropSeries removes the series of a study that have lost their last run, with
-// what their parameters said.
-func dropSeries(tx *sql.Tx, study string) error {
-	r, err := tx.Exec("DELETE FROM series WHERE study = ? AND NOT EXISTS (SELECT 1 FROM run WHERE run.series = series.id)", study)
-	if err != nil {
-		return err
-	}
-	if n, err := r.RowsAffected(); err != nil || n == 0 {
-		return err
-	}
-	return labelSeries(tx, study)
-}
-
-// labelSeries names every series of a study by its framework and the other
-// keys whose values differ within the study: "native, workload.batch=64".
-func labelSeries(tx *sql.Tx, study string) error {
-	rows, err := tx.Query("SELECT id, parameters FROM series WHERE study = ? ORDER BY id", study)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	type series struct {
-		id   int64
-		keys map[string]json.RawMessage
-	}
-	var all []series
-	values := map[string]map[string]bool{} // key to its values
-	for rows.Next() {
-		var s series
-		var text string
-		if err := rows.Scan(&s.id, &text); err != nil {
-			return err
-		}
-		if err := json.Unmarshal([]byte(text), &s.keys); err != nil {
-			return err
-		}
-		all = append(all, s)
-		for key, v := range s.keys {
-			if values[key] == nil {
-				values[key] = map[string]bool{}
-			}
-			values[key][string(v)] = true
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	rows.Close()
-	for _, s := range all {
-		var label []string
-		for _, key := range slices.Sorted(maps.Keys(values)) {
-			value, has := s.keys[key]
-			switch {
-			case key == "framework":
-				label = slices.Insert(label, 0, unquote(value))
-			case !has:
-				label = append(label, key+" unset") // of another kind of workload
-			case len(values[key]) > 1:
-				label = append(label, key+"="+unquote(value))
-			}
-		}
-		if _, err := tx.Exec("UPDATE series SET label = ? WHERE id = ?", strings.Join(label, ", "), s.id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unquote shows a JSON string without its quotes.
-func unquote(v json.RawMessage) string {
-	var s string
-	if json.Unmarshal(v, &s) == nil {
-		return s
-	}
-	return string(v)
 }

@@ -73,7 +73,7 @@ func (s *Store) Runs(ctx context.Context, f Filter, of ...measure.Measure) ([]Ru
 		columns, arguments = columns+", "+column, append(arguments, args...)
 	}
 	err := s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
-		query := `SELECT run, study, series, point, repeat, attempt, framework, workers, nodes, status, detail,
+		query := `SELECT run, study, coalesce(series, ''), point, repeat, attempt, framework, workers, nodes, status, detail,
 			coalesce(job, ''), coalesce(job_state, ''), created, dir, steps, epochs, coalesce(throughput_why, ''),
 			warnings` + columns + " FROM runs WHERE " + where + " ORDER BY created DESC, id DESC"
 		if f.Limit > 0 {

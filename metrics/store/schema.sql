@@ -10,18 +10,20 @@ CREATE TABLE study (
   name TEXT PRIMARY KEY,
   id   TEXT NOT NULL,      -- as in its run folder
   home TEXT NOT NULL,      -- its run folder, absolute; '' where all of its runs were imported
-  file TEXT NOT NULL       -- the study file, absolute; '' likewise
+  file TEXT NOT NULL,      -- the study file, absolute; '' likewise
+  arranged INTEGER NOT NULL DEFAULT 0  -- 1: series and member are of its present runs and plan
 ) STRICT, WITHOUT ROWID;
 
--- A series is what remains of a point without its number of workers: the runs
--- that may stand on one curve.
-CREATE TABLE series (
-  id         INTEGER PRIMARY KEY,
-  study      TEXT NOT NULL,
-  parameters TEXT NOT NULL,  -- JSON object, keys sorted
-  label      TEXT NOT NULL,  -- the parameters that tell the study's series apart
-  UNIQUE (study, parameters)
-) STRICT;
+-- The points of a study's plan, as it was when the runs were collected: a curve
+-- is divided by its smallest planned number of workers.
+CREATE TABLE planned (
+  study      TEXT NOT NULL REFERENCES study,
+  point      TEXT NOT NULL,
+  framework  TEXT NOT NULL,
+  workers    INTEGER NOT NULL,
+  parameters TEXT NOT NULL,  -- JSON object of {"type", "value"} as in run_parameter, keys sorted
+  PRIMARY KEY (study, point)
+) STRICT, WITHOUT ROWID;
 
 -- One attempt at a point.
 CREATE TABLE run (
@@ -35,7 +37,7 @@ CREATE TABLE run (
   framework TEXT NOT NULL,
   workers   INTEGER NOT NULL,      -- world size that the plan asks for
   nodes     INTEGER NOT NULL,
-  series    INTEGER NOT NULL REFERENCES series,
+  series    TEXT NOT NULL,         -- names of those it is a member of; '' for none
   status    TEXT NOT NULL,
   detail    TEXT NOT NULL,
   dir       TEXT NOT NULL,
@@ -46,7 +48,25 @@ CREATE TABLE run (
 CREATE INDEX run_created ON run (created, id);
 CREATE INDEX run_study ON run (study, created);
 CREATE INDEX run_attempts ON run (study, point, repeat, status, attempt);
-CREATE INDEX run_series ON run (series, workers);
+
+-- The curves of each study over the number of workers, as package scaling has
+-- them; that package alone knows what makes a curve.
+CREATE TABLE series (
+  id    INTEGER PRIMARY KEY,
+  study TEXT NOT NULL REFERENCES study,
+  name  TEXT NOT NULL,
+  base  INTEGER NOT NULL  -- workers of the point that the others are divided by
+) STRICT;
+CREATE INDEX series_study ON series (study);
+
+-- Which runs are on which curve. One on which a fact does not bear that divides
+-- curves is on several.
+CREATE TABLE member (
+  run    INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  series INTEGER NOT NULL REFERENCES series ON DELETE CASCADE,
+  PRIMARY KEY (run, series)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX member_series ON member (series);
 
 -- What the scheduler says of a run; no row when none was involved.
 CREATE TABLE job (
@@ -366,7 +386,7 @@ CREATE INDEX import_sha256 ON import (sha256, part);
 
 -- Every run with its job and result, a row each.
 CREATE VIEW runs AS
-SELECT r.name AS run, r.study, s.label AS series, r.point, r.repeat, r.attempt, r.kind,
+SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat, r.attempt, r.kind,
        r.framework, r.workers, r.nodes, r.status, r.detail,
        r.created, r.ingested, r.dir,
        j.cluster, j.id AS job, j.partition, j.state AS job_state, j.reason AS job_reason,
@@ -388,7 +408,6 @@ SELECT r.name AS run, r.study, s.label AS series, r.point, r.repeat, r.attempt, 
        x.warnings, x.algorithm,
        r.id, nullif(x.git_commit, '') AS git_commit
 FROM run r
-LEFT JOIN series s ON s.id = r.series  -- always there; LEFT keeps run the outer loop, newest first
 LEFT JOIN job j ON j.run = r.id
 LEFT JOIN result x ON x.run = r.id;
 
@@ -400,7 +419,7 @@ FROM run_parameter p JOIN run r ON r.id = p.run;
 -- What every run came to in every measure. reached is 0 for a target that the
 -- run missed, NULL where nothing can be missed.
 CREATE VIEW "values" AS
-SELECT r.name AS run, r.study, s.label AS series, r.point, r.repeat, r.attempt,
+SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat, r.attempt,
        r.framework, r.workers, r.nodes, r.status,
        r.status = 'done' AND NOT EXISTS (
          SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
@@ -408,7 +427,6 @@ SELECT r.name AS run, r.study, s.label AS series, r.point, r.repeat, r.attempt,
        m.name AS measure, nullif(m.unit, '') AS unit, nullif(m.better, '') AS better, v.value,
        CASE WHEN m.target IS NOT NULL THEN NOT v.missed END AS reached, nullif(v.why, '') AS why
 FROM run r
-JOIN series s ON s.id = r.series
 JOIN value v ON v.run = r.id
 JOIN measure m ON m.id = v.measure;
 
@@ -416,7 +434,7 @@ JOIN measure m ON m.id = v.measure;
 -- figures are made of: it is done, and no later attempt at the same repeat of
 -- the same point is.
 CREATE VIEW throughput AS
-SELECT r.name AS run, r.study, s.label AS series, r.point, r.repeat, r.attempt,
+SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat, r.attempt,
        r.framework, r.workers, r.nodes, r.status,
        r.status = 'done' AND NOT EXISTS (
          SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
@@ -433,50 +451,52 @@ SELECT r.name AS run, r.study, s.label AS series, r.point, r.repeat, r.attempt,
        (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'compute')) AS compute,
        (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'communication')) AS communication
 FROM run r
-JOIN series s ON s.id = r.series
 JOIN result x ON x.run = r.id;
 
 -- When each run reached each of its targets: seconds from the start of the
 -- training clock to the end of the first evaluation that reached it.
 CREATE VIEW time_to_accuracy AS
-SELECT r.name AS run, r.study, s.label AS series, r.point, r.repeat, r.attempt,
+SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat, r.attempt,
        r.framework, r.workers, r.nodes, r.status,
        r.status = 'done' AND NOT EXISTS (
          SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
                                AND l.status = 'done' AND l.attempt > r.attempt) AS counts,
        m.target, v.value AS seconds, NOT v.missed AS reached
 FROM run r
-JOIN series s ON s.id = r.series
 JOIN value v ON v.run = r.id
 JOIN measure m ON m.id = v.measure AND m.target IS NOT NULL;
 
 -- Throughput against workers, of the runs that count. The mean is harmonic, as
--- a mean of rates must be; the speedup is of the medians, against the series'
--- smallest number of workers (base_workers). Plain figures without intervals:
--- those need more than SQL; see `scalebench scaling`.
+-- a mean of rates must be; the speedup is of the medians, against the number of
+-- workers that `scalebench scaling` divides by (base_workers), and NULL where no
+-- run at it has a throughput. Plain figures without intervals: those need more
+-- than SQL.
 CREATE VIEW scaling AS
 -- Windows throughout, no GROUP BY: through those SQLite carries a condition on
 -- the study down to the index.
 WITH ranked AS (
-  SELECT study, series, workers, throughput,
-         row_number() OVER (PARTITION BY study, series, workers ORDER BY throughput) AS i,
-         count(*) OVER (PARTITION BY study, series, workers) AS n
-  FROM throughput WHERE counts AND throughput IS NOT NULL
+  SELECT s.study, s.id, s.name, s.base, r.workers, v.value,
+         row_number() OVER (PARTITION BY s.study, s.id, r.workers ORDER BY v.value) AS i,
+         count(*) OVER (PARTITION BY s.study, s.id, r.workers) AS n
+  FROM series s
+  JOIN member m ON m.series = s.id
+  JOIN run r ON r.id = m.run AND r.status = 'done' AND NOT EXISTS (
+    SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
+                          AND l.status = 'done' AND l.attempt > r.attempt)
+  JOIN value v ON v.run = r.id AND v.value > 0 AND v.measure = (SELECT id FROM measure WHERE name = 'throughput')
 ), groups AS (
-  SELECT study, series, workers, i, n,
-         avg(throughput) FILTER (WHERE i IN ((n + 1) / 2, (n + 2) / 2)) OVER same AS median,
-         n / sum(1 / nullif(throughput, 0)) OVER same AS mean,
-         min(throughput) OVER same AS low, max(throughput) OVER same AS high
+  SELECT study, id, name, base, workers, i, n,
+         avg(value) FILTER (WHERE i IN ((n + 1) / 2, (n + 2) / 2)) OVER same AS median,
+         n / sum(1 / value) OVER same AS mean,
+         min(value) OVER same AS low, max(value) OVER same AS high
   FROM ranked
-  WINDOW same AS (PARTITION BY study, series, workers)
+  WINDOW same AS (PARTITION BY study, id, workers)
 )
-SELECT study, series, workers, n AS runs, median AS throughput_median,
-       CASE WHEN low > 0 THEN mean ELSE 0.0 END AS throughput_mean,
-       low AS throughput_min, high AS throughput_max,
-       median / first_value(median) OVER by_workers AS speedup,
-       first_value(workers) OVER by_workers AS base_workers
-FROM groups WHERE i = 1
-WINDOW by_workers AS (PARTITION BY study, series ORDER BY workers);
+SELECT study, name AS series, workers, n AS runs, median AS throughput_median,
+       mean AS throughput_mean, low AS throughput_min, high AS throughput_max,
+       median / max(median) FILTER (WHERE workers = base) OVER (PARTITION BY study, id) AS speedup,
+       base AS base_workers
+FROM groups WHERE i = 1;
 
 -- Every step of every rank; ask for one run, or one run and rank. Seconds.
 CREATE VIEW rank_step AS
@@ -543,16 +563,15 @@ JOIN run r ON r.id = f.run;
 
 -- One row a run and epoch. The noise scale is in samples, with its interval.
 CREATE VIEW noise_scales AS
-SELECT r.name AS run, r.study, s.label AS series, r.workers, n.epoch, n.step, n.steps, n.batch, n.global_batch,
+SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.workers, n.epoch, n.step, n.steps, n.batch, n.global_batch,
        n.samples AS noise_scale, n.low, n.high, n.gradient_squared, n.noise, nullif(n.why, '') AS why
 FROM noise_scale n
-JOIN run r ON r.id = n.run
-JOIN series s ON s.id = r.series;
+JOIN run r ON r.id = n.run;
 
 -- A row for each run, operation, size and place; of the incarnation that the
 -- result is about.
 CREATE VIEW collectives AS
-SELECT r.name AS run, r.study, s.label AS series, r.workers, r.nodes, r.status,
+SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.workers, r.nodes, r.status,
        g.at ->> '$.op' AS op, g.at ->> '$.bytes' AS bytes, g.at ->> '$.in_place' AS in_place,
        nullif(max(g.of), 0) AS iterations,
        max(g.value) FILTER (WHERE g.name = 'time') AS seconds,
@@ -565,7 +584,6 @@ SELECT r.name AS run, r.study, s.label AS series, r.workers, r.nodes, r.status,
 FROM figure g
 JOIN event_file f ON f.id = g.file
 JOIN run r ON r.id = f.run
-JOIN series s ON s.id = r.series
 LEFT JOIN result x ON x.run = r.id
 WHERE f.restart IS x.restart AND g.at ->> '$.bytes' IS NOT NULL AND g.at ->> '$.in_place' IS NOT NULL
 GROUP BY r.id, op, in_place, bytes;
@@ -573,11 +591,10 @@ GROUP BY r.id, op, in_place, bytes;
 -- A row for each run, operation and place: a message of s bytes takes
 -- alpha + s / beta seconds.
 CREATE VIEW links AS
-SELECT r.name AS run, r.study, s.label AS series, r.workers, r.nodes, r.status,
+SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.workers, r.nodes, r.status,
        nullif(l.op, '') AS op, l.in_place, l.alpha, l.beta, l.sizes, l.low, l.high
 FROM link l
-JOIN run r ON r.id = l.run
-JOIN series s ON s.id = r.series;
+JOIN run r ON r.id = l.run;
 
 -- Runs that were imported.
 CREATE VIEW imports AS

@@ -145,7 +145,7 @@ func (q *details) row() error {
 	r := &q.d.Run
 	var ingested float64
 	err := q.one(`SELECT r.name, r.study, r.point, r.repeat, r.attempt, r.kind, r.framework, r.workers, r.nodes, r.status, r.detail,
-			r.dir, r.created, r.ingested, s.label FROM run r JOIN series s ON s.id = r.series WHERE r.id = ?`,
+			r.dir, r.created, r.ingested, r.series FROM run r WHERE r.id = ?`,
 		&r.ID, &r.Study, &r.Point, &r.Repeat, &r.Attempt, &r.Kind, &r.Framework, &r.Workers, &r.Nodes, &r.Status, &r.Detail,
 		&r.Dir, &r.CreatedUnix, &ingested, &q.d.Series)
 	q.d.Ingested = metrics.Time(ingested).UTC()
