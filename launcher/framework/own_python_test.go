@@ -130,3 +130,33 @@ func TestOwnProblems(t *testing.T) {
 		})
 	}
 }
+
+// The study's own parameters are arguments of the functions that have them:
+// 5·16 + 16·5 + 5 parameters with 16 hidden values, and 90 of the 120 samples.
+func TestOwnParameters(t *testing.T) {
+	p := ownPoint(t, 1)
+	p.Workload.Train.LearningRate, p.LearningRate, p.Workload.Train.Epochs, p.Data.TestSamples = 2, 2, 1, 0
+	p.Own = study.Own{"hidden": {Value: int64(16)}, "kept": {Value: 0.75}, "activation": {Value: "relu"}}
+	files := map[string]string{"my_model.py": `
+import torch
+
+def build(point, hidden, activation="tanh"):
+    assert type(hidden) is int and activation == "relu"
+    return torch.nn.Sequential(torch.nn.Embedding(5, hidden), torch.nn.Linear(hidden, 5))
+`, "my_data.py": `
+import numpy
+
+def load(point, *, kept):
+    x = numpy.random.RandomState(1).randint(5, size=(int(120 * kept), 7))
+    return (x, (x + 1) % 5), (x[:30], (x[:30] + 1) % 5)
+`}
+	events, codes := ownRun(t, p, files)
+	if train := only(t, events[0], trainOf); codes[0] != 0 || train.Parameters != 165 || train.TrainSamples != 90 {
+		t.Errorf("code %d, %+v", codes[0], train)
+	}
+	p.Own["hiden"] = study.Scalar{Value: int64(8)}
+	events, codes = ownRun(t, p, files)
+	if stop := only(t, events[0], stopOf); codes[0] == 0 || !strings.Contains(stop.Cause, "parameters.hiden: no argument of that name in models/my_model.py:build or my_data.py:load") {
+		t.Errorf("code %d, %+v", codes[0], stop)
+	}
+}

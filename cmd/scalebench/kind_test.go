@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A new kind of workload is the files and lines that docs/design.md and
+// CONTRIBUTING.md say, and no change to what is there. The one of this test
+// lives in testdata/kind: the programs are built with its three files and four
+// lines laid over the source. Three of its keys have names of a training's, two
+// of them another type.
+func TestNewKind(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	replace := map[string]string{}
+	lay := func(target, text string) {
+		file := filepath.Join(dir, strings.ReplaceAll(target, "/", "-"))
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[filepath.Join(root, target)] = file
+	}
+	for target, file := range map[string]string{
+		"launcher/study/answering.go":        "study.go.txt", // of three packages, and so of none here
+		"metrics/measure/answering.go":       "measure.go.txt",
+		"cmd/scalebench-worker/answering.go": "worker.go.txt",
+	} {
+		text, err := os.ReadFile(filepath.Join("testdata/kind", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lay(target, string(text))
+	}
+	for target, lines := range map[string][2]string{ // a line, and the one to stand behind it
+		"launcher/study/point.go":       {"	Collective Collective\n", "	Answering  Answering\n"},
+		"launcher/study/kind.go":        {"	\"collective\": collective,\n", "	\"answering\":  answering,\n"},
+		"metrics/measure/measure.go":    {"	\"train\":      training,\n", "	\"answering\":  answering,\n"},
+		"cmd/scalebench-worker/main.go": {"			collectiveCommand(),\n", "			{Name: \"answering\", Usage: \"one rank of a service\", Action: answer},\n"},
+	} {
+		text, err := os.ReadFile(filepath.Join(root, target))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(string(text), lines[0]) != 1 {
+			t.Fatalf("%s has not one line %q", target, lines[0])
+		}
+		lay(target, strings.Replace(string(text), lines[0], lines[0]+lines[1], 1))
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	build := exec.Command("go", "build", "-overlay", write("overlay.json", string(overlay)), "-o", dir+"/", "./cmd/scalebench", "./cmd/scalebench-worker")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	scalebench := func(code int, arguments ...string) string {
+		t.Helper()
+		cmd := exec.Command(filepath.Join(dir, "scalebench"), arguments...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "SCALEBENCH_DB="+filepath.Join(dir, "db"), "SCALEBENCH_RUNS="+filepath.Join(dir, "runs"), "SLURM_JOB_ID=")
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != code {
+			t.Fatalf("scalebench %q: exit code %d\n%s", arguments, got, out)
+		}
+		return string(out)
+	}
+	has := func(text string, all ...string) {
+		t.Helper()
+		for _, want := range all {
+			if !strings.Contains(text, want) {
+				t.Errorf("lacks %s:\n%s", want, text)
+			}
+		}
+	}
+	const study = "[study]\nname = \"service\"\n[workload]\nkind = \"answering\"\n[sweep]\nworkers = [1]\nload = [20, 40]\n"
+	write("service.toml", study)
+
+	// Keys, defaults, rules, what follows from several, and what can be swept.
+	write("wrong.toml", "[study]\nname = \"wrong\"\n[workload]\nkind = \"answering\"\nmodel = \"resnet20\"\nmomentum = 0.9\nbatch = 64\n[sweep]\nworkers = [1, 4]\nload = [-1]\n")
+	has(scalebench(2, "check", "wrong.toml"),
+		`wrong.toml:5: workload.model: "resnet20" is not known; valid: "small", "large"`,
+		"wrong.toml:6: workload.momentum: unknown key; valid here: kind, model, epochs, batch, load",
+		"wrong.toml:7: workload.batch: want a list", "wrong.toml:10: sweep.load[0]: want more than 0, got -1",
+		"wrong.toml:9: sweep.workers: a service has 1 or 2 workers here")
+	// A default that is spelled out is the same point, another value another one.
+	identities := func(file string) string { return scalebench(0, "check", file, "--format", "csv", "-q") }
+	before := identities("service.toml")
+	write("explicit.toml", strings.Replace(study, "[sweep]", "model = \"small\"\n[sweep]", 1))
+	write("large.toml", strings.Replace(study, "[sweep]", "model = \"large\"\n[sweep]", 1))
+	if identities("explicit.toml") != before || identities("large.toml") == before {
+		t.Error("the identity is not of what differs from the kind's own defaults")
+	}
+	// Its keys are placeholders of a command; a training's are not.
+	write("command.toml", strings.Replace(study, "[sweep]", "[command]\nrun = \"serve {model} {load} {learning_rate}\"\n[sweep]\nframework = [\"command\"]", 1))
+	has(scalebench(2, "check", "command.toml"), "command.run[3]: {learning_rate} is no placeholder")
+
+	// It runs, and what is recorded are its own keys.
+	scalebench(0, "run", "service.toml")
+	points, err := filepath.Glob(filepath.Join(dir, "runs", "*", "*", "point.json"))
+	if err != nil || len(points) != 2 {
+		t.Fatalf("%v, %v", points, err)
+	}
+	for _, path := range points {
+		var point struct {
+			Workload map[string]any `json:"workload"`
+		}
+		text, err := os.ReadFile(path)
+		if err == nil {
+			err = json.Unmarshal(text, &point)
+		}
+		if w := point.Workload; err != nil || len(w) != 5 || w["kind"] != "answering" || w["model"] != "small" || w["epochs"] != 0.5 || w["load"] == nil {
+			t.Errorf("%v: %s", err, text)
+		}
+	}
+	// Its measure is stored, followed and selected by its keys like any other: 40
+	// requests/s take 40 ms.
+	has(scalebench(0, "history", "--metric", "answer_p99", "--where", "workload.load = 40 AND workload.model = 'small'"), "40.0 ms")
+	if out := scalebench(0, "history", "--metric", "answer_p99", "--where", "workload.load = 40"); strings.Contains(out, "20.0 ms") {
+		t.Errorf("not selected by its own key:\n%s", out)
+	}
+}
