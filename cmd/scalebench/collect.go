@@ -23,8 +23,8 @@ func collectCommand(s *session) *cli.Command {
 		ArgsUsage: "[STUDY]",
 		Description: "Safe to repeat, and safe while jobs run: each time it reads on from where it\n" +
 			"stopped. Lines that are no events are reported with file and line, and the rest\n" +
-			"is kept. Runs that cannot be read are reported, the others collected, and the\n" +
-			"exit code is 3. Without STUDY it collects every study in the run folders.",
+			"is kept. Runs and plans that cannot be read are reported, the rest is collected,\n" +
+			"and the exit code is 3. Without STUDY it collects every study in the run folders.",
 		Action: func(c *cli.Context) error {
 			folders, err := s.folders(c.Context, c.Args().First())
 			if err != nil {
@@ -47,7 +47,6 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 		return unreadable(1)
 	}
 	states, unread, unreachable := s.survey(ctx, attempts)
-	asked := askedNow(folder)
 	its, err := folder.Identity()
 	if errors.Is(err, fs.ErrNotExist) {
 		return &usageError{err: err, hint: "`scalebench run FILE` or `submit FILE` says whose runs these are; it begins none that has a result."}
@@ -55,6 +54,8 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
+	plan, unplanned := s.readPlan(folder)
+	asked := askedNow(plan)
 	file, err := s.database()
 	if err != nil {
 		return err
@@ -111,8 +112,8 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 		s.note("computed %s of before again, by the rules of this version", count(n, "result"))
 	}
 	// A plan that cannot be read plans nothing new; what was planned before stays.
-	if plan, err := plannedPoints(folder); err == nil && plan != nil {
-		if err := db.SetPlanned(ctx, its.Name, plan); err != nil {
+	if unplanned == nil {
+		if err := db.SetPlanned(ctx, its.Name, plannedPoints(plan)); err != nil {
 			return storeError(err)
 		}
 	}
@@ -130,18 +131,16 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 	}
 	s.note("collected %s into %s: %s (%d with news, %s, %s)", folder.Path(), db.Path(), strings.Join(statuses, ", "),
 		changed, count(events, "event"), count(bad, "bad line"))
-	return errors.Join(unreachable, unreadable(unread))
+	return errors.Join(unreachable, unreadable(unread), unplanned)
 }
 
 // askedNow are the targets that the study asks of each point by now, which may
 // be others than those of the day when the run was begun: its evaluations answer
-// them all the same. A plan that cannot be read leaves each run its own.
-func askedNow(folder rundir.Study) map[string]any {
+// them all the same.
+func askedNow(plan *study.Plan) map[string]any {
 	asked := map[string]any{}
-	if plan, err := launcher.ReadPlan(folder); err == nil {
-		for _, p := range plan.Points {
-			asked[p.Point.ID] = p.Point.Parameters()[study.Targets]
-		}
+	for _, p := range plan.Points {
+		asked[p.Point.ID] = p.Point.Parameters()[study.Targets]
 	}
 	return asked
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/exchange"
 	"github.com/scalebench/scalebench/metrics/store"
@@ -184,13 +184,14 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 		if err != nil {
 			return nil, err
 		}
-		if planned, err = plannedPoints(folder); err != nil {
-			return nil, err
+		plan, err := launcher.ReadPlan(folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			s.warn("%v; taking what the database has of the plan", err)
 		}
-		if planned == nil {
-			if planned, err = db.Planned(ctx, name); err != nil {
-				return nil, storeError(err)
-			}
+		if err == nil {
+			planned = plannedPoints(plan)
+		} else if planned, err = db.Planned(ctx, name); err != nil {
+			return nil, storeError(err)
 		}
 	}
 	file := study // run and submit take the study's file
@@ -246,16 +247,8 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 	return a, err
 }
 
-// plannedPoints reads the plan of a study; nil where it is gone, as after scratch
-// was purged.
-func plannedPoints(folder rundir.Study) ([]scaling.Planned, error) {
-	plan, err := launcher.ReadPlan(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
+// plannedPoints are the points of a plan.
+func plannedPoints(plan *study.Plan) []scaling.Planned {
 	seen := map[string]bool{} // its repeats are one point
 	var list []scaling.Planned
 	for _, p := range plan.Points {
@@ -264,5 +257,5 @@ func plannedPoints(folder rundir.Study) ([]scaling.Planned, error) {
 			list = append(list, scaling.Planned{Point: p.Point.ID, Framework: p.Point.Framework, Workers: p.Point.Workers, Parameters: p.Point.Parameters()})
 		}
 	}
-	return list, nil
+	return list
 }

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
+	"syscall"
 
 	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // Exit codes. They are part of the interface, so that a script can tell a
@@ -22,7 +26,7 @@ const (
 const exitHelp = `Exit codes:
 0    done
 1    internal error: a defect of scalebench, or of the machine it runs on
-2    bad usage, or a bad study or site file
+2    bad usage, a bad study or site file, or a file that cannot be used as it is
 3    some runs failed or cannot be read, some of doctor's checks failed, or compare
      found B worse; the rest of the work was done
 4    the scheduler cannot be reached
@@ -76,6 +80,17 @@ func unreadable(n int) error {
 // unreadableHint is what can be done about it.
 const unreadableHint = "The other runs are not affected. Put the files right (owner, mode, content), or move the run's folder away; as long as it is there, the run is not begun again."
 
+// planError says that the command did its work as far as it could without the
+// study's plan, which cannot be read; a warning said why.
+type planError struct{ study string }
+
+func (e *planError) Error() string {
+	return fmt.Sprintf("the plan of study %q cannot be read, see the warning", e.study)
+}
+
+// planHint is what can be done about it.
+const planHint = "Move plan.json away and `run` or `submit` the study's file: that writes it anew. Runs with a good result are not begun again."
+
 // checksFailedError says that doctor found what has to be put right first.
 type checksFailedError struct{ failed, total int }
 
@@ -107,12 +122,17 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("this is a bug in scalebench: %v", e.value) }
 
+// unfit is what is wrong with a path that a person can put right: something else
+// stands there than belongs there, or it may not be used.
+var unfit = []error{regular.ErrNotRegular, regular.ErrTooLarge, fs.ErrExist, fs.ErrPermission, syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP, syscall.EROFS}
+
 // exitCode maps how run ended to the exit code. It is the only place that does.
 func exitCode(err error) int {
 	var (
 		usage     *usageError
 		failed    *runsFailedError
 		unread    *unreadableError
+		plan      *planError
 		checks    *checksFailedError
 		worse     *worseError
 		scheduler *schedulerError
@@ -130,8 +150,10 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &scheduler):
 		return exitScheduler
-	case errors.As(err, &failed), errors.As(err, &unread), errors.As(err, &checks), errors.As(err, &worse):
+	case errors.As(err, &failed), errors.As(err, &unread), errors.As(err, &plan), errors.As(err, &checks), errors.As(err, &worse):
 		return exitRunsFailed
+	case slices.ContainsFunc(unfit, func(e error) bool { return errors.Is(err, e) }):
+		return exitUsage
 	}
 	return exitInternal
 }
@@ -142,6 +164,7 @@ func hintFor(err error) string {
 		usage     *usageError
 		failed    *runsFailedError
 		unread    *unreadableError
+		plan      *planError
 		scheduler *schedulerError
 		bug       *panicError
 	)
@@ -156,6 +179,8 @@ func hintFor(err error) string {
 		return failed.hint
 	case errors.As(err, &unread):
 		return unreadableHint
+	case errors.As(err, &plan):
+		return planHint
 	}
 	return ""
 }

@@ -160,14 +160,24 @@ func (s *session) folders(ctx context.Context, arg string) ([]rundir.Study, erro
 	if err != nil {
 		return nil, err
 	}
-	_, err = launcher.ReadPlan(folder)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, notBegun(folder, err)
-	case err != nil:
-		return nil, &usageError{err: fmt.Errorf("the plan of study %q cannot be read: %w", filepath.Base(folder.Path()), err)}
+	if _, err := os.Lstat(folder.Plan()); err != nil {
+		if attempts, _ := folder.Attempts(); len(attempts) == 0 {
+			return nil, notBegun(folder, err)
+		}
 	}
 	return []rundir.Study{folder}, nil
+}
+
+// readPlan reads the plan of a study for a command that can go on without: the
+// runs say themselves what they are of. One that cannot be read is warned of, and
+// is then empty; the error is for the command's end.
+func (s *session) readPlan(folder rundir.Study) (*study.Plan, error) {
+	plan, err := launcher.ReadPlan(folder)
+	if err != nil {
+		s.warn("%v; going on with the runs that are there, not knowing what else is planned, nor which targets are asked by now", err)
+		return &study.Plan{}, &planError{filepath.Base(folder.Path())}
+	}
+	return plan, nil
 }
 
 // options are what a backend begins this command's attempts with.

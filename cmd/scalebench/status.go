@@ -44,11 +44,8 @@ func runStatus(ctx context.Context, s *session, arg string) error {
 // statusRows adds a row for each attempt in the folder, and one for each
 // planned run that has none.
 func statusRows(ctx context.Context, s *session, t *table, folder rundir.Study) error {
-	plan, err := launcher.ReadPlan(folder)
-	var attempts []*launcher.Attempt
-	if err == nil {
-		attempts, err = launcher.Attempts(folder)
-	}
+	plan, unplanned := s.readPlan(folder)
+	attempts, err := launcher.Attempts(folder)
 	if err != nil {
 		s.warn("%v", err)
 		return unreadable(1)
@@ -65,7 +62,7 @@ func statusRows(ctx context.Context, s *session, t *table, folder rundir.Study) 
 			addPlanned(t, run, p.Point)
 		}
 	}
-	return errors.Join(unreachable, unreadable(unread))
+	return errors.Join(unreachable, unreadable(unread), unplanned)
 }
 
 // statusTable is an empty table for addStatus and addPlanned.

@@ -127,12 +127,11 @@ func (v *viewer) list() error {
 	v.attempts, v.planned = map[rundir.Study][]*launcher.Attempt{}, nil
 	for _, folder := range v.folders {
 		plan, err := launcher.ReadPlan(folder)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // purged meanwhile
+		if err != nil { // the runs say themselves what they are of
+			plan = &study.Plan{}
 		}
-		if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) { // not purged meanwhile
 			v.unread = err
-			continue
 		}
 		list, err := launcher.Refresh(folder, before[folder])
 		if err != nil {

@@ -170,7 +170,7 @@ func walk(path string) error {
 				return foreign(at, owner)
 			}
 			if links++; links > maxLinks {
-				return fmt.Errorf("%s: too many symbolic links", path)
+				return &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 			}
 			target, err := os.Readlink(at)
 			if err != nil {

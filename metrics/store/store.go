@@ -115,13 +115,15 @@ func OpenReadOnly(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch info, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist):
+	_, err = os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("database %s: %w; `scalebench collect` makes it from the run folders", path, fs.ErrNotExist)
-	case err != nil:
+	}
+	if err == nil {
+		err = regularFiles(path)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("database %s: %w: %w", path, ErrUnusable, err)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("database %s: %w: it is not a regular file", path, ErrUnusable)
 	}
 	empty, err := look(path, o)
 	if err != nil {
@@ -174,10 +176,10 @@ func (o Options) network(path string) (bool, error) {
 // is there already is not even opened: closing a descriptor of it would drop
 // the locks that this process may hold on it through SQLite.
 func create(path string) error {
-	if info, err := os.Stat(path); err == nil {
-		if !info.Mode().IsRegular() {
-			return errors.New("it is not a regular file")
-		}
+	if err := regularFiles(path); err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -191,6 +193,18 @@ func create(path string) error {
 		return err
 	}
 	return f.Close()
+}
+
+// regularFiles says what is no regular file of the database and of those that
+// SQLite keeps beside it, which would wait for the writer of a FIFO.
+func regularFiles(path string) error {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		info, err := os.Stat(path + suffix)
+		if err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a regular file", path+suffix)
+		}
+	}
+	return nil
 }
 
 // connector opens connections with a hook, without registering a driver by
