@@ -13,6 +13,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/nfs"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // Identity is identity.json: which study a folder has the runs of.
@@ -79,6 +80,9 @@ func (s Study) Claim(i Identity) (Identity, error) {
 		return Identity{}, err
 	}
 	err = nfs.There(func() (err error) { i, err = s.Identity(); return err })
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s leads nowhere, and is %w; remove it", s.identity(), regular.ErrNotRegular)
+	}
 	return i, err
 }
 

@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/metrics/nfs"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 const (
@@ -226,7 +227,7 @@ func (l *Lease) hold(started time.Duration) (*Holder, error) {
 // written to the same folder no later than the holder's was looked at.
 func (l *Lease) gone(s state, reference string) (bool, error) {
 	if s.mode.IsDir() {
-		return false, fmt.Errorf("%s is a folder, and a lock is to be a file of that name; remove it", s.path)
+		return false, fmt.Errorf("the lock %s is a folder, %w; remove it", s.path, regular.ErrNotRegular)
 	}
 	if s.Space != "" && s.Space == l.owner.Space && s.PID > 0 && errors.Is(syscall.Kill(s.PID, 0), syscall.ESRCH) {
 		return true, nil

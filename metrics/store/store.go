@@ -196,10 +196,11 @@ func create(path string) error {
 }
 
 // regularFiles says what is no regular file of the database and of those that
-// SQLite keeps beside it, which would wait for the writer of a FIFO.
+// SQLite keeps beside it, and follows no link to. It would wait for the writer of
+// a FIFO.
 func regularFiles(path string) error {
-	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
-		info, err := os.Stat(path + suffix)
+	for suffix, look := range map[string]func(string) (fs.FileInfo, error){"": os.Stat, "-wal": os.Lstat, "-shm": os.Lstat, "-journal": os.Lstat} {
+		info, err := look(path + suffix)
 		if err == nil && !info.Mode().IsRegular() {
 			return fmt.Errorf("%s is not a regular file", path+suffix)
 		}
