@@ -3,7 +3,10 @@
 package framework
 
 import (
+	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -73,6 +76,35 @@ func TestTorchrunInterrupted(t *testing.T) {
 	for node, code := range codes {
 		if code != 1 {
 			t.Errorf("torchrun of node %d ended with %d, want 1", node, code)
+		}
+	}
+}
+
+// What torchrun keeps is in the run folder: killed, it leaves nothing in a
+// node's /tmp. Here its last word is that it kills itself.
+func TestTorchrunKilled(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"torch/distributed", "run", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const double = "import os, signal\n\ndef main(args):\n    assert args[0].startswith('--log_dir='), args\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+	for name, text := range map[string]string{"torch/__init__.py": "", "torch/distributed/__init__.py": "", "torch/distributed/run.py": double} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.Command("python3", "programs/torchrun.py")
+	c.Env = append(os.Environ(), "PYTHONPATH="+dir, "PYTHONDONTWRITEBYTECODE=1", "TMPDIR="+filepath.Join(dir, "tmp"), RunVariable+"="+filepath.Join(dir, "run"))
+	out, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for name, want := range map[string]int{"tmp": 0, "run": 1} {
+		if entries, err := os.ReadDir(filepath.Join(dir, name)); err != nil || len(entries) != want {
+			t.Errorf("%s has %d entries, want %d; %v", name, len(entries), want, err)
 		}
 	}
 }

@@ -19,6 +19,7 @@
 //	    programs/                  the framework's own programs, as embedded
 //	    own/                       Python files of the user's, as they were then
 //	    output/                    what a command of the user's writes
+//	    .torchrun-*/               what torchrun keeps while it runs
 //	    job.json                   what the scheduler answered to it
 //	    state.json                 the last word on an attempt that has ended
 //	    claim-0/                   made by the first copy of the script to start
