@@ -115,7 +115,9 @@ func ReadNonce(run rundir.Run) (nonce string, err error) {
 // OpenEvents makes the event file of one writer. It is an error if the file is
 // there already: two processes would then claim one place in the world.
 func OpenEvents(run rundir.Run, writer string, w world.World) (*os.File, error) {
-	if err := os.MkdirAll(run.Events(), 0o755); err != nil {
+	// Not the folders above: where the runs were moved away, a run folder that is
+	// made again would pass for all there is of the study.
+	if err := os.Mkdir(run.Events(), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
 	path := run.EventFile(writer, w.Rank, w.Restart)
@@ -325,7 +327,7 @@ func sameWork(v map[string]string, run rundir.Run, getenv func(string) string) b
 // makeOutput makes the run's output folder, and the folder in which the program
 // starts where that is below it.
 func makeOutput(output, start string) error {
-	if err := os.MkdirAll(output, 0o755); err != nil {
+	if err := os.Mkdir(output, 0o755); err != nil && !errors.Is(err, os.ErrExist) { // the run folder is there, or gone
 		return err
 	}
 	if below, err := filepath.Rel(output, start); err == nil && filepath.IsLocal(below) {
