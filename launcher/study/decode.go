@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -32,6 +33,8 @@ type decoder struct {
 	told     map[Problem]bool // each once
 	flaws    flaws
 	anyKind  bool // of workload: which is meant cannot be told
+
+	strangers int // keys that are unknown
 }
 
 // newDecoder parses the file. Its error is a syntax error, after which nothing
@@ -202,18 +205,37 @@ func (d *decoder) into(path string, t table, dst any) {
 
 // fields is into for those fields of dst.
 func (d *decoder) fields(path string, t table, fields fieldSet, dst reflect.Value) {
-	for key, p := range t {
-		keyPath := join(path, key)
+	for _, key := range d.inOrder(path, t) {
 		f, ok := fields.byKey[key]
 		if !ok {
 			if !slices.Contains(fields.elsewhere, key) {
-				d.problem(keyPath, unknownKey(key, fields.keys))
-				d.misspelt(path, key, fields.keys, func(meant string) bool { _, ok := t[meant]; return ok }, inner)
+				d.unknown(path, key, unknownKey, fields.keys, t.has, inner)
 			}
 			continue
 		}
-		d.field(keyPath, p, dst.FieldByIndex(f.Index))
+		d.field(join(path, key), t[key], dst.FieldByIndex(f.Index))
 	}
+}
+
+// inOrder are the keys of a table as the file has them.
+func (d *decoder) inOrder(path string, t table) []string {
+	return slices.SortedFunc(maps.Keys(t), func(a, b string) int {
+		return cmp.Or(cmp.Compare(d.lines.of(join(path, a)), d.lines.of(join(path, b))), strings.Compare(a, b))
+	})
+}
+
+func (t table) has(key string) bool { _, ok := t[key]; return ok }
+
+// unknown reports a key that is none of the valid ones, with what was probably
+// meant, which is then not missing. To find that takes a while: no more are told
+// of it than are shown.
+func (d *decoder) unknown(path, key, what string, valid []string, set func(string) bool, flaw flaw) {
+	if d.strangers++; d.strangers > maxShown {
+		d.problem(join(path, key), what)
+		return
+	}
+	d.problem(join(path, key), what+choose(key, "valid here", valid))
+	d.misspelt(path, key, valid, set, flaw)
 }
 
 // misspelt notes that an unknown key is probably another one's, which is then

@@ -64,9 +64,7 @@ func oneOf(got string, valid []string) string {
 }
 
 // unknownKey is the message for a key outside a table's list.
-func unknownKey(got string, valid []string) string {
-	return "unknown key" + choose(got, "valid here", valid)
-}
+const unknownKey = "unknown key"
 
 // choose ends a message with what was probably meant and what is valid.
 func choose(got, heading string, valid []string) string {

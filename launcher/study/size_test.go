@@ -1,6 +1,7 @@
 package study
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -78,5 +79,40 @@ func TestGridTooLarge(t *testing.T) {
 	want := "study.toml:7: sweep: 1000000000 runs (batch: 1000 × reference_batch: 1000 × workers: 1000), and a study may have up to 100000"
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v\nwant %s", err, want)
+	}
+}
+
+// What was meant is told of as many unknown keys as are shown, the first ones of
+// the file: to find it for each of 100,000 took 14 s.
+func TestManyUnknownKeys(t *testing.T) {
+	keys := func(form string) string {
+		var b strings.Builder
+		for i := range 20_000 {
+			fmt.Fprintf(&b, form, i)
+		}
+		return b.String()
+	}
+	for name, text := range map[string]string{
+		"of a table": minimal + "[policy]\n" + keys("retrie%d = 1\n"),
+		"of the top": keys("stud%d = 1\n") + minimal,
+		"of a sweep": strings.Replace(minimal, "[sweep]\n", "[sweep]\n"+keys("batc%d = [1]\n"), 1),
+		"of a list":  minimal + keys("[[extract]]\nnam = %d\n"),
+	} {
+		_, err := Parse("study.toml", []byte(text), nil)
+		var wrong Problems
+		if !errors.As(err, &wrong) || len(wrong) < 20_000 {
+			t.Fatalf("%s: %v", name, err)
+		}
+		hints := 0
+		for i, p := range wrong {
+			if strings.Contains(p.Message, "did you mean") {
+				if hints++; i >= 3*maxShown { // each entry of a list lacks keys, too
+					t.Errorf("%s: %s has a hint, and is number %d", name, p, i)
+				}
+			}
+		}
+		if hints == 0 || hints > maxShown {
+			t.Errorf("%s: %d hints, want %d at most", name, hints, maxShown)
+		}
 	}
 }

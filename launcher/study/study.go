@@ -119,10 +119,9 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 	if err != nil {
 		return nil, err
 	}
-	for key := range d.top {
+	for _, key := range d.inOrder("", d.top) {
 		if !slices.Contains(tables, key) {
-			d.problem(key, unknownKey(key, tables))
-			d.misspelt("", key, tables, func(meant string) bool { _, ok := d.top[meant]; return ok }, unreadable)
+			d.unknown("", key, unknownKey, tables, d.top.has, unreadable)
 		}
 	}
 

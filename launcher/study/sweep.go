@@ -193,8 +193,7 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 		}
 		if !ok {
 			if !slices.Contains(k.elsewhere(d), e.name) {
-				d.problem(path, "cannot be swept"+choose(e.name, "valid", valid))
-				d.misspelt("sweep", e.name, valid, func(meant string) bool {
+				d.unknown("sweep", e.name, "cannot be swept", valid, func(meant string) bool {
 					return d.has("sweep."+meant) || d.has(byName[meant].path)
 				}, inner)
 			}
