@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
@@ -17,14 +20,19 @@ import (
 )
 
 func collectCommand(s *session) *cli.Command {
+	var again bool
 	return &cli.Command{
 		Name:      "collect",
 		Usage:     "read run folders into the database",
 		ArgsUsage: "[STUDY]",
 		Description: "Safe to repeat, and safe while jobs run: each time it reads on from where it\n" +
-			"stopped. Lines that are no events are reported with file and line, and the rest\n" +
+			"stopped. What the study asks of its runs by now, targets and [[extract]] patterns\n" +
+			"as it was last run or submitted, is answered by the runs that are there, as far as\n" +
+			"their output is. Lines that are no events are reported with file and line, and the rest\n" +
 			"is kept. Runs and plans that cannot be read are reported, the rest is collected,\n" +
 			"and the exit code is 3. Without STUDY it collects every study in the run folders.",
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "again", Destination: &again, DisableDefaultText: true,
+			Usage: "read the output of programs of your own again, also where the study asks for nothing else than it did"}},
 		Action: func(c *cli.Context) error {
 			folders, err := s.folders(c.Context, c.Args().First())
 			if err != nil {
@@ -32,7 +40,7 @@ func collectCommand(s *session) *cli.Command {
 			}
 			var problems []error
 			for _, folder := range folders {
-				problems = append(problems, collectFolder(c.Context, s, folder))
+				problems = append(problems, collectFolder(c.Context, s, folder, again))
 			}
 			return errors.Join(problems...)
 		},
@@ -40,7 +48,7 @@ func collectCommand(s *session) *cli.Command {
 }
 
 // collectFolder reads one study's runs into the database.
-func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
+func collectFolder(ctx context.Context, s *session, folder rundir.Study, again bool) error {
 	attempts, err := launcher.Attempts(folder)
 	if err != nil {
 		s.warn("%v", err)
@@ -70,6 +78,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 	}
 	bar := s.startProgress("collecting", len(states))
 	defer bar.stop()
+	c := collection{db: db, its: its, asked: asked, again: again, kept: map[string]int{}}
 	changed, events, bad := 0, 0, 0
 	by := map[metrics.Status]int{}
 	for _, state := range states {
@@ -78,7 +87,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 		if state.Unreadable != nil {
 			continue // survey has said so
 		}
-		report, err := collectRun(ctx, db, its, state, asked)
+		report, err := c.run(ctx, state)
 		var run *store.RunError
 		switch {
 		case errors.As(err, &run) && state.Err != nil:
@@ -106,6 +115,12 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 		bad += len(report.BadLines)
 	}
 	bar.stop()
+	if c.read > 0 {
+		s.note("read the output of %s again, as the study now asks", count(c.read, "run"))
+	}
+	for _, why := range slices.Sorted(maps.Keys(c.kept)) {
+		s.warn("%s: the output could not be read as the study now asks, and the figures are those of before: %s", count(c.kept[why], "run"), why)
+	}
 	if n, err := db.Recompute(ctx); err != nil {
 		return storeError(err)
 	} else if n > 0 {
@@ -134,26 +149,97 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study) error {
 	return errors.Join(unreachable, unreadable(unread), unplanned)
 }
 
-// askedNow are the targets that the study asks of each point by now, which may
-// be others than those of the day when the run was begun: its evaluations answer
-// them all the same.
-func askedNow(plan *study.Plan) map[string]any {
-	asked := map[string]any{}
+// question is what the study asks of the runs of a point by now, which may be
+// another thing than on the day when they were begun.
+type question struct {
+	targets any
+	reading framework.Reading
+}
+
+// askedNow are the plan's questions by point.
+func askedNow(plan *study.Plan) map[string]question {
+	asked := map[string]question{}
 	for _, p := range plan.Points {
-		asked[p.Point.ID] = p.Point.Parameters()[study.Targets]
+		asked[p.Point.ID] = question{p.Point.Parameters()[study.Targets], framework.ReadingOf(p.Point.Command)}
 	}
 	return asked
 }
 
-func collectRun(ctx context.Context, db *store.Store, its rundir.Identity, state launcher.State, asked map[string]any) (store.Report, error) {
+// collection reads the runs of one study in.
+type collection struct {
+	db    *store.Store
+	its   rundir.Identity
+	asked map[string]question
+	again bool
+
+	read int            // runs whose output was read again
+	kept map[string]int // why others' could not be, to how many
+}
+
+func (c *collection) run(ctx context.Context, state launcher.State) (store.Report, error) {
 	files, err := state.Run.EventFiles()
 	if err != nil {
 		return store.Report{}, &store.RunError{Run: state.Record.ID, Err: err}
 	}
 	fact := state.Fact()
-	fact.Study, fact.StudyID = its.Name, its.ID
-	if targets, planned := asked[fact.Point]; planned && targets != nil {
-		fact.Parameters[study.Targets] = targets
+	fact.Study, fact.StudyID = c.its.Name, c.its.ID
+	asked, planned := c.asked[fact.Point]
+	if !planned {
+		return c.db.Ingest(ctx, fact, files)
 	}
-	return db.Ingest(ctx, fact, files)
+	if asked.targets != nil {
+		fact.Parameters[study.Targets] = asked.targets
+	}
+	if !state.Status.Good() {
+		return c.db.Ingest(ctx, fact, files)
+	}
+	anew, err := state.ReadAnew(asked.reading, c.again)
+	if err != nil {
+		return store.Report{}, &store.RunError{Run: fact.ID, Err: err}
+	}
+	if anew == nil {
+		return c.db.Ingest(ctx, fact, files)
+	}
+	return c.readAnew(ctx, fact, files, anew)
+}
+
+// readAnew stores a run with the events that its output has by the study's
+// present question. Its own event file, which answers the one of before, stays
+// what it is.
+func (c *collection) readAnew(ctx context.Context, fact metrics.Run, files []metrics.EventFile, anew *launcher.Reread) (store.Report, error) {
+	from, err := c.db.ReadFrom(ctx, fact.ID, anew.Restart)
+	if err != nil {
+		return store.Report{}, err
+	}
+	var events []metrics.Event
+	if from != anew.From() || c.again {
+		if events, err = anew.Events(); err != nil {
+			c.kept[err.Error()]++
+			if from != "" { // as it was last read, whichever way
+				files = withoutFirst(files, anew.Restart)
+			}
+			return c.db.Ingest(ctx, fact, files)
+		}
+	}
+	parameters := anew.Parameters()
+	parameters[study.Targets] = fact.Parameters[study.Targets]
+	if parameters[study.Targets] == nil {
+		delete(parameters, study.Targets)
+	}
+	fact.Parameters = parameters
+	report, err := c.db.Ingest(ctx, fact, withoutFirst(files, anew.Restart))
+	if err != nil || events == nil {
+		return report, err
+	}
+	c.read++
+	read, err := c.db.Reread(ctx, fact, anew.Restart, anew.From(), events)
+	report.Changed, report.Events = true, report.Events+read.Events
+	return report, err
+}
+
+// withoutFirst leaves the event file of an incarnation's first rank out.
+func withoutFirst(files []metrics.EventFile, restart int) []metrics.EventFile {
+	return slices.DeleteFunc(slices.Clone(files), func(f metrics.EventFile) bool {
+		return f.Writer == "rank" && f.Rank == 0 && f.Restart == restart
+	})
 }

@@ -97,7 +97,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		s.note("all %d runs of %s have a good result%s; nothing to run", len(w.plan.Points), w.study.Name, elsewhere)
 	}
 	// What was measured until an interrupt is kept as well.
-	if collected := collectFolder(context.WithoutCancel(ctx), s, w.folder); err == nil {
+	if collected := collectFolder(context.WithoutCancel(ctx), s, w.folder, false); err == nil {
 		err = collected
 	}
 	return errors.Join(err, watch.verdictBeside(err))

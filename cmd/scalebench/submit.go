@@ -143,7 +143,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		return err
 	}
 	if o.wait {
-		err := collectFolder(ctx, s, w.folder)
+		err := collectFolder(ctx, s, w.folder, false)
 		return errors.Join(err, watch.verdictBeside(err))
 	}
 	return errors.Join(watch.verdict(), unreadable(left.Unread))

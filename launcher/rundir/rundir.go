@@ -24,6 +24,7 @@
 //	    state.json                 the last word on an attempt that has ended
 //	    claim-0/                   made by the first copy of the script to start
 //	    exit-0.json                the batch script's own record of its end
+//	    printed-0.json             by the supervisor: how to read the log of a program of the user's
 //	    job.log  rank-00000.log    output of the script and of each program
 //	    events/rank-00000-0.jsonl  one file a writer: writer, rank, restart
 //
@@ -170,6 +171,11 @@ func (r Run) Study() Study { return Study(filepath.Dir(string(r))) }
 // Exit is the batch script's record of its own end.
 func (r Run) Exit(restart int) string {
 	return filepath.Join(string(r), fmt.Sprintf("exit-%d.json", restart))
+}
+
+// Printed says how to read what a program of the user's has printed.
+func (r Run) Printed(restart int) string {
+	return filepath.Join(string(r), fmt.Sprintf("printed-%d.json", restart))
 }
 
 // RankLog is where the output of one rank's program goes.

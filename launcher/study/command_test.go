@@ -88,8 +88,9 @@ func TestCommandIsOnlyItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other, err := planCommand(t, commanded+"[[extract]]\nname = \"x\"\npattern = \"(?P<value>x)\"\n"); err != nil || other.Points[0].Point.ID == plain.Points[0].Point.ID || len(other.Points[0].Point.Command.Patterns) != 1 {
-		t.Errorf("what is read of the output is no part of the identity, %v", err)
+	reading := strings.Replace(commanded, "[sweep]", "extract = [\"horovod\"]\nlog = \"*.csv\"\ncolumns = { accuracy = \"acc\" }\n[sweep]", 1) + "[[extract]]\nname = \"x\"\npattern = \"(?P<value>x)\"\n"
+	if other, err := planCommand(t, reading); err != nil || other.Points[0].Point.ID != plain.Points[0].Point.ID || len(other.Points[0].Point.Command.Patterns) != 1 {
+		t.Errorf("what is read of the output is a part of the identity, %v", err)
 	}
 	if same, err := planCommand(t, strings.Replace(commanded, "[sweep]", "start = \"rank\"\n[sweep]", 1)); err != nil || same.Points[0].Point.ID != plain.Points[0].Point.ID || same.Points[0].Point.ID == other.Points[0].Point.ID {
 		t.Errorf("a default written out changes the identity, or two command lines have one, %v", err)

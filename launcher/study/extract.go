@@ -1,7 +1,6 @@
 package study
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -64,17 +63,4 @@ func (p Pattern) wrong() string {
 		return "has no group named value; put the number into one: (?P<value>[0-9.]+)"
 	}
 	return ""
-}
-
-// patternText is the part of the identity that the patterns are: what is
-// read of the output is a part of what is measured. "" for none.
-func (c Command) patternText() string {
-	if len(c.Patterns) == 0 {
-		return ""
-	}
-	text, err := json.Marshal(c.Patterns)
-	if err != nil {
-		panic(fmt.Sprintf("study: [[extract]] cannot be written: %v", err)) // it is strings only
-	}
-	return "extract=" + string(text)
 }

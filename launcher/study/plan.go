@@ -385,10 +385,15 @@ var notIdentity = []string{"resources.time", "resources.memory", "resources.excl
 // target keeps its results.
 const Targets = "workload.targets"
 
+// readings are the keys of what a command's output is read as. [[extract]] is one
+// more, and no key of a point.
+var readings = []string{"command.extract", "command.log", "command.columns"}
+
 // asksOnly reports whether the key is a question asked of the run afterwards:
-// the targets are, unless they end the run or its command is told of them.
+// the targets are, unless they end the run or its command is told of them, and
+// what its output is read as.
 func (p *Point) asksOnly(path string) bool {
-	return path == Targets && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
+	return slices.Contains(readings, path) || path == Targets && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
 }
 
 // identity is the point's name: a readable start and a hash of the keys that
@@ -402,9 +407,6 @@ func (x *expansion) identity(p *Point) string {
 		if text != x.defaults[path] && !skip {
 			lines = append(lines, path+"="+text)
 		}
-	}
-	if text := p.Command.patternText(); text != "" {
-		lines = append(lines, text)
 	}
 	slices.Sort(lines)
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))

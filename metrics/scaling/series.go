@@ -17,7 +17,8 @@ import (
 // the repeat, or only name the study: they do not separate series.
 var follows = []string{"id", "study", "framework", "workers", "repeat", "attempt", "seed",
 	"nodes", "workers_per_node", "worker_batch", "global_batch", "learning_rate",
-	"workload.targets"} // a question, asked of runs that were made before, too
+	// Questions, asked of runs that were made before, too.
+	"workload.targets", "command.extract", "command.log", "command.columns"}
 
 // loose are parameters that bound a run and do not bear on its speed. A series
 // may mix them, and says so; where the study sweeps one it separates series

@@ -95,6 +95,12 @@ func (in *ingest) file(f metrics.EventFile, at *position) error {
 	if info, err = file.Stat(); err != nil {
 		return err
 	}
+	if at != nil && int64(at.inode) == derived {
+		if _, err := in.tx.Exec("DELETE FROM event_file WHERE id = ?", at.id); err != nil {
+			return err
+		}
+		in.whole[f.Restart], at = true, nil
+	}
 	if at != nil {
 		why, err := replaced(file, info, at)
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/redact"
@@ -135,27 +134,7 @@ func (s *Store) importRun(ctx context.Context, tx *sql.Tx, run metrics.Run, even
 	if err := in.files(nil); err != nil {
 		return report, err
 	}
-	file := metrics.EventFile{Path: from.Path, Writer: "rank"}
-	r, err := tx.Exec(`INSERT INTO event_file (run, writer, rank, restart, path, inode, size, modified, head, head_size, offset, line)
-		VALUES (?, ?, 0, 0, ?, 0, ?, 0, x'', 0, ?, ?)`, id, file.Writer, from.Path, from.Bytes, from.Bytes, len(events))
-	if err != nil {
-		return report, err
-	}
-	fileID, err := r.LastInsertId()
-	if err != nil {
-		return report, err
-	}
-	w := fileWriter{in: &in, file: file, id: fileID, blocks: map[int]*block{}}
-	for i := range events {
-		if err := events[i].Validate(); err != nil {
-			return report, err
-		}
-		if err := w.event(&events[i], i+1); err != nil {
-			return report, err
-		}
-		report.Events++
-	}
-	if err := w.flush(math.MaxInt); err != nil {
+	if err := in.derive(metrics.EventFile{Path: from.Path, Writer: "rank"}, 0, from.Bytes, events); err != nil {
 		return report, err
 	}
 	if err := in.steps(); err != nil {

@@ -1,0 +1,150 @@
+package framework
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/extract"
+	"github.com/scalebench/scalebench/metrics/regular"
+)
+
+// Output is what a program of the user's has written, as it is kept beside the
+// run: what is read from it is a question, which can be asked again.
+type Output struct {
+	Start   metrics.Start `json:"start"`   // of the events that are made of it, which speak for all ranks
+	Offset  int64         `json:"offset"`  // bytes, in the log of the rank, of the first that is the program's
+	Seconds float64       `json:"seconds"` // from the start to the program's end
+}
+
+// Reading is what a command's output is read as.
+type Reading struct {
+	Extract  []string        `json:"extract,omitempty"`
+	Log      string          `json:"log,omitempty"`
+	Columns  study.Variables `json:"columns,omitempty"`
+	Patterns []study.Pattern `json:"patterns,omitempty"`
+}
+
+// ReadingOf is what a command's output is read as.
+func ReadingOf(c study.Command) Reading { return Reading{c.Extract, c.Log, c.Columns, c.Patterns} }
+
+// Into is the command with its output read so.
+func (r Reading) Into(c study.Command) study.Command {
+	c.Extract, c.Log, c.Columns, c.Patterns = r.Extract, r.Log, r.Columns, r.Patterns
+	return c
+}
+
+// Events are made of the output, as the point's command names the formats. An
+// extractor that finds nothing is an error.
+func (o Output) Events(s Start, extractors []extract.Extractor) ([]metrics.Event, error) {
+	c := s.Point.Command
+	log := s.Run.RankLog(o.Start.Rank)
+	read := func() (io.ReadCloser, error) { return openAt(log, o.Offset) }
+	name := filepath.Base(log)
+	if c.Log != "" {
+		path, err := oneFile(s.Run.Output(), Expand(c.Log, s))
+		if err != nil {
+			return nil, err
+		}
+		name, read = path, func() (io.ReadCloser, error) { return regular.Open(path) }
+		if below, err := filepath.Rel(s.Run.Path(), path); err == nil {
+			name = below
+		}
+	}
+	start := o.Start
+	var found []metrics.Event
+	for i, e := range extractors {
+		r, err := extractFrom(read, e, extract.Options{File: name, Workers: s.Point.Workers, WorkerBatch: s.Point.WorkerBatch, Columns: c.Columns})
+		if err != nil {
+			return nil, err
+		}
+		if r.Failed != "" {
+			return nil, fmt.Errorf("%s: %s", name, r.Failed)
+		}
+		if i == 0 && r.StartUnix > 0 {
+			start.Unix = r.StartUnix
+		}
+		for _, event := range r.Events() {
+			// A clock and an end are the run's, once.
+			if event.Stop == nil && (i == 0 || event.Train == nil) {
+				found = append(found, event)
+			}
+		}
+	}
+	end, stop := o.Seconds, metrics.Stop{Status: metrics.StopDone}
+	for _, e := range found {
+		end = max(end, e.Time)
+		switch {
+		case e.Steps != nil:
+			stop.Steps = max(stop.Steps, e.Steps.First+len(e.Steps.Duration))
+		case e.Epoch != nil:
+			stop.Steps, stop.Epochs = max(stop.Steps, e.Epoch.Step), max(stop.Epochs, e.Epoch.Epoch)
+		}
+	}
+	events := append(append([]metrics.Event{{Start: &start}}, found...), metrics.Event{Time: end, Stop: &stop})
+	for _, e := range events {
+		if err := e.Validate(); err != nil {
+			return nil, fmt.Errorf("what was read is no event: %w", err)
+		}
+	}
+	return events, nil
+}
+
+// openAt is a log from the program's first byte. What came before, earlier
+// incarnations and the line in which we say what is started, may hold what is
+// looked for: it is read as empty lines, so that lines keep their numbers.
+func openAt(log string, offset int64) (io.ReadCloser, error) {
+	f, err := regular.Open(log)
+	if err != nil {
+		return nil, err
+	}
+	lines := 0
+	for r, buffer := io.NewSectionReader(f, 0, offset), make([]byte, 64<<10); ; {
+		n, err := r.Read(buffer)
+		lines += bytes.Count(buffer[:n], []byte("\n"))
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(strings.NewReader(strings.Repeat("\n", lines)), f), f}, nil
+}
+
+func extractFrom(open func() (io.ReadCloser, error), e extract.Extractor, o extract.Options) (extract.Result, error) {
+	r, err := open()
+	if err != nil {
+		return extract.Result{}, fmt.Errorf("the log to read: %w", err)
+	}
+	defer r.Close()
+	return e.Extract(r, o)
+}
+
+// oneFile is the one file that a pattern names below the output folder.
+func oneFile(folder, pattern string) (string, error) {
+	if !filepath.IsAbs(pattern) {
+		pattern = filepath.Join(folder, pattern)
+	}
+	files, err := filepath.Glob(pattern)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("command.log: %s: %w", pattern, err)
+	case len(files) == 0:
+		return "", fmt.Errorf("command.log: the program ended and has left no %s", pattern)
+	case len(files) > 1:
+		return "", fmt.Errorf("command.log: %s names %d files (%s, %s, …); one log is one run: name the one to read", pattern, len(files), filepath.Base(files[0]), filepath.Base(files[1]))
+	}
+	return files[0], nil
+}

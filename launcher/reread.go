@@ -1,0 +1,82 @@
+package launcher
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Reread is a run's output, to be read in another way than the run was.
+type Reread struct {
+	attempt *Attempt
+	reading framework.Reading
+	Restart int
+}
+
+// ReadAnew is how the output of a good run is to be read, where the study asks
+// for that by now; nil where nothing of it was read, or nothing is asked. again:
+// also where it asks for what the run was read as.
+func (a *Attempt) ReadAnew(asked framework.Reading, again bool) (*Reread, error) {
+	was := framework.ReadingOf(a.Point.Command)
+	none := func(r framework.Reading) bool { return len(r.Extract)+len(r.Patterns) == 0 }
+	if none(was) || none(asked) || reflect.DeepEqual(was, asked) && !again {
+		return nil, nil
+	}
+	restarts, err := a.Run.Restarts()
+	if err != nil {
+		return nil, err
+	}
+	r := &Reread{attempt: a, reading: asked}
+	if n := len(restarts); n > 0 {
+		r.Restart = restarts[n-1]
+	}
+	return r, nil
+}
+
+// From names what is read, and as what: of two readings that have one name the
+// events are the same.
+func (r *Reread) From() string {
+	text, err := json.Marshal(r.reading)
+	if err != nil {
+		panic(err) // strings
+	}
+	sum := sha256.Sum256(text)
+	return r.attempt.Run.RankLog(0) + "#" + hex.EncodeToString(sum[:6])
+}
+
+// Parameters are the point's, with what its output is now read as.
+func (r *Reread) Parameters() map[string]any {
+	p := r.attempt.Point
+	p.Command = r.reading.Into(p.Command)
+	return p.Parameters()
+}
+
+// Events reads the output. Nothing in the run folder changes.
+func (r *Reread) Events() ([]metrics.Event, error) {
+	point, run := r.attempt.Point, r.attempt.Run
+	point.Command = r.reading.Into(point.Command)
+	var printed framework.Output
+	ok, err := readJSON(run.Printed(r.Restart), &printed)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, fmt.Errorf("%s: %w", run.Printed(r.Restart), fs.ErrNotExist)
+	case printed.Start.Rank != 0 || printed.Start.Restart != r.Restart || printed.Start.Writer != "rank":
+		return nil, errors.New(run.Printed(r.Restart) + " is of another run")
+	}
+	extractors, err := framework.Extractors(point)
+	if err != nil {
+		return nil, err
+	}
+	w := world.World{Size: printed.Start.WorldSize, Restart: r.Restart, Nodes: max(point.Nodes, 1), LocalSize: max(point.WorkersPerNode, 1)}
+	return printed.Events(framework.Start{Point: point, Run: run, World: w}, extractors)
+}

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/redact"
+)
+
+// derived stands in place of an inode where events are of no event file: they
+// were read from a program's output anew. The run's own file goes before them
+// when it is given to Ingest again.
+const derived = -1
+
+// ReadFrom is what the events of a run's first rank were read from, "" where
+// there are none: its event file, or what Reread was given.
+func (s *Store) ReadFrom(ctx context.Context, run string, restart int) (path string, err error) {
+	err = s.read.QueryRowContext(ctx, `SELECT f.path FROM event_file f JOIN run r ON r.id = f.run
+		WHERE r.name = ? AND f.writer = 'rank' AND f.rank = 0 AND f.restart = ?`, run, restart).Scan(&path)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return path, explain(err)
+}
+
+// Reread puts other events of a run's first rank in the place of those that are
+// stored, and computes the run's results again. from says what they were read
+// from, and as what.
+func (s *Store) Reread(ctx context.Context, run metrics.Run, restart int, from string, events []metrics.Event) (Report, error) {
+	report := Report{Run: run.ID, Changed: true, Files: 1}
+	err := s.withTx(ctx, func(tx *sql.Tx) error {
+		var id int64
+		if err := tx.QueryRow("SELECT id FROM run WHERE name = ?", run.ID).Scan(&id); err != nil {
+			return err
+		}
+		in := ingest{ctx: ctx, tx: tx, run: id, report: &report, hide: redact.Known(run.Secrets)}
+		if err := in.files(nil); err != nil {
+			return err
+		}
+		if _, err := tx.Exec("DELETE FROM event_file WHERE run = ? AND writer = 'rank' AND rank = 0 AND restart = ?", id, restart); err != nil {
+			return err
+		}
+		in.whole[restart] = true
+		if err := in.derive(metrics.EventFile{Path: from, Writer: "rank", Restart: restart}, derived, 0, events); err != nil {
+			return err
+		}
+		if err := in.steps(); err != nil {
+			return err
+		}
+		if err := in.result(); err != nil {
+			return err
+		}
+		_, err := tx.Exec("UPDATE run SET ingested = ? WHERE id = ?", metrics.Unix(s.now()), id)
+		return err
+	})
+	if err != nil {
+		return Report{Run: run.ID}, fmt.Errorf("run %q: %w", run.ID, err)
+	}
+	return report, nil
+}
+
+// derive stores events that are in no event file: those of file's writer, made
+// of something of so many bytes.
+func (in *ingest) derive(file metrics.EventFile, inode, bytes int64, events []metrics.Event) error {
+	r, err := in.tx.Exec(`INSERT INTO event_file (run, writer, rank, restart, path, inode, size, modified, head, head_size, offset, line)
+		VALUES (?, ?, ?, ?, ?, ?, ?, 0, x'', 0, ?, ?)`, in.run, file.Writer, file.Rank, file.Restart, file.Path, inode, bytes, bytes, len(events))
+	if err != nil {
+		return err
+	}
+	id, err := r.LastInsertId()
+	if err != nil {
+		return err
+	}
+	w := fileWriter{in: in, file: file, id: id, blocks: map[int]*block{}}
+	for i := range events {
+		if err := events[i].Validate(); err != nil {
+			return err
+		}
+		if err := w.event(&events[i], i+1); err != nil {
+			return err
+		}
+		in.report.Events++
+	}
+	return w.flush(math.MaxInt)
+}
