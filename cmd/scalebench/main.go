@@ -44,6 +44,9 @@ func invoke(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // run carries out the command line args, whose first word is the program's
 // name.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	if err := enoughFiles(); err != nil {
+		return err
+	}
 	s := &session{stdin: stdin, stdout: stdout, stderr: stderr}
 	app := newApp(s)
 	var words []string
@@ -64,6 +67,20 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return err
 	}
 	return app.RunContext(ctx, append([]string{app.Name}, line.words()...))
+}
+
+// fewestFiles is how many files a command must be able to open at once. With
+// fewer than eight Go's runtime cannot wait for any of them, and ends the program.
+const fewestFiles = 16
+
+// enoughFiles refuses a limit under which commands would end halfway.
+func enoughFiles() error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= fewestFiles {
+		return nil // or it is found out on the way
+	}
+	return &usageError{err: fmt.Errorf("this shell allows %d open files, and scalebench needs %d", limit.Cur, fewestFiles),
+		hint: "`ulimit -n 1024` raises the limit, as far as `ulimit -Hn` allows."}
 }
 
 // guard turns a panic into an error, so that a person sees whose fault it is.

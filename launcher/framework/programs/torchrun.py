@@ -2,9 +2,9 @@
 
     python torchrun.py OPTION… PROGRAM
 
-SIGUSR1 is the scheduler's early warning and is for the ranks; torchrun knows
-nothing of it and would be ended by it. What it keeps of the ranks is in the run
-folder, where it stays if this is killed: a node's /tmp is nobody's to clear.
+SIGUSR1 is the scheduler's early warning, meant for the ranks; it would end
+torchrun. What torchrun writes goes to the run folder: in the node's /tmp it
+would stay for good if this were killed.
 """
 
 import os
@@ -19,7 +19,8 @@ def main():
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     # The ranks write no compiled files beside the programs either.
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    with tempfile.TemporaryDirectory(prefix=".torchrun-", dir=os.environ["SCALEBENCH_RUN"]) as logs:
+    folder = os.environ["SCALEBENCH_RUN"]
+    with tempfile.TemporaryDirectory(prefix=".torchrun-", dir=folder) as logs:
         run.main(["--log_dir=" + logs, *sys.argv[1:]])
 
 
