@@ -26,7 +26,7 @@ BENCH_PROGRAMS := mpicc mpirun
 BENCH_PACKAGES := openmpi-bin libopenmpi-dev libopenblas0-pthread
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build worker-gpu gpu-check release demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-slurm test-faults test-frameworks test-horovod bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
+.PHONY: build worker-gpu gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-slurm test-faults test-frameworks test-horovod bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -42,6 +42,14 @@ worker-gpu:
 # warns of such calls, and a warning ends the build.
 release: release-packages $(RELEASES:%=dist/%)
 	cd dist && sha256sum *.tar.gz */scalebench* >SHA256SUMS
+
+# An example of the report page, beside the release: a minute of simulated training.
+EXAMPLE := bin/scalebench --db dist/report-example/scalebench.db --runs dist/report-example
+report-example: build
+	rm -rf dist/report-example && mkdir -p dist/report-example
+	$(EXAMPLE) run --oversubscribe examples/advice/study.toml
+	$(EXAMPLE) collect advice
+	$(EXAMPLE) report advice --site examples/advice/prices.toml -o dist/report-example.html
 
 dist/linux-amd64 dist/linux-arm64: CC = $(if $(filter %-arm64,$@),aarch64-linux-gnu-gcc,gcc)
 dist/linux-%: FORCE

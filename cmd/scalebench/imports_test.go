@@ -43,6 +43,7 @@ var importRules = []struct {
 	{from: "launcher/gpu/nccl", never: []string{"launcher/native/collective", "launcher/world", "launcher/gpu/cuda", "metrics/...", "slurm/..."}, standsBy: "the binding is of use without scalebench"},
 	{from: "...", unless: "metrics/store/...", never: []string{"github.com/mattn/go-sqlite3", "database/sql"}, direct: true, standsBy: "only the store knows SQL"},
 	{from: "...", unless: "cmd/...", never: []string{"github.com/urfave/cli/...", "github.com/schollz/progressbar/..."}, direct: true, standsBy: "libraries print nothing"},
+	{from: "...", never: []string{"metrics/scaling/internal/..."}, standsBy: "simulated clusters are for tests"},
 	{from: "cmd/scalebench", never: []string{"launcher/native/train/..."}, standsBy: "training happens in the worker"},
 }
 

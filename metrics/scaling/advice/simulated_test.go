@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/simulate"
+	"github.com/scalebench/scalebench/metrics/scaling/internal/simulate"
 )
 
 // training is a cluster and a recipe that takes samples to its target by a

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/scalebench/scalebench/metrics/scaling/simulate"
+	"github.com/scalebench/scalebench/metrics/scaling/internal/simulate"
 )
 
 // measure is a study of a cluster: six runs of each worker count.
