@@ -79,7 +79,7 @@ func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := s.analyse(ctx, o.curveOptions)
+	a, err := s.trainings(ctx, o.curveOptions)
 	if err != nil {
 		return err
 	}

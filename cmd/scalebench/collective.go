@@ -100,6 +100,9 @@ func (e *noTrainingError) hint() string {
 	if e.kind == collectiveKind {
 		return fmt.Sprintf("`%s scaling %s` prints latency and bandwidth, `%s plot busbw %s -o FILE` draws them; `scaling` of a training uses them by itself.", appName, e.study, appName, e.study)
 	}
+	for _, m := range measure.Of(e.kind) {
+		return fmt.Sprintf("`%s scaling %s -m %s` prints one of its measures, `%s plot %s %s -o FILE` draws it.", appName, e.study, m.Name, appName, m.Name, e.study)
+	}
 	return fmt.Sprintf("`%s runs --study %s` lists its runs, `%s show RUN` prints what one measured.", appName, e.study, appName)
 }
 

@@ -154,6 +154,7 @@ type analysis struct {
 	warnings     []string // on the study as a whole
 	axis         string   // the parameter along which the curves run
 	noBase       error    // some series have no base, and what to run; nil
+	nothing      error    // none of the runs is a training, for what only trainings have; nil
 	baseline     []scaling.Condition
 }
 
@@ -175,9 +176,7 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 	if a.observations, a.warnings, err = db.Select(ctx, store.Filter{Study: name, Where: o.where}); err != nil {
 		return nil, storeError(err)
 	}
-	if err := noTraining(name, a.observations); err != nil {
-		return nil, err
-	}
+	a.nothing = noTraining(name, a.observations)
 	var planned []scaling.Planned
 	if o.where == "" { // a condition chooses among runs, and says nothing of points without one
 		folder, err := s.find(ctx, study)
@@ -243,6 +242,15 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 		}
 		a.noBase = &usageError{err: err, hint: what}
 		err = nil
+	}
+	return a, err
+}
+
+// trainings is analyse for what only trainings have.
+func (s *session) trainings(ctx context.Context, o curveOptions) (*analysis, error) {
+	a, err := s.analyse(ctx, o)
+	if err == nil {
+		err = a.nothing
 	}
 	return a, err
 }

@@ -52,8 +52,10 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = db.Exec(`UPDATE result SET throughput = throughput * 1.000001, end_to_end = end_to_end * 0.999,
-				train_seconds = train_seconds + 0.001, final_accuracy = final_accuracy + 1e-5 WHERE world = 1;
+			_, err = db.Exec(`UPDATE value SET value = CASE (SELECT name FROM measure m WHERE m.id = value.measure)
+					WHEN 'throughput' THEN value * 1.000001 WHEN 'end_to_end' THEN value * 0.999
+					WHEN 'train_seconds' THEN value + 0.001 WHEN 'final_accuracy' THEN value + 1e-5 ELSE value END
+				WHERE run IN (SELECT run FROM result WHERE world = 1);
 				UPDATE result SET samples = samples + 1 WHERE world = 2`)
 			return errors.Join(err, db.Close())
 		}, []string{"throughput is stored as", "end-to-end throughput is stored as", "training time is stored as", "accuracy is stored as", "samples is stored as"}},

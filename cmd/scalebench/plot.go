@@ -88,6 +88,9 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	if err := a.drawable(o.kind); err != nil {
 		return err
 	}
+	if _, named := figure.Find(o.kind); named && a.nothing != nil {
+		return a.nothing
+	}
 	f, err := s.draw(ctx, o, a)
 	if err != nil {
 		a.warn(s)

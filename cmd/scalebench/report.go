@@ -59,7 +59,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := s.analyse(ctx, o.curveOptions)
+	a, err := s.trainings(ctx, o.curveOptions)
 	if err != nil {
 		return err
 	}

@@ -37,10 +37,6 @@ func scalingCommand(s *session) *cli.Command {
 
 func runScaling(ctx context.Context, s *session, o curveOptions, metric string) error {
 	a, err := s.analyse(ctx, o)
-	var nothing *noTrainingError
-	if errors.As(err, &nothing) && nothing.kind == collectiveKind {
-		return s.printCollectives(ctx, o.study, nothing)
-	}
 	if err != nil {
 		return err
 	}
@@ -54,6 +50,13 @@ func runScaling(ctx context.Context, s *session, o curveOptions, metric string) 
 		}
 		a.warn(s)
 		return nil
+	}
+	var nothing *noTrainingError
+	if errors.As(a.nothing, &nothing) && nothing.kind == collectiveKind {
+		return s.printCollectives(ctx, o.study, nothing)
+	}
+	if a.nothing != nil {
+		return a.nothing
 	}
 	if a.noBase != nil {
 		a.warn(s)

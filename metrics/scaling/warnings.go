@@ -21,7 +21,9 @@ const smallSkew = 0.02
 // pointWarnings are the doubts about one worker count's runs.
 func pointWarnings(p *Point, runs []Observation) []string {
 	var list []string
-	list = append(list, leftOut(runs)...)
+	if trains(runs) {
+		list = append(list, leftOut(runs)...)
+	}
 	if m := p.Of(measure.Throughput).Median; m != nil && m.Why != "" {
 		list = append(list, "throughput: "+m.Why)
 	}
@@ -133,10 +135,10 @@ func gainWarnings(p *Point) []string {
 // curveWarnings are the doubts about a whole series.
 func curveWarnings(c *Curve, s *series) []string {
 	var list []string
-	if c.Scaling != "weak" && c.Scaling != "strong" {
+	if trains(s.runs) && c.Scaling != "weak" && c.Scaling != "strong" {
 		list = append(list, "the runs do not record whether scaling is weak or strong")
 	}
-	if c.Base != nil && c.Base.Workers == 1 {
+	if trains(s.runs) && c.Base != nil && c.Base.Workers == 1 {
 		list = append(list, "the base is one worker, which exchanges no gradients: efficiency includes the whole cost of going distributed")
 	}
 	var without []string
@@ -167,6 +169,14 @@ func curveWarnings(c *Curve, s *series) []string {
 		}
 	}
 	return list
+}
+
+// trains reports whether runs are of a kind of workload that has a throughput of
+// training.
+func trains(runs []Observation) bool {
+	return slices.ContainsFunc(runs, func(o Observation) bool {
+		return slices.ContainsFunc(measure.Of(cmp.Or(o.Kind, "train")), func(m measure.Measure) bool { return m.Name == measure.Throughput })
+	})
 }
 
 // ranOnWarnings are about runs that ran on different things, or may have.
