@@ -48,13 +48,19 @@ func runCheck(ctx context.Context, s *session, path, site string) error {
 	if err != nil {
 		return err
 	}
-	t := &table{columns: []column{
-		{key: "point"}, {key: "framework"}, {key: "variant", data: plain}, {key: "model"}, {key: "workers"}, {key: "nodes"}, {key: "workers_per_node"},
+	swept := slices.DeleteFunc(w.study.Swept(), func(path string) bool {
+		return slices.Contains([]string{"framework", "variant", "workload.model", "workers", "workload.batch", "resources.time"}, path) // have columns
+	})
+	t := &table{columns: []column{{key: "point"}, {key: "framework"}, {key: "variant", data: plain}, {key: "model"}}}
+	for _, path := range swept {
+		t.columns = append(t.columns, column{key: path, head: path[strings.LastIndexByte(path, '.')+1:], show: exactly})
+	}
+	t.columns = append(t.columns, []column{{key: "workers"}, {key: "nodes"}, {key: "workers_per_node"},
 		{key: "partition"}, {key: "exclusive"},
 		{key: "worker_batch", unit: "samples"}, {key: "global_batch", unit: "samples"}, {key: "learning_rate"},
 		{key: "runs"}, {key: "time_limit", show: seconds}, {key: "node_hours", head: "node-hours at most"},
 		{key: "results"}, {key: "why", head: "what is missing"},
-	}}
+	}...)
 	var hours float64
 	for _, p := range w.plan.Points {
 		hours += p.NodeHours()
@@ -63,9 +69,14 @@ func runCheck(ctx context.Context, s *session, path, site string) error {
 			if p.Partition == "" {
 				partition = nil // the cluster's default
 			}
-			t.add(q.ID, q.Framework, orNil(q.Variant), orNil(q.Workload.Train.Model), q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
+			cells := []any{q.ID, q.Framework, orNil(q.Variant), orNil(q.Workload.Train.Model)}
+			parameters := q.Parameters()
+			for _, path := range swept {
+				cells = append(cells, parameters[path])
+			}
+			t.add(append(cells, q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
 				positive(q.WorkerBatch), positive(q.GlobalBatch), positive(q.LearningRate), w.study.Repeats, q.Resources.Time.Seconds(),
-				p.NodeHours()*float64(w.study.Repeats), in.good[q.ID], orNil(strings.Join(in.why[q.ID], ", ")))
+				p.NodeHours()*float64(w.study.Repeats), in.good[q.ID], orNil(strings.Join(in.why[q.ID], ", ")))...)
 		}
 	}
 	t.notes = append(t.notes, fmt.Sprintf("study %s: %d points, %d runs, at most %s node-hours",

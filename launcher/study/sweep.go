@@ -19,6 +19,17 @@ type axis struct {
 	values []reflect.Value
 }
 
+// Swept are the TOML paths of the keys in which the study's points differ.
+func (s *Study) Swept() []string {
+	var paths []string
+	for _, a := range s.axes {
+		if len(a.values) > 1 {
+			paths = append(paths, a.path)
+		}
+	}
+	return paths
+}
+
 // exclusion leaves out the points on which all its keys have one of the values
 // named.
 type exclusion struct {
