@@ -76,7 +76,7 @@ func TestGPUCheckOfDouble(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, word := range append(want, "# DOUBLE, not a GPU\n", "`abc123`", "noticed there, and there alone", "16 all-reduces enqueued as a group", "reduce_scatter | 8192 B", "native, workload.batch=32") {
+		for _, word := range append(want, "# DOUBLE, not a GPU\n", "`abc123`", "noticed there, and there alone", "16 all-reduces enqueued as a group", "reduce_scatter | 8192 B", "native batch=32") {
 			if !strings.Contains(page, word) {
 				t.Errorf("%s GPUs: the report does not say %q:\n%s", gpus, word, page)
 			}
