@@ -188,6 +188,8 @@ type Figure struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit,omitempty"` // base unit: "samples/s", "s", "B/s"; "" has none, or is a fraction
+	// Better is which way it is better, "higher" or "lower"; "" where nobody says.
+	Better string `json:"better,omitempty"`
 	// At is what the value is of, if not of the run: {"epoch": 3}, or
 	// {"op": "all_reduce", "bytes": 1048576}. Values are float64 or string.
 	At map[string]any `json:"at,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -243,6 +244,9 @@ func (v *Evaluation) validate() error {
 func (f *Figure) validate() error {
 	if f.Name == "" {
 		return errors.New("figure.name is empty")
+	}
+	if !slices.Contains([]string{"", "higher", "lower"}, f.Better) {
+		return fmt.Errorf("figure.better = %q, want \"higher\", \"lower\" or nothing", f.Better)
 	}
 	for key, v := range f.At {
 		switch v := v.(type) {

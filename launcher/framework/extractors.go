@@ -35,7 +35,7 @@ func extractors(c study.Command) (list []extract.Extractor, wrong map[string]str
 	}
 	patterns := make([]extract.Pattern, len(c.Patterns))
 	for i, q := range c.Patterns {
-		patterns[i] = extract.Pattern{Name: q.Name, Pattern: q.Pattern, Unit: q.Unit, Reduce: q.Reduce, Per: q.Per, Of: q.Of}
+		patterns[i] = extract.Pattern{Name: q.Name, Pattern: q.Pattern, Unit: q.Unit, Reduce: q.Reduce, Per: q.Per, Of: q.Of, Better: q.Better}
 	}
 	e, err := extract.Patterns(patterns)
 	if err != nil {

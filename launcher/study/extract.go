@@ -16,6 +16,7 @@ type Pattern struct {
 	Reduce  string `toml:"reduce" json:"reduce"`   // of several values: "last", "mean", "median", "max", "min" or "sum"; "": as Per has it
 	Per     string `toml:"per" json:"per"`         // what one value is of: "step", "epoch" or "run"
 	Of      string `toml:"of" json:"of"`           // whose it is: "run", or "rank"
+	Better  string `toml:"better" json:"better"`   // which way it is better: "higher" or "lower"; "": nobody says
 }
 
 // extract decodes [[extract]].
@@ -41,6 +42,7 @@ func (d *decoder) extract() []Pattern {
 			"reduce": among("", "last", "mean", "median", "max", "min", "sum")(q.Reduce),
 			"per":    among("step", "epoch", "run")(q.Per),
 			"of":     among("run", "rank")(q.Of),
+			"better": among("", "higher", "lower")(q.Better),
 		} {
 			d.rule(at+"."+key, wrong)
 		}

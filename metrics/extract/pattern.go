@@ -29,7 +29,8 @@ type Pattern struct {
 	// Of is whose the value is: "run" (""), or "rank": then the values of each
 	// rank that the launcher's prefixes tell are reduced, and summed if there
 	// are all ranks, or else rank's × N.
-	Of string
+	Of     string
+	Better string // which way the figure is better: "higher", "lower" or "" where nobody says
 }
 
 // unit is how a unit is stored.
@@ -287,7 +288,7 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
 		if !finite(total) {
 			return l.errorAt(all[len(all)-1].Line, "the sum of %s over ranks is no finite number", c.Name)
 		}
-		f := &metrics.Figure{Name: c.Name, Value: total, Unit: c.unit.base, Reduce: "sum over ranks of the " + c.Reduce,
+		f := &metrics.Figure{Name: c.Name, Value: total, Unit: c.unit.base, Better: c.Better, Reduce: "sum over ranks of the " + c.Reduce,
 			Note: fmt.Sprintf("the sum over %d ranks of each rank's %s, as the log states them", n, c.Reduce)}
 		l.add(metrics.Event{Figure: f}, scale, all...)
 		return nil
@@ -338,7 +339,7 @@ func (l *log) reducedBy(c *compiled, values []Value, scale float64, invert bool,
 	case c.Name == "accuracy" && (x < 0 || x > 1):
 		return l.errorAt(last, "accuracy %g is no fraction of 1", x)
 	}
-	f := &metrics.Figure{Name: c.Name, Value: x, Unit: c.unit.base, Note: note}
+	f := &metrics.Figure{Name: c.Name, Value: x, Unit: c.unit.base, Better: c.Better, Note: note}
 	if len(values) > 1 {
 		f.Reduce = c.Reduce
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // selectFigures selects figures g of event files f, for scanFigures.
-const selectFigures = `SELECT g.name, g.value, g.unit, g.at, g.plus_minus, g.plus_minus_is, g.reduce, g.of, g.note, g.source, g.source_line
+const selectFigures = `SELECT g.name, g.value, g.unit, g.better, g.at, g.plus_minus, g.plus_minus_is, g.reduce, g.of, g.note, g.source, g.source_line
 	FROM figure g JOIN event_file f ON f.id = g.file`
 
 func scanFigures(rows *sql.Rows) ([]metrics.Figure, error) {
@@ -17,7 +17,7 @@ func scanFigures(rows *sql.Rows) ([]metrics.Figure, error) {
 	for rows.Next() {
 		var f metrics.Figure
 		var at string
-		if err := rows.Scan(&f.Name, &f.Value, &f.Unit, &at, &f.PlusMinus, &f.PlusMinusIs, &f.Reduce, &f.Of, &f.Note, &f.File, &f.Line); err != nil {
+		if err := rows.Scan(&f.Name, &f.Value, &f.Unit, &f.Better, &at, &f.PlusMinus, &f.PlusMinusIs, &f.Reduce, &f.Of, &f.Note, &f.File, &f.Line); err != nil {
 			return nil, err
 		}
 		if at != "{}" {

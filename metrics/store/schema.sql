@@ -227,6 +227,7 @@ CREATE TABLE figure (
   name          TEXT NOT NULL,
   value         REAL NOT NULL,
   unit          TEXT NOT NULL,
+  better        TEXT NOT NULL,     -- 'higher', 'lower' or ''
   at            TEXT NOT NULL,     -- JSON object: what the value is of; {} for the run
   plus_minus    REAL,
   plus_minus_is TEXT NOT NULL,
@@ -556,7 +557,7 @@ JOIN run r ON r.id = f.run;
 CREATE VIEW figures AS
 SELECT r.name AS run, r.study, f.restart, g.name, g.value, nullif(g.unit, '') AS unit, g.at,
        g.plus_minus, nullif(g.plus_minus_is, '') AS plus_minus_is, nullif(g.reduce, '') AS reduce, nullif(g.of, 0) AS of,
-       nullif(g.note, '') AS note, g.source, nullif(g.source_line, 0) AS source_line
+       nullif(g.note, '') AS note, g.source, nullif(g.source_line, 0) AS source_line, nullif(g.better, '') AS better
 FROM figure g
 JOIN event_file f ON f.id = g.file
 JOIN run r ON r.id = f.run;

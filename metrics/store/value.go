@@ -58,7 +58,7 @@ func putMeasure(tx *sql.Tx, m measure.Measure, reported bool) (id int64, err err
 		target = &t
 	}
 	err = tx.QueryRow(`INSERT INTO measure (name, unit, title, better, reported, target) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET title = excluded.title, better = excluded.better RETURNING id`,
+		ON CONFLICT DO UPDATE SET title = excluded.title, better = coalesce(nullif(excluded.better, ''), better) RETURNING id`,
 		m.Name, m.Unit, m.Title, m.Better.String(), reported, target).Scan(&id)
 	return id, err
 }

@@ -49,7 +49,8 @@ func (r *Result) reported(in Input) {
 			continue
 		}
 		if of[f.Name] == nil {
-			r.Reported = append(r.Reported, measure.Reported(f.Name, f.Unit, measure.Neither))
+			better, _ := measure.ParseDirection(f.Better) // checked when it was read
+			r.Reported = append(r.Reported, measure.Reported(f.Name, f.Unit, better))
 		}
 		of[f.Name] = append(of[f.Name], f)
 	}
