@@ -34,7 +34,7 @@ const (
 func Dial(ctx context.Context, d net.Dialer, network, address, nonce, purpose string) (net.Conn, error) {
 	d.Timeout = connectTime
 	var last error
-	var stranger *StrangerError // the last one
+	var stranger *StrangerError // the last one, or the last that answered without the nonce: who breaks off may only be leaving
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		conn, err := d.DialContext(ctx, network, address)
 		if err == nil {
@@ -49,7 +49,10 @@ func Dial(ctx context.Context, d net.Dialer, network, address, nonce, purpose st
 		}
 		if last == nil || ctx.Err() == nil { // an attempt that ctx cut short says less
 			last = err
-			errors.As(err, &stranger)
+			var one *StrangerError
+			if errors.As(err, &one) && (stranger == nil || errors.Is(one, errUnproven) || !errors.Is(stranger, errUnproven)) {
+				stranger = one
+			}
 		}
 		select {
 		case <-time.After(pause):

@@ -354,3 +354,31 @@ func TestDialAfterSquatter(t *testing.T) {
 		t.Errorf("%v, want the stranger and that nobody listens now", err)
 	}
 }
+
+// One who answered without the nonce is named, also when it breaks off later
+// calls, as it does when it ends.
+func TestDialWhileSquatterEnds(t *testing.T) {
+	l := listen(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		for calls := 0; ; calls++ {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			switch calls {
+			case 0:
+				_, _ = c.Write(append(newGreeting().encode(), make([]byte, 32)...))
+				_, _ = io.Copy(io.Discard, c)
+			case 3: // two have been broken off
+				cancel()
+			}
+			c.Close()
+		}
+	}()
+	_, err := Dial(ctx, net.Dialer{}, "tcp", l.Addr().String(), nonce, purpose)
+	if !errors.Is(err, errUnproven) || !strings.Contains(err.Error(), "the last attempt ended with") {
+		t.Errorf("%v, want the one without the nonce, and how the last attempt ended", err)
+	}
+}
