@@ -145,7 +145,7 @@ func TestNFSStudy(t *testing.T) {
 		for _, d := range desks {
 			all.Go(func() {
 				if out, code := d.run("run", "study.toml", "--site", "site.toml", "--oversubscribe"); code != 0 {
-					t.Errorf("seed %d: run: exit code %d\n%s", seed, code, out)
+					t.Errorf("seed %d: run: exit code %d\n%s%s", seed, code, out, logs(folder))
 				}
 			})
 		}
@@ -166,6 +166,17 @@ func TestNFSStudy(t *testing.T) {
 	if t.Logf("%d answers lost, %d handles stale", lost, stale); lost < 20 || stale == 0 {
 		t.Errorf("only %d answers were lost, and %d handles stale", lost, stale)
 	}
+}
+
+// logs are what the ranks and jobs below a runs folder printed.
+func logs(folder string) string {
+	var b strings.Builder
+	paths, _ := filepath.Glob(filepath.Join(folder, "*", "*", "*.log"))
+	for _, log := range paths {
+		text, _ := os.ReadFile(log)
+		fmt.Fprintf(&b, "%s:\n%s", log, text)
+	}
+	return b.String()
 }
 
 // marked calls the fake sbatch and notes in the recording, by a file, that it

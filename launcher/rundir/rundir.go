@@ -312,10 +312,7 @@ const largest = 16 << 20
 
 // ReadFile reads a file of ours, which in a run folder may be anything: only a
 // regular file, and not without bound. It may be replaced meanwhile.
-func ReadFile(path string) (text []byte, err error) {
-	err = nfs.Fresh(func() error { text, err = regular.ReadFile(path, largest); return err })
-	return text, err
-}
+func ReadFile(path string) ([]byte, error) { return regular.ReadFile(path, largest) }
 
 // WriteFile is file.Write whose name outlasts a loss of power. In a folder that
 // Create fills the names are synced once for all, by Create: each costs as much

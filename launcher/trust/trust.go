@@ -30,6 +30,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/scalebench/scalebench/metrics/nfs"
 	"github.com/scalebench/scalebench/metrics/regular"
 )
 
@@ -123,7 +124,12 @@ func ReadFile(path string) ([]byte, error) {
 	return read(path, maxFile, func(fs.FileInfo) error { return nil })
 }
 
-func read(path string, most int64, judge func(fs.FileInfo) error) ([]byte, error) {
+func read(path string, most int64, judge func(fs.FileInfo) error) (text []byte, err error) {
+	err = nfs.Fresh(func() error { text, err = readOnce(path, most, judge); return err })
+	return text, err
+}
+
+func readOnce(path string, most int64, judge func(fs.FileInfo) error) ([]byte, error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/scalebench/scalebench/metrics/nfs"
 )
 
 // ErrNotRegular: something else than a file has its name.
@@ -25,8 +27,14 @@ var ErrNotRegular = errors.New("not a regular file")
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY) }
 
 // OpenFile is Open with flags of open(2), none of which makes a file. With
-// syscall.O_NOFOLLOW a symbolic link is no regular file.
-func OpenFile(path string, flag int) (*os.File, error) {
+// syscall.O_NOFOLLOW a symbolic link is no regular file. A file that is replaced
+// on another host meanwhile is opened as it then is.
+func OpenFile(path string, flag int) (f *os.File, err error) {
+	err = nfs.Fresh(func() error { f, err = openOnce(path, flag); return err })
+	return f, err
+}
+
+func openOnce(path string, flag int) (*os.File, error) {
 	// O_NONBLOCK: the opening of a FIFO returns at once. What was opened is
 	// looked at, not what had the name a moment before.
 	f, err := os.OpenFile(path, flag|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
@@ -54,14 +62,19 @@ func notRegular(path, what string) error {
 	return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%s, %w", what, ErrNotRegular)}
 }
 
-// ReadFile reads a regular file of at most so many bytes.
-func ReadFile(path string, limit int64) ([]byte, error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return Read(f, limit)
+// ReadFile reads a regular file of at most so many bytes, which may be replaced
+// meanwhile.
+func ReadFile(path string, limit int64) (text []byte, err error) {
+	err = nfs.Fresh(func() error {
+		f, err := Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		text, err = Read(f, limit)
+		return err
+	})
+	return text, err
 }
 
 // Read is ReadFile of one that is open.
