@@ -119,7 +119,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 		s.note("read the output of %s again, as the study now asks", count(c.read, "run"))
 	}
 	for _, why := range slices.Sorted(maps.Keys(c.kept)) {
-		s.warn("%s: the output could not be read as the study now asks, and the figures are those of before: %s", count(c.kept[why], "run"), why)
+		s.warn("%s: could not read the output again, so the earlier figures stay: %s", count(c.kept[why], "run"), why)
 	}
 	if n, err := db.Recompute(ctx); err != nil {
 		return storeError(err)
@@ -203,9 +203,8 @@ func (c *collection) run(ctx context.Context, state launcher.State) (store.Repor
 	return c.readAnew(ctx, fact, files, anew)
 }
 
-// readAnew stores a run with the events that its output has by the study's
-// present question. Its own event file, which answers the one of before, stays
-// what it is.
+// readAnew stores a run with the events that its output has when it is read as
+// the study now asks. The run's own event file is left alone.
 func (c *collection) readAnew(ctx context.Context, fact metrics.Run, files []metrics.EventFile, anew *launcher.Reread) (store.Report, error) {
 	from, err := c.db.ReadFrom(ctx, fact.ID, anew.Restart)
 	if err != nil {

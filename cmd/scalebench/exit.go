@@ -122,8 +122,8 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("this is a bug in scalebench: %v", e.value) }
 
-// unfit is what is wrong with a path that a person can put right: something else
-// stands there than belongs there, or it may not be used.
+// unfit is what is wrong with a path that a person can put right: the wrong kind
+// of file is there, or it may not be used.
 var unfit = []error{regular.ErrNotRegular, regular.ErrTooLarge, fs.ErrExist, fs.ErrPermission, syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP, syscall.EROFS}
 
 // exitCode maps how run ended to the exit code. It is the only place that does.
