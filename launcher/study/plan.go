@@ -3,8 +3,6 @@ package study
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/scalebench/scalebench/metrics/redact"
 )
 
 // Plan is every run that a study asks for, once, on one site.
@@ -295,183 +291,6 @@ func (x *expansion) as(variant string) *Site {
 		x.variant[variant] = x.site.As(variant)
 	}
 	return x.variant[variant]
-}
-
-// place finds the first partition that the point fits into and spreads its
-// workers over nodes, the same number on each.
-func (x *expansion) place(p *Point) (partition string, ok bool) {
-	site := x.as(p.Variant)
-	if len(site.Partitions) == 0 {
-		return "", x.spread(p, Partition{}) == ""
-	}
-	var why []string
-	for _, candidate := range site.Partitions {
-		trial := *p
-		if wrong := x.fits(&trial, candidate); wrong != "" {
-			why = append(why, candidate.Name+": "+wrong)
-			continue
-		}
-		*p = trial
-		return candidate.Name, true
-	}
-	of := ""
-	if x.site.File != "" {
-		of = " of " + x.site.File
-	}
-	x.problem("workers", fmt.Sprintf("%d workers fit no partition%s (%s)", p.Workers, of, strings.Join(why, "; ")))
-	return "", false
-}
-
-// fits says why the point cannot run in the partition, "" when it can.
-func (x *expansion) fits(p *Point, q Partition) string {
-	switch {
-	case p.Workers < q.MinWorkers:
-		return fmt.Sprintf("min_workers is %d", q.MinWorkers)
-	case q.MaxWorkers > 0 && p.Workers > q.MaxWorkers:
-		return fmt.Sprintf("max_workers is %d", q.MaxWorkers)
-	case p.Resources.Device == "gpu" && q.GPUsPerNode == 0:
-		return "gpus_per_node is not set and device is \"gpu\""
-	case q.MaxTime > 0 && p.Resources.Time > q.MaxTime:
-		return fmt.Sprintf("max_time is %v and resources.time %v", q.MaxTime, p.Resources.Time)
-	}
-	if wrong := x.spread(p, q); wrong != "" {
-		return wrong
-	}
-	switch {
-	case q.MaxNodes > 0 && p.Nodes > q.MaxNodes:
-		return fmt.Sprintf("max_nodes is %d and it takes %d", q.MaxNodes, p.Nodes)
-	case p.Resources.Device == "gpu" && p.WorkersPerNode > q.GPUsPerNode:
-		return fmt.Sprintf("%d workers a node and %d GPUs", p.WorkersPerNode, q.GPUsPerNode)
-	case q.CPUsPerNode > 0 && p.WorkersPerNode*p.Resources.CPUsPerWorker > q.CPUsPerNode:
-		return fmt.Sprintf("%d workers a node with %d CPUs each, and it has %d", p.WorkersPerNode, p.Resources.CPUsPerWorker, q.CPUsPerNode)
-	case q.MemoryPerNode > 0 && Bytes(p.WorkersPerNode)*p.Resources.Memory > q.MemoryPerNode:
-		return fmt.Sprintf("%d workers a node with %v each, and it has %v", p.WorkersPerNode, p.Resources.Memory, q.MemoryPerNode)
-	}
-	return ""
-}
-
-// spread sets Nodes and WorkersPerNode. Workers that do not divide into nodes
-// are a problem of the study, not of the partition alone: half-filled nodes
-// would make a curve's points incomparable.
-func (x *expansion) spread(p *Point, q Partition) string {
-	room := p.Resources.WorkersPerNode
-	if room == 0 {
-		switch {
-		case p.Resources.Device == "gpu" && q.GPUsPerNode > 0:
-			room = q.GPUsPerNode
-		case q.CPUsPerNode > 0:
-			room = max(1, q.CPUsPerNode/p.Resources.CPUsPerWorker)
-		default:
-			room = p.Workers
-		}
-	}
-	p.WorkersPerNode = min(p.Workers, room)
-	if p.Workers%p.WorkersPerNode != 0 {
-		wrong := fmt.Sprintf("%d workers do not divide into nodes of %d", p.Workers, p.WorkersPerNode)
-		x.problem("workers", wrong+"; valid are multiples of it, or set resources.workers_per_node to a divisor")
-		return wrong
-	}
-	p.Nodes = p.Workers / p.WorkersPerNode
-	return ""
-}
-
-// notIdentity are the keys that bound a run without changing what it measures,
-// so that raising a time limit does not throw away what is there. In a sweep
-// they count.
-var notIdentity = []string{"resources.time", "resources.memory", "resources.exclusive"}
-
-// Targets is the key of the accuracies whose time is asked for. It is a question
-// to a run that has its evaluations, whenever it is asked: a study that adds a
-// target keeps its results.
-const Targets = "workload.targets"
-
-// readings are the keys of what a command's output is read as. [[extract]] is one
-// more, and no key of a point.
-var readings = []string{"command.extract", "command.log", "command.columns"}
-
-// asksOnly reports whether the key is a question asked of the run afterwards:
-// the targets are, unless they end the run or its command is told of them, and
-// what its output is read as.
-func (p *Point) asksOnly(path string) bool {
-	return slices.Contains(readings, path) || path == Targets && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
-}
-
-// identity is the point's name: a readable start and a hash of the keys that
-// differ from their defaults. Of secrets it is the digests that count: from a
-// hash of their values, which everybody sees, who knows the other keys could
-// tell whether a guess is right.
-func (x *expansion) identity(p *Point) string {
-	var lines []string
-	for path, text := range keyTexts(p) {
-		skip := (slices.Contains(notIdentity, path) || p.asksOnly(path)) && !slices.ContainsFunc(x.study.axes, func(a axis) bool { return a.path == path })
-		if text != x.defaults[path] && !skip {
-			lines = append(lines, path+"="+text)
-		}
-	}
-	slices.Sort(lines)
-	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
-	return fmt.Sprintf("%s-w%d-%s", p.Framework, p.Workers, hex.EncodeToString(sum[:5]))
-}
-
-// keyTexts are the point's keys and their values as JSON.
-func keyTexts(p *Point) map[string]string {
-	fields := p.fields()
-	texts := make(map[string]string, len(fields))
-	for _, f := range fields {
-		if !p.has(f) {
-			continue
-		}
-		text, err := json.Marshal(f.in(p).Interface())
-		if err != nil {
-			// NaN and infinities are refused before a point is made.
-			panic(fmt.Sprintf("study: %s cannot be written: %v", f.path, err))
-		}
-		texts[f.path] = string(text)
-	}
-	return texts
-}
-
-// Parameters are all keys of the point by TOML path, as the store keeps them:
-// string, int64, float64, bool, or []any of these; a key without a value is
-// left out, and so is one that the run's program was never told. Secrets that
-// the point still has are hidden.
-func (p *Point) Parameters() map[string]any {
-	fields := p.fields()
-	m := make(map[string]any, len(fields))
-	hidden := *p
-	hidden.Command = p.Command.Sealed(nil)
-	texts := keyTexts(&hidden)
-	for _, f := range fields {
-		text, ok := texts[f.path]
-		if !ok || !p.reaches(f) {
-			continue
-		}
-		var v any
-		d := json.NewDecoder(strings.NewReader(text))
-		d.UseNumber()
-		if err := d.Decode(&v); err == nil && v != nil {
-			m[f.path] = plain(v)
-		}
-	}
-	return m
-}
-
-func plain(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		x, _ := v.Float64() // it was marshalled from a float64
-		return x
-	case string:
-		return redact.Text(v)
-	case []any:
-		for i := range v {
-			v[i] = plain(v[i])
-		}
-	}
-	return v
 }
 
 // NodeHours is the most node-hours that the run can take: its nodes for its

@@ -1,0 +1,111 @@
+package study
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/redact"
+)
+
+// notIdentity are the keys that bound a run without changing what it measures,
+// so that raising a time limit does not throw away what is there. In a sweep
+// they count.
+var notIdentity = []string{"resources.time", "resources.memory", "resources.exclusive"}
+
+// Targets is the key of the accuracies whose time is asked for. It is a question
+// to a run that has its evaluations, whenever it is asked: a study that adds a
+// target keeps its results.
+const Targets = "workload.targets"
+
+// readings are the keys of what a command's output is read as. [[extract]] is one
+// more, and no key of a point.
+var readings = []string{"command.extract", "command.log", "command.columns"}
+
+// asksOnly reports whether the key is a question asked of the run afterwards:
+// the targets are, unless they end the run or its command is told of them, and
+// what its output is read as.
+func (p *Point) asksOnly(path string) bool {
+	return slices.Contains(readings, path) || path == Targets && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
+}
+
+// identity is the point's name: a readable start and a hash of the keys that
+// differ from their defaults. Of secrets it is the digests that count: from a
+// hash of their values, which everybody sees, who knows the other keys could
+// tell whether a guess is right.
+func (x *expansion) identity(p *Point) string {
+	var lines []string
+	for path, text := range keyTexts(p) {
+		skip := (slices.Contains(notIdentity, path) || p.asksOnly(path)) && !slices.ContainsFunc(x.study.axes, func(a axis) bool { return a.path == path })
+		if text != x.defaults[path] && !skip {
+			lines = append(lines, path+"="+text)
+		}
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return fmt.Sprintf("%s-w%d-%s", p.Framework, p.Workers, hex.EncodeToString(sum[:5]))
+}
+
+// keyTexts are the point's keys and their values as JSON.
+func keyTexts(p *Point) map[string]string {
+	fields := p.fields()
+	texts := make(map[string]string, len(fields))
+	for _, f := range fields {
+		if !p.has(f) {
+			continue
+		}
+		text, err := json.Marshal(f.in(p).Interface())
+		if err != nil {
+			// NaN and infinities are refused before a point is made.
+			panic(fmt.Sprintf("study: %s cannot be written: %v", f.path, err))
+		}
+		texts[f.path] = string(text)
+	}
+	return texts
+}
+
+// Parameters are all keys of the point by TOML path, as the store keeps them:
+// string, int64, float64, bool, or []any of these; a key without a value is
+// left out, and so is one that the run's program was never told. Secrets that
+// the point still has are hidden.
+func (p *Point) Parameters() map[string]any {
+	fields := p.fields()
+	m := make(map[string]any, len(fields))
+	hidden := *p
+	hidden.Command = p.Command.Sealed(nil)
+	texts := keyTexts(&hidden)
+	for _, f := range fields {
+		text, ok := texts[f.path]
+		if !ok || !p.reaches(f) {
+			continue
+		}
+		var v any
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber()
+		if err := d.Decode(&v); err == nil && v != nil {
+			m[f.path] = plain(v)
+		}
+	}
+	return m
+}
+
+func plain(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		x, _ := v.Float64() // it was marshalled from a float64
+		return x
+	case string:
+		return redact.Text(v)
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	}
+	return v
+}

@@ -1,0 +1,84 @@
+package study
+
+import (
+	"fmt"
+	"strings"
+)
+
+// place finds the first partition that the point fits into and spreads its
+// workers over nodes, the same number on each.
+func (x *expansion) place(p *Point) (partition string, ok bool) {
+	site := x.as(p.Variant)
+	if len(site.Partitions) == 0 {
+		return "", x.spread(p, Partition{}) == ""
+	}
+	var why []string
+	for _, candidate := range site.Partitions {
+		trial := *p
+		if wrong := x.fits(&trial, candidate); wrong != "" {
+			why = append(why, candidate.Name+": "+wrong)
+			continue
+		}
+		*p = trial
+		return candidate.Name, true
+	}
+	of := ""
+	if x.site.File != "" {
+		of = " of " + x.site.File
+	}
+	x.problem("workers", fmt.Sprintf("%d workers fit no partition%s (%s)", p.Workers, of, strings.Join(why, "; ")))
+	return "", false
+}
+
+// fits says why the point cannot run in the partition, "" when it can.
+func (x *expansion) fits(p *Point, q Partition) string {
+	switch {
+	case p.Workers < q.MinWorkers:
+		return fmt.Sprintf("min_workers is %d", q.MinWorkers)
+	case q.MaxWorkers > 0 && p.Workers > q.MaxWorkers:
+		return fmt.Sprintf("max_workers is %d", q.MaxWorkers)
+	case p.Resources.Device == "gpu" && q.GPUsPerNode == 0:
+		return "gpus_per_node is not set and device is \"gpu\""
+	case q.MaxTime > 0 && p.Resources.Time > q.MaxTime:
+		return fmt.Sprintf("max_time is %v and resources.time %v", q.MaxTime, p.Resources.Time)
+	}
+	if wrong := x.spread(p, q); wrong != "" {
+		return wrong
+	}
+	switch {
+	case q.MaxNodes > 0 && p.Nodes > q.MaxNodes:
+		return fmt.Sprintf("max_nodes is %d and it takes %d", q.MaxNodes, p.Nodes)
+	case p.Resources.Device == "gpu" && p.WorkersPerNode > q.GPUsPerNode:
+		return fmt.Sprintf("%d workers a node and %d GPUs", p.WorkersPerNode, q.GPUsPerNode)
+	case q.CPUsPerNode > 0 && p.WorkersPerNode*p.Resources.CPUsPerWorker > q.CPUsPerNode:
+		return fmt.Sprintf("%d workers a node with %d CPUs each, and it has %d", p.WorkersPerNode, p.Resources.CPUsPerWorker, q.CPUsPerNode)
+	case q.MemoryPerNode > 0 && Bytes(p.WorkersPerNode)*p.Resources.Memory > q.MemoryPerNode:
+		return fmt.Sprintf("%d workers a node with %v each, and it has %v", p.WorkersPerNode, p.Resources.Memory, q.MemoryPerNode)
+	}
+	return ""
+}
+
+// spread sets Nodes and WorkersPerNode. Workers that do not divide into nodes
+// are a problem of the study, not of the partition alone: half-filled nodes
+// would make a curve's points incomparable.
+func (x *expansion) spread(p *Point, q Partition) string {
+	room := p.Resources.WorkersPerNode
+	if room == 0 {
+		switch {
+		case p.Resources.Device == "gpu" && q.GPUsPerNode > 0:
+			room = q.GPUsPerNode
+		case q.CPUsPerNode > 0:
+			room = max(1, q.CPUsPerNode/p.Resources.CPUsPerWorker)
+		default:
+			room = p.Workers
+		}
+	}
+	p.WorkersPerNode = min(p.Workers, room)
+	if p.Workers%p.WorkersPerNode != 0 {
+		wrong := fmt.Sprintf("%d workers do not divide into nodes of %d", p.Workers, p.WorkersPerNode)
+		x.problem("workers", wrong+"; valid are multiples of it, or set resources.workers_per_node to a divisor")
+		return wrong
+	}
+	p.Nodes = p.Workers / p.WorkersPerNode
+	return ""
+}
