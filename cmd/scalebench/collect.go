@@ -16,6 +16,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
@@ -160,7 +161,7 @@ type question struct {
 func askedNow(plan *study.Plan) map[string]question {
 	asked := map[string]question{}
 	for _, p := range plan.Points {
-		asked[p.Point.ID] = question{p.Point.Parameters()[study.Targets], framework.ReadingOf(p.Point.Command)}
+		asked[p.Point.ID] = question{p.Point.Parameters()[pointkey.Targets], framework.ReadingOf(p.Point.Command)}
 	}
 	return asked
 }
@@ -188,7 +189,7 @@ func (c *collection) run(ctx context.Context, state launcher.State) (store.Repor
 		return c.db.Ingest(ctx, fact, files)
 	}
 	if asked.targets != nil {
-		fact.Parameters[study.Targets] = asked.targets
+		fact.Parameters[pointkey.Targets] = asked.targets
 	}
 	if !state.Status.Good() {
 		return c.db.Ingest(ctx, fact, files)
@@ -221,9 +222,9 @@ func (c *collection) readAnew(ctx context.Context, fact metrics.Run, files []met
 		}
 	}
 	parameters := anew.Parameters()
-	parameters[study.Targets] = fact.Parameters[study.Targets]
-	if parameters[study.Targets] == nil {
-		delete(parameters, study.Targets)
+	parameters[pointkey.Targets] = fact.Parameters[pointkey.Targets]
+	if parameters[pointkey.Targets] == nil {
+		delete(parameters, pointkey.Targets)
 	}
 	fact.Parameters = parameters
 	report, err := c.db.Ingest(ctx, fact, withoutFirst(files, anew.Restart))

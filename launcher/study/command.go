@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/redact"
 )
 
@@ -283,7 +284,7 @@ func (x *expansion) untaken(p Point) {
 func (p *Point) reaches(f pointField) bool {
 	table, _, _ := strings.Cut(f.path, ".")
 	return p.Command.Folder == "" || table != "workload" && table != "data" ||
-		f.path == "workload.kind" || f.path == "data.path" && p.Data.Path != "" || f.path == "data.stage" && p.Data.Stage || f.path == Targets && p.Workload.Trains() || slices.Contains(p.Command.Uses, f.path)
+		f.path == "workload.kind" || f.path == "data.path" && p.Data.Path != "" || f.path == "data.stage" && p.Data.Stage || f.path == pointkey.Targets && p.Workload.Trains() || slices.Contains(p.Command.Uses, f.path)
 }
 
 // has reports whether the key is one of the point's: those of [command] are

@@ -8,28 +8,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/redact"
 )
-
-// notIdentity are the keys that bound a run without changing what it measures,
-// so that raising a time limit does not throw away what is there. In a sweep
-// they count.
-var notIdentity = []string{"resources.time", "resources.memory", "resources.exclusive"}
-
-// Targets is the key of the accuracies whose time is asked for. It is a question
-// to a run that has its evaluations, whenever it is asked: a study that adds a
-// target keeps its results.
-const Targets = "workload.targets"
-
-// readings are the keys of what a command's output is read as. [[extract]] is one
-// more, and no key of a point.
-var readings = []string{"command.extract", "command.log", "command.columns"}
 
 // asksOnly reports whether the key is a question asked of the run afterwards:
 // the targets are, unless they end the run or its command is told of them, and
 // what its output is read as.
 func (p *Point) asksOnly(path string) bool {
-	return slices.Contains(readings, path) || path == Targets && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
+	return slices.Contains(pointkey.Readings(), path) || path == pointkey.Targets && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
 }
 
 // identity is the point's name: a readable start and a hash of the keys that
@@ -39,7 +26,7 @@ func (p *Point) asksOnly(path string) bool {
 func (x *expansion) identity(p *Point) string {
 	var lines []string
 	for path, text := range keyTexts(p) {
-		skip := (slices.Contains(notIdentity, path) || p.asksOnly(path)) && !slices.ContainsFunc(x.study.axes, func(a axis) bool { return a.path == path })
+		skip := (slices.Contains(pointkey.Bounds(), path) || p.asksOnly(path)) && !slices.ContainsFunc(x.study.axes, func(a axis) bool { return a.path == path })
 		if text != x.defaults[path] && !skip {
 			lines = append(lines, path+"="+text)
 		}

@@ -206,6 +206,7 @@ func (d *drawing) groups(c *chart) {
 			}
 		}
 	}
+	slices.SortFunc(words, scaling.Value.Compare)
 	names := make([]string, len(words))
 	for i, w := range words {
 		names[i] = shown(w.String())

@@ -29,11 +29,13 @@ type choices struct {
 }
 
 // valueOf is what a configuration has of a parameter, as text.
-func valueOf(r *tradeoff.Row, key string) string {
+func valueOf(r *tradeoff.Row, key string) string { return placeOf(r, key).String() }
+
+func placeOf(r *tradeoff.Row, key string) scaling.Value {
 	if key == scaling.Workers {
-		return fmt.Sprint(r.Workers)
+		return scaling.At(r.Workers)
 	}
-	return scaling.ValueOf(r.Parameters[key]).String()
+	return scaling.ValueOf(r.Parameters[key])
 }
 
 // differing are the parameters in which configurations differ, workers last.
@@ -99,7 +101,7 @@ func split(c tradeoff.Comparison, by string) (panels []choices, key string) {
 		return []choices{one}, ""
 	}
 	keys = slices.DeleteFunc(keys, func(key string) bool { return key == by })
-	for _, r := range c.Rows {
+	for _, r := range slices.SortedStableFunc(slices.Values(c.Rows), func(a, b tradeoff.Row) int { return placeOf(&a, by).Compare(placeOf(&b, by)) }) {
 		var words []string
 		for _, key := range keys {
 			switch v := shown(valueOf(&r, key)); {

@@ -36,18 +36,19 @@ func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation,
 	if err != nil {
 		return nil, err
 	}
-	of := func(c scaling.Curve) string {
+	of := func(c scaling.Curve) scaling.Value {
 		if key == "framework" {
-			return c.Framework
+			return scaling.ValueOf(c.Framework)
 		}
-		return scaling.ValueOf(c.Parameters[key]).String()
+		return scaling.ValueOf(c.Parameters[key])
 	}
-	var values []string
+	var values []scaling.Value
 	for _, c := range curves {
 		if !slices.Contains(values, of(c)) {
 			values = append(values, of(c))
 		}
 	}
+	slices.SortFunc(values, scaling.Value.Compare)
 	if len(values) < 2 {
 		return Draw(kind, curves, obs, o)
 	}
@@ -55,7 +56,7 @@ func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation,
 	var without []string
 	var why error
 	for _, value := range values {
-		title := panelTitle(key, value)
+		title := panelTitle(key, value.String())
 		var own []scaling.Curve
 		for _, c := range curves {
 			if of(c) == value {

@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/maruel/natural"
+
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -224,7 +226,7 @@ type Varying struct {
 // runs), not recorded (1 run)".
 func (v Varying) String() string {
 	parts := make([]string, 0, len(v.Values)+1)
-	for _, value := range slices.Sorted(maps.Keys(v.Values)) {
+	for _, value := range slices.SortedFunc(maps.Keys(v.Values), natural.Compare) {
 		parts = append(parts, value+" ("+runs(v.Values[value])+")")
 	}
 	if v.Unknown > 0 {

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/maruel/natural"
+
+	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
 // Workers is the axis along which curves run unless Options say another.
@@ -52,12 +56,18 @@ func (v Value) Any() any {
 	return v.Word
 }
 
-// compare orders numbers by size, words behind them by their letters.
-func (v Value) compare(w Value) int {
-	if v.Numeric() != w.Numeric() {
-		return cmp.Compare(len(v.Word), len(w.Word))
+// Compare orders numbers by size, and words behind them as people count: cpu8
+// before cpu16.
+func (v Value) Compare(w Value) int {
+	switch {
+	case v.Numeric() && w.Numeric():
+		return cmp.Compare(v.Number, w.Number)
+	case v.Numeric():
+		return -1
+	case w.Numeric():
+		return 1
 	}
-	return cmp.Or(cmp.Compare(v.Number, w.Number), cmp.Compare(v.Word, w.Word))
+	return natural.Compare(v.Word, w.Word)
 }
 
 // axis is what a curve's points differ in.
@@ -83,8 +93,8 @@ func (a axis) multiplies() bool { return a == Workers || a == "nodes" || a == "r
 // follows are the parameters that change along the axis and therefore do not
 // separate series.
 func (a axis) follows() map[string]bool {
-	set := map[string]bool{string(a): true}
-	for _, k := range follows {
+	set := map[string]bool{string(a): true, pointkey.Targets: true} // questions are asked of runs that were made before, too
+	for _, k := range slices.Concat(follows, pointkey.Readings()) {
 		set[k] = true
 	}
 	switch {

@@ -67,7 +67,7 @@ func Baselines(conditions []Condition, list []map[string]any) ([]Baseline, error
 			return !ok || text(v) != c.Value
 		})
 		if len(with) == 0 {
-			return nil, fmt.Errorf("no configuration has %s=%s; there are %s", key, c.Value, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
+			return nil, fmt.Errorf("no configuration has %s=%s; there are %s", key, c.Value, strings.Join(sortedKeys(values), ", "))
 		}
 	}
 	value := func(i int, key string) string {

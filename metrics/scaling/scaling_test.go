@@ -226,7 +226,7 @@ func TestWarnings(t *testing.T) {
 		{
 			"the base is one worker, which exchanges no gradients: efficiency includes the whole cost of going distributed",
 			"no good run with a steady state at worker count 4, 8",
-			"runs of several studies are mixed: s, other",
+			"runs of several studies are mixed: other, s",
 		},
 		{
 			"throughput: insufficient runs for an interval (2 of 6)",

@@ -11,19 +11,13 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
 // follows are the parameters that change with the number of workers or with
 // the repeat, or only name the study: they do not separate series.
 var follows = []string{"id", "study", "framework", "workers", "repeat", "attempt", "seed",
-	"nodes", "workers_per_node", "worker_batch", "global_batch", "learning_rate",
-	// Questions, asked of runs that were made before, too.
-	"workload.targets", "command.extract", "command.log", "command.columns"}
-
-// loose are parameters that bound a run and do not bear on its speed. A series
-// may mix them, and says so; where the study sweeps one it separates series
-// like any other.
-var loose = []string{"resources.time", "resources.memory", "resources.exclusive"}
+	"nodes", "workers_per_node", "worker_batch", "global_batch", "learning_rate"}
 
 // series is runs, and planned points, that are equal in all parameters that
 // separate series.
@@ -109,7 +103,9 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 		all = append(all, Observation{Point: p.Point, Framework: p.Framework, Workers: p.Workers, Parameters: p.Parameters})
 	}
 	ignored := along.follows()
-	for _, k := range loose {
+	// A series may mix what bounds runs, and says so; where the study sweeps such a
+	// key it separates series like any other.
+	for _, k := range pointkey.Bounds() {
 		if !ignored[k] && !swept(k, all, along) {
 			ignored[k] = true
 		}
@@ -151,13 +147,13 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 		c := cmp.Compare(a.framework, b.framework)
 		for _, k := range differing {
 			if c == 0 {
-				c = compareValues(a.parameters[k], b.parameters[k])
+				c = ValueOf(a.parameters[k]).Compare(ValueOf(b.parameters[k]))
 			}
 		}
 		return c
 	})
 	for _, s := range list {
-		slices.SortFunc(s.at, Value.compare)
+		slices.SortFunc(s.at, Value.Compare)
 	}
 	return list
 }
@@ -336,16 +332,6 @@ func literal(v any) string {
 		return strconv.Quote(s)
 	}
 	return text(v)
-}
-
-// compareValues orders numbers by size and everything else by its text.
-func compareValues(a, b any) int {
-	x, okx := number(a)
-	y, oky := number(b)
-	if okx && oky {
-		return cmp.Compare(x, y)
-	}
-	return cmp.Compare(text(a), text(b))
 }
 
 func number(v any) (float64, bool) {

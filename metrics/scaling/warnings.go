@@ -3,11 +3,15 @@ package scaling
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/maruel/natural"
+
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
 // superlinearTolerance is how far an efficiency without an interval may exceed
@@ -160,7 +164,7 @@ func curveWarnings(c *Curve, s *series) []string {
 	if len(studies) > 1 {
 		list = append(list, "runs of several studies are mixed: "+strings.Join(sortedKeys(studies), ", "))
 	}
-	for _, k := range loose {
+	for _, k := range pointkey.Bounds() {
 		if _, projected := c.Parameters[k]; projected {
 			continue
 		}
@@ -208,14 +212,7 @@ func distinct(key string, runs []Observation) []string {
 	return sortedKeys(values)
 }
 
-// sortedKeys orders shorter keys first, so that counts come in order of size.
+// sortedKeys has counts in order of size.
 func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
-	})
-	return keys
+	return slices.SortedFunc(maps.Keys(m), natural.Compare)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
@@ -163,7 +164,7 @@ func (in *ingest) incarnations() ([]summary.Incarnation, error) {
 // targets are the accuracies that the point names.
 func (in *ingest) targets() ([]float64, error) {
 	return column1[float64](in.tx.Query(`SELECT t.value FROM run_parameter p, json_each(p.value) t
-		WHERE p.run = ? AND p.key = 'workload.targets' AND p.type = 'list' AND t.type IN ('integer', 'real') ORDER BY t.key`, in.run))
+		WHERE p.run = ? AND p.key = '`+pointkey.Targets+`' AND p.type = 'list' AND t.type IN ('integer', 'real') ORDER BY t.key`, in.run))
 }
 
 func (in *ingest) stepsFor(restart int) ([]summary.Step, error) {

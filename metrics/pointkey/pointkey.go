@@ -1,0 +1,19 @@
+// Package pointkey names those keys of a point that say nothing of what it measures,
+// for the two that ask: what makes a point another one (launcher/study), and what
+// makes a curve another one (metrics/scaling). It is pure.
+package pointkey
+
+// Bounds limit a run and do not change what it measures: raising a time limit
+// keeps the results that are there. In a sweep they count like any other key.
+func Bounds() []string {
+	return []string{"resources.time", "resources.memory", "resources.exclusive"}
+}
+
+// Targets is the key of the accuracies whose time is asked for. It is a question
+// to a run that has its evaluations, whenever it is asked: a study that adds a
+// target keeps its results.
+const Targets = "workload.targets"
+
+// Readings are what a command's output is read as. [[extract]] is one more, and
+// no key of a point.
+func Readings() []string { return []string{"command.extract", "command.log", "command.columns"} }

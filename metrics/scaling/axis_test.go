@@ -1,0 +1,42 @@
+package scaling
+
+import (
+	"strings"
+	"testing"
+)
+
+// Words are in the order in which people count, wherever they stand: along an
+// axis, as names of series, in what a baseline could be.
+func TestWordsAreCounted(t *testing.T) {
+	var obs []Observation
+	for _, platform := range []string{"cpu16", "cpu8", "w12", "cpu64", "w2", "w1"} {
+		obs = append(obs, with(runs(1, 100), "platform", platform)...)
+	}
+	const want = "cpu8 cpu16 cpu64 w1 w2 w12"
+	var places, series []string
+	for _, p := range analyse(t, obs, Options{Axis: "platform"})[0].Points {
+		places = append(places, p.At.String())
+	}
+	for _, c := range analyse(t, obs, Options{}) {
+		series = append(series, strings.TrimPrefix(c.Series, "native platform="))
+	}
+	if got := strings.Join(places, " "); got != want {
+		t.Errorf("along the axis %s, want %s", got, want)
+	}
+	if got := strings.Join(series, " "); got != want {
+		t.Errorf("series %s, want %s", got, want)
+	}
+	_, err := Analyse(obs, Options{Baseline: []Condition{{"platform", "gpu"}}})
+	if err == nil || !strings.HasSuffix(err.Error(), "there are "+strings.ReplaceAll(want, " ", ", ")) {
+		t.Errorf("baseline: %v", err)
+	}
+	// Numbers are before words, and among them by size.
+	mixed := append(with(runs(1, 100), "platform", "none"), append(with(runs(1, 100), "platform", int64(10)), with(runs(1, 100), "platform", 9.5)...)...)
+	places = nil
+	for _, p := range analyse(t, mixed, Options{Axis: "platform"})[0].Points {
+		places = append(places, p.At.String())
+	}
+	if got := strings.Join(places, " "); got != "9.5 10 none" {
+		t.Errorf("numbers and words: %s", got)
+	}
+}
