@@ -14,8 +14,10 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 type adviseOptions struct {
@@ -197,14 +199,14 @@ func aboutSeries(list []*advice.Advice, one *advice.Advice) string {
 
 func (s *session) printAdvice(list []*advice.Advice) error {
 	switch s.format {
-	case formatJSON:
-		text, err := encodeJSON(list)
+	case table.FormatJSON:
+		text, err := table.EncodeJSON(list)
 		if err != nil {
 			return err
 		}
 		_, err = fmt.Fprintln(s.stdout, text)
 		return err
-	case formatCSV:
+	case table.FormatCSV:
 		return s.print(adviceData(list))
 	}
 	for i, one := range list {
@@ -213,8 +215,8 @@ func (s *session) printAdvice(list []*advice.Advice) error {
 		}
 		sentences := aboutSeries(list, one) + strings.TrimSpace(one.Reason[0]+" "+one.Reason[1])
 		t := adviceTable(one, s.verbose)
-		if s.format == formatMarkdown {
-			t.notes = append([]string{sentences}, t.notes...) // escaped like all of it
+		if s.format == table.FormatMarkdown {
+			t.Notes = append([]string{sentences}, t.Notes...) // escaped like all of it
 		} else if _, err := fmt.Fprintf(s.stdout, "%s\n\n", clean.Line(sentences)); err != nil {
 			return err
 		}
@@ -226,12 +228,12 @@ func (s *session) printAdvice(list []*advice.Advice) error {
 }
 
 // adviceTable is the candidates for people.
-func adviceTable(a *advice.Advice, all bool) *table {
-	t := &table{columns: []column{
-		{key: "workers"},
-		{key: "basis"},
-		{key: "throughput", unit: "samples/s", right: true},
-		{key: "efficiency", right: true},
+func adviceTable(a *advice.Advice, all bool) *table.Table {
+	t := &table.Table{Columns: []table.Column{
+		{Key: "workers"},
+		{Key: "basis"},
+		{Key: "throughput", Unit: "samples/s", Right: true},
+		{Key: "efficiency", Right: true},
 	}}
 	timed := slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Seconds != nil })
 	if timed {
@@ -239,10 +241,10 @@ func adviceTable(a *advice.Advice, all bool) *table {
 		if a.Target != nil {
 			head = "time to " + targetText(*a.Target)
 		}
-		t.columns = append(t.columns, column{key: "seconds", head: head, right: true})
+		t.Columns = append(t.Columns, table.Column{Key: "seconds", Head: head, Right: true})
 	}
 	if a.Currency != "" {
-		t.columns = append(t.columns, column{key: "cost", head: "cost (" + a.Currency + ")", right: true})
+		t.Columns = append(t.Columns, table.Column{Key: "cost", Head: "cost (" + a.Currency + ")", Right: true})
 	}
 	left := 0
 	for _, c := range a.Candidates {
@@ -256,34 +258,34 @@ func adviceTable(a *advice.Advice, all bool) *table {
 			name += ", recommended"
 		}
 		atBase := a.Base != nil && c.Workers == a.Base.Workers
-		cells := []any{c.Workers, name, figureText(c.Throughput, significant, false), figureText(c.Efficiency, percent, atBase)}
+		cells := []any{c.Workers, name, figureText(c.Throughput, number.Significant, false), figureText(c.Efficiency, number.Percent, atBase)}
 		if timed {
-			cells = append(cells, figureText(c.Seconds, seconds, false))
+			cells = append(cells, figureText(c.Seconds, number.Seconds, false))
 		}
 		if a.Currency != "" {
-			cells = append(cells, figureText(c.Cost, significant, false))
+			cells = append(cells, figureText(c.Cost, number.Significant, false))
 		}
-		t.add(cells...)
+		t.Add(cells...)
 	}
 	if a.Base != nil {
-		t.notes = append(t.notes, fmt.Sprintf("Base: %s. In brackets: %g %% intervals.", baseText(a.Base), 100*a.Confidence))
+		t.Notes = append(t.Notes, fmt.Sprintf("Base: %s. In brackets: %g %% intervals.", baseText(a.Base), 100*a.Confidence))
 	}
 	if timed {
-		t.notes = append(t.notes, "Times are from the start of a rank on, initialisation included.")
+		t.Notes = append(t.Notes, "Times are from the start of a rank on, initialisation included.")
 	}
 	if len(a.Law) > 0 {
-		t.notes = append(t.notes, fmt.Sprintf("Law: %s; it predicts the largest measured worker count %+.1f %% off from the others.", strings.Join(a.Law, " + "), 100**a.HoldOut))
+		t.Notes = append(t.Notes, fmt.Sprintf("Law: %s; it predicts the largest measured worker count %+.1f %% off from the others.", strings.Join(a.Law, " + "), 100**a.HoldOut))
 	}
 	if a.Refused != "" {
-		t.notes = append(t.notes, "Not extrapolated: "+a.Refused+".")
+		t.Notes = append(t.Notes, "Not extrapolated: "+a.Refused+".")
 	}
 	if a.Next != nil {
-		t.notes = append(t.notes, fmt.Sprintf("Measure next: %s, %s: %s.", workersText(a.Next.Workers), countText(a.Next.Runs, "run"), a.Next.Why))
+		t.Notes = append(t.Notes, fmt.Sprintf("Measure next: %s, %s: %s.", workersText(a.Next.Workers), number.Count(a.Next.Runs, "run"), a.Next.Why))
 	} else if a.Workers != nil {
-		t.notes = append(t.notes, "Measure next: nothing; the data decides.")
+		t.Notes = append(t.Notes, "Measure next: nothing; the data decides.")
 	}
 	if left > 0 {
-		t.notes = append(t.notes, countText(left, "more candidate")+" with -v, and in CSV and JSON.")
+		t.Notes = append(t.Notes, number.Count(left, "more candidate")+" with -v, and in CSV and JSON.")
 	}
 	return t
 }
@@ -308,23 +310,23 @@ func figureText(f *advice.Figure, show func(float64) string, exact bool) any {
 	case exact:
 		return show(f.Value)
 	case f.Low == nil:
-		return show(f.Value) + " " + notHad
+		return show(f.Value) + " " + number.Absent
 	}
 	return show(f.Value) + " [" + show(*f.Low) + ", " + show(*f.High) + "]"
 }
 
 // adviceData is every candidate of every series for programs.
-func adviceData(list []*advice.Advice) *table {
-	t := &table{}
+func adviceData(list []*advice.Advice) *table.Table {
+	t := &table.Table{}
 	for _, key := range []string{"series", "workers", "nodes", "recommended", "basis", "runs"} {
-		t.columns = append(t.columns, column{key: key})
+		t.Columns = append(t.Columns, table.Column{Key: key})
 	}
 	for _, key := range []string{"throughput", "efficiency", "seconds", "samples", "cost"} {
 		for _, end := range []string{"", "_low", "_high"} {
-			t.columns = append(t.columns, column{key: key + end})
+			t.Columns = append(t.Columns, table.Column{Key: key + end})
 		}
 	}
-	t.columns = append(t.columns, column{key: "currency"}, column{key: "why"})
+	t.Columns = append(t.Columns, table.Column{Key: "currency"}, table.Column{Key: "why"})
 	for _, a := range list {
 		for _, c := range a.Candidates {
 			cells := []any{a.Series, c.Workers, c.Nodes, a.Workers != nil && *a.Workers == c.Workers, string(c.Basis), c.Runs}
@@ -335,7 +337,7 @@ func adviceData(list []*advice.Advice) *table {
 				}
 				cells = append(cells, f.Value, f.Low, f.High)
 			}
-			t.add(append(cells, a.Currency, c.Why)...)
+			t.Add(append(cells, a.Currency, c.Why)...)
 		}
 	}
 	return t

@@ -12,6 +12,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics/lease"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 func cancelCommand(s *session) *cli.Command {
@@ -46,7 +47,7 @@ func runCancel(ctx context.Context, s *session, arg string, all bool) error {
 	if err != nil {
 		return err
 	}
-	t := &table{columns: []column{{key: "run"}, {key: "status"}, {key: "job"}, {key: "asked"}, {key: "what"}}}
+	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "status"}, {Key: "job"}, {Key: "asked"}, {Key: "what"}}}
 	var problems []error
 	for _, folder := range folders {
 		problems = append(problems, cancelFolder(ctx, s, t, folder, run))
@@ -57,14 +58,14 @@ func runCancel(ctx context.Context, s *session, arg string, all bool) error {
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	if len(t.rows) == 0 {
+	if len(t.Rows) == 0 {
 		s.note("nothing to cancel: no run waits or runs")
 	}
 	return nil
 }
 
 // cancelFolder cancels the runs of one study, or the one named.
-func cancelFolder(ctx context.Context, s *session, t *table, folder rundir.Study, run string) error {
+func cancelFolder(ctx context.Context, s *session, t *table.Table, folder rundir.Study, run string) error {
 	// The folder says which jobs and processes to end.
 	if err := launcher.Trusted(folder); err != nil {
 		return err
@@ -105,9 +106,9 @@ func cancelFolder(ctx context.Context, s *session, t *table, folder rundir.Study
 	for _, e := range endings {
 		var job any
 		if e.Job != nil {
-			job = orNil(e.Job.ID)
+			job = table.NonZero(e.Job.ID)
 		}
-		t.add(e.Record.ID, string(e.Status), job, e.Asked, e.What)
+		t.Add(e.Record.ID, string(e.Status), job, e.Asked, e.What)
 	}
 	if run != "" && len(endings) == 0 {
 		last := states[len(states)-1]

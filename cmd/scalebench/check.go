@@ -10,6 +10,8 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 func checkCommand(s *session) *cli.Command {
@@ -51,15 +53,15 @@ func runCheck(ctx context.Context, s *session, path, site string) error {
 	swept := slices.DeleteFunc(w.study.Swept(), func(path string) bool {
 		return slices.Contains([]string{"framework", "variant", "workload.model", "workers", "workload.batch", "resources.time"}, path) // have columns
 	})
-	t := &table{columns: []column{{key: "point"}, {key: "framework"}, {key: "variant", data: plain}, {key: "model"}}}
+	t := &table.Table{Columns: []table.Column{{Key: "point"}, {Key: "framework"}, {Key: "variant", Data: plain}, {Key: "model"}}}
 	for _, path := range swept {
-		t.columns = append(t.columns, column{key: path, head: path[strings.LastIndexByte(path, '.')+1:], show: exactly})
+		t.Columns = append(t.Columns, table.Column{Key: path, Head: path[strings.LastIndexByte(path, '.')+1:], Show: number.Exact})
 	}
-	t.columns = append(t.columns, []column{{key: "workers"}, {key: "nodes"}, {key: "workers_per_node"},
-		{key: "partition"}, {key: "exclusive"},
-		{key: "worker_batch", unit: "samples"}, {key: "global_batch", unit: "samples"}, {key: "learning_rate"},
-		{key: "runs"}, {key: "time_limit", show: seconds}, {key: "node_hours", head: "node-hours at most"},
-		{key: "results"}, {key: "why", head: "what is missing"},
+	t.Columns = append(t.Columns, []table.Column{{Key: "workers"}, {Key: "nodes"}, {Key: "workers_per_node"},
+		{Key: "partition"}, {Key: "exclusive"},
+		{Key: "worker_batch", Unit: "samples"}, {Key: "global_batch", Unit: "samples"}, {Key: "learning_rate"},
+		{Key: "runs"}, {Key: "time_limit", Show: number.Seconds}, {Key: "node_hours", Head: "node-hours at most"},
+		{Key: "results"}, {Key: "why", Head: "what is missing"},
 	}...)
 	var hours float64
 	for _, p := range w.plan.Points {
@@ -69,26 +71,26 @@ func runCheck(ctx context.Context, s *session, path, site string) error {
 			if p.Partition == "" {
 				partition = nil // the cluster's default
 			}
-			cells := []any{q.ID, q.Framework, orNil(q.Variant), orNil(q.Workload.Train.Model)}
+			cells := []any{q.ID, q.Framework, table.NonZero(q.Variant), table.NonZero(q.Workload.Train.Model)}
 			parameters := q.Parameters()
 			for _, path := range swept {
 				cells = append(cells, parameters[path])
 			}
-			t.add(append(cells, q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
-				positive(q.WorkerBatch), positive(q.GlobalBatch), positive(q.LearningRate), w.study.Repeats, q.Resources.Time.Seconds(),
-				p.NodeHours()*float64(w.study.Repeats), in.good[q.ID], orNil(strings.Join(in.why[q.ID], ", ")))...)
+			t.Add(append(cells, q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
+				table.NonZero(q.WorkerBatch), table.NonZero(q.GlobalBatch), table.NonZero(q.LearningRate), w.study.Repeats, q.Resources.Time.Seconds(),
+				p.NodeHours()*float64(w.study.Repeats), in.good[q.ID], table.NonZero(strings.Join(in.why[q.ID], ", ")))...)
 		}
 	}
-	t.notes = append(t.notes, fmt.Sprintf("study %s: %d points, %d runs, at most %s node-hours",
-		w.study.Name, len(t.rows), len(w.plan.Points), significant(hours)))
-	t.notes = append(t.notes, in.summary(len(t.rows)))
-	t.notes = append(t.notes, in.outdated...)
+	t.Notes = append(t.Notes, fmt.Sprintf("study %s: %d points, %d runs, at most %s node-hours",
+		w.study.Name, len(t.Rows), len(w.plan.Points), number.Significant(hours)))
+	t.Notes = append(t.Notes, in.summary(len(t.Rows)))
+	t.Notes = append(t.Notes, in.outdated...)
 	totals, err := plannedCosts(w.plan, w.site)
 	if err != nil {
 		return err
 	}
 	for _, total := range totals {
-		t.notes = append(t.notes, "cost at most "+total)
+		t.Notes = append(t.Notes, "cost at most "+total)
 	}
 	if err := s.print(t); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/store"
 )
@@ -117,15 +118,15 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	}
 	bar.stop()
 	if c.read > 0 {
-		s.note("read the output of %s again, as the study now asks", count(c.read, "run"))
+		s.note("read the output of %s again, as the study now asks", number.Count(c.read, "run"))
 	}
 	for _, why := range slices.Sorted(maps.Keys(c.kept)) {
-		s.warn("%s: could not read the output again, so the earlier figures stay: %s", count(c.kept[why], "run"), why)
+		s.warn("%s: could not read the output again, so the earlier figures stay: %s", number.Count(c.kept[why], "run"), why)
 	}
 	if n, err := db.Recompute(ctx); err != nil {
 		return storeError(err)
 	} else if n > 0 {
-		s.note("computed %s of before again, by the rules of this version", count(n, "result"))
+		s.note("computed %s of before again, by the rules of this version", number.Count(n, "result"))
 	}
 	// A plan that cannot be read plans nothing new; what was planned before stays.
 	if unplanned == nil {
@@ -146,7 +147,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 		statuses = []string{"none yet"}
 	}
 	s.note("collected %s into %s: %s (%d with news, %s, %s)", folder.Path(), db.Path(), strings.Join(statuses, ", "),
-		changed, count(events, "event"), count(bad, "bad line"))
+		changed, number.Count(events, "event"), number.Count(bad, "bad line"))
 	return errors.Join(unreachable, unreadable(unread), unplanned)
 }
 

@@ -9,9 +9,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/collective"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/exchange"
 	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 // collectives is what a study's good runs measured of collectives, and the
@@ -59,23 +61,23 @@ func (s *session) plotBusBW(ctx context.Context, o plotOptions) error {
 }
 
 // collectiveRows are the measurements of one run.
-func collectiveRows(list []collective.Measurement) *table {
-	t := &table{columns: []column{{key: "op"}, {key: "in_place"}, {key: "bytes", head: "size", show: binaryBytes},
-		{key: "seconds", head: "time", show: seconds}, {key: "seconds_min", head: "min", show: seconds}, {key: "seconds_mean", head: "mean", show: seconds},
-		{key: "seconds_p99", head: "p99", show: seconds}, {key: "cv", show: percent}, {key: "iterations"},
-		{key: "algbw", unit: "B/s"}, {key: "busbw", unit: "B/s"}}}
+func collectiveRows(list []collective.Measurement) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "op"}, {Key: "in_place"}, {Key: "bytes", Head: "size", Show: number.Bytes},
+		{Key: "seconds", Head: "time", Show: number.Seconds}, {Key: "seconds_min", Head: "min", Show: number.Seconds}, {Key: "seconds_mean", Head: "mean", Show: number.Seconds},
+		{Key: "seconds_p99", Head: "p99", Show: number.Seconds}, {Key: "cv", Show: number.Percent}, {Key: "iterations"},
+		{Key: "algbw", Unit: "B/s"}, {Key: "busbw", Unit: "B/s"}}}
 	for _, m := range list {
-		t.add(orNil(m.Op), m.InPlace, m.Bytes, m.Seconds, m.Min, m.Mean, m.P99, m.CV, positive(m.Iterations), m.AlgBW, m.BusBW)
+		t.Add(table.NonZero(m.Op), m.InPlace, m.Bytes, m.Seconds, m.Min, m.Mean, m.P99, m.CV, table.NonZero(m.Iterations), m.AlgBW, m.BusBW)
 	}
 	return t
 }
 
 // linkRows are the fits of one run.
-func linkRows(list []collective.Link) *table {
-	t := &table{columns: []column{{key: "op"}, {key: "in_place"}, {key: "alpha", head: "latency", show: seconds}, {key: "beta", head: "bandwidth", unit: "B/s"},
-		{key: "sizes"}, {key: "low", head: "off by at most", show: percent}, {key: "high", head: "and", show: percent}}}
+func linkRows(list []collective.Link) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "op"}, {Key: "in_place"}, {Key: "alpha", Head: "latency", Show: number.Seconds}, {Key: "beta", Head: "bandwidth", Unit: "B/s"},
+		{Key: "sizes"}, {Key: "low", Head: "off by at most", Show: number.Percent}, {Key: "high", Head: "and", Show: number.Percent}}}
 	for _, l := range list {
-		t.add(orNil(l.Op), l.InPlace, l.Alpha, l.Beta, l.Sizes, l.Low, l.High)
+		t.Add(table.NonZero(l.Op), l.InPlace, l.Alpha, l.Beta, l.Sizes, l.Low, l.High)
 	}
 	return t
 }
@@ -145,12 +147,12 @@ func upperFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:
 
 // collectiveCurves is a row for each operation, place and placement. The
 // intervals are over runs.
-func collectiveCurves(curves []exchange.Curve) *table {
-	t := &table{columns: []column{{key: "series"}, {key: "op"}, {key: "in_place"}, {key: "workers"}, {key: "nodes"}, {key: "runs"},
-		{key: "latency", show: seconds}, {key: "latency_low", show: seconds, data: true}, {key: "latency_high", show: seconds, data: true},
-		{key: "bandwidth", unit: "B/s"}, {key: "bandwidth_low", unit: "B/s", data: true}, {key: "bandwidth_high", unit: "B/s", data: true},
-		{key: "fit_low", head: "fit off by", show: percent}, {key: "fit_high", head: "to", show: percent},
-		{key: "bytes", head: "largest size", show: binaryBytes}, {key: "busbw", head: "busbw at it", unit: "B/s"}, {key: "busbw_low", unit: "B/s", data: true}, {key: "busbw_high", unit: "B/s", data: true}}}
+func collectiveCurves(curves []exchange.Curve) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "op"}, {Key: "in_place"}, {Key: "workers"}, {Key: "nodes"}, {Key: "runs"},
+		{Key: "latency", Show: number.Seconds}, {Key: "latency_low", Show: number.Seconds, Data: true}, {Key: "latency_high", Show: number.Seconds, Data: true},
+		{Key: "bandwidth", Unit: "B/s"}, {Key: "bandwidth_low", Unit: "B/s", Data: true}, {Key: "bandwidth_high", Unit: "B/s", Data: true},
+		{Key: "fit_low", Head: "fit off by", Show: number.Percent}, {Key: "fit_high", Head: "to", Show: number.Percent},
+		{Key: "bytes", Head: "largest size", Show: number.Bytes}, {Key: "busbw", Head: "busbw at it", Unit: "B/s"}, {Key: "busbw_low", Unit: "B/s", Data: true}, {Key: "busbw_high", Unit: "B/s", Data: true}}}
 	var whys []string
 	ends := func(e *scaling.Estimate) (value, low, high *float64) {
 		if e == nil {
@@ -178,12 +180,12 @@ func collectiveCurves(curves []exchange.Curve) *table {
 		if c.Alpha != nil {
 			low, high = c.Low, c.High
 		}
-		t.add(orNil(c.Series), orNil(c.Op), c.InPlace, c.Workers, positive(c.Nodes), c.Runs, alpha, alphaLow, alphaHigh, beta, betaLow, betaHigh,
-			low, high, positive(last.Bytes), bus, busLow, busHigh)
+		t.Add(table.NonZero(c.Series), table.NonZero(c.Op), c.InPlace, c.Workers, table.NonZero(c.Nodes), c.Runs, alpha, alphaLow, alphaHigh, beta, betaLow, betaHigh,
+			low, high, table.NonZero(last.Bytes), bus, busLow, busHigh)
 	}
-	t.notes = append(t.notes, "Medians over runs. A message of s bytes takes latency + s/bandwidth, by a fit to all sizes that is off by as much as it says at its worst ones.")
+	t.Notes = append(t.Notes, "Medians over runs. A message of s bytes takes latency + s/bandwidth, by a fit to all sizes that is off by as much as it says at its worst ones.")
 	if len(whys) > 0 {
-		t.notes = append(t.notes, "No intervals where there are "+strings.Join(whys, "; ")+"; where there is one, CSV and JSON have it.")
+		t.Notes = append(t.Notes, "No intervals where there are "+strings.Join(whys, "; ")+"; where there is one, CSV and JSON have it.")
 	}
 	return t
 }
@@ -219,5 +221,5 @@ func communicationNotes(curves []scaling.Curve) []string {
 
 // shareText is a share with its interval, or a dash for one that cannot be had.
 func shareText(e *scaling.Estimate) string {
-	return percent(e.Value) + " " + intervalText(e.Interval, percent)
+	return number.Percent(e.Value) + " " + intervalText(e.Interval, number.Percent)
 }

@@ -15,8 +15,10 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/contrast"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 type compareOptions struct {
@@ -95,7 +97,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 		return &usageError{err: err}
 	}
 	print := compareTable(r, o)
-	if s.format == formatCSV || s.format == formatJSON {
+	if s.format == table.FormatCSV || s.format == table.FormatJSON {
 		print = compareData(r, o)
 	}
 	if err := s.print(print); err != nil {
@@ -132,7 +134,7 @@ func judged(r *contrast.Result, limit float64) error {
 	}
 	switch {
 	case len(worse) > 0:
-		return &worseError{fmt.Errorf("%d of %s worse by %s or more: %s", len(worse), countText(len(r.Points), "point"), percent(limit), strings.Join(worse, "; "))}
+		return &worseError{fmt.Errorf("%d of %s worse by %s or more: %s", len(worse), number.Count(len(r.Points), "point"), number.Percent(limit), strings.Join(worse, "; "))}
 	case judged == 0:
 		return &worseError{errors.New("no point has runs enough to tell whether it is worse; 4 a side are the least")}
 	}
@@ -228,33 +230,33 @@ func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, n
 }
 
 // compareTable is the comparison for people, compareData for programs.
-func compareTable(r *contrast.Result, o compareOptions) *table {
-	write, of := writes(o.measure), o.measure.Name
+func compareTable(r *contrast.Result, o compareOptions) *table.Table {
+	write, of := o.measure.Text, o.measure.Name
 	if o.measure.Show == measure.Number && o.measure.Unit != "" {
 		of += " in " + o.measure.Unit
 	}
-	t := &table{columns: []column{{key: "series"}, {key: "workers"}, {key: "runs_a", head: "runs A"}, {key: "runs_b", head: "runs B"},
-		{key: "a", head: "A", right: true}, {key: "b", head: "B", right: true}, {key: "ratio", head: "B / A", right: true}, {key: "p"}, {key: "verdict"}, {key: "why"}}}
+	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs_a", Head: "runs A"}, {Key: "runs_b", Head: "runs B"},
+		{Key: "a", Head: "A", Right: true}, {Key: "b", Head: "B", Right: true}, {Key: "ratio", Head: "B / A", Right: true}, {Key: "p"}, {Key: "verdict"}, {Key: "why"}}}
 	for _, p := range r.Points {
-		t.add(p.Series, p.Workers, p.NA, p.NB, estimateText(p.A, write, false), estimateText(p.B, write, false), estimateText(p.Ratio, significant, false),
-			p.P, string(p.Verdict), orNil(p.Why))
+		t.Add(p.Series, p.Workers, p.NA, p.NB, estimateText(p.A, write, false), estimateText(p.B, write, false), estimateText(p.Ratio, number.Significant, false),
+			p.P, string(p.Verdict), table.NonZero(p.Why))
 	}
-	t.notes = []string{fmt.Sprintf("A: %s. B: %s. Medians of %s over runs, [95 %% interval]; –: too few runs for one.", o.a, o.b, of)}
+	t.Notes = []string{fmt.Sprintf("A: %s. B: %s. Medians of %s over runs, [95 %% interval]; –: too few runs for one.", o.a, o.b, of)}
 	if len(r.Differ) > 0 {
-		t.notes = append(t.notes, "A and B differ in "+strings.Join(r.Differ, "; ")+".")
+		t.Notes = append(t.Notes, "A and B differ in "+strings.Join(r.Differ, "; ")+".")
 	}
 	if n := len(r.Points); n >= 10 {
-		t.notes = append(t.notes, fmt.Sprintf("Of %d points without any difference, one in 20 would still get a verdict of better or worse.", n))
+		t.Notes = append(t.Notes, fmt.Sprintf("Of %d points without any difference, one in 20 would still get a verdict of better or worse.", n))
 	}
 	return t
 }
 
-func compareData(r *contrast.Result, o compareOptions) *table {
-	t := &table{columns: []column{{key: "series"}, {key: "workers"}, {key: "metric"}, {key: "runs_a"}, {key: "runs_b"}}}
+func compareData(r *contrast.Result, o compareOptions) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "metric"}, {Key: "runs_a"}, {Key: "runs_b"}}}
 	for _, name := range []string{"a", "b", "ratio"} {
-		t.columns = append(t.columns, column{key: name}, column{key: name + "_low"}, column{key: name + "_high"})
+		t.Columns = append(t.Columns, table.Column{Key: name}, table.Column{Key: name + "_low"}, table.Column{Key: name + "_high"})
 	}
-	t.columns = append(t.columns, column{key: "p"}, column{key: "verdict"}, column{key: "why"}, column{key: "differ"})
+	t.Columns = append(t.Columns, table.Column{Key: "p"}, table.Column{Key: "verdict"}, table.Column{Key: "why"}, table.Column{Key: "differ"})
 	differ := r.Differ
 	if differ == nil {
 		differ = []string{}
@@ -264,7 +266,7 @@ func compareData(r *contrast.Result, o compareOptions) *table {
 		for _, e := range []*scaling.Estimate{p.A, p.B, p.Ratio} {
 			cells = append(cells, estimateCells(e)...)
 		}
-		t.add(append(cells, p.P, string(p.Verdict), orNil(p.Why), differ)...)
+		t.Add(append(cells, p.P, string(p.Verdict), table.NonZero(p.Why), differ)...)
 	}
 	return t
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 // completeCommand is what the completion scripts call: it is followed by the
@@ -158,7 +159,7 @@ func named(name, prefix string) []candidate {
 	var words []string
 	switch name {
 	case "FORMAT":
-		words = formats
+		words = table.Formats
 	case "FIGURE":
 		var list []candidate
 		for _, k := range figure.Kinds() {

@@ -17,6 +17,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 type costOptions struct {
@@ -70,7 +71,7 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	if len(prices) == 0 {
 		return &usageError{err: errors.New("no prices are given"), hint: "Write [[prices]] into the site file and name it with --site FILE, or with study.site in the study's file."}
 	}
-	table, err := cost.NewTable(prices, o.currency, o.market)
+	priceTable, err := cost.NewTable(prices, o.currency, o.market)
 	if err != nil {
 		return &usageError{err: fmt.Errorf("%s: %w", site.File, err)}
 	}
@@ -83,7 +84,7 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 			return &usageError{err: err, hint: "--clock job says what its jobs cost.\n" + hintFor(err)}
 		}
 	}
-	priced, more, err := configurations(observations, o, table, site)
+	priced, more, err := configurations(observations, o, priceTable, site)
 	if err != nil {
 		return err
 	}
@@ -91,9 +92,9 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
-	print := costTable(rows, table.Currency, compare)
-	if s.format == formatCSV || s.format == formatJSON {
-		print = costData(rows, table.Currency, compare.Work)
+	print := costTable(rows, priceTable.Currency, compare)
+	if s.format == table.FormatCSV || s.format == table.FormatJSON {
+		print = costData(rows, priceTable.Currency, compare.Work)
 	}
 	if err := s.print(print); err != nil {
 		return err

@@ -6,26 +6,28 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 // costTable is the rows for people: medians, with the interval in brackets or a
 // dash for one that cannot be had, and below it what they are of.
-func costTable(rows []tradeoff.Row, currency string, o tradeoff.Options) *table {
-	t := &table{columns: []column{{key: "series"}, {key: "workers"}, {key: "runs"},
-		{key: "time", right: true}, {key: "cost", unit: currency, right: true}}}
+func costTable(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs"},
+		{Key: "time", Right: true}, {Key: "cost", Unit: currency, Right: true}}}
 	if o.Baseline != nil {
-		t.columns = append(t.columns, column{key: "time_normalised", head: "time / baseline", right: true},
-			column{key: "cost_normalised", head: "cost / baseline", right: true}, column{key: "break_even", head: "break-even price", right: true})
+		t.Columns = append(t.Columns, table.Column{Key: "time_normalised", Head: "time / baseline", Right: true},
+			table.Column{Key: "cost_normalised", Head: "cost / baseline", Right: true}, table.Column{Key: "break_even", Head: "break-even price", Right: true})
 	}
 	if !o.Work.Epoch {
-		t.columns = append(t.columns, column{key: "cost_per_epoch", head: "cost of an epoch", unit: currency, right: true, optional: true})
+		t.Columns = append(t.Columns, table.Column{Key: "cost_per_epoch", Head: "cost of an epoch", Unit: currency, Right: true, Optional: true})
 	}
 	targets := costTargets(rows)
 	for _, target := range targets {
-		t.columns = append(t.columns, column{key: "to_" + targetText(target), head: "cost to " + targetText(target), unit: currency, right: true, optional: true})
+		t.Columns = append(t.Columns, table.Column{Key: "to_" + targetText(target), Head: "cost to " + targetText(target), Unit: currency, Right: true, Optional: true})
 	}
-	t.columns = append(t.columns, column{key: "pareto", head: "on the front"})
+	t.Columns = append(t.Columns, table.Column{Key: "pareto", Head: "on the front"})
 	var whys []string
 	show := func(e *scaling.Estimate, show func(float64) string) any {
 		if e != nil && e.Why != "" && e.Why != tradeoff.AtBaseline {
@@ -36,30 +38,30 @@ func costTable(rows []tradeoff.Row, currency string, o tradeoff.Options) *table 
 		return estimateText(e, show, e != nil && e.Why == tradeoff.AtBaseline)
 	}
 	for _, r := range rows {
-		cells := []any{r.Series, r.Workers, r.Runs, show(r.Time, seconds), show(r.Cost, significant)}
+		cells := []any{r.Series, r.Workers, r.Runs, show(r.Time, number.Seconds), show(r.Cost, number.Significant)}
 		if o.Baseline != nil {
-			cells = append(cells, show(r.TimeNormalised, significant), show(r.CostNormalised, significant))
+			cells = append(cells, show(r.TimeNormalised, number.Significant), show(r.CostNormalised, number.Significant))
 			if r.BreakEven != nil {
-				cells = append(cells, "× "+significant(*r.BreakEven))
+				cells = append(cells, "× "+number.Significant(*r.BreakEven))
 			} else {
 				cells = append(cells, nil)
 			}
 		}
 		if !o.Work.Epoch {
-			cells = append(cells, show(r.CostPerEpoch, significant))
+			cells = append(cells, show(r.CostPerEpoch, number.Significant))
 		}
 		for _, target := range targets {
 			cells = append(cells, targetCost(r, target, show))
 		}
 		if r.Time == nil || r.Cost == nil {
-			t.add(append(cells, nil)...)
+			t.Add(append(cells, nil)...)
 		} else {
-			t.add(append(cells, r.Front)...)
+			t.Add(append(cells, r.Front)...)
 		}
 	}
-	t.notes = costNotes(rows, o)
+	t.Notes = costNotes(rows, o)
 	if len(whys) > 0 {
-		t.notes = append(t.notes, notHad+": "+strings.Join(whys, "; ")+".")
+		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
 	}
 	return t
 }
@@ -86,13 +88,13 @@ func targetCost(r tradeoff.Row, target float64, show func(*scaling.Estimate, fun
 	}
 	t := r.Targets[i]
 	if t.Reached == t.Runs {
-		return show(t.Cost, significant)
+		return show(t.Cost, number.Significant)
 	}
 	reached := fmt.Sprintf("reached %d/%d", t.Reached, t.Runs)
 	if t.Cost == nil {
 		return reached
 	}
-	return fmt.Sprintf("%v %s", show(t.Cost, significant), reached)
+	return fmt.Sprintf("%v %s", show(t.Cost, number.Significant), reached)
 }
 
 // costNotes say what the figures are of, the prices and the baselines.
@@ -104,7 +106,7 @@ func costNotes(rows []tradeoff.Row, o tradeoff.Options) []string {
 		}
 	}
 	for _, r := range rows {
-		about := fmt.Sprintf("%s %s, %s", notHad, r.Series, workersText(r.Workers))
+		about := fmt.Sprintf("%s %s, %s", number.Absent, r.Series, workersText(r.Workers))
 		if r.Rate != nil {
 			for _, p := range r.Rate.Parts {
 				once(&prices, p.Price.String())
@@ -130,11 +132,11 @@ func costNotes(rows []tradeoff.Row, o tradeoff.Options) []string {
 }
 
 // costData is the rows for programs: unrounded, times in seconds.
-func costData(rows []tradeoff.Row, currency string, work tradeoff.Work) *table {
-	t := &table{}
+func costData(rows []tradeoff.Row, currency string, work tradeoff.Work) *table.Table {
+	t := &table.Table{}
 	keys := func(names ...string) {
 		for _, name := range names {
-			t.columns = append(t.columns, column{key: name})
+			t.Columns = append(t.Columns, table.Column{Key: name})
 		}
 	}
 	estimated := func(name string) { keys(name, name+"_low", name+"_high") }
@@ -166,7 +168,7 @@ func costData(rows []tradeoff.Row, currency string, work tradeoff.Work) *table {
 		}
 		add(r.TimeNormalised)
 		add(r.CostNormalised)
-		cells = append(cells, r.BreakEven, orNil(r.Base))
+		cells = append(cells, r.BreakEven, table.NonZero(r.Base))
 		add(r.CostPerEpoch)
 		for _, target := range targets {
 			i := slices.IndexFunc(r.Targets, func(t tradeoff.Target) bool { return t.Accuracy == target })
@@ -187,7 +189,7 @@ func costData(rows []tradeoff.Row, currency string, work tradeoff.Work) *table {
 		if warnings == nil {
 			warnings = []string{}
 		}
-		t.add(append(cells, front, orNil(strings.Join(why, "; ")), warnings)...)
+		t.Add(append(cells, front, table.NonZero(strings.Join(why, "; ")), warnings)...)
 	}
 	return t
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/native/dataset"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 func dataCommand(s *session) *cli.Command {
@@ -72,10 +74,10 @@ func runDataSynth(s *session, o dataSynthOptions) error {
 		}
 		return &usageError{err: err}
 	}
-	t := &table{columns: []column{
-		{key: "file"},
-		{key: "samples"},
-		{key: "bytes", show: binaryBytes},
+	t := &table.Table{Columns: []table.Column{
+		{Key: "file"},
+		{Key: "samples"},
+		{Key: "bytes", Show: number.Bytes},
 	}}
 	for _, name := range append(dataset.TrainFiles[:len(dataset.TrainFiles):len(dataset.TrainFiles)], dataset.TestFile) {
 		path := filepath.Join(o.dir, name)
@@ -83,7 +85,7 @@ func runDataSynth(s *session, o dataSynthOptions) error {
 		if err != nil {
 			return fmt.Errorf("written, but not found again: %w", err)
 		}
-		t.add(path, info.Size()/dataset.RecordBytes, info.Size())
+		t.Add(path, info.Size()/dataset.RecordBytes, info.Size())
 	}
 	return s.print(t)
 }

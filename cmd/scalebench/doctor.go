@@ -16,7 +16,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/cluster/doctor"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/table"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -86,13 +88,13 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 		}
 		findings = append(findings, f)
 	}
-	t := &table{columns: []column{{key: "check"}, {key: "subject"}, {key: "result"}, {key: "found"}, {key: "advice", head: "what to do"}}}
+	t := &table.Table{Columns: []table.Column{{Key: "check"}, {Key: "subject"}, {Key: "result"}, {Key: "found"}, {Key: "advice", Head: "what to do"}}}
 	for _, f := range findings {
-		t.add(f.Check, absent(f.Subject), string(f.Result), f.Found, absent(f.Advice))
+		t.Add(f.Check, absent(f.Subject), string(f.Result), f.Found, absent(f.Advice))
 	}
 	failed := doctor.Count(findings, doctor.Fail)
 	if failed == 0 && err == nil {
-		t.notes = append(t.notes, fmt.Sprintf("%s, none failed; %d with a warning, %d not tested", count(len(findings), "check"),
+		t.Notes = append(t.Notes, fmt.Sprintf("%s, none failed; %d with a warning, %d not tested", number.Count(len(findings), "check"),
 			doctor.Count(findings, doctor.Warn), doctor.Count(findings, doctor.NotTested)))
 	}
 	if err := errors.Join(err, s.print(t)); err != nil {

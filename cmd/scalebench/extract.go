@@ -14,6 +14,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 type extractOptions struct {
@@ -49,8 +51,8 @@ func (o *logOptions) formatIsFrom(s *session, alsoCSV bool) cli.BeforeFunc {
 		if o.from != "" {
 			return nil
 		}
-		if _, err := extract.Find(s.format); err == nil || alsoCSV && s.format == formatCSV {
-			o.from, s.format = s.format, formatTable
+		if _, err := extract.Find(s.format); err == nil || alsoCSV && s.format == table.FormatCSV {
+			o.from, s.format = s.format, table.FormatTable
 		}
 		return nil
 	}
@@ -140,7 +142,7 @@ func runExtract(ctx context.Context, s *session, o extractOptions, file string) 
 	}
 	w := bufio.NewWriter(s.stdout)
 	for _, e := range events {
-		line, err := encodeJSON(e)
+		line, err := table.EncodeJSON(e)
 		if err != nil {
 			return err
 		}
@@ -205,30 +207,30 @@ func extractFile(e extract.Extractor, path string, o extract.Options) (extract.R
 }
 
 // findingsTable shows what was found.
-func findingsTable(list []extract.Finding, notes []string) *table {
-	t := &table{columns: []column{
-		{key: "figure"}, {key: "value", show: exactly}, {key: "unit"}, {key: "plus_minus", head: "±", show: exactly}, {key: "at"},
-		{key: "time", show: seconds}, {key: "line", show: exactly}, {key: "reduction"}, {key: "values", show: exactly}, {key: "note"}, {key: "plus_minus_is", data: true},
-	}, notes: notes}
+func findingsTable(list []extract.Finding, notes []string) *table.Table {
+	t := &table.Table{Columns: []table.Column{
+		{Key: "figure"}, {Key: "value", Show: number.Exact}, {Key: "unit"}, {Key: "plus_minus", Head: "±", Show: number.Exact}, {Key: "at"},
+		{Key: "time", Show: number.Seconds}, {Key: "line", Show: number.Exact}, {Key: "reduction"}, {Key: "values", Show: number.Exact}, {Key: "note"}, {Key: "plus_minus_is", Data: true},
+	}, Notes: notes}
 	for _, f := range list {
 		var at any
 		if f.Event.Time > 0 {
 			at = f.Event.Time
 		}
-		line := positive(f.Line)
+		line := table.NonZero(f.Line)
 		switch e := f.Event; {
 		case e.Train != nil:
-			t.add("start of training", nil, nil, nil, nil, at, line, nil, nil, nil, nil)
+			t.Add("start of training", nil, nil, nil, nil, at, line, nil, nil, nil, nil)
 		case e.Evaluation != nil:
-			t.add("accuracy", e.Evaluation.Accuracy, "fraction", nil, evaluatedAt(e.Evaluation), at, line, nil, len(f.Values), nil, nil)
+			t.Add("accuracy", e.Evaluation.Accuracy, "fraction", nil, evaluatedAt(e.Evaluation), at, line, nil, len(f.Values), nil, nil)
 		case e.Figure != nil:
 			g := e.Figure
-			t.add(g.Name, g.Value, orNil(g.Unit), g.PlusMinus, orNil(heldAt(g.At)), at, line, orNil(g.Reduce), len(f.Values), orNil(g.Note), orNil(g.PlusMinusIs))
+			t.Add(g.Name, g.Value, table.NonZero(g.Unit), g.PlusMinus, table.NonZero(heldAt(g.At)), at, line, table.NonZero(g.Reduce), len(f.Values), table.NonZero(g.Note), table.NonZero(g.PlusMinusIs))
 		}
 	}
 	for _, f := range list {
 		if g := f.Event.Figure; g != nil && g.PlusMinusIs != "" {
-			t.notes = append(t.notes, fmt.Sprintf("± of %s: %s", g.Name, g.PlusMinusIs))
+			t.Notes = append(t.Notes, fmt.Sprintf("± of %s: %s", g.Name, g.PlusMinusIs))
 		}
 	}
 	return t
@@ -242,7 +244,7 @@ func evaluatedAt(e *metrics.Evaluation) any {
 	if e.Step > 0 {
 		parts = append(parts, fmt.Sprintf("step %d", e.Step))
 	}
-	return orNil(strings.Join(parts, ", "))
+	return table.NonZero(strings.Join(parts, ", "))
 }
 
 // heldAt says what a figure holds for, if not for the run.

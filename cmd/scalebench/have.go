@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // inventory is what of a plan is there already.
@@ -101,5 +102,5 @@ func (in inventory) summary(points int) string {
 	if in.whole == 1 {
 		verb = "has"
 	}
-	return fmt.Sprintf("%s: %d %s results, %d to run", count(points, "point"), in.whole, verb, in.toRun)
+	return fmt.Sprintf("%s: %d %s results, %d to run", number.Count(points, "point"), in.whole, verb, in.toRun)
 }

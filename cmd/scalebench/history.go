@@ -12,7 +12,9 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/history"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 type historyOptions struct {
@@ -86,7 +88,7 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 	if runs == 0 {
 		s.note("No good run with this figure in %s fits.", db.Path())
 	} else {
-		s.note("%s of %s.", countText(runs, "run"), countText(len(points), "point"))
+		s.note("%s of %s.", number.Count(runs, "run"), number.Count(len(points), "point"))
 	}
 	return nil
 }
@@ -97,15 +99,15 @@ type pointTrace struct {
 	segments []history.Segment
 }
 
-func historyTable(traces []pointTrace, marks map[int64]store.RunMark, m measure.Measure) *table {
-	median := measureColumn(m)
+func historyTable(traces []pointTrace, marks map[int64]store.RunMark, m measure.Measure) *table.Table {
+	median := table.ColumnOf(m)
 	low, high := median, median
-	median.key, low.key, low.head, high.key, high.head = "median", "p25", "", "p75", ""
-	low.unit, high.unit = "", ""
-	t := &table{columns: []column{{key: "point"}, {key: "workers"}, {key: "since"}, {key: "until", data: true}, {key: "first_run"}, {key: "runs"},
-		median, low, high, {key: "ratio", head: "change", show: signedChange}, {key: "p"},
-		{key: "kind", head: "begins with", data: true}, {key: "changed", head: "what changed"},
-		{key: "metric", data: true}, {key: "framework", data: true}, {key: "git_commit", data: true}, {key: "git_commit_before", data: true}}}
+	median.Key, low.Key, low.Head, high.Key, high.Head = "median", "p25", "", "p75", ""
+	low.Unit, high.Unit = "", ""
+	t := &table.Table{Columns: []table.Column{{Key: "point"}, {Key: "workers"}, {Key: "since"}, {Key: "until", Data: true}, {Key: "first_run"}, {Key: "runs"},
+		median, low, high, {Key: "ratio", Head: "change", Show: signedChange}, {Key: "p"},
+		{Key: "kind", Head: "begins with", Data: true}, {Key: "changed", Head: "what changed"},
+		{Key: "metric", Data: true}, {Key: "framework", Data: true}, {Key: "git_commit", Data: true}, {Key: "git_commit_before", Data: true}}}
 	workers := func(p pointTrace) int { return marks[p.segments[0].Samples[0].Run].Workers }
 	slices.SortStableFunc(traces, func(a, b pointTrace) int { return workers(a) - workers(b) })
 	for _, trace := range traces {
@@ -119,7 +121,7 @@ func historyTable(traces []pointTrace, marks map[int64]store.RunMark, m measure.
 			}
 			if s.Before != nil {
 				commit := marks[s.Before.Run].GitCommit
-				before = orNil(commit)
+				before = table.NonZero(commit)
 				if commit != first.GitCommit && commit != "" && first.GitCommit != "" {
 					changed = append(changed, fmt.Sprintf("commit %s → %s", short(commit), short(first.GitCommit)))
 				}
@@ -127,12 +129,12 @@ func historyTable(traces []pointTrace, marks map[int64]store.RunMark, m measure.
 					changed = append(changed, "nothing that is recorded")
 				}
 			}
-			t.add(trace.point, first.Workers, unixTime(s.Samples[0].Unix), unixTime(last.Unix), first.Run, len(s.Samples),
-				s.Median, s.Low, s.High, s.Ratio, s.P, s.Kind, changed, m.Name, first.Framework, orNil(first.GitCommit), before)
+			t.Add(trace.point, first.Workers, unixTime(s.Samples[0].Unix), unixTime(last.Unix), first.Run, len(s.Samples),
+				s.Median, s.Low, s.High, s.Ratio, s.P, s.Kind, changed, m.Name, first.Framework, table.NonZero(first.GitCommit), before)
 		}
 	}
 	if len(traces) > 0 {
-		t.notes = []string{"Medians over runs, with their quartiles; change against the stretch that the run before is in, p by Welch's t-test. – at the first run of a point, and for p with fewer than 4 runs."}
+		t.Notes = []string{"Medians over runs, with their quartiles; change against the stretch that the run before is in, p by Welch's t-test. – at the first run of a point, and for p with fewer than 4 runs."}
 	}
 	return t
 }
@@ -144,7 +146,7 @@ func signedChange(ratio float64) string {
 	if change < 0 {
 		sign = "−"
 	}
-	return sign + significant(math.Abs(change)) + " %"
+	return sign + number.Significant(math.Abs(change)) + " %"
 }
 
 // short is a commit as people write it, with "-dirty" kept.

@@ -19,7 +19,9 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 type importOptions struct {
@@ -79,8 +81,8 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 	if err := errors.Join(problems...); err != nil {
 		return &usageError{err: err}
 	}
-	t := &table{columns: []column{{key: "file"}, {key: "part"}, {key: "run"}, {key: "workers"}, {key: "throughput", unit: "samples/s"},
-		{key: "accuracy", show: percent}, {key: "evaluations"}, {key: "figures"}, {key: "outcome"}}}
+	t := &table.Table{Columns: []table.Column{{Key: "file"}, {Key: "part"}, {Key: "run"}, {Key: "workers"}, {Key: "throughput", Unit: "samples/s"},
+		{Key: "accuracy", Show: number.Percent}, {Key: "evaluations"}, {Key: "figures"}, {Key: "outcome"}}}
 	if o.dry {
 		for _, r := range list {
 			r.row(t, nil, "not stored")
@@ -117,7 +119,7 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 }
 
 // row shows the run in the table of what was imported.
-func (r *imported) row(t *table, id any, outcome string) {
+func (r *imported) row(t *table.Table, id any, outcome string) {
 	var throughput, accuracy *float64
 	evaluations, figures := 0, 0
 	for _, f := range r.result.Findings {
@@ -132,7 +134,7 @@ func (r *imported) row(t *table, id any, outcome string) {
 			}
 		}
 	}
-	t.add(filepath.Base(r.source.Path), orNil(r.source.Part), id, r.run.Workers, throughput, accuracy, evaluations, figures, outcome)
+	t.Add(filepath.Base(r.source.Path), table.NonZero(r.source.Part), id, r.run.Workers, throughput, accuracy, evaluations, figures, outcome)
 }
 
 // labels reads --set.
@@ -226,7 +228,7 @@ func (o *importOptions) extract(file string, text io.Reader, bytes int64, sets m
 	if ok && o.workers == 0 && workers > 0 && workers < math.MaxInt32 {
 		o.workers = int(workers)
 	}
-	if o.from == formatCSV {
+	if o.from == table.FormatCSV {
 		columns, err := o.columns()
 		if err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 func againFlag(again *bool) cli.Flag {
@@ -91,7 +92,7 @@ func outdatedLines(list []launcher.Outdated) []string {
 		if runs[text] == 1 {
 			verb = "is"
 		}
-		lines = append(lines, fmt.Sprintf("%s %s of %s", count(runs[text], "result"), verb, text))
+		lines = append(lines, fmt.Sprintf("%s %s of %s", number.Count(runs[text], "result"), verb, text))
 	}
 	return lines
 }

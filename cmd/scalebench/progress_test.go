@@ -78,8 +78,8 @@ func TestProgressOnATerminal(t *testing.T) {
 func openTerminal(t *testing.T) (terminal *os.File, output func() string) {
 	t.Helper()
 	control, terminal := newTerminal(t, 24, 100)
-	if on := screenOf(terminal); on.width != 100 {
-		t.Errorf("the terminal is %d columns wide, want 100", on.width)
+	if on := screenOf(terminal); on.Width != 100 {
+		t.Errorf("the terminal is %d columns wide, want 100", on.Width)
 	}
 	return terminal, func() string {
 		// Reading ends with an error once nobody has the terminal open.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 func renderCommand(s *session) *cli.Command {
@@ -62,6 +63,6 @@ func runRender(ctx context.Context, s *session, path, site, out string) error {
 			return err
 		}
 	}
-	s.note("%s in %s", count(scripts, "script"), out)
+	s.note("%s in %s", number.Count(scripts, "script"), out)
 	return nil
 }

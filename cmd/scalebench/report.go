@@ -16,10 +16,12 @@ import (
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 type reportOptions struct {
@@ -139,7 +141,7 @@ func (f *evidence) page(title string) (*report.Report, error) {
 		r.Doubts = append(r.Doubts, visibleAll(strings.Split(f.noBase.Error(), "\n"))...)
 	}
 	f.figures(r)
-	var costs *table
+	var costs *table.Table
 	if f.bill != nil {
 		costs = costTable(f.bill.Rows, f.bill.Currency, f.bill.Options)
 	} else {
@@ -147,12 +149,12 @@ func (f *evidence) page(title string) (*report.Report, error) {
 	}
 	if len(f.advised) > 1 {
 		for i, one := range f.advised {
-			r.Tables = append(r.Tables, *adviceTable(one, false).forPeople().page(fmt.Sprintf("advice-%d", i+1), "Candidates of "+clean.Line(one.Series)))
+			r.Tables = append(r.Tables, report.Table{ID: fmt.Sprintf("advice-%d", i+1), Title: "Candidates of " + clean.Line(one.Series), Text: adviceTable(one, false).Text()})
 		}
 	}
 	for _, part := range []struct {
 		id, title string
-		table     *table
+		table     *table.Table
 		folded    bool
 	}{
 		{"scaling", "Scaling", scalingTable(f.curves), false},
@@ -160,12 +162,10 @@ func (f *evidence) page(title string) (*report.Report, error) {
 		{"parts", "Where the time of a step goes", partsTable(f.analysis), false},
 		{"runs", "Every run", runsTable(f.rows, runMeasures), true},
 	} {
-		if part.table == nil || len(part.table.rows) == 0 {
+		if part.table == nil || len(part.table.Rows) == 0 {
 			continue
 		}
-		t := part.table.forPeople().page(part.id+"-table", part.title)
-		t.Folded = part.folded
-		r.Tables = append(r.Tables, *t)
+		r.Tables = append(r.Tables, report.Table{ID: part.id + "-table", Title: part.title, Text: part.table.Text(), Folded: part.folded})
 	}
 	var err error
 	r.Downloads, err = f.downloads()
@@ -233,38 +233,38 @@ func (f *evidence) about() []string {
 	if day := last.UTC().Format(time.DateOnly); day != when {
 		when += " to " + day
 	}
-	return []string{fmt.Sprintf("%s of %s count, recorded %s (UTC).", countText(len(f.observations), "run"), countText(len(f.rows), "attempt"), when)}
+	return []string{fmt.Sprintf("%s of %s count, recorded %s (UTC).", number.Count(len(f.observations), "run"), number.Count(len(f.rows), "attempt"), when)}
 }
 
 // downloads are the data behind the page, for programs: base units, every
 // digit.
 func (f *evidence) downloads() ([]report.Download, error) {
 	curves := scaling.Rows(f.curves)
-	costs := &table{}
+	costs := &table.Table{}
 	if f.bill != nil {
 		costs = costData(f.bill.Rows, f.bill.Currency, f.bill.Options.Work)
 	}
 	var list []report.Download
 	for _, d := range []struct {
 		name, about, format string
-		table               *table
+		table               *table.Table
 	}{
-		{"scaling.csv", "a line a point: throughput in samples/s, times in seconds, efficiencies as fractions", formatCSV, scalingData(curves)},
-		{"advice.csv", "a line a candidate: samples/s, seconds, fractions, with intervals", formatCSV, adviceData(f.advised)},
-		{"runs.csv", "a line a run", formatCSV, runsTable(f.rows, runMeasures)},
-		{"runs.json", "the same, exactly", formatJSON, runsTable(f.rows, runMeasures)},
-		{"cost.csv", "time in seconds and cost of each point, as `cost` prints them", formatCSV, costs},
-		{"evaluations.csv", "a line an evaluation: seconds and samples trained on since the start of training", formatCSV, evaluationsTable(f.observations)},
+		{"scaling.csv", "a line a point: throughput in samples/s, times in seconds, efficiencies as fractions", table.FormatCSV, scalingData(curves)},
+		{"advice.csv", "a line a candidate: samples/s, seconds, fractions, with intervals", table.FormatCSV, adviceData(f.advised)},
+		{"runs.csv", "a line a run", table.FormatCSV, runsTable(f.rows, runMeasures)},
+		{"runs.json", "the same, exactly", table.FormatJSON, runsTable(f.rows, runMeasures)},
+		{"cost.csv", "time in seconds and cost of each point, as `cost` prints them", table.FormatCSV, costs},
+		{"evaluations.csv", "a line an evaluation: seconds and samples trained on since the start of training", table.FormatCSV, evaluationsTable(f.observations)},
 	} {
-		if len(d.table.rows) == 0 {
+		if len(d.table.Rows) == 0 {
 			continue
 		}
 		var b bytes.Buffer
-		if err := d.table.write(&b, d.format, screen{}); err != nil {
+		if err := d.table.Write(&b, d.format, table.Screen{}); err != nil {
 			return nil, err
 		}
 		kind := "text/csv"
-		if d.format == formatJSON {
+		if d.format == table.FormatJSON {
 			kind = "application/json"
 		}
 		list = append(list, report.Download{Name: d.name, About: d.about, Type: kind + ";charset=utf-8", Data: b.Bytes()})
@@ -276,11 +276,11 @@ func (f *evidence) downloads() ([]report.Download, error) {
 	return slices.Insert(list, 1, report.Download{Name: "scaling.json", About: "the same, exactly, with every warning", Type: "application/json;charset=utf-8", Data: []byte(text)}), nil
 }
 
-func evaluationsTable(obs []scaling.Observation) *table {
-	t := &table{columns: []column{{key: "run"}, {key: "epoch"}, {key: "seconds"}, {key: "samples"}, {key: "accuracy"}}}
+func evaluationsTable(obs []scaling.Observation) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "epoch"}, {Key: "seconds"}, {Key: "samples"}, {Key: "accuracy"}}}
 	for _, o := range obs {
 		for _, e := range o.Evaluations {
-			t.add(o.Run, e.Epoch, e.Seconds, e.Samples, e.Accuracy)
+			t.Add(o.Run, e.Epoch, e.Seconds, e.Samples, e.Accuracy)
 		}
 	}
 	return t

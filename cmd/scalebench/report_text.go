@@ -10,10 +10,12 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 // What the report page says in words.
@@ -30,7 +32,7 @@ func answer(advised []*advice.Advice, curves []scaling.Curve) report.Answer {
 		}
 		return r
 	}
-	r := report.Answer{Lead: clean.Line(advised[0].Reason[0]), Table: adviceTable(advised[0], false).forPeople().page("candidates", "Candidates")}
+	r := report.Answer{Lead: clean.Line(advised[0].Reason[0]), Table: &report.Table{ID: "candidates", Title: "Candidates", Text: adviceTable(advised[0], false).Text()}}
 	if second := advised[0].Reason[1]; second != "" {
 		r.Reasons = append(r.Reasons, clean.Line(second))
 	}
@@ -108,11 +110,11 @@ func bestMeasured(curves []scaling.Curve) []string {
 		list = append(list, "No run has a steady state yet, so there is no throughput.")
 	default:
 		e := rate(*fastest).Median
-		s := fmt.Sprintf("Most samples a second were trained with %s: %s samples/s%s", name(*fastest), significant(e.Value), spread(e.Interval, significant, e.Runs))
+		s := fmt.Sprintf("Most samples a second were trained with %s: %s samples/s%s", name(*fastest), number.Significant(e.Value), spread(e.Interval, number.Significant, e.Runs))
 		if up := rate(*fastest).Gain(); up != nil && up.Why != scaling.AtBase {
-			s += fmt.Sprintf("; that is %s times the throughput of %s", significant(up.Value), workersText(fastest.curve.Base.Workers))
+			s += fmt.Sprintf("; that is %s times the throughput of %s", number.Significant(up.Value), workersText(fastest.curve.Base.Workers))
 			if up.Interval != nil {
-				s += " " + intervalText(up.Interval, significant)
+				s += " " + intervalText(up.Interval, number.Significant)
 			}
 		}
 		list = append(list, s+".")
@@ -122,7 +124,7 @@ func bestMeasured(curves []scaling.Curve) []string {
 
 // timeSentence is the time to a target, with its spread.
 func timeSentence(t *scaling.Summary) string {
-	s := seconds(t.Median.Value) + spread(t.Median.Interval, seconds, t.Runs)
+	s := number.Seconds(t.Median.Value) + spread(t.Median.Interval, number.Seconds, t.Runs)
 	if t.Reached() < t.Runs {
 		s += fmt.Sprintf(", reached by %d", t.Reached())
 	}
@@ -133,18 +135,18 @@ func timeSentence(t *scaling.Summary) string {
 func spread(in *scaling.Interval, show func(float64) string, runs int) string {
 	switch {
 	case in != nil:
-		return fmt.Sprintf(" %s (median of %s, with its interval)", intervalText(in, show), countText(runs, "run"))
+		return fmt.Sprintf(" %s (median of %s, with its interval)", intervalText(in, show), number.Count(runs, "run"))
 	case runs == 1:
 		return " (one run, so without an interval)"
 	}
-	return fmt.Sprintf(" (median of %s, too few for an interval)", countText(runs, "run"))
+	return fmt.Sprintf(" (median of %s, too few for an interval)", number.Count(runs, "run"))
 }
 
 // partsTable is where the time of a step goes, over all runs of each point:
 // the median and the extremes, since parts of different runs do not add up.
-func partsTable(a *analysis) *table {
-	t := &table{columns: []column{{key: "series"}, {key: "workers"}, {key: "runs"}, {key: "compute", right: true}, {key: "communication", right: true},
-		{key: "data_wait", right: true}, {key: "skew", right: true}}}
+func partsTable(a *analysis) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs"}, {Key: "compute", Right: true}, {Key: "communication", Right: true},
+		{Key: "data_wait", Right: true}, {Key: "skew", Right: true}}}
 	parts := []string{measure.Compute, measure.Communication, measure.DataWait, measure.Skew}
 	for _, c := range a.curves {
 		for _, p := range c.Points {
@@ -155,11 +157,11 @@ func partsTable(a *analysis) *table {
 				any1 = any1 || values != nil
 			}
 			if any1 {
-				t.add(cells...)
+				t.Add(cells...)
 			}
 		}
 	}
-	t.notes = []string{"Shares of the mean rank's step time; skew: the share that the average rank waits for the slowest. Median (least to most) over the runs of a point."}
+	t.Notes = []string{"Shares of the mean rank's step time; skew: the share that the average rank waits for the slowest. Median (least to most) over the runs of a point."}
 	return t
 }
 
@@ -171,9 +173,9 @@ func rangeText(values []float64, runs int) any {
 	}
 	slices.Sort(values)
 	n := len(values)
-	s := percent((values[(n-1)/2] + values[n/2]) / 2)
+	s := number.Percent((values[(n-1)/2] + values[n/2]) / 2)
 	if n > 1 {
-		s += fmt.Sprintf(" (%s to %s)", percent(values[0]), percent(values[n-1]))
+		s += fmt.Sprintf(" (%s to %s)", number.Percent(values[0]), number.Percent(values[n-1]))
 	}
 	if n < runs {
 		s += fmt.Sprintf(", of %d", n)
@@ -235,7 +237,7 @@ func fold(list []string) []string {
 func counted[T any](list []store.Counted[T], text func(T) string) []string {
 	texts := make([]string, len(list))
 	for i, c := range list {
-		texts[i] = fmt.Sprintf("%s (%s)", text(c.Value), countText(c.Runs, "run"))
+		texts[i] = fmt.Sprintf("%s (%s)", text(c.Value), number.Count(c.Runs, "run"))
 	}
 	return texts
 }
@@ -243,7 +245,7 @@ func counted[T any](list []store.Counted[T], text func(T) string) []string {
 func howOften(m map[string]int) []string {
 	var list []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		list = append(list, fmt.Sprintf("%s (%s)", k, countText(m[k], "run")))
+		list = append(list, fmt.Sprintf("%s (%s)", k, number.Count(m[k], "run")))
 	}
 	return list
 }
@@ -257,7 +259,7 @@ func sharedParameters(obs []scaling.Observation) []string {
 			if values[k] == nil {
 				values[k] = map[string]bool{}
 			}
-			values[k][column{show: exactly}.text(bare(v))] = true
+			values[k][table.Column{Show: number.Exact}.Text(table.Bare(v))] = true
 		}
 	}
 	var list []string
@@ -278,13 +280,13 @@ func environmentText(e metrics.Environment) string {
 		add("%s", e.CPUModel)
 	}
 	if e.CPUs > 0 {
-		add("%s a rank", countText(e.CPUs, "CPU"))
+		add("%s a rank", number.Count(e.CPUs, "CPU"))
 	}
 	if e.Threads > 0 {
-		add("%s", countText(e.Threads, "thread"))
+		add("%s", number.Count(e.Threads, "thread"))
 	}
 	if e.MemoryBytes > 0 {
-		add("%s of memory", binaryBytes(float64(e.MemoryBytes)))
+		add("%s of memory", number.Bytes(float64(e.MemoryBytes)))
 	}
 	for _, g := range e.GPUs {
 		add("%s", strings.TrimSpace(g.Name+" "+g.MIG+" driver "+cmp.Or(g.Driver, "not recorded")))

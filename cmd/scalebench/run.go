@@ -13,6 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/lease"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 type runOptions struct {
@@ -165,13 +166,13 @@ func (w *watch) observe(states []launcher.State) {
 	switch {
 	case running == 1:
 		t := last.Traces
-		text := fmt.Sprintf("%s, %s", last.Run.Name(), count(last.Point.Workers, "worker"))
+		text := fmt.Sprintf("%s, %s", last.Run.Name(), number.Count(last.Point.Workers, "worker"))
 		if t.Throughput > 0 {
-			text += fmt.Sprintf(": epoch %d, step %d, about %s samples/s", t.Epoch, t.Step, significant(t.Throughput))
+			text += fmt.Sprintf(": epoch %d, step %d, about %s samples/s", t.Epoch, t.Step, number.Significant(t.Throughput))
 		}
 		w.bar.describe(text)
 	case running > 1:
-		w.bar.describe(fmt.Sprintf("%d runs, about %s samples/s together", running, significant(rate)))
+		w.bar.describe(fmt.Sprintf("%d runs, about %s samples/s together", running, number.Significant(rate)))
 	}
 }
 
@@ -209,11 +210,4 @@ func (w *watch) verdictBeside(err error) error {
 		return nil
 	}
 	return w.verdict()
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -14,7 +14,9 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 // shownRuns is how many runs a person is shown unless they ask for more.
@@ -47,7 +49,7 @@ func runsCommand(s *session) *cli.Command {
 			&cli.IntFlag{Name: "limit", Usage: "the newest `N`; 0 for all", Destination: &o.limit, DefaultText: fmt.Sprintf("%d for people, all in CSV and JSON", shownRuns)},
 		},
 		Action: func(c *cli.Context) error {
-			if !c.IsSet("limit") && (s.format == formatTable || s.format == formatMarkdown) {
+			if !c.IsSet("limit") && (s.format == table.FormatTable || s.format == table.FormatMarkdown) {
 				o.limit = shownRuns
 			}
 			return runRuns(c.Context, s, o)
@@ -174,35 +176,35 @@ func declared(names ...string) []measure.Measure {
 
 // runsTable has the runs with their values of the measures, the first of which
 // are runMeasures.
-func runsTable(rows []store.RunRow, of []measure.Measure) *table {
-	t := &table{columns: []column{
-		{key: "run"},
-		{key: "study", data: true},
-		{key: "series", data: true},
-		{key: "point", data: true},
-		{key: "repeat", data: true},
-		{key: "attempt", data: true},
-		{key: "framework", optional: true},
-		{key: "workers"},
-		{key: "nodes", optional: true},
-		{key: "status"},
-		{key: "detail", data: true},
-		{key: "job", optional: true},
-		{key: "job_state", data: true},
-		{key: "created", optional: true},
-		{key: "dir", data: true},
-		{key: "steps", data: true},
-		{key: "epochs", optional: true},
-		{key: "throughput", unit: "samples/s"},
-		{key: "throughput_why", data: true},
-		{key: "end_to_end", data: true},
-		{key: "step_p50", head: "step", show: seconds, optional: true},
-		{key: "train_seconds", head: "training", show: seconds, optional: true},
-		{key: "final_accuracy", head: "accuracy", show: percent},
-		{key: "warnings", data: true},
+func runsTable(rows []store.RunRow, of []measure.Measure) *table.Table {
+	t := &table.Table{Columns: []table.Column{
+		{Key: "run"},
+		{Key: "study", Data: true},
+		{Key: "series", Data: true},
+		{Key: "point", Data: true},
+		{Key: "repeat", Data: true},
+		{Key: "attempt", Data: true},
+		{Key: "framework", Optional: true},
+		{Key: "workers"},
+		{Key: "nodes", Optional: true},
+		{Key: "status"},
+		{Key: "detail", Data: true},
+		{Key: "job", Optional: true},
+		{Key: "job_state", Data: true},
+		{Key: "created", Optional: true},
+		{Key: "dir", Data: true},
+		{Key: "steps", Data: true},
+		{Key: "epochs", Optional: true},
+		{Key: "throughput", Unit: "samples/s"},
+		{Key: "throughput_why", Data: true},
+		{Key: "end_to_end", Data: true},
+		{Key: "step_p50", Head: "step", Show: number.Seconds, Optional: true},
+		{Key: "train_seconds", Head: "training", Show: number.Seconds, Optional: true},
+		{Key: "final_accuracy", Head: "accuracy", Show: number.Percent},
+		{Key: "warnings", Data: true},
 	}}
 	for _, m := range of[len(runMeasures):] {
-		t.columns = append(t.columns, measureColumn(m))
+		t.Columns = append(t.Columns, table.ColumnOf(m))
 	}
 	for _, r := range rows {
 		warnings := r.Warnings
@@ -215,13 +217,13 @@ func runsTable(rows []store.RunRow, of []measure.Measure) *table {
 				r.Epochs = nil
 			}
 		}
-		cells := []any{r.Run, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, positive(r.Nodes), string(r.Status), orNil(r.Detail),
-			orNil(r.Job), orNil(r.JobState), r.Created, r.Dir, r.Steps, r.Epochs, r.Values[0], orNil(r.ThroughputWhy), r.Values[1],
+		cells := []any{r.Run, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, table.NonZero(r.Nodes), string(r.Status), table.NonZero(r.Detail),
+			table.NonZero(r.Job), table.NonZero(r.JobState), r.Created, r.Dir, r.Steps, r.Epochs, r.Values[0], table.NonZero(r.ThroughputWhy), r.Values[1],
 			r.Values[2], r.Values[3], r.Values[4], warnings}
 		for _, v := range r.Values[len(runMeasures):] {
 			cells = append(cells, v)
 		}
-		t.add(cells...)
+		t.Add(cells...)
 	}
 	return t
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/spelling"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 func scalingCommand(s *session) *cli.Command {
@@ -62,9 +64,9 @@ func runScaling(ctx context.Context, s *session, o curveOptions, metric string) 
 		a.warn(s)
 		return a.noBase
 	}
-	if s.format == formatJSON {
+	if s.format == table.FormatJSON {
 		err = s.printRows(scaling.Rows(a.curves))
-	} else if s.format == formatCSV {
+	} else if s.format == table.FormatCSV {
 		err = s.print(scalingData(scaling.Rows(a.curves)))
 	} else {
 		err = s.print(scalingTable(a.curves))
@@ -102,19 +104,19 @@ func (a *analysis) measures() []string {
 
 // measureTable is a measure along the curves: medians, with the ratio to the
 // base in the direction in which the measure is better.
-func measureTable(curves []scaling.Curve, m measure.Measure) *table {
+func measureTable(curves []scaling.Curve, m measure.Measure) *table.Table {
 	axis := scaling.Workers
 	if len(curves) > 0 {
 		axis = curves[0].Axis
 	}
-	value := measureColumn(m)
+	value := table.ColumnOf(m)
 	bounds := value
-	bounds.head, bounds.data = "", true
+	bounds.Head, bounds.Data = "", true
 	low, high := bounds, bounds
-	low.key, high.key = m.Name+"_low", m.Name+"_high"
-	t := &table{columns: []column{{key: "series"}, {key: axis, right: true, show: exactly}, {key: "runs"}, {key: "metric", data: true}, {key: "unit", data: true},
-		value, low, high, {key: "speedup"}, {key: "speedup_low", data: true}, {key: "speedup_high", data: true},
-		{key: "efficiency", show: percent}, {key: "efficiency_low", data: true}, {key: "efficiency_high", data: true}, {key: "base", data: true}}}
+	low.Key, high.Key = m.Name+"_low", m.Name+"_high"
+	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: axis, Right: true, Show: number.Exact}, {Key: "runs"}, {Key: "metric", Data: true}, {Key: "unit", Data: true},
+		value, low, high, {Key: "speedup"}, {Key: "speedup_low", Data: true}, {Key: "speedup_high", Data: true},
+		{Key: "efficiency", Show: number.Percent}, {Key: "efficiency_low", Data: true}, {Key: "efficiency_high", Data: true}, {Key: "base", Data: true}}}
 	for _, c := range curves {
 		var base any
 		if c.Base != nil {
@@ -122,14 +124,14 @@ func measureTable(curves []scaling.Curve, m measure.Measure) *table {
 		}
 		for _, p := range c.Points {
 			x := p.Of(m.Name)
-			cells := []any{c.Series, p.At.Any(), x.Runs, m.Name, orNil(m.Unit)}
+			cells := []any{c.Series, p.At.Any(), x.Runs, m.Name, table.NonZero(m.Unit)}
 			for _, e := range []*scaling.Estimate{x.Median, x.Gain(), x.Efficiency()} {
 				cells = append(cells, estimateCells(e)...)
 			}
-			t.add(append(cells, base)...)
+			t.Add(append(cells, base)...)
 		}
 	}
-	t.notes = []string{"Medians over runs; where there is an interval, CSV and JSON have it."}
+	t.Notes = []string{"Medians over runs; where there is an interval, CSV and JSON have it."}
 	return t
 }
 
@@ -188,23 +190,23 @@ func saysWhy(p scaling.Point, warning string) bool {
 // scalingTable is the curves for people: medians, with the interval in
 // brackets or a dash for one that cannot be had, and below it the base and
 // the reasons for the dashes.
-func scalingTable(curves []scaling.Curve) *table {
+func scalingTable(curves []scaling.Curve) *table.Table {
 	targets := targetsOf(curves)
 	along := scaling.Workers
 	if len(curves) > 0 {
 		along = curves[0].Axis
 	}
-	t := &table{columns: []column{
-		{key: "series"},
-		{key: along, right: true},
-		{key: "runs"},
-		{key: "throughput", unit: "samples/s", right: true},
-		{key: "speedup", right: true},
-		{key: "efficiency", right: true},
+	t := &table.Table{Columns: []table.Column{
+		{Key: "series"},
+		{Key: along, Right: true},
+		{Key: "runs"},
+		{Key: "throughput", Unit: "samples/s", Right: true},
+		{Key: "speedup", Right: true},
+		{Key: "efficiency", Right: true},
 	}}
 	for _, target := range targets {
 		m := measure.To(target)
-		t.columns = append(t.columns, column{key: m.Name, head: m.Title, right: true}, column{key: m.Name + "_speedup", head: "speedup to " + targetText(target), right: true})
+		t.Columns = append(t.Columns, table.Column{Key: m.Name, Head: m.Title, Right: true}, table.Column{Key: m.Name + "_speedup", Head: "speedup to " + targetText(target), Right: true})
 	}
 	var whys []string
 	why := func(reason string) {
@@ -223,15 +225,15 @@ func scalingTable(curves []scaling.Curve) *table {
 			if x.Gain() != nil && !atBase {
 				why(x.Gain().Why)
 			}
-			cells := []any{c.Series, p.At.String(), x.Runs, estimateText(x.Median, significant, false),
-				estimateText(x.Gain(), significant, atBase), estimateText(x.Efficiency(), percent, atBase)}
+			cells := []any{c.Series, p.At.String(), x.Runs, estimateText(x.Median, number.Significant, false),
+				estimateText(x.Gain(), number.Significant, atBase), estimateText(x.Efficiency(), number.Percent, atBase)}
 			for _, target := range targets {
 				a := p.Of(measure.To(target).Name)
 				if a.Runs == 0 {
 					cells = append(cells, nil, nil)
 					continue
 				}
-				cells = append(cells, timeText(a), estimateText(a.Gain(), significant, atBase))
+				cells = append(cells, timeText(a), estimateText(a.Gain(), number.Significant, atBase))
 				if a.Median != nil {
 					why(a.Median.Why)
 				}
@@ -239,7 +241,7 @@ func scalingTable(curves []scaling.Curve) *table {
 					why(a.Gain().Why)
 				}
 			}
-			t.add(cells...)
+			t.Add(cells...)
 		}
 	}
 	for _, c := range curves {
@@ -248,12 +250,12 @@ func scalingTable(curves []scaling.Curve) *table {
 			if len(curves) > 1 {
 				about += " of " + c.Series
 			}
-			t.notes = append(t.notes, about+": "+baseText(c.Base.Row())+".")
+			t.Notes = append(t.Notes, about+": "+baseText(c.Base.Row())+".")
 		}
 	}
-	t.notes = append(t.notes, communicationNotes(curves)...)
+	t.Notes = append(t.Notes, communicationNotes(curves)...)
 	if len(whys) > 0 {
-		t.notes = append(t.notes, notHad+": "+strings.Join(whys, "; ")+".")
+		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
 	}
 	return t
 }
@@ -262,7 +264,7 @@ func scalingTable(curves []scaling.Curve) *table {
 func baseText(b *scaling.RowBase) string {
 	text := placesText(b.Along())
 	if b.Throughput != nil {
-		text += fmt.Sprintf(", %s samples/s (median of %s)", significant(*b.Throughput), countText(b.Runs, "run"))
+		text += fmt.Sprintf(", %s samples/s (median of %s)", number.Significant(*b.Throughput), number.Count(b.Runs, "run"))
 	}
 	return text
 }
@@ -281,7 +283,7 @@ func estimateText(e *scaling.Estimate, show func(float64) string, exact bool) an
 
 func intervalText(in *scaling.Interval, show func(float64) string) string {
 	if in == nil {
-		return notHad
+		return number.Absent
 	}
 	return "[" + show(in.Low) + ", " + show(in.High) + "]"
 }
@@ -296,7 +298,7 @@ func timeText(a *scaling.Summary) string {
 	if a.Median == nil {
 		return reached
 	}
-	return strings.TrimSuffix(seconds(a.Median.Value)+" "+intervalText(a.Median.Interval, seconds)+" "+reached, " ")
+	return strings.TrimSuffix(number.Seconds(a.Median.Value)+" "+intervalText(a.Median.Interval, number.Seconds)+" "+reached, " ")
 }
 
 func targetsOf(curves []scaling.Curve) []float64 {
@@ -316,7 +318,7 @@ func targetsOf(curves []scaling.Curve) []float64 {
 
 func targetText(target float64) string { return strconv.FormatFloat(target, 'f', -1, 64) }
 
-func workersText(n int) string { return countText(n, "worker") }
+func workersText(n int) string { return number.Count(n, "worker") }
 
 // placesText names places on an axis: "1, 2 and 4 workers", "workload.batch 64".
 func placesText(axis string, places ...scaling.Value) string {
@@ -340,13 +342,6 @@ func placesText(axis string, places ...scaling.Value) string {
 	return text + " workers"
 }
 
-func countText(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // printRows writes the rows as a JSON list, one object a line.
 func (s *session) printRows(rows []scaling.Row) error {
 	text, err := rowsJSON(rows)
@@ -360,7 +355,7 @@ func (s *session) printRows(rows []scaling.Row) error {
 func rowsJSON(rows []scaling.Row) (string, error) {
 	list := make([]string, len(rows))
 	for i, r := range rows {
-		line, err := encodeJSON(r)
+		line, err := table.EncodeJSON(r)
 		if err != nil {
 			return "", err
 		}
@@ -375,7 +370,7 @@ func rowsJSON(rows []scaling.Row) (string, error) {
 
 // scalingData is the rows for programs that read CSV: the JSON objects laid
 // flat, a group of columns for each target.
-func scalingData(rows []scaling.Row) *table {
+func scalingData(rows []scaling.Row) *table.Table {
 	var targets []string
 	for _, r := range rows {
 		for target := range r.TimeToAccuracy {
@@ -385,20 +380,20 @@ func scalingData(rows []scaling.Row) *table {
 		}
 	}
 	slices.Sort(targets)
-	t := &table{columns: []column{{key: "series"}}}
+	t := &table.Table{Columns: []table.Column{{Key: "series"}}}
 	other := slices.ContainsFunc(rows, func(r scaling.Row) bool { return r.Axis != "" })
 	if other {
-		t.columns = append(t.columns, column{key: "axis"}, column{key: "at"})
+		t.Columns = append(t.Columns, table.Column{Key: "axis"}, table.Column{Key: "at"})
 	}
 	for _, key := range []string{"workers", "runs", "throughput", "throughput_low", "throughput_high", "speedup", "speedup_low",
 		"speedup_high", "efficiency", "efficiency_low", "efficiency_high", "karp_flatt", "karp_flatt_low", "karp_flatt_high",
 		"end_to_end", "end_to_end_low", "end_to_end_high", "skew", "communication", "communication_low", "communication_high",
 		"communication_predicted", "communication_predicted_low", "communication_predicted_high", "communication_predicted_from", "base_workers", "base_throughput", "base_runs", "scaling", "warnings"} {
-		t.columns = append(t.columns, column{key: key})
+		t.Columns = append(t.Columns, table.Column{Key: key})
 	}
 	for _, target := range targets {
 		for _, part := range []string{"seconds", "seconds_low", "seconds_high", "speedup", "speedup_low", "speedup_high", "reached", "runs"} {
-			t.columns = append(t.columns, column{key: "to_" + target + "_" + part})
+			t.Columns = append(t.Columns, table.Column{Key: "to_" + target + "_" + part})
 		}
 	}
 	for _, r := range rows {
@@ -409,7 +404,7 @@ func scalingData(rows []scaling.Row) *table {
 		cells = append(cells, r.Workers, r.Runs, r.Throughput, r.ThroughputLow, r.ThroughputHigh, r.Speedup, r.SpeedupLow,
 			r.SpeedupHigh, r.Efficiency, r.EfficiencyLow, r.EfficiencyHigh, r.KarpFlatt, r.KarpFlattLow, r.KarpFlattHigh,
 			r.EndToEnd, r.EndToEndLow, r.EndToEndHigh, r.Skew, r.Communication, r.CommunicationLow, r.CommunicationHigh,
-			r.CommunicationPredicted, r.CommunicationPredictedLow, r.CommunicationPredictedHigh, orNil(r.CommunicationPredictedFrom))
+			r.CommunicationPredicted, r.CommunicationPredictedLow, r.CommunicationPredictedHigh, table.NonZero(r.CommunicationPredictedFrom))
 		if r.Base != nil {
 			cells = append(cells, r.Base.Workers, r.Base.Throughput, r.Base.Runs)
 		} else {
@@ -423,7 +418,7 @@ func scalingData(rows []scaling.Row) *table {
 				cells = append(cells, nil, nil, nil, nil, nil, nil, nil, nil)
 			}
 		}
-		t.add(cells...)
+		t.Add(cells...)
 	}
 	return t
 }

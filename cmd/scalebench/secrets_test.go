@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 // hideouts are where a study may hold a secret; %s is the secret. Those that
@@ -181,7 +183,7 @@ func TestSecretsStayIn(t *testing.T) {
 	say(3, "run", "--oversubscribe", "bad")
 	say(0, "collect")
 	say(0, "render", "good.toml", "--site", "plain.toml", "-o", "scripts")
-	for _, format := range formats {
+	for _, format := range table.Formats {
 		say(0, "runs", "--format", format)
 		say(0, "status", "--format", format)
 		say(0, "scaling", "good", "--format", format)
@@ -198,7 +200,7 @@ func TestSecretsStayIn(t *testing.T) {
 	}
 	for _, run := range regexp.MustCompile(`bad/\S+`).FindAllString(string(said["status --format csv"]), -1) {
 		run, _, _ = strings.Cut(run, ",")
-		for _, format := range formats {
+		for _, format := range table.Formats {
 			say(0, "show", run, "--format", format)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/redact"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 // session is what one invocation has: its streams and the global options.
@@ -38,8 +39,8 @@ func (s *session) flags() []cli.Flag {
 			Usage: "database `FILE` (default: $SCALEBENCH_DB, else " + appName + "/" + appName + ".db in the XDG data folder, ~/.local/share)"},
 		&cli.StringFlag{Name: "runs", Category: category, Destination: &s.runs,
 			Usage: "folder `DIR` of the run folders, on a file system that all nodes share (default: $SCALEBENCH_RUNS, else the site file's runs, else runs beside the study file)"},
-		&cli.StringFlag{Name: "format", Category: category, Destination: &s.format, Value: formatTable, DefaultText: formatTable,
-			Usage: "print tables as `FORMAT`: " + strings.Join(formats, ", ")},
+		&cli.StringFlag{Name: "format", Category: category, Destination: &s.format, Value: table.FormatTable, DefaultText: table.FormatTable,
+			Usage: "print tables as `FORMAT`: " + strings.Join(table.Formats, ", ")},
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Category: category, Destination: &s.verbose, DisableDefaultText: true,
 			Usage: "say more about what is done"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Category: category, Destination: &s.quiet, DisableDefaultText: true,
@@ -49,8 +50,8 @@ func (s *session) flags() []cli.Flag {
 
 // resolve checks the global options and fills in their defaults.
 func (s *session) resolve() error {
-	if !slices.Contains(formats, s.format) {
-		return usagef("--format %q is not known; valid: %s", s.format, strings.Join(formats, ", "))
+	if !slices.Contains(table.Formats, s.format) {
+		return usagef("--format %q is not known; valid: %s", s.format, strings.Join(table.Formats, ", "))
 	}
 	if s.verbose && s.quiet {
 		return usagef("--verbose and --quiet exclude each other; leave one out")
@@ -103,9 +104,9 @@ func (s *session) plan(st *study.Study, site *study.Site) (*study.Plan, error) {
 }
 
 // print writes a table to standard output in the format asked for.
-func (s *session) print(t *table) error {
+func (s *session) print(t *table.Table) error {
 	w := bufio.NewWriter(s.stdout)
-	if err := t.write(w, s.format, screenOf(s.stdout)); err != nil {
+	if err := t.Write(w, s.format, screenOf(s.stdout)); err != nil {
 		return err
 	}
 	if err := w.Flush(); err != nil {
@@ -134,16 +135,10 @@ func (s *session) warn(format string, a ...any) {
 	fmt.Fprintln(s.stderr, "warning: "+clean.Lines(redact.Text(fmt.Sprintf(format, a...))))
 }
 
-// screen is what is known of where the output goes.
-type screen struct {
-	width int  // columns; 0 when it is no terminal
-	bold  bool // whether it understands bold and the user wants it
-}
-
-func screenOf(w io.Writer) screen {
+func screenOf(w io.Writer) table.Screen {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return screen{}
+		return table.Screen{}
 	}
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil || width < 0 {
@@ -151,5 +146,5 @@ func screenOf(w io.Writer) screen {
 	}
 	// https://no-color.org: any value but the empty one
 	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
-	return screen{width: width, bold: !plain}
+	return table.Screen{Width: width, Bold: !plain}
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -16,8 +15,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/noisescale"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/summary"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 func showCommand(s *session) *cli.Command {
@@ -42,7 +43,7 @@ func runShow(ctx context.Context, s *session, run string) error {
 		return storeError(err)
 	}
 	w := bufio.NewWriter(s.stdout)
-	if err := writeSections(w, sectionsOf(d), s.format, screenOf(s.stdout)); err != nil {
+	if err := table.WriteSections(w, sectionsOf(d), s.format, screenOf(s.stdout)); err != nil {
 		return err
 	}
 	if err := w.Flush(); err != nil {
@@ -56,107 +57,7 @@ func runShow(ctx context.Context, s *session, run string) error {
 	return nil
 }
 
-// section is one part of what is shown of a run.
-type section struct {
-	key     string
-	table   *table
-	record  bool // at most one row
-	upright bool // for people, the cells of a row stand below each other
-}
-
-// writeSections prints the sections in any of the formats. JSON has a member
-// for each: an object or null for a record, a list for the others. CSV has a
-// line for each value.
-func writeSections(w io.Writer, sections []section, format string, on screen) error {
-	switch format {
-	case formatJSON:
-		return writeSectionsJSON(w, sections)
-	case formatCSV:
-		flat := &table{columns: []column{{key: "section"}, {key: "row"}, {key: "key"}, {key: "value"}}}
-		for _, part := range sections {
-			for i, row := range part.table.rows {
-				number := any(i + 1)
-				if part.record {
-					number = nil
-				}
-				for j, cell := range row {
-					flat.add(part.key, number, part.table.columns[j].key, cell)
-				}
-			}
-		}
-		return flat.write(w, format, on)
-	}
-	first := true
-	for _, part := range sections {
-		if len(part.table.rows) == 0 {
-			continue
-		}
-		gap := "\n"
-		if first {
-			gap, first = "", false
-		}
-		title := strings.ReplaceAll(part.key, "_", " ")
-		switch {
-		case format == formatMarkdown:
-			title = "## " + title + "\n"
-		case on.bold:
-			title = "\x1b[1m" + title + "\x1b[0m"
-		}
-		if _, err := fmt.Fprintf(w, "%s%s\n", gap, title); err != nil {
-			return err
-		}
-		shown := []*table{part.table}
-		if part.upright {
-			shown = part.table.forPeople().uprights()
-		}
-		for i, t := range shown {
-			if i > 0 {
-				if _, err := io.WriteString(w, "\n"); err != nil {
-					return err
-				}
-			}
-			if err := t.write(w, format, on); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func writeSectionsJSON(w io.Writer, sections []section) error {
-	members := make([]string, len(sections))
-	for i, part := range sections {
-		value := "null"
-		var err error
-		switch {
-		case !part.record:
-			value, err = part.table.list("  ")
-		case len(part.table.rows) > 0:
-			value, err = part.table.object(0)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", part.key, err)
-		}
-		members[i] = fmt.Sprintf("\n  %q: %s", part.key, value)
-	}
-	_, err := io.WriteString(w, "{"+strings.Join(members, ",")+"\n}\n")
-	return err
-}
-
-// uprights are the rows of a table, each set as a table of two columns, for
-// people.
-func (t *table) uprights() []*table {
-	list := make([]*table, len(t.rows))
-	for i, row := range t.rows {
-		list[i] = &table{columns: keys("key", "value")}
-		for j, cell := range row {
-			list[i].add(t.columns[j].title(), t.columns[j].text(cell))
-		}
-	}
-	return list
-}
-
-func sectionsOf(d *store.Details) []section {
+func sectionsOf(d *store.Details) []table.Section {
 	evaluations := []summary.Accuracy(nil)
 	if d.Result != nil {
 		evaluations = d.Result.Evaluations
@@ -166,74 +67,74 @@ func sectionsOf(d *store.Details) []section {
 	if d.Result != nil {
 		links = d.Result.Links
 	}
-	return []section{
-		{key: "run", table: runRecord(d), record: true, upright: true},
-		{key: "parameters", table: parameterRecord(d.Run.Parameters), record: true, upright: true},
-		{key: "job", table: jobRecord(d.Run.Job), record: true, upright: true},
-		{key: "result", table: resultRecord(d.Result, d.Run.Kind, d.Algorithm), record: true, upright: true},
-		{key: "fingerprint", table: fingerprintRecord(d.Result), record: true, upright: true},
-		{key: "targets", table: targetRows(d.Result)},
-		{key: "training", table: trainRecord(d.Train), record: true, upright: true},
-		{key: "environments", table: environmentRows(d.Environments), upright: true},
-		{key: "staging", table: stagedRows(d.Staged)},
-		{key: "epochs", table: epochRows(d.Epochs)},
-		{key: "evaluations", table: evaluationRows(evaluations)},
-		{key: "gradient_noise_scale", table: noiseScaleRows(d.Result)},
-		{key: "links", table: linkRows(links)},
-		{key: "collectives", table: collectiveRows(measured)},
-		{key: "figures", table: figureRows(figures)},
-		{key: "import", table: importRecord(d.Source), record: true, upright: true},
-		{key: "files", table: fileRows(d.Files)},
-		{key: "errors", table: errorRows(d.Errors)},
-		{key: "bad_lines", table: badLineRows(d.BadLines)},
+	return []table.Section{
+		{Key: "run", Table: runRecord(d), Record: true, Upright: true},
+		{Key: "parameters", Table: parameterRecord(d.Run.Parameters), Record: true, Upright: true},
+		{Key: "job", Table: jobRecord(d.Run.Job), Record: true, Upright: true},
+		{Key: "result", Table: resultRecord(d.Result, d.Run.Kind, d.Algorithm), Record: true, Upright: true},
+		{Key: "fingerprint", Table: fingerprintRecord(d.Result), Record: true, Upright: true},
+		{Key: "targets", Table: targetRows(d.Result)},
+		{Key: "training", Table: trainRecord(d.Train), Record: true, Upright: true},
+		{Key: "environments", Table: environmentRows(d.Environments), Upright: true},
+		{Key: "staging", Table: stagedRows(d.Staged)},
+		{Key: "epochs", Table: epochRows(d.Epochs)},
+		{Key: "evaluations", Table: evaluationRows(evaluations)},
+		{Key: "gradient_noise_scale", Table: noiseScaleRows(d.Result)},
+		{Key: "links", Table: linkRows(links)},
+		{Key: "collectives", Table: collectiveRows(measured)},
+		{Key: "figures", Table: figureRows(figures)},
+		{Key: "import", Table: importRecord(d.Source), Record: true, Upright: true},
+		{Key: "files", Table: fileRows(d.Files)},
+		{Key: "errors", Table: errorRows(d.Errors)},
+		{Key: "bad_lines", Table: badLineRows(d.BadLines)},
 	}
 }
 
-func runRecord(d *store.Details) *table {
+func runRecord(d *store.Details) *table.Table {
 	r := d.Run
-	t := &table{columns: keys("run", "study", "series", "point", "repeat", "attempt", "kind", "framework", "workers", "nodes",
+	t := &table.Table{Columns: table.Keys("run", "study", "series", "point", "repeat", "attempt", "kind", "framework", "workers", "nodes",
 		"status", "detail", "dir", "created", "ingested")}
-	t.add(r.ID, r.Study, d.Series, r.Point, r.Repeat, r.Attempt, r.Kind, r.Framework, r.Workers, positive(r.Nodes),
-		string(r.Status), orNil(r.Detail), r.Dir, unixTime(r.CreatedUnix), d.Ingested)
+	t.Add(r.ID, r.Study, d.Series, r.Point, r.Repeat, r.Attempt, r.Kind, r.Framework, r.Workers, table.NonZero(r.Nodes),
+		string(r.Status), table.NonZero(r.Detail), r.Dir, unixTime(r.CreatedUnix), d.Ingested)
 	return t
 }
 
 // fingerprintRecord has a column for each fact by which the run is held
 // comparable with others.
-func fingerprintRecord(r *summary.Result) *table {
-	t := &table{}
+func fingerprintRecord(r *summary.Result) *table.Table {
+	t := &table.Table{}
 	if r == nil {
 		return t
 	}
 	var cells []any
 	for _, field := range r.Fingerprint.Fields() {
-		t.columns = append(t.columns, column{key: field, head: fingerprint.Name(field)})
+		t.Columns = append(t.Columns, table.Column{Key: field, Head: fingerprint.Name(field)})
 		cells = append(cells, r.Fingerprint[field])
 	}
 	if len(cells) > 0 {
-		t.add(cells...)
+		t.Add(cells...)
 	}
 	return t
 }
 
 // parameterRecord has a column for each parameter, titled by its TOML path.
-func parameterRecord(parameters map[string]any) *table {
-	t := &table{}
+func parameterRecord(parameters map[string]any) *table.Table {
+	t := &table.Table{}
 	var cells []any
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
-		t.columns = append(t.columns, column{key: key, head: key, show: exactly})
+		t.Columns = append(t.Columns, table.Column{Key: key, Head: key, Show: number.Exact})
 		cells = append(cells, parameters[key])
 	}
 	if len(cells) > 0 {
-		t.add(cells...)
+		t.Add(cells...)
 	}
 	return t
 }
 
-func jobRecord(j *metrics.Job) *table {
-	t := &table{columns: keys("cluster", "id", "name", "partition", "state", "reason", "exit_code", "nodes", "submitted", "started", "ended")}
+func jobRecord(j *metrics.Job) *table.Table {
+	t := &table.Table{Columns: table.Keys("cluster", "id", "name", "partition", "state", "reason", "exit_code", "nodes", "submitted", "started", "ended")}
 	if j != nil {
-		t.add(orNil(j.Cluster), orNil(j.ID), orNil(j.Name), orNil(j.Partition), orNil(j.State), orNil(j.Reason), orNil(j.ExitCode),
+		t.Add(table.NonZero(j.Cluster), table.NonZero(j.ID), table.NonZero(j.Name), table.NonZero(j.Partition), table.NonZero(j.State), table.NonZero(j.Reason), table.NonZero(j.ExitCode),
 			strings.Join(j.Nodes, ","), unixTime(j.SubmitUnix), unixTime(j.StartUnix), unixTime(j.EndUnix))
 	}
 	return t
@@ -241,23 +142,23 @@ func jobRecord(j *metrics.Job) *table {
 
 // resultRecord has a column for each measure of the run's kind of workload and
 // each that it reports, and behind them the facts that are none.
-func resultRecord(r *summary.Result, kind string, algorithm int) *table {
-	t := &table{}
+func resultRecord(r *summary.Result, kind string, algorithm int) *table.Table {
+	t := &table.Table{}
 	if r == nil {
 		return t
 	}
 	var cells []any
 	for _, m := range append(measure.Of(kind), r.Reported...) {
-		t.columns = append(t.columns, measureColumn(m))
+		t.Columns = append(t.Columns, table.ColumnOf(m))
 		cells = append(cells, r.Known(m.Name))
 		if why := r.Why[m.Name]; why != "" || m.Name == measure.Throughput {
-			t.columns = append(t.columns, column{key: m.Name + "_why", head: "no " + m.Title + " because"})
-			cells = append(cells, orNil(why))
+			t.Columns = append(t.Columns, table.Column{Key: m.Name + "_why", Head: "no " + m.Title + " because"})
+			cells = append(cells, table.NonZero(why))
 		}
 	}
-	t.columns = append(t.columns, column{key: "world"}, column{key: "restart"}, column{key: "steps"}, column{key: "warmup_steps"}, column{key: "steady_steps"},
-		column{key: "samples"}, column{key: "epochs"}, column{key: "slowest", head: "slowest in steps, by rank"},
-		column{key: "noise_scale_why", head: "no gradient noise scale because"}, column{key: "algorithm"}, column{key: "warnings", data: true})
+	t.Columns = append(t.Columns, table.Column{Key: "world"}, table.Column{Key: "restart"}, table.Column{Key: "steps"}, table.Column{Key: "warmup_steps"}, table.Column{Key: "steady_steps"},
+		table.Column{Key: "samples"}, table.Column{Key: "epochs"}, table.Column{Key: "slowest", Head: "slowest in steps, by rank"},
+		table.Column{Key: "noise_scale_why", Head: "no gradient noise scale because"}, table.Column{Key: "algorithm"}, table.Column{Key: "warnings", Data: true})
 	var slowest any
 	if r.Slowest != nil {
 		slowest = r.Slowest
@@ -266,19 +167,19 @@ func resultRecord(r *summary.Result, kind string, algorithm int) *table {
 	if warnings == nil {
 		warnings = []string{}
 	}
-	t.add(append(cells, r.World, r.Restart, positive(r.Steps), bySteps(r.WarmupSteps, r.Steps), bySteps(r.SteadySteps, r.Steps), bySteps(r.Samples, r.Steps),
-		bySteps(r.Epochs, r.Steps), slowest, orNil(r.NoiseScaleWhy), algorithm, warnings)...)
+	t.Add(append(cells, r.World, r.Restart, table.NonZero(r.Steps), bySteps(r.WarmupSteps, r.Steps), bySteps(r.SteadySteps, r.Steps), bySteps(r.Samples, r.Steps),
+		bySteps(r.Epochs, r.Steps), slowest, table.NonZero(r.NoiseScaleWhy), algorithm, warnings)...)
 	return t
 }
 
 // noiseScaleRows are the gradient noise scale of each epoch. What its figures
 // are made of stands beside them: from so many steps, by gradients of a rank's
 // batch and of the global one. An interval without an upper end says so.
-func noiseScaleRows(r *summary.Result) *table {
-	t := &table{columns: []column{{key: "epoch"}, {key: "noise_scale", unit: "samples"},
-		{key: "low", head: fmt.Sprintf("%.0f %% interval from", 100*noisescale.Level)}, {key: "high", head: "to"},
-		{key: "steps"}, {key: "batch"}, {key: "global_batch"}, {key: "gradient_squared", data: true}, {key: "noise", data: true},
-		{key: "level", data: true}, {key: "why", head: "missing because"}}}
+func noiseScaleRows(r *summary.Result) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "epoch"}, {Key: "noise_scale", Unit: "samples"},
+		{Key: "low", Head: fmt.Sprintf("%.0f %% interval from", 100*noisescale.Level)}, {Key: "high", Head: "to"},
+		{Key: "steps"}, {Key: "batch"}, {Key: "global_batch"}, {Key: "gradient_squared", Data: true}, {Key: "noise", Data: true},
+		{Key: "level", Data: true}, {Key: "why", Head: "missing because"}}}
 	if r == nil {
 		return t
 	}
@@ -290,35 +191,35 @@ func noiseScaleRows(r *summary.Result) *table {
 		if n.Low != nil || n.High != nil {
 			level = noisescale.Level
 		}
-		t.add(n.Epoch, n.Samples, n.Low, n.High, positive(n.Steps), n.Batch, n.GlobalBatch, gradient, noise, level, orNil(n.Why))
+		t.Add(n.Epoch, n.Samples, n.Low, n.High, table.NonZero(n.Steps), n.Batch, n.GlobalBatch, gradient, noise, level, table.NonZero(n.Why))
 	}
 	return t
 }
 
-func targetRows(r *summary.Result) *table {
-	t := &table{columns: []column{{key: "accuracy", show: exactly}, {key: "seconds", head: "time to it", show: seconds}}}
+func targetRows(r *summary.Result) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "accuracy", Show: number.Exact}, {Key: "seconds", Head: "time to it", Show: number.Seconds}}}
 	if r != nil {
 		for _, target := range r.Targets() {
-			t.add(target, r.Known(measure.To(target).Name))
+			t.Add(target, r.Known(measure.To(target).Name))
 		}
 	}
 	return t
 }
 
-func trainRecord(tr *metrics.Train) *table {
-	t := &table{columns: []column{{key: "parameters"}, {key: "gradient_bytes", show: binaryBytes}, {key: "train_samples"}, {key: "test_samples"},
-		{key: "global_batch"}, {key: "steps_per_epoch"}, {key: "parameter_sha256"}, {key: "data_sha256"}}}
+func trainRecord(tr *metrics.Train) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "parameters"}, {Key: "gradient_bytes", Show: number.Bytes}, {Key: "train_samples"}, {Key: "test_samples"},
+		{Key: "global_batch"}, {Key: "steps_per_epoch"}, {Key: "parameter_sha256"}, {Key: "data_sha256"}}}
 	if tr != nil {
-		t.add(positive(tr.Parameters), positive(tr.GradientBytes), positive(tr.TrainSamples), positive(tr.TestSamples), positive(tr.GlobalBatch), positive(tr.StepsPerEpoch),
-			orNil(tr.ParameterSHA256), orNil(tr.DataSHA256))
+		t.Add(table.NonZero(tr.Parameters), table.NonZero(tr.GradientBytes), table.NonZero(tr.TrainSamples), table.NonZero(tr.TestSamples), table.NonZero(tr.GlobalBatch), table.NonZero(tr.StepsPerEpoch),
+			table.NonZero(tr.ParameterSHA256), table.NonZero(tr.DataSHA256))
 	}
 	return t
 }
 
-func environmentRows(list []store.Environment) *table {
-	t := &table{columns: []column{{key: "ranks"}, {key: "host"}, {key: "cpu"}, {key: "cpus"}, {key: "cpu_set"}, {key: "threads"},
-		{key: "memory_bytes", head: "memory", show: binaryBytes}, {key: "gpus"}, {key: "interface"},
-		{key: "kernel"}, {key: "git_commit"}, {key: "files"}, {key: "versions"}, {key: "variables"}}}
+func environmentRows(list []store.Environment) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "ranks"}, {Key: "host"}, {Key: "cpu"}, {Key: "cpus"}, {Key: "cpu_set"}, {Key: "threads"},
+		{Key: "memory_bytes", Head: "memory", Show: number.Bytes}, {Key: "gpus"}, {Key: "interface"},
+		{Key: "kernel"}, {Key: "git_commit"}, {Key: "files"}, {Key: "versions"}, {Key: "variables"}}}
 	for _, e := range list {
 		v := e.Environment
 		var gpus, network any
@@ -328,74 +229,65 @@ func environmentRows(list []store.Environment) *table {
 		if v.Interface != nil {
 			network = v.Interface
 		}
-		t.add(e.Ranks, orNil(v.Hostname), orNil(v.CPUModel), positive(v.CPUs), orNil(v.CPUSet), positive(v.Threads), positive(v.MemoryBytes),
-			gpus, network, orNil(v.Kernel), orNil(v.GitCommit), orNone(v.Files), orNone(v.Versions), orNone(v.Variables))
+		t.Add(e.Ranks, table.NonZero(v.Hostname), table.NonZero(v.CPUModel), table.NonZero(v.CPUs), table.NonZero(v.CPUSet), table.NonZero(v.Threads), table.NonZero(v.MemoryBytes),
+			gpus, network, table.NonZero(v.Kernel), table.NonZero(v.GitCommit), orNone(v.Files), orNone(v.Versions), orNone(v.Variables))
 	}
 	return t
 }
 
-func stagedRows(list []store.Staged) *table {
-	t := &table{columns: []column{{key: "restart"}, {key: "node"}, {key: "host"}, {key: "item"}, {key: "seconds", head: "took", show: seconds},
-		{key: "bytes", show: binaryBytes}, {key: "reused"}, {key: "source"}, {key: "path"}}}
+func stagedRows(list []store.Staged) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "restart"}, {Key: "node"}, {Key: "host"}, {Key: "item"}, {Key: "seconds", Head: "took", Show: number.Seconds},
+		{Key: "bytes", Show: number.Bytes}, {Key: "reused"}, {Key: "source"}, {Key: "path"}}}
 	for _, s := range list {
-		t.add(s.Restart, s.Rank, orNil(s.Host), s.Item, s.Seconds, s.Bytes, s.Reused, s.Source, s.Staged.Path)
+		t.Add(s.Restart, s.Rank, table.NonZero(s.Host), s.Item, s.Seconds, s.Bytes, s.Reused, s.Source, s.Staged.Path)
 	}
 	return t
 }
 
-func epochRows(list []metrics.Epoch) *table {
-	t := &table{columns: []column{{key: "epoch"}, {key: "step"}, {key: "samples", head: "samples of rank 0"}, {key: "seconds", head: "time", show: seconds},
-		{key: "loss"}, {key: "learning_rate"}}}
+func epochRows(list []metrics.Epoch) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "epoch"}, {Key: "step"}, {Key: "samples", Head: "samples of rank 0"}, {Key: "seconds", Head: "time", Show: number.Seconds},
+		{Key: "loss"}, {Key: "learning_rate"}}}
 	for _, e := range list {
-		t.add(e.Epoch, e.Step, e.Samples, e.Seconds, e.Loss, positive(e.LearningRate))
+		t.Add(e.Epoch, e.Step, e.Samples, e.Seconds, e.Loss, table.NonZero(e.LearningRate))
 	}
 	return t
 }
 
-func evaluationRows(list []summary.Accuracy) *table {
-	t := &table{columns: []column{{key: "epoch"}, {key: "step"}, {key: "samples"}, {key: "seconds", head: "at", show: seconds}, {key: "accuracy", show: percent}}}
+func evaluationRows(list []summary.Accuracy) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "epoch"}, {Key: "step"}, {Key: "samples"}, {Key: "seconds", Head: "at", Show: number.Seconds}, {Key: "accuracy", Show: number.Percent}}}
 	for _, e := range list {
-		t.add(e.Epoch, e.Step, e.Samples, e.Seconds, e.Accuracy)
+		t.Add(e.Epoch, e.Step, e.Samples, e.Seconds, e.Accuracy)
 	}
 	return t
 }
 
-func fileRows(list []store.File) *table {
-	t := &table{columns: []column{{key: "path"}, {key: "writer", data: true}, {key: "rank", data: true}, {key: "restart", data: true}, {key: "host"},
-		{key: "bytes", show: binaryBytes}, {key: "lines"}, {key: "stop"}, {key: "cause"}}}
+func fileRows(list []store.File) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "path"}, {Key: "writer", Data: true}, {Key: "rank", Data: true}, {Key: "restart", Data: true}, {Key: "host"},
+		{Key: "bytes", Show: number.Bytes}, {Key: "lines"}, {Key: "stop"}, {Key: "cause"}}}
 	for _, f := range list {
 		var stop, cause any
 		if f.Stop != nil {
-			stop, cause = f.Stop.Status, orNil(f.Stop.Cause)
+			stop, cause = f.Stop.Status, table.NonZero(f.Stop.Cause)
 		}
-		t.add(f.Path, f.Writer, f.Rank, f.Restart, orNil(f.Host), f.Bytes, f.Lines, stop, cause)
+		t.Add(f.Path, f.Writer, f.Rank, f.Restart, table.NonZero(f.Host), f.Bytes, f.Lines, stop, cause)
 	}
 	return t
 }
 
-func errorRows(list []store.RankError) *table {
-	t := &table{columns: keys("writer", "rank", "restart", "where", "message")}
+func errorRows(list []store.RankError) *table.Table {
+	t := &table.Table{Columns: table.Keys("writer", "rank", "restart", "where", "message")}
 	for _, e := range list {
-		t.add(e.Writer, e.Rank, e.Restart, e.Error.Where, e.Error.Message)
+		t.Add(e.Writer, e.Rank, e.Restart, e.Error.Where, e.Error.Message)
 	}
 	return t
 }
 
-func badLineRows(list []metrics.LineError) *table {
-	t := &table{columns: keys("file", "line", "message")}
+func badLineRows(list []metrics.LineError) *table.Table {
+	t := &table.Table{Columns: table.Keys("file", "line", "message")}
 	for _, e := range list {
-		t.add(e.File, e.Line, e.Err.Error())
+		t.Add(e.File, e.Line, e.Err.Error())
 	}
 	return t
-}
-
-// keys are columns that need nothing but a name.
-func keys(names ...string) []column {
-	columns := make([]column, len(names))
-	for i, name := range names {
-		columns[i] = column{key: name}
-	}
-	return columns
 }
 
 // unixTime is seconds since the epoch as a cell; 0 is not known.
@@ -406,15 +298,7 @@ func unixTime(seconds float64) any {
 	return metrics.Time(seconds)
 }
 
-// positive is a cell of a number whose zero means that it was not found out.
-func positive[N int | int64 | float64](n N) any {
-	if n == 0 {
-		return nil
-	}
-	return n
-}
-
-// orNone is a map as a cell, "not had" when it is empty.
+// orNone is a map as a cell; nil when it is empty.
 func orNone(m map[string]string) any {
 	if len(m) == 0 {
 		return nil
@@ -423,19 +307,19 @@ func orNone(m map[string]string) any {
 }
 
 // figureRows are what logs state, with what it is.
-func figureRows(list []metrics.Figure) *table {
-	t := &table{columns: []column{{key: "figure"}, {key: "value", show: exactly}, {key: "unit"}, {key: "plus_minus", head: "±", show: exactly}, {key: "at"},
-		{key: "source"}, {key: "line", show: exactly}, {key: "reduction"}, {key: "values", show: exactly}, {key: "note"}, {key: "plus_minus_is", head: "± is"}}}
+func figureRows(list []metrics.Figure) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "figure"}, {Key: "value", Show: number.Exact}, {Key: "unit"}, {Key: "plus_minus", Head: "±", Show: number.Exact}, {Key: "at"},
+		{Key: "source"}, {Key: "line", Show: number.Exact}, {Key: "reduction"}, {Key: "values", Show: number.Exact}, {Key: "note"}, {Key: "plus_minus_is", Head: "± is"}}}
 	for _, g := range list {
-		t.add(g.Name, g.Value, orNil(g.Unit), g.PlusMinus, orNil(heldAt(g.At)), orNil(g.File), positive(g.Line), orNil(g.Reduce), positive(g.Of), orNil(g.Note), orNil(g.PlusMinusIs))
+		t.Add(g.Name, g.Value, table.NonZero(g.Unit), g.PlusMinus, table.NonZero(heldAt(g.At)), table.NonZero(g.File), table.NonZero(g.Line), table.NonZero(g.Reduce), table.NonZero(g.Of), table.NonZero(g.Note), table.NonZero(g.PlusMinusIs))
 	}
 	return t
 }
 
-func importRecord(from *store.Source) *table {
-	t := &table{columns: keys("path", "part", "format", "sha256")}
+func importRecord(from *store.Source) *table.Table {
+	t := &table.Table{Columns: table.Keys("path", "part", "format", "sha256")}
 	if from != nil {
-		t.add(from.Path, orNil(from.Part), from.Format, from.SHA256)
+		t.Add(from.Path, table.NonZero(from.Part), from.Format, from.SHA256)
 	}
 	return t
 }
@@ -444,7 +328,7 @@ func importRecord(from *store.Source) *table {
 // recorded, as of another program's log, 0 is no count.
 func bySteps[N int | int64](n N, steps int) any {
 	if steps == 0 {
-		return positive(n)
+		return table.NonZero(n)
 	}
 	return n
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 func statusCommand(s *session) *cli.Command {
@@ -43,7 +44,7 @@ func runStatus(ctx context.Context, s *session, arg string) error {
 
 // statusRows adds a row for each attempt in the folder, and one for each
 // planned run that has none.
-func statusRows(ctx context.Context, s *session, t *table, folder rundir.Study) error {
+func statusRows(ctx context.Context, s *session, t *table.Table, folder rundir.Study) error {
 	plan, unplanned := s.readPlan(folder)
 	attempts, err := launcher.Attempts(folder)
 	if err != nil {
@@ -66,18 +67,18 @@ func statusRows(ctx context.Context, s *session, t *table, folder rundir.Study) 
 }
 
 // statusTable is an empty table for addStatus and addPlanned.
-func statusTable() *table {
-	return &table{columns: []column{
-		{key: "run"}, {key: "workers"}, {key: "status"}, {key: "job"}, {key: "slurm_state", head: "Slurm"}, {key: "reason"},
-		{key: "epoch"}, {key: "step"}, {key: "throughput", head: "throughput so far", unit: "samples/s"}, {key: "accuracy"}, {key: "detail"},
+func statusTable() *table.Table {
+	return &table.Table{Columns: []table.Column{
+		{Key: "run"}, {Key: "workers"}, {Key: "status"}, {Key: "job"}, {Key: "slurm_state", Head: "Slurm"}, {Key: "reason"},
+		{Key: "epoch"}, {Key: "step"}, {Key: "throughput", Head: "throughput so far", Unit: "samples/s"}, {Key: "accuracy"}, {Key: "detail"},
 	}}
 }
 
 // addStatus adds how far an attempt is.
-func addStatus(t *table, state launcher.State) {
+func addStatus(t *table.Table, state launcher.State) {
 	var job, word, reason, epoch, step, rate, accuracy any
 	if j := state.Job; j != nil {
-		job, word, reason = j.ID, orNil(j.State), orNil(j.Reason)
+		job, word, reason = j.ID, table.NonZero(j.State), table.NonZero(j.Reason)
 	}
 	if traces := state.Traces; traces.Begun {
 		if state.Point.Workload.Trains() {
@@ -90,17 +91,10 @@ func addStatus(t *table, state launcher.State) {
 			accuracy = *traces.Accuracy
 		}
 	}
-	t.add(state.Record.ID, positive(state.Point.Workers), string(state.Status), job, word, reason, epoch, step, rate, accuracy, orNil(state.Detail))
+	t.Add(state.Record.ID, table.NonZero(state.Point.Workers), string(state.Status), job, word, reason, epoch, step, rate, accuracy, table.NonZero(state.Detail))
 }
 
 // addPlanned adds a run that was not begun yet; run is its first attempt.
-func addPlanned(t *table, run rundir.Run, p study.Point) {
-	t.add(run.ID(), p.Workers, string(metrics.Planned), nil, nil, nil, nil, nil, nil, nil, nil)
-}
-
-func orNil(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
+func addPlanned(t *table.Table, run rundir.Run, p study.Point) {
+	t.Add(run.ID(), p.Workers, string(metrics.Planned), nil, nil, nil, nil, nil, nil, nil, nil)
 }

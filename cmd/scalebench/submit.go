@@ -9,6 +9,8 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/metrics/lease"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 type submitOptions struct {
@@ -93,7 +95,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 	if err := launcher.Freeze(w.folder, w.plan, w.study, w.site); err != nil {
 		return err
 	}
-	t := &table{columns: []column{{key: "run"}, {key: "workers"}, {key: "nodes"}, {key: "partition"}, {key: "job"}, {key: "script"}}}
+	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "workers"}, {Key: "nodes"}, {Key: "partition"}, {Key: "job"}, {Key: "script"}}}
 	watch := newWatch(s, "jobs")
 	begun := func(a *launcher.Attempt) {
 		if a.Submission.Notice != "" {
@@ -104,7 +106,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		} else {
 			watch.bar.advance(1)
 		}
-		t.add(a.Record.ID, a.Point.Workers, a.Point.Nodes, a.Record.Partition, a.Submission.JobID, a.Script())
+		t.Add(a.Record.ID, a.Point.Workers, a.Point.Nodes, a.Record.Partition, a.Submission.JobID, a.Script())
 	}
 	observe, found := watch.observe, watch.found
 	if !o.wait {
@@ -127,12 +129,12 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 	switch {
 	case err != nil:
 		if o.wait && len(left.Underway) > 0 {
-			s.note("%s of %s under way; they go on without this command, see `scalebench status %s`", count(len(left.Underway), "job"), w.study.Name, w.study.Name)
+			s.note("%s of %s under way; they go on without this command, see `scalebench status %s`", number.Count(len(left.Underway), "job"), w.study.Name, w.study.Name)
 		}
 		return explainDrive(err)
 	case left.Left > 0:
-		s.note("%s left to submit: %s. The same command goes on, or --wait does so by itself.", count(left.Left, "run"), left.Why)
-	case len(t.rows) == 0 && len(watch.failed) == 0 && !o.wait:
+		s.note("%s left to submit: %s. The same command goes on, or --wait does so by itself.", number.Count(left.Left, "run"), left.Why)
+	case len(t.Rows) == 0 && len(watch.failed) == 0 && !o.wait:
 		elsewhere := ""
 		if left.Unread > 0 {
 			elsewhere = ", or cannot be read"

@@ -21,6 +21,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/clean"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 func watchCommand(s *session) *cli.Command {
@@ -43,7 +44,7 @@ func watchCommand(s *session) *cli.Command {
 				return err
 			}
 			v := &viewer{s: s, folders: folders, interval: interval, states: map[rundir.Run]launcher.State{}}
-			if on := screenOf(s.stdout); on.width > 0 && os.Getenv("TERM") != "dumb" {
+			if on := screenOf(s.stdout); on.Width > 0 && os.Getenv("TERM") != "dumb" {
 				return v.live(c.Context)
 			}
 			return v.log(c.Context)
@@ -323,10 +324,10 @@ func (v *viewer) page(width, height int) []string {
 		addPlanned(t, p.run, p.point)
 	}
 	const frame = 3 // the head, a line for what did not fit, the foot
-	hidden := max(0, len(t.rows)-max(1, height-frame-troubles(v.trouble)))
-	t.rows = t.rows[:len(t.rows)-hidden]
+	hidden := max(0, len(t.Rows)-max(1, height-frame-troubles(v.trouble)))
+	t.Rows = t.Rows[:len(t.Rows)-hidden]
 	var text bytes.Buffer
-	if err := t.write(&text, formatTable, screen{width: width}); err != nil {
+	if err := t.Write(&text, table.FormatTable, table.Screen{Width: width}); err != nil {
 		return []string{err.Error()}
 	}
 	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")

@@ -69,3 +69,9 @@ func JSON(text string) string {
 	}
 	return out.String()
 }
+
+// Markdown keeps text from being taken for markup, the end of a table's cell or
+// HTML.
+func Markdown(text string) string { return markdown.Replace(text) }
+
+var markdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "&", "&amp;", "[", `\[`, "]", `\]`)

@@ -26,6 +26,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 // The page in a real Chromium. With the build tag a missing browser fails.
@@ -193,9 +194,9 @@ func full(t *testing.T, text string) *Report {
 		return figure.DrawNormalised(tradeoff.Comparison{Options: tradeoff.Options{Baseline: []scaling.Condition{{Key: "a", Value: text}}},
 			Rows: []tradeoff.Row{{Series: text, Workers: 1, TimeNormalised: one, CostNormalised: one}, {Series: text + "2", Workers: 1, TimeNormalised: half}}}, "", o)
 	})
-	long := Table{ID: "long", Title: "Every run", Folded: true, Columns: make([]Column, 12)}
+	long := Table{ID: "long", Title: "Every run", Folded: true, Text: table.Text{Columns: make([]table.Title, 12)}}
 	for i := range long.Columns {
-		long.Columns[i] = Column{Title: fmt.Sprintf("column %d", i), Right: i > 0}
+		long.Columns[i] = table.Title{Title: fmt.Sprintf("column %d", i), Right: i > 0}
 	}
 	for range 60 {
 		long.Rows = append(long.Rows, slices.Repeat([]string{"1234.5 [1200, 1300]"}, len(long.Columns)))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/clean"
 )
 
 // Markdown is the report as Markdown that refers to its figures and data by
@@ -13,24 +15,24 @@ func (r *Report) Markdown(prefix string) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	section := func(title string) { fmt.Fprintf(&b, "\n## %s\n\n", escape(title)) }
+	section := func(title string) { fmt.Fprintf(&b, "\n## %s\n\n", clean.Markdown(title)) }
 	list := func(facts []Fact) {
 		for _, f := range facts {
 			values := make([]string, len(f.Values))
 			for i, v := range f.Values {
-				values[i] = escape(v)
+				values[i] = clean.Markdown(v)
 			}
-			fmt.Fprintf(&b, "- **%s**: %s\n", escape(f.Name), strings.Join(values, "; "))
+			fmt.Fprintf(&b, "- **%s**: %s\n", clean.Markdown(f.Name), strings.Join(values, "; "))
 		}
 	}
-	fmt.Fprintf(&b, "# %s\n", escape(r.Title))
+	fmt.Fprintf(&b, "# %s\n", clean.Markdown(r.Title))
 	for _, s := range r.About {
-		fmt.Fprintf(&b, "\n%s\n", escape(s))
+		fmt.Fprintf(&b, "\n%s\n", clean.Markdown(s))
 	}
 	section("Answer")
-	fmt.Fprintf(&b, "**%s**\n", escape(r.Answer.Lead))
+	fmt.Fprintf(&b, "**%s**\n", clean.Markdown(r.Answer.Lead))
 	for _, s := range r.Answer.Reasons {
-		fmt.Fprintf(&b, "\n%s\n", escape(s))
+		fmt.Fprintf(&b, "\n%s\n", clean.Markdown(s))
 	}
 	if r.Answer.Table != nil {
 		b.WriteString("\n" + r.Answer.Table.Markdown())
@@ -38,12 +40,12 @@ func (r *Report) Markdown(prefix string) (string, error) {
 	if len(r.Doubts) > 0 {
 		section("Doubts")
 		for _, s := range r.Doubts {
-			fmt.Fprintf(&b, "- %s\n", escape(s))
+			fmt.Fprintf(&b, "- %s\n", clean.Markdown(s))
 		}
 	}
 	section("Figures")
 	for _, f := range r.Figures {
-		fmt.Fprintf(&b, "### %s\n\n![%s](%s)\n\n", escape(f.Title), escape(f.Title+". "+f.Whole.Caption()), url.PathEscape(FigureFile(prefix, f)))
+		fmt.Fprintf(&b, "### %s\n\n![%s](%s)\n\n", clean.Markdown(f.Title), clean.Markdown(f.Title+". "+f.Whole.Caption()), url.PathEscape(FigureFile(prefix, f)))
 	}
 	if len(r.NotDrawn) > 0 {
 		b.WriteString("Not drawn:\n\n")
@@ -60,11 +62,11 @@ func (r *Report) Markdown(prefix string) (string, error) {
 	if len(r.Downloads) > 0 {
 		section("Data")
 		for _, d := range r.Downloads {
-			fmt.Fprintf(&b, "- [%s](%s): %s\n", escape(d.Name), url.PathEscape(DataFile(prefix, d)), escape(d.About))
+			fmt.Fprintf(&b, "- [%s](%s): %s\n", clean.Markdown(d.Name), url.PathEscape(DataFile(prefix, d)), clean.Markdown(d.About))
 		}
 	}
 	if r.Made != "" {
-		fmt.Fprintf(&b, "\n%s\n", escape(r.Made))
+		fmt.Fprintf(&b, "\n%s\n", clean.Markdown(r.Made))
 	}
 	return b.String(), nil
 }

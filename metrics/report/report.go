@@ -14,6 +14,7 @@ import (
 	"fmt"
 
 	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 // Report is what a page says. All text in it is plain text.
@@ -37,6 +38,13 @@ type Answer struct {
 	Lead    string   // one sentence
 	Reasons []string // sentences
 	Table   *Table   // that it rests on; nil for none
+}
+
+// Table is a table of the page.
+type Table struct {
+	ID, Title string
+	table.Text
+	Folded bool // long: shown only when asked for
 }
 
 // Figure is a figure in its forms: text does not shrink with the screen, and a

@@ -13,6 +13,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/table"
 )
 
 // hostile is what a log from elsewhere may hold.
@@ -39,10 +40,10 @@ func report(t *testing.T, text string) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := Table{ID: "t", Title: text, Columns: []Column{{Title: text}, {Title: "n", Right: true}}, Rows: [][]string{{text, "1"}, {"–", "2"}}, Notes: []string{text}}
+	rows := table.Text{Columns: []table.Title{{Title: text}, {Title: "n", Right: true}}, Rows: [][]string{{text, "1"}, {"–", "2"}}, Notes: []string{text}}
 	return &Report{
-		Title: text, About: []string{text}, Answer: Answer{Lead: text, Reasons: []string{text}, Table: &Table{Columns: table.Columns, Rows: table.Rows}},
-		Figures: []Figure{f}, NotDrawn: []Fact{{text, []string{text}}}, Tables: []Table{table}, Doubts: []string{text},
+		Title: text, About: []string{text}, Answer: Answer{Lead: text, Reasons: []string{text}, Table: &Table{Text: table.Text{Columns: rows.Columns, Rows: rows.Rows}}},
+		Figures: []Figure{f}, NotDrawn: []Fact{{text, []string{text}}}, Tables: []Table{{ID: "t", Title: text, Text: rows}}, Doubts: []string{text},
 		Method: []Fact{{text, []string{text}}}, Provenance: []Fact{{text, []string{text, text}}},
 		Downloads: []Download{{Name: "runs.csv", About: text, Type: "text/csv", Data: []byte(text)}}, Made: text,
 	}

@@ -1,4 +1,4 @@
-package main
+package table
 
 import (
 	"encoding/csv"
@@ -16,15 +16,15 @@ var unsafe = []string{"\x00", "\a", "\b", "\r", "\x1b", "\x7f", "\u0085", "\u009
 func TestUnsafeText(t *testing.T) {
 	for _, bad := range unsafe {
 		text := "a" + bad + "b"
-		list := &table{columns: keys("name", "more"), notes: []string{text}}
-		list.add(text, map[string]string{text: text})
-		for _, format := range formats {
-			got := printed(t, list, format, screen{})
+		list := &Table{Columns: Keys("name", "more"), Notes: []string{text}}
+		list.Add(text, map[string]string{text: text})
+		for _, format := range Formats {
+			got := printed(t, list, format, Screen{})
 			if strings.Contains(got, bad) {
 				t.Errorf("%s prints %q as it is: %q", format, bad, got)
 			}
 			var rows []map[string]any
-			if format != formatJSON {
+			if format != FormatJSON {
 				continue
 			}
 			if err := json.Unmarshal([]byte(got), &rows); err != nil || rows[0]["name"] != text {
@@ -36,14 +36,14 @@ func TestUnsafeText(t *testing.T) {
 
 // A text never begins a formula in a spreadsheet; a number stays a number.
 func TestNoFormulas(t *testing.T) {
-	list := &table{columns: keys("cell")}
+	list := &Table{Columns: Keys("cell")}
 	texts := []string{"=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", "\r=1", "＝1", "＋1", "－1", "＠1"}
 	for _, text := range texts {
-		list.add(text)
+		list.Add(text)
 	}
-	list.add(-1.5)
-	list.add(-3)
-	rows, err := csv.NewReader(strings.NewReader(printed(t, list, formatCSV, screen{}))).ReadAll()
+	list.Add(-1.5)
+	list.Add(-3)
+	rows, err := csv.NewReader(strings.NewReader(printed(t, list, FormatCSV, Screen{}))).ReadAll()
 	if err != nil || len(rows) != len(texts)+3 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}

@@ -1,4 +1,4 @@
-package main
+package table
 
 import (
 	"io"
@@ -14,18 +14,24 @@ import (
 
 // How a table is laid out for a terminal or a pipe.
 
+// Screen is what is known of where a table goes.
+type Screen struct {
+	Width int  // columns; 0 when it is no terminal
+	Bold  bool // whether it understands bold and the user wants it
+}
+
 const columnGap = 2 // blanks between two columns
 
 // writeText writes a table for a terminal or a pipe: columns apart by blanks.
 // On a terminal that is too narrow, optional columns are left out and named
 // below; then prose is broken into lines at its blanks. Names are never broken,
 // since people copy them, and nothing is ever cut.
-func (t *table) writeText(w io.Writer, on screen) error {
+func (t *Table) writeText(w io.Writer, on Screen) error {
 	var natural, words []int // widths; not needed where there is no end to a line
 	var leftOut []string
-	if on.width > 0 {
+	if on.Width > 0 {
 		natural, words = t.widths()
-		t, natural, words, leftOut = t.narrowed(natural, words, on.width)
+		t, natural, words, leftOut = t.narrowed(natural, words, on.Width)
 	}
 	p := pretty.NewWriter()
 	p.SuppressTrailingSpaces()
@@ -35,37 +41,37 @@ func (t *table) writeText(w io.Writer, on screen) error {
 	style.Format = pretty.FormatOptions{}
 	p.SetStyle(style)
 
-	head := make(pretty.Row, len(t.columns))
-	for i, column := range t.columns {
+	head := make(pretty.Row, len(t.Columns))
+	for i, column := range t.Columns {
 		title := column.title()
-		if on.bold && title != "" {
+		if on.Bold && title != "" {
 			title = "\x1b[1m" + title + "\x1b[0m"
 		}
 		head[i] = title
 	}
 	p.AppendHeader(head)
-	for _, row := range t.rows {
+	for _, row := range t.Rows {
 		cells := make(pretty.Row, len(row))
 		for i, cell := range row {
-			cells[i] = t.columns[i].text(cell)
+			cells[i] = t.Columns[i].Text(cell)
 		}
 		p.AppendRow(cells)
 	}
 	var config []pretty.ColumnConfig
-	widths := fit(natural, words, on.width)
-	for i := range t.columns {
+	widths := fit(natural, words, on.Width)
+	for i := range t.Columns {
 		c := pretty.ColumnConfig{Number: i + 1}
 		if t.numeric(i) {
 			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
 		}
-		if on.width > 0 && widths[i] < natural[i] {
+		if on.Width > 0 && widths[i] < natural[i] {
 			c.WidthMax, c.WidthMaxEnforcer = widths[i], text.WrapSoft
 		}
 		config = append(config, c)
 	}
 	p.SetColumnConfigs(config)
 	lines := p.Render() + "\n"
-	for _, note := range t.notes {
+	for _, note := range t.Notes {
 		lines += clean.Line(note) + "\n"
 	}
 	if len(leftOut) > 0 {
@@ -77,13 +83,13 @@ func (t *table) writeText(w io.Writer, on screen) error {
 
 // widths are, for each column, the width that holds everything in one line and
 // the width that breaks no word. Columns of numbers are not broken.
-func (t *table) widths() (natural, words []int) {
-	for i, column := range t.columns {
+func (t *Table) widths() (natural, words []int) {
+	for i, column := range t.Columns {
 		n := columnsOf(column.title())
 		longest := n
 		numeric := t.numeric(i)
-		for _, row := range t.rows {
-			s := column.text(row[i])
+		for _, row := range t.Rows {
+			s := column.Text(row[i])
 			width := columnsOf(s)
 			n = max(n, width)
 			if numeric || !strings.Contains(s, " ") {
@@ -120,11 +126,11 @@ func total(widths []int) int {
 // narrowed is the table with so many optional columns left out as it takes to
 // fit into width with its prose broken; the widths of its columns; and the
 // titles of those left out.
-func (t *table) narrowed(natural, words []int, width int) (*table, []int, []int, []string) {
+func (t *Table) narrowed(natural, words []int, width int) (*Table, []int, []int, []string) {
 	var leftOut []string
-	for i := len(t.columns) - 1; i >= 0 && total(words) > width; i-- {
-		if t.columns[i].optional {
-			leftOut = append([]string{t.columns[i].title()}, leftOut...)
+	for i := len(t.Columns) - 1; i >= 0 && total(words) > width; i-- {
+		if t.Columns[i].Optional {
+			leftOut = append([]string{t.Columns[i].title()}, leftOut...)
 			natural, words = slices.Delete(natural, i, i+1), slices.Delete(words, i, i+1)
 			t = t.only(func(j int) bool { return j != i })
 		}

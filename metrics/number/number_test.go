@@ -1,4 +1,4 @@
-package main
+package number
 
 import (
 	"math"
@@ -13,20 +13,20 @@ func TestNumbersForPeople(t *testing.T) {
 		show func(float64) string
 		want map[float64]string
 	}{
-		{"significant", significant, map[float64]string{
+		{"significant", Significant, map[float64]string{
 			0: "0", 1: "1.00", 0.98765: "0.988", 12.345: "12.3", 123.45: "123", 999.6: "1000", 1234.5: "1230",
 			9994: "9990", 9996: "10.0k", 12345: "12.3k", 1e6: "1.00M", 2.5e9: "2.50G", 7.77e12: "7.77T",
 			0.00123: "0.00123", 0.000123: "1.23e-04", -45.67: "-45.7", math.NaN(): "–", math.Inf(-1): "–",
 		}},
-		{"seconds", seconds, map[float64]string{
+		{"seconds", Seconds, map[float64]string{
 			0: "0 s", 0.0000123: "12.3 µs", 0.0123: "12.3 ms", 0.9996: "1.00 s", 1.5: "1.50 s", 75.25: "75.2 s",
 			119.4: "119 s", 125: "2m05s", 3599.4: "59m59s", 3599.6: "1h00m", 5025: "1h24m", 90000: "25h00m", -125: "-2m05s",
 			math.Inf(1): "–",
 		}},
-		{"binaryBytes", binaryBytes, map[float64]string{
+		{"binaryBytes", Bytes, map[float64]string{
 			0: "0 B", 1000: "1000 B", 1024: "1.00 KiB", 30730: "30.0 KiB", 1 << 30: "1.00 GiB", 1023.9 * 1024: "1020 KiB", 5e18: "4440 PiB",
 		}},
-		{"percent", percent, map[float64]string{1: "100 %", 0.953: "95.3 %", 0: "0 %"}},
+		{"percent", Percent, map[float64]string{1: "100 %", 0.953: "95.3 %", 0: "0 %"}},
 	} {
 		for v, want := range test.want {
 			if got := test.show(v); got != want {
@@ -43,9 +43,9 @@ func FuzzSignificant(f *testing.F) {
 	}
 	prefixes := map[string]float64{"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 	f.Fuzz(func(t *testing.T, v float64) {
-		s := significant(v)
+		s := Significant(v)
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			if s != notHad {
+			if s != Absent {
 				t.Errorf("significant(%v) = %q", v, s)
 			}
 			return
@@ -61,7 +61,7 @@ func FuzzSignificant(f *testing.F) {
 			t.Fatal(err)
 		}
 		if diff := math.Abs(got*scale - v); diff > math.Abs(v)*0.00501 {
-			t.Errorf("significant(%v) = %q, off by %v", v, significant(v), diff)
+			t.Errorf("significant(%v) = %q, off by %v", v, Significant(v), diff)
 		}
 	})
 }

@@ -1,0 +1,14 @@
+package measure
+
+import "github.com/scalebench/scalebench/metrics/number"
+
+// Text writes a value of the measure for people, as its Show says.
+func (m Measure) Text(v float64) string {
+	switch m.Show {
+	case Seconds:
+		return number.Seconds(v)
+	case Percent:
+		return number.Percent(v)
+	}
+	return number.Significant(v)
+}

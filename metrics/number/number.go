@@ -1,0 +1,119 @@
+// Package number writes numbers for people: three significant digits and a unit
+// that suits the size. Stored values are never scaled; that happens here, last.
+// Every table, sentence and page goes through it, so that the same value reads
+// the same everywhere. It is pure.
+package number
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Absent stands for a value that was not measured or does not exist.
+const Absent = "–"
+
+// Significant writes v with three significant digits: 0.0123, 12.3, 12.3k,
+// 4.56M. Prefixes are powers of 1000.
+func Significant(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return Absent
+	}
+	rounded := round3(v)
+	size := math.Abs(rounded)
+	for _, p := range []struct {
+		scale  float64
+		prefix string
+	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}} {
+		if size >= p.scale {
+			scale := p.scale
+			if p.prefix == "k" {
+				scale = 1e3 // 1230 is still read at a glance, 12300 is not
+			}
+			return digits3(rounded/scale) + p.prefix
+		}
+	}
+	if size != 0 && size < 1e-3 {
+		return strconv.FormatFloat(v, 'e', 2, 64)
+	}
+	return digits3(rounded)
+}
+
+// round3 rounds to three significant digits.
+func round3(v float64) float64 {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 2, 64), 64)
+	if err != nil {
+		return v
+	}
+	return rounded
+}
+
+// digits3 writes a number that has three significant digits, as "1.20", "12.0"
+// and "120"; whole ones of four digits are written out.
+func digits3(v float64) string {
+	size := math.Abs(v)
+	decimals := 0
+	switch {
+	case v == 0:
+	case size < 100:
+		decimals = 2 - int(math.Floor(math.Log10(size)+1e-12))
+	}
+	return strconv.FormatFloat(v, 'f', max(decimals, 0), 64)
+}
+
+// Seconds writes a length of time for people: 1.23 ms, 12.3 s, 4m05s, 1h02m.
+func Seconds(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return Absent
+	}
+	size := math.Abs(v)
+	switch {
+	case size == 0:
+		return "0 s"
+	case round3(size) < 1e-3:
+		return Significant(v*1e6) + " µs"
+	case round3(size) < 1:
+		return Significant(v*1e3) + " ms"
+	case round3(size) < 120:
+		return Significant(v) + " s"
+	}
+	sign := ""
+	if v < 0 {
+		sign = "-"
+	}
+	if whole := math.Round(size); whole < 3600 {
+		return fmt.Sprintf("%s%dm%02ds", sign, int64(whole)/60, int64(whole)%60)
+	}
+	minutes := math.Round(size / 60)
+	if minutes >= 1e9 {
+		return Significant(v) + " s"
+	}
+	return fmt.Sprintf("%s%dh%02dm", sign, int64(minutes)/60, int64(minutes)%60)
+}
+
+// Bytes writes an amount of memory for people, in powers of 1024.
+func Bytes(v float64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	i := 0
+	for math.Abs(v) >= 1024 && i < len(units)-1 {
+		v, i = v/1024, i+1
+	}
+	if i == 0 {
+		return strconv.FormatFloat(v, 'f', -1, 64) + " B"
+	}
+	return digits3(round3(v)) + " " + units[i]
+}
+
+// Percent writes a fraction as a percentage.
+func Percent(v float64) string { return Significant(v*100) + " %" }
+
+// Exact writes a number that a person chose, with the digits they gave it.
+func Exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// Count writes how many of something there are: "1 run", "2 runs".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

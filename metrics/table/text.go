@@ -1,0 +1,66 @@
+package table
+
+import (
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/clean"
+)
+
+// Text is a table as people read it: its cells are written.
+type Text struct {
+	Columns []Title
+	Rows    [][]string // as many cells as there are columns
+	Notes   []string
+}
+
+// Title is the head of one column.
+type Title struct {
+	Title string
+	Right bool // of numbers: set to the right
+}
+
+// Text is the table for people, as text of one line a cell.
+func (t *Table) Text() Text {
+	t = t.forPeople()
+	var text Text
+	for i, c := range t.Columns {
+		text.Columns = append(text.Columns, Title{Title: clean.Line(c.title()), Right: t.numeric(i)})
+	}
+	for _, row := range t.Rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = t.Columns[i].Text(cell)
+		}
+		text.Rows = append(text.Rows, cells)
+	}
+	for _, note := range t.Notes {
+		text.Notes = append(text.Notes, clean.Line(note))
+	}
+	return text
+}
+
+// Markdown is the table as GitHub's Markdown has it, with its notes below.
+func (t Text) Markdown() string {
+	var b strings.Builder
+	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	head, rule := make([]string, len(t.Columns)), make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		head[i], rule[i] = clean.Markdown(c.Title), "---"
+		if c.Right {
+			rule[i] = "---:"
+		}
+	}
+	line(head)
+	line(rule)
+	for _, row := range t.Rows {
+		cells := make([]string, len(row))
+		for i, s := range row {
+			cells[i] = clean.Markdown(s)
+		}
+		line(cells)
+	}
+	for _, note := range t.Notes {
+		b.WriteString("\n" + clean.Markdown(note) + "\n")
+	}
+	return b.String()
+}
