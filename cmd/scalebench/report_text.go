@@ -58,7 +58,7 @@ var method = []report.Fact{
 	{Name: "Speedup", Values: []string{"The ratio of median throughputs, this point's over the base's; 1 at the base. Efficiency is the speedup times the base's workers over this point's."}},
 	{Name: "Time to accuracy", Values: []string{"From the start of the training clock, before the first datum is touched, to the end of the first evaluation that reaches the target, evaluations on the clock. A run that misses the target ranks behind all that reach it."}},
 	{Name: "Intervals", Values: []string{
-		"95 % or more. Of medians: exact binomial, from 6 runs on. Of speedups and efficiencies: Hodges–Lehmann over all ratios of runs, from 4 runs a side.",
+		"95 % or more. Of medians: exact binomial, from 6 runs on. Of speedups and efficiencies: from those of the two medians (MOVER), from 6 runs a side on.",
 		"With fewer runs there is none, and no ± in its stead.",
 	}},
 	{Name: "Parts of a step", Values: []string{"Shares of the mean rank's steady step time: computing, reducing gradients (waiting for slower ranks included), waiting for data. Parts may overlap. What was not measured is a dash, never 0."}},

@@ -39,8 +39,7 @@ type Point struct {
 	Workers int
 	A, B    *scaling.Estimate // medians over the runs; nil where half of them or more miss the target
 	NA, NB  int               // runs that have the measure
-	// Ratio is B's median over A's, with the interval over all ratios of single
-	// runs; nil where either is missing. Loss is how much worse B is, as a
+	// Ratio is B's median over A's, with its interval; nil where either is missing. Loss is how much worse B is, as a
 	// fraction of A, negative when it is better; nil too for a measure that does
 	// not judge.
 	Ratio *scaling.Estimate

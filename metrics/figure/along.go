@@ -83,7 +83,7 @@ func gains(m measure.Measure, over string) build {
 		if missing > 0 {
 			c.caption = append(c.caption, fmt.Sprintf("%s without a baseline: not drawn.", plural(missing, "point")))
 		}
-		c.caption = append(c.caption, bars(estimates(list, d.of), "Hodges–Lehmann interval over all ratios of runs")...)
+		c.caption = append(c.caption, bars(estimates(list, d.of), "interval of a ratio of medians")...)
 		return []chart{c}, c.fit()
 	}
 }

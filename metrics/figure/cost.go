@@ -332,7 +332,7 @@ func (c *chart) normalised(p choices, names []string, ratios func(*tradeoff.Row)
 	}
 	dashed := Mark{Kind: Target, Points: []XY{{1, -0.6}, {1, float64(len(names)) - 0.4}}, style: -1}
 	c.marks = append(append([]Mark{dashed}, c.marks...), labels...)
-	spread := "Bars: Hodges–Lehmann intervals over all ratios of runs."
+	spread := "Bars: intervals of ratios of medians."
 	switch {
 	case with == 0:
 		spread = "No intervals: insufficient runs for one."

@@ -106,7 +106,7 @@ func speedup(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
 	}
 	c.caption = about(list)
 	c.labelIdeal()
-	c.caption = append(c.caption, bars(estimates(list, (*scaling.Summary).Gain), "Hodges–Lehmann interval over all ratios of runs")...)
+	c.caption = append(c.caption, bars(estimates(list, (*scaling.Summary).Gain), "interval of a ratio of medians")...)
 	return c, c.fit()
 }
 
@@ -132,7 +132,7 @@ func efficiency(curves []scaling.Curve, _ []scaling.Observation) (chart, error) 
 	}
 	c.caption = about(list)
 	c.labelIdeal()
-	c.caption = append(c.caption, bars(estimates(list, (*scaling.Summary).Efficiency), "Hodges–Lehmann interval over all ratios of runs")...)
+	c.caption = append(c.caption, bars(estimates(list, (*scaling.Summary).Efficiency), "interval of a ratio of medians")...)
 	err := c.fit()
 	c.y.max = max(c.y.max, 1.1)
 	return c, err

@@ -162,7 +162,7 @@ func TestNormalised(t *testing.T) {
 	if diff := cmp.Diff(want, lines(f)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, want := range []string{"the baseline (the same with name=a; time and cost of a run)", "Bars: Hodges–Lehmann intervals over all ratios of runs. Missing",
+	for _, want := range []string{"the baseline (the same with name=a; time and cost of a run)", "Bars: intervals of ratios of medians. Missing",
 		"Missing: b, 1 worker: no cost; c, 1 worker (nothing with name=a has test=c)."} {
 		if !strings.Contains(f.Caption(), want) {
 			t.Errorf("no %q in %s", want, f.Caption())

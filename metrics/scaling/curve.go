@@ -192,7 +192,7 @@ func Analyse(obs []Observation, o Options) ([]Curve, error) {
 	if err := validate(obs, o.Planned); err != nil {
 		return nil, err
 	}
-	an := analysis{confidence: o.Confidence, tests: map[[2]int]cut{}, axis: along}
+	an := analysis{confidence: o.Confidence, axis: along}
 	var curves []Curve
 	var missing []MissingBase
 	baseline := o.Baseline != nil
@@ -237,7 +237,6 @@ func validate(obs []Observation, planned []Planned) error {
 type analysis struct {
 	axis       axis
 	confidence float64
-	tests      map[[2]int]cut // cuts of the Mann–Whitney test by sample sizes
 }
 
 // curve makes the points of a series; with a base of its own they are divided

@@ -3,7 +3,6 @@ package scaling
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/aclements/go-moremath/stats"
 )
@@ -34,15 +33,16 @@ func insufficient(have, need int) string {
 // median: the order statistics X(l) and X(n+1−l) with the largest l whose
 // binomial tails, 2·P(B ≤ l−1) with B ~ Bin(n, ½), leave at least the level
 // asked for (David & Nagaraja, Order Statistics, 7.1). 95 % needs 6 runs; it
-// attains 96.9, 97.9 and 95.9 % at 6, 10 and 20.
+// attains 96.9, 97.9 and 95.9 % at 6, 10 and 20. Where the upper end is +Inf,
+// the runs do not say how large the median may be.
 //
 // It is worked out here rather than by stats.QuantileCI, which leaves the
 // exact distribution for the normal one above 30 runs and trims one side where
 // that is enough: an interval that names the level attained should be central
 // and exact.
-func (an *analysis) medianInterval(sorted []float64) (*Interval, string) {
+func medianInterval(sorted []float64, confidence float64) (*Interval, string) {
 	n := len(sorted)
-	alpha := alpha(an.confidence)
+	alpha := alpha(confidence)
 	below := stats.BinomialDist{N: n, P: 0.5}
 	l := 0 // 1-based order statistic of the lower end
 	for l < n/2 && 2*below.CDF(float64(l)) <= alpha {
@@ -55,79 +55,45 @@ func (an *analysis) medianInterval(sorted []float64) (*Interval, string) {
 	return &Interval{Low: sorted[l-1], High: sorted[n-l], Level: 1 - 2*below.CDF(float64(l-1))}, ""
 }
 
-// exactRuns is the largest sample for which the exact distribution of the
-// Mann–Whitney U is used; golang.org/x/perf draws the line at the same size.
-const exactRuns = 50
+// farApart is why two samples have no interval although each has.
+const farApart = "the values lie too far apart for an interval"
 
-// cut says where to cut the ordered ratios of two samples of given sizes.
-type cut struct {
-	rank  int     // 1-based rank of the lower end; 0: too few runs at this level
-	level float64 // attained
-}
-
-// ratioInterval is a confidence interval for the factor between two samples,
-// xs over ys: all n·m ratios in order, cut where the two-sided Mann–Whitney
-// test would begin to reject that factor (Hodges & Lehmann 1963; Hollander &
-// Wolfe, Nonparametric Statistical Methods, 4.3, on the logarithms). It
-// supposes that the two samples are alike but for the factor, which is weaker
-// than normal noise and kind to outliers. With ties it is conservative.
+// ratioInterval is a confidence interval for the ratio of two medians, a over b,
+// from the medians and their own intervals: MOVER, the method of variance
+// estimates recovery (Zou & Donner, Statistics in Medicine 27, 2008), on
+// logarithms. The distance of each end from the ratio is that of an end of a and
+// the opposite one of b, added in quadrature:
 //
-// Each side needs as many runs as two equal samples would: 4 at 95 %.
-func (an *analysis) ratioInterval(xs, ys []float64) (*Interval, string) {
-	n, m := len(xs), len(ys)
-	if need := minRatioRuns(alpha(an.confidence)); min(n, m) < need {
-		return nil, insufficient(min(n, m), need)
-	}
-	c, ok := an.tests[[2]int{n, m}]
-	if !ok {
-		c = mannWhitneyCut(n, m, an.confidence)
-		an.tests[[2]int{n, m}] = c
-	}
-	ratios := make([]float64, 0, n*m)
-	for _, x := range xs {
-		for _, y := range ys {
-			ratios = append(ratios, x/y)
+//	log(a/b) − √(log²(a/a.Low) + log²(b.High/b))
+//	log(a/b) + √(log²(a.High/a) + log²(b/b.Low))
+//
+// It supposes nothing of the samples' distributions, not that they have one
+// shape: runs that scatter more at one point than at another, or of which some
+// are slow, are what it is for. An interval of a shift (Hodges–Lehmann) is
+// narrower, and wrong for those. All values are positive.
+func ratioInterval(a, b *Estimate) (*Interval, string) {
+	for _, e := range []*Estimate{a, b} {
+		if e.Interval == nil {
+			return nil, e.Why
 		}
 	}
-	slices.Sort(ratios)
-	low, high := ratios[c.rank-1], ratios[n*m-c.rank]
-	if low == 0 || math.IsInf(high, 1) {
-		return nil, "throughputs lie too far apart for an interval"
+	away := func(a, b float64) float64 { return math.Log(a) - math.Log(b) }
+	x, y := a.Interval, b.Interval
+	low := a.Value / b.Value * math.Exp(-math.Hypot(away(a.Value, x.Low), away(y.High, b.Value)))
+	high := a.Value / b.Value * math.Exp(math.Hypot(away(x.High, a.Value), away(b.Value, y.Low)))
+	if !isRate(low) || !isRate(high) {
+		return nil, farApart
 	}
-	return &Interval{Low: low, High: high, Level: c.level}, ""
+	return &Interval{Low: low, High: high, Level: min(x.Level, y.Level)}, ""
 }
 
-// minRatioRuns is the smallest n for which two samples of n can reject at
-// alpha at all: 2/C(2n, n) ≤ alpha.
-func minRatioRuns(alpha float64) int {
+// minTestRuns is the smallest n for which the Mann–Whitney test of two samples
+// of n can reject at alpha at all: 2/C(2n, n) ≤ alpha.
+func minTestRuns(alpha float64) int {
 	n, arrangements := 1, 2.0
 	for 2/arrangements > alpha {
 		n++
 		arrangements *= 2 * float64(2*n-1) / float64(n)
 	}
 	return n
-}
-
-// mannWhitneyCut finds the largest k with P(U ≤ k) ≤ α/2; the interval is then
-// bounded by the ratios of rank k+1 from either end.
-func mannWhitneyCut(n, m int, confidence float64) cut {
-	tail := alpha(confidence) / 2
-	mu := float64(n) * float64(m) / 2
-	sigma := math.Sqrt(mu * float64(n+m+1) / 6)
-	// The normal approximation with continuity correction; for small samples
-	// only where the search begins.
-	normal := stats.NormalDist{Mu: mu, Sigma: sigma}
-	k := math.Floor(normal.InvCDF(tail) - 0.5)
-	cdf := func(u float64) float64 { return normal.CDF(u + 0.5) }
-	if n <= exactRuns && m <= exactRuns {
-		cdf = stats.UDist{N1: n, N2: m}.CDF
-		k = max(k, 0)
-		for k >= 0 && cdf(k) > tail {
-			k--
-		}
-		for cdf(k+1) <= tail {
-			k++
-		}
-	}
-	return cut{rank: int(k) + 1, level: 1 - 2*cdf(k)}
 }

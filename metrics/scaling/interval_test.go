@@ -5,11 +5,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-)
 
-func newAnalysis(confidence float64) *analysis {
-	return &analysis{confidence: confidence, tests: map[[2]int]cut{}}
-}
+	"github.com/google/go-cmp/cmp"
+)
 
 // Ranks from tables of the sign test; levels are 1 − 2·Σ C(n,i)/2ⁿ, i < rank.
 func TestMedianInterval(t *testing.T) {
@@ -29,7 +27,7 @@ func TestMedianInterval(t *testing.T) {
 		for i := range xs {
 			xs[i] = float64(i + 1)
 		}
-		in, why := newAnalysis(0.95).medianInterval(xs)
+		in, why := medianInterval(xs, 0.95)
 		if tt.low == 0 {
 			if in != nil || why == "" {
 				t.Errorf("n = %d: interval %v, %q; want none and a reason", tt.n, in, why)
@@ -40,101 +38,91 @@ func TestMedianInterval(t *testing.T) {
 			t.Errorf("n = %d: %+v, want ranks %d to %d at %.7f", tt.n, in, tt.low, tt.n+1-tt.low, tt.level)
 		}
 	}
-	if _, why := newAnalysis(0.99).medianInterval([]float64{1, 2, 3}); why != "insufficient runs for an interval (3 of 8)" {
+	if _, why := medianInterval([]float64{1, 2, 3}, 0.99); why != "insufficient runs for an interval (3 of 8)" {
 		t.Errorf("99 %%: %q", why) // 2/2⁷ = 1.6 %, 2/2⁸ = 0.8 %
 	}
 }
 
-// The rank is one more than the critical value in tables of the two-sided
-// Mann–Whitney test at 0.05; levels are counted arrangements.
-func TestMannWhitneyCut(t *testing.T) {
-	for _, tt := range []struct {
-		n, m, critical int
-		level          float64 // 0: not checked
-	}{
-		{4, 4, 0, 1 - 2.0/70},
-		{5, 5, 2, 1 - 8.0/252},
-		{4, 8, 4, 0},
-		{6, 6, 5, 0},
-		{8, 8, 13, 0},
-		{10, 10, 23, 0},
-		{8, 20, 41, 0},
-		{20, 20, 127, 0},
-	} {
-		c := mannWhitneyCut(tt.n, tt.m, 0.95)
-		if c.rank != tt.critical+1 || c.level < 0.95 || tt.level != 0 && math.Abs(c.level-tt.level) > 1e-12 {
-			t.Errorf("%d × %d: %+v, want rank %d", tt.n, tt.m, c, tt.critical+1)
-		}
-		if r := mannWhitneyCut(tt.m, tt.n, 0.95); r.rank != c.rank {
-			t.Errorf("%d × %d: rank %d, mirrored %d", tt.n, tt.m, c.rank, r.rank)
-		}
+// By hand: with medians of 6 runs and their whole ranges as intervals, 8 in 4 to
+// 16 over 2 in 1 to 8, the ends are a factor of √(ln²2 + ln²4) = ln 2·√5 below
+// 4 and of √(ln²2 + ln²2) = ln 2·√2 above it.
+func TestRatioInterval(t *testing.T) {
+	a := medianOf([]float64{4, 4, 8, 8, 16, 16}, 0.95)
+	b := medianOf([]float64{1, 1, 2, 2, 8, 8}, 0.95)
+	in, why := ratioInterval(a, b)
+	want := Interval{Low: 4 * math.Pow(2, -math.Sqrt(5)), High: 4 * math.Pow(2, math.Sqrt2), Level: 1 - 2.0/64}
+	if in == nil || cmp.Diff(want, *in, approx) != "" {
+		t.Errorf("%+v %s, want %+v", in, why, want)
 	}
-	// Where the exact distribution hands over to the normal one, the rank does
-	// not jump: neighbouring sizes add about as many arrangements.
-	before, at, after := mannWhitneyCut(49, 50, 0.95).rank, mannWhitneyCut(50, 50, 0.95).rank, mannWhitneyCut(51, 50, 0.95).rank
-	if step := at - before; after-at < step-1 || after-at > step+1 {
-		t.Errorf("ranks %d, %d, %d across the hand-over", before, at, after)
+	// The other way round it is the same, upside down.
+	back, _ := ratioInterval(b, a)
+	if back == nil || cmp.Diff(Interval{Low: 1 / want.High, High: 1 / want.Low, Level: want.Level}, *back, approx) != "" {
+		t.Errorf("upside down %+v, want 1/%+v", back, want)
 	}
-	for confidence, want := range map[float64]int{0.9: 3, 0.95: 4, 0.99: 5} { // 2/C(2n,n) is 10, 2.9 and 0.8 %
-		if got := minRatioRuns(alpha(confidence)); got != want {
-			t.Errorf("%g: %d runs a side, want %d", confidence, got, want)
-		}
-		if c := mannWhitneyCut(want, want, confidence); c.rank != 1 {
-			t.Errorf("%g: rank %d for the fewest runs, want 1", confidence, c.rank)
-		}
-	}
-}
-
-func TestRatioIntervalNeedsFour(t *testing.T) {
-	an := newAnalysis(0.95)
-	if in, why := an.ratioInterval([]float64{1, 2, 3}, []float64{1, 2, 3, 4, 5, 6, 7, 8}); in != nil || why != "insufficient runs for an interval (3 of 4)" {
+	few := medianOf([]float64{1, 2, 3, 4, 5}, 0.95)
+	if in, why := ratioInterval(a, few); in != nil || why != "insufficient runs for an interval (5 of 6)" {
 		t.Errorf("%v, %q", in, why)
 	}
-	// 4 × 4 attains 95 % only with all ratios: 3/8 to 6/2.
-	in, _ := an.ratioInterval([]float64{3, 4, 5, 6}, []float64{2, 4, 6, 8})
-	if in == nil || in.Low != 3.0/8 || in.High != 3 {
-		t.Errorf("%+v, want 0.375 to 3", in)
+	if in, why := ratioInterval(&Estimate{Value: 1e300, Interval: &Interval{Low: 1e300, High: 1e300}}, &Estimate{Value: 1e-300, Interval: &Interval{Low: 1e-300, High: 1e-300}}); in != nil || why != farApart {
+		t.Errorf("%v, %q", in, why)
 	}
 }
 
-// The intervals cover the truth as often as they say: within four standard
-// errors of the level attained, for a skewed distribution. A one-rank error in
-// either direction fails this.
+// The fewest runs that a test could tell apart: 2/C(2n,n) is 10, 2.9 and 0.8 %.
+func TestMinTestRuns(t *testing.T) {
+	for confidence, want := range map[float64]int{0.9: 3, 0.95: 4, 0.99: 5} {
+		if got := minTestRuns(alpha(confidence)); got != want {
+			t.Errorf("%g: %d runs a side, want %d", confidence, got, want)
+		}
+	}
+}
+
+// The intervals cover the truth as often as they say, for a skewed distribution:
+// that of a median within four standard errors of the level attained, so that a
+// one-rank error in either direction fails; that of a ratio, which is made of
+// two that cover more than asked, at least as often, and no more than half of
+// the remainder more often. Unequal scatter and unequal counts change nothing.
 func TestCoverage(t *testing.T) {
 	const trials = 20000
 	r := rand.New(rand.NewPCG(7, 8))
-	an := newAnalysis(0.95)
-	check := func(name string, n, covered int, level float64) {
-		got := float64(covered) / trials
-		if tolerance := 4 * math.Sqrt(level*(1-level)/trials); math.Abs(got-level) > tolerance || level < 0.95 {
-			t.Errorf("%s, n = %d: covers %.4f, says %.4f (tolerance %.4f)", name, n, got, level, tolerance)
-		}
-	}
-	sample := func(n int, median float64) []float64 {
-		xs := lognormal(r, n, median, 0.3)
+	sample := func(n int, median, spread float64) *Estimate {
+		xs := lognormal(r, n, median, spread)
 		slices.Sort(xs)
-		return xs
+		return medianOf(xs, 0.95)
+	}
+	covers := func(in *Interval, x float64) int {
+		if in.Low <= x && x <= in.High {
+			return 1
+		}
+		return 0
 	}
 	for _, n := range []int{6, 10, 20} {
 		covered, level := 0, 0.0
 		for range trials {
-			in, _ := an.medianInterval(sample(n, 100))
-			level = in.Level
-			if in.Low <= 100 && 100 <= in.High {
-				covered++
-			}
+			in := sample(n, 100, 0.3).Interval
+			covered, level = covered+covers(in, 100), in.Level
 		}
-		check("median", n, covered, level)
+		got := float64(covered) / trials
+		if tolerance := 4 * math.Sqrt(level*(1-level)/trials); math.Abs(got-level) > tolerance || level < 0.95 {
+			t.Errorf("median, n = %d: covers %.4f, says %.4f (tolerance %.4f)", n, got, level, tolerance)
+		}
 	}
-	for _, n := range []int{5, 6, 10, 20} {
+	for _, c := range []struct {
+		n, m           int
+		spreadN, other float64
+	}{{6, 6, 0.3, 0.3}, {10, 10, 0.3, 0.3}, {20, 20, 0.3, 0.3}, {20, 6, 0.3, 0.3}, {20, 6, 0.05, 0.3}, {6, 20, 0.05, 0.3}} {
 		covered, level := 0, 0.0
 		for range trials {
-			in, _ := an.ratioInterval(sample(n, 180), sample(n, 100))
-			level = in.Level
-			if in.Low <= 1.8 && 1.8 <= in.High {
-				covered++
+			in, why := ratioInterval(sample(c.n, 180, c.spreadN), sample(c.m, 100, c.other))
+			if in == nil {
+				t.Fatal(why)
 			}
+			covered, level = covered+covers(in, 1.8), in.Level
 		}
-		check("speedup", n, covered, level)
+		got := float64(covered) / trials
+		t.Logf("ratio, %d runs of spread %g beside %d of %g: covers %.4f, says %.4f", c.n, c.spreadN, c.m, c.other, got, level)
+		if got < 0.95 || got > (1+max(level, 0.979))/2+0.005 {
+			t.Errorf("ratio, %d runs of spread %g beside %d of %g: covers %.4f, says %.4f", c.n, c.spreadN, c.m, c.other, got, level)
+		}
 	}
 }

@@ -23,9 +23,12 @@ func Median(xs []float64, confidence float64) (Estimate, error) {
 	if len(xs) == 0 {
 		return Estimate{}, fmt.Errorf("there is no median of no runs")
 	}
-	xs = slices.Sorted(slices.Values(xs))
-	an := analysis{confidence: confidence}
-	e := Estimate{Value: median(xs), Runs: len(xs)}
-	e.Interval, e.Why = an.medianInterval(xs)
-	return e, nil
+	return *medianOf(slices.Sorted(slices.Values(xs)), confidence), nil
+}
+
+// medianOf is the median of an ascending, non-empty sample, with its interval.
+func medianOf(sorted []float64, confidence float64) *Estimate {
+	e := &Estimate{Value: median(sorted), Runs: len(sorted)}
+	e.Interval, e.Why = medianInterval(sorted, confidence)
+	return e
 }

@@ -238,7 +238,7 @@ func TestWarnings(t *testing.T) {
 			"throughput: insufficient runs for an interval (1 of 6)",
 			"mixed placement: runs on 1 and 2 nodes",
 			"s/w2-r3-a1: the clock jumped",
-			"speedup: insufficient runs for an interval (1 of 4)",
+			"speedup: insufficient runs for an interval (1 of 6)",
 			"superlinear: speedup 2.488 with 2 times the workers; check that the base point was not slowed down",
 		},
 		{"1 of 1 run left out of the throughput: no steady state"},
@@ -408,7 +408,7 @@ func TestRowJSON(t *testing.T) {
    "the base is one worker, which exchanges no gradients: efficiency includes the whole cost of going distributed",
    "throughput: insufficient runs for an interval (1 of 6)",
    "target 0.75: reached by 0 of 1 run",
-   "speedup: insufficient runs for an interval (1 of 4)"
+   "speedup: insufficient runs for an interval (1 of 6)"
   ]
  }
 ]`

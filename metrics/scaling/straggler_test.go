@@ -48,7 +48,7 @@ func TestStraggler(t *testing.T) {
 // Flatt's fraction has the speedup's interval: at twice the base's workers and
 // a speedup of 1.6 it is (1/1.6 − 1/2)/(1/2) = 0.25.
 func TestPointFigures(t *testing.T) {
-	obs := join(runs(1, 100, 100, 100, 100), runs(2, 160, 160, 160, 160))
+	obs := join(runs(1, 100, 100, 100, 100, 100, 100), runs(2, 160, 160, 160, 160, 160, 160))
 	for i := range obs {
 		obs[i].Values[measure.EndToEnd] = float64(50 + i)
 		if i != 1 {
@@ -57,10 +57,10 @@ func TestPointFigures(t *testing.T) {
 	}
 	c := analyse(t, obs, Options{})[0]
 	one, two := c.Points[0], c.Points[1]
-	if m := one.Of(measure.EndToEnd).Median; m == nil || m.Value != 51.5 || m.Runs != 4 || m.Interval != nil {
+	if m := one.Of(measure.EndToEnd).Median; m == nil || m.Value != 52.5 || m.Runs != 6 || m.Interval == nil {
 		t.Errorf("end to end %+v", m)
 	}
-	if m := one.Of(measure.Skew).Median; m == nil || m.Value != 0.2 { // of 0, 0.2 and 0.3
+	if m := one.Of(measure.Skew).Median; m == nil || m.Value != 0.3 { // of 0, 0.2, 0.3, 0.4 and 0.5
 		t.Errorf("skew %v", m)
 	}
 	if e, in := two.Of(measure.Throughput).KarpFlatt(); in == nil || *e < in.Low || *e > in.High || in.High-in.Low > 1e-12 || *e-0.25 > 1e-12 {

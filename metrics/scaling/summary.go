@@ -1,7 +1,6 @@
 package scaling
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -61,7 +60,7 @@ func (an *analysis) summary(m measure.Measure, runs []Observation) *Summary {
 		return s
 	}
 	s.Median = &Estimate{Value: value, Runs: s.Runs}
-	s.Median.Interval, s.Median.Why = an.medianInterval(ranked)
+	s.Median.Interval, s.Median.Why = medianInterval(ranked, an.confidence)
 	if in := s.Median.Interval; in != nil && math.IsInf(in.High, 1) {
 		s.Median.Interval, s.Median.Why = nil, "too many runs miss the target for an interval with an upper end"
 	}
@@ -74,8 +73,7 @@ const rateUnit = "samples/s"
 // Gain is how many times better the point is than the base, by the medians
 // (Hoefler & Belli, SC'15: never an average of ratios) and in the direction in
 // which the measure is better: a speedup, for rates and times alike. Its
-// interval is the Hodges–Lehmann one over all ratios of single runs; see
-// ratioInterval. Exactly 1, without an interval, at the base; nil where the
+// interval is made of those of the two medians; see ratioInterval. Exactly 1, without an interval, at the base; nil where the
 // point or the base has no median.
 func (s *Summary) Gain() *Estimate {
 	if !s.divided {
@@ -114,16 +112,13 @@ func (s *Summary) divide() {
 		return
 	}
 	s.gain = &Estimate{Value: g, Runs: s.Median.Runs}
-	missed := s.Runs - s.Reached() + s.base.Runs - s.base.Reached()
 	switch {
-	case missed > 0:
-		s.gain.Why = fmt.Sprintf("runs miss the target (%d of %d)", missed, s.Runs+s.base.Runs)
 	case s.Values[0] <= 0 || s.base.Values[0] <= 0:
 		s.gain.Why = "a value is 0"
 	case s.Better == measure.Lower:
-		s.gain.Interval, s.gain.Why = s.an.ratioInterval(s.base.Values, s.Values)
+		s.gain.Interval, s.gain.Why = ratioInterval(s.base.Median, s.Median)
 	default:
-		s.gain.Interval, s.gain.Why = s.an.ratioInterval(s.Values, s.base.Values)
+		s.gain.Interval, s.gain.Why = ratioInterval(s.Median, s.base.Median)
 	}
 	if s.multiple == 0 {
 		return

@@ -127,9 +127,6 @@ func gainWarnings(p *Point) []string {
 	if g.Why != "" {
 		list = append(list, "speedup: "+g.Why)
 	}
-	if in := g.Interval; in != nil && (g.Value < in.Low || g.Value > in.High) {
-		list = append(list, fmt.Sprintf("the ratio of the medians, %.4g, lies outside the interval over all ratios of runs, %.4g to %.4g: the runs fall into groups; look at each", g.Value, in.Low, in.High))
-	}
 	if n > 1 && (g.Interval != nil && g.Interval.Low > n || g.Interval == nil && g.Value > n*(1+superlinearTolerance)) {
 		list = append(list, fmt.Sprintf("superlinear: speedup %.4g with %.4g times the workers; check that the base point was not slowed down", g.Value, n))
 	}

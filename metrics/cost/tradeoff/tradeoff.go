@@ -4,7 +4,7 @@
 // all (the Pareto front).
 //
 // It is pure. Figures are made of unrounded ones, ratios of medians and never
-// means of ratios, and a ratio's interval is over all ratios of single runs, as
+// means of ratios, and a ratio's interval is made of those of the medians, as
 // in package scaling. A run that cannot be priced leaves its configuration
 // without a cost, with the reason: a cost of the others would be of other runs
 // than the time beside it.

@@ -56,14 +56,14 @@ func predicted(t *testing.T, obs []scaling.Observation, runs []Run) *scaling.Pre
 func TestPredict(t *testing.T) {
 	var obs []scaling.Observation
 	var runs []Run
-	for repeat := range 4 {
+	for repeat := range 7 {
 		obs = append(obs, training(repeat, 1, 0.1), training(repeat, 2, 0.1+0.001*float64(repeat)))
 		runs = append(runs, benchmark("links", repeat, 2, 20e-6, 1e9+1e6*float64(repeat), 1), benchmark("links", repeat, 4, 1, 1, 1))
 	}
 	p := predicted(t, obs, runs)
-	want := (20e-6 + 3*(1<<20)/1e9) / 0.1015
+	want := (20e-6 + 3*(1<<20)/1.003e9) / 0.103
 	if p == nil || p.Share == nil || math.Abs(p.Share.Value/want-1) > 0.01 || p.Share.Interval == nil ||
-		!(p.Share.Interval.Low < p.Share.Value && p.Share.Interval.High > p.Share.Value) || !strings.Contains(p.From, `study "links", 4 runs: one all_reduce of 3145728 bytes`) {
+		!(p.Share.Interval.Low < p.Share.Value && p.Share.Interval.High > p.Share.Value) || !strings.Contains(p.From, `study "links", 7 runs: one all_reduce of 3145728 bytes`) {
 		t.Errorf("%+v, want %g", p, want)
 	}
 
