@@ -50,6 +50,9 @@ func escape(s, keep string) string {
 // control characters, and those that change the direction of text, join or part
 // it without a trace, or end its line.
 func Steers(r rune) bool {
+	if r < utf8.RuneSelf { // nearly all text, and a table lookup each otherwise
+		return r < ' ' || r == '\x7f'
+	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 

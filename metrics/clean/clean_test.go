@@ -1,6 +1,10 @@
 package clean
 
-import "testing"
+import (
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
 
 func TestLine(t *testing.T) {
 	for s, want := range map[string]string{
@@ -28,5 +32,14 @@ func TestLine(t *testing.T) {
 func TestJSON(t *testing.T) {
 	if got, want := JSON("{\"a\u202e\": \"\u009b\U000e0041\"}\n"), `{"a\u202e": "\u009b\udb40\udc41"}`+"\n"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// The short way for ASCII says the same as the tables.
+func TestSteersASCII(t *testing.T) {
+	for r := rune(0); r < utf8.RuneSelf; r++ {
+		if got, want := Steers(r), unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Bidi_Control); got != want {
+			t.Errorf("Steers(%q) = %v, the tables say %v", r, got, want)
+		}
 	}
 }
