@@ -4,18 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -103,9 +101,8 @@ func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
 
 // adviser is what was wished, with the prices for it.
 type adviser struct {
-	wish  advice.Options
-	table *cost.Table // nil without prices
-	site  *study.Site
+	wish   advice.Options
+	tariff *pricing.Tariff // nil without prices
 }
 
 // adviser refuses wishes that cannot be, before anything is read for them.
@@ -116,18 +113,11 @@ func (o *adviseOptions) adviser() (*adviser, error) {
 	v := &adviser{wish: o.wish}
 	v.wish.Deadline = o.deadline.Seconds()
 	var err error
-	if v.site, err = siteOf(o.study, o.site); err != nil {
+	if v.tariff, err = tariffOf(o.study, o.site, o.currency, o.market); err != nil && !errors.Is(err, pricing.ErrNone) {
 		return nil, err
 	}
-	prices, err := sitePrices(v.site)
-	if err != nil {
-		return nil, err
-	}
-	if len(prices) > 0 {
-		if v.table, err = cost.NewTable(prices, o.currency, o.market); err != nil {
-			return nil, &usageError{err: fmt.Errorf("%s: %w", v.site.File, err)}
-		}
-		v.wish.Currency = v.table.Currency
+	if v.tariff != nil {
+		v.wish.Currency = v.tariff.Currency
 		v.wish.Cost = func(int, int, float64) (float64, error) { return 0, nil } // that there are prices; each series has its own
 	}
 	if err := v.wish.Check(); err != nil {
@@ -141,8 +131,8 @@ func (v *adviser) advise(a *analysis) ([]*advice.Advice, error) {
 	list := []*advice.Advice{}
 	for _, c := range a.curves {
 		wish := v.wish
-		if v.table != nil {
-			wish.Cost = pricing(c, a.observations, v.table, v.site)
+		if v.tariff != nil {
+			wish.Cost = v.tariff.Like(c, a.observations)
 		}
 		one, err := advice.Advise(c, a.observations, wish)
 		if err != nil {
@@ -151,43 +141,6 @@ func (v *adviser) advise(a *analysis) ([]*advice.Advice, error) {
 		list = append(list, one)
 	}
 	return list, nil
-}
-
-// pricing is what workers of the curve's kind cost: priced like its runs, by
-// their parameters, what they ran on and their partition, with another number
-// of workers.
-func pricing(c scaling.Curve, observations []scaling.Observation, table *cost.Table, site *study.Site) func(workers, nodes int, seconds float64) (float64, error) {
-	var like *scaling.Observation
-	for i := range observations {
-		for _, p := range c.Points {
-			if slices.ContainsFunc(p.Runs, func(r scaling.Run) bool { return r.ID == observations[i].Run }) {
-				like = &observations[i]
-			}
-		}
-	}
-	return func(workers, nodes int, seconds float64) (float64, error) {
-		if like == nil {
-			return 0, errors.New("no run says what is to be priced")
-		}
-		labels := maps.Clone(like.Parameters)
-		for field, value := range like.Fingerprint {
-			if _, taken := labels[field]; !taken && value != "" {
-				labels[field] = value
-			}
-		}
-		// What an import counted for its own run holds for no other number of workers.
-		delete(labels, "gpus")
-		delete(labels, "cpus")
-		labels["workers"], labels["nodes"] = int64(workers), int64(nodes)
-		if like.Partition != "" {
-			sitePartition(labels, site, like.Partition)
-		}
-		rate, err := table.Rate(useOf(workers, nodes, labels))
-		if err != nil {
-			return 0, err
-		}
-		return rate.Cost(seconds), nil
-	}
 }
 
 func aboutSeries(list []*advice.Advice, one *advice.Advice) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -85,9 +86,9 @@ func runCheck(ctx context.Context, s *session, path, site string) error {
 		w.study.Name, len(t.Rows), len(w.plan.Points), number.Significant(hours)))
 	t.Notes = append(t.Notes, in.summary(len(t.Rows)))
 	t.Notes = append(t.Notes, in.outdated...)
-	totals, err := plannedCosts(w.plan, w.site)
+	totals, err := pricing.Planned(w.plan, w.site)
 	if err != nil {
-		return err
+		return &usageError{err: err}
 	}
 	for _, total := range totals {
 		t.Notes = append(t.Notes, "cost at most "+total)

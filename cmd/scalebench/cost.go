@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,11 +11,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
-	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -60,20 +58,9 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	if err != nil {
 		return err
 	}
-	site, err := siteOf(o.study, o.site)
+	tariff, err := tariffOf(o.study, o.site, o.currency, o.market)
 	if err != nil {
 		return err
-	}
-	prices, err := sitePrices(site)
-	if err != nil {
-		return err
-	}
-	if len(prices) == 0 {
-		return &usageError{err: errors.New("no prices are given"), hint: "Write [[prices]] into the site file and name it with --site FILE, or with study.site in the study's file."}
-	}
-	priceTable, err := cost.NewTable(prices, o.currency, o.market)
-	if err != nil {
-		return &usageError{err: fmt.Errorf("%s: %w", site.File, err)}
 	}
 	observations, warnings, err := s.observations(ctx, o.selection)
 	if err != nil {
@@ -84,7 +71,7 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 			return &usageError{err: err, hint: "--clock job says what its jobs cost.\n" + hintFor(err)}
 		}
 	}
-	priced, more, err := configurations(observations, o, priceTable, site)
+	priced, more, err := tariff.Configurations(observations, pricing.Clock(o.clock), o.mix)
 	if err != nil {
 		return err
 	}
@@ -92,9 +79,9 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
-	print := costTable(rows, priceTable.Currency, compare)
+	print := costTable(rows, tariff.Currency, compare)
 	if s.format == table.FormatCSV || s.format == table.FormatJSON {
-		print = costData(rows, priceTable.Currency, compare.Work)
+		print = costData(rows, tariff.Currency, compare.Work)
 	}
 	if err := s.print(print); err != nil {
 		return err
@@ -118,7 +105,7 @@ func (o *costOptions) compare() (tradeoff.Options, error) {
 	switch {
 	case o.per != "run" && o.per != "epoch":
 		return t, usagef("--per %q is not known; valid: run, epoch", o.per)
-	case o.clock != "train" && o.clock != "job":
+	case o.clock != string(pricing.Train) && o.clock != string(pricing.Job):
 		return t, usagef("--clock %q is not known; valid: train, job", o.clock)
 	case !slices.Contains(cost.Markets, o.market):
 		return t, usagef("--market %q is not known; valid: %s", o.market, strings.Join(cost.Markets, ", "))
@@ -136,6 +123,23 @@ func (o *costOptions) compare() (tradeoff.Options, error) {
 	var err error
 	t.Baseline, err = conditions(o.baseline)
 	return t, err
+}
+
+// tariffOf are the prices of the site file that is named, or that a study's file
+// names.
+func tariffOf(studyArg, siteFile, currency, market string) (*pricing.Tariff, error) {
+	site, err := siteOf(studyArg, siteFile)
+	if err != nil {
+		return nil, err
+	}
+	tariff, err := pricing.New(site, currency, market)
+	switch {
+	case errors.Is(err, pricing.ErrNone):
+		return nil, &usageError{err: err, hint: "Write [[prices]] into the site file and name it with --site FILE, or with study.site in the study's file."}
+	case err != nil:
+		return nil, &usageError{err: err}
+	}
+	return tariff, nil
 }
 
 // siteOf is the site file that is named, or the one that a study's file names.
@@ -157,79 +161,19 @@ func siteOf(studyArg, site string) (*study.Site, error) {
 	return loaded, nil
 }
 
-// configurations are the runs by series and worker count, each with its price.
-// The warnings are on what the series are made of.
-func configurations(observations []scaling.Observation, o costOptions, table *cost.Table, site *study.Site) ([]tradeoff.Configuration, []string, error) {
-	curves, err := scaling.Analyse(observations, scaling.Options{Mix: o.mix})
-	var noBase *scaling.NoBaseError
-	if err != nil && !errors.As(err, &noBase) { // nothing is divided by workers here
-		return nil, nil, err
+// priced sets the points of an analysis side by side by time and cost, to a target
+// if that is above 0.
+func priced(a *analysis, o curveOptions, siteFile string, target float64) (*tradeoff.Comparison, error) {
+	tariff, err := tariffOf(o.study, siteFile, "", cost.OnDemand)
+	if errors.Is(err, pricing.ErrNone) { // the report says it in one sentence
+		err = &usageError{err: fmt.Errorf("%w; write [[prices]] into the site file and name it with --site FILE, or with study.site in the study's file", err)}
 	}
-	byRun := map[string]*scaling.Observation{}
-	for i := range observations {
-		byRun[observations[i].Run] = &observations[i]
-	}
-	var list []tradeoff.Configuration
-	var warnings []string
-	for _, c := range curves {
-		for _, w := range c.FingerprintWarnings {
-			warnings = append(warnings, c.Series+": "+w)
-		}
-		for _, p := range c.Points {
-			labels := maps.Clone(c.Parameters)
-			labels["framework"] = c.Framework
-			config := tradeoff.Configuration{Series: c.Series, Workers: p.Workers, Parameters: labels}
-			for _, r := range p.Runs {
-				config.Runs = append(config.Runs, pricedRun(byRun[r.ID], o.clock, table, site))
-			}
-			list = append(list, config)
-		}
-	}
-	return list, warnings, nil
-}
-
-// pricedRun is one run with its rate. Labels are its parameters, what the
-// scheduler says of it, and what it ran on.
-func pricedRun(v *scaling.Observation, clock string, table *cost.Table, site *study.Site) tradeoff.Run {
-	labels := maps.Clone(v.Parameters)
-	for field, value := range v.Fingerprint {
-		if _, taken := labels[field]; !taken && value != "" {
-			labels[field] = value
-		}
-	}
-	for key, value := range map[string]string{"cluster": v.Cluster, "study": v.Study} {
-		if value != "" {
-			labels[key] = value
-		}
-	}
-	if v.Partition != "" {
-		sitePartition(labels, site, v.Partition)
-	}
-	run := tradeoff.Run{ID: v.Run, Targets: map[float64]float64{}}
-	for _, target := range v.Targets() {
-		run.Targets[target] = v.Values[measure.To(target).Name]
-	}
-	if v.Epochs != nil {
-		run.Epochs = *v.Epochs
-	}
-	for _, e := range v.Evaluations { // all that some logs say of epochs
-		run.Epochs = max(run.Epochs, e.Epoch)
-	}
-	if n, ok := labels["epochs"].(int64); ok && run.Epochs == 0 && n > 0 && n < 1<<31 { // an import says it
-		run.Epochs = int(n)
-	}
-	seconds := v.Known(measure.TrainSeconds)
-	if clock == "job" {
-		seconds = v.JobSeconds
-	}
-	if seconds != nil {
-		run.Seconds = *seconds
-	}
-	rate, err := table.Rate(useOf(v.Workers, v.Nodes, labels))
 	if err != nil {
-		run.WhyNoRate = err.Error()
-		return run
+		return nil, err
 	}
-	run.Rate = &rate
-	return run
+	bill, err := tariff.Compare(a.curves, a.observations, pricing.Question{Mix: o.mix, Series: o.series.Value(), Target: target, Baseline: a.baseline})
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	return bill, nil
 }

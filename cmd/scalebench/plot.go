@@ -146,7 +146,7 @@ func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure
 		}
 		return figure.DrawRanks(runs, options)
 	case o.kind == "cost" || o.kind == "normalised":
-		bill, err := s.priced(a, o.curveOptions, o.site, o.target)
+		bill, err := priced(a, o.curveOptions, o.site, o.target)
 		if err != nil {
 			return nil, err
 		}

@@ -81,7 +81,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	if err := f.read(ctx, db); err != nil {
 		return err
 	}
-	if f.bill, f.unpriced = s.priced(a, o.curveOptions, o.site, 0); f.unpriced != nil && o.site != "" {
+	if f.bill, f.unpriced = priced(a, o.curveOptions, o.site, 0); f.unpriced != nil && o.site != "" {
 		return f.unpriced // prices were asked for
 	}
 	r, err := f.page(o.title)

@@ -1,0 +1,55 @@
+package pricing
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/cost"
+)
+
+// Planned is the most that a plan can cost, a line a currency and market: what
+// each job holds for its whole time limit. A job without a price is said.
+func Planned(plan *study.Plan, site *study.Site) ([]string, error) {
+	prices, err := pricesOf(site)
+	if err != nil {
+		return nil, err
+	}
+	var lines, seen []string
+	for _, price := range prices {
+		if key := price.Currency + "\x00" + price.Market; slices.Contains(seen, key) {
+			continue
+		} else {
+			seen = append(seen, key)
+		}
+		table, err := cost.NewTable(prices, price.Currency, price.Market)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", site.File, err)
+		}
+		total, bases, why := 0.0, map[string]bool{}, map[string]int{}
+		for _, p := range plan.Points {
+			labels := p.Point.Parameters()
+			partition(labels, site, p.Partition)
+			rate, err := table.Rate(useOf(p.Point.Workers, p.Point.Nodes, labels))
+			if err != nil {
+				why[err.Error()]++
+				continue
+			}
+			total += rate.Cost(p.Point.Resources.Time.Seconds())
+			for _, part := range rate.Parts {
+				bases[part.Price.String()] = true
+			}
+		}
+		line := fmt.Sprintf("%.2f %s: %s", total, table.Currency, strings.Join(slices.Sorted(maps.Keys(bases)), "; "))
+		if len(bases) == 0 {
+			line = "– " + table.Currency
+		}
+		for _, reason := range slices.Sorted(maps.Keys(why)) {
+			line += fmt.Sprintf(" (%d of %d runs not in it: %s)", why[reason], len(plan.Points), reason)
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}

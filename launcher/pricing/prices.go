@@ -1,0 +1,65 @@
+// Package pricing prices runs and plans by a site file: which of its prices hold
+// for a run, by the parameters and the partition that it had, and what follows
+// for a plan, for a comparison and for advice. What a price is, and how amounts
+// are made of it, is package cost's.
+package pricing
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/cost"
+)
+
+// ErrNone is the error of a site file without prices.
+var ErrNone = errors.New("no prices are given")
+
+// Tariff is a site file's prices in one currency on one market.
+type Tariff struct {
+	Currency string
+	prices   *cost.Table
+	site     *study.Site
+}
+
+// New takes a site file's prices in a currency on a market. "" is the first
+// price's currency, and cost.OnDemand. The error wraps ErrNone where the file has
+// no prices at all, and names the file otherwise.
+func New(site *study.Site, currency, market string) (*Tariff, error) {
+	prices, err := pricesOf(site)
+	if err != nil {
+		return nil, err
+	}
+	if len(prices) == 0 {
+		return nil, ErrNone
+	}
+	table, err := cost.NewTable(prices, currency, market)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", site.File, err)
+	}
+	return &Tariff{Currency: table.Currency, prices: table, site: site}, nil
+}
+
+// pricesOf are a site file's prices as package cost takes them.
+func pricesOf(site *study.Site) ([]cost.Price, error) {
+	var list []cost.Price
+	for i, p := range site.Prices {
+		c := cost.Price{Per: p.Per, Hour: p.Hour, Currency: p.Currency, Market: p.Market, Where: maps.Clone(p.Where),
+			Granularity: p.Granularity.Seconds(), Minimum: p.Minimum.Seconds(), AsOf: p.AsOf, Source: p.Source}
+		if p.Partition != "" {
+			if c.Where == nil {
+				c.Where = map[string]any{}
+			}
+			c.Where["partition"] = p.Partition
+		}
+		if p.TRESBillingWeights != "" {
+			var err error
+			if c.Weights, err = cost.ParseWeights(p.TRESBillingWeights, p.MaxTRES); err != nil {
+				return nil, fmt.Errorf("%s: prices[%d].tres_billing_weights: %w", site.File, i, err)
+			}
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}

@@ -1,0 +1,170 @@
+package pricing
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// A site with prices for two partitions, one of which says what its GPUs are.
+func site() *study.Site {
+	return &study.Site{File: "site.toml",
+		Partitions: []study.Partition{{Name: "cpu"}, {Name: "gpu", GPUType: "a100"}},
+		Prices: []study.Price{
+			{Per: cost.PerNode, Hour: 1.5, Currency: "EUR", Partition: "cpu"},
+			{Per: cost.PerGPU, Hour: 2, Currency: "EUR", Where: map[string]any{"gpu_type": "a100"}},
+			{Per: cost.PerNode, Hour: 9, Currency: "USD", Market: cost.Spot},
+		}}
+}
+
+// observation is a run that trained for an hour, two epochs.
+func observation(id string, workers, nodes int, partition string, parameters map[string]any) scaling.Observation {
+	epochs := 2
+	jobs := 5400.0
+	return scaling.Observation{Run: id, Study: "s", Point: id, Kind: "train", Framework: "native", Workers: workers, Nodes: nodes,
+		Partition: partition, Parameters: parameters, Epochs: &epochs, JobSeconds: &jobs,
+		Values: map[string]float64{measure.Throughput: 100 * float64(workers), measure.TrainSeconds: 3600}}
+}
+
+func TestNew(t *testing.T) {
+	if _, err := New(study.DefaultSite(), "", cost.OnDemand); !errors.Is(err, ErrNone) {
+		t.Errorf("a site without prices: %v", err)
+	}
+	if tariff, err := New(site(), "", cost.Spot); err != nil || tariff.Currency != "USD" {
+		t.Errorf("the first price of the market says the currency: %+v, %v", tariff, err)
+	}
+	bad := site()
+	bad.Prices[1].TRESBillingWeights = "CPU"
+	for _, test := range []struct {
+		site     *study.Site
+		currency string
+		want     []string
+	}{
+		{site(), "USD", []string{"site.toml", "EUR"}},
+		{bad, "", []string{"site.toml", "prices[1].tres_billing_weights", `"CPU"`}},
+	} {
+		_, err := New(test.site, test.currency, cost.OnDemand)
+		for _, want := range test.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q in it", err, want)
+			}
+		}
+	}
+}
+
+// What a run held is priced by its partition and by what an import says of it.
+func TestConfigurations(t *testing.T) {
+	tariff, err := New(site(), "EUR", cost.OnDemand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _, err := tariff.Configurations([]scaling.Observation{
+		observation("a", 1, 1, "cpu", map[string]any{"workers": int64(1)}),
+		observation("b", 2, 2, "cpu", map[string]any{"workers": int64(2)}),
+		observation("c", 4, 1, "gpu", map[string]any{"workers": int64(4), "resources.device": "gpu"}),
+		observation("d", 8, 1, "", nil),
+	}, Job, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{} // an hour's price
+	for _, c := range list {
+		for _, r := range c.Runs {
+			if r.Seconds != 5400 || r.Epochs != 2 {
+				t.Errorf("%s: %g s and %d epochs, want the job's 5400 and 2", r.ID, r.Seconds, r.Epochs)
+			}
+			if r.Rate == nil {
+				got[r.ID] = math.NaN()
+				continue
+			}
+			got[r.ID] = r.Rate.PerHour()
+		}
+	}
+	// 1 and 2 nodes at 1.5; 4 GPUs at 2, by the partition's type; no partition, no price
+	want := map[string]float64{"a": 1.5, "b": 3, "c": 8, "d": math.NaN()}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })); diff != "" {
+		t.Errorf("prices an hour (-want +got):\n%s", diff)
+	}
+}
+
+// Workers that nobody ran are priced by their own number, not by what an import
+// counted for its run.
+func TestLike(t *testing.T) {
+	tariff, err := New(site(), "EUR", cost.OnDemand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []scaling.Observation{observation("a", 2, 1, "gpu", map[string]any{"workers": int64(2), "resources.device": "gpu", "gpus": int64(2)})}
+	curves, err := scaling.Analyse(list, scaling.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	amount, err := tariff.Like(curves[0], list)(16, 2, 1800)
+	if err != nil || math.Abs(amount-16) > 1e-9 { // 16 GPUs at 2 an hour for half an hour
+		t.Errorf("%g, %v; want 16", amount, err)
+	}
+	if _, err := tariff.Like(scaling.Curve{}, nil)(1, 1, 1); err == nil {
+		t.Error("a curve without runs has a price")
+	}
+}
+
+// A plan costs at most each job's whole time limit; what has no price is said.
+func TestPlanned(t *testing.T) {
+	at := func(workers, nodes int, partition string) study.Planned {
+		p := study.Planned{Partition: partition}
+		p.Point.Workers, p.Point.Nodes, p.Point.Resources.Time = workers, nodes, study.Duration(7200e9)
+		return p
+	}
+	lines, err := Planned(&study.Plan{Points: []study.Planned{at(1, 1, "cpu"), at(4, 2, "cpu"), at(8, 1, "other")}}, site())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 2 h of 1 node and of 2 at 1.5: 9 EUR. 2 h of 4 nodes at 9 on the spot market: 72 USD.
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "9.00 EUR: 1.5 EUR per node-hour (1 of 3 runs not in it: no price") || !strings.HasPrefix(lines[1], "72.00 USD: ") {
+		t.Errorf("got %q", lines)
+	}
+}
+
+// The comparison is of the work that says most, over the smallest worker count.
+func TestCompare(t *testing.T) {
+	tariff, err := New(site(), "EUR", cost.OnDemand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []scaling.Observation{observation("a", 1, 1, "cpu", map[string]any{"workers": int64(1)}), observation("b", 2, 2, "cpu", map[string]any{"workers": int64(2)})}
+	list[1].Values[measure.TrainSeconds] = 1200
+	work := func(want string, q Question) {
+		t.Helper()
+		curves, err := scaling.Analyse(list, scaling.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bill, err := tariff.Compare(curves, list, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := bill.Options.Work.String() + " over " + bill.Options.Baseline[0].String(); got != want {
+			t.Errorf("compared %s, want %s", got, want)
+		}
+		// an hour of one node against 20 minutes of two: 1.5 and 1 EUR
+		if c := bill.Rows[1].CostNormalised; want == "an epoch over workers=1" && (c == nil || math.Abs(c.Value-1/1.5) > 1e-9) {
+			t.Errorf("cost over the baseline's: %+v, want 2/3", c)
+		}
+	}
+	work("an epoch over workers=1", Question{})
+	for i := range list {
+		list[i].Values[measure.To(0.5).Name] = 600
+		list[i].Values[measure.To(0.75).Name] = 900
+		list[i].Values[measure.To(0.9).Name] = math.Inf(1)
+	}
+	work("accuracy 0.75 over workers=1", Question{}) // none reached 0.9
+	work("accuracy 0.5 over workers=2", Question{Target: 0.5, Baseline: []scaling.Condition{{Key: scaling.Workers, Value: "2"}}})
+}

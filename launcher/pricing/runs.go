@@ -1,0 +1,188 @@
+package pricing
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Clock is which time of a run is paid for.
+type Clock string
+
+// The clocks.
+const (
+	Train Clock = "train" // from the first step on
+	Job   Clock = "job"   // of the scheduler
+)
+
+// Configurations are the runs by series and worker count, each with its price on
+// a clock; mix lets one series hold runs that ran on different things. The
+// warnings are on what the series are made of.
+func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock, mix bool) ([]tradeoff.Configuration, []string, error) {
+	curves, err := scaling.Analyse(observations, scaling.Options{Mix: mix})
+	var noBase *scaling.NoBaseError
+	if err != nil && !errors.As(err, &noBase) { // nothing is divided by workers here
+		return nil, nil, err
+	}
+	byRun := map[string]*scaling.Observation{}
+	for i := range observations {
+		byRun[observations[i].Run] = &observations[i]
+	}
+	var list []tradeoff.Configuration
+	var warnings []string
+	for _, c := range curves {
+		for _, w := range c.FingerprintWarnings {
+			warnings = append(warnings, c.Series+": "+w)
+		}
+		for _, p := range c.Points {
+			parameters := map[string]any{}
+			maps.Copy(parameters, c.Parameters)
+			parameters["framework"] = c.Framework
+			config := tradeoff.Configuration{Series: c.Series, Workers: p.Workers, Parameters: parameters}
+			for _, r := range p.Runs {
+				config.Runs = append(config.Runs, t.run(byRun[r.ID], clock))
+			}
+			list = append(list, config)
+		}
+	}
+	return list, warnings, nil
+}
+
+// labels are what a run is priced by: its parameters, and what it ran on.
+func labels(v *scaling.Observation) map[string]any {
+	all := map[string]any{}
+	maps.Copy(all, v.Parameters)
+	for field, value := range v.Fingerprint {
+		if _, taken := all[field]; !taken && value != "" {
+			all[field] = value
+		}
+	}
+	return all
+}
+
+// run is one run with its rate: by its labels, and what the scheduler says of it.
+func (t *Tariff) run(v *scaling.Observation, clock Clock) tradeoff.Run {
+	labels := labels(v)
+	for key, value := range map[string]string{"cluster": v.Cluster, "study": v.Study} {
+		if value != "" {
+			labels[key] = value
+		}
+	}
+	if v.Partition != "" {
+		partition(labels, t.site, v.Partition)
+	}
+	run := tradeoff.Run{ID: v.Run, Targets: map[float64]float64{}}
+	for _, target := range v.Targets() {
+		run.Targets[target] = v.Values[measure.To(target).Name]
+	}
+	if v.Epochs != nil {
+		run.Epochs = *v.Epochs
+	}
+	for _, e := range v.Evaluations { // all that some logs say of epochs
+		run.Epochs = max(run.Epochs, e.Epoch)
+	}
+	if n, ok := labels["epochs"].(int64); ok && run.Epochs == 0 && n > 0 && n < 1<<31 { // an import says it
+		run.Epochs = int(n)
+	}
+	seconds := v.Known(measure.TrainSeconds)
+	if clock == Job {
+		seconds = v.JobSeconds
+	}
+	if seconds != nil {
+		run.Seconds = *seconds
+	}
+	rate, err := t.prices.Rate(useOf(v.Workers, v.Nodes, labels))
+	if err != nil {
+		run.WhyNoRate = err.Error()
+		return run
+	}
+	run.Rate = &rate
+	return run
+}
+
+// Like is what workers of a curve's kind cost: priced like its runs, by their
+// parameters, what they ran on and their partition, with another number of
+// workers.
+func (t *Tariff) Like(c scaling.Curve, observations []scaling.Observation) func(workers, nodes int, seconds float64) (float64, error) {
+	var like *scaling.Observation
+	for i := range observations {
+		for _, p := range c.Points {
+			if slices.ContainsFunc(p.Runs, func(r scaling.Run) bool { return r.ID == observations[i].Run }) {
+				like = &observations[i]
+			}
+		}
+	}
+	return func(workers, nodes int, seconds float64) (float64, error) {
+		if like == nil {
+			return 0, errors.New("no run says what is to be priced")
+		}
+		labels := labels(like)
+		// What an import counted for its own run holds for no other number of workers.
+		delete(labels, "gpus")
+		delete(labels, "cpus")
+		labels["workers"], labels["nodes"] = int64(workers), int64(nodes)
+		if like.Partition != "" {
+			partition(labels, t.site, like.Partition)
+		}
+		rate, err := t.prices.Rate(useOf(workers, nodes, labels))
+		if err != nil {
+			return 0, err
+		}
+		return rate.Cost(seconds), nil
+	}
+}
+
+// useOf is what a run with these labels holds: its parameters by TOML path,
+// and whatever an import has said of it. GPUs and CPUs are those that the
+// workers asked for; where jobs get whole nodes, the node is what is priced.
+// An import may say gpus, cpus and gpu_type itself.
+func useOf(workers, nodes int, labels map[string]any) cost.Use {
+	u := cost.Use{Labels: labels}
+	if nodes > 0 {
+		u.Nodes = &nodes
+	}
+	count := func(label string) *int {
+		if n, ok := labels[label].(int64); ok && n >= 0 && n <= 1<<40 {
+			n := int(n)
+			return &n
+		}
+		return nil
+	}
+	u.GPUs, u.CPUs = count("gpus"), count("cpus")
+	if u.GPUs == nil {
+		switch labels["resources.device"] {
+		case "gpu":
+			u.GPUs = &workers
+		case "cpu":
+			u.GPUs = new(int)
+		}
+	}
+	if n := count("resources.cpus_per_worker"); u.CPUs == nil && n != nil {
+		*n *= workers
+		u.CPUs = n
+	}
+	if text, ok := labels["resources.memory"].(string); ok {
+		var each study.Bytes
+		if each.UnmarshalText([]byte(text)) == nil && each > 0 {
+			all := int64(each) * int64(workers)
+			u.MemoryBytes = &all
+		}
+	}
+	u.GPUType, _ = labels["gpu_type"].(string)
+	return u
+}
+
+// partition adds to labels what the site file says of a run's partition.
+func partition(labels map[string]any, site *study.Site, name string) {
+	labels["partition"] = name
+	i := slices.IndexFunc(site.Partitions, func(p study.Partition) bool { return p.Name == name })
+	if _, said := labels["gpu_type"]; !said && i >= 0 && site.Partitions[i].GPUType != "" {
+		labels["gpu_type"] = site.Partitions[i].GPUType
+	}
+}
