@@ -178,6 +178,12 @@ const (
 	FigureThroughput   = "throughput"    // samples/s over all ranks
 	FigureEndToEnd     = "end_to_end"    // samples/s over the whole training, evaluations included
 	FigureTrainSeconds = "train_seconds" // s
+
+	// The time from the start of the training clock to the target that the program
+	// itself trains to and judges, in s; and in its place, of a run that ended
+	// without reaching it, how long that run trained.
+	FigureToTarget     = "to_target"
+	FigureMissedTarget = "missed_target"
 )
 
 // Figure is one number that is measured of the run and is no step of a training:

@@ -13,6 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -59,7 +60,7 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 		&cli.DurationFlag{Name: "deadline", Destination: &o.deadline, DefaultText: "none", Usage: "from start to target within `TIME`, like 2h or 90m"},
 		number("budget", "from start to target for at most `AMOUNT`, in the currency of the prices", &o.wish.Budget),
 		number("min-efficiency", "an efficiency of `E` or more, a fraction", &o.wish.MinEfficiency),
-		&cli.Float64Flag{Name: "target", Destination: &o.wish.Target, DefaultText: "the highest that runs reached", Usage: "`ACCURACY` to reach, a fraction"},
+		&cli.Float64Flag{Name: "target", Destination: &o.wish.Target, DefaultText: "the program's own, else the highest that runs reached", Usage: "`ACCURACY` to reach, a fraction"},
 		number("samples", "in place of a target: train on `N` samples", &o.wish.Samples),
 	}
 }
@@ -193,6 +194,8 @@ func adviceTable(a *advice.Advice, all bool) *table.Table {
 		head := "time"
 		if a.Target != nil {
 			head = "time to " + targetText(*a.Target)
+		} else if a.Goal != "" {
+			head = "time to target"
 		}
 		t.Columns = append(t.Columns, table.Column{Key: "seconds", Head: head, Right: true})
 	}
@@ -224,7 +227,11 @@ func adviceTable(a *advice.Advice, all bool) *table.Table {
 		t.Notes = append(t.Notes, fmt.Sprintf("Base: %s. In brackets: %g %% intervals.", baseText(a.Base), 100*a.Confidence))
 	}
 	if timed {
-		t.Notes = append(t.Notes, "Times are from the start of a rank on, initialisation included.")
+		if a.Goal == measure.ToTarget {
+			t.Notes = append(t.Notes, "Times are as the program states them, from its start of training to its target, initialisation apart.")
+		} else {
+			t.Notes = append(t.Notes, "Times are from the start of a rank on, initialisation included.")
+		}
 	}
 	if len(a.Law) > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("Law: %s; it predicts the largest measured worker count %+.1f %% off from the others.", strings.Join(a.Law, " + "), 100**a.HoldOut))

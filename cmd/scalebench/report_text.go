@@ -72,9 +72,9 @@ func bestMeasured(curves []scaling.Curve) []string {
 		point *scaling.Point
 	}
 	var fastest *candidate
-	soonest := map[float64]candidate{}
+	soonest := map[measure.Measure]candidate{}
 	rate := func(c candidate) *scaling.Summary { return c.point.Of(measure.Throughput) }
-	to := func(c candidate, target float64) *scaling.Summary { return c.point.Of(measure.To(target).Name) }
+	to := func(c candidate, goal measure.Measure) *scaling.Summary { return c.point.Of(goal.Name) }
 	for i := range curves {
 		for k := range curves[i].Points {
 			c := candidate{&curves[i], &curves[i].Points[k]}
@@ -82,12 +82,11 @@ func bestMeasured(curves []scaling.Curve) []string {
 				fastest = &c
 			}
 			for _, t := range c.point.Targets() {
-				target, _ := measure.Target(t.Name)
 				if t.Median == nil {
 					continue
 				}
-				if best, had := soonest[target]; !had || t.Median.Value < to(best, target).Median.Value {
-					soonest[target] = c
+				if best, had := soonest[t.Measure]; !had || t.Median.Value < to(best, t.Measure).Median.Value {
+					soonest[t.Measure] = c
 				}
 			}
 		}
@@ -100,10 +99,13 @@ func bestMeasured(curves []scaling.Curve) []string {
 		return text
 	}
 	var list []string
-	for _, target := range slices.Backward(slices.Sorted(maps.Keys(soonest))) {
-		c := soonest[target]
-		list = append(list, fmt.Sprintf("On the training clock, accuracy %s was reached soonest with %s: %s.",
-			targetText(target), name(c), timeSentence(to(c, target))))
+	for _, goal := range slices.Backward(slices.SortedFunc(maps.Keys(soonest), measure.ByGoal)) {
+		what := "accuracy " + goal.Goal()
+		if goal.Name == measure.ToTarget {
+			what = "the program's own target"
+		}
+		list = append(list, fmt.Sprintf("On the training clock, %s was reached soonest with %s: %s.",
+			what, name(soonest[goal]), timeSentence(to(soonest[goal], goal))))
 	}
 	switch {
 	case fastest == nil:

@@ -204,9 +204,8 @@ func scalingTable(curves []scaling.Curve) *table.Table {
 		{Key: "speedup", Right: true},
 		{Key: "efficiency", Right: true},
 	}}
-	for _, target := range targets {
-		m := measure.To(target)
-		t.Columns = append(t.Columns, table.Column{Key: m.Name, Head: m.Title, Right: true}, table.Column{Key: m.Name + "_speedup", Head: "speedup to " + targetText(target), Right: true})
+	for _, m := range targets {
+		t.Columns = append(t.Columns, table.Column{Key: m.Name, Head: m.Title, Right: true}, table.Column{Key: m.Name + "_speedup", Head: "speedup to " + m.Goal(), Right: true})
 	}
 	var whys []string
 	why := func(reason string) {
@@ -227,8 +226,8 @@ func scalingTable(curves []scaling.Curve) *table.Table {
 			}
 			cells := []any{c.Series, p.At.String(), x.Runs, estimateText(x.Median, number.Significant, false),
 				estimateText(x.Gain(), number.Significant, atBase), estimateText(x.Efficiency(), number.Percent, atBase)}
-			for _, target := range targets {
-				a := p.Of(measure.To(target).Name)
+			for _, m := range targets {
+				a := p.Of(m.Name)
 				if a.Runs == 0 {
 					cells = append(cells, nil, nil)
 					continue
@@ -301,18 +300,18 @@ func timeText(a *scaling.Summary) string {
 	return strings.TrimSuffix(number.Seconds(a.Median.Value)+" "+intervalText(a.Median.Interval, number.Seconds)+" "+reached, " ")
 }
 
-func targetsOf(curves []scaling.Curve) []float64 {
-	var targets []float64
+func targetsOf(curves []scaling.Curve) []measure.Measure {
+	var targets []measure.Measure
 	for _, c := range curves {
 		for _, p := range c.Points {
 			for _, a := range p.Targets() {
-				if target, _ := measure.Target(a.Name); !slices.Contains(targets, target) {
-					targets = append(targets, target)
+				if !slices.Contains(targets, a.Measure) {
+					targets = append(targets, a.Measure)
 				}
 			}
 		}
 	}
-	slices.Sort(targets)
+	slices.SortFunc(targets, measure.ByGoal)
 	return targets
 }
 

@@ -47,7 +47,7 @@ func usualWork(curves []scaling.Curve, observations []scaling.Observation) trade
 	for _, c := range curves {
 		for _, p := range c.Points {
 			for _, t := range p.Targets() {
-				if target, _ := measure.Target(t.Name); t.Median != nil && (work.Target == nil || target > *work.Target) {
+				if target, ok := measure.Target(t.Name); ok && t.Median != nil && (work.Target == nil || target > *work.Target) {
 					work.Target = &target
 				}
 			}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -43,8 +42,7 @@ func bases(curves []scaling.Curve, list []trend) string {
 			}
 			value := number(t.base().Median.Value, 4) + " " + t.measure.Unit
 			if t.measure.Missable {
-				target, _ := measure.Target(t.measure.Name)
-				value = number(target, 6) + " after " + value
+				value = t.measure.Goal() + " after " + value
 			}
 			text += ", " + value
 		}

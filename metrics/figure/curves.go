@@ -58,15 +58,21 @@ func trends(curves []scaling.Curve, with func(measure.Measure) bool) []trend {
 func isThroughput(m measure.Measure) bool { return m.Name == measure.Throughput }
 
 // ofWork are the measures of which a speedup is drawn: throughput, and the time
-// to the highest target that a base reaches. How far the two lie apart is what
-// the larger batch costs; a line for every target would be a thicket.
+// to the program's own target or else the highest that a base reaches. How far
+// the two lie apart is what the larger batch costs; a line for every target would
+// be a thicket.
 func ofWork(curves []scaling.Curve) func(measure.Measure) bool {
-	highest := -1.0
+	goal, highest := "", -1.0
 	for _, t := range trends(curves, func(m measure.Measure) bool { return m.Missable }) {
-		target, _ := measure.Target(t.measure.Name)
-		highest = max(highest, target)
+		target, ok := measure.Target(t.measure.Name)
+		if !ok {
+			target = 2 // the program's own goes before any accuracy
+		}
+		if target > highest {
+			goal, highest = t.measure.Name, target
+		}
 	}
-	return func(m measure.Measure) bool { return isThroughput(m) || m.Name == measure.To(highest).Name }
+	return func(m measure.Measure) bool { return isThroughput(m) || m.Name == goal }
 }
 
 func throughput(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
@@ -252,14 +258,14 @@ func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, err
 	type series struct {
 		name    string
 		curve   int
-		target  float64
+		goal    measure.Measure
 		targets int // of the curve
 	}
 	var list []series
 	var longest float64
 	reached, asked := false, false
 	for i, cv := range curves {
-		var targets []float64
+		var targets []measure.Measure
 		for _, p := range cv.Points {
 			for _, t := range p.Targets() {
 				asked = true
@@ -267,12 +273,17 @@ func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, err
 				if t.Median != nil {
 					longest = max(longest, t.Median.Value)
 				}
-				target, _ := measure.Target(t.Name)
-				targets = insert(targets, target)
+				if !slices.Contains(targets, t.Measure) {
+					targets = append(targets, t.Measure)
+				}
 			}
 		}
+		slices.SortFunc(targets, measure.ByGoal)
 		for _, t := range targets {
-			name := "accuracy " + number(t, 6)
+			name := "accuracy " + t.Goal()
+			if t.Name == measure.ToTarget {
+				name = "the program's target"
+			}
 			if len(curves) > 1 {
 				name = shown(cv.Series) + ", " + name
 			}
@@ -296,7 +307,7 @@ func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, err
 		flush := func() { c.addLine(style, s.name, line); line = nil }
 		for _, p := range curves[s.curve].Points {
 			n := float64(p.Workers)
-			t := p.Of(measure.To(s.target).Name)
+			t := p.Of(s.goal.Name)
 			if t.Runs == 0 {
 				continue
 			}

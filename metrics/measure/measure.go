@@ -9,6 +9,7 @@
 package measure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -140,6 +141,23 @@ const toPrefix = "to_"
 func To(target float64) Measure {
 	text := strconv.FormatFloat(target, 'f', -1, 64)
 	return Measure{Name: toPrefix + text, Title: "time to " + text, Unit: "s", Better: Lower, Show: Seconds, Missable: true}
+}
+
+// Goal is what a missable measure is the time to, in a word: "0.75", or "target"
+// for the program's own.
+func (m Measure) Goal() string { return strings.TrimPrefix(m.Name, toPrefix) }
+
+// ByGoal orders missable measures: the program's own target, then accuracies,
+// ascending.
+func ByGoal(a, b Measure) int {
+	place := func(m Measure) float64 {
+		target, ok := Target(m.Name)
+		if !ok {
+			return -1
+		}
+		return target
+	}
+	return cmp.Compare(place(a), place(b))
 }
 
 // Targets are the targets whose times are among values, ascending.

@@ -2,7 +2,6 @@ package scaling
 
 import (
 	"math"
-	"strconv"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -44,7 +43,7 @@ type Row struct {
 	// From what, or why there is none.
 	CommunicationPredictedFrom string `json:"communication_predicted_from"`
 
-	TimeToAccuracy map[string]RowSeconds `json:"time_to_accuracy"` // by target: "0.75"; never null
+	TimeToAccuracy map[string]RowSeconds `json:"time_to_accuracy"` // by target: "0.75", "target" for the program's own; never null
 	Base           *RowBase              `json:"base"`             // null: the base point has no good run
 	Scaling        string                `json:"scaling"`          // "weak", "strong"; "" where not recorded
 	Fingerprint    fingerprint.Print     `json:"fingerprint"`      // what the curve's runs ran on, field to value; null: nothing recorded
@@ -132,8 +131,7 @@ func Rows(curves []Curve) []Row {
 				s := RowSeconds{Reached: t.Reached(), Runs: t.Runs}
 				s.Seconds, s.SecondsLow, s.SecondsHigh = t.Median.columns()
 				s.Speedup, s.SpeedupLow, s.SpeedupHigh = t.Gain().columns()
-				target, _ := measure.Target(t.Name)
-				r.TimeToAccuracy[strconv.FormatFloat(target, 'f', -1, 64)] = s
+				r.TimeToAccuracy[t.Goal()] = s
 			}
 			rows = append(rows, r)
 		}

@@ -22,6 +22,14 @@ const superlinearTolerance = 0.02
 // the slowest: of ranks that are alike one is always last by a hair.
 const smallSkew = 0.02
 
+// goal is "target 0.75", or "the program's target".
+func goal(m measure.Measure) string {
+	if m.Name == measure.ToTarget {
+		return "the program's target"
+	}
+	return "target " + m.Goal()
+}
+
 // pointWarnings are the doubts about one worker count's runs.
 func pointWarnings(p *Point, runs []Observation) []string {
 	var list []string
@@ -32,8 +40,8 @@ func pointWarnings(p *Point, runs []Observation) []string {
 		list = append(list, "throughput: "+m.Why)
 	}
 	for _, s := range p.Targets() {
-		if target, _ := measure.Target(s.Name); s.Reached() < s.Runs {
-			list = append(list, fmt.Sprintf("target %s: reached by %d of %s", text(target), s.Reached(), plural(s.Runs, "run")))
+		if s.Reached() < s.Runs {
+			list = append(list, fmt.Sprintf("%s: reached by %d of %s", goal(s.Measure), s.Reached(), plural(s.Runs, "run")))
 		}
 	}
 	jobs := map[string]int{}

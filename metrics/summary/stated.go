@@ -2,6 +2,7 @@ package summary
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -20,6 +21,10 @@ var computed = []string{measure.Throughput, measure.EndToEnd, measure.TrainSecon
 // is not made by our rules.
 func (r *Result) stated(in Input) {
 	for _, m := range measure.Of(in.Kind) {
+		if m.Name == measure.ToTarget {
+			r.toTarget(m, in)
+			continue
+		}
 		ours := slices.Contains(computed, m.Name)
 		if ours && (len(in.Steps) > 0 || !slices.Contains([]string{metrics.FigureThroughput, metrics.FigureEndToEnd, metrics.FigureTrainSeconds}, m.Name)) {
 			continue
@@ -40,12 +45,30 @@ func (r *Result) stated(in Input) {
 	}
 }
 
+// toTarget takes when the program reached the target that it trains to, or that
+// it ended without: such a run ranks behind all that reach it.
+func (r *Result) toTarget(m measure.Measure, in Input) {
+	var found []metrics.Figure
+	for _, f := range in.Figures {
+		if (f.Name == metrics.FigureToTarget || f.Name == metrics.FigureMissedTarget) && f.Unit == m.Unit && len(f.At) == 0 && f.Value > 0 {
+			found = append(found, f)
+		}
+	}
+	r.one(m, found)
+	switch {
+	case len(found) > 1:
+		r.warn("%s", r.Why[m.Name])
+	case len(found) == 1 && found[0].Name == metrics.FigureMissedTarget:
+		r.Values[m.Name] = math.Inf(1)
+	}
+}
+
 // reported takes the figures that are of the run and of no measure that is
 // declared: each becomes a measure of its name and unit.
 func (r *Result) reported(in Input) {
 	of := map[string][]metrics.Figure{}
 	for _, f := range in.Figures {
-		if _, err := measure.Find(f.Name); err == nil || len(f.At) > 0 {
+		if _, err := measure.Find(f.Name); err == nil || len(f.At) > 0 || f.Name == metrics.FigureMissedTarget {
 			continue
 		}
 		if of[f.Name] == nil {

@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -41,6 +42,39 @@ func TestStatedFigures(t *testing.T) {
 	stated.Unit = "tokens/s"
 	if r = Summarize(Input{Kind: "train", Figures: []metrics.Figure{stated}}); r.Known("throughput") != nil || r.Reported != nil {
 		t.Error("tokens/s were taken for samples/s")
+	}
+}
+
+// The program's own target is reached, or missed, or nothing is known of it; a
+// log that says two things of it says nothing.
+func TestProgramsOwnTarget(t *testing.T) {
+	reached := metrics.Figure{Name: metrics.FigureToTarget, Value: 365, Unit: "s"}
+	missed := metrics.Figure{Name: metrics.FigureMissedTarget, Value: 400, Unit: "s"}
+	for _, tt := range []struct {
+		name    string
+		figures []metrics.Figure
+		want    map[string]float64
+	}{
+		{"reached", []metrics.Figure{reached}, map[string]float64{"to_target": 365}},
+		{"missed", []metrics.Figure{missed}, map[string]float64{"to_target": math.Inf(1)}},
+		{"both", []metrics.Figure{reached, missed}, map[string]float64{}},
+		{"neither", nil, map[string]float64{}},
+		{"of an epoch", []metrics.Figure{{Name: metrics.FigureToTarget, Value: 9, Unit: "s", At: map[string]any{"epoch": 1.0}}}, map[string]float64{}},
+	} {
+		r := Summarize(Input{Kind: "train", Workers: 4, Figures: tt.figures})
+		if diff := cmp.Diff(tt.want, r.Values); diff != "" || r.Reported != nil {
+			t.Errorf("%s: %s, reported %v", tt.name, diff, r.Reported)
+		}
+	}
+}
+
+// A target that an evaluation reached is not missed because nobody kept time.
+func TestReachedWithoutAClock(t *testing.T) {
+	r := Summarize(Input{Kind: "train", Workers: 1, Targets: []float64{0.7, 0.9}, Ranks: []Rank{{}},
+		Evaluations: []Evaluation{{Epoch: 1, Accuracy: 0.8}}})
+	_, known := r.Values["to_0.7"]
+	if known || !strings.Contains(r.Why["to_0.7"], "no training clock") || !math.IsInf(r.Values["to_0.9"], 1) {
+		t.Errorf("%v, why %q", r.Values, r.Why)
 	}
 }
 

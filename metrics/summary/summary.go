@@ -13,6 +13,7 @@ package summary
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -23,7 +24,7 @@ import (
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
-const AlgorithmVersion = 5
+const AlgorithmVersion = 6
 
 // Input is what one incarnation of a run recorded.
 type Input struct {
@@ -183,8 +184,15 @@ func (r *Result) Known(name string) *float64 {
 	return nil
 }
 
-// Targets are the accuracies whose time the run has or missed, ascending.
-func (r *Result) Targets() []float64 { return measure.Targets(r.Values) }
+// Targets are the accuracies whose time the run has or missed, or has a reason
+// not to have, ascending.
+func (r *Result) Targets() []float64 {
+	asked := maps.Clone(r.Values)
+	for name := range r.Why {
+		asked[name] = 0
+	}
+	return measure.Targets(asked)
+}
 
 // steady computes what holds in the steady state only. Throughput is the samples
 // of all ranks over the sum of the slowest rank's durations; percentiles are
@@ -294,18 +302,26 @@ func (r *Result) clock(in Input) {
 // accuracies puts the evaluations on the training clock and looks up when each
 // target was reached.
 func (r *Result) accuracies(in Input) {
+	n := len(in.Evaluations)
+	if n == 0 { // nobody looked: that is no miss
+		for _, t := range in.Targets {
+			r.Why[measure.To(t).Name] = "no evaluation was recorded"
+		}
+		return
+	}
 	for _, t := range in.Targets {
 		r.Values[measure.To(t).Name] = math.Inf(1)
 	}
-	if n := len(in.Evaluations); n > 0 {
-		r.Values[measure.FinalAccuracy] = in.Evaluations[n-1].Accuracy
-	}
+	r.Values[measure.FinalAccuracy] = in.Evaluations[n-1].Accuracy
 	zero := rankZero(in)
-	if len(in.Evaluations) == 0 {
-		return
-	}
 	if zero == nil || zero.TrainTime == nil {
 		r.warn("rank 0 recorded no start of the training clock, so that no time to accuracy can be given")
+		for _, t := range in.Targets { // one that was reached is not missed, whenever that was
+			if name := measure.To(t).Name; slices.ContainsFunc(in.Evaluations, func(e Evaluation) bool { return e.Accuracy >= t }) {
+				delete(r.Values, name)
+				r.Why[name] = "it was reached, at a time that is not known: no training clock was recorded"
+			}
+		}
 		return
 	}
 	var trained int64 // in the steps before the evaluation

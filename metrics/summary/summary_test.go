@@ -113,8 +113,9 @@ func TestNotMeasuredIsNil(t *testing.T) {
 	}
 
 	none := Summarize(Input{Kind: "train", Workers: 4, Targets: []float64{0.9}})
-	want := Result{Values: map[string]float64{"to_0.9": math.Inf(1)},
-		Why: map[string]string{"throughput": "no steady state: 0 steps were reported by every rank, at least 10 are needed"}}
+	// Nobody evaluated it: that is no miss.
+	want := Result{Values: map[string]float64{},
+		Why: map[string]string{"to_0.9": "no evaluation was recorded", "throughput": "no steady state: 0 steps were reported by every rank, at least 10 are needed"}}
 	if diff := cmp.Diff(want, none); diff != "" {
 		t.Error("of a run without records:", diff)
 	}

@@ -22,7 +22,7 @@ import (
 // Options are what the user wants of the answer. The zero value asks for the
 // knee: as many workers as still pay.
 type Options struct {
-	Target        float64 // accuracy to reach, a fraction; 0: the highest of the study's that any run reached
+	Target        float64 // accuracy to reach, a fraction; 0: the program's own target, else the highest of the study's that any run reached
 	Samples       float64 // to train on, where there is no target; 0: not said
 	Deadline      float64 // seconds from start to target, initialisation included; 0: none
 	Budget        float64 // in Currency; 0: none
@@ -57,8 +57,8 @@ type Candidate struct {
 	Workers    int     `json:"workers"`
 	Nodes      *int    `json:"nodes"` // null: not known
 	Basis      Basis   `json:"basis"`
-	Runs       int     `json:"runs"`       // with a throughput; 0 where nothing was measured
-	Throughput *Figure `json:"throughput"` // samples/s
+	Runs       int     `json:"runs"`       // with a throughput, or else a time; 0 where nothing was measured
+	Throughput *Figure `json:"throughput"` // samples/s; null where runs have times alone
 	Efficiency *Figure `json:"efficiency"` // fraction, over the base
 	Seconds    *Figure `json:"seconds"`    // from start to target, initialisation included
 	Samples    *Figure `json:"samples"`    // to the target
@@ -90,7 +90,8 @@ type Advice struct {
 	// compares medians of what was measured.
 	Ranking    bool        `json:"ranking"`
 	Confidence float64     `json:"confidence"` // asked of every interval, a fraction
-	Target     *float64    `json:"target"`     // accuracy, a fraction; null: none
+	Goal       string      `json:"goal"`       // measure of the time to what is to be reached: "to_0.75", "to_target"; "": nothing
+	Target     *float64    `json:"target"`     // its accuracy, a fraction; null: none, or the program's own target
 	Currency   string      `json:"currency"`   // of costs; "" without prices
 	Candidates []Candidate `json:"candidates"` // by rising workers; never null
 	Limits     Limits      `json:"limits"`
@@ -236,16 +237,30 @@ func (s *study) fit() error {
 	return nil
 }
 
-// toTarget is how many samples a run had trained on when it reached the target,
-// by the first evaluation that did; nil when it did not.
-func toTarget(o *scaling.Observation, target float64) *float64 {
+// outcome is whether a run reached the target, and how many samples it had
+// trained on by then, by the first evaluation that did: 0 where it does not say.
+// known is false for a run that says nothing of the target.
+func (s *study) outcome(o *scaling.Observation) (samples float64, reached, known bool) {
+	if v, ok := o.Value(s.Goal); ok {
+		reached, known = !math.IsInf(v, 1), true
+	}
+	if s.Target == nil {
+		return 0, reached, known
+	}
 	for _, e := range o.Evaluations {
-		if e.Accuracy >= target && e.Samples > 0 {
-			n := float64(e.Samples)
-			return &n
+		if e.Accuracy >= *s.Target {
+			return max(0, float64(e.Samples)), true, true
 		}
 	}
-	return nil
+	return 0, reached, known || len(o.Evaluations) > 0
+}
+
+// goal is what is to be reached, in words.
+func (s *study) goal() string {
+	if s.Target == nil {
+		return "the program's target"
+	}
+	return fmt.Sprintf("the target of %g", *s.Target)
 }
 
 // globalBatch is the samples a step of a run: as recorded, else by the study's
@@ -293,28 +308,35 @@ func (s *study) batchAt(workers int) float64 {
 	return 0
 }
 
-// chooseTarget takes the target asked for, else the highest one that runs
-// reached.
+// chooseTarget takes the target asked for, else the program's own, else the
+// highest one that runs reached.
 func (s *study) chooseTarget() {
 	target := s.o.Target
 	if target == 0 && s.o.Samples == 0 {
 		for _, p := range s.curve.Points {
 			for _, t := range p.Targets() {
-				if accuracy, ok := measure.Target(t.Name); ok && t.Reached() > 0 {
+				if t.Reached() == 0 {
+					continue
+				}
+				if t.Name == measure.ToTarget {
+					s.Goal = t.Name
+					return
+				}
+				if accuracy, ok := measure.Target(t.Name); ok {
 					target = max(target, accuracy)
 				}
 			}
 		}
 	}
 	if target > 0 {
-		s.Target = &target
+		s.Goal, s.Target = measure.To(target).Name, &target
 	}
 }
 
 // converge learns how many samples the target takes at each batch.
 func (s *study) converge() error {
 	s.chooseTarget()
-	if s.Target == nil {
+	if s.Goal == "" {
 		if s.o.Samples == 0 {
 			s.timeless = "no target accuracy was measured; say with --samples how much to train"
 		}
@@ -322,42 +344,51 @@ func (s *study) converge() error {
 	}
 	var reached []model.ToTarget
 	missed, all := map[float64]int{}, map[float64]int{}
-	batchless := false
+	batchless, sampleless, misses := false, false, 0
 	for _, runs := range s.runs {
 		for i := range runs {
+			samples, did, known := s.outcome(&runs[i])
+			if !known {
+				continue
+			}
+			if !did {
+				misses++
+			}
 			batch := globalBatch(&runs[i])
 			if batch == 0 {
 				batchless = true
 				continue
 			}
-			all[batch]++
-			if n := toTarget(&runs[i], *s.Target); n != nil {
-				reached = append(reached, model.ToTarget{Batch: batch, Samples: *n})
-			} else {
+			switch all[batch]++; {
+			case !did:
 				missed[batch]++
+			case samples > 0:
+				reached = append(reached, model.ToTarget{Batch: batch, Samples: samples})
+			default:
+				sampleless = true
 			}
 		}
 	}
 	if batchless {
 		s.warn("runs do not record their global batch, so that the samples to the target are not carried to other worker counts")
+	} else if sampleless {
+		s.warn("runs do not record how many samples they trained on until they reached the target: times are known at the measured worker counts alone")
 	}
-	misses := 0
 	for batch, n := range missed {
-		misses += n
 		if 2*n >= all[batch] && batch < s.lost {
 			s.lost = batch
 			s.lostRuns = fmt.Sprintf("at a global batch of %g, %d of %d runs miss the target", batch, n, all[batch])
 		}
 	}
 	if misses > 0 {
-		s.warn("%s the target of %g; samples to the target are of those that reach it", countOf(misses, "run misses", "runs miss"), *s.Target)
+		s.warn("%s %s; samples to the target are of those that reach it", countOf(misses, "run misses", "runs miss"), s.goal())
 	}
 	reached = slices.DeleteFunc(reached, func(r model.ToTarget) bool { return r.Batch >= s.lost })
 	if len(reached) == 0 && slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return s.reached(p.Workers) != nil }) {
 		return nil // times were measured, and that is all
 	}
 	if len(reached) == 0 {
-		s.timeless = fmt.Sprintf("no worker count reaches the target of %g in more than half of its runs", *s.Target)
+		s.timeless = fmt.Sprintf("no worker count reaches %s in more than half of its runs", s.goal())
 		return nil
 	}
 	slices.SortFunc(reached, func(a, b model.ToTarget) int {

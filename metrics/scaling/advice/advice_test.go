@@ -360,3 +360,62 @@ func BenchmarkAdvise(b *testing.B) {
 		}
 	}
 }
+
+// Runs that say when they reached a target, and not how many samples that took,
+// reached it all the same.
+func TestReachedWithoutSamples(t *testing.T) {
+	s := series{counts: octaves, runs: 6, x: linear, took: fixed, change: func(o *scaling.Observation) {
+		o.Evaluations[0].Samples = 0
+	}}
+	a := s.advise(t, Options{})
+	for _, w := range a.Warnings {
+		if strings.Contains(w, "miss") {
+			t.Error("all reach it, and the answer says:", w)
+		}
+	}
+	if a.Workers == nil || *a.Workers != 16 || !strings.Contains(a.Reason[0], "the speed to 0.75") {
+		t.Errorf("%q", a.Reason)
+	}
+}
+
+// Runs that have times and no throughput, as of a table of results, are answered
+// by their times.
+func TestTimesAlone(t *testing.T) {
+	// 3600, 1800, 900, 800, 790 s: the doubling to 8 brings 1.125 times the speed.
+	times := map[int]float64{1: 3600, 2: 1800, 4: 900, 8: 800, 16: 790}
+	s := series{counts: octaves, runs: 6, x: linear, change: func(o *scaling.Observation) {
+		seconds := times[o.Workers] * o.Values["throughput"] / linear(float64(o.Workers))
+		o.Values = map[string]float64{"to_target": seconds}
+	}}
+	a := s.advise(t, Options{})
+	if a.Workers == nil || *a.Workers != 4 || a.Goal != "to_target" || a.Target != nil {
+		t.Errorf("%v %q, goal %q", a.Workers, a.Reason, a.Goal)
+	}
+	for _, c := range a.Candidates {
+		if c.Throughput != nil || c.Seconds == nil || math.Abs(c.Seconds.Value/times[c.Workers]-1) > 0.01 {
+			t.Errorf("%d workers: %+v", c.Workers, c)
+		}
+	}
+	// 810 s are kept by 8 workers with all 6 runs (800 s ± 0.25 %), by 4 with none.
+	a = s.advise(t, Options{Deadline: 810})
+	if a.Workers == nil || *a.Workers != 8 {
+		t.Errorf("within 810 s: %v %q", a.Workers, a.Reason)
+	}
+}
+
+// The program's own target decides, and a throughput that grows does not.
+func TestOwnTargetDecides(t *testing.T) {
+	s := series{counts: octaves, runs: 6, x: linear, change: func(o *scaling.Observation) {
+		jitter := o.Values["throughput"] / linear(float64(o.Workers))
+		o.Values["to_target"] = jitter * 1000 / math.Min(2, float64(o.Workers))
+	}}
+	a := s.advise(t, Options{})
+	if a.Workers == nil || *a.Workers != 2 || !strings.Contains(a.Reason[0], "the speed to the program's target") {
+		t.Errorf("%v %q", a.Workers, a.Reason)
+	}
+	for _, c := range a.Candidates {
+		if c.Basis == Measured && c.Seconds.Value > 1010 { // initialisation, 10 s, is no part of it
+			t.Errorf("%d workers: %g s", c.Workers, c.Seconds.Value)
+		}
+	}
+}

@@ -21,10 +21,16 @@ func (s *study) candidates() {
 		if p := s.point(n); p != nil {
 			x := p.Of(measure.Throughput)
 			c.Basis, c.Runs = Measured, x.Runs
-			c.Throughput = figure(x.Median)
-			c.Efficiency = figure(x.Efficiency())
-			if c.Throughput.Low == nil {
-				s.borrow(&c, x.Median.Why)
+			if x.Median == nil { // times alone, as of a table of results
+				x = p.Of(s.Goal)
+				c.Runs, c.Efficiency = x.Runs, figure(x.Efficiency())
+				c.Why = append(c.Why, "throughput: none of its runs has one")
+			} else {
+				c.Throughput = figure(x.Median)
+				c.Efficiency = figure(x.Efficiency())
+				if c.Throughput.Low == nil {
+					s.borrow(&c, x.Median.Why)
+				}
 			}
 		} else {
 			p, err := s.law.Predict(n)
@@ -74,13 +80,19 @@ func (s *study) borrow(c *Candidate, why string) {
 	c.Why = append(c.Why, "throughput: "+why)
 }
 
-// point is the measured point with so many workers; nil without a throughput.
+// point is the measured point with so many workers; nil with neither a
+// throughput nor a time to the target.
 func (s *study) point(workers int) *scaling.Point {
 	i := slices.IndexFunc(s.curve.Points, func(p scaling.Point) bool { return p.Workers == workers })
-	if i < 0 || rate(&s.curve.Points[i]) == nil {
+	if i < 0 || !s.measured(&s.curve.Points[i]) {
 		return nil
 	}
 	return &s.curve.Points[i]
+}
+
+// measured reports whether a point says anything that a choice can go by.
+func (s *study) measured(p *scaling.Point) bool {
+	return rate(p) != nil || s.Goal != "" && p.Of(s.Goal).Runs > 0
 }
 
 // rate is a point's throughput; nil where no run has a steady state.
@@ -92,7 +104,7 @@ func rate(p *scaling.Point) *scaling.Estimate { return p.Of(measure.Throughput).
 func (s *study) counts() []int {
 	var counts []int
 	for _, p := range s.curve.Points {
-		if rate(&p) != nil {
+		if s.measured(&p) {
 			counts = append(counts, p.Workers)
 		}
 	}
@@ -177,7 +189,7 @@ func (s *study) clock() {
 			s.outside[p.Workers] = max(0, t.Median.Value-n.Value/x.Value)
 		}
 	}
-	if s.slowStart == nil && s.timeless == "" {
+	if s.slowStart == nil && s.timeless == "" && s.Goal != measure.ToTarget {
 		s.warn("initialisation was not recorded; times and costs are without it")
 	}
 }
@@ -197,12 +209,12 @@ func (s *study) outsideAt(workers int) float64 {
 
 // reached is the measured time to the target at so many workers; nil without.
 func (s *study) reached(workers int) *scaling.Summary {
-	if s.Target == nil {
+	if s.Goal == "" {
 		return nil
 	}
 	for i := range s.curve.Points {
 		p := &s.curve.Points[i]
-		if t := p.Of(measure.To(*s.Target).Name); p.Workers == workers && t.Median != nil {
+		if t := p.Of(s.Goal); p.Workers == workers && t.Median != nil {
 			return t
 		}
 	}
@@ -210,8 +222,12 @@ func (s *study) reached(workers int) *scaling.Summary {
 }
 
 // initAt is the initialisation at so many workers: measured there, else at the
-// largest count that was.
+// largest count that was. A program's own time to its target goes as it is: by
+// the rules that it was published under, initialisation is no part of it.
 func (s *study) initAt(workers int) float64 {
+	if s.Goal == measure.ToTarget {
+		return 0
+	}
 	var own []float64
 	for _, o := range s.runs[workers] {
 		if x := o.Known(measure.InitSeconds); x != nil {
@@ -233,7 +249,7 @@ func (s *study) time(c *Candidate) {
 	if s.timeless != "" {
 		return
 	}
-	if s.Target == nil {
+	if s.Goal == "" {
 		c.Seconds = over(Figure{Value: s.o.Samples, Low: &s.o.Samples, High: &s.o.Samples}, *c.Throughput).plus(s.initAt(c.Workers))
 		return
 	}
@@ -283,13 +299,15 @@ func (s *study) time(c *Candidate) {
 		c.Why = append(c.Why, "time: "+why)
 		return
 	}
-	c.Seconds = s.modelled(c).plus(s.initAt(c.Workers))
+	if g := s.modelled(c); g != nil {
+		c.Seconds = g.plus(s.initAt(c.Workers))
+	}
 }
 
 // modelled is the candidate's time on the training clock as samples over
 // throughput, and what the clock counts beside steps; nil without samples.
 func (s *study) modelled(c *Candidate) *Figure {
-	if c.Samples == nil {
+	if c.Samples == nil || c.Throughput == nil {
 		return nil
 	}
 	return over(*c.Samples, *c.Throughput).plus(s.outsideAt(c.Workers))
@@ -302,7 +320,7 @@ func (s *study) missedAt(workers int) bool {
 	if p == nil {
 		return false
 	}
-	t := p.Of(measure.To(*s.Target).Name)
+	t := p.Of(s.Goal)
 	return t.Runs > 0 && t.Median == nil
 }
 
@@ -333,6 +351,15 @@ func (s *study) price(c *Candidate) {
 		return
 	}
 	c.Cost = &f
+}
+
+// main is the figure that the others rest on: throughput, or time where there is
+// nothing else; nil without either.
+func (c *Candidate) main() *Figure {
+	if c.Throughput != nil {
+		return c.Throughput
+	}
+	return c.Seconds
 }
 
 func figure(e *scaling.Estimate) *Figure {

@@ -118,6 +118,8 @@ func (s *study) does() string {
 		return "run"
 	case s.Target != nil:
 		return fmt.Sprintf("reach %g", *s.Target)
+	case s.Goal != "":
+		return "reach " + s.goal()
 	}
 	return fmt.Sprintf("train %s samples", count(s.o.Samples))
 }
@@ -176,8 +178,12 @@ func (s *study) none(words []string) string {
 // time to the target, initialisation included, where there is one, else
 // throughput.
 func (s *study) speeds() (of func(p *scaling.Point) []float64, name string) {
-	if s.Target == nil || s.timeless != "" {
+	if s.Goal == "" || s.timeless != "" {
 		return func(p *scaling.Point) []float64 { return p.Of(measure.Throughput).Values }, "the throughput"
+	}
+	name = "the speed to " + s.goal()
+	if s.Target != nil {
+		name = fmt.Sprintf("the speed to %g", *s.Target)
 	}
 	return func(p *scaling.Point) []float64 {
 		var xs []float64
@@ -187,15 +193,18 @@ func (s *study) speeds() (of func(p *scaling.Point) []float64, name string) {
 			}
 		}
 		return xs // none where runs miss it
-	}, fmt.Sprintf("the speed to %g", *s.Target)
+	}, name
 }
 
 // unjudged says why what a point brings is not known.
 func (s *study) unjudged(p *scaling.Point) string {
-	if rate(p) == nil {
+	switch {
+	case s.Goal == "" || s.timeless != "":
 		return fmt.Sprintf("of the runs on %s none has a throughput", workers(p.Workers))
+	case p.Of(s.Goal).Runs == 0:
+		return fmt.Sprintf("of the runs on %s none says when it reached %s", workers(p.Workers), s.goal())
 	}
-	return fmt.Sprintf("of the runs on %s some miss the target of %g", workers(p.Workers), *s.Target)
+	return fmt.Sprintf("of the runs on %s some miss %s", workers(p.Workers), s.goal())
 }
 
 // knee recommends the most workers that were measured and still gain from their
@@ -207,7 +216,7 @@ func (s *study) knee() {
 	var gain, stop string
 	for i := range s.curve.Points {
 		p := &s.curve.Points[i]
-		if rate(p) == nil || len(speeds(p)) == 0 {
+		if len(speeds(p)) == 0 {
 			if before != nil && stop == "" {
 				stop = s.unjudged(p)
 			}
@@ -243,7 +252,7 @@ func (s *study) knee() {
 		before = p
 	}
 	if chosen == nil {
-		s.Reason = [2]string{fmt.Sprintf("No worker count can be recommended: all of them have runs that miss the target of %g.", *s.Target), s.Limits.sentence}
+		s.Reason = [2]string{fmt.Sprintf("No worker count can be recommended: all of them have runs that miss %s.", s.goal()), s.Limits.sentence}
 		return
 	}
 	s.Workers = &chosen.Workers
@@ -260,7 +269,7 @@ func (s *study) knee() {
 		why = append(why, "more were not measured")
 	}
 	pay := "as many as pay"
-	if s.Target != nil && s.timeless != "" {
+	if s.Goal != "" && s.timeless != "" {
 		pay += " by throughput alone, since " + s.timeless
 	}
 	s.Reason = [2]string{fmt.Sprintf("%s %s: %s.", workersAre(chosen.Workers), pay, list(why)), s.Limits.sentence}

@@ -82,8 +82,8 @@ func (s *study) decide() *Next {
 			continue
 		}
 		w := math.Inf(1)
-		if c.Throughput.Low != nil {
-			w = *c.Throughput.High / *c.Throughput.Low
+		if f := c.main(); f != nil && f.Low != nil {
+			w = *f.High / *f.Low
 		}
 		if w > width {
 			open, width = c, w

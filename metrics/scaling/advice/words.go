@@ -35,7 +35,7 @@ func (s *study) figures(c *Candidate) string {
 		parts = append(parts, text)
 	}
 	text := strings.Join(parts, "; ") + " (" + string(c.Basis)
-	if c.Throughput.Low != nil {
+	if f := c.main(); f != nil && f.Low != nil {
 		return text + ", " + sure + " confidence)"
 	}
 	return text + ", without an interval)"
