@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/file"
 )
 
 // Backend is where attempts run, and all that is different there. Drive, Survey
@@ -165,8 +169,10 @@ func begin(ctx context.Context, b Backend, load []Todo) ([]*Attempt, error) {
 	return begun, errors.Join(wrong...)
 }
 
-// Cancel has attempts ended that have not, each by its backend. The error is
-// that one did not do it.
+// Cancel has attempts ended that have not, each by its backend. What would go on
+// without the command that began it is first written down as cancelled, and
+// withdrawn where it has not begun, so that it stays ended whatever becomes of
+// the question to its scheduler. The error is that one did not do it.
 func Cancel(ctx context.Context, states []State) ([]Ending, error) {
 	var list []Ending
 	var wrong []error
@@ -185,6 +191,15 @@ func Cancel(ctx context.Context, states []State) ([]Ending, error) {
 		if err != nil {
 			return list, err
 		}
+		if !b.Attached() {
+			by[name] = slices.DeleteFunc(by[name], func(s State) bool {
+				err := s.cancel()
+				if err != nil { // it would be begun again
+					list, wrong = append(list, Ending{State: s, What: err.Error()}), append(wrong, err)
+				}
+				return err != nil
+			})
+		}
 		endings, err := b.Cancel(ctx, by[name])
 		list, wrong = append(list, endings...), append(wrong, err)
 	}
@@ -194,4 +209,24 @@ func Cancel(ctx context.Context, states []State) ([]Ending, error) {
 	}
 	slices.SortStableFunc(list, func(a, b Ending) int { return order[a.Attempt] - order[b.Attempt] })
 	return list, errors.Join(wrong...)
+}
+
+// cancel writes down that the attempt is to end and, if it has not begun, sees
+// to it that it never does.
+func (a *Attempt) cancel() error {
+	if a.Cancelled == nil {
+		host, err := os.Hostname()
+		if err != nil {
+			return err
+		}
+		c := Cancellation{Unix: metrics.Unix(time.Now()), Host: host}
+		if err := writeJSON(a.Run.Cancel(), c, file.Open); err != nil {
+			return err
+		}
+		a.Cancelled = &c
+	}
+	if err := a.Run.Withdraw(); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
 }

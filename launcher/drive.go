@@ -37,9 +37,10 @@ type Driving struct {
 
 // Outcome is where Drive left a study.
 type Outcome struct {
-	Underway []*Attempt // that it watched, or has begun
-	Left     int        // runs that are still to be begun
-	Why      string     // they were not, in words
+	Underway  []*Attempt // that it watched, or has begun
+	Left      int        // runs that are still to be begun
+	Why       string     // they were not, in words
+	Cancelled int        // runs that are not begun since `cancel` ended them
 	// Unread is how many run folders could not be read; Warn was told why.
 	Unread int
 }
@@ -283,7 +284,7 @@ func (r *driver) begin(ctx context.Context, l *lease.Lease, states []State, unti
 		r.Found(len(todo), len(o.Underway))
 	}
 	last, lastAlive := r.lastJob(states, false), r.lastJob(states, true)
-	o.Left = len(todo)
+	o.Left, o.Cancelled = len(todo), r.Choice.Left(states)
 	loads, err := r.Backend.Loads(ctx, todo)
 	if err != nil {
 		return err

@@ -118,13 +118,28 @@ func TestCancelSpares(t *testing.T) {
 	elsewhere.Record = Record{Backend: Local, Host: host + "x", PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: "another"}
 	sameName := elsewhere // a container with this host's name, in which this pid is another process
 	sameName.Record.Host, sameName.Record.PIDSpace = host, strings.Replace(leftover.Space(), "pid:[", "pid:[1", 1)
-	t.Setenv("PATH", t.TempDir()) // without scancel, whose call would be an error
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"squeue": "", "sacct": "", "scancel": "echo >&2 called; exit 1"} {
+		if err := os.WriteFile(name, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", ".") // whose scancel must not be called
+	for _, s := range []State{unanswered, forgotten} {
+		if err := os.MkdirAll(s.Run.Path(), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := forgotten.Run.TakeClaim(0, "1"); err != nil { // it has begun
+		t.Fatal(err)
+	}
 	endings, err := Cancel(t.Context(), []State{ended, unanswered, forgotten, reused, elsewhere, sameName})
 	if err != nil || len(endings) != 5 {
 		t.Fatalf("%d endings, want 5: %v", len(endings), err)
 	}
 	for _, e := range endings {
-		if e.Asked || e.What == "" {
+		// What has not begun is withdrawn, and nobody else is asked.
+		if e.Asked != (e.Run == unanswered.Run) || e.What == "" {
 			t.Errorf("%s: asked %v (%q)", e.Run.Name(), e.Asked, e.What)
 		}
 	}

@@ -16,6 +16,7 @@ type jobEvidence struct {
 	Asked     bool       // the scheduler could be asked
 	Requeue   bool       // it may start the job again by itself
 	Shared    bool       // the job serves other attempts too, one after the other
+	Withdrawn bool       // no copy of the script runs it any more, nor has one
 	Job       *slurm.Job // what it says; nil when it knows of no such job
 }
 
@@ -34,6 +35,9 @@ const (
 // is nothing to add.
 func judgeJob(e jobEvidence) (status metrics.Status, detail string) {
 	switch {
+	case e.Withdrawn && (e.Job == nil && e.Asked || e.Job != nil && (e.Shared || e.Job.State.Terminal())):
+		// A job of its own that is still in the queue is to leave it first.
+		return metrics.Cancelled, ""
 	case e.Job != nil && e.Shared:
 		return judgeTurn(e)
 	case e.Job != nil:

@@ -74,6 +74,14 @@ type Verdict struct {
 	FailedNodes []string `json:"failed_nodes,omitempty"`
 }
 
+// Cancellation is cancel.json: a person asked for the attempt's end. It is
+// written before anybody is asked to end it, so that the attempt is not begun
+// again whatever the scheduler forgets.
+type Cancellation struct {
+	Unix float64 `json:"unix"` // seconds since the epoch
+	Host string  `json:"host"` // on which that was asked
+}
+
 // Exit is exit-N.json: the record that the batch script (or the local
 // launcher) leaves of its own end.
 type Exit struct {
@@ -92,8 +100,9 @@ type Attempt struct {
 	Number     int // 1-based
 	Point      study.Point
 	Record     Record
-	Submission *Submission // nil until the scheduler's answer is recorded
-	Verdict    *Verdict    // nil until it has ended and somebody looked
+	Submission *Submission   // nil until the scheduler's answer is recorded
+	Cancelled  *Cancellation // nil unless `cancel` was asked to end it
+	Verdict    *Verdict      // nil until it has ended and somebody looked
 	// Unreadable is why the folder cannot be read; nil if it can. The rest is
 	// then as it was read before or, if it never was, what the folder's name says:
 	// Run, Number, and the point's ID and repeat. It may have ended, or be under

@@ -229,7 +229,7 @@ func (b *SlurmBackend) packed(m Member, attempts []*Attempt) (slurm.Script, []by
 		step := slurm.Step{RunDir: s.RunDir, Nodes: s.Nodes, TasksPerNode: s.TasksPerNode, CPUsPerTask: s.CPUsPerTask,
 			GPUsPerNode: s.GPUsPerNode, GPUType: s.GPUType, CPUBind: s.CPUBind}
 		if m.Packing == study.PackAllocation {
-			step.Time = s.Time
+			step.Time, step.Name = s.Time, a.Run.Name()
 		}
 		steps[a.Record.Pack.Index] = step
 		cpus, total = max(cpus, s.TasksPerNode*s.CPUsPerTask), min(total+s.Time, time.Duration(study.MaxDuration))

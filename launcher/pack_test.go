@@ -233,7 +233,7 @@ func TestAllocationIsSizedForTheLargest(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if lines := strings.Split(string(list), "\n"); len(lines) != 4 || !strings.HasPrefix(lines[1], "3\t--nodes=1 --ntasks=2 --ntasks-per-node=2 --cpus-per-task=3 --time=30\t") {
+	if lines := strings.Split(string(list), "\n"); len(lines) != 4 || !strings.HasPrefix(lines[1], "3\t--nodes=1 --ntasks=2 --ntasks-per-node=2 --cpus-per-task=3 --time=30 --job-name=native-w2-r1-a1\t") {
 		t.Errorf("%s", list)
 	}
 	var text bytes.Buffer
@@ -307,7 +307,7 @@ func TestAdoptArray(t *testing.T) {
 }
 
 // One job serves all runs of an allocation: it is ended when all of them are to
-// be, and no run alone.
+// be. Of one alone the step is ended, if it has begun, or it is left out.
 func TestCancelAllocation(t *testing.T) {
 	b := packer(t, study.PackAllocation, "echo 95")
 	begun, err := begin(t.Context(), b, []Todo{planned("a", 4, 1, 1), planned("a", 4, 2, 1), planned("a", 2, 1, 1)})
@@ -316,28 +316,36 @@ func TestCancelAllocation(t *testing.T) {
 	}
 	bin, _, _ := strings.Cut(strings.TrimPrefix(b.Client.Env[0], "PATH="), ":")
 	row := strings.Join([]string{"95", begun[0].Record.JobName, "a", "RUNNING", "None", "node1", "1795228241", "1795228241", "N/A", ""}, "\x1f")
-	for name, text := range map[string]string{"squeue": "echo '" + row + "'", "sacct": "true", "scancel": "echo $* >>" + bin + "/cancelled"} {
+	steps := "95.batch\x1fbatch\n95.3\x1f" + begun[0].Run.Name()
+	for name, text := range map[string]string{"squeue": "case $1 in --steps) echo '" + steps + "';; *) echo '" + row + "';; esac", "sacct": "true", "scancel": "echo $* >>" + bin + "/cancelled"} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
+	if err := begun[0].Run.TakeClaim(0, "95"); err != nil { // its turn has come
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	for _, c := range []struct {
-		runs  int // to be cancelled
-		asked bool
-		what  string
-		told  string // to scancel
-	}{{1, false, "serves 2 other runs", ""}, {3, true, "asked Slurm to end job 95", "95\n"}} {
-		states, err := survey(t.Context(), beside(b), begun[:c.runs])
+		runs []*Attempt // to be cancelled
+		what string
+		told string // to scancel
+	}{
+		{begun[2:], "job 95 goes on with 2 other runs and leaves this one out", ""},
+		{begun[:1], "asked Slurm to end step 95.3; job 95 goes on with 1 other run", "--signal=TERM 95.3\n"},
+		{begun[:2], "asked Slurm to end job 95", "--signal=TERM 95.3\n95\n"},
+	} {
+		states, err := survey(t.Context(), beside(b), c.runs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		endings, err := b.Cancel(t.Context(), states)
-		if err != nil || len(endings) != c.runs {
-			t.Fatalf("%d endings of %d: %v", len(endings), c.runs, err)
+		endings, err := Cancel(t.Context(), states)
+		if err != nil || len(endings) != len(c.runs) {
+			t.Fatalf("%d endings of %d: %v", len(endings), len(c.runs), err)
 		}
 		for _, e := range endings {
-			if e.Asked != c.asked || !strings.Contains(e.What, c.what) {
-				t.Errorf("%d runs: asked %v, %q", c.runs, e.Asked, e.What)
+			if !e.Asked || e.What != c.what {
+				t.Errorf("asked %v, %q, want %q", e.Asked, e.What, c.what)
 			}
 		}
 		if told, err := os.ReadFile(filepath.Join(bin, "cancelled")); string(told) != c.told || err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -35,6 +35,8 @@ type Choice struct {
 	// because the command asks for it; what follows a later one is the
 	// policy's to say.
 	Asked map[rundir.Run]bool
+	// Cancelled says to begin again also what `cancel` has ended.
+	Cancelled bool
 	// Outdated are good results that are to be measured again; nil for none.
 	Outdated map[rundir.Run]bool
 	// Last is the number of the last attempt that is known from elsewhere, 0 for
@@ -63,6 +65,19 @@ func (c Choice) Todo(states []State) []Todo {
 		slices.SortStableFunc(list, func(a, b Todo) int { return a.Point.Repeat - b.Point.Repeat })
 	}
 	return list
+}
+
+// Left are the runs of the plan that are not begun because `cancel` ended them.
+func (c Choice) Left(states []State) int {
+	n := 0
+	if !c.Cancelled {
+		for _, b := range c.EndedBadly(states) {
+			if b.Last.Cancelled != nil {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // BadEnd is a planned run and its latest attempt, which ended badly.
@@ -130,6 +145,9 @@ func (c Choice) next(p study.Planned, tried []State) (t Todo, wanted bool) {
 	}
 	if t.Again != nil {
 		return t, true
+	}
+	if last.Cancelled != nil && !c.Cancelled {
+		return t, false
 	}
 	if c.Policy.ExcludeFailedNodes && !inVain(last) {
 		t.Exclude = failedNodes(tried)

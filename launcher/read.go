@@ -117,6 +117,12 @@ func load(e rundir.Attempt) (*Attempt, error) {
 			a.Submission = m.of(answer)
 		}
 	}
+	if ok, err := readJSON(e.Run.Cancel(), &a.Cancelled); err != nil || !ok {
+		a.Cancelled = nil
+		if err != nil {
+			return nil, err
+		}
+	}
 	if ok, err := readJSON(e.Run.State(), &a.Verdict); err != nil || !ok {
 		a.Verdict = nil
 		if err != nil {

@@ -3,6 +3,7 @@ package launcher
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -146,7 +147,8 @@ func (b *SlurmBackend) Survey(ctx context.Context, open []*Attempt) ([]Finding, 
 // Slurm knows of none.
 func (a *Attempt) jobEvidence(job *slurm.Job, t Traces, asked bool) jobEvidence {
 	e := jobEvidence{evidence: a.evidence(t), Created: metrics.Time(a.Record.CreatedUnix),
-		Submitted: a.Submission != nil, Asked: asked, Requeue: a.Record.Requeue, Shared: a.Record.shared(), Job: job}
+		Submitted: a.Submission != nil, Asked: asked, Requeue: a.Record.Requeue, Shared: a.Record.shared(),
+		Withdrawn: a.Cancelled != nil && a.Run.Withdrawn(), Job: job}
 	if t.Exit == nil && job == nil {
 		e.Now = a.since(a.Run.Attempt(), a.Record.CreatedUnix)
 	}
@@ -175,78 +177,109 @@ func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
 }
 
 // Cancel asks Slurm, in one call for all of the jobs. One that serves several
-// attempts is ended when all of them are to be.
+// attempts is ended when all of them are to be; else it goes on without those.
 func (b *SlurmBackend) Cancel(ctx context.Context, states []State) ([]Ending, error) {
 	list := make([]Ending, len(states))
-	var jobs []string
-	shared, err := b.sharedJobs(ctx, states)
+	attempts, meant := make([]*Attempt, len(states)), map[rundir.Run]bool{}
+	for i, s := range states {
+		list[i], attempts[i], meant[s.Run] = Ending{State: s, What: "Slurm cannot be reached"}, s.Attempt, true
+		if s.Run.Withdrawn() {
+			list[i].What += "; whenever its job starts, it runs nothing"
+		}
+	}
+	// What is said of an attempt that shares a job says nothing of the job, so
+	// that Slurm is asked once more.
+	jobs, err := askSlurm(ctx, b.Client, attempts)
+	if err != nil {
+		return list, err
+	}
+	others, err := othersServed(attempts, meant)
 	if err != nil {
 		return list[:0], err
 	}
+	var ids []string
+	var wrong []error
 	for i, s := range states {
-		list[i].State = s
-		switch job := shared[s.Run]; {
-		case job.id != "" && job.others > 0:
-			list[i].What = fmt.Sprintf("its job %s serves %d other runs, which would end with it; cancel the study to end all of them", job.id, job.others)
-		case job.id != "":
-			if !slices.Contains(jobs, job.id) {
-				jobs = append(jobs, job.id)
+		job := jobs[s.Run]
+		switch {
+		case job == nil && s.Run.Withdrawn():
+			list[i].Asked, list[i].What = true, "Slurm knows no job of it; no copy that may turn up runs it"
+			continue
+		case job == nil || job.State.Terminal():
+			list[i].What = "Slurm knows no job of it that goes on" // its id alone may be another job's by now
+			continue
+		}
+		list[i].Asked = true
+		n := 0
+		if s.Record.shared() {
+			n = others[s.Run.Pack(s.Record.Pack.Name)]
+		}
+		switch {
+		case n == 0:
+			if !slices.Contains(ids, job.ID) {
+				ids = append(ids, job.ID)
 			}
-			list[i].Asked, list[i].What = true, "asked Slurm to end job "+job.id
-		case s.Job != nil && s.Job.State != "":
-			jobs = append(jobs, s.Job.ID)
-			list[i].Asked, list[i].What = true, "asked Slurm to end job "+s.Job.ID
-		case s.Submission == nil:
-			list[i].What = "never reached the scheduler"
-		default: // its id alone may be another job's by now
-			list[i].What = "the scheduler knows no such job"
+			list[i].What = "asked Slurm to end job " + job.ID
+		case s.Run.Withdrawn():
+			list[i].What = fmt.Sprintf("job %s goes on with %s and leaves this one out", job.ID, otherRuns(n))
+		default:
+			step, err := b.endStep(ctx, job.ID, s.Run.Name())
+			list[i].What = fmt.Sprintf("asked Slurm to end step %s; job %s goes on with %s", step, job.ID, otherRuns(n))
+			if step == "" { // the script looks before it starts one
+				list[i].What = fmt.Sprintf("job %s has no step of it now, and starts none", job.ID)
+			}
+			if err != nil {
+				list[i].Asked, list[i].What = false, "Slurm did not end it"
+			}
+			wrong = append(wrong, err)
 		}
 	}
-	if len(jobs) == 0 {
-		return list, nil
+	if len(ids) == 0 {
+		return list, errors.Join(wrong...)
 	}
-	err = b.Client.Cancel(ctx, jobs...)
-	for i := range list {
-		if err != nil && list[i].Asked {
+	err = b.Client.Cancel(ctx, ids...)
+	for i, s := range states {
+		if err != nil && list[i].Asked && jobs[s.Run] != nil && slices.Contains(ids, jobs[s.Run].ID) {
 			list[i].Asked, list[i].What = false, "Slurm did not end it"
 		}
 	}
-	return list, err
+	return list, errors.Join(append(wrong, err)...)
 }
 
-// sharedJob is a job that serves an attempt and others.
-type sharedJob struct {
-	id     string
-	others int // that have not ended, and are not to be
+func otherRuns(n int) string {
+	if n == 1 {
+		return "1 other run"
+	}
+	return fmt.Sprintf("%d other runs", n)
 }
 
-// sharedJobs are the jobs in the queue that serve several attempts, of those
-// that are to be ended. What is said of one of these attempts says nothing of
-// its job, so that Slurm is asked once more.
-func (b *SlurmBackend) sharedJobs(ctx context.Context, states []State) (map[rundir.Run]sharedJob, error) {
-	var list []*Attempt
-	meant := map[rundir.Run]bool{}
-	for _, s := range states {
-		meant[s.Run] = true
-		if s.Record.shared() {
-			list = append(list, s.Attempt)
+// endStep asks Slurm to end the step of a job that has that name; "" when there
+// is none. It ends in order: the supervisors kill what does not end itself.
+func (b *SlurmBackend) endStep(ctx context.Context, job, name string) (id string, err error) {
+	steps, err := b.Client.Steps(ctx, job)
+	if err != nil || steps[name] == "" {
+		return "", err
+	}
+	return steps[name], b.Client.Signal(ctx, steps[name], "TERM")
+}
+
+// othersServed are how many attempts of each pack of these have not ended, and
+// are not meant, nor cancelled before.
+func othersServed(list []*Attempt, meant map[rundir.Run]bool) (map[rundir.Pack]int, error) {
+	var shared []*Attempt
+	for _, a := range list {
+		if a.Record.shared() {
+			shared = append(shared, a)
 		}
 	}
-	if len(list) == 0 {
-		return nil, nil
-	}
-	jobs, err := askSlurm(ctx, b.Client, list)
-	if err != nil {
-		return nil, err
-	}
 	others := map[rundir.Pack]int{}
-	for _, study := range studiesOf(list) {
+	for _, study := range studiesOf(shared) {
 		all, err := Attempts(study)
 		if err != nil {
 			return nil, err
 		}
 		for _, a := range all {
-			if !a.Record.shared() || a.Verdict != nil || meant[a.Run] {
+			if !a.Record.shared() || a.Verdict != nil || meant[a.Run] || a.Cancelled != nil && a.Run.Withdrawn() {
 				continue
 			}
 			if t, err := ReadTraces(a.Run); err != nil || t.Exit == nil {
@@ -254,13 +287,7 @@ func (b *SlurmBackend) sharedJobs(ctx context.Context, states []State) (map[rund
 			}
 		}
 	}
-	found := map[rundir.Run]sharedJob{}
-	for _, a := range list {
-		if job := jobs[a.Run]; job != nil && !job.State.Terminal() {
-			found[a.Run] = sharedJob{job.ID, others[a.Run.Pack(a.Record.Pack.Name)]}
-		}
-	}
-	return found, nil
+	return others, nil
 }
 
 // studiesOf are the studies of attempts, each once.

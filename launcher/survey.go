@@ -80,6 +80,12 @@ func judge(a *Attempt, f Finding) (State, error) {
 	}
 	s := State{Attempt: a, Traces: traces, Job: f.Job}
 	s.Status, s.Detail = f.Judge(traces)
+	if a.Cancelled != nil && s.Status.Terminal() && !s.Status.Good() {
+		s.Status, s.Detail = metrics.Cancelled, "by scalebench cancel"
+		if !traces.Begun {
+			s.Detail += ", before it began"
+		}
+	}
 	if s.Status.Terminal() {
 		v := Verdict{Status: s.Status, Detail: s.Detail, Job: s.Job}
 		if s.Status == metrics.NodeFailed && s.Job != nil && len(s.Job.Nodes) > 0 {

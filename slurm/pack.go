@@ -34,6 +34,7 @@ func (s Script) ListName() string { return ListName }
 // takes.
 type Step struct {
 	RunDir       string
+	Name         string // the step's, by which Steps finds it; "" for srun's own
 	Nodes        int
 	TasksPerNode int
 	CPUsPerTask  int
@@ -59,6 +60,9 @@ func (s Step) options() []string {
 	}
 	if s.Time > 0 {
 		list = append(list, fmt.Sprintf("--time=%d", minutes(s.Time)))
+	}
+	if s.Name != "" {
+		list = append(list, "--job-name="+s.Name)
 	}
 	return list
 }

@@ -188,3 +188,32 @@ func TestAllocationGoesOnAfterAFailure(t *testing.T) {
 		}
 	}
 }
+
+// A run that was cancelled is left out of its job; the others are not.
+func TestCancelledRunsAreLeftOut(t *testing.T) {
+	s, dirs := packed(t, 3, false)
+	if err := os.WriteFile(filepath.Join(dirs[1], "cancel.json"), []byte("{}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, said, code := runScript(t, s); code != 0 {
+		t.Fatalf("exit %d: %s", code, said)
+	}
+	for i, want := range []bool{true, false, true} {
+		if _, err := os.Stat(filepath.Join(dirs[i], "exit-0.json")); (err == nil) != want {
+			t.Errorf("run %d was run: %v, want %v", i, err == nil, want)
+		}
+	}
+	// As a task of an array, and requeued by Slurm after it was claimed.
+	a, dirs := packed(t, 2, true)
+	if err := os.WriteFile(filepath.Join(dirs[1], "cancel.json"), []byte("{}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range []string{"SLURM_RESTART_COUNT=0", "SLURM_RESTART_COUNT=1"} {
+		if _, said, code := runScript(t, a, "SLURM_ARRAY_JOB_ID=95", "SLURM_ARRAY_TASK_ID=1", more); code != DuplicateExit {
+			t.Errorf("%s: a cancelled task ended with %d: %s", more, code, said)
+		}
+	}
+	if entries, _ := filepath.Glob(filepath.Join(dirs[1], "claim-*")); len(entries) > 0 {
+		t.Errorf("a cancelled task claimed its run: %v", entries)
+	}
+}

@@ -126,6 +126,27 @@ func (c *Client) ask(ctx context.Context, f Filter, parse func([]byte) ([]Job, e
 	return jobs, errors.Join(problems...)
 }
 
+// Steps are the ids of a job's steps that run, "7.0", by name.
+func (c *Client) Steps(ctx context.Context, job string) (map[string]string, error) {
+	if err := (Filter{IDs: []string{job}}).validate(); err != nil {
+		return nil, err
+	}
+	out, _, err := c.run(ctx, "squeue", "--steps", "--noheader", "--jobs="+job, "--format=%i"+separator+"%j")
+	var refused *RefusedError
+	if errors.As(err, &refused) && strings.Contains(refused.Message, "Invalid job id specified") {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	lines, err := records(out, 2)
+	steps := map[string]string{}
+	for _, f := range lines {
+		steps[f[1]] = f[0]
+	}
+	return steps, err
+}
+
 // ErrNoJob says that the controller does not know a job, or no longer does.
 var ErrNoJob = errors.New("no such job")
 

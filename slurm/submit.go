@@ -65,6 +65,17 @@ func (c *Client) Cancel(ctx context.Context, ids ...string) error {
 	return errors.Join(problems...)
 }
 
+// Signal sends a job step, "7.0", a signal by its name. One that has ended
+// already is no error.
+func (c *Client) Signal(ctx context.Context, step, signal string) error {
+	_, _, err := c.run(ctx, "scancel", "--signal="+signal, step)
+	var refused *RefusedError
+	if errors.As(err, &refused) && endedAlready(refused.Message) {
+		return nil
+	}
+	return err
+}
+
 // endedAlready reports whether every line of scancel's is about a job that is
 // over.
 func endedAlready(message string) bool {

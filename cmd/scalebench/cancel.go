@@ -23,8 +23,10 @@ func cancelCommand(s *session) *cli.Command {
 		ArgsUsage: "[STUDY|RUN]",
 		Description: "RUN is a run as `status` lists it. Slurm is asked to end jobs; a run on this\n" +
 			"machine ends with the command that drives it. What has been measured is kept,\n" +
-			"and `status` says when a run has ended. A `submit --wait` at work elsewhere goes\n" +
-			"on submitting what it has not begun yet; end it first.",
+			"and `status` says when a run has ended. Where a job serves several runs\n" +
+			"(packing = \"allocation\"), it goes on with the others.\n\n" +
+			"`submit` leaves cancelled runs alone; `retry` begins them again. A `submit --wait`\n" +
+			"at work elsewhere goes on submitting what it has not begun yet; end it first.",
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "every run of every study in the run folders", Destination: &all}},
 		Action: func(c *cli.Context) error {
 			return runCancel(c.Context, s, c.Args().First(), all)
@@ -103,6 +105,9 @@ func cancelFolder(ctx context.Context, s *session, t *table.Table, folder rundir
 	}
 	states, unread, unreachable := s.survey(ctx, attempts)
 	endings, err := launcher.Cancel(ctx, states)
+	if unreachable != nil {
+		err = nil // it says the same
+	}
 	for _, e := range endings {
 		var job any
 		if e.Job != nil {

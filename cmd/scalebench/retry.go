@@ -22,8 +22,8 @@ func retryCommand(s *session) *cli.Command {
 		Description: "STUDY is the path of the study's file, or its name: the study is then as it was\n" +
 			"last submitted.\n\n" +
 			"Each gets a new attempt, however many the policy would allow: all whose latest\n" +
-			"attempt ended badly, or the RUNs named as `status` lists them. Runs that were\n" +
-			"never begun are left to `submit`.",
+			"attempt ended badly or was cancelled, or the RUNs named as `status` lists them.\n" +
+			"Runs that were never begun are left to `submit`.",
 		Flags: o.flags(),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
@@ -52,6 +52,7 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string) e
 	if err != nil {
 		return err
 	}
+	choice.Cancelled = true
 	bad := choice.EndedBadly(states)
 	if len(runs) > 0 {
 		if bad, err = namedRuns(bad, states, runs); err != nil {

@@ -66,6 +66,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	choice.Cancelled = true // a job that was; here the runs are somebody's to watch
 	if err := s.claim(ctx, w); err != nil {
 		return err
 	}

@@ -139,7 +139,13 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		if left.Unread > 0 {
 			elsewhere = ", or cannot be read"
 		}
+		if left.Cancelled > 0 {
+			elsewhere += ", or was cancelled"
+		}
 		s.note("every run of %s has a good result or is under way%s; nothing to submit", w.study.Name, elsewhere)
+	}
+	if left.Cancelled > 0 {
+		s.note("%s cancelled with `cancel`, and left alone; `scalebench retry %s` begins them again", number.Count(left.Cancelled, "run"), w.study.Name)
 	}
 	if err := s.tellOutdated(ctx, w); err != nil {
 		return err

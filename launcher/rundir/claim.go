@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,13 +26,41 @@ func (r Run) Claim(restart int) string {
 // TakeClaim claims an attempt, as the batch script does, for a job of that id
 // or "" for none. The error is fs.ErrExist when it is claimed.
 func (r Run) TakeClaim(restart int, job string) error {
+	if job == "" {
+		return r.claim(restart, "", "")
+	}
+	return r.claim(restart, "job_id", job+"\n")
+}
+
+// withdrawn is the file of a claim that is nobody's.
+const withdrawn = "withdrawn"
+
+// Withdraw claims an attempt that has not begun for nobody, so that no copy of
+// its batch script ever runs it, wherever in the scheduler that is. The error is
+// fs.ErrExist when it has begun. To withdraw it again is no error.
+func (r Run) Withdraw() error {
+	err := r.claim(0, withdrawn, "")
+	if errors.Is(err, fs.ErrExist) && r.Withdrawn() {
+		return nil
+	}
+	return err
+}
+
+// Withdrawn reports whether Withdraw got the claim.
+func (r Run) Withdrawn() bool {
+	_, err := os.Stat(filepath.Join(r.Claim(0), withdrawn))
+	return err == nil
+}
+
+// claim takes a claim with a file of that name and content in it; "" for none.
+func (r Run) claim(restart int, name, content string) error {
 	own, err := nfs.MkdirTemp(string(r), ".claim-", file.Folder)
 	if err != nil {
 		return err
 	}
 	err = os.WriteFile(filepath.Join(own, rand.Text()), nil, file.Open)
-	if err == nil && job != "" {
-		err = os.WriteFile(filepath.Join(own, "job_id"), []byte(job+"\n"), file.Open)
+	if err == nil && name != "" {
+		err = os.WriteFile(filepath.Join(own, name), []byte(content), file.Open)
 	}
 	if err == nil {
 		err = nfs.Place(own, r.Claim(restart))

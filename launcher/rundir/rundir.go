@@ -21,6 +21,7 @@
 //	    output/                    what a command of the user's writes
 //	    .torchrun-*/               what torchrun keeps while it runs
 //	    job.json                   what the scheduler answered to it
+//	    cancel.json                that `cancel` was asked to end it; from before anything else is done about that
 //	    state.json                 the last word on an attempt that has ended
 //	    claim-0/                   made by the first copy of the script to start
 //	    exit-0.json                the batch script's own record of its end
@@ -148,6 +149,7 @@ func (r Run) Command() string  { return filepath.Join(string(r), "command.json")
 func (r Run) Attempt() string  { return filepath.Join(string(r), "attempt.json") }
 func (r Run) Job() string      { return filepath.Join(string(r), "job.json") }
 func (r Run) State() string    { return filepath.Join(string(r), "state.json") }
+func (r Run) Cancel() string   { return filepath.Join(string(r), "cancel.json") }
 func (r Run) Script() string   { return filepath.Join(string(r), "job.sh") }
 func (r Run) Programs() string { return filepath.Join(string(r), "programs") }
 func (r Run) Own() string      { return filepath.Join(string(r), "own") }
@@ -216,7 +218,8 @@ func (r Run) EventFiles() ([]metrics.EventFile, error) {
 	return list, nil
 }
 
-// Restarts lists the incarnations whose batch script has begun, by number.
+// Restarts lists the incarnations whose batch script has begun, by number. A
+// withdrawn attempt has none.
 func (r Run) Restarts() ([]int, error) {
 	entries, err := nfs.ReadDir(string(r))
 	if err != nil {
@@ -225,7 +228,7 @@ func (r Run) Restarts() ([]int, error) {
 	var list []int
 	for _, e := range entries {
 		if n, ok := strings.CutPrefix(e.Name(), "claim-"); ok {
-			if restart, err := strconv.Atoi(n); err == nil && restart >= 0 {
+			if restart, err := strconv.Atoi(n); err == nil && restart >= 0 && !(restart == 0 && r.Withdrawn()) {
 				list = append(list, restart)
 			}
 		}

@@ -37,6 +37,10 @@ job_id=$SLURM_JOB_ID
 # an empty file of a random name, which a full disk cannot leave half written.
 claim() {
   local claim=$run_dir/claim-$restart owner='' own token try moved=''
+  if [ -e "$run_dir/cancel.json" ]; then
+    say "job $job_id: the run was cancelled; nothing was run"
+    exit 75
+  fi
   if [ -e "$run_dir/claim-0/job_id" ]; then read -r owner <"$run_dir/claim-0/job_id" || owner=''; fi # torn by a loss of power
   if [ -n "$owner" ] && [ "$owner" != "$job_id" ]; then
     say "job $job_id is a second copy of this attempt: job $owner has claimed it ($run_dir/claim-0); nothing was run"
@@ -129,6 +133,7 @@ read -r MASTER_ADDR MASTER_PORT <<<"$found"
 export MASTER_ADDR MASTER_PORT
 
 [ -z "$signal" ] || fail "SIG$signal came before the programs were started"
+[ ! -e "$run_dir/cancel.json" ] || fail "the run was cancelled before the programs were started"
 srun \
   --nodes=2 \
   --ntasks=2 \

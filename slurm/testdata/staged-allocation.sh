@@ -46,6 +46,10 @@ run_dir=$pack # is claimed, and has a record, as a run is
 # an empty file of a random name, which a full disk cannot leave half written.
 claim() {
   local claim=$run_dir/claim-$restart owner='' own token try moved=''
+  if [ -e "$run_dir/cancel.json" ]; then
+    say "job $job_id: the run was cancelled; nothing was run"
+    exit 75
+  fi
   if [ -e "$run_dir/claim-0/job_id" ]; then read -r owner <"$run_dir/claim-0/job_id" || owner=''; fi # torn by a loss of power
   if [ -n "$owner" ] && [ "$owner" != "$job_id" ]; then
     say "job $job_id is a second copy of this attempt: job $owner has claimed it ($run_dir/claim-0); nothing was run"
@@ -137,6 +141,10 @@ for run in "${runs[@]}"; do
     say "SIG$signal came; not begun: ${run##*$'\t'}"
     continue
   fi
+  if [ -e "${run##*$'\t'}/cancel.json" ]; then
+    say "cancelled; not begun: ${run##*$'\t'}"
+    continue
+  fi
   (
 take "$run"
 for ((r = 0; r < restart; r++)); do # a requeue goes on where its predecessor was ended
@@ -179,6 +187,7 @@ read -r MASTER_ADDR MASTER_PORT <<<"$found"
 export MASTER_ADDR MASTER_PORT
 
 [ -z "$signal" ] || fail "SIG$signal came before the programs were started"
+[ ! -e "$run_dir/cancel.json" ] || fail "the run was cancelled before the programs were started"
 srun "${shape[@]}" \
   --kill-on-bad-exit=1 \
   --export=ALL \

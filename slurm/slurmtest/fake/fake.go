@@ -3,10 +3,12 @@
 // scheduler: a test says in files what Slurm would say, in the folder that the
 // environment variable SCALEBENCH_FAKE_SLURM names:
 //
-//	jobs      written by sbatch, a line a job: ID, submit time, name, partition
+//	jobs      written by sbatch, a line a job or task of an array: ID, submit time,
+//	          name, partition
 //	log       every call, a line each
 //	states    NAME-PATTERN STATE [EXIT [REASON…]], the last match counts; without
 //	          one a job is PENDING for Priority
+//	steps     ID NAME of the job steps that run
 //	refuse    if there: sbatch says this and exits 1
 //	down      if there: no command reaches the controller
 //	no-accounting  if there: sacct has no database
@@ -75,7 +77,8 @@ func run(dir, name string, args []string, stdout, stderr io.Writer) int {
 	case "scontrol":
 		return f.scontrol(args)
 	case "scancel":
-		err = f.note("cancelled", strings.Join(args, "\n"))
+		ids := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "--signal=") })
+		err = f.note("cancelled", strings.Join(ids, "\n"))
 	default:
 		err = fmt.Errorf("there is no fake of it")
 	}
@@ -135,13 +138,21 @@ func (f *fake) sbatch(args []string) int {
 		return 1
 	}
 	defer script.Close()
-	name, partition := filepath.Base(script.Name()), "main"
+	name, partition, tasks := filepath.Base(script.Name()), "main", 0
 	for s := bufio.NewScanner(script); s.Scan(); {
 		if v, ok := strings.CutPrefix(s.Text(), "#SBATCH --job-name="); ok {
 			name = v
 		}
 		if v, ok := strings.CutPrefix(s.Text(), "#SBATCH --partition="); ok {
 			partition = v
+		}
+		if v, ok := strings.CutPrefix(s.Text(), "#SBATCH --array=0-"); ok {
+			v, _, _ = strings.Cut(v, "%")
+			last, err := strconv.Atoi(v)
+			if err != nil {
+				return f.fail("sbatch", fmt.Errorf("--array: %w", err))
+			}
+			tasks = last + 1
 		}
 	}
 	lock, err := os.OpenFile(filepath.Join(f.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
@@ -152,9 +163,23 @@ func (f *fake) sbatch(args []string) int {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return f.fail("sbatch", err)
 	}
-	id := len(f.lines("jobs")) + 1
-	if err := f.note("jobs", fmt.Sprintf("%d %d %s %s", id, time.Now().Unix(), name, partition)); err != nil {
-		return f.fail("sbatch", err)
+	id := 1
+	for _, line := range f.lines("jobs") {
+		if last, err := strconv.Atoi(line[:strings.IndexAny(line, "_ ")]); err == nil {
+			id = last + 1
+		}
+	}
+	ids := []string{strconv.Itoa(id)}
+	if tasks > 0 {
+		ids = nil
+	}
+	for task := range tasks {
+		ids = append(ids, fmt.Sprintf("%d_%d", id, task))
+	}
+	for _, each := range ids {
+		if err := f.note("jobs", fmt.Sprintf("%s %d %s %s", each, time.Now().Unix(), name, partition)); err != nil {
+			return f.fail("sbatch", err)
+		}
 	}
 	fmt.Fprintln(f.stdout, id)
 	return 0
@@ -180,6 +205,10 @@ func (f *fake) jobs(args []string) ([]job, error) {
 		j, err := f.job(v[0], v[1], v[2], v[3])
 		if err != nil {
 			return nil, err
+		}
+		// A task that is cancelled while it waits leaves no trace.
+		if _, _, task := slurm.ArrayTask(v[0]); task && j["State"] == "CANCELLED" && j["Start"] == "Unknown" {
+			continue
 		}
 		list = append(list, j)
 	}
@@ -207,6 +236,7 @@ func (f *fake) job(id, submit, name, partition string) (job, error) {
 			}
 		}
 	}
+	waits := state == "PENDING"
 	if slices.Contains(f.lines("cancelled"), id) && !slurm.ParseState(state).Terminal() {
 		state, exit, reason = "CANCELLED", "0:15", "None"
 	}
@@ -216,7 +246,7 @@ func (f *fake) job(id, submit, name, partition string) (job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jobs: submit time of %s: %w", id, err)
 	}
-	if state != "PENDING" {
+	if !waits {
 		j["NodeList"], j["Start"] = "node1", strconv.FormatInt(seconds+1, 10)
 	}
 	if slurm.ParseState(state).Terminal() {
@@ -239,6 +269,13 @@ var queueFields = map[byte]string{'i': "JobID", 'j': "JobName", 'P': "Partition"
 	'N': "NodeList", 'V': "Submit", 'S': "Start", 'e': "End", 'k': "Comment"}
 
 func (f *fake) squeue(args []string) error {
+	if slices.Contains(args, "--steps") {
+		for _, line := range f.lines("steps") {
+			id, name, _ := strings.Cut(line, " ")
+			fmt.Fprintf(f.stdout, "%s\x1f%s\n", id, name)
+		}
+		return nil
+	}
 	jobs, err := f.jobs(args)
 	if err != nil {
 		return err
@@ -310,6 +347,10 @@ func accountingLine(fields []string, delimiter string, j job) (string, error) {
 }
 
 func (f *fake) scontrol(args []string) int {
+	if slices.Equal(args, []string{"show", "config"}) {
+		fmt.Fprintln(f.stdout, "MaxArraySize            = 1001")
+		return 0
+	}
 	if len(args) != 4 || args[0] != "show" || args[1] != "job" || args[2] != "-o" {
 		return f.fail("scontrol", fmt.Errorf("only scontrol show job -o ID is known, not %q", args))
 	}
