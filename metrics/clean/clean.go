@@ -59,6 +59,9 @@ func Steers(r rune) bool {
 // JSON escapes what steers a terminal in a JSON text, except the line breaks
 // between its values. The values stay what they are.
 func JSON(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && Steers(r) }) {
+		return text
+	}
 	var out strings.Builder
 	for _, r := range text {
 		switch high, low := utf16.EncodeRune(r); {
