@@ -13,8 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/cost"
-	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -92,10 +91,8 @@ func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
 		return err
 	}
 	a.warn(s)
-	for _, one := range list {
-		for _, w := range one.Warnings {
-			s.warn("%s", aboutSeries(list, one)+w)
-		}
+	for _, doubt := range advice.Doubts(list) {
+		s.warn("%s", doubt)
 	}
 	return nil
 }
@@ -144,13 +141,6 @@ func (v *adviser) advise(a *analysis) ([]*advice.Advice, error) {
 	return list, nil
 }
 
-func aboutSeries(list []*advice.Advice, one *advice.Advice) string {
-	if len(list) < 2 {
-		return ""
-	}
-	return one.Series + ": "
-}
-
 func (s *session) printAdvice(list []*advice.Advice) error {
 	switch s.format {
 	case table.FormatJSON:
@@ -161,14 +151,17 @@ func (s *session) printAdvice(list []*advice.Advice) error {
 		_, err = fmt.Fprintln(s.stdout, text)
 		return err
 	case table.FormatCSV:
-		return s.print(adviceData(list))
+		return s.print(tables.AdviceData(list))
 	}
 	for i, one := range list {
 		if i > 0 {
 			fmt.Fprintln(s.stdout)
 		}
-		sentences := aboutSeries(list, one) + strings.TrimSpace(one.Reason[0]+" "+one.Reason[1])
-		t := adviceTable(one, s.verbose)
+		sentences := one.Sentences()
+		if len(list) > 1 {
+			sentences = one.Series + ": " + sentences
+		}
+		t := tables.Advice(one, s.verbose)
 		if s.format == table.FormatMarkdown {
 			t.Notes = append([]string{sentences}, t.Notes...) // escaped like all of it
 		} else if _, err := fmt.Fprintf(s.stdout, "%s\n\n", clean.Line(sentences)); err != nil {
@@ -179,126 +172,4 @@ func (s *session) printAdvice(list []*advice.Advice) error {
 		}
 	}
 	return nil
-}
-
-// adviceTable is the candidates for people.
-func adviceTable(a *advice.Advice, all bool) *table.Table {
-	t := &table.Table{Columns: []table.Column{
-		{Key: "workers"},
-		{Key: "basis"},
-		{Key: "throughput", Unit: "samples/s", Right: true},
-		{Key: "efficiency", Right: true},
-	}}
-	timed := slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Seconds != nil })
-	if timed {
-		head := "time"
-		if a.Target != nil {
-			head = "time to " + targetText(*a.Target)
-		} else if a.Goal != "" {
-			head = "time to target"
-		}
-		t.Columns = append(t.Columns, table.Column{Key: "seconds", Head: head, Right: true})
-	}
-	if a.Currency != "" {
-		t.Columns = append(t.Columns, table.Column{Key: "cost", Head: "cost (" + a.Currency + ")", Right: true})
-	}
-	left := 0
-	for _, c := range a.Candidates {
-		chosen := a.Workers != nil && c.Workers == *a.Workers
-		if !all && !chosen && c.Basis != advice.Measured && !doubling(a, c.Workers) && (a.Next == nil || c.Workers != a.Next.Workers) {
-			left++
-			continue
-		}
-		name := string(c.Basis)
-		if chosen {
-			name += ", recommended"
-		}
-		atBase := a.Base != nil && c.Workers == a.Base.Workers
-		cells := []any{c.Workers, name, figureText(c.Throughput, number.Significant, false), figureText(c.Efficiency, number.Percent, atBase)}
-		if timed {
-			cells = append(cells, figureText(c.Seconds, number.Seconds, false))
-		}
-		if a.Currency != "" {
-			cells = append(cells, figureText(c.Cost, number.Significant, false))
-		}
-		t.Add(cells...)
-	}
-	if a.Base != nil {
-		t.Notes = append(t.Notes, fmt.Sprintf("Base: %s. In brackets: %g %% intervals.", baseText(a.Base), 100*a.Confidence))
-	}
-	if timed {
-		if a.Goal == measure.ToTarget {
-			t.Notes = append(t.Notes, "Times are as the program states them, from its start of training to its target, initialisation apart.")
-		} else {
-			t.Notes = append(t.Notes, "Times are from the start of a rank on, initialisation included.")
-		}
-	}
-	if len(a.Law) > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("Law: %s; it predicts the largest measured worker count %+.1f %% off from the others.", strings.Join(a.Law, " + "), 100**a.HoldOut))
-	}
-	if a.Refused != "" {
-		t.Notes = append(t.Notes, "Not extrapolated: "+a.Refused+".")
-	}
-	if a.Next != nil {
-		t.Notes = append(t.Notes, fmt.Sprintf("Measure next: %s, %s: %s.", workersText(a.Next.Workers), number.Count(a.Next.Runs, "run"), a.Next.Why))
-	} else if a.Workers != nil {
-		t.Notes = append(t.Notes, "Measure next: nothing; the data decides.")
-	}
-	if left > 0 {
-		t.Notes = append(t.Notes, number.Count(left, "more candidate")+" with -v, and in CSV and JSON.")
-	}
-	return t
-}
-
-// doubling reports whether a worker count is a measured one doubled some times.
-func doubling(a *advice.Advice, workers int) bool {
-	for _, c := range a.Candidates {
-		for n := c.Workers; c.Basis == advice.Measured && n <= workers; n *= 2 {
-			if n == workers {
-				return c.Workers&(c.Workers-1) == 0 || workers == 2*c.Workers
-			}
-		}
-	}
-	return false
-}
-
-// figureText is "12.3 [11.9, 12.8]", or "12.3 –" without an interval.
-func figureText(f *advice.Figure, show func(float64) string, exact bool) any {
-	switch {
-	case f == nil:
-		return nil
-	case exact:
-		return show(f.Value)
-	case f.Low == nil:
-		return show(f.Value) + " " + number.Absent
-	}
-	return show(f.Value) + " [" + show(*f.Low) + ", " + show(*f.High) + "]"
-}
-
-// adviceData is every candidate of every series for programs.
-func adviceData(list []*advice.Advice) *table.Table {
-	t := &table.Table{}
-	for _, key := range []string{"series", "workers", "nodes", "recommended", "basis", "runs"} {
-		t.Columns = append(t.Columns, table.Column{Key: key})
-	}
-	for _, key := range []string{"throughput", "efficiency", "seconds", "samples", "cost"} {
-		for _, end := range []string{"", "_low", "_high"} {
-			t.Columns = append(t.Columns, table.Column{Key: key + end})
-		}
-	}
-	t.Columns = append(t.Columns, table.Column{Key: "currency"}, table.Column{Key: "why"})
-	for _, a := range list {
-		for _, c := range a.Candidates {
-			cells := []any{a.Series, c.Workers, c.Nodes, a.Workers != nil && *a.Workers == c.Workers, string(c.Basis), c.Runs}
-			for _, f := range []*advice.Figure{c.Throughput, c.Efficiency, c.Seconds, c.Samples, c.Cost} {
-				if f == nil {
-					cells = append(cells, nil, nil, nil)
-					continue
-				}
-				cells = append(cells, f.Value, f.Low, f.High)
-			}
-			t.Add(append(cells, a.Currency, c.Why)...)
-		}
-	}
-	return t
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/collective"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -34,7 +33,7 @@ func (s *session) collectives(ctx context.Context, study string) ([]exchange.Run
 	}
 	for _, r := range runs {
 		for _, w := range r.Warnings {
-			warnings = append(warnings, workersText(r.Workers)+": "+w)
+			warnings = append(warnings, number.Count(r.Workers, "worker")+": "+w)
 		}
 	}
 	slices.Sort(warnings)
@@ -58,28 +57,6 @@ func (s *session) plotBusBW(ctx context.Context, o plotOptions) error {
 		s.warn("%s", w)
 	}
 	return nil
-}
-
-// collectiveRows are the measurements of one run.
-func collectiveRows(list []collective.Measurement) *table.Table {
-	t := &table.Table{Columns: []table.Column{{Key: "op"}, {Key: "in_place"}, {Key: "bytes", Head: "size", Show: number.Bytes},
-		{Key: "seconds", Head: "time", Show: number.Seconds}, {Key: "seconds_min", Head: "min", Show: number.Seconds}, {Key: "seconds_mean", Head: "mean", Show: number.Seconds},
-		{Key: "seconds_p99", Head: "p99", Show: number.Seconds}, {Key: "cv", Show: number.Percent}, {Key: "iterations"},
-		{Key: "algbw", Unit: "B/s"}, {Key: "busbw", Unit: "B/s"}}}
-	for _, m := range list {
-		t.Add(table.NonZero(m.Op), m.InPlace, m.Bytes, m.Seconds, m.Min, m.Mean, m.P99, m.CV, table.NonZero(m.Iterations), m.AlgBW, m.BusBW)
-	}
-	return t
-}
-
-// linkRows are the fits of one run.
-func linkRows(list []collective.Link) *table.Table {
-	t := &table.Table{Columns: []table.Column{{Key: "op"}, {Key: "in_place"}, {Key: "alpha", Head: "latency", Show: number.Seconds}, {Key: "beta", Head: "bandwidth", Unit: "B/s"},
-		{Key: "sizes"}, {Key: "low", Head: "off by at most", Show: number.Percent}, {Key: "high", Head: "and", Show: number.Percent}}}
-	for _, l := range list {
-		t.Add(table.NonZero(l.Op), l.InPlace, l.Alpha, l.Beta, l.Sizes, l.Low, l.High)
-	}
-	return t
 }
 
 // A noTrainingError is a study whose runs are no trainings, asked for what only
@@ -188,38 +165,4 @@ func collectiveCurves(curves []exchange.Curve) *table.Table {
 		t.Notes = append(t.Notes, "No intervals where there are "+strings.Join(whys, "; ")+"; where there is one, CSV and JSON have it.")
 	}
 	return t
-}
-
-// communicationNotes say what share of a step the reduction of the gradients
-// takes, measured and predicted, at each worker count that has either.
-func communicationNotes(curves []scaling.Curve) []string {
-	var list []string
-	for _, c := range curves {
-		about := ""
-		if len(curves) > 1 {
-			about = " of " + c.Series
-		}
-		for _, p := range c.Points {
-			if p.Workers < 2 || p.Of(measure.Communication).Median == nil && (p.Predicted == nil || p.Predicted.Share == nil) {
-				continue
-			}
-			measured := "not measured"
-			if share := p.Of(measure.Communication).Median; share != nil {
-				measured = shareText(share) + " measured"
-			}
-			predicted := ""
-			if q := p.Predicted; q != nil && q.Share != nil {
-				predicted = fmt.Sprintf("; %s predicted (%s)", shareText(q.Share), q.From)
-			} else if q != nil {
-				predicted = "; not predicted: " + q.Why
-			}
-			list = append(list, fmt.Sprintf("Gradients are being reduced in this share of a step%s with %s: %s%s.", about, workersText(p.Workers), measured, predicted))
-		}
-	}
-	return list
-}
-
-// shareText is a share with its interval, or a dash for one that cannot be had.
-func shareText(e *scaling.Estimate) string {
-	return number.Percent(e.Value) + " " + intervalText(e.Interval, number.Percent)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/contrast"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -96,9 +97,9 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
-	print := compareTable(r, o)
+	print := tables.Contrast(r, o.measure, o.a, o.b)
 	if s.format == table.FormatCSV || s.format == table.FormatJSON {
-		print = compareData(r, o)
+		print = tables.ContrastData(r, o.measure)
 	}
 	if err := s.print(print); err != nil {
 		return err
@@ -129,7 +130,7 @@ func judged(r *contrast.Result, limit float64) error {
 		}
 		// Without a ratio so many runs miss the target that it is worse by any.
 		if p.Verdict == contrast.Worse && (p.Loss == nil || *p.Loss >= limit) {
-			worse = append(worse, fmt.Sprintf("%s, %s", p.Series, workersText(p.Workers)))
+			worse = append(worse, fmt.Sprintf("%s, %s", p.Series, number.Count(p.Workers, "worker")))
 		}
 	}
 	switch {
@@ -227,57 +228,4 @@ func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, n
 		f.Where = value
 	}
 	return f, err
-}
-
-// compareTable is the comparison for people, compareData for programs.
-func compareTable(r *contrast.Result, o compareOptions) *table.Table {
-	write, of := o.measure.Text, o.measure.Name
-	if o.measure.Show == measure.Number && o.measure.Unit != "" {
-		of += " in " + o.measure.Unit
-	}
-	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs_a", Head: "runs A"}, {Key: "runs_b", Head: "runs B"},
-		{Key: "a", Head: "A", Right: true}, {Key: "b", Head: "B", Right: true}, {Key: "ratio", Head: "B / A", Right: true}, {Key: "p"}, {Key: "verdict"}, {Key: "why"}}}
-	for _, p := range r.Points {
-		t.Add(p.Series, p.Workers, p.NA, p.NB, estimateText(p.A, write, false), estimateText(p.B, write, false), estimateText(p.Ratio, number.Significant, false),
-			p.P, string(p.Verdict), table.NonZero(p.Why))
-	}
-	t.Notes = []string{fmt.Sprintf("A: %s. B: %s. Medians of %s over runs, [95 %% interval]; –: too few runs for one.", o.a, o.b, of)}
-	if len(r.Differ) > 0 {
-		t.Notes = append(t.Notes, "A and B differ in "+strings.Join(r.Differ, "; ")+".")
-	}
-	if n := len(r.Points); n >= 10 {
-		t.Notes = append(t.Notes, fmt.Sprintf("Of %d points without any difference, one in 20 would still get a verdict of better or worse.", n))
-	}
-	return t
-}
-
-func compareData(r *contrast.Result, o compareOptions) *table.Table {
-	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "metric"}, {Key: "runs_a"}, {Key: "runs_b"}}}
-	for _, name := range []string{"a", "b", "ratio"} {
-		t.Columns = append(t.Columns, table.Column{Key: name}, table.Column{Key: name + "_low"}, table.Column{Key: name + "_high"})
-	}
-	t.Columns = append(t.Columns, table.Column{Key: "p"}, table.Column{Key: "verdict"}, table.Column{Key: "why"}, table.Column{Key: "differ"})
-	differ := r.Differ
-	if differ == nil {
-		differ = []string{}
-	}
-	for _, p := range r.Points {
-		cells := []any{p.Series, p.Workers, o.measure.Name, p.NA, p.NB}
-		for _, e := range []*scaling.Estimate{p.A, p.B, p.Ratio} {
-			cells = append(cells, estimateCells(e)...)
-		}
-		t.Add(append(cells, p.P, string(p.Verdict), table.NonZero(p.Why), differ)...)
-	}
-	return t
-}
-
-// estimateCells are a value and the ends of its interval; nil where not had.
-func estimateCells(e *scaling.Estimate) []any {
-	switch {
-	case e == nil:
-		return []any{nil, nil, nil}
-	case e.Interval == nil:
-		return []any{e.Value, nil, nil}
-	}
-	return []any{e.Value, e.Interval.Low, e.Interval.High}
 }

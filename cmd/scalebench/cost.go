@@ -15,6 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
+	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -79,9 +80,9 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
-	print := costTable(rows, tariff.Currency, compare)
+	print := tables.Cost(rows, tariff.Currency, compare)
 	if s.format == table.FormatCSV || s.format == table.FormatJSON {
-		print = costData(rows, tariff.Currency, compare.Work)
+		print = tables.CostData(rows, tariff.Currency, compare.Work)
 	}
 	if err := s.print(print); err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -15,6 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -225,7 +225,7 @@ func findingsTable(list []extract.Finding, notes []string) *table.Table {
 			t.Add("accuracy", e.Evaluation.Accuracy, "fraction", nil, evaluatedAt(e.Evaluation), at, line, nil, len(f.Values), nil, nil)
 		case e.Figure != nil:
 			g := e.Figure
-			t.Add(g.Name, g.Value, table.NonZero(g.Unit), g.PlusMinus, table.NonZero(heldAt(g.At)), at, line, table.NonZero(g.Reduce), len(f.Values), table.NonZero(g.Note), table.NonZero(g.PlusMinusIs))
+			t.Add(g.Name, g.Value, table.NonZero(g.Unit), g.PlusMinus, table.NonZero(tables.Where(g.At)), at, line, table.NonZero(g.Reduce), len(f.Values), table.NonZero(g.Note), table.NonZero(g.PlusMinusIs))
 		}
 	}
 	for _, f := range list {
@@ -245,25 +245,4 @@ func evaluatedAt(e *metrics.Evaluation) any {
 		parts = append(parts, fmt.Sprintf("step %d", e.Step))
 	}
 	return table.NonZero(strings.Join(parts, ", "))
-}
-
-// heldAt says what a figure holds for, if not for the run.
-func heldAt(at map[string]any) string {
-	var parts []string
-	for _, key := range []string{"op", "bytes", "in_place", "epoch", "step"} {
-		switch v := at[key].(type) {
-		case string:
-			parts = append(parts, v)
-		case float64:
-			switch {
-			case key == "in_place" && v == 0:
-				parts = append(parts, "out of place")
-			case key == "in_place":
-				parts = append(parts, "in place")
-			default:
-				parts = append(parts, key+" "+strconv.FormatFloat(v, 'f', -1, 64))
-			}
-		}
-	}
-	return strings.Join(parts, ", ")
 }

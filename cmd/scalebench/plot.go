@@ -12,8 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/report/content"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/store"
 )
 
 type plotOptions struct {
@@ -140,7 +140,7 @@ func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure
 			return nil, err
 		}
 		defer db.Close()
-		runs, err := rankSteps(ctx, db, a.curves)
+		runs, err := content.RankSteps(ctx, db, a.curves)
 		if err != nil {
 			return nil, err
 		}
@@ -158,27 +158,4 @@ func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure
 		return figure.DrawBy(by, o.kind, a.curves, a.observations, options)
 	}
 	return figure.Draw(o.kind, a.curves, a.observations, options)
-}
-
-// rankSteps are the step times of the ranks of one run of each series: the one
-// with the median throughput at the most workers.
-func rankSteps(ctx context.Context, db *store.Store, curves []scaling.Curve) ([]figure.RankSteps, error) {
-	var list []figure.RankSteps
-	for _, c := range curves {
-		for _, p := range slices.Backward(c.Points) {
-			run := p.MedianRun()
-			if run == nil {
-				continue
-			}
-			ranks, err := db.StepTimes(ctx, run.ID)
-			if err != nil {
-				return nil, err
-			}
-			if ranks != nil {
-				list = append(list, figure.RankSteps{Run: run.ID, Series: c.Series, Workers: p.Workers, Ranks: ranks})
-			}
-			break
-		}
-	}
-	return list, nil
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -70,7 +70,7 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 	if filter.Limit > 0 {
 		filter.Limit++ // to see whether there are more
 	}
-	list := append([]measure.Measure{}, runMeasures...)
+	list := append([]measure.Measure{}, tables.RunMeasures...)
 	for _, name := range o.metrics.Value() {
 		m, err := findMeasure(ctx, db, name)
 		if err != nil {
@@ -88,7 +88,7 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 	if more {
 		rows = rows[:o.limit]
 	}
-	if err := s.print(runsTable(rows, list)); err != nil {
+	if err := s.print(tables.Runs(rows, list)); err != nil {
 		return err
 	}
 	switch {
@@ -156,74 +156,4 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 		return t, nil
 	}
 	return time.Time{}, errors.New("no point in time; write 2026-11-21, 2026-11-21T15:04:05Z, or how long ago: 12h, 7d")
-}
-
-// runMeasures are those that a list of runs has: the headline of a training, and
-// what a list has room for.
-var runMeasures = declared(measure.Throughput, measure.EndToEnd, measure.StepP50, measure.TrainSeconds, measure.FinalAccuracy)
-
-// declared are measures by their names.
-func declared(names ...string) []measure.Measure {
-	list := make([]measure.Measure, len(names))
-	for i, name := range names {
-		var err error
-		if list[i], err = measure.Find(name); err != nil {
-			panic(err) // a constant of package measure that is not declared
-		}
-	}
-	return list
-}
-
-// runsTable has the runs with their values of the measures, the first of which
-// are runMeasures.
-func runsTable(rows []store.RunRow, of []measure.Measure) *table.Table {
-	t := &table.Table{Columns: []table.Column{
-		{Key: "run"},
-		{Key: "study", Data: true},
-		{Key: "series", Data: true},
-		{Key: "point", Data: true},
-		{Key: "repeat", Data: true},
-		{Key: "attempt", Data: true},
-		{Key: "framework", Optional: true},
-		{Key: "workers"},
-		{Key: "nodes", Optional: true},
-		{Key: "status"},
-		{Key: "detail", Data: true},
-		{Key: "job", Optional: true},
-		{Key: "job_state", Data: true},
-		{Key: "created", Optional: true},
-		{Key: "dir", Data: true},
-		{Key: "steps", Data: true},
-		{Key: "epochs", Optional: true},
-		{Key: "throughput", Unit: "samples/s"},
-		{Key: "throughput_why", Data: true},
-		{Key: "end_to_end", Data: true},
-		{Key: "step_p50", Head: "step", Show: number.Seconds, Optional: true},
-		{Key: "train_seconds", Head: "training", Show: number.Seconds, Optional: true},
-		{Key: "final_accuracy", Head: "accuracy", Show: number.Percent},
-		{Key: "warnings", Data: true},
-	}}
-	for _, m := range of[len(runMeasures):] {
-		t.Columns = append(t.Columns, table.ColumnOf(m))
-	}
-	for _, r := range rows {
-		warnings := r.Warnings
-		if warnings == nil {
-			warnings = []string{}
-		}
-		if r.Steps != nil && *r.Steps == 0 {
-			r.Steps = nil // nobody counted
-			if r.Epochs != nil && *r.Epochs == 0 {
-				r.Epochs = nil
-			}
-		}
-		cells := []any{r.Run, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, table.NonZero(r.Nodes), string(r.Status), table.NonZero(r.Detail),
-			table.NonZero(r.Job), table.NonZero(r.JobState), r.Created, r.Dir, r.Steps, r.Epochs, r.Values[0], table.NonZero(r.ThroughputWhy), r.Values[1],
-			r.Values[2], r.Values[3], r.Values[4], warnings}
-		for _, v := range r.Values[len(runMeasures):] {
-			cells = append(cells, v)
-		}
-		t.Add(cells...)
-	}
-	return t
 }

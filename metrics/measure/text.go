@@ -1,6 +1,10 @@
 package measure
 
-import "github.com/scalebench/scalebench/metrics/number"
+import (
+	"strconv"
+
+	"github.com/scalebench/scalebench/metrics/number"
+)
 
 // Text writes a value of the measure for people, as its Show says.
 func (m Measure) Text(v float64) string {
@@ -12,3 +16,6 @@ func (m Measure) Text(v float64) string {
 	}
 	return number.Significant(v)
 }
+
+// TargetText writes a target accuracy: "0.75".
+func TargetText(target float64) string { return strconv.FormatFloat(target, 'f', -1, 64) }

@@ -133,3 +133,25 @@ func (a axis) places(list []Value) string {
 	}
 	return string(a) + "=" + joined
 }
+
+// Places names places on an axis: "1, 2 and 4 workers", "workload.batch 64".
+func Places(axis string, places ...Value) string {
+	text := ""
+	last := len(places) - 1
+	for i, v := range places {
+		text += v.String()
+		switch {
+		case i < last-1:
+			text += ", "
+		case i < last:
+			text += " and "
+		}
+	}
+	switch {
+	case axis != Workers:
+		return axis + " " + text
+	case text == "1":
+		return "1 worker"
+	}
+	return text + " workers"
+}

@@ -1,4 +1,4 @@
-package main
+package content
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report"
+	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/store"
@@ -28,27 +29,16 @@ func answer(advised []*advice.Advice, curves []scaling.Curve) report.Answer {
 	if len(advised) != 1 {
 		r := report.Answer{Lead: best[0], Reasons: best[1:]}
 		for _, a := range advised {
-			r.Reasons = append(r.Reasons, clean.Line(a.Series+": "+strings.TrimSpace(a.Reason[0]+" "+a.Reason[1])))
+			r.Reasons = append(r.Reasons, clean.Line(a.Series+": "+a.Sentences()))
 		}
 		return r
 	}
-	r := report.Answer{Lead: clean.Line(advised[0].Reason[0]), Table: &report.Table{ID: "candidates", Title: "Candidates", Text: adviceTable(advised[0], false).Text()}}
+	r := report.Answer{Lead: clean.Line(advised[0].Reason[0]), Table: &report.Table{ID: "candidates", Title: "Candidates", Text: tables.Advice(advised[0], false).Text()}}
 	if second := advised[0].Reason[1]; second != "" {
 		r.Reasons = append(r.Reasons, clean.Line(second))
 	}
 	r.Reasons = append(r.Reasons, best...)
 	return r
-}
-
-// adviceDoubts are the doubts about the advice, with whose they are.
-func adviceDoubts(advised []*advice.Advice) []string {
-	var list []string
-	for _, a := range advised {
-		for _, w := range a.Warnings {
-			list = append(list, fmt.Sprintf("advice: %s%s", aboutSeries(advised, a), w))
-		}
-	}
-	return list
 }
 
 // method is how the numbers of a report are made, in short.
@@ -92,7 +82,7 @@ func bestMeasured(curves []scaling.Curve) []string {
 		}
 	}
 	name := func(c candidate) string {
-		text := workersText(c.point.Workers)
+		text := number.Count(c.point.Workers, "worker")
 		if len(curves) > 1 {
 			text += " (" + clean.Line(c.curve.Series) + ")"
 		}
@@ -114,9 +104,9 @@ func bestMeasured(curves []scaling.Curve) []string {
 		e := rate(*fastest).Median
 		s := fmt.Sprintf("Most samples a second were trained with %s: %s samples/s%s", name(*fastest), number.Significant(e.Value), spread(e.Interval, number.Significant, e.Runs))
 		if up := rate(*fastest).Gain(); up != nil && up.Why != scaling.AtBase {
-			s += fmt.Sprintf("; that is %s times the throughput of %s", number.Significant(up.Value), workersText(fastest.curve.Base.Workers))
+			s += fmt.Sprintf("; that is %s times the throughput of %s", number.Significant(up.Value), number.Count(fastest.curve.Base.Workers, "worker"))
 			if up.Interval != nil {
-				s += " " + intervalText(up.Interval, number.Significant)
+				s += " " + tables.Interval(up.Interval, number.Significant)
 			}
 		}
 		list = append(list, s+".")
@@ -137,56 +127,15 @@ func timeSentence(t *scaling.Summary) string {
 func spread(in *scaling.Interval, show func(float64) string, runs int) string {
 	switch {
 	case in != nil:
-		return fmt.Sprintf(" %s (median of %s, with its interval)", intervalText(in, show), number.Count(runs, "run"))
+		return fmt.Sprintf(" %s (median of %s, with its interval)", tables.Interval(in, show), number.Count(runs, "run"))
 	case runs == 1:
 		return " (one run, so without an interval)"
 	}
 	return fmt.Sprintf(" (median of %s, too few for an interval)", number.Count(runs, "run"))
 }
 
-// partsTable is where the time of a step goes, over all runs of each point:
-// the median and the extremes, since parts of different runs do not add up.
-func partsTable(a *analysis) *table.Table {
-	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs"}, {Key: "compute", Right: true}, {Key: "communication", Right: true},
-		{Key: "data_wait", Right: true}, {Key: "skew", Right: true}}}
-	parts := []string{measure.Compute, measure.Communication, measure.DataWait, measure.Skew}
-	for _, c := range a.curves {
-		for _, p := range c.Points {
-			cells, any1 := []any{c.Series, p.Workers, len(p.Runs)}, false
-			for _, part := range parts {
-				values := p.Of(part).Values
-				cells = append(cells, rangeText(values, len(p.Runs)))
-				any1 = any1 || values != nil
-			}
-			if any1 {
-				t.Add(cells...)
-			}
-		}
-	}
-	t.Notes = []string{"Shares of the mean rank's step time; skew: the share that the average rank waits for the slowest. Median (least to most) over the runs of a point."}
-	return t
-}
-
-// rangeText is "12.3 % (11.9 % to 12.8 %)", of how many runs where not of all;
-// nil for none.
-func rangeText(values []float64, runs int) any {
-	if len(values) == 0 {
-		return nil
-	}
-	slices.Sort(values)
-	n := len(values)
-	s := number.Percent((values[(n-1)/2] + values[n/2]) / 2)
-	if n > 1 {
-		s += fmt.Sprintf(" (%s to %s)", number.Percent(values[0]), number.Percent(values[n-1]))
-	}
-	if n < runs {
-		s += fmt.Sprintf(", of %d", n)
-	}
-	return s
-}
-
 // provenance is where the numbers come from.
-func provenance(a *analysis, from *store.Provenance) []report.Fact {
+func (s *Study) provenance() []report.Fact {
 	var list []report.Fact
 	add := func(name string, values ...string) {
 		if len(values) == 0 {
@@ -194,23 +143,23 @@ func provenance(a *analysis, from *store.Provenance) []report.Fact {
 		}
 		list = append(list, report.Fact{Name: name, Values: visibleAll(values)})
 	}
-	add("What was run", sharedParameters(a.observations)...)
-	for _, c := range a.curves {
+	add("What was run", sharedParameters(s.Observations)...)
+	for _, c := range s.Curves {
 		values := []string{c.Fingerprint.String()}
 		for _, v := range c.Mixed {
 			values = append(values, "mixed: "+v.String())
 		}
 		name := "Fingerprint"
-		if len(a.curves) > 1 {
+		if len(s.Curves) > 1 {
 			name += " of " + clean.Line(c.Series)
 		}
 		add(name, values...)
 	}
-	add("Environments", counted(from.Environments, environmentText)...)
-	add("Hosts", fold(counted(from.Hosts, func(s string) string { return s }))...)
+	add("Environments", counted(s.from.Environments, environmentText)...)
+	add("Hosts", fold(counted(s.from.Hosts, func(s string) string { return s }))...)
 	jobs := map[string]int{}
 	commits := map[string]int{}
-	for _, o := range a.observations {
+	for _, o := range s.Observations {
 		if o.Job != "" {
 			jobs[strings.TrimSpace(o.Cluster+" "+o.Partition)]++
 		}
@@ -222,8 +171,8 @@ func provenance(a *analysis, from *store.Provenance) []report.Fact {
 		add("Jobs on", howOften(jobs)...)
 	}
 	add("Commit of the study's folder", howOften(commits)...)
-	add("Initial parameters (SHA-256)", fold(counted(from.InitialParameters, func(s string) string { return s }))...)
-	add("Data (SHA-256)", fold(counted(from.Data, func(s string) string { return s }))...)
+	add("Initial parameters (SHA-256)", fold(counted(s.from.InitialParameters, func(s string) string { return s }))...)
+	add("Data (SHA-256)", fold(counted(s.from.Data, func(s string) string { return s }))...)
 	return list
 }
 

@@ -1,4 +1,4 @@
-package main
+package tables
 
 import (
 	"fmt"
@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
-// costTable is the rows for people: medians, with the interval in brackets or a
+// Cost is the rows for people: medians, with the interval in brackets or a
 // dash for one that cannot be had, and below it what they are of.
-func costTable(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table {
+func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs"},
 		{Key: "time", Right: true}, {Key: "cost", Unit: currency, Right: true}}}
 	if o.Baseline != nil {
@@ -25,7 +26,7 @@ func costTable(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.
 	}
 	targets := costTargets(rows)
 	for _, target := range targets {
-		t.Columns = append(t.Columns, table.Column{Key: "to_" + targetText(target), Head: "cost to " + targetText(target), Unit: currency, Right: true, Optional: true})
+		t.Columns = append(t.Columns, table.Column{Key: "to_" + measure.TargetText(target), Head: "cost to " + measure.TargetText(target), Unit: currency, Right: true, Optional: true})
 	}
 	t.Columns = append(t.Columns, table.Column{Key: "pareto", Head: "on the front"})
 	var whys []string
@@ -35,7 +36,7 @@ func costTable(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.
 				whys = append(whys, why)
 			}
 		}
-		return estimateText(e, show, e != nil && e.Why == tradeoff.AtBaseline)
+		return Estimate(e, show, e != nil && e.Why == tradeoff.AtBaseline)
 	}
 	for _, r := range rows {
 		cells := []any{r.Series, r.Workers, r.Runs, show(r.Time, number.Seconds), show(r.Cost, number.Significant)}
@@ -106,7 +107,7 @@ func costNotes(rows []tradeoff.Row, o tradeoff.Options) []string {
 		}
 	}
 	for _, r := range rows {
-		about := fmt.Sprintf("%s %s, %s", number.Absent, r.Series, workersText(r.Workers))
+		about := fmt.Sprintf("%s %s, %s", number.Absent, r.Series, number.Count(r.Workers, "worker"))
 		if r.Rate != nil {
 			for _, p := range r.Rate.Parts {
 				once(&prices, p.Price.String())
@@ -131,8 +132,8 @@ func costNotes(rows []tradeoff.Row, o tradeoff.Options) []string {
 	return append(notes, without...)
 }
 
-// costData is the rows for programs: unrounded, times in seconds.
-func costData(rows []tradeoff.Row, currency string, work tradeoff.Work) *table.Table {
+// CostData is the rows for programs: unrounded, times in seconds.
+func CostData(rows []tradeoff.Row, currency string, work tradeoff.Work) *table.Table {
 	t := &table.Table{}
 	keys := func(names ...string) {
 		for _, name := range names {
@@ -150,7 +151,7 @@ func costData(rows []tradeoff.Row, currency string, work tradeoff.Work) *table.T
 	estimated("cost_per_epoch")
 	targets := costTargets(rows)
 	for _, target := range targets {
-		name := "to_" + targetText(target)
+		name := "to_" + measure.TargetText(target)
 		estimated(name + "_seconds")
 		estimated(name + "_cost")
 		keys(name+"_reached", name+"_runs")

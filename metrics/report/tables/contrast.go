@@ -1,0 +1,56 @@
+package tables
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/contrast"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// Contrast is a comparison of two sets of runs, of which a and b are the names,
+// for people.
+func Contrast(r *contrast.Result, m measure.Measure, a, b string) *table.Table {
+	write, of := m.Text, m.Name
+	if m.Show == measure.Number && m.Unit != "" {
+		of += " in " + m.Unit
+	}
+	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs_a", Head: "runs A"}, {Key: "runs_b", Head: "runs B"},
+		{Key: "a", Head: "A", Right: true}, {Key: "b", Head: "B", Right: true}, {Key: "ratio", Head: "B / A", Right: true}, {Key: "p"}, {Key: "verdict"}, {Key: "why"}}}
+	for _, p := range r.Points {
+		t.Add(p.Series, p.Workers, p.NA, p.NB, Estimate(p.A, write, false), Estimate(p.B, write, false), Estimate(p.Ratio, number.Significant, false),
+			p.P, string(p.Verdict), table.NonZero(p.Why))
+	}
+	t.Notes = []string{fmt.Sprintf("A: %s. B: %s. Medians of %s over runs, [95 %% interval]; –: too few runs for one.", a, b, of)}
+	if len(r.Differ) > 0 {
+		t.Notes = append(t.Notes, "A and B differ in "+strings.Join(r.Differ, "; ")+".")
+	}
+	if n := len(r.Points); n >= 10 {
+		t.Notes = append(t.Notes, fmt.Sprintf("Of %d points without any difference, one in 20 would still get a verdict of better or worse.", n))
+	}
+	return t
+}
+
+// ContrastData is a comparison for programs.
+func ContrastData(r *contrast.Result, m measure.Measure) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "metric"}, {Key: "runs_a"}, {Key: "runs_b"}}}
+	for _, name := range []string{"a", "b", "ratio"} {
+		t.Columns = append(t.Columns, table.Column{Key: name}, table.Column{Key: name + "_low"}, table.Column{Key: name + "_high"})
+	}
+	t.Columns = append(t.Columns, table.Column{Key: "p"}, table.Column{Key: "verdict"}, table.Column{Key: "why"}, table.Column{Key: "differ"})
+	differ := r.Differ
+	if differ == nil {
+		differ = []string{}
+	}
+	for _, p := range r.Points {
+		cells := []any{p.Series, p.Workers, m.Name, p.NA, p.NB}
+		for _, e := range []*scaling.Estimate{p.A, p.B, p.Ratio} {
+			cells = append(cells, estimateCells(e)...)
+		}
+		t.Add(append(cells, p.P, string(p.Verdict), table.NonZero(p.Why), differ)...)
+	}
+	return t
+}

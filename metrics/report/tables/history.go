@@ -1,0 +1,83 @@
+package tables
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/history"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// Trace is the segments of one point.
+type Trace struct {
+	Point    string
+	Segments []history.Segment
+}
+
+// History is how a measure of points went over time: a row for each stretch in
+// which nothing changed. marks are the first runs of the stretches and those before
+// them.
+func History(traces []Trace, marks map[int64]store.RunMark, m measure.Measure) *table.Table {
+	median := table.ColumnOf(m)
+	low, high := median, median
+	median.Key, low.Key, low.Head, high.Key, high.Head = "median", "p25", "", "p75", ""
+	low.Unit, high.Unit = "", ""
+	t := &table.Table{Columns: []table.Column{{Key: "point"}, {Key: "workers"}, {Key: "since"}, {Key: "until", Data: true}, {Key: "first_run"}, {Key: "runs"},
+		median, low, high, {Key: "ratio", Head: "change", Show: signedChange}, {Key: "p"},
+		{Key: "kind", Head: "begins with", Data: true}, {Key: "changed", Head: "what changed"},
+		{Key: "metric", Data: true}, {Key: "framework", Data: true}, {Key: "git_commit", Data: true}, {Key: "git_commit_before", Data: true}}}
+	workers := func(p Trace) int { return marks[p.Segments[0].Samples[0].Run].Workers }
+	slices.SortStableFunc(traces, func(a, b Trace) int { return workers(a) - workers(b) })
+	for _, trace := range traces {
+		for _, s := range trace.Segments {
+			first := marks[s.Samples[0].Run]
+			last := s.Samples[len(s.Samples)-1]
+			var before any
+			changed := []string{}
+			for _, d := range s.Changed {
+				changed = append(changed, d.String())
+			}
+			if s.Before != nil {
+				commit := marks[s.Before.Run].GitCommit
+				before = table.NonZero(commit)
+				if commit != first.GitCommit && commit != "" && first.GitCommit != "" {
+					changed = append(changed, fmt.Sprintf("commit %s → %s", short(commit), short(first.GitCommit)))
+				}
+				if len(changed) == 0 {
+					changed = append(changed, "nothing that is recorded")
+				}
+			}
+			t.Add(trace.Point, first.Workers, unixTime(s.Samples[0].Unix), unixTime(last.Unix), first.Run, len(s.Samples),
+				s.Median, s.Low, s.High, s.Ratio, s.P, s.Kind, changed, m.Name, first.Framework, table.NonZero(first.GitCommit), before)
+		}
+	}
+	if len(traces) > 0 {
+		t.Notes = []string{"Medians over runs, with their quartiles; change against the stretch that the run before is in, p by Welch's t-test. – at the first run of a point, and for p with fewer than 4 runs."}
+	}
+	return t
+}
+
+// signedChange writes a ratio as what it adds or takes: −10.0 %.
+func signedChange(ratio float64) string {
+	change := (ratio - 1) * 100
+	sign := "+"
+	if change < 0 {
+		sign = "−"
+	}
+	return sign + number.Significant(math.Abs(change)) + " %"
+}
+
+// short is a commit as people write it, with "-dirty" kept.
+func short(commit string) string {
+	hash, rest, dirty := strings.Cut(commit, "-")
+	hash = hash[:min(len(hash), 10)]
+	if dirty {
+		return hash + "-" + rest
+	}
+	return hash
+}

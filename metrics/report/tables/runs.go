@@ -1,0 +1,90 @@
+package tables
+
+import (
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// RunMeasures are those that a list of runs has: the headline of a training, and
+// what a list has room for.
+var RunMeasures = declared(measure.Throughput, measure.EndToEnd, measure.StepP50, measure.TrainSeconds, measure.FinalAccuracy)
+
+// declared are measures by their names.
+func declared(names ...string) []measure.Measure {
+	list := make([]measure.Measure, len(names))
+	for i, name := range names {
+		var err error
+		if list[i], err = measure.Find(name); err != nil {
+			panic(err) // a constant of package measure that is not declared
+		}
+	}
+	return list
+}
+
+// Runs has the runs with their values of the measures, the first of which
+// are RunMeasures.
+func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
+	t := &table.Table{Columns: []table.Column{
+		{Key: "run"},
+		{Key: "study", Data: true},
+		{Key: "series", Data: true},
+		{Key: "point", Data: true},
+		{Key: "repeat", Data: true},
+		{Key: "attempt", Data: true},
+		{Key: "framework", Optional: true},
+		{Key: "workers"},
+		{Key: "nodes", Optional: true},
+		{Key: "status"},
+		{Key: "detail", Data: true},
+		{Key: "job", Optional: true},
+		{Key: "job_state", Data: true},
+		{Key: "created", Optional: true},
+		{Key: "dir", Data: true},
+		{Key: "steps", Data: true},
+		{Key: "epochs", Optional: true},
+		{Key: "throughput", Unit: "samples/s"},
+		{Key: "throughput_why", Data: true},
+		{Key: "end_to_end", Data: true},
+		{Key: "step_p50", Head: "step", Show: number.Seconds, Optional: true},
+		{Key: "train_seconds", Head: "training", Show: number.Seconds, Optional: true},
+		{Key: "final_accuracy", Head: "accuracy", Show: number.Percent},
+		{Key: "warnings", Data: true},
+	}}
+	for _, m := range of[len(RunMeasures):] {
+		t.Columns = append(t.Columns, table.ColumnOf(m))
+	}
+	for _, r := range rows {
+		warnings := r.Warnings
+		if warnings == nil {
+			warnings = []string{}
+		}
+		if r.Steps != nil && *r.Steps == 0 {
+			r.Steps = nil // nobody counted
+			if r.Epochs != nil && *r.Epochs == 0 {
+				r.Epochs = nil
+			}
+		}
+		cells := []any{r.Run, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, table.NonZero(r.Nodes), string(r.Status), table.NonZero(r.Detail),
+			table.NonZero(r.Job), table.NonZero(r.JobState), r.Created, r.Dir, r.Steps, r.Epochs, r.Values[0], table.NonZero(r.ThroughputWhy), r.Values[1],
+			r.Values[2], r.Values[3], r.Values[4], warnings}
+		for _, v := range r.Values[len(RunMeasures):] {
+			cells = append(cells, v)
+		}
+		t.Add(cells...)
+	}
+	return t
+}
+
+// Evaluations are those of the runs.
+func Evaluations(obs []scaling.Observation) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "epoch"}, {Key: "seconds"}, {Key: "samples"}, {Key: "accuracy"}}}
+	for _, o := range obs {
+		for _, e := range o.Evaluations {
+			t.Add(o.Run, e.Epoch, e.Seconds, e.Samples, e.Accuracy)
+		}
+	}
+	return t
+}

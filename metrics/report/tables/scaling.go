@@ -1,0 +1,301 @@
+package tables
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// Scaling is the curves for people: medians, with the interval in
+// brackets or a dash for one that cannot be had, and below it the base and
+// the reasons for the dashes.
+func Scaling(curves []scaling.Curve) *table.Table {
+	targets := targetsOf(curves)
+	along := scaling.Workers
+	if len(curves) > 0 {
+		along = curves[0].Axis
+	}
+	t := &table.Table{Columns: []table.Column{
+		{Key: "series"},
+		{Key: along, Right: true},
+		{Key: "runs"},
+		{Key: "throughput", Unit: "samples/s", Right: true},
+		{Key: "speedup", Right: true},
+		{Key: "efficiency", Right: true},
+	}}
+	for _, m := range targets {
+		t.Columns = append(t.Columns, table.Column{Key: m.Name, Head: m.Title, Right: true}, table.Column{Key: m.Name + "_speedup", Head: "speedup to " + m.Goal(), Right: true})
+	}
+	var whys []string
+	why := func(reason string) {
+		reason, _, _ = strings.Cut(reason, " (") // how many there are, the table says
+		if reason != "" && !slices.Contains(whys, reason) {
+			whys = append(whys, reason)
+		}
+	}
+	for _, c := range curves {
+		for _, p := range c.Points {
+			atBase := c.Base != nil && p.At == c.Base.At
+			x := p.Of(measure.Throughput)
+			if x.Median != nil {
+				why(x.Median.Why)
+			}
+			if x.Gain() != nil && !atBase {
+				why(x.Gain().Why)
+			}
+			cells := []any{c.Series, p.At.String(), x.Runs, Estimate(x.Median, number.Significant, false),
+				Estimate(x.Gain(), number.Significant, atBase), Estimate(x.Efficiency(), number.Percent, atBase)}
+			for _, m := range targets {
+				a := p.Of(m.Name)
+				if a.Runs == 0 {
+					cells = append(cells, nil, nil)
+					continue
+				}
+				cells = append(cells, timeText(a), Estimate(a.Gain(), number.Significant, atBase))
+				if a.Median != nil {
+					why(a.Median.Why)
+				}
+				if a.Gain() != nil && !atBase {
+					why(a.Gain().Why)
+				}
+			}
+			t.Add(cells...)
+		}
+	}
+	for _, c := range curves {
+		if c.Base != nil {
+			about := "Base"
+			if len(curves) > 1 {
+				about += " of " + c.Series
+			}
+			t.Notes = append(t.Notes, about+": "+baseText(c.Base.Row())+".")
+		}
+	}
+	t.Notes = append(t.Notes, communicationNotes(curves)...)
+	if len(whys) > 0 {
+		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
+	}
+	return t
+}
+
+// Measure is a measure along the curves: medians, with the ratio to the
+// base in the direction in which the measure is better.
+func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
+	axis := scaling.Workers
+	if len(curves) > 0 {
+		axis = curves[0].Axis
+	}
+	value := table.ColumnOf(m)
+	bounds := value
+	bounds.Head, bounds.Data = "", true
+	low, high := bounds, bounds
+	low.Key, high.Key = m.Name+"_low", m.Name+"_high"
+	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: axis, Right: true, Show: number.Exact}, {Key: "runs"}, {Key: "metric", Data: true}, {Key: "unit", Data: true},
+		value, low, high, {Key: "speedup"}, {Key: "speedup_low", Data: true}, {Key: "speedup_high", Data: true},
+		{Key: "efficiency", Show: number.Percent}, {Key: "efficiency_low", Data: true}, {Key: "efficiency_high", Data: true}, {Key: "base", Data: true}}}
+	for _, c := range curves {
+		var base any
+		if c.Base != nil {
+			base = c.Base.At.Any()
+		}
+		for _, p := range c.Points {
+			x := p.Of(m.Name)
+			cells := []any{c.Series, p.At.Any(), x.Runs, m.Name, table.NonZero(m.Unit)}
+			for _, e := range []*scaling.Estimate{x.Median, x.Gain(), x.Efficiency()} {
+				cells = append(cells, estimateCells(e)...)
+			}
+			t.Add(append(cells, base)...)
+		}
+	}
+	t.Notes = []string{"Medians over runs; where there is an interval, CSV and JSON have it."}
+	return t
+}
+
+// Parts is where the time of a step goes, over all runs of each point:
+// the median and the extremes, since parts of different runs do not add up.
+func Parts(curves []scaling.Curve) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs"}, {Key: "compute", Right: true}, {Key: "communication", Right: true},
+		{Key: "data_wait", Right: true}, {Key: "skew", Right: true}}}
+	parts := []string{measure.Compute, measure.Communication, measure.DataWait, measure.Skew}
+	for _, c := range curves {
+		for _, p := range c.Points {
+			cells, any1 := []any{c.Series, p.Workers, len(p.Runs)}, false
+			for _, part := range parts {
+				values := p.Of(part).Values
+				cells = append(cells, rangeText(values, len(p.Runs)))
+				any1 = any1 || values != nil
+			}
+			if any1 {
+				t.Add(cells...)
+			}
+		}
+	}
+	t.Notes = []string{"Shares of the mean rank's step time; skew: the share that the average rank waits for the slowest. Median (least to most) over the runs of a point."}
+	return t
+}
+
+// rangeText is "12.3 % (11.9 % to 12.8 %)", of how many runs where not of all;
+// nil for none.
+func rangeText(values []float64, runs int) any {
+	if len(values) == 0 {
+		return nil
+	}
+	slices.Sort(values)
+	n := len(values)
+	s := number.Percent((values[(n-1)/2] + values[n/2]) / 2)
+	if n > 1 {
+		s += fmt.Sprintf(" (%s to %s)", number.Percent(values[0]), number.Percent(values[n-1]))
+	}
+	if n < runs {
+		s += fmt.Sprintf(", of %d", n)
+	}
+	return s
+}
+
+// baseText is the point that others are divided by, with what it measured.
+func baseText(b *scaling.RowBase) string {
+	text := scaling.Places(b.Along())
+	if b.Throughput != nil {
+		text += fmt.Sprintf(", %s samples/s (median of %s)", number.Significant(*b.Throughput), number.Count(b.Runs, "run"))
+	}
+	return text
+}
+
+// timeText is the time to a target; where not all runs reach it, it says how
+// many do.
+func timeText(a *scaling.Summary) string {
+	reached := ""
+	if a.Reached() < a.Runs {
+		reached = fmt.Sprintf("reached %d/%d", a.Reached(), a.Runs)
+	}
+	if a.Median == nil {
+		return reached
+	}
+	return strings.TrimSuffix(number.Seconds(a.Median.Value)+" "+Interval(a.Median.Interval, number.Seconds)+" "+reached, " ")
+}
+
+func targetsOf(curves []scaling.Curve) []measure.Measure {
+	var targets []measure.Measure
+	for _, c := range curves {
+		for _, p := range c.Points {
+			for _, a := range p.Targets() {
+				if !slices.Contains(targets, a.Measure) {
+					targets = append(targets, a.Measure)
+				}
+			}
+		}
+	}
+	slices.SortFunc(targets, measure.ByGoal)
+	return targets
+}
+
+// communicationNotes say what share of a step the reduction of the gradients
+// takes, measured and predicted, at each worker count that has either.
+func communicationNotes(curves []scaling.Curve) []string {
+	var list []string
+	for _, c := range curves {
+		about := ""
+		if len(curves) > 1 {
+			about = " of " + c.Series
+		}
+		for _, p := range c.Points {
+			if p.Workers < 2 || p.Of(measure.Communication).Median == nil && (p.Predicted == nil || p.Predicted.Share == nil) {
+				continue
+			}
+			measured := "not measured"
+			if share := p.Of(measure.Communication).Median; share != nil {
+				measured = shareText(share) + " measured"
+			}
+			predicted := ""
+			if q := p.Predicted; q != nil && q.Share != nil {
+				predicted = fmt.Sprintf("; %s predicted (%s)", shareText(q.Share), q.From)
+			} else if q != nil {
+				predicted = "; not predicted: " + q.Why
+			}
+			list = append(list, fmt.Sprintf("Gradients are being reduced in this share of a step%s with %s: %s%s.", about, number.Count(p.Workers, "worker"), measured, predicted))
+		}
+	}
+	return list
+}
+
+// shareText is a share with its interval, or a dash for one that cannot be had.
+func shareText(e *scaling.Estimate) string {
+	return number.Percent(e.Value) + " " + Interval(e.Interval, number.Percent)
+}
+
+// ScalingData is the rows for programs that read CSV: the JSON objects laid
+// flat, a group of columns for each target.
+func ScalingData(rows []scaling.Row) *table.Table {
+	var targets []string
+	for _, r := range rows {
+		for target := range r.TimeToAccuracy {
+			if !slices.Contains(targets, target) {
+				targets = append(targets, target)
+			}
+		}
+	}
+	slices.Sort(targets)
+	t := &table.Table{Columns: []table.Column{{Key: "series"}}}
+	other := slices.ContainsFunc(rows, func(r scaling.Row) bool { return r.Axis != "" })
+	if other {
+		t.Columns = append(t.Columns, table.Column{Key: "axis"}, table.Column{Key: "at"})
+	}
+	for _, key := range []string{"workers", "runs", "throughput", "throughput_low", "throughput_high", "speedup", "speedup_low",
+		"speedup_high", "efficiency", "efficiency_low", "efficiency_high", "karp_flatt", "karp_flatt_low", "karp_flatt_high",
+		"end_to_end", "end_to_end_low", "end_to_end_high", "skew", "communication", "communication_low", "communication_high",
+		"communication_predicted", "communication_predicted_low", "communication_predicted_high", "communication_predicted_from", "base_workers", "base_throughput", "base_runs", "scaling", "warnings"} {
+		t.Columns = append(t.Columns, table.Column{Key: key})
+	}
+	for _, target := range targets {
+		for _, part := range []string{"seconds", "seconds_low", "seconds_high", "speedup", "speedup_low", "speedup_high", "reached", "runs"} {
+			t.Columns = append(t.Columns, table.Column{Key: "to_" + target + "_" + part})
+		}
+	}
+	for _, r := range rows {
+		cells := []any{r.Series}
+		if other {
+			cells = append(cells, r.Axis, r.At)
+		}
+		cells = append(cells, r.Workers, r.Runs, r.Throughput, r.ThroughputLow, r.ThroughputHigh, r.Speedup, r.SpeedupLow,
+			r.SpeedupHigh, r.Efficiency, r.EfficiencyLow, r.EfficiencyHigh, r.KarpFlatt, r.KarpFlattLow, r.KarpFlattHigh,
+			r.EndToEnd, r.EndToEndLow, r.EndToEndHigh, r.Skew, r.Communication, r.CommunicationLow, r.CommunicationHigh,
+			r.CommunicationPredicted, r.CommunicationPredictedLow, r.CommunicationPredictedHigh, table.NonZero(r.CommunicationPredictedFrom))
+		if r.Base != nil {
+			cells = append(cells, r.Base.Workers, r.Base.Throughput, r.Base.Runs)
+		} else {
+			cells = append(cells, nil, nil, nil)
+		}
+		cells = append(cells, r.Scaling, r.Warnings)
+		for _, target := range targets {
+			if a, ok := r.TimeToAccuracy[target]; ok {
+				cells = append(cells, a.Seconds, a.SecondsLow, a.SecondsHigh, a.Speedup, a.SpeedupLow, a.SpeedupHigh, a.Reached, a.Runs)
+			} else {
+				cells = append(cells, nil, nil, nil, nil, nil, nil, nil, nil)
+			}
+		}
+		t.Add(cells...)
+	}
+	return t
+}
+
+// ScalingJSON is the rows as a JSON list, one object a line.
+func ScalingJSON(rows []scaling.Row) (string, error) {
+	list := make([]string, len(rows))
+	for i, r := range rows {
+		line, err := table.EncodeJSON(r)
+		if err != nil {
+			return "", err
+		}
+		list[i] = "\n  " + line
+	}
+	end := "]\n"
+	if len(list) > 0 {
+		end = "\n]\n"
+	}
+	return "[" + strings.Join(list, ",") + end, nil
+}

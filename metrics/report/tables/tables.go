@@ -1,0 +1,41 @@
+// Package tables is what each answer says as a table: curves, costs, advice,
+// comparisons, histories, runs. One function a table for people, with units,
+// intervals and notes, and beside it, where they differ, one for programs, in base
+// units with every digit (…Data). How a table is printed is in metrics/table.
+package tables
+
+import (
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Estimate is "12.3 [11.9, 12.8]", or "12.3 –" without an interval; exact
+// is for a value that is so by definition.
+func Estimate(e *scaling.Estimate, show func(float64) string, exact bool) any {
+	switch {
+	case e == nil:
+		return nil
+	case exact:
+		return show(e.Value)
+	}
+	return show(e.Value) + " " + Interval(e.Interval, show)
+}
+
+// Interval is "[11.9, 12.8]", or a dash for none.
+func Interval(in *scaling.Interval, show func(float64) string) string {
+	if in == nil {
+		return number.Absent
+	}
+	return "[" + show(in.Low) + ", " + show(in.High) + "]"
+}
+
+// estimateCells are a value and the ends of its interval; nil where not had.
+func estimateCells(e *scaling.Estimate) []any {
+	switch {
+	case e == nil:
+		return []any{nil, nil, nil}
+	case e.Interval == nil:
+		return []any{e.Value, nil, nil}
+	}
+	return []any{e.Value, e.Interval.Low, e.Interval.High}
+}
