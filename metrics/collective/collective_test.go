@@ -6,11 +6,11 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/worktest"
 )
 
 func known(v float64) *float64 { return &v }
@@ -117,21 +117,18 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
-// A log of many sizes takes time in proportion to it: each figure compared with
+// A log of many sizes takes work in proportion to it: each figure compared with
 // each measurement took minutes.
 func TestManySizes(t *testing.T) {
-	const n = 200_000
-	var figures []metrics.Figure
-	for i := range n {
-		at := map[string]any{bytesKey: float64(i), placeKey: 0.0}
-		figures = append(figures, metrics.Figure{Name: "busbw", Unit: "B/s", Value: 1, At: at}, metrics.Figure{Name: "algbw", Unit: "B/s", Value: 2, At: at})
-	}
-	started := time.Now()
-	list, rest := Of(figures)
-	if len(list) != n || len(rest) != 0 || list[1].BusBW == nil || list[1].AlgBW == nil {
-		t.Errorf("%d measurements, %d left over", len(list), len(rest))
-	}
-	if took := time.Since(started); took > 20*time.Second {
-		t.Errorf("it took %v", took)
-	}
+	worktest.New(t).Linear(t, 1000, func(n int) {
+		var figures []metrics.Figure
+		for i := range n {
+			at := map[string]any{bytesKey: float64(i), placeKey: 0.0}
+			figures = append(figures, metrics.Figure{Name: "busbw", Unit: "B/s", Value: 1, At: at}, metrics.Figure{Name: "algbw", Unit: "B/s", Value: 2, At: at})
+		}
+		list, rest := Of(figures)
+		if len(list) != n || len(rest) != 0 || list[1].BusBW == nil || list[1].AlgBW == nil {
+			t.Errorf("%d measurements, %d left over", len(list), len(rest))
+		}
+	})
 }

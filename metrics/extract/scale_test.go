@@ -8,9 +8,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
+
+	"github.com/scalebench/scalebench/metrics/worktest"
 )
 
 // long is a log of n entries in each of the formats, and of a user's patterns.
@@ -130,38 +130,17 @@ func longLog(t testing.TB, e Extractor, n int) []byte {
 	return b.Bytes()
 }
 
-// computing is how long this process has computed so far.
-func computing(t *testing.T) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// Sixteen times the entries are at most about sixteen times the work. It is
-// measured as time on the processor, which other load hardly changes; quadratic
-// work would be 256 times as much.
+// Sixteen times the entries are about sixteen times the work.
 func TestLinear(t *testing.T) {
-	const few, times = 500, 16
+	count := worktest.New(t)
 	for _, e := range everyFormat(t) {
 		t.Run(e.Name, func(t *testing.T) {
-			work := func(n int) time.Duration {
-				data, best := longLog(t, e, n), time.Duration(math.MaxInt64)
-				for range 3 {
-					runtime.GC()
-					before := computing(t)
-					r, err := e.Extract(bytes.NewReader(data), long[e.Name].options)
-					if err != nil || len(r.Findings) == 0 {
-						t.Fatalf("%d findings, %v", len(r.Findings), err)
-					}
-					best = min(best, computing(t)-before)
+			count.Linear(t, 200, func(n int) {
+				r, err := e.Extract(bytes.NewReader(longLog(t, e, n)), long[e.Name].options)
+				if err != nil || len(r.Findings) == 0 {
+					t.Errorf("%d findings, %v", len(r.Findings), err)
 				}
-				return max(best, time.Millisecond)
-			}
-			if one, many := work(few), work(times*few); many > 4*times*one {
-				t.Errorf("%d entries take %v, %d times as many %v", few, one, times, many)
-			}
+			})
 		})
 	}
 }
