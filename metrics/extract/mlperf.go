@@ -6,18 +6,21 @@ import (
 	"io"
 	"math"
 	"regexp"
-	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
 )
 
 // mlperf reads the :::MLLOG lines of MLPerf Training. Its clock runs from
-// run_start to run_stop, evaluations included: the training clock as ours. What
-// it calls eval_accuracy is, in some benchmarks, a loss or a distance.
+// run_start to run_stop, evaluations included: the training clock as ours. A
+// run_stop with status success reached the benchmark's target, and the time to it
+// is MLPerf's result; what is judged is in some benchmarks a loss or a distance,
+// although all call it eval_accuracy. The order of lines is no order of times:
+// stable_diffusion evaluates its checkpoints after training, off the clock, and
+// writes run_stop behind that, dated back.
 var mlperf = Extractor{
 	Name:  "mlperf",
 	Kind:  "train",
-	Reads: ":::MLLOG lines with run_start, eval_accuracy, tracked_stats, run_stop",
+	Reads: ":::MLLOG lines with run_start, eval_accuracy, tracked_stats, blocks and epochs, run_stop",
 	read:  readMLPerf,
 }
 
@@ -35,33 +38,49 @@ type mllogLine struct {
 	Key      string          `json:"key"`
 	Value    json.RawMessage `json:"value"`
 	Metadata struct {
-		Status string   `json:"status"`
-		Epoch  *float64 `json:"epoch_num"`
+		Status  string   `json:"status"`
+		Metric  string   `json:"metric"` // of an eval_accuracy that is one of several
+		Epoch   *float64 `json:"epoch_num"`
+		Samples *float64 `json:"samples_count"`
+		Step    *float64 `json:"step_num"`
 	} `json:"metadata"`
 }
 
 var mllog = regexp.MustCompile(`:::MLLOG (\{.*\})\s*$`)
 
-// mllogRun is what has been read of a log.
+// mllogRun is what has been read of a log. Times are in ms since the first line.
 type mllogRun struct {
-	l           *log
-	benchmark   string
-	began       int64 // ms: the first line's
-	last        int64
-	start, stop Value // run_start, run_stop, in ms since began; Line 0: not yet
-	train       metrics.Train
-	evaluations []Value
-	epochs      []float64
-	at          []int64 // ms since began, of the evaluations
-	rates       []Value
+	l             *log
+	source        string // the launcher's name for the process that writes it
+	benchmark     string
+	began         int64 // the first line's, ms since 1970; -1: none yet
+	start, stop   Value // run_start, run_stop; Line 0: not yet
+	status        string
+	train         metrics.Train
+	batch, length int64 // samples of a step; tokens of a sample; 0: not said
+	evaluations   []mllogEvaluation
+	marks         []mllogMark
+	rates         []Value // tracked_stats' throughput
+	stepSeconds   []Value // and train_step_time
+}
+
+type mllogEvaluation struct {
+	v      Value
+	at     int64
+	metric string
+	epoch  float64
+	mark   mllogMark
 }
 
 func readMLPerf(l *log, r io.Reader) error {
-	run := mllogRun{l: l, began: -1}
-	var from first
+	// Any process writes init_start, under a launcher's prefix or not; the one that
+	// writes run_start has all the rest.
+	began := int64(-1)
+	runs := map[string]*mllogRun{}
+	var run *mllogRun // of that process
 	err := l.each(r, func(ln line) error {
 		m := mllog.FindStringSubmatch(ln.text)
-		if m == nil || !from.takes(ln) {
+		if m == nil {
 			return nil
 		}
 		var e mllogLine
@@ -71,15 +90,28 @@ func readMLPerf(l *log, r io.Reader) error {
 		if e.TimeMS == nil || *e.TimeMS <= 0 || *e.TimeMS > 1e14 {
 			return l.errorAt(ln.number, "a :::MLLOG line without a time_ms since 1970")
 		}
-		if run.began < 0 {
-			run.began = *e.TimeMS
+		if began < 0 {
+			began = *e.TimeMS
 		}
-		return run.line(ln.number, e)
+		own := runs[ln.source]
+		switch {
+		case run != nil && own != run:
+			if e.Key == "run_start" {
+				l.note("several ranks write the same; taken from rank %s alone", run.source)
+			}
+			return nil
+		case own == nil:
+			own = &mllogRun{l: l, began: began, source: ln.source}
+			runs[ln.source] = own
+		}
+		if e.Key == "run_start" {
+			run = own
+		}
+		return own.line(ln.number, e)
 	})
-	if err != nil {
+	if err != nil || run == nil {
 		return err
 	}
-	from.note(l)
 	return run.finish()
 }
 
@@ -97,11 +129,12 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 			return m.l.errorAt(n, "submission_benchmark is no text: %w", err)
 		}
 	case "global_batch_size":
-		var batch int64
-		if err := integer(&batch); err != nil {
+		if err := integer(&m.batch); err != nil {
 			return err
 		}
-		m.train.GlobalBatch = int(min(batch, math.MaxInt32))
+		m.train.GlobalBatch = int(min(m.batch, math.MaxInt32))
+	case "max_sequence_length":
+		return integer(&m.length)
 	case "train_samples":
 		return integer(&m.train.TrainSamples)
 	case "eval_samples":
@@ -113,111 +146,156 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 		if at < 0 {
 			return m.l.errorAt(n, "run_start is %d ms before the first line", -at)
 		}
-		m.start, m.last = Value{float64(at), n}, at
+		m.start = Value{float64(at), n}
 	case "run_stop":
 		if m.stop.Line > 0 {
 			return m.l.errorAt(n, "a second run_stop; the first stands in line %d", m.stop.Line)
 		}
-		m.stop = Value{float64(at), n}
-		if e.Metadata.Status != "success" {
-			m.l.res.Failed = fmt.Sprintf("MLPerf's run_stop says %q", e.Metadata.Status)
+		if m.start.Line == 0 {
+			return m.l.errorAt(n, "run_stop before run_start")
 		}
-		return m.forward(n, e.Key, at)
+		if at < int64(m.start.Number) {
+			return m.l.errorAt(n, "run_stop is %d ms before run_start in line %d", int64(m.start.Number)-at, m.start.Line)
+		}
+		m.stop, m.status = Value{float64(at), n}, e.Metadata.Status
 	case "eval_accuracy":
 		v, err := m.l.parse(n, string(e.Value))
 		if err != nil {
 			return err
 		}
-		epoch := 0.0
-		if x := e.Metadata.Epoch; x != nil && *x > 0 {
-			epoch = *x
+		if m.start.Line == 0 {
+			return m.l.errorAt(n, "eval_accuracy before run_start")
 		}
-		m.evaluations, m.epochs, m.at = append(m.evaluations, v), append(m.epochs, epoch), append(m.at, at)
-		return m.forward(n, e.Key, at)
+		mark := m.mark(n, at, e)
+		one := mllogEvaluation{v: v, at: at, metric: e.Metadata.Metric, mark: mark}
+		if x := e.Metadata.Epoch; x != nil && *x > 0 {
+			one.epoch = *x
+		}
+		m.evaluations, m.marks = append(m.evaluations, one), append(m.marks, mark)
+	case "block_start", "block_stop", "epoch_start", "epoch_stop", "eval_start", "eval_stop":
+		if m.start.Line > 0 {
+			m.marks = append(m.marks, m.mark(n, at, e))
+		}
 	case "tracked_stats":
 		var stats struct {
 			Throughput *json.Number `json:"throughput"`
+			StepTime   *json.Number `json:"train_step_time"`
 		}
-		if json.Unmarshal(e.Value, &stats) != nil || stats.Throughput == nil {
+		if json.Unmarshal(e.Value, &stats) != nil {
 			return nil
 		}
-		v, err := m.l.parse(n, stats.Throughput.String())
-		m.rates = append(m.rates, v)
-		return err
+		for _, of := range []struct {
+			number *json.Number
+			name   string
+			into   *[]Value
+		}{{stats.Throughput, "throughput", &m.rates}, {stats.StepTime, "train_step_time", &m.stepSeconds}} {
+			if of.number == nil {
+				continue
+			}
+			v, err := m.l.parse(n, of.number.String())
+			if err != nil {
+				return err
+			}
+			if v.Number <= 0 {
+				return m.l.errorAt(n, "a %s of %g", of.name, v.Number)
+			}
+			*of.into = append(*of.into, v)
+		}
 	}
-	return nil
-}
-
-// forward refuses a time before the one that came last: one of the two is
-// wrong, and which cannot be known.
-func (m *mllogRun) forward(n int, key string, at int64) error {
-	switch {
-	case m.start.Line == 0:
-		return m.l.errorAt(n, "%s before run_start", key)
-	case at < m.last:
-		return m.l.errorAt(n, "%s is %d ms before the line that it follows", key, m.last-at)
-	}
-	m.last = at
 	return nil
 }
 
 func (m *mllogRun) finish() error {
 	l := m.l
-	if m.start.Line == 0 {
-		return nil
-	}
 	l.res.StartUnix = float64(m.began) / 1000
-	l.add(metrics.Event{Time: m.start.Number / 1000, Train: &m.train}, 1e-3, m.start)
+	train := m.train
+	if !m.setKnown() { // bert and gpt3 count what was trained on there, ssd batches
+		train.TrainSamples = 0
+	}
+	l.add(metrics.Event{Time: m.start.Number / 1000, Train: &train}, 1e-3, m.start)
 	if m.benchmark != "" {
 		l.label("workload.model", m.benchmark)
 	}
 	if m.train.GlobalBatch > 0 {
 		l.label("global_batch", int64(m.train.GlobalBatch))
 	}
-	is, share := mlperfAccuracy[m.benchmark]
-	switch {
-	case m.benchmark == "":
-		is, share = "accuracy", true
-		l.note("the log does not name its benchmark; eval_accuracy is taken for an accuracy")
-	case !share:
-		l.note("in MLPerf's %s, eval_accuracy is no accuracy (a loss, for most models); it is kept as the figure eval_accuracy", m.benchmark)
+	if err := m.evaluate(); err != nil {
+		return err
 	}
-	for i, v := range m.evaluations {
-		seconds := float64(m.at[i]) / 1000
-		if !share {
-			f := &metrics.Figure{Name: "eval_accuracy", Value: v.Number}
-			if m.epochs[i] > 0 {
-				f.At = map[string]any{"epoch": m.epochs[i]}
-			}
-			l.add(metrics.Event{Time: seconds, Figure: f}, 1, v)
-			continue
-		}
-		e := metrics.Event{Time: seconds, Evaluation: &metrics.Evaluation{Samples: m.train.TestSamples}}
-		if x := m.epochs[i]; x < 1e4 { // some count samples there
-			e.Evaluation.Epoch = int(math.Ceil(x))
-		}
-		if err := l.accuracy(e, 1, v); err != nil {
-			return err
-		}
-	}
-	if share && is != "accuracy" {
-		l.note("accuracy is what MLPerf's %s takes for it: %s", m.benchmark, is)
-	}
-	if len(m.rates) > 0 {
-		if i := slices.IndexFunc(m.rates, func(v Value) bool { return v.Number <= 0 }); i >= 0 {
-			return l.errorAt(m.rates[i].Line, "a throughput of %g samples/s", m.rates[i].Number)
-		}
-		if err := l.reduced("throughput", "samples/s", "median", 1, m.rates,
-			"as the program states it in tracked_stats, between evaluations; how it measures is not said"); err != nil {
-			return err
-		}
+	if err := m.throughput(); err != nil {
+		return err
 	}
 	if m.stop.Line == 0 {
 		l.note("the log has no run_stop: the run did not end, or the log was cut off")
 		return nil
 	}
 	seconds := (m.stop.Number - m.start.Number) / 1000
-	l.add(metrics.Event{Time: m.stop.Number / 1000, Figure: &metrics.Figure{Name: "train_seconds", Value: seconds, Unit: "s",
-		Note: "from run_start to run_stop, evaluations included: what MLPerf takes for the time to train"}}, 1e-3, m.start, m.stop)
+	figure := func(name, note string) {
+		l.add(metrics.Event{Time: m.stop.Number / 1000, Figure: &metrics.Figure{Name: name, Value: seconds, Unit: "s", Note: note}}, 1e-3, m.start, m.stop)
+	}
+	figure(metrics.FigureTrainSeconds, "from run_start to run_stop, evaluations included")
+	switch m.status {
+	case "success":
+		figure(metrics.FigureToTarget, "MLPerf's time to train: from run_start to a run_stop that says success")
+	case "aborted":
+		figure(metrics.FigureMissedTarget, "MLPerf's run_stop says aborted: the run ended without reaching its target")
+		l.note("MLPerf's run_stop says aborted: the run missed its target, and counts as a miss")
+	default:
+		l.res.Failed = fmt.Sprintf("MLPerf's run_stop says %q", m.status)
+	}
+	return nil
+}
+
+// evaluate adds the evaluations. What is judged after training, of checkpoints,
+// is on no clock; what is no share of 1 is no accuracy. Both are figures.
+func (m *mllogRun) evaluate() error {
+	l := m.l
+	is, share := mlperfAccuracy[m.benchmark]
+	switch {
+	case len(m.evaluations) == 0:
+		return nil
+	case m.benchmark == "":
+		is, share = "accuracy", true
+		l.note("the log does not name its benchmark; eval_accuracy is taken for an accuracy")
+	case !share:
+		l.note("in MLPerf's %s, eval_accuracy is no accuracy (a loss, for most models); it is kept as the figure eval_accuracy", m.benchmark)
+	}
+	late, last := false, m.start
+	for _, one := range m.evaluations {
+		seconds := float64(one.at) / 1000
+		after := m.stop.Line > 0 && float64(one.at) > m.stop.Number
+		if after || !share {
+			late = late || after
+			f := &metrics.Figure{Name: "eval_accuracy", Value: one.v.Number, At: map[string]any{}}
+			if one.epoch > 0 {
+				f.At["epoch"] = one.epoch
+			} else if samples, ok := m.samples(one.mark); ok && samples > 0 {
+				f.At["samples"] = samples
+			}
+			if one.metric != "" {
+				f.At["metric"] = one.metric
+			}
+			l.add(metrics.Event{Time: max(0, seconds), Figure: f}, 1, one.v)
+			continue
+		}
+		// One of the two times is wrong, and which cannot be known.
+		if float64(one.at) < last.Number {
+			return l.errorAt(one.v.Line, "eval_accuracy is %d ms before the line that it follows, line %d", int64(last.Number)-one.at, last.Line)
+		}
+		last = Value{float64(one.at), one.v.Line}
+		e := metrics.Event{Time: seconds, Evaluation: &metrics.Evaluation{Samples: m.train.TestSamples}}
+		if one.epoch < largestEpoch {
+			e.Evaluation.Epoch = int(math.Ceil(one.epoch))
+		}
+		if err := l.accuracy(e, 1, one.v); err != nil {
+			return err
+		}
+	}
+	if late {
+		l.note("evaluations after run_stop, of checkpoints, are on no clock; they are kept as figures")
+	}
+	if share && is != "accuracy" {
+		l.note("accuracy is what MLPerf's %s takes for it: %s", m.benchmark, is)
+	}
 	return nil
 }

@@ -296,7 +296,11 @@ func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, err
 	case !reached:
 		return chart{}, errors.New("no run reached any of its targets; the accuracy figure shows how far they came")
 	}
-	c := chart{x: workersAxis(), y: timeAxis("time to accuracy", longest)}
+	what := "time to accuracy"
+	if slices.ContainsFunc(list, func(s series) bool { return s.goal.Name == measure.ToTarget }) {
+		what = "time to target"
+	}
+	c := chart{x: workersAxis(), y: timeAxis(what, longest)}
 	c.y.log = true
 	var misses []string
 	var drawn []estimate

@@ -106,7 +106,14 @@ type Point struct {
 	// measured it, and for one worker, who cannot be slower than others.
 	Straggler *Straggler
 
-	Warnings []string
+	Warnings []string // on the point
+	Doubts   []Doubt  // of single runs
+}
+
+// Doubt is a doubt about runs that travels with their numbers.
+type Doubt struct {
+	Text string
+	Runs []string // that have it, by id
 }
 
 // Of is what the runs say of a measure: with nothing in it where no run has it,
@@ -312,7 +319,7 @@ func (an *analysis) point(at Value, runs []Observation) Point {
 		}
 	}
 	p.Straggler = straggler(p.Workers, runs)
-	p.Warnings = pointWarnings(&p, runs)
+	p.Warnings, p.Doubts = pointWarnings(&p, runs), carried(runs)
 	return p
 }
 

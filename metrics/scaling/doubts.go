@@ -1,6 +1,8 @@
 package scaling
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -35,6 +37,54 @@ func Doubts(curves []Curve) []string {
 		for _, w := range texts {
 			list = append(list, about+Places(c.Axis, of[w]...)+": "+w)
 		}
+		for _, w := range runDoubts(c) {
+			list = append(list, about+w)
+		}
+	}
+	return list
+}
+
+// numerals are what tells doubts of a kind apart.
+var numerals = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?`)
+
+// runDoubts are the doubts of a curve's runs, one line a kind: thirty runs that
+// say the same say it once, those with other numbers in it too.
+func runDoubts(c Curve) []string {
+	type kind struct {
+		places []Value
+		all    int // runs at them
+		doubt  Doubt
+		differ bool
+	}
+	var kinds []string
+	of := map[string]*kind{}
+	for _, p := range c.Points {
+		for _, d := range p.Doubts {
+			name := numerals.ReplaceAllString(d.Text, "0")
+			k := of[name]
+			if k == nil {
+				kinds = append(kinds, name)
+				k = &kind{doubt: Doubt{Text: d.Text}}
+				of[name] = k
+			}
+			if n := len(k.places); n == 0 || k.places[n-1] != p.At {
+				k.places, k.all = append(k.places, p.At), k.all+len(p.Runs)
+			}
+			for _, run := range d.Runs { // which may have several of a kind
+				if !slices.Contains(k.doubt.Runs, run) {
+					k.doubt.Runs = append(k.doubt.Runs, run)
+				}
+			}
+			k.differ = k.differ || d.Text != k.doubt.Text
+		}
+	}
+	var list []string
+	for _, name := range kinds {
+		k := of[name]
+		if k.differ {
+			k.doubt.Text += " (the others differ in their numbers)"
+		}
+		list = append(list, Places(c.Axis, k.places...)+": "+k.doubt.Of(k.all))
 	}
 	return list
 }

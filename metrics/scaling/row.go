@@ -115,6 +115,9 @@ func Rows(curves []Curve) []Row {
 				Base:           c.Base.Row(), Scaling: c.Scaling, Fingerprint: c.Fingerprint,
 				Warnings: append(append([]string{}, c.Warnings...), p.Warnings...),
 			}
+			for _, d := range p.Doubts {
+				r.Warnings = append(r.Warnings, d.Of(len(p.Runs)))
+			}
 			r.Axis, r.At = along(c.Axis, p.At)
 			r.KarpFlattLow, r.KarpFlattHigh = serial.ends()
 			r.Throughput, r.ThroughputLow, r.ThroughputHigh = x.Median.columns()

@@ -237,15 +237,19 @@ func TestWarnings(t *testing.T) {
 			"1 of 3 runs left out of the throughput: no steady state: 30 steps are too few",
 			"throughput: insufficient runs for an interval (1 of 6)",
 			"mixed placement: runs on 1 and 2 nodes",
-			"s/w2-r3-a1: the clock jumped",
 			"speedup: insufficient runs for an interval (1 of 6)",
 			"superlinear: speedup 2.488 with 2 times the workers; check that the base point was not slowed down",
+			"s/w2-r3-a1: the clock jumped",
 		},
 		{"1 of 1 run left out of the throughput: no steady state"},
 	}
 	got := [][]string{c.Warnings}
 	for _, p := range c.Points {
-		got = append(got, p.Warnings)
+		list := p.Warnings
+		for _, d := range p.Doubts {
+			list = append(list, d.Of(len(p.Runs)))
+		}
+		got = append(got, list)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

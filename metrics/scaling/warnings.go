@@ -72,7 +72,7 @@ func pointWarnings(p *Point, runs []Observation) []string {
 			list = append(list, fmt.Sprintf("%s differs between runs: %s", k, strings.Join(values, ", ")))
 		}
 	}
-	return append(list, carried(runs)...)
+	return list
 }
 
 const noSteadyState = "no steady state"
@@ -101,7 +101,7 @@ func leftOut(runs []Observation) []string {
 }
 
 // carried are the runs' own warnings, each text once with the runs it is of.
-func carried(runs []Observation) []string {
+func carried(runs []Observation) []Doubt {
 	of := map[string][]string{}
 	for _, o := range runs {
 		for _, w := range o.Warnings {
@@ -110,15 +110,19 @@ func carried(runs []Observation) []string {
 			}
 		}
 	}
-	var list []string
+	var list []Doubt
 	for _, w := range sortedKeys(of) {
-		who := of[w][0]
-		if n := len(of[w]); n > 1 {
-			who = fmt.Sprintf("%d of %s", n, plural(len(runs), "run"))
-		}
-		list = append(list, who+": "+w)
+		list = append(list, Doubt{w, of[w]})
 	}
 	return list
+}
+
+// Of is the doubt as one of so many runs: which run, or how many, and what.
+func (d Doubt) Of(runs int) string {
+	if len(d.Runs) == 1 {
+		return d.Runs[0] + ": " + d.Text
+	}
+	return fmt.Sprintf("%d of %s: %s", len(d.Runs), plural(runs, "run"), d.Text)
 }
 
 // gainWarnings are the doubts about a point's throughput over the base's.

@@ -42,7 +42,7 @@ func TestImport(t *testing.T) {
 	if r.Values["throughput"] != 432.8 || r.Why["throughput"] != "" || r.Steps != 0 {
 		t.Errorf("%v (%v) of %d steps", r.Values, r.Why, r.Steps)
 	}
-	if all := strings.Join(r.Warnings, "\n"); !strings.Contains(all, "throughput is stated at h.log:12, not measured here: rank 0's rate times 4; ±4.9 samples/s is 1.96 σ") {
+	if all := strings.Join(r.Warnings, "\n"); !strings.Contains(all, "throughput is stated by a log, not measured here: rank 0's rate times 4; its ± is 1.96 σ") {
 		t.Errorf("warnings: %s", all)
 	}
 	if len(d.Figures) != 2 || d.Figures[1].At["bytes"] != 8.0 || d.Source == nil || d.Source.SHA256 != "abc" {

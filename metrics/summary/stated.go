@@ -95,15 +95,16 @@ func (r *Result) one(m measure.Measure, found []metrics.Figure) {
 	}
 }
 
-// describe says what a stated figure is.
+// describe says what a stated figure is, in words that all runs of a kind have in
+// common: where it stands and its ± are with the figure.
 func describe(f metrics.Figure) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s is stated at %s, not measured here", f.Name, place(f))
+	fmt.Fprintf(&b, "%s is stated by a log, not measured here", f.Name)
 	if f.Note != "" {
 		b.WriteString(": " + f.Note)
 	}
 	if f.PlusMinus != nil {
-		fmt.Fprintf(&b, "; ±%g %s is %s", *f.PlusMinus, f.Unit, f.PlusMinusIs)
+		fmt.Fprintf(&b, "; its ± is %s", f.PlusMinusIs)
 	}
 	return b.String()
 }

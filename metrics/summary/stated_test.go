@@ -22,7 +22,7 @@ func TestStatedFigures(t *testing.T) {
 	if r.Values["throughput"] != 432.8 || r.Why["throughput"] != "" || r.Values["end_to_end"] != 400 || r.Values["train_seconds"] != 60 {
 		t.Errorf("%+v", r)
 	}
-	if all := strings.Join(r.Warnings, "\n"); !strings.Contains(all, "stated at h.log:12, not measured here: rank 0's rate times 4; ±4.9 samples/s is 1.96 σ") {
+	if all := strings.Join(r.Warnings, "\n"); !strings.Contains(all, "throughput is stated by a log, not measured here: rank 0's rate times 4; its ± is 1.96 σ") {
 		t.Error(all)
 	}
 	other := stated

@@ -1,0 +1,57 @@
+package extract
+
+import "math"
+
+// A rate that a log states is one of all workers in most programs, of one worker
+// in some, and says which in few. So it is held against what the same log says of
+// samples and time: near that, it is the run's; near a worker's share of it, it
+// is one worker's, and the run's is as many times that; else nobody can say what
+// it is of, and it makes no curve.
+
+// nearly is how far, as a factor, two rates of the same may lie apart: one leaves
+// out what the other counts (the first steps, a checkpoint), and half of it is
+// still told from the whole.
+const nearly = 4.0 / 3
+
+func near(ratio float64) bool { return ratio >= 1/nearly && ratio <= nearly }
+
+// ownRate is what a log says of samples over time, in samples/s over all
+// workers; 0: it does not say.
+type ownRate struct {
+	training float64 // while it trained
+	whole    float64 // from start to end, with what came between
+}
+
+// held is what became of a stated rate.
+type held struct {
+	keep  bool    // it is the run's, times
+	times float64 // that: 1, or the workers
+	note  string  // what was found
+}
+
+// hold judges a rate, in samples/s.
+func (l *log) hold(stated float64, own ownRate) held {
+	if !(own.training > 0) {
+		return held{true, 1, "the log does not say what it could be held against"}
+	}
+	n := float64(l.o.Workers)
+	far := func(rate float64) float64 { // from what the log bears out; +Inf: too far
+		closest := math.Inf(1)
+		for _, x := range []float64{own.training, own.whole} {
+			if near(rate / x) {
+				closest = min(closest, math.Abs(math.Log(rate/x)))
+			}
+		}
+		return closest
+	}
+	all, one := far(stated), far(stated*n)
+	switch {
+	case !math.IsInf(all, 1) && all <= one:
+		return held{true, 1, "the log's own samples over time agree"}
+	case n > 1 && !math.IsInf(one, 1):
+		return held{true, n, "that is one worker's, by the log's own samples over time; here it is times the number of workers"}
+	case n > 1:
+		return held{note: "the rate that the log states is by its own samples over time neither that of all workers nor of one"}
+	}
+	return held{note: "the rate that the log states is not borne out by its own samples over time; say how many workers the run had"}
+}

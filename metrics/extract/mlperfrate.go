@@ -1,0 +1,196 @@
+package extract
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// mllogMark is a line of the log that says how far training had come.
+type mllogMark struct {
+	key                  string
+	at                   int64 // ms since the first line
+	line                 int
+	epoch, samples, step float64 // NaN: not said
+}
+
+func (m *mllogRun) mark(n int, at int64, e mllogLine) mllogMark {
+	number := func(x *float64) float64 {
+		if x == nil || !(*x >= 0 && *x <= largestNumber) {
+			return math.NaN()
+		}
+		return *x
+	}
+	return mllogMark{key: e.Key, at: at, line: n, epoch: number(e.Metadata.Epoch), samples: number(e.Metadata.Samples), step: number(e.Metadata.Step)}
+}
+
+const (
+	// openImages is the size of the training set of ssd and retinanet, whose logs
+	// count their train_samples in batches.
+	openImages = 1170301
+	// largestEpoch is what no run trains for: a larger epoch_num counts samples,
+	// as in bert, or tokens, as in gpt3.
+	largestEpoch = 1e4
+)
+
+// set is the samples of an epoch; 0: the log does not say.
+func (m *mllogRun) set() float64 {
+	n := float64(m.train.TrainSamples)
+	switch m.benchmark {
+	case "bert", "gpt3": // what was trained on
+		return 0
+	case "ssd", "retinanet":
+		if near(n*float64(m.batch)/openImages) || near(n/openImages) {
+			return openImages
+		}
+		return 0
+	}
+	return n
+}
+
+// setKnown reports whether train_samples is the size of the training set.
+func (m *mllogRun) setKnown() bool { return m.set() == float64(m.train.TrainSamples) }
+
+// samples is how many were trained on by then, as the line says it.
+func (m *mllogRun) samples(at mllogMark) (x float64, ok bool) {
+	switch {
+	case !math.IsNaN(at.samples):
+		return at.samples, true
+	case !math.IsNaN(at.epoch):
+		switch {
+		case m.benchmark == "gpt3":
+			return at.epoch / float64(m.length), m.length > 0
+		case m.benchmark == "bert" || at.epoch >= largestEpoch:
+			return at.epoch, true
+		}
+		return at.epoch * m.set(), m.set() > 0
+	case !math.IsNaN(at.step):
+		return at.step * float64(m.batch), m.batch > 0
+	}
+	return 0, false
+}
+
+// ownRate is the rate that the log's own counts of samples give, over the time
+// in which it trained: without evaluations and what lies between blocks. It is
+// the median from one count to the next, without the first, whose time has the
+// start of training in it.
+func (m *mllogRun) ownRate() ownRate {
+	var marks []mllogMark
+	for _, one := range m.marks {
+		if float64(one.at) >= m.start.Number && (m.stop.Line == 0 || float64(one.at) <= m.stop.Number) {
+			marks = append(marks, one)
+		}
+	}
+	slices.SortStableFunc(marks, func(a, b mllogMark) int { return cmp.Compare(a.at, b.at) })
+	// The counts of evaluations are those that MLPerf's own checker goes by; those
+	// at the end of a block are of its start in some logs.
+	for _, key := range []string{"eval_start", "eval_accuracy", "block_start", "block_stop", "epoch_stop"} {
+		rates, whole := m.between(marks, key)
+		if len(rates) > 1 {
+			rates = rates[1:]
+		}
+		if rate, err := Reduce("median", rates); err == nil && finite(rate) && finite(whole) {
+			return ownRate{rate, whole}
+		}
+	}
+	return ownRate{}
+}
+
+// between are the rates from one line of a key to the next, in the order of time,
+// from the start of training on, and that of the whole; none where the counts
+// fall, or are of checkpoints that training has left behind.
+func (m *mllogRun) between(marks []mllogMark, key string) (rates []float64, whole float64) {
+	before, farthest := 0.0, 0.0 // samples; of any block
+	trained := 0.0
+	since := m.start.Number // that it trains again; NaN: it does not
+	for _, one := range marks {
+		at := float64(one.at)
+		if one.key == key {
+			if samples, ok := m.samples(one); ok {
+				seconds := trained
+				if !math.IsNaN(since) {
+					seconds += (at - since) / 1000
+				}
+				switch {
+				case samples < before || samples < farthest:
+					return nil, 0
+				case samples > before && seconds > 0:
+					rates, whole = append(rates, (samples-before)/seconds), samples/(at-m.start.Number)*1000
+				}
+				if samples > before {
+					before, trained = samples, 0
+					if !math.IsNaN(since) {
+						since = at
+					}
+				}
+			}
+		}
+		if strings.HasPrefix(one.key, "block") && one.samples > farthest {
+			farthest = one.samples
+		}
+		switch one.key {
+		case "block_stop", "epoch_stop", "eval_start":
+			if !math.IsNaN(since) {
+				trained += (at - since) / 1000
+				since = math.NaN()
+			}
+		case "block_start", "epoch_start", "eval_stop":
+			if math.IsNaN(since) {
+				since = at
+			}
+		}
+	}
+	return rates, whole
+}
+
+// throughput adds the run's: what the log states, held against its own counts,
+// or else what these give.
+func (m *mllogRun) throughput() error {
+	own := m.ownRate()
+	ours := func(note string) {
+		m.l.add(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureThroughput, Value: own.training, Unit: "samples/s", Note: note}}, 1)
+	}
+	const counts = "the log's own samples over the time in which it trained, the median between evaluations or blocks"
+	const what = "as the program states it in tracked_stats, between evaluations"
+	rates := m.rates
+	if len(rates) == 0 && len(m.stepSeconds) > 0 && m.batch > 0 {
+		median, err := Reduce("median", numbers(m.stepSeconds))
+		if err != nil {
+			return err
+		}
+		x := float64(m.batch) / median
+		if h := m.l.hold(x, own); h.keep && h.times == 1 && finite(x) {
+			m.l.add(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureThroughput, Value: x, Unit: "samples/s", Reduce: "median",
+				Note: "the global batch over the median train_step_time that the program states; " + h.note}}, x/median, m.stepSeconds...)
+			return nil
+		}
+	}
+	if len(rates) == 0 {
+		if own.training > 0 {
+			ours(counts)
+		}
+		return nil
+	}
+	median, err := Reduce("median", numbers(rates))
+	if err != nil {
+		return err
+	}
+	h := m.l.hold(median, own)
+	if h.keep {
+		return m.l.reduced(metrics.FigureThroughput, "samples/s", "median", h.times, rates, what+"; "+h.note)
+	}
+	ours(fmt.Sprintf("%s; %s", counts, h.note))
+	return m.l.reduced("stated_throughput", "samples/s", "median", 1, rates, what+"; "+h.note)
+}
+
+func numbers(values []Value) []float64 {
+	list := make([]float64, len(values))
+	for i, v := range values {
+		list[i] = v.Number
+	}
+	return list
+}
