@@ -72,6 +72,7 @@ func cancelFolder(ctx context.Context, s *session, t *table.Table, folder rundir
 	if err := launcher.Trusted(folder); err != nil {
 		return err
 	}
+	s.hold()
 	// While another command submits there may be a job whose id nobody knows.
 	l, err := lease.Take(ctx, folder.Lease(), 0)
 	var held *lease.HeldError

@@ -70,6 +70,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	if err != nil {
 		return err
 	}
+	s.hold()
 	db, err := store.Open(file, store.Options{})
 	if err != nil {
 		return storeError(err)

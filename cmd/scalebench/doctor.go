@@ -59,6 +59,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	if err != nil {
 		return err
 	}
+	s.hold()
 	runs := w.folder.Runs()
 	db, err := s.database() // that commands use, whatever named it
 	if err != nil {

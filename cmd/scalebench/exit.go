@@ -20,7 +20,7 @@ const (
 	exitUsage       = 2
 	exitRunsFailed  = 3 // or cannot be read, or checks failed, or compare found what it was to fail at
 	exitScheduler   = 4
-	exitInterrupted = 130 // as shells report a program that SIGINT ended
+	exitInterrupted = 130 // as shells report a program that SIGINT ended; 143: SIGTERM
 )
 
 const exitHelp = `Exit codes:
@@ -30,7 +30,7 @@ const exitHelp = `Exit codes:
 3    some runs failed or cannot be read, some of doctor's checks failed, or compare
      found B worse; the rest of the work was done
 4    the scheduler cannot be reached
-130  interrupted`
+130  interrupted; 143 by SIGTERM`
 
 // usageError is a command line, study or site file that cannot be carried out
 // as it stands.
@@ -114,6 +114,12 @@ type schedulerError struct {
 func (e *schedulerError) Error() string { return e.err.Error() }
 func (e *schedulerError) Unwrap() error { return e.err }
 
+// interruptedError says that a signal ended the command.
+type interruptedError struct{ signal syscall.Signal }
+
+func (e *interruptedError) Error() string { return "interrupted" }
+func (e *interruptedError) Unwrap() error { return context.Canceled }
+
 // panicError is a defect of scalebench.
 type panicError struct {
 	value any
@@ -126,6 +132,12 @@ func (e *panicError) Error() string { return fmt.Sprintf("this is a bug in scale
 // of file is there, or it may not be used.
 var unfit = []error{regular.ErrNotRegular, regular.ErrTooLarge, fs.ErrExist, fs.ErrPermission, syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP, syscall.EROFS}
 
+// crashed reports whether a command ended by a defect of ours.
+func crashed(err error) bool {
+	var bug *panicError
+	return errors.As(err, &bug)
+}
+
 // exitCode maps how run ended to the exit code. It is the only place that does.
 func exitCode(err error) int {
 	var (
@@ -137,6 +149,7 @@ func exitCode(err error) int {
 		worse     *worseError
 		scheduler *schedulerError
 		bug       *panicError
+		interrupt *interruptedError
 		untrusted *trust.Error
 	)
 	switch {
@@ -144,6 +157,8 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &bug):
 		return exitInternal
+	case errors.As(err, &interrupt):
+		return 128 + int(interrupt.signal)
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &usage), errors.As(err, &untrusted):

@@ -128,6 +128,7 @@ func holds(folder rundir.Study, id string) bool {
 // there, and records it in the database. The error says which other study has
 // the folder or the name.
 func (s *session) claim(ctx context.Context, w *work) error {
+	s.hold()
 	file, err := filepath.Abs(w.study.File)
 	if err != nil {
 		return err

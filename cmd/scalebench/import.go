@@ -54,11 +54,9 @@ func importCommand(s *session) *cli.Command {
 	}
 }
 
-// imported is a run that is ready to be stored.
+// imported is a run that is ready to be stored, and what it was made of.
 type imported struct {
-	run    metrics.Run
-	events []metrics.Event
-	source store.Source
+	store.Imported
 	result extract.Result
 }
 
@@ -93,24 +91,29 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 	if err != nil {
 		return err
 	}
+	s.hold()
 	db, err := store.Open(path, store.Options{})
 	if err != nil {
 		return storeError(err)
 	}
 	defer db.Close()
-	for _, r := range list {
-		report, err := db.Import(ctx, r.run, r.events, r.source)
-		if errors.Is(err, store.ErrImported) {
-			return &usageError{err: err, hint: "--replace puts the run with these settings in its place."}
-		}
-		if err != nil {
-			return storeError(err)
-		}
+	runs := make([]store.Imported, len(list))
+	for i, r := range list {
+		runs[i] = r.Imported
+	}
+	reports, err := db.Import(ctx, runs...)
+	if errors.Is(err, store.ErrImported) {
+		return &usageError{err: err, hint: "--replace puts the run with these settings in its place."}
+	}
+	if err != nil {
+		return storeError(err)
+	}
+	for i, report := range reports {
 		outcome := "unchanged"
 		if report.Changed {
 			outcome = "stored"
 		}
-		r.row(t, report.Run, outcome)
+		list[i].row(t, report.Run, outcome)
 	}
 	if err := db.Arrange(ctx); err != nil {
 		return storeError(err)
@@ -134,7 +137,7 @@ func (r *imported) row(t *table.Table, id any, outcome string) {
 			}
 		}
 	}
-	t.Add(filepath.Base(r.source.Path), table.NonZero(r.source.Part), id, r.run.Workers, throughput, accuracy, evaluations, figures, outcome)
+	t.Add(filepath.Base(r.From.Path), table.NonZero(r.From.Part), id, r.Run.Workers, throughput, accuracy, evaluations, figures, outcome)
 }
 
 // labels reads --set.
@@ -187,8 +190,8 @@ func (o *importOptions) read(file string, sets map[string]any) ([]imported, erro
 	source := store.Source{Path: path, SHA256: hex.EncodeToString(sum.Sum(nil)), Format: o.from, Bytes: int64(n), Replace: o.replace}
 	var list []imported
 	for _, r := range runs {
-		one := imported{result: r.Result, source: source}
-		one.source.Part = r.Part
+		one := imported{store.Imported{From: source}, r.Result}
+		one.From.Part = r.Part
 		labels := maps.Clone(sets)
 		for key, v := range r.Labels {
 			if _, both := labels[key]; both {
@@ -196,18 +199,18 @@ func (o *importOptions) read(file string, sets map[string]any) ([]imported, erro
 			}
 			labels[key] = v
 		}
-		if one.run, err = o.run(file, labels, r.Result); err != nil {
+		if one.Run, err = o.run(file, labels, r.Result); err != nil {
 			return nil, err
 		}
-		one.run.Detail = "imported from " + path
+		one.Run.Detail = "imported from " + path
 		if r.Part != "" {
-			one.run.Detail += ", " + r.Part
+			one.Run.Detail += ", " + r.Part
 		}
-		one.run.CreatedUnix = r.Result.StartUnix
-		if one.run.CreatedUnix == 0 {
-			one.run.CreatedUnix = metrics.Unix(info.ModTime())
+		one.Run.CreatedUnix = r.Result.StartUnix
+		if one.Run.CreatedUnix == 0 {
+			one.Run.CreatedUnix = metrics.Unix(info.ModTime())
 		}
-		one.events = r.Result.Run(one.run)
+		one.Events = r.Result.Run(one.Run)
 		list = append(list, one)
 	}
 	return list, nil

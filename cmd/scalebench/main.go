@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,14 +28,30 @@ func main() {
 	os.Exit(invoke(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// invoke runs one command line and returns the exit code. The first interrupt
-// cancels the work in order; a second one ends the program at once.
+// invoke runs one command line and returns the exit code. A command that has
+// begun something ends it in order at the first interrupt, and at once at the
+// second; all others end at once at the first.
 func invoke(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
-
-	err := guard(func() error { return run(ctx, args, stdin, stdout, stderr) })
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	s := &session{stdin: stdin, stdout: stdout, stderr: stderr}
+	ended := make(chan error, 1)
+	go func() { ended <- guard(func() error { return run(ctx, s, args) }) }()
+	var err error
+	select {
+	case err = <-ended:
+	case sig := <-signals:
+		signal.Stop(signals)
+		cause := &interruptedError{signal: sig.(syscall.Signal)}
+		cancel(cause)
+		if err = cause; s.holds.Load() {
+			if err = <-ended; exitCode(err) == exitInternal && !crashed(err) || errors.Is(err, context.Canceled) {
+				err = cause // whatever broke off on the way
+			}
+		}
+	}
 	if err != nil {
 		complain(stderr, err)
 	}
@@ -43,11 +60,10 @@ func invoke(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // run carries out the command line args, whose first word is the program's
 // name.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+func run(ctx context.Context, s *session, args []string) error {
 	if err := enoughFiles(); err != nil {
 		return err
 	}
-	s := &session{stdin: stdin, stdout: stdout, stderr: stderr}
 	app := newApp(s)
 	var words []string
 	if len(args) > 1 {

@@ -53,7 +53,7 @@ func BenchmarkReport(b *testing.B) {
 			out := filepath.Join(dir, name)
 			for b.Loop() {
 				var complaint bytes.Buffer
-				if err := run(context.Background(), []string{appName, "--db", file, "--runs", dir, "report", "large", "-o", out, "-q"}, nil, &complaint, &complaint); err != nil {
+				if err := run(context.Background(), &session{stdin: nil, stdout: &complaint, stderr: &complaint}, []string{appName, "--db", file, "--runs", dir, "report", "large", "-o", out, "-q"}); err != nil {
 					b.Fatalf("%v\n%s", err, &complaint)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -28,7 +29,14 @@ type session struct {
 	format  string // one of formats
 	verbose bool
 	quiet   bool
+
+	holds atomic.Bool // see hold
 }
+
+// hold says that the command has begun what it must end in order: runs, jobs, a
+// lock, a transaction, a terminal's mode. Until then an interrupt ends it at once,
+// whatever it computes.
+func (s *session) hold() { s.holds.Store(true) }
 
 // flags are the global options, new at each call: every command repeats them,
 // so that they are valid wherever they stand.

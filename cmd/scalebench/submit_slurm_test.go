@@ -64,7 +64,7 @@ func BenchmarkSlurmSubmission(b *testing.B) {
 
 		self, children, began := cpu(b, syscall.RUSAGE_SELF), cpu(b, syscall.RUSAGE_CHILDREN), time.Now()
 		line := []string{"scalebench", "submit", "study.toml", "--site", "site.toml", "--db", "history.db", "--quiet"}
-		if err := run(b.Context(), line, strings.NewReader(""), io.Discard, os.Stderr); err != nil {
+		if err := run(b.Context(), &session{stdin: strings.NewReader(""), stdout: io.Discard, stderr: os.Stderr}, line); err != nil {
 			b.Fatal(err)
 		}
 		wall = time.Since(began).Seconds()

@@ -246,6 +246,7 @@ func (v *viewer) log(ctx context.Context) error {
 // live redraws a table in place until q. Keys are read one by one, without
 // echo; the terminal is as it was afterwards, however this ends.
 func (v *viewer) live(ctx context.Context) error {
+	v.s.hold()
 	keys := make(chan byte)
 	if in, ok := v.s.stdin.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
 		before, err := term.MakeRaw(int(in.Fd()))

@@ -28,53 +28,72 @@ type Source struct {
 // ErrImported: the file was imported before, and differently.
 var ErrImported = errors.New("imported before with other settings")
 
-// Import stores a run that was read from another program's log, with its events.
-// It gets the id "STUDY/POINT-rN-a1", N the next repeat of its point. The same
-// part of the same file with the same settings changes nothing; with others it is
-// ErrImported, or replaces the run.
-func (s *Store) Import(ctx context.Context, run metrics.Run, events []metrics.Event, from Source) (report Report, err error) {
+// Imported is a run that was read from another program's log.
+type Imported struct {
+	Run    metrics.Run
+	Events []metrics.Event
+	From   Source
+}
+
+// Import stores runs that were read from other programs' logs, with their events:
+// all of them, or with an error none. Each gets the id "STUDY/POINT-rN-a1", N the
+// next repeat of its point. The same part of the same file with the same settings
+// changes nothing; with others it is ErrImported, or replaces the run.
+func (s *Store) Import(ctx context.Context, list ...Imported) (reports []Report, err error) {
 	if s.write == nil {
-		return report, fmt.Errorf("database %s: %w", s.path, ErrReadOnly)
-	}
-	run = withoutSecrets(run)
-	facts, err := importFacts(run, events, from)
-	if err != nil {
-		return report, fmt.Errorf("%s: %w", from.Path, err)
+		return nil, fmt.Errorf("database %s: %w", s.path, ErrReadOnly)
 	}
 	err = s.withTx(ctx, func(tx *sql.Tx) error {
-		var id int64
-		var name, before string
-		err := tx.QueryRow("SELECT r.id, r.name, i.facts FROM import i JOIN run r ON r.id = i.run WHERE i.sha256 = ? AND i.part = ?",
-			from.SHA256, from.Part).Scan(&id, &name, &before)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-		case err != nil:
-			return err
-		case before == facts:
-			report = Report{Run: name}
-			return nil
-		case !from.Replace:
-			return fmt.Errorf("%w, as run %s", ErrImported, name)
-		default:
-			if _, err := tx.Exec("UPDATE study SET arranged = 0 WHERE name = (SELECT study FROM run WHERE id = ?)", id); err != nil {
+		for _, i := range list {
+			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if _, err := tx.Exec("DELETE FROM run WHERE id = ?", id); err != nil {
-				return err
+			report, err := s.importOne(ctx, tx, i)
+			if err != nil {
+				return fmt.Errorf("%s: %w", i.From.Path, err)
 			}
+			reports = append(reports, report)
 		}
-		if err := tx.QueryRow("SELECT coalesce(max(repeat), 0) + 1 FROM run WHERE study = ? AND point = ?", run.Study, run.Point).Scan(&run.Repeat); err != nil {
-			return err
-		}
-		run.Attempt = 1
-		run.ID = fmt.Sprintf("%s/%s-r%d-a1", run.Study, run.Point, run.Repeat)
-		report, err = s.importRun(ctx, tx, run, events, from, facts)
-		return err
+		return nil
 	})
 	if err != nil {
-		return Report{}, fmt.Errorf("%s: %w", from.Path, err)
+		return nil, err
 	}
-	return report, nil
+	return reports, nil
+}
+
+func (s *Store) importOne(ctx context.Context, tx *sql.Tx, i Imported) (report Report, err error) {
+	run, events, from := withoutSecrets(i.Run), i.Events, i.From
+	facts, err := importFacts(run, events, from)
+	if err != nil {
+		return report, err
+	}
+	var id int64
+	var name, before string
+	err = tx.QueryRow("SELECT r.id, r.name, i.facts FROM import i JOIN run r ON r.id = i.run WHERE i.sha256 = ? AND i.part = ?",
+		from.SHA256, from.Part).Scan(&id, &name, &before)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+	case err != nil:
+		return report, err
+	case before == facts:
+		return Report{Run: name}, nil
+	case !from.Replace:
+		return report, fmt.Errorf("%w, as run %s", ErrImported, name)
+	default:
+		if _, err := tx.Exec("UPDATE study SET arranged = 0 WHERE name = (SELECT study FROM run WHERE id = ?)", id); err != nil {
+			return report, err
+		}
+		if _, err := tx.Exec("DELETE FROM run WHERE id = ?", id); err != nil {
+			return report, err
+		}
+	}
+	if err := tx.QueryRow("SELECT coalesce(max(repeat), 0) + 1 FROM run WHERE study = ? AND point = ?", run.Study, run.Point).Scan(&run.Repeat); err != nil {
+		return report, err
+	}
+	run.Attempt = 1
+	run.ID = fmt.Sprintf("%s/%s-r%d-a1", run.Study, run.Point, run.Repeat)
+	return s.importRun(ctx, tx, run, events, from, facts)
 }
 
 // importFacts is a digest of what is imported, but for when the file was

@@ -1,7 +1,10 @@
 package store
 
 import (
+	"context"
+	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -30,7 +33,7 @@ func importedRun() (metrics.Run, []metrics.Event, Source) {
 func TestImport(t *testing.T) {
 	s := openStore(t)
 	run, events, from := importedRun()
-	report, err := s.Import(t.Context(), run, events, from)
+	report, err := importOne(t, s, run, events, from)
 	if err != nil || !report.Changed || report.Run != "old/i1-r1-a1" {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -73,30 +76,81 @@ func TestImport(t *testing.T) {
 func TestImportAgain(t *testing.T) {
 	s := openStore(t)
 	run, events, from := importedRun()
-	if _, err := s.Import(t.Context(), run, events, from); err != nil {
+	if _, err := importOne(t, s, run, events, from); err != nil {
 		t.Fatal(err)
 	}
 	before := dump(t, s)
 	from.Path = "/moved/h.log"
-	if report, err := s.Import(t.Context(), run, events, from); err != nil || report.Changed || report.Run != "old/i1-r1-a1" {
+	if report, err := importOne(t, s, run, events, from); err != nil || report.Changed || report.Run != "old/i1-r1-a1" {
 		t.Errorf("%+v, %v", report, err)
 	}
 	if got := dump(t, s); got != before {
 		t.Error(firstDifference(before, got))
 	}
 	run.Parameters["platform"] = "cpu16"
-	if _, err := s.Import(t.Context(), run, events, from); !errors.Is(err, ErrImported) || !strings.Contains(err.Error(), "old/i1-r1-a1") {
+	if _, err := importOne(t, s, run, events, from); !errors.Is(err, ErrImported) || !strings.Contains(err.Error(), "old/i1-r1-a1") {
 		t.Error(err)
 	}
 	from.Replace = true
-	if report, err := s.Import(t.Context(), run, events, from); err != nil || !report.Changed {
+	if report, err := importOne(t, s, run, events, from); err != nil || !report.Changed {
 		t.Errorf("%+v, %v", report, err)
 	}
 	if got := value(t, s, "SELECT count(*), max(value) FROM parameters WHERE key = 'platform'"); got != "1|cpu16" {
 		t.Error(got)
 	}
 	from.SHA256 = "other"
-	if report, err := s.Import(t.Context(), run, events, from); err != nil || report.Run != "old/i1-r2-a1" {
+	if report, err := importOne(t, s, run, events, from); err != nil || report.Run != "old/i1-r2-a1" {
 		t.Errorf("another file is another repeat: %+v, %v", report, err)
 	}
+}
+
+func importOne(t *testing.T, s *Store, run metrics.Run, events []metrics.Event, from Source) (Report, error) {
+	reports, err := s.Import(t.Context(), Imported{run, events, from})
+	if err != nil {
+		return Report{}, err
+	}
+	return reports[0], nil
+}
+
+// An import is stored as a whole or not at all, also when it is interrupted, of
+// which the error says nothing else.
+func TestImportIsOne(t *testing.T) {
+	s := openStore(t)
+	run := func(n int) Imported {
+		r := metrics.Run{Study: "old", Point: fmt.Sprintf("i%d", n), Kind: "train", Framework: "x", Workers: n, Nodes: 1, Status: metrics.Done, Parameters: map[string]any{}}
+		return Imported{Run: r, From: Source{Path: "/log", SHA256: strings.Repeat("a", 64), Part: fmt.Sprint(n), Format: "csv"}}
+	}
+	stored := func(want int) {
+		t.Helper()
+		if list, err := s.Runs(t.Context(), Filter{}); err != nil || len(list) != want {
+			t.Errorf("%d runs are stored, want %d; %v", len(list), want, err)
+		}
+	}
+	bad := run(2)
+	bad.Run.Study = ""
+	if _, err := s.Import(t.Context(), run(1), bad); err == nil {
+		t.Error("a run of no study is stored")
+	}
+	stored(0)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	halfway := errors.New("halfway")
+	err := s.withTx(ctx, func(tx *sql.Tx) error {
+		if _, err := s.importOne(ctx, tx, run(1)); err != nil {
+			t.Error(err)
+		}
+		cancel(halfway)
+		for ctx := t.Context(); ; { // database/sql ends the transaction by itself
+			if _, err := tx.ExecContext(ctx, "SELECT 1"); err != nil {
+				return err
+			}
+		}
+	})
+	if err != halfway {
+		t.Errorf("%v; want the cause", err)
+	}
+	stored(0)
+	if _, err := s.Import(t.Context(), run(1), run(2)); err != nil {
+		t.Error(err)
+	}
+	stored(2)
 }

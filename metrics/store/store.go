@@ -254,10 +254,13 @@ func inTx(ctx context.Context, db *sql.DB, f func(*sql.Tx) error) error {
 		return explain(err)
 	}
 	defer tx.Rollback() // no-op after Commit
-	if err := f(tx); err != nil {
-		return explain(err)
+	if err = f(tx); err == nil {
+		err = tx.Commit()
 	}
-	return explain(tx.Commit())
+	if err != nil && ctx.Err() != nil { // the transaction was ended under f, which can put it in many words
+		return context.Cause(ctx)
+	}
+	return explain(err)
 }
 
 // explain says what to do about SQLite's terse errors.

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A command that computes, or waits for its input, ends at the first signal, with
+// the exit code that shells give it, and leaves the database as it was.
+func TestInterrupt(t *testing.T) {
+	dir, scalebench := t.TempDir(), program(t, "scalebench")
+	var long strings.Builder // 90,000 points are seconds of work
+	for i := range 90_000 {
+		fmt.Fprintf(&long, "%d,", i+1)
+	}
+	for name, text := range map[string]string{
+		"long.toml": "[study]\nname = \"long\"\n[workload]\nmodel = \"mlp\"\nmax_steps = 3\n[data]\nkind = \"synthetic\"\n[sweep]\nworkers = [1]\nbatch = [" + long.String() + "]\n",
+		"table.csv": "rate\n100\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db := filepath.Join(dir, "history.db")
+	start := func(args ...string) (*exec.Cmd, io.Writer, *bytes.Buffer) {
+		t.Helper()
+		var out bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), scalebench, args...)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
+		cmd.Env = append(os.Environ(), "HOME="+dir, "SCALEBENCH_DB="+db)
+		in, err := cmd.StdinPipe()
+		if err := errors.Join(err, cmd.Start()); err != nil {
+			t.Fatal(err)
+		}
+		return cmd, in, &out
+	}
+	csv := []string{"--format", "csv", "--set", "study=old", "--set", "workers=1", "--map", "throughput=rate"}
+	first, _, out := start(append([]string{"import", "table.csv"}, csv...)...)
+	if err := first.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	before, err := os.ReadFile(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args   []string
+		signal syscall.Signal
+		code   int
+	}{
+		{[]string{"check", "long.toml"}, syscall.SIGINT, 130},
+		{[]string{"check", "long.toml"}, syscall.SIGTERM, 143},
+		{[]string{"render", "long.toml", "-o", "scripts"}, syscall.SIGINT, 130},
+		{[]string{"run", "long.toml"}, syscall.SIGINT, 130},
+		{[]string{"submit", "long.toml"}, syscall.SIGTERM, 143},
+		{append([]string{"import", "/dev/stdin"}, csv...), syscall.SIGINT, 130},
+		{[]string{"extract", "/dev/stdin", "--from", "timm"}, syscall.SIGTERM, 143},
+	} {
+		cmd, _, out := start(test.args...)
+		reads := strings.HasSuffix(test.args[1], "stdin")
+		for begun := false; !begun; time.Sleep(5 * time.Millisecond) {
+			if reads {
+				begun = opened(t, cmd.Process.Pid)
+			} else {
+				begun = computed(t, cmd.Process.Pid) >= 300*time.Millisecond
+			}
+		}
+		if err := cmd.Process.Signal(test.signal); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // its exit code says more
+		if code := cmd.ProcessState.ExitCode(); code != test.code || out.String() != "scalebench: interrupted\n" {
+			t.Errorf("%v: %v: exit code %d, want %d: %.500s", test.args, test.signal, code, test.code, out)
+		}
+	}
+	if after, err := os.ReadFile(db); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the database was changed (%v)", err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range left {
+		if e.Name() != "long.toml" && e.Name() != "table.csv" && !strings.HasPrefix(e.Name(), "history.db") {
+			t.Errorf("%s is left", e.Name())
+		}
+	}
+}
+
+// computed is how long a process has computed; it must not have ended.
+func computed(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest) // of proc(5), from the third on
+	if err != nil || len(fields) < 12 || fields[0] == "Z" {
+		t.Fatalf("process %d has ended too early: %q, %v", pid, stat, err)
+	}
+	var ticks int
+	if _, err := fmt.Sscan(fields[11], &ticks); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond // USER_HZ is 100 on every Linux that Go knows
+}
+
+// opened reports whether a process has opened its standard input once more.
+func opened(t *testing.T, pid int) bool {
+	t.Helper()
+	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/0", pid))
+	n := 0
+	for _, fd := range fds {
+		if to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, fd.Name())); err == nil && to == in {
+			n++
+		}
+	}
+	return n > 1
+}
