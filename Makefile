@@ -26,7 +26,7 @@ BENCH_PROGRAMS := mpicc mpirun
 BENCH_PACKAGES := openmpi-bin libopenmpi-dev libopenblas0-pthread
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build worker-gpu gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-slurm test-faults test-frameworks test-horovod bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
+.PHONY: build worker-gpu gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit truth test-slurm test-faults test-frameworks test-horovod bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -103,6 +103,11 @@ test-each-fault:
 RUNS := 5
 test-busy: test-packages
 	.ci/busy $(RUNS)
+
+# What the intervals, tests and refusals of docs/metrics.md are worth, on machines
+# whose truth is known: all of them, with what was found.
+truth:
+	go test -v -run Truth ./metrics/...
 
 # What needs Go, a C compiler, git and the usual commands of Linux, and nothing of
 # TEST_PACKAGES.

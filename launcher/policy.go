@@ -2,6 +2,9 @@ package launcher
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -61,8 +64,10 @@ func (c Choice) Todo(states []State) []Todo {
 		slices.SortStableFunc(list, func(a, b Todo) int {
 			return cmp.Or(b.Point.Nodes-a.Point.Nodes, b.Point.Workers-a.Point.Workers)
 		})
-	case study.OrderInterleaved:
-		slices.SortStableFunc(list, func(a, b Todo) int { return a.Point.Repeat - b.Point.Repeat })
+	case study.OrderBlocks:
+		slices.SortStableFunc(list, func(a, b Todo) int {
+			return cmp.Or(a.Point.Repeat-b.Point.Repeat, cmp.Compare(lot(a.Point), lot(b.Point)))
+		})
 	}
 	return list
 }
@@ -78,6 +83,13 @@ func (c Choice) Left(states []State) int {
 		}
 	}
 	return n
+}
+
+// lot is a run's place within its block, by the seed of its repeat: it is drawn
+// anew for every repeat, and the same however many runs are still to be begun.
+func lot(p study.Point) uint64 {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", p.Seed, p.ID))
+	return binary.BigEndian.Uint64(sum[:])
 }
 
 // BadEnd is a planned run and its latest attempt, which ended badly.

@@ -103,9 +103,8 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	for order, want := range map[string]string{
-		study.OrderPlan:        "w1-r1 w1-r2 w4-r1 w4-r2 w2-r1 w2-r2",
-		study.OrderLargest:     "w4-r1 w4-r2 w2-r1 w2-r2 w1-r1 w1-r2",
-		study.OrderInterleaved: "w1-r1 w4-r1 w2-r1 w1-r2 w4-r2 w2-r2",
+		study.OrderPlan:    "w1-r1 w1-r2 w4-r1 w4-r2 w2-r1 w2-r2",
+		study.OrderLargest: "w4-r1 w4-r2 w2-r1 w2-r2 w1-r1 w1-r2",
 	} {
 		var got []string
 		for _, todo := range (Choice{Plan: plan, Policy: study.Policy{Order: order}, Done: none}).Todo(nil) {
@@ -114,6 +113,54 @@ func TestOrder(t *testing.T) {
 		if d := cmp.Diff(want, strings.Join(got, " ")); d != "" {
 			t.Errorf("%s:\n%s", order, d)
 		}
+	}
+}
+
+// Blocks hold each point once and come one after the other; within them the order
+// is another one for every repeat and every seed, and stays what it is when some
+// runs are done.
+func TestBlocks(t *testing.T) {
+	order := func(seed int64, done func(string, int) bool) []string {
+		plan := &study.Plan{}
+		for _, id := range []string{"a", "b", "c", "d", "e"} {
+			for repeat := 1; repeat <= 6; repeat++ {
+				plan.Points = append(plan.Points, study.Planned{Point: study.Point{ID: id, Repeat: repeat, Seed: seed + int64(repeat) - 1}})
+			}
+		}
+		var list []string
+		for _, todo := range (Choice{Plan: plan, Policy: study.Policy{Order: study.OrderBlocks}, Done: done}).Todo(nil) {
+			list = append(list, fmt.Sprintf("%d%s", todo.Point.Repeat, todo.Point.ID))
+		}
+		return list
+	}
+	first := order(1, none)
+	different := map[string]bool{}
+	for repeat := range 6 {
+		block := first[5*repeat : 5*repeat+5]
+		var ids string
+		for _, name := range block {
+			if name[0] != byte('1'+repeat) {
+				t.Errorf("%s is in block %d", name, repeat+1)
+			}
+			ids += name[1:]
+		}
+		different[ids] = true
+		sorted := slices.Sorted(strings.SplitSeq(ids, ""))
+		if strings.Join(sorted, "") != "abcde" {
+			t.Errorf("block %d has %s", repeat+1, ids)
+		}
+	}
+	// That two of six orders of five are alike has a probability of 12 %, that
+	// four are, of next to nothing.
+	if len(different) < 4 {
+		t.Errorf("orders of blocks: %v", different)
+	}
+	if slices.Equal(first, order(100, none)) {
+		t.Error("another seed gives the same order")
+	}
+	without := slices.DeleteFunc(slices.Clone(first), func(name string) bool { return name == "3c" || name[0] == '5' })
+	if d := cmp.Diff(without, order(1, func(id string, repeat int) bool { return id == "c" && repeat == 3 || repeat == 5 })); d != "" {
+		t.Errorf("with some done (-want +got):\n%s", d)
 	}
 }
 

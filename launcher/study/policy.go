@@ -12,7 +12,7 @@ import (
 type Policy struct {
 	MaxInFlight        int     `toml:"max_in_flight"`        // jobs of the study in the queue or running at once; 0: no limit of ours
 	Rate               float64 `toml:"rate"`                 // submissions per minute; 0: as fast as it goes
-	Order              string  `toml:"order"`                // "plan", "largest" or "interleaved"
+	Order              string  `toml:"order"`                // "blocks", "plan" or "largest"
 	Chain              bool    `toml:"chain"`                // each job waits for the end of the one before
 	Requeue            bool    `toml:"requeue"`              // Slurm itself starts a job again after a node failure or preemption
 	ExcludeFailedNodes bool    `toml:"exclude_failed_nodes"` // from the next attempt after a node failure
@@ -40,21 +40,21 @@ type Retries struct {
 
 // The orders in which runs are begun.
 const (
-	OrderPlan        = "plan"        // as in the plan: repeats of a point next to each other
-	OrderLargest     = "largest"     // most workers first, so that the longest wait in the queue begins first
-	OrderInterleaved = "interleaved" // repeat 1 of every point, then repeat 2: repeats are not all in one hour
+	OrderBlocks  = "blocks"  // repeat 1 of every point, shuffled by the study's seed, then repeat 2: what the machine does meanwhile, it does to every point
+	OrderPlan    = "plan"    // as in the plan: repeats of a point next to each other
+	OrderLargest = "largest" // most workers first, so that the longest wait in the queue begins first
 )
 
 // Causes beyond the run itself are tried again; a program that failed once
 // usually fails again.
-var defaultPolicy = Policy{Order: OrderPlan, Packing: PackJob, ExcludeFailedNodes: true, Retries: Retries{NodeFailed: 2, Preempted: 2, Lost: 1}}
+var defaultPolicy = Policy{Order: OrderBlocks, Packing: PackJob, ExcludeFailedNodes: true, Retries: Retries{NodeFailed: 2, Preempted: 2, Lost: 1}}
 
 // checkPolicy holds the policy's values against what they may be.
 func (d *decoder) checkPolicy(p Policy) {
 	wrong := map[string]string{
 		"policy.max_in_flight": within(0, maxPoints)(p.MaxInFlight),
 		"policy.rate":          atLeast(0)(p.Rate),
-		"policy.order":         among(OrderPlan, OrderLargest, OrderInterleaved)(p.Order),
+		"policy.order":         among(OrderBlocks, OrderPlan, OrderLargest)(p.Order),
 		"policy.packing":       among(PackJob, PackArray, PackAllocation)(p.Packing),
 	}
 	r := p.Retries

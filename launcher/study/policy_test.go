@@ -8,17 +8,17 @@ import (
 )
 
 func TestPolicyOverDefaults(t *testing.T) {
-	want := Policy{Order: "plan", ExcludeFailedNodes: true, Packing: "job", Retries: Retries{NodeFailed: 2, Preempted: 2, Lost: 1}}
+	want := Policy{Order: "blocks", ExcludeFailedNodes: true, Packing: "job", Retries: Retries{NodeFailed: 2, Preempted: 2, Lost: 1}}
 	if d := cmp.Diff(want, parse(t, minimal).Policy); d != "" {
 		t.Errorf("without the table (-want +got):\n%s", d)
 	}
-	want = Policy{MaxInFlight: 8, Rate: 10, Order: "interleaved", Chain: true, Requeue: true, ExcludeFailedNodes: false, Packing: "array",
+	want = Policy{MaxInFlight: 8, Rate: 10, Order: "largest", Chain: true, Requeue: true, ExcludeFailedNodes: false, Packing: "array",
 		Retries: Retries{NodeFailed: 2, Preempted: 0, TimedOut: 1, Lost: 1}}
 	got := parse(t, minimal+`
 [policy]
 max_in_flight = 8
 rate = 10
-order = "interleaved"
+order = "largest"
 chain = true
 requeue = true
 exclude_failed_nodes = false
@@ -50,7 +50,7 @@ cancelled = 1
 	for _, want := range []string{
 		"study.toml:11: policy.max_in_flight: want 0 to 100000, got -1",
 		"study.toml:12: policy.rate: want 0 or more, got -2.5",
-		`study.toml:13: policy.order: "random" is not known; valid: "plan", "largest", "interleaved"`,
+		`study.toml:13: policy.order: "random" is not known; valid: "blocks", "plan", "largest"`,
 		"study.toml:14: policy.retry: unknown key; did you mean retries? Valid here: max_in_flight, rate, order, chain, requeue, exclude_failed_nodes, packing, retries",
 		"study.toml:15: policy.chain: ",
 		"study.toml:17: policy.retries.node_failed: want 0 to 100, got 101",

@@ -100,7 +100,7 @@ func busbw(op string, curves []exchange.Curve) (c chart, ok bool) {
 			line = append(line, at)
 			medians = append(medians, Mark{Kind: Median, Series: name, Points: []XY{at}, style: style})
 			fewest, most = min(fewest, s.BusBW.Runs), max(most, s.BusBW.Runs)
-			list = append(list, estimate{cv.Workers, s.BusBW.Interval, s.BusBW.Why})
+			list = append(list, estimate{cv.Workers, s.BusBW.Interval, s.BusBW.Why, false})
 		}
 		if line == nil {
 			continue

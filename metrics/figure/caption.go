@@ -144,6 +144,7 @@ type estimate struct {
 	workers  int
 	interval *scaling.Interval
 	why      string
+	blocks   bool // it is of the ratios within blocks
 }
 
 func estimates(trends []trend, of func(*scaling.Summary) *scaling.Estimate) []estimate {
@@ -152,7 +153,7 @@ func estimates(trends []trend, of func(*scaling.Summary) *scaling.Estimate) []es
 		for i := range t.curve.Points {
 			p := &t.curve.Points[i]
 			if e := of(t.at(p)); e != nil && e.Why != scaling.AtBase {
-				list = append(list, estimate{p.Workers, e.Interval, e.Why})
+				list = append(list, estimate{p.Workers, e.Interval, e.Why, e.Blocks})
 			}
 		}
 	}
@@ -165,11 +166,13 @@ func bars(list []estimate, kind string) []string {
 	low, high := 1.0, 0.0
 	without := map[string][]int{} // worker counts by reason
 	with := map[int]bool{}        // worker counts that have a bar
+	blocks, others := false, false
 	var reasons []string
 	for _, e := range list {
 		if e.interval != nil {
 			low, high = min(low, e.interval.Level), max(high, e.interval.Level)
 			with[e.workers] = true
+			blocks, others = blocks || e.blocks, others || !e.blocks
 			continue
 		}
 		if without[e.why] == nil {
@@ -178,6 +181,13 @@ func bars(list []estimate, kind string) []string {
 		without[e.why] = insert(without[e.why], e.workers)
 	}
 	var sentences []string
+	const within = "interval of the median ratio within blocks of runs"
+	switch {
+	case blocks && others:
+		kind += ", or " + within
+	case blocks:
+		kind = within
+	}
 	if high > 0 {
 		level := percent(low)
 		if percent(high) != level {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling/drift"
 )
 
 // Options say how runs become curves. The zero value is the usual choice.
@@ -158,6 +159,7 @@ type Estimate struct {
 	Value    float64
 	Runs     int       // that stand behind Value
 	Interval *Interval // nil where none can be had
+	Blocks   bool      // a ratio: it is the median of those within blocks, which Runs counts
 	Why      string    // there is no interval; "" with one
 }
 
@@ -244,7 +246,11 @@ func validate(obs []Observation, planned []Planned) error {
 type analysis struct {
 	axis       axis
 	confidence float64
+	byNode     bool // runs of the series differ by their nodes
 }
+
+// driftLevel is the share of even machines on which a drift is found.
+const driftLevel = 0.05
 
 // curve makes the points of a series; with a base of its own they are divided
 // by that.
@@ -255,6 +261,8 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 	if at != nil {
 		base = *at
 	}
+	found := drifts(s, an.axis, driftLevel)
+	an.byNode = slices.ContainsFunc(found, func(f drift.Finding) bool { return f.Kind == drift.Node })
 	runs := map[Value][]Observation{}
 	for i := range s.runs {
 		at := an.axis.of(&s.runs[i])
@@ -269,7 +277,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 		an.divide(&c, base)
 	}
 	c.Fingerprint, c.Mixed = s.ground()
-	c.Warnings = curveWarnings(&c, s)
+	c.Warnings = append(curveWarnings(&c, s), driftWarnings(found)...)
 	if based && (c.Base == nil || c.Base.Of(measure.Throughput).Median == nil && c.Measured(measure.Throughput)) {
 		return c, s.missing(an.axis, base, runs)
 	}

@@ -26,6 +26,16 @@ func Median(xs []float64, confidence float64) (Estimate, error) {
 	return *medianOf(slices.Sorted(slices.Values(xs)), confidence), nil
 }
 
+// among gives the estimate the interval of a median of fewer values, of groups of
+// runs that are alike, widened to hold the estimate.
+func (e *Estimate) among(groups []float64, confidence float64) {
+	if e.Interval, e.Why = medianInterval(groups, confidence); e.Interval != nil {
+		e.Interval.Low, e.Interval.High = min(e.Interval.Low, e.Value), max(e.Interval.High, e.Value)
+		return
+	}
+	e.Why = fmt.Sprintf("runs that share a node are alike, and %d count as %d: %s", e.Runs, len(groups), e.Why)
+}
+
 // medianOf is the median of an ascending, non-empty sample, with its interval.
 func medianOf(sorted []float64, confidence float64) *Estimate {
 	e := &Estimate{Value: median(sorted), Runs: len(sorted)}

@@ -20,6 +20,7 @@ type Summary struct {
 	Median *Estimate
 	Why    string // there is no median although runs have the measure
 
+	made       []made   // the runs that have the measure
 	base       *Summary // of the base point; nil without one
 	multiple   float64  // resources over the base's; 0 along an axis that multiplies none
 	an         *analysis
@@ -39,12 +40,15 @@ func (an *analysis) summary(m measure.Measure, runs []Observation) *Summary {
 		v, ok := runs[i].Value(m.Name)
 		switch {
 		case !ok || m.Unit == rateUnit && !isRate(v):
+			continue
 		case math.IsInf(v, 1) && m.Missable:
-			s.Runs++
-		case !math.IsInf(v, 0):
-			s.Runs++
+		case math.IsInf(v, 0):
+			continue
+		default:
 			s.Values = append(s.Values, v)
 		}
+		s.Runs++
+		s.made = append(s.made, made{v, runs[i].Study, runs[i].Repeat, runs[i].BeganUnix, runs[i].duration(), runs[i].Hosts})
 	}
 	slices.Sort(s.Values)
 	if s.Runs == 0 {
@@ -61,6 +65,9 @@ func (an *analysis) summary(m measure.Measure, runs []Observation) *Summary {
 	}
 	s.Median = &Estimate{Value: value, Runs: s.Runs}
 	s.Median.Interval, s.Median.Why = medianInterval(ranked, an.confidence)
+	if alike := groups(s.made); an.byNode && len(alike) < s.Runs {
+		s.Median.among(alike, an.confidence)
+	}
 	if in := s.Median.Interval; in != nil && math.IsInf(in.High, 1) {
 		s.Median.Interval, s.Median.Why = nil, "too many runs miss the target for an interval with an upper end"
 	}
@@ -73,7 +80,10 @@ const rateUnit = "samples/s"
 // Gain is how many times better the point is than the base, by the medians
 // (Hoefler & Belli, SC'15: never an average of ratios) and in the direction in
 // which the measure is better: a speedup, for rates and times alike. Its
-// interval is made of those of the two medians; see ratioInterval. Exactly 1, without an interval, at the base; nil where the
+// interval is made of those of the two medians; see ratioInterval. Where runs
+// were made in blocks, and blocks are enough for an interval, both are those of
+// the median of the ratios within blocks. Where a point's runs were made at other
+// times than the base's, there is no interval. Exactly 1, without an interval, at the base; nil where the
 // point or the base has no median.
 func (s *Summary) Gain() *Estimate {
 	if !s.divided {
@@ -112,7 +122,18 @@ func (s *Summary) divide() {
 		return
 	}
 	s.gain = &Estimate{Value: g, Runs: s.Median.Runs}
+	paired := blocks(s.made, s.base.made)
+	if s.Better == measure.Lower {
+		paired = blocks(s.base.made, s.made)
+	}
+	if in, _ := medianInterval(paired, s.an.confidence); in != nil && !s.an.byNode {
+		s.gain = &Estimate{Value: median(paired), Runs: len(paired), Interval: in, Blocks: true}
+		g = s.gain.Value
+	}
 	switch {
+	case s.gain.Blocks:
+	case apart(s.made, s.base.made):
+		s.gain.Why = madeApart
 	case s.Values[0] <= 0 || s.base.Values[0] <= 0:
 		s.gain.Why = "a value is 0"
 	case s.Better == measure.Lower:
@@ -123,7 +144,7 @@ func (s *Summary) divide() {
 	if s.multiple == 0 {
 		return
 	}
-	s.efficiency = &Estimate{Value: g / s.multiple, Runs: s.gain.Runs, Why: s.gain.Why}
+	s.efficiency = &Estimate{Value: g / s.multiple, Runs: s.gain.Runs, Blocks: s.gain.Blocks, Why: s.gain.Why}
 	if in := s.gain.Interval; in != nil {
 		s.efficiency.Interval = &Interval{Low: in.Low / s.multiple, High: in.High / s.multiple, Level: in.Level}
 	}

@@ -32,7 +32,7 @@ func (s *Store) observe(ctx context.Context, f Filter, more ...func(*observer) e
 	f.Limit, f.Statuses = 0, nil
 	err = s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
 		o = observer{tx: tx, ctx: ctx, filter: f, where: where, args: args, at: map[int64]int{}}
-		for _, step := range []func() error{o.choose, o.runs, o.parameters, o.values, o.evaluations, o.leftOut} {
+		for _, step := range []func() error{o.choose, o.runs, o.hosts, o.parameters, o.values, o.evaluations, o.leftOut} {
 			if err := step(); err != nil {
 				return err
 			}
@@ -106,15 +106,16 @@ func (o *observer) runs() error {
 			r.created, coalesce(j.cluster, ''), coalesce(j.partition, ''), j.ended - j.started,
 			x.epochs, coalesce(x.git_commit, ''), coalesce(x.fingerprint, 'null'), x.run IS NULL, coalesce(x.slowest, 'null'), coalesce(x.warnings, '[]'),
 			(SELECT nullif(t.gradient_bytes, 0) FROM event_file f JOIN train t ON t.file = f.id
-				WHERE f.run = r.id AND f.writer = 'rank' AND f.rank = 0 AND f.restart = x.restart)
-		FROM run r LEFT JOIN job j ON j.run = r.id LEFT JOIN result x ON x.run = r.id
+				WHERE f.run = r.id AND f.writer = 'rank' AND f.rank = 0 AND f.restart = x.restart),
+			CASE WHEN i.run IS NULL THEN coalesce((SELECT min(f.started) FROM event_file f WHERE f.run = r.id AND f.writer = 'rank' AND f.restart = x.restart), j.started, 0) ELSE 0 END
+		FROM run r LEFT JOIN job j ON j.run = r.id LEFT JOIN result x ON x.run = r.id LEFT JOIN import i ON i.run = r.id
 		WHERE `+good+` ORDER BY r.workers, r.point, r.repeat`,
 		func(rows *sql.Rows, id *int64) error {
 			v := scaling.Observation{Parameters: map[string]any{}, Values: map[string]float64{}, Why: map[string]string{}}
 			var print, slowest, warnings string
 			var nothing bool
 			if err := rows.Scan(id, &v.Run, &v.Study, &v.Point, &v.Repeat, &v.Kind, &v.Framework, &v.Workers, &v.Nodes, &v.Job,
-				&v.CreatedUnix, &v.Cluster, &v.Partition, &v.JobSeconds, &v.Epochs, &v.GitCommit, &print, &nothing, &slowest, &warnings, &v.GradientBytes); err != nil {
+				&v.CreatedUnix, &v.Cluster, &v.Partition, &v.JobSeconds, &v.Epochs, &v.GitCommit, &print, &nothing, &slowest, &warnings, &v.GradientBytes, &v.BeganUnix); err != nil {
 				return err
 			}
 			if nothing {
@@ -133,6 +134,22 @@ func (o *observer) runs() error {
 			}
 			o.at[*id] = len(o.list)
 			o.list = append(o.list, v)
+			return nil
+		})
+}
+
+// hosts are those that the ranks name: an allocation may have more.
+func (o *observer) hosts() error {
+	return o.each(`SELECT DISTINCT r.id, f.host FROM run r JOIN result x ON x.run = r.id
+		JOIN event_file f ON f.run = r.id AND f.writer = 'rank' AND f.restart = x.restart
+		WHERE f.host <> '' AND `+good+` ORDER BY r.id, f.host`,
+		func(rows *sql.Rows, id *int64) error {
+			var host string
+			if err := rows.Scan(id, &host); err != nil {
+				return err
+			}
+			v := &o.list[o.at[*id]]
+			v.Hosts = append(v.Hosts, host)
 			return nil
 		})
 }

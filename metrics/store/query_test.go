@@ -266,11 +266,12 @@ func TestObservations(t *testing.T) {
 	observation := func(run, point, job string, workers int, throughput, endToEnd float64, samples int64) scaling.Observation {
 		slowest := make([]int, workers) // equals count for the lowest rank
 		slowest[0] = 20
+		hosts := []string{"n0", "n1"}[:workers]
 		none, print := 0, fingerprint.Print(nil)
 		if workers == 1 { // one host
 			print = fingerprint.Print{fingerprint.Interface: ""}
 		}
-		return scaling.Observation{CreatedUnix: 1.7e9, Kind: "train", Epochs: &none, Fingerprint: print,
+		return scaling.Observation{CreatedUnix: 1.7e9, BeganUnix: 1.7e9, Hosts: hosts, Kind: "train", Epochs: &none, Fingerprint: print,
 			Run: run, Study: "s", Point: point, Repeat: 1, Framework: "native", Workers: workers, Nodes: 1, Job: job,
 			Parameters: map[string]any{"workload.batch": int64(16), "workload.targets": []any{0.5, int64(1)}, "workers": int64(workers),
 				"seed": int64(1), "workload.augment": true, "framework": "native"},

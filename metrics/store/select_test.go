@@ -60,7 +60,7 @@ func TestSelect(t *testing.T) {
 		t.Fatal(list, err)
 	}
 	want := fingerprint.Print{fingerprint.CPU: "Xeon", fingerprint.Interface: "", fingerprint.Data: "feedbeef0123", "version.torch": "2.1"}
-	if o := list[0]; o.Cluster != "c" || o.Partition != "p" || *o.JobSeconds != 30 || o.GitCommit != "def" || o.CreatedUnix != 3000 || cmp.Diff(want, o.Fingerprint) != "" {
+	if o := list[0]; o.Cluster != "c" || o.Partition != "p" || *o.JobSeconds != 30 || o.GitCommit != "def" || o.CreatedUnix != 3000 || o.BeganUnix != 1.7e9 || cmp.Diff([]string{"n0"}, o.Hosts) != "" || cmp.Diff(want, o.Fingerprint) != "" {
 		t.Errorf("%+v", o)
 	}
 	if got := table(t, s, "SELECT field, count(*) FROM fingerprints GROUP BY field, value ORDER BY field, value"); cmp.Diff([]string{

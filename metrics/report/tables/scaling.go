@@ -31,6 +31,7 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	for _, m := range targets {
 		t.Columns = append(t.Columns, table.Column{Key: m.Name, Head: m.Title, Right: true}, table.Column{Key: m.Name + "_speedup", Head: "speedup to " + m.Goal(), Right: true})
 	}
+	blocks := false
 	var whys []string
 	why := func(reason string) {
 		reason, _, _ = strings.Cut(reason, " (") // how many there are, the table says
@@ -45,8 +46,9 @@ func Scaling(curves []scaling.Curve) *table.Table {
 			if x.Median != nil {
 				why(x.Median.Why)
 			}
-			if x.Gain() != nil && !atBase {
-				why(x.Gain().Why)
+			if g := x.Gain(); g != nil && !atBase {
+				why(g.Why)
+				blocks = blocks || g.Blocks
 			}
 			cells := []any{c.Series, p.At.String(), x.Runs, Estimate(x.Median, number.Significant, false),
 				Estimate(x.Gain(), number.Significant, atBase), Estimate(x.Efficiency(), number.Percent, atBase)}
@@ -75,6 +77,9 @@ func Scaling(curves []scaling.Curve) *table.Table {
 			}
 			t.Notes = append(t.Notes, about+": "+baseText(c.Base.Row())+".")
 		}
+	}
+	if blocks {
+		t.Notes = append(t.Notes, "Speedups: medians of the ratios within blocks of runs, one of each point, so that a drift of the machine is not in them.")
 	}
 	t.Notes = append(t.Notes, communicationNotes(curves)...)
 	if len(whys) > 0 {

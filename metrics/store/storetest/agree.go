@@ -93,9 +93,13 @@ func curves(ctx context.Context, s *store.Store, study string) ([]string, error)
 			if x.Median == nil {
 				continue
 			}
+			// The view's is the ratio of the medians, also where runs were made in
+			// blocks.
 			var speedup *float64
-			if g := x.Gain(); g != nil && !math.IsInf(g.Value, 0) {
-				speedup = &g.Value
+			if b := x.Base(); b != nil && b.Median != nil {
+				if ratio := x.Median.Value / b.Median.Value; ratio > 0 && !math.IsInf(ratio, 0) {
+					speedup = &ratio
+				}
 			}
 			lines = append(lines, line(c.Series, p.Workers, x.Runs, x.Median.Value, base, speedup))
 		}

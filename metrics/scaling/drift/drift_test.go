@@ -1,0 +1,104 @@
+package drift
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// made are runs of three points in blocks, whose values what changes.
+func made(r *rand.Rand, blocks int, spread float64, what func(i int, run *Run)) []Run {
+	var list []Run
+	for range blocks {
+		for _, point := range r.Perm(3) {
+			i := len(list)
+			run := Run{Point: point, Began: 1.79e9 + 600*float64(i), Value: 100 * float64(point+1) * math.Exp(spread*r.NormFloat64())}
+			what(i, &run)
+			list = append(list, run)
+		}
+	}
+	return list
+}
+
+func kinds(list []Finding) []Kind {
+	var k []Kind
+	for _, f := range list {
+		k = append(k, f.Kind)
+	}
+	return k
+}
+
+// Each finding in data that have it, ten times as strong as the noise, with the
+// change as it was made. The order in which runs are given is nothing.
+func TestFindings(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	shuffled := func(list []Run) []Run {
+		r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		return list
+	}
+	// 30 runs that fall by 10 % from the first to the last: halves are apart by 5 %.
+	found := Test(shuffled(made(r, 10, 0.01, func(i int, run *Run) { run.Value *= 1.05 - 0.1*float64(i)/29 })), 0.05)
+	if i := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == Trend }); i < 0 || math.Abs(found[i].Change+0.05) > 0.015 || found[i].P > 0.0125 {
+		t.Errorf("a ramp: %+v", found)
+	}
+	// Up and down every ten runs: no trend.
+	found = Test(shuffled(made(r, 20, 0.01, func(i int, run *Run) { run.Value *= 1 + 0.05*math.Sin(2*math.Pi*float64(i)/20) })), 0.05)
+	if !slices.Contains(kinds(found), Neighbours) || slices.Contains(kinds(found), Node) {
+		t.Errorf("a wave: %+v", found)
+	}
+	// Every second day is slow.
+	found = Test(shuffled(made(r, 20, 0.01, func(i int, run *Run) {
+		run.Began = 86400*20000 + 86400*float64(i/6) + float64(i)
+		run.Value *= 1 + 0.1*float64(i/6%2)
+	})), 0.05)
+	if !slices.Contains(kinds(found), Day) {
+		t.Errorf("days: %+v", found)
+	}
+	// A fifth of the runs is on a slow node, in any order.
+	found = Test(shuffled(made(r, 10, 0.01, func(i int, run *Run) {
+		run.Nodes = []string{[]string{"a", "b", "c", "d", "e"}[i*7%5]}
+		if run.Nodes[0] == "d" {
+			run.Value *= 0.9
+		}
+	})), 0.05)
+	if i := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == Node }); i < 0 || found[i].Node != "d" || math.Abs(found[i].Change+0.1) > 0.02 {
+		t.Errorf("a slow node: %+v", found)
+	}
+}
+
+// Of studies in which there is nothing, at most the level have a finding, also
+// where points scatter unequally, values have ties, and a node is in every run.
+func TestFalseFindings(t *testing.T) {
+	const studies, level = 1000, 0.05
+	r := rand.New(rand.NewPCG(3, 4))
+	wrong := 0
+	for range studies {
+		runs := made(r, 6, 0.02, func(i int, run *Run) {
+			run.Value = math.Round(run.Value * math.Exp(0.1*float64(run.Point)*r.NormFloat64()))
+			run.Began = 1.79e9 + 7200*float64(i)
+			run.Nodes = []string{"login", []string{"a", "b", "c", "d"}[r.IntN(4)]}
+		})
+		if Test(runs, level) != nil {
+			wrong++
+		}
+	}
+	t.Logf("%d of %d", wrong, studies)
+	if limit := level + 4*math.Sqrt(level*(1-level)/studies); float64(wrong) > limit*studies || wrong == 0 {
+		t.Errorf("findings in %d of %d studies without any, want %g of them", wrong, studies, level)
+	}
+}
+
+// What says nothing is asked nothing.
+func TestNothingToTest(t *testing.T) {
+	for name, runs := range map[string][]Run{
+		"no run":        nil,
+		"two a point":   {{0, 1, 1, nil}, {0, 2, 2, nil}, {1, 1, 3, nil}, {1, 2, 4, nil}},
+		"at once":       {{0, 1, 5, nil}, {0, 2, 5, nil}, {0, 3, 5, nil}, {0, 4, 5, nil}, {0, 5, 5, nil}},
+		"all are alike": {{0, 1, 1, nil}, {0, 1, 2, nil}, {0, 1, 3, nil}, {0, 1, 4, nil}, {0, 1, 5, nil}, {0, 1, 6, nil}},
+	} {
+		if found := Test(runs, 0.05); found != nil {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}

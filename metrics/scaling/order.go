@@ -1,0 +1,197 @@
+package scaling
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/aclements/go-moremath/stats"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling/drift"
+)
+
+// made is a value of a run, and when and where it was made.
+type made struct {
+	value    float64 // +Inf for a target that was missed
+	study    string
+	repeat   int
+	began    float64 // Unix seconds; 0: not known
+	duration float64 // seconds; 0: not known
+	hosts    []string
+}
+
+// duration is how long the run took, as far as anybody says.
+func (o *Observation) duration() float64 {
+	if o.JobSeconds != nil {
+		return *o.JobSeconds
+	}
+	seconds := 0.0
+	for _, name := range []string{measure.InitSeconds, measure.TrainSeconds} {
+		if x := o.Known(name); x != nil {
+			seconds += *x
+		}
+	}
+	return seconds
+}
+
+// drifts tests whether the runs of a series differ in throughput by when or
+// where they were made, in at most alpha of the series in which they do not.
+func drifts(s *series, along axis, alpha float64) []drift.Finding {
+	var runs []drift.Run
+	for i := range s.runs {
+		o := &s.runs[i]
+		x := o.Known(measure.Throughput)
+		if x == nil || !isRate(*x) || o.BeganUnix == 0 {
+			continue
+		}
+		runs = append(runs, drift.Run{Point: slices.Index(s.at, along.of(o)), Value: *x, Began: o.BeganUnix, Nodes: o.Hosts})
+	}
+	return drift.Test(runs, alpha)
+}
+
+// driftWarnings say what was found, in words.
+func driftWarnings(found []drift.Finding) []string {
+	var list []string
+	for _, f := range found {
+		switch f.Kind {
+		case drift.Trend:
+			list = append(list, fmt.Sprintf("drift: throughput changed by %+.1f %% from the first to the second half of the runs (p = %.2g), so that medians depend on when runs were made", 100*f.Change, f.P))
+		case drift.Neighbours:
+			list = append(list, fmt.Sprintf("drift: runs made one after the other are alike (p = %.2g), so that they tell less than as many independent ones", f.P))
+		case drift.Day:
+			list = append(list, fmt.Sprintf("drift: throughput goes by the day (p = %.2g), so that runs of one day tell less than as many independent ones", f.P))
+		case drift.Node:
+			speed := "faster"
+			if f.Change < 0 {
+				speed = "slower"
+			}
+			list = append(list, fmt.Sprintf("runs on %s are %.1f %% %s than others (p = %.2g); runs that share a node count as one in intervals", f.Node, math.Abs(100*f.Change), speed, f.P))
+		}
+	}
+	return list
+}
+
+// blocks are the ratios of a's runs over b's of the same repeat, where repeats
+// are blocks in time: one is over before the next begins. What the machine does
+// from block to block is in both runs of a ratio. nil where there are none, or
+// where some overlap: a run that was tried again later is in no block, and when
+// that leaves out more than a quarter, or runs were made in another order, these
+// are no blocks.
+func blocks(a, b []made) []float64 {
+	type key struct {
+		study  string
+		repeat int
+	}
+	type block struct{ from, to, ratio float64 }
+	of := map[key]made{}
+	for _, m := range b {
+		if _, twice := of[key{m.study, m.repeat}]; twice {
+			return nil
+		}
+		of[key{m.study, m.repeat}] = m
+	}
+	var list []block
+	seen := map[key]bool{}
+	for _, m := range a {
+		k := key{m.study, m.repeat}
+		other, both := of[k]
+		switch {
+		case seen[k]:
+			return nil
+		case !both:
+			continue
+		case m.began == 0 || other.began == 0 || math.IsInf(m.value, 1) || math.IsInf(other.value, 1):
+			return nil
+		}
+		seen[k] = true
+		list = append(list, block{min(m.began, other.began), max(m.began, other.began), m.value / other.value})
+	}
+	// As many as possible of which none overlaps another: the one that ends first,
+	// and so on.
+	slices.SortFunc(list, func(a, b block) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(b.from, a.from)) })
+	var ratios []float64
+	last := math.Inf(-1)
+	for _, x := range list {
+		if x.from > last {
+			ratios, last = append(ratios, x.ratio), x.to
+		}
+	}
+	if 4*len(ratios) < 3*len(list) {
+		return nil
+	}
+	slices.Sort(ratios)
+	return ratios
+}
+
+// apartAt is the level at which the runs of two points were made at different
+// times.
+const apartAt = 0.01
+
+const madeApart = "most of its runs were made before or after those of the base, and a drift of the machine would look like a difference"
+
+// apart reports whether the runs of two points were made at different times, so
+// that what the machine did in between cannot be told from what the points
+// differ in: by the Mann–Whitney test of when they began. Runs that ran at once
+// began at one time. Not known is no.
+func apart(a, b []made) bool {
+	var durations []float64
+	first := math.Inf(1)
+	for _, m := range slices.Concat(a, b) {
+		if m.began == 0 {
+			return false
+		}
+		first = min(first, m.began)
+		durations = append(durations, m.duration)
+	}
+	slices.Sort(durations)
+	typical := median(durations)
+	times := func(list []made) []float64 {
+		var xs []float64
+		for _, m := range list {
+			at := m.began - first
+			if typical > 0 {
+				at = math.Floor(at / typical)
+			}
+			xs = append(xs, at)
+		}
+		return xs
+	}
+	test, err := stats.MannWhitneyUTest(times(a), times(b), stats.LocationDiffers)
+	return err == nil && test.P <= apartAt
+}
+
+// groups are the medians of runs that have no node in common with those of
+// another group, ascending. A run whose nodes are not known is one by itself.
+func groups(runs []made) []float64 {
+	leader := make([]int, len(runs))
+	find := func(i int) int {
+		for leader[i] != i {
+			i = leader[i]
+		}
+		return i
+	}
+	first := map[string]int{} // the first run on each node
+	for i, m := range runs {
+		leader[i] = i
+		for _, host := range m.hosts {
+			if j, known := first[host]; known {
+				leader[find(i)] = find(j)
+			} else {
+				first[host] = i
+			}
+		}
+	}
+	of := map[int][]float64{}
+	for i, m := range runs {
+		of[find(i)] = append(of[find(i)], m.value)
+	}
+	var medians []float64
+	for _, values := range of {
+		slices.Sort(values)
+		medians = append(medians, median(values))
+	}
+	slices.Sort(medians)
+	return medians
+}

@@ -1,0 +1,165 @@
+package scaling
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// at are runs of one point that began at the given times, by repeat, with values
+// 1, 2, 3 …
+func at(times ...float64) []made {
+	var list []made
+	for i, t := range times {
+		list = append(list, made{value: float64(i + 1), study: "s", repeat: i + 1, began: t})
+	}
+	return list
+}
+
+func TestBlocks(t *testing.T) {
+	tens := at(10, 20, 30, 40)
+	missed := at(11, 21, 31, 41)
+	missed[2].value = math.Inf(1)
+	twice := at(11, 21, 31, 41)
+	twice[3].repeat = 3
+	for _, tt := range []struct {
+		name string
+		a, b []made
+		want []float64
+	}{
+		{"before or behind", at(11, 19, 31, 39), tens, []float64{1, 1, 1, 1}},
+		{"more of one", tens, at(11, 21, 31, 41, 51), []float64{1, 1, 1, 1}},
+		{"one after the other", at(50, 60, 70, 80), tens, nil},
+		{"one was tried again, much later", at(11, 21, 31, 1000, 51), at(10, 20, 30, 40, 50), []float64{1, 1, 1, 1}},
+		{"more than a quarter overlap", at(25, 21, 41, 42), tens, nil},
+		{"a time is not known", at(11, 0, 31, 41), tens, nil},
+		{"a target is missed", missed, tens, nil},
+		{"two runs of one repeat", twice, tens, nil},
+		{"two of the base", tens, twice, nil},
+		{"nothing in common", at(11), nil, nil},
+	} {
+		if d := cmp.Diff(tt.want, blocks(tt.a, tt.b)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, d)
+		}
+	}
+}
+
+// Six before six others have a probability of 2/C(12,6) = 0.2 %, five before
+// five one of 2/252 = 0.8 %, four before four one of 2.9 %.
+func TestApart(t *testing.T) {
+	long := func(list []made, seconds float64) []made {
+		list = slices.Clone(list)
+		for i := range list {
+			list[i].duration = seconds
+		}
+		return list
+	}
+	first, then := at(1, 2, 3, 4, 5, 6), at(11, 12, 13, 14, 15, 16)
+	for _, tt := range []struct {
+		name string
+		a, b []made
+		want bool
+	}{
+		{"one after the other", first, then, true},
+		{"the other way round", then, first, true},
+		{"five of each", first[:5], then[:5], true},
+		{"four of each", first[:4], then[:4], false},
+		{"in turn", at(1, 3, 5, 7, 9, 11), at(2, 4, 6, 8, 10, 12), false},
+		{"handed over one after the other, and run at once", long(first, 600), long(then, 600), false},
+		{"short runs", long(first, 1), long(then, 1), true},
+		{"not known", first, append(slices.Clone(then[:5]), made{value: 1}), false},
+	} {
+		if got := apart(tt.a, tt.b); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}
+
+// Runs 1 and 2 share node a, 2 and 3 node b; 5 and 6 say nothing.
+func TestGroups(t *testing.T) {
+	list := at(1, 2, 3, 4, 5, 6)
+	for i, hosts := range [][]string{{"a"}, {"a", "b"}, {"b"}, {"c"}, nil, nil} {
+		list[i].hosts = hosts
+	}
+	if d := cmp.Diff([]float64{2, 4, 5, 6}, groups(list)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// A machine that becomes slower all the time, to a tenth: in blocks the speedup
+// is 2 all the same, and its interval of no width says so; that of runs in plan
+// order is a fifth of it, and has none. The runs of a block are 1 % apart.
+func TestSpeedupOnADriftingMachine(t *testing.T) {
+	machine := func(order func(workers, repeat int) int) []Observation {
+		obs := join(runs(1, 100, 100, 100, 100, 100, 100, 100, 100), runs(2, 200, 200, 200, 200, 200, 200, 200, 200))
+		for i := range obs {
+			o := &obs[i]
+			step := order(o.Workers, o.Repeat)
+			o.BeganUnix = 1.79e9 + 60*float64(step)
+			o.Values[measure.Throughput] *= math.Pow(0.1, float64(step)/15)
+		}
+		return obs
+	}
+	c := analyse(t, machine(func(workers, repeat int) int {
+		return 2*(repeat-1) + (workers+repeat)%2 // either may come first
+	}), Options{})[0]
+	g := c.Points[1].Of(measure.Throughput).Gain()
+	off := math.Pow(0.1, 1.0/15) // what one run later makes
+	if g == nil || !g.Blocks || g.Runs != 8 || g.Interval == nil || math.Abs(g.Value/(off+1/off)-1) > 1e-9 || g.Interval.Low > 2 || g.Interval.High < 2 {
+		t.Errorf("in blocks %+v", g)
+	}
+	if e := c.Points[1].Of(measure.Throughput).Efficiency(); e == nil || !e.Blocks || math.Abs(e.Value*2/g.Value-1) > 1e-12 {
+		t.Errorf("efficiency %+v of a speedup %+v", e, g)
+	}
+	if !slices.ContainsFunc(c.Warnings, func(w string) bool { return strings.HasPrefix(w, "drift: throughput changed by -") }) {
+		t.Errorf("warnings %q", c.Warnings)
+	}
+	c = analyse(t, machine(func(workers, repeat int) int { return 8*(workers-1) + repeat - 1 }), Options{})[0]
+	if g := c.Points[1].Of(measure.Throughput).Gain(); g == nil || g.Blocks || g.Interval != nil || g.Why != madeApart {
+		t.Errorf("in plan order %+v", g)
+	}
+}
+
+// Of six nodes one is slow, and 12 runs of a point are on two nodes each time:
+// with node as the unit there are 6 groups, and the slow one is named.
+func TestRunsThatShareANode(t *testing.T) {
+	var obs []Observation
+	for i := range 12 {
+		node := i % 6
+		x := 100 + float64(i)/10
+		if node == 3 {
+			x = 80
+		}
+		o := runs(1, x)[0]
+		o.Run, o.Repeat, o.BeganUnix, o.Hosts = fmt.Sprint("s/w1-r", i, "-a1"), i+1, 1.79e9+float64(i), []string{fmt.Sprint("n", node)}
+		p := runs(2, 2*x)[0]
+		p.Run, p.Repeat, p.BeganUnix, p.Hosts = fmt.Sprint("s/w2-r", i, "-a1"), i+1, 1.79e9+float64(i)+0.5, []string{fmt.Sprint("n", node)}
+		obs = append(obs, o, p)
+	}
+	c := analyse(t, obs, Options{})[0]
+	if !slices.ContainsFunc(c.Warnings, func(w string) bool {
+		return strings.HasPrefix(w, "runs on n3 are 20.") && strings.Contains(w, "slower")
+	}) {
+		t.Errorf("warnings %q", c.Warnings)
+	}
+	m := c.Points[0].Of(measure.Throughput).Median
+	if in := m.Interval; in == nil || in.Low != 80 || in.High != 100.8 || in.Level != 1-2.0/64 { // groups of nodes: 80 to (100.5+101.1)/2
+		t.Errorf("%+v %+v", m, in)
+	}
+	// On two nodes alone there is none.
+	for i := range obs {
+		if obs[i].Hosts[0] != "n3" {
+			obs[i].Hosts = []string{"n0"}
+		}
+	}
+	m = analyse(t, obs, Options{})[0].Points[0].Of(measure.Throughput).Median
+	if m.Interval != nil || m.Why != "runs that share a node are alike, and 12 count as 2: insufficient runs for an interval (2 of 6)" {
+		t.Errorf("%+v", m)
+	}
+}
