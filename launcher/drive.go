@@ -240,6 +240,22 @@ func (r *driver) free(states []State) int {
 	return max(most, 0)
 }
 
+// full is why no more attempts may be begun. What another command drives here
+// may take as long as it likes, so that is said at once.
+func (r *driver) full(states []State) string {
+	for _, s := range states {
+		if r.Backend.Attached() && r.occupies(s) && !r.mine[s.Run] {
+			err := fmt.Errorf("%s is running under another command, process %d; runs beside it would disturb it, so this one waits", s.Record.ID, s.Record.PID)
+			if s.Detail != "" {
+				err = fmt.Errorf("%w: %s", err, s.Detail)
+			}
+			r.warn(err)
+			return err.Error()
+		}
+	}
+	return fmt.Sprintf("%d are under way, and policy.max_in_flight allows no more", r.Backend.Limits().InFlight)
+}
+
 // own reports whether an attempt is of the backend that begins others here.
 func (r *driver) own(s State) bool { return s.Record.Backend == r.Backend.Name() }
 
@@ -291,7 +307,7 @@ func (r *driver) begin(ctx context.Context, l *lease.Lease, states []State, unti
 	}
 	for _, load := range loads {
 		if r.room == 0 {
-			o.Why = fmt.Sprintf("%d are under way, and policy.max_in_flight allows no more", r.Backend.Limits().InFlight)
+			o.Why = r.full(states)
 			return nil
 		}
 		if time.Now().Before(r.notUntil) {

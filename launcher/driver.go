@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -19,22 +20,32 @@ import (
 // together with the boot's id; "" when there is no such process. Pid and start
 // name a process for good, which the pid alone does not.
 func processStart(pid int) string {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return ""
-	}
-	// The second field is the name in parentheses and may hold anything; the
-	// start time is field 22 of proc(5).
-	_, rest, ok := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
-	fields := strings.Fields(rest)
-	if !ok || len(fields) < 20 {
+	_, start := processStat(pid)
+	if start == "" {
 		return ""
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return fields[19]
+		return start
 	}
-	return strings.TrimSpace(string(boot)) + " " + fields[19]
+	return strings.TrimSpace(string(boot)) + " " + start
+}
+
+// processStat is a process's state as ps prints it, "T" where a signal has
+// stopped it, and its start in ticks since boot; "" when there is no such
+// process.
+func processStat(pid int) (state, start string) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", ""
+	}
+	// The second field is the name in parentheses and may hold anything; the
+	// state is field 3 of proc(5), the start time field 22.
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if len(fields) < 20 {
+		return "", ""
+	}
+	return fields[0], fields[19]
 }
 
 // here reports whether the attempt was created where this process is, so that
@@ -57,6 +68,16 @@ func drives(r Record) (alive, known bool) {
 	return r.PIDStart != "" && processStart(r.PID) == r.PIDStart, true
 }
 
+// asleep says that a command on this host which drives an attempt was stopped,
+// by Ctrl-Z for example, and what to do; "" when it was not. It still holds what
+// it holds: nothing else is begun in its place.
+func asleep(r Record) string {
+	if state, _ := processStat(r.PID); state != "T" && state != "t" {
+		return ""
+	}
+	return fmt.Sprintf("the command that drives it (process %d) is stopped; `kill -CONT %d` resumes it, `scalebench cancel` ends it", r.PID, r.PID)
+}
+
 // driverGrace is how long a command on another host may give no sign of life (it
 // does every 15 s) before the attempt that it drives counts as lost: longer than
 // fileGrace, within which its record of the end may be under way, and than a
@@ -71,6 +92,7 @@ type drivenEvidence struct {
 	// when that is not known either.
 	Driven, DrivenKnown bool
 	Silence             *time.Duration
+	Asleep              string // as asleep has it
 }
 
 // judgeDriven says how far a local attempt came, like judgeJob.
@@ -81,7 +103,7 @@ func judgeDriven(e drivenEvidence) (metrics.Status, string) {
 	case e.Traces.Exit != nil:
 		return e.exited()
 	case e.Driven:
-		return metrics.Running, ""
+		return metrics.Running, e.Asleep
 	case !e.DrivenKnown && e.Silence == nil:
 		return metrics.Running, "driven by a command on another host, of which nothing can be seen from here; as its events say"
 	case !e.DrivenKnown && *e.Silence < driverGrace:
@@ -110,7 +132,8 @@ func endDriver(r Record) error {
 	if alive, known := drives(r); !known || !alive {
 		return fmt.Errorf("the command that drove it (process %d) is gone", r.PID)
 	}
-	if err := process.Signal(syscall.SIGTERM); err != nil {
+	// One that is stopped hears of its end when it goes on.
+	if err := errors.Join(process.Signal(syscall.SIGTERM), process.Signal(syscall.SIGCONT)); err != nil {
 		return fmt.Errorf("the command that drives it (process %d) cannot be ended: %w", r.PID, err)
 	}
 	return nil

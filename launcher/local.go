@@ -160,6 +160,9 @@ func (b *LocalBackend) Survey(_ context.Context, open []*Attempt) ([]Finding, er
 					e.Silence = &age
 				}
 			}
+			if e.Driven {
+				e.Asleep = asleep(a.Record)
+			}
 			return judgeDriven(e)
 		}}
 	}

@@ -182,7 +182,7 @@ func leaseSlept(tr *trial) error {
 	tr.how = fmt.Sprintf("at %s %d", call, when)
 	tracer := []string{"strace", "-f", "-qq", "--detach-on=execve", "-o", "/dev/null", "-e", "trace=" + call,
 		"-e", fmt.Sprintf("inject=%s:signal=SIGSTOP:when=%d", call, when)}
-	ctx, cancel := context.WithTimeout(context.Background(), longest)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*longest+leasePatience)
 	defer cancel()
 	cmd, out := tr.startUnder(ctx, tracer, tr.command()...)
 	sleeper := 0
@@ -204,11 +204,14 @@ func leaseSlept(tr *trial) error {
 		if os.Chtimes(path, at, at) == nil {
 			tr.how += ", with the lease"
 		}
-		if out, code := tr.run(tr.command()...); code != 0 && code != exitRunsFailed {
-			tr.problem("beside a command that is stopped: exit code %d: %s", code, out)
-		}
+		// One that drives a run keeps it, as long as it sleeps: then the other waits.
+		other, otherOut := tr.start(ctx, tr.command()...)
+		_ = awaitFor(leasePatience, "the other command", func() bool { return tr.over(other.Process.Pid) })
 		if err := syscall.Kill(sleeper, syscall.SIGCONT); err != nil {
 			return err
+		}
+		if out, code := tr.finish(other, otherOut); code != 0 && code != exitRunsFailed {
+			tr.problem("beside a command that is stopped: exit code %d: %s", code, out)
 		}
 	}
 	tr.finish(cmd, out)
