@@ -3,6 +3,7 @@ package launcher
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -19,7 +20,7 @@ import (
 const maxNames = 500
 
 // askSlurm returns what Slurm knows of attempts. It takes one squeue for all of
-// them, and one sacct for those that squeue has forgotten; where there is no
+// them, another one where some have ended, and one sacct for those that squeue has forgotten; where there is no
 // accounting, those are missing and the folder has the say.
 func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (map[rundir.Run]*slurm.Job, error) {
 	// By number: a static binary knows only the names in /etc/passwd, and most
@@ -30,6 +31,9 @@ func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (m
 		return nil, err
 	}
 	known := pick(attempts, queue)
+	if err := addExitCodes(ctx, client, self, known); err != nil {
+		return nil, err
+	}
 	var forgotten []string
 	since := time.Now()
 	for _, a := range attempts {
@@ -64,6 +68,27 @@ func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (m
 		}
 	}
 	return known, nil
+}
+
+// addExitCodes asks for the exit codes of those jobs that have ended, once for
+// all: a look that finds none costs no question. A Slurm that does not know the
+// question leaves them to the batch script's own record.
+func addExitCodes(ctx context.Context, client *slurm.Client, user string, known map[rundir.Run]*slurm.Job) error {
+	lacks := func(j *slurm.Job) bool { return j.State.Terminal() && j.ExitCode == nil }
+	if !slices.ContainsFunc(slices.Collect(maps.Values(known)), lacks) {
+		return nil
+	}
+	codes, err := client.ExitCodes(ctx, user)
+	var gone Unreachable
+	if errors.As(err, &gone) {
+		return err
+	}
+	for _, j := range known {
+		if code, ok := codes[j.ID]; ok && lacks(j) {
+			j.ExitCode = &code
+		}
+	}
+	return nil
 }
 
 // queuePlace is where an attempt is found among the scheduler's jobs.

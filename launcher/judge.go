@@ -2,8 +2,11 @@ package launcher
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/cause"
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -39,12 +42,23 @@ func (e evidence) exited() (metrics.Status, string) {
 	case exit.ExitCode != 0 && exit.Signal == "USR1":
 		return metrics.TimedOut, because(e.Traces.Cause, endedInTime)
 	case exit.ExitCode != 0 && e.Limit > 0 && exit.EndUnix-exit.StartUnix >= e.Limit.Seconds():
-		return metrics.TimedOut, because(e.Traces.Cause, "the wall-time limit")
+		return metrics.TimedOut, and("the wall-time limit", first(e.Traces.Slurm, e.Traces.Cause))
 	}
 	if code := exit.ExitCode; code != 0 {
-		return metrics.Failed, because(e.Traces.Cause, fmt.Sprintf("exit code %d", code))
+		return e.failed(fmt.Sprintf("exit code %d", code))
 	}
 	return e.completed(metrics.Time(e.Traces.Exit.EndUnix))
+}
+
+// failed judges an attempt whose program or script ended badly. ended is how, in
+// the scheduler's terms. A memory limit that is not enforced by the kernel shows
+// in Slurm's words alone.
+func (e evidence) failed(ended string) (metrics.Status, string) {
+	t := e.Traces
+	if cause.OutOfMemory(t.Slurm) {
+		return metrics.OutOfMemory, and(t.Slurm, t.Cause)
+	}
+	return metrics.Failed, and(first(t.Cause, t.Script), t.Slurm, ended)
 }
 
 // endedInTime says of a run that the early warning ended it.
@@ -65,12 +79,15 @@ func (e evidence) completed(end time.Time) (metrics.Status, string) {
 }
 
 // because joins a cause that the run reported with what the scheduler said.
-func because(cause, said string) string {
-	switch {
-	case cause == "":
-		return said
-	case said == "":
-		return cause
+func because(why, said string) string {
+	if why == "" || said == "" {
+		return why + said
 	}
-	return cause + " (" + said + ")"
+	return why + " (" + said + ")"
+}
+
+// and joins what is known of a run's end, "KeyError: 'labels' (train.py:31); exit
+// code 1"; any part may be missing.
+func and(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
 }

@@ -114,11 +114,11 @@ func judgeKnown(e jobEvidence) (metrics.Status, string) {
 		if exit := e.Traces.Exit; exit != nil && exit.Signal == "USR1" {
 			return metrics.TimedOut, because(e.Traces.Cause, endedInTime)
 		}
-		return metrics.Failed, because(e.Traces.Cause, e.exitCode())
+		return e.failed(e.exitCode())
 	case slurm.Timeout, slurm.Deadline:
-		return metrics.TimedOut, because(e.Traces.Cause, "the wall-time limit")
+		return metrics.TimedOut, and("the wall-time limit", first(e.Traces.Slurm, e.Traces.Cause))
 	case slurm.OutOfMemory:
-		return metrics.OutOfMemory, because(e.Traces.Cause, "the memory limit")
+		return metrics.OutOfMemory, and(first(e.Traces.Slurm, "the memory limit"), e.Traces.Cause)
 	case slurm.NodeFail, slurm.Preempted:
 		if e.Requeue && e.Now.Sub(j.End) < requeueGrace {
 			return metrics.Requeued, because("the scheduler may start it again", j.Reason)
@@ -137,6 +137,9 @@ func judgeKnown(e jobEvidence) (metrics.Status, string) {
 func (e jobEvidence) exitCode() string {
 	switch {
 	case e.Job.ExitCode != nil:
+		if code := e.Job.ExitCode; code.Signal == 0 {
+			return fmt.Sprintf("exit code %d", code.Status)
+		}
 		return "exit code " + e.Job.ExitCode.String()
 	case e.Traces.Exit != nil:
 		return fmt.Sprintf("exit code %d", e.Traces.Exit.ExitCode)

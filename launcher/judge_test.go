@@ -40,7 +40,17 @@ func TestJudgeJob(t *testing.T) {
 		"completed, interrupted": {with(seen(slurm.Completed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped, e.Traces.Cause = 3, 4, "signal USR1" }),
 			metrics.Incomplete, "signal USR1"},
 		"failed": {with(seen(slurm.Failed), func(e *jobEvidence) { e.Traces.Cause, e.Job.ExitCode = "data: gone", &slurm.ExitCode{Status: 3} }),
-			metrics.Failed, "data: gone (exit code 3:0)"},
+			metrics.Failed, "data: gone; exit code 3"},
+		// Where no cgroup enforces a memory limit, Slurm's words alone tell of it.
+		"over its memory": {with(seen(slurm.Failed), func(e *jobEvidence) {
+			e.Traces.Slurm, e.Job.ExitCode = "node1: StepId=10.0 exceeded memory limit (9 > 3), being killed", &slurm.ExitCode{Status: 137}
+		}), metrics.OutOfMemory, "node1: StepId=10.0 exceeded memory limit"},
+		"killed": {with(seen(slurm.Failed), func(e *jobEvidence) {
+			e.Traces.Slurm, e.Job.ExitCode = "node2: task 3: Segmentation fault", &slurm.ExitCode{Signal: 11}
+		}), metrics.Failed, "node2: task 3: Segmentation fault; exit code 0:11"},
+		"before any rank": {with(seen(slurm.Failed), func(e *jobEvidence) {
+			e.Traces.Script, e.Job.ExitCode = "setup failed: module load cuda", &slurm.ExitCode{Status: 1}
+		}), metrics.Failed, "setup failed: module load cuda; exit code 1"},
 		// All ranks were done, but the script failed afterwards: not a good run.
 		"failed after all": {with(seen(slurm.Failed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped = 4, 4 }), metrics.Failed, ""},
 		// A controller that forgot the job it had started starts or cancels it.

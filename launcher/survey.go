@@ -80,6 +80,11 @@ func judge(a *Attempt, f Finding) (State, error) {
 	}
 	s := State{Attempt: a, Traces: traces, Job: f.Job}
 	s.Status, s.Detail = f.Judge(traces)
+	if s.Status.Terminal() && !s.Status.Good() { // now it is worth the reading
+		traces.readJobLog(a.Run)
+		s.Status, s.Detail = f.Judge(traces)
+		s.Traces = traces
+	}
 	if a.Cancelled != nil && s.Status.Terminal() && !s.Status.Good() {
 		s.Status, s.Detail = metrics.Cancelled, "by scalebench cancel"
 		if !traces.Begun {

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
+	"github.com/scalebench/scalebench/launcher/cause"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
@@ -24,6 +26,10 @@ type Traces struct {
 	Done    int    // ranks whose program ended with a stop event "done"
 	Stopped int    // ranks whose program ended with any stop event
 	Cause   string // of the earliest failure reported; "" when there is none
+	Log     string // path of the program's that reported it; "" when there is none
+	// Slurm and Script are Slurm's own words in the job's log, and the batch
+	// script's; read of a run that has ended badly alone.
+	Slurm, Script string
 	// Silent are the hosts of which a supervisor has noted neither a signal nor
 	// an end: it still runs, or ended without a last word.
 	Silent []string
@@ -73,7 +79,7 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 		}
 		start, covers, alive := 0.0, 1, ""
 		for _, e := range events {
-			cause := ""
+			why := ""
 			switch {
 			case e.Start != nil:
 				start, covers = e.Start.Unix, e.Start.Covers()
@@ -81,22 +87,22 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 					alive = e.Start.Host
 				}
 			case e.Error != nil:
-				cause = e.Error.Where + ": " + e.Error.Message
+				why = e.Error.Where + ": " + e.Error.Message
 			case e.Stop != nil && f.Writer == "rank":
 				t.Stopped += covers
 				if e.Stop.Status == metrics.StopDone {
 					t.Done += covers
 				} else {
-					cause = e.Stop.Cause
+					why = e.Stop.Cause
 				}
 			case e.Stop != nil && e.Stop.Status != metrics.StopDone:
-				cause = e.Stop.Cause
+				why = e.Stop.Cause
 			}
 			if e.Stop != nil || e.Note != nil { // a signal is noted as it comes
 				alive = ""
 			}
-			if at := start + e.Time; cause != "" && (t.Cause == "" || at < earliest) {
-				t.Cause, earliest = hide(cause), at
+			if at := start + e.Time; why != "" && (t.Cause == "" || at < earliest) {
+				t.Cause, t.Log, earliest = hide(why), logOf(run, f.Rank), at
 			}
 		}
 		if f.Writer == "rank" && f.Rank == 0 {
@@ -107,6 +113,40 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 		}
 	}
 	return t, nil
+}
+
+// logOf is the log that a rank's program prints into: its own, or that of the
+// first rank of its node, where one program starts them all.
+func logOf(run rundir.Run, rank int) string {
+	for ; rank >= 0; rank-- {
+		if _, err := os.Stat(run.RankLog(rank)); err == nil {
+			return run.RankLog(rank)
+		}
+	}
+	return ""
+}
+
+// readJobLog reads what the job's log says of its end.
+func (t *Traces) readJobLog(run rundir.Run) {
+	f, err := regular.Open(run.JobLog())
+	if err != nil {
+		return // there is none where the job never began
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return
+	}
+	from := max(0, info.Size()-cause.Tail)
+	text, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
+	if err != nil || len(text) == 0 {
+		return
+	}
+	hide := hidden(run)
+	t.Slurm, t.Script = hide(cause.Slurm(string(text))), hide(cause.Script(string(text)))
+	if t.Log == "" {
+		t.Log = run.JobLog()
+	}
 }
 
 // hidden hides the secrets in a text that a run's program has written: what

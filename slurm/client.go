@@ -46,7 +46,7 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
-	s := "Slurm cannot be reached: " + e.Command + ": " + e.Message
+	s := "Slurm cannot be reached: " + e.Command + ": " + strings.ReplaceAll(e.Message, "\n", "; ")
 	if e.MaybeQueued {
 		s += " (the job may have been queued all the same)"
 	}
@@ -122,6 +122,10 @@ var unreachable = []struct {
 	{"Connection reset by peer", true},
 	{"Broken pipe", true},
 	{"Connection refused", false},
+	// Without munge nobody can prove to the controller who asks.
+	{"Munge encode failed", false},
+	{"Protocol authentication error", false},
+	{"If munged is up", false},
 	{"slurm_persist_conn_open", false},
 	{"Unable to contact slurmdbd", false},
 	{"Problem talking to the database", false},

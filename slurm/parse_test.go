@@ -1,6 +1,9 @@
 package slurm
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -172,4 +175,33 @@ func FuzzParseShow(f *testing.F) {
 	f.Add([]byte("JobId=5 JobName=a b UserId=root(0) JobState=PENDING Reason=JobHeldUser Dependency=(null) Restarts=0 ExitCode=0:0 SubmitTime=100 StartTime=Unknown EndTime=Unknown Partition=main NodeList= Comment=x y\n"))
 	f.Add([]byte("JobId=96 ArrayJobId=95 ArrayTaskId=1 JobName=a UserId=root(0) JobState=RUNNING SubmitTime=100 NodeList=n1\n"))
 	fuzzJobs(f, ParseShow)
+}
+
+// Wait statuses as squeue 22.05 prints them: exit 3, exit 139 of a script whose
+// program got SIGSEGV, a job that SIGKILL ended, one that runs.
+func TestParseExitCodes(t *testing.T) {
+	got, err := ParseExitCodes([]byte("8\x1f768\x1f\n13_4\x1f35584\x1f\n14\x1f9\x1f\n15\x1f0\x1f\n"))
+	want := map[string]ExitCode{"8": {Status: 3}, "13_4": {Status: 139}, "14": {Signal: 9}, "15": {}}
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Errorf("%v\n%s", err, d)
+	}
+	if _, err := ParseExitCodes([]byte("8\x1fx\x1f\n")); err == nil {
+		t.Error("x passes for a wait status")
+	}
+}
+
+// Munge's death is no refusal: nothing was asked of anybody. The words are those
+// of sbatch 22.05.
+func TestMungeIsUnreachable(t *testing.T) {
+	bin := t.TempDir()
+	text := "#!/bin/sh\necho 'sbatch: error: If munged is up, restart with --num-threads=10\nsbatch: error: Munge encode failed: Failed to access \"/run/munge/munge.socket.2\": No such file or directory\nsbatch: error: slurm_send_node_msg: g_slurm_auth_create: REQUEST_SUBMIT_BATCH_JOB has authentication error\nsbatch: error: Batch job submission failed: Protocol authentication error' >&2\nexit 1\n"
+	if err := os.WriteFile(filepath.Join(bin, "sbatch"), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := &Client{Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}}
+	_, err := c.Submit(t.Context(), "job.sh")
+	var gone *UnreachableError
+	if !errors.As(err, &gone) || gone.MaybeQueued || strings.Contains(gone.Error(), "\n") {
+		t.Errorf("%v", err)
+	}
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/scalebench/scalebench/slurm/nodelist"
@@ -124,6 +126,35 @@ func (c *Client) ask(ctx context.Context, f Filter, parse func([]byte) ([]Job, e
 		jobs, problems = append(jobs, part...), append(problems, err)
 	}
 	return jobs, errors.Join(problems...)
+}
+
+// ExitCodes are those of the user's jobs that the controller knows to have ended,
+// by id, which Queue's form of squeue cannot tell.
+func (c *Client) ExitCodes(ctx context.Context, user string) (map[string]ExitCode, error) {
+	out, _, err := c.run(ctx, "squeue", "--noheader", "--states=all", "--user="+user, "--Format=JobArrayID:"+separator+",exit_code:"+separator)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExitCodes(out)
+}
+
+// ParseExitCodes reads squeue's answer to Client.ExitCodes: raw wait statuses.
+func ParseExitCodes(out []byte) (map[string]ExitCode, error) {
+	lines, err := records(out, 3) // a separator after each field
+	codes := map[string]ExitCode{}
+	for _, f := range lines {
+		raw, err := strconv.ParseUint(f[1], 10, 32)
+		if err != nil {
+			return codes, fmt.Errorf("squeue, job %.40q: exit code %.40q is no wait status", f[0], f[1])
+		}
+		status := syscall.WaitStatus(raw)
+		code := ExitCode{Status: int(raw>>8) & 0xff}
+		if status.Signaled() {
+			code = ExitCode{Signal: int(status.Signal())}
+		}
+		codes[f[0]] = code
+	}
+	return codes, err
 }
 
 // Steps are the ids of a job's steps that run, "7.0", by name.

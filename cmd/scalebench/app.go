@@ -24,6 +24,7 @@ func commands(s *session) []*cli.Command {
 		submitCommand(s),
 		statusCommand(s),
 		watchCommand(s),
+		logsCommand(s),
 		retryCommand(s),
 		cancelCommand(s),
 		collectCommand(s),

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/cause"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/lease"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -188,7 +189,14 @@ func (w *watch) ended(state launcher.State) {
 		delete(w.failed, run) // an earlier attempt did
 	} else {
 		w.failed[run] = true
-		line += "\n  " + state.Run.Path()
+		log := state.Traces.Log
+		if log == "" {
+			log = state.Run.Path()
+		}
+		line += "\n  " + log
+		if hint := cause.Hint(state.Status, state.Detail); hint != "" {
+			line += "\n  " + hint
+		}
 	}
 	w.bar.advance(1)
 	w.bar.finished("%s", line)
@@ -200,7 +208,7 @@ func (w *watch) verdict() error {
 		return nil
 	}
 	return &runsFailedError{failed: len(w.failed), total: max(w.total, len(w.failed)),
-		hint: "The run folders above hold each rank's output (rank-*.log) and the job's (job.log). The same command runs again what failed."}
+		hint: "`scalebench logs RUN` prints a run's log. The same command runs again what failed."}
 }
 
 // verdictBeside is the verdict for a command that also fails with err: nothing

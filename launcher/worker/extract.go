@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/cause"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
@@ -71,4 +73,24 @@ func extractEvents(s framework.Start, extractors []extract.Extractor, o output, 
 type output struct {
 	log    string
 	offset int64 // bytes, of the first that is the program's
+}
+
+// end is the last of what the program itself has printed; "" when that cannot be
+// read.
+func (o output) end() string {
+	f, err := os.Open(o.log)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	from := max(o.offset, info.Size()-cause.Tail)
+	text, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }

@@ -21,6 +21,9 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/scalebench/scalebench/launcher/cause"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/rundir"
@@ -191,13 +194,13 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	if err := events.Write(metrics.Event{Environment: environment}); err != nil {
 		return 1, err
 	}
-	code, cause := 1, ""
+	code, why := 1, ""
 	if hold, err := useStaged(&program); err != nil {
-		cause = err.Error()
+		why = err.Error()
 	} else {
 		begun, written := time.Now(), output{log: o.Run.RankLog(o.World.Rank)}
 		note := func(text string) { _ = events.Write(metrics.Event{Note: &metrics.Note{Text: text}}) }
-		code, cause = run(f, program, &written, func(s os.Signal) {
+		code, why = run(f, program, &written, func(s os.Signal) {
 			// At once: this process may be killed before the program has ended,
 			// and what it knew would be taken for a node's that failed.
 			note("signal " + s.String() + " came")
@@ -208,14 +211,14 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		}
 		if f.UserProgram && code == 0 && o.World.Rank == 0 {
 			if err := collect(program, written, begun); err != nil {
-				code, cause = 1, err.Error()
+				code, why = 1, err.Error()
 			}
 		}
 		for _, item := range hold {
 			item.Release()
 		}
 	}
-	stop := metrics.Stop{Status: metrics.StopDone, Cause: redact.Known(point.Command.Secrets())(cause)}
+	stop := metrics.Stop{Status: metrics.StopDone, Cause: redact.Known(point.Command.Secrets())(why)}
 	if code != 0 {
 		stop.Status = metrics.StopFailed
 	}
@@ -224,7 +227,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 
 // run starts the program and waits for it, passing signals on; heard is told of
 // the first. It notes where in the log the program's own output begins.
-func run(f framework.Framework, s framework.Start, o *output, heard func(os.Signal)) (code int, cause string) {
+func run(f framework.Framework, s framework.Start, o *output, heard func(os.Signal)) (code int, why string) {
 	w, arguments := s.World, f.Command(s)
 	log, err := os.OpenFile(o.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
@@ -271,7 +274,7 @@ func run(f framework.Framework, s framework.Start, o *output, heard func(os.Sign
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
-		return 127, err.Error()
+		return 127, notStarted(arguments[0], cmd.Dir, err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
@@ -304,11 +307,11 @@ func run(f framework.Framework, s framework.Start, o *output, heard func(os.Sign
 		case <-kill:
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		case err := <-done:
-			code, cause = outcome(err, log.Name())
+			code, why = outcome(err, *o)
 			if received != nil {
-				cause = strings.TrimPrefix(cause+"; after "+received.String(), "; ")
+				why = strings.TrimPrefix(why+"; after "+received.String(), "; ")
 			}
-			return code, cause
+			return code, why
 		}
 	}
 }
@@ -332,16 +335,44 @@ func makeOutput(output, start string) error {
 	return nil
 }
 
-func outcome(err error, log string) (code int, cause string) {
+// notStarted is why a program could not be started, and where.
+func notStarted(program, directory string, err error) string {
+	host, _ := os.Hostname()
+	// A folder that is missing reads as if the program were.
+	if _, gone := os.Stat(directory); directory != "" && gone != nil {
+		return fmt.Sprintf("the program's folder is missing on %s: %v", host, gone)
+	}
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Sprintf("%q is not on the PATH of %s", program, host)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("%q does not exist on %s, or the interpreter that its first line names does not", program, host)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Sprintf("%q is not executable on %s", program, host)
+	}
+	return err.Error()
+}
+
+// outcome is a program's exit code and, where that is not 0, why it failed: in
+// its own last words, as far as it had any.
+func outcome(err error, o output) (code int, why string) {
 	if err == nil {
 		return 0, ""
 	}
-	code = 1
+	said := cause.Of(o.end())
+	code, why = 1, err.Error()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
+		status := exit.Sys().(syscall.WaitStatus)
 		if code = exit.ExitCode(); code < 0 {
-			code = 128 + int(exit.Sys().(syscall.WaitStatus).Signal())
+			code = 128 + int(status.Signal())
+			why = "killed by " + unix.SignalName(status.Signal())
+		} else if said != "" && !strings.HasPrefix(said, "its last") {
+			return code, said
 		}
 	}
-	return code, fmt.Sprintf("the program ended with %v; its output is in %s", err, filepath.Base(log))
+	if said == "" {
+		said = "it printed nothing"
+	}
+	return code, why + "; " + said
 }

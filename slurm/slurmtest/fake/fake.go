@@ -19,6 +19,7 @@ package fake
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -279,6 +280,21 @@ func (f *fake) squeue(args []string) error {
 	jobs, err := f.jobs(args)
 	if err != nil {
 		return err
+	}
+	if form, ok := option(args, "--Format="); ok {
+		if form != "JobArrayID:\x1f,exit_code:\x1f" {
+			return fmt.Errorf("--Format=%q is not known", form)
+		}
+		for _, j := range jobs {
+			status, signal, _ := strings.Cut(j["ExitCode"], ":")
+			high, err1 := strconv.Atoi(status)
+			low, err2 := strconv.Atoi(signal)
+			if err := errors.Join(err1, err2); err != nil {
+				return err
+			}
+			fmt.Fprintf(f.stdout, "%s\x1f%d\x1f\n", j["JobID"], high<<8|low)
+		}
+		return nil
 	}
 	format, _ := option(args, "--format=")
 	for _, j := range jobs {

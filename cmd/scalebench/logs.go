@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/metrics/clean"
+)
+
+type logsOptions struct {
+	follow bool
+	rank   int // -1: the one to look at first
+}
+
+func logsCommand(s *session) *cli.Command {
+	var o logsOptions
+	return &cli.Command{
+		Name:      "logs",
+		Usage:     "print what a run's program has printed, or follow it",
+		ArgsUsage: "RUN",
+		Description: "RUN is a run as `status` lists it, with or without its attempt, or so much of its\n" +
+			"beginning that no other run has it; without an attempt it is the latest. Without\n" +
+			"--rank it is the log of the rank that failed first, else of rank 0, else of the job\n" +
+			"(job.log). Which one is said on standard error. -f waits for a run that has not\n" +
+			"begun, and ends when the run has ended. On a terminal colours are left out.",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on printing what is added, until the run has ended", Destination: &o.follow, DisableDefaultText: true},
+			&cli.IntFlag{Name: "rank", Usage: "print the log of rank `N`", Value: -1, Destination: &o.rank, DefaultText: "the one that failed first, else 0"},
+		},
+		Action: func(c *cli.Context) error { return runLogs(c.Context, s, c.Args().First(), o) },
+	}
+}
+
+func runLogs(ctx context.Context, s *session, name string, o logsOptions) error {
+	attempts, err := s.attemptsAt(ctx, name)
+	if err != nil {
+		return err
+	}
+	latest := attempts[len(attempts)-1]
+	look := func() (launcher.State, error) {
+		// Read anew: it may have ended since.
+		list, err := launcher.Attempts(latest.Run.Study())
+		if err != nil {
+			return launcher.State{}, err
+		}
+		i := slices.IndexFunc(list, func(a *launcher.Attempt) bool { return a.Run == latest.Run })
+		if i < 0 {
+			return launcher.State{}, usagef("%s was removed", latest.Record.ID)
+		}
+		states, err := launcher.Survey(ctx, list[i:i+1])
+		if len(states) == 0 {
+			return launcher.State{}, err
+		}
+		return states[0], err
+	}
+	// Without the scheduler the folder says what it can.
+	state, unreachable := look()
+	if state.Attempt == nil {
+		return unreachable
+	}
+	logOf := func() (string, error) {
+		if o.rank >= 0 {
+			return state.LogOf(o.rank)
+		}
+		return state.Log(), nil
+	}
+	log, err := logOf()
+	if err != nil {
+		return &usageError{err: err}
+	}
+	seen := time.Now()
+	pause := time.Second
+	if !state.Attached() { // a scheduler is asked seldom; its script's own record tells sooner
+		pause = 30 * time.Second
+	}
+	over := func() bool {
+		traces, err := launcher.ReadTraces(latest.Run)
+		ended := err == nil && traces.Exit != nil
+		if time.Since(seen) >= pause || ended && time.Since(seen) >= 2*time.Second {
+			if now, err := look(); now.Attempt != nil && err == nil {
+				state = now
+			}
+			seen = time.Now()
+		}
+		return state.Status.Terminal()
+	}
+	const interval = 250 * time.Millisecond
+	if log == "" && o.follow {
+		s.note("%s is %s; waiting for its log", latest.Record.ID, described(state))
+	}
+	for log == "" && o.follow && !over() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(interval):
+		}
+		if log, err = logOf(); err != nil {
+			return &usageError{err: err}
+		}
+	}
+	if log == "" {
+		hint := "-f waits for it."
+		if state.Status.Terminal() {
+			hint = "It never came to print anything."
+		}
+		return &usageError{err: fmt.Errorf("%s is %s and has no log yet", state.Record.ID, described(state)), hint: hint}
+	}
+	which := ""
+	if n := len(attempts); n > 1 {
+		which = fmt.Sprintf(", attempt %d of %d", latest.Number, attempts[n-1].Number)
+	}
+	s.note("%s%s: %s (%s)", latest.Record.ID, which, log, described(state))
+	out := io.Writer(s.stdout)
+	if screenOf(s.stdout).Width > 0 {
+		w := clean.NewWriter(s.stdout)
+		defer w.Flush()
+		out = w
+	}
+	if !o.follow {
+		over = func() bool { return true }
+	}
+	if err := launcher.Follow(ctx, out, log, interval, over); err != nil {
+		return err
+	}
+	if o.follow {
+		s.note("%s: %s", latest.Record.ID, described(state))
+	}
+	return explainScheduler(unreachable)
+}
+
+// described is a run's status and, where it ended badly, why.
+func described(state launcher.State) string {
+	text := string(state.Status)
+	if state.Detail != "" {
+		text += ": " + state.Detail
+	}
+	return text
+}
+
+// attemptsAt are the attempts at the one run that a name means, in their order;
+// with the attempt in the name it alone.
+func (s *session) attemptsAt(ctx context.Context, name string) ([]*launcher.Attempt, error) {
+	study, run, _ := strings.Cut(name, "/")
+	if filepath.Ext(name) == ".toml" {
+		study, run = name, ""
+	}
+	folders, err := s.folders(ctx, study)
+	if err != nil {
+		return nil, err
+	}
+	all, err := launcher.Attempts(folders[0])
+	if err != nil {
+		return nil, err
+	}
+	var meant []*launcher.Attempt
+	var runs []string
+	for _, exact := range []bool{true, false} {
+		for _, a := range all {
+			if exact && a.Named(run) || !exact && strings.HasPrefix(a.Run.Name(), run) {
+				meant = append(meant, a)
+				point := a.Run.Study().Run(a.Point.ID, a.Point.Repeat, 1).ID()
+				if point = strings.TrimSuffix(point, "-a1"); !slices.Contains(runs, point) {
+					runs = append(runs, point)
+				}
+			}
+		}
+		if len(meant) > 0 {
+			break
+		}
+	}
+	switch {
+	case len(runs) == 0:
+		return nil, &usageError{err: fmt.Errorf("there is no run %q in %s", run, folders[0].Path()), hint: "`scalebench status` lists the runs."}
+	case len(runs) > 1:
+		const most = 5
+		more := ""
+		if len(runs) > most {
+			more = fmt.Sprintf(", and %d more", len(runs)-most)
+		}
+		return nil, &usageError{err: fmt.Errorf("%q means %d runs", name, len(runs)), hint: "Name one of them: " + strings.Join(runs[:min(most, len(runs))], ", ") + more}
+	}
+	return meant, nil
+}

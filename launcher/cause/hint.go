@@ -1,0 +1,55 @@
+package cause
+
+import (
+	"regexp"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// hints are what to do about causes that are common, by the words of a cause;
+// $1 is of the words. The first that fits counts.
+var hints = []struct {
+	words *regexp.Regexp
+	todo  string
+}{
+	{regexp.MustCompile(`No module named '?([\w.]+)`),
+		"Install $1 for the interpreter that runs the program, or name one that has it: python in the site file, or the first word of command.run."},
+	{regexp.MustCompile(`(?:can't open file|cannot open|Cannot open|can't open) '?([^':]+)`),
+		"Put the file there, or correct its path in command.run; paths are relative to the study file's folder."},
+	{regexp.MustCompile(`^"?([^"]+)"? (?:is not on the PATH|does not exist|is not executable)`),
+		"Correct command.run, or python in the site file, or load what provides it there (modules, setup)."},
+	{regexp.MustCompile(`(?i)address already in use|EADDRINUSE`),
+		"Another process has the port. Let the program listen on MASTER_PORT, which is free when the run begins, or end the other process."},
+	{regexp.MustCompile(`CUDA out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED`),
+		"The GPU's memory is too small: lower the batch per worker, or take more workers."},
+	{regexp.MustCompile(`(?i)exceeded memory limit|oom.?kill|memory limit|MemoryError|Cannot allocate memory|out of memory`),
+		"Raise resources.memory, or lower the batch per worker."},
+	{regexp.MustCompile(`(?i)^setup failed`),
+		"Correct modules or setup in the site file."},
+	{regexp.MustCompile(`No space left on device|Disk quota exceeded`),
+		"Make room on that file system, or move the runs (--runs DIR)."},
+	{regexp.MustCompile(`killed by SIGKILL`),
+		"Something killed it, most often the kernel for want of memory (`dmesg` says so): lower the batch per worker, or raise resources.memory."},
+}
+
+// statuses are what to do where the words say nothing that is known.
+var statuses = map[metrics.Status]string{
+	metrics.TimedOut:    "Raise resources.time, or make the run shorter (workload.epochs, workload.max_steps).",
+	metrics.OutOfMemory: "Raise resources.memory, or lower the batch per worker.",
+	metrics.NodeFailed:  "Nothing is wrong with the run: the same command begins it again on other nodes.",
+	metrics.Preempted:   "Nothing is wrong with the run: the same command begins it again.",
+}
+
+// Hint is what can be done about a run that ended so, for that cause; "" where
+// only its log can tell.
+func Hint(status metrics.Status, cause string) string {
+	if todo := statuses[status]; todo != "" && status != metrics.OutOfMemory {
+		return todo
+	}
+	for _, h := range hints {
+		if m := h.words.FindStringSubmatchIndex(cause); m != nil {
+			return string(h.words.ExpandString(nil, h.todo, cause, m))
+		}
+	}
+	return statuses[status]
+}

@@ -1,0 +1,75 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/scalebench/scalebench/metrics/regular"
+)
+
+// Log is the log to look at first: of the program whose failure was reported
+// first, else of rank 0, else of the job. "" when there is none yet.
+func (s State) Log() string {
+	if s.Traces.Log != "" {
+		return s.Traces.Log
+	}
+	if log := logOf(s.Run, 0); log != "" {
+		return log
+	}
+	if _, err := os.Stat(s.Run.JobLog()); err == nil {
+		return s.Run.JobLog()
+	}
+	return ""
+}
+
+// LogOf is the log that a rank's program prints into, which other ranks of its
+// node may share; "" when there is none yet.
+func (s State) LogOf(rank int) (string, error) {
+	if n := s.Point.Workers; rank < 0 || n > 0 && rank >= n {
+		return "", fmt.Errorf("%s has no rank %d; its ranks are 0 to %d", s.Record.ID, rank, n-1)
+	}
+	return logOf(s.Run, rank), nil
+}
+
+// Follow copies a log from its beginning and then what is appended to it, every
+// interval, until over says that nothing more comes: what is there then is still
+// copied. The error is the context's, or that of the log or the writer.
+func Follow(ctx context.Context, w io.Writer, log string, interval time.Duration, over func() bool) error {
+	var at int64
+	for {
+		last := over()
+		n, err := copyFrom(w, log, at)
+		if err != nil {
+			return err
+		}
+		if at += n; last {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(interval):
+		}
+	}
+}
+
+// copyFrom copies what stands in a file behind the first at bytes.
+func copyFrom(w io.Writer, path string, at int64) (int64, error) {
+	f, err := regular.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(at, io.SeekStart); err != nil {
+		return 0, err
+	}
+	return io.Copy(w, f)
+}
