@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/spelling"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -33,9 +35,9 @@ type logOptions struct {
 	maps           cli.StringSlice
 }
 
-func (o *logOptions) flags() []cli.Flag {
+func (o *logOptions) flags(also ...string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "from", Destination: &o.from, Usage: "the `FORMAT` of the logs: " + strings.Join(extract.Names(), ", ")},
+		&cli.StringFlag{Name: "from", Destination: &o.from, Usage: "the `FORMAT` of the logs: " + strings.Join(slices.Concat(also, extract.Names()), ", ")},
 		&cli.IntFlag{Name: "workers", Destination: &o.workers, DefaultText: "what the log says", Usage: "the run had `N` workers"},
 		&cli.IntFlag{Name: "worker-batch", Destination: &o.batch, DefaultText: "not known", Usage: "each worker had `N` samples a step; for rates in steps"},
 		&cli.IntFlag{Name: "first-epoch", Destination: &o.firstEpoch, DefaultText: "as the format has it", Usage: "the log calls the first epoch `N`"},
@@ -58,8 +60,8 @@ func (o *logOptions) formatIsFrom(s *session, alsoCSV bool) cli.BeforeFunc {
 	}
 }
 
-// columns are the mappings by our names.
-func (o *logOptions) columns() (map[string]extract.Column, error) {
+// columns are the mappings by our names, which are among known.
+func (o *logOptions) columns(known []string) (map[string]extract.Column, error) {
 	columns := map[string]extract.Column{}
 	for _, text := range o.maps.Value() {
 		ours, c, err := extract.ParseColumn(text)
@@ -68,6 +70,13 @@ func (o *logOptions) columns() (map[string]extract.Column, error) {
 		}
 		if _, twice := columns[ours]; twice {
 			return nil, usagef("--map names %s twice", ours)
+		}
+		if !slices.Contains(known, ours) {
+			hint := spelling.Hint(ours, known)
+			if o.from == table.FormatCSV && hint == "" {
+				hint = fmt.Sprintf("For a label whose value stands in each row: --label %s=%s.", ours, c.Name)
+			}
+			return nil, &usageError{err: fmt.Errorf("--map %s=%s: there is no %s to map; there are %s", ours, c.Name, ours, strings.Join(known, ", ")), hint: hint}
 		}
 		columns[ours] = c
 	}
@@ -83,7 +92,7 @@ func (o *logOptions) options(file string) (extract.Options, error) {
 	if o.firstIsSet {
 		e.FirstEpoch = &o.firstEpoch
 	}
-	columns, err := o.columns()
+	columns, err := o.columns(extract.LogFigures)
 	if err != nil {
 		return e, err
 	}

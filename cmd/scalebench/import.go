@@ -26,7 +26,7 @@ import (
 
 type importOptions struct {
 	logOptions
-	sets         cli.StringSlice
+	sets, labels cli.StringSlice
 	replace, dry bool
 }
 
@@ -37,14 +37,17 @@ func importCommand(s *session) *cli.Command {
 		Usage:     "store runs from other programs' logs and tables",
 		ArgsUsage: "FILE...",
 		Description: "The format is --from's, or --format's where that names one: an extractor, for which\n" +
-			"a file is a run, or csv, whose columns --map names. --set and, in CSV files, --map\n" +
-			"give study, workers, framework and nodes, and any other label, which queries and\n" +
-			"curves know as a parameter. The same file again changes nothing.\n\n" +
+			"a file is a run, or csv, whose columns --map names: study, workers, nodes, framework,\n" +
+			strings.Join(extract.TableFigures, ", ") + ".\n" +
+			"--set gives study, workers, framework and nodes for all runs, and any label, which\n" +
+			"queries and curves know as a parameter; --label names a column that has one for each\n" +
+			"row of a CSV file. The same file again changes nothing.\n\n" +
 			"  scalebench import r*.log --format horovod-synthetic --set study=old --set platform=cpu8\n" +
 			"  scalebench import t.csv --format csv --set study=old --map workers=gpus \\\n" +
 			"    --map throughput=img_s --map elapsed=seconds",
-		Flags: append(o.flags(),
+		Flags: append(o.flags(table.FormatCSV),
 			&cli.StringSliceFlag{Name: "set", Destination: &o.sets, Usage: "`KEY=VALUE` of all runs: study, workers, framework, nodes, or a label; may be given again"},
+			&cli.StringSliceFlag{Name: "label", Destination: &o.labels, Usage: "in CSV files, a label whose value stands in each row: `KEY=COLUMN`; may be given again"},
 			&cli.BoolFlag{Name: "replace", Destination: &o.replace, DisableDefaultText: true, Usage: "put runs of files that were imported with other settings in their place"},
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print what would be stored, and store nothing"}),
 		Before: o.formatIsFrom(s, true),
@@ -64,8 +67,11 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 	if o.from == "" {
 		return usagef("name the format of the files with --from; there are csv, %s", strings.Join(extract.Names(), ", "))
 	}
-	sets, err := o.labels()
+	sets, err := o.given()
 	if err != nil {
+		return err
+	}
+	if _, err := o.mapped(); err != nil { // of the command line, and no file's mistake
 		return err
 	}
 	// All files are read before any is stored: a mistake in one stops them all.
@@ -140,8 +146,33 @@ func (r *imported) row(t *table.Table, id any, outcome string) {
 	t.Add(filepath.Base(r.From.Path), table.NonZero(r.From.Part), id, r.Run.Workers, throughput, accuracy, evaluations, figures, outcome)
 }
 
-// labels reads --set.
-func (o *importOptions) labels() (map[string]any, error) {
+// mapped reads --map and --label.
+func (o *importOptions) mapped() (map[string]extract.Column, error) {
+	if o.from != table.FormatCSV {
+		if len(o.labels.Value()) > 0 {
+			return nil, usagef("--label names a column of a CSV file; give a log's labels with --set")
+		}
+		return o.columns(extract.LogFigures)
+	}
+	columns, err := o.columns(slices.Concat(extract.TableFigures, []string{"study", "workers", "nodes", "framework"}))
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range o.labels.Value() {
+		key, column, ok := strings.Cut(text, "=")
+		if !ok || !labelKey(key) || column == "" {
+			return nil, usagef("--label %q: write KEY=COLUMN, like platform=host", text)
+		}
+		if _, twice := columns[key]; twice || slices.Contains(extract.TableFigures, key) {
+			return nil, usagef("--label %s: that is a figure, or mapped already; a label has a name of its own", text)
+		}
+		columns[key] = extract.Column{Name: column}
+	}
+	return columns, nil
+}
+
+// given reads --set.
+func (o *importOptions) given() (map[string]any, error) {
 	labels := map[string]any{}
 	for _, text := range o.sets.Value() {
 		key, value, ok := strings.Cut(text, "=")
@@ -232,7 +263,7 @@ func (o *importOptions) extract(file string, text io.Reader, bytes int64, sets m
 		o.workers = int(workers)
 	}
 	if o.from == table.FormatCSV {
-		columns, err := o.columns()
+		columns, err := o.mapped()
 		if err != nil {
 			return nil, err
 		}

@@ -19,8 +19,11 @@ type Column struct {
 	Unit string // of its numbers, one of Units; "" is the base unit
 }
 
-// TableFigures are what a column can be mapped to besides labels.
-var TableFigures = []string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch", "step"}
+// TableFigures are what a column of a table can be mapped to, besides labels.
+var TableFigures = []string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch_seconds", "epoch", "step"}
+
+// LogFigures are what a column or tag of a log can be mapped to.
+var LogFigures = []string{"throughput", "accuracy", "elapsed"}
 
 // ParseColumn reads OURS=THEIRS, or OURS=THEIRS:UNIT where UNIT is known.
 func ParseColumn(text string) (ours string, c Column, err error) {
@@ -46,7 +49,8 @@ type TableRun struct {
 // Runs reads a CSV file of runs, with columns mapped by our names. A column that
 // is mapped to none of TableFigures is a label. With epoch mapped, rows with
 // equal labels are the epochs of one run, in order; without, every row is a run.
-// elapsed counts from the start of training.
+// elapsed counts from the start of training; epoch_seconds are what each epoch
+// took, and add up to it.
 func Runs(r io.Reader, o Options, columns map[string]Column) ([]TableRun, error) {
 	if o.File == "" {
 		o.File = "csv"
@@ -69,7 +73,15 @@ func Runs(r io.Reader, o Options, columns map[string]Column) ([]TableRun, error)
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
-	figures := slices.ContainsFunc([]string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed"}, func(f string) bool { return columns[f].Name != "" })
+	if _, both := columns["elapsed"]; columns["epoch_seconds"].Name != "" {
+		switch {
+		case both:
+			return nil, fmt.Errorf("%s: elapsed and epoch_seconds both tell the time; map one", o.File)
+		case columns["epoch"].Name == "":
+			return nil, fmt.Errorf("%s: epoch_seconds are of an epoch; map the column of its number too, as epoch. There are %s", o.File, t.names())
+		}
+	}
+	figures := slices.ContainsFunc([]string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch_seconds"}, func(f string) bool { return columns[f].Name != "" })
 	if !figures {
 		return nil, fmt.Errorf("%s: no column is mapped to a figure; map one or more of %s, like throughput=img_s. There are %s",
 			o.File, strings.Join(TableFigures, ", "), t.names())
@@ -119,7 +131,7 @@ func Runs(r io.Reader, o Options, columns map[string]Column) ([]TableRun, error)
 
 // fits says what is wrong with a unit.
 func fits(ours, name string) error {
-	base, figure := map[string]string{"throughput": "samples/s", "end_to_end": "samples/s", "train_seconds": "s", "elapsed": "s", "accuracy": ""}[ours]
+	base, figure := map[string]string{"throughput": "samples/s", "end_to_end": "samples/s", "train_seconds": "s", "elapsed": "s", "epoch_seconds": "s", "accuracy": ""}[ours]
 	if name == "" {
 		return nil
 	}
@@ -155,12 +167,14 @@ func (t *table) run(rows []int, columns map[string]Column) error {
 		return v, scale, ok, err
 	}
 	_, timed := columns["elapsed"]
-	if timed {
+	_, summed := columns["epoch_seconds"]
+	if timed || summed {
 		l.add(metrics.Event{Train: &metrics.Train{}}, 1)
 	}
 	var rates []Value
 	var rateScale, secondsScale float64
 	var elapsed Value
+	var epochSeconds []Value
 	before := -1.0
 	for _, row := range rows {
 		epoch, _, _, err := cell(row, "epoch")
@@ -183,6 +197,14 @@ func (t *table) run(rows []int, columns map[string]Column) error {
 			if epoch.Number <= before {
 				return l.errorAt(t.line[row], "epoch %g follows epoch %g of the same run; map columns that tell the runs apart, as labels", epoch.Number, before)
 			}
+			// A time that adds up has no gaps: what an epoch that is not there took is
+			// not known.
+			if want := before + 1; summed && before >= 0 && epoch.Number != want {
+				return l.errorAt(t.line[row], "epoch %g follows epoch %g, and what those between took is in no row; epoch_seconds needs all of them", epoch.Number, before)
+			}
+			if n := l.epoch(int(epoch.Number), 1); summed && before < 0 && n > 1 {
+				return l.errorAt(t.line[row], "the first epoch is %g, and what those before it took is in no row; epoch_seconds needs all of them (--first-epoch, where the log counts from another number)", epoch.Number)
+			}
 			before = epoch.Number
 		}
 		e := metrics.Event{Evaluation: &metrics.Evaluation{Step: int(step.Number)}}
@@ -202,6 +224,18 @@ func (t *table) run(rows []int, columns map[string]Column) error {
 			}
 			elapsed, secondsScale = v, scale
 			e.Time = scaled(v.Number, scale)
+		}
+		if summed {
+			v, scale, ok, err := cell(row, "epoch_seconds")
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return l.errorAt(t.line[row], "no number in column %s, the seconds of the epoch", columns["epoch_seconds"].Name)
+			}
+			epochSeconds, secondsScale = append(epochSeconds, v), scale
+			elapsed.Number += v.Number
+			e.Time = scaled(elapsed.Number, scale)
 		}
 		v, scale, ok, err := cell(row, "accuracy")
 		if err != nil {
@@ -239,6 +273,11 @@ func (t *table) run(rows []int, columns map[string]Column) error {
 	if _, mapped := columns["train_seconds"]; timed && !mapped && elapsed.Line > 0 {
 		f := &metrics.Figure{Name: "train_seconds", Value: scaled(elapsed.Number, secondsScale), Unit: "s", Note: "the last of column " + columns["elapsed"].Name}
 		l.add(metrics.Event{Time: scaled(elapsed.Number, secondsScale), Figure: f}, secondsScale, elapsed)
+	}
+	if _, mapped := columns["train_seconds"]; summed && !mapped {
+		if err := l.reduced(metrics.FigureTrainSeconds, "s", "sum", secondsScale, epochSeconds, "the sum of column "+columns["epoch_seconds"].Name); err != nil {
+			return err
+		}
 	}
 	return t.rates(rates, rateScale, columns)
 }
