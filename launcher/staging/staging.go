@@ -30,6 +30,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/scalebench/scalebench/metrics/nfs"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // What can be staged.
@@ -259,19 +260,10 @@ type SpaceError struct {
 
 func (e *SpaceError) Error() string {
 	return fmt.Sprintf("%s takes %s or more, and %s has %s of free space on this node; make room there, or name a larger folder in the site file (stage.dir)",
-		e.Source, binary(e.Need), e.Folder, binary(e.Free))
+		e.Source, number.ShortBytes(float64(e.Need)), e.Folder, number.ShortBytes(float64(e.Free)))
 }
 
 func (e *SpaceError) Unwrap() error { return e.Cause }
-
-// binary is an amount of memory for people, in powers of 1024.
-func binary(n int64) string {
-	x, unit := float64(n), 0
-	for x >= 1024 && unit < 4 {
-		x, unit = x/1024, unit+1
-	}
-	return fmt.Sprintf("%.4g %s", x, []string{"B", "KiB", "MiB", "GiB", "TiB"}[unit])
-}
 
 // free is the space in bytes that this user can still fill at a path.
 func free(path string) (int64, error) {

@@ -33,10 +33,10 @@ func judge(a, b place, f measure.Measure, o Options) (Point, error) {
 		return p, nil
 	}
 	var err error
-	if p.A, err = median(xs, o.Confidence); err != nil {
+	if p.A, err = scaling.MedianReached(xs, o.Confidence); err != nil {
 		return p, err
 	}
-	if p.B, err = median(ys, o.Confidence); err != nil {
+	if p.B, err = scaling.MedianReached(ys, o.Confidence); err != nil {
 		return p, err
 	}
 	c, err := scaling.Compare(finite(ys, xs), finite(xs, ys), o.Confidence)
@@ -69,7 +69,7 @@ func judge(a, b place, f measure.Measure, o Options) (Point, error) {
 		p.Verdict = Same
 	case f.Better == measure.Neither:
 		p.Verdict = Different
-	case (rankMedian(ys) > rankMedian(xs)) == (f.Better == measure.Higher):
+	case (scaling.Middle(ys) > scaling.Middle(xs)) == (f.Better == measure.Higher):
 		p.Verdict = Better
 	default:
 		p.Verdict = Worse
@@ -122,28 +122,4 @@ func finite(xs, others []float64) []float64 {
 		}
 	}
 	return xs
-}
-
-// median is nil where half of the runs or more miss the target; with fewer
-// that miss it, it has no interval.
-func median(xs []float64, confidence float64) (*scaling.Estimate, error) {
-	if misses(xs) == 0 {
-		e, err := scaling.Median(xs, confidence)
-		return &e, err
-	}
-	m := rankMedian(xs)
-	if math.IsInf(m, 1) {
-		return nil, nil
-	}
-	return &scaling.Estimate{Value: m, Runs: len(xs), Why: fmt.Sprintf("no interval: %d of %d runs miss the target", misses(xs), len(xs))}, nil
-}
-
-// rankMedian is +Inf where half of the values or more are.
-func rankMedian(xs []float64) float64 {
-	xs = slices.Sorted(slices.Values(xs))
-	n := len(xs)
-	if n%2 == 1 {
-		return xs[n/2]
-	}
-	return (xs[n/2-1] + xs[n/2]) / 2
 }

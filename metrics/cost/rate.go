@@ -3,8 +3,9 @@ package cost
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // Rate is what one use costs an hour, by the prices that hold for it.
@@ -51,7 +52,7 @@ func (p *Price) Billed(seconds float64) float64 {
 func (r Rate) String() string {
 	parts := make([]string, len(r.Parts))
 	for i, p := range r.Parts {
-		parts[i] = fmt.Sprintf("%s × %s", number(p.Units), p.Price.String())
+		parts[i] = fmt.Sprintf("%s × %s", number.Exact(p.Units), p.Price.String())
 	}
 	return strings.Join(parts, " + ")
 }
@@ -59,7 +60,7 @@ func (r Rate) String() string {
 // String is the price with all that bears on it, "3.2 EUR per node-hour (spot;
 // billed by 60 s, 3600 s at least; as of 2026-01-01; price list)".
 func (p *Price) String() string {
-	s := fmt.Sprintf("%s %s per %s-hour", number(p.Hour), p.Currency, p.Per)
+	s := fmt.Sprintf("%s %s per %s-hour", number.Exact(p.Hour), p.Currency, p.Per)
 	var more []string
 	if p.Market == Spot {
 		more = append(more, Spot)
@@ -69,10 +70,10 @@ func (p *Price) String() string {
 	}
 	var billed []string
 	if p.Granularity > 0 {
-		billed = append(billed, "by "+number(p.Granularity)+" s")
+		billed = append(billed, "by "+number.Exact(p.Granularity)+" s")
 	}
 	if p.Minimum > 0 {
-		billed = append(billed, number(p.Minimum)+" s at least")
+		billed = append(billed, number.Exact(p.Minimum)+" s at least")
 	}
 	if billed != nil {
 		more = append(more, "billed "+strings.Join(billed, ", "))
@@ -88,5 +89,3 @@ func (p *Price) String() string {
 	}
 	return s + " (" + strings.Join(more, "; ") + ")"
 }
-
-func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // Weights are a partition's TRESBillingWeights of slurm.conf(5): what Slurm
@@ -105,9 +107,9 @@ func (w *Weights) String() string {
 	names := slices.SortedFunc(maps.Keys(w.tres), func(a, b string) int { return cmp.Compare(a, b) })
 	for i, name := range names {
 		if name == "mem" {
-			names[i] = "mem=" + number(w.tres[name]*1024) + "G"
+			names[i] = "mem=" + number.Exact(w.tres[name]*1024) + "G"
 		} else {
-			names[i] = name + "=" + number(w.tres[name])
+			names[i] = name + "=" + number.Exact(w.tres[name])
 		}
 	}
 	how := "sum"

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -103,7 +103,7 @@ func traces(curves []scaling.Curve, obs []scaling.Observation, along func(most f
 	}
 	for _, t := range targets {
 		c.add(Mark{Kind: Target, Points: []XY{{0, t}, {longest, t}}, style: -1})
-		labels = append(labels, Mark{Kind: Label, Points: []XY{{longest, t}}, Text: "target " + number(t, 6), style: -1})
+		labels = append(labels, Mark{Kind: Label, Points: []XY{{longest, t}}, Text: "target " + number.Short(t, 6), style: -1})
 	}
 	c.marks = append(append(c.marks, ends...), labels...)
 	c.caption = append(scalings(curves), "One line a run.", perSeries("runs per point: ", curves, func(cv scaling.Curve) string {
@@ -114,7 +114,7 @@ func traces(curves []scaling.Curve, obs []scaling.Observation, along func(most f
 	}
 	switch {
 	case missed > 0:
-		c.caption = append(c.caption, fmt.Sprintf("Crosses: %d of %s missed a target.", missed, plural(lines, "run")))
+		c.caption = append(c.caption, fmt.Sprintf("Crosses: %d of %s missed a target.", missed, number.Count(lines, "run")))
 	case targets != nil:
 		c.caption = append(c.caption, "Every run reached its targets.")
 	}
@@ -132,12 +132,4 @@ func trace(o scaling.Observation, at func(scaling.Evaluation) float64) []XY {
 		}
 	}
 	return line
-}
-
-func plural(n int, noun string) string {
-	s := fmt.Sprintf("%d %s", n, noun)
-	if n != 1 {
-		s += "s"
-	}
-	return strings.TrimSpace(s)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -81,7 +82,7 @@ func gains(m measure.Measure, over string) build {
 		c.add(Mark{Kind: Label, Points: ends[1:], Text: "baseline", style: -1})
 		c.caption = []string{fmt.Sprintf("Gain: how many times better than the baseline (%s), by the medians.", shown(over)), "Dots: runs; markers: medians.", runsOf(curves, list)}
 		if missing > 0 {
-			c.caption = append(c.caption, fmt.Sprintf("%s without a baseline: not drawn.", plural(missing, "point")))
+			c.caption = append(c.caption, fmt.Sprintf("%s without a baseline: not drawn.", number.Count(missing, "point")))
 		}
 		c.caption = append(c.caption, bars(estimates(list, d.of), "interval of a ratio of medians")...)
 		return []chart{c}, c.fit()

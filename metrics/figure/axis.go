@@ -5,7 +5,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // axis is a scale in base units, with where it is marked.
@@ -145,9 +146,9 @@ func (a *axis) ticks() []tick {
 	}
 	list := make([]tick, len(values))
 	for i, v := range values {
-		list[i] = tick{v * a.unit, number(v, 6)}
+		list[i] = tick{v * a.unit, number.Short(v, 6)}
 		if a.bytes {
-			list[i].label = sizeText(v)
+			list[i].label = number.ShortBytes(v)
 		}
 	}
 	return list
@@ -215,40 +216,4 @@ func linearTicks(low, high float64) []float64 {
 		values = append(values, i*step)
 	}
 	return values
-}
-
-// sizeText writes a size in bytes for people, in binary multiples.
-func sizeText(v float64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
-	i := 0
-	for ; v >= 1024 && i < len(units)-1; i++ {
-		v /= 1024
-	}
-	return number(v, 3) + " " + units[i]
-}
-
-// number writes x for people, with so many significant digits at most.
-func number(x float64, digits int) string {
-	if x == 0 {
-		return "0"
-	}
-	if a := math.Abs(x); a >= 1e7 || a < 1e-3 {
-		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', digits-1, 64), "e")
-		if strings.Contains(mantissa, ".") {
-			mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
-		}
-		e, _ := strconv.Atoi(exponent) // FormatFloat wrote it
-		return mantissa + "e" + strconv.Itoa(e)
-	}
-	decimals := max(0, digits-1-int(math.Floor(math.Log10(math.Abs(x)))))
-	s := strconv.FormatFloat(x, 'f', decimals, 64)
-	whole, fraction, _ := strings.Cut(s, ".")
-	fraction = strings.TrimRight(fraction, "0")
-	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	if fraction != "" {
-		return whole + "." + fraction
-	}
-	return whole
 }

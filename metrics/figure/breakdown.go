@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -64,7 +65,7 @@ func stack(cv scaling.Curve, byRun map[string]scaling.Observation) (chart, bool)
 		}
 		o := byRun[run.ID]
 		x, foot := float64(len(names)), 0.0
-		names = append(names, number(float64(p.Workers), 15))
+		names = append(names, number.Short(float64(p.Workers), 15))
 		var column []Mark
 		block := func(name string, share float64, style int, strong float64) {
 			column = append(column,

@@ -85,11 +85,3 @@ func TestBusBWNothing(t *testing.T) {
 		}
 	}
 }
-
-func TestSizeText(t *testing.T) {
-	for v, want := range map[float64]string{8: "8 B", 1024: "1 KiB", 1536: "1.5 KiB", 1 << 26: "64 MiB", 1 << 33: "8 GiB"} {
-		if got := sizeText(v); got != want {
-			t.Errorf("%g is written %q, want %q", v, got, want)
-		}
-	}
-}

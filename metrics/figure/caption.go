@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -40,7 +41,7 @@ func bases(curves []scaling.Curve, list []trend) string {
 			if t.curve.Series != c.Series {
 				continue
 			}
-			value := number(t.base().Median.Value, 4) + " " + t.measure.Unit
+			value := number.Short(t.base().Median.Value, 4) + " " + t.measure.Unit
 			if t.measure.Missable {
 				value = t.measure.Goal() + " after " + value
 			}
@@ -189,9 +190,9 @@ func bars(list []estimate, kind string) []string {
 		kind = within
 	}
 	if high > 0 {
-		level := percent(low)
-		if percent(high) != level {
-			level += "–" + percent(high)
+		level := levelText(low)
+		if levelText(high) != level {
+			level += "–" + levelText(high)
 		}
 		sentences = append(sentences, fmt.Sprintf("Bars: %s%% %s.", level, kind))
 	}
@@ -208,8 +209,8 @@ func bars(list []estimate, kind string) []string {
 	return sentences
 }
 
-// percent rounds down: a level is not claimed that was not attained.
-func percent(level float64) string { return number(math.Floor(level*1000)/10, 3) }
+// levelText rounds down: a level is not claimed that was not attained.
+func levelText(level float64) string { return number.Short(math.Floor(level*1000)/10, 3) }
 
 // commonBase is the base's worker count, if it is one for all.
 func commonBase(list []trend) (n int, same bool) {
@@ -225,7 +226,7 @@ func workers(n int) string {
 	if n == 1 {
 		return "1 worker"
 	}
-	return number(float64(n), 15) + " workers"
+	return number.Short(float64(n), 15) + " workers"
 }
 
 // counts writes worker counts: "2, 4 and 8 workers".
@@ -235,7 +236,7 @@ func counts(ns []int) string {
 	}
 	parts := make([]string, len(ns))
 	for i, n := range ns {
-		parts[i] = number(float64(n), 15)
+		parts[i] = number.Short(float64(n), 15)
 	}
 	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1] + " workers"
 }

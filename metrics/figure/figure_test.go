@@ -366,25 +366,6 @@ func TestNoInventedIntervals(t *testing.T) {
 	}
 }
 
-func TestNumber(t *testing.T) {
-	got := map[string]string{}
-	want := map[string]string{}
-	for _, tt := range []struct {
-		x      float64
-		digits int
-		want   string
-	}{
-		{0, 4, "0"}, {1, 4, "1"}, {0.75, 6, "0.75"}, {0.1 + 0.2, 6, "0.3"}, {812.53, 4, "812.5"}, {1234.5, 4, "1,234"},
-		{999.96, 4, "1,000"}, {123456, 6, "123,456"}, {1e7, 6, "1e7"}, {2.5e-5, 6, "2.5e-5"}, {-1500, 6, "-1,500"}, {1e300, 4, "1e300"},
-	} {
-		key := fmt.Sprint(tt.x, "/", tt.digits)
-		got[key], want[key] = number(tt.x, tt.digits), tt.want
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestTicks(t *testing.T) {
 	for _, tt := range []struct {
 		got, want []float64

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot/vg"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // Distances in points.
@@ -165,10 +167,10 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 		return layout{}, fmt.Errorf("%.3g inches wide leaves no room for the plot beside its labels; make it %.3g or more", o.Width, math.Ceil((l.size.X+minPlot-w).Points()/7.2)/10+1)
 	}
 	if least := max(minPlot, needed); height < least {
-		return layout{}, fmt.Errorf("%.3g inches high leaves no room for the plot, its caption and %s; make it %.3g or more, or 0 to choose", o.Height, plural(len(l.labels), "label"), math.Ceil((l.size.Y+least-height).Points()/7.2)/10)
+		return layout{}, fmt.Errorf("%.3g inches high leaves no room for the plot, its caption and %s; make it %.3g or more, or 0 to choose", o.Height, number.Count(len(l.labels), "label"), math.Ceil((l.size.Y+least-height).Points()/7.2)/10)
 	}
 	if o.Height == 0 && tooLarge(l.size) {
-		return layout{}, fmt.Errorf("%s need a height of %.0f inches; draw fewer series", plural(max(len(l.labels), len(c.y.names)), "label"), l.size.Y/vg.Inch)
+		return layout{}, fmt.Errorf("%s need a height of %.0f inches; draw fewer series", number.Count(max(len(l.labels), len(c.y.names)), "label"), l.size.Y/vg.Inch)
 	}
 	if !l.tilted {
 		l.thinTicks(c)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -58,7 +59,7 @@ func DrawRanks(runs []RankSteps, o Options) (*Figure, error) {
 			fmt.Sprintf("Of run %s, the one with the median throughput, and no other: %s steady steps of each rank.", shown(r.Run), steps),
 		}
 		if slowest.Max > 0 {
-			c.caption = append(c.caption, fmt.Sprintf("The longest step: %s s, of rank %d.", number(slowest.Max, 3), slowest.Rank))
+			c.caption = append(c.caption, fmt.Sprintf("The longest step: %s s, of rank %d.", number.Short(slowest.Max, 3), slowest.Rank))
 		}
 		if err := c.fit(); err != nil {
 			return nil, fmt.Errorf("ranks figure: %w", err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Absent stands for a value that was not measured or does not exist.
@@ -62,7 +63,14 @@ func digits3(v float64) string {
 }
 
 // Seconds writes a length of time for people: 1.23 ms, 12.3 s, 4m05s, 1h02m.
-func Seconds(v float64) string {
+func Seconds(v float64) string { return duration(v, Significant) }
+
+// ShortSeconds is Seconds in the manner of Short: 4 ms, 1.5 s, 4m05s.
+func ShortSeconds(v float64) string {
+	return duration(v, func(x float64) string { return Short(x, 3) })
+}
+
+func duration(v float64, write func(float64) string) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Absent
 	}
@@ -71,11 +79,11 @@ func Seconds(v float64) string {
 	case size == 0:
 		return "0 s"
 	case round3(size) < 1e-3:
-		return Significant(v*1e6) + " µs"
+		return write(v*1e6) + " µs"
 	case round3(size) < 1:
-		return Significant(v*1e3) + " ms"
+		return write(v*1e3) + " ms"
 	case round3(size) < 120:
-		return Significant(v) + " s"
+		return write(v) + " s"
 	}
 	sign := ""
 	if v < 0 {
@@ -86,22 +94,64 @@ func Seconds(v float64) string {
 	}
 	minutes := math.Round(size / 60)
 	if minutes >= 1e9 {
-		return Significant(v) + " s"
+		return write(v) + " s"
 	}
 	return fmt.Sprintf("%s%dh%02dm", sign, int64(minutes)/60, int64(minutes)%60)
 }
 
-// Bytes writes an amount of memory for people, in powers of 1024.
+// Bytes writes an amount of memory for people, in powers of 1024: 1.50 GiB.
 func Bytes(v float64) string {
+	v, unit := binary(v)
+	if unit == "B" {
+		return Exact(v) + " B"
+	}
+	return digits3(round3(v)) + " " + unit
+}
+
+// ShortBytes is Bytes in the manner of Short: 4 KiB, 1.5 GiB.
+func ShortBytes(v float64) string {
+	v, unit := binary(v)
+	return Short(v, 3) + " " + unit
+}
+
+// binary scales an amount of memory.
+func binary(v float64) (float64, string) {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 	i := 0
-	for math.Abs(v) >= 1024 && i < len(units)-1 {
-		v, i = v/1024, i+1
+	for ; math.Abs(v) >= 1024 && i < len(units)-1; i++ {
+		v /= 1024
 	}
-	if i == 0 {
-		return strconv.FormatFloat(v, 'f', -1, 64) + " B"
+	return v, units[i]
+}
+
+// Short writes x with so many significant digits at most and no zeros behind the
+// last one, as on an axis or in a sentence: 0.05, 12.3, 1,024, 3e-5.
+func Short(x float64, digits int) string {
+	switch {
+	case math.IsNaN(x) || math.IsInf(x, 0):
+		return Absent
+	case x == 0:
+		return "0"
 	}
-	return digits3(round3(v)) + " " + units[i]
+	if a := math.Abs(x); a >= 1e7 || a < 1e-3 {
+		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', digits-1, 64), "e")
+		if strings.Contains(mantissa, ".") {
+			mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
+		}
+		e, _ := strconv.Atoi(exponent) // FormatFloat wrote it
+		return mantissa + "e" + strconv.Itoa(e)
+	}
+	decimals := max(0, digits-1-int(math.Floor(math.Log10(math.Abs(x)))))
+	s := strconv.FormatFloat(x, 'f', decimals, 64)
+	whole, fraction, _ := strings.Cut(s, ".")
+	fraction = strings.TrimRight(fraction, "0")
+	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if fraction != "" {
+		return whole + "." + fraction
+	}
+	return whole
 }
 
 // Percent writes a fraction as a percentage.

@@ -26,6 +26,15 @@ func TestNumbersForPeople(t *testing.T) {
 		{"binaryBytes", Bytes, map[float64]string{
 			0: "0 B", 1000: "1000 B", 1024: "1.00 KiB", 30730: "30.0 KiB", 1 << 30: "1.00 GiB", 1023.9 * 1024: "1020 KiB", 5e18: "4440 PiB",
 		}},
+		{"short", func(v float64) string { return Short(v, 4) }, map[float64]string{
+			0: "0", 1: "1", 0.1 + 0.2: "0.3", 812.53: "812.5", 1234.5: "1,234", 999.96: "1,000", 1234567: "1,234,567", 1e7: "1e7",
+			2.5e-5: "2.5e-5", -1500: "-1,500", 1e300: "1e300", math.Inf(1): "–", math.NaN(): "–",
+		}},
+		{"short seconds", ShortSeconds, map[float64]string{
+			0: "0 s", 0.0000123: "12.3 µs", 0.004: "4 ms", 0.5: "500 ms", 2: "2 s", 61: "61 s", 119.6: "2m00s", 150: "2m30s", 7200: "2h00m", -0.25: "-250 ms",
+		}},
+		{"short bytes", ShortBytes, map[float64]string{8: "8 B", 1024: "1 KiB", 1536: "1.5 KiB", 1 << 26: "64 MiB", 1 << 33: "8 GiB"}},
+		{"exact", Exact, map[float64]string{0.75: "0.75", 4096: "4096", 1e-9: "1e-09"}},
 		{"percent", Percent, map[float64]string{1: "100 %", 0.953: "95.3 %", 0: "0 %"}},
 	} {
 		for v, want := range test.want {
@@ -64,4 +73,12 @@ func FuzzSignificant(f *testing.F) {
 			t.Errorf("significant(%v) = %q, off by %v", v, Significant(v), diff)
 		}
 	})
+}
+
+func TestCount(t *testing.T) {
+	for n, want := range map[int]string{0: "0 runs", 1: "1 run", 2: "2 runs"} {
+		if got := Count(n, "run"); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/maruel/natural"
 
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
@@ -31,7 +32,7 @@ func At(n int) Value { return Value{Number: float64(n)} }
 // ValueOf is the place of a parameter's value. A text is a word, even one that
 // is written like a number; so is a parameter that is not set.
 func ValueOf(parameter any) Value {
-	if x, ok := number(parameter); ok {
+	if x, ok := numeric(parameter); ok {
 		return Value{Number: x}
 	}
 	return Value{Word: cmp.Or(text(parameter), `""`)}
@@ -112,7 +113,7 @@ func (a axis) follows() map[string]bool {
 // place names a place for people: "2 workers", "workload.batch=64".
 func (a axis) place(v Value) string {
 	if a == Workers && v.Numeric() {
-		return workers(int(v.Number))
+		return number.Count(int(v.Number), "worker")
 	}
 	return fmt.Sprintf("%s=%s", string(a), v)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // NoBaseError says which series cannot be divided by anything: a speedup
@@ -62,17 +63,8 @@ func (s *series) missing(a axis, base Value, runs map[Value][]Observation) *Miss
 	case len(runs) == 0:
 		m.Why = "has no good run"
 	default:
-		m.Why = fmt.Sprintf("has %s, none with a steady state", plural(len(runs), "run"))
+		m.Why = fmt.Sprintf("has %s, none with a steady state", number.Count(len(runs), "run"))
 		m.Unsteady = true
 	}
 	return m
-}
-
-func workers(n int) string { return plural(n, "worker") }
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

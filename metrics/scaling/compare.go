@@ -47,9 +47,9 @@ func Compare(xs, ys []float64, confidence float64) (Comparison, error) {
 		}
 	}
 	xs, ys = slices.Sorted(slices.Values(xs)), slices.Sorted(slices.Values(ys))
-	c := Comparison{Ratio: Estimate{Value: median(xs) / median(ys), Runs: min(len(xs), len(ys))}}
+	c := Comparison{Ratio: Estimate{Value: middle(xs) / middle(ys), Runs: min(len(xs), len(ys))}}
 	if !isRate(c.Ratio.Value) {
-		return Comparison{}, fmt.Errorf("medians of %g and %g lie too far apart to be compared", median(xs), median(ys))
+		return Comparison{}, fmt.Errorf("medians of %g and %g lie too far apart to be compared", middle(xs), middle(ys))
 	}
 	c.Ratio.Interval, c.Ratio.Why = ratioInterval(medianOf(xs, confidence), medianOf(ys, confidence))
 	if need := minTestRuns(alpha(confidence)); min(len(xs), len(ys)) < need {

@@ -7,20 +7,6 @@ import (
 	"github.com/aclements/go-moremath/stats"
 )
 
-// median of an ascending, non-empty sample. The mean of the middle two cannot
-// overflow, nor vanish; with +Inf for one of them it is +Inf.
-func median(sorted []float64) float64 {
-	n := len(sorted)
-	if n%2 == 1 {
-		return sorted[n/2]
-	}
-	a, b := sorted[n/2-1], sorted[n/2]
-	if math.IsInf(b, 1) {
-		return b
-	}
-	return a + (b-a)/2
-}
-
 // alpha is what may lie outside the interval. 1 − 0.9 in floating point is a
 // hair below a tenth, which must not cost an interval that attains exactly 0.9.
 func alpha(confidence float64) float64 { return (1 - confidence) * (1 + 1e-12) }

@@ -146,7 +146,7 @@ func apart(a, b []made) bool {
 		durations = append(durations, m.duration)
 	}
 	slices.Sort(durations)
-	typical := median(durations)
+	typical := middle(durations)
 	times := func(list []made) []float64 {
 		var xs []float64
 		for _, m := range list {
@@ -190,7 +190,7 @@ func groups(runs []made) []float64 {
 	var medians []float64
 	for _, values := range of {
 		slices.Sort(values)
-		medians = append(medians, median(values))
+		medians = append(medians, middle(values))
 	}
 	slices.Sort(medians)
 	return medians

@@ -334,7 +334,8 @@ func literal(v any) string {
 	return text(v)
 }
 
-func number(v any) (float64, bool) {
+// numeric is a parameter's value, if it is a number.
+func numeric(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int:
 		return float64(v), true

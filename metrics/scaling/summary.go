@@ -58,18 +58,12 @@ func (an *analysis) summary(m measure.Measure, runs []Observation) *Summary {
 	for len(ranked) < s.Runs {
 		ranked = append(ranked, math.Inf(1))
 	}
-	value := median(ranked)
-	if math.IsInf(value, 1) {
+	if s.Median = medianOf(ranked, an.confidence); s.Median == nil {
 		s.Why = "half of the runs or more miss the target"
 		return s
 	}
-	s.Median = &Estimate{Value: value, Runs: s.Runs}
-	s.Median.Interval, s.Median.Why = medianInterval(ranked, an.confidence)
 	if alike := groups(s.made); an.byNode && len(alike) < s.Runs {
 		s.Median.among(alike, an.confidence)
-	}
-	if in := s.Median.Interval; in != nil && math.IsInf(in.High, 1) {
-		s.Median.Interval, s.Median.Why = nil, "too many runs miss the target for an interval with an upper end"
 	}
 	return s
 }
@@ -127,7 +121,7 @@ func (s *Summary) divide() {
 		paired = blocks(s.base.made, s.made)
 	}
 	if in, _ := medianInterval(paired, s.an.confidence); in != nil && !s.an.byNode {
-		s.gain = &Estimate{Value: median(paired), Runs: len(paired), Interval: in, Blocks: true}
+		s.gain = &Estimate{Value: middle(paired), Runs: len(paired), Interval: in, Blocks: true}
 		g = s.gain.Value
 	}
 	switch {

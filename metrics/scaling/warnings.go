@@ -11,6 +11,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
@@ -41,7 +42,7 @@ func pointWarnings(p *Point, runs []Observation) []string {
 	}
 	for _, s := range p.Targets() {
 		if s.Reached() < s.Runs {
-			list = append(list, fmt.Sprintf("%s: reached by %d of %s", goal(s.Measure), s.Reached(), plural(s.Runs, "run")))
+			list = append(list, fmt.Sprintf("%s: reached by %d of %s", goal(s.Measure), s.Reached(), number.Count(s.Runs, "run")))
 		}
 	}
 	jobs := map[string]int{}
@@ -52,7 +53,7 @@ func pointWarnings(p *Point, runs []Observation) []string {
 	}
 	for _, job := range sortedKeys(jobs) {
 		if jobs[job] > 1 {
-			list = append(list, fmt.Sprintf("%d of %s share the allocation of job %s and do not see the variation between allocations", jobs[job], plural(len(runs), "run"), job))
+			list = append(list, fmt.Sprintf("%d of %s share the allocation of job %s and do not see the variation between allocations", jobs[job], number.Count(len(runs), "run"), job))
 		}
 	}
 	if s := p.Straggler; s.persistent(p.Workers) {
@@ -95,7 +96,7 @@ func leftOut(runs []Observation) []string {
 	}
 	var list []string
 	for _, why := range sortedKeys(reasons) {
-		list = append(list, fmt.Sprintf("%d of %s left out of the throughput: %s", reasons[why], plural(len(runs), "run"), why))
+		list = append(list, fmt.Sprintf("%d of %s left out of the throughput: %s", reasons[why], number.Count(len(runs), "run"), why))
 	}
 	return list
 }
@@ -122,7 +123,7 @@ func (d Doubt) Of(runs int) string {
 	if len(d.Runs) == 1 {
 		return d.Runs[0] + ": " + d.Text
 	}
-	return fmt.Sprintf("%d of %s: %s", len(d.Runs), plural(runs, "run"), d.Text)
+	return fmt.Sprintf("%d of %s: %s", len(d.Runs), number.Count(runs, "run"), d.Text)
 }
 
 // gainWarnings are the doubts about a point's throughput over the base's.

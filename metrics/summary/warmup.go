@@ -54,7 +54,7 @@ func Warmup(durations []float64) (int, error) {
 	warmup := batchSteps * truncation(batches, len(batches)-1)
 	if late := warmup; 2*late > n {
 		warmup = batchSteps * truncation(batches, len(batches)/2)
-		before, behind := median(durations[warmup:late]), median(durations[late:])
+		before, behind := lowerMedian(durations[warmup:late]), lowerMedian(durations[late:])
 		if change := behind/before - 1; !(math.Abs(change) <= evenWithin) {
 			return 0, fmt.Errorf("step times were still changing at step %d of %d, by %+.0f %%", late, n, 100*change)
 		}
@@ -77,13 +77,14 @@ func medians(durations []float64) []float64 {
 	var list []float64
 	for batch := range slices.Chunk(durations, batchSteps) {
 		if len(batch) == batchSteps {
-			list = append(list, median(batch))
+			list = append(list, lowerMedian(batch))
 		}
 	}
 	return list
 }
 
-func median(x []float64) float64 { return percentile(slices.Sorted(slices.Values(x)), 0.5) }
+// lowerMedian is the lower of the two in the middle, a value that was measured.
+func lowerMedian(x []float64) float64 { return percentile(slices.Sorted(slices.Values(x)), 0.5) }
 
 // truncation returns how many of the first values to drop, at most so many, so
 // that the squared standard error of the rest is least; the smallest such

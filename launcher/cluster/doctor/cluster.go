@@ -18,6 +18,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -172,7 +173,7 @@ func (c Cluster) checkNodes(ctx context.Context, folder string, open []use) ([]F
 			}
 			return list, err
 		default:
-			c.Note("probe job %s in %s: %s, %s on each", j.id, u.subject(), plural(j.script.Nodes, "node"), plural(j.script.TasksPerNode, "task"))
+			c.Note("probe job %s in %s: %s, %s on each", j.id, u.subject(), number.Count(j.script.Nodes, "node"), number.Count(j.script.TasksPerNode, "task"))
 			jobs = append(jobs, j)
 		}
 	}

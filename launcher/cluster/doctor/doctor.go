@@ -6,7 +6,6 @@
 package doctor
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -138,14 +137,6 @@ func sample(p study.Partition, d *slurm.Description) study.Planned {
 	}
 	point.Workers = point.Nodes * point.WorkersPerNode
 	return study.Planned{Point: point, Partition: p.Name}
-}
-
-// plural writes "1 node", "2 nodes".
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // oneLine joins the lines of what a program said.

@@ -9,6 +9,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // neverStarts are reasons of Slurm's for which a job that waits will go on
@@ -57,7 +58,7 @@ func (j *job) ran(waited time.Duration) (Finding, bool) {
 	}
 	switch {
 	case answered == len(j.answers):
-		f.Result, f.Found = OK, fmt.Sprintf("job %s: %s on %s answered", j.id, plural(answered, "task"), plural(j.script.Nodes, "node"))
+		f.Result, f.Found = OK, fmt.Sprintf("job %s: %s on %s answered", j.id, number.Count(answered, "task"), number.Count(j.script.Nodes, "node"))
 	case began && (j.gone || j.state != nil && j.state.State.Terminal()):
 		f.Result, f.Found, f.Advice = Fail, fmt.Sprintf("job %s is %s; %s", j.id, state, j.unanswered()), "see "+j.dir.JobLog()
 	case began:
@@ -167,7 +168,7 @@ func (j *job) folder() []Finding {
 		case c.rounds == 0:
 			f.Result, f.Found = Fail, fmt.Sprint(c.err)
 		default:
-			f.Found = fmt.Sprintf("written here, read there, and back: %s (shortest of %d)", duration(c.best.RoundTrip), c.rounds)
+			f.Found = fmt.Sprintf("written here, read there, and back: %s (shortest of %d)", number.ShortSeconds(c.best.RoundTrip), c.rounds)
 			if c.best.RoundTrip > 5 {
 				f.Result, f.Advice = Warn, "new files are seen late: status, collect and the end of a run lag by so much"
 			}
@@ -310,10 +311,10 @@ func (j *job) interpreter() []Finding {
 			case s.Error != "":
 				f.Result, f.Found, f.Advice = Fail, s.Name+": "+s.Error, "correct python, modules or setup in the site file"
 			case *s.Seconds > 60:
-				f.Result, f.Found = Warn, fmt.Sprintf("%s %s in %s", s.Name, s.Version, duration(*s.Seconds))
+				f.Result, f.Found = Warn, fmt.Sprintf("%s %s in %s", s.Name, s.Version, number.ShortSeconds(*s.Seconds))
 				f.Advice = "every rank waits so long at its start: put the environment on a faster or node-local file system"
 			default:
-				f.Found = fmt.Sprintf("%s %s in %s", s.Name, s.Version, duration(*s.Seconds))
+				f.Found = fmt.Sprintf("%s %s in %s", s.Name, s.Version, number.ShortSeconds(*s.Seconds))
 			}
 			list = append(list, f)
 		}

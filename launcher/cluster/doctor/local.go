@@ -17,6 +17,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // Place is a folder whose file system matters.
@@ -66,7 +67,7 @@ func (h Host) Check(ctx context.Context) []Finding {
 		f := Finding{Check: "interpreter", Subject: h.Site.Python, Result: OK}
 		begin := time.Now()
 		said, err := output(ctx, h.Site.Python, "--version")
-		if f.Found = fmt.Sprintf("%s in %s on this host", said, duration(time.Since(begin).Seconds())); err != nil {
+		if f.Found = fmt.Sprintf("%s in %s on this host", said, number.ShortSeconds(time.Since(begin).Seconds())); err != nil {
 			f.Result, f.Found, f.Advice = Warn, err.Error(), "correct python in the site file, unless compute nodes alone have it"
 		}
 		list = append(list, f)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // gpuVariant is what the GPU variant's name has more than the worker's.
@@ -48,7 +49,7 @@ func judgeNCCL(n probe.NCCL) (found string, r Result, advice string) {
 	case n.DriverError != "":
 		return fmt.Sprintf("%s; %s, %s: %s", gpucheck.Standing(), n.Name, n.Path, oneLine(n.DriverError)), NotTested, "NCCL is of use on a host with a GPU and its driver"
 	}
-	found = fmt.Sprintf("%s, %s; CUDA %s, %s", n.Name, n.Path, n.Driver, plural(*n.Devices, "GPU"))
+	found = fmt.Sprintf("%s, %s; CUDA %s, %s", n.Name, n.Path, n.Driver, number.Count(*n.Devices, "GPU"))
 	switch {
 	case n.Double:
 		return found, Warn, "this is scalebench's test double; unset SCALEBENCH_NCCL and SCALEBENCH_CUDA"

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // links judges the interface of the collectives on each node.
@@ -47,7 +48,7 @@ func (j *job) clock() []Finding {
 	var list []Finding
 	judged := func(subject, against string, offset, roundTrip float64) {
 		f := Finding{Check: "clock", Subject: subject, Result: OK,
-			Found: fmt.Sprintf("%s against %s, ± %s", signed(offset), against, duration(roundTrip/2))}
+			Found: fmt.Sprintf("%s against %s, ± %s", signed(offset), against, number.ShortSeconds(roundTrip/2))}
 		if math.Abs(offset)-roundTrip/2 > farOff {
 			f.Result, f.Advice = Warn, "tell the cluster's staff; durations are not affected, each is of one host's clock"
 		}
@@ -95,7 +96,7 @@ func (j *job) network() []Finding {
 
 func described(x *probe.Exchange) string {
 	return fmt.Sprintf("%s out, %s in (one TCP stream); round trip %s, median %s", scaled(x.Sent, "B/s"), scaled(x.Received, "B/s"),
-		duration(x.RoundTrip), duration(x.RoundTripMedian))
+		number.ShortSeconds(x.RoundTrip), number.ShortSeconds(x.RoundTripMedian))
 }
 
 // scaled writes a quantity to three digits with a decimal prefix.
@@ -105,38 +106,17 @@ func scaled(v float64, unit string) string {
 		prefix string
 	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
 		if v >= p.factor {
-			return three(v/p.factor) + " " + p.prefix + unit
+			return number.Short(v/p.factor, 3) + " " + p.prefix + unit
 		}
 	}
-	return three(v) + " " + unit
-}
-
-// duration writes seconds to three digits.
-func duration(s float64) string {
-	switch {
-	case s == 0:
-		return "0 s"
-	case math.Abs(s) < 1e-3:
-		return three(s*1e6) + " µs"
-	case math.Abs(s) < 1:
-		return three(s*1e3) + " ms"
-	}
-	return three(s) + " s"
+	return number.Short(v, 3) + " " + unit
 }
 
 func signed(s float64) string {
 	if s < 0 {
-		return "−" + duration(-s)
+		return "−" + number.ShortSeconds(-s)
 	}
-	return "+" + duration(s)
-}
-
-func three(v float64) string {
-	text := strconv.FormatFloat(v, 'g', 3, 64)
-	if strings.Contains(text, "e") {
-		text = strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return text
+	return "+" + number.ShortSeconds(s)
 }
 
 // ranges writes CPU numbers as Linux does, "0-3,8".

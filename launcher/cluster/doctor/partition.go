@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -35,7 +36,7 @@ func checkPartition(u use, d *slurm.Description, account string) (list []Finding
 			}
 		}
 	}
-	f := Finding{"partition", u.subject(), OK, fmt.Sprintf("%s, %d of %s can take jobs%s", u.known.State, usable, plural(len(nodes), "node"), reason), ""}
+	f := Finding{"partition", u.subject(), OK, fmt.Sprintf("%s, %d of %s can take jobs%s", u.known.State, usable, number.Count(len(nodes), "node"), reason), ""}
 	open = true
 	switch {
 	case u.known.State != "UP":
@@ -43,7 +44,7 @@ func checkPartition(u use, d *slurm.Description, account string) (list []Finding
 	case usable == 0:
 		f.Result, f.Advice, open = Fail, "no job can start there now; ask the cluster's staff, or use another partition", false
 	case usable < u.shape.Point.Nodes:
-		f.Result, f.Advice = Warn, fmt.Sprintf("the largest point takes %s; it waits until they are back", plural(u.shape.Point.Nodes, "node"))
+		f.Result, f.Advice = Warn, fmt.Sprintf("the largest point takes %s; it waits until they are back", number.Count(u.shape.Point.Nodes, "node"))
 	}
 	list = append(list, f)
 	return append(append(list, checkLimits(u, nodes)...), checkAccount(u, d, account)...), open

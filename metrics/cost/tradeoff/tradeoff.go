@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -153,9 +154,9 @@ func Compare(list []Configuration, o Options) ([]Row, error) {
 				continue
 			}
 			if also := bases[i].Also; also != nil {
-				r.Warnings = append(r.Warnings, fmt.Sprintf("%s, %s: differs from its baseline also in %s", r.Series, plural(r.Workers, "worker"), strings.Join(also, ", ")))
+				r.Warnings = append(r.Warnings, fmt.Sprintf("%s, %s: differs from its baseline also in %s", r.Series, number.Count(r.Workers, "worker"), strings.Join(also, ", ")))
 			}
-			r.Base = fmt.Sprintf("%s, %s", rows[at].Series, plural(rows[at].Workers, "worker"))
+			r.Base = fmt.Sprintf("%s, %s", rows[at].Series, number.Count(rows[at].Workers, "worker"))
 			r.TimeNormalised = ratio(r.Time, rows[at].Time, times[i], times[at], i == at, o.Confidence)
 			r.CostNormalised = ratio(r.Cost, rows[at].Cost, costs[i], costs[at], i == at, o.Confidence)
 			if c := r.CostNormalised; c != nil && c.Value > 0 {
@@ -218,16 +219,16 @@ func (r *Row) amounts(runs []Run, o Options) (times, costs []float64, err error)
 	}
 	var whys []string
 	for _, why := range slices.Sorted(maps.Keys(without)) {
-		whys = append(whys, fmt.Sprintf("%d of %s left out: %s", without[why], plural(len(runs), "run"), why))
+		whys = append(whys, fmt.Sprintf("%d of %s left out: %s", without[why], number.Count(len(runs), "run"), why))
 	}
 	whys = append(whys, slices.Sorted(maps.Keys(unpriced))...)
 	if len(unpriced) > 0 {
 		costs, r.Rate = nil, nil
 	}
-	if r.Time, err = median(times, o.Confidence); err != nil {
+	if r.Time, err = scaling.MedianReached(times, o.Confidence); err != nil {
 		return nil, nil, err
 	}
-	if r.Cost, err = median(costs, o.Confidence); err != nil {
+	if r.Cost, err = scaling.MedianReached(costs, o.Confidence); err != nil {
 		return nil, nil, err
 	}
 	if len(times) > 0 && r.Time == nil {
@@ -247,27 +248,6 @@ func (run *Run) reached(accuracy float64) (seconds float64, why string) {
 		return seconds, ""
 	}
 	return 0, "had no target " + trim(accuracy)
-}
-
-// median of amounts, of which those that are infinite rank last; nil for none,
-// and where it is infinite.
-func median(xs []float64, confidence float64) (*scaling.Estimate, error) {
-	finite := slices.DeleteFunc(slices.Clone(xs), func(x float64) bool { return math.IsInf(x, 1) })
-	if len(finite) == len(xs) && len(xs) > 0 {
-		e, err := scaling.Median(xs, confidence)
-		return &e, err
-	}
-	// With runs that miss the target the interval has no upper end.
-	slices.Sort(finite)
-	n := len(xs)
-	if n == 0 || len(finite) <= n/2 {
-		return nil, nil
-	}
-	value := finite[n/2]
-	if n%2 == 0 {
-		value = (finite[n/2-1] + finite[n/2]) / 2
-	}
-	return &scaling.Estimate{Value: value, Runs: n, Why: fmt.Sprintf("%d of %s miss the target: no interval with an upper end", n-len(finite), plural(n, "run"))}, nil
 }
 
 // ratio is one configuration's median over the baseline's.
@@ -294,7 +274,7 @@ func (r *Row) perEpoch(runs []Run, confidence float64) error {
 		costs = append(costs, run.Rate.Cost(run.Seconds)/float64(run.Epochs))
 	}
 	var err error
-	r.CostPerEpoch, err = median(costs, confidence)
+	r.CostPerEpoch, err = scaling.MedianReached(costs, confidence)
 	return err
 }
 
@@ -331,10 +311,10 @@ func (r *Row) targets(runs []Run, confidence float64) error {
 			costs = nil
 		}
 		var err error
-		if t.Time, err = median(times, confidence); err != nil {
+		if t.Time, err = scaling.MedianReached(times, confidence); err != nil {
 			return err
 		}
-		if t.Cost, err = median(costs, confidence); err != nil {
+		if t.Cost, err = scaling.MedianReached(costs, confidence); err != nil {
 			return err
 		}
 		r.Targets = append(r.Targets, t)
@@ -381,13 +361,6 @@ func warnWork(rows []Row, list []Configuration, w Work) {
 		rows[i].Warnings = append(rows[i].Warnings, "runs of different length are compared ("+strings.Join(counts, ", ")+
 			" epochs): time and cost are not of the same work; compare those of an epoch or to a target")
 	}
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func trim(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

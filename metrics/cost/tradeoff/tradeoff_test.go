@@ -154,7 +154,7 @@ func TestWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	near(t, "time to 0.5", rows[0].Time, 7.5) // 5, 6, 7, 8, 9 and one that misses
-	if rows[0].Time.Interval != nil || !strings.Contains(rows[0].Time.Why, "1 of 6 runs miss") {
+	if rows[0].Time.Interval != nil || !strings.Contains(rows[0].Time.Why, "too many runs miss the target") {
 		t.Errorf("%+v", rows[0].Time)
 	}
 	missed := 0.9

@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/model"
 )
@@ -266,28 +267,15 @@ func (s *study) goal() string {
 // globalBatch is the samples a step of a run: as recorded, else by the study's
 // batch, which is each worker's when scaling is weak. 0 when neither is known.
 func globalBatch(o *scaling.Observation) float64 {
-	if b := number(o.Parameters["global_batch"]); b > 0 {
+	if b := scaling.ValueOf(o.Parameters["global_batch"]).Number; b > 0 {
 		return b
 	}
-	b := number(o.Parameters["workload.batch"])
+	b := scaling.ValueOf(o.Parameters["workload.batch"]).Number
 	switch o.Parameters["workload.scaling"] {
 	case "weak":
 		return b * float64(o.Workers)
 	case "strong":
 		return b
-	}
-	return 0
-}
-
-// number is a parameter that counts something; 0 when it is none.
-func number(v any) float64 {
-	switch v := v.(type) {
-	case int:
-		return float64(v)
-	case int64:
-		return float64(v)
-	case float64:
-		return v
 	}
 	return 0
 }
@@ -381,7 +369,11 @@ func (s *study) converge() error {
 		}
 	}
 	if misses > 0 {
-		s.warn("%s %s; samples to the target are of those that reach it", countOf(misses, "run misses", "runs miss"), s.goal())
+		verb := "miss"
+		if misses == 1 {
+			verb = "misses"
+		}
+		s.warn("%s %s %s; samples to the target are of those that reach it", number.Count(misses, "run"), verb, s.goal())
 	}
 	reached = slices.DeleteFunc(reached, func(r model.ToTarget) bool { return r.Batch >= s.lost })
 	if len(reached) == 0 && slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return s.reached(p.Workers) != nil }) {

@@ -177,7 +177,7 @@ func (s *study) clock() {
 			}
 		}
 		if len(init) > 0 {
-			m := median(init)
+			m := scaling.Middle(init)
 			s.slowStart = &m
 		}
 		t := s.reached(p.Workers)
@@ -236,7 +236,7 @@ func (s *study) initAt(workers int) float64 {
 	}
 	switch {
 	case len(own) > 0:
-		return median(own)
+		return scaling.Middle(own)
 	case s.slowStart != nil:
 		return *s.slowStart
 	}
@@ -394,17 +394,4 @@ func (f Figure) plus(seconds float64) *Figure {
 		g.Low, g.High = &low, &high
 	}
 	return &g
-}
-
-func median(xs []float64) float64 {
-	s := slices.Sorted(slices.Values(xs))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}
-
-// countOf is "1 run misses" or "3 runs miss".
-func countOf(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -51,7 +52,7 @@ func efficiencyOf(c *Candidate) *Figure { return c.Efficiency }
 func (s *study) asked() (limits []limit, words []string) {
 	if d := s.o.Deadline; d > 0 {
 		limits = append(limits, limit{of: secondsOf, most: d})
-		words = append(words, "within "+span(d))
+		words = append(words, "within "+number.ShortSeconds(d))
 	}
 	if b := s.o.Budget; b > 0 {
 		limits = append(limits, limit{of: costOf, most: b})
@@ -121,7 +122,7 @@ func (s *study) does() string {
 	case s.Goal != "":
 		return "reach " + s.goal()
 	}
-	return fmt.Sprintf("train %s samples", count(s.o.Samples))
+	return fmt.Sprintf("train %s samples", number.Exact(s.o.Samples))
 }
 
 // better is the order of what was asked for.
@@ -171,7 +172,7 @@ func (s *study) none(words []string) string {
 		return what + ": for none of them is it known."
 	}
 	closest := slices.MinFunc(known, order)
-	return fmt.Sprintf("%s; the %s, %s, would have %s.", what, name, workers(closest.Workers), s.figures(closest))
+	return fmt.Sprintf("%s; the %s, %s, would have %s.", what, name, number.Count(closest.Workers, "worker"), s.figures(closest))
 }
 
 // speeds are what a doubling must raise: of each run at a point, one over the
@@ -200,11 +201,11 @@ func (s *study) speeds() (of func(p *scaling.Point) []float64, name string) {
 func (s *study) unjudged(p *scaling.Point) string {
 	switch {
 	case s.Goal == "" || s.timeless != "":
-		return fmt.Sprintf("of the runs on %s none has a throughput", workers(p.Workers))
+		return fmt.Sprintf("of the runs on %s none has a throughput", number.Count(p.Workers, "worker"))
 	case p.Of(s.Goal).Runs == 0:
-		return fmt.Sprintf("of the runs on %s none says when it reached %s", workers(p.Workers), s.goal())
+		return fmt.Sprintf("of the runs on %s none says when it reached %s", number.Count(p.Workers, "worker"), s.goal())
 	}
-	return fmt.Sprintf("of the runs on %s some miss %s", workers(p.Workers), s.goal())
+	return fmt.Sprintf("of the runs on %s some miss %s", number.Count(p.Workers, "worker"), s.goal())
 }
 
 // knee recommends the most workers that were measured and still gain from their
@@ -228,9 +229,9 @@ func (s *study) knee() {
 		}
 		c, err := scaling.Compare(speeds(p), speeds(before), s.o.Confidence)
 		if err != nil {
-			s.warn("%s against %s: %v", workers(p.Workers), workers(before.Workers), err)
+			s.warn("%s against %s: %v", number.Count(p.Workers, "worker"), number.Count(before.Workers, "worker"), err)
 			if stop == "" {
-				stop = fmt.Sprintf("what %s bring cannot be told", workers(p.Workers))
+				stop = fmt.Sprintf("what %s bring cannot be told", number.Count(p.Workers, "worker"))
 			}
 			continue
 		}

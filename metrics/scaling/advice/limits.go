@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // Limits is what keeps more workers from doing more: shares of the step time at
@@ -76,7 +77,7 @@ func (l *Limits) say(s *study) {
 			known = append(known, p)
 		}
 	}
-	at := "At " + workers(l.Workers) + ", the most measured, "
+	at := "At " + number.Count(l.Workers, "worker") + ", the most measured, "
 	if b := s.batchAt(l.Workers); b >= s.lost && s.lost > 0 && s.timeless == "" { // else no batch is small enough, and it is not the batch's doing
 		l.Largest = "batch"
 		l.sentence = at + "the global batch is too large for this recipe: " + s.lostRuns + "."

@@ -60,7 +60,7 @@ func (tr *training) seconds(r *rand.Rand, workers int) float64 {
 	for range 9 {
 		xs = append(xs, tr.c.Run(r, workers))
 	}
-	return tr.samples(workers) / median(xs)
+	return tr.samples(workers) / scaling.Middle(xs)
 }
 
 // verdicts counts how good the recommendations were.
@@ -170,6 +170,6 @@ func recommend(t *testing.T, sc simulate.Scenario, seeds int) verdicts {
 		}
 	}
 	t.Logf("%s: %d of %d without an answer; %d of %d within 10 %% of the best (%d late, %d dearer); median extra cost %.1f %%",
-		sc.Name, counted.refused, seeds, counted.good, seeds-counted.refused, counted.late, counted.dear, 100*median(extra))
+		sc.Name, counted.refused, seeds, counted.good, seeds-counted.refused, counted.late, counted.dear, 100*scaling.Middle(extra))
 	return counted
 }

@@ -1,10 +1,10 @@
 package advice
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // figures are a candidate's figures in the words that the question used.
@@ -13,9 +13,9 @@ func (s *study) figures(c *Candidate) string {
 	sure := percent(s.o.Confidence)
 	if s.o.Deadline > 0 || s.o.Budget > 0 {
 		if f := c.Seconds; f != nil {
-			text := span(f.Value)
+			text := number.ShortSeconds(f.Value)
 			if f.High != nil {
-				text += ", at most " + span(*f.High)
+				text += ", at most " + number.ShortSeconds(*f.High)
 			}
 			parts = append(parts, text)
 		}
@@ -41,25 +41,6 @@ func (s *study) figures(c *Candidate) string {
 	return text + ", without an interval)"
 }
 
-func workers(n int) string { return countOf(n, "worker", "workers") }
-
-// span is a length of time for people.
-func span(seconds float64) string {
-	switch {
-	case seconds < 120:
-		return strconv.FormatFloat(seconds, 'g', 3, 64) + " s"
-	case seconds < 100*365*86400:
-		d := time.Duration(seconds * float64(time.Second))
-		if seconds < 3600 {
-			d = d.Round(time.Second)
-			return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-		}
-		d = d.Round(time.Minute)
-		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
-	return strconv.FormatFloat(seconds, 'g', 3, 64) + " s"
-}
-
 // money keeps cents, and more digits where an amount has none to show.
 func money(x float64, currency string) string {
 	if x != 0 && x < 0.1 {
@@ -68,22 +49,13 @@ func money(x float64, currency string) string {
 	return strconv.FormatFloat(x, 'f', 2, 64) + " " + currency
 }
 
-func percent(x float64) string {
-	if x >= 10 {
-		return strconv.FormatFloat(100*x, 'f', 0, 64) + " %"
-	}
-	return strconv.FormatFloat(100*x, 'g', 3, 64) + " %"
-}
-
 // workersAre is "1 worker is" or "2 workers are".
 func workersAre(n int) string {
 	if n == 1 {
 		return "1 worker is"
 	}
-	return workers(n) + " are"
+	return number.Count(n, "worker") + " are"
 }
-
-func count(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // list joins words: "a", "a and b", "a, b and c".
 func list(words []string) string {
@@ -92,3 +64,5 @@ func list(words []string) string {
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
+
+func percent(x float64) string { return number.Short(100*x, 3) + " %" }

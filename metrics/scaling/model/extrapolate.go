@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
 // plausible is the AICc difference from the best fit beyond which a law has
@@ -67,7 +69,7 @@ func Fit(d Data, level float64) (*Extrapolator, error) {
 	if len(held) == 0 || len(e.fits) == 0 {
 		return nil, &Refusal{Why: "throughput rises faster than the number of workers, which no law here allows; check the points with few workers"}
 	}
-	e.HoldOut = float64(last.Workers)/held[0].y(&d, float64(last.Workers))/median(last.Throughputs) - 1
+	e.HoldOut = float64(last.Workers)/held[0].y(&d, float64(last.Workers))/scaling.Middle(last.Throughputs) - 1
 	if math.Abs(e.HoldOut) > MaxHoldOut {
 		return nil, &Refusal{HoldOut: &e.HoldOut, Why: fmt.Sprintf("from the other worker counts the law predicts the throughput of %d workers %+.0f %% off, and %.0f %% is allowed", last.Workers, 100*e.HoldOut, 100*MaxHoldOut)}
 	}
@@ -180,9 +182,4 @@ func (e *Extrapolator) away(n float64) float64 {
 		least = min(least, math.Abs(math.Log(n/float64(c))))
 	}
 	return least
-}
-
-func median(xs []float64) float64 {
-	s := slices.Sorted(slices.Values(xs))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/internal/simulate"
 )
 
@@ -29,7 +30,7 @@ func truth(r *rand.Rand, c *simulate.Cluster, workers int) float64 {
 	for range 15 {
 		xs = append(xs, c.Run(r, workers))
 	}
-	return median(xs)
+	return scaling.Middle(xs)
 }
 
 // coverage counts in how many clusters the interval held the truth.
@@ -119,6 +120,6 @@ func cover(t *testing.T, s simulate.Scenario, seeds int) coverage {
 	}
 	slices.Sort(misses)
 	t.Logf("%s: %d of %d refused; the truth at 4 times the largest lies in the interval in %d of %d, between the last two in %d; at 4 times: median width %.0f %%, median error %.1f %%",
-		s.Name, counted.refused, seeds, counted.inside, seeds-counted.refused, counted.between, 100*median(widths), 100*median(misses))
+		s.Name, counted.refused, seeds, counted.inside, seeds-counted.refused, counted.between, 100*scaling.Middle(widths), 100*scaling.Middle(misses))
 	return counted
 }
