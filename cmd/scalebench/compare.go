@@ -15,11 +15,9 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/contrast"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/store"
-	"github.com/scalebench/scalebench/metrics/table"
 )
 
 type compareOptions struct {
@@ -45,7 +43,7 @@ func compareCommand(s *session) *cli.Command {
 			"p <= 0.05 (Mann-Whitney) and 4 runs a side; same is no difference that these runs\n" +
 			"could show. Exit code 3 where B is worse than --fail-if-worse allows.",
 		Flags: append(o.flags(), mixFlag(&o.mix),
-			&cli.StringFlag{Name: "metric", Destination: &o.metric, Value: measure.Throughput, Usage: "the `MEASURE`: " + strings.Join(measure.Names(), ", ") + ", the time to a target, to_0.75, or one that runs report"},
+			metricFlag(&o.metric),
 			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "end with exit code 3 if a point's verdict is worse and B is worse by `PERCENT` or more, like 5%, or if no point can be judged"}),
 		Action: func(c *cli.Context) error {
 			o.a, o.b = c.Args().Get(0), c.Args().Get(1)
@@ -59,11 +57,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 	if err != nil {
 		return &usageError{err: fmt.Errorf("--fail-if-worse %q: %w", o.limit, err)}
 	}
-	common, err := o.filter(time.Now())
-	if err != nil {
-		return err
-	}
-	db, err := s.openStore()
+	db, common, err := s.openFor(&o)
 	if err != nil {
 		return err
 	}
@@ -97,11 +91,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
-	print := tables.Contrast(r, o.measure, o.a, o.b)
-	if s.format == table.FormatCSV || s.format == table.FormatJSON {
-		print = tables.ContrastData(r, o.measure)
-	}
-	if err := s.print(print); err != nil {
+	if err := s.printEither(tables.Contrast(r, o.measure, o.a, o.b), tables.ContrastData(r, o.measure)); err != nil {
 		return err
 	}
 	for _, w := range warnings {
@@ -116,28 +106,8 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 	if o.limit == "" {
 		return nil
 	}
-	return judged(r, limit)
-}
-
-// judged is the error that a script is to stop at: a point that is worse by the
-// limit or more, a fraction, or nothing that could be judged at all.
-func judged(r *contrast.Result, limit float64) error {
-	var worse []string
-	judged := 0
-	for _, p := range r.Points {
-		if p.Verdict != contrast.Insufficient {
-			judged++
-		}
-		// Without a ratio so many runs miss the target that it is worse by any.
-		if p.Verdict == contrast.Worse && (p.Loss == nil || *p.Loss >= limit) {
-			worse = append(worse, fmt.Sprintf("%s, %s", p.Series, number.Count(p.Workers, "worker")))
-		}
-	}
-	switch {
-	case len(worse) > 0:
-		return &worseError{fmt.Errorf("%d of %s worse by %s or more: %s", len(worse), number.Count(len(r.Points), "point"), number.Percent(limit), strings.Join(worse, "; "))}
-	case judged == 0:
-		return &worseError{errors.New("no point has runs enough to tell whether it is worse; 4 a side are the least")}
+	if err := r.FailAt(limit); err != nil {
+		return &worseError{err}
 	}
 	return nil
 }

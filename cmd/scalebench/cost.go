@@ -16,7 +16,6 @@ import (
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/report/tables"
-	"github.com/scalebench/scalebench/metrics/table"
 )
 
 type costOptions struct {
@@ -80,11 +79,7 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
-	print := tables.Cost(rows, tariff.Currency, compare)
-	if s.format == table.FormatCSV || s.format == table.FormatJSON {
-		print = tables.CostData(rows, tariff.Currency, compare.Work)
-	}
-	if err := s.print(print); err != nil {
+	if err := s.printEither(tables.Cost(rows, tariff.Currency, compare), tables.CostData(rows, tariff.Currency, compare.Work)); err != nil {
 		return err
 	}
 	for _, w := range append(warnings, more...) {

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/metrics/history"
-	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 )
@@ -30,7 +27,7 @@ func historyCommand(s *session) *cli.Command {
 			"Change points are looked for among runs that ran on the same alone (p < 0.001).\n" +
 			"A point is the same in all studies. In CSV and JSON: base units and fractions.",
 		Flags: append(o.flags(),
-			&cli.StringFlag{Name: "metric", Destination: &o.metric, Value: measure.Throughput, Usage: "the `MEASURE`: " + strings.Join(measure.Names(), ", ") + ", the time to a target, to_0.75, or one that runs report"},
+			metricFlag(&o.metric),
 			&cli.BoolFlag{Name: "changes", Destination: &o.changed, DisableDefaultText: true, Usage: "only points in which something changed"}),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
@@ -40,11 +37,7 @@ func historyCommand(s *session) *cli.Command {
 }
 
 func runHistory(ctx context.Context, s *session, o historyOptions) error {
-	filter, err := o.filter(time.Now())
-	if err != nil {
-		return err
-	}
-	db, err := s.openStore()
+	db, filter, err := s.openFor(&o)
 	if err != nil {
 		return err
 	}

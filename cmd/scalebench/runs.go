@@ -58,11 +58,7 @@ func runsCommand(s *session) *cli.Command {
 }
 
 func runRuns(ctx context.Context, s *session, o runsOptions) error {
-	filter, err := o.filter(time.Now())
-	if err != nil {
-		return err
-	}
-	db, err := s.openStore()
+	db, filter, err := s.openFor(&o)
 	if err != nil {
 		return err
 	}

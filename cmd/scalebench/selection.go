@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/store"
 )
@@ -50,13 +52,27 @@ func (o *selection) filter(now time.Time) (store.Filter, error) {
 	return f, nil
 }
 
-// observations reads the good runs of the selection. There is one at least.
-func (s *session) observations(ctx context.Context, o selection) ([]scaling.Observation, []string, error) {
+// openFor opens the database for the runs that options choose. Options that
+// cannot be are refused before it is looked at.
+func (s *session) openFor(o interface {
+	filter(now time.Time) (store.Filter, error)
+}) (*store.Store, store.Filter, error) {
 	filter, err := o.filter(time.Now())
 	if err != nil {
-		return nil, nil, err
+		return nil, filter, err
 	}
 	db, err := s.openStore()
+	return db, filter, err
+}
+
+// metricFlag names the measure that a command follows.
+func metricFlag(name *string) cli.Flag {
+	return &cli.StringFlag{Name: "metric", Destination: name, Value: measure.Throughput, Usage: "the `MEASURE`: " + strings.Join(measure.Names(), ", ") + ", the time to a target, to_0.75, or one that runs report"}
+}
+
+// observations reads the good runs of the selection. There is one at least.
+func (s *session) observations(ctx context.Context, o selection) ([]scaling.Observation, []string, error) {
+	db, filter, err := s.openFor(&o)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -123,6 +123,14 @@ func (s *session) print(t *table.Table) error {
 	return nil
 }
 
+// printEither prints the one table for people and the other for programs.
+func (s *session) printEither(people, programs *table.Table) error {
+	if s.format == table.FormatCSV || s.format == table.FormatJSON {
+		return s.print(programs)
+	}
+	return s.print(people)
+}
+
 // note tells a person something about the work, on standard error; not when
 // quiet.
 func (s *session) note(format string, a ...any) {

@@ -1,0 +1,33 @@
+package contrast
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// FailAt is the error that a script is to stop at: points that are worse by limit
+// or more, a fraction of A, or none that could be judged at all. It is nil
+// otherwise.
+func (r *Result) FailAt(limit float64) error {
+	var worse []string
+	judged := 0
+	for _, p := range r.Points {
+		if p.Verdict != Insufficient {
+			judged++
+		}
+		// Without a ratio so many runs miss the target that it is worse by any.
+		if p.Verdict == Worse && (p.Loss == nil || *p.Loss >= limit) {
+			worse = append(worse, fmt.Sprintf("%s, %s", p.Series, number.Count(p.Workers, "worker")))
+		}
+	}
+	switch {
+	case len(worse) > 0:
+		return fmt.Errorf("%d of %s worse by %s or more: %s", len(worse), number.Count(len(r.Points), "point"), number.Percent(limit), strings.Join(worse, "; "))
+	case judged == 0:
+		return errors.New("no point has runs enough to tell whether it is worse; 4 a side are the least")
+	}
+	return nil
+}
