@@ -103,6 +103,11 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 		return storeError(err)
 	}
 	defer db.Close()
+	if o.from == table.FormatCSV {
+		if err := grown(ctx, db, list); err != nil {
+			return err
+		}
+	}
 	runs := make([]store.Imported, len(list))
 	for i, r := range list {
 		runs[i] = r.Imported
@@ -125,6 +130,54 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 		return storeError(err)
 	}
 	return s.print(t)
+}
+
+// grown notes which of the tables that were imported before each is a later
+// version of.
+func grown(ctx context.Context, db *store.Store, list []imported) error {
+	before, err := db.Tables(ctx)
+	if err != nil {
+		return storeError(err)
+	}
+	origins := map[string]string{} // by path
+	for i := range list {
+		from := &list[i].From
+		if _, done := origins[from.Path]; !done {
+			if origins[from.Path], err = origin(*from, before); err != nil {
+				return err
+			}
+		}
+		from.Origin = origins[from.Path]
+	}
+	return nil
+}
+
+// origin is that of the table of the same path, or of the largest that this one
+// begins with; its own SHA256 for a new one. before is by rising size.
+func origin(from store.Source, before []store.Source) (string, error) {
+	if i := slices.IndexFunc(before, func(t store.Source) bool { return t.Path == from.Path }); i >= 0 {
+		return before[i].Origin, nil
+	}
+	f, err := os.Open(from.Path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	found := from.SHA256
+	sum, read := sha256.New(), int64(0)
+	for _, t := range before {
+		if t.Bytes > from.Bytes {
+			break
+		}
+		n, err := io.CopyN(sum, f, t.Bytes-read)
+		if read += n; err != nil {
+			return "", fmt.Errorf("%s: it had %d bytes a moment ago, and has %d: it changes while it is read", from.Path, from.Bytes, read)
+		}
+		if hex.EncodeToString(sum.Sum(nil)) == t.SHA256 {
+			found = t.Origin
+		}
+	}
+	return found, nil
 }
 
 // row shows the run in the table of what was imported.
@@ -222,7 +275,7 @@ func (o *importOptions) read(file string, sets map[string]any) ([]imported, erro
 	var list []imported
 	for _, r := range runs {
 		one := imported{store.Imported{From: source}, r.Result}
-		one.From.Part = r.Part
+		one.From.Part, one.From.Rows = r.Part, r.Rows
 		labels := maps.Clone(sets)
 		for key, v := range r.Labels {
 			if _, both := labels[key]; both {

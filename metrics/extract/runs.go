@@ -1,6 +1,8 @@
 package extract
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,6 +44,7 @@ func ParseColumn(text string) (ours string, c Column, err error) {
 // TableRun is one run of a CSV file.
 type TableRun struct {
 	Part   string         // tells it from the other runs of the file
+	Rows   string         // digest of its first row as it stands there, different for each of equal ones
 	Labels map[string]any // by our names, from the mapped columns: string, int64, float64, bool or []any
 	Result Result
 }
@@ -93,6 +96,7 @@ func Runs(r io.Reader, o Options, columns map[string]Column) ([]TableRun, error)
 	var list []TableRun
 	var groups [][]int
 	at := map[string]int{}
+	names, equal := t.names()+"\x00", map[[sha256.Size]byte]int{}
 	for row := range t.rows {
 		labels := map[string]any{}
 		for ours, c := range columns {
@@ -113,7 +117,10 @@ func Runs(r io.Reader, o Options, columns map[string]Column) ([]TableRun, error)
 		}
 		part := "row " + strconv.Itoa(row+1)
 		at[string(key)] = len(list)
-		list, groups = append(list, TableRun{Part: part, Labels: labels}), append(groups, []int{row})
+		digest := sha256.Sum256([]byte(names + strings.Join(t.rows[row], "\x00")))
+		equal[digest]++
+		rows := hex.EncodeToString(digest[:]) + "-" + strconv.Itoa(equal[digest])
+		list, groups = append(list, TableRun{Part: part, Rows: rows, Labels: labels}), append(groups, []int{row})
 	}
 	for i := range list {
 		one := &log{o: o, lines: map[int]bool{}}

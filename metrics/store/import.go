@@ -20,6 +20,10 @@ type Source struct {
 	Part   string // which of the runs in the file; "" where a file is a run
 	Format string // extractor's name, or "csv"
 	Bytes  int64
+	// Rows is a digest of the row of a table that the run begins with, and Origin
+	// the SHA256 of the table when it was first imported: so that the rows of one
+	// that has grown are known. "" for a log.
+	Rows, Origin string
 	// Replace puts the run in the place of what was imported of the same part
 	// before.
 	Replace bool
@@ -69,16 +73,25 @@ func (s *Store) importOne(ctx context.Context, tx *sql.Tx, i Imported) (report R
 		return report, err
 	}
 	var id int64
-	var name, before string
-	err = tx.QueryRow("SELECT r.id, r.name, i.facts FROM import i JOIN run r ON r.id = i.run WHERE i.sha256 = ? AND i.part = ?",
-		from.SHA256, from.Part).Scan(&id, &name, &before)
+	var name, study, point, before string
+	var repeat int
+	known := func(where string, args ...any) error {
+		return tx.QueryRow("SELECT r.id, r.name, r.study, r.point, r.repeat, i.facts FROM import i JOIN run r ON r.id = i.run WHERE "+where, args...).
+			Scan(&id, &name, &study, &point, &repeat, &before)
+	}
+	grown := false
+	err = known("i.sha256 = ? AND i.part = ?", from.SHA256, from.Part)
+	if errors.Is(err, sql.ErrNoRows) && from.Rows != "" {
+		err = known("i.rows = ? AND i.rows <> '' AND i.origin = ?", from.Rows, from.Origin)
+		grown = err == nil
+	}
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 	case err != nil:
 		return report, err
 	case before == facts:
 		return Report{Run: name}, nil
-	case !from.Replace:
+	case !from.Replace && !(grown && study == run.Study && point == run.Point): // more epochs of the same run
 		return report, fmt.Errorf("%w, as run %s", ErrImported, name)
 	default:
 		if _, err := tx.Exec("UPDATE study SET arranged = 0 WHERE name = (SELECT study FROM run WHERE id = ?)", id); err != nil {
@@ -88,12 +101,32 @@ func (s *Store) importOne(ctx context.Context, tx *sql.Tx, i Imported) (report R
 			return report, err
 		}
 	}
-	if err := tx.QueryRow("SELECT coalesce(max(repeat), 0) + 1 FROM run WHERE study = ? AND point = ?", run.Study, run.Point).Scan(&run.Repeat); err != nil {
+	if study == run.Study && point == run.Point {
+		run.Repeat = repeat // the one that it replaces
+	} else if err := tx.QueryRow("SELECT coalesce(max(repeat), 0) + 1 FROM run WHERE study = ? AND point = ?", run.Study, run.Point).Scan(&run.Repeat); err != nil {
 		return report, err
 	}
 	run.Attempt = 1
 	run.ID = fmt.Sprintf("%s/%s-r%d-a1", run.Study, run.Point, run.Repeat)
 	return s.importRun(ctx, tx, run, events, from, facts)
+}
+
+// Tables are the files of tables that runs were imported from, by rising size:
+// path, SHA256, size and origin.
+func (s *Store) Tables(ctx context.Context) (list []Source, err error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT path, sha256, bytes, origin FROM import WHERE rows <> '' ORDER BY bytes, sha256, path")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var t Source
+		if err := rows.Scan(&t.Path, &t.SHA256, &t.Bytes, &t.Origin); err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, rows.Err()
 }
 
 // importFacts is a digest of what is imported, but for when the file was
@@ -116,9 +149,12 @@ func importFacts(run metrics.Run, events []metrics.Event, from Source) (string, 
 		if e.Start != nil {
 			continue // names the host and the file's time
 		}
-		if e.Figure != nil { // names the file, wherever it lies
+		if e.Figure != nil { // names the file, wherever it lies, and of a table whose rows may move a line
 			f := *e.Figure
 			f.File = ""
+			if from.Rows != "" {
+				f.Line = 0
+			}
 			e.Figure = &f
 		}
 		if text, err = json.Marshal(e); err != nil {
@@ -145,8 +181,8 @@ func (s *Store) importRun(ctx context.Context, tx *sql.Tx, run metrics.Run, even
 	if err != nil {
 		return report, err
 	}
-	if _, err := tx.Exec("INSERT INTO import (run, path, sha256, part, format, facts) VALUES (?, ?, ?, ?, ?, ?)",
-		id, from.Path, from.SHA256, from.Part, from.Format, importFacts); err != nil {
+	if _, err := tx.Exec("INSERT INTO import (run, path, sha256, part, format, facts, bytes, rows, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		id, from.Path, from.SHA256, from.Part, from.Format, importFacts, from.Bytes, from.Rows, from.Origin); err != nil {
 		return report, err
 	}
 	in := ingest{ctx: ctx, tx: tx, run: id, report: &report, hide: redact.Text}

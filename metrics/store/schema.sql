@@ -377,9 +377,15 @@ CREATE TABLE import (
   sha256 TEXT NOT NULL,
   part   TEXT NOT NULL,     -- which of the runs in the file
   format TEXT NOT NULL,
-  facts  TEXT NOT NULL      -- digest of all that was imported
+  facts  TEXT NOT NULL,     -- digest of all that was imported
+  bytes  INTEGER NOT NULL,  -- of the file
+  -- Of a table, '' of a log: a digest of the row that the run begins with, and the
+  -- sha256 of the table when it was first imported, however it has grown since.
+  rows   TEXT NOT NULL,
+  origin TEXT NOT NULL
 ) STRICT;
 CREATE INDEX import_sha256 ON import (sha256, part);
+CREATE INDEX import_rows ON import (rows, origin) WHERE rows <> '';
 
 -- ---------------------------------------------------------------- views
 -- Promised to users and described in docs/store.md: a column is never removed
