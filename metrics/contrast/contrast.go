@@ -37,7 +37,7 @@ const (
 type Point struct {
 	Series  string
 	Workers int
-	A, B    *scaling.Estimate // medians over the runs; nil where half of them or more miss the target
+	A, B    *scaling.Estimate // medians over the runs; nil where too many miss the target
 	NA, NB  int               // runs that have the measure
 	// Ratio is B's median over A's, with its interval; nil where either is missing. Loss is how much worse B is, as a
 	// fraction of A, negative when it is better; nil too for a measure that does

@@ -32,24 +32,22 @@ func judge(a, b place, f measure.Measure, o Options) (Point, error) {
 		p.Why = fmt.Sprintf("%d and %d runs recorded %s", len(xs), len(ys), f.Name)
 		return p, nil
 	}
-	var err error
-	if p.A, err = scaling.MedianReached(xs, o.Confidence); err != nil {
-		return p, err
-	}
-	if p.B, err = scaling.MedianReached(ys, o.Confidence); err != nil {
-		return p, err
+	for _, side := range []struct {
+		median **scaling.Estimate
+		values []float64
+	}{{&p.A, xs}, {&p.B, ys}} {
+		r, err := scaling.Reached(side.values, o.Confidence)
+		if err != nil {
+			return p, err
+		}
+		*side.median = r.Median
 	}
 	c, err := scaling.Compare(finite(ys, xs), finite(xs, ys), o.Confidence)
 	if err != nil {
 		p.Why = err.Error()
 		return p, nil
 	}
-	missed := misses(xs) + misses(ys)
-	if missed == 0 {
-		p.Ratio = &c.Ratio
-	} else if p.A != nil && p.B != nil {
-		p.Ratio = &scaling.Estimate{Value: p.B.Value / p.A.Value, Runs: min(p.NA, p.NB), Why: fmt.Sprintf("no interval: %d runs miss the target", missed)}
-	}
+	p.Ratio = scaling.Ratio(p.B, p.A)
 	if p.Ratio != nil && f.Better != measure.Neither {
 		loss := p.Ratio.Value - 1
 		if f.Better == measure.Higher {
@@ -93,16 +91,6 @@ func printsOf(runs []*scaling.Observation) []fingerprint.Print {
 		p[i] = o.Fingerprint
 	}
 	return p
-}
-
-func misses(xs []float64) int {
-	n := 0
-	for _, x := range xs {
-		if math.IsInf(x, 1) {
-			n++
-		}
-	}
-	return n
 }
 
 // finite puts a number that is above all others in the place of a missed

@@ -30,11 +30,9 @@ const AllEqual = "every run has the same value"
 // At 95 % the interval needs 6 runs a side, the p-value 4: fewer could never
 // differ at that level.
 func Compare(xs, ys []float64, confidence float64) (Comparison, error) {
-	if confidence == 0 {
-		confidence = 0.95
-	}
-	if !(confidence > 0 && confidence < 1) {
-		return Comparison{}, fmt.Errorf("confidence %g is no level; give a fraction between 0 and 1, like 0.95", confidence)
+	confidence, err := level(confidence)
+	if err != nil {
+		return Comparison{}, err
 	}
 	for _, sample := range [][]float64{xs, ys} {
 		if len(sample) == 0 {

@@ -188,11 +188,9 @@ type Straggler struct {
 // names every such series; the curves are returned all the same, those without
 // a Base, speedup and efficiency. Any other error comes without curves.
 func Analyse(obs []Observation, o Options) ([]Curve, error) {
-	if o.Confidence == 0 {
-		o.Confidence = 0.95
-	}
-	if !(o.Confidence > 0 && o.Confidence < 1) {
-		return nil, fmt.Errorf("confidence %g is no level; give a fraction between 0 and 1, like 0.95", o.Confidence)
+	confidence, err := level(o.Confidence)
+	if err != nil {
+		return nil, err
 	}
 	along := axis(cmp.Or(o.Axis, Workers))
 	if b := o.Base; b != nil && along == Workers && !(b.Numeric() && b.Number >= 1) {
@@ -201,7 +199,7 @@ func Analyse(obs []Observation, o Options) ([]Curve, error) {
 	if err := validate(obs, o.Planned); err != nil {
 		return nil, err
 	}
-	an := analysis{confidence: o.Confidence, axis: along}
+	an := analysis{confidence: confidence, axis: along}
 	var curves []Curve
 	var missing []MissingBase
 	baseline := o.Baseline != nil

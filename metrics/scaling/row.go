@@ -52,7 +52,7 @@ type Row struct {
 
 // RowSeconds is the time to one target in seconds.
 type RowSeconds struct {
-	Seconds     *float64 `json:"seconds"` // null: half of the runs or more miss the target
+	Seconds     *float64 `json:"seconds"` // null: too many runs miss the target; it is seconds_low or longer
 	SecondsLow  *float64 `json:"seconds_low"`
 	SecondsHigh *float64 `json:"seconds_high"`
 	// How many times sooner than at the base.
@@ -133,6 +133,9 @@ func Rows(curves []Curve) []Row {
 			for _, t := range p.Targets() {
 				s := RowSeconds{Reached: t.Reached(), Runs: t.Runs}
 				s.Seconds, s.SecondsLow, s.SecondsHigh = t.Median.columns()
+				if t.Median == nil {
+					s.SecondsLow = t.AtLeast
+				}
 				s.Speedup, s.SpeedupLow, s.SpeedupHigh = t.Gain().columns()
 				r.TimeToAccuracy[t.Goal()] = s
 			}

@@ -15,10 +15,9 @@ type Summary struct {
 	Values []float64
 	// Runs is how many have the measure, those that missed it included.
 	Runs int
-	// Median is over the runs, one that missed ranking last; nil when no run has
-	// the measure, or half of them or more missed it.
-	Median *Estimate
-	Why    string // there is no median although runs have the measure
+	// Reach has the median over the runs; all of it is empty when no run has the
+	// measure.
+	Reach
 
 	made       []made   // the runs that have the measure
 	base       *Summary // of the base point; nil without one
@@ -58,13 +57,11 @@ func (an *analysis) summary(m measure.Measure, runs []Observation) *Summary {
 	for len(ranked) < s.Runs {
 		ranked = append(ranked, math.Inf(1))
 	}
-	if s.Median = medianOf(ranked, an.confidence); s.Median == nil {
-		s.Why = "half of the runs or more miss the target"
-		return s
-	}
+	e := medianOf(ranked, an.confidence)
 	if alike := groups(s.made); an.byNode && len(alike) < s.Runs {
-		s.Median.among(alike, an.confidence)
+		e.among(alike, an.confidence)
 	}
+	s.Reach = reached(e, s.Runs-len(s.Values))
 	return s
 }
 

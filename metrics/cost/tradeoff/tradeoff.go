@@ -115,8 +115,7 @@ type Row struct {
 const AtBaseline = "1 by definition at the baseline"
 
 // Target is what it takes and costs to reach one accuracy. A run that misses
-// ranks behind all that reach it: a target that half of the runs or more miss
-// has no median.
+// ranks behind all that reach it; see scaling.Reached.
 type Target struct {
 	Accuracy      float64
 	Reached, Runs int
@@ -127,12 +126,10 @@ type Target struct {
 // Compare computes one row for each configuration, in their order.
 func Compare(list []Configuration, o Options) ([]Row, error) {
 	rows := make([]Row, len(list))
-	times, costs := make([][]float64, len(list)), make([][]float64, len(list))
 	for i, c := range list {
 		r := &rows[i]
 		*r = Row{Series: c.Series, Workers: c.Workers, Parameters: c.Parameters, Runs: len(c.Runs)}
-		var err error
-		if times[i], costs[i], err = r.amounts(c.Runs, o); err != nil {
+		if err := r.amounts(c.Runs, o); err != nil {
 			return nil, err
 		}
 		if err := r.perEpoch(c.Runs, o.Confidence); err != nil {
@@ -157,8 +154,8 @@ func Compare(list []Configuration, o Options) ([]Row, error) {
 				r.Warnings = append(r.Warnings, fmt.Sprintf("%s, %s: differs from its baseline also in %s", r.Series, number.Count(r.Workers, "worker"), strings.Join(also, ", ")))
 			}
 			r.Base = fmt.Sprintf("%s, %s", rows[at].Series, number.Count(rows[at].Workers, "worker"))
-			r.TimeNormalised = ratio(r.Time, rows[at].Time, times[i], times[at], i == at, o.Confidence)
-			r.CostNormalised = ratio(r.Cost, rows[at].Cost, costs[i], costs[at], i == at, o.Confidence)
+			r.TimeNormalised = ratio(r.Time, rows[at].Time, i == at)
+			r.CostNormalised = ratio(r.Cost, rows[at].Cost, i == at)
 			if c := r.CostNormalised; c != nil && c.Value > 0 {
 				even := 1 / c.Value
 				r.BreakEven = &even
@@ -180,9 +177,10 @@ func parameters(list []Configuration) []map[string]any {
 	return all
 }
 
-// amounts are the times and costs of the runs for the work, and their medians.
-// A run that misses the target takes infinitely long.
-func (r *Row) amounts(runs []Run, o Options) (times, costs []float64, err error) {
+// amounts are the medians of the times and costs of the runs for the work. A run
+// that misses the target takes infinitely long.
+func (r *Row) amounts(runs []Run, o Options) error {
+	var times, costs []float64
 	without := map[string]int{}
 	unpriced := map[string]int{}
 	for _, run := range runs {
@@ -225,21 +223,23 @@ func (r *Row) amounts(runs []Run, o Options) (times, costs []float64, err error)
 	if len(unpriced) > 0 {
 		costs, r.Rate = nil, nil
 	}
-	if r.Time, err = scaling.MedianReached(times, o.Confidence); err != nil {
-		return nil, nil, err
+	time, err := scaling.Reached(times, o.Confidence)
+	if err != nil {
+		return err
 	}
-	if r.Cost, err = scaling.MedianReached(costs, o.Confidence); err != nil {
-		return nil, nil, err
+	if time.Why != "" {
+		whys = append(whys, time.Why)
 	}
-	if len(times) > 0 && r.Time == nil {
-		whys = append(whys, "half of the runs or more miss the target")
+	r.Time = time.Median
+	if r.Cost, err = median(costs, o.Confidence); err != nil {
+		return err
 	}
 	if r.Time == nil || r.Cost == nil {
 		r.Why = strings.Join(whys, "; ")
 	} else if whys != nil {
 		r.Warnings = append(r.Warnings, whys...)
 	}
-	return times, costs, nil
+	return nil
 }
 
 // reached is when the run reached an accuracy, +Inf when it did not.
@@ -250,19 +250,19 @@ func (run *Run) reached(accuracy float64) (seconds float64, why string) {
 	return 0, "had no target " + trim(accuracy)
 }
 
+// median of amounts, of which those that are infinite rank last; nil for none, and
+// where too many are.
+func median(xs []float64, confidence float64) (*scaling.Estimate, error) {
+	r, err := scaling.Reached(xs, confidence)
+	return r.Median, err
+}
+
 // ratio is one configuration's median over the baseline's.
-func ratio(of, base *scaling.Estimate, xs, ys []float64, same bool, confidence float64) *scaling.Estimate {
-	switch {
-	case of == nil || base == nil || base.Value == 0:
-		return nil
-	case same:
+func ratio(of, base *scaling.Estimate, same bool) *scaling.Estimate {
+	if same && of != nil && base != nil && base.Value != 0 {
 		return &scaling.Estimate{Value: 1, Runs: of.Runs, Why: AtBaseline}
 	}
-	c, err := scaling.Compare(xs, ys, confidence)
-	if err != nil { // a cost of 0, or runs that miss the target
-		return &scaling.Estimate{Value: of.Value / base.Value, Runs: min(of.Runs, base.Runs), Why: "no interval: " + err.Error()}
-	}
-	return &c.Ratio
+	return scaling.Ratio(of, base)
 }
 
 func (r *Row) perEpoch(runs []Run, confidence float64) error {
@@ -274,7 +274,7 @@ func (r *Row) perEpoch(runs []Run, confidence float64) error {
 		costs = append(costs, run.Rate.Cost(run.Seconds)/float64(run.Epochs))
 	}
 	var err error
-	r.CostPerEpoch, err = scaling.MedianReached(costs, confidence)
+	r.CostPerEpoch, err = median(costs, confidence)
 	return err
 }
 
@@ -311,10 +311,10 @@ func (r *Row) targets(runs []Run, confidence float64) error {
 			costs = nil
 		}
 		var err error
-		if t.Time, err = scaling.MedianReached(times, confidence); err != nil {
+		if t.Time, err = median(times, confidence); err != nil {
 			return err
 		}
-		if t.Cost, err = scaling.MedianReached(costs, confidence); err != nil {
+		if t.Cost, err = median(costs, confidence); err != nil {
 			return err
 		}
 		r.Targets = append(r.Targets, t)

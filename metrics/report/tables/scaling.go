@@ -178,7 +178,10 @@ func timeText(a *scaling.Summary) string {
 	if a.Reached() < a.Runs {
 		reached = fmt.Sprintf("reached %d/%d", a.Reached(), a.Runs)
 	}
-	if a.Median == nil {
+	switch {
+	case a.Median == nil && a.AtLeast != nil:
+		return "at least " + number.Seconds(*a.AtLeast) + " " + reached
+	case a.Median == nil:
 		return reached
 	}
 	return strings.TrimSuffix(number.Seconds(a.Median.Value)+" "+Interval(a.Median.Interval, number.Seconds)+" "+reached, " ")

@@ -293,7 +293,7 @@ func (s *study) time(c *Candidate) {
 		return
 	}
 	if c.Basis == Measured && why == "" && s.missedAt(c.Workers) {
-		why = "half of its runs or more miss the target"
+		why = s.point(c.Workers).Of(s.Goal).Why
 	}
 	if why != "" {
 		c.Why = append(c.Why, "time: "+why)

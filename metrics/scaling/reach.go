@@ -1,0 +1,79 @@
+package scaling
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Reach is what runs say of the time to a target, which some of them miss.
+type Reach struct {
+	Median *Estimate // over all runs, one that missed ranking last; nil where Why says it
+	// AtLeast is the lower end of the interval where there is no median; nil where
+	// that cannot be had either.
+	AtLeast *float64
+	Why     string
+}
+
+// Why there is no median.
+const (
+	halfMiss    = "not reached by half of the runs"
+	tooManyMiss = "too many runs miss the target to tell when half of all reach it"
+)
+
+// Reached is the median time to a target, or what it costs, from all runs of a
+// point, +Inf for one that missed it; nothing without runs. Confidence is the level asked; 0 is 0.95.
+//
+// A run that misses ranks behind all that reach it, so that the sample's median
+// and its order statistics are those of Kaplan and Meier's estimate (J. Am.
+// Stat. Assoc. 53, 1958) with the interval of Brookmeyer and Crowley (Biometrics
+// 38, 1982) for runs that go on for longer than any that reaches it.
+//
+// Where runs miss, there is a median only with an interval that has an upper end.
+// That more than half of a few runs reach the target is often luck, and the
+// median of such samples too short; the lower end holds all the same.
+func Reached(xs []float64, confidence float64) (Reach, error) {
+	confidence, err := level(confidence)
+	if err != nil {
+		return Reach{}, err
+	}
+	misses := 0
+	for _, x := range xs {
+		switch {
+		case math.IsInf(x, 1):
+			misses++
+		case math.IsNaN(x) || math.IsInf(x, 0):
+			return Reach{}, fmt.Errorf("%g is no value that a median could be of", x)
+		}
+	}
+	if len(xs) == 0 {
+		return Reach{}, nil
+	}
+	return reached(medianOf(slices.Sorted(slices.Values(xs)), confidence), misses), nil
+}
+
+// reached is what a median of runs, of which some missed, says.
+func reached(e *Estimate, misses int) Reach {
+	if misses == 0 || e.Interval != nil && !math.IsInf(e.Interval.High, 1) {
+		return Reach{Median: e}
+	}
+	r := Reach{Why: tooManyMiss}
+	if 2*misses >= e.Runs {
+		r.Why = halfMiss
+	}
+	if e.Interval != nil && !math.IsInf(e.Interval.Low, 1) {
+		r.AtLeast = &e.Interval.Low
+	}
+	return r
+}
+
+// Ratio is one median over another, with its interval; see ratioInterval. nil
+// where it is none.
+func Ratio(a, b *Estimate) *Estimate {
+	if a == nil || b == nil || b.Value == 0 {
+		return nil
+	}
+	e := &Estimate{Value: a.Value / b.Value, Runs: min(a.Runs, b.Runs)}
+	e.Interval, e.Why = ratioInterval(a, b)
+	return e
+}
