@@ -244,6 +244,7 @@ func readLightning(l *log, r io.Reader) error {
 	}
 	var rates []Value
 	var last Value
+	var counted []ownCount
 	for row := range t.rows {
 		e := metrics.Evaluation{}
 		for name, into := range map[string]*int{"epoch": &e.Epoch, "step": &e.Step} {
@@ -277,6 +278,15 @@ func readLightning(l *log, r io.Reader) error {
 				return l.errorAt(v.Line, "column %s: %g s after %g s; one file is one run", seconds, v.Number, last.Number)
 			}
 			last = v
+			for _, name := range []string{"train/samples", "train|samples"} {
+				samples, ok, err := t.value(row, name)
+				if err != nil {
+					return err
+				}
+				if ok {
+					counted = append(counted, ownCount{samples.Number, v.Number})
+				}
+			}
 		}
 	}
 	if last.Line > 0 {
@@ -285,12 +295,32 @@ func readLightning(l *log, r io.Reader) error {
 	if len(rates) == 0 {
 		return nil
 	}
-	return l.lightningRate(rate, rates)
+	return l.lightningRate(rate, rates, counted)
+}
+
+// ownCount is how many samples a log says it had trained on after how long.
+type ownCount struct{ samples, seconds float64 }
+
+// ownOf is the rate from the first count to the last, and from the start, times
+// the ranks that each are the counts of.
+func ownOf(counted []ownCount, ranks float64) ownRate {
+	if len(counted) == 0 {
+		return ownRate{}
+	}
+	first, last := counted[0], counted[len(counted)-1]
+	own := ownRate{whole: ranks * last.samples / last.seconds, training: ranks * (last.samples - first.samples) / (last.seconds - first.seconds)}
+	if !(own.training > 0) || !finite(own.training) {
+		own.training = own.whole
+	}
+	if !(own.whole > 0) || !finite(own.whole) {
+		return ownRate{}
+	}
+	return own
 }
 
 // lightningRate makes the run's throughput of window rates. The device's is
 // rank 0's.
-func (l *log) lightningRate(column string, rates []Value) error {
+func (l *log) lightningRate(column string, rates []Value, counted []ownCount) error {
 	scale, note := 1.0, "rank 0's rate times the world size, as ThroughputMonitor computes it; the median of its windows"
 	if strings.HasSuffix(column, "device/samples_per_sec") {
 		n := l.o.Workers
@@ -306,5 +336,6 @@ func (l *log) lightningRate(column string, rates []Value) error {
 			return l.errorAt(v.Line, "column %s: a throughput of %g samples/s", column, v.Number)
 		}
 	}
-	return l.reduced("throughput", "samples/s", "median", scale, rates, note)
+	own := ownOf(counted, float64(l.o.Workers))
+	return l.rate("median", scale, rates, note, own, "rank 0's samples over its time, times the number of workers")
 }

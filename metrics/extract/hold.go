@@ -1,6 +1,10 @@
 package extract
 
-import "math"
+import (
+	"math"
+
+	"github.com/scalebench/scalebench/metrics"
+)
 
 // A rate that a log states is one of all workers in most programs, of one worker
 // in some, and says which in few. So it is held against what the same log says of
@@ -54,4 +58,20 @@ func (l *log) hold(stated float64, own ownRate) held {
 		return held{note: "the rate that the log states is by its own samples over time neither that of all workers nor of one"}
 	}
 	return held{note: "the rate that the log states is not borne out by its own samples over time; say how many workers the run had"}
+}
+
+// rate adds the run's throughput, of rates in the log whose reduction times scale
+// is in samples/s; one that is neither of all workers nor of one makes way for
+// the log's own, which ownNote describes.
+func (l *log) rate(reduce string, scale float64, rates []Value, note string, own ownRate, ownNote string) error {
+	x, err := Reduce(reduce, numbers(rates))
+	if err != nil {
+		return err
+	}
+	h := l.hold(scaled(x, scale), own)
+	if h.keep {
+		return l.reduced(metrics.FigureThroughput, "samples/s", reduce, scale*h.times, rates, note+"; "+h.note)
+	}
+	l.add(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureThroughput, Value: own.training, Unit: "samples/s", Note: ownNote + "; " + h.note}}, 1)
+	return l.reduced("stated_throughput", "samples/s", reduce, scale, rates, note+"; "+h.note)
 }

@@ -2,7 +2,6 @@ package extract
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -175,16 +174,7 @@ func (m *mllogRun) throughput() error {
 		}
 		return nil
 	}
-	median, err := Reduce("median", numbers(rates))
-	if err != nil {
-		return err
-	}
-	h := m.l.hold(median, own)
-	if h.keep {
-		return m.l.reduced(metrics.FigureThroughput, "samples/s", "median", h.times, rates, what+"; "+h.note)
-	}
-	ours(fmt.Sprintf("%s; %s", counts, h.note))
-	return m.l.reduced("stated_throughput", "samples/s", "median", 1, rates, what+"; "+h.note)
+	return m.l.rate("median", 1, rates, what, own, counts)
 }
 
 func numbers(values []Value) []float64 {

@@ -111,13 +111,18 @@ func (l *log) scalars(list []scalar, began float64) error {
 			l.note("accuracy is the tag %s", tag)
 		case rate:
 			var rates []Value
+			var counted []ownCount
+			batch := float64(l.o.WorkerBatch) * float64(l.o.Workers)
 			for _, s := range values {
 				if s.v.Number <= 0 {
 					return fmt.Errorf("%s: tag %s at step %d is a throughput of %g samples/s", l.o.File, tag, s.step, s.v.Number)
 				}
 				rates = append(rates, s.v)
+				if batch > 0 {
+					counted = append(counted, ownCount{float64(s.step) * batch, s.wall - began})
+				}
 			}
-			if err := l.reduced("throughput", "samples/s", "median", 1, rates, "the median of the values of the tag "+tag); err != nil {
+			if err := l.rate("median", 1, rates, "the median of the values of the tag "+tag, ownOf(counted, 1), "the batch of all ranks times the steps, over the time of the records"); err != nil {
 				return err
 			}
 		default:

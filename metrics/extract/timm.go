@@ -18,13 +18,13 @@ var timm = Extractor{
 }
 
 var (
-	timmTrain = regexp.MustCompile(`^Train: (\d+) \[ *(\d+)/(\d+) +\( *\d+%\)\]  Loss: *\S+ \( *\S+\)  Time: \d+\.\d+s, +\d+\.\d+/s  \( *\d+\.\d+s, +(\d+\.\d\d)/s\)  LR: \S+  Data: \d+\.\d+ \(\d+\.\d+\)\s*$`)
+	timmTrain = regexp.MustCompile(`^Train: (\d+) \[ *(\d+)/(\d+) +\( *\d+%\)\]  Loss: *\S+ \( *\S+\)  Time: \d+\.\d+s, +\d+\.\d+/s  \( *(\d+\.\d+)s, +(\d+\.\d\d)/s\)  LR: \S+  Data: \d+\.\d+ \(\d+\.\d+\)\s*$`)
 	timmTest  = regexp.MustCompile(`^Test: \[ *(\d+)/(\d+)\]  Time: \d+\.\d+ \(\d+\.\d+\)  Loss: +\S+ \( *(\S+)\)  Acc@1: +\d+\.\d+ \( *(\d+\.\d{3})\)  Acc@5: +\d+\.\d+ \( *\d+\.\d{3}\)\s*$`)
 )
 
 func readTimm(l *log, r io.Reader) error {
 	var from first
-	var rates []Value
+	var rates, times []Value
 	epoch, unrated := -1, 0
 	err := l.each(r, func(ln line) error {
 		if m := timmTrain.FindStringSubmatch(ln.text); m != nil && from.takes(ln) {
@@ -50,10 +50,13 @@ func readTimm(l *log, r io.Reader) error {
 				return nil
 			}
 			if unrated == 0 { // both countings of one epoch's last batches
-				rates = rates[:len(rates)-1]
+				rates, times = rates[:len(rates)-1], times[:len(times)-1]
 			}
 			unrated = 0
-			return l.parseAll(ln.number, &rates, m[4])
+			if err := l.parseAll(ln.number, &times, m[4]); err != nil {
+				return err
+			}
+			return l.parseAll(ln.number, &rates, m[5])
 		}
 		if m := timmTest.FindStringSubmatch(ln.text); m != nil && from.takes(ln) && m[1] == m[2] {
 			v, err := l.parse(ln.number, m[4])
@@ -69,12 +72,23 @@ func readTimm(l *log, r io.Reader) error {
 		return err
 	}
 	from.note(l)
-	return l.epochRates(rates, "timm's mean over an epoch, of all ranks together, input and logging included")
+	// A batch of all ranks takes the mean time that stands beside the rate.
+	var own ownRate
+	if batch := float64(l.o.WorkerBatch) * float64(l.o.Workers); batch > 0 && len(times) > 0 {
+		seconds, err := Reduce("median", numbers(times[min(1, len(times)-1):]))
+		if err != nil {
+			return err
+		}
+		if x := batch / seconds; x > 0 && finite(x) {
+			own = ownRate{x, x}
+		}
+	}
+	return l.epochRates(rates, "timm's mean over an epoch, of all ranks together, input and logging included", own)
 }
 
 // epochRates makes the run's throughput of one rate an epoch: the first, in
 // which caches fill and clocks rise, is left out if there are others.
-func (l *log) epochRates(rates []Value, note string) error {
+func (l *log) epochRates(rates []Value, note string, own ownRate) error {
 	switch {
 	case len(rates) == 0:
 		return nil
@@ -89,7 +103,7 @@ func (l *log) epochRates(rates []Value, note string) error {
 			return l.errorAt(v.Line, "a throughput of %g samples/s", v.Number)
 		}
 	}
-	return l.reduced("throughput", "samples/s", "median", 1, rates, note)
+	return l.rate("median", 1, rates, note, own, "the batch of all ranks over the mean time of a step")
 }
 
 // whole reads a whole number from 0 on.
