@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -99,11 +100,11 @@ func judgeKnown(e jobEvidence) (metrics.Status, string) {
 	switch j.State {
 	case slurm.Pending, slurm.Configuring:
 		if e.Traces.Begun { // by an earlier incarnation
-			return metrics.Requeued, j.Reason
+			return metrics.Requeued, waits(j)
 		}
-		return metrics.Pending, j.Reason
+		return metrics.Pending, waits(j)
 	case slurm.Requeued, slurm.RequeueFed, slurm.RequeueHold, slurm.SpecialExit:
-		return metrics.Requeued, j.Reason
+		return metrics.Requeued, waits(j)
 	case slurm.Running, slurm.Completing, slurm.Resizing, slurm.Signaling, slurm.StageOut:
 		return metrics.Running, ""
 	case slurm.Suspended, slurm.Stopped:
@@ -131,6 +132,19 @@ func judgeKnown(e jobEvidence) (metrics.Status, string) {
 		return metrics.Cancelled, j.Word
 	}
 	return metrics.Unknown, fmt.Sprintf("Slurm says %q, which scalebench does not know; it is taken as not finished", j.Word)
+}
+
+// waits is why a job waits: Slurm's reason, and for one that is held what lets it
+// start, which it never does by itself. Slurm holds a job, for example, that it
+// requeued because a node failed to launch it.
+func waits(j *slurm.Job) string {
+	switch reason := strings.ToLower(strings.ReplaceAll(j.Reason, "_", " ")); {
+	case reason == "jobheldadmin":
+		return j.Reason + "; an administrator has to release it"
+	case strings.HasPrefix(reason, "jobheld"), strings.HasSuffix(reason, "requeued held"):
+		return fmt.Sprintf("%s; `scontrol release %s` lets it start", j.Reason, j.ID)
+	}
+	return j.Reason
 }
 
 // exitCode is how the batch script ended, by the scheduler or its own record.

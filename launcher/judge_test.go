@@ -25,7 +25,13 @@ func TestJudgeJob(t *testing.T) {
 		want   metrics.Status
 		detail string
 	}{
-		"pending":             {with(seen(slurm.Pending), func(e *jobEvidence) { e.Job.Reason = "Resources" }), metrics.Pending, "Resources"},
+		"pending": {with(seen(slurm.Pending), func(e *jobEvidence) { e.Job.Reason = "Resources" }), metrics.Pending, "Resources"},
+		"held": {with(seen(slurm.Pending), func(e *jobEvidence) { e.Job.ID, e.Job.Reason = "7", "JobHeldUser" }),
+			metrics.Pending, "JobHeldUser; `scontrol release 7` lets it start"},
+		"held by an administrator": {with(seen(slurm.Pending), func(e *jobEvidence) { e.Job.Reason = "JobHeldAdmin" }),
+			metrics.Pending, "JobHeldAdmin; an administrator has to release it"},
+		"requeued and held": {with(seen(slurm.RequeueHold), func(e *jobEvidence) { e.Job.ID, e.Job.Reason = "7", "launch failed requeued held" }),
+			metrics.Requeued, "launch failed requeued held; `scontrol release 7` lets it start"},
 		"pending again":       {with(seen(slurm.Pending), func(e *jobEvidence) { e.Traces.Begun = true }), metrics.Requeued, ""},
 		"running":             {seen(slurm.Running), metrics.Running, ""},
 		"completing":          {seen(slurm.Completing), metrics.Running, ""},

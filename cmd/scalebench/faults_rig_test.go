@@ -110,13 +110,20 @@ func (r *rig) nodes() (map[string]string, error) {
 }
 
 // administer does what an administrator would, until the test ends: Slurm
-// drains nodes that a fault made it mistrust, and they come back only by hand.
+// drains nodes that a fault made it mistrust, and holds jobs that they failed to
+// launch, and both come back only by hand.
 func (r *rig) administer(ctx context.Context) {
 	for ctx.Err() == nil {
 		states, _ := r.nodes()
 		for node, state := range states {
 			if strings.HasPrefix(state, "drain") || strings.HasPrefix(state, "drng") {
 				_, _ = r.slurm("scontrol", "update", "NodeName="+node, "State=RESUME")
+			}
+		}
+		held, _ := r.slurm("squeue", "--noheader", "--states=PD", "--format=%i %r")
+		for line := range strings.Lines(held) {
+			if id, reason, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasSuffix(reason, "requeued held") {
+				_, _ = r.slurm("scontrol", "release", id)
 			}
 		}
 		select {
