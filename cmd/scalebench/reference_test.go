@@ -1,0 +1,190 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
+)
+
+// made parts what is written by hand in docs/reference/commands.md from what
+// the command line says of itself.
+const made = "<!-- From here on made of the program's own help: make golden -->\n"
+
+// docs/reference/commands.md has the help of every command; -update writes it.
+func TestCommandReference(t *testing.T) {
+	const path = "../../docs/reference/commands.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hand, got, found := strings.Cut(string(text), made)
+	if !found {
+		t.Fatalf("%s has no line %q", path, made)
+	}
+	app := newApp(&session{})
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n## Exit codes\n\n```\n%s\n```\n\n## Options of every command\n\n%s", strings.TrimPrefix(exitHelp, "Exit codes:\n"), optionTable(app.Flags))
+	for _, c := range app.Commands {
+		reference(&b, c)
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(hand+made+b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(got, b.String()); diff != "" {
+		t.Errorf("%s is out of date; make golden writes it (-there +help):\n%s", path, diff)
+	}
+}
+
+// reference writes what a command's help says, or that of its subcommands.
+func reference(b *strings.Builder, c *cli.Command) {
+	if len(c.Subcommands) > 0 {
+		for _, sub := range c.Subcommands {
+			reference(b, sub)
+		}
+		return
+	}
+	usage := strings.TrimPrefix(c.UsageText, appName+" ")
+	fmt.Fprintf(b, "\n## %s\n\n```\n%s %s\n```\n\n%s.", strings.TrimSuffix(usage, " [OPTIONS]"), appName, usage, upperFirst(c.Usage))
+	if c.Description != "" {
+		fmt.Fprintf(b, "\n\n```\n%s\n```", strings.TrimSpace(c.Description))
+	}
+	b.WriteString("\n")
+	var own []cli.Flag
+	for _, f := range c.Flags {
+		if d, ok := f.(cli.CategorizableFlag); !ok || d.GetCategory() == "" { // the options of every command have one
+			own = append(own, f)
+		}
+	}
+	if len(own) > 0 {
+		b.WriteString("\n" + optionTable(own))
+	}
+}
+
+func optionTable(flags []cli.Flag) string {
+	var b strings.Builder
+	b.WriteString("| option | |\n|---|---|\n")
+	for _, f := range flags {
+		line := strings.TrimPrefix(f.String(), "\t")
+		names, text, _ := strings.Cut(line, "\t")
+		fmt.Fprintf(&b, "| `%s` | %s |\n", names, strings.NewReplacer("|", `\|`, "<", `\<`, "\n", " ", "*", `\*`).Replace(strings.TrimSpace(text)))
+	}
+	return b.String()
+}
+
+// docs/reference/json.md names every key of what scaling and advise print.
+func TestJSONReference(t *testing.T) {
+	text, err := os.ReadFile("../../docs/reference/json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sections, _ := strings.Cut(string(text), "\n## ")
+	scaled, advised, found := strings.Cut(sections, "\n## ")
+	if !found {
+		t.Fatal("docs/reference/json.md has fewer than two sections")
+	}
+	for _, c := range []struct {
+		section string
+		of      []reflect.Type
+	}{
+		{scaled, []reflect.Type{reflect.TypeFor[scaling.Row](), reflect.TypeFor[scaling.RowSeconds](), reflect.TypeFor[scaling.RowBase]()}},
+		{advised, []reflect.Type{reflect.TypeFor[advice.Advice](), reflect.TypeFor[advice.Candidate](), reflect.TypeFor[advice.Figure](), reflect.TypeFor[advice.Next](), reflect.TypeFor[advice.Limits]()}},
+	} {
+		for _, of := range c.of {
+			for f := range of.Fields() {
+				key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				if key != "" && key != "-" && !strings.Contains(c.section, "`"+key+"`") {
+					t.Errorf("docs/reference/json.md does not explain %q of %v", key, of)
+				}
+			}
+		}
+	}
+}
+
+// Every relative link in the documents leads somewhere.
+func TestLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#\s:]+)(#[^)]*)?\)`)
+	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../docs/*/*.md", "../../examples/*/*.md"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, files, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+				if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+					t.Errorf("%s links to %s, which is not there", file, m[1])
+				}
+			}
+		}
+	}
+}
+
+// docs/reference/site.md names every key of a site file and no other.
+func TestSiteReference(t *testing.T) {
+	text, err := os.ReadFile("../../docs/reference/site.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	table := ""
+	for line := range strings.Lines(string(text)) {
+		cells := strings.SplitN(line, "|", 3)
+		if len(cells) < 3 {
+			continue
+		}
+		if m := regexp.MustCompile(`\*\*\[+(\w+)\]+\*\*`).FindStringSubmatch(cells[1]); m != nil {
+			table = m[1] + "."
+		}
+		for _, m := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(cells[1], -1) {
+			named[table+m[1]] = true
+		}
+	}
+	want := map[string]bool{}
+	siteKeys(reflect.TypeFor[study.Site](), "", want)
+	for key := range want {
+		if !named[key] {
+			t.Errorf("docs/reference/site.md does not explain %s", key)
+		}
+	}
+	for key := range named {
+		if !want[key] {
+			t.Errorf("docs/reference/site.md explains %s, and no site file may have it", key)
+		}
+	}
+}
+
+// siteKeys collects the TOML paths of a table, by its fields' tags.
+func siteKeys(of reflect.Type, at string, into map[string]bool) {
+	for f := range of.Fields() {
+		key := f.Tag.Get("toml")
+		inner := f.Type
+		for inner.Kind() == reflect.Slice || inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		switch {
+		case key == "":
+		case inner.Kind() == reflect.Struct && at == "" && slices.ContainsFunc(reflect.VisibleFields(inner), func(f reflect.StructField) bool { return f.Tag.Get("toml") != "" }):
+			siteKeys(inner, key+".", into)
+		default:
+			into[at+key] = true
+		}
+	}
+}
