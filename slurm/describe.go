@@ -163,6 +163,15 @@ func (c *Client) Describe(ctx context.Context) (*Description, error) {
 	return d, errors.Join(problems...)
 }
 
+// Partitions asks the controller for its partitions alone, in one call.
+func (c *Client) Partitions(ctx context.Context) ([]Partition, error) {
+	out, _, err := c.run(ctx, "scontrol", "show", "partition", "--oneliner")
+	if err != nil {
+		return nil, unconfigured(err)
+	}
+	return ParsePartitions(out)
+}
+
 // accounts asks sacctmgr what this user may use.
 func (c *Client) accounts(ctx context.Context, cluster, storage string) ([]Account, error) {
 	if !strings.HasSuffix(storage, "/slurmdbd") {

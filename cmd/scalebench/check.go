@@ -9,10 +9,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/precheck"
 	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/table"
+	"github.com/scalebench/scalebench/slurm"
 )
 
 func checkCommand(s *session) *cli.Command {
@@ -21,7 +23,11 @@ func checkCommand(s *session) *cli.Command {
 		Name:      "check",
 		Usage:     "validate a study and print its plan",
 		ArgsUsage: "STUDY",
-		Description: "Node-hours are the most that the plan can take: nodes times the jobs' time\n" +
+		Description: "Refused is also what must fail as this host sees it: a data folder, script or\n" +
+			"interpreter that is missing, a package that the interpreter does not have, a\n" +
+			"partition that the cluster does not know. What modules, setup lines or a container\n" +
+			"may bring is left to `doctor`, which looks on the nodes.\n\n" +
+			"Node-hours are the most that the plan can take: nodes times the jobs' time\n" +
 			"limit, over all repeats. What has results already is found in the run folders, and\n" +
 			"why others have none. Nothing is submitted.",
 		Flags: []cli.Flag{siteFlag(&site)},
@@ -98,6 +104,22 @@ func runCheck(ctx context.Context, s *session, path, site string) error {
 	}
 	for _, doubt := range append(w.study.Doubts(), w.site.Doubts()...) {
 		s.warn("%v", doubt)
+	}
+	return s.precheck(ctx, w) // after the plan, which may be for another cluster
+}
+
+// precheck refuses what must fail, and warns where the cluster cannot be asked.
+func (s *session) precheck(ctx context.Context, w *work) error {
+	problems := precheck.Check(ctx, w.study, w.site, w.plan, w.folder)
+	more, err := precheck.Partitions(ctx, &slurm.Client{}, w.site, w.plan)
+	if err != nil {
+		s.warn("the partitions were not checked: %v", err)
+	}
+	if ctx.Err() != nil { // who was not heard out has not said that all is well
+		return context.Cause(ctx)
+	}
+	if problems = append(problems, more...); len(problems) > 0 {
+		return &usageError{err: problems}
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package framework
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/scalebench/scalebench/launcher/study"
 )
@@ -22,7 +21,7 @@ var native = Framework{
 		}
 		w := p.Workload.Train
 		if !slices.Contains(NativeModels, w.Model) {
-			wrong["workload.model"] = fmt.Sprintf("%q is no model of the native trainer; valid: %s", w.Model, strings.Join(NativeModels, ", "))
+			wrong["workload.model"] = noModel(w.Model, "the native trainer", NativeModels)
 		}
 		if w.Precision != "fp32" {
 			wrong["workload.precision"] = fmt.Sprintf("the native trainer computes in fp32 only, not %s", w.Precision)

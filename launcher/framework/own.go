@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/launcher/spelling"
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
@@ -15,7 +16,7 @@ func checkPython(name string, models []string, p study.Point) map[string]string 
 	wrong := map[string]string{}
 	w := p.Workload.Train
 	if _, own := study.ParseFunction(w.Model); !own && !slices.Contains(models, w.Model) {
-		wrong["workload.model"] = fmt.Sprintf("%q is no model of %s; valid: %s, or a function of your own, like \"my_model.py:build\"", w.Model, name, strings.Join(models, ", "))
+		wrong["workload.model"] = noModel(w.Model, name, models) + ", or a function of your own, like \"my_model.py:build\""
 	}
 	if w.Precision != "fp32" {
 		wrong["workload.precision"] = fmt.Sprintf("%s computes in fp32 only, not %s", name, w.Precision)
@@ -29,4 +30,14 @@ func checkPython(name string, models []string, p study.Point) map[string]string 
 		wrong["data.path"] = "missing; name the folder of data_batch_1.bin … test_batch.bin (\"scalebench data synth DIR\" writes one)"
 	}
 	return wrong
+}
+
+// noModel is the message for a model that a trainer does not have.
+func noModel(model, trainer string, models []string) string {
+	meant := "; valid: "
+	_, own := study.ParseFunction(model)
+	if near := spelling.Near(model, models); len(near) > 0 && !own {
+		meant = "; did you mean " + near[0] + "? Valid: "
+	}
+	return fmt.Sprintf("%q is no model of %s%s%s", model, trainer, meant, strings.Join(models, ", "))
 }

@@ -34,7 +34,8 @@ type decoder struct {
 	flaws    flaws
 	anyKind  bool // of workload: which is meant cannot be told
 
-	strangers int // keys that are unknown
+	strangers int               // keys that are unknown
+	homes     map[string]string // where each key of the file belongs, "resources.time" of "time"; nil: not told
 }
 
 // newDecoder parses the file. Its error is a syntax error, after which nothing
@@ -232,6 +233,10 @@ func (t table) has(key string) bool { _, ok := t[key]; return ok }
 func (d *decoder) unknown(path, key, what string, valid []string, set func(string) bool, flaw flaw) {
 	if d.strangers++; d.strangers > maxShown {
 		d.problem(join(path, key), what)
+		return
+	}
+	if home := d.homes[key]; home != "" && home != join(path, key) && what == unknownKey {
+		d.problem(join(path, key), fmt.Sprintf("%s; did you mean %s? Valid here: %s", what, home, strings.Join(valid, ", ")))
 		return
 	}
 	d.problem(join(path, key), what+choose(key, "valid here", valid))

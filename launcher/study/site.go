@@ -45,8 +45,14 @@ type Site struct {
 	Variants   []Variant   `toml:"variant"`
 	Prices     []Price     `toml:"prices"`
 
+	lines  lines
 	source []byte // the file's text
 	mode   fs.FileMode
+}
+
+// Problem is one with a value in the site's file that only somebody else can see.
+func (s *Site) Problem(path, message string) Problem {
+	return Problem{File: s.File, Line: s.lines.of(path), Path: path, Message: message}
 }
 
 // Source is the file's text, as it was read; nil for DefaultSite.
@@ -150,7 +156,7 @@ func ParseSite(path string, source []byte) (*Site, error) {
 		return nil, err
 	}
 	s := DefaultSite()
-	s.File, s.source = path, source
+	s.File, s.source, s.lines = path, source, d.lines
 	d.into("", d.top, s)
 
 	for key, value := range map[string]string{"name": s.Name, "account": s.Account, "qos": s.QOS, "interface": s.Interface,

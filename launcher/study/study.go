@@ -77,6 +77,26 @@ type header struct {
 // tables are the top-level keys of a study file.
 var tables = []string{"study", "workload", "data", "parameters", "command", "extract", "sweep", "exclude", "resources", "policy"}
 
+// homes are the tables to which the keys of a study file belong, by key; a key of
+// several has the first one.
+func homes() map[string]string {
+	paths := map[string]string{"framework": "sweep.framework", "workers": "sweep.workers"}
+	for _, t := range []struct {
+		name string
+		keys fieldSet
+	}{
+		{"resources", fieldsOf(reflect.TypeFor[Resources]())}, {"workload", kinds[defaultKind].fields()}, {"data", fieldsOf(reflect.TypeFor[Data]())},
+		{"command", fieldsOf(reflect.TypeFor[Command]())}, {"policy", fieldsOf(reflect.TypeFor[Policy]())}, {"study", fieldsOf(reflect.TypeFor[header]())},
+	} {
+		for _, key := range t.keys.keys {
+			if paths[key] == "" {
+				paths[key] = t.name + "." + key
+			}
+		}
+	}
+	return paths
+}
+
 // namePattern is what a study's name may look like: it becomes a folder's name
 // and a part of job names.
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -119,6 +139,7 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.homes = homes()
 	for _, key := range d.inOrder("", d.top) {
 		if !slices.Contains(tables, key) {
 			d.unknown("", key, unknownKey, tables, d.top.has, unreadable)
@@ -174,6 +195,12 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 		return &Study{File: path, Site: s.Site}, d.problems.orNil()
 	}
 	return s, nil
+}
+
+// Problem is one with a value in the study's file that only somebody else can
+// see, like a folder that is missing.
+func (s *Study) Problem(path, message string) Problem {
+	return Problem{File: s.File, Line: s.lines.of(path), Path: path, Message: message}
 }
 
 // Source is the file's text, as it was read.

@@ -8,6 +8,7 @@
 //	log       every call, a line each
 //	states    NAME-PATTERN STATE [EXIT [REASON…]], the last match counts; without
 //	          one a job is PENDING for Priority
+//	partitions  names, a line each; without it the fake does not tell any
 //	steps     ID NAME of the job steps that run
 //	refuse    if there: sbatch says this and exits 1
 //	down      if there: no command reaches the controller
@@ -363,6 +364,12 @@ func accountingLine(fields []string, delimiter string, j job) (string, error) {
 }
 
 func (f *fake) scontrol(args []string) int {
+	if slices.Equal(args, []string{"show", "partition", "--oneliner"}) {
+		for _, name := range f.lines("partitions") {
+			fmt.Fprintf(f.stdout, "PartitionName=%s AllowGroups=ALL State=UP Nodes=node1 MaxTime=UNLIMITED\n", name)
+		}
+		return 0
+	}
 	if slices.Equal(args, []string{"show", "config"}) {
 		fmt.Fprintln(f.stdout, "MaxArraySize            = 1001")
 		return 0

@@ -1,0 +1,241 @@
+// Package precheck says what of a plan must fail as this host sees it: folders,
+// scripts, interpreters and packages that are missing. What modules, setup lines
+// or a container may provide on the nodes is not judged here: doctor tries that
+// out there.
+package precheck
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+//go:embed asks.py
+var asks string
+
+// askTime is how long an interpreter may take to answer; from a slow file system
+// its own start takes seconds.
+const askTime = 30 * time.Second
+
+// checker collects what is wrong, each once.
+type checker struct {
+	ctx      context.Context
+	study    *study.Study
+	site     *study.Site
+	folder   rundir.Study
+	host     string
+	problems study.Problems
+	asked    map[string]answer
+}
+
+// Check says what of the plan must fail, by file, line and TOML path.
+func Check(ctx context.Context, st *study.Study, site *study.Site, plan *study.Plan, folder rundir.Study) study.Problems {
+	c := &checker{ctx: ctx, study: st, site: site, folder: folder, asked: map[string]answer{}}
+	c.host, _ = os.Hostname()
+	for _, p := range plan.Points {
+		if p.Point.Repeat > 1 {
+			continue
+		}
+		site := site.As(p.Point.Variant)
+		if site.Container.Runtime != "" { // has files and programs of its own
+			continue
+		}
+		f, err := framework.Find(p.Point.Framework)
+		if err != nil {
+			continue // the plan would not be there
+		}
+		c.data(p.Point)
+		if f.UserProgram {
+			c.command(f, p, site)
+		} else if f.Import != "" {
+			c.framework(f, site)
+		}
+	}
+	return c.problems
+}
+
+func (c *checker) add(p study.Problem) {
+	if !slices.Contains(c.problems, p) {
+		c.problems = append(c.problems, p)
+	}
+}
+
+// elsewhere ends a message about what the nodes may see differently.
+const elsewhere = "; if only the compute nodes have it, submit all the same: check looks on this host"
+
+// data holds the folder of a data set that our own programs read.
+func (c *checker) data(p study.Point) {
+	if p.Data.Kind != "cifar10" || p.Framework == "command" {
+		return
+	}
+	info, err := os.Stat(p.Data.Path)
+	path := "data.path"
+	if slices.Contains(c.study.Swept(), path) {
+		path = "sweep.data.path"
+	}
+	switch {
+	case err != nil:
+		c.add(c.study.Problem(path, fmt.Sprintf("%s does not exist on %s; put the data there (scalebench data synth DIR makes some), or correct the path%s", p.Data.Path, c.host, elsewhere)))
+	case !info.IsDir():
+		c.add(c.study.Problem(path, p.Data.Path+" is a file; name the folder that holds the data"))
+	}
+}
+
+// provides reports whether the nodes may have other programs on PATH, or other
+// packages, than this host.
+func provides(site *study.Site, environment map[string]string) bool {
+	changes := func(m map[string]string) bool { return m["PATH"] != "" || m["PYTHONPATH"] != "" }
+	return len(site.Modules) > 0 || len(site.Setup) > 0 || changes(site.Environment) || changes(environment)
+}
+
+// program finds a program as exec would in a folder; "" with why it cannot.
+func (c *checker) program(name, directory string) (path, wrong string) {
+	if !strings.ContainsRune(name, '/') {
+		found, err := exec.LookPath(name)
+		if err != nil {
+			return "", fmt.Sprintf("%q is not on the PATH of %s", name, c.host)
+		}
+		return found, ""
+	}
+	path = name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(directory, path)
+	}
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		return "", fmt.Sprintf("%s does not exist on %s", path, c.host)
+	case info.IsDir() || info.Mode()&0o111 == 0:
+		return "", path + " is not executable"
+	}
+	return path, ""
+}
+
+// framework asks the interpreter of one of ours for its package.
+func (c *checker) framework(f framework.Framework, site *study.Site) {
+	name, given := site.Interpreter(f.Name), "python"
+	if site.Pythons[f.Name] != "" {
+		given = "pythons." + f.Name
+	}
+	if name == "" {
+		name, given = "python3", ""
+	}
+	where := func(message string) study.Problem {
+		if given == "" {
+			return c.study.Problem("sweep.framework", f.Name+": "+message)
+		}
+		return site.Problem(given, message)
+	}
+	path, wrong := c.program(name, "/")
+	if wrong != "" {
+		if strings.ContainsRune(name, '/') || !provides(site, nil) {
+			c.add(where(wrong + "; name the interpreter of the Python frameworks in the site file: python = \"PATH\""))
+		}
+		return
+	}
+	if provides(site, nil) {
+		return
+	}
+	if a := c.ask(path, []string{f.Import}, "", site); len(a.Missing) > 0 {
+		c.add(where(fmt.Sprintf("%s has no package %s, which %s needs; install it (%s), or name an interpreter that has it in the site file: python = \"PATH\"", path, a.Missing[0], f.Name, f.Install())))
+	}
+}
+
+var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
+
+// command holds the program of [command] and its script.
+func (c *checker) command(f framework.Framework, p study.Planned, site *study.Site) {
+	point := p.Point
+	start := framework.Start{Point: point, Run: c.folder.Run(point.ID, point.Repeat, 1), Python: site.Interpreter(f.Name)}
+	arguments, directory := f.Command(start), f.Directory(start)
+	below := func(path string) bool { return strings.HasPrefix(path, start.Run.Path()+"/") } // made with the run
+	if below(directory + "/") {
+		return
+	}
+	if info, err := os.Stat(directory); err != nil || !info.IsDir() {
+		c.add(c.study.Problem("command.directory", directory+" is no folder on "+c.host+elsewhere))
+		return
+	}
+	other := provides(site, point.Command.Environment)
+	program, wrong := c.program(arguments[0], directory)
+	if wrong != "" && (strings.ContainsRune(arguments[0], '/') && !below(arguments[0]) || !other) {
+		c.add(c.study.Problem("command.run[0]", wrong+"; correct it, or load what provides it in the site file (modules, setup)"))
+	}
+	script := ""
+	for i, a := range arguments[1:] {
+		if a == "-c" || a == "-m" { // what follows is no file
+			return
+		}
+		if ext := filepath.Ext(a); strings.HasPrefix(a, "-") || ext != ".py" && ext != ".sh" || strings.ContainsAny(a, " \t\n=") {
+			continue
+		}
+		if script = a; !filepath.IsAbs(a) {
+			script = filepath.Join(directory, a)
+		}
+		if below(script) {
+			return
+		}
+		if info, err := os.Stat(script); err != nil || info.IsDir() {
+			c.add(c.study.Problem(fmt.Sprintf("command.run[%d]", i+1), fmt.Sprintf("%s does not exist on %s; relative paths are taken from command.directory, else the study file's folder", script, c.host)))
+			return
+		}
+		break
+	}
+	if filepath.Ext(script) != ".py" || program == "" || !pythonName.MatchString(filepath.Base(program)) || other {
+		return
+	}
+	a := c.ask(program, nil, script, site)
+	if a.Syntax != "" {
+		c.add(c.study.Problem("command.run", fmt.Sprintf("%s cannot be read by %s: %s", script, program, a.Syntax)))
+	}
+	if len(a.Missing) > 0 {
+		c.add(c.study.Problem("command.run", fmt.Sprintf("%s imports %s, which %s does not have; install it there, or name another interpreter", script, strings.Join(a.Missing, ", "), program)))
+	}
+}
+
+type answer struct {
+	Missing []string `json:"missing"`
+	Syntax  string   `json:"syntax"`
+}
+
+// ask asks an interpreter what it lacks; one that does not answer lacks nothing
+// that is known.
+func (c *checker) ask(interpreter string, modules []string, script string, site *study.Site) (a answer) {
+	if modules == nil {
+		modules = []string{}
+	}
+	names, err := json.Marshal(modules)
+	if err != nil {
+		return a
+	}
+	key := interpreter + "\x00" + string(names) + "\x00" + script
+	if known, ok := c.asked[key]; ok {
+		return known
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, askTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, interpreter, "-B", "-c", asks, string(names), script)
+	cmd.Env, cmd.WaitDelay = os.Environ(), time.Second
+	for name, value := range site.Environment {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if cmd.Run() != nil || json.Unmarshal(out.Bytes(), &a) != nil {
+		a = answer{}
+	}
+	c.asked[key] = a
+	return a
+}
