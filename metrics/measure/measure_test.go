@@ -3,6 +3,8 @@ package measure
 import (
 	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestFind(t *testing.T) {
@@ -57,5 +59,23 @@ func TestDeclarations(t *testing.T) {
 	}
 	if list := Of("train"); !slices.ContainsFunc(list, func(m Measure) bool { return m.Name == Throughput }) || Of("nothing") != nil {
 		t.Error(list)
+	}
+}
+
+// The program's own target goes before accuracies, and has no number.
+func TestGoals(t *testing.T) {
+	i := slices.IndexFunc(Of("train"), func(m Measure) bool { return m.Name == ToTarget })
+	own := Of("train")[i]
+	list := []Measure{To(0.9), own, To(0.25)}
+	slices.SortFunc(list, ByGoal)
+	var goals []string
+	for _, m := range list {
+		goals = append(goals, m.Goal())
+	}
+	if diff := cmp.Diff([]string{"target", "0.25", "0.9"}, goals); diff != "" {
+		t.Error(diff)
+	}
+	if _, ok := Target(ToTarget); ok || !own.Missable {
+		t.Errorf("%+v is an accuracy's, or cannot be missed", own)
 	}
 }
