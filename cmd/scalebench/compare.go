@@ -40,7 +40,8 @@ func compareCommand(s *session) *cli.Command {
 			"may be left out; TO is not included; or a day), or where:CONDITION; study:NAME where a name\n" +
 			"might be taken for something else. Options that choose runs hold for both.\n" +
 			"Ratios are B over A, with their 95 % interval. A verdict of better or worse needs\n" +
-			"p <= 0.05 (Mann-Whitney) and 4 runs a side; same is no difference that these runs\n" +
+			"p <= 0.05 among all points together (Mann-Whitney, Holm): 4 runs a side of one point,\n" +
+			"5 of 2 to 6 points, 6 of up to 23; same is no difference that these runs\n" +
 			"could show. Exit code 3 where B is worse than --fail-if-worse allows.",
 		Flags: append(o.flags(), mixFlag(&o.mix),
 			metricFlag(&o.metric),
@@ -96,6 +97,9 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 	}
 	for _, w := range warnings {
 		s.warn("%s", w)
+	}
+	if r.OtherDays != "" {
+		s.warn("%s", r.OtherDays)
 	}
 	if len(r.OnlyA) > 0 {
 		s.note("Only in %s: %s.", o.a, strings.Join(r.OnlyA, "; "))

@@ -95,7 +95,7 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 			for rank := range workers {
 				path := filepath.Join(ts.MkAbs("events"), fmt.Sprintf("%s-%s-%d-%d.jsonl", study, strings.TrimPrefix(point, "native-w"), i, rank))
 				ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
-				ts.Check(os.WriteFile(path, rankEvents(rank, workers, int64(batch), milliseconds/1000, environment), 0o644))
+				ts.Check(os.WriteFile(path, rankEvents(rank, workers, float64(created/100000*100000), int64(batch), milliseconds/1000, environment), 0o644))
 				files = append(files, metrics.EventFile{Path: path, Writer: "rank", Rank: rank})
 			}
 		}
@@ -106,8 +106,9 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // rankEvents are the events of one rank of such a run: 4 epochs of 50 steps,
-// an evaluation after each that takes no time, training from second 1 on.
-func rankEvents(rank, workers int, batch int64, step float64, environment *metrics.Environment) []byte {
+// an evaluation after each that takes no time, training from second 1 on. Runs that
+// were created close to each other begin at once.
+func rankEvents(rank, workers int, began float64, batch int64, step float64, environment *metrics.Environment) []byte {
 	const epochs, steps = 4, 50
 	var lines strings.Builder
 	add := func(e metrics.Event) {
@@ -117,7 +118,7 @@ func rankEvents(rank, workers int, batch int64, step float64, environment *metri
 		}
 		lines.Write(append(line, '\n'))
 	}
-	add(metrics.Event{Start: &metrics.Start{Format: metrics.FormatVersion, Unix: 1795000000, Writer: "rank", Framework: "native",
+	add(metrics.Event{Start: &metrics.Start{Format: metrics.FormatVersion, Unix: began, Writer: "rank", Framework: "native",
 		Rank: rank, WorldSize: workers, LocalRank: rank, Host: "node1", PID: 100 + rank}})
 	add(metrics.Event{Time: 0.5, Environment: environment})
 	add(metrics.Event{Time: 1, Train: &metrics.Train{Parameters: 1000, GradientBytes: 4000, TrainSamples: steps * batch, TestSamples: 100,

@@ -36,7 +36,7 @@ func BenchmarkReport(b *testing.B) {
 		var files []metrics.EventFile
 		for rank := range workers {
 			path := filepath.Join(dir, fmt.Sprintf("%d.jsonl", rank)) // read at once, so that the next run may have it
-			if err := os.WriteFile(path, rankEvents(rank, workers, 32, 0.01*(1+0.1*float64(i%7)), environment), 0o644); err != nil {
+			if err := os.WriteFile(path, rankEvents(rank, workers, 1795000000, 32, 0.01*(1+0.1*float64(i%7)), environment), 0o644); err != nil {
 				b.Fatal(err)
 			}
 			files = append(files, metrics.EventFile{Path: path, Writer: "rank", Rank: rank})

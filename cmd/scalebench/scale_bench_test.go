@@ -135,7 +135,7 @@ func (s *scaleBench) train(attempts []*launcher.Attempt) {
 		if err := os.Mkdir(a.Run.Claim(0), 0o755); err != nil {
 			s.b.Fatal(err)
 		}
-		if err := os.WriteFile(a.Run.EventFile("rank", 0, 0), rankEvents(0, 1, 32, 0.01, &metrics.Environment{}), 0o644); err != nil {
+		if err := os.WriteFile(a.Run.EventFile("rank", 0, 0), rankEvents(0, 1, 1795000000, 32, 0.01, &metrics.Environment{}), 0o644); err != nil {
 			s.b.Fatal(err)
 		}
 	}

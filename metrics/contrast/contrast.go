@@ -44,7 +44,8 @@ type Point struct {
 	// not judge.
 	Ratio *scaling.Estimate
 	Loss  *float64
-	// P is of the two-sided Mann–Whitney test; nil with too few runs.
+	// P is of the two-sided Mann–Whitney test of this point alone; nil with too few
+	// runs. Verdict is of all points together.
 	P       *float64
 	Verdict Verdict
 	Why     string // of Insufficient
@@ -58,6 +59,9 @@ type Result struct {
 	Differ []string
 	// OnlyA and OnlyB are points that only one set has: "native, 4 workers".
 	OnlyA, OnlyB []string
+	// OtherDays says so where the sets were measured on different days; "" where
+	// they share one.
+	OtherDays string
 }
 
 // Options say how sets are compared.
@@ -113,15 +117,23 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Result,
 		return nil, err
 	}
 	apart, named, words := differ(curvesA, curvesB)
-	r := &Result{Differ: append(words, groundDiffers(a, b)...)}
+	r := &Result{Differ: append(words, groundDiffers(a, b)...), OtherDays: otherDays(a, b)}
 	placesA, placesB := places(curvesA, a, apart), places(curvesB, b, apart)
+	common := 0 // that are judged together
+	for _, p := range placesA {
+		for _, q := range placesB {
+			if q.key == p.key && len(values(p.runs, f)) > 0 && len(values(q.runs, f)) > 0 {
+				common++
+			}
+		}
+	}
 	for _, p := range placesA {
 		found := false
 		for _, q := range placesB {
 			if q.key != p.key {
 				continue
 			}
-			point, err := judge(p, q, f, o)
+			point, err := judge(p, q, f, o, common)
 			if err != nil {
 				return nil, err
 			}
@@ -142,6 +154,7 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Result,
 	if len(r.Points) == 0 {
 		return nil, fmt.Errorf("%w: one has %s, the other %s", ErrNothingInCommon, few(r.OnlyA), few(r.OnlyB))
 	}
+	holm(r.Points, 1-o.Confidence)
 	return r, nil
 }
 

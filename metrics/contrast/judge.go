@@ -11,8 +11,9 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// judge compares one point's runs.
-func judge(a, b place, f measure.Measure, o Options) (Point, error) {
+// judge compares one point's runs, one point of so many that are judged together:
+// with runs too few to be told apart among these it is not judged.
+func judge(a, b place, f measure.Measure, o Options, points int) (Point, error) {
 	p := Point{Series: a.series, Workers: a.workers, Verdict: Insufficient}
 	xs, ys := values(a.runs, f), values(b.runs, f)
 	p.NA, p.NB = len(xs), len(ys)
@@ -42,7 +43,7 @@ func judge(a, b place, f measure.Measure, o Options) (Point, error) {
 		}
 		*side.median = r.Median
 	}
-	c, err := scaling.Compare(finite(ys, xs), finite(xs, ys), o.Confidence)
+	c, err := scaling.Compare(finite(ys, xs), finite(xs, ys), 1-(1-o.Confidence)/float64(points))
 	if err != nil {
 		p.Why = err.Error()
 		return p, nil

@@ -28,8 +28,8 @@ func Contrast(r *contrast.Result, m measure.Measure, a, b string) *table.Table {
 	if len(r.Differ) > 0 {
 		t.Notes = append(t.Notes, "A and B differ in "+strings.Join(r.Differ, "; ")+".")
 	}
-	if n := len(r.Points); n >= 10 {
-		t.Notes = append(t.Notes, fmt.Sprintf("Of %d points without any difference, one in 20 would still get a verdict of better or worse.", n))
+	if n := len(r.Points); n > 1 {
+		t.Notes = append(t.Notes, fmt.Sprintf("Verdicts are of all %d points together: without any difference, one comparison in 20 has some point better or worse.", n))
 	}
 	return t
 }

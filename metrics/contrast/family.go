@@ -1,0 +1,63 @@
+package contrast
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// holm takes back the differences that are not significant among all points
+// together: in a study without any, some point has one in at most the given share
+// of comparisons (Holm, Scandinavian Journal of Statistics 6, 1979). The points'
+// p-values, smallest first, are held against alpha over how many are left; from
+// the first that is larger on, none is a difference.
+func holm(points []Point, alpha float64) {
+	var tested []*Point
+	for i := range points {
+		if points[i].P != nil && points[i].Verdict != Insufficient {
+			tested = append(tested, &points[i])
+		}
+	}
+	slices.SortStableFunc(tested, func(a, b *Point) int { return cmp.Compare(*a.P, *b.P) })
+	differ := true
+	for i, p := range tested {
+		if differ = differ && *p.P <= alpha/float64(len(tested)-i); !differ {
+			p.Verdict = Same
+		}
+	}
+}
+
+// otherDays says when no run of one set was made on a day, in UTC, on which one
+// of the other was; "" where they share one, or where that is not known.
+func otherDays(a, b []scaling.Observation) string {
+	days := func(list []scaling.Observation) map[string]bool {
+		set := map[string]bool{}
+		for _, o := range list {
+			if at := cmp.Or(o.BeganUnix, o.CreatedUnix); at > 0 {
+				set[time.Unix(int64(at), 0).UTC().Format(time.DateOnly)] = true
+			}
+		}
+		return set
+	}
+	x, y := days(a), days(b)
+	if len(x) == 0 || len(y) == 0 {
+		return ""
+	}
+	for day := range x {
+		if y[day] {
+			return ""
+		}
+	}
+	span := func(set map[string]bool) string {
+		list := slices.Sorted(maps.Keys(set))
+		if len(list) == 1 {
+			return "on " + list[0]
+		}
+		return "from " + list[0] + " to " + list[len(list)-1]
+	}
+	return fmt.Sprintf("A was measured %s and B %s: what changed between those days looks like a difference of the sets; measure both in one study, in blocks, to tell", span(x), span(y))
+}
