@@ -65,7 +65,7 @@ func (tr *trial) check() findings {
 	f.collected(tr, attempts)
 	for _, a := range attempts {
 		if a.Verdict != nil && a.Verdict.Status.Good() {
-			f.rightFigures(tr, a)
+			f.rightFigures(tr.run, a)
 		}
 	}
 	if tr.class.lane != local {

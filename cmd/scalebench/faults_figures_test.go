@@ -69,9 +69,9 @@ func (w *wrote) readRank(path string, rank int) error {
 
 // rightFigures holds what is stored of a good attempt against what its ranks
 // wrote, by docs/metrics.md. Which steps are warm-up is the one thing that is
-// taken from the tool.
-func (f *findings) rightFigures(tr *trial, a *launcher.Attempt) {
-	out, code := tr.run("show", a.Record.ID, "--format", "json")
+// taken from the tool, which run runs.
+func (f *findings) rightFigures(run func(args ...string) (string, int), a *launcher.Attempt) {
+	out, code := run("show", a.Record.ID, "--format", "json")
 	var shown struct {
 		Result struct {
 			Restart, Steps int

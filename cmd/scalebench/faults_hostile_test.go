@@ -144,7 +144,7 @@ func (tr *trial) collectsTheRest(hostile string, unreadable bool) {
 	var f findings
 	for _, a := range tr.attempts(&f) {
 		if a.Run.Name() != hostile && a.Verdict != nil && a.Verdict.Status.Good() {
-			f.rightFigures(tr, a)
+			f.rightFigures(tr.run, a)
 		}
 	}
 	tr.problems = append(tr.problems, f.wrong...)

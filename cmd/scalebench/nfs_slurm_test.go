@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,7 +51,8 @@ type desk struct {
 	t     *testing.T
 	dir   string
 	env   []string
-	slurm string // the fakes' folder
+	slurm string   // the fakes' folder
+	under []string // a program that takes the command line; none: it is run as it is
 }
 
 func newDesk(t *testing.T, worker, runs, db string) *desk {
@@ -66,13 +68,20 @@ func newDesk(t *testing.T, worker, runs, db string) *desk {
 	return d
 }
 
+// command is one of scalebench.
+func (d *desk) command(ctx context.Context, args ...string) *exec.Cmd {
+	line := append(append(slices.Clone(d.under), "scalebench"), args...)
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
+	cmd.Dir, cmd.Env = d.dir, d.env
+	return cmd
+}
+
 // run runs scalebench to its end, which must come.
 func (d *desk) run(args ...string) (out string, code int) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), longest)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "scalebench", args...)
-	cmd.Dir, cmd.Env = d.dir, d.env
+	cmd := d.command(ctx, args...)
 	text, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		d.t.Errorf("scalebench %v hangs:\n%s", args, text)

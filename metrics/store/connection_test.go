@@ -58,7 +58,7 @@ func TestPragmasOnEveryConnection(t *testing.T) {
 }
 
 func TestJournalByFileSystem(t *testing.T) {
-	for network, want := range map[bool]string{false: "wal", true: "delete"} {
+	for network, want := range map[bool]string{false: "wal", true: "truncate"} {
 		s := openAt(t, filepath.Join(t.TempDir(), "db"), Options{NetworkFile: &network})
 		if got := value(t, s, "PRAGMA journal_mode"); got != want {
 			t.Errorf("network = %t: journal_mode = %s, want %s", network, got, want)

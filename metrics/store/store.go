@@ -87,8 +87,10 @@ func Open(path string, o Options) (*Store, error) {
 	journal := "WAL"
 	if s.network {
 		// A write-ahead log needs shared memory between all processes that
-		// have the file open, which a network file system does not give.
-		journal = "DELETE"
+		// have the file open, which a network file system does not give. A rollback
+		// journal is emptied and not removed: a removal whose answer was lost and
+		// that is asked for again fails, and with it what has been stored.
+		journal = "TRUNCATE"
 	}
 	s.write = open(path, url.Values{
 		"mode":          {"rw"},
