@@ -48,10 +48,10 @@ func processStat(pid int) (state, start string) {
 	return fields[0], fields[19]
 }
 
-// here reports whether the attempt was created where this process is, so that
+// sharesPIDs reports whether the attempt was created where this process is, so that
 // its pid can be looked up. Where the kernel does not tell, the host's name is
 // all there is.
-func here(r Record) bool {
+func sharesPIDs(r Record) bool {
 	if now := leftover.Space(); r.PIDSpace != "" || now != "" {
 		return r.PIDSpace == now
 	}
@@ -62,7 +62,7 @@ func here(r Record) bool {
 // drives reports whether the command that drives a local attempt still lives.
 // Of a command on another host only its heartbeat is known here.
 func drives(r Record) (alive, known bool) {
-	if !here(r) {
+	if !sharesPIDs(r) {
 		return false, false
 	}
 	return r.PIDStart != "" && processStart(r.PID) == r.PIDStart, true
@@ -118,7 +118,7 @@ func judgeDriven(e drivenEvidence) (metrics.Status, string) {
 // process is held by its handle before it is recognised, so that a pid that
 // goes to another program meanwhile is not signalled.
 func endDriver(r Record) error {
-	if !here(r) {
+	if !sharesPIDs(r) {
 		if host, err := os.Hostname(); err == nil && host == r.Host {
 			return fmt.Errorf("driven by process %d of another host or container with this one's name, %s, or from before it booted; end it there", r.PID, r.Host)
 		}

@@ -78,5 +78,5 @@ func (r *Reread) Events() ([]metrics.Event, error) {
 		return nil, err
 	}
 	w := world.World{Size: printed.Start.WorldSize, Restart: r.Restart, Nodes: max(point.Nodes, 1), LocalSize: max(point.WorkersPerNode, 1)}
-	return printed.Events(framework.Start{Point: point, Run: run, World: w}, extractors)
+	return printed.Events(framework.Rank{Point: point, Run: run, World: w}, extractors)
 }

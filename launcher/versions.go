@@ -100,7 +100,7 @@ func (v *Versions) now(p study.Planned) map[string]string {
 	for name, path := range p.Files {
 		add(name, path)
 	}
-	for name, path := range framework.NamedFiles(f, framework.Start{Point: point}) {
+	for name, path := range framework.NamedFiles(f, framework.Rank{Point: point}) {
 		add(name, path)
 	}
 	return sums

@@ -147,7 +147,7 @@ func benchmark(ctx context.Context, p *program, g *collective.Group, events *met
 
 // openBackend is what moves the data. NCCL's is in the worker's GPU variant
 // only.
-func openBackend(ctx context.Context, name string, g *collective.Group, w world.World) (bench.Backend, error) {
+func openBackend(ctx context.Context, name string, g *collective.Group, w world.World) (bench.Transport, error) {
 	if name == "nccl" {
 		return openNCCL(ctx, g, w)
 	}

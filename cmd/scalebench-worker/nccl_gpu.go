@@ -21,7 +21,7 @@ import (
 )
 
 // openNCCL is what the worker's GPU variant has more than the ordinary worker.
-func openNCCL(ctx context.Context, g *collective.Group, w world.World) (bench.Backend, error) {
+func openNCCL(ctx context.Context, g *collective.Group, w world.World) (bench.Transport, error) {
 	timeout, err := peerTimeout(os.Getenv)
 	if err != nil {
 		return nil, err

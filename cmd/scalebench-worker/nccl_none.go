@@ -16,7 +16,7 @@ import (
 )
 
 // openNCCL says what to do: this worker links no GPU's libraries.
-func openNCCL(context.Context, *collective.Group, world.World) (bench.Backend, error) {
+func openNCCL(context.Context, *collective.Group, world.World) (bench.Transport, error) {
 	return nil, fmt.Errorf("backend \"nccl\" is not in this worker; build the one that has it with `make worker-gpu` (%s)", gpucheck.Standing())
 }
 

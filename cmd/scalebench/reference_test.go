@@ -102,7 +102,7 @@ func TestJSONReference(t *testing.T) {
 		of      []reflect.Type
 	}{
 		{scaled, []reflect.Type{reflect.TypeFor[scaling.Row](), reflect.TypeFor[scaling.RowSeconds](), reflect.TypeFor[scaling.RowBase]()}},
-		{advised, []reflect.Type{reflect.TypeFor[advice.Advice](), reflect.TypeFor[advice.Candidate](), reflect.TypeFor[advice.Figure](), reflect.TypeFor[advice.Next](), reflect.TypeFor[advice.Limits]()}},
+		{advised, []reflect.Type{reflect.TypeFor[advice.Advice](), reflect.TypeFor[advice.Candidate](), reflect.TypeFor[advice.Estimate](), reflect.TypeFor[advice.Next](), reflect.TypeFor[advice.Limits]()}},
 	} {
 		for _, of := range c.of {
 			for f := range of.Fields() {

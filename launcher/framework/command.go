@@ -66,7 +66,7 @@ var command = Framework{
 		}
 		return keys
 	},
-	Command: func(s Start) []string {
+	Command: func(s Rank) []string {
 		var arguments []string
 		for _, a := range s.Point.Command.Run {
 			arguments = append(arguments, Expand(a, s))
@@ -74,7 +74,7 @@ var command = Framework{
 		return arguments
 	},
 	Environment: commandEnvironment,
-	Directory: func(s Start) string {
+	Directory: func(s Rank) string {
 		directory := Expand(s.Point.Command.Directory, s)
 		if !filepath.IsAbs(directory) {
 			directory = filepath.Join(s.Point.Command.Folder, directory)
@@ -90,7 +90,7 @@ var command = Framework{
 // of the node's would measure the crowd. So is the interface of the collectives:
 // libraries left to themselves take what the host's own name stands for, which
 // may be loopback.
-func commandEnvironment(s Start) []string {
+func commandEnvironment(s Rank) []string {
 	path := s.Run.Programs()
 	if before := os.Getenv("PYTHONPATH"); before != "" {
 		path += string(filepath.ListSeparator) + before

@@ -13,14 +13,14 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-func commandStart(change func(*study.Point)) Start {
+func commandStart(change func(*study.Point)) Rank {
 	p := study.Point{Framework: "command", Workers: 4, Nodes: 2, WorkersPerNode: 2, WorkerBatch: 32, GlobalBatch: 128, LearningRate: 0.4, Seed: 7, Repeat: 2,
 		Command: study.Command{Start: "rank", Folder: "/studies"}, Resources: study.Resources{Device: "cpu", CPUsPerWorker: 3}}
 	p.Workload.Kind, p.Workload.Train.Model, p.Workload.Train.LearningRate, p.Workload.Train.Epochs, p.Data.Path = "train", "m", 0.1, 5, "/data"
 	if change != nil {
 		change(&p)
 	}
-	return Start{Point: p, Run: rundir.Run("/runs/s/p"), World: world.World{Rank: 3, Size: 4, LocalRank: 1, LocalSize: 2, Node: 1, Nodes: 2,
+	return Rank{Point: p, Run: rundir.Run("/runs/s/p"), World: world.World{Rank: 3, Size: 4, LocalRank: 1, LocalSize: 2, Node: 1, Nodes: 2,
 		Hosts: []string{"n1", "n2"}, Address: "10.0.0.1", Port: 4321}}
 }
 

@@ -16,7 +16,7 @@ const programLimit = 4 << 20
 
 // NamedFiles are the user's own files that a command's arguments name, beside
 // the study or below: name to path. A command's files are used in place.
-func NamedFiles(f Framework, s Start) map[string]string {
+func NamedFiles(f Framework, s Rank) map[string]string {
 	if !f.UserProgram {
 		return nil
 	}

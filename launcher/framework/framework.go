@@ -50,21 +50,21 @@ type Framework struct {
 	Programs fs.FS
 
 	// Command is what to start, by its arguments.
-	Command func(Start) []string
+	Command func(Rank) []string
 
 	// Environment are variables beside the world's, "NAME=value"; nil: none.
-	Environment func(Start) []string
+	Environment func(Rank) []string
 
 	// Directory is where the program is started; nil: where the supervisor is.
-	Directory func(Start) string
+	Directory func(Rank) string
 }
 
 // OncePerNode reports whether a point's program is started once a node.
 func (f Framework) OncePerNode(p study.Point) bool { return f.PerNode != nil && f.PerNode(p) }
 
-// Start is what a framework's command line is made from. The world (rank,
+// Rank is what a framework's command line is made from. The world (rank,
 // size, address) reaches the program through its environment as well.
-type Start struct {
+type Rank struct {
 	Point  study.Point
 	Run    rundir.Run
 	World  world.World // of the process, or of the first rank of its node
@@ -76,7 +76,7 @@ type Start struct {
 }
 
 // interpreter is the Python to start.
-func (s Start) interpreter() string {
+func (s Rank) interpreter() string {
 	if s.Python == "" {
 		return defaultPython
 	}
@@ -85,7 +85,7 @@ func (s Start) interpreter() string {
 
 // Interpreter is the Python that the framework's program is started with, as it
 // is found here; "" where it is no Python program.
-func (f Framework) Interpreter(s Start) string {
+func (f Framework) Interpreter(s Rank) string {
 	asks := func(argument string) bool { return slices.Contains(named(argument), "{python}") }
 	if f.Import == "" && !slices.ContainsFunc(s.Point.Command.Run, asks) {
 		return ""
@@ -100,7 +100,7 @@ func (f Framework) Interpreter(s Start) string {
 }
 
 // hosts are the names of the nodes; this one's alone outside Slurm.
-func (s Start) hosts() []string {
+func (s Rank) hosts() []string {
 	if len(s.World.Hosts) > 0 {
 		return s.World.Hosts
 	}

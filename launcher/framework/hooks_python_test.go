@@ -26,7 +26,7 @@ func benchmarkHooks(b *testing.B, name string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := Start{Point: study.Point{Framework: name, Resources: study.Resources{Device: "cpu", CPUsPerWorker: 1}}, Python: interpreterOf(b, name)}
+	s := Rank{Point: study.Point{Framework: name, Resources: study.Resources{Device: "cpu", CPUsPerWorker: 1}}, Python: interpreterOf(b, name)}
 	command := f.Command(s)
 	module := strings.TrimSuffix(filepath.Base(command[len(command)-1]), ".py")
 	for _, m := range []struct{ model, steps string }{{"cnn", "300"}, {"resnet20", "60"}} {

@@ -33,7 +33,7 @@ func (f Framework) Look(ctx context.Context, interpreter string) (Installation, 
 	var i Installation
 	ctx, cancel := context.WithTimeout(ctx, importTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, Start{Python: interpreter}.interpreter(), "-B", "-c", found, f.Import)
+	cmd := exec.CommandContext(ctx, Rank{Python: interpreter}.interpreter(), "-B", "-c", found, f.Import)
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &complaint, time.Second
 	err := cmd.Run()

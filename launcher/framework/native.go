@@ -38,5 +38,5 @@ var native = Framework{
 		return wrong
 	},
 	// A kind of workload is a command of the worker.
-	Command: func(s Start) []string { return []string{s.Worker, s.Point.Workload.Kind} },
+	Command: func(s Rank) []string { return []string{s.Worker, s.Point.Workload.Kind} },
 }

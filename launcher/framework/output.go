@@ -41,7 +41,7 @@ func (r Reading) Into(c study.Command) study.Command {
 
 // Events are made of the output, as the point's command names the formats. An
 // extractor that finds nothing is an error.
-func (o Output) Events(s Start, extractors []extract.Extractor) ([]metrics.Event, error) {
+func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event, error) {
 	c := s.Point.Command
 	log := s.Run.RankLog(o.Start.Rank)
 	read := func() (io.ReadCloser, error) { return openAt(log, o.Offset) }

@@ -18,17 +18,17 @@ type placeholder struct {
 	rank bool     // it differs between the ranks of a node
 	// value is the text to put in; "" is refused by Check where the study could
 	// have said it.
-	value func(Start) string
+	value func(Rank) string
 }
 
 // count is a placeholder's value that is a whole number.
-func count[N int | int64](of func(Start) N) func(Start) string {
-	return func(s Start) string { return strconv.FormatInt(int64(of(s)), 10) }
+func count[N int | int64](of func(Rank) N) func(Rank) string {
+	return func(s Rank) string { return strconv.FormatInt(int64(of(s)), 10) }
 }
 
 // number is one that is any number, with as many digits as tell it apart.
-func number(of func(Start) float64) func(Start) string {
-	return func(s Start) string { return strconv.FormatFloat(of(s), 'g', -1, 64) }
+func number(of func(Rank) float64) func(Rank) string {
+	return func(s Rank) string { return strconv.FormatFloat(of(s), 'g', -1, 64) }
 }
 
 var (
@@ -39,44 +39,44 @@ var (
 // placeholders are all there are, in the order in which the documentation has
 // them.
 var placeholders = []placeholder{
-	{name: "workers", value: count(func(s Start) int { return s.Point.Workers })},
-	{name: "nodes", value: count(func(s Start) int { return s.Point.Nodes })},
-	{name: "workers_per_node", value: count(func(s Start) int { return s.Point.WorkersPerNode })},
-	{name: "cpus_per_worker", value: count(func(s Start) int { return s.Point.Resources.CPUsPerWorker })},
-	{name: "device", value: func(s Start) string { return s.Point.Resources.Device }},
+	{name: "workers", value: count(func(s Rank) int { return s.Point.Workers })},
+	{name: "nodes", value: count(func(s Rank) int { return s.Point.Nodes })},
+	{name: "workers_per_node", value: count(func(s Rank) int { return s.Point.WorkersPerNode })},
+	{name: "cpus_per_worker", value: count(func(s Rank) int { return s.Point.Resources.CPUsPerWorker })},
+	{name: "device", value: func(s Rank) string { return s.Point.Resources.Device }},
 
-	{name: "batch", uses: batchKeys, value: count(func(s Start) int { return s.Point.WorkerBatch })},
-	{name: "global_batch", uses: batchKeys, value: count(func(s Start) int { return s.Point.GlobalBatch })},
-	{name: "learning_rate", uses: rateKeys, value: number(func(s Start) float64 { return s.Point.LearningRate })},
-	{name: "base_learning_rate", uses: rateKeys[:1], value: number(func(s Start) float64 { return s.Point.Workload.Train.LearningRate })},
-	{name: "warmup_epochs", uses: []string{"workload.warmup_epochs"}, value: number(func(s Start) float64 { return s.Point.Workload.Train.WarmupEpochs })},
-	{name: "momentum", uses: []string{"workload.momentum"}, value: number(func(s Start) float64 { return s.Point.Workload.Train.Momentum })},
-	{name: "weight_decay", uses: []string{"workload.weight_decay"}, value: number(func(s Start) float64 { return s.Point.Workload.Train.WeightDecay })},
-	{name: "model", uses: []string{"workload.model"}, value: func(s Start) string { return s.Point.Workload.Train.Model }},
-	{name: "precision", uses: []string{"workload.precision"}, value: func(s Start) string { return s.Point.Workload.Train.Precision }},
-	{name: "epochs", uses: []string{"workload.epochs"}, value: set(func(s Start) int { return s.Point.Workload.Train.Epochs })},
-	{name: "max_steps", uses: []string{"workload.max_steps"}, value: set(func(s Start) int { return s.Point.Workload.Train.MaxSteps })},
-	{name: "seed", value: count(func(s Start) int64 { return s.Point.Seed })},
-	{name: "repeat", value: count(func(s Start) int { return s.Point.Repeat })},
+	{name: "batch", uses: batchKeys, value: count(func(s Rank) int { return s.Point.WorkerBatch })},
+	{name: "global_batch", uses: batchKeys, value: count(func(s Rank) int { return s.Point.GlobalBatch })},
+	{name: "learning_rate", uses: rateKeys, value: number(func(s Rank) float64 { return s.Point.LearningRate })},
+	{name: "base_learning_rate", uses: rateKeys[:1], value: number(func(s Rank) float64 { return s.Point.Workload.Train.LearningRate })},
+	{name: "warmup_epochs", uses: []string{"workload.warmup_epochs"}, value: number(func(s Rank) float64 { return s.Point.Workload.Train.WarmupEpochs })},
+	{name: "momentum", uses: []string{"workload.momentum"}, value: number(func(s Rank) float64 { return s.Point.Workload.Train.Momentum })},
+	{name: "weight_decay", uses: []string{"workload.weight_decay"}, value: number(func(s Rank) float64 { return s.Point.Workload.Train.WeightDecay })},
+	{name: "model", uses: []string{"workload.model"}, value: func(s Rank) string { return s.Point.Workload.Train.Model }},
+	{name: "precision", uses: []string{"workload.precision"}, value: func(s Rank) string { return s.Point.Workload.Train.Precision }},
+	{name: "epochs", uses: []string{"workload.epochs"}, value: set(func(s Rank) int { return s.Point.Workload.Train.Epochs })},
+	{name: "max_steps", uses: []string{"workload.max_steps"}, value: set(func(s Rank) int { return s.Point.Workload.Train.MaxSteps })},
+	{name: "seed", value: count(func(s Rank) int64 { return s.Point.Seed })},
+	{name: "repeat", value: count(func(s Rank) int { return s.Point.Repeat })},
 
-	{name: "data", uses: []string{"data.path"}, value: func(s Start) string { return s.Point.Data.Path }},
-	{name: "train_samples", uses: []string{"data.train_samples"}, value: set(func(s Start) int { return s.Point.Data.TrainSamples })},
-	{name: "test_samples", uses: []string{"data.test_samples"}, value: set(func(s Start) int { return s.Point.Data.TestSamples })},
-	{name: "study", value: func(s Start) string { return s.Point.Command.Folder }},
-	{name: "output", value: func(s Start) string { return s.Run.Output() }},
-	{name: "python", value: func(s Start) string { return s.interpreter() }},
+	{name: "data", uses: []string{"data.path"}, value: func(s Rank) string { return s.Point.Data.Path }},
+	{name: "train_samples", uses: []string{"data.train_samples"}, value: set(func(s Rank) int { return s.Point.Data.TrainSamples })},
+	{name: "test_samples", uses: []string{"data.test_samples"}, value: set(func(s Rank) int { return s.Point.Data.TestSamples })},
+	{name: "study", value: func(s Rank) string { return s.Point.Command.Folder }},
+	{name: "output", value: func(s Rank) string { return s.Run.Output() }},
+	{name: "python", value: func(s Rank) string { return s.interpreter() }},
 
-	{name: "rank", rank: true, value: count(func(s Start) int { return s.World.Rank })},
-	{name: "local_rank", rank: true, value: count(func(s Start) int { return s.World.LocalRank })},
-	{name: "node", value: count(func(s Start) int { return s.World.Node })},
-	{name: "hosts", value: func(s Start) string { return strings.Join(s.hosts(), ",") }},
-	{name: "master_addr", value: func(s Start) string { return s.World.Address }},
-	{name: "master_port", value: count(func(s Start) int { return s.World.Port })},
+	{name: "rank", rank: true, value: count(func(s Rank) int { return s.World.Rank })},
+	{name: "local_rank", rank: true, value: count(func(s Rank) int { return s.World.LocalRank })},
+	{name: "node", value: count(func(s Rank) int { return s.World.Node })},
+	{name: "hosts", value: func(s Rank) string { return strings.Join(s.hosts(), ",") }},
+	{name: "master_addr", value: func(s Rank) string { return s.World.Address }},
+	{name: "master_port", value: count(func(s Rank) int { return s.World.Port })},
 }
 
 // set is a count whose 0 means that the study does not say it.
-func set(of func(Start) int) func(Start) string {
-	return func(s Start) string {
+func set(of func(Rank) int) func(Rank) string {
+	return func(s Rank) string {
 		if of(s) == 0 {
 			return ""
 		}
@@ -90,7 +90,7 @@ func set(of func(Start) int) func(Start) string {
 var braces = regexp.MustCompile(`\{\{(?:parameters\.)?[a-z_][a-z0-9_]*\}\}|\{(?:parameters\.)?[a-z_][a-z0-9_]*\}`)
 
 // Expand puts the values of a run in for the placeholders of a text.
-func Expand(text string, s Start) string {
+func Expand(text string, s Rank) string {
 	return braces.ReplaceAllStringFunc(text, func(found string) string {
 		if name, doubled := strings.CutPrefix(found, "{{"); doubled {
 			return "{" + strings.TrimSuffix(name, "}")
@@ -108,12 +108,12 @@ func findPlaceholder(found string, p study.Point) placeholder {
 		return placeholders[i]
 	}
 	if own := strings.TrimPrefix(name, "parameters."); p.Own[own].Value != nil {
-		return placeholder{name: name, uses: []string{"parameters." + own}, value: func(s Start) string { return s.Point.Own[own].String() }}
+		return placeholder{name: name, uses: []string{"parameters." + own}, value: func(s Rank) string { return s.Point.Own[own].String() }}
 	}
 	if _, ok := p.Key(name); ok && !p.Workload.Trains() {
-		return placeholder{name: name, uses: []string{"workload." + name}, value: func(s Start) string { text, _ := s.Point.Key(name); return text }}
+		return placeholder{name: name, uses: []string{"workload." + name}, value: func(s Rank) string { text, _ := s.Point.Key(name); return text }}
 	}
-	return placeholder{value: func(Start) string { return found }}
+	return placeholder{value: func(Rank) string { return found }}
 }
 
 // fits reports whether the placeholder means something in a point: batches and
@@ -137,7 +137,7 @@ func wrongPlaceholder(text string, p study.Point) string {
 			return fmt.Sprintf("%s is no placeholder; valid: %s ({{name}} stands for {name} itself)", found, placeholderNames(p))
 		case q.rank && p.Command.Start == "node":
 			return fmt.Sprintf("%s differs between the ranks of a node, and start = \"node\" starts one process for all of them; {node} says which node it is", found)
-		case len(q.uses) > 0 && !strings.HasPrefix(q.uses[0], "parameters.") && q.value(Start{Point: p}) == "":
+		case len(q.uses) > 0 && !strings.HasPrefix(q.uses[0], "parameters.") && q.value(Rank{Point: p}) == "":
 			return fmt.Sprintf("%s is used and %s is not set", found, q.uses[0])
 		}
 	}

@@ -28,7 +28,7 @@ const defaultPython = "python3"
 
 // python is the command line of a Python program in the run folder. It writes
 // no compiled files there (-B) and its output as it comes (-u).
-func python(s Start, program string) []string {
+func python(s Rank, program string) []string {
 	return []string{s.interpreter(), "-B", "-u", filepath.Join(s.Run.Programs(), program)}
 }
 
@@ -47,7 +47,7 @@ var pytorchDDP = Framework{
 		}
 		return wrong
 	},
-	Command: func(s Start) []string {
+	Command: func(s Rank) []string {
 		if byTorchrun(s.Point) {
 			return torchrun(s, "pytorch_ddp.py")
 		}

@@ -99,7 +99,7 @@ func (d *ddp) startOne(p study.Point, w world.World, environ func([]string) []st
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Start{Point: p, Run: d.run, World: w, Python: interpreterOf(t, f.Name)}
+	s := Rank{Point: p, Run: d.run, World: w, Python: interpreterOf(t, f.Name)}
 	command := f.Command(s)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(environ(append(os.Environ(), w.Environ()...)), RunVariable+"="+d.run.Path())

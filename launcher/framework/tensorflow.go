@@ -27,7 +27,7 @@ func checkTensorFlow(name string) func(study.Point) map[string]string {
 
 // tensorflowLog keeps TensorFlow from telling the log at each start what it finds
 // of the machine. It is asked for when TensorFlow is imported.
-func tensorflowLog(Start) []string {
+func tensorflowLog(Rank) []string {
 	if os.Getenv("TF_CPP_MIN_LOG_LEVEL") != "" {
 		return nil
 	}
@@ -42,7 +42,7 @@ var tensorflowHorovod = Framework{
 	Family:      "tensorflow",
 	Programs:    programs(tensorflowPrograms),
 	Check:       checkTensorFlow("tensorflow-horovod"),
-	Command:     func(s Start) []string { return python(s, "tensorflow_horovod.py") },
+	Command:     func(s Rank) []string { return python(s, "tensorflow_horovod.py") },
 	Environment: tensorflowLog,
 }
 
@@ -53,7 +53,7 @@ var kerasHorovod = Framework{
 	Family:      "tensorflow",
 	Programs:    programs(tensorflowPrograms),
 	Check:       checkTensorFlow("keras-horovod"),
-	Command:     func(s Start) []string { return python(s, "keras_horovod.py") },
+	Command:     func(s Rank) []string { return python(s, "keras_horovod.py") },
 	Environment: tensorflowLog,
 }
 
@@ -65,7 +65,7 @@ var tensorflowMultiworker = Framework{
 	Family:      "tensorflow",
 	Programs:    programs(tensorflowPrograms),
 	Check:       checkTensorFlow("tensorflow-multiworker"),
-	Command:     func(s Start) []string { return python(s, "tensorflow_multiworker.py") },
+	Command:     func(s Rank) []string { return python(s, "tensorflow_multiworker.py") },
 	Environment: tensorflowLog,
 }
 
@@ -84,10 +84,10 @@ var kerasMirrored = Framework{
 		}
 		return wrong
 	},
-	Command: func(s Start) []string { return python(s, "keras_mirrored.py") },
+	Command: func(s Rank) []string { return python(s, "keras_mirrored.py") },
 	// A process that is started once a node is told no rank; this one is the
 	// first rank and all others.
-	Environment: func(s Start) []string {
+	Environment: func(s Rank) []string {
 		return append(tensorflowLog(s), fmt.Sprintf("RANK=%d", s.World.Rank), fmt.Sprintf("LOCAL_RANK=%d", s.World.LocalRank))
 	},
 }

@@ -22,7 +22,7 @@ func byTorchrun(p study.Point) bool { return p.Resources.Launch == "torchrun" }
 //
 // PyTorch 1.13 on Python 3.11 fails with "'NoneType' object has no attribute
 // 'get'" unless output is redirected (pytorch#92319): --redirects 1 --tee 1.
-func torchrun(s Start, program string) []string {
+func torchrun(s Rank, program string) []string {
 	w := s.World
 	id := filepath.Base(s.Run.Path())
 	if w.JobID != "" {

@@ -158,7 +158,7 @@ var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
 // command holds the program of [command] and its script.
 func (c *checker) command(f framework.Framework, p study.Planned, site *study.Site) {
 	point := p.Point
-	start := framework.Start{Point: point, Run: c.folder.Run(point.ID, point.Repeat, 1), Python: site.Interpreter(f.Name)}
+	start := framework.Rank{Point: point, Run: c.folder.Run(point.ID, point.Repeat, 1), Python: site.Interpreter(f.Name)}
 	arguments, directory := f.Command(start), f.Directory(start)
 	below := func(path string) bool { return strings.HasPrefix(path, start.Run.Path()+"/") } // made with the run
 	if below(directory + "/") {

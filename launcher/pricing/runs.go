@@ -67,7 +67,7 @@ func labels(v *scaling.Observation) map[string]any {
 }
 
 // run is one run with its rate: by its labels, and what the scheduler says of it.
-func (t *Tariff) run(v *scaling.Observation, clock Clock) tradeoff.Run {
+func (t *Tariff) run(v *scaling.Observation, clock Clock) tradeoff.PricedRun {
 	labels := labels(v)
 	for key, value := range map[string]string{"cluster": v.Cluster, "study": v.Study} {
 		if value != "" {
@@ -77,7 +77,7 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) tradeoff.Run {
 	if v.Partition != "" {
 		partition(labels, t.site, v.Partition)
 	}
-	run := tradeoff.Run{ID: v.Run, Targets: map[float64]float64{}}
+	run := tradeoff.PricedRun{ID: v.Run, Targets: map[float64]float64{}}
 	for _, target := range v.Targets() {
 		run.Targets[target] = v.Values[measure.To(target).Name]
 	}

@@ -21,7 +21,7 @@ import (
 
 // collect sees to it that a program of the user's that ended well has left its
 // figures: rank 0 reported them, or they are read from its output.
-func collect(s framework.Start, o output, begun time.Time) error {
+func collect(s framework.Rank, o output, begun time.Time) error {
 	extractors, err := framework.Extractors(s.Point)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func collect(s framework.Start, o output, begun time.Time) error {
 // study names the formats, and writes the events of all ranks: one file, which
 // speaks for the whole run. What is needed to read it in another way is kept.
 // An extractor that finds nothing is an error, and no event is then written.
-func extractEvents(s framework.Start, extractors []extract.Extractor, o output, begun time.Time) error {
+func extractEvents(s framework.Rank, extractors []extract.Extractor, o output, begun time.Time) error {
 	start := metrics.Start{Format: metrics.FormatVersion, Unix: float64(begun.UnixNano()) / 1e9, Writer: "rank", Framework: s.Point.Framework,
 		Rank: 0, WorldSize: s.World.Size, Ranks: s.World.Size, Restart: s.World.Restart, PID: os.Getpid()}
 	start.Host, _ = os.Hostname()

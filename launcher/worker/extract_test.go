@@ -19,7 +19,7 @@ import (
 )
 
 // printing is a run of 4 ranks whose command prints its rate.
-func printing(t *testing.T, change func(*study.Command)) framework.Start {
+func printing(t *testing.T, change func(*study.Command)) framework.Rank {
 	t.Helper()
 	run := rundir.Run(t.TempDir())
 	for _, folder := range []string{run.Events(), run.Output()} {
@@ -32,7 +32,7 @@ func printing(t *testing.T, change func(*study.Command)) framework.Start {
 	if change != nil {
 		change(&p.Command)
 	}
-	return framework.Start{Point: p, Run: run, World: world.World{Size: 4, LocalSize: 4, Nodes: 1, Restart: 1}}
+	return framework.Rank{Point: p, Run: run, World: world.World{Size: 4, LocalSize: 4, Nodes: 1, Restart: 1}}
 }
 
 func write(t *testing.T, path, text string) {
@@ -48,7 +48,7 @@ func write(t *testing.T, path, text string) {
 }
 
 // rankEvents reads the event file of rank 0; nil when there is none.
-func rankEvents(t *testing.T, s framework.Start) (list []metrics.Event) {
+func rankEvents(t *testing.T, s framework.Rank) (list []metrics.Event) {
 	t.Helper()
 	f, err := os.Open(s.Run.EventFile("rank", 0, s.World.Restart))
 	if errors.Is(err, os.ErrNotExist) {

@@ -11,7 +11,7 @@ import (
 // by name: the copies in the run folder, and those that a command's arguments
 // name. It looks when the run starts, since a command's files are used in place
 // and may have changed since it was made.
-func ownFiles(f framework.Framework, s framework.Start) map[string]string {
+func ownFiles(f framework.Framework, s framework.Rank) map[string]string {
 	paths := map[string]string{} // name to path
 	if entries, err := os.ReadDir(s.Run.Own()); err == nil {
 		for _, e := range entries {

@@ -115,7 +115,7 @@ func staged(run rundir.Run, w world.World) (map[string]metrics.Staged, error) {
 
 // useStaged puts what was staged on this node in the place of what it was made
 // from, and holds it there.
-func useStaged(s *framework.Start) (hold []*staging.Folder, err error) {
+func useStaged(s *framework.Rank) (hold []*staging.Folder, err error) {
 	items, err := staged(s.Run, s.World)
 	if err != nil {
 		return nil, err

@@ -180,7 +180,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	if text := earlier.Of("an earlier run"); text != "" {
 		fmt.Fprintln(os.Stderr, "scalebench-worker:", text)
 	}
-	program := framework.Start{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: cmp.Or(o.Python, record.Python)}
+	program := framework.Rank{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: cmp.Or(o.Python, record.Python)}
 	environment := Environment(ctx, o.World)
 	environment.Files = ownFiles(f, program)
 	if environment.Interface != nil {
@@ -227,7 +227,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 
 // run starts the program and waits for it, passing signals on; heard is told of
 // the first. It notes where in the log the program's own output begins.
-func run(f framework.Framework, s framework.Start, o *output, heard func(os.Signal)) (code int, why string) {
+func run(f framework.Framework, s framework.Rank, o *output, heard func(os.Signal)) (code int, why string) {
 	w, arguments := s.World, f.Command(s)
 	log, err := os.OpenFile(o.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {

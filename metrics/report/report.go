@@ -22,7 +22,7 @@ type Report struct {
 	Title   string
 	About   []string // the lines below the title
 	Answer  Answer
-	Figures []Figure
+	Figures []Drawing
 	// NotDrawn are the figures that could not be, with the reason.
 	NotDrawn   []Fact
 	Tables     []Table
@@ -47,9 +47,9 @@ type Table struct {
 	Folded bool // long: shown only when asked for
 }
 
-// Figure is a figure in its forms: text does not shrink with the screen, and a
+// Drawing is a figure in its forms: text does not shrink with the screen, and a
 // page writes the caption itself.
-type Figure struct {
+type Drawing struct {
 	ID           string // letters, digits and hyphens: part of names of files
 	Title        string
 	Wide, Narrow *figure.Figure // without captions; Narrow may be nil
@@ -75,14 +75,14 @@ const Narrow = 3.6
 
 // Draw draws a figure in its forms. One that has no narrow form is scaled down
 // on a narrow page.
-func Draw(id string, draw func(figure.Options) (*figure.Figure, error)) (Figure, error) {
+func Draw(id string, draw func(figure.Options) (*figure.Figure, error)) (Drawing, error) {
 	whole, err := draw(figure.Options{})
 	if err != nil {
-		return Figure{}, err
+		return Drawing{}, err
 	}
-	f := Figure{ID: id, Title: whole.Name(), Whole: whole}
+	f := Drawing{ID: id, Title: whole.Name(), Whole: whole}
 	if f.Wide, err = draw(figure.Options{NoCaption: true}); err != nil {
-		return Figure{}, err
+		return Drawing{}, err
 	}
 	if narrow, err := draw(figure.Options{Width: Narrow, NoCaption: true}); err == nil {
 		f.Narrow = narrow

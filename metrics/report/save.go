@@ -24,7 +24,7 @@ func Format(path string) (string, error) {
 
 // FigureFile is the name of a figure's file beside a Markdown report, prefix
 // being the report's own name without its extension; DataFile that of its data.
-func FigureFile(prefix string, f Figure) string { return prefix + "-" + f.ID + ".svg" }
+func FigureFile(prefix string, f Drawing) string { return prefix + "-" + f.ID + ".svg" }
 
 // DataFile is the name of a file of data beside a Markdown report.
 func DataFile(prefix string, d Download) string { return prefix + "-" + d.Name }

@@ -23,8 +23,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-// Run is one run's time and price.
-type Run struct {
+// PricedRun is one run's time and price.
+type PricedRun struct {
 	ID        string
 	Seconds   float64    // that it took, on the clock that the caller chose
 	Rate      *cost.Rate // nil: it has no price, and WhyNoRate says why
@@ -38,7 +38,7 @@ type Configuration struct {
 	Series     string
 	Workers    int
 	Parameters map[string]any // that the series differ by, for the baseline
-	Runs       []Run
+	Runs       []PricedRun
 }
 
 // Work is what time and cost are of.
@@ -179,7 +179,7 @@ func parameters(list []Configuration) []map[string]any {
 
 // amounts are the medians of the times and costs of the runs for the work. A run
 // that misses the target takes infinitely long.
-func (r *Row) amounts(runs []Run, o Options) error {
+func (r *Row) amounts(runs []PricedRun, o Options) error {
 	var times, costs []float64
 	without := map[string]int{}
 	unpriced := map[string]int{}
@@ -243,7 +243,7 @@ func (r *Row) amounts(runs []Run, o Options) error {
 }
 
 // reached is when the run reached an accuracy, +Inf when it did not.
-func (run *Run) reached(accuracy float64) (seconds float64, why string) {
+func (run *PricedRun) reached(accuracy float64) (seconds float64, why string) {
 	if seconds, had := run.Targets[accuracy]; had {
 		return seconds, ""
 	}
@@ -265,7 +265,7 @@ func ratio(of, base *scaling.Estimate, same bool) *scaling.Estimate {
 	return scaling.Ratio(of, base)
 }
 
-func (r *Row) perEpoch(runs []Run, confidence float64) error {
+func (r *Row) perEpoch(runs []PricedRun, confidence float64) error {
 	var costs []float64
 	for _, run := range runs {
 		if run.Rate == nil || run.Epochs == 0 || !(run.Seconds > 0) {
@@ -278,7 +278,7 @@ func (r *Row) perEpoch(runs []Run, confidence float64) error {
 	return err
 }
 
-func (r *Row) targets(runs []Run, confidence float64) error {
+func (r *Row) targets(runs []PricedRun, confidence float64) error {
 	of := map[float64]bool{}
 	for _, run := range runs {
 		for accuracy := range run.Targets {

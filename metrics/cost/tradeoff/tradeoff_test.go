@@ -16,7 +16,7 @@ func config(series string, workers int, hour float64, parameters map[string]any,
 	c := Configuration{Series: series, Workers: workers, Parameters: parameters}
 	rate := &cost.Rate{Currency: "USD", Parts: []cost.Part{{Units: 1, Price: cost.Price{Per: cost.PerNode, Hour: hour, Currency: "USD"}}}}
 	for _, s := range seconds {
-		c.Runs = append(c.Runs, Run{Seconds: s, Rate: rate, Epochs: 4, Targets: map[float64]float64{0.5: s / 2, 0.9: math.Inf(1)}})
+		c.Runs = append(c.Runs, PricedRun{Seconds: s, Rate: rate, Epochs: 4, Targets: map[float64]float64{0.5: s / 2, 0.9: math.Inf(1)}})
 	}
 	return c
 }
@@ -178,7 +178,7 @@ func TestWork(t *testing.T) {
 
 // Whatever is not measured gives no figure and no panic.
 func TestNothing(t *testing.T) {
-	rows, err := Compare([]Configuration{{Series: "empty", Workers: 1}, {Series: "zero", Workers: 2, Runs: []Run{{}}}},
+	rows, err := Compare([]Configuration{{Series: "empty", Workers: 1}, {Series: "zero", Workers: 2, Runs: []PricedRun{{}}}},
 		Options{Baseline: []scaling.Condition{{Key: "workers", Value: "1"}}})
 	if err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ func doubling(a *advice.Advice, workers int) bool {
 }
 
 // figureText is "12.3 [11.9, 12.8]", or "12.3 –" without an interval.
-func figureText(f *advice.Figure, show func(float64) string, exact bool) any {
+func figureText(f *advice.Estimate, show func(float64) string, exact bool) any {
 	switch {
 	case f == nil:
 		return nil
@@ -120,7 +120,7 @@ func AdviceData(list []*advice.Advice) *table.Table {
 	for _, a := range list {
 		for _, c := range a.Candidates {
 			cells := []any{a.Series, c.Workers, c.Nodes, a.Workers != nil && *a.Workers == c.Workers, string(c.Basis), c.Runs}
-			for _, f := range []*advice.Figure{c.Throughput, c.Efficiency, c.Seconds, c.Samples, c.Cost} {
+			for _, f := range []*advice.Estimate{c.Throughput, c.Efficiency, c.Seconds, c.Samples, c.Cost} {
 				if f == nil {
 					cells = append(cells, nil, nil, nil)
 					continue

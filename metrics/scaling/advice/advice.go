@@ -46,8 +46,8 @@ const (
 	Extrapolated Basis = "extrapolated"
 )
 
-// Figure is a value with its interval. Low and High are nil where none can be had.
-type Figure struct {
+// Estimate is a value with its interval. Low and High are nil where none can be had.
+type Estimate struct {
 	Value float64  `json:"value"`
 	Low   *float64 `json:"low"`
 	High  *float64 `json:"high"`
@@ -55,15 +55,15 @@ type Figure struct {
 
 // Candidate is one worker count that could be chosen.
 type Candidate struct {
-	Workers    int     `json:"workers"`
-	Nodes      *int    `json:"nodes"` // null: not known
-	Basis      Basis   `json:"basis"`
-	Runs       int     `json:"runs"`       // with a throughput, or else a time; 0 where nothing was measured
-	Throughput *Figure `json:"throughput"` // samples/s; null where runs have times alone
-	Efficiency *Figure `json:"efficiency"` // fraction, over the base
-	Seconds    *Figure `json:"seconds"`    // from start to target, initialisation included
-	Samples    *Figure `json:"samples"`    // to the target
-	Cost       *Figure `json:"cost"`       // in the advice's currency
+	Workers    int       `json:"workers"`
+	Nodes      *int      `json:"nodes"` // null: not known
+	Basis      Basis     `json:"basis"`
+	Runs       int       `json:"runs"`       // with a throughput, or else a time; 0 where nothing was measured
+	Throughput *Estimate `json:"throughput"` // samples/s; null where runs have times alone
+	Efficiency *Estimate `json:"efficiency"` // fraction, over the base
+	Seconds    *Estimate `json:"seconds"`    // from start to target, initialisation included
+	Samples    *Estimate `json:"samples"`    // to the target
+	Cost       *Estimate `json:"cost"`       // in the advice's currency
 	// Overlays are what Amdahl's law and the universal scalability law say of the
 	// throughput, in samples/s, where the data does not rule them out.
 	Overlays map[model.Law]float64 `json:"overlays"`

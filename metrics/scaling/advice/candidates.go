@@ -41,7 +41,7 @@ func (s *study) candidates() {
 			if p.Beyond {
 				c.Basis = Extrapolated
 			}
-			c.Throughput = &Figure{p.Value, &p.Low, &p.High}
+			c.Throughput = &Estimate{p.Value, &p.Low, &p.High}
 			c.Efficiency = s.efficiency(n, p)
 			c.Overlays = p.Overlays
 		}
@@ -147,7 +147,7 @@ func (s *study) nodes(workers int) *int {
 
 // efficiency is a predicted throughput over the base's, whose own interval
 // counts too.
-func (s *study) efficiency(workers int, p model.Prediction) *Figure {
+func (s *study) efficiency(workers int, p model.Prediction) *Estimate {
 	b := s.curve.Base
 	if b == nil {
 		return nil
@@ -162,7 +162,7 @@ func (s *study) efficiency(workers int, p model.Prediction) *Figure {
 		low, high = x.Interval.Low, x.Interval.High
 	}
 	l, h := of(p.Low, high), of(p.High, low)
-	return &Figure{of(p.Value, x.Value), &l, &h}
+	return &Estimate{of(p.Value, x.Value), &l, &h}
 }
 
 // clock learns what the training clock counts beside steps (warm-up and
@@ -250,7 +250,7 @@ func (s *study) time(c *Candidate) {
 		return
 	}
 	if s.Goal == "" {
-		c.Seconds = over(Figure{Value: s.o.Samples, Low: &s.o.Samples, High: &s.o.Samples}, *c.Throughput).plus(s.initAt(c.Workers))
+		c.Seconds = over(Estimate{Value: s.o.Samples, Low: &s.o.Samples, High: &s.o.Samples}, *c.Throughput).plus(s.initAt(c.Workers))
 		return
 	}
 	batch := s.batchAt(c.Workers)
@@ -273,7 +273,7 @@ func (s *study) time(c *Candidate) {
 			}
 			break
 		}
-		c.Samples = &Figure{Value: n.Value}
+		c.Samples = &Estimate{Value: n.Value}
 		if !math.IsNaN(n.Low) {
 			c.Samples.Low, c.Samples.High = &n.Low, &n.High
 		}
@@ -306,7 +306,7 @@ func (s *study) time(c *Candidate) {
 
 // modelled is the candidate's time on the training clock as samples over
 // throughput, and what the clock counts beside steps; nil without samples.
-func (s *study) modelled(c *Candidate) *Figure {
+func (s *study) modelled(c *Candidate) *Estimate {
 	if c.Samples == nil || c.Throughput == nil {
 		return nil
 	}
@@ -341,7 +341,7 @@ func (s *study) price(c *Candidate) {
 		}
 		return x
 	}
-	f := Figure{Value: of(c.Seconds.Value)}
+	f := Estimate{Value: of(c.Seconds.Value)}
 	if c.Seconds.High != nil {
 		low, high := of(*c.Seconds.Low), of(*c.Seconds.High)
 		f.Low, f.High = &low, &high
@@ -355,18 +355,18 @@ func (s *study) price(c *Candidate) {
 
 // main is the figure that the others rest on: throughput, or time where there is
 // nothing else; nil without either.
-func (c *Candidate) main() *Figure {
+func (c *Candidate) main() *Estimate {
 	if c.Throughput != nil {
 		return c.Throughput
 	}
 	return c.Seconds
 }
 
-func figure(e *scaling.Estimate) *Figure {
+func figure(e *scaling.Estimate) *Estimate {
 	if e == nil {
 		return nil
 	}
-	f := &Figure{Value: e.Value}
+	f := &Estimate{Value: e.Value}
 	if e.Interval != nil {
 		f.Low, f.High = &e.Interval.Low, &e.Interval.High
 	}
@@ -375,8 +375,8 @@ func figure(e *scaling.Estimate) *Figure {
 
 // over is a/b; the errors of both, taken as independent, add in quadrature on
 // the logarithm. Without an interval on both there is none.
-func over(a, b Figure) *Figure {
-	f := &Figure{Value: a.Value / b.Value}
+func over(a, b Estimate) *Estimate {
+	f := &Estimate{Value: a.Value / b.Value}
 	if a.Low == nil || b.Low == nil {
 		return f
 	}
@@ -387,8 +387,8 @@ func over(a, b Figure) *Figure {
 }
 
 // plus moves the figure by a time that is known.
-func (f Figure) plus(seconds float64) *Figure {
-	g := Figure{Value: f.Value + seconds}
+func (f Estimate) plus(seconds float64) *Estimate {
+	g := Estimate{Value: f.Value + seconds}
 	if f.Low != nil {
 		low, high := *f.Low+seconds, *f.High+seconds
 		g.Low, g.High = &low, &high

@@ -23,7 +23,7 @@ const (
 // limit is something the user asked for, and by which of a candidate's figures
 // it is judged: the figure's far end must not be above (or below) most.
 type limit struct {
-	of    func(c *Candidate) *Figure
+	of    func(c *Candidate) *Estimate
 	most  float64
 	floor bool // least, not most
 }
@@ -44,9 +44,9 @@ func (l limit) meets(c *Candidate) (certain, middle bool) {
 	return holds(end), holds(&f.Value)
 }
 
-func secondsOf(c *Candidate) *Figure    { return c.Seconds }
-func costOf(c *Candidate) *Figure       { return c.Cost }
-func efficiencyOf(c *Candidate) *Figure { return c.Efficiency }
+func secondsOf(c *Candidate) *Estimate    { return c.Seconds }
+func costOf(c *Candidate) *Estimate       { return c.Cost }
+func efficiencyOf(c *Candidate) *Estimate { return c.Efficiency }
 
 // asked are the limits, and their words.
 func (s *study) asked() (limits []limit, words []string) {
@@ -127,7 +127,7 @@ func (s *study) does() string {
 
 // better is the order of what was asked for.
 func (s *study) better() (best string, better func(a, b *Candidate) bool) {
-	value := func(f *Figure) float64 {
+	value := func(f *Estimate) float64 {
 		if f == nil {
 			return math.Inf(1)
 		}

@@ -22,9 +22,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/collective"
 )
 
-// A Backend is one rank's way to move data: its buffers, and the collectives on
+// A Transport is one rank's way to move data: its buffers, and the collectives on
 // them. Ranks call the same things in the same order.
-type Backend interface {
+type Transport interface {
 	// Name is how users call it: "tcp", "nccl".
 	Name() string
 	// Allocate makes both buffers, of so many float32 each. It is called once,
@@ -115,7 +115,7 @@ const elementBytes = 4
 // Run measures. The group is what the ranks agree by; a backend may move its
 // data through the same one. All ranks return an error if one result was wrong
 // on any of them.
-func Run(ctx context.Context, b Backend, g *collective.Group, o Options) error {
+func Run(ctx context.Context, b Transport, g *collective.Group, o Options) error {
 	switch {
 	case g.Size() < 2:
 		return errors.New("a collective is between ranks, and there is only one; start 2 or more")
@@ -161,7 +161,7 @@ func Run(ctx context.Context, b Backend, g *collective.Group, o Options) error {
 // runner is one rank's benchmark.
 type runner struct {
 	ctx        context.Context
-	backend    Backend
+	backend    Transport
 	group      *collective.Group
 	options    Options
 	rank, size int

@@ -95,14 +95,14 @@ func TestRun(t *testing.T) {
 
 // spoilt changes one element of rank 1's result of one operation.
 type spoilt struct {
-	Backend
+	Transport
 	op    Op
 	rank  int
 	count int
 }
 
 func (s *spoilt) Do(ctx context.Context, c Call) error {
-	err := s.Backend.Do(ctx, c)
+	err := s.Transport.Do(ctx, c)
 	if err == nil && s.rank == 1 && c.Op == s.op && c.Count >= s.count {
 		v := make([]float32, 1)
 		at := c.Receive.Offset + c.Count/2
@@ -120,7 +120,7 @@ func TestWrongElement(t *testing.T) {
 		t.Run(string(op), func(t *testing.T) {
 			reported := make([]int, 3)
 			errs := ranks(t, 3, func(g *collective.Group) error {
-				b := &spoilt{Backend: NewHost("tcp", g), op: op, rank: g.Rank(), count: 20_000}
+				b := &spoilt{Transport: NewHost("tcp", g), op: op, rank: g.Rank(), count: 20_000}
 				return Run(t.Context(), b, g, Options{Ops: []Op{op}, MinBytes: 1 << 10, MaxBytes: 1 << 20, Iterations: 2,
 					Report: func(Result) error { reported[g.Rank()]++; return nil }})
 			})

@@ -9,7 +9,7 @@ import (
 
 // NewHost is the backend of a Group: CPUs and host memory, over what the Group
 // was joined with. name is what to call it.
-func NewHost(name string, g *collective.Group) Backend { return &host{name: name, group: g} }
+func NewHost(name string, g *collective.Group) Transport { return &host{name: name, group: g} }
 
 type host struct {
 	name    string

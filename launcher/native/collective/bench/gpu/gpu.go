@@ -29,9 +29,9 @@ import (
 // that results are right. Nothing that is then measured is of any hardware.
 const ShareVariable = "SCALEBENCH_SHARE_GPU"
 
-// A Backend is one rank's GPU: two buffers, a stream and a communicator. It
+// A Transport is one rank's GPU: two buffers, a stream and a communicator. It
 // belongs on the goroutine that opened it, which is locked to its thread.
-type Backend struct {
+type Transport struct {
 	library *nccl.Library
 	driver  *cuda.Driver
 	device  *cuda.Device
@@ -46,8 +46,8 @@ type Backend struct {
 // NCCL. Libraries are looked for as getenv (os.Getenv) says. g stays the
 // caller's; the ranks make another one, for what NCCL's ranks tell each other.
 // timeout is how long a rank waits for another; 0: the default.
-func Open(ctx context.Context, g *collective.Group, w world.World, timeout time.Duration, getenv func(string) string) (*Backend, error) {
-	b := &Backend{}
+func Open(ctx context.Context, g *collective.Group, w world.World, timeout time.Duration, getenv func(string) string) (*Transport, error) {
+	b := &Transport{}
 	var err error
 	if b.library, err = nccl.Open(getenv); err != nil {
 		return nil, err
@@ -133,13 +133,13 @@ func another(ctx context.Context, g *collective.Group, w world.World, timeout ti
 
 // Name is how users call this backend, with its doubts, so that no table of its
 // times is taken for one of GPUs that each have their own rank.
-func (b *Backend) Name() string {
+func (b *Transport) Name() string {
 	return strings.Join(append([]string{"nccl"}, b.Doubts()...), ": ")
 }
 
 // Doubts are why what is measured is no figure of the hardware; they belong
 // beside it wherever it is kept.
-func (b *Backend) Doubts() []string {
+func (b *Transport) Doubts() []string {
 	var list []string
 	if b.library.Double() {
 		list = append(list, "DOUBLE, not a GPU")
@@ -151,15 +151,15 @@ func (b *Backend) Doubts() []string {
 }
 
 // GPU is the model of this rank's.
-func (b *Backend) GPU() string { return b.name }
+func (b *Transport) GPU() string { return b.name }
 
 // Seat is what this rank works with.
-func (b *Backend) Seat() proof.Seat {
+func (b *Transport) Seat() proof.Seat {
 	return proof.Seat{Device: b.device, Stream: b.stream, Comm: b.comm.Comm}
 }
 
 // Versions are those of what the data goes through. The double's says what it is.
-func (b *Backend) Versions() map[string]string {
+func (b *Transport) Versions() map[string]string {
 	library := b.library.Version().String()
 	if b.library.Double() {
 		library = b.library.String()
@@ -168,7 +168,7 @@ func (b *Backend) Versions() map[string]string {
 }
 
 // Allocate makes the two buffers.
-func (b *Backend) Allocate(elements int) error {
+func (b *Transport) Allocate(elements int) error {
 	for i := range b.buffers {
 		var err error
 		if b.buffers[i], err = b.device.Alloc(4 * int64(elements)); err != nil {
@@ -178,7 +178,7 @@ func (b *Backend) Allocate(elements int) error {
 	return nil
 }
 
-func (b *Backend) at(r bench.Region) cuda.Pointer {
+func (b *Transport) at(r bench.Region) cuda.Pointer {
 	return b.buffers[r.Buffer] + cuda.Pointer(4*r.Offset)
 }
 
@@ -189,12 +189,12 @@ func bytesOf(values []float32) []byte {
 }
 
 // Write copies values to the GPU.
-func (b *Backend) Write(buffer bench.Buffer, offset int, values []float32) error {
+func (b *Transport) Write(buffer bench.Buffer, offset int, values []float32) error {
 	return b.device.Upload(b.at(bench.Region{Buffer: buffer, Offset: offset}), bytesOf(values), b.stream)
 }
 
 // Read copies values from the GPU.
-func (b *Backend) Read(buffer bench.Buffer, offset int, values []float32) error {
+func (b *Transport) Read(buffer bench.Buffer, offset int, values []float32) error {
 	return b.device.Download(bytesOf(values), b.at(bench.Region{Buffer: buffer, Offset: offset}), b.stream)
 }
 
@@ -202,7 +202,7 @@ var kinds = map[bench.Op]nccl.Kind{bench.AllReduce: nccl.AllReduce, bench.Reduce
 
 // Do performs one collective and waits for its end on the device: the time
 // includes launching it.
-func (b *Backend) Do(ctx context.Context, c bench.Call) error {
+func (b *Transport) Do(ctx context.Context, c bench.Call) error {
 	kind, known := kinds[c.Op]
 	if !known {
 		return fmt.Errorf("NCCL has no %q here", c.Op)
@@ -215,7 +215,7 @@ func (b *Backend) Do(ctx context.Context, c bench.Call) error {
 
 // End leaves the communicator in order, together with the other ranks; after an
 // error it tells them and does not wait.
-func (b *Backend) End(ctx context.Context, err error) error {
+func (b *Transport) End(ctx context.Context, err error) error {
 	if err != nil {
 		b.comm.Abort(err)
 		return err
