@@ -127,12 +127,12 @@ func (o *adviseOptions) adviser() (*adviser, error) {
 // advise answers for each series.
 func (v *adviser) advise(a *analysis) ([]*advice.Advice, error) {
 	list := []*advice.Advice{}
-	for _, c := range a.curves {
+	for _, c := range a.Curves {
 		wish := v.wish
 		if v.tariff != nil {
-			wish.Cost = v.tariff.Like(c, a.observations)
+			wish.Cost = v.tariff.Like(c, a.Observations)
 		}
-		one, err := advice.Advise(c, a.observations, wish)
+		one, err := advice.Advise(c, a.Observations, wish)
 		if err != nil {
 			return nil, err
 		}

@@ -131,7 +131,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	}
 	// A plan that cannot be read plans nothing new; what was planned before stays.
 	if unplanned == nil {
-		if err := db.SetPlanned(ctx, its.Name, plannedPoints(plan)); err != nil {
+		if err := db.SetPlanned(ctx, its.Name, launcher.Planned(plan)); err != nil {
 			return storeError(err)
 		}
 	}

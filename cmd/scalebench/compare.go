@@ -25,6 +25,7 @@ type compareOptions struct {
 	a, b    string
 	metric  string
 	measure measure.Measure // that metric names
+	at      cli.StringSlice // KEY=VALUE, a place within the runs
 	limit   string          // of --fail-if-worse; "" for none
 	mix     bool
 }
@@ -43,7 +44,7 @@ func compareCommand(s *session) *cli.Command {
 			"p <= 0.05 among all points together (Mann-Whitney, Holm): 4 runs a side of one point,\n" +
 			"5 of 2 to 6 points, 6 of up to 23; same is no difference that these runs\n" +
 			"could show. Exit code 3 where B is worse than --fail-if-worse allows.",
-		Flags: append(o.flags(), mixFlag(&o.mix),
+		Flags: append(o.flags(), mixFlag(&o.mix), atFlag(&o.at),
 			metricFlag(&o.metric),
 			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "end with exit code 3 if a point's verdict is worse and B is worse by `PERCENT` or more, like 5%, or if no point can be judged"}),
 		Action: func(c *cli.Context) error {
@@ -69,6 +70,10 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 	if o.limit != "" && o.measure.Better == measure.Neither {
 		return usagef("--fail-if-worse: nobody says which way %s is better", o.measure.Name)
 	}
+	at, err := conditions("--at", o.at)
+	if err != nil {
+		return err
+	}
 	var sides [2][]scaling.Observation
 	var warnings []string
 	for i, text := range []string{o.a, o.b} {
@@ -82,6 +87,9 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 		}
 		if len(list) == 0 {
 			return &usageError{err: fmt.Errorf("no good run is of %s", text), hint: "`" + appName + " runs` lists the runs there are."}
+		}
+		if list, err = scaling.Within(list, at); err != nil {
+			return &usageError{err: fmt.Errorf("--at: %s: %w", text, err)}
 		}
 		sides[i] = list
 		for _, w := range more {

@@ -16,6 +16,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
 )
 
 type costOptions struct {
@@ -67,7 +68,8 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 		return err
 	}
 	if o.clock == "train" && len(observations) > 0 {
-		if err := noTraining(observations[0].Study, observations); err != nil {
+		if kind := inquiry.Kind(observations); kind != "train" {
+			err := noTraining(observations[0].Study, kind)
 			return &usageError{err: err, hint: "--clock job says what its jobs cost.\n" + hintFor(err)}
 		}
 	}
@@ -117,7 +119,7 @@ func (o *costOptions) compare() (tradeoff.Options, error) {
 		t.Work.Target = &o.target
 	}
 	var err error
-	t.Baseline, err = conditions(o.baseline)
+	t.Baseline, err = conditions("--baseline", o.baseline)
 	return t, err
 }
 
@@ -167,7 +169,7 @@ func priced(a *analysis, o curveOptions, siteFile string, target float64) (*trad
 	if err != nil {
 		return nil, err
 	}
-	bill, err := tariff.Compare(a.curves, a.observations, pricing.Question{Mix: o.mix, Series: o.series.Value(), Target: target, Baseline: a.baseline})
+	bill, err := tariff.Compare(a.Curves, a.Observations, pricing.Question{Mix: o.mix, Series: o.series.Value(), Target: target, Baseline: a.Baseline})
 	if err != nil {
 		return nil, &usageError{err: err}
 	}

@@ -5,30 +5,31 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
-	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/spelling"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/exchange"
+	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
 // curveOptions say which runs of a study become which curves.
 type curveOptions struct {
-	study  string
-	base   string // a place on the axis; "": the smallest of each series
-	mix    bool
-	axis   string // a parameter; "": workers
-	where  string // SQL condition
-	series cli.StringSlice
+	study   string
+	measure string // "": what the kind of workload is about
+	base    string // a place on the axis; "": the smallest of each series
+	mix     bool
+	axis    string // a parameter or coordinate; "": the measure's own
+	where   string // SQL condition
+	series  cli.StringSlice
 
 	baseline cli.StringSlice // KEY=VALUE
+	at       cli.StringSlice // KEY=VALUE
 }
 
 func (o *curveOptions) flags() []cli.Flag {
@@ -44,7 +45,11 @@ func (o *curveOptions) flags() []cli.Flag {
 
 // axisFlag is for commands that can draw or print along any parameter.
 func (o *curveOptions) axisFlag() cli.Flag {
-	return &cli.StringFlag{Name: "axis", Aliases: []string{"x"}, Destination: &o.axis, DefaultText: "workers", Usage: "along the parameter `KEY`, such as workload.batch"}
+	return &cli.StringFlag{Name: "axis", Aliases: []string{"x"}, Destination: &o.axis, DefaultText: "workers, or what the measure is of within a run", Usage: "along the parameter `KEY`, such as workload.batch"}
+}
+
+func atFlag(list *cli.StringSlice) cli.Flag {
+	return &cli.StringSliceFlag{Name: "at", Destination: list, Usage: "only what was measured at `KEY=VALUE` within the runs, like op=all_reduce or bytes=1048576; may be given again"}
 }
 
 func baselineFlag(list *cli.StringSlice) cli.Flag {
@@ -52,13 +57,13 @@ func baselineFlag(list *cli.StringSlice) cli.Flag {
 		Usage: "divide by the configuration with `KEY=VALUE`, like workers=1 or platform=cpu8, that is otherwise the same; may be given again to say more of it"}
 }
 
-// conditions are what --baseline says.
-func conditions(list cli.StringSlice) ([]scaling.Condition, error) {
+// conditions are what a flag like --baseline says.
+func conditions(flag string, list cli.StringSlice) ([]scaling.Condition, error) {
 	var conditions []scaling.Condition
 	for _, text := range list.Value() {
 		c, err := scaling.ParseCondition(text)
 		if err != nil {
-			return nil, &usageError{err: fmt.Errorf("--baseline: %w", err)}
+			return nil, &usageError{err: fmt.Errorf("%s: %w", flag, err)}
 		}
 		conditions = append(conditions, c)
 	}
@@ -70,100 +75,50 @@ func mixFlag(mix *bool) cli.Flag {
 		Usage: "let one curve hold runs that ran on different things: nodes, drivers, versions"}
 }
 
-// baseAt is the place that --base names; nil for none.
-func (o *curveOptions) baseAt(axis string) (*scaling.Value, error) {
-	if o.base == "" {
-		return nil, nil
+// question is what the options ask of the runs.
+func (o *curveOptions) question() (q inquiry.Question, err error) {
+	q = inquiry.Question{Measure: o.measure, Axis: o.axis, Base: o.base, Mix: o.mix}
+	if names := o.series.Value(); len(names) > 0 {
+		q.Series = names
 	}
-	if x, err := strconv.ParseFloat(o.base, 64); err == nil {
-		if axis == scaling.Workers && !(x >= 1 && x == float64(int(x))) {
-			return nil, usagef("--base %s is not a worker count; give 1 or more", o.base)
-		}
-		return &scaling.Value{Number: x}, nil
+	if q.Baseline, err = conditions("--baseline", o.baseline); err != nil {
+		return q, err
 	}
-	if axis == scaling.Workers {
-		return nil, usagef("--base %q is not a worker count; give 1 or more", o.base)
-	}
-	return &scaling.Value{Word: o.base}, nil
+	q.At, err = conditions("--at", o.at)
+	return q, err
 }
 
-// axisKey is the parameter that name means: its TOML path, or its last part
-// where only one has it.
-func axisKey(flag, name string, obs []scaling.Observation, planned []scaling.Planned) (string, error) {
-	if name == "" || name == scaling.Workers {
-		return scaling.Workers, nil
-	}
-	values := map[string]map[string]bool{}
-	note := func(parameters map[string]any) {
-		for k, v := range parameters {
-			if values[k] == nil {
-				values[k] = map[string]bool{}
-			}
-			values[k][scaling.ValueOf(v).String()] = true
-		}
-	}
-	for _, o := range obs {
-		note(o.Parameters)
-	}
-	for _, p := range planned {
-		note(p.Parameters)
-	}
-	var fit, swept []string
-	for _, k := range slices.Sorted(maps.Keys(values)) {
-		if k == name {
-			return name, nil
-		}
-		if strings.HasSuffix(k, "."+name) {
-			fit = append(fit, k)
-		}
-		if len(values[k]) > 1 {
-			swept = append(swept, k)
-		}
-	}
+// unanswered is an error of package inquiry in the words of the options.
+func unanswered(err error) error {
+	var part *inquiry.Error
+	var unknown *inquiry.UnknownMeasure
 	switch {
-	case len(fit) == 1:
-		return fit[0], nil
-	case len(fit) > 1:
-		return "", usagef("%s %q could be %s; give the whole key", flag, name, strings.Join(fit, " or "))
+	case errors.As(err, &part) && (part.Part == "baseline" || part.Part == "at"):
+		return &usageError{err: fmt.Errorf("--%s: %w", part.Part, part.Err)}
+	case errors.As(err, &part):
+		return &usageError{err: fmt.Errorf("--%s %w", part.Part, part.Err)}
+	case errors.As(err, &unknown):
+		return &usageError{err: err, hint: spelling.Hint(unknown.Name, unknown.Known)}
 	}
-	return "", usagef("%s %q: the runs have no such parameter; these differ between them: %s", flag, name, strings.Join(swept, ", "))
+	return err
 }
 
-// chosen are the series with the given names.
-func chosen(curves []scaling.Curve, names []string) ([]scaling.Curve, error) {
-	var list []scaling.Curve
-	var known []string
-	for _, c := range curves {
-		known = append(known, strconv.Quote(c.Series))
-		if slices.Contains(names, c.Series) {
-			list = append(list, c)
-		}
-	}
-	for _, name := range names {
-		if !slices.ContainsFunc(list, func(c scaling.Curve) bool { return c.Series == name }) {
-			return nil, usagef("--series %q: there is no such series; there are %s", name, strings.Join(known, ", "))
-		}
-	}
-	return list, nil
-}
-
-// analysis is a study's runs as curves.
+// analysis is the answer to a question, with what this command line says of it.
 type analysis struct {
-	observations []scaling.Observation
-	curves       []scaling.Curve
-	warnings     []string // on the study as a whole
-	axis         string   // the parameter along which the curves run
-	noBase       error    // some series have no base, and what to run; nil
-	nothing      error    // none of the runs is a training, for what only trainings have; nil
-	baseline     []scaling.Condition
+	*inquiry.Answer
+	study  string // its name
+	noBase error  // some series have no base, and what to run; nil
 }
 
-// analyse reads the study's good runs from the database. What is planned is
-// taken from the run folder, or as it was when the runs were collected: so that a
-// base that never ran is missed.
+// analyse reads the study's good runs from the database and asks them. What is
+// planned is taken from the run folder, or as it was when the runs were collected:
+// so that a base that never ran is missed.
 func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error) {
-	study := o.study
-	name, err := studyName(study)
+	name, err := studyName(o.study)
+	if err != nil {
+		return nil, err
+	}
+	question, err := o.question()
 	if err != nil {
 		return nil, err
 	}
@@ -172,98 +127,116 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 		return nil, err
 	}
 	defer db.Close()
-	a := &analysis{}
-	if a.observations, a.warnings, err = db.Select(ctx, store.Filter{Study: name, Where: o.where}); err != nil {
+	obs, warnings, err := db.Select(ctx, store.Filter{Study: name, Where: o.where})
+	if err != nil {
 		return nil, storeError(err)
 	}
-	a.nothing = noTraining(name, a.observations)
 	var planned []scaling.Planned
 	if o.where == "" { // a condition chooses among runs, and says nothing of points without one
-		folder, err := s.find(ctx, study)
-		if err != nil {
+		if planned, err = s.planned(ctx, db, o.study, name); err != nil {
 			return nil, err
 		}
-		plan, err := launcher.ReadPlan(folder)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			s.warn("%v; taking what the database has of the plan", err)
+	}
+	if len(obs) == 0 && (len(planned) == 0 || o.where != "") {
+		for _, w := range warnings {
+			s.warn("%s", w)
 		}
-		if err == nil {
-			planned = plannedPoints(plan)
-		} else if planned, err = db.Planned(ctx, name); err != nil {
+		if o.where != "" {
+			return nil, &usageError{err: fmt.Errorf("study %q has no good run for which --where holds", name), hint: "`" + appName + " runs --study " + name + "` lists its runs."}
+		}
+		return nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: runIt(o.study, name) + "."}
+	}
+	answer, err := inquiry.Ask(obs, planned, question)
+	if err != nil {
+		return nil, unanswered(err)
+	}
+	answer.Warnings = append(warnings, answer.Warnings...)
+	if answer.Kind == "train" {
+		benchmarks, _, err := db.Select(ctx, store.Filter{Kind: "collective"})
+		if err != nil {
 			return nil, storeError(err)
 		}
+		exchange.Predict(answer.Curves, answer.Observations, benchmarks)
 	}
-	file := study // run and submit take the study's file
-	if file == name {
-		file += ".toml"
+	a := &analysis{Answer: answer, study: name}
+	if answer.NoBase != nil {
+		a.noBase = &usageError{err: answer.NoBase, hint: a.basing(runIt(o.study, name))}
 	}
-	what := fmt.Sprintf("Run it with `%s run %s` or `%s submit %s`, then `%s collect %s`", appName, file, appName, file, appName, name)
-	if len(a.observations) == 0 && o.where != "" {
-		a.warn(s)
-		return nil, &usageError{err: fmt.Errorf("study %q has no good run for which --where holds", name), hint: "`" + appName + " runs --study " + name + "` lists its runs."}
-	}
-	if len(a.observations) == 0 && len(planned) == 0 {
-		a.warn(s)
-		return nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: what + "."}
-	}
-	if a.axis, err = axisKey("--axis", o.axis, a.observations, planned); err != nil {
-		return nil, err
-	}
-	base, err := o.baseAt(a.axis)
+	return a, nil
+}
+
+// planned is what the study's plan has, where it is, else what the database has
+// of it.
+func (s *session) planned(ctx context.Context, db *store.Store, arg, name string) ([]scaling.Planned, error) {
+	folder, err := s.find(ctx, arg)
 	if err != nil {
 		return nil, err
 	}
-	if a.baseline, err = conditions(o.baseline); err != nil {
-		return nil, err
+	plan, err := launcher.ReadPlan(folder)
+	if err == nil {
+		return launcher.Planned(plan), nil
 	}
-	a.curves, err = scaling.Analyse(a.observations, scaling.Options{Axis: a.axis, Base: base, Baseline: a.baseline, Planned: planned, Mix: o.mix})
-	if a.baseline != nil && err != nil {
-		return nil, &usageError{err: fmt.Errorf("--baseline: %w", err)}
+	if !errors.Is(err, fs.ErrNotExist) {
+		s.warn("%v; taking what the database has of the plan", err)
 	}
-	if names := o.series.Value(); len(names) > 0 {
-		var e error
-		if a.curves, e = chosen(a.curves, names); e != nil {
-			return nil, e
+	list, err := db.Planned(ctx, name)
+	return list, storeError(err)
+}
+
+// runIt is how a study is run: run and submit take its file.
+func runIt(arg, name string) string {
+	file := arg
+	if file == name {
+		file += ".toml"
+	}
+	return fmt.Sprintf("Run it with `%s run %s` or `%s submit %s`, then `%s collect %s`", appName, file, appName, file, appName, name)
+}
+
+// basing is what to do where series have no base.
+func (a *analysis) basing(what string) string {
+	if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Unsteady }) {
+		what = "Runs whose step times never settled are not run again by themselves: make them longer (epochs, max_steps), raise study.repeats, or keep jobs from disturbing each other (exclusive, policy.chain)"
+	}
+	what += "; or divide by another point with --base N."
+	if slices.ContainsFunc(a.Curves, scaling.Curve.Divided) {
+		what = "Runs that ran on different nodes, drivers or versions are series of their own; --mix joins them.\n" + what
+	}
+	return what
+}
+
+// nothing is an error where none of the runs is a training, for what only trainings
+// have; nil where one may be.
+func (a *analysis) nothing() error {
+	if a.Kind == "train" {
+		return nil
+	}
+	return noTraining(a.study, a.Kind)
+}
+
+// noTraining says what can be asked of runs that are no trainings.
+func noTraining(study, kind string) error {
+	hint := fmt.Sprintf("`%s scaling %s` prints what was measured", appName, study)
+	for _, m := range measure.Of(kind) {
+		if m.Better != measure.Neither {
+			hint += fmt.Sprintf(", `%s plot %s %s -o FILE` draws it", appName, m.Name, study)
+			break
 		}
 	}
-	if benchmarks, _, e := db.Collectives(ctx, store.Filter{Kind: "collective"}); e != nil {
-		return nil, storeError(e)
-	} else {
-		exchange.Predict(a.curves, a.observations, benchmarks)
-	}
-	var noBase *scaling.NoBaseError
-	if errors.As(err, &noBase) {
-		if slices.ContainsFunc(noBase.Missing, func(m scaling.MissingBase) bool { return m.Unsteady }) {
-			what = "Runs whose step times never settled are not run again by themselves: make them longer (epochs, max_steps), raise study.repeats, or keep jobs from disturbing each other (exclusive, policy.chain)"
-		}
-		what += "; or divide by another point with --base N."
-		if slices.ContainsFunc(a.curves, scaling.Curve.Divided) {
-			what = "Runs that ran on different nodes, drivers or versions are series of their own; --mix joins them.\n" + what
-		}
-		a.noBase = &usageError{err: err, hint: what}
-		err = nil
-	}
-	return a, err
+	return &usageError{err: fmt.Errorf("study %q is of kind %q: it trains nothing, so that it has no training throughput, speedup or time to accuracy", study, kind), hint: hint + "."}
 }
 
 // trainings is analyse for what only trainings have.
 func (s *session) trainings(ctx context.Context, o curveOptions) (*analysis, error) {
 	a, err := s.analyse(ctx, o)
 	if err == nil {
-		err = a.nothing
+		err = a.nothing()
 	}
 	return a, err
 }
 
-// plannedPoints are the points of a plan.
-func plannedPoints(plan *study.Plan) []scaling.Planned {
-	seen := map[string]bool{} // its repeats are one point
-	var list []scaling.Planned
-	for _, p := range plan.Points {
-		if !seen[p.Point.ID] {
-			seen[p.Point.ID] = true
-			list = append(list, scaling.Planned{Point: p.Point.ID, Framework: p.Point.Framework, Workers: p.Point.Workers, Parameters: p.Point.Parameters()})
-		}
+// warn prints the doubts.
+func (a *analysis) warn(s *session) {
+	for _, doubt := range append(slices.Clone(a.Warnings), scaling.Doubts(a.Curves)...) {
+		s.warn("%s", doubt)
 	}
-	return list
 }

@@ -134,12 +134,14 @@ func TestNewKind(t *testing.T) {
 	if out := scalebench(0, "history", "--metric", "answer_p99", "--where", "workload.load = 40"); strings.Contains(out, "20.0 ms") {
 		t.Errorf("not selected by its own key:\n%s", out)
 	}
-	// It is a curve over any of its keys: twice the load, half as good. What only
-	// trainings have is refused, with what to ask for.
+	// It is a curve over any of its keys: twice the load, half as good. Without a
+	// name it has the table of its measures. What only trainings have is refused,
+	// with what to ask for.
 	has(scalebench(0, "collect", "service"), "2 done")
 	has(scalebench(0, "scaling", "service", "-m", "answer_p99", "-x", "load", "--format", "csv"),
 		"native,20,1,answer_p99,s,0.02,,,1,", "native,40,1,answer_p99,s,0.04,,,0.5,")
 	scalebench(0, "plot", "answer_p99", "service", "-x", "load", "-o", "load.svg")
-	has(scalebench(2, "scaling", "service"), `of kind "answering"`, "scaling service -m answer_p99")
-	has(scalebench(2, "plot", "speedup", "service", "-o", "no.svg"), "trains nothing")
+	has(scalebench(0, "scaling", "service", "--format", "csv"), "series,workers,runs,answer_p99,", "native load=20,1,1,0.02,", "native load=40,1,1,0.04,")
+	has(scalebench(0, "scaling", "service", "-x", "load"), "20.0 ms", "40.0 ms")
+	has(scalebench(2, "plot", "speedup", "service", "-o", "no.svg"), `of kind "answering"`, "trains nothing", "plot answer_p99 service")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/content"
-	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
 )
 
 type plotOptions struct {
@@ -32,13 +33,13 @@ func plotCommand(s *session) *cli.Command {
 		Description: "STUDY is a study's name or the path of its file. FIGURE is one of\n" +
 			figureHelp() +
 			"or any measure, such as step_p95, to_0.75 or one that runs report: against\n" +
-			"workers, or -x KEY. Numbers give lines, words columns; with --baseline, how many\n" +
-			"times better.\n" +
+			"workers, or -x KEY; one that a run has many values of, like busbw, against what they\n" +
+			"are of. Numbers give lines, words columns; with --baseline, how many times better.\n" +
 			"Every run is a dot; medians have an interval where there are runs enough for one.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Required: true, Destination: &o.output,
 				Usage: "write `FILE`, whose extension says the format: " + strings.Join(figure.Formats(), ", ")},
-			siteFlag(&o.site), o.axisFlag(),
+			siteFlag(&o.site), o.axisFlag(), atFlag(&o.at),
 			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework, all with the same axes", Destination: &o.by},
 			&cli.Float64Flag{Name: "target", Usage: "the time to accuracy `T`, a fraction, and its cost; FIGURE is tta, cost or normalised", Destination: &o.target},
 			baselineFlag(&o.baseline),
@@ -70,26 +71,33 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 		o.kind = measure.To(o.target).Name
 	case o.target > 0 && !money:
 		return usagef("--target is for the figures tta, cost and normalised")
-	case o.kind == "busbw" && len(o.baseline.Value()) > 0:
-		return usagef("--baseline is for measures, cost and normalised")
 	case o.axis != "" && money:
 		return usagef("--axis is for measures; %s has an axis of its own, and --by KEY gives each value a panel", o.kind)
 	}
 	if _, err := figure.Format(o.output); err != nil {
 		return &usageError{err: err}
 	}
-	if o.kind == "busbw" {
-		return s.plotBusBW(ctx, o)
+	preset, named := figure.Find(o.kind)
+	if named && o.axis == "" && len(o.baseline.Value()) == 0 {
+		o.measure = preset.Measure
+	} else {
+		o.measure = o.kind // also of a preset's name, along another axis or over a baseline
+		if _, err := measure.Find(o.kind); named && err != nil {
+			o.measure = ""
+		}
 	}
 	a, err := s.analyse(ctx, o.curveOptions)
+	var unknown *inquiry.UnknownMeasure
+	if errors.As(err, &unknown) {
+		return undrawable(unknown)
+	}
 	if err != nil {
 		return err
 	}
-	if err := a.drawable(o.kind); err != nil {
-		return err
-	}
-	if _, named := figure.Find(o.kind); named && a.nothing != nil {
-		return a.nothing
+	if named {
+		if err := a.drawable(preset, o.measure); err != nil {
+			return err
+		}
 	}
 	f, err := s.draw(ctx, o, a)
 	if err != nil {
@@ -107,30 +115,37 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	return nil
 }
 
-// drawable refuses a name that is neither a figure nor a measure.
-func (a *analysis) drawable(kind string) error {
-	_, err := scaling.Find(a.curves, kind)
+// drawable refuses a figure that the runs, or the options, are not for.
+func (a *analysis) drawable(k figure.Kind, asked string) error {
 	switch {
-	case err != nil && a.baseline != nil && kind != "cost" && kind != "normalised" && slices.Contains(figure.Names(), kind):
-		return usagef("--baseline is for measures, cost and normalised; %s has its base on the axis: --base", kind)
-	case err == nil || slices.Contains(figure.Names(), kind):
+	case asked == "" && a.Baseline != nil && k.Name != "cost" && k.Name != "normalised":
+		return usagef("--baseline is for measures, cost and normalised; %s has its base on the axis: --base", k.Name)
+	case asked != "" && a.Measures[0].At != "":
 		return nil
 	}
-	measures := a.measures()
-	return &usageError{err: fmt.Errorf("unknown figure %q; choose one of %s, or a measure: %s", kind, strings.Join(figure.Names(), ", "), strings.Join(measures, ", ")),
-		hint: spelling.Hint(kind, slices.Compact(slices.Sorted(slices.Values(append(figure.Names(), measures...)))))}
+	return a.nothing()
+}
+
+// undrawable is the error of a name that is neither a figure nor a measure.
+func undrawable(e *inquiry.UnknownMeasure) error {
+	return &usageError{err: fmt.Errorf("unknown figure %q; choose one of %s, or a measure: %s", e.Name, strings.Join(figure.Names(), ", "), strings.Join(e.Known, ", ")),
+		hint: spelling.Hint(e.Name, slices.Compact(slices.Sorted(slices.Values(append(figure.Names(), e.Known...)))))}
 }
 
 func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure.Figure, error) {
 	options := figure.Options{Title: o.title}
-	if a.baseline != nil {
-		options.Over = tradeoff.Options{Baseline: a.baseline}.BaselineText()
+	if a.Baseline != nil {
+		options.Over = tradeoff.Options{Baseline: a.Baseline}.BaselineText()
 	}
 	by := ""
 	if o.by != "" {
 		var err error
-		if by, err = axisKey("--by", o.by, a.observations, nil); err != nil {
-			return nil, err
+		of := measure.Measure{}
+		if len(a.Measures) == 1 {
+			of = a.Measures[0]
+		}
+		if by, err = inquiry.Key(o.by, a.Observations, nil, of); err != nil {
+			return nil, fmt.Errorf("--by %w", err)
 		}
 	}
 	switch {
@@ -140,7 +155,7 @@ func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure
 			return nil, err
 		}
 		defer db.Close()
-		runs, err := content.RankSteps(ctx, db, a.curves)
+		runs, err := content.RankSteps(ctx, db, a.Curves)
 		if err != nil {
 			return nil, err
 		}
@@ -155,7 +170,7 @@ func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure
 		}
 		return figure.DrawNormalised(*bill, by, options)
 	case by != "":
-		return figure.DrawBy(by, o.kind, a.curves, a.observations, options)
+		return figure.DrawBy(by, o.kind, a.Curves, a.Observations, options)
 	}
-	return figure.Draw(o.kind, a.curves, a.observations, options)
+	return figure.Draw(o.kind, a.Curves, a.Observations, options)
 }

@@ -188,3 +188,5 @@ func siteKeys(of reflect.Type, at string, into map[string]bool) {
 		}
 	}
 }
+
+func upperFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -53,7 +53,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	if err != nil {
 		return err
 	}
-	if len(a.observations) == 0 { // planned, and nothing measured
+	if len(a.Observations) == 0 { // planned, and nothing measured
 		a.warn(s)
 		return a.noBase
 	}
@@ -62,7 +62,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 		return err
 	}
 	defer db.Close()
-	of := content.Study{Name: a.observations[0].Study, Observations: a.observations, Curves: a.curves, Warnings: a.warnings, NoBase: a.noBase,
+	of := content.Study{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.noBase,
 		Program: appName + " " + version.String()}
 	if of.Advised, err = adviser.advise(a); err != nil {
 		return err

@@ -3,8 +3,8 @@
 // bandwidth that are fitted to them.
 //
 // A measurement is stored as figures (metrics.Figure), as nccl-tests' logs are,
-// so that our own benchmark and an imported one are read alike. The names and
-// keys of those figures are this package's.
+// so that our own benchmark and an imported one are read alike. Their names and
+// coordinates are those of package measure.
 //
 // Times are in seconds, sizes in bytes, bandwidths in bytes/s.
 package collective
@@ -14,24 +14,15 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// Names of the figures. Each is of an operation (at.op, a text, missing where a
-// log does not say), at a size (at.bytes) and a place (at.in_place, 0 or 1).
+// Each figure is of an operation (at.op, a text, missing where a log does not
+// say), at a size (at.bytes) and a place (at.in_place, 0 or 1).
 const (
-	Time  = "time"     // s; ours the median over iterations, nccl-tests' the mean
-	Min   = "time_min" // s
-	Mean  = "time_mean"
-	P99   = "time_p99"
-	CV    = "time_cv" // standard deviation over mean
-	AlgBW = "algbw"   // bytes/s: the size over Time
-	BusBW = "busbw"   // bytes/s: AlgBW times the factor of the operation
-)
-
-const (
-	opKey    = "op"
-	bytesKey = "bytes"
-	placeKey = "in_place"
+	opKey    = measure.Op
+	bytesKey = measure.Bytes
+	placeKey = measure.InPlace
 )
 
 // Measurement is one operation at one size, in place or not. What was not
@@ -52,9 +43,16 @@ type Measurement struct {
 
 // At is what a figure of the benchmark is of. An op of "" is not stated.
 func At(op string, size float64, inPlace bool) map[string]any {
-	at := map[string]any{bytesKey: size, placeKey: number(inPlace)}
-	if op != "" {
-		at[opKey] = op
+	at := Link{Op: op, InPlace: inPlace}.At()
+	at[bytesKey] = size
+	return at
+}
+
+// At is what the fit is of.
+func (l Link) At() map[string]any {
+	at := map[string]any{placeKey: number(l.InPlace)}
+	if l.Op != "" {
+		at[opKey] = l.Op
 	}
 	return at
 }
@@ -83,8 +81,8 @@ func number(inPlace bool) float64 {
 // parts are the figures of a measurement.
 func (m *Measurement) parts() []part {
 	return []part{
-		{Time, "s", "median", &m.Seconds}, {Min, "s", "min", &m.Min}, {Mean, "s", "mean", &m.Mean}, {P99, "s", "99th percentile", &m.P99},
-		{CV, "", "", &m.CV}, {AlgBW, "B/s", "", &m.AlgBW}, {BusBW, "B/s", "", &m.BusBW},
+		{measure.Time, "s", "median", &m.Seconds}, {measure.TimeMin, "s", "min", &m.Min}, {measure.TimeMean, "s", "mean", &m.Mean},
+		{measure.TimeP99, "s", "99th percentile", &m.P99}, {measure.TimeCV, "", "", &m.CV}, {measure.AlgBW, "B/s", "", &m.AlgBW}, {measure.BusBW, "B/s", "", &m.BusBW},
 	}
 }
 

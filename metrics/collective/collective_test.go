@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/worktest"
 )
 
@@ -25,7 +26,7 @@ func TestRoundTrip(t *testing.T) {
 		{Op: "broadcast", Bytes: 16, Iterations: 20, Seconds: known(3e-6), BusBW: known(16 / 3e-6)},
 	}
 	other := metrics.Figure{Name: "avg_busbw", Value: 1e9, Unit: "B/s"}
-	unsized := metrics.Figure{Name: BusBW, Value: 1, Unit: "B/s", At: map[string]any{"epoch": 1.0}}
+	unsized := metrics.Figure{Name: measure.BusBW, Value: 1, Unit: "B/s", At: map[string]any{"epoch": 1.0}}
 	figures := []metrics.Figure{other, unsized}
 	for _, m := range want {
 		figures = append(figures, m.Figures()...)

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -36,7 +37,9 @@ const (
 // Point is one point of both sets.
 type Point struct {
 	Series  string
-	Workers int
+	Axis    string            // along which the measure is: workers, or a coordinate
+	At      scaling.Value     // place on it
+	Workers int               // 0 where the point's runs differ
 	A, B    *scaling.Estimate // medians over the runs; nil where too many miss the target
 	NA, NB  int               // runs that have the measure
 	// Ratio is B's median over A's, with its interval; nil where either is missing. Loss is how much worse B is, as a
@@ -80,14 +83,17 @@ var ErrNothingInCommon = errors.New("the two sets of runs have no point in commo
 // key is a point as it is found in the other set.
 type key struct {
 	identity string
-	workers  int
+	at       scaling.Value
 }
 
 // place is a point in one set.
 type place struct {
 	key
-	series string
-	runs   []*scaling.Observation
+	series  string
+	axis    string
+	workers int
+	runs    []*scaling.Observation
+	values  []float64 // of those that have the measure; +Inf is a target that was missed
 }
 
 // Compare compares b's runs with a's in one measure.
@@ -108,21 +114,26 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Result,
 	if both > 0 {
 		return nil, fmt.Errorf("%d of the runs are in both sets; choose sets that do not overlap", both)
 	}
-	curvesA, err := curves(a)
+	curvesA, err := curves(a, f)
 	if err != nil {
 		return nil, err
 	}
-	curvesB, err := curves(b)
+	curvesB, err := curves(b, f)
 	if err != nil {
 		return nil, err
 	}
 	apart, named, words := differ(curvesA, curvesB)
 	r := &Result{Differ: append(words, groundDiffers(a, b)...), OtherDays: otherDays(a, b)}
-	placesA, placesB := places(curvesA, a, apart), places(curvesB, b, apart)
+	placesA, placesB := places(curvesA, a, apart, f), places(curvesB, b, apart, f)
+	for _, list := range [][]place{placesA, placesB} {
+		if len(list) == 0 {
+			return nil, fmt.Errorf("%w: no run of one of them recorded %s", ErrNothingInCommon, f.Name)
+		}
+	}
 	common := 0 // that are judged together
 	for _, p := range placesA {
 		for _, q := range placesB {
-			if q.key == p.key && len(values(p.runs, f)) > 0 && len(values(q.runs, f)) > 0 {
+			if q.key == p.key && len(p.values) > 0 && len(q.values) > 0 {
 				common++
 			}
 		}
@@ -159,10 +170,7 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Result,
 }
 
 func (p place) String() string {
-	if p.workers == 1 {
-		return p.series + ", 1 worker"
-	}
-	return fmt.Sprintf("%s, %d workers", p.series, p.workers)
+	return p.series + ", " + scaling.Places(p.axis, p.at)
 }
 
 func few(list []string) string {
@@ -174,8 +182,8 @@ func few(list []string) string {
 
 // curves are the runs by series and worker count. What they ran on is looked at
 // point by point, and nothing is divided by a base.
-func curves(list []scaling.Observation) ([]scaling.Curve, error) {
-	c, err := scaling.Analyse(list, scaling.Options{Mix: true})
+func curves(list []scaling.Observation, f measure.Measure) ([]scaling.Curve, error) {
+	c, err := scaling.Analyse(list, scaling.Options{Mix: true, Measure: f})
 	var noBase *scaling.NoBaseError
 	if err != nil && !errors.As(err, &noBase) {
 		return nil, err
@@ -243,7 +251,7 @@ func prints(list []scaling.Observation) []fingerprint.Print {
 }
 
 // places are the points of a set, identified by all parameters but those apart.
-func places(list []scaling.Curve, runs []scaling.Observation, apart map[string]bool) []place {
+func places(list []scaling.Curve, runs []scaling.Observation, apart map[string]bool, f measure.Measure) []place {
 	of := map[string]*scaling.Observation{}
 	for i := range runs {
 		of[runs[i].Run] = &runs[i]
@@ -257,9 +265,12 @@ func places(list []scaling.Curve, runs []scaling.Observation, apart map[string]b
 			}
 		}
 		for _, p := range c.Points {
-			at := place{key: key{identity.String(), p.Workers}, series: c.Series}
+			at := place{key: key{identity.String(), p.At}, series: c.Series, axis: c.Axis, workers: p.Workers}
 			for _, r := range p.Runs {
 				at.runs = append(at.runs, of[r.ID])
+				if x, has := r.Values[f.Name]; has && !math.IsNaN(x) {
+					at.values = append(at.values, x)
+				}
 			}
 			places = append(places, at)
 		}

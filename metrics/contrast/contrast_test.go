@@ -172,3 +172,38 @@ func TestBaselineAgainstSeveral(t *testing.T) {
 		t.Errorf("%v %v (-want +got):\n%s", r.OnlyA, r.OnlyB, diff)
 	}
 }
+
+// A measure that a run has many values of is compared place by place: at 20
+// requests/s twice the time, at 10 the same.
+func TestPlaces(t *testing.T) {
+	m := measure.Measure{Name: "answer", Title: "answer", Unit: "s", Better: measure.Lower, At: "load", Axis: "load"}
+	t.Cleanup(measure.Declare("serving", m))
+	set := func(name string, factor float64) []scaling.Observation {
+		var list []scaling.Observation
+		for i := range 8 {
+			var places measure.Places
+			places.Add(map[string]any{"load": 10.0}, "answer", 0.1+float64(i)/1000)
+			places.Add(map[string]any{"load": 20.0}, "answer", factor*(0.4+float64(i)/1000))
+			list = append(list, scaling.Observation{Run: fmt.Sprint(name, i), Point: name, Kind: "serving", Framework: "native", Workers: 1, Parameters: map[string]any{"workers": int64(1)}, Places: places.List()})
+		}
+		return list
+	}
+	r, err := Compare(set("a", 1), set("b", 2), m, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range r.Points {
+		got = append(got, fmt.Sprintf("%s=%s: %d, %d runs, %.3g, %s", p.Axis, p.At, p.NA, p.NB, p.Ratio.Value, p.Verdict))
+	}
+	if diff := cmp.Diff([]string{"load=10: 8, 8 runs, 1, same", "load=20: 8, 8 runs, 2, worse"}, got); diff != "" {
+		t.Error(diff)
+	}
+	none := set("c", 1)
+	for i := range none {
+		none[i].Places = nil
+	}
+	if _, err := Compare(set("a", 1), none, m, Options{}); !errors.Is(err, ErrNothingInCommon) || !strings.Contains(err.Error(), "no run of one of them recorded answer") {
+		t.Errorf("one side without it: %v", err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
 // FailAt is the error that a script is to stop at: points that are worse by limit
@@ -20,7 +21,7 @@ func (r *Result) FailAt(limit float64) error {
 		}
 		// Without a ratio so many runs miss the target that it is worse by any.
 		if p.Verdict == Worse && (p.Loss == nil || *p.Loss >= limit) {
-			worse = append(worse, fmt.Sprintf("%s, %s", p.Series, number.Count(p.Workers, "worker")))
+			worse = append(worse, p.Series+", "+scaling.Places(p.Axis, p.At))
 		}
 	}
 	switch {

@@ -3,12 +3,14 @@ package contrast
 import (
 	"strings"
 	"testing"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
 func TestFailAt(t *testing.T) {
 	loss := func(x float64) *float64 { return &x }
 	at := func(verdict Verdict, by *float64) Point {
-		return Point{Series: "native", Workers: 4, Verdict: verdict, Loss: by}
+		return Point{Series: "native", Axis: scaling.Workers, At: scaling.At(4), Workers: 4, Verdict: verdict, Loss: by}
 	}
 	for _, test := range []struct {
 		name   string

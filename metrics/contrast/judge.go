@@ -14,8 +14,8 @@ import (
 // judge compares one point's runs, one point of so many that are judged together:
 // with runs too few to be told apart among these it is not judged.
 func judge(a, b place, f measure.Measure, o Options, points int) (Point, error) {
-	p := Point{Series: a.series, Workers: a.workers, Verdict: Insufficient}
-	xs, ys := values(a.runs, f), values(b.runs, f)
+	p := Point{Series: a.series, Axis: a.axis, At: a.at, Workers: a.workers, Verdict: Insufficient}
+	xs, ys := a.values, b.values
 	p.NA, p.NB = len(xs), len(ys)
 	if !o.Mix {
 		for _, side := range []place{a, b} {
@@ -74,16 +74,6 @@ func judge(a, b place, f measure.Measure, o Options, points int) (Point, error) 
 		p.Verdict = Worse
 	}
 	return p, nil
-}
-
-func values(runs []*scaling.Observation, f measure.Measure) []float64 {
-	var xs []float64
-	for _, o := range runs {
-		if x, ok := o.Value(f.Name); ok {
-			xs = append(xs, x)
-		}
-	}
-	return xs
 }
 
 func printsOf(runs []*scaling.Observation) []fingerprint.Print {

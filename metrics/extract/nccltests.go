@@ -8,6 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // ncclTests reads the table that nccl-tests (and rccl-tests) print. Bus
@@ -115,7 +116,7 @@ func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) 
 	for j, f := range []struct {
 		name, unit string
 		scale      float64
-	}{{collective.Time, "s", 1e-6}, {collective.AlgBW, "B/s", 1e9}, {collective.BusBW, "B/s", 1e9}} {
+	}{{measure.Time, "s", 1e-6}, {measure.AlgBW, "B/s", 1e9}, {measure.BusBW, "B/s", 1e9}} {
 		v, err := cell(j)
 		if err != nil {
 			return err

@@ -177,6 +177,11 @@ func measureAxis(m measure.Measure, longest float64) axis {
 // each, as of workers, where they are whole and spread; else linear.
 func numberAxis(list []trend) axis {
 	title := shown(list[0].curve.Axis)
+	if title == measure.Bytes {
+		a := logAxis("size of the whole array")
+		a.binary, a.bytes = true, true
+		return a
+	}
 	var least, most float64
 	whole := true
 	for i, t := range list {

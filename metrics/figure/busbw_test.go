@@ -1,21 +1,23 @@
 package figure
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
-	"github.com/scalebench/scalebench/metrics/scaling/exchange"
 )
 
 // benchmarks are runs of two operations: all-reduce in and out of place, and a
 // broadcast out of place only.
-func benchmarks(workers, runs int) []exchange.Run {
-	var list []exchange.Run
+func benchmarks(workers, runs int) []scaling.Observation {
+	var list []scaling.Observation
 	for repeat := range runs {
-		r := exchange.Run{Observation: scaling.Observation{Run: strings.Repeat("r", repeat+1), Workers: workers, Nodes: 1}}
+		r := scaling.Observation{Run: fmt.Sprint(workers, repeat), Point: fmt.Sprint(workers), Framework: "native", Workers: workers, Nodes: 1}
+		var places measure.Places
 		for size := 8.0; size <= 1<<20; size *= 2 {
 			for _, m := range []collective.Measurement{{Op: "all_reduce"}, {Op: "all_reduce", InPlace: true}, {Op: "broadcast"}} {
 				seconds := 1e-5*float64(workers) + size/1e9*(1+0.01*float64(repeat))
@@ -23,17 +25,32 @@ func benchmarks(workers, runs int) []exchange.Run {
 				if m.InPlace {
 					busbw *= 2
 				}
-				m.Bytes, m.Seconds, m.BusBW = size, &seconds, &busbw
-				r.Measurements = append(r.Measurements, m)
+				places.Add(collective.At(m.Op, size, m.InPlace), measure.BusBW, busbw)
 			}
 		}
+		r.Places = places.List()
+		r.Parameters = map[string]any{"framework": "native", "workers": int64(workers)}
 		list = append(list, r)
 	}
 	return list
 }
 
+// drawn is the figure of a measure of the runs, along its own axis.
+func drawn(t *testing.T, name string, obs []scaling.Observation, o Options) (*Figure, error) {
+	t.Helper()
+	m, err := measure.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	curves, err := scaling.Analyse(obs, scaling.Options{Measure: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Draw(name, curves, obs, o)
+}
+
 func TestBusBW(t *testing.T) {
-	f, err := DrawBusBW(exchange.Curves(append(benchmarks(2, 6), benchmarks(4, 1)...), nil), Options{Title: "Links"})
+	f, err := drawn(t, "busbw", append(benchmarks(2, 6), benchmarks(4, 1)...), Options{Title: "Links"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,14 +69,14 @@ func TestBusBW(t *testing.T) {
 	for _, shared := range f.frame.labels {
 		labels = append(labels, shared.mark.Text)
 	}
-	if want := []string{"2 workers", "4 workers"}; !slices.Equal(labels, want) {
+	if want := []string{"native workers=2", "native workers=4"}; !slices.Equal(labels, want) {
 		t.Errorf("lines %v, want %v", labels, want)
 	}
 	// 18 sizes: six runs with an interval each, and one run that is its median.
-	if count[Median] != 36 || count[Bar] != 18 || count[Dot] != 6*18 || count[Line] != 2 {
+	if count[Median] != 36 || count[Bar] != 18 || count[Dot] != 6*18+18 || count[Line] != 2 {
 		t.Errorf("marks %v", count)
 	}
-	for _, want := range []string{"all_reduce: In place.", "broadcast: Out of place.", "Runs per point: 1 to 6.", "insufficient runs for an interval"} {
+	for _, want := range []string{"all_reduce: In place.", "broadcast: Out of place.", "Runs per point: native workers=2: 6; native workers=4: 1.", "insufficient runs for an interval"} {
 		if !strings.Contains(f.Caption(), want) {
 			t.Errorf("caption %q lacks %q", f.Caption(), want)
 		}
@@ -79,8 +96,10 @@ func TestBusBW(t *testing.T) {
 }
 
 func TestBusBWNothing(t *testing.T) {
-	for _, runs := range [][]exchange.Run{nil, {{Measurements: []collective.Measurement{{Op: "all_reduce", Bytes: 8}}}}} {
-		if _, err := DrawBusBW(exchange.Curves(runs, nil), Options{}); err == nil || !strings.Contains(err.Error(), "no run has a bus bandwidth") {
+	var timed measure.Places
+	timed.Add(collective.At("all_reduce", 8, false), measure.Time, 1e-6)
+	for _, obs := range [][]scaling.Observation{nil, {{Run: "r", Workers: 2, Places: timed.List()}}} {
+		if _, err := drawn(t, "busbw", obs, Options{}); err == nil || !strings.Contains(err.Error(), "no run has a bus bandwidth") {
 			t.Errorf("got %v", err)
 		}
 	}

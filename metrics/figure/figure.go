@@ -74,26 +74,31 @@ type Kind struct {
 	Title string // for people
 	About string // in a line of help
 	draw  build  // over curves; nil where it is drawn of something else
+	axis  string // that the curves are to run along; "" is workers
+	// Measure is the one that the curves are to be of; "" for those that a training is
+	// about.
+	Measure string
 }
 
-// OfCurves reports whether curves are all it needs, so that Draw draws it.
-func (k Kind) OfCurves() bool { return k.draw != nil }
+// OfCurves reports whether curves over workers are all it needs, so that Draw draws
+// it of any that are.
+func (k Kind) OfCurves() bool { return k.draw != nil && k.axis == "" }
 
 // Kinds are all there are, in the order of the question: does it scale, does
 // that help, why not, what does it cost.
 func Kinds() []Kind {
 	return []Kind{
-		{"speedup", "Speedup against workers", "how many times faster than the base", single(speedup)},
-		{"efficiency", "Efficiency against workers", "speedup over the workers that it took", single(efficiency)},
-		{"throughput", "Throughput against workers", "samples a second, against ideal", single(throughput)},
-		{"tta", "Time to accuracy against workers", "time to each target accuracy", single(timeToAccuracy)},
-		{"accuracy", "Accuracy against time", "a line a run, against time", single(accuracy)},
-		{"samples", "Accuracy against samples", "a line a run, against samples trained on", single(accuracyBySamples)},
-		{"breakdown", "Where the time goes", "where the time of a step goes", breakdown},
-		{"ranks", "Step times of each rank", "step times of each rank, at the most workers", nil},
-		{"cost", "Cost against time", "cost against time, by the site file's [[prices]]", nil},
-		{"normalised", "Time and cost relative to the baseline", "time and cost over the baseline's", nil},
-		{"busbw", "Bus bandwidth against size", "bus bandwidth of collectives against their size", nil},
+		{"speedup", "Speedup against workers", "how many times faster than the base", single(speedup), "", ""},
+		{"efficiency", "Efficiency against workers", "speedup over the workers that it took", single(efficiency), "", ""},
+		{"throughput", "Throughput against workers", "samples a second, against ideal", single(throughput), "", measure.Throughput},
+		{"tta", "Time to accuracy against workers", "time to each target accuracy", single(timeToAccuracy), "", ""},
+		{"accuracy", "Accuracy against time", "a line a run, against time", single(accuracy), "", ""},
+		{"samples", "Accuracy against samples", "a line a run, against samples trained on", single(accuracyBySamples), "", ""},
+		{"breakdown", "Where the time goes", "where the time of a step goes", breakdown, "", ""},
+		{"ranks", "Step times of each rank", "step times of each rank, at the most workers", nil, "", ""},
+		{"cost", "Cost against time", "cost against time, by the site file's [[prices]]", nil, "", ""},
+		{"normalised", "Time and cost relative to the baseline", "time and cost over the baseline's", nil, "", ""},
+		{"busbw", "Bus bandwidth against size", "bus bandwidth of collectives against their size", busBandwidth, measure.Bytes, measure.BusBW},
 	}
 }
 
@@ -144,9 +149,9 @@ func builder(kind string, curves []scaling.Curve, over string) (build, error) {
 		}
 		return gains(m, over), err
 	}
-	other := slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Axis != scaling.Workers })
 	k, ok := Find(kind)
-	if ok = ok && k.OfCurves(); ok && !other {
+	other := slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Axis != cmp.Or(k.axis, scaling.Workers) })
+	if ok = ok && k.draw != nil; ok && !other {
 		return k.draw, nil
 	}
 	if m, err := scaling.Find(curves, kind); err == nil {

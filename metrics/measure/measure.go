@@ -63,13 +63,18 @@ type Measure struct {
 	// Missable is for a time to something that a run may never reach. Such a run
 	// has the value +Inf and ranks behind all that reach it.
 	Missable bool
+	// At are the coordinates within a run that a value is of; "": a run has one value.
+	At Coordinates
+	// Axis is the coordinate along which curves run unless another axis is asked
+	// for; "" is the number of workers. Measures with equal At have equal Axis.
+	Axis string
 }
 
 // kinds are the measures of each kind of workload, in the order in which a
 // reader wants them.
 var kinds = map[string][]Measure{
 	"train":      training,
-	"collective": {},
+	"collective": collective,
 }
 
 // Of lists the measures of a kind of workload; nil for a kind that declares

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,6 +55,19 @@ func TestDeclarations(t *testing.T) {
 			seen[m.Name] = true
 			if m.Show == Percent && m.Unit != "" || m.Show == Seconds && m.Unit != "s" {
 				t.Errorf("%s: %s is shown in another unit than its own", kind, m.Name)
+			}
+			if !slices.IsSorted(m.At.Keys()) || m.Axis != "" && !m.At.Has(m.Axis) {
+				t.Errorf("%s: %s is at %v, along %q", kind, m.Name, m.At, m.Axis)
+			}
+			for _, other := range m.Beside() {
+				if other.Axis != m.Axis {
+					t.Errorf("%s: %s and %s are at the same places and along different axes", kind, m.Name, other.Name)
+				}
+			}
+			for _, key := range m.At.Keys() { // a run's own keys are beside them in what makes a curve
+				if strings.Contains(key, ".") || slices.Contains([]string{"id", "study", "framework", "workers", "nodes", "workers_per_node", "repeat", "attempt", "seed"}, key) {
+					t.Errorf("%s: %s: %s is a key of points", kind, m.Name, key)
+				}
 			}
 		}
 	}

@@ -14,8 +14,12 @@ import (
 
 // Options say how runs become curves. The zero value is the usual choice.
 type Options struct {
-	// Axis is the parameter along which a curve runs, by its TOML path; "" is
-	// Workers.
+	// Measure is the one asked for: curves are of it and those at the same places
+	// within a run, and doubts about another one are not told. The zero value is for
+	// the values of whole runs, with the doubts about a training's throughput.
+	Measure measure.Measure
+	// Axis is the parameter along which a curve runs, by its TOML path, or a
+	// coordinate; "" is the measure's own, or Workers.
 	Axis string
 	// Base is the place on the axis that all others are divided by. nil takes,
 	// per series, the smallest one that is planned or was observed: a base whose
@@ -192,14 +196,15 @@ func Analyse(obs []Observation, o Options) ([]Curve, error) {
 	if err != nil {
 		return nil, err
 	}
-	along := axis(cmp.Or(o.Axis, Workers))
+	along := axis(cmp.Or(o.Axis, o.Measure.Axis, Workers))
 	if b := o.Base; b != nil && along == Workers && !(b.Numeric() && b.Number >= 1) {
 		return nil, fmt.Errorf("base of %s workers; give 1 or more", b)
 	}
 	if err := validate(obs, o.Planned); err != nil {
 		return nil, err
 	}
-	an := analysis{confidence: confidence, axis: along}
+	obs, o.Planned = unfold(obs, o.Planned, o.Measure, along)
+	an := analysis{confidence: confidence, axis: along, of: o.Measure}
 	var curves []Curve
 	var missing []MissingBase
 	baseline := o.Baseline != nil
@@ -242,6 +247,7 @@ func validate(obs []Observation, planned []Planned) error {
 
 // analysis is what the points of one Analyse share.
 type analysis struct {
+	of         measure.Measure // asked for; zero: none in particular
 	axis       axis
 	confidence float64
 	byNode     bool // runs of the series differ by their nodes
@@ -275,7 +281,10 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 		an.divide(&c, base)
 	}
 	c.Fingerprint, c.Mixed = s.ground()
-	c.Warnings = append(curveWarnings(&c, s), driftWarnings(found)...)
+	c.Warnings = an.curveWarnings(&c, s)
+	if an.asks(measure.Throughput) {
+		c.Warnings = append(c.Warnings, driftWarnings(found)...)
+	}
 	if based && (c.Base == nil || c.Base.Of(measure.Throughput).Median == nil && c.Measured(measure.Throughput)) {
 		return c, s.missing(an.axis, base, runs)
 	}
@@ -300,7 +309,7 @@ func (an *analysis) divide(c *Curve, base Value) {
 				s.base = b
 			}
 		}
-		p.Warnings = append(p.Warnings, gainWarnings(p)...)
+		p.Warnings = append(p.Warnings, an.gainWarnings(p)...)
 	}
 }
 
@@ -319,19 +328,22 @@ func (an *analysis) point(at Value, runs []Observation) Point {
 		o := &runs[i]
 		p.Runs = append(p.Runs, Run{ID: o.Run, Job: o.Job, Values: o.Values})
 	}
-	for _, m := range measures(runs) {
+	for _, m := range an.measures(runs) {
 		if s := an.summary(m, runs); s.Runs > 0 {
 			p.Measures = append(p.Measures, s)
 		}
 	}
 	p.Straggler = straggler(p.Workers, runs)
-	p.Warnings, p.Doubts = pointWarnings(&p, runs), carried(runs)
+	p.Warnings, p.Doubts = an.pointWarnings(&p, runs), carried(runs)
 	return p
 }
 
 // measures are those of the runs' kind of workload, the times to targets, and
 // what runs report.
-func measures(runs []Observation) []measure.Measure {
+func (an *analysis) measures(runs []Observation) []measure.Measure {
+	if an.of.At != "" {
+		return an.of.Beside()
+	}
 	list := measure.Of(cmp.Or(runs[0].Kind, "train"))
 	var targets []float64
 	var reported []measure.Measure

@@ -42,6 +42,9 @@ type Observation struct {
 	// Values are what was measured, by the measure's name and in its base unit:
 	// +Inf is a target that the run missed. What is not in it was not measured.
 	Values map[string]float64
+	// Places are the values of measures that have coordinates, by where in the run
+	// they were measured.
+	Places []measure.Place
 	// Why says, by measure, why the run has no value of it.
 	Why map[string]string
 	// Reported declares those of Values and Why that the kind of workload does

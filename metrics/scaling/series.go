@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
@@ -158,27 +159,50 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 	return list
 }
 
-// Series is the runs of a study that share a curve over the number of workers.
+// Series is the runs of a study that share a curve.
 type Series struct {
-	Name   string
-	Base   int      // workers of the point that the others are divided by: the fewest that are planned or were observed
-	Runs   []string // by id
-	Points []string // planned or observed
+	Name    string
+	Axis    string
+	Base    Value // that the others are divided by: the least that is planned or was observed
+	Members []Member
+	// Points are those of curves of whole runs, planned or observed; nil for the
+	// others.
+	Points []string
 	// Part is for one of several series of the same points, whose runs ran on
 	// different things.
 	Part bool
 }
 
-// Arrange puts runs on their curves, as Analyse does without options.
+// Member is a run, or a place within it, on a curve.
+type Member struct {
+	Run   string // by id
+	Place string // measure.Key of it; "{}" for the whole run
+	At    Value  // on the curve's axis
+}
+
+// Arrange puts runs on their curves, as Analyse does for every measure without
+// other options.
 func Arrange(obs []Observation, planned []Planned) []Series {
 	var list []Series
-	for _, s := range group(obs, planned, false, Workers) {
-		one := Series{Name: s.name, Base: int(s.at[0].Number)}
-		for _, o := range s.runs {
-			one.Runs = append(one.Runs, o.Run)
+	for _, m := range Frames(obs) {
+		along := axis(cmp.Or(m.Axis, Workers))
+		placed, points := unfold(obs, planned, m, along)
+		for _, s := range group(placed, points, false, along) {
+			one := Series{Name: s.name, Axis: string(along), Base: s.at[0], Part: s.divided != nil}
+			if m.At == "" {
+				one.Points = s.points
+			}
+			for i := range s.runs {
+				at := map[string]any{}
+				for _, key := range m.At.Keys() {
+					if v, stated := s.runs[i].Parameters[key]; stated {
+						at[key] = v
+					}
+				}
+				one.Members = append(one.Members, Member{s.runs[i].Run, measure.Key(at), along.of(&s.runs[i])})
+			}
+			list = append(list, one)
 		}
-		one.Points, one.Part = s.points, s.divided != nil
-		list = append(list, one)
 	}
 	return list
 }
@@ -254,7 +278,8 @@ func swept(key string, obs []Observation, along axis) bool {
 
 // name names every series by its framework and the parameters in which series
 // differ, and returns the paths of those. A parameter goes by the last part of
-// its path where that is unambiguous.
+// its path where that is unambiguous. One that a framework's runs do not have at
+// all says no more than the framework does, where it has one value for each.
 func name(list []*series) (differing []string) {
 	paths := map[string]bool{}
 	for _, s := range list {
@@ -266,8 +291,10 @@ func name(list []*series) (differing []string) {
 	for _, k := range slices.Sorted(maps.Keys(paths)) {
 		for _, s := range list[1:] {
 			if literal(s.parameters[k]) != literal(list[0].parameters[k]) {
-				differing = append(differing, k)
-				short[last(k)]++
+				if !byFramework(list, k) {
+					differing = append(differing, k)
+					short[last(k)]++
+				}
 				break
 			}
 		}
@@ -284,6 +311,62 @@ func name(list []*series) (differing []string) {
 		s.name = strings.TrimSpace(s.name)
 	}
 	return differing
+}
+
+// byFramework reports whether the parameter has one value for each framework, and
+// none for some.
+func byFramework(list []*series, key string) bool {
+	of := map[string]string{}
+	unset := false
+	for _, s := range list {
+		v, set := s.parameters[key]
+		unset = unset || !set
+		if other, seen := of[s.framework]; seen && other != literal(v) {
+			return false
+		}
+		of[s.framework] = literal(v)
+	}
+	return unset
+}
+
+// Rename names curves by what tells them apart among themselves, but for some
+// parameters, which whoever shows them says otherwise.
+func Rename(curves []Curve, but ...string) []Curve {
+	if len(curves) == 0 {
+		return nil
+	}
+	list := make([]*series, len(curves))
+	for i, c := range curves {
+		list[i] = &series{framework: c.Framework, parameters: maps.Clone(c.Parameters)}
+		for _, key := range but {
+			delete(list[i].parameters, key)
+		}
+	}
+	name(list)
+	renamed := slices.Clone(curves)
+	for i := range renamed {
+		renamed[i].Series = list[i].name
+	}
+	return renamed
+}
+
+// Alike reports whether the curves are of series that are equal but for one
+// parameter.
+func Alike(a, b Curve, but string) bool {
+	keys := map[string]bool{}
+	for k := range a.Parameters {
+		keys[k] = true
+	}
+	for k := range b.Parameters {
+		keys[k] = true
+	}
+	delete(keys, but)
+	for k := range keys {
+		if literal(a.Parameters[k]) != literal(b.Parameters[k]) {
+			return false
+		}
+	}
+	return a.Framework == b.Framework
 }
 
 func last(path string) string {

@@ -32,16 +32,16 @@ func goal(m measure.Measure) string {
 }
 
 // pointWarnings are the doubts about one worker count's runs.
-func pointWarnings(p *Point, runs []Observation) []string {
+func (an *analysis) pointWarnings(p *Point, runs []Observation) []string {
 	var list []string
-	if trains(runs) {
+	if an.asks(measure.Throughput) && trains(runs) {
 		list = append(list, leftOut(runs)...)
 	}
-	if m := p.Of(measure.Throughput).Median; m != nil && m.Why != "" {
+	if m := p.Of(measure.Throughput).Median; an.asks(measure.Throughput) && m != nil && m.Why != "" {
 		list = append(list, "throughput: "+m.Why)
 	}
 	for _, s := range p.Targets() {
-		if s.Reached() < s.Runs {
+		if s.Reached() < s.Runs && an.asks(s.Name) {
 			list = append(list, fmt.Sprintf("%s: reached by %d of %s", goal(s.Measure), s.Reached(), number.Count(s.Runs, "run")))
 		}
 	}
@@ -75,6 +75,13 @@ func pointWarnings(p *Point, runs []Observation) []string {
 	}
 	return list
 }
+
+// asks reports whether doubts about the measure are to be told: it is the one
+// asked for, or none is in particular.
+func (an *analysis) asks(name string) bool { return an.of.Name == "" || an.of.Name == name }
+
+// asked is the measure whose doubts are told.
+func (an *analysis) asked() string { return cmp.Or(an.of.Name, measure.Throughput) }
 
 const noSteadyState = "no steady state"
 
@@ -126,44 +133,54 @@ func (d Doubt) Of(runs int) string {
 	return fmt.Sprintf("%d of %s: %s", len(d.Runs), number.Count(runs, "run"), d.Text)
 }
 
-// gainWarnings are the doubts about a point's throughput over the base's.
-func gainWarnings(p *Point) []string {
-	s := p.Of(measure.Throughput)
+// gainWarnings are the doubts about what a point has of the measure asked for over
+// the base's.
+func (an *analysis) gainWarnings(p *Point) []string {
+	s := p.Of(an.asked())
 	if s.Median == nil || s.base == nil || s == s.base {
 		return nil
 	}
 	g, n := s.Gain(), s.multiple
-	if g == nil {
-		return []string{fmt.Sprintf("speedup left out: %g samples/s against %g at the base is beyond what can be divided", s.Median.Value, s.base.Median.Value)}
+	switch {
+	case g == nil && s.Better == measure.Neither:
+		return nil
+	case g == nil:
+		return []string{strings.Replace(fmt.Sprintf("speedup left out: %g %s against %g at the base is beyond what can be divided", s.Median.Value, s.Unit, s.base.Median.Value), "  ", " ", 1)}
 	}
 	var list []string
 	if g.Why != "" {
 		list = append(list, "speedup: "+g.Why)
 	}
-	if n > 1 && (g.Interval != nil && g.Interval.Low > n || g.Interval == nil && g.Value > n*(1+superlinearTolerance)) {
+	if s.Unit == rateUnit && n > 1 && (g.Interval != nil && g.Interval.Low > n || g.Interval == nil && g.Value > n*(1+superlinearTolerance)) {
 		list = append(list, fmt.Sprintf("superlinear: speedup %.4g with %.4g times the workers; check that the base point was not slowed down", g.Value, n))
 	}
 	return list
 }
 
 // curveWarnings are the doubts about a whole series.
-func curveWarnings(c *Curve, s *series) []string {
+func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 	var list []string
-	if trains(s.runs) && c.Scaling != "weak" && c.Scaling != "strong" {
+	asked := an.asked()
+	rates := trains(s.runs) && (an.of.Name == "" || an.of.Unit == rateUnit)
+	if rates && c.Scaling != "weak" && c.Scaling != "strong" {
 		list = append(list, "the runs do not record whether scaling is weak or strong")
 	}
-	if trains(s.runs) && c.Base != nil && c.Base.Workers == 1 {
+	if rates && c.Base != nil && c.Base.Workers == 1 {
 		list = append(list, "the base is one worker, which exchanges no gradients: efficiency includes the whole cost of going distributed")
 	}
 	var without []string
 	for _, n := range s.at {
 		i := slices.IndexFunc(c.Points, func(p Point) bool { return p.At == n })
-		if i < 0 || c.Points[i].Of(measure.Throughput).Median == nil {
+		if i < 0 || c.Points[i].Of(asked).Median == nil {
 			without = append(without, fmt.Sprint(n))
 		}
 	}
-	if len(without) > 0 && c.Measured(measure.Throughput) {
-		list = append(list, "no good run with a steady state at "+strings.Replace(c.Axis, Workers, "worker count", 1)+" "+strings.Join(without, ", "))
+	if len(without) > 0 && c.Measured(asked) {
+		what := "no good run with a steady state at "
+		if asked != measure.Throughput {
+			what = "no good run that has " + asked + " at "
+		}
+		list = append(list, what+strings.Replace(c.Axis, Workers, "worker count", 1)+" "+strings.Join(without, ", "))
 	}
 	c.FingerprintWarnings = ranOnWarnings(c, s)
 	list = append(list, c.FingerprintWarnings...)

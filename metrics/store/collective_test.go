@@ -1,16 +1,21 @@
 package store
 
 import (
+	"errors"
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // What rank 0 measures of collectives is a row an operation, size and place, with
-// the latency and bandwidth that follow, in the views, in Show and in Collectives;
+// the latency and bandwidth that follow, in the views, in Show and in Select;
 // collecting the same again changes nothing, and what a log does not state is NULL.
 func TestIngestCollectives(t *testing.T) {
 	s := openStore(t)
@@ -59,26 +64,57 @@ func TestIngestCollectives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Result.Links) != 1 || d.Result.Links[0].Op != "all_reduce" || d.Result.Links[0].Sizes != 3 {
-		t.Errorf("links %+v", d.Result.Links)
+	byKey := cmpopts.SortSlices(func(a, b measure.Place) bool { return measure.Key(a.At) < measure.Key(b.At) })
+	near := cmpopts.EquateApprox(1e-9, 1e-12)
+	want := []measure.Place{{At: map[string]any{"op": "all_reduce", "in_place": 1.0}, Values: map[string]float64{"latency": 2e-6, "bandwidth": 1e9, "fit_low": 0, "fit_high": 0, "fit_sizes": 3}},
+		{At: map[string]any{"op": "broadcast", "in_place": 0.0, "bytes": 8.0}, Values: map[string]float64{"time": 1e-6}},
+		{At: map[string]any{"op": "all_reduce", "in_place": 1.0, "bytes": 1e3}, Values: map[string]float64{"time": 3e-6, "busbw": 1e3 / 3e-6}},
+		{At: map[string]any{"op": "all_reduce", "in_place": 1.0, "bytes": 1e6}, Values: map[string]float64{"time": 1.002e-3, "time_p99": 2.004e-3, "busbw": 1e6 / 1.002e-3}},
+		{At: map[string]any{"op": "all_reduce", "in_place": 1.0, "bytes": 1e8}, Values: map[string]float64{"time": 0.100002, "time_p99": 0.200004, "busbw": 1e8 / 0.100002}}}
+	if diff := cmp.Diff(want, d.Result.Places, byKey, near); diff != "" {
+		t.Errorf("shown (-want +got):\n%s", diff)
 	}
 	for _, f := range []Filter{{Study: "s"}, {Kind: "collective"}} {
-		runs, _, err := s.Collectives(t.Context(), f)
-		if err != nil {
-			t.Fatal(err)
+		runs, _, err := s.Select(t.Context(), f)
+		if err != nil || len(runs) != 1 || runs[0].Values["avg_busbw"] != 1e9 {
+			t.Fatalf("%+v: %+v, %v", f, runs, err)
 		}
-		if len(runs) != 1 || len(runs[0].Measurements) != 4 || len(runs[0].Links) != 1 || runs[0].Backend() != "tcp" || runs[0].Workers != 2 {
-			t.Errorf("%+v: %+v", f, runs)
+		if diff := cmp.Diff(want, runs[0].Places, byKey, near); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", f, diff)
 		}
 	}
-	if runs, _, err := s.Collectives(t.Context(), Filter{Kind: "train"}); err != nil || runs != nil {
-		t.Errorf("trainings measured %+v, %v", runs, err)
+	// In a list the run has a row for each place; measures at different places have no
+	// such list.
+	busbw, _ := measure.Find("busbw")
+	latency, _ := measure.Find("latency")
+	rows, err := s.Runs(t.Context(), Filter{}, measure.Measure{Name: "avg_busbw", Unit: "B/s"}, busbw)
+	if err != nil || len(rows) != 4 {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	for _, r := range rows {
+		if *r.Values[0] != 1e9 || (r.At["op"] == "broadcast") != (r.Values[1] == nil) || r.At["bytes"] == 1e6 && math.Abs(*r.Values[1]/(1e6/1.002e-3)-1) > 1e-9 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if _, err := s.Runs(t.Context(), Filter{}, busbw, latency); !errors.Is(err, ErrPlaces) {
+		t.Errorf("latency beside bus bandwidths: %v", err)
+	}
+	points, _, err := s.History(t.Context(), Filter{Where: "workers = 2"}, busbw)
+	if err != nil || len(points) != 3 || len(points[0].Samples) != 1 {
+		t.Errorf("history %+v, %v", points, err)
+	}
+	var where *WhereError
+	if _, err := s.Runs(t.Context(), Filter{Where: "busbw > 1"}); !errors.As(err, &where) {
+		t.Errorf("one of many bandwidths as a condition: %v", err)
+	}
+	if got := table(t, s, `SELECT measure, round(value), at FROM "values" WHERE measure IN ('avg_busbw', 'latency') ORDER BY measure`); !slices.Equal(got, []string{"avg_busbw|1e+09|<nil>", `latency|0|{"in_place":1,"op":"all_reduce"}`}) {
+		t.Errorf("values %q", got)
 	}
 	before := dump(t, s)
 	if r := ingestRun(t, s, run, file); r.Changed {
 		t.Error("the same again changed something")
 	}
-	if _, err := s.write.Exec("UPDATE result SET algorithm = 1; DELETE FROM link"); err != nil {
+	if _, err := s.write.Exec("UPDATE result SET algorithm = 1; DELETE FROM value WHERE place <> 0"); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.Recompute(t.Context()); err != nil || n != 1 {

@@ -19,19 +19,28 @@ type PointHistory struct {
 }
 
 // History returns the values of a measure of all good runs that fit the filter,
-// by point, and the fingerprints that samples refer to. A point is the same in
+// by point, and within it by place where the measure has coordinates, and the fingerprints that samples refer to. A point is the same in
 // all studies. Runs without it are left out.
 func (s *Store) History(ctx context.Context, f Filter, m measure.Measure) ([]PointHistory, []fingerprint.Print, error) {
 	value, arguments := valueOf(m)
 	// The view has a run's job and series beside it, which only a user's
 	// condition needs, and costs half as much again.
-	query := "SELECT point, runs.id, created, " + value + " AS figure, fingerprint FROM run runs JOIN result ON result.run = runs.id"
+	places, more, err := placesOf([]measure.Measure{m})
+	if err != nil {
+		return nil, nil, err
+	}
+	arguments = append(arguments, more...)
+	point := "point"
+	if places != "" {
+		point = "point || ' ' || place_at"
+	}
+	query := "SELECT " + point + ", runs.id, created, " + value + " AS figure, fingerprint FROM run runs JOIN result ON result.run = runs.id" + places
 	if f.Where != "" {
-		query = "SELECT point, id, created, " + value + " AS figure, (SELECT fingerprint FROM result WHERE run = runs.id) FROM runs"
+		query = "SELECT " + point + ", id, created, " + value + " AS figure, (SELECT fingerprint FROM result WHERE run = runs.id) FROM runs" + places
 	}
 	var points []PointHistory
 	var prints []fingerprint.Print
-	err := s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
+	err = s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
 		rows, err := tx.QueryContext(ctx, query+" WHERE figure IS NOT NULL AND status = 'done' AND "+where, append(arguments, args...)...)
 		if err != nil {
 			return err

@@ -177,20 +177,39 @@ func (o *observer) parameters() error {
 }
 
 func (o *observer) values() error {
-	all, err := readMeasures(o.ctx, o.tx)
+	all, err := newReader(o.ctx, o.tx)
 	if err != nil {
 		return err
 	}
-	rows, err := o.tx.QueryContext(o.ctx, selectValues+" JOIN run r ON r.id = v.run WHERE "+good+" ORDER BY v.run, v.measure", o.ids)
+	rows, err := o.tx.QueryContext(o.ctx, selectValues+" JOIN run r ON r.id = v.run WHERE "+good+" ORDER BY v.run, v.measure, v.place", o.ids)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := all.scan(rows, func(run int64) (map[string]float64, map[string]string, *[]measure.Measure) {
+		if err := all.scan(rows, func(run int64) held {
 			v := &o.list[o.at[run]]
-			return v.Values, v.Why, &v.Reported
+			return held{v.Values, v.Why, &v.Reported, &v.Places}
 		}); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// places are the runs' without their other values.
+func (o *observer) places() error {
+	all, err := newReader(o.ctx, o.tx)
+	if err != nil {
+		return err
+	}
+	rows, err := o.tx.QueryContext(o.ctx, selectValues+" JOIN run r ON r.id = v.run WHERE v.place <> 0 AND "+good+" ORDER BY v.run, v.measure, v.place", o.ids)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := all.scan(rows, func(run int64) held { return held{places: &o.list[o.at[run]].Places} }); err != nil {
 			return err
 		}
 	}

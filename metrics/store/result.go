@@ -55,9 +55,6 @@ func (in *ingest) result() error {
 	if err := in.noiseScales(r.NoiseScales); err != nil {
 		return err
 	}
-	if err := in.links(r.Links); err != nil {
-		return err
-	}
 	return in.trained(r, evaluations)
 }
 

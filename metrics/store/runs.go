@@ -61,10 +61,14 @@ type RunRow struct {
 	Epochs        *int
 	Values        []*float64 // of the measures that were asked for, in their order
 	ThroughputWhy string     // why there is none
-	Warnings      []string
+	// At is the place within the run that values with coordinates are of; nil without
+	// such. A run then has a row for each.
+	At       map[string]any
+	Warnings []string
 }
 
-// Runs lists runs, newest first, with their values of some measures.
+// Runs lists runs, newest first, with their values of some measures: a row for each
+// place within a run where measures with coordinates are among them.
 func (s *Store) Runs(ctx context.Context, f Filter, of ...measure.Measure) ([]RunRow, error) {
 	var list []RunRow
 	columns, arguments := "", []any(nil)
@@ -72,10 +76,21 @@ func (s *Store) Runs(ctx context.Context, f Filter, of ...measure.Measure) ([]Ru
 		column, args := valueOf(m)
 		columns, arguments = columns+", "+column, append(arguments, args...)
 	}
-	err := s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
+	places, more, err := placesOf(of)
+	if err != nil {
+		return nil, err
+	}
+	at := "NULL"
+	if places != "" {
+		at, arguments = "place_at", append(arguments, more...)
+	}
+	err = s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
 		query := `SELECT run, study, coalesce(series, ''), point, repeat, attempt, framework, workers, nodes, status, detail,
 			coalesce(job, ''), coalesce(job_state, ''), created, dir, steps, epochs, coalesce(throughput_why, ''),
-			warnings` + columns + " FROM runs WHERE " + where + " ORDER BY created DESC, id DESC"
+			warnings, ` + at + columns + " FROM runs" + places + " WHERE " + where + " ORDER BY created DESC, id DESC"
+		if places != "" {
+			query += ", place_id"
+		}
 		if f.Limit > 0 {
 			query += fmt.Sprintf(" LIMIT %d", f.Limit)
 		}
@@ -172,9 +187,9 @@ func scanRuns(rows *sql.Rows, values int) ([]RunRow, error) {
 	for rows.Next() {
 		r := RunRow{Values: make([]*float64, values)}
 		var created float64
-		var warnings sql.NullString
+		var warnings, at sql.NullString
 		into := []any{&r.Run, &r.Study, &r.Series, &r.Point, &r.Repeat, &r.Attempt, &r.Framework, &r.Workers, &r.Nodes,
-			&r.Status, &r.Detail, &r.Job, &r.JobState, &created, &r.Dir, &r.Steps, &r.Epochs, &r.ThroughputWhy, &warnings}
+			&r.Status, &r.Detail, &r.Job, &r.JobState, &created, &r.Dir, &r.Steps, &r.Epochs, &r.ThroughputWhy, &warnings, &at}
 		for i := range r.Values {
 			into = append(into, &r.Values[i])
 		}
@@ -184,6 +199,11 @@ func scanRuns(rows *sql.Rows, values int) ([]RunRow, error) {
 		r.Created = metrics.Time(created).UTC()
 		if warnings.Valid && warnings.String != "[]" {
 			if err := json.Unmarshal([]byte(warnings.String), &r.Warnings); err != nil {
+				return nil, err
+			}
+		}
+		if at.Valid {
+			if err := json.Unmarshal([]byte(at.String), &r.At); err != nil {
 				return nil, err
 			}
 		}

@@ -49,22 +49,32 @@ CREATE INDEX run_created ON run (created, id);
 CREATE INDEX run_study ON run (study, created);
 CREATE INDEX run_attempts ON run (study, point, repeat, status, attempt);
 
--- The curves of each study over the number of workers, as package scaling has
--- them; that package alone knows what makes a curve.
+-- The curves of each study, those of whole runs over the number of workers, as
+-- package scaling has them; that package alone knows what makes a curve.
 CREATE TABLE series (
   id    INTEGER PRIMARY KEY,
   study TEXT NOT NULL REFERENCES study,
   name  TEXT NOT NULL,
-  base  INTEGER NOT NULL  -- workers of the point that the others are divided by
+  axis  TEXT NOT NULL,
+  base  ANY NOT NULL  -- place on the axis that the others are divided by: a number or a word
 ) STRICT;
 CREATE INDEX series_study ON series (study);
 
--- Which runs are on which curve. One on which a fact does not bear that divides
--- curves is on several.
+-- Where in a run something was measured.
+CREATE TABLE place (
+  id INTEGER PRIMARY KEY,
+  at TEXT NOT NULL UNIQUE  -- JSON object, keys sorted; '{}', number 0, is the run as a whole
+) STRICT;
+INSERT INTO place (id, at) VALUES (0, '{}');
+
+-- Which runs, or places within them, are on which curve. One on which a fact does
+-- not bear that divides curves is on several.
 CREATE TABLE member (
   run    INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
   series INTEGER NOT NULL REFERENCES series ON DELETE CASCADE,
-  PRIMARY KEY (run, series)
+  place  INTEGER NOT NULL REFERENCES place,
+  at     ANY NOT NULL,  -- place on the axis
+  PRIMARY KEY (run, series, place)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX member_series ON member (series);
 
@@ -326,17 +336,19 @@ CREATE TABLE measure (
   better   TEXT NOT NULL CHECK (better IN ('higher', 'lower', '')),
   reported INTEGER NOT NULL,  -- 0 or 1: by programs and logs
   target   REAL,              -- of the time to a target accuracy
-  UNIQUE (name, unit)
+  coordinates TEXT NOT NULL,  -- JSON array, sorted: of what places in a run the values are; [] for whole runs
+  UNIQUE (name, unit, coordinates)
 ) STRICT;
 
 -- What each run came to in each measure that it has, or has a reason not to have.
 CREATE TABLE value (
   run     INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
   measure INTEGER NOT NULL REFERENCES measure,
+  place   INTEGER NOT NULL REFERENCES place,
   value   REAL,              -- in the measure's unit; NULL where there is none
   missed  INTEGER NOT NULL,  -- 0 or 1: there is none because the run missed the target
   why     TEXT NOT NULL,     -- why else there is none; '' where there is one
-  PRIMARY KEY (run, measure)
+  PRIMARY KEY (run, measure, place)
 ) STRICT, WITHOUT ROWID;
 
 -- The gradient noise scale of the incarnation that the result is about, a row
@@ -355,19 +367,6 @@ CREATE TABLE noise_scale (
   noise            REAL,
   why              TEXT NOT NULL,     -- what is missing, and the reason; '' when nothing is
   PRIMARY KEY (run, epoch)
-) STRICT, WITHOUT ROWID;
-
--- The latency and bandwidth fitted to what a benchmark of collectives measured.
-CREATE TABLE link (
-  run      INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
-  op       TEXT NOT NULL,     -- '' where a log does not say
-  in_place INTEGER NOT NULL,  -- 0 or 1
-  alpha    REAL NOT NULL,     -- seconds
-  beta     REAL NOT NULL,     -- bytes/s
-  sizes    INTEGER NOT NULL,  -- that it was fitted to
-  low      REAL NOT NULL,     -- how far the fit is off, model over measured - 1
-  high     REAL NOT NULL,
-  PRIMARY KEY (run, op, in_place)
 ) STRICT, WITHOUT ROWID;
 
 -- Where an imported run comes from.
@@ -399,19 +398,19 @@ SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat
        j.cluster, j.id AS job, j.partition, j.state AS job_state, j.reason AS job_reason,
        j.exit_code, j.submitted, j.started, j.ended,
        x.world, x.restart, x.steps, x.warmup_steps, x.samples, x.epochs,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'throughput')) AS throughput,
-       (SELECT why FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'throughput')) AS throughput_why,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'end_to_end')) AS end_to_end,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'train_seconds')) AS train_seconds,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'init_seconds')) AS init_seconds,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'step_p50')) AS step_p50,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'step_p95')) AS step_p95,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'step_p99')) AS step_p99,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'skew')) AS skew,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'data_wait')) AS data_wait,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'compute')) AS compute,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'communication')) AS communication,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'final_accuracy')) AS final_accuracy,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'throughput' AND coordinates = '[]')) AS throughput,
+       (SELECT why FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'throughput' AND coordinates = '[]')) AS throughput_why,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'end_to_end' AND coordinates = '[]')) AS end_to_end,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'train_seconds' AND coordinates = '[]')) AS train_seconds,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'init_seconds' AND coordinates = '[]')) AS init_seconds,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'step_p50' AND coordinates = '[]')) AS step_p50,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'step_p95' AND coordinates = '[]')) AS step_p95,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'step_p99' AND coordinates = '[]')) AS step_p99,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'skew' AND coordinates = '[]')) AS skew,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'data_wait' AND coordinates = '[]')) AS data_wait,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'compute' AND coordinates = '[]')) AS compute,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'communication' AND coordinates = '[]')) AS communication,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'final_accuracy' AND coordinates = '[]')) AS final_accuracy,
        x.warnings, x.algorithm,
        r.id, nullif(x.git_commit, '') AS git_commit
 FROM run r
@@ -423,7 +422,8 @@ CREATE VIEW parameters AS
 SELECT r.name AS run, r.study, p.key, p.value, p.type
 FROM run_parameter p JOIN run r ON r.id = p.run;
 
--- What every run came to in every measure. reached is 0 for a target that the
+-- What every run came to in every measure, a row for each place within the run
+-- (at, a JSON object) where the measure has coordinates. reached is 0 for a target that the
 -- run missed, NULL where nothing can be missed.
 CREATE VIEW "values" AS
 SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat, r.attempt,
@@ -432,10 +432,12 @@ SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat
          SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
                                AND l.status = 'done' AND l.attempt > r.attempt) AS counts,
        m.name AS measure, nullif(m.unit, '') AS unit, nullif(m.better, '') AS better, v.value,
-       CASE WHEN m.target IS NOT NULL THEN NOT v.missed END AS reached, nullif(v.why, '') AS why
+       CASE WHEN m.target IS NOT NULL THEN NOT v.missed END AS reached, nullif(v.why, '') AS why,
+       CASE WHEN v.place <> 0 THEN p.at END AS at
 FROM run r
 JOIN value v ON v.run = r.id
-JOIN measure m ON m.id = v.measure;
+JOIN measure m ON m.id = v.measure
+JOIN place p ON p.id = v.place;
 
 -- Throughput of every run that has a result. counts is 1 for a run that
 -- figures are made of: it is done, and no later attempt at the same repeat of
@@ -446,17 +448,17 @@ SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat
        r.status = 'done' AND NOT EXISTS (
          SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
                                AND l.status = 'done' AND l.attempt > r.attempt) AS counts,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'throughput')) AS throughput,
-       (SELECT why FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'throughput')) AS throughput_why,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'end_to_end')) AS end_to_end,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'throughput' AND coordinates = '[]')) AS throughput,
+       (SELECT why FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'throughput' AND coordinates = '[]')) AS throughput_why,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'end_to_end' AND coordinates = '[]')) AS end_to_end,
        x.steps, x.warmup_steps,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'step_p50')) AS step_p50,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'step_p95')) AS step_p95,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'step_p99')) AS step_p99,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'skew')) AS skew,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'data_wait')) AS data_wait,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'compute')) AS compute,
-       (SELECT value FROM value WHERE run = r.id AND measure = (SELECT id FROM measure WHERE name = 'communication')) AS communication
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'step_p50' AND coordinates = '[]')) AS step_p50,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'step_p95' AND coordinates = '[]')) AS step_p95,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'step_p99' AND coordinates = '[]')) AS step_p99,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'skew' AND coordinates = '[]')) AS skew,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'data_wait' AND coordinates = '[]')) AS data_wait,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'compute' AND coordinates = '[]')) AS compute,
+       (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'communication' AND coordinates = '[]')) AS communication
 FROM run r
 JOIN result x ON x.run = r.id;
 
@@ -486,11 +488,11 @@ WITH ranked AS (
          row_number() OVER (PARTITION BY s.study, s.id, r.workers ORDER BY v.value) AS i,
          count(*) OVER (PARTITION BY s.study, s.id, r.workers) AS n
   FROM series s
-  JOIN member m ON m.series = s.id
+  JOIN member m ON m.series = s.id AND m.place = 0
   JOIN run r ON r.id = m.run AND r.status = 'done' AND NOT EXISTS (
     SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
                           AND l.status = 'done' AND l.attempt > r.attempt)
-  JOIN value v ON v.run = r.id AND v.value > 0 AND v.measure = (SELECT id FROM measure WHERE name = 'throughput')
+  JOIN value v ON v.run = r.id AND v.place = 0 AND v.value > 0 AND v.measure = (SELECT id FROM measure WHERE name = 'throughput' AND coordinates = '[]')
 ), groups AS (
   SELECT study, id, name, base, workers, i, n,
          avg(value) FILTER (WHERE i IN ((n + 1) / 2, (n + 2) / 2)) OVER same AS median,
@@ -504,6 +506,43 @@ SELECT study, name AS series, workers, n AS runs, median AS throughput_median,
        median / max(median) FILTER (WHERE workers = base) OVER (PARTITION BY study, id) AS speedup,
        base AS base_workers
 FROM groups WHERE i = 1;
+
+-- Every measure along every curve, of the runs that count: at is a place on the
+-- axis, the number of workers or a coordinate. A target that was missed ranks
+-- last; where half of the runs or more miss it there is no median. The speedup is
+-- of the medians, in the direction in which the measure is better.
+CREATE VIEW curves AS
+WITH ranked AS (
+  SELECT s.study, s.id, s.name, s.axis, s.base, m.at, v.measure, coalesce(v.value, 9e999) AS value,
+         row_number() OVER (PARTITION BY s.study, s.id, v.measure, m.at ORDER BY coalesce(v.value, 9e999)) AS i,
+         count(*) OVER (PARTITION BY s.study, s.id, v.measure, m.at) AS n
+  FROM series s
+  JOIN member m ON m.series = s.id
+  JOIN run r ON r.id = m.run AND r.status = 'done' AND NOT EXISTS (
+    SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
+                          AND l.status = 'done' AND l.attempt > r.attempt)
+  JOIN value v ON v.run = r.id AND v.place = m.place AND (v.value IS NOT NULL OR v.missed)
+  JOIN measure x ON x.id = v.measure AND NOT (x.unit = 'samples/s' AND v.value <= 0)
+), groups AS (
+  SELECT study, id, name, axis, base, at, measure, i, n,
+         avg(value) FILTER (WHERE i IN ((n + 1) / 2, (n + 2) / 2)) OVER same AS median,
+         min(value) OVER same AS low, max(value) OVER same AS high
+  FROM ranked
+  WINDOW same AS (PARTITION BY study, id, measure, at)
+), medians AS (
+  SELECT study, id, name, axis, base, at, measure, n, low, high, CASE WHEN median < 9e999 THEN median END AS median
+  FROM groups WHERE i = 1
+), ratios AS (
+  SELECT *, max(median) FILTER (WHERE at = base) OVER (PARTITION BY study, id, measure) AS divisor FROM medians
+)
+SELECT c.study, c.name AS series, m.name AS measure, nullif(m.unit, '') AS unit, c.axis, c.at, c.n AS runs, c.median,
+       CASE WHEN c.low < 9e999 THEN c.low END AS min, CASE WHEN c.high < 9e999 THEN c.high END AS max,
+       CASE WHEN c.median IS NULL OR m.better = '' THEN NULL
+            WHEN c.at = c.base THEN 1.0 -- of 0 too
+            WHEN m.better = 'higher' AND c.median / c.divisor > 0 THEN c.median / c.divisor
+            WHEN m.better = 'lower' AND c.divisor / c.median > 0 THEN c.divisor / c.median END AS speedup,
+       c.base
+FROM ratios c JOIN measure m ON m.id = c.measure;
 
 -- Every step of every rank; ask for one run, or one run and rank. Seconds.
 CREATE VIEW rank_step AS
@@ -599,9 +638,18 @@ GROUP BY r.id, op, in_place, bytes;
 -- alpha + s / beta seconds.
 CREATE VIEW links AS
 SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.workers, r.nodes, r.status,
-       nullif(l.op, '') AS op, l.in_place, l.alpha, l.beta, l.sizes, l.low, l.high
-FROM link l
-JOIN run r ON r.id = l.run;
+       p.at ->> '$.op' AS op, p.at ->> '$.in_place' AS in_place,
+       max(v.value) FILTER (WHERE m.name = 'latency') AS alpha,
+       max(v.value) FILTER (WHERE m.name = 'bandwidth') AS beta,
+       max(v.value) FILTER (WHERE m.name = 'fit_sizes') AS sizes,
+       max(v.value) FILTER (WHERE m.name = 'fit_low') AS low,
+       max(v.value) FILTER (WHERE m.name = 'fit_high') AS high
+FROM measure m
+JOIN value v ON v.measure = m.id
+JOIN place p ON p.id = v.place
+JOIN run r ON r.id = v.run
+WHERE m.coordinates = '["in_place","op"]' AND m.name IN ('latency', 'bandwidth', 'fit_sizes', 'fit_low', 'fit_high')
+GROUP BY r.id, p.id;
 
 -- Runs that were imported.
 CREATE VIEW imports AS

@@ -163,9 +163,17 @@ func (s *Store) Arrange(ctx context.Context) error {
 	})
 }
 
+// placeOnAxis is a whole number where it is one, as SQL shows it.
+func placeOnAxis(v scaling.Value) any {
+	if n := int64(v.Number); v.Numeric() && float64(n) == v.Number {
+		return n
+	}
+	return v.Any()
+}
+
 func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 	o := observer{tx: tx, ctx: ctx, where: "study = ?", args: []any{study}, at: map[int64]int{}}
-	for _, step := range []func() error{o.choose, o.runs, o.parameters} {
+	for _, step := range []func() error{o.choose, o.runs, o.parameters, o.places} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -179,8 +187,9 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 			return err
 		}
 	}
+	places := map[string]int64{}
 	for _, one := range scaling.Arrange(o.list, plan) {
-		r, err := tx.Exec("INSERT INTO series (study, name, base) VALUES (?, ?, ?)", study, one.Name, one.Base)
+		r, err := tx.Exec("INSERT INTO series (study, name, axis, base) VALUES (?, ?, ?, ?)", study, one.Name, one.Axis, placeOnAxis(one.Base))
 		if err != nil {
 			return err
 		}
@@ -188,8 +197,13 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 		if err != nil {
 			return err
 		}
-		for _, name := range one.Runs {
-			if _, err := tx.Exec("INSERT INTO member (run, series) SELECT id, ? FROM run WHERE name = ?", id, name); err != nil {
+		for _, m := range one.Members {
+			if _, known := places[m.Place]; !known {
+				if places[m.Place], err = putPlace(tx, m.Place); err != nil {
+					return err
+				}
+			}
+			if _, err := tx.Exec("INSERT INTO member (run, series, place, at) SELECT id, ?, ?, ? FROM run WHERE name = ?", id, places[m.Place], placeOnAxis(m.At), m.Run); err != nil {
 				return err
 			}
 		}

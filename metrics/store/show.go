@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
@@ -217,13 +216,6 @@ func (q *details) result() error {
 	if r.NoiseScales, err = noiseScalesOf(q.ctx, q.tx, q.run); err != nil {
 		return err
 	}
-	if err := q.each(selectLinks+" WHERE l.run = ? ORDER BY l.op, l.in_place", func(rows *sql.Rows) error {
-		l, _, err := scanLink(rows)
-		r.Links = append(r.Links, l)
-		return err
-	}); err != nil {
-		return err
-	}
 	if err := q.each(`SELECT e.time - t.time, e.epoch, e.step, e.trained, e.accuracy `+chosen+`
 		JOIN evaluation e ON e.file = f.id AND e.trained IS NOT NULL JOIN train t ON t.file = f.id
 		WHERE x.run = ? AND f.rank = 0 ORDER BY e.time, e.line`, func(rows *sql.Rows) error {
@@ -244,14 +236,12 @@ func (q *details) result() error {
 
 // values are the run's in every measure.
 func (q *details) values(r *summary.Result) error {
-	all, err := readMeasures(q.ctx, q.tx)
+	all, err := newReader(q.ctx, q.tx)
 	if err != nil {
 		return err
 	}
-	return q.each(selectValues+" WHERE v.run = ? ORDER BY v.measure", func(rows *sql.Rows) error {
-		return all.scan(rows, func(int64) (map[string]float64, map[string]string, *[]measure.Measure) {
-			return r.Values, r.Why, &r.Reported
-		})
+	return q.each(selectValues+" WHERE v.run = ? ORDER BY v.measure, v.place", func(rows *sql.Rows) error {
+		return all.scan(rows, func(int64) held { return held{r.Values, r.Why, &r.Reported, &r.Places} })
 	})
 }
 

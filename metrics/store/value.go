@@ -3,6 +3,10 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -31,10 +35,10 @@ func (in *ingest) values(kind string, r summary.Result) error {
 		if !has || missed {
 			value = nil // an infinity would break whoever reads the view as JSON
 		}
-		_, err = in.tx.Exec("INSERT INTO value (run, measure, value, missed, why) VALUES (?, ?, ?, ?, ?)", in.run, id, value, missed, why)
+		_, err = in.tx.Exec("INSERT INTO value (run, measure, place, value, missed, why) VALUES (?, ?, 0, ?, ?, ?)", in.run, id, value, missed, why)
 		return err
 	}
-	declared := measure.Of(kind)
+	declared := slices.DeleteFunc(measure.Of(kind), func(m measure.Measure) bool { return m.At != "" })
 	for _, target := range r.Targets() {
 		declared = append(declared, measure.To(target))
 	}
@@ -48,7 +52,39 @@ func (in *ingest) values(kind string, r summary.Result) error {
 			return err
 		}
 	}
+	return in.placed(r.Places)
+}
+
+// placed stores the values that have a place within the run.
+func (in *ingest) placed(places []measure.Place) error {
+	ids := map[string]int64{}
+	for _, p := range places {
+		place, err := putPlace(in.tx, measure.Key(p.At))
+		if err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(p.Values)) {
+			if _, known := ids[name]; !known {
+				m, err := measure.Find(name)
+				if err != nil {
+					return err
+				}
+				if ids[name], err = putMeasure(in.tx, m, false); err != nil {
+					return err
+				}
+			}
+			if _, err := in.tx.Exec("INSERT INTO value (run, measure, place, value, missed, why) VALUES (?, ?, ?, ?, 0, '')", in.run, ids[name], place, p.Values[name]); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
+}
+
+// putPlace finds or makes a place's row.
+func putPlace(tx *sql.Tx, key string) (id int64, err error) {
+	err = tx.QueryRow("INSERT INTO place (at) VALUES (?) ON CONFLICT DO UPDATE SET at = at RETURNING id", key).Scan(&id)
+	return id, err
 }
 
 // putMeasure finds or makes a measure's row.
@@ -57,9 +93,13 @@ func putMeasure(tx *sql.Tx, m measure.Measure, reported bool) (id int64, err err
 	if t, ok := measure.Target(m.Name); ok {
 		target = &t
 	}
-	err = tx.QueryRow(`INSERT INTO measure (name, unit, title, better, reported, target) VALUES (?, ?, ?, ?, ?, ?)
+	coordinates, err := jsonList(m.At.Keys())
+	if err != nil {
+		return 0, err
+	}
+	err = tx.QueryRow(`INSERT INTO measure (name, unit, title, better, reported, target, coordinates) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET title = excluded.title, better = coalesce(nullif(excluded.better, ''), better) RETURNING id`,
-		m.Name, m.Unit, m.Title, m.Better.String(), reported, target).Scan(&id)
+		m.Name, m.Unit, m.Title, m.Better.String(), reported, target, coordinates).Scan(&id)
 	return id, err
 }
 
@@ -107,34 +147,84 @@ func readMeasures(ctx context.Context, tx *sql.Tx) (measures, error) {
 }
 
 // selectValues selects values v, for scan.
-const selectValues = "SELECT v.run, v.measure, v.value, v.missed, v.why FROM value v"
+const selectValues = "SELECT v.run, v.measure, v.value, v.missed, v.why, v.place, p.at FROM value v JOIN place p ON p.id = v.place"
 
-// scan reads a row of selectValues into the values and reasons of its run, and
-// the declarations of what is reported.
-func (all measures) scan(rows *sql.Rows, of func(run int64) (values map[string]float64, why map[string]string, reported *[]measure.Measure)) error {
-	var run, number int64
+// held is what a run has of measures: values and the reasons for missing ones,
+// the declarations of what is reported, and values at places within the run.
+type held struct {
+	values   map[string]float64
+	why      map[string]string
+	reported *[]measure.Measure
+	places   *[]measure.Place
+}
+
+// reader reads rows of selectValues, a run's together.
+type reader struct {
+	measures
+	at    map[int64]map[string]any // place to coordinates
+	run   int64
+	index map[int64]int // place to its index in the run's list
+}
+
+func newReader(ctx context.Context, tx *sql.Tx) (*reader, error) {
+	all, err := readMeasures(ctx, tx)
+	return &reader{measures: all, at: map[int64]map[string]any{}}, err
+}
+
+// scan reads a row into what its run has.
+func (r *reader) scan(rows *sql.Rows, of func(run int64) held) error {
+	var run, number, place int64
 	var value *float64
 	var missed bool
 	var reason string
-	if err := rows.Scan(&run, &number, &value, &missed, &reason); err != nil {
+	var at sql.RawBytes
+	if err := rows.Scan(&run, &number, &value, &missed, &reason, &place, &at); err != nil {
 		return err
 	}
-	m, known := all[number]
+	m, known := r.measures[number]
 	if !known {
 		return nil
 	}
-	values, why, reported := of(run)
+	into := of(run)
+	if place != 0 {
+		if value == nil {
+			return nil
+		}
+		return r.locate(into.places, run, place, at, m.Name, *value)
+	}
 	switch {
 	case missed:
-		values[m.Name] = math.Inf(1)
+		into.values[m.Name] = math.Inf(1)
 	case value != nil:
-		values[m.Name] = *value
+		into.values[m.Name] = *value
 	default:
-		why[m.Name] = reason
+		into.why[m.Name] = reason
 	}
 	if m.reported {
-		*reported = append(*reported, m.Measure)
+		*into.reported = append(*into.reported, m.Measure)
 	}
+	return nil
+}
+
+// locate adds a value at a place of a run.
+func (r *reader) locate(list *[]measure.Place, run, place int64, text []byte, name string, value float64) error {
+	if run != r.run || r.index == nil {
+		r.run, r.index = run, map[int64]int{}
+	}
+	if r.at[place] == nil {
+		var at map[string]any
+		if err := json.Unmarshal(text, &at); err != nil {
+			return fmt.Errorf("place %d: %w", place, err)
+		}
+		r.at[place] = at
+	}
+	i, known := r.index[place]
+	if !known {
+		i = len(*list)
+		r.index[place] = i
+		*list = append(*list, measure.Place{At: r.at[place], Values: map[string]float64{}})
+	}
+	(*list)[i].Values[name] = value
 	return nil
 }
 
@@ -158,9 +248,47 @@ func (s *Store) Reported(ctx context.Context) ([]measure.Measure, error) {
 // valueOf is a run's value of a measure, with its arguments, in a query over
 // view runs or over table run under that name.
 func valueOf(m measure.Measure) (sql string, args []any) {
-	return "(SELECT v.value FROM value v WHERE v.run = runs.id AND v.measure = (SELECT id FROM measure WHERE name = ? AND unit = ?))",
-		[]any{strings.TrimSuffix(m.Name, unitSuffix(m.Unit)), m.Unit}
+	place := "0"
+	if m.At != "" {
+		place = "place_id"
+	}
+	return "(SELECT v.value FROM value v WHERE v.run = runs.id AND v.place = " + place + " AND v.measure = (SELECT id FROM measure WHERE name = ? AND unit = ? AND coordinates = ?))",
+		[]any{strings.TrimSuffix(m.Name, unitSuffix(m.Unit)), m.Unit, coordinates(m)}
 }
+
+func coordinates(m measure.Measure) string {
+	text, err := jsonList(m.At.Keys())
+	if err != nil {
+		panic(err) // a list of texts
+	}
+	return text
+}
+
+// placesOf joins to runs the places within them that measures with coordinates have
+// values at, with its arguments: a row each, with place_id and place_at; nothing
+// where no measure has any. Of measures at different places there is no one row.
+func placesOf(list []measure.Measure) (join string, args []any, err error) {
+	var of *measure.Measure
+	for i, m := range list {
+		if m.At == "" {
+			continue
+		}
+		if of != nil && of.At != m.At {
+			return "", nil, fmt.Errorf("%w: %s is of each %s of a run, %s of each %s; ask for one at a time", ErrPlaces,
+				of.Name, strings.Join(of.At.Keys(), ", "), m.Name, strings.Join(m.At.Keys(), ", "))
+		}
+		of = &list[i]
+	}
+	if of == nil {
+		return "", nil, nil
+	}
+	return ` LEFT JOIN (SELECT DISTINCT v.run AS place_run, p.id AS place_id, p.at AS place_at FROM measure m JOIN value v ON v.measure = m.id JOIN place p ON p.id = v.place
+		WHERE m.coordinates = ?) ON place_run = runs.id`, []any{coordinates(*of)}, nil
+}
+
+// ErrPlaces: measures that are of different places within a run are asked for in
+// one list.
+var ErrPlaces = errors.New("measures at different places")
 
 // unitSuffix tells measures of one name apart.
 func unitSuffix(unit string) string { return " (" + unit + ")" }

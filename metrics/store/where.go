@@ -199,7 +199,10 @@ func whereClause(ctx context.Context, tx *sql.Tx, text string) (clause string, n
 	lookUps := map[string]string{}
 	var measured []string
 	for id, m := range all {
-		lookUps[m.Name] = fmt.Sprintf("(SELECT v.value FROM value v WHERE v.run = runs.id AND v.measure = %d)", id)
+		if m.At != "" {
+			continue // a run has many
+		}
+		lookUps[m.Name] = fmt.Sprintf("(SELECT v.value FROM value v WHERE v.run = runs.id AND v.place = 0 AND v.measure = %d)", id)
 		if !columns[m.Name] {
 			measured = append(measured, m.Name)
 		}

@@ -2,16 +2,23 @@ package summary
 
 import (
 	"github.com/scalebench/scalebench/metrics/collective"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// collectives fits what a benchmark of collectives measured.
-func (r *Result) collectives(in Input) {
+// collectives fits latency and bandwidth to what a benchmark of collectives
+// measured.
+func (r *Result) collectives(in Input, places *measure.Places) {
 	list, _ := collective.Of(in.Figures)
 	if len(list) == 0 {
 		return
 	}
-	var why []string
-	r.Links, why = collective.Fit(list)
+	links, why := collective.Fit(list)
+	for _, l := range links {
+		at := l.At()
+		for name, value := range map[string]float64{measure.Latency: l.Alpha, measure.Bandwidth: l.Beta, measure.FitLow: l.Low, measure.FitHigh: l.High, measure.FitSizes: float64(l.Sizes)} {
+			places.Add(at, name, value)
+		}
+	}
 	for _, w := range why {
 		r.warn("%s", w)
 	}

@@ -21,6 +21,9 @@ var computed = []string{measure.Throughput, measure.EndToEnd, measure.TrainSecon
 // is not made by our rules.
 func (r *Result) stated(in Input) {
 	for _, m := range measure.Of(in.Kind) {
+		if m.At != "" {
+			continue
+		}
 		if m.Name == measure.ToTarget {
 			r.toTarget(m, in)
 			continue
@@ -68,7 +71,7 @@ func (r *Result) toTarget(m measure.Measure, in Input) {
 func (r *Result) reported(in Input) {
 	of := map[string][]metrics.Figure{}
 	for _, f := range in.Figures {
-		if _, err := measure.Find(f.Name); err == nil || len(f.At) > 0 || f.Name == metrics.FigureMissedTarget {
+		if declared, err := measure.Find(f.Name); err == nil && declared.At == "" || len(f.At) > 0 || f.Name == metrics.FigureMissedTarget {
 			continue
 		}
 		if of[f.Name] == nil {
@@ -80,6 +83,30 @@ func (r *Result) reported(in Input) {
 	for _, m := range r.Reported {
 		r.one(m, of[m.Name])
 	}
+}
+
+// placed takes measures with coordinates from the figures of their name, unit and
+// coordinates. Of two at one place the first counts, and that is said.
+func (r *Result) placed(in Input) {
+	var places measure.Places
+	again := map[string]int{}
+	for _, m := range measure.Placed() {
+		for _, f := range in.Figures {
+			if f.Name == m.Name && f.Unit == m.Unit && m.Holds(f.At) && !places.Add(f.At, m.Name, f.Value) {
+				again[m.Name]++
+			}
+		}
+		if n := again[m.Name]; n > 0 {
+			r.warn("%s is stated more than once at the same %s, %d times in all; the first counts", m.Name, strings.Join(m.At.Keys(), ", "), n)
+		}
+	}
+	r.collectives(in, &places)
+	r.Places = places.List()
+}
+
+// Placed reports whether the figure is a value of a measure with coordinates.
+func Placed(f metrics.Figure) bool {
+	return slices.ContainsFunc(measure.Placed(), func(m measure.Measure) bool { return f.Name == m.Name && f.Unit == m.Unit && m.Holds(f.At) })
 }
 
 // one takes the value of a measure from the figures that state it. Of two, which

@@ -18,13 +18,12 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/collective"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
-const AlgorithmVersion = 6
+const AlgorithmVersion = 7
 
 // Input is what one incarnation of a run recorded.
 type Input struct {
@@ -98,6 +97,9 @@ type Result struct {
 	Values map[string]float64
 	// Why says, by measure, why there is no value.
 	Why map[string]string
+	// Places are the values of measures that have coordinates, by where in the run
+	// they were measured.
+	Places []measure.Place
 	// Reported declares those of Values and Why that the kind of workload does
 	// not: figures of the user's program, or of its log.
 	Reported []measure.Measure
@@ -112,10 +114,6 @@ type Result struct {
 	// their gradients of; without any, NoiseScaleWhy says the reason.
 	NoiseScales   []NoiseScale
 	NoiseScaleWhy string
-
-	// Links are the latency and bandwidth of each operation of a benchmark of
-	// collectives, fitted to all its sizes.
-	Links []collective.Link
 
 	// Fingerprint is what the run ran on, by which runs are held comparable.
 	Fingerprint fingerprint.Print
@@ -147,7 +145,7 @@ func Summarize(in Input) Result {
 	r.clock(in)
 	r.stated(in)
 	r.reported(in)
-	r.collectives(in)
+	r.placed(in)
 	r.accuracies(in)
 	r.noise(in)
 	r.identify(in)

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/contrast"
@@ -20,9 +21,11 @@ func Contrast(r *contrast.Result, m measure.Measure, a, b string) *table.Table {
 	}
 	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs_a", Head: "runs A"}, {Key: "runs_b", Head: "runs B"},
 		{Key: "a", Head: "A", Right: true}, {Key: "b", Head: "B", Right: true}, {Key: "ratio", Head: "B / A", Right: true}, {Key: "p"}, {Key: "verdict"}, {Key: "why"}}}
+	alongCoordinate(t, m)
 	for _, p := range r.Points {
-		t.Add(p.Series, p.Workers, p.NA, p.NB, Estimate(p.A, write, false), Estimate(p.B, write, false), Estimate(p.Ratio, number.Significant, false),
+		cells := append(pointCells(p, m), p.NA, p.NB, Estimate(p.A, write, false), Estimate(p.B, write, false), Estimate(p.Ratio, number.Significant, false),
 			p.P, string(p.Verdict), table.NonZero(p.Why))
+		t.Add(cells...)
 	}
 	t.Notes = []string{fmt.Sprintf("A: %s. B: %s. Medians of %s over runs, [95 %% interval]; –: too few runs for one.", a, b, of)}
 	if len(r.Differ) > 0 {
@@ -34,6 +37,22 @@ func Contrast(r *contrast.Result, m measure.Measure, a, b string) *table.Table {
 	return t
 }
 
+// alongCoordinate puts a column of the measure's axis behind that of the workers.
+func alongCoordinate(t *table.Table, m measure.Measure) {
+	if m.Axis != "" {
+		t.Columns = slices.Insert(t.Columns, 2, coordinateColumn(m.Axis))
+	}
+}
+
+// pointCells say which point it is.
+func pointCells(p contrast.Point, m measure.Measure) []any {
+	cells := []any{p.Series, table.NonZero(p.Workers)}
+	if m.Axis != "" {
+		cells = append(cells, p.At.Any())
+	}
+	return cells
+}
+
 // ContrastData is a comparison for programs.
 func ContrastData(r *contrast.Result, m measure.Measure) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "metric"}, {Key: "runs_a"}, {Key: "runs_b"}}}
@@ -41,12 +60,13 @@ func ContrastData(r *contrast.Result, m measure.Measure) *table.Table {
 		t.Columns = append(t.Columns, table.Column{Key: name}, table.Column{Key: name + "_low"}, table.Column{Key: name + "_high"})
 	}
 	t.Columns = append(t.Columns, table.Column{Key: "p"}, table.Column{Key: "verdict"}, table.Column{Key: "why"}, table.Column{Key: "differ"})
+	alongCoordinate(t, m)
 	differ := r.Differ
 	if differ == nil {
 		differ = []string{}
 	}
 	for _, p := range r.Points {
-		cells := []any{p.Series, p.Workers, m.Name, p.NA, p.NB}
+		cells := append(pointCells(p, m), m.Name, p.NA, p.NB)
 		for _, e := range []*scaling.Estimate{p.A, p.B, p.Ratio} {
 			cells = append(cells, estimateCells(e)...)
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/collective"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/noisescale"
@@ -23,12 +22,12 @@ func Run(d *store.Details) []table.Section {
 	if d.Result != nil {
 		evaluations = d.Result.Evaluations
 	}
-	measured, figures := collective.Of(d.Figures)
-	var links []collective.Link
+	var places []measure.Place
 	if d.Result != nil {
-		links = d.Result.Links
+		places = d.Result.Places
 	}
-	return []table.Section{
+	figures := slices.DeleteFunc(slices.Clone(d.Figures), summary.Placed)
+	return slices.Concat([]table.Section{
 		{Key: "run", Table: runRecord(d), Record: true, Upright: true},
 		{Key: "parameters", Table: parameterRecord(d.Run.Parameters), Record: true, Upright: true},
 		{Key: "job", Table: jobRecord(d.Run.Job), Record: true, Upright: true},
@@ -41,14 +40,13 @@ func Run(d *store.Details) []table.Section {
 		{Key: "epochs", Table: epochRows(d.Epochs)},
 		{Key: "evaluations", Table: evaluationRows(evaluations)},
 		{Key: "gradient_noise_scale", Table: noiseScaleRows(d.Result)},
-		{Key: "links", Table: linkRows(links)},
-		{Key: "collectives", Table: measurementRows(measured)},
+	}, placeSections(places), []table.Section{
 		{Key: "figures", Table: figureRows(figures)},
 		{Key: "import", Table: importRecord(d.Source), Record: true, Upright: true},
 		{Key: "files", Table: fileRows(d.Files)},
 		{Key: "errors", Table: errorRows(d.Errors)},
 		{Key: "bad_lines", Table: badLineRows(d.BadLines)},
-	}
+	})
 }
 
 func runRecord(d *store.Details) *table.Table {
@@ -110,6 +108,9 @@ func resultRecord(r *summary.Result, kind string, algorithm int) *table.Table {
 	}
 	var cells []any
 	for _, m := range append(measure.Of(kind), r.Reported...) {
+		if m.At != "" {
+			continue
+		}
 		t.Columns = append(t.Columns, table.ColumnOf(m))
 		cells = append(cells, r.Known(m.Name))
 		if why := r.Why[m.Name]; why != "" || m.Name == measure.Throughput {

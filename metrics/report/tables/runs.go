@@ -53,6 +53,15 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 		{Key: "final_accuracy", Head: "accuracy", Show: number.Percent},
 		{Key: "warnings", Data: true},
 	}}
+	var at []string // coordinates of the measures that have any
+	for _, m := range of[len(RunMeasures):] {
+		if m.At != "" {
+			at = m.At.Keys() // all have the same: store.Runs refuses others
+		}
+	}
+	for _, key := range at {
+		t.Columns = append(t.Columns, coordinateColumn(key))
+	}
 	for _, m := range of[len(RunMeasures):] {
 		t.Columns = append(t.Columns, table.ColumnOf(m))
 	}
@@ -70,6 +79,9 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 		cells := []any{r.Run, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, table.NonZero(r.Nodes), string(r.Status), table.NonZero(r.Detail),
 			table.NonZero(r.Job), table.NonZero(r.JobState), r.Created, r.Dir, r.Steps, r.Epochs, r.Values[0], table.NonZero(r.ThroughputWhy), r.Values[1],
 			r.Values[2], r.Values[3], r.Values[4], warnings}
+		for _, key := range at {
+			cells = append(cells, r.At[key])
+		}
 		for _, v := range r.Values[len(RunMeasures):] {
 			cells = append(cells, v)
 		}

@@ -91,18 +91,16 @@ func Scaling(curves []scaling.Curve) *table.Table {
 // Measure is a measure along the curves: medians, with the ratio to the
 // base in the direction in which the measure is better.
 func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
-	axis := scaling.Workers
-	if len(curves) > 0 {
-		axis = curves[0].Axis
-	}
 	value := table.ColumnOf(m)
 	bounds := value
 	bounds.Head, bounds.Data = "", true
 	low, high := bounds, bounds
 	low.Key, high.Key = m.Name+"_low", m.Name+"_high"
-	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: axis, Right: true, Show: number.Exact}, {Key: "runs"}, {Key: "metric", Data: true}, {Key: "unit", Data: true},
-		value, low, high, {Key: "speedup"}, {Key: "speedup_low", Data: true}, {Key: "speedup_high", Data: true},
-		{Key: "efficiency", Show: number.Percent}, {Key: "efficiency_low", Data: true}, {Key: "efficiency_high", Data: true}, {Key: "base", Data: true}}}
+	t := &table.Table{Columns: append([]table.Column{{Key: "series"}}, coordinates(curves, m)...)}
+	t.Columns = append(t.Columns, axisColumn(curves), table.Column{Key: "runs"}, table.Column{Key: "metric", Data: true}, table.Column{Key: "unit", Data: true},
+		value, low, high, table.Column{Key: "speedup"}, table.Column{Key: "speedup_low", Data: true}, table.Column{Key: "speedup_high", Data: true})
+	// More of what a run measured one by one is no more resources.
+	t.Columns = append(t.Columns, table.Column{Key: "efficiency", Show: number.Percent, Data: m.At.Has(axisOf(curves))}, table.Column{Key: "efficiency_low", Data: true}, table.Column{Key: "efficiency_high", Data: true}, table.Column{Key: "base", Data: true})
 	for _, c := range curves {
 		var base any
 		if c.Base != nil {
@@ -110,7 +108,7 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 		}
 		for _, p := range c.Points {
 			x := p.Of(m.Name)
-			cells := []any{c.Series, p.At.Any(), x.Runs, m.Name, table.NonZero(m.Unit)}
+			cells := append(append([]any{c.Series}, located(c, m)...), p.At.Any(), x.Runs, m.Name, table.NonZero(m.Unit))
 			for _, e := range []*scaling.Estimate{x.Median, x.Gain(), x.Efficiency()} {
 				cells = append(cells, estimateCells(e)...)
 			}

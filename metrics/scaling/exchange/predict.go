@@ -1,3 +1,8 @@
+// Package exchange predicts what the reduction of gradients takes of a training's
+// step, from what a benchmark of collectives measured on the same machine. It is
+// pure.
+//
+// Times are in seconds, sizes in bytes, bandwidths in bytes/s.
 package exchange
 
 import (
@@ -25,8 +30,14 @@ var carriers = map[string][]string{"native": {"auto"}}
 // as many nodes of the same machine: latency plus size over bandwidth of one
 // all-reduce of the gradient's bytes, corrected by how far that is off at the
 // measured sizes next to it, over the step time. Observations are what the curves
-// were made of.
-func Predict(curves []scaling.Curve, obs []scaling.Observation, runs []Run) {
+// were made of, benchmarks are runs that measured collectives.
+func Predict(curves []scaling.Curve, obs, benchmarks []scaling.Observation) {
+	var runs []benchmark
+	for i := range benchmarks {
+		if b, ok := reductions(&benchmarks[i]); ok {
+			runs = append(runs, b)
+		}
+	}
 	of := make(map[string]*scaling.Observation, len(obs))
 	for i := range obs {
 		of[obs[i].Run] = &obs[i]
@@ -47,8 +58,44 @@ func Predict(curves []scaling.Curve, obs []scaling.Observation, runs []Run) {
 	}
 }
 
+// benchmark is what a run measured of the reduction.
+type benchmark struct {
+	*scaling.Observation
+	link  collective.Link
+	times map[float64]float64 // of a message, by its size
+}
+
+// reductions takes it out of a run; ok is false where it has no fit.
+func reductions(o *scaling.Observation) (b benchmark, ok bool) {
+	b = benchmark{Observation: o, times: map[float64]float64{}}
+	for _, p := range o.Places {
+		if p.At[measure.Op] != reduction || p.At[measure.InPlace] != 1.0 {
+			continue
+		}
+		if size, sized := p.At[measure.Bytes].(float64); sized {
+			if t := p.Values[measure.Time]; t > 0 {
+				b.times[size] = t
+			}
+			continue
+		}
+		alpha, has := p.Values[measure.Latency]
+		beta := p.Values[measure.Bandwidth]
+		if has && beta > 0 {
+			b.link, ok = collective.Link{Alpha: alpha, Beta: beta}, true
+		}
+	}
+	return b, ok
+}
+
+// backend is what carried the run's collectives: "tcp", "nccl"; "" where it was
+// not recorded, as for an imported log.
+func (b *benchmark) backend() string {
+	name, _ := b.Parameters["workload.backend"].(string)
+	return name
+}
+
 // predict is the share at one point.
-func predict(trained []*scaling.Observation, runs []Run) *scaling.Prediction {
+func predict(trained []*scaling.Observation, runs []benchmark) *scaling.Prediction {
 	none := func(format string, args ...any) *scaling.Prediction {
 		return &scaling.Prediction{Why: fmt.Sprintf(format, args...)}
 	}
@@ -73,13 +120,13 @@ func predict(trained []*scaling.Observation, runs []Run) *scaling.Prediction {
 	if steps == nil {
 		return none("no run recorded both its step times and the size of its gradients")
 	}
-	like := slices.DeleteFunc(slices.Clone(runs), func(r Run) bool {
-		return r.link(reduction, true) == nil || r.Workers != first.Workers || r.Nodes != first.Nodes ||
-			!slices.Contains(backends, r.Backend()) || r.Cluster != first.Cluster || !sameHardware(r.Fingerprint, first.Fingerprint)
+	like := slices.DeleteFunc(slices.Clone(runs), func(r benchmark) bool {
+		return r.Workers != first.Workers || r.Nodes != first.Nodes ||
+			!slices.Contains(backends, r.backend()) || r.Cluster != first.Cluster || !sameHardware(r.Fingerprint, first.Fingerprint)
 	})
 	// One that measured sizes as large as the gradients is better than a later one
 	// that did not.
-	chosen := latest(slices.DeleteFunc(slices.Clone(like), func(r Run) bool {
+	chosen := latest(slices.DeleteFunc(slices.Clone(like), func(r benchmark) bool {
 		_, within := r.correction(float64(bytes))
 		return !within
 	}))
@@ -93,7 +140,7 @@ func predict(trained []*scaling.Observation, runs []Run) *scaling.Prediction {
 	low, high, beyond := math.Inf(1), math.Inf(-1), false
 	for _, r := range chosen {
 		factor, within := r.correction(float64(bytes))
-		seconds = append(seconds, factor*r.link(reduction, true).Seconds(float64(bytes)))
+		seconds = append(seconds, factor*r.link.Seconds(float64(bytes)))
 		low, high, beyond = min(low, factor), max(high, factor), beyond || !within
 	}
 	c, err := scaling.Compare(seconds, steps, 0)
@@ -117,38 +164,33 @@ func predict(trained []*scaling.Observation, runs []Run) *scaling.Prediction {
 // logarithm of the size. within is false, and the factor 1, where there is none
 // on one of them: a curve with caches in it is no line, and beyond its end
 // nobody knows.
-func (r *Run) correction(bytes float64) (factor float64, within bool) {
-	l := r.link(reduction, true)
-	var below, above *collective.Measurement // the largest size up to bytes, the smallest from there on
-	for i := range r.Measurements {
-		m := &r.Measurements[i]
-		if m.Op != reduction || !m.InPlace || m.Seconds == nil || !(*m.Seconds > 0) {
-			continue
+func (b *benchmark) correction(bytes float64) (factor float64, within bool) {
+	below, above := math.Inf(-1), math.Inf(1) // the largest size up to bytes, the smallest from there on
+	for size := range b.times {
+		if size <= bytes {
+			below = max(below, size)
 		}
-		if m.Bytes <= bytes && (below == nil || m.Bytes > below.Bytes) {
-			below = m
-		}
-		if m.Bytes >= bytes && (above == nil || m.Bytes < above.Bytes) {
-			above = m
+		if size >= bytes {
+			above = min(above, size)
 		}
 	}
-	if below == nil || above == nil {
+	if math.IsInf(below, 0) || math.IsInf(above, 0) {
 		return 1, false
 	}
-	off := func(m *collective.Measurement) float64 { return math.Log(*m.Seconds / l.Seconds(m.Bytes)) }
+	off := func(size float64) float64 { return math.Log(b.times[size] / b.link.Seconds(size)) }
 	part := 0.0
-	if above.Bytes > below.Bytes {
-		part = math.Log(bytes/below.Bytes) / math.Log(above.Bytes/below.Bytes)
+	if above > below {
+		part = math.Log(bytes/below) / math.Log(above/below)
 	}
 	return math.Exp((1-part)*off(below) + part*off(above)), true
 }
 
 // latest are the runs of the study that was run last.
-func latest(runs []Run) []Run {
+func latest(runs []benchmark) []benchmark {
 	if len(runs) == 0 {
 		return nil
 	}
-	newest := slices.MaxFunc(runs, func(a, b Run) int {
+	newest := slices.MaxFunc(runs, func(a, b benchmark) int {
 		switch {
 		case a.CreatedUnix < b.CreatedUnix:
 			return -1
@@ -157,7 +199,7 @@ func latest(runs []Run) []Run {
 		}
 		return strings.Compare(a.Run, b.Run)
 	}).Study
-	return slices.DeleteFunc(runs, func(r Run) bool { return r.Study != newest })
+	return slices.DeleteFunc(runs, func(r benchmark) bool { return r.Study != newest })
 }
 
 // sameHardware reports whether nothing that is known of both tells what they ran

@@ -1,5 +1,5 @@
-// Package storetest holds a database's view "scaling" against package scaling,
-// for tests.
+// Package storetest holds a database's views "scaling" and "curves" against package
+// scaling, for tests.
 package storetest
 
 import (
@@ -18,9 +18,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/store"
 )
 
-// Agree compares the view with the curves of every study in the database at
-// path: series, workers, runs, median, base and speedup. It returns how many
-// points it has compared, and in the error all that differs.
+// Agree compares the views with the curves of every study in the database at
+// path: series, place on the axis, runs, median, base and speedup, of throughput
+// over workers and of every measure along its own axis. It returns how many points
+// with a throughput or at a place within runs it has compared, and in the error all
+// that differs.
 func Agree(ctx context.Context, path string) (points int, err error) {
 	s, err := store.OpenReadOnly(path, store.Options{})
 	if err != nil {
@@ -38,92 +40,125 @@ func Agree(ctx context.Context, path string) (points int, err error) {
 	}
 	var problems []error
 	for _, study := range studies {
-		want, err := curves(ctx, s, study.Study)
+		want, all, placed, err := curves(ctx, s, study.Study)
 		if err != nil {
 			return points, err
 		}
-		got, err := view(ctx, db, study.Study)
-		if err != nil {
-			return points, err
+		for _, one := range []struct {
+			view, query string
+			want        []string
+		}{
+			{"scaling", "SELECT series, 'throughput', workers, runs, throughput_median, base_workers, speedup FROM scaling WHERE study = ?", want},
+			{"curves", "SELECT series, measure, at, runs, median, base, speedup FROM curves WHERE study = ?", all},
+		} {
+			got, err := view(ctx, db, study.Study, one.query)
+			if err != nil {
+				return points, err
+			}
+			if !slices.Equal(got, one.want) {
+				problems = append(problems, fmt.Errorf("study %q: view %s has\n\t%s\nthe curves are\n\t%s", study.Study, one.view, strings.Join(got, "\n\t"), strings.Join(one.want, "\n\t")))
+			}
 		}
-		points += len(want)
-		if !slices.Equal(got, want) {
-			problems = append(problems, fmt.Errorf("study %q: view scaling has\n\t%s\nthe curves are\n\t%s", study.Study, strings.Join(got, "\n\t"), strings.Join(want, "\n\t")))
-		}
+		points += len(want) + placed
 	}
 	return points, errors.Join(problems...)
 }
 
-func line(series string, workers, runs int, median float64, base int, speedup *float64) string {
-	text := "none"
-	if speedup != nil {
-		text = fmt.Sprintf("%.9g", *speedup)
+func line(series, measure string, at any, runs int, median *float64, base any, speedup *float64) string {
+	number := func(x *float64) string {
+		if x == nil {
+			return "none"
+		}
+		return fmt.Sprintf("%.9g", *x)
 	}
-	return fmt.Sprintf("%s|%d|%d|%.9g|%d|%s", series, workers, runs, median, base, text)
+	place := func(v any) string {
+		if n, whole := v.(int64); whole {
+			v = float64(n)
+		}
+		return fmt.Sprint(v)
+	}
+	return fmt.Sprintf("%s|%s|%s|%d|%s|%s|%s", series, measure, place(at), runs, number(median), place(base), number(speedup))
 }
 
-// curves are the points that have a throughput, as the command has them.
-func curves(ctx context.Context, s *store.Store, study string) ([]string, error) {
+// curves are the points as the command has them: those with a throughput, and those
+// of every measure, placed of which are at places within runs.
+func curves(ctx context.Context, s *store.Store, study string) (throughput, all []string, placed int, err error) {
 	obs, _, err := s.Observations(ctx, study)
 	if err != nil {
-		return nil, err
+		return nil, nil, 0, err
 	}
 	planned, err := s.Planned(ctx, study)
 	if err != nil {
-		return nil, err
+		return nil, nil, 0, err
 	}
-	list, err := scaling.Analyse(obs, scaling.Options{Planned: planned})
-	missing := map[string]int{}
-	var noBase *scaling.NoBaseError
-	if errors.As(err, &noBase) {
-		for _, m := range noBase.Missing {
-			missing[m.Series] = int(m.At.Number)
-		}
-	} else if err != nil {
-		return nil, err
-	}
-	var lines []string
-	for _, c := range list {
-		base := missing[c.Series]
-		if c.Base != nil {
-			base = c.Base.Workers
-		}
-		for _, p := range c.Points {
-			x := p.Of(measure.Throughput)
-			if x.Median == nil {
-				continue
+	for _, m := range scaling.Frames(obs) {
+		list, err := scaling.Analyse(obs, scaling.Options{Planned: planned, Measure: m})
+		missing := map[string]scaling.Value{}
+		var noBase *scaling.NoBaseError
+		if errors.As(err, &noBase) {
+			for _, m := range noBase.Missing {
+				missing[m.Series] = m.At
 			}
-			// The view's is the ratio of the medians, also where runs were made in
-			// blocks.
-			var speedup *float64
-			if b := x.Base(); b != nil && b.Median != nil {
-				if ratio := x.Median.Value / b.Median.Value; ratio > 0 && !math.IsInf(ratio, 0) {
-					speedup = &ratio
+		} else if err != nil {
+			return nil, nil, 0, err
+		}
+		for _, c := range list {
+			base := missing[c.Series]
+			if c.Base != nil {
+				base = c.Base.At
+			}
+			for _, p := range c.Points {
+				for _, x := range p.Measures {
+					var median, speedup *float64
+					if x.Median != nil {
+						median = &x.Median.Value
+					}
+					// The view's is the ratio of the medians, also where runs were made in
+					// blocks.
+					if b := x.Base(); b != nil && b.Median != nil && x.Better != measure.Neither && x.Median != nil {
+						ratio := x.Measure.Gain(x.Median.Value, b.Median.Value)
+						if b == x {
+							ratio = 1
+						}
+						if ratio > 0 && !math.IsInf(ratio, 0) {
+							speedup = &ratio
+						}
+					}
+					text := line(c.Series, name(x), p.At.Any(), x.Runs, median, base.Any(), speedup)
+					all = append(all, text)
+					if m.At != "" {
+						placed++
+					} else if x.Name == measure.Throughput && median != nil {
+						throughput = append(throughput, text)
+					}
 				}
 			}
-			lines = append(lines, line(c.Series, p.Workers, x.Runs, x.Median.Value, base, speedup))
 		}
 	}
-	slices.Sort(lines)
-	return lines, nil
+	slices.Sort(throughput)
+	slices.Sort(all)
+	return throughput, all, placed, nil
 }
 
-func view(ctx context.Context, db *sql.DB, study string) ([]string, error) {
-	rows, err := db.QueryContext(ctx, "SELECT series, workers, runs, throughput_median, base_workers, speedup FROM scaling WHERE study = ?", study)
+// name is the measure's in the view, which tells units apart by a column.
+func name(x *scaling.Summary) string { return strings.TrimSuffix(x.Name, " ("+x.Unit+")") }
+
+func view(ctx context.Context, db *sql.DB, study, query string) ([]string, error) {
+	rows, err := db.QueryContext(ctx, query, study)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	var lines []string
 	for rows.Next() {
-		var series string
-		var workers, runs, base int
-		var median float64
-		var speedup *float64
-		if err := rows.Scan(&series, &workers, &runs, &median, &base, &speedup); err != nil {
+		var series, measure string
+		var runs int
+		var at, base any
+		var median, speedup *float64
+		if err := rows.Scan(&series, &measure, &at, &runs, &median, &base, &speedup); err != nil {
 			return nil, err
 		}
-		lines = append(lines, line(series, workers, runs, median, base, speedup))
+		lines = append(lines, line(series, measure, at, runs, median, base, speedup))
 	}
 	slices.Sort(lines)
 	return lines, rows.Err()

@@ -1,0 +1,45 @@
+package measure
+
+// The measures of a benchmark of collectives. Each is of an operation and a place
+// (in_place: 1, or 0 for out of place); those of a message are of its size, too.
+const (
+	Latency   = "latency"   // of Hockney's model, fitted to all sizes of an operation
+	Bandwidth = "bandwidth" // of a long message, by the same fit
+	FitLow    = "fit_low"   // how far the fit is off at its worst sizes: model over measured - 1
+	FitHigh   = "fit_high"  //
+	FitSizes  = "fit_sizes" // that it was made of
+	BusBW     = "busbw"     // AlgBW times the factor of the operation
+	AlgBW     = "algbw"     // the size over Time
+	Time      = "time"      // ours the median over iterations, nccl-tests' the mean
+	TimeMin   = "time_min"
+	TimeMean  = "time_mean"
+	TimeP99   = "time_p99"
+	TimeCV    = "time_cv" // standard deviation over mean
+)
+
+// The coordinates of a collective.
+const (
+	Op      = "op"
+	InPlace = "in_place"
+	Bytes   = "bytes"
+)
+
+const (
+	ofOperation Coordinates = InPlace + " " + Op
+	ofMessage   Coordinates = Bytes + " " + InPlace + " " + Op
+)
+
+var collective = []Measure{
+	{Name: Latency, Title: "latency", Unit: "s", Better: Lower, Show: Seconds, At: ofOperation},
+	{Name: Bandwidth, Title: "bandwidth", Unit: "B/s", Better: Higher, At: ofOperation},
+	{Name: FitLow, Title: "fit off by", Show: Percent, At: ofOperation},
+	{Name: FitHigh, Title: "to", Show: Percent, At: ofOperation},
+	{Name: FitSizes, Title: "sizes", At: ofOperation},
+	{Name: BusBW, Title: "bus bandwidth", Unit: "B/s", Better: Higher, At: ofMessage, Axis: Bytes},
+	{Name: AlgBW, Title: "algorithm bandwidth", Unit: "B/s", Better: Higher, At: ofMessage, Axis: Bytes},
+	{Name: Time, Title: "time", Unit: "s", Better: Lower, Show: Seconds, At: ofMessage, Axis: Bytes},
+	{Name: TimeMin, Title: "least time", Unit: "s", Better: Lower, Show: Seconds, At: ofMessage, Axis: Bytes},
+	{Name: TimeMean, Title: "mean time", Unit: "s", Better: Lower, Show: Seconds, At: ofMessage, Axis: Bytes},
+	{Name: TimeP99, Title: "time p99", Unit: "s", Better: Lower, Show: Seconds, At: ofMessage, Axis: Bytes},
+	{Name: TimeCV, Title: "cv of the time", Better: Lower, Show: Percent, At: ofMessage, Axis: Bytes},
+}

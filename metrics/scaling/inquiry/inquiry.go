@@ -1,0 +1,291 @@
+// Package inquiry answers a question about the runs of a study: which measure,
+// over which axis, of which series, divided by what. It finds what the words of the
+// question mean among the runs that there are, makes the curves, and tells the
+// doubts that go with them, each once. It is pure.
+package inquiry
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/maruel/natural"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Question is what is asked. The zero value asks for what runs of the study's kind
+// of workload are about, over the axis that is usual for it.
+type Question struct {
+	Measure  string              // its name; "": those that the kind of workload is about
+	Axis     string              // a parameter or coordinate, or the last part of one; "": the measure's own
+	Base     string              // a place on the axis; "": the smallest of each series
+	Baseline []scaling.Condition // in place of a base
+	At       []scaling.Condition // places within the runs: only those for which they hold
+	Series   []string            // only those, by their names; nil: all
+	Mix      bool                // as in scaling.Options
+}
+
+// Answer is the curves and what they are of.
+type Answer struct {
+	Observations []scaling.Observation
+	Curves       []scaling.Curve
+	Axis         string
+	// Kind is the kind of workload that the answer is about: "train" where any run
+	// trains and no measure was asked for.
+	Kind string
+	// Measures are what was asked for: one, or those that the kind is about.
+	Measures []measure.Measure
+	// NoBase says which series have nothing to be divided by; nil where all have.
+	NoBase   *scaling.NoBaseError
+	Baseline []scaling.Condition
+	Warnings []string // on the study as a whole, and what was left out
+}
+
+// Ask answers a question from the good runs of a study and what was planned of it.
+// Errors are *Error and *UnknownMeasure for a question that has no answer; any
+// other is of the runs.
+func Ask(obs []scaling.Observation, planned []scaling.Planned, q Question) (*Answer, error) {
+	a := &Answer{Observations: obs, Kind: Kind(obs), Baseline: q.Baseline}
+	var of measure.Measure
+	var err error
+	if q.Measure != "" {
+		if of, err = Find(obs, q.Measure); err != nil {
+			return nil, err
+		}
+		a.Measures = []measure.Measure{of}
+	} else {
+		a.keep(&planned)
+		a.Measures = main(a.Observations, a.Kind)
+		if a.Kind != "train" && len(a.Measures) > 0 {
+			of = a.Measures[0]
+		}
+	}
+	if q.At != nil {
+		if a.Observations, err = scaling.Within(a.Observations, q.At); err != nil {
+			return nil, &Error{"at", err}
+		}
+	}
+	if a.Axis, err = Key(cmp.Or(q.Axis, of.Axis), a.Observations, planned, of); err != nil {
+		return nil, &Error{"axis", err}
+	}
+	base, err := baseAt(q.Base, a.Axis)
+	if err != nil {
+		return nil, &Error{"base", err}
+	}
+	a.Curves, err = scaling.Analyse(a.Observations, scaling.Options{Measure: of, Axis: a.Axis, Base: base, Baseline: q.Baseline, Planned: planned, Mix: q.Mix})
+	if q.Baseline != nil && err != nil {
+		return nil, &Error{"baseline", err}
+	}
+	if err != nil && !errors.As(err, &a.NoBase) {
+		return nil, err
+	}
+	if q.Series != nil {
+		if a.Curves, err = chosen(a.Curves, q.Series); err != nil {
+			return nil, &Error{"series", err}
+		}
+	}
+	return a, nil
+}
+
+// Error is a part of a question that has no answer.
+type Error struct {
+	Part string // "axis", "base", "baseline", "series", "at"
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Part + ": " + e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// UnknownMeasure is a name that no measure has.
+type UnknownMeasure struct {
+	Name  string
+	Known []string
+}
+
+func (e *UnknownMeasure) Error() string {
+	return fmt.Sprintf("unknown measure %q; choose one of %s, or the time to a target: to_0.75", e.Name, strings.Join(e.Known, ", "))
+}
+
+// Kind is the kind of workload that runs are of: "train" where any of them trains
+// or nobody says, else the first by name.
+func Kind(obs []scaling.Observation) string {
+	kind := ""
+	for _, o := range obs {
+		if _, rate := o.Value(measure.Throughput); rate || o.Kind == "train" {
+			return "train"
+		}
+		if kind == "" || o.Kind != "" && o.Kind < kind {
+			kind = o.Kind
+		}
+	}
+	return cmp.Or(kind, "train")
+}
+
+// keep leaves the runs and planned points of the answer's kind, and says how many
+// are of another.
+func (a *Answer) keep(planned *[]scaling.Planned) {
+	others := map[string]int{}
+	var own []scaling.Observation
+	for _, o := range a.Observations {
+		_, rate := o.Value(measure.Throughput)
+		if kind := cmp.Or(o.Kind, "train"); kind == a.Kind || rate && a.Kind == "train" {
+			own = append(own, o)
+		} else {
+			others[kind]++
+		}
+	}
+	a.Observations = own
+	*planned = slices.DeleteFunc(slices.Clone(*planned), func(p scaling.Planned) bool {
+		kind, said := p.Parameters["workload.kind"].(string)
+		return said && kind != a.Kind
+	})
+	for _, kind := range slices.Sorted(maps.Keys(others)) {
+		runs := fmt.Sprintf("%d runs", others[kind])
+		if others[kind] == 1 {
+			runs = "1 run"
+		}
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%s of kind %q left out; a measure by its name is of all", runs, kind))
+	}
+}
+
+// main are the measures that a kind of workload is about: the first that it
+// declares and those at the same places within a run. A kind that declares none is
+// about what its runs report.
+func main(obs []scaling.Observation, kind string) []measure.Measure {
+	list := measure.Of(kind)
+	if len(list) > 0 {
+		first := list[0]
+		return slices.DeleteFunc(list, func(m measure.Measure) bool { return m.At != first.At })
+	}
+	return reported(obs)
+}
+
+// reported are the measures that runs report, by name.
+func reported(obs []scaling.Observation) []measure.Measure {
+	of := map[string]measure.Measure{}
+	for _, o := range obs {
+		for _, m := range o.Reported {
+			of[m.Name] = m
+		}
+	}
+	var list []measure.Measure
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		list = append(list, of[name])
+	}
+	return list
+}
+
+// Reported are the measures that runs report beside those of their kind of
+// workload, by name.
+func (a *Answer) Reported() []measure.Measure { return reported(a.Observations) }
+
+// Find finds a measure by its name: one that runs report, one that is declared, or
+// the time to a target. The error is an *UnknownMeasure.
+func Find(obs []scaling.Observation, name string) (measure.Measure, error) {
+	own := reported(obs)
+	if i := slices.IndexFunc(own, func(m measure.Measure) bool { return m.Name == name }); i >= 0 {
+		return own[i], nil
+	}
+	m, err := measure.Find(name)
+	if err != nil {
+		return m, &UnknownMeasure{name, Known(obs)}
+	}
+	return m, nil
+}
+
+// Known are the names of all measures: those that are declared, and then those
+// that the runs report.
+func Known(obs []scaling.Observation) []string {
+	names := measure.Names()
+	for _, m := range reported(obs) {
+		if !slices.Contains(names, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// Key is the parameter that a name means: its TOML path, its last part where only
+// one has it, or a coordinate of the measure. "" is the number of workers.
+func Key(name string, obs []scaling.Observation, planned []scaling.Planned, of measure.Measure) (string, error) {
+	if name == "" || name == scaling.Workers || of.At.Has(name) {
+		return cmp.Or(name, scaling.Workers), nil
+	}
+	values := map[string]map[string]bool{}
+	note := func(parameters map[string]any) {
+		for k, v := range parameters {
+			if values[k] == nil {
+				values[k] = map[string]bool{}
+			}
+			values[k][scaling.ValueOf(v).String()] = true
+		}
+	}
+	for _, o := range obs {
+		note(o.Parameters)
+	}
+	for _, p := range planned {
+		note(p.Parameters)
+	}
+	var fit []string
+	swept := of.At.Keys()
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		if k == name {
+			return name, nil
+		}
+		if strings.HasSuffix(k, "."+name) {
+			fit = append(fit, k)
+		}
+		if len(values[k]) > 1 {
+			swept = append(swept, k)
+		}
+	}
+	switch {
+	case len(fit) == 1:
+		return fit[0], nil
+	case len(fit) > 1:
+		return "", fmt.Errorf("%q could be %s; give the whole key", name, strings.Join(fit, " or "))
+	}
+	return "", fmt.Errorf("%q: the runs have no such parameter; these differ between them: %s", name, strings.Join(swept, ", "))
+}
+
+// baseAt is the place that is named on the axis; nil for none.
+func baseAt(name, axis string) (*scaling.Value, error) {
+	if name == "" {
+		return nil, nil
+	}
+	x, err := strconv.ParseFloat(name, 64)
+	switch {
+	case err != nil && axis == scaling.Workers:
+		return nil, fmt.Errorf("%q is not a worker count; give 1 or more", name)
+	case err != nil:
+		return &scaling.Value{Word: name}, nil
+	case axis == scaling.Workers && !(x >= 1 && x == float64(int(x))):
+		return nil, fmt.Errorf("%s is not a worker count; give 1 or more", name)
+	}
+	return &scaling.Value{Number: x}, nil
+}
+
+// chosen are the series with the given names.
+func chosen(curves []scaling.Curve, names []string) ([]scaling.Curve, error) {
+	var list []scaling.Curve
+	var known []string
+	for _, c := range curves {
+		known = append(known, strconv.Quote(c.Series))
+		if slices.Contains(names, c.Series) {
+			list = append(list, c)
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(list, func(c scaling.Curve) bool { return c.Series == name }) {
+			slices.SortFunc(known, natural.Compare)
+			return nil, fmt.Errorf("%q: there is no such series; there are %s", name, strings.Join(known, ", "))
+		}
+	}
+	return list, nil
+}

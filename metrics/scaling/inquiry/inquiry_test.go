@@ -1,0 +1,175 @@
+package inquiry
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// train is a run of so many workers and samples a second; 0 for no steady state.
+func train(workers, repeat int, throughput float64) scaling.Observation {
+	o := scaling.Observation{Run: fmt.Sprintf("s/w%d-r%d", workers, repeat), Study: "s", Point: fmt.Sprint("w", workers), Repeat: repeat, Kind: "train", Framework: "native", Workers: workers,
+		Parameters: map[string]any{"workload.kind": "train", "workload.batch": int64(32), "workload.scaling": "weak"}, Values: map[string]float64{"step_p95": 0.5}}
+	if throughput > 0 {
+		o.Values["throughput"] = throughput
+	}
+	return o
+}
+
+// served is a run that has an answer time under each of two loads.
+func served(workers int) scaling.Observation {
+	var places measure.Places
+	for load, seconds := range map[float64]float64{10: 0.1, 20: 0.4} {
+		places.Add(map[string]any{"load": load}, "answer", seconds/float64(workers))
+	}
+	return scaling.Observation{Run: fmt.Sprint("v/", workers), Study: "v", Point: fmt.Sprint(workers), Kind: "serving", Framework: "native", Workers: workers, Places: places.List(),
+		Parameters: map[string]any{"workload.kind": "serving", "workers": int64(workers)}}
+}
+
+// serving is a kind of workload whose measures have a coordinate, for one test.
+func serving(t *testing.T) {
+	t.Cleanup(measure.Declare("serving", measure.Measure{Name: "answer", Title: "answer", Unit: "s", Better: measure.Lower, Show: measure.Seconds, At: "load", Axis: "load"}))
+}
+
+// Runs are trainings when any of them is one, those without a steady state
+// included.
+func TestKind(t *testing.T) {
+	for name, c := range map[string]struct {
+		list []scaling.Observation
+		want string
+	}{
+		"nothing":                    {nil, "train"},
+		"a training":                 {[]scaling.Observation{train(1, 1, 5)}, "train"},
+		"one without a steady state": {[]scaling.Observation{train(1, 1, 0)}, "train"},
+		"an import that says none":   {[]scaling.Observation{{Values: map[string]float64{"throughput": 1}}}, "train"},
+		"a benchmark":                {[]scaling.Observation{{Kind: "collective"}}, "collective"},
+		"two kinds":                  {[]scaling.Observation{{Kind: "serving"}, {Kind: "collective"}}, "collective"},
+		"a benchmark and a training": {[]scaling.Observation{{Kind: "collective"}, train(1, 1, 0)}, "train"},
+	} {
+		if got := Kind(c.list); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// A run that has many values is a curve over what they are of, and over workers a
+// curve for each: 20 requests/s take four times as long as 10, two workers half as
+// long as one.
+func TestPlaces(t *testing.T) {
+	serving(t)
+	obs := []scaling.Observation{served(1), served(2)}
+	show := func(a *Answer) string {
+		var lines []string
+		for _, c := range a.Curves {
+			for _, p := range c.Points {
+				s := p.Of("answer")
+				lines = append(lines, fmt.Sprintf("%s|%s|%g|%g", c.Series, p.At, s.Median.Value, s.Gain().Value))
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	for name, c := range map[string]struct {
+		q    Question
+		want string
+	}{
+		"without a measure": {Question{}, "native workers=1|10|0.1|1\nnative workers=1|20|0.4|0.25\nnative workers=2|10|0.05|1\nnative workers=2|20|0.2|0.25"},
+		"over workers":      {Question{Measure: "answer", Axis: "workers"}, "native load=10|1|0.1|1\nnative load=10|2|0.05|2\nnative load=20|1|0.4|1\nnative load=20|2|0.2|2"},
+		"at a place":        {Question{Axis: "workers", At: []scaling.Condition{{Key: "load", Value: "20"}}}, "native|1|0.4|1\nnative|2|0.2|2"},
+		"over a baseline":   {Question{Baseline: []scaling.Condition{{Key: "workers", Value: "1"}}}, "native workers=1|10|0.1|1\nnative workers=1|20|0.4|1\nnative workers=2|10|0.05|2\nnative workers=2|20|0.2|2"},
+	} {
+		a, err := Ask(obs, nil, c.q)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if got := show(a); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)
+		}
+	}
+	// A planned point that has no run is missed at every place over workers.
+	planned := []scaling.Planned{{Point: "0", Framework: "native", Workers: 1, Parameters: obs[0].Parameters}}
+	a, err := Ask(obs[1:], planned, Question{Axis: "workers"})
+	if err != nil || a.NoBase == nil || len(a.NoBase.Missing) != 2 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	for part, q := range map[string]Question{"at": {At: []scaling.Condition{{Key: "load", Value: "30"}}}, "axis": {Axis: "lod"}, "series": {Series: []string{"mpi"}},
+		"baseline": {Baseline: []scaling.Condition{{Key: "workers", Value: "9"}}}} {
+		var wrong *Error
+		if _, err := Ask(obs, nil, q); !errors.As(err, &wrong) || wrong.Part != part {
+			t.Errorf("%s: %v", part, err)
+		}
+	}
+	_, err = Ask(obs, nil, Question{At: []scaling.Condition{{Key: "load", Value: "30"}}})
+	if err == nil || !strings.Contains(err.Error(), "there are 10, 20") {
+		t.Errorf("%v says not what places there are", err)
+	}
+}
+
+// What a study holds beside trainings is left out of what it says of trainings, and
+// that is said; a measure by its name is of all.
+func TestMixedKinds(t *testing.T) {
+	serving(t)
+	obs := []scaling.Observation{train(1, 1, 100), served(2), train(2, 1, 200)}
+	planned := []scaling.Planned{{Point: "2", Framework: "native", Workers: 2, Parameters: obs[1].Parameters}}
+	a, err := Ask(obs, planned, Question{})
+	if err != nil || a.Kind != "train" || len(a.Curves) != 1 || len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], `1 run of kind "serving" left out`) {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if a, err = Ask(obs, nil, Question{Measure: "answer"}); err != nil || len(a.Curves) != 1 || len(a.Curves[0].Points) != 2 {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// Doubts are about the measure asked for: none about a throughput that nobody
+// shows.
+func TestDoubtsOfTheMeasure(t *testing.T) {
+	obs := []scaling.Observation{train(1, 1, 100), train(1, 2, 0), train(2, 1, 0)}
+	obs[0].Values["to_0.5"], obs[1].Values["to_0.5"] = 1, 2
+	text := func(measure string) string {
+		a, err := Ask(obs, nil, Question{Measure: measure})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(scaling.Doubts(a.Curves), "\n")
+	}
+	steady := []string{"no steady state", "no good run with a steady state"}
+	for _, name := range []string{"", "throughput"} {
+		for _, want := range steady {
+			if got := text(name); !strings.Contains(got, want) {
+				t.Errorf("%q: %s lacks %q", name, got, want)
+			}
+		}
+	}
+	for _, name := range []string{"step_p95", "to_0.5"} {
+		for _, never := range steady {
+			if got := text(name); strings.Contains(got, never) {
+				t.Errorf("%q: %s", name, got)
+			}
+		}
+	}
+	if got := text("to_0.5"); !strings.Contains(got, "no good run that has to_0.5 at worker count 2") {
+		t.Errorf("the measure's own doubts: %s", got)
+	}
+	if got := text("step_p95"); strings.Contains(got, "to_0.5") {
+		t.Errorf("of another measure: %s", got)
+	}
+}
+
+// What is reported is a measure by its name, also where a kind of workload has one
+// of that name that is of places.
+func TestReported(t *testing.T) {
+	serving(t)
+	o := train(1, 1, 5)
+	o.Values["answer"], o.Reported = 42, []measure.Measure{measure.Reported("answer", "", measure.Higher)}
+	a, err := Ask([]scaling.Observation{o}, nil, Question{Measure: "answer"})
+	if err != nil || a.Curves[0].Points[0].Of("answer").Median.Value != 42 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	var unknown *UnknownMeasure
+	if _, err := Ask([]scaling.Observation{o}, nil, Question{Measure: "answr"}); !errors.As(err, &unknown) || !slices.Contains(unknown.Known, "answer") || !slices.Contains(unknown.Known, "step_p95") {
+		t.Errorf("%v", err)
+	}
+}

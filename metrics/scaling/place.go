@@ -1,0 +1,98 @@
+package scaling
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// unfold makes an observation of each place within a run at which the measure was
+// taken: its coordinates are parameters beside the run's, so that one of them can
+// be the axis and the others tell series apart as anything does. For a measure
+// without coordinates the runs are what they were.
+//
+// A planned point has every place that any run has, unless the places are along
+// the axis: what is planned of them nobody knows before a run.
+func unfold(obs []Observation, planned []Planned, m measure.Measure, along axis) ([]Observation, []Planned) {
+	if m.At == "" {
+		return obs, planned
+	}
+	var list []Observation
+	places := map[string]map[string]any{}
+	for i := range obs {
+		for _, p := range m.Within(obs[i].Places) {
+			o := obs[i]
+			o.Parameters = located(o.Parameters, p.At)
+			o.Values, o.Why, o.Reported, o.Places = p.Values, nil, nil, nil
+			list = append(list, o)
+			places[measure.Key(p.At)] = p.At
+		}
+	}
+	var points []Planned
+	for _, key := range sortedKeys(places) {
+		if _, along := places[key][string(along)]; along {
+			return list, nil
+		}
+		for _, p := range planned {
+			p.Parameters = located(p.Parameters, places[key])
+			points = append(points, p)
+		}
+	}
+	return list, points
+}
+
+func located(parameters, at map[string]any) map[string]any {
+	all := make(map[string]any, len(parameters)+len(at))
+	maps.Copy(all, parameters)
+	maps.Copy(all, at)
+	return all
+}
+
+// Within leaves of every run the places for which the conditions hold. The error
+// says which places there are when none is left.
+func Within(obs []Observation, conditions []Condition) ([]Observation, error) {
+	for _, c := range conditions {
+		var list []Observation
+		values := map[string]bool{}
+		found := false
+		for _, o := range obs {
+			places := o.Places
+			o.Places = nil
+			for _, p := range places {
+				v, has := p.At[c.Key]
+				if has {
+					values[text(v)] = true
+				}
+				if has && text(v) == c.Value {
+					o.Places, found = append(o.Places, p), true
+				}
+			}
+			list = append(list, o)
+		}
+		if !found && len(values) == 0 {
+			return nil, fmt.Errorf("nothing was measured at a %s", c.Key)
+		}
+		if !found {
+			return nil, fmt.Errorf("nothing was measured at %s; there are %s", c, strings.Join(sortedKeys(values), ", "))
+		}
+		obs = list
+	}
+	return obs, nil
+}
+
+// Frames lists a measure for each combination of coordinates that values of the
+// runs have, that of whole runs first: what Options.Measure asks for one by one.
+func Frames(obs []Observation) []measure.Measure {
+	list := []measure.Measure{{}}
+	for _, m := range measure.Frames() {
+		for i := range obs {
+			if m.Within(obs[i].Places) != nil {
+				list = append(list, m)
+				break
+			}
+		}
+	}
+	return list
+}
