@@ -42,7 +42,13 @@ func collectCommand(s *session) *cli.Command {
 			}
 			var problems []error
 			for _, folder := range folders {
-				problems = append(problems, collectFolder(c.Context, s, folder, again))
+				err := collectFolder(c.Context, s, folder, again)
+				var whose *whoseError
+				if errors.As(err, &whose) && c.Args().First() == "" { // it keeps nothing from the others
+					s.warn("%v\n%s", err, hintFor(err))
+					err = &skippedError{folder.Path()}
+				}
+				problems = append(problems, err)
 			}
 			return errors.Join(problems...)
 		},
@@ -58,11 +64,12 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	}
 	states, unread, unreachable := s.survey(ctx, attempts)
 	its, err := folder.Identity()
-	if errors.Is(err, fs.ErrNotExist) {
-		return &usageError{err: err, hint: "`scalebench run FILE` or `submit FILE` says whose runs these are; it begins none that has a result."}
-	}
 	if err != nil {
-		return &usageError{err: err}
+		hint := "`scalebench run FILE` or `submit FILE` says whose runs these are; it begins none that has a result."
+		if !errors.Is(err, fs.ErrNotExist) {
+			hint = "Move identity.json away. Then " + hint
+		}
+		return &usageError{err: &whoseError{err}, hint: hint}
 	}
 	plan, unplanned := s.readPlan(folder)
 	asked := askedNow(plan)

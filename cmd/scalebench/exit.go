@@ -88,6 +88,18 @@ func (e *planError) Error() string {
 	return fmt.Sprintf("the plan of study %q cannot be read, see the warning", e.study)
 }
 
+// whoseError says that a folder does not tell which study it has the runs of.
+type whoseError struct{ err error }
+
+func (e *whoseError) Error() string { return e.err.Error() }
+func (e *whoseError) Unwrap() error { return e.err }
+
+// skippedError says that the command did its work, one folder left out; a warning
+// said why.
+type skippedError struct{ folder string }
+
+func (e *skippedError) Error() string { return e.folder + " is left out, see the warning" }
+
 // planHint is what can be done about it.
 const planHint = "Move plan.json away and `run` or `submit` the study's file: that writes it anew. Runs with a good result are not begun again."
 
@@ -145,6 +157,7 @@ func exitCode(err error) int {
 		failed    *runsFailedError
 		unread    *unreadableError
 		plan      *planError
+		skipped   *skippedError
 		checks    *checksFailedError
 		worse     *worseError
 		scheduler *schedulerError
@@ -165,7 +178,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &scheduler):
 		return exitScheduler
-	case errors.As(err, &failed), errors.As(err, &unread), errors.As(err, &plan), errors.As(err, &checks), errors.As(err, &worse):
+	case errors.As(err, &failed), errors.As(err, &unread), errors.As(err, &plan), errors.As(err, &skipped), errors.As(err, &checks), errors.As(err, &worse):
 		return exitRunsFailed
 	case slices.ContainsFunc(unfit, func(e error) bool { return errors.Is(err, e) }):
 		return exitUsage
