@@ -113,21 +113,20 @@ func (s *Store) filtered(ctx context.Context, f Filter, query func(ctx context.C
 		ctx, cancel = context.WithTimeout(ctx, s.limit)
 		defer cancel()
 	}
-	return inTx(ctx, s.read, func(tx *sql.Tx) error {
+	var names string
+	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
 		where, args := f.conditions()
 		if f.Where == "" {
 			return query(ctx, tx, where, args)
 		}
-		clause, names, err := whereClause(ctx, tx, f.Where)
+		clause, known, err := whereClause(ctx, tx, f.Where)
+		names = known
 		if err != nil {
 			return &WhereError{f.Where, names, err}
 		}
 		err = query(ctx, tx, where+" AND ("+clause+"\n)", args)
 		var e sqlite3.Error
 		switch {
-		case err == nil:
-		case outer.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return &WhereError{f.Where, names, fmt.Errorf("it took longer than %s; make it simpler, or add --study or --since", s.limit)}
 		case errors.As(err, &e) && e.Code == sqlite3.ErrAuth:
 			return &WhereError{f.Where, names, fmt.Errorf("it may only look at runs (%v)", err)}
 		case errors.As(err, &e) && (e.Code == sqlite3.ErrTooBig || e.Code == sqlite3.ErrNomem):
@@ -137,6 +136,11 @@ func (s *Store) filtered(ctx context.Context, f Filter, query func(ctx context.C
 		}
 		return err
 	})
+	// Whichever step met the limit.
+	if err != nil && outer.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &WhereError{f.Where, names, fmt.Errorf("it took longer than %s; make it simpler, or add --study or --since", s.limit)}
+	}
+	return err
 }
 
 // conditions is the filter but for its expression and limit; "true" where it
