@@ -1,5 +1,6 @@
 # What an interpreter lacks: of the modules named, and of those that a script
-# imports whenever it runs. Nothing is imported here: an import may take a minute.
+# imports whenever it runs. Nothing is imported here: an import may take a
+# minute.
 import ast
 import importlib.util
 import json
