@@ -22,6 +22,7 @@ import (
 type curveOptions struct {
 	study   string
 	measure string // "": what the kind of workload is about
+	shown   func(measure.Measure) bool
 	base    string // a place on the axis; "": the smallest of each series
 	mix     bool
 	axis    string // a parameter or coordinate; "": the measure's own
@@ -77,7 +78,7 @@ func mixFlag(mix *bool) cli.Flag {
 
 // question is what the options ask of the runs.
 func (o *curveOptions) question() (q inquiry.Question, err error) {
-	q = inquiry.Question{Measure: o.measure, Axis: o.axis, Base: o.base, Mix: o.mix}
+	q = inquiry.Question{Measure: o.measure, Axis: o.axis, Base: o.base, Mix: o.mix, Shown: o.shown}
 	if names := o.series.Value(); len(names) > 0 {
 		q.Series = names
 	}

@@ -79,7 +79,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	}
 	preset, named := figure.Find(o.kind)
 	if named && o.axis == "" && len(o.baseline.Value()) == 0 {
-		o.measure = preset.Measure
+		o.measure, o.shown = preset.Measure, preset.Shown
 	} else {
 		o.measure = o.kind // also of a preset's name, along another axis or over a baseline
 		if _, err := measure.Find(o.kind); named && err != nil {

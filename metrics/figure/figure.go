@@ -78,7 +78,11 @@ type Kind struct {
 	// Measure is the one that the curves are to be of; "" for those that a training is
 	// about.
 	Measure string
+	// Shown tells of which measures it shows anything; nil: of all.
+	Shown func(measure.Measure) bool
 }
+
+func goals(m measure.Measure) bool { return m.Missable }
 
 // OfCurves reports whether curves over workers are all it needs, so that Draw draws
 // it of any that are.
@@ -88,17 +92,17 @@ func (k Kind) OfCurves() bool { return k.draw != nil && k.axis == "" }
 // that help, why not, what does it cost.
 func Kinds() []Kind {
 	return []Kind{
-		{"speedup", "Speedup against workers", "how many times faster than the base", single(speedup), "", ""},
-		{"efficiency", "Efficiency against workers", "speedup over the workers that it took", single(efficiency), "", ""},
-		{"throughput", "Throughput against workers", "samples a second, against ideal", single(throughput), "", measure.Throughput},
-		{"tta", "Time to accuracy against workers", "time to each target accuracy", single(timeToAccuracy), "", ""},
-		{"accuracy", "Accuracy against time", "a line a run, against time", single(accuracy), "", ""},
-		{"samples", "Accuracy against samples", "a line a run, against samples trained on", single(accuracyBySamples), "", ""},
-		{"breakdown", "Where the time goes", "where the time of a step goes", breakdown, "", ""},
-		{"ranks", "Step times of each rank", "step times of each rank, at the most workers", nil, "", ""},
-		{"cost", "Cost against time", "cost against time, by the site file's [[prices]]", nil, "", ""},
-		{"normalised", "Time and cost relative to the baseline", "time and cost over the baseline's", nil, "", ""},
-		{"busbw", "Bus bandwidth against size", "bus bandwidth of collectives against their size", busBandwidth, measure.Bytes, measure.BusBW},
+		{"speedup", "Speedup against workers", "how many times faster than the base", single(speedup), "", "", nil},
+		{"efficiency", "Efficiency against workers", "speedup over the workers that it took", single(efficiency), "", "", nil},
+		{"throughput", "Throughput against workers", "samples a second, against ideal", single(throughput), "", measure.Throughput, nil},
+		{"tta", "Time to accuracy against workers", "time to each target accuracy", single(timeToAccuracy), "", "", goals},
+		{"accuracy", "Accuracy against time", "a line a run, against time", single(accuracy), "", "", goals},
+		{"samples", "Accuracy against samples", "a line a run, against samples trained on", single(accuracyBySamples), "", "", goals},
+		{"breakdown", "Where the time goes", "where the time of a step goes", breakdown, "", "", nil},
+		{"ranks", "Step times of each rank", "step times of each rank, at the most workers", nil, "", "", nil},
+		{"cost", "Cost against time", "cost against time, by the site file's [[prices]]", nil, "", "", goals},
+		{"normalised", "Time and cost relative to the baseline", "time and cost over the baseline's", nil, "", "", goals},
+		{"busbw", "Bus bandwidth against size", "bus bandwidth of collectives against their size", busBandwidth, measure.Bytes, measure.BusBW, nil},
 	}
 }
 

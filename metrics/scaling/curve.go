@@ -18,6 +18,9 @@ type Options struct {
 	// within a run, and doubts about another one are not told. The zero value is for
 	// the values of whole runs, with the doubts about a training's throughput.
 	Measure measure.Measure
+	// Shown tells of which measures the reader sees anything; nil: of Measure, or of
+	// all. Doubts about others are not told.
+	Shown func(measure.Measure) bool
 	// Axis is the parameter along which a curve runs, by its TOML path, or a
 	// coordinate; "" is the measure's own, or Workers.
 	Axis string
@@ -204,7 +207,7 @@ func Analyse(obs []Observation, o Options) ([]Curve, error) {
 		return nil, err
 	}
 	obs, o.Planned = unfold(obs, o.Planned, o.Measure, along)
-	an := analysis{confidence: confidence, axis: along, of: o.Measure}
+	an := analysis{confidence: confidence, axis: along, of: o.Measure, shown: o.Shown}
 	var curves []Curve
 	var missing []MissingBase
 	baseline := o.Baseline != nil
@@ -248,6 +251,7 @@ func validate(obs []Observation, planned []Planned) error {
 // analysis is what the points of one Analyse share.
 type analysis struct {
 	of         measure.Measure // asked for; zero: none in particular
+	shown      func(measure.Measure) bool
 	axis       axis
 	confidence float64
 	byNode     bool // runs of the series differ by their nodes
@@ -282,7 +286,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 	}
 	c.Fingerprint, c.Mixed = s.ground()
 	c.Warnings = an.curveWarnings(&c, s)
-	if an.asks(measure.Throughput) {
+	if an.asksThroughput() {
 		c.Warnings = append(c.Warnings, driftWarnings(found)...)
 	}
 	if based && (c.Base == nil || c.Base.Of(measure.Throughput).Median == nil && c.Measured(measure.Throughput)) {

@@ -34,14 +34,14 @@ func goal(m measure.Measure) string {
 // pointWarnings are the doubts about one worker count's runs.
 func (an *analysis) pointWarnings(p *Point, runs []Observation) []string {
 	var list []string
-	if an.asks(measure.Throughput) && trains(runs) {
+	if an.asksThroughput() && trains(runs) {
 		list = append(list, leftOut(runs)...)
 	}
-	if m := p.Of(measure.Throughput).Median; an.asks(measure.Throughput) && m != nil && m.Why != "" {
+	if m := p.Of(measure.Throughput).Median; an.asksThroughput() && m != nil && m.Why != "" {
 		list = append(list, "throughput: "+m.Why)
 	}
 	for _, s := range p.Targets() {
-		if s.Reached() < s.Runs && an.asks(s.Name) {
+		if s.Reached() < s.Runs && an.asks(s.Measure) {
 			list = append(list, fmt.Sprintf("%s: reached by %d of %s", goal(s.Measure), s.Reached(), number.Count(s.Runs, "run")))
 		}
 	}
@@ -77,10 +77,14 @@ func (an *analysis) pointWarnings(p *Point, runs []Observation) []string {
 }
 
 // asks reports whether doubts about the measure are to be told: it is the one
-// asked for, or none is in particular.
-func (an *analysis) asks(name string) bool { return an.of.Name == "" || an.of.Name == name }
+// asked for, or none is in particular, and it is shown.
+func (an *analysis) asks(m measure.Measure) bool {
+	return (an.of.Name == "" || an.of.Name == m.Name) && (an.shown == nil || an.shown(m))
+}
 
-// asked is the measure whose doubts are told.
+func (an *analysis) asksThroughput() bool { return an.asks(measure.Measure{Name: measure.Throughput}) }
+
+// asked is the measure whose gain has doubts that are told.
 func (an *analysis) asked() string { return cmp.Or(an.of.Name, measure.Throughput) }
 
 const noSteadyState = "no steady state"
@@ -137,7 +141,7 @@ func (d Doubt) Of(runs int) string {
 // the base's.
 func (an *analysis) gainWarnings(p *Point) []string {
 	s := p.Of(an.asked())
-	if s.Median == nil || s.base == nil || s == s.base {
+	if !an.asks(s.Measure) || s.Median == nil || s.base == nil || s == s.base {
 		return nil
 	}
 	g, n := s.Gain(), s.multiple
@@ -161,7 +165,7 @@ func (an *analysis) gainWarnings(p *Point) []string {
 func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 	var list []string
 	asked := an.asked()
-	rates := trains(s.runs) && (an.of.Name == "" || an.of.Unit == rateUnit)
+	rates := trains(s.runs) && (an.of.Name == "" && an.asksThroughput() || an.of.Unit == rateUnit)
 	if rates && c.Scaling != "weak" && c.Scaling != "strong" {
 		list = append(list, "the runs do not record whether scaling is weak or strong")
 	}
@@ -175,7 +179,7 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 			without = append(without, fmt.Sprint(n))
 		}
 	}
-	if len(without) > 0 && c.Measured(asked) {
+	if len(without) > 0 && c.Measured(asked) && (an.of.Name != "" || an.asksThroughput()) {
 		what := "no good run with a steady state at "
 		if asked != measure.Throughput {
 			what = "no good run that has " + asked + " at "

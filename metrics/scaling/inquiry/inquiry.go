@@ -29,6 +29,8 @@ type Question struct {
 	At       []scaling.Condition // places within the runs: only those for which they hold
 	Series   []string            // only those, by their names; nil: all
 	Mix      bool                // as in scaling.Options
+	// Shown is as in scaling.Options.
+	Shown func(measure.Measure) bool
 }
 
 // Answer is the curves and what they are of.
@@ -78,7 +80,7 @@ func Ask(obs []scaling.Observation, planned []scaling.Planned, q Question) (*Ans
 	if err != nil {
 		return nil, &Error{"base", err}
 	}
-	a.Curves, err = scaling.Analyse(a.Observations, scaling.Options{Measure: of, Axis: a.Axis, Base: base, Baseline: q.Baseline, Planned: planned, Mix: q.Mix})
+	a.Curves, err = scaling.Analyse(a.Observations, scaling.Options{Measure: of, Axis: a.Axis, Base: base, Baseline: q.Baseline, Planned: planned, Mix: q.Mix, Shown: q.Shown})
 	if q.Baseline != nil && err != nil {
 		return nil, &Error{"baseline", err}
 	}

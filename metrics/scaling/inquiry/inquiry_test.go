@@ -3,9 +3,12 @@ package inquiry
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -155,6 +158,21 @@ func TestDoubtsOfTheMeasure(t *testing.T) {
 	}
 	if got := text("step_p95"); strings.Contains(got, "to_0.5") {
 		t.Errorf("of another measure: %s", got)
+	}
+	// A figure of times to targets shows them alone.
+	a, err := Ask(obs, nil, Question{Shown: func(m measure.Measure) bool { return m.Missable }})
+	if err != nil && a.NoBase == nil {
+		t.Fatal(err)
+	}
+	if list := scaling.Doubts(a.Curves); list != nil {
+		t.Errorf("about what is not shown: %q", list)
+	}
+	obs[1].Values["to_0.5"] = math.Inf(1)
+	if a, err = Ask(obs, nil, Question{Shown: func(m measure.Measure) bool { return m.Missable }}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("1 worker: target 0.5: reached by 1 of 2 runs", strings.Join(scaling.Doubts(a.Curves), "\n")); diff != "" {
+		t.Error(diff)
 	}
 }
 
