@@ -26,7 +26,8 @@ func checkCommand(s *session) *cli.Command {
 		Description: "Refused is also what must fail as this host sees it: a data folder, script or\n" +
 			"interpreter that is missing, a package that the interpreter does not have, a\n" +
 			"partition that the cluster does not know. What modules, setup lines or a container\n" +
-			"may bring is left to `doctor`, which looks on the nodes.\n\n" +
+			"may bring is left to `doctor`, which looks on the nodes, as is an interpreter that\n" +
+			"lies beside the study: nothing of a study is run.\n\n" +
 			"Node-hours are the most that the plan can take: nodes times the jobs' time\n" +
 			"limit, over all repeats. What has results already is found in the run folders, and\n" +
 			"why others have none. Nothing is submitted.",

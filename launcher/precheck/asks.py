@@ -13,7 +13,8 @@ if script:
     sys.path[0] = os.path.dirname(script)
     try:
         with open(script, "rb") as f:
-            body = ast.parse(f.read()).body
+            text = f.read(10000001)
+        body = ast.parse(text).body if len(text) <= 10000000 else []
     except SyntaxError as e:
         answer["syntax"] = "%s (line %s)" % (e.msg, e.lineno)
         body = []

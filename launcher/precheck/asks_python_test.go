@@ -42,14 +42,32 @@ def f():
 		"maybe.py": {Missing: []string{}},
 		"wrong.py": {Missing: []string{}, Syntax: "invalid syntax (line 1)"},
 	} {
-		c := &checker{ctx: t.Context(), asked: map[string]answer{}}
-		got := c.ask("/usr/bin/python3", nil, filepath.Join(dir, script), study.DefaultSite())
+		c := newChecker(t.Context(), &study.Study{}, study.DefaultSite(), "")
+		got := c.ask("python3", "/usr/bin/python3", nil, filepath.Join(dir, script), study.DefaultSite())
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", script, d)
 		}
 	}
-	c := &checker{ctx: t.Context(), asked: map[string]answer{}}
-	if got := c.ask("/usr/bin/python3", []string{"horovod_of_nobody.torch", "os.path"}, "", study.DefaultSite()); len(got.Missing) != 1 || got.Missing[0] != "horovod_of_nobody" {
+	c := newChecker(t.Context(), &study.Study{}, study.DefaultSite(), "")
+	if got := c.ask("python3", "/usr/bin/python3", []string{"horovod_of_nobody.torch", "os.path"}, "", study.DefaultSite()); len(got.Missing) != 1 || got.Missing[0] != "horovod_of_nobody" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Modules of the working folder, which may be a study's, are not imported.
+func TestAsksFromAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"ast.py", "json.py", "sitecustomize.py", "importlib.py"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("open('ran', 'w')\nopen('"+dir+"/ran', 'w')\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	c := newChecker(t.Context(), &study.Study{}, study.DefaultSite(), "")
+	if a := c.ask("python3", "/usr/bin/python3", []string{"no_such_a"}, "", study.DefaultSite()); len(a.Missing) != 1 {
+		t.Errorf("%+v", a)
+	}
+	if _, err := os.Stat("ran"); err == nil {
+		t.Error("a module of the working folder was run")
 	}
 }

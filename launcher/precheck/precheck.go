@@ -5,22 +5,26 @@
 package precheck
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/trust"
 )
 
 //go:embed asks.py
@@ -39,12 +43,18 @@ type checker struct {
 	host     string
 	problems study.Problems
 	asked    map[string]answer
+	silent   map[string]bool // interpreters that gave no answer in time
+}
+
+func newChecker(ctx context.Context, st *study.Study, site *study.Site, folder rundir.Study) *checker {
+	c := &checker{ctx: ctx, study: st, site: site, folder: folder, asked: map[string]answer{}, silent: map[string]bool{}}
+	c.host, _ = os.Hostname()
+	return c
 }
 
 // Check says what of the plan must fail, by file, line and TOML path.
 func Check(ctx context.Context, st *study.Study, site *study.Site, plan *study.Plan, folder rundir.Study) study.Problems {
-	c := &checker{ctx: ctx, study: st, site: site, folder: folder, asked: map[string]answer{}}
-	c.host, _ = os.Hostname()
+	c := newChecker(ctx, st, site, folder)
 	for _, p := range plan.Points {
 		if p.Point.Repeat > 1 {
 			continue
@@ -97,7 +107,14 @@ func (c *checker) data(p study.Point) {
 // provides reports whether the nodes may have other programs on PATH, or other
 // packages, than this host.
 func provides(site *study.Site, environment map[string]string) bool {
-	changes := func(m map[string]string) bool { return m["PATH"] != "" || m["PYTHONPATH"] != "" }
+	changes := func(m map[string]string) bool {
+		for name := range m {
+			if name == "PATH" || strings.HasPrefix(name, "PYTHON") || strings.HasPrefix(name, "LD_") {
+				return true
+			}
+		}
+		return false
+	}
 	return len(site.Modules) > 0 || len(site.Setup) > 0 || changes(site.Environment) || changes(environment)
 }
 
@@ -148,7 +165,7 @@ func (c *checker) framework(f framework.Framework, site *study.Site) {
 	if provides(site, nil) {
 		return
 	}
-	if a := c.ask(path, []string{f.Import}, "", site); len(a.Missing) > 0 {
+	if a := c.ask(name, path, []string{f.Import}, "", site); len(a.Missing) > 0 {
 		c.add(where(fmt.Sprintf("%s has no package %s, which %s needs; install it (%s), or name an interpreter that has it in the site file: python = \"PATH\"", path, a.Missing[0], f.Name, f.Install())))
 	}
 }
@@ -187,7 +204,7 @@ func (c *checker) command(f framework.Framework, p study.Planned, site *study.Si
 		if below(script) {
 			return
 		}
-		if info, err := os.Stat(script); err != nil || info.IsDir() {
+		if info, err := os.Stat(script); err != nil || !info.Mode().IsRegular() {
 			c.add(c.study.Problem(fmt.Sprintf("command.run[%d]", i+1), fmt.Sprintf("%s does not exist on %s; relative paths are taken from command.directory, else the study file's folder", script, c.host)))
 			return
 		}
@@ -196,7 +213,7 @@ func (c *checker) command(f framework.Framework, p study.Planned, site *study.Si
 	if filepath.Ext(script) != ".py" || program == "" || !pythonName.MatchString(filepath.Base(program)) || other {
 		return
 	}
-	a := c.ask(program, nil, script, site)
+	a := c.ask(arguments[0], program, nil, script, site)
 	if a.Syntax != "" {
 		c.add(c.study.Problem("command.run", fmt.Sprintf("%s cannot be read by %s: %s", script, program, a.Syntax)))
 	}
@@ -210,9 +227,99 @@ type answer struct {
 	Syntax  string   `json:"syntax"`
 }
 
-// ask asks an interpreter what it lacks; one that does not answer lacks nothing
-// that is known.
-func (c *checker) ask(interpreter string, modules []string, script string, site *study.Site) (a answer) {
+// mayStart reports whether an interpreter may be started for a look at a study,
+// which may come from anywhere. A name that this user's PATH leads to may be, and
+// a path that the study or the site file gives where only this user or root can
+// have put something: not where it came with the study.
+func (c *checker) mayStart(name, path string, site *study.Site) bool {
+	if !strings.ContainsRune(name, '/') {
+		return true
+	}
+	if !filepath.IsAbs(name) || trust.Check(path) != nil {
+		return false
+	}
+	own := []string{path}
+	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		own = append(own, filepath.Join(real, filepath.Base(path)))
+	}
+	for _, file := range []string{c.study.File, site.File} {
+		if file == "" {
+			continue
+		}
+		around, err := cameWith(file)
+		if err != nil {
+			return false
+		}
+		for _, p := range own {
+			if below, err := filepath.Rel(around, p); err != nil || filepath.IsLocal(below) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// cameWith is the folder of all that came to this host together with a file, as
+// far as one can tell: the working tree of its repository; outside of one its
+// folder and what lies beside that, unless that is the home folder or belongs to
+// somebody else, as /tmp does.
+func cameWith(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Dir(path)
+	for dir := folder; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir, nil
+		}
+		if dir == "/" {
+			break
+		}
+	}
+	above := filepath.Dir(folder)
+	home, _ := os.UserHomeDir()
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real
+	}
+	if below, err := filepath.Rel(above, home); err == nil && filepath.IsLocal(below) || above == "/" {
+		return folder, nil
+	}
+	if info, err := os.Stat(above); err != nil || info.Mode()&fs.ModeSticky != 0 || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
+		return folder, nil
+	}
+	return above, nil
+}
+
+// most is how much an interpreter may answer, in bytes.
+const most = 1 << 20
+
+// capped takes that much and no more.
+type capped []byte
+
+func (c *capped) Write(text []byte) (int, error) {
+	if len(*c)+len(text) > most {
+		return 0, io.ErrShortWrite
+	}
+	*c = append(*c, text...)
+	return len(text), nil
+}
+
+// ask asks an interpreter, by the name that it was given and the path of the
+// program, what it lacks; one that does not answer lacks nothing that is known.
+// It starts in the root folder: Python imports from the one that it starts in.
+func (c *checker) ask(name, interpreter string, modules []string, script string, site *study.Site) (a answer) {
+	if !c.mayStart(name, interpreter, site) || c.silent[interpreter] {
+		return a
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PYTHONPATH")) {
+		if !filepath.IsAbs(dir) { // it means the folder that the program will start in
+			return a
+		}
+	}
 	if modules == nil {
 		modules = []string{}
 	}
@@ -227,14 +334,19 @@ func (c *checker) ask(interpreter string, modules []string, script string, site 
 	ctx, cancel := context.WithTimeout(c.ctx, askTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, interpreter, "-B", "-c", asks, string(names), script)
-	cmd.Env, cmd.WaitDelay = os.Environ(), time.Second
-	for name, value := range site.Environment {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	var out bytes.Buffer
+	cmd.Dir, cmd.WaitDelay = "/", time.Second
+	var out capped
 	cmd.Stdout = &out
-	if cmd.Run() != nil || json.Unmarshal(out.Bytes(), &a) != nil {
+	// Pdeathsig is the thread's death, hence the lock: a signal ends this command
+	// at once, and it waits for nobody.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if cmd.Run() != nil || json.Unmarshal(out, &a) != nil {
 		a = answer{}
+	}
+	if ctx.Err() != nil { // it would take as long for every script
+		c.silent[interpreter] = true
 	}
 	c.asked[key] = a
 	return a
