@@ -49,11 +49,8 @@ func (in *ingest) rankGradients(restart int) ([]summary.RankGradients, error) {
 	return list, rows.Err()
 }
 
-// noiseScales replaces those of the run.
+// noiseScales stores those of the run.
 func (in *ingest) noiseScales(list []summary.NoiseScale) error {
-	if _, err := in.tx.Exec("DELETE FROM noise_scale WHERE run = ?", in.run); err != nil {
-		return err
-	}
 	for _, n := range list {
 		var gradient, noise *float64
 		if n.Steps > 0 {

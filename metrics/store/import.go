@@ -48,11 +48,12 @@ func (s *Store) Import(ctx context.Context, list ...Imported) (reports []Report,
 		return nil, fmt.Errorf("database %s: %w", s.path, ErrReadOnly)
 	}
 	err = s.withTx(ctx, func(tx *sql.Tx) error {
+		all := newImporting(ctx, s, tx)
 		for _, i := range list {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			report, err := s.importOne(ctx, tx, i)
+			report, err := all.one(i)
 			if err != nil {
 				return fmt.Errorf("%s: %w", i.From.Path, err)
 			}
@@ -66,7 +67,29 @@ func (s *Store) Import(ctx context.Context, list ...Imported) (reports []Report,
 	return reports, nil
 }
 
-func (s *Store) importOne(ctx context.Context, tx *sql.Tx, i Imported) (report Report, err error) {
+// importing is one Import, inside its transaction, with what the runs before have
+// found out.
+type importing struct {
+	ctx      context.Context
+	store    *Store
+	tx       *sql.Tx
+	measures catalogue
+	keys     map[string]bool    // of parameters, that are stored
+	studies  map[string]string  // id by name, of those that runs were stored in
+	repeats  map[studyPoint]int // the largest of each point
+}
+
+type studyPoint struct{ study, point string }
+
+// rememberedPoints bounds importing.repeats: each row of a table can be a point.
+const rememberedPoints = 10000
+
+func newImporting(ctx context.Context, s *Store, tx *sql.Tx) *importing {
+	return &importing{ctx, s, tx, catalogue{}, map[string]bool{}, map[string]string{}, map[studyPoint]int{}}
+}
+
+func (all *importing) one(i Imported) (report Report, err error) {
+	tx := all.tx
 	run, events, from := withoutSecrets(i.Run), i.Events, i.From
 	facts, err := importFacts(run, events, from)
 	if err != nil {
@@ -100,15 +123,32 @@ func (s *Store) importOne(ctx context.Context, tx *sql.Tx, i Imported) (report R
 		if _, err := tx.Exec("DELETE FROM run WHERE id = ?", id); err != nil {
 			return report, err
 		}
+		clear(all.repeats)
 	}
 	if study == run.Study && point == run.Point {
 		run.Repeat = repeat // the one that it replaces
-	} else if err := tx.QueryRow("SELECT coalesce(max(repeat), 0) + 1 FROM run WHERE study = ? AND point = ?", run.Study, run.Point).Scan(&run.Repeat); err != nil {
+	} else if run.Repeat, err = all.nextRepeat(run.Study, run.Point); err != nil {
 		return report, err
 	}
 	run.Attempt = 1
 	run.ID = fmt.Sprintf("%s/%s-r%d-a1", run.Study, run.Point, run.Repeat)
-	return s.importRun(ctx, tx, run, events, from, facts)
+	return all.run(run, events, from, facts)
+}
+
+// nextRepeat is the first that no run of the point has.
+func (all *importing) nextRepeat(study, point string) (n int, err error) {
+	at := studyPoint{study, point}
+	n, known := all.repeats[at]
+	if !known {
+		if err := all.tx.QueryRow("SELECT coalesce(max(repeat), 0) FROM run WHERE study = ? AND point = ?", study, point).Scan(&n); err != nil {
+			return 0, err
+		}
+		if len(all.repeats) == rememberedPoints {
+			clear(all.repeats)
+		}
+	}
+	all.repeats[at] = n + 1
+	return n + 1, nil
 }
 
 // Tables are the files of tables that runs were imported from, by rising size:
@@ -165,35 +205,52 @@ func importFacts(run metrics.Run, events []metrics.Event, from Source) (string, 
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-func (s *Store) importRun(ctx context.Context, tx *sql.Tx, run metrics.Run, events []metrics.Event, from Source, importFacts string) (Report, error) {
+// run stores a run that is not stored yet.
+func (all *importing) run(run metrics.Run, events []metrics.Event, from Source, importFacts string) (Report, error) {
 	report := Report{Run: run.ID, Changed: true, Files: 1}
 	facts, err := describe(run)
 	if err != nil {
 		return report, err
 	}
-	if run.StudyID, err = importedInto(tx, run.Study); err != nil {
+	if run.StudyID, err = all.study(run); err != nil {
 		return report, err
 	}
-	if err := ofStudy(tx, run); err != nil {
-		return report, err
-	}
-	id, _, err := s.putRun(tx, run, facts)
+	id, err := all.store.insertRun(all.tx, run, facts, all.keys)
 	if err != nil {
 		return report, err
 	}
-	if _, err := tx.Exec("INSERT INTO import (run, path, sha256, part, format, facts, bytes, rows, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	if _, err := all.tx.Exec("INSERT INTO import (run, path, sha256, part, format, facts, bytes, rows, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		id, from.Path, from.SHA256, from.Part, from.Format, importFacts, from.Bytes, from.Rows, from.Origin); err != nil {
 		return report, err
 	}
-	in := ingest{ctx: ctx, tx: tx, run: id, report: &report, hide: redact.Text}
-	if err := in.files(nil); err != nil {
-		return report, err
-	}
+	in := newIngest(all.ctx, all.tx, id, &report, redact.Text, all.measures)
 	if err := in.derive(metrics.EventFile{Path: from.Path, Writer: "rank"}, 0, from.Bytes, events); err != nil {
 		return report, err
 	}
 	if err := in.steps(); err != nil {
 		return report, err
 	}
-	return report, in.result()
+	input, evaluations, err := in.summaryInput()
+	if err != nil {
+		return report, err
+	}
+	return report, in.summarize(input, evaluations)
+}
+
+// study is the id of the study that a run goes into, which has changed thereby.
+func (all *importing) study(run metrics.Run) (id string, err error) {
+	if id, known := all.studies[run.Study]; known {
+		return id, nil
+	}
+	if run.StudyID, err = importedInto(all.tx, run.Study); err != nil {
+		return "", err
+	}
+	if err := ofStudy(all.tx, run); err != nil {
+		return "", err
+	}
+	if err := disarrange(all.tx, run.Study); err != nil {
+		return "", err
+	}
+	all.studies[run.Study] = run.StudyID
+	return run.StudyID, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mattn/go-sqlite3"
+
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 )
@@ -135,7 +137,7 @@ func TestImportIsOne(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	halfway := errors.New("halfway")
 	err := s.withTx(ctx, func(tx *sql.Tx) error {
-		if _, err := s.importOne(ctx, tx, run(1)); err != nil {
+		if _, err := newImporting(ctx, s, tx).one(run(1)); err != nil {
 			t.Error(err)
 		}
 		cancel(halfway)
@@ -153,4 +155,39 @@ func TestImportIsOne(t *testing.T) {
 		t.Error(err)
 	}
 	stored(2)
+}
+
+// Of 10 runs and of 100 the same statements are prepared: each of them once.
+func TestImportPreparesOnce(t *testing.T) {
+	prepared := func(n int) (count int) {
+		s := openStore(t)
+		c, err := s.write.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Raw(func(c any) error {
+			c.(*sqlite3.SQLiteConn).RegisterAuthorizer(func(int, string, string, string) int { // asked while a statement is prepared
+				count++
+				return sqlite3.SQLITE_OK
+			})
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		run, events, from := importedRun()
+		var list []Imported
+		for i := range n {
+			from.Part = fmt.Sprint(i)
+			list = append(list, Imported{run, events, from})
+		}
+		if _, err := s.Import(t.Context(), list...); err != nil {
+			t.Fatal(err)
+		}
+		return count
+	}
+	few, many := prepared(10), prepared(100)
+	if few == 0 || few != many {
+		t.Errorf("SQLite prepared %d steps for 10 runs, %d for 100", few, many)
+	}
 }

@@ -60,7 +60,7 @@ func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.Eve
 		if err != nil {
 			return err
 		}
-		in := ingest{ctx: ctx, tx: tx, run: id, report: &report, hide: redact.Known(run.Secrets)}
+		in := newIngest(ctx, tx, id, &report, redact.Known(run.Secrets), catalogue{})
 		if err := in.files(files); err != nil {
 			return err
 		}
@@ -112,8 +112,9 @@ func (s *Store) Recompute(ctx context.Context) (int, error) {
 		if err != nil {
 			return err
 		}
+		known := catalogue{}
 		for _, id := range ids {
-			in := ingest{ctx: ctx, tx: tx, run: id, report: &Report{}}
+			in := newIngest(ctx, tx, id, &Report{}, redact.Text, known)
 			if err := in.result(); err != nil {
 				return err
 			}
@@ -147,14 +148,20 @@ type ingest struct {
 	report *Report
 	hide   func(string) string // secrets in what programs have written
 
+	measures catalogue
+
 	touched map[int]map[int]bool // restart to block numbers with new steps
 	whole   map[int]bool         // restarts all of whose steps are to be put together anew
 	worlds  map[int]int          // restart to world size before this reading
 }
 
+func newIngest(ctx context.Context, tx *sql.Tx, run int64, report *Report, hide func(string) string, measures catalogue) *ingest {
+	return &ingest{ctx: ctx, tx: tx, run: run, report: report, hide: hide, measures: measures,
+		touched: map[int]map[int]bool{}, whole: map[int]bool{}, worlds: map[int]int{}}
+}
+
 // files reads every event file on.
 func (in *ingest) files(files []metrics.EventFile) error {
-	in.touched, in.whole, in.worlds = map[int]map[int]bool{}, map[int]bool{}, map[int]int{}
 	rows, err := in.tx.Query(`SELECT f.restart, coalesce(max(f.world_size), r.workers) FROM event_file f JOIN run r ON r.id = f.run
 		WHERE f.run = ? AND f.writer = 'rank' GROUP BY f.restart`, in.run)
 	if err != nil {

@@ -37,7 +37,7 @@ func (s *Store) Reread(ctx context.Context, run metrics.Run, restart int, from s
 		if err := tx.QueryRow("SELECT id FROM run WHERE name = ?", run.ID).Scan(&id); err != nil {
 			return err
 		}
-		in := ingest{ctx: ctx, tx: tx, run: id, report: &report, hide: redact.Known(run.Secrets)}
+		in := newIngest(ctx, tx, id, &report, redact.Known(run.Secrets), catalogue{})
 		if err := in.files(nil); err != nil {
 			return err
 		}

@@ -10,13 +10,30 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// result summarizes the run from what is stored and stores what came of it. A
-// run without events has no result.
+// result summarizes the run from what is stored and stores what came of it, in
+// the place of what came of it before. A run without events has no result.
 func (in *ingest) result() error {
 	input, evaluations, err := in.summaryInput()
 	if err != nil || input == nil {
 		return err
 	}
+	for _, query := range []string{
+		"DELETE FROM result WHERE run = ?",
+		"DELETE FROM value WHERE run = ?",
+		"DELETE FROM noise_scale WHERE run = ?",
+		"UPDATE evaluation SET trained = NULL WHERE file IN (SELECT id FROM event_file WHERE run = ?)",
+		// What the run ran on may be known by now, and part it from others.
+		"UPDATE study SET arranged = 0 WHERE name = (SELECT study FROM run WHERE id = ?)",
+	} {
+		if _, err := in.tx.Exec(query, in.run); err != nil {
+			return err
+		}
+	}
+	return in.summarize(input, evaluations)
+}
+
+// summarize stores what comes of a run that has no result.
+func (in *ingest) summarize(input *summary.Input, evaluations []evaluationKey) error {
 	r := summary.Summarize(*input)
 	warnings, err := jsonList(r.Warnings)
 	if err != nil {
@@ -34,19 +51,11 @@ func (in *ingest) result() error {
 	if err != nil {
 		return err
 	}
-	if _, err := in.tx.Exec(`INSERT OR REPLACE INTO result (run, algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs,
+	if _, err := in.tx.Exec(`INSERT INTO result (run, algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs,
 			slowest, warnings, fingerprint, git_commit, noise_scale_why)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		in.run, summary.AlgorithmVersion, r.Restart, r.World, r.Steps, r.WarmupSteps, r.SteadySteps, r.Samples, r.Epochs,
 		slowest, warnings, string(print), r.GitCommit, r.NoiseScaleWhy); err != nil {
-		return err
-	}
-	// What the run ran on may be known by now, and part it from others.
-	var study string
-	if err := in.tx.QueryRow("SELECT study FROM run WHERE id = ?", in.run).Scan(&study); err != nil {
-		return err
-	}
-	if err := disarrange(in.tx, study); err != nil {
 		return err
 	}
 	if err := in.values(input.Kind, r); err != nil {
@@ -65,9 +74,6 @@ type evaluationKey struct{ file, line int64 }
 // Evaluations before the training clock have none: the result's are the last
 // of the recorded ones.
 func (in *ingest) trained(r summary.Result, evaluations []evaluationKey) error {
-	if _, err := in.tx.Exec("UPDATE evaluation SET trained = NULL WHERE file IN (SELECT id FROM event_file WHERE run = ?)", in.run); err != nil {
-		return err
-	}
 	if r.Steps == 0 {
 		return nil // nobody counted
 	}

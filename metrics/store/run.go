@@ -72,41 +72,65 @@ func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, cha
 	if err := disarrange(tx, run.Study); err != nil {
 		return 0, false, err
 	}
-	err = tx.QueryRow(`INSERT INTO run (name, study, point, repeat, attempt, kind, framework, workers, nodes, series,
+	if id == 0 {
+		id, err = s.insertRun(tx, run, facts, map[string]bool{})
+		return id, true, err
+	}
+	if _, err := tx.Exec(`UPDATE run SET study = ?, point = ?, repeat = ?, attempt = ?, kind = ?, framework = ?, workers = ?, nodes = ?,
+			status = ?, detail = ?, dir = ?, created = ?, ingested = ?, facts = ? WHERE id = ?`,
+		run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.Nodes,
+		run.Status, run.Detail, run.Dir, run.CreatedUnix, metrics.Unix(s.now()), facts, id); err != nil {
+		return 0, false, err
+	}
+	for _, table := range []string{"run_parameter", "job"} {
+		if _, err := tx.Exec("DELETE FROM "+table+" WHERE run = ?", id); err != nil {
+			return 0, false, err
+		}
+	}
+	return id, true, putDetails(tx, id, run, map[string]bool{})
+}
+
+// insertRun is putRun of a run that is not stored yet; keys are the parameters'
+// that are known to be in parameter_key.
+func (s *Store) insertRun(tx *sql.Tx, run metrics.Run, facts string, keys map[string]bool) (id int64, err error) {
+	r, err := tx.Exec(`INSERT INTO run (name, study, point, repeat, attempt, kind, framework, workers, nodes, series,
 			status, detail, dir, created, ingested, facts)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (name) DO UPDATE SET study = excluded.study, point = excluded.point, repeat = excluded.repeat,
-			attempt = excluded.attempt, kind = excluded.kind, framework = excluded.framework, workers = excluded.workers,
-			nodes = excluded.nodes, status = excluded.status, detail = excluded.detail,
-			dir = excluded.dir, created = excluded.created, ingested = excluded.ingested, facts = excluded.facts
-		RETURNING id`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?)`,
 		run.ID, run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.Nodes,
-		run.Status, run.Detail, run.Dir, run.CreatedUnix, metrics.Unix(s.now()), facts).Scan(&id)
+		run.Status, run.Detail, run.Dir, run.CreatedUnix, metrics.Unix(s.now()), facts)
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
-	if _, err := tx.Exec("DELETE FROM run_parameter WHERE run = ?", id); err != nil {
-		return 0, false, err
+	if id, err = r.LastInsertId(); err != nil {
+		return 0, err
 	}
+	return id, putDetails(tx, id, run, keys)
+}
+
+// putDetails stores the parameters and the job of a run that has neither yet.
+func putDetails(tx *sql.Tx, id int64, run metrics.Run, keys map[string]bool) error {
 	for _, key := range slices.Sorted(maps.Keys(run.Parameters)) {
 		value, kind, err := parameterValue(run.Parameters[key])
 		if err != nil {
-			return 0, false, err
+			return err
 		}
 		if _, err := tx.Exec("INSERT INTO run_parameter (run, key, value, type) VALUES (?, ?, ?, ?)", id, key, value, kind); err != nil {
-			return 0, false, err
+			return err
+		}
+		if keys[key] {
+			continue
 		}
 		if _, err := tx.Exec("INSERT INTO parameter_key (key) VALUES (?) ON CONFLICT DO NOTHING", key); err != nil {
-			return 0, false, err
+			return err
 		}
+		keys[key] = true
 	}
-	return id, true, putJob(tx, id, run.Job)
+	return putJob(tx, id, run.Job)
 }
 
 func putJob(tx *sql.Tx, run int64, j *metrics.Job) error {
 	if j == nil {
-		_, err := tx.Exec("DELETE FROM job WHERE run = ?", run)
-		return err
+		return nil
 	}
 	nodes := j.Nodes
 	if nodes == nil {
@@ -122,7 +146,7 @@ func putJob(tx *sql.Tx, run int64, j *metrics.Job) error {
 		}
 		return &unix
 	}
-	_, err = tx.Exec(`INSERT OR REPLACE INTO job (run, cluster, id, name, partition, state, reason, exit_code, nodes, submitted, started, ended)
+	_, err = tx.Exec(`INSERT INTO job (run, cluster, id, name, partition, state, reason, exit_code, nodes, submitted, started, ended)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		run, j.Cluster, j.ID, j.Name, j.Partition, j.State, j.Reason, j.ExitCode, string(list),
 		at(j.SubmitUnix), at(j.StartUnix), at(j.EndUnix))

@@ -99,6 +99,9 @@ func Open(path string, o Options) (*Store, error) {
 		"_synchronous":  {"FULL"},
 		// What is deleted is gone from the file, too.
 		"_secure_delete": {"on"},
+		// Preparing takes longer than executing; there are some seventy statements.
+		"_stmt_cache_size": {"128"},
+		"_cache_size":      {"-65536"},
 	}, o.LockWait, nil)
 	s.write.SetMaxOpenConns(1) // writers would only wait for each other
 	if err := s.makeSchema(context.Background()); err != nil {

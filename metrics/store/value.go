@@ -15,19 +15,16 @@ import (
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
-// values replaces those of the run: a row for each measure that it has, or has a
+// values stores those of the run: a row for each measure that it has, or has a
 // reason not to have.
 func (in *ingest) values(kind string, r summary.Result) error {
-	if _, err := in.tx.Exec("DELETE FROM value WHERE run = ?", in.run); err != nil {
-		return err
-	}
 	put := func(m measure.Measure, reported bool) error {
 		v, has := r.Values[m.Name]
 		why := r.Why[m.Name]
 		if !has && why == "" {
 			return nil
 		}
-		id, err := putMeasure(in.tx, m, reported)
+		id, err := in.measures.put(in.tx, m, reported)
 		if err != nil {
 			return err
 		}
@@ -69,7 +66,7 @@ func (in *ingest) placed(places []measure.Place) error {
 				if err != nil {
 					return err
 				}
-				if ids[name], err = putMeasure(in.tx, m, false); err != nil {
+				if ids[name], err = in.measures.put(in.tx, m, false); err != nil {
 					return err
 				}
 			}
@@ -81,14 +78,28 @@ func (in *ingest) placed(places []measure.Place) error {
 	return nil
 }
 
-// putPlace finds or makes a place's row.
+// putPlace finds or makes a place's row. An upsert that returns its row costs a
+// table of its own each time.
 func putPlace(tx *sql.Tx, key string) (id int64, err error) {
-	err = tx.QueryRow("INSERT INTO place (at) VALUES (?) ON CONFLICT DO UPDATE SET at = at RETURNING id", key).Scan(&id)
-	return id, err
+	err = tx.QueryRow("SELECT id FROM place WHERE at = ?", key).Scan(&id)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return id, err
+	}
+	r, err := tx.Exec("INSERT INTO place (at) VALUES (?)", key)
+	if err != nil {
+		return 0, err
+	}
+	return r.LastInsertId()
 }
 
-// putMeasure finds or makes a measure's row.
-func putMeasure(tx *sql.Tx, m measure.Measure, reported bool) (id int64, err error) {
+// put finds or makes a measure's row, once a transaction for all runs that declare
+// it alike.
+func (c catalogue) put(tx *sql.Tx, m measure.Measure, reported bool) (id int64, err error) {
+	key := measureKey{m.Name, m.Unit, m.At}
+	known := storedMeasure{measure.Measure{Title: m.Title, Better: m.Better}, reported}
+	if row, again := c[key]; again && row.Title == m.Title && row.Better == m.Better && row.reported == reported {
+		return row.id, nil
+	}
 	var target *float64
 	if t, ok := measure.Target(m.Name); ok {
 		target = &t
@@ -97,10 +108,27 @@ func putMeasure(tx *sql.Tx, m measure.Measure, reported bool) (id int64, err err
 	if err != nil {
 		return 0, err
 	}
-	err = tx.QueryRow(`INSERT INTO measure (name, unit, title, better, reported, target, coordinates) VALUES (?, ?, ?, ?, ?, ?, ?)
+	if err := tx.QueryRow(`INSERT INTO measure (name, unit, title, better, reported, target, coordinates) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET title = excluded.title, better = coalesce(nullif(excluded.better, ''), better) RETURNING id`,
-		m.Name, m.Unit, m.Title, m.Better.String(), reported, target, coordinates).Scan(&id)
-	return id, err
+		m.Name, m.Unit, m.Title, m.Better.String(), reported, target, coordinates).Scan(&id); err != nil {
+		return 0, err
+	}
+	c[key] = cataloguedMeasure{known, id}
+	return id, nil
+}
+
+// catalogue has the measures that a transaction has put, each as it was put last.
+type catalogue map[measureKey]cataloguedMeasure
+
+// measureKey is what tells measures apart.
+type measureKey struct {
+	name, unit string
+	at         measure.Coordinates
+}
+
+type cataloguedMeasure struct {
+	storedMeasure
+	id int64
 }
 
 // measures are all that the database has values of, by their numbers. Where
