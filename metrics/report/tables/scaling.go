@@ -3,6 +3,7 @@ package tables
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -12,7 +13,7 @@ import (
 )
 
 // Scaling is the curves for people: medians, with the interval in
-// brackets or a dash for one that cannot be had, and below it the base and
+// brackets or a dash where there is none, and below it the base and
 // the reasons for the dashes.
 func Scaling(curves []scaling.Curve) *table.Table {
 	targets := targetsOf(curves)
@@ -200,36 +201,58 @@ func targetsOf(curves []scaling.Curve) []measure.Measure {
 	return targets
 }
 
-// communicationNotes say what share of a step the reduction of the gradients
-// takes, measured and predicted, at each worker count that has either.
+// communicationNotes say what share of the step time the reduction of the
+// gradients takes, measured and predicted, a line a curve.
 func communicationNotes(curves []scaling.Curve) []string {
 	var list []string
 	for _, c := range curves {
+		var shares, sources, why []string
+		for _, p := range c.Points {
+			measured := p.Of(measure.Communication).Median
+			if p.Workers < 2 || measured == nil && (p.Predicted == nil || p.Predicted.Share == nil) {
+				continue
+			}
+			text := "not measured"
+			if measured != nil {
+				text = shareText(measured)
+			}
+			text += " with " + strconv.Itoa(p.Workers)
+			if q := p.Predicted; q != nil && q.Share != nil {
+				text += fmt.Sprintf(" (%s predicted)", shareText(q.Share))
+				sources = add(sources, q.From)
+			} else if q != nil {
+				why = add(why, q.Why)
+			}
+			shares = append(shares, text)
+		}
+		if len(shares) == 0 {
+			continue
+		}
 		about := ""
 		if len(curves) > 1 {
 			about = " of " + c.Series
 		}
-		for _, p := range c.Points {
-			if p.Workers < 2 || p.Of(measure.Communication).Median == nil && (p.Predicted == nil || p.Predicted.Share == nil) {
-				continue
-			}
-			measured := "not measured"
-			if share := p.Of(measure.Communication).Median; share != nil {
-				measured = shareText(share) + " measured"
-			}
-			predicted := ""
-			if q := p.Predicted; q != nil && q.Share != nil {
-				predicted = fmt.Sprintf("; %s predicted (%s)", shareText(q.Share), q.From)
-			} else if q != nil {
-				predicted = "; not predicted: " + q.Why
-			}
-			list = append(list, fmt.Sprintf("Gradients are being reduced in this share of a step%s with %s: %s%s.", about, number.Count(p.Workers, "worker"), measured, predicted))
+		line := fmt.Sprintf("Communication%s, share of step time by workers: %s.", about, strings.Join(shares, ", "))
+		if len(sources) > 0 {
+			line += " Predicted from: " + strings.Join(sources, "; ") + "."
 		}
+		if len(why) > 0 {
+			line += " Not predicted: " + strings.Join(why, "; ") + "."
+		}
+		list = append(list, line)
 	}
 	return list
 }
 
-// shareText is a share with its interval, or a dash for one that cannot be had.
+// add appends a sentence that is not in the list yet.
+func add(list []string, text string) []string {
+	if slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}
+
+// shareText is a share with its interval, or a dash where there is none.
 func shareText(e *scaling.Estimate) string {
 	return number.Percent(e.Value) + " " + Interval(e.Interval, number.Percent)
 }

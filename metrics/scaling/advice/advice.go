@@ -261,7 +261,7 @@ func (s *study) goal() string {
 	if s.Target == nil {
 		return "the program's target"
 	}
-	return fmt.Sprintf("the target of %g", *s.Target)
+	return percent(*s.Target) + " accuracy"
 }
 
 // globalBatch is the samples a step of a run: as recorded, else by the study's

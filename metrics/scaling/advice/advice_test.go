@@ -99,8 +99,8 @@ func TestObjectives(t *testing.T) {
 	if a.Workers == nil || *a.Workers != 8 || a.Ranking || a.Refused != "" {
 		t.Fatalf("%v, %q, refused %q", a.Workers, a.Reason, a.Refused)
 	}
-	if !strings.HasPrefix(a.Reason[0], "8 workers are the cheapest to reach 0.75 within 8m20s: 460 s, at most 46") &&
-		!strings.HasPrefix(a.Reason[0], "8 workers are the cheapest to reach 0.75 within 8m20s: 7m40s, at most 7m4") {
+	if !strings.HasPrefix(a.Reason[0], "Use 8 workers, the cheapest to reach 75 % accuracy within 8m20s: 460 s, at most 46") &&
+		!strings.HasPrefix(a.Reason[0], "Use 8 workers, the cheapest to reach 75 % accuracy within 8m20s: 7m40s, at most 7m4") {
 		t.Errorf("reason %q", a.Reason)
 	}
 	c := candidate(t, a, 8)
@@ -123,7 +123,7 @@ func TestObjectives(t *testing.T) {
 	}
 	// One that nothing keeps is not answered.
 	a = perfect.advise(t, Options{Deadline: 30})
-	if a.Workers != nil || !strings.Contains(a.Reason[0], "No worker count is shown to reach 0.75 within 30 s; the fastest, 64 workers") {
+	if a.Workers != nil || !strings.Contains(a.Reason[0], "No worker count is shown to reach 75 % accuracy within 30 s; the fastest, 64 workers") {
 		t.Errorf("30 s: %v, %q", a.Workers, a.Reason)
 	}
 	// A budget: each worker's 10 s cost, so 1.05 worker-hours buy 18 workers at
@@ -143,7 +143,7 @@ func TestObjectives(t *testing.T) {
 func TestKnee(t *testing.T) {
 	flat := series{counts: octaves, runs: 6, x: func(n float64) float64 { return 1000 * math.Min(n, 4) }}
 	a := flat.advise(t, Options{})
-	if a.Workers == nil || *a.Workers != 4 || !strings.Contains(a.Reason[0], "from 2 they bring 2 times the throughput a doubling (at least 1.99) and going on to 8 brings 1 times") {
+	if a.Workers == nil || *a.Workers != 4 || !strings.Contains(a.Reason[0], "Use 4 workers: doubling from 2 trains 2× as fast (at least 1.99×); 8 would be no faster than 4.") {
 		t.Errorf("%v, %q", a.Workers, a.Reason)
 	}
 	if a.Next != nil {
@@ -252,7 +252,7 @@ func TestConvergence(t *testing.T) {
 	}
 	never := func(batch float64) float64 { return 0 }
 	a = series{counts: octaves, runs: 6, x: linear, took: never}.advise(t, Options{Target: 0.75, Deadline: 1000})
-	if a.Workers != nil || !strings.Contains(a.Reason[0], "no worker count reaches the target of 0.75") {
+	if a.Workers != nil || !strings.Contains(a.Reason[0], "no worker count reaches 75 % accuracy") {
 		t.Errorf("%v, %q", a.Workers, a.Reason)
 	}
 }
@@ -267,12 +267,12 @@ func TestMissedTargetIsTheReason(t *testing.T) {
 		return 3.6e6
 	}
 	a := series{counts: []int{1, 2}, runs: 6, x: linear, took: misses}.advise(t, Options{})
-	if want := "1 worker is as many as pay: of the runs on 2 workers some miss the target of 0.75."; a.Reason[0] != want {
+	if want := "Use 1 worker: of the runs on 2 workers some miss 75 % accuracy."; a.Reason[0] != want {
 		t.Errorf("%q, want %q", a.Reason[0], want)
 	}
 	never := func(batch float64) float64 { return 0 }
 	a = series{counts: []int{1, 2}, runs: 6, x: linear, took: never}.advise(t, Options{Target: 0.75})
-	if want := "2 workers are as many as pay by throughput alone, since no worker count reaches the target of 0.75"; !strings.HasPrefix(a.Reason[0], want) || strings.Contains(a.Reason[1], "too large") {
+	if want := "Use 2 workers (by throughput alone: no worker count reaches 75 % accuracy"; !strings.HasPrefix(a.Reason[0], want) || strings.Contains(a.Reason[1], "too large") {
 		t.Errorf("%q, want %q and no word on the batch", a.Reason, want)
 	}
 	dark := func(o *scaling.Observation) {
@@ -281,7 +281,7 @@ func TestMissedTargetIsTheReason(t *testing.T) {
 		}
 	}
 	a = series{counts: []int{1, 2}, runs: 6, x: linear, change: dark}.advise(t, Options{})
-	if want := "1 worker is as many as pay: of the runs on 2 workers none has a throughput."; a.Reason[0] != want {
+	if want := "Use 1 worker: of the runs on 2 workers none has a throughput."; a.Reason[0] != want {
 		t.Errorf("%q, want %q", a.Reason[0], want)
 	}
 }
@@ -305,7 +305,7 @@ func TestLimits(t *testing.T) {
 // Samples in place of a target; prices that fail say why.
 func TestSamplesAndPrices(t *testing.T) {
 	a := series{counts: octaves, runs: 6, x: linear}.advise(t, Options{Samples: 3.6e6, Deadline: 500})
-	if a.Workers == nil || *a.Workers != 8 || !strings.Contains(a.Reason[0], "8 workers are the fewest to train 3.6e+06 samples within 8m20s") {
+	if a.Workers == nil || *a.Workers != 8 || !strings.Contains(a.Reason[0], "Use 8 workers, the fewest to train 3.6e+06 samples within 8m20s") {
 		t.Errorf("%v, %q", a.Workers, a.Reason)
 	}
 	none := func(int, int, float64) (float64, error) { return 0, errors.New("no price for a GPU") }
@@ -373,7 +373,7 @@ func TestReachedWithoutSamples(t *testing.T) {
 			t.Error("all reach it, and the answer says:", w)
 		}
 	}
-	if a.Workers == nil || *a.Workers != 16 || !strings.Contains(a.Reason[0], "the speed to 0.75") {
+	if a.Workers == nil || *a.Workers != 16 || !strings.Contains(a.Reason[0], "doubling from 8 reaches 75 % accuracy 1.9") {
 		t.Errorf("%q", a.Reason)
 	}
 }
@@ -410,12 +410,28 @@ func TestOwnTargetDecides(t *testing.T) {
 		o.Values["to_target"] = jitter * 1000 / math.Min(2, float64(o.Workers))
 	}}
 	a := s.advise(t, Options{})
-	if a.Workers == nil || *a.Workers != 2 || !strings.Contains(a.Reason[0], "the speed to the program's target") {
+	if a.Workers == nil || *a.Workers != 2 || !strings.Contains(a.Reason[0], "reaches the program's target 2× as fast") {
 		t.Errorf("%v %q", a.Workers, a.Reason)
 	}
 	for _, c := range a.Candidates {
 		if c.Basis == Measured && c.Seconds.Value > 1010 { // initialisation, 10 s, is no part of it
 			t.Errorf("%d workers: %g s", c.Workers, c.Seconds.Value)
+		}
+	}
+}
+
+// A count that a smaller one beats is not recommended, whatever it gains over
+// the one before it: 12 workers take 10.0 s where 4 take 30 s, and 1 takes 4.43 s.
+func TestSmallerCountBeats(t *testing.T) {
+	seconds := map[int]float64{1: 4.43, 4: 30, 12: 10}
+	s := series{counts: []int{1, 4, 12}, runs: 1, x: linear, change: func(o *scaling.Observation) {
+		o.Values["to_target"] = seconds[o.Workers]
+	}}
+	for _, runs := range []int{1, 6} {
+		s.runs = runs
+		a := s.advise(t, Options{})
+		if a.Workers == nil || *a.Workers != 1 {
+			t.Errorf("%d runs: %v, %q", runs, a.Workers, a.Reason)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (s *study) choose() {
 		return
 	}
 	s.Workers = &chosen.Workers
-	s.Reason = [2]string{fmt.Sprintf("%s %s to %s %s: %s.", workersAre(chosen.Workers), best, s.does(), list(words), s.figures(chosen)), s.Limits.sentence}
+	s.Reason = [2]string{fmt.Sprintf("Use %s, %s to %s %s: %s.", number.Count(chosen.Workers, "worker"), best, s.does(), list(words), s.figures(chosen)), s.Limits.sentence}
 }
 
 // does is what the chosen workers are to do, with the target where times count.
@@ -117,8 +117,6 @@ func (s *study) does() string {
 	switch {
 	case s.o.Deadline == 0 && s.o.Budget == 0:
 		return "run"
-	case s.Target != nil:
-		return fmt.Sprintf("reach %g", *s.Target)
 	case s.Goal != "":
 		return "reach " + s.goal()
 	}
@@ -183,9 +181,6 @@ func (s *study) speeds() (of func(p *scaling.Point) []float64, name string) {
 		return func(p *scaling.Point) []float64 { return p.Of(measure.Throughput).Values }, "the throughput"
 	}
 	name = "the speed to " + s.goal()
-	if s.Target != nil {
-		name = fmt.Sprintf("the speed to %g", *s.Target)
-	}
 	return func(p *scaling.Point) []float64 {
 		var xs []float64
 		if t := s.reached(p.Workers); t != nil && t.Reached() == t.Runs {
@@ -212,68 +207,101 @@ func (s *study) unjudged(p *scaling.Point) string {
 // last doubling.
 func (s *study) knee() {
 	speeds, name := s.speeds()
-	s.Objective = fmt.Sprintf("the most measured workers whose last doubling brings more than %g times %s", kneeGain, name)
+	s.Objective = fmt.Sprintf("the most measured workers whose last doubling brings more than %g× %s", kneeGain, name)
 	var chosen, before *scaling.Point
 	var gain, stop string
+	fastest, at := 0.0, 0 // median speed of the fastest before, and its workers
 	for i := range s.curve.Points {
 		p := &s.curve.Points[i]
-		if len(speeds(p)) == 0 {
+		own := speeds(p)
+		if len(own) == 0 {
 			if before != nil && stop == "" {
 				stop = s.unjudged(p)
 			}
 			continue
 		}
+		middle := scaling.Middle(own)
 		if before == nil {
-			chosen, before = p, p
+			chosen, before, fastest, at = p, p, middle, p.Workers
 			continue
 		}
-		c, err := scaling.Compare(speeds(p), speeds(before), s.o.Confidence)
+		c, err := scaling.Compare(own, speeds(before), s.o.Confidence)
 		if err != nil {
 			s.warn("%s against %s: %v", number.Count(p.Workers, "worker"), number.Count(before.Workers, "worker"), err)
 			if stop == "" {
-				stop = fmt.Sprintf("what %s bring cannot be told", number.Count(p.Workers, "worker"))
+				stop = fmt.Sprintf("what %s would bring is not known", number.Count(p.Workers, "worker"))
 			}
 			continue
 		}
-		perDoubling := func(ratio float64) float64 {
-			return math.Pow(ratio, 1/math.Log2(float64(p.Workers)/float64(before.Workers)))
-		}
-		least, text := perDoubling(c.Ratio.Value), fmt.Sprintf("%.3g times %s a doubling", perDoubling(c.Ratio.Value), name)
-		if in := c.Ratio.Interval; in != nil && !s.Ranking {
-			least = perDoubling(in.Low)
-			text += fmt.Sprintf(" (at least %.3g)", least)
-		} else if !s.Ranking {
-			least = 0 // too few runs to show it
-		}
-		if least > kneeGain {
-			chosen, gain, stop = p, fmt.Sprintf("from %d they bring %s", before.Workers, text), ""
-		} else if stop == "" {
-			stop = fmt.Sprintf("going on to %d brings %s", p.Workers, text)
+		step := s.doubling(before.Workers, p.Workers, c)
+		switch least := step.least; {
+		case middle <= fastest: // whatever it brings over the point before
+			if stop == "" {
+				stop = fmt.Sprintf("%d would be no faster than %d", p.Workers, at)
+			}
+		case least > kneeGain:
+			chosen, gain, stop = p, step.gain, ""
+		case stop == "":
+			stop = step.stop
 		}
 		before = p
+		if middle > fastest {
+			fastest, at = middle, p.Workers
+		}
 	}
 	if chosen == nil {
 		s.Reason = [2]string{fmt.Sprintf("No worker count can be recommended: all of them have runs that miss %s.", s.goal()), s.Limits.sentence}
 		return
 	}
 	s.Workers = &chosen.Workers
-	var why []string
-	for _, text := range []string{gain, stop} {
-		if text != "" {
-			why = append(why, text)
-		}
+	use := "Use " + number.Count(chosen.Workers, "worker")
+	if s.Goal != "" && s.timeless != "" {
+		use += " (by throughput alone: " + s.timeless + ")"
 	}
 	switch {
-	case len(why) == 0:
-		why = append(why, "nothing else was measured")
+	case gain == "" && stop == "":
+		stop = "nothing else was measured"
 	case stop == "":
-		why = append(why, "more were not measured")
+		stop = "more were not measured"
 	}
-	pay := "as many as pay"
-	if s.Goal != "" && s.timeless != "" {
-		pay += " by throughput alone, since " + s.timeless
+	why := stop
+	if gain != "" {
+		why = gain + "; " + stop
 	}
-	s.Reason = [2]string{fmt.Sprintf("%s %s: %s.", workersAre(chosen.Workers), pay, list(why)), s.Limits.sentence}
+	s.Reason = [2]string{use + ": " + why + ".", s.Limits.sentence}
+}
+
+// A step is what going from one worker count to the next brings: per doubling,
+// for sure or, in a ranking, by the medians, and in words.
+type step struct {
+	least      float64
+	gain, stop string
+}
+
+// doubling is the step between two measured worker counts, of which c is the
+// ratio of speeds. Where it is no doubling, what it brings is said for one.
+func (s *study) doubling(from, to int, c scaling.Comparison) step {
+	factor := float64(to) / float64(from)
+	perDoubling := func(ratio float64) float64 { return math.Pow(ratio, 1/math.Log2(factor)) }
+	ratio := perDoubling(c.Ratio.Value)
+	least, sure := ratio, ""
+	if in := c.Ratio.Interval; in != nil && !s.Ranking {
+		least = perDoubling(in.Low)
+		sure = fmt.Sprintf(" (at least %.3g×)", least)
+	} else if !s.Ranking {
+		least = 0 // too few runs to show it
+	}
+	start, each := fmt.Sprintf("doubling from %d", from), ""
+	if to != 2*from {
+		start, each = fmt.Sprintf("going from %d to %d", from, to), " per doubling"
+	}
+	does := "trains"
+	if s.Goal != "" && s.timeless == "" {
+		does = "reaches " + s.goal()
+	}
+	return step{least,
+		fmt.Sprintf("%s %s %.3g× as fast%s%s", start, does, ratio, each, sure),
+		fmt.Sprintf("%d would be %.3g× as fast%s%s, for %.3g× the worker-hours", to, ratio, each, sure, factor/c.Ratio.Value)}
 }
 
 // wanting says how much a proof needs and that so many worker counts, too few,

@@ -49,14 +49,6 @@ func money(x float64, currency string) string {
 	return strconv.FormatFloat(x, 'f', 2, 64) + " " + currency
 }
 
-// workersAre is "1 worker is" or "2 workers are".
-func workersAre(n int) string {
-	if n == 1 {
-		return "1 worker is"
-	}
-	return number.Count(n, "worker") + " are"
-}
-
 // list joins words: "a", "a and b", "a, b and c".
 func list(words []string) string {
 	if len(words) < 2 {
