@@ -41,13 +41,17 @@ func (s State) LogOf(rank int) (string, error) {
 // copied. The error is the context's, or that of the log or the writer.
 func Follow(ctx context.Context, w io.Writer, log string, interval time.Duration, over func() bool) error {
 	var at int64
+	var before os.FileInfo
 	for {
 		last := over()
-		n, err := copyFrom(w, log, at)
+		n, info, err := copyFrom(w, log, at, before)
 		if err != nil {
 			return err
 		}
-		if at += n; last {
+		if at = n; info != nil {
+			before = info
+		}
+		if last {
 			return nil
 		}
 		select {
@@ -58,18 +62,25 @@ func Follow(ctx context.Context, w io.Writer, log string, interval time.Duration
 	}
 }
 
-// copyFrom copies what stands in a file behind the first at bytes.
-func copyFrom(w io.Writer, path string, at int64) (int64, error) {
+// copyFrom copies what stands now in a file behind the first at bytes, and says
+// how far it came: a program may print faster than anybody reads. A file that is
+// another one than before, or has become shorter, is copied from its beginning.
+func copyFrom(w io.Writer, path string, at int64, before os.FileInfo) (int64, os.FileInfo, error) {
 	f, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return at, nil, nil
 	}
 	if err != nil {
-		return 0, err
+		return at, nil, err
 	}
 	defer f.Close()
-	if _, err := f.Seek(at, io.SeekStart); err != nil {
-		return 0, err
+	info, err := f.Stat()
+	if err != nil {
+		return at, nil, err
 	}
-	return io.Copy(w, f)
+	if before != nil && (!os.SameFile(before, info) || info.Size() < at) {
+		at = 0
+	}
+	n, err := io.Copy(w, io.NewSectionReader(f, at, info.Size()-at))
+	return at + n, info, err
 }

@@ -68,7 +68,7 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 	if err != nil {
 		return t, err
 	}
-	earliest, hide := 0.0, hidden(run)
+	earliest, first, hide := 0.0, -1, hidden(run)
 	for _, f := range files {
 		if f.Restart != t.Restart {
 			continue
@@ -102,7 +102,7 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 				alive = ""
 			}
 			if at := start + e.Time; why != "" && (t.Cause == "" || at < earliest) {
-				t.Cause, t.Log, earliest = hide(why), logOf(run, f.Rank), at
+				t.Cause, first, earliest = hide(why), f.Rank, at
 			}
 		}
 		if f.Writer == "rank" && f.Rank == 0 {
@@ -112,18 +112,28 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 			t.Silent = append(t.Silent, alive)
 		}
 	}
+	if first >= 0 {
+		t.Log = logOf(run, first)
+	}
 	return t, nil
 }
 
 // logOf is the log that a rank's program prints into: its own, or that of the
-// first rank of its node, where one program starts them all.
+// first rank of its node, where one program starts them all. "" for none.
 func logOf(run rundir.Run, rank int) string {
-	for ; rank >= 0; rank-- {
-		if _, err := os.Stat(run.RankLog(rank)); err == nil {
-			return run.RankLog(rank)
+	if _, err := os.Stat(run.RankLog(rank)); err == nil {
+		return run.RankLog(rank)
+	}
+	best := -1
+	for _, r := range run.RankLogs() { // a rank is whatever number an event file's name has
+		if r <= rank {
+			best = max(best, r)
 		}
 	}
-	return ""
+	if best < 0 {
+		return ""
+	}
+	return run.RankLog(best)
 }
 
 // readJobLog reads what the job's log says of its end.

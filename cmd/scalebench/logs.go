@@ -30,12 +30,18 @@ func logsCommand(s *session) *cli.Command {
 			"beginning that no other run has it; without an attempt it is the latest. Without\n" +
 			"--rank it is the log of the rank that failed first, else of rank 0, else of the job\n" +
 			"(job.log). Which one is said on standard error. -f waits for a run that has not\n" +
-			"begun, and ends when the run has ended. On a terminal colours are left out.",
+			"begun, and ends when the run has ended. On a terminal colours are left out. Nothing else is:\n" +
+			"secrets that the program has printed too.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on printing what is added, until the run has ended", Destination: &o.follow, DisableDefaultText: true},
 			&cli.IntFlag{Name: "rank", Usage: "print the log of rank `N`", Value: -1, Destination: &o.rank, DefaultText: "the one that failed first, else 0"},
 		},
-		Action: func(c *cli.Context) error { return runLogs(c.Context, s, c.Args().First(), o) },
+		Action: func(c *cli.Context) error {
+			if c.IsSet("rank") && o.rank < 0 {
+				return usagef("--rank %d is no rank; they begin with 0", o.rank)
+			}
+			return runLogs(c.Context, s, c.Args().First(), o)
+		},
 	}
 }
 

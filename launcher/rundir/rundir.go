@@ -185,6 +185,21 @@ func (r Run) RankLog(rank int) string {
 	return filepath.Join(string(r), fmt.Sprintf("rank-%05d.log", rank))
 }
 
+var rankLogName = regexp.MustCompile(`^rank-(\d{5,9})\.log$`)
+
+// RankLogs are the ranks that have a log of their own, in no order.
+func (r Run) RankLogs() []int {
+	entries, _ := nfs.ReadDir(string(r)) // what cannot be read has none
+	var ranks []int
+	for _, e := range entries {
+		if m := rankLogName.FindStringSubmatch(e.Name()); m != nil {
+			rank, _ := strconv.Atoi(m[1]) // nine digits
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
+}
+
 // EventFile is where one writer appends its events.
 func (r Run) EventFile(writer string, rank, restart int) string {
 	return filepath.Join(r.Events(), fmt.Sprintf("%s-%05d-%d.jsonl", writer, rank, restart))

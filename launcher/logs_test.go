@@ -1,0 +1,100 @@
+package launcher
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+)
+
+// A log that becomes shorter, or is replaced, is printed from its beginning.
+func TestFollowOfAnotherFile(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "job.log")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps := []func(){
+		func() {}, // not there yet
+		func() { write(log, "first\n") },
+		func() { write(log, "first\nmore\n") },
+		func() { write(log, "anew\n") }, // shorter, as after a requeue that truncates it
+		func() { // another one, and longer
+			write(log+".new", "replaced and longer\n")
+			if err := os.Rename(log+".new", log); err != nil {
+				t.Fatal(err)
+			}
+		},
+		func() {},
+	}
+	var out bytes.Buffer
+	err := Follow(t.Context(), &out, log, time.Microsecond, func() bool {
+		steps[0]()
+		steps = steps[1:]
+		return len(steps) == 0
+	})
+	if d := cmp.Diff("first\nmore\nanew\nreplaced and longer\n", out.String()); err != nil || d != "" {
+		t.Errorf("%v (-want +got):\n%s", err, d)
+	}
+}
+
+// grower appends to a file whatever is read of it, as a program that prints
+// faster than it is read; the fifth time it says that this has no end.
+type grower struct {
+	t     *testing.T
+	file  *os.File
+	times int
+}
+
+func (g *grower) Write(text []byte) (int, error) {
+	if g.times++; g.times > 4 {
+		return 0, io.ErrShortWrite
+	}
+	if _, err := g.file.Write(text); err != nil {
+		g.t.Error(err)
+	}
+	return len(text), nil
+}
+
+// Without -f what was there is printed, and no more is waited for.
+func TestFollowEnds(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "job.log")
+	f, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString("line\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Follow(t.Context(), &grower{t: t, file: f}, log, time.Microsecond, func() bool { return true }); err != nil {
+		t.Error(err)
+	}
+}
+
+// A rank is whatever the name of an event file says: the folder is looked
+// through once, not rank by rank.
+func TestLogOfAbsurdRank(t *testing.T) {
+	run := rundir.Run(t.TempDir())
+	if log := logOf(run, 1<<62); log != "" {
+		t.Errorf("%q of an empty folder", log)
+	}
+	for _, rank := range []int{0, 8, 16} {
+		if err := os.WriteFile(run.RankLog(rank), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for rank, want := range map[int]int{0: 0, 7: 0, 8: 8, 11: 8, 16: 16, 1 << 62: 16} {
+		if got := logOf(run, rank); got != run.RankLog(want) {
+			t.Errorf("rank %d: %s, want that of rank %d", rank, got, want)
+		}
+	}
+}
