@@ -24,7 +24,7 @@ type costOptions struct {
 	mix                    bool
 	site, currency, market string
 	baseline               cli.StringSlice
-	per, clock             string
+	per, clock, measure    string
 	target                 float64 // 0: none
 }
 
@@ -41,6 +41,7 @@ func costCommand(s *session) *cli.Command {
 		Flags: append(append([]cli.Flag{siteFlag(&o.site)}, o.flags()...),
 			mixFlag(&o.mix),
 			baselineFlag(&o.baseline),
+			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "the time", Usage: "cost against the `MEASURE`, such as throughput or one that runs report, and the front of the two"},
 			&cli.StringFlag{Name: "per", Destination: &o.per, Value: "run", Usage: "time and cost of a `WORK`: run or epoch"},
 			&cli.Float64Flag{Name: "target", Destination: &o.target, DefaultText: "no target", Usage: "time and cost until `ACCURACY` is reached, in place of --per"},
 			&cli.StringFlag{Name: "clock", Destination: &o.clock, Value: "train", Usage: "`CLOCK` of the time: train, from the first step on, or job, as the scheduler has it"},
@@ -73,6 +74,15 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 			return &usageError{err: err, hint: "--clock job says what its jobs cost.\n" + hintFor(err)}
 		}
 	}
+	if o.measure != "" {
+		if compare.Measure, err = inquiry.Find(observations, o.measure); err != nil {
+			return unanswered(err)
+		}
+		if at := compare.Measure.At; at != "" {
+			return &usageError{err: fmt.Errorf("--metric %s: a run has many values of it (%s), and one cost; choose a measure that a run has one value of", o.measure, strings.Join(at.Keys(), ", ")),
+				hint: "`" + appName + " scaling STUDY -m " + o.measure + "` prints them."}
+		}
+	}
 	priced, more, err := tariff.Configurations(observations, pricing.Clock(o.clock), o.mix)
 	if err != nil {
 		return err
@@ -81,7 +91,7 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
-	if err := s.printEither(tables.Cost(rows, tariff.Currency, compare), tables.CostData(rows, tariff.Currency, compare.Work)); err != nil {
+	if err := s.printEither(tables.Cost(rows, tariff.Currency, compare), tables.CostData(rows, tariff.Currency, compare)); err != nil {
 		return err
 	}
 	for _, w := range append(warnings, more...) {

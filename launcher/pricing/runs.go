@@ -44,7 +44,7 @@ func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock,
 			parameters := map[string]any{}
 			maps.Copy(parameters, c.Parameters)
 			parameters["framework"] = c.Framework
-			config := tradeoff.Configuration{Series: c.Series, Workers: p.Workers, Parameters: parameters}
+			config := tradeoff.Configuration{Series: c.Series, Workers: p.Workers, Parameters: parameters, Measured: p.Measures}
 			for _, r := range p.Runs {
 				config.Runs = append(config.Runs, t.run(byRun[r.ID], clock))
 			}
@@ -77,7 +77,7 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) tradeoff.PricedRun {
 	if v.Partition != "" {
 		partition(labels, t.site, v.Partition)
 	}
-	run := tradeoff.PricedRun{ID: v.Run, Targets: map[float64]float64{}}
+	run := tradeoff.PricedRun{ID: v.Run, Targets: map[float64]float64{}, Values: v.Values}
 	for _, target := range v.Targets() {
 		run.Targets[target] = v.Values[measure.To(target).Name]
 	}

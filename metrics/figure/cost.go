@@ -178,7 +178,7 @@ func (c *chart) tradeoff(of tradeoff.Comparison, p choices, styles *[]string) {
 		rows[i] = one.Row
 	}
 	if p.title != "" {
-		tradeoff.Front(rows) // what is in other panels is no alternative
+		tradeoff.Front(rows, of.Options) // what is in other panels is no alternative
 	}
 	var front []XY
 	var labels []Mark

@@ -1,7 +1,7 @@
 // Package tradeoff sets configurations side by side by what they take and what
 // they cost: medians over runs with their intervals, both over a baseline's,
 // cost of an epoch and to each target accuracy, and which are worth having at
-// all (the Pareto front).
+// all (the Pareto front): by time and cost, or by any measure and cost.
 //
 // It is pure. Figures are made of unrounded ones, ratios of medians and never
 // means of ratios, and a ratio's interval is made of those of the medians, as
@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
@@ -31,6 +32,7 @@ type PricedRun struct {
 	WhyNoRate string
 	Epochs    int                 // finished; 0 when none was, or it is not known
 	Targets   map[float64]float64 // seconds to each accuracy; +Inf: missed
+	Values    map[string]float64  // as in scaling.Run
 }
 
 // Configuration is runs that are repeats of each other.
@@ -39,6 +41,8 @@ type Configuration struct {
 	Workers    int
 	Parameters map[string]any // that the series differ by, for the baseline
 	Runs       []PricedRun
+	// Measured are what the runs say of the measures that they have.
+	Measured []*scaling.Summary
 }
 
 // Work is what time and cost are of.
@@ -60,7 +64,10 @@ func (w Work) String() string {
 
 // Options say what is compared.
 type Options struct {
-	Work     Work
+	Work Work
+	// Measure stands beside the cost, and takes the place of the time on the front;
+	// zero: none is asked for.
+	Measure  measure.Measure
 	Baseline []scaling.Condition // nil: nothing is divided
 	// Confidence is the level asked of every interval; 0 is 0.95.
 	Confidence float64
@@ -73,6 +80,36 @@ func (o Options) BaselineText() string {
 		words[i] = c.String()
 	}
 	return "the same with " + strings.Join(words, ", ")
+}
+
+// Judged reports whether a row can be on the front: what the front is of is known.
+func (o Options) Judged(r Row) bool {
+	_, known := o.merit(&r)
+	return known && r.Cost != nil
+}
+
+// merit is what a row is judged by beside its cost, less being better; ok is false
+// where that is not known, and for a measure that is neither better nor worse.
+func (o Options) merit(r *Row) (x float64, ok bool) {
+	switch {
+	case o.Measure.Name == "" && r.Time != nil:
+		return r.Time.Value, true
+	case r.Value == nil || o.Measure.Better == measure.Neither:
+		return 0, false
+	case o.Measure.Better == measure.Higher:
+		return -r.Value.Value, true
+	}
+	return r.Value.Value, true
+}
+
+// Bought is what a unit of currency buys of a measure that is something in a
+// second: "tokens" of tokens/s; "" for any other.
+func (o Options) Bought() string {
+	what, rate := strings.CutSuffix(o.Measure.Unit, "/s")
+	if !rate {
+		return ""
+	}
+	return what
 }
 
 // Comparison is configurations side by side, with what they are of.
@@ -94,9 +131,20 @@ type Row struct {
 	Why  string            // there is no time, or no cost; "" with both
 	Rate *cost.Rate        // of the first run, nil without a cost
 
+	// Value is of Options.Measure, in its unit: the median over the runs that have
+	// it. WhyNoValue says why there is none, or why it has no interval.
+	Value      *scaling.Estimate
+	WhyNoValue string
+	// Bought is how much of Options.Bought a unit of currency buys at that rate, by
+	// the price of an hour; nil without a price, and at none.
+	Bought *scaling.Estimate
+
 	// Over the baseline's: ratios of medians. Exactly 1, without an interval,
 	// at the baseline itself.
 	TimeNormalised, CostNormalised *scaling.Estimate
+	// Gain is how many times better than the baseline the value is, in the direction
+	// of its measure.
+	Gain *scaling.Estimate
 	// BreakEven is 1/CostNormalised: how many times dearer this may get before
 	// the baseline is as cheap. nil at no cost.
 	BreakEven *float64
@@ -106,7 +154,8 @@ type Row struct {
 	CostPerEpoch *scaling.Estimate
 	Targets      []Target // by rising accuracy
 	// Front reports whether nothing else is as fast and as cheap and better in
-	// one of them. false also where time or cost are not known.
+	// one of them; with Options.Measure, as good in that in place of as fast. false
+	// also where one of the two is not known.
 	Front    bool
 	Warnings []string
 }
@@ -130,6 +179,9 @@ func Compare(list []Configuration, o Options) ([]Row, error) {
 		r := &rows[i]
 		*r = Row{Series: c.Series, Workers: c.Workers, Parameters: c.Parameters, Runs: len(c.Runs)}
 		if err := r.amounts(c.Runs, o); err != nil {
+			return nil, err
+		}
+		if err := r.value(c, o); err != nil {
 			return nil, err
 		}
 		if err := r.perEpoch(c.Runs, o.Confidence); err != nil {
@@ -156,13 +208,14 @@ func Compare(list []Configuration, o Options) ([]Row, error) {
 			r.Base = fmt.Sprintf("%s, %s", rows[at].Series, number.Count(rows[at].Workers, "worker"))
 			r.TimeNormalised = ratio(r.Time, rows[at].Time, i == at)
 			r.CostNormalised = ratio(r.Cost, rows[at].Cost, i == at)
+			r.Gain = o.gain(r.Value, rows[at].Value, i == at)
 			if c := r.CostNormalised; c != nil && c.Value > 0 {
 				even := 1 / c.Value
 				r.BreakEven = &even
 			}
 		}
 	}
-	Front(rows)
+	Front(rows, o)
 	warnWork(rows, list, o.Work)
 	return rows, nil
 }
@@ -242,6 +295,44 @@ func (r *Row) amounts(runs []PricedRun, o Options) error {
 	return nil
 }
 
+// value is what the runs have of the measure, and what a unit of currency buys of
+// it. Runs that lack it are in time and cost and not in it, which is said.
+func (r *Row) value(c Configuration, o Options) error {
+	if o.Measure.Name == "" {
+		return nil
+	}
+	i := slices.IndexFunc(c.Measured, func(s *scaling.Summary) bool { return s.Name == o.Measure.Name })
+	if i < 0 || c.Measured[i].Runs == 0 {
+		r.WhyNoValue = "no run has " + o.Measure.Title
+		return nil
+	}
+	s := c.Measured[i]
+	r.Value = s.Median
+	if r.Value == nil {
+		r.WhyNoValue = o.Measure.Title + ": " + s.Why
+	}
+	if n := len(c.Runs); s.Runs < n {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s, %s: %d of %s without %s, which counts in time and cost alone", r.Series, number.Count(r.Workers, "worker"), n-s.Runs, number.Count(n, "run"), o.Measure.Title))
+	}
+	if o.Bought() == "" {
+		return nil
+	}
+	var bought []float64
+	for _, run := range c.Runs {
+		v, has := run.Values[o.Measure.Name]
+		switch {
+		case !has || !slices.Contains(s.Values, v): // as the summary has left it out
+			continue
+		case run.Rate == nil || !(run.Rate.PerHour() > 0):
+			return nil
+		}
+		bought = append(bought, v*3600/run.Rate.PerHour())
+	}
+	var err error
+	r.Bought, err = median(bought, o.Confidence)
+	return err
+}
+
 // reached is when the run reached an accuracy, +Inf when it did not.
 func (run *PricedRun) reached(accuracy float64) (seconds float64, why string) {
 	if seconds, had := run.Targets[accuracy]; had {
@@ -255,6 +346,21 @@ func (run *PricedRun) reached(accuracy float64) (seconds float64, why string) {
 func median(xs []float64, confidence float64) (*scaling.Estimate, error) {
 	r, err := scaling.Reached(xs, confidence)
 	return r.Median, err
+}
+
+// gain is how many times better one median of the measure is than the baseline's;
+// nil where that means nothing.
+func (o Options) gain(of, base *scaling.Estimate, same bool) *scaling.Estimate {
+	if of == nil || base == nil || !(of.Value > 0 && base.Value > 0) {
+		return nil
+	}
+	switch o.Measure.Better {
+	case measure.Higher:
+		return ratio(of, base, same)
+	case measure.Lower:
+		return ratio(base, of, same)
+	}
+	return nil
 }
 
 // ratio is one configuration's median over the baseline's.
@@ -324,17 +430,19 @@ func (r *Row) targets(runs []PricedRun, confidence float64) error {
 
 // Front marks the configurations that no other one dominates. What differs by
 // less than sums of floats can tell is equal.
-func Front(rows []Row) {
+func Front(rows []Row, o Options) {
 	const tolerance = 1e-9
-	less := func(a, b float64) bool { return a < b*(1-tolerance) }
+	less := func(a, b float64) bool { return a < b-tolerance*max(math.Abs(a), math.Abs(b)) }
 	for i := range rows {
 		a := &rows[i]
-		if a.Time == nil || a.Cost == nil {
+		if a.Front = o.Judged(*a); !a.Front {
 			continue
 		}
+		merit, _ := o.merit(a)
 		a.Front = !slices.ContainsFunc(rows, func(b Row) bool {
-			return b.Time != nil && b.Cost != nil && !less(a.Time.Value, b.Time.Value) && !less(a.Cost.Value, b.Cost.Value) &&
-				(less(b.Time.Value, a.Time.Value) || less(b.Cost.Value, a.Cost.Value))
+			other, _ := o.merit(&b)
+			return o.Judged(b) && !less(merit, other) && !less(a.Cost.Value, b.Cost.Value) &&
+				(less(other, merit) || less(b.Cost.Value, a.Cost.Value))
 		})
 	}
 }

@@ -1,12 +1,17 @@
 package tradeoff
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -108,6 +113,68 @@ func TestBaseline(t *testing.T) {
 	for _, text := range []string{"", "workers", "=1"} {
 		if _, err := scaling.ParseCondition(text); err == nil {
 			t.Errorf("%q was taken for a baseline", text)
+		}
+	}
+}
+
+// The front is of the cost and the measure, in its direction; what a run lacks is in
+// no median, and said. At 3600 an hour 100 tokens/s are 100 tokens for 1, at 7200 are
+// 300 tokens/s 150.
+func TestMeasure(t *testing.T) {
+	tokens := func(better measure.Direction) measure.Measure { return measure.Reported("tokens", "tokens/s", better) }
+	var obs []scaling.Observation
+	run := func(id string, workers int, values map[string]float64) {
+		obs = append(obs, scaling.Observation{Run: id, Study: "s", Point: fmt.Sprint(workers), Framework: "f", Workers: workers, Values: values,
+			Parameters: map[string]any{"workers": int64(workers)}, Reported: []measure.Measure{tokens(measure.Neither)}})
+	}
+	run("a", 1, map[string]float64{"tokens": 100})
+	run("b", 1, nil)
+	run("c", 2, map[string]float64{"tokens": 300})
+	run("d", 3, map[string]float64{"tokens": -20})
+	run("e", 4, nil)
+	curves, err := scaling.Analyse(obs, scaling.Options{})
+	var noBase *scaling.NoBaseError // nothing is divided by workers here
+	if err != nil && !errors.As(err, &noBase) {
+		t.Fatal(err)
+	}
+	list := []Configuration{config("f", 1, 3600, nil, 10, 10), config("f", 2, 7200, nil, 20), config("f", 3, 7200, nil, 30), config("f", 4, 1, nil, 1)}
+	for i := range list {
+		list[i].Parameters, list[i].Measured = map[string]any{}, curves[0].Points[i].Measures
+		for k, r := range curves[0].Points[i].Runs {
+			list[i].Runs[k].Values = r.Values
+		}
+	}
+	type row struct {
+		Value, Bought, Gain float64 // 0: none
+		Front, Judged       bool
+		Why                 string
+	}
+	value := func(e *scaling.Estimate) float64 {
+		if e == nil {
+			return 0
+		}
+		return e.Value
+	}
+	for better, want := range map[measure.Direction][]row{
+		// 40 for 300 is dearer than 10 for 100, and better.
+		measure.Higher:  {{100, 100, 1, true, true, ""}, {300, 150, 3, true, true, ""}, {-20, -10, 0, false, true, ""}, {0, 0, 0, false, false, "no run has tokens"}},
+		measure.Lower:   {{100, 100, 1, true, true, ""}, {300, 150, 1. / 3, false, true, ""}, {-20, -10, 0, true, true, ""}, {0, 0, 0, false, false, "no run has tokens"}},
+		measure.Neither: {{100, 100, 0, false, false, ""}, {300, 150, 0, false, false, ""}, {-20, -10, 0, false, false, ""}, {0, 0, 0, false, false, "no run has tokens"}},
+	} {
+		o := Options{Measure: tokens(better), Baseline: []scaling.Condition{{Key: "workers", Value: "1"}}}
+		rows, err := Compare(list, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []row
+		for _, r := range rows {
+			got = append(got, row{value(r.Value), value(r.Bought), value(r.Gain), r.Front, o.Judged(r), r.WhyNoValue})
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("better %q: %s", better, diff)
+		}
+		if w := rows[0].Warnings; len(w) != 1 || w[0] != "f, 1 worker: 1 of 2 runs without tokens, which counts in time and cost alone" {
+			t.Errorf("%q", w)
 		}
 	}
 }

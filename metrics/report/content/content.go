@@ -202,7 +202,7 @@ func (s *Study) downloads() ([]report.Download, error) {
 	curves := scaling.Rows(s.Curves)
 	costs := &table.Table{}
 	if s.Bill != nil {
-		costs = tables.CostData(s.Bill.Rows, s.Bill.Currency, s.Bill.Options.Work)
+		costs = tables.CostData(s.Bill.Rows, s.Bill.Currency, s.Bill.Options)
 	}
 	var list []report.Download
 	for _, d := range []struct {

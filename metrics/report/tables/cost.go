@@ -17,14 +17,30 @@ import (
 func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs"},
 		{Key: "time", Right: true}, {Key: "cost", Unit: currency, Right: true}}}
+	// Beside a measure that is asked for, the costs of other work are a distraction.
+	asked := o.Measure.Name != ""
+	if asked {
+		value := table.ColumnOf(o.Measure)
+		value.Right = true
+		t.Columns = append(t.Columns, value)
+		if o.Bought() != "" {
+			t.Columns = append(t.Columns, table.Column{Key: "bought", Head: o.Bought() + " per " + currency, Right: true})
+		}
+	}
 	if o.Baseline != nil {
 		t.Columns = append(t.Columns, table.Column{Key: "time_normalised", Head: "time / baseline", Right: true},
 			table.Column{Key: "cost_normalised", Head: "cost / baseline", Right: true}, table.Column{Key: "break_even", Head: "break-even price", Right: true})
+		if asked && o.Measure.Better != measure.Neither {
+			t.Columns = append(t.Columns, table.Column{Key: "gain", Right: true})
+		}
 	}
-	if !o.Work.Epoch {
+	if !o.Work.Epoch && !asked {
 		t.Columns = append(t.Columns, table.Column{Key: "cost_per_epoch", Head: "cost of an epoch", Unit: currency, Right: true, Optional: true})
 	}
 	targets := costTargets(rows)
+	if asked {
+		targets = nil
+	}
 	for _, target := range targets {
 		t.Columns = append(t.Columns, table.Column{Key: "to_" + measure.TargetText(target), Head: "cost to " + measure.TargetText(target), Unit: currency, Right: true, Optional: true})
 	}
@@ -40,6 +56,12 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 	}
 	for _, r := range rows {
 		cells := []any{r.Series, r.Workers, r.Runs, show(r.Time, number.Seconds), show(r.Cost, number.Significant)}
+		if asked {
+			cells = append(cells, show(r.Value, o.Measure.Text))
+			if o.Bought() != "" {
+				cells = append(cells, show(r.Bought, number.Significant))
+			}
+		}
 		if o.Baseline != nil {
 			cells = append(cells, show(r.TimeNormalised, number.Significant), show(r.CostNormalised, number.Significant))
 			if r.BreakEven != nil {
@@ -47,20 +69,23 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 			} else {
 				cells = append(cells, nil)
 			}
+			if asked && o.Measure.Better != measure.Neither {
+				cells = append(cells, show(r.Gain, number.Significant))
+			}
 		}
-		if !o.Work.Epoch {
+		if !o.Work.Epoch && !asked {
 			cells = append(cells, show(r.CostPerEpoch, number.Significant))
 		}
 		for _, target := range targets {
 			cells = append(cells, targetCost(r, target, show))
 		}
-		if r.Time == nil || r.Cost == nil {
+		if !o.Judged(r) {
 			t.Add(append(cells, nil)...)
 		} else {
 			t.Add(append(cells, r.Front)...)
 		}
 	}
-	t.Notes = costNotes(rows, o)
+	t.Notes = costNotes(rows, currency, o)
 	if len(whys) > 0 {
 		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
 	}
@@ -99,7 +124,7 @@ func targetCost(r tradeoff.Row, target float64, show func(*scaling.Estimate, fun
 }
 
 // costNotes say what the figures are of, the prices and the baselines.
-func costNotes(rows []tradeoff.Row, o tradeoff.Options) []string {
+func costNotes(rows []tradeoff.Row, currency string, o tradeoff.Options) []string {
 	var prices, bases, without []string
 	once := func(list *[]string, s string) {
 		if !slices.Contains(*list, s) {
@@ -116,6 +141,9 @@ func costNotes(rows []tradeoff.Row, o tradeoff.Options) []string {
 		if r.Why != "" {
 			once(&without, about+": "+r.Why+".")
 		}
+		if r.WhyNoValue != "" {
+			once(&without, about+": "+r.WhyNoValue+".")
+		}
 		if r.WhyNoBase != "" {
 			once(&without, about+": no baseline: "+r.WhyNoBase+".")
 		} else if r.Base != "" {
@@ -123,6 +151,20 @@ func costNotes(rows []tradeoff.Row, o tradeoff.Options) []string {
 		}
 	}
 	notes := []string{"Time and cost of " + o.Work.String() + ": medians over runs."}
+	switch title := o.Measure.Title; {
+	case o.Measure.Name == "":
+	case o.Measure.Better == measure.Neither:
+		note := "No front: " + title + " is neither better nor worse."
+		if _, err := measure.Find(o.Measure.Name); err != nil { // one that runs report
+			note = "No front: nobody says which way " + title + " is better; better = \"higher\" or \"lower\" in its [[extract]] does."
+		}
+		notes = append(notes, note)
+	default:
+		notes = append(notes, fmt.Sprintf("The front is of the cost and %s, which is better when it is %s.", title, o.Measure.Better))
+	}
+	if what := o.Bought(); what != "" {
+		notes = append(notes, fmt.Sprintf("%s per %s: what the price of an hour buys at that rate, before granularity and minimum.", what, currency))
+	}
 	if prices != nil {
 		notes = append(notes, "Prices: "+strings.Join(prices, "; ")+".")
 	}
@@ -133,7 +175,8 @@ func costNotes(rows []tradeoff.Row, o tradeoff.Options) []string {
 }
 
 // CostData is the rows for programs: unrounded, times in seconds.
-func CostData(rows []tradeoff.Row, currency string, work tradeoff.Work) *table.Table {
+func CostData(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table {
+	asked := o.Measure.Name != ""
 	t := &table.Table{}
 	keys := func(names ...string) {
 		for _, name := range names {
@@ -147,6 +190,12 @@ func CostData(rows []tradeoff.Row, currency string, work tradeoff.Work) *table.T
 	keys("currency", "price_per_hour", "price")
 	estimated("time_normalised")
 	estimated("cost_normalised")
+	if asked {
+		keys("metric", "unit")
+		estimated("value")
+		estimated("bought")
+		estimated("gain")
+	}
 	keys("break_even_price_multiple", "baseline")
 	estimated("cost_per_epoch")
 	targets := costTargets(rows)
@@ -158,7 +207,7 @@ func CostData(rows []tradeoff.Row, currency string, work tradeoff.Work) *table.T
 	}
 	keys("pareto", "why", "warnings")
 	for _, r := range rows {
-		cells := []any{r.Series, r.Workers, r.Runs, work.String()}
+		cells := []any{r.Series, r.Workers, r.Runs, o.Work.String()}
 		add := func(e *scaling.Estimate) { cells = append(cells, estimateCells(e)...) }
 		add(r.Time)
 		add(r.Cost)
@@ -169,6 +218,12 @@ func CostData(rows []tradeoff.Row, currency string, work tradeoff.Work) *table.T
 		}
 		add(r.TimeNormalised)
 		add(r.CostNormalised)
+		if asked {
+			cells = append(cells, o.Measure.Name, table.NonZero(o.Measure.Unit))
+			add(r.Value)
+			add(r.Bought)
+			add(r.Gain)
+		}
 		cells = append(cells, r.BreakEven, table.NonZero(r.Base))
 		add(r.CostPerEpoch)
 		for _, target := range targets {
@@ -182,10 +237,10 @@ func CostData(rows []tradeoff.Row, currency string, work tradeoff.Work) *table.T
 			cells = append(cells, r.Targets[i].Reached, r.Targets[i].Runs)
 		}
 		var front any
-		if r.Time != nil && r.Cost != nil {
+		if o.Judged(r) {
 			front = r.Front
 		}
-		why := slices.DeleteFunc([]string{r.Why, r.WhyNoBase}, func(s string) bool { return s == "" })
+		why := slices.DeleteFunc([]string{r.Why, r.WhyNoValue, r.WhyNoBase}, func(s string) bool { return s == "" })
 		warnings := r.Warnings
 		if warnings == nil {
 			warnings = []string{}
