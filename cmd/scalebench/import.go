@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"math"
 	"os"
@@ -74,24 +75,22 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 	if _, err := o.mapped(); err != nil { // of the command line, and no file's mistake
 		return err
 	}
-	// All files are read before any is stored: a mistake in one stops them all.
-	var list []imported
-	var problems []error
-	for _, file := range files {
-		runs, err := o.read(file, sets)
-		problems = append(problems, err)
-		list = append(list, runs...)
-	}
-	if err := errors.Join(problems...); err != nil {
-		return &usageError{err: err}
-	}
-	t := &table.Table{Columns: []table.Column{{Key: "file"}, {Key: "part"}, {Key: "run"}, {Key: "workers"}, {Key: "throughput", Unit: "samples/s"},
-		{Key: "accuracy", Show: number.Percent}, {Key: "evaluations"}, {Key: "figures"}, {Key: "outcome"}}}
+	listed := newImportedList(s.format)
 	if o.dry {
-		for _, r := range list {
-			r.row(t, nil, "not stored")
+		for r, err := range o.each(files, sets) {
+			if err != nil {
+				return err
+			}
+			listed.add(r, nil, "not stored")
 		}
-		return s.print(t)
+		return s.print(listed.table())
+	}
+	// A file that cannot be read makes no database.
+	next, stop := iter.Pull2(o.each(files, sets))
+	defer stop()
+	r, err, more := next()
+	if err != nil {
+		return err
 	}
 	path, err := s.database()
 	if err != nil {
@@ -103,53 +102,104 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 		return storeError(err)
 	}
 	defer db.Close()
+	var before []store.Source
 	if o.from == table.FormatCSV {
-		if err := grown(ctx, db, list); err != nil {
-			return err
+		if before, err = db.Tables(ctx); err != nil {
+			return storeError(err)
 		}
 	}
-	runs := make([]store.Imported, len(list))
-	for i, r := range list {
-		runs[i] = r.Imported
+	origins := map[string]string{} // by path
+	runs := func(yield func(store.Imported, error) bool) {
+		for ; more; r, err, more = next() {
+			if _, known := origins[r.From.Path]; err == nil && o.from == table.FormatCSV && !known {
+				origins[r.From.Path], err = origin(r.From, before)
+			}
+			r.From.Origin = origins[r.From.Path]
+			if !yield(r.Imported, err) {
+				return
+			}
+		}
 	}
-	reports, err := db.Import(ctx, runs...)
-	if errors.Is(err, store.ErrImported) {
-		return &usageError{err: err, hint: "--replace puts the run with these settings in its place."}
-	}
-	if err != nil {
-		return storeError(err)
-	}
-	for i, report := range reports {
+	err = db.Import(ctx, runs, func(report store.Report) {
 		outcome := "unchanged"
 		if report.Changed {
 			outcome = "stored"
 		}
-		list[i].row(t, report.Run, outcome)
+		listed.add(r, report.Run, outcome)
+	})
+	var usage *usageError
+	switch {
+	case errors.Is(err, store.ErrImported):
+		return &usageError{err: err, hint: "--replace puts the run with these settings in its place."}
+	case errors.As(err, &usage):
+		return err
+	case err != nil:
+		return storeError(err)
 	}
 	if err := db.Arrange(ctx); err != nil {
 		return storeError(err)
 	}
-	return s.print(t)
+	return s.print(listed.table())
 }
 
-// grown notes which of the tables that were imported before each is a later
-// version of.
-func grown(ctx context.Context, db *store.Store, list []imported) error {
-	before, err := db.Tables(ctx)
-	if err != nil {
-		return storeError(err)
-	}
-	origins := map[string]string{} // by path
-	for i := range list {
-		from := &list[i].From
-		if _, done := origins[from.Path]; !done {
-			if origins[from.Path], err = origin(*from, before); err != nil {
-				return err
+// each makes runs of the files, one by one. A mistake in one file is the end of
+// all of them, once the others have been read for theirs.
+func (o *importOptions) each(files []string, sets map[string]any) iter.Seq2[imported, error] {
+	return func(yield func(imported, error) bool) {
+		var problems []error
+		for _, file := range files {
+			stopped := false
+			err := o.read(file, sets, func(r imported) bool {
+				stopped = len(problems) == 0 && !yield(r, nil)
+				return !stopped
+			})
+			if stopped {
+				return
+			}
+			if err != nil {
+				problems = append(problems, err)
 			}
 		}
-		from.Origin = origins[from.Path]
+		if err := errors.Join(problems...); err != nil {
+			yield(imported{}, &usageError{err: err})
+		}
 	}
-	return nil
+}
+
+// shownImports is how many imported runs people are shown; nobody reads a million
+// lines, and a table is held until its widths are known.
+const shownImports = 1000
+
+// importedList is what is printed of an import.
+type importedList struct {
+	t     *table.Table
+	whole bool           // for programs, which get a row for every run
+	more  map[string]int // runs that are not shown, by outcome
+}
+
+func newImportedList(format string) *importedList {
+	return &importedList{
+		t: &table.Table{Columns: []table.Column{{Key: "file"}, {Key: "part"}, {Key: "run"}, {Key: "workers"}, {Key: "throughput", Unit: "samples/s"},
+			{Key: "accuracy", Show: number.Percent}, {Key: "evaluations"}, {Key: "figures"}, {Key: "outcome"}}},
+		whole: format == table.FormatJSON || format == table.FormatCSV,
+		more:  map[string]int{},
+	}
+}
+
+func (l *importedList) add(r imported, id any, outcome string) {
+	if !l.whole && len(l.t.Rows) == shownImports {
+		l.more[outcome]++
+		return
+	}
+	r.row(l.t, id, outcome)
+}
+
+// table is the list with a note on the runs that are not in it.
+func (l *importedList) table() *table.Table {
+	for _, outcome := range slices.Sorted(maps.Keys(l.more)) {
+		l.t.Notes = append(l.t.Notes, fmt.Sprintf("and %d more: %s", l.more[outcome], outcome))
+	}
+	return l.t
 }
 
 // origin is that of the table of the same path, or of the largest that this one
@@ -246,45 +296,46 @@ func labelKey(key string) bool {
 	}) < 0
 }
 
-// read makes runs of one file.
-func (o *importOptions) read(file string, sets map[string]any) ([]imported, error) {
+// read makes runs of one file and hands them over, as long as more are wanted.
+func (o *importOptions) read(file string, sets map[string]any, yield func(imported) bool) error {
 	path, err := filepath.Abs(file)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	log, err := os.Open(file)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer log.Close()
 	info, err := log.Stat()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// Read once, and no more of it kept than its format needs.
 	sum, n := sha256.New(), byteCount(0)
 	text := io.TeeReader(log, io.MultiWriter(sum, &n))
-	runs, err := o.extract(file, text, info.Size(), sets)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := io.Copy(io.Discard, text); err != nil {
-		return nil, err
-	}
-	source := store.Source{Path: path, SHA256: hex.EncodeToString(sum.Sum(nil)), Format: o.from, Bytes: int64(n), Replace: o.replace}
-	var list []imported
-	for _, r := range runs {
-		one := imported{store.Imported{From: source}, r.Result}
+	var source *store.Source
+	for r, err := range o.extract(file, text, info.Size(), sets) {
+		if err != nil {
+			return err
+		}
+		if source == nil { // no run comes before its file was read, for a format's needs
+			if _, err := io.Copy(io.Discard, text); err != nil {
+				return err
+			}
+			source = &store.Source{Path: path, SHA256: hex.EncodeToString(sum.Sum(nil)), Format: o.from, Bytes: int64(n), Replace: o.replace}
+		}
+		one := imported{store.Imported{From: *source}, r.Result}
 		one.From.Part, one.From.Rows = r.Part, r.Rows
 		labels := maps.Clone(sets)
 		for key, v := range r.Labels {
 			if _, both := labels[key]; both {
-				return nil, fmt.Errorf("%s is both set and mapped to a column; leave one out", key)
+				return fmt.Errorf("%s is both set and mapped to a column; leave one out", key)
 			}
 			labels[key] = v
 		}
 		if one.Run, err = o.run(file, labels, r.Result); err != nil {
-			return nil, err
+			return err
 		}
 		one.Run.Detail = "imported from " + path
 		if r.Part != "" {
@@ -295,9 +346,11 @@ func (o *importOptions) read(file string, sets map[string]any) ([]imported, erro
 			one.Run.CreatedUnix = metrics.Unix(info.ModTime())
 		}
 		one.Events = r.Result.Run(one.Run)
-		list = append(list, one)
+		if !yield(one) {
+			return nil
+		}
 	}
-	return list, nil
+	return nil
 }
 
 // byteCount counts what is written to it.
@@ -310,7 +363,7 @@ func (n *byteCount) Write(b []byte) (int, error) {
 
 // extract reads the file in its format; bytes is its size, 0 where that is not
 // known.
-func (o *importOptions) extract(file string, text io.Reader, bytes int64, sets map[string]any) ([]extract.TableRun, error) {
+func (o *importOptions) extract(file string, text io.Reader, bytes int64, sets map[string]any) iter.Seq2[extract.TableRun, error] {
 	workers, ok := sets["workers"].(int64)
 	if ok && o.workers == 0 && workers > 0 && workers < math.MaxInt32 {
 		o.workers = int(workers)
@@ -318,7 +371,7 @@ func (o *importOptions) extract(file string, text io.Reader, bytes int64, sets m
 	if o.from == table.FormatCSV {
 		columns, err := o.mapped()
 		if err != nil {
-			return nil, err
+			return only(extract.TableRun{}, err)
 		}
 		options := extract.Options{File: file, Bytes: bytes}
 		if o.firstIsSet {
@@ -328,17 +381,22 @@ func (o *importOptions) extract(file string, text io.Reader, bytes int64, sets m
 	}
 	e, err := extract.Find(o.from)
 	if err != nil {
-		return nil, err
+		return only(extract.TableRun{}, err)
 	}
 	options, err := o.options(file)
 	if err != nil {
-		return nil, err
+		return only(extract.TableRun{}, err)
 	}
 	options.Bytes = bytes
 	r, err := e.Extract(text, options)
 	labels := maps.Clone(r.Labels) // what is set by hand goes before what the log says
 	maps.DeleteFunc(labels, func(key string, _ any) bool { _, set := sets[key]; return set })
-	return []extract.TableRun{{Labels: labels, Result: r}}, err
+	return only(extract.TableRun{Labels: labels, Result: r}, err)
+}
+
+// only is a sequence of one.
+func only(r extract.TableRun, err error) iter.Seq2[extract.TableRun, error] {
+	return func(yield func(extract.TableRun, error) bool) { yield(r, err) }
 }
 
 // run is what the labels and the log say of a run.

@@ -38,56 +38,76 @@ type table struct {
 	l    *log
 	at   map[string]int // column by name
 	rows [][]string
-	line []int // of each row
+	line []int       // of each row
+	more *csv.Reader // of the rows that were not read yet
 }
 
 // table reads a CSV file. A last line without its end is an error: what is cut
 // off there may be half a number.
 func (l *log) table(r io.Reader, separators string) (*table, error) {
+	t, err := l.names(r, separators)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		row, line, err := t.next()
+		if errors.Is(err, io.EOF) {
+			return t, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.rows, t.line = append(t.rows, row), append(t.line, line)
+	}
+}
+
+// names is table of the names alone, for next to read the rows.
+func (l *log) names(r io.Reader, separators string) (*table, error) {
 	data, err := l.wholeFile(r)
 	if err != nil {
 		return nil, err
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	t := &table{l: l, at: map[string]int{}}
+	t := &table{l: l, at: map[string]int{}, more: csv.NewReader(bytes.NewReader(data))}
 	if len(data) == 0 {
 		return t, nil
 	}
-	lines := bytes.Count(data, []byte{'\n'})
 	if data[len(data)-1] != '\n' {
+		lines := bytes.Count(data, []byte{'\n'})
 		return nil, l.errorAt(lines+1, "the last line has no line end: the file may be cut off. If it is whole, end it with a newline")
 	}
 	head, _, _ := bytes.Cut(data, []byte{'\n'})
-	c := csv.NewReader(bytes.NewReader(data))
-	c.ReuseRecord = false
 	if i := bytes.IndexAny(head, separators); i >= 0 {
-		c.Comma = rune(head[i])
+		t.more.Comma = rune(head[i])
 	}
-	for first := true; ; first = false {
-		row, err := c.Read()
-		if errors.Is(err, io.EOF) {
-			return t, nil
-		}
-		if err != nil {
-			var p *csv.ParseError
-			if errors.As(err, &p) {
-				return nil, l.errorAt(p.Line, "%w", p.Err)
-			}
-			return nil, fmt.Errorf("%s: %w", l.o.File, err)
-		}
-		n, _ := c.FieldPos(0)
-		if !first {
-			t.rows, t.line = append(t.rows, row), append(t.line, n)
-			continue
-		}
-		for i, name := range row {
-			name = strings.TrimSpace(name)
-			if _, twice := t.at[name]; twice {
-				return nil, l.errorAt(n, "two columns are named %s", clip(name))
-			}
-			t.at[name] = i
-		}
+	names, line, err := t.next()
+	if errors.Is(err, io.EOF) { // blank lines
+		return t, nil
 	}
+	for i, name := range names {
+		name = strings.TrimSpace(name)
+		if _, twice := t.at[name]; twice {
+			return nil, l.errorAt(line, "two columns are named %s", clip(name))
+		}
+		t.at[name] = i
+	}
+	return t, err
+}
+
+// next reads a row and says in which line it begins; io.EOF after the last.
+func (t *table) next() (row []string, line int, err error) {
+	row, err = t.more.Read()
+	var p *csv.ParseError
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, 0, err
+	case errors.As(err, &p):
+		return nil, 0, t.l.errorAt(p.Line, "%w", p.Err)
+	case err != nil:
+		return nil, 0, fmt.Errorf("%s: %w", t.l.o.File, err)
+	}
+	line, _ = t.more.FieldPos(0)
+	return row, line, nil
 }
 
 // value is a cell's number; ok is false where the cell is empty, or says NA or

@@ -190,8 +190,14 @@ func TestDamaged(t *testing.T) {
 // tableColumns map the sample of Lightning as if it were anybody's.
 var tableColumns = map[string]Column{"accuracy": {Name: "val_acc"}, "throughput": {Name: "train/device/samples_per_sec"}, "step": {Name: "step"}}
 
-func readTable(data []byte) ([]TableRun, error) {
-	return Runs(bytes.NewReader(data), Options{File: "t.csv"}, tableColumns)
+func readTable(data []byte) (list []TableRun, err error) {
+	for run, err := range Runs(bytes.NewReader(data), Options{File: "t.csv"}, tableColumns) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, run)
+	}
+	return list, nil
 }
 
 func checkTable(t *testing.T, data []byte, list []TableRun) {

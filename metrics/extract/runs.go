@@ -2,11 +2,13 @@ package extract
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -54,86 +56,147 @@ type TableRun struct {
 // equal labels are the epochs of one run, in order; without, every row is a run.
 // elapsed counts from the start of training; epoch_seconds are what each epoch
 // took, and add up to it.
-func Runs(r io.Reader, o Options, columns map[string]Column) ([]TableRun, error) {
+//
+// The runs come one by one, so that a table of a million needs no memory for all
+// of them; the first error is the last that comes. Epochs of one run can be
+// anywhere in the table, whose rows are then held.
+func Runs(r io.Reader, o Options, columns map[string]Column) iter.Seq2[TableRun, error] {
+	return func(yield func(TableRun, error) bool) {
+		if err := eachRun(r, o, columns, func(run TableRun) bool { return yield(run, nil) }); err != nil {
+			yield(TableRun{}, err)
+		}
+	}
+}
+
+func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(TableRun) bool) error {
 	if o.File == "" {
 		o.File = "csv"
 	}
 	l := &log{o: o, lines: map[int]bool{}}
-	t, err := l.table(r, ",;\t")
+	t, err := l.names(r, ",;\t")
 	if err != nil {
-		return nil, err
+		return err
 	}
+	if err := t.mapped(columns); err != nil {
+		return err
+	}
+	_, epochs := columns["epoch"]
+	names := t.names() + "\x00"
+	equal := map[uint64]int32{} // rows by the beginning of their digest
+	var groups []tableGroup
+	at := map[string]int{}
+	for number := 1; ; number++ {
+		row, line, err := t.next()
+		if errors.Is(err, io.EOF) {
+			if number == 1 {
+				return fmt.Errorf("%s: %w: it has no rows", o.File, ErrNothing)
+			}
+			break
+		}
+		if err != nil {
+			return err
+		}
+		labels := t.labels(row, columns)
+		if epochs {
+			key, err := json.Marshal(labels)
+			if err != nil {
+				return l.errorAt(line, "%w", err)
+			}
+			if i, known := at[string(key)]; known {
+				groups[i].rows, groups[i].line = append(groups[i].rows, row), append(groups[i].line, line)
+				continue
+			}
+			at[string(key)] = len(groups)
+		}
+		digest := sha256.Sum256([]byte(names + strings.Join(row, "\x00")))
+		beginning := binary.BigEndian.Uint64(digest[:])
+		equal[beginning]++
+		run := TableRun{Part: "row " + strconv.Itoa(number), Labels: labels,
+			Rows: hex.EncodeToString(digest[:]) + "-" + strconv.Itoa(int(equal[beginning]))}
+		one := tableGroup{run, [][]string{row}, []int{line}}
+		if epochs {
+			groups = append(groups, one)
+			continue
+		}
+		if more, err := one.yield(t, columns, yield); err != nil || !more {
+			return err
+		}
+	}
+	for i := range groups {
+		more, err := groups[i].yield(t, columns, yield)
+		if err != nil || !more {
+			return err
+		}
+		groups[i] = tableGroup{}
+	}
+	return nil
+}
+
+// tableGroup is a run and its rows.
+type tableGroup struct {
+	TableRun
+	rows [][]string
+	line []int // of each row
+}
+
+// yield makes the run's result and hands it over.
+func (g *tableGroup) yield(t *table, columns map[string]Column, yield func(TableRun) bool) (more bool, err error) {
+	one := &log{o: t.l.o, lines: map[int]bool{}}
+	sub := &table{l: one, at: t.at, rows: g.rows, line: g.line}
+	if err := errors.Join(sub.run(columns), one.validate()); err != nil {
+		return false, err
+	}
+	if g.Result = one.res; len(one.res.Findings) == 0 {
+		return false, one.errorAt(g.line[0], "no figure in any of the mapped columns")
+	}
+	g.Result.Kind, g.Result.Lines = "train", len(one.lines) // TableFigures are a training's
+	return yield(g.TableRun), nil
+}
+
+// labels are what a row has in the columns that are mapped to no figure.
+func (t *table) labels(row []string, columns map[string]Column) map[string]any {
+	labels := map[string]any{}
+	for ours, c := range columns {
+		if slices.Contains(TableFigures, ours) {
+			continue
+		}
+		if text := strings.TrimSpace(row[t.at[c.Name]]); text != "" {
+			labels[ours] = ParseLabel(text)
+		}
+	}
+	return labels
+}
+
+// mapped says what is wrong with a mapping of the table's columns.
+func (t *table) mapped(columns map[string]Column) error {
 	var problems []error
+	file := t.l.o.File
 	for _, ours := range slices.Sorted(maps.Keys(columns)) {
 		c := columns[ours]
 		if _, ok := t.at[c.Name]; !ok {
-			problems = append(problems, fmt.Errorf("%s: there is no column %q, which is to be %s; there are %s", o.File, c.Name, ours, t.names()))
+			problems = append(problems, fmt.Errorf("%s: there is no column %q, which is to be %s; there are %s", file, c.Name, ours, t.names()))
 		}
 		if err := fits(ours, c.Unit); err != nil {
 			problems = append(problems, err)
 		}
 	}
 	if len(problems) > 0 {
-		return nil, errors.Join(problems...)
+		return errors.Join(problems...)
 	}
 	if _, both := columns["elapsed"]; columns["epoch_seconds"].Name != "" {
 		switch {
 		case both:
-			return nil, fmt.Errorf("%s: elapsed and epoch_seconds both tell the time; map one", o.File)
+			return fmt.Errorf("%s: elapsed and epoch_seconds both tell the time; map one", file)
 		case columns["epoch"].Name == "":
-			return nil, fmt.Errorf("%s: epoch_seconds are of an epoch; map the column of its number too, as epoch. There are %s", o.File, t.names())
+			return fmt.Errorf("%s: epoch_seconds are of an epoch; map the column of its number too, as epoch. There are %s", file, t.names())
 		}
 	}
 	figures := slices.ContainsFunc([]string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch_seconds"}, func(f string) bool { return columns[f].Name != "" })
 	if !figures {
-		return nil, fmt.Errorf("%s: no column is mapped to a figure; map one or more of %s, like throughput=img_s. There are %s",
-			o.File, strings.Join(TableFigures, ", "), t.names())
+		return fmt.Errorf("%s: no column is mapped to a figure; map one or more of %s, like throughput=img_s. There are %s",
+			file, strings.Join(TableFigures, ", "), t.names())
 	}
-	if len(t.rows) == 0 {
-		return nil, fmt.Errorf("%s: %w: it has no rows", o.File, ErrNothing)
-	}
-	_, epochs := columns["epoch"]
-	var list []TableRun
-	var groups [][]int
-	at := map[string]int{}
-	names, equal := t.names()+"\x00", map[[sha256.Size]byte]int{}
-	for row := range t.rows {
-		labels := map[string]any{}
-		for ours, c := range columns {
-			if slices.Contains(TableFigures, ours) {
-				continue
-			}
-			if text := strings.TrimSpace(t.rows[row][t.at[c.Name]]); text != "" {
-				labels[ours] = ParseLabel(text)
-			}
-		}
-		key, err := json.Marshal(labels)
-		if err != nil {
-			return nil, l.errorAt(t.line[row], "%w", err)
-		}
-		if i, known := at[string(key)]; known && epochs {
-			groups[i] = append(groups[i], row)
-			continue
-		}
-		part := "row " + strconv.Itoa(row+1)
-		at[string(key)] = len(list)
-		digest := sha256.Sum256([]byte(names + strings.Join(t.rows[row], "\x00")))
-		equal[digest]++
-		rows := hex.EncodeToString(digest[:]) + "-" + strconv.Itoa(equal[digest])
-		list, groups = append(list, TableRun{Part: part, Rows: rows, Labels: labels}), append(groups, []int{row})
-	}
-	for i := range list {
-		one := &log{o: o, lines: map[int]bool{}}
-		sub := &table{l: one, at: t.at, rows: t.rows, line: t.line}
-		if err := errors.Join(sub.run(groups[i], columns), one.validate()); err != nil {
-			return nil, err
-		}
-		if list[i].Result = one.res; len(one.res.Findings) == 0 {
-			return nil, one.errorAt(t.line[groups[i][0]], "no figure in any of the mapped columns")
-		}
-		list[i].Result.Kind, list[i].Result.Lines = "train", len(one.lines) // TableFigures are a training's
-	}
-	return list, nil
+	return nil
 }
 
 // fits says what is wrong with a unit.
@@ -155,8 +218,8 @@ func fits(ours, name string) error {
 	return nil
 }
 
-// run makes events of the rows of one run.
-func (t *table) run(rows []int, columns map[string]Column) error {
+// run makes events of the rows, which are one run's.
+func (t *table) run(columns map[string]Column) error {
 	l := t.l
 	cell := func(row int, ours string) (Value, float64, bool, error) {
 		c, mapped := columns[ours]
@@ -183,7 +246,7 @@ func (t *table) run(rows []int, columns map[string]Column) error {
 	var elapsed Value
 	var epochSeconds []Value
 	before := -1.0
-	for _, row := range rows {
+	for row := range t.rows {
 		epoch, _, _, err := cell(row, "epoch")
 		if err != nil {
 			return err
@@ -270,7 +333,7 @@ func (t *table) run(rows []int, columns map[string]Column) error {
 			if err != nil {
 				return err
 			}
-			if ok && row == rows[len(rows)-1] {
+			if ok && row == len(t.rows)-1 {
 				unit := map[string]string{"end_to_end": "samples/s", "train_seconds": "s"}[name]
 				f := &metrics.Figure{Name: name, Value: scaled(v.Number, scale), Unit: unit, Note: "from column " + columns[name].Name}
 				l.add(metrics.Event{Time: e.Time, Figure: f}, scale, v)

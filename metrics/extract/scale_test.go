@@ -166,3 +166,26 @@ func BenchmarkExtract(b *testing.B) {
 		}
 	}
 }
+
+// A table in which each row is a run is not held: the first run comes before the
+// second row is read. Of a table with epochs, all rows are read before.
+func TestRunsComeOneByOne(t *testing.T) {
+	text := "n,rate,ep\n1,100,1\n2,200,1\n3,\"\n"
+	for _, test := range []struct {
+		columns map[string]Column
+		want    int
+	}{
+		{map[string]Column{"workers": {Name: "n"}, "throughput": {Name: "rate"}}, 2},
+		{map[string]Column{"workers": {Name: "n"}, "throughput": {Name: "rate"}, "epoch": {Name: "ep"}}, 0},
+	} {
+		got, last := 0, error(nil)
+		for _, err := range Runs(strings.NewReader(text), Options{File: "t.csv"}, test.columns) {
+			if last = err; err == nil {
+				got++
+			}
+		}
+		if got != test.want || last == nil || !strings.Contains(last.Error(), "t.csv:4") {
+			t.Errorf("%d runs, then %v; want %d and the error in line 4", got, last, test.want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/redact"
@@ -40,31 +41,33 @@ type Imported struct {
 }
 
 // Import stores runs that were read from other programs' logs, with their events:
-// all of them, or with an error none. Each gets the id "STUDY/POINT-rN-a1", N the
-// next repeat of its point. The same part of the same file with the same settings
-// changes nothing; with others it is ErrImported, or replaces the run.
-func (s *Store) Import(ctx context.Context, list ...Imported) (reports []Report, err error) {
-	if s.write == nil {
-		return nil, fmt.Errorf("database %s: %w", s.path, ErrReadOnly)
-	}
-	err = s.withTx(ctx, func(tx *sql.Tx) error {
+// all of them, or with an error, one of theirs too, none. Each gets the id
+// "STUDY/POINT-rN-a1", N the next repeat of its point. The same part of the same
+// file with the same settings changes nothing; with others it is ErrImported, or
+// replaces the run.
+//
+// No more than one run is held at a time. each, where it is not nil, is told what
+// came of a run when the next is to come, which is before it is stored for good.
+func (s *Store) Import(ctx context.Context, runs iter.Seq2[Imported, error], each func(Report)) error {
+	return s.withTx(ctx, func(tx *sql.Tx) error {
 		all := newImporting(ctx, s, tx)
-		for _, i := range list {
-			if err := ctx.Err(); err != nil {
+		for run, err := range runs {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
 				return err
 			}
-			report, err := all.one(i)
+			report, err := all.one(run)
 			if err != nil {
-				return fmt.Errorf("%s: %w", i.From.Path, err)
+				return fmt.Errorf("%s: %w", run.From.Path, err)
 			}
-			reports = append(reports, report)
+			if each != nil {
+				each(report)
+			}
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return reports, nil
 }
 
 // importing is one Import, inside its transaction, with what the runs before have

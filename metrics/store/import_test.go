@@ -107,11 +107,23 @@ func TestImportAgain(t *testing.T) {
 }
 
 func importOne(t *testing.T, s *Store, run metrics.Run, events []metrics.Event, from Source) (Report, error) {
-	reports, err := s.Import(t.Context(), Imported{run, events, from})
+	reports, err := importAll(t, s, Imported{run, events, from})
 	if err != nil {
 		return Report{}, err
 	}
 	return reports[0], nil
+}
+
+func importAll(t *testing.T, s *Store, list ...Imported) (reports []Report, err error) {
+	runs := func(yield func(Imported, error) bool) {
+		for _, i := range list {
+			if !yield(i, nil) {
+				return
+			}
+		}
+	}
+	err = s.Import(t.Context(), runs, func(r Report) { reports = append(reports, r) })
+	return reports, err
 }
 
 // An import is stored as a whole or not at all, also when it is interrupted, of
@@ -130,7 +142,7 @@ func TestImportIsOne(t *testing.T) {
 	}
 	bad := run(2)
 	bad.Run.Study = ""
-	if _, err := s.Import(t.Context(), run(1), bad); err == nil {
+	if _, err := importAll(t, s, run(1), bad); err == nil {
 		t.Error("a run of no study is stored")
 	}
 	stored(0)
@@ -151,7 +163,7 @@ func TestImportIsOne(t *testing.T) {
 		t.Errorf("%v; want the cause", err)
 	}
 	stored(0)
-	if _, err := s.Import(t.Context(), run(1), run(2)); err != nil {
+	if _, err := importAll(t, s, run(1), run(2)); err != nil {
 		t.Error(err)
 	}
 	stored(2)
@@ -181,7 +193,7 @@ func TestImportPreparesOnce(t *testing.T) {
 			from.Part = fmt.Sprint(i)
 			list = append(list, Imported{run, events, from})
 		}
-		if _, err := s.Import(t.Context(), list...); err != nil {
+		if _, err := importAll(t, s, list...); err != nil {
 			t.Fatal(err)
 		}
 		return count
@@ -189,5 +201,37 @@ func TestImportPreparesOnce(t *testing.T) {
 	few, many := prepared(10), prepared(100)
 	if few == 0 || few != many {
 		t.Errorf("SQLite prepared %d steps for 10 runs, %d for 100", few, many)
+	}
+}
+
+// Runs are taken one by one: when one is asked for, the one before it is stored.
+func TestImportHoldsOne(t *testing.T) {
+	s := openStore(t)
+	run, events, from := importedRun()
+	given, told := 0, 0
+	err := s.Import(t.Context(), func(yield func(Imported, error) bool) {
+		for ; given < 50; given++ {
+			if told != given {
+				t.Errorf("run %d is asked for when %d are stored", given+1, told)
+			}
+			from.Part = fmt.Sprint(given)
+			if !yield(Imported{run, events, from}, nil) {
+				return
+			}
+		}
+	}, func(Report) { told++ })
+	if err != nil || told != 50 {
+		t.Errorf("%d runs, %v", told, err)
+	}
+	// An error of theirs takes all back.
+	broken := errors.New("broken")
+	from.SHA256 = "other"
+	if err := s.Import(t.Context(), func(yield func(Imported, error) bool) {
+		_ = yield(Imported{run, events, from}, nil) && yield(Imported{}, broken)
+	}, nil); err != broken {
+		t.Errorf("%v; want the error of the runs", err)
+	}
+	if got := value(t, s, "SELECT count(*) FROM run"); got != "50" {
+		t.Errorf("%s runs are stored, want 50", got)
 	}
 }
