@@ -69,7 +69,7 @@ func fewest(text string) (int, error) {
 			n, err = strconv.Atoi(m[1])
 		}
 		if err != nil || n < 1 {
-			return 0, fmt.Errorf("%q is no list of CPUs like \"4(x2),8\"", text)
+			return 0, fmt.Errorf("%q is not a list of CPUs like \"4(x2),8\"", text)
 		}
 		all = append(all, n)
 	}

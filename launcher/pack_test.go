@@ -412,7 +412,7 @@ func TestEnclosing(t *testing.T) {
 			&Allocation{JobID: "95", Nodes: 1, CPUsPerNode: 16, GPUsPerNode: 2}, ""},
 		"no nodes":     {"SLURM_JOB_ID=95", nil, "SLURM_JOB_NUM_NODES"},
 		"no CPUs":      {"SLURM_JOB_ID=95 SLURM_JOB_NUM_NODES=1", nil, "SLURM_JOB_CPUS_PER_NODE"},
-		"strange CPUs": {"SLURM_JOB_ID=95 SLURM_JOB_NUM_NODES=1 SLURM_JOB_CPUS_PER_NODE=4(x2),99999999999999999999", nil, "no list of CPUs"},
+		"strange CPUs": {"SLURM_JOB_ID=95 SLURM_JOB_NUM_NODES=1 SLURM_JOB_CPUS_PER_NODE=4(x2),99999999999999999999", nil, "not a list of CPUs"},
 	} {
 		env := map[string]string{}
 		for _, v := range strings.Fields(c.env) {

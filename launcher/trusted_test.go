@@ -24,7 +24,7 @@ func TestChangedScriptIsNotHandedOverAgain(t *testing.T) {
 				load = append(load, planned("a", 2, 2, 1))
 			}
 			if _, err := b.Begin(t.Context(), load); err == nil {
-				t.Fatal("sbatch's failure is no error")
+				t.Fatal("sbatch's failure is not an error")
 			}
 			attempts, err := Attempts(b.Folder)
 			if err != nil || len(attempts) != len(load) {

@@ -87,7 +87,7 @@ func parse(line []byte) (Event, error) {
 		return e, errors.New("not UTF-8")
 	}
 	if name := duplicate(line); name != "" {
-		return e, fmt.Errorf("%q stands twice in one object", name)
+		return e, fmt.Errorf("%q appears twice in one object", name)
 	}
 	return e, e.Validate()
 }

@@ -47,7 +47,7 @@ func Time(seconds float64) time.Time {
 // 9999.
 func CheckUnix(seconds float64) error {
 	if !(seconds >= 0 && seconds <= MaxUnix) {
-		return fmt.Errorf("%g is no time; want seconds since 1970, up to %d (the year 9999)", seconds, MaxUnix)
+		return fmt.Errorf("%g is not a time; want seconds since 1970, up to %d (the year 9999)", seconds, MaxUnix)
 	}
 	return nil
 }

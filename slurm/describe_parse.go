@@ -84,7 +84,7 @@ func (d *describing) count(key string) int {
 func (d *describing) number(key, text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > 1<<40 {
-		d.note(fmt.Errorf("%s=%.40q is no count", key, text))
+		d.note(fmt.Errorf("%s=%.40q is not a count", key, text))
 	}
 	return n
 }
@@ -101,7 +101,7 @@ func (d *describing) span(key string) *time.Duration {
 	}
 	m := spanForm.FindStringSubmatch(text)
 	if m == nil {
-		d.note(fmt.Errorf("%s=%.40q is no length of time", key, text))
+		d.note(fmt.Errorf("%s=%.40q is not a length of time", key, text))
 		return nil
 	}
 	n := make([]time.Duration, 5)

@@ -164,7 +164,7 @@ func TestDescribeBadLines(t *testing.T) {
 	if len(parts) != 1 || parts[0].Name != "b" || *parts[0].MaxTime != 30*time.Minute || *parts[0].MaxNodes != 5 {
 		t.Errorf("%+v", parts)
 	}
-	for _, want := range []string{`line 1: PartitionName "a": MaxTime="tomorrow" is no length of time`, `line 3: PartitionName "c": no State`, "line 4: does not begin with PartitionName="} {
+	for _, want := range []string{`line 1: PartitionName "a": MaxTime="tomorrow" is not a length of time`, `line 3: PartitionName "c": no State`, "line 4: does not begin with PartitionName="} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %s", err, want)
 		}

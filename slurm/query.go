@@ -145,7 +145,7 @@ func ParseExitCodes(out []byte) (map[string]ExitCode, error) {
 	for _, f := range lines {
 		raw, err := strconv.ParseUint(f[1], 10, 32)
 		if err != nil {
-			return codes, fmt.Errorf("squeue, job %.40q: exit code %.40q is no wait status", f[0], f[1])
+			return codes, fmt.Errorf("squeue, job %.40q: exit code %.40q is not a wait status", f[0], f[1])
 		}
 		status := syscall.WaitStatus(raw)
 		code := ExitCode{Status: int(raw>>8) & 0xff}

@@ -45,7 +45,7 @@ func parseSubmission(stdout []byte) (Submission, error) {
 	lines := strings.Split(string(bytes.TrimSpace(stdout)), "\n")
 	m := submissionForm.FindStringSubmatch(strings.TrimSpace(lines[len(lines)-1]))
 	if m == nil {
-		return Submission{}, fmt.Errorf("printed %.200q, which is no job id", stdout)
+		return Submission{}, fmt.Errorf("printed %.200q, which is not a job id", stdout)
 	}
 	return Submission{ID: m[1], Cluster: m[2]}, nil
 }

@@ -31,7 +31,7 @@ func peerTimeout(getenv func(string) string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf(`%s = %q is no time to wait for another rank; want one such as "90s" or "5m"`, timeoutVariable, text)
+		return 0, fmt.Errorf(`%s = %q is not a time to wait for another rank; want one such as "90s" or "5m"`, timeoutVariable, text)
 	}
 	return d, nil
 }

@@ -326,7 +326,7 @@ func (line invocation) explain(app *cli.App, err error) error {
 	for n := range valid {
 		names = append(names, dashed(n))
 	}
-	hint := "A word that begins with a dash and is no flag goes after --.\n" + hintHelp(name)
+	hint := "A word that begins with a dash and is not a flag goes after --.\n" + hintHelp(name)
 	if near := spelling.Hint(tried, names); near != "" {
 		hint = near + "\n" + hint
 	}

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,27 +38,41 @@ workers_per_node = 1
 	b.write("links.toml", study)
 	b.must(0, nil, "submit", "links.toml", "--site", "site.toml", "--wait", "--interval", "1s")
 	b.must(0, nil, "collect", "links")
-	var rows []struct {
-		Op             string
-		InPlace        bool `json:"in_place"`
-		Workers, Nodes int
-		Runs           int
-		Bandwidth      *float64
-		Bytes          float64
-		BusBW          *float64
+	type row struct {
+		Series    string
+		Workers   int
+		Runs      int
+		Bandwidth *float64
+		Bytes     float64
+		BusBW     *float64
 	}
-	b.must(0, &rows, "scaling", "links", "--format", "json")
-	placements := map[[2]int]int{}
-	for _, r := range rows {
-		placements[[2]int{r.Workers, r.Nodes}]++
+	var fits, sizes []row
+	b.must(0, &fits, "scaling", "links", "--format", "json")
+	placements := map[string]int{} // workers, and how many of them on a node
+	for _, r := range fits {
+		_, perNode, _ := strings.Cut(r.Series, "workers_per_node=")
+		placements[fmt.Sprint(r.Workers, "/", perNode)]++
 		// Where other work holds the small messages up there is no latency and
 		// bandwidth, for the times do not grow with the size.
-		if r.Runs != 1 || r.Bytes != 1<<20 || r.BusBW == nil || !(*r.BusBW > 0) || r.Bandwidth != nil && !(*r.Bandwidth > 0) {
+		if r.Runs > 1 || r.Bandwidth != nil && !(*r.Bandwidth > 0) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if len(placements) != 3 || placements[[2]int{2, 1}] != 8 || placements[[2]int{2, 2}] != 8 || placements[[2]int{4, 2}] != 8 {
-		t.Errorf("four operations in and out of place at each placement, got %v", placements)
+	if want := map[string]int{"2/1": 8, "2/2": 8, "4/2": 8}; !maps.Equal(placements, want) {
+		t.Errorf("four operations in and out of place at each placement, got %v, want %v", placements, want)
+	}
+	b.must(0, &sizes, "scaling", "links", "-m", "busbw", "--format", "json")
+	largest := 0
+	for _, r := range sizes {
+		if r.Bytes == 1<<20 {
+			largest++
+		}
+		if r.Runs != 1 || r.BusBW == nil || !(*r.BusBW > 0) {
+			t.Errorf("%+v", r)
+		}
+	}
+	if largest != 24 {
+		t.Errorf("a bus bandwidth at 1 MiB in %d curves, want 24", largest)
 	}
 	for _, a := range b.attempts("links") {
 		text, err := os.ReadFile(a.Run.RankLog(0))

@@ -42,7 +42,7 @@ func compareCommand(s *session) *cli.Command {
 			"might be taken for something else. Options that choose runs hold for both.\n" +
 			"Ratios are B over A, with their 95 % interval. A verdict of better or worse needs\n" +
 			"p <= 0.05 among all points together (Mann-Whitney, Holm): 4 runs a side of one point,\n" +
-			"5 of 2 to 6 points, 6 of up to 23; same is no difference that these runs\n" +
+			"5 of 2 to 6 points, 6 of up to 23; same is not a difference that these runs\n" +
 			"could show. Exit code 3 where B is worse than --fail-if-worse allows.",
 		Flags: append(o.flags(), mixFlag(&o.mix), atFlag(&o.at),
 			metricFlag(&o.metric),
@@ -159,7 +159,7 @@ func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, n
 		case strings.Contains(text, ".."):
 			kind = "date"
 		default:
-			return f, &usageError{err: fmt.Errorf("%q is no study with runs", text), hint: "Other sets of runs are written commit:HASH, files:DIGITS, date:FROM..TO or where:CONDITION."}
+			return f, &usageError{err: fmt.Errorf("%q is not a study with runs", text), hint: "Other sets of runs are written commit:HASH, files:DIGITS, date:FROM..TO or where:CONDITION."}
 		}
 	}
 	clash := func(option string) error {
@@ -195,7 +195,7 @@ func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, n
 			return f, nil
 		}
 		if !is || from == "" && to == "" {
-			return f, usagef("%q is no span of time; write date:2026-11-01..2026-11-08, leave one of them out, or name one day", text)
+			return f, usagef("%q is not a span of time; write date:2026-11-01..2026-11-08, leave one of them out, or name one day", text)
 		}
 		if f.Since, err = parseSince(from, now); err == nil {
 			f.Until, err = parseSince(to, now)

@@ -118,7 +118,7 @@ func (o *costOptions) compare() (tradeoff.Options, error) {
 	case !slices.Contains(cost.Markets, o.market):
 		return t, usagef("--market %q is not known; valid: %s", o.market, strings.Join(cost.Markets, ", "))
 	case !(o.target >= 0 && o.target <= 1):
-		return t, usagef("--target %g is no accuracy; want a fraction, like 0.75", o.target)
+		return t, usagef("--target %g is not an accuracy; want a fraction, like 0.75", o.target)
 	case o.target > 0 && o.per == "epoch":
 		return t, usagef("--target and --per epoch exclude each other")
 	case o.target > 0 && o.clock == "job":

@@ -53,7 +53,7 @@ func doctorCommand(s *session) *cli.Command {
 
 func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	if o.timeout <= 0 {
-		return usagef("--timeout %v is no time to wait; want 1s or more", o.timeout)
+		return usagef("--timeout %v is not a time to wait; want 1s or more", o.timeout)
 	}
 	w, err := s.doctored(ctx, o)
 	if err != nil {

@@ -111,7 +111,7 @@ func TestSlurmDoctor(t *testing.T) {
 	// A worker that is not there on the nodes.
 	b.write("worker.toml", "worker = \"/nowhere/scalebench-worker\"\n[[partitions]]\nname = \"main\"\n")
 	b.must(3, &rows, "doctor", "--site", "worker.toml", "--format", "json")
-	expectRows(t, rows, "worker | /nowhere/scalebench-worker | fail | /nowhere/scalebench-worker is no program",
+	expectRows(t, rows, "worker | /nowhere/scalebench-worker | fail | /nowhere/scalebench-worker is not a program",
 		"probe job | main | fail | job … is FAILED", "worker | main | fail | no task answered: ",
 		"run folder | main/node 0 of the job | not tested | the batch script wrote there")
 

@@ -94,7 +94,7 @@ func databaseDamaged(tr *trial) error {
 		err = foreignDatabase(path)
 	case "a text":
 		foreign = true
-		err = os.WriteFile(path, []byte("Dear diary,\nthis is no database, and it is the only copy.\n"), 0o644)
+		err = os.WriteFile(path, []byte("Dear diary,\nthis is not a database, and it is the only copy.\n"), 0o644)
 	case "a directory":
 		err = os.Mkdir(path, 0o755)
 	case "a FIFO":

@@ -207,9 +207,19 @@ func leaseSlept(tr *trial) error {
 		// One that drives a run keeps it, as long as it sleeps: then the other waits.
 		other, otherOut := tr.start(ctx, tr.command()...)
 		_ = awaitFor(leasePatience, "the other command", func() bool { return tr.over(other.Process.Pid) })
-		if err := syscall.Kill(sleeper, syscall.SIGCONT); err != nil {
-			return err
-		}
+		// strace counts calls by thread: the next one's may stop it again.
+		awake := make(chan struct{})
+		defer close(awake)
+		go func() {
+			for {
+				_ = syscall.Kill(sleeper, syscall.SIGCONT)
+				select {
+				case <-awake:
+					return
+				case <-time.After(200 * time.Millisecond):
+				}
+			}
+		}()
 		if out, code := tr.finish(other, otherOut); code != 0 && code != exitRunsFailed {
 			tr.problem("beside a command that is stopped: exit code %d: %s", code, out)
 		}

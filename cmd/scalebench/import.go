@@ -427,7 +427,7 @@ func (o *importOptions) run(file string, labels map[string]any, r extract.Result
 			}
 		default:
 			if !labelKey(key) {
-				problems = append(problems, fmt.Errorf("%s: %q is no name for a label", file, key))
+				problems = append(problems, fmt.Errorf("%s: %q is not a name for a label", file, key))
 			}
 			run.Parameters[key] = labels[key]
 		}

@@ -108,7 +108,7 @@ func TestNewKind(t *testing.T) {
 	}
 	// Its keys are placeholders of a command; a training's are not.
 	write("command.toml", strings.Replace(study, "[sweep]", "[command]\nrun = \"serve {model} {load} {learning_rate}\"\n[sweep]\nframework = [\"command\"]", 1))
-	has(scalebench(2, "check", "command.toml"), "command.run[3]: {learning_rate} is no placeholder")
+	has(scalebench(2, "check", "command.toml"), "command.run[3]: {learning_rate} is not a placeholder")
 
 	// It runs, and what is recorded are its own keys.
 	scalebench(0, "run", "service.toml")

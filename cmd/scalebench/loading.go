@@ -119,7 +119,7 @@ func (s *session) named(ctx context.Context, arg string) (*work, error) {
 	if names, err := rundir.Studies(filepath.Dir(folder.Path())); err == nil && len(names) > 0 {
 		hint = "Give the path of its TOML file, or one of these: " + strings.Join(names, ", ")
 	}
-	return nil, &usageError{err: fmt.Errorf("%q is no study file, and no study of that name has been run or submitted in %s", arg, filepath.Dir(folder.Path())), hint: hint}
+	return nil, &usageError{err: fmt.Errorf("%q is not a study file, and no study of that name has been run or submitted in %s", arg, filepath.Dir(folder.Path())), hint: hint}
 }
 
 // studyName is the study that an argument means: a study file by its path, or
@@ -181,7 +181,7 @@ func (s *session) readPlan(folder rundir.Study) (*study.Plan, error) {
 }
 
 // options are what a backend begins this command's attempts with.
-func (s *session) options(ctx context.Context, w *work) (launcher.Options, error) {
+func (w *work) options() (launcher.Options, error) {
 	worker, err := launcher.Worker(w.site.Worker)
 	if err != nil {
 		return launcher.Options{}, &usageError{err: err}
@@ -198,12 +198,7 @@ func (s *session) options(ctx context.Context, w *work) (launcher.Options, error
 			return launcher.Options{}, &usageError{err: fmt.Errorf("%s: pythons.%s: %w", w.site.File, name, err)}
 		}
 	}
-	var commit string
-	s.whole(func() { commit = revision.Of(ctx, filepath.Dir(w.study.File)) })
-	if ctx.Err() != nil { // git was not heard out
-		return launcher.Options{}, context.Cause(ctx)
-	}
-	creator := launcher.Creator{Folder: w.folder, Site: w.site, Key: w.study.Key, Version: version.String(), Commit: commit,
+	creator := launcher.Creator{Folder: w.folder, Site: w.site, Key: w.study.Key, Version: version.String(), Commit: revision.Of(filepath.Dir(w.study.File)),
 		Worker: worker}
 	return launcher.Options{Creator: creator, Policy: w.study.Policy}, nil
 }

@@ -66,7 +66,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	money := o.kind == "cost" || o.kind == "normalised"
 	switch {
 	case o.target != 0 && !(o.target > 0 && o.target <= 1):
-		return usagef("--target %g is no accuracy; want a fraction, like 0.75", o.target)
+		return usagef("--target %g is not an accuracy; want a fraction, like 0.75", o.target)
 	case o.kind == "tta" && o.target > 0:
 		o.kind = measure.To(o.target).Name
 	case o.target > 0 && !money:

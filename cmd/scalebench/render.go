@@ -37,7 +37,7 @@ func runRender(ctx context.Context, s *session, path, site, out string) error {
 	if err != nil {
 		return err
 	}
-	options, err := s.options(ctx, w)
+	options, err := w.options()
 	if err != nil {
 		return err
 	}

@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/metrics/cost"
-	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/report/content"
-	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
 type reportOptions struct {
@@ -52,7 +49,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := s.analyse(ctx, o.curveOptions)
+	a, err := s.trainings(ctx, o.curveOptions)
 	if err != nil {
 		return err
 	}
@@ -65,24 +62,12 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 		return err
 	}
 	defer db.Close()
-	of := content.Study{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.noBase, Trains: a.Kind == "train",
+	of := content.Study{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.noBase,
 		Program: appName + " " + version.String()}
-	if of.Frames, err = s.frames(ctx, a, o.curveOptions); err != nil {
+	if of.Advised, err = adviser.advise(a); err != nil {
 		return err
 	}
-	if of.Trains {
-		if of.Advised, err = adviser.advise(a); err != nil {
-			return err
-		}
-	}
-	if !of.Trains && o.site != "" { // prices were asked for
-		return usagef("--site: a report has costs of trainings only; `%s cost %s --clock job` says what these jobs cost", appName, a.study)
-	}
-	if !of.Trains {
-		if o.base == "" {
-			of.NoBase = nil // what it says is of throughput
-		}
-	} else if of.Bill, of.Unpriced = priced(a, o.curveOptions, o.site, 0); of.Unpriced != nil && o.site != "" {
+	if of.Bill, of.Unpriced = priced(a, o.curveOptions, o.site, 0); of.Unpriced != nil && o.site != "" {
 		return of.Unpriced // prices were asked for
 	}
 	r, err := of.Report(ctx, db, o.title)
@@ -96,48 +81,4 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	s.note("%s: %s", strings.Join(files, ", "), r.Answer.Lead)
 	a.warn(s)
 	return nil
-}
-
-// frames are the measures that a report has beside those of a training: what runs
-// report, and for another kind of workload what it is about, along the axis of each.
-func (s *session) frames(ctx context.Context, a *analysis, o curveOptions) ([]content.Frame, error) {
-	measured := func(curves []scaling.Curve, list []measure.Measure) []measure.Measure {
-		return slices.DeleteFunc(slices.Clone(list), func(m measure.Measure) bool {
-			return !slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(m.Name) })
-		})
-	}
-	var list []content.Frame
-	add := func(id, title string, curves []scaling.Curve, of []measure.Measure) {
-		if of = measured(curves, of); len(of) > 0 {
-			list = append(list, content.Frame{ID: id, Title: title, Curves: curves, Measures: of})
-		}
-	}
-	if a.Kind == "train" {
-		add("reported", "What the runs report", a.Curves, a.Reported())
-		return list, nil
-	}
-	add("measures", "Measures", a.Curves, a.Measures)
-	for _, frame := range measure.Frames() {
-		own := slices.ContainsFunc(measure.Of(a.Kind), func(m measure.Measure) bool { return m.Name == frame.Name })
-		if !own || slices.ContainsFunc(a.Measures, func(m measure.Measure) bool { return m.At == frame.At }) {
-			continue
-		}
-		o.measure, o.base = frame.Name, ""
-		along, err := s.analyse(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		add("along-"+slug(along.Axis), "Along "+along.Axis, along.Curves, frame.Beside())
-	}
-	return list, nil
-}
-
-// slug is a name as part of a file's.
-func slug(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(name))
 }

@@ -59,7 +59,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	backend, err := s.beside(ctx, w, nodes, o)
+	backend, err := beside(w, nodes, o)
 	if err != nil {
 		return err
 	}
@@ -108,8 +108,8 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 
 // beside is what runs attempts that end with this command: this machine, or the
 // nodes of the allocation that it stands in.
-func (s *session) beside(ctx context.Context, w *work, nodes *launcher.Allocation, o runOptions) (*launcher.LocalBackend, error) {
-	options, err := s.options(ctx, w)
+func beside(w *work, nodes *launcher.Allocation, o runOptions) (*launcher.LocalBackend, error) {
+	options, err := w.options()
 	if err != nil {
 		return nil, err
 	}

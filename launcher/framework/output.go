@@ -89,7 +89,7 @@ func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event,
 	events := append(append([]metrics.Event{{Start: &start}}, found...), metrics.Event{Time: end, Stop: &stop})
 	for _, e := range events {
 		if err := e.Validate(); err != nil {
-			return nil, fmt.Errorf("what was read is no event: %w", err)
+			return nil, fmt.Errorf("what was read is not an event: %w", err)
 		}
 	}
 	return events, nil

@@ -39,5 +39,5 @@ func noModel(model, trainer string, models []string) string {
 	if near := spelling.Near(model, models); len(near) > 0 && !own {
 		meant = "; did you mean " + near[0] + "? Valid: "
 	}
-	return fmt.Sprintf("%q is no model of %s%s%s", model, trainer, meant, strings.Join(models, ", "))
+	return fmt.Sprintf("%q is not a model of %s%s%s", model, trainer, meant, strings.Join(models, ", "))
 }

@@ -182,7 +182,7 @@ func (c *checker) command(f framework.Framework, p study.Planned, site *study.Si
 		return
 	}
 	if info, err := os.Stat(directory); err != nil || !info.IsDir() {
-		c.add(c.study.Problem("command.directory", directory+" is no folder on "+c.host+elsewhere))
+		c.add(c.study.Problem("command.directory", directory+" is not a folder on "+c.host+elsewhere))
 		return
 	}
 	other := provides(site, point.Command.Environment)

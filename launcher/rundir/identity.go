@@ -28,12 +28,12 @@ var idPattern = regexp.MustCompile(`^[a-z2-7]{26}$`)
 func (i Identity) check(of Study) error {
 	switch {
 	case !idPattern.MatchString(i.ID):
-		return fmt.Errorf("%s: %q is no id of a study", of.identity(), i.ID)
+		return fmt.Errorf("%s: %q is not an id of a study", of.identity(), i.ID)
 	case i.Name != filepath.Base(of.Path()):
 		return fmt.Errorf("%s is of study %q; a study's folder keeps the study's name, so call it %s again",
 			of.identity(), i.Name, filepath.Join(of.Runs(), i.Name))
 	case !filepath.IsAbs(i.StudyFile):
-		return fmt.Errorf("%s: study_file %q is no absolute path", of.identity(), i.StudyFile)
+		return fmt.Errorf("%s: study_file %q is not an absolute path", of.identity(), i.StudyFile)
 	}
 	return nil
 }

@@ -52,9 +52,9 @@ func TestClaim(t *testing.T) {
 func TestIdentityRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"id": "abcdefghijklmnopqrstuvwxyz", "name": "s", "study_file": "/s.toml"}`: "",
-		`{"id": "../s", "name": "s", "study_file": "/s.toml"}`:                       "is no id of a study",
+		`{"id": "../s", "name": "s", "study_file": "/s.toml"}`:                       "is not an id of a study",
 		`{"id": "abcdefghijklmnopqrstuvwxyz", "name": "t", "study_file": "/s.toml"}`: `is of study "t"`,
-		`{"id": "abcdefghijklmnopqrstuvwxyz", "name": "s", "study_file": "s.toml"}`:  "is no absolute path",
+		`{"id": "abcdefghijklmnopqrstuvwxyz", "name": "s", "study_file": "s.toml"}`:  "is not an absolute path",
 		`{"id": `: "cannot be read",
 	} {
 		folder := OpenStudy(t.TempDir(), "s")

@@ -42,14 +42,14 @@ func look(kind, path string) (source, error) {
 	switch kind {
 	case Data:
 		if !info.IsDir() {
-			return s, fmt.Errorf("%s is no folder", path)
+			return s, fmt.Errorf("%s is not a folder", path)
 		}
 		if s.path, err = filepath.EvalSymlinks(path); err == nil {
 			s.files, err = list(s.path, os.Stat)
 		}
 	case Python:
 		if !info.Mode().IsRegular() {
-			return s, fmt.Errorf("%s is no file; pack the environment first (conda-pack, or tar of a venv)", path)
+			return s, fmt.Errorf("%s is not a file; pack the environment first (conda-pack, or tar of a venv)", path)
 		}
 		s.files = []file{{Name: filepath.Base(path), Size: info.Size(), Modified: info.ModTime().UnixNano()}}
 	default:
@@ -173,7 +173,7 @@ func unpack(ctx context.Context, archive, to string) error {
 		r = bzip2.NewReader(r)
 	case strings.HasSuffix(name, ".tar"):
 	default:
-		return fmt.Errorf("%s is no archive that can be unpacked here; valid: .tar, .tar.gz, .tgz, .tar.bz2", archive)
+		return fmt.Errorf("%s is not an archive that can be unpacked here; valid: .tar, .tar.gz, .tgz, .tar.bz2", archive)
 	}
 	root, err := os.OpenRoot(to)
 	if err != nil {
@@ -221,7 +221,7 @@ func extract(root *os.Root, h *tar.Header, content io.Reader) error {
 	case tar.TypeXGlobalHeader:
 		return nil
 	}
-	return fmt.Errorf("%s is no file, folder or link", h.Name)
+	return fmt.Errorf("%s is not a file, folder or link", h.Name)
 }
 
 // environment is the folder of an unpacked environment: it was packed with its

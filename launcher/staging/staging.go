@@ -94,7 +94,7 @@ func Open(dir string) (Area, error) {
 	case dir == "":
 		expanded = os.TempDir()
 	case !filepath.IsAbs(expanded):
-		return Area{}, fmt.Errorf("the folder for staging is %q, which is no absolute path here (%q); name another in the site file (stage.dir)", dir, expanded)
+		return Area{}, fmt.Errorf("the folder for staging is %q, which is not an absolute path here (%q); name another in the site file (stage.dir)", dir, expanded)
 	}
 	a := Area{filepath.Join(expanded, fmt.Sprintf("scalebench-%d", os.Getuid()))}
 	if err := os.Mkdir(a.root, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -250,7 +250,7 @@ func TestFolderIsOurs(t *testing.T) {
 	if err := os.Chmod(filepath.Join(open, filepath.Base(a.root)), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for dir, want := range map[string]string{"$STAGE_NOWHERE/x": "STAGE_NOWHERE is not set", "local": "no absolute path",
+	for dir, want := range map[string]string{"$STAGE_NOWHERE/x": "STAGE_NOWHERE is not set", "local": "not an absolute path",
 		"/no/such/folder": "no such file", open: "only you can write"} {
 		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", dir, err, want)
@@ -292,7 +292,7 @@ func TestBadArchives(t *testing.T) {
 	if err := os.Rename(archive(t, filepath.Join(dir, "data"), ""), filepath.Join(dir, "empty.tar.gz")); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "broken.tar.gz"), "this is no gzip at all")
+	write(t, filepath.Join(dir, "broken.tar.gz"), "this is not a gzip at all")
 	write(t, filepath.Join(dir, "env.zip"), "zip")
 	for name, want := range map[string]string{"outside.tar": "escapes", "empty.tar.gz": "holds 0 environments", "broken.tar.gz": "gzip: ",
 		"env.zip": "valid: .tar", "missing.tar": "no such file", "data": "pack the environment first"} {

@@ -112,7 +112,7 @@ func TestKindsAreWhole(t *testing.T) {
 		for path := range k.rules {
 			table, key, _ := strings.Cut(path, ".")
 			if _, ok := fields.byKey[key]; table != "workload" || !ok {
-				t.Errorf("kind %s has a rule for %s, which is no key of it", name, path)
+				t.Errorf("kind %s has a rule for %s, which is not a key of it", name, path)
 			}
 		}
 	}

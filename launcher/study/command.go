@@ -119,7 +119,7 @@ func (c *CommandLine) UnmarshalTOML(v any) error {
 		for i, a := range v {
 			s, ok := a.(string)
 			if !ok {
-				return fmt.Errorf("argument [%d] is no string but %v; put it into quotes", i, a)
+				return fmt.Errorf("argument [%d] is not a string but %v; put it into quotes", i, a)
 			}
 			if strings.ContainsRune(s, 0) {
 				return fmt.Errorf("argument [%d] has a zero byte, which no program can be given", i)
@@ -154,7 +154,7 @@ func (v *Variables) UnmarshalJSON(text []byte) error {
 	for _, entry := range list {
 		name, value, ok := strings.Cut(entry, "=")
 		if !ok {
-			return fmt.Errorf("%q is no NAME=value", entry)
+			return fmt.Errorf("%q is not a NAME=value", entry)
 		}
 		if *v == nil {
 			*v = Variables{}

@@ -62,7 +62,7 @@ func (s *Study) ownFiles(p *Point) (files, wrong map[string]string) {
 		case err != nil:
 			wrong[key.path] = fmt.Sprintf("%s cannot be read (%v); the file is meant from the study file's folder", f.File, err)
 		case !info.Mode().IsRegular():
-			wrong[key.path] = f.File + " is no file"
+			wrong[key.path] = f.File + " is not a file"
 		case files[name] != "" && files[name] != path:
 			wrong[key.path] = fmt.Sprintf("%s and %s have one name, and stand side by side in the run folder; rename one", files[name], path)
 		}

@@ -25,7 +25,7 @@ func outline(source []byte) (lines, error) {
 	err := o.file()
 	if err == errLost {
 		if n := strings.Count(o.text, "[") + strings.Count(o.text, "{"); n > maxLoose {
-			return o.lines, fmt.Errorf("%d opening brackets in a file that is no TOML", n)
+			return o.lines, fmt.Errorf("%d opening brackets in a file that is not a TOML", n)
 		}
 		err = nil
 	}

@@ -106,7 +106,7 @@ func TestParameterTypes(t *testing.T) {
 	one, err := planOf(t, ownProgram)
 	two, err2 := planOf(t, strings.Replace(ownProgram, "bias = true", "bias = false", 1))
 	if err != nil || err2 != nil || one.Points[0].Point.ID == two.Points[0].Point.ID {
-		t.Errorf("%v, %v: a parameter is no part of the identity", err, err2)
+		t.Errorf("%v, %v: a parameter is not part of the identity", err, err2)
 	}
 }
 

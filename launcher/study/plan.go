@@ -66,7 +66,7 @@ func (list *planned) UnmarshalJSON(text []byte) error {
 	case start == nil: // null
 		return nil
 	case start != json.Delim('['):
-		return errors.New("points is no list")
+		return errors.New("points is not a list")
 	}
 	for d.More() {
 		if len(*list) == maxPoints {

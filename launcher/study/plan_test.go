@@ -14,7 +14,7 @@ func TestReadPlan(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"study":"s","points":[` + strings.Replace(good, `"workers":2`, `"workers":-9223372036854775808`, 1) + `]}`: "points[0]: workers",
 		`{"study":"s","points":[` + good + `,` + strings.Replace(good, `"repeat":1`, `"repeat":0`, 1) + `]}`:         "points[1]: repeat",
-		`{"study":"s","points":{}}`: "no list",
+		`{"study":"s","points":{}}`: "not a list",
 		`{"study":"s","points":[` + strings.Repeat(good+",", maxPoints) + good + `]}`: "more than",
 	} {
 		var plan Plan

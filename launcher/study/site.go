@@ -275,7 +275,7 @@ func (d *decoder) stage(s *Site) {
 	}
 	// Its variables are those of the node, so that it is not expanded here.
 	if dir := s.Stage.Dir; dir != "" && dir[0] != '/' && dir[0] != '$' {
-		d.rule("stage.dir", fmt.Sprintf("%q is no absolute path; write one, which may begin with a variable of the job's, like \"$TMPDIR\"", dir))
+		d.rule("stage.dir", fmt.Sprintf("%q is not an absolute path; write one, which may begin with a variable of the job's, like \"$TMPDIR\"", dir))
 	}
 }
 

@@ -19,7 +19,7 @@ var bytesForm = regexp.MustCompile(`^(\d+)([KMGT]?)(?:i?B)?$`)
 func (b *Bytes) UnmarshalText(text []byte) error {
 	m := bytesForm.FindStringSubmatch(string(text))
 	if m == nil {
-		return fmt.Errorf("%q is no amount of memory; write a whole number with K, M, G or T, like \"16G\"", text)
+		return fmt.Errorf("%q is not an amount of memory; write a whole number with K, M, G or T, like \"16G\"", text)
 	}
 	n, err := strconv.ParseInt(m[1], 10, 64)
 	shift := map[string]uint{"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[m[2]]
@@ -94,7 +94,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 		return tooLong(s)
 	}
 	if err != nil || v < 0 {
-		return fmt.Errorf("%q is no length of time; write it like \"1h30m\" or as Slurm does, \"1:30:00\" or \"2-12:00:00\"", s)
+		return fmt.Errorf("%q is not a length of time; write it like \"1h30m\" or as Slurm does, \"1:30:00\" or \"2-12:00:00\"", s)
 	}
 	*d = Duration(v)
 	return nil

@@ -156,7 +156,7 @@ func (v *variables) count(name string) int {
 	case text == "":
 		v.wrong = append(v.wrong, name+" is not set")
 	case err != nil || n < 0:
-		v.wrong = append(v.wrong, fmt.Sprintf("%s = %q is no count", name, text))
+		v.wrong = append(v.wrong, fmt.Sprintf("%s = %q is not a count", name, text))
 		return 0
 	}
 	return n
@@ -165,7 +165,7 @@ func (v *variables) count(name string) int {
 func (v *variables) address() string {
 	text := v.getenv(varAddress)
 	if net.ParseIP(text) == nil {
-		v.wrong = append(v.wrong, fmt.Sprintf("%s = %q is no IP address", varAddress, text))
+		v.wrong = append(v.wrong, fmt.Sprintf("%s = %q is not an IP address", varAddress, text))
 	}
 	return text
 }
@@ -173,7 +173,7 @@ func (v *variables) address() string {
 func (v *variables) port() int {
 	n := v.count(varPort)
 	if v.getenv(varPort) != "" && (n < 1 || n > 65535) {
-		v.wrong = append(v.wrong, fmt.Sprintf("%s = %s is no port", varPort, v.getenv(varPort)))
+		v.wrong = append(v.wrong, fmt.Sprintf("%s = %s is not a port", varPort, v.getenv(varPort)))
 	}
 	return n
 }

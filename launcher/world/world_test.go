@@ -45,9 +45,9 @@ func TestFromSlurm(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ add, want string }{
 		"uneven":         {"SLURM_STEP_NUM_TASKS=5", "5 tasks on 2 nodes"},
-		"host name":      {"MASTER_ADDR=node1", `MASTER_ADDR = "node1" is no IP address`},
+		"host name":      {"MASTER_ADDR=node1", `MASTER_ADDR = "node1" is not an IP address`},
 		"rank too large": {"SLURM_PROCID=4", "rank 4 is outside 0 to 3"},
-		"no count":       {"SLURM_RESTART_COUNT=x", `SLURM_RESTART_COUNT = "x" is no count`},
+		"no count":       {"SLURM_RESTART_COUNT=x", `SLURM_RESTART_COUNT = "x" is not a count`},
 		"missing":        {"SLURM_LOCALID=", "SLURM_LOCALID is not set"},
 	} {
 		if _, err := FromSlurm(lookup(append(environ, c.add))); err == nil || !strings.Contains(err.Error(), c.want) {

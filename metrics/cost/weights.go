@@ -30,7 +30,7 @@ func ParseWeights(s string, takeMax bool) (*Weights, error) {
 		key, value, ok := strings.Cut(strings.TrimSpace(item), "=")
 		name := strings.ToLower(strings.TrimSpace(key))
 		if !ok {
-			return nil, fmt.Errorf("%q is no weight; write them as slurm.conf does, like \"CPU=1.0,Mem=0.25G,GRES/gpu=2.0\"", item)
+			return nil, fmt.Errorf("%q is not a weight; write them as slurm.conf does, like \"CPU=1.0,Mem=0.25G,GRES/gpu=2.0\"", item)
 		}
 		if _, typed := strings.CutPrefix(name, "gres/gpu:"); !typed && !slices.Contains([]string{"cpu", "mem", "node", "gres/gpu"}, name) {
 			return nil, fmt.Errorf("%q is nothing that runs record; valid: CPU, Mem, Node, GRES/gpu, GRES/gpu:TYPE", key)
@@ -43,7 +43,7 @@ func ParseWeights(s string, takeMax bool) (*Weights, error) {
 		}
 		x, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(x >= 0) || math.IsInf(x, 0) {
-			return nil, fmt.Errorf("%q is no weight of %s; want a number of 0 or more (for Mem with K, M, G, T or P behind it)", value, key)
+			return nil, fmt.Errorf("%q is not a weight of %s; want a number of 0 or more (for Mem with K, M, G, T or P behind it)", value, key)
 		}
 		if _, twice := w.tres[name]; twice {
 			return nil, fmt.Errorf("%s has two weights", key)

@@ -124,7 +124,7 @@ func (t *table) value(row int, column string) (v Value, ok bool, err error) {
 	}
 	v, err = t.l.parse(t.line[row], text)
 	if err != nil {
-		err = t.l.errorAt(t.line[row], "column %s: %s is no number that can be kept", column, clip(text))
+		err = t.l.errorAt(t.line[row], "column %s: %s is not a number that can be kept", column, clip(text))
 	}
 	return v, err == nil, err
 }
@@ -274,7 +274,7 @@ func readLightning(l *log, r io.Reader) error {
 				return err
 			case !ok:
 			case v.Number < 0 || v.Number != float64(int(v.Number)) || v.Number > 1<<40:
-				return l.errorAt(t.line[row], "column %s: %g is no count", name, v.Number)
+				return l.errorAt(t.line[row], "column %s: %g is not a count", name, v.Number)
 			case name == "epoch":
 				*into = l.epoch(int(v.Number), 0)
 			default:

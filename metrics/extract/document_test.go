@@ -27,7 +27,7 @@ func FuzzDocument(f *testing.F) {
 func same(t *testing.T, data []byte, v value) {
 	t.Helper()
 	if at := bytes.Index(data, v.text); at < 0 || !json.Valid(v.text) {
-		t.Fatalf("%q is no part of %q", v.text, data)
+		t.Fatalf("%q is not part of %q", v.text, data)
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(v.text, &list) == nil && v.is('[') {

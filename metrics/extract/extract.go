@@ -282,7 +282,7 @@ func (l *log) reduced(name, unit, reduce string, scale float64, values []Value, 
 		return err
 	}
 	if x = scaled(x, scale); !finite(x) {
-		return l.errorAt(values[len(values)-1].Line, "the %s of %d values of %s is no finite number", reduce, len(values), name)
+		return l.errorAt(values[len(values)-1].Line, "the %s of %d values of %s is not a finite number", reduce, len(values), name)
 	}
 	f := &metrics.Figure{Name: name, Value: x, Unit: unit, Reduce: reduce, Note: note}
 	if len(values) == 1 {
@@ -297,7 +297,7 @@ func (l *log) reduced(name, unit, reduce string, scale float64, values []Value, 
 func (l *log) accuracy(e metrics.Event, scale float64, v Value) error {
 	e.Evaluation.Accuracy = scaled(v.Number, scale)
 	if err := e.Validate(); err != nil {
-		return l.errorAt(v.Line, "accuracy %g is no fraction of 1 (nor of 100 %%)", v.Number)
+		return l.errorAt(v.Line, "accuracy %g is not a fraction of 1 (nor of 100 %%)", v.Number)
 	}
 	l.add(e, scale, v)
 	return nil

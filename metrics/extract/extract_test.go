@@ -119,12 +119,12 @@ func TestRefused(t *testing.T) {
 	horovod := "Img/sec per GPU: 10.0 +-1.0\nTotal img/sec on 2 GPU(s): 20.0 +-2.0\n"
 	for _, tt := range []struct{ format, text, want string }{
 		{"horovod-synthetic", "", "log: nothing found"},
-		{"horovod-synthetic", horovod + horovod, "log:3: a second result; the first stands in line 1"},
+		{"horovod-synthetic", horovod + horovod, "log:3: a second result; the first is on line 1"},
 		{"horovod-synthetic", strings.Replace(horovod, "20.0", "80.0", 1), "log:2: a total of 80, where 2 ranks at 10 make 20"},
 		{"horovod-synthetic", horovod[:len(horovod)-3], "log:1: a rank's rate, but no line with the total"},
 		{"keras-csvlogger", "epoch,val_accuracy\n0,0.5\n0,0.6\n", "log:3: epoch 0 follows epoch 0"},
 		{"keras-csvlogger", "epoch,val_accuracy\n0,0.5\n1,0.6", "log:3: the last line has no line end"},
-		{"keras-csvlogger", "epoch,val_accuracy\n0,55\n", "log:2: accuracy 55 is no fraction"},
+		{"keras-csvlogger", "epoch,val_accuracy\n0,55\n", "log:2: accuracy 55 is not a fraction"},
 		{"keras-csvlogger", "epoch,val_accuracy\n0,0.5,1\n", "log:2: wrong number of fields"},
 		{"hf-trainer-state", "{\n\"log_history\": [\n{\"loss\": NaN}]}\n", "log:3: not JSON"},
 		{"hf-trainer-state", "{\"log_history\": [", "log:1: not JSON"},

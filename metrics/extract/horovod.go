@@ -41,13 +41,13 @@ func readHorovod(l *log, r io.Reader) error {
 		}
 		if m := horovodEach.FindStringSubmatch(ln.text); m != nil && from.takes(ln) {
 			if each != nil {
-				return l.errorAt(ln.number, "a second result; the first stands in line %d. One log is one run: split it", each[0].Line)
+				return l.errorAt(ln.number, "a second result; the first is on line %d. One log is one run: split it", each[0].Line)
 			}
 			return l.parseAll(ln.number, &each, m[1:]...)
 		}
 		if m := horovodTotal.FindStringSubmatch(ln.text); m != nil && from.takes(ln) {
 			if total != nil {
-				return l.errorAt(ln.number, "a second total; the first stands in line %d. One log is one run: split it", total[0].Line)
+				return l.errorAt(ln.number, "a second total; the first is on line %d. One log is one run: split it", total[0].Line)
 			}
 			n, err := l.count(ln.number, "a total on", m[1])
 			if err != nil {

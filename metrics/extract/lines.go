@@ -72,7 +72,7 @@ func (s *scanner) next() (line, error) {
 	}
 	switch err := s.s.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return line{}, s.l.errorAt(s.number, "a line of more than %d bytes; this is no log of text", longestLine)
+		return line{}, s.l.errorAt(s.number, "a line of more than %d bytes; this is not a log of text", longestLine)
 	case err != nil:
 		return line{}, s.l.errorAt(s.number, "%w", err)
 	}
@@ -153,7 +153,7 @@ const largestNumber = 1e100
 func (l *log) parse(ln int, text string) (Value, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !decimal.MatchString(text) || !(math.Abs(x) <= largestNumber) {
-		return Value{}, l.errorAt(ln, "%s is no number that can be kept", clip(text))
+		return Value{}, l.errorAt(ln, "%s is not a number that can be kept", clip(text))
 	}
 	return Value{Number: x, Line: ln}, nil
 }

@@ -126,7 +126,7 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 	switch e.Key {
 	case "submission_benchmark":
 		if err := json.Unmarshal(e.Value, &m.benchmark); err != nil {
-			return m.l.errorAt(n, "submission_benchmark is no text: %w", err)
+			return m.l.errorAt(n, "submission_benchmark is not text: %w", err)
 		}
 	case "global_batch_size":
 		if err := integer(&m.batch); err != nil {
@@ -141,7 +141,7 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 		return integer(&m.train.TestSamples)
 	case "run_start":
 		if m.start.Line > 0 {
-			return m.l.errorAt(n, "a second run_start; the first stands in line %d. One log is one run: split it", m.start.Line)
+			return m.l.errorAt(n, "a second run_start; the first is on line %d. One log is one run: split it", m.start.Line)
 		}
 		if at < 0 {
 			return m.l.errorAt(n, "run_start is %d ms before the first line", -at)
@@ -149,7 +149,7 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 		m.start = Value{float64(at), n}
 	case "run_stop":
 		if m.stop.Line > 0 {
-			return m.l.errorAt(n, "a second run_stop; the first stands in line %d", m.stop.Line)
+			return m.l.errorAt(n, "a second run_stop; the first is on line %d", m.stop.Line)
 		}
 		if m.start.Line == 0 {
 			return m.l.errorAt(n, "run_stop before run_start")
@@ -258,7 +258,7 @@ func (m *mllogRun) evaluate() error {
 		is, share = "accuracy", true
 		l.note("the log does not name its benchmark; eval_accuracy is taken for an accuracy")
 	case !share:
-		l.note("in MLPerf's %s, eval_accuracy is no accuracy (a loss, for most models); it is kept as the figure eval_accuracy", m.benchmark)
+		l.note("in MLPerf's %s, eval_accuracy is not an accuracy (a loss, for most models); it is kept as the figure eval_accuracy", m.benchmark)
 	}
 	late, last := false, m.start
 	for _, one := range m.evaluations {

@@ -211,7 +211,7 @@ func (l *log) matches(c *compiled, all []match) error {
 		return l.accuracies(c, all)
 	}
 	if c.Per == "run" && !c.reduces && len(all) > 1 {
-		return l.errorAt(all[1].v.Line, "a second %s; the first stands in line %d. Say per = \"step\" or \"epoch\", or how to reduce them", c.Name, all[0].v.Line)
+		return l.errorAt(all[1].v.Line, "a second %s; the first is on line %d. Say per = \"step\" or \"epoch\", or how to reduce them", c.Name, all[0].v.Line)
 	}
 	scale, invert, err := l.scale(c, 1)
 	if err != nil {
@@ -286,7 +286,7 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
 			all = append(all, matchValues(bySource[s])...)
 		}
 		if !finite(total) {
-			return l.errorAt(all[len(all)-1].Line, "the sum of %s over ranks is no finite number", c.Name)
+			return l.errorAt(all[len(all)-1].Line, "the sum of %s over ranks is not a finite number", c.Name)
 		}
 		f := &metrics.Figure{Name: c.Name, Value: total, Unit: c.unit.base, Better: c.Better, Reduce: "sum over ranks of the " + c.Reduce,
 			Note: fmt.Sprintf("the sum over %d ranks of each rank's %s, as the log states them", n, c.Reduce)}
@@ -333,11 +333,11 @@ func (l *log) reducedBy(c *compiled, values []Value, scale float64, invert bool,
 	last := values[len(values)-1].Line
 	switch x *= scale; {
 	case !finite(x):
-		return l.errorAt(last, "the %s of %s is no finite number", c.Reduce, c.Name)
+		return l.errorAt(last, "the %s of %s is not a finite number", c.Reduce, c.Name)
 	case c.unit.base == "samples/s" && x <= 0:
 		return l.errorAt(last, "%s is %g samples/s", c.Name, x)
 	case c.Name == "accuracy" && (x < 0 || x > 1):
-		return l.errorAt(last, "accuracy %g is no fraction of 1", x)
+		return l.errorAt(last, "accuracy %g is not a fraction of 1", x)
 	}
 	f := &metrics.Figure{Name: c.Name, Value: x, Unit: c.unit.base, Better: c.Better, Note: note}
 	if len(values) > 1 {

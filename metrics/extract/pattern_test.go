@@ -24,7 +24,7 @@ func TestPatternOfTheRun(t *testing.T) {
 			t.Errorf("%q by %q: %+v, %v; want %g", c.log, c.reduce, r.Findings, err, c.want)
 		}
 	}
-	if r, err := read("rate 3\nwarm\nrate 5\n", ""); err == nil || !strings.Contains(err.Error(), "log:3: a second throughput; the first stands in line 1") {
+	if r, err := read("rate 3\nwarm\nrate 5\n", ""); err == nil || !strings.Contains(err.Error(), "log:3: a second throughput; the first is on line 1") {
 		t.Errorf("%+v, %v of a second figure of the run", r, err)
 	}
 }

@@ -33,7 +33,7 @@ var LogFigures = []string{"throughput", "accuracy", "elapsed"}
 func ParseColumn(text string) (ours string, c Column, err error) {
 	ours, c.Name, _ = strings.Cut(text, "=")
 	if ours == "" || c.Name == "" {
-		return "", c, fmt.Errorf("%q is no mapping; write OURS=THEIRS, like throughput=img_s, or with a unit, elapsed=ms:ms", text)
+		return "", c, fmt.Errorf("%q is not a mapping; write OURS=THEIRS, like throughput=img_s, or with a unit, elapsed=ms:ms", text)
 	}
 	if i := strings.LastIndexByte(c.Name, ':'); i > 0 {
 		if _, known := units[c.Name[i+1:]]; known && c.Name[i+1:] != "" {
@@ -257,7 +257,7 @@ func (t *table) run(columns map[string]Column) error {
 		}
 		for _, v := range []Value{epoch, step} {
 			if v.Number != float64(int(v.Number)) || v.Number > 1<<40 {
-				return l.errorAt(t.line[row], "%g is no number of an epoch or a step", v.Number)
+				return l.errorAt(t.line[row], "%g is not a number of an epoch or a step", v.Number)
 			}
 		}
 		if _, mapped := columns["epoch"]; mapped {

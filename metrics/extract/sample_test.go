@@ -40,7 +40,7 @@ var samples = []sample{
 		notes: []string{"classification accuracy"}},
 	{file: "mlperf-llama2.log", format: "mlperf",
 		want:  []string{"eval_accuracy 0.9391088485717773", "eval_accuracy 0.9321259260177612"},
-		notes: []string{"no accuracy"}},
+		notes: []string{"is not an accuracy"}},
 	{file: "timm.log", format: "timm",
 		want:  []string{"20 accuracy 1 at 0 epoch 1", "throughput 8.81 samples/s median of 2"},
 		notes: []string{"without the first", "of all ranks together"}},

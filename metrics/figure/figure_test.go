@@ -241,7 +241,7 @@ func TestExtremes(t *testing.T) {
 				t.Errorf("%s %s: %v", name, kind, err)
 			}
 			if svg := b.String(); strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
-				t.Errorf("%s %s: a coordinate is no number", name, kind)
+				t.Errorf("%s %s: a coordinate is not a number", name, kind)
 			}
 		}
 	}

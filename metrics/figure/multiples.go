@@ -36,10 +36,6 @@ func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation,
 	if err != nil {
 		return nil, err
 	}
-	return drawBy(key, kind, draw, curves, obs, o)
-}
-
-func drawBy(key, kind string, draw build, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
 	of := func(c scaling.Curve) scaling.Value {
 		if key == "framework" {
 			return scaling.ValueOf(c.Framework)
@@ -54,7 +50,7 @@ func drawBy(key, kind string, draw build, curves []scaling.Curve, obs []scaling.
 	}
 	slices.SortFunc(values, scaling.Value.Compare)
 	if len(values) < 2 {
-		return drawOne(kind, draw, curves, obs, o)
+		return Draw(kind, curves, obs, o)
 	}
 	var charts []chart
 	var without []string

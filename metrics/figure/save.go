@@ -82,7 +82,7 @@ func (f *Figure) Write(w io.Writer, format string) error {
 		_, err := c.WriteTo(w)
 		return err
 	}
-	return fmt.Errorf("%q is no format of a figure; choose one of %s", format, strings.Join(Formats(), ", "))
+	return fmt.Errorf("%q is not a format of a figure; choose one of %s", format, strings.Join(Formats(), ", "))
 }
 
 // SVG is the figure as an element of a page: as wide as its place there, but

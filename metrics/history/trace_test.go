@@ -69,7 +69,7 @@ func TestTrace(t *testing.T) {
 		{"nothing changes", runs(1, 0, ten...), []summary{{Start, 1, 10, 100, 0, ""}}},
 		{"a change, given out of order", slices.Concat(runs(11, 0, times(0.9)...), runs(1, 0, ten...)),
 			[]summary{{Start, 1, 10, 100, 0, ""}, {Change, 11, 10, 90, 10, ""}}},
-		{"another driver is no change point, however small", slices.Concat(runs(1, 0, ten...), runs(11, 1, ten...)),
+		{"another driver is not a change point, however small", slices.Concat(runs(1, 0, ten...), runs(11, 1, ten...)),
 			[]summary{{Start, 1, 10, 100, 0, ""}, {Ground, 11, 10, 100, 10, "driver 1 → 2"}}},
 		// Odd runs with one driver, even ones with the other: 100 and 90 are no
 		// change, since each driver's figures stay what they are.

@@ -40,7 +40,7 @@ func ParseDirection(word string) (Direction, error) {
 			return d, nil
 		}
 	}
-	return Neither, fmt.Errorf("%q is no direction; a measure is better when it is \"higher\" or \"lower\"", word)
+	return Neither, fmt.Errorf("%q is not a direction; a measure is better when it is \"higher\" or \"lower\"", word)
 }
 
 // Show is how a value is written for people.

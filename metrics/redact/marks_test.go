@@ -18,7 +18,7 @@ func TestMarks(t *testing.T) {
 	}
 	for _, word := range append(weakWords, "passphrase", "passcode", "api.key", "access_key", "private-key", "dbkey", "creds", "token") {
 		if !Name(word) || !(shape{marks: nameMarks}).marked(word) {
-			t.Errorf("%s is no name of a secret, or has none of their marks", word)
+			t.Errorf("%s is not a name of a secret, or has none of their marks", word)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func (c Condition) String() string { return c.Key + "=" + c.Value }
 func ParseCondition(s string) (Condition, error) {
 	key, value, ok := strings.Cut(s, "=")
 	if key = strings.TrimSpace(key); !ok || key == "" {
-		return Condition{}, fmt.Errorf("%q is no baseline; write key=value, like workers=1 or platform=cpu8", s)
+		return Condition{}, fmt.Errorf("%q is not a baseline; write key=value, like workers=1 or platform=cpu8", s)
 	}
 	return Condition{Key: key, Value: strings.TrimSpace(value)}, nil
 }

@@ -11,7 +11,7 @@ import (
 func Median(xs []float64, confidence float64) (Estimate, error) {
 	for _, x := range xs {
 		if math.IsInf(x, 0) {
-			return Estimate{}, fmt.Errorf("%g is no value that a median could be of", x)
+			return Estimate{}, fmt.Errorf("%g is not a value that a median could be of", x)
 		}
 	}
 	r, err := Reached(xs, confidence)
@@ -30,7 +30,7 @@ func level(confidence float64) (float64, error) {
 		return 0.95, nil
 	}
 	if !(confidence > 0 && confidence < 1) {
-		return 0, fmt.Errorf("confidence %g is no level; give a fraction between 0 and 1, like 0.95", confidence)
+		return 0, fmt.Errorf("confidence %g is not a level; give a fraction between 0 and 1, like 0.95", confidence)
 	}
 	return confidence, nil
 }

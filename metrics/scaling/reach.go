@@ -43,7 +43,7 @@ func Reached(xs []float64, confidence float64) (Reach, error) {
 		case math.IsInf(x, 1):
 			misses++
 		case math.IsNaN(x) || math.IsInf(x, 0):
-			return Reach{}, fmt.Errorf("%g is no value that a median could be of", x)
+			return Reach{}, fmt.Errorf("%g is not a value that a median could be of", x)
 		}
 	}
 	if len(xs) == 0 {

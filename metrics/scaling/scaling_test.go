@@ -297,8 +297,8 @@ func TestRefused(t *testing.T) {
 		obs        []Observation
 		o          Options
 	}{
-		{"confidence", "confidence 95 is no level", runs(1, 1), Options{Confidence: 95}},
-		{"not a number", "confidence NaN is no level", runs(1, 1), Options{Confidence: math.NaN()}},
+		{"confidence", "confidence 95 is not a level", runs(1, 1), Options{Confidence: 95}},
+		{"not a number", "confidence NaN is not a level", runs(1, 1), Options{Confidence: math.NaN()}},
 		{"base", "base of -1 workers", runs(1, 1), Options{Base: &Value{Number: -1}}},
 		{"no workers", "run s/w0-r1-a1 has 0 workers", runs(0, 1), Options{}},
 		{"twice", "run s/w1-r1-a1 is given twice", join(runs(1, 1), runs(1, 1)), Options{}},

@@ -169,7 +169,7 @@ func TestIngestTwiceChangesNothing(t *testing.T) {
 	run := aRun()
 	run.Status, run.Job = metrics.Failed, &metrics.Job{ID: "7", State: "FAILED", Nodes: []string{"n1"}, SubmitUnix: 5}
 	if r := ingestRun(t, s, run); !r.Changed {
-		t.Error("a new status is no change")
+		t.Error("a new status is not a change")
 	}
 	d, err := s.Show(t.Context(), run.ID)
 	if err != nil {

@@ -164,7 +164,7 @@ func parameterValue(v any) (value any, kind string, err error) {
 		return v, "integer", nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, "", fmt.Errorf("%g is no number that can be stored", v)
+			return nil, "", fmt.Errorf("%g is not a number that can be stored", v)
 		}
 		return v, "real", nil
 	case bool:

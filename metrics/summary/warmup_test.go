@@ -44,7 +44,7 @@ func TestWarmup(t *testing.T) {
 		{"a faster start", join(repeat(20, 1), repeat(80, 2)), 20, ""},
 		// 22: four batches and two steps, which the outer fence takes.
 		{"a start that ends within a batch", join(repeat(22, 2), repeat(78, 1)), 22, ""},
-		{"one late hiccup is no warm-up", hiccup, 0, ""},
+		{"one late hiccup is not warm-up", hiccup, 0, ""},
 		{"a change behind the middle", join(repeat(60, 2), repeat(40, 1)), 0, "still changing at step 60 of 100, by -50 %"},
 		// 4 % is what a shared machine does: even enough, nothing to drop.
 		{"a small drift behind the middle", join(repeat(60, 1.04), repeat(40, 1)), 0, ""},

@@ -207,7 +207,7 @@ func Compress(hosts []string) (string, error) {
 	}
 	for _, h := range hosts {
 		if h == "" || strings.ContainsAny(h, "[], \t\r\n") || h == "(null)" {
-			return "", fmt.Errorf("%q is no host name", h)
+			return "", fmt.Errorf("%q is not a host name", h)
 		}
 		stem := strings.TrimRight(h, "0123456789")
 		if len(h)-len(stem) > maxDigits {

@@ -128,7 +128,7 @@ var moduleName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0
 
 func importModule(ctx context.Context, python, module string) Start {
 	if !moduleName.MatchString(module) {
-		return Start{Name: module, Error: fmt.Sprintf("%q is no name of a module", module)}
+		return Start{Name: module, Error: fmt.Sprintf("%q is not a name of a module", module)}
 	}
 	return timed(ctx, module, python, "import "+module+" as m; print(getattr(m, '__version__', ''))")
 }

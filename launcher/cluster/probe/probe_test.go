@@ -91,7 +91,7 @@ func TestRunTwoNodes(t *testing.T) {
 		if p := a[rank].Python; p == nil || p.Error != "" || p.Version != "3.99" || p.Seconds == nil || *p.Seconds < 0.05 {
 			t.Errorf("interpreter: %+v", p)
 		}
-		if i := a[rank].Imports; len(i) != 3 || i[0].Seconds == nil || i[1].Seconds != nil || !strings.Contains(i[1].Error, "No module named 'missing'") || !strings.Contains(i[2].Error, "no name of a module") {
+		if i := a[rank].Imports; len(i) != 3 || i[0].Seconds == nil || i[1].Seconds != nil || !strings.Contains(i[1].Error, "No module named 'missing'") || !strings.Contains(i[2].Error, "not a name of a module") {
 			t.Errorf("imports: %+v", i)
 		}
 	}

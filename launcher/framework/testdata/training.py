@@ -44,7 +44,7 @@ class Odd:
 
 
 def odd():
-    """Everything that is no value, in the place of every value."""
+    """Everything that is not a value, in the place of every value."""
     scalebench.begin(parameters=float("nan"), colour=3, train_samples="x")
     for v in (float("nan"), float("inf"), None, "0.5", 75, -1, 10**400,
               [1, 2], Odd()):

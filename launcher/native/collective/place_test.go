@@ -210,7 +210,7 @@ func FuzzPlan(f *testing.F) {
 		if p, err := decodePlan(data, size); err == nil {
 			for r, leader := range p.node {
 				if leader > r || p.node[leader] != leader {
-					t.Fatalf("%v is no plan", p.node)
+					t.Fatalf("%v is not a plan", p.node)
 				}
 			}
 		}

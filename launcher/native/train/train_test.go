@@ -113,6 +113,25 @@ func noErrors(t testing.TB, list []outcome) {
 	}
 }
 
+// byEpoch joins the steps of each epoch, which are written once a second and at
+// its end.
+func byEpoch(events []metrics.Event) []metrics.Steps {
+	var list []metrics.Steps
+	within := false
+	for _, e := range events {
+		if s := e.Steps; s != nil && within {
+			l := &list[len(list)-1]
+			l.Duration, l.Samples = append(l.Duration, s.Duration...), append(l.Samples, s.Samples...)
+			l.DataWait, l.Compute = append(l.DataWait, s.DataWait...), append(l.Compute, s.Compute...)
+			l.Communication = append(l.Communication, s.Communication...)
+		} else if s != nil {
+			list = append(list, *s)
+		}
+		within = e.Steps != nil
+	}
+	return list
+}
+
 // What one run reports, from the first event to the last.
 func TestEvents(t *testing.T) {
 	p := point("cnn", 2, 8)
@@ -150,9 +169,9 @@ func TestEvents(t *testing.T) {
 		if first := list[0].of("train")[0].Train.ParameterSHA256; train.ParameterSHA256 != first {
 			t.Errorf("rank %d starts with parameters %s, rank 0 with %s", r, train.ParameterSHA256, first)
 		}
-		next := 0
+		next, epochs := 0, byEpoch(o.events)
 		for i, e := range o.of("epoch") {
-			s := o.of("steps")[i].Steps
+			s := epochs[i]
 			var samples, ticks int64
 			for k, d := range s.Duration {
 				samples += s.Samples[k]

@@ -110,9 +110,9 @@ func (o *Options) Check() error {
 	finite := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 	switch {
 	case !(o.Target >= 0 && o.Target <= 1):
-		return fmt.Errorf("target %g is no accuracy; give a fraction between 0 and 1, like 0.75", o.Target)
+		return fmt.Errorf("target %g is not an accuracy; give a fraction between 0 and 1, like 0.75", o.Target)
 	case !(o.MinEfficiency >= 0 && o.MinEfficiency <= 1):
-		return fmt.Errorf("min-efficiency %g is no efficiency; give a fraction between 0 and 1, like 0.7", o.MinEfficiency)
+		return fmt.Errorf("min-efficiency %g is not an efficiency; give a fraction between 0 and 1, like 0.7", o.MinEfficiency)
 	case !finite(o.Samples):
 		return fmt.Errorf("samples %g cannot be trained on; give a number above 0", o.Samples)
 	case !finite(o.Deadline):
@@ -151,7 +151,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 		o.Confidence = 0.95
 	}
 	if !(o.Confidence > 0 && o.Confidence < 1) {
-		return nil, fmt.Errorf("confidence %g is no level; give a fraction between 0 and 1, like 0.95", o.Confidence)
+		return nil, fmt.Errorf("confidence %g is not a level; give a fraction between 0 and 1, like 0.95", o.Confidence)
 	}
 	if err := o.Check(); err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ type Prediction struct {
 // what is wrong with the data. Level is that of the intervals.
 func Fit(d Data, level float64) (*Extrapolator, error) {
 	if !(level > 0 && level < 1) {
-		return nil, fmt.Errorf("confidence %g is no level; give a fraction between 0 and 1, like 0.95", level)
+		return nil, fmt.Errorf("confidence %g is not a level; give a fraction between 0 and 1, like 0.95", level)
 	}
 	points, err := d.tier()
 	if err != nil {

@@ -86,7 +86,7 @@ func TestRun(t *testing.T) {
 					t.Errorf("%+v: times out of order", r)
 				}
 				if r.Op == ReduceScatter && r.Bytes%int64(4*size) != 0 {
-					t.Errorf("%+v: the size is no whole number of elements for each rank", r)
+					t.Errorf("%+v: the size is not a whole number of elements for each rank", r)
 				}
 			}
 		})
