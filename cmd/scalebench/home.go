@@ -139,6 +139,11 @@ func (s *session) claim(ctx context.Context, w *work) error {
 		return &usageError{err: err}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
+		// Without its identity a folder still tells by its plan whose runs it has.
+		if plan, err := launcher.ReadPlan(w.folder); err == nil && plan.StudyFile != "" && !rundir.SameFile(plan.StudyFile, file) && exists(plan.StudyFile) {
+			return &usageError{err: fmt.Errorf("%s has no identity.json, and by its plan.json the runs of another study %s, that of %s", w.folder.Path(), w.study.Name, plan.StudyFile),
+				hint: fmt.Sprintf("`scalebench run %s` writes identity.json again. For this study give another name (study.name) or another folder (--runs).", plan.StudyFile)}
+		}
 		its = rundir.Identity{ID: metrics.NewStudyID(), Name: w.study.Name, StudyFile: file}
 		switch {
 		case known.ID == "":
