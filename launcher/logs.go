@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/scalebench/scalebench/metrics/regular"
@@ -66,7 +67,8 @@ func Follow(ctx context.Context, w io.Writer, log string, interval time.Duration
 // how far it came: a program may print faster than anybody reads. A file that is
 // another one than before, or has become shorter, is copied from its beginning.
 func copyFrom(w io.Writer, path string, at int64, before os.FileInfo) (int64, os.FileInfo, error) {
-	f, err := regular.Open(path)
+	// In a run folder of somebody else a link may lead to a file of ours.
+	f, err := regular.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW)
 	if errors.Is(err, fs.ErrNotExist) {
 		return at, nil, nil
 	}

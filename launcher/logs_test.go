@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // A log that becomes shorter, or is replaced, is printed from its beginning.
@@ -96,5 +98,23 @@ func TestLogOfAbsurdRank(t *testing.T) {
 		if got := logOf(run, rank); got != run.RankLog(want) {
 			t.Errorf("rank %d: %s, want that of rank %d", rank, got, want)
 		}
+	}
+}
+
+// A log that is a link is not followed: in a run folder of somebody else it may
+// lead to a file that only the reader may read.
+func TestFollowNoLink(t *testing.T) {
+	dir := t.TempDir()
+	log := filepath.Join(dir, "rank-00000.log")
+	if err := os.WriteFile(filepath.Join(dir, "mine"), []byte("mine\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("mine", log); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	err := Follow(t.Context(), &out, log, time.Microsecond, func() bool { return true })
+	if !errors.Is(err, regular.ErrNotRegular) || out.Len() > 0 {
+		t.Errorf("error %v, printed %q", err, out.String())
 	}
 }
