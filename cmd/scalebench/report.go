@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/report/content"
+	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
 type reportOptions struct {
@@ -49,7 +52,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := s.trainings(ctx, o.curveOptions)
+	a, err := s.analyse(ctx, o.curveOptions)
 	if err != nil {
 		return err
 	}
@@ -62,12 +65,22 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 		return err
 	}
 	defer db.Close()
-	of := content.Study{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.noBase,
+	of := content.Study{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.noBase, Trains: a.Kind == "train",
 		Program: appName + " " + version.String()}
-	if of.Advised, err = adviser.advise(a); err != nil {
+	if of.Frames, err = s.frames(ctx, a, o.curveOptions); err != nil {
 		return err
 	}
-	if of.Bill, of.Unpriced = priced(a, o.curveOptions, o.site, 0); of.Unpriced != nil && o.site != "" {
+	if of.Trains {
+		if of.Advised, err = adviser.advise(a); err != nil {
+			return err
+		}
+	}
+	if !of.Trains && o.site != "" { // prices were asked for
+		return usagef("--site: a report has costs of trainings only; `%s cost %s --clock job` says what these jobs cost", appName, a.study)
+	}
+	if !of.Trains {
+		of.NoBase = nil // said of trainings
+	} else if of.Bill, of.Unpriced = priced(a, o.curveOptions, o.site, 0); of.Unpriced != nil && o.site != "" {
 		return of.Unpriced // prices were asked for
 	}
 	r, err := of.Report(ctx, db, o.title)
@@ -81,4 +94,48 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	s.note("%s: %s", strings.Join(files, ", "), r.Answer.Lead)
 	a.warn(s)
 	return nil
+}
+
+// frames are the measures that a report has beside those of a training: what runs
+// report, and for another kind of workload what it is about, along the axis of each.
+func (s *session) frames(ctx context.Context, a *analysis, o curveOptions) ([]content.Frame, error) {
+	measured := func(curves []scaling.Curve, list []measure.Measure) []measure.Measure {
+		return slices.DeleteFunc(slices.Clone(list), func(m measure.Measure) bool {
+			return !slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(m.Name) })
+		})
+	}
+	var list []content.Frame
+	add := func(id, title string, curves []scaling.Curve, of []measure.Measure) {
+		if of = measured(curves, of); len(of) > 0 {
+			list = append(list, content.Frame{ID: id, Title: title, Curves: curves, Measures: of})
+		}
+	}
+	if a.Kind == "train" {
+		add("reported", "What the runs report", a.Curves, a.Reported())
+		return list, nil
+	}
+	add("measures", "Measures", a.Curves, a.Measures)
+	for _, frame := range measure.Frames() {
+		own := slices.ContainsFunc(measure.Of(a.Kind), func(m measure.Measure) bool { return m.Name == frame.Name })
+		if !own || slices.ContainsFunc(a.Measures, func(m measure.Measure) bool { return m.At == frame.At }) {
+			continue
+		}
+		o.measure, o.base = frame.Name, ""
+		along, err := s.analyse(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		add("along-"+slug(along.Axis), "Along "+along.Axis, along.Curves, frame.Beside())
+	}
+	return list, nil
+}
+
+// slug is a name as part of a file's.
+func slug(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
 }

@@ -133,6 +133,27 @@ func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Opti
 	if err != nil {
 		return nil, err
 	}
+	return drawOne(kind, draw, curves, obs, o)
+}
+
+// DrawMeasure draws a measure along the curves, whatever kinds of figure may be
+// called like it, with a panel for each value of the parameter by as in DrawBy; ""
+// for one plot.
+func DrawMeasure(m measure.Measure, by string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
+	draw, name := along(m), m.Title
+	if len(curves) > 0 {
+		name += " against " + shown(curves[0].Axis)
+		if k, ok := Find(m.Name); ok && k.Measure == m.Name && k.draw != nil && cmp.Or(k.axis, scaling.Workers) == curves[0].Axis {
+			draw, name = k.draw, k.Title
+		}
+	}
+	if by != "" {
+		return drawBy(by, name, draw, curves, obs, o)
+	}
+	return drawOne(name, draw, curves, obs, o)
+}
+
+func drawOne(kind string, draw build, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
 	c, err := draw(curves, obs)
 	if err != nil {
 		return nil, fmt.Errorf("%s figure: %w", kind, err)

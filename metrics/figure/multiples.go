@@ -36,6 +36,10 @@ func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation,
 	if err != nil {
 		return nil, err
 	}
+	return drawBy(key, kind, draw, curves, obs, o)
+}
+
+func drawBy(key, kind string, draw build, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
 	of := func(c scaling.Curve) scaling.Value {
 		if key == "framework" {
 			return scaling.ValueOf(c.Framework)
@@ -50,7 +54,7 @@ func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation,
 	}
 	slices.SortFunc(values, scaling.Value.Compare)
 	if len(values) < 2 {
-		return Draw(kind, curves, obs, o)
+		return drawOne(kind, draw, curves, obs, o)
 	}
 	var charts []chart
 	var without []string

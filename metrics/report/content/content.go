@@ -5,7 +5,6 @@ package content
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/report/tables"
@@ -31,6 +31,8 @@ type Study struct {
 	Curves       []scaling.Curve
 	Warnings     []string             // on the study as a whole
 	NoBase       error                // some series have no base, and what to run; nil
+	Trains       bool                 // runs are trainings: with advice, costs, and the figures of one
+	Frames       []Frame              // measures besides those of a training
 	Advised      []*advice.Advice     // of each curve
 	Bill         *tradeoff.Comparison // nil without prices, and Unpriced says why
 	Unpriced     error
@@ -42,10 +44,31 @@ type Study struct {
 	ranks []figure.RankSteps
 }
 
+// Frame is measures along the same curves: those that runs report, or that a kind
+// of workload other than training is about.
+type Frame struct {
+	ID, Title string // of its table; letters, digits and hyphens
+	Curves    []scaling.Curve
+	Measures  []measure.Measure // one at least
+}
+
+// measuresOfRuns are those of the list of runs.
+func (s *Study) measuresOfRuns() []measure.Measure {
+	list := slices.Clone(tables.RunMeasures)
+	for _, f := range s.Frames {
+		for _, m := range f.Measures {
+			if m.At == "" && !slices.ContainsFunc(list, func(other measure.Measure) bool { return other.Name == m.Name }) {
+				list = append(list, m)
+			}
+		}
+	}
+	return list
+}
+
 // read takes from the database what the curves do not have.
 func (s *Study) read(ctx context.Context, db *store.Store) error {
 	var err error
-	if s.rows, err = db.Runs(ctx, store.Filter{Study: s.Name}, tables.RunMeasures...); err != nil {
+	if s.rows, err = db.Runs(ctx, store.Filter{Study: s.Name}, s.measuresOfRuns()...); err != nil {
 		return err
 	}
 	ids := make([]string, len(s.Observations))
@@ -89,13 +112,19 @@ func (s *Study) Report(ctx context.Context, db *store.Store, title string) (*rep
 		return nil, err
 	}
 	r := &report.Report{
-		Title:      cmp.Or(clean.Line(title), "Scaling of "+clean.Line(s.Name)),
+		Title:      clean.Line(title),
 		About:      s.about(),
-		Answer:     answer(s.Advised, s.Curves),
+		Answer:     s.answer(),
 		Doubts:     visibleAll(s.doubts()),
-		Method:     method,
+		Method:     s.method(),
 		Provenance: s.provenance(),
 		Made:       "Made by " + s.Program + ".",
+	}
+	if r.Title == "" {
+		r.Title = "Results of " + clean.Line(s.Name)
+		if s.Trains {
+			r.Title = "Scaling of " + clean.Line(s.Name)
+		}
 	}
 	if s.NoBase != nil {
 		r.Doubts = append(r.Doubts, visibleAll(strings.Split(s.NoBase.Error(), "\n"))...)
@@ -104,7 +133,7 @@ func (s *Study) Report(ctx context.Context, db *store.Store, title string) (*rep
 	var costs *table.Table
 	if s.Bill != nil {
 		costs = tables.Cost(s.Bill.Rows, s.Bill.Currency, s.Bill.Options)
-	} else {
+	} else if s.Unpriced != nil {
 		r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figureTitle("cost"), Values: []string{clean.Line(s.Unpriced.Error())}})
 	}
 	if len(s.Advised) > 1 {
@@ -112,16 +141,23 @@ func (s *Study) Report(ctx context.Context, db *store.Store, title string) (*rep
 			r.Tables = append(r.Tables, report.Table{ID: fmt.Sprintf("advice-%d", i+1), Title: "Candidates of " + clean.Line(one.Series), Text: tables.Advice(one, false).Text()})
 		}
 	}
-	for _, part := range []struct {
+	type part struct {
 		id, title string
 		table     *table.Table
 		folded    bool
-	}{
-		{"scaling", "Scaling", tables.Scaling(s.Curves), false},
-		{"cost", "Time and cost", costs, false},
-		{"parts", "Where the time of a step goes", tables.Parts(s.Curves), false},
-		{"runs", "Every run", tables.Runs(s.rows, tables.RunMeasures), true},
-	} {
+	}
+	var parts []part
+	if s.Trains {
+		parts = []part{
+			{"scaling", "Scaling", tables.Scaling(s.Curves), false},
+			{"cost", "Time and cost", costs, false},
+			{"parts", "Where the time of a step goes", tables.Parts(s.Curves), false},
+		}
+	}
+	for _, f := range s.Frames {
+		parts = append(parts, part{f.ID, f.Title, tables.Measures(f.Curves, f.Measures), false})
+	}
+	for _, part := range append(parts, part{"runs", "Every run", tables.Runs(s.rows, s.measuresOfRuns()), true}) {
 		if part.table == nil || len(part.table.Rows) == 0 {
 			continue
 		}
@@ -134,11 +170,14 @@ func (s *Study) Report(ctx context.Context, db *store.Store, title string) (*rep
 
 // figures draws all there are, and says which cannot be drawn and why.
 func (s *Study) figures(r *report.Report) {
-	add := func(id string, draw func(figure.Options) (*figure.Figure, error)) {
+	add := func(id, title string, draw func(figure.Options) (*figure.Figure, error)) {
 		one, err := report.Draw(id, draw)
 		if err != nil {
-			why := strings.TrimPrefix(err.Error(), id+" figure: ")
-			r.NotDrawn = append(r.NotDrawn, report.Fact{Name: figureTitle(id), Values: []string{clean.Line(why)}})
+			why := err.Error()
+			if _, after, found := strings.Cut(why, " figure: "); found {
+				why = after
+			}
+			r.NotDrawn = append(r.NotDrawn, report.Fact{Name: clean.Line(title), Values: []string{clean.Line(why)}})
 			return
 		}
 		r.Figures = append(r.Figures, one)
@@ -148,11 +187,11 @@ func (s *Study) figures(r *report.Report) {
 		frameworks[c.Framework] = true
 	}
 	for _, k := range figure.Kinds() {
-		if !k.OfCurves() {
+		if !k.OfCurves() || !s.Trains {
 			continue
 		}
 		kind := k.Name
-		add(kind, func(o figure.Options) (*figure.Figure, error) {
+		add(kind, k.Title, func(o figure.Options) (*figure.Figure, error) {
 			if len(s.Curves) > manySeries && len(frameworks) > 1 {
 				return figure.DrawBy("framework", kind, s.Curves, s.Observations, o)
 			}
@@ -161,13 +200,54 @@ func (s *Study) figures(r *report.Report) {
 	}
 	if len(s.ranks) > 0 {
 		most := min(len(s.ranks), manySeries)
-		add("ranks", func(o figure.Options) (*figure.Figure, error) { return figure.DrawRanks(s.ranks[:most], o) })
+		add("ranks", figureTitle("ranks"), func(o figure.Options) (*figure.Figure, error) { return figure.DrawRanks(s.ranks[:most], o) })
 	}
 	if s.Bill != nil {
-		add("cost", func(o figure.Options) (*figure.Figure, error) { return figure.DrawCost(*s.Bill, "", o) })
-		add("normalised", func(o figure.Options) (*figure.Figure, error) { return figure.DrawNormalised(*s.Bill, "", o) })
+		add("cost", figureTitle("cost"), func(o figure.Options) (*figure.Figure, error) { return figure.DrawCost(*s.Bill, "", o) })
+		add("normalised", figureTitle("normalised"), func(o figure.Options) (*figure.Figure, error) { return figure.DrawNormalised(*s.Bill, "", o) })
+	}
+	for _, f := range s.Frames {
+		by := ""
+		if len(f.Curves) > manySeries && len(frameworks) > 1 {
+			by = "framework"
+		}
+		for i, m := range f.Measures {
+			if i == manyMeasures {
+				r.NotDrawn = append(r.NotDrawn, report.Fact{Name: f.Title, Values: []string{fmt.Sprintf("%s more; `plot MEASURE` draws each", number.Count(len(f.Measures)-i, "measure"))}})
+				break
+			}
+			if m.Better == measure.Neither && !s.Trains {
+				continue // it describes the others, in the table
+			}
+			add(fmt.Sprintf("%s-%d", f.ID, i+1), m.Title, func(o figure.Options) (*figure.Figure, error) {
+				if at := onlyPlace(f.Curves); at != "" {
+					return nil, fmt.Errorf("every run is at one place on the axis, with %s; the table has the values", at)
+				}
+				return figure.DrawMeasure(m, by, f.Curves, s.Observations, o)
+			})
+		}
 	}
 }
+
+// onlyPlace is the place that all points have, where it is a number; "" where they
+// have several: nothing runs along such an axis.
+func onlyPlace(curves []scaling.Curve) string {
+	var at []scaling.Value
+	for _, c := range curves {
+		for _, p := range c.Points {
+			if !slices.Contains(at, p.At) {
+				at = append(at, p.At)
+			}
+		}
+	}
+	if len(at) != 1 || !at[0].Numeric() {
+		return ""
+	}
+	return scaling.Places(curves[0].Axis, at...)
+}
+
+// manyMeasures of a frame are more than a page has figures of.
+const manyMeasures = 12
 
 func figureTitle(name string) string {
 	k, _ := figure.Find(name)
@@ -204,18 +284,26 @@ func (s *Study) downloads() ([]report.Download, error) {
 	if s.Bill != nil {
 		costs = tables.CostData(s.Bill.Rows, s.Bill.Currency, s.Bill.Options)
 	}
-	var list []report.Download
-	for _, d := range []struct {
+	type file struct {
 		name, about, format string
 		table               *table.Table
-	}{
+	}
+	files := []file{
 		{"scaling.csv", "a line a point: throughput in samples/s, times in seconds, efficiencies as fractions", table.FormatCSV, tables.ScalingData(curves)},
 		{"advice.csv", "a line a candidate: samples/s, seconds, fractions, with intervals", table.FormatCSV, tables.AdviceData(s.Advised)},
-		{"runs.csv", "a line a run", table.FormatCSV, tables.Runs(s.rows, tables.RunMeasures)},
-		{"runs.json", "the same, exactly", table.FormatJSON, tables.Runs(s.rows, tables.RunMeasures)},
+		{"runs.csv", "a line a run", table.FormatCSV, tables.Runs(s.rows, s.measuresOfRuns())},
+		{"runs.json", "the same, exactly", table.FormatJSON, tables.Runs(s.rows, s.measuresOfRuns())},
 		{"cost.csv", "time in seconds and cost of each point, as `cost` prints them", table.FormatCSV, costs},
 		{"evaluations.csv", "a line an evaluation: seconds and samples trained on since the start of training", table.FormatCSV, tables.Evaluations(s.Observations)},
-	} {
+	}
+	for _, f := range s.Frames {
+		files = append(files, file{f.ID + ".csv", "a line a point of the table " + f.Title + ": base units, with intervals and ratios to the base", table.FormatCSV, tables.Measures(f.Curves, f.Measures)})
+	}
+	if !s.Trains {
+		files = slices.DeleteFunc(files, func(f file) bool { return f.name == "scaling.csv" })
+	}
+	var list []report.Download
+	for _, d := range files {
 		if len(d.table.Rows) == 0 {
 			continue
 		}
@@ -228,6 +316,9 @@ func (s *Study) downloads() ([]report.Download, error) {
 			kind = "application/json"
 		}
 		list = append(list, report.Download{Name: d.name, About: d.about, Type: kind + ";charset=utf-8", Data: b.Bytes()})
+	}
+	if !s.Trains {
+		return list, nil
 	}
 	text, err := tables.ScalingJSON(curves)
 	if err != nil {

@@ -41,6 +41,90 @@ func answer(advised []*advice.Advice, curves []scaling.Curve) report.Answer {
 	return r
 }
 
+// answer is what the reader came for: of trainings the advice, of other runs the best
+// of each measure, which of trainings stands behind it.
+func (s *Study) answer() report.Answer {
+	var best []string
+	for _, f := range s.Frames {
+		for i, m := range f.Measures {
+			if text := bestOf(m, f.Curves); text != "" && i < manyMeasures {
+				best = append(best, text)
+			}
+		}
+	}
+	if s.Trains {
+		a := answer(s.Advised, s.Curves)
+		a.Reasons = append(a.Reasons, best...)
+		return a
+	}
+	if best == nil {
+		var titles []string
+		for _, f := range s.Frames {
+			for _, m := range f.Measures {
+				if m.Better != measure.Neither { // the others describe these
+					titles = append(titles, m.Title)
+				}
+			}
+		}
+		return report.Answer{Lead: clean.Line(fmt.Sprintf("Measured in %s: %s.", number.Count(len(s.Observations), "run"), cmp.Or(strings.Join(titles, ", "), "nothing")))}
+	}
+	return report.Answer{Lead: best[0], Reasons: best[1:]}
+}
+
+// bestOf says where a measure is best, and what it is there; "" where neither way is
+// better, no run has it, or a run has many values of it: those of different
+// operations and sizes are of different work.
+func bestOf(m measure.Measure, curves []scaling.Curve) string {
+	if m.At != "" {
+		return ""
+	}
+	var best *scaling.Summary
+	where := ""
+	for _, c := range curves {
+		for i := range c.Points {
+			x := c.Points[i].Of(m.Name)
+			if x.Median == nil || m.Better == measure.Neither || best != nil && !better(m, x.Median.Value, best.Median.Value) {
+				continue
+			}
+			best, where = x, scaling.Places(c.Axis, c.Points[i].At)
+			if len(curves) > 1 {
+				where += " (" + c.Series + ")"
+			}
+		}
+	}
+	if best == nil {
+		return ""
+	}
+	word := map[measure.Direction]string{measure.Higher: "Highest", measure.Lower: "Lowest"}[m.Better]
+	show := func(v float64) string {
+		if text := m.Text(v); m.Show != measure.Number || m.Unit == "" {
+			return text
+		}
+		return m.Text(v) + " " + m.Unit
+	}
+	return clean.Line(fmt.Sprintf("%s %s with %s: %s%s.", word, m.Title, where, show(best.Median.Value), spread(best.Median.Interval, show, best.Runs)))
+}
+
+func better(m measure.Measure, a, b float64) bool {
+	if m.Better == measure.Lower {
+		return a < b
+	}
+	return a > b
+}
+
+// method is how its numbers are made.
+func (s *Study) method() []report.Fact {
+	list := method
+	if !s.Trains {
+		list = slices.DeleteFunc(slices.Clone(method), func(f report.Fact) bool { return f.Name != "Intervals" })
+		list = append([]report.Fact{{Name: "Unit of replication", Values: []string{"The run. What is measured several times within a run shares all that varies between runs, and is no replicate."}}}, list...)
+	}
+	if s.Trains && len(s.Frames) > 0 {
+		list = append(slices.Clip(list), report.Fact{Name: "What the runs report", Values: []string{"As each run's own program or log states it, in its unit: one value a run, medians over runs. How a program measures it is the program's."}})
+	}
+	return list
+}
+
 // method is how the numbers of a report are made, in short.
 var method = []report.Fact{
 	{Name: "Unit of replication", Values: []string{"The run: one training, with its own seed. Steps of a run share all that varies between runs, and are no replicates."}},

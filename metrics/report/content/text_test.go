@@ -1,0 +1,68 @@
+package content
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// curves are of one run at each place: 1, 2 and 4 workers.
+func curves(t *testing.T, m measure.Measure, values ...float64) []scaling.Curve {
+	t.Helper()
+	var obs []scaling.Observation
+	for i, v := range values {
+		n := 1 << i
+		obs = append(obs, scaling.Observation{Run: fmt.Sprint(n), Study: "s", Point: fmt.Sprint(n), Framework: "command", Workers: n,
+			Parameters: map[string]any{"workers": int64(n)}, Values: map[string]float64{m.Name: v}, Reported: []measure.Measure{m}})
+	}
+	list, err := scaling.Analyse(obs, scaling.Options{})
+	var noBase *scaling.NoBaseError // of a throughput, which none has
+	if err != nil && !errors.As(err, &noBase) {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// What is best is so in the measure's own direction; where nobody says one, nothing is.
+func TestBestOf(t *testing.T) {
+	for _, test := range []struct {
+		better     measure.Direction
+		name, unit string
+		want       string
+	}{
+		{measure.Higher, "tokens", "tokens/s", "Highest tokens with 2 workers: 300 tokens/s (one run, so without an interval)."},
+		{measure.Lower, "loss", "", "Lowest loss with 1 worker: 100 (one run, so without an interval)."},
+		{measure.Lower, "wait", "s", "Lowest wait with 1 worker: 100 s (one run, so without an interval)."},
+		{measure.Neither, "tokens", "tokens/s", ""},
+	} {
+		m := measure.Reported(test.name, test.unit, test.better)
+		if got := bestOf(m, curves(t, m, 100, 300, 200)); got != test.want {
+			t.Errorf("%s, better %q: %q, want %q", test.name, test.better, got, test.want)
+		}
+	}
+	other := measure.Reported("other", "", measure.Higher)
+	if got := bestOf(other, curves(t, measure.Reported("tokens", "", measure.Higher), 1)); got != "" {
+		t.Errorf("of what no run has: %q", got)
+	}
+	placed := measure.Measure{Name: "tokens", Better: measure.Higher, At: "load", Axis: "load"}
+	if got := bestOf(placed, curves(t, placed, 1)); got != "" {
+		t.Errorf("of what a run has many values of: %q", got)
+	}
+}
+
+// Nothing runs along an axis with one number on it.
+func TestOnlyPlace(t *testing.T) {
+	m := measure.Reported("tokens", "", measure.Higher)
+	if got := onlyPlace(curves(t, m, 1)); got != "1 worker" {
+		t.Errorf("one place: %q", got)
+	}
+	if got := onlyPlace(curves(t, m, 1, 2)); got != "" {
+		t.Errorf("two places: %q", got)
+	}
+	if got := onlyPlace(nil); got != "" {
+		t.Errorf("none: %q", got)
+	}
+}
