@@ -96,6 +96,63 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// A command that a signal ends while git looks for the study's commit leaves
+// neither git nor what git was shown.
+func TestInterruptedGit(t *testing.T) {
+	dir, scalebench := t.TempDir(), program(t, "scalebench")
+	site := "worker = \"" + filepath.Join(dir, "bin/git") + "\"\n" // any program: it is never started
+	for name, text := range map[string]string{
+		"study.toml": "[study]\nname = \"s\"\n[workload]\nmodel = \"mlp\"\nmax_steps = 3\n[data]\nkind = \"synthetic\"\n[sweep]\nworkers = [1]\n",
+		".git/HEAD":  "ref: refs/heads/main\n",
+		"bin/git":    "#!/bin/sh\necho $$ >$MARK.new\nmv $MARK.new $MARK\nexec sleep 1000\n",
+		"tmp/none":   "",
+		"site.toml":  site,
+	} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark := filepath.Join(dir, "mark")
+	for _, verb := range [][]string{{"render", "-o", "scripts"}, {"run"}, {"submit"}} {
+		os.Remove(mark)
+		cmd := exec.CommandContext(t.Context(), scalebench, append(verb, "study.toml", "--site", "site.toml")...)
+		var out bytes.Buffer
+		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
+		cmd.Env = append(os.Environ(), "HOME="+dir, "SCALEBENCH_DB="+filepath.Join(dir, "db"), "TMPDIR="+filepath.Join(dir, "tmp"), "MARK="+mark,
+			"PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			if _, err := os.Stat(mark); err == nil {
+				break
+			}
+			if computed(t, cmd.Process.Pid) > time.Minute {
+				t.Fatalf("%v never asked git", verb)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // its exit code says more
+		if code := cmd.ProcessState.ExitCode(); code != 143 || out.String() != "scalebench: interrupted\n" {
+			t.Errorf("%v: exit code %d: %s", verb, code, out.String())
+		}
+		if left, err := filepath.Glob(filepath.Join(dir, "tmp", "scalebench-*")); err != nil || len(left) > 0 {
+			t.Errorf("%v left %v (%v)", verb, left, err)
+		}
+		pid, err := os.ReadFile(mark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat("/proc/" + strings.TrimSpace(string(pid))); err == nil {
+			t.Errorf("%v: git is still there", verb)
+		}
+	}
+}
+
 // computed is how long a process has computed; it must not have ended.
 func computed(t *testing.T, pid int) time.Duration {
 	t.Helper()

@@ -181,7 +181,7 @@ func (s *session) readPlan(folder rundir.Study) (*study.Plan, error) {
 }
 
 // options are what a backend begins this command's attempts with.
-func (w *work) options() (launcher.Options, error) {
+func (s *session) options(ctx context.Context, w *work) (launcher.Options, error) {
 	worker, err := launcher.Worker(w.site.Worker)
 	if err != nil {
 		return launcher.Options{}, &usageError{err: err}
@@ -198,7 +198,12 @@ func (w *work) options() (launcher.Options, error) {
 			return launcher.Options{}, &usageError{err: fmt.Errorf("%s: pythons.%s: %w", w.site.File, name, err)}
 		}
 	}
-	creator := launcher.Creator{Folder: w.folder, Site: w.site, Key: w.study.Key, Version: version.String(), Commit: revision.Of(filepath.Dir(w.study.File)),
+	var commit string
+	s.whole(func() { commit = revision.Of(ctx, filepath.Dir(w.study.File)) })
+	if ctx.Err() != nil { // git was not heard out
+		return launcher.Options{}, context.Cause(ctx)
+	}
+	creator := launcher.Creator{Folder: w.folder, Site: w.site, Key: w.study.Key, Version: version.String(), Commit: commit,
 		Worker: worker}
 	return launcher.Options{Creator: creator, Policy: w.study.Policy}, nil
 }

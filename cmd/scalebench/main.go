@@ -46,7 +46,9 @@ func invoke(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		signal.Stop(signals)
 		cause := &interruptedError{signal: sig.(syscall.Signal)}
 		cancel(cause)
+		s.parts.Lock() // for ever: no other part is begun
 		if err = cause; s.holds.Load() {
+			s.parts.Unlock()
 			if err = <-ended; exitCode(err) == exitInternal && !crashed(err) || errors.Is(err, context.Canceled) {
 				err = cause // whatever broke off on the way
 			}

@@ -37,7 +37,7 @@ func runRender(ctx context.Context, s *session, path, site, out string) error {
 	if err != nil {
 		return err
 	}
-	options, err := w.options()
+	options, err := s.options(ctx, w)
 	if err != nil {
 		return err
 	}

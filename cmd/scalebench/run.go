@@ -59,7 +59,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	backend, err := beside(w, nodes, o)
+	backend, err := s.beside(ctx, w, nodes, o)
 	if err != nil {
 		return err
 	}
@@ -108,8 +108,8 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 
 // beside is what runs attempts that end with this command: this machine, or the
 // nodes of the allocation that it stands in.
-func beside(w *work, nodes *launcher.Allocation, o runOptions) (*launcher.LocalBackend, error) {
-	options, err := w.options()
+func (s *session) beside(ctx context.Context, w *work, nodes *launcher.Allocation, o runOptions) (*launcher.LocalBackend, error) {
+	options, err := s.options(ctx, w)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/urfave/cli/v2"
@@ -31,12 +32,21 @@ type session struct {
 	quiet   bool
 
 	holds atomic.Bool // see hold
+	parts sync.Mutex  // see whole
 }
 
 // hold says that the command has begun what it must end in order: runs, jobs, a
 // lock, a transaction, a terminal's mode. Until then an interrupt ends it at once,
 // whatever it computes.
 func (s *session) hold() { s.holds.Store(true) }
+
+// whole carries out a part that an interrupt waits for, a moment's work: f removes
+// what it makes, and ends early where it is given the command's context.
+func (s *session) whole(f func()) {
+	s.parts.Lock()
+	defer s.parts.Unlock()
+	f()
+}
 
 // flags are the global options, new at each call: every command repeats them,
 // so that they are valid wherever they stand.

@@ -81,7 +81,7 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 
 // submit begins what the choice says as jobs, and watches them if asked to.
 func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o submitOptions) error {
-	options, err := w.options()
+	options, err := s.options(ctx, w)
 	if err != nil {
 		return err
 	}

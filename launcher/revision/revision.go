@@ -32,8 +32,9 @@ const patience = 5 * time.Second
 // Of is the commit that a folder is at, with "-dirty" where tracked files
 // differ from it; "" when the folder is in no repository, there is no git, or
 // it cannot tell. A file that a filter would rewrite (git-lfs) and that was
-// touched since it was checked out counts as different.
-func Of(dir string) string {
+// touched since it was checked out counts as different. It makes a folder for
+// temporary files and removes it, also when the context ends.
+func Of(ctx context.Context, dir string) string {
 	r, err := find(dir)
 	if err != nil {
 		return ""
@@ -50,7 +51,7 @@ func Of(dir string) string {
 	if err := r.show(shown); err != nil {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	ask := func(arguments ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, git, append([]string{"--git-dir=" + shown, "--work-tree=" + r.tree}, arguments...)...)

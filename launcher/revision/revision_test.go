@@ -52,7 +52,7 @@ func TestOf(t *testing.T) {
 	sub := filepath.Join(dir, "sub")
 	check := func(what, dir, want string) {
 		t.Helper()
-		if got := Of(dir); got != want {
+		if got := Of(t.Context(), dir); got != want {
 			t.Errorf("%s: %q, want %q", what, got, want)
 		}
 	}
@@ -164,14 +164,14 @@ func TestHostileRepository(t *testing.T) {
 	seen() // left by setting it up
 
 	before := os.Getenv("PATH")
-	if got := Of(filepath.Join(dir, "sub")); got != "" { // "." comes first on PATH, and is not looked in
+	if got := Of(t.Context(), filepath.Join(dir, "sub")); got != "" { // "." comes first on PATH, and is not looked in
 		t.Errorf("%q with a git of the working folder", got)
 	}
 	if names := seen(); len(names) > 0 {
 		t.Errorf("these ran: %v", names)
 	}
 	t.Setenv("PATH", strings.TrimPrefix(before, "."+string(filepath.ListSeparator)))
-	if got := Of(filepath.Join(dir, "sub")); got != commit+"-dirty" {
+	if got := Of(t.Context(), filepath.Join(dir, "sub")); got != commit+"-dirty" {
 		t.Errorf("%q, want %s-dirty", got, commit)
 	}
 	if names := seen(); len(names) > 0 {
@@ -199,6 +199,6 @@ func TestPipes(t *testing.T) {
 		if out, err := exec.Command("mkfifo", path).CombinedOutput(); err != nil {
 			t.Fatalf("mkfifo: %v\n%s", err, out)
 		}
-		Of(dir) // hangs, or not
+		Of(t.Context(), dir) // hangs, or not
 	}
 }
