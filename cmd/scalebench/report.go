@@ -79,7 +79,9 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 		return usagef("--site: a report has costs of trainings only; `%s cost %s --clock job` says what these jobs cost", appName, a.study)
 	}
 	if !of.Trains {
-		of.NoBase = nil // said of trainings
+		if o.base == "" {
+			of.NoBase = nil // what it says is of throughput
+		}
 	} else if of.Bill, of.Unpriced = priced(a, o.curveOptions, o.site, 0); of.Unpriced != nil && o.site != "" {
 		return of.Unpriced // prices were asked for
 	}
