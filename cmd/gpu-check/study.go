@@ -116,7 +116,7 @@ func (c *checker) study(ctx context.Context, s *step) error {
 			return fmt.Errorf("%s is %s: %s", r.Run, r.Status, orDash(r.Detail))
 		case r.Throughput == nil && !c.Double: // a busy machine's few steps on CPUs may have none
 			return fmt.Errorf("%s has no throughput: %s", r.Run, orDash(r.ThroughputWhy))
-		case r.Steps == nil || r.StepP50 == nil:
+		case r.Steps == nil || r.StepP50 == nil && r.Throughput != nil:
 			return fmt.Errorf("%s has no steps", r.Run)
 		}
 		library, err := ncclOf(r.Dir)
@@ -129,11 +129,11 @@ func (c *checker) study(ctx context.Context, s *step) error {
 		if library == "" {
 			library = "–"
 		}
-		throughput := "–"
+		throughput, step := "–", "–" // without a steady state there is neither
 		if r.Throughput != nil {
-			throughput = fmt.Sprintf("%.0f samples/s", *r.Throughput)
+			throughput, step = fmt.Sprintf("%.0f samples/s", *r.Throughput), fmt.Sprintf("%.3g ms", 1e3**r.StepP50)
 		}
-		s.Found = append(s.Found, fmt.Sprintf("| %s | %d | %d | %s | %.3g ms | %s |", r.Series, r.Workers, *r.Steps, throughput, 1e3**r.StepP50, library))
+		s.Found = append(s.Found, fmt.Sprintf("| %s | %d | %d | %s | %s | %s |", r.Series, r.Workers, *r.Steps, throughput, step, library))
 	}
 	return nil
 }
