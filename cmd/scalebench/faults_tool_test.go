@@ -30,24 +30,33 @@ var fileCalls = []struct {
 // part of the time that it takes; before, while or after it calls one of
 // Slurm's commands, the so-manieth time ("sbatch 2"); or as one of its threads
 // enters one of fileCalls the so-manieth time. Where a command gets past that,
-// the next one is killed at an earlier call, or as it asks squeue.
+// the next one is killed at an earlier call, or as it asks squeue, and the last
+// one as it opens the study's file or folder, which no command does without.
 func (tr *trial) kill(calls []string, args ...string) error {
 	points := append(calls, "delay", "file", "file", "file")
 	call := fileCalls[tr.rng.IntN(len(fileCalls))]
-	for range 4 {
+	const tries = 4
+	for try := range tries {
 		point := tr.one(points...)
+		if try == tries-1 {
+			point = "open"
+		}
 		var delay time.Duration
 		var tracer []string
-		if point == "file" {
+		switch {
+		case point == "open":
+			tracer = killedAt("openat", 1, "study.toml", tr.runs, tr.folder().Path())
+		case point == "file":
 			points = []string{"file", "squeue 1"}
 			call.most = 1 + tr.rng.IntN(call.most)
 			point = fmt.Sprintf("%s %d", call.name, call.most)
-			tracer = []string{"strace", "-f", "-qq", "--detach-on=execve", "-o", "/dev/null", "-e", "trace=" + call.name,
-				"-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call.name, call.most)}
-		} else if points = []string{"squeue 1"}; point == "delay" || tr.class.lane == local {
+			tracer = killedAt(call.name, call.most)
+		case point == "delay" || tr.class.lane == local:
+			points = []string{"squeue 1"}
 			delay = tr.between(0, tr.took[args[0]])
 			point = fmt.Sprintf("after %.1f ms", delay.Seconds()*1e3)
-		} else {
+		default:
+			points = []string{"squeue 1"}
 			point += " " + tr.one("before", "during", "after")
 			tr.file("kill", point+"\n", 0o644)
 			tr.forget()
@@ -68,6 +77,17 @@ func (tr *trial) kill(calls []string, args ...string) error {
 		}
 	}
 	return fmt.Errorf("%s ended each time before it could be killed", args[0])
+}
+
+// killedAt is the program that kills another as one of its threads enters a
+// system call the so-manieth time, or enters it so with one of the paths.
+func killedAt(call string, when int, paths ...string) []string {
+	line := []string{"strace", "-f", "-qq", "--detach-on=execve", "-o", "/dev/null", "-e", "trace=" + call,
+		"-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, when)}
+	for _, path := range paths {
+		line = append(line, "-P", path)
+	}
+	return line
 }
 
 func submitKilled(tr *trial) error {
