@@ -185,6 +185,11 @@ func (c Creator) create(t Todo, r Record, extra func(at rundir.Run, a *Attempt) 
 				return err
 			}
 		}
+		if list := site.Secrets(); len(list) > 0 { // so that records can be kept without them
+			if err := writeJSON(at.Secrets(), list, file.Private); err != nil {
+				return err
+			}
+		}
 		if a.Record.Programs, err = install(f.Programs, at.Programs()); err != nil {
 			return err
 		}

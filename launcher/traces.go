@@ -160,16 +160,21 @@ func (t *Traces) readJobLog(run rundir.Run) {
 }
 
 // hidden hides the secrets in a text that a run's program has written: what
-// looks like one and, where this user may read them, those of its command.
+// looks like one and, where this user may read them, those of its command and
+// of the site.
 func hidden(run rundir.Run) func(string) string { return redact.Known(secrets(run)) }
 
-// secrets are those of a run's command; none where they are another user's.
+// secrets are those that a run was given; none where they are another user's.
 func secrets(run rundir.Run) []string {
 	var c study.Command
 	if _, err := readJSON(run.Command(), &c); err != nil {
-		return nil
+		c = study.Command{}
 	}
-	return c.Secrets()
+	var site []string
+	if _, err := readJSON(run.Secrets(), &site); err != nil {
+		site = nil
+	}
+	return slices.Concat(c.Secrets(), site)
 }
 
 // follow takes the progress from the events of rank 0.

@@ -27,7 +27,10 @@ var hideouts = struct{ arguments, variables []string }{
 
 // siteHideouts are variables of the site that a rank's record would have by
 // their prefix.
-var siteHideouts = []string{"SLURM_vault_token=%s", "NCCL_Secret=%s", "OMP_SOURCE=https://u:%s@h/"}
+var siteHideouts = []string{"SLURM_vault_token=%s", "NCCL_Secret=%s", "OMP_SOURCE=https://u:%s@h/", "SITE_TOKEN=%s"}
+
+// variantHideouts are variables of the site's variant that the studies run as.
+var variantHideouts = []string{"VARIANT_PASSWORD=%s", "NCCL_HIDDEN_KEY=%s", "DATABASE=postgres://u:%s@db/x"}
 
 // secrets makes and remembers them.
 type secrets struct{ list []string }
@@ -87,6 +90,7 @@ environment = { %s }
 batch = 32
 [sweep]
 framework = ["command"]
+variant = ["secretive"]
 workers = [1, 2]
 `, name, tomlList(append([]string{"sh", program}, arguments...)), strings.Join(environment, ", "))
 }
@@ -96,7 +100,7 @@ file=$SCALEBENCH_RUN/events/rank-0000$RANK-0.jsonl
 cat >$file <<END
 {"t":0,"start":{"format":1,"unix":1700000000,"writer":"rank","framework":"command","rank":$RANK,"world_size":$WORLD_SIZE,"local_rank":$RANK,"restart":0,"host":"h","pid":1}}
 {"t":0,"train":{"global_batch":32}}
-{"t":0,"note":{"text":"told $API_TOKEN and $PLAIN, password=$lower_password"}}
+{"t":0,"note":{"text":"told $API_TOKEN and $PLAIN, password=$lower_password, $SITE_TOKEN, $VARIANT_PASSWORD, $NCCL_HIDDEN_KEY"}}
 {"t":0,"figure":{"name":"f","value":1,"note":"at $ADDRESS"}}
 {"t":6,"steps":{"first":0,"tick":0.5,"duration":[1,1,1,1,1,1,1,1,1,1,1,1],"samples":[32,32,32,32,32,32,32,32,32,32,32,32]}}
 no event of $PLAIN
@@ -105,8 +109,8 @@ END
 
 const hidingEnd = `
 if [ "$0" = fail.sh ]; then
-  echo '{"t":7,"error":{"where":"train","message":"401 for '$API_TOKEN' '$PLAIN'"}}' >>$file
-  echo '{"t":7,"stop":{"status":"failed","cause":"refused: '$PLAIN'","steps":12,"epochs":0}}' >>$file
+  echo '{"t":7,"error":{"where":"train","message":"401 for '$API_TOKEN' '$PLAIN' '$SITE_TOKEN' '$VARIANT_PASSWORD'"}}' >>$file
+  echo '{"t":7,"stop":{"status":"failed","cause":"refused: '$PLAIN' '$NCCL_HIDDEN_KEY'","steps":12,"epochs":0}}' >>$file
   exit 7
 fi
 echo '{"t":7,"stop":{"status":"done","steps":12,"epochs":0}}' >>$file
@@ -118,10 +122,15 @@ func hidingPlace(t *testing.T) (*localRun, *secrets) {
 	s := &secrets{}
 	arguments, variables := s.in(hideouts.arguments), s.in(hideouts.variables)
 	site := fmt.Sprintf("worker = %q\n[environment]\n", buildWorker(t))
-	for _, v := range s.in(siteHideouts) {
-		key, value, _ := strings.Cut(v, "=")
-		site += fmt.Sprintf("%s = %q\n", key, value)
+	table := func(variables []string) {
+		for _, v := range s.in(variables) {
+			key, value, _ := strings.Cut(v, "=")
+			site += fmt.Sprintf("%s = %q\n", key, value)
+		}
 	}
+	table(siteHideouts)
+	site += "[[variant]]\nname = \"secretive\"\n[variant.environment]\n"
+	table(variantHideouts)
 	l := &localRun{dir: t.TempDir()}
 	other := slices.Clone(variables)
 	s.list = append(s.list, "HIDDENtheOTHERone55")
@@ -130,7 +139,7 @@ func hidingPlace(t *testing.T) (*localRun, *secrets) {
 		"good.toml": hidingStudy("good", arguments, variables, false), "bad.toml": hidingStudy("bad", arguments, variables, true),
 		"same.toml":  hidingStudy("same", arguments, variables, false),
 		"other.toml": hidingStudy("other", arguments, other, false), "site.toml": site,
-		"plain.toml": "worker = \"/bin/true\"\n",
+		"plain.toml": "worker = \"/bin/true\"\n[[variant]]\nname = \"secretive\"\nenvironment = { PLAIN = \"1\" }\n",
 		"broken.toml": strings.Replace(hidingStudy("broken", arguments, variables, false), "batch = 32", "batch = -1", 1) +
 			fmt.Sprintf("[data]\nkind = %q\n", "--token "+s.list[0]),
 		"train.sh": hidingProgram + hidingEnd, "fail.sh": hidingProgram + hidingEnd,
@@ -229,7 +238,7 @@ func TestSecretsStayIn(t *testing.T) {
 		case len(leaked) == 0:
 		case !inRuns:
 			t.Errorf("%s has %v", path, leaked)
-		case base == "command.json" || base == "study.toml" || base == "site.toml":
+		case base == "command.json" || base == "secrets.json" || base == "study.toml" || base == "site.toml":
 			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("%s has secrets, and is %v", below, info.Mode())
 			}
@@ -364,7 +373,7 @@ func TestModes(t *testing.T) {
 				}
 				switch name := filepath.Base(path); {
 				case name == "data" || strings.HasSuffix(path, "/data/history.db") || strings.HasSuffix(name, ".key"),
-					slices.Contains([]string{"command.json", "nonce"}, name), filepath.Ext(name) == ".sh",
+					slices.Contains([]string{"command.json", "secrets.json", "nonce"}, name), filepath.Ext(name) == ".sh",
 					strings.Contains(path, "/runs/") && (name == "study.toml" || name == "site.toml"):
 					most &= 0o700
 					private++

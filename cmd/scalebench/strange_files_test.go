@@ -87,7 +87,7 @@ func TestStrangeFiles(t *testing.T) {
 	places := map[string]bool{"runs/odd/study.toml": false, "runs/odd/site.toml": false, "runs/odd/plan.json": true, "runs/odd/identity.json": false, "runs/odd/lease": false,
 		"history.db": false, "history.db.lock": false, "history.db.key": false, "history.db-wal": false, "history.db-shm": false, "history.db-journal": false,
 		"runs/odd": false, "runs": false}
-	for _, name := range []string{"point.json", "command.json", "attempt.json", "heartbeat", "nonce", "programs", "own", "output", "job.json", "state.json", "claim-0", "exit-0.json", "job.log", "rank-00000.log", "events", "events/rank-00000-0.jsonl"} {
+	for _, name := range []string{"point.json", "command.json", "secrets.json", "attempt.json", "heartbeat", "nonce", "programs", "own", "output", "job.json", "state.json", "claim-0", "exit-0.json", "job.log", "rank-00000.log", "events", "events/rank-00000-0.jsonl"} {
 		places[filepath.Join("runs/odd", first, name)] = true
 	}
 	for _, name := range []string{"point.json", "attempt.json", "job.sh", "job.json", "state.json", "claim-0", "exit-0.json", "events", "job.log"} {

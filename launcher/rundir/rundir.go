@@ -12,6 +12,7 @@
 //	RUNS/STUDY/POINT-r1-a1/        first attempt at the first repeat of a point
 //	    point.json                 the frozen contract with every program, secrets replaced by digests
 //	    command.json               the [command] table with them, mode 0600; where there are any
+//	    secrets.json               values of the site's variables that look like secrets, mode 0600; where there are any
 //	    attempt.json               our record of the attempt, from before it began
 //	    heartbeat                  rewritten as long as the command lives that drives a local attempt
 //	    nonce                      by which ranks know each other (see handshake), mode 0600
@@ -146,6 +147,7 @@ func (r Run) Path() string     { return string(r) }
 func (r Run) Name() string     { return filepath.Base(string(r)) }
 func (r Run) Point() string    { return filepath.Join(string(r), "point.json") }
 func (r Run) Command() string  { return filepath.Join(string(r), "command.json") }
+func (r Run) Secrets() string  { return filepath.Join(string(r), "secrets.json") }
 func (r Run) Attempt() string  { return filepath.Join(string(r), "attempt.json") }
 func (r Run) Job() string      { return filepath.Join(string(r), "job.json") }
 func (r Run) State() string    { return filepath.Join(string(r), "state.json") }

@@ -75,6 +75,16 @@ func (s *Site) Private() bool {
 	return len(s.Environment) > 0 || len(s.Setup) > 0 || slices.ContainsFunc(s.Variants, withVariables)
 }
 
+// Secrets are the values of the site's variables, and what its shell lines hold,
+// that look like secrets; a variant's are those of As.
+func (s *Site) Secrets() []string {
+	var variables []string
+	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
+		variables = append(variables, name+"="+s.Environment[name])
+	}
+	return slices.Concat(redact.Variables(variables), redact.Secrets(s.Setup))
+}
+
 // Container is how programs are put into a container.
 type Container struct {
 	Runtime string   `toml:"runtime"` // "", "pyxis" or "apptainer"

@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -218,7 +219,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 			item.Release()
 		}
 	}
-	stop := metrics.Stop{Status: metrics.StopDone, Cause: redact.Known(point.Command.Secrets())(why)}
+	stop := metrics.Stop{Status: metrics.StopDone, Cause: redact.Known(slices.Concat(point.Command.Secrets(), redact.Variables(os.Environ())))(why)}
 	if code != 0 {
 		stop.Status = metrics.StopFailed
 	}

@@ -76,6 +76,20 @@ func Secrets(arguments []string) []string {
 	return found
 }
 
+// Variables are the values that are secrets by the names of their variables, of
+// an environment as os.Environ has it. A path is none unless its name is plain:
+// PWD, SSH_AUTH_SOCK.
+func Variables(environment []string) []string {
+	var found []string
+	for _, entry := range environment {
+		name, value, _ := strings.Cut(entry, "=")
+		if value != "" && named(name, value) && (strong(name) || !strings.HasPrefix(value, "/")) {
+			found = append(found, value)
+		}
+	}
+	return found
+}
+
 func hideIn(arguments []string, hide func(string) string) []string {
 	list := slices.Clone(arguments)
 	var program *passwordOption // the last one that is known

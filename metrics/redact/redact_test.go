@@ -2,6 +2,7 @@ package redact
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -170,4 +171,15 @@ func FuzzText(f *testing.F) {
 			t.Errorf("%q: %q, then %q", text, once, twice)
 		}
 	})
+}
+
+// Of variables those are secrets that are named as one, and none that only say
+// where something is.
+func TestVariables(t *testing.T) {
+	got := Variables([]string{"API_TOKEN=abc", "PWD=/home/user1/key9", "SSH_AUTH_SOCK=/tmp/ssh-X1/agent.1", "MAX_TOKENS=4096",
+		"db_password=/a/b", "KEY=x1y2z3w4", "EMPTY_SECRET=", "PATH=/bin", "no variable"})
+	want := []string{"abc", "/a/b", "x1y2z3w4"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
