@@ -15,7 +15,10 @@ const FormatVersion = 1
 // Event is one line of an event file. Exactly one of its payloads is set.
 type Event struct {
 	// Time is when the event was recorded, in seconds since this writer's
-	// Start event, on the host's monotonic clock. Times of different writers
+	// clock began, on the host's monotonic clock. A program that trains has it
+	// begin with its process: what comes before the Train event, imports and the
+	// meeting of the ranks included, is initialisation. Other writers have it
+	// begin with their Start event. Times of different writers
 	// are compared only by adding Start.Unix, and then carry both hosts' clock
 	// errors.
 	Time float64 `json:"t"`
@@ -37,7 +40,7 @@ type Event struct {
 // Start is the first event of every file: who writes it.
 type Start struct {
 	Format    int     `json:"format"`              // FormatVersion
-	Unix      float64 `json:"unix"`                // seconds since the Unix epoch by the host's wall clock, at Time 0
+	Unix      float64 `json:"unix"`                // seconds since the Unix epoch by the host's wall clock, when the writer's clock began
 	Writer    string  `json:"writer"`              // "rank", "supervisor" or "stage"
 	Framework string  `json:"framework,omitempty"` // as in the plan
 	Rank      int     `json:"rank"`                // 0-based

@@ -44,10 +44,16 @@ type Writer struct {
 // NewWriter writes the Start event and returns a writer whose clock begins
 // now. It fills in Format and Unix.
 func NewWriter(w io.Writer, start Start) (*Writer, error) {
-	now := time.Now()
+	return NewWriterSince(w, start, time.Now())
+}
+
+// NewWriterSince is NewWriter with a clock that began earlier: that of a program
+// that trains begins with its process (ProcessStart), so that initialisation is
+// all of what came before the training.
+func NewWriterSince(w io.Writer, start Start, began time.Time) (*Writer, error) {
 	start.Format = FormatVersion
-	start.Unix = float64(now.UnixNano()) / 1e9
-	writer := &Writer{w: w, start: now}
+	start.Unix = float64(began.UnixNano()) / 1e9
+	writer := &Writer{w: w, start: began}
 	writer.mu.Lock()
 	defer writer.mu.Unlock()
 	writer.write(Event{Start: &start})

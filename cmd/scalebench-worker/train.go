@@ -8,6 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/native/train"
+	"github.com/scalebench/scalebench/metrics"
 )
 
 // trainNative is one rank of a training.
@@ -27,5 +28,6 @@ func trainNative(c *cli.Context) error {
 	return train.Run(ctx, p.point, p.world, train.Options{
 		Nonce: p.nonce, Events: p.events, Log: os.Stdout, Version: version.String(),
 		Timeout: p.timeout, JoinTimeout: p.timeout, Kernels: os.Getenv(train.KernelsVariable),
+		Began: metrics.ProcessStart(),
 	})
 }

@@ -180,3 +180,45 @@ func TestPeerTimeout(t *testing.T) {
 		}
 	}
 }
+
+// A rank's clock begins with its process, so that the wait for the other ranks
+// is initialisation: whoever starts rank 1 knows that rank 0 had begun by then.
+// TestInitialisationBeginsWithTheProcess (launcher/framework) holds the Python
+// trainers to the same.
+func TestInitialisationBeginsWithTheProcess(t *testing.T) {
+	two := peers(t, "5m")
+	before := time.Now()
+	two[0].start(t)
+	after := time.Now()
+	two[1].start(t)
+	for _, p := range two {
+		if err := p.cmd.Wait(); err != nil {
+			t.Fatalf("rank %d: %v\n%s", p.world.Rank, err, &p.output)
+		}
+	}
+	f, err := os.Open(two[0].dir.EventFile("rank", 0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var began, ready float64
+	for r := metrics.NewReader(f, f.Name(), 0, 0); ; {
+		e, err := r.Next()
+		if err != nil {
+			break
+		}
+		switch {
+		case e.Start != nil:
+			began = e.Start.Unix
+		case e.Train != nil:
+			ready = began + e.Time
+		}
+	}
+	// A process's start is known to 10 ms, rounded down.
+	if began < metrics.Unix(before)-0.02 || began > metrics.Unix(after)+0.01 {
+		t.Errorf("the clock began %.3f s after the process was started", began-metrics.Unix(before))
+	}
+	if ready < metrics.Unix(after)-0.02 {
+		t.Errorf("the training clock began %.3f s before rank 1 was started", metrics.Unix(after)-ready)
+	}
+}

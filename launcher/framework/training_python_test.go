@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -148,7 +150,7 @@ func TestPythonTrainingEnds(t *testing.T) {
 			if how == "forks" && stop.Steps != 4 {
 				t.Errorf("%d steps, with those of the forked process", stop.Steps)
 			}
-			if how == "lazy" && (events[1].Train == nil || events[1].Time != 0 || events[2].Note == nil) {
+			if how == "lazy" && (events[1].Train == nil || events[1].Time <= 0 || events[2].Note == nil) {
 				t.Errorf("without begin() the clock starts with the import, and a note says so: %+v", events[1:3])
 			}
 		})
@@ -195,5 +197,87 @@ for name in sys.argv[1:]:
 `
 	if out, err := exec.Command(debianPython, append([]string{"-c", check}, files...)...).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Initialisation is counted from the process's start, imports and the meeting of
+// the ranks included, by the trainers that come with scalebench and by the helper
+// alike, as the native trainer counts it (cmd/scalebench-worker). Each case knows
+// a moment after the process was started and before its initialisation was over.
+func TestInitialisationBeginsWithTheProcess(t *testing.T) {
+	for name, begin := range map[string]func(t *testing.T) (run rundir.Run, before, during time.Time){
+		"trainer": func(t *testing.T) (rundir.Run, time.Time, time.Time) {
+			p := point(t, 2)
+			d := prepare(t, p)
+			place := world.World{Size: 2, LocalSize: 2, Nodes: 1, Address: "127.0.0.1", Port: d.port}
+			environ := func(environ []string) []string { return environ }
+			before := time.Now()
+			d.startOne(p, place, environ)
+			during := time.Now() // rank 0 waits for rank 1
+			place.Rank, place.LocalRank = 1, 1
+			d.startOne(p, place, environ)
+			d.wait()
+			return d.run, before, during
+		},
+		"helper": func(t *testing.T) (rundir.Run, time.Time, time.Time) {
+			run := newRun(t)
+			cmd := exec.Command(debianPython, "-B", "-c", `
+import sys, time
+print(time.time(), flush=True)
+sys.stdin.readline()  # a slow import
+import scalebench
+scalebench.begin()
+scalebench.step(1)
+`)
+			programs, err := filepath.Abs("programs")
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd.Env = append(os.Environ(), "PYTHONPATH="+programs, RunVariable+"="+run.Path())
+			cmd.Stderr = os.Stderr
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := time.Now()
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := out.Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			during := time.Now()
+			if err := in.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			return run, before, during
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run, before, during := begin(t)
+			var began, ready float64
+			for _, e := range readEvents(t, run, 0, 0) {
+				switch {
+				case e.Start != nil:
+					began = e.Start.Unix
+				case e.Train != nil:
+					ready = began + e.Time
+				}
+			}
+			// A process's start is known to 10 ms, rounded down.
+			if began < metrics.Unix(before)-0.02 || began > metrics.Unix(during)+0.01 {
+				t.Errorf("the clock began %.3f s after the process was started, which waited from %.3f s on", began-metrics.Unix(before), during.Sub(before).Seconds())
+			}
+			if ready < metrics.Unix(during) {
+				t.Errorf("the training clock began %.3f s too early", metrics.Unix(during)-ready)
+			}
+		})
 	}
 }

@@ -68,6 +68,23 @@ def event_file(rank, restart):
                         f"rank-{rank:05d}-{restart}.jsonl")
 
 
+def process_start():
+    """When the system started this process, as a reading of time.monotonic():
+    initialisation counts from there, the interpreter's own start and imports
+    included. Now, where the system does not say."""
+    now = time.monotonic()
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            # Behind the program's name, which stands in brackets.
+            started = int(file.read().rpartition(b")")[2].split()[19])
+        boot = getattr(time, "CLOCK_BOOTTIME", 7)  # it has a name from 3.7 on
+        age = (time.clock_gettime(boot)
+               - started / os.sysconf("SC_CLK_TCK"))
+    except Exception:  # whatever another system or a sandbox raises
+        return now
+    return now - age if started > 0 and age > 0 else now
+
+
 class Events:
     """One rank's event file. Safe for use by several threads.
 
@@ -83,8 +100,8 @@ class Events:
         """Makes the file and writes who writes it.
 
         world_size is what the framework itself says; ranks, how many of them
-        from rank on the events are of. The clock begins now, or began at a
-        reading of time.monotonic(). A file that is there already is an error:
+        from rank on the events are of. The clock began with this process, or
+        at a reading of time.monotonic(). A file that is there already is an error:
         another process has this rank.
         """
         self.steps = 0  # recorded so far
@@ -102,7 +119,7 @@ class Events:
             finally:
                 os.close(folder)
         now = time.monotonic()
-        self._began = now if began is None else began
+        self._began = process_start() if began is None else began
         several = {"ranks": ranks} if ranks > 1 else {}
         self._append({"t": 0, "start": {
             "format": FORMAT, "unix": time.time() - (now - self._began),
@@ -405,7 +422,7 @@ class Training:
             self._events = Events(
                 event_file(place.rank, place.restart), "command", place.rank,
                 place.size, place.local_rank, place.restart, place.ranks,
-                began=_LOADED)
+                began=min(process_start(), clock))
         except FileExistsError as error:
             raise TwoOfOneRank(
                 f"another process reports as rank {place.rank} of this run"

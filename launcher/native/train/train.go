@@ -43,6 +43,10 @@ type Options struct {
 	// JoinTimeout how long for all to be there; 0: collective's defaults.
 	Timeout, JoinTimeout time.Duration
 
+	// Began is when the events' clock begins, from which initialisation counts:
+	// with the process (metrics.ProcessStart). The zero time is now.
+	Began time.Time
+
 	// Kernels are the inner loops of the CPU engine: "avx512", "avx2" or
 	// "portable"; "": the fastest that this processor can run.
 	Kernels string
@@ -98,6 +102,10 @@ const interruptGrace = 15 * time.Second
 // returns an *InterruptedError with the context's cause, on this rank and on
 // all others.
 func Run(ctx context.Context, p study.Point, w world.World, o Options) error {
+	began := o.Began
+	if began.IsZero() {
+		began = time.Now()
+	}
 	// The ranks agree on when to stop, so a cancelled ctx must not break the
 	// collective in which they do; only a step that takes too long is broken.
 	working, abandon := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -118,10 +126,10 @@ func Run(ctx context.Context, p study.Point, w world.World, o Options) error {
 	if r.group != nil {
 		size = r.group.Size()
 	}
-	events, err := metrics.NewWriter(o.Events, metrics.Start{
+	events, err := metrics.NewWriterSince(o.Events, metrics.Start{
 		Writer: "rank", Framework: p.Framework, Rank: w.Rank, WorldSize: size, LocalRank: w.LocalRank,
 		Restart: w.Restart, Host: host, PID: os.Getpid(),
-	})
+	}, began)
 	if err != nil {
 		r.leave(err)
 		return fmt.Errorf("writing events: %w", err)
