@@ -22,7 +22,7 @@ const maxNames = 500
 // askSlurm returns what Slurm knows of attempts. It takes one squeue for all of
 // them, another one where some have ended, and one sacct for those that squeue has forgotten; where there is no
 // accounting, those are missing and the folder has the say.
-func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (map[rundir.Run]*slurm.Job, error) {
+func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (map[rundir.Folder]*slurm.Job, error) {
 	// By number: a static binary knows only the names in /etc/passwd, and most
 	// clusters keep their users elsewhere.
 	self := strconv.Itoa(os.Getuid())
@@ -73,7 +73,7 @@ func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (m
 // addExitCodes asks for the exit codes of those jobs that have ended, once for
 // all: a look that finds none costs no question. A Slurm that does not know the
 // question leaves them to the batch script's own record.
-func addExitCodes(ctx context.Context, client *slurm.Client, user string, known map[rundir.Run]*slurm.Job) error {
+func addExitCodes(ctx context.Context, client *slurm.Client, user string, known map[rundir.Folder]*slurm.Job) error {
 	lacks := func(j *slurm.Job) bool { return j.State.Terminal() && j.ExitCode == nil }
 	if !slices.ContainsFunc(slices.Collect(maps.Values(known)), lacks) {
 		return nil
@@ -102,7 +102,7 @@ type queuePlace struct {
 // mean that a submission went through twice or that the job was requeued: the
 // copy that claimed the run counts, and of its incarnations the last; before
 // any has, one that may still run.
-func pick(attempts []*Attempt, jobs []slurm.Job) map[rundir.Run]*slurm.Job {
+func pick(attempts []*Attempt, jobs []slurm.Job) map[rundir.Folder]*slurm.Job {
 	at := map[queuePlace][]*slurm.Job{}
 	jobs = slurm.ExpandArray(jobs)
 	for i := range jobs {
@@ -112,7 +112,7 @@ func pick(attempts []*Attempt, jobs []slurm.Job) map[rundir.Run]*slurm.Job {
 		}
 		at[p] = append(at[p], &jobs[i])
 	}
-	picked := map[rundir.Run]*slurm.Job{}
+	picked := map[rundir.Folder]*slurm.Job{}
 	for _, a := range attempts {
 		candidates := at[queuePlace{a.Record.JobName, a.Record.task()}]
 		if len(candidates) == 0 {
@@ -136,8 +136,8 @@ func pick(attempts []*Attempt, jobs []slurm.Job) map[rundir.Run]*slurm.Job {
 // adopt writes down the jobs of attempts whose submission was not recorded: the
 // command that submitted them died before it could write the answer down. One
 // task of an array that is found says that all of them are there.
-func adopt(open []*Attempt, jobs map[rundir.Run]*slurm.Job) (wrong map[rundir.Run]error) {
-	wrong = map[rundir.Run]error{}
+func adopt(open []*Attempt, jobs map[rundir.Folder]*slurm.Job) (wrong map[rundir.Folder]error) {
+	wrong = map[rundir.Folder]error{}
 	packs := map[rundir.Pack]*Submission{}
 	for _, a := range open {
 		job, m := jobs[a.Run], a.Record.Pack

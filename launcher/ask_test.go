@@ -45,7 +45,7 @@ func TestAskSlurmOfTheForgotten(t *testing.T) {
 				}
 			}
 			client := &slurm.Client{Env: []string{"PATH=" + dir + ":/usr/bin:/bin"}}
-			a := &Attempt{Run: rundir.Run(filepath.Join(dir, "p-r1-a1")), Record: Record{JobName: "s/p-r1-a1-0f"}}
+			a := &Attempt{Run: rundir.Folder(filepath.Join(dir, "p-r1-a1")), Record: Record{JobName: "s/p-r1-a1-0f"}}
 			jobs, err := askSlurm(context.Background(), client, []*Attempt{a})
 			if err != nil {
 				t.Fatal(err)
@@ -72,7 +72,7 @@ func TestAskSlurmIsTwoCalls(t *testing.T) {
 		var rows strings.Builder
 		for i := range n {
 			name := fmt.Sprintf("s/p%d-r1-a1-0f", i)
-			attempts = append(attempts, &Attempt{Run: rundir.Run(filepath.Join(dir, fmt.Sprint("p", i, "-r1-a1"))), Record: Record{JobName: name}})
+			attempts = append(attempts, &Attempt{Run: rundir.Folder(filepath.Join(dir, fmt.Sprint("p", i, "-r1-a1"))), Record: Record{JobName: name}})
 			rows.WriteString(strings.Join([]string{fmt.Sprint(i + 1), name, "main", "RUNNING", "None", "node1", "1795228241", "1795228241", "N/A", ""}, "\x1f") + "\n")
 		}
 		for name, answer := range map[string]string{"squeue": "cat '" + queue + "'", "sacct": "true"} {

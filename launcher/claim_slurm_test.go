@@ -79,7 +79,7 @@ func TestNFSClaim(t *testing.T) {
 				all.Go(func() {
 					list[i].job = job
 					if job == "" { // a command that takes the claim from a job that nobody sees
-						err := rundir.Run(filepath.Join(hosts[i%2].Path, "run")).TakeClaim(0, "")
+						err := rundir.Folder(filepath.Join(hosts[i%2].Path, "run")).TakeClaim(0, "")
 						if list[i].said = fmt.Sprint(err); errors.Is(err, fs.ErrExist) {
 							list[i].code = slurm.DuplicateExit
 						} else if err != nil {

@@ -62,7 +62,7 @@ const (
 // outcome, and the caller decides. The error is the context's, a
 // *lease.HeldError, or that the scheduler cannot be reached.
 func Drive(ctx context.Context, d Driving) (Outcome, error) {
-	r := driver{Driving: d, watched: map[rundir.Run]bool{}, foreign: map[rundir.Run]State{}, mine: map[rundir.Run]bool{}, unjudged: map[rundir.Run]int{}, first: true, room: 1}
+	r := driver{Driving: d, watched: map[rundir.Folder]bool{}, foreign: map[rundir.Folder]State{}, mine: map[rundir.Folder]bool{}, unjudged: map[rundir.Folder]int{}, first: true, room: 1}
 	if !d.Watch { // what ends later is for a later command
 		r.Choice.Policy.Retries = study.Retries{}
 	}
@@ -73,7 +73,7 @@ func Drive(ctx context.Context, d Driving) (Outcome, error) {
 		if err != nil {
 			return Outcome{}, err
 		}
-		r.Choice.Asked = map[rundir.Run]bool{}
+		r.Choice.Asked = map[rundir.Folder]bool{}
 		for _, a := range list {
 			r.Choice.Asked[a.Run] = true
 		}
@@ -122,17 +122,17 @@ func backOff(interval time.Duration, failures int) time.Duration {
 type driver struct {
 	Driving
 	first    bool
-	ended    bool               // an attempt ended in the last cycle
-	blind    bool               // the last survey failed: the scheduler does not answer, or the file system
-	unjudged map[rundir.Run]int // cycles in a row that a run folder could not be read
+	ended    bool                  // an attempt ended in the last cycle
+	blind    bool                  // the last survey failed: the scheduler does not answer, or the file system
+	unjudged map[rundir.Folder]int // cycles in a row that a run folder could not be read
 	attempts []*Attempt
-	watched  map[rundir.Run]bool  // under way after the last cycle
-	foreign  map[rundir.Run]State // of a scheduler's, for one who looks often: it is asked once
-	mine     map[rundir.Run]bool  // begun by this Drive
-	room     int                  // attempts that could be begun after the last cycle
-	said     string               // last warning
-	limits   int                  // submissions in a row that came up against a limit
-	notUntil time.Time            // the next submission after a limit
+	watched  map[rundir.Folder]bool  // under way after the last cycle
+	foreign  map[rundir.Folder]State // of a scheduler's, for one who looks often: it is asked once
+	mine     map[rundir.Folder]bool  // begun by this Drive
+	room     int                     // attempts that could be begun after the last cycle
+	said     string                  // last warning
+	limits   int                     // submissions in a row that came up against a limit
+	notUntil time.Time               // the next submission after a limit
 }
 
 // cycle is one round. whole says that it held the lease, so that the outcome

@@ -33,7 +33,7 @@ type rig struct {
 	backend *fake
 	warned  []string
 	ended   []string // "p-r1-a1 done"
-	said    map[rundir.Run]metrics.Status
+	said    map[rundir.Folder]metrics.Status
 }
 
 // runs is a rig for a plan of so many runs.
@@ -44,7 +44,7 @@ func runs(t *testing.T, n int) *rig {
 
 // command is a rig for another command on the same study.
 func command(s *scheduler, folder rundir.Study, n int) *rig {
-	r := &rig{scheduler: s, backend: &fake{Creator: Creator{Folder: folder}}, said: map[rundir.Run]metrics.Status{}}
+	r := &rig{scheduler: s, backend: &fake{Creator: Creator{Folder: folder}}, said: map[rundir.Folder]metrics.Status{}}
 	plan := &study.Plan{}
 	for repeat := 1; repeat <= n; repeat++ {
 		plan.Points = append(plan.Points, study.Planned{Point: study.Point{ID: "p", Repeat: repeat, Framework: "native", Workers: 1, Nodes: 1, WorkersPerNode: 1}})

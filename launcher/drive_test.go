@@ -13,7 +13,7 @@ import (
 )
 
 func driverOf(b Backend) *driver {
-	return &driver{Driving: Driving{Backend: b}, mine: map[rundir.Run]bool{}}
+	return &driver{Driving: Driving{Backend: b}, mine: map[rundir.Folder]bool{}}
 }
 
 func TestRatePutsOffTheNextSubmission(t *testing.T) {

@@ -98,7 +98,7 @@ type steps struct {
 	batch *SlurmBackend // writes the scripts
 }
 
-func (b steps) write(t Todo, at rundir.Run, a *Attempt) error {
+func (b steps) write(t Todo, at rundir.Folder, a *Attempt) error {
 	s, err := b.batch.Script(t.Planned, a)
 	if err != nil {
 		return err

@@ -96,7 +96,7 @@ type Exit struct {
 
 // Attempt is one attempt at one repeat of a point, as it stands on disk.
 type Attempt struct {
-	Run        rundir.Run
+	Run        rundir.Folder
 	Number     int // 1-based
 	Point      study.Point
 	Record     Record
@@ -162,7 +162,7 @@ func each(todo []Todo) [][]Todo {
 // before it appears; the run it is given is the one that stands on disk while
 // the attempt's own is its place later. The error is fs.ErrExist when another
 // command was first.
-func (c Creator) create(t Todo, r Record, extra func(at rundir.Run, a *Attempt) error) (*Attempt, error) {
+func (c Creator) create(t Todo, r Record, extra func(at rundir.Folder, a *Attempt) error) (*Attempt, error) {
 	final := c.Folder.Run(t.Point.ID, t.Point.Repeat, t.Number)
 	f, err := framework.Find(t.Point.Framework)
 	if err != nil {
@@ -176,7 +176,7 @@ func (c Creator) create(t Todo, r Record, extra func(at rundir.Run, a *Attempt) 
 		return nil, err
 	}
 	a := &Attempt{Run: final, Number: t.Number, Point: t.Point, Record: r}
-	return a, final.Create(func(at rundir.Run) error {
+	return a, final.Create(func(at rundir.Folder) error {
 		if err := writeJSON(at.Point(), a.Point, file.Open); err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func randomHex(bytes int) string {
 // supervise are the arguments of scalebench-worker that start the supervisor
 // of a rank. Without a run folder it is the one that the batch script exports,
 // and the interpreter the one of that run's record.
-func supervise(run rundir.Run, r Record) []string {
+func supervise(run rundir.Folder, r Record) []string {
 	arguments := []string{"run"}
 	if run != "" {
 		arguments = append(arguments, "--dir", run.Path())

@@ -26,14 +26,14 @@ type LocalBackend struct {
 	carrier       carrier
 
 	running sync.WaitGroup
-	stops   sync.Map // rundir.Run to context.CancelCauseFunc
+	stops   sync.Map // rundir.Folder to context.CancelCauseFunc
 }
 
 // carrier is how a local attempt is carried out: by processes of this machine,
 // or as steps of an allocation.
 type carrier interface {
 	// write adds to a run folder that is being made what is needed to begin.
-	write(t Todo, at rundir.Run, a *Attempt) error
+	write(t Todo, at rundir.Folder, a *Attempt) error
 	// ready takes what an attempt that is written down needs, and claims it.
 	ready(a *Attempt) error
 	// carry runs it to its end, or until the context is done.
@@ -108,7 +108,7 @@ func (b *LocalBackend) Fits(p study.Point) error {
 func (b *LocalBackend) Begin(ctx context.Context, load []Todo) ([]*Attempt, error) {
 	t := load[0]
 	r := Record{Backend: Local, Allocation: b.allocation, PID: os.Getpid(), PIDStart: processStart(os.Getpid()), PIDSpace: leftover.Space()}
-	a, err := b.create(t, r, func(at rundir.Run, a *Attempt) error {
+	a, err := b.create(t, r, func(at rundir.Folder, a *Attempt) error {
 		if err := rundir.WriteFile(at.Heartbeat(), []byte("\n"), file.Open); err != nil {
 			return err
 		}

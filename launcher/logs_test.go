@@ -85,7 +85,7 @@ func TestFollowEnds(t *testing.T) {
 // A rank is whatever the name of an event file says: the folder is looked
 // through once, not rank by rank.
 func TestLogOfAbsurdRank(t *testing.T) {
-	run := rundir.Run(t.TempDir())
+	run := rundir.Folder(t.TempDir())
 	if log := logOf(run, 1<<62); log != "" {
 		t.Errorf("%q of an empty folder", log)
 	}

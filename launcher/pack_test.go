@@ -263,7 +263,7 @@ func TestPickInArrays(t *testing.T) {
 	}
 	dir := t.TempDir()
 	member := func(name, packing string, index int) *Attempt {
-		run := rundir.Run(filepath.Join(dir, fmt.Sprintf("%s-r%d-a1", name, index)))
+		run := rundir.Folder(filepath.Join(dir, fmt.Sprintf("%s-r%d-a1", name, index)))
 		return &Attempt{Run: run, Record: Record{JobName: name, Pack: &Member{Name: name, Packing: packing, Index: index}}}
 	}
 	owned := member("x", study.PackArray, 0)
@@ -292,7 +292,7 @@ func TestAdoptArray(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if wrong := adopt(attempts, map[rundir.Run]*slurm.Job{attempts[1].Run: {ID: "95_1"}}); len(wrong) > 0 {
+	if wrong := adopt(attempts, map[rundir.Folder]*slurm.Job{attempts[1].Run: {ID: "95_1"}}); len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
 	again, err := Attempts(b.Folder)

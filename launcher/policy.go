@@ -37,11 +37,11 @@ type Choice struct {
 	// run whose latest attempt is one of them and ended badly is begun again,
 	// because the command asks for it; what follows a later one is the
 	// policy's to say.
-	Asked map[rundir.Run]bool
+	Asked map[rundir.Folder]bool
 	// Cancelled says to begin again also what `cancel` has ended.
 	Cancelled bool
 	// Outdated are good results that are to be measured again; nil for none.
-	Outdated map[rundir.Run]bool
+	Outdated map[rundir.Folder]bool
 	// Last is the number of the last attempt that is known from elsewhere, 0 for
 	// none: what is begun comes after it. Nil: there is none.
 	Last func(point string, repeat int) int

@@ -47,7 +47,7 @@ func TestTodo(t *testing.T) {
 		tried(10, 1, metrics.Failed), // begun since the command was given
 		tried(11, 1, metrics.Unknown),
 	}
-	asked := map[rundir.Run]bool{}
+	asked := map[rundir.Folder]bool{}
 	for _, s := range states[:len(states)-2] {
 		asked[s.Run] = true
 	}

@@ -30,7 +30,7 @@ type processes struct {
 	supervisors sync.Map // pid to struct{}: started, and not yet waited for
 }
 
-func (p *processes) write(_ Todo, _ rundir.Run, a *Attempt) error {
+func (p *processes) write(_ Todo, _ rundir.Folder, a *Attempt) error {
 	if a.Point.Nodes != 1 {
 		return fmt.Errorf("%s is planned for %d nodes, and this machine is one", a.Record.ID, a.Point.Nodes)
 	}

@@ -53,7 +53,7 @@ func Refresh(folder rundir.Study, before []*Attempt) ([]*Attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := map[rundir.Run]*Attempt{}
+	known := map[rundir.Folder]*Attempt{}
 	for _, a := range before {
 		known[a.Run] = a
 		// A list that is read while others write to the folder may lack what is

@@ -96,7 +96,7 @@ func (b *SlurmBackend) begin(ctx context.Context, t Todo) (*Attempt, error) {
 		}
 		return t.Again, b.submit(ctx, t.Again, t.After)
 	}
-	a, err := b.create(t, b.record(t, ""), func(at rundir.Run, a *Attempt) error {
+	a, err := b.create(t, b.record(t, ""), func(at rundir.Folder, a *Attempt) error {
 		var text bytes.Buffer
 		if err := b.Render(&text, t.Planned, a); err != nil {
 			return err
@@ -180,7 +180,7 @@ func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
 // attempts is ended when all of them are to be; else it goes on without those.
 func (b *SlurmBackend) Cancel(ctx context.Context, states []State) ([]Ending, error) {
 	list := make([]Ending, len(states))
-	attempts, meant := make([]*Attempt, len(states)), map[rundir.Run]bool{}
+	attempts, meant := make([]*Attempt, len(states)), map[rundir.Folder]bool{}
 	for i, s := range states {
 		list[i], attempts[i], meant[s.Run] = Ending{State: s, What: "Slurm cannot be reached"}, s.Attempt, true
 		if s.Run.Withdrawn() {
@@ -265,7 +265,7 @@ func (b *SlurmBackend) endStep(ctx context.Context, job, name string) (id string
 
 // othersServed are how many attempts of each pack of these have not ended, and
 // are not meant, nor cancelled before.
-func othersServed(list []*Attempt, meant map[rundir.Run]bool) (map[rundir.Pack]int, error) {
+func othersServed(list []*Attempt, meant map[rundir.Folder]bool) (map[rundir.Pack]int, error) {
 	var shared []*Attempt
 	for _, a := range list {
 		if a.Record.shared() {

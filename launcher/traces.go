@@ -43,7 +43,7 @@ type Traces struct {
 }
 
 // ReadTraces reads the folder of an attempt.
-func ReadTraces(run rundir.Run) (Traces, error) {
+func ReadTraces(run rundir.Folder) (Traces, error) {
 	var t Traces
 	restarts, err := run.Restarts()
 	if err != nil {
@@ -120,7 +120,7 @@ func ReadTraces(run rundir.Run) (Traces, error) {
 
 // logOf is the log that a rank's program prints into: its own, or that of the
 // first rank of its node, where one program starts them all. "" for none.
-func logOf(run rundir.Run, rank int) string {
+func logOf(run rundir.Folder, rank int) string {
 	if _, err := os.Stat(run.RankLog(rank)); err == nil {
 		return run.RankLog(rank)
 	}
@@ -137,7 +137,7 @@ func logOf(run rundir.Run, rank int) string {
 }
 
 // readJobLog reads what the job's log says of its end.
-func (t *Traces) readJobLog(run rundir.Run) {
+func (t *Traces) readJobLog(run rundir.Folder) {
 	f, err := regular.Open(run.JobLog())
 	if err != nil {
 		return // there is none where the job never began
@@ -162,10 +162,10 @@ func (t *Traces) readJobLog(run rundir.Run) {
 // hidden hides the secrets in a text that a run's program has written: what
 // looks like one and, where this user may read them, those of its command and
 // of the site.
-func hidden(run rundir.Run) func(string) string { return redact.Known(secrets(run)) }
+func hidden(run rundir.Folder) func(string) string { return redact.Known(secrets(run)) }
 
 // secrets are those that a run was given; none where they are another user's.
-func secrets(run rundir.Run) []string {
+func secrets(run rundir.Folder) []string {
 	var c study.Command
 	if _, err := readJSON(run.Command(), &c); err != nil {
 		c = study.Command{}

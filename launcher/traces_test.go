@@ -16,7 +16,7 @@ import (
 
 // writeRank writes what one rank of a run reports: steps of 10 ms with 32
 // samples, an epoch, an evaluation, and the events given.
-func writeRank(t *testing.T, run rundir.Run, rank, size, restart, steps int, more ...metrics.Event) {
+func writeRank(t *testing.T, run rundir.Folder, rank, size, restart, steps int, more ...metrics.Event) {
 	t.Helper()
 	if err := os.MkdirAll(run.Events(), 0o755); err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func writeRank(t *testing.T, run rundir.Run, rank, size, restart, steps int, mor
 	}
 }
 
-func claim(t *testing.T, run rundir.Run, restart int) {
+func claim(t *testing.T, run rundir.Folder, restart int) {
 	t.Helper()
 	if err := os.MkdirAll(run.Claim(restart), 0o755); err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func claim(t *testing.T, run rundir.Run, restart int) {
 
 func TestTraces(t *testing.T) {
 	done := metrics.Event{Stop: &metrics.Stop{Status: metrics.StopDone}}
-	run := rundir.Run(t.TempDir())
+	run := rundir.Folder(t.TempDir())
 	if traces, err := ReadTraces(run); err != nil || traces.Begun {
 		t.Fatalf("an empty folder: %+v, %v", traces, err)
 	}
@@ -95,7 +95,7 @@ func TestTraces(t *testing.T) {
 
 // The cause is what happened first, not what it brought about elsewhere.
 func TestTracesFindTheEarliestCause(t *testing.T) {
-	run := rundir.Run(t.TempDir())
+	run := rundir.Folder(t.TempDir())
 	claim(t, run, 0)
 	synctest.Test(t, func(t *testing.T) { // with a clock that goes as it is told
 		writeRank(t, run, 1, 2, 0, 1, metrics.Event{Error: &metrics.Error{Where: "data", Message: "data_batch_1.bin is missing"}})
@@ -112,7 +112,7 @@ func TestTracesFindTheEarliestCause(t *testing.T) {
 }
 
 func TestTracesOfABrokenExitRecord(t *testing.T) {
-	run := rundir.Run(t.TempDir())
+	run := rundir.Folder(t.TempDir())
 	claim(t, run, 0)
 	if err := os.WriteFile(run.Exit(0), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
@@ -163,9 +163,9 @@ func TestDrives(t *testing.T) {
 }
 
 // runIn is a run folder that a job has claimed.
-func runIn(t *testing.T, dir, job string) rundir.Run {
+func runIn(t *testing.T, dir, job string) rundir.Folder {
 	t.Helper()
-	run := rundir.Run(dir)
+	run := rundir.Folder(dir)
 	claim(t, run, 0)
 	if err := os.WriteFile(run.Claim(0)+"/job_id", []byte(job+"\n"), 0o600); err != nil {
 		t.Fatal(err)

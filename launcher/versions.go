@@ -21,7 +21,7 @@ type Change struct{ File, Was, Is string }
 type Outdated struct {
 	Point   string
 	Repeat  int
-	Run     rundir.Run // "" where only the store has it
+	Run     rundir.Folder // "" where only the store has it
 	Changes []Change
 }
 

@@ -18,11 +18,11 @@ func TestOutdatedIsBegunAgain(t *testing.T) {
 		run := rundir.OpenStudy("runs", "s").Run("p", 1, number)
 		return State{Attempt: &Attempt{Run: run, Number: number, Point: p.Point, Record: Record{Backend: Local}}, Status: status}
 	}
-	old := map[rundir.Run]bool{state(1, metrics.Done).Run: true}
+	old := map[rundir.Folder]bool{state(1, metrics.Done).Run: true}
 	for _, test := range []struct {
 		name   string
 		states []State
-		old    map[rundir.Run]bool
+		old    map[rundir.Folder]bool
 		last   int
 		want   []int // numbers of the attempts to begin
 	}{
@@ -32,7 +32,7 @@ func TestOutdatedIsBegunAgain(t *testing.T) {
 		{"under way", []State{state(1, metrics.Done), state(2, metrics.Running)}, old, 0, nil},
 		{"failed this time", []State{state(1, metrics.Done), state(2, metrics.Failed)}, old, 0, nil},
 		{"purged", nil, nil, 3, []int{4}},
-		{"purged in part", []State{state(1, metrics.Failed), state(2, metrics.Done)}, map[rundir.Run]bool{state(2, metrics.Done).Run: true}, 5, []int{6}},
+		{"purged in part", []State{state(1, metrics.Failed), state(2, metrics.Done)}, map[rundir.Folder]bool{state(2, metrics.Done).Run: true}, 5, []int{6}},
 	} {
 		c := Choice{Plan: &study.Plan{Points: []study.Planned{p}}, Outdated: test.old,
 			Done: func(string, int) bool { return false }, Last: func(string, int) int { return test.last }}

@@ -147,7 +147,7 @@ func orDash(s *string) string {
 
 // ncclOf is the version of NCCL in rank 0's events; "" where they have none.
 func ncclOf(dir string) (string, error) {
-	path := rundir.Run(dir).EventFile("rank", 0, 0)
+	path := rundir.Folder(dir).EventFile("rank", 0, 0)
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

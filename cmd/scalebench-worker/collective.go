@@ -128,7 +128,7 @@ func benchmark(ctx context.Context, p *program, g *collective.Group, events *met
 	if g.Rank() == 0 && !asJSON {
 		table = bench.NewTable(os.Stdout, backend.Name(), g.Size(), o)
 	}
-	o.Report = func(r bench.Result) error {
+	o.Report = func(r bench.Row) error {
 		if g.Rank() > 0 {
 			return nil
 		}
@@ -195,7 +195,7 @@ func measureByHand(c *cli.Context) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	run := rundir.Run(folder)
+	run := rundir.Folder(folder)
 	text, err := json.Marshal(point)
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func pointByHand(c *cli.Context) (study.Point, error) {
 }
 
 // startRanks runs every rank to its end; the first that fails ends the others.
-func startRanks(ctx context.Context, c *cli.Context, run rundir.Run, w world.World) error {
+func startRanks(ctx context.Context, c *cli.Context, run rundir.Folder, w world.World) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err

@@ -98,13 +98,13 @@ func supervise(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	code, err := worker.Supervise(c.Context, worker.Options{Run: rundir.Run(dir), World: w, Worker: self,
+	code, err := worker.Supervise(c.Context, worker.Options{Run: rundir.Folder(dir), World: w, Worker: self,
 		Python: c.String("python"), Commit: c.String("commit")})
 	if err != nil {
 		return err
 	}
 	if code != 0 {
-		fmt.Fprintf(c.App.ErrWriter, "scalebench-worker: rank %d of %d ended with code %d; see %s\n", w.Rank, w.Size, code, rundir.Run(dir).RankLog(w.Rank))
+		fmt.Fprintf(c.App.ErrWriter, "scalebench-worker: rank %d of %d ended with code %d; see %s\n", w.Rank, w.Size, code, rundir.Folder(dir).RankLog(w.Rank))
 		return exitCode(code)
 	}
 	return nil

@@ -55,7 +55,7 @@ func TestAddress(t *testing.T) {
 }
 
 // runFolder is a run folder for a tiny point of so many epochs.
-func runFolder(t *testing.T, epochs int) rundir.Run {
+func runFolder(t *testing.T, epochs int) rundir.Folder {
 	t.Helper()
 	s, err := study.Parse("study.toml", []byte(`
 [study]
@@ -86,7 +86,7 @@ workers = [1]
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := rundir.Run(t.TempDir())
+	dir := rundir.Folder(t.TempDir())
 	for path, content := range map[string]string{dir.Point(): string(text), dir.Nonce(): "0123456789abcdef\n"} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -96,7 +96,7 @@ workers = [1]
 }
 
 // supervisor is this binary as "scalebench-worker run" of rank 0 of 1.
-func supervisor(t *testing.T, dir rundir.Run) *exec.Cmd {
+func supervisor(t *testing.T, dir rundir.Folder) *exec.Cmd {
 	t.Helper()
 	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
 	if err != nil {
@@ -109,7 +109,7 @@ func supervisor(t *testing.T, dir rundir.Run) *exec.Cmd {
 }
 
 // events reads one writer's file.
-func events(t *testing.T, dir rundir.Run, writer string) []metrics.Event {
+func events(t *testing.T, dir rundir.Folder, writer string) []metrics.Event {
 	t.Helper()
 	path := dir.EventFile(writer, 0, 0)
 	f, err := os.Open(path)

@@ -91,7 +91,7 @@ func proveNCCL(c *cli.Context) error {
 		}
 	} else {
 		found.Expected = proof.Checks
-		var r proof.Result
+		var r proof.Outcome
 		r, err = proof.Run(ctx, b.Seat(), c.Int("perturb"))
 		found.Checks, found.Wrong = r.Checks, r.Wrong
 	}

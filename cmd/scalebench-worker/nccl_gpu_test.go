@@ -103,7 +103,7 @@ func TestGPUDoubtsAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := rundir.Run(t.TempDir())
+	dir := rundir.Folder(t.TempDir())
 	for path, content := range map[string]string{dir.Point(): string(text), dir.Nonce(): "0123456789abcdef\n"} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)

@@ -49,7 +49,7 @@ type program struct {
 
 // openProgram reads what this rank is to do and makes its event file.
 func openProgram() (*program, error) {
-	run := rundir.Run(os.Getenv(framework.RunVariable))
+	run := rundir.Folder(os.Getenv(framework.RunVariable))
 	if run == "" {
 		return nil, fmt.Errorf("%s is not set; scalebench-worker run starts this command", framework.RunVariable)
 	}

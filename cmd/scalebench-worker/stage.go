@@ -76,7 +76,7 @@ func stage(c *cli.Context) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGINT)
 	go func() { stop(fmt.Errorf("signal %v came while staging", <-signals)) }()
-	return worker.Stage(ctx, worker.Staging{Run: rundir.Run(dir), World: w, Dir: c.String("to"), Python: c.String("python"),
+	return worker.Stage(ctx, worker.Staging{Run: rundir.Folder(dir), World: w, Dir: c.String("to"), Python: c.String("python"),
 		Life: staging.Lifetime{Owner: c.String("for"), Until: time.Now().Add(c.Duration("time")), Keep: c.Bool("keep")}})
 }
 

@@ -20,7 +20,7 @@ import (
 
 // A peer is one process of "scalebench-worker train" and what it was told.
 type peer struct {
-	dir    rundir.Run
+	dir    rundir.Folder
 	world  world.World
 	cmd    *exec.Cmd
 	output bytes.Buffer

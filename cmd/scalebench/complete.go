@@ -162,7 +162,7 @@ func named(name, prefix string) []candidate {
 		words = table.Formats
 	case "FIGURE":
 		var list []candidate
-		for _, k := range figure.Kinds() {
+		for _, k := range figure.Presets() {
 			list = append(list, candidate{prefix + k.Name, k.About})
 		}
 		return list

@@ -76,10 +76,10 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	}
 	var gone *slurm.UnreachableError
 	if errors.As(err, &gone) {
-		f := doctor.Finding{Check: "scheduler", Result: doctor.Fail, Found: lastLine(gone.Error()), Advice: "run this on a login node of the cluster, while Slurm answers"}
+		f := doctor.Finding{Check: "scheduler", Verdict: doctor.Fail, Found: lastLine(gone.Error()), Advice: "run this on a login node of the cluster, while Slurm answers"}
 		if w.site.File == "" {
 			// Nobody said that there is to be a cluster.
-			f.Result, f.Advice = doctor.NotTested, "on a login node of a cluster, give the site file: --site FILE (scalebench site init writes one)"
+			f.Verdict, f.Advice = doctor.NotTested, "on a login node of a cluster, give the site file: --site FILE (scalebench site init writes one)"
 			err = nil
 		} else {
 			err = &schedulerError{err: err, hint: "Nothing is left behind; the same command tries again."}
@@ -91,7 +91,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	}
 	t := &table.Table{Columns: []table.Column{{Key: "check"}, {Key: "subject"}, {Key: "result"}, {Key: "found"}, {Key: "advice", Head: "what to do"}}}
 	for _, f := range findings {
-		t.Add(f.Check, absent(f.Subject), string(f.Result), f.Found, absent(f.Advice))
+		t.Add(f.Check, absent(f.Subject), string(f.Verdict), f.Found, absent(f.Advice))
 	}
 	failed := doctor.Count(findings, doctor.Fail)
 	if failed == 0 && err == nil {

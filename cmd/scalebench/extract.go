@@ -195,10 +195,10 @@ func (o extractOptions) extractors(ctx context.Context, s *session) ([]extract.E
 }
 
 // extractFile reads one file. What is wrong with it is the user's to put right.
-func extractFile(e extract.Extractor, path string, o extract.Options) (extract.Result, error) {
+func extractFile(e extract.Extractor, path string, o extract.Options) (extract.Content, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return extract.Result{}, &usageError{err: err}
+		return extract.Content{}, &usageError{err: err}
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil {

@@ -45,7 +45,7 @@ workers = [3]
 type localRun struct {
 	cmd     *exec.Cmd
 	dir     string
-	run     rundir.Run
+	run     rundir.Folder
 	output  bytes.Buffer
 	ranks   []int // process ids of the programs, by rank
 	watches []int // and of their supervisors
@@ -90,7 +90,7 @@ func startLocal(t testing.TB, ranks int, study, site string) *localRun {
 	})
 	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if runs, _ := filepath.Glob(filepath.Join(l.dir, "runs", "*", "*", "events")); len(runs) == 1 {
-			l.run = rundir.Run(filepath.Dir(runs[0]))
+			l.run = rundir.Folder(filepath.Dir(runs[0]))
 			if l.training(t, ranks) {
 				return l
 			}

@@ -61,7 +61,7 @@ func importCommand(s *session) *cli.Command {
 // imported is a run that is ready to be stored, and what it was made of.
 type imported struct {
 	store.Imported
-	result extract.Result
+	result extract.Content
 }
 
 func runImport(ctx context.Context, s *session, o importOptions, files []string) error {
@@ -400,7 +400,7 @@ func only(r extract.TableRun, err error) iter.Seq2[extract.TableRun, error] {
 }
 
 // run is what the labels and the log say of a run.
-func (o *importOptions) run(file string, labels map[string]any, r extract.Result) (metrics.Run, error) {
+func (o *importOptions) run(file string, labels map[string]any, r extract.Content) (metrics.Run, error) {
 	run := metrics.Run{Kind: r.Kind, Framework: o.from, Status: metrics.Done, Parameters: map[string]any{"import.format": o.from}}
 	if r.Failed != "" {
 		run.Status = metrics.Failed

@@ -35,7 +35,7 @@ func (s *session) choice(ctx context.Context, w *work, again bool) (launcher.Cho
 	if err != nil {
 		return choice, err
 	}
-	choice.Outdated = map[rundir.Run]bool{}
+	choice.Outdated = map[rundir.Folder]bool{}
 	for _, o := range list {
 		choice.Outdated[o.Run] = true
 		delete(stored.done, planned{o.Point, o.Repeat})

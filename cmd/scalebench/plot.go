@@ -55,7 +55,7 @@ func plotCommand(s *session) *cli.Command {
 // figureHelp is a line a figure.
 func figureHelp() string {
 	var b strings.Builder
-	for _, k := range figure.Kinds() {
+	for _, k := range figure.Presets() {
 		fmt.Fprintf(&b, "  %-11s %s\n", k.Name, k.About)
 	}
 	return b.String()
@@ -116,7 +116,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 }
 
 // drawable refuses a figure that the runs, or the options, are not for.
-func (a *analysis) drawable(k figure.Kind, asked string) error {
+func (a *analysis) drawable(k figure.Preset, asked string) error {
 	switch {
 	case asked == "" && a.Baseline != nil && k.Name != "cost" && k.Name != "normalised":
 		return usagef("--baseline is for measures, cost and normalised; %s has its base on the axis: --base", k.Name)
@@ -132,7 +132,7 @@ func undrawable(e *inquiry.UnknownMeasure) error {
 		hint: spelling.Hint(e.Name, slices.Compact(slices.Sorted(slices.Values(append(figure.Names(), e.Known...)))))}
 }
 
-func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure.Figure, error) {
+func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure.Drawing, error) {
 	options := figure.Options{Title: o.title}
 	if a.Baseline != nil {
 		options.Over = tradeoff.Options{Baseline: a.Baseline}.BaselineText()

@@ -59,7 +59,7 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string) e
 			return err
 		}
 	}
-	choice.Plan, choice.Asked = &study.Plan{Study: w.plan.Study}, map[rundir.Run]bool{}
+	choice.Plan, choice.Asked = &study.Plan{Study: w.plan.Study}, map[rundir.Folder]bool{}
 	for _, b := range bad {
 		if b.Last.Attached() {
 			s.note("%s ran without a scheduler; `scalebench run %s` runs it again", b.Last.Record.ID, o.study)

@@ -52,7 +52,7 @@ func statusRows(ctx context.Context, s *session, t *table.Table, folder rundir.S
 		return unreadable(1)
 	}
 	states, unread, unreachable := s.survey(ctx, attempts)
-	begun := map[rundir.Run]bool{}
+	begun := map[rundir.Folder]bool{}
 	for _, state := range states {
 		begun[folder.Run(state.Point.ID, state.Point.Repeat, 1)] = true
 		addStatus(t, state)
@@ -95,6 +95,6 @@ func addStatus(t *table.Table, state launcher.State) {
 }
 
 // addPlanned adds a run that was not begun yet; run is its first attempt.
-func addPlanned(t *table.Table, run rundir.Run, p study.Point) {
+func addPlanned(t *table.Table, run rundir.Folder, p study.Point) {
 	t.Add(run.ID(), p.Workers, string(metrics.Planned), nil, nil, nil, nil, nil, nil, nil, nil)
 }

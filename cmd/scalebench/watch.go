@@ -43,7 +43,7 @@ func watchCommand(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			v := &viewer{s: s, folders: folders, interval: interval, states: map[rundir.Run]launcher.State{}}
+			v := &viewer{s: s, folders: folders, interval: interval, states: map[rundir.Folder]launcher.State{}}
 			if on := screenOf(s.stdout); on.Width > 0 && os.Getenv("TERM") != "dumb" {
 				return v.live(c.Context)
 			}
@@ -59,7 +59,7 @@ type viewer struct {
 	interval time.Duration
 
 	attempts map[rundir.Study][]*launcher.Attempt
-	states   map[rundir.Run]launcher.State
+	states   map[rundir.Folder]launcher.State
 	planned  []plannedRun // not begun yet
 	asked    time.Time    // when Slurm was last asked, or would have been
 	failures int          // times in a row that it did not answer
@@ -69,7 +69,7 @@ type viewer struct {
 
 // plannedRun is a run without an attempt; run is what its first will be.
 type plannedRun struct {
-	run   rundir.Run
+	run   rundir.Folder
 	point study.Point
 }
 
@@ -140,7 +140,7 @@ func (v *viewer) list() error {
 			list = before[folder]
 		}
 		v.attempts[folder] = list
-		begun := map[rundir.Run]bool{}
+		begun := map[rundir.Folder]bool{}
 		for _, a := range list {
 			begun[folder.Run(a.Point.ID, a.Point.Repeat, 1)] = true
 		}
@@ -205,7 +205,7 @@ func (v *viewer) unjudged() int {
 
 // log prints a line for each change until nothing is under way.
 func (v *viewer) log(ctx context.Context) error {
-	said, trouble := map[rundir.Run]string{}, ""
+	said, trouble := map[rundir.Folder]string{}, ""
 	for {
 		if err := v.look(ctx); err != nil {
 			return err

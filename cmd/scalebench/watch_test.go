@@ -56,7 +56,7 @@ func watching(t *testing.T, ctx context.Context, folder rundir.Study) (control, 
 	t.Helper()
 	control, terminal = newTerminal(t, 10, 70)
 	s := &session{stdin: terminal, stdout: terminal, stderr: terminal}
-	v := &viewer{s: s, folders: []rundir.Study{folder}, interval: time.Hour, states: map[rundir.Run]launcher.State{}}
+	v := &viewer{s: s, folders: []rundir.Study{folder}, interval: time.Hour, states: map[rundir.Folder]launcher.State{}}
 	result := make(chan error, 1)
 	go func() { result <- v.live(ctx) }()
 	var drawn strings.Builder
@@ -136,7 +136,7 @@ func TestWatchLeavesTheTerminalAsItWas(t *testing.T) {
 // However many runs and however small the terminal, the page fits, and says
 // what it leaves out.
 func TestWatchFitsTheTerminal(t *testing.T) {
-	v := &viewer{s: &session{}, folders: []rundir.Study{endedStudy(t, 40)}, interval: time.Hour, states: map[rundir.Run]launcher.State{}}
+	v := &viewer{s: &session{}, folders: []rundir.Study{endedStudy(t, 40)}, interval: time.Hour, states: map[rundir.Folder]launcher.State{}}
 	if err := v.look(t.Context()); err != nil {
 		t.Fatal(err)
 	}

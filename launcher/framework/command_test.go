@@ -20,7 +20,7 @@ func commandStart(change func(*study.Point)) Rank {
 	if change != nil {
 		change(&p)
 	}
-	return Rank{Point: p, Run: rundir.Run("/runs/s/p"), World: world.World{Rank: 3, Size: 4, LocalRank: 1, LocalSize: 2, Node: 1, Nodes: 2,
+	return Rank{Point: p, Run: rundir.Folder("/runs/s/p"), World: world.World{Rank: 3, Size: 4, LocalRank: 1, LocalSize: 2, Node: 1, Nodes: 2,
 		Hosts: []string{"n1", "n2"}, Address: "10.0.0.1", Port: 4321}}
 }
 

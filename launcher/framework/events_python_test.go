@@ -25,9 +25,9 @@ import (
 const debianPython = "/usr/bin/python3"
 
 // newRun is a run folder for a program to report to.
-func newRun(t testing.TB) rundir.Run {
+func newRun(t testing.TB) rundir.Folder {
 	t.Helper()
-	run := rundir.Run(t.TempDir())
+	run := rundir.Folder(t.TempDir())
 	if err := os.Mkdir(run.Events(), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func newRun(t testing.TB) rundir.Run {
 }
 
 // reporter is testdata/events.py.
-func reporter(t *testing.T, run rundir.Run, how string) *exec.Cmd {
+func reporter(t *testing.T, run rundir.Folder, how string) *exec.Cmd {
 	t.Helper()
 	programs, err := filepath.Abs("programs")
 	if err != nil {
@@ -52,7 +52,7 @@ func reporter(t *testing.T, run rundir.Run, how string) *exec.Cmd {
 
 // readEvents reads the event file of a rank, which must hold whole lines of
 // valid events only.
-func readEvents(t *testing.T, run rundir.Run, rank, restart int) (list []metrics.Event) {
+func readEvents(t *testing.T, run rundir.Folder, rank, restart int) (list []metrics.Event) {
 	t.Helper()
 	f, err := os.Open(run.EventFile("rank", rank, restart))
 	if err != nil {

@@ -66,7 +66,7 @@ func (f Framework) OncePerNode(p study.Point) bool { return f.PerNode != nil && 
 // size, address) reaches the program through its environment as well.
 type Rank struct {
 	Point  study.Point
-	Run    rundir.Run
+	Run    rundir.Folder
 	World  world.World // of the process, or of the first rank of its node
 	Worker string      // absolute path of scalebench-worker
 	Python string      // interpreter of the Python frameworks

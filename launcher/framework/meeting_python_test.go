@@ -36,7 +36,7 @@ type meetingRank struct {
 // unless 0, limits its file descriptors.
 func meet(t *testing.T, address string, rank, size, patience, files int) *meetingRank {
 	t.Helper()
-	run := rundir.Run(t.TempDir())
+	run := rundir.Folder(t.TempDir())
 	if err := os.WriteFile(run.Nonce(), []byte(meetingNonce+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestMeetingWithoutSecret(t *testing.T) {
 		},
 		"is not a regular file": func(path string) error { return syscall.Mkfifo(path, 0o600) },
 	} {
-		run := rundir.Run(t.TempDir())
+		run := rundir.Folder(t.TempDir())
 		if err := make(run.Nonce()); err != nil {
 			t.Fatal(err)
 		}

@@ -123,10 +123,10 @@ func openAt(log string, offset int64) (io.ReadCloser, error) {
 	}{io.MultiReader(strings.NewReader(strings.Repeat("\n", lines)), f), f}, nil
 }
 
-func extractFrom(open func() (io.ReadCloser, error), e extract.Extractor, o extract.Options) (extract.Result, error) {
+func extractFrom(open func() (io.ReadCloser, error), e extract.Extractor, o extract.Options) (extract.Content, error) {
 	r, err := open()
 	if err != nil {
-		return extract.Result{}, fmt.Errorf("the log to read: %w", err)
+		return extract.Content{}, fmt.Errorf("the log to read: %w", err)
 	}
 	defer r.Close()
 	return e.Extract(r, o)

@@ -25,7 +25,7 @@ import (
 // ddp is a run of a PyTorch framework as processes on this machine.
 type ddp struct {
 	t     *testing.T
-	run   rundir.Run
+	run   rundir.Folder
 	port  int
 	ranks []*exec.Cmd // the ranks; by torchrun, the nodes
 }

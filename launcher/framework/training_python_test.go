@@ -19,7 +19,7 @@ import (
 )
 
 // training runs testdata/training.py with variables that say its place.
-func training(t *testing.T, run rundir.Run, how string, variables ...string) (output string, err error) {
+func training(t *testing.T, run rundir.Folder, how string, variables ...string) (output string, err error) {
 	t.Helper()
 	programs, err := filepath.Abs("programs")
 	if err != nil {
@@ -160,7 +160,7 @@ func TestPythonTrainingEnds(t *testing.T) {
 	if out, err := training(t, run, "gone"); err != nil || strings.Count(out, "recording fails") != 1 {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if out, err := training(t, rundir.Run(filepath.Join(t.TempDir(), "nowhere")), "whole"); err != nil || !strings.Contains(out, "recording fails: FileNotFoundError") {
+	if out, err := training(t, rundir.Folder(filepath.Join(t.TempDir(), "nowhere")), "whole"); err != nil || !strings.Contains(out, "recording fails: FileNotFoundError") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	run = newRun(t)
@@ -205,8 +205,8 @@ for name in sys.argv[1:]:
 // alike, as the native trainer counts it (cmd/scalebench-worker). Each case knows
 // a moment after the process was started and before its initialisation was over.
 func TestInitialisationBeginsWithTheProcess(t *testing.T) {
-	for name, begin := range map[string]func(t *testing.T) (run rundir.Run, before, during time.Time){
-		"trainer": func(t *testing.T) (rundir.Run, time.Time, time.Time) {
+	for name, begin := range map[string]func(t *testing.T) (run rundir.Folder, before, during time.Time){
+		"trainer": func(t *testing.T) (rundir.Folder, time.Time, time.Time) {
 			p := point(t, 2)
 			d := prepare(t, p)
 			place := world.World{Size: 2, LocalSize: 2, Nodes: 1, Address: "127.0.0.1", Port: d.port}
@@ -219,7 +219,7 @@ func TestInitialisationBeginsWithTheProcess(t *testing.T) {
 			d.wait()
 			return d.run, before, during
 		},
-		"helper": func(t *testing.T) (rundir.Run, time.Time, time.Time) {
+		"helper": func(t *testing.T) (rundir.Folder, time.Time, time.Time) {
 			run := newRun(t)
 			cmd := exec.Command(debianPython, "-B", "-c", `
 import sys, time

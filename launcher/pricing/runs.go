@@ -113,7 +113,7 @@ func (t *Tariff) Like(c scaling.Curve, observations []scaling.Observation) func(
 	var like *scaling.Observation
 	for i := range observations {
 		for _, p := range c.Points {
-			if slices.ContainsFunc(p.Runs, func(r scaling.Run) bool { return r.ID == observations[i].Run }) {
+			if slices.ContainsFunc(p.Runs, func(r scaling.RunValues) bool { return r.ID == observations[i].Run }) {
 				like = &observations[i]
 			}
 		}

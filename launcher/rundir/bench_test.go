@@ -14,7 +14,7 @@ func BenchmarkSubmission(b *testing.B) {
 	text := make([]byte, 2000)
 	for i := 0; b.Loop(); i++ {
 		run := study.Run(fmt.Sprint("p", i), 1, 1)
-		err := run.Create(func(at Run) error {
+		err := run.Create(func(at Folder) error {
 			for _, file := range []string{at.Point(), at.Attempt(), at.Nonce(), at.Script()} {
 				if err := WriteFile(file, text, 0o600); err != nil {
 					return err

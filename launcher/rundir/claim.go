@@ -19,13 +19,13 @@ import (
 // id, and an empty file of a random name that only its maker knows. The batch
 // script makes its own (templates/job.sh.tmpl); the name is taken by rename,
 // which never replaces a folder that is not empty.
-func (r Run) Claim(restart int) string {
+func (r Folder) Claim(restart int) string {
 	return filepath.Join(string(r), fmt.Sprintf("claim-%d", restart))
 }
 
 // TakeClaim claims an attempt, as the batch script does, for a job of that id
 // or "" for none. The error is fs.ErrExist when it is claimed.
-func (r Run) TakeClaim(restart int, job string) error {
+func (r Folder) TakeClaim(restart int, job string) error {
 	if job == "" {
 		return r.claim(restart, "", "")
 	}
@@ -38,7 +38,7 @@ const withdrawn = "withdrawn"
 // Withdraw claims an attempt that has not begun for nobody, so that no copy of
 // its batch script ever runs it, wherever in the scheduler that is. The error is
 // fs.ErrExist when it has begun. To withdraw it again is no error.
-func (r Run) Withdraw() error {
+func (r Folder) Withdraw() error {
 	err := r.claim(0, withdrawn, "")
 	if errors.Is(err, fs.ErrExist) && r.Withdrawn() {
 		return nil
@@ -47,13 +47,13 @@ func (r Run) Withdraw() error {
 }
 
 // Withdrawn reports whether Withdraw got the claim.
-func (r Run) Withdrawn() bool {
+func (r Folder) Withdrawn() bool {
 	_, err := os.Stat(filepath.Join(r.Claim(0), withdrawn))
 	return err == nil
 }
 
 // claim takes a claim with a file of that name and content in it; "" for none.
-func (r Run) claim(restart int, name, content string) error {
+func (r Folder) claim(restart int, name, content string) error {
 	own, err := nfs.MkdirTemp(string(r), ".claim-", file.Folder)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ var jobID = regexp.MustCompile(`^[0-9][0-9_+]*\n$`)
 // Owner is the job id that the batch script wrote into its first claim: of
 // several copies of one attempt, the one that runs. "" when none has begun, or
 // outside a scheduler.
-func (r Run) Owner() string {
+func (r Folder) Owner() string {
 	text, err := ReadFile(filepath.Join(r.Claim(0), "job_id"))
 	if err != nil || !jobID.Match(text) { // a loss of power may have torn it
 		return ""

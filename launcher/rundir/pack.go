@@ -22,7 +22,7 @@ type Pack string
 func (s Study) Pack(name string) Pack { return Pack(filepath.Join(string(s), name)) }
 
 // Pack names the folder of a pack that serves the run.
-func (r Run) Pack(name string) Pack { return Pack(filepath.Join(filepath.Dir(string(r)), name)) }
+func (r Folder) Pack(name string) Pack { return Pack(filepath.Join(filepath.Dir(string(r)), name)) }
 
 func (p Pack) Path() string   { return string(p) }
 func (p Pack) Script() string { return filepath.Join(string(p), "job.sh") }
@@ -34,5 +34,5 @@ func (p Pack) File(name string) string { return filepath.Join(string(p), name) }
 
 // Create makes the folder appear whole, as Run.Create does.
 func (p Pack) Create(fill func(Pack) error) error {
-	return Run(p).Create(func(r Run) error { return fill(Pack(r)) })
+	return Folder(p).Create(func(r Folder) error { return fill(Pack(r)) })
 }

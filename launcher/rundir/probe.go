@@ -30,7 +30,7 @@ func (p Probe) Listen() string   { return filepath.Join(string(p), "listen.json"
 func (p Probe) Draft(point string) string { return filepath.Join(string(p), point+".sh") }
 
 // Begun is what the batch script makes first.
-func (p Probe) Begun() string { return Run(p).Claim(0) }
+func (p Probe) Begun() string { return Folder(p).Claim(0) }
 
 func (p Probe) Ready(node int) string { return filepath.Join(string(p), fmt.Sprintf("ready-%d", node)) }
 func (p Probe) Ping(node, round int) string {

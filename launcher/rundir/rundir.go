@@ -68,12 +68,12 @@ func (s Study) SiteFile() string  { return filepath.Join(string(s), "site.toml")
 func (s Study) Plan() string      { return filepath.Join(string(s), "plan.json") }
 func (s Study) Lease() string     { return filepath.Join(string(s), "lease") }
 
-// Run is the folder of one attempt.
-type Run string
+// Folder is the folder of one attempt.
+type Folder string
 
 // Run names the folder of one attempt at one repeat of a point.
-func (s Study) Run(point string, repeat, attempt int) Run {
-	return Run(filepath.Join(string(s), fmt.Sprintf("%s-r%d-a%d", point, repeat, attempt)))
+func (s Study) Run(point string, repeat, attempt int) Folder {
+	return Folder(filepath.Join(string(s), fmt.Sprintf("%s-r%d-a%d", point, repeat, attempt)))
 }
 
 // identity is how the identity of a point ends: in a hash. What has such a name
@@ -84,7 +84,7 @@ var runName = regexp.MustCompile(`^(.+)-r(\d+)-a(\d+)$`)
 
 // Attempt is a run folder and what its name says.
 type Attempt struct {
-	Run    Run
+	Run    Folder
 	Point  string
 	Repeat int
 	Number int
@@ -112,7 +112,7 @@ func (s Study) Attempts() ([]Attempt, error) {
 		if err1 != nil || err2 != nil {
 			continue // digits beyond an int: not one of ours
 		}
-		list = append(list, Attempt{Run(filepath.Join(string(s), e.Name())), m[1], repeat, number})
+		list = append(list, Attempt{Folder(filepath.Join(string(s), e.Name())), m[1], repeat, number})
 	}
 	slices.SortFunc(list, func(a, b Attempt) int {
 		if c := strings.Compare(a.Point, b.Point); c != 0 {
@@ -143,54 +143,54 @@ func escape(path string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
 }
 
-func (r Run) Path() string     { return string(r) }
-func (r Run) Name() string     { return filepath.Base(string(r)) }
-func (r Run) Point() string    { return filepath.Join(string(r), "point.json") }
-func (r Run) Command() string  { return filepath.Join(string(r), "command.json") }
-func (r Run) Secrets() string  { return filepath.Join(string(r), "secrets.json") }
-func (r Run) Attempt() string  { return filepath.Join(string(r), "attempt.json") }
-func (r Run) Job() string      { return filepath.Join(string(r), "job.json") }
-func (r Run) State() string    { return filepath.Join(string(r), "state.json") }
-func (r Run) Cancel() string   { return filepath.Join(string(r), "cancel.json") }
-func (r Run) Script() string   { return filepath.Join(string(r), "job.sh") }
-func (r Run) Programs() string { return filepath.Join(string(r), "programs") }
-func (r Run) Own() string      { return filepath.Join(string(r), "own") }
-func (r Run) Output() string   { return filepath.Join(string(r), "output") }
-func (r Run) Nonce() string    { return filepath.Join(string(r), "nonce") }
-func (r Run) JobLog() string   { return filepath.Join(string(r), "job.log") }
-func (r Run) Events() string   { return filepath.Join(string(r), "events") }
+func (r Folder) Path() string     { return string(r) }
+func (r Folder) Name() string     { return filepath.Base(string(r)) }
+func (r Folder) Point() string    { return filepath.Join(string(r), "point.json") }
+func (r Folder) Command() string  { return filepath.Join(string(r), "command.json") }
+func (r Folder) Secrets() string  { return filepath.Join(string(r), "secrets.json") }
+func (r Folder) Attempt() string  { return filepath.Join(string(r), "attempt.json") }
+func (r Folder) Job() string      { return filepath.Join(string(r), "job.json") }
+func (r Folder) State() string    { return filepath.Join(string(r), "state.json") }
+func (r Folder) Cancel() string   { return filepath.Join(string(r), "cancel.json") }
+func (r Folder) Script() string   { return filepath.Join(string(r), "job.sh") }
+func (r Folder) Programs() string { return filepath.Join(string(r), "programs") }
+func (r Folder) Own() string      { return filepath.Join(string(r), "own") }
+func (r Folder) Output() string   { return filepath.Join(string(r), "output") }
+func (r Folder) Nonce() string    { return filepath.Join(string(r), "nonce") }
+func (r Folder) JobLog() string   { return filepath.Join(string(r), "job.log") }
+func (r Folder) Events() string   { return filepath.Join(string(r), "events") }
 
 // Heartbeat is rewritten by the command that drives a local attempt for as long
 // as it does: its time is what other hosts see of that command.
-func (r Run) Heartbeat() string { return filepath.Join(string(r), "heartbeat") }
+func (r Folder) Heartbeat() string { return filepath.Join(string(r), "heartbeat") }
 
 // ID is the run's name among all of a user's, "STUDY/POINT-r1-a1".
-func (r Run) ID() string {
+func (r Folder) ID() string {
 	return filepath.Base(filepath.Dir(string(r))) + "/" + r.Name()
 }
 
 // Study is the folder of the run's study.
-func (r Run) Study() Study { return Study(filepath.Dir(string(r))) }
+func (r Folder) Study() Study { return Study(filepath.Dir(string(r))) }
 
 // Exit is the batch script's record of its own end.
-func (r Run) Exit(restart int) string {
+func (r Folder) Exit(restart int) string {
 	return filepath.Join(string(r), fmt.Sprintf("exit-%d.json", restart))
 }
 
 // Printed says how to read what a program of the user's has printed.
-func (r Run) Printed(restart int) string {
+func (r Folder) Printed(restart int) string {
 	return filepath.Join(string(r), fmt.Sprintf("printed-%d.json", restart))
 }
 
 // RankLog is where the output of one rank's program goes.
-func (r Run) RankLog(rank int) string {
+func (r Folder) RankLog(rank int) string {
 	return filepath.Join(string(r), fmt.Sprintf("rank-%05d.log", rank))
 }
 
 var rankLogName = regexp.MustCompile(`^rank-(\d{5,9})\.log$`)
 
 // RankLogs are the ranks that have a log of their own, in no order.
-func (r Run) RankLogs() []int {
+func (r Folder) RankLogs() []int {
 	entries, _ := nfs.ReadDir(string(r)) // what cannot be read has none
 	var ranks []int
 	for _, e := range entries {
@@ -203,7 +203,7 @@ func (r Run) RankLogs() []int {
 }
 
 // EventFile is where one writer appends its events.
-func (r Run) EventFile(writer string, rank, restart int) string {
+func (r Folder) EventFile(writer string, rank, restart int) string {
 	return filepath.Join(r.Events(), fmt.Sprintf("%s-%05d-%d.jsonl", writer, rank, restart))
 }
 
@@ -211,7 +211,7 @@ var eventName = regexp.MustCompile(`^([a-z]+)-(\d{5,})-(\d+)\.jsonl$`)
 
 // EventFiles lists the event files of the run, by writer, rank and restart. A
 // run that has written none yet has an empty list.
-func (r Run) EventFiles() ([]metrics.EventFile, error) {
+func (r Folder) EventFiles() ([]metrics.EventFile, error) {
 	entries, err := nfs.ReadDir(r.Events())
 	if os.IsNotExist(err) {
 		return nil, nil
@@ -237,7 +237,7 @@ func (r Run) EventFiles() ([]metrics.EventFile, error) {
 
 // Restarts lists the incarnations whose batch script has begun, by number. A
 // withdrawn attempt has none.
-func (r Run) Restarts() ([]int, error) {
+func (r Folder) Restarts() ([]int, error) {
 	entries, err := nfs.ReadDir(string(r))
 	if err != nil {
 		return nil, err
@@ -258,7 +258,7 @@ func (r Run) Restarts() ([]int, error) {
 // temporary name, which then gets its own. It fails with an error for which
 // errors.Is(err, fs.ErrExist) holds when the run folder is there already: of
 // two commands that begin the same attempt, on whatever hosts, one gets it.
-func (r Run) Create(fill func(Run) error) error {
+func (r Folder) Create(fill func(Folder) error) error {
 	study := filepath.Dir(string(r))
 	if err := makeFolder(study); err != nil {
 		return err
@@ -267,7 +267,7 @@ func (r Run) Create(fill func(Run) error) error {
 	if err != nil {
 		return err
 	}
-	err = fill(Run(temporary))
+	err = fill(Folder(temporary))
 	if err == nil {
 		err = SyncFolder(temporary)
 	}

@@ -24,7 +24,7 @@ func TestCreateOnce(t *testing.T) {
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
-			results[i] = run.Create(func(at Run) error { return WriteFile(at.Point(), []byte{byte(i)}, 0o600) })
+			results[i] = run.Create(func(at Folder) error { return WriteFile(at.Point(), []byte{byte(i)}, 0o600) })
 		}()
 	}
 	wait.Wait()
@@ -53,7 +53,7 @@ func TestCreateOnce(t *testing.T) {
 func TestCreateThatFailsLeavesNothing(t *testing.T) {
 	study := OpenStudy(t.TempDir(), "s")
 	want := errors.New("disk full")
-	if err := study.Run("p", 1, 1).Create(func(Run) error { return want }); !errors.Is(err, want) {
+	if err := study.Run("p", 1, 1).Create(func(Folder) error { return want }); !errors.Is(err, want) {
 		t.Errorf("got %v", err)
 	}
 	if entries, _ := os.ReadDir(study.Path()); len(entries) > 0 {

@@ -21,7 +21,7 @@ import (
 // printing is a run of 4 ranks whose command prints its rate.
 func printing(t *testing.T, change func(*study.Command)) framework.Rank {
 	t.Helper()
-	run := rundir.Run(t.TempDir())
+	run := rundir.Folder(t.TempDir())
 	for _, folder := range []string{run.Events(), run.Output()} {
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			t.Fatal(err)

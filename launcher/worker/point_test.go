@@ -17,7 +17,7 @@ import (
 // The worker runs the command with its secrets, which the point has not, and
 // nothing that somebody else may have written.
 func TestLoadPoint(t *testing.T) {
-	run := rundir.Run(t.TempDir())
+	run := rundir.Folder(t.TempDir())
 	command := study.Command{Run: []string{"train", "--api-key", "x1y2z3"}, Start: "rank", Environment: study.Variables{"A": "b"}, Uses: []string{"data.path"}, Folder: "/study"}
 	point := study.Point{ID: "p", Framework: "command", Workers: 2, Command: command.Sealed(nil)}
 	for path, v := range map[string]any{run.Point(): point, run.Command(): command} {
@@ -62,7 +62,7 @@ func TestLoadPoint(t *testing.T) {
 
 // A nonce that everybody can read, and what is no file with one, is none.
 func TestReadNonce(t *testing.T) {
-	run := rundir.Run(t.TempDir())
+	run := rundir.Folder(t.TempDir())
 	write := func(mode os.FileMode) error {
 		return errors.Join(os.WriteFile(run.Nonce(), []byte("0123456789abcdef\n"), 0o600), os.Chmod(run.Nonce(), mode))
 	}

@@ -17,7 +17,7 @@ import (
 
 // Staging is what is brought to this node for a run.
 type Staging struct {
-	Run    rundir.Run
+	Run    rundir.Folder
 	World  world.World // of the node: its number is the rank
 	Dir    string      // folder on the node, as the site file has it
 	Python string      // archive of an environment; "" for none
@@ -81,7 +81,7 @@ const stageWriter = "stage"
 
 // staged is what Stage recorded for this node, by item; nothing when there is
 // no such file.
-func staged(run rundir.Run, w world.World) (map[string]metrics.Staged, error) {
+func staged(run rundir.Folder, w world.World) (map[string]metrics.Staged, error) {
 	path := run.EventFile(stageWriter, w.Node, w.Restart)
 	file, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -42,7 +42,7 @@ const Grace = 25 * time.Second
 
 // Options are what a supervisor is told.
 type Options struct {
-	Run    rundir.Run
+	Run    rundir.Folder
 	World  world.World
 	Worker string // path of scalebench-worker
 	Python string
@@ -52,7 +52,7 @@ type Options struct {
 
 // LoadPoint reads the frozen contract of a run folder, with the command as it is
 // to be run. What this user or root has not written is refused.
-func LoadPoint(run rundir.Run) (study.Point, error) {
+func LoadPoint(run rundir.Folder) (study.Point, error) {
 	var p study.Point
 	if err := trust.Own(run.Path(), run.Programs(), run.Own()); err != nil {
 		return p, err
@@ -85,7 +85,7 @@ type record struct {
 }
 
 // readRecord reads it; of a folder that has none it is empty.
-func readRecord(run rundir.Run) (r record, err error) {
+func readRecord(run rundir.Folder) (r record, err error) {
 	text, err := trust.ReadFile(run.Attempt())
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
@@ -104,7 +104,7 @@ const longestNonce = 4096
 
 // ReadNonce reads a run's nonce, by which its ranks know each other. One that
 // everybody can read, or that somebody else may have written, proves nothing.
-func ReadNonce(run rundir.Run) (nonce string, err error) {
+func ReadNonce(run rundir.Folder) (nonce string, err error) {
 	text, err := trust.ReadSecret(run.Nonce(), longestNonce)
 	if err != nil {
 		return "", fmt.Errorf("cannot read the run's nonce: %w", err)
@@ -114,7 +114,7 @@ func ReadNonce(run rundir.Run) (nonce string, err error) {
 
 // OpenEvents makes the event file of one writer. It is an error if the file is
 // there already: two processes would then claim one place in the world.
-func OpenEvents(run rundir.Run, writer string, w world.World) (*os.File, error) {
+func OpenEvents(run rundir.Folder, writer string, w world.World) (*os.File, error) {
 	// Not the folders above: where the runs were moved away, a run folder that is
 	// made again would pass for all there is of the study.
 	if err := os.Mkdir(run.Events(), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
@@ -319,7 +319,7 @@ func run(f framework.Framework, s framework.Rank, o *output, heard func(os.Signa
 
 // sameWork reports whether a process with these variables was started for a run
 // of the same study, or in the same job.
-func sameWork(v map[string]string, run rundir.Run, getenv func(string) string) bool {
+func sameWork(v map[string]string, run rundir.Folder, getenv func(string) string) bool {
 	job := getenv("SLURM_JOB_ID")
 	return job != "" && v["SLURM_JOB_ID"] == job || v[framework.RunVariable] != "" && filepath.Dir(v[framework.RunVariable]) == filepath.Dir(run.Path())
 }

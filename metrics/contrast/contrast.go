@@ -34,8 +34,8 @@ const (
 	Insufficient Verdict = "insufficient" // too few runs to tell, or not to be compared; Why says it
 )
 
-// Point is one point of both sets.
-type Point struct {
+// Pair is one point of both sets.
+type Pair struct {
 	Series  string
 	Axis    string            // along which the measure is: workers, or a coordinate
 	At      scaling.Value     // place on it
@@ -54,9 +54,9 @@ type Point struct {
 	Why     string // of Insufficient
 }
 
-// Result is the comparison of two sets.
-type Result struct {
-	Points []Point
+// Comparison is the comparison of two sets.
+type Comparison struct {
+	Pairs []Pair
 	// Differ are the parameters, then the facts that runs ran on, by which the
 	// sets differ as wholes: "framework: native, pytorch-ddp".
 	Differ []string
@@ -97,7 +97,7 @@ type place struct {
 }
 
 // Compare compares b's runs with a's in one measure.
-func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Result, error) {
+func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Comparison, error) {
 	if o.Confidence == 0 {
 		o.Confidence = 0.95
 	}
@@ -123,7 +123,7 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Result,
 		return nil, err
 	}
 	apart, named, words := differ(curvesA, curvesB)
-	r := &Result{Differ: append(words, groundDiffers(a, b)...), OtherDays: otherDays(a, b)}
+	r := &Comparison{Differ: append(words, groundDiffers(a, b)...), OtherDays: otherDays(a, b)}
 	placesA, placesB := places(curvesA, a, apart, f), places(curvesB, b, apart, f)
 	for _, list := range [][]place{placesA, placesB} {
 		if len(list) == 0 {
@@ -151,7 +151,7 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Result,
 			if named { // by what sets it apart
 				point.Series = q.series
 			}
-			found, r.Points = true, append(r.Points, point)
+			found, r.Pairs = true, append(r.Pairs, point)
 		}
 		if !found {
 			r.OnlyA = append(r.OnlyA, p.String())
@@ -162,10 +162,10 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Result,
 			r.OnlyB = append(r.OnlyB, p.String())
 		}
 	}
-	if len(r.Points) == 0 {
+	if len(r.Pairs) == 0 {
 		return nil, fmt.Errorf("%w: one has %s, the other %s", ErrNothingInCommon, few(r.OnlyA), few(r.OnlyB))
 	}
-	holm(r.Points, 1-o.Confidence)
+	holm(r.Pairs, 1-o.Confidence)
 	return r, nil
 }
 

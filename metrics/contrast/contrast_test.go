@@ -30,7 +30,7 @@ func runs(set string, workers int, parameters map[string]any, throughputs ...flo
 	return list
 }
 
-func compare(t *testing.T, a, b []scaling.Observation, figure string, o Options) *Result {
+func compare(t *testing.T, a, b []scaling.Observation, figure string, o Options) *Comparison {
 	t.Helper()
 	f, err := measure.Find(figure)
 	if err != nil {
@@ -66,7 +66,7 @@ func TestVerdicts(t *testing.T) {
 		{"all miss the target", six(1), []float64{-100, -101, -102, -103, -104, -105}, "to_0.5", Worse, math.NaN(), ""},
 	} {
 		r := compare(t, runs("a", 1, nil, test.a...), runs("b", 1, nil, test.b...), test.figure, Options{})
-		p := r.Points[0]
+		p := r.Pairs[0]
 		if p.Verdict != test.verdict || p.Why != test.why {
 			t.Errorf("%s: %s (%s), want %s (%s)", test.name, p.Verdict, p.Why, test.verdict, test.why)
 		}
@@ -78,15 +78,15 @@ func TestVerdicts(t *testing.T) {
 	neither := measure.Reported("throughput", "tokens/s", measure.Neither)
 	for k, want := range map[float64]Verdict{0.9: Different, 1: Same} {
 		r, err := Compare(runs("a", 1, nil, six(1)...), runs("b", 1, nil, six(k)...), neither, Options{})
-		if err != nil || r.Points[0].Verdict != want || r.Points[0].Loss != nil {
+		if err != nil || r.Pairs[0].Verdict != want || r.Pairs[0].Loss != nil {
 			t.Errorf("without a direction: %+v, %v", r, err)
 		}
 	}
-	p := compare(t, runs("a", 1, nil, six(1)...), runs("b", 1, nil, six(0.9)...), "throughput", Options{}).Points[0]
+	p := compare(t, runs("a", 1, nil, six(1)...), runs("b", 1, nil, six(0.9)...), "throughput", Options{}).Pairs[0]
 	if p.P == nil || math.Abs(*p.P-2.0/924) > 1e-12 || p.Ratio.Interval == nil || p.Loss == nil || math.Abs(*p.Loss-0.1) > 1e-12 {
 		t.Errorf("%+v", p)
 	}
-	p = compare(t, runs("a", 1, nil, six(1)...), runs("b", 1, nil, -100, -101, -102, -103, -104, -105), "to_0.5", Options{}).Points[0]
+	p = compare(t, runs("a", 1, nil, six(1)...), runs("b", 1, nil, -100, -101, -102, -103, -104, -105), "to_0.5", Options{}).Pairs[0]
 	if p.B != nil || p.Ratio != nil || p.Loss != nil {
 		t.Errorf("a time that nobody reached: %+v", p)
 	}
@@ -103,8 +103,8 @@ func TestPoints(t *testing.T) {
 		b[i].Fingerprint = fingerprint.Print{fingerprint.CPU: "EPYC"}
 	}
 	r := compare(t, a, b, "throughput", Options{})
-	if len(r.Points) != 1 || r.Points[0].NA != 4 || r.Points[0].NB != 4 {
-		t.Errorf("points %+v", r.Points)
+	if len(r.Pairs) != 1 || r.Pairs[0].NA != 4 || r.Pairs[0].NB != 4 {
+		t.Errorf("points %+v", r.Pairs)
 	}
 	if diff := cmp.Diff([]string{"workload.model: cnn, mlp", "cpu: Xeon, EPYC"}, r.Differ); diff != "" {
 		t.Error(diff)
@@ -115,7 +115,7 @@ func TestPoints(t *testing.T) {
 	// Two models in one set are no difference between the sets.
 	both := append(runs("c", 1, model("cnn", 64), 1, 2, 3, 4), runs("d", 1, model("mlp", 64), 5, 6, 7, 8)...)
 	r = compare(t, a[:4], both, "throughput", Options{})
-	if len(r.Points) != 1 || r.Differ != nil || len(r.OnlyB) != 1 {
+	if len(r.Pairs) != 1 || r.Differ != nil || len(r.OnlyB) != 1 {
 		t.Errorf("%+v", r)
 	}
 
@@ -134,10 +134,10 @@ func TestPoints(t *testing.T) {
 func TestMixedPointsAreNotJudged(t *testing.T) {
 	a, b := runs("a", 1, nil, 1, 2, 3, 4), runs("b", 1, nil, 10, 20, 30, 40)
 	b[3].Fingerprint = fingerprint.Print{fingerprint.CPU: "EPYC"}
-	if p := compare(t, a, b, "throughput", Options{}).Points[0]; p.Verdict != Insufficient || !strings.Contains(p.Why, "cpu: EPYC (1 run), Xeon (3 runs)") || p.Ratio != nil {
+	if p := compare(t, a, b, "throughput", Options{}).Pairs[0]; p.Verdict != Insufficient || !strings.Contains(p.Why, "cpu: EPYC (1 run), Xeon (3 runs)") || p.Ratio != nil {
 		t.Errorf("%+v", p)
 	}
-	if p := compare(t, a, b, "throughput", Options{Mix: true}).Points[0]; p.Verdict != Better {
+	if p := compare(t, a, b, "throughput", Options{Mix: true}).Pairs[0]; p.Verdict != Better {
 		t.Errorf("pooled as asked: %+v", p)
 	}
 }
@@ -164,11 +164,11 @@ func TestBaselineAgainstSeveral(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]float64{}
-	for _, p := range r.Points {
+	for _, p := range r.Pairs {
 		got[p.Series] = p.Ratio.Value
 	}
 	want := map[string]float64{"csv platform=cpu16 test=a": 0.8, "csv platform=cpu16 test=b": 0.8, "csv platform=cpu8 test=a": 0.5, "csv platform=cpu8 test=b": 0.5}
-	if diff := cmp.Diff(want, got); diff != "" || r.OnlyA != nil || r.OnlyB != nil || len(r.Points) != 4 {
+	if diff := cmp.Diff(want, got); diff != "" || r.OnlyA != nil || r.OnlyB != nil || len(r.Pairs) != 4 {
 		t.Errorf("%v %v (-want +got):\n%s", r.OnlyA, r.OnlyB, diff)
 	}
 }
@@ -193,7 +193,7 @@ func TestPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, p := range r.Points {
+	for _, p := range r.Pairs {
 		got = append(got, fmt.Sprintf("%s=%s: %d, %d runs, %.3g, %s", p.Axis, p.At, p.NA, p.NB, p.Ratio.Value, p.Verdict))
 	}
 	if diff := cmp.Diff([]string{"load=10: 8, 8 runs, 1, same", "load=20: 8, 8 runs, 2, worse"}, got); diff != "" {

@@ -12,10 +12,10 @@ import (
 // FailAt is the error that a script is to stop at: points that are worse by limit
 // or more, a fraction of A, or none that could be judged at all. It is nil
 // otherwise.
-func (r *Result) FailAt(limit float64) error {
+func (r *Comparison) FailAt(limit float64) error {
 	var worse []string
 	judged := 0
-	for _, p := range r.Points {
+	for _, p := range r.Pairs {
 		if p.Verdict != Insufficient {
 			judged++
 		}
@@ -26,7 +26,7 @@ func (r *Result) FailAt(limit float64) error {
 	}
 	switch {
 	case len(worse) > 0:
-		return fmt.Errorf("%d of %s worse by %s or more: %s", len(worse), number.Count(len(r.Points), "point"), number.Percent(limit), strings.Join(worse, "; "))
+		return fmt.Errorf("%d of %s worse by %s or more: %s", len(worse), number.Count(len(r.Pairs), "point"), number.Percent(limit), strings.Join(worse, "; "))
 	case judged == 0:
 		return errors.New("no point has runs enough to tell whether it is worse; of a single point 4 a side are the least, of several 5 or 6")
 	}

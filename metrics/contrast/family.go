@@ -15,14 +15,14 @@ import (
 // of comparisons (Holm, Scandinavian Journal of Statistics 6, 1979). The points'
 // p-values, smallest first, are held against alpha over how many are left; from
 // the first that is larger on, none is a difference.
-func holm(points []Point, alpha float64) {
-	var tested []*Point
+func holm(points []Pair, alpha float64) {
+	var tested []*Pair
 	for i := range points {
 		if points[i].P != nil && points[i].Verdict != Insufficient {
 			tested = append(tested, &points[i])
 		}
 	}
-	slices.SortStableFunc(tested, func(a, b *Point) int { return cmp.Compare(*a.P, *b.P) })
+	slices.SortStableFunc(tested, func(a, b *Pair) int { return cmp.Compare(*a.P, *b.P) })
 	differ := true
 	for i, p := range tested {
 		if differ = differ && *p.P <= alpha/float64(len(tested)-i); !differ {

@@ -16,11 +16,11 @@ import (
 // By hand: with four tests, 0.012 is held against 0.05/4, 0.016 against 0.05/3,
 // 0.03 against 0.05/2, and what comes behind that is none however small.
 func TestHolm(t *testing.T) {
-	var points []Point
+	var points []Pair
 	for _, p := range []float64{0.03, 0.012, 0.04, 0.016} {
-		points = append(points, Point{P: &p, Verdict: Worse})
+		points = append(points, Pair{P: &p, Verdict: Worse})
 	}
-	points = append(points, Point{Verdict: Insufficient})
+	points = append(points, Pair{Verdict: Insufficient})
 	holm(points, 0.05)
 	var got []Verdict
 	for _, p := range points {
@@ -61,12 +61,12 @@ func TestTruthOfVerdicts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare := func(runs int, factor float64) []Point {
+	compare := func(runs int, factor float64) []Pair {
 		result, err := Compare(drawn(r, "a", runs, 1), drawn(r, "b", runs, factor), throughput, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return result.Points
+		return result.Pairs
 	}
 	wrong, found := 0, 0
 	for range trials {

@@ -13,8 +13,8 @@ import (
 
 // judge compares one point's runs, one point of so many that are judged together:
 // with runs too few to be told apart among these it is not judged.
-func judge(a, b place, f measure.Measure, o Options, points int) (Point, error) {
-	p := Point{Series: a.series, Axis: a.axis, At: a.at, Workers: a.workers, Verdict: Insufficient}
+func judge(a, b place, f measure.Measure, o Options, points int) (Pair, error) {
+	p := Pair{Series: a.series, Axis: a.axis, At: a.at, Workers: a.workers, Verdict: Insufficient}
 	xs, ys := a.values, b.values
 	p.NA, p.NB = len(xs), len(ys)
 	if !o.Mix {

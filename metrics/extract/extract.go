@@ -89,8 +89,8 @@ type Finding struct {
 	Values []Value // that it was made of
 }
 
-// Result is what a log holds.
-type Result struct {
+// Content is what a log holds.
+type Content struct {
 	Kind      string  // of workload that it is of, as studies name it; "" where it may be any
 	Workers   int     // ranks that the log speaks of; 0: it does not say
 	StartUnix float64 // when the log says it began, seconds since the Unix epoch; 0: it does not say
@@ -108,7 +108,7 @@ type Result struct {
 
 // Events are the notes and findings as events, to follow a start event with
 // Ranks set to all ranks.
-func (r *Result) Events() []metrics.Event {
+func (r *Content) Events() []metrics.Event {
 	var list []metrics.Event
 	for _, n := range r.Notes {
 		list = append(list, metrics.Event{Note: &metrics.Note{Text: n}})
@@ -121,7 +121,7 @@ func (r *Result) Events() []metrics.Event {
 
 // Run are the events of a run that has nothing else: those of its log between a
 // start and a stop.
-func (r *Result) Run(run metrics.Run) []metrics.Event {
+func (r *Content) Run(run metrics.Run) []metrics.Event {
 	events := []metrics.Event{{Start: &metrics.Start{Format: metrics.FormatVersion, Unix: run.CreatedUnix, Writer: "rank",
 		Framework: run.Framework, WorldSize: run.Workers, Ranks: run.Workers}}}
 	events = append(events, r.Events()...)
@@ -144,19 +144,19 @@ var ErrNothing = errors.New("nothing found")
 
 // Extract reads a log. Errors begin with the file and, where there is one, the
 // line.
-func (e Extractor) Extract(r io.Reader, o Options) (Result, error) {
+func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 	if o.File == "" {
 		o.File = "log"
 	}
 	if o.Workers < 0 || o.WorkerBatch < 0 {
-		return Result{}, fmt.Errorf("%d workers with a batch of %d each; both are 1 or more, or 0 if not known", o.Workers, o.WorkerBatch)
+		return Content{}, fmt.Errorf("%d workers with a batch of %d each; both are 1 or more, or 0 if not known", o.Workers, o.WorkerBatch)
 	}
 	l := &log{o: o, lines: map[int]bool{}}
 	if err := e.read(l, r); err != nil {
-		return Result{}, err
+		return Content{}, err
 	}
 	if err := l.validate(); err != nil {
-		return Result{}, err
+		return Content{}, err
 	}
 	found := slices.ContainsFunc(l.res.Findings, func(f Finding) bool { return f.Event.Evaluation != nil || f.Event.Figure != nil })
 	if !found {
@@ -164,7 +164,7 @@ func (e Extractor) Extract(r io.Reader, o Options) (Result, error) {
 		if len(l.res.Notes) > 0 {
 			hint = " (" + strings.Join(l.res.Notes, "; ") + ")"
 		}
-		return Result{}, fmt.Errorf("%s: %w that %s writes: %s%s", o.File, ErrNothing, e.Name, e.Reads, hint)
+		return Content{}, fmt.Errorf("%s: %w that %s writes: %s%s", o.File, ErrNothing, e.Name, e.Reads, hint)
 	}
 	if l.res.Workers != 0 && o.Workers != 0 && l.res.Workers != o.Workers {
 		l.note("the log speaks of %d ranks, the run has %d workers", l.res.Workers, o.Workers)
@@ -188,7 +188,7 @@ func (e Extractor) Extract(r io.Reader, o Options) (Result, error) {
 // log is one reading of one log.
 type log struct {
 	o     Options
-	res   Result
+	res   Content
 	lines map[int]bool // that something was taken from
 	// places are those of collectives that were stated.
 	places map[collectivePlace]bool

@@ -33,7 +33,7 @@ func stated(text string, number float64) bool {
 
 // check holds what must be true of any result: every value stands as a whole
 // number in the line that it is said to be from.
-func check(t *testing.T, format string, data []byte, r Result) {
+func check(t *testing.T, format string, data []byte, r Content) {
 	t.Helper()
 	checkEvents(t, r)
 	if format == tensorboard.Name {

@@ -8,7 +8,7 @@ import (
 // A figure of the run stands in one line, unless the user says how to make one
 // of several.
 func TestPatternOfTheRun(t *testing.T) {
-	read := func(log, reduce string) (Result, error) {
+	read := func(log, reduce string) (Content, error) {
 		e, err := Patterns([]Pattern{{Name: "throughput", Pattern: `^rate (?P<value>\d+)$`, Unit: "img/s", Reduce: reduce}})
 		if err != nil {
 			t.Fatal(err)

@@ -48,7 +48,7 @@ type TableRun struct {
 	Part   string         // tells it from the other runs of the file
 	Rows   string         // digest of its first row as it stands there, different for each of equal ones
 	Labels map[string]any // by our names, from the mapped columns: string, int64, float64, bool or []any
-	Result Result
+	Result Content
 }
 
 // Runs reads a CSV file of runs, with columns mapped by our names. A column that

@@ -64,10 +64,10 @@ var samples = []sample{
 
 func (s sample) path() string { return filepath.Join("testdata", filepath.FromSlash(s.file)) }
 
-func (s sample) extract(data []byte) (Result, error) {
+func (s sample) extract(data []byte) (Content, error) {
 	e, err := Find(s.format)
 	if err != nil {
-		return Result{}, err
+		return Content{}, err
 	}
 	o := s.options
 	o.File = s.path()
@@ -153,7 +153,7 @@ func TestSamples(t *testing.T) {
 
 // checkEvents holds what every result keeps: events that the reader takes, in
 // the order of time, and figures that are what their values make.
-func checkEvents(t *testing.T, r Result) {
+func checkEvents(t *testing.T, r Content) {
 	t.Helper()
 	for _, e := range r.Events() {
 		if err := e.Validate(); err != nil {

@@ -36,7 +36,7 @@ func benchmarks(workers, runs int) []scaling.Observation {
 }
 
 // drawn is the figure of a measure of the runs, along its own axis.
-func drawn(t *testing.T, name string, obs []scaling.Observation, o Options) (*Figure, error) {
+func drawn(t *testing.T, name string, obs []scaling.Observation, o Options) (*Drawing, error) {
 	t.Helper()
 	m, err := measure.Find(name)
 	if err != nil {

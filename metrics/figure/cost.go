@@ -129,7 +129,7 @@ func last(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 // DrawCost draws cost against time, with the Pareto front: whatever stands
 // above and to the right of it is never worth it. By names the parameter of
 // which each value has a panel; "" leaves that to the number of configurations.
-func DrawCost(c tradeoff.Comparison, by string, o Options) (*Figure, error) {
+func DrawCost(c tradeoff.Comparison, by string, o Options) (*Drawing, error) {
 	c.Rows = slices.DeleteFunc(slices.Clone(c.Rows), func(r tradeoff.Row) bool {
 		return r.Time == nil || r.Cost == nil || !(r.Time.Value > 0) || !(r.Cost.Value >= 0) || math.IsInf(r.Time.Value, 1) || math.IsInf(r.Cost.Value, 1)
 	})
@@ -242,8 +242,8 @@ func drawable(in *scaling.Interval) bool {
 // DrawNormalised draws time and cost as multiples of the baseline's, with a
 // dashed line at 1: what stands left of it is better than the baseline. By is
 // as in DrawCost. What is divided by nothing but itself is no figure.
-func DrawNormalised(c tradeoff.Comparison, by string, o Options) (*Figure, error) {
-	refuse := func(why string) (*Figure, error) { return nil, fmt.Errorf("normalised figure: %s", why) }
+func DrawNormalised(c tradeoff.Comparison, by string, o Options) (*Drawing, error) {
+	refuse := func(why string) (*Drawing, error) { return nil, fmt.Errorf("normalised figure: %s", why) }
 	ratios := func(r *tradeoff.Row) []*scaling.Estimate {
 		return []*scaling.Estimate{r.TimeNormalised, r.CostNormalised}
 	}

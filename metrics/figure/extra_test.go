@@ -15,7 +15,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
-func lines(f *Figure) []string {
+func lines(f *Drawing) []string {
 	var list []string
 	for _, m := range f.Marks() {
 		list = append(list, strings.TrimRight(m.String(), " "))
@@ -214,7 +214,7 @@ func TestManyConfigurations(t *testing.T) {
 		c := grid(test.tests, test.platforms, nil)
 		for _, one := range []struct {
 			kind string
-			draw func(tradeoff.Comparison, string, Options) (*Figure, error)
+			draw func(tradeoff.Comparison, string, Options) (*Drawing, error)
 		}{{"cost", DrawCost}, {"normalised", DrawNormalised}} {
 			f, err := one.draw(c, test.by, Options{})
 			if one.kind == "cost" && test.platforms > 42 {

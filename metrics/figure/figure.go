@@ -39,9 +39,9 @@ type Options struct {
 	NoCaption bool
 }
 
-// Figure is a figure that has been laid out: one panel, or several that share
+// Drawing is a figure that has been laid out: one panel, or several that share
 // their axes.
-type Figure struct {
+type Drawing struct {
 	name    string // for those who hear a figure instead of seeing it
 	size    vg.Point
 	panels  []panel
@@ -67,9 +67,9 @@ func single(one func([]scaling.Curve, []scaling.Observation) (chart, error)) bui
 	}
 }
 
-// Kind is a figure with a name and a form of its own. Any measure is drawn
+// Preset is a figure with a name and a form of its own. Any measure is drawn
 // besides, by its name.
-type Kind struct {
+type Preset struct {
 	Name  string // as commands and files call it: "tta"
 	Title string // for people
 	About string // in a line of help
@@ -86,12 +86,12 @@ func goals(m measure.Measure) bool { return m.Missable }
 
 // OfCurves reports whether curves over workers are all it needs, so that Draw draws
 // it of any that are.
-func (k Kind) OfCurves() bool { return k.draw != nil && k.axis == "" }
+func (k Preset) OfCurves() bool { return k.draw != nil && k.axis == "" }
 
-// Kinds are all there are, in the order of the question: does it scale, does
+// Presets are all there are, in the order of the question: does it scale, does
 // that help, why not, what does it cost.
-func Kinds() []Kind {
-	return []Kind{
+func Presets() []Preset {
+	return []Preset{
 		{"speedup", "Speedup against workers", "how many times faster than the base", single(speedup), "", "", nil},
 		{"efficiency", "Efficiency against workers", "speedup over the workers that it took", single(efficiency), "", "", nil},
 		{"throughput", "Throughput against workers", "samples a second, against ideal", single(throughput), "", measure.Throughput, nil},
@@ -109,26 +109,26 @@ func Kinds() []Kind {
 // Names lists the names of all kinds.
 func Names() []string {
 	var names []string
-	for _, k := range Kinds() {
+	for _, k := range Presets() {
 		names = append(names, k.Name)
 	}
 	return names
 }
 
 // Find finds a kind by its name.
-func Find(name string) (Kind, bool) {
-	kinds := Kinds()
-	if i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
+func Find(name string) (Preset, bool) {
+	kinds := Presets()
+	if i := slices.IndexFunc(kinds, func(k Preset) bool { return k.Name == name }); i >= 0 {
 		return kinds[i], true
 	}
-	return Kind{}, false
+	return Preset{}, false
 }
 
 // Draw lays out one kind of figure over the curves. The observations are those
 // that the curves were made of; only "accuracy",
 // "samples" and "breakdown" read them. Throughput,
 // speedup and efficiency refuse curves without a base.
-func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
+func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Drawing, error) {
 	draw, err := builder(kind, curves, o.Over)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Opti
 // DrawMeasure draws a measure along the curves, whatever kinds of figure may be
 // called like it, with a panel for each value of the parameter by as in DrawBy; ""
 // for one plot.
-func DrawMeasure(m measure.Measure, by string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
+func DrawMeasure(m measure.Measure, by string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Drawing, error) {
 	draw, name := along(m), m.Title
 	if len(curves) > 0 {
 		name += " against " + shown(curves[0].Axis)
@@ -153,7 +153,7 @@ func DrawMeasure(m measure.Measure, by string, curves []scaling.Curve, obs []sca
 	return drawOne(name, draw, curves, obs, o)
 }
 
-func drawOne(kind string, draw build, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
+func drawOne(kind string, draw build, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Drawing, error) {
 	c, err := draw(curves, obs)
 	if err != nil {
 		return nil, fmt.Errorf("%s figure: %w", kind, err)
@@ -164,7 +164,7 @@ func drawOne(kind string, draw build, curves []scaling.Curve, obs []scaling.Obse
 	return compose(kind, c, o)
 }
 
-// builder finds what draws a kind of figure: one of Kinds, over workers, else
+// builder finds what draws a figure: one of Presets, over workers, else
 // the measure of that name over any axis, or its gain over a baseline.
 func builder(kind string, curves []scaling.Curve, over string) (build, error) {
 	if over != "" {
@@ -189,7 +189,7 @@ func builder(kind string, curves []scaling.Curve, over string) (build, error) {
 }
 
 // compose makes a figure of charts that have been fitted to their data.
-func compose(kind string, charts []chart, o Options) (*Figure, error) {
+func compose(kind string, charts []chart, o Options) (*Drawing, error) {
 	for i := range charts {
 		charts[i].clean()
 		if most := len(palette) * len(shapes); charts[i].styles() > most {
@@ -197,7 +197,7 @@ func compose(kind string, charts []chart, o Options) (*Figure, error) {
 		}
 	}
 	k, _ := Find(kind)
-	f := &Figure{name: cmp.Or(shown(o.Title), k.Title, kind)}
+	f := &Drawing{name: cmp.Or(shown(o.Title), k.Title, kind)}
 	if len(charts) > 1 {
 		if err := f.multiples(charts, o); err != nil {
 			return nil, fmt.Errorf("%s figure: %w", kind, err)
@@ -206,7 +206,7 @@ func compose(kind string, charts []chart, o Options) (*Figure, error) {
 	}
 	c := charts[0]
 	c.title = shown(o.Title)
-	l, err := lay(&c, o)
+	l, err := layoutOf(&c, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s figure: %w", kind, err)
 	}
@@ -216,10 +216,10 @@ func compose(kind string, charts []chart, o Options) (*Figure, error) {
 
 // Caption is the text below the plot: the base, weak or strong, the runs
 // behind each point, the kind of interval.
-func (f *Figure) Caption() string { return strings.Join(f.caption, " ") }
+func (f *Drawing) Caption() string { return strings.Join(f.caption, " ") }
 
 // Marks lists what is drawn, in the order of drawing.
-func (f *Figure) Marks() []Mark {
+func (f *Drawing) Marks() []Mark {
 	var list []Mark
 	for _, p := range f.panels {
 		list = append(list, p.chart.marks...)
@@ -231,7 +231,7 @@ func (f *Figure) Marks() []Mark {
 }
 
 // Name says what the figure shows, in a few words.
-func (f *Figure) Name() string { return f.name }
+func (f *Drawing) Name() string { return f.name }
 
 // errNothing is for curves without a single throughput.
 var errNothing = errors.New("nothing to draw: no series has a run with a throughput; the runs may still be going on, or too short for a steady state")

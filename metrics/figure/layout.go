@@ -55,9 +55,9 @@ type placed struct {
 	inside, led bool
 }
 
-// lay lays the chart out. Without a height, it is as high as the labels and
+// layoutOf lays the chart out. Without a height, it is as high as the labels and
 // the caption need.
-func lay(c *chart, o Options) (layout, error) {
+func layoutOf(c *chart, o Options) (layout, error) {
 	for _, in := range []float64{o.Width, o.Height} {
 		if !(in >= 0 && in <= maxSize) {
 			return layout{}, fmt.Errorf("a size of %g inches; give more than 0 and at most %d, or 0 to choose", in, maxSize)

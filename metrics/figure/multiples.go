@@ -31,7 +31,7 @@ type frame struct {
 // a parameter that tells series apart, all with the same axes, so that they can
 // be held against each other where one plot would be a thicket. With one value
 // it is Draw.
-func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
+func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Drawing, error) {
 	draw, err := builder(kind, curves, o.Over)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation,
 	return drawBy(key, kind, draw, curves, obs, o)
 }
 
-func drawBy(key, kind string, draw build, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Figure, error) {
+func drawBy(key, kind string, draw build, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Drawing, error) {
 	of := func(c scaling.Curve) scaling.Value {
 		if key == "framework" {
 			return scaling.ValueOf(c.Framework)
@@ -120,7 +120,7 @@ func (c *chart) shortenLabels() {
 }
 
 // multiples lays panels out in rows and gives them the same axes.
-func (f *Figure) multiples(charts []chart, o Options) error {
+func (f *Drawing) multiples(charts []chart, o Options) error {
 	if !charts[0].own {
 		shareAxes(charts)
 	}
@@ -128,7 +128,7 @@ func (f *Figure) multiples(charts []chart, o Options) error {
 	width := cmp.Or(o.Width, defaultWidth)
 	columns := max(1, min(len(charts), int(width/panelWidth)))
 	if !(width > 0 && width <= maxSize) || !(o.Height >= 0 && o.Height <= maxSize) {
-		_, err := lay(&charts[0], o) // which says what is wrong
+		_, err := layoutOf(&charts[0], o) // which says what is wrong
 		return err
 	}
 	rows := (len(charts) + columns - 1) / columns
@@ -163,7 +163,7 @@ func (f *Figure) multiples(charts []chart, o Options) error {
 		for i := range charts {
 			c := charts[i]
 			c.caption, c.panel, c.low, c.legend = nil, true, len(charts) > fewPanels, legend
-			l, err := lay(&c, o)
+			l, err := layoutOf(&c, o)
 			if err != nil {
 				return fmt.Errorf("panel %q: %w", c.title, err)
 			}

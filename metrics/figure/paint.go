@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-func (f *Figure) paint(dc draw.Canvas) {
+func (f *Drawing) paint(dc draw.Canvas) {
 	for i := range f.panels {
 		dc.Push()
 		dc.Translate(f.panels[i].at)

@@ -19,7 +19,7 @@ type RankSteps struct {
 
 // DrawRanks draws the distribution of each rank's step times, a panel for each
 // run: a rank that is slow stands out from the others, and noise does not.
-func DrawRanks(runs []RankSteps, o Options) (*Figure, error) {
+func DrawRanks(runs []RankSteps, o Options) (*Drawing, error) {
 	var charts []chart
 	longest, last := 0.0, 0
 	for _, r := range runs {

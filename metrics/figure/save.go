@@ -53,7 +53,7 @@ func Format(path string) (string, error) {
 
 // Save writes the figure in the format of the path's extension. The file is
 // complete or not there.
-func (f *Figure) Save(path string) error {
+func (f *Drawing) Save(path string) error {
 	format, err := Format(path)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (f *Figure) Save(path string) error {
 }
 
 // Write writes the figure as "png", "svg" or "pdf".
-func (f *Figure) Write(w io.Writer, format string) error {
+func (f *Drawing) Write(w io.Writer, format string) error {
 	width, height := f.size.X, f.size.Y
 	switch format {
 	case "png":
@@ -87,7 +87,7 @@ func (f *Figure) Write(w io.Writer, format string) error {
 
 // SVG is the figure as an element of a page: as wide as its place there, but
 // not wider than it was laid out.
-func (f *Figure) SVG() (string, error) {
+func (f *Drawing) SVG() (string, error) {
 	_, drawing, err := f.svg()
 	return fmt.Sprintf(`<svg style="width:100%%;max-width:%.5gpt;height:auto"%s`, f.size.X.Points(), drawing), err
 }
@@ -95,7 +95,7 @@ func (f *Figure) SVG() (string, error) {
 // svg is the figure's prologue, and its element from the view box on. It has a
 // name and a description for those who do not see it: what the figure is, and
 // its caption.
-func (f *Figure) svg() (prologue, drawing string, err error) {
+func (f *Drawing) svg() (prologue, drawing string, err error) {
 	c := vgsvg.New(f.size.X, f.size.Y)
 	f.paint(draw.New(c))
 	var b bytes.Buffer

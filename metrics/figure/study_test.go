@@ -69,7 +69,7 @@ func (s made) observations() []scaling.Observation {
 	return list
 }
 
-func (s made) draw(t testing.TB, kind string, o Options) *Figure {
+func (s made) draw(t testing.TB, kind string, o Options) *Drawing {
 	t.Helper()
 	obs := s.observations()
 	curves, err := scaling.Analyse(obs, scaling.Options{})
@@ -95,7 +95,7 @@ var studies = map[string]made{
 // curveKinds are the figures that are drawn of curves alone.
 func curveKinds() []string {
 	var names []string
-	for _, k := range Kinds() {
+	for _, k := range Presets() {
 		if k.OfCurves() {
 			names = append(names, k.Name)
 		}

@@ -165,7 +165,7 @@ func full(t *testing.T, text string) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add := func(id string, draw func(figure.Options) (*figure.Figure, error)) {
+	add := func(id string, draw func(figure.Options) (*figure.Drawing, error)) {
 		f, err := Draw(id, draw)
 		if err != nil {
 			t.Fatal(err)
@@ -173,24 +173,24 @@ func full(t *testing.T, text string) *Report {
 		r.Figures = append(r.Figures, f)
 	}
 	for _, kind := range curveKinds() {
-		add(kind, func(o figure.Options) (*figure.Figure, error) { return figure.Draw(kind, curves, obs, o) })
+		add(kind, func(o figure.Options) (*figure.Drawing, error) { return figure.Draw(kind, curves, obs, o) })
 	}
-	add("panels", func(o figure.Options) (*figure.Figure, error) {
+	add("panels", func(o figure.Options) (*figure.Drawing, error) {
 		return figure.DrawBy("framework", "speedup", curves, obs, o)
 	})
-	add("ranks", func(o figure.Options) (*figure.Figure, error) {
+	add("ranks", func(o figure.Options) (*figure.Drawing, error) {
 		var ranks []scaling.StepTimes
 		for rank := range 16 {
 			ranks = append(ranks, scaling.NewStepTimes(rank, []float64{0.01, 0.011, 0.012, 0.013 + 0.001*float64(rank%3)}))
 		}
 		return figure.DrawRanks([]figure.RankSteps{{Run: text, Series: text, Workers: 16, Ranks: ranks}}, o)
 	})
-	add("cost", func(o figure.Options) (*figure.Figure, error) {
+	add("cost", func(o figure.Options) (*figure.Drawing, error) {
 		return figure.DrawCost(tradeoff.Comparison{Currency: "EUR", Rows: []tradeoff.Row{{Series: text, Workers: 1, Time: &scaling.Estimate{Value: 3600, Runs: 6}, Cost: &scaling.Estimate{Value: 1}, Front: true},
 			{Series: text, Workers: 4, Time: &scaling.Estimate{Value: 1200, Runs: 6}, Cost: &scaling.Estimate{Value: 2}, Front: true}}}, "", o)
 	})
 	one, half := &scaling.Estimate{Value: 1}, &scaling.Estimate{Value: 0.5, Interval: &scaling.Interval{Low: 0.4, High: 0.6, Level: 0.95}}
-	add("normalised", func(o figure.Options) (*figure.Figure, error) {
+	add("normalised", func(o figure.Options) (*figure.Drawing, error) {
 		return figure.DrawNormalised(tradeoff.Comparison{Options: tradeoff.Options{Baseline: []scaling.Condition{{Key: "a", Value: text}}},
 			Rows: []tradeoff.Row{{Series: text, Workers: 1, TimeNormalised: one, CostNormalised: one}, {Series: text + "2", Workers: 1, TimeNormalised: half}}}, "", o)
 	})
@@ -401,7 +401,7 @@ func TestPrintAndDark(t *testing.T) {
 // curveKinds are the figures that are drawn of curves alone.
 func curveKinds() []string {
 	var names []string
-	for _, k := range figure.Kinds() {
+	for _, k := range figure.Presets() {
 		if k.OfCurves() {
 			names = append(names, k.Name)
 		}

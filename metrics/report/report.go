@@ -52,8 +52,8 @@ type Table struct {
 type Drawing struct {
 	ID           string // letters, digits and hyphens: part of names of files
 	Title        string
-	Wide, Narrow *figure.Figure // without captions; Narrow may be nil
-	Whole        *figure.Figure // with its caption, to stand alone
+	Wide, Narrow *figure.Drawing // without captions; Narrow may be nil
+	Whole        *figure.Drawing // with its caption, to stand alone
 }
 
 // Fact is a name with what is to be said of it.
@@ -75,7 +75,7 @@ const Narrow = 3.6
 
 // Draw draws a figure in its forms. One that has no narrow form is scaled down
 // on a narrow page.
-func Draw(id string, draw func(figure.Options) (*figure.Figure, error)) (Drawing, error) {
+func Draw(id string, draw func(figure.Options) (*figure.Drawing, error)) (Drawing, error) {
 	whole, err := draw(figure.Options{})
 	if err != nil {
 		return Drawing{}, err

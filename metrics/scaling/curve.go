@@ -99,8 +99,8 @@ func (b *Base) Of(name string) *Summary { return b.point.Of(name) }
 // Point is one place on the axis of a series.
 type Point struct {
 	At      Value
-	Workers int   // of its runs; 0 where they differ, along another axis than Workers
-	Runs    []Run // every run of the point, by id, those that lack a measure included
+	Workers int         // of its runs; 0 where they differ, along another axis than Workers
+	Runs    []RunValues // every run of the point, by id, those that lack a measure included
 
 	// Measures are the summaries of what any run has, in the order of the
 	// declaration, behind it times to targets by rising target, and then what runs
@@ -146,8 +146,8 @@ func (p *Point) Targets() []*Summary {
 	return list
 }
 
-// Run is one run's part in a point.
-type Run struct {
+// RunValues is one run's part in a point.
+type RunValues struct {
 	ID     string
 	Job    string // "" outside a scheduler
 	Values map[string]float64
@@ -270,7 +270,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 		base = *at
 	}
 	found := drifts(s, an.axis, driftLevel)
-	an.byNode = slices.ContainsFunc(found, func(f drift.Finding) bool { return f.Kind == drift.Node })
+	an.byNode = slices.ContainsFunc(found, func(f drift.Finding) bool { return f.Link == drift.Node })
 	runs := map[Value][]Observation{}
 	for i := range s.runs {
 		at := an.axis.of(&s.runs[i])
@@ -330,7 +330,7 @@ func (an *analysis) point(at Value, runs []Observation) Point {
 	slices.SortFunc(runs, func(a, b Observation) int { return cmp.Compare(a.Run, b.Run) })
 	for i := range runs {
 		o := &runs[i]
-		p.Runs = append(p.Runs, Run{ID: o.Run, Job: o.Job, Values: o.Values})
+		p.Runs = append(p.Runs, RunValues{ID: o.Run, Job: o.Job, Values: o.Values})
 	}
 	for _, m := range an.measures(runs) {
 		if s := an.summary(m, runs); s.Runs > 0 {

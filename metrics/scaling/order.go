@@ -39,14 +39,14 @@ func (o *Observation) duration() float64 {
 // drifts tests whether the runs of a series differ in throughput by when or
 // where they were made, in at most alpha of the series in which they do not.
 func drifts(s *series, along axis, alpha float64) []drift.Finding {
-	var runs []drift.Run
+	var runs []drift.Timed
 	for i := range s.runs {
 		o := &s.runs[i]
 		x := o.Known(measure.Throughput)
 		if x == nil || !isRate(*x) || o.BeganUnix == 0 {
 			continue
 		}
-		runs = append(runs, drift.Run{Point: slices.Index(s.at, along.of(o)), Value: *x, Began: o.BeganUnix, Nodes: o.Hosts})
+		runs = append(runs, drift.Timed{Point: slices.Index(s.at, along.of(o)), Value: *x, Began: o.BeganUnix, Nodes: o.Hosts})
 	}
 	return drift.Test(runs, alpha)
 }
@@ -55,7 +55,7 @@ func drifts(s *series, along axis, alpha float64) []drift.Finding {
 func driftWarnings(found []drift.Finding) []string {
 	var list []string
 	for _, f := range found {
-		switch f.Kind {
+		switch f.Link {
 		case drift.Trend:
 			list = append(list, fmt.Sprintf("drift: throughput changed by %+.1f %% from the first to the second half of the runs (p = %.2g), so that medians depend on when runs were made", 100*f.Change, f.P))
 		case drift.Neighbours:

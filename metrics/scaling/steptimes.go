@@ -30,8 +30,8 @@ func NewStepTimes(rank int, durations []float64) StepTimes {
 // throughput, of two in the middle the slower. nil where no run has one. What
 // adds up, like the parts of a step, is shown of one run, since medians of the
 // parts would not add up.
-func (p *Point) MedianRun() *Run {
-	var list []*Run
+func (p *Point) MedianRun() *RunValues {
+	var list []*RunValues
 	for i := range p.Runs {
 		if x, ok := p.Runs[i].Values[measure.Throughput]; ok && isRate(x) {
 			list = append(list, &p.Runs[i])
@@ -40,7 +40,7 @@ func (p *Point) MedianRun() *Run {
 	if len(list) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(list, func(a, b *Run) int {
+	slices.SortStableFunc(list, func(a, b *RunValues) int {
 		switch x, y := a.Values[measure.Throughput], b.Values[measure.Throughput]; {
 		case x < y:
 			return -1

@@ -73,7 +73,7 @@ type evaluationKey struct{ file, line int64 }
 // trained notes at each evaluation of the result how many samples came before.
 // Evaluations before the training clock have none: the result's are the last
 // of the recorded ones.
-func (in *ingest) trained(r summary.Result, evaluations []evaluationKey) error {
+func (in *ingest) trained(r summary.Outcome, evaluations []evaluationKey) error {
 	if r.Steps == 0 {
 		return nil // nobody counted
 	}

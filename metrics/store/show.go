@@ -22,9 +22,9 @@ type Details struct {
 	Series   string
 	Ingested time.Time // when it last changed in the database
 
-	Result       *summary.Result // nil when no rank recorded anything
-	Algorithm    int             // version of package summary that made Result
-	Train        *metrics.Train  // as rank 0 of the result's incarnation recorded it
+	Result       *summary.Outcome // nil when no rank recorded anything
+	Algorithm    int              // version of package summary that made Result
+	Train        *metrics.Train   // as rank 0 of the result's incarnation recorded it
 	Environments []Environment
 	Staged       []Staged         // in every incarnation
 	Epochs       []metrics.Epoch  // of rank 0 in the result's incarnation
@@ -183,7 +183,7 @@ func (q *details) job() error {
 }
 
 func (q *details) result() error {
-	r := summary.Result{Values: map[string]float64{}, Why: map[string]string{}}
+	r := summary.Outcome{Values: map[string]float64{}, Why: map[string]string{}}
 	var slowest sql.NullString
 	var warnings, print string
 	err := q.one(`SELECT algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs,
@@ -235,7 +235,7 @@ func (q *details) result() error {
 }
 
 // values are the run's in every measure.
-func (q *details) values(r *summary.Result) error {
+func (q *details) values(r *summary.Outcome) error {
 	all, err := newReader(q.ctx, q.tx)
 	if err != nil {
 		return err

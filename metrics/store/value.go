@@ -17,7 +17,7 @@ import (
 
 // values stores those of the run: a row for each measure that it has, or has a
 // reason not to have.
-func (in *ingest) values(kind string, r summary.Result) error {
+func (in *ingest) values(kind string, r summary.Outcome) error {
 	put := func(m measure.Measure, reported bool) error {
 		v, has := r.Values[m.Name]
 		why := r.Why[m.Name]

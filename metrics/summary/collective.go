@@ -7,7 +7,7 @@ import (
 
 // collectives fits latency and bandwidth to what a benchmark of collectives
 // measured.
-func (r *Result) collectives(in Input, places *measure.Places) {
+func (r *Outcome) collectives(in Input, places *measure.Places) {
 	list, _ := collective.Of(in.Figures)
 	if len(list) == 0 {
 		return

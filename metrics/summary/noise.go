@@ -31,7 +31,7 @@ const sameNorm = 1e-4
 
 // noise estimates the gradient noise scale of each epoch. The mean over ranks of
 // the squared norms of their own gradients is one small batch's, better known.
-func (r *Result) noise(in Input) {
+func (r *Outcome) noise(in Input) {
 	if len(in.Gradients) == 0 {
 		r.NoiseScaleWhy = noNoiseScale(in)
 		return

@@ -19,7 +19,7 @@ var computed = []string{measure.Throughput, measure.EndToEnd, measure.TrainSecon
 // that are computed are taken from a log that states them where no step was
 // recorded, and go with a warning that says what it is: another program's figure
 // is not made by our rules.
-func (r *Result) stated(in Input) {
+func (r *Outcome) stated(in Input) {
 	for _, m := range measure.Of(in.Kind) {
 		if m.At != "" {
 			continue
@@ -50,7 +50,7 @@ func (r *Result) stated(in Input) {
 
 // toTarget takes when the program reached the target that it trains to, or that
 // it ended without: such a run ranks behind all that reach it.
-func (r *Result) toTarget(m measure.Measure, in Input) {
+func (r *Outcome) toTarget(m measure.Measure, in Input) {
 	var found []metrics.Figure
 	for _, f := range in.Figures {
 		if (f.Name == metrics.FigureToTarget || f.Name == metrics.FigureMissedTarget) && f.Unit == m.Unit && len(f.At) == 0 && f.Value > 0 {
@@ -68,7 +68,7 @@ func (r *Result) toTarget(m measure.Measure, in Input) {
 
 // reported takes the figures that are of the run and of no measure that is
 // declared: each becomes a measure of its name and unit.
-func (r *Result) reported(in Input) {
+func (r *Outcome) reported(in Input) {
 	of := map[string][]metrics.Figure{}
 	for _, f := range in.Figures {
 		if declared, err := measure.Find(f.Name); err == nil && declared.At == "" || len(f.At) > 0 || f.Name == metrics.FigureMissedTarget {
@@ -87,7 +87,7 @@ func (r *Result) reported(in Input) {
 
 // placed takes measures with coordinates from the figures of their name, unit and
 // coordinates. Of two at one place the first counts, and that is said.
-func (r *Result) placed(in Input) {
+func (r *Outcome) placed(in Input) {
 	var places measure.Places
 	again := map[string]int{}
 	for _, m := range measure.Placed() {
@@ -111,7 +111,7 @@ func Placed(f metrics.Figure) bool {
 
 // one takes the value of a measure from the figures that state it. Of two, which
 // is the run's cannot be known.
-func (r *Result) one(m measure.Measure, found []metrics.Figure) {
+func (r *Outcome) one(m measure.Measure, found []metrics.Figure) {
 	switch {
 	case len(found) > 1:
 		delete(r.Values, m.Name)

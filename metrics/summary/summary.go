@@ -80,8 +80,8 @@ type Evaluation struct {
 	Accuracy float64
 }
 
-// Result is what a run came to.
-type Result struct {
+// Outcome is what a run came to.
+type Outcome struct {
 	Restart int // the incarnation that it is about
 	World   int // ranks, as they report it themselves; 0: no rank reported
 
@@ -134,8 +134,8 @@ type Accuracy struct {
 }
 
 // Summarize computes the result of a run.
-func Summarize(in Input) Result {
-	r := Result{Restart: in.Restart, World: in.World, Steps: len(in.Steps), Values: map[string]float64{}, Why: map[string]string{}}
+func Summarize(in Input) Outcome {
+	r := Outcome{Restart: in.Restart, World: in.World, Steps: len(in.Steps), Values: map[string]float64{}, Why: map[string]string{}}
 	for _, s := range in.Steps {
 		r.Samples += s.Samples
 	}
@@ -154,7 +154,7 @@ func Summarize(in Input) Result {
 }
 
 // identify says what the run ran on, and at which commit.
-func (r *Result) identify(in Input) {
+func (r *Outcome) identify(in Input) {
 	subject := fingerprint.Subject{Device: in.Device}
 	hosts := map[string]bool{}
 	for _, rank := range in.Ranks {
@@ -175,7 +175,7 @@ func (r *Result) identify(in Input) {
 
 // Known is the value of a measure; nil where there is none, or a target that was
 // missed.
-func (r *Result) Known(name string) *float64 {
+func (r *Outcome) Known(name string) *float64 {
 	if v, ok := r.Values[name]; ok && !math.IsInf(v, 0) {
 		return &v
 	}
@@ -184,7 +184,7 @@ func (r *Result) Known(name string) *float64 {
 
 // Targets are the accuracies whose time the run has or missed, or has a reason
 // not to have, ascending.
-func (r *Result) Targets() []float64 {
+func (r *Outcome) Targets() []float64 {
 	asked := maps.Clone(r.Values)
 	for name := range r.Why {
 		asked[name] = 0
@@ -197,7 +197,7 @@ func (r *Result) Targets() []float64 {
 // nearest-rank ones of these, values that occurred. Skew is 1 - (mean over
 // ranks)/(max over ranks) of the summed durations: the share of the time that
 // the average rank could save if none were slow.
-func (r *Result) steady(in Input) {
+func (r *Outcome) steady(in Input) {
 	durations := make([]float64, len(in.Steps))
 	for i, s := range in.Steps {
 		durations[i] = s.Duration
@@ -268,7 +268,7 @@ func percentile(sorted []float64, p float64) float64 {
 
 // clock computes what counts from the start of the training clock. There is no
 // initialisation where the clock started with the program: it is then in it.
-func (r *Result) clock(in Input) {
+func (r *Outcome) clock(in Input) {
 	for _, rank := range in.Ranks {
 		if t := rank.TrainTime; t != nil && *t > 0 {
 			r.Values[measure.InitSeconds] = max(*t, r.Values[measure.InitSeconds])
@@ -299,7 +299,7 @@ func (r *Result) clock(in Input) {
 
 // accuracies puts the evaluations on the training clock and looks up when each
 // target was reached.
-func (r *Result) accuracies(in Input) {
+func (r *Outcome) accuracies(in Input) {
 	n := len(in.Evaluations)
 	if n == 0 { // nobody looked: that is no miss
 		for _, t := range in.Targets {
@@ -353,6 +353,6 @@ func rankZero(in Input) *Rank {
 	return &in.Ranks[0]
 }
 
-func (r *Result) warn(format string, args ...any) {
+func (r *Outcome) warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }

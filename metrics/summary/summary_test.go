@@ -46,7 +46,7 @@ func twoRanks() Input {
 
 func TestSummarize(t *testing.T) {
 	got := Summarize(twoRanks())
-	want := Result{
+	want := Outcome{
 		World: 2, Steps: 21, WarmupSteps: 1, SteadySteps: 20,
 		Samples: 672, // 21 · 32
 		Epochs:  2,
@@ -114,7 +114,7 @@ func TestNotMeasuredIsNil(t *testing.T) {
 
 	none := Summarize(Input{Kind: "train", Workers: 4, Targets: []float64{0.9}})
 	// Nobody evaluated it: that is no miss.
-	want := Result{Values: map[string]float64{},
+	want := Outcome{Values: map[string]float64{},
 		Why: map[string]string{"to_0.9": "no evaluation was recorded", "throughput": "no steady state: 0 steps were reported by every rank, at least 10 are needed"}}
 	if diff := cmp.Diff(want, none); diff != "" {
 		t.Error("of a run without records:", diff)

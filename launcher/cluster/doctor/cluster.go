@@ -60,7 +60,7 @@ func (c Cluster) Check(ctx context.Context) ([]Finding, error) {
 	}
 	found, err = c.checkNodes(ctx, folder, open)
 	list = append(list, found...)
-	if err == nil && Count(found, Fail) == 0 && !slices.ContainsFunc(found, func(f Finding) bool { return f.Result == NotTested && f.Check == "probe job" }) {
+	if err == nil && Count(found, Fail) == 0 && !slices.ContainsFunc(found, func(f Finding) bool { return f.Verdict == NotTested && f.Check == "probe job" }) {
 		c.remove(ctx, folder) // what went wrong can be looked into
 		return list, nil
 	}

@@ -15,30 +15,30 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
-// Result is how a check came out.
-type Result string
+// Verdict is how a check came out.
+type Verdict string
 
 const (
-	OK        Result = "ok"
-	Warn      Result = "warn"
-	Fail      Result = "fail"
-	NotTested Result = "not tested"
+	OK        Verdict = "ok"
+	Warn      Verdict = "warn"
+	Fail      Verdict = "fail"
+	NotTested Verdict = "not tested"
 )
 
 // Finding is one check.
 type Finding struct {
 	Check   string // what was checked, "clock"
 	Subject string // partition, node or file that it is about; "" for the whole
-	Result  Result
+	Verdict Verdict
 	Found   string
 	Advice  string // what to do; "" where there is nothing
 }
 
 // Count counts the findings with a result.
-func Count(list []Finding, r Result) int {
+func Count(list []Finding, r Verdict) int {
 	n := 0
 	for _, f := range list {
-		if f.Result == r {
+		if f.Verdict == r {
 			n++
 		}
 	}

@@ -36,8 +36,8 @@ func healthy(t *testing.T) *job {
 			Rank: rank, Node: node, LocalRank: local, Phase: probe.Done, Link: probe.Link{Name: "ib0", Address: fmt.Sprintf("10.0.0.%d", node+1), BitPerSec: pointer(int64(10e9))}}
 		if local == 0 {
 			a.Files = &probe.Files{Rounds: 5}
-			a.Python = &probe.Start{Name: "/py", Version: "3.11", Seconds: pointer(0.5)}
-			a.Imports = []probe.Start{{Name: "torch", Version: "2.5", Seconds: pointer(4.0)}}
+			a.Python = &probe.Trial{Name: "/py", Version: "3.11", Seconds: pointer(0.5)}
+			a.Imports = []probe.Trial{{Name: "torch", Version: "2.5", Seconds: pointer(4.0)}}
 		}
 		if rank == 2 {
 			a.Exchange = &probe.Exchange{RoundTrip: 2e-5, RoundTripMedian: 3e-5, Trips: 200, Offset: 1e-6, Sent: 1.1e9, Received: 1.2e9}
@@ -60,7 +60,7 @@ func of(list []Finding, check string) (found []Finding) {
 func TestJudgeHealthy(t *testing.T) {
 	list := healthy(t).judge(time.Minute)
 	for _, f := range list {
-		if f.Result != OK || f.Found == "" {
+		if f.Verdict != OK || f.Found == "" {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -84,7 +84,7 @@ func TestJudgeFaults(t *testing.T) {
 		name   string
 		spoil  func(*job)
 		check  string
-		result Result
+		result Verdict
 		found  string
 	}{
 		{"clock far off", func(j *job) { j.clocks[1].best.Offset = -1.5 }, "clock", Warn, "−1.5 s against this host, ± 2 ms"},
@@ -103,21 +103,21 @@ func TestJudgeFaults(t *testing.T) {
 		{"shared CPUs", func(j *job) { j.answers[3].CPUs = []int{1, 2, 3} }, "CPU set", Warn, "tasks 2 and 3 on n2 share CPUs 1"},
 		{"no GPU bound", func(j *job) { j.answers[0].GPUs = probe.GPUs{Error: "no nvidia-smi"} }, "GPU", Fail, "task 0 on n1 has no CUDA_VISIBLE_DEVICES"},
 		{"no nvidia-smi", func(j *job) { j.answers[0].GPUs = probe.GPUs{Visible: pointer("1"), Error: "not found"} }, "GPU", Warn, "CUDA_VISIBLE_DEVICES=1; not found; " + gpucheck.Standing()},
-		{"no interpreter", func(j *job) { j.answers[2].Python = &probe.Start{Name: "/py", Error: "no such file"} }, "interpreter", Fail, "/py: no such file"},
+		{"no interpreter", func(j *job) { j.answers[2].Python = &probe.Trial{Name: "/py", Error: "no such file"} }, "interpreter", Fail, "/py: no such file"},
 		{"slow import", func(j *job) { j.answers[2].Imports[0].Seconds = pointer(90.0) }, "import", Warn, "torch 2.5 in 90 s"},
-		{"no framework", func(j *job) { j.answers[2].Imports[0] = probe.Start{Name: "torch", Error: "No module named 'torch'"} }, "import", Fail, "No module named"},
+		{"no framework", func(j *job) { j.answers[2].Imports[0] = probe.Trial{Name: "torch", Error: "No module named 'torch'"} }, "import", Fail, "No module named"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			j := healthy(t)
 			test.spoil(j)
 			said := false
 			for _, f := range j.judge(time.Minute) {
-				right := f.Check == test.check && f.Result == test.result && strings.Contains(f.Found, test.found)
+				right := f.Check == test.check && f.Verdict == test.result && strings.Contains(f.Found, test.found)
 				if right && f.Advice == "" {
 					t.Errorf("no advice: %+v", f)
 				}
 				said = said || right
-				if f.Result == Fail && !right {
+				if f.Verdict == Fail && !right {
 					t.Errorf("blamed as well: %+v", f)
 				}
 			}
@@ -143,7 +143,7 @@ func TestJudgeSilence(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		job    *job
-		result Result
+		result Verdict
 		found  string
 	}{
 		{"waits", bare(&slurm.Job{State: slurm.Pending, Word: "PENDING", Reason: "Priority"}, false), NotTested, "job 7 is still PENDING (Priority) after 1m0s"},
@@ -153,7 +153,7 @@ func TestJudgeSilence(t *testing.T) {
 		{"hangs", bare(&slurm.Job{State: slurm.Running, Word: "RUNNING"}, true), Fail, "job 7 is RUNNING after 1m0s; task 0 never answered"},
 	} {
 		list := test.job.judge(time.Minute)
-		if f := list[0]; f.Check != "probe job" || f.Result != test.result || !strings.Contains(f.Found, test.found) {
+		if f := list[0]; f.Check != "probe job" || f.Verdict != test.result || !strings.Contains(f.Found, test.found) {
 			t.Errorf("%s: %+v", test.name, f)
 		}
 		if Count(list, OK) != 0 {
@@ -165,10 +165,10 @@ func TestJudgeSilence(t *testing.T) {
 	j.state = &slurm.Job{State: slurm.Timeout, Word: "TIMEOUT"}
 	j.answers[2].Phase, j.answers[2].Python = probe.Networked, nil
 	list := j.judge(time.Minute)
-	if f := list[0]; f.Result != Fail || !strings.Contains(f.Found, `task 2 on n2 stopped after phase "network"`) {
+	if f := list[0]; f.Verdict != Fail || !strings.Contains(f.Found, `task 2 on n2 stopped after phase "network"`) {
 		t.Errorf("%+v", f)
 	}
-	if f := of(list, "interpreter"); len(f) != 2 || f[1].Result != NotTested {
+	if f := of(list, "interpreter"); len(f) != 2 || f[1].Verdict != NotTested {
 		t.Errorf("%+v", f)
 	}
 
@@ -176,7 +176,7 @@ func TestJudgeSilence(t *testing.T) {
 	if err := os.WriteFile(j.dir.JobLog(), []byte("line 85: /w: No such file or directory\nscalebench: no address for rank 0 on n1: /w address failed; see above\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if f := of(j.judge(time.Minute), "worker"); len(f) != 1 || f[0].Result != Fail || !strings.Contains(f[0].Found, "/w: No such file") || !strings.Contains(f[0].Advice, "/w must be a program") {
+	if f := of(j.judge(time.Minute), "worker"); len(f) != 1 || f[0].Verdict != Fail || !strings.Contains(f[0].Found, "/w: No such file") || !strings.Contains(f[0].Advice, "/w must be a program") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -217,7 +217,7 @@ func TestCheckPartition(t *testing.T) {
 		var said []string
 		found := false
 		for _, f := range list {
-			line := fmt.Sprintf("%s %s %s", f.Check, f.Result, f.Found)
+			line := fmt.Sprintf("%s %s %s", f.Check, f.Verdict, f.Found)
 			said, found = append(said, line), found || strings.HasPrefix(line, test.want)
 		}
 		if open != test.open || !found {

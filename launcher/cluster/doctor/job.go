@@ -117,7 +117,7 @@ const fileGrace = 65 * time.Second
 // failed reports whether the batch script left word that it failed; then
 // nothing more is to come.
 func (j *job) failed() bool {
-	text, err := rundir.ReadFile(rundir.Run(j.dir).Exit(0))
+	text, err := rundir.ReadFile(rundir.Folder(j.dir).Exit(0))
 	var record launcher.Exit
 	return err == nil && json.Unmarshal(text, &record) == nil && record.ExitCode != 0
 }

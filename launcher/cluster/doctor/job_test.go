@@ -49,11 +49,11 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	list := j.judge(time.Minute)
-	if list[0].Result != OK || of(list, "network")[0].Result != OK || len(of(list, "clock")) != 3 {
+	if list[0].Verdict != OK || of(list, "network")[0].Verdict != OK || len(of(list, "clock")) != 3 {
 		t.Errorf("%+v", list)
 	}
 	// The address is loopback's, which serves one host only, and that is said.
-	if f := of(list, "interface"); len(f) != 2 || f[0].Result != Fail {
+	if f := of(list, "interface"); len(f) != 2 || f[0].Verdict != Fail {
 		t.Errorf("%+v", f)
 	}
 }
@@ -103,7 +103,7 @@ func TestExchangeFiles(t *testing.T) {
 func TestWatchFailedJob(t *testing.T) {
 	j := &job{dir: rundir.Probe(t.TempDir()), id: "1", answers: make([]*probe.Answer, 1), clocks: make([]nodeClock, 1),
 		state: &slurm.Job{State: slurm.Failed, Word: "FAILED"}}
-	if err := os.WriteFile(rundir.Run(j.dir).Exit(0), []byte(`{"exit_code":1}`), 0o600); err != nil {
+	if err := os.WriteFile(rundir.Folder(j.dir).Exit(0), []byte(`{"exit_code":1}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	begin := time.Now()

@@ -58,21 +58,21 @@ func (j *job) ran(waited time.Duration) (Finding, bool) {
 	}
 	switch {
 	case answered == len(j.answers):
-		f.Result, f.Found = OK, fmt.Sprintf("job %s: %s on %s answered", j.id, number.Count(answered, "task"), number.Count(j.script.Nodes, "node"))
+		f.Verdict, f.Found = OK, fmt.Sprintf("job %s: %s on %s answered", j.id, number.Count(answered, "task"), number.Count(j.script.Nodes, "node"))
 	case began && (j.gone || j.state != nil && j.state.State.Terminal()):
-		f.Result, f.Found, f.Advice = Fail, fmt.Sprintf("job %s is %s; %s", j.id, state, j.unanswered()), "see "+j.dir.JobLog()
+		f.Verdict, f.Found, f.Advice = Fail, fmt.Sprintf("job %s is %s; %s", j.id, state, j.unanswered()), "see "+j.dir.JobLog()
 	case began:
-		f.Result, f.Found, f.Advice = Fail, fmt.Sprintf("job %s is %s after %v; %s", j.id, state, waited, j.unanswered()), "see "+j.dir.JobLog()
+		f.Verdict, f.Found, f.Advice = Fail, fmt.Sprintf("job %s is %s after %v; %s", j.id, state, waited, j.unanswered()), "see "+j.dir.JobLog()
 	case j.state != nil && !j.state.State.Terminal():
-		f.Result, f.Found, f.Advice = NotTested, fmt.Sprintf("job %s is still %s after %v and was cancelled", j.id, state, waited), "try again when the queue is shorter, or give it longer with --timeout"
+		f.Verdict, f.Found, f.Advice = NotTested, fmt.Sprintf("job %s is still %s after %v and was cancelled", j.id, state, waited), "try again when the queue is shorter, or give it longer with --timeout"
 		if slices.Contains(neverStarts, j.state.Reason) {
-			f.Result, f.Advice = Fail, "it would wait for ever: correct the site file by Slurm's reason"
+			f.Verdict, f.Advice = Fail, "it would wait for ever: correct the site file by Slurm's reason"
 		}
 	case j.state != nil:
-		f.Result, f.Found = Fail, fmt.Sprintf("job %s is %s, and nothing that it did is seen in %s", j.id, state, j.dir.Path())
+		f.Verdict, f.Found = Fail, fmt.Sprintf("job %s is %s, and nothing that it did is seen in %s", j.id, state, j.dir.Path())
 		f.Advice = "put the runs folder (--runs) on a file system that the compute nodes share, and see that they may write there"
 	default:
-		f.Result, f.Found, f.Advice = NotTested, fmt.Sprintf("job %s never came into the queue", j.id), "try again"
+		f.Verdict, f.Found, f.Advice = NotTested, fmt.Sprintf("job %s never came into the queue", j.id), "try again"
 	}
 	return f, began
 }
@@ -98,7 +98,7 @@ func (j *job) unanswered() string {
 // silent is about a script that ran without any task of it answering: the
 // script's own words say why.
 func (j *job) silent() Finding {
-	f := Finding{Check: "worker", Subject: j.use.subject(), Result: Fail, Found: "no task answered: " + tail(j.dir.JobLog()),
+	f := Finding{Check: "worker", Subject: j.use.subject(), Verdict: Fail, Found: "no task answered: " + tail(j.dir.JobLog()),
 		Advice: "see " + j.dir.JobLog()}
 	if strings.Contains(f.Found, "address failed") {
 		f.Advice = fmt.Sprintf("%s must be a program on a file system that the compute nodes see, built for them; name it in the site file (worker = …)", j.script.Worker)
@@ -154,26 +154,26 @@ func (j *job) leader(node int) *probe.Answer {
 func (j *job) folder() []Finding {
 	var list []Finding
 	for node, c := range j.clocks {
-		f := Finding{Check: "run folder", Subject: j.use.subject() + "/" + j.host(node), Result: OK}
+		f := Finding{Check: "run folder", Subject: j.use.subject() + "/" + j.host(node), Verdict: OK}
 		leader := j.leader(node)
 		switch {
 		case c.rounds == 0 && leader != nil && leader.Files != nil && leader.Files.Error != "":
-			f.Result, f.Found = Fail, leader.Files.Error
+			f.Verdict, f.Found = Fail, leader.Files.Error
 		case c.rounds == 0 && leader == nil && node == 0 && exists(j.dir.Begun()):
-			f.Result, f.Found = NotTested, "the batch script wrote there, but no task answered"
+			f.Verdict, f.Found = NotTested, "the batch script wrote there, but no task answered"
 		case c.rounds == 0 && leader == nil && node > 0 && j.leader(0) != nil:
-			f.Result, f.Found = Fail, "no task of this node wrote anything that is seen here"
+			f.Verdict, f.Found = Fail, "no task of this node wrote anything that is seen here"
 		case c.rounds == 0 && leader == nil:
-			f.Result, f.Found = NotTested, "no task answered"
+			f.Verdict, f.Found = NotTested, "no task answered"
 		case c.rounds == 0:
-			f.Result, f.Found = Fail, fmt.Sprint(c.err)
+			f.Verdict, f.Found = Fail, fmt.Sprint(c.err)
 		default:
 			f.Found = fmt.Sprintf("written here, read there, and back: %s (shortest of %d)", number.ShortSeconds(c.best.RoundTrip), c.rounds)
 			if c.best.RoundTrip > 5 {
-				f.Result, f.Advice = Warn, "new files are seen late: status, collect and the end of a run lag by so much"
+				f.Verdict, f.Advice = Warn, "new files are seen late: status, collect and the end of a run lag by so much"
 			}
 		}
-		if f.Result == Fail {
+		if f.Verdict == Fail {
 			f.Advice = "put the runs folder (--runs) on a file system that this host and the compute nodes share, and see that they may write there"
 		}
 		list = append(list, f)
@@ -183,7 +183,7 @@ func (j *job) folder() []Finding {
 
 // worker judges whether the binary started, and is one and the same.
 func (j *job) worker() Finding {
-	f := Finding{Check: "worker", Subject: j.use.subject(), Result: OK}
+	f := Finding{Check: "worker", Subject: j.use.subject(), Verdict: OK}
 	var versions []string
 	started := 0
 	for _, a := range j.answers {
@@ -198,16 +198,16 @@ func (j *job) worker() Finding {
 	f.Found = fmt.Sprintf("%s started in %d of %d tasks: %s", j.script.Worker, started, len(j.answers), strings.Join(versions, "; "))
 	switch {
 	case started < len(j.answers):
-		f.Result, f.Found, f.Advice = Fail, f.Found+"; "+tail(j.dir.JobLog()), "see "+j.dir.JobLog()
+		f.Verdict, f.Found, f.Advice = Fail, f.Found+"; "+tail(j.dir.JobLog()), "see "+j.dir.JobLog()
 	case len(versions) > 1:
-		f.Result, f.Advice = Fail, "the nodes see different binaries; put one on a shared file system"
+		f.Verdict, f.Advice = Fail, "the nodes see different binaries; put one on a shared file system"
 	}
 	return f
 }
 
 // cpus judges the CPU sets: enough of them, and each task its own.
 func (j *job) cpus() Finding {
-	f := Finding{Check: "CPU set", Subject: j.use.subject(), Result: OK}
+	f := Finding{Check: "CPU set", Subject: j.use.subject(), Verdict: OK}
 	want := j.script.CPUsPerTask
 	var few, shared, seen []string
 	byNode := map[int][]*probe.Answer{}
@@ -231,12 +231,12 @@ func (j *job) cpus() Finding {
 	f.Found = strings.Join(firstOf(seen, 4), ", ") + " on " + j.host(0)
 	switch {
 	case len(byNode) == 0:
-		f.Result, f.Found = NotTested, "no task could tell which CPUs it may use"
+		f.Verdict, f.Found = NotTested, "no task could tell which CPUs it may use"
 	case len(few) > 0:
-		f.Result, f.Found = Fail, fmt.Sprintf("cpus_per_worker is %d, but %s", want, strings.Join(firstOf(few, 4), ", "))
+		f.Verdict, f.Found = Fail, fmt.Sprintf("cpus_per_worker is %d, but %s", want, strings.Join(firstOf(few, 4), ", "))
 		f.Advice = "lower cpus_per_worker, or set cpu_bind or hint in the site file as the cluster's documentation says"
 	case len(shared) > 0:
-		f.Result, f.Found = Warn, strings.Join(firstOf(shared, 4), ", ")
+		f.Verdict, f.Found = Warn, strings.Join(firstOf(shared, 4), ", ")
 		f.Advice = "workers can disturb each other: set cpu_bind = \"cores\" in the site file, if the cluster binds tasks (TaskPlugin)"
 	}
 	return f
@@ -244,9 +244,9 @@ func (j *job) cpus() Finding {
 
 // gpus judges what the tasks see of GPUs.
 func (j *job) gpus() Finding {
-	f := Finding{Check: "GPU", Subject: j.use.subject(), Result: OK}
+	f := Finding{Check: "GPU", Subject: j.use.subject(), Verdict: OK}
 	if j.script.GPUsPerNode == 0 {
-		f.Result, f.Found = NotTested, "no GPU was asked for"
+		f.Verdict, f.Found = NotTested, "no GPU was asked for"
 		return f
 	}
 	var seen, none, silent []string
@@ -268,9 +268,9 @@ func (j *job) gpus() Finding {
 	}
 	switch {
 	case len(none) > 0:
-		f.Result, f.Found, f.Advice = Fail, strings.Join(firstOf(none, 4), ", "), "Slurm gave the step no GPUs: correct gpus_per_node and gpu_type in the site file"
+		f.Verdict, f.Found, f.Advice = Fail, strings.Join(firstOf(none, 4), ", "), "Slurm gave the step no GPUs: correct gpus_per_node and gpu_type in the site file"
 	case len(silent) > 0:
-		f.Result, f.Found = Warn, strings.Join(firstOf(silent, 4), ", ")+"; "+missing+"; "+gpucheck.Standing()
+		f.Verdict, f.Found = Warn, strings.Join(firstOf(silent, 4), ", ")+"; "+missing+"; "+gpucheck.Standing()
 		f.Advice = "without nvidia-smi nothing can be said of the GPUs themselves"
 	default:
 		f.Found = strings.Join(firstOf(seen, 4), ", ")
@@ -302,16 +302,16 @@ func (j *job) interpreter() []Finding {
 			list = append(list, Finding{"interpreter", j.use.subject() + "/" + j.host(node), NotTested, "the task did not come so far", ""})
 			continue
 		}
-		for i, s := range append([]probe.Start{*a.Python}, a.Imports...) {
-			f := Finding{Check: "interpreter", Subject: j.use.subject() + "/" + a.Host, Result: OK}
+		for i, s := range append([]probe.Trial{*a.Python}, a.Imports...) {
+			f := Finding{Check: "interpreter", Subject: j.use.subject() + "/" + a.Host, Verdict: OK}
 			if i > 0 {
 				f.Check = "import"
 			}
 			switch {
 			case s.Error != "":
-				f.Result, f.Found, f.Advice = Fail, s.Name+": "+s.Error, "correct python, modules or setup in the site file"
+				f.Verdict, f.Found, f.Advice = Fail, s.Name+": "+s.Error, "correct python, modules or setup in the site file"
 			case *s.Seconds > 60:
-				f.Result, f.Found = Warn, fmt.Sprintf("%s %s in %s", s.Name, s.Version, number.ShortSeconds(*s.Seconds))
+				f.Verdict, f.Found = Warn, fmt.Sprintf("%s %s in %s", s.Name, s.Version, number.ShortSeconds(*s.Seconds))
 				f.Advice = "every rank waits so long at its start: put the environment on a faster or node-local file system"
 			default:
 				f.Found = fmt.Sprintf("%s %s in %s", s.Name, s.Version, number.ShortSeconds(*s.Seconds))

@@ -46,7 +46,7 @@ func (h Host) Check(ctx context.Context) []Finding {
 		{"runs folder", h.Runs, "other hosts can write there", "jobs on other hosts do not see it, unless they mount it"},
 		{"database", h.Database, "SQLite works with a rollback journal there: collect one at a time", "SQLite works with a write-ahead log there"},
 	} {
-		f := Finding{Check: p.check, Subject: p.Dir, Result: OK}
+		f := Finding{Check: p.check, Subject: p.Dir, Verdict: OK}
 		words := p.local
 		if p.Shared {
 			words = p.shared
@@ -54,7 +54,7 @@ func (h Host) Check(ctx context.Context) []Finding {
 		kind, err := FileSystem(p.Dir)
 		switch {
 		case p.Err != nil:
-			f.Result, f.Found = NotTested, p.Err.Error()
+			f.Verdict, f.Found = NotTested, p.Err.Error()
 		case err != nil:
 			f.Found = "on a file system of unknown type; " + words
 		default:
@@ -64,11 +64,11 @@ func (h Host) Check(ctx context.Context) []Finding {
 	}
 	list = append(list, h.frameworks(ctx)...)
 	if h.Site.Python != "" {
-		f := Finding{Check: "interpreter", Subject: h.Site.Python, Result: OK}
+		f := Finding{Check: "interpreter", Subject: h.Site.Python, Verdict: OK}
 		begin := time.Now()
 		said, err := output(ctx, h.Site.Python, "--version")
 		if f.Found = fmt.Sprintf("%s in %s on this host", said, number.ShortSeconds(time.Since(begin).Seconds())); err != nil {
-			f.Result, f.Found, f.Advice = Warn, err.Error(), "correct python in the site file, unless compute nodes alone have it"
+			f.Verdict, f.Found, f.Advice = Warn, err.Error(), "correct python in the site file, unless compute nodes alone have it"
 		}
 		list = append(list, f)
 	}
@@ -92,7 +92,7 @@ func (h Host) frameworks(ctx context.Context) []Finding {
 			python := cmp.Or(h.Site.Interpreter(f.Name), "python3")
 			has, err := f.Look(ctx, python)
 			if list[i].Found = fmt.Sprintf("%v; %s", has, python); err != nil {
-				list[i].Result, list[i].Found = NotTested, fmt.Sprintf("%s has no %s: %s", python, f.Import, oneLine(err.Error()))
+				list[i].Verdict, list[i].Found = NotTested, fmt.Sprintf("%s has no %s: %s", python, f.Import, oneLine(err.Error()))
 				list[i].Advice = fmt.Sprintf("%s; then name the interpreter in the site file (pythons = { %s = \"…\" })", f.Install(), f.Name)
 			}
 		})
@@ -120,16 +120,16 @@ func (h Host) worker(ctx context.Context) []Finding {
 	}
 	found := Finding{"worker", path, OK, seen.Version + " starts on " + seen.Host, ""}
 	if seen.Version != h.Version {
-		found.Result, found.Advice = Warn, "scalebench itself is "+h.Version+"; build both from one source"
+		found.Verdict, found.Advice = Warn, "scalebench itself is "+h.Version+"; build both from one source"
 	}
 	list := []Finding{found}
 	cpus := Finding{"CPUs", seen.Host, OK, ranges(seen.CPUs) + " are allowed here", ""}
 	if len(seen.CPUs) == 0 {
-		cpus.Result, cpus.Found = NotTested, "the kernel does not say which CPUs are allowed"
+		cpus.Verdict, cpus.Found = NotTested, "the kernel does not say which CPUs are allowed"
 	}
 	gpu := Finding{"GPU", seen.Host, OK, strings.Join(firstOf(seen.GPUs.List, 4), ", "), ""}
 	if len(seen.GPUs.List) == 0 {
-		gpu.Result, gpu.Found = NotTested, gpucheck.Standing()+": "+oneLine(seen.GPUs.Error)
+		gpu.Verdict, gpu.Found = NotTested, gpucheck.Standing()+": "+oneLine(seen.GPUs.Error)
 		if seen.GPUs.Error == "" {
 			gpu.Found = gpucheck.Standing() + ": nvidia-smi lists none"
 		}

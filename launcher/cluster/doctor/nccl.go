@@ -19,7 +19,7 @@ const gpuVariant = "-gpu"
 // ownNCCL says which NCCL this host's worker would use. The ordinary worker
 // cannot load one; its GPU variant may stand beside it.
 func ownNCCL(ctx context.Context, worker string, seen probe.Facts) Finding {
-	f := Finding{Check: "NCCL", Subject: seen.Host, Result: NotTested}
+	f := Finding{Check: "NCCL", Subject: seen.Host, Verdict: NotTested}
 	if seen.NCCL == nil {
 		if _, err := exec.LookPath(worker + gpuVariant); err == nil {
 			said, err := output(ctx, worker+gpuVariant, "probe")
@@ -37,12 +37,12 @@ func ownNCCL(ctx context.Context, worker string, seen probe.Facts) Finding {
 		f.Advice = "for collectives between GPUs build the other one with make worker-gpu, and name it in the site file (worker = …); Python's frameworks bring an NCCL of their own"
 		return f
 	}
-	f.Found, f.Result, f.Advice = judgeNCCL(*seen.NCCL)
+	f.Found, f.Verdict, f.Advice = judgeNCCL(*seen.NCCL)
 	return f
 }
 
 // judgeNCCL is what one process found.
-func judgeNCCL(n probe.NCCL) (found string, r Result, advice string) {
+func judgeNCCL(n probe.NCCL) (found string, r Verdict, advice string) {
 	switch {
 	case n.Error != "":
 		return gpucheck.Standing() + ": " + oneLine(n.Error), NotTested, "install NCCL, activate the environment of a PyTorch that brings it, or name the file: SCALEBENCH_NCCL=/…/libnccl.so.2"
@@ -69,14 +69,14 @@ func (j *job) nccl() []Finding {
 	}
 	var names []string
 	worst := -1
-	rank := []Result{OK, Warn, NotTested, Fail}
+	rank := []Verdict{OK, Warn, NotTested, Fail}
 	for _, a := range j.answers {
 		if a == nil || a.NCCL == nil {
 			continue
 		}
 		found, r, advice := judgeNCCL(*a.NCCL)
 		if i := slices.Index(rank, r); i > worst {
-			worst, f.Found, f.Result, f.Advice = i, fmt.Sprintf("task %d on %s: %s", a.Rank, a.Host, found), r, advice
+			worst, f.Found, f.Verdict, f.Advice = i, fmt.Sprintf("task %d on %s: %s", a.Rank, a.Host, found), r, advice
 		}
 		if a.NCCL.Error == "" && !slices.Contains(names, a.NCCL.Name) {
 			names = append(names, a.NCCL.Name)
@@ -86,7 +86,7 @@ func (j *job) nccl() []Finding {
 	case worst < 0:
 		return nil
 	case len(names) > 1:
-		f.Result, f.Found = Fail, "the tasks load different versions: "+strings.Join(names, ", ")
+		f.Verdict, f.Found = Fail, "the tasks load different versions: "+strings.Join(names, ", ")
 		f.Advice = "give all nodes the same, with SCALEBENCH_NCCL=FILE in the site file's setup if need be"
 	}
 	return []Finding{f}

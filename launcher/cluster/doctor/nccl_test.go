@@ -24,7 +24,7 @@ func TestJudgeNCCL(t *testing.T) {
 		name   string
 		seen   *probe.NCCL
 		other  *probe.NCCL // of task 3
-		result Result
+		result Verdict
 		found  []string
 	}{
 		{"an ordinary worker in one task", &well, nil, proven, []string{"NCCL 2.28.0"}},
@@ -41,7 +41,7 @@ func TestJudgeNCCL(t *testing.T) {
 			}
 		}
 		list := of(j.judge(0), "NCCL")
-		if len(list) != 1 || list[0].Result != test.result {
+		if len(list) != 1 || list[0].Verdict != test.result {
 			t.Errorf("%s: %+v", test.name, list)
 			continue
 		}
@@ -67,7 +67,7 @@ func TestJudgeNCCL(t *testing.T) {
 func TestOwnNCCL(t *testing.T) {
 	worker := filepath.Join(t.TempDir(), "worker")
 	f := ownNCCL(context.Background(), worker, probe.Facts{Host: "here"})
-	if f.Result != NotTested || !strings.Contains(f.Found, gpucheck.Standing()) || !strings.Contains(f.Advice, "make worker-gpu") {
+	if f.Verdict != NotTested || !strings.Contains(f.Found, gpucheck.Standing()) || !strings.Contains(f.Advice, "make worker-gpu") {
 		t.Errorf("%+v", f)
 	}
 	script := "#!/bin/sh\necho '{\"host\":\"here\",\"nccl\":{\"name\":\"NCCL 2.28.0\",\"path\":\"/x\",\"driver\":\"12.4\",\"devices\":1}}'\n"
@@ -81,7 +81,7 @@ func TestOwnNCCL(t *testing.T) {
 	if err := os.WriteFile(worker+"-gpu", []byte("#!/bin/sh\necho broken >&2; exit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if f = ownNCCL(context.Background(), worker, probe.Facts{Host: "here"}); f.Result != NotTested || !strings.Contains(f.Found, "broken") {
+	if f = ownNCCL(context.Background(), worker, probe.Facts{Host: "here"}); f.Verdict != NotTested || !strings.Contains(f.Found, "broken") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -20,7 +20,7 @@ func (j *job) links() []Finding {
 		if a == nil {
 			continue
 		}
-		f := Finding{Check: "interface", Subject: j.use.subject() + "/" + a.Host, Result: OK}
+		f := Finding{Check: "interface", Subject: j.use.subject() + "/" + a.Host, Verdict: OK}
 		ip := net.ParseIP(a.Link.Address)
 		speed := "its speed is not known to the kernel"
 		if a.Link.BitPerSec != nil {
@@ -29,9 +29,9 @@ func (j *job) links() []Finding {
 		f.Found = fmt.Sprintf("%s %s, %s", a.Link.Name, a.Link.Address, speed)
 		switch {
 		case a.Link.Error != "":
-			f.Result, f.Found, f.Advice = Fail, a.Link.Error, "correct interface in the site file"
+			f.Verdict, f.Found, f.Advice = Fail, a.Link.Error, "correct interface in the site file"
 		case ip.IsLoopback() && j.script.Nodes > 1:
-			f.Result, f.Advice = Fail, "other nodes cannot reach a loopback address: name an interface in the site file (interface = …)"
+			f.Verdict, f.Advice = Fail, "other nodes cannot reach a loopback address: name an interface in the site file (interface = …)"
 		}
 		list = append(list, f)
 	}
@@ -47,10 +47,10 @@ const farOff = 1.0
 func (j *job) clock() []Finding {
 	var list []Finding
 	judged := func(subject, against string, offset, roundTrip float64) {
-		f := Finding{Check: "clock", Subject: subject, Result: OK,
+		f := Finding{Check: "clock", Subject: subject, Verdict: OK,
 			Found: fmt.Sprintf("%s against %s, ± %s", signed(offset), against, number.ShortSeconds(roundTrip/2))}
 		if math.Abs(offset)-roundTrip/2 > farOff {
-			f.Result, f.Advice = Warn, "tell the cluster's staff; durations are not affected, each is of one host's clock"
+			f.Verdict, f.Advice = Warn, "tell the cluster's staff; durations are not affected, each is of one host's clock"
 		}
 		list = append(list, f)
 	}
@@ -75,18 +75,18 @@ func (j *job) network() []Finding {
 	}
 	var list []Finding
 	for node := 1; node < j.script.Nodes; node++ {
-		f := Finding{Check: "network", Subject: fmt.Sprintf("%s/%s–%s", j.use.subject(), j.host(0), j.host(node)), Result: OK}
+		f := Finding{Check: "network", Subject: fmt.Sprintf("%s/%s–%s", j.use.subject(), j.host(0), j.host(node)), Verdict: OK}
 		a := j.leader(node)
 		switch {
 		case a == nil || a.Exchange == nil:
-			f.Result, f.Found = NotTested, "the task did not come so far"
+			f.Verdict, f.Found = NotTested, "the task did not come so far"
 		case a.Exchange.Error != "":
-			f.Result, f.Found, f.Advice = Fail, a.Exchange.Error, "correct interface in the site file; a firewall between compute nodes must let TCP through"
+			f.Verdict, f.Found, f.Advice = Fail, a.Exchange.Error, "correct interface in the site file; a firewall between compute nodes must let TCP through"
 		default:
 			f.Found = described(a.Exchange)
 			// Beside a link of known speed, a tenth of it is no fair share.
 			if s := a.Link.BitPerSec; s != nil && math.Min(a.Exchange.Sent, a.Exchange.Received)*8 < float64(*s)/10 {
-				f.Result, f.Advice = Warn, fmt.Sprintf("less than a tenth of %s's %s: is this the interface meant for collectives?", a.Link.Name, scaled(float64(*s), "bit/s"))
+				f.Verdict, f.Advice = Warn, fmt.Sprintf("less than a tenth of %s's %s: is this the interface meant for collectives?", a.Link.Name, scaled(float64(*s), "bit/s"))
 			}
 		}
 		list = append(list, f)

@@ -40,11 +40,11 @@ func checkPartition(u use, d *slurm.Description, account string) (list []Finding
 	open = true
 	switch {
 	case u.known.State != "UP":
-		f.Result, f.Advice, open = Fail, "take it out of the site file, or wait until the cluster's staff open it", false
+		f.Verdict, f.Advice, open = Fail, "take it out of the site file, or wait until the cluster's staff open it", false
 	case usable == 0:
-		f.Result, f.Advice, open = Fail, "no job can start there now; ask the cluster's staff, or use another partition", false
+		f.Verdict, f.Advice, open = Fail, "no job can start there now; ask the cluster's staff, or use another partition", false
 	case usable < u.shape.Point.Nodes:
-		f.Result, f.Advice = Warn, fmt.Sprintf("the largest point takes %s; it waits until they are back", number.Count(u.shape.Point.Nodes, "node"))
+		f.Verdict, f.Advice = Warn, fmt.Sprintf("the largest point takes %s; it waits until they are back", number.Count(u.shape.Point.Nodes, "node"))
 	}
 	list = append(list, f)
 	return append(append(list, checkLimits(u, nodes)...), checkAccount(u, d, account)...), open

@@ -107,8 +107,8 @@ func interfaceOf(ip net.IP) string {
 	return ""
 }
 
-// Start is how an interpreter started, alone or with a module to import.
-type Start struct {
+// Trial is how an interpreter started, alone or with a module to import.
+type Trial struct {
 	Name    string   `json:"name"` // the interpreter, or the module
 	Version string   `json:"version"`
 	Seconds *float64 `json:"seconds"` // from its start to its end, of the first time on this node; nil when it failed
@@ -119,22 +119,22 @@ type Start struct {
 // take minutes.
 const pythonWait = 3 * time.Minute
 
-func startPython(ctx context.Context, python string) *Start {
+func startPython(ctx context.Context, python string) *Trial {
 	s := timed(ctx, python, python, "import sys; print(sys.version.split()[0])")
 	return &s
 }
 
 var moduleName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 
-func importModule(ctx context.Context, python, module string) Start {
+func importModule(ctx context.Context, python, module string) Trial {
 	if !moduleName.MatchString(module) {
-		return Start{Name: module, Error: fmt.Sprintf("%q is not a name of a module", module)}
+		return Trial{Name: module, Error: fmt.Sprintf("%q is not a name of a module", module)}
 	}
 	return timed(ctx, module, python, "import "+module+" as m; print(getattr(m, '__version__', ''))")
 }
 
-func timed(ctx context.Context, name, python, program string) Start {
-	s := Start{Name: name}
+func timed(ctx context.Context, name, python, program string) Trial {
+	s := Trial{Name: name}
 	begin := time.Now()
 	out, err := output(ctx, pythonWait, python, "-c", program)
 	if err != nil {

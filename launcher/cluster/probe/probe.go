@@ -38,8 +38,8 @@ type Answer struct {
 	Link     Link      `json:"link"`
 	Files    *Files    `json:"files"`    // of the first task of each node
 	Exchange *Exchange `json:"exchange"` // of the first task of each node but node 0
-	Python   *Start    `json:"python"`   // of the first task of each node, where an interpreter is asked about
-	Imports  []Start   `json:"imports"`
+	Python   *Trial    `json:"python"`   // of the first task of each node, where an interpreter is asked about
+	Imports  []Trial   `json:"imports"`
 }
 
 // Phase is how far a task came.

@@ -170,7 +170,7 @@ func (s *Study) Report(ctx context.Context, db *store.Store, title string) (*rep
 
 // figures draws all there are, and says which cannot be drawn and why.
 func (s *Study) figures(r *report.Report) {
-	add := func(id, title string, draw func(figure.Options) (*figure.Figure, error)) {
+	add := func(id, title string, draw func(figure.Options) (*figure.Drawing, error)) {
 		one, err := report.Draw(id, draw)
 		if err != nil {
 			why := err.Error()
@@ -186,12 +186,12 @@ func (s *Study) figures(r *report.Report) {
 	for _, c := range s.Curves {
 		frameworks[c.Framework] = true
 	}
-	for _, k := range figure.Kinds() {
+	for _, k := range figure.Presets() {
 		if !k.OfCurves() || !s.Trains {
 			continue
 		}
 		kind := k.Name
-		add(kind, k.Title, func(o figure.Options) (*figure.Figure, error) {
+		add(kind, k.Title, func(o figure.Options) (*figure.Drawing, error) {
 			if len(s.Curves) > manySeries && len(frameworks) > 1 {
 				return figure.DrawBy("framework", kind, s.Curves, s.Observations, o)
 			}
@@ -200,11 +200,11 @@ func (s *Study) figures(r *report.Report) {
 	}
 	if len(s.ranks) > 0 {
 		most := min(len(s.ranks), manySeries)
-		add("ranks", figureTitle("ranks"), func(o figure.Options) (*figure.Figure, error) { return figure.DrawRanks(s.ranks[:most], o) })
+		add("ranks", figureTitle("ranks"), func(o figure.Options) (*figure.Drawing, error) { return figure.DrawRanks(s.ranks[:most], o) })
 	}
 	if s.Bill != nil {
-		add("cost", figureTitle("cost"), func(o figure.Options) (*figure.Figure, error) { return figure.DrawCost(*s.Bill, "", o) })
-		add("normalised", figureTitle("normalised"), func(o figure.Options) (*figure.Figure, error) { return figure.DrawNormalised(*s.Bill, "", o) })
+		add("cost", figureTitle("cost"), func(o figure.Options) (*figure.Drawing, error) { return figure.DrawCost(*s.Bill, "", o) })
+		add("normalised", figureTitle("normalised"), func(o figure.Options) (*figure.Drawing, error) { return figure.DrawNormalised(*s.Bill, "", o) })
 	}
 	for _, f := range s.Frames {
 		by := ""
@@ -219,7 +219,7 @@ func (s *Study) figures(r *report.Report) {
 			if m.Better == measure.Neither && !s.Trains {
 				continue // it describes the others, in the table
 			}
-			add(fmt.Sprintf("%s-%d", f.ID, i+1), m.Title, func(o figure.Options) (*figure.Figure, error) {
+			add(fmt.Sprintf("%s-%d", f.ID, i+1), m.Title, func(o figure.Options) (*figure.Drawing, error) {
 				if at := onlyPlace(f.Curves); at != "" {
 					return nil, fmt.Errorf("every run is at one place on the axis, with %s; the table has the values", at)
 				}

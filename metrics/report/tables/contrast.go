@@ -14,7 +14,7 @@ import (
 
 // Contrast is a comparison of two sets of runs, of which a and b are the names,
 // for people.
-func Contrast(r *contrast.Result, m measure.Measure, a, b string) *table.Table {
+func Contrast(r *contrast.Comparison, m measure.Measure, a, b string) *table.Table {
 	write, of := m.Text, m.Name
 	if m.Show == measure.Number && m.Unit != "" {
 		of += " in " + m.Unit
@@ -22,7 +22,7 @@ func Contrast(r *contrast.Result, m measure.Measure, a, b string) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs_a", Head: "runs A"}, {Key: "runs_b", Head: "runs B"},
 		{Key: "a", Head: "A", Right: true}, {Key: "b", Head: "B", Right: true}, {Key: "ratio", Head: "B / A", Right: true}, {Key: "p"}, {Key: "verdict"}, {Key: "why"}}}
 	alongCoordinate(t, m)
-	for _, p := range r.Points {
+	for _, p := range r.Pairs {
 		cells := append(pointCells(p, m), p.NA, p.NB, Estimate(p.A, write, false), Estimate(p.B, write, false), Estimate(p.Ratio, number.Significant, false),
 			p.P, string(p.Verdict), table.NonZero(p.Why))
 		t.Add(cells...)
@@ -31,7 +31,7 @@ func Contrast(r *contrast.Result, m measure.Measure, a, b string) *table.Table {
 	if len(r.Differ) > 0 {
 		t.Notes = append(t.Notes, "A and B differ in "+strings.Join(r.Differ, "; ")+".")
 	}
-	if n := len(r.Points); n > 1 {
+	if n := len(r.Pairs); n > 1 {
 		t.Notes = append(t.Notes, fmt.Sprintf("Verdicts are of all %d points together: without any difference, one comparison in 20 has some point better or worse.", n))
 	}
 	return t
@@ -45,7 +45,7 @@ func alongCoordinate(t *table.Table, m measure.Measure) {
 }
 
 // pointCells say which point it is.
-func pointCells(p contrast.Point, m measure.Measure) []any {
+func pointCells(p contrast.Pair, m measure.Measure) []any {
 	cells := []any{p.Series, table.NonZero(p.Workers)}
 	if m.Axis != "" {
 		cells = append(cells, p.At.Any())
@@ -54,7 +54,7 @@ func pointCells(p contrast.Point, m measure.Measure) []any {
 }
 
 // ContrastData is a comparison for programs.
-func ContrastData(r *contrast.Result, m measure.Measure) *table.Table {
+func ContrastData(r *contrast.Comparison, m measure.Measure) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "metric"}, {Key: "runs_a"}, {Key: "runs_b"}}}
 	for _, name := range []string{"a", "b", "ratio"} {
 		t.Columns = append(t.Columns, table.Column{Key: name}, table.Column{Key: name + "_low"}, table.Column{Key: name + "_high"})
@@ -65,7 +65,7 @@ func ContrastData(r *contrast.Result, m measure.Measure) *table.Table {
 	if differ == nil {
 		differ = []string{}
 	}
-	for _, p := range r.Points {
+	for _, p := range r.Pairs {
 		cells := append(pointCells(p, m), m.Name, p.NA, p.NB)
 		for _, e := range []*scaling.Estimate{p.A, p.B, p.Ratio} {
 			cells = append(cells, estimateCells(e)...)

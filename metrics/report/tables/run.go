@@ -60,7 +60,7 @@ func runRecord(d *store.Details) *table.Table {
 
 // fingerprintRecord has a column for each fact by which the run is held
 // comparable with others.
-func fingerprintRecord(r *summary.Result) *table.Table {
+func fingerprintRecord(r *summary.Outcome) *table.Table {
 	t := &table.Table{}
 	if r == nil {
 		return t
@@ -101,7 +101,7 @@ func jobRecord(j *metrics.Job) *table.Table {
 
 // resultRecord has a column for each measure of the run's kind of workload and
 // each that it reports, and behind them the facts that are none.
-func resultRecord(r *summary.Result, kind string, algorithm int) *table.Table {
+func resultRecord(r *summary.Outcome, kind string, algorithm int) *table.Table {
 	t := &table.Table{}
 	if r == nil {
 		return t
@@ -137,7 +137,7 @@ func resultRecord(r *summary.Result, kind string, algorithm int) *table.Table {
 // noiseScaleRows are the gradient noise scale of each epoch. What its figures
 // are made of stands beside them: from so many steps, by gradients of a rank's
 // batch and of the global one. An interval without an upper end says so.
-func noiseScaleRows(r *summary.Result) *table.Table {
+func noiseScaleRows(r *summary.Outcome) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "epoch"}, {Key: "noise_scale", Unit: "samples"},
 		{Key: "low", Head: fmt.Sprintf("%.0f %% interval from", 100*noisescale.Level)}, {Key: "high", Head: "to"},
 		{Key: "steps"}, {Key: "batch"}, {Key: "global_batch"}, {Key: "gradient_squared", Data: true}, {Key: "noise", Data: true},
@@ -158,7 +158,7 @@ func noiseScaleRows(r *summary.Result) *table.Table {
 	return t
 }
 
-func targetRows(r *summary.Result) *table.Table {
+func targetRows(r *summary.Outcome) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "accuracy", Show: number.Exact}, {Key: "seconds", Head: "time to it", Show: number.Seconds}}}
 	if r != nil {
 		for _, target := range r.Targets() {

@@ -221,7 +221,7 @@ func (s *study) fit() error {
 	}
 	d := model.Data{Strong: s.curve.Scaling == "strong", NodeSize: s.nodeSize}
 	for _, p := range s.curve.Points {
-		d.Points = append(d.Points, model.Point{Workers: p.Workers, Throughputs: p.Of(measure.Throughput).Values})
+		d.Counts = append(d.Counts, model.Measured{Workers: p.Workers, Throughputs: p.Of(measure.Throughput).Values})
 	}
 	law, err := model.Fit(d, s.o.Confidence)
 	var refusal *model.Refusal

@@ -18,28 +18,28 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Run is one run.
-type Run struct {
+// Timed is one run and when it began.
+type Timed struct {
 	Point int      // runs of equal Point were asked for alike
 	Value float64  // positive
 	Began float64  // Unix seconds
 	Nodes []string // that it ran on; nil where that is not known
 }
 
-// Kind is what runs go by.
-type Kind string
+// Link is what values are tied to other than the point: an order, a day, a node.
+type Link string
 
-// The kinds.
+// The links.
 const (
-	Trend      Kind = "trend"      // values rise or fall over the study
-	Neighbours Kind = "neighbours" // runs made one after the other are alike
-	Day        Kind = "day"        // runs of one day are alike
-	Node       Kind = "node"       // runs on one node are faster or slower than others
+	Trend      Link = "trend"      // values rise or fall over the study
+	Neighbours Link = "neighbours" // runs made one after the other are alike
+	Day        Link = "day"        // runs of one day are alike
+	Node       Link = "node"       // runs on one node are faster or slower than others
 )
 
 // Finding is something that runs go by.
 type Finding struct {
-	Kind Kind
+	Link Link
 	Node string
 	// Change is how much larger values are in the second half of the runs than in
 	// the first, or on the node than elsewhere, each over the median of its point;
@@ -58,9 +58,9 @@ const (
 // Test tells what the runs go by, strongest first. Without anything but chance,
 // it finds something in at most the given share of studies. Runs of points with
 // fewer than three tell nothing.
-func Test(runs []Run, level float64) []Finding {
+func Test(runs []Timed, level float64) []Finding {
 	runs = slices.Clone(runs)
-	slices.SortStableFunc(runs, func(a, b Run) int { return cmp.Compare(a.Began, b.Began) })
+	slices.SortStableFunc(runs, func(a, b Timed) int { return cmp.Compare(a.Began, b.Began) })
 	scores, relative, points := standing(runs)
 	looks := looksAt(runs)
 	if len(looks) == 0 || len(points) == 0 {
@@ -97,7 +97,7 @@ func Test(runs []Run, level float64) []Finding {
 	var list []Finding
 	for i, l := range looks {
 		if exceeded[i] <= most {
-			f := Finding{Kind: l.kind, P: float64(exceeded[i]+1) / float64(orders+1)}
+			f := Finding{Link: l.kind, P: float64(exceeded[i]+1) / float64(orders+1)}
 			l.describe(&f, scores, relative)
 			list = append(list, f)
 		}
@@ -109,7 +109,7 @@ func Test(runs []Run, level float64) []Finding {
 // standing is each run's normal score among the runs of its point, its value
 // over the point's median, and which runs each point has. Scores of a point add
 // up to 0; ties share theirs.
-func standing(runs []Run) (scores, relative []float64, points [][]int) {
+func standing(runs []Timed) (scores, relative []float64, points [][]int) {
 	scores, relative = make([]float64, len(runs)), make([]float64, len(runs))
 	of := map[int][]int{}
 	for i, r := range runs {
@@ -150,12 +150,12 @@ func standing(runs []Run) (scores, relative []float64, points [][]int) {
 
 // look is one thing that runs may go by.
 type look struct {
-	kind      Kind
+	kind      Link
 	statistic func(scores []float64) float64 // larger: more so
 	describe  func(f *Finding, scores, relative []float64)
 }
 
-func looksAt(runs []Run) []look {
+func looksAt(runs []Timed) []look {
 	n := len(runs)
 	nothing := func(*Finding, []float64, []float64) {}
 	var list []look
@@ -207,7 +207,7 @@ func looksAt(runs []Run) []look {
 }
 
 // looksAtNodes is for nodes that several runs had, and several had not.
-func looksAtNodes(runs []Run) (l look, some bool) {
+func looksAtNodes(runs []Timed) (l look, some bool) {
 	on := map[string][]int{}
 	for i, r := range runs {
 		for _, node := range r.Nodes {

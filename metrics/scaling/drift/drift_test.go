@@ -8,12 +8,12 @@ import (
 )
 
 // made are runs of three points in blocks, whose values what changes.
-func made(r *rand.Rand, blocks int, spread float64, what func(i int, run *Run)) []Run {
-	var list []Run
+func made(r *rand.Rand, blocks int, spread float64, what func(i int, run *Timed)) []Timed {
+	var list []Timed
 	for range blocks {
 		for _, point := range r.Perm(3) {
 			i := len(list)
-			run := Run{Point: point, Began: 1.79e9 + 600*float64(i), Value: 100 * float64(point+1) * math.Exp(spread*r.NormFloat64())}
+			run := Timed{Point: point, Began: 1.79e9 + 600*float64(i), Value: 100 * float64(point+1) * math.Exp(spread*r.NormFloat64())}
 			what(i, &run)
 			list = append(list, run)
 		}
@@ -21,10 +21,10 @@ func made(r *rand.Rand, blocks int, spread float64, what func(i int, run *Run)) 
 	return list
 }
 
-func kinds(list []Finding) []Kind {
-	var k []Kind
+func kinds(list []Finding) []Link {
+	var k []Link
 	for _, f := range list {
-		k = append(k, f.Kind)
+		k = append(k, f.Link)
 	}
 	return k
 }
@@ -33,22 +33,22 @@ func kinds(list []Finding) []Kind {
 // change as it was made. The order in which runs are given is nothing.
 func TestFindings(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	shuffled := func(list []Run) []Run {
+	shuffled := func(list []Timed) []Timed {
 		r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		return list
 	}
 	// 30 runs that fall by 10 % from the first to the last: halves are apart by 5 %.
-	found := Test(shuffled(made(r, 10, 0.01, func(i int, run *Run) { run.Value *= 1.05 - 0.1*float64(i)/29 })), 0.05)
-	if i := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == Trend }); i < 0 || math.Abs(found[i].Change+0.05) > 0.015 || found[i].P > 0.0125 {
+	found := Test(shuffled(made(r, 10, 0.01, func(i int, run *Timed) { run.Value *= 1.05 - 0.1*float64(i)/29 })), 0.05)
+	if i := slices.IndexFunc(found, func(f Finding) bool { return f.Link == Trend }); i < 0 || math.Abs(found[i].Change+0.05) > 0.015 || found[i].P > 0.0125 {
 		t.Errorf("a ramp: %+v", found)
 	}
 	// Up and down every ten runs: no trend.
-	found = Test(shuffled(made(r, 20, 0.01, func(i int, run *Run) { run.Value *= 1 + 0.05*math.Sin(2*math.Pi*float64(i)/20) })), 0.05)
+	found = Test(shuffled(made(r, 20, 0.01, func(i int, run *Timed) { run.Value *= 1 + 0.05*math.Sin(2*math.Pi*float64(i)/20) })), 0.05)
 	if !slices.Contains(kinds(found), Neighbours) || slices.Contains(kinds(found), Node) {
 		t.Errorf("a wave: %+v", found)
 	}
 	// Every second day is slow.
-	found = Test(shuffled(made(r, 20, 0.01, func(i int, run *Run) {
+	found = Test(shuffled(made(r, 20, 0.01, func(i int, run *Timed) {
 		run.Began = 86400*20000 + 86400*float64(i/6) + float64(i)
 		run.Value *= 1 + 0.1*float64(i/6%2)
 	})), 0.05)
@@ -56,13 +56,13 @@ func TestFindings(t *testing.T) {
 		t.Errorf("days: %+v", found)
 	}
 	// A fifth of the runs is on a slow node, in any order.
-	found = Test(shuffled(made(r, 10, 0.01, func(i int, run *Run) {
+	found = Test(shuffled(made(r, 10, 0.01, func(i int, run *Timed) {
 		run.Nodes = []string{[]string{"a", "b", "c", "d", "e"}[i*7%5]}
 		if run.Nodes[0] == "d" {
 			run.Value *= 0.9
 		}
 	})), 0.05)
-	if i := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == Node }); i < 0 || found[i].Node != "d" || math.Abs(found[i].Change+0.1) > 0.02 {
+	if i := slices.IndexFunc(found, func(f Finding) bool { return f.Link == Node }); i < 0 || found[i].Node != "d" || math.Abs(found[i].Change+0.1) > 0.02 {
 		t.Errorf("a slow node: %+v", found)
 	}
 }
@@ -74,7 +74,7 @@ func TestFalseFindings(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	wrong := 0
 	for range studies {
-		runs := made(r, 6, 0.02, func(i int, run *Run) {
+		runs := made(r, 6, 0.02, func(i int, run *Timed) {
 			run.Value = math.Round(run.Value * math.Exp(0.1*float64(run.Point)*r.NormFloat64()))
 			run.Began = 1.79e9 + 7200*float64(i)
 			run.Nodes = []string{"login", []string{"a", "b", "c", "d"}[r.IntN(4)]}
@@ -91,7 +91,7 @@ func TestFalseFindings(t *testing.T) {
 
 // What says nothing is asked nothing.
 func TestNothingToTest(t *testing.T) {
-	for name, runs := range map[string][]Run{
+	for name, runs := range map[string][]Timed{
 		"no run":        nil,
 		"two a point":   {{0, 1, 1, nil}, {0, 2, 2, nil}, {1, 1, 3, nil}, {1, 2, 4, nil}},
 		"at once":       {{0, 1, 5, nil}, {0, 2, 5, nil}, {0, 3, 5, nil}, {0, 4, 5, nil}, {0, 5, 5, nil}},

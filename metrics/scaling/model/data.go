@@ -20,15 +20,15 @@ import (
 
 // Data is what was measured of one series.
 type Data struct {
-	Points []Point
+	Counts []Measured
 	Strong bool // the global batch is fixed; else the batch of each worker
 	// NodeSize is how many workers a whole node holds. Above 1, only whole
 	// nodes are fitted: inside a node the network is another. 0 is 1.
 	NodeSize int
 }
 
-// Point is one worker count.
-type Point struct {
+// Measured is what one worker count was measured to do.
+type Measured struct {
 	Workers     int
 	Throughputs []float64 // samples/s, one a run
 }
@@ -77,12 +77,12 @@ func fewCounts(enough, measured int) string {
 
 // tier checks the data and returns the points that are fitted, by rising
 // worker count: those of whole nodes.
-func (d *Data) tier() ([]Point, error) {
+func (d *Data) tier() ([]Measured, error) {
 	if d.NodeSize < 0 {
 		return nil, fmt.Errorf("a node of %d workers; give 1 or more, or 0 where it is not known", d.NodeSize)
 	}
-	var enough, tier []Point
-	for _, p := range d.Points {
+	var enough, tier []Measured
+	for _, p := range d.Counts {
 		if p.Workers < 1 {
 			return nil, fmt.Errorf("a point with %d workers; it has 1 or more", p.Workers)
 		}
@@ -99,7 +99,7 @@ func (d *Data) tier() ([]Point, error) {
 			tier = append(tier, p)
 		}
 	}
-	slices.SortFunc(tier, func(a, b Point) int { return a.Workers - b.Workers })
+	slices.SortFunc(tier, func(a, b Measured) int { return a.Workers - b.Workers })
 	for i := 1; i < len(tier); i++ {
 		if tier[i].Workers == tier[i-1].Workers {
 			return nil, fmt.Errorf("%d workers are given twice", tier[i].Workers)
@@ -107,7 +107,7 @@ func (d *Data) tier() ([]Point, error) {
 	}
 	switch {
 	case len(enough) < MinPoints:
-		return nil, &Refusal{Why: fewCounts(len(enough), len(d.Points))}
+		return nil, &Refusal{Why: fewCounts(len(enough), len(d.Counts))}
 	case len(tier) < MinTier:
 		return nil, &Refusal{Why: fmt.Sprintf("%d of the worker counts fill whole nodes of %d; a fit of one network tier needs %d", len(tier), d.NodeSize, MinTier)}
 	}

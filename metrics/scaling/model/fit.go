@@ -36,7 +36,7 @@ type rows struct {
 	m     int   // points
 }
 
-func newRows(d *Data, points []Point) *rows {
+func newRows(d *Data, points []Measured) *rows {
 	r := &rows{d: d, m: len(points)}
 	for i, p := range points {
 		for _, x := range p.Throughputs {
@@ -142,7 +142,7 @@ func (f *fit) error(d *Data, n float64) float64 {
 
 // candidates fits every set of terms of the α–β model, with and without a
 // shared resource that runs out, and the overlays.
-func candidates(d *Data, points []Point) []fit {
+func candidates(d *Data, points []Measured) []fit {
 	r := newRows(d, points)
 	free := alphaBeta
 	if d.Strong {

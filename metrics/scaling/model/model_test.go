@@ -11,11 +11,11 @@ import (
 func exact(counts []int, y func(n float64) float64) Data {
 	var d Data
 	for _, n := range counts {
-		p := Point{Workers: n}
+		p := Measured{Workers: n}
 		for i := range 6 {
 			p.Throughputs = append(p.Throughputs, float64(n)/y(float64(n))*(1+1e-4*float64(i-3)))
 		}
-		d.Points = append(d.Points, p)
+		d.Counts = append(d.Counts, p)
 	}
 	return d
 }
@@ -86,7 +86,7 @@ func TestFitWholeNodes(t *testing.T) {
 func TestFitRefuses(t *testing.T) {
 	linear := func(n float64) float64 { return 1e-3 }
 	few := exact([]int{1, 2, 4, 8, 16}, linear)
-	few.Points[2].Throughputs = few.Points[2].Throughputs[:4]
+	few.Counts[2].Throughputs = few.Counts[2].Throughputs[:4]
 	nodes := exact([]int{1, 2, 4, 8, 16}, linear)
 	nodes.NodeSize = 4
 	jump := exact([]int{1, 2, 4, 8, 16}, func(n float64) float64 {
@@ -114,7 +114,7 @@ func TestFitRefuses(t *testing.T) {
 	}
 	twice := exact([]int{1, 2, 4, 8, 8}, linear)
 	wrong := exact([]int{1, 2, 4, 8, 16}, linear)
-	wrong.Points[0].Throughputs[0] = math.NaN()
+	wrong.Counts[0].Throughputs[0] = math.NaN()
 	negative := exact([]int{1, 2, 4, 8, -16}, linear)
 	for name, d := range map[string]Data{"twice": twice, "not a number": wrong, "negative": negative, "node": {NodeSize: -1}} {
 		var refusal *Refusal

@@ -15,11 +15,11 @@ import (
 func measure(r *rand.Rand, c *simulate.Cluster, counts []int) Data {
 	d := Data{Strong: c.Strong, NodeSize: c.NodeSize}
 	for _, n := range counts {
-		p := Point{Workers: n}
+		p := Measured{Workers: n}
 		for range 6 {
 			p.Throughputs = append(p.Throughputs, c.Run(r, n))
 		}
-		d.Points = append(d.Points, p)
+		d.Counts = append(d.Counts, p)
 	}
 	return d
 }

@@ -47,8 +47,8 @@ type Seat struct {
 	Comm   *nccl.Comm
 }
 
-// Result is what one rank found.
-type Result struct {
+// Outcome is what one rank found.
+type Outcome struct {
 	Checks int      `json:"checks"` // results compared
 	Wrong  []string `json:"wrong"`  // what was not as it has to be; the first few
 }
@@ -59,16 +59,16 @@ const mostWrong = 5
 // Run does it all; every rank calls it. perturb, from 1, is the number of a
 // result in which one bit is changed before it is compared, to show that this is
 // noticed; 0: none. An error is of a call that failed.
-func Run(ctx context.Context, s Seat, perturb int) (Result, error) {
+func Run(ctx context.Context, s Seat, perturb int) (Outcome, error) {
 	r := &run{Seat: s, ctx: ctx, perturb: perturb}
 	rank, size := s.Comm.Rank(), s.Comm.Size()
 	if size > MostRanks {
-		return r.Result, fmt.Errorf("a proof is among %d ranks at most, not %d", MostRanks, size)
+		return r.Outcome, fmt.Errorf("a proof is among %d ranks at most, not %d", MostRanks, size)
 	}
 	for i := range r.buffers {
 		var err error
 		if r.buffers[i], err = s.Device.Alloc(int64(most * 8 * size)); err != nil {
-			return r.Result, err
+			return r.Outcome, err
 		}
 		defer s.Device.Free(r.buffers[i])
 	}
@@ -83,11 +83,11 @@ func Run(ctx context.Context, s Seat, perturb int) (Result, error) {
 					all := func(i int) int64 { return expected(size, i, o.Reduction, signed) }
 					o.Kind = nccl.AllReduce
 					if err := r.try(o, values(t, n, mine), values(t, n, all)); err != nil {
-						return r.Result, err
+						return r.Outcome, err
 					}
 					o.Kind = nccl.ReduceScatter
 					if err := r.try(o, values(t, n*size, mine), values(t, n, func(i int) int64 { return all(rank*n + i) })); err != nil {
-						return r.Result, err
+						return r.Outcome, err
 					}
 				}
 				o.Reduction = nccl.Sum
@@ -96,21 +96,21 @@ func Run(ctx context.Context, s Seat, perturb int) (Result, error) {
 				}
 				o.Kind = nccl.AllGather
 				if err := r.try(o, values(t, n, of(rank)), values(t, n*size, func(i int) int64 { return of(i / n)(i % n) })); err != nil {
-					return r.Result, err
+					return r.Outcome, err
 				}
 				o.Kind = nccl.Broadcast
 				if err := r.try(o, values(t, n, of(rank)), values(t, n, of(root))); err != nil {
-					return r.Result, err
+					return r.Outcome, err
 				}
 			}
 		}
 	}
-	return r.Result, nil
+	return r.Outcome, nil
 }
 
 type run struct {
 	Seat
-	Result
+	Outcome
 	ctx     context.Context
 	perturb int
 	inPlace bool

@@ -91,15 +91,15 @@ type Options struct {
 	Iterations int
 	// Report is told of each result as it is had, the same on every rank; an
 	// error ends the benchmark.
-	Report func(Result) error
+	Report func(Row) error
 	// Skip is told of each size that an operation has no element for on every
 	// rank; nil: nobody is.
 	Skip func(Op, int64)
 }
 
-// Result is one operation at one size, in place or not. The times are of
+// Row is one operation at one size, in place or not. The times are of
 // iterations as long as their slowest rank took.
-type Result struct {
+type Row struct {
 	Op         Op
 	Bytes      int64 // of the whole array
 	InPlace    bool
@@ -197,8 +197,8 @@ func (r *runner) bytes(c Call) int64 {
 }
 
 // measure times one operation at one size and then checks what it does.
-func (r *runner) measure(c Call) (Result, error) {
-	result := Result{Op: c.Op, Bytes: r.bytes(c), InPlace: c.Send.Buffer == c.Receive.Buffer, Iterations: r.options.Iterations}
+func (r *runner) measure(c Call) (Row, error) {
+	result := Row{Op: c.Op, Bytes: r.bytes(c), InPlace: c.Send.Buffer == c.Receive.Buffer, Iterations: r.options.Iterations}
 	if err := r.fill(c); err != nil {
 		return result, r.failed(c, err)
 	}
@@ -254,7 +254,7 @@ func (r *runner) slowest(seconds []float64) error {
 
 // distribution sets the figures over iterations. A clock that did not move is
 // its own resolution.
-func (t *Result) distribution(seconds []float64) {
+func (t *Row) distribution(seconds []float64) {
 	for i := range seconds {
 		seconds[i] = max(seconds[i], 1e-9)
 	}

@@ -49,11 +49,11 @@ func ranks(t *testing.T, size int, body func(*collective.Group) error) []error {
 func TestRun(t *testing.T) {
 	for _, size := range []int{2, 3, 4} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			results := make([][]Result, size)
+			results := make([][]Row, size)
 			skipped := make([]int, size)
 			for rank, err := range ranks(t, size, func(g *collective.Group) error {
 				return Run(t.Context(), NewHost("tcp", g), g, Options{Ops: Ops, MinBytes: 8, MaxBytes: 1 << 20, Warmup: 1, Iterations: 3,
-					Report: func(r Result) error { results[g.Rank()] = append(results[g.Rank()], r); return nil },
+					Report: func(r Row) error { results[g.Rank()] = append(results[g.Rank()], r); return nil },
 					Skip:   func(Op, int64) { skipped[g.Rank()]++ }})
 			}) {
 				if err != nil {
@@ -124,7 +124,7 @@ func TestWrongElement(t *testing.T) {
 			errs := ranks(t, 3, func(g *collective.Group) error {
 				b := &spoilt{Transport: NewHost("tcp", g), op: op, rank: g.Rank(), count: 20_000}
 				return Run(t.Context(), b, g, Options{Ops: []Op{op}, MinBytes: 1 << 10, MaxBytes: 1 << 20, Iterations: 2,
-					Report: func(Result) error { reported[g.Rank()]++; return nil }})
+					Report: func(Row) error { reported[g.Rank()]++; return nil }})
 			})
 			for rank, err := range errs {
 				want := "0 of them on rank "
@@ -182,7 +182,7 @@ func TestBusFactor(t *testing.T) {
 }
 
 func TestDistribution(t *testing.T) {
-	var r Result
+	var r Row
 	r.distribution([]float64{4, 1, 2, 3})
 	if r.Min != 1 || r.Median != 2.5 || r.Mean != 2.5 || r.P99 != 4 || r.CV < 0.516 || r.CV > 0.517 {
 		t.Errorf("%+v", r)
@@ -195,7 +195,7 @@ func TestTableRows(t *testing.T) {
 		var b strings.Builder
 		table := NewTable(&b, "tcp", 2, Options{})
 		for _, inPlace := range []bool{false, true} {
-			r := Result{Op: AllReduce, Bytes: 1 << 33, InPlace: inPlace, Median: s, AlgBW: (1 << 33) / s, BusBW: 8.44e-5}
+			r := Row{Op: AllReduce, Bytes: 1 << 33, InPlace: inPlace, Median: s, AlgBW: (1 << 33) / s, BusBW: 8.44e-5}
 			if err := table.Add(r); err != nil {
 				t.Fatal(err)
 			}
@@ -212,7 +212,7 @@ func TestTableRows(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	good := Options{Ops: Ops, MinBytes: 8, MaxBytes: 8, Iterations: 1, Report: func(Result) error { return nil }}
+	good := Options{Ops: Ops, MinBytes: 8, MaxBytes: 8, Iterations: 1, Report: func(Row) error { return nil }}
 	for _, c := range []struct {
 		change func(*Options)
 		want   string

@@ -10,13 +10,13 @@ import (
 )
 
 // Figures are a result as a run records it.
-func (t Result) Figures() []metrics.Figure {
+func (t Row) Figures() []metrics.Figure {
 	return collective.Measurement{Op: string(t.Op), Bytes: float64(t.Bytes), InPlace: t.InPlace, Iterations: t.Iterations,
 		Seconds: &t.Median, Min: &t.Min, Mean: &t.Mean, P99: &t.P99, CV: &t.CV, AlgBW: &t.AlgBW, BusBW: &t.BusBW}.Figures()
 }
 
 // MarshalJSON writes a result in base units.
-func (t Result) MarshalJSON() ([]byte, error) {
+func (t Row) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Op         Op      `json:"op"`
 		Bytes      int64   `json:"bytes"`
@@ -38,7 +38,7 @@ func (t Result) MarshalJSON() ([]byte, error) {
 type Table struct {
 	w    io.Writer
 	op   Op
-	half *Result // out of place, waiting for its other half
+	half *Row // out of place, waiting for its other half
 }
 
 // NewTable begins a table of a benchmark.
@@ -49,7 +49,7 @@ func NewTable(w io.Writer, backend string, ranks int, o Options) *Table {
 }
 
 // Add writes a result. Out of place comes first.
-func (t *Table) Add(r Result) error {
+func (t *Table) Add(r Row) error {
 	if !r.InPlace {
 		t.half = &r
 		return nil
@@ -75,7 +75,7 @@ func (t *Table) Add(r Result) error {
 		root = 0
 	}
 	fmt.Fprintf(t.w, "%13d%14d%10s%8s%8d", r.Bytes, r.Bytes/elementBytes, "float", redop, root)
-	for _, half := range []*Result{t.half, &r} {
+	for _, half := range []*Row{t.half, &r} {
 		if half == nil || half.Bytes != r.Bytes || half.Op != r.Op {
 			fmt.Fprintf(t.w, "%9s%9s%9s%7s", "N/A", "N/A", "N/A", "N/A")
 			continue

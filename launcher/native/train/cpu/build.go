@@ -13,7 +13,7 @@ func (n *network) build(layers []model.Layer) *tensor {
 	var flat *tensor  // what is no image any more
 	for i, l := range layers {
 		switch {
-		case l.Kind == model.Convolution && flat == nil:
+		case l.Form == model.Convolution && flat == nil:
 			var in, shortcut *unit
 			if i > 0 {
 				in = units[i-1]
@@ -25,9 +25,9 @@ func (n *network) build(layers []model.Layer) *tensor {
 				shortcut = units[i-2]
 			}
 			units = append(units, n.unit(in, l.Outputs, l.Stride, shortcut))
-		case l.Kind == model.AveragePool && flat == nil && i > 0:
+		case l.Form == model.AveragePool && flat == nil && i > 0:
 			flat = n.pool(units[i-1]).out
-		case l.Kind == model.Dense && (flat != nil || i == 0):
+		case l.Form == model.Dense && (flat != nil || i == 0):
 			if flat == nil {
 				flat = n.input()
 			}
@@ -36,7 +36,7 @@ func (n *network) build(layers []model.Layer) *tensor {
 			return n.cannot(i, "is of a kind that cannot follow the one before it")
 		}
 	}
-	if last := len(layers) - 1; last < 0 || layers[last].Kind != model.Dense {
+	if last := len(layers) - 1; last < 0 || layers[last].Form != model.Dense {
 		return n.cannot(last, "is the last, and no dense one that gives logits")
 	}
 	return flat

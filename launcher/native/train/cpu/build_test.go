@@ -10,7 +10,7 @@ import (
 
 // A description that this engine cannot build is refused, and says which layer.
 func TestBuildRefuses(t *testing.T) {
-	convolution, pool, dense := model.Layer{Kind: model.Convolution, Outputs: 16, Stride: 1}, model.Layer{Kind: model.AveragePool}, model.Layer{Kind: model.Dense, Outputs: 10}
+	convolution, pool, dense := model.Layer{Form: model.Convolution, Outputs: 16, Stride: 1}, model.Layer{Form: model.AveragePool}, model.Layer{Form: model.Dense, Outputs: 10}
 	shortcut := convolution
 	shortcut.Shortcut = true
 	kernels, err := kernel.Choose("")
@@ -31,7 +31,7 @@ func TestBuildRefuses(t *testing.T) {
 		{"convolution of a vector", []model.Layer{convolution, pool, convolution}, "layer 3 of the model is of a kind"},
 		{"dense without pool", []model.Layer{convolution, dense}, "layer 2 of the model is of a kind"},
 		{"pool of nothing", []model.Layer{pool, dense}, "layer 1 of the model is of a kind"},
-		{"unknown", []model.Layer{{Kind: 99}}, "layer 1 of the model is of a kind"},
+		{"unknown", []model.Layer{{Form: 99}}, "layer 1 of the model is of a kind"},
 	} {
 		n := newNetwork(kernels, 2, 1, kernel.Shape{Lines: 8, Points: 8, Channels: 3})
 		logits := n.build(test.layers)

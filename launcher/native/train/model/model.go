@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Kind is what a layer does.
-type Kind int
+// Form is which sort of layer it is.
+type Form int
 
 const (
 	// Convolution is 3×3 over an image padded by one pixel of zeros, without a
 	// bias, then batch normalisation, and a ReLU.
-	Convolution Kind = iota
+	Convolution Form = iota
 	// AveragePool is the mean of each channel over the image.
 	AveragePool
 	// Dense is a fully connected layer with a bias.
@@ -25,7 +25,7 @@ const (
 
 // A Layer is one after the other, from the image to the logits.
 type Layer struct {
-	Kind    Kind
+	Form    Form
 	Outputs int // channels of a convolution, outputs of a dense layer; a pool has its input's channels
 	Stride  int // of a convolution
 	// Shortcut adds to a convolution, between its batch normalisation and its
@@ -64,18 +64,18 @@ func Find(name string, classes int) ([]Layer, error) {
 // channels on images of 32, 16 and 8 pixels, the average over the image, and a
 // fully connected layer.
 func resnet(blocks, classes int) []Layer {
-	list := []Layer{{Kind: Convolution, Outputs: 16, Stride: 1}}
+	list := []Layer{{Form: Convolution, Outputs: 16, Stride: 1}}
 	for stage, channels := range []int{16, 32, 64} {
 		for block := range blocks {
 			stride := 1
 			if stage > 0 && block == 0 {
 				stride = 2
 			}
-			list = append(list, Layer{Kind: Convolution, Outputs: channels, Stride: stride},
-				Layer{Kind: Convolution, Outputs: channels, Stride: 1, Shortcut: true})
+			list = append(list, Layer{Form: Convolution, Outputs: channels, Stride: stride},
+				Layer{Form: Convolution, Outputs: channels, Stride: 1, Shortcut: true})
 		}
 	}
-	return append(list, Layer{Kind: AveragePool}, Layer{Kind: Dense, Outputs: classes})
+	return append(list, Layer{Form: AveragePool}, Layer{Form: Dense, Outputs: classes})
 }
 
 // cnn is a small network for quick studies: three convolutions of stride 2 with
@@ -83,9 +83,9 @@ func resnet(blocks, classes int) []Layer {
 // layer; 24,346 parameters for 10 classes.
 func cnn(classes int) (list []Layer) {
 	for _, channels := range []int{16, 32, 64} {
-		list = append(list, Layer{Kind: Convolution, Outputs: channels, Stride: 2})
+		list = append(list, Layer{Form: Convolution, Outputs: channels, Stride: 2})
 	}
-	return append(list, Layer{Kind: AveragePool}, Layer{Kind: Dense, Outputs: classes})
+	return append(list, Layer{Form: AveragePool}, Layer{Form: Dense, Outputs: classes})
 }
 
 // mlp is a wide network without convolutions or batch normalisation: hidden
@@ -93,8 +93,8 @@ func cnn(classes int) (list []Layer) {
 // gradient of 14.7 MB beside little computation makes communication matter.
 func mlp(classes int) []Layer {
 	return []Layer{
-		{Kind: Dense, Outputs: 1024, ReLU: true},
-		{Kind: Dense, Outputs: 512, ReLU: true},
-		{Kind: Dense, Outputs: classes},
+		{Form: Dense, Outputs: 1024, ReLU: true},
+		{Form: Dense, Outputs: 512, ReLU: true},
+		{Form: Dense, Outputs: classes},
 	}
 }
