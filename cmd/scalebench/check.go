@@ -22,7 +22,7 @@ func checkCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name:      "check",
 		Usage:     "validate a study and print its plan",
-		ArgsUsage: "STUDY",
+		ArgsUsage: overriddenStudy,
 		Description: "Refused is also what must fail as this host sees it: a data folder, script or\n" +
 			"interpreter that is missing, a package that the interpreter does not have, a\n" +
 			"partition that the cluster does not know. What modules, setup lines or a container\n" +
@@ -30,16 +30,16 @@ func checkCommand(s *session) *cli.Command {
 			"lies beside the study: nothing of a study is run.\n\n" +
 			"Node-hours are the most that the plan can take: nodes times the jobs' time\n" +
 			"limit, over all repeats. What has results already is found in the run folders, and\n" +
-			"why others have none. Nothing is submitted.",
+			"why others have none. Nothing is submitted.\n\n" + overrideHelp,
 		Flags: []cli.Flag{siteFlag(&site)},
 		Action: func(c *cli.Context) error {
-			return runCheck(c.Context, s, c.Args().First(), site)
+			return runCheck(c.Context, s, c.Args().First(), site, c.Args().Tail())
 		},
 	}
 }
 
-func runCheck(ctx context.Context, s *session, path, site string) error {
-	w, err := s.load(ctx, path, site)
+func runCheck(ctx context.Context, s *session, path, site string, overrides []string) error {
+	w, err := s.load(ctx, path, site, overrides...)
 	if err != nil {
 		return err
 	}
@@ -91,6 +91,9 @@ func runCheck(ctx context.Context, s *session, path, site string) error {
 	}
 	t.Notes = append(t.Notes, fmt.Sprintf("study %s: %d points, %d runs, at most %s node-hours",
 		w.study.Name, len(t.Rows), len(w.plan.Points), number.Significant(hours)))
+	for _, o := range w.study.Overrides {
+		t.Notes = append(t.Notes, onCommandLine+o.String())
+	}
 	t.Notes = append(t.Notes, in.summary(len(t.Rows)))
 	t.Notes = append(t.Notes, in.outdated...)
 	totals, err := pricing.Planned(w.plan, w.site)

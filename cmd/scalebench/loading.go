@@ -40,13 +40,13 @@ func siteFlag(path *string) cli.Flag {
 
 // load reads a study and its site, and plans it. arg is the path of the study's
 // file or, of a study that was run or submitted, its name: it is then as it was
-// the last time, whatever became of the file since.
-func (s *session) load(ctx context.Context, arg, site string) (*work, error) {
-	return s.loadOn(ctx, nil, arg, site)
+// the last time, whatever became of the file since. overrides are words KEY=VALUE.
+func (s *session) load(ctx context.Context, arg, site string, overrides ...string) (*work, error) {
+	return s.loadOn(ctx, nil, arg, site, overrides...)
 }
 
 // loadOn is load for the nodes of an allocation, if there is one.
-func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, arg, site string) (*work, error) {
+func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, arg, site string, overrides ...string) (*work, error) {
 	w, err := s.named(ctx, arg)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, arg, s
 	if w == nil {
 		w = &work{site: study.DefaultSite()}
 		var wrong []error // in the study and in the site file, told of together
-		if w.study, err = study.Load(arg, framework.ForStudy()); err != nil {
+		if w.study, err = study.Load(arg, framework.ForStudy(), overrides...); err != nil {
 			wrong = append(wrong, err)
 		}
 		if w.study != nil {
@@ -72,9 +72,16 @@ func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, arg, s
 		if err := errors.Join(wrong...); err != nil {
 			return nil, &usageError{err: err}
 		}
-	} else if site != "" {
-		if w.site, err = study.LoadSite(site); err != nil {
-			return nil, &usageError{err: err}
+	} else {
+		if len(overrides) > 0 {
+			if w.study, err = study.Parse(w.study.File, w.study.Source(), framework.ForStudy(), overrides...); err != nil {
+				return nil, &usageError{err: err}
+			}
+		}
+		if site != "" {
+			if w.site, err = study.LoadSite(site); err != nil {
+				return nil, &usageError{err: err}
+			}
 		}
 	}
 	if nodes != nil {

@@ -19,24 +19,25 @@ func renderCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name:      "render",
 		Usage:     "write the batch scripts of a study, submit nothing",
-		ArgsUsage: "STUDY",
+		ArgsUsage: overriddenStudy,
 		Description: "The scripts are as submit would make them. They are for reading: a job needs\n" +
-			"its run folder, which submit makes.",
+			"its run folder, which submit makes.\n\n" + overrideHelp,
 		Flags: []cli.Flag{
 			siteFlag(&site),
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "folder `DIR` for the scripts", Required: true, Destination: &out},
 		},
 		Action: func(c *cli.Context) error {
-			return runRender(c.Context, s, c.Args().First(), site, out)
+			return runRender(c.Context, s, c.Args().First(), site, out, c.Args().Tail())
 		},
 	}
 }
 
-func runRender(ctx context.Context, s *session, path, site, out string) error {
-	w, err := s.load(ctx, path, site)
+func runRender(ctx context.Context, s *session, path, site, out string, overrides []string) error {
+	w, err := s.load(ctx, path, site, overrides...)
 	if err != nil {
 		return err
 	}
+	s.tellOverrides(w)
 	options, err := s.options(ctx, w)
 	if err != nil {
 		return err

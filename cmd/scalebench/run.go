@@ -19,6 +19,7 @@ import (
 
 type runOptions struct {
 	study, site   string
+	overrides     []string
 	oversubscribe bool
 	local         bool
 	again         bool
@@ -29,19 +30,19 @@ func runCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name:      "run",
 		Usage:     "run a study on this machine, or on the nodes of a Slurm allocation",
-		ArgsUsage: "STUDY",
+		ArgsUsage: overriddenStudy,
 		Description: "Runs what has no good result yet, one run at a time, each as worker processes\n" +
 			"of this machine, and collects the results. An interrupt ends the run under way\n" +
 			"in order; the same command goes on later.\n\n" +
 			"Within an allocation (salloc, or a script that sbatch runs) each run is a step on\n" +
-			"its nodes, through srun; points that are larger than it are refused.",
+			"its nodes, through srun; points that are larger than it are refused.\n\n" + overrideHelp,
 		Flags: []cli.Flag{
 			siteFlag(&o.site), againFlag(&o.again),
 			&cli.BoolFlag{Name: "local", Usage: "run processes on this machine, also within an allocation", Destination: &o.local},
 			&cli.BoolFlag{Name: "oversubscribe", Usage: "run points with more workers than there are CPUs for them all the same", Destination: &o.oversubscribe},
 		},
 		Action: func(c *cli.Context) error {
-			o.study = c.Args().First()
+			o.study, o.overrides = c.Args().First(), c.Args().Tail()
 			return runRun(c.Context, s, o)
 		},
 	}
@@ -55,10 +56,11 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 			return &usageError{err: err}
 		}
 	}
-	w, err := s.loadOn(ctx, nodes, o.study, o.site)
+	w, err := s.loadOn(ctx, nodes, o.study, o.site, o.overrides...)
 	if err != nil {
 		return err
 	}
+	s.tellOverrides(w)
 	backend, err := s.beside(ctx, w, nodes, o)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 
 type submitOptions struct {
 	study, site string
+	overrides   []string
 	wait, again bool
 	interval    time.Duration
 }
@@ -46,7 +47,7 @@ func submitCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name:      "submit",
 		Usage:     "submit a study to Slurm: every run that has no good result yet",
-		ArgsUsage: "STUDY",
+		ArgsUsage: overriddenStudy,
 		Description: "STUDY is the path of the study's file or, once it was submitted or run, its name:\n" +
 			"the study is then as it was the last time.\n\n" +
 			"Runs that wait or run are left alone, so the command may be given again at any\n" +
@@ -55,10 +56,10 @@ func submitCommand(s *session) *cli.Command {
 			"The study's [policy] says in which order and how fast. Where max_in_flight or a\n" +
 			"limit of the cluster lets no more jobs in, the command says how many are left and\n" +
 			"ends with 0: the same command goes on. With --wait it goes on by itself, and\n" +
-			"begins runs again as far as policy.retries allows.",
+			"begins runs again as far as policy.retries allows.\n\n" + overrideHelp,
 		Flags: append(o.flags(), againFlag(&o.again)),
 		Action: func(c *cli.Context) error {
-			o.study = c.Args().First()
+			o.study, o.overrides = c.Args().First(), c.Args().Tail()
 			return runSubmit(c.Context, s, o)
 		},
 	}
@@ -68,10 +69,11 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 	if err := checkInterval(o.interval); err != nil {
 		return err
 	}
-	w, err := s.load(ctx, o.study, o.site)
+	w, err := s.load(ctx, o.study, o.site, o.overrides...)
 	if err != nil {
 		return err
 	}
+	s.tellOverrides(w)
 	choice, err := s.choice(ctx, w, o.again)
 	if err != nil {
 		return err

@@ -41,6 +41,20 @@ type outliner struct {
 	line  int
 	lines lines
 	count map[string]int // entries of each [[table]] so far
+
+	// Where things are, as byte offsets; nil where nobody asks.
+	spans   map[string]span // of each key
+	headers map[string]int  // behind each [table]
+	order   []string        // the keys of spans as they come
+	tables  int             // headers so far
+	within  int             // inline tables and lists around
+}
+
+// span is where a key and its value are.
+type span struct {
+	key, value, end int  // begin of the key, of its value, and its end
+	inline          bool // within { } or [ ]
+	root            bool // before any table
 }
 
 // peek is the next byte, 0 at the end.
@@ -100,6 +114,7 @@ func (o *outliner) file() error {
 		if !o.take(']') || list && !o.take(']') {
 			return errLost
 		}
+		o.tables++
 		table, depth = "", len(names)
 		for i, name := range names {
 			table = join(table, name)
@@ -112,6 +127,9 @@ func (o *outliner) file() error {
 			}
 			o.mark(table, line)
 		}
+		if o.headers != nil && !list {
+			o.headers[table] = o.at
+		}
 	}
 }
 
@@ -123,7 +141,7 @@ func (o *outliner) mark(path string, line int) {
 
 // pair reads "key = value" of a table.
 func (o *outliner) pair(table string, depth int) error {
-	line := o.line
+	line, from := o.line, o.at
 	names, err := o.key()
 	if err != nil {
 		return err
@@ -136,7 +154,14 @@ func (o *outliner) pair(table string, depth int) error {
 		return errLost
 	}
 	o.space(false)
-	return o.value(table, depth+len(names))
+	at := o.at
+	err = o.value(table, depth+len(names))
+	if _, known := o.spans[table]; o.spans != nil && !known {
+		end := at + len(strings.TrimRight(o.text[at:o.at], " \t\r"))
+		o.spans[table] = span{from, at, end, o.within > 0, o.tables == 0}
+		o.order = append(o.order, table)
+	}
+	return err
 }
 
 // key reads a dotted key and the space behind it.
@@ -184,6 +209,11 @@ func (e *nestedError) Error() string {
 func (o *outliner) value(path string, depth int) error {
 	if depth > maxNested {
 		return o.tooDeep()
+	}
+	switch c := o.peek(); c {
+	case '[', '{':
+		o.within++
+		defer func() { o.within-- }()
 	}
 	switch c := o.peek(); c {
 	case '[':

@@ -12,14 +12,17 @@ import (
 // Problem is one thing wrong in a study or site file.
 type Problem struct {
 	File    string
-	Line    int    // 1-based; 0 where no single line is to blame
+	Line    int    // 1-based; 0 where no single line is to blame; commandLine
 	Path    string // TOML path, "workload.batch" or "sweep.workers[2]"
 	Message string // what was wrong and what is valid
 }
 
 func (p Problem) String() string {
 	s := p.File
-	if p.Line > 0 {
+	switch {
+	case p.Line == commandLine:
+		s = "the command line"
+	case p.Line > 0:
 		s += fmt.Sprintf(":%d", p.Line)
 	}
 	if p.Path != "" {
@@ -86,7 +89,7 @@ type lines map[string]int
 // belongs into; 0 where that is missing as well.
 func (l lines) of(path string) int {
 	for {
-		if line := l[path]; line > 0 {
+		if line := l[path]; line != 0 {
 			return line
 		}
 		i := strings.LastIndexAny(path, ".[")

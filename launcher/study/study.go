@@ -53,6 +53,9 @@ type Study struct {
 	Resources Resources
 	Policy    Policy
 
+	// Overrides are the keys that the command line has set in place of the file.
+	Overrides []Override
+
 	// Key is what the secrets in [command] are replaced with digests by; set it
 	// before Plan where there are any (Command.Secrets).
 	Key redact.Key
@@ -101,15 +104,15 @@ func homes() map[string]string {
 // and a part of job names.
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Load reads a study file. The error is Problems, or that the file cannot be
-// read. With Problems the study is nil or, where the file could be read as TOML,
+// Load reads a study file, with the keys that the words KEY=VALUE set in place of
+// it. The error is Problems, or that the file cannot be read. With Problems the study is nil or, where the file could be read as TOML,
 // holds no more than what else it names, so that those files can be checked too.
-func Load(path string, frameworks []Framework) (*Study, error) {
+func Load(path string, frameworks []Framework, overrides ...string) (*Study, error) {
 	source, mode, err := read(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the study: %w", err)
 	}
-	s, err := Parse(path, source, frameworks)
+	s, err := Parse(path, source, frameworks, overrides...)
 	if s != nil {
 		s.mode = mode
 	}
@@ -134,10 +137,19 @@ func read(path string) ([]byte, fs.FileMode, error) {
 
 // Parse is Load of a file's content. Relative paths in it are taken from the
 // folder of path.
-func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
+func Parse(path string, source []byte, frameworks []Framework, overrides ...string) (*Study, error) {
 	d, err := newDecoder(path, source)
 	if err != nil {
 		return nil, err
+	}
+	var overridden []Override
+	if len(overrides) > 0 {
+		text, origin, list, problems := override(source, overrides)
+		if d, err = newDecoder(path, text); err != nil {
+			return nil, err
+		}
+		d.lines.trace(origin, list)
+		d.problems, source, overridden = problems, text, list
 	}
 	d.homes = homes()
 	for _, key := range d.inOrder("", d.top) {
@@ -148,7 +160,7 @@ func Parse(path string, source []byte, frameworks []Framework) (*Study, error) {
 
 	head := header{Repeats: 1, Seed: 1}
 	d.into("study", d.sub(d.top, "study"), &head)
-	s := &Study{File: path, source: source, Name: head.Name, Repeats: head.Repeats, Seed: head.Seed,
+	s := &Study{File: path, source: source, Overrides: overridden, Name: head.Name, Repeats: head.Repeats, Seed: head.Seed,
 		Data: defaultData, Command: defaultCommand, Resources: defaultResources, Policy: defaultPolicy, frameworks: frameworks}
 	switch {
 	case s.Name == "":
