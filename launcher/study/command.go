@@ -121,8 +121,8 @@ func (c *CommandLine) UnmarshalTOML(v any) error {
 			if !ok {
 				return fmt.Errorf("argument [%d] is not a string but %v; put it into quotes", i, a)
 			}
-			if strings.ContainsRune(s, 0) {
-				return fmt.Errorf("argument [%d] has a zero byte, which no program can be given", i)
+			if err := given(s); err != nil {
+				return fmt.Errorf("argument [%d] %w", i, err)
 			}
 			*c = append(*c, s)
 		}
@@ -169,8 +169,8 @@ func variables(v any) string {
 		if !variableName.MatchString(name) {
 			return fmt.Sprintf("%q cannot name an environment variable", name)
 		}
-		if strings.ContainsRune(v.(Variables)[name], 0) {
-			return fmt.Sprintf("the value of %s has a zero byte", name)
+		if err := given(v.(Variables)[name]); err != nil {
+			return fmt.Sprintf("the value of %s %v", name, err)
 		}
 	}
 	return ""

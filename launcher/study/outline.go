@@ -92,7 +92,12 @@ func (o *outliner) space(breaks bool) {
 }
 
 func (o *outliner) file() error {
-	o.text = strings.TrimPrefix(o.text, "\ufeff")
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff", "\ufeff"} { // one of them, as the parser does
+		if text, marked := strings.CutPrefix(o.text, mark); marked {
+			o.text = text
+			break
+		}
+	}
 	table, depth := "", 0
 	for {
 		o.space(true)

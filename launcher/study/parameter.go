@@ -3,6 +3,7 @@ package study
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -38,8 +39,8 @@ type Scalar struct{ Value any }
 func (s *Scalar) UnmarshalTOML(v any) error {
 	switch x := v.(type) {
 	case string:
-		if strings.ContainsRune(x, 0) {
-			return fmt.Errorf("has a zero byte, which no program can be given")
+		if err := given(x); err != nil {
+			return err
 		}
 	case float64:
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -50,6 +51,22 @@ func (s *Scalar) UnmarshalTOML(v any) error {
 		return fmt.Errorf("want a string, a number, true or false, got %v", v)
 	}
 	s.Value = v
+	return nil
+}
+
+// longestArgument is the length in bytes of the longest argument or value of a
+// variable. Linux starts no program with one of 128 KiB (MAX_ARG_STRLEN), which
+// includes the variable's name and what else an argument is made of.
+const longestArgument = 64 << 10
+
+// given says why no program can be given a text.
+func given(text string) error {
+	switch {
+	case strings.ContainsRune(text, 0):
+		return errors.New("has a zero byte, which no program can be given")
+	case len(text) > longestArgument:
+		return fmt.Errorf("is %d bytes long, and no program starts with more than %d in an argument or variable; put it into a file", len(text), longestArgument)
+	}
 	return nil
 }
 

@@ -222,3 +222,37 @@ func TestDataIsSwept(t *testing.T) {
 		t.Errorf("%v, %v: %v, %v", err, err2, one, two)
 	}
 }
+
+// A text that no program can be started with is refused before anything runs,
+// wherever a program would be given it.
+func TestTextsThatNoProgramIsGiven(t *testing.T) {
+	const head = "[study]\nname = \"s\"\n[sweep]\nframework = [\"command\"]\nworkers = [1]\n"
+	check := func(place, text string) error {
+		parse := func(tail string) error { _, err := planOf(t, head+fmt.Sprintf(tail, text)); return err }
+		switch place {
+		case "parameters.p":
+			return parse("[command]\nrun = [\"a\", \"{p}\"]\n[parameters]\np = \"%s\"\n")
+		case "sweep.p":
+			return parse("p = [\"\", \"%s\"]\n[command]\nrun = [\"a\", \"{p}\"]\n[parameters]\np = \"\"\n")
+		case "command.run":
+			return parse("[command]\nrun = [\"a\", \"%s\"]\n")
+		case "command.environment":
+			return parse("[command]\nrun = [\"a\"]\nenvironment = { P = \"%s\" }\n")
+		}
+		_, err := ParseSite("site.toml", fmt.Appendf(nil, map[string]string{
+			"environment.P":            "[environment]\nP = \"%s\"\n",
+			"variant[0].environment.P": "[[variant]]\nname = \"v\"\nenvironment = { P = \"%s\" }\n",
+		}[place], text))
+		return err
+	}
+	for _, place := range []string{"parameters.p", "sweep.p", "command.run", "command.environment", "environment.P", "variant[0].environment.P"} {
+		if err := check(place, strings.Repeat("x", 64<<10)); err != nil {
+			t.Errorf("%s of 64 KiB: %.300v", place, err)
+		}
+		for text, want := range map[string]string{strings.Repeat("x", 64<<10+1): "is 65537 bytes long", "a\\u0000b": "has a zero byte"} {
+			if err := check(place, text); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), place) {
+				t.Errorf("%s: %.300v; want that it %s", place, err, want)
+			}
+		}
+	}
+}

@@ -386,6 +386,7 @@ func FuzzDuration(f *testing.F) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(minimal))
 	f.Add([]byte(minimal + "[[exclude]]\nworkers = [2]\n[resources]\ntime=\"1h\"\nexclusive=true\n[data]\nkind=\"synthetic\"\n"))
+	f.Add([]byte("\xff\xfe[study]\nname = \"a\"\n"))
 	f.Add([]byte("[workload]\nlearning_rate = nan\nbatch = 9223372036854775807\n[sweep]\nworkers=[[1]]\n"))
 	f.Add([]byte("\ufeff'a'.\"b\\t\" = { c = [\"\"\"\n\"\"\"\"\", '''\n'''], d.e = 1 } # [\n[[x.y]]\n[[x.y]]\n[x.y.z]\nk = 1979-05-27 07:32:00\n"))
 	f.Fuzz(func(t *testing.T, source []byte) {

@@ -154,9 +154,12 @@ func (d *decoder) variants(s *Site) {
 
 // environment checks variables of the site's.
 func (d *decoder) environment(at string, variables map[string]string) {
-	for name := range variables {
+	for name, value := range variables {
 		if !variableName.MatchString(name) {
 			d.problem(join(at, name), fmt.Sprintf("%q cannot name an environment variable", name))
+		}
+		if err := given(value); err != nil {
+			d.problem(join(at, name), err.Error())
 		}
 	}
 }

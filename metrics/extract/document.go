@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 // value is a value in a JSON document that is known to be valid, with the line
@@ -52,7 +53,7 @@ func (v value) members(into map[string]value) {
 	v.walk(func(part value) error {
 		if named = !named; named {
 			name = string(part.text[1 : len(part.text)-1])
-			if strings.ContainsRune(name, '\\') {
+			if strings.ContainsRune(name, '\\') || !utf8.ValidString(name) {
 				_ = json.Unmarshal(part.text, &name) // the document is valid
 			}
 			return nil

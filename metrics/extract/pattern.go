@@ -155,24 +155,30 @@ func readPatterns(l *log, r io.Reader, list []*compiled) error {
 	found := make([][]match, len(list))
 	err := l.each(r, func(ln line) error {
 		for i, c := range list {
-			m := c.re.FindStringSubmatch(ln.text)
+			m := c.re.FindStringSubmatchIndex(ln.text)
 			if m == nil {
 				continue
+			}
+			number := func(group int) (Value, error) {
+				if err := whole(ln.text, m, group); err != nil {
+					return Value{}, l.errorAt(ln.number, "%w", err)
+				}
+				return l.parse(ln.number, ln.text[max(0, m[2*group]):max(0, m[2*group+1])])
 			}
 			one := match{source: ln.source}
 			for _, g := range []struct {
 				group int
 				into  **Value
 			}{{c.epoch, &one.epoch}, {c.elapsed, &one.elapsed}} {
-				if g.group >= 0 && m[g.group] != "" {
-					v, err := l.parse(ln.number, m[g.group])
+				if g.group >= 0 && m[2*g.group] < m[2*g.group+1] {
+					v, err := number(g.group)
 					if err != nil {
 						return err
 					}
 					*g.into = &v
 				}
 			}
-			v, err := l.parse(ln.number, m[c.value])
+			v, err := number(c.value)
 			if err != nil {
 				return fmt.Errorf("%w; it is the value of pattern %s", err, c.Name)
 			}
@@ -193,6 +199,32 @@ func readPatterns(l *log, r io.Reader, list []*compiled) error {
 		}
 	}
 	return nil
+}
+
+// What stands before and after a number that is only a part of one: 123 of
+// 123.45, 45 of it, 1 of 1,234, 5 of 5e3, 5 of -5.
+var (
+	goesOn    = regexp.MustCompile(`^(?:[0-9]|\.[0-9]|[eE][-+]?[0-9])`)
+	thousands = regexp.MustCompile(`^,[0-9]{3}(?:[^0-9]|$)`)
+	beganBy   = regexp.MustCompile(`(?:[0-9]|[0-9][.,]|[0-9][eE][-+]?|(?:^|[\s:=(])-)$`)
+	fewDigits = regexp.MustCompile(`^[-+]?[0-9]{1,3}$`)
+	around    = 32 // bytes beside a number that are looked at, and shown
+)
+
+// whole refuses a number whose rest the expression has left out, before or after
+// all that it matches. What it matches itself beside the number is its own affair.
+func whole(text string, m []int, group int) error {
+	from, to := m[2*group], m[2*group+1]
+	if from < 0 || from == to {
+		return nil
+	}
+	before, after := text[max(0, from-around):from], text[to:min(len(text), to+around)]
+	cut := to == m[1] && (goesOn.MatchString(after) || thousands.MatchString(after) && fewDigits.MatchString(text[from:to])) ||
+		from == m[0] && text[from] != '-' && text[from] != '+' && beganBy.MatchString(before)
+	if !cut {
+		return nil
+	}
+	return fmt.Errorf("%q is a part of a number in %q; let the expression match all of it, like [-+0-9.eE]+", text[from:to], before+text[from:to]+after)
 }
 
 func (l *log) matches(c *compiled, all []match) error {

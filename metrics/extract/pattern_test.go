@@ -28,3 +28,43 @@ func TestPatternOfTheRun(t *testing.T) {
 		t.Errorf("%+v, %v of a second figure of the run", r, err)
 	}
 }
+
+// A number of which the expression takes a part is refused: the rest would be
+// lost without a word.
+func TestPatternOfAPartOfANumber(t *testing.T) {
+	for _, c := range []struct {
+		pattern, line string
+		want          float64 // 0: refused
+	}{
+		{`(?P<value>\d+) img/s`, "123.45 img/s", 0},
+		{`(?P<value>\d+) img/s`, "at 123 img/s", 123},
+		{`rate (?P<value>[\d.]+)`, "rate 12.5e-3", 0},
+		{`rate (?P<value>[\d.]+)`, "rate 12.5 e", 12.5},
+		{`rate (?P<value>[\d.]+)`, "rate 12.5eq", 12.5},
+		{`rate (?P<value>[\d.]+)`, "rate 1,234.5", 0},
+		{`rate (?P<value>[\d.]+)`, "rate 1,234", 0},
+		{`rate (?P<value>[\d.]+)`, "rate 1,23", 1},
+		{`rate (?P<value>[\d.]+)`, "rate 1.5,234", 1.5},
+		{`rate (?P<value>\d+)`, "rate 12.5", 0},
+		{`rate (?P<value>\d+)`, "rate 12.", 12},
+		{`rate (?P<value>\d+)\.`, "rate 12.5", 12}, // said so
+		{`rate (?P<value>\d{2})`, "rate 1234", 0},
+		{`(?P<value>\d+) img`, "-5 img", 0},
+		{`(?P<value>\d+) img`, "rate=-5 img", 0},
+		{`(?P<value>\d+) img`, "gpu-5 img", 5},
+		{`(?P<value>\d+) img`, "1e5 img", 0},
+		{`(?P<value>\d+) img`, "1,500 img", 0},
+	} {
+		e, err := Patterns([]Pattern{{Name: "f", Pattern: c.pattern}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := e.Extract(strings.NewReader(c.line+"\n"), Options{File: "log", Workers: 1})
+		switch {
+		case c.want == 0 && (err == nil || !strings.Contains(err.Error(), "log:1: ") || !strings.Contains(err.Error(), "is a part of a number")):
+			t.Errorf("%s of %q: %+v, %v; want that it is a part", c.pattern, c.line, r.Findings, err)
+		case c.want != 0 && (err != nil || r.Findings[0].Event.Figure.Value != c.want):
+			t.Errorf("%s of %q: %+v, %v; want %g", c.pattern, c.line, r.Findings, err, c.want)
+		}
+	}
+}
