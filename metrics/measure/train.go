@@ -2,7 +2,7 @@ package measure
 
 // The measures of a training, by which laws, advice and costs ask for them.
 const (
-	Throughput    = "throughput"     // over all ranks in the steady state
+	Throughput    = "throughput"     // over all ranks, after warm-up, in the long run
 	EndToEnd      = "end_to_end"     // over the whole training time, warm-up and evaluations included
 	TrainSeconds  = "train_seconds"  // from the start of the training clock to the last step or evaluation
 	InitSeconds   = "init_seconds"   // from the start of the slowest rank to the training clock's

@@ -121,6 +121,10 @@ func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	if input.Steps, err = in.stepsFor(restart); err != nil {
 		return nil, nil, err
 	}
+	if input.EpochEnds, err = column1[int](in.tx.Query(`SELECT p.step FROM epoch p JOIN event_file f ON f.id = p.file
+		WHERE f.run = ? AND f.writer = 'rank' AND f.rank = 0 AND f.restart = ? ORDER BY p.line`, in.run, restart)); err != nil {
+		return nil, nil, err
+	}
 	if input.Ranks, err = in.ranks(restart); err != nil {
 		return nil, nil, err
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
-const AlgorithmVersion = 7
+const AlgorithmVersion = 8
 
 // Input is what one incarnation of a run recorded.
 type Input struct {
@@ -39,6 +39,7 @@ type Input struct {
 	BatchNorm string
 
 	Steps       []Step // reported by every rank, ascending by Index
+	EpochEnds   []int  // steps done at the end of each epoch, as rank 0 recorded it, ascending
 	Ranks       []Rank // that reported anything, ascending by rank
 	Evaluations []Evaluation
 	Gradients   []RankGradients  // by epoch, then rank
@@ -87,7 +88,7 @@ type Outcome struct {
 
 	Steps       int   // steps that every rank reported
 	WarmupSteps int   // the first of them, left out of the steady state
-	SteadySteps int   // the rest; 0 without a steady state
+	SteadySteps int   // the rest; 0 where the run has no throughput of its steps
 	Samples     int64 // trained on in Steps, over all ranks
 	Epochs      int   // finished by rank 0
 
@@ -192,8 +193,8 @@ func (r *Outcome) Targets() []float64 {
 	return measure.Targets(asked)
 }
 
-// steady computes what holds in the steady state only. Throughput is the samples
-// of all ranks over the sum of the slowest rank's durations; percentiles are
+// steady computes what holds behind the warm-up. Throughput is the samples of all
+// ranks over the sum of the slowest rank's durations (longRun); percentiles are
 // nearest-rank ones of these, values that occurred. Skew is 1 - (mean over
 // ranks)/(max over ranks) of the summed durations: the share of the time that
 // the average rank could save if none were slow.
@@ -202,11 +203,12 @@ func (r *Outcome) steady(in Input) {
 	for i, s := range in.Steps {
 		durations[i] = s.Duration
 	}
-	warmup, err := Warmup(durations)
+	cut, err := Warmup(durations)
 	if err != nil {
 		r.Why[measure.Throughput] = "no steady state: " + err.Error()
 		return
 	}
+	warmup := cut.Warmup
 	steady, times := in.Steps[warmup:], durations[warmup:]
 	var total, mean float64
 	var samples int64
@@ -225,7 +227,8 @@ func (r *Outcome) steady(in Input) {
 		return
 	}
 	r.WarmupSteps, r.SteadySteps = warmup, len(steady)
-	r.Values[measure.Throughput] = float64(samples) / total
+	r.Values[measure.Throughput] = longRun(in, warmup)
+	r.Warnings = append(r.Warnings, cut.Warnings...)
 	if slices.ContainsFunc(in.Ranks, func(r Rank) bool { return r.Ranks > 1 }) {
 		r.Slowest = nil // one writer for several ranks tells them not apart
 	} else {
@@ -245,6 +248,55 @@ func (r *Outcome) steady(in Input) {
 			r.Values[name] = sum / mean
 		}
 	}
+}
+
+// longRun is the throughput that a run has in the long run: of a whole epoch, each
+// of whose steps lasts as long, and has as many samples, as those at its place in
+// all epochs do behind the warm-up, on average. So what is slow in every epoch,
+// like its first step, counts once an epoch, also where the run's first one is
+// warm-up and the last one unfinished. Of a run that records no epochs, or not two
+// alike, it is that of the steps behind the warm-up.
+func longRun(in Input, warmup int) float64 {
+	epoch := max(1, epochSteps(in))
+	type place struct {
+		seconds float64
+		samples int64
+		steps   int
+	}
+	places := make([]place, epoch)
+	for _, s := range in.Steps[warmup:] {
+		p := &places[s.Index%epoch]
+		p.seconds += s.Duration
+		p.samples += s.Samples
+		p.steps++
+	}
+	var seconds, samples float64
+	for _, p := range places {
+		if p.steps > 0 {
+			seconds += p.seconds / float64(p.steps)
+			samples += float64(p.samples) / float64(p.steps)
+		}
+	}
+	return samples / seconds
+}
+
+// epochSteps is how many steps each epoch of the run has, the last one apart,
+// which may be cut short; 0 where that is not known or more than one epoch.
+func epochSteps(in Input) int {
+	if len(in.EpochEnds) == 0 {
+		return 0
+	}
+	epoch := in.EpochEnds[0]
+	for i, end := range in.EpochEnds {
+		whole := (i + 1) * epoch
+		if end > whole || end < whole && i+1 < len(in.EpochEnds) {
+			return 0
+		}
+	}
+	if epoch < 1 || epoch >= len(in.Steps) {
+		return 0
+	}
+	return epoch
 }
 
 // sum adds a component up; ok is false if a step lacks it: a share over the

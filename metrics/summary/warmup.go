@@ -1,111 +1,160 @@
 package summary
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 )
 
 const (
-	batchSteps = 5  // steps a batch, the 5 of MSER-5
-	tailBatch  = 5  // batches at the end that no truncation point may lie in
-	minSteady  = 10 // fewer steps than this are not called a steady state
+	minSteady = 10 // steps behind the warm-up that a throughput needs
 
-	// evenWithin is the change of the typical step time up to which steps count
-	// as one steady state: a shared machine drifts by some per cent all day.
+	// few are the steps, at least, whose median tells whether a run is still warming
+	// up; in long runs a fortieth of all.
+	few, fewPart = 3, 40
+	// slower is by how much that median has to exceed those of the second half, and
+	// far by how many standard errors.
+	slower, far = 0.05, 4
+
+	// evenWithin is the change of the typical step time within a run that nobody is
+	// told of: a shared machine drifts by some per cent all day.
 	evenWithin = 0.10
+	// parts are the stretches of a run that are held against each other, of so many
+	// steps at least, apart by so many standard errors: neighbouring steps are alike,
+	// so that these are larger than they seem.
+	parts, partSteps, apart = 8, 5, 8
+
+	// startup is the part of a run that may be warm-up without a word, fewStartup
+	// the steps. What the rest of the warm-up costs is told where the throughput
+	// would be lower by more than tell with it.
+	startup, fewStartup, tell = 0.05, 5, 0.05
 )
 
-// Warmup returns how many of the first steps are warm-up, from the steps'
-// durations in order. The error says, in words, why there is no steady state.
-//
-// The rule is MSER-5 (White 1997): put the steps into batches of five and
-// truncate where the squared standard error of the remaining batches,
-//
-//	Σ (x_i - mean)² / (n - d)²  over i = d … n-1,
-//
-// is least. A truncation point beyond the middle means that the run was still
-// changing when it ended. Three departures from the paper, for step times
-// rather than queue lengths:
-//
-//   - On a truncation point beyond the middle the paper gives up. Step times of
-//     a busy machine drift by a few per cent, and then the least error lies
-//     anywhere; what counts is whether the change matters. So the point is
-//     looked for in the first half again, and the steps between the two are
-//     held against those behind: if the medians differ by more than a tenth,
-//     there is no steady state.
-//   - A batch counts with its median, not its mean. With means, one hiccup of a
-//     second in the last third of an otherwise even run pulls the truncation
-//     point behind itself and takes the steady state away.
-//   - A median hides one slow first step (compilation, cold caches), so steps
-//     directly behind the truncation point that are far outliers of the rest,
-//     above Q3 + 3 IQR (Tukey's outer fence), are warm-up as well. Outliers
-//     later on are kept: they are part of what a step costs.
-//
-// The last five batches cannot be truncation points: the statistic is a sum
-// over ever fewer values there and falls to zero for no other reason.
-func Warmup(durations []float64) (int, error) {
-	n := len(durations)
-	if n < minSteady {
-		return 0, fmt.Errorf("%d steps were reported by every rank, at least %d are needed", n, minSteady)
-	}
-	batches := medians(durations)
-	warmup := batchSteps * truncation(batches, len(batches)-1)
-	if late := warmup; 2*late > n {
-		warmup = batchSteps * truncation(batches, len(batches)/2)
-		before, behind := lowerMedian(durations[warmup:late]), lowerMedian(durations[late:])
-		if change := behind/before - 1; !(math.Abs(change) <= evenWithin) {
-			return 0, fmt.Errorf("step times were still changing at step %d of %d, by %+.0f %%", late, n, 100*change)
-		}
-	}
-	fence := farFence(durations[warmup:])
-	for warmup < n && durations[warmup] > fence {
-		warmup++
-	}
-	if n-warmup < minSteady {
-		return 0, fmt.Errorf("%d of %d steps are warm-up; at least %d others are needed", warmup, n, minSteady)
-	}
-	if 2*warmup > n {
-		return 0, errors.New("more than half of the steps are warm-up")
-	}
-	return warmup, nil
+// Cut is where a run's warm-up ends, and what has to be said of it.
+type Cut struct {
+	Warmup   int // first steps that are left out
+	Warnings []string
 }
 
-// medians returns the median of each whole batch.
-func medians(durations []float64) []float64 {
-	var list []float64
-	for batch := range slices.Chunk(durations, batchSteps) {
-		if len(batch) == batchSteps {
-			list = append(list, lowerMedian(batch))
+// Warmup finds how many of the first steps are warm-up, from the steps' durations
+// in order. The error says, in words, why the run has no throughput.
+//
+// Warm-up is slow: a step is left out as long as the median of the few from it on
+// is more than 5 % and four standard errors above that of the run's second half,
+// or the step itself is 5 % above it and behind Tukey's outer fence, Q3 + 3 IQR:
+// a compilation takes one step. Later outliers are kept, as part of what a step
+// costs, and so is a start that is faster than the rest.
+//
+// MSER-5 (White 1997), the usual rule of simulations, was tried and left. In
+// batches of five it sees no ramp in runs of 15 to 40 steps. And it cuts where
+// the rest scatters least, so that a run which something disturbed counts as fast
+// as one which nothing did.
+func Warmup(durations []float64) (Cut, error) {
+	n := len(durations)
+	if n < minSteady {
+		return Cut{}, fmt.Errorf("%d steps were reported by every rank, at least %d are needed", n, minSteady)
+	}
+	second := durations[n/2:]
+	length := max(few, n/fewPart)
+	typical := lowerMedian(second)
+	bound := typical + max(slower*typical, far*deviation(second)/math.Sqrt(float64(length)))
+	fence := max(farFence(second), typical*(1+slower))
+	warmup := 0
+	for 2*warmup < n {
+		if durations[warmup] > fence {
+			warmup++
+		} else if lowerMedian(durations[warmup:warmup+length]) > bound {
+			warmup += max(1, length/10) // so that long runs need no more than some hundred medians
+		} else {
+			break
 		}
 	}
-	return list
+	switch {
+	case 2*warmup >= n:
+		return Cut{}, fmt.Errorf("half of the %d steps are warm-up; make the run longer", n)
+	case n-warmup < minSteady:
+		return Cut{}, fmt.Errorf("%d of %d steps are warm-up; at least %d others are needed", warmup, n, minSteady)
+	}
+	cut := Cut{Warmup: warmup}
+	cut.tellOfWarmup(durations)
+	cut.tellOfChange(durations)
+	return cut, nil
+}
+
+// tellOfWarmup warns of a warm-up that may be something else, for how long it is
+// and what it would take from the throughput.
+func (c *Cut) tellOfWarmup(durations []float64) {
+	n := len(durations)
+	from := max(fewStartup, int(startup*float64(n)))
+	if from >= c.Warmup {
+		return
+	}
+	behind := mean(durations[c.Warmup:])
+	late := durations[from:c.Warmup]
+	cost := float64(len(late)) / float64(n-from) * (mean(late)/behind - 1)
+	if cost > tell {
+		c.warn("the first %d of %d steps are left out as warm-up: steps from %d on take %.0f %% longer than those behind it; if something disturbed the run there, its throughput is up to %.0f %% too high",
+			c.Warmup, n, from, 100*(mean(late)/behind-1), 100*cost)
+	}
+}
+
+// tellOfChange warns of a run whose steps take longer at one time than at another.
+func (c *Cut) tellOfChange(durations []float64) {
+	rest := durations[c.Warmup:]
+	size := max(partSteps, (len(rest)+parts-1)/parts)
+	var medians, scatter []float64
+	var starts []int
+	for from := 0; from+size <= len(rest); from += size {
+		part := rest[from : from+size]
+		medians, scatter, starts = append(medians, lowerMedian(part)), append(scatter, deviation(part)), append(starts, from)
+	}
+	if len(medians) < 2 {
+		return
+	}
+	low, high := 0, 0
+	for i, m := range medians {
+		if m < medians[low] {
+			low = i
+		}
+		if m > medians[high] {
+			high = i
+		}
+	}
+	noise := lowerMedian(scatter) / math.Sqrt(float64(size))
+	if change := medians[high] - medians[low]; change > evenWithin*medians[low] && change > apart*noise {
+		c.warn("steps %d to %d take %.0f %% longer than steps %d to %d: the throughput is over both",
+			c.Warmup+starts[high], c.Warmup+starts[high]+size-1, 100*change/medians[low], c.Warmup+starts[low], c.Warmup+starts[low]+size-1)
+	}
+}
+
+func (c *Cut) warn(format string, args ...any) {
+	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
+}
+
+// deviation is the standard deviation of values around a line, of normal ones, by
+// their quartiles. The line goes by the medians of both halves, so that a ramp is
+// not taken for scatter.
+func deviation(x []float64) float64 {
+	half := len(x) / 2
+	slope := (lowerMedian(x[len(x)-half:]) - lowerMedian(x[:half])) / float64(len(x)-half)
+	flat := make([]float64, len(x))
+	for i := range x {
+		flat[i] = x[i] - slope*float64(i)
+	}
+	slices.Sort(flat)
+	return (percentile(flat, 0.75) - percentile(flat, 0.25)) / 1.349
+}
+
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
 }
 
 // lowerMedian is the lower of the two in the middle, a value that was measured.
 func lowerMedian(x []float64) float64 { return percentile(slices.Sorted(slices.Values(x)), 0.5) }
-
-// truncation returns how many of the first values to drop, at most so many, so
-// that the squared standard error of the rest is least; the smallest such
-// number.
-func truncation(x []float64, most int) int {
-	best, bestError := 0, -1.0
-	var count, mean, squares float64 // of x[d:], grown from the back (Welford)
-	for d := len(x) - 1; d >= 0; d-- {
-		count++
-		delta := x[d] - mean
-		mean += delta / count
-		squares += delta * (x[d] - mean)
-		if d > most || d > 0 && d > len(x)-tailBatch {
-			continue
-		}
-		if e := squares / (count * count); bestError < 0 || e <= bestError {
-			best, bestError = d, e
-		}
-	}
-	return best
-}
 
 // farFence is Q3 + 3 IQR, by nearest rank.
 func farFence(x []float64) float64 {

@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -35,38 +36,80 @@ func TestWarmup(t *testing.T) {
 		durations []float64
 		want      int
 		why       string
+		warning   string
 	}{
-		{"even", repeat(100, 0.05), 0, ""},
-		{"one slow first step", join([]float64{30}, repeat(99, 0.05)), 1, ""},
-		{"two slow first steps", join([]float64{30, 9}, repeat(98, 0.05)), 2, ""},
-		// The first 20 steps are exactly four batches at another level.
-		{"a slower start", join(repeat(20, 2), repeat(80, 1)), 20, ""},
-		{"a faster start", join(repeat(20, 1), repeat(80, 2)), 20, ""},
-		// 22: four batches and two steps, which the outer fence takes.
-		{"a start that ends within a batch", join(repeat(22, 2), repeat(78, 1)), 22, ""},
-		{"one late hiccup is not warm-up", hiccup, 0, ""},
-		{"a change behind the middle", join(repeat(60, 2), repeat(40, 1)), 0, "still changing at step 60 of 100, by -50 %"},
+		{"even", repeat(100, 0.05), 0, "", ""},
+		{"one slow first step", join([]float64{30}, repeat(99, 0.05)), 1, "", ""},
+		{"two slow first steps", join([]float64{30, 9}, repeat(98, 0.05)), 2, "", ""},
+		{"a ramp of five in fifteen", join([]float64{6, 5, 4, 3, 2}, repeat(10, 1)), 5, "", ""},
+		{"a ramp of five in sixteen that leaves too few", join([]float64{6, 5, 4, 3, 2, 2, 2}, repeat(9, 1)), 0, "7 of 16 steps are warm-up; at least 10 others are needed", ""},
+		// Steps 5 to 19 take twice as long: with them, 95 steps take 110, which is
+		// 15/95 = 16 % more.
+		{"a slower start", join(repeat(20, 2), repeat(80, 1)), 20, "", "the first 20 of 100 steps are left out as warm-up: steps from 5 on take 100 % longer than those behind it; if something disturbed the run there, its throughput is up to 16 % too high"},
+		{"a slower start that is soon over", join(repeat(7, 2), repeat(93, 1)), 7, "", ""},
+		// Parts of 13 steps, ⌈100/8⌉: the first all fast, that from 26 on all slow.
+		{"a faster start", join(repeat(20, 1), repeat(80, 2)), 0, "", "steps 26 to 38 take 100 % longer than steps 0 to 12: the throughput is over both"},
+		{"slower from 45 % on", join(repeat(90, 1), repeat(110, 1.3)), 0, "", "steps 100 to 124 take 30 % longer than steps 0 to 24: the throughput is over both"},
+		{"one late hiccup is not warm-up", hiccup, 0, "", ""},
+		// Of steps 39 to 51, 12 of 13 are slow.
+		{"slower in the middle", join(repeat(40, 1), repeat(30, 2), repeat(30, 1)), 0, "", "steps 39 to 51 take 100 % longer than steps 0 to 12: the throughput is over both"},
+		{"faster behind the middle", join(repeat(60, 2), repeat(40, 1)), 0, "half of the 100 steps are warm-up", ""},
 		// 4 % is what a shared machine does: even enough, nothing to drop.
-		{"a small drift behind the middle", join(repeat(60, 1.04), repeat(40, 1)), 0, ""},
-		{"a small drift behind a slow start", join(repeat(20, 2), repeat(50, 1.04), repeat(30, 1)), 20, ""},
-		{"ever faster", ramp, 0, "still changing"},
-		{"nothing", nil, 0, "0 steps"},
-		{"too few", repeat(9, 1), 0, "9 steps were reported by every rank, at least 10 are needed"},
-		{"just enough", repeat(10, 1), 0, ""},
-		{"too few behind the warm-up", join([]float64{9}, repeat(9, 1)), 0, "at least 10 others are needed"},
+		{"a small drift behind the middle", join(repeat(60, 1.04), repeat(40, 1)), 0, "", ""},
+		{"ever faster", ramp, 0, "half of the 100 steps are warm-up", ""},
+		{"nothing", nil, 0, "0 steps", ""},
+		{"too few", repeat(9, 1), 0, "9 steps were reported by every rank, at least 10 are needed", ""},
+		{"just enough", repeat(10, 1), 0, "", ""},
+		{"too few behind the warm-up", join([]float64{9}, repeat(9, 1)), 0, "at least 10 others are needed", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := Warmup(test.durations)
 			switch {
 			case test.why == "" && err != nil:
-				t.Fatalf("no steady state: %v", err)
+				t.Fatalf("no throughput: %v", err)
 			case test.why != "" && (err == nil || !strings.Contains(err.Error(), test.why)):
 				t.Fatalf("error = %v, want one with %q", err, test.why)
-			case got != test.want:
-				t.Errorf("warm-up = %d steps, want %d", got, test.want)
+			case got.Warmup != test.want:
+				t.Errorf("warm-up = %d steps, want %d", got.Warmup, test.want)
+			case strings.Join(got.Warnings, "\n") != test.warning:
+				t.Errorf("warns %q, want %q", got.Warnings, test.warning)
 			}
 		})
+	}
+}
+
+// A first step of each epoch that is 8 times as long is in the long-run rate once
+// an epoch: 50 samples in 49 + 8 steps' time. The run's very first step is warm-up.
+func TestLongRun(t *testing.T) {
+	run := func(steps int, ends ...int) Input {
+		in := Input{Kind: "train", Ranks: []Rank{{}}, EpochEnds: ends}
+		for i := range steps {
+			s := Step{Index: i, Duration: 1, Mean: 1, Samples: 1}
+			if i%50 == 0 {
+				s.Duration = 8
+			}
+			in.Steps = append(in.Steps, s)
+		}
+		return in
+	}
+	for _, test := range []struct {
+		name string
+		in   Input
+		want float64
+	}{
+		{"five epochs", run(250, 50, 100, 150, 200, 250), 50. / 57},
+		{"the last one is cut short", run(230, 50, 100, 150, 200), 50. / 57},
+		{"and says so", run(230, 50, 100, 150, 200, 230), 50. / 57},
+		// Its first step is warm-up, and there is no other.
+		{"one epoch", run(50, 50), 1},
+		{"no epochs recorded: 4 of 249 steps are long", run(250), 249. / 277},
+		{"epochs of different lengths", run(250, 50, 90, 250), 249. / 277},
+		{"a damaged record", run(250, 1<<40), 249. / 277},
+	} {
+		if got := Summarize(test.in).Values["throughput"]; math.Abs(got-test.want) > 1e-12 {
+			t.Errorf("%s: %g samples/s, want %g", test.name, got, test.want)
+		}
 	}
 }
 
@@ -88,7 +131,7 @@ func TestWarmupOfNoise(t *testing.T) {
 		if err != nil {
 			lost++
 		}
-		dropped += w
+		dropped += w.Warmup
 	}
 	if lost > runs/200 {
 		t.Errorf("%d of %d even runs were said to have no steady state", lost, runs)
@@ -109,8 +152,8 @@ func FuzzWarmup(f *testing.F) {
 			x[i] = float64(b)
 		}
 		w, err := Warmup(x)
-		if err == nil && (w < 0 || 2*w > len(x) || len(x)-w < minSteady) {
-			t.Errorf("warm-up of %d in %d steps", w, len(x))
+		if err == nil && (w.Warmup < 0 || 2*w.Warmup > len(x) || len(x)-w.Warmup < minSteady) {
+			t.Errorf("warm-up of %d in %d steps", w.Warmup, len(x))
 		}
 	})
 }

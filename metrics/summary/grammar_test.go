@@ -1,0 +1,165 @@
+package summary
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// process is how long the steps of one simulated run take. What stands here was
+// drawn before the rules that are tried on it were written.
+type process struct {
+	steps  int
+	base   float64 // of a step, s
+	noise  float64 // standard deviation of the logarithm of a step's time
+	memory float64 // its AR(1) coefficient, from step to step
+
+	hiccups  float64 // probability that a step has one
+	hiccupBy float64 // times as long as it then is
+
+	warmup func(step int) float64 // times as long as a step is for being early
+
+	epoch   int     // steps of an epoch; 0: none is recorded
+	firstBy float64 // times as long as the first step of each is
+
+	disturbed   [2]int  // steps from, and up to, which other work disturbs
+	disturbedBy float64 // times as long as they then are
+	changed     int     // step from which on the speed is another; 0: none
+	changedBy   float64
+}
+
+// play is the steps' durations, and how long a step lasts in the long run: with
+// the first steps of epochs in their proportion, hiccups and disturbances as they
+// were, and without warm-up.
+func (p *process) play(r *rand.Rand) (durations []float64, long float64) {
+	swing := p.noise * r.NormFloat64()
+	for i := range p.steps {
+		if i > 0 {
+			swing = p.memory*swing + math.Sqrt(1-p.memory*p.memory)*p.noise*r.NormFloat64()
+		}
+		d := p.base * math.Exp(swing)
+		if r.Float64() < p.hiccups {
+			d *= p.hiccupBy
+		}
+		if i >= p.disturbed[0] && i < p.disturbed[1] {
+			d *= p.disturbedBy
+		}
+		if p.changed > 0 && i >= p.changed {
+			d *= p.changedBy
+		}
+		long += d / float64(p.steps)
+		if p.epoch > 0 && i%p.epoch == 0 {
+			d *= p.firstBy
+		}
+		if p.warmup != nil {
+			d *= p.warmup(i)
+		}
+		durations = append(durations, d)
+	}
+	if p.epoch > 0 {
+		long *= 1 + (p.firstBy-1)/float64(p.epoch)
+	}
+	return durations, long
+}
+
+// input is a run of those steps as it is read in: one rank, a sample a second of
+// the base.
+func (p *process) input(durations []float64) Input {
+	in := Input{Kind: "train", Workers: 1, World: 1, Ranks: []Rank{{World: 1}}}
+	for i, d := range durations {
+		in.Steps = append(in.Steps, Step{Index: i, Duration: d, Mean: d, Samples: 1})
+		if p.epoch > 0 && (i+1)%p.epoch == 0 {
+			in.EpochEnds = append(in.EpochEnds, i+1)
+		}
+	}
+	return in
+}
+
+// runFamily is a kind of run, whose figures are drawn by chance.
+type runFamily struct {
+	name string
+	// benign: nothing in it is a reason to refuse a throughput.
+	benign bool
+	draw   func(r *rand.Rand) process
+}
+
+func spread(r *rand.Rand, low, high float64) float64 { return low + (high-low)*r.Float64() }
+
+// evenly draws between two by their logarithms.
+func evenly(r *rand.Rand, low, high float64) float64 {
+	return math.Exp(spread(r, math.Log(low), math.Log(high)))
+}
+
+// ramp falls from so many times to 1 within so many steps.
+func ramp(by float64, steps int) func(int) float64 {
+	return func(i int) float64 { return 1 + (by-1)*max(0, 1-float64(i)/float64(steps)) }
+}
+
+// decay falls from so many times towards 1.
+func decay(by float64, steps float64) func(int) float64 {
+	return func(i int) float64 { return 1 + (by-1)*math.Exp(-float64(i)/steps) }
+}
+
+// level is so many times for so many steps.
+func level(by float64, steps int) func(int) float64 {
+	return func(i int) float64 {
+		if i < steps {
+			return by
+		}
+		return 1
+	}
+}
+
+// even is a run that nothing disturbs, of so many steps.
+func even(r *rand.Rand, low, high float64) process {
+	p := process{steps: int(evenly(r, low, high)), base: evenly(r, 1e-3, 10), noise: evenly(r, 0.003, 0.08)}
+	if r.IntN(2) == 0 {
+		p.memory = spread(r, 0.3, 0.9)
+	}
+	if r.IntN(2) == 0 {
+		p.hiccups, p.hiccupBy = spread(r, 0.002, 0.03), evenly(r, 1.5, 20)
+	}
+	return p
+}
+
+func runFamilies() []runFamily {
+	const short, long = 12, 2000
+	with := func(low, high float64, change func(*rand.Rand, *process)) func(*rand.Rand) process {
+		return func(r *rand.Rand) process {
+			p := even(r, low, high)
+			change(r, &p)
+			return p
+		}
+	}
+	return []runFamily{
+		{"even", true, with(short, long, func(*rand.Rand, *process) {})},
+		{"slow first step", true, with(short, long, func(r *rand.Rand, p *process) { p.warmup = level(evenly(r, 2, 200), 1) })},
+		{"ramp of 3 to 8 steps in 15 to 40", false, with(15, 40, func(r *rand.Rand, p *process) { p.warmup = ramp(evenly(r, 1.3, 8), 3+r.IntN(6)) })},
+		{"ramp of up to a third", false, with(40, long, func(r *rand.Rand, p *process) {
+			p.warmup = ramp(evenly(r, 1.2, 5), max(3, int(spread(r, 0.03, 0.33)*float64(p.steps))))
+		})},
+		{"decay", false, with(25, long, func(r *rand.Rand, p *process) {
+			p.warmup = decay(evenly(r, 1.2, 8), spread(r, 0.01, 0.12)*float64(p.steps))
+		})},
+		{"slow for up to a third", false, with(short, long, func(r *rand.Rand, p *process) {
+			p.warmup = level(evenly(r, 1.2, 5), max(1, int(spread(r, 0.02, 0.33)*float64(p.steps))))
+		})},
+		{"warm-up longer than the half", false, with(short, long, func(r *rand.Rand, p *process) {
+			p.warmup = ramp(evenly(r, 1.5, 5), int(spread(r, 0.6, 1.5)*float64(p.steps)))
+		})},
+		{"epochs", true, with(60, long, func(r *rand.Rand, p *process) {
+			p.epoch, p.firstBy = max(5, int(spread(r, 0.05, 0.45)*float64(p.steps))), evenly(r, 1.5, 20)
+		})},
+		{"epochs behind a ramp", false, with(60, long, func(r *rand.Rand, p *process) {
+			p.epoch, p.firstBy = max(5, int(spread(r, 0.05, 0.45)*float64(p.steps))), evenly(r, 1.5, 20)
+			p.warmup = ramp(evenly(r, 1.2, 5), max(3, int(spread(r, 0.01, 0.2)*float64(p.steps))))
+		})},
+		{"disturbed", false, with(40, long, func(r *rand.Rand, p *process) {
+			from, part := spread(r, 0, 0.9), spread(r, 0.1, 0.5)
+			p.disturbed = [2]int{int(from * float64(p.steps)), int((from + part) * float64(p.steps))}
+			p.disturbedBy = spread(r, 1.4, 2)
+		})},
+		{"another speed in the end", false, with(40, long, func(r *rand.Rand, p *process) {
+			p.changed, p.changedBy = int(spread(r, 0.15, 0.85)*float64(p.steps)), []float64{evenly(r, 0.5, 0.85), evenly(r, 1.18, 2)}[r.IntN(2)]
+		})},
+	}
+}

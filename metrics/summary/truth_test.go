@@ -1,0 +1,143 @@
+package summary
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// within is how far from the truth a run's throughput may be without a word.
+const within = 0.05
+
+// Of runs with a warm-up, with epochs whose first step is slow, disturbed for a
+// while, or of another speed in the end, a throughput that no warning stands
+// beside is within 5 % of what the run would have in the long run, in 95 % of
+// those that have one; and runs that nothing disturbs have a throughput.
+//
+// With -short a tenth is played; families are judged by what counts as 95 % in so
+// many.
+func TestTruthOfThroughput(t *testing.T) {
+	runs := 2000
+	if testing.Short() {
+		runs /= 10
+	}
+	percent := func(n, of int) float64 { return 100 * float64(n) / float64(max(1, of)) }
+	for i, f := range runFamilies() {
+		t.Run(f.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(uint64(i), 2027))
+			var given, said, silent int
+			var off []float64 // of those without a warning
+			for range runs {
+				p := f.draw(r)
+				durations, long := p.play(r)
+				got := Summarize(p.input(durations))
+				x := got.Known(measure.Throughput)
+				if x == nil {
+					continue
+				}
+				given++
+				if len(got.Warnings) > 0 {
+					said++
+					continue
+				}
+				e := *x*long - 1
+				off = append(off, e)
+				if math.Abs(e) > within {
+					silent++
+				}
+			}
+			slices.Sort(off)
+			at := func(q float64) float64 { return 100 * off[int(q*float64(len(off)-1))] }
+			t.Logf("given %.1f %%, of these warned %.1f %%; without a warning more than 5 %% off in %.1f %%: %+.1f %% (2.5 %%), %+.1f %% (median), %+.1f %% (97.5 %%)",
+				percent(given, runs), percent(said, given), percent(silent, given), at(0.025), at(0.5), at(0.975))
+			// Three standard errors of what 5 % are.
+			most := func(n int) float64 { return 0.05*float64(n) + 3*math.Sqrt(0.05*0.95*float64(n)) }
+			if float64(silent) > most(given) {
+				t.Errorf("%d of %d are silently wrong", silent, given)
+			}
+			if f.benign && float64(runs-given+said) > most(runs) {
+				t.Errorf("%d of %d are refused, %d warned of", runs-given, runs, said)
+			}
+		})
+	}
+}
+
+// disturbedRun is a run at a count, which something disturbs with the probability,
+// at any time.
+func disturbedRun(r *rand.Rand, speed, noise, often float64) process {
+	p := process{steps: 120 + r.IntN(200), base: math.Exp(0.02*r.NormFloat64()) / speed, noise: noise, warmup: level(20, 1)}
+	if r.Float64() < often {
+		from, part := spread(r, 0, 0.9), spread(r, 0.1, 0.6)
+		p.disturbed = [2]int{int(from * float64(p.steps)), int((from + part) * float64(p.steps))}
+		p.disturbedBy = spread(r, 1.4, 2)
+	}
+	return p
+}
+
+// Of studies in which other work disturbs some of the runs for a while, and those
+// of many workers more often, the speedup's interval holds the ratio of the median
+// rates that runs have: what a disturbed run lost is not left out of it.
+func TestTruthOfDisturbedRuns(t *testing.T) {
+	studies := 1000
+	if testing.Short() {
+		studies /= 10
+	}
+	for i, n := range []int{6, 10, 20} {
+		t.Run(fmt.Sprintf("%d runs", n), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(uint64(i), 2028))
+			given, inside, without := 0, 0, 0
+			off := 0.0
+			for range studies {
+				often := spread(r, 0.1, 0.4)
+				noise, speedup := evenly(r, 0.005, 0.05), spread(r, 2, 4)
+				var list []scaling.Observation
+				var rates [2][]float64
+				for k, workers := range []int{1, 4} {
+					speed, often := math.Pow(speedup, float64(k)), 1-math.Pow(1-often, math.Sqrt(float64(workers)))
+					for range 1001 {
+						p := disturbedRun(r, speed, noise, often)
+						part := float64(min(p.steps, p.disturbed[1])-p.disturbed[0]) / float64(p.steps)
+						rates[k] = append(rates[k], 1/(p.base*(1+part*max(0, p.disturbedBy-1))))
+					}
+					for repeat := range n {
+						p := disturbedRun(r, speed, noise, often)
+						durations, _ := p.play(r)
+						got := Summarize(p.input(durations))
+						if got.Known(measure.Throughput) == nil {
+							without++
+						}
+						list = append(list, scaling.Observation{
+							Run: fmt.Sprintf("s/w%d-r%d-a1", workers, repeat), Study: "s", Point: fmt.Sprint("w", workers), Repeat: repeat + 1,
+							Framework: "native", Workers: workers, Nodes: workers, Parameters: map[string]any{"workload.scaling": "weak"},
+							Values: got.Values, Why: got.Why, Warnings: got.Warnings,
+						})
+					}
+				}
+				curves, err := scaling.Analyse(list, scaling.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				truth := lowerMedian(rates[1]) / lowerMedian(rates[0])
+				if g := curves[0].Points[1].Of(measure.Throughput).Gain(); g != nil {
+					off += (g.Value/truth - 1) / float64(studies)
+					if g.Interval != nil {
+						given++
+						if g.Interval.Low <= truth && truth <= g.Interval.High {
+							inside++
+						}
+					}
+				}
+			}
+			t.Logf("interval in %.1f %%, of these inside %.1f %%; speedup %+.1f %% off on average; %.1f %% of the runs have no throughput",
+				100*float64(given)/float64(studies), 100*float64(inside)/float64(given), 100*off, 100*float64(without)/float64(2*n*studies))
+			if least := 0.95*float64(given) - 3*math.Sqrt(0.05*0.95*float64(given)); float64(inside) < least || given < studies*9/10 {
+				t.Errorf("an interval in %d of %d, inside in %d", given, studies, inside)
+			}
+		})
+	}
+}
