@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/lease"
 )
@@ -137,11 +139,49 @@ func (a *Attempt) conclude(v Verdict) error {
 
 // Fact is the attempt as the store keeps it.
 func (s State) Fact() metrics.Run {
-	p := s.Point
-	return metrics.Run{
-		ID: s.Record.ID, Study: p.Study, Point: p.ID, Repeat: p.Repeat, Attempt: s.Number, Kind: p.Workload.Kind,
-		Framework: p.Framework, Workers: p.Workers, Nodes: p.Nodes, Parameters: p.Parameters(),
-		Status: s.Status, Detail: s.Detail, Job: s.Job, Dir: s.Run.Path(), CreatedUnix: s.Record.CreatedUnix,
-		Secrets: secrets(s.Run),
+	run := s.Selectable()
+	run.Secrets = secrets(s.Run)
+	return run
+}
+
+// Selectable is the attempt as conditions on runs know it: Fact without the
+// secrets, which are not read for it.
+func (s State) Selectable() metrics.Run {
+	run := selectable(s.Point, s.Run)
+	run.ID, run.Attempt, run.CreatedUnix = s.Record.ID, s.Number, s.Record.CreatedUnix
+	run.Status, run.Detail, run.Job = s.Status, s.Detail, s.Job
+	return run
+}
+
+// Unbegun is a planned run without an attempt.
+type Unbegun struct {
+	First rundir.Folder // what its first attempt will be
+	Point study.Point
+}
+
+// NotBegun are the runs of a plan at which there is no attempt.
+func NotBegun(plan *study.Plan, folder rundir.Study, attempts []*Attempt) []Unbegun {
+	begun := map[rundir.Folder]bool{}
+	for _, a := range attempts {
+		begun[folder.Run(a.Point.ID, a.Point.Repeat, 1)] = true
 	}
+	var list []Unbegun
+	for _, p := range plan.Points {
+		if first := folder.Run(p.Point.ID, p.Point.Repeat, 1); !begun[first] {
+			list = append(list, Unbegun{first, p.Point})
+		}
+	}
+	return list
+}
+
+// Selectable is like that of a State.
+func (u Unbegun) Selectable() metrics.Run {
+	run := selectable(u.Point, u.First)
+	run.ID, run.Attempt, run.Status = u.First.ID(), 1, metrics.Planned
+	return run
+}
+
+func selectable(p study.Point, in rundir.Folder) metrics.Run {
+	return metrics.Run{Study: p.Study, Point: p.ID, Repeat: p.Repeat, Kind: p.Workload.Kind,
+		Framework: p.Framework, Workers: p.Workers, Nodes: p.Nodes, Parameters: p.Parameters(), Dir: in.Path()}
 }

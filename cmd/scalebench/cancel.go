@@ -10,13 +10,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/listing"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics/lease"
-	"github.com/scalebench/scalebench/metrics/table"
 )
 
 func cancelCommand(s *session) *cli.Command {
 	var all bool
+	var where string
 	return &cli.Command{
 		Name:      "cancel",
 		Usage:     "end runs that wait or run: one, a study's, or all",
@@ -27,14 +28,14 @@ func cancelCommand(s *session) *cli.Command {
 			"(packing = \"allocation\"), it goes on with the others.\n\n" +
 			"`submit` leaves cancelled runs alone; `retry` begins them again. A `submit --wait`\n" +
 			"at work elsewhere goes on submitting what it has not begun yet; end it first.",
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "every run of every study in the run folders", Destination: &all}},
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "every run of every study in the run folders", Destination: &all}, whereFlag(&where)},
 		Action: func(c *cli.Context) error {
-			return runCancel(c.Context, s, c.Args().First(), all)
+			return runCancel(c.Context, s, c.Args().First(), all, where)
 		},
 	}
 }
 
-func runCancel(ctx context.Context, s *session, arg string, all bool) error {
+func runCancel(ctx context.Context, s *session, arg string, all bool, where string) error {
 	switch {
 	case arg == "" && !all:
 		return usagef("what is to be cancelled? Name a study or a run, or give --all")
@@ -49,28 +50,30 @@ func runCancel(ctx context.Context, s *session, arg string, all bool) error {
 	if err != nil {
 		return err
 	}
-	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "status"}, {Key: "job"}, {Key: "asked"}, {Key: "what"}}}
+	var ended []launcher.Ending
 	var problems []error
 	for _, folder := range folders {
-		problems = append(problems, cancelFolder(ctx, s, t, folder, run))
+		endings, err := cancelFolder(ctx, s, folder, run, where)
+		ended, problems = append(ended, endings...), append(problems, err)
 	}
-	if err := s.print(t); err != nil {
+	if err := s.print(listing.Cancelled(ended)); err != nil {
 		return err
 	}
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	if len(t.Rows) == 0 {
+	if len(ended) == 0 {
 		s.note("nothing to cancel: no run waits or runs")
 	}
 	return nil
 }
 
-// cancelFolder cancels the runs of one study, or the one named.
-func cancelFolder(ctx context.Context, s *session, t *table.Table, folder rundir.Study, run string) error {
+// cancelFolder cancels the runs of one study, or the one named, for which the
+// condition holds.
+func cancelFolder(ctx context.Context, s *session, folder rundir.Study, run, where string) ([]launcher.Ending, error) {
 	// The folder says which jobs and processes to end.
 	if err := launcher.Trusted(folder); err != nil {
-		return err
+		return nil, err
 	}
 	s.hold()
 	// While another command submits there may be a job whose id nobody knows.
@@ -84,13 +87,13 @@ func cancelFolder(ctx context.Context, s *session, t *table.Table, folder rundir
 	case errors.As(err, &held):
 		s.warn("%s still begins runs of %s: what it submits from now on is not cancelled", held.Holder, filepath.Base(folder.Path()))
 	case err != nil:
-		return err
+		return nil, err
 	default:
 		defer l.Release()
 	}
 	attempts, err := launcher.Attempts(folder)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if run != "" {
 		var found []*launcher.Attempt
@@ -100,25 +103,22 @@ func cancelFolder(ctx context.Context, s *session, t *table.Table, folder rundir
 			}
 		}
 		if len(found) == 0 {
-			return &usageError{err: fmt.Errorf("there is no run %q in %s", run, folder.Path()), hint: "`scalebench status` lists the runs."}
+			return nil, &usageError{err: fmt.Errorf("there is no run %q in %s", run, folder.Path()), hint: "`scalebench status` lists the runs."}
 		}
 		attempts = found
 	}
 	states, unread, unreachable := s.survey(ctx, attempts)
-	endings, err := launcher.Cancel(ctx, states)
+	chosen, err := inFolders(ctx, runsInFolders{states: states}, where)
+	if err != nil {
+		return nil, err
+	}
+	endings, err := launcher.Cancel(ctx, chosen.states)
 	if unreachable != nil {
 		err = nil // it says the same
-	}
-	for _, e := range endings {
-		var job any
-		if e.Job != nil {
-			job = table.NonZero(e.Job.ID)
-		}
-		t.Add(e.Record.ID, string(e.Status), job, e.Asked, e.What)
 	}
 	if run != "" && len(endings) == 0 {
 		last := states[len(states)-1]
 		s.note("%s has ended: %s", last.Record.ID, last.Status)
 	}
-	return errors.Join(unreachable, explainScheduler(err), unreadable(unread))
+	return endings, errors.Join(unreachable, explainScheduler(err), unreadable(unread))
 }

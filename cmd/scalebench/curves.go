@@ -38,8 +38,7 @@ func (o *curveOptions) flags() []cli.Flag {
 		&cli.StringFlag{Name: "base", Destination: &o.base, DefaultText: "the smallest of each series",
 			Usage: "divide by the point with `N` workers, or with this value of the axis"},
 		mixFlag(&o.mix),
-		&cli.StringFlag{Name: "where", Destination: &o.where,
-			Usage: "only runs for which SQL `CONDITION` holds: \"workload.batch > 64\""},
+		whereFlag(&o.where),
 		&cli.StringSliceFlag{Name: "series", Destination: &o.series, Usage: "only the series `NAME`, as scaling prints it; may be given again"},
 	}
 }

@@ -18,6 +18,7 @@ import (
 type logsOptions struct {
 	follow bool
 	rank   int // -1: the one to look at first
+	where  string
 }
 
 func logsCommand(s *session) *cli.Command {
@@ -35,6 +36,7 @@ func logsCommand(s *session) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on printing what is added, until the run has ended", Destination: &o.follow, DisableDefaultText: true},
 			&cli.IntFlag{Name: "rank", Usage: "print the log of rank `N`", Value: -1, Destination: &o.rank, DefaultText: "the one that failed first, else 0"},
+			whereFlag(&o.where),
 		},
 		Action: func(c *cli.Context) error {
 			if c.IsSet("rank") && o.rank < 0 {
@@ -46,7 +48,7 @@ func logsCommand(s *session) *cli.Command {
 }
 
 func runLogs(ctx context.Context, s *session, name string, o logsOptions) error {
-	attempts, err := s.attemptsAt(ctx, name)
+	attempts, err := s.attemptsAt(ctx, name, o.where)
 	if err != nil {
 		return err
 	}
@@ -152,8 +154,9 @@ func described(state launcher.State) string {
 }
 
 // attemptsAt are the attempts at the one run that a name means, in their order;
-// with the attempt in the name it alone.
-func (s *session) attemptsAt(ctx context.Context, name string) ([]*launcher.Attempt, error) {
+// with the attempt in the name it alone. A study's name means its one run for which
+// the condition holds.
+func (s *session) attemptsAt(ctx context.Context, name, where string) ([]*launcher.Attempt, error) {
 	study, run, _ := strings.Cut(name, "/")
 	if filepath.Ext(name) == ".toml" {
 		study, run = name, ""
@@ -165,6 +168,20 @@ func (s *session) attemptsAt(ctx context.Context, name string) ([]*launcher.Atte
 	all, err := launcher.Attempts(folders[0])
 	if err != nil {
 		return nil, err
+	}
+	if where != "" {
+		states, _, err := s.survey(ctx, all)
+		if err != nil {
+			return nil, err
+		}
+		chosen, err := inFolders(ctx, runsInFolders{states: states}, where)
+		if err != nil {
+			return nil, err
+		}
+		all = nil
+		for _, state := range chosen.states {
+			all = append(all, state.Attempt)
+		}
 	}
 	var meant []*launcher.Attempt
 	var runs []string
@@ -183,6 +200,8 @@ func (s *session) attemptsAt(ctx context.Context, name string) ([]*launcher.Atte
 		}
 	}
 	switch {
+	case len(runs) == 0 && where != "":
+		return nil, &usageError{err: fmt.Errorf("no run of %q fits --where %q", name, where), hint: "`scalebench status` lists the runs."}
 	case len(runs) == 0:
 		return nil, &usageError{err: fmt.Errorf("there is no run %q in %s", run, folders[0].Path()), hint: "`scalebench status` lists the runs."}
 	case len(runs) > 1:

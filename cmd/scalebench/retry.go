@@ -15,6 +15,7 @@ import (
 
 func retryCommand(s *session) *cli.Command {
 	var o submitOptions
+	var where string
 	return &cli.Command{
 		Name:      "retry",
 		Usage:     "submit again the runs of a study that ended badly",
@@ -24,15 +25,15 @@ func retryCommand(s *session) *cli.Command {
 			"Each gets a new attempt, however many the policy would allow: all whose latest\n" +
 			"attempt ended badly or was cancelled, or the RUNs named as `status` lists them.\n" +
 			"Runs that were never begun are left to `submit`.",
-		Flags: o.flags(),
+		Flags: append(o.flags(), whereFlag(&where)),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
-			return runRetry(c.Context, s, o, c.Args().Tail())
+			return runRetry(c.Context, s, o, c.Args().Tail(), where)
 		},
 	}
 }
 
-func runRetry(ctx context.Context, s *session, o submitOptions, runs []string) error {
+func runRetry(ctx context.Context, s *session, o submitOptions, runs []string, where string) error {
 	if err := checkInterval(o.interval); err != nil {
 		return err
 	}
@@ -59,6 +60,9 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string) e
 			return err
 		}
 	}
+	if bad, err = badEnds(ctx, bad, where); err != nil {
+		return err
+	}
 	choice.Plan, choice.Asked = &study.Plan{Study: w.plan.Study}, map[rundir.Folder]bool{}
 	for _, b := range bad {
 		if b.Last.Attached() {
@@ -68,11 +72,30 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string) e
 		choice.Plan.Points = append(choice.Plan.Points, b.Planned)
 		choice.Asked[b.Last.Run] = true
 	}
+	if len(choice.Plan.Points) == 0 && where != "" {
+		s.note("no run of %s that ended badly fits --where; nothing to submit again", w.study.Name)
+		return unreadable(unread)
+	}
 	if len(choice.Plan.Points) == 0 {
 		s.note("no run of %s that Slurm ran has ended badly; nothing to submit again", w.study.Name)
 		return unreadable(unread)
 	}
 	return submit(ctx, s, w, choice, o)
+}
+
+// badEnds are those whose latest attempt the condition holds for.
+func badEnds(ctx context.Context, bad []launcher.BadEnd, where string) ([]launcher.BadEnd, error) {
+	var all runsInFolders
+	for _, b := range bad {
+		all.states = append(all.states, b.Last)
+	}
+	chosen, err := inFolders(ctx, all, where)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(bad, func(b launcher.BadEnd) bool {
+		return !slices.ContainsFunc(chosen.states, func(s launcher.State) bool { return s.Run == b.Last.Run })
+	}), nil
 }
 
 // namedRuns are those that the user names, each of which must have ended badly.

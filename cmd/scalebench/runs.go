@@ -44,7 +44,7 @@ func runsCommand(s *session) *cli.Command {
 			&cli.IntFlag{Name: "workers", Usage: "only with `N` workers", Destination: &o.workers},
 			&cli.StringFlag{Name: "since", Usage: "only recorded at `TIME` or later: 2026-11-21 (its first moment, local time), 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: &o.since},
 			&cli.StringSliceFlag{Name: "state", Usage: "only in `STATE`; may be given again for another one", Destination: &o.states},
-			&cli.StringFlag{Name: "where", Usage: "only where SQL `CONDITION` holds, over the columns of view runs and parameters: \"workload.batch > 64 AND throughput > 1e3\"", Destination: &o.where},
+			whereFlag(&o.where),
 			&cli.StringSliceFlag{Name: "metric", Usage: "with the `MEASURE`, such as step_p95 or one that runs report; may be given again", Destination: &o.metrics},
 			&cli.IntFlag{Name: "limit", Usage: "the newest `N`; 0 for all", Destination: &o.limit, DefaultText: fmt.Sprintf("%d for people, all in CSV and JSON", shownRuns)},
 		},

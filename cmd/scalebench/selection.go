@@ -32,7 +32,7 @@ func (o *selection) flags() []cli.Flag {
 		&cli.StringFlag{Name: "until", Usage: "only recorded before `TIME`, written likewise", Destination: &o.until},
 		&cli.StringFlag{Name: "commit", Usage: "only with the study's folder at git `COMMIT`, or its first digits", Destination: &o.commit},
 		&cli.StringFlag{Name: "files", Usage: "only made with a file of your own whose SHA-256 begins with `DIGITS`", Destination: &o.files},
-		&cli.StringFlag{Name: "where", Usage: "only where SQL `CONDITION` holds, over the columns of view runs and parameters: \"workload.batch > 64\"", Destination: &o.where},
+		whereFlag(&o.where),
 	}
 }
 

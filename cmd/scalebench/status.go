@@ -7,44 +7,47 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/listing"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/table"
 )
 
 func statusCommand(s *session) *cli.Command {
+	var where string
 	return &cli.Command{
 		Name:      "status",
 		Usage:     "how far every run is, by the scheduler and the runs' own events",
 		ArgsUsage: "[STUDY]",
 		Description: "Throughput so far is rank 0's rate times the number of workers, over its last\n" +
 			"steps: for watching. Results come from all ranks, after collect.",
+		Flags: []cli.Flag{whereFlag(&where)},
 		Action: func(c *cli.Context) error {
-			return runStatus(c.Context, s, c.Args().First())
+			return runStatus(c.Context, s, c.Args().First(), where)
 		},
 	}
 }
 
-func runStatus(ctx context.Context, s *session, arg string) error {
+func runStatus(ctx context.Context, s *session, arg, where string) error {
 	folders, err := s.folders(ctx, arg)
 	if err != nil {
 		return err
 	}
-	t := statusTable()
+	var all runsInFolders
 	var problems []error
 	for _, folder := range folders {
-		problems = append(problems, statusRows(ctx, s, t, folder))
+		problems = append(problems, all.read(ctx, s, folder))
 	}
-	if err := s.print(t); err != nil {
+	chosen, err := inFolders(ctx, all, where)
+	if err != nil {
+		return err
+	}
+	if err := s.print(listing.Status(chosen.states, chosen.planned)); err != nil {
 		return err
 	}
 	return errors.Join(problems...)
 }
 
-// statusRows adds a row for each attempt in the folder, and one for each
-// planned run that has none.
-func statusRows(ctx context.Context, s *session, t *table.Table, folder rundir.Study) error {
+// read adds the attempts in a folder, and the planned runs that have none.
+func (r *runsInFolders) read(ctx context.Context, s *session, folder rundir.Study) error {
 	plan, unplanned := s.readPlan(folder)
 	attempts, err := launcher.Attempts(folder)
 	if err != nil {
@@ -52,49 +55,7 @@ func statusRows(ctx context.Context, s *session, t *table.Table, folder rundir.S
 		return unreadable(1)
 	}
 	states, unread, unreachable := s.survey(ctx, attempts)
-	begun := map[rundir.Folder]bool{}
-	for _, state := range states {
-		begun[folder.Run(state.Point.ID, state.Point.Repeat, 1)] = true
-		addStatus(t, state)
-	}
-	for _, p := range plan.Points {
-		run := folder.Run(p.Point.ID, p.Point.Repeat, 1)
-		if !begun[run] {
-			addPlanned(t, run, p.Point)
-		}
-	}
+	r.states = append(r.states, states...)
+	r.planned = append(r.planned, launcher.NotBegun(plan, folder, attempts)...)
 	return errors.Join(unreachable, unreadable(unread), unplanned)
-}
-
-// statusTable is an empty table for addStatus and addPlanned.
-func statusTable() *table.Table {
-	return &table.Table{Columns: []table.Column{
-		{Key: "run"}, {Key: "workers"}, {Key: "status"}, {Key: "job"}, {Key: "slurm_state", Head: "Slurm"}, {Key: "reason"},
-		{Key: "epoch"}, {Key: "step"}, {Key: "throughput", Head: "throughput so far", Unit: "samples/s"}, {Key: "accuracy"}, {Key: "detail"},
-	}}
-}
-
-// addStatus adds how far an attempt is.
-func addStatus(t *table.Table, state launcher.State) {
-	var job, word, reason, epoch, step, rate, accuracy any
-	if j := state.Job; j != nil {
-		job, word, reason = j.ID, table.NonZero(j.State), table.NonZero(j.Reason)
-	}
-	if traces := state.Traces; traces.Begun {
-		if state.Point.Workload.Trains() {
-			epoch, step = traces.Epoch, traces.Step
-		}
-		if traces.Throughput > 0 {
-			rate = traces.Throughput
-		}
-		if traces.Accuracy != nil {
-			accuracy = *traces.Accuracy
-		}
-	}
-	t.Add(state.Record.ID, table.NonZero(state.Point.Workers), string(state.Status), job, word, reason, epoch, step, rate, accuracy, table.NonZero(state.Detail))
-}
-
-// addPlanned adds a run that was not begun yet; run is its first attempt.
-func addPlanned(t *table.Table, run rundir.Folder, p study.Point) {
-	t.Add(run.ID(), p.Workers, string(metrics.Planned), nil, nil, nil, nil, nil, nil, nil, nil)
 }

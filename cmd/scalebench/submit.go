@@ -8,9 +8,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/listing"
 	"github.com/scalebench/scalebench/metrics/lease"
 	"github.com/scalebench/scalebench/metrics/number"
-	"github.com/scalebench/scalebench/metrics/table"
 )
 
 type submitOptions struct {
@@ -97,7 +97,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 	if err := launcher.Freeze(w.folder, w.plan, w.study, w.site); err != nil {
 		return err
 	}
-	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "workers"}, {Key: "nodes"}, {Key: "partition"}, {Key: "job"}, {Key: "script"}}}
+	var submitted []*launcher.Attempt
 	watch := newWatch(s, "jobs")
 	begun := func(a *launcher.Attempt) {
 		if a.Submission.Notice != "" {
@@ -108,7 +108,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		} else {
 			watch.bar.advance(1)
 		}
-		t.Add(a.Record.ID, a.Point.Workers, a.Point.Nodes, a.Record.Partition, a.Submission.JobID, a.Script())
+		submitted = append(submitted, a)
 	}
 	observe, found := watch.observe, watch.found
 	if !o.wait {
@@ -125,7 +125,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		Interval: o.interval, Patience: lease.Patience, Watch: o.wait,
 		Found: found, Begun: begun, Observe: observe, Warn: watch.warn})
 	watch.bar.stop()
-	if printed := s.print(t); err == nil && printed != nil {
+	if printed := s.print(listing.Submitted(submitted)); err == nil && printed != nil {
 		return printed
 	}
 	switch {
@@ -136,7 +136,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		return explainDrive(err)
 	case left.Left > 0:
 		s.note("%s left to submit: %s. The same command goes on, or --wait does so by itself.", number.Count(left.Left, "run"), left.Why)
-	case len(t.Rows) == 0 && len(watch.failed) == 0 && !o.wait:
+	case len(submitted) == 0 && len(watch.failed) == 0 && !o.wait:
 		elsewhere := ""
 		if left.Unread > 0 {
 			elsewhere = ", or cannot be read"

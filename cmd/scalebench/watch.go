@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/listing"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
@@ -26,6 +27,7 @@ import (
 
 func watchCommand(s *session) *cli.Command {
 	var interval time.Duration
+	var where string
 	return &cli.Command{
 		Name:      "watch",
 		Usage:     "a live table of how far every run is",
@@ -34,7 +36,7 @@ func watchCommand(s *session) *cli.Command {
 			"change, and ends when no run is under way. Slurm is asked once every --interval\n" +
 			"for all runs together; runs on this machine are looked at every second. It\n" +
 			"submits nothing.",
-		Flags: []cli.Flag{intervalFlag(&interval)},
+		Flags: []cli.Flag{intervalFlag(&interval), whereFlag(&where)},
 		Action: func(c *cli.Context) error {
 			if err := checkInterval(interval); err != nil {
 				return err
@@ -43,7 +45,7 @@ func watchCommand(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			v := &viewer{s: s, folders: folders, interval: interval, states: map[rundir.Folder]launcher.State{}}
+			v := &viewer{s: s, folders: folders, interval: interval, where: where, states: map[rundir.Folder]launcher.State{}}
 			if on := screenOf(s.stdout); on.Width > 0 && os.Getenv("TERM") != "dumb" {
 				return v.live(c.Context)
 			}
@@ -57,20 +59,19 @@ type viewer struct {
 	s        *session
 	folders  []rundir.Study
 	interval time.Duration
+	where    string // condition on runs; "": all
 
-	attempts map[rundir.Study][]*launcher.Attempt
-	states   map[rundir.Folder]launcher.State
-	planned  []plannedRun // not begun yet
-	asked    time.Time    // when Slurm was last asked, or would have been
-	failures int          // times in a row that it did not answer
-	trouble  error        // of the last look
-	unread   error        // a run folder that cannot be read; its row says so too
-}
-
-// plannedRun is a run without an attempt; run is what its first will be.
-type plannedRun struct {
-	run   rundir.Folder
-	point study.Point
+	top, left int    // of the table's lines and columns, the first that is shown
+	escape    string // the bytes of a key that has more than one
+	attempts  map[rundir.Study][]*launcher.Attempt
+	states    map[rundir.Folder]launcher.State
+	shown     map[rundir.Folder]bool // for which the condition holds; nil: all
+	unbegun   []launcher.Unbegun     // all that is planned and not begun
+	planned   []launcher.Unbegun     // of those, what the condition holds for
+	asked     time.Time              // when Slurm was last asked, or would have been
+	failures  int                    // times in a row that it did not answer
+	trouble   error                  // of the last look
+	unread    error                  // a run folder that cannot be read; its row says so too
 }
 
 // tick is how often runs on this machine are looked at.
@@ -114,6 +115,9 @@ func (v *viewer) look(ctx context.Context) error {
 	if err != nil {
 		v.trouble = err
 	}
+	if err := v.choose(ctx); err != nil {
+		return err
+	}
 	if due {
 		if v.failures++; err == nil {
 			v.failures = 0
@@ -122,10 +126,28 @@ func (v *viewer) look(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// choose leaves what the condition holds for. It is judged anew at each look: a
+// status changes.
+func (v *viewer) choose(ctx context.Context) error {
+	if v.where == "" {
+		return nil
+	}
+	v.shown = nil
+	chosen, err := inFolders(ctx, runsInFolders{v.current(), v.unbegun}, v.where)
+	if err != nil {
+		return err
+	}
+	v.shown, v.planned = map[rundir.Folder]bool{}, chosen.planned
+	for _, state := range chosen.states {
+		v.shown[state.Run] = true
+	}
+	return nil
+}
+
 // list reads the folders: which attempts there are, and what is still planned.
 func (v *viewer) list() error {
 	before := v.attempts
-	v.attempts, v.planned = map[rundir.Study][]*launcher.Attempt{}, nil
+	v.attempts, v.unbegun = map[rundir.Study][]*launcher.Attempt{}, nil
 	for _, folder := range v.folders {
 		plan, err := launcher.ReadPlan(folder)
 		if err != nil { // the runs say themselves what they are of
@@ -140,16 +162,9 @@ func (v *viewer) list() error {
 			list = before[folder]
 		}
 		v.attempts[folder] = list
-		begun := map[rundir.Folder]bool{}
-		for _, a := range list {
-			begun[folder.Run(a.Point.ID, a.Point.Repeat, 1)] = true
-		}
-		for _, p := range plan.Points {
-			if run := folder.Run(p.Point.ID, p.Point.Repeat, 1); !begun[run] {
-				v.planned = append(v.planned, plannedRun{run, p.Point})
-			}
-		}
+		v.unbegun = append(v.unbegun, launcher.NotBegun(plan, folder, list)...)
 	}
+	v.planned = v.unbegun
 	return nil
 }
 
@@ -159,7 +174,7 @@ func (v *viewer) current() []launcher.State {
 	var list []launcher.State
 	for _, folder := range v.folders {
 		for _, a := range v.attempts[folder] {
-			if state, ok := v.states[a.Run]; ok {
+			if state, ok := v.states[a.Run]; ok && (v.shown == nil || v.shown[a.Run]) {
 				list = append(list, state)
 			}
 		}
@@ -284,6 +299,9 @@ func (v *viewer) live(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(tick):
 		case key := <-keys:
+			if v.move(key) {
+				continue
+			}
 			switch key {
 			case 'q', 'Q':
 				return nil
@@ -312,28 +330,34 @@ func (v *viewer) draw() error {
 	return err
 }
 
-// page is the table in so many columns and at most so many lines.
+// page is the part of the table that fits into so many columns and lines.
 func (v *viewer) page(width, height int) []string {
-	t := statusTable()
-	by := map[metrics.Status]int{}
-	for _, state := range v.current() {
+	states := v.current()
+	by := map[metrics.Status]int{metrics.Planned: len(v.planned)}
+	for _, state := range states {
 		by[state.Status]++
-		addStatus(t, state)
 	}
-	by[metrics.Planned] = len(v.planned)
-	for _, p := range v.planned {
-		addPlanned(t, p.run, p.point)
-	}
-	const frame = 3 // the head, a line for what did not fit, the foot
-	hidden := max(0, len(t.Rows)-max(1, height-frame-troubles(v.trouble)))
-	t.Rows = t.Rows[:len(t.Rows)-hidden]
 	var text bytes.Buffer
-	if err := t.Write(&text, table.FormatTable, table.Screen{Width: width}); err != nil {
+	if err := listing.Watched(states, v.planned).Write(&text, table.FormatTable, table.Screen{Width: width}); err != nil {
 		return []string{err.Error()}
 	}
 	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
-	if hidden > 0 {
-		lines = append(lines, fmt.Sprintf("… and %d more", hidden))
+	head, body := lines[:1], lines[1:]
+	const frame = 3 // the head, where the lines shown lie among all, the foot
+	room := max(1, height-frame-troubles(v.trouble))
+	v.top = max(0, min(v.top, len(body)-room))
+	lines = slices.Concat(head, body[v.top:min(v.top+room, len(body))])
+	widest := 0
+	for _, line := range slices.Concat(head, body) {
+		widest = max(widest, len([]rune(line)))
+	}
+	v.left = max(0, min(v.left, widest-width))
+	for i, line := range lines {
+		runes := []rune(line)
+		lines[i] = string(runes[min(v.left, len(runes)):])
+	}
+	if len(body) > room || widest > width {
+		lines = append(lines, fmt.Sprintf("lines %d to %d of %d; the arrow keys move", v.top+1, min(v.top+room, len(body)), len(body)))
 	}
 	if v.trouble != nil {
 		lines = append(lines, clean.Line(strings.Split(v.trouble.Error(), "\n")[0]))
@@ -345,7 +369,7 @@ func (v *viewer) page(width, height int) []string {
 		}
 	}
 	foot := strings.Join(append(counts, fmt.Sprintf("next look at Slurm in %s", max(0, time.Until(v.asked.Add(v.pause()))).Round(time.Second)), "q leaves"), " · ")
-	if len(lines) >= height { // cells broken over several lines
+	if len(lines) >= height {
 		lines = lines[:height-1]
 	}
 	lines = append(lines, foot)
@@ -355,6 +379,33 @@ func (v *viewer) page(width, height int) []string {
 		}
 	}
 	return lines
+}
+
+// move moves the part that is shown by a key, and reports whether it is one for
+// that. An arrow is three bytes, of which v.escape are the first.
+func (v *viewer) move(key byte) bool {
+	const page = 10
+	sequence := v.escape + string(key)
+	v.escape = ""
+	switch sequence {
+	case "\x1b", "\x1b[", "\x1bO", "\x1b[5", "\x1b[6":
+		v.escape = sequence
+	case "\x1b[A", "\x1bOA", "k":
+		v.top--
+	case "\x1b[B", "\x1bOB", "j":
+		v.top++
+	case "\x1b[5~":
+		v.top -= page
+	case "\x1b[6~":
+		v.top += page
+	case "\x1b[D", "\x1bOD", "h":
+		v.left -= page
+	case "\x1b[C", "\x1bOC", "l":
+		v.left += page
+	default:
+		return false
+	}
+	return true
 }
 
 // troubles is how many lines an error takes.

@@ -155,9 +155,53 @@ func TestWatchFitsTheTerminal(t *testing.T) {
 		if size[0] >= 80 && (!strings.Contains(foot, "40 done") || !strings.Contains(foot, "q leaves")) {
 			t.Errorf("foot: %q", foot)
 		}
-		if all := strings.Join(page, "\n"); size[1] == 20 && (!strings.Contains(all, "… and ") || !strings.Contains(all, "Slurm cannot be reached")) {
+		if all := strings.Join(page, "\n"); size[1] == 20 && (!strings.Contains(all, "lines 1 to 16 of 41; the arrow keys move") || !strings.Contains(all, "Slurm cannot be reached")) {
 			t.Errorf("page:\n%s", all)
 		}
+	}
+}
+
+// What does not fit is reached by the arrow keys, and by no more of them than there
+// are lines.
+func TestWatchScrolls(t *testing.T) {
+	v := &viewer{s: &session{}, folders: []rundir.Study{endedStudy(t, 40)}, interval: time.Hour, states: map[rundir.Folder]launcher.State{}}
+	if err := v.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	press := func(keys string) string {
+		for _, key := range []byte(keys) {
+			if !v.move(key) {
+				t.Errorf("%q is no key", key)
+			}
+		}
+		return strings.Join(v.page(120, 10), "\n")
+	}
+	if page := press("\x1b[B\x1b[B"); strings.Contains(page, "s/p-r2-a1") || !strings.Contains(page, "s/p-r3-a1") {
+		t.Errorf("two down:\n%s", page)
+	}
+	if page := press(strings.Repeat("\x1b[6~", 9)); !strings.Contains(page, "s/p-r41-a1") || !strings.Contains(page, "lines 35 to 41 of 41") {
+		t.Errorf("the end:\n%s", page)
+	}
+	if page := press("\x1b[5~"); !strings.Contains(page, "lines 25 to 31 of 41") {
+		t.Errorf("a page up from the end:\n%s", page)
+	}
+	for range 50 {
+		press("\x1b[A")
+	}
+	if page := press("\x1b[C"); !strings.HasPrefix(page, "run ") {
+		t.Errorf("the table is as wide as the terminal, and moved right:\n%s", page)
+	}
+	narrow := func() string { return v.page(30, 10)[0] }
+	if before := narrow(); strings.Contains(before, "detail") {
+		t.Fatalf("no column is cut: %q", before)
+	}
+	reached := false
+	for range 9 {
+		v.move('l')
+		reached = reached || strings.Contains(narrow(), "detail")
+	}
+	if !reached {
+		t.Errorf("the last column is not reached: %q", narrow())
 	}
 }
 

@@ -232,6 +232,50 @@ func separating(all []Observation, ignored map[string]bool) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
+// Varying are the parameters in which some points differ, in order: not those
+// that follow from the number of workers or the repeat, or only name the study.
+func Varying(points []map[string]any) []string {
+	first := map[string]string{}
+	differ := map[string]bool{}
+	for i, p := range points {
+		for k, v := range p {
+			if text, seen := first[k]; !seen && i > 0 || seen && text != literal(v) {
+				differ[k] = true
+			}
+			if i == 0 {
+				first[k] = literal(v)
+			}
+		}
+		for k := range first {
+			if _, has := p[k]; !has {
+				differ[k] = true
+			}
+		}
+	}
+	for k := range differ {
+		if slices.Contains(follows, k) || strings.HasPrefix(k, "study.") {
+			delete(differ, k)
+		}
+	}
+	return slices.Sorted(maps.Keys(differ))
+}
+
+// Short are names for parameters, given by their paths: the last part of each,
+// where no other one ends in it.
+func Short(paths []string) []string {
+	ends := map[string]int{}
+	for _, p := range paths {
+		ends[last(p)]++
+	}
+	names := slices.Clone(paths)
+	for i, p := range paths {
+		if ends[last(p)] == 1 {
+			names[i] = last(p)
+		}
+	}
+	return names
+}
+
 // identity writes down all that separates series.
 func identity(framework string, parameters map[string]any, keys []string) string {
 	b := make([]byte, 0, 512)
@@ -287,26 +331,21 @@ func name(list []*series) (differing []string) {
 			paths[k] = true
 		}
 	}
-	short := map[string]int{}
 	for _, k := range slices.Sorted(maps.Keys(paths)) {
 		for _, s := range list[1:] {
 			if literal(s.parameters[k]) != literal(list[0].parameters[k]) {
 				if !byFramework(list, k) {
 					differing = append(differing, k)
-					short[last(k)]++
 				}
 				break
 			}
 		}
 	}
+	labels := Short(differing)
 	for _, s := range list {
 		s.name = s.framework
-		for _, k := range differing {
-			label := k
-			if short[last(k)] == 1 {
-				label = last(k)
-			}
-			s.name += " " + label + "=" + text(s.parameters[k])
+		for i, k := range differing {
+			s.name += " " + labels[i] + "=" + text(s.parameters[k])
 		}
 		s.name = strings.TrimSpace(s.name)
 	}

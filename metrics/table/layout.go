@@ -75,7 +75,7 @@ func (t *Table) writeText(w io.Writer, on Screen) error {
 		lines += clean.Line(note) + "\n"
 	}
 	if len(leftOut) > 0 {
-		lines += "Left out for want of room: " + strings.Join(leftOut, ", ") + ".\n"
+		lines += "Not shown, the terminal is too narrow: " + strings.Join(leftOut, ", ") + ".\n"
 	}
 	_, err := io.WriteString(w, lines)
 	return err

@@ -1,0 +1,28 @@
+package listing
+
+import (
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// Cancelled is what became of runs that were to be cancelled.
+func Cancelled(endings []launcher.Ending) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "status"}, {Key: "job"}, {Key: "asked"}, {Key: "what"}}}
+	for _, e := range endings {
+		var job any
+		if e.Job != nil {
+			job = table.NonZero(e.Job.ID)
+		}
+		t.Add(e.Record.ID, string(e.Status), job, e.Asked, e.What)
+	}
+	return t
+}
+
+// Submitted is what was handed to the scheduler.
+func Submitted(attempts []*launcher.Attempt) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "workers"}, {Key: "nodes", Optional: true}, {Key: "partition", Optional: true}, {Key: "job"}, {Key: "script", Optional: true}}}
+	for _, a := range attempts {
+		t.Add(a.Record.ID, a.Point.Workers, a.Point.Nodes, a.Record.Partition, a.Submission.JobID, a.Script())
+	}
+	return t
+}

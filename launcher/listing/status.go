@@ -1,0 +1,156 @@
+// Package listing has what commands say of plans, attempts, jobs and checks as
+// tables. What is said of results is in metrics/report/tables; how a table is laid
+// out, in metrics/table.
+package listing
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// Status is how far runs are: a row an attempt, and one for each planned run
+// without. What a study varies has a column a key, and the rows are in the order of
+// its values, as numbers where they are numbers: then by workers, repeat, attempt.
+func Status(states []launcher.State, planned []launcher.Unbegun) *table.Table {
+	rows := rowsOf(states, planned)
+	keys := varying(rows)
+	order(rows, keys)
+	return status(rows, keys)
+}
+
+// Watched is Status in the order in which the runs are given.
+func Watched(states []launcher.State, planned []launcher.Unbegun) *table.Table {
+	rows := rowsOf(states, planned)
+	return status(rows, varying(rows))
+}
+
+// status has a column for each of the keys.
+func status(rows []row, keys []string) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "run"}}}
+	t.Columns = append(t.Columns, columns(keys)...)
+	t.Columns = append(t.Columns, table.Column{Key: "workers"}, table.Column{Key: "status"}, table.Column{Key: "job"},
+		table.Column{Key: "slurm_state", Head: "Slurm"}, table.Column{Key: "reason", Optional: true},
+		table.Column{Key: "epoch", Optional: true}, table.Column{Key: "step", Optional: true},
+		table.Column{Key: "throughput", Head: "throughput so far", Unit: "samples/s", Optional: true}, table.Column{Key: "accuracy", Optional: true}, table.Column{Key: "detail"},
+		table.Column{Key: "framework", Data: true}) // people read it in the run's name
+	for _, r := range rows {
+		if r.state == nil {
+			t.Add(slices.Concat([]any{r.planned.First.ID()}, values(keys, r.point),
+				[]any{r.point.Workers, string(metrics.Planned), nil, nil, nil, nil, nil, nil, nil, nil, r.point.Framework})...)
+			continue
+		}
+		s := r.state
+		var job, word, reason, epoch, step, rate, accuracy any
+		if j := s.Job; j != nil {
+			job, word, reason = j.ID, table.NonZero(j.State), table.NonZero(j.Reason)
+		}
+		if traces := s.Traces; traces.Begun {
+			if s.Point.Workload.Trains() {
+				epoch, step = traces.Epoch, traces.Step
+			}
+			if traces.Throughput > 0 {
+				rate = traces.Throughput
+			}
+			if traces.Accuracy != nil {
+				accuracy = *traces.Accuracy
+			}
+		}
+		t.Add(slices.Concat([]any{s.Record.ID}, values(keys, r.point),
+			[]any{table.NonZero(r.point.Workers), string(s.Status), job, word, reason, epoch, step, rate, accuracy, table.NonZero(s.Detail), table.NonZero(r.point.Framework)})...)
+	}
+	return t
+}
+
+// row is an attempt, or a planned run without.
+type row struct {
+	point   study.Point
+	attempt int             // 0: none
+	state   *launcher.State // nil: not begun
+	planned launcher.Unbegun
+}
+
+func rowsOf(states []launcher.State, planned []launcher.Unbegun) []row {
+	var rows []row
+	for _, s := range states {
+		rows = append(rows, row{point: s.Point, attempt: s.Number, state: &s})
+	}
+	for _, p := range planned {
+		rows = append(rows, row{point: p.Point, planned: p})
+	}
+	return rows
+}
+
+// varying are the keys that vary within a study.
+func varying(rows []row) []string {
+	of := map[string][]map[string]any{} // by study
+	for id, p := range parametersOf(rows) {
+		of[id.study] = append(of[id.study], p)
+	}
+	vary := map[string]bool{}
+	for _, points := range of {
+		for _, key := range scaling.Varying(points) {
+			vary[key] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(vary))
+}
+
+type pointID struct{ study, id string }
+
+func (r row) id() pointID { return pointID{r.point.Study, r.point.ID} }
+
+// parametersOf are those of each point, but of none that cannot be read.
+func parametersOf(rows []row) map[pointID]map[string]any {
+	of := map[pointID]map[string]any{}
+	for _, r := range rows {
+		if r.point.Framework != "" && of[r.id()] == nil {
+			of[r.id()] = r.point.Parameters()
+		}
+	}
+	return of
+}
+
+// order sorts the rows as people count.
+func order(rows []row, keys []string) {
+	of := parametersOf(rows)
+	slices.SortStableFunc(rows, func(a, b row) int {
+		c := cmp.Or(cmp.Compare(a.point.Study, b.point.Study), cmp.Compare(a.point.Framework, b.point.Framework))
+		for _, key := range keys {
+			if c == 0 {
+				c = scaling.ValueOf(of[a.id()][key]).Compare(scaling.ValueOf(of[b.id()][key]))
+			}
+		}
+		return cmp.Or(c, cmp.Compare(a.point.Workers, b.point.Workers), cmp.Compare(a.point.ID, b.point.ID),
+			cmp.Compare(a.point.Repeat, b.point.Repeat), cmp.Compare(a.attempt, b.attempt))
+	})
+}
+
+// columns are those of parameters.
+func columns(keys []string) []table.Column {
+	heads := scaling.Short(keys)
+	list := make([]table.Column, len(keys))
+	for i, key := range keys {
+		list[i] = table.Column{Key: key, Head: heads[i], Show: number.Exact}
+	}
+	return list
+}
+
+// values are a point's, of parameters.
+func values(keys []string, p study.Point) []any {
+	list := make([]any, len(keys))
+	if len(keys) > 0 && p.Framework != "" {
+		parameters := p.Parameters()
+		for i, key := range keys {
+			list[i] = parameters[key]
+		}
+	}
+	return list
+}

@@ -1,0 +1,126 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// live is view runs of runs that are not read in: what is known of a run without
+// its events.
+const live = `
+DROP VIEW runs;
+CREATE VIEW runs AS
+SELECT r.name AS run, r.study, r.point, r.repeat, r.attempt, r.kind, r.framework, r.workers, r.nodes,
+       r.status, r.detail, r.created, r.dir,
+       j.cluster, j.id AS job, j.partition, j.state AS job_state, j.reason AS job_reason,
+       j.exit_code, j.submitted, j.started, j.ended, r.id
+FROM run r LEFT JOIN job j ON j.run = r.id;`
+
+// Choose says for each of the runs whether a condition holds for it, as Filter.Where
+// has it. The runs need not be in any database, and have no figures here: a
+// condition that names a column or a measure of collected runs alone is refused, by a
+// *WhereError like any other that cannot be used.
+func Choose(ctx context.Context, runs []metrics.Run, where string) ([]bool, error) {
+	db := sql.OpenDB(connector{":memory:", &sqlite3.SQLiteDriver{}})
+	defer db.Close()
+	db.SetMaxOpenConns(1) // the database is the connection's
+	s := &Store{now: time.Now, limit: Options{}.withDefaults().WhereLimit, write: db, read: db}
+	if err := s.makeSchema(ctx); err != nil {
+		return nil, err
+	}
+	ids := map[int64]int{}
+	only := map[string]bool{} // columns of collected runs
+	err := s.withTx(ctx, func(tx *sql.Tx) error {
+		collected, err := runColumns(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(live); err != nil {
+			return err
+		}
+		known, err := runColumns(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for name := range collected {
+			only[name] = !known[name]
+		}
+		keys := map[string]bool{}
+		for i, run := range runs {
+			all := run.Parameters
+			run.Parameters = map[string]any{} // the others would be stored for nothing
+			for key, v := range all {
+				if strings.Contains(where, key) {
+					run.Parameters[key] = v
+				} else if !keys[key] {
+					keys[key] = true
+					if _, err := tx.Exec("INSERT INTO parameter_key (key) VALUES (?) ON CONFLICT DO NOTHING", key); err != nil {
+						return err
+					}
+				}
+			}
+			id, err := s.insertRun(tx, run, "", keys)
+			if err != nil {
+				return &RunError{run.ID, err}
+			}
+			ids[id] = i
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := restrictPool(ctx, db); err != nil {
+		return nil, err
+	}
+	chosen := make([]bool, len(runs))
+	err = s.filtered(ctx, Filter{Where: where}, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
+		list, err := column1[int64](tx.QueryContext(ctx, "SELECT id FROM runs WHERE "+where, args...))
+		for _, id := range list {
+			chosen[ids[id]] = true
+		}
+		return err
+	})
+	if w := (*WhereError)(nil); errors.As(err, &w) {
+		if name := figureIn(where, only); name != "" {
+			w.Err = fmt.Errorf("%s is known of collected runs only; `scalebench runs --where` selects by it", name)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return chosen, nil
+}
+
+// restrictPool restricts the one connection of a pool that was written through.
+func restrictPool(ctx context.Context, db *sql.DB) error {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.Raw(func(driver any) error { return restrict(driver.(*sqlite3.SQLiteConn)) })
+}
+
+// figureIn is the first name in a condition that only collected runs have: one of
+// these columns, or a measure; "" for none.
+func figureIn(where string, columns map[string]bool) string {
+	for rest := where; rest != ""; {
+		kind, token := scanToken(rest)
+		rest = rest[len(token):]
+		name := strings.Trim(token, `"`)
+		if _, err := measure.Find(name); (kind == "name" || kind == "quoted") && (columns[name] || err == nil) {
+			return name
+		}
+	}
+	return ""
+}
