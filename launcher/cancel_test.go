@@ -138,3 +138,41 @@ func TestJudgeCancelled(t *testing.T) {
 		}
 	}
 }
+
+// What was forgotten is begun again, also by a command at work, and never under
+// the name that it had.
+func TestForgottenIsBegunAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := runs(t, 2)
+		r.Watch = true
+		o, err := r.drive(t)
+		r.check(t, o, err, 0, 0, "", 60*time.Second, "0s p-r1-a1, 0s p-r2-a1")
+		first := r.Folder.Run("p", 1, 1)
+		if err := first.Forget(); err != nil {
+			t.Fatal(err)
+		}
+		if gone, err := r.Folder.Trash().Attempts(); err != nil || len(gone) != 1 || gone[0].Number != 1 {
+			t.Fatalf("trash: %+v, %v", gone, err)
+		}
+		next := command(r.scheduler, r.Folder, 2)
+		next.Watch = true
+		o, err = next.drive(t)
+		next.check(t, o, err, 0, 0, "", 120*time.Second, "0s p-r1-a1, 0s p-r2-a1, 1m0s p-r1-a2")
+		// Both are there after it was restored; nothing is begun again.
+		if err := r.Folder.Trash().Run("p", 1, 1).Restore(); err != nil {
+			t.Fatal(err)
+		}
+		o, err = next.drive(t)
+		next.check(t, o, err, 0, 0, "", 120*time.Second, "0s p-r1-a1, 0s p-r2-a1, 1m0s p-r1-a2")
+		// Nothing is moved onto what is there.
+		if err := os.MkdirAll(filepath.Join(r.Folder.Trash().Path(), first.Name(), "x"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Forget(); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("forgotten onto another: %v", err)
+		}
+		if _, err := os.Stat(first.Attempt()); err != nil {
+			t.Error(err)
+		}
+	})
+}

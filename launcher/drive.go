@@ -290,6 +290,11 @@ func (r *driver) begin(ctx context.Context, l *lease.Lease, states []State, unti
 			delete(r.Choice.Asked, s.Run)
 		}
 	}
+	forgotten, err := r.Folder.Trash().Attempts()
+	if err != nil {
+		return err
+	}
+	r.Choice.Forgotten = forgotten
 	todo := r.Choice.Todo(states)
 	for i, t := range todo { // another backend's script is not handed over here
 		if t.Again != nil && t.Again.Record.Backend != r.Backend.Name() {

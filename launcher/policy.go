@@ -45,6 +45,9 @@ type Choice struct {
 	// Last is the number of the last attempt that is known from elsewhere, 0 for
 	// none: what is begun comes after it. Nil: there is none.
 	Last func(point string, repeat int) int
+	// Forgotten are the attempts in the study's trash, whose names no other attempt
+	// gets. Drive fills it in.
+	Forgotten []rundir.Attempt
 }
 
 // Todo is what of the plan is to be begun, in the policy's order: all but the
@@ -52,10 +55,18 @@ type Choice struct {
 // attempt allowed.
 func (c Choice) Todo(states []State) []Todo {
 	attempts := attemptsAt(states)
+	forgotten := map[place]int{}
+	for _, a := range c.Forgotten {
+		at := place{a.Point, a.Repeat}
+		forgotten[at] = max(forgotten[at], a.Number)
+	}
 	var list []Todo
 	for _, p := range c.Plan.Points {
-		tried := attempts[place{p.Point.ID, p.Point.Repeat}]
-		if t, wanted := c.next(p, tried); wanted && !c.Done(p.Point.ID, p.Point.Repeat) {
+		at := place{p.Point.ID, p.Point.Repeat}
+		if t, wanted := c.next(p, attempts[at]); wanted && !c.Done(p.Point.ID, p.Point.Repeat) {
+			if t.Again == nil {
+				t.Number = max(t.Number, forgotten[at]+1)
+			}
 			list = append(list, t)
 		}
 	}

@@ -28,6 +28,7 @@ func commands(s *session) []*cli.Command {
 		retryCommand(s),
 		cancelCommand(s),
 		collectCommand(s),
+		forgetCommand(s),
 		extractCommand(s),
 		importCommand(s),
 		runsCommand(s),

@@ -86,6 +86,9 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	if err := s.register(ctx, db, folder, its); err != nil {
 		return err
 	}
+	if err := forgottenSince(ctx, db, folder, its.Name, states); err != nil {
+		return storeError(err)
+	}
 	bar := s.startProgress("collecting", len(states))
 	defer bar.stop()
 	c := collection{db: db, its: its, asked: asked, again: again, kept: map[string]int{}}

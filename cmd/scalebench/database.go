@@ -57,7 +57,7 @@ func storeError(err error) error {
 	if errors.As(err, &where) {
 		return &usageError{err: err}
 	}
-	for _, mine := range []error{store.ErrNotFound, store.ErrAmbiguous, store.ErrNotOurs, store.ErrNewer, store.ErrOlder, store.ErrUnusable, store.ErrPlaces, fs.ErrNotExist} {
+	for _, mine := range []error{store.ErrNotFound, store.ErrForgotten, store.ErrAmbiguous, store.ErrNotOurs, store.ErrNewer, store.ErrOlder, store.ErrUnusable, store.ErrPlaces, fs.ErrNotExist} {
 		if errors.Is(err, mine) {
 			return &usageError{err: err}
 		}

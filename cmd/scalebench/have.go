@@ -29,7 +29,7 @@ func (s *session) have(ctx context.Context, w *work) (inventory, error) {
 	if err != nil {
 		return in, err
 	}
-	stored, err := s.stored(ctx, w.study.Name)
+	stored, err := s.stored(ctx, w)
 	if err != nil {
 		s.detail("the database is not asked: %v", err)
 	}
@@ -66,6 +66,9 @@ func (s *session) have(ctx context.Context, w *work) (inventory, error) {
 		case good[at] || stored.done[at]:
 			in.good[id]++
 			continue
+		case why == "" && stored.forgotten[at]:
+			why = "forgotten"
+			toRun[id] = true
 		case why == "":
 			why = "not begun"
 			toRun[id] = true

@@ -152,7 +152,7 @@ func (s *session) claim(ctx context.Context, w *work) error {
 			its.ID = known.ID
 		case rundir.SameFile(known.File, file):
 			its.ID = known.ID // its run folders were removed
-		case !exists(known.File) && !exists(known.Home) && s.knowsPoints(ctx, w.plan):
+		case !exists(known.File) && !exists(known.Home) && s.knowsPoints(ctx, w):
 			s.note("study %s was that of %s, which is gone, as are its run folders; its results count as this one's", w.study.Name, known.File)
 			its.ID = known.ID
 		default:
@@ -222,13 +222,13 @@ func (s *session) otherStudy(known store.Study) error {
 		hint: "Give one of the two another name (study.name), or name another database with --db."}
 }
 
-// knowsPoints reports whether the database has a run of one of the plan's points.
-func (s *session) knowsPoints(ctx context.Context, plan *study.Plan) bool {
-	stored, err := s.stored(ctx, plan.Study)
+// knowsPoints reports whether the database has a run of one of the study's points.
+func (s *session) knowsPoints(ctx context.Context, w *work) bool {
+	stored, err := s.stored(ctx, w)
 	if err != nil {
 		return false
 	}
-	for _, p := range plan.Points {
+	for _, p := range w.plan.Points {
 		if stored.done[planned{p.Point.ID, p.Point.Repeat}] {
 			return true
 		}

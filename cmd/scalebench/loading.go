@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -235,6 +236,8 @@ type results struct {
 	done map[planned]bool
 	last map[planned]int               // number of the last attempt, of whatever end
 	made map[planned]map[string]string // files of the user's own, name to the first digits of the SHA-256
+
+	forgotten map[planned]bool // have a forgotten attempt
 }
 
 // planned is a repeat of a point.
@@ -243,9 +246,25 @@ type planned struct {
 	repeat int
 }
 
-// stored reads them. A database that is not there yet has none.
-func (s *session) stored(ctx context.Context, name string) (results, error) {
-	r := results{map[planned]bool{}, map[planned]int{}, map[planned]map[string]string{}}
+// stored reads them. A database that is not there yet has none. What is in the
+// folder's trash is forgotten, also where the database has not been told.
+func (s *session) stored(ctx context.Context, w *work) (results, error) {
+	name := w.study.Name
+	r := results{map[planned]bool{}, map[planned]int{}, map[planned]map[string]string{}, map[planned]bool{}}
+	trash, err := w.folder.Trash().Attempts()
+	if err != nil {
+		return r, err
+	}
+	gone := map[string]bool{}
+	forget := func(a rundir.Attempt) {
+		at := planned{a.Point, a.Repeat}
+		r.forgotten[at] = true
+		r.last[at] = max(r.last[at], a.Number)
+	}
+	for _, a := range trash {
+		gone[name+"/"+a.Run.Name()] = true
+		forget(a)
+	}
 	file, err := s.database()
 	if err != nil {
 		return r, err
@@ -265,8 +284,17 @@ func (s *session) stored(ctx context.Context, name string) (results, error) {
 	for _, row := range rows {
 		at := planned{row.Point, row.Repeat}
 		r.last[at] = max(r.last[at], row.Attempt)
-		if row.Status.Good() {
+		if row.Status.Good() && !gone[row.Run] {
 			r.done[at] = true
+		}
+	}
+	names, err := db.Forgotten(ctx, name)
+	if err != nil {
+		return r, storeError(err)
+	}
+	for _, n := range names {
+		if a, ok := rundir.ParseName(path.Base(n)); ok {
+			forget(a)
 		}
 	}
 	made, err := db.MadeWith(ctx, name)

@@ -21,13 +21,16 @@ func againFlag(again *bool) cli.Flag {
 // choice is what of the plan is to be begun: what has no good result here or in
 // the database and, if asked to, what has one of other versions.
 func (s *session) choice(ctx context.Context, w *work, again bool) (launcher.Choice, error) {
-	stored, err := s.stored(ctx, w.study.Name)
+	stored, err := s.stored(ctx, w)
 	if err != nil {
 		return launcher.Choice{}, err
 	}
 	choice := launcher.Choice{Plan: w.plan, Policy: w.study.Policy,
 		Done: func(point string, repeat int) bool { return stored.done[planned{point, repeat}] },
 		Last: func(point string, repeat int) int { return stored.last[planned{point, repeat}] }}
+	if err := s.tellForgotten(w, stored); err != nil {
+		return choice, err
+	}
 	if !again {
 		return choice, nil
 	}
@@ -56,7 +59,7 @@ func outdated(w *work, stored results) ([]launcher.Outdated, error) {
 // tellOutdated says which results are of other versions: they are not measured
 // again unasked, and do not pass for what is there now.
 func (s *session) tellOutdated(ctx context.Context, w *work) error {
-	stored, err := s.stored(ctx, w.study.Name)
+	stored, err := s.stored(ctx, w)
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,11 @@ func (s Study) Claim(i Identity) (Identity, error) {
 	if err := makeFolder(string(s)); err != nil {
 		return Identity{}, err
 	}
+	// Before anything else is here. It is the user's from then on: whoever wants
+	// their runs in git removes it.
+	if err := nfs.Create(filepath.Join(string(s), ".gitignore"), []byte("*\n"), file.Open); err != nil && !errors.Is(err, fs.ErrExist) {
+		return Identity{}, err
+	}
 	// Written whole under a name of its own, then linked: nobody sees half of it,
 	// and of two links one is made.
 	own := filepath.Join(string(s), unfinished+rand.Text())

@@ -4,11 +4,13 @@
 // A runs folder holds one folder a study, which holds the frozen study and one
 // folder an attempt:
 //
+//	RUNS/STUDY/.gitignore          keeps runs out of the user's git
 //	RUNS/STUDY/identity.json       which study that is; made first, by link
 //	RUNS/STUDY/study.toml          the study as it was last submitted or run
 //	RUNS/STUDY/site.toml           the site file that went with it, if any
 //	RUNS/STUDY/plan.json           the plan
 //	RUNS/STUDY/lease               touched while a command begins attempts, old while none does
+//	RUNS/STUDY/trash/              the folders of attempts that were forgotten, as they were
 //	RUNS/STUDY/POINT-r1-a1/        first attempt at the first repeat of a point
 //	    point.json                 the frozen contract with every program, secrets replaced by digests
 //	    command.json               the [command] table with them, mode 0600; where there are any
@@ -103,16 +105,12 @@ func (s Study) Attempts() ([]Attempt, error) {
 	}
 	var list []Attempt
 	for _, e := range entries {
-		m := runName.FindStringSubmatch(e.Name())
-		if m == nil || !e.IsDir() && !identity.MatchString(m[1]) {
+		a, ok := ParseName(e.Name())
+		if !ok || !e.IsDir() && !identity.MatchString(a.Point) {
 			continue
 		}
-		repeat, err1 := strconv.Atoi(m[2])
-		number, err2 := strconv.Atoi(m[3])
-		if err1 != nil || err2 != nil {
-			continue // digits beyond an int: not one of ours
-		}
-		list = append(list, Attempt{Folder(filepath.Join(string(s), e.Name())), m[1], repeat, number})
+		a.Run = Folder(filepath.Join(string(s), e.Name()))
+		list = append(list, a)
 	}
 	slices.SortFunc(list, func(a, b Attempt) int {
 		if c := strings.Compare(a.Point, b.Point); c != 0 {
@@ -124,6 +122,20 @@ func (s Study) Attempts() ([]Attempt, error) {
 		return a.Number - b.Number
 	})
 	return list, nil
+}
+
+// ParseName reads an attempt's name, "POINT-r1-a1"; ok is false of any other.
+func ParseName(name string) (a Attempt, ok bool) {
+	m := runName.FindStringSubmatch(name)
+	if m == nil {
+		return a, false
+	}
+	repeat, err1 := strconv.Atoi(m[2])
+	number, err2 := strconv.Atoi(m[3])
+	if err1 != nil || err2 != nil {
+		return a, false // digits beyond an int: not one of ours
+	}
+	return Attempt{Point: m[1], Repeat: repeat, Number: number}, true
 }
 
 // Studies lists the studies below the runs folder that have a plan.

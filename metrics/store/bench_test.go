@@ -150,7 +150,7 @@ func filled(b *testing.B, n int) *Store {
 		fmt.Sprintf("WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < %d) INSERT INTO n SELECT i FROM c", n),
 		"INSERT INTO study (name, id, home, file, arranged) SELECT 'study' || i, i, '', '', 1 FROM n WHERE i <= (SELECT max(i) FROM n) / 300 UNION SELECT 'study0', 0, '', '', 1",
 		`INSERT INTO series (id, study, name, base) SELECT i, 'study' || (i / 4), 'native batch=' || (i % 4), 1 FROM n WHERE i / 4 <= (SELECT max(i) FROM n) / 300`,
-		`INSERT INTO run (id, name, study, point, repeat, attempt, kind, framework, workers, nodes, series, status, detail, dir, created, ingested, facts)
+		`INSERT INTO every_run (id, name, study, point, repeat, attempt, kind, framework, workers, nodes, series, status, detail, dir, created, ingested, facts)
 			SELECT i, 'study' || (i / 300) || '/p' || (i % 300 / 6) || '-r' || (i % 6 + 1) || '-a1', 'study' || (i / 300), 'p' || (i % 300 / 6), i % 6 + 1, 1, 'train',
 			iif(i % 3 = 0, 'pytorch', 'native'), 1 << (i / 6 % 6), 1, 'native batch=' || ((i / 75 + 1) % 4), iif(i % 20 = 0, 'failed', 'done'), '', '/scratch/runs/' || i, 1.7e9 + i, 1.7e9, '' FROM n`,
 		"INSERT INTO member (run, series) SELECT i, i / 75 + 1 FROM n WHERE i / 75 + 1 <= (SELECT max(id) FROM series)",

@@ -30,7 +30,7 @@ func TestPragmasOnEveryConnection(t *testing.T) {
 	for i, c := range held {
 		// PRAGMAs are denied to these connections; what they must do is shown
 		// by what they refuse.
-		for _, statement := range []string{"DELETE FROM run", "PRAGMA query_only = 0", "CREATE TEMP TABLE x (y)"} {
+		for _, statement := range []string{"DELETE FROM every_run", "PRAGMA query_only = 0", "CREATE TEMP TABLE x (y)"} {
 			if _, err := c.ExecContext(ctx, statement); err == nil {
 				t.Errorf("reading connection %d executes %q", i, statement)
 			}

@@ -102,7 +102,7 @@ func (all *importing) one(i Imported) (report Report, err error) {
 	var name, study, point, before string
 	var repeat int
 	known := func(where string, args ...any) error {
-		return tx.QueryRow("SELECT r.id, r.name, r.study, r.point, r.repeat, i.facts FROM import i JOIN run r ON r.id = i.run WHERE "+where, args...).
+		return tx.QueryRow("SELECT r.id, r.name, r.study, r.point, r.repeat, i.facts FROM import i JOIN every_run r ON r.id = i.run WHERE "+where, args...).
 			Scan(&id, &name, &study, &point, &repeat, &before)
 	}
 	grown := false
@@ -120,10 +120,10 @@ func (all *importing) one(i Imported) (report Report, err error) {
 	case !from.Replace && !(grown && study == run.Study && point == run.Point): // more epochs of the same run
 		return report, fmt.Errorf("%w, as run %s", ErrImported, name)
 	default:
-		if _, err := tx.Exec("UPDATE study SET arranged = 0 WHERE name = (SELECT study FROM run WHERE id = ?)", id); err != nil {
+		if _, err := tx.Exec("UPDATE study SET arranged = 0 WHERE name = (SELECT study FROM every_run WHERE id = ?)", id); err != nil {
 			return report, err
 		}
-		if _, err := tx.Exec("DELETE FROM run WHERE id = ?", id); err != nil {
+		if _, err := tx.Exec("DELETE FROM every_run WHERE id = ?", id); err != nil {
 			return report, err
 		}
 		clear(all.repeats)
@@ -143,7 +143,7 @@ func (all *importing) nextRepeat(study, point string) (n int, err error) {
 	at := studyPoint{study, point}
 	n, known := all.repeats[at]
 	if !known {
-		if err := all.tx.QueryRow("SELECT coalesce(max(repeat), 0) FROM run WHERE study = ? AND point = ?", study, point).Scan(&n); err != nil {
+		if err := all.tx.QueryRow("SELECT coalesce(max(repeat), 0) FROM every_run WHERE study = ? AND point = ?", study, point).Scan(&n); err != nil {
 			return 0, err
 		}
 		if len(all.repeats) == rememberedPoints {

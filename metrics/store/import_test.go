@@ -235,3 +235,50 @@ func TestImportHoldsOne(t *testing.T) {
 		t.Errorf("%s runs are stored, want 50", got)
 	}
 }
+
+// A forgotten run stays so when its log is imported again, and no other run gets
+// its name; it is there again, with all that was stored, once it is restored.
+func TestForgetImported(t *testing.T) {
+	s := openStore(t)
+	ctx := t.Context()
+	again := func(sha256 string) (Report, error) {
+		run, events, from := importedRun()
+		from.SHA256 = sha256
+		return importOne(t, s, run, events, from)
+	}
+	first, err := again("abc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := value(t, s, "SELECT group_concat(run || throughput) FROM runs")
+	if err := s.Forget(ctx, []string{first.Run}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again("abc"); err != nil {
+		t.Fatal(err)
+	}
+	if got := value(t, s, "SELECT count(*) FROM runs"); got != "0" {
+		t.Errorf("%s runs, want none", got)
+	}
+	for _, view := range []string{"parameters", `"values"`, "throughput", "evaluations", "steps", "fingerprints", "figures", "scaling", "curves"} {
+		if got := value(t, s, "SELECT count(*) FROM "+view); got != "0" {
+			t.Errorf("view %s has %s rows of a forgotten run", view, got)
+		}
+	}
+	second, err := again("def")
+	if err != nil || second.Run == first.Run {
+		t.Errorf("another run is %s, %v", second.Run, err)
+	}
+	if err := s.Forget(ctx, []string{second.Run}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Restore(ctx, []string{first.Run}); err != nil {
+		t.Fatal(err)
+	}
+	if got := value(t, s, "SELECT group_concat(run || throughput) FROM runs"); got != before {
+		t.Errorf("restored: %s, want %s", got, before)
+	}
+	if got, err := s.Forgotten(ctx, ""); err != nil || len(got) != 1 || got[0] != second.Run {
+		t.Errorf("forgotten: %v, %v", got, err)
+	}
+}

@@ -79,7 +79,7 @@ func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.Eve
 			}
 		}
 		if report.Changed {
-			_, err = tx.Exec("UPDATE run SET ingested = ? WHERE id = ?", metrics.Unix(s.now()), id)
+			_, err = tx.Exec("UPDATE every_run SET ingested = ? WHERE id = ?", metrics.Unix(s.now()), id)
 		}
 		return err
 	})
@@ -162,7 +162,7 @@ func newIngest(ctx context.Context, tx *sql.Tx, run int64, report *Report, hide 
 
 // files reads every event file on.
 func (in *ingest) files(files []metrics.EventFile) error {
-	rows, err := in.tx.Query(`SELECT f.restart, coalesce(max(f.world_size), r.workers) FROM event_file f JOIN run r ON r.id = f.run
+	rows, err := in.tx.Query(`SELECT f.restart, coalesce(max(f.world_size), r.workers) FROM event_file f JOIN every_run r ON r.id = f.run
 		WHERE f.run = ? AND f.writer = 'rank' GROUP BY f.restart`, in.run)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -254,6 +255,13 @@ func (o *observer) leftOut() error {
 		return err
 	}
 	if len(count) == 0 && o.filter.Study != "" {
+		var forgotten int
+		if err := o.tx.QueryRowContext(o.ctx, "SELECT count(*) FROM every_run JOIN forgotten USING (name, study) WHERE study = ?", o.filter.Study).Scan(&forgotten); err != nil {
+			return err
+		}
+		if forgotten > 0 {
+			return fmt.Errorf("all of its runs are %w (%d); `scalebench forget --restore %s` brings them back", ErrForgotten, forgotten, o.filter.Study)
+		}
 		known, err := column1[string](o.tx.QueryContext(o.ctx, "SELECT DISTINCT study FROM run ORDER BY study"))
 		if err != nil {
 			return err
@@ -270,10 +278,10 @@ func (o *observer) leftOut() error {
 		}
 	}
 	if total > 0 {
-		o.warnings = append(o.warnings, fmt.Sprintf("%d runs are left out because they are not done: %s", total, strings.Join(others, ", ")))
+		o.warnings = append(o.warnings, fmt.Sprintf("left out %s not done: %s", number.Count(total, "run"), strings.Join(others, ", ")))
 	}
 	if n := count[metrics.Done] - len(o.list); n > 0 {
-		o.warnings = append(o.warnings, fmt.Sprintf("%d runs are left out because a later attempt at the same repeat is done", n))
+		o.warnings = append(o.warnings, fmt.Sprintf("left out %s: a later attempt at the same repeat is done", number.Count(n, "run")))
 	}
 	return nil
 }

@@ -287,8 +287,8 @@ func TestObservations(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"1 runs are left out because they are not done: 1 failed",
-		"1 runs are left out because a later attempt at the same repeat is done"}, warnings); diff != "" {
+	if diff := cmp.Diff([]string{"left out 1 run not done: 1 failed",
+		"left out 1 run: a later attempt at the same repeat is done"}, warnings); diff != "" {
 		t.Error(diff)
 	}
 	if _, _, err := s.Observations(t.Context(), "none"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "other, s") {

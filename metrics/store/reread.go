@@ -19,7 +19,7 @@ const derived = -1
 // ReadFrom is what the events of a run's first rank were read from, "" where
 // there are none: its event file, or what Reread was given.
 func (s *Store) ReadFrom(ctx context.Context, run string, restart int) (path string, err error) {
-	err = s.read.QueryRowContext(ctx, `SELECT f.path FROM event_file f JOIN run r ON r.id = f.run
+	err = s.read.QueryRowContext(ctx, `SELECT f.path FROM event_file f JOIN every_run r ON r.id = f.run
 		WHERE r.name = ? AND f.writer = 'rank' AND f.rank = 0 AND f.restart = ?`, run, restart).Scan(&path)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
@@ -34,7 +34,7 @@ func (s *Store) Reread(ctx context.Context, run metrics.Run, restart int, from s
 	report := Report{Run: run.ID, Changed: true, Files: 1}
 	err := s.withTx(ctx, func(tx *sql.Tx) error {
 		var id int64
-		if err := tx.QueryRow("SELECT id FROM run WHERE name = ?", run.ID).Scan(&id); err != nil {
+		if err := tx.QueryRow("SELECT id FROM every_run WHERE name = ?", run.ID).Scan(&id); err != nil {
 			return err
 		}
 		in := newIngest(ctx, tx, id, &report, redact.Known(run.Secrets), catalogue{})
@@ -54,7 +54,7 @@ func (s *Store) Reread(ctx context.Context, run metrics.Run, restart int, from s
 		if err := in.result(); err != nil {
 			return err
 		}
-		_, err := tx.Exec("UPDATE run SET ingested = ? WHERE id = ?", metrics.Unix(s.now()), id)
+		_, err := tx.Exec("UPDATE every_run SET ingested = ? WHERE id = ?", metrics.Unix(s.now()), id)
 		return err
 	})
 	if err != nil {

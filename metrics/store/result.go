@@ -23,7 +23,7 @@ func (in *ingest) result() error {
 		"DELETE FROM noise_scale WHERE run = ?",
 		"UPDATE evaluation SET trained = NULL WHERE file IN (SELECT id FROM event_file WHERE run = ?)",
 		// What the run ran on may be known by now, and part it from others.
-		"UPDATE study SET arranged = 0 WHERE name = (SELECT study FROM run WHERE id = ?)",
+		"UPDATE study SET arranged = 0 WHERE name = (SELECT study FROM every_run WHERE id = ?)",
 	} {
 		if _, err := in.tx.Exec(query, in.run); err != nil {
 			return err
@@ -90,7 +90,7 @@ func (in *ingest) trained(r summary.Outcome, evaluations []evaluationKey) error 
 // recorded anything. The keys are those of Input.Evaluations.
 func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	var input summary.Input
-	if err := in.tx.QueryRow("SELECT kind, workers FROM run WHERE id = ?", in.run).Scan(&input.Kind, &input.Workers); err != nil {
+	if err := in.tx.QueryRow("SELECT kind, workers FROM every_run WHERE id = ?", in.run).Scan(&input.Kind, &input.Workers); err != nil {
 		return nil, nil, err
 	}
 	starts, err := in.incarnations()

@@ -62,7 +62,7 @@ func describe(run metrics.Run) (string, error) {
 // putRun stores the run's own row, its parameters and its job.
 func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, changed bool, err error) {
 	var before string
-	err = tx.QueryRow("SELECT id, facts FROM run WHERE name = ?", run.ID).Scan(&id, &before)
+	err = tx.QueryRow("SELECT id, facts FROM every_run WHERE name = ?", run.ID).Scan(&id, &before)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, false, err
 	}
@@ -76,7 +76,7 @@ func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, cha
 		id, err = s.insertRun(tx, run, facts, map[string]bool{})
 		return id, true, err
 	}
-	if _, err := tx.Exec(`UPDATE run SET study = ?, point = ?, repeat = ?, attempt = ?, kind = ?, framework = ?, workers = ?, nodes = ?,
+	if _, err := tx.Exec(`UPDATE every_run SET study = ?, point = ?, repeat = ?, attempt = ?, kind = ?, framework = ?, workers = ?, nodes = ?,
 			status = ?, detail = ?, dir = ?, created = ?, ingested = ?, facts = ? WHERE id = ?`,
 		run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.Nodes,
 		run.Status, run.Detail, run.Dir, run.CreatedUnix, metrics.Unix(s.now()), facts, id); err != nil {
@@ -93,7 +93,7 @@ func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, cha
 // insertRun is putRun of a run that is not stored yet; keys are the parameters'
 // that are known to be in parameter_key.
 func (s *Store) insertRun(tx *sql.Tx, run metrics.Run, facts string, keys map[string]bool) (id int64, err error) {
-	r, err := tx.Exec(`INSERT INTO run (name, study, point, repeat, attempt, kind, framework, workers, nodes, series,
+	r, err := tx.Exec(`INSERT INTO every_run (name, study, point, repeat, attempt, kind, framework, workers, nodes, series,
 			status, detail, dir, created, ingested, facts)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?)`,
 		run.ID, run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.Nodes,

@@ -25,8 +25,8 @@ CREATE TABLE planned (
   PRIMARY KEY (study, point)
 ) STRICT, WITHOUT ROWID;
 
--- One attempt at a point.
-CREATE TABLE run (
+-- One attempt at a point; also one that a person has had forgotten.
+CREATE TABLE every_run (
   id        INTEGER PRIMARY KEY,
   name      TEXT NOT NULL UNIQUE,  -- "STUDY/POINT-r1-a1"
   study     TEXT NOT NULL,
@@ -45,9 +45,31 @@ CREATE TABLE run (
   ingested  REAL NOT NULL,         -- when it was last changed here
   facts     TEXT NOT NULL          -- digest of all that the caller said of it
 ) STRICT;
-CREATE INDEX run_created ON run (created, id);
-CREATE INDEX run_study ON run (study, created);
-CREATE INDEX run_attempts ON run (study, point, repeat, status, attempt);
+CREATE INDEX run_created ON every_run (created, id);
+CREATE INDEX run_study ON every_run (study, created);
+CREATE INDEX run_attempts ON every_run (study, point, repeat, status, attempt);
+
+-- What a person has had forgotten, by name: a run that is stored here again, from
+-- its folder or its log, stays forgotten.
+CREATE TABLE forgotten (
+  name  TEXT PRIMARY KEY,
+  study TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX forgotten_study ON forgotten (study);
+
+-- The runs of every table, figure and view. Whoever stores runs goes by every_run.
+CREATE VIEW run AS SELECT * FROM every_run e WHERE NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.name = e.name);
+
+-- What people have said of runs, by name for the same reason.
+CREATE TABLE tag (
+  name TEXT NOT NULL,
+  tag  TEXT NOT NULL,
+  PRIMARY KEY (name, tag)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE remark (
+  name TEXT PRIMARY KEY,
+  text TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- The curves of each study, those of whole runs over the number of workers, as
 -- package scaling has them; that package alone knows what makes a curve.
@@ -70,7 +92,7 @@ INSERT INTO place (id, at) VALUES (0, '{}');
 -- Which runs, or places within them, are on which curve. One on which a fact does
 -- not bear that divides curves is on several.
 CREATE TABLE member (
-  run    INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  run    INTEGER NOT NULL REFERENCES every_run ON DELETE CASCADE,
   series INTEGER NOT NULL REFERENCES series ON DELETE CASCADE,
   place  INTEGER NOT NULL REFERENCES place,
   at     ANY NOT NULL,  -- place on the axis
@@ -80,7 +102,7 @@ CREATE INDEX member_series ON member (series);
 
 -- What the scheduler says of a run; no row when none was involved.
 CREATE TABLE job (
-  run       INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+  run       INTEGER PRIMARY KEY REFERENCES every_run ON DELETE CASCADE,
   cluster   TEXT NOT NULL,
   id        TEXT NOT NULL,
   name      TEXT NOT NULL,
@@ -97,7 +119,7 @@ CREATE TABLE job (
 -- The keys of a run's point by TOML path. value has no type of its own, so
 -- that numbers compare as numbers: a TEXT column would put 128 before 64.
 CREATE TABLE run_parameter (
-  run   INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  run   INTEGER NOT NULL REFERENCES every_run ON DELETE CASCADE,
   key   TEXT NOT NULL,
   value,                 -- a boolean is 0 or 1, a list a JSON array
   type  TEXT NOT NULL CHECK (type IN ('text', 'integer', 'real', 'boolean', 'list')),
@@ -117,7 +139,7 @@ CREATE TABLE environment (
 -- it refers to it, so that a file that was replaced takes its rows with it.
 CREATE TABLE event_file (
   id         INTEGER PRIMARY KEY,
-  run        INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  run        INTEGER NOT NULL REFERENCES every_run ON DELETE CASCADE,
   writer     TEXT NOT NULL,          -- "rank" or "supervisor"
   rank       INTEGER NOT NULL,
   ranks      INTEGER NOT NULL DEFAULT 1,  -- that it speaks for, from rank on
@@ -292,7 +314,7 @@ CREATE TABLE block (
 
 -- Steps that every rank of an incarnation reported.
 CREATE TABLE step (
-  run           INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  run           INTEGER NOT NULL REFERENCES every_run ON DELETE CASCADE,
   restart       INTEGER NOT NULL,
   step          INTEGER NOT NULL,
   duration      REAL NOT NULL,     -- of the slowest rank
@@ -307,7 +329,7 @@ CREATE TABLE step (
 
 -- What package summary made of the run.
 CREATE TABLE result (
-  run            INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+  run            INTEGER PRIMARY KEY REFERENCES every_run ON DELETE CASCADE,
   algorithm      INTEGER NOT NULL,  -- summary.AlgorithmVersion
   restart        INTEGER NOT NULL,  -- the incarnation that it is about
   world          INTEGER NOT NULL,
@@ -342,7 +364,7 @@ CREATE TABLE measure (
 
 -- What each run came to in each measure that it has, or has a reason not to have.
 CREATE TABLE value (
-  run     INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  run     INTEGER NOT NULL REFERENCES every_run ON DELETE CASCADE,
   measure INTEGER NOT NULL REFERENCES measure,
   place   INTEGER NOT NULL REFERENCES place,
   value   REAL,              -- in the measure's unit; NULL where there is none
@@ -354,7 +376,7 @@ CREATE TABLE value (
 -- The gradient noise scale of the incarnation that the result is about, a row
 -- an epoch.
 CREATE TABLE noise_scale (
-  run              INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  run              INTEGER NOT NULL REFERENCES every_run ON DELETE CASCADE,
   epoch            INTEGER NOT NULL,
   step             INTEGER NOT NULL,
   steps            INTEGER NOT NULL,  -- that the estimate is from; 0: there is none
@@ -371,7 +393,7 @@ CREATE TABLE noise_scale (
 
 -- Where an imported run comes from.
 CREATE TABLE import (
-  run    INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+  run    INTEGER PRIMARY KEY REFERENCES every_run ON DELETE CASCADE,
   path   TEXT NOT NULL,
   sha256 TEXT NOT NULL,
   part   TEXT NOT NULL,     -- which of the runs in the file
@@ -412,7 +434,9 @@ SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat
        (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'communication' AND coordinates = '[]')) AS communication,
        (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'final_accuracy' AND coordinates = '[]')) AS final_accuracy,
        x.warnings, x.algorithm,
-       r.id, nullif(x.git_commit, '') AS git_commit
+       r.id, nullif(x.git_commit, '') AS git_commit,
+       (SELECT group_concat(tag, ' ') FROM (SELECT tag FROM tag t WHERE t.name = r.name ORDER BY tag)) AS tags,
+       (SELECT text FROM remark WHERE remark.name = r.name) AS note
 FROM run r
 LEFT JOIN job j ON j.run = r.id
 LEFT JOIN result x ON x.run = r.id;

@@ -63,7 +63,7 @@ func TestSecretsAreNotStored(t *testing.T) {
 
 	// As an older program would have left it.
 	for _, query := range []string{`UPDATE run_parameter SET value = '["' || ?1 || '"]' WHERE key = 'command.run'`,
-		"UPDATE run SET facts = 'of ' || ?1"} {
+		"UPDATE every_run SET facts = 'of ' || ?1"} {
 		if _, err := s.write.Exec(query, secret); err != nil {
 			t.Fatal(err)
 		}

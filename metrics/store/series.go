@@ -182,7 +182,7 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 	if err != nil {
 		return err
 	}
-	for _, query := range []string{"DELETE FROM series WHERE study = ?", "UPDATE run SET series = '' WHERE study = ?", "UPDATE study SET arranged = 1 WHERE name = ?"} {
+	for _, query := range []string{"DELETE FROM series WHERE study = ?", "UPDATE every_run SET series = '' WHERE study = ?", "UPDATE study SET arranged = 1 WHERE name = ?"} {
 		if _, err := tx.Exec(query, study); err != nil {
 			return err
 		}
@@ -210,9 +210,9 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 		// A run that does not count, or not yet, is named like the others of its
 		// point, unless these are on several curves.
 		for _, point := range one.Points {
-			if _, err := tx.Exec(`UPDATE run SET series = CASE series WHEN '' THEN ?1 ELSE series || '; ' || ?1 END WHERE study = ?2 AND point = ?3
-				AND (EXISTS (SELECT 1 FROM member m WHERE m.run = run.id AND m.series = ?4)
-					OR NOT ?5 AND NOT EXISTS (SELECT 1 FROM member m WHERE m.run = run.id))`, one.Name, study, point, id, one.Part); err != nil {
+			if _, err := tx.Exec(`UPDATE every_run SET series = CASE series WHEN '' THEN ?1 ELSE series || '; ' || ?1 END WHERE study = ?2 AND point = ?3
+				AND (EXISTS (SELECT 1 FROM member m WHERE m.run = every_run.id AND m.series = ?4)
+					OR NOT ?5 AND NOT EXISTS (SELECT 1 FROM member m WHERE m.run = every_run.id))`, one.Name, study, point, id, one.Part); err != nil {
 				return err
 			}
 		}

@@ -104,6 +104,10 @@ func resolve(ctx context.Context, tx *sql.Tx, id string) (int64, error) {
 	}
 	switch {
 	case len(names) == 0:
+		var forgotten string
+		if err := tx.QueryRowContext(ctx, "SELECT name FROM forgotten WHERE name = ?1 OR substr(name, -length(?1)) = ?1", id).Scan(&forgotten); err == nil {
+			return 0, fmt.Errorf("run %q is %w; `scalebench forget --restore %s` brings it back", id, ErrForgotten, forgotten)
+		}
 		return 0, fmt.Errorf("run %q: %w; `scalebench runs` lists the runs", id, ErrNotFound)
 	case len(names) > 10:
 		names[10] = "…"

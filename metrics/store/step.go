@@ -91,7 +91,7 @@ func (in *ingest) stepsOf(restart int) error {
 // largest) or, as long as none does, as planned, and how many of those ranks
 // the files speak for.
 func (in *ingest) world(restart int) (world, present int, err error) {
-	err = in.tx.QueryRow(`SELECT coalesce(max(f.world_size), r.workers) FROM run r
+	err = in.tx.QueryRow(`SELECT coalesce(max(f.world_size), r.workers) FROM every_run r
 		LEFT JOIN event_file f ON f.run = r.id AND f.writer = 'rank' AND f.restart = ? WHERE r.id = ?`, restart, in.run).Scan(&world)
 	if err != nil {
 		return 0, 0, err
