@@ -13,15 +13,16 @@ import (
 // no measurement, and would overflow in a sum or a conversion. They are far above
 // what any cluster does.
 const (
-	MaxCount   = 1 << 53      // bytes, samples and other counts; exact as a float64
-	MaxStep    = 1 << 40      // index of a step, an epoch, a restart
-	MaxRanks   = 1<<31 - 1    // ranks of a world, CPUs, processes
-	MaxSamples = 1 << 32      // of one step and rank, so that the sum over a run can be counted
-	MaxTicks   = 1 << 53      // of one step
-	MaxSeconds = 1e10         // 317 years
-	MinTick    = 1e-12        // seconds
-	MaxRate    = 1e18         // per second: samples or bytes
-	MaxUnix    = 253402300799 // seconds since the epoch: the end of the year 9999
+	MaxCount   = 1 << 53        // bytes, samples and other counts; exact as a float64
+	MaxStep    = 1 << 40        // index of a step, an epoch, a restart
+	MaxRanks   = 1<<31 - 1      // ranks of a world, CPUs, processes
+	MaxSamples = 1 << 32        // of one step and rank, so that the sum over a run can be counted
+	MaxTicks   = 1 << 53        // of one step
+	MaxSeconds = 1e10           // 317 years
+	MinTick    = 1e-12          // seconds
+	MaxRate    = 1e18           // per second: samples or bytes
+	MinRate    = 1 / MaxSeconds // per second, of what has a rate at all
+	MaxUnix    = 253402300799   // seconds since the epoch: the end of the year 9999
 )
 
 // Unix is a time as seconds since the epoch; the zero time is 0, not known.
@@ -268,6 +269,9 @@ func (f *Figure) validate() error {
 	if most, named := map[string]float64{FigureThroughput: MaxRate, FigureEndToEnd: MaxRate, FigureTrainSeconds: MaxSeconds}[f.Name]; named {
 		if err := within(bounded{f.Name, f.Value, most}); err != nil {
 			return err
+		}
+		if most == MaxRate && f.Value > 0 && f.Value < MinRate {
+			return fmt.Errorf("figure.value of %s = %g, want 0, or from %g on", f.Name, f.Value, MinRate)
 		}
 	}
 	return within(bounded{"figure.of", float64(f.Of), MaxCount}, bounded{"figure.line", float64(f.Line), MaxCount})

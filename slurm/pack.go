@@ -116,9 +116,13 @@ func ArrayTask(id string) (array string, index int, ok bool) {
 
 var pendingForm = regexp.MustCompile(`^([0-9]+)_\[([0-9,:-]+)(?:%[0-9]+)?\]$`)
 
-// maxArrayTasks bounds what a list of indices may expand to; Slurm's own
-// MaxArraySize is at most 4,000,001.
+// maxArrayTasks is the most that Slurm's own MaxArraySize can be.
 const maxArrayTasks = 4_000_001
+
+// maxExpanded bounds what a list of indices is expanded to: more than a study has
+// runs. A longer array is somebody else's, and a Job for each of its tasks takes
+// a gigabyte.
+const maxExpanded = 1 << 17
 
 // ExpandArray is a Job a task where Slurm tells of several in one line, as of
 // those of an array that wait, "95_[4-9%2]". A list that Slurm has cut short
@@ -160,7 +164,7 @@ func expandIndices(text string) (list []int, ok bool) {
 		}
 		from, err1 := strconv.Atoi(low)
 		to, err2 := strconv.Atoi(high)
-		if err != nil || err1 != nil || err2 != nil || by < 1 || from > to || (to-from)/by >= maxArrayTasks-len(list) {
+		if err != nil || err1 != nil || err2 != nil || by < 1 || from > to || (to-from)/by >= maxExpanded-len(list) {
 			return nil, false
 		}
 		for i := from; i <= to; i += by {

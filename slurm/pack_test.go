@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func TestExpandArray(t *testing.T) {
 		// What cannot be read stays whole, to be known by its name alone.
 		{"95_[1,3,...]", []string{"95_[1,3,...]"}},
 		{"95_[6-4]", []string{"95_[6-4]"}},
-		{"95_[0-4000001]", []string{"95_[0-4000001]"}},
+		{"95_[0-131072]", []string{"95_[0-131072]"}}, // more than a study has runs
 		{"95_[0-4:0]", []string{"95_[0-4:0]"}},
 	} {
 		var got []string
@@ -87,7 +88,7 @@ func FuzzExpandArray(f *testing.F) {
 			indices = append(indices, fmt.Sprint(index))
 		}
 		array, _, _ := strings.Cut(id, "_")
-		if again := ExpandArray([]Job{{ID: array + "_[" + strings.Join(indices, ",") + "]"}}); !cmp.Equal(again, jobs) {
+		if again := ExpandArray([]Job{{ID: array + "_[" + strings.Join(indices, ",") + "]"}}); !slices.EqualFunc(again, jobs, func(a, b Job) bool { return a.ID == b.ID }) {
 			t.Fatalf("%q: %v, then %v", id, jobs, again)
 		}
 	})

@@ -133,6 +133,8 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 		return &usageError{err: err, hint: "--replace puts the run with these settings in its place."}
 	case errors.As(err, &usage):
 		return err
+	case errors.Is(err, store.ErrAbsurd):
+		return &usageError{err: err}
 	case err != nil:
 		return storeError(err)
 	}
@@ -334,7 +336,11 @@ func (o *importOptions) read(file string, sets map[string]any, yield func(import
 			}
 			labels[key] = v
 		}
-		if one.Run, err = o.run(file, labels, r.Result); err != nil {
+		place := file
+		if r.Part != "" {
+			place += ", " + r.Part
+		}
+		if one.Run, err = o.run(place, labels, r.Result); err != nil {
 			return err
 		}
 		one.Run.Detail = "imported from " + path
@@ -408,8 +414,15 @@ func (o *importOptions) run(file string, labels map[string]any, r extract.Conten
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		text, count := fmt.Sprint(labels[key]), 0
-		if n, ok := labels[key].(int64); ok && n >= 1 && n < math.MaxInt32 {
-			count = int(n)
+		switch n := labels[key].(type) {
+		case int64:
+			if n >= 1 && n < math.MaxInt32 {
+				count = int(n)
+			}
+		case float64: // "4.0", as a column with gaps is often written
+			if n >= 1 && n < math.MaxInt32 && n == math.Trunc(n) {
+				count = int(n)
+			}
 		}
 		switch key {
 		case "study":

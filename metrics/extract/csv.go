@@ -151,6 +151,9 @@ const maxNamed = 100
 
 // names lists the columns in their order, for messages.
 func (t *table) names() string {
+	if len(t.at) == 0 {
+		return "none"
+	}
 	return listed(slices.SortedFunc(maps.Keys(t.at), func(a, b string) int { return cmp.Compare(t.at[a], t.at[b]) }))
 }
 
@@ -352,7 +355,7 @@ func (l *log) lightningRate(column string, rates []Value, counted []ownCount) er
 		note = "the median of the rows of column " + column
 	}
 	for _, v := range rates {
-		if v.Number <= 0 {
+		if v.Number < metrics.MinRate {
 			return l.errorAt(v.Line, "column %s: a throughput of %g samples/s", column, v.Number)
 		}
 	}

@@ -366,7 +366,7 @@ func (t *table) rates(rates []Value, scale float64, columns map[string]Column) e
 		}
 	}
 	for _, v := range rates {
-		if v.Number <= 0 {
+		if v.Number < metrics.MinRate {
 			return t.l.errorAt(v.Line, "a throughput of %g", v.Number)
 		}
 	}

@@ -114,7 +114,7 @@ func (l *log) scalars(list []scalar, began float64) error {
 			var counted []ownCount
 			batch := float64(l.o.WorkerBatch) * float64(l.o.Workers)
 			for _, s := range values {
-				if s.v.Number <= 0 {
+				if s.v.Number < metrics.MinRate {
 					return fmt.Errorf("%s: tag %s at step %d is a throughput of %g samples/s", l.o.File, tag, s.step, s.v.Number)
 				}
 				rates = append(rates, s.v)

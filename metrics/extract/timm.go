@@ -99,7 +99,7 @@ func (l *log) epochRates(rates []Value, note string, own ownRate) error {
 		note += "; the median of the epochs, without the first"
 	}
 	for _, v := range rates {
-		if v.Number <= 0 {
+		if v.Number < metrics.MinRate {
 			return l.errorAt(v.Line, "a throughput of %g samples/s", v.Number)
 		}
 	}

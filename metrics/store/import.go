@@ -33,6 +33,9 @@ type Source struct {
 // ErrImported: the file was imported before, and differently.
 var ErrImported = errors.New("imported before with other settings")
 
+// ErrAbsurd: what a file says of a run cannot be stored.
+var ErrAbsurd = errors.New("not a run that can be stored")
+
 // Imported is a run that was read from another program's log.
 type Imported struct {
 	Run    metrics.Run
@@ -94,9 +97,14 @@ func newImporting(ctx context.Context, s *Store, tx *sql.Tx) *importing {
 func (all *importing) one(i Imported) (report Report, err error) {
 	tx := all.tx
 	run, events, from := withoutSecrets(i.Run), i.Events, i.From
+	for k := range events { // as strictly as what ranks write
+		if err := events[k].Validate(); err != nil {
+			return report, absurd(from, err)
+		}
+	}
 	facts, err := importFacts(run, events, from)
 	if err != nil {
-		return report, err
+		return report, absurd(from, err)
 	}
 	var id int64
 	var name, study, point, before string
@@ -136,6 +144,13 @@ func (all *importing) one(i Imported) (report Report, err error) {
 	run.Attempt = 1
 	run.ID = fmt.Sprintf("%s/%s-r%d-a1", run.Study, run.Point, run.Repeat)
 	return all.run(run, events, from, facts)
+}
+
+func absurd(from Source, err error) error {
+	if from.Part != "" {
+		err = fmt.Errorf("%s: %w", from.Part, err)
+	}
+	return fmt.Errorf("%w: %w", ErrAbsurd, err)
 }
 
 // nextRepeat is the first that no run of the point has.

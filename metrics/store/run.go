@@ -55,6 +55,9 @@ func describe(run metrics.Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if len(text) > metrics.MaxLine { // queries read no longer text
+		return "", fmt.Errorf("its record is %d bytes long; at most %d are stored: its parameters, or labels, are too long", len(text), metrics.MaxLine)
+	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), nil
 }
