@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
+	"slices"
 
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/world"
@@ -27,7 +28,7 @@ type Reread struct {
 func (a *Attempt) ReadAnew(asked framework.Reading, again bool) (*Reread, error) {
 	was := framework.ReadingOf(a.Point.Command)
 	none := func(r framework.Reading) bool { return len(r.Extract)+len(r.Patterns) == 0 }
-	if none(was) || none(asked) || reflect.DeepEqual(was, asked) && !again {
+	if none(was) || none(asked) || slices.Contains(asked.Extract, framework.Time) || reflect.DeepEqual(was, asked) && !again {
 		return nil, nil
 	}
 	restarts, err := a.Run.Restarts()

@@ -187,6 +187,10 @@ const (
 	// without reaching it, how long that run trained.
 	FigureToTarget     = "to_target"
 	FigureMissedTarget = "missed_target"
+
+	// How long a rank's program ran, in s: from its start to its end, by the clock
+	// of the supervisor beside it. Of the user's own programs.
+	FigureRunSeconds = "run_seconds"
 )
 
 // Figure is one number that is measured of the run and is no step of a training:

@@ -105,9 +105,10 @@ func prepare(s *session, c *cli.Command, parent string) {
 
 // usageLine is how a command is written: operands, then what it needs.
 func usageLine(full string, c *cli.Command) string {
+	operands, command, another := strings.Cut(c.ArgsUsage, " | -- ")
 	line := full
-	if c.ArgsUsage != "" {
-		line += " " + c.ArgsUsage
+	if operands != "" {
+		line += " " + operands
 	}
 	optional := false
 	for _, f := range c.Flags {
@@ -123,6 +124,9 @@ func usageLine(full string, c *cli.Command) string {
 	}
 	if optional {
 		line += " [OPTIONS]"
+	}
+	if another {
+		line += ", or " + c.Name + " [OPTIONS] -- " + command
 	}
 	return line
 }

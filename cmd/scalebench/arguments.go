@@ -63,6 +63,9 @@ func parse(app *cli.App, words []string) (invocation, error) {
 	for i := 0; i < len(words); i++ {
 		word := words[i]
 		switch {
+		case word == "--" && level == nil && takesCommand(line.command()):
+			line.operands = append(line.operands, words[i:]...) // with the dashes, which tell a command from a study
+			i = len(words)
 		case word == "--":
 			for _, word := range words[i+1:] {
 				if err := operand(word); err != nil {
@@ -222,7 +225,7 @@ func (line invocation) check(app *cli.App) error {
 			hint: hintHelp(line.name())}
 	}
 	least, most := 0, 0
-	for _, word := range strings.Fields(c.ArgsUsage) {
+	for _, word := range operandNames(c) {
 		if !strings.HasPrefix(word, "[") {
 			least++
 		}
@@ -235,7 +238,7 @@ func (line invocation) check(app *cli.App) error {
 	if n := len(line.operands); n > most {
 		return &usageError{err: fmt.Errorf("%s%q is one argument too many", line.about(), line.operands[most]), hint: usage}
 	} else if n < least {
-		return &usageError{err: fmt.Errorf("%s%s is missing", line.about(), strings.Fields(c.ArgsUsage)[n]), hint: usage}
+		return &usageError{err: fmt.Errorf("%s%s is missing", line.about(), operandNames(c)[n]), hint: usage}
 	}
 	for _, f := range c.Flags {
 		if isRequired(f) && !line.has(f.Names()[0]) {
@@ -243,6 +246,18 @@ func (line invocation) check(app *cli.App) error {
 		}
 	}
 	return nil
+}
+
+// operandNames are the names of a command's operands in its usage line; those of
+// a command to be measured, behind "| --", are another way to use it.
+func operandNames(c *cli.Command) []string {
+	usual, _, _ := strings.Cut(c.ArgsUsage, " | -- ")
+	return strings.Fields(usual)
+}
+
+// takesCommand reports whether the words behind -- are a command to be measured.
+func takesCommand(c *cli.Command) bool {
+	return c != nil && strings.Contains(c.ArgsUsage, " | -- ")
 }
 
 // valid are the flags of the command that was named.

@@ -19,10 +19,11 @@ import (
 
 func checkCommand(s *session) *cli.Command {
 	var site string
+	var command commandOptions
 	return &cli.Command{
 		Name:      "check",
 		Usage:     "validate a study and print its plan",
-		ArgsUsage: overriddenStudy,
+		ArgsUsage: studyOrCommand,
 		Description: "Refused is also what must fail as this host sees it: a data folder, script or\n" +
 			"interpreter that is missing, a package that the interpreter does not have, a\n" +
 			"partition that the cluster does not know. What modules, setup lines or a container\n" +
@@ -30,16 +31,20 @@ func checkCommand(s *session) *cli.Command {
 			"lies beside the study: nothing of a study is run.\n\n" +
 			"Node-hours are the most that the plan can take: nodes times the jobs' time\n" +
 			"limit, over all repeats. What has results already is found in the run folders, and\n" +
-			"why others have none. Nothing is submitted.\n\n" + overrideHelp,
-		Flags: []cli.Flag{siteFlag(&site)},
+			"why others have none. Nothing is submitted.\n\n" + overrideHelp + "\n\n" + typedHelp,
+		Flags: append([]cli.Flag{siteFlag(&site)}, command.flags()...),
 		Action: func(c *cli.Context) error {
-			return runCheck(c.Context, s, c.Args().First(), site, c.Args().Tail())
+			a, err := command.asked(site, c.Args().Slice())
+			if err != nil {
+				return err
+			}
+			return runCheck(c.Context, s, a)
 		},
 	}
 }
 
-func runCheck(ctx context.Context, s *session, path, site string, overrides []string) error {
-	w, err := s.load(ctx, path, site, overrides...)
+func runCheck(ctx context.Context, s *session, a asked) error {
+	w, err := s.load(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -91,8 +96,12 @@ func runCheck(ctx context.Context, s *session, path, site string, overrides []st
 	}
 	t.Notes = append(t.Notes, fmt.Sprintf("study %s: %d points, %d runs, at most %s node-hours",
 		w.study.Name, len(t.Rows), len(w.plan.Points), number.Significant(hours)))
-	for _, o := range w.study.Overrides {
-		t.Notes = append(t.Notes, onCommandLine+o.String())
+	if a.typed {
+		s.tellStudy(a, w)
+	} else {
+		for _, o := range w.study.Overrides {
+			t.Notes = append(t.Notes, onCommandLine+o.String())
+		}
 	}
 	t.Notes = append(t.Notes, in.summary(len(t.Rows)))
 	t.Notes = append(t.Notes, in.outdated...)

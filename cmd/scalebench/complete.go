@@ -118,7 +118,7 @@ func candidates(app *cli.App, before []string, current string) []candidate {
 		}
 		return commandsOf(app.Commands)
 	}
-	operands := strings.Fields(c.ArgsUsage)
+	operands := operandNames(c)
 	if len(line.operands) >= len(operands) {
 		return nil
 	}

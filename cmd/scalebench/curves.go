@@ -25,8 +25,9 @@ type curveOptions struct {
 	shown   func(measure.Measure) bool
 	base    string // a place on the axis; "": the smallest of each series
 	mix     bool
-	axis    string // a parameter or coordinate; "": the measure's own
-	where   string // SQL condition
+	axis    string          // a parameter or coordinate; "": the measure's own
+	where   string          // SQL condition
+	points  map[string]bool // by identity: only their runs; nil: all
 	series  cli.StringSlice
 
 	baseline cli.StringSlice // KEY=VALUE
@@ -130,6 +131,9 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 	obs, warnings, err := db.Select(ctx, store.Filter{Study: name, Where: o.where})
 	if err != nil {
 		return nil, storeError(err)
+	}
+	if o.points != nil {
+		obs = slices.DeleteFunc(obs, func(x scaling.Observation) bool { return !o.points[x.Point] })
 	}
 	var planned []scaling.Planned
 	if o.where == "" { // a condition chooses among runs, and says nothing of points without one

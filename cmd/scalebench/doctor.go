@@ -124,7 +124,7 @@ func absent(text string) any {
 // doctored is the study, if one is named, and the site.
 func (s *session) doctored(ctx context.Context, o doctorOptions) (*work, error) {
 	if o.study != "" {
-		return s.load(ctx, o.study, o.site)
+		return s.load(ctx, asked{study: o.study, site: o.site})
 	}
 	w := &work{site: study.DefaultSite()}
 	var err error

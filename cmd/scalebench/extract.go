@@ -178,7 +178,7 @@ func (o extractOptions) extractors(ctx context.Context, s *session) ([]extract.E
 		}
 		return []extract.Extractor{e}, nil
 	}
-	w, err := s.load(ctx, o.study, o.site)
+	w, err := s.load(ctx, asked{study: o.study, site: o.site})
 	if err != nil {
 		return nil, err
 	}

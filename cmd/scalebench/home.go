@@ -36,7 +36,17 @@ func (s *session) folderOf(ctx context.Context, st *study.Study, site *study.Sit
 		return "", err
 	}
 	folder := rundir.OpenStudy(runs, st.Name)
+	// Of a study that was given as a command there is no file that says whether it
+	// is the one of that name.
+	another := func(its string) error {
+		if exists(file) || its == "" || its == file {
+			return nil
+		}
+		return &usageError{err: fmt.Errorf("study %s is that of %s", st.Name, its), hint: "--name gives this one another name."}
+	}
 	switch its, err := folder.Identity(); {
+	case err == nil && another(its.StudyFile) != nil:
+		return "", another(its.StudyFile)
 	case err == nil && !rundir.SameFile(its.StudyFile, file) && exists(its.StudyFile):
 		return "", &usageError{err: fmt.Errorf("%s has the runs of another study %s, that of %s", folder.Path(), st.Name, its.StudyFile),
 			hint: "Give one of the two another name (study.name), or name another folder with --runs."}
@@ -46,6 +56,9 @@ func (s *session) folderOf(ctx context.Context, st *study.Study, site *study.Sit
 		return "", &usageError{err: err}
 	}
 	known := s.recorded(ctx, st.Name)
+	if err := another(known.File); err != nil {
+		return "", err
+	}
 	home := rundir.Study(known.Home)
 	if !holds(home, known.ID) || exists(known.File) && !rundir.SameFile(known.File, file) {
 		return folder, nil

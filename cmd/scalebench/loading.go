@@ -39,23 +39,32 @@ func siteFlag(path *string) cli.Flag {
 		Usage: "site `FILE` with what this cluster wants (default: study.site in the study)"}
 }
 
-// load reads a study and its site, and plans it. arg is the path of the study's
+// load reads a study and its site, and plans it. What is asked for is the path of the study's
 // file or, of a study that was run or submitted, its name: it is then as it was
-// the last time, whatever became of the file since. overrides are words KEY=VALUE.
-func (s *session) load(ctx context.Context, arg, site string, overrides ...string) (*work, error) {
-	return s.loadOn(ctx, nil, arg, site, overrides...)
+// the last time, whatever became of the file since.
+func (s *session) load(ctx context.Context, a asked) (*work, error) {
+	return s.loadOn(ctx, nil, a)
 }
 
 // loadOn is load for the nodes of an allocation, if there is one.
-func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, arg, site string, overrides ...string) (*work, error) {
-	w, err := s.named(ctx, arg)
+func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, a asked) (*work, error) {
+	w, err := (*work)(nil), error(nil)
+	if !a.typed {
+		w, err = s.named(ctx, a.study)
+	}
+	site, overrides := a.site, a.overrides
 	if err != nil {
 		return nil, err
 	}
 	if w == nil {
 		w = &work{site: study.DefaultSite()}
 		var wrong []error // in the study and in the site file, told of together
-		if w.study, err = study.Load(arg, framework.ForStudy(), overrides...); err != nil {
+		if a.typed {
+			w.study, err = study.Parse(a.study, nil, framework.ForStudy(), overrides...)
+		} else {
+			w.study, err = study.Load(a.study, framework.ForStudy(), overrides...)
+		}
+		if err != nil {
 			wrong = append(wrong, err)
 		}
 		if w.study != nil {
@@ -93,6 +102,9 @@ func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, arg, s
 			hint: "--local runs on this machine instead, submit as jobs of their own."}
 	} else if err != nil {
 		return nil, &usageError{err: err}
+	}
+	if err := a.keep(w.study); err != nil {
+		return nil, err
 	}
 	if w.folder == "" {
 		w.folder, err = s.folderOf(ctx, w.study, w.site)

@@ -33,7 +33,7 @@ func renderCommand(s *session) *cli.Command {
 }
 
 func runRender(ctx context.Context, s *session, path, site, out string, overrides []string) error {
-	w, err := s.load(ctx, path, site, overrides...)
+	w, err := s.load(ctx, asked{study: path, site: site, overrides: overrides})
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string, w
 	if err := checkInterval(o.interval); err != nil {
 		return err
 	}
-	w, err := s.load(ctx, o.study, o.site)
+	w, err := s.load(ctx, o.asked)
 	if err != nil {
 		return err
 	}

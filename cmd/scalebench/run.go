@@ -18,8 +18,7 @@ import (
 )
 
 type runOptions struct {
-	study, site   string
-	overrides     []string
+	asked
 	oversubscribe bool
 	local         bool
 	again         bool
@@ -27,22 +26,26 @@ type runOptions struct {
 
 func runCommand(s *session) *cli.Command {
 	var o runOptions
+	var command commandOptions
 	return &cli.Command{
 		Name:      "run",
 		Usage:     "run a study on this machine, or on the nodes of a Slurm allocation",
-		ArgsUsage: overriddenStudy,
+		ArgsUsage: studyOrCommand,
 		Description: "Runs what has no good result yet, one run at a time, each as worker processes\n" +
 			"of this machine, and collects the results. An interrupt ends the run under way\n" +
 			"in order; the same command goes on later.\n\n" +
 			"Within an allocation (salloc, or a script that sbatch runs) each run is a step on\n" +
-			"its nodes, through srun; points that are larger than it are refused.\n\n" + overrideHelp,
-		Flags: []cli.Flag{
+			"its nodes, through srun; points that are larger than it are refused.\n\n" + overrideHelp + "\n\n" + typedHelp,
+		Flags: append([]cli.Flag{
 			siteFlag(&o.site), againFlag(&o.again),
 			&cli.BoolFlag{Name: "local", Usage: "run processes on this machine, also within an allocation", Destination: &o.local},
 			&cli.BoolFlag{Name: "oversubscribe", Usage: "run points with more workers than there are CPUs for them all the same", Destination: &o.oversubscribe},
-		},
+		}, command.flags()...),
 		Action: func(c *cli.Context) error {
-			o.study, o.overrides = c.Args().First(), c.Args().Tail()
+			var err error
+			if o.asked, err = command.asked(o.site, c.Args().Slice()); err != nil {
+				return err
+			}
 			return runRun(c.Context, s, o)
 		},
 	}
@@ -56,11 +59,11 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 			return &usageError{err: err}
 		}
 	}
-	w, err := s.loadOn(ctx, nodes, o.study, o.site, o.overrides...)
+	w, err := s.loadOn(ctx, nodes, o.asked)
 	if err != nil {
 		return err
 	}
-	s.tellOverrides(w)
+	s.tellStudy(o.asked, w)
 	backend, err := s.beside(ctx, w, nodes, o)
 	if err != nil {
 		return err
@@ -104,6 +107,11 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	// What was measured until an interrupt is kept as well.
 	if collected := collectFolder(context.WithoutCancel(ctx), s, w.folder, false); err == nil {
 		err = collected
+	}
+	if o.typed && err == nil {
+		if noted := s.timing(ctx, w); len(watch.failed) == 0 {
+			err = noted
+		}
 	}
 	return errors.Join(err, watch.verdictBeside(err))
 }

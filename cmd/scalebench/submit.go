@@ -14,8 +14,7 @@ import (
 )
 
 type submitOptions struct {
-	study, site string
-	overrides   []string
+	asked
 	wait, again bool
 	interval    time.Duration
 }
@@ -44,10 +43,11 @@ func checkInterval(interval time.Duration) error {
 
 func submitCommand(s *session) *cli.Command {
 	var o submitOptions
+	var command commandOptions
 	return &cli.Command{
 		Name:      "submit",
 		Usage:     "submit a study to Slurm: every run that has no good result yet",
-		ArgsUsage: overriddenStudy,
+		ArgsUsage: studyOrCommand,
 		Description: "STUDY is the path of the study's file or, once it was submitted or run, its name:\n" +
 			"the study is then as it was the last time.\n\n" +
 			"Runs that wait or run are left alone, so the command may be given again at any\n" +
@@ -56,10 +56,13 @@ func submitCommand(s *session) *cli.Command {
 			"The study's [policy] says in which order and how fast. Where max_in_flight or a\n" +
 			"limit of the cluster lets no more jobs in, the command says how many are left and\n" +
 			"ends with 0: the same command goes on. With --wait it goes on by itself, and\n" +
-			"begins runs again as far as policy.retries allows.\n\n" + overrideHelp,
-		Flags: append(o.flags(), againFlag(&o.again)),
+			"begins runs again as far as policy.retries allows.\n\n" + overrideHelp + "\n\n" + typedHelp,
+		Flags: append(append(o.flags(), againFlag(&o.again)), command.flags()...),
 		Action: func(c *cli.Context) error {
-			o.study, o.overrides = c.Args().First(), c.Args().Tail()
+			var err error
+			if o.asked, err = command.asked(o.site, c.Args().Slice()); err != nil {
+				return err
+			}
 			return runSubmit(c.Context, s, o)
 		},
 	}
@@ -69,11 +72,11 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 	if err := checkInterval(o.interval); err != nil {
 		return err
 	}
-	w, err := s.load(ctx, o.study, o.site, o.overrides...)
+	w, err := s.load(ctx, o.asked)
 	if err != nil {
 		return err
 	}
-	s.tellOverrides(w)
+	s.tellStudy(o.asked, w)
 	choice, err := s.choice(ctx, w, o.again)
 	if err != nil {
 		return err
@@ -154,6 +157,11 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 	}
 	if o.wait {
 		err := collectFolder(ctx, s, w.folder, false)
+		if o.typed && err == nil {
+			if noted := s.timing(ctx, w); len(watch.failed) == 0 {
+				err = noted
+			}
+		}
 		return errors.Join(err, watch.verdictBeside(err))
 	}
 	return errors.Join(watch.verdict(), unreadable(left.Unread))

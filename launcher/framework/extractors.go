@@ -8,6 +8,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/extract"
 )
 
+// Time is what a command's output is read as that need not say anything: of the
+// run only how long it took is wanted, and what the program reports by itself.
+const Time = "time"
+
 // Extractors are what a point's command names to read its output with: formats,
 // and the user's own patterns as one more; none where the program reports by
 // itself. The error is of keys that were refused when the study was read.
@@ -24,6 +28,12 @@ func Extractors(p study.Point) ([]extract.Extractor, error) {
 func extractors(c study.Command) (list []extract.Extractor, wrong map[string]string) {
 	wrong = map[string]string{}
 	for i, name := range c.Extract {
+		if name == Time {
+			if len(c.Extract) > 1 || len(c.Patterns) > 0 {
+				wrong[fmt.Sprintf("command.extract[%d]", i)] = "\"time\" reads nothing from the output, and every run has its time: leave it out beside others"
+			}
+			continue
+		}
 		e, err := extract.Find(name)
 		if err != nil {
 			wrong[fmt.Sprintf("command.extract[%d]", i)] = err.Error()

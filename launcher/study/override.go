@@ -135,7 +135,7 @@ func assign(word string) (a assignment, wrong string) {
 		if strings.ContainsAny(value[:min(1, len(value))], "\"'[{") {
 			return a, fmt.Sprintf("%s: %s is not a TOML value; want a number, true, false, a string or a list of them, like [1, 2] or [\"native\"] (in a shell the whole word in single quotes)", key, value)
 		}
-		value = quote(value)
+		value = Quote(value)
 		found = map[string]any{"x": ""}
 	} else if at := strings.IndexByte(value, '#'); at >= 0 && !strings.ContainsAny(value, "\"'") {
 		return a, fmt.Sprintf("%s: # begins a comment in TOML; put the string into quotes", key)
@@ -144,9 +144,22 @@ func assign(word string) (a assignment, wrong string) {
 	return assignment{key, value, kind != reflect.Slice && kind != reflect.Map}, ""
 }
 
-// quote is a text without control characters as a TOML string.
-func quote(text string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\t", `\t`).Replace(text) + `"`
+// Quote is a text as a TOML string on one line.
+func Quote(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
 }
 
 // keyNames are the keys that a study may set, as override finds them.

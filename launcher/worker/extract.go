@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/cause"
@@ -30,7 +31,10 @@ func collect(s framework.Rank, o output, begun time.Time) error {
 		return extractEvents(s, extractors, o, begun)
 	}
 	if _, err := os.Stat(s.Run.EventFile("rank", 0, s.World.Restart)); err != nil {
-		return fmt.Errorf("the program ended with 0 and has reported nothing (%w): let it call scalebench.step() of scalebench.py, or name what to read from its output in command.extract", err)
+		if errors.Is(err, fs.ErrNotExist) && slices.Contains(s.Point.Command.Extract, framework.Time) {
+			return extractEvents(s, nil, o, begun)
+		}
+		return fmt.Errorf("the program ended with 0 and has reported nothing (%w): let it call scalebench.step() of scalebench.py, or name what to read from its output in command.extract (\"time\": nothing but how long it took)", err)
 	}
 	return nil
 }

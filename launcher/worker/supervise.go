@@ -206,6 +206,9 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 			// and what it knew would be taken for a node's that failed.
 			note("signal " + s.String() + " came")
 		})
+		if ran := time.Since(begun).Seconds(); f.UserProgram && code == 0 {
+			_ = events.Write(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureRunSeconds, Value: ran, Unit: "s", Better: "lower"}})
+		}
 		// Beside the end of the measurement, and before another one begins.
 		if left := leftover.EndBelow(func(int) bool { return false }).String(); left != "" {
 			note(left)

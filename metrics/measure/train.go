@@ -6,6 +6,7 @@ const (
 	EndToEnd      = "end_to_end"     // over the whole training time, warm-up and evaluations included
 	TrainSeconds  = "train_seconds"  // from the start of the training clock to the last step or evaluation
 	InitSeconds   = "init_seconds"   // from the start of the slowest rank to the training clock's
+	RunSeconds    = "run_seconds"    // from the start of a program of the user's to its end, of the slowest rank
 	StepP50       = "step_p50"       // quantiles of the slowest rank's step time in the steady state
 	StepP95       = "step_p95"       //
 	StepP99       = "step_p99"       //
@@ -27,6 +28,7 @@ var training = []Measure{
 	{Name: TrainSeconds, Title: "train seconds", Unit: "s", Better: Lower, Show: Seconds},
 	{Name: ToTarget, Title: "time to target", Unit: "s", Better: Lower, Show: Seconds, Missable: true},
 	{Name: InitSeconds, Title: "init seconds", Unit: "s", Better: Lower, Show: Seconds},
+	{Name: RunSeconds, Title: "run time", Unit: "s", Better: Lower, Show: Seconds},
 	{Name: StepP50, Title: "step p50", Unit: "s", Better: Lower, Show: Seconds},
 	{Name: StepP95, Title: "step p95", Unit: "s", Better: Lower, Show: Seconds},
 	{Name: StepP99, Title: "step p99", Unit: "s", Better: Lower, Show: Seconds},

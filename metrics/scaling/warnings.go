@@ -99,6 +99,8 @@ func leftOut(runs []Observation) []string {
 		case ok && !isRate(x):
 			reasons[fmt.Sprintf("a throughput of %g is none", x)]++
 		case ok:
+		case o.Known(measure.RunSeconds) != nil && strings.HasPrefix(why, noSteadyState+": 0 steps"):
+			// of a program that need not report: its run time was wanted
 		case why == "" || strings.HasPrefix(why, noSteadyState):
 			reasons[cmp.Or(why, noSteadyState)]++
 		default:

@@ -38,6 +38,18 @@ func (r *Outcome) stated(in Input) {
 				found = append(found, f)
 			}
 		}
+		if m.Name == measure.RunSeconds { // one a rank: the run has ended when all have
+			measured := slices.DeleteFunc(slices.Clone(found), func(f metrics.Figure) bool { return f.File != "" })
+			for _, f := range measured {
+				r.Values[m.Name] = max(f.Value, r.Values[m.Name])
+			}
+			if len(measured) > 0 {
+				if len(found) > len(measured) {
+					r.warn("a log states run_seconds as well; what was measured beside the program counts")
+				}
+				continue
+			}
+		}
 		r.one(m, found)
 		switch {
 		case len(found) == 1 && ours:

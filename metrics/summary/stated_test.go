@@ -11,6 +11,28 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
+// Each rank's supervisor says how long its program ran: the run took as long as the
+// slowest. A log's word for it counts only where nobody measured.
+func TestRunSeconds(t *testing.T) {
+	figure := func(seconds float64, file string) metrics.Figure {
+		return metrics.Figure{Name: metrics.FigureRunSeconds, Value: seconds, Unit: "s", Better: "lower", File: file}
+	}
+	for _, test := range []struct {
+		figures []metrics.Figure
+		want    float64
+		warned  bool
+	}{
+		{[]metrics.Figure{figure(2, ""), figure(3, ""), figure(2.5, "")}, 3, false},
+		{[]metrics.Figure{figure(2, ""), figure(9, "x.log")}, 2, true},
+		{[]metrics.Figure{figure(9, "x.log")}, 9, false},
+	} {
+		r := Summarize(Input{Kind: "train", Workers: 3, Figures: test.figures})
+		if warned := strings.Contains(strings.Join(r.Warnings, "\n"), "run_seconds"); r.Values["run_seconds"] != test.want || warned != test.warned || len(r.Reported) > 0 {
+			t.Errorf("%v: %v, %q, %v", test.figures, r.Values, r.Warnings, r.Reported)
+		}
+	}
+}
+
 // Stated figures stand in for results where no step was recorded, and nowhere
 // else; two of a kind give none.
 func TestStatedFigures(t *testing.T) {

@@ -17,6 +17,14 @@ import (
 // the reasons for the dashes.
 func Scaling(curves []scaling.Curve) *table.Table {
 	targets := targetsOf(curves)
+	// Programs that report nothing have their run time in its place.
+	main, unit, show := measure.Throughput, "samples/s", number.Significant
+	measured := func(name string) bool {
+		return slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(name) })
+	}
+	if !measured(main) && measured(measure.RunSeconds) {
+		main, unit, show = measure.RunSeconds, "", number.Seconds
+	}
 	along := scaling.Workers
 	if len(curves) > 0 {
 		along = curves[0].Axis
@@ -25,7 +33,7 @@ func Scaling(curves []scaling.Curve) *table.Table {
 		{Key: "series"},
 		{Key: along, Right: true},
 		{Key: "runs"},
-		{Key: "throughput", Unit: "samples/s", Right: true},
+		{Key: main, Head: title(main), Unit: unit, Right: true},
 		{Key: "speedup", Right: true},
 		{Key: "efficiency", Right: true},
 	}}
@@ -43,7 +51,7 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	for _, c := range curves {
 		for _, p := range c.Points {
 			atBase := c.Base != nil && p.At == c.Base.At
-			x := p.Of(measure.Throughput)
+			x := p.Of(main)
 			if x.Median != nil {
 				why(x.Median.Why)
 			}
@@ -51,7 +59,7 @@ func Scaling(curves []scaling.Curve) *table.Table {
 				why(g.Why)
 				blocks = blocks || g.Blocks
 			}
-			cells := []any{c.Series, p.At.String(), x.Runs, Estimate(x.Median, number.Significant, false),
+			cells := []any{c.Series, p.At.String(), x.Runs, Estimate(x.Median, show, false),
 				Estimate(x.Gain(), number.Significant, atBase), Estimate(x.Efficiency(), number.Percent, atBase)}
 			for _, m := range targets {
 				a := p.Of(m.Name)
@@ -82,11 +90,26 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	if blocks {
 		t.Notes = append(t.Notes, "Speedups: medians of the ratios within blocks of runs, one of each point, so that a drift of the machine is not in them.")
 	}
+	if main == measure.RunSeconds {
+		t.Notes = append(t.Notes, SameWork)
+	}
 	t.Notes = append(t.Notes, communicationNotes(curves)...)
 	if len(whys) > 0 {
 		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
 	}
 	return t
+}
+
+// SameWork is what a speedup of run times takes for granted.
+const SameWork = "A run time is the program's, from its start to its end; its speedup assumes that every run does the same work, however many workers share it."
+
+// title is a measure's name in words.
+func title(name string) string {
+	m, err := measure.Find(name)
+	if err != nil {
+		return name
+	}
+	return m.Title
 }
 
 // Measure is a measure along the curves: medians, with the ratio to the

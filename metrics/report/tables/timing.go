@@ -1,0 +1,61 @@
+package tables
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// Timing is what one command took at each worker count: its run time with speedup
+// and, where the program reports them, throughput and accuracy. Medians over runs,
+// with the interval in brackets or a dash where there is none.
+func Timing(curves []scaling.Curve) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "workers", Right: true}, {Key: "runs"},
+		{Key: measure.RunSeconds, Head: title(measure.RunSeconds), Right: true}, {Key: "speedup", Right: true}}}
+	several := len(curves) > 1 // other versions of the program, or other machines
+	if several {
+		t.Columns = slices.Insert(t.Columns, 0, table.Column{Key: "series"})
+	}
+	var more []measure.Measure
+	for _, name := range []string{measure.Throughput, measure.FinalAccuracy} {
+		if m, err := measure.Find(name); err == nil && slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(name) }) {
+			more = append(more, m)
+			t.Columns = append(t.Columns, table.Column{Key: m.Name, Head: m.Title, Unit: m.Unit, Right: true})
+		}
+	}
+	var whys []string
+	for _, c := range curves {
+		for _, p := range c.Points {
+			x, cells := p.Of(measure.RunSeconds), []any{p.At.String(), len(p.Runs)}
+			if several {
+				cells = slices.Insert(cells, 0, any(c.Series))
+			}
+			atBase := c.Base != nil && p.At == c.Base.At
+			cells = append(cells, Estimate(x.Median, number.Seconds, false), Estimate(x.Gain(), number.Significant, atBase))
+			for _, m := range more {
+				show := number.Significant
+				if m.Show == measure.Percent {
+					show = number.Percent
+				}
+				cells = append(cells, Estimate(p.Of(m.Name).Median, show, false))
+			}
+			t.Add(cells...)
+			for _, e := range []*scaling.Estimate{x.Median, x.Gain()} {
+				if e != nil && e.Why != "" && e.Why != scaling.AtBase {
+					if why, _, _ := strings.Cut(e.Why, " ("); !slices.Contains(whys, why) {
+						whys = append(whys, why)
+					}
+				}
+			}
+		}
+	}
+	t.Notes = []string{SameWork}
+	if len(whys) > 0 {
+		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
+	}
+	return t
+}
