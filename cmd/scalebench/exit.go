@@ -20,7 +20,7 @@ const (
 	exitUsage       = 2
 	exitRunsFailed  = 3 // or cannot be read, or checks failed, or compare found what it was to fail at
 	exitScheduler   = 4
-	exitInterrupted = 130 // as shells report a program that SIGINT ended; 143: SIGTERM
+	exitInterrupted = 130 // as shells report a program that SIGINT ended; 143: SIGTERM; 129: SIGHUP; 131: SIGQUIT
 )
 
 const exitHelp = `Exit codes:
@@ -30,7 +30,7 @@ const exitHelp = `Exit codes:
 3    some runs failed or cannot be read, some of doctor's checks failed, or compare
      found B worse; the rest of the work was done
 4    the scheduler cannot be reached
-130  interrupted; 143 by SIGTERM`
+130  interrupted; 143 by SIGTERM, 129 by SIGHUP, 131 by SIGQUIT`
 
 // usageError is a command line, study or site file that cannot be carried out
 // as it stands.

@@ -61,6 +61,8 @@ func TestInterrupt(t *testing.T) {
 		{[]string{"check", "long.toml"}, syscall.SIGTERM, 143},
 		{[]string{"render", "long.toml", "-o", "scripts"}, syscall.SIGINT, 130},
 		{[]string{"run", "long.toml"}, syscall.SIGINT, 130},
+		{[]string{"run", "long.toml"}, syscall.SIGHUP, 129},
+		{[]string{"check", "long.toml"}, syscall.SIGQUIT, 131},
 		{[]string{"submit", "long.toml"}, syscall.SIGTERM, 143},
 		{append([]string{"import", "/dev/stdin"}, csv...), syscall.SIGINT, 130},
 		{[]string{"extract", "/dev/stdin", "--from", "timm"}, syscall.SIGTERM, 143},
@@ -114,7 +116,14 @@ func TestInterruptedGit(t *testing.T) {
 		}
 	}
 	mark := filepath.Join(dir, "mark")
-	for _, verb := range [][]string{{"render", "-o", "scripts"}, {"run"}, {"submit"}} {
+	for _, test := range []struct {
+		verb   []string
+		signal syscall.Signal
+	}{
+		{[]string{"render", "-o", "scripts"}, syscall.SIGTERM}, {[]string{"run"}, syscall.SIGTERM}, {[]string{"submit"}, syscall.SIGTERM},
+		{[]string{"render", "-o", "scripts"}, syscall.SIGHUP}, {[]string{"run"}, syscall.SIGQUIT}, {[]string{"submit"}, syscall.SIGHUP},
+	} {
+		verb := test.verb
 		os.Remove(mark)
 		cmd := exec.CommandContext(t.Context(), scalebench, append(verb, "study.toml", "--site", "site.toml")...)
 		var out bytes.Buffer
@@ -133,11 +142,11 @@ func TestInterruptedGit(t *testing.T) {
 			}
 			time.Sleep(5 * time.Millisecond)
 		}
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		if err := cmd.Process.Signal(test.signal); err != nil {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // its exit code says more
-		if code := cmd.ProcessState.ExitCode(); code != 143 || out.String() != "scalebench: interrupted\n" {
+		if code := cmd.ProcessState.ExitCode(); code != 128+int(test.signal) || out.String() != "scalebench: interrupted\n" {
 			t.Errorf("%v: exit code %d: %s", verb, code, out.String())
 		}
 		if left, err := filepath.Glob(filepath.Join(dir, "tmp", "scalebench-*")); err != nil || len(left) > 0 {
@@ -150,6 +159,28 @@ func TestInterruptedGit(t *testing.T) {
 		if _, err := os.Stat("/proc/" + strings.TrimSpace(string(pid))); err == nil {
 			t.Errorf("%v: git is still there", verb)
 		}
+	}
+}
+
+// A command goes on that was started to outlive its terminal, as nohup does it.
+func TestHangupIgnored(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `trap "" HUP; exec "$0" extract /dev/stdin --from timm`, program(t, "scalebench"))
+	var out bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = dir, &out, &out, append(os.Environ(), "HOME="+dir)
+	in, err := cmd.StdinPipe()
+	if err := errors.Join(err, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	for !opened(t, cmd.Process.Pid) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := errors.Join(cmd.Process.Signal(syscall.SIGHUP), in.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // its exit code says more
+	if code := cmd.ProcessState.ExitCode(); code != exitUsage || !strings.Contains(out.String(), "nothing found") {
+		t.Errorf("exit code %d: %s", code, out.String())
 	}
 }
 

@@ -30,12 +30,17 @@ func main() {
 
 // invoke runs one command line and returns the exit code. A command that has
 // begun something ends it in order at the first interrupt, and at once at the
-// second; all others end at once at the first.
+// second; all others end at once at the first. So do SIGTERM, a terminal that is
+// closed (SIGHUP) and SIGQUIT: what is under the folder for temporary files goes.
 func invoke(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		if !signal.Ignored(sig) { // as nohup has it
+			signal.Notify(signals, sig)
+		}
+	}
 	s := &session{stdin: stdin, stdout: stdout, stderr: stderr}
 	ended := make(chan error, 1)
 	go func() { ended <- guard(func() error { return run(ctx, s, args) }) }()
