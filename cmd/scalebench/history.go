@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/metrics/history"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 )
@@ -14,6 +17,7 @@ type historyOptions struct {
 	selection
 	metric  string
 	changed bool
+	limit   string // of --fail-if-worse; "" for none
 }
 
 func historyCommand(s *session) *cli.Command {
@@ -24,11 +28,14 @@ func historyCommand(s *session) *cli.Command {
 		ArgsUsage: "[STUDY]",
 		Description: "A line for each stretch of a point's good runs in which nothing changed: the first\n" +
 			"run of it, the median and quartiles of its runs, and what changed before it.\n" +
-			"Change points are looked for among runs that ran on the same alone (p < 0.001).\n" +
+			"Change points are looked for among runs that ran on the same alone (p < 0.001,\n" +
+			"and beyond what goes on between changes). A line below the table raises an alarm\n" +
+			"where a point's newest 2 to 10 runs are worse than those before, 12 or more.\n" +
 			"A point is the same in all studies. In CSV and JSON: base units and fractions.",
 		Flags: append(o.flags(),
 			metricFlag(&o.metric),
-			&cli.BoolFlag{Name: "changes", Destination: &o.changed, DisableDefaultText: true, Usage: "only points in which something changed"}),
+			&cli.BoolFlag{Name: "changes", Destination: &o.changed, DisableDefaultText: true, Usage: "only points in which something changed, or with an alarm"},
+			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "end with exit code 3 if the newest runs of a point raise an alarm and are worse by `PERCENT` or more, like 5%, or if no point has enough runs"}),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
 			return runHistory(c.Context, s, o)
@@ -37,6 +44,10 @@ func historyCommand(s *session) *cli.Command {
 }
 
 func runHistory(ctx context.Context, s *session, o historyOptions) error {
+	limit, err := parsePercent(o.limit)
+	if err != nil {
+		return &usageError{err: fmt.Errorf("--fail-if-worse %q: %w", o.limit, err)}
+	}
 	db, filter, err := s.openFor(&o)
 	if err != nil {
 		return err
@@ -46,20 +57,30 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.limit != "" && m.Better == measure.Neither {
+		return usagef("--fail-if-worse: nobody says which way %s is better", m.Name)
+	}
 	points, prints, err := db.History(ctx, filter, m)
 	if err != nil {
 		return storeError(err)
 	}
-	runs := 0
+	runs, judged := 0, 0
 	var traces []tables.Trace
 	var ids []int64
 	for _, p := range points {
 		runs += len(p.Samples)
 		segments := history.Trace(p.Samples, prints)
-		if o.changed && len(segments) < 2 {
+		alarm, enough := history.Newest(segments, worse(m))
+		if enough {
+			judged++
+		}
+		if o.changed && len(segments) < 2 && alarm == nil {
 			continue
 		}
-		traces = append(traces, tables.Trace{Point: p.Point, Segments: segments})
+		traces = append(traces, tables.Trace{Point: p.Point, Segments: segments, Alarm: alarm})
+		if alarm != nil {
+			ids = append(ids, alarm.Since.Run)
+		}
 		for _, segment := range segments {
 			ids = append(ids, segment.Samples[0].Run)
 			if segment.Before != nil {
@@ -79,5 +100,28 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 	} else {
 		s.note("%s of %s.", number.Count(runs, "run"), number.Count(len(points), "point"))
 	}
+	if o.limit == "" {
+		return nil
+	}
+	if judged == 0 {
+		return &worseError{errors.New("--fail-if-worse: no point has enough runs; an alarm needs 14 that ran on the same, since the last change")}
+	}
+	for _, trace := range traces {
+		if a := trace.Alarm; a != nil && !(float64(worse(m))*(a.Ratio-1) < limit) { // without a ratio too
+			return &worseError{errors.New(tables.AlarmText(trace, marks, m))}
+		}
+	}
 	return nil
+}
+
+// worse is the direction in which a measure is worse: 1 for more, -1 for less, 0
+// where nobody says.
+func worse(m measure.Measure) int {
+	switch m.Better {
+	case measure.Higher:
+		return -1
+	case measure.Lower:
+		return 1
+	}
+	return 0
 }

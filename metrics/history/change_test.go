@@ -49,31 +49,6 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// A change of 3 standard deviations is found within 2 runs of where it is; and
-// without one there is at most one false change in 1000 runs, which is what a
-// test at 0.001 at each run would give.
-func TestChanges(t *testing.T) {
-	const trials = 400
-	for _, n := range []int{20, 50, 200} {
-		rng := rand.New(rand.NewPCG(uint64(n), 1))
-		found, wrong := 0, 0
-		for range trials {
-			values := slices.Concat(noise(rng, n/2, 100), noise(rng, n/2, 103))
-			if slices.ContainsFunc(Changes(values), func(at int) bool { return at >= n/2-2 && at <= n/2+2 }) {
-				found++
-			}
-			wrong += len(Changes(noise(rng, n, 100)))
-		}
-		t.Logf("n = %d: %.1f %% of changes found; %.2f false ones in 1000 runs", n, 100*float64(found)/trials, 1000*float64(wrong)/float64(trials*n))
-		if found < trials*95/100 {
-			t.Errorf("n = %d: %d of %d changes found", n, found, trials)
-		}
-		if wrong > trials*n/1000 {
-			t.Errorf("n = %d: %d false changes in %d runs", n, wrong, trials*n)
-		}
-	}
-}
-
 func TestChangesOfSpecialSequences(t *testing.T) {
 	step := func(before, after int) []float64 {
 		return slices.Concat(slices.Repeat([]float64{1}, before), slices.Repeat([]float64{2}, after))

@@ -17,11 +17,12 @@ import (
 type Trace struct {
 	Point    string
 	Segments []history.Segment
+	Alarm    *history.Alarm // of its newest runs; nil without one
 }
 
 // History is how a measure of points went over time: a row for each stretch in
-// which nothing changed. marks are the first runs of the stretches and those before
-// them.
+// which nothing changed, and a line for each alarm. marks are the first runs of the
+// stretches and of alarms, and those before the stretches.
 func History(traces []Trace, marks map[int64]store.RunMark, m measure.Measure) *table.Table {
 	median := table.ColumnOf(m)
 	low, high := median, median
@@ -30,7 +31,8 @@ func History(traces []Trace, marks map[int64]store.RunMark, m measure.Measure) *
 	t := &table.Table{Columns: []table.Column{{Key: "point"}, {Key: "workers"}, {Key: "since"}, {Key: "until", Data: true}, {Key: "first_run"}, {Key: "runs"},
 		median, low, high, {Key: "ratio", Head: "change", Show: signedChange}, {Key: "p"},
 		{Key: "kind", Head: "begins with", Data: true}, {Key: "changed", Head: "what changed"},
-		{Key: "metric", Data: true}, {Key: "framework", Data: true}, {Key: "git_commit", Data: true}, {Key: "git_commit_before", Data: true}}}
+		{Key: "metric", Data: true}, {Key: "framework", Data: true}, {Key: "git_commit", Data: true}, {Key: "git_commit_before", Data: true},
+		{Key: "alarm_since", Data: true}, {Key: "alarm_runs", Data: true}, {Key: "alarm_ratio", Data: true}}}
 	workers := func(p Trace) int { return marks[p.Segments[0].Samples[0].Run].Workers }
 	slices.SortStableFunc(traces, func(a, b Trace) int { return workers(a) - workers(b) })
 	for _, trace := range traces {
@@ -52,14 +54,43 @@ func History(traces []Trace, marks map[int64]store.RunMark, m measure.Measure) *
 					changed = append(changed, "nothing that is recorded")
 				}
 			}
+			var since, newest, ratio any
+			if a := trace.Alarm; a != nil && slices.ContainsFunc(s.Samples, func(x history.Sample) bool { return x.Run == a.Since.Run }) {
+				since, newest = marks[a.Since.Run].Run, a.Runs
+				if !math.IsNaN(a.Ratio) {
+					ratio = a.Ratio
+				}
+			}
 			t.Add(trace.Point, first.Workers, unixTime(s.Samples[0].Unix), unixTime(last.Unix), first.Run, len(s.Samples),
-				s.Median, s.Low, s.High, s.Ratio, s.P, s.Kind, changed, m.Name, first.Framework, table.NonZero(first.GitCommit), before)
+				s.Median, s.Low, s.High, s.Ratio, s.P, s.Kind, changed, m.Name, first.Framework, table.NonZero(first.GitCommit), before, since, newest, ratio)
 		}
 	}
 	if len(traces) > 0 {
 		t.Notes = []string{"Medians over runs, with their quartiles; change against the stretch that the run before is in, p by Welch's t-test. – at the first run of a point, and for p with fewer than 4 runs."}
 	}
+	for _, trace := range traces {
+		if trace.Alarm != nil {
+			t.Notes = append(t.Notes, AlarmText(trace, marks, m))
+		}
+	}
 	return t
+}
+
+// AlarmText says what the newest runs of a point have come to.
+func AlarmText(trace Trace, marks map[int64]store.RunMark, m measure.Measure) string {
+	a := trace.Alarm
+	how := "worse"
+	if m.Better == measure.Neither {
+		how = "different"
+	}
+	text := fmt.Sprintf("Alarm: %s: the newest %d runs, from %s on, are %s than the %d before", trace.Point, a.Runs, marks[a.Since.Run].Run, how, a.Before)
+	if how == "different" {
+		text = strings.Replace(text, "different than", "different from", 1)
+	}
+	if math.IsNaN(a.Ratio) {
+		return text + "."
+	}
+	return fmt.Sprintf("%s: %s %s.", text, m.Title, signedChange(a.Ratio))
 }
 
 // signedChange writes a ratio as what it adds or takes: −10.0 %.
