@@ -103,7 +103,7 @@ func cancelFolder(ctx context.Context, s *session, folder rundir.Study, run, whe
 			}
 		}
 		if len(found) == 0 {
-			return nil, &usageError{err: fmt.Errorf("there is no run %q in %s", run, folder.Path()), hint: "`scalebench status` lists the runs."}
+			return nil, &usageError{err: fmt.Errorf("no run %q in %s", run, folder.Path()), hint: "`scalebench status` lists the runs."}
 		}
 		attempts = found
 	}

@@ -137,7 +137,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	if n, err := db.Recompute(ctx); err != nil {
 		return storeError(err)
 	} else if n > 0 {
-		s.note("computed %s of before again, by the rules of this version", number.Count(n, "result"))
+		s.note("recomputed %s of an earlier version", number.Count(n, "result"))
 	}
 	// A plan that cannot be read plans nothing new; what was planned before stays.
 	if unplanned == nil {

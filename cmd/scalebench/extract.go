@@ -74,7 +74,7 @@ func (o *logOptions) columns(known []string) (map[string]extract.Column, error) 
 		if !slices.Contains(known, ours) {
 			hint := spelling.Hint(ours, known)
 			if o.from == table.FormatCSV && hint == "" {
-				hint = fmt.Sprintf("For a label whose value stands in each row: --label %s=%s.", ours, c.Name)
+				hint = fmt.Sprintf("For a label with a value in each row: --label %s=%s.", ours, c.Name)
 			}
 			return nil, &usageError{err: fmt.Errorf("--map %s=%s: there is no %s to map; there are %s", ours, c.Name, ours, strings.Join(known, ", ")), hint: hint}
 		}

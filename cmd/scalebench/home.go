@@ -216,7 +216,7 @@ func (s *session) register(ctx context.Context, db *store.Store, folder rundir.S
 		return nil
 	case known.ID == its.ID && home != folder && holds(home, its.ID) && !home.Same(folder):
 		return &usageError{err: fmt.Errorf("%s is a copy of %s, whose runs the database has", folder.Path(), home.Path()),
-			hint: "Use the one or the other: with both, one's runs would stand in the place of the other's. --db names another database."}
+			hint: "Use one or the other: with both, the runs of one would replace the runs of the other. --db names another database."}
 	case known.ID == its.ID && home != "" && !exists(known.Home):
 		s.note("the runs of study %s were in %s, and are in %s now", its.Name, known.Home, folder.Path())
 		fallthrough

@@ -168,7 +168,7 @@ func (s *session) folders(ctx context.Context, arg string) ([]rundir.Study, erro
 			return nil, err
 		}
 		if len(names) == 0 {
-			return nil, usagef("there is no study in %s; `scalebench run STUDY` or `submit STUDY` makes one, --runs DIR names another folder", runs)
+			return nil, usagef("no study in %s; `scalebench run STUDY` or `submit STUDY` creates one, --runs DIR names another folder", runs)
 		}
 		list := make([]rundir.Study, len(names))
 		for i, name := range names {

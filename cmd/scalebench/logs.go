@@ -40,7 +40,7 @@ func logsCommand(s *session) *cli.Command {
 		},
 		Action: func(c *cli.Context) error {
 			if c.IsSet("rank") && o.rank < 0 {
-				return usagef("--rank %d is no rank; they begin with 0", o.rank)
+				return usagef("invalid --rank %d; ranks count from 0", o.rank)
 			}
 			return runLogs(c.Context, s, c.Args().First(), o)
 		},
@@ -203,7 +203,7 @@ func (s *session) attemptsAt(ctx context.Context, name, where string) ([]*launch
 	case len(runs) == 0 && where != "":
 		return nil, &usageError{err: fmt.Errorf("no run of %q fits --where %q", name, where), hint: "`scalebench status` lists the runs."}
 	case len(runs) == 0:
-		return nil, &usageError{err: fmt.Errorf("there is no run %q in %s", run, folders[0].Path()), hint: "`scalebench status` lists the runs."}
+		return nil, &usageError{err: fmt.Errorf("no run %q in %s", run, folders[0].Path()), hint: "`scalebench status` lists the runs."}
 	case len(runs) > 1:
 		const most = 5
 		more := ""

@@ -117,10 +117,10 @@ func namedRuns(bad []launcher.BadEnd, states []launcher.State, runs []string) ([
 		if len(ids) > 0 {
 			hint = "These ended badly: " + strings.Join(ids, ", ")
 		}
-		why := fmt.Errorf("there is no run %q in the study", name)
+		why := fmt.Errorf("no run %q in the study", name)
 		for _, state := range states {
 			if state.Named(name) {
-				why = fmt.Errorf("%s is not to be tried again: it is %s, or a later attempt or the study stands in its place", state.Record.ID, state.Status)
+				why = fmt.Errorf("cannot retry %s: it is %s, or a later attempt or the study has replaced it", state.Record.ID, state.Status)
 			}
 		}
 		return nil, &usageError{err: why, hint: hint}

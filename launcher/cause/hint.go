@@ -29,7 +29,7 @@ var hints = []struct {
 	{regexp.MustCompile(`No space left on device|Disk quota exceeded`),
 		"Make room on that file system, or move the runs (--runs DIR)."},
 	{regexp.MustCompile(`killed by SIGKILL`),
-		"Something killed it, most often the kernel for want of memory (`dmesg` says so): lower the batch per worker, or raise resources.memory."},
+		"It was killed, most often by the kernel when memory runs out (`dmesg` shows it): lower the batch per worker, or raise resources.memory."},
 }
 
 // statuses are what to do where the words say nothing that is known.

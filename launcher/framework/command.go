@@ -47,7 +47,7 @@ var command = Framework{
 		}
 		for _, name := range p.Own.Names() {
 			if slices.ContainsFunc(placeholders, func(q placeholder) bool { return q.name == name }) {
-				wrong["parameters."+name] = fmt.Sprintf("{%s} stands for something else in [command]; choose another name, like own_%s", name, name)
+				wrong["parameters."+name] = fmt.Sprintf("{%s} already has a meaning in [command]; choose another name, like own_%s", name, name)
 			}
 		}
 		readers, unread := extractors(c)

@@ -95,7 +95,7 @@ func TestCommandRefusals(t *testing.T) {
 		"unknown":       {func(p *study.Point) { p.Command.Run[1] = "{batchsize}" }, "command.run[1]", "{batchsize} is not a placeholder; valid: {workers} {nodes}"},
 		"rank of nodes": {func(p *study.Point) { p.Command.Start, p.Command.Run[1] = "node", "{rank}" }, "command.run[1]", "{node} says which node"},
 		"no data":       {func(p *study.Point) { p.Data.Path, p.Command.Directory = "", "{data}" }, "command.directory", "{data} is used and data.path is not set"},
-		"no format":     {func(p *study.Point) { p.Command.Extract = []string{"timm", "tim"} }, "command.extract[1]", "there is no extractor \"tim\"; there are "},
+		"no format":     {func(p *study.Point) { p.Command.Extract = []string{"timm", "tim"} }, "command.extract[1]", "unknown extractor \"tim\"; valid: "},
 		"a wrong unit": {func(p *study.Point) {
 			p.Command.Patterns = []study.Pattern{{Name: "throughput", Pattern: "(?P<value>x)", Unit: "s"}}
 		}, "extract", "unit of throughput is \"s\""},

@@ -134,7 +134,7 @@ func wrongPlaceholder(text string, p study.Point) string {
 		q := findPlaceholder(found, p)
 		switch {
 		case q.name == "":
-			return fmt.Sprintf("%s is not a placeholder; valid: %s ({{name}} stands for {name} itself)", found, placeholderNames(p))
+			return fmt.Sprintf("%s is not a placeholder; valid: %s ({{name}} gives {name} itself)", found, placeholderNames(p))
 		case q.rank && p.Command.Start == "node":
 			return fmt.Sprintf("%s differs between the ranks of a node, and start = \"node\" starts one process for all of them; {node} says which node it is", found)
 		case len(q.uses) > 0 && !strings.HasPrefix(q.uses[0], "parameters.") && q.value(Rank{Point: p}) == "":

@@ -110,7 +110,7 @@ func (c *CommandLine) UnmarshalTOML(v any) error {
 	switch v := v.(type) {
 	case string:
 		if i := strings.IndexAny(v, shellCharacters); i >= 0 {
-			return fmt.Errorf("%q has a %q, and no shell reads it: a string is split at white space only; write a list, like [\"python3\", \"train.py\", \"a b\"], in which every character stands for itself", v, v[i:i+1])
+			return fmt.Errorf("%q has a %q, and no shell reads it: a string is split at white space only; write a list, like [\"python3\", \"train.py\", \"a b\"], in which every character is literal", v, v[i:i+1])
 		}
 		*c = strings.Fields(v)
 		return nil

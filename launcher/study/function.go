@@ -64,7 +64,7 @@ func (s *Study) ownFiles(p *Point) (files, wrong map[string]string) {
 		case !info.Mode().IsRegular():
 			wrong[key.path] = f.File + " is not a file"
 		case files[name] != "" && files[name] != path:
-			wrong[key.path] = fmt.Sprintf("%s and %s have one name, and stand side by side in the run folder; rename one", files[name], path)
+			wrong[key.path] = fmt.Sprintf("%s and %s have the same file name and go into the same run folder; rename one", files[name], path)
 		}
 		if files == nil {
 			files = map[string]string{}

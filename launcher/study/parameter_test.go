@@ -204,7 +204,7 @@ func TestDataIsSwept(t *testing.T) {
 		}
 	}
 	for sweep, want := range map[string]string{
-		"stage = [true]": "sweep.stage: there is no folder to copy",
+		"stage = [true]": "sweep.stage: no folder to copy",
 		"path = [\"a\", \"./a\"]\n[data]\nkind = \"cifar10\"":       fmt.Sprintf("sweep.path[1]: is the folder of [0], %s, by another name", at("a")),
 		"kind = [\"synthetic\"]":                                    "sweep.kind: cannot be swept",
 		"data.kind = [\"imagenet\"]":                                "study.toml:9: sweep.data.kind[0]: \"imagenet\" is not known",

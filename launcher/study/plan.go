@@ -246,7 +246,7 @@ func (x *expansion) point(p Point) []Planned {
 		x.problem(path, wrong)
 	}
 	if p.Data.Stage && p.Data.Path == "" {
-		x.problem("data.stage", fmt.Sprintf("there is no folder to copy to the nodes: data.path is empty (data.kind is %q)", p.Data.Kind))
+		x.problem("data.stage", fmt.Sprintf("no folder to copy to the nodes: data.path is empty (data.kind is %q)", p.Data.Kind))
 	}
 	command := p.Command
 	p.Command = command.Sealed(s.Key)

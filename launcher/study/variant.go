@@ -206,7 +206,7 @@ func (x *expansion) variants() {
 // noVariant says that the site has no such variant.
 func (x *expansion) noVariant(name string) string {
 	if len(x.site.Variants) == 0 {
-		where := "there is no site file; name one that has it (study.site, or --site)"
+		where := "no site file; name one that has it (study.site or --site)"
 		if x.site.File != "" {
 			where = fmt.Sprintf("%s has no [[variant]]; add one", x.site.File)
 		}

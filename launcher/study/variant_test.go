@@ -122,7 +122,7 @@ func TestVariantsRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
 	}
-	if _, err := parse(t, minimal+"variant = [\"gpu\"]\n").Plan(DefaultSite()); err == nil || !strings.Contains(err.Error(), "there is no site file; name one that has it") {
+	if _, err := parse(t, minimal+"variant = [\"gpu\"]\n").Plan(DefaultSite()); err == nil || !strings.Contains(err.Error(), "no site file; name one that has it") {
 		t.Errorf("without a site file: %v", err)
 	}
 	if _, err := parse(t, minimal+"variant = [\"gpu\"]\n").Plan(nil); err != nil {

@@ -134,7 +134,7 @@ func (t *table) value(row int, column string) (v Value, ok bool, err error) {
 func (t *table) column(ours string, usual ...string) (string, error) {
 	if theirs, ok := t.l.o.Columns[ours]; ok {
 		if _, ok := t.at[theirs]; !ok {
-			return "", fmt.Errorf("%s: there is no column %q; there are %s", t.l.o.File, theirs, t.names())
+			return "", fmt.Errorf("%s: no column %q; the file has %s", t.l.o.File, theirs, t.names())
 		}
 		return theirs, nil
 	}

@@ -49,7 +49,7 @@ func Find(name string) (Extractor, error) {
 			return e, nil
 		}
 	}
-	return Extractor{}, fmt.Errorf("there is no extractor %q; there are %s", name, strings.Join(Names(), ", "))
+	return Extractor{}, fmt.Errorf("unknown extractor %q; valid: %s", name, strings.Join(Names(), ", "))
 }
 
 // Names are those of All.
@@ -331,7 +331,7 @@ func Reduce(how string, values []float64) (float64, error) {
 		n := len(sorted)
 		return sorted[(n-1)/2]/2 + sorted[n/2]/2, nil
 	}
-	return 0, fmt.Errorf("there is no reduction %q; there are %s", how, strings.Join(Reductions, ", "))
+	return 0, fmt.Errorf("unknown reduction %q; valid: %s", how, strings.Join(Reductions, ", "))
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

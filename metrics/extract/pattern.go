@@ -138,7 +138,7 @@ func Patterns(list []Pattern) (Extractor, error) {
 		all = append(all, c)
 	}
 	if len(list) == 0 {
-		problems = append(problems, errors.New("there is no pattern"))
+		problems = append(problems, errors.New("the pattern is missing"))
 	}
 	return Extractor{Name: "extract", Reads: "lines that the patterns match",
 		read: func(l *log, r io.Reader) error { return readPatterns(l, r, all) }}, errors.Join(problems...)

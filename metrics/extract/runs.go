@@ -174,7 +174,7 @@ func (t *table) mapped(columns map[string]Column) error {
 	for _, ours := range slices.Sorted(maps.Keys(columns)) {
 		c := columns[ours]
 		if _, ok := t.at[c.Name]; !ok {
-			problems = append(problems, fmt.Errorf("%s: there is no column %q, which is to be %s; there are %s", file, c.Name, ours, t.names()))
+			problems = append(problems, fmt.Errorf("%s: no column %q for %s; the file has %s", file, c.Name, ours, t.names()))
 		}
 		if err := fits(ours, c.Unit); err != nil {
 			problems = append(problems, err)

@@ -138,7 +138,7 @@ func (l *log) scalars(list []scalar, began float64) error {
 func (l *log) tag(ours string, tags map[string][]scalar, usual ...string) (string, error) {
 	if theirs, ok := l.o.Columns[ours]; ok {
 		if _, ok := tags[theirs]; !ok {
-			return "", fmt.Errorf("%s: there is no tag %q; there are %s", l.o.File, theirs, listed(slices.Sorted(maps.Keys(tags))))
+			return "", fmt.Errorf("%s: no tag %q; the file has %s", l.o.File, theirs, listed(slices.Sorted(maps.Keys(tags))))
 		}
 		return theirs, nil
 	}

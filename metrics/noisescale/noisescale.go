@@ -114,7 +114,7 @@ func Of(blocks []Block, small, large int) (Estimate, error) {
 	}
 	e.Low, e.High = fieller(u, v)
 	if e.Why == "" && e.High == nil {
-		e.Why = fmt.Sprintf("over %d steps the gradient is hardly larger than its error, so that there is no upper bound", e.Steps)
+		e.Why = fmt.Sprintf("over %d steps the gradient is barely larger than its error, so there is no upper bound", e.Steps)
 	}
 	return e, nil
 }

@@ -16,7 +16,7 @@ func Median(xs []float64, confidence float64) (Estimate, error) {
 	}
 	r, err := Reached(xs, confidence)
 	if err == nil && r.Median == nil {
-		err = fmt.Errorf("there is no median of no runs")
+		err = fmt.Errorf("no runs to take a median of")
 	}
 	if err != nil {
 		return Estimate{}, err

@@ -94,7 +94,7 @@ func expression(text string, columns map[string]bool, lookUps map[string]string)
 				token = lookUps[name]
 			default:
 				// SQLite would take it for a text, silently.
-				return "", fmt.Errorf("%s is neither a column nor a parameter; texts stand in single quotes: '%s'", token, name)
+				return "", fmt.Errorf("%s is neither a column nor a parameter; put text in single quotes: '%s'", token, name)
 			}
 		case "name":
 			called := strings.HasPrefix(strings.TrimLeft(next, " \t\r\n"), "(")

@@ -48,7 +48,7 @@ func Expand(expression string) ([]string, error) {
 			return nil, fmt.Errorf("node list %s: %w", short(expression), err)
 		}
 		if count > Max-len(hosts) {
-			return nil, fmt.Errorf("node list %s: stands for more than %d hosts", short(expression), Max)
+			return nil, fmt.Errorf("node list %s: names more than %d hosts", short(expression), Max)
 		}
 		hosts = appendProduct(hosts, "", parts)
 	}

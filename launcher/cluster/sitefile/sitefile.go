@@ -42,7 +42,7 @@ func Write(w io.Writer, d *slurm.Description, o Origin) error {
 	if len(o.Interfaces) > 0 {
 		b.line("")
 		b.comment("Network interfaces of the host that wrote this; compute nodes may have others.")
-		b.comment("Without the key, the collectives use the one that a node's own name stands for.")
+		b.comment("Without this key, collectives use the interface that the node's own name resolves to.")
 		for _, i := range o.Interfaces {
 			b.comment("interface = %s  # %s", quote(i.Name), i.Address)
 		}

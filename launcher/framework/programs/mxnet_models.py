@@ -119,7 +119,7 @@ def build(point, seed):
                             f" {type(model).__name__}")
         return model
     if name not in MODELS:
-        raise ValueError(f'there is no model "{name}"; MXNet has: '
+        raise ValueError(f'unknown model "{name}"; MXNet has: '
                          + ", ".join(sorted(MODELS)))
     model = MODELS[name]()
     model.initialize()

@@ -106,7 +106,7 @@ def build(point, seed):
                             f" {type(model).__name__}")
         return model
     if name not in MODELS:
-        raise ValueError(f'there is no model "{name}"; PyTorch has: '
+        raise ValueError(f'unknown model "{name}"; PyTorch has: '
                          + ", ".join(sorted(MODELS)))
     model = MODELS[name]()
     generator = torch.Generator().manual_seed(seed)

@@ -92,7 +92,7 @@ def build(point, seed, sample):
             model(sample)
         return model
     if name not in MODELS:
-        raise ValueError(f'there is no model "{name}"; valid: '
+        raise ValueError(f'unknown model "{name}"; valid: '
                          + ", ".join(sorted(MODELS)))
     x = tf.keras.Input((32, 32, 3))
     model = tf.keras.Model(x, MODELS[name](x))

@@ -53,7 +53,7 @@ class World:
 
         The configured one, else the one with the route to rank 0; "" where
         that is not known. Libraries left to themselves take what the host's
-        own name stands for, which may be loopback.
+        own name resolves to, which may be loopback.
         """
         if self.interface:
             return self.interface

@@ -165,7 +165,7 @@ func decodeAnswer(r io.Reader) (status uint8, payload []byte, err error) {
 	length := binary.BigEndian.Uint16(b[9:])
 	status = b[8]
 	if !bytes.Equal(b[:8], magic[:]) || length > maxAnswer || (status != answerAccepted && status != answerRefused) {
-		return 0, nil, errors.New("what listens there is no rank of a scalebench run")
+		return 0, nil, errors.New("the process listening there is not a rank of a scalebench run")
 	}
 	payload = make([]byte, length)
 	if _, err := io.ReadFull(r, payload); err != nil {

@@ -127,7 +127,7 @@ func (s *Study) method() []report.Fact {
 
 // method is how the numbers of a report are made, in short.
 var method = []report.Fact{
-	{Name: "Unit of replication", Values: []string{"The run: one training, with its own seed. Steps of a run share all that varies between runs, and are no replicates."}},
+	{Name: "Unit of replication", Values: []string{"The run: one training with its own seed. Steps within a run share everything that varies between runs, so they do not count as repeats."}},
 	{Name: "Throughput", Values: []string{"Samples of all ranks over the sum of the slowest rank's step times, after warm-up: the rate that a run has in the long run, in which the slow first step of each epoch counts once an epoch, and which a disturbance lowers. Evaluations are not in it. A run that is still warming up after half of its steps has no throughput."}},
 	{Name: "Speedup", Values: []string{"The ratio of median throughputs, this point's over the base's; 1 at the base. Efficiency is the speedup times the base's workers over this point's."}},
 	{Name: "Time to accuracy", Values: []string{"From the start of the training clock, before the first datum is touched, to the end of the first evaluation that reaches the target, evaluations on the clock. A run that misses the target ranks behind all that reach it."}},

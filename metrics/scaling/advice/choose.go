@@ -82,7 +82,7 @@ func (s *study) choose() {
 	}
 	if len(s.Candidates) == 0 {
 		s.Objective = "any worker count"
-		s.Reason = [2]string{"No worker count can be recommended.", "No run of this series has a steady state, so that there is no throughput."}
+		s.Reason = [2]string{"No worker count can be recommended.", "No run of this series reached a steady state, so there is no throughput."}
 		if s.curve.Measured(measure.RunSeconds) && !slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return p.Of(measure.StepP50).Runs > 0 }) {
 			s.Reason[1] = "Its runs report nothing but how long they took, and nobody knows whether they do the same work at each worker count: compare their run times in `scalebench scaling`, or have the program report its steps."
 		}

@@ -286,7 +286,7 @@ func chosen(curves []scaling.Curve, names []string) ([]scaling.Curve, error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(list, func(c scaling.Curve) bool { return c.Series == name }) {
 			slices.SortFunc(known, natural.Compare)
-			return nil, fmt.Errorf("%q: there is no such series; there are %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("%q: unknown series; valid: %s", name, strings.Join(known, ", "))
 		}
 	}
 	return list, nil

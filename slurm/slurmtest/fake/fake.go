@@ -82,7 +82,7 @@ func run(dir, name string, args []string, stdout, stderr io.Writer) int {
 		ids := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "--signal=") })
 		err = f.note("cancelled", strings.Join(ids, "\n"))
 	default:
-		err = fmt.Errorf("there is no fake of it")
+		err = fmt.Errorf("no fake for it")
 	}
 	if err != nil {
 		return f.fail(name, err)

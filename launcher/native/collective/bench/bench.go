@@ -128,7 +128,7 @@ func Run(ctx context.Context, b Transport, g *collective.Group, o Options) error
 	}
 	for _, op := range o.Ops {
 		if !slices.Contains(Ops, op) {
-			return fmt.Errorf("there is no collective %q; valid: %v", op, Ops)
+			return fmt.Errorf("unknown collective %q; valid: %v", op, Ops)
 		}
 	}
 	if err := b.Allocate(int(o.MaxBytes / elementBytes)); err != nil {

@@ -7,4 +7,4 @@ const (
 	block      = 1
 )
 
-func addBlocks(dst, a, b *float32, n int) { panic("there is no vectorised sum for this processor") }
+func addBlocks(dst, a, b *float32, n int) { panic("no vectorised sum for this processor") }

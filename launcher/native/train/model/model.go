@@ -54,7 +54,7 @@ func Names() []string { return slices.Sorted(maps.Keys(models)) }
 func Find(name string, classes int) ([]Layer, error) {
 	m, ok := models[name]
 	if !ok {
-		return nil, fmt.Errorf("there is no model %q; the native trainer has: %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("unknown model %q; the native trainer has: %s", name, strings.Join(Names(), ", "))
 	}
 	return m(classes), nil
 }
