@@ -26,7 +26,7 @@ BENCH_PROGRAMS := mpicc mpirun
 BENCH_PACKAGES := openmpi-bin libopenmpi-dev libopenblas0-pthread
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build worker-gpu gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit truth test-slurm test-faults test-frameworks test-horovod bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
+.PHONY: build worker-gpu gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-horovod bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -117,6 +117,11 @@ test-unit:
 test-slurm: test-packages
 	go test -tags slurm -p 1 -parallel 4 -timeout 60m ./slurm ./slurm/slurmtest
 	go test -tags slurm -parallel 4 -timeout 60m -run Slurm ./cmd/scalebench
+
+# A new user's first week on a real Slurm: what is typed, and all that is read.
+# After a change of words: make test-week WEEK_FLAGS=-update, and read the diff.
+test-week: test-packages
+	go test -tags slurm -timeout 30m -count 1 -v -run TestWeek ./cmd/scalebench $(WEEK_FLAGS)
 
 # Faults fired at the programs and a real Slurm: one of each class (as `make
 # test` does, always the same); FAULTS=1000 is the full suite, SEED=N repeats one.

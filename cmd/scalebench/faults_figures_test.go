@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher"
@@ -96,7 +97,15 @@ func (f *findings) rightFigures(run func(args ...string) (string, int), a *launc
 		f.lost = append(f.lost, a.Record.ID+" is good and was never claimed")
 		return
 	}
-	restart := len(claims) - 1
+	restart := 0 // the newest: a job may be preempted before its first start claims
+	for _, claim := range claims {
+		n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(claim), "claim-"))
+		if err != nil {
+			f.lost = append(f.lost, fmt.Sprintf("%s has the claim %s", a.Record.ID, claim))
+			return
+		}
+		restart = max(restart, n)
+	}
 	var w wrote
 	for rank := range a.Point.Workers {
 		path := filepath.Join(a.Run.Path(), "events", fmt.Sprintf("rank-%05d-%d.jsonl", rank, restart))

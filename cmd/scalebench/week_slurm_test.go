@@ -1,0 +1,125 @@
+//go:build slurm
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/scalebench/scalebench/slurm/slurmtest"
+)
+
+// TestWeek is a new user's first week on a real cluster, testdata/week: what a
+// person types, mistakes included, and everything they read, in
+// testdata/week/golden. The trainings of most tasks print figures that follow from
+// their worker count, batch and seed, so that every answer is known beforehand.
+//
+//	seen NAME               what the last command printed is golden/TASK-NAME
+//	until PATTERN COMMAND   run COMMAND until it prints PATTERN
+func TestWeek(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, slurmtest.Options{})
+	root := filepath.Join(c.Dir, "week")
+	bin := filepath.Join(root, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"scalebench", "scalebench-worker"} {
+		text, err := os.ReadFile(program(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(bin, name), text, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden, err := filepath.Abs("testdata/week/golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/week",
+		WorkdirRoot:         root,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			for _, setting := range c.Env() {
+				if name, value, _ := strings.Cut(setting, "="); name == "SLURM_CONF" {
+					e.Setenv(name, value)
+				} else if name == "PATH" {
+					e.Setenv(name, bin+":"+value)
+				}
+			}
+			e.Setenv("HOME", e.WorkDir+"/home")
+			e.Setenv("NO_COLOR", "1")
+			e.Setenv("TZ", "UTC")
+			e.Setenv("GOLDEN", golden)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code, "seen": seen, "until": until},
+	})
+}
+
+// What differs from run to run, in the order in which it is put away.
+var (
+	ownFolder = regexp.MustCompile(`(/[^\s/:]+)+/week/script-[a-z0-9_-]+`)
+	identity  = regexp.MustCompile(`-[0-9a-f]{10}\b|\b[0-9a-f]{16,64}\b`)
+	numbers   = regexp.MustCompile(`\d+(?:[.,:T-]\d+)*Z?`)
+	durations = regexp.MustCompile(`# (?:h|min|s|ms|µs)(?: # (?:min|s|ms))*\b`)
+	spaces    = regexp.MustCompile(`[ ─-]{2,}`)
+)
+
+// seen compares what a person reads, figures aside where they are measured: every
+// number is "#" unless the task says "seen -exact NAME".
+func seen(ts *testscript.TestScript, neg bool, args []string) {
+	exact := len(args) == 2 && args[0] == "-exact"
+	if neg || !exact && len(args) != 1 {
+		ts.Fatalf("usage: seen [-exact] NAME")
+	}
+	text := ts.ReadFile("stdout")
+	if said := ts.ReadFile("stderr"); said != "" {
+		text += "--- standard error\n" + said
+	}
+	host, err := os.Hostname()
+	ts.Check(err)
+	text = regexp.MustCompile(`\b(on|of) `+regexp.QuoteMeta(host)+`\b`).ReplaceAllString(text, "$1 HOST")
+	text = identity.ReplaceAllString(ownFolder.ReplaceAllString(text, "~"), "-HASH")
+	if !exact {
+		text = durations.ReplaceAllString(numbers.ReplaceAllString(text, "#"), "# s")
+		text = spaces.ReplaceAllString(text, "  ")
+	}
+	task := strings.TrimPrefix(filepath.Base(ts.Getenv("WORK")), "script-")
+	path := filepath.Join(ts.Getenv("GOLDEN"), task+"-"+args[len(args)-1]+".txt")
+	if *update {
+		ts.Check(os.WriteFile(path, []byte(text), 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	ts.Check(err)
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		ts.Fatalf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// until repeats a command, as somebody does who waits, for two minutes at most.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN COMMAND [ARGUMENT...]")
+	}
+	pattern := regexp.MustCompile(args[0])
+	out := ""
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		_ = ts.Exec(args[1], args[2:]...) // which may fail until it is time
+		if out = ts.ReadFile("stdout"); pattern.MatchString(out) {
+			return
+		}
+	}
+	ts.Fatalf("%s never printed %s; last:\n%s", strings.Join(args[1:], " "), pattern, out)
+}
