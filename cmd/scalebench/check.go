@@ -94,8 +94,8 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 				p.NodeHours()*float64(w.study.Repeats), in.good[q.ID], table.NonZero(strings.Join(in.why[q.ID], ", ")))...)
 		}
 	}
-	t.Notes = append(t.Notes, fmt.Sprintf("study %s: %d points, %d runs, at most %s node-hours",
-		w.study.Name, len(t.Rows), len(w.plan.Points), number.Significant(hours)))
+	t.Notes = append(t.Notes, fmt.Sprintf("study %s: %s, %s, at most %s node-hours",
+		w.study.Name, number.Count(len(t.Rows), "point"), number.Count(len(w.plan.Points), "run"), number.Significant(hours)))
 	if a.typed {
 		s.tellStudy(a, w)
 	} else {

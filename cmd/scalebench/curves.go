@@ -28,6 +28,7 @@ type curveOptions struct {
 	axis    string          // a parameter or coordinate; "": the measure's own
 	where   string          // SQL condition
 	points  map[string]bool // by identity: only their runs; nil: all
+	edited  bool            // also points that the study file no longer has
 	series  cli.StringSlice
 
 	baseline cli.StringSlice // KEY=VALUE
@@ -40,6 +41,7 @@ func (o *curveOptions) flags() []cli.Flag {
 			Usage: "divide by the point with `N` workers, or with this value of the axis"},
 		mixFlag(&o.mix),
 		whereFlag(&o.where),
+		&cli.BoolFlag{Name: "unplanned", Destination: &o.edited, DisableDefaultText: true, Usage: "also runs of points that the study file no longer has"},
 		&cli.StringSliceFlag{Name: "series", Destination: &o.series, Usage: "only the series `NAME`, as scaling prints it; may be given again"},
 	}
 }
@@ -128,7 +130,7 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 		return nil, err
 	}
 	defer db.Close()
-	obs, warnings, err := db.Select(ctx, store.Filter{Study: name, Where: o.where})
+	obs, warnings, err := db.Select(ctx, store.Filter{Study: name, Where: o.where, Planned: !o.edited})
 	if err != nil {
 		return nil, storeError(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/scalebench/scalebench/launcher/trust"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/regular"
 )
 
@@ -55,7 +56,7 @@ type runsFailedError struct {
 }
 
 func (e *runsFailedError) Error() string {
-	return fmt.Sprintf("%d of %d runs failed", e.failed, e.total)
+	return fmt.Sprintf("%d of %s failed", e.failed, number.Count(e.total, "run"))
 }
 
 // unreadableError says that the command did its work, except for the runs whose
@@ -66,7 +67,7 @@ func (e *unreadableError) Error() string {
 	if e.n == 1 {
 		return "1 run cannot be read, see the warning"
 	}
-	return fmt.Sprintf("%d runs cannot be read, see the warnings", e.n)
+	return fmt.Sprintf("cannot read %s, see the warnings", number.Count(e.n, "run"))
 }
 
 // unreadable is the error for so many runs; nil for none.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -102,7 +103,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool { return a.Unreadable != nil }) {
 			elsewhere += " or cannot be read"
 		}
-		s.note("all %d runs of %s have a good result%s; nothing to run", len(w.plan.Points), w.study.Name, elsewhere)
+		s.note("every run of %s has a good result%s; nothing to run", w.study.Name, strings.Replace(elsewhere, "are", "is", 1))
 	}
 	// What was measured until an interrupt is kept as well.
 	if collected := collectFolder(context.WithoutCancel(ctx), s, w.folder, false); err == nil {

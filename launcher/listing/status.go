@@ -53,7 +53,8 @@ func status(rows []row, keys []string) *table.Table {
 			job, word, reason = j.ID, table.NonZero(j.State), table.NonZero(j.Reason)
 		}
 		if traces := s.Traces; traces.Begun {
-			if s.Point.Workload.Trains() {
+			// What is read from a program's log may tell no steps and epochs.
+			if s.Point.Workload.Trains() && (traces.Epoch > 0 || traces.Step > 0 || !s.Status.Terminal()) {
 				epoch, step = traces.Epoch, traces.Step
 			}
 			if traces.Throughput > 0 {

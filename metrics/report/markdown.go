@@ -45,7 +45,7 @@ func (r *Report) Markdown(prefix string) (string, error) {
 	}
 	section("Figures")
 	for _, f := range r.Figures {
-		fmt.Fprintf(&b, "### %s\n\n![%s](%s)\n\n", clean.Markdown(f.Title), clean.Markdown(f.Title+". "+f.Whole.Caption()), url.PathEscape(FigureFile(prefix, f)))
+		fmt.Fprintf(&b, "### %s\n\n![%s](%s)\n\n%s\n\n", clean.Markdown(f.Title), clean.Markdown(f.Title), url.PathEscape(FigureFile(prefix, f)), clean.Markdown(f.Whole.Caption()))
 	}
 	if len(r.NotDrawn) > 0 {
 		b.WriteString("Not drawn:\n\n")

@@ -138,6 +138,9 @@ func TestSaveMarkdown(t *testing.T) {
 			t.Errorf("the text lacks %s", s)
 		}
 	}
+	if !regexp.MustCompile(`!\[[^\n.]*\]\(out%20put-speedup.svg\)\n\n[A-Z][^\n]{20}`).Match(text) {
+		t.Errorf("the figure's caption is no text behind it:\n%s", text)
+	}
 	if strings.Contains(string(text), "<script") || strings.Contains(string(text), "<img") || regexp.MustCompile(`[^\\]\]\(http`).Match(text) {
 		t.Error("markup of a hostile string is in the text")
 	}

@@ -65,10 +65,25 @@ type observer struct {
 	list     []scaling.Observation
 	at       map[int64]int // run to its index in list
 	warnings []string
+
+	edited, editedPoints int // good runs that filter.Planned leaves out, and their points
 }
+
+// unplanned is a condition on view runs: the study has a plan, and not the run's
+// point. What was imported was never in one.
+const unplanned = `(EXISTS (SELECT 1 FROM planned p WHERE p.study = runs.study)
+	AND NOT EXISTS (SELECT 1 FROM planned p WHERE p.study = runs.study AND p.point = runs.point)
+	AND NOT EXISTS (SELECT 1 FROM import i WHERE i.run = runs.id))`
 
 // choose finds the runs that count.
 func (o *observer) choose() error {
+	if o.filter.Planned {
+		if err := o.tx.QueryRowContext(o.ctx, "SELECT count(*), count(DISTINCT point) FROM runs WHERE "+o.where+" AND status = 'done' AND "+unplanned, o.args...).
+			Scan(&o.edited, &o.editedPoints); err != nil {
+			return err
+		}
+		o.where += " AND NOT " + unplanned
+	}
 	query := `SELECT id FROM runs WHERE ` + o.where + ` AND status = 'done' AND NOT EXISTS (SELECT 1 FROM run l
 		WHERE l.study = runs.study AND l.point = runs.point AND l.repeat = runs.repeat AND l.status = 'done' AND l.attempt > runs.attempt)`
 	if o.filter.versions() { // a later attempt may be of another one
@@ -283,6 +298,10 @@ func (o *observer) leftOut() error {
 	if n := count[metrics.Done] - len(o.list); n > 0 {
 		o.warnings = append(o.warnings, fmt.Sprintf("left out %s: a later attempt at the same repeat is done", number.Count(n, "run")))
 	}
+	if o.edited > 0 {
+		o.warnings = append(o.warnings, fmt.Sprintf("left out %s of %s that the study file no longer has; --unplanned shows them",
+			number.Count(o.edited, "run"), number.Count(o.editedPoints, "point")))
+	}
 	return nil
 }
 
@@ -293,5 +312,5 @@ func unknownStudy(known []string) error {
 	case len(known) > 20:
 		known = append(known[:20:20], "…")
 	}
-	return fmt.Errorf("%w; studies with runs: %s", ErrNotFound, strings.Join(known, ", "))
+	return fmt.Errorf("%w; `scalebench collect` reads in the runs of a study that has run; studies with runs: %s", ErrNotFound, strings.Join(known, ", "))
 }

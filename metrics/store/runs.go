@@ -30,6 +30,9 @@ type Filter struct {
 	// parameters by their TOML path: "workload.batch > 64 AND throughput > 1e3".
 	Where string
 	Limit int // the newest so many
+	// Planned leaves out, in Select alone, runs of points that were edited away
+	// from their study's plan, as it was when the runs were last collected.
+	Planned bool
 }
 
 // versions reports whether the filter asks for a version of what was measured:

@@ -220,11 +220,11 @@ func (q *details) result() error {
 	if r.NoiseScales, err = noiseScalesOf(q.ctx, q.tx, q.run); err != nil {
 		return err
 	}
-	if err := q.each(`SELECT e.time - t.time, e.epoch, e.step, e.trained, e.accuracy `+chosen+`
+	if err := q.each(`SELECT e.time - t.time, e.epoch, e.step, e.trained, e.accuracy, e.loss `+chosen+`
 		JOIN evaluation e ON e.file = f.id AND e.trained IS NOT NULL JOIN train t ON t.file = f.id
 		WHERE x.run = ? AND f.rank = 0 ORDER BY e.time, e.line`, func(rows *sql.Rows) error {
 		var a summary.Accuracy
-		err := rows.Scan(&a.Seconds, &a.Epoch, &a.Step, &a.Samples, &a.Accuracy)
+		err := rows.Scan(&a.Seconds, &a.Epoch, &a.Step, &a.Samples, &a.Accuracy, &a.Loss)
 		r.Evaluations = append(r.Evaluations, a)
 		return err
 	}); err != nil {

@@ -79,6 +79,7 @@ type Evaluation struct {
 	Epoch    int
 	Step     int // steps done by then
 	Accuracy float64
+	Loss     *float64 // nil: the program does not say
 }
 
 // Outcome is what a run came to.
@@ -132,6 +133,7 @@ type Accuracy struct {
 	Step     int   // steps done by then
 	Samples  int64 // trained on by then, over all ranks
 	Accuracy float64
+	Loss     *float64 // nil: the program does not say
 }
 
 // Summarize computes the result of a run.
@@ -386,7 +388,7 @@ func (r *Outcome) accuracies(in Input) {
 			trained += in.Steps[next].Samples
 			next++
 		}
-		r.Evaluations = append(r.Evaluations, Accuracy{seconds, e.Epoch, e.Step, trained, e.Accuracy})
+		r.Evaluations = append(r.Evaluations, Accuracy{seconds, e.Epoch, e.Step, trained, e.Accuracy, e.Loss})
 		for _, t := range in.Targets {
 			if name := measure.To(t).Name; e.Accuracy >= t {
 				r.Values[name] = min(seconds, r.Values[name])

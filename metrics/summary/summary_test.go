@@ -12,6 +12,8 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
+var loss = 0.4 // of twoRanks' last evaluation
+
 // twoRanks is a run of two ranks with 1 slow first step and 20 steady ones.
 //
 //	step 0:      rank 0 took 10 s, rank 1 took 10 s
@@ -27,7 +29,7 @@ func twoRanks() Input {
 		},
 		Evaluations: []Evaluation{
 			{Time: 14, Epoch: 1, Step: 11, Accuracy: 0.5},
-			{Time: 23, Epoch: 2, Step: 21, Accuracy: 0.85},
+			{Time: 23, Epoch: 2, Step: 21, Accuracy: 0.85, Loss: &loss},
 		},
 	}
 	for i := range 21 {
@@ -68,8 +70,8 @@ func TestSummarize(t *testing.T) {
 		Why:     map[string]string{},
 		Slowest: []int{15, 5},
 		Evaluations: []Accuracy{
-			{11, 1, 11, 352, 0.5}, // 11 · 32
-			{20, 2, 21, 672, 0.85},
+			{11, 1, 11, 352, 0.5, nil}, // 11 · 32
+			{20, 2, 21, 672, 0.85, &loss},
 		},
 		NoiseScaleWhy: "the program did not record the norms of its gradients",
 	}

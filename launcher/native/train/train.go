@@ -177,7 +177,7 @@ func (r *rank) join() error {
 		if why != "" {
 			why = ": " + why
 		}
-		r.logf("%d ranks reduce over %s%s", g.Size(), transport, why)
+		r.logf("ranks: %d, reducing over %s%s", g.Size(), transport, why)
 	}
 	return in("rendezvous", err)
 }

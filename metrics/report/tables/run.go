@@ -216,9 +216,9 @@ func epochRows(list []metrics.Epoch) *table.Table {
 }
 
 func evaluationRows(list []summary.Accuracy) *table.Table {
-	t := &table.Table{Columns: []table.Column{{Key: "epoch"}, {Key: "step"}, {Key: "samples"}, {Key: "seconds", Head: "at", Show: number.Seconds}, {Key: "accuracy", Show: number.Percent}}}
+	t := &table.Table{Columns: []table.Column{{Key: "epoch"}, {Key: "step"}, {Key: "samples"}, {Key: "seconds", Head: "at", Show: number.Seconds}, {Key: "accuracy", Show: number.Percent}, {Key: "loss"}}}
 	for _, e := range list {
-		t.Add(e.Epoch, e.Step, e.Samples, e.Seconds, e.Accuracy)
+		t.Add(e.Epoch, e.Step, e.Samples, e.Seconds, e.Accuracy, e.Loss)
 	}
 	return t
 }
