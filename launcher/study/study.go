@@ -23,6 +23,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/spelling"
 	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/redact"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // Framework is what this package is told of a framework: its name, and which
@@ -122,7 +123,11 @@ func Load(path string, frameworks []Framework, overrides ...string) (*Study, err
 // read is a file's text, cut off just behind what may be parsed, and its
 // permissions.
 func read(path string) ([]byte, fs.FileMode, error) {
-	f, err := os.Open(path)
+	open := regular.Open
+	if strings.HasPrefix(path, "/dev/fd/") || path == "/dev/stdin" { // --site <(…); others' FIFOs are not waited for
+		open = os.Open
+	}
+	f, err := open(path)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -7,10 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 // frameworks stand in for launcher/framework's: one that runs anything, one
@@ -479,5 +482,31 @@ func TestDurationBounds(t *testing.T) {
 		if err := b.UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%s is %v", text, b)
 		}
+	}
+}
+
+// A FIFO that a study names as its site file, or stands in a study's place, is
+// not waited for; what the shell hands over as one is read.
+func TestFIFOIsNotWaitedFor(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, errStudy := Load(fifo, frameworks)
+	_, errSite := LoadSite(fifo)
+	if !errors.Is(errStudy, regular.ErrNotRegular) || !errors.Is(errSite, regular.ErrNotRegular) {
+		t.Errorf("%v, %v", errStudy, errSite)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := w.WriteString("name = \"piped\"\n"); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if s, err := LoadSite(fmt.Sprintf("/dev/fd/%d", r.Fd())); err != nil || s.Name != "piped" {
+		t.Errorf("%+v, %v", s, err)
 	}
 }

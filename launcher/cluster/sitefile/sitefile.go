@@ -134,6 +134,9 @@ func (b *builder) partition(d *slurm.Description, p slurm.Partition) {
 		b.comment("The cluster's default partition.")
 	}
 	account, why := obstacle(d, &p, f)
+	if strings.ContainsAny(p.Name+account, "\n\r\x00") {
+		why = "its name, or its account's, is not a single line"
+	}
 	if why != "" {
 		prefix = "# "
 		b.comment("Not used: %s", why)
