@@ -20,7 +20,7 @@ var mxnet = Framework{
 	Family:   "mxnet",
 	Programs: programs(mxnetPrograms),
 	Check: func(p study.Point) map[string]string {
-		wrong := checkPython("mxnet", NativeModels, p)
+		wrong := sgdOnly("mxnet", p, checkPython("mxnet", NativeModels, p))
 		if p.Workload.Train.BatchNorm == "sync" {
 			wrong["workload.batch_norm"] = "mxnet has no synchronised batch norm here; use \"local\""
 		}

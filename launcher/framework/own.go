@@ -32,6 +32,14 @@ func checkPython(name string, models []string, p study.Point) map[string]string 
 	return wrong
 }
 
+// sgdOnly refuses optimizers that a framework's program does not have.
+func sgdOnly(name string, p study.Point, wrong map[string]string) map[string]string {
+	if o := p.Workload.Train.Optimizer; o != "" && o != "sgd" {
+		wrong["workload.optimizer"] = fmt.Sprintf("%s trains with \"sgd\" only; native, pytorch-ddp and pytorch-horovod have %q", name, o)
+	}
+	return wrong
+}
+
 // noModel is the message for a model that a trainer does not have.
 func noModel(model, trainer string, models []string) string {
 	meant := "; valid: "

@@ -51,6 +51,10 @@ var placeholders = []placeholder{
 	{name: "base_learning_rate", uses: rateKeys[:1], value: number(func(s Rank) float64 { return s.Point.Workload.Train.LearningRate })},
 	{name: "warmup_epochs", uses: []string{"workload.warmup_epochs"}, value: number(func(s Rank) float64 { return s.Point.Workload.Train.WarmupEpochs })},
 	{name: "momentum", uses: []string{"workload.momentum"}, value: number(func(s Rank) float64 { return s.Point.Workload.Train.Momentum })},
+	{name: "optimizer", uses: []string{"workload.optimizer"}, value: func(s Rank) string { return s.Point.Workload.Train.Optimizer }},
+	{name: "beta1", uses: []string{"workload.beta1"}, value: number(func(s Rank) float64 { return s.Point.Workload.Train.Beta1 })},
+	{name: "beta2", uses: []string{"workload.beta2"}, value: number(func(s Rank) float64 { return s.Point.Workload.Train.Beta2 })},
+	{name: "epsilon", uses: []string{"workload.epsilon"}, value: number(func(s Rank) float64 { return s.Point.Workload.Train.Epsilon })},
 	{name: "weight_decay", uses: []string{"workload.weight_decay"}, value: number(func(s Rank) float64 { return s.Point.Workload.Train.WeightDecay })},
 	{name: "model", uses: []string{"workload.model"}, value: func(s Rank) string { return s.Point.Workload.Train.Model }},
 	{name: "precision", uses: []string{"workload.precision"}, value: func(s Rank) string { return s.Point.Workload.Train.Precision }},
@@ -135,6 +139,8 @@ func wrongPlaceholder(text string, p study.Point) string {
 		switch {
 		case q.name == "":
 			return fmt.Sprintf("%s is not a placeholder; valid: %s ({{name}} gives {name} itself)", found, placeholderNames(p))
+		case q.rank && byTorchrun(p):
+			return fmt.Sprintf("%s differs between the ranks of a node, and launch = \"torchrun\" is given one command line for all of them; read $RANK and $LOCAL_RANK in the program", found)
 		case q.rank && p.Command.Start == "node":
 			return fmt.Sprintf("%s differs between the ranks of a node, and start = \"node\" starts one process for all of them; {node} says which node it is", found)
 		case len(q.uses) > 0 && !strings.HasPrefix(q.uses[0], "parameters.") && q.value(Rank{Point: p}) == "":

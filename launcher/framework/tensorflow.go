@@ -17,7 +17,7 @@ var tensorflowPrograms embed.FS
 // checkTensorFlow is what the frameworks of the TensorFlow family refuse.
 func checkTensorFlow(name string) func(study.Point) map[string]string {
 	return func(p study.Point) map[string]string {
-		wrong := checkPython(name, NativeModels, p)
+		wrong := sgdOnly(name, p, checkPython(name, NativeModels, p))
 		if p.Workload.Train.BatchNorm == "sync" {
 			wrong["workload.batch_norm"] = name + " has no synchronised batch norm that computes what the native trainer's does; use \"local\""
 		}

@@ -103,8 +103,13 @@ type Train struct {
 	ScaleLearningRate string  `toml:"scale_learning_rate" json:"scale_learning_rate"` // "linear", "sqrt" or "none"
 	WarmupEpochs      float64 `toml:"warmup_epochs" json:"warmup_epochs"`             // ramp from learning_rate to the scaled one
 	Decay             string  `toml:"decay" json:"decay"`                             // "none", "step" or "cosine"
-	DecayEpochs       []int   `toml:"decay_epochs" json:"decay_epochs"`               // for "step": divide by 10 after each
-	Momentum          float64 `toml:"momentum" json:"momentum"`
+	DecayEpochs       []int   `toml:"decay_epochs" json:"decay_epochs"`               // for "step": the milestones
+	DecayFactor       float64 `toml:"decay_factor" json:"decay_factor"`               // for "step": what is left of the rate after each
+	Optimizer         string  `toml:"optimizer" json:"optimizer"`                     // "sgd", "adam" or "adamw"
+	Momentum          float64 `toml:"momentum" json:"momentum"`                       // of SGD
+	Beta1             float64 `toml:"beta1" json:"beta1"`                             // of Adam and AdamW, as the two below
+	Beta2             float64 `toml:"beta2" json:"beta2"`
+	Epsilon           float64 `toml:"epsilon" json:"epsilon"`
 	WeightDecay       float64 `toml:"weight_decay" json:"weight_decay"`
 	BatchNorm         string  `toml:"batch_norm" json:"batch_norm"` // "local" or "sync" statistics
 	Augment           bool    `toml:"augment" json:"augment"`       // random crop (pad 4) and horizontal flip

@@ -84,6 +84,13 @@ func fraction(v any) string {
 	return ""
 }
 
+func share(v any) string {
+	if x := v.(float64); !(x > 0 && x < 1) {
+		return fmt.Sprintf("want more than 0 and less than 1, got %g", x)
+	}
+	return ""
+}
+
 func accuracies(v any) string {
 	seen := map[float64]bool{}
 	for _, x := range v.([]float64) {

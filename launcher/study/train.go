@@ -17,7 +17,12 @@ var train = kind{
 		ScaleLearningRate: "linear",
 		WarmupEpochs:      5,
 		Decay:             "none",
+		DecayFactor:       0.1,
+		Optimizer:         "sgd",
 		Momentum:          0.9,
+		Beta1:             0.9,
+		Beta2:             0.999,
+		Epsilon:           1e-8,
 		WeightDecay:       1e-4,
 		BatchNorm:         "local",
 		Augment:           true,
@@ -35,7 +40,12 @@ var train = kind{
 		"workload.warmup_epochs":       {check: atLeast(0)},
 		"workload.decay":               {check: among("none", "step", "cosine")},
 		"workload.decay_epochs":        {check: ascending},
+		"workload.decay_factor":        {check: share},
+		"workload.optimizer":           {check: among("sgd", "adam", "adamw")},
 		"workload.momentum":            {check: fraction},
+		"workload.beta1":               {check: fraction},
+		"workload.beta2":               {check: fraction},
+		"workload.epsilon":             {check: above(0)},
 		"workload.weight_decay":        {check: atLeast(0)},
 		"workload.batch_norm":          {check: among("local", "sync")},
 		"workload.targets":             {check: accuracies},
@@ -77,7 +87,7 @@ func expandTrain(p *Point) map[string]string {
 		wrong["workload.until"] = "\"targets\" needs workload.targets, a list of accuracies like [0.75]"
 	}
 	if w.Decay == "step" && len(w.DecayEpochs) == 0 {
-		wrong["workload.decay_epochs"] = "decay = \"step\" needs the epochs after which the learning rate is divided by 10"
+		wrong["workload.decay_epochs"] = "decay = \"step\" needs the epochs after which the learning rate drops to decay_factor of what it was, like [80, 120]"
 	}
 	return wrong
 }

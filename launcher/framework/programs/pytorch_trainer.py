@@ -21,6 +21,22 @@ import recipe
 import samples
 
 
+def optimizer(workload, parameters):
+    """The workload's; the rate is set in each step."""
+    name = workload.get("optimizer", "sgd")
+    if name == "sgd":
+        return torch.optim.SGD(parameters, lr=0,
+                               momentum=workload["momentum"],
+                               weight_decay=workload["weight_decay"])
+    if name not in ("adam", "adamw"):
+        raise ValueError(f'workload.optimizer is "{name}"; want "sgd", "adam"'
+                         ' or "adamw"')
+    make = torch.optim.Adam if name == "adam" else torch.optim.AdamW
+    return make(parameters, lr=0, betas=(workload["beta1"], workload["beta2"]),
+                eps=workload["epsilon"],
+                weight_decay=workload["weight_decay"])
+
+
 class Trainer:
     """A model and its optimiser; who subclasses it joins ranks, and has
 
@@ -69,9 +85,7 @@ class Trainer:
         self.model = model.to(self.device, memory_format=torch.channels_last)
         if workload["batch_norm"] == "sync":
             self.model = nn.SyncBatchNorm.convert_sync_batchnorm(self.model)
-        self.optimizer = torch.optim.SGD(
-            self.model.parameters(), lr=0, momentum=workload["momentum"],
-            weight_decay=workload["weight_decay"])
+        self.optimizer = optimizer(workload, self.model.parameters())
         return sum(p.numel() for p in self.model.parameters())
 
     def epoch(self, run):
@@ -99,7 +113,7 @@ class Trainer:
         return None
 
     def update(self):
-        """A step of stochastic gradient descent."""
+        """A step of the optimiser."""
         self.optimizer.step()
 
     def average_statistics(self):

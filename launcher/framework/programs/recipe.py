@@ -22,6 +22,8 @@ class Schedule:
         self.decay = workload["decay"]
         self.drops = [epoch * steps_per_epoch
                       for epoch in workload["decay_epochs"] or ()]
+        # Of a tenth it is 10 to the bit.
+        self.divisor = 1 / (workload.get("decay_factor") or 0.1)
         self.total = workload["epochs"] * steps_per_epoch
         if workload["max_steps"] and (not self.total or
                                       workload["max_steps"] < self.total):
@@ -42,7 +44,7 @@ class Schedule:
             rate = self.peak
             for drop in self.drops:
                 if step >= drop:
-                    rate /= 10
+                    rate /= self.divisor
             return rate
         if self.decay == "cosine":
             # Half a cosine from the end of the warm-up to the end of the run

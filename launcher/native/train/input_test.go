@@ -152,6 +152,7 @@ func TestSchedule(t *testing.T) {
 	}
 	warm := func(p *study.Point) { p.Workload.Train.WarmupEpochs = 5 }
 	step := func(p *study.Point) { p.Workload.Train.Decay, p.Workload.Train.DecayEpochs = "step", []int{8, 12} }
+	half := func(p *study.Point) { step(p); p.Workload.Train.DecayFactor = 0.5 }
 	cosine := func(p *study.Point) { p.Workload.Train.Decay = "cosine" }
 	both := func(p *study.Point) { warm(p); cosine(p) }
 	shorter := func(p *study.Point) { cosine(p); p.Workload.Train.MaxSteps = 100 }
@@ -164,6 +165,7 @@ func TestSchedule(t *testing.T) {
 		{"none", func(*study.Point) {}, 0, 0.8}, {"none", func(*study.Point) {}, 10_000, 0.8},
 		{"warm-up starts unscaled", warm, 0, 0.1}, {"warm-up", warm, 25, 0.45}, {"warm-up is over", warm, 50, 0.8},
 		{"before the first drop", step, 79, 0.8}, {"first drop", step, 80, 0.08}, {"second drop", step, 120, 0.008},
+		{"first drop of a factor of its own", half, 80, 0.4}, {"second one", half, 120, 0.2},
 		{"cosine starts", cosine, 0, 0.8}, {"cosine at half", cosine, 100, 0.4}, {"cosine at a quarter", cosine, 50, 0.4 * (1 + math.Sqrt2/2)}, {"cosine ends", cosine, 200, 0},
 		{"cosine after warm-up", both, 125, 0.4}, {"cosine over max_steps", shorter, 50, 0.4},
 	} {

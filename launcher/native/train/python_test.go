@@ -28,6 +28,9 @@ func TestRecipeAsPython(t *testing.T) {
 			p.Workload.Train.Decay, p.Workload.Train.DecayEpochs, p.Workload.Train.WarmupEpochs, p.LearningRate = "step", []int{2, 5}, 1, 0.3
 		},
 		func(p *study.Point) {
+			p.Workload.Train.Decay, p.Workload.Train.DecayEpochs, p.Workload.Train.DecayFactor = "step", []int{2, 5}, 0.3
+		},
+		func(p *study.Point) {
 			p.Workload.Train.Decay, p.Workload.Train.Epochs, p.Workload.Train.WarmupEpochs, p.LearningRate = "cosine", 7, 1.25, 0.3
 		},
 		func(p *study.Point) {

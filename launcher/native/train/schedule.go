@@ -15,8 +15,9 @@ type schedule struct {
 	start, peak float64
 	warmup      float64 // steps
 	decay       string
-	drops       []int // for "step": the steps from which the rate is a tenth
-	total       int   // for "cosine": steps in the whole run
+	drops       []int   // for "step": the milestones
+	divisor     float64 // of the rate at each
+	total       int     // for "cosine": steps in the whole run
 }
 
 func newSchedule(p study.Point, stepsPerEpoch int) (schedule, error) {
@@ -33,6 +34,10 @@ func newSchedule(p study.Point, stepsPerEpoch int) (schedule, error) {
 	switch s.decay {
 	case "", "none":
 	case "step":
+		s.divisor = 1 / t.DecayFactor // of a tenth it is 10 to the bit
+		if t.DecayFactor == 0 {       // a point from before there was the key
+			s.divisor = 10
+		}
 		for _, e := range t.DecayEpochs {
 			s.drops = append(s.drops, e*stepsPerEpoch)
 		}
@@ -61,7 +66,7 @@ func (s schedule) at(step int) float64 {
 		rate := s.peak
 		for _, drop := range s.drops {
 			if step >= drop {
-				rate /= 10
+				rate /= s.divisor
 			}
 		}
 		return rate

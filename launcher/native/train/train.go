@@ -260,6 +260,7 @@ func (r *rank) train() error {
 	e, err := cpu.New(cpu.Options{
 		Model: t.Model, Classes: dataset.Classes, Height: dataset.Height, Width: dataset.Width, Channels: dataset.Channels,
 		Batch: p.WorkerBatch, GlobalBatch: p.GlobalBatch, Seed: p.Seed, Threads: threads, Kernels: kernels.Name(),
+		Optimizer: t.Optimizer, Beta1: t.Beta1, Beta2: t.Beta2, Epsilon: t.Epsilon,
 		Momentum: t.Momentum, WeightDecay: t.WeightDecay, SyncBatchNorm: t.BatchNorm == "sync",
 		NormsEvery: r.norms.Every(),
 	}, r.group)

@@ -38,8 +38,11 @@ type Options struct {
 	// Kernels are the name of a kernel.Set; "" is the fastest.
 	Kernels string
 
-	// Momentum and WeightDecay are those of SGD, see Update.
+	// Optimizer is "sgd", "adam" or "adamw"; "" is "sgd". See Update for what the
+	// others are in.
+	Optimizer             string
 	Momentum, WeightDecay float64
+	Beta1, Beta2, Epsilon float64
 	// SyncBatchNorm takes batch normalisation's statistics over all ranks'
 	// batches instead of each rank's own.
 	SyncBatchNorm bool
@@ -61,7 +64,9 @@ type Engine struct {
 
 	parameters []float32
 	gradients  []float32 // as parameters
-	velocity   []float32
+	velocity   []float32 // of Adam the mean of gradients
+	squares    []float32 // of Adam the mean of their squares
+	updates    int       // steps so far
 
 	labels  []byte
 	losses  []float64
@@ -70,6 +75,7 @@ type Engine struct {
 	// Of the running call: what doLoss and doUpdate, made once, work on.
 	training         bool
 	rate             float32
+	adam             adam
 	doLoss, doUpdate work
 
 	ctx           context.Context // of the running call, for synchronised batch norm
@@ -109,6 +115,14 @@ func New(o Options, group *collective.Group) (*Engine, error) {
 	// Synchronised batch normalisation needs the group in the backward pass.
 	e.reducer = newReducer(group, reduced, MaxVotes, bucketCuts(len(reduced), firstBucketBytes/4, bucketBytes/4), !o.SyncBatchNorm)
 	e.velocity = make([]float32, len(e.parameters))
+	switch o.Optimizer {
+	case "", "sgd":
+	case "adam", "adamw":
+		e.squares = make([]float32, len(e.parameters))
+	default:
+		e.Close()
+		return nil, fmt.Errorf("optimizer %q is not known; want \"sgd\", \"adam\" or \"adamw\"", o.Optimizer)
+	}
 	e.doLoss, e.doUpdate = e.lossPart, e.updatePart
 	e.labels, e.losses, e.correct = make([]byte, o.Batch), make([]float64, o.Batch), make([]bool, o.Batch)
 	return e, nil
@@ -209,20 +223,37 @@ func (e *Engine) SquaredNorms() (own, averaged float64, ok bool) {
 	return e.reducer.own / (share * share), e.reducer.total, true
 }
 
-// Update makes a step of stochastic gradient descent with momentum and weight
-// decay, in the form that PyTorch uses: for a parameter w of gradient g
+// Update makes a step of the optimiser, in the form that PyTorch uses: for a
+// parameter w of gradient g, stochastic gradient descent with momentum
 //
 //	v ← momentum·v + g + weight decay·w
 //	w ← w − learning rate·v
 //
+// and, in step t from 1, Adam (Kingma and Ba 2015, arXiv:1412.6980)
+//
+//	g ← g + weight decay·w
+//	m ← β₁·m + (1−β₁)·g,  v ← β₂·v + (1−β₂)·g²
+//	w ← w − learning rate/(1−β₁ᵗ) · m/(√v/√(1−β₂ᵗ) + ε)
+//
+// or AdamW (Loshchilov and Hutter 2019, arXiv:1711.05101), which leaves g alone
+// and begins with w ← w − learning rate·weight decay·w.
+//
 // Weight decay applies to all parameters, those of batch normalisation and
 // biases included.
 func (e *Engine) Update(learningRate float64) {
+	e.updates++
 	e.rate = float32(learningRate)
+	if e.squares != nil {
+		e.adam = newAdam(e.o, learningRate, e.updates)
+	}
 	e.net.threads.each(len(e.parameters), e.doUpdate)
 }
 
 func (e *Engine) updatePart(_, from, to int) {
+	if e.squares != nil {
+		e.adam.step(e.parameters[from:to], e.velocity[from:to], e.squares[from:to], e.gradients[from:to])
+		return
+	}
 	e.net.kernels.SGD(e.parameters[from:to], e.velocity[from:to], e.gradients[from:to], e.rate, float32(e.o.Momentum), float32(e.o.WeightDecay))
 }
 

@@ -66,6 +66,9 @@ def main(module, folder, rank, size, port):
         "workers": size, "seed": 99,
         "workload": {"model": job["model"], "momentum": job["momentum"],
                      "weight_decay": job["weight_decay"],
+                     "optimizer": job["optimizer"] or "sgd",
+                     "beta1": job["beta1"], "beta2": job["beta2"],
+                     "epsilon": job["epsilon"],
                      "batch_norm": "local"},
         "resources": {"device": "cpu", "cpus_per_worker": 1}}
     trainer = importlib.import_module(module).Trainer()
