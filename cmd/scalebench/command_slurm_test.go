@@ -17,7 +17,7 @@ import (
 )
 
 // TestSlurmCommand: somebody's own program on 2 nodes with 2 ranks each, its
-// ranks started by srun and by one torchrun a node; and one that knows nothing
+// ranks started by srun, by one torchrun a node that it starts itself, and by launch = "torchrun"; and one that knows nothing
 // of scalebench, whose figures are read from what rank 0 prints.
 func TestSlurmCommand(t *testing.T) {
 	// Not beside the other clusters: four processes of PyTorch that meet over gloo
@@ -37,7 +37,12 @@ run = ["{python}", "-m", "torch.distributed.run", "--redirects", "1", "--tee", "
        "--nnodes", "{nodes}", "--nproc_per_node", "{workers_per_node}", "--rdzv_backend", "c10d",
        "--rdzv_id", "own", "--rdzv_endpoint", "{master_addr}:{master_port}",
        "PROGRAM", "--batch", "{batch}", "--epochs", "{epochs}"]`,
+		"torchrun": `run = ["{python}", "PROGRAM", "--batch", "{batch}", "--epochs", "{epochs}"]`,
 	} {
+		launch := "srun"
+		if name == "torchrun" {
+			launch = name
+		}
 		b.write(name+".toml", fmt.Sprintf(`[study]
 name = %q
 [command]
@@ -48,10 +53,11 @@ epochs = 2
 [resources]
 time = "1h"
 workers_per_node = 2
+launch = %q
 [sweep]
 framework = ["command"]
 workers = [4]
-`, name, strings.ReplaceAll(run, "PROGRAM", program)))
+`, name, strings.ReplaceAll(run, "PROGRAM", program), launch))
 		b.must(0, nil, "submit", name+".toml", "--site", "site.toml", "--wait", "--interval", "1s")
 		// 12,800 samples are 10 steps of 4 · 320 an epoch.
 		b.reported(name, 20)

@@ -12,7 +12,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-//go:embed programs/scalebench.py
+//go:embed programs/scalebench.py programs/torchrun.py
 var helper embed.FS
 
 // command starts a program of the user's own, as [command] has it. The program
@@ -22,7 +22,8 @@ var command = Framework{
 	Name:        "command",
 	UserProgram: true,
 	Programs:    programs(helper),
-	PerNode:     func(p study.Point) bool { return p.Command.Start == "node" },
+	PerNode:     func(p study.Point) bool { return p.Command.Start == "node" || byTorchrun(p) },
+	Launchers:   []string{"torchrun"},
 	Check: func(p study.Point) map[string]string {
 		wrong := map[string]string{}
 		c := p.Command
@@ -52,6 +53,13 @@ var command = Framework{
 		}
 		readers, unread := extractors(c)
 		maps.Copy(wrong, unread)
+		switch {
+		case !byTorchrun(p):
+		case c.Start == "node":
+			wrong["command.start"] = "\"node\" starts one process a node, and launch = \"torchrun\" starts the ranks of each; keep one of the two"
+		case len(readers) > 0 && c.Log == "":
+			wrong["command.log"] = "launch = \"torchrun\" writes [default0]: before every line that a rank prints; let the program write its figures to a file and name that, or report by scalebench.py"
+		}
 		if len(readers) == 0 && (c.Log != "" || len(c.Columns) > 0) {
 			wrong["command.log"] = "nobody reads it; name its format in command.extract, or give [[extract]] patterns"
 		}
@@ -70,6 +78,9 @@ var command = Framework{
 		var arguments []string
 		for _, a := range s.Point.Command.Run {
 			arguments = append(arguments, Expand(a, s))
+		}
+		if byTorchrun(s.Point) {
+			return torchrunProgram(s, arguments)
 		}
 		return arguments
 	},

@@ -145,3 +145,55 @@ func TestCommandEnvironment(t *testing.T) {
 		}
 	}
 }
+
+// With launch = "torchrun" the words of the command stay as they are, behind one
+// torchrun a node: its own interpreter's, with the plan's numbers of nodes and the
+// run's address.
+func TestCommandTorchrun(t *testing.T) {
+	by := func(change func(*study.Point)) Rank {
+		s := commandStart(func(p *study.Point) {
+			p.Resources.Launch = "torchrun"
+			p.Command.Run = study.CommandLine{"venv/bin/python3.11", "train.py", "--x", "a b;$c"}
+			if change != nil {
+				change(p)
+			}
+		})
+		s.World = world.World{Rank: 2, Size: 4, LocalSize: 2, Node: 1, Nodes: 2, Address: "10.0.0.1", Port: 4321}
+		return s
+	}
+	want := []string{"venv/bin/python3.11", "-B", "-u", "/runs/s/p/programs/torchrun.py", "--nnodes=2", "--nproc_per_node=2", "--node_rank=1",
+		"--rdzv_backend=static", "--master_addr=10.0.0.1", "--master_port=4321", "--max_restarts=0", "--redirects=1", "--tee=1", "--no_python",
+		"venv/bin/python3.11", "train.py", "--x", "a b;$c"}
+	s := by(nil)
+	if diff := cmp.Diff(want, command.Command(s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if wrong := command.check(s.Point); len(wrong) > 0 || !command.OncePerNode(s.Point) {
+		t.Errorf("refused: %v", wrong)
+	}
+	if got := command.Command(by(func(p *study.Point) { p.Command.Run = study.CommandLine{"./train"} }))[0]; got != "python3" {
+		t.Errorf("a program that is no Python is started by the torchrun of %q, want the site's interpreter", got)
+	}
+	if !slices.Contains(command.Environment(s), "OMP_NUM_THREADS=3") && os.Getenv("OMP_NUM_THREADS") == "" {
+		t.Errorf("a rank has 3 CPUs: %v", command.Environment(s))
+	}
+	// Fingerprints are of the program, not of who starts it.
+	s.Point.Command.Folder = "/"
+	if files := NamedFiles(command, s); files["train.py"] == "" || len(files["runs/s/p/programs/torchrun.py"]) > 0 {
+		t.Errorf("own files %v", files)
+	}
+	for _, test := range []struct {
+		change     func(*study.Point)
+		path, want string
+	}{
+		{func(p *study.Point) { p.Command.Start = "node" }, "command.start", "keep one of the two"},
+		{func(p *study.Point) { p.Command.Run = append(p.Command.Run, "{rank}") }, "command.run[4]", "read $RANK and $LOCAL_RANK"},
+		{func(p *study.Point) {
+			p.Command.Patterns = []study.Pattern{{Name: "a", Pattern: "(?P<value>.)", Per: "run", Of: "run"}}
+		}, "command.log", "[default0]:"},
+	} {
+		if wrong := command.check(by(test.change).Point); !strings.Contains(wrong[test.path], test.want) || len(wrong) != 1 {
+			t.Errorf("%s: %v, want %q", test.path, wrong, test.want)
+		}
+	}
+}

@@ -20,6 +20,7 @@ func NamedFiles(f Framework, s Rank) map[string]string {
 	if !f.UserProgram {
 		return nil
 	}
+	s.Point.Resources.Launch = "" // the command itself, not who starts it
 	paths := map[string]string{}
 	for _, argument := range f.Command(s) {
 		path := argument

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"regexp"
 	"strconv"
 
 	"github.com/scalebench/scalebench/launcher/study"
@@ -35,4 +36,29 @@ func torchrun(s Rank, program string) []string {
 		fmt.Sprintf("--rdzv_conf=is_host=%t,read_timeout=%d,join_timeout=%d", w.Node == 0, patience, patience),
 		"--max_restarts=0", "--redirects=1", "--tee=1",
 		filepath.Join(s.Run.Programs(), program))
+}
+
+var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
+
+// TorchrunPython is the interpreter whose torchrun starts a command: the command's
+// own where it begins with one, else the site's.
+func TorchrunPython(s Rank) string {
+	if run := s.Point.Command.Run; len(run) > 0 {
+		if first := Expand(run[0], s); pythonName.MatchString(filepath.Base(first)) {
+			return first
+		}
+	}
+	return s.interpreter()
+}
+
+// torchrunProgram is torchrun for a program of the user's, whose arguments stay as
+// they are. The rendezvous is static: nodes and ranks have the plan's numbers, so
+// that rank 0, whose output counts, is on the first node, and all meet at the run's
+// address. Output: see torchrun.
+func torchrunProgram(s Rank, arguments []string) []string {
+	w := s.World
+	return append([]string{TorchrunPython(s), "-B", "-u", filepath.Join(s.Run.Programs(), "torchrun.py"),
+		"--nnodes=" + strconv.Itoa(w.Nodes), "--nproc_per_node=" + strconv.Itoa(w.LocalSize), "--node_rank=" + strconv.Itoa(w.Node),
+		"--rdzv_backend=static", "--master_addr=" + w.Address, "--master_port=" + strconv.Itoa(w.Port),
+		"--max_restarts=0", "--redirects=1", "--tee=1", "--no_python"}, arguments...)
 }

@@ -5,10 +5,13 @@ package precheck
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
@@ -69,5 +72,46 @@ func TestAsksFromAnywhere(t *testing.T) {
 	}
 	if _, err := os.Stat("ran"); err == nil {
 		t.Error("a module of the working folder was run")
+	}
+}
+
+// launch = "torchrun" needs PyTorch in the interpreter that starts it.
+func TestAsksForTorchrun(t *testing.T) {
+	for want, python := range map[string]string{
+		"":                     "/usr/bin/python3", // Debian's python3-torch
+		"has no package torch": "python3 -I -S",
+		"which is not on":      "python9.99",
+	} {
+		run := `["` + python + `", "-c", "pass"]`
+		if python == "python3 -I -S" { // an interpreter without packages
+			dir := t.TempDir()
+			if err := os.Symlink("/usr/bin/python3", filepath.Join(dir, "python3")); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "pyvenv.cfg"), []byte("home = /usr/bin\ninclude-system-site-packages = false\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+			run = `["python3", "-c", "pass"]`
+		}
+		text := "[study]\nname = \"s\"\n[command]\nrun = " + run + "\n[resources]\nlaunch = \"torchrun\"\n[sweep]\nframework = [\"command\"]\nworkers = [1]\n"
+		st, err := study.Parse(filepath.Join(t.TempDir(), "s.toml"), []byte(text), framework.ForStudy())
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := st.Plan(study.DefaultSite())
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems := Check(t.Context(), st, study.DefaultSite(), plan, rundir.OpenStudy(t.TempDir(), "s"))
+		found := ""
+		for _, p := range problems {
+			if p.Path == "resources.launch" {
+				found = p.String()
+			}
+		}
+		if want == "" && found != "" || !strings.Contains(found, want) {
+			t.Errorf("%s: %v, want %q", python, problems, want)
+		}
 	}
 }

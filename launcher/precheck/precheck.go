@@ -176,7 +176,9 @@ var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
 func (c *checker) command(f framework.Framework, p study.Planned, site *study.Site) {
 	point := p.Point
 	start := framework.Rank{Point: point, Run: c.folder.Run(point.ID, point.Repeat, 1), Python: site.Interpreter(f.Name)}
-	arguments, directory := f.Command(start), f.Directory(start)
+	plain := start
+	plain.Point.Resources.Launch = "" // the command itself, not who starts it
+	arguments, directory := f.Command(plain), f.Directory(start)
 	below := func(path string) bool { return strings.HasPrefix(path, start.Run.Path()+"/") } // made with the run
 	if below(directory + "/") {
 		return
@@ -186,6 +188,14 @@ func (c *checker) command(f framework.Framework, p study.Planned, site *study.Si
 		return
 	}
 	other := provides(site, point.Command.Environment)
+	if point.Resources.Launch == "torchrun" && !other {
+		name := framework.TorchrunPython(start)
+		if path, _ := c.program(name, directory); path == "" {
+			c.add(c.study.Problem("resources.launch", fmt.Sprintf("torchrun is to be started by %s, which is not on %s; name the interpreter that has PyTorch in the site file: python = \"PATH\"", name, c.host)))
+		} else if a := c.ask(name, path, []string{"torch"}, "", site); len(a.Missing) > 0 {
+			c.add(c.study.Problem("resources.launch", fmt.Sprintf("%s has no package torch, whose torchrun is to start the ranks; install it, begin command.run with an interpreter that has it, or use launch = \"srun\"", path)))
+		}
+	}
 	program, wrong := c.program(arguments[0], directory)
 	if wrong != "" && (strings.ContainsRune(arguments[0], '/') && !below(arguments[0]) || !other) {
 		c.add(c.study.Problem("command.run[0]", wrong+"; correct it, or load what provides it in the site file (modules, setup)"))
