@@ -31,12 +31,13 @@ func adviseCommand(s *session) *cli.Command {
 		Name:      "advise",
 		Usage:     "recommend a number of workers, with reasons",
 		ArgsUsage: "STUDY",
-		Description: "STUDY is a study's name or the path of its file. Without a wish the answer is as\n" +
-			"many measured workers as still pay: the last doubling brings 1.4 times the speed to\n" +
-			"the target, or the throughput without one.\n" +
-			"With --deadline it is the cheapest that keeps it, with only --budget the fastest,\n" +
-			"with only --min-efficiency the most. Limits are kept by the far end of a 95 %\n" +
-			"interval. The table shows measured worker counts, doublings and the answer; -v all.",
+		Description: "STUDY is a study's name or the path of its file. By default the answer is the\n" +
+			"largest measured worker count whose last doubling still makes training 1.4 times\n" +
+			"as fast to the target, or in throughput if there is no target.\n" +
+			"--deadline asks for the cheapest count that meets it, --budget alone for the\n" +
+			"fastest, --min-efficiency alone for the most workers. A limit counts as met only\n" +
+			"if the far end of a 95 % interval meets it. The table shows measured worker\n" +
+			"counts, doublings and the answer; -v shows all.",
 		Flags: append(append(o.wishFlags(), o.flags()...), siteFlag(&o.site),
 			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "the first price's", Usage: "prices in `CURRENCY` only"},
 			&cli.StringFlag{Name: "market", Destination: &o.market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")}),
@@ -56,11 +57,11 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 		return &cli.Float64Flag{Name: name, Usage: usage, Destination: to, DefaultText: "none"}
 	}
 	return []cli.Flag{
-		&cli.DurationFlag{Name: "deadline", Destination: &o.deadline, DefaultText: "none", Usage: "from start to target within `TIME`, like 2h or 90m"},
+		&cli.DurationFlag{Name: "deadline", Destination: &o.deadline, DefaultText: "none", Usage: "from start to target within `TIME`, such as 2h or 90m"},
 		number("budget", "from start to target for at most `AMOUNT`, in the currency of the prices", &o.wish.Budget),
 		number("min-efficiency", "an efficiency of `E` or more, a fraction", &o.wish.MinEfficiency),
 		&cli.Float64Flag{Name: "target", Destination: &o.wish.Target, DefaultText: "the program's own, else the highest that runs reached", Usage: "`ACCURACY` to reach, a fraction"},
-		number("samples", "in place of a target: train on `N` samples", &o.wish.Samples),
+		number("samples", "instead of a target: train on `N` samples", &o.wish.Samples),
 	}
 }
 

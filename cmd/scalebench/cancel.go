@@ -20,14 +20,15 @@ func cancelCommand(s *session) *cli.Command {
 	var where string
 	return &cli.Command{
 		Name:      "cancel",
-		Usage:     "end runs that wait or run: one, a study's, or all",
+		Usage:     "cancel waiting or running runs: one, a study's, or all",
 		ArgsUsage: "[STUDY|RUN]",
-		Description: "RUN is a run as `status` lists it. Slurm is asked to end jobs; a run on this\n" +
+		Description: "RUN is a run as `status` lists it. Slurm jobs are cancelled; a run on this\n" +
 			"machine ends with the command that drives it. What has been measured is kept,\n" +
-			"and `status` says when a run has ended. Where a job serves several runs\n" +
-			"(packing = \"allocation\"), it goes on with the others.\n\n" +
-			"`submit` leaves cancelled runs alone; `retry` begins them again. A `submit --wait`\n" +
-			"at work elsewhere goes on submitting what it has not begun yet; end it first.",
+			"and `status` says when a run has ended. If a job serves several runs\n" +
+			"(packing = \"allocation\"), it continues with the others.\n" +
+			"\n" +
+			"`submit` leaves cancelled runs alone; `retry` starts them again. A `submit --wait`\n" +
+			"running elsewhere keeps submitting runs that it has not started yet; stop it first.",
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "every run of every study in the run folders", Destination: &all}, whereFlag(&where)},
 		Action: func(c *cli.Context) error {
 			return runCancel(c.Context, s, c.Args().First(), all, where)

@@ -24,14 +24,15 @@ func checkCommand(s *session) *cli.Command {
 		Name:      "check",
 		Usage:     "validate a study and print its plan",
 		ArgsUsage: studyOrCommand,
-		Description: "Refused is also what must fail as this host sees it: a data folder, script or\n" +
-			"interpreter that is missing, a package that the interpreter does not have, a\n" +
-			"partition that the cluster does not know. What modules, setup lines or a container\n" +
-			"may bring is left to `doctor`, which looks on the nodes, as is an interpreter that\n" +
-			"lies beside the study: nothing of a study is run.\n\n" +
-			"Node-hours are the most that the plan can take: nodes times the jobs' time\n" +
-			"limit, over all repeats. What has results already is found in the run folders, and\n" +
-			"why others have none. Nothing is submitted.\n\n" + overrideHelp + "\n\n" + typedHelp,
+		Description: "It also refuses what this host can tell will fail: a missing data folder, script\n" +
+			"or interpreter, a package that the interpreter does not have, a partition that the\n" +
+			"cluster does not know. What modules, setup lines or a container may provide is left\n" +
+			"to `doctor`, which looks on the nodes, and so is an interpreter next to the study:\n" +
+			"check runs nothing from a study.\n" +
+			"\n" +
+			"Node-hours are the maximum for the plan: nodes times the jobs' time limit, over\n" +
+			"all repeats. The plan shows which points have results in the run folders, and why\n" +
+			"others have none. Nothing is submitted.\n\n" + overrideHelp + "\n\n" + typedHelp,
 		Flags: append([]cli.Flag{siteFlag(&site)}, command.flags()...),
 		Action: func(c *cli.Context) error {
 			a, err := command.asked(site, c.Args().Slice())

@@ -27,14 +27,14 @@ func collectCommand(s *session) *cli.Command {
 		Name:      "collect",
 		Usage:     "read run folders into the database",
 		ArgsUsage: "[STUDY]",
-		Description: "Safe to repeat, and safe while jobs run: each time it reads on from where it\n" +
-			"stopped. What the study asks of its runs by now, targets and [[extract]] patterns\n" +
-			"as it was last run or submitted, is answered by the runs that are there, as far as\n" +
-			"their output is. Lines that are no events are reported with file and line, and the rest\n" +
-			"is kept. Runs and plans that cannot be read are reported, the rest is collected,\n" +
-			"and the exit code is 3. Without STUDY it collects every study in the run folders.",
+		Description: "Safe to repeat, and safe while jobs run: each time it continues where it stopped.\n" +
+			"Targets and [[extract]] patterns are taken from the study as last run or submitted;\n" +
+			"existing runs answer them, as far as their output is still there. Lines that are not\n" +
+			"events are reported with file and line. Runs and plans that cannot be read are\n" +
+			"reported, the rest is collected, and the exit code is 3. Without STUDY it collects\n" +
+			"every study in the run folders.",
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "again", Destination: &again, DisableDefaultText: true,
-			Usage: "read the output of programs of your own again, also where the study asks for nothing else than it did"}},
+			Usage: "read the output of your own programs again, even if the study's patterns have not changed"}},
 		Action: func(c *cli.Context) error {
 			folders, err := s.folders(c.Context, c.Args().First())
 			if err != nil {

@@ -36,17 +36,17 @@ func compareCommand(s *session) *cli.Command {
 		Name:      "compare",
 		Usage:     "compare two sets of runs, point by point",
 		ArgsUsage: "A B",
-		Description: "A and B are each a study (its name or file), commit:HASH, files:DIGITS (of the SHA-256 of a\n" +
-			"file of your own), date:FROM..TO (one of them\n" +
-			"may be left out; TO is not included; or a day), or where:CONDITION; study:NAME where a name\n" +
-			"might be taken for something else. Options that choose runs hold for both.\n" +
+		Description: "A and B are each a study (its name or file), commit:HASH, files:DIGITS (of the SHA-256\n" +
+			"of your own file), date:FROM..TO (either may be left out; TO is not included; or a single\n" +
+			"day), or where:CONDITION; write study:NAME if a name could mean something else. Options\n" +
+			"that select runs apply to both.\n" +
 			"Ratios are B over A, with their 95 % interval. A verdict of better or worse needs\n" +
-			"p <= 0.05 among all points together (Mann-Whitney, Holm): 4 runs a side of one point,\n" +
-			"5 of 2 to 6 points, 6 of up to 23; same is not a difference that these runs\n" +
-			"could show. Exit code 3 where B is worse than --fail-if-worse allows.",
+			"p <= 0.05 among all points together (Mann-Whitney, Holm): 4 runs a side for one point,\n" +
+			"5 for 2 to 6 points, 6 for up to 23; same means that these runs show no difference.\n" +
+			"Exit code 3 if B is worse than --fail-if-worse allows.",
 		Flags: append(o.flags(), mixFlag(&o.mix), atFlag(&o.at),
 			metricFlag(&o.metric),
-			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "end with exit code 3 if a point's verdict is worse and B is worse by `PERCENT` or more, like 5%, or if no point can be judged"}),
+			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "end with exit code 3 if a point's verdict is worse and B is worse by `PERCENT` or more, such as 5%, or if no point can be judged"}),
 		Action: func(c *cli.Context) error {
 			o.a, o.b = c.Args().Get(0), c.Args().Get(1)
 			return runCompare(c.Context, s, o)

@@ -32,19 +32,19 @@ func costCommand(s *session) *cli.Command {
 	var o costOptions
 	return &cli.Command{
 		Name:      "cost",
-		Usage:     "print what runs took and what they cost, over a baseline's",
+		Usage:     "print the time and cost of runs, relative to a baseline",
 		ArgsUsage: "[STUDY]",
-		Description: "STUDY is a study's name or the path of its file; without one it is about every\n" +
-			"run that fits. Prices stand in the site file ([[prices]]). Medians over runs, with\n" +
-			"their confidence interval in brackets where there are runs enough for one. In CSV\n" +
-			"and JSON: seconds, and the currency that stands beside.",
+		Description: "STUDY is a study's name or the path of its file; without it, every run that fits.\n" +
+			"Prices come from the site file ([[prices]]). Medians over runs, with their confidence\n" +
+			"interval in brackets if there are enough runs. In CSV and JSON: seconds, and the\n" +
+			"currency in its own column.",
 		Flags: append(append([]cli.Flag{siteFlag(&o.site)}, o.flags()...),
 			mixFlag(&o.mix),
 			baselineFlag(&o.baseline),
-			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "the time", Usage: "cost against the `MEASURE`, such as throughput or one that runs report, and the front of the two"},
+			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "the time", Usage: "cost against the `MEASURE`, such as throughput or one that runs report, with the Pareto front"},
 			&cli.StringFlag{Name: "per", Destination: &o.per, Value: "run", Usage: "time and cost of a `WORK`: run or epoch"},
-			&cli.Float64Flag{Name: "target", Destination: &o.target, DefaultText: "no target", Usage: "time and cost until `ACCURACY` is reached, in place of --per"},
-			&cli.StringFlag{Name: "clock", Destination: &o.clock, Value: "train", Usage: "`CLOCK` of the time: train, from the first step on, or job, as the scheduler has it"},
+			&cli.Float64Flag{Name: "target", Destination: &o.target, DefaultText: "no target", Usage: "time and cost until `ACCURACY` is reached, instead of --per"},
+			&cli.StringFlag{Name: "clock", Destination: &o.clock, Value: "train", Usage: "`CLOCK` of the time: train (from the start of training) or job (from the scheduler)"},
 			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "the first price's", Usage: "prices in `CURRENCY` only"},
 			&cli.StringFlag{Name: "market", Destination: &o.market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")},
 		),

@@ -42,22 +42,22 @@ func (o *curveOptions) flags() []cli.Flag {
 		mixFlag(&o.mix),
 		whereFlag(&o.where),
 		&cli.BoolFlag{Name: "unplanned", Destination: &o.edited, DisableDefaultText: true, Usage: "also runs of points that the study file no longer has"},
-		&cli.StringSliceFlag{Name: "series", Destination: &o.series, Usage: "only the series `NAME`, as scaling prints it; may be given again"},
+		&cli.StringSliceFlag{Name: "series", Destination: &o.series, Usage: "only the series `NAME`, as scaling prints it; may be repeated"},
 	}
 }
 
 // axisFlag is for commands that can draw or print along any parameter.
 func (o *curveOptions) axisFlag() cli.Flag {
-	return &cli.StringFlag{Name: "axis", Aliases: []string{"x"}, Destination: &o.axis, DefaultText: "workers, or what the measure is of within a run", Usage: "along the parameter `KEY`, such as workload.batch"}
+	return &cli.StringFlag{Name: "axis", Aliases: []string{"x"}, Destination: &o.axis, DefaultText: "workers, or the measure's own axis within a run", Usage: "along the parameter `KEY`, such as workload.batch"}
 }
 
 func atFlag(list *cli.StringSlice) cli.Flag {
-	return &cli.StringSliceFlag{Name: "at", Destination: list, Usage: "only what was measured at `KEY=VALUE` within the runs, like op=all_reduce or bytes=1048576; may be given again"}
+	return &cli.StringSliceFlag{Name: "at", Destination: list, Usage: "only values at `KEY=VALUE` within the runs, such as op=all_reduce or bytes=1048576; may be repeated"}
 }
 
 func baselineFlag(list *cli.StringSlice) cli.Flag {
 	return &cli.StringSliceFlag{Name: "baseline", Destination: list,
-		Usage: "divide by the configuration with `KEY=VALUE`, like workers=1 or platform=cpu8, that is otherwise the same; may be given again to say more of it"}
+		Usage: "divide by the configuration with `KEY=VALUE`, such as workers=1 or platform=cpu8, that is otherwise the same; repeat to narrow it down"}
 }
 
 // conditions are what a flag like --baseline says.
@@ -75,7 +75,7 @@ func conditions(flag string, list cli.StringSlice) ([]scaling.Condition, error) 
 
 func mixFlag(mix *bool) cli.Flag {
 	return &cli.BoolFlag{Name: "mix", Destination: mix, DisableDefaultText: true,
-		Usage: "let one curve hold runs that ran on different things: nodes, drivers, versions"}
+		Usage: "let one curve mix runs that ran on different nodes, drivers or versions"}
 }
 
 // question is what the options ask of the runs.

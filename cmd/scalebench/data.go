@@ -36,7 +36,7 @@ func dataSynthCommand(s *session) *cli.Command {
 		Usage:     "write a learnable data set in CIFAR-10's binary format",
 		ArgsUsage: "DIR",
 		Description: "The images are patterns with noise, ten classes, made from the seed: equal\n" +
-			"options give equal files. Nothing that is already there is written over.",
+			"options give equal files. Existing files are never overwritten.",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "train", Usage: "`N` training images, spread over five files", Value: dataset.DefaultTrainSamples, Destination: &o.train},
 			&cli.IntFlag{Name: "test", Usage: "`N` test images", Value: dataset.DefaultTestSamples, Destination: &o.test},

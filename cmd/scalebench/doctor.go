@@ -34,15 +34,15 @@ func doctorCommand(s *session) *cli.Command {
 		Name:      "doctor",
 		Usage:     "try out this machine and a cluster before measuring on them",
 		ArgsUsage: "[STUDY]",
-		Description: "Looks at this host; then, where there is Slurm, asks it about the partitions of\n" +
-			"the site file and whether it would take the smallest and the largest point of\n" +
-			"STUDY, and sends one short job to each partition used, which finds out what a\n" +
-			"training would meet: run folder, clocks, network between two nodes, CPU sets,\n" +
-			"GPUs, worker binary, interpreter. Exit code 3 says that a check failed.",
+		Description: "Checks this host. With Slurm it then asks about the partitions of the site file\n" +
+			"and whether Slurm would accept the smallest and the largest point of STUDY, and\n" +
+			"sends one short job to each partition in use. The job checks what a training would\n" +
+			"find: run folder, clocks, network between two nodes, CPU sets, GPUs, worker binary,\n" +
+			"interpreter. Exit code 3 means that a check failed.",
 		Flags: []cli.Flag{
 			siteFlag(&o.site),
-			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Minute, Destination: &o.timeout, Usage: "`TIME` that the jobs may wait and run; after it they are cancelled"},
-			&cli.BoolFlag{Name: "no-job", Destination: &o.noJob, Usage: "submit nothing, only ask"},
+			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Minute, Destination: &o.timeout, Usage: "`TIME` limit for the jobs to wait and run; after it they are cancelled"},
+			&cli.BoolFlag{Name: "no-job", Destination: &o.noJob, Usage: "submit no job, only query"},
 		},
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()

@@ -39,9 +39,9 @@ func (o *logOptions) flags(also ...string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "from", Destination: &o.from, Usage: "the `FORMAT` of the logs: " + strings.Join(slices.Concat(also, extract.Names()), ", ")},
 		&cli.IntFlag{Name: "workers", Destination: &o.workers, DefaultText: "what the log says", Usage: "the run had `N` workers"},
-		&cli.IntFlag{Name: "worker-batch", Destination: &o.batch, DefaultText: "not known", Usage: "each worker had `N` samples a step; for rates in steps"},
-		&cli.IntFlag{Name: "first-epoch", Destination: &o.firstEpoch, DefaultText: "as the format has it", Usage: "the log calls the first epoch `N`"},
-		&cli.StringSliceFlag{Name: "map", Destination: &o.maps, Usage: "`OURS=THEIRS`, like accuracy=val_acc or throughput=img_s, what a log's columns or tags are; may be given again"},
+		&cli.IntFlag{Name: "worker-batch", Destination: &o.batch, DefaultText: "unknown", Usage: "each worker had `N` samples per step; for rates in steps"},
+		&cli.IntFlag{Name: "first-epoch", Destination: &o.firstEpoch, DefaultText: "as in the format", Usage: "the log calls the first epoch `N`"},
+		&cli.StringSliceFlag{Name: "map", Destination: &o.maps, Usage: "`OURS=THEIRS`, such as accuracy=val_acc or throughput=img_s: the log's name for a column or tag; may be repeated"},
 	}
 }
 
@@ -111,13 +111,13 @@ func extractCommand(s *session) *cli.Command {
 		Name:      "extract",
 		Usage:     "read figures from another program's log",
 		ArgsUsage: "LOG",
-		Description: "The format is --from's, or the extractors and [[extract]] patterns are those of\n" +
-			"--study. With --dry-run it prints what is found: figures with unit, line and what\n" +
-			"they really are. Without, it writes the events that a run would store, as JSON\n" +
-			"lines. Nothing is stored; import does that.",
+		Description: "--from gives the format, or --study the extractors and [[extract]] patterns.\n" +
+			"With --dry-run it prints what it finds: figures with unit, line and what they\n" +
+			"really are. Without, it writes the events that a run would store, as JSON\n" +
+			"lines. It stores nothing; import does that.",
 		Flags: append(o.flags(),
-			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print a table of what is found"},
-			&cli.StringFlag{Name: "study", Destination: &o.study, Usage: "extract as the study `FILE` says"},
+			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print a table of the figures found"},
+			&cli.StringFlag{Name: "study", Destination: &o.study, Usage: "use the extractors of the study `FILE`"},
 			siteFlag(&o.site)),
 		Before: o.formatIsFrom(s, false),
 		Action: func(c *cli.Context) error {

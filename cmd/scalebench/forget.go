@@ -30,13 +30,13 @@ func forgetCommand(s *session) *cli.Command {
 		Name:      "forget",
 		Usage:     "take runs out of every table, figure and advice; --restore brings them back",
 		ArgsUsage: "STUDY|RUN",
-		Description: "RUN is a run as `status` lists it. Run folders move to the folder trash beside\n" +
+		Description: "RUN is a run as `status` lists it. Run folders move to the folder trash next to\n" +
 			"them, and the database no longer answers with their runs; nothing is deleted.\n" +
 			"Colleagues who collect from the same folder no longer see them either. Imported\n" +
-			"runs, and those whose folders are gone, are forgotten in the database alone.\n\n" +
+			"runs, and those whose folders are gone, are forgotten only in the database.\n" +
+			"\n" +
 			"`run` and `submit` then measure these points again, and say so: to leave a point\n" +
-			"out, take it out of the study file as well. A run that waits or runs has to be\n" +
-			"cancelled first.",
+			"out, remove it from the study file too. Cancel a waiting or running run first.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "where", Destination: &o.where, Usage: "only collected runs for which SQL `CONDITION` holds: \"workers > 8 AND throughput < 100\""},
 			&cli.BoolFlag{Name: "restore", Destination: &o.restore, DisableDefaultText: true, Usage: "bring forgotten runs back"},

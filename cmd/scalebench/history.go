@@ -26,16 +26,16 @@ func historyCommand(s *session) *cli.Command {
 		Name:      "history",
 		Usage:     "print a figure over time, and where it changed",
 		ArgsUsage: "[STUDY]",
-		Description: "A line for each stretch of a point's good runs in which nothing changed: the first\n" +
-			"run of it, the median and quartiles of its runs, and what changed before it.\n" +
-			"Change points are looked for among runs that ran on the same alone (p < 0.001,\n" +
-			"and beyond what goes on between changes). A line below the table raises an alarm\n" +
-			"where a point's newest 2 to 10 runs are worse than those before, 12 or more.\n" +
+		Description: "One line for each period in which a point's good runs did not change: its first\n" +
+			"run, the median and quartiles of its runs, and what changed before it.\n" +
+			"Change points are only looked for among runs that ran on the same (p < 0.001,\n" +
+			"and beyond the variation between changes). A line below the table raises an alarm\n" +
+			"if a point's newest 2 to 10 runs are worse than the 12 or more before them.\n" +
 			"A point is the same in all studies. In CSV and JSON: base units and fractions.",
 		Flags: append(o.flags(),
 			metricFlag(&o.metric),
-			&cli.BoolFlag{Name: "changes", Destination: &o.changed, DisableDefaultText: true, Usage: "only points in which something changed, or with an alarm"},
-			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "end with exit code 3 if the newest runs of a point raise an alarm and are worse by `PERCENT` or more, like 5%, or if no point has enough runs"}),
+			&cli.BoolFlag{Name: "changes", Destination: &o.changed, DisableDefaultText: true, Usage: "only points that changed or raise an alarm"},
+			&cli.StringFlag{Name: "fail-if-worse", Destination: &o.limit, Usage: "end with exit code 3 if the newest runs of a point raise an alarm and are worse by `PERCENT` or more, such as 5%, or if no point has enough runs"}),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
 			return runHistory(c.Context, s, o)

@@ -37,20 +37,20 @@ func importCommand(s *session) *cli.Command {
 		Name:      "import",
 		Usage:     "store runs from other programs' logs and tables",
 		ArgsUsage: "FILE...",
-		Description: "The format is --from's, or --format's where that names one: an extractor, for which\n" +
-			"a file is a run, or csv, whose columns --map names: study, workers, nodes, framework,\n" +
+		Description: "--from gives the format, or --format if it names one: an extractor, for which a file\n" +
+			"is a run, or csv, whose columns --map names: study, workers, nodes, framework,\n" +
 			strings.Join(extract.TableFigures, ", ") + ".\n" +
 			"--set gives study, workers, framework and nodes for all runs, and any label, which\n" +
-			"queries and curves know as a parameter; --label names a column that has one for each\n" +
-			"row of a CSV file. The same file again changes nothing.\n\n" +
+			"queries and curves know as a parameter; --label names a column with a label for each\n" +
+			"row of a CSV file. Importing the same file again changes nothing.\n\n" +
 			"  scalebench import r*.log --format horovod-synthetic --set study=old --set platform=cpu8\n" +
 			"  scalebench import t.csv --format csv --set study=old --map workers=gpus \\\n" +
 			"    --map throughput=img_s --map elapsed=seconds",
 		Flags: append(o.flags(table.FormatCSV),
-			&cli.StringSliceFlag{Name: "set", Destination: &o.sets, Usage: "`KEY=VALUE` of all runs: study, workers, framework, nodes, or a label; may be given again"},
-			&cli.StringSliceFlag{Name: "label", Destination: &o.labels, Usage: "in CSV files, a label whose value stands in each row: `KEY=COLUMN`; may be given again"},
-			&cli.BoolFlag{Name: "replace", Destination: &o.replace, DisableDefaultText: true, Usage: "put runs of files that were imported with other settings in their place"},
-			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print what would be stored, and store nothing"}),
+			&cli.StringSliceFlag{Name: "set", Destination: &o.sets, Usage: "`KEY=VALUE` of all runs: study, workers, framework, nodes, or a label; may be repeated"},
+			&cli.StringSliceFlag{Name: "label", Destination: &o.labels, Usage: "in CSV files, a label with its value in a column: `KEY=COLUMN`; may be repeated"},
+			&cli.BoolFlag{Name: "replace", Destination: &o.replace, DisableDefaultText: true, Usage: "replace runs of files that were imported with other settings"},
+			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print what would be stored, but store nothing"}),
 		Before: o.formatIsFrom(s, true),
 		Action: func(c *cli.Context) error {
 			return runImport(c.Context, s, o, c.Args().Slice())

@@ -15,7 +15,7 @@ import (
 func initCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name:      "init",
-		Usage:     "write a commented study.toml and site.toml that run as they stand",
+		Usage:     "write a commented study.toml and site.toml that run unchanged",
 		ArgsUsage: "[DIR]",
 		Action: func(c *cli.Context) error {
 			dir := c.Args().First()

@@ -36,7 +36,7 @@ type work struct {
 
 func siteFlag(path *string) cli.Flag {
 	return &cli.StringFlag{Name: "site", Destination: path,
-		Usage: "site `FILE` with what this cluster wants (default: study.site in the study)"}
+		Usage: "site `FILE` with the settings of this cluster (default: study.site in the study)"}
 }
 
 // load reads a study and its site, and plans it. What is asked for is the path of the study's

@@ -25,16 +25,16 @@ func logsCommand(s *session) *cli.Command {
 	var o logsOptions
 	return &cli.Command{
 		Name:      "logs",
-		Usage:     "print what a run's program has printed, or follow it",
+		Usage:     "print the output of a run's program, or follow it",
 		ArgsUsage: "RUN",
-		Description: "RUN is a run as `status` lists it, with or without its attempt, or so much of its\n" +
-			"beginning that no other run has it; without an attempt it is the latest. Without\n" +
-			"--rank it is the log of the rank that failed first, else of rank 0, else of the job\n" +
-			"(job.log). Which one is said on standard error. -f waits for a run that has not\n" +
-			"begun, and ends when the run has ended. On a terminal colours are left out. Nothing else is:\n" +
-			"secrets that the program has printed too.",
+		Description: "RUN is a run as `status` lists it, with or without its attempt, or a unique prefix of\n" +
+			"it; without an attempt it is the latest. Without --rank it prints the log of the rank\n" +
+			"that failed first, else of rank 0, else of the job (job.log), and says on standard\n" +
+			"error which. -f waits for a run that has not begun, and ends when the run has ended.\n" +
+			"On a terminal colours are removed. Nothing else is: secrets that the program has\n" +
+			"printed are shown too.",
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on printing what is added, until the run has ended", Destination: &o.follow, DisableDefaultText: true},
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep printing what is added, until the run has ended", Destination: &o.follow, DisableDefaultText: true},
 			&cli.IntFlag{Name: "rank", Usage: "print the log of rank `N`", Value: -1, Destination: &o.rank, DefaultText: "the one that failed first, else 0"},
 			whereFlag(&o.where),
 		},

@@ -4,10 +4,10 @@ package main
 // can be set on the command line.
 const overriddenStudy = "STUDY [KEY=VALUE...]"
 
-const overrideHelp = "KEY=VALUE sets a key of the study in place of its file, for this plan: batch=64,\n" +
-	"workload.epochs=2, 'sweep.workers=[1,2]'. A key goes by its path, or by the last part\n" +
-	"of it where only one key has it; a value is TOML, or a word. What is set is no longer\n" +
-	"swept, and what is swept no longer set."
+const overrideHelp = "KEY=VALUE overrides a key of the study file for this plan: batch=64,\n" +
+	"workload.epochs=2, 'sweep.workers=[1,2]'. Give a key by its path, or by the last part\n" +
+	"of the path if no other key shares it; a value is TOML, or a word. A key that you set\n" +
+	"is no longer swept, and a key that you sweep is no longer set."
 
 // onCommandLine begins what is told of such a key.
 const onCommandLine = "set on the command line: "

@@ -32,13 +32,13 @@ func plotCommand(s *session) *cli.Command {
 		ArgsUsage: "FIGURE STUDY",
 		Description: "STUDY is a study's name or the path of its file. FIGURE is one of\n" +
 			figureHelp() +
-			"or any measure, such as step_p95, to_0.75 or one that runs report: against\n" +
-			"workers, or -x KEY; one that a run has many values of, like busbw, against what they\n" +
-			"are of. Numbers give lines, words columns; with --baseline, how many times better.\n" +
-			"Every run is a dot; medians have an interval where there are runs enough for one.",
+			"or any measure, such as step_p95, to_0.75 or one that runs report: over workers, or\n" +
+			"over -x KEY; a measure with many values in a run, such as busbw, over its own axis.\n" +
+			"Numbers give lines, words columns; --baseline shows how many times better.\n" +
+			"Every run is a dot; medians have an interval if there are enough runs.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Required: true, Destination: &o.output,
-				Usage: "write `FILE`, whose extension says the format: " + strings.Join(figure.Formats(), ", ")},
+				Usage: "write `FILE`; its extension gives the format: " + strings.Join(figure.Formats(), ", ")},
 			siteFlag(&o.site), o.axisFlag(), atFlag(&o.at),
 			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework, all with the same axes", Destination: &o.by},
 			&cli.Float64Flag{Name: "target", Usage: "the time to accuracy `T`, a fraction, and its cost; FIGURE is tta, cost or normalised", Destination: &o.target},

@@ -18,10 +18,10 @@ func renderCommand(s *session) *cli.Command {
 	var site, out string
 	return &cli.Command{
 		Name:      "render",
-		Usage:     "write the batch scripts of a study, submit nothing",
+		Usage:     "write the batch scripts of a study without submitting them",
 		ArgsUsage: overriddenStudy,
-		Description: "The scripts are as submit would make them. They are for reading: a job needs\n" +
-			"its run folder, which submit makes.\n\n" + overrideHelp,
+		Description: "The scripts are as submit would write them. They are for reading: a job needs\n" +
+			"its run folder, which submit creates.\n\n" + overrideHelp,
 		Flags: []cli.Flag{
 			siteFlag(&site),
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "folder `DIR` for the scripts", Required: true, Destination: &out},

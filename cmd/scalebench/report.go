@@ -27,12 +27,12 @@ func reportCommand(s *session) *cli.Command {
 		Usage:     "write a page: the answer, figures, tables, method, provenance, data",
 		ArgsUsage: "STUDY",
 		Description: "STUDY is a study's name or the path of its file. A page (.html) is one file that\n" +
-			"needs no network; Markdown (.md) has its figures and data as files beside it.",
+			"needs no network; Markdown (.md) has its figures and data in files next to it.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Required: true, Destination: &o.output,
-				Usage: "write `FILE`, whose extension says the format: " + strings.Join(report.Formats(), ", ")},
+				Usage: "write `FILE`; its extension gives the format: " + strings.Join(report.Formats(), ", ")},
 			siteFlag(&o.site),
-			&cli.StringFlag{Name: "title", Usage: "`TEXT` on top", DefaultText: "the study's name", Destination: &o.title},
+			&cli.StringFlag{Name: "title", Usage: "`TEXT` as the heading", DefaultText: "the study's name", Destination: &o.title},
 		}, append(o.flags(), o.wishFlags()...)...),
 		Action: func(c *cli.Context) error {
 			o.study, o.market = c.Args().First(), cost.OnDemand

@@ -18,13 +18,14 @@ func retryCommand(s *session) *cli.Command {
 	var where string
 	return &cli.Command{
 		Name:      "retry",
-		Usage:     "submit again the runs of a study that ended badly",
+		Usage:     "submit a study's runs that ended badly again",
 		ArgsUsage: "STUDY [RUN...]",
 		Description: "STUDY is the path of the study's file, or its name: the study is then as it was\n" +
-			"last submitted.\n\n" +
-			"Each gets a new attempt, however many the policy would allow: all whose latest\n" +
-			"attempt ended badly or was cancelled, or the RUNs named as `status` lists them.\n" +
-			"Runs that were never begun are left to `submit`.",
+			"last submitted.\n" +
+			"\n" +
+			"Each run gets a new attempt, however many the policy would allow: all runs whose\n" +
+			"latest attempt ended badly or was cancelled, or the RUNs named as `status` lists them.\n" +
+			"Runs that never started are left to `submit`.",
 		Flags: append(o.flags(), whereFlag(&where)),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()

@@ -32,15 +32,16 @@ func runCommand(s *session) *cli.Command {
 		Name:      "run",
 		Usage:     "run a study on this machine, or on the nodes of a Slurm allocation",
 		ArgsUsage: studyOrCommand,
-		Description: "Runs what has no good result yet, one run at a time, each as worker processes\n" +
-			"of this machine, and collects the results. An interrupt ends the run under way\n" +
-			"in order; the same command goes on later.\n\n" +
+		Description: "Runs everything that has no good result yet, one run at a time, as worker processes\n" +
+			"on this machine, and collects the results. An interrupt stops the current run\n" +
+			"cleanly; repeat the command to continue.\n" +
+			"\n" +
 			"Within an allocation (salloc, or a script that sbatch runs) each run is a step on\n" +
-			"its nodes, through srun; points that are larger than it are refused.\n\n" + overrideHelp + "\n\n" + typedHelp,
+			"its nodes, through srun; points that are larger than the allocation are refused.\n\n" + overrideHelp + "\n\n" + typedHelp,
 		Flags: append([]cli.Flag{
 			siteFlag(&o.site), againFlag(&o.again),
-			&cli.BoolFlag{Name: "local", Usage: "run processes on this machine, also within an allocation", Destination: &o.local},
-			&cli.BoolFlag{Name: "oversubscribe", Usage: "run points with more workers than there are CPUs for them all the same", Destination: &o.oversubscribe},
+			&cli.BoolFlag{Name: "local", Usage: "run processes on this machine, even within an allocation", Destination: &o.local},
+			&cli.BoolFlag{Name: "oversubscribe", Usage: "run points even if they have more workers than CPUs", Destination: &o.oversubscribe},
 		}, command.flags()...),
 		Action: func(c *cli.Context) error {
 			var err error

@@ -36,16 +36,16 @@ func runsCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name:  "runs",
 		Usage: "list runs, newest first",
-		Description: "The list is of what collect has read in. In CSV and JSON it has more columns, in\n" +
-			"base units: samples/s, seconds, fractions.",
+		Description: "Lists what collect has read. CSV and JSON have more columns, in base units:\n" +
+			"samples/s, seconds, fractions.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "study", Usage: "only of `STUDY`, a study's name or file", Destination: &o.study},
 			&cli.StringFlag{Name: "framework", Usage: "only with framework `NAME`", Destination: &o.framework},
 			&cli.IntFlag{Name: "workers", Usage: "only with `N` workers", Destination: &o.workers},
 			&cli.StringFlag{Name: "since", Usage: "only recorded at `TIME` or later: 2026-11-21 (its first moment, local time), 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: &o.since},
-			&cli.StringSliceFlag{Name: "state", Usage: "only in `STATE`; may be given again for another one", Destination: &o.states},
+			&cli.StringSliceFlag{Name: "state", Usage: "only in `STATE`; may be repeated", Destination: &o.states},
 			whereFlag(&o.where),
-			&cli.StringSliceFlag{Name: "metric", Usage: "with the `MEASURE`, such as step_p95 or one that runs report; may be given again", Destination: &o.metrics},
+			&cli.StringSliceFlag{Name: "metric", Usage: "show the `MEASURE`, such as step_p95 or one that runs report; may be repeated", Destination: &o.metrics},
 			&cli.IntFlag{Name: "limit", Usage: "the newest `N`; 0 for all", Destination: &o.limit, DefaultText: fmt.Sprintf("%d for people, all in CSV and JSON", shownRuns)},
 		},
 		Action: func(c *cli.Context) error {

@@ -19,10 +19,10 @@ func scalingCommand(s *session) *cli.Command {
 		Usage:     "print throughput, speedup, efficiency and time to accuracy",
 		ArgsUsage: "STUDY",
 		Description: "STUDY is a study's name or the path of its file. Medians over runs, with their\n" +
-			"confidence interval in brackets where there are runs enough for one. Of what trains\n" +
-			"nothing, the measures that it is about. In CSV and JSON: base units and fractions.",
+			"confidence interval in brackets if there are enough runs. A study without training\n" +
+			"shows its own measures. In CSV and JSON: base units and fractions.",
 		Flags: append(o.flags(), o.axisFlag(), atFlag(&o.at),
-			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.measure, Usage: "of the `MEASURE` alone, such as step_p95 or one that runs report"}),
+			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.measure, Usage: "only the `MEASURE`, such as step_p95 or one that runs report"}),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
 			return runScaling(c.Context, s, o)

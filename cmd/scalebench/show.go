@@ -16,8 +16,8 @@ func showCommand(s *session) *cli.Command {
 		Name:      "show",
 		Usage:     "print everything about one run",
 		ArgsUsage: "RUN",
-		Description: "RUN is a run as `runs` lists it, or so much of its beginning or end that no other\n" +
-			"run has it. JSON is one object with a member for each section.",
+		Description: "RUN is a run as `runs` lists it, or a unique prefix or suffix of it. JSON is one\n" +
+			"object with a member for each section.",
 		Action: func(c *cli.Context) error { return runShow(c.Context, s, c.Args().First()) },
 	}
 }

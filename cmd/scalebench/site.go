@@ -27,10 +27,10 @@ func siteInitCommand(s *session) *cli.Command {
 	var out string
 	return &cli.Command{
 		Name:  "init",
-		Usage: "write a site file from what this cluster says of itself",
-		Description: "Asks scontrol for partitions, nodes and limits, and sacctmgr, where it answers,\n" +
+		Usage: "write a site file from what this cluster reports",
+		Description: "Asks scontrol for partitions, nodes and limits, and sacctmgr, if it answers,\n" +
 			"for your accounts. Partitions that cannot be used are commented out with the\n" +
-			"reason; where nodes differ, the smallest one's figures stand there.",
+			"reason; if nodes differ, the figures are the smallest one's.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Destination: &out, Usage: "write to `FILE`, which must not exist yet (default: print)"},
 		},

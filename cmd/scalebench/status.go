@@ -15,10 +15,11 @@ func statusCommand(s *session) *cli.Command {
 	var where string
 	return &cli.Command{
 		Name:      "status",
-		Usage:     "how far every run is, by the scheduler and the runs' own events",
+		Usage:     "show how far every run has got",
 		ArgsUsage: "[STUDY]",
-		Description: "Throughput so far is rank 0's rate times the number of workers, over its last\n" +
-			"steps: for watching. Results come from all ranks, after collect.",
+		Description: "State and reason come from the scheduler, progress from the runs' own events.\n" +
+			"Throughput so far is rank 0's rate times the number of workers, over its last\n" +
+			"steps: use it for watching only. Results come from all ranks, after collect.",
 		Flags: []cli.Flag{whereFlag(&where)},
 		Action: func(c *cli.Context) error {
 			return runStatus(c.Context, s, c.Args().First(), where)

@@ -22,13 +22,13 @@ type submitOptions struct {
 func (o *submitOptions) flags() []cli.Flag {
 	return []cli.Flag{
 		siteFlag(&o.site),
-		&cli.BoolFlag{Name: "wait", Usage: "watch the jobs to their end, submit again what the study's policy says, then collect", Destination: &o.wait},
+		&cli.BoolFlag{Name: "wait", Usage: "watch the jobs until they end, resubmit what the study's policy allows, then collect", Destination: &o.wait},
 		intervalFlag(&o.interval),
 	}
 }
 
 func intervalFlag(interval *time.Duration) cli.Flag {
-	return &cli.DurationFlag{Name: "interval", Usage: "`TIME` between two looks at the queue", Value: 30 * time.Second, Destination: interval}
+	return &cli.DurationFlag{Name: "interval", Usage: "`TIME` between two queries of the queue", Value: 30 * time.Second, Destination: interval}
 }
 
 func checkInterval(interval time.Duration) error {
@@ -49,14 +49,16 @@ func submitCommand(s *session) *cli.Command {
 		Usage:     "submit a study to Slurm: every run that has no good result yet",
 		ArgsUsage: studyOrCommand,
 		Description: "STUDY is the path of the study's file or, once it was submitted or run, its name:\n" +
-			"the study is then as it was the last time.\n\n" +
-			"Runs that wait or run are left alone, so the command may be given again at any\n" +
-			"time, also while another one is at work. A submission whose answer was lost is\n" +
-			"looked up before it is repeated.\n\n" +
-			"The study's [policy] says in which order and how fast. Where max_in_flight or a\n" +
-			"limit of the cluster lets no more jobs in, the command says how many are left and\n" +
-			"ends with 0: the same command goes on. With --wait it goes on by itself, and\n" +
-			"begins runs again as far as policy.retries allows.\n\n" + overrideHelp + "\n\n" + typedHelp,
+			"the study is then as it was the last time.\n" +
+			"\n" +
+			"Waiting and running runs are left alone, so you can repeat the command at any time,\n" +
+			"even while another one is running. A submission whose answer was lost is looked up\n" +
+			"before it is repeated.\n" +
+			"\n" +
+			"The study's [policy] sets the order and the rate. If max_in_flight or a limit of the\n" +
+			"cluster lets no more jobs in, the command says how many are left and ends with 0:\n" +
+			"repeat it to continue. With --wait it continues by itself, and retries runs as far\n" +
+			"as policy.retries allows.\n\n" + overrideHelp + "\n\n" + typedHelp,
 		Flags: append(append(o.flags(), againFlag(&o.again)), command.flags()...),
 		Action: func(c *cli.Context) error {
 			var err error

@@ -33,9 +33,9 @@ type asked struct {
 // studyOrCommand are the operands of the commands that take either.
 const studyOrCommand = overriddenStudy + " | -- COMMAND..."
 
-const typedHelp = "Behind -- stands a command to measure in place of a study: it is run with each number\n" +
-	"of --workers, as its argument words are, by no shell. The study that it makes is\n" +
-	"printed and kept as any other: --write keeps its file too."
+const typedHelp = "After -- comes a command to measure without a study file: it is run with each number\n" +
+	"of --workers, word for word and without a shell. The study made from it is\n" +
+	"printed and kept like any other; --write also keeps its file."
 
 // commandOptions are of a command that is measured without a study file.
 type commandOptions struct {

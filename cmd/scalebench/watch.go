@@ -30,11 +30,11 @@ func watchCommand(s *session) *cli.Command {
 	var where string
 	return &cli.Command{
 		Name:      "watch",
-		Usage:     "a live table of how far every run is",
+		Usage:     "show a live table of how far every run has got",
 		ArgsUsage: "[STUDY]",
-		Description: "Redrawn in place on a terminal; q leaves. Elsewhere it prints a line for each\n" +
-			"change, and ends when no run is under way. Slurm is asked once every --interval\n" +
-			"for all runs together; runs on this machine are looked at every second. It\n" +
+		Description: "Redrawn in place on a terminal; q quits. Elsewhere it prints a line for each\n" +
+			"change, and ends when nothing waits or runs. Slurm is queried once every --interval\n" +
+			"for all runs together; runs on this machine are checked every second. It\n" +
 			"submits nothing.",
 		Flags: []cli.Flag{intervalFlag(&interval), whereFlag(&where)},
 		Action: func(c *cli.Context) error {
