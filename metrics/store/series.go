@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -172,11 +173,26 @@ func placeOnAxis(v scaling.Value) any {
 }
 
 func arrange(ctx context.Context, tx *sql.Tx, study string) error {
-	o := observer{tx: tx, ctx: ctx, where: "study = ?", args: []any{study}, at: map[int64]int{}}
-	for _, step := range []func() error{o.choose, o.runs, o.parameters, o.places} {
+	alike, err := runsAlike(ctx, tx, study)
+	if err != nil {
+		return err
+	}
+	first := make([]int64, len(alike))
+	for i, ids := range alike {
+		first[i] = ids[0]
+	}
+	o := observer{tx: tx, ctx: ctx, at: map[int64]int{}}
+	if o.ids, err = jsonList(first); err != nil {
+		return err
+	}
+	for _, step := range []func() error{o.runs, o.parameters, o.places} {
 		if err := step(); err != nil {
 			return err
 		}
+	}
+	of := make(map[string][]int64, len(alike)) // runs alike by the name of their first
+	for _, ids := range alike {
+		of[o.list[o.at[ids[0]]].Run] = ids
 	}
 	plan, err := planned(ctx, tx, study)
 	if err != nil {
@@ -203,8 +219,10 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 					return err
 				}
 			}
-			if _, err := tx.Exec("INSERT INTO member (run, series, place, at) SELECT id, ?, ?, ? FROM run WHERE name = ?", id, places[m.Place], placeOnAxis(m.At), m.Run); err != nil {
-				return err
+			for _, run := range of[m.Run] {
+				if _, err := tx.Exec("INSERT INTO member (run, series, place, at) VALUES (?, ?, ?, ?)", run, id, places[m.Place], placeOnAxis(m.At)); err != nil {
+					return err
+				}
 			}
 		}
 		// A run that does not count, or not yet, is named like the others of its
@@ -218,4 +236,39 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 		}
 	}
 	return nil
+}
+
+// runsAlike are the runs of a study that count, those together that are on the
+// same curves whatever the others are: of one point, with the same parameters, on
+// the same, and without places within them. A study of a million runs has few that
+// differ, and these alone are held.
+func runsAlike(ctx context.Context, tx *sql.Tx, study string) (list [][]int64, err error) {
+	rows, err := tx.QueryContext(ctx, `SELECT r.id, json_array(r.point, r.kind, r.framework, r.workers, r.nodes, x.fingerprint,
+			(SELECT json_group_array(json_array(p.key, p.type, CASE typeof(p.value) WHEN 'text' THEN p.value ELSE quote(p.value) END))
+				FROM run_parameter p WHERE p.run = r.id),
+			CASE WHEN EXISTS (SELECT 1 FROM value v WHERE v.run = r.id AND v.place <> 0) THEN r.id END)
+		FROM run r LEFT JOIN result x ON x.run = r.id
+		WHERE r.study = ? AND r.status = 'done' AND NOT EXISTS (SELECT 1 FROM run l
+			WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat AND l.status = 'done' AND l.attempt > r.attempt)
+		ORDER BY r.workers, r.point, r.repeat`, study)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	at := map[[sha256.Size]byte]int{}
+	for rows.Next() {
+		var id int64
+		var text sql.RawBytes
+		if err := rows.Scan(&id, &text); err != nil {
+			return nil, err
+		}
+		digest := sha256.Sum256(text)
+		i, known := at[digest]
+		if !known {
+			i = len(list)
+			at[digest], list = i, append(list, nil)
+		}
+		list[i] = append(list[i], id)
+	}
+	return list, rows.Err()
 }

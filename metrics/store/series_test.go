@@ -1,0 +1,54 @@
+package store
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// What is held to put a study's runs on their curves are those that differ, not
+// all of them: a run with another parameter, on something else, or with places
+// within it is one of its own, and one that does not count is none.
+func TestRunsAlike(t *testing.T) {
+	s := openStore(t)
+	var list []Imported
+	add := func(change func(*metrics.Run), events ...metrics.Event) {
+		run, _, from := importedRun()
+		run.Parameters = map[string]any{"lr": 0.1}
+		change(&run)
+		from.Part = fmt.Sprint(len(list))
+		start := metrics.Event{Start: &metrics.Start{Format: metrics.FormatVersion, Writer: "rank", WorldSize: run.Workers, Ranks: run.Workers}}
+		rate := metrics.Event{Figure: &metrics.Figure{Name: "throughput", Value: 100, Unit: "samples/s"}}
+		list = append(list, Imported{run, append([]metrics.Event{start, rate}, events...), from})
+	}
+	for i := range 50 {
+		add(func(r *metrics.Run) { r.Point, r.Workers = []string{"a", "b"}[i%2], 1+i%2 })
+	}
+	add(func(r *metrics.Run) { r.Point, r.Workers, r.Parameters["lr"] = "a", 1, 0.1+1e-17*5 }) // 0.1 to 15 digits, and another number
+	add(func(r *metrics.Run) { r.Point, r.Workers, r.Parameters["lr"] = "a", 1, "0.1" })
+	add(func(r *metrics.Run) { r.Point, r.Workers, r.Status = "a", 1, metrics.Failed })
+	if _, err := importAll(t, s, list...); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Arrange(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var sizes []int
+	err := s.withTx(t.Context(), func(tx *sql.Tx) error {
+		alike, err := runsAlike(t.Context(), tx, "old")
+		for _, ids := range alike {
+			sizes = append(sizes, len(ids))
+		}
+		return err
+	})
+	if diff := cmp.Diff([]int{25, 1, 1, 25}, sizes); diff != "" || err != nil {
+		t.Errorf("-want +got (%v)\n%s", err, diff)
+	}
+	if got := value(t, s, "SELECT count(DISTINCT run) FROM member"); got != "52" {
+		t.Errorf("%s runs are on curves, want 52", got)
+	}
+}
