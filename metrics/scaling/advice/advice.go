@@ -23,7 +23,7 @@ import (
 // Options are what the user wants of the answer. The zero value asks for the
 // knee: as many workers as still pay.
 type Options struct {
-	Target        float64 // accuracy to reach, a fraction; 0: the program's own target, else the highest of the study's that any run reached
+	Target        float64 // accuracy to reach, a fraction; 0: the program's own target, else the highest of the study's that half of the runs at some count are shown to reach
 	Samples       float64 // to train on, where there is no target; 0: not said
 	Deadline      float64 // seconds from start to target, initialisation included; 0: none
 	Budget        float64 // in Currency; 0: none
@@ -139,7 +139,7 @@ type study struct {
 	conv      *model.Convergence            // nil: no target, or no run reached it
 	lost      float64                       // smallest global batch at which half of the runs or more miss the target; +Inf
 	lostRuns  string                        // what happened there
-	outside   map[int]float64               // by measured workers that reach the target: seconds of the training clock beside the steps
+	beside    beside                        // what the training clock counts beside steps
 	timeless  string                        // why no candidate has a time; ""
 	slowStart *float64                      // seconds of initialisation at the largest count that recorded it
 }
@@ -156,7 +156,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	s := &study{o: o, curve: &c, lost: math.Inf(1), outside: map[int]float64{}, runs: map[int][]scaling.Observation{}}
+	s := &study{o: o, curve: &c, lost: math.Inf(1), runs: map[int][]scaling.Observation{}}
 	s.Advice = Advice{Series: c.Series, Scaling: c.Scaling, Base: c.Base.Row(), Confidence: o.Confidence,
 		Candidates: []Candidate{}, Law: []string{}, Warnings: []string{}}
 	if o.Cost != nil {
@@ -297,10 +297,11 @@ func (s *study) batchAt(workers int) float64 {
 }
 
 // chooseTarget takes the target asked for, else the program's own, else the
-// highest one that runs reached.
+// highest one that half of the runs at some count are shown to reach.
 func (s *study) chooseTarget() {
 	target := s.o.Target
 	if target == 0 && s.o.Samples == 0 {
+		some := 0.0 // the highest that any run reached
 		for _, p := range s.curve.Points {
 			for _, t := range p.Targets() {
 				if t.Reached() == 0 {
@@ -311,9 +312,15 @@ func (s *study) chooseTarget() {
 					return
 				}
 				if accuracy, ok := measure.Target(t.Name); ok {
-					target = max(target, accuracy)
+					some = max(some, accuracy)
+					if t.Median != nil {
+						target = max(target, accuracy)
+					}
 				}
 			}
+		}
+		if target == 0 {
+			target = some
 		}
 	}
 	if target > 0 {

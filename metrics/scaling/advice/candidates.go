@@ -28,6 +28,10 @@ func (s *study) candidates() {
 			} else {
 				c.Throughput = figure(x.Median)
 				c.Efficiency = figure(x.Efficiency())
+				if b := s.curve.Base; b != nil && b.Workers == n && c.Efficiency != nil {
+					one := c.Efficiency.Value // 1 by definition, and so without error
+					c.Efficiency.Low, c.Efficiency.High = &one, &one
+				}
 				if c.Throughput.Low == nil {
 					s.borrow(&c, x.Median.Why)
 				}
@@ -166,45 +170,32 @@ func (s *study) efficiency(workers int, p model.Prediction) *Estimate {
 }
 
 // clock learns what the training clock counts beside steps (warm-up and
-// evaluations) at each worker count that reaches the target, and how long
-// initialisation takes at the largest that says so.
+// evaluations), of runs that reach the target, and how long initialisation takes at
+// the largest count that says so.
 func (s *study) clock() {
+	var runs []runBeside
 	for _, p := range s.curve.Points {
 		var init []float64
-		for _, o := range s.runs[p.Workers] {
+		for i := range s.runs[p.Workers] {
+			o := &s.runs[p.Workers][i]
 			if x := o.Known(measure.InitSeconds); x != nil {
 				init = append(init, *x)
+			}
+			seconds, x := o.Known(s.Goal), o.Known(measure.Throughput)
+			samples, _, _ := s.outcome(o)
+			if seconds != nil && x != nil && samples > 0 && *seconds > 0 && *x > 0 && globalBatch(o) < s.lost {
+				runs = append(runs, runBeside{float64(p.Workers), *seconds - samples / *x, *seconds})
 			}
 		}
 		if len(init) > 0 {
 			m := scaling.Middle(init)
 			s.slowStart = &m
 		}
-		t := s.reached(p.Workers)
-		x := rate(&p)
-		if t == nil || x == nil || s.conv == nil {
-			continue
-		}
-		if n, err := s.conv.Predict(s.batchAt(p.Workers)); err == nil {
-			s.outside[p.Workers] = max(0, t.Median.Value-n.Value/x.Value)
-		}
 	}
+	s.beside = fitBeside(runs, s.o.Confidence)
 	if s.slowStart == nil && s.timeless == "" && s.Goal != measure.ToTarget {
 		s.warn("initialisation was not recorded; times and costs are without it")
 	}
-}
-
-// outsideAt is the time beside the steps at the next smaller worker count that
-// was measured, the smallest for want of one. Ranks share the evaluations, so
-// with more of them it shrinks and this errs on the long side.
-func (s *study) outsideAt(workers int) float64 {
-	best := 0
-	for n := range s.outside {
-		if n <= workers && n > best || best == 0 || best > workers && n < best {
-			best = n
-		}
-	}
-	return s.outside[best]
 }
 
 // reached is the measured time to the target at so many workers; nil without.
@@ -310,7 +301,8 @@ func (s *study) modelled(c *Candidate) *Estimate {
 	if c.Samples == nil || c.Throughput == nil {
 		return nil
 	}
-	return over(*c.Samples, *c.Throughput).plus(s.outsideAt(c.Workers))
+	steps := over(*c.Samples, *c.Throughput)
+	return sum(*steps, s.beside.predict(float64(c.Workers), steps.Value))
 }
 
 // missedAt reports whether runs with so many workers had the target and no
@@ -382,6 +374,19 @@ func over(a, b Estimate) *Estimate {
 	}
 	low := f.Value * math.Exp(-math.Hypot(math.Log(a.Value / *a.Low), math.Log(*b.High/b.Value)))
 	high := f.Value * math.Exp(math.Hypot(math.Log(*a.High/a.Value), math.Log(b.Value / *b.Low)))
+	f.Low, f.High = &low, &high
+	return f
+}
+
+// sum is a + b; the errors of both, taken as independent, add in quadrature.
+// Without an interval on both there is none.
+func sum(a, b Estimate) *Estimate {
+	f := &Estimate{Value: a.Value + b.Value}
+	if a.Low == nil || b.Low == nil {
+		return f
+	}
+	low := f.Value - math.Hypot(a.Value-*a.Low, b.Value-*b.Low)
+	high := f.Value + math.Hypot(*a.High-a.Value, *b.High-b.Value)
 	f.Low, f.High = &low, &high
 	return f
 }

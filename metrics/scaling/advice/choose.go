@@ -176,23 +176,29 @@ func (s *study) none(words []string) string {
 	return fmt.Sprintf("%s; the %s, %s, would have %s.", what, name, number.Count(closest.Workers, "worker"), s.figures(closest))
 }
 
-// speeds are what a doubling must raise: of each run at a point, one over the
-// time to the target, initialisation included, where there is one, else
-// throughput.
-func (s *study) speeds() (of func(p *scaling.Point) []float64, name string) {
+// pace is what a doubling must raise, or else, as time, lower: the time to the
+// target, initialisation included, where there is one, else throughput. Runs that
+// miss the target rank behind those that reach it (scaling.Reached).
+func (s *study) pace() (of func(p *scaling.Point) *scaling.Estimate, faster func(a, b *scaling.Estimate) *scaling.Estimate, name string) {
 	if s.Goal == "" || s.timeless != "" {
-		return func(p *scaling.Point) []float64 { return p.Of(measure.Throughput).Values }, "the throughput"
+		return rate, scaling.Ratio, "the throughput"
 	}
-	name = "the speed to " + s.goal()
-	return func(p *scaling.Point) []float64 {
-		var xs []float64
-		if t := s.reached(p.Workers); t != nil && t.Reached() == t.Runs {
-			for _, seconds := range t.Values {
-				xs = append(xs, 1/(seconds+s.initAt(p.Workers)))
-			}
+	of = func(p *scaling.Point) *scaling.Estimate {
+		t := s.reached(p.Workers)
+		if t == nil {
+			return nil // too many runs miss it
 		}
-		return xs // none where runs miss it
-	}, name
+		xs := slices.Repeat([]float64{math.Inf(1)}, t.Runs-t.Reached())
+		for _, seconds := range t.Values {
+			xs = append(xs, seconds+s.initAt(p.Workers))
+		}
+		r, err := scaling.Reached(xs, s.o.Confidence)
+		if err != nil {
+			return nil
+		}
+		return r.Median
+	}
+	return of, func(a, b *scaling.Estimate) *scaling.Estimate { return scaling.Ratio(b, a) }, "the speed to " + s.goal()
 }
 
 // unjudged says why what a point brings is not known.
@@ -203,44 +209,42 @@ func (s *study) unjudged(p *scaling.Point) string {
 	case p.Of(s.Goal).Runs == 0:
 		return fmt.Sprintf("of the runs on %s none says when it reached %s", number.Count(p.Workers, "worker"), s.goal())
 	}
-	return fmt.Sprintf("of the runs on %s some miss %s", number.Count(p.Workers, "worker"), s.goal())
+	return fmt.Sprintf("of the runs on %s too many miss %s", number.Count(p.Workers, "worker"), s.goal())
 }
 
 // knee recommends the most workers that were measured and still gain from their
 // last doubling.
 func (s *study) knee() {
-	speeds, name := s.speeds()
+	pace, faster, name := s.pace()
 	s.Objective = fmt.Sprintf("the most measured workers whose last doubling brings more than %g× %s", kneeGain, name)
-	var chosen, before *scaling.Point
+	var chosen, before, fastest *scaling.Point
 	var gain, stop string
-	fastest, at := 0.0, 0 // median speed of the fastest before, and its workers
 	for i := range s.curve.Points {
 		p := &s.curve.Points[i]
-		own := speeds(p)
-		if len(own) == 0 {
+		own := pace(p)
+		if own == nil {
 			if before != nil && stop == "" {
 				stop = s.unjudged(p)
 			}
 			continue
 		}
-		middle := scaling.Middle(own)
 		if before == nil {
-			chosen, before, fastest, at = p, p, middle, p.Workers
+			chosen, before, fastest = p, p, p
 			continue
 		}
-		c, err := scaling.Compare(own, speeds(before), s.o.Confidence)
-		if err != nil {
-			s.warn("%s against %s: %v", number.Count(p.Workers, "worker"), number.Count(before.Workers, "worker"), err)
+		ratio := faster(own, pace(before))
+		if ratio == nil {
 			if stop == "" {
 				stop = fmt.Sprintf("what %s would bring is not known", number.Count(p.Workers, "worker"))
 			}
 			continue
 		}
-		step := s.doubling(before.Workers, p.Workers, c)
+		over := faster(own, pace(fastest))
+		step := s.doubling(before.Workers, p.Workers, *ratio)
 		switch least := step.least; {
-		case middle <= fastest: // whatever it brings over the point before
+		case over == nil || over.Value <= 1: // whatever it brings over the point before
 			if stop == "" {
-				stop = fmt.Sprintf("%d would be no faster than %d", p.Workers, at)
+				stop = fmt.Sprintf("%d would be no faster than %d", p.Workers, fastest.Workers)
 			}
 		case least > kneeGain:
 			chosen, gain, stop = p, step.gain, ""
@@ -248,12 +252,12 @@ func (s *study) knee() {
 			stop = step.stop
 		}
 		before = p
-		if middle > fastest {
-			fastest, at = middle, p.Workers
+		if over != nil && over.Value > 1 {
+			fastest = p
 		}
 	}
 	if chosen == nil {
-		s.Reason = [2]string{fmt.Sprintf("No worker count can be recommended: all of them have runs that miss %s.", s.goal()), s.Limits.sentence}
+		s.Reason = [2]string{fmt.Sprintf("No worker count can be recommended: at each of them too many runs miss %s.", s.goal()), s.Limits.sentence}
 		return
 	}
 	s.Workers = &chosen.Workers
@@ -283,12 +287,12 @@ type step struct {
 
 // doubling is the step between two measured worker counts, of which c is the
 // ratio of speeds. Where it is no doubling, what it brings is said for one.
-func (s *study) doubling(from, to int, c scaling.Comparison) step {
+func (s *study) doubling(from, to int, c scaling.Estimate) step {
 	factor := float64(to) / float64(from)
 	perDoubling := func(ratio float64) float64 { return math.Pow(ratio, 1/math.Log2(factor)) }
-	ratio := perDoubling(c.Ratio.Value)
+	ratio := perDoubling(c.Value)
 	least, sure := ratio, ""
-	if in := c.Ratio.Interval; in != nil && !s.Ranking {
+	if in := c.Interval; in != nil && !s.Ranking {
 		least = perDoubling(in.Low)
 		sure = fmt.Sprintf(" (at least %.3g×)", least)
 	} else if !s.Ranking {
@@ -304,7 +308,7 @@ func (s *study) doubling(from, to int, c scaling.Comparison) step {
 	}
 	return step{least,
 		fmt.Sprintf("%s %s %.3g× as fast%s%s", start, does, ratio, each, sure),
-		fmt.Sprintf("%d would be %.3g× as fast%s%s, for %.3g× the worker-hours", to, ratio, each, sure, factor/c.Ratio.Value)}
+		fmt.Sprintf("%d would be %.3g× as fast%s%s, for %.3g× the worker-hours", to, ratio, each, sure, factor/c.Value)}
 }
 
 // wanting says how much a proof needs and that so many worker counts, too few,

@@ -40,10 +40,21 @@ func (s *study) fillIn() *Next {
 	return &Next{n, provenRuns, wanting(full)}
 }
 
-// confirm asks for the recommended count where it was not measured.
+// confirm asks for the recommended count where it was not measured, and first for
+// twice the largest measured one where it lies beyond: a limit that no run has met
+// shows there.
 func (s *study) confirm() *Next {
 	if s.Workers == nil {
 		return nil
+	}
+	largest := 0
+	for _, c := range s.Candidates {
+		if c.Basis == Measured {
+			largest = max(largest, c.Workers)
+		}
+	}
+	if *s.Workers > 2*largest {
+		return &Next{2 * largest, provenRuns, fmt.Sprintf("a limit that does not show up to %d workers may show there; promise nothing for %d before", largest, *s.Workers)}
 	}
 	for _, c := range s.Candidates {
 		if c.Workers == *s.Workers && c.Basis != Measured {

@@ -36,7 +36,11 @@ func (s *study) figures(c *Candidate) string {
 	}
 	text := strings.Join(parts, "; ") + " (" + string(c.Basis)
 	if f := c.main(); f != nil && f.Low != nil {
-		return text + ", " + sure + " confidence)"
+		text += ", " + sure + " confidence"
+		if c.Basis == Extrapolated {
+			text += " if no new limit appears"
+		}
+		return text + ")"
 	}
 	return text + ", without an interval)"
 }

@@ -1,0 +1,155 @@
+package advice
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// beside is what the training clock counts beside steps (warm-up, evaluations) by
+// the workers. Ranks share evaluations, b/n; and something a is alike on all, or
+// shared out less well, or grows with them as gathering results does: the laws. The
+// zero value is of no runs.
+type beside struct {
+	laws    []besideLaw // those that the runs do not exclude, the best first
+	largest float64     // workers of any run
+	level   float64     // of intervals
+}
+
+// besideLaw is a·of(n) + b/n, fitted to runs by least squares, relative to how long
+// each took; a and b are not negative.
+type besideLaw struct {
+	of         func(n float64) float64
+	a, b       float64
+	aa, ab, bb float64 // (AᵀWA)⁻¹
+	squares    float64 // of the residuals
+	sigma      float64 // of a run, relative to how long it took; 0 without more runs than coefficients
+	dof        int
+	misfit     float64 // how far it is off at the worst count, likewise
+}
+
+// runBeside is what one run says.
+type runBeside struct {
+	workers, seconds float64 // beside its steps, in which rounding may leave less than 0
+	took             float64 // in all, seconds
+}
+
+// besideShapes are what a is multiplied by.
+var besideShapes = []func(n float64) float64{
+	func(float64) float64 { return 1 },
+	func(n float64) float64 { return 1 / math.Sqrt(n) },
+	math.Log2,
+}
+
+// excluded is by how much Akaike's criterion rules a law out beside the best one.
+const excluded = 10
+
+func fitBeside(runs []runBeside, level float64) beside {
+	f := beside{level: level}
+	counts := map[float64]bool{}
+	for _, r := range runs {
+		counts[r.workers] = true
+		f.largest = max(f.largest, r.workers)
+	}
+	if len(runs) == 0 {
+		return f
+	}
+	var fitted []besideLaw
+	best := 0
+	for i, of := range besideShapes {
+		if i > 0 && len(counts) < 3 {
+			break // two counts, two coefficients: any law fits
+		}
+		fitted = append(fitted, fitBesideLaw(runs, counts, of))
+		if fitted[i].squares < fitted[best].squares {
+			best = i
+		}
+	}
+	f.laws = append(f.laws, fitted[best])
+	for i, law := range fitted {
+		if i != best && float64(len(runs))*math.Log(law.squares/fitted[best].squares) <= excluded {
+			f.laws = append(f.laws, law)
+		}
+	}
+	return f
+}
+
+func fitBesideLaw(runs []runBeside, counts map[float64]bool, of func(float64) float64) besideLaw {
+	f := besideLaw{of: of}
+	var s11, s1n, snn, y1, yn float64
+	for _, r := range runs {
+		w, u, v := 1/(r.took*r.took), of(r.workers), 1/r.workers
+		s11, s1n, snn = s11+w*u*u, s1n+w*u*v, snn+w*v*v
+		y1, yn = y1+w*u*r.seconds, yn+w*v*r.seconds
+	}
+	parameters, a, b := 1, 0.0, 0.0
+	det := s11*snn - s1n*s1n
+	if len(counts) > 1 && det > 0 {
+		a, b = (y1*snn-yn*s1n)/det, (yn*s11-y1*s1n)/det
+	}
+	switch {
+	case a > 0 && b > 0:
+		f.a, f.b, parameters = a, b, 2
+		f.aa, f.ab, f.bb = snn/det, -s1n/det, s11/det
+	case b > 0 || s11 == 0:
+		f.b, f.bb = max(0, yn/snn), 1/snn
+	default:
+		f.a, f.aa = max(0, y1/s11), 1/s11
+	}
+	for _, r := range runs {
+		e := (f.at(r.workers) - r.seconds) / r.took
+		f.squares += e * e
+	}
+	if f.dof = len(runs) - parameters; f.dof > 0 {
+		f.sigma = math.Sqrt(f.squares / float64(f.dof))
+	}
+	for n := range counts {
+		seconds, took := 0.0, 0.0
+		for _, r := range runs {
+			if r.workers == n {
+				seconds, took = seconds+r.seconds-f.at(n), took+r.took
+			}
+		}
+		f.misfit = max(f.misfit, math.Abs(seconds)/took)
+	}
+	return f
+}
+
+func (f *besideLaw) at(workers float64) float64 { return f.a*f.of(workers) + f.b/workers }
+
+// predict is the time beside the steps with so many workers, of a training that
+// takes so long in them: by the best law, with an interval that holds those of all. Beyond
+// the largest count it also holds what is as long as there, and what is shared out
+// among all: of how it goes on, nothing more is known.
+func (f *beside) predict(workers, steps float64) Estimate {
+	var e Estimate
+	zero := 0.0
+	if len(f.laws) == 0 {
+		return Estimate{Low: &zero, High: &zero}
+	}
+	for i, law := range f.laws {
+		value := law.at(workers)
+		if i == 0 {
+			e.Value = value
+		}
+		if law.dof < 1 {
+			return Estimate{Value: e.Value}
+		}
+		u, v := law.of(workers), 1/workers
+		variance := law.aa*u*u + 2*law.ab*u*v + law.bb*v*v
+		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(law.dof)}.Quantile((1 + f.level) / 2)
+		half := t*law.sigma*math.Sqrt(max(0, variance)) + law.misfit*(steps+value)
+		low, high := max(0, value-half), value+half
+		if workers > f.largest {
+			there := law.at(f.largest)
+			low, high = min(low, there*f.largest/workers), max(high, there)
+		}
+		if e.Low == nil || low < *e.Low {
+			e.Low = &low
+		}
+		if e.High == nil || high > *e.High {
+			e.High = &high
+		}
+	}
+	return e
+}
