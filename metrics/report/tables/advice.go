@@ -20,14 +20,20 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 		{Key: "efficiency", Right: true},
 	}}
 	timed := slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Seconds != nil })
+	begun := slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool {
+		return c.Seconds != nil && c.Seconds.Value > c.Training.Value
+	})
 	if timed {
-		head := "time"
+		head := "training time"
 		if a.Target != nil {
 			head = "time to " + measure.TargetText(*a.Target)
 		} else if a.Goal != "" {
 			head = "time to target"
 		}
-		t.Columns = append(t.Columns, table.Column{Key: "seconds", Head: head, Right: true})
+		t.Columns = append(t.Columns, table.Column{Key: "train_seconds", Head: head, Right: true})
+		if begun {
+			t.Columns = append(t.Columns, table.Column{Key: "seconds", Head: "with initialisation", Right: true})
+		}
 	}
 	if a.Currency != "" {
 		t.Columns = append(t.Columns, table.Column{Key: "cost", Head: "cost (" + a.Currency + ")", Right: true})
@@ -46,7 +52,10 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 		atBase := a.Base != nil && c.Workers == a.Base.Workers
 		cells := []any{c.Workers, name, figureText(c.Throughput, number.Significant, false), figureText(c.Efficiency, number.Percent, atBase)}
 		if timed {
-			cells = append(cells, figureText(c.Seconds, number.Seconds, false))
+			cells = append(cells, figureText(c.Training, number.Seconds, false))
+			if begun {
+				cells = append(cells, figureText(c.Seconds, number.Seconds, false))
+			}
 		}
 		if a.Currency != "" {
 			cells = append(cells, figureText(c.Cost, number.Significant, false))
@@ -57,10 +66,13 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 		t.Notes = append(t.Notes, fmt.Sprintf("Base: %s. In brackets: %g %% intervals.", baseText(a.Base), 100*a.Confidence))
 	}
 	if timed {
-		if a.Goal == measure.ToTarget {
+		switch {
+		case a.Goal == measure.ToTarget:
 			t.Notes = append(t.Notes, "Times are as the program states them, from its start of training to its target, initialisation apart.")
-		} else {
-			t.Notes = append(t.Notes, "Times are from the start of a rank on, initialisation included.")
+		case begun:
+			t.Notes = append(t.Notes, "Times are on the training clock, as in scaling; with initialisation, from the start of the processes. The latter decides.")
+		default:
+			t.Notes = append(t.Notes, "Times are on the training clock, as in scaling; initialisation was not recorded.")
 		}
 	}
 	if len(a.Law) > 0 {
@@ -111,7 +123,7 @@ func AdviceData(list []*advice.Advice) *table.Table {
 	for _, key := range []string{"series", "workers", "nodes", "recommended", "basis", "runs"} {
 		t.Columns = append(t.Columns, table.Column{Key: key})
 	}
-	for _, key := range []string{"throughput", "efficiency", "seconds", "samples", "cost"} {
+	for _, key := range []string{"throughput", "efficiency", "train_seconds", "seconds", "samples", "cost"} {
 		for _, end := range []string{"", "_low", "_high"} {
 			t.Columns = append(t.Columns, table.Column{Key: key + end})
 		}
@@ -120,7 +132,7 @@ func AdviceData(list []*advice.Advice) *table.Table {
 	for _, a := range list {
 		for _, c := range a.Candidates {
 			cells := []any{a.Series, c.Workers, c.Nodes, a.Workers != nil && *a.Workers == c.Workers, string(c.Basis), c.Runs}
-			for _, f := range []*advice.Estimate{c.Throughput, c.Efficiency, c.Seconds, c.Samples, c.Cost} {
+			for _, f := range []*advice.Estimate{c.Throughput, c.Efficiency, c.Training, c.Seconds, c.Samples, c.Cost} {
 				if f == nil {
 					cells = append(cells, nil, nil, nil)
 					continue

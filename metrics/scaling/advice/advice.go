@@ -61,9 +61,13 @@ type Candidate struct {
 	Runs       int       `json:"runs"`       // with a throughput, or else a time; 0 where nothing was measured
 	Throughput *Estimate `json:"throughput"` // samples/s; null where runs have times alone
 	Efficiency *Estimate `json:"efficiency"` // fraction, over the base
-	Seconds    *Estimate `json:"seconds"`    // from start to target, initialisation included
-	Samples    *Estimate `json:"samples"`    // to the target
-	Cost       *Estimate `json:"cost"`       // in the advice's currency
+	// Training is the time on the training clock, as scaling has it; Seconds has
+	// initialisation before it: from the start of the processes to the target.
+	// Candidates are compared, and priced, by Seconds.
+	Training *Estimate `json:"train_seconds"`
+	Seconds  *Estimate `json:"seconds"`
+	Samples  *Estimate `json:"samples"` // to the target
+	Cost     *Estimate `json:"cost"`    // in the advice's currency
 	// Overlays are what Amdahl's law and the universal scalability law say of the
 	// throughput, in samples/s, where the data does not rule them out.
 	Overlays map[model.Law]float64 `json:"overlays"`

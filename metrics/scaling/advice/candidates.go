@@ -241,7 +241,7 @@ func (s *study) time(c *Candidate) {
 		return
 	}
 	if s.Goal == "" {
-		c.Seconds = over(Estimate{Value: s.o.Samples, Low: &s.o.Samples, High: &s.o.Samples}, *c.Throughput).plus(s.initAt(c.Workers))
+		s.timed(c, over(Estimate{Value: s.o.Samples, Low: &s.o.Samples, High: &s.o.Samples}, *c.Throughput))
 		return
 	}
 	batch := s.batchAt(c.Workers)
@@ -280,7 +280,7 @@ func (s *study) time(c *Candidate) {
 			}
 			c.Why = append(c.Why, why)
 		}
-		c.Seconds = f.plus(s.initAt(c.Workers))
+		s.timed(c, &f)
 		return
 	}
 	if c.Basis == Measured && why == "" && s.missedAt(c.Workers) {
@@ -291,8 +291,13 @@ func (s *study) time(c *Candidate) {
 		return
 	}
 	if g := s.modelled(c); g != nil {
-		c.Seconds = g.plus(s.initAt(c.Workers))
+		s.timed(c, g)
 	}
+}
+
+// timed sets the candidate's times by that on the training clock.
+func (s *study) timed(c *Candidate, training *Estimate) {
+	c.Training, c.Seconds = training, training.plus(s.initAt(c.Workers))
 }
 
 // modelled is the candidate's time on the training clock as samples over
