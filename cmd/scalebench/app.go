@@ -29,6 +29,8 @@ func commands(s *session) []*cli.Command {
 		cancelCommand(s),
 		collectCommand(s),
 		forgetCommand(s),
+		tagCommand(s),
+		noteCommand(s),
 		extractCommand(s),
 		importCommand(s),
 		runsCommand(s),

@@ -100,6 +100,13 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 		if state.Unreadable != nil {
 			continue // survey has said so
 		}
+		if said, ok, err := launcher.Remarks(state.Run); err != nil {
+			s.warn("%v; what people said of the run is left as it was", err)
+		} else if ok {
+			if err := db.PutRemarks(ctx, state.Record.ID, said); err != nil {
+				return storeError(err)
+			}
+		}
 		report, err := c.run(ctx, state)
 		var run *store.RunError
 		switch {

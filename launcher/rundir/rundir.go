@@ -25,6 +25,7 @@
 //	    .torchrun-*/               what torchrun keeps while it runs
 //	    job.json                   what the scheduler answered to it
 //	    cancel.json                that `cancel` was asked to end it; from before anything else is done about that
+//	    remarks.json               what people say of the run: tags, a note
 //	    state.json                 the last word on an attempt that has ended
 //	    claim-0/                   made by the first copy of the script to start
 //	    exit-0.json                the batch script's own record of its end
@@ -164,6 +165,7 @@ func (r Folder) Attempt() string  { return filepath.Join(string(r), "attempt.jso
 func (r Folder) Job() string      { return filepath.Join(string(r), "job.json") }
 func (r Folder) State() string    { return filepath.Join(string(r), "state.json") }
 func (r Folder) Cancel() string   { return filepath.Join(string(r), "cancel.json") }
+func (r Folder) Remarks() string  { return filepath.Join(string(r), "remarks.json") }
 func (r Folder) Script() string   { return filepath.Join(string(r), "job.sh") }
 func (r Folder) Programs() string { return filepath.Join(string(r), "programs") }
 func (r Folder) Own() string      { return filepath.Join(string(r), "own") }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"regexp"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
 )
 
 // ErrForgotten: what was asked for is there, and a person has had it forgotten.
@@ -50,4 +53,52 @@ func (s *Store) ofRuns(ctx context.Context, runs []string, statement string) err
 func (s *Store) Forgotten(ctx context.Context, study string) ([]string, error) {
 	list, err := column1[string](s.read.QueryContext(ctx, "SELECT name FROM forgotten WHERE study = ?1 OR ?1 = '' ORDER BY name", study))
 	return list, explain(err)
+}
+
+// tagName is what a tag may be, so that tag:NAME can stand in a condition.
+var tagName = regexp.MustCompile(`^` + metrics.TagPattern)
+
+// PutRemarks replaces what people have said of a run; it holds for a run that is
+// stored later, too.
+func (s *Store) PutRemarks(ctx context.Context, run string, r metrics.Remarks) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	return s.withTx(ctx, func(tx *sql.Tx) error {
+		for _, table := range []string{"tag", "remark"} {
+			if _, err := tx.Exec("DELETE FROM "+table+" WHERE name = ?", run); err != nil {
+				return err
+			}
+		}
+		for _, tag := range r.Tags {
+			if _, err := tx.Exec("INSERT INTO tag (name, tag) VALUES (?, ?)", run, tag); err != nil {
+				return err
+			}
+		}
+		if r.Note == "" {
+			return nil
+		}
+		_, err := tx.Exec("INSERT INTO remark (name, text) VALUES (?, ?)", run, r.Note)
+		return err
+	})
+}
+
+// Remarks are what people have said of a run.
+func (s *Store) Remarks(ctx context.Context, run string) (r metrics.Remarks, err error) {
+	err = inTx(ctx, s.read, func(tx *sql.Tx) (err error) {
+		r, err = remarks(ctx, tx, run)
+		return err
+	})
+	return r, explain(err)
+}
+
+func remarks(ctx context.Context, tx *sql.Tx, run string) (r metrics.Remarks, err error) {
+	if r.Tags, err = column1[string](tx.QueryContext(ctx, "SELECT tag FROM tag WHERE name = ? ORDER BY tag", run)); err != nil {
+		return r, err
+	}
+	err = tx.QueryRowContext(ctx, "SELECT text FROM remark WHERE name = ?", run).Scan(&r.Note)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return r, err
 }

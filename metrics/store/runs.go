@@ -68,6 +68,8 @@ type RunRow struct {
 	// such. A run then has a row for each.
 	At       map[string]any
 	Warnings []string
+	Tags     string // sorted, a space between two; "" for none
+	Note     string // what a person wrote of the run
 }
 
 // Runs lists runs, newest first, with their values of some measures: a row for each
@@ -90,7 +92,7 @@ func (s *Store) Runs(ctx context.Context, f Filter, of ...measure.Measure) ([]Ru
 	err = s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
 		query := `SELECT run, study, coalesce(series, ''), point, repeat, attempt, framework, workers, nodes, status, detail,
 			coalesce(job, ''), coalesce(job_state, ''), created, dir, steps, epochs, coalesce(throughput_why, ''),
-			warnings, ` + at + columns + " FROM runs" + places + " WHERE " + where + " ORDER BY created DESC, id DESC"
+			warnings, coalesce(tags, ''), coalesce(note, ''), ` + at + columns + " FROM runs" + places + " WHERE " + where + " ORDER BY created DESC, id DESC"
 		if places != "" {
 			query += ", place_id"
 		}
@@ -196,7 +198,7 @@ func scanRuns(rows *sql.Rows, values int) ([]RunRow, error) {
 		var created float64
 		var warnings, at sql.NullString
 		into := []any{&r.Run, &r.Study, &r.Series, &r.Point, &r.Repeat, &r.Attempt, &r.Framework, &r.Workers, &r.Nodes,
-			&r.Status, &r.Detail, &r.Job, &r.JobState, &created, &r.Dir, &r.Steps, &r.Epochs, &r.ThroughputWhy, &warnings, &at}
+			&r.Status, &r.Detail, &r.Job, &r.JobState, &created, &r.Dir, &r.Steps, &r.Epochs, &r.ThroughputWhy, &warnings, &r.Tags, &r.Note, &at}
 		for i := range r.Values {
 			into = append(into, &r.Values[i])
 		}

@@ -21,6 +21,7 @@ type Details struct {
 	Run      metrics.Run
 	Series   string
 	Ingested time.Time // when it last changed in the database
+	Remarks  metrics.Remarks
 
 	Result       *summary.Outcome // nil when no rank recorded anything
 	Algorithm    int              // version of package summary that made Result
@@ -152,6 +153,10 @@ func (q *details) row() error {
 		&r.ID, &r.Study, &r.Point, &r.Repeat, &r.Attempt, &r.Kind, &r.Framework, &r.Workers, &r.Nodes, &r.Status, &r.Detail,
 		&r.Dir, &r.CreatedUnix, &ingested, &q.d.Series)
 	q.d.Ingested = metrics.Time(ingested).UTC()
+	if err != nil {
+		return err
+	}
+	q.d.Remarks, err = remarks(q.ctx, q.tx, r.ID)
 	return err
 }
 

@@ -97,6 +97,10 @@ func expression(text string, columns map[string]bool, lookUps map[string]string)
 				return "", fmt.Errorf("%s is neither a column nor a parameter; put text in single quotes: '%s'", token, name)
 			}
 		case "name":
+			if tag := tagAfter(token, next); tag != "" {
+				token, next = "EXISTS (SELECT 1 FROM tag WHERE tag.name = runs.run AND tag.tag = '"+tag+"')", next[1+len(tag):]
+				break
+			}
 			called := strings.HasPrefix(strings.TrimLeft(next, " \t\r\n"), "(")
 			switch {
 			case strings.Contains(token, ".") && lookUps[token] == "":
@@ -131,6 +135,14 @@ func expression(text string, columns map[string]bool, lookUps map[string]string)
 		return "", errors.New("it is empty")
 	}
 	return b.String(), nil
+}
+
+// tagAfter is the tag of tag:NAME; "" of anything else.
+func tagAfter(token, next string) string {
+	if token != "tag" || !strings.HasPrefix(next, ":") {
+		return ""
+	}
+	return tagName.FindString(next[1:])
 }
 
 // scanToken splits off the first token: a 'string', a "quoted" name, a name

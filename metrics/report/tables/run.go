@@ -52,9 +52,10 @@ func Run(d *store.Details) []table.Section {
 func runRecord(d *store.Details) *table.Table {
 	r := d.Run
 	t := &table.Table{Columns: table.Keys("run", "study", "series", "point", "repeat", "attempt", "kind", "framework", "workers", "nodes",
-		"status", "detail", "dir", "created", "ingested")}
+		"status", "detail", "dir", "created", "ingested", "tags", "note")}
 	t.Add(r.ID, r.Study, d.Series, r.Point, r.Repeat, r.Attempt, r.Kind, r.Framework, r.Workers, table.NonZero(r.Nodes),
-		string(r.Status), table.NonZero(r.Detail), r.Dir, unixTime(r.CreatedUnix), d.Ingested)
+		string(r.Status), table.NonZero(r.Detail), r.Dir, unixTime(r.CreatedUnix), d.Ingested,
+		table.NonZero(strings.Join(d.Remarks.Tags, " ")), table.NonZero(d.Remarks.Note))
 	return t
 }
 

@@ -1,6 +1,8 @@
 package tables
 
 import (
+	"slices"
+
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -52,6 +54,8 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 		{Key: "train_seconds", Head: "training", Show: number.Seconds, Optional: true},
 		{Key: "final_accuracy", Head: "accuracy", Show: number.Percent},
 		{Key: "warnings", Data: true},
+		{Key: "tags", Data: !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Tags != "" })},
+		{Key: "note", Data: !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Note != "" })},
 	}}
 	var at []string // coordinates of the measures that have any
 	for _, m := range of[len(RunMeasures):] {
@@ -78,7 +82,7 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 		}
 		cells := []any{r.Run, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, table.NonZero(r.Nodes), string(r.Status), table.NonZero(r.Detail),
 			table.NonZero(r.Job), table.NonZero(r.JobState), r.Created, r.Dir, r.Steps, r.Epochs, r.Values[0], table.NonZero(r.ThroughputWhy), r.Values[1],
-			r.Values[2], r.Values[3], r.Values[4], warnings}
+			r.Values[2], r.Values[3], r.Values[4], warnings, table.NonZero(r.Tags), table.NonZero(r.Note)}
 		for _, key := range at {
 			cells = append(cells, r.At[key])
 		}

@@ -1,0 +1,34 @@
+package launcher
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/file"
+)
+
+// Remarks are what people say of a run; ok is false where its folder has none.
+func Remarks(run rundir.Folder) (r metrics.Remarks, ok bool, err error) {
+	ok, err = readJSON(run.Remarks(), &r)
+	if err == nil && ok {
+		if err = r.Check(); err != nil {
+			err = fmt.Errorf("%s: %w", run.Remarks(), err)
+		}
+	}
+	return r, ok, err
+}
+
+// Remark writes them down. The caller holds the study's lease.
+func Remark(run rundir.Folder, r metrics.Remarks) error {
+	if r.Tags == nil {
+		r.Tags = []string{}
+	}
+	slices.Sort(r.Tags)
+	r.Tags = slices.Compact(r.Tags)
+	if err := r.Check(); err != nil {
+		return err
+	}
+	return writeJSON(run.Remarks(), r, file.Open)
+}
