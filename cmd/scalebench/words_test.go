@@ -1,0 +1,81 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+)
+
+// translated are turns of phrase that read as a translation, and what to write
+// in their place.
+var translated = []struct{ phrase, write string }{
+	{`\bstand(s|ing)? (in|on|at|for|below|beside|behind|above|where|before|there|with)\b|\bas (it|they|he) stands?\b|\bstood\b`, "is, are, appears; unchanged"},
+	{`\b(to|can|could|may|must|cannot) be had\b`, "is available"},
+	{`\b(all|any|none|one|nothing|nobody|identical|equal|needed|alike|off|that) but (for|by)\b|, but (for|by)\b`, "except for"},
+	{`\b(is|are|was|were) no (verdict|factor|list|loss|replicates?|error|accuracy|confidence|failure|identity|proof|part of|UTF-8|line)\b`, "is not a"},
+	{`\bof before\b`, "earlier"},
+	{`\b(for|in) want of\b`, "because there is no"},
+	{`\bas many as (still )?pay\b`, "the most that pay off"},
+	{`\bone each\b`, "one for each"},
+	{`\bmay be given again\b`, "may be repeated"},
+	{`\bor the like\b`, "or similar"},
+	{`\b(is|are|was|were) held against\b|\bholds? \S+ against\b`, "compared with, checked against"},
+	{`\bsays? of (itself|themselves)\b`, "reports"},
+	{`\bhanded over\b`, "submitted"},
+	{`\bsuffices?\b`, "is enough"},
+	{`\bno runs\b`, "without runs"},
+}
+
+// rightly are places in which one of them is right English.
+var rightly = []string{
+	"What a log says of itself", // and not what its reader says of it
+}
+
+// The documents and the help are in a native speaker's words.
+func TestWords(t *testing.T) {
+	texts := map[string]string{}
+	for _, pattern := range []string{"../../README.md", "../../CONTRIBUTING.md", "../../docs/*.md", "../../docs/reference/*.md", "../../examples/*/README.md"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, files, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[strings.TrimPrefix(file, "../../")] = string(text)
+		}
+	}
+	helpTexts(newApp(&session{}).Commands, texts)
+	for _, banned := range translated {
+		re := regexp.MustCompile(banned.phrase)
+		for name, text := range texts {
+			for n, line := range strings.Split(text, "\n") {
+				for _, right := range rightly {
+					line = strings.ReplaceAll(line, right, "")
+				}
+				for _, found := range re.FindAllString(line, -1) {
+					t.Errorf("%s:%d: %q; write: %s", name, n+1, found, banned.write)
+				}
+			}
+		}
+	}
+}
+
+// helpTexts collects what each command and its options say of themselves.
+func helpTexts(commands []*cli.Command, into map[string]string) {
+	for _, c := range commands {
+		var b strings.Builder
+		b.WriteString(c.Usage + "\n" + c.Description)
+		for _, f := range c.Flags {
+			b.WriteString("\n" + f.String())
+		}
+		into["help of "+c.HelpName+" "+c.Name] = b.String()
+		helpTexts(c.Subcommands, into)
+	}
+}
