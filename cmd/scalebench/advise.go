@@ -91,10 +91,7 @@ func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
 	if err := s.printAdvice(list); err != nil {
 		return err
 	}
-	a.warn(s)
-	for _, doubt := range advice.Doubts(list) {
-		s.warn("%s", doubt)
-	}
+	a.warn(s, advice.Doubts(list)...)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/spelling"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/exchange"
 	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
@@ -42,7 +43,7 @@ func (o *curveOptions) flags() []cli.Flag {
 		mixFlag(&o.mix),
 		whereFlag(&o.where),
 		&cli.BoolFlag{Name: "unplanned", Destination: &o.edited, DisableDefaultText: true, Usage: "also runs of points that the study file no longer has"},
-		&cli.StringSliceFlag{Name: "series", Destination: &o.series, Usage: "only the series `NAME`, as scaling prints it; may be repeated"},
+		&cli.StringSliceFlag{Name: "series", Destination: &o.series, Usage: "only the series `NAME`, as JSON and warnings have it, such as \"native batch=64\"; may be repeated"},
 	}
 }
 
@@ -240,9 +241,25 @@ func (s *session) trainings(ctx context.Context, o curveOptions) (*analysis, err
 	return a, err
 }
 
-// warn prints the doubts.
-func (a *analysis) warn(s *session) {
-	for _, doubt := range append(slices.Clone(a.Warnings), scaling.Doubts(a.Curves)...) {
-		s.warn("%s", doubt)
+// warn prints the doubts, and what more there is to doubt: a line a kind, or with
+// --verbose each.
+func (a *analysis) warn(s *session, more ...scaling.Remark) {
+	var remarks []scaling.Remark
+	for _, w := range a.Warnings {
+		remarks = append(remarks, scaling.Remark{Text: w})
+	}
+	remarks = slices.Concat(remarks, scaling.Remarks(a.Curves), more)
+	if s.verbose {
+		for _, r := range remarks {
+			s.warn("%s", r)
+		}
+		return
+	}
+	lines := scaling.Lines(remarks, len(a.Curves))
+	for _, line := range lines {
+		s.warn("%s", line)
+	}
+	if len(lines) < len(remarks) {
+		s.note("%d warnings of %s; -v lists each", len(remarks), number.Count(len(lines), "kind"))
 	}
 }

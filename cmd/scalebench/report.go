@@ -65,7 +65,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 		return err
 	}
 	defer db.Close()
-	of := content.Study{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.noBase, Trains: a.Kind == "train",
+	of := content.Study{Name: a.Observations[0].Study, Observations: a.Observations, Curves: a.Curves, Warnings: a.Warnings, NoBase: a.NoBase, Trains: a.Kind == "train",
 		Program: appName + " " + version.String()}
 	if of.Frames, err = s.frames(ctx, a, o.curveOptions); err != nil {
 		return err

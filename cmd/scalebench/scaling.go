@@ -42,7 +42,7 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 		return a.nothing()
 	case a.Kind != "train":
 		err = s.print(tables.Measures(a.Curves, a.Measures))
-	case a.noBase != nil:
+	case a.noBase != nil && a.NoBase.Silent(len(a.Curves)):
 		a.warn(s)
 		return a.noBase
 	case s.format == table.FormatJSON:
@@ -55,7 +55,12 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 	if err != nil {
 		return err
 	}
-	a.warn(s)
+	if a.noBase == nil {
+		a.warn(s)
+		return nil
+	}
+	a.warn(s, a.NoBase.Remarks()...)
+	s.note("%s", hintFor(a.noBase))
 	return nil
 }
 

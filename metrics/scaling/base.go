@@ -2,6 +2,7 @@ package scaling
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -30,19 +31,41 @@ type MissingBase struct {
 func (e *NoBaseError) Error() string {
 	lines := make([]string, len(e.Missing))
 	for i, m := range e.Missing {
-		lines[i] = fmt.Sprintf("no base for series %q: its point with %s %s", m.Series, m.axis.place(m.At), m.Why)
-		if !m.Unsteady {
-			lines[i] += "; run that point"
-		}
-		if len(m.Available) > 0 {
-			joint := ", or take "
-			if m.Unsteady {
-				joint = "; take "
-			}
-			lines[i] += joint + m.axis.places(m.Available) + " as the base"
-		}
+		lines[i] = fmt.Sprintf("no base for series %q: %s", m.Series, m.text())
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Remarks are the same as doubts about the series.
+func (e *NoBaseError) Remarks() []Remark {
+	list := make([]Remark, len(e.Missing))
+	for i, m := range e.Missing {
+		list[i] = Remark{Series: m.Series, Text: "no base: " + m.text()}
+	}
+	return list
+}
+
+// text is what is wrong with the base, and what to do.
+func (m MissingBase) text() string {
+	text := fmt.Sprintf("its point with %s %s", m.axis.place(m.At), m.Why)
+	if !m.Unsteady {
+		text += "; run that point"
+	}
+	if len(m.Available) > 0 {
+		joint := ", or take "
+		if m.Unsteady {
+			joint = "; take "
+		}
+		text += joint + m.axis.places(m.Available) + " as the base"
+	}
+	return text
+}
+
+// Silent reports whether nothing can be said of any of so many series: each lacks
+// its base, and none for the reason that its base never settled, which leaves the
+// throughput of the other points.
+func (e *NoBaseError) Silent(series int) bool {
+	return len(e.Missing) == series && !slices.ContainsFunc(e.Missing, func(m MissingBase) bool { return m.Unsteady && len(m.Available) > 0 })
 }
 
 func (s *series) missing(a axis, base Value, runs map[Value][]Observation) *MissingBase {

@@ -9,25 +9,89 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// manySeries are more than one sentence names.
-const manySeries = 3
+// Remark is one doubt about the runs of one series.
+type Remark struct {
+	Series string // "": about none in particular
+	Where  string // the places and runs: "2 and 4 workers: 5 of 6 runs: "; "" for the whole series
+	Text   string
+}
 
-// Doubts are the warnings of the curves and their points. That an interval cannot
-// be had stands in the table and in the figure's caption, and is not said again;
-// what is true of several places on the axis is said once, and so is what is true
-// of many series.
-func Doubts(curves []Curve) []string {
-	type doubt struct{ where, text string }
-	own := make([][]doubt, len(curves))
-	of := map[doubt][]int{} // curves
-	note := func(curve int, where, text string) {
-		d := doubt{where, text}
-		own[curve] = append(own[curve], d)
-		of[d] = append(of[d], curve)
+// String is the remark on a line of its own.
+func (r Remark) String() string {
+	if r.Series == "" {
+		return r.Where + r.Text
 	}
-	for i, c := range curves {
+	return r.Series + ": " + r.Where + r.Text
+}
+
+// kind is what remarks that differ in their series, their places and their numbers
+// have in common. A target is no number but a name.
+func (r Remark) kind() string {
+	if name, rest, is := strings.Cut(r.Text, ": "); is && strings.HasPrefix(r.Text, "target ") {
+		return name + numerals.ReplaceAllString(rest, "0")
+	}
+	return numerals.ReplaceAllString(r.Text, "0")
+}
+
+// Lines are a line for each kind of remark, of a study with so many series: that
+// of the first, how many series it is true of, and how many say it otherwise.
+func Lines(remarks []Remark, series int) []string {
+	var kinds []string
+	of := map[string][]Remark{}
+	for _, r := range remarks {
+		kind := r.kind()
+		if of[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		of[kind] = append(of[kind], r)
+	}
+	var list []string
+	for _, kind := range kinds {
+		group := of[kind]
+		first := group[0]
+		names := map[string]bool{}
+		alike := 0
+		for _, r := range group {
+			names[r.Series] = true
+			if r.Where == first.Where && r.Text == first.Text {
+				alike++
+			}
+		}
+		line := first.Where + first.Text
+		switch n := len(names); {
+		case first.Series == "" || series == 1:
+		case n == 1:
+			line = first.Series + ": " + line
+		case n == series && n == 2:
+			line = "both series: " + line
+		case n == series:
+			line = fmt.Sprintf("all %d series: %s", n, line)
+		default:
+			line = fmt.Sprintf("%s and %d other series: %s", first.Series, n-1, line)
+		}
+		if others := len(group) - alike; others > 0 {
+			line += fmt.Sprintf(" (and %d like it)", others)
+		}
+		list = append(list, line)
+	}
+	return list
+}
+
+// Doubts are the remarks on the curves, a line a kind.
+func Doubts(curves []Curve) []string { return Lines(Remarks(curves), len(curves)) }
+
+// Remarks are the warnings of the curves and their points. That an interval cannot
+// be had stands in the table and in the figure's caption, and is not said again;
+// what is true of several places on the axis is said once.
+func Remarks(curves []Curve) []Remark {
+	var list []Remark
+	for _, c := range curves {
+		series := c.Series
+		if len(curves) == 1 {
+			series = ""
+		}
 		for _, w := range c.Warnings {
-			note(i, "", w)
+			list = append(list, Remark{series, "", w})
 		}
 		var texts []string // each once, in the order of its first place
 		places := map[string][]Value{}
@@ -47,27 +111,11 @@ func Doubts(curves []Curve) []string {
 			if axis(c.Axis).within() && len(places[w]) == len(c.Points) {
 				where = "" // what is true of the runs is true at every place within them
 			}
-			note(i, where, w)
+			list = append(list, Remark{series, where, w})
 		}
-		for _, w := range runDoubts(c) {
-			note(i, "", w)
-		}
-	}
-	var list []string
-	for i, c := range curves {
-		for _, d := range own[i] {
-			n := len(of[d])
-			switch about := d.where + d.text; {
-			case len(curves) == 1:
-				list = append(list, about)
-			case n <= manySeries:
-				list = append(list, c.Series+": "+about)
-			case of[d][0] != i: // said where the first of them is
-			case n == len(curves):
-				list = append(list, fmt.Sprintf("all %d series: %s", n, about))
-			default:
-				list = append(list, fmt.Sprintf("%s and %d other series: %s", c.Series, n-1, about))
-			}
+		for _, r := range runDoubts(c) {
+			r.Series = series
+			list = append(list, r)
 		}
 	}
 	return list
@@ -78,7 +126,7 @@ var numerals = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?`)
 
 // runDoubts are the doubts of a curve's runs, one line a kind: thirty runs that
 // say the same say it once, those with other numbers in it too.
-func runDoubts(c Curve) []string {
+func runDoubts(c Curve) []Remark {
 	type kind struct {
 		places []Value
 		all    map[string]bool // runs at them
@@ -110,7 +158,7 @@ func runDoubts(c Curve) []string {
 			k.differ = k.differ || d.Text != k.doubt.Text
 		}
 	}
-	var list []string
+	var list []Remark
 	for _, name := range kinds {
 		k := of[name]
 		if k.differ {
@@ -120,7 +168,7 @@ func runDoubts(c Curve) []string {
 		if axis(c.Axis).within() {
 			where = "" // of the whole runs, not of places within them
 		}
-		list = append(list, where+k.doubt.Of(len(k.all)))
+		list = append(list, Remark{Where: where + k.doubt.whose(len(k.all)), Text: k.doubt.Text})
 	}
 	return list
 }

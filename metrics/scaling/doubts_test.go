@@ -22,7 +22,11 @@ func TestRunsSayItOnce(t *testing.T) {
 		"1, 2 and 4 workers: 5 of 5 runs: throughput is stated by a log",
 		"4 workers: s/w4-r1-a1: the clock jumped",
 	}
-	if diff := cmp.Diff(want, runDoubts(c)); diff != "" {
+	var got []string
+	for _, r := range runDoubts(c) {
+		got = append(got, r.String())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/maruel/natural"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -341,15 +344,112 @@ func name(list []*series) (differing []string) {
 			}
 		}
 	}
-	labels := Short(differing)
+	named := differing
+	wide := slices.Clone(differing) // the longest values first
+	slices.SortStableFunc(wide, func(a, b string) int { return cmp.Compare(widest(list, b), widest(list, a)) })
+	for _, key := range wide {
+		if longest(list, named) <= longName {
+			break
+		}
+		if fewer := slices.DeleteFunc(slices.Clone(named), func(k string) bool { return k == key }); distinguish(list, fewer) {
+			named = fewer // it varies with others that are named
+		}
+	}
+	show := map[string]func(any) string{}
+	for _, k := range named {
+		show[k] = shortened(list, k)
+	}
+	labels := Short(named)
 	for _, s := range list {
 		s.name = s.framework
-		for i, k := range differing {
-			s.name += " " + labels[i] + "=" + text(s.parameters[k])
+		for i, k := range named {
+			s.name += " " + labels[i] + "=" + show[k](s.parameters[k])
 		}
 		s.name = strings.TrimSpace(s.name)
 	}
 	return differing
+}
+
+// longName and longValue are the letters beyond which a name leaves out what varies
+// with something else that it has, and a value its middle.
+const longName, longValue = 80, 24
+
+// widest is the length of a parameter's longest value.
+func widest(list []*series, key string) int {
+	most := 0
+	for _, s := range list {
+		most = max(most, utf8.RuneCountInString(text(s.parameters[key])))
+	}
+	return most
+}
+
+// longest is the length of the longest name that is made of some parameters.
+func longest(list []*series, keys []string) int {
+	most := 0
+	for _, s := range list {
+		n := utf8.RuneCountInString(s.framework)
+		for _, k := range keys {
+			n += 2 + utf8.RuneCountInString(last(k)) + min(longValue, utf8.RuneCountInString(text(s.parameters[k])))
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// distinguish reports whether the framework and some parameters tell all series
+// apart.
+func distinguish(list []*series, keys []string) bool {
+	seen := map[string]bool{}
+	for _, s := range list {
+		id := identity(s.framework, s.parameters, keys)
+		if seen[id] {
+			return false
+		}
+		seen[id] = true
+	}
+	return true
+}
+
+// shortened writes the values of a parameter: without the middle of long ones, and
+// with a number behind it where two would read alike.
+func shortened(list []*series, key string) func(any) string {
+	cut := func(v any) string {
+		r := []rune(text(v))
+		if len(r) <= longValue {
+			return string(r)
+		}
+		return string(r[:longValue/2]) + "…" + string(r[len(r)-longValue/2+1:])
+	}
+	of := map[string][]string{} // by what they are cut to
+	for _, s := range list {
+		v := s.parameters[key]
+		if short := cut(v); !slices.Contains(of[short], literal(v)) {
+			of[short] = append(of[short], literal(v))
+		}
+	}
+	for _, values := range of {
+		slices.SortFunc(values, natural.Compare)
+	}
+	return func(v any) string {
+		short := cut(v)
+		if values := of[short]; len(values) > 1 && short != text(v) {
+			short += fmt.Sprintf("#%d", slices.Index(values, literal(v))+1)
+		}
+		return short
+	}
+}
+
+// Keys are the parameters in which the curves differ, beside the framework, in
+// order.
+func Keys(curves []Curve) []string {
+	list := make([]*series, len(curves))
+	for i, c := range curves {
+		list[i] = &series{framework: c.Framework, parameters: c.Parameters}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return name(list)
 }
 
 // byFramework reports whether the parameter has one value for each framework, and

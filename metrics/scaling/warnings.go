@@ -132,11 +132,14 @@ func carried(runs []Observation) []Doubt {
 }
 
 // Of is the doubt as one of so many runs: which run, or how many, and what.
-func (d Doubt) Of(runs int) string {
+func (d Doubt) Of(runs int) string { return d.whose(runs) + d.Text }
+
+// whose says which run, or how many of so many, have the doubt.
+func (d Doubt) whose(runs int) string {
 	if len(d.Runs) == 1 {
-		return d.Runs[0] + ": " + d.Text
+		return d.Runs[0] + ": "
 	}
-	return fmt.Sprintf("%d of %s: %s", len(d.Runs), number.Count(runs, "run"), d.Text)
+	return fmt.Sprintf("%d of %s: ", len(d.Runs), number.Count(runs, "run"))
 }
 
 // gainWarnings are the doubts about what a point has of the measure asked for over

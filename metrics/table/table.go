@@ -54,6 +54,8 @@ type Column struct {
 	Right bool
 	// Data keeps the column out of what people are shown: CSV and JSON only.
 	Data bool
+	// People keeps it out of CSV and JSON, which say the same in another column.
+	People bool
 	// Optional lets a terminal that is too narrow leave the column out, the
 	// last of them first; a line below the table names them.
 	Optional bool
@@ -75,9 +77,9 @@ func (t *Table) Add(cells ...any) {
 func (t *Table) Write(w io.Writer, format string, on Screen) error {
 	switch format {
 	case FormatCSV:
-		return t.writeCSV(w)
+		return t.forPrograms().writeCSV(w)
 	case FormatJSON:
-		return t.writeJSON(w)
+		return t.forPrograms().writeJSON(w)
 	case FormatMarkdown:
 		_, err := io.WriteString(w, t.Text().Markdown())
 		return err
@@ -190,6 +192,11 @@ func (t *Table) object(i int) (string, error) {
 // forPeople is the table without the columns that only programs get.
 func (t *Table) forPeople() *Table {
 	return t.only(func(i int) bool { return !t.Columns[i].Data })
+}
+
+// forPrograms is the table without the columns that only people get.
+func (t *Table) forPrograms() *Table {
+	return t.only(func(i int) bool { return !t.Columns[i].People })
 }
 
 // only is the table with some of its columns, by their index.

@@ -30,7 +30,7 @@ type Study struct {
 	Observations []scaling.Observation // one at least
 	Curves       []scaling.Curve
 	Warnings     []string             // on the study as a whole
-	NoBase       error                // some series have no base, and what to run; nil
+	NoBase       *scaling.NoBaseError // some series have no base; nil
 	Trains       bool                 // runs are trainings: with advice, costs, and the figures of one
 	Frames       []Frame              // measures besides those of a training
 	Advised      []*advice.Advice     // of each curve
@@ -125,9 +125,6 @@ func (s *Study) Report(ctx context.Context, db *store.Store, title string) (*rep
 		if s.Trains {
 			r.Title = "Scaling of " + clean.Line(s.Name)
 		}
-	}
-	if s.NoBase != nil {
-		r.Doubts = append(r.Doubts, visibleAll(strings.Split(s.NoBase.Error(), "\n"))...)
 	}
 	s.figures(r)
 	var costs *table.Table
@@ -327,11 +324,20 @@ func (s *Study) downloads() ([]report.Download, error) {
 	return slices.Insert(list, 1, report.Download{Name: "scaling.json", About: "the same, exactly, with every warning", Type: "application/json;charset=utf-8", Data: []byte(text)}), nil
 }
 
-// doubts are those about the study, its series and points, and about the advice.
+// doubts are those about the study, its series and points, and about the advice: a
+// line a kind.
 func (s *Study) doubts() []string {
-	list := slices.Concat(s.Warnings, scaling.Doubts(s.Curves))
-	for _, doubt := range advice.Doubts(s.Advised) {
-		list = append(list, "advice: "+doubt)
+	var list []scaling.Remark
+	for _, w := range s.Warnings {
+		list = append(list, scaling.Remark{Text: w})
 	}
-	return list
+	list = append(list, scaling.Remarks(s.Curves)...)
+	for _, r := range advice.Doubts(s.Advised) {
+		r.Text = "advice: " + r.Text
+		list = append(list, r)
+	}
+	if s.NoBase != nil {
+		list = append(list, s.NoBase.Remarks()...)
+	}
+	return scaling.Lines(list, len(s.Curves))
 }

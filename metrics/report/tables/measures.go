@@ -14,7 +14,8 @@ import (
 // about, or those that runs report. The ratios to the base are for programs, and in
 // the table of one measure.
 func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
-	t := &table.Table{Columns: append([]table.Column{{Key: "series"}}, coordinates(curves, list[0])...)}
+	keys := scaling.Keys(curves)
+	t := &table.Table{Columns: append(seriesColumns(keys), coordinates(curves, list[0])...)}
 	t.Columns = append(t.Columns, axisColumn(curves), table.Column{Key: "runs"})
 	for _, m := range list {
 		value := table.ColumnOf(m)
@@ -29,7 +30,7 @@ func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
 	var whys []string
 	for _, c := range curves {
 		for _, p := range c.Points {
-			cells := append([]any{c.Series}, located(c, list[0])...)
+			cells := append(seriesCells(c, keys), located(c, list[0])...)
 			runs := 0
 			var values []any
 			for _, m := range list {

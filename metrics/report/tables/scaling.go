@@ -2,6 +2,7 @@ package tables
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,14 +30,14 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	if len(curves) > 0 {
 		along = curves[0].Axis
 	}
-	t := &table.Table{Columns: []table.Column{
-		{Key: "series"},
+	keys := scaling.Keys(curves)
+	t := &table.Table{Columns: append(seriesColumns(keys), []table.Column{
 		{Key: along, Right: true},
 		{Key: "runs"},
 		{Key: main, Head: title(main), Unit: unit, Right: true},
 		{Key: "speedup", Right: true},
 		{Key: "efficiency", Right: true},
-	}}
+	}...)}
 	for _, m := range targets {
 		t.Columns = append(t.Columns, table.Column{Key: m.Name, Head: m.Title, Right: true}, table.Column{Key: m.Name + "_speedup", Head: "speedup to " + m.Goal(), Right: true})
 	}
@@ -59,8 +60,8 @@ func Scaling(curves []scaling.Curve) *table.Table {
 				why(g.Why)
 				blocks = blocks || g.Blocks
 			}
-			cells := []any{c.Series, p.At.String(), x.Runs, Estimate(x.Median, show, false),
-				Estimate(x.Gain(), number.Significant, atBase), Estimate(x.Efficiency(), number.Percent, atBase)}
+			cells := append(seriesCells(c, keys), p.At.String(), x.Runs, Estimate(x.Median, show, false),
+				Estimate(x.Gain(), number.Significant, atBase), Estimate(x.Efficiency(), number.Percent, atBase))
 			for _, m := range targets {
 				a := p.Of(m.Name)
 				if a.Runs == 0 {
@@ -78,15 +79,7 @@ func Scaling(curves []scaling.Curve) *table.Table {
 			t.Add(cells...)
 		}
 	}
-	for _, c := range curves {
-		if c.Base != nil {
-			about := "Base"
-			if len(curves) > 1 {
-				about += " of " + c.Series
-			}
-			t.Notes = append(t.Notes, about+": "+baseText(c.Base.Row())+".")
-		}
-	}
+	t.Notes = append(t.Notes, baseNotes(curves)...)
 	if blocks {
 		t.Notes = append(t.Notes, "Speedups: medians of the ratios within blocks of runs, one of each point, so that a drift of the machine is not in them.")
 	}
@@ -112,6 +105,69 @@ func title(name string) string {
 	return m.Title
 }
 
+// fewSeries are as many as have a sentence each below a table.
+const fewSeries = 3
+
+// baseNotes say what each series is divided by. Of many the rows have the numbers.
+func baseNotes(curves []scaling.Curve) []string {
+	var list []string
+	of := map[scaling.Value][]string{}
+	for _, c := range curves {
+		if c.Base == nil || c.Base.Of(measure.Throughput).Median == nil && c.Measured(measure.Throughput) {
+			continue // that it lacks one is a doubt
+		}
+		about := "Base"
+		if len(curves) > 1 {
+			about += " of " + c.Series
+		}
+		list = append(list, about+": "+baseText(c.Base.Row())+".")
+		of[c.Base.At] = append(of[c.Base.At], c.Series)
+	}
+	if len(list) <= fewSeries {
+		return list
+	}
+	list = nil
+	for _, at := range slices.SortedFunc(maps.Keys(of), scaling.Value.Compare) {
+		about := ""
+		switch n := len(of[at]); {
+		case n == len(curves):
+			about = fmt.Sprintf("all %d series", n)
+		case n == 1:
+			about = of[at][0]
+		default:
+			about = fmt.Sprintf("%d series", n)
+		}
+		list = append(list, fmt.Sprintf("Base of %s: %s.", about, scaling.Places(curves[0].Axis, at)))
+	}
+	return list
+}
+
+// seriesColumns tell series apart: a column a key in which they differ, else their
+// names. Programs get the name alone.
+func seriesColumns(keys []string) []table.Column {
+	if len(keys) == 0 {
+		return []table.Column{{Key: "series"}}
+	}
+	list := []table.Column{{Key: "series", Data: true}, {Key: "framework", People: true}}
+	heads := scaling.Short(keys)
+	for i, key := range keys {
+		list = append(list, table.Column{Key: key, Head: heads[i], Show: number.Exact, People: true})
+	}
+	return list
+}
+
+// seriesCells are a curve's cells of seriesColumns.
+func seriesCells(c scaling.Curve, keys []string) []any {
+	cells := []any{c.Series}
+	if len(keys) > 0 {
+		cells = append(cells, c.Framework)
+	}
+	for _, key := range keys {
+		cells = append(cells, c.Parameters[key])
+	}
+	return cells
+}
+
 // Measure is a measure along the curves: medians, with the ratio to the
 // base in the direction in which the measure is better.
 func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
@@ -120,7 +176,8 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 	bounds.Head, bounds.Data = "", true
 	low, high := bounds, bounds
 	low.Key, high.Key = m.Name+"_low", m.Name+"_high"
-	t := &table.Table{Columns: append([]table.Column{{Key: "series"}}, coordinates(curves, m)...)}
+	keys := scaling.Keys(curves)
+	t := &table.Table{Columns: append(seriesColumns(keys), coordinates(curves, m)...)}
 	t.Columns = append(t.Columns, axisColumn(curves), table.Column{Key: "runs"}, table.Column{Key: "metric", Data: true}, table.Column{Key: "unit", Data: true},
 		value, low, high, table.Column{Key: "speedup"}, table.Column{Key: "speedup_low", Data: true}, table.Column{Key: "speedup_high", Data: true})
 	// More of what a run measured one by one is no more resources.
@@ -132,7 +189,7 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 		}
 		for _, p := range c.Points {
 			x := p.Of(m.Name)
-			cells := append(append([]any{c.Series}, located(c, m)...), p.At.Any(), x.Runs, m.Name, table.NonZero(m.Unit))
+			cells := append(append(seriesCells(c, keys), located(c, m)...), p.At.Any(), x.Runs, m.Name, table.NonZero(m.Unit))
 			for _, e := range []*scaling.Estimate{x.Median, x.Gain(), x.Efficiency()} {
 				cells = append(cells, estimateCells(e)...)
 			}
@@ -146,12 +203,13 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 // Parts is where the time of a step goes, over all runs of each point:
 // the median and the extremes, since parts of different runs do not add up.
 func Parts(curves []scaling.Curve) *table.Table {
-	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs"}, {Key: "compute", Right: true}, {Key: "communication", Right: true},
-		{Key: "data_wait", Right: true}, {Key: "skew", Right: true}}}
+	keys := scaling.Keys(curves)
+	t := &table.Table{Columns: append(seriesColumns(keys), []table.Column{{Key: "workers"}, {Key: "runs"}, {Key: "compute", Right: true}, {Key: "communication", Right: true},
+		{Key: "data_wait", Right: true}, {Key: "skew", Right: true}}...)}
 	parts := []string{measure.Compute, measure.Communication, measure.DataWait, measure.Skew}
 	for _, c := range curves {
 		for _, p := range c.Points {
-			cells, any1 := []any{c.Series, p.Workers, len(p.Runs)}, false
+			cells, any1 := append(seriesCells(c, keys), p.Workers, len(p.Runs)), false
 			for _, part := range parts {
 				values := p.Of(part).Values
 				cells = append(cells, rangeText(values, len(p.Runs)))
@@ -227,7 +285,7 @@ func targetsOf(curves []scaling.Curve) []measure.Measure {
 // communicationNotes say what share of the step time the reduction of the
 // gradients takes, measured and predicted, a line a curve.
 func communicationNotes(curves []scaling.Curve) []string {
-	var list []string
+	var list []scaling.Remark
 	for _, c := range curves {
 		var shares, sources, why []string
 		for _, p := range c.Points {
@@ -251,20 +309,27 @@ func communicationNotes(curves []scaling.Curve) []string {
 		if len(shares) == 0 {
 			continue
 		}
-		about := ""
-		if len(curves) > 1 {
-			about = " of " + c.Series
-		}
-		line := fmt.Sprintf("Communication%s, share of step time by workers: %s.", about, strings.Join(shares, ", "))
+		line := fmt.Sprintf("Communication, share of step time by workers: %s.", strings.Join(shares, ", "))
 		if len(sources) > 0 {
 			line += " Predicted from: " + strings.Join(sources, "; ") + "."
 		}
 		if len(why) > 0 {
 			line += " Not predicted: " + strings.Join(why, "; ") + "."
 		}
-		list = append(list, line)
+		r := scaling.Remark{Text: line}
+		if len(curves) > 1 {
+			r.Series = c.Series
+		}
+		list = append(list, r)
 	}
-	return list
+	if len(list) > fewSeries {
+		return scaling.Lines(list, len(curves))
+	}
+	var lines []string
+	for _, r := range list {
+		lines = append(lines, r.String())
+	}
+	return lines
 }
 
 // add appends a sentence that is not in the list yet.

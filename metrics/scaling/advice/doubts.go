@@ -1,19 +1,24 @@
 package advice
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
 
 // Sentences are Reason as one text.
 func (a *Advice) Sentences() string { return strings.TrimSpace(a.Reason[0] + " " + a.Reason[1]) }
 
 // Doubts are the warnings of all, with whose they are where they are several.
-func Doubts(list []*Advice) []string {
-	var doubts []string
+func Doubts(list []*Advice) []scaling.Remark {
+	var doubts []scaling.Remark
 	for _, a := range list {
 		for _, w := range a.Warnings {
+			r := scaling.Remark{Text: w}
 			if len(list) > 1 {
-				w = a.Series + ": " + w
+				r.Series = a.Series
 			}
-			doubts = append(doubts, w)
+			doubts = append(doubts, r)
 		}
 	}
 	return doubts

@@ -1,0 +1,74 @@
+package scaling
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// A series' name has what tells it apart and no more than a line, however long the
+// values are, and no two series share one.
+func TestNamesAreShort(t *testing.T) {
+	long := strings.Repeat("a very long value ", 20)
+	var list []*series
+	for i := range 12 {
+		list = append(list, &series{framework: "native", parameters: map[string]any{
+			"parameters.note":  long + string(rune('a'+i)) + long, // cut, these would read alike
+			"parameters.width": int64(1 << i),
+			"parameters.depth": int64(i),
+			"workload.model":   []string{"mlp", "mlp-with-" + long}[i%2],
+			"workload.batch":   int64(32),
+		}})
+	}
+	keys := name(list)
+	if got := strings.Join(keys, " "); got != "parameters.depth parameters.note parameters.width workload.model" {
+		t.Errorf("series differ in %s", got)
+	}
+	seen := map[string]bool{}
+	for _, s := range list {
+		if n := utf8.RuneCountInString(s.name); n > longName {
+			t.Errorf("%d letters: %s", n, s.name)
+		}
+		if strings.Contains(s.name, "batch") || !strings.HasPrefix(s.name, "native ") || seen[s.name] {
+			t.Errorf("name %q", s.name)
+		}
+		seen[s.name] = true
+	}
+	// Long values that nothing else tells apart.
+	for i, s := range list {
+		s.parameters = map[string]any{"parameters.note": long + string(rune('a'+i)) + long}
+	}
+	name(list)
+	if a, b := list[0].name, list[11].name; a != "native note=a very long …long value #1" || b != "native note=a very long …long value #12" {
+		t.Errorf("names %q, %q", a, b)
+	}
+	// Short names keep all that differs, also what varies with something else.
+	list = list[:2]
+	for i, s := range list {
+		s.parameters = map[string]any{"workload.batch": int64(32 << i), "workload.learning_rate": 0.1 * float64(i+1)}
+	}
+	name(list)
+	if got := list[1].name; got != "native batch=64 learning_rate=0.2" {
+		t.Errorf("name %q", got)
+	}
+}
+
+// Many series that say the same have one line, which counts what it leaves out.
+func TestLinesOfAKind(t *testing.T) {
+	of := func(series, where, text string) Remark { return Remark{series, where, text} }
+	got := strings.Join(Lines([]Remark{
+		of("a", "2 workers: ", "took 3 s"), of("b", "2 workers: ", "took 3 s"), of("c", "4 workers: ", "took 17.5 s"), of("d", "", "took 1e9 s"),
+		of("a", "", "target 0.5: reached by 0 of 2 runs"), of("b", "", "target 0.7: reached by 1 of 2 runs"), of("c", "", "target 0.5: reached by 0 of 2 runs"),
+		of("b", "", "alone"), of("", "", "of the study"),
+	}, 4), "\n")
+	want := strings.Join([]string{
+		"all 4 series: 2 workers: took 3 s (and 2 like it)",
+		"a and 1 other series: target 0.5: reached by 0 of 2 runs",
+		"b: target 0.7: reached by 1 of 2 runs",
+		"b: alone",
+		"of the study",
+	}, "\n")
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
