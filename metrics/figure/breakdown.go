@@ -3,6 +3,7 @@ package figure
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -22,8 +23,9 @@ var parts = []struct {
 	{"data wait", measure.DataWait, 4, 0.85},
 }
 
-// breakdown stacks, for each worker count, the shares of the mean rank's step
-// time: a panel for each series.
+// breakdown shows, for each worker count, the shares of the mean rank's step time: a
+// panel for each series. They are stacked where they add up to no more than all of
+// it; parts that overlap in time stand beside each other, each from 0.
 func breakdown(curves []scaling.Curve, obs []scaling.Observation) ([]chart, error) {
 	byRun := make(map[string]scaling.Observation, len(obs))
 	for _, o := range obs {
@@ -49,13 +51,27 @@ func breakdown(curves []scaling.Curve, obs []scaling.Observation) ([]chart, erro
 	return charts, nil
 }
 
+// overlapping reports whether the parts of a run's step add up to more than it.
+func overlapping(o scaling.Observation) bool {
+	sum := 0.0
+	for _, part := range parts {
+		if share := o.Known(part.measure); share != nil && *share >= 0 {
+			sum += *share
+		}
+	}
+	return sum > 1.005
+}
+
 func stack(cv scaling.Curve, byRun map[string]scaling.Observation) (chart, bool) {
 	c := chart{title: shown(cv.Series), y: newAxis("share of the step time (%)")}
 	c.y.unit, c.y.zero = 0.01, true
 	var names []string
 	missing := map[string][]int{} // worker counts by the part that was not measured
 	var nothing []int
-	overlap, highest := false, 1.0
+	overlap := slices.ContainsFunc(cv.Points, func(p scaling.Point) bool {
+		run := p.MedianRun()
+		return run != nil && overlapping(byRun[run.ID])
+	})
 	var labels []Mark
 	for i := range cv.Points {
 		p := &cv.Points[i]
@@ -67,13 +83,21 @@ func stack(cv scaling.Curve, byRun map[string]scaling.Observation) (chart, bool)
 		x, foot := float64(len(names)), 0.0
 		names = append(names, number.Short(float64(p.Workers), 15))
 		var column []Mark
+		left, right := x-0.36, x+0.36
 		block := func(name string, share float64, style int, strong float64) {
 			column = append(column,
-				Mark{Kind: Block, Series: name, Points: []XY{{x - 0.36, foot}, {x + 0.36, foot + share}}, style: style, strong: strong},
+				Mark{Kind: Block, Series: name, Points: []XY{{left, foot}, {right, foot + share}}, style: style, strong: strong},
 				Mark{Kind: Label, Series: name, Text: name, Points: []XY{{x + 0.36, foot + share/2}}, style: style, strong: strong})
-			foot += share
+			if !overlap {
+				foot += share
+			}
 		}
-		for _, part := range parts {
+		for i, part := range parts {
+			if overlap {
+				width := 0.72 / float64(len(parts))
+				left = x - 0.36 + float64(i)*width
+				right = left + width
+			}
 			share := o.Known(part.measure)
 			if share == nil || !(*share >= 0) {
 				missing[part.name] = append(missing[part.name], p.Workers)
@@ -88,9 +112,7 @@ func stack(cv scaling.Curve, byRun map[string]scaling.Observation) (chart, bool)
 			}
 			continue
 		}
-		overlap = overlap || foot > 1.005
-		highest = max(highest, foot)
-		if foot < 1 {
+		if foot < 1 && !overlap {
 			block("other", 1-foot, -1, 0.4)
 		}
 		// The labels are the last column's, and those of parts that only an
@@ -117,16 +139,20 @@ func stack(cv scaling.Curve, byRun map[string]scaling.Observation) (chart, bool)
 	c.caption = []string{"Columns: where the mean rank's steady step time goes, in the run with the median throughput of each point."}
 	for _, part := range parts {
 		if at := missing[part.name]; len(at) > 0 {
-			c.caption = append(c.caption, fmt.Sprintf("%s was not measured at %s, and is part of other there.", upper(part.name), counts(at)))
+			text := fmt.Sprintf("%s was not measured at %s, and is part of other there.", upper(part.name), counts(at))
+			if overlap {
+				text = fmt.Sprintf("%s was not measured at %s.", upper(part.name), counts(at))
+			}
+			c.caption = append(c.caption, text)
 		}
 	}
 	if nothing != nil {
 		c.caption = append(c.caption, fmt.Sprintf("No part was measured at %s.", counts(nothing)))
 	}
 	if overlap {
-		c.caption = append(c.caption, "Parts that overlap in time add up to more than 100 %.")
+		c.caption = append(c.caption, "Beside each other: parts that overlap in time, and would add up to more than 100 %.")
 	}
 	err := c.fit()
-	c.y.max = max(highest, 1) * 1.02
+	c.y.max = 1.02
 	return c, err == nil
 }

@@ -24,41 +24,65 @@ func lines(f *Drawing) []string {
 }
 
 // Worked out by hand: of the runs with 100, 110 and 120 samples/s the middle
-// one stands for the point; it did not measure its data wait.
+// one stands for the point; it did not measure its data wait. Parts that would add up
+// to 1.2 of a step are not stacked: each third of a column of 0.72 starts at 0.
 func TestBreakdown(t *testing.T) {
-	obs := plainRuns("native", 2, 100, 120, 110)
-	obs[0].Values["compute"], obs[1].Values["compute"] = 0.1, 0.2
-	obs[2].Values["compute"], obs[2].Values["communication"] = 0.5, 0.25
-	more := plainRuns("native", 4, 200)
-	more[0].Values["compute"], more[0].Values["communication"], more[0].Values["data_wait"] = 0.7, 0.5, 0
-	obs = append(append(obs, more...), plainRuns("native", 8, 300)...)
-	curves, err := scaling.Analyse(obs, scaling.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := Draw("breakdown", curves, obs, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{
-		`block  "compute" (-0.36, 0) (0.36, 0.5)`,
-		`block  "communication" (-0.36, 0.5) (0.36, 0.75)`,
-		`block  "other" (-0.36, 0.75) (0.36, 1)`,
-		`block  "compute" (0.64, 0) (1.36, 0.7)`,
-		`block  "communication" (0.64, 0.7) (1.36, 1.2)`,
-		`block  "data wait" (0.64, 1.2) (1.36, 1.2)`,
-		`label  "other" (0.36, 0.875) text "other"`,
-		`label  "compute" (1.36, 0.35) text "compute"`,
-		`label  "communication" (1.36, 0.95) text "communication"`,
-		`label  "data wait" (1.36, 1.2) text "data wait"`,
-	}
-	if diff := cmp.Diff(want, lines(f)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for _, s := range []string{"Data wait was not measured at 2 workers, and is part of other there.", "No part was measured at 8 workers.", "add up to more than 100 %"} {
-		if !strings.Contains(f.Caption(), s) {
-			t.Errorf("caption lacks %q: %s", s, f.Caption())
-		}
+	for name, c := range map[string]struct {
+		communication float64
+		want, says    []string
+		not           string
+	}{
+		"apart": {0.25, []string{
+			`block  "compute" (-0.36, 0) (0.36, 0.5)`,
+			`block  "communication" (-0.36, 0.5) (0.36, 0.75)`,
+			`block  "other" (-0.36, 0.75) (0.36, 1)`,
+			`block  "compute" (0.64, 0) (1.36, 0.7)`,
+			`block  "communication" (0.64, 0.7) (1.36, 0.95)`,
+			`block  "data wait" (0.64, 0.95) (1.36, 0.95)`,
+			`block  "other" (0.64, 0.95) (1.36, 1)`,
+			`label  "compute" (1.36, 0.35) text "compute"`,
+			`label  "communication" (1.36, 0.825) text "communication"`,
+			`label  "data wait" (1.36, 0.95) text "data wait"`,
+			`label  "other" (1.36, 0.975) text "other"`,
+		}, []string{"Data wait was not measured at 2 workers, and is part of other there.", "No part was measured at 8 workers."}, "Beside each other"},
+		"at once": {0.5, []string{
+			`block  "compute" (-0.36, 0) (-0.12, 0.5)`,
+			`block  "communication" (-0.12, 0) (0.12, 0.25)`,
+			`block  "compute" (0.64, 0) (0.88, 0.7)`,
+			`block  "communication" (0.88, 0) (1.12, 0.5)`,
+			`block  "data wait" (1.12, 0) (1.36, 0)`,
+			`label  "compute" (1.36, 0.35) text "compute"`,
+			`label  "communication" (1.36, 0.25) text "communication"`,
+			`label  "data wait" (1.36, 0) text "data wait"`,
+		}, []string{"Data wait was not measured at 2 workers.", "No part was measured at 8 workers.", "Beside each other: parts that overlap in time, and would add up to more than 100 %."}, "part of other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			obs := plainRuns("native", 2, 100, 120, 110)
+			obs[0].Values["compute"], obs[1].Values["compute"] = 0.1, 0.2
+			obs[2].Values["compute"], obs[2].Values["communication"] = 0.5, 0.25
+			more := plainRuns("native", 4, 200)
+			more[0].Values["compute"], more[0].Values["communication"], more[0].Values["data_wait"] = 0.7, c.communication, 0
+			obs = append(append(obs, more...), plainRuns("native", 8, 300)...)
+			curves, err := scaling.Analyse(obs, scaling.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := Draw("breakdown", curves, obs, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, lines(f)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			for _, s := range c.says {
+				if !strings.Contains(f.Caption(), s) {
+					t.Errorf("caption lacks %q: %s", s, f.Caption())
+				}
+			}
+			if strings.Contains(f.Caption(), c.not) {
+				t.Errorf("caption has %q: %s", c.not, f.Caption())
+			}
+		})
 	}
 }
 

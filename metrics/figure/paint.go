@@ -97,9 +97,9 @@ func (p *painter) mark(m Mark) {
 		}
 		p.stroke(grey, 1, dashes, points...)
 	case Line:
-		p.stroke(col, 1.6, nil, points...)
+		p.stroke(col, 1.6, dashesOf(m.style), points...)
 	case Trace:
-		p.stroke(faded(col, 0.7), 0.9, nil, points...)
+		p.stroke(faded(col, 0.7), 0.9, dashesOf(m.style), points...)
 	case Dot:
 		// With a rim, so that dots on each other can be counted.
 		p.fill(faded(col, 0.45), shapeOf(0, points[0], 1.9))

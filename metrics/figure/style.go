@@ -23,8 +23,10 @@ var palette = []color.NRGBA{
 	{0xCC, 0x79, 0xA7, 0xFF}, // reddish purple
 	{0xE6, 0x9F, 0x00, 0xFF}, // orange
 	{0x56, 0xB4, 0xE9, 0xFF}, // sky blue
-	{0x00, 0x00, 0x00, 0xFF}, // black
+	black,
 }
+
+var black = color.NRGBA{0x00, 0x00, 0x00, 0xFF}
 
 var (
 	ink   = color.NRGBA{0x22, 0x22, 0x22, 0xFF} // text and axes
@@ -34,7 +36,9 @@ var (
 
 // shapes are regular polygons: corners, and the angle of the first in degrees.
 // There are as many as are told apart at a glance, and a number that shares no
-// factor with the colours': 42 styles before one comes again.
+// factor with the colours': 42 styles before one comes again. Of lines without
+// markers the dashes differ from round to round of the colours (dashesOf), which
+// come back darker and lighter.
 var shapes = []struct {
 	corners int // 0: a circle
 	turn    float64
@@ -51,7 +55,25 @@ func colorOf(style int) color.NRGBA {
 	if style < 0 {
 		return grey
 	}
-	return palette[style%len(palette)]
+	c, round := palette[style%len(palette)], style/len(palette)
+	switch {
+	case round == 0:
+		return c
+	case c == black: // which has no darker shade
+		return color.NRGBA{0x50, 0x50, 0x50, 0xFF}
+	case round%2 == 1:
+		return color.NRGBA{shade(c.R), shade(c.G), shade(c.B), 0xFF}
+	}
+	return faded(c, 0.6)
+}
+
+// shade is a part of a colour, darker.
+func shade(v uint8) uint8 { return uint8(0.55 * float64(v)) }
+
+// dashesOf are a style's line: whole for the first round of colours, and another
+// pattern for each further one, for whom shades of a colour are one.
+func dashesOf(style int) []vg.Length {
+	return [][]vg.Length{nil, {6, 2}, {1.5, 1.5}, {7, 2, 1.5, 2}, {3, 3}, {10, 3}}[max(style, 0)/len(palette)%6]
 }
 
 // faded mixes a colour with white, so much of it remaining. It stays opaque:
