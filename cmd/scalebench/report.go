@@ -71,6 +71,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 		return err
 	}
 	if of.Trains {
+		of.Wish = adviser.wish
 		if of.Advised, err = adviser.advise(a); err != nil {
 			return err
 		}

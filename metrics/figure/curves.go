@@ -88,7 +88,7 @@ func throughput(curves []scaling.Curve, _ []scaling.Observation) (chart, error) 
 	for i, t := range list {
 		c.addTrend(i, t, func(_ *scaling.Point, x float64) float64 { return x }, of)
 	}
-	c.caption = about(list)
+	c.caption = append(about(list), baseless(curves, isThroughput)...)
 	c.labelIdeal()
 	c.caption = append(c.caption, bars(estimates(list, of), "exact binomial interval of the median")...)
 	return c, c.fit()
@@ -110,7 +110,7 @@ func speedup(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
 		base := t.base().Median.Value
 		c.addTrend(i, t, func(_ *scaling.Point, x float64) float64 { return t.measure.Gain(x, base) }, (*scaling.Summary).Gain)
 	}
-	c.caption = about(list)
+	c.caption = append(about(list), baseless(curves, with)...)
 	c.labelIdeal()
 	c.caption = append(c.caption, bars(estimates(list, (*scaling.Summary).Gain), "interval of a ratio of medians")...)
 	return c, c.fit()
@@ -136,7 +136,7 @@ func efficiency(curves []scaling.Curve, _ []scaling.Observation) (chart, error) 
 			return t.measure.Gain(x, base) * (float64(at) / float64(p.Workers))
 		}, (*scaling.Summary).Efficiency)
 	}
-	c.caption = about(list)
+	c.caption = append(about(list), baseless(curves, with)...)
 	c.labelIdeal()
 	c.caption = append(c.caption, bars(estimates(list, (*scaling.Summary).Efficiency), "interval of a ratio of medians")...)
 	err := c.fit()

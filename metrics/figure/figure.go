@@ -252,10 +252,24 @@ func needBase(curves []scaling.Curve, with func(measure.Measure) bool) error {
 	switch {
 	case !measured:
 		return errNothing
-	case without != nil:
+	case len(without) == len(curves):
 		return fmt.Errorf("no base point for series %s: run the smallest worker count, or choose another base", strings.Join(without, ", "))
 	}
 	return nil
+}
+
+// baseless says which series are not drawn, since they have no base point.
+func baseless(curves []scaling.Curve, with func(measure.Measure) bool) []string {
+	var without []string
+	for i := range curves {
+		if len(trends(curves[i:i+1], with)) == 0 {
+			without = append(without, shown(curves[i].Series))
+		}
+	}
+	if without == nil {
+		return nil
+	}
+	return []string{"Not drawn, without a base point: " + strings.Join(without, ", ") + "."}
 }
 
 // shown makes text from a user fit to be drawn: one line, nothing in it that

@@ -34,6 +34,7 @@ type Study struct {
 	Trains       bool                 // runs are trainings: with advice, costs, and the figures of one
 	Frames       []Frame              // measures besides those of a training
 	Advised      []*advice.Advice     // of each curve
+	Wish         advice.Options       // that it answers
 	Bill         *tradeoff.Comparison // nil without prices, and Unpriced says why
 	Unpriced     error
 	Program      string // that made the report, and its version

@@ -22,14 +22,14 @@ import (
 // What the report page says in words.
 
 // answer is the advice, in the words of the advise command, with what was
-// measured to be the best. Advice compares worker counts and not series: of
-// several series the best measured stands first, and each has its sentence.
-func answer(advised []*advice.Advice, curves []scaling.Curve) report.Answer {
+// measured to be the best. Of several series the best answer comes first, and a
+// table has all.
+func answer(advised []*advice.Advice, curves []scaling.Curve, wish advice.Options) report.Answer {
 	best := bestMeasured(curves)
 	if len(advised) != 1 {
-		r := report.Answer{Lead: best[0], Reasons: best[1:]}
-		for _, a := range advised {
-			r.Reasons = append(r.Reasons, clean.Line(a.Series+": "+a.Sentences()))
+		r := report.Answer{Lead: best[0], Reasons: best[1:], Table: &report.Table{ID: "answers", Title: "Each configuration", Text: tables.Answers(curves, advised, wish).Text()}}
+		if lead := tables.Best(advised, wish); lead != "" {
+			r.Lead, r.Reasons = clean.Line(lead), best
 		}
 		return r
 	}
@@ -53,7 +53,7 @@ func (s *Study) answer() report.Answer {
 		}
 	}
 	if s.Trains {
-		a := answer(s.Advised, s.Curves)
+		a := answer(s.Advised, s.Curves, s.Wish)
 		a.Reasons = append(a.Reasons, best...)
 		return a
 	}

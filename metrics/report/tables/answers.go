@@ -1,0 +1,91 @@
+package tables
+
+import (
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// Answers are what several series' advice comes to, a row each: best first, and
+// last those without an answer.
+func Answers(curves []scaling.Curve, list []*advice.Advice, wish advice.Options) *table.Table {
+	keys := scaling.Keys(curves)
+	of := map[string]scaling.Curve{}
+	for _, c := range curves {
+		of[c.Series] = c
+	}
+	currency := ""
+	for _, a := range list {
+		currency = a.Currency
+	}
+	t := &table.Table{Columns: append(seriesColumns(keys), table.Column{Key: "use", Head: "use workers"}, table.Column{Key: "goal", Head: "to reach"},
+		table.Column{Key: "seconds", Head: "in", Right: true},
+		table.Column{Key: "throughput", Unit: "samples/s", Right: true}, table.Column{Key: "efficiency", Right: true},
+		table.Column{Key: "cost", Head: "cost (" + currency + ")", Right: true, Data: currency == ""})}
+	answered := map[string]bool{}
+	for _, a := range advice.Ranked(list, wish) {
+		answered[a.Series] = true
+		atBase := a.Base != nil && a.Candidate.Workers == a.Base.Workers
+		t.Add(append(seriesCells(of[a.Series], keys), a.Candidate.Workers, table.NonZero(GoalText(a.Advice)), figureText(a.Seconds, number.Seconds, false),
+			figureText(a.Throughput, number.Significant, false), figureText(a.Efficiency, number.Percent, atBase), figureText(a.Cost, number.Significant, false))...)
+	}
+	for _, a := range list {
+		if !answered[a.Series] {
+			t.Add(append(seriesCells(of[a.Series], keys), nil, table.NonZero(GoalText(a)), nil, nil, nil, nil)...)
+			t.Notes = append(t.Notes, a.Series+": "+a.Sentences())
+		}
+	}
+	return t
+}
+
+// GoalText is what is to be reached: "accuracy 0.75"; "" for nothing.
+func GoalText(a *advice.Advice) string {
+	switch {
+	case a.Target != nil:
+		return "accuracy " + measure.TargetText(*a.Target)
+	case a.Goal != "":
+		return "the program's target"
+	}
+	return ""
+}
+
+// ruling is what the intervals of the two best answers say of their order.
+var ruling = map[advice.Order]string{
+	advice.Unproven: "; too few runs for intervals, so that the order is that of medians",
+	advice.Overlap:  "; their intervals overlap",
+	advice.Apart:    "",
+}
+
+// Best is the best of several series' answers in a sentence, and how it compares
+// with the next; "" where no series has an answer.
+func Best(list []*advice.Advice, wish advice.Options) string {
+	ranked := advice.Ranked(list, wish)
+	if len(ranked) == 0 {
+		return ""
+	}
+	says := func(a advice.Answer) string {
+		text := ""
+		if a.Seconds != nil {
+			text = figureText(a.Seconds, number.Seconds, a.Seconds.Low == nil).(string)
+			if goal := GoalText(a.Advice); goal != "" {
+				text += " to " + goal
+			}
+		} else if a.Throughput != nil {
+			text = figureText(a.Throughput, number.Significant, a.Throughput.Low == nil).(string) + " samples/s"
+		}
+		if a.Cost != nil {
+			text += ", for " + figureText(a.Cost, number.Significant, a.Cost.Low == nil).(string) + " " + a.Currency
+		}
+		return text
+	}
+	best := ranked[0]
+	text := "Use " + number.Count(best.Candidate.Workers, "worker") + " with " + best.Series + ": " + says(best) + ", the best of " + number.Count(len(list), "configuration") + " at its recommended workers"
+	if len(ranked) > 1 {
+		next := ranked[1]
+		text += "; next is " + next.Series + " with " + number.Count(next.Candidate.Workers, "worker") + ", " + says(next)
+		text += ruling[advice.Compare(best, next)]
+	}
+	return text + "."
+}

@@ -1,0 +1,108 @@
+package advice
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Answer is what one series' advice comes to: the candidate that it recommends.
+type Answer struct {
+	*Advice
+	Candidate
+}
+
+// Ranked are the answers of several series to one wish, best first; series without
+// an answer are left out. What decides is what was asked: with a deadline what it
+// costs, or without prices the time that workers are held; else the time to the
+// target, a higher target going before a lower one; where no time is known, the
+// throughput.
+func Ranked(list []*Advice, wish Options) []Answer {
+	var answers []Answer
+	for _, a := range list {
+		if a.Workers == nil {
+			continue
+		}
+		i := slices.IndexFunc(a.Candidates, func(c Candidate) bool { return c.Workers == *a.Workers })
+		if i >= 0 {
+			answers = append(answers, Answer{a, a.Candidates[i]})
+		}
+	}
+	known := func(of func(Answer) *Estimate) func(a, b Answer) int {
+		return func(a, b Answer) int { // one that is not known comes last
+			x, y := of(a), of(b)
+			if x == nil || y == nil {
+				return cmp.Compare(rank(x), rank(y))
+			}
+			return cmp.Compare(x.Value, y.Value)
+		}
+	}
+	seconds := known(func(a Answer) *Estimate { return a.Seconds })
+	slower := known(func(a Answer) *Estimate {
+		if a.Throughput == nil {
+			return nil
+		}
+		return &Estimate{Value: -a.Throughput.Value}
+	})
+	slices.SortStableFunc(answers, func(a, b Answer) int {
+		c := cmp.Compare(goal(b), goal(a))
+		if wish.Deadline > 0 {
+			c = cmp.Or(c, known(func(a Answer) *Estimate { return a.Cost })(a, b), cmp.Compare(held(a), held(b)))
+		}
+		return cmp.Or(c, seconds(a, b), slower(a, b))
+	})
+	return answers
+}
+
+// rank puts what is known first.
+func rank(e *Estimate) int {
+	if e == nil {
+		return 1
+	}
+	return 0
+}
+
+// goal orders what is reached: the program's own target, then accuracies, then
+// nothing.
+func goal(a Answer) float64 {
+	switch {
+	case a.Goal == "":
+		return -1
+	case a.Target == nil:
+		return 2
+	}
+	return *a.Target
+}
+
+// held is the time that workers are held until the target.
+func held(a Answer) float64 {
+	if a.Seconds == nil {
+		return 0
+	}
+	return a.Seconds.Value * float64(a.Candidate.Workers)
+}
+
+// Order says whether two answers can be told apart.
+type Order int
+
+// The orders.
+const (
+	Unproven Order = iota // one has no interval
+	Overlap
+	Apart
+)
+
+// Compare tells by the intervals of the times of two answers, or else of their
+// throughputs.
+func Compare(a, b Answer) Order {
+	x, y := a.Seconds, b.Seconds
+	if x == nil || y == nil {
+		x, y = a.Throughput, b.Throughput
+	}
+	switch {
+	case x == nil || y == nil || x.Low == nil || y.Low == nil || x.High == nil || y.High == nil:
+		return Unproven
+	case *x.High < *y.Low || *y.High < *x.Low:
+		return Apart
+	}
+	return Overlap
+}
