@@ -4,11 +4,15 @@ import (
 	"embed"
 	"errors"
 	"io"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/figure"
@@ -66,7 +70,7 @@ func complete(s *session, app *cli.App, words []string) error {
 	}
 	last := len(words) - 1
 	current := words[last]
-	for _, c := range candidates(app, words[:last], current) {
+	for _, c := range s.candidates(app, words[:last], current) {
 		if !strings.HasPrefix(c.word, current) && !strings.HasPrefix(c.word, ":") {
 			continue
 		}
@@ -83,19 +87,19 @@ func complete(s *session, app *cli.App, words []string) error {
 
 // candidates are the words that may follow before, given how the current one
 // begins. A line that is wrong already has none.
-func candidates(app *cli.App, before []string, current string) []candidate {
+func (s *session) candidates(app *cli.App, before []string, current string) []candidate {
 	line, err := parse(app, before)
 	var missing *missingValueError
 	switch {
 	case errors.As(err, &missing):
-		return valuesOf(missing.flag, "")
+		return s.valuesOf(missing.flag, "")
 	case err != nil:
 		return nil
 	}
 	onlyOperands := slices.Contains(before, "--")
 	if name, _, ok := strings.Cut(current, "="); ok && strings.HasPrefix(name, "--") && !onlyOperands {
 		if f, ok := line.valid(app)[strings.TrimPrefix(name, "--")]; ok && takesValue(f) {
-			return valuesOf(f, name+"=")
+			return s.valuesOf(f, name+"=")
 		}
 		return nil
 	}
@@ -119,10 +123,10 @@ func candidates(app *cli.App, before []string, current string) []candidate {
 		return commandsOf(app.Commands)
 	}
 	operands := operandNames(c)
-	if len(line.operands) >= len(operands) {
+	if len(operands) == 0 || len(line.operands) >= len(operands) && !strings.Contains(operands[len(operands)-1], "...") {
 		return nil
 	}
-	return named(strings.Trim(operands[len(line.operands)], "[]."), "")
+	return s.wordsFor(strings.Trim(operands[min(len(line.operands), len(operands)-1)], "[]."), "")
 }
 
 func commandsOf(level []*cli.Command) []candidate {
@@ -152,10 +156,45 @@ func flagsOf(valid map[string]cli.Flag, line invocation) []candidate {
 }
 
 // valuesOf are the values of a flag, behind prefix.
-func valuesOf(f cli.Flag, prefix string) []candidate { return named(placeholder(f), prefix) }
+func (s *session) valuesOf(f cli.Flag, prefix string) []candidate {
+	return s.wordsFor(placeholder(f), prefix)
+}
 
-// named are the words that an operand or value of this name can be.
-func named(name, prefix string) []candidate {
+// studiesHere are the studies with run folders; none where there is no such folder,
+// which is no reason to disturb who types.
+func (s *session) studiesHere() []rundir.Study {
+	runs, err := s.runsHere()
+	if err != nil {
+		return nil
+	}
+	names, err := rundir.Studies(runs)
+	if err != nil {
+		return nil
+	}
+	list := make([]rundir.Study, len(names))
+	for i, name := range names {
+		list[i] = rundir.OpenStudy(runs, name)
+	}
+	return list
+}
+
+// runsOf are the attempts of all studies.
+func (s *session) runsOf(prefix string) []candidate {
+	var list []candidate
+	for _, folder := range s.studiesHere() {
+		attempts, err := folder.Attempts()
+		if err != nil {
+			continue
+		}
+		for _, run := range attempts {
+			list = append(list, candidate{prefix + run.Run.ID(), "run"})
+		}
+	}
+	return list
+}
+
+// wordsFor are the words that an operand or value of this name can be.
+func (s *session) wordsFor(name, prefix string) []candidate {
 	var words []string
 	switch name {
 	case "FORMAT":
@@ -172,7 +211,31 @@ func named(name, prefix string) []candidate {
 		}
 	case "SHELL":
 		words = shells
-	case "FILE", "STUDY", "SITE":
+	case "STUDY":
+		list := []candidate{{word: filesWanted}}
+		for _, folder := range s.studiesHere() {
+			list = append(list, candidate{prefix + filepath.Base(folder.Path()), "study"})
+		}
+		return list
+	case "RUN":
+		return s.runsOf(prefix)
+	case "STUDY|RUN":
+		return append(s.wordsFor("STUDY", prefix), s.runsOf(prefix)...)
+	case "KEY":
+		keys := map[string]bool{}
+		for _, folder := range s.studiesHere() {
+			plan, err := launcher.ReadPlan(folder)
+			if err != nil {
+				continue
+			}
+			for _, p := range plan.Points {
+				for key := range p.Point.Parameters() {
+					keys[key] = true
+				}
+			}
+		}
+		words = slices.Sorted(maps.Keys(keys))
+	case "FILE", "SITE":
 		return []candidate{{word: filesWanted}}
 	case "DIR":
 		return []candidate{{word: foldersWanted}}

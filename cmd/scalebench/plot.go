@@ -37,7 +37,7 @@ func plotCommand(s *session) *cli.Command {
 			"Numbers give lines, words columns; --baseline shows how many times better.\n" +
 			"Every run is a dot; medians have an interval if there are enough runs.",
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Required: true, Destination: &o.output,
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output, DefaultText: "STUDY-FIGURE.svg",
 				Usage: "write `FILE`; its extension gives the format: " + strings.Join(figure.Formats(), ", ")},
 			siteFlag(&o.site), o.axisFlag(), atFlag(&o.at),
 			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework, all with the same axes", Destination: &o.by},
@@ -74,8 +74,10 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	case o.axis != "" && money:
 		return usagef("--axis is for measures; %s has an axis of its own, and --by KEY gives each value a panel", o.kind)
 	}
-	if _, err := figure.Format(o.output); err != nil {
-		return &usageError{err: err}
+	if o.output != "" {
+		if _, err := figure.Format(o.output); err != nil {
+			return &usageError{err: err}
+		}
 	}
 	preset, named := figure.Find(o.kind)
 	if named && o.axis == "" && len(o.baseline.Value()) == 0 {
@@ -106,6 +108,9 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 			return a.noBase // it says what to run
 		}
 		return &usageError{err: err}
+	}
+	if o.output == "" {
+		o.output = a.study + "-" + slug(o.kind) + ".svg"
 	}
 	if err := f.Save(o.output); err != nil {
 		return err

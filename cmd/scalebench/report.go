@@ -29,7 +29,7 @@ func reportCommand(s *session) *cli.Command {
 		Description: "STUDY is a study's name or the path of its file. A page (.html) is one file that\n" +
 			"needs no network; Markdown (.md) has its figures and data in files next to it.",
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Required: true, Destination: &o.output,
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output, DefaultText: "STUDY.html",
 				Usage: "write `FILE`; its extension gives the format: " + strings.Join(report.Formats(), ", ")},
 			siteFlag(&o.site),
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` as the heading", DefaultText: "the study's name", Destination: &o.title},
@@ -45,8 +45,10 @@ func reportCommand(s *session) *cli.Command {
 }
 
 func runReport(ctx context.Context, s *session, o reportOptions) error {
-	if _, err := report.Format(o.output); err != nil {
-		return &usageError{err: err}
+	if o.output != "" {
+		if _, err := report.Format(o.output); err != nil {
+			return &usageError{err: err}
+		}
 	}
 	adviser, err := o.adviser()
 	if err != nil {
@@ -89,6 +91,9 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	r, err := of.Report(ctx, db, o.title)
 	if err != nil {
 		return storeError(err)
+	}
+	if o.output == "" {
+		o.output = a.study + ".html"
 	}
 	files, err := r.Save(o.output)
 	if err != nil {

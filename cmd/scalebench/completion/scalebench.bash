@@ -29,9 +29,9 @@ _scalebench() {
 			# Empty candidates make bash complete the names of files itself.
 			if [[ $line == :folders ]]; then
 				compopt -o dirnames 2>/dev/null
-				while IFS= read -r word; do list+=("$word"); done < <(compgen -d -- "$current")
+				while IFS= read -r word; do _scalebench_hidden "$word" || list+=("$word"); done < <(compgen -d -- "$current")
 			else
-				while IFS= read -r word; do list+=("$word"); done < <(compgen -f -- "$current")
+				while IFS= read -r word; do _scalebench_hidden "$word" || list+=("$word"); done < <(compgen -f -- "$current")
 			fi
 			compopt -o filenames 2>/dev/null
 			;;
@@ -41,6 +41,12 @@ _scalebench() {
 		esac
 	done < <("${COMP_WORDS[0]}" __complete "${words[@]}" 2>/dev/null)
 	COMPREPLY=("${list[@]}")
+}
+
+# _scalebench_hidden says whether $1 is a hidden file, like .git, that nobody has
+# begun to type.
+_scalebench_hidden() {
+	[[ ${1##*/} == .* && ${current##*/} != .* ]]
 }
 
 # _scalebench_joined says whether word $1 follows the one before it without a

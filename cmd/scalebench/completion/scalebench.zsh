@@ -21,13 +21,12 @@ _scalebench() {
 		esac
 	done < <("${(Q)words[1]}" __complete "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)
 
+	((${#candidates})) && _describe -t candidates scalebench candidates
 	if ((files || folders)); then
 		# --name=VALUE: only what follows the sign is a path.
 		[[ "$PREFIX" == --*=* ]] && compset -P '*='
 		if ((folders)); then _files -/; else _files; fi
-		return
 	fi
-	((${#candidates})) && _describe -t candidates scalebench candidates
 }
 
 # Loaded by name from $fpath, or sourced.
