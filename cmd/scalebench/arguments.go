@@ -191,7 +191,7 @@ func (line invocation) has(name string) bool {
 }
 
 // redirectHelp turns "help COMMAND" into "COMMAND --help", and leaves out the
-// operands behind --help, which the library would take for topics.
+// operands after --help, which the library would take for topics.
 func (line invocation) redirectHelp(app *cli.App) (invocation, error) {
 	if line.has("help") {
 		line.operands = nil
@@ -255,7 +255,7 @@ func operandNames(c *cli.Command) []string {
 	return strings.Fields(usual)
 }
 
-// takesCommand reports whether the words behind -- are a command to be measured.
+// takesCommand reports whether the words after -- are a command to be measured.
 func takesCommand(c *cli.Command) bool {
 	return c != nil && strings.Contains(c.ArgsUsage, " | -- ")
 }

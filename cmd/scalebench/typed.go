@@ -59,7 +59,7 @@ func (o *commandOptions) asked(site string, words []string) (asked, error) {
 	if i < 0 {
 		for flag, given := range map[string]bool{"workers": o.workers != "", "repeats": o.repeats != 0, "name": o.name != "", "write": o.write != ""} {
 			if given {
-				return asked{}, &usageError{err: fmt.Errorf("--%s is for a command behind --, not for a study", flag), hint: "Keys of a study are set behind its file: 'sweep.workers=[1,2]' repeats=3 name=NAME"}
+				return asked{}, &usageError{err: fmt.Errorf("--%s is for a command after --, not for a study", flag), hint: "Keys of a study go after its file: 'sweep.workers=[1,2]' repeats=3 name=NAME"}
 			}
 		}
 		return asked{study: words[0], site: site, overrides: words[1:]}, nil
@@ -67,11 +67,11 @@ func (o *commandOptions) asked(site string, words []string) (asked, error) {
 	overrides, command := words[:i], words[i+1:]
 	switch {
 	case len(command) == 0:
-		return asked{}, usagef("no command behind --; give one, like: -- python train.py --lr 0.1")
+		return asked{}, usagef("no command after --; give one, like: -- python train.py --lr 0.1")
 	case len(overrides) > 0 && !strings.Contains(overrides[0], "="):
-		return asked{}, &usageError{err: fmt.Errorf("%q and a command behind --; give one of the two", overrides[0]), hint: "A study file says itself what to run."}
+		return asked{}, &usageError{err: fmt.Errorf("%q and a command after --; give one or the other", overrides[0]), hint: "The study file says what to run."}
 	case len(command) == 1 && filepath.Ext(command[0]) == ".toml":
-		return asked{}, &usageError{err: fmt.Errorf("%s is a study file, and what stands behind -- is a command", command[0]), hint: "Leave -- out."}
+		return asked{}, &usageError{err: fmt.Errorf("%s is a study file, but -- is followed by a command", command[0]), hint: "Leave -- out."}
 	}
 	name := o.name
 	if name == "" {

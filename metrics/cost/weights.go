@@ -43,7 +43,7 @@ func ParseWeights(s string, takeMax bool) (*Weights, error) {
 		}
 		x, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(x >= 0) || math.IsInf(x, 0) {
-			return nil, fmt.Errorf("%q is not a weight of %s; want a number of 0 or more (for Mem with K, M, G, T or P behind it)", value, key)
+			return nil, fmt.Errorf("%q is not a weight of %s; want a number of 0 or more (for Mem, followed by K, M, G, T or P)", value, key)
 		}
 		if _, twice := w.tres[name]; twice {
 			return nil, fmt.Errorf("%s has two weights", key)

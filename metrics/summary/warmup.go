@@ -93,7 +93,7 @@ func (c *Cut) tellOfWarmup(durations []float64) {
 	late := durations[from:c.Warmup]
 	cost := float64(len(late)) / float64(n-from) * (mean(late)/behind - 1)
 	if cost > tell {
-		c.warn("the first %d of %d steps are left out as warm-up: steps from %d on take %.0f %% longer than those behind it; if something disturbed the run there, its throughput is up to %.0f %% too high",
+		c.warn("the first %d of %d steps are left out as warm-up: steps from %d on take %.0f %% longer than those after it; if something disturbed the run there, its throughput is up to %.0f %% too high",
 			c.Warmup, n, from, 100*(mean(late)/behind-1), 100*cost)
 	}
 }

@@ -45,7 +45,7 @@ func TestWarmup(t *testing.T) {
 		{"a ramp of five in sixteen that leaves too few", join([]float64{6, 5, 4, 3, 2, 2, 2}, repeat(9, 1)), 0, "7 of 16 steps are warm-up; at least 10 others are needed", ""},
 		// Steps 5 to 19 take twice as long: with them, 95 steps take 110, which is
 		// 15/95 = 16 % more.
-		{"a slower start", join(repeat(20, 2), repeat(80, 1)), 20, "", "the first 20 of 100 steps are left out as warm-up: steps from 5 on take 100 % longer than those behind it; if something disturbed the run there, its throughput is up to 16 % too high"},
+		{"a slower start", join(repeat(20, 2), repeat(80, 1)), 20, "", "the first 20 of 100 steps are left out as warm-up: steps from 5 on take 100 % longer than those after it; if something disturbed the run there, its throughput is up to 16 % too high"},
 		{"a slower start that is soon over", join(repeat(7, 2), repeat(93, 1)), 7, "", ""},
 		// Parts of 13 steps, ⌈100/8⌉: the first all fast, that from 26 on all slow.
 		{"a faster start", join(repeat(20, 1), repeat(80, 2)), 0, "", "steps 26 to 38 take 100 % longer than steps 0 to 12: the throughput is over both"},
