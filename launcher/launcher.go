@@ -47,6 +47,10 @@ type Record struct {
 	Allocation string           `json:"allocation,omitempty"` // id of the job whose nodes a local attempt takes
 	// Programs are the SHA-256 of the files in the programs folder, by name.
 	Programs map[string]string `json:"programs,omitempty"`
+	// Resume is the checkpoint that the program is to go on from, of attempt
+	// ResumedAttempt; "" and 0 for none.
+	Resume         string `json:"resume,omitempty"`
+	ResumedAttempt int    `json:"resumed_attempt,omitempty"`
 	// Own are those of the user's own files in the own folder, by name.
 	Own map[string]string `json:"own,omitempty"`
 	// Of the command that drives a local attempt.
@@ -174,6 +178,11 @@ func (c Creator) create(t Todo, r Record, extra func(at rundir.Folder, a *Attemp
 	r.Setting = setting(site, f, c.Key, c.scripted)
 	if r.Host, err = os.Hostname(); err != nil {
 		return nil, err
+	}
+	if f.UserProgram && framework.Resumes(t.Command) {
+		if r.Resume, r.ResumedAttempt, err = c.resume(t); err != nil {
+			return nil, err
+		}
 	}
 	a := &Attempt{Run: final, Number: t.Number, Point: t.Point, Record: r}
 	return a, final.Create(func(at rundir.Folder) error {

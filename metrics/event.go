@@ -188,6 +188,10 @@ const (
 	FigureToTarget     = "to_target"
 	FigureMissedTarget = "missed_target"
 
+	// The attempt of the run from whose checkpoint this one goes on. No measure: it
+	// says that the attempt's times are not those of the whole training.
+	FigureResumed = "resumed_attempt"
+
 	// How long a rank's program ran, in s: from its start to its end, by the clock
 	// of the supervisor beside it. Of the user's own programs.
 	FigureRunSeconds = "run_seconds"

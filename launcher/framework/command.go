@@ -116,6 +116,9 @@ func commandEnvironment(s Rank) []string {
 	if s.Point.Command.Start == "node" {
 		threads *= s.World.LocalSize
 	}
+	if Resumes(s.Point.Command) {
+		list = append(list, "SCALEBENCH_CHECKPOINT="+s.Run.Checkpoints(), "SCALEBENCH_RESUME="+s.Resume)
+	}
 	unset("OMP_NUM_THREADS", strconv.Itoa(threads))
 	if s.Interface != "" && s.World.Nodes > 1 {
 		unset("GLOO_SOCKET_IFNAME", s.Interface)
@@ -133,4 +136,15 @@ func commandEnvironment(s Rank) []string {
 		list = append(list, name+"="+value)
 	}
 	return list
+}
+
+// Resumes reports whether a command says that it can go on from a checkpoint of an
+// earlier attempt: {checkpoint} or {resume} stands in it.
+func Resumes(c study.Command) bool {
+	for _, text := range slices.Concat(c.Run, []string{c.Directory}, slices.Collect(maps.Values(c.Environment))) {
+		if slices.ContainsFunc(named(text), func(found string) bool { return found == "{checkpoint}" || found == "{resume}" }) {
+			return true
+		}
+	}
+	return false
 }

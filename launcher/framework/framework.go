@@ -70,6 +70,8 @@ type Rank struct {
 	World  world.World // of the process, or of the first rank of its node
 	Worker string      // absolute path of scalebench-worker
 	Python string      // interpreter of the Python frameworks
+	// Resume is the checkpoint to go on from; "" for none.
+	Resume string
 	// Interface is the network interface on which the other nodes are reached;
 	// "" where it is not known.
 	Interface string

@@ -68,6 +68,8 @@ var placeholders = []placeholder{
 	{name: "test_samples", uses: []string{"data.test_samples"}, value: set(func(s Rank) int { return s.Point.Data.TestSamples })},
 	{name: "study", value: func(s Rank) string { return s.Point.Command.Folder }},
 	{name: "output", value: func(s Rank) string { return s.Run.Output() }},
+	{name: "checkpoint", value: func(s Rank) string { return s.Run.Checkpoints() }},
+	{name: "resume", value: func(s Rank) string { return s.Resume }},
 	{name: "python", value: func(s Rank) string { return s.interpreter() }},
 
 	{name: "rank", rank: true, value: count(func(s Rank) int { return s.World.Rank })},

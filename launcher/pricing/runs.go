@@ -94,6 +94,9 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) tradeoff.PricedRun {
 	if clock == Job {
 		seconds = v.JobSeconds
 	}
+	if v.Why[measure.TrainSeconds] == measure.WhyResumed { // other attempts' jobs were paid for as well
+		seconds = nil
+	}
 	if seconds != nil {
 		run.Seconds = *seconds
 	}

@@ -170,9 +170,13 @@ func (r Folder) Script() string   { return filepath.Join(string(r), "job.sh") }
 func (r Folder) Programs() string { return filepath.Join(string(r), "programs") }
 func (r Folder) Own() string      { return filepath.Join(string(r), "own") }
 func (r Folder) Output() string   { return filepath.Join(string(r), "output") }
-func (r Folder) Nonce() string    { return filepath.Join(string(r), "nonce") }
-func (r Folder) JobLog() string   { return filepath.Join(string(r), "job.log") }
-func (r Folder) Events() string   { return filepath.Join(string(r), "events") }
+
+// Checkpoints is where a program of the user's leaves what a later attempt goes on
+// from.
+func (r Folder) Checkpoints() string { return filepath.Join(r.Output(), "checkpoints") }
+func (r Folder) Nonce() string       { return filepath.Join(string(r), "nonce") }
+func (r Folder) JobLog() string      { return filepath.Join(string(r), "job.log") }
+func (r Folder) Events() string      { return filepath.Join(string(r), "events") }
 
 // Heartbeat is rewritten by the command that drives a local attempt for as long
 // as it does: its time is what other hosts see of that command.

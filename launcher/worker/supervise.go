@@ -82,6 +82,9 @@ func LoadPoint(run rundir.Folder) (study.Point, error) {
 type record struct {
 	Python  string           `json:"python"`
 	Setting *metrics.Setting `json:"setting"`
+
+	Resume         string `json:"resume"`
+	ResumedAttempt int    `json:"resumed_attempt"`
 }
 
 // readRecord reads it; of a folder that has none it is empty.
@@ -182,6 +185,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		fmt.Fprintln(os.Stderr, "scalebench-worker:", text)
 	}
 	program := framework.Rank{Point: point, Run: o.Run, World: o.World, Worker: o.Worker, Python: cmp.Or(o.Python, record.Python)}
+	program.Resume = record.Resume
 	environment := Environment(ctx, o.World)
 	environment.Files = ownFiles(f, program)
 	if environment.Interface != nil {
@@ -194,6 +198,11 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	}
 	if err := events.Write(metrics.Event{Environment: environment}); err != nil {
 		return 1, err
+	}
+	if record.Resume != "" {
+		if err := events.Write(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureResumed, Value: float64(record.ResumedAttempt), Note: "from " + filepath.Base(record.Resume)}}); err != nil {
+			return 1, err
+		}
 	}
 	code, why := 1, ""
 	if hold, err := useStaged(&program); err != nil {
@@ -268,6 +277,11 @@ func run(f framework.Framework, s framework.Rank, o *output, heard func(os.Signa
 	if f.UserProgram {
 		if err := makeOutput(s.Run.Output(), cmd.Dir); err != nil {
 			return 1, err.Error()
+		}
+		if framework.Resumes(s.Point.Command) {
+			if err := os.MkdirAll(s.Run.Checkpoints(), 0o755); err != nil {
+				return 1, err.Error()
+			}
 		}
 	}
 	cmd.Stdout, cmd.Stderr = log, log

@@ -22,6 +22,10 @@ const (
 	ToTarget = "to_target"
 )
 
+// WhyResumed is why a run that goes on from a checkpoint has no time of the whole
+// training: what the attempts before spent on it, and on what was lost, is not in it.
+const WhyResumed = "the run went on from a checkpoint of an earlier attempt, whose time is not in it"
+
 var training = []Measure{
 	{Name: Throughput, Title: "throughput", Unit: "samples/s", Better: Higher},
 	{Name: EndToEnd, Title: "end to end", Unit: "samples/s", Better: Higher},

@@ -83,7 +83,7 @@ func (r *Outcome) toTarget(m measure.Measure, in Input) {
 func (r *Outcome) reported(in Input) {
 	of := map[string][]metrics.Figure{}
 	for _, f := range in.Figures {
-		if declared, err := measure.Find(f.Name); err == nil && declared.At == "" || len(f.At) > 0 || f.Name == metrics.FigureMissedTarget {
+		if declared, err := measure.Find(f.Name); err == nil && declared.At == "" || len(f.At) > 0 || f.Name == metrics.FigureMissedTarget || f.Name == metrics.FigureResumed {
 			continue
 		}
 		if of[f.Name] == nil {

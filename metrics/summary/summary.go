@@ -150,6 +150,7 @@ func Summarize(in Input) Outcome {
 	r.reported(in)
 	r.placed(in)
 	r.accuracies(in)
+	r.resumed(in)
 	r.noise(in)
 	r.identify(in)
 	r.Warnings = append(append(r.Warnings, in.Notes...), warnings(in)...)

@@ -1,0 +1,63 @@
+package launcher
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// resume finds the newest complete checkpoint of the attempts before, which have
+// all ended badly since the last good one: a run that is measured again begins
+// anew. "" where there is none.
+func (c Creator) resume(t Todo) (checkpoint string, attempt int, err error) {
+	for n := t.Number - 1; n > 0; n-- {
+		run := c.Folder.Run(t.Point.ID, t.Point.Repeat, n)
+		var ended *Verdict
+		ok, err := readJSON(run.State(), &ended)
+		if err != nil {
+			return "", 0, err
+		}
+		if !ok || ended == nil || ended.Status.Good() { // or it may be at work still
+			return "", 0, nil
+		}
+		checkpoint, err := newest(run.Checkpoints())
+		if err != nil || checkpoint != "" {
+			return checkpoint, n, err
+		}
+	}
+	return "", 0, nil
+}
+
+// newest is the latest complete checkpoint of a folder: a file or a folder whose
+// name neither begins with a dot nor ends in .tmp, .part or ~. A program writes
+// under such a name and renames, which is at once: what has another name is whole.
+func newest(folder string) (path string, err error) {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	var when time.Time
+	for _, e := range entries { // by name, which decides among equal times
+		name := e.Name()
+		if !e.IsDir() && !e.Type().IsRegular() || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".part") || strings.HasSuffix(name, "~") {
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if path == "" || !info.ModTime().Before(when) {
+			path, when = filepath.Join(folder, name), info.ModTime()
+		}
+	}
+	return path, nil
+}
