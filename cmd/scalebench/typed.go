@@ -146,6 +146,9 @@ func nameOf(command []string) string {
 	words[0] = filepath.Base(words[0])
 	if len(words) > 1 && interpreters.MatchString(words[0]) {
 		words = words[1:]
+		for len(words) > 1 && strings.HasPrefix(words[0], "-") { // the interpreter's own
+			words = words[1:]
+		}
 		words[0] = filepath.Base(words[0])
 	}
 	words[0] = strings.TrimSuffix(words[0], filepath.Ext(words[0]))
