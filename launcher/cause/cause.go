@@ -35,6 +35,10 @@ var (
 	complaint = regexp.MustCompile(`(?i)error|exception|cannot|can't|could not|not found|no such|denied|fatal|fail|abort|invalid|killed|unable|refused|exceed|usage:|missing|out of memory|in use`)
 )
 
+// longestPlace is the length in bytes of the longest file name and line that are
+// shown with an exception.
+const longestPlace = 90
+
 // Of is why a program failed, by the end of its output: the last exception and
 // the line of the user's file that it came from, "KeyError: 'labels'
 // (train.py:31)", else the last line. "" when it printed nothing.
@@ -63,6 +67,9 @@ func Of(output string) string {
 		}
 	}
 	if found != "" {
+		if at = bounded(at); len(at) > longestPlace { // no name that a person has given
+			return bounded(found)
+		}
 		return bounded(found) + " (" + at + ")"
 	}
 	for i := len(lines) - 1; i >= 0; i-- {

@@ -115,13 +115,14 @@ func TestHint(t *testing.T) {
 }
 
 func FuzzOf(f *testing.F) {
-	for _, seed := range []string{"", traceback, overMemory, overTime, failed, "\x1b[31m\r\n  File \"a\", line 1"} {
+	for _, seed := range []string{"", traceback, overMemory, overTime, failed, "\x1b[31m\r\n  File \"a\", line 1",
+		"  File \"a\u009b2J\u202e\xff.py\", line 1\nE", "  File \"" + strings.Repeat("a", 5000) + ".py\", line 1\nE"} {
 		f.Add(seed)
 	}
 	// One line that steers nothing, of bounded length.
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, got := range []string{Of(text), Slurm(text), Script(text)} {
-			if strings.ContainsAny(got, "\n\x1b\r") || len(got) > longest+100 || !utf8.ValidString(got) {
+			if strings.ContainsAny(got, "\n\x1b\r\u009b\u202e") || len(got) > longest+100 || !utf8.ValidString(got) {
 				t.Errorf("%q", got)
 			}
 		}

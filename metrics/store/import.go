@@ -9,9 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/redact"
+	"github.com/scalebench/scalebench/metrics/summary"
 )
 
 // Source is where an imported run comes from.
@@ -248,11 +251,44 @@ func (all *importing) run(run metrics.Run, events []metrics.Event, from Source, 
 	if err := in.steps(); err != nil {
 		return report, err
 	}
+	if input := stated(run, events); input != nil {
+		return report, in.summarize(input, nil)
+	}
 	input, evaluations, err := in.summaryInput()
 	if err != nil {
 		return report, err
 	}
 	return report, in.summarize(input, evaluations)
+}
+
+// stated is what summaryInput reads back of a run of which one rank states
+// figures and no more, as the row of a table does, made of its events as they were
+// stored; nil of any other. Reading back is a quarter of an import.
+func stated(run metrics.Run, events []metrics.Event) *summary.Input {
+	if _, asked := run.Parameters[pointkey.Targets]; asked || len(events) == 0 || events[0].Start == nil {
+		return nil
+	}
+	s := events[0].Start
+	rank := summary.Rank{Rank: s.Rank, Ranks: s.Covers(), Host: s.Host, World: s.WorldSize}
+	input := summary.Input{Kind: run.Kind, Workers: run.Workers, World: s.WorldSize, Restart: s.Restart, Restarts: []int{s.Restart}}
+	input.Device, _ = run.Parameters["resources.device"].(string)
+	input.BatchNorm, _ = run.Parameters["workload.batch_norm"].(string)
+	for _, e := range events[1:] {
+		switch {
+		case e.Figure != nil:
+			input.Figures = append(input.Figures, *e.Figure)
+		case e.Note != nil:
+			if !slices.Contains(input.Notes, e.Note.Text) {
+				input.Notes = append(input.Notes, e.Note.Text)
+			}
+		case e.Stop != nil && rank.Stop == nil:
+			rank.Stop = &metrics.Stop{Status: e.Stop.Status, ParameterSHA256: e.Stop.ParameterSHA256}
+		default:
+			return nil
+		}
+	}
+	input.Ranks = []summary.Rank{rank}
+	return &input
 }
 
 // study is the id of the study that a run goes into, which has changed thereby.

@@ -8,10 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/mattn/go-sqlite3"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/redact"
+	"github.com/scalebench/scalebench/metrics/summary"
 )
 
 func importedRun() (metrics.Run, []metrics.Event, Source) {
@@ -280,5 +283,64 @@ func TestForgetImported(t *testing.T) {
 	}
 	if got, err := s.Forgotten(ctx, ""); err != nil || len(got) != 1 || got[0] != second.Run {
 		t.Errorf("forgotten: %v, %v", got, err)
+	}
+}
+
+// What is made of a run's events without reading them back is what is read back.
+func TestStated(t *testing.T) {
+	s := openStore(t)
+	spread := 0.5
+	start := metrics.Event{Start: &metrics.Start{Format: metrics.FormatVersion, Writer: "rank", WorldSize: 4, Ranks: 4, Host: "h"}}
+	rate := metrics.Figure{Name: "throughput", Value: 0.1 + 0.2, Unit: "samples/s", Reduce: "median", Of: 3, PlusMinus: &spread, PlusMinusIs: "σ", Note: "with password=hunter2", File: "t.csv", Line: 7}
+	placed := metrics.Figure{Name: "busbw", Value: 1e9, Unit: "B/s", Better: "higher", At: map[string]any{"bytes": 8.0, "op": "all_reduce"}}
+	note := metrics.Event{Note: &metrics.Note{Text: "of --token s3cr3tvalue"}}
+	for name, c := range map[string]struct {
+		events []metrics.Event
+		read   bool // back
+	}{
+		"a row":       {[]metrics.Event{start, {Figure: &rate}}, false},
+		"places":      {[]metrics.Event{start, {Time: 1, Figure: &rate}, {Figure: &placed}}, false},
+		"notes":       {[]metrics.Event{start, note, {Note: &metrics.Note{Text: "another"}}, note}, false},
+		"an end":      {[]metrics.Event{start, {Figure: &rate}, {Time: 3, Stop: &metrics.Stop{Status: metrics.StopFailed, Cause: "c", Steps: 4}}}, false},
+		"nothing":     {[]metrics.Event{start}, false},
+		"training":    {[]metrics.Event{start, {Train: &metrics.Train{}}}, true},
+		"evaluations": {[]metrics.Event{start, {Evaluation: &metrics.Evaluation{Epoch: 1, Accuracy: 0.5}}}, true},
+		"steps":       {[]metrics.Event{start, {Steps: &metrics.Steps{Tick: 1, Duration: []int64{1}, Samples: []int64{1}}}}, true},
+		"environment": {[]metrics.Event{start, {Environment: &metrics.Environment{Kernel: "6"}}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run, _, from := importedRun()
+			run.Point, from.Part = "p", name
+			run.Parameters = map[string]any{"resources.device": "gpu", "workload.batch_norm": "sync", "lr": 0.1}
+			report, err := importOne(t, s, run, c.events, from) // hides secrets in events
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := stated(run, c.events)
+			if c.read {
+				if got != nil {
+					t.Fatalf("%+v", got)
+				}
+				return
+			}
+			var want *summary.Input
+			if err := s.withTx(t.Context(), func(tx *sql.Tx) error {
+				var id int64
+				if err := tx.QueryRow("SELECT id FROM run WHERE name = ?", report.Run).Scan(&id); err != nil {
+					return err
+				}
+				want, _, err = newIngest(t.Context(), tx, id, &Report{}, redact.Text, catalogue{}).summaryInput()
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-read back +stated\n%s", diff)
+			}
+		})
+	}
+	run, _, _ := importedRun()
+	if got := stated(run, []metrics.Event{start}); got != nil {
+		t.Errorf("a run with targets: %+v", got)
 	}
 }
