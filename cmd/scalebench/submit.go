@@ -130,8 +130,10 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		Interval: o.interval, Patience: lease.Patience, Watch: o.wait,
 		Found: found, Begun: begun, Observe: observe, Warn: watch.warn})
 	watch.bar.stop()
-	if printed := s.print(listing.Submitted(submitted)); err == nil && printed != nil {
-		return printed
+	if !o.wait || err != nil { // who waited is shown results
+		if printed := s.print(listing.Submitted(submitted)); err == nil && printed != nil {
+			return printed
+		}
 	}
 	switch {
 	case err != nil:
@@ -159,6 +161,9 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 	}
 	if o.wait {
 		err := collectFolder(ctx, s, w.folder, false)
+		if shown := runRuns(ctx, s, runsOptions{study: w.study.Name}); err == nil {
+			err = shown
+		}
 		if o.typed && err == nil {
 			if noted := s.timing(ctx, w); len(watch.failed) == 0 {
 				err = noted
