@@ -71,10 +71,10 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 	for _, path := range swept {
 		t.Columns = append(t.Columns, table.Column{Key: path, Head: path[strings.LastIndexByte(path, '.')+1:], Show: number.Exact})
 	}
-	t.Columns = append(t.Columns, []table.Column{{Key: "workers"}, {Key: "nodes"}, {Key: "workers_per_node"},
-		{Key: "partition"}, {Key: "exclusive"},
-		{Key: "worker_batch", Unit: "samples"}, {Key: "global_batch", Unit: "samples"}, {Key: "learning_rate"},
-		{Key: "runs"}, {Key: "time_limit", Show: number.Seconds}, {Key: "node_hours", Head: "node-hours at most"},
+	t.Columns = append(t.Columns, []table.Column{{Key: "workers"}, {Key: "nodes", Optional: true}, {Key: "workers_per_node", Optional: true},
+		{Key: "partition", Optional: true}, {Key: "exclusive", Optional: true},
+		{Key: "worker_batch", Unit: "samples", Optional: true}, {Key: "global_batch", Unit: "samples", Optional: true}, {Key: "learning_rate", Optional: true},
+		{Key: "runs"}, {Key: "time_limit", Show: number.Seconds, Optional: true}, {Key: "node_hours", Head: "node-hours at most"},
 		{Key: "results"}, {Key: "why", Head: "what is missing"},
 	}...)
 	var hours float64

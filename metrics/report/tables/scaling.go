@@ -39,7 +39,7 @@ func Scaling(curves []scaling.Curve) *table.Table {
 		{Key: "efficiency", Right: true},
 	}...)}
 	for _, m := range targets {
-		t.Columns = append(t.Columns, table.Column{Key: m.Name, Head: m.Title, Right: true}, table.Column{Key: m.Name + "_speedup", Head: "speedup to " + m.Goal(), Right: true})
+		t.Columns = append(t.Columns, table.Column{Key: m.Name, Head: m.Title, Right: true}, table.Column{Key: m.Name + "_speedup", Head: "speedup to " + m.Goal(), Right: true, Optional: true})
 	}
 	blocks := false
 	var whys []string
