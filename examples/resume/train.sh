@@ -1,3 +1,4 @@
+#!/bin/sh
 # train.sh CHECKPOINTS RESUME: five steps, with a checkpoint after each.
 set -eu
 step=0
