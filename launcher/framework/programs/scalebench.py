@@ -101,8 +101,8 @@ class Events:
 
         world_size is what the framework itself says; ranks, how many of them
         from rank on the events are of. The clock began with this process, or
-        at a reading of time.monotonic(). A file that is there already is an error:
-        another process has this rank.
+        at a reading of time.monotonic(). A file that is there already is an
+        error: another process has this rank.
         """
         self.steps = 0  # recorded so far
         self.epochs = 0
