@@ -57,7 +57,7 @@ func TestPatterns(t *testing.T) {
 		o          Options
 		want, note string
 	}{
-		{"median", steps, Pattern{Unit: "img/s", Per: "step"}, Options{}, "3 throughput 20 samples/s median of 3", "the median of 3 values a step"},
+		{"median", steps, Pattern{Unit: "img/s", Per: "step"}, Options{}, "3 throughput 20 samples/s median of 3", "the median of 3 values in the log, one per step"},
 		{"mean", steps, Pattern{Unit: "img/s", Per: "step", Reduce: "mean"}, Options{}, "3 throughput 30 samples/s mean of 3", ""},
 		{"sum", steps, Pattern{Unit: "img/s", Reduce: "sum"}, Options{}, "3 throughput 90 samples/s sum of 3", ""},
 		{"last", steps, Pattern{Unit: "img/s", Reduce: "last"}, Options{}, "3 throughput 60 samples/s last of 3", ""},
@@ -141,7 +141,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s of %q: %v, want %q", tt.format, tt.text, err, tt.want)
 		}
 	}
-	if _, err := Find("nosuch"); err == nil || !strings.Contains(err.Error(), "there are horovod-synthetic, ") {
+	if _, err := Find("nosuch"); err == nil || !strings.Contains(err.Error(), "valid: horovod-synthetic, ") {
 		t.Error(err)
 	}
 	e, _ := Find("keras-csvlogger")

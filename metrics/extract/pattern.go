@@ -257,7 +257,7 @@ func (c *compiled) note(n int) string {
 	if n == 1 {
 		return "as the log states it"
 	}
-	return fmt.Sprintf("the %s of %d values a %s in the log", c.Reduce, n, c.Per)
+	return fmt.Sprintf("the %s of %d values in the log, one per %s", c.Reduce, n, c.Per)
 }
 
 func matchValues(all []match) []Value {

@@ -123,7 +123,7 @@ func TestObjectives(t *testing.T) {
 	}
 	// One that nothing keeps is not answered.
 	a = perfect.advise(t, Options{Deadline: 30})
-	if a.Workers != nil || !strings.Contains(a.Reason[0], "No worker count is shown to reach 75 % accuracy within 30 s; the fastest, 64 workers") {
+	if a.Workers != nil || !strings.Contains(a.Reason[0], "No worker count is shown to reach 75 % accuracy within 30 s; the fastest is 64 workers: ") {
 		t.Errorf("30 s: %v, %q", a.Workers, a.Reason)
 	}
 	// A budget: each worker's 10 s cost, so 1.05 worker-hours buy 18 workers at

@@ -170,10 +170,10 @@ func (s *study) none(words []string) string {
 		}
 	}
 	if len(known) == 0 {
-		return what + ": for none of them is it known."
+		return what + ": it is not known for any of them."
 	}
 	closest := slices.MinFunc(known, order)
-	return fmt.Sprintf("%s; the %s, %s, would have %s.", what, name, number.Count(closest.Workers, "worker"), s.figures(closest))
+	return fmt.Sprintf("%s; the %s is %s: %s.", what, name, number.Count(closest.Workers, "worker"), s.figures(closest))
 }
 
 // pace is what a doubling must raise, or else, as time, lower: the time to the
