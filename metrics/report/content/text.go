@@ -53,6 +53,9 @@ func (s *Study) answer() report.Answer {
 		}
 	}
 	if s.Trains {
+		if len(best) > 0 && !trained(s.Curves) {
+			return report.Answer{Lead: best[0], Reasons: append(best[1:], "No run reports its steps or reaches a target, so there is no advice on the number of workers.")}
+		}
 		a := answer(s.Advised, s.Curves, s.Wish)
 		a.Reasons = append(a.Reasons, best...)
 		return a
@@ -69,6 +72,14 @@ func (s *Study) answer() report.Answer {
 		return report.Answer{Lead: clean.Line(fmt.Sprintf("Measured in %s: %s.", number.Count(len(s.Observations), "run"), cmp.Or(strings.Join(titles, ", "), "nothing")))}
 	}
 	return report.Answer{Lead: best[0], Reasons: best[1:]}
+}
+
+// trained reports whether any run has what advice is made of: a throughput, or a
+// time to a target.
+func trained(curves []scaling.Curve) bool {
+	return slices.ContainsFunc(curves, func(c scaling.Curve) bool {
+		return c.Measured(measure.Throughput) || slices.ContainsFunc(c.Points, func(p scaling.Point) bool { return len(p.Targets()) > 0 })
+	})
 }
 
 // bestOf says where a measure is best, and what it is there; "" where neither way is

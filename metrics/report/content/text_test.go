@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -50,6 +53,23 @@ func TestBestOf(t *testing.T) {
 	placed := measure.Measure{Name: "tokens", Better: measure.Higher, At: "load", Axis: "load"}
 	if got := bestOf(placed, curves(t, placed, 1)); got != "" {
 		t.Errorf("of what a run has many values of: %q", got)
+	}
+}
+
+// A training that reports figures of its own and no steps leads with the best of
+// them, not with what it lacks.
+func TestAnswerOfOwnFigures(t *testing.T) {
+	m := measure.Reported("tokens", "tokens/s", measure.Higher)
+	list := curves(t, m, 100, 300)
+	s := &Study{Trains: true, Curves: list, Frames: []Frame{{Curves: list, Measures: []measure.Measure{m}}}}
+	want := report.Answer{Lead: "Highest tokens with 2 workers: 300 tokens/s (one run, so without an interval).",
+		Reasons: []string{"No run reports its steps or reaches a target, so there is no advice on the number of workers."}}
+	if diff := cmp.Diff(want, s.answer()); diff != "" {
+		t.Error(diff)
+	}
+	rate := curves(t, measure.Measure{Name: measure.Throughput}, 1)
+	if !trained(rate) || trained(list) {
+		t.Errorf("trained: with a throughput %v, without %v", trained(rate), trained(list))
 	}
 }
 
