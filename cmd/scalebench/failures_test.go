@@ -223,7 +223,7 @@ func TestLocalFailures(t *testing.T) {
 		if err := syscall.Kill(l.ranks[2], syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		l.ended(t, "rank 2 is gone|killed by SIGKILL; its last output was: rank 2 of 3")
+		l.ended(t, "rank 2 is gone|rank 2 was killed by SIGKILL; its last output was: rank 2 of 3")
 		if at := l.said(t, "rank 2 is gone", 0, 1); at-begin > slack {
 			t.Errorf("noticed after %.1f s", at-begin)
 		}

@@ -231,6 +231,14 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 			item.Release()
 		}
 	}
+	// Nothing in what a killed program printed says which of several it was.
+	if strings.HasPrefix(why, "killed by ") && o.World.Size > 1 {
+		of := "rank"
+		if perNode {
+			of = "node"
+		}
+		why = fmt.Sprintf("%s %d was %s", of, o.World.Rank, why)
+	}
 	stop := metrics.Stop{Status: metrics.StopDone, Cause: redact.Known(slices.Concat(point.Command.Secrets(), redact.Variables(os.Environ())))(why)}
 	if code != 0 {
 		stop.Status = metrics.StopFailed
