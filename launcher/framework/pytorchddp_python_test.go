@@ -41,7 +41,7 @@ func point(t *testing.T, workers int) study.Point {
 	return study.Point{Framework: "pytorch-ddp", Workers: workers, Seed: 3,
 		Workload: study.Workload{Kind: "train", Train: study.Train{
 			Model: "cnn", Precision: "fp32", Batch: 12, Scaling: "weak", LearningRate: 0.01, ReferenceBatch: 12,
-			Decay: "none", DecayEpochs: []int{}, Momentum: 0.9, WeightDecay: 1e-4, BatchNorm: "local", Augment: true, Epochs: 2,
+			Decay: "none", DecayEpochs: []int{}, Optimizer: "sgd", Momentum: 0.9, WeightDecay: 1e-4, BatchNorm: "local", Augment: true, Epochs: 2,
 		}},
 		Data:      study.Data{Kind: "cifar10", Path: dir},
 		Resources: study.Resources{Device: "cpu", CPUsPerWorker: 1},
