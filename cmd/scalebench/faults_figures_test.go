@@ -19,6 +19,7 @@ import (
 type wrote struct {
 	durations, samples []float64 // by step: of the slowest rank, of all ranks
 	ranks              []int     // that reported the step
+	epochs             []int     // steps done at the end of each, by rank 0
 	train, last        float64   // on rank 0's clock: of its training's start, and of its last step or evaluation
 	accuracy           *float64  // of the last evaluation
 }
@@ -38,6 +39,7 @@ func (w *wrote) readRank(path string, rank int) error {
 				Tick              float64
 				Duration, Samples []float64
 			}
+			Epoch      *struct{ Step int }
 			Evaluation *struct{ Accuracy float64 }
 		}
 		if err := json.Unmarshal(line, &e); err != nil {
@@ -48,6 +50,9 @@ func (w *wrote) readRank(path string, rank int) error {
 		}
 		if rank == 0 && (e.Steps != nil || e.Evaluation != nil) {
 			w.last = e.T
+		}
+		if rank == 0 && e.Epoch != nil {
+			w.epochs = append(w.epochs, e.Epoch.Step)
 		}
 		if e.Evaluation != nil {
 			w.accuracy = &e.Evaluation.Accuracy
@@ -147,8 +152,36 @@ func (f *findings) rightFigures(run func(args ...string) (string, int), a *launc
 	case got.Rate != nil && (got.Steady < 10 || got.Warmup+got.Steady != got.Steps):
 		wrong("steady steps", got.Steady, got.Steps-got.Warmup)
 	case got.Rate != nil:
-		figure("throughput", got.Rate, sum(w.samples[got.Warmup:])/sum(w.durations[got.Warmup:]))
+		figure("throughput", got.Rate, w.rate(got.Warmup))
 	}
+}
+
+// rate is the throughput behind the warm-up: of one epoch, each of whose steps is
+// the mean of those at its place in all epochs. Without epochs of equal length, of
+// which the last may be unfinished, every step is at the same place.
+func (w *wrote) rate(warmup int) float64 {
+	length := 1
+	if len(w.epochs) > 0 && w.epochs[0] < len(w.durations) {
+		length = w.epochs[0]
+	}
+	for i, end := range w.epochs {
+		if whole := (i + 1) * length; end != whole && (end > whole || i < len(w.epochs)-1) {
+			length = 1
+		}
+	}
+	samples, seconds := 0.0, 0.0
+	for place := range length {
+		n, s, d := 0, 0.0, 0.0
+		for step := warmup; step < len(w.durations); step++ {
+			if step%length == place {
+				n, s, d = n+1, s+w.samples[step], d+w.durations[step]
+			}
+		}
+		if n > 0 {
+			samples, seconds = samples+s/float64(n), seconds+d/float64(n)
+		}
+	}
+	return samples / seconds
 }
 
 func sum(list []float64) (s float64) {

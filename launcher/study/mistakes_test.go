@@ -79,7 +79,7 @@ var studyMistakes = []mistake{
 	{"[workload]", "max_steps", `[]`, "workload.max_steps: want a whole number, got a list"},
 	{"[data]", "kind", `"syntetic"`, `data.kind: "syntetic" is not known`},
 	{"[data]", "train_samples", `-1`, "data.train_samples: want 0 to"},
-	{"[data]", "stage", `true`, "data.stage: there is no folder"},
+	{"[data]", "stage", `true`, "data.stage: no folder"},
 	{"[data]", "path", `"$SCALEBENCH_NO_SUCH"`, "data.path: the environment variable"},
 	{"[resources]", "cpus_per_worker", `0`, "resources.cpus_per_worker: want 1 to"},
 	{"[resources]", "time", `"soon"`, `resources.time: "soon" is not a length of time`},

@@ -217,7 +217,7 @@ func TestRefused(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{func(o *Options) { o.Ops = []Op{"all_to_all"} }, `no collective "all_to_all"; valid: [all_reduce`},
+		{func(o *Options) { o.Ops = []Op{"all_to_all"} }, `unknown collective "all_to_all"; valid: [all_reduce`},
 		{func(o *Options) { o.MinBytes = 3 }, "want 4 or more"},
 		{func(o *Options) { o.MaxBytes = 4 }, "rising"},
 		{func(o *Options) { o.Iterations = 0 }, "0 iterations"},
