@@ -53,7 +53,7 @@ func GoalText(a *advice.Advice) string {
 
 // ruling is what the intervals of the two best answers say of their order.
 var ruling = map[advice.Order]string{
-	advice.Unproven: "; too few runs for intervals, so that the order is that of medians",
+	advice.Unproven: "; with too few runs for intervals, they are ranked by their medians",
 	advice.Overlap:  "; their intervals overlap",
 	advice.Apart:    "",
 }
@@ -81,7 +81,7 @@ func Best(list []*advice.Advice, wish advice.Options) string {
 		return text
 	}
 	best := ranked[0]
-	text := "Use " + number.Count(best.Candidate.Workers, "worker") + " with " + best.Series + ": " + says(best) + ", the best of " + number.Count(len(list), "configuration") + " at its recommended workers"
+	text := "Use " + number.Count(best.Candidate.Workers, "worker") + " with " + best.Series + ": " + says(best) + ", the best of " + number.Count(len(list), "configuration") + ", each with its recommended workers"
 	if len(ranked) > 1 {
 		next := ranked[1]
 		text += "; next is " + next.Series + " with " + number.Count(next.Candidate.Workers, "worker") + ", " + says(next)
