@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -43,6 +45,11 @@ func (s sharing) Run() int {
 		panic(err)
 	}
 	defer os.RemoveAll(built.dir)
+	// Under nohup it is ignored, and so it would be by every program that is started
+	// here: with a handler of ours, they have the default.
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	return s.m.Run()
 }
 
