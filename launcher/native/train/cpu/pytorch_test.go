@@ -69,7 +69,9 @@ func TestStepsAsPyTorch(t *testing.T) {
 		{"resnet20", 1, "adam"}, {"resnet20", 2, "adamw"}, {"cnn", 2, "adam"}, {"cnn", 1, "adamw"}, {"mlp", 1, "adam"}, {"mlp", 2, "adamw"}} {
 		t.Run(fmt.Sprintf("%s/%d%s", c.model, c.ranks, c.optimizer), func(t *testing.T) {
 			s, dir := threeSteps(c.model), t.TempDir()
-			s.Optimizer = c.optimizer
+			if s.Optimizer = c.optimizer; s.Optimizer != "" && c.model == "cnn" {
+				s.Rates = []float64{0.001, 0.004, 0.0015} // with this ε the others' would move it too little
+			}
 			var other []outcome
 			for i, kernels := range kernel.Sets() {
 				if i > 0 && c.optimizer != "" {
