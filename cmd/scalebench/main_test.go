@@ -45,10 +45,13 @@ func (s sharing) Run() int {
 		panic(err)
 	}
 	defer os.RemoveAll(built.dir)
-	// Under nohup it is ignored, and so it would be by every program that is started
-	// here: with a handler of ours, they have the default.
-	if signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	// What is ignored, as under nohup or in the background of a script, would be so
+	// by every program that is started here: with a handler of ours, they have the
+	// default.
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
 	}
 	return s.m.Run()
 }
