@@ -19,8 +19,8 @@ func TestSlurmVariants(t *testing.T) {
 	b := newBench(t, c)
 	b.slurm(c, "scontrol", "update", "NodeName=node2", "ActiveFeatures=icelake", "AvailableFeatures=icelake")
 	b.write("train.sh", `echo "level $LEVEL common $COMMON node $SLURMD_NODENAME job $SLURM_ARRAY_JOB_ID"
-exec python3 -c 'import scalebench
-for _ in range(20): scalebench.step(samples=1)'
+exec python3 -c 'import scalebench, time
+for _ in range(60): time.sleep(0.02); scalebench.step(samples=1)'
 `)
 	b.write("study.toml", `
 [study]
