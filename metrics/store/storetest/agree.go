@@ -69,7 +69,7 @@ func line(series, measure string, at any, runs int, median *float64, base any, s
 		if x == nil {
 			return "none"
 		}
-		return fmt.Sprintf("%.9g", *x)
+		return fmt.Sprintf("%.12g", *x)
 	}
 	place := func(v any) string {
 		if n, whole := v.(int64); whole {
