@@ -118,7 +118,20 @@ func TestJSONReference(t *testing.T) {
 // Every relative link in the documents leads somewhere.
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#\s:]+)(#[^)]*)?\)`)
-	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../docs/*/*.md", "../../examples/*/*.md"} {
+	for file, text := range documents(t, "../../*.md", "../../docs/*.md", "../../docs/*/*.md", "../../examples/*/*.md") {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", file, m[1])
+			}
+		}
+	}
+}
+
+// documents are the texts of the files that the patterns fit; each fits some.
+func documents(t *testing.T, patterns ...string) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, pattern := range patterns {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatal(pattern, files, err)
@@ -128,13 +141,10 @@ func TestLinks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-				if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
-					t.Errorf("%s links to %s, which is not there", file, m[1])
-				}
-			}
+			texts[file] = string(text)
 		}
 	}
+	return texts
 }
 
 // docs/reference/site.md names every key of a site file and no other.

@@ -53,8 +53,14 @@ func newBench(t *testing.T, c *slurmtest.Cluster) *bench {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		t.Fatal(err)
 	}
-	bin := filepath.Join(dir, "bin")
-	if err := os.Mkdir(bin, 0o755); err != nil {
+	copyPrograms(t, filepath.Join(dir, "bin"))
+	return &bench{t, dir, append(c.Env(), "SCALEBENCH_DB="+filepath.Join(dir, "scalebench.db"))}
+}
+
+// copyPrograms puts the two programs into a new folder.
+func copyPrograms(t *testing.T, bin string) {
+	t.Helper()
+	if err := os.MkdirAll(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"scalebench", "scalebench-worker"} {
@@ -66,7 +72,6 @@ func newBench(t *testing.T, c *slurmtest.Cluster) *bench {
 			t.Fatal(err)
 		}
 	}
-	return &bench{t, dir, append(c.Env(), "SCALEBENCH_DB="+filepath.Join(dir, "scalebench.db"))}
 }
 
 // run runs scalebench and returns its output and exit code.
@@ -86,7 +91,7 @@ func (b *bench) must(want int, into any, args ...string) {
 	b.t.Helper()
 	out, complaint, code := b.run(args...)
 	if code != want {
-		b.t.Fatalf("scalebench %s: exit code %d, want %d\n%s%s%s", strings.Join(args, " "), code, want, out, complaint, b.logs())
+		b.t.Fatalf("scalebench %s: exit code %d, want %d\n%s\n%s%s", strings.Join(args, " "), code, want, b.logs(), out, complaint)
 	}
 	if into != nil {
 		if err := json.Unmarshal([]byte(out), into); err != nil {

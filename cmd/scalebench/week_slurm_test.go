@@ -28,18 +28,7 @@ func TestWeek(t *testing.T) {
 	c := startCluster(t, slurmtest.Options{})
 	root := filepath.Join(c.Dir, "week")
 	bin := filepath.Join(root, "bin")
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"scalebench", "scalebench-worker"} {
-		text, err := os.ReadFile(program(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(bin, name), text, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	copyPrograms(t, bin)
 	golden, err := filepath.Abs("testdata/week/golden")
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -38,18 +36,8 @@ var rightly = []string{
 // The documents and the help are in a native speaker's words.
 func TestWords(t *testing.T) {
 	texts := map[string]string{}
-	for _, pattern := range []string{"../../README.md", "../../CONTRIBUTING.md", "../../docs/*.md", "../../docs/reference/*.md", "../../examples/*/README.md"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatal(pattern, files, err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			texts[strings.TrimPrefix(file, "../../")] = string(text)
-		}
+	for file, text := range documents(t, "../../README.md", "../../CONTRIBUTING.md", "../../docs/*.md", "../../docs/reference/*.md", "../../examples/*/README.md") {
+		texts[strings.TrimPrefix(file, "../../")] = text
 	}
 	helpTexts(newApp(&session{}).Commands, texts)
 	for _, banned := range translated {

@@ -25,7 +25,7 @@ var parts = []struct {
 
 // breakdown shows, for each worker count, the shares of the mean rank's step time: a
 // panel for each series. They are stacked where they add up to no more than all of
-// it; parts that overlap in time stand beside each other, each from 0.
+// it; parts that overlap in time are drawn side by side, each from 0.
 func breakdown(curves []scaling.Curve, obs []scaling.Observation) ([]chart, error) {
 	byRun := make(map[string]scaling.Observation, len(obs))
 	for _, o := range obs {

@@ -194,7 +194,7 @@ func bars(list []estimate, kind string) []string {
 		if levelText(high) != level {
 			level += "–" + levelText(high)
 		}
-		sentences = append(sentences, fmt.Sprintf("Bars: %s%% %s.", level, kind))
+		sentences = append(sentences, fmt.Sprintf("Bars: %s %% %s.", level, kind))
 	}
 	for _, why := range reasons {
 		where := "No bar at " + counts(without[why])

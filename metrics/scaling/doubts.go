@@ -162,7 +162,7 @@ func runDoubts(c Curve) []Remark {
 	for _, name := range kinds {
 		k := of[name]
 		if k.differ {
-			k.doubt.Text += " (the others differ in their numbers)"
+			k.doubt.Text += " (one run's figures; the others differ)"
 		}
 		where := Places(c.Axis, k.places...) + ": "
 		if axis(c.Axis).within() {

@@ -18,7 +18,7 @@ func TestRunsSayItOnce(t *testing.T) {
 	obs[4].Warnings = append(obs[4].Warnings, "the clock jumped")
 	c := analyse(t, obs, Options{})[0]
 	want := []string{
-		"1 and 2 workers: 2 of 4 runs: 2 ranks on node1 compute with 4 threads on 2 CPUs (the others differ in their numbers)",
+		"1 and 2 workers: 2 of 4 runs: 2 ranks on node1 compute with 4 threads on 2 CPUs (one run's figures; the others differ)",
 		"1, 2 and 4 workers: 5 of 5 runs: throughput is stated by a log",
 		"4 workers: s/w4-r1-a1: the clock jumped",
 	}

@@ -146,6 +146,10 @@ func TestKnee(t *testing.T) {
 	if a.Workers == nil || *a.Workers != 4 || !strings.Contains(a.Reason[0], "Use 4 workers: doubling from 2 trains 2× as fast (at least 1.99×); 8 would be no faster than 4.") {
 		t.Errorf("%v, %q", a.Workers, a.Reason)
 	}
+	falling := series{counts: octaves, runs: 6, x: func(n float64) float64 { return 1000 * math.Min(n, 16/n) }}
+	if a := falling.advise(t, Options{}); a.Workers == nil || *a.Workers != 4 || !strings.Contains(a.Reason[0], "; 8 workers are slower than 4.") {
+		t.Errorf("%v, %q", a.Workers, a.Reason)
+	}
 	if a.Next != nil {
 		t.Errorf("next %+v, and the data decides", a.Next)
 	}

@@ -1,0 +1,260 @@
+package scaling
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/maruel/natural"
+	"github.com/scalebench/scalebench/metrics/fingerprint"
+)
+
+// What series are called.
+
+// name names every series by its framework and the parameters in which series
+// differ, and returns the paths of those. A parameter goes by the last part of
+// its path where that is unambiguous. One that a framework's runs do not have at
+// all says no more than the framework does, where it has one value for each.
+func name(list []*series) (differing []string) {
+	paths := map[string]bool{}
+	for _, s := range list {
+		for k := range s.parameters {
+			paths[k] = true
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(paths)) {
+		for _, s := range list[1:] {
+			if literal(s.parameters[k]) != literal(list[0].parameters[k]) {
+				if !byFramework(list, k) {
+					differing = append(differing, k)
+				}
+				break
+			}
+		}
+	}
+	named := differing
+	wide := slices.Clone(differing) // the longest values first
+	slices.SortStableFunc(wide, func(a, b string) int { return cmp.Compare(widest(list, b), widest(list, a)) })
+	for _, key := range wide {
+		if longest(list, named) <= longName {
+			break
+		}
+		if fewer := slices.DeleteFunc(slices.Clone(named), func(k string) bool { return k == key }); distinguish(list, fewer) {
+			named = fewer // it varies with others that are named
+		}
+	}
+	show := map[string]func(any) string{}
+	for _, k := range named {
+		show[k] = shortened(list, k)
+	}
+	labels := Short(named)
+	for _, s := range list {
+		s.name = s.framework
+		for i, k := range named {
+			s.name += " " + labels[i] + "=" + show[k](s.parameters[k])
+		}
+		s.name = strings.TrimSpace(s.name)
+	}
+	return differing
+}
+
+// widest is the length of a parameter's longest value.
+func widest(list []*series, key string) int {
+	most := 0
+	for _, s := range list {
+		most = max(most, utf8.RuneCountInString(text(s.parameters[key])))
+	}
+	return most
+}
+
+// longest is the length of the longest name that is made of some parameters.
+func longest(list []*series, keys []string) int {
+	most := 0
+	for _, s := range list {
+		n := utf8.RuneCountInString(s.framework)
+		for _, k := range keys {
+			n += 2 + utf8.RuneCountInString(last(k)) + min(longValue, utf8.RuneCountInString(text(s.parameters[k])))
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// distinguish reports whether the framework and some parameters tell all series
+// apart.
+func distinguish(list []*series, keys []string) bool {
+	seen := map[string]bool{}
+	for _, s := range list {
+		id := identity(s.framework, s.parameters, keys)
+		if seen[id] {
+			return false
+		}
+		seen[id] = true
+	}
+	return true
+}
+
+// shortened writes the values of a parameter: without the middle of long ones, and
+// with a number behind it where two would read alike.
+func shortened(list []*series, key string) func(any) string {
+	cut := func(v any) string {
+		r := []rune(text(v))
+		if len(r) <= longValue {
+			return string(r)
+		}
+		return string(r[:longValue/2]) + "…" + string(r[len(r)-longValue/2+1:])
+	}
+	of := map[string][]string{} // by what they are cut to
+	for _, s := range list {
+		v := s.parameters[key]
+		if short := cut(v); !slices.Contains(of[short], literal(v)) {
+			of[short] = append(of[short], literal(v))
+		}
+	}
+	for _, values := range of {
+		slices.SortFunc(values, natural.Compare)
+	}
+	return func(v any) string {
+		short := cut(v)
+		if values := of[short]; len(values) > 1 && short != text(v) {
+			short += fmt.Sprintf("#%d", slices.Index(values, literal(v))+1)
+		}
+		return short
+	}
+}
+
+// Keys are the parameters in which the curves differ, beside the framework, in
+// order.
+func Keys(curves []Curve) []string {
+	list := make([]*series, len(curves))
+	for i, c := range curves {
+		list[i] = &series{framework: c.Framework, parameters: c.Parameters}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return name(list)
+}
+
+// byFramework reports whether the parameter has one value for each framework, and
+// none for some.
+func byFramework(list []*series, key string) bool {
+	of := map[string]string{}
+	unset := false
+	for _, s := range list {
+		v, set := s.parameters[key]
+		unset = unset || !set
+		if other, seen := of[s.framework]; seen && other != literal(v) {
+			return false
+		}
+		of[s.framework] = literal(v)
+	}
+	return unset
+}
+
+// Rename names curves by what tells them apart among themselves, but for some
+// parameters, which whoever shows them says otherwise.
+func Rename(curves []Curve, but ...string) []Curve {
+	if len(curves) == 0 {
+		return nil
+	}
+	list := make([]*series, len(curves))
+	for i, c := range curves {
+		list[i] = &series{framework: c.Framework, parameters: maps.Clone(c.Parameters)}
+		for _, key := range but {
+			delete(list[i].parameters, key)
+		}
+	}
+	name(list)
+	renamed := slices.Clone(curves)
+	for i := range renamed {
+		renamed[i].Series = list[i].name
+	}
+	return renamed
+}
+
+// Alike reports whether the curves are of series that are equal but for one
+// parameter.
+func Alike(a, b Curve, but string) bool {
+	keys := map[string]bool{}
+	for k := range a.Parameters {
+		keys[k] = true
+	}
+	for k := range b.Parameters {
+		keys[k] = true
+	}
+	delete(keys, but)
+	for k := range keys {
+		if literal(a.Parameters[k]) != literal(b.Parameters[k]) {
+			return false
+		}
+	}
+	return a.Framework == b.Framework
+}
+
+func last(path string) string {
+	if file, ok := strings.CutPrefix(path, ranOn+fingerprint.FilePrefix); ok {
+		return file // whose dots part nothing
+	}
+	return path[strings.LastIndexByte(path, '.')+1:]
+}
+
+// text is a parameter's value for people. Equal numbers read alike, whether
+// they came as integers or not.
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "unset"
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case int:
+		return strconv.Itoa(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		if a := math.Abs(v); a == 0 || a >= 1e-6 && a < 1e21 {
+			return strconv.FormatFloat(v, 'f', -1, 64)
+		}
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = text(v[i])
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	}
+	if b, err := json.Marshal(v); err == nil {
+		return string(b)
+	}
+	return fmt.Sprint(v)
+}
+
+// literal is a parameter's value such that equal means the same: "64" is not
+// 64.
+func literal(v any) string {
+	if s, ok := v.(string); ok {
+		return strconv.Quote(s)
+	}
+	return text(v)
+}
+
+// numeric is a parameter's value, if it is a number.
+func numeric(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int:
+		return float64(v), true
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
