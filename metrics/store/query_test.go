@@ -328,8 +328,11 @@ func TestScalingView(t *testing.T) {
 	}
 
 	// A base that is planned and has no run is missed, not replaced by the next.
-	plan := []scaling.Planned{{Point: "one64", Framework: "native", Workers: 1, Parameters: map[string]any{"workload.augment": true, "framework": "native",
-		"workload.batch": int64(64), "workers": int64(1), "seed": int64(1), "workload.targets": []any{0.5, int64(1)}}}}
+	point := func(name string, workers, batch int64) scaling.Planned {
+		return scaling.Planned{Point: name, Framework: "native", Workers: int(workers), Parameters: map[string]any{"workload.augment": true, "framework": "native",
+			"workload.batch": batch, "workers": workers, "seed": int64(1), "workload.targets": []any{0.5, int64(1)}}}
+	}
+	plan := []scaling.Planned{point("one", 1, 16), point("one64", 1, 64), point("two", 2, 16), point("two64", 2, 64)}
 	if err := s.SetPlanned(t.Context(), "s", plan); err != nil {
 		t.Fatal(err)
 	}
@@ -357,6 +360,19 @@ func TestScalingView(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"native cpu=EPYC|1|1", "native cpu=Xeon|1|1"}, table(t, s, "SELECT series, runs, speedup FROM scaling WHERE study = 'cpus' ORDER BY series")); diff != "" {
+		t.Error(diff)
+	}
+	// Points that were edited away leave the view, as they leave the command.
+	if err := s.SetPlanned(t.Context(), "s", plan[1:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Arrange(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"native batch=16|2|2", "native batch=64|2|2"}, table(t, s, "SELECT series, workers, runs FROM scaling WHERE study = 's' ORDER BY series")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"one|0|3", "two|1|2", "two64|1|2"}, table(t, s, "SELECT point, counts, count(*) FROM throughput WHERE study = 's' AND status = 'done' GROUP BY point ORDER BY point")); diff != "" {
 		t.Error(diff)
 	}
 	if err := s.SetPlanned(t.Context(), "s", nil); err != nil {

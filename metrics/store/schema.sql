@@ -60,6 +60,17 @@ CREATE INDEX forgotten_study ON forgotten (study);
 -- The runs of every table, figure and view. Whoever stores runs goes by every_run.
 CREATE VIEW run AS SELECT * FROM every_run e WHERE NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.name = e.name);
 
+-- The runs that figures are made of: each is done, no later attempt at the same
+-- repeat of its point is, and its study's plan, if there is one, still has the
+-- point. What was imported was never in a plan.
+CREATE VIEW counted AS SELECT * FROM run r WHERE r.status = 'done'
+  AND NOT EXISTS (
+    SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
+                          AND l.status = 'done' AND l.attempt > r.attempt)
+  AND (EXISTS (SELECT 1 FROM planned p WHERE p.study = r.study AND p.point = r.point)
+    OR NOT EXISTS (SELECT 1 FROM planned p WHERE p.study = r.study)
+    OR EXISTS (SELECT 1 FROM import i WHERE i.run = r.id));
+
 -- What people have said of runs, by name for the same reason.
 CREATE TABLE tag (
   name TEXT NOT NULL,
@@ -452,9 +463,7 @@ FROM run_parameter p JOIN run r ON r.id = p.run;
 CREATE VIEW "values" AS
 SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat, r.attempt,
        r.framework, r.workers, r.nodes, r.status,
-       r.status = 'done' AND NOT EXISTS (
-         SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
-                               AND l.status = 'done' AND l.attempt > r.attempt) AS counts,
+       EXISTS (SELECT 1 FROM counted c WHERE c.id = r.id) AS counts,
        m.name AS measure, nullif(m.unit, '') AS unit, nullif(m.better, '') AS better, v.value,
        CASE WHEN m.target IS NOT NULL THEN NOT v.missed END AS reached, nullif(v.why, '') AS why,
        CASE WHEN v.place <> 0 THEN p.at END AS at
@@ -463,15 +472,12 @@ JOIN value v ON v.run = r.id
 JOIN measure m ON m.id = v.measure
 JOIN place p ON p.id = v.place;
 
--- Throughput of every run that has a result. counts is 1 for a run that
--- figures are made of: it is done, and no later attempt at the same repeat of
--- the same point is.
+-- Throughput of every run that has a result. counts is 1 for a run in
+-- counted.
 CREATE VIEW throughput AS
 SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat, r.attempt,
        r.framework, r.workers, r.nodes, r.status,
-       r.status = 'done' AND NOT EXISTS (
-         SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
-                               AND l.status = 'done' AND l.attempt > r.attempt) AS counts,
+       EXISTS (SELECT 1 FROM counted c WHERE c.id = r.id) AS counts,
        (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'throughput' AND coordinates = '[]')) AS throughput,
        (SELECT why FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'throughput' AND coordinates = '[]')) AS throughput_why,
        (SELECT value FROM value WHERE run = r.id AND place = 0 AND measure = (SELECT id FROM measure WHERE name = 'end_to_end' AND coordinates = '[]')) AS end_to_end,
@@ -491,9 +497,7 @@ JOIN result x ON x.run = r.id;
 CREATE VIEW time_to_accuracy AS
 SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat, r.attempt,
        r.framework, r.workers, r.nodes, r.status,
-       r.status = 'done' AND NOT EXISTS (
-         SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
-                               AND l.status = 'done' AND l.attempt > r.attempt) AS counts,
+       EXISTS (SELECT 1 FROM counted c WHERE c.id = r.id) AS counts,
        m.target, v.value AS seconds, NOT v.missed AS reached
 FROM run r
 JOIN value v ON v.run = r.id
@@ -513,9 +517,7 @@ WITH ranked AS (
          count(*) OVER (PARTITION BY s.study, s.id, r.workers) AS n
   FROM series s
   JOIN member m ON m.series = s.id AND m.place = 0
-  JOIN run r ON r.id = m.run AND r.status = 'done' AND NOT EXISTS (
-    SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
-                          AND l.status = 'done' AND l.attempt > r.attempt)
+  JOIN counted r ON r.id = m.run
   JOIN value v ON v.run = r.id AND v.place = 0 AND v.value > 0 AND v.measure = (SELECT id FROM measure WHERE name = 'throughput' AND coordinates = '[]')
 ), groups AS (
   SELECT study, id, name, base, workers, i, n,
@@ -542,9 +544,7 @@ WITH ranked AS (
          count(*) OVER (PARTITION BY s.study, s.id, v.measure, m.at) AS n
   FROM series s
   JOIN member m ON m.series = s.id
-  JOIN run r ON r.id = m.run AND r.status = 'done' AND NOT EXISTS (
-    SELECT 1 FROM run l WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat
-                          AND l.status = 'done' AND l.attempt > r.attempt)
+  JOIN counted r ON r.id = m.run
   JOIN value v ON v.run = r.id AND v.place = m.place AND (v.value IS NOT NULL OR v.missed)
   JOIN measure x ON x.id = v.measure AND NOT (x.unit = 'samples/s' AND v.value <= 0)
 ), groups AS (

@@ -247,9 +247,8 @@ func runsAlike(ctx context.Context, tx *sql.Tx, study string) (list [][]int64, e
 			(SELECT json_group_array(json_array(p.key, p.type, CASE typeof(p.value) WHEN 'text' THEN p.value ELSE quote(p.value) END))
 				FROM run_parameter p WHERE p.run = r.id),
 			CASE WHEN EXISTS (SELECT 1 FROM value v WHERE v.run = r.id AND v.place <> 0) THEN r.id END)
-		FROM run r LEFT JOIN result x ON x.run = r.id
-		WHERE r.study = ? AND r.status = 'done' AND NOT EXISTS (SELECT 1 FROM run l
-			WHERE l.study = r.study AND l.point = r.point AND l.repeat = r.repeat AND l.status = 'done' AND l.attempt > r.attempt)
+		FROM counted r LEFT JOIN result x ON x.run = r.id
+		WHERE r.study = ?
 		ORDER BY r.workers, r.point, r.repeat`, study)
 	if err != nil {
 		return nil, err

@@ -83,7 +83,7 @@ func line(series, measure string, at any, runs int, median *float64, base any, s
 // curves are the points as the command has them: those with a throughput, and those
 // of every measure, placed of which are at places within runs.
 func curves(ctx context.Context, s *store.Store, study string) (throughput, all []string, placed int, err error) {
-	obs, _, err := s.Observations(ctx, study)
+	obs, _, err := s.Select(ctx, store.Filter{Study: study, Planned: true})
 	if err != nil {
 		return nil, nil, 0, err
 	}
