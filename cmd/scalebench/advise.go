@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -37,7 +39,8 @@ func adviseCommand(s *session) *cli.Command {
 			"--deadline asks for the cheapest count that meets it, --budget alone for the\n" +
 			"fastest, --min-efficiency alone for the most workers. A limit counts as met only\n" +
 			"if the far end of a 95 % interval meets it. The table shows measured worker\n" +
-			"counts, doublings and the answer; -v shows all.",
+			"counts, doublings and the answer; -v shows all. Several series have one table, a\n" +
+			"row each, best first; --series NAME shows the candidates of one.",
 		Flags: append(append(o.wishFlags(), o.flags()...), siteFlag(&o.site),
 			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "the first price's", Usage: "prices in `CURRENCY` only"},
 			&cli.StringFlag{Name: "market", Destination: &o.market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")}),
@@ -88,7 +91,7 @@ func runAdvise(ctx context.Context, s *session, o adviseOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := s.printAdvice(list); err != nil {
+	if err := s.printAdvice(a.Curves, list, adviser.wish); err != nil {
 		return err
 	}
 	a.warn(s, advice.Doubts(list)...)
@@ -139,7 +142,9 @@ func (v *adviser) advise(a *analysis) ([]*advice.Advice, error) {
 	return list, nil
 }
 
-func (s *session) printAdvice(list []*advice.Advice) error {
+// printAdvice prints for people the advice of one series; of several the best answer
+// and a table of all, and with --verbose each series' own advice.
+func (s *session) printAdvice(curves []scaling.Curve, list []*advice.Advice, wish advice.Options) error {
 	switch s.format {
 	case table.FormatJSON:
 		text, err := table.EncodeJSON(list)
@@ -151,23 +156,39 @@ func (s *session) printAdvice(list []*advice.Advice) error {
 	case table.FormatCSV:
 		return s.print(tables.AdviceData(list))
 	}
-	for i, one := range list {
-		if i > 0 {
-			fmt.Fprintln(s.stdout)
+	if len(list) > 1 {
+		answers := tables.Answers(curves, list, wish)
+		if !s.verbose {
+			answers.Notes = append(answers.Notes, "The candidates of one series: --series NAME; of every series: -v.")
 		}
+		best := cmp.Or(tables.Best(list, wish), "No configuration can be recommended; the reasons are below.")
+		if err := s.printSaying(best, answers); err != nil || !s.verbose {
+			return err
+		}
+	}
+	for i, one := range list {
 		sentences := one.Sentences()
 		if len(list) > 1 {
 			sentences = one.Series + ": " + sentences
 		}
-		t := tables.Advice(one, s.verbose)
-		if s.format == table.FormatMarkdown {
-			t.Notes = append([]string{sentences}, t.Notes...) // escaped like all of it
-		} else if _, err := fmt.Fprintf(s.stdout, "%s\n\n", clean.Line(sentences)); err != nil {
-			return err
+		if i > 0 || len(list) > 1 {
+			fmt.Fprintln(s.stdout)
 		}
-		if err := s.print(t); err != nil {
+		if err := s.printSaying(sentences, tables.Advice(one, s.verbose)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// printSaying prints sentences, for people, and the table that they are about.
+func (s *session) printSaying(sentences string, t *table.Table) error {
+	text := clean.Line(sentences)
+	if s.format == table.FormatMarkdown {
+		text = clean.Markdown(text)
+	}
+	if _, err := fmt.Fprintf(s.stdout, "%s\n\n", text); err != nil {
+		return err
+	}
+	return s.print(t)
 }

@@ -2,7 +2,6 @@ package tables
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -19,10 +18,7 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 		{Key: "throughput", Unit: "samples/s", Right: true},
 		{Key: "efficiency", Right: true},
 	}}
-	timed := slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Seconds != nil })
-	begun := slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool {
-		return c.Seconds != nil && c.Seconds.Value > c.Training.Value
-	})
+	timed, begun := a.Clock() != advice.Untimed, a.Clock() == advice.Job
 	if timed {
 		head := "training time"
 		if a.Target != nil {
@@ -65,15 +61,10 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	if a.Base != nil {
 		t.Notes = append(t.Notes, fmt.Sprintf("Base: %s. In brackets: %g %% intervals.", baseText(a.Base), 100*a.Confidence))
 	}
-	if timed {
-		switch {
-		case a.Goal == measure.ToTarget:
-			t.Notes = append(t.Notes, "Times are as the program states them, from its start of training to its target, initialisation apart.")
-		case begun:
-			t.Notes = append(t.Notes, "Times are on the training clock, as in scaling; with initialisation, from the start of the processes. The latter decides.")
-		default:
-			t.Notes = append(t.Notes, "Times are on the training clock, as in scaling; initialisation was not recorded.")
-		}
+	if begun {
+		t.Notes = append(t.Notes, "Times are on the training clock, as in scaling; with initialisation, from the start of the processes. The latter decides.")
+	} else {
+		t.Notes = append(t.Notes, clockNotes([]*advice.Advice{a})...)
 	}
 	if len(a.Law) > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("Law: %s; it predicts the largest measured worker count %+.1f %% off from the others.", strings.Join(a.Law, " + "), 100**a.HoldOut))

@@ -1,6 +1,9 @@
 package tables
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -9,7 +12,7 @@ import (
 )
 
 // Answers are what several series' advice comes to, a row each: best first, and
-// last those without an answer.
+// last those without an answer, whose reasons are below.
 func Answers(curves []scaling.Curve, list []*advice.Advice, wish advice.Options) *table.Table {
 	keys := scaling.Keys(curves)
 	of := map[string]scaling.Curve{}
@@ -23,21 +26,54 @@ func Answers(curves []scaling.Curve, list []*advice.Advice, wish advice.Options)
 	t := &table.Table{Columns: append(seriesColumns(keys), table.Column{Key: "use", Head: "use workers"}, table.Column{Key: "goal", Head: "to reach"},
 		table.Column{Key: "seconds", Head: "in", Right: true},
 		table.Column{Key: "throughput", Unit: "samples/s", Right: true}, table.Column{Key: "efficiency", Right: true},
-		table.Column{Key: "cost", Head: "cost (" + currency + ")", Right: true, Data: currency == ""})}
+		table.Column{Key: "cost", Head: "cost (" + currency + ")", Right: true, Data: currency == ""}, table.Column{Key: "limit", Head: "limited by"})}
 	answered := map[string]bool{}
 	for _, a := range advice.Ranked(list, wish) {
 		answered[a.Series] = true
 		atBase := a.Base != nil && a.Candidate.Workers == a.Base.Workers
 		t.Add(append(seriesCells(of[a.Series], keys), a.Candidate.Workers, table.NonZero(GoalText(a.Advice)), figureText(a.Seconds, number.Seconds, false),
-			figureText(a.Throughput, number.Significant, false), figureText(a.Efficiency, number.Percent, atBase), figureText(a.Cost, number.Significant, false))...)
+			figureText(a.Throughput, number.Significant, false), figureText(a.Efficiency, number.Percent, atBase), figureText(a.Cost, number.Significant, false), table.NonZero(a.Limits.Text()))...)
 	}
+	if len(list) > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("In brackets: %g %% intervals.", 100*list[0].Confidence))
+	}
+	t.Notes = append(t.Notes, clockNotes(list)...)
 	for _, a := range list {
 		if !answered[a.Series] {
-			t.Add(append(seriesCells(of[a.Series], keys), nil, table.NonZero(GoalText(a)), nil, nil, nil, nil)...)
+			t.Add(append(seriesCells(of[a.Series], keys), nil, table.NonZero(GoalText(a)), nil, nil, nil, nil, table.NonZero(a.Limits.Text()))...)
 			t.Notes = append(t.Notes, a.Series+": "+a.Sentences())
 		}
 	}
 	return t
+}
+
+// clockNotes say what is in the times of the answers: a line a clock, with whose
+// times they are where they differ.
+func clockNotes(list []*advice.Advice) []string {
+	of := map[advice.Clock][]string{}
+	timed := 0
+	for _, a := range list {
+		if clock := a.Clock(); clock != advice.Untimed {
+			of[clock] = append(of[clock], a.Series)
+			timed++
+		}
+	}
+	says := map[advice.Clock]string{
+		advice.Job:     "are with initialisation: from the start of the processes",
+		advice.Trained: "are on the training clock, as in scaling; initialisation was not recorded",
+		advice.Stated:  "are as the program states them, from its start of training to its target, initialisation apart",
+	}
+	var notes []string
+	for _, clock := range []advice.Clock{advice.Job, advice.Trained, advice.Stated} {
+		switch names := of[clock]; {
+		case len(names) == 0:
+		case len(names) == timed:
+			notes = append(notes, "Times "+says[clock]+".")
+		default:
+			notes = append(notes, "Times of "+strings.Join(names, ", ")+" "+says[clock]+".")
+		}
+	}
+	return notes
 }
 
 // GoalText is what is to be reached: "accuracy 0.75"; "" for nothing.
@@ -72,6 +108,7 @@ func Best(list []*advice.Advice, wish advice.Options) string {
 			if goal := GoalText(a.Advice); goal != "" {
 				text += " to " + goal
 			}
+			text += " " + string(a.Clock())
 		} else if a.Throughput != nil {
 			text = figureText(a.Throughput, number.Significant, a.Throughput.Low == nil).(string) + " samples/s"
 		}

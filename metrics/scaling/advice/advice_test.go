@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -99,8 +100,8 @@ func TestObjectives(t *testing.T) {
 	if a.Workers == nil || *a.Workers != 8 || a.Ranking || a.Refused != "" {
 		t.Fatalf("%v, %q, refused %q", a.Workers, a.Reason, a.Refused)
 	}
-	if !strings.HasPrefix(a.Reason[0], "Use 8 workers, the cheapest to reach 75 % accuracy within 8m20s: 460 s, at most 46") &&
-		!strings.HasPrefix(a.Reason[0], "Use 8 workers, the cheapest to reach 75 % accuracy within 8m20s: 7m40s, at most 7m4") {
+	if !strings.HasPrefix(a.Reason[0], "Use 8 workers, the cheapest to reach 75 % accuracy within 8m20s: 460 s with initialisation, at most 46") &&
+		!strings.HasPrefix(a.Reason[0], "Use 8 workers, the cheapest to reach 75 % accuracy within 8m20s: 7m40s with initialisation, at most 7m4") {
 		t.Errorf("reason %q", a.Reason)
 	}
 	c := candidate(t, a, 8)
@@ -227,7 +228,7 @@ func TestConvergence(t *testing.T) {
 	growing := func(batch float64) float64 { return 3.6e6 * (1 + batch/800) }
 	a := series{counts: octaves, runs: 6, x: linear, took: growing}.advise(t, Options{Deadline: 1000})
 	if l := a.Limits; l.Workers != 16 || l.Largest != "batch" || l.ExtraSamples == nil || math.Abs(*l.ExtraSamples-(3/1.125-1)) > 1e-6 ||
-		!strings.Contains(a.Reason[1], "the larger global batch takes 167 % more samples to the target") {
+		!strings.Contains(a.Reason[1], "the larger global batch takes 167 % more samples to the target") || l.Text() != "batch, 167 % more samples at 16 workers" {
 		t.Errorf("%+v, %q", l, a.Reason)
 	}
 	// 64 workers: 3.6e6·9 samples at 64,000 a second.
@@ -251,8 +252,8 @@ func TestConvergence(t *testing.T) {
 	if c := candidate(t, a, 6); c.Seconds != nil || !strings.Contains(strings.Join(c.Why, ""), "lies between the largest that reaches the target") {
 		t.Errorf("6 workers: %+v, why %q", c.Seconds, c.Why)
 	}
-	if a.Workers != nil || a.Limits.Largest != "batch" {
-		t.Errorf("%v, limits %+v", a.Workers, a.Limits)
+	if got, want := a.Limits.Text(), "batch, too large at 16 workers"; a.Workers != nil || a.Limits.Largest != "batch" || got != want {
+		t.Errorf("%v, limits %+v: %q", a.Workers, a.Limits, got)
 	}
 	never := func(batch float64) float64 { return 0 }
 	a = series{counts: octaves, runs: 6, x: linear, took: never}.advise(t, Options{Target: 0.75, Deadline: 1000})
@@ -296,13 +297,34 @@ func TestLimits(t *testing.T) {
 		o.Values["communication"], o.Values["skew"] = 0.02*float64(o.Workers), 0.05
 	}
 	a := series{counts: octaves, runs: 6, x: tree, change: change}.advise(t, Options{})
-	if l := a.Limits; l.Largest != "communication" || math.Abs(*l.Communication-0.32) > 1e-12 || l.DataWait != nil ||
+	if l := a.Limits; l.Largest != "communication" || l.Text() != "communication, 32 % at 16 workers" || math.Abs(*l.Communication-0.32) > 1e-12 || l.DataWait != nil ||
 		a.Reason[1] != "At 16 workers, the most measured, communication takes 32 % of the step time and the average rank waits 5 % of the step time for the slowest." {
 		t.Errorf("%+v, %q", l, a.Reason)
 	}
 	a = series{counts: octaves, runs: 6, x: tree}.advise(t, Options{})
-	if l := a.Limits; l.Largest != "" || !strings.Contains(a.Reason[1], "efficiency is 71.4 %; what the rest of the time goes to was not measured") {
+	if l := a.Limits; l.Largest != "" || l.Text() != "" || !strings.Contains(a.Reason[1], "efficiency is 71.4 %; what the rest of the time goes to was not measured") {
 		t.Errorf("%+v, %q", l, a.Reason)
+	}
+}
+
+// What the times count is said by their clock.
+func TestClock(t *testing.T) {
+	estimate := func(v float64) *Estimate { return &Estimate{Value: v} }
+	untimed, trained := Candidate{}, Candidate{Training: estimate(2), Seconds: estimate(2)}
+	begun := Candidate{Training: estimate(2), Seconds: estimate(3)}
+	for name, test := range map[string]struct {
+		goal string
+		of   []Candidate
+		want Clock
+	}{
+		"no times":                       {"", []Candidate{untimed}, Untimed},
+		"initialisation not recorded":    {"to_0.75", []Candidate{untimed, trained}, Trained},
+		"initialisation of one at least": {"to_0.75", []Candidate{trained, begun}, Job},
+		"the program's own":              {measure.ToTarget, []Candidate{trained}, Stated},
+	} {
+		if got := (&Advice{Goal: test.goal, Candidates: test.of}).Clock(); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
 	}
 }
 

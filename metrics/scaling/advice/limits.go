@@ -24,6 +24,23 @@ type Limits struct {
 	Largest string `json:"largest"`
 
 	sentence string
+	tooLarge bool // the global batch, for the recipe
+}
+
+// Text is what limits most, in a few words: "communication, 45.1 % at 16 workers";
+// "" where nothing was measured or nothing costs 2 % or more.
+func (l *Limits) Text() string {
+	share := map[string]*float64{"communication": l.Communication, "input": l.DataWait, "skew": l.Skew, "batch": l.ExtraSamples}[l.Largest]
+	at := " at " + number.Count(l.Workers, "worker")
+	switch {
+	case l.Largest == "":
+		return ""
+	case l.tooLarge:
+		return "batch, too large" + at
+	case l.Largest == "batch":
+		return "batch, " + percent(*share) + " more samples" + at
+	}
+	return l.Largest + ", " + percent(*share) + at
 }
 
 // small is a share that is not worth naming as a limit.
@@ -79,7 +96,7 @@ func (l *Limits) say(s *study) {
 	}
 	at := "At " + number.Count(l.Workers, "worker") + ", the most measured, "
 	if b := s.batchAt(l.Workers); b >= s.lost && s.lost > 0 && s.timeless == "" { // else no batch is small enough, and it is not the batch's doing
-		l.Largest = "batch"
+		l.Largest, l.tooLarge = "batch", true
 		l.sentence = at + "the global batch is too large for this recipe: " + s.lostRuns + "."
 		return
 	}

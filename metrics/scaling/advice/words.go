@@ -13,7 +13,7 @@ func (s *study) figures(c *Candidate) string {
 	sure := percent(s.o.Confidence)
 	if s.o.Deadline > 0 || s.o.Budget > 0 {
 		if f := c.Seconds; f != nil {
-			text := number.ShortSeconds(f.Value)
+			text := number.ShortSeconds(f.Value) + " " + string(s.Clock())
 			if f.High != nil {
 				text += ", at most " + number.ShortSeconds(*f.High)
 			}
