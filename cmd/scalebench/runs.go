@@ -36,8 +36,9 @@ func runsCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name:  "runs",
 		Usage: "list runs, newest first",
-		Description: "Lists what collect has read. CSV and JSON have more columns, in base units:\n" +
-			"samples/s, seconds, fractions.",
+		Description: "Lists what collect has read. Keys that differ among the runs of a study have a\n" +
+			"column each; runs of one such study are in the order of those keys. CSV and JSON\n" +
+			"have more columns, in base units: samples/s, seconds, fractions.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "study", Usage: "only of `STUDY`, a study's name or file", Destination: &o.study},
 			&cli.StringFlag{Name: "framework", Usage: "only with framework `NAME`", Destination: &o.framework},
@@ -83,6 +84,12 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 	more := o.limit > 0 && len(rows) > o.limit
 	if more {
 		rows = rows[:o.limit]
+	}
+	if s.format == table.FormatTable || s.format == table.FormatMarkdown {
+		if err := db.Describe(ctx, rows); err != nil {
+			return storeError(err)
+		}
+		rows = tables.InOrder(rows)
 	}
 	if err := s.print(tables.Runs(rows, list)); err != nil {
 		return err

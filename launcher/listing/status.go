@@ -5,7 +5,6 @@ package listing
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/scalebench/scalebench/launcher"
@@ -95,13 +94,7 @@ func varying(rows []row) []string {
 	for id, p := range parametersOf(rows) {
 		of[id.study] = append(of[id.study], p)
 	}
-	vary := map[string]bool{}
-	for _, points := range of {
-		for _, key := range scaling.Varying(points) {
-			vary[key] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(vary))
+	return scaling.VaryingWithin(of)
 }
 
 type pointID struct{ study, id string }

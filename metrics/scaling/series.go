@@ -257,6 +257,18 @@ func Varying(points []map[string]any) []string {
 	return slices.Sorted(maps.Keys(differ))
 }
 
+// VaryingWithin are the parameters that vary within any of several studies, each
+// with its points.
+func VaryingWithin(studies map[string][]map[string]any) []string {
+	vary := map[string]bool{}
+	for _, points := range studies {
+		for _, key := range Varying(points) {
+			vary[key] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(vary))
+}
+
 // Short are names for parameters, given by their paths: the last part of each,
 // where no other one ends in it.
 func Short(paths []string) []string {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,6 +72,8 @@ type RunRow struct {
 	Warnings []string
 	Tags     string // sorted, a space between two; "" for none
 	Note     string // what a person wrote of the run
+
+	Parameters map[string]any // by their TOML path; nil until Describe
 }
 
 // Runs lists runs, newest first, with their values of some measures: a row for each
@@ -107,6 +111,37 @@ func (s *Store) Runs(ctx context.Context, f Filter, of ...measure.Measure) ([]Ru
 		return err
 	})
 	return list, err
+}
+
+// Describe reads the parameters of listed runs.
+func (s *Store) Describe(ctx context.Context, list []RunRow) error {
+	of := map[string]map[string]any{}
+	for _, r := range list {
+		of[r.Run] = map[string]any{}
+	}
+	names, err := json.Marshal(slices.Sorted(maps.Keys(of)))
+	if err != nil {
+		return err
+	}
+	rows, err := s.read.QueryContext(ctx, "SELECT run, key, value, type FROM parameters WHERE run IN (SELECT value FROM json_each(?))", string(names))
+	if err != nil {
+		return explain(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var run, key, kind string
+		var value any
+		if err := rows.Scan(&run, &key, &value, &kind); err != nil {
+			return explain(err)
+		}
+		if of[run][key], err = parameter(value, kind); err != nil {
+			return fmt.Errorf("%s: parameter %s: %w", run, key, err)
+		}
+	}
+	for i := range list {
+		list[i].Parameters = of[list[i].Run]
+	}
+	return explain(rows.Err())
 }
 
 // filtered hands query the filter as a condition on view runs. A user's

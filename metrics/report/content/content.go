@@ -72,6 +72,9 @@ func (s *Study) read(ctx context.Context, db *store.Store) error {
 	if s.rows, err = db.Runs(ctx, store.Filter{Study: s.Name}, s.measuresOfRuns()...); err != nil {
 		return err
 	}
+	if err := db.Describe(ctx, s.rows); err != nil {
+		return err
+	}
 	ids := make([]string, len(s.Observations))
 	for i, run := range s.Observations {
 		ids[i] = run.Run
@@ -155,7 +158,7 @@ func (s *Study) Report(ctx context.Context, db *store.Store, title string) (*rep
 	for _, f := range s.Frames {
 		parts = append(parts, part{f.ID, f.Title, tables.Measures(f.Curves, f.Measures), false})
 	}
-	for _, part := range append(parts, part{"runs", "Every run", tables.Runs(s.rows, s.measuresOfRuns()), true}) {
+	for _, part := range append(parts, part{"runs", "Every run", tables.Runs(tables.InOrder(s.rows), s.measuresOfRuns()), true}) {
 		if part.table == nil || len(part.table.Rows) == 0 {
 			continue
 		}

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -27,10 +28,12 @@ func declared(names ...string) []measure.Measure {
 }
 
 // Runs has the runs with their values of the measures, the first of which
-// are RunMeasures.
+// are RunMeasures. People get a column for each key that differs among the runs of a
+// study, where the runs' parameters are known (store.Describe).
 func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
-	t := &table.Table{Columns: []table.Column{
-		{Key: "run"},
+	keys := swept(rows)
+	t := &table.Table{Columns: append([]table.Column{{Key: "run"}}, keyColumns(keys)...)}
+	t.Columns = append(t.Columns, []table.Column{
 		{Key: "study", Data: true},
 		{Key: "series", Data: true},
 		{Key: "point", Data: true},
@@ -56,7 +59,7 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 		{Key: "warnings", Data: true},
 		{Key: "tags", Data: !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Tags != "" })},
 		{Key: "note", Data: !slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Note != "" })},
-	}}
+	}...)
 	var at []string // coordinates of the measures that have any
 	for _, m := range of[len(RunMeasures):] {
 		if m.At != "" {
@@ -80,9 +83,13 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 				r.Epochs = nil
 			}
 		}
-		cells := []any{r.Run, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, table.NonZero(r.Nodes), string(r.Status), table.NonZero(r.Detail),
+		cells := []any{r.Run}
+		for _, key := range keys {
+			cells = append(cells, r.Parameters[key])
+		}
+		cells = append(cells, r.Study, r.Series, r.Point, r.Repeat, r.Attempt, r.Framework, r.Workers, table.NonZero(r.Nodes), string(r.Status), table.NonZero(r.Detail),
 			table.NonZero(r.Job), table.NonZero(r.JobState), r.Created, r.Dir, r.Steps, r.Epochs, r.Values[0], table.NonZero(r.ThroughputWhy), r.Values[1],
-			r.Values[2], r.Values[3], r.Values[4], warnings, table.NonZero(r.Tags), table.NonZero(r.Note)}
+			r.Values[2], r.Values[3], r.Values[4], warnings, table.NonZero(r.Tags), table.NonZero(r.Note))
 		for _, key := range at {
 			cells = append(cells, r.At[key])
 		}
@@ -92,6 +99,38 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 		t.Add(cells...)
 	}
 	return t
+}
+
+// swept are the keys that differ among the listed runs of a study.
+func swept(rows []store.RunRow) []string {
+	of := map[string][]map[string]any{}
+	for _, r := range rows {
+		if r.Parameters != nil {
+			of[r.Study] = append(of[r.Study], r.Parameters)
+		}
+	}
+	return scaling.VaryingWithin(of)
+}
+
+// InOrder are the runs as people count: by the values of the study's swept keys, as
+// numbers where they are numbers, then by workers, point, repeat and attempt. Runs of
+// several studies, or of one that sweeps nothing, stay as they are.
+func InOrder(rows []store.RunRow) []store.RunRow {
+	keys := swept(rows)
+	if len(keys) == 0 || slices.ContainsFunc(rows, func(r store.RunRow) bool { return r.Study != rows[0].Study }) {
+		return rows
+	}
+	list := slices.Clone(rows)
+	slices.SortStableFunc(list, func(a, b store.RunRow) int {
+		c := cmp.Compare(a.Framework, b.Framework)
+		for _, key := range keys {
+			if c == 0 {
+				c = scaling.ValueOf(a.Parameters[key]).Compare(scaling.ValueOf(b.Parameters[key]))
+			}
+		}
+		return cmp.Or(c, cmp.Compare(a.Workers, b.Workers), cmp.Compare(a.Point, b.Point), cmp.Compare(a.Repeat, b.Repeat), cmp.Compare(a.Attempt, b.Attempt))
+	})
+	return list
 }
 
 // Evaluations are those of the runs.

@@ -148,10 +148,15 @@ func seriesColumns(keys []string) []table.Column {
 	if len(keys) == 0 {
 		return []table.Column{{Key: "series"}}
 	}
-	list := []table.Column{{Key: "series", Data: true}, {Key: "framework", People: true}}
+	return append([]table.Column{{Key: "series", Data: true}, {Key: "framework", People: true}}, keyColumns(keys)...)
+}
+
+// keyColumns are those of parameters, for people.
+func keyColumns(keys []string) []table.Column {
 	heads := scaling.Short(keys)
+	list := make([]table.Column, len(keys))
 	for i, key := range keys {
-		list = append(list, table.Column{Key: key, Head: heads[i], Show: number.Exact, People: true})
+		list[i] = table.Column{Key: key, Head: heads[i], Show: number.Exact, People: true}
 	}
 	return list
 }
