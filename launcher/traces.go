@@ -37,7 +37,7 @@ type Traces struct {
 	Epoch    int      // last epoch that rank 0 has finished
 	Step     int      // steps that rank 0 has done
 	Accuracy *float64 // of the last evaluation, a fraction; nil before the first
-	// Throughput is samples/s over the last steps seen, rank 0's rate times the
+	// Throughput is samples/s over the last 64 KB of events, rank 0's rate times the
 	// number of ranks: for watching only, results are computed from all ranks.
 	Throughput float64
 }
@@ -180,6 +180,7 @@ func secrets(run rundir.Folder) []string {
 // follow takes the progress from the events of rank 0.
 func (t *Traces) follow(events []metrics.Event) {
 	writers := 0.0 // that rank 0's rate stands for
+	var samples, seconds float64
 	for _, e := range events {
 		switch {
 		case e.Start != nil:
@@ -191,12 +192,11 @@ func (t *Traces) follow(events []metrics.Event) {
 		case e.Steps != nil:
 			s := e.Steps
 			t.Step = s.First + len(s.Duration)
-			var ticks, samples float64 // a line of many steps could overflow integers
-			for i := range s.Duration {
-				ticks += float64(s.Duration[i])
+			for i := range s.Duration { // as numbers that many steps cannot overflow
+				seconds += float64(s.Duration[i]) * s.Tick
 				samples += float64(s.Samples[i])
 			}
-			if rate := samples * writers / (ticks * s.Tick); ticks > 0 && rate <= metrics.MaxRate {
+			if rate := samples * writers / seconds; seconds > 0 && rate <= metrics.MaxRate {
 				t.Throughput = rate
 			}
 		}

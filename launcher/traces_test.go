@@ -3,7 +3,9 @@ package launcher
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -88,6 +90,9 @@ func TestTraces(t *testing.T) {
 		t.Errorf("accuracy %v, want 0.5", traces.Accuracy)
 	}
 	traces.Accuracy = nil // fmt would compare addresses
+	if math.Abs(traces.Throughput-6400) < 1e-6 {
+		traces.Throughput = 6400
+	}
 	if fmt.Sprint(traces) != fmt.Sprint(want) {
 		t.Errorf("got\n%+v\nwant\n%+v", traces, want)
 	}
@@ -171,4 +176,16 @@ func runIn(t *testing.T, dir, job string) rundir.Folder {
 		t.Fatal(err)
 	}
 	return run
+}
+
+// One last line of a few slow steps does not decide the rate that status shows.
+func TestRecentThroughput(t *testing.T) {
+	steps := func(n int, each int64) metrics.Event {
+		return metrics.Event{Steps: &metrics.Steps{Tick: 1e-3, Duration: slices.Repeat([]int64{each}, n), Samples: slices.Repeat([]int64{32}, n)}}
+	}
+	var traces Traces
+	traces.follow([]metrics.Event{{Start: &metrics.Start{WorldSize: 2}}, steps(10, 10), steps(1, 900)})
+	if want := 11 * 2 * 32 / 1.0; math.Abs(traces.Throughput-want) > 1e-6 { // in 10·10 ms + 900 ms
+		t.Errorf("%g samples/s, want %g", traces.Throughput, want)
+	}
 }

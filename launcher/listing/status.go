@@ -38,7 +38,7 @@ func status(rows []row, keys []string) *table.Table {
 	t.Columns = append(t.Columns, table.Column{Key: "workers"}, table.Column{Key: "status"}, table.Column{Key: "job"},
 		table.Column{Key: "slurm_state", Head: "Slurm"}, table.Column{Key: "reason", Optional: true},
 		table.Column{Key: "epoch", Optional: true}, table.Column{Key: "step", Optional: true},
-		table.Column{Key: "throughput", Head: "throughput so far", Unit: "samples/s", Optional: true}, table.Column{Key: "accuracy", Show: number.Percent, Optional: true}, table.Column{Key: "detail"},
+		table.Column{Key: "recent_throughput", Head: "recent throughput", Unit: "samples/s", Optional: true}, table.Column{Key: "accuracy", Show: number.Percent, Optional: true}, table.Column{Key: "detail"},
 		table.Column{Key: "framework", Data: true}) // people read it in the run's name
 	for _, r := range rows {
 		if r.state == nil {
