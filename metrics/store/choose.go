@@ -68,7 +68,7 @@ func Choose(ctx context.Context, runs []metrics.Run, where string) ([]bool, erro
 					}
 				}
 			}
-			id, err := s.insertRun(tx, run, "", keys)
+			id, err := s.insertRun(tx, direct{tx}, run, "", keys)
 			if err != nil {
 				return &RunError{run.ID, err}
 			}

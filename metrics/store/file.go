@@ -188,6 +188,9 @@ type fileWriter struct {
 	blocks map[int]*block // that steps are being added to, by number
 	bad    *int           // bad lines so far; nil until the first of this reading
 	unkept int            // of this reading, beyond maxBadLines
+	// had are the events of which there can be one that the file had before; nil
+	// where it was read before, and the database knows.
+	had map[string]bool
 }
 
 // errLine is an event that is well formed but cannot be what it says: its line
@@ -258,13 +261,30 @@ func (w *fileWriter) keepsBad() (bool, error) {
 }
 
 func (w *fileWriter) exec(query string, args ...any) error {
+	if err := w.in.rows.flush(); err != nil {
+		return err
+	}
 	_, err := w.in.tx.Exec(query, args...)
 	return err
+}
+
+func (w *fileWriter) insert(query string, args ...any) error {
+	return w.in.rows.insert(query, args...)
 }
 
 // once runs an INSERT … ON CONFLICT DO NOTHING; a row that is there already
 // makes the line bad.
 func (w *fileWriter) once(kind, query string, args ...any) error {
+	if w.had != nil && kind != "start" {
+		if w.had[kind] {
+			return second(kind)
+		}
+		w.had[kind] = true
+		return w.insert(query, args...)
+	}
+	if err := w.in.rows.flush(); err != nil {
+		return err
+	}
 	r, err := w.in.tx.Exec(query, args...)
 	if err != nil {
 		return err
@@ -272,17 +292,29 @@ func (w *fileWriter) once(kind, query string, args ...any) error {
 	if n, err := r.RowsAffected(); err != nil || n == 1 {
 		return err
 	}
+	return second(kind)
+}
+
+func second(kind string) error {
 	return bad("a second %s event; two processes wrote to this file, or it was copied onto itself", kind)
 }
 
+// startOf says where a start event is not that of its file.
+func startOf(file metrics.EventFile, s *metrics.Start) error {
+	if s.Rank != file.Rank || s.Restart != file.Restart {
+		return bad("the file is named for rank %d, restart %d; its start event says rank %d, restart %d",
+			file.Rank, file.Restart, s.Rank, s.Restart)
+	}
+	return nil
+}
+
 func (w *fileWriter) event(e *metrics.Event, line int) error {
-	hideIn(e, w.in.hide)
+	hideIn(e, w.in.hide, w.in.name)
 	switch {
 	case e.Start != nil:
 		s := e.Start
-		if s.Rank != w.file.Rank || s.Restart != w.file.Restart {
-			return bad("the file is named for rank %d, restart %d; its start event says rank %d, restart %d",
-				w.file.Rank, w.file.Restart, s.Rank, s.Restart)
+		if err := startOf(w.file, s); err != nil {
+			return err
 		}
 		return w.once("start", "UPDATE event_file SET started = ?, world_size = ?, ranks = ?, host = ?, pid = ? WHERE id = ? AND started IS NULL",
 			s.Unix, s.WorldSize, s.Covers(), s.Host, s.PID, w.id)
@@ -297,7 +329,7 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 		return w.exec("UPDATE event_file SET environment = (SELECT id FROM environment WHERE json = ?) WHERE id = ?", string(text), w.id)
 	case e.Staged != nil:
 		s := e.Staged
-		return w.exec("INSERT INTO staged (file, line, item, source, path, bytes, seconds, reused) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		return w.insert("INSERT INTO staged (file, line, item, source, path, bytes, seconds, reused) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 			w.id, line, s.Item, s.Source, s.Path, s.Bytes, s.Seconds, s.Reused)
 	case e.Train != nil:
 		t := e.Train
@@ -310,13 +342,13 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 		return w.steps(e)
 	case e.Epoch != nil:
 		p := e.Epoch
-		return w.exec("INSERT INTO epoch (file, line, time, epoch, step, samples, seconds, loss, learning_rate) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		return w.insert("INSERT INTO epoch (file, line, time, epoch, step, samples, seconds, loss, learning_rate) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			w.id, line, e.Time, p.Epoch, p.Step, p.Samples, p.Seconds, p.Loss, p.LearningRate)
 	case e.Gradients != nil:
 		return w.gradients(e.Gradients, line)
 	case e.Evaluation != nil:
 		v := e.Evaluation
-		return w.exec("INSERT INTO evaluation (file, line, time, epoch, step, accuracy, loss, samples, seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		return w.insert("INSERT INTO evaluation (file, line, time, epoch, step, accuracy, loss, samples, seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			w.id, line, e.Time, v.Epoch, v.Step, v.Accuracy, v.Loss, v.Samples, v.Seconds)
 	case e.Figure != nil:
 		g := e.Figure
@@ -327,13 +359,13 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 		if g.At == nil {
 			at = []byte("{}")
 		}
-		return w.exec(`INSERT INTO figure (file, line, name, value, unit, better, at, plus_minus, plus_minus_is, reduce, of, note, source, source_line)
+		return w.insert(`INSERT INTO figure (file, line, name, value, unit, better, at, plus_minus, plus_minus_is, reduce, of, note, source, source_line)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			w.id, line, g.Name, g.Value, g.Unit, g.Better, string(at), g.PlusMinus, g.PlusMinusIs, g.Reduce, g.Of, g.Note, g.File, g.Line)
 	case e.Note != nil:
-		return w.exec("INSERT INTO note (file, line, text) VALUES (?, ?, ?)", w.id, line, e.Note.Text)
+		return w.insert("INSERT INTO note (file, line, text) VALUES (?, ?, ?)", w.id, line, e.Note.Text)
 	case e.Error != nil:
-		return w.exec("INSERT INTO error (file, line, time, phase, message) VALUES (?, ?, ?, ?, ?)",
+		return w.insert("INSERT INTO error (file, line, time, phase, message) VALUES (?, ?, ?, ?, ?)",
 			w.id, line, e.Time, e.Error.Where, e.Error.Message)
 	case e.Stop != nil:
 		s := e.Stop

@@ -19,7 +19,7 @@ func (w *fileWriter) gradients(g *metrics.Gradients, line int) error {
 		}
 		lists[i] = string(text)
 	}
-	return w.exec(`INSERT INTO gradients (file, line, epoch, step, samples, global_samples, steps, own, averaged) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	return w.in.rows.insert(`INSERT INTO gradients (file, line, epoch, step, samples, global_samples, steps, own, averaged) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		w.id, line, g.Epoch, g.Step, g.Samples, g.GlobalSamples, lists[0], lists[1], lists[2])
 }
 
@@ -56,7 +56,7 @@ func (in *ingest) noiseScales(list []summary.NoiseScale) error {
 		if n.Steps > 0 {
 			gradient, noise = &n.GradientSquared, &n.Noise
 		}
-		if _, err := in.tx.Exec(`INSERT INTO noise_scale (run, epoch, step, steps, batch, global_batch, samples, low, high, gradient_squared, noise, why)
+		if err := in.rows.insert(`INSERT INTO noise_scale (run, epoch, step, steps, batch, global_batch, samples, low, high, gradient_squared, noise, why)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			in.run, n.Epoch, n.Step, n.Steps, n.Batch, n.GlobalBatch, n.Samples, n.Low, n.High, gradient, noise, n.Why); err != nil {
 			return err

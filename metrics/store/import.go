@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -8,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"slices"
 
@@ -72,7 +74,7 @@ func (s *Store) Import(ctx context.Context, runs iter.Seq2[Imported, error], eac
 				each(report)
 			}
 		}
-		return nil
+		return all.rows.flush()
 	})
 }
 
@@ -82,24 +84,78 @@ type importing struct {
 	ctx      context.Context
 	store    *Store
 	tx       *sql.Tx
+	rows     *bulk
 	measures catalogue
 	keys     map[string]bool    // of parameters, that are stored
 	studies  map[string]string  // id by name, of those that runs were stored in
 	repeats  map[studyPoint]int // the largest of each point
+	hidden   map[string]string  // texts that were looked through for secrets, and what came of them
+
+	// The file that is being read, which of its parts were, by a hash, and whether
+	// any run of it, or of the table that it may have grown from, can be stored.
+	file   Source
+	parts  map[uint64]bool
+	stored bool
 }
 
 type studyPoint struct{ study, point string }
 
 // rememberedPoints bounds importing.repeats: each row of a table can be a point.
-const rememberedPoints = 10000
+// rememberedTexts bounds importing.hidden.
+const (
+	rememberedPoints = 10000
+	rememberedTexts  = 1000
+)
 
 func newImporting(ctx context.Context, s *Store, tx *sql.Tx) *importing {
-	return &importing{ctx, s, tx, catalogue{}, map[string]bool{}, map[string]string{}, map[studyPoint]int{}}
+	return &importing{ctx: ctx, store: s, tx: tx, rows: newBulk(tx), measures: catalogue{}, keys: map[string]bool{}, studies: map[string]string{},
+		repeats: map[studyPoint]int{}, hidden: map[string]string{}}
+}
+
+// hide is redact.Text; the rows of a table say most things alike.
+func (all *importing) hide(text string) string {
+	hidden, known := all.hidden[text]
+	if !known {
+		if len(all.hidden) == rememberedTexts {
+			clear(all.hidden)
+		}
+		hidden = redact.Text(text)
+		all.hidden[text] = hidden
+	}
+	return hidden
+}
+
+// partSeed is of the hashes in importing.parts.
+var partSeed = maphash.MakeSeed()
+
+// mayBeStored reports whether the run may be stored already: asking the database
+// for each of a new file's would take as long as storing them.
+func (all *importing) mayBeStored(from Source) (bool, error) {
+	file, part := from, maphash.String(partSeed, from.Part)
+	file.Part, file.Rows = "", ""
+	if all.parts == nil || file != all.file {
+		if err := all.rows.flush(); err != nil {
+			return false, err
+		}
+		if err := all.tx.QueryRow("SELECT EXISTS (SELECT 1 FROM import WHERE sha256 = ?1) OR ?2 <> '' AND EXISTS (SELECT 1 FROM import WHERE origin = ?2)",
+			file.SHA256, file.Origin).Scan(&all.stored); err != nil {
+			return false, err
+		}
+		all.file, all.parts = file, map[uint64]bool{}
+	}
+	if all.parts[part] { // the same file once more
+		all.stored = true
+		if err := all.rows.flush(); err != nil {
+			return false, err
+		}
+	}
+	all.parts[part] = true
+	return all.stored, nil
 }
 
 func (all *importing) one(i Imported) (report Report, err error) {
 	tx := all.tx
-	run, events, from := withoutSecrets(i.Run), i.Events, i.From
+	run, events, from := withoutSecrets(i.Run, all.hide), i.Events, i.From
 	for k := range events { // as strictly as what ranks write
 		if err := events[k].Validate(); err != nil {
 			return report, absurd(from, err)
@@ -109,6 +165,10 @@ func (all *importing) one(i Imported) (report Report, err error) {
 	if err != nil {
 		return report, absurd(from, err)
 	}
+	may, err := all.mayBeStored(from)
+	if err != nil {
+		return report, err
+	}
 	var id int64
 	var name, study, point, before string
 	var repeat int
@@ -117,8 +177,11 @@ func (all *importing) one(i Imported) (report Report, err error) {
 			Scan(&id, &name, &study, &point, &repeat, &before)
 	}
 	grown := false
-	err = known("i.sha256 = ? AND i.part = ?", from.SHA256, from.Part)
-	if errors.Is(err, sql.ErrNoRows) && from.Rows != "" {
+	err = sql.ErrNoRows
+	if may {
+		err = known("i.sha256 = ? AND i.part = ?", from.SHA256, from.Part)
+	}
+	if may && errors.Is(err, sql.ErrNoRows) && from.Rows != "" {
 		err = known("i.rows = ? AND i.rows <> '' AND i.origin = ?", from.Rows, from.Origin)
 		grown = err == nil
 	}
@@ -131,6 +194,9 @@ func (all *importing) one(i Imported) (report Report, err error) {
 	case !from.Replace && !(grown && study == run.Study && point == run.Point): // more epochs of the same run
 		return report, fmt.Errorf("%w, as run %s", ErrImported, name)
 	default:
+		if err := all.rows.flush(); err != nil {
+			return report, err
+		}
 		if _, err := tx.Exec("UPDATE study SET arranged = 0 WHERE name = (SELECT study FROM every_run WHERE id = ?)", id); err != nil {
 			return report, err
 		}
@@ -160,11 +226,14 @@ func absurd(from Source, err error) error {
 func (all *importing) nextRepeat(study, point string) (n int, err error) {
 	at := studyPoint{study, point}
 	n, known := all.repeats[at]
-	if !known {
+	if !known { // what is held is of points that are remembered
 		if err := all.tx.QueryRow("SELECT coalesce(max(repeat), 0) FROM every_run WHERE study = ? AND point = ?", study, point).Scan(&n); err != nil {
 			return 0, err
 		}
 		if len(all.repeats) == rememberedPoints {
+			if err := all.rows.flush(); err != nil {
+				return 0, err
+			}
 			clear(all.repeats)
 		}
 	}
@@ -194,18 +263,12 @@ func (s *Store) Tables(ctx context.Context) (list []Source, err error) {
 // written, which copying changes, and the numbers that Import gives.
 func importFacts(run metrics.Run, events []metrics.Event, from Source) (string, error) {
 	run.ID, run.Repeat, run.Attempt, run.CreatedUnix, run.Dir, run.Detail = "-", 1, 1, 0, "", ""
-	if _, err := describe(run); err != nil { // refuses what cannot be stored
-		return "", err
-	}
-	text, err := json.Marshal(struct {
-		Run    metrics.Run
-		Format string
-	}{run, from.Format})
+	text, err := record(run)
 	if err != nil {
 		return "", err
 	}
 	h := sha256.New()
-	h.Write(text)
+	fmt.Fprintf(h, `{"Run":%s,"Format":%q}`, text, from.Format)
 	for _, e := range events {
 		if e.Start != nil {
 			continue // names the host and the file's time
@@ -227,32 +290,32 @@ func importFacts(run metrics.Run, events []metrics.Event, from Source) (string, 
 }
 
 // run stores a run that is not stored yet.
-func (all *importing) run(run metrics.Run, events []metrics.Event, from Source, importFacts string) (Report, error) {
-	report := Report{Run: run.ID, Changed: true, Files: 1}
-	facts, err := describe(run)
-	if err != nil {
-		return report, err
-	}
+func (all *importing) run(run metrics.Run, events []metrics.Event, from Source, facts string) (report Report, err error) {
+	report = Report{Run: run.ID, Changed: true, Files: 1}
 	if run.StudyID, err = all.study(run); err != nil {
 		return report, err
 	}
-	id, err := all.store.insertRun(all.tx, run, facts, all.keys)
+	id, err := all.store.insertRun(all.tx, all.rows, run, facts, all.keys)
 	if err != nil {
 		return report, err
 	}
-	if _, err := all.tx.Exec("INSERT INTO import (run, path, sha256, part, format, facts, bytes, rows, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		id, from.Path, from.SHA256, from.Part, from.Format, importFacts, from.Bytes, from.Rows, from.Origin); err != nil {
+	if err := all.rows.insert("INSERT INTO import (run, path, sha256, part, format, facts, bytes, rows, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		id, from.Path, from.SHA256, from.Part, from.Format, facts, from.Bytes, from.Rows, from.Origin); err != nil {
 		return report, err
 	}
-	in := newIngest(all.ctx, all.tx, id, &report, redact.Text, all.measures)
+	in := newIngest(all.ctx, all.tx, id, &report, all.hide, all.measures, all.rows)
+	in.name = all.hide
 	if err := in.derive(metrics.EventFile{Path: from.Path, Writer: "rank"}, 0, from.Bytes, events); err != nil {
-		return report, err
-	}
-	if err := in.steps(); err != nil {
 		return report, err
 	}
 	if input := stated(run, events); input != nil {
 		return report, in.summarize(input, nil)
+	}
+	if err := all.rows.flush(); err != nil {
+		return report, err
+	}
+	if err := in.steps(); err != nil {
+		return report, err
 	}
 	input, evaluations, err := in.summaryInput()
 	if err != nil {
@@ -261,11 +324,11 @@ func (all *importing) run(run metrics.Run, events []metrics.Event, from Source, 
 	return report, in.summarize(input, evaluations)
 }
 
-// stated is what summaryInput reads back of a run of which one rank states
-// figures and no more, as the row of a table does, made of its events as they were
+// stated is what summaryInput reads back of a run of whose one writer no steps and
+// nothing of the host is known, as of a log, made of its events as they were
 // stored; nil of any other. Reading back is a quarter of an import.
 func stated(run metrics.Run, events []metrics.Event) *summary.Input {
-	if _, asked := run.Parameters[pointkey.Targets]; asked || len(events) == 0 || events[0].Start == nil {
+	if len(events) == 0 || events[0].Start == nil {
 		return nil
 	}
 	s := events[0].Start
@@ -273,20 +336,44 @@ func stated(run metrics.Run, events []metrics.Event) *summary.Input {
 	input := summary.Input{Kind: run.Kind, Workers: run.Workers, World: s.WorldSize, Restart: s.Restart, Restarts: []int{s.Restart}}
 	input.Device, _ = run.Parameters["resources.device"].(string)
 	input.BatchNorm, _ = run.Parameters["workload.batch_norm"].(string)
-	for _, e := range events[1:] {
+	list, _ := run.Parameters[pointkey.Targets].([]any)
+	for _, target := range list {
+		switch x := target.(type) {
+		case float64:
+			input.Targets = append(input.Targets, x)
+		case int64:
+			input.Targets = append(input.Targets, float64(x))
+		case int:
+			input.Targets = append(input.Targets, float64(x))
+		}
+	}
+	said := map[string]bool{}
+	for i := range events[1:] {
+		e := &events[1+i]
 		switch {
 		case e.Figure != nil:
 			input.Figures = append(input.Figures, *e.Figure)
 		case e.Note != nil:
-			if !slices.Contains(input.Notes, e.Note.Text) {
+			if !said[e.Note.Text] {
+				said[e.Note.Text] = true
 				input.Notes = append(input.Notes, e.Note.Text)
 			}
+		case e.Train != nil && rank.Train == nil:
+			rank.TrainTime = &e.Time
+			rank.Train = &metrics.Train{ParameterSHA256: e.Train.ParameterSHA256, DataSHA256: e.Train.DataSHA256}
+		case e.Epoch != nil:
+			input.EpochEnds = append(input.EpochEnds, e.Epoch.Step)
+			rank.Epochs = max(rank.Epochs, e.Epoch.Epoch)
+		case e.Evaluation != nil && s.Rank == 0:
+			v := e.Evaluation
+			input.Evaluations = append(input.Evaluations, summary.Evaluation{Time: e.Time, Epoch: v.Epoch, Step: v.Step, Accuracy: v.Accuracy, Loss: v.Loss})
 		case e.Stop != nil && rank.Stop == nil:
 			rank.Stop = &metrics.Stop{Status: e.Stop.Status, ParameterSHA256: e.Stop.ParameterSHA256}
 		default:
 			return nil
 		}
 	}
+	slices.SortStableFunc(input.Evaluations, func(a, b summary.Evaluation) int { return cmp.Compare(a.Time, b.Time) })
 	input.Ranks = []summary.Rank{rank}
 	return &input
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -172,7 +173,8 @@ func TestImportIsOne(t *testing.T) {
 	stored(2)
 }
 
-// Of 10 runs and of 100 the same statements are prepared: each of them once.
+// Of 33 runs and of 353 the same statements are prepared: each of them once, for
+// one row and for many.
 func TestImportPreparesOnce(t *testing.T) {
 	prepared := func(n int) (count int) {
 		s := openStore(t)
@@ -201,9 +203,9 @@ func TestImportPreparesOnce(t *testing.T) {
 		}
 		return count
 	}
-	few, many := prepared(10), prepared(100)
+	few, many := prepared(rowsTogether+1), prepared(11*rowsTogether+1)
 	if few == 0 || few != many {
-		t.Errorf("SQLite prepared %d steps for 10 runs, %d for 100", few, many)
+		t.Errorf("SQLite prepared %d steps for few runs, %d for many", few, many)
 	}
 }
 
@@ -303,15 +305,15 @@ func TestStated(t *testing.T) {
 		"notes":       {[]metrics.Event{start, note, {Note: &metrics.Note{Text: "another"}}, note}, false},
 		"an end":      {[]metrics.Event{start, {Figure: &rate}, {Time: 3, Stop: &metrics.Stop{Status: metrics.StopFailed, Cause: "c", Steps: 4}}}, false},
 		"nothing":     {[]metrics.Event{start}, false},
-		"training":    {[]metrics.Event{start, {Train: &metrics.Train{}}}, true},
-		"evaluations": {[]metrics.Event{start, {Evaluation: &metrics.Evaluation{Epoch: 1, Accuracy: 0.5}}}, true},
+		"training":    {[]metrics.Event{start, {Time: 2, Train: &metrics.Train{DataSHA256: "d"}}, {Time: 9, Epoch: &metrics.Epoch{Epoch: 1, Step: 10}}, {Time: 19, Epoch: &metrics.Epoch{Epoch: 2, Step: 20}}}, false},
+		"evaluations": {[]metrics.Event{start, {Train: &metrics.Train{}}, {Time: 7, Evaluation: &metrics.Evaluation{Epoch: 2, Accuracy: 0.6}}, {Time: 5, Evaluation: &metrics.Evaluation{Epoch: 1, Accuracy: 0.5, Loss: &spread}}}, false},
 		"steps":       {[]metrics.Event{start, {Steps: &metrics.Steps{Tick: 1, Duration: []int64{1}, Samples: []int64{1}}}}, true},
 		"environment": {[]metrics.Event{start, {Environment: &metrics.Environment{Kernel: "6"}}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run, _, from := importedRun()
 			run.Point, from.Part = "p", name
-			run.Parameters = map[string]any{"resources.device": "gpu", "workload.batch_norm": "sync", "lr": 0.1}
+			run.Parameters = map[string]any{"resources.device": "gpu", "workload.batch_norm": "sync", "lr": 0.1, "workload.targets": []any{0.5, int64(1), "x"}}
 			report, err := importOne(t, s, run, c.events, from) // hides secrets in events
 			if err != nil {
 				t.Fatal(err)
@@ -329,7 +331,7 @@ func TestStated(t *testing.T) {
 				if err := tx.QueryRow("SELECT id FROM run WHERE name = ?", report.Run).Scan(&id); err != nil {
 					return err
 				}
-				want, _, err = newIngest(t.Context(), tx, id, &Report{}, redact.Text, catalogue{}).summaryInput()
+				want, _, err = newIngest(t.Context(), tx, id, &Report{}, redact.Text, catalogue{}, direct{tx}).summaryInput()
 				return err
 			}); err != nil {
 				t.Fatal(err)
@@ -339,8 +341,101 @@ func TestStated(t *testing.T) {
 			}
 		})
 	}
-	run, _, _ := importedRun()
-	if got := stated(run, []metrics.Event{start}); got != nil {
-		t.Errorf("a run with targets: %+v", got)
+}
+
+// Runs of one file are found again wherever in it they are, also in the same
+// import, whose rows wait to be stored together.
+func TestImportTwiceAtOnce(t *testing.T) {
+	s := openStore(t)
+	var list []Imported
+	add := func(path, sha string, part int) {
+		run, events, from := importedRun()
+		from.Path, from.SHA256, from.Part = path, sha, fmt.Sprint(part)
+		list = append(list, Imported{run, events, from})
 	}
+	for i := range 2*rowsTogether + 1 {
+		add("/a", "aa", i)
+	}
+	add("/a", "aa", 3)   // stored, unlike those that follow
+	add("/a", "aa", 500) // waits
+	add("/a", "aa", 500)
+	add("/b", "aa", 7) // the same file elsewhere
+	add("/b", "bb", 7)
+	add("/a", "aa", 64)
+	reports, err := importAll(t, s, list...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changed []bool
+	for _, r := range reports[2*rowsTogether+1:] {
+		changed = append(changed, r.Changed)
+	}
+	if diff := cmp.Diff([]bool{false, true, false, false, true, false}, changed); diff != "" {
+		t.Errorf("stored: -want +got\n%s", diff)
+	}
+	if got := value(t, s, "SELECT count(*), count(DISTINCT repeat), max(repeat) FROM run"); got != "67|67|67" {
+		t.Error(got)
+	}
+	before := dump(t, s)
+	if reports, err = importAll(t, s, list...); err != nil || slices.ContainsFunc(reports, func(r Report) bool { return r.Changed }) {
+		t.Error("again:", reports, err)
+	}
+	if got := dump(t, s); got != before {
+		t.Error(firstDifference(before, got))
+	}
+}
+
+// Rows that wait are stored in the order in which they came, all of them, and by
+// few statements: this is what makes an import of a million runs bearable.
+func TestBulk(t *testing.T) {
+	s := openStore(t)
+	for _, n := range []int{0, 1, rowsTogether, 3*rowsTogether + 2} {
+		if err := s.withTx(t.Context(), func(tx *sql.Tx) error {
+			if _, err := tx.Exec("CREATE TEMP TABLE parent (id INTEGER PRIMARY KEY, name TEXT); CREATE TEMP TABLE child (of INTEGER REFERENCES parent, n INTEGER);" +
+				"INSERT INTO parent (id, name) VALUES (41, 'before')"); err != nil {
+				return err
+			}
+			b := newBulk(tx)
+			counted := &countedExec{tx: tx}
+			b.exec = counted
+			for i := range n {
+				id, err := b.numbered("parent", "INSERT INTO parent (id, name) VALUES (?, ?)", fmt.Sprint(i))
+				if err != nil || id != int64(42+i) {
+					t.Fatal(id, err)
+				}
+				for range 2 {
+					if err := b.insert("INSERT INTO child (of, n) VALUES (?, ?) ON CONFLICT DO NOTHING", id, i); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if err := b.flush(); err != nil {
+				t.Fatal(err)
+			}
+			// One of the parents and two of the children for each: as many statements as
+			// there are whole batches, and one for each row that is left.
+			if want := n/rowsTogether + n%rowsTogether + 2*n/rowsTogether + 2*n%rowsTogether; counted.n != want {
+				t.Errorf("%d rows: %d statements, want %d", n, counted.n, want)
+			}
+			var got string
+			if err := tx.QueryRow("SELECT count(*) || ' ' || sum(name = n AND id = 42 + n) FROM child JOIN parent ON id = of").Scan(&got); n > 0 && (err != nil || got != fmt.Sprint(2*n, 2*n)) {
+				t.Errorf("%d rows: %s, %v", n, got, err)
+			}
+			_, err := tx.Exec("DROP TABLE child; DROP TABLE parent")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// countedExec counts statements.
+type countedExec struct {
+	tx *sql.Tx
+	n  int
+}
+
+func (c *countedExec) Exec(query string, args ...any) (sql.Result, error) {
+	c.n++
+	return c.tx.Exec(query, args...)
 }

@@ -41,7 +41,7 @@ type Report struct {
 // A second Ingest of the same changes nothing.
 func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.EventFile) (Report, error) {
 	report := Report{Run: run.ID}
-	run = withoutSecrets(run)
+	run = withoutSecrets(run, redact.Text)
 	if s.write == nil {
 		return report, fmt.Errorf("database %s: %w", s.path, ErrReadOnly)
 	}
@@ -60,7 +60,7 @@ func (s *Store) Ingest(ctx context.Context, run metrics.Run, files []metrics.Eve
 		if err != nil {
 			return err
 		}
-		in := newIngest(ctx, tx, id, &report, redact.Known(run.Secrets), catalogue{})
+		in := newIngest(ctx, tx, id, &report, redact.Known(run.Secrets), catalogue{}, direct{tx})
 		if err := in.files(files); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (s *Store) Recompute(ctx context.Context) (int, error) {
 		}
 		known := catalogue{}
 		for _, id := range ids {
-			in := newIngest(ctx, tx, id, &Report{}, redact.Text, known)
+			in := newIngest(ctx, tx, id, &Report{}, redact.Text, known, direct{tx})
 			if err := in.result(); err != nil {
 				return err
 			}
@@ -147,6 +147,8 @@ type ingest struct {
 	run    int64
 	report *Report
 	hide   func(string) string // secrets in what programs have written
+	name   func(string) string // those in what names something
+	rows   inserter            // of all rows that a run has once
 
 	measures catalogue
 
@@ -155,8 +157,8 @@ type ingest struct {
 	worlds  map[int]int          // restart to world size before this reading
 }
 
-func newIngest(ctx context.Context, tx *sql.Tx, run int64, report *Report, hide func(string) string, measures catalogue) *ingest {
-	return &ingest{ctx: ctx, tx: tx, run: run, report: report, hide: hide, measures: measures,
+func newIngest(ctx context.Context, tx *sql.Tx, run int64, report *Report, hide func(string) string, measures catalogue, rows inserter) *ingest {
+	return &ingest{ctx: ctx, tx: tx, run: run, report: report, hide: hide, name: redact.Text, measures: measures, rows: rows,
 		touched: map[int]map[int]bool{}, whole: map[int]bool{}, worlds: map[int]int{}}
 }
 

@@ -37,7 +37,7 @@ func (s *Store) Reread(ctx context.Context, run metrics.Run, restart int, from s
 		if err := tx.QueryRow("SELECT id FROM every_run WHERE name = ?", run.ID).Scan(&id); err != nil {
 			return err
 		}
-		in := newIngest(ctx, tx, id, &report, redact.Known(run.Secrets), catalogue{})
+		in := newIngest(ctx, tx, id, &report, redact.Known(run.Secrets), catalogue{}, direct{tx})
 		if err := in.files(nil); err != nil {
 			return err
 		}
@@ -66,19 +66,33 @@ func (s *Store) Reread(ctx context.Context, run metrics.Run, restart int, from s
 // derive stores events that are in no event file: those of file's writer, made
 // of something of so many bytes.
 func (in *ingest) derive(file metrics.EventFile, inode, bytes int64, events []metrics.Event) error {
-	r, err := in.tx.Exec(`INSERT INTO event_file (run, writer, rank, restart, path, inode, size, modified, head, head_size, offset, line)
-		VALUES (?, ?, ?, ?, ?, ?, ?, 0, x'', 0, ?, ?)`, in.run, file.Writer, file.Rank, file.Restart, file.Path, inode, bytes, bytes, len(events))
+	// What the first event says of the writer is stored with the file.
+	var started *float64
+	var world, pid *int
+	var host *string
+	ranks := 1
+	if len(events) > 0 && events[0].Start != nil {
+		s := events[0].Start
+		if err := startOf(file, s); err != nil {
+			return err
+		}
+		started, world, ranks, host, pid = &s.Unix, &s.WorldSize, s.Covers(), &s.Host, &s.PID
+	}
+	id, err := in.rows.numbered("event_file", `INSERT INTO event_file (id, run, writer, rank, restart, path, inode, size, modified, head, head_size, offset, line,
+			started, world_size, ranks, host, pid)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, x'', 0, ?, ?, ?, ?, ?, ?, ?)`,
+		in.run, file.Writer, file.Rank, file.Restart, file.Path, inode, bytes, bytes, len(events), started, world, ranks, host, pid)
 	if err != nil {
 		return err
 	}
-	id, err := r.LastInsertId()
-	if err != nil {
-		return err
-	}
-	w := fileWriter{in: in, file: file, id: id, blocks: map[int]*block{}}
+	w := fileWriter{in: in, file: file, id: id, blocks: map[int]*block{}, had: map[string]bool{}}
 	for i := range events {
 		if err := events[i].Validate(); err != nil {
 			return err
+		}
+		if i == 0 && started != nil {
+			in.report.Events++
+			continue
 		}
 		if err := w.event(&events[i], i+1); err != nil {
 			return err

@@ -51,7 +51,7 @@ func (in *ingest) summarize(input *summary.Input, evaluations []evaluationKey) e
 	if err != nil {
 		return err
 	}
-	if _, err := in.tx.Exec(`INSERT INTO result (run, algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs,
+	if err := in.rows.insert(`INSERT INTO result (run, algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs,
 			slowest, warnings, fingerprint, git_commit, noise_scale_why)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		in.run, summary.AlgorithmVersion, r.Restart, r.World, r.Steps, r.WarmupSteps, r.SteadySteps, r.Samples, r.Epochs,

@@ -20,6 +20,13 @@ import (
 // describe checks a run and returns a digest of all that the caller says of it,
 // by which a later Ingest sees whether anything is new.
 func describe(run metrics.Run) (string, error) {
+	text, err := record(run)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), err
+}
+
+// record checks a run and returns what the caller says of it as JSON.
+func record(run metrics.Run) ([]byte, error) {
 	var missing []string
 	for _, f := range []struct{ name, value string }{{"ID", run.ID}, {"study", run.Study}, {"point", run.Point},
 		{"framework", run.Framework}, {"status", string(run.Status)}} {
@@ -29,13 +36,13 @@ func describe(run metrics.Run) (string, error) {
 	}
 	switch {
 	case len(missing) > 0:
-		return "", fmt.Errorf("its record lacks %s", strings.Join(missing, ", "))
+		return nil, fmt.Errorf("its record lacks %s", strings.Join(missing, ", "))
 	case run.Workers < 1 || run.Repeat < 1 || run.Attempt < 1:
-		return "", fmt.Errorf("its record says workers %d, repeat %d, attempt %d; each is 1 or more", run.Workers, run.Repeat, run.Attempt)
+		return nil, fmt.Errorf("its record says workers %d, repeat %d, attempt %d; each is 1 or more", run.Workers, run.Repeat, run.Attempt)
 	case run.Workers > metrics.MaxRanks || run.Nodes < 0 || run.Nodes > metrics.MaxRanks:
-		return "", fmt.Errorf("its record says workers %d, nodes %d; want at most %d", run.Workers, run.Nodes, metrics.MaxRanks)
+		return nil, fmt.Errorf("its record says workers %d, nodes %d; want at most %d", run.Workers, run.Nodes, metrics.MaxRanks)
 	case !slices.Contains(metrics.Statuses, run.Status):
-		return "", fmt.Errorf("status %q is none of %v", run.Status, metrics.Statuses)
+		return nil, fmt.Errorf("status %q is none of %v", run.Status, metrics.Statuses)
 	}
 	times := []float64{run.CreatedUnix}
 	if j := run.Job; j != nil {
@@ -43,23 +50,22 @@ func describe(run metrics.Run) (string, error) {
 	}
 	for _, t := range times {
 		if err := metrics.CheckUnix(t); err != nil {
-			return "", fmt.Errorf("a time in its record: %w", err)
+			return nil, fmt.Errorf("a time in its record: %w", err)
 		}
 	}
 	for key, v := range run.Parameters {
 		if _, _, err := parameterValue(v); err != nil {
-			return "", fmt.Errorf("parameter %s: %w", key, err)
+			return nil, fmt.Errorf("parameter %s: %w", key, err)
 		}
 	}
 	text, err := json.Marshal(run) // map keys come out sorted
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if len(text) > metrics.MaxLine { // queries read no longer text
-		return "", fmt.Errorf("its record is %d bytes long; at most %d are stored: its parameters, or labels, are too long", len(text), metrics.MaxLine)
+		return nil, fmt.Errorf("its record is %d bytes long; at most %d are stored: its parameters, or labels, are too long", len(text), metrics.MaxLine)
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+	return text, nil
 }
 
 // putRun stores the run's own row, its parameters and its job.
@@ -76,7 +82,7 @@ func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, cha
 		return 0, false, err
 	}
 	if id == 0 {
-		id, err = s.insertRun(tx, run, facts, map[string]bool{})
+		id, err = s.insertRun(tx, direct{tx}, run, facts, map[string]bool{})
 		return id, true, err
 	}
 	if _, err := tx.Exec(`UPDATE every_run SET study = ?, point = ?, repeat = ?, attempt = ?, kind = ?, framework = ?, workers = ?, nodes = ?,
@@ -90,34 +96,31 @@ func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, cha
 			return 0, false, err
 		}
 	}
-	return id, true, putDetails(tx, id, run, map[string]bool{})
+	return id, true, putDetails(tx, direct{tx}, id, run, map[string]bool{})
 }
 
 // insertRun is putRun of a run that is not stored yet; keys are the parameters'
 // that are known to be in parameter_key.
-func (s *Store) insertRun(tx *sql.Tx, run metrics.Run, facts string, keys map[string]bool) (id int64, err error) {
-	r, err := tx.Exec(`INSERT INTO every_run (name, study, point, repeat, attempt, kind, framework, workers, nodes, series,
+func (s *Store) insertRun(tx *sql.Tx, rows inserter, run metrics.Run, facts string, keys map[string]bool) (id int64, err error) {
+	id, err = rows.numbered("every_run", `INSERT INTO every_run (id, name, study, point, repeat, attempt, kind, framework, workers, nodes, series,
 			status, detail, dir, created, ingested, facts)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?)`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?)`,
 		run.ID, run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.Nodes,
 		run.Status, run.Detail, run.Dir, run.CreatedUnix, metrics.Unix(s.now()), facts)
 	if err != nil {
 		return 0, err
 	}
-	if id, err = r.LastInsertId(); err != nil {
-		return 0, err
-	}
-	return id, putDetails(tx, id, run, keys)
+	return id, putDetails(tx, rows, id, run, keys)
 }
 
 // putDetails stores the parameters and the job of a run that has neither yet.
-func putDetails(tx *sql.Tx, id int64, run metrics.Run, keys map[string]bool) error {
+func putDetails(tx *sql.Tx, rows inserter, id int64, run metrics.Run, keys map[string]bool) error {
 	for _, key := range slices.Sorted(maps.Keys(run.Parameters)) {
 		value, kind, err := parameterValue(run.Parameters[key])
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec("INSERT INTO run_parameter (run, key, value, type) VALUES (?, ?, ?, ?)", id, key, value, kind); err != nil {
+		if err := rows.insert("INSERT INTO run_parameter (run, key, value, type) VALUES (?, ?, ?, ?)", id, key, value, kind); err != nil {
 			return err
 		}
 		if keys[key] {
@@ -128,10 +131,10 @@ func putDetails(tx *sql.Tx, id int64, run metrics.Run, keys map[string]bool) err
 		}
 		keys[key] = true
 	}
-	return putJob(tx, id, run.Job)
+	return putJob(rows, id, run.Job)
 }
 
-func putJob(tx *sql.Tx, run int64, j *metrics.Job) error {
+func putJob(rows inserter, run int64, j *metrics.Job) error {
 	if j == nil {
 		return nil
 	}
@@ -149,11 +152,10 @@ func putJob(tx *sql.Tx, run int64, j *metrics.Job) error {
 		}
 		return &unix
 	}
-	_, err = tx.Exec(`INSERT INTO job (run, cluster, id, name, partition, state, reason, exit_code, nodes, submitted, started, ended)
+	return rows.insert(`INSERT INTO job (run, cluster, id, name, partition, state, reason, exit_code, nodes, submitted, started, ended)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		run, j.Cluster, j.ID, j.Name, j.Partition, j.State, j.Reason, j.ExitCode, string(list),
 		at(j.SubmitUnix), at(j.StartUnix), at(j.EndUnix))
-	return err
 }
 
 // parameterValue returns a parameter as its column holds it.

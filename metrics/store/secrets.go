@@ -9,28 +9,29 @@ import (
 )
 
 // withoutSecrets is the run as it is stored: a database is copied and mailed.
-func withoutSecrets(run metrics.Run) metrics.Run {
+// hide is redact.Text, or finds the same.
+func withoutSecrets(run metrics.Run, hide func(string) string) metrics.Run {
 	run.Detail = redact.Known(run.Secrets)(run.Detail)
 	run.Parameters = maps.Clone(run.Parameters)
 	for key, v := range run.Parameters {
-		run.Parameters[key] = hideValue(key, v)
+		run.Parameters[key] = hideValue(key, v, hide)
 	}
 	return run
 }
 
 // hideValue hides the secrets in a parameter; of one whose key says that it is
 // a secret, all of it.
-func hideValue(key string, v any) any {
+func hideValue(key string, v any, hide func(string) string) any {
 	switch v := v.(type) {
 	case string:
 		if name := key[strings.LastIndexByte(key, '.')+1:]; redact.Name(name) {
 			return redact.Key(nil).Hide(v)
 		}
-		return redact.Text(v)
+		return hide(v)
 	case []any:
 		list := make([]any, len(v))
 		for i := range v {
-			list[i] = hideValue(key, v[i])
+			list[i] = hideValue(key, v[i], hide)
 		}
 		return list
 	}
@@ -39,8 +40,8 @@ func hideValue(key string, v any) any {
 
 // hideIn hides the secrets in what a program has written into an event. What
 // is prose, hide looks through; what names something is left whole unless it
-// looks like a secret itself.
-func hideIn(e *metrics.Event, hide func(string) string) {
+// looks like a secret itself, which name knows: redact.Text, or what finds the same.
+func hideIn(e *metrics.Event, hide, name func(string) string) {
 	each := func(hide func(string) string, texts ...*string) {
 		for _, text := range texts {
 			*text = hide(*text)
@@ -49,25 +50,25 @@ func hideIn(e *metrics.Event, hide func(string) string) {
 	switch {
 	case e.Environment != nil:
 		variables := map[string]string{}
-		for name, value := range e.Environment.Variables {
-			if !redact.Name(name) {
-				variables[name] = hide(value)
+		for key, value := range e.Environment.Variables {
+			if !redact.Name(key) {
+				variables[key] = hide(value)
 			}
 		}
 		if len(variables) > 0 || len(e.Environment.Variables) > 0 {
 			e.Environment.Variables = variables
 		}
-		for name, version := range e.Environment.Versions {
-			e.Environment.Versions[name] = redact.Text(version)
+		for program, version := range e.Environment.Versions {
+			e.Environment.Versions[program] = name(version)
 		}
 	case e.Staged != nil:
-		each(redact.Text, &e.Staged.Source, &e.Staged.Path)
+		each(name, &e.Staged.Source, &e.Staged.Path)
 	case e.Figure != nil:
-		each(redact.Text, &e.Figure.Name, &e.Figure.File, &e.Figure.PlusMinusIs)
+		each(name, &e.Figure.Name, &e.Figure.File, &e.Figure.PlusMinusIs)
 		each(hide, &e.Figure.Note)
 		for key, v := range e.Figure.At {
 			if text, ok := v.(string); ok {
-				e.Figure.At[key] = redact.Text(text)
+				e.Figure.At[key] = name(text)
 			}
 		}
 	case e.Note != nil:

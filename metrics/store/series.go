@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -100,7 +101,7 @@ type typed struct {
 func encodeParameters(parameters map[string]any) (string, error) {
 	all := map[string]typed{}
 	for key, v := range parameters {
-		value, kind, err := parameterValue(hideValue(key, v))
+		value, kind, err := parameterValue(hideValue(key, v, redact.Text))
 		if err != nil {
 			return "", fmt.Errorf("parameter %s: %w", key, err)
 		}
@@ -203,7 +204,7 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 			return err
 		}
 	}
-	places := map[string]int64{}
+	places, members := map[string]int64{}, newBulk(tx)
 	for _, one := range scaling.Arrange(o.list, plan) {
 		r, err := tx.Exec("INSERT INTO series (study, name, axis, base) VALUES (?, ?, ?, ?)", study, one.Name, one.Axis, placeOnAxis(one.Base))
 		if err != nil {
@@ -220,10 +221,13 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 				}
 			}
 			for _, run := range of[m.Run] {
-				if _, err := tx.Exec("INSERT INTO member (run, series, place, at) VALUES (?, ?, ?, ?)", run, id, places[m.Place], placeOnAxis(m.At)); err != nil {
+				if err := members.insert("INSERT INTO member (run, series, place, at) VALUES (?, ?, ?, ?)", run, id, places[m.Place], placeOnAxis(m.At)); err != nil {
 					return err
 				}
 			}
+		}
+		if err := members.flush(); err != nil {
+			return err
 		}
 		// A run that does not count, or not yet, is named like the others of its
 		// point, unless these are on several curves.

@@ -32,8 +32,7 @@ func (in *ingest) values(kind string, r summary.Outcome) error {
 		if !has || missed {
 			value = nil // an infinity would break whoever reads the view as JSON
 		}
-		_, err = in.tx.Exec("INSERT INTO value (run, measure, place, value, missed, why) VALUES (?, ?, 0, ?, ?, ?)", in.run, id, value, missed, why)
-		return err
+		return in.rows.insert("INSERT INTO value (run, measure, place, value, missed, why) VALUES (?, ?, 0, ?, ?, ?)", in.run, id, value, missed, why)
 	}
 	declared := slices.DeleteFunc(measure.Of(kind), func(m measure.Measure) bool { return m.At != "" })
 	for _, target := range r.Targets() {
@@ -70,7 +69,7 @@ func (in *ingest) placed(places []measure.Place) error {
 					return err
 				}
 			}
-			if _, err := in.tx.Exec("INSERT INTO value (run, measure, place, value, missed, why) VALUES (?, ?, ?, ?, 0, '')", in.run, ids[name], place, p.Values[name]); err != nil {
+			if err := in.rows.insert("INSERT INTO value (run, measure, place, value, missed, why) VALUES (?, ?, ?, ?, 0, '')", in.run, ids[name], place, p.Values[name]); err != nil {
 				return err
 			}
 		}
