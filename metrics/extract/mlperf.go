@@ -1,11 +1,15 @@
 package extract
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"regexp"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -85,7 +89,7 @@ func readMLPerf(l *log, r io.Reader) error {
 		}
 		var e mllogLine
 		if err := json.Unmarshal([]byte(m[1]), &e); err != nil {
-			return l.errorAt(ln.number, "a :::MLLOG line that is not JSON: %w", err)
+			return l.errorAt(ln.number, "a :::MLLOG line that %s", unread(err))
 		}
 		if e.TimeMS == nil || *e.TimeMS <= 0 || *e.TimeMS > 1e14 {
 			return l.errorAt(ln.number, "a :::MLLOG line without a time_ms since 1970")
@@ -113,6 +117,24 @@ func readMLPerf(l *log, r io.Reader) error {
 		return err
 	}
 	return run.finish()
+}
+
+// unread says why a line cannot be read as JSON. What stands in it may be long,
+// and package json repeats it.
+func unread(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		is, _, _ := strings.Cut(wrong.Value, " ")
+		want := map[reflect.Kind]string{reflect.Int64: "a whole number", reflect.Float64: "a number", reflect.String: "text"}[wrong.Type.Kind()]
+		if want == "" {
+			want = "an object"
+		}
+		if is == "number" {
+			is = "another number"
+		}
+		return fmt.Sprintf("has %s as %s; want %s that can be kept", is, cmp.Or(wrong.Field, "the whole"), want)
+	}
+	return "is not JSON: " + err.Error()
 }
 
 func (m *mllogRun) line(n int, e mllogLine) error {
