@@ -114,7 +114,7 @@ func AdviceData(list []*advice.Advice) *table.Table {
 	for _, key := range []string{"series", "workers", "nodes", "recommended", "basis", "runs"} {
 		t.Columns = append(t.Columns, table.Column{Key: key})
 	}
-	for _, key := range []string{"throughput", "efficiency", "train_seconds", "seconds", "samples", "cost"} {
+	for _, key := range []string{"throughput", "efficiency", "train_seconds", "seconds", "samples", "miss", "cost"} {
 		for _, end := range []string{"", "_low", "_high"} {
 			t.Columns = append(t.Columns, table.Column{Key: key + end})
 		}
@@ -123,7 +123,7 @@ func AdviceData(list []*advice.Advice) *table.Table {
 	for _, a := range list {
 		for _, c := range a.Candidates {
 			cells := []any{a.Series, c.Workers, c.Nodes, a.Workers != nil && *a.Workers == c.Workers, string(c.Basis), c.Runs}
-			for _, f := range []*advice.Estimate{c.Throughput, c.Efficiency, c.Training, c.Seconds, c.Samples, c.Cost} {
+			for _, f := range []*advice.Estimate{c.Throughput, c.Efficiency, c.Training, c.Seconds, c.Samples, c.Miss, c.Cost} {
 				if f == nil {
 					cells = append(cells, nil, nil, nil)
 					continue

@@ -66,8 +66,12 @@ type Candidate struct {
 	// Candidates are compared, and priced, by Seconds.
 	Training *Estimate `json:"train_seconds"`
 	Seconds  *Estimate `json:"seconds"`
-	Samples  *Estimate `json:"samples"` // to the target
-	Cost     *Estimate `json:"cost"`    // in the advice's currency
+	Samples  *Estimate `json:"samples"` // to the target, of runs that reach it
+	// Miss is the chance that a run with this count's global batch misses the
+	// target, a fraction. Training and Seconds are medians over all runs, those that
+	// miss ranking last. null where no run is known to miss.
+	Miss *Estimate `json:"miss"`
+	Cost *Estimate `json:"cost"` // in the advice's currency
 	// Overlays are what Amdahl's law and the universal scalability law say of the
 	// throughput, in samples/s, where the data does not rule them out.
 	Overlays map[model.Law]float64 `json:"overlays"`
@@ -141,11 +145,12 @@ type study struct {
 	nodeSize  int                           // workers a whole node holds; 0: not known
 	oneNode   bool                          // everything was measured on a single node
 	conv      *model.Convergence            // nil: no target, or no run reached it
-	lost      float64                       // smallest global batch at which half of the runs or more miss the target; +Inf
-	lostRuns  string                        // what happened there
-	beside    beside                        // what the training clock counts beside steps
-	timeless  string                        // why no candidate has a time; ""
-	slowStart *float64                      // seconds of initialisation at the largest count that recorded it
+	misses    misses
+	lost      float64  // smallest global batch at which half of the runs or more miss the target; +Inf
+	lostRuns  string   // what happened there
+	beside    beside   // what the training clock counts beside steps
+	timeless  string   // why no candidate has a time; ""
+	slowStart *float64 // seconds of initialisation at the largest count that recorded it
 }
 
 // Advise answers for one curve. The observations are those that the curve was
@@ -160,7 +165,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	s := &study{o: o, curve: &c, lost: math.Inf(1), runs: map[int][]scaling.Observation{}}
+	s := &study{o: o, curve: &c, misses: newMisses(o.Confidence), lost: math.Inf(1), runs: map[int][]scaling.Observation{}}
 	s.Advice = Advice{Series: c.Series, Scaling: c.Scaling, Base: c.Base.Row(), Confidence: o.Confidence,
 		Candidates: []Candidate{}, Law: []string{}, Warnings: []string{}}
 	if o.Cost != nil {
@@ -342,7 +347,6 @@ func (s *study) converge() error {
 		return nil
 	}
 	var reached []model.ToTarget
-	missed, all := map[float64]int{}, map[float64]int{}
 	batchless, sampleless, misses := false, false, 0
 	for _, runs := range s.runs {
 		for i := range runs {
@@ -358,12 +362,10 @@ func (s *study) converge() error {
 				batchless = true
 				continue
 			}
-			switch all[batch]++; {
-			case !did:
-				missed[batch]++
-			case samples > 0:
+			s.misses.add(batch, !did)
+			if samples > 0 && did {
 				reached = append(reached, model.ToTarget{Batch: batch, Samples: samples})
-			default:
+			} else if did {
 				sampleless = true
 			}
 		}
@@ -373,12 +375,7 @@ func (s *study) converge() error {
 	} else if sampleless {
 		s.warn("runs do not record how many samples they trained on until they reached the target: times are known at the measured worker counts alone")
 	}
-	for batch, n := range missed {
-		if 2*n >= all[batch] && batch < s.lost {
-			s.lost = batch
-			s.lostRuns = fmt.Sprintf("at a global batch of %g, %d of %d runs miss the target", batch, n, all[batch])
-		}
-	}
+	s.lost, s.lostRuns = s.misses.lost()
 	if misses > 0 {
 		verb := "miss"
 		if misses == 1 {

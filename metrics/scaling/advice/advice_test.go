@@ -489,6 +489,32 @@ func TestMissesWithinTheInterval(t *testing.T) {
 	}
 }
 
+// With a fixed global batch all runs tell the chance of a miss: one in 30, at most
+// one in 6 (Clopper and Pearson: 17.2 %). The six runs of 8 workers, of which one
+// misses, have no interval of their own, and 8 are an answer all the same; as with
+// ten runs each, of which one misses.
+func TestMissesAreSaid(t *testing.T) {
+	for _, test := range []struct {
+		runs int
+		want string
+	}{{6, "5 of 6 runs were in time"}, {10, "9 of 10 runs were in time"}} {
+		change := func(o *scaling.Observation) {
+			o.Parameters["workload.scaling"], o.Parameters["workload.batch"] = "strong", int64(1600)
+			if o.Workers == 8 && o.Repeat == 1 {
+				o.Values["to_0.75"], o.Evaluations = math.Inf(1), []scaling.Evaluation{{Seconds: 1, Epoch: 1, Samples: 1, Accuracy: 0.1}}
+			}
+		}
+		a := series{counts: octaves, runs: test.runs, x: linear, took: fixed, change: change}.advise(t, Options{Deadline: 500})
+		if a.Workers == nil || *a.Workers != 8 || !strings.Contains(a.Reason[0], test.want) {
+			t.Errorf("%d runs: %v, %q", test.runs, a.Workers, a.Reason)
+		}
+		c := candidate(t, a, 8)
+		if c.Miss == nil || math.Abs(c.Miss.Value-1/float64(5*test.runs)) > 1e-9 || test.runs == 6 && math.Abs(*c.Miss.High-0.172) > 0.001 {
+			t.Errorf("%d runs: misses %+v", test.runs, c.Miss)
+		}
+	}
+}
+
 // A higher target that one run of all reaches, by luck, does not change the question.
 func TestLuckyRunIsNoTarget(t *testing.T) {
 	change := func(o *scaling.Observation) {

@@ -245,6 +245,7 @@ func (s *study) time(c *Candidate) {
 		return
 	}
 	batch := s.batchAt(c.Workers)
+	c.Miss = s.misses.chance(batch)
 	var why string
 	switch {
 	case batch >= s.lost:
@@ -283,8 +284,11 @@ func (s *study) time(c *Candidate) {
 		s.timed(c, &f)
 		return
 	}
-	if c.Basis == Measured && why == "" && s.missedAt(c.Workers) {
+	if c.Basis == Measured && why == "" && s.missedAt(c.Workers) && !(c.Miss != nil && *c.Miss.High < 0.5) {
 		why = s.point(c.Workers).Of(s.Goal).Why
+	}
+	if why == "" && c.Miss != nil && *c.Miss.High >= 0.5 {
+		why = fmt.Sprintf("with a global batch of %g half of the runs may miss %s", batch, s.goal())
 	}
 	if why != "" {
 		c.Why = append(c.Why, "time: "+why)
@@ -307,6 +311,14 @@ func (s *study) modelled(c *Candidate) *Estimate {
 		return nil
 	}
 	steps := over(*c.Samples, *c.Throughput)
+	if m := c.Miss; m != nil && *m.High < 0.5 {
+		sigma := s.conv.Scatter()
+		steps.Value *= later(m.Value, sigma)
+		if steps.Low != nil {
+			low, high := *steps.Low*later(*m.Low, sigma), *steps.High*later(*m.High, sigma)
+			steps.Low, steps.High = &low, &high
+		}
+	}
 	return sum(*steps, s.beside.predict(float64(c.Workers), steps.Value))
 }
 

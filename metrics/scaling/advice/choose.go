@@ -268,6 +268,9 @@ func (s *study) knee() {
 	if s.Goal != "" && s.timeless != "" {
 		use += " (by throughput alone: " + s.timeless + ")"
 	}
+	if t := s.reached(chosen.Workers); t != nil && s.timeless == "" && t.Reached() < t.Runs {
+		use += fmt.Sprintf(" (%d of %d runs reach %s)", t.Reached(), t.Runs, s.goal())
+	}
 	switch {
 	case gain == "" && stop == "":
 		stop = "nothing else was measured"

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -34,6 +35,9 @@ func (s *study) figures(c *Candidate) string {
 		}
 		parts = append(parts, text)
 	}
+	if text := s.missing(c); text != "" && c.Seconds != nil && (s.o.Deadline > 0 || s.o.Budget > 0) {
+		parts = append(parts, text)
+	}
 	text := strings.Join(parts, "; ") + " (" + string(c.Basis)
 	if f := c.main(); f != nil && f.Low != nil {
 		text += ", " + sure + " confidence"
@@ -43,6 +47,32 @@ func (s *study) figures(c *Candidate) string {
 		return text + ")"
 	}
 	return text + ", without an interval)"
+}
+
+// missing is, where runs miss the target, how many of a count reach it, or how many
+// of its runs may be expected to; "" where none is known to miss.
+func (s *study) missing(c *Candidate) string {
+	if p := s.point(c.Workers); p != nil && p.Of(s.Goal).Runs > 0 {
+		t := p.Of(s.Goal)
+		in, all := t.Reached(), t.Runs
+		if in == all {
+			return ""
+		}
+		if s.o.Deadline == 0 {
+			return fmt.Sprintf("%d of %d runs reach it", in, all)
+		}
+		in = 0
+		for _, seconds := range t.Values {
+			if seconds+s.initAt(c.Workers) <= s.o.Deadline {
+				in++
+			}
+		}
+		return fmt.Sprintf("%d of %d runs were in time", in, all)
+	}
+	if c.Miss == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s of runs miss it, at most %s", percent(c.Miss.Value), percent(*c.Miss.High))
 }
 
 // money keeps cents, and more digits where an amount has none to show.

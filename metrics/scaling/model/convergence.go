@@ -101,6 +101,10 @@ func FitConvergence(runs []ToTarget, level float64) (*Convergence, error) {
 	return c, nil
 }
 
+// Scatter is the standard deviation of a run's samples about the law, relative to
+// them; 0 with one run.
+func (c *Convergence) Scatter() float64 { return c.sigma }
+
 // Batches are the measured global batches, ascending.
 func (c *Convergence) Batches() []float64 { return c.batches }
 
