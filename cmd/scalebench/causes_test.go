@@ -42,7 +42,7 @@ func failsWith(t *testing.T, failures []failure) {
 					t.Fatal(err)
 				}
 			}
-			cmd := l.scalebench(t, "run", "study.toml", "--site", "site.toml", "--oversubscribe")
+			cmd := l.scalebench(t, "run", "study.toml", "--site", "site.toml", "--oversubscribe", "--unchecked")
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
 			if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != exitRunsFailed {

@@ -28,7 +28,8 @@ func checkCommand(s *session) *cli.Command {
 			"or interpreter, a package that the interpreter does not have, a partition that the\n" +
 			"cluster does not know. What modules, setup lines or a container may provide is left\n" +
 			"to `doctor`, which looks on the nodes, and so is an interpreter next to the study:\n" +
-			"check runs nothing from a study.\n" +
+			"check runs nothing from a study. Commands that begin runs refuse missing files in\n" +
+			"the same words, unless --unchecked says that the nodes have them.\n" +
 			"\n" +
 			"Node-hours are the maximum for the plan: nodes times the jobs' time limit, over\n" +
 			"all repeats. The plan shows which points have results in the run folders, and why\n" +
@@ -133,6 +134,37 @@ func (s *session) precheck(ctx context.Context, w *work) error {
 		return context.Cause(ctx)
 	}
 	if problems = append(problems, more...); len(problems) > 0 {
+		return &usageError{err: problems}
+	}
+	return nil
+}
+
+func uncheckedFlag(unchecked *bool) cli.Flag {
+	return &cli.BoolFlag{Name: "unchecked", Destination: unchecked, DisableDefaultText: true,
+		Usage: "also runs whose data folder, program or script this host does not have: the nodes may"}
+}
+
+// present refuses runs that are to be begun and name files that this host does not
+// have. It starts no interpreter and asks no cluster: `check` does.
+func (s *session) present(w *work, choice launcher.Choice) error {
+	attempts, err := launcher.Attempts(w.folder)
+	if err != nil {
+		return err
+	}
+	whole := map[planned]bool{} // or under way
+	for _, a := range attempts {
+		if a.Unreadable == nil && !choice.Outdated[a.Run] && (a.Verdict == nil || a.Verdict.Status.Good()) {
+			whole[planned{a.Point.ID, a.Point.Repeat}] = true
+		}
+	}
+	plan := &study.Plan{Study: choice.Plan.Study}
+	for _, p := range choice.Plan.Points {
+		if id, repeat := p.Point.ID, p.Point.Repeat; !whole[planned{id, repeat}] && !choice.Done(id, repeat) {
+			p.Point.Repeat = 1 // precheck looks at a point once
+			plan.Points = append(plan.Points, p)
+		}
+	}
+	if problems := precheck.Files(w.study, w.site, plan, w.folder); len(problems) > 0 {
 		return &usageError{err: problems}
 	}
 	return nil

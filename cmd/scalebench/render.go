@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/precheck"
 	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -21,7 +22,8 @@ func renderCommand(s *session) *cli.Command {
 		Usage:     "write the batch scripts of a study without submitting them",
 		ArgsUsage: overriddenStudy,
 		Description: "The scripts are as submit would write them. They are for reading: a job needs\n" +
-			"its run folder, which submit creates.\n\n" + overrideHelp,
+			"its run folder, which submit creates. A file that the study names and this host\n" +
+			"does not have is a warning; submit refuses.\n\n" + overrideHelp,
 		Flags: []cli.Flag{
 			siteFlag(&site),
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "folder `DIR` for the scripts", Required: true, Destination: &out},
@@ -52,6 +54,9 @@ func runRender(ctx context.Context, s *session, path, site, out string, override
 	files, err := backend.Drafts(w.plan)
 	if err != nil {
 		return &usageError{err: err}
+	}
+	for _, problem := range precheck.Files(w.study, w.site, w.plan, w.folder) {
+		s.warn("%v", problem)
 	}
 	scripts := 0
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -23,6 +23,7 @@ type runOptions struct {
 	oversubscribe bool
 	local         bool
 	again         bool
+	unchecked     bool
 }
 
 func runCommand(s *session) *cli.Command {
@@ -39,7 +40,7 @@ func runCommand(s *session) *cli.Command {
 			"Within an allocation (salloc, or a script that sbatch runs) each run is a step on\n" +
 			"its nodes, through srun; points that are larger than the allocation are refused.\n\n" + overrideHelp + "\n\n" + typedHelp,
 		Flags: append([]cli.Flag{
-			siteFlag(&o.site), againFlag(&o.again),
+			siteFlag(&o.site), againFlag(&o.again), uncheckedFlag(&o.unchecked),
 			&cli.BoolFlag{Name: "local", Usage: "run processes on this machine, even within an allocation", Destination: &o.local},
 			&cli.BoolFlag{Name: "oversubscribe", Usage: "run points even if they have more workers than CPUs", Destination: &o.oversubscribe},
 		}, command.flags()...),
@@ -73,6 +74,11 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	choice, err := s.choice(ctx, w, o.again)
 	if err != nil {
 		return err
+	}
+	if !o.unchecked {
+		if err := s.present(w, choice); err != nil {
+			return err
+		}
 	}
 	choice.Cancelled = true // a job that was; here the runs are somebody's to watch
 	if err := s.claim(ctx, w); err != nil {

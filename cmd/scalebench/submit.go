@@ -15,8 +15,8 @@ import (
 
 type submitOptions struct {
 	asked
-	wait, again bool
-	interval    time.Duration
+	wait, again, unchecked bool
+	interval               time.Duration
 }
 
 func (o *submitOptions) flags() []cli.Flag {
@@ -24,6 +24,7 @@ func (o *submitOptions) flags() []cli.Flag {
 		siteFlag(&o.site),
 		&cli.BoolFlag{Name: "wait", Usage: "watch the jobs until they end, resubmit what the study's policy allows, then collect", Destination: &o.wait},
 		intervalFlag(&o.interval),
+		uncheckedFlag(&o.unchecked),
 	}
 }
 
@@ -88,6 +89,11 @@ func runSubmit(ctx context.Context, s *session, o submitOptions) error {
 
 // submit begins what the choice says as jobs, and watches them if asked to.
 func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o submitOptions) error {
+	if !o.unchecked {
+		if err := s.present(w, choice); err != nil {
+			return err
+		}
+	}
 	options, err := s.options(ctx, w)
 	if err != nil {
 		return err

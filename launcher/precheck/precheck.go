@@ -55,11 +55,43 @@ func newChecker(ctx context.Context, st *study.Study, site *study.Site, folder r
 // Check says what of the plan must fail, by file, line and TOML path.
 func Check(ctx context.Context, st *study.Study, site *study.Site, plan *study.Plan, folder rundir.Study) study.Problems {
 	c := newChecker(ctx, st, site, folder)
+	c.each(plan, func(f framework.Framework, p study.Planned, site *study.Site) {
+		if f.UserProgram {
+			c.command(f, p, site)
+		} else if f.Import != "" {
+			c.framework(f, site)
+		}
+	})
+	return c.problems
+}
+
+// Files is the part of Check that looks at files alone, by their paths: it starts
+// nothing, and says nothing of what the PATH leads to.
+func Files(st *study.Study, site *study.Site, plan *study.Plan, folder rundir.Study) study.Problems {
+	c := newChecker(context.Background(), st, site, folder)
+	c.each(plan, func(f framework.Framework, p study.Planned, site *study.Site) {
+		if !f.UserProgram {
+			return
+		}
+		s := c.started(f, p, site)
+		if c.directory(s) {
+			if strings.ContainsRune(s.arguments[0], '/') {
+				c.program(s)
+			}
+			c.script(s)
+		}
+	})
+	return c.problems
+}
+
+// each holds the data of each point, and has more looked at, where this host's files
+// and programs are those of the nodes.
+func (c *checker) each(plan *study.Plan, look func(framework.Framework, study.Planned, *study.Site)) {
 	for _, p := range plan.Points {
 		if p.Point.Repeat > 1 {
 			continue
 		}
-		site := site.As(p.Point.Variant)
+		site := c.site.As(p.Point.Variant)
 		if site.Container.Runtime != "" { // has files and programs of its own
 			continue
 		}
@@ -68,13 +100,8 @@ func Check(ctx context.Context, st *study.Study, site *study.Site, plan *study.P
 			continue // the plan would not be there
 		}
 		c.data(p.Point)
-		if f.UserProgram {
-			c.command(f, p, site)
-		} else if f.Import != "" {
-			c.framework(f, site)
-		}
+		look(f, p, site)
 	}
-	return c.problems
 }
 
 func (c *checker) add(p study.Problem) {
@@ -84,7 +111,7 @@ func (c *checker) add(p study.Problem) {
 }
 
 // elsewhere ends a message about what the nodes may see differently.
-const elsewhere = "; if only the compute nodes have it, submit all the same: check looks on this host"
+const elsewhere = "; if only the compute nodes have it, submit and run take --unchecked"
 
 // data holds the folder of a data set that our own programs read.
 func (c *checker) data(p study.Point) {
@@ -119,7 +146,7 @@ func provides(site *study.Site, environment map[string]string) bool {
 }
 
 // program finds a program as exec would in a folder; "" with why it cannot.
-func (c *checker) program(name, directory string) (path, wrong string) {
+func (c *checker) find(name, directory string) (path, wrong string) {
 	if !strings.ContainsRune(name, '/') {
 		found, err := exec.LookPath(name)
 		if err != nil {
@@ -155,7 +182,7 @@ func (c *checker) framework(f framework.Framework, site *study.Site) {
 		}
 		return site.Problem(given, message)
 	}
-	path, wrong := c.program(name, "/")
+	path, wrong := c.find(name, "/")
 	if wrong != "" {
 		if strings.ContainsRune(name, '/') || !provides(site, nil) {
 			c.add(where(wrong + "; name the interpreter of the Python frameworks in the site file: python = \"PATH\""))
@@ -172,58 +199,97 @@ func (c *checker) framework(f framework.Framework, site *study.Site) {
 
 var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
 
+// start is how a rank of a [command] is started: what of it can be looked at.
+type start struct {
+	framework.Rank
+	arguments []string // the command itself, not who starts it
+	directory string
+	provided  bool // the nodes may have other programs and packages
+}
+
+func (c *checker) started(f framework.Framework, p study.Planned, site *study.Site) start {
+	rank := framework.Rank{Point: p.Point, Run: c.folder.Run(p.Point.ID, p.Point.Repeat, 1), Python: site.Interpreter(f.Name)}
+	plain := rank
+	plain.Point.Resources.Launch = ""
+	return start{rank, f.Command(plain), f.Directory(rank), provides(site, p.Point.Command.Environment)}
+}
+
+// made reports whether a path is made with the run.
+func (s start) made(path string) bool { return strings.HasPrefix(path, s.Run.Path()+"/") }
+
+// directory holds the folder that a command starts in: false where no more can be
+// told of it.
+func (c *checker) directory(s start) bool {
+	if s.made(s.directory + "/") {
+		return false
+	}
+	if info, err := os.Stat(s.directory); err != nil || !info.IsDir() {
+		c.add(c.study.Problem("command.directory", s.directory+" is not a folder on "+c.host+elsewhere))
+		return false
+	}
+	return true
+}
+
+// program holds the program that a command names, and returns its path; "" where
+// there is none.
+func (c *checker) program(s start) string {
+	name := s.arguments[0]
+	path, wrong := c.find(name, s.directory)
+	if named := strings.ContainsRune(name, '/'); wrong != "" && (named && !s.made(name) || !named && !s.provided) {
+		todo := "; correct it, or load what provides it in the site file (modules, setup)"
+		if named {
+			todo += elsewhere
+		}
+		c.add(c.study.Problem("command.run[0]", wrong+todo))
+	}
+	return path
+}
+
+// script holds the script that a command names, and returns its path; "" where there
+// is none to look at.
+func (c *checker) script(s start) string {
+	for i, a := range s.arguments[1:] {
+		if a == "-c" || a == "-m" { // what follows is no file
+			return ""
+		}
+		if ext := filepath.Ext(a); strings.HasPrefix(a, "-") || ext != ".py" && ext != ".sh" || strings.ContainsAny(a, " \t\n=") {
+			continue
+		}
+		script := a
+		if !filepath.IsAbs(a) {
+			script = filepath.Join(s.directory, a)
+		}
+		if s.made(script) {
+			return ""
+		}
+		if info, err := os.Stat(script); err != nil || !info.Mode().IsRegular() {
+			c.add(c.study.Problem(fmt.Sprintf("command.run[%d]", i+1), fmt.Sprintf("%s does not exist on %s; relative paths are taken from command.directory, else the study file's folder%s", script, c.host, elsewhere)))
+			return ""
+		}
+		return script
+	}
+	return ""
+}
+
 // command holds the program of [command] and its script.
 func (c *checker) command(f framework.Framework, p study.Planned, site *study.Site) {
-	point := p.Point
-	start := framework.Rank{Point: point, Run: c.folder.Run(point.ID, point.Repeat, 1), Python: site.Interpreter(f.Name)}
-	plain := start
-	plain.Point.Resources.Launch = "" // the command itself, not who starts it
-	arguments, directory := f.Command(plain), f.Directory(start)
-	below := func(path string) bool { return strings.HasPrefix(path, start.Run.Path()+"/") } // made with the run
-	if below(directory + "/") {
+	s := c.started(f, p, site)
+	if !c.directory(s) {
 		return
 	}
-	if info, err := os.Stat(directory); err != nil || !info.IsDir() {
-		c.add(c.study.Problem("command.directory", directory+" is not a folder on "+c.host+elsewhere))
-		return
-	}
-	other := provides(site, point.Command.Environment)
-	if point.Resources.Launch == "torchrun" && !other {
-		name := framework.TorchrunPython(start)
-		if path, _ := c.program(name, directory); path == "" {
+	if p.Point.Resources.Launch == "torchrun" && !s.provided {
+		name := framework.TorchrunPython(s.Rank)
+		if path, _ := c.find(name, s.directory); path == "" {
 			c.add(c.study.Problem("resources.launch", fmt.Sprintf("torchrun is to be started by %s, which is not on %s; name the interpreter that has PyTorch in the site file: python = \"PATH\"", name, c.host)))
 		} else if a := c.ask(name, path, []string{"torch"}, "", site); len(a.Missing) > 0 {
 			c.add(c.study.Problem("resources.launch", fmt.Sprintf("%s has no package torch, whose torchrun is to start the ranks; install it, begin command.run with an interpreter that has it, or use launch = \"srun\"", path)))
 		}
 	}
-	program, wrong := c.program(arguments[0], directory)
-	if wrong != "" && (strings.ContainsRune(arguments[0], '/') && !below(arguments[0]) || !other) {
-		c.add(c.study.Problem("command.run[0]", wrong+"; correct it, or load what provides it in the site file (modules, setup)"))
-	}
-	script := ""
-	for i, a := range arguments[1:] {
-		if a == "-c" || a == "-m" { // what follows is no file
-			return
-		}
-		if ext := filepath.Ext(a); strings.HasPrefix(a, "-") || ext != ".py" && ext != ".sh" || strings.ContainsAny(a, " \t\n=") {
-			continue
-		}
-		if script = a; !filepath.IsAbs(a) {
-			script = filepath.Join(directory, a)
-		}
-		if below(script) {
-			return
-		}
-		if info, err := os.Stat(script); err != nil || !info.Mode().IsRegular() {
-			c.add(c.study.Problem(fmt.Sprintf("command.run[%d]", i+1), fmt.Sprintf("%s does not exist on %s; relative paths are taken from command.directory, else the study file's folder", script, c.host)))
-			return
-		}
-		break
-	}
-	if filepath.Ext(script) != ".py" || program == "" || !pythonName.MatchString(filepath.Base(program)) || other {
+	program, script := c.program(s), c.script(s)
+	if filepath.Ext(script) != ".py" || program == "" || !pythonName.MatchString(filepath.Base(program)) || s.provided {
 		return
 	}
-	a := c.ask(arguments[0], program, nil, script, site)
+	a := c.ask(s.arguments[0], program, nil, script, site)
 	if a.Syntax != "" {
 		c.add(c.study.Problem("command.run", fmt.Sprintf("%s cannot be read by %s: %s", script, program, a.Syntax)))
 	}
