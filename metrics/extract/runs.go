@@ -112,7 +112,7 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 		beginning := binary.BigEndian.Uint64(digest[:])
 		equal[beginning]++
 		run := TableRun{Part: "row " + strconv.Itoa(number), Labels: labels,
-			Rows: hex.EncodeToString(digest[:]) + "-" + strconv.Itoa(int(equal[beginning]))}
+			Rows: hex.EncodeToString(digest[:16]) + "-" + strconv.Itoa(int(equal[beginning]))}
 		one := tableGroup{run, [][]string{row}, []int{line}}
 		if epochs {
 			groups = append(groups, one)

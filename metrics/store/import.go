@@ -94,7 +94,7 @@ type importing struct {
 	// The file that is being read, which of its parts were, by a hash, and whether
 	// any run of it, or of the table that it may have grown from, can be stored.
 	file   Source
-	parts  map[uint64]bool
+	parts  map[uint64]struct{}
 	stored bool
 }
 
@@ -141,15 +141,15 @@ func (all *importing) mayBeStored(from Source) (bool, error) {
 			file.SHA256, file.Origin).Scan(&all.stored); err != nil {
 			return false, err
 		}
-		all.file, all.parts = file, map[uint64]bool{}
+		all.file, all.parts = file, map[uint64]struct{}{}
 	}
-	if all.parts[part] { // the same file once more
+	if _, again := all.parts[part]; again { // the same file once more
 		all.stored = true
 		if err := all.rows.flush(); err != nil {
 			return false, err
 		}
 	}
-	all.parts[part] = true
+	all.parts[part] = struct{}{}
 	return all.stored, nil
 }
 
@@ -295,7 +295,7 @@ func (all *importing) run(run metrics.Run, events []metrics.Event, from Source, 
 	if run.StudyID, err = all.study(run); err != nil {
 		return report, err
 	}
-	id, err := all.store.insertRun(all.tx, all.rows, run, facts, all.keys)
+	id, err := all.store.insertRun(all.tx, all.rows, run, "", all.keys)
 	if err != nil {
 		return report, err
 	}

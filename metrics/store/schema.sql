@@ -43,7 +43,7 @@ CREATE TABLE every_run (
   dir       TEXT NOT NULL,
   created   REAL NOT NULL,
   ingested  REAL NOT NULL,         -- when it was last changed here
-  facts     TEXT NOT NULL          -- digest of all that the caller said of it
+  facts     TEXT NOT NULL          -- digest of all that the caller said of it; '' of what was imported: table import has it
 ) STRICT;
 CREATE INDEX run_created ON every_run (created, id);
 CREATE INDEX run_study ON every_run (study, created);
@@ -417,7 +417,7 @@ CREATE TABLE import (
   origin TEXT NOT NULL
 ) STRICT;
 CREATE INDEX import_sha256 ON import (sha256, part);
-CREATE INDEX import_rows ON import (rows, origin) WHERE rows <> '';
+CREATE INDEX import_rows ON import (rows) WHERE rows <> '';
 
 -- ---------------------------------------------------------------- views
 -- Promised to users and described in docs/store.md: a column is never removed
