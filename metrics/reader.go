@@ -26,6 +26,13 @@ func (e *LineError) Unwrap() error { return e.Err }
 // LineError; a batch of 100 steps is about 3 KB.
 const MaxLine = 4 << 20
 
+// farTooLong is the length of a line behind which nothing is read any more, in
+// bytes: the file holds no lines, like one that is all holes.
+const farTooLong = 64 * MaxLine
+
+// ErrNoLines: a file of events has a line that does not end.
+var ErrNoLines = fmt.Errorf("a line of more than %d MiB: this is not a file of events; remove it, or move it away", farTooLong>>20)
+
 // maxMessage is how much is said of a bad line, in bytes: the text may quote the
 // line.
 const maxMessage = 300
@@ -110,6 +117,9 @@ func (r *Reader) line() (line []byte, tooLong bool, err error) {
 			}
 			return append(line, part[:len(part)-1]...), false, nil
 		case errors.Is(err, bufio.ErrBufferFull):
+			if n > farTooLong {
+				return nil, false, fmt.Errorf("%s:%d: %w", r.name, r.Line+1, ErrNoLines)
+			}
 			if n > MaxLine {
 				line, tooLong = nil, true
 			} else {

@@ -168,3 +168,25 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// zeros is a file without an end or a line.
+type zeros struct{ read int64 }
+
+func (z *zeros) Read(p []byte) (int, error) {
+	clear(p)
+	z.read += int64(len(p))
+	return len(p), nil
+}
+
+// A file that is one line without end, like one of holes alone, is given up.
+func TestReaderGivesUp(t *testing.T) {
+	z := &zeros{}
+	var line *LineError
+	_, err := NewReader(z, "events/rank-00000-0.jsonl", 0, 7).Next()
+	if !errors.Is(err, ErrNoLines) || errors.As(err, &line) || !strings.HasPrefix(err.Error(), "events/rank-00000-0.jsonl:8: a line of more than 256 MiB") {
+		t.Errorf("%v; want that it is no file of events, of the whole file", err)
+	}
+	if z.read > farTooLong+1<<20 {
+		t.Errorf("%d bytes were read", z.read)
+	}
+}

@@ -44,11 +44,24 @@ func Replace(path string, perm fs.FileMode, write func(io.Writer) error) (err er
 	defer func() {
 		if err != nil {
 			_ = nfs.Remove(f.Name())
+			var own *fs.PathError
+			if errors.As(err, &own) && own.Path == f.Name() { // a name that nobody else knows
+				err = own.Err
+			}
 			err = fmt.Errorf("cannot write %s: %w", path, err)
 		}
 	}()
 	w := bufio.NewWriter(f)
-	if err := errors.Join(write(w), w.Flush(), f.Sync(), f.Close()); err != nil {
+	if err = write(w); err == nil {
+		err = w.Flush() // says what went wrong before, if it did
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
 		return err
 	}
 	err = nfs.Rename(f.Name(), path)

@@ -76,3 +76,38 @@ func TestFailure(t *testing.T) {
 		t.Errorf("%d files are left, want 1", len(entries))
 	}
 }
+
+// What a program is told of a file that cannot be written is said once, and names
+// the file, not the temporary one beside it.
+func TestErrorNamesTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report.html")
+	for what, write := range map[string]func(io.Writer) error{
+		"while it is written": func(w io.Writer) error {
+			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+				return err
+			}
+			return nil
+		},
+		"at its end": func(w io.Writer) error { _, err := w.Write([]byte("short")); return err },
+	} {
+		var before syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
+			t.Fatal(err)
+		}
+		limit := before
+		limit.Cur = 1 // byte; what is more is EFBIG, as on a full disk ENOSPC
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		err := Replace(path, Open, write)
+		if back := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); back != nil {
+			t.Fatal(back)
+		}
+		if !errors.Is(err, syscall.EFBIG) || err.Error() != "cannot write "+path+": file too large" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if list, err := os.ReadDir(filepath.Dir(path)); err != nil || len(list) > 0 {
+		t.Errorf("left: %v, %v", list, err)
+	}
+}

@@ -8,10 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/scalebench/scalebench/metrics/lease"
+
+	"github.com/mattn/go-sqlite3"
 )
 
 // Each connection of a pool must have the pragmas, not just the first.
@@ -158,6 +161,25 @@ func TestReadersAndWriter(t *testing.T) {
 		}
 		if len(list) > 0 {
 			t.Fatalf("%s was seen without its parameters", list[0].Run)
+		}
+	}
+}
+
+// What to do about an error of SQLite's is said once, however many callers explain it.
+func TestExplainOnce(t *testing.T) {
+	for _, test := range []struct {
+		err  sqlite3.Error
+		want string
+	}{
+		{sqlite3.Error{Code: sqlite3.ErrFull}, "no space left; what was stored before is unharmed"},
+		{sqlite3.Error{Code: sqlite3.ErrIoErr, SystemErrno: syscall.ENOSPC}, "no space left on device; what was stored before is unharmed"},
+		{sqlite3.Error{Code: sqlite3.ErrBusy}, "try again when it is done"},
+		{sqlite3.Error{Code: sqlite3.ErrCorrupt}, "the file is damaged"},
+		{sqlite3.Error{Code: sqlite3.ErrReadonly}, "must be yours to write to"},
+	} {
+		err := explain(fmt.Errorf("database x: %w", explain(test.err)))
+		if n := strings.Count(err.Error(), test.want); n != 1 {
+			t.Errorf("%q is said %d times: %v", test.want, n, err)
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/mattn/go-sqlite3"
@@ -268,12 +269,22 @@ func inTx(ctx context.Context, db *sql.DB, f func(*sql.Tx) error) error {
 	return explain(err)
 }
 
-// explain says what to do about SQLite's terse errors.
+// explained is an error of SQLite's that says what to do about it.
+type explained struct{ error }
+
+func (e explained) Unwrap() error { return e.error }
+
+// explain says what to do about SQLite's terse errors, once.
 func explain(err error) error {
 	var e sqlite3.Error
-	if !errors.As(err, &e) {
+	var done explained
+	if !errors.As(err, &e) || errors.As(err, &done) {
 		return err
 	}
+	return explained{explanation(err, e)}
+}
+
+func explanation(err error, e sqlite3.Error) error {
 	switch e.Code {
 	case sqlite3.ErrBusy, sqlite3.ErrLocked:
 		return fmt.Errorf("%w by another process that is writing; try again when it is done (%v)", ErrLocked, err)
@@ -281,6 +292,10 @@ func explain(err error) error {
 		return fmt.Errorf("%w: %w: the file and its folder must be yours to write to, even for queries while it has a -wal file beside it", ErrUnusable, err)
 	case sqlite3.ErrFull:
 		return fmt.Errorf("%w: no space left; what was stored before is unharmed", err)
+	case sqlite3.ErrIoErr:
+		if e.SystemErrno == syscall.ENOSPC || e.SystemErrno == syscall.EDQUOT {
+			return fmt.Errorf("%w; what was stored before is unharmed", err)
+		}
 	case sqlite3.ErrCorrupt:
 		return fmt.Errorf("%w: %w: the file is damaged; move it away and run `scalebench collect` to build it anew from the run folders", ErrUnusable, err)
 	}
