@@ -118,9 +118,15 @@ func TestObjectives(t *testing.T) {
 	}
 	// A deadline that only many workers keep is answered beyond the data, and
 	// to be confirmed.
-	a = perfect.advise(t, Options{Deadline: 150})
+	a = perfect.advise(t, Options{Deadline: 150, Samples: 3.6e6})
 	if a.Workers == nil || *a.Workers <= 16 || *a.Workers > 32 || a.Next == nil || a.Next.Workers != *a.Workers {
 		t.Errorf("150 s: %v, next %+v", a.Workers, a.Next)
+	}
+	// With a target, larger batches than any that was measured may take more samples:
+	// none is promised, and what to measure is said.
+	a = perfect.advise(t, Options{Deadline: 150})
+	if a.Workers != nil || a.Next == nil || a.Next.Workers <= 16 {
+		t.Errorf("150 s to the target: %v, next %+v", a.Workers, a.Next)
 	}
 	// One that nothing keeps is not answered.
 	a = perfect.advise(t, Options{Deadline: 30})
@@ -533,7 +539,7 @@ func TestLuckyRunIsNoTarget(t *testing.T) {
 // within 140 s from 28 workers on, within 80 s from 52 on.
 func TestBeyondTheDataIsConditional(t *testing.T) {
 	for deadline, next := range map[float64]int{140: 0, 80: 32} {
-		a := series{counts: octaves, runs: 6, x: linear, took: fixed}.advise(t, Options{Deadline: deadline})
+		a := series{counts: octaves, runs: 6, x: linear}.advise(t, Options{Deadline: deadline, Samples: 3.6e6})
 		if a.Workers == nil || !strings.Contains(a.Reason[0], "(extrapolated, 95 % confidence if no new limit appears)") {
 			t.Fatalf("%v, %q", a.Workers, a.Reason)
 		}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,25 +15,25 @@ type ToTarget struct {
 	Samples float64
 }
 
-// Convergence is how many samples a target takes by global batch,
-// E(B) = E_min·(1 + B/B_c) (McCandlish et al. 2018; steps are E/B). The batches
-// all ran with the study's own recipe, so it holds for that recipe (Shallue et
-// al. 2019 show how much retuning for each batch changes).
+// Convergence is how many samples a target takes by global batch. Which law it
+// follows is not known: the hyperbola E_min·(1 + B/B_c) (McCandlish et al. 2018), a
+// bend that is sharper or rounder than its, another power of the batch, and samples
+// that fall before they rise were all found (Shallue et al., JMLR 20, 2019). All that
+// the runs do not rule out count. The batches all ran with the study's own recipe, so
+// it holds for that recipe.
 type Convergence struct {
-	Least float64 // E_min, samples
-	// Critical is the batch, in samples, at which a target takes twice the
-	// least; nil when no batch that was measured costs extra samples, and with
-	// one batch only.
-	Critical *float64
-
 	level    float64
-	a, b     float64 // samples = a + b·batch
-	runs     int
-	batches  []float64 // measured, ascending
-	sigma    float64   // relative, of a run; 0 with one run
-	dof      int
-	aa       [3]float64 // (AᵀA)⁻¹ of the weighted design: aa, ab, bb
+	batches  []measuredBatch // ascending
 	perBatch map[float64][]float64
+	laws     []batchLaw // that the runs do not rule out; nil with one batch
+	sigma    float64    // of the logarithm of a run's samples; 0 with one run
+	refused  string     // why nothing is said beyond the largest batch; ""
+}
+
+// measuredBatch is what the runs with one batch say.
+type measuredBatch struct {
+	batch, samples float64 // geometric mean
+	runs           float64
 }
 
 // Samples is a prediction of samples to the target and its interval; the
@@ -41,10 +42,135 @@ type Samples struct {
 	Value, Low, High float64
 }
 
-// FitConvergence fits the law to runs, by relative least squares with both
-// coefficients non-negative. Level is that of the intervals.
+// batchLaw is a·first(B) + b·second(B), fitted by least squares of relative errors;
+// a and b are not negative.
+type batchLaw struct {
+	first, second func(batch float64) float64 // second is nil for one coefficient
+	a, b          float64
+	aa, ab, bb    float64 // (AᵀWA)⁻¹ of relative errors
+	squares       float64 // of the relative errors of all runs
+	misfit        float64 // how far it is off at the worst batch, as a logarithm
+	weight        float64
+}
+
+func (l *batchLaw) at(batch float64) float64 {
+	if l.second == nil {
+		return l.a * l.first(batch)
+	}
+	return l.a*l.first(batch) + l.b*l.second(batch)
+}
+
+// error is the standard error at a batch, relative, for runs that scatter by 1.
+func (l *batchLaw) error(batch float64) float64 {
+	u, v := l.first(batch), 0.0
+	if l.second != nil {
+		v = l.second(batch)
+	}
+	return math.Sqrt(max(0, l.aa*u*u+2*l.ab*u*v+l.bb*v*v)) / l.at(batch)
+}
+
+// batchShapes are the forms of the laws. Largest is that of the measured batches:
+// bends up to 16 times as far are tried.
+func batchShapes(smallest, largest float64) [][2]func(float64) float64 {
+	power := func(p float64) func(float64) float64 {
+		return func(b float64) float64 { return math.Pow(b/largest, p) }
+	}
+	one := func(float64) float64 { return 1 }
+	list := [][2]func(float64) float64{{one, nil}}
+	for p := 0.4; p < 2.7; p += 0.1 {
+		list = append(list, [2]func(float64) float64{one, power(p)})
+	}
+	for _, q := range []float64{-0.3, -0.4, -0.5, -0.6, -0.7, -0.8} {
+		for _, p := range []float64{0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1} {
+			list = append(list, [2]func(float64) float64{power(q), power(p)})
+		}
+	}
+	for _, p := range []float64{0.5, 0.6, 0.7, 0.85, 1.2, 1.5, 2, 2.5, 3, 4, 6, 20} {
+		for critical := smallest / 4; critical <= 16*largest; critical *= math.Pow(2, 0.125) {
+			list = append(list, [2]func(float64) float64{func(b float64) float64 { return math.Pow(1+math.Pow(b/critical, p), 1/p) }, nil})
+		}
+	}
+	return list
+}
+
+// exactly is how little runs scatter, relative to their samples, to be taken for
+// exact figures.
+const exactly = 1e-5
+
+// closely is how far from the truth, relative to it, a law may be: none is exact, and
+// forms and bends between those tried are as good.
+const closely = 0.01
+
+// fitBatchLaws fits all laws and keeps those that the runs do not rule out.
+func fitBatchLaws(batches []measuredBatch, pure float64, level float64) []batchLaw {
+	var list []batchLaw
+	runs, least := 0.0, math.Inf(1)
+	for _, b := range batches {
+		runs += b.runs
+	}
+	for _, shape := range batchShapes(batches[0].batch, batches[len(batches)-1].batch) {
+		l, ok := fitBatchLaw(batches, shape[0], shape[1])
+		if !ok {
+			continue
+		}
+		l.squares = max(l.squares+pure, runs*exactly*exactly)
+		least = min(least, l.squares)
+		list = append(list, l)
+	}
+	// The region of the two parameters of a bend that the runs allow.
+	free := max(1, runs-3)
+	most := least*(1+2/free*distuv.F{D1: 2, D2: free}.Quantile(level)) + runs*closely*closely
+	list = slices.DeleteFunc(list, func(l batchLaw) bool { return l.squares > most })
+	total := 0.0
+	for i := range list {
+		list[i].weight = math.Exp(-runs / 2 * math.Log(list[i].squares/least))
+		total += list[i].weight
+	}
+	for i := range list {
+		list[i].weight /= total
+	}
+	return list
+}
+
+func fitBatchLaw(batches []measuredBatch, first, second func(float64) float64) (l batchLaw, ok bool) {
+	l = batchLaw{first: first, second: second}
+	var s11, s12, s22, y1, y2 float64
+	for _, b := range batches {
+		u, v := first(b.batch)/b.samples, 0.0
+		if second != nil {
+			v = second(b.batch) / b.samples
+		}
+		s11, s12, s22 = s11+b.runs*u*u, s12+b.runs*u*v, s22+b.runs*v*v
+		y1, y2 = y1+b.runs*u, y2+b.runs*v
+	}
+	if second == nil {
+		l.a, l.aa = y1/s11, 1/s11
+	} else {
+		det := s11*s22 - s12*s12
+		if len(batches) < 2 || !(det > 1e-9*s11*s22) {
+			return l, false
+		}
+		l.a, l.b = (y1*s22-y2*s12)/det, (y2*s11-y1*s12)/det
+		l.aa, l.ab, l.bb = s22/det, -s12/det, s11/det
+		// At the bound the errors are those of both: runs that happen to show no growth
+		// do not rule it out.
+		if l.b < 0 {
+			l.a, l.b = y1/s11, 0
+		} else if l.a < 0 {
+			l.a, l.b = 0, y2/s22
+		}
+	}
+	for _, b := range batches {
+		e := l.at(b.batch)/b.samples - 1
+		l.squares += b.runs * e * e
+		l.misfit = max(l.misfit, math.Abs(math.Log1p(e)))
+	}
+	return l, true
+}
+
+// FitConvergence fits the laws to runs. Level is that of the intervals.
 func FitConvergence(runs []ToTarget, level float64) (*Convergence, error) {
-	c := &Convergence{level: level, runs: len(runs), perBatch: map[float64][]float64{}}
+	c := &Convergence{level: level, perBatch: map[float64][]float64{}}
 	if len(runs) == 0 {
 		return nil, &Refusal{Why: "no run reached the target"}
 	}
@@ -52,61 +178,57 @@ func FitConvergence(runs []ToTarget, level float64) (*Convergence, error) {
 		if !(r.Batch > 0) || !(r.Samples > 0) || math.IsInf(r.Batch, 1) || math.IsInf(r.Samples, 1) {
 			return nil, fmt.Errorf("a run with a batch of %g that took %g samples cannot be", r.Batch, r.Samples)
 		}
-		if c.perBatch[r.Batch] == nil {
-			c.batches = append(c.batches, r.Batch)
-		}
 		c.perBatch[r.Batch] = append(c.perBatch[r.Batch], r.Samples)
 	}
-	slices.Sort(c.batches)
-	// Weighted normal equations of samples = a + b·batch, each run divided by
-	// its own samples.
-	var s11, s1b, sbb, y1, yb float64
-	for _, r := range runs {
-		u, v := 1/r.Samples, r.Batch/r.Samples
-		s11, s1b, sbb = s11+u*u, s1b+u*v, sbb+v*v
-		y1, yb = y1+u, yb+v
-	}
-	slope := false
-	if det := s11*sbb - s1b*s1b; len(c.batches) > 1 && det > 0 {
-		a, b := (y1*sbb-yb*s1b)/det, (yb*s11-y1*s1b)/det
-		switch {
-		case b > 0 && a > 0:
-			c.a, c.b, slope = a, b, true
-			c.aa = [3]float64{sbb / det, -s1b / det, s11 / det}
-		case b > 0: // a target that takes as many steps whatever the batch
-			c.b, slope = yb/sbb, true
-			c.aa = [3]float64{0, 0, 1 / sbb}
+	var pure float64
+	for batch, xs := range c.perBatch {
+		m := measuredBatch{batch: batch, runs: float64(len(xs))}
+		for _, x := range xs {
+			m.samples += math.Log(x) / m.runs
 		}
-	}
-	if !slope {
-		c.a = y1 / s11
-		c.aa = [3]float64{1 / s11, 0, 0}
-	}
-	c.Least = c.a
-	parameters := 1
-	if c.a > 0 && c.b > 0 {
-		parameters = 2
-		critical := c.a / c.b
-		c.Critical = &critical
-	}
-	c.dof = len(runs) - parameters
-	if c.dof > 0 {
-		var rss float64
-		for _, r := range runs {
-			e := (c.a+c.b*r.Batch)/r.Samples - 1
-			rss += e * e
+		for _, x := range xs {
+			pure += math.Pow(math.Log(x)-m.samples, 2)
 		}
-		c.sigma = math.Sqrt(rss / float64(c.dof))
+		m.samples = math.Exp(m.samples)
+		c.batches = append(c.batches, m)
+	}
+	slices.SortFunc(c.batches, func(a, b measuredBatch) int { return cmp.Compare(a.batch, b.batch) })
+	if len(c.batches) > 1 {
+		c.laws = fitBatchLaws(c.batches, pure, level)
+		c.holdOut(pure)
+	}
+	if n := len(runs) - len(c.batches); n > 0 {
+		c.sigma = math.Sqrt(pure / float64(n))
 	}
 	return c, nil
 }
 
-// Scatter is the standard deviation of a run's samples about the law, relative to
-// them; 0 with one run.
+// holdOut refuses what lies beyond the largest batch where the laws, fitted without
+// it, are too far off there.
+func (c *Convergence) holdOut(pure float64) {
+	last := len(c.batches) - 1
+	if last < 3 {
+		return
+	}
+	held := Convergence{level: c.level, batches: c.batches[:last], laws: fitBatchLaws(c.batches[:last], pure, c.level)}
+	p, own := held.carry(c.batches[last].batch), c.batches[last].samples
+	if !math.IsNaN(p.Low) && (own > p.High*(1+MaxHoldOut) || own < p.Low*(1-MaxHoldOut)) {
+		c.refused = fmt.Sprintf("from the smaller batches, a global batch of %g takes %.3g samples, and it took %.3g", c.batches[last].batch, p.Value, own)
+	}
+}
+
+// Scatter is the standard deviation of the logarithm of a run's samples at its batch;
+// 0 with one run a batch.
 func (c *Convergence) Scatter() float64 { return c.sigma }
 
 // Batches are the measured global batches, ascending.
-func (c *Convergence) Batches() []float64 { return c.batches }
+func (c *Convergence) Batches() []float64 {
+	var list []float64
+	for _, b := range c.batches {
+		list = append(list, b.batch)
+	}
+	return list
+}
 
 // Predict is how many samples the target takes at a global batch. A measured
 // batch has the mean of its own runs. Others are refused with one batch only,
@@ -115,7 +237,7 @@ func (c *Convergence) Predict(batch float64) (Samples, error) {
 	if own := c.perBatch[batch]; own != nil {
 		return ownSamples(own, c.level), nil
 	}
-	largest := c.batches[len(c.batches)-1]
+	largest := c.batches[len(c.batches)-1].batch
 	switch {
 	case !(batch > 0):
 		return Samples{}, fmt.Errorf("a batch of %g; give 1 or more", batch)
@@ -123,15 +245,47 @@ func (c *Convergence) Predict(batch float64) (Samples, error) {
 		return Samples{}, &Refusal{Why: fmt.Sprintf("all runs that reached the target had a global batch of %g, which says nothing of %g", largest, batch)}
 	case batch > Farthest*largest:
 		return Samples{}, &Refusal{Why: fmt.Sprintf("a global batch of %g is more than %d times the largest that reached the target, %g", batch, Farthest, largest)}
+	case batch > largest && c.refused != "":
+		return Samples{}, &Refusal{Why: c.refused}
 	}
-	s := Samples{Value: c.a + c.b*batch, Low: math.NaN(), High: math.NaN()}
-	if c.dof > 0 {
-		se := c.sigma * math.Sqrt(c.aa[0]+2*c.aa[1]*batch+c.aa[2]*batch*batch)
-		half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(c.dof)}.Quantile((1+c.level)/2) * se
-		s.Low, s.High = max(s.Value-half, s.Value/10), s.Value+half
-	}
-	return s, nil
+	return c.carry(batch), nil
 }
+
+// carry is the median over the laws, weighted by their likelihoods; the interval
+// holds those of all that the runs do not rule out.
+func (c *Convergence) carry(batch float64) Samples {
+	var runs float64
+	var values []weighted
+	s := Samples{Low: math.Inf(1), High: 0}
+	for _, b := range c.batches {
+		runs += b.runs
+	}
+	for i := range c.laws {
+		l := &c.laws[i]
+		at := l.at(batch)
+		values = append(values, weighted{at, l.weight})
+		half := math.Inf(1)
+		if runs > 2 {
+			t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: runs - 2}.Quantile((1 + c.level) / 2)
+			half = t*math.Sqrt(l.squares/(runs-2))*l.error(batch) + l.misfit
+		}
+		s.Low, s.High = min(s.Low, at*math.Exp(-half)), max(s.High, at*math.Exp(half))
+	}
+	slices.SortFunc(values, func(a, b weighted) int { return cmp.Compare(a.value, b.value) })
+	left := 0.5
+	for _, v := range values {
+		s.Value = v.value
+		if left -= v.weight; left <= 0 {
+			break
+		}
+	}
+	if math.IsInf(s.High, 1) {
+		s.Low, s.High = math.NaN(), math.NaN()
+	}
+	return s
+}
+
+type weighted struct{ value, weight float64 }
 
 // ownSamples is the mean of a batch's own runs with its t interval.
 func ownSamples(xs []float64, level float64) Samples {
