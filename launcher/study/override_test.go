@@ -15,6 +15,7 @@ name = "s" # its name
 [workload]
 model = "mlp"
 epochs = 3
+decay = "step"
 decay_epochs = [
   1,
   2,

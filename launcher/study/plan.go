@@ -118,7 +118,8 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 		return nil, Problems{{File: s.File, Line: s.lines.of("sweep"), Path: "sweep",
 			Message: fmt.Sprintf("%.0f runs (%s), and a study may have up to %d; sweep fewer values, or divide it into several studies", runs, strings.Join(factors, " × "), maxPoints)}}
 	}
-	x := expansion{study: s, site: site, base: s.smallestWorld(), flaws: known, variant: map[string]*Site{}, texts: map[string]string{}, seen: map[string]bool{}, said: map[string]bool{}}
+	x := expansion{study: s, site: site, base: s.smallestWorld(), flaws: known, variant: map[string]*Site{}, texts: map[string]string{}, seen: map[string]bool{}, said: map[string]bool{},
+		used: map[string]bool{}, idle: map[string]idle{}}
 	x.defaults = keyTexts(&Point{Workload: kinds[s.Workload.Kind].defaults, Data: defaultData, Command: defaultCommand, Resources: defaultResources})
 	x.defaults["workload.kind"] = strconv.Quote(defaultKind)
 	if site != unread {
@@ -143,6 +144,7 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 		plan.Points = append(plan.Points, x.point(p)...)
 	}
 	walk(s.axes)
+	x.unused()
 	for i, e := range s.exclusions {
 		if !used[i] {
 			var axes []string
@@ -185,6 +187,8 @@ type expansion struct {
 	texts    map[string]string // of the user's files that a command names, by path
 	seen     map[string]bool   // identities
 	said     map[string]bool   // problems, once each
+	used     map[string]bool   // keys that mean something to a point
+	idle     map[string]idle   // keys that mean nothing to one
 	problems Problems
 }
 
@@ -241,6 +245,7 @@ func (x *expansion) point(p Point) []Planned {
 	if !f.Command {
 		x.untaken(p)
 	}
+	x.ignored(f, &p)
 	files, wrong := s.ownFiles(&p)
 	for path, wrong := range wrong {
 		x.problem(path, wrong)

@@ -1,0 +1,80 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// idle is why a key means nothing to a point, and the key that it follows from.
+type idle struct{ why, from string }
+
+// idleKeys are the keys of a training that one of our own trainers ignores at a
+// point, by TOML path: what each belongs to is what the trainers read, in
+// launcher/native/train and launcher/framework/programs. What a user's own command
+// is told, its placeholders say (unheard).
+func idleKeys(p *Point) map[string]idle {
+	t := p.Workload.Train
+	list := map[string]idle{}
+	add := func(from, setting string, used bool, paths ...string) {
+		for _, path := range paths {
+			if !used {
+				list[path] = idle{setting, from}
+			}
+		}
+	}
+	sgd := t.Optimizer == "sgd"
+	add("workload.optimizer", fmt.Sprintf("optimizer = %q does not use it; \"sgd\" does", t.Optimizer), sgd, "workload.momentum")
+	add("workload.optimizer", "optimizer = \"sgd\" does not use it; \"adam\" and \"adamw\" do", !sgd, "workload.beta1", "workload.beta2", "workload.epsilon")
+	add("workload.decay", fmt.Sprintf("decay = %q does not use it; \"step\" does", t.Decay), t.Decay == "step", "workload.decay_epochs", "workload.decay_factor")
+	add("workload.scale_learning_rate", "scale_learning_rate = \"none\" does not use it; \"linear\" and \"sqrt\" do", t.ScaleLearningRate != "none", "workload.reference_batch")
+	add("workload.model", "model = \"mlp\" has no batch normalisation; \"cnn\" and the ResNets have", t.Model != "mlp", "workload.batch_norm")
+	_, own := ParseFunction(p.Data.Kind)
+	add("data.kind", fmt.Sprintf("the data of %q is taken as it comes; \"cifar10\" and \"synthetic\" are augmented", p.Data.Kind), !own, "workload.augment")
+	add("data.kind", "data.kind = \"synthetic\" is made in memory and reads no folder; \"cifar10\" does", p.Data.Kind != "synthetic", "data.path")
+	return list
+}
+
+// sets reports whether the study sets a key itself, in its file or on the command
+// line.
+func (s *Study) sets(path string) bool { return s.lines[path] != 0 }
+
+// ignored notes which of the study's keys mean nothing to a point, and which do.
+// A key that is swept must mean something to each point: else two are the same.
+func (x *expansion) ignored(f Framework, p *Point) {
+	if f.Command || !p.Workload.Trains() {
+		for _, a := range x.study.axes {
+			x.used[a.path] = true
+		}
+		for _, field := range pointFields[p.Workload.Kind] {
+			x.used[field.path] = true
+		}
+		return
+	}
+	idle := idleKeys(p)
+	for _, field := range pointFields[p.Workload.Kind] {
+		why, none := idle[field.path]
+		if !none {
+			x.used[field.path] = true
+			continue
+		}
+		x.idle[field.path] = why
+		for _, a := range x.study.axes {
+			if a.path == field.path && len(a.values) > 1 {
+				x.problem(a.path, "is swept, and "+why.why+": each value would run the same; leave them out with [[exclude]], or sweep it in a study of its own", why.from)
+			}
+		}
+	}
+}
+
+// unused refuses the keys that the study sets and that mean nothing to any of its
+// points: whoever set them believes that they do.
+func (x *expansion) unused() {
+	for _, path := range slices.Sorted(maps.Keys(x.idle)) {
+		alone := slices.ContainsFunc(x.study.axes, func(a axis) bool { return a.path == path && len(a.values) == 1 })
+		if !x.used[path] && (alone || x.study.sets(path)) {
+			why := x.idle[path]
+			x.problem(path, "would be ignored: "+why.why, why.from)
+		}
+	}
+}

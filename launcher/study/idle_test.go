@@ -1,0 +1,62 @@
+package study
+
+import (
+	"strings"
+	"testing"
+)
+
+// A key that the study sets, and that no point of it does anything with, is refused
+// where it is set; one that some point uses is not. What uses what is from the
+// trainers: launcher/native/train and launcher/framework/programs.
+func TestIgnoredKeys(t *testing.T) {
+	const file = "[study]\nname = \"s\"\n[workload]\nmodel = \"cnn\"\nepochs = 3\n[data]\nkind = \"synthetic\"\n[sweep]\nworkers = [1, 2]\n"
+	line := "the command line: "
+	for words, want := range map[string]string{
+		"momentum=0.8":                                "",
+		"optimizer=adam momentum=0.8":                 line + "workload.momentum: would be ignored: optimizer = \"adam\" does not use it; \"sgd\" does",
+		"optimizer=adamw momentum=0.9":                line + "workload.momentum: would be ignored", // the default, but somebody wrote it
+		"optimizer=adam beta1=0.8":                    "",
+		"beta1=0.8":                                   line + "workload.beta1: would be ignored: optimizer = \"sgd\" does not use it; \"adam\" and \"adamw\" do",
+		"beta2=0.8":                                   line + "workload.beta2: would be ignored",
+		"epsilon=1e-7":                                line + "workload.epsilon: would be ignored",
+		"decay_epochs=[1]":                            line + "workload.decay_epochs: would be ignored: decay = \"none\" does not use it; \"step\" does",
+		"decay=cosine decay_factor=0.2":               line + "workload.decay_factor: would be ignored: decay = \"cosine\" does not use it",
+		"decay=step decay_epochs=[1]":                 "",
+		"scale_learning_rate=none":                    "",
+		"reference_batch=64":                          "",
+		"scale_learning_rate=none reference_batch=64": line + "workload.reference_batch: would be ignored: scale_learning_rate = \"none\" does not use it",
+		"batch_norm=local":                            "",
+		"model=mlp batch_norm=local":                  line + "workload.batch_norm: would be ignored: model = \"mlp\" has no batch normalisation",
+		"augment=false":                               "",
+		"data.path=.":                                 line + "data.path: would be ignored: data.kind = \"synthetic\" is made in memory",
+		"data.kind=cifar10 data.path=.":               "",
+		// One point's is enough; of a key that is swept each value must count.
+		"sweep.optimizer=[\"sgd\",\"adam\"] momentum=0.8 beta1=0.8":   "",
+		"sweep.momentum=[0.8,0.9]":                                    "",
+		"sweep.momentum=[0.8] optimizer=adam":                         line + "sweep.momentum: would be ignored: optimizer = \"adam\"",
+		"sweep.momentum=[0.8,0.9] optimizer=adam":                     line + "sweep.momentum: is swept, and optimizer = \"adam\" does not use it; \"sgd\" does: each value would run the same",
+		"sweep.momentum=[0.8,0.9] sweep.optimizer=[\"sgd\",\"adam\"]": line + "sweep.momentum: is swept, and optimizer = \"adam\"",
+		// What follows from another mistake is not told.
+		"optimizer=lamb momentum=0.8": line + "workload.optimizer: \"lamb\" is not known; valid: \"sgd\", \"adam\", \"adamw\"",
+	} {
+		got := ""
+		s, err := Parse("s.toml", []byte(file), frameworks, strings.Fields(words)...)
+		if err == nil {
+			_, err = s.Plan(DefaultSite())
+		}
+		if err != nil {
+			got = err.Error()
+		}
+		if (want == "") != (got == "") || !strings.HasPrefix(got, want) || strings.Count(got, "\n") > 0 {
+			t.Errorf("%s:\n%s\nwant\n%s", words, got, want)
+		}
+	}
+	// In a file, its line.
+	s, err := Parse("s.toml", []byte(strings.Replace(file, "epochs = 3", "epochs = 3\nbeta2 = 0.9", 1)), frameworks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Plan(DefaultSite()); err == nil || !strings.HasPrefix(err.Error(), "s.toml:6: workload.beta2: would be ignored") {
+		t.Errorf("in the file: %v", err)
+	}
+}
