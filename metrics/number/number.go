@@ -71,32 +71,91 @@ func ShortSeconds(v float64) string {
 }
 
 func duration(v float64, write func(float64) string) string {
+	if v == 0 {
+		return "0 s"
+	}
+	return unitOf(math.Abs(v)).text(v, write)
+}
+
+// unit is one that lengths of time are written in.
+type unit int
+
+const (
+	micro unit = iota
+	milli
+	second
+	minute // 4m05s
+	hour   // 1h02m
+)
+
+// unitOf suits a length of time that is written alone.
+func unitOf(size float64) unit {
+	switch minutes := math.Round(size / 60); {
+	case round3(size) < 1e-3:
+		return micro
+	case round3(size) < 1:
+		return milli
+	case round3(size) < 120 || minutes >= 1e9:
+		return second
+	case math.Round(size) < 3600:
+		return minute
+	}
+	return hour
+}
+
+func (u unit) text(v float64, write func(float64) string) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Absent
 	}
-	size := math.Abs(v)
-	switch {
-	case size == 0:
-		return "0 s"
-	case round3(size) < 1e-3:
-		return write(v*1e6) + " µs"
-	case round3(size) < 1:
-		return write(v*1e3) + " ms"
-	case round3(size) < 120:
-		return write(v) + " s"
-	}
-	sign := ""
+	sign, size := "", math.Abs(v)
 	if v < 0 {
 		sign = "-"
 	}
-	if whole := math.Round(size); whole < 3600 {
-		return fmt.Sprintf("%s%dm%02ds", sign, int64(whole)/60, int64(whole)%60)
+	switch u {
+	case micro:
+		return write(v*1e6) + " µs"
+	case milli:
+		return write(v*1e3) + " ms"
+	case minute:
+		whole := int64(math.Round(size))
+		return fmt.Sprintf("%s%dm%02ds", sign, whole/60, whole%60)
+	case hour:
+		minutes := int64(math.Round(size / 60))
+		return fmt.Sprintf("%s%dh%02dm", sign, minutes/60, minutes%60)
 	}
-	minutes := math.Round(size / 60)
-	if minutes >= 1e9 {
-		return write(v) + " s"
+	return write(v) + " s"
+}
+
+// Alike is show for numbers that are read together, as the ends of an interval are
+// with the value between them. Lengths of time (show is Seconds or ShortSeconds, by
+// what it makes of a second and an hour) get one unit, that of the longest, unless
+// the shortest would lose its digits in it: 1m59s and 2m00s, 45.0 s and 130 s.
+// Other numbers are written as ever.
+func Alike(show func(float64) string, together ...float64) func(float64) string {
+	var write func(float64) string
+	for _, time := range []struct{ show, write func(float64) string }{
+		{Seconds, Significant}, {ShortSeconds, func(x float64) string { return Short(x, 3) }}} {
+		if show(1) == time.show(1) && show(3600) == time.show(3600) {
+			write = time.write
+		}
 	}
-	return fmt.Sprintf("%s%dh%02dm", sign, int64(minutes)/60, int64(minutes)%60)
+	least, most := math.Inf(1), 0.0
+	for _, v := range together {
+		if size := math.Abs(v); size > 0 && !math.IsInf(size, 0) {
+			least, most = min(least, size), max(most, size)
+		}
+	}
+	if write == nil || most == 0 {
+		return show
+	}
+	u := unitOf(most)
+	if u == hour && math.Round(least) < 3600 {
+		u = minute
+	}
+	if u == minute && math.Round(least) < 60 {
+		u = second
+	}
+	return func(v float64) string { return u.text(v, write) }
 }
 
 // Bytes writes an amount of memory for people, in powers of 1024: 1.50 GiB.

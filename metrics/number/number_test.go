@@ -82,3 +82,47 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
+
+// One interval, one unit, whose digits tell its ends apart from 0.
+func TestAlike(t *testing.T) {
+	for _, test := range []struct {
+		of   []float64
+		want string
+	}{
+		{[]float64{119, 120, 131}, "1m59s 2m00s 2m11s"},
+		{[]float64{98.3, 96.3, 99.5}, "98.3 s 96.3 s 99.5 s"},
+		{[]float64{130, 45, 150}, "130 s 45.0 s 150 s"},
+		{[]float64{3700, 3590, 3800}, "61m40s 59m50s 63m20s"},
+		{[]float64{7300, 3600, 9000}, "2h02m 1h00m 2h30m"},
+		{[]float64{3700, 50, 3800}, "3700 s 50.0 s 3800 s"},
+		{[]float64{0.98, 0.95, 1.02}, "0.980 s 0.950 s 1.02 s"},
+		{[]float64{0.0011, 0.00098}, "1.10 ms 0.980 ms"},
+		{[]float64{130, 0, math.Inf(1)}, "2m10s 0m00s –"},
+		{[]float64{0, 0}, "0 s 0 s"},
+		{[]float64{-119, 121}, "-1m59s 2m01s"},
+		{[]float64{119.9}, Seconds(119.9)},
+		{[]float64{3599.6}, Seconds(3599.6)},
+	} {
+		show := Alike(Seconds, test.of...)
+		var got []string
+		for _, v := range test.of {
+			got = append(got, show(v))
+		}
+		if text := strings.Join(got, " "); text != test.want {
+			t.Errorf("%v: %q, want %q", test.of, text, test.want)
+		}
+	}
+	if got, want := Alike(ShortSeconds, 119, 120)(119), "1m59s"; got != want {
+		t.Errorf("short: %q, want %q", got, want)
+	}
+	if got, want := Alike(ShortSeconds, 0.9, 1.5)(0.9), "0.9 s"; got != want {
+		t.Errorf("short: %q, want %q", got, want)
+	}
+	ofUnit := func(v float64) string { return Significant(v) + " s" } // a number with a unit of its program's
+	if got, want := Alike(ofUnit, 119, 500)(500), "500 s"; got != want {
+		t.Errorf("not a length of time: %q, want %q", got, want)
+	}
+	if got, want := Alike(Percent, 0.1, 0.9)(0.5), "50.0 %"; got != want {
+		t.Errorf("a share: %q, want %q", got, want)
+	}
+}

@@ -113,7 +113,7 @@ func bestOf(m measure.Measure, curves []scaling.Curve) string {
 		}
 		return m.Text(v) + " " + m.Unit
 	}
-	return clean.Line(fmt.Sprintf("%s %s with %s: %s%s.", word, m.Title, where, show(best.Median.Value), spread(best.Median.Interval, show, best.Runs)))
+	return clean.Line(fmt.Sprintf("%s %s with %s: %s.", word, m.Title, where, spread(best.Median, show, best.Runs)))
 }
 
 func better(m measure.Measure, a, b float64) bool {
@@ -197,7 +197,7 @@ func bestMeasured(curves []scaling.Curve) []string {
 		list = append(list, "No run has a steady state yet, so there is no throughput.")
 	default:
 		e := rate(*fastest).Median
-		s := fmt.Sprintf("Most samples a second were trained with %s: %s samples/s%s", name(*fastest), number.Significant(e.Value), spread(e.Interval, number.Significant, e.Runs))
+		s := fmt.Sprintf("Most samples a second were trained with %s: %s samples/s%s", name(*fastest), number.Significant(e.Value), sureness(e, tables.Interval(e.Interval, number.Significant), e.Runs))
 		if up := rate(*fastest).Gain(); up != nil && up.Why != scaling.AtBase {
 			s += fmt.Sprintf("; that is %s times the throughput of %s", number.Significant(up.Value), number.Count(fastest.curve.Base.Workers, "worker"))
 			if up.Interval != nil {
@@ -211,18 +211,24 @@ func bestMeasured(curves []scaling.Curve) []string {
 
 // timeSentence is the time to a target, with its spread.
 func timeSentence(t *scaling.Summary) string {
-	s := number.Seconds(t.Median.Value) + spread(t.Median.Interval, number.Seconds, t.Runs)
+	s := spread(t.Median, number.Seconds, t.Runs)
 	if t.Reached() < t.Runs {
 		s += fmt.Sprintf(", reached by %d", t.Reached())
 	}
 	return s
 }
 
-// spread says how sure a median is: its interval, or that there is none.
-func spread(in *scaling.Interval, show func(float64) string, runs int) string {
+// spread is a median and how sure it is: its interval, or that there is none.
+func spread(e *scaling.Estimate, show func(float64) string, runs int) string {
+	value, interval := tables.Spread(e.Value, e.Interval, show)
+	return value + sureness(e, interval, runs)
+}
+
+// sureness is what stands behind a median.
+func sureness(e *scaling.Estimate, interval string, runs int) string {
 	switch {
-	case in != nil:
-		return fmt.Sprintf(" %s (median of %s, with its interval)", tables.Interval(in, show), number.Count(runs, "run"))
+	case e.Interval != nil:
+		return fmt.Sprintf(" %s (median of %s, with its interval)", interval, number.Count(runs, "run"))
 	case runs == 1:
 		return " (one run, so without an interval)"
 	}

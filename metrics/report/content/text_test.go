@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
@@ -84,5 +85,17 @@ func TestOnlyPlace(t *testing.T) {
 	}
 	if got := onlyPlace(nil); got != "" {
 		t.Errorf("none: %q", got)
+	}
+}
+
+// A median and its interval have one unit.
+func TestSpread(t *testing.T) {
+	e := &scaling.Estimate{Value: 119, Interval: &scaling.Interval{Low: 110, High: 121}}
+	if got, want := spread(e, number.Seconds, 6), "1m59s [1m50s, 2m01s] (median of 6 runs, with its interval)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	e.Interval = nil
+	if got, want := spread(e, number.Seconds, 2), "119 s (median of 2 runs, too few for an interval)"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -105,6 +105,7 @@ func figureText(f *advice.Estimate, show func(float64) string, exact bool) any {
 	case f.Low == nil:
 		return show(f.Value) + " " + number.Absent
 	}
+	show = number.Alike(show, f.Value, *f.Low, *f.High)
 	return show(f.Value) + " [" + show(*f.Low) + ", " + show(*f.High) + "]"
 }
 

@@ -269,7 +269,8 @@ func timeText(a *scaling.Summary) string {
 	case a.Median == nil:
 		return reached
 	}
-	return strings.TrimSuffix(number.Seconds(a.Median.Value)+" "+Interval(a.Median.Interval, number.Seconds)+" "+reached, " ")
+	value, interval := Spread(a.Median.Value, a.Median.Interval, number.Seconds)
+	return strings.TrimSuffix(value+" "+interval+" "+reached, " ")
 }
 
 func targetsOf(curves []scaling.Curve) []measure.Measure {

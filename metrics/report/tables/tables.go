@@ -18,14 +18,24 @@ func Estimate(e *scaling.Estimate, show func(float64) string, exact bool) any {
 	case exact:
 		return show(e.Value)
 	}
-	return show(e.Value) + " " + Interval(e.Interval, show)
+	value, interval := Spread(e.Value, e.Interval, show)
+	return value + " " + interval
 }
 
-// Interval is "[11.9, 12.8]", or a dash for none.
+// Spread is a value, and its interval as Interval has it, in one unit.
+func Spread(value float64, in *scaling.Interval, show func(float64) string) (text, interval string) {
+	if in != nil {
+		show = number.Alike(show, value, in.Low, in.High)
+	}
+	return show(value), Interval(in, show)
+}
+
+// Interval is "[11.9, 12.8]" in one unit, or a dash for none.
 func Interval(in *scaling.Interval, show func(float64) string) string {
 	if in == nil {
 		return number.Absent
 	}
+	show = number.Alike(show, in.Low, in.High)
 	return "[" + show(in.Low) + ", " + show(in.High) + "]"
 }
 

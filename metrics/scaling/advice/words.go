@@ -14,9 +14,13 @@ func (s *study) figures(c *Candidate) string {
 	sure := percent(s.o.Confidence)
 	if s.o.Deadline > 0 || s.o.Budget > 0 {
 		if f := c.Seconds; f != nil {
-			text := number.ShortSeconds(f.Value) + " " + string(s.Clock())
+			show := number.ShortSeconds
 			if f.High != nil {
-				text += ", at most " + number.ShortSeconds(*f.High)
+				show = number.Alike(show, f.Value, *f.High)
+			}
+			text := show(f.Value) + " " + string(s.Clock())
+			if f.High != nil {
+				text += ", at most " + show(*f.High)
 			}
 			parts = append(parts, text)
 		}
