@@ -80,6 +80,12 @@ func Scaling(curves []scaling.Curve) *table.Table {
 		}
 	}
 	t.Notes = append(t.Notes, baseNotes(curves)...)
+	if slices.ContainsFunc(targets, func(m measure.Measure) bool { return m.Name != measure.ToTarget }) {
+		t.Notes = append(t.Notes, "Times to an accuracy are on the training clock, which starts before the first datum; initialisation is not in them.")
+	}
+	if slices.ContainsFunc(targets, func(m measure.Measure) bool { return m.Name == measure.ToTarget }) {
+		t.Notes = append(t.Notes, "Times to target are as the program states them, on its own clock.")
+	}
 	if blocks {
 		t.Notes = append(t.Notes, "Speedups: medians of the ratios within blocks of runs, one of each point, so that a drift of the machine is not in them.")
 	}
