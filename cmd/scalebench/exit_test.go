@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -62,6 +64,40 @@ func TestPanicIsReported(t *testing.T) {
 	for _, want := range []string{"scalebench: this is a bug in scalebench: runtime error: index out of range", "Please report it", "exit_test.go:"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, b.String())
+		}
+	}
+}
+
+// An interrupt, which takes the lock of a command's parts, waits for a file that is
+// being written: no temporary one is left beside it.
+func TestInterruptWaitsForAFile(t *testing.T) {
+	dir, s := t.TempDir(), &session{}
+	content := make([]byte, 8<<20)
+	for range 10 {
+		written := make(chan error, 1)
+		go func() { written <- s.put(filepath.Join(dir, "report.html"), content) }()
+		for done := false; !done; {
+			select {
+			case err := <-written:
+				if err != nil {
+					t.Fatal(err)
+				}
+				done = true
+			default:
+			}
+			if !s.parts.TryLock() {
+				continue
+			}
+			list, err := os.ReadDir(dir)
+			s.parts.Unlock()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range list {
+				if e.Name() != "report.html" {
+					t.Fatalf("%s is left where an interrupt ends the command", e.Name())
+				}
+			}
 		}
 	}
 }

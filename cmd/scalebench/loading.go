@@ -103,7 +103,7 @@ func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, a aske
 	} else if err != nil {
 		return nil, &usageError{err: err}
 	}
-	if err := a.keep(w.study); err != nil {
+	if err := a.keep(s, w.study); err != nil {
 		return nil, err
 	}
 	if w.folder == "" {

@@ -112,7 +112,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	if o.output == "" {
 		o.output = a.study + "-" + slug(o.kind) + ".svg"
 	}
-	if err := f.Save(o.output); err != nil {
+	if err := f.Save(o.output, s.put); err != nil {
 		return err
 	}
 	s.note("%s: %s", o.output, f.Caption())

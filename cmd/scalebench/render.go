@@ -65,7 +65,7 @@ func runRender(ctx context.Context, s *session, path, site, out string, override
 			perm = file.Script
 			scripts++
 		}
-		if err := file.Write(filepath.Join(out, name), files[name], perm); err != nil {
+		if err := s.write(filepath.Join(out, name), files[name], perm); err != nil {
 			return err
 		}
 	}

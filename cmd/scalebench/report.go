@@ -95,7 +95,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	if o.output == "" {
 		o.output = a.study + ".html"
 	}
-	files, err := r.Save(o.output)
+	files, err := r.Save(o.output, s.put)
 	if err != nil {
 		return err
 	}

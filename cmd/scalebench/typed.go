@@ -16,7 +16,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 )
@@ -164,7 +163,7 @@ func nameOf(command []string) string {
 
 // keep writes the study's file where one was asked for. What is there already is
 // left alone, unless it is the same.
-func (a asked) keep(st *study.Study) error {
+func (a asked) keep(s *session, st *study.Study) error {
 	if a.write == "" {
 		return nil
 	}
@@ -180,7 +179,7 @@ func (a asked) keep(st *study.Study) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return file.Write(a.write, st.Source(), st.Mode())
+	return s.write(a.write, st.Source(), st.Mode())
 }
 
 // tellStudy says which keys are not as the file has them or, of a command, what

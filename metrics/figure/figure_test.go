@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -290,6 +291,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+func put(path string, content []byte) error { return file.Write(path, content, file.Open) }
+
 func TestSave(t *testing.T) {
 	dir := t.TempDir()
 	f := studies["small"].draw(t, "speedup", Options{})
@@ -298,7 +301,7 @@ func TestSave(t *testing.T) {
 		if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Save(path); err != nil {
+		if err := f.Save(path, put); err != nil {
 			t.Fatal(err)
 		}
 		data, err := os.ReadFile(path)
@@ -307,18 +310,18 @@ func TestSave(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"a.jpg", "a", "png", "no/such/folder/a.png"} {
-		if err := f.Save(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), name) {
+		if err := f.Save(filepath.Join(dir, name), put); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := f.Save("a.gif"); err == nil || !strings.Contains(err.Error(), ".png, .svg, .pdf") {
+	if err := f.Save("a.gif", put); err == nil || !strings.Contains(err.Error(), ".png, .svg, .pdf") {
 		t.Errorf("an unknown extension: %v", err)
 	}
 	// Nothing half-written is left, even where the last step fails.
 	if err := os.Mkdir(filepath.Join(dir, "folder.png"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Save(filepath.Join(dir, "folder.png")); err == nil {
+	if err := f.Save(filepath.Join(dir, "folder.png"), put); err == nil {
 		t.Error("a folder was overwritten")
 	}
 	left, err := filepath.Glob(filepath.Join(dir, ".figure-*"))

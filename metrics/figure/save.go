@@ -18,8 +18,6 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
-
-	"github.com/scalebench/scalebench/metrics/file"
 )
 
 // pixelsPerInch of a PNG: sharp in a paper column and on a dense screen.
@@ -51,14 +49,17 @@ func Format(path string) (string, error) {
 	return ext, nil
 }
 
-// Save writes the figure in the format of the path's extension. The file is
-// complete or not there.
-func (f *Drawing) Save(path string) error {
+// Save draws the figure in the format of the path's extension and has put write it.
+func (f *Drawing) Save(path string, put func(path string, content []byte) error) error {
 	format, err := Format(path)
 	if err != nil {
 		return err
 	}
-	return file.Replace(path, file.Open, func(w io.Writer) error { return f.Write(w, format) })
+	var b bytes.Buffer
+	if err := f.Write(&b, format); err != nil {
+		return err
+	}
+	return put(path, b.Bytes())
 }
 
 // Write writes the figure as "png", "svg" or "pdf".

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -118,7 +119,7 @@ func TestHostileText(t *testing.T) {
 func TestSaveMarkdown(t *testing.T) {
 	dir := t.TempDir()
 	r := report(t, hostile)
-	files, err := r.Save(filepath.Join(dir, "out put.md"))
+	files, err := r.Save(filepath.Join(dir, "out put.md"), put)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,14 +164,16 @@ func TestRefused(t *testing.T) {
 		if err := r.WriteHTML(&bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
-		if _, err := r.Save(filepath.Join(t.TempDir(), "a.md")); err == nil {
+		if _, err := r.Save(filepath.Join(t.TempDir(), "a.md"), put); err == nil {
 			t.Errorf("%s: Markdown was written", want)
 		}
 	}
-	if _, err := report(t, "plain").Save(filepath.Join(t.TempDir(), "a.pdf")); err == nil || !strings.Contains(err.Error(), ".html, .md") {
+	if _, err := report(t, "plain").Save(filepath.Join(t.TempDir(), "a.pdf"), put); err == nil || !strings.Contains(err.Error(), ".html, .md") {
 		t.Error(err)
 	}
-	if _, err := report(t, "plain").Save(filepath.Join(t.TempDir(), "none", "a.html")); err == nil || !strings.Contains(err.Error(), "cannot write") {
+	if _, err := report(t, "plain").Save(filepath.Join(t.TempDir(), "none", "a.html"), put); err == nil || !strings.Contains(err.Error(), "cannot write") {
 		t.Error(err)
 	}
 }
+
+func put(path string, content []byte) error { return file.Write(path, content, file.Open) }

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/scalebench/scalebench/metrics/file"
 )
 
 // Formats lists the file extensions that Save knows.
@@ -31,8 +29,8 @@ func DataFile(prefix string, d Download) string { return prefix + "-" + d.Name }
 
 // Save writes the report in the format of the path's extension and returns the
 // files written: one for a page, for Markdown the figures and the data beside
-// it too, the text last. Each file is complete or not there.
-func (r *Report) Save(path string) ([]string, error) {
+// it too, the text last. put writes them.
+func (r *Report) Save(path string, put func(path string, content []byte) error) ([]string, error) {
 	format, err := Format(path)
 	if err != nil {
 		return nil, err
@@ -42,7 +40,7 @@ func (r *Report) Save(path string) ([]string, error) {
 		if err := r.WriteHTML(&b); err != nil {
 			return nil, err
 		}
-		return []string{path}, file.Write(path, b.Bytes(), file.Open)
+		return []string{path}, put(path, b.Bytes())
 	}
 	dir, prefix := filepath.Dir(path), strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	text, err := r.Markdown(prefix)
@@ -52,17 +50,17 @@ func (r *Report) Save(path string) ([]string, error) {
 	var files []string
 	for _, f := range r.Figures {
 		name := filepath.Join(dir, FigureFile(prefix, f))
-		if err := f.Whole.Save(name); err != nil {
+		if err := f.Whole.Save(name, put); err != nil {
 			return files, err
 		}
 		files = append(files, name)
 	}
 	for _, d := range r.Downloads {
 		name := filepath.Join(dir, DataFile(prefix, d))
-		if err := file.Write(name, d.Data, file.Open); err != nil {
+		if err := put(name, d.Data); err != nil {
 			return files, err
 		}
 		files = append(files, name)
 	}
-	return append(files, path), file.Write(path, []byte(text), file.Open)
+	return append(files, path), put(path, []byte(text))
 }
