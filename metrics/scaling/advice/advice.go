@@ -66,7 +66,11 @@ type Candidate struct {
 	// Candidates are compared, and priced, by Seconds.
 	Training *Estimate `json:"train_seconds"`
 	Seconds  *Estimate `json:"seconds"`
-	Samples  *Estimate `json:"samples"` // to the target, of runs that reach it
+	// Stalled is the upper end of Seconds if throughput grows no further from the
+	// largest measured count on, as it does where a limit lies just behind; null
+	// unless the candidate is extrapolated.
+	Stalled *float64  `json:"stalled_seconds"`
+	Samples *Estimate `json:"samples"` // to the target, of runs that reach it
 	// Miss is the chance that a run with this count's global batch misses the
 	// target, a fraction. Training and Seconds are medians over all runs, those that
 	// miss ranking last. null where no run is known to miss.

@@ -50,6 +50,7 @@ func (s *study) candidates() {
 			c.Overlays = p.Overlays
 		}
 		s.time(&c)
+		s.stall(&c)
 		s.price(&c)
 		s.Candidates = append(s.Candidates, c)
 	}
@@ -296,6 +297,26 @@ func (s *study) time(c *Candidate) {
 	}
 	if g := s.modelled(c); g != nil {
 		s.timed(c, g)
+	}
+}
+
+// stall works out how long an extrapolated candidate takes if throughput grows no
+// further: what limits it may lie just behind the largest measured count, and no
+// run there tells.
+func (s *study) stall(c *Candidate) {
+	if c.Basis != Extrapolated || c.Seconds == nil || c.Seconds.High == nil {
+		return
+	}
+	there, err := s.law.Predict(s.law.Largest())
+	if err != nil {
+		return
+	}
+	slow, value := min(there.Low, *c.Throughput.Low), min(there.Value, c.Throughput.Value)
+	still := Candidate{Workers: c.Workers, Basis: Extrapolated, Throughput: &Estimate{value, &slow, &value}}
+	s.time(&still)
+	if still.Seconds != nil {
+		most := max(*still.Seconds.High, *c.Seconds.High)
+		c.Stalled = &most
 	}
 }
 

@@ -47,6 +47,9 @@ func (s *study) figures(c *Candidate) string {
 		text += ", " + sure + " confidence"
 		if c.Basis == Extrapolated {
 			text += " if no new limit appears"
+			if c.Stalled != nil && (s.o.Deadline > 0 || s.o.Budget > 0) {
+				text += "; " + number.ShortSeconds(*c.Stalled) + " if throughput stops growing"
+			}
 		}
 		return text + ")"
 	}
