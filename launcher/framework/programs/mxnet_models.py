@@ -139,6 +139,10 @@ def parameters(model):
 
 def flat(model):
     """All parameters as one float32 vector."""
+    # A convolution or a dense layer that the engine still computes puts its
+    # weights into oneDNN's order when it gets there, under asnumpy's hands,
+    # which then reads some of both.
+    mxnet.nd.waitall()
     return numpy.concatenate([_out(p.data().asnumpy())
                               for p in parameters(model)]).astype("float32")
 
