@@ -72,13 +72,38 @@ func (t *Table) writeText(w io.Writer, on Screen) error {
 	p.SetColumnConfigs(config)
 	lines := p.Render() + "\n"
 	for _, note := range t.Notes {
-		lines += clean.Line(note) + "\n"
+		lines += wrapped(clean.Line(note), on.Width)
 	}
 	if len(leftOut) > 0 {
-		lines += "Not shown, the terminal is too narrow: " + strings.Join(leftOut, ", ") + ".\n"
+		lines += wrapped("Not shown, the terminal is too narrow: "+strings.Join(leftOut, ", ")+".", on.Width)
 	}
 	_, err := io.WriteString(w, lines)
 	return err
+}
+
+// wrapped is prose in lines of at most so many columns, 0 being without end, broken
+// at its blanks: a longer word has a line of its own.
+func wrapped(prose string, width int) string {
+	if width <= 0 || columnsOf(prose) <= width {
+		return prose + "\n"
+	}
+	var lines strings.Builder
+	used := 0
+	for word := range strings.FieldsSeq(prose) {
+		n := columnsOf(word)
+		switch {
+		case used == 0:
+		case used+1+n <= width:
+			lines.WriteByte(' ')
+			used++
+		default:
+			lines.WriteByte('\n')
+			used = 0
+		}
+		lines.WriteString(word)
+		used += n
+	}
+	return lines.String() + "\n"
 }
 
 // widths are, for each column, the width that holds everything in one line and

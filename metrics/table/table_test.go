@@ -134,6 +134,24 @@ func TestNarrowTerminalLeavesColumnsOut(t *testing.T) {
 	}
 }
 
+// Notes are broken at their blanks where the terminal ends, and no word is.
+func TestNotesFitTheTerminal(t *testing.T) {
+	tab := &Table{Columns: []Column{{Key: "run"}, {Key: "nodes", Optional: true}}, Notes: []string{"Größe: as many workers as a node has, unless-somebody-says-otherwise."}}
+	tab.Add("a-run-1", 4)
+	for width, want := range map[int]string{
+		0:  "Größe: as many workers as a node has, unless-somebody-says-otherwise.\n",
+		69: "Größe: as many workers as a node has, unless-somebody-says-otherwise.\n",
+		68: "Größe: as many workers as a node has,\nunless-somebody-says-otherwise.\n",
+		22: "Größe: as many workers\nas a node has,\nunless-somebody-says-otherwise.\n",
+		21: "Größe: as many\nworkers as a node\nhas,\nunless-somebody-says-otherwise.\n",
+	} {
+		_, notes, _ := strings.Cut(printed(t, tab, FormatTable, Screen{Width: width}), "a-run-1      4\n")
+		if diff := cmp.Diff(want, notes); diff != "" {
+			t.Errorf("width %d (-want +got):\n%s", width, diff)
+		}
+	}
+}
+
 func TestBoldOnlyWhereWanted(t *testing.T) {
 	if got := printed(t, sample(), FormatTable, Screen{}); strings.Contains(got, "\x1b") {
 		t.Errorf("escape codes in a pipe: %q", got)
