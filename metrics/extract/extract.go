@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // Extractor reads logs of one format.
@@ -167,7 +168,7 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 		return Content{}, fmt.Errorf("%s: %w that %s writes: %s%s", o.File, ErrNothing, e.Name, e.Reads, hint)
 	}
 	if l.res.Workers != 0 && o.Workers != 0 && l.res.Workers != o.Workers {
-		l.note("the log speaks of %d ranks, the run has %d workers", l.res.Workers, o.Workers)
+		l.note("the log speaks of %s, the run has %s", number.Count(l.res.Workers, "rank"), number.Count(o.Workers, "worker"))
 	}
 	if l.unsaid > 0 {
 		l.res.Notes = append(l.res.Notes, fmt.Sprintf("and %d more notes", l.unsaid))

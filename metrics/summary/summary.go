@@ -20,6 +20,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
@@ -397,7 +398,7 @@ func (r *Outcome) accuracies(in Input) {
 		}
 	}
 	if before > 0 {
-		r.warn("%d evaluations were made before the training clock started; no time to accuracy counts from them", before)
+		r.warn("made before the training clock started: %s; no time to accuracy counts from there", number.Count(before, "evaluation"))
 	}
 }
 

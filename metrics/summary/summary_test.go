@@ -179,7 +179,7 @@ func TestWarnings(t *testing.T) {
 			in.Ranks[0].Stop = &metrics.Stop{ParameterSHA256: "a"}
 			in.Ranks[1].Stop = &metrics.Stop{ParameterSHA256: "b"}
 		}, "the ranks ended with 2 different sets of parameters"},
-		{"CPUs", func(in *Input) { in.Ranks[0].Environment, in.Ranks[1].Environment = one(1, "0"), one(1, "0") }, "2 ranks on n1 compute with 2 threads on 1 CPUs"},
+		{"CPUs", func(in *Input) { in.Ranks[0].Environment, in.Ranks[1].Environment = one(1, "0"), one(1, "0") }, "2 ranks on n1 compute with 2 threads on 1 CPU"},
 		{"threads", func(in *Input) {
 			in.Ranks[0].Environment, in.Ranks[1].Environment = one(4, "0-3"), one(4, "0-3")
 			in.Ranks[0].Environment.Threads, in.Ranks[1].Environment.Threads = 3, 3

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // warnings lists the doubts about a run that its figures cannot show.
@@ -15,7 +17,7 @@ func warnings(in Input) []string {
 		warn("the run was started %d times; the results are those of restart %d", len(in.Restarts), in.Restart)
 	}
 	if in.World != 0 && in.World != in.Workers {
-		warn("the ranks report a world of %d, the plan asks for %d workers", in.World, in.Workers)
+		warn("the ranks report a world of %d, the plan asks for %s", in.World, number.Count(in.Workers, "worker"))
 	}
 	for _, r := range in.Ranks {
 		if r.World != 0 && r.World != in.World {
@@ -117,7 +119,11 @@ func crowding(ranks []Rank) []string {
 	var list []string
 	for set, n := range count {
 		if threads[set] > cpus[set] {
-			list = append(list, fmt.Sprintf("%d ranks on %s compute with %d threads on %d CPUs", n, set.host, threads[set], cpus[set]))
+			compute := "compute"
+			if n == 1 {
+				compute = "computes"
+			}
+			list = append(list, fmt.Sprintf("%s on %s %s with %s on %s", number.Count(n, "rank"), set.host, compute, number.Count(threads[set], "thread"), number.Count(cpus[set], "CPU")))
 		}
 	}
 	for gpu, n := range gpus {
