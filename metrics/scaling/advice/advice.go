@@ -351,7 +351,7 @@ func (s *study) converge() error {
 		return nil
 	}
 	var reached []model.ToTarget
-	batchless, sampleless, misses := false, false, 0
+	batchless, sampleless, silent, misses := false, false, false, 0
 	for _, runs := range s.runs {
 		for i := range runs {
 			samples, did, known := s.outcome(&runs[i])
@@ -361,6 +361,7 @@ func (s *study) converge() error {
 			if !did {
 				misses++
 			}
+			silent = silent || did && samples == 0
 			batch := globalBatch(&runs[i])
 			if batch == 0 {
 				batchless = true
@@ -390,6 +391,10 @@ func (s *study) converge() error {
 	reached = slices.DeleteFunc(reached, func(r model.ToTarget) bool { return r.Batch >= s.lost })
 	if len(reached) == 0 && slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return s.reached(p.Workers) != nil }) {
 		return nil // times were measured, and that is all
+	}
+	if asked := func(p scaling.Point) bool { return p.Of(s.Goal).Runs > 0 }; len(reached) == 0 && silent && !slices.ContainsFunc(s.curve.Points, asked) {
+		s.timeless = fmt.Sprintf("runs reach %s, but their times to it were not collected: add %g to workload.targets, submit again (nothing runs anew) and collect", s.goal(), *s.Target)
+		return nil
 	}
 	if len(reached) == 0 {
 		s.timeless = fmt.Sprintf("no worker count reaches %s in more than half of its runs", s.goal())

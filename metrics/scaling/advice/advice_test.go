@@ -552,3 +552,47 @@ func TestBeyondTheDataIsConditional(t *testing.T) {
 		}
 	}
 }
+
+// Never a count that fewer beat: with a larger batch the target takes more samples,
+// so that at 1, 2, 4, 8 workers it takes 3600, 1800, 2250 and 4500 s, while the
+// efficiency is 100 % throughout.
+func TestEfficientAndBeaten(t *testing.T) {
+	took := func(batch float64) float64 {
+		return map[float64]float64{100: 3.6e6, 200: 3.6e6, 400: 9e6, 800: 36e6}[batch]
+	}
+	for _, runs := range []int{1, 6} {
+		a := series{counts: []int{1, 2, 4, 8}, runs: runs, x: linear, took: took}.advise(t, Options{MinEfficiency: 0.8})
+		if a.Workers == nil || *a.Workers != 2 || !strings.Contains(a.Reason[0], "; 8 would be no faster.") || a.Next != nil && strings.Contains(a.Next.Why, "too wide") {
+			t.Errorf("%d runs: %v, %q; next %+v", runs, a.Workers, a.Reason, a.Next)
+		}
+	}
+	// Without a target, throughput: it peaks at 4 workers, and 8 have half of it.
+	peak := func(n float64) float64 { return 1000 * math.Min(n, 16/n) }
+	a := series{counts: []int{1, 2, 4, 8}, runs: 6, x: peak}.advise(t, Options{MinEfficiency: 0.1})
+	if a.Workers == nil || *a.Workers != 4 || !strings.Contains(a.Reason[0], "; 8 would be no faster.") {
+		t.Errorf("%v, %q", a.Workers, a.Reason)
+	}
+	// At 8 every run misses the target.
+	took = func(batch float64) float64 { return map[float64]float64{100: 3.6e6, 200: 3.6e6, 400: 3.6e6}[batch] }
+	a = series{counts: []int{1, 2, 4, 8}, runs: 6, x: linear, took: took}.advise(t, Options{MinEfficiency: 0.8})
+	if a.Workers == nil || *a.Workers != 4 {
+		t.Errorf("%v, %q", a.Workers, a.Reason)
+	}
+}
+
+// Every run reaches 80 %, and nobody had asked for its time: that is no miss.
+func TestUnaskedTarget(t *testing.T) {
+	seen := func(o *scaling.Observation) {
+		o.Evaluations = []scaling.Evaluation{{Seconds: 10, Epoch: 1, Accuracy: 0.8}}
+	}
+	fixed := func(batch float64) float64 { return 3.6e6 }
+	for name, change := range map[string]func(o *scaling.Observation){
+		"no samples": seen,
+		"no batch":   func(o *scaling.Observation) { seen(o); delete(o.Parameters, "workload.batch") },
+	} {
+		a := series{counts: octaves, runs: 6, x: linear, took: fixed, change: change}.advise(t, Options{Target: 0.8})
+		if !strings.Contains(a.Reason[0], "by throughput alone: runs reach 80 % accuracy, but their times to it were not collected: add 0.8 to workload.targets, submit again (nothing runs anew) and collect") {
+			t.Errorf("%s: %q", name, a.Reason)
+		}
+	}
+}

@@ -95,7 +95,7 @@ func (s *study) choose() {
 	}
 	best, better := s.better()
 	s.Objective = best + " " + list(words)
-	var chosen *Candidate
+	var keep []*Candidate
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
 		ok := true
@@ -103,7 +103,15 @@ func (s *study) choose() {
 			certain, middle := l.meets(c)
 			ok = ok && (certain || s.Ranking && middle)
 		}
-		if ok && (chosen == nil || better(c, chosen)) {
+		if ok {
+			keep = append(keep, c)
+		}
+	}
+	var chosen, passed *Candidate
+	for _, c := range keep {
+		if slices.ContainsFunc(keep, func(d *Candidate) bool { return s.beats(d, c) }) {
+			passed = c
+		} else if chosen == nil || better(c, chosen) {
 			chosen = c
 		}
 	}
@@ -112,7 +120,28 @@ func (s *study) choose() {
 		return
 	}
 	s.Workers = &chosen.Workers
-	s.Reason = [2]string{fmt.Sprintf("Use %s, %s to %s %s: %s.", number.Count(chosen.Workers, "worker"), best, s.does(), list(words), s.figures(chosen)), s.Limits.sentence}
+	more := ""
+	if passed != nil && better(passed, chosen) { // it was the most workers that was asked for
+		more = fmt.Sprintf("; %d would be no faster", passed.Workers)
+	}
+	s.Reason = [2]string{fmt.Sprintf("Use %s, %s to %s %s: %s%s.", number.Count(chosen.Workers, "worker"), best, s.does(), list(words), s.figures(chosen), more), s.Limits.sentence}
+}
+
+// beats reports whether a candidate is as fast as one with more workers: to the
+// target or through the samples where times are known, else in throughput. One
+// that reaches the target beats one most of whose runs do not.
+func (s *study) beats(few, many *Candidate) bool {
+	switch {
+	case few.Workers >= many.Workers:
+		return false
+	case few.Seconds != nil && many.Seconds != nil:
+		return few.Seconds.Value <= many.Seconds.Value
+	case few.Seconds != nil:
+		return many.Basis == Measured && s.batchAt(many.Workers) >= s.lost
+	case many.Seconds != nil || few.Throughput == nil || many.Throughput == nil:
+		return false
+	}
+	return few.Throughput.Value >= many.Throughput.Value
 }
 
 // does is what the chosen workers are to do, with the target where times count.

@@ -65,7 +65,7 @@ func (s *study) confirm() *Next {
 }
 
 // decide asks for the count with the widest interval among those that would be
-// better than the answer and keep the limits by the middle of their interval,
+// better than the answer, and not slower with more workers, and keep the limits by the middle of their interval,
 // though not by its end.
 func (s *study) decide() *Next {
 	limits, _ := s.asked()
@@ -81,7 +81,7 @@ func (s *study) decide() *Next {
 	width := 0.0
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
-		if answer != nil && !better(c, answer) {
+		if answer != nil && (!better(c, answer) || s.beats(answer, c)) {
 			continue
 		}
 		ok := true
