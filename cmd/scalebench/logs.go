@@ -78,7 +78,11 @@ func runLogs(ctx context.Context, s *session, name string, o logsOptions) error 
 		if o.rank >= 0 {
 			return state.LogOf(o.rank)
 		}
-		return state.Log(), nil
+		log := state.Log()
+		if o.follow && !state.Status.Terminal() && log == state.Run.JobLog() {
+			return "", nil // its ranks have not begun; theirs is to be followed
+		}
+		return log, nil
 	}
 	log, err := logOf()
 	if err != nil {
@@ -110,6 +114,11 @@ func runLogs(ctx context.Context, s *session, name string, o logsOptions) error 
 			return context.Cause(ctx)
 		case <-time.After(interval):
 		}
+		if log, err = logOf(); err != nil {
+			return &usageError{err: err}
+		}
+	}
+	if log == "" { // it has ended: what the job said is all there is
 		if log, err = logOf(); err != nil {
 			return &usageError{err: err}
 		}
@@ -201,9 +210,9 @@ func (s *session) attemptsAt(ctx context.Context, name, where string) ([]*launch
 	}
 	switch {
 	case len(runs) == 0 && where != "":
-		return nil, &usageError{err: fmt.Errorf("no run of %q fits --where %q", name, where), hint: "`scalebench status` lists the runs."}
+		return nil, &usageError{err: fmt.Errorf("no run of %q fits --where %q", name, where), hint: fmt.Sprintf("`scalebench status %s` lists its runs.", filepath.Base(folders[0].Path()))}
 	case len(runs) == 0:
-		return nil, &usageError{err: fmt.Errorf("no run %q in %s", run, folders[0].Path()), hint: "`scalebench status` lists the runs."}
+		return nil, &usageError{err: fmt.Errorf("no run %q in %s", run, folders[0].Path()), hint: fmt.Sprintf("`scalebench status %s` lists its runs.", filepath.Base(folders[0].Path()))}
 	case len(runs) > 1:
 		const most = 5
 		more := ""
