@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -45,8 +46,15 @@ type UnreachableError struct {
 	Err         error
 }
 
+// What Slurm says where munged does not answer, among four lines of which the
+// first advises other options of a munged that runs.
+var withoutMunge = regexp.MustCompile(`Munge encode failed: (.*?)(?: \(Did you start munged\?\))?(?:\n|$)`)
+
 func (e *UnreachableError) Error() string {
 	s := "Slurm cannot be reached: " + e.Command + ": " + strings.ReplaceAll(e.Message, "\n", "; ")
+	if m := withoutMunge.FindStringSubmatch(e.Message); m != nil {
+		s = "Slurm cannot be reached: munge, which signs every request, does not answer on this host: " + m[1] + "; start munged, or tell whoever runs the cluster"
+	}
 	if e.MaybeQueued {
 		s += " (the job may have been queued all the same)"
 	}

@@ -104,7 +104,7 @@ func cancelFolder(ctx context.Context, s *session, folder rundir.Study, run, whe
 			}
 		}
 		if len(found) == 0 {
-			return nil, &usageError{err: fmt.Errorf("no run %q in %s", run, folder.Path()), hint: "`scalebench status` lists the runs."}
+			return nil, &usageError{err: fmt.Errorf("no run %q in %s", run, folder.Path()), hint: fmt.Sprintf("`scalebench status %s` lists its runs; --where chooses several, like --where 'workers = 2'.", filepath.Base(folder.Path()))}
 		}
 		attempts = found
 	}

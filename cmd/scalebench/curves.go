@@ -201,7 +201,9 @@ func runIt(arg, name string) string {
 
 // basing is what to do where series have no base.
 func (a *analysis) basing(what string) string {
-	if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Unsteady }) {
+	if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Resumed }) {
+		what = "Runs that were not interrupted have one: raise study.repeats, and run the study again"
+	} else if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Unsteady }) {
 		what = "Runs whose step times never settled are not run again by themselves: make them longer (epochs, max_steps), raise study.repeats, or keep jobs from disturbing each other (exclusive, policy.chain)"
 	}
 	what += "; or divide by another point with --base N."

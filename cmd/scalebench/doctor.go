@@ -68,7 +68,13 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	if db, err = filepath.Abs(db); err != nil {
 		return err
 	}
-	findings := doctor.Host{Site: w.site, Version: version.String(), Runs: place(runs), Database: place(filepath.Dir(db))}.Check(ctx)
+	host := doctor.Host{Site: w.site, Version: version.String(), Runs: place(runs), Database: place(filepath.Dir(db))}
+	if w.plan != nil {
+		for _, p := range w.plan.Points {
+			host.Frameworks = append(host.Frameworks, p.Point.Framework)
+		}
+	}
+	findings := host.Check(ctx)
 	more, err := s.tryCluster(ctx, w, runs, o)
 	findings = append(findings, more...)
 	if ctx.Err() != nil {

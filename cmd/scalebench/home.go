@@ -255,5 +255,9 @@ func notBegun(folder rundir.Study, err error) error {
 	if names, err := rundir.Studies(folder.Runs()); err == nil && len(names) > 0 {
 		hint += " In this one are: " + strings.Join(names, ", ") + "."
 	}
-	return &usageError{err: fmt.Errorf("study %q has not been run or submitted: %w", filepath.Base(folder.Path()), err), hint: hint}
+	why := fmt.Errorf("study %q has not been run or submitted: %w", filepath.Base(folder.Path()), err)
+	if errors.Is(err, fs.ErrNotExist) {
+		why = fmt.Errorf("study %q has not been run or submitted: there is no %s", filepath.Base(folder.Path()), folder.Path())
+	}
+	return &usageError{err: why, hint: hint}
 }

@@ -186,16 +186,20 @@ func explainDrive(err error) error {
 	if errors.As(err, &held) {
 		return &usageError{err: err, hint: "It begins runs of the same study; two commands never do at once."}
 	}
-	return explainScheduler(err)
+	return schedulerGone(err, "Nothing is lost: what was submitted is recorded, and the same command goes on from there.")
 }
 
-// explainScheduler gives an error of the scheduler's its exit code.
+// explainScheduler gives an error of the scheduler's its exit code, where
+// something was asked.
 func explainScheduler(err error) error {
+	return schedulerGone(err, "Nothing is lost; the same command tries again.")
+}
+
+func schedulerGone(err error, hint string) error {
 	var gone launcher.Unreachable
 	if !errors.As(err, &gone) {
 		return err
 	}
-	hint := "Nothing is lost: what was submitted is recorded, and the same command goes on from there."
 	if gone.Queued() {
 		hint = "The last submission may be in the queue. The same command looks for it before it submits again."
 	}

@@ -21,6 +21,7 @@ type MissingBase struct {
 	At         Value   // of the base point
 	Why        string  // it cannot be the base
 	Unsteady   bool    // it has good runs, and none of them a steady state: running the same again is no cure
+	Resumed    bool    // why: each went on from a checkpoint, whose steps nobody counted
 	Available  []Value // that could be the base
 	Framework  string
 	Parameters map[string]any // of the series, by TOML path
@@ -88,6 +89,10 @@ func (s *series) missing(a axis, base Value, runs map[Value][]Observation) *Miss
 	default:
 		m.Why = fmt.Sprintf("has %s, none with a steady state", number.Count(len(runs), "run"))
 		m.Unsteady = true
+		if !slices.ContainsFunc(runs, func(o Observation) bool { return o.Why[measure.RunSeconds] != measure.WhyResumed }) {
+			m.Why = fmt.Sprintf("has %s, resumed from a checkpoint and so without a run time", number.Count(len(runs), "run"))
+			m.Resumed = true
+		}
 	}
 	return m
 }

@@ -258,6 +258,8 @@ func TestWarnings(t *testing.T) {
 func TestNoBase(t *testing.T) {
 	unsteady := runs(1, 1)
 	unsteady[0].Values = nil
+	resumed := runs(1, 1)
+	resumed[0].Values, resumed[0].Why = nil, map[string]string{measure.RunSeconds: measure.WhyResumed}
 	planned := []Planned{{Framework: "native", Workers: 1, Parameters: runs(1, 1)[0].Parameters}}
 	for _, tt := range []struct {
 		name string
@@ -269,6 +271,8 @@ func TestNoBase(t *testing.T) {
 			`no base for series "native": its point with 1 worker has no good run; run that point, or take 2 or 4 workers as the base`},
 		{"runs without a steady state", join(unsteady, runs(2, 190)), Options{},
 			`no base for series "native": its point with 1 worker has 1 run, none with a steady state; take 2 workers as the base`},
+		{"a run that went on from a checkpoint", join(resumed, runs(2, 190)), Options{},
+			`no base for series "native": its point with 1 worker has 1 run, resumed from a checkpoint and so without a run time; take 2 workers as the base`},
 		{"asked for, not planned", runs(2, 190), Options{Base: &Value{Number: 3}},
 			`no base for series "native": its point with 3 workers is not in the plan; run that point, or take 2 workers as the base`},
 		{"nothing measured", nil, Options{Planned: planned},

@@ -256,6 +256,14 @@ type WhereError struct {
 }
 
 func (e *WhereError) Error() string {
-	return fmt.Sprintf("--where %q: %v\n(a condition like \"workload.batch > 64 AND framework = 'native'\"; %s)", e.Expression, e.Err, e.Names)
+	meant := ""
+	if _, column, missing := strings.Cut(e.Err.Error(), "no such column: "); missing {
+		for _, name := range strings.FieldsFunc(e.Names, func(r rune) bool { return strings.ContainsRune(" ,;", r) }) {
+			if strings.HasSuffix(name, "."+column) {
+				meant = "; did you mean " + name + "?"
+			}
+		}
+	}
+	return fmt.Sprintf("--where %q: %v%s\n(a condition like \"workload.batch > 64 AND framework = 'native'\"; %s)", e.Expression, e.Err, meant, e.Names)
 }
 func (e *WhereError) Unwrap() error { return e.Err }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,8 @@ type Host struct {
 	Version  string // of scalebench
 	Runs     Place
 	Database Place
+	// Frameworks are those of the study; nil: no study, and all are tried.
+	Frameworks []string
 }
 
 // Check looks at this host, without any scheduler.
@@ -78,10 +81,14 @@ func (h Host) Check(ctx context.Context) []Finding {
 // frameworks says of each what this host has of it. A study that needs one
 // which is missing fails at its probe job; without a study nothing is wrong.
 func (h Host) frameworks(ctx context.Context) []Finding {
-	list := make([]Finding, len(framework.All))
+	all := framework.All
+	if h.Frameworks != nil {
+		all = slices.DeleteFunc(slices.Clone(all), func(f framework.Framework) bool { return !slices.Contains(h.Frameworks, f.Name) })
+	}
+	list := make([]Finding, len(all))
 	var wait sync.WaitGroup
 	two := make(chan struct{}, 2) // imports at a time: they are heavy
-	for i, f := range framework.All {
+	for i, f := range all {
 		list[i] = Finding{"framework", f.Name, OK, "needs nothing but the worker", ""}
 		if f.Import == "" {
 			continue
