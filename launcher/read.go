@@ -170,6 +170,11 @@ func (a *Attempt) checkEnd() error {
 			return fmt.Errorf("%s: submitted_unix: %w", a.Run.Job(), err)
 		}
 	}
+	if c := a.Cancelled; c != nil {
+		if err := metrics.CheckUnix(c.Unix); err != nil {
+			return fmt.Errorf("%s: unix: %w", a.Run.Cancel(), err)
+		}
+	}
 	v := a.Verdict
 	if v == nil {
 		return nil

@@ -404,6 +404,25 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// The same of a site file.
+func FuzzParseSite(f *testing.F) {
+	f.Add([]byte("modules = [\"gcc\"]\n[environment]\nA = \"b\"\n[[partitions]]\nname = \"main\"\ncpus_per_node = 2\n"))
+	f.Add([]byte("[[partitions]]\nname = \"\\u0000\"\ncpus_per_node = -1\ngpus_per_node = 9223372036854775807\n[prices]\ncpu_hour = inf\n"))
+	f.Add([]byte("worker = 7\npython = [\"\"]\n[[partitions]]\n[[partitions]]\nname = [\n"))
+	f.Add([]byte("\xff\xfe= nan"))
+	f.Fuzz(func(t *testing.T, source []byte) {
+		s, err := ParseSite("site.toml", source)
+		if err != nil && !strings.HasPrefix(err.Error(), "site.toml") {
+			t.Errorf("the error does not name the file: %v", err)
+		}
+		if err == nil {
+			s.Doubts()
+			s.Secrets()
+			s.Private()
+		}
+	})
+}
+
 func TestPathsAreTakenFromTheStudysFolder(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("SCALEBENCH_TEST_DATA", "set")
