@@ -73,8 +73,10 @@ func (v *verdicts) add(o verdicts) {
 func (v *verdicts) judge(t *testing.T) {
 	t.Helper()
 	answered := v.clusters - v.refused
-	if v.refused*5 > v.clusters {
-		t.Errorf("%d of %d without an answer, more than 20 %%", v.refused, v.clusters)
+	// Deadlines up to what only four times the largest count meets are asked, and of
+	// the samples with such batches little is certain.
+	if v.refused*4 > v.clusters {
+		t.Errorf("%d of %d without an answer, more than 25 %%", v.refused, v.clusters)
 	}
 	if v.good*10 < answered*9 {
 		t.Errorf("%d of %d within 10 %% of the best, fewer than 90 %%", v.good, answered)
