@@ -29,15 +29,21 @@ func TestWeek(t *testing.T) {
 	root := filepath.Join(c.Dir, "week")
 	bin := filepath.Join(root, "bin")
 	copyPrograms(t, bin)
-	golden, err := filepath.Abs("testdata/week/golden")
-	if err != nil {
-		t.Fatal(err)
+	folder := func(path string) string {
+		t.Helper()
+		path, err := filepath.Abs(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
+	golden, examples, docs := folder("testdata/week/golden"), folder("../../examples"), folder("../../docs")
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/week",
 		WorkdirRoot:         root,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		ContinueOnError:     *update,
 		Setup: func(e *testscript.Env) error {
 			for _, setting := range c.Env() {
 				if name, value, _ := strings.Cut(setting, "="); name == "SLURM_CONF" {
@@ -50,6 +56,8 @@ func TestWeek(t *testing.T) {
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("TZ", "UTC")
 			e.Setenv("GOLDEN", golden)
+			e.Setenv("EXAMPLES", examples)
+			e.Setenv("DOCS", docs)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code, "seen": seen, "until": until},
