@@ -50,7 +50,11 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 	case s.format == table.FormatCSV:
 		err = s.print(tables.ScalingData(scaling.Rows(a.Curves)))
 	default:
-		err = s.print(tables.Scaling(a.Curves))
+		t := tables.Scaling(a.Curves)
+		if own := a.Reported(); len(own) > 0 {
+			t.Notes = append(t.Notes, tables.AlsoReported(own))
+		}
+		err = s.print(t)
 	}
 	if err != nil {
 		return err
