@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
@@ -19,10 +20,23 @@ import (
 // database less.
 const maxNames = 500
 
-// askSlurm returns what Slurm knows of attempts. It takes one squeue for all of
-// them, another one where some have ended, and one sacct for those that squeue has forgotten; where there is no
-// accounting, those are missing and the folder has the say.
+// askSlurm returns what Slurm knows of attempts, each job with the id that submit
+// printed.
 func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (map[rundir.Folder]*slurm.Job, error) {
+	known, err := askJobs(ctx, client, attempts)
+	for _, a := range attempts {
+		if job := known[a.Run]; job != nil {
+			known[a.Run] = taskOf(job, a.Record.task())
+		}
+	}
+	return known, err
+}
+
+// askJobs returns what Slurm knows of attempts, as it says it. It takes one squeue
+// for all of them, another one where some have ended, and one sacct for those that
+// squeue has forgotten; where there is no accounting, those are missing and the
+// folder has the say.
+func askJobs(ctx context.Context, client *slurm.Client, attempts []*Attempt) (map[rundir.Folder]*slurm.Job, error) {
 	// By number: a static binary knows only the names in /etc/passwd, and most
 	// clusters keep their users elsewhere.
 	self := strconv.Itoa(os.Getuid())
@@ -131,6 +145,20 @@ func pick(attempts []*Attempt, jobs []slurm.Job) map[rundir.Folder]*slurm.Job {
 		}
 	}
 	return picked
+}
+
+// taskOf is an array's job as that of one of its tasks, where Slurm does not say
+// which one it is: it shortens long lists of tasks, "99_[1,3,...]", and names an
+// array that was cancelled while it waited by its number alone, "32". The id is the
+// task's own, as submit printed it: the array's would mean all of them.
+func taskOf(job *slurm.Job, task int) *slurm.Job {
+	if task < 0 {
+		return job
+	}
+	one := *job
+	array, _, _ := strings.Cut(job.ID, "_")
+	one.ID = array + "_" + strconv.Itoa(task)
+	return &one
 }
 
 // adopt writes down the jobs of attempts whose submission was not recorded: the

@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -113,6 +114,48 @@ func TestCancelIsWrittenDownFirst(t *testing.T) {
 		}
 		if traces, err := ReadTraces(a.Run); err != nil || traces.Begun {
 			t.Errorf("%s: withdrawn, it reads as begun: %+v %v", name, traces, err)
+		}
+	}
+}
+
+// Of an array that was cancelled while it waited squeue shows its number alone. Each
+// run has the id that submit printed, and the exit code.
+func TestCancelledArrayKeepsItsIDs(t *testing.T) {
+	b := packer(t, study.PackArray, "echo 32")
+	bin, _, _ := strings.Cut(strings.TrimPrefix(b.Client.Env[0], "PATH="), ":")
+	begun, err := begin(t.Context(), b, []Todo{planned("a", 1, 1, 1), planned("a", 1, 2, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := strings.Join([]string{"32", begun[0].Record.JobName, "a", "CANCELLED", "BeginTime", "", "1795228241", "N/A", "N/A", ""}, "\x1f")
+	for command, text := range map[string]string{
+		"squeue": "case $* in *--Format=*) echo '32\x1f15\x1f';; *) echo '" + row + "';; esac",
+		"sacct":  "true", "scancel": "echo unexpected >&2; exit 1",
+	} {
+		if err := os.WriteFile(filepath.Join(bin, command), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	var states []State
+	for _, a := range begun {
+		states = append(states, State{Attempt: a, Status: metrics.Pending})
+	}
+	endings, err := Cancel(t.Context(), states)
+	if err != nil || len(endings) != 2 {
+		t.Fatalf("%d endings: %v", len(endings), err)
+	}
+	for i, e := range endings {
+		if want := fmt.Sprintf("job 32_%d has already ended", i); e.Asked || e.What != want {
+			t.Errorf("asked %v, %q, want %q", e.Asked, e.What, want)
+		}
+	}
+	if states, err = survey(t.Context(), beside(b), begun); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range states {
+		if want := fmt.Sprintf("32_%d", i); s.Job == nil || s.Job.ID != want || s.Job.ExitCode != "0:15" {
+			t.Errorf("%s: %+v, want job %s, exit code 0:15", s.Record.ID, s.Job, want)
 		}
 	}
 }

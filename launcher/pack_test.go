@@ -259,6 +259,7 @@ func TestPickInArrays(t *testing.T) {
 		{ID: "95_0", Name: "x", State: slurm.Running},
 		{ID: "97_[0-2]", Name: "x", State: slurm.Pending}, // a second copy
 		{ID: "99_[1,3,...]", Name: "cut", State: slurm.Pending},
+		{ID: "32", Name: "ended", State: slurm.Cancelled}, // while all of it waited
 		{ID: "12", Name: "all", State: slurm.Running},
 	}
 	dir := t.TempDir()
@@ -268,10 +269,13 @@ func TestPickInArrays(t *testing.T) {
 	}
 	owned := member("x", study.PackArray, 0)
 	owned.Run = runIn(t, dir, "95_0")
-	attempts := []*Attempt{owned, member("x", study.PackArray, 2), member("x", study.PackArray, 3),
-		member("cut", study.PackArray, 7), member("all", study.PackAllocation, 5)}
+	over := member("cut", study.PackArray, 8) // which squeue has forgotten
+	over.Run = runIn(t, filepath.Join(dir, "over"), "99_8")
+	attempts := []*Attempt{over, owned, member("x", study.PackArray, 2), member("x", study.PackArray, 3),
+		member("cut", study.PackArray, 7), member("ended", study.PackArray, 0), member("ended", study.PackArray, 1),
+		member("all", study.PackAllocation, 5)}
 	got := pick(attempts, jobs)
-	for i, want := range []string{"95_0", "97_2", "", "99_[1,3,...]", "12"} {
+	for i, want := range []string{"", "95_0", "97_2", "", "99_[1,3,...]", "32", "32", "12"} {
 		id := ""
 		if j := got[attempts[i].Run]; j != nil {
 			id = j.ID
@@ -331,7 +335,7 @@ func TestCancelAllocation(t *testing.T) {
 		what string
 		told string // to scancel
 	}{
-		{begun[2:], "job 95 goes on with 2 other runs and leaves this one out", ""},
+		{begun[2:], "job 95 goes on with 2 other runs and skips this one", ""},
 		{begun[:1], "asked Slurm to end step 95.3; job 95 goes on with 1 other run", "--signal=TERM 95.3\n"},
 		{begun[:2], "asked Slurm to end job 95", "--signal=TERM 95.3\n95\n"},
 	} {

@@ -203,10 +203,13 @@ func (b *SlurmBackend) Cancel(ctx context.Context, states []State) ([]Ending, er
 		job := jobs[s.Run]
 		switch {
 		case job == nil && s.Run.Withdrawn():
-			list[i].Asked, list[i].What = true, "Slurm knows no job of it; no copy that may turn up runs it"
+			list[i].Asked, list[i].What = true, "Slurm has no job for it; if one turns up, it runs nothing"
 			continue
-		case job == nil || job.State.Terminal():
-			list[i].What = "Slurm knows no job of it that goes on" // its id alone may be another job's by now
+		case job == nil:
+			list[i].What = "Slurm has no job for it" // its id alone may be another job's by now
+			continue
+		case job.State.Terminal():
+			list[i].What = fmt.Sprintf("job %s has already ended", job.ID)
 			continue
 		}
 		list[i].Asked = true
@@ -221,12 +224,12 @@ func (b *SlurmBackend) Cancel(ctx context.Context, states []State) ([]Ending, er
 			}
 			list[i].What = "asked Slurm to end job " + job.ID
 		case s.Run.Withdrawn():
-			list[i].What = fmt.Sprintf("job %s goes on with %s and leaves this one out", job.ID, otherRuns(n))
+			list[i].What = fmt.Sprintf("job %s goes on with %s and skips this one", job.ID, otherRuns(n))
 		default:
 			step, err := b.endStep(ctx, job.ID, s.Run.Name())
 			list[i].What = fmt.Sprintf("asked Slurm to end step %s; job %s goes on with %s", step, job.ID, otherRuns(n))
 			if step == "" { // the script looks before it starts one
-				list[i].What = fmt.Sprintf("job %s has no step of it now, and starts none", job.ID)
+				list[i].What = fmt.Sprintf("job %s runs no step for it now and will start none", job.ID)
 			}
 			if err != nil {
 				list[i].Asked, list[i].What = false, "Slurm did not end it"
