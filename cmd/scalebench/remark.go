@@ -32,7 +32,11 @@ func tagCommand(s *session) *cli.Command {
 			if err := (metrics.Remarks{Tags: []string{name}}).Check(); err != nil {
 				return &usageError{err: err}
 			}
-			return runRemark(c.Context, s, c.Args().First(), func(r *metrics.Remarks) {
+			done := "tagged"
+			if remove {
+				done = "removed the tag from"
+			}
+			return runRemark(c.Context, s, c.Args().First(), done, func(r *metrics.Remarks) {
 				r.Tags = slices.DeleteFunc(r.Tags, func(t string) bool { return t == name })
 				if !remove {
 					r.Tags = append(r.Tags, name)
@@ -59,13 +63,18 @@ func noteCommand(s *session) *cli.Command {
 			if !strings.Contains(c.Args().First(), "/") {
 				return usagef("%q is not a run; name it as `scalebench runs` lists it: STUDY/POINT-r1-a1", c.Args().First())
 			}
-			return runRemark(c.Context, s, c.Args().First(), func(r *metrics.Remarks) { r.Note = text })
+			done := "wrote the note on"
+			if text == "" {
+				done = "removed the note from"
+			}
+			return runRemark(c.Context, s, c.Args().First(), done, func(r *metrics.Remarks) { r.Note = text })
 		},
 	}
 }
 
-// runRemark changes what is said of runs: in their folders, and in the database.
-func runRemark(ctx context.Context, s *session, arg string, change func(*metrics.Remarks)) error {
+// runRemark changes what is said of runs, in their folders and in the database,
+// and says what was done to how many.
+func runRemark(ctx context.Context, s *session, arg, done string, change func(*metrics.Remarks)) error {
 	f, err := s.forgetting(ctx, arg)
 	if err != nil {
 		return err
@@ -141,6 +150,6 @@ func runRemark(ctx context.Context, s *session, arg string, change func(*metrics
 			}
 		}
 	}
-	s.note("noted for %s", number.Count(len(names), "run"))
+	s.note("%s %s", done, number.Count(len(names), "run"))
 	return nil
 }
