@@ -57,14 +57,18 @@ func runCancel(ctx context.Context, s *session, arg string, all bool, where stri
 		endings, err := cancelFolder(ctx, s, folder, run, where)
 		ended, problems = append(ended, endings...), append(problems, err)
 	}
+	wrong := errors.Join(problems...)
+	if wrong != nil && len(ended) == 0 {
+		return wrong // no table without rows before what is wrong
+	}
 	if err := s.print(listing.Cancelled(ended)); err != nil {
 		return err
 	}
-	if err := errors.Join(problems...); err != nil {
-		return err
+	if wrong != nil {
+		return wrong
 	}
 	if len(ended) == 0 {
-		s.note("nothing to cancel: no run waits or runs")
+		s.note("nothing to cancel: no run is waiting or running")
 	}
 	return nil
 }

@@ -226,7 +226,7 @@ func (w *watch) verdict() error {
 		return nil
 	}
 	return &runsFailedError{failed: len(w.failed), total: max(w.total, len(w.failed)),
-		hint: "`scalebench logs RUN` prints a run's log. The same command runs again what failed."}
+		hint: "`scalebench logs RUN` prints a run's log. Run the same command again to retry what failed."}
 }
 
 // verdictBeside is the verdict for a command that also fails with err: nothing

@@ -15,7 +15,7 @@ var hints = []struct {
 	{regexp.MustCompile(`No module named '?([\w.]+)`),
 		"Install $1 for the interpreter that runs the program, or name one that has it: python in the site file, or the first word of command.run."},
 	{regexp.MustCompile(`(?:can't open file|cannot open|Cannot open|can't open) '?([^':]+)`),
-		"Put the file there, or correct its path in command.run; paths are relative to the study file's folder."},
+		"Put the file there, or correct its path in command.run; relative paths are taken from command.directory, else the study file's folder."},
 	{regexp.MustCompile(`^"?([^"]+)"? (?:is not on the PATH|does not exist|is not executable)`),
 		"Correct command.run, or python in the site file, or load what provides it there (modules, setup)."},
 	{regexp.MustCompile(`(?i)address already in use|EADDRINUSE`),
@@ -36,8 +36,8 @@ var hints = []struct {
 var statuses = map[metrics.Status]string{
 	metrics.TimedOut:    "Raise resources.time, or make the run shorter (workload.epochs, workload.max_steps).",
 	metrics.OutOfMemory: "Raise resources.memory, or lower the batch per worker.",
-	metrics.NodeFailed:  "Nothing is wrong with the run: the same command begins it again on other nodes.",
-	metrics.Preempted:   "Nothing is wrong with the run: the same command begins it again.",
+	metrics.NodeFailed:  "Nothing is wrong with the run: run the same command again to retry it on other nodes.",
+	metrics.Preempted:   "Nothing is wrong with the run: run the same command again to retry it.",
 }
 
 // Hint is what can be done about a run that ended so, for that cause; "" where
