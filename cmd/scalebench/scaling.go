@@ -50,11 +50,7 @@ func runScaling(ctx context.Context, s *session, o curveOptions) error {
 	case s.format == table.FormatCSV:
 		err = s.print(tables.ScalingData(scaling.Rows(a.Curves)))
 	default:
-		t := tables.Scaling(a.Curves)
-		if own := a.Reported(); len(own) > 0 {
-			t.Notes = append(t.Notes, tables.AlsoReported(own))
-		}
-		err = s.print(t)
+		err = s.print(tables.Scaling(a.Curves))
 	}
 	if err != nil {
 		return err

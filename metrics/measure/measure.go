@@ -60,9 +60,6 @@ type Measure struct {
 	Unit   string // base unit: "samples/s", "s"; "" for a fraction or a count
 	Better Direction
 	Show   Show
-	// Scales says that N times the resources should make it N times better, so that
-	// there is an efficiency: not of memory, nor of a step's time.
-	Scales bool
 	// Missable is for a time to something that a run may never reach. Such a run
 	// has the value +Inf and ranks behind all that reach it.
 	Missable bool
@@ -113,7 +110,7 @@ func Find(name string) (Measure, error) {
 // Reported is the measure that a figure of a user's program or log is. Nobody
 // but the user knows which way it is better.
 func Reported(name, unit string, better Direction) Measure {
-	m := Measure{Name: name, Title: name, Unit: unit, Better: better, Scales: unit == "s" || strings.HasSuffix(unit, "/s")}
+	m := Measure{Name: name, Title: name, Unit: unit, Better: better}
 	if unit == "s" {
 		m.Show = Seconds
 	}
@@ -148,7 +145,7 @@ const toPrefix = "to_"
 // the training clock.
 func To(target float64) Measure {
 	text := strconv.FormatFloat(target, 'f', -1, 64)
-	return Measure{Name: toPrefix + text, Title: "time to " + text, Unit: "s", Better: Lower, Show: Seconds, Missable: true, Scales: true}
+	return Measure{Name: toPrefix + text, Title: "time to " + text, Unit: "s", Better: Lower, Show: Seconds, Missable: true}
 }
 
 // Goal is what a missable measure is the time to, in a word: "0.75", or "target"

@@ -122,53 +122,6 @@ func TestBaseOtherThanSmallest(t *testing.T) {
 	}
 }
 
-// Half the memory at twice the workers is twice as good, and no efficiency of 1;
-// twice the tokens a second are one.
-func TestEfficiencyOfWhatScales(t *testing.T) {
-	for _, c := range []struct {
-		m    measure.Measure
-		at   map[int]float64 // by workers
-		want *float64
-	}{
-		{measure.Reported("memory", "B", measure.Lower), map[int]float64{1: 8e9, 2: 4e9}, nil},
-		{measure.Reported("tokens", "tokens/s", measure.Higher), map[int]float64{1: 100, 2: 150}, ptr(0.75)},
-		{measure.Reported("solve", "s", measure.Lower), map[int]float64{1: 40, 2: 20}, ptr(1)},
-		{measure.Reported("rating", "", measure.Higher), map[int]float64{1: 1, 2: 2}, nil},
-		{find(t, measure.StepP50), map[int]float64{1: 0.1, 2: 0.1}, nil},
-		{find(t, measure.EndToEnd), map[int]float64{1: 100, 2: 200}, ptr(1)},
-	} {
-		obs := join(runs(1, 100), runs(2, 190))
-		for i := range obs {
-			obs[i].Values[c.m.Name] = c.at[obs[i].Workers]
-			if c.m.Title == c.m.Name {
-				obs[i].Reported = []measure.Measure{c.m}
-			}
-		}
-		s := analyse(t, obs, Options{Measure: c.m})[0].Points[1].Of(c.m.Name)
-		if s.Gain() == nil {
-			t.Errorf("%s: no ratio to the base", c.m.Name)
-		}
-		var got *float64
-		if e := s.Efficiency(); e != nil {
-			got = &e.Value
-		}
-		if diff := cmp.Diff(c.want, got, approx); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.m.Name, diff)
-		}
-		if e, _ := s.KarpFlatt(); (e == nil) != (c.want == nil) {
-			t.Errorf("%s: Karp–Flatt %v beside an efficiency of %v", c.m.Name, e, c.want)
-		}
-	}
-}
-
-func find(t *testing.T, name string) measure.Measure {
-	m, err := measure.Find(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 func TestTimeToAccuracy(t *testing.T) {
 	type result struct {
 		Seconds       *float64

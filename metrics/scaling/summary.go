@@ -88,8 +88,7 @@ func (s *Summary) Gain() *Estimate {
 func (s *Summary) Base() *Summary { return s.base }
 
 // Efficiency is Gain over how many times the base's resources these are, a
-// fraction; nil along an axis that multiplies none, and of a measure that should
-// not grow with them. For a rate it is one formula: X(N)·base/(X(base)·N) is weak-scaling
+// fraction; nil along an axis that multiplies none. For a rate it is one formula: X(N)·base/(X(base)·N) is weak-scaling
 // efficiency (work per worker fixed, so equal to T_step(base)/T_step(N)) and
 // strong-scaling efficiency alike (samples per step fixed, so X is inverse to
 // the step time).
@@ -104,7 +103,7 @@ func (s *Summary) divide() {
 	}
 	if s == s.base {
 		s.gain = &Estimate{Value: 1, Runs: s.Median.Runs, Why: AtBase}
-		if s.multiple != 0 && s.Scales {
+		if s.multiple != 0 {
 			s.efficiency = &Estimate{Value: 1, Runs: s.Median.Runs, Why: AtBase}
 		}
 		return
@@ -133,7 +132,7 @@ func (s *Summary) divide() {
 	default:
 		s.gain.Interval, s.gain.Why = ratioInterval(s.Median, s.base.Median)
 	}
-	if s.multiple == 0 || !s.Scales {
+	if s.multiple == 0 {
 		return
 	}
 	s.efficiency = &Estimate{Value: g / s.multiple, Runs: s.gain.Runs, Blocks: s.gain.Blocks, Why: s.gain.Why}
@@ -149,7 +148,7 @@ func (s *Summary) divide() {
 // not above 1.
 func (s *Summary) KarpFlatt() (*float64, *Interval) {
 	g, n := s.Gain(), s.multiple
-	if g == nil || s == s.base || !(n > 1) || !s.Scales {
+	if g == nil || s == s.base || !(n > 1) {
 		return nil, nil
 	}
 	serial := func(s float64) float64 { return (1/s - 1/n) / (1 - 1/n) }

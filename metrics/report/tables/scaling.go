@@ -179,15 +179,6 @@ func seriesCells(c scaling.Curve, keys []string) []any {
 	return cells
 }
 
-// AlsoReported names the measures of the runs' own that the table has no column for.
-func AlsoReported(list []measure.Measure) string {
-	var names []string
-	for _, m := range list {
-		names = append(names, m.Name)
-	}
-	return "The runs also report " + strings.Join(names, ", ") + "; -m NAME shows one."
-}
-
 // Measure is a measure along the curves: medians, with the ratio to the
 // base in the direction in which the measure is better.
 func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
@@ -201,7 +192,7 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 	t.Columns = append(t.Columns, axisColumn(curves), table.Column{Key: "runs"}, table.Column{Key: "metric", Data: true}, table.Column{Key: "unit", Data: true},
 		value, low, high, table.Column{Key: "speedup"}, table.Column{Key: "speedup_low", Data: true}, table.Column{Key: "speedup_high", Data: true})
 	// More of what a run measured one by one is no more resources.
-	t.Columns = append(t.Columns, table.Column{Key: "efficiency", Show: number.Percent, Data: m.At.Has(axisOf(curves)) || !m.Scales}, table.Column{Key: "efficiency_low", Data: true}, table.Column{Key: "efficiency_high", Data: true}, table.Column{Key: "base", Data: true})
+	t.Columns = append(t.Columns, table.Column{Key: "efficiency", Show: number.Percent, Data: m.At.Has(axisOf(curves))}, table.Column{Key: "efficiency_low", Data: true}, table.Column{Key: "efficiency_high", Data: true}, table.Column{Key: "base", Data: true})
 	for _, c := range curves {
 		var base any
 		if c.Base != nil {
