@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 )
 
 var hostileClasses = []class{
@@ -128,8 +127,6 @@ func hostileFolder(tr *trial) error {
 // collectsTheRest checks that collect and status come to an end, name what could
 // not be read if anything, and that the study's real runs are stored right.
 func (tr *trial) collectsTheRest(hostile string, unreadable bool) {
-	tr.patience = time.Minute
-	defer func() { tr.patience = 2 * time.Minute }()
 	for _, args := range [][]string{{"status", tr.name}, {"collect", tr.name}, {"collect"}, {"runs"}} {
 		out, code := tr.run(args...)
 		switch {

@@ -23,10 +23,6 @@ var leaseClasses = []class{
 // nobody is an ordinary user.
 const nobody = 65534
 
-// leasePatience is how long a command may be busy with a lease that somebody
-// left: it waits up to 90 s for one that is not renewed.
-const leasePatience = 150 * time.Second
-
 // holder is a lease of another host's command.
 const holder = `{"host":"elsewhere","pid":4711,"space":"another boot pid:[1]","since":"2026-01-01T00:00:00Z","nonce":"N"}` + "\n"
 
@@ -93,9 +89,7 @@ func leaseStrange(tr *trial) error {
 		at := time.Now().Add(when)
 		_ = os.Chtimes(path, at, at) // nothing is at the end of some links
 	}
-	tr.patience = leasePatience
 	out, code := tr.submit()
-	tr.patience = 2 * time.Minute
 	switch {
 	case code == 0:
 	case state.regular && age == "old":
@@ -182,7 +176,7 @@ func leaseSlept(tr *trial) error {
 	tr.how = fmt.Sprintf("at %s %d", call, when)
 	tracer := []string{"strace", "-f", "-qq", "--detach-on=execve", "-o", "/dev/null", "-e", "trace=" + call,
 		"-e", fmt.Sprintf("inject=%s:signal=SIGSTOP:when=%d", call, when)}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*longest+leasePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*longest+patience)
 	defer cancel()
 	cmd, out := tr.startUnder(ctx, tracer, tr.command()...)
 	sleeper := 0
@@ -206,7 +200,7 @@ func leaseSlept(tr *trial) error {
 		}
 		// One that drives a run keeps it, as long as it sleeps: then the other waits.
 		other, otherOut := tr.start(ctx, tr.command()...)
-		_ = awaitFor(leasePatience, "the other command", func() bool { return tr.over(other.Process.Pid) })
+		_ = awaitFor(patience, "the other command", func() bool { return tr.over(other.Process.Pid) })
 		// strace counts calls by thread: the next one's may stop it again.
 		awake := make(chan struct{})
 		defer close(awake)

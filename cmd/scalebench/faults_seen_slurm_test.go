@@ -72,7 +72,7 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 			}
 			tr.patience = 3 * time.Second
 			tr.submit()
-			tr.patience = time.Minute
+			tr.patience = patience
 			return os.Remove(path)
 		}, []string{"did not end within 3s"}},
 		{"crash", local, func(tr *trial) error {
@@ -93,6 +93,8 @@ func TestSlurmFaultsAreSeen(t *testing.T) {
 			go func() { // whoever comes is told everything
 				if conn, err := door.Accept(); err == nil {
 					_, _ = io.WriteString(conn, strings.Repeat("parameters", 1000))
+					_ = conn.(*net.TCPConn).CloseWrite()
+					_, _ = io.Copy(io.Discard, conn) // closed over what is unread, it would take back what was told
 					conn.Close()
 				}
 			}()

@@ -43,8 +43,12 @@ type trial struct {
 	problems []string     // found before check
 }
 
+// patience is how long a command may take before it is said to hang. Beside other
+// work training takes minutes.
+const patience = 10 * time.Minute
+
 func (r *rig) trial(name string, c class, rng *rand.Rand) *trial {
-	tr := &trial{rig: r, name: name, class: c, rng: rng, steps: 40, workers: 2, dir: filepath.Join(r.dir, name), patience: 2 * time.Minute}
+	tr := &trial{rig: r, name: name, class: c, rng: rng, steps: 40, workers: 2, dir: filepath.Join(r.dir, name), patience: patience}
 	tr.runs = filepath.Join(tr.dir, "runs")
 	for _, dir := range []string{tr.dir, filepath.Join(tr.dir, "path")} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
