@@ -23,6 +23,9 @@ var leaseClasses = []class{
 // nobody is an ordinary user.
 const nobody = 65534
 
+// leaseWait is longer than a command waits for a lease that is not renewed, 90 s.
+const leaseWait = 150 * time.Second
+
 // holder is a lease of another host's command.
 const holder = `{"host":"elsewhere","pid":4711,"space":"another boot pid:[1]","since":"2026-01-01T00:00:00Z","nonce":"N"}` + "\n"
 
@@ -200,7 +203,7 @@ func leaseSlept(tr *trial) error {
 		}
 		// One that drives a run keeps it, as long as it sleeps: then the other waits.
 		other, otherOut := tr.start(ctx, tr.command()...)
-		_ = awaitFor(patience, "the other command", func() bool { return tr.over(other.Process.Pid) })
+		_ = awaitFor(leaseWait, "the other command", func() bool { return tr.over(other.Process.Pid) })
 		// strace counts calls by thread: the next one's may stop it again.
 		awake := make(chan struct{})
 		defer close(awake)
