@@ -59,7 +59,7 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 		t.Add(cells...)
 	}
 	if a.Base != nil {
-		t.Notes = append(t.Notes, fmt.Sprintf("Base: %s. In brackets: %g %% intervals.", baseText(a.Base), 100*a.Confidence))
+		t.Notes = append(t.Notes, "Base: "+baseText(a.Base)+"."+brackets(t, a.Confidence))
 	}
 	if begun {
 		t.Notes = append(t.Notes, "Times are on the training clock, as in scaling; with initialisation, from the start of the processes. The latter decides.")

@@ -35,7 +35,9 @@ func Answers(curves []scaling.Curve, list []*advice.Advice, wish advice.Options)
 			figureText(a.Throughput, number.Significant, false), figureText(a.Efficiency, number.Percent, atBase), figureText(a.Cost, number.Significant, false), table.NonZero(a.Limits.Text()))...)
 	}
 	if len(list) > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("In brackets: %g %% intervals.", 100*list[0].Confidence))
+		if text := brackets(t, list[0].Confidence); text != "" {
+			t.Notes = append(t.Notes, strings.TrimSpace(text))
+		}
 	}
 	t.Notes = append(t.Notes, clockNotes(list)...)
 	for _, a := range list {
@@ -125,4 +127,16 @@ func Best(list []*advice.Advice, wish advice.Options) string {
 		text += ruling[advice.Compare(best, next)]
 	}
 	return text + "."
+}
+
+// brackets says what stands in brackets in the table's cells, if anything does.
+func brackets(t *table.Table, confidence float64) string {
+	for _, row := range t.Rows {
+		for _, cell := range row {
+			if text, ok := cell.(string); ok && strings.HasSuffix(text, "]") {
+				return fmt.Sprintf(" In brackets: %g %% intervals.", 100*confidence)
+			}
+		}
+	}
+	return ""
 }

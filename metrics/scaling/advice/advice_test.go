@@ -150,7 +150,7 @@ func TestObjectives(t *testing.T) {
 func TestKnee(t *testing.T) {
 	flat := series{counts: octaves, runs: 6, x: func(n float64) float64 { return 1000 * math.Min(n, 4) }}
 	a := flat.advise(t, Options{})
-	if a.Workers == nil || *a.Workers != 4 || !strings.Contains(a.Reason[0], "Use 4 workers: doubling from 2 trains 2× as fast (at least 1.99×); 8 would be no faster than 4.") {
+	if a.Workers == nil || *a.Workers != 4 || !strings.Contains(a.Reason[0], "Use 4 workers: doubling from 2 trains 2× as fast (at least 1.99×); 8 were no faster than 4.") {
 		t.Errorf("%v, %q", a.Workers, a.Reason)
 	}
 	falling := series{counts: octaves, runs: 6, x: func(n float64) float64 { return 1000 * math.Min(n, 16/n) }}

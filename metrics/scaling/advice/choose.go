@@ -273,7 +273,7 @@ func (s *study) knee() {
 		switch least := step.least; {
 		case over == nil || over.Value <= 1: // whatever it brings over the point before
 			if stop == "" {
-				stop = fmt.Sprintf("%d would be no faster than %d", p.Workers, fastest.Workers)
+				stop = fmt.Sprintf("%d were no faster than %d", p.Workers, fastest.Workers)
 				if over != nil && over.Interval != nil && over.Interval.High < 1 {
 					stop = fmt.Sprintf("%d workers are slower than %d", p.Workers, fastest.Workers)
 				}
