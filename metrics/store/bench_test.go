@@ -142,18 +142,18 @@ func timed(b *testing.B, unit string, f func()) {
 
 // filled fills a database with n finished runs, 300 to a study, of 40
 // parameters, two targets and ten evaluations each.
-func filled(b *testing.B, n int) *Store {
+func filled(b testing.TB, n int) *Store {
 	b.Helper()
 	s := openStore(b)
 	for i, q := range []string{
 		"CREATE TEMP TABLE n (i INTEGER PRIMARY KEY)",
 		fmt.Sprintf("WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < %d) INSERT INTO n SELECT i FROM c", n),
 		"INSERT INTO study (name, id, home, file, arranged) SELECT 'study' || i, i, '', '', 1 FROM n WHERE i <= (SELECT max(i) FROM n) / 300 UNION SELECT 'study0', 0, '', '', 1",
-		`INSERT INTO series (id, study, name, base) SELECT i, 'study' || (i / 4), 'native batch=' || (i % 4), 1 FROM n WHERE i / 4 <= (SELECT max(i) FROM n) / 300`,
+		`INSERT INTO series (id, study, name, axis, base) SELECT i, 'study' || (i / 4), 'native batch=' || (i % 4), 'workers', 1 FROM n WHERE i / 4 <= (SELECT max(i) FROM n) / 300`,
 		`INSERT INTO every_run (id, name, study, point, repeat, attempt, kind, framework, workers, nodes, series, status, detail, dir, created, ingested, facts)
 			SELECT i, 'study' || (i / 300) || '/p' || (i % 300 / 6) || '-r' || (i % 6 + 1) || '-a1', 'study' || (i / 300), 'p' || (i % 300 / 6), i % 6 + 1, 1, 'train',
 			iif(i % 3 = 0, 'pytorch', 'native'), 1 << (i / 6 % 6), 1, 'native batch=' || ((i / 75 + 1) % 4), iif(i % 20 = 0, 'failed', 'done'), '', '/scratch/runs/' || i, 1.7e9 + i, 1.7e9, '' FROM n`,
-		"INSERT INTO member (run, series) SELECT i, i / 75 + 1 FROM n WHERE i / 75 + 1 <= (SELECT max(id) FROM series)",
+		"INSERT INTO member (run, series, place, at) SELECT i, i / 75 + 1, 0, 1 << (i / 6 % 6) FROM n WHERE i / 75 + 1 <= (SELECT max(id) FROM series)",
 		`INSERT INTO run_parameter (run, key, value, type) SELECT i, 'workload.key' || k.value, iif(k.value % 2, i % 1000, 'value ' || k.value), iif(k.value % 2, 'integer', 'text')
 			FROM n, json_each('[10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41,42,43,44,45,46,47,48]') k`,
 		"INSERT INTO run_parameter (run, key, value, type) SELECT i, 'workload.batch', 32 << (i % 5), 'integer' FROM n",
@@ -163,10 +163,10 @@ func filled(b *testing.B, n int) *Store {
 		fmt.Sprintf(`INSERT INTO result (run, algorithm, restart, world, steps, warmup_steps, steady_steps, samples, epochs, warnings, fingerprint, git_commit, noise_scale_why)
 			SELECT i, %d, 0, 4, 1000, 10, 990, 64000, 10, '[]',
 			'{"cpu":"AMD EPYC 7B13","data":"0123456789ab","gpu":"NVIDIA A100-SXM4-80GB","driver":"550.90.07","interface":"","nccl":"2.18.5","version.torch":"2.' || (i / 50000) || '"}', '', '' FROM n`, summary.AlgorithmVersion),
-		`INSERT INTO measure (id, name, unit, title, better, reported, target) VALUES (1, 'throughput', 'samples/s', 'throughput', 'higher', 0, NULL),
-			(2, 'end_to_end', 'samples/s', 'end to end', 'higher', 0, NULL), (3, 'train_seconds', 's', 'train seconds', 'lower', 0, NULL),
-			(4, 'to_0.5', 's', 'time to 0.5', 'lower', 0, 0.5), (5, 'to_0.6', 's', 'time to 0.6', 'lower', 0, 0.6)`,
-		`INSERT INTO value (run, measure, value, missed, why) SELECT i, k.value,
+		`INSERT INTO measure (id, name, unit, title, better, reported, target, coordinates) VALUES (1, 'throughput', 'samples/s', 'throughput', 'higher', 0, NULL, '[]'),
+			(2, 'end_to_end', 'samples/s', 'end to end', 'higher', 0, NULL, '[]'), (3, 'train_seconds', 's', 'train seconds', 'lower', 0, NULL, '[]'),
+			(4, 'to_0.5', 's', 'time to 0.5', 'lower', 0, 0.5, '[]'), (5, 'to_0.6', 's', 'time to 0.6', 'lower', 0, 0.6, '[]')`,
+		`INSERT INTO value (run, measure, place, value, missed, why) SELECT i, k.value, 0,
 			CASE k.value WHEN 1 THEN 1000 + (i * i * 31 + i * 7919) % 10007 / 130.0 WHEN 2 THEN 900 WHEN 3 THEN 71 ELSE 50 END, 0, ''
 			FROM n, json_each('[1,2,3,4,5]') k`,
 		`INSERT INTO event_file (id, run, writer, rank, restart, path, inode, size, modified, head, head_size, offset, line, started, world_size)
@@ -179,6 +179,18 @@ func filled(b *testing.B, n int) *Store {
 		}
 	}
 	return s
+}
+
+// The benchmark's database is one of the present schema.
+func TestFilled(t *testing.T) {
+	s := filled(t, 600)
+	obs, _, err := s.Observations(t.Context(), "study1")
+	if err != nil || len(obs) != 285 { // of 300, one in 20 failed
+		t.Errorf("%d observations, %v", len(obs), err)
+	}
+	if rows := value(t, s, "SELECT count(*) > 0 FROM scaling WHERE study = 'study1'"); rows != "1" {
+		t.Errorf("the view has no rows: %q", rows)
+	}
 }
 
 func BenchmarkHistory(b *testing.B) {
