@@ -260,13 +260,16 @@ func (c *Convergence) carry(batch float64) Samples {
 	for _, b := range c.batches {
 		runs += b.runs
 	}
+	t := math.Inf(1)
+	if runs > 2 { // the same for hundreds of laws, and slow to find
+		t = distuv.StudentsT{Mu: 0, Sigma: 1, Nu: runs - 2}.Quantile((1 + c.level) / 2)
+	}
 	for i := range c.laws {
 		l := &c.laws[i]
 		at := l.at(batch)
 		values = append(values, weighted{at, l.weight})
 		half := math.Inf(1)
 		if runs > 2 {
-			t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: runs - 2}.Quantile((1 + c.level) / 2)
 			half = t*math.Sqrt(l.squares/(runs-2))*l.error(batch) + l.misfit
 		}
 		s.Low, s.High = min(s.Low, at*math.Exp(-half)), max(s.High, at*math.Exp(half))
