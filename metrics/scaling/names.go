@@ -158,8 +158,8 @@ func byFramework(list []*series, key string) bool {
 	return unset
 }
 
-// Rename names curves by what tells them apart among themselves, but for some
-// parameters, which whoever shows them says otherwise.
+// Rename names each curve by the parameters in which it differs from the others,
+// leaving out those in but, which the caller shows in another way.
 func Rename(curves []Curve, but ...string) []Curve {
 	if len(curves) == 0 {
 		return nil
@@ -179,8 +179,7 @@ func Rename(curves []Curve, but ...string) []Curve {
 	return renamed
 }
 
-// Alike reports whether the curves are of series that are equal but for one
-// parameter.
+// Alike reports whether two curves' series differ in no parameter other than but.
 func Alike(a, b Curve, but string) bool {
 	keys := map[string]bool{}
 	for k := range a.Parameters {

@@ -46,10 +46,10 @@ var missing = []struct {
 	{"none", false, func(*rand.Rand) func(float64) float64 { return func(float64) float64 { return 0 } }},
 }
 
-// Where runs miss the target, the median time of all runs, of which one that misses
-// has none, is in at least 95 % of the intervals of counts between the measured
-// ones, and of those beyond, if any run missed it; and where half of them or more miss, a time is given in
-// few studies.
+// Where runs miss the target, at least 95 % of the intervals contain the median time
+// of all runs, a run that misses ranking last: at counts between the measured ones,
+// and beyond them if any run missed it. Where half of the runs or more miss, few
+// studies are given a time.
 //
 // With -short a tenth of the studies are played.
 func TestTruthOfMisses(t *testing.T) {
