@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -128,7 +127,17 @@ func (s Script) render(w io.Writer, name, text string) error {
 		if !bytes.Contains(b.Bytes(), bytes.TrimSpace(claim.Bytes())) {
 			return fmt.Errorf("%s: the script does not claim its attempt, so that a second copy of the job would train it again; write {{template \"claim\" .}} after {{template \"prepare\" .}}, or {{template \"body\" .}} for all blocks", name)
 		}
+		if err := s.checkDirectives(name, b.String()); err != nil {
+			return err
+		}
 	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+// checkDirectives refuses a site's template that writes, among its own #SBATCH
+// lines, one of an option that Script decides.
+func (s Script) checkDirectives(name, text string) error {
 	var ours []string
 	for _, d := range s.Directives() {
 		line, err := directive(d.Name, d.Value)
@@ -137,11 +146,10 @@ func (s Script) render(w io.Writer, name, text string) error {
 		}
 		ours = append(ours, line)
 	}
-	if line, err := option.CheckScript(b.String(), ours); err != nil {
-		return fmt.Errorf("%s: line %d of the script: %w", cmp.Or(name, templates.Job), line, err)
+	if line, err := option.CheckScript(text, ours); err != nil {
+		return fmt.Errorf("%s: line %d of the script: %w", name, line, err)
 	}
-	_, err = w.Write(b.Bytes())
-	return err
+	return nil
 }
 
 // builtin is the built-in template, parsed once.
