@@ -112,6 +112,7 @@ func (s Script) render(w io.Writer, name, text string) error {
 		return fmt.Errorf("script template: %w", err)
 	}
 	var b bytes.Buffer // so that a script is written whole or not at all
+	b.Grow(16 << 10)   // most are 9 KiB
 	if err := t.Execute(&b, s); err != nil {
 		return fmt.Errorf("script template: %w", err)
 	}
