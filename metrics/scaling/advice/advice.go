@@ -146,6 +146,7 @@ type study struct {
 	curve     *scaling.Curve
 	runs      map[int][]scaling.Observation // by workers
 	law       *model.Extrapolator           // nil: refused
+	edge      *model.Prediction             // of law at its largest measured count; nil: none
 	nodeSize  int                           // workers a whole node holds; 0: not known
 	oneNode   bool                          // everything was measured on a single node
 	conv      *model.Convergence            // nil: no target, or no run reached it
@@ -245,6 +246,9 @@ func (s *study) fit() error {
 		return err
 	}
 	s.law, s.HoldOut, s.Law = law, &law.HoldOut, law.Terms()
+	if p, err := law.Predict(law.Largest()); err == nil {
+		s.edge = &p
+	}
 	if s.oneNode {
 		s.Refused = fmt.Sprintf("everything was measured on one node, and beyond %d workers there is a network of which nothing is known", law.Largest())
 	}

@@ -304,14 +304,10 @@ func (s *study) time(c *Candidate) {
 // further: what limits it may lie just behind the largest measured count, and no
 // run there tells.
 func (s *study) stall(c *Candidate) {
-	if c.Basis != Extrapolated || c.Seconds == nil || c.Seconds.High == nil {
+	if c.Basis != Extrapolated || c.Seconds == nil || c.Seconds.High == nil || s.edge == nil {
 		return
 	}
-	there, err := s.law.Predict(s.law.Largest())
-	if err != nil {
-		return
-	}
-	slow, value := min(there.Low, *c.Throughput.Low), min(there.Value, c.Throughput.Value)
+	slow, value := min(s.edge.Low, *c.Throughput.Low), min(s.edge.Value, c.Throughput.Value)
 	still := Candidate{Workers: c.Workers, Basis: Extrapolated, Throughput: &Estimate{value, &slow, &value}}
 	s.time(&still)
 	if still.Seconds != nil {

@@ -27,10 +27,11 @@ const hidden = 0.05
 type Extrapolator struct {
 	d       *Data
 	level   float64
-	fits    []fit // that the data does not rule out, best first
-	largest int   // measured worker count of the tier
-	before  int   // the next smaller one
-	counts  []int // all of the tier
+	fits    []fit     // that the data does not rule out, best first
+	student []float64 // of each fit, Student's quantile at the interval's upper end
+	largest int       // measured worker count of the tier
+	before  int       // the next smaller one
+	counts  []int     // all of the tier
 	// HoldOut is the error that the law made on the largest measured worker
 	// count, fitted to the others: predicted over measured, minus 1.
 	HoldOut float64
@@ -66,6 +67,9 @@ func Fit(d Data, level float64) (*Extrapolator, error) {
 	}
 	held := choose(candidates(&d, points[:len(points)-1]))
 	e.fits = choose(candidates(&d, points))
+	for _, f := range e.fits {
+		e.student = append(e.student, distuv.StudentsT{Sigma: 1, Nu: f.dof}.Quantile((1+level)/2))
+	}
 	if len(held) == 0 || len(e.fits) == 0 {
 		return nil, &Refusal{Why: "throughput rises faster than the number of workers, which no law here allows; check the points with few workers"}
 	}
@@ -118,8 +122,8 @@ func (e *Extrapolator) Predict(workers int) (Prediction, error) {
 			p.Overlays[f.law] = n / f.y(e.d, n)
 		}
 	}
-	p.Value = n / e.quantile(n, 0.5)
-	low, high := e.quantile(n, (1-e.level)/2), e.quantile(n, (1+e.level)/2) // of y
+	p.Value = n / e.quantile(n, 0)
+	low, high := e.quantile(n, -1), e.quantile(n, 1) // of y
 	// What the law missed on its last step it may miss again, in proportion to
 	// how far away the next measured worker count is.
 	away := e.away(n)
@@ -138,29 +142,33 @@ func (e *Extrapolator) Predict(workers int) (Prediction, error) {
 
 // quantile of the fitted time of a sample over all laws that the data does not
 // rule out, each with its Akaike weight (Burnham & Anderson 2002, 4.3) and its
-// own error: so the laws' disagreement is part of the interval.
-func (e *Extrapolator) quantile(n, q float64) float64 {
+// own error: so the laws' disagreement is part of the interval. end is which: -1
+// the interval's lower end, 0 the median, 1 its upper end.
+func (e *Extrapolator) quantile(n, end float64) float64 {
 	type part struct {
 		weight float64
 		t      distuv.StudentsT
 	}
+	q := (1 + end*e.level) / 2
 	least := math.Inf(1)
 	for _, f := range e.fits {
 		least = min(least, f.aicc)
 	}
 	var parts []part
 	var total float64
-	low, high := math.Inf(1), 0.0
+	low, high := math.Inf(1), math.Inf(-1)
 	for i := range e.fits {
 		f := &e.fits[i]
-		y := f.y(e.d, n)
-		p := part{math.Exp((least - f.aicc) / 2), distuv.StudentsT{Mu: math.Log(y), Sigma: max(f.error(e.d, n), 1e-12), Nu: f.dof}}
+		p := part{math.Exp((least - f.aicc) / 2), distuv.StudentsT{Mu: math.Log(f.y(e.d, n)), Sigma: max(f.error(e.d, n), 1e-12), Nu: f.dof}}
 		parts, total = append(parts, p), total+p.weight
-		at := p.t.Quantile(q)
+		at := p.t.Mu + end*e.student[i]*p.t.Sigma
 		low, high = min(low, at), max(high, at)
 	}
-	for range 60 {
+	for high-low > 1e-12 { // of a logarithm, so that this is relative to y
 		mid := (low + high) / 2
+		if mid <= low || mid >= high {
+			break // neighbouring numbers
+		}
 		var cdf float64
 		for _, p := range parts {
 			cdf += p.weight / total * p.t.CDF(mid)
