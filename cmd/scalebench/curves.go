@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -151,7 +153,7 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 		if o.where != "" {
 			return nil, &usageError{err: fmt.Errorf("study %q has no good run for which --where holds", name), hint: "`" + appName + " runs --study " + name + "` lists its runs."}
 		}
-		return nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: runIt(o.study, name) + "."}
+		return nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: s.rerun(ctx, db, o.study, name) + "."}
 	}
 	answer, err := inquiry.Ask(obs, planned, question)
 	if err != nil {
@@ -167,7 +169,7 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 	}
 	a := &analysis{Answer: answer, study: name}
 	if answer.NoBase != nil {
-		a.noBase = &usageError{err: answer.NoBase, hint: a.basing(runIt(o.study, name))}
+		a.noBase = &usageError{err: answer.NoBase, hint: a.basing(s.rerun(ctx, db, o.study, name))}
 	}
 	return a, nil
 }
@@ -190,13 +192,32 @@ func (s *session) planned(ctx context.Context, db *store.Store, arg, name string
 	return list, storeError(err)
 }
 
-// runIt is how a study is run: run and submit take its file.
-func runIt(arg, name string) string {
+// rerun is how to have more runs of a study: run and submit take its file, which
+// the database knows where only the study's name was given.
+func (s *session) rerun(ctx context.Context, db *store.Store, arg, name string) string {
 	file := arg
 	if file == name {
 		file += ".toml"
+		switch known, err := db.Study(ctx, name); {
+		case err == nil && known.Imported():
+			return fmt.Sprintf("Its runs were imported: `%s import` adds more", appName)
+		case err == nil && known.File != "":
+			file = near(known.File)
+		}
 	}
 	return fmt.Sprintf("Run it with `%s run %s` or `%s submit %s`, then `%s collect %s`", appName, file, appName, file, appName, name)
+}
+
+// near is a path as somebody in this folder types it.
+func near(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if below, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(below) {
+		return below
+	}
+	return path
 }
 
 // basing is what to do where series have no base.
@@ -206,7 +227,10 @@ func (a *analysis) basing(what string) string {
 	} else if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Unsteady }) {
 		what = "Runs whose step times never settled are not run again by themselves: make them longer (epochs, max_steps), raise study.repeats, or keep jobs from disturbing each other (exclusive, policy.chain)"
 	}
-	what += "; or divide by another point with --base N."
+	if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return len(m.Available) > 0 }) {
+		what += "; or divide by another point with --base N"
+	}
+	what += "."
 	if slices.ContainsFunc(a.Curves, scaling.Curve.Divided) {
 		what = "Runs that ran on different nodes, drivers or versions are series of their own; --mix joins them.\n" + what
 	}

@@ -20,6 +20,7 @@ type MissingBase struct {
 	Series     string
 	At         Value   // of the base point
 	Why        string  // it cannot be the base
+	Unplanned  bool    // the study has no such point
 	Unsteady   bool    // it has good runs, and none of them a steady state: running the same again is no cure
 	Resumed    bool    // why: each went on from a checkpoint, whose steps nobody counted
 	Available  []Value // that could be the base
@@ -49,7 +50,11 @@ func (e *NoBaseError) Remarks() []Remark {
 // text is what is wrong with the base, and what to do.
 func (m MissingBase) text() string {
 	text := fmt.Sprintf("its point with %s %s", m.axis.place(m.At), m.Why)
-	if !m.Unsteady {
+	switch {
+	case m.Unsteady:
+	case m.Unplanned:
+		text += "; add it"
+	default:
 		text += "; run that point"
 	}
 	if len(m.Available) > 0 {
@@ -69,21 +74,16 @@ func (e *NoBaseError) Silent(series int) bool {
 	return len(e.Missing) == series && !slices.ContainsFunc(e.Missing, func(m MissingBase) bool { return m.Unsteady && len(m.Available) > 0 })
 }
 
-func (s *series) missing(a axis, base Value, runs map[Value][]Observation) *MissingBase {
+func (s *series) missing(a axis, base Value, runs map[Value][]Observation, c *Curve) *MissingBase {
 	m := &MissingBase{Series: s.name, At: base, axis: a, Framework: s.framework, Parameters: s.parameters}
-	planned := false
-	for _, n := range s.at {
-		planned = planned || n == base
-		for _, o := range runs[n] {
-			if x := o.Known(measure.Throughput); x != nil && isRate(*x) {
-				m.Available = append(m.Available, n)
-				break
-			}
+	for i := range c.Points {
+		if p := &c.Points[i]; p.judged() && (p.Of(measure.Throughput).Median != nil || !c.Measured(measure.Throughput)) {
+			m.Available = append(m.Available, p.At)
 		}
 	}
 	switch runs := runs[base]; {
-	case !planned:
-		m.Why = "is not in the plan"
+	case !slices.Contains(s.at, base):
+		m.Why, m.Unplanned = "is not in the plan", true
 	case len(runs) == 0:
 		m.Why = "has no good run"
 	default:

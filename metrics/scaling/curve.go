@@ -290,7 +290,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 		c.Warnings = append(c.Warnings, driftWarnings(found)...)
 	}
 	if based && (c.Base == nil || c.Base.Of(measure.Throughput).Median == nil && c.Measured(measure.Throughput)) {
-		return c, s.missing(an.axis, base, runs)
+		return c, s.missing(an.axis, base, runs, &c)
 	}
 	return c, nil
 }
@@ -299,7 +299,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 // without any that judges it is none.
 func (an *analysis) divide(c *Curve, base Value) {
 	i := slices.IndexFunc(c.Points, func(p Point) bool { return p.At == base })
-	if i < 0 || !slices.ContainsFunc(c.Points[i].Measures, func(s *Summary) bool { return s.Median != nil && s.Better != measure.Neither }) {
+	if i < 0 || !c.Points[i].judged() {
 		return
 	}
 	c.Base = &Base{At: base, axis: c.Axis, Workers: c.Points[i].Workers, point: &c.Points[i]}
@@ -315,6 +315,11 @@ func (an *analysis) divide(c *Curve, base Value) {
 		}
 		p.Warnings = append(p.Warnings, an.gainWarnings(p)...)
 	}
+}
+
+// judged reports whether the point has a median of a measure that is better one way.
+func (p *Point) judged() bool {
+	return slices.ContainsFunc(p.Measures, func(s *Summary) bool { return s.Median != nil && s.Better != measure.Neither })
 }
 
 // Measured reports whether any point has a median of the measure.

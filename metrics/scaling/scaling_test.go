@@ -274,7 +274,7 @@ func TestNoBase(t *testing.T) {
 		{"a run that went on from a checkpoint", join(resumed, runs(2, 190)), Options{},
 			`no base for series "native": its point with 1 worker has 1 run, resumed from a checkpoint and so without a run time; take 2 workers as the base`},
 		{"asked for, not planned", runs(2, 190), Options{Base: &Value{Number: 3}},
-			`no base for series "native": its point with 3 workers is not in the plan; run that point, or take 2 workers as the base`},
+			`no base for series "native": its point with 3 workers is not in the plan; add it, or take 2 workers as the base`},
 		{"nothing measured", nil, Options{Planned: planned},
 			`no base for series "native": its point with 1 worker has no good run; run that point`},
 	} {

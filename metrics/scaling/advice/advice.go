@@ -219,6 +219,10 @@ func (s *study) place() {
 
 // fit fits the laws, or notes why nothing beyond the measured counts is said.
 func (s *study) fit() error {
+	if len(s.runs) == 0 {
+		s.Refused = "none of its runs has ended well"
+		return nil
+	}
 	if len(s.curve.Mixed) > 0 {
 		names := []string{}
 		for _, v := range s.curve.Mixed {

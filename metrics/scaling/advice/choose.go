@@ -76,13 +76,16 @@ func (s *study) choose() {
 			proven++
 		}
 	}
-	s.Ranking = proven < provenCounts && s.law == nil
+	s.Ranking = proven < provenCounts && s.law == nil && len(s.runs) > 0
 	if s.Ranking {
 		s.warn("%s: what was measured is ranked by its medians", wanting(proven))
 	}
 	if len(s.Candidates) == 0 {
 		s.Objective = "any worker count"
 		s.Reason = [2]string{"No worker count can be recommended.", "No run of this series reached a steady state, so there is no throughput."}
+		if len(s.runs) == 0 {
+			s.Reason[1] = "None of its runs has ended well; `scalebench status` says how each did."
+		}
 		if s.curve.Measured(measure.RunSeconds) && !slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return p.Of(measure.StepP50).Runs > 0 }) {
 			s.Reason[1] = "Its runs report nothing but how long they took, and nobody knows whether they do the same work at each worker count: compare their run times in `scalebench scaling`, or have the program report its steps."
 		}

@@ -9,6 +9,9 @@ import (
 // next names the measurement that would help most, where the data does not
 // decide.
 func (s *study) next() {
+	if len(s.runs) == 0 {
+		return
+	}
 	for _, find := range []func() *Next{s.fillIn, s.confirm, s.decide, s.widen} {
 		if s.Next = find(); s.Next != nil {
 			return
