@@ -61,7 +61,7 @@ func runCancel(ctx context.Context, s *session, arg string, all bool, where stri
 	if wrong != nil && len(ended) == 0 {
 		return wrong // no table without rows before what is wrong
 	}
-	if err := s.print(listing.Cancelled(ended)); err != nil {
+	if err := s.printDone(listing.Cancelled(ended)); err != nil {
 		return err
 	}
 	if wrong != nil {

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -40,6 +43,9 @@ func collectCommand(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
+			if file := c.Args().First(); filepath.Ext(file) == ".toml" && edited(file, folders[0]) {
+				s.note("%s has changed since the study was last run or submitted; `scalebench run %s` or `submit %s` takes the change over, and begins no run that has a result", file, file, file)
+			}
 			var problems []error
 			for _, folder := range folders {
 				err := collectFolder(c.Context, s, folder, again)
@@ -53,6 +59,14 @@ func collectCommand(s *session) *cli.Command {
 			return errors.Join(problems...)
 		},
 	}
+}
+
+// edited reports whether a study file is another than when its study was last run
+// or submitted.
+func edited(file string, folder rundir.Study) bool {
+	now, err := os.ReadFile(file)
+	then, missing := os.ReadFile(folder.StudyFile())
+	return err == nil && missing == nil && !bytes.Equal(now, then)
 }
 
 // collectFolder reads one study's runs into the database.

@@ -145,6 +145,15 @@ func (s *session) print(t *table.Table) error {
 	return nil
 }
 
+// printDone prints what a command did. That it did nothing, people read in a
+// sentence of its own.
+func (s *session) printDone(t *table.Table) error {
+	if len(t.Rows) == 0 && s.format == table.FormatTable {
+		return nil
+	}
+	return s.print(t)
+}
+
 // printEither prints the one table for people and the other for programs.
 func (s *session) printEither(people, programs *table.Table) error {
 	if s.format == table.FormatCSV || s.format == table.FormatJSON {

@@ -137,7 +137,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		Found: found, Begun: begun, Observe: observe, Warn: watch.warn})
 	watch.bar.stop()
 	if !o.wait || err != nil { // who waited is shown results
-		if printed := s.print(listing.Submitted(submitted)); err == nil && printed != nil {
+		if printed := s.printDone(listing.Submitted(submitted)); err == nil && printed != nil {
 			return printed
 		}
 	}

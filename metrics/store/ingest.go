@@ -219,13 +219,11 @@ func (in *ingest) touch(restart, number int) {
 	in.touched[restart][number] = true
 }
 
-// resultIsOld reports whether the run has events but no result of the current
-// algorithm.
+// resultIsOld reports whether the run's result is of another algorithm than the
+// current one. A run whose events come to no result has none to be old.
 func (in *ingest) resultIsOld() (bool, error) {
 	var old bool
-	err := in.tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM event_file WHERE run = ?1)
-		AND NOT EXISTS (SELECT 1 FROM result WHERE run = ?1 AND algorithm = ?2)`,
-		in.run, summary.AlgorithmVersion).Scan(&old)
+	err := in.tx.QueryRow("SELECT EXISTS (SELECT 1 FROM result WHERE run = ? AND algorithm <> ?)", in.run, summary.AlgorithmVersion).Scan(&old)
 	return old, err
 }
 
