@@ -98,6 +98,10 @@ func ReadPlan(folder rundir.Study) (*study.Plan, error) {
 		return nil, err
 	case !ok:
 		return nil, fmt.Errorf("%s: %w", folder.Plan(), fs.ErrNotExist)
+	case plan.Points == nil:
+		return nil, fmt.Errorf("%s cannot be read: it has no points", folder.Plan())
+	case plan.Study != filepath.Base(folder.Path()):
+		return nil, fmt.Errorf("%s is the plan of another study, %q", folder.Plan(), plan.Study)
 	}
 	return plan, nil
 }

@@ -1,12 +1,14 @@
 package launcher
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -33,12 +35,36 @@ func decode(path string, text []byte, err error, into any) (ok bool, _ error) {
 		return false, err
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return false, fmt.Errorf("%s cannot be read: %w", path, err)
+		return false, fmt.Errorf("%s cannot be read: %w", path, plainly(err))
 	}
 	if !utf8.Valid(text) { // which json would change into other text
 		return false, fmt.Errorf("%s cannot be read: it is not UTF-8", path)
 	}
 	return true, nil
+}
+
+// plainly says which key has what in place of what, where package json would name
+// types of this program.
+func plainly(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	want := "an object"
+	switch wrong.Type.Kind() {
+	case reflect.Slice, reflect.Array:
+		want = "a list"
+	case reflect.String:
+		want = "a string"
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.Int, reflect.Int64:
+		want = "an integer"
+	case reflect.Float64:
+		want = "a number"
+	}
+	plain := fmt.Sprintf("%s is %s, want %s", cmp.Or(wrong.Field, "the whole"), strings.TrimPrefix(wrong.Value, "number "), want)
+	return errors.New(strings.Replace(err.Error(), wrong.Error(), plain, 1))
 }
 
 // Attempts reads all attempts in a study's folder. One that cannot be read is

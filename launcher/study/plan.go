@@ -74,7 +74,7 @@ func (list *planned) UnmarshalJSON(text []byte) error {
 		}
 		var p Planned
 		if err := d.Decode(&p); err != nil {
-			return err
+			return fmt.Errorf("points[%d]: %w", len(*list), err)
 		}
 		if err := p.Point.Check(); err != nil {
 			return fmt.Errorf("points[%d]: %w", len(*list), err)
