@@ -73,6 +73,17 @@ func runCancel(ctx context.Context, s *session, arg string, all bool, where stri
 	return nil
 }
 
+// lease takes a study's lease, and says so where it has to wait for another command.
+func (s *session) lease(ctx context.Context, folder rundir.Study) (*lease.Lease, error) {
+	l, err := lease.Take(ctx, folder.Lease(), 0)
+	var held *lease.HeldError
+	if errors.As(err, &held) {
+		s.note("%s begins runs of %s; waiting for it", held.Holder, filepath.Base(folder.Path()))
+		return lease.Take(ctx, folder.Lease(), lease.Patience)
+	}
+	return l, err
+}
+
 // cancelFolder cancels the runs of one study, or the one named, for which the
 // condition holds.
 func cancelFolder(ctx context.Context, s *session, folder rundir.Study, run, where string) ([]launcher.Ending, error) {
@@ -82,12 +93,8 @@ func cancelFolder(ctx context.Context, s *session, folder rundir.Study, run, whe
 	}
 	s.hold()
 	// While another command submits there may be a job whose id nobody knows.
-	l, err := lease.Take(ctx, folder.Lease(), 0)
+	l, err := s.lease(ctx, folder)
 	var held *lease.HeldError
-	if errors.As(err, &held) {
-		s.note("%s begins runs of %s; waiting for it", held.Holder, filepath.Base(folder.Path()))
-		l, err = lease.Take(ctx, folder.Lease(), lease.Patience)
-	}
 	switch {
 	case errors.As(err, &held):
 		s.warn("%s still begins runs of %s: what it submits from now on is not cancelled", held.Holder, filepath.Base(folder.Path()))

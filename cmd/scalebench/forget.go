@@ -65,7 +65,7 @@ func runForget(ctx context.Context, s *session, o forgetOptions) error {
 	}
 	s.hold()
 	if exists(f.folder.Path()) {
-		l, err := lease.Take(ctx, f.folder.Lease(), lease.Patience)
+		l, err := s.lease(ctx, f.folder)
 		var held *lease.HeldError
 		if errors.As(err, &held) {
 			return &usageError{err: fmt.Errorf("%s begins runs of %s; nothing was changed", held.Holder, f.study), hint: "Try again when it is done."}

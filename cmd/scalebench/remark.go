@@ -12,7 +12,6 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/lease"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
 )
@@ -83,7 +82,7 @@ func runRemark(ctx context.Context, s *session, arg, done string, change func(*m
 	folders := map[string]rundir.Folder{}
 	var names []string
 	if exists(f.folder.Path()) {
-		l, err := lease.Take(ctx, f.folder.Lease(), lease.Patience)
+		l, err := s.lease(ctx, f.folder)
 		if err != nil {
 			return explainDrive(err)
 		}

@@ -140,5 +140,5 @@ func unnamed(path string, info fs.FileInfo) state {
 		inode = uint64(sys.Ino)
 	}
 	return state{path: path, mode: info.Mode(), written: info.ModTime(), id: fmt.Sprintf("i%d", inode),
-		Holder: Holder{Host: "somebody whom the file does not name"}}
+		Holder: Holder{Host: "an unknown process"}}
 }

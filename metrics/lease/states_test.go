@@ -151,7 +151,7 @@ func TestAnotherUsersLease(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	if out, err := run(); err == nil || !strings.Contains(out, path) || !strings.Contains(out, "does not name") {
+	if out, err := run(); err == nil || !strings.Contains(out, path) || !strings.Contains(out, "an unknown process holds") {
 		t.Errorf("fresh: %v\n%s", err, out)
 	}
 	date(t, path, -time.Hour)
