@@ -40,7 +40,8 @@ func NewDoor(l net.Listener, nonce, purpose string) *Door {
 	return &Door{listener: l, nonce: nonce, purpose: purpose}
 }
 
-// Serve lets callers in until ctx ends, and returns when the listener is closed.
+// Serve lets callers in until ctx ends or the listener is closed, which it is when
+// Serve returns.
 // Each who has proven itself is handed to enter, in a goroutine of its own; from
 // then on the connection is enter's. Its error, why it turned the caller away
 // after all, is for Trouble.
@@ -65,7 +66,9 @@ func (d *Door) Serve(ctx context.Context, enter func(net.Conn) error) {
 			d.fail(err)
 			select {
 			case <-time.After(pause):
-			case <-ctx.Done():
+			case <-ctx.Done(): // whatever Accept goes on saying
+				d.listener.Close()
+				return
 			}
 			pause = min(2*pause, longestPause)
 		}

@@ -153,3 +153,23 @@ func TestDoorOutOfDescriptors(t *testing.T) {
 		t.Errorf("%v: %s", err, said[:n])
 	}
 }
+
+// broken is a listener whose Accept fails whatever happens.
+type broken struct{ net.Listener }
+
+func (broken) Accept() (net.Conn, error) { return nil, syscall.EMFILE }
+
+// A listener that fails for ever keeps nobody busy after the end.
+func TestDoorThatNeverOpens(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	l := listen(t)
+	NewDoor(broken{l}, nonce, purpose).Serve(ctx, func(net.Conn) error { return nil })
+	if ctx.Err() == nil {
+		t.Error("Serve returned before it was told to end")
+	}
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the listener is open: %v", err)
+	}
+}
