@@ -240,6 +240,18 @@ func (line invocation) check(app *cli.App) error {
 	} else if n < least {
 		return &usageError{err: fmt.Errorf("%s%s is missing", line.about(), operandNames(c)[n]), hint: usage}
 	}
+	// An empty word is a variable of somebody's shell that is not set; it must not
+	// mean everything there is. A note may be empty: that takes it away.
+	for i, word := range line.operands {
+		if name := operandNames(c)[min(i, len(operandNames(c))-1)]; word == "" && name != "TEXT" {
+			return &usageError{err: fmt.Errorf("%s%s is empty; is a variable of your shell not set?", line.about(), strings.Trim(name, "[]")), hint: usage}
+		}
+	}
+	for _, f := range line.flags {
+		if f.has && strings.TrimSpace(f.value) == "" {
+			return &usageError{err: fmt.Errorf("%s%s is empty; is a variable of your shell not set?", line.about(), f.name), hint: "Leave it out, or give a value."}
+		}
+	}
 	for _, f := range c.Flags {
 		if isRequired(f) && !line.has(f.Names()[0]) {
 			return &usageError{err: fmt.Errorf("%s%s is missing", line.about(), dashed(f.Names()[0])), hint: usage}

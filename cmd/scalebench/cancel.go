@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -43,9 +42,12 @@ func runCancel(ctx context.Context, s *session, arg string, all bool, where stri
 	case arg != "" && all:
 		return usagef("--all and %q exclude each other; leave one out", arg)
 	}
-	name, run := arg, ""
-	if filepath.Ext(arg) != ".toml" {
-		name, run, _ = strings.Cut(arg, "/")
+	name, run := "", ""
+	if !all {
+		var err error
+		if name, run, err = named(arg); err != nil {
+			return err
+		}
 	}
 	folders, err := s.folders(ctx, name)
 	if err != nil {

@@ -92,11 +92,11 @@ type forgetting struct {
 
 func (s *session) forgetting(ctx context.Context, arg string) (*forgetting, error) {
 	f := &forgetting{session: s}
-	name := arg
-	if filepath.Ext(arg) != ".toml" {
-		name, f.run, _ = strings.Cut(arg, "/")
+	name, run, err := named(arg)
+	if err != nil {
+		return nil, err
 	}
-	var err error
+	f.run = run
 	if f.study, err = studyName(name); err != nil {
 		return nil, err
 	}

@@ -155,6 +155,23 @@ func studyName(arg string) (string, error) {
 	return st.Name, nil
 }
 
+// named takes a study, or one of its runs as STUDY/RUN, apart. A part that is
+// missing is refused: behind it stands an empty variable of somebody's shell, and it
+// would mean every run there is.
+func named(arg string) (name, run string, err error) {
+	if filepath.Ext(arg) == ".toml" {
+		return arg, "", nil
+	}
+	name, run, sub := strings.Cut(arg, "/")
+	switch {
+	case name == "":
+		return "", "", usagef("%q names no study; write STUDY or STUDY/RUN", arg)
+	case sub && run == "":
+		return "", "", usagef("%q names no run; %s alone is the whole study", arg, name)
+	}
+	return name, run, nil
+}
+
 // folders are the run folders that a command without a study is about: all of
 // them, or the one named.
 func (s *session) folders(ctx context.Context, arg string) ([]rundir.Study, error) {

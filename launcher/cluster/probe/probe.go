@@ -92,7 +92,10 @@ func Look(ctx context.Context, version string) Facts {
 // is known.
 func Run(ctx context.Context, dir rundir.Probe, w world.World, f Facts) error {
 	var q Question
-	text, err := rundir.ReadFile(dir.Question())
+	// A node that sees the folder late may; and one that never does leaves the
+	// others, whom Slurm ends with the first task that fails, time to say what
+	// they see.
+	text, err := AwaitFile(ctx, dir.Question(), FileWait)
 	if err != nil {
 		host, _ := os.Hostname()
 		return fmt.Errorf("the folder of this job is not seen on %s: %w", host, err)
