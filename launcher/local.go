@@ -15,6 +15,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/lease"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // LocalBackend runs attempts beside the command that begins them, one at a time,
@@ -98,8 +99,8 @@ func (b *LocalBackend) Fits(p study.Point) error {
 	}
 	want, have := p.Workers*p.Resources.CPUsPerWorker, world.CPUs()
 	if want > have && !b.oversubscribe {
-		return fmt.Errorf("%d workers with %d CPUs each need %d CPUs and this process may use %d; their throughput would say nothing about scaling (--oversubscribe runs them all the same, marked so)",
-			p.Workers, p.Resources.CPUsPerWorker, want, have)
+		return fmt.Errorf("the run needs %s (%s with %d each), and this process may use %d; its throughput would say nothing about scaling (--oversubscribe runs it all the same, marked so)",
+			number.Count(want, "CPU"), number.Count(p.Workers, "worker"), p.Resources.CPUsPerWorker, have)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func TestOversubscribed(t *testing.T) {
 		}
 	}
 	out, err := l.scalebench(t, "run", "study.toml", "--site", "site.toml").CombinedOutput()
-	if err == nil || !bytes.Contains(out, []byte(fmt.Sprintf("%d workers with 1 CPUs each need %d CPUs and this process may use %d", ranks, ranks, ranks-1))) {
+	if err == nil || !bytes.Contains(out, []byte(fmt.Sprintf("the run needs %d CPUs (%d workers with 1 each), and this process may use %d", ranks, ranks, ranks-1))) {
 		t.Errorf("run: %v\n%s", err, out)
 	}
 	if out, err := l.scalebench(t, "run", "study.toml", "--site", "site.toml", "--oversubscribe").CombinedOutput(); err != nil {

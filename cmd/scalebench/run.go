@@ -192,7 +192,7 @@ func (w *watch) observe(states []launcher.State) {
 		}
 		w.bar.describe(text)
 	case running > 1:
-		w.bar.describe(fmt.Sprintf("%d runs, about %s samples/s together", running, number.Significant(rate)))
+		w.bar.describe(fmt.Sprintf("%s, about %s samples/s together", number.Count(running, "run"), number.Significant(rate)))
 	}
 }
 
