@@ -38,14 +38,17 @@ func Write(path string, content []byte, perm fs.FileMode) error {
 // Replace writes a file whole; write is given where its content goes.
 func Replace(path string, perm fs.FileMode, write func(io.Writer) error) (err error) {
 	f, err := create(path, perm)
+	var own *fs.PathError // of the file under its first name, which nobody else knows
+	if errors.As(err, &own) {
+		err = fmt.Errorf("its folder %s: %w", filepath.Dir(path), own.Err)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	defer func() {
 		if err != nil {
 			_ = nfs.Remove(f.Name())
-			var own *fs.PathError
-			if errors.As(err, &own) && own.Path == f.Name() { // a name that nobody else knows
+			if errors.As(err, &own) && own.Path == f.Name() {
 				err = own.Err
 			}
 			err = fmt.Errorf("cannot write %s: %w", path, err)

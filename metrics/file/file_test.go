@@ -111,3 +111,14 @@ func TestErrorNamesTheFile(t *testing.T) {
 		t.Errorf("left: %v, %v", list, err)
 	}
 }
+
+// What cannot be written is named as the caller knows it, and so is the folder that
+// keeps it from being written; a temporary file's name says nothing to anybody.
+func TestUnwritableFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "none")
+	path := filepath.Join(folder, "a.html")
+	err := Write(path, []byte("x"), Open)
+	if want := "cannot write " + path + ": its folder " + folder + ": no such file or directory"; err == nil || err.Error() != want || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
