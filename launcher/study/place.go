@@ -3,8 +3,6 @@ package study
 import (
 	"fmt"
 	"strings"
-
-	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // place finds the first partition that the point fits into and spreads its
@@ -28,7 +26,7 @@ func (x *expansion) place(p *Point) (partition string, ok bool) {
 	if x.site.File != "" {
 		of = " of " + x.site.File
 	}
-	x.problem("workers", fmt.Sprintf("no partition%s has room for %s (%s)", of, number.Count(p.Workers, "worker"), strings.Join(why, "; ")))
+	x.problem("workers", fmt.Sprintf("%d workers fit no partition%s (%s)", p.Workers, of, strings.Join(why, "; ")))
 	return "", false
 }
 
@@ -51,11 +49,11 @@ func (x *expansion) fits(p *Point, q Partition) string {
 	case q.MaxNodes > 0 && p.Nodes > q.MaxNodes:
 		return fmt.Sprintf("max_nodes is %d and it takes %d", q.MaxNodes, p.Nodes)
 	case p.Resources.Device == "gpu" && p.WorkersPerNode > q.GPUsPerNode:
-		return fmt.Sprintf("%s a node and %s", number.Count(p.WorkersPerNode, "worker"), number.Count(q.GPUsPerNode, "GPU"))
+		return fmt.Sprintf("%d workers a node and %d GPUs", p.WorkersPerNode, q.GPUsPerNode)
 	case q.CPUsPerNode > 0 && p.WorkersPerNode*p.Resources.CPUsPerWorker > q.CPUsPerNode:
-		return fmt.Sprintf("%s a node with %s each, and it has %d", number.Count(p.WorkersPerNode, "worker"), number.Count(p.Resources.CPUsPerWorker, "CPU"), q.CPUsPerNode)
+		return fmt.Sprintf("%d workers a node with %d CPUs each, and it has %d", p.WorkersPerNode, p.Resources.CPUsPerWorker, q.CPUsPerNode)
 	case q.MemoryPerNode > 0 && Bytes(p.WorkersPerNode)*p.Resources.Memory > q.MemoryPerNode:
-		return fmt.Sprintf("%s a node with %v each, and it has %v", number.Count(p.WorkersPerNode, "worker"), p.Resources.Memory, q.MemoryPerNode)
+		return fmt.Sprintf("%d workers a node with %v each, and it has %v", p.WorkersPerNode, p.Resources.Memory, q.MemoryPerNode)
 	}
 	return ""
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/scalebench/scalebench/metrics/number"
 )
 
 const (
@@ -54,7 +52,7 @@ type Cut struct {
 func Warmup(durations []float64) (Cut, error) {
 	n := len(durations)
 	if n < minSteady {
-		return Cut{}, fmt.Errorf("every rank reported %s, at least %d are needed", number.Count(n, "step"), minSteady)
+		return Cut{}, fmt.Errorf("%d steps were reported by every rank, at least %d are needed", n, minSteady)
 	}
 	second := durations[n/2:]
 	length := max(few, n/fewPart)

@@ -58,7 +58,7 @@ func TestWarmup(t *testing.T) {
 		{"a small drift behind the middle", join(repeat(60, 1.04), repeat(40, 1)), 0, "", ""},
 		{"ever faster", ramp, 0, "half of the 100 steps are warm-up", ""},
 		{"nothing", nil, 0, "0 steps", ""},
-		{"too few", repeat(9, 1), 0, "every rank reported 9 steps, at least 10 are needed", ""},
+		{"too few", repeat(9, 1), 0, "9 steps were reported by every rank, at least 10 are needed", ""},
 		{"just enough", repeat(10, 1), 0, "", ""},
 		{"too few behind the warm-up", join([]float64{9}, repeat(9, 1)), 0, "at least 10 others are needed", ""},
 	}
