@@ -100,7 +100,12 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	if err := s.register(ctx, db, folder, its); err != nil {
 		return err
 	}
-	if err := forgottenSince(ctx, db, folder, its.Name, states); err != nil {
+	forgotten, err := folder.Forgotten()
+	if err != nil {
+		s.warn("%v; those that the database knows stay forgotten", err)
+		unread++
+	}
+	if err := forgottenSince(ctx, db, forgotten, its.Name, states); err != nil {
 		return storeError(err)
 	}
 	bar := s.startProgress("collecting", len(states))

@@ -266,7 +266,7 @@ func (f *forgetting) tell(ctx context.Context, names []string) error {
 	if err != nil || !exists(file) { // collect will look into the trash
 		return err
 	}
-	trash, err := f.folder.Trash().Attempts()
+	trash, err := f.folder.Forgotten()
 	if err != nil {
 		return err
 	}
@@ -294,7 +294,7 @@ func (f *forgetting) inStore(ctx context.Context, change func(*store.Store) erro
 }
 
 func (f *forgetting) restore(ctx context.Context) error {
-	trash, err := f.folder.Trash().Attempts()
+	trash, err := f.folder.Forgotten()
 	if err != nil {
 		return err
 	}
@@ -304,19 +304,20 @@ func (f *forgetting) restore(ctx context.Context) error {
 			names = append(names, id)
 		}
 	}
+	var stopped error
 	for _, a := range trash {
 		id := f.id(a)
 		if !f.means(id) {
 			continue
 		}
-		if err := a.Run.Restore(); err != nil {
-			return err
+		if stopped = a.Run.Restore(); stopped != nil {
+			break
 		}
 		if !slices.Contains(names, id) {
 			names = append(names, id)
 		}
 	}
-	if len(names) == 0 {
+	if len(names) == 0 && stopped == nil {
 		return f.nothing("nothing of it is forgotten")
 	}
 	slices.Sort(names)
@@ -324,8 +325,11 @@ func (f *forgetting) restore(ctx context.Context) error {
 		return err
 	} else if exists(file) {
 		if err := f.inStore(ctx, func(db *store.Store) error { return db.Restore(ctx, names) }); err != nil {
-			return err
+			return errors.Join(stopped, err)
 		}
+	}
+	if stopped != nil {
+		return stopped
 	}
 	if err := f.print(f.table(names)); err != nil {
 		return err
@@ -347,7 +351,7 @@ func (f *forgetting) nothing(what string) error {
 // gone are those that were asked for and are forgotten, by the trash or the
 // database.
 func (f *forgetting) gone() ([]string, error) {
-	trash, err := f.folder.Trash().Attempts()
+	trash, err := f.folder.Forgotten()
 	if err != nil {
 		return nil, err
 	}

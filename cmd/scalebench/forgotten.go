@@ -41,13 +41,9 @@ func (s *session) tellForgotten(w *work, stored results) error {
 
 // forgottenSince brings the database in line with a study's folder: what is in
 // the trash is forgotten, what is back from there is not.
-func forgottenSince(ctx context.Context, db *store.Store, folder rundir.Study, study string, states []launcher.State) error {
-	trash, err := folder.Trash().Attempts()
-	if err != nil {
-		return err
-	}
+func forgottenSince(ctx context.Context, db *store.Store, forgotten []rundir.Attempt, study string, states []launcher.State) error {
 	var gone, back []string
-	for _, a := range trash {
+	for _, a := range forgotten {
 		gone = append(gone, study+"/"+a.Run.Name())
 	}
 	known, err := db.Forgotten(ctx, study)

@@ -280,7 +280,7 @@ type planned struct {
 func (s *session) stored(ctx context.Context, w *work) (results, error) {
 	name := w.study.Name
 	r := results{map[planned]bool{}, map[planned]int{}, map[planned]map[string]string{}, map[planned]bool{}}
-	trash, err := w.folder.Trash().Attempts()
+	trash, err := w.folder.Forgotten()
 	if err != nil {
 		return r, err
 	}
