@@ -113,6 +113,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	c := collection{db: db, its: its, asked: asked, again: again, kept: map[string]int{}}
 	changed, events, bad := 0, 0, 0
 	by := map[metrics.Status]int{}
+	warnings := s.flood()
 	for _, state := range states {
 		by[state.Status]++
 		bar.advance(1)
@@ -120,7 +121,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 			continue // survey has said so
 		}
 		if said, ok, err := launcher.Remarks(state.Run); err != nil {
-			s.warn("%v; what people said of the run is left as it was", err)
+			warnings.warn("runs whose tags and notes cannot be read", "%v; what people said of the run is left as it was", err)
 		} else if ok {
 			if err := db.PutRemarks(ctx, state.Record.ID, said); err != nil {
 				return storeError(err)
@@ -132,7 +133,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 		case errors.As(err, &run) && state.Err != nil:
 			continue
 		case errors.As(err, &run):
-			s.warn("%v", err)
+			warnings.warn("runs that cannot be collected", "%v", err)
 			unread++
 			continue
 		case err != nil:
@@ -142,10 +143,10 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 			unread++
 		}
 		for _, line := range report.BadLines {
-			s.warn("%v", line)
+			warnings.warn("lines that are not events", "%v", line)
 		}
 		for _, w := range report.Warnings {
-			s.warn("%s: %s", state.Record.ID, w)
+			warnings.warn("warnings about files of runs", "%s: %s", state.Record.ID, w)
 		}
 		if report.Changed {
 			changed++
@@ -154,6 +155,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 		bad += len(report.BadLines)
 	}
 	bar.stop()
+	warnings.end()
 	if c.read > 0 {
 		s.note("read the output of %s again, as the study now asks", number.Count(c.read, "run"))
 	}

@@ -250,12 +250,14 @@ func (s *session) options(ctx context.Context, w *work) (launcher.Options, error
 // scheduler cannot be reached.
 func (s *session) survey(ctx context.Context, attempts []*launcher.Attempt) (states []launcher.State, unread int, err error) {
 	states, err = launcher.Survey(ctx, attempts)
+	warnings := s.flood()
 	for _, state := range states {
 		if state.Err != nil {
-			s.warn("%s: %v", state.Record.ID, state.Err)
+			warnings.warn("runs that cannot be read", "%s: %v", state.Record.ID, state.Err)
 			unread++
 		}
 	}
+	warnings.end()
 	return states, unread, explainScheduler(err)
 }
 

@@ -212,7 +212,7 @@ func (w *fileWriter) all(r *metrics.Reader) error {
 		switch {
 		case errors.Is(err, io.EOF):
 			if w.unkept > 0 {
-				w.in.warn("%s has %d more lines that are no events: only the first %d are listed", w.file.Path, w.unkept, maxBadLines)
+				w.in.warn("%s has %d more lines that are not events: only the first %d are listed", w.file.Path, w.unkept, maxBadLines)
 			}
 			return w.flush(math.MaxInt)
 		case errors.As(err, &line):
