@@ -60,7 +60,11 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 			return &usageError{err: err}
 		}
 	}
-	plain := !slices.ContainsFunc(w.plan.Points, func(p study.Planned) bool { return p.Point.Variant != "" })
+	// People see no columns that would be empty.
+	none := func(has func(study.Point) bool) bool {
+		return !slices.ContainsFunc(w.plan.Points, func(p study.Planned) bool { return has(p.Point) })
+	}
+	untold := func(path string) bool { return none(func(p study.Point) bool { return p.Reaches(path) }) }
 	in, err := s.have(ctx, w)
 	if err != nil {
 		return err
@@ -68,13 +72,15 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 	swept := slices.DeleteFunc(w.study.Swept(), func(path string) bool {
 		return slices.Contains([]string{"framework", "variant", "workload.model", "workers", "workload.batch", "resources.time"}, path) // have columns
 	})
-	t := &table.Table{Columns: []table.Column{{Key: "point"}, {Key: "framework"}, {Key: "variant", Data: plain}, {Key: "model"}}}
+	t := &table.Table{Columns: []table.Column{{Key: "point"}, {Key: "framework"},
+		{Key: "variant", Data: none(func(p study.Point) bool { return p.Variant != "" })}, {Key: "model", Data: untold("workload.model")}}}
 	for _, path := range swept {
 		t.Columns = append(t.Columns, table.Column{Key: path, Head: path[strings.LastIndexByte(path, '.')+1:], Show: number.Exact})
 	}
 	t.Columns = append(t.Columns, []table.Column{{Key: "workers"}, {Key: "nodes", Optional: true}, {Key: "workers_per_node", Optional: true},
 		{Key: "partition", Optional: true}, {Key: "exclusive", Optional: true},
-		{Key: "worker_batch", Unit: "samples", Optional: true}, {Key: "global_batch", Unit: "samples", Optional: true}, {Key: "learning_rate", Optional: true},
+		{Key: "worker_batch", Unit: "samples", Optional: true, Data: untold("workload.batch")}, {Key: "global_batch", Unit: "samples", Optional: true, Data: untold("workload.batch")},
+		{Key: "learning_rate", Optional: true, Data: untold("workload.reference_batch")},
 		{Key: "runs"}, {Key: "time_limit", Show: number.Seconds, Optional: true}, {Key: "node_hours", Head: "node-hours at most"},
 		{Key: "results"}, {Key: "why", Head: "what is missing"},
 	}...)
@@ -86,13 +92,13 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 			if p.Partition == "" {
 				partition = nil // the cluster's default
 			}
-			cells := []any{q.ID, q.Framework, table.NonZero(q.Variant), table.NonZero(q.Workload.Train.Model)}
+			cells := []any{q.ID, q.Framework, table.NonZero(q.Variant), heard(q, "workload.model", q.Workload.Train.Model)}
 			parameters := q.Parameters()
 			for _, path := range swept {
 				cells = append(cells, parameters[path])
 			}
 			t.Add(append(cells, q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
-				table.NonZero(q.WorkerBatch), table.NonZero(q.GlobalBatch), table.NonZero(q.LearningRate), w.study.Repeats, q.Resources.Time.Seconds(),
+				heard(q, "workload.batch", q.WorkerBatch), heard(q, "workload.batch", q.GlobalBatch), heard(q, "workload.reference_batch", q.LearningRate), w.study.Repeats, q.Resources.Time.Seconds(),
 				p.NodeHours()*float64(w.study.Repeats), in.good[q.ID], table.NonZero(strings.Join(in.why[q.ID], ", ")))...)
 		}
 	}
@@ -121,6 +127,15 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 		s.warn("%v", doubt)
 	}
 	return s.precheck(ctx, w) // after the plan, which may be for another cluster
+}
+
+// heard is a value that the program of a point gets from a key of the study, nil
+// where it gets none: a command trains with its own then.
+func heard[T comparable](p study.Point, path string, value T) any {
+	if !p.Reaches(path) {
+		return nil
+	}
+	return table.NonZero(value)
 }
 
 // precheck refuses what must fail, and warns where the cluster cannot be asked.

@@ -86,8 +86,6 @@ site = "site.toml"
 [command]
 run = %s
 environment = { %s }
-[workload]
-batch = 32
 [sweep]
 framework = ["command"]
 variant = ["secretive"]

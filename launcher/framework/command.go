@@ -53,6 +53,11 @@ var command = Framework{
 		}
 		readers, unread := extractors(c)
 		maps.Copy(wrong, unread)
+		for _, q := range c.Patterns {
+			if pattern(q).NeedsBatch() && !slices.Contains(used(p), batchKey) {
+				wrong["extract"] = fmt.Sprintf("%s in %s becomes samples/s by the batch, which [command] does not use: the program trains with one of its own; write {batch} where the program takes it", q.Name, q.Unit)
+			}
+		}
 		switch {
 		case !byTorchrun(p):
 		case c.Start == "node":
@@ -65,15 +70,7 @@ var command = Framework{
 		}
 		return wrong
 	},
-	Uses: func(p study.Point) (keys []string) {
-		c := p.Command
-		for _, text := range slices.Concat(c.Run, []string{c.Directory}, slices.Collect(maps.Values(c.Environment))) {
-			for _, found := range named(text) {
-				keys = append(keys, findPlaceholder(found, p).uses...)
-			}
-		}
-		return keys
-	},
+	Uses: used,
 	Command: func(s Rank) []string {
 		var arguments []string
 		for _, a := range s.Point.Command.Run {
@@ -92,6 +89,17 @@ var command = Framework{
 		}
 		return directory
 	},
+}
+
+// used are the keys whose values reach a command, by the placeholders in it.
+func used(p study.Point) (keys []string) {
+	c := p.Command
+	for _, text := range slices.Concat(c.Run, []string{c.Directory}, slices.Collect(maps.Values(c.Environment))) {
+		for _, found := range named(text) {
+			keys = append(keys, findPlaceholder(found, p).uses...)
+		}
+	}
+	return keys
 }
 
 // commandEnvironment is what a command finds beside its place in the world: the

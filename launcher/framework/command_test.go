@@ -61,6 +61,24 @@ func TestCommandUses(t *testing.T) {
 	}
 }
 
+// The placeholder that a refused key's message names is one that stands for the key.
+func TestPlaceholderOf(t *testing.T) {
+	train, other := commandStart(nil).Point, study.Point{Workload: study.Workload{Kind: "collective"}}
+	for _, test := range []struct {
+		path string
+		p    study.Point
+		want string
+	}{
+		{"workload.batch", train, "{batch}"}, {"workload.scaling", train, "{batch}"}, {"workload.learning_rate", train, "{learning_rate}"},
+		{"workload.reference_batch", train, "{learning_rate}"}, {"workload.epochs", train, "{epochs}"}, {"data.train_samples", train, "{train_samples}"},
+		{"workload.decay", train, ""}, {"data.kind", train, ""}, {"workload.iterations", other, "{iterations}"}, {"data.kind", other, ""},
+	} {
+		if got := placeholderOf(test.path, test.p); got != test.want {
+			t.Errorf("%s: %q, want %q", test.path, got, test.want)
+		}
+	}
+}
+
 // The documentation has every placeholder, and no other.
 func TestCommandDocumentation(t *testing.T) {
 	text, err := os.ReadFile("../../docs/frameworks.md")
@@ -99,6 +117,9 @@ func TestCommandRefusals(t *testing.T) {
 		"a wrong unit": {func(p *study.Point) {
 			p.Command.Patterns = []study.Pattern{{Name: "throughput", Pattern: "(?P<value>x)", Unit: "s"}}
 		}, "extract", "unit of throughput is \"s\""},
+		"steps of no known batch": {func(p *study.Point) {
+			p.Command.Patterns = []study.Pattern{{Name: "throughput", Pattern: "(?P<value>x)", Unit: "steps/s"}}
+		}, "extract", "throughput in steps/s becomes samples/s by the batch, which [command] does not use"},
 		"nobody reads": {func(p *study.Point) { p.Command.Columns = study.Variables{"accuracy": "acc"} }, "command.log", "nobody reads it"},
 		"no epochs": {func(p *study.Point) {
 			p.Workload.Train.Epochs, p.Command.Environment = 0, study.Variables{"E": "{epochs}"}

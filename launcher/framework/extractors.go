@@ -45,11 +45,15 @@ func extractors(c study.Command) (list []extract.Extractor, wrong map[string]str
 	}
 	patterns := make([]extract.Pattern, len(c.Patterns))
 	for i, q := range c.Patterns {
-		patterns[i] = extract.Pattern{Name: q.Name, Pattern: q.Pattern, Unit: q.Unit, Reduce: q.Reduce, Per: q.Per, Of: q.Of, Better: q.Better}
+		patterns[i] = pattern(q)
 	}
 	e, err := extract.Patterns(patterns)
 	if err != nil {
 		wrong["extract"] = err.Error()
 	}
 	return append(list, e), wrong
+}
+
+func pattern(q study.Pattern) extract.Pattern {
+	return extract.Pattern{Name: q.Name, Pattern: q.Pattern, Unit: q.Unit, Reduce: q.Reduce, Per: q.Per, Of: q.Of, Better: q.Better}
 }

@@ -137,7 +137,7 @@ func Find(name string) (Framework, error) {
 func ForStudy() []study.Framework {
 	list := make([]study.Framework, len(All))
 	for i, f := range All {
-		list[i] = study.Framework{Name: f.Name, Check: f.check, Command: f.UserProgram, Uses: f.Uses}
+		list[i] = study.Framework{Name: f.Name, Check: f.check, Command: f.UserProgram, Uses: f.Uses, Placeholder: placeholderOf}
 	}
 	return list
 }

@@ -32,8 +32,9 @@ func number(of func(Rank) float64) func(Rank) string {
 }
 
 var (
-	batchKeys = []string{"workload.batch", "workload.scaling"}
-	rateKeys  = []string{"workload.learning_rate", "workload.reference_batch", "workload.scale_learning_rate", "workload.batch", "workload.scaling"}
+	batchKey  = "workload.batch"
+	batchKeys = []string{batchKey, "workload.scaling"}
+	rateKeys  = []string{"workload.learning_rate", "workload.reference_batch", "workload.scale_learning_rate", batchKey, "workload.scaling"}
 )
 
 // placeholders are all there are, in the order in which the documentation has
@@ -78,6 +79,19 @@ var placeholders = []placeholder{
 	{name: "hosts", value: func(s Rank) string { return strings.Join(s.hosts(), ",") }},
 	{name: "master_addr", value: func(s Rank) string { return s.World.Address }},
 	{name: "master_port", value: count(func(s Rank) int { return s.World.Port })},
+}
+
+// placeholderOf is the first placeholder whose value comes from a key, "" for none.
+func placeholderOf(path string, p study.Point) string {
+	if name, ok := strings.CutPrefix(path, "workload."); ok && !p.Workload.Trains() {
+		return "{" + name + "}"
+	}
+	for _, q := range placeholders {
+		if slices.Contains(q.uses, path) {
+			return "{" + q.name + "}"
+		}
+	}
+	return ""
 }
 
 // set is a count whose 0 means that the study does not say it.

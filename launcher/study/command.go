@@ -278,13 +278,13 @@ func (x *expansion) untaken(p Point) {
 	}
 }
 
-// reaches reports whether the key's value reached the program of a run: a
-// command gets those that its placeholders name, and the batch that it trained
-// with otherwise is not ours to record.
-func (p *Point) reaches(f pointField) bool {
-	table, _, _ := strings.Cut(f.path, ".")
+// Reaches reports whether a key's value reaches the program of a run, by its TOML
+// path: a command gets those that its placeholders name, and the batch that it
+// trains with otherwise is not ours to record.
+func (p *Point) Reaches(path string) bool {
+	table, _, _ := strings.Cut(path, ".")
 	return p.Command.Folder == "" || table != "workload" && table != "data" ||
-		f.path == "workload.kind" || f.path == "data.path" && p.Data.Path != "" || f.path == "data.stage" && p.Data.Stage || f.path == pointkey.Targets && p.Workload.Trains() || slices.Contains(p.Command.Uses, f.path)
+		path == "workload.kind" || path == "data.path" && p.Data.Path != "" || path == "data.stage" && p.Data.Stage || path == pointkey.Targets && p.Workload.Trains() || slices.Contains(p.Command.Uses, path)
 }
 
 // has reports whether the key is one of the point's: those of [command] are

@@ -20,7 +20,8 @@ var withCommand = append(frameworks[:len(frameworks):len(frameworks)], Framework
 			return []string{"workload.batch"}
 		}
 		return nil
-	}})
+	},
+	Placeholder: func(path string, _ Point) string { return map[string]string{"workload.batch": "{batch}"}[path] }})
 
 const commanded = `
 [study]

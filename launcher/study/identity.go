@@ -66,7 +66,7 @@ func (p *Point) Parameters() map[string]any {
 	texts := keyTexts(&hidden)
 	for _, f := range fields {
 		text, ok := texts[f.path]
-		if !ok || !p.reaches(f) {
+		if !ok || !p.Reaches(f.path) {
 			continue
 		}
 		var v any

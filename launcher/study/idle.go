@@ -12,7 +12,7 @@ type idle struct{ why, from string }
 // idleKeys are the keys of a training that one of our own trainers ignores at a
 // point, by TOML path: what each belongs to is what the trainers read, in
 // launcher/native/train and launcher/framework/programs. What a user's own command
-// is told, its placeholders say (unheard).
+// is told, its placeholders say (untold).
 func idleKeys(p *Point) map[string]idle {
 	t := p.Workload.Train
 	list := map[string]idle{}
@@ -35,6 +35,23 @@ func idleKeys(p *Point) map[string]idle {
 	return list
 }
 
+// untold are the keys that a user's own command has no way to know of: those that
+// none of its placeholders stands for.
+func untold(f Framework, p *Point) map[string]idle {
+	list := map[string]idle{}
+	for _, field := range pointFields[p.Workload.Kind] {
+		if p.Reaches(field.path) {
+			continue
+		}
+		why := "no placeholder tells a command of it; leave it out, or give the program a key of your own in [parameters]"
+		if word := f.placeholder(field.path, p); word != "" {
+			why = fmt.Sprintf("[command] does not use it; write %s where the program takes it, or leave the key out", word)
+		}
+		list[field.path] = idle{why, "command.run"}
+	}
+	return list
+}
+
 // sets reports whether the study sets a key itself, in its file or on the command
 // line.
 func (s *Study) sets(path string) bool { return s.lines[path] != 0 }
@@ -42,16 +59,13 @@ func (s *Study) sets(path string) bool { return s.lines[path] != 0 }
 // ignored notes which of the study's keys mean nothing to a point, and which do.
 // A key that is swept must mean something to each point: else two are the same.
 func (x *expansion) ignored(f Framework, p *Point) {
-	if f.Command || !p.Workload.Trains() {
-		for _, a := range x.study.axes {
-			x.used[a.path] = true
-		}
-		for _, field := range pointFields[p.Workload.Kind] {
-			x.used[field.path] = true
-		}
-		return
+	var idle map[string]idle
+	switch {
+	case f.Uses != nil:
+		idle = untold(f, p)
+	case !f.Command && p.Workload.Trains():
+		idle = idleKeys(p)
 	}
-	idle := idleKeys(p)
 	for _, field := range pointFields[p.Workload.Kind] {
 		why, none := idle[field.path]
 		if !none {
@@ -60,7 +74,7 @@ func (x *expansion) ignored(f Framework, p *Point) {
 		}
 		x.idle[field.path] = why
 		for _, a := range x.study.axes {
-			if a.path == field.path && len(a.values) > 1 {
+			if a.path == field.path && len(a.values) > 1 && f.Uses == nil { // of a command's, unheard says so
 				x.problem(a.path, "is swept, and "+why.why+": each value would run the same; leave them out with [[exclude]], or sweep it in a study of its own", why.from)
 			}
 		}

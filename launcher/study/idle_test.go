@@ -60,3 +60,29 @@ func TestIgnoredKeys(t *testing.T) {
 		t.Errorf("in the file: %v", err)
 	}
 }
+
+// So is a key that no placeholder of a command stands for, unless another framework
+// of the sweep uses it. The folder of the data is in every command's environment,
+// and targets are asked of what it reports.
+func TestKeysUntoldToCommands(t *testing.T) {
+	const untold = "would be ignored: no placeholder tells a command of it; leave it out"
+	for name, test := range map[string]struct{ change, to, want string }{
+		"told":            {"[sweep]", "[workload]\nbatch = 64\n[sweep]", ""},
+		"targets":         {"[sweep]", "[workload]\ntargets = [0.5]\n[sweep]", ""},
+		"folder":          {"[sweep]", "[data]\npath = \".\"\nstage = true\n[sweep]", ""},
+		"resources":       {"[sweep]", "[resources]\ncpus_per_worker = 2\ntime = \"1h\"\n[sweep]", ""},
+		"another uses it": {"[sweep]\nframework = [\"command\"]", "[workload]\nmodel = \"cnn\"\nepochs = 1\n[data]\nkind = \"synthetic\"\n[sweep]\nframework = [\"native\", \"command\"]", ""},
+		"the default":     {"[sweep]", "[workload]\nlearning_rate = 0.1\n[sweep]", "dir/study.toml:7: workload.learning_rate: " + untold},
+		"a model":         {"[sweep]", "[workload]\nmodel = \"gpt2\"\n[sweep]", "dir/study.toml:7: workload.model: " + untold},
+		"kind of data":    {"[sweep]", "[data]\nkind = \"synthetic\"\n[sweep]", "dir/study.toml:7: data.kind: " + untold},
+		"no placeholder":  {"train --batch {batch}\"\n[sweep]", "train\"\n[workload]\nbatch = 64\n[sweep]", "dir/study.toml:7: workload.batch: would be ignored: [command] does not use it; write {batch} where the program takes it, or leave the key out"},
+	} {
+		got := ""
+		if _, err := planCommand(t, strings.Replace(commanded, test.change, test.to, 1)); err != nil {
+			got = err.Error()
+		}
+		if (test.want == "") != (got == "") || !strings.HasPrefix(got, test.want) || strings.Contains(got, "\n") {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, test.want)
+		}
+	}
+}

@@ -38,6 +38,16 @@ type Framework struct {
 	// Uses names the keys whose values reach the program, by TOML path; nil:
 	// all of them do.
 	Uses func(Point) []string
+	// Placeholder is the word of a command that stands for a key, by the key's TOML
+	// path in a point; "" where there is none.
+	Placeholder func(path string, p Point) string
+}
+
+func (f Framework) placeholder(path string, p *Point) string {
+	if f.Placeholder == nil {
+		return ""
+	}
+	return f.Placeholder(path, *p)
 }
 
 // Study is a study file, decoded and checked.

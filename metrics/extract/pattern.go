@@ -72,6 +72,13 @@ func (p Pattern) Validate() error {
 	return err
 }
 
+// NeedsBatch reports whether its values are of steps, and become samples only by
+// the batch (Options.WorkerBatch).
+func (p Pattern) NeedsBatch() bool {
+	c, err := p.compile()
+	return err == nil && c.unit.steps
+}
+
 func (p Pattern) compile() (*compiled, error) {
 	if p.Name == "" {
 		return nil, errors.New("name is empty; want the figure's, like \"throughput\"")
