@@ -66,9 +66,6 @@ func (o *importOptions) read(file string, sets map[string]any, yield func(import
 			return err
 		}
 		one.Run.Detail = "imported from " + path
-		if r.Part != "" {
-			one.Run.Detail += ", " + r.Part
-		}
 		one.Run.CreatedUnix = r.Result.StartUnix
 		if one.Run.CreatedUnix == 0 {
 			one.Run.CreatedUnix = metrics.Unix(info.ModTime())

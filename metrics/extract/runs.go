@@ -3,7 +3,6 @@ package extract
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,7 +45,7 @@ func ParseColumn(text string) (ours string, c Column, err error) {
 // TableRun is one run of a CSV file.
 type TableRun struct {
 	Part   string         // tells it from the other runs of the file
-	Rows   string         // digest of its first row as it stands there, different for each of equal ones
+	Rows   string         // bytes of a digest of its first row as it stands there, different for each of equal ones
 	Labels map[string]any // by our names, from the mapped columns: string, int64, float64, bool or []any
 	Result Content
 }
@@ -112,7 +111,7 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 		beginning := binary.BigEndian.Uint64(digest[:])
 		equal[beginning]++
 		run := TableRun{Part: "row " + strconv.Itoa(number), Labels: labels,
-			Rows: hex.EncodeToString(digest[:16]) + "-" + strconv.Itoa(int(equal[beginning]))}
+			Rows: string(binary.AppendUvarint(digest[:16:16], uint64(equal[beginning])))}
 		one := tableGroup{run, [][]string{row}, []int{line}}
 		if epochs {
 			groups = append(groups, one)

@@ -11,6 +11,7 @@ package measure
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -80,6 +81,9 @@ var kinds = map[string][]Measure{
 // Of lists the measures of a kind of workload; nil for a kind that declares
 // none. Times to targets are not in it, since their names hold the target.
 func Of(kind string) []Measure { return slices.Clone(kinds[kind]) }
+
+// Each is Of, one by one.
+func Each(kind string) iter.Seq[Measure] { return slices.Values(kinds[kind]) }
 
 // Declare adds measures to a kind of workload, and undo takes them out again: for
 // kinds and measures that live in a test.

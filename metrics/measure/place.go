@@ -87,7 +87,11 @@ func (m Measure) Holds(at map[string]any) bool {
 func Placed() []Measure {
 	var list []Measure
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		list = append(list, slices.DeleteFunc(Of(kind), func(m Measure) bool { return m.At == "" })...)
+		for m := range Each(kind) {
+			if m.At != "" {
+				list = append(list, m)
+			}
+		}
 	}
 	return list
 }

@@ -43,7 +43,7 @@ func (q *details) figures() error {
 
 // source is where an imported run comes from.
 func (q *details) source() error {
-	return q.each("SELECT path, sha256, part, format FROM import WHERE run = ?", func(rows *sql.Rows) error {
+	return q.each("SELECT s.path, s.sha256, i.part, s.format FROM import i JOIN source s ON s.id = i.source WHERE i.run = ?", func(rows *sql.Rows) error {
 		q.d.Source = &Source{}
 		return rows.Scan(&q.d.Source.Path, &q.d.Source.SHA256, &q.d.Source.Part, &q.d.Source.Format)
 	})

@@ -1,11 +1,11 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,7 +74,7 @@ func (s *Store) Import(ctx context.Context, runs iter.Seq2[Imported, error], eac
 				each(report)
 			}
 		}
-		return all.rows.flush()
+		return all.settle()
 	})
 }
 
@@ -89,11 +89,15 @@ type importing struct {
 	keys     map[string]bool    // of parameters, that are stored
 	studies  map[string]string  // id by name, of those that runs were stored in
 	repeats  map[studyPoint]int // the largest of each point
+	fresh    map[string]bool    // studies all of whose points are in repeats
 	hidden   map[string]string  // texts that were looked through for secrets, and what came of them
+	indices  *indices
 
-	// The file that is being read, which of its parts were, by a hash, and whether
-	// any run of it, or of the table that it may have grown from, can be stored.
+	// The file that is being read, its row in table source (0: none), which of its
+	// parts were read, by a hash, and whether any run of it, or of the table that it
+	// may have grown from, can be stored.
 	file   Source
+	source int64
 	parts  map[uint64]struct{}
 	stored bool
 }
@@ -109,7 +113,15 @@ const (
 
 func newImporting(ctx context.Context, s *Store, tx *sql.Tx) *importing {
 	return &importing{ctx: ctx, store: s, tx: tx, rows: newBulk(tx), measures: catalogue{}, keys: map[string]bool{}, studies: map[string]string{},
-		repeats: map[studyPoint]int{}, hidden: map[string]string{}}
+		repeats: map[studyPoint]int{}, fresh: map[string]bool{}, hidden: map[string]string{}, indices: &indices{tx: tx}}
+}
+
+// settle is called before what is stored is looked at or changed, and at the end.
+func (all *importing) settle() error {
+	if err := all.rows.flush(); err != nil {
+		return err
+	}
+	return all.indices.create()
 }
 
 // hide is redact.Text; the rows of a table say most things alike.
@@ -134,18 +146,17 @@ func (all *importing) mayBeStored(from Source) (bool, error) {
 	file, part := from, maphash.String(partSeed, from.Part)
 	file.Part, file.Rows = "", ""
 	if all.parts == nil || file != all.file {
-		if err := all.rows.flush(); err != nil {
-			return false, err
-		}
-		if err := all.tx.QueryRow("SELECT EXISTS (SELECT 1 FROM import WHERE sha256 = ?1) OR ?2 <> '' AND EXISTS (SELECT 1 FROM import WHERE origin = ?2)",
+		if err := all.tx.QueryRow("SELECT EXISTS (SELECT 1 FROM source WHERE sha256 = ?1 OR ?2 <> '' AND origin = ?2)",
 			file.SHA256, file.Origin).Scan(&all.stored); err != nil {
 			return false, err
 		}
-		all.file, all.parts = file, map[uint64]struct{}{}
+		all.file, all.source, all.parts = file, 0, map[uint64]struct{}{}
 	}
 	if _, again := all.parts[part]; again { // the same file once more
 		all.stored = true
-		if err := all.rows.flush(); err != nil {
+	}
+	if all.stored {
+		if err := all.settle(); err != nil {
 			return false, err
 		}
 	}
@@ -169,41 +180,44 @@ func (all *importing) one(i Imported) (report Report, err error) {
 	if err != nil {
 		return report, err
 	}
-	var id int64
-	var name, study, point, before string
+	var id, source int64
+	var name, study, point string
+	var before []byte
 	var repeat int
 	known := func(where string, args ...any) error {
-		return tx.QueryRow("SELECT r.id, r.name, r.study, r.point, r.repeat, i.facts FROM import i JOIN every_run r ON r.id = i.run WHERE "+where, args...).
-			Scan(&id, &name, &study, &point, &repeat, &before)
+		return tx.QueryRow("SELECT r.id, r.name, r.study, r.point, r.repeat, i.facts, i.source FROM import i JOIN source s ON s.id = i.source JOIN every_run r ON r.id = i.run WHERE "+where, args...).
+			Scan(&id, &name, &study, &point, &repeat, &before, &source)
 	}
 	grown := false
 	err = sql.ErrNoRows
 	if may {
-		err = known("i.sha256 = ? AND i.part = ?", from.SHA256, from.Part)
+		err = known("s.sha256 = ? AND i.part = ?", from.SHA256, from.Part)
 	}
 	if may && errors.Is(err, sql.ErrNoRows) && from.Rows != "" {
-		err = known("i.rows = ? AND i.rows <> '' AND i.origin = ?", from.Rows, from.Origin)
+		err = known("i.rows = ? AND i.rows <> x'' AND s.origin = ?", []byte(from.Rows), from.Origin)
 		grown = err == nil
 	}
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 	case err != nil:
 		return report, err
-	case before == facts:
+	case bytes.Equal(before, facts):
 		return Report{Run: name}, nil
 	case !from.Replace && !(grown && study == run.Study && point == run.Point): // more epochs of the same run
 		return report, fmt.Errorf("%w, as run %s", ErrImported, name)
 	default:
-		if err := all.rows.flush(); err != nil {
-			return report, err
-		}
-		if _, err := tx.Exec("UPDATE study SET arranged = 0 WHERE name = (SELECT study FROM every_run WHERE id = ?)", id); err != nil {
-			return report, err
-		}
-		if _, err := tx.Exec("DELETE FROM every_run WHERE id = ?", id); err != nil {
-			return report, err
+		for _, query := range []string{
+			"UPDATE study SET arranged = 0 WHERE name = (SELECT study FROM every_run WHERE id = ?1)",
+			"DELETE FROM every_run WHERE id = ?1",
+			"DELETE FROM source WHERE id = ?2 AND NOT EXISTS (SELECT 1 FROM import WHERE source = ?2)",
+		} {
+			if _, err := tx.Exec(query, id, source); err != nil {
+				return report, err
+			}
 		}
 		clear(all.repeats)
+		clear(all.fresh)
+		all.source = 0 // which may be gone
 	}
 	if study == run.Study && point == run.Point {
 		run.Repeat = repeat // the one that it replaces
@@ -224,17 +238,26 @@ func absurd(from Source, err error) error {
 
 // nextRepeat is the first that no run of the point has.
 func (all *importing) nextRepeat(study, point string) (n int, err error) {
-	at := studyPoint{study, point}
+	at, fresh := studyPoint{study, point}, false
 	n, known := all.repeats[at]
-	if !known { // what is held is of points that are remembered
-		if err := all.tx.QueryRow("SELECT coalesce(max(repeat), 0) FROM every_run WHERE study = ? AND point = ?", study, point).Scan(&n); err != nil {
-			return 0, err
-		}
+	if !known {
 		if len(all.repeats) == rememberedPoints {
-			if err := all.rows.flush(); err != nil {
+			clear(all.repeats)
+			clear(all.fresh)
+		}
+		if _, seen := all.studies[study]; !seen {
+			if err := all.tx.QueryRow("SELECT NOT EXISTS (SELECT 1 FROM study WHERE name = ?)", study).Scan(&fresh); err != nil {
 				return 0, err
 			}
-			clear(all.repeats)
+			all.fresh[study] = fresh
+		}
+		if !all.fresh[study] {
+			if err := all.settle(); err != nil {
+				return 0, err
+			}
+			if err := all.tx.QueryRow("SELECT coalesce(max(repeat), 0) FROM every_run WHERE study = ? AND point = ?", study, point).Scan(&n); err != nil {
+				return 0, err
+			}
 		}
 	}
 	all.repeats[at] = n + 1
@@ -244,7 +267,7 @@ func (all *importing) nextRepeat(study, point string) (n int, err error) {
 // Tables are the files of tables that runs were imported from, by rising size:
 // path, SHA256, size and origin.
 func (s *Store) Tables(ctx context.Context) (list []Source, err error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT path, sha256, bytes, origin FROM import WHERE rows <> '' ORDER BY bytes, sha256, path")
+	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT path, sha256, bytes, origin FROM source WHERE origin <> '' ORDER BY bytes, sha256, path")
 	if err != nil {
 		return nil, err
 	}
@@ -261,11 +284,11 @@ func (s *Store) Tables(ctx context.Context) (list []Source, err error) {
 
 // importFacts is a digest of what is imported, but for when the file was
 // written, which copying changes, and the numbers that Import gives.
-func importFacts(run metrics.Run, events []metrics.Event, from Source) (string, error) {
+func importFacts(run metrics.Run, events []metrics.Event, from Source) ([]byte, error) {
 	run.ID, run.Repeat, run.Attempt, run.CreatedUnix, run.Dir, run.Detail = "-", 1, 1, 0, "", ""
 	text, err := record(run)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, `{"Run":%s,"Format":%q}`, text, from.Format)
@@ -282,25 +305,41 @@ func importFacts(run metrics.Run, events []metrics.Event, from Source) (string, 
 			e.Figure = &f
 		}
 		if text, err = json.Marshal(e); err != nil {
-			return "", err
+			return nil, err
 		}
 		h.Write(text)
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return h.Sum(nil), nil
+}
+
+// putSource finds or makes a file's row.
+func putSource(tx *sql.Tx, from Source) (id int64, err error) {
+	err = tx.QueryRow(`INSERT INTO source (path, sha256, format, bytes, origin) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET bytes = excluded.bytes RETURNING id`, from.Path, from.SHA256, from.Format, from.Bytes, from.Origin).Scan(&id)
+	return id, err
 }
 
 // run stores a run that is not stored yet.
-func (all *importing) run(run metrics.Run, events []metrics.Event, from Source, facts string) (report Report, err error) {
+func (all *importing) run(run metrics.Run, events []metrics.Event, from Source, facts []byte) (report Report, err error) {
 	report = Report{Run: run.ID, Changed: true, Files: 1}
 	if run.StudyID, err = all.study(run); err != nil {
 		return report, err
+	}
+	if !all.stored {
+		if err := all.indices.another(); err != nil {
+			return report, err
+		}
 	}
 	id, err := all.store.insertRun(all.tx, all.rows, run, "", all.keys)
 	if err != nil {
 		return report, err
 	}
-	if err := all.rows.insert("INSERT INTO import (run, path, sha256, part, format, facts, bytes, rows, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		id, from.Path, from.SHA256, from.Part, from.Format, facts, from.Bytes, from.Rows, from.Origin); err != nil {
+	if all.source == 0 {
+		if all.source, err = putSource(all.tx, from); err != nil {
+			return report, err
+		}
+	}
+	if err := all.rows.insert("INSERT INTO import (run, source, part, facts, rows) VALUES (?, ?, ?, ?, ?)", id, all.source, from.Part, facts, []byte(from.Rows)); err != nil {
 		return report, err
 	}
 	in := newIngest(all.ctx, all.tx, id, &report, all.hide, all.measures, all.rows)
@@ -311,7 +350,7 @@ func (all *importing) run(run metrics.Run, events []metrics.Event, from Source, 
 	if input := stated(run, events); input != nil {
 		return report, in.summarize(input, nil)
 	}
-	if err := all.rows.flush(); err != nil {
+	if err := all.settle(); err != nil {
 		return report, err
 	}
 	if err := in.steps(); err != nil {

@@ -28,7 +28,7 @@ CREATE TABLE planned (
 -- One attempt at a point; also one that a person has had forgotten.
 CREATE TABLE every_run (
   id        INTEGER PRIMARY KEY,
-  name      TEXT NOT NULL UNIQUE,  -- "STUDY/POINT-r1-a1"
+  name      TEXT NOT NULL,         -- "STUDY/POINT-r1-a1", each once
   study     TEXT NOT NULL,
   point     TEXT NOT NULL,
   repeat    INTEGER NOT NULL,
@@ -45,6 +45,7 @@ CREATE TABLE every_run (
   ingested  REAL NOT NULL,         -- when it was last changed here
   facts     TEXT NOT NULL          -- digest of all that the caller said of it; '' of what was imported: table import has it
 ) STRICT;
+CREATE UNIQUE INDEX run_name ON every_run (name); -- not a constraint: an import of many runs makes it last
 CREATE INDEX run_created ON every_run (created, id);
 CREATE INDEX run_study ON every_run (study, created);
 CREATE INDEX run_attempts ON every_run (study, point, repeat, status, attempt);
@@ -170,9 +171,9 @@ CREATE TABLE event_file (
   pid        INTEGER,
   environment INTEGER REFERENCES environment,
   -- Time of the last steps event, from the writer's start.
-  steps_time REAL,
-  UNIQUE (run, writer, rank, restart)
+  steps_time REAL
 ) STRICT;
+CREATE UNIQUE INDEX event_file_run ON event_file (run, writer, rank, restart);
 
 -- Times below are seconds from the writer's start, on its host's monotonic clock.
 CREATE TABLE train (
@@ -357,7 +358,6 @@ CREATE TABLE result (
   git_commit      TEXT NOT NULL,    -- '' when not recorded
   noise_scale_why TEXT NOT NULL     -- why there is none
 ) STRICT;
-CREATE INDEX result_commit ON result (git_commit);
 
 -- What is measured: by runs of a kind of workload, as package measure declares
 -- it, or as users' programs and logs report it.
@@ -402,22 +402,30 @@ CREATE TABLE noise_scale (
   PRIMARY KEY (run, epoch)
 ) STRICT, WITHOUT ROWID;
 
--- Where an imported run comes from.
-CREATE TABLE import (
-  run    INTEGER PRIMARY KEY REFERENCES every_run ON DELETE CASCADE,
+-- Files that runs were imported from: once for all runs of a table. One of which
+-- no run is left is deleted.
+CREATE TABLE source (
+  id     INTEGER PRIMARY KEY,
   path   TEXT NOT NULL,
   sha256 TEXT NOT NULL,
-  part   TEXT NOT NULL,     -- which of the runs in the file
   format TEXT NOT NULL,
-  facts  TEXT NOT NULL,     -- digest of all that was imported
-  bytes  INTEGER NOT NULL,  -- of the file
-  -- Of a table, '' of a log: a digest of the row that the run begins with, and the
-  -- sha256 of the table when it was first imported, however it has grown since.
-  rows   TEXT NOT NULL,
-  origin TEXT NOT NULL
+  bytes  INTEGER NOT NULL,
+  -- Of a table, '' of a log: its sha256 when it was first imported, however it has
+  -- grown since.
+  origin TEXT NOT NULL,
+  UNIQUE (sha256, path, format, origin)
 ) STRICT;
-CREATE INDEX import_sha256 ON import (sha256, part);
-CREATE INDEX import_rows ON import (rows) WHERE rows <> '';
+
+-- Which of its runs an imported run is.
+CREATE TABLE import (
+  run    INTEGER PRIMARY KEY REFERENCES every_run ON DELETE CASCADE,
+  source INTEGER NOT NULL REFERENCES source,
+  part   TEXT NOT NULL,
+  facts  BLOB NOT NULL,  -- SHA-256 of all that was imported
+  rows   BLOB NOT NULL   -- of a table: a digest of the row that the run begins with; x'' of a log
+) STRICT;
+CREATE INDEX import_part ON import (source, part);
+CREATE INDEX import_rows ON import (rows) WHERE rows <> x'';
 
 -- ---------------------------------------------------------------- views
 -- Promised to users and described in docs/store.md: a column is never removed
@@ -677,8 +685,8 @@ GROUP BY r.id, p.id;
 
 -- Runs that were imported.
 CREATE VIEW imports AS
-SELECT r.name AS run, r.study, i.path, i.sha256, i.part, i.format
-FROM import i JOIN run r ON r.id = i.run;
+SELECT r.name AS run, r.study, s.path, s.sha256, i.part, s.format
+FROM import i JOIN source s ON s.id = i.source JOIN run r ON r.id = i.run;
 
 -- Studies, and where they are.
 CREATE VIEW studies AS

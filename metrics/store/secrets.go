@@ -11,7 +11,11 @@ import (
 // withoutSecrets is the run as it is stored: a database is copied and mailed.
 // hide is redact.Text, or finds the same.
 func withoutSecrets(run metrics.Run, hide func(string) string) metrics.Run {
-	run.Detail = redact.Known(run.Secrets)(run.Detail)
+	if len(run.Secrets) > 0 {
+		run.Detail = redact.Known(run.Secrets)(run.Detail)
+	} else {
+		run.Detail = hide(run.Detail)
+	}
 	run.Parameters = maps.Clone(run.Parameters)
 	for key, v := range run.Parameters {
 		run.Parameters[key] = hideValue(key, v, hide)

@@ -34,12 +34,16 @@ func (in *ingest) values(kind string, r summary.Outcome) error {
 		}
 		return in.rows.insert("INSERT INTO value (run, measure, place, value, missed, why) VALUES (?, ?, 0, ?, ?, ?)", in.run, id, value, missed, why)
 	}
-	declared := slices.DeleteFunc(measure.Of(kind), func(m measure.Measure) bool { return m.At != "" })
-	for _, target := range r.Targets() {
-		declared = append(declared, measure.To(target))
-	}
-	for _, m := range declared {
+	for m := range measure.Each(kind) {
+		if m.At != "" {
+			continue
+		}
 		if err := put(m, false); err != nil {
+			return err
+		}
+	}
+	for _, target := range r.Targets() {
+		if err := put(measure.To(target), false); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ var computed = []string{measure.Throughput, measure.EndToEnd, measure.TrainSecon
 // recorded, and go with a warning that says what it is: another program's figure
 // is not made by our rules.
 func (r *Outcome) stated(in Input) {
-	for _, m := range measure.Of(in.Kind) {
+	for m := range measure.Each(in.Kind) {
 		if m.At != "" {
 			continue
 		}
@@ -100,6 +100,9 @@ func (r *Outcome) reported(in Input) {
 // placed takes measures with coordinates from the figures of their name, unit and
 // coordinates. Of two at one place the first counts, and that is said.
 func (r *Outcome) placed(in Input) {
+	if !slices.ContainsFunc(in.Figures, func(f metrics.Figure) bool { return len(f.At) > 0 }) {
+		return
+	}
 	var places measure.Places
 	again := map[string]int{}
 	for _, m := range measure.Placed() {

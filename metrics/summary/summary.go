@@ -143,8 +143,10 @@ func Summarize(in Input) Outcome {
 	for _, s := range in.Steps {
 		r.Samples += s.Samples
 	}
-	if slices.ContainsFunc(measure.Of(in.Kind), func(m measure.Measure) bool { return m.Name == measure.Throughput }) {
-		r.steady(in)
+	for m := range measure.Each(in.Kind) {
+		if m.Name == measure.Throughput {
+			r.steady(in)
+		}
 	}
 	r.clock(in)
 	r.stated(in)
