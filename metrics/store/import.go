@@ -113,7 +113,7 @@ const (
 
 func newImporting(ctx context.Context, s *Store, tx *sql.Tx) *importing {
 	return &importing{ctx: ctx, store: s, tx: tx, rows: newBulk(tx), measures: catalogue{}, keys: map[string]bool{}, studies: map[string]string{},
-		repeats: map[studyPoint]int{}, fresh: map[string]bool{}, hidden: map[string]string{}, indices: &indices{tx: tx}}
+		repeats: map[studyPoint]int{}, fresh: map[string]bool{}, hidden: map[string]string{}, indices: &indices{tx: tx, few: fewRuns}}
 }
 
 // settle is called before what is stored is looked at or changed, and at the end.

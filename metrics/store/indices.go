@@ -8,8 +8,9 @@ import "database/sql"
 // been written out long before.
 type indices struct {
 	tx      *sql.Tx
+	few     int      // fewRuns
 	runs    int      // that the import has stored
-	before  int      // that were there before; counted when it first matters
+	before  int      // that were there, by the largest number of one
 	dropped []string // the statements that make them
 	done    bool     // they were dropped once: an import does not do so again
 }
@@ -22,15 +23,13 @@ const fewRuns = 5000
 // as many runs as were there, it drops the indices: to make them of all runs is then
 // at most twice the work that it would be for those of the import alone.
 func (x *indices) another() error {
-	x.runs++
-	if x.done || x.runs < max(fewRuns, x.before) {
-		return nil
-	}
-	if x.runs == fewRuns {
-		// Those of the import that wait to be stored are not counted, which does no harm.
-		if err := x.tx.QueryRow("SELECT max(0, count(*) - ?) FROM every_run", x.runs).Scan(&x.before); err != nil || x.before > x.runs {
+	if x.runs++; x.runs == 1 {
+		if err := x.tx.QueryRow("SELECT coalesce(max(id), 0) FROM every_run").Scan(&x.before); err != nil {
 			return err
 		}
+	}
+	if x.done || x.runs < max(x.few, x.before) {
+		return nil
 	}
 	x.done = true
 	return x.drop()

@@ -199,12 +199,12 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 	if err != nil {
 		return err
 	}
-	for _, query := range []string{"DELETE FROM series WHERE study = ?", "UPDATE every_run SET series = '' WHERE study = ?", "UPDATE study SET arranged = 1 WHERE name = ?"} {
+	for _, query := range []string{"DELETE FROM series WHERE study = ?", "UPDATE study SET arranged = 1 WHERE name = ?"} {
 		if _, err := tx.Exec(query, study); err != nil {
 			return err
 		}
 	}
-	places, members := map[string]int64{}, newBulk(tx)
+	places, members, names := map[string]int64{}, newBulk(tx), map[string]string{}
 	for _, one := range scaling.Arrange(o.list, plan) {
 		r, err := tx.Exec("INSERT INTO series (study, name, axis, base) VALUES (?, ?, ?, ?)", study, one.Name, one.Axis, placeOnAxis(one.Base))
 		if err != nil {
@@ -229,14 +229,53 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 		if err := members.flush(); err != nil {
 			return err
 		}
-		// A run that does not count, or not yet, is named like the others of its
-		// point, unless these are on several curves.
+		if one.Part {
+			continue
+		}
 		for _, point := range one.Points {
-			if _, err := tx.Exec(`UPDATE every_run SET series = CASE series WHEN '' THEN ?1 ELSE series || '; ' || ?1 END WHERE study = ?2 AND point = ?3
-				AND (EXISTS (SELECT 1 FROM member m WHERE m.run = every_run.id AND m.series = ?4)
-					OR NOT ?5 AND NOT EXISTS (SELECT 1 FROM member m WHERE m.run = every_run.id))`, one.Name, study, point, id, one.Part); err != nil {
-				return err
+			if names[point] != "" {
+				names[point] += "; "
 			}
+			names[point] += one.Name
+		}
+	}
+	return nameSeries(ctx, tx, study, names)
+}
+
+// nameSeries notes in each run of a study what curves it is on. A run that does not
+// count, or not yet, is named like the others of its point, unless these are on
+// several curves: names has the points whose runs are all on the same.
+func nameSeries(ctx context.Context, tx *sql.Tx, study string, names map[string]string) error {
+	// In one pass over the table: a pass for each point of a million runs would write
+	// each of its pages as often as there are points.
+	if _, err := tx.ExecContext(ctx, `UPDATE every_run SET series = coalesce((SELECT group_concat(name, '; ')
+			FROM (SELECT s.name FROM series s WHERE s.id IN (SELECT m.series FROM member m WHERE m.run = every_run.id) ORDER BY s.id)), '')
+		WHERE study = ?`, study); err != nil {
+		return err
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT id, point FROM every_run WHERE study = ? AND series = ''", study)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	named := map[int64]string{}
+	for rows.Next() {
+		var id int64
+		var point string
+		if err := rows.Scan(&id, &point); err != nil {
+			return err
+		}
+		if name := names[point]; name != "" {
+			named[id] = name
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	rows.Close()
+	for id, name := range named {
+		if _, err := tx.ExecContext(ctx, "UPDATE every_run SET series = ? WHERE id = ?", name, id); err != nil {
+			return err
 		}
 	}
 	return nil

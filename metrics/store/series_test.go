@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/mattn/go-sqlite3"
 
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -50,5 +51,40 @@ func TestRunsAlike(t *testing.T) {
 	}
 	if got := value(t, s, "SELECT count(DISTINCT run) FROM member"); got != "52" {
 		t.Errorf("%s runs are on curves, want 52", got)
+	}
+}
+
+// The names of curves are written in one pass over the runs: a study of a million
+// is larger than the cache, and a pass for each of its points would write it out as
+// often.
+func TestArrangeInOnePass(t *testing.T) {
+	s := openStore(t)
+	if _, err := importAll(t, s, rowsOf("aa", 1, 12)...); err != nil { // of three points, in turn
+		t.Fatal(err)
+	}
+	c, err := s.write.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written []int64
+	if err := c.Raw(func(c any) error {
+		c.(*sqlite3.SQLiteConn).RegisterUpdateHook(func(_ int, _, table string, row int64) {
+			if table == "every_run" {
+				written = append(written, row)
+			}
+		})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if err := s.Arrange(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, written); diff != "" {
+		t.Errorf("runs in the order in which they were written: -want +got\n%s", diff)
+	}
+	if got := value(t, s, "SELECT count(DISTINCT series), min(length(series) > 0) FROM runs"); got != "1|1" {
+		t.Errorf("series, and whether all runs have one: %s", got)
 	}
 }
