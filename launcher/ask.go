@@ -20,13 +20,19 @@ import (
 // database less.
 const maxNames = 500
 
+// answer is what Slurm says of attempts.
+type answer struct {
+	jobs map[rundir.Folder]*slurm.Job
+	odd  map[rundir.Folder]error // of whose jobs it says something that cannot be read
+}
+
 // askSlurm returns what Slurm knows of attempts, each job with the id that submit
 // printed.
-func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (map[rundir.Folder]*slurm.Job, error) {
+func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (answer, error) {
 	known, err := askJobs(ctx, client, attempts)
 	for _, a := range attempts {
-		if job := known[a.Run]; job != nil {
-			known[a.Run] = taskOf(job, a.Record.task())
+		if job := known.jobs[a.Run]; job != nil {
+			known.jobs[a.Run] = taskOf(job, a.Record.task())
 		}
 	}
 	return known, err
@@ -36,22 +42,23 @@ func askSlurm(ctx context.Context, client *slurm.Client, attempts []*Attempt) (m
 // for all of them, another one where some have ended, and one sacct for those that
 // squeue has forgotten; where there is no accounting, those are missing and the
 // folder has the say.
-func askJobs(ctx context.Context, client *slurm.Client, attempts []*Attempt) (map[rundir.Folder]*slurm.Job, error) {
+func askJobs(ctx context.Context, client *slurm.Client, attempts []*Attempt) (answer, error) {
 	// By number: a static binary knows only the names in /etc/passwd, and most
 	// clusters keep their users elsewhere.
 	self := strconv.Itoa(os.Getuid())
+	known := answer{map[rundir.Folder]*slurm.Job{}, map[rundir.Folder]error{}}
 	queue, err := client.Queue(ctx, slurm.Filter{User: self})
-	if err != nil {
-		return nil, err
+	if err := known.read(attempts, err); err != nil {
+		return known, err
 	}
-	known := pick(attempts, queue)
-	if err := addExitCodes(ctx, client, self, known); err != nil {
-		return nil, err
+	known.add(pick(attempts, queue))
+	if err := addExitCodes(ctx, client, self, known.jobs); err != nil {
+		return answer{}, err
 	}
 	var forgotten []string
 	since := time.Now()
 	for _, a := range attempts {
-		if known[a.Run] == nil {
+		if known.jobs[a.Run] == nil && known.odd[a.Run] == nil {
 			forgotten = append(forgotten, a.Record.JobName)
 			if created := metrics.Time(a.Record.CreatedUnix); created.Before(since) {
 				since = created
@@ -69,19 +76,44 @@ func askJobs(ctx context.Context, client *slurm.Client, attempts []*Attempt) (ma
 		filter = slurm.Filter{User: self}
 	}
 	history, err := client.Accounting(ctx, since.Add(-time.Minute), filter)
-	if err != nil && !errors.Is(err, slurm.ErrNoAccounting) {
+	if err := known.read(attempts, err); err != nil && !errors.Is(err, slurm.ErrNoAccounting) {
 		return known, err
 	}
 	// Of what is under way the controller alone has the word. In the database a
 	// job that the controller has lost stays RUNNING for ever, and what a
 	// requeue ended stays REQUEUED beside what came of it.
 	history = slices.DeleteFunc(history, func(j slurm.Job) bool { return j.State.Known() && !j.State.Terminal() })
-	for run, job := range pick(attempts, history) {
-		if known[run] == nil {
-			known[run] = job
+	known.add(pick(attempts, history))
+	return known, nil
+}
+
+// add takes the jobs of attempts of which nothing is known yet. Of one of which a
+// line cannot be read another line may not be the last word.
+func (k *answer) add(jobs map[rundir.Folder]*slurm.Job) {
+	for run, job := range jobs {
+		if k.jobs[run] == nil && k.odd[run] == nil {
+			k.jobs[run] = job
 		}
 	}
-	return known, nil
+}
+
+// read notes of which attempts a line cannot be read; lines of other jobs of the
+// same user do not matter. Any other error comes back.
+func (k *answer) read(attempts []*Attempt, err error) error {
+	var odd *slurm.UnreadableError
+	if !errors.As(err, &odd) {
+		return err
+	}
+	for _, a := range attempts {
+		id := ""
+		if a.Submission != nil {
+			id = a.Submission.JobID
+		}
+		if err := odd.Of(a.Record.JobName, id); err != nil {
+			k.odd[a.Run] = err
+		}
+	}
+	return nil
 }
 
 // addExitCodes asks for the exit codes of those jobs that have ended, once for

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/slurm"
 )
@@ -46,12 +48,12 @@ func TestAskSlurmOfTheForgotten(t *testing.T) {
 			}
 			client := &slurm.Client{Env: []string{"PATH=" + dir + ":/usr/bin:/bin"}}
 			a := &Attempt{Run: rundir.Folder(filepath.Join(dir, "p-r1-a1")), Record: Record{JobName: "s/p-r1-a1-0f"}}
-			jobs, err := askSlurm(context.Background(), client, []*Attempt{a})
+			said, err := askSlurm(context.Background(), client, []*Attempt{a})
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got slurm.State
-			if job := jobs[a.Run]; job != nil {
+			if job := said.jobs[a.Run]; job != nil {
 				got = job.State
 			}
 			if got != tt.want {
@@ -88,13 +90,67 @@ func TestAskSlurmIsTwoCalls(t *testing.T) {
 			if err := errors.Join(os.WriteFile(queue, []byte(c.queue), 0o644), os.WriteFile(calls, nil, 0o644)); err != nil {
 				t.Fatal(err)
 			}
-			jobs, err := askSlurm(context.Background(), client, attempts)
-			if err != nil || len(jobs) != c.known {
-				t.Errorf("%d jobs: %d found, want %d; %v", n, len(jobs), c.known, err)
+			said, err := askSlurm(context.Background(), client, attempts)
+			if err != nil || len(said.jobs) != c.known {
+				t.Errorf("%d jobs: %d found, want %d; %v", n, len(said.jobs), c.known, err)
 			}
 			if text, err := os.ReadFile(calls); err != nil || string(text) != c.calls {
 				t.Errorf("%d jobs, of which squeue knows %d, took %q, want %q; %v", n, c.known, text, c.calls, err)
 			}
 		}
+	}
+}
+
+// TestAskSlurmOfWhatCannotBeRead: a line that cannot be read keeps nothing from
+// other jobs; of its own nothing is concluded, from no other answer either.
+func TestAskSlurmOfWhatCannotBeRead(t *testing.T) {
+	line := func(fields string) string { return strings.ReplaceAll(fields, "|", "\x1f") + "\n" }
+	for _, tt := range []struct {
+		name, queue, history string
+		jobs, odd            []string
+	}{
+		{name: "another job of the user's", queue: line("1|a|main|RUNNING|None|n1|100|110|200|") + line("2|b|main|RUNNING|None|n1|100|110|200|") +
+			line("9|somebody|main|RUNNING|None|n[1-|100|110|200|"), jobs: []string{"a", "b"}},
+		{name: "no job's", queue: "Welcome!\n" + line("1|a|main|RUNNING|None|n1|100|110|200|") + line("2|b|main|RUNNING|None|n1|100|110|200|"),
+			jobs: []string{"a", "b"}},
+		{name: "its own", queue: line("1|a|main|RUNNING|None|n1|100|110|200|") + line("2|b|main|RUNNING|None|n1|yesterday|110|200|"),
+			history: line("2|b|bench|main|FAILED|None|1:0|0:0|n1|100|110|120|"), jobs: []string{"a"}, odd: []string{"b"}},
+		{name: "its own, with an earlier copy", queue: line("1|a|main|RUNNING|None|n1|100|110|200|") +
+			line("2|b|main|FAILED|None|n1|100|110|200|") + line("3|b|main|RUNNING|None|n1|100|110|200||"), jobs: []string{"a"}, odd: []string{"b"}},
+		{name: "in the database", queue: line("1|a|main|RUNNING|None|n1|100|110|200|"),
+			history: line("2|b|bench|main|NODE_FAIL|None|1:0|0:0|n1|100|110|120|") + line("2|b|bench|main|COMPLETED|None|x|0:0|n1|100|110|120|"),
+			jobs:    []string{"a"}, odd: []string{"b"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, answer := range map[string]string{"squeue": tt.queue, "sacct": tt.history} {
+				if err := os.WriteFile(filepath.Join(dir, name+".out"), []byte(answer), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\ncat '"+dir+"/"+name+".out'\n"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var attempts []*Attempt
+			for i, name := range []string{"a", "b"} {
+				attempts = append(attempts, &Attempt{Run: rundir.Folder(filepath.Join(dir, fmt.Sprintf("p-r%d-a1", i+1))), Record: Record{JobName: name}})
+			}
+			said, err := askSlurm(context.Background(), &slurm.Client{Env: []string{"PATH=" + dir + ":/usr/bin:/bin"}}, attempts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var jobs, odd []string
+			for _, a := range attempts {
+				if said.jobs[a.Run] != nil {
+					jobs = append(jobs, a.Record.JobName)
+				}
+				if said.odd[a.Run] != nil {
+					odd = append(odd, a.Record.JobName)
+				}
+			}
+			if d := cmp.Diff([2][]string{tt.jobs, tt.odd}, [2][]string{jobs, odd}); d != "" {
+				t.Errorf("jobs and what cannot be read (-want +got):\n%s", d)
+			}
+		})
 	}
 }

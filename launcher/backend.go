@@ -68,7 +68,7 @@ type Finding struct {
 	Job *metrics.Job // nil when no scheduler knows of it
 	// Judge says how far the attempt came, by what it has left in its folder.
 	Judge func(Traces) (status metrics.Status, detail string)
-	Err   error // what was found out cannot be written down
+	Err   error // what was found out cannot be written down, or be read
 }
 
 // Ending is what was done to end an attempt.

@@ -132,12 +132,13 @@ func (b *SlurmBackend) sbatch(ctx context.Context, script, after string) (*Submi
 
 // Survey asks Slurm about jobs.
 func (b *SlurmBackend) Survey(ctx context.Context, open []*Attempt) ([]Finding, error) {
-	jobs, unreachable := askSlurm(ctx, b.Client, open)
-	wrong := adopt(open, jobs)
+	said, unreachable := askSlurm(ctx, b.Client, open)
+	wrong := adopt(open, said.jobs)
 	findings := make([]Finding, len(open))
 	for i, a := range open {
-		findings[i] = Finding{Job: jobFacts(a, jobs[a.Run]), Err: wrong[a.Run], Judge: func(t Traces) (metrics.Status, string) {
-			return judgeJob(a.jobEvidence(jobs[a.Run], t, unreachable == nil))
+		job, odd := said.jobs[a.Run], said.odd[a.Run]
+		findings[i] = Finding{Job: jobFacts(a, job), Err: errors.Join(wrong[a.Run], odd), Judge: func(t Traces) (metrics.Status, string) {
+			return judgeJob(a.jobEvidence(job, t, unreachable == nil && odd == nil))
 		}}
 	}
 	return findings, unreachable
@@ -189,10 +190,11 @@ func (b *SlurmBackend) Cancel(ctx context.Context, states []State) ([]Ending, er
 	}
 	// What is said of an attempt that shares a job says nothing of the job, so
 	// that Slurm is asked once more.
-	jobs, err := askSlurm(ctx, b.Client, attempts)
+	said, err := askSlurm(ctx, b.Client, attempts)
 	if err != nil {
 		return list, err
 	}
+	jobs := said.jobs
 	others, err := othersServed(attempts, meant)
 	if err != nil {
 		return list[:0], err
@@ -202,6 +204,12 @@ func (b *SlurmBackend) Cancel(ctx context.Context, states []State) ([]Ending, er
 	for i, s := range states {
 		job := jobs[s.Run]
 		switch {
+		case said.odd[s.Run] != nil:
+			list[i].What = "what Slurm says of its job cannot be read"
+			if s.Run.Withdrawn() {
+				list[i].What += "; whenever it starts, it runs nothing"
+			}
+			continue
 		case job == nil && s.Run.Withdrawn():
 			list[i].Asked, list[i].What = true, "Slurm has no job for it; if one turns up, it runs nothing"
 			continue

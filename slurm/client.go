@@ -75,14 +75,27 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	if e.Script == "" {
+	switch {
+	case e.Script != "":
+		return e.Script + ": " + e.Message
+	case strings.HasPrefix(e.Message, e.Command+": "):
 		return e.Message
 	}
-	return e.Script + ": " + e.Message
+	return e.Command + ": " + e.Message
 }
 
 // Words is Message, for those who speak to other schedulers too.
 func (e *RefusedError) Words() string { return e.Message }
+
+// unanswered is the error of a question: one that was refused was not answered, by
+// a controller or for want of a configuration.
+func unanswered(err error) error {
+	var refused *RefusedError
+	if errors.As(err, &refused) {
+		return &UnreachableError{refused.Command, refused.Message, false, err}
+	}
+	return err
+}
 
 // ErrNoAccounting says that the cluster keeps no records of its jobs
 // (slurmdbd), so that sacct has nothing to say.

@@ -3,7 +3,6 @@ package slurm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os/user"
 	"slices"
 	"strings"
@@ -141,19 +140,19 @@ func (c *Client) Describe(ctx context.Context) (*Description, error) {
 	var problems []error
 	config, _, err := c.run(ctx, "scontrol", "show", "config")
 	if err != nil {
-		return nil, unconfigured(err)
+		return nil, unanswered(err)
 	}
 	settings := ParseConfig(config)
 	d := &Description{Name: settings["ClusterName"], Version: settings["SLURM_VERSION"], Enforce: settings["EnforcePartLimits"]}
 	partitions, _, err := c.run(ctx, "scontrol", "show", "partition", "--oneliner")
 	if err != nil {
-		return nil, err
+		return nil, unanswered(err)
 	}
 	d.Partitions, err = ParsePartitions(partitions)
 	problems = append(problems, err)
 	nodes, _, err := c.run(ctx, "scontrol", "show", "node", "--oneliner")
 	if err != nil {
-		return nil, err
+		return nil, unanswered(err)
 	}
 	d.Nodes, err = ParseNodes(nodes)
 	problems = append(problems, err)
@@ -167,7 +166,7 @@ func (c *Client) Describe(ctx context.Context) (*Description, error) {
 func (c *Client) Partitions(ctx context.Context) ([]Partition, error) {
 	out, _, err := c.run(ctx, "scontrol", "show", "partition", "--oneliner")
 	if err != nil {
-		return nil, unconfigured(err)
+		return nil, unanswered(err)
 	}
 	return ParsePartitions(out)
 }
@@ -193,16 +192,6 @@ func (c *Client) accounts(ctx context.Context, cluster, storage string) ([]Accou
 		return nil, err
 	}
 	return ParseAccounts(out, standard)
-}
-
-// unconfigured turns a refusal for want of a configuration into what it means:
-// there is no cluster to be reached from here.
-func unconfigured(err error) error {
-	var refused *RefusedError
-	if errors.As(err, &refused) && strings.Contains(refused.Message, "configuration source") {
-		return &UnreachableError{refused.Command, refused.Message, false, fmt.Errorf("%w", err)}
-	}
-	return err
 }
 
 // TestOnly asks sbatch whether it would take a script, and submits nothing. It

@@ -181,9 +181,14 @@ var maxArraySize = regexp.MustCompile(`(?m)^MaxArraySize\s*=\s*(\d+)\s*$`)
 func (c *Client) MaxArraySize(ctx context.Context) (int, error) {
 	out, _, err := c.run(ctx, "scontrol", "show", "config")
 	if err != nil {
-		return 0, err
+		return 0, unanswered(err)
 	}
-	return ParseMaxArraySize(out)
+	n, err := ParseMaxArraySize(out)
+	var refused *RefusedError
+	if err != nil && !errors.As(err, &refused) {
+		return 0, &UnreachableError{"scontrol", err.Error(), false, err}
+	}
+	return n, err
 }
 
 // ParseMaxArraySize reads `scontrol show config`.
@@ -197,7 +202,7 @@ func ParseMaxArraySize(out []byte) (int, error) {
 		return 0, fmt.Errorf("scontrol show config: MaxArraySize is %s, which makes no sense", m[1])
 	}
 	if n < 2 {
-		return 0, errors.New("this cluster allows no job arrays (MaxArraySize in scontrol show config)")
+		return 0, &RefusedError{Command: "scontrol", Message: `this cluster allows no job arrays (MaxArraySize in "scontrol show config"); use policy.packing = "job" or "allocation"`}
 	}
 	return n, nil
 }

@@ -4,39 +4,90 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// records cuts an answer into lines of n fields. A field may hold line breaks
-// (a job's name can), so that a short line goes on in the next one.
-func records(out []byte, n int) (list [][]string, err error) {
-	var problems []error
-	pending, from := "", 0
-	for i, line := range strings.Split(strings.TrimSuffix(string(out), "\n"), "\n") {
-		if pending == "" {
-			if line == "" || strings.HasPrefix(line, "CLUSTER: ") && !strings.Contains(line, separator) {
-				continue // squeue -M's headline
-			}
-			pending, from = line, i+1
-		} else {
-			pending += "\n" + line
-		}
-		switch got := strings.Count(pending, separator) + 1; {
-		case got == n:
-			list = append(list, strings.Split(pending, separator))
-			pending = ""
-		case got > n:
-			problems = append(problems, fmt.Errorf("line %d: %d fields, not %d: %.200q", from, got, n, pending))
-			pending = ""
-		}
-	}
-	if pending != "" {
-		problems = append(problems, fmt.Errorf("line %d: %d fields, not %d: %.200q", from, strings.Count(pending, separator)+1, n, pending))
-	}
-	return list, errors.Join(problems...)
+// UnreadableError says that Slurm answered, and that some of its lines cannot be
+// read. The jobs of all other lines come with it.
+type UnreadableError struct{ Lines []Unreadable }
+
+// Unreadable is one line of an answer, or several where a job's name has line
+// breaks.
+type Unreadable struct {
+	Text string
+	Err  error // why
 }
+
+// Error is what is wrong with the first line, and how many more there are.
+func (e *UnreadableError) Error() string {
+	text := e.Lines[0].Err.Error()
+	if n := len(e.Lines) - 1; n > 0 {
+		text += fmt.Sprintf(" (and %d more)", n)
+	}
+	return text
+}
+
+// Of is why an answer about a job cannot be read: a line that has its name or its id
+// as one of the fields; nil if there is none.
+func (e *UnreadableError) Of(name, id string) error {
+	if e == nil {
+		return nil
+	}
+	for _, l := range e.Lines {
+		fields := strings.FieldsFunc(l.Text, func(r rune) bool { return r == '\n' || r == '\x1f' })
+		if slices.Contains(fields, name) || slices.Contains(fields, id) {
+			return l.Err
+		}
+	}
+	return nil
+}
+
+// unreadable is the error for such lines; nil for none.
+func unreadable(lines []Unreadable) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	return &UnreadableError{lines}
+}
+
+// records cuts an answer of a command into lines of n fields, the first a job's or
+// a step's id. A field may hold line breaks (a job's name can), so that a short
+// line goes on in the next one.
+func records(command string, out []byte, n int) (list [][]string, bad []Unreadable) {
+	pending, from := "", 0
+	drop := func() {
+		if pending != "" {
+			bad = append(bad, Unreadable{pending, fmt.Errorf("%s: line %d is not of %d fields, the first a job's id: %.200q", command, from, n, pending)})
+		}
+		pending = ""
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(string(out), "\n"), "\n") {
+		if strings.Count(pending, separator)+strings.Count(line, separator)+1 > n {
+			drop() // what came before was cut short
+		}
+		if pending != "" {
+			pending += "\n" + line
+		} else if line != "" && (!strings.HasPrefix(line, "CLUSTER: ") || strings.Contains(line, separator)) { // squeue -M's headline
+			pending, from = line, i+1
+		}
+		switch fields := strings.Split(pending, separator); {
+		case pending == "":
+		case len(fields) == 1 || !idForm.MatchString(fields[0]):
+			drop()
+		case len(fields) == n:
+			list = append(list, fields)
+			pending = ""
+		}
+	}
+	drop()
+	return list, bad
+}
+
+// idForm is that of an id: "7", "95_[4-9%2]", "48+0", "7.batch".
+var idForm = regexp.MustCompile(`^[0-9]+([_+.][^\n]*)?$`)
 
 // reader collects the problems of one job's fields.
 type reader struct{ problems []error }
@@ -77,8 +128,8 @@ func (r *reader) done(command string, j *Job) error {
 	return fmt.Errorf("%s, job %.40q: %w", command, j.ID, errors.Join(r.problems...))
 }
 
-// ParseQueue reads squeue's answer to Client.Queue. Jobs that could not be
-// read are left out and told of in the error.
+// ParseQueue reads squeue's answer to Client.Queue. Jobs that cannot be read are
+// left out and in the error, an *UnreadableError.
 func ParseQueue(out []byte) ([]Job, error) {
 	return parseTable("squeue", out, strings.Count(queueFormat, separator)+1, func(f []string, r *reader) Job {
 		return Job{ID: f[0], Name: f[1], Partition: f[2], Word: f[3], Reason: known(f[4]), Nodes: r.hosts(f[5]),
@@ -89,8 +140,8 @@ func ParseQueue(out []byte) ([]Job, error) {
 var accountingFields = []string{"JobID", "JobName", "Cluster", "Partition", "State", "Reason", "ExitCode",
 	"DerivedExitCode", "NodeList", "Submit", "Start", "End", "Comment"}
 
-// ParseAccounting reads sacct's answer to Client.Accounting. Jobs that could
-// not be read are left out and told of in the error.
+// ParseAccounting reads sacct's answer to Client.Accounting. Jobs that cannot be
+// read are left out and in the error, an *UnreadableError.
 func ParseAccounting(out []byte) ([]Job, error) {
 	return parseTable("sacct", out, len(accountingFields), func(f []string, r *reader) Job {
 		return Job{ID: f[0], Name: f[1], Cluster: f[2], Partition: f[3], Word: f[4], Reason: known(f[5]),
@@ -100,11 +151,7 @@ func ParseAccounting(out []byte) ([]Job, error) {
 }
 
 func parseTable(command string, out []byte, fields int, read func([]string, *reader) Job) ([]Job, error) {
-	lines, err := records(out, fields)
-	var problems []error
-	if err != nil {
-		problems = append(problems, fmt.Errorf("%s: %w", command, err))
-	}
+	lines, bad := records(command, out, fields)
 	var jobs []Job
 	for _, f := range lines {
 		var r reader
@@ -113,7 +160,7 @@ func parseTable(command string, out []byte, fields int, read func([]string, *rea
 			r.note(fmt.Errorf("no id or no state in %.200q", strings.Join(f, "|")))
 		}
 		if err := r.done(command, &j); err != nil {
-			problems = append(problems, err)
+			bad = append(bad, Unreadable{strings.Join(f, separator), err})
 			continue
 		}
 		// sacct shows an exit code of 0:0 for a job that has none yet.
@@ -122,7 +169,7 @@ func parseTable(command string, out []byte, fields int, read func([]string, *rea
 		}
 		jobs = append(jobs, j)
 	}
-	return jobs, errors.Join(problems...)
+	return jobs, unreadable(bad)
 }
 
 // A line of scontrol's is KEY=VALUE, separated by spaces, which values hold

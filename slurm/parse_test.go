@@ -54,8 +54,40 @@ func TestParseQueueKeepsWhatItCanRead(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if err == nil || !strings.Contains(err.Error(), `job "2": node list`) || !strings.Contains(err.Error(), `job "3": time`) {
-		t.Errorf("error: %v", err)
+	var odd *UnreadableError
+	if !errors.As(err, &odd) || len(odd.Lines) != 2 || !strings.Contains(odd.Error(), `job "2": node list`) || !strings.Contains(odd.Error(), "and 1 more") {
+		t.Fatalf("error: %v", err)
+	}
+	if err := odd.Of("late", ""); err == nil || !strings.Contains(err.Error(), `job "3": time`) {
+		t.Errorf("of the job named late: %v", err)
+	}
+	if err := odd.Of("another", "2"); err == nil || !strings.Contains(err.Error(), `job "2": node list`) {
+		t.Errorf("of job 2: %v", err)
+	}
+	if err := odd.Of("two", "1"); err != nil {
+		t.Errorf("of a job that can be read: %v", err)
+	}
+}
+
+// A line that is cut short, too long or no job's takes no other with it.
+func TestParseQueueLosesOnlyTheBadLine(t *testing.T) {
+	good := func(id string) string { return row(id + "|n" + id + "|main|RUNNING|None|n1|100|110|200|") }
+	for name, bad := range map[string]string{
+		"greeting":         "Welcome to the cluster!\n",
+		"cut short":        row("7|cut"),
+		"only an id":       row("7"),
+		"too long":         row("7|long|main|RUNNING|None|n1|100|110|200||more"),
+		"no id":            row("|name|main|RUNNING|None|n1|100|110|200|"),
+		"cut short, twice": row("7|cut") + row("8|cut|main"),
+	} {
+		got, err := ParseQueue([]byte(good("1") + bad + good("2") + good("3")))
+		var ids []string
+		for _, j := range got {
+			ids = append(ids, j.ID)
+		}
+		if d := cmp.Diff([]string{"1", "2", "3"}, ids); d != "" || err == nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, d)
+		}
 	}
 }
 

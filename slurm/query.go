@@ -83,8 +83,8 @@ var queueFormat = strings.Join([]string{"%i", "%j", "%P", "%T", "%r", "%N", "%V"
 
 // Queue asks the controller about jobs: those that wait or run, and those that
 // ended within its MinJobAge (usually five minutes). Jobs it does not know are
-// missing from the answer. Where lines could not be read, the others are
-// returned beside the error.
+// missing from the answer. With an *UnreadableError come the jobs of the lines that
+// can be read.
 func (c *Client) Queue(ctx context.Context, f Filter) ([]Job, error) {
 	return c.ask(ctx, f, ParseQueue, "squeue", "--noheader", "--states=all", "--format="+queueFormat)
 }
@@ -97,14 +97,9 @@ func (c *Client) Queue(ctx context.Context, f Filter) ([]Job, error) {
 // some seconds. Without a database it is ErrNoAccounting.
 func (c *Client) Accounting(ctx context.Context, since time.Time, f Filter) ([]Job, error) {
 	// sacct takes no seconds since 1970 here; it reads local time.
-	jobs, err := c.ask(ctx, f, ParseAccounting, "sacct", "--noheader", "--allocations", "--duplicates", "--parsable2",
+	return c.ask(ctx, f, ParseAccounting, "sacct", "--noheader", "--allocations", "--duplicates", "--parsable2",
 		"--delimiter="+separator, "--starttime="+since.Local().Format("2006-01-02T15:04:05"),
 		"--format="+strings.Join(accountingFields, ","))
-	var refused *RefusedError
-	if errors.As(err, &refused) && strings.Contains(refused.Message, "accounting storage is disabled") {
-		return nil, ErrNoAccounting
-	}
-	return jobs, err
 }
 
 func (c *Client) ask(ctx context.Context, f Filter, parse func([]byte) ([]Job, error), name string, args ...string) ([]Job, error) {
@@ -112,20 +107,27 @@ func (c *Client) ask(ctx context.Context, f Filter, parse func([]byte) ([]Job, e
 		return nil, err
 	}
 	var jobs []Job
-	var problems []error
+	var bad []Unreadable
 	for _, options := range f.options() {
 		out, _, err := c.run(ctx, name, append(slices.Clone(args), options...)...)
 		var refused *RefusedError
 		if errors.As(err, &refused) && strings.Contains(refused.Message, "Invalid job id specified") {
 			continue // squeue, of a single job that it has forgotten
 		}
+		if refused != nil && strings.Contains(refused.Message, "accounting storage is disabled") {
+			return nil, ErrNoAccounting
+		}
 		if err != nil {
-			return nil, err
+			return nil, unanswered(err)
 		}
 		part, err := parse(out)
-		jobs, problems = append(jobs, part...), append(problems, err)
+		jobs = append(jobs, part...)
+		var odd *UnreadableError
+		if errors.As(err, &odd) {
+			bad = append(bad, odd.Lines...)
+		}
 	}
-	return jobs, errors.Join(problems...)
+	return jobs, unreadable(bad)
 }
 
 // ExitCodes are those of the user's jobs that the controller knows to have ended,
@@ -140,12 +142,13 @@ func (c *Client) ExitCodes(ctx context.Context, user string) (map[string]ExitCod
 
 // ParseExitCodes reads squeue's answer to Client.ExitCodes: raw wait statuses.
 func ParseExitCodes(out []byte) (map[string]ExitCode, error) {
-	lines, err := records(out, 3) // a separator after each field
+	lines, bad := records("squeue", out, 3) // a separator after each field
 	codes := map[string]ExitCode{}
 	for _, f := range lines {
 		raw, err := strconv.ParseUint(f[1], 10, 32)
 		if err != nil {
-			return codes, fmt.Errorf("squeue, job %.40q: exit code %.40q is not a wait status", f[0], f[1])
+			bad = append(bad, Unreadable{strings.Join(f, separator), fmt.Errorf("squeue, job %.40q: exit code %.40q is not a wait status", f[0], f[1])})
+			continue
 		}
 		status := syscall.WaitStatus(raw)
 		code := ExitCode{Status: int(raw>>8) & 0xff}
@@ -154,7 +157,7 @@ func ParseExitCodes(out []byte) (map[string]ExitCode, error) {
 		}
 		codes[f[0]] = code
 	}
-	return codes, err
+	return codes, unreadable(bad)
 }
 
 // Steps are the ids of a job's steps that run, "7.0", by name.
@@ -168,14 +171,14 @@ func (c *Client) Steps(ctx context.Context, job string) (map[string]string, erro
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, unanswered(err)
 	}
-	lines, err := records(out, 2)
+	lines, bad := records("squeue", out, 2)
 	steps := map[string]string{}
 	for _, f := range lines {
 		steps[f[1]] = f[0]
 	}
-	return steps, err
+	return steps, unreadable(bad)
 }
 
 // ErrNoJob says that the controller does not know a job, or no longer does.
@@ -191,7 +194,7 @@ func (c *Client) Show(ctx context.Context, id string) (Job, error) {
 		return Job{}, fmt.Errorf("%w: the controller knows no job %s", ErrNoJob, id)
 	}
 	if err != nil {
-		return Job{}, err
+		return Job{}, unanswered(err)
 	}
 	jobs, err := ParseShow(out)
 	if err == nil && len(jobs) != 1 {

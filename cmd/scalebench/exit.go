@@ -79,7 +79,7 @@ func unreadable(n int) error {
 }
 
 // unreadableHint is what can be done about it.
-const unreadableHint = "The other runs are not affected. Put the files right (owner, mode, content), or move the run's folder away; as long as it is there, the run is not begun again."
+const unreadableHint = "The other runs are not affected. Put right what the warning names, such as a file's owner, mode or content, or move the run's folder away; as long as it is there, the run is not begun again."
 
 // planError says that the command did its work as far as it could without the
 // study's plan, which cannot be read; a warning said why.

@@ -197,7 +197,12 @@ func explainScheduler(err error) error {
 
 func schedulerGone(err error, hint string) error {
 	var gone launcher.Unreachable
-	if !errors.As(err, &gone) {
+	var refused launcher.Refusal
+	switch {
+	case errors.As(err, &gone):
+	case errors.As(err, &refused):
+		return &usageError{err: err}
+	default:
 		return err
 	}
 	if gone.Queued() {

@@ -13,6 +13,8 @@
 //	refuse    if there: sbatch says this and exits 1
 //	down      if there: no command reaches the controller
 //	no-accounting  if there: sacct has no database
+//	garble    if there, a seed: answers are cut short, have odd fields and lines
+//	          that are no job's, and one command in ten fails without a reason
 //
 // Answers have the form of the real ones (slurm/testdata/transcripts); a test
 // holds them against each other.
@@ -47,7 +49,7 @@ func Main(name string) int {
 	return run(os.Getenv(Variable), name, os.Args[1:], os.Stdout, os.Stderr)
 }
 
-func run(dir, name string, args []string, stdout, stderr io.Writer) int {
+func run(dir, name string, args []string, stdout, stderr io.Writer) (status int) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		fmt.Fprintf(stderr, "fake %s: %s is %q, not a folder\n", name, Variable, dir)
 		return 2
@@ -63,6 +65,13 @@ func run(dir, name string, args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, word+"Unable to contact slurm controller (connect failure)")
 			return 1
 		}
+	}
+	if f.has("garble") && name != "sbatch" {
+		finish, err := f.garble()
+		if err != nil {
+			return f.fail(name, err)
+		}
+		defer func() { status = finish(status) }()
 	}
 	var err error
 	switch name {
