@@ -89,6 +89,13 @@ func OnOneNode(plan *study.Plan) *study.Plan {
 	return &one
 }
 
+// Unused are the keys that a study sets and that mean nothing to runs on this
+// machine, outside of an allocation: they are asked of a scheduler.
+func Unused(s *study.Study) []string {
+	return slices.DeleteFunc([]string{"resources.workers_per_node", "resources.memory", "resources.time", "resources.exclusive", "resources.cpu_bind"},
+		func(path string) bool { return !s.Sets(path) })
+}
+
 // Fits says why a point cannot be measured here; nil when it can.
 func (b *LocalBackend) Fits(p study.Point) error {
 	if why := b.Site.Unfit(p.Variant, b.allocation != ""); why != "" {

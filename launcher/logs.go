@@ -13,19 +13,27 @@ import (
 	"github.com/scalebench/scalebench/metrics/regular"
 )
 
-// Log is the log to look at first: of the program whose failure was reported
-// first, else of rank 0, else of the job. "" when there is none yet.
+// Log is the log to look at first, and the one that every command names: of the
+// program whose failure was reported first, else of rank 0, else of the job, which
+// is also the one to look at after a run whose rank 0 printed nothing. "" when there
+// is none yet.
 func (s State) Log() string {
 	if s.Traces.Log != "" {
 		return s.Traces.Log
 	}
-	if log := logOf(s.Run, 0); log != "" {
+	log, job := logOf(s.Run, 0), s.Run.JobLog()
+	info, err := os.Stat(job)
+	switch {
+	case err != nil:
 		return log
+	case log == "":
+		return job
+	case s.Status.Terminal() && info.Size() > 0:
+		if rank, err := os.Stat(log); err == nil && rank.Size() == 0 {
+			return job
+		}
 	}
-	if _, err := os.Stat(s.Run.JobLog()); err == nil {
-		return s.Run.JobLog()
-	}
-	return ""
+	return log
 }
 
 // LogOf is the log that a rank's program prints into, which other ranks of its

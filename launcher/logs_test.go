@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/regular"
 )
 
@@ -116,5 +117,44 @@ func TestFollowNoLink(t *testing.T) {
 	err := Follow(t.Context(), &out, log, time.Microsecond, func() bool { return true })
 	if !errors.Is(err, regular.ErrNotRegular) || out.Len() > 0 {
 		t.Errorf("error %v, printed %q", err, out.String())
+	}
+}
+
+// Whoever names a run's log names the same one: rank 0's, the job's where rank 0
+// never had one, or printed nothing before the run ended.
+func TestLogToLookAt(t *testing.T) {
+	for name, test := range map[string]struct {
+		rank, job string // contents; "-": no such file
+		status    metrics.Status
+		want      string
+	}{
+		"none":                  {"-", "-", metrics.Running, ""},
+		"the job's":             {"-", "oom", metrics.OutOfMemory, "job.log"},
+		"rank 0's":              {"loading", "oom", metrics.OutOfMemory, "rank-00000.log"},
+		"silent":                {"", "oom", metrics.OutOfMemory, "job.log"},
+		"silent so far":         {"", "begins", metrics.Running, "rank-00000.log"},
+		"both silent":           {"", "", metrics.Failed, "rank-00000.log"},
+		"without a job's":       {"", "-", metrics.Failed, "rank-00000.log"},
+		"rank 0's, of no job's": {"loading", "-", metrics.Failed, "rank-00000.log"},
+	} {
+		run := rundir.Folder(t.TempDir())
+		for path, content := range map[string]string{run.RankLog(0): test.rank, run.JobLog(): test.job} {
+			if content == "-" {
+				continue
+			}
+			if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		traces := Traces{}
+		traces.readJobLog(run) // of a run that ended badly
+		s := State{Attempt: &Attempt{Run: run}, Status: test.status, Traces: traces}
+		want := ""
+		if test.want != "" {
+			want = filepath.Join(string(run), test.want)
+		}
+		if got := s.Log(); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
 	}
 }

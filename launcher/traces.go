@@ -154,9 +154,6 @@ func (t *Traces) readJobLog(run rundir.Folder) {
 	}
 	hide := hidden(run)
 	t.Slurm, t.Script = hide(cause.Slurm(string(text))), hide(cause.Script(string(text)))
-	if t.Log == "" {
-		t.Log = run.JobLog()
-	}
 }
 
 // hidden hides the secrets in a text that a run's program has written: what

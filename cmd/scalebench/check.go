@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -113,6 +114,11 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 	}
 	t.Notes = append(t.Notes, in.summary(len(t.Rows)))
 	t.Notes = append(t.Notes, in.outdated...)
+	if _, err := exec.LookPath("sbatch"); err != nil {
+		if unused := launcher.Unused(w.study); len(unused) > 0 {
+			t.Notes = append(t.Notes, "this host has no Slurm, and `run` does not use "+strings.Join(unused, ", "))
+		}
+	}
 	totals, err := pricing.Planned(w.plan, w.site)
 	if err != nil {
 		return &usageError{err: err}

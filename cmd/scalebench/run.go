@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,6 +139,9 @@ func (s *session) beside(ctx context.Context, w *work, nodes *launcher.Allocatio
 	}
 	if nodes == nil {
 		w.plan = launcher.OnOneNode(w.plan)
+		if unused := launcher.Unused(w.study); len(unused) > 0 {
+			s.note("not used on this machine, only under Slurm: %s", strings.Join(unused, ", "))
+		}
 	}
 	for _, p := range w.plan.Points {
 		if err := backend.Fits(p.Point); err != nil {
@@ -207,12 +211,8 @@ func (w *watch) ended(state launcher.State) {
 		delete(w.failed, run) // an earlier attempt did
 	} else {
 		w.failed[run] = true
-		log := state.Traces.Log
-		if log == "" {
-			log = state.Run.Path()
-		}
-		line += "\n  " + log
-		if hint := cause.Hint(state.Status, state.Detail); hint != "" {
+		line += "\n  " + cmp.Or(state.Log(), state.Run.Path())
+		if hint := cause.Hint(state.Status, state.Detail, state.Point.Lengths()); hint != "" {
 			line += "\n  " + hint
 		}
 	}

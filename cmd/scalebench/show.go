@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,8 +17,9 @@ func showCommand(s *session) *cli.Command {
 		Name:      "show",
 		Usage:     "print everything about one run",
 		ArgsUsage: "RUN",
-		Description: "RUN is a run as `runs` lists it, or a unique prefix or suffix of it. JSON is one\n" +
-			"object with a member for each section.",
+		Description: "RUN is a run as `runs` lists it, or a unique prefix or suffix of it. Of a point, it\n" +
+			"is the newest run; the others are named on standard error. JSON is one object with\n" +
+			"a member for each section.",
 		Action: func(c *cli.Context) error { return runShow(c.Context, s, c.Args().First()) },
 	}
 }
@@ -38,6 +40,9 @@ func runShow(ctx context.Context, s *session, run string) error {
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("cannot write the output: %w", err)
+	}
+	if len(d.Others) > 0 {
+		s.note("%s is the newest run at this point; others: %s", d.Run.ID, strings.Join(d.Others, ", "))
 	}
 	if d.Result != nil {
 		for _, doubt := range d.Result.Warnings {

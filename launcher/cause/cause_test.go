@@ -105,12 +105,18 @@ func TestHint(t *testing.T) {
 		"setup failed: module load cuda: command not found":                 "site file",
 		"KeyError: 'labels' (train.py:31)":                                  "",
 	} {
-		if got := Hint(metrics.Failed, cause); !strings.Contains(got, want) || (want == "") != (got == "") {
+		if got := Hint(metrics.Failed, cause, nil); !strings.Contains(got, want) || (want == "") != (got == "") {
 			t.Errorf("%s: %q, want %q", cause, got, want)
 		}
 	}
-	if got := Hint(metrics.TimedOut, "KeyError: No module named 'torch'"); !strings.Contains(got, "resources.time") {
-		t.Errorf("timed out: %q", got)
+	for want, lengths := range map[string][]string{
+		"Raise resources.time, or give the program less to do.":                 nil,
+		"Raise resources.time, or lower workload.epochs.":                       {"workload.epochs"},
+		"Raise resources.time, or lower workload.epochs or workload.max_steps.": {"workload.epochs", "workload.max_steps"},
+	} {
+		if got := Hint(metrics.TimedOut, "KeyError: No module named 'torch'", lengths); got != want {
+			t.Errorf("timed out: %q, want %q", got, want)
+		}
 	}
 }
 

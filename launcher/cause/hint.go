@@ -2,6 +2,7 @@ package cause
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -34,15 +35,20 @@ var hints = []struct {
 
 // statuses are what to do where the words say nothing that is known.
 var statuses = map[metrics.Status]string{
-	metrics.TimedOut:    "Raise resources.time, or make the run shorter (workload.epochs, workload.max_steps).",
 	metrics.OutOfMemory: "Raise resources.memory, or lower the batch per worker.",
 	metrics.NodeFailed:  "Nothing is wrong with the run: run the same command again to retry it on other nodes.",
 	metrics.Preempted:   "Nothing is wrong with the run: run the same command again to retry it.",
 }
 
 // Hint is what can be done about a run that ended so, for that cause; "" where
-// only its log can tell.
-func Hint(status metrics.Status, cause string) string {
+// only its log can tell. lengths are the keys that a shorter run has lower.
+func Hint(status metrics.Status, cause string, lengths []string) string {
+	if status == metrics.TimedOut {
+		if len(lengths) == 0 { // of a command that knows its own end
+			return "Raise resources.time, or give the program less to do."
+		}
+		return "Raise resources.time, or lower " + strings.Join(lengths, " or ") + "."
+	}
 	if todo := statuses[status]; todo != "" && status != metrics.OutOfMemory {
 		return todo
 	}

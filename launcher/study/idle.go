@@ -52,6 +52,11 @@ func untold(f Framework, p *Point) map[string]idle {
 	return list
 }
 
+// Sets reports whether the study sets or sweeps a key itself, by its TOML path.
+func (s *Study) Sets(path string) bool {
+	return s.sets(path) || slices.ContainsFunc(s.axes, func(a axis) bool { return a.path == path })
+}
+
 // sets reports whether the study sets a key itself, in its file or on the command
 // line.
 func (s *Study) sets(path string) bool { return s.lines[path] != 0 }

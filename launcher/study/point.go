@@ -64,6 +64,25 @@ func (p *Point) Check() error {
 	return nil
 }
 
+// Lengths are the keys, by TOML path, that bound what a run does: lower, it is
+// shorter. A command has those that it is told of.
+func (p *Point) Lengths() []string {
+	t := p.Workload.Train
+	var list []string
+	for _, key := range []struct {
+		path string
+		set  bool
+	}{
+		{"workload.epochs", t.Epochs > 0}, {"workload.max_steps", t.MaxSteps > 0}, {"workload.max_minutes", t.MaxMinutes > 0},
+		{"workload.iterations", p.Workload.Collective.Iterations > 0}, {"workload.max_bytes", p.Workload.Collective.MaxBytes > 0},
+	} {
+		if key.set && p.Reaches(key.path) {
+			list = append(list, key.path)
+		}
+	}
+	return list
+}
+
 // Key is the value of a key of the workload's own kind, by its name in the TOML,
 // as text; ok is false where the kind has no such key.
 func (p *Point) Key(name string) (text string, ok bool) {

@@ -99,8 +99,9 @@ func leftOut(runs []Observation) []string {
 		case ok && !isRate(x):
 			reasons[fmt.Sprintf("a throughput of %g is none", x)]++
 		case ok:
-		case o.Known(measure.RunSeconds) != nil && strings.HasPrefix(why, noSteadyState+": 0 steps"):
-			// of a program that need not report: its run time was wanted
+		case (o.Known(measure.RunSeconds) != nil || len(o.Reported) > 0) && strings.HasPrefix(why, noSteadyState+": 0 steps"):
+			// of a program that need not report steps: its run time or its own figures
+			// were wanted
 		case why == "" || strings.HasPrefix(why, noSteadyState):
 			reasons[cmp.Or(why, noSteadyState)]++
 		default:

@@ -208,6 +208,22 @@ func TestShowByPart(t *testing.T) {
 	if _, err := s.Show(t.Context(), "beta/p1"); err == nil || !strings.Contains(err.Error(), "beta/p11-r1-a1\n  beta/p1-r1-a1") {
 		t.Errorf("ambiguous: %v", err)
 	}
+	// Of runs at one point it is the newest, and the others are named.
+	for i, attempt := range []string{"p7-r1-a2", "p7-r2-a1"} {
+		r := historyRun(7)
+		r.ID, r.CreatedUnix = "beta/"+attempt, 2000+float64(i)
+		ingestRun(t, s, r)
+	}
+	d, err := s.Show(t.Context(), "beta/p7")
+	if err != nil || d.Run.ID != "beta/p7-r2-a1" {
+		t.Fatalf("a point: %v", err)
+	}
+	if diff := cmp.Diff([]string{"beta/p7-r1-a2", "beta/p7-r1-a1"}, d.Others); diff != "" {
+		t.Errorf("the others: %s", diff)
+	}
+	if d, err := s.Show(t.Context(), "beta/p7-r1-a2"); err != nil || len(d.Others) > 0 {
+		t.Errorf("a run: %v, with others", err)
+	}
 	if _, err := s.Show(t.Context(), "gamma"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("unknown: %v", err)
 	}

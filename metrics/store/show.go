@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -22,6 +23,9 @@ type Details struct {
 	Series   string
 	Ingested time.Time // when it last changed in the database
 	Remarks  metrics.Remarks
+	// Others are the other runs at the same point, newest first, where the point was
+	// named and not one of its runs; the newest is then shown.
+	Others []string
 
 	Result       *summary.Outcome // nil when no rank recorded anything
 	Algorithm    int              // version of package summary that made Result
@@ -66,14 +70,16 @@ type RankError struct {
 }
 
 // Show returns everything about the run with that id. The beginning or the end
-// of an id will do when only one run has it.
+// of an id will do when only one run has it, or only runs at one point: their
+// newest is shown then.
 func (s *Store) Show(ctx context.Context, id string) (*Details, error) {
 	var d Details
 	err := inTx(ctx, s.read, func(tx *sql.Tx) error {
-		run, err := resolve(ctx, tx, id)
+		run, others, err := resolve(ctx, tx, id)
 		if err != nil {
 			return err
 		}
+		d.Others = others
 		q := details{ctx: ctx, tx: tx, run: run, d: &d}
 		for _, step := range []func() error{q.row, q.parameters, q.job, q.result, q.environments, q.staged, q.epochs, q.figures, q.source, q.files, q.errors, q.badLines} {
 			if err := step(); err != nil {
@@ -88,36 +94,46 @@ func (s *Store) Show(ctx context.Context, id string) (*Details, error) {
 	return &d, nil
 }
 
-// resolve finds the run that id names.
-func resolve(ctx context.Context, tx *sql.Tx, id string) (int64, error) {
+// resolve finds the run that id names: the newest of several at one point, beside
+// which are the others.
+func resolve(ctx context.Context, tx *sql.Tx, id string) (run int64, others []string, err error) {
 	if id == "" {
-		return 0, errors.New("no run named; `scalebench runs` lists them")
+		return 0, nil, errors.New("no run named; `scalebench runs` lists them")
 	}
-	var run int64
-	err := tx.QueryRowContext(ctx, "SELECT id FROM run WHERE name = ?", id).Scan(&run)
+	err = tx.QueryRowContext(ctx, "SELECT id FROM run WHERE name = ?", id).Scan(&run)
 	if err == nil || !errors.Is(err, sql.ErrNoRows) {
-		return run, err
+		return run, nil, err
 	}
-	names, err := column1[string](tx.QueryContext(ctx, `SELECT name FROM run
-		WHERE substr(name, 1, length(?1)) = ?1 OR substr(name, -length(?1)) = ?1 ORDER BY created DESC, id DESC LIMIT 11`, id))
+	const fits = "(substr(name, 1, length(?1)) = ?1 OR substr(name, -length(?1)) = ?1)"
+	names, err := column1[string](tx.QueryContext(ctx, "SELECT name FROM run WHERE "+fits+" ORDER BY created DESC, id DESC LIMIT 11", id))
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	switch {
-	case len(names) == 0:
+	if len(names) == 0 {
 		var forgotten string
 		if err := tx.QueryRowContext(ctx, "SELECT name FROM forgotten WHERE name = ?1 OR substr(name, -length(?1)) = ?1", id).Scan(&forgotten); err == nil {
-			return 0, fmt.Errorf("run %q is %w; `scalebench forget --restore %s` brings it back", id, ErrForgotten, forgotten)
+			return 0, nil, fmt.Errorf("run %q is %w; `scalebench forget --restore %s` brings it back", id, ErrForgotten, forgotten)
 		}
-		return 0, fmt.Errorf("run %q: %w; `scalebench runs` lists the runs", id, ErrNotFound)
-	case len(names) > 10:
-		names[10] = "…"
+		return 0, nil, fmt.Errorf("run %q: %w; `scalebench runs` lists the runs", id, ErrNotFound)
 	}
+	newest, point := names[0], attemptEnd.ReplaceAllString(names[0], "")
 	if len(names) > 1 {
-		return 0, fmt.Errorf("run %q: %w; write more of it:\n  %s", id, ErrAmbiguous, strings.Join(names, "\n  "))
+		var elsewhere int
+		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM run WHERE "+fits+" AND substr(name, 1, length(?2)) <> ?2 LIMIT 1)", id, point+"-r").Scan(&elsewhere); err != nil {
+			return 0, nil, err
+		}
+		if len(names) > 10 {
+			names[10] = "…"
+		}
+		if elsewhere > 0 || point == newest {
+			return 0, nil, fmt.Errorf("run %q: %w; write more of it:\n  %s", id, ErrAmbiguous, strings.Join(names, "\n  "))
+		}
 	}
-	return run, tx.QueryRowContext(ctx, "SELECT id FROM run WHERE name = ?", names[0]).Scan(&run)
+	return run, names[1:], tx.QueryRowContext(ctx, "SELECT id FROM run WHERE name = ?", newest).Scan(&run)
 }
+
+// attemptEnd is what tells the runs at a point apart: "-r2-a1".
+var attemptEnd = regexp.MustCompile(`-r\d+-a\d+$`)
 
 // details puts one run together.
 type details struct {
