@@ -23,6 +23,8 @@ type process struct {
 
 	disturbed   [2]int  // steps from, and up to, which other work disturbs
 	disturbedBy float64 // times as long as they then are
+	pause       int     // steps from one evaluation to the next, which is within a step; 0: none
+	pauseBy     float64 // times as long as that step then is
 	changed     int     // step from which on the speed is another; 0: none
 	changedBy   float64
 }
@@ -47,6 +49,9 @@ func (p *process) play(r *rand.Rand) (durations []float64, long float64) {
 			d *= p.changedBy
 		}
 		long += d / float64(p.steps)
+		if p.pause > 0 && i%p.pause == p.pause-1 {
+			d *= p.pauseBy
+		}
 		if p.epoch > 0 && i%p.epoch == 0 {
 			d *= p.firstBy
 		}
@@ -57,6 +62,9 @@ func (p *process) play(r *rand.Rand) (durations []float64, long float64) {
 	}
 	if p.epoch > 0 {
 		long *= 1 + (p.firstBy-1)/float64(p.epoch)
+	}
+	if p.pause > 0 {
+		long *= 1 + (p.pauseBy-1)/float64(p.pause)
 	}
 	return durations, long
 }
@@ -160,6 +168,73 @@ func runFamilies() []runFamily {
 		})},
 		{"another speed in the end", false, with(40, long, func(r *rand.Rand, p *process) {
 			p.changed, p.changedBy = int(spread(r, 0.15, 0.85)*float64(p.steps)), []float64{evenly(r, 0.5, 0.85), evenly(r, 1.18, 2)}[r.IntN(2)]
+		})},
+	}
+}
+
+// shortFamilies are runs of 15 to 400 steps that scatter by 1 to 10 %, with warm-ups
+// of 3 to 40 % of them. They were drawn after the rules held on the families above,
+// and before those that came next.
+func shortFamilies() []runFamily {
+	with := func(change func(*rand.Rand, *process)) func(*rand.Rand) process {
+		return func(r *rand.Rand) process {
+			p := process{steps: int(evenly(r, 15, 401)), base: evenly(r, 1e-2, 3), noise: evenly(r, 0.01, 0.10)}
+			if r.IntN(2) == 0 {
+				p.memory = spread(r, 0.2, 0.8)
+			}
+			change(r, &p)
+			return p
+		}
+	}
+	part := func(r *rand.Rand, p *process) int {
+		return max(1, int(math.Round(spread(r, 0.03, 0.40)*float64(p.steps))))
+	}
+	by := func(r *rand.Rand) float64 { return evenly(r, 1.2, 8) }
+	epochs := func(r *rand.Rand, p *process) {
+		p.epoch, p.firstBy = max(4, int(spread(r, 0.05, 0.45)*float64(p.steps))), evenly(r, 1.5, 12)
+	}
+	return []runFamily{
+		{"short: even", true, with(func(*rand.Rand, *process) {})},
+		{"short: hiccups", true, with(func(r *rand.Rand, p *process) {
+			p.hiccups, p.hiccupBy = spread(r, 0.002, 0.03), evenly(r, 1.5, 10)
+		})},
+		{"short: slow first step", true, with(func(r *rand.Rand, p *process) { p.warmup = level(evenly(r, 2, 100), 1) })},
+		{"short: epochs", true, with(epochs)},
+		{"short: linear", false, with(func(r *rand.Rand, p *process) { p.warmup = ramp(by(r), part(r, p)) })},
+		{"short: exponential", false, with(func(r *rand.Rand, p *process) { p.warmup = decay(by(r), float64(part(r, p))/3) })},
+		{"short: slow exponential", false, with(func(r *rand.Rand, p *process) { p.warmup = decay(by(r), float64(part(r, p))) })},
+		{"short: step", false, with(func(r *rand.Rand, p *process) { p.warmup = level(by(r), part(r, p)) })},
+		{"short: longer than the half", false, with(func(r *rand.Rand, p *process) {
+			switch l := spread(r, 0.5, 1.5) * float64(p.steps); r.IntN(3) {
+			case 0:
+				p.warmup = ramp(by(r), int(l))
+			case 1:
+				p.warmup = decay(by(r), l/2)
+			case 2:
+				p.warmup = level(by(r), int(l*0.6))
+			}
+		})},
+		{"short: epochs behind a ramp", false, with(func(r *rand.Rand, p *process) {
+			epochs(r, p)
+			switch r.IntN(3) {
+			case 0:
+				p.warmup = ramp(by(r), part(r, p))
+			case 1:
+				p.warmup = decay(by(r), float64(part(r, p))/3)
+			case 2:
+				p.warmup = level(by(r), part(r, p))
+			}
+		})},
+		{"short: another speed in the first half", false, with(func(r *rand.Rand, p *process) {
+			p.changed, p.changedBy = int(spread(r, 0.03, 0.5)*float64(p.steps)), []float64{evenly(r, 0.5, 0.9), evenly(r, 1.1, 2)}[r.IntN(2)]
+		})},
+		{"short: disturbed", false, with(func(r *rand.Rand, p *process) {
+			from, part := spread(r, 0, 0.95), spread(r, 0.05, 0.5)
+			p.disturbed = [2]int{int(from * float64(p.steps)), int((from + part) * float64(p.steps))}
+			p.disturbedBy = spread(r, 1.1, 2.5)
+		})},
+		{"short: pauses for evaluations", false, with(func(r *rand.Rand, p *process) {
+			p.pause, p.pauseBy = 4+int(spread(r, 0.05, 0.4)*float64(p.steps)), evenly(r, 3, 30)
 		})},
 	}
 }

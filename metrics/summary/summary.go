@@ -24,7 +24,7 @@ import (
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
-const AlgorithmVersion = 8
+const AlgorithmVersion = 9
 
 // Input is what one incarnation of a run recorded.
 type Input struct {
@@ -234,6 +234,7 @@ func (r *Outcome) steady(in Input) {
 	}
 	r.WarmupSteps, r.SteadySteps = warmup, len(steady)
 	r.Values[measure.Throughput] = longRun(in, warmup)
+	cut.tellOfRare(in.Steps, epochSteps(in))
 	r.Warnings = append(r.Warnings, cut.Warnings...)
 	if slices.ContainsFunc(in.Ranks, func(r Rank) bool { return r.Ranks > 1 }) {
 		r.Slowest = nil // one writer for several ranks tells them not apart

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 const (
@@ -24,10 +26,16 @@ const (
 	// so that these are larger than they seem.
 	parts, partSteps, apart = 8, 5, 8
 
-	// startup is the part of a run that may be warm-up without a word, fewStartup
-	// the steps. What the rest of the warm-up costs is told where the throughput
-	// would be lower by more than tell with it.
-	startup, fewStartup, tell = 0.05, 5, 0.05
+	// startup is the part of a run, fewStartup the steps, in which a step that takes
+	// unmistakable times as long as those behind the warm-up is warm-up without a
+	// word. Of the others that are left out, what they cost is told where the
+	// throughput would be lower by more than tell with them.
+	startup, fewStartup, unmistakable, tell = 0.05, 5, 3, 0.05
+
+	// fasterBy is how much slower than their second half all steps behind the
+	// warm-up have to be, and sure by how many standard errors, before the run may
+	// still be getting faster.
+	fasterBy, sure = 0.02, 2
 )
 
 // Cut is where a run's warm-up ends, and what has to be said of it.
@@ -77,29 +85,42 @@ func Warmup(durations []float64) (Cut, error) {
 	}
 	cut := Cut{Warmup: warmup}
 	cut.tellOfWarmup(durations)
-	cut.tellOfChange(durations)
+	if !cut.tellOfChange(durations) {
+		cut.tellOfTrend(durations)
+	}
 	return cut, nil
 }
 
-// tellOfWarmup warns of a warm-up that may be something else, for how long it is
-// and what it would take from the throughput.
+// tellOfWarmup warns of a warm-up that may be something else, for what it would
+// take from the throughput. One first step is always warm-up.
 func (c *Cut) tellOfWarmup(durations []float64) {
 	n := len(durations)
-	from := max(fewStartup, int(startup*float64(n)))
-	if from >= c.Warmup {
+	if c.Warmup < 2 {
 		return
 	}
 	behind := mean(durations[c.Warmup:])
-	late := durations[from:c.Warmup]
-	cost := float64(len(late)) / float64(n-from) * (mean(late)/behind - 1)
-	if cost > tell {
-		c.warn("the first %d of %d steps are left out as warm-up: steps from %d on take %.0f %% longer than those after it; if something disturbed the run there, its throughput is up to %.0f %% too high",
-			c.Warmup, n, from, 100*(mean(late)/behind-1), 100*cost)
+	early := max(fewStartup, int(startup*float64(n)))
+	var from, counted int
+	var over float64
+	for i, d := range durations[:c.Warmup] {
+		if i < early && d > unmistakable*behind {
+			continue
+		}
+		if counted == 0 {
+			from = i
+		}
+		counted++
+		over += d/behind - 1
+	}
+	if cost := over / float64(n-c.Warmup+counted); cost > tell {
+		c.warn("the first %d of %d steps are left out as warm-up: steps %d to %d take %.0f %% longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to %.0f %% too high",
+			c.Warmup, n, from, c.Warmup-1, 100*over/float64(counted), 100*cost)
 	}
 }
 
-// tellOfChange warns of a run whose steps take longer at one time than at another.
-func (c *Cut) tellOfChange(durations []float64) {
+// tellOfChange warns of a run whose steps take longer at one time than at another,
+// and says whether it did.
+func (c *Cut) tellOfChange(durations []float64) bool {
 	rest := durations[c.Warmup:]
 	size := max(partSteps, (len(rest)+parts-1)/parts)
 	var medians, scatter []float64
@@ -109,7 +130,7 @@ func (c *Cut) tellOfChange(durations []float64) {
 		medians, scatter, starts = append(medians, lowerMedian(part)), append(scatter, deviation(part)), append(starts, from)
 	}
 	if len(medians) < 2 {
-		return
+		return false
 	}
 	low, high := 0, 0
 	for i, m := range medians {
@@ -121,9 +142,75 @@ func (c *Cut) tellOfChange(durations []float64) {
 		}
 	}
 	noise := lowerMedian(scatter) / math.Sqrt(float64(size))
-	if change := medians[high] - medians[low]; change > evenWithin*medians[low] && change > apart*noise {
+	change := medians[high] - medians[low]
+	told := change > evenWithin*medians[low] && change > apart*noise
+	if told {
 		c.warn("steps %d to %d take %.0f %% longer than steps %d to %d: the throughput is over both",
 			c.Warmup+starts[high], c.Warmup+starts[high]+size-1, 100*change/medians[low], c.Warmup+starts[low], c.Warmup+starts[low]+size-1)
+	}
+	return told
+}
+
+// tellOfTrend warns of a run that may still be getting faster behind what was left
+// out: a ramp within the scatter of the steps, or one without an end. Outliers are
+// on neither side, or one would be a trend.
+func (c *Cut) tellOfTrend(durations []float64) {
+	rest := durations[c.Warmup:]
+	fence := farFence(rest)
+	usual := func(x []float64) float64 {
+		return mean(slices.DeleteFunc(slices.Clone(x), func(d float64) bool { return d > fence }))
+	}
+	middle := len(rest) - len(rest)/2
+	all, late := usual(rest), usual(rest[middle:])
+	noise := deviation(rest) / math.Sqrt(float64(len(rest)))
+	if over := all - late; over > fasterBy*late && over > sure*noise {
+		c.warn("steps %d to %d take %.0f %% longer than those after them: if the run was still getting faster, its throughput is at least %.0f %% too low; make it longer",
+			c.Warmup, c.Warmup+middle-1, 100*(usual(rest[:middle])/late-1), 100*over/all)
+	}
+}
+
+// tellOfRare warns of a run whose throughput depends on one step: on how often what
+// was slow in it, an evaluation maybe, happens to be among so few. What happens at
+// the same place of every epoch happens once an epoch, and so does what the first
+// step of an epoch waits for.
+func (c *Cut) tellOfRare(steps []Step, epoch int) {
+	rest := steps[c.Warmup:]
+	durations := make([]float64, len(rest))
+	total := 0.0
+	for i, s := range rest {
+		durations[i] = s.Duration
+		total += s.Duration
+	}
+	typical := lowerMedian(durations)
+	fence := max(farFence(durations), typical*(1+slower))
+	type place struct{ least, steps int } // the shortest step of those at a place, and how many they are
+	places := map[int]place{}
+	if epoch > 0 {
+		for i, s := range rest {
+			p := places[s.Index%epoch]
+			if p.steps == 0 || durations[i] < durations[p.least] {
+				p.least = i
+			}
+			p.steps++
+			places[s.Index%epoch] = p
+		}
+	}
+	worst, lost := 0, 0.0
+	for i, s := range rest {
+		if durations[i] <= fence {
+			continue
+		}
+		usual := typical
+		if p := places[s.Index%max(1, epoch)]; p.steps > 1 || p.steps == 1 && s.Index%epoch == 0 {
+			usual = max(typical, durations[p.least])
+		}
+		if spare := durations[i] - usual; spare > lost {
+			worst, lost = i, spare
+		}
+	}
+	if lost > tell*total {
+		c.warn("step %d takes %s times as long as most, %.0f %% of the time of all steps: one such step more or less changes the throughput by about as much; make the run longer",
+			rest[worst].Index, number.Short(durations[worst]/typical, 2), 100*durations[worst]/total)
 	}
 }
 

@@ -41,12 +41,14 @@ func TestWarmup(t *testing.T) {
 		{"even", repeat(100, 0.05), 0, "", ""},
 		{"one slow first step", join([]float64{30}, repeat(99, 0.05)), 1, "", ""},
 		{"two slow first steps", join([]float64{30, 9}, repeat(98, 0.05)), 2, "", ""},
-		{"a ramp of five in fifteen", join([]float64{6, 5, 4, 3, 2}, repeat(10, 1)), 5, "", ""},
+		// 3 is not more than three times as long, nor is 2: with them, 12 steps take 15.
+		{"a ramp of five in fifteen", join([]float64{6, 5, 4, 3, 2}, repeat(10, 1)), 5, "", "the first 5 of 15 steps are left out as warm-up: steps 3 to 4 take 150 % longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to 25 % too high"},
 		{"a ramp of five in sixteen that leaves too few", join([]float64{6, 5, 4, 3, 2, 2, 2}, repeat(9, 1)), 0, "7 of 16 steps are warm-up; at least 10 others are needed", ""},
-		// Steps 5 to 19 take twice as long: with them, 95 steps take 110, which is
-		// 15/95 = 16 % more.
-		{"a slower start", join(repeat(20, 2), repeat(80, 1)), 20, "", "the first 20 of 100 steps are left out as warm-up: steps from 5 on take 100 % longer than those after it; if something disturbed the run there, its throughput is up to 16 % too high"},
-		{"a slower start that is soon over", join(repeat(7, 2), repeat(93, 1)), 7, "", ""},
+		// With them, 100 steps take 120.
+		{"a slower start", join(repeat(20, 2), repeat(80, 1)), 20, "", "the first 20 of 100 steps are left out as warm-up: steps 0 to 19 take 100 % longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to 20 % too high"},
+		{"a slower start that is soon over", join(repeat(5, 2), repeat(95, 1)), 5, "", ""},
+		{"two steps of sixteen at another speed", join(repeat(2, 1.7), repeat(14, 1)), 2, "", "the first 2 of 16 steps are left out as warm-up: steps 0 to 1 take 70 % longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to 9 % too high"},
+		{"two steps of sixteen that are five times as long", join(repeat(2, 5), repeat(14, 1)), 2, "", ""},
 		// Parts of 13 steps, ⌈100/8⌉: the first all fast, that from 26 on all slow.
 		{"a faster start", join(repeat(20, 1), repeat(80, 2)), 0, "", "steps 26 to 38 take 100 % longer than steps 0 to 12: the throughput is over both"},
 		{"slower from 45 % on", join(repeat(90, 1), repeat(110, 1.3)), 0, "", "steps 100 to 124 take 30 % longer than steps 0 to 24: the throughput is over both"},
@@ -56,6 +58,9 @@ func TestWarmup(t *testing.T) {
 		{"faster behind the middle", join(repeat(60, 2), repeat(40, 1)), 0, "half of the 100 steps are warm-up", ""},
 		// 4 % is what a shared machine does: even enough, nothing to drop.
 		{"a small drift behind the middle", join(repeat(60, 1.04), repeat(40, 1)), 0, "", ""},
+		// Too little to be left out. All steps take 1.023 on average.
+		{"a first half that is slower", join(repeat(50, 1.046), repeat(50, 1)), 0, "", "steps 0 to 49 take 5 % longer than those after them: if the run was still getting faster, its throughput is at least 2 % too low; make it longer"},
+		{"a first half that is faster", join(repeat(50, 1), repeat(50, 1.046)), 0, "", ""},
 		{"ever faster", ramp, 0, "half of the 100 steps are warm-up", ""},
 		{"nothing", nil, 0, "0 steps", ""},
 		{"too few", repeat(9, 1), 0, "9 steps were reported by every rank, at least 10 are needed", ""},
@@ -109,6 +114,38 @@ func TestLongRun(t *testing.T) {
 	} {
 		if got := Summarize(test.in).Values["throughput"]; math.Abs(got-test.want) > 1e-12 {
 			t.Errorf("%s: %g samples/s, want %g", test.name, got, test.want)
+		}
+	}
+}
+
+// One step of 12 in 29 others of 1 is 12/41 of the time. What each epoch has is not
+// rare, and neither is a step that hardly counts.
+func TestRareSteps(t *testing.T) {
+	run := func(steps int, ends []int, slow map[int]float64) Input {
+		in := Input{Kind: "train", Ranks: []Rank{{}}, EpochEnds: ends}
+		for i := range steps {
+			in.Steps = append(in.Steps, Step{Index: i, Duration: max(1, slow[i]), Mean: 1, Samples: 1})
+		}
+		return in
+	}
+	const one = "step 14 takes 12 times as long as most, 29 % of the time of all steps: one such step more or less changes the throughput by about as much; make the run longer"
+	for _, test := range []struct {
+		name string
+		in   Input
+		want string
+	}{
+		{"one step", run(30, nil, map[int]float64{14: 12}), one},
+		{"in epochs of different lengths", run(30, []int{10, 30}, map[int]float64{14: 12}), one},
+		{"in one of three epochs", run(30, []int{10, 20, 30}, map[int]float64{14: 12}), one},
+		{"at the same place of each epoch", run(30, []int{10, 20, 30}, map[int]float64{4: 12, 14: 12, 24: 12}), ""},
+		{"as an epoch begins", run(30, []int{15, 30}, map[int]float64{0: 12, 15: 12}), ""},
+		// 19 of 318.
+		{"one of three that all begin slowly", run(300, []int{100, 200, 300}, map[int]float64{0: 3, 100: 3, 200: 22}),
+			"step 200 takes 22 times as long as most, 7 % of the time of all steps: one such step more or less changes the throughput by about as much; make the run longer"},
+		{"one in a long run", run(300, nil, map[int]float64{140: 12}), ""},
+	} {
+		if got := strings.Join(Summarize(test.in).Warnings, "\n"); got != test.want {
+			t.Errorf("%s: warns %q, want %q", test.name, got, test.want)
 		}
 	}
 }
