@@ -41,7 +41,6 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	for _, m := range targets {
 		t.Columns = append(t.Columns, table.Column{Key: m.Name, Head: m.Title, Right: true}, table.Column{Key: m.Name + "_speedup", Head: "speedup to " + m.Goal(), Right: true, Optional: true})
 	}
-	blocks := false
 	var whys []string
 	why := func(reason string) {
 		reason, _, _ = strings.Cut(reason, " (") // how many there are, the table says
@@ -58,7 +57,6 @@ func Scaling(curves []scaling.Curve) *table.Table {
 			}
 			if g := x.Gain(); g != nil && !atBase {
 				why(g.Why)
-				blocks = blocks || g.Blocks
 			}
 			cells := append(seriesCells(c, keys), p.At.String(), x.Runs, Estimate(x.Median, show, false),
 				Estimate(x.Gain(), number.Significant, atBase), Estimate(x.Efficiency(), number.Percent, atBase))
@@ -86,9 +84,11 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	if slices.ContainsFunc(targets, func(m measure.Measure) bool { return m.Name == measure.ToTarget }) {
 		t.Notes = append(t.Notes, "Times to target are as the program states them, on its own clock.")
 	}
-	if blocks {
-		t.Notes = append(t.Notes, "Speedups: medians of the ratios within blocks of runs, one of each point, so that a drift of the machine is not in them.")
+	divided := []string{main}
+	for _, m := range targets {
+		divided = append(divided, m.Name)
 	}
+	t.Notes = append(t.Notes, blockNotes(curves, divided...)...)
 	if main == measure.RunSeconds {
 		t.Notes = append(t.Notes, SameWork)
 	}
@@ -98,6 +98,23 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	}
 	return t
 }
+
+// blockNotes say why a speedup in these measures need not be the ratio of the
+// medians beside it.
+func blockNotes(curves []scaling.Curve, measures ...string) []string {
+	for _, c := range curves {
+		for _, p := range c.Points {
+			for _, name := range measures {
+				if g := p.Of(name).Gain(); g != nil && g.Blocks && (c.Base == nil || p.At != c.Base.At) {
+					return []string{withinBlocks}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+const withinBlocks = "Speedups: medians of the ratios within blocks of runs, one of each point, so that a drift of the machine is not in them."
 
 // SameWork is what a speedup of run times takes for granted.
 const SameWork = "A run time is the program's, from its start to its end; its speedup assumes that every run does the same work, however many workers share it."
@@ -207,7 +224,7 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 			t.Add(append(cells, base)...)
 		}
 	}
-	t.Notes = []string{"Medians over runs; where there is an interval, CSV and JSON have it."}
+	t.Notes = append([]string{"Medians over runs; where there is an interval, CSV and JSON have it."}, blockNotes(curves, m.Name)...)
 	return t
 }
 
