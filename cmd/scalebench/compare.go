@@ -15,9 +15,11 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/contrast"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/slurm"
 )
 
 type compareOptions struct {
@@ -75,12 +77,14 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 		return err
 	}
 	var sides [2][]scaling.Observation
+	again := true // what the sets are holds for new runs too
 	var warnings []string
 	for i, text := range []string{o.a, o.b} {
 		filter, err := sideOf(ctx, db, common, text, time.Now())
 		if err != nil {
 			return err
 		}
+		again = again && filter.Commit == "" && filter.Files == "" && filter.Since.Equal(common.Since) && filter.Until.Equal(common.Until)
 		list, more, err := db.Select(ctx, filter)
 		if err != nil {
 			return storeError(err)
@@ -109,6 +113,15 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 	if r.OtherDays != "" {
 		s.warn("%s", r.OtherDays)
 	}
+	if again && len(r.Again) > 0 {
+		lines, err := inTurns(ctx, db, r.Again, o, slices.ContainsFunc(slices.Concat(sides[0], sides[1]), func(o scaling.Observation) bool { return o.Job != "" }))
+		if err != nil {
+			return err
+		}
+		if len(lines) > 0 {
+			s.note("To measure every point of both %s times more, in turns, and compare these runs alone:\n  %s", number.Exact(moreRepeats), strings.Join(lines, "\n  "))
+		}
+	}
 	if len(r.OnlyA) > 0 {
 		s.note("Only in %s: %s.", o.a, strings.Join(r.OnlyA, "; "))
 	}
@@ -122,6 +135,83 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 		return &worseError{err}
 	}
 	return nil
+}
+
+// moreRepeats is how many runs of each point a comparison is offered: enough for a
+// verdict on up to 23 points, and for an interval.
+const moreRepeats = 6
+
+// inTurns are the lines for a shell that measure both studies again and compare the
+// new runs: A, B, B, A and so on, so that what changes at a steady pace falls on
+// both alike. One study has both sets in each of its blocks. Without lines, a study
+// has no file that could be run.
+func inTurns(ctx context.Context, db *store.Store, studies []string, o compareOptions, scheduled bool) ([]string, error) {
+	words := func(list ...string) (string, error) {
+		for i, word := range list {
+			var err error
+			if list[i], err = slurm.Quote(word); err != nil {
+				return "", err
+			}
+		}
+		return strings.Join(list, " "), nil
+	}
+	begin := make([]string, len(studies)) // of a study, for as many repeats as follow it
+	last := make([]int, len(studies))     // repeats that it has
+	for i, name := range studies {
+		known, err := db.Study(ctx, name)
+		if errors.Is(err, store.ErrNotFound) || err == nil && (known.Imported() || !exists(known.File)) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, storeError(err)
+		}
+		runs, err := db.Runs(ctx, store.Filter{Study: name})
+		if err != nil {
+			return nil, storeError(err)
+		}
+		for _, r := range runs {
+			last[i] = max(last[i], r.Repeat)
+		}
+		command := []string{appName, "run", near(known.File)}
+		if scheduled {
+			command = []string{appName, "submit", "--wait", near(known.File)}
+		}
+		if begin[i], err = words(command...); err != nil {
+			return nil, err
+		}
+		begin[i] += " repeats="
+	}
+	compare := []string{appName, "compare", o.a, o.b}
+	for _, option := range []struct{ name, value string }{{"framework", o.framework}, {"where", o.where}, {"metric", o.metric}} {
+		if option.value != "" && option.value != measure.Throughput {
+			compare = append(compare, "--"+option.name, option.value)
+		}
+	}
+	if o.workers != 0 {
+		compare = append(compare, "--workers", strconv.Itoa(o.workers))
+	}
+	for _, at := range o.at.Value() {
+		compare = append(compare, "--at", at)
+	}
+	if o.mix {
+		compare = append(compare, "--mix")
+	}
+	line, err := words(compare...)
+	if err != nil {
+		return nil, err
+	}
+	lines := []string{"since=$(date -u +%FT%TZ)"}
+	if studies[0] == studies[1] {
+		lines = append(lines, begin[0]+strconv.Itoa(last[0]+moreRepeats))
+	} else {
+		turn := func(side, more int) string { return fmt.Sprintf("%s$((%d+i))", begin[side], last[side]+more) }
+		lines = append(lines,
+			"for i in $(seq 1 2 "+strconv.Itoa(moreRepeats)+"); do",
+			"  "+turn(0, 0)+" && "+turn(1, 0)+" &&",
+			"  "+turn(1, 1)+" && "+turn(0, 1)+" || break",
+			"done")
+	}
+	return append(lines, line+` --since "$since"`), nil
 }
 
 // parsePercent reads "5%" or "5 %" as a fraction; "" is 0.

@@ -65,6 +65,11 @@ type Comparison struct {
 	// OtherDays says so where the sets were measured on different days; "" where
 	// they share one.
 	OtherDays string
+	// Again are the studies, A's first, whose runs to make again, in turns, so that
+	// both sets have the same days; nil where they share days, or where that would
+	// not make the sets again: a set of several studies, two of one study that asks
+	// for the same in both, and processes on machines that differ.
+	Again []string
 }
 
 // Options say how sets are compared.
@@ -123,7 +128,11 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Compari
 		return nil, err
 	}
 	apart, named, words := differ(curvesA, curvesB)
-	r := &Comparison{Differ: append(words, groundDiffers(a, b)...), OtherDays: otherDays(a, b)}
+	ground := groundDiffers(a, b)
+	r := &Comparison{Differ: append(words, ground...), OtherDays: otherDays(a, b)}
+	if r.OtherDays != "" {
+		r.Again = again(a, b, len(words) > 0, len(ground) > 0)
+	}
 	placesA, placesB := places(curvesA, a, apart, f), places(curvesB, b, apart, f)
 	for _, list := range [][]place{placesA, placesB} {
 		if len(list) == 0 {

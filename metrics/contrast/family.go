@@ -59,5 +59,32 @@ func otherDays(a, b []scaling.Observation) string {
 		}
 		return "from " + list[0] + " to " + list[len(list)-1]
 	}
-	return fmt.Sprintf("A was measured %s and B %s: what changed between those days looks like a difference of the sets; measure both in one study, in blocks, to tell", span(x), span(y))
+	return fmt.Sprintf("A was measured %s and B %s: what changed between those days looks like a difference of the sets; measure both again, in turns, to tell", span(x), span(y))
+}
+
+// again are the studies to run again in turns, nil where that would not make the
+// sets again. asked: they differ in what was asked for; ground: in what they ran on,
+// which a scheduler chooses by what was asked, and nobody else does.
+func again(a, b []scaling.Observation, asked, ground bool) []string {
+	x, y := studies(a), studies(b)
+	scheduled := func(o scaling.Observation) bool { return o.Job != "" }
+	switch {
+	case len(x) != 1 || len(y) != 1:
+		return nil
+	case x[0] == y[0] && !asked:
+		return nil
+	case ground && !slices.ContainsFunc(slices.Concat(a, b), scheduled):
+		return nil
+	}
+	return []string{x[0], y[0]}
+}
+
+func studies(list []scaling.Observation) []string {
+	var names []string
+	for _, o := range list {
+		if !slices.Contains(names, o.Study) {
+			names = append(names, o.Study)
+		}
+	}
+	return names
 }

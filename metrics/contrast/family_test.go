@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
@@ -108,6 +109,55 @@ func TestOtherDays(t *testing.T) {
 	for _, b := range [][]scaling.Observation{on(1.9, 7), {{}}, {{CreatedUnix: 86400 * 20000}}} {
 		if got := otherDays(on(0, 1.5), b); got != "" {
 			t.Errorf("%+v: %q", b, got)
+		}
+	}
+}
+
+// Sets are made again where new runs of one study each, or of one that asks for
+// different things in both, are what the sets are of.
+func TestAgain(t *testing.T) {
+	set := func(study string, day float64, more ...any) []scaling.Observation {
+		var list []scaling.Observation
+		for i := range 6 {
+			o := scaling.Observation{Run: fmt.Sprintf("%s/%v%v-r%d", study, day, more, i), Study: study, Framework: "native", Workers: 1, BeganUnix: 86400 * day,
+				Parameters: map[string]any{}, Values: map[string]float64{measure.Throughput: 1}}
+			for _, m := range more {
+				switch m := m.(type) {
+				case int:
+					o.Parameters["workload.batch"] = m
+				case string:
+					o.Fingerprint = fingerprint.Print{"cpu": m}
+				case bool:
+					o.Job = "17"
+				}
+			}
+			list = append(list, o)
+		}
+		return list
+	}
+	throughput, err := measure.Find(measure.Throughput)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name string
+		a, b []scaling.Observation
+		want []string
+	}{
+		{"two studies", set("x", 1), set("y", 2), []string{"x", "y"}},
+		{"on one day", set("x", 1), set("y", 1), nil},
+		{"one study with two batches", set("x", 1, 32), set("x", 2, 64), []string{"x", "x"}},
+		{"one study twice", set("x", 1), set("x", 2), nil},
+		{"several studies", append(set("x", 1), set("z", 1)...), set("y", 2), nil},
+		{"another machine", set("x", 1, "EPYC"), set("y", 2, "Xeon"), nil},
+		{"another partition", set("x", 1, "EPYC", true), set("y", 2, "Xeon", true), []string{"x", "y"}},
+	} {
+		r, err := Compare(test.a, test.b, throughput, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(test.want, r.Again); d != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, d)
 		}
 	}
 }
