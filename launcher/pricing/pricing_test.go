@@ -2,6 +2,7 @@ package pricing
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -97,6 +98,42 @@ func TestConfigurations(t *testing.T) {
 
 // Workers that nobody ran are priced by their own number, not by what an import
 // counted for its run.
+// What runs cost goes by node where what they measure does.
+func TestConfigurationsByNode(t *testing.T) {
+	tariff, err := New(site(), "EUR", cost.OnDemand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, slow := range []bool{true, false} {
+		var list []scaling.Observation
+		for i := range 24 {
+			workers, repeat := 1+i%2, i/2
+			o := observation(fmt.Sprintf("w%d-r%d", workers, repeat+1), workers, 1, "cpu", nil)
+			o.Point, o.Repeat, o.BeganUnix, o.Hosts = fmt.Sprint("w", workers), repeat+1, 1.79e9+float64(i), []string{fmt.Sprint("n", repeat%6)}
+			o.Values[measure.Throughput] = float64(workers) * (100 + float64(repeat)/10)
+			if slow && repeat%6 == 3 {
+				o.Values[measure.Throughput] *= 0.8
+			}
+			list = append(list, o)
+		}
+		configurations, warnings, err := tariff.Configurations(list, Train, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := configurations[0]
+		if c.ByNode != slow || c.Runs[0].Hosts == nil {
+			t.Errorf("one node is slow: %v; by node: %v, %v", slow, c.ByNode, c.Runs[0].Hosts)
+		}
+		var want []string
+		if slow {
+			want = []string{"native: runs differ by their nodes; those that share a node count as one in intervals"}
+		}
+		if d := cmp.Diff(want, warnings); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	}
+}
+
 func TestLike(t *testing.T) {
 	tariff, err := New(site(), "EUR", cost.OnDemand)
 	if err != nil {

@@ -40,11 +40,14 @@ func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock,
 		for _, w := range c.FingerprintWarnings {
 			warnings = append(warnings, c.Series+": "+w)
 		}
+		if c.ByNode {
+			warnings = append(warnings, c.Series+": runs differ by their nodes; those that share a node count as one in intervals")
+		}
 		for _, p := range c.Points {
 			parameters := map[string]any{}
 			maps.Copy(parameters, c.Parameters)
 			parameters["framework"] = c.Framework
-			config := tradeoff.Configuration{Series: c.Series, Workers: p.Workers, Parameters: parameters, Measured: p.Measures}
+			config := tradeoff.Configuration{Series: c.Series, Workers: p.Workers, Parameters: parameters, ByNode: c.ByNode, Measured: p.Measures}
 			for _, r := range p.Runs {
 				config.Runs = append(config.Runs, t.run(byRun[r.ID], clock))
 			}
@@ -77,7 +80,7 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) tradeoff.PricedRun {
 	if v.Partition != "" {
 		partition(labels, t.site, v.Partition)
 	}
-	run := tradeoff.PricedRun{ID: v.Run, Targets: map[float64]float64{}, Values: v.Values}
+	run := tradeoff.PricedRun{ID: v.Run, Targets: map[float64]float64{}, Values: v.Values, Hosts: v.Hosts}
 	for _, target := range v.Targets() {
 		run.Targets[target] = v.Values[measure.To(target).Name]
 	}

@@ -72,6 +72,9 @@ type Curve struct {
 	// FingerprintWarnings are those of Warnings that are about what the runs
 	// ran on.
 	FingerprintWarnings []string
+	// ByNode: its runs differ by their nodes, and in intervals those of a point that
+	// share a node count as one.
+	ByNode bool
 }
 
 // Divided reports whether the curve has only some of the runs that were asked
@@ -254,7 +257,7 @@ type analysis struct {
 	shown      func(measure.Measure) bool
 	axis       axis
 	confidence float64
-	byNode     bool // runs of the series differ by their nodes
+	byNode     bool // runs of the series at hand differ by their nodes
 }
 
 // driftLevel is the share of even machines on which a drift is found.
@@ -271,6 +274,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 	}
 	found := drifts(s, an.axis, driftLevel)
 	an.byNode = slices.ContainsFunc(found, func(f drift.Finding) bool { return f.Link == drift.Node })
+	c.ByNode = an.byNode
 	runs := map[Value][]Observation{}
 	for i := range s.runs {
 		at := an.axis.of(&s.runs[i])

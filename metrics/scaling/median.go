@@ -35,9 +35,13 @@ func level(confidence float64) (float64, error) {
 	return confidence, nil
 }
 
-// among gives the estimate the interval of a median of fewer values, of groups of
-// runs that are alike, widened to hold the estimate.
-func (e *Estimate) among(groups []float64, confidence float64) {
+// byNode gives the estimate the interval of a median of fewer values where runs
+// share nodes, of groups of runs that are alike, widened to hold the estimate.
+func (e *Estimate) byNode(runs []made, confidence float64) {
+	groups := groups(runs)
+	if len(groups) == len(runs) {
+		return
+	}
 	if e.Interval, e.Why = medianInterval(groups, confidence); e.Interval != nil {
 		e.Interval.Low, e.Interval.High = min(e.Interval.Low, e.Value), max(e.Interval.High, e.Value)
 		return

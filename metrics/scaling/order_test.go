@@ -163,3 +163,37 @@ func TestRunsThatShareANode(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+// Nodes that matter in one series say nothing of another's: runs on six nodes, one
+// slow, in one framework, and the same without nodes in a second one.
+func TestNodesOfOneSeries(t *testing.T) {
+	var obs []Observation
+	for _, framework := range []string{"native", "pytorch-ddp"} {
+		for i := range 12 {
+			x := 100 + float64(i)/10
+			if i%6 == 3 {
+				x = 80
+			}
+			for workers := 1; workers <= 2; workers++ {
+				o := runs(workers, x*float64(workers))[0]
+				o.Run, o.Framework, o.Repeat, o.BeganUnix = fmt.Sprint(framework, workers, "-", i), framework, i+1, 1.79e9+float64(i)+0.5*float64(workers-1)
+				o.Values = map[string]float64{measure.Throughput: x * float64(workers), measure.To(0.9).Name: 1 / x / float64(workers)}
+				if framework == "native" {
+					o.Hosts = []string{fmt.Sprint("n", i%6)}
+				}
+				obs = append(obs, o)
+			}
+		}
+	}
+	for i, c := range analyse(t, obs, Options{}) {
+		on := i == 0
+		if c.ByNode != on {
+			t.Errorf("%s goes by node: %v", c.Series, c.ByNode)
+		}
+		for _, name := range []string{measure.Throughput, measure.To(0.9).Name} {
+			if g := c.Points[1].Of(name).Gain(); g == nil || g.Blocks == on {
+				t.Errorf("%s, %s: %+v", c.Series, name, g)
+			}
+		}
+	}
+}

@@ -33,6 +33,13 @@ const (
 // That more than half of a few runs reach the target is often luck, and the
 // median of such samples too short; the lower end holds all the same.
 func Reached(xs []float64, confidence float64) (Reach, error) {
+	return ReachedOn(xs, nil, confidence)
+}
+
+// ReachedOn is Reached of runs on these nodes, those of each run, where results
+// depend on the node (Curve.ByNode): runs that share one count as one in the
+// interval. nil: they do not depend on it.
+func ReachedOn(xs []float64, nodes [][]string, confidence float64) (Reach, error) {
 	confidence, err := level(confidence)
 	if err != nil {
 		return Reach{}, err
@@ -49,7 +56,15 @@ func Reached(xs []float64, confidence float64) (Reach, error) {
 	if len(xs) == 0 {
 		return Reach{}, nil
 	}
-	return reached(medianOf(slices.Sorted(slices.Values(xs)), confidence), misses), nil
+	e := medianOf(slices.Sorted(slices.Values(xs)), confidence)
+	if nodes != nil {
+		runs := make([]made, len(xs))
+		for i, x := range xs {
+			runs[i] = made{value: x, hosts: nodes[i]}
+		}
+		e.byNode(runs, confidence)
+	}
+	return reached(e, misses), nil
 }
 
 // reached is what a median of runs, of which some missed, says.

@@ -23,6 +23,7 @@ type Summary struct {
 	base       *Summary // of the base point; nil without one
 	multiple   float64  // resources over the base's; 0 along an axis that multiplies none
 	an         *analysis
+	byNode     bool // as of its curve
 	divided    bool // gain was worked out
 	gain       *Estimate
 	efficiency *Estimate
@@ -34,7 +35,7 @@ func (s *Summary) Reached() int { return len(s.Values) }
 // summary makes a point's summary of one measure. A throughput of 0 or less is
 // none.
 func (an *analysis) summary(m measure.Measure, runs []Observation) *Summary {
-	s := &Summary{Measure: m, an: an}
+	s := &Summary{Measure: m, an: an, byNode: an.byNode}
 	for i := range runs {
 		v, ok := runs[i].Value(m.Name)
 		switch {
@@ -58,8 +59,8 @@ func (an *analysis) summary(m measure.Measure, runs []Observation) *Summary {
 		ranked = append(ranked, math.Inf(1))
 	}
 	e := medianOf(ranked, an.confidence)
-	if alike := groups(s.made); an.byNode && len(alike) < s.Runs {
-		e.among(alike, an.confidence)
+	if s.byNode {
+		e.byNode(s.made, an.confidence)
 	}
 	s.Reach = reached(e, s.Runs-len(s.Values))
 	return s
@@ -117,7 +118,7 @@ func (s *Summary) divide() {
 	if s.Better == measure.Lower {
 		paired = blocks(s.base.made, s.made)
 	}
-	if in, _ := medianInterval(paired, s.an.confidence); in != nil && !s.an.byNode {
+	if in, _ := medianInterval(paired, s.an.confidence); in != nil && !s.byNode {
 		s.gain = &Estimate{Value: middle(paired), Runs: len(paired), Interval: in, Blocks: true}
 		g = s.gain.Value
 	}

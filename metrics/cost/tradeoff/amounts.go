@@ -14,11 +14,11 @@ import (
 
 // amounts are the medians of the times and costs of the runs for the work. A run
 // that misses the target takes infinitely long.
-func (r *Row) amounts(runs []PricedRun, o Options) error {
-	var times, costs []float64
+func (r *Row) amounts(c Configuration, o Options) error {
+	times, costs := c.sample(), c.sample()
 	without := map[string]int{}
 	unpriced := map[string]int{}
-	for _, run := range runs {
+	for _, run := range c.Runs {
 		seconds, why := run.Seconds, ""
 		switch {
 		case o.Work.Target != nil:
@@ -37,14 +37,14 @@ func (r *Row) amounts(runs []PricedRun, o Options) error {
 		if o.Work.Epoch {
 			share = 1 / float64(run.Epochs)
 		}
-		times = append(times, seconds*share)
+		times.add(&run, seconds*share)
 		switch {
 		case run.Rate == nil:
 			unpriced[run.WhyNoRate]++
 		case math.IsInf(seconds, 1):
-			costs = append(costs, seconds)
+			costs.add(&run, seconds)
 		default:
-			costs = append(costs, run.Rate.Cost(seconds)*share)
+			costs.add(&run, run.Rate.Cost(seconds)*share)
 			if r.Rate == nil {
 				r.Rate = run.Rate
 			}
@@ -52,13 +52,13 @@ func (r *Row) amounts(runs []PricedRun, o Options) error {
 	}
 	var whys []string
 	for _, why := range slices.Sorted(maps.Keys(without)) {
-		whys = append(whys, fmt.Sprintf("%d of %s left out: %s", without[why], number.Count(len(runs), "run"), why))
+		whys = append(whys, fmt.Sprintf("%d of %s left out: %s", without[why], number.Count(len(c.Runs), "run"), why))
 	}
 	whys = append(whys, slices.Sorted(maps.Keys(unpriced))...)
 	if len(unpriced) > 0 {
-		costs, r.Rate = nil, nil
+		costs, r.Rate = c.sample(), nil
 	}
-	time, err := scaling.Reached(times, o.Confidence)
+	time, err := times.reached(o.Confidence)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (r *Row) amounts(runs []PricedRun, o Options) error {
 		whys = append(whys, time.Why)
 	}
 	r.Time = time.Median
-	if r.Cost, err = median(costs, o.Confidence); err != nil {
+	if r.Cost, err = costs.median(o.Confidence); err != nil {
 		return err
 	}
 	if r.Time == nil || r.Cost == nil {
@@ -99,7 +99,7 @@ func (r *Row) value(c Configuration, o Options) error {
 	if o.Bought() == "" {
 		return nil
 	}
-	var bought []float64
+	bought := c.sample()
 	for _, run := range c.Runs {
 		v, has := run.Values[o.Measure.Name]
 		switch {
@@ -108,10 +108,10 @@ func (r *Row) value(c Configuration, o Options) error {
 		case run.Rate == nil || !(run.Rate.PerHour() > 0):
 			return nil
 		}
-		bought = append(bought, v*3600/run.Rate.PerHour())
+		bought.add(&run, v*3600/run.Rate.PerHour())
 	}
 	var err error
-	r.Bought, err = median(bought, o.Confidence)
+	r.Bought, err = bought.median(o.Confidence)
 	return err
 }
 
@@ -123,10 +123,29 @@ func (run *PricedRun) reached(accuracy float64) (seconds float64, why string) {
 	return 0, "had no target " + trim(accuracy)
 }
 
-// median of amounts, of which those that are infinite rank last; nil for none, and
-// where too many are.
-func median(xs []float64, confidence float64) (*scaling.Estimate, error) {
-	r, err := scaling.Reached(xs, confidence)
+// sample is amounts of runs, those that are infinite ranking last.
+type sample struct {
+	values []float64
+	byNode bool
+	nodes  [][]string // of each; nil where nothing depends on them
+}
+
+func (c Configuration) sample() sample { return sample{byNode: c.ByNode} }
+
+func (s *sample) add(run *PricedRun, value float64) {
+	s.values = append(s.values, value)
+	if s.byNode {
+		s.nodes = append(s.nodes, run.Hosts)
+	}
+}
+
+func (s *sample) reached(confidence float64) (scaling.Reach, error) {
+	return scaling.ReachedOn(s.values, s.nodes, confidence)
+}
+
+// median is nil for no amounts, and where too many are infinite.
+func (s *sample) median(confidence float64) (*scaling.Estimate, error) {
+	r, err := s.reached(confidence)
 	return r.Median, err
 }
 
@@ -153,36 +172,36 @@ func ratio(of, base *scaling.Estimate, same bool) *scaling.Estimate {
 	return scaling.Ratio(of, base)
 }
 
-func (r *Row) perEpoch(runs []PricedRun, confidence float64) error {
-	var costs []float64
-	for _, run := range runs {
+func (r *Row) perEpoch(c Configuration, confidence float64) error {
+	costs := c.sample()
+	for _, run := range c.Runs {
 		if run.Rate == nil || run.Epochs == 0 || !(run.Seconds > 0) {
 			return nil
 		}
-		costs = append(costs, run.Rate.Cost(run.Seconds)/float64(run.Epochs))
+		costs.add(&run, run.Rate.Cost(run.Seconds)/float64(run.Epochs))
 	}
 	var err error
-	r.CostPerEpoch, err = median(costs, confidence)
+	r.CostPerEpoch, err = costs.median(confidence)
 	return err
 }
 
-func (r *Row) targets(runs []PricedRun, confidence float64) error {
+func (r *Row) targets(c Configuration, confidence float64) error {
 	of := map[float64]bool{}
-	for _, run := range runs {
+	for _, run := range c.Runs {
 		for accuracy := range run.Targets {
 			of[accuracy] = true
 		}
 	}
 	for _, accuracy := range slices.Sorted(maps.Keys(of)) {
 		t := Target{Accuracy: accuracy}
-		var times, costs []float64
-		for _, run := range runs {
+		times, costs := c.sample(), c.sample()
+		for _, run := range c.Runs {
 			seconds, why := run.reached(accuracy)
 			if why != "" {
 				continue
 			}
 			t.Runs++
-			times = append(times, seconds)
+			times.add(&run, seconds)
 			price := seconds
 			switch {
 			case run.Rate == nil:
@@ -190,19 +209,19 @@ func (r *Row) targets(runs []PricedRun, confidence float64) error {
 			case !math.IsInf(seconds, 1):
 				price = run.Rate.Cost(seconds)
 			}
-			costs = append(costs, price)
+			costs.add(&run, price)
 			if !math.IsInf(seconds, 1) {
 				t.Reached++
 			}
 		}
 		if t.Why != "" {
-			costs = nil
+			costs = c.sample()
 		}
 		var err error
-		if t.Time, err = median(times, confidence); err != nil {
+		if t.Time, err = times.median(confidence); err != nil {
 			return err
 		}
-		if t.Cost, err = median(costs, confidence); err != nil {
+		if t.Cost, err = costs.median(confidence); err != nil {
 			return err
 		}
 		r.Targets = append(r.Targets, t)

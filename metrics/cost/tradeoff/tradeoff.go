@@ -33,6 +33,7 @@ type PricedRun struct {
 	Epochs    int                 // finished; 0 when none was, or it is not known
 	Targets   map[float64]float64 // seconds to each accuracy; +Inf: missed
 	Values    map[string]float64  // as in scaling.Run
+	Hosts     []string            // nodes that it ran on; nil: not known
 }
 
 // Configuration is runs that are repeats of each other.
@@ -41,6 +42,9 @@ type Configuration struct {
 	Workers    int
 	Parameters map[string]any // that the series differ by, for the baseline
 	Runs       []PricedRun
+	// ByNode: runs of its series differ by their nodes, so that those that share one
+	// count as one in intervals; see scaling.Curve.
+	ByNode bool
 	// Measured are what the runs say of the measures that they have.
 	Measured []*scaling.Summary
 }
@@ -178,16 +182,16 @@ func Compare(list []Configuration, o Options) ([]Row, error) {
 	for i, c := range list {
 		r := &rows[i]
 		*r = Row{Series: c.Series, Workers: c.Workers, Parameters: c.Parameters, Runs: len(c.Runs)}
-		if err := r.amounts(c.Runs, o); err != nil {
+		if err := r.amounts(c, o); err != nil {
 			return nil, err
 		}
 		if err := r.value(c, o); err != nil {
 			return nil, err
 		}
-		if err := r.perEpoch(c.Runs, o.Confidence); err != nil {
+		if err := r.perEpoch(c, o.Confidence); err != nil {
 			return nil, err
 		}
-		if err := r.targets(c.Runs, o.Confidence); err != nil {
+		if err := r.targets(c, o.Confidence); err != nil {
 			return nil, err
 		}
 	}

@@ -256,3 +256,64 @@ func TestNothing(t *testing.T) {
 		}
 	}
 }
+
+// 12 runs on six nodes, one of them slow, at 1 USD a second: where that matters,
+// the nodes' medians are 80 and, of 100+n/10 and 100.6+n/10, 100.3 to 100.8, and
+// the interval of six values is all of them. Two nodes are too few for one.
+func TestByNode(t *testing.T) {
+	six := func() Configuration {
+		c := config("native", 1, 3600, nil)
+		for i := range 12 {
+			seconds := 100 + float64(i)/10
+			if i%6 == 3 {
+				seconds = 80
+			}
+			run := config("", 1, 3600, nil, seconds).Runs[0]
+			run.Hosts, run.Values = []string{fmt.Sprint("n", i%6)}, map[string]float64{"rate": seconds}
+			c.Runs = append(c.Runs, run)
+		}
+		c.Measured = []*scaling.Summary{{Measure: measure.Measure{Name: "rate", Unit: "tokens/s"}, Runs: 12}}
+		for _, r := range c.Runs {
+			c.Measured[0].Values = append(c.Measured[0].Values, r.Values["rate"])
+		}
+		return c
+	}
+	compare := func(c Configuration) Row {
+		rows, err := Compare([]Configuration{c}, Options{Measure: measure.Measure{Name: "rate", Unit: "tokens/s", Better: measure.Higher}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows[0]
+	}
+	ends := func(r Row) map[string]*scaling.Interval {
+		return map[string]*scaling.Interval{"time": r.Time.Interval, "cost": r.Cost.Interval, "bought": r.Bought.Interval,
+			"cost of an epoch": r.CostPerEpoch.Interval, "time to 0.5": r.Targets[0].Time.Interval, "cost to 0.5": r.Targets[0].Cost.Interval}
+	}
+	alike, apart := six(), six()
+	alike.ByNode = true
+	for what, in := range ends(compare(alike)) {
+		times := map[string]float64{"cost of an epoch": 0.25, "time to 0.5": 0.5, "cost to 0.5": 0.5}[what]
+		if times == 0 {
+			times = 1
+		}
+		if in == nil || in.Low != 80*times || math.Abs(in.High-100.8*times) > 1e-9 || in.Level != 1-2.0/64 {
+			t.Errorf("%s by node: %+v, want %g to %g", what, in, 80*times, 100.8*times)
+		}
+	}
+	for what, in := range ends(compare(apart)) {
+		if in == nil || in.Level == 1-2.0/64 {
+			t.Errorf("%s of runs that do not go by node: %+v", what, in)
+		}
+	}
+	for i := range alike.Runs {
+		alike.Runs[i].Hosts = []string{fmt.Sprint("n", i%2)}
+	}
+	for what, in := range ends(compare(alike)) {
+		if in != nil {
+			t.Errorf("%s on two nodes: %+v", what, in)
+		}
+	}
+	if why := compare(alike).Cost.Why; why != "runs that share a node are alike, and 12 count as 2: insufficient runs for an interval (2 of 6)" {
+		t.Errorf("why: %q", why)
+	}
+}
