@@ -197,7 +197,7 @@ func compose(kind string, charts []chart, o Options) (*Drawing, error) {
 		}
 	}
 	k, _ := Find(kind)
-	f := &Drawing{name: cmp.Or(shown(o.Title), k.Title, kind)}
+	f := &Drawing{name: shown(cmp.Or(o.Title, k.Title, kind))}
 	if len(charts) > 1 {
 		if err := f.multiples(charts, o); err != nil {
 			return nil, fmt.Errorf("%s figure: %w", kind, err)

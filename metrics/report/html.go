@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 	"sync"
 
+	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/templates"
 )
 
@@ -17,7 +19,9 @@ var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 	}).ParseFS(templates.Files, templates.Report)
 })
 
-// WriteHTML writes the report as one page.
+// WriteHTML writes the report as one page. The template escapes what HTML would act
+// on; what would steer the reader's eye, such as a change of direction in the name of
+// a figure, is made readable in the whole page.
 func (r *Report) WriteHTML(w io.Writer) error {
 	if err := r.check(); err != nil {
 		return err
@@ -26,7 +30,12 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, r)
+	var page strings.Builder
+	if err := t.Execute(&page, r); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, clean.Lines(page.String()))
+	return err
 }
 
 // drawing is a figure as part of the page. Package figure has escaped all text

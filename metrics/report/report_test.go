@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/file"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -113,6 +114,13 @@ func TestHostileText(t *testing.T) {
 	}
 	if strings.Contains(html(t, report(t, hostile)), `onerror="`) {
 		t.Error("an attribute got into the page")
+	}
+	steering := html(t, report(t, "a\u202eb\u2066c\x1bd\u200be"))
+	if i := strings.IndexFunc(steering, func(r rune) bool { return clean.Steers(r) && r != '\n' && r != '\t' }); i >= 0 {
+		t.Errorf("the page steers the eye: %.80q", steering[i:])
+	}
+	if !strings.Contains(steering, `a\u202eb\u2066c\x1bd\u200be`) {
+		t.Error("what steers is not made readable")
 	}
 }
 

@@ -96,7 +96,7 @@ func (t *Table) writeCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	record := make([]string, len(t.Columns))
 	for i, column := range t.Columns {
-		record[i] = column.Key
+		record[i] = notFormula(clean.Lines(column.Key))
 	}
 	if err := c.Write(record); err != nil {
 		return err
@@ -234,7 +234,8 @@ func (t *Table) numeric(i int) bool {
 	return false
 }
 
-// title is the column's name for people.
+// title is the column's name for people. A column may be called what a program of
+// somebody's calls its figure.
 func (c Column) title() string {
 	title := c.Head
 	if title == "" {
@@ -243,7 +244,7 @@ func (c Column) title() string {
 	if c.Unit != "" {
 		title += " (" + c.Unit + ")"
 	}
-	return title
+	return clean.Line(title)
 }
 
 // Keys are columns that need nothing but a name.

@@ -173,8 +173,8 @@ func FuzzTable(f *testing.F) {
 	f.Add("\x1b[2J|`\"',\r\n=x", math.Inf(1))
 	f.Add("\u202eabc\u009b \xff", math.NaN())
 	f.Fuzz(func(t *testing.T, s string, v float64) {
-		tab := &Table{Columns: []Column{{Key: "text"}, {Key: "value"}}}
-		tab.Add(s, v)
+		tab := &Table{Columns: []Column{{Key: "text"}, {Key: "value"}, {Key: s + " as a name"}, {Key: "head", Head: s, Unit: s}}, Notes: []string{s}}
+		tab.Add(s, v, 1, 2)
 		for _, format := range Formats {
 			got := printed(t, tab, format, Screen{Width: 40})
 			for _, r := range got {
@@ -185,8 +185,15 @@ func FuzzTable(f *testing.F) {
 			}
 		}
 		rows, err := csv.NewReader(strings.NewReader(printed(t, tab, FormatCSV, Screen{}))).ReadAll()
-		if err != nil || len(rows) != 2 || len(rows[1]) != 2 {
+		if err != nil || len(rows) != 2 || len(rows[1]) != 4 {
 			t.Fatalf("CSV reads back as %q, %v", rows, err)
+		}
+		for _, row := range rows {
+			for _, field := range row[:3] {
+				if field != "" && strings.ContainsRune("=@", rune(field[0])) {
+					t.Errorf("CSV has a formula: %q", field)
+				}
+			}
 		}
 		var objects []struct {
 			Text  string

@@ -24,7 +24,7 @@ func (t *Table) Text() Text {
 	t = t.forPeople()
 	var text Text
 	for i, c := range t.Columns {
-		text.Columns = append(text.Columns, Title{Title: clean.Line(c.title()), Right: t.numeric(i)})
+		text.Columns = append(text.Columns, Title{Title: c.title(), Right: t.numeric(i)})
 	}
 	for _, row := range t.Rows {
 		cells := make([]string, len(row))
