@@ -8,6 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/cause"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // evidence is what is known at one moment of any attempt. What a backend knows
@@ -75,7 +76,7 @@ func (e evidence) completed(end time.Time) (metrics.Status, string) {
 	case e.Now.Sub(end) < fileGrace:
 		return metrics.Running, "completed; its last events have not appeared yet"
 	}
-	return metrics.Incomplete, because(e.Traces.Cause, fmt.Sprintf("%d of %d ranks wrote no stop event", e.Ranks-e.Traces.Stopped, e.Ranks))
+	return metrics.Incomplete, because(e.Traces.Cause, fmt.Sprintf("%d of %s wrote no stop event", e.Ranks-e.Traces.Stopped, number.Count(e.Ranks, "rank")))
 }
 
 // because joins a cause that the run reported with what the scheduler said.

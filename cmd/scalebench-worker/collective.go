@@ -24,6 +24,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 func collectiveCommand() *cli.Command {
@@ -88,7 +89,7 @@ func joinFor(ctx context.Context, p *program, backend string) (*collective.Group
 		o.Transport = collective.SharedMemory
 	}
 	if p.world.Size != p.point.Workers {
-		return nil, fmt.Errorf("%d ranks were started, the point asks for %d workers", p.world.Size, p.point.Workers)
+		return nil, fmt.Errorf("a world of %d was started, and the point asks for %d", p.world.Size, p.point.Workers)
 	}
 	return collective.Join(ctx, p.world, p.nonce, o)
 }
@@ -188,7 +189,7 @@ func measureByHand(c *cli.Context) error {
 		return err
 	}
 	if cpus := world.CPUs(); point.Workers > cpus {
-		fmt.Fprintf(c.App.ErrWriter, "scalebench-worker: %d ranks on %d CPUs wait for each other's turn; no such figure is of the hardware\n", point.Workers, cpus)
+		fmt.Fprintf(c.App.ErrWriter, "scalebench-worker: %d ranks on %s wait for each other's turn; no such figure is of the hardware\n", point.Workers, number.Count(cpus, "CPU"))
 	}
 	folder, err := os.MkdirTemp("", "scalebench-collective-")
 	if err != nil {

@@ -286,6 +286,6 @@ func (a *analysis) warn(s *session, more ...scaling.Remark) {
 		s.warn("%s", line)
 	}
 	if len(lines) < len(remarks) {
-		s.note("%d warnings of %s; -v lists each", len(remarks), number.Count(len(lines), "kind"))
+		s.note("%s of %s; -v lists each", number.Count(len(remarks), "warning"), number.Count(len(lines), "kind"))
 	}
 }

@@ -108,7 +108,7 @@ const planHint = "Move plan.json away and `run` or `submit` the study's file: th
 type checksFailedError struct{ failed, total int }
 
 func (e *checksFailedError) Error() string {
-	return fmt.Sprintf("%d of %d checks failed", e.failed, e.total)
+	return fmt.Sprintf("%d of %s failed", e.failed, number.Count(e.total, "check"))
 }
 
 // worseError says that a comparison came out as the user wants to be told.

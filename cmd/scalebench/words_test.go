@@ -1,6 +1,9 @@
 package main
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -65,5 +68,40 @@ func helpTexts(commands []*cli.Command, into map[string]string) {
 		}
 		into["help of "+c.HelpName+" "+c.Name] = b.String()
 		helpTexts(c.Subcommands, into)
+	}
+}
+
+// plural are totals of a share ("2 of 5 runs") that can never be one, by why.
+var plural = map[string]string{
+	"%d of %d steps": "a cut needs ten steps",
+	"%d of %d nodes": "of one node all have fewer, which reads otherwise",
+	"%d of %d runs":  "advice tells shares of several runs only",
+}
+
+// A total that may be one is written by number.Count, not "1 of 1 ranks".
+func TestWordsOfTotals(t *testing.T) {
+	share := regexp.MustCompile(`%d of (its |the |all )?%d (runs|points|steps|epochs|ranks|workers|nodes|hosts|tasks|jobs|attempts|checks|files|lines|values|samples|CPUs|GPUs)\b`)
+	if !share.MatchString("%d of its %d nodes take no jobs") {
+		t.Fatal("the pattern does not find what was once wrong")
+	}
+	read := 0
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		read++
+		for _, found := range share.FindAllString(string(text), -1) {
+			if plural[found] == "" {
+				t.Errorf("%s: %q; write %%d of %%s, with number.Count", path, found)
+			}
+		}
+		return nil
+	})
+	if err != nil || read < 100 {
+		t.Fatalf("%d files read: %v", read, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // Planned is the most that a plan can cost, a line a currency and market: what
@@ -47,7 +48,7 @@ func Planned(plan *study.Plan, site *study.Site) ([]string, error) {
 			line = "– " + table.Currency
 		}
 		for _, reason := range slices.Sorted(maps.Keys(why)) {
-			line += fmt.Sprintf(" (%d of %d runs not in it: %s)", why[reason], len(plan.Points), reason)
+			line += fmt.Sprintf(" (%d of %s not in it: %s)", why[reason], number.Count(len(plan.Points), "run"), reason)
 		}
 		lines = append(lines, line)
 	}

@@ -26,7 +26,7 @@ func (x *expansion) place(p *Point) (partition string, ok bool) {
 	if x.site.File != "" {
 		of = " of " + x.site.File
 	}
-	x.problem("workers", fmt.Sprintf("%d workers fit no partition%s (%s)", p.Workers, of, strings.Join(why, "; ")))
+	x.problem("workers", fmt.Sprintf("no partition%s has room for %s (%s)", of, counted(p.Workers, "worker"), strings.Join(why, "; ")))
 	return "", false
 }
 
@@ -49,11 +49,11 @@ func (x *expansion) fits(p *Point, q Partition) string {
 	case q.MaxNodes > 0 && p.Nodes > q.MaxNodes:
 		return fmt.Sprintf("max_nodes is %d and it takes %d", q.MaxNodes, p.Nodes)
 	case p.Resources.Device == "gpu" && p.WorkersPerNode > q.GPUsPerNode:
-		return fmt.Sprintf("%d workers a node and %d GPUs", p.WorkersPerNode, q.GPUsPerNode)
+		return fmt.Sprintf("%s a node and %s", counted(p.WorkersPerNode, "worker"), counted(q.GPUsPerNode, "GPU"))
 	case q.CPUsPerNode > 0 && p.WorkersPerNode*p.Resources.CPUsPerWorker > q.CPUsPerNode:
-		return fmt.Sprintf("%d workers a node with %d CPUs each, and it has %d", p.WorkersPerNode, p.Resources.CPUsPerWorker, q.CPUsPerNode)
+		return fmt.Sprintf("%s a node with %s each, and it has %d", counted(p.WorkersPerNode, "worker"), counted(p.Resources.CPUsPerWorker, "CPU"), q.CPUsPerNode)
 	case q.MemoryPerNode > 0 && Bytes(p.WorkersPerNode)*p.Resources.Memory > q.MemoryPerNode:
-		return fmt.Sprintf("%d workers a node with %v each, and it has %v", p.WorkersPerNode, p.Resources.Memory, q.MemoryPerNode)
+		return fmt.Sprintf("%s a node with %v each, and it has %v", counted(p.WorkersPerNode, "worker"), p.Resources.Memory, q.MemoryPerNode)
 	}
 	return ""
 }
@@ -81,4 +81,13 @@ func (x *expansion) spread(p *Point, q Partition) string {
 	}
 	p.Nodes = p.Workers / p.WorkersPerNode
 	return ""
+}
+
+// counted writes how many of something there are, as metrics/number does for
+// packages that a job's worker need not carry.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

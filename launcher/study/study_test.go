@@ -237,7 +237,7 @@ max_nodes = 4
 		t.Error(d)
 	}
 	_, err = parse(t, strings.Replace(minimal, "4]", "16]", 1)).Plan(site)
-	for _, want := range []string{"sweep.workers: 16 workers fit no partition of site.toml", "small: max_workers is 2", "large: max_nodes is 4 and it takes 8"} {
+	for _, want := range []string{"sweep.workers: no partition of site.toml has room for 16 workers", "small: max_workers is 2", "large: max_nodes is 4 and it takes 8"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\ndoes not say %q", err, want)
 		}

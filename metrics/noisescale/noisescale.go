@@ -21,6 +21,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // Level is the probability that an interval is made for.
@@ -100,21 +102,21 @@ func Of(blocks []Block, small, large int) (Estimate, error) {
 	}
 	switch {
 	case e.GradientSquared <= 0:
-		e.Why = fmt.Sprintf("over %d steps the gradient cannot be told from its noise", e.Steps)
+		e.Why = fmt.Sprintf("over %s the gradient cannot be told from its noise", number.Count(int(e.Steps), "step"))
 	case e.Noise < 0:
-		e.Why = fmt.Sprintf("over %d steps no noise can be told in the gradient", e.Steps)
+		e.Why = fmt.Sprintf("over %s no noise can be told in the gradient", number.Count(int(e.Steps), "step"))
 	default:
 		e.Samples = known(sumU / sumV)
 	}
 	if len(blocks) < MinBlocks {
 		if e.Why == "" {
-			e.Why = fmt.Sprintf("%d blocks of steps are too few for an interval, which needs %d", len(blocks), MinBlocks)
+			e.Why = fmt.Sprintf("an interval needs %d blocks of steps, and there are %d", MinBlocks, len(blocks))
 		}
 		return e, nil
 	}
 	e.Low, e.High = fieller(u, v)
 	if e.Why == "" && e.High == nil {
-		e.Why = fmt.Sprintf("over %d steps the gradient is barely larger than its error, so there is no upper bound", e.Steps)
+		e.Why = fmt.Sprintf("over %s the gradient is barely larger than its error, so there is no upper bound", number.Count(int(e.Steps), "step"))
 	}
 	return e, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/noisescale"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // RankGradients is what one rank recorded of its gradients in an epoch.
@@ -77,7 +78,7 @@ func noNoiseScale(in Input) string {
 func together(ranks []RankGradients, world int) ([]noisescale.Block, error) {
 	first := &ranks[0]
 	if len(ranks) != world {
-		return nil, fmt.Errorf("%d of %d ranks recorded the norms of their gradients", len(ranks), world)
+		return nil, fmt.Errorf("only %d of %s recorded the norms of their gradients", len(ranks), number.Count(world, "rank"))
 	}
 	blocks := make([]noisescale.Block, len(first.Steps))
 	for i := range ranks {

@@ -27,8 +27,8 @@ func warnings(in Input) []string {
 	if len(in.Ranks) > 0 {
 		n, missing, twice := absent(in)
 		if n > 0 {
-			warn("%d of %d ranks recorded nothing (%s), so that no step counts as complete",
-				n, in.World, firstFew(missing))
+			warn("%d of %s recorded nothing (%s), so that no step counts as complete",
+				n, number.Count(in.World, "rank"), firstFew(missing))
 		}
 		if twice {
 			warn("two files speak for one rank, so that no step counts as complete")
@@ -41,7 +41,7 @@ func warnings(in Input) []string {
 		}
 	}
 	if in.BadLines > 0 {
-		warn("%d event lines could not be read; see the bad lines of the run", in.BadLines)
+		warn("%s could not be read; see the bad lines of the run", number.Count(in.BadLines, "event line"))
 	}
 	hashes := func(which string, of func(*Rank) string) {
 		seen := map[string]bool{}

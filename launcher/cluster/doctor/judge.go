@@ -195,7 +195,7 @@ func (j *job) worker() Finding {
 			versions = append(versions, a.Version)
 		}
 	}
-	f.Found = fmt.Sprintf("%s started in %d of %d tasks: %s", j.script.Worker, started, len(j.answers), strings.Join(versions, "; "))
+	f.Found = fmt.Sprintf("%s started in %d of %s: %s", j.script.Worker, started, number.Count(len(j.answers), "task"), strings.Join(versions, "; "))
 	switch {
 	case started < len(j.answers):
 		f.Verdict, f.Found, f.Advice = Fail, f.Found+"; "+tail(j.dir.JobLog()), "see "+j.dir.JobLog()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -63,7 +64,7 @@ func figuresOf(p *slurm.Partition, nodes []slurm.Node) figures {
 		f.memoryMB = *p.MaxMemPerNodeMB
 	}
 	if f.usable > 0 && f.usable < f.nodes {
-		f.doubts = append(f.doubts, fmt.Sprintf("%d of its %d nodes take no jobs at present%s.", f.nodes-f.usable, f.nodes, f.reason))
+		f.doubts = append(f.doubts, fmt.Sprintf("At present %d of its %s cannot take jobs%s.", f.nodes-f.usable, number.Count(f.nodes, "node"), f.reason))
 	}
 	f.doubts = append(f.doubts, differences(nodes, types)...)
 	return f
@@ -84,9 +85,9 @@ func differences(nodes []slurm.Node, types []string) []string {
 	for _, n := range nodes {
 		var gpus []string
 		for _, g := range n.GPUs {
-			gpus = append(gpus, strings.TrimSpace(fmt.Sprintf("%d GPUs %s", g.Count, g.Type)))
+			gpus = append(gpus, strings.TrimSpace(number.Count(g.Count, "GPU")+" "+g.Type))
 		}
-		kind := fmt.Sprintf("%d CPUs, %d MiB, %s", n.CPUs, n.MemoryMB, strings.Join(append(gpus, ""), ", "))
+		kind := fmt.Sprintf("%s, %d MiB, %s", number.Count(n.CPUs, "CPU"), n.MemoryMB, strings.Join(append(gpus, ""), ", "))
 		kind = strings.TrimSuffix(strings.TrimSuffix(kind, ", "), ", ")
 		if members[kind] == nil {
 			kinds = append(kinds, kind)

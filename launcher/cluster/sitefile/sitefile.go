@@ -14,6 +14,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/clean"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/slurm"
 )
 
@@ -189,7 +190,7 @@ func obstacle(d *slurm.Description, p *slurm.Partition, f figures) (account, why
 	case f.nodes == 0:
 		return "", "it has no nodes"
 	case f.usable == 0:
-		return "", fmt.Sprintf("none of its %d nodes takes jobs%s", f.nodes, f.reason)
+		return "", fmt.Sprintf("its %s cannot take jobs%s", number.Count(f.nodes, "node"), f.reason)
 	case p.MaxNodes != nil && *p.MaxNodes == 0:
 		return "", "its MaxNodes is 0"
 	case known && len(names) == 0 && p.AllowAccounts != nil:

@@ -77,8 +77,8 @@ func TestWriteRecorded(t *testing.T) {
 	}
 	for _, want := range []string{
 		"# Not used: the partition is DOWN\n", "# Not used: the partition is DRAIN\n",
-		"# Not used: none of its 2 nodes takes jobs (big1 is DOWN",
-		"# name = \"closed\"\n", "# 2 of its 6 nodes take no jobs at present (big1 is DOWN",
+		"# Not used: its 2 nodes cannot take jobs (big1 is DOWN",
+		"# name = \"closed\"\n", "# At present 2 of its 6 nodes cannot take jobs (big1 is DOWN",
 		"#   4 × 4 CPUs, 4000 MiB, 4 GPUs (node1, …)\n", "#   2 × 8 CPUs, 15000 MiB, 2 GPUs a100 (big1, …), features a100, ib\n",
 		"hardware threads, up to 2 a core", "# Accounts that you may use: bench, other\n", "# interface = \"ib0\"  # 10.1.0.1\n",
 	} {

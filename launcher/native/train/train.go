@@ -231,7 +231,7 @@ func (r *rank) finish(err error) error {
 func (r *rank) train() error {
 	p, o := r.point, r.options
 	if n := r.group.Size(); n != p.Workers {
-		return in("rendezvous", fmt.Errorf("%d ranks found each other, the point asks for %d workers; how many were started, and do all have the same point?", n, p.Workers))
+		return in("rendezvous", fmt.Errorf("a world of %d came together, and the point asks for %d; how many were started, and do all have the same point?", n, p.Workers))
 	}
 	if err := check(p); err != nil {
 		return in("configuration", err)
@@ -294,7 +294,7 @@ func (r *rank) train() error {
 	if err := r.events.Write(metrics.Event{Train: &start}); err != nil {
 		return err
 	}
-	r.logf("rank %d of %d: %s, %d parameters, %d samples, global batch %d, %d threads",
+	r.logf("rank %d of %d: %s, %d parameters, %d samples, global batch %d, threads %d",
 		r.world.Rank, r.group.Size(), t.Model, start.Parameters, start.TrainSamples, p.GlobalBatch, threads)
 	if r.data, err = source.Load(); err != nil {
 		return in("data", err)

@@ -109,7 +109,7 @@ func (d *Data) tier() ([]Measured, error) {
 	case len(enough) < MinPoints:
 		return nil, &Refusal{Why: fewCounts(len(enough), len(d.Counts))}
 	case len(tier) < MinTier:
-		return nil, &Refusal{Why: fmt.Sprintf("%d of the worker counts fill whole nodes of %d; a fit of one network tier needs %d", len(tier), d.NodeSize, MinTier)}
+		return nil, &Refusal{Why: fmt.Sprintf("a fit of one network tier needs %d worker counts that fill whole nodes of %d, and there are %d", MinTier, d.NodeSize, len(tier))}
 	}
 	return tier, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -75,7 +76,7 @@ func Fit(d Data, level float64) (*Extrapolator, error) {
 	}
 	e.HoldOut = float64(last.Workers)/held[0].y(&d, float64(last.Workers))/scaling.Middle(last.Throughputs) - 1
 	if math.Abs(e.HoldOut) > MaxHoldOut {
-		return nil, &Refusal{HoldOut: &e.HoldOut, Why: fmt.Sprintf("from the other worker counts the law predicts the throughput of %d workers %+.0f %% off, and %.0f %% is allowed", last.Workers, 100*e.HoldOut, 100*MaxHoldOut)}
+		return nil, &Refusal{HoldOut: &e.HoldOut, Why: fmt.Sprintf("from the other worker counts the law predicts the throughput at %s %+.0f %% off, and %.0f %% is allowed", number.Count(last.Workers, "worker"), 100*e.HoldOut, 100*MaxHoldOut)}
 	}
 	return e, nil
 }
@@ -113,7 +114,7 @@ func (e *Extrapolator) Predict(workers int) (Prediction, error) {
 	case workers > Farthest*e.largest:
 		return Prediction{}, &Refusal{Why: fmt.Sprintf("%d workers are more than %d times the largest measured worker count, %d", workers, Farthest, e.largest)}
 	case workers%max(e.d.NodeSize, 1) != 0:
-		return Prediction{}, &Refusal{Why: fmt.Sprintf("%d workers fill no whole nodes of %d", workers, e.d.NodeSize)}
+		return Prediction{}, &Refusal{Why: fmt.Sprintf("%s cannot fill whole nodes of %d", number.Count(workers, "worker"), e.d.NodeSize)}
 	}
 	n := float64(workers)
 	p := Prediction{Workers: workers, Level: e.level, Beyond: workers > e.largest, Overlays: map[Law]float64{}}

@@ -100,7 +100,7 @@ func ordinal(n int, w world.World) (int, error) {
 	case n >= w.LocalSize:
 		return w.LocalRank, nil
 	}
-	return 0, fmt.Errorf("%d ranks on this node and %d GPUs; give each rank a GPU (gpus_per_node in the site file), or start fewer ranks", w.LocalSize, n)
+	return 0, fmt.Errorf("this node has more ranks (%d) than GPUs (%d); give each rank a GPU (gpus_per_node in the site file), or start fewer ranks", w.LocalSize, n)
 }
 
 // another makes a second group of the ranks of g: a collective of the benchmark
