@@ -70,7 +70,7 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 	for _, p := range points {
 		runs += len(p.Samples)
 		segments := history.Trace(p.Samples, prints)
-		alarm, enough := history.Newest(segments, worse(m))
+		alarm, enough := history.Newest(segments, m.Worse())
 		if enough {
 			judged++
 		}
@@ -107,21 +107,9 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 		return &worseError{errors.New("--fail-if-worse: no point has enough runs; an alarm needs 14 that ran on the same, since the last change")}
 	}
 	for _, trace := range traces {
-		if a := trace.Alarm; a != nil && !(float64(worse(m))*(a.Ratio-1) < limit) { // without a ratio too
+		if a := trace.Alarm; a != nil && !(float64(m.Worse())*(a.Ratio-1) < limit) { // without a ratio too
 			return &worseError{errors.New(tables.AlarmText(trace, marks, m))}
 		}
 	}
 	return nil
-}
-
-// worse is the direction in which a measure is worse: 1 for more, -1 for less, 0
-// where nobody says.
-func worse(m measure.Measure) int {
-	switch m.Better {
-	case measure.Higher:
-		return -1
-	case measure.Lower:
-		return 1
-	}
-	return 0
 }

@@ -152,6 +152,18 @@ func To(target float64) Measure {
 	return Measure{Name: toPrefix + text, Title: "time to " + text, Unit: "s", Better: Lower, Show: Seconds, Missable: true}
 }
 
+// Worse is the direction in which the measure is worse: 1 for more, -1 for less, 0
+// where nobody says.
+func (m Measure) Worse() int {
+	switch m.Better {
+	case Higher:
+		return -1
+	case Lower:
+		return 1
+	}
+	return 0
+}
+
 // Goal is what a missable measure is the time to, in a word: "0.75", or "target"
 // for the program's own.
 func (m Measure) Goal() string { return strings.TrimPrefix(m.Name, toPrefix) }

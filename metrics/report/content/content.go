@@ -328,8 +328,8 @@ func (s *Study) downloads() ([]report.Download, error) {
 	return slices.Insert(list, 1, report.Download{Name: "scaling.json", About: "the same, exactly, with every warning", Type: "application/json;charset=utf-8", Data: []byte(text)}), nil
 }
 
-// doubts are those about the study, its series and points, and about the advice: a
-// line a kind.
+// doubts are the alarms, and those about the study, its series and points, and about
+// the advice: a line a kind.
 func (s *Study) doubts() []string {
 	var list []scaling.Remark
 	for _, w := range s.Warnings {
@@ -343,5 +343,5 @@ func (s *Study) doubts() []string {
 	if s.NoBase != nil {
 		list = append(list, s.NoBase.Remarks()...)
 	}
-	return scaling.Lines(list, len(s.Curves))
+	return append(s.alarms(), scaling.Lines(list, len(s.Curves))...)
 }
