@@ -39,7 +39,7 @@ func Standing() string { return Last().String() }
 
 func (r *Record) String() string {
 	if r == nil {
-		return "never run on a GPU"
+		return "scalebench itself has not been tested on a GPU"
 	}
 	return fmt.Sprintf("checked on %s with NCCL %s on %s (docs/gpu-check.md)", r.GPUs, r.NCCL, r.Date)
 }

@@ -34,7 +34,7 @@ func TestRecordAndReport(t *testing.T) {
 		if report != nil {
 			t.Error("docs/gpu-check.md is there without a record; make gpu-check writes both")
 		}
-		if Standing() != "never run on a GPU" {
+		if Standing() != "scalebench itself has not been tested on a GPU" {
 			t.Errorf("Standing: %q", Standing())
 		}
 		return
