@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
 )
 
 var toolClasses = []class{
@@ -17,6 +20,7 @@ var toolClasses = []class{
 	{name: "collect killed", fire: collectKilled, lane: cluster},
 	{name: "retry killed", fire: retryKilled, lane: cluster},
 	{name: "run killed", fire: runKilled, lane: local},
+	{name: "forget killed", fire: forgetKilled, lane: local},
 }
 
 // fileCalls are the system calls by which the tool changes files, and a number
@@ -144,6 +148,46 @@ func runKilled(tr *trial) error {
 		if err := tr.kill(nil, tr.command()...); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// forgetKilled kills the commands that take runs out of every table and bring them
+// back. Whenever that is, each run is in one of the two folders, and comes back.
+func forgetKilled(tr *trial) error {
+	if out, code := tr.submit(); code != 0 {
+		return fmt.Errorf("exit code %d: %s", code, out)
+	}
+	names := func(in rundir.Study) []string {
+		list, err := in.Attempts()
+		if err != nil {
+			tr.t.Fatal(err)
+		}
+		var names []string
+		for _, a := range list {
+			names = append(names, a.Run.Name())
+		}
+		return names
+	}
+	whole := names(tr.folder())
+	for range 1 + tr.rng.IntN(2) {
+		for _, args := range [][]string{{"forget", tr.name}, {"forget", "--restore", tr.name}} {
+			if err := tr.kill(nil, args...); err != nil {
+				return err
+			}
+			both := append(names(tr.folder()), names(tr.folder().Trash())...)
+			if slices.Sort(both); !slices.Equal(slices.Sorted(slices.Values(whole)), both) {
+				tr.problem("after %s: %v are in the study's folder or its trash, and were %v", tr.how, both, whole)
+			}
+			if tr.rng.IntN(2) == 0 {
+				if out, code := tr.run("collect", tr.name); code != 0 {
+					tr.problem("collect after %s: exit code %d: %s", tr.how, code, out)
+				}
+			}
+		}
+	}
+	if out, code := tr.run("forget", "--restore", tr.name); code != 0 && !strings.Contains(out, "nothing of it is forgotten") {
+		tr.problem("restore after %s: exit code %d: %s", tr.how, code, out)
 	}
 	return nil
 }
