@@ -2,6 +2,7 @@ package tables
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -34,6 +35,10 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	if a.Currency != "" {
 		t.Columns = append(t.Columns, table.Column{Key: "cost", Head: "cost (" + a.Currency + ")", Right: true})
 	}
+	limited := slices.ContainsFunc(a.Candidates, func(c advice.Candidate) bool { return c.Keeps != nil })
+	if limited {
+		t.Columns = append(t.Columns, table.Column{Key: "keeps_limits", Head: "within limits", Right: true})
+	}
 	left := 0
 	for _, c := range a.Candidates {
 		chosen := a.Workers != nil && c.Workers == *a.Workers
@@ -55,6 +60,12 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 		}
 		if a.Currency != "" {
 			cells = append(cells, figureText(c.Cost, number.Significant, false))
+		}
+		switch {
+		case limited && c.Keeps != nil:
+			cells = append(cells, advice.Likely(*c.Keeps))
+		case limited:
+			cells = append(cells, nil)
 		}
 		t.Add(cells...)
 	}
@@ -120,7 +131,7 @@ func AdviceData(list []*advice.Advice) *table.Table {
 			t.Columns = append(t.Columns, table.Column{Key: key + end})
 		}
 	}
-	t.Columns = append(t.Columns, table.Column{Key: "currency"}, table.Column{Key: "why"})
+	t.Columns = append(t.Columns, table.Column{Key: "keeps_limits"}, table.Column{Key: "currency"}, table.Column{Key: "why"})
 	for _, a := range list {
 		for _, c := range a.Candidates {
 			cells := []any{a.Series, c.Workers, c.Nodes, a.Workers != nil && *a.Workers == c.Workers, string(c.Basis), c.Runs}
@@ -131,7 +142,7 @@ func AdviceData(list []*advice.Advice) *table.Table {
 				}
 				cells = append(cells, f.Value, f.Low, f.High)
 			}
-			t.Add(append(cells, a.Currency, c.Why)...)
+			t.Add(append(cells, c.Keeps, a.Currency, c.Why)...)
 		}
 	}
 	return t

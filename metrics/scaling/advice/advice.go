@@ -2,8 +2,8 @@
 // many workers? It weighs what was measured and what the laws of package model
 // allow beyond, and says of every figure where it comes from.
 //
-// A choice rests on the pessimistic end of an interval, never on the middle: a
-// deadline is met when the upper end meets it. With too little data for that it
+// A choice rests on how likely each candidate keeps the limits, and on what is lost
+// if it does not or is not the best (see study.best). With too little data for that it
 // ranks what was measured and says so; it names the worker count to measure
 // next when the data does not decide. It is pure.
 package advice
@@ -66,10 +66,9 @@ type Candidate struct {
 	// Candidates are compared, and priced, by Seconds.
 	Training *Estimate `json:"train_seconds"`
 	Seconds  *Estimate `json:"seconds"`
-	// Stalled is the upper end of Seconds if throughput grows no further from the
-	// largest measured count on, as it does where a limit lies just behind; null
-	// unless the candidate is extrapolated.
-	Stalled *float64  `json:"stalled_seconds"`
+	// Keeps is the probability, a fraction, that the candidate keeps all limits that
+	// were asked for; null without a limit, or without intervals to tell it from.
+	Keeps   *float64  `json:"keeps_limits"`
 	Samples *Estimate `json:"samples"` // to the target, of runs that reach it
 	// Miss is the chance that a run with this count's global batch misses the
 	// target, a fraction. Training and Seconds are medians over all runs, those that

@@ -45,13 +45,13 @@ func (s *study) candidates() {
 			if p.Beyond {
 				c.Basis = Extrapolated
 			}
-			c.Throughput = &Estimate{p.Value, &p.Low, &p.High}
+			c.Throughput = &Estimate{p.Value, &p.Steady, &p.High}
 			c.Efficiency = s.efficiency(n, p)
 			c.Overlays = p.Overlays
 		}
 		s.time(&c)
-		s.stall(&c)
 		s.price(&c)
+		s.likely(&c)
 		s.Candidates = append(s.Candidates, c)
 	}
 	if s.o.Cost == nil || s.timeless != "" || slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return c.Cost != nil }) {
@@ -150,24 +150,27 @@ func (s *study) nodes(workers int) *int {
 	return nil
 }
 
-// efficiency is a predicted throughput over the base's, whose own interval
-// counts too.
+// efficiency is a predicted throughput over the base's; the errors of both count.
 func (s *study) efficiency(workers int, p model.Prediction) *Estimate {
 	b := s.curve.Base
 	if b == nil {
 		return nil
 	}
-	of := func(x, base float64) float64 { return x / base * float64(b.Workers) / float64(workers) }
 	x := b.Of(measure.Throughput).Median
 	if x == nil {
 		return nil
 	}
-	low, high := x.Value, x.Value
-	if x.Interval != nil {
-		low, high = x.Interval.Low, x.Interval.High
+	if p.Beyond {
+		p.Low = p.Steady
 	}
-	l, h := of(p.Low, high), of(p.High, low)
-	return &Estimate{of(p.Value, x.Value), &l, &h}
+	share := float64(b.Workers) / float64(workers)
+	base := *figure(x)
+	if base.Low == nil {
+		base.Low, base.High = &base.Value, &base.Value
+	}
+	e := over(Estimate{p.Value, &p.Low, &p.High}, base)
+	low, high := *e.Low*share, *e.High*share
+	return &Estimate{e.Value * share, &low, &high}
 }
 
 // clock learns what the training clock counts beside steps (warm-up and
@@ -300,20 +303,19 @@ func (s *study) time(c *Candidate) {
 	}
 }
 
-// stall works out how long an extrapolated candidate takes if throughput grows no
-// further: what limits it may lie just behind the largest measured count, and no
-// run there tells.
-func (s *study) stall(c *Candidate) {
-	if c.Basis != Extrapolated || c.Seconds == nil || c.Seconds.High == nil || s.edge == nil {
-		return
+// stalled is an extrapolated candidate if throughput grows no further: what limits it
+// may lie just behind the largest measured count, and no run there tells. nil for
+// others.
+func (s *study) stalled(c *Candidate) *Candidate {
+	if c.Basis != Extrapolated || s.edge == nil {
+		return nil
 	}
 	slow, value := min(s.edge.Low, *c.Throughput.Low), min(s.edge.Value, c.Throughput.Value)
-	still := Candidate{Workers: c.Workers, Basis: Extrapolated, Throughput: &Estimate{value, &slow, &value}}
+	still := Candidate{Workers: c.Workers, Nodes: c.Nodes, Basis: Extrapolated, Throughput: &Estimate{value, &slow, &value}}
+	still.Efficiency = s.efficiency(c.Workers, model.Prediction{Value: value, Low: slow, High: value})
 	s.time(&still)
-	if still.Seconds != nil {
-		most := max(*still.Seconds.High, *c.Seconds.High)
-		c.Stalled = &most
-	}
+	s.price(&still)
+	return &still
 }
 
 // timed sets the candidate's times by that on the training clock.

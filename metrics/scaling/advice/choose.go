@@ -21,27 +21,17 @@ const (
 )
 
 // limit is something the user asked for, and by which of a candidate's figures
-// it is judged: the figure's far end must not be above (or below) most.
+// it is judged: the figure must not be above (or below) most.
 type limit struct {
 	of    func(c *Candidate) *Estimate
 	most  float64
 	floor bool // least, not most
 }
 
-// meets reports whether the candidate keeps the limit: certainly by the far end
-// of the interval, or as far as the middle says. Where only medians are ranked,
-// the middle is all there is.
-func (l limit) meets(c *Candidate) (certain, middle bool) {
+// met reports whether the candidate keeps the limit by the middle of its interval.
+func (l limit) met(c *Candidate) bool {
 	f := l.of(c)
-	if f == nil {
-		return false, false
-	}
-	holds := func(x *float64) bool { return x != nil && (!l.floor && *x <= l.most || l.floor && *x >= l.most) }
-	end := f.High
-	if l.floor {
-		end = f.Low
-	}
-	return holds(end), holds(&f.Value)
+	return f != nil && (!l.floor && f.Value <= l.most || l.floor && f.Value >= l.most)
 }
 
 func secondsOf(c *Candidate) *Estimate    { return c.Seconds }
@@ -66,7 +56,7 @@ func (s *study) asked() (limits []limit, words []string) {
 }
 
 // choose answers. What is asked for decides what is best among the candidates
-// that keep all limits: with a deadline the cheapest (the fewest workers
+// that are likely to keep all limits: with a deadline the cheapest (the fewest workers
 // without prices), with only a budget the fastest, with only an efficiency the
 // most workers; without any limit the knee.
 func (s *study) choose() {
@@ -98,36 +88,20 @@ func (s *study) choose() {
 	}
 	best, better := s.better()
 	s.Objective = best + " " + list(words)
-	var keep []*Candidate
-	for i := range s.Candidates {
-		c := &s.Candidates[i]
-		ok := true
-		for _, l := range limits {
-			certain, middle := l.meets(c)
-			ok = ok && (certain || s.Ranking && middle)
-		}
-		if ok {
-			keep = append(keep, c)
-		}
-	}
-	var chosen, passed *Candidate
-	for _, c := range keep {
-		if slices.ContainsFunc(keep, func(d *Candidate) bool { return s.beats(d, c) }) {
-			passed = c
-		} else if chosen == nil || better(c, chosen) {
-			chosen = c
-		}
-	}
+	chosen, passed := s.best(limits)
 	if chosen == nil {
-		s.Reason = [2]string{s.none(words), s.Limits.sentence}
+		s.Reason = [2]string{s.undecided(best, words), s.Limits.sentence}
 		return
 	}
 	s.Workers = &chosen.Workers
-	more := ""
+	more, likely := "", ""
+	if chosen.Keeps != nil {
+		likely = " (" + Likely(*chosen.Keeps) + " likely)"
+	}
 	if passed != nil && better(passed, chosen) { // it was the most workers that was asked for
 		more = fmt.Sprintf("; %d would be no faster", passed.Workers)
 	}
-	s.Reason = [2]string{fmt.Sprintf("Use %s, %s to %s %s: %s%s.", number.Count(chosen.Workers, "worker"), best, s.does(), list(words), s.figures(chosen), more), s.Limits.sentence}
+	s.Reason = [2]string{fmt.Sprintf("Use %s, %s to %s %s%s: %s%s.", number.Count(chosen.Workers, "worker"), best, s.does(), list(words), likely, s.figures(chosen), more), s.Limits.sentence}
 }
 
 // beats reports whether a candidate is as fast as one with more workers: to the
@@ -176,6 +150,33 @@ func (s *study) better() (best string, better func(a, b *Candidate) bool) {
 		return "the fastest", func(a, b *Candidate) bool { return value(a.Seconds) < value(b.Seconds) }
 	}
 	return "the most", func(a, b *Candidate) bool { return a.Workers > b.Workers }
+}
+
+// undecided says why nothing is chosen: either nothing is likely enough to keep the
+// limits, or the runs do not tell what is best of that which may.
+func (s *study) undecided(best string, words []string) string {
+	var sure, may *Candidate // the best that is likely to, and that is not unlikely to
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		if c.Keeps == nil {
+			continue
+		}
+		if *c.Keeps >= enough && (sure == nil || s.worth(c) > s.worth(sure)) {
+			sure = c
+		}
+		if *c.Keeps > 1-enough && (may == nil || s.worth(c) > s.worth(may)) {
+			may = c
+		}
+	}
+	if sure == nil || sure == may {
+		return s.none(words)
+	}
+	is := "are"
+	if sure.Workers == 1 {
+		is = "is"
+	}
+	return fmt.Sprintf("The runs do not tell which worker count is %s to %s %s: %s %s %s likely to, %s %s.",
+		best, s.does(), list(words), number.Count(sure.Workers, "worker"), is, Likely(*sure.Keeps), number.Count(may.Workers, "worker"), Likely(*may.Keeps))
 }
 
 // none says that no candidate keeps the limits, with the one that comes

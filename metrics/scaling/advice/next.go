@@ -89,8 +89,7 @@ func (s *study) decide() *Next {
 		}
 		ok := true
 		for _, l := range limits {
-			_, middle := l.meets(c)
-			ok = ok && middle
+			ok = ok && l.met(c)
 		}
 		if !ok {
 			continue

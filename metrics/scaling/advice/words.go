@@ -2,6 +2,7 @@ package advice
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -46,14 +47,23 @@ func (s *study) figures(c *Candidate) string {
 	if f := c.main(); f != nil && f.Low != nil {
 		text += ", " + sure + " confidence"
 		if c.Basis == Extrapolated {
-			text += " if no new limit appears"
-			if c.Stalled != nil && (s.o.Deadline > 0 || s.o.Budget > 0) {
-				text += "; " + number.ShortSeconds(*c.Stalled) + " if throughput stops growing"
-			}
+			text += ", even if throughput stops growing"
 		}
 		return text + ")"
 	}
 	return text + ", without an interval)"
+}
+
+// Likely is a probability in words: "97 %", never "100 %" or "0 %".
+func Likely(p float64) string {
+	switch x := math.Round(100 * p); {
+	case x >= 100:
+		return "over 99 %"
+	case x < 1:
+		return "under 1 %"
+	default:
+		return strconv.FormatFloat(x, 'f', 0, 64) + " %"
+	}
 }
 
 // missing is, where runs miss the target, how many of a count reach it, or how many

@@ -16,7 +16,7 @@ import (
 // essentially no support (Burnham & Anderson 2002, 2.6) and is left out.
 const plausible = 10
 
-// hidden is how much longer a sample may take with each doubling away from
+// hidden is how much longer a sample may take with each doubling beyond
 // the data than any law fitted to it says. Costs that hide behind others (a latency
 // behind the backward pass) come to light as they grow; nothing that is hidden
 // makes training faster, so that this widens the interval towards lower
@@ -33,6 +33,7 @@ type Extrapolator struct {
 	largest int       // measured worker count of the tier
 	before  int       // the next smaller one
 	counts  []int     // all of the tier
+	edge    float64   // lower end of the throughput at the largest, samples/s
 	// HoldOut is the error that the law made on the largest measured worker
 	// count, fitted to the others: predicted over measured, minus 1.
 	HoldOut float64
@@ -46,6 +47,10 @@ type Prediction struct {
 	Level     float64 // asked of the interval, a fraction
 	// Beyond is whether Workers is above all that were measured.
 	Beyond bool
+	// Steady is the lower end if no limit appears that the data does not show yet.
+	// Low allows for one right behind the data: it is at most the lower end at the
+	// largest measured count.
+	Steady float64
 	// Overlays are what Amdahl's law and the universal scalability law say, in
 	// samples/s; a law that does not fit at all has no entry.
 	Overlays map[Law]float64
@@ -78,6 +83,7 @@ func Fit(d Data, level float64) (*Extrapolator, error) {
 	if math.Abs(e.HoldOut) > MaxHoldOut {
 		return nil, &Refusal{HoldOut: &e.HoldOut, Why: fmt.Sprintf("from the other worker counts the law predicts the throughput at %s %+.0f %% off, and %.0f %% is allowed", number.Count(last.Workers, "worker"), 100*e.HoldOut, 100*MaxHoldOut)}
 	}
+	e.edge = float64(e.largest) / e.quantile(float64(e.largest), 1)
 	return e, nil
 }
 
@@ -129,14 +135,16 @@ func (e *Extrapolator) Predict(workers int) (Prediction, error) {
 	// how far away the next measured worker count is.
 	away := e.away(n)
 	slack := 1 + math.Abs(e.HoldOut)*away/math.Log(float64(e.largest)/float64(e.before))
-	low, high = low/slack, high*slack*math.Pow(1+hidden, away/math.Ln2)
+	low, high = low/slack, high*slack
+	if p.Beyond {
+		high *= math.Pow(1+hidden, away/math.Ln2)
+	}
 	p.Low, p.High = n/high, n/low
-	// With a fixed global batch computing shrinks with every worker, and what it
-	// hid (transfers beside the backward pass) comes to light at a worker count
-	// that throughput does not tell beforehand. From there on throughput stands
-	// still, in the worst case right behind the last point.
-	if p.Beyond && e.d.Strong {
-		p.Low = min(p.Low, float64(e.largest)/e.fits[0].y(e.d, float64(e.largest)))
+	p.Steady = p.Low
+	// A resource that all workers share, and that is enough for those measured, shows
+	// in no throughput: it then stands still, in the worst case right behind the data.
+	if p.Beyond {
+		p.Low = min(p.Low, e.edge)
 	}
 	return p, nil
 }

@@ -1,0 +1,308 @@
+package advice
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/internal/simulate"
+)
+
+// sketched is a cluster with a recipe: samples to the target by the global batch,
+// in those of one worker; nil: as many samples are asked for.
+type sketched struct {
+	*simulate.Sketch
+	recipe func(batch float64) float64
+}
+
+const sketchedSamples = 1e7
+
+// sketchedRecipes are how samples to the target go with the batch.
+var sketchedRecipes = []func(r *rand.Rand) func(float64) float64{
+	func(*rand.Rand) func(float64) float64 { return nil },
+	func(*rand.Rand) func(float64) float64 { return nil },
+	func(r *rand.Rand) func(float64) float64 {
+		critical := 8 * math.Exp(2.5*r.Float64())
+		return func(b float64) float64 { return 1 + b/critical }
+	},
+	func(r *rand.Rand) func(float64) float64 {
+		critical, p := 6*math.Exp(2*r.Float64()), 1+r.Float64()
+		return func(b float64) float64 { return math.Pow(1+math.Pow(b/critical, p), 1/p) }
+	},
+}
+
+func (c *sketched) samples(workers int) float64 {
+	switch {
+	case c.recipe == nil:
+		return sketchedSamples
+	case c.Strong:
+		return sketchedSamples * c.recipe(1)
+	}
+	return sketchedSamples * c.recipe(float64(workers))
+}
+
+// seconds is the true median time.
+func (c *sketched) seconds(workers int) float64 { return c.samples(workers) / c.Truth(workers) }
+
+func (c *sketched) efficiency(workers int) float64 {
+	return c.Truth(workers) / float64(workers) / c.Truth(1)
+}
+
+// observe is a study of it: six runs at each of 1, 2, 4, 8 and 16 workers.
+func (c *sketched) observe(r *rand.Rand) []scaling.Observation {
+	var list []scaling.Observation
+	for _, n := range []int{1, 2, 4, 8, 16} {
+		mode, batch := "weak", int64(c.Batch)*int64(n)
+		if c.Strong {
+			mode, batch = "strong", int64(c.Batch)
+		}
+		for k := range 6 {
+			o := scaling.Observation{
+				Run: fmt.Sprintf("s/w%d-r%d-a1", n, k+1), Study: "s", Point: fmt.Sprintf("w%d", n), Repeat: k + 1,
+				Framework: "native", Workers: n, Nodes: (n + c.NodeSize - 1) / c.NodeSize,
+				Parameters: map[string]any{"workload.scaling": mode, "global_batch": batch, "workers": int64(n)},
+				Values:     map[string]float64{"throughput": c.Run(r, n), "init_seconds": 0},
+			}
+			if c.recipe != nil {
+				took := c.samples(n) * math.Exp(0.02*r.NormFloat64())
+				o.Values["to_0.75"] = took / o.Values["throughput"]
+				o.Evaluations = []scaling.Evaluation{{Seconds: o.Values["to_0.75"], Epoch: 1, Samples: int64(took), Accuracy: 0.75}}
+			}
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// question is something that is asked of advise, with what is true of the answers.
+type question struct {
+	name  string
+	ask   func(r *rand.Rand, c *sketched, counts []int) Options
+	worth func(c *sketched, workers int) float64         // the more the better
+	keeps func(c *sketched, o Options, workers int) bool // the limit
+	// What must come out of all clusters whose limits show: at most so many without an
+	// answer, and of the answers at least so many that keep the limit, and within 10 %
+	// of the best. The goals are 25, 98 and 90 %.
+	refused, kept, good float64
+}
+
+func perWorkerHour(workers, nodes int, seconds float64) (float64, error) {
+	return float64(workers) * seconds / 3600, nil
+}
+
+// somewhere is between the smallest and the largest of a figure over the counts.
+func somewhere(r *rand.Rand, counts []int, of func(workers int) float64) float64 {
+	low, high := math.Inf(1), 0.0
+	for _, n := range counts {
+		low, high = min(low, of(n)), max(high, of(n))
+	}
+	return low * math.Pow(high/low, r.Float64())
+}
+
+func heldHours(c *sketched, workers int) float64 { return float64(workers) * c.seconds(workers) / 3600 }
+
+func inTime(c *sketched, o Options, workers int) bool { return c.seconds(workers) <= o.Deadline }
+
+var questions = []question{
+	{"cheapest in time",
+		func(r *rand.Rand, c *sketched, counts []int) Options {
+			return Options{Deadline: somewhere(r, counts, c.seconds), Cost: perWorkerHour, Currency: "EUR"}
+		},
+		func(c *sketched, workers int) float64 { return 1 / heldHours(c, workers) }, inTime, 0.25, 0.98, 0.9},
+	{"fewest in time",
+		func(r *rand.Rand, c *sketched, counts []int) Options {
+			return Options{Deadline: somewhere(r, counts, c.seconds)}
+		},
+		func(c *sketched, workers int) float64 { return 1 / float64(workers) }, inTime, 0.25, 0.98, 0.9},
+	{"fastest for a budget",
+		func(r *rand.Rand, c *sketched, counts []int) Options {
+			least := math.Inf(1)
+			for _, n := range counts {
+				least = min(least, heldHours(c, n))
+			}
+			return Options{Budget: least * 1.05 * math.Pow(3/1.05, r.Float64()), Cost: perWorkerHour, Currency: "EUR"}
+		},
+		func(c *sketched, workers int) float64 { return 1 / c.seconds(workers) },
+		func(c *sketched, o Options, workers int) bool { return heldHours(c, workers) <= o.Budget }, 0.25, 0.98, 0.9},
+	{"most at an efficiency",
+		func(r *rand.Rand, c *sketched, counts []int) Options {
+			return Options{MinEfficiency: []float64{0.5, 0.6, 0.7, 0.8, 0.9}[r.IntN(5)]}
+		},
+		func(c *sketched, workers int) float64 { return float64(workers) },
+		func(c *sketched, o Options, workers int) bool { return c.efficiency(workers) >= o.MinEfficiency }, 0.4, 0.96, 0.85},
+}
+
+// choices counts how good the answers were.
+type choices struct{ asked, answered, good, broken int }
+
+func (c *choices) add(o choices) {
+	c.asked, c.answered, c.good, c.broken = c.asked+o.asked, c.answered+o.answered, c.good+o.good, c.broken+o.broken
+}
+
+func (c choices) String() string {
+	share := func(n, of int) float64 { return 100 * float64(n) / float64(max(1, of)) }
+	return fmt.Sprintf("refused %.1f %% of %d; kept %.1f %%, within 10 %% of the best %.1f %%",
+		share(c.asked-c.answered, c.asked), c.asked, 100-share(c.broken, c.answered), share(c.good, c.answered))
+}
+
+// judge asks one question of one study.
+func (q *question) judge(t *testing.T, r *rand.Rand, c *sketched, curve scaling.Curve, obs []scaling.Observation, counts []int) choices {
+	o := q.ask(r, c, counts)
+	if c.recipe == nil {
+		o.Samples = sketchedSamples
+	}
+	best := 0.0
+	for i, n := range counts {
+		beaten := false // by fewer workers
+		for _, m := range counts[:i] {
+			beaten = beaten || q.keeps(c, o, m) && c.seconds(m) <= c.seconds(n)
+		}
+		if q.keeps(c, o, n) && !beaten {
+			best = max(best, q.worth(c, n))
+		}
+	}
+	a, err := Advise(curve, obs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := choices{asked: 1}
+	if a.Workers == nil {
+		return counted
+	}
+	counted.answered = 1
+	switch n := *a.Workers; {
+	case !q.keeps(c, o, n):
+		counted.broken = 1
+	case q.worth(c, n)*1.1 >= best:
+		counted.good = 1
+	}
+	return counted
+}
+
+// trueKnee is the most measured workers whose last doubling brings more than kneeGain.
+func trueKnee(c *sketched) int {
+	knee, fastest := 1, c.seconds(1)
+	for _, n := range []int{2, 4, 8, 16} {
+		if c.seconds(n/2)/c.seconds(n) > kneeGain && c.seconds(n) < fastest {
+			knee = n
+		}
+		fastest = min(fastest, c.seconds(n))
+	}
+	return knee
+}
+
+// chooseFor plays so many clusters of a kind, and asks each all questions: first for
+// the knee. reach counts intervals at twice the largest count, and the truth in them.
+func chooseFor(t *testing.T, kind simulate.Kind, seed uint64, clusters int) (by []choices, reach, inside int) {
+	r := rand.New(rand.NewPCG(seed, 2051))
+	by = make([]choices, len(questions)+1)
+	for i := range clusters {
+		c := &sketched{kind.Draw(r), sketchedRecipes[i%len(sketchedRecipes)](r)}
+		obs := c.observe(r)
+		curves, err := scaling.Analyse(obs, scaling.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		free := Options{}
+		if c.recipe == nil {
+			free.Samples = sketchedSamples
+		}
+		a, err := Advise(curves[0], obs, free)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var counts []int
+		for _, at := range a.Candidates {
+			counts = append(counts, at.Workers)
+			if at.Workers == 32 && at.Throughput != nil {
+				reach++
+				if x := c.Truth(32); *at.Throughput.Low <= x && x <= *at.Throughput.High {
+					inside++
+				}
+			}
+		}
+		knee := choices{asked: 1}
+		if a.Workers != nil {
+			knee.answered = 1
+			if kneeIsGood(c, *a.Workers) {
+				knee.good = 1
+			}
+		}
+		by[0].add(knee)
+		for k := range questions {
+			by[k+1].add(questions[k].judge(t, r, c, curves[0], obs, counts))
+		}
+	}
+	return by, reach, inside
+}
+
+// kneeIsGood reports whether it is the true one, or what tells the two apart is within
+// 10 % of kneeGain.
+func kneeIsGood(c *sketched, got int) bool {
+	gain := func(n int) float64 { return c.seconds(n/2) / c.seconds(n) }
+	want := trueKnee(c)
+	return got == want || got > want && gain(got) > kneeGain/1.1 || got < want && gain(want) < kneeGain*1.1
+}
+
+// The answers on clusters whose limits show keep what was asked, and are nearly the
+// best that any count would be, as often as each question says; and the throughput at twice the largest count is in 95 % of its intervals,
+// in 90 % behind a wall.
+//
+// With -short a tenth of the clusters are played. Only all together are judged: too few
+// of each kind are played to tell 85 from 95 %.
+func TestTruthOfChoices(t *testing.T) {
+	clusters := 200
+	if testing.Short() {
+		clusters /= 10
+	}
+	played := make([][]choices, len(simulate.Kinds))
+	t.Run("all", func(t *testing.T) {
+		for i, kind := range simulate.Kinds {
+			t.Run(kind.Name, func(t *testing.T) {
+				t.Parallel()
+				by, reach, inside := chooseFor(t, kind, uint64(i), clusters)
+				t.Logf("at twice the largest inside %d of %d intervals", inside, reach)
+				for k, c := range by {
+					t.Logf("%s: %s", questionName(k), c)
+				}
+				least := 0.95
+				if kind.Wall {
+					least = 0.9
+				}
+				if n := float64(reach); float64(inside) < least*n-3*math.Sqrt(least*(1-least)*n) {
+					t.Errorf("at twice the largest inside %d of %d intervals", inside, reach)
+				}
+				if !kind.Wall {
+					played[i] = by
+				}
+			})
+		}
+	})
+	for k := range len(questions) + 1 {
+		var all choices
+		for _, by := range played {
+			if by != nil {
+				all.add(by[k])
+			}
+		}
+		t.Logf("%s: %s", questionName(k), all)
+		goal := question{kept: 0.98, good: 0.9}
+		if k > 0 {
+			goal = questions[k-1]
+		}
+		asked, answered := float64(all.asked), float64(all.answered)
+		by := func(share, of float64) float64 { return share*of + 3*math.Sqrt(share*(1-share)*of) }
+		if float64(all.broken) > by(1-goal.kept, answered) || answered-float64(all.good) > by(1-goal.good, answered) || asked-answered > by(goal.refused, asked) {
+			t.Errorf("%s: %s", questionName(k), all)
+		}
+	}
+}
+
+func questionName(k int) string {
+	if k == 0 {
+		return "knee"
+	}
+	return questions[k-1].name
+}
