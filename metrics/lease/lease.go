@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -109,7 +110,11 @@ func (l *Lease) try() (*Holder, error) {
 	own, started := l.own(l.owner.Nonce), running()
 	defer nfs.Remove(own)
 	if err := os.WriteFile(own, l.owner.text(), 0o600); err != nil {
-		return nil, fmt.Errorf("the lock %s cannot be taken: %w", l.path, err)
+		var path *fs.PathError // of a name that nobody knows
+		if errors.As(err, &path) {
+			err = path.Err
+		}
+		return nil, fmt.Errorf("cannot write in %s: %w", filepath.Dir(l.path), err)
 	}
 	now, err := look(l.path)
 	switch {
