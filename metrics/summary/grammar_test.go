@@ -16,6 +16,8 @@ type process struct {
 	hiccups  float64 // probability that a step has one
 	hiccupBy float64 // times as long as it then is
 
+	tails  bool                   // the scatter is Student's t with 3 degrees, not normal
+	course func(step int) float64 // times as long as a step is at that time, in the long run too
 	warmup func(step int) float64 // times as long as a step is for being early
 
 	epoch   int     // steps of an epoch; 0: none is recorded
@@ -38,7 +40,13 @@ func (p *process) play(r *rand.Rand) (durations []float64, long float64) {
 		if i > 0 {
 			swing = p.memory*swing + math.Sqrt(1-p.memory*p.memory)*p.noise*r.NormFloat64()
 		}
+		if p.tails {
+			swing = p.noise * r.NormFloat64() / math.Sqrt(square(r.NormFloat64())+square(r.NormFloat64())+square(r.NormFloat64()))
+		}
 		d := p.base * math.Exp(swing)
+		if p.course != nil {
+			d *= p.course(i)
+		}
 		if r.Float64() < p.hiccups {
 			d *= p.hiccupBy
 		}
@@ -87,6 +95,8 @@ type runFamily struct {
 	name string
 	// benign: nothing in it is a reason to refuse a throughput.
 	benign bool
+	// silent is the share of runs that may be wrong without a word; 0 is 1 %.
+	silent float64
 	draw   func(r *rand.Rand) process
 }
 
@@ -117,6 +127,8 @@ func level(by float64, steps int) func(int) float64 {
 	}
 }
 
+func square(x float64) float64 { return x * x }
+
 // even is a run that nothing disturbs, of so many steps.
 func even(r *rand.Rand, low, high float64) process {
 	p := process{steps: int(evenly(r, low, high)), base: evenly(r, 1e-3, 10), noise: evenly(r, 0.003, 0.08)}
@@ -139,34 +151,34 @@ func runFamilies() []runFamily {
 		}
 	}
 	return []runFamily{
-		{"even", true, with(short, long, func(*rand.Rand, *process) {})},
-		{"slow first step", true, with(short, long, func(r *rand.Rand, p *process) { p.warmup = level(evenly(r, 2, 200), 1) })},
-		{"ramp of 3 to 8 steps in 15 to 40", false, with(15, 40, func(r *rand.Rand, p *process) { p.warmup = ramp(evenly(r, 1.3, 8), 3+r.IntN(6)) })},
-		{"ramp of up to a third", false, with(40, long, func(r *rand.Rand, p *process) {
+		{"even", true, 0, with(short, long, func(*rand.Rand, *process) {})},
+		{"slow first step", true, 0, with(short, long, func(r *rand.Rand, p *process) { p.warmup = level(evenly(r, 2, 200), 1) })},
+		{"ramp of 3 to 8 steps in 15 to 40", false, 0, with(15, 40, func(r *rand.Rand, p *process) { p.warmup = ramp(evenly(r, 1.3, 8), 3+r.IntN(6)) })},
+		{"ramp of up to a third", false, 0, with(40, long, func(r *rand.Rand, p *process) {
 			p.warmup = ramp(evenly(r, 1.2, 5), max(3, int(spread(r, 0.03, 0.33)*float64(p.steps))))
 		})},
-		{"decay", false, with(25, long, func(r *rand.Rand, p *process) {
+		{"decay", false, 0, with(25, long, func(r *rand.Rand, p *process) {
 			p.warmup = decay(evenly(r, 1.2, 8), spread(r, 0.01, 0.12)*float64(p.steps))
 		})},
-		{"slow for up to a third", false, with(short, long, func(r *rand.Rand, p *process) {
+		{"slow for up to a third", false, 0, with(short, long, func(r *rand.Rand, p *process) {
 			p.warmup = level(evenly(r, 1.2, 5), max(1, int(spread(r, 0.02, 0.33)*float64(p.steps))))
 		})},
-		{"warm-up longer than the half", false, with(short, long, func(r *rand.Rand, p *process) {
+		{"warm-up longer than the half", false, 0, with(short, long, func(r *rand.Rand, p *process) {
 			p.warmup = ramp(evenly(r, 1.5, 5), int(spread(r, 0.6, 1.5)*float64(p.steps)))
 		})},
-		{"epochs", true, with(60, long, func(r *rand.Rand, p *process) {
+		{"epochs", true, 0, with(60, long, func(r *rand.Rand, p *process) {
 			p.epoch, p.firstBy = max(5, int(spread(r, 0.05, 0.45)*float64(p.steps))), evenly(r, 1.5, 20)
 		})},
-		{"epochs behind a ramp", false, with(60, long, func(r *rand.Rand, p *process) {
+		{"epochs behind a ramp", false, 0, with(60, long, func(r *rand.Rand, p *process) {
 			p.epoch, p.firstBy = max(5, int(spread(r, 0.05, 0.45)*float64(p.steps))), evenly(r, 1.5, 20)
 			p.warmup = ramp(evenly(r, 1.2, 5), max(3, int(spread(r, 0.01, 0.2)*float64(p.steps))))
 		})},
-		{"disturbed", false, with(40, long, func(r *rand.Rand, p *process) {
+		{"disturbed", false, 0, with(40, long, func(r *rand.Rand, p *process) {
 			from, part := spread(r, 0, 0.9), spread(r, 0.1, 0.5)
 			p.disturbed = [2]int{int(from * float64(p.steps)), int((from + part) * float64(p.steps))}
 			p.disturbedBy = spread(r, 1.4, 2)
 		})},
-		{"another speed in the end", false, with(40, long, func(r *rand.Rand, p *process) {
+		{"another speed in the end", false, 0, with(40, long, func(r *rand.Rand, p *process) {
 			p.changed, p.changedBy = int(spread(r, 0.15, 0.85)*float64(p.steps)), []float64{evenly(r, 0.5, 0.85), evenly(r, 1.18, 2)}[r.IntN(2)]
 		})},
 	}
@@ -194,17 +206,17 @@ func shortFamilies() []runFamily {
 		p.epoch, p.firstBy = max(4, int(spread(r, 0.05, 0.45)*float64(p.steps))), evenly(r, 1.5, 12)
 	}
 	return []runFamily{
-		{"short: even", true, with(func(*rand.Rand, *process) {})},
-		{"short: hiccups", true, with(func(r *rand.Rand, p *process) {
+		{"short: even", true, 0, with(func(*rand.Rand, *process) {})},
+		{"short: hiccups", true, 0, with(func(r *rand.Rand, p *process) {
 			p.hiccups, p.hiccupBy = spread(r, 0.002, 0.03), evenly(r, 1.5, 10)
 		})},
-		{"short: slow first step", true, with(func(r *rand.Rand, p *process) { p.warmup = level(evenly(r, 2, 100), 1) })},
-		{"short: epochs", true, with(epochs)},
-		{"short: linear", false, with(func(r *rand.Rand, p *process) { p.warmup = ramp(by(r), part(r, p)) })},
-		{"short: exponential", false, with(func(r *rand.Rand, p *process) { p.warmup = decay(by(r), float64(part(r, p))/3) })},
-		{"short: slow exponential", false, with(func(r *rand.Rand, p *process) { p.warmup = decay(by(r), float64(part(r, p))) })},
-		{"short: step", false, with(func(r *rand.Rand, p *process) { p.warmup = level(by(r), part(r, p)) })},
-		{"short: longer than the half", false, with(func(r *rand.Rand, p *process) {
+		{"short: slow first step", true, 0, with(func(r *rand.Rand, p *process) { p.warmup = level(evenly(r, 2, 100), 1) })},
+		{"short: epochs", true, 0, with(epochs)},
+		{"short: linear", false, 0, with(func(r *rand.Rand, p *process) { p.warmup = ramp(by(r), part(r, p)) })},
+		{"short: exponential", false, 0, with(func(r *rand.Rand, p *process) { p.warmup = decay(by(r), float64(part(r, p))/3) })},
+		{"short: slow exponential", false, 0, with(func(r *rand.Rand, p *process) { p.warmup = decay(by(r), float64(part(r, p))) })},
+		{"short: step", false, 0, with(func(r *rand.Rand, p *process) { p.warmup = level(by(r), part(r, p)) })},
+		{"short: longer than the half", false, 0, with(func(r *rand.Rand, p *process) {
 			switch l := spread(r, 0.5, 1.5) * float64(p.steps); r.IntN(3) {
 			case 0:
 				p.warmup = ramp(by(r), int(l))
@@ -214,7 +226,7 @@ func shortFamilies() []runFamily {
 				p.warmup = level(by(r), int(l*0.6))
 			}
 		})},
-		{"short: epochs behind a ramp", false, with(func(r *rand.Rand, p *process) {
+		{"short: epochs behind a ramp", false, 0, with(func(r *rand.Rand, p *process) {
 			epochs(r, p)
 			switch r.IntN(3) {
 			case 0:
@@ -225,16 +237,64 @@ func shortFamilies() []runFamily {
 				p.warmup = level(by(r), part(r, p))
 			}
 		})},
-		{"short: another speed in the first half", false, with(func(r *rand.Rand, p *process) {
+		{"short: another speed in the first half", false, 0, with(func(r *rand.Rand, p *process) {
 			p.changed, p.changedBy = int(spread(r, 0.03, 0.5)*float64(p.steps)), []float64{evenly(r, 0.5, 0.9), evenly(r, 1.1, 2)}[r.IntN(2)]
 		})},
-		{"short: disturbed", false, with(func(r *rand.Rand, p *process) {
+		{"short: disturbed", false, 0, with(func(r *rand.Rand, p *process) {
 			from, part := spread(r, 0, 0.95), spread(r, 0.05, 0.5)
 			p.disturbed = [2]int{int(from * float64(p.steps)), int((from + part) * float64(p.steps))}
 			p.disturbedBy = spread(r, 1.1, 2.5)
 		})},
-		{"short: pauses for evaluations", false, with(func(r *rand.Rand, p *process) {
+		{"short: pauses for evaluations", false, 0, with(func(r *rand.Rand, p *process) {
 			p.pause, p.pauseBy = 4+int(spread(r, 0.05, 0.4)*float64(p.steps)), evenly(r, 3, 30)
 		})},
+	}
+}
+
+// laterFamilies are short runs of other kinds, drawn when the rules held on those
+// above; nothing was changed for them.
+func laterFamilies() []runFamily {
+	with := func(change func(*rand.Rand, *process)) func(*rand.Rand) process {
+		return func(r *rand.Rand) process {
+			p := process{steps: int(evenly(r, 15, 401)), base: 1, noise: evenly(r, 0.01, 0.10)}
+			change(r, &p)
+			return p
+		}
+	}
+	ramped := func(r *rand.Rand, p *process) {
+		p.warmup = ramp(evenly(r, 1.2, 8), max(1, int(spread(r, 0.03, 0.4)*float64(p.steps))))
+	}
+	phases := func(r *rand.Rand, p *process) {
+		first, second, by := 1+r.IntN(3), int(spread(r, 0.1, 0.4)*float64(p.steps)), spread(r, 1.1, 1.4)
+		p.warmup = func(i int) float64 {
+			switch {
+			case i < first:
+				return 5
+			case i < second:
+				return by
+			}
+			return 1
+		}
+	}
+	slowing := func(r *rand.Rand, p *process) {
+		by, n := spread(r, 0.1, 0.4), float64(p.steps)
+		p.course = func(i int) float64 { return 1 + by*float64(i)/n }
+	}
+	teeth := func(r *rand.Rand, p *process) {
+		period, by := 5+r.IntN(20), spread(r, 0.1, 1)
+		p.course = func(i int) float64 { return 1 + by*float64(i%period)/float64(period) }
+	}
+	both := func(a, b func(*rand.Rand, *process)) func(*rand.Rand, *process) {
+		return func(r *rand.Rand, p *process) { a(r, p); b(r, p) }
+	}
+	return []runFamily{
+		{"later: heavy tails after a ramp", false, 0, with(func(r *rand.Rand, p *process) { p.tails = true; ramped(r, p) })},
+		{"later: two phases of warm-up", false, 0, with(phases)},
+		{"later: ever slower", false, 0, with(slowing)},
+		{"later: ever slower after a ramp", false, 0, with(both(ramped, slowing))},
+		{"later: one step in 20 three times as long, after a ramp", false, 0, with(func(r *rand.Rand, p *process) { p.hiccups, p.hiccupBy = 0.05, 3; ramped(r, p) })},
+		{"later: saw-teeth", false, 0, with(teeth)},
+		// The teeth hide a second phase that is slower by less than they are high.
+		{"later: saw-teeth after two phases", false, 0.03, with(both(phases, teeth))},
 	}
 }
