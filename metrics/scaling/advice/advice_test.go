@@ -602,3 +602,34 @@ func TestUnaskedTarget(t *testing.T) {
 		}
 	}
 }
+
+// Where results depend on the node, runs that share one count as one, as in scaling. Of
+// six nodes, each with two runs, one is slow: the median speed of 12 runs is 100.45
+// (per worker), and the interval of six nodes holds the slow one's 80. So twice the
+// workers are at least 2·80/100.45 = 1.59 times as fast. 12 independent runs would say
+// at least 1.99 times.
+func TestKneeByNode(t *testing.T) {
+	for _, test := range []struct {
+		nodes bool
+		want  string
+	}{{true, "2× as fast (at least 1.59×)"}, {false, "2× as fast (at least 1.99×)"}} {
+		change := func(o *scaling.Observation) {
+			i := o.Repeat - 1
+			x := 100 + float64(i)/10
+			if i%6 == 3 {
+				x = 80
+			}
+			x *= float64(o.Workers)
+			o.BeganUnix = 1.79e9 + float64(i) + 0.1*float64(o.Workers-1)
+			o.Values = map[string]float64{"throughput": x, "init_seconds": 0, "to_0.75": 1000 / x}
+			o.Evaluations = nil
+			if test.nodes {
+				o.Hosts = []string{fmt.Sprint("n", i%6)}
+			}
+		}
+		a := series{counts: octaves[:4], runs: 12, x: linear, took: fixed, change: change}.advise(t, Options{})
+		if a.Workers == nil || *a.Workers != 8 || !strings.Contains(a.Reason[0], test.want) {
+			t.Errorf("%v, %q, want %q", a.Workers, a.Reason, test.want)
+		}
+	}
+}

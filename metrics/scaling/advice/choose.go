@@ -221,11 +221,18 @@ func (s *study) pace() (of func(p *scaling.Point) *scaling.Estimate, faster func
 		if t == nil {
 			return nil // too many runs miss it
 		}
-		xs := slices.Repeat([]float64{math.Inf(1)}, t.Runs-t.Reached())
-		for _, seconds := range t.Values {
-			xs = append(xs, seconds+s.initAt(p.Workers))
+		var xs []float64
+		var nodes [][]string
+		for i := range s.runs[p.Workers] {
+			o := &s.runs[p.Workers][i]
+			if seconds, ok := o.Value(s.Goal); ok {
+				xs = append(xs, seconds+s.initAt(p.Workers))
+				if s.curve.ByNode {
+					nodes = append(nodes, o.Hosts)
+				}
+			}
 		}
-		r, err := scaling.Reached(xs, s.o.Confidence)
+		r, err := scaling.ReachedOn(xs, nodes, s.o.Confidence)
 		if err != nil {
 			return nil
 		}
