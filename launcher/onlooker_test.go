@@ -1,0 +1,75 @@
+package launcher
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// TestOnlooker: who may read a run folder and not write to it, such as somebody of
+// the support team, is told how the run ended, and of no error.
+func TestOnlooker(t *testing.T) {
+	s, err := study.Parse("s.toml", []byte("[study]\nname = \"s\"\n[workload]\nmodel = \"mlp\"\nepochs = 1\n[data]\nkind = \"synthetic\"\n[sweep]\nworkers = [1]\n"), framework.ForStudy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := s.Plan(study.DefaultSite())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	a, err := Creator{Folder: rundir.OpenStudy(dir, "s")}.create(Todo{Planned: plan.Points[0], Number: 1}, Record{Backend: Local}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim(t, a.Run, 0)
+	exit := a.Run.Exit(0)
+	then := time.Now().Add(-fileGrace - time.Minute)
+	if err := writeJSON(exit, Exit{StartUnix: metrics.Unix(then) - 10, EndUnix: metrics.Unix(then)}, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(exit, then, then); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(a.Run.Path(), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(a.Run.Path(), 0o755) })
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // testing makes it for its own user
+		t.Fatal(err)
+	}
+	type answer struct {
+		states []State
+		err    error
+	}
+	said := make(chan answer)
+	go func() {
+		if os.Geteuid() == 0 { // who may write everywhere
+			runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+			if err := syscall.Setfsuid(65534); err != nil {
+				said <- answer{nil, err}
+				return
+			}
+		}
+		states, err := Survey(t.Context(), []*Attempt{a})
+		said <- answer{states, err}
+	}()
+	got := <-said
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	if state := got.states[0]; state.Err != nil || state.Status != metrics.Incomplete {
+		t.Errorf("%s (%s), want %s; %v", state.Status, state.Detail, metrics.Incomplete, state.Err)
+	}
+	if _, err := os.Stat(a.Run.State()); !os.IsNotExist(err) {
+		t.Errorf("a verdict in a folder that may not be written to: %v", err)
+	}
+}
