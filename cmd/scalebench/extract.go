@@ -147,7 +147,15 @@ func runExtract(ctx context.Context, s *session, o extractOptions, file string) 
 		events = append(events, r.Events()...)
 	}
 	if o.dry {
-		return s.print(findingsTable(found, notes))
+		more := 0
+		if shown := shownRows; s.format != table.FormatJSON && s.format != table.FormatCSV && len(found) > shown {
+			found, more = found[:shown], len(found)-shown
+		}
+		t := findingsTable(found, notes)
+		if more > 0 {
+			t.Notes = append(t.Notes, fmt.Sprintf("and %d more; --format csv and json have all of them", more))
+		}
+		return s.print(t)
 	}
 	w := bufio.NewWriter(s.stdout)
 	for _, e := range events {

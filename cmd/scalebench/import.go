@@ -166,9 +166,9 @@ func (o *importOptions) each(files []string, sets map[string]any) iter.Seq2[impo
 	}
 }
 
-// shownImports is how many imported runs people are shown; nobody reads a million
-// lines, and a table is held until its widths are known.
-const shownImports = 1000
+// shownRows is how many imported runs, or figures of a log, people are shown; nobody
+// reads a million lines, and a table is held until its widths are known.
+const shownRows = 1000
 
 // importedList is what is printed of an import.
 type importedList struct {
@@ -187,7 +187,7 @@ func newImportedList(format string) *importedList {
 }
 
 func (l *importedList) add(r imported, id any, outcome string) {
-	if !l.whole && len(l.t.Rows) == shownImports {
+	if !l.whole && len(l.t.Rows) == shownRows {
 		l.more[outcome]++
 		return
 	}

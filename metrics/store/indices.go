@@ -54,6 +54,9 @@ func (x *indices) drop() error {
 		return err
 	}
 	rows.Close()
+	if err := setCache(x.tx, sparingKiB); err != nil { // rows come at the ends of the tables
+		return err
+	}
 	for _, name := range names {
 		if _, err := x.tx.Exec("DROP INDEX " + name); err != nil {
 			return err
@@ -64,11 +67,14 @@ func (x *indices) drop() error {
 
 // create makes the indices again, where they are not there.
 func (x *indices) create() error {
+	if x.dropped == nil {
+		return nil
+	}
 	for _, create := range x.dropped {
 		if _, err := x.tx.Exec(create); err != nil {
 			return err
 		}
 	}
 	x.dropped = nil
-	return nil
+	return setCache(x.tx, cacheKiB)
 }

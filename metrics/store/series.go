@@ -153,7 +153,10 @@ func disarrange(tx *sql.Tx, study string) error {
 func (s *Store) Arrange(ctx context.Context) error {
 	return s.withTx(ctx, func(tx *sql.Tx) error {
 		studies, err := column1[string](tx.QueryContext(ctx, "SELECT name FROM study WHERE NOT arranged"))
-		if err != nil {
+		if err != nil || len(studies) == 0 {
+			return err
+		}
+		if err := setCache(tx, sparingKiB); err != nil {
 			return err
 		}
 		for _, study := range studies {
@@ -161,7 +164,7 @@ func (s *Store) Arrange(ctx context.Context) error {
 				return fmt.Errorf("study %q: %w", study, err)
 			}
 		}
-		return nil
+		return setCache(tx, cacheKiB)
 	})
 }
 

@@ -102,7 +102,7 @@ func Open(path string, o Options) (*Store, error) {
 		"_secure_delete": {"on"},
 		// Preparing takes longer than executing; there are some seventy statements.
 		"_stmt_cache_size": {"128"},
-		"_cache_size":      {"-65536"},
+		"_cache_size":      {fmt.Sprint(-cacheKiB)},
 	}, o.LockWait, nil)
 	s.write.SetMaxOpenConns(1) // writers would only wait for each other
 	if err := s.makeSchema(context.Background()); err != nil {
@@ -237,6 +237,19 @@ func openForReading(path string, wait time.Duration) *sql.DB {
 	db := open(path, url.Values{"mode": {"ro"}, "_query_only": {"on"}}, wait, restrict)
 	db.SetMaxOpenConns(4)
 	return db
+}
+
+// cacheKiB is how much of the database the writer holds, sparingKiB how much where
+// it goes through a table from end to end, and nothing is looked at twice. A sort
+// takes as much again.
+const (
+	cacheKiB   = 64 << 10
+	sparingKiB = 32 << 10
+)
+
+func setCache(tx *sql.Tx, kib int) error {
+	_, err := tx.Exec(fmt.Sprintf("PRAGMA cache_size = %d", -kib))
+	return err
 }
 
 // withTx runs f in a transaction on the writing connection. An error of f, a
