@@ -251,7 +251,7 @@ func (s *session) knowsPoints(ctx context.Context, w *work) bool {
 
 // notBegun is the error that a study has no runs in a folder.
 func notBegun(folder rundir.Study, err error) error {
-	hint := "--runs DIR names the folder that holds its runs."
+	hint := "From another folder, name the study's file, or with --runs DIR the folder that holds its runs."
 	if names, err := rundir.Studies(folder.Runs()); err == nil && len(names) > 0 {
 		hint += " In this one are: " + strings.Join(names, ", ") + "."
 	}

@@ -203,7 +203,9 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 			f, ok = parameterField(name), true
 		}
 		if !ok {
-			if !slices.Contains(k.elsewhere(d), e.name) {
+			if slices.ContainsFunc(s.Command.Run, func(argument string) bool { return strings.Contains(argument, "{"+e.name+"}") }) {
+				d.problem(path, fmt.Sprintf("is a key of your own, which {%s} in command.run asks for: write %s%s here, or declare it in [parameters]", e.name, parameterPrefix, e.name))
+			} else if !slices.Contains(k.elsewhere(d), e.name) {
 				d.unknown("sweep", e.name, "cannot be swept", valid, func(meant string) bool {
 					return d.has("sweep."+meant) || d.has(byName[meant].path)
 				}, inner)

@@ -101,12 +101,14 @@ func TestPatternAccuracies(t *testing.T) {
 
 func TestPatternRefused(t *testing.T) {
 	for want, p := range map[string]Pattern{
-		"no group (?P<value>": {Name: "a", Pattern: `x (\d+)`},
-		"missing closing )":   {Name: "a", Pattern: `(`},
-		"name is empty":       {Pattern: `(?P<value>x)`},
-		"there are run, step": {Name: "a", Pattern: `(?P<value>x)`, Per: "day"},
-		"there are last,":     {Name: "a", Pattern: `(?P<value>x)`, Reduce: "mode"},
-		`is "GB/s"; want one`: {Name: "throughput", Pattern: `(?P<value>x)`, Unit: "GB/s"},
+		"no group (?P<value>":                {Name: "a", Pattern: `x (\d+)`},
+		"missing closing )":                  {Name: "a", Pattern: `(`},
+		"name is empty":                      {Pattern: `(?P<value>x)`},
+		"there are run, step":                {Name: "a", Pattern: `(?P<value>x)`, Per: "day"},
+		"name it accuracy, with per":         {Name: "final_accuracy", Pattern: `(?P<value>x)`},
+		"choose another name, like own_skew": {Name: "skew", Pattern: `(?P<value>x)`},
+		"there are last,":                    {Name: "a", Pattern: `(?P<value>x)`, Reduce: "mode"},
+		`is "GB/s"; want one`:                {Name: "throughput", Pattern: `(?P<value>x)`, Unit: "GB/s"},
 	} {
 		if _, err := Patterns([]Pattern{p}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", p, err, want)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Pattern is a user's own: a regular expression with the group (?P<value>…)
@@ -82,6 +83,13 @@ func (p Pattern) NeedsBatch() bool {
 func (p Pattern) compile() (*compiled, error) {
 	if p.Name == "" {
 		return nil, errors.New("name is empty; want the figure's, like \"throughput\"")
+	}
+	if slices.Contains(measure.Recorded(), p.Name) {
+		hint := "choose another name, like own_" + p.Name
+		if p.Name == measure.FinalAccuracy {
+			hint = "name it accuracy, with per = \"epoch\""
+		}
+		return nil, fmt.Errorf("%s comes from what the ranks record, not from a log; %s", p.Name, hint)
 	}
 	re, err := regexp.Compile(p.Pattern)
 	if err != nil {

@@ -42,3 +42,9 @@ var training = []Measure{
 	{Name: Communication, Title: "communication", Better: Lower, Show: Percent},
 	{Name: FinalAccuracy, Title: "final accuracy", Better: Higher, Show: Percent},
 }
+
+// Recorded are the measures of a training that come only from what its ranks
+// record, and not from a figure of that name.
+func Recorded() []string {
+	return []string{InitSeconds, StepP50, StepP95, StepP99, Skew, DataWait, Compute, Communication, FinalAccuracy}
+}

@@ -221,6 +221,9 @@ func TestShowByPart(t *testing.T) {
 	if diff := cmp.Diff([]string{"beta/p7-r1-a2", "beta/p7-r1-a1"}, d.Others); diff != "" {
 		t.Errorf("the others: %s", diff)
 	}
+	if d, err := s.Show(t.Context(), "p7"); err != nil || d.Run.ID != "beta/p7-r2-a1" { // as check names it
+		t.Errorf("a point without its study: %v", err)
+	}
 	if d, err := s.Show(t.Context(), "beta/p7-r1-a2"); err != nil || len(d.Others) > 0 {
 		t.Errorf("a run: %v, with others", err)
 	}

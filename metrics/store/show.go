@@ -104,7 +104,7 @@ func resolve(ctx context.Context, tx *sql.Tx, id string) (run int64, others []st
 	if err == nil || !errors.Is(err, sql.ErrNoRows) {
 		return run, nil, err
 	}
-	const fits = "(substr(name, 1, length(?1)) = ?1 OR substr(name, -length(?1)) = ?1)"
+	const fits = "(substr(name, 1, length(?1)) = ?1 OR substr(name, -length(?1)) = ?1 OR instr(name, '/' || ?1 || '-r') > 0)"
 	names, err := column1[string](tx.QueryContext(ctx, "SELECT name FROM run WHERE "+fits+" ORDER BY created DESC, id DESC LIMIT 11", id))
 	if err != nil {
 		return 0, nil, err

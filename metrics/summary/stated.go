@@ -12,8 +12,7 @@ import (
 
 // computed are the measures that this package makes of steps, evaluations and
 // clocks. Any other that is declared is what the program says of it.
-var computed = []string{measure.Throughput, measure.EndToEnd, measure.TrainSeconds, measure.InitSeconds, measure.StepP50, measure.StepP95, measure.StepP99,
-	measure.Skew, measure.DataWait, measure.Compute, measure.Communication, measure.FinalAccuracy}
+var computed = append([]string{measure.Throughput, measure.EndToEnd, measure.TrainSeconds}, measure.Recorded()...)
 
 // stated takes declared measures from the figures of their name and unit. Those
 // that are computed are taken from a log that states them where no step was
