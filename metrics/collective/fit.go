@@ -28,10 +28,9 @@ const minSizes = 3
 // Seconds is the time of a message of so many bytes.
 func (l Link) Seconds(bytes float64) float64 { return l.Alpha + bytes/l.Beta }
 
-// Fit fits a Link to each operation and place of a run's measurements, by least
-// squares of relative errors: the microseconds of a small message count as much
-// as the seconds of a large one. Neither coefficient is negative. why says for
-// which there is none.
+// Fit fits a Link to each operation and place of a run's measurements, by the least
+// absolute deviations of the times' logarithms. Neither coefficient is negative. why
+// says for which there is none.
 func Fit(list []Measurement) (links []Link, why []string) {
 	type curve struct {
 		op      string
@@ -61,35 +60,102 @@ func Fit(list []Measurement) (links []Link, why []string) {
 	return links, why
 }
 
+// fit minimises the sum over sizes of |log(model/time)|: a time three times too long
+// counts as much as one three times too short, a message of microseconds as much as
+// one of seconds, and a size that other work disturbed no more than another. With
+// ρ = 1/(αβ) the model is α(1 + ρs), and for each ρ the best α is known: log α is the
+// median of log t − log(1 + ρs). What is left is a search over ρ, of which there may
+// be several minima: over a grid first.
 func fit(list []Measurement) (Link, error) {
+	list = thinned(list)
 	sizes := map[float64]bool{}
-	// Normal equations of y = α·u + γ·v, with each row divided by its time: u = 1/t,
-	// v = s/t, y = 1. Sizes are in units of the largest, for the sake of rounding.
-	unit := slices.MaxFunc(list, func(a, b Measurement) int { return cmp.Compare(a.Bytes, b.Bytes) }).Bytes
-	var uu, uv, vv, u, v float64
+	smallest, largest := math.Inf(1), 0.0
 	for _, m := range list {
 		sizes[m.Bytes] = true
-		t := *m.Seconds
-		a, b := 1/t, m.Bytes/unit/t
-		uu, uv, vv, u, v = uu+a*a, uv+a*b, vv+b*b, u+a, v+b
+		smallest, largest = min(smallest, m.Bytes), max(largest, m.Bytes)
 	}
 	if len(sizes) < minSizes {
 		return Link{}, fmt.Errorf("%d sizes, and a fit of two coefficients needs %d", len(sizes), minSizes)
 	}
-	det := uu*vv - uv*uv
-	alpha, gamma := (u*vv-v*uv)/det, (v*uu-u*uv)/det
-	if alpha < 0 {
-		alpha, gamma = 0, v/vv
+	rest := make([]float64, len(list))
+	// off is what a ρ leaves, and log α of it. For an infinite one α is 0 and the
+	// model is s/β; it is log 1/β then.
+	off := func(rho float64) (sum, log float64) {
+		for i, m := range list {
+			grown := math.Log1p(rho * m.Bytes)
+			if math.IsInf(rho, 1) {
+				grown = math.Log(m.Bytes)
+			}
+			rest[i] = math.Log(*m.Seconds) - grown
+		}
+		slices.Sort(rest)
+		log = (rest[(len(rest)-1)/2] + rest[len(rest)/2]) / 2
+		for _, r := range rest {
+			sum += math.Abs(r - log)
+		}
+		return sum, log
 	}
-	if !(gamma > 0) || math.IsInf(gamma, 0) {
+	// From the latency's being a thousand times the longest transfer to its being a
+	// thousandth of the shortest.
+	const steps = 120
+	low, high := math.Log(1e-3/largest), math.Log(1e3/smallest)
+	at := func(i int) float64 { return low + (high-low)*float64(i)/steps }
+	best, least := 0, math.Inf(1)
+	for i := range steps + 1 {
+		if sum, _ := off(math.Exp(at(i))); sum < least {
+			best, least = i, sum
+		}
+	}
+	rho := math.Exp(narrowed(at(max(best-1, 0)), at(min(best+1, steps)), func(x float64) float64 { sum, _ := off(math.Exp(x)); return sum }))
+	least, log := off(rho)
+	l := Link{Alpha: math.Exp(log), Beta: 1 / (math.Exp(log) * rho), Sizes: len(sizes)}
+	if sum, log := off(math.Inf(1)); sum <= least {
+		least, l.Alpha, l.Beta = sum, 0, math.Exp(-log)
+	}
+	if sum, _ := off(0); sum <= least || !(l.Beta > 0) || math.IsInf(l.Beta, 0) {
 		return Link{}, fmt.Errorf("its times do not grow with the size")
 	}
-	l := Link{Alpha: alpha, Beta: unit / gamma, Sizes: len(sizes)}
 	for _, m := range list {
 		off := l.Seconds(m.Bytes) / *m.Seconds - 1
+		if math.Abs(off) < 1e-9 { // as far as the search goes
+			off = 0
+		}
 		l.Low, l.High = min(l.Low, off), max(l.High, off)
 	}
 	return l, nil
+}
+
+// narrowed is where between two numbers a function is least, by golden sections.
+func narrowed(a, b float64, f func(float64) float64) float64 {
+	inner := (math.Sqrt(5) - 1) / 2
+	x, y := b-inner*(b-a), a+inner*(b-a)
+	fx, fy := f(x), f(y)
+	for b-a > 1e-13*max(1, math.Abs(a), math.Abs(b)) {
+		if fx <= fy {
+			b, y, fy = y, x, fx
+			x = b - inner*(b-a)
+			fx = f(x)
+		} else {
+			a, x, fx = x, y, fy
+			y = a + inner*(b-a)
+			fy = f(y)
+		}
+	}
+	return (a + b) / 2
+}
+
+// thinned is a list, or of a very long one some of each part of the sizes.
+func thinned(list []Measurement) []Measurement {
+	const most = 4096
+	if len(list) <= most {
+		return list
+	}
+	sorted := slices.SortedStableFunc(slices.Values(list), func(a, b Measurement) int { return cmp.Compare(a.Bytes, b.Bytes) })
+	some := make([]Measurement, most)
+	for i := range some {
+		some[i] = sorted[i*(len(sorted)-1)/(most-1)]
+	}
+	return some
 }
 
 // Name names an operation and its place.
