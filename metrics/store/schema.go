@@ -50,10 +50,10 @@ func inspect(path string) (empty bool, err error) {
 	case id != applicationID:
 		return false, fmt.Errorf("%s: %w but another program's SQLite file; name another one with --db", path, ErrNotOurs)
 	case version > schemaVersion:
-		return false, fmt.Errorf("database %s: %w (schema %d, this one knows %d); use the newer scalebench, or another file with --db",
+		return false, fmt.Errorf("%s: %w (schema %d, this one knows %d); use the newer scalebench, or another file with --db",
 			path, ErrNewer, version, schemaVersion)
 	case version < schemaVersion:
-		return false, fmt.Errorf("database %s: %w (schema %d, this one knows %d) and is left as it is; name a new file with --db, or move this one away, then `scalebench collect` and `scalebench import` again",
+		return false, fmt.Errorf("%s: %w (schema %d, this one knows %d), left as it is; name a new file with --db, or move this one away, then `scalebench collect` and `scalebench import` again",
 			path, ErrOlder, version, schemaVersion)
 	}
 	return false, nil
