@@ -75,7 +75,7 @@ func TestFitWholeNodes(t *testing.T) {
 		t.Errorf("%+v, %v; want %.0f", p, err, want)
 	}
 	var refusal *Refusal
-	if _, err := e.Predict(100); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "no whole nodes of 8") {
+	if _, err := e.Predict(100); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "cannot fill whole nodes of 8") {
 		t.Errorf("100 workers: %v", err)
 	}
 	if _, err := e.Predict(264); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "more than 4 times") {
@@ -104,7 +104,7 @@ func TestFitRefuses(t *testing.T) {
 		{"four counts", exact([]int{1, 2, 4, 8}, linear), "that have a steady state; there are 4"},
 		{"few runs", few, "that have a steady state; 4 of the 5 measured have"},
 		{"few whole nodes", nodes, "a fit of one network tier needs 4 worker counts that fill whole nodes of 4, and there are 3"},
-		{"hold-out", jump, "from the other worker counts the law predicts the throughput of 16 workers +200 % off, and 10 % is allowed"},
+		{"hold-out", jump, "from the other worker counts the law predicts the throughput at 16 workers +200 % off, and 10 % is allowed"},
 		{"superlinear", exact([]int{1, 2, 4, 8, 16}, func(n float64) float64 { return 1e-3 / n }), "%"},
 	} {
 		var refusal *Refusal
