@@ -23,7 +23,7 @@ func TestSlurmFailuresNameTheirCause(t *testing.T) {
 		{failure{name: "memory", study: "[command]\nrun = [\"sh\", \"x.sh\"]\n[resources]\nmemory = \"300MB\"\nexclusive = false\n",
 			// 800 MB are held until the next look at the memory, one a second.
 			files: map[string]string{"x.sh": "head -c 800M /dev/zero | tail -c 800M | sleep 100\n"},
-			what:  "exceeded memory limit", log: "job.log", todo: "Raise resources.memory"}, "", ""},
+			what:  "exceeded memory limit", log: "rank-00000.log", todo: "Raise resources.memory"}, "", ""},
 		{failure{name: "time", study: "[command]\nrun = [\"sleep\", \"1000\"]\n[resources]\ntime = \"1m\"\nexclusive = false\n",
 			what: "DUE TO TIME LIMIT", log: ".log", todo: "Raise resources.time"}, "", ""},
 		{failure{name: "signal", study: "[command]\nrun = [\"sh\", \"x.sh\"]\n[resources]\nexclusive = false\n",
