@@ -195,7 +195,7 @@ func numberAxis(list []trend) axis {
 		}
 	}
 	a := newAxis(title)
-	a.log = least > 0 && most/least >= 4
+	a.log, a.whole = least > 0 && most/least >= 4, whole
 	if a.log && whole {
 		a.at = []int{}
 	}

@@ -19,6 +19,7 @@ type axis struct {
 	low      float64  // the least value, without the room around
 	at       []int    // the only ticks, if set: worker counts
 	binary   bool     // ticks at powers of two
+	whole    bool     // counts, of which there are no halves
 	bytes    bool     // labels are sizes: 8, 4 KiB, 1 MiB
 	names    []string // categories instead of numbers: 0, 1, … in this order
 	empty    bool     // nothing included yet
@@ -143,6 +144,9 @@ func (a *axis) ticks() []tick {
 		values = decimalTicks(low, high)
 	default:
 		values = linearTicks(low, high)
+	}
+	if a.whole {
+		values = slices.DeleteFunc(values, func(v float64) bool { return math.Abs(v-math.Round(v)) > 1e-9 })
 	}
 	list := make([]tick, len(values))
 	for i, v := range values {

@@ -386,6 +386,33 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+// Between one worker and two there is no tick.
+func TestTicksOfCounts(t *testing.T) {
+	for _, tt := range []struct {
+		least, most float64
+		want        []string
+	}{
+		{1, 2, []string{"1", "2"}},
+		{10, 12, []string{"10", "11", "12"}},
+		{0, 15, []string{"0", "5", "10", "15"}},
+	} {
+		a := newAxis("workers")
+		a.whole = true
+		a.include(tt.least)
+		a.include(tt.most)
+		if err := a.pad(); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, tick := range a.ticks() {
+			got = append(got, tick.label)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%g to %g (-want +got):\n%s", tt.least, tt.most, diff)
+		}
+	}
+}
+
 func BenchmarkFigure(b *testing.B) {
 	for _, format := range Formats() {
 		b.Run(format, func(b *testing.B) {

@@ -29,6 +29,7 @@ func DrawRanks(runs []RankSteps, o Options) (*Drawing, error) {
 	}
 	for i, r := range runs {
 		c := chart{x: newAxis("rank"), y: shortTimeAxis("step time", longest)}
+		c.x.whole = true
 		if len(runs) > 1 {
 			c.title = shown(r.Series) + ", " + workers(r.Workers)
 		}
