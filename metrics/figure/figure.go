@@ -234,7 +234,7 @@ func (f *Drawing) Marks() []Mark {
 func (f *Drawing) Name() string { return f.name }
 
 // errNothing is for curves without a single throughput.
-var errNothing = errors.New("nothing to draw: no series has a run with a throughput; the runs may still be going on, or too short for a steady state")
+var errNothing = errors.New("nothing to draw: no run has a throughput; runs that report no steps, are still going on or are too short for a steady state have none")
 
 // needBase refuses curves that have nothing to be divided by.
 func needBase(curves []scaling.Curve, with func(measure.Measure) bool) error {

@@ -169,6 +169,19 @@ func (s *Study) Report(ctx context.Context, db *store.Store, title string) (*rep
 	return r, err
 }
 
+// notDrawn says why there is no figure, once for all figures of which the same is
+// true.
+func notDrawn(r *report.Report, title, why string) {
+	title, why = clean.Line(title), clean.Line(why)
+	for i, f := range r.NotDrawn {
+		if slices.Equal(f.Values, []string{why}) {
+			r.NotDrawn[i].Name += "; " + title
+			return
+		}
+	}
+	r.NotDrawn = append(r.NotDrawn, report.Fact{Name: title, Values: []string{why}})
+}
+
 // figures draws all there are, and says which cannot be drawn and why.
 func (s *Study) figures(r *report.Report) {
 	add := func(id, title string, draw func(figure.Options) (*figure.Drawing, error)) {
@@ -178,7 +191,7 @@ func (s *Study) figures(r *report.Report) {
 			if _, after, found := strings.Cut(why, " figure: "); found {
 				why = after
 			}
-			r.NotDrawn = append(r.NotDrawn, report.Fact{Name: clean.Line(title), Values: []string{clean.Line(why)}})
+			notDrawn(r, title, strings.TrimPrefix(why, "nothing to draw: "))
 			return
 		}
 		r.Figures = append(r.Figures, one)

@@ -77,7 +77,7 @@ func (s *study) choose() {
 			s.Reason[1] = "None of its runs has ended well; `scalebench status` says how each did."
 		}
 		if s.curve.Measured(measure.RunSeconds) && !slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return p.Of(measure.StepP50).Runs > 0 }) {
-			s.Reason[1] = "Its runs report nothing but how long they took, and nobody knows whether they do the same work at each worker count: compare their run times in `scalebench scaling`, or have the program report its steps."
+			s.Reason[1] = "Its runs report no steps and reach no target; how long they took tells nothing unless they do the same work at each worker count: compare their run times in `scalebench scaling`, or have the program report its steps."
 		}
 		return
 	}
