@@ -90,7 +90,7 @@ func (s *study) choose() {
 	s.Objective = best + " " + list(words)
 	chosen, passed := s.best(limits)
 	if chosen == nil {
-		s.Reason = [2]string{s.undecided(best, words), s.Limits.sentence}
+		s.Reason = [2]string{s.undecided(words), s.Limits.sentence}
 		return
 	}
 	s.Workers = &chosen.Workers
@@ -154,7 +154,7 @@ func (s *study) better() (best string, better func(a, b *Candidate) bool) {
 
 // undecided says why nothing is chosen: either nothing is likely enough to keep the
 // limits, or the runs do not tell what is best of that which may.
-func (s *study) undecided(best string, words []string) string {
+func (s *study) undecided(words []string) string {
 	var sure, may *Candidate // the best that is likely to, and that is not unlikely to
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
@@ -175,8 +175,8 @@ func (s *study) undecided(best string, words []string) string {
 	if sure.Workers == 1 {
 		is = "is"
 	}
-	return fmt.Sprintf("The runs do not tell which worker count is %s to %s %s: %s %s %s likely to, %s %s.",
-		best, s.does(), list(words), number.Count(sure.Workers, "worker"), is, Likely(*sure.Keeps), number.Count(may.Workers, "worker"), Likely(*may.Keeps))
+	return fmt.Sprintf("The runs cannot tell how many workers can %s %s: %s %s %s likely to, %s %s.",
+		s.does(), list(words), number.Count(sure.Workers, "worker"), is, Likely(*sure.Keeps), number.Count(may.Workers, "worker"), Likely(*may.Keeps))
 }
 
 // none says that no candidate keeps the limits, with the one that comes
