@@ -15,6 +15,20 @@ import (
 	"github.com/scalebench/scalebench/slurm"
 )
 
+// answering is a Slurm whose squeue and sacct print these texts.
+func answering(t *testing.T, dir, queue, history string) *slurm.Client {
+	t.Helper()
+	for name, answer := range map[string]string{"squeue": queue, "sacct": history} {
+		if err := os.WriteFile(filepath.Join(dir, name+".out"), []byte(answer), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\ncat '"+dir+"/"+name+".out'\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &slurm.Client{Env: []string{"PATH=" + dir + ":/usr/bin:/bin"}}
+}
+
 // TestAskSlurmOfTheForgotten: what the controller has forgotten is taken from
 // the database only as far as it has ended.
 func TestAskSlurmOfTheForgotten(t *testing.T) {
@@ -38,15 +52,7 @@ func TestAskSlurmOfTheForgotten(t *testing.T) {
 				rows.WriteString(strings.Join([]string{"7", "s/p-r1-a1-0f", "bench", "main", state, "None", "0:0", "0:0", "node1",
 					"179522824" + at, "179522824" + at, "179522825" + at, ""}, "\x1f") + "\n")
 			}
-			for name, answer := range map[string]string{"squeue": "", "sacct": rows.String()} {
-				if err := os.WriteFile(filepath.Join(dir, name+".out"), []byte(answer), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\ncat '"+dir+"/"+name+".out'\n"), 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
-			client := &slurm.Client{Env: []string{"PATH=" + dir + ":/usr/bin:/bin"}}
+			client := answering(t, dir, "", rows.String())
 			a := &Attempt{Run: rundir.Folder(filepath.Join(dir, "p-r1-a1")), Record: Record{JobName: "s/p-r1-a1-0f"}}
 			said, err := askSlurm(context.Background(), client, []*Attempt{a})
 			if err != nil {
@@ -123,19 +129,11 @@ func TestAskSlurmOfWhatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			for name, answer := range map[string]string{"squeue": tt.queue, "sacct": tt.history} {
-				if err := os.WriteFile(filepath.Join(dir, name+".out"), []byte(answer), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\ncat '"+dir+"/"+name+".out'\n"), 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
 			var attempts []*Attempt
 			for i, name := range []string{"a", "b"} {
 				attempts = append(attempts, &Attempt{Run: rundir.Folder(filepath.Join(dir, fmt.Sprintf("p-r%d-a1", i+1))), Record: Record{JobName: name}})
 			}
-			said, err := askSlurm(context.Background(), &slurm.Client{Env: []string{"PATH=" + dir + ":/usr/bin:/bin"}}, attempts)
+			said, err := askSlurm(context.Background(), answering(t, dir, tt.queue, tt.history), attempts)
 			if err != nil {
 				t.Fatal(err)
 			}

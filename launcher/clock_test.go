@@ -6,23 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 )
 
 // The clock was set by a year between the record and the look at it, or is
 // another host's: how long ago something was is told by the file server's.
 func TestSurveyWhenClocksJump(t *testing.T) {
-	s, err := study.Parse("study.toml", []byte("[study]\nname = \"s\"\n[workload]\nmodel = \"mlp\"\nepochs = 1\n[data]\nkind = \"synthetic\"\n[sweep]\nworkers = [1]\n"), framework.ForStudy())
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := s.Plan(study.DefaultSite())
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := smallPlan(t, "[1]")
 	bin := t.TempDir() // of a Slurm that knows nothing
 	for _, name := range []string{"squeue", "sacct"} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"), 0o755); err != nil {

@@ -5,23 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 )
 
 // A command on another host drives the attempt: from here only its heartbeat is
 // seen. What the clock of this host says of it is not asked.
 func TestSurveyOfADriverElsewhere(t *testing.T) {
-	s, err := study.Parse("study.toml", []byte("[study]\nname = \"s\"\n[workload]\nmodel = \"mlp\"\nepochs = 1\n[data]\nkind = \"synthetic\"\n[sweep]\nworkers = [1]\n"), framework.ForStudy())
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := s.Plan(study.DefaultSite())
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := smallPlan(t, "[1]")
 	creator := Creator{Folder: rundir.OpenStudy(t.TempDir(), "s")}
 	for number, c := range []struct {
 		name   string

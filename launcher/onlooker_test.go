@@ -8,23 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 )
 
 // TestOnlooker: who may read a run folder and not write to it, such as somebody of
 // the support team, is told how the run ended, and of no error.
 func TestOnlooker(t *testing.T) {
-	s, err := study.Parse("s.toml", []byte("[study]\nname = \"s\"\n[workload]\nmodel = \"mlp\"\nepochs = 1\n[data]\nkind = \"synthetic\"\n[sweep]\nworkers = [1]\n"), framework.ForStudy())
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := s.Plan(study.DefaultSite())
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := smallPlan(t, "[1]")
 	dir := t.TempDir()
 	a, err := Creator{Folder: rundir.OpenStudy(dir, "s")}.create(Todo{Planned: plan.Points[0], Number: 1}, Record{Backend: Local}, nil)
 	if err != nil {

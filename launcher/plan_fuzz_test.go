@@ -7,23 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 )
 
 // Whatever stands in plan.json, it is a plan or an error that names the file. A plan
 // is the same when it is written and read again, and status can count its runs.
 func FuzzPlan(f *testing.F) {
-	st, err := study.Parse("study.toml", []byte("[study]\nname = \"s\"\n[workload]\nmodel = \"mlp\"\nepochs = 1\n[data]\nkind = \"synthetic\"\n[sweep]\nworkers = [1, 2]\n"), framework.ForStudy())
-	if err != nil {
-		f.Fatal(err)
-	}
-	plan, err := st.Plan(study.DefaultSite())
-	if err != nil {
-		f.Fatal(err)
-	}
+	plan := smallPlan(f, "[1, 2]")
 	text, err := json.Marshal(plan)
 	if err != nil {
 		f.Fatal(err)

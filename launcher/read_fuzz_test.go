@@ -7,23 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 )
 
 // Whatever stands in a record of a run folder, the attempt is listed once, under its
 // folder's name, and is unreadable or says only what can be stored.
 func FuzzRecords(f *testing.F) {
-	st, err := study.Parse("study.toml", []byte("[study]\nname = \"s\"\n[workload]\nmodel = \"mlp\"\nepochs = 1\n[data]\nkind = \"synthetic\"\n[sweep]\nworkers = [2]\n"), framework.ForStudy())
-	if err != nil {
-		f.Fatal(err)
-	}
-	plan, err := st.Plan(study.DefaultSite())
-	if err != nil {
-		f.Fatal(err)
-	}
+	plan := smallPlan(f, "[2]")
 	point := plan.Points[0].Point
 	name := point.ID + "-r1-a1"
 	whole := map[string]any{

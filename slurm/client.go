@@ -87,8 +87,8 @@ func (e *RefusedError) Error() string {
 // Words is Message, for those who speak to other schedulers too.
 func (e *RefusedError) Words() string { return e.Message }
 
-// unanswered is the error of a question: one that was refused was not answered, by
-// a controller or for want of a configuration.
+// unanswered is the error of a question: one that was refused, by a controller or
+// because there is no configuration, was not answered.
 func unanswered(err error) error {
 	var refused *RefusedError
 	if errors.As(err, &refused) {

@@ -43,7 +43,7 @@ func untold(f Framework, p *Point) map[string]idle {
 		if p.Reaches(field.path) {
 			continue
 		}
-		why := "no placeholder tells a command of it; leave it out, or give the program a key of your own in [parameters]"
+		why := "no placeholder passes it to the command; leave it out, or give the program a key of your own in [parameters]"
 		if word := f.placeholder(field.path, p); word != "" {
 			why = fmt.Sprintf("[command] does not use it; write %s where the program takes it, or leave the key out", word)
 		}

@@ -65,7 +65,7 @@ func TestIgnoredKeys(t *testing.T) {
 // of the sweep uses it. The folder of the data is in every command's environment,
 // and targets are asked of what it reports.
 func TestKeysUntoldToCommands(t *testing.T) {
-	const untold = "would be ignored: no placeholder tells a command of it; leave it out"
+	const untold = "would be ignored: no placeholder passes it to the command; leave it out"
 	for name, test := range map[string]struct{ change, to, want string }{
 		"told":            {"[sweep]", "[workload]\nbatch = 64\n[sweep]", ""},
 		"targets":         {"[sweep]", "[workload]\ntargets = [0.5]\n[sweep]", ""},

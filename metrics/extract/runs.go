@@ -45,7 +45,7 @@ func ParseColumn(text string) (ours string, c Column, err error) {
 // TableRun is one run of a CSV file.
 type TableRun struct {
 	Part   string         // tells it from the other runs of the file
-	Rows   string         // bytes of a digest of its first row as it stands there, different for each of equal ones
+	Rows   string         // bytes of a digest of its first row; rows that are equal have different ones
 	Labels map[string]any // by our names, from the mapped columns: string, int64, float64, bool or []any
 	Result Content
 }

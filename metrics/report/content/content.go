@@ -169,8 +169,8 @@ func (s *Study) Report(ctx context.Context, db *store.Store, title string) (*rep
 	return r, err
 }
 
-// notDrawn says why there is no figure, once for all figures of which the same is
-// true.
+// notDrawn says why a figure is missing. Figures that are missing for the same reason
+// share one entry.
 func notDrawn(r *report.Report, title, why string) {
 	title, why = clean.Line(title), clean.Line(why)
 	for i, f := range r.NotDrawn {
