@@ -46,3 +46,40 @@ func TestOversubscribed(t *testing.T) {
 		}
 	}
 }
+
+// The ranks of a program whose output is read record nothing of their own: their
+// supervisors know the CPUs. One rank's figure for all stays doubtful in each table.
+func TestOversubscribedCommand(t *testing.T) {
+	l := &localRun{dir: t.TempDir()}
+	ranks := world.CPUs() + 1
+	for name, content := range map[string]string{"site.toml": fmt.Sprintf("worker = %q\n", buildWorker(t)), "study.toml": fmt.Sprintf(`
+[study]
+name = "spoken"
+[command]
+run = "echo speed: 7"
+[[extract]]
+name = "speed"
+unit = "sentences/s"
+pattern = 'speed: (?P<value>\d+)'
+of = "rank"
+better = "higher"
+[sweep]
+framework = ["command"]
+workers = [%d]
+`, ranks)} {
+		if err := os.WriteFile(filepath.Join(l.dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := l.scalebench(t, "run", "study.toml", "--site", "site.toml", "--oversubscribe").CombinedOutput(); err != nil {
+		t.Fatalf("run --oversubscribe: %v\n%s", err, out)
+	}
+	crowded := regexp.MustCompile(fmt.Sprintf(`%d ranks on \S+ compute with %d threads on %d CPUs?`, ranks, ranks, ranks-1))
+	scaled := fmt.Sprintf("speed: one rank's times %d, not a measured aggregate", ranks)
+	for _, command := range [][]string{{"scaling", "spoken", "-m", "speed"}, {"plot", "speed", "spoken", "-o", "s.svg"}, {"show", fmt.Sprintf("spoken/command-w%d", ranks)}} {
+		out, _ := l.scalebench(t, command...).CombinedOutput()
+		if !crowded.Match(out) || !bytes.Contains(out, []byte(scaled)) {
+			t.Errorf("%s says neither that %d ranks had %d CPUs nor that one speaks for all:\n%s", command, ranks, ranks-1, out)
+		}
+	}
+}

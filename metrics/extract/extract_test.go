@@ -66,6 +66,8 @@ func TestPatterns(t *testing.T) {
 		{"sum over ranks", ranks, Pattern{Unit: "img/s", Per: "step", Of: "rank"}, Options{Workers: 2}, "4 throughput 55 samples/s sum over ranks of the median of 4", "the sum over 2 ranks"},
 		{"one rank for all", steps, Pattern{Unit: "img/s", Per: "step", Of: "rank"}, Options{Workers: 4}, "3 throughput 80 samples/s median of 3", "one rank's times 4, not a measured aggregate"},
 		{"the first of several", ranks, Pattern{Unit: "img/s", Per: "step"}, Options{Workers: 2}, "3 throughput 15 samples/s median of 2", "taken from rank 0 alone"},
+		{"one rank's figure for all", steps, Pattern{Name: "speed", Unit: "sentences/s", Per: "step", Of: "rank"}, Options{Workers: 4}, "3 speed 80 sentences/s median of 3", "\nspeed: one rank's times 4, not a measured aggregate"},
+		{"one rank's of one", steps, Pattern{Unit: "img/s", Per: "step", Of: "rank"}, Options{Workers: 1}, "3 throughput 20 samples/s median of 3", "the median of 3 values"},
 		{"a figure of one's own", "rate 2.5 x\n", Pattern{Name: "wait", Unit: "ms"}, Options{}, "1 wait 0.0025 s", "as the log states it"},
 		{"in a unit of one's own", "rate 2.5 x\n", Pattern{Name: "heat", Unit: "K"}, Options{}, "1 heat 2.5 K", ""},
 	} {

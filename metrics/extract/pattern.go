@@ -318,7 +318,7 @@ func (l *log) accuracies(c *compiled, all []match) error {
 func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
 	sources := slices.Sorted(maps.Keys(bySource))
 	_, unnamed := bySource[""]
-	if n := l.o.Workers; n > 0 && len(sources) == n && (!unnamed || n == 1) {
+	if n := l.o.Workers; n > 1 && len(sources) == n && !unnamed {
 		scale, invert, err := l.scale(c, 1)
 		if err != nil {
 			return err
@@ -348,8 +348,15 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
 	if err != nil {
 		return err
 	}
-	return l.reducedBy(c, matchValues(bySource[sources[0]]), scale, invert,
-		fmt.Sprintf("one rank's times %d, not a measured aggregate; %s", l.o.Workers, c.note(len(bySource[sources[0]]))))
+	n, note := l.o.Workers, c.note(len(bySource[sources[0]]))
+	if n > 1 {
+		note = fmt.Sprintf("one rank's times %d, not a measured aggregate; %s", n, note)
+		// A measure of ours says what its figure is wherever it is shown.
+		if _, err := measure.Find(c.Name); err != nil {
+			l.note("%s: one rank's times %d, not a measured aggregate", c.Name, n)
+		}
+	}
+	return l.reducedBy(c, matchValues(bySource[sources[0]]), scale, invert, note)
 }
 
 // scale is the factor from the log's unit to ours, for the values of ranks

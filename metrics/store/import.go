@@ -371,7 +371,7 @@ func stated(run metrics.Run, events []metrics.Event) *summary.Input {
 		return nil
 	}
 	s := events[0].Start
-	rank := summary.Rank{Rank: s.Rank, Ranks: s.Covers(), Host: s.Host, World: s.WorldSize}
+	rank := summary.Rank{Rank: s.Rank, Ranks: s.Covers(), World: s.WorldSize}
 	input := summary.Input{Kind: run.Kind, Workers: run.Workers, World: s.WorldSize, Restart: s.Restart, Restarts: []int{s.Restart}}
 	input.Device, _ = run.Parameters["resources.device"].(string)
 	input.BatchNorm, _ = run.Parameters["workload.batch_norm"].(string)
@@ -414,6 +414,7 @@ func stated(run metrics.Run, events []metrics.Event) *summary.Input {
 	}
 	slices.SortStableFunc(input.Evaluations, func(a, b summary.Evaluation) int { return cmp.Compare(a.Time, b.Time) })
 	input.Ranks = []summary.Rank{rank}
+	input.Places = []summary.Place{{Ranks: s.Covers(), Host: s.Host}}
 	return &input
 }
 

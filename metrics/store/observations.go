@@ -154,11 +154,12 @@ func (o *observer) runs() error {
 		})
 }
 
-// hosts are those that the ranks name: an allocation may have more.
+// hosts are those that the ranks and their supervisors name: an allocation may have
+// more.
 func (o *observer) hosts() error {
-	return o.each(`SELECT DISTINCT r.id, f.host FROM run r JOIN result x ON x.run = r.id
-		JOIN event_file f ON f.run = r.id AND f.writer = 'rank' AND f.restart = x.restart
-		WHERE f.host <> '' AND `+good+` ORDER BY r.id, f.host`,
+	return o.each(`SELECT DISTINCT r.id, `+placeHost+` AS ran_on FROM run r JOIN result x ON x.run = r.id
+		JOIN event_file f ON f.run = r.id AND f.writer = 'rank' AND f.restart = x.restart`+placeJoin+`
+		WHERE ran_on <> '' AND `+good+` ORDER BY r.id, ran_on`,
 		func(rows *sql.Rows, id *int64) error {
 			var host string
 			if err := rows.Scan(id, &host); err != nil {

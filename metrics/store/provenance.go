@@ -57,7 +57,7 @@ func (s *Store) Provenance(ctx context.Context, runs []string) (*Provenance, err
 			into  *[]Counted[string]
 			query string
 		}{
-			{&p.Hosts, `SELECT f.host, count(DISTINCT c.id) ` + ranks + `WHERE f.host <> '' GROUP BY f.host ORDER BY f.host`},
+			{&p.Hosts, `SELECT ` + placeHost + `, count(DISTINCT c.id) ` + ranks + placeJoin + `WHERE ` + placeHost + ` <> '' GROUP BY 1 ORDER BY 1`},
 			{&p.InitialParameters, `SELECT t.parameter_sha256, count(DISTINCT c.id) ` + ranks +
 				`JOIN train t ON t.file = f.id WHERE t.parameter_sha256 <> '' GROUP BY 1 ORDER BY 2 DESC, 1`},
 			{&p.Data, `SELECT t.data_sha256, count(DISTINCT c.id) ` + ranks +
@@ -69,7 +69,7 @@ func (s *Store) Provenance(ctx context.Context, runs []string) (*Provenance, err
 		}
 		var environments []Counted[string]
 		if err := texts(&environments, `SELECT json_remove(merged, '$.hostname', '$.cpu_set', '$.variables', '$.interface.address'), count(DISTINCT id)
-			FROM (SELECT c.id, `+environmentJSON+` AS merged `+ranks+environmentJoin+`) WHERE merged IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1`); err != nil {
+			FROM (SELECT c.id, `+placeEnvironment+` AS merged `+ranks+placeJoin+`) WHERE merged IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1`); err != nil {
 			return err
 		}
 		seen := map[string]int{}

@@ -128,6 +128,9 @@ func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	if input.Ranks, err = in.ranks(restart); err != nil {
 		return nil, nil, err
 	}
+	if input.Places, err = in.places(restart); err != nil {
+		return nil, nil, err
+	}
 	for _, r := range input.Ranks {
 		input.World = max(input.World, r.World)
 	}
@@ -192,21 +195,50 @@ func (in *ingest) stepsFor(restart int) ([]summary.Step, error) {
 	return list, rows.Err()
 }
 
-// A rank's environment is what its supervisor found out of the host, with what
-// the program itself said (threads, library versions) over it. A supervisor of
-// a whole node is that of all ranks on it. Both are joined
-// to the rank's event file f; NULL when neither wrote any.
+// A place is what one rank's event file f and one supervisor's v have in common: a
+// file of the whole run (a log, rank 0's figures) speaks for ranks of several
+// supervisors, on several hosts, and a supervisor of a whole node for several files.
+// The environment is what the supervisor found out of the host, with what the program
+// itself said (threads, library versions) over it; NULL when neither wrote any.
 const (
-	environmentJoin = ` LEFT JOIN environment e ON e.id = f.environment
-		LEFT JOIN event_file v ON v.run = f.run AND v.writer = 'supervisor' AND f.rank BETWEEN v.rank AND v.rank + v.ranks - 1 AND v.restart = f.restart
+	placeJoin = ` LEFT JOIN environment e ON e.id = f.environment
+		LEFT JOIN event_file v ON v.run = f.run AND v.writer = 'supervisor' AND v.restart = f.restart
+			AND v.rank < f.rank + f.ranks AND f.rank < v.rank + v.ranks
 		LEFT JOIN environment h ON h.id = v.environment `
-	environmentJSON = `CASE WHEN coalesce(h.json, e.json) IS NOT NULL THEN json_patch(coalesce(h.json, '{}'), coalesce(e.json, '{}')) END`
+	placeRank        = `coalesce(max(f.rank, v.rank), f.rank)`
+	placeRanks       = `coalesce(min(f.rank + f.ranks, v.rank + v.ranks) - max(f.rank, v.rank), f.ranks)`
+	placeHost        = `coalesce(nullif(v.host, ''), f.host, '')`
+	placeEnvironment = `CASE WHEN coalesce(h.json, e.json) IS NOT NULL THEN json_patch(coalesce(h.json, '{}'), coalesce(e.json, '{}')) END`
 )
 
+func (in *ingest) places(restart int) ([]summary.Place, error) {
+	rows, err := in.tx.Query(`SELECT `+placeRanks+`, `+placeHost+`, `+placeEnvironment+` FROM event_file f`+placeJoin+`
+		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY f.rank, v.rank`, in.run, restart)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []summary.Place
+	for rows.Next() {
+		var p summary.Place
+		var environment sql.NullString
+		if err := rows.Scan(&p.Ranks, &p.Host, &environment); err != nil {
+			return nil, err
+		}
+		if environment.Valid {
+			if err := json.Unmarshal([]byte(environment.String), &p.Environment); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, p)
+	}
+	return list, rows.Err()
+}
+
 func (in *ingest) ranks(restart int) ([]summary.Rank, error) {
-	rows, err := in.tx.Query(`SELECT f.rank, f.ranks, coalesce(f.host, ''), coalesce(f.world_size, 0), `+environmentJSON+`, t.time, coalesce(t.parameter_sha256, ''), coalesce(t.data_sha256, ''), f.steps_time,
+	rows, err := in.tx.Query(`SELECT f.rank, f.ranks, coalesce(f.world_size, 0), t.time, coalesce(t.parameter_sha256, ''), coalesce(t.data_sha256, ''), f.steps_time,
 			(SELECT coalesce(max(epoch), 0) FROM epoch p WHERE p.file = f.id), s.status, coalesce(s.parameter_sha256, '')
-		FROM event_file f `+environmentJoin+`LEFT JOIN train t ON t.file = f.id LEFT JOIN stop s ON s.file = f.id
+		FROM event_file f LEFT JOIN train t ON t.file = f.id LEFT JOIN stop s ON s.file = f.id
 		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY f.rank`, in.run, restart)
 	if err != nil {
 		return nil, err
@@ -215,15 +247,10 @@ func (in *ingest) ranks(restart int) ([]summary.Rank, error) {
 	var list []summary.Rank
 	for rows.Next() {
 		var r summary.Rank
-		var environment, status sql.NullString
+		var status sql.NullString
 		var began, data, ended string
-		if err := rows.Scan(&r.Rank, &r.Ranks, &r.Host, &r.World, &environment, &r.TrainTime, &began, &data, &r.StepsTime, &r.Epochs, &status, &ended); err != nil {
+		if err := rows.Scan(&r.Rank, &r.Ranks, &r.World, &r.TrainTime, &began, &data, &r.StepsTime, &r.Epochs, &status, &ended); err != nil {
 			return nil, err
-		}
-		if environment.Valid {
-			if err := json.Unmarshal([]byte(environment.String), &r.Environment); err != nil {
-				return nil, err
-			}
 		}
 		if r.TrainTime != nil {
 			r.Train = &metrics.Train{ParameterSHA256: began, DataSHA256: data}

@@ -42,7 +42,7 @@ type Details struct {
 
 // Environment is what some ranks of the result's incarnation ran on.
 type Environment struct {
-	Ranks       []int
+	Ranks       []int // the first of each process
 	Environment metrics.Environment
 }
 
@@ -276,8 +276,8 @@ const chosen = "FROM result x JOIN event_file f ON f.run = x.run AND f.writer = 
 // environments lists each environment once, with the ranks that have it.
 func (q *details) environments() error {
 	at := map[string]int{} // JSON to its index
-	return q.each(`SELECT f.rank, `+environmentJSON+` AS merged `+chosen+environmentJoin+`
-		WHERE x.run = ? AND merged IS NOT NULL ORDER BY f.rank`, func(rows *sql.Rows) error {
+	return q.each(`SELECT `+placeRank+` AS first, `+placeEnvironment+` AS merged `+chosen+placeJoin+`
+		WHERE x.run = ? AND merged IS NOT NULL ORDER BY first`, func(rows *sql.Rows) error {
 		var rank int
 		var text string
 		if err := rows.Scan(&rank, &text); err != nil {

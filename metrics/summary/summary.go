@@ -24,7 +24,7 @@ import (
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
-const AlgorithmVersion = 9
+const AlgorithmVersion = 10
 
 // Input is what one incarnation of a run recorded.
 type Input struct {
@@ -42,6 +42,7 @@ type Input struct {
 	Steps       []Step // reported by every rank, ascending by Index
 	EpochEnds   []int  // steps done at the end of each epoch, as rank 0 recorded it, ascending
 	Ranks       []Rank // that reported anything, ascending by rank
+	Places      []Place
 	Evaluations []Evaluation
 	Gradients   []RankGradients  // by epoch, then rank
 	Figures     []metrics.Figure // that logs state, or a benchmark measured
@@ -62,16 +63,22 @@ type Step struct {
 
 // Rank is what one rank said of itself. A nil pointer: it did not say.
 type Rank struct {
-	Rank        int
-	Ranks       int // that its events are of, from Rank on; 0 is 1
-	Host        string
-	World       int // world size as this rank reports it; 0: not reported
+	Rank      int
+	Ranks     int // that its events are of, from Rank on; 0 is 1
+	World     int // world size as this rank reports it; 0: not reported
+	Train     *metrics.Train
+	TrainTime *float64 // of the Train event, from the rank's start
+	StepsTime *float64 // of the last Steps event, from the rank's start
+	Epochs    int      // the last epoch that it finished
+	Stop      *metrics.Stop
+}
+
+// Place is where some ranks ran: one process's, or the share of a file about the
+// whole run that one supervisor started.
+type Place struct {
+	Ranks       int    // 0 is 1
+	Host        string // "" where nobody named it
 	Environment *metrics.Environment
-	Train       *metrics.Train
-	TrainTime   *float64 // of the Train event, from the rank's start
-	StepsTime   *float64 // of the last Steps event, from the rank's start
-	Epochs      int      // the last epoch that it finished
-	Stop        *metrics.Stop
 }
 
 // Evaluation is one evaluation as rank 0 recorded it.
@@ -164,14 +171,16 @@ func Summarize(in Input) Outcome {
 func (r *Outcome) identify(in Input) {
 	subject := fingerprint.Subject{Device: in.Device}
 	hosts := map[string]bool{}
+	for _, place := range in.Places {
+		subject.Environments = append(subject.Environments, place.Environment)
+		if place.Host != "" {
+			hosts[place.Host] = true
+		}
+		if place.Environment != nil && place.Environment.GitCommit != "" && r.GitCommit == "" {
+			r.GitCommit = place.Environment.GitCommit
+		}
+	}
 	for _, rank := range in.Ranks {
-		subject.Environments = append(subject.Environments, rank.Environment)
-		if rank.Host != "" {
-			hosts[rank.Host] = true
-		}
-		if rank.Environment != nil && rank.Environment.GitCommit != "" && r.GitCommit == "" {
-			r.GitCommit = rank.Environment.GitCommit
-		}
 		if rank.Train != nil && rank.Train.DataSHA256 != "" {
 			subject.DataSHA256 = rank.Train.DataSHA256
 		}

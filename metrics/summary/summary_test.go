@@ -153,6 +153,17 @@ func TestWarnings(t *testing.T) {
 		return &metrics.Environment{Hostname: "n1", CPUs: cpus, CPUSet: set}
 	}
 	gpu := &metrics.Environment{Hostname: "n1", GPUs: []metrics.GPU{{UUID: "GPU-7"}}}
+	computing := func(threads int) *metrics.Environment {
+		e := one(4, "0-3")
+		e.Threads = threads
+		return e
+	}
+	on := func(list ...*metrics.Environment) (places []Place) {
+		for _, e := range list {
+			places = append(places, Place{Environment: e})
+		}
+		return places
+	}
 	tests := []struct {
 		name   string
 		change func(*Input)
@@ -179,12 +190,12 @@ func TestWarnings(t *testing.T) {
 			in.Ranks[0].Stop = &metrics.Stop{ParameterSHA256: "a"}
 			in.Ranks[1].Stop = &metrics.Stop{ParameterSHA256: "b"}
 		}, "the ranks ended with 2 different sets of parameters"},
-		{"CPUs", func(in *Input) { in.Ranks[0].Environment, in.Ranks[1].Environment = one(1, "0"), one(1, "0") }, "2 ranks on n1 compute with 2 threads on 1 CPU"},
-		{"threads", func(in *Input) {
-			in.Ranks[0].Environment, in.Ranks[1].Environment = one(4, "0-3"), one(4, "0-3")
-			in.Ranks[0].Environment.Threads, in.Ranks[1].Environment.Threads = 3, 3
-		}, "2 ranks on n1 compute with 6 threads on 4 CPUs"},
-		{"GPU", func(in *Input) { in.Ranks[0].Environment, in.Ranks[1].Environment = gpu, gpu }, "2 ranks on n1 share GPU GPU-7"},
+		{"CPUs", func(in *Input) { in.Places = on(one(1, "0"), one(1, "0")) }, "2 ranks on n1 compute with 2 threads on 1 CPU"},
+		{"threads", func(in *Input) { in.Places = on(computing(3), computing(3)) }, "2 ranks on n1 compute with 6 threads on 4 CPUs"},
+		{"a process of several ranks", func(in *Input) {
+			in.Places = []Place{{Ranks: 2, Environment: one(1, "0")}}
+		}, "2 ranks on n1 compute with 2 threads on 1 CPU"},
+		{"GPU", func(in *Input) { in.Places = on(gpu, gpu) }, "2 ranks on n1 share GPU GPU-7"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -201,7 +212,7 @@ func TestWarnings(t *testing.T) {
 	}
 
 	in := twoRanks()
-	in.Ranks[0].Environment, in.Ranks[1].Environment = one(1, "0"), one(1, "1")
+	in.Places = on(one(1, "0"), one(1, "1"))
 	if got := Summarize(in).Warnings; got != nil {
 		t.Errorf("ranks with a CPU each: %q", got)
 	}

@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,7 +67,7 @@ func warnings(in Input) []string {
 		}
 		return r.Stop.ParameterSHA256
 	})
-	return append(list, crowding(in.Ranks)...)
+	return append(list, crowding(in.Places)...)
 }
 
 // absent counts the ranks that no file speaks for and names the first few: a
@@ -89,31 +90,28 @@ func absent(in Input) (n int, missing []int, twice bool) {
 }
 
 // crowding finds ranks that share what each should have for itself.
-func crowding(ranks []Rank) []string {
-	type place struct{ host, what string }
-	cpus := map[place]int{}    // CPUs of a CPU set
-	count := map[place]int{}   // ranks on it
-	threads := map[place]int{} // that they compute with, one where a rank does not say
-	gpus := map[place]int{}    // ranks on a GPU
-	for _, r := range ranks {
-		e := r.Environment
+func crowding(places []Place) []string {
+	type shared struct{ host, what string }
+	cpus := map[shared]int{}    // CPUs of a CPU set
+	count := map[shared]int{}   // ranks on it
+	threads := map[shared]int{} // that they compute with, one where a rank does not say
+	gpus := map[shared]int{}    // ranks on a GPU
+	for _, p := range places {
+		e := p.Environment
 		if e == nil {
 			continue
 		}
-		host := e.Hostname
-		if host == "" {
-			host = r.Host
-		}
+		host, ranks := cmp.Or(e.Hostname, p.Host), max(1, p.Ranks)
 		if e.CPUs > 0 {
-			set := place{host, e.CPUSet}
+			set := shared{host, e.CPUSet}
 			cpus[set] = e.CPUs
-			count[set]++
-			threads[set] += max(1, e.Threads)
+			count[set] += ranks
+			threads[set] += max(ranks, e.Threads)
 		}
 		// With several GPUs in sight a rank chooses by its local rank, which
 		// is not ours to know.
 		if len(e.GPUs) == 1 && e.GPUs[0].UUID != "" {
-			gpus[place{host, e.GPUs[0].UUID}]++
+			gpus[shared{host, e.GPUs[0].UUID}] += ranks
 		}
 	}
 	var list []string
