@@ -59,7 +59,11 @@ func (e evidence) failed(ended string) (metrics.Status, string) {
 	if cause.OutOfMemory(t.Slurm) {
 		return metrics.OutOfMemory, and(t.Slurm, t.Cause)
 	}
-	return metrics.Failed, and(first(t.Cause, t.Script), t.Slurm, ended)
+	why := first(t.Cause, t.Script)
+	if code, _, _ := strings.Cut(why, ";"); code == ended {
+		ended = "" // the supervisor has said so
+	}
+	return metrics.Failed, and(why, t.Slurm, ended)
 }
 
 // endedInTime says of a run that the early warning ended it.

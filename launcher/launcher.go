@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -114,15 +115,25 @@ type Attempt struct {
 	Unreadable error
 }
 
-// Named reports whether the attempt is meant by a run's name: all of it,
-// "POINT-r1-a2", or without the attempt; the study may stand before it.
+// Named reports whether the attempt is one that a name means, see Means. The study
+// may be before it.
 func (a *Attempt) Named(name string) bool {
-	id := a.Run.Name()
 	if strings.Contains(name, "/") {
-		id = a.Run.ID()
+		return Means(name, a.Run.ID())
 	}
-	return id == name || strings.HasPrefix(id, name+"-a")
+	return Means(name, a.Run.Name())
 }
+
+// Means reports whether a name means the run of that id: it is all of the id,
+// "POINT-r1-a2", or leaves out the attempt, or is a point's, which means all runs at
+// the point.
+func Means(name, id string) bool {
+	rest, found := strings.CutPrefix(id, name)
+	return found && (rest == "" || attemptEnd.MatchString(rest))
+}
+
+// attemptEnd is what follows a point's name, or a run's, in an attempt's.
+var attemptEnd = regexp.MustCompile(`^(-r\d+)?-a\d+$`)
 
 func writeJSON(path string, v any, mode os.FileMode) error {
 	text, err := json.MarshalIndent(v, "", "  ")

@@ -50,7 +50,7 @@ func plainly(err error) error {
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	want := "an object"
+	want := "an object {…}"
 	switch wrong.Type.Kind() {
 	case reflect.Slice, reflect.Array:
 		want = "a list"
@@ -63,7 +63,18 @@ func plainly(err error) error {
 	case reflect.Float64:
 		want = "a number"
 	}
-	plain := fmt.Sprintf("%s is %s, want %s", cmp.Or(wrong.Field, "the whole"), strings.TrimPrefix(wrong.Value, "number "), want)
+	is := strings.TrimPrefix(wrong.Value, "number ")
+	switch is { // a number that does not fit is there itself
+	case "array":
+		is = "a list"
+	case "object":
+		is = "an object {…}"
+	case "number", "string":
+		is = "a " + is
+	case "bool":
+		is = "true or false"
+	}
+	plain := fmt.Sprintf("%s is %s; it must be %s", cmp.Or(wrong.Field, "its content"), is, want)
 	return errors.New(strings.Replace(err.Error(), wrong.Error(), plain, 1))
 }
 

@@ -19,10 +19,10 @@ func TestReadDamagedPlan(t *testing.T) {
 		{`null`, "plan.json cannot be read: it has no points"},
 		{`{}`, "plan.json cannot be read: it has no points"},
 		{`{"study": "mine", "points": null}`, "plan.json cannot be read: it has no points"},
-		{`[]`, "plan.json cannot be read: the whole is array, want an object"},
+		{`[]`, "plan.json cannot be read: its content is a list; it must be an object {…}"},
 		{`{"study": "yours", "points": [` + point + `]}`, `plan.json is the plan of another study, "yours"`},
-		{`{"study": "mine", "points": [{"point": {"workers": 1e400}}]}`, "plan.json cannot be read: points[0]: point.workers is 1e400, want an integer"},
-		{`{"study": "mine", "points": [{"point": {"framework": 7}}]}`, "plan.json cannot be read: points[0]: point.framework is number, want a string"},
+		{`{"study": "mine", "points": [{"point": {"workers": 1e400}}]}`, "plan.json cannot be read: points[0]: point.workers is 1e400; it must be an integer"},
+		{`{"study": "mine", "points": [{"point": {"framework": 7}}]}`, "plan.json cannot be read: points[0]: point.framework is a number; it must be a string"},
 		{`{"study": "mine", "points": [` + strings.Replace(point, `"workers": 1`, `"workers": -3`, 1) + `]}`, "plan.json cannot be read: points[0]: workers = -3, want 1 to 1048576"},
 	} {
 		folder := rundir.OpenStudy(t.TempDir(), "mine")

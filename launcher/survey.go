@@ -187,6 +187,55 @@ func (u Unbegun) Selectable() metrics.Run {
 	return run
 }
 
+// Progress is how far a study's runs are, by what the run folders say; nobody is
+// asked.
+type Progress struct {
+	Unbegun   int // planned runs without an attempt
+	Underway  int // latest attempt waits or runs, or nobody has looked at its end yet
+	Ended     int // latest attempt of a scheduler ended badly; the run has no good result
+	Cancelled int // of Ended: by us
+	EndedHere int // latest attempt ended badly, of those that a command itself ran
+}
+
+// ProgressOf is how far the runs of a plan are.
+func ProgressOf(plan *study.Plan, attempts []*Attempt) Progress {
+	var p Progress
+	states := make([]State, len(attempts))
+	for i, a := range attempts {
+		states[i] = State{Attempt: a, Status: metrics.Unknown}
+		switch {
+		case a.Verdict != nil:
+			states[i].Status = a.Verdict.Status
+		case a.Cancelled != nil:
+			states[i].Status = metrics.Cancelled
+		}
+	}
+	choice := Choice{Plan: plan, Done: func(string, int) bool { return false }}
+	for _, b := range choice.EndedBadly(states) {
+		switch {
+		case b.Last.Attached():
+			p.EndedHere++
+		default:
+			p.Ended++
+			if b.Last.Status == metrics.Cancelled {
+				p.Cancelled++
+			}
+		}
+	}
+	of := attemptsAt(states)
+	for _, planned := range plan.Points {
+		tried := of[place{planned.Point.ID, planned.Point.Repeat}]
+		switch {
+		case len(tried) == 0:
+			p.Unbegun++
+		case slices.ContainsFunc(tried, func(s State) bool { return s.Status.Good() }):
+		case slices.ContainsFunc(tried, func(s State) bool { return !s.Status.Terminal() }):
+			p.Underway++
+		}
+	}
+	return p
+}
+
 func selectable(p study.Point, in rundir.Folder) metrics.Run {
 	return metrics.Run{Study: p.Study, Point: p.ID, Repeat: p.Repeat, Kind: p.Workload.Kind,
 		Framework: p.Framework, Workers: p.Workers, Nodes: p.Nodes, Parameters: p.Parameters(), Dir: in.Path()}

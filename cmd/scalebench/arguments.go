@@ -236,15 +236,15 @@ func (line invocation) check(app *cli.App) error {
 	}
 	usage := "Usage: " + c.UsageText
 	if n := len(line.operands); n > most {
-		return &usageError{err: fmt.Errorf("%s%q is one argument too many", line.about(), line.operands[most]), hint: usage}
+		return &usageError{err: fmt.Errorf("%s%q is one argument too many", line.about(), line.operands[most]), usage: usage}
 	} else if n < least {
-		return &usageError{err: fmt.Errorf("%s%s is missing", line.about(), operandNames(c)[n]), hint: usage}
+		return &usageError{err: fmt.Errorf("%s%s is missing", line.about(), operandNames(c)[n]), usage: usage}
 	}
 	// An empty word is a variable of somebody's shell that is not set; it must not
 	// mean everything there is. A note may be empty: that takes it away.
 	for i, word := range line.operands {
 		if name := operandNames(c)[min(i, len(operandNames(c))-1)]; word == "" && name != "TEXT" {
-			return &usageError{err: fmt.Errorf("%s%s is empty; is a variable of your shell not set?", line.about(), strings.Trim(name, "[]")), hint: usage}
+			return &usageError{err: fmt.Errorf("%s%s is empty; is a variable of your shell not set?", line.about(), strings.Trim(name, "[]")), usage: usage}
 		}
 	}
 	for _, f := range line.flags {
@@ -254,7 +254,7 @@ func (line invocation) check(app *cli.App) error {
 	}
 	for _, f := range c.Flags {
 		if isRequired(f) && !line.has(f.Names()[0]) {
-			return &usageError{err: fmt.Errorf("%s%s is missing", line.about(), dashed(f.Names()[0])), hint: usage}
+			return &usageError{err: fmt.Errorf("%s%s is missing", line.about(), dashed(f.Names()[0])), usage: usage}
 		}
 	}
 	return nil

@@ -21,10 +21,10 @@ func cancelCommand(s *session) *cli.Command {
 		Name:      "cancel",
 		Usage:     "cancel waiting or running runs: one, a study's, or all",
 		ArgsUsage: "[STUDY|RUN]",
-		Description: "RUN is a run as `status` lists it. Slurm jobs are cancelled; a run on this\n" +
-			"machine ends with the command that drives it. What has been measured is kept,\n" +
-			"and `status` says when a run has ended. If a job serves several runs\n" +
-			"(packing = \"allocation\"), it continues with the others.\n" +
+		Description: "RUN is a run as `status` lists it; STUDY/POINT means all runs of a point. Slurm\n" +
+			"jobs are cancelled; a run on this machine ends with the command that drives it.\n" +
+			"What has been measured is kept, and `status` says when a run has ended. If a job\n" +
+			"serves several runs (packing = \"allocation\"), it continues with the others.\n" +
 			"\n" +
 			"`submit` leaves cancelled runs alone; `retry` starts them again. A `submit --wait`\n" +
 			"running elsewhere keeps submitting runs that it has not started yet; stop it first.",
@@ -38,7 +38,7 @@ func cancelCommand(s *session) *cli.Command {
 func runCancel(ctx context.Context, s *session, arg string, all bool, where string) error {
 	switch {
 	case arg == "" && !all:
-		return usagef("what is to be cancelled? Name a study or a run, or give --all")
+		return usagef("nothing to cancel is named; give a STUDY or a RUN, or --all")
 	case arg != "" && all:
 		return usagef("--all and %q exclude each other; leave one out", arg)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -192,8 +193,9 @@ func (s *session) planned(ctx context.Context, db *store.Store, arg, name string
 	return list, storeError(err)
 }
 
-// rerun is how to have more runs of a study: run and submit take its file, which
-// the database knows where only the study's name was given.
+// rerun is what to do for more good runs of a study, by how far the runs are that
+// it has. run and submit take its file, which the database knows where only the
+// study's name was given.
 func (s *session) rerun(ctx context.Context, db *store.Store, arg, name string) string {
 	file := arg
 	if file == name {
@@ -205,7 +207,64 @@ func (s *session) rerun(ctx context.Context, db *store.Store, arg, name string) 
 			file = near(known.File)
 		}
 	}
-	return fmt.Sprintf("Run it with `%s run %s` or `%s submit %s`, then `%s collect %s`", appName, file, appName, file, appName, name)
+	folder, err := s.find(ctx, arg)
+	if err != nil {
+		return next(name, file, launcher.Progress{})
+	}
+	plan, err := launcher.ReadPlan(folder)
+	if err != nil {
+		return next(name, file, launcher.Progress{})
+	}
+	attempts, err := launcher.Attempts(folder)
+	if err != nil {
+		return next(name, file, launcher.Progress{})
+	}
+	return next(name, file, launcher.ProgressOf(plan, attempts))
+}
+
+// next is what to do about a study's runs that are this far.
+func next(name, file string, p launcher.Progress) string {
+	var todo []string
+	if p.Underway > 0 {
+		todo = append(todo, fmt.Sprintf("%s waiting or running, see `%s status %s`", are(p.Underway, "run"), appName, name))
+	}
+	if p.Ended > 0 {
+		todo = append(todo, fmt.Sprintf("`%s retry %s` submits %s again (`%s status %s` says why)", appName, name, badly(p.Ended, p.Cancelled), appName, name))
+	}
+	if p.EndedHere > 0 {
+		todo = append(todo, fmt.Sprintf("`%s run %s` repeats %s (`%s status %s` says why)", appName, file, badly(p.EndedHere, 0), appName, name))
+	}
+	switch {
+	case p == launcher.Progress{}:
+		todo = append(todo, fmt.Sprintf("run it with `%s run %s` or `%s submit %s`", appName, file, appName, file))
+	case p.Unbegun > 0:
+		todo = append(todo, fmt.Sprintf("`%s run %s` or `%s submit %s` starts %s", appName, file, appName, file, not(p.Unbegun)))
+	}
+	text := strings.Join(append(todo, fmt.Sprintf("then `%s collect %s`", appName, name)), "; ")
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// badly is "the run that failed", or of several how many of them were cancelled.
+func badly(ended, cancelled int) string {
+	how := "failed"
+	switch {
+	case cancelled == ended:
+		how = "cancelled"
+	case cancelled > 0:
+		return fmt.Sprintf("the %d runs that failed or were cancelled", ended)
+	}
+	if ended == 1 {
+		return "the " + how + " run"
+	}
+	return fmt.Sprintf("the %d %s runs", ended, how)
+}
+
+// not is "the 3 runs that have not started".
+func not(runs int) string {
+	if runs == 1 {
+		return "the run that has not started"
+	}
+	return fmt.Sprintf("the %d runs that have not started", runs)
 }
 
 // near is a path as somebody in this folder types it.

@@ -36,8 +36,9 @@ const exitHelp = `Exit codes:
 // usageError is a command line, study or site file that cannot be carried out
 // as it stands.
 type usageError struct {
-	err  error
-	hint string // what to do; "" when the error says it
+	err   error
+	hint  string // what to do; "" when the error says it
+	usage string // the command's usage line, in our own words: no secret is looked for in it; "" for none
 }
 
 func (e *usageError) Error() string { return e.err.Error() }

@@ -30,10 +30,11 @@ func forgetCommand(s *session) *cli.Command {
 		Name:      "forget",
 		Usage:     "take runs out of every table, figure and advice; --restore brings them back",
 		ArgsUsage: "STUDY|RUN",
-		Description: "RUN is a run as `status` lists it. Run folders move to the folder trash next to\n" +
-			"them, and the database no longer answers with their runs; nothing is deleted.\n" +
-			"Colleagues who collect from the same folder no longer see them either. Imported\n" +
-			"runs, and those whose folders are gone, are forgotten only in the database.\n" +
+		Description: "RUN is a run as `status` lists it; STUDY/POINT means all runs of a point. Their\n" +
+			"folders move to the folder trash next to them, and the database no longer shows\n" +
+			"them; nothing is deleted. Colleagues who collect from the same folder no longer\n" +
+			"see them either. Imported runs, and those whose folders are gone, are forgotten\n" +
+			"only in the database.\n" +
 			"\n" +
 			"`run` and `submit` then measure these points again, and say so: to leave a point\n" +
 			"out, remove it from the study file too. Cancel a waiting or running run first.",
@@ -127,10 +128,9 @@ func (s *session) forgetting(ctx context.Context, arg string) (*forgetting, erro
 }
 
 // means reports whether a run's name, "STUDY/POINT-r1-a1", is one that was asked
-// for: its whole name, or without the attempt.
+// for.
 func (f *forgetting) means(id string) bool {
-	asked := f.study + "/" + f.run
-	return f.run == "" || id == asked || strings.HasPrefix(id, asked+"-a")
+	return f.run == "" || launcher.Means(f.study+"/"+f.run, id)
 }
 
 // id is an attempt's name among all of a user's.

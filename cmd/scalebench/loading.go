@@ -135,6 +135,9 @@ func (s *session) named(ctx context.Context, arg string) (*work, error) {
 	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() && filepath.Ext(arg) != "" {
 		return nil, nil
 	}
+	if strings.Contains(arg, "=") {
+		return nil, &usageError{err: fmt.Errorf("%q is an override, and a study comes first", arg), hint: "Write the study's file or name before its overrides: STUDY " + arg}
+	}
 	hint := "Give the path of its TOML file; --runs DIR names another folder."
 	if names, err := rundir.Studies(filepath.Dir(folder.Path())); err == nil && len(names) > 0 {
 		hint = "Give the path of its TOML file, or one of these: " + strings.Join(names, ", ")

@@ -122,6 +122,9 @@ func complain(w io.Writer, err error) {
 	if hint := hintFor(err); hint != "" {
 		fmt.Fprintln(w, clean.Lines(redact.Text(hint)))
 	}
+	if usage := (*usageError)(nil); errors.As(err, &usage) && usage.usage != "" {
+		fmt.Fprintln(w, usage.usage)
+	}
 }
 
 // noExit keeps the command line library from ending the program: exit codes

@@ -103,11 +103,17 @@ func badEnds(ctx context.Context, bad []launcher.BadEnd, where string) ([]launch
 func namedRuns(bad []launcher.BadEnd, states []launcher.State, runs []string) ([]launcher.BadEnd, error) {
 	var list []launcher.BadEnd
 	for _, name := range runs {
-		i := slices.IndexFunc(bad, func(b launcher.BadEnd) bool { return b.Last.Named(name) })
-		if i >= 0 {
-			if !slices.ContainsFunc(list, func(b launcher.BadEnd) bool { return b.Last.Run == bad[i].Last.Run }) {
-				list = append(list, bad[i])
+		found := false
+		for _, b := range bad {
+			if !b.Last.Named(name) {
+				continue
 			}
+			found = true
+			if !slices.ContainsFunc(list, func(l launcher.BadEnd) bool { return l.Last.Run == b.Last.Run }) {
+				list = append(list, b)
+			}
+		}
+		if found {
 			continue
 		}
 		var ids []string

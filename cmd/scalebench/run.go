@@ -88,7 +88,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 	if err := launcher.Freeze(w.folder, w.plan, w.study, w.site); err != nil {
 		return err
 	}
-	watch := newWatch(s, "runs")
+	watch := newWatch(s, "runs", "The same command repeats what failed.")
 	left, err := launcher.Drive(ctx, launcher.Driving{Backend: backend, Folder: w.folder, Choice: choice,
 		Interval: 500 * time.Millisecond, Patience: lease.Patience, Watch: true,
 		Found: watch.found, Observe: watch.observe, Warn: watch.warn})
@@ -158,10 +158,11 @@ type watch struct {
 	bar    *progress
 	total  int // to begin and under way
 	failed map[string]bool
+	again  string // how to begin again what ended badly
 }
 
-func newWatch(s *session, what string) *watch {
-	return &watch{s: s, what: what, bar: &progress{s: s}, failed: map[string]bool{}}
+func newWatch(s *session, what, again string) *watch {
+	return &watch{s: s, what: what, bar: &progress{s: s}, failed: map[string]bool{}, again: again}
 }
 
 // found is told how much there is to do.
@@ -226,7 +227,7 @@ func (w *watch) verdict() error {
 		return nil
 	}
 	return &runsFailedError{failed: len(w.failed), total: max(w.total, len(w.failed)),
-		hint: "`scalebench logs RUN` prints a run's log. Run the same command again to retry what failed."}
+		hint: "`scalebench logs RUN` prints a run's log. " + w.again}
 }
 
 // verdictBeside is the verdict for a command that also fails with err: nothing

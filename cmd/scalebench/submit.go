@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -109,7 +110,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		return err
 	}
 	var submitted []*launcher.Attempt
-	watch := newWatch(s, "jobs")
+	watch := newWatch(s, "jobs", fmt.Sprintf("`scalebench retry %s` submits again what failed or was cancelled.", w.study.Name))
 	begun := func(a *launcher.Attempt) {
 		if a.Submission.Notice != "" {
 			watch.bar.finished("sbatch: %s", a.Submission.Notice)
@@ -160,7 +161,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		s.note("every run of %s has a good result or is under way%s; nothing to submit", w.study.Name, elsewhere)
 	}
 	if left.Cancelled > 0 {
-		s.note("%s cancelled with `cancel`, and left alone; `scalebench retry %s` begins them again", number.Count(left.Cancelled, "run"), w.study.Name)
+		s.note("%s, left alone; `scalebench retry %s` submits %s again", was(left.Cancelled, "run", "cancelled"), w.study.Name, them(left.Cancelled))
 	}
 	if err := s.tellOutdated(ctx, w); err != nil {
 		return err

@@ -36,8 +36,8 @@ var hints = []struct {
 // statuses are what to do where the words say nothing that is known.
 var statuses = map[metrics.Status]string{
 	metrics.OutOfMemory: "Raise resources.memory, or lower the batch per worker.",
-	metrics.NodeFailed:  "Nothing is wrong with the run: run the same command again to retry it on other nodes.",
-	metrics.Preempted:   "Nothing is wrong with the run: run the same command again to retry it.",
+	metrics.NodeFailed:  "Nothing is wrong with the run itself. Retry it: the next attempt avoids the failed node.",
+	metrics.Preempted:   "Nothing is wrong with the run itself: retry it.",
 }
 
 // Hint is what can be done about a run that ended so, for that cause; "" where

@@ -50,6 +50,13 @@ func status(rows []row, keys []string) *table.Table {
 		var job, word, reason, epoch, step, rate, accuracy any
 		if j := s.Job; j != nil {
 			job, word, reason = j.ID, table.NonZero(j.State), table.NonZero(j.Reason)
+			if s.Status == metrics.Cancelled { // Slurm keeps what the job last waited for
+				reason = nil
+			}
+		}
+		detail := s.Detail
+		if detail == reason {
+			detail = "" // said once
 		}
 		if traces := s.Traces; traces.Begun {
 			// What is read from a program's log may tell no steps and epochs.
@@ -64,7 +71,7 @@ func status(rows []row, keys []string) *table.Table {
 			}
 		}
 		t.Add(slices.Concat([]any{s.Record.ID}, values(keys, r.point),
-			[]any{table.NonZero(r.point.Workers), string(s.Status), job, word, reason, epoch, step, rate, accuracy, table.NonZero(s.Detail), table.NonZero(r.point.Framework)})...)
+			[]any{table.NonZero(r.point.Workers), string(s.Status), job, word, reason, epoch, step, rate, accuracy, table.NonZero(detail), table.NonZero(r.point.Framework)})...)
 	}
 	return t
 }

@@ -390,7 +390,9 @@ func outcome(err error, o output) (code int, why string) {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		status := exit.Sys().(syscall.WaitStatus)
-		if code = exit.ExitCode(); code < 0 {
+		code = exit.ExitCode()
+		why = fmt.Sprintf("exit code %d", code)
+		if code < 0 {
 			code = 128 + int(status.Signal())
 			why = "killed by " + unix.SignalName(status.Signal())
 		} else if said != "" && !strings.HasPrefix(said, "its last") {

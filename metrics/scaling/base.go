@@ -55,7 +55,7 @@ func (m MissingBase) text() string {
 	case m.Unplanned:
 		text += "; add it"
 	default:
-		text += "; run that point"
+		text += "; measure it"
 	}
 	if len(m.Available) > 0 {
 		joint := ", or take "

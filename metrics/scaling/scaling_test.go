@@ -268,7 +268,7 @@ func TestNoBase(t *testing.T) {
 		want string
 	}{
 		{"planned, no run", join(runs(2, 190), runs(4, 350)), Options{Planned: planned},
-			`no base for series "native": its point with 1 worker has no good run; run that point, or take 2 or 4 workers as the base`},
+			`no base for series "native": its point with 1 worker has no good run; measure it, or take 2 or 4 workers as the base`},
 		{"runs without a steady state", join(unsteady, runs(2, 190)), Options{},
 			`no base for series "native": its point with 1 worker has 1 run, none with a steady state; take 2 workers as the base`},
 		{"a run that went on from a checkpoint", join(resumed, runs(2, 190)), Options{},
@@ -276,7 +276,7 @@ func TestNoBase(t *testing.T) {
 		{"asked for, not planned", runs(2, 190), Options{Base: &Value{Number: 3}},
 			`no base for series "native": its point with 3 workers is not in the plan; add it, or take 2 workers as the base`},
 		{"nothing measured", nil, Options{Planned: planned},
-			`no base for series "native": its point with 1 worker has no good run; run that point`},
+			`no base for series "native": its point with 1 worker has no good run; measure it`},
 	} {
 		curves, err := Analyse(tt.obs, tt.o)
 		var noBase *NoBaseError

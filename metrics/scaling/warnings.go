@@ -171,7 +171,7 @@ func (an *analysis) gainWarnings(p *Point) []string {
 func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 	var list []string
 	asked := an.asked()
-	rates := trains(s.runs) && (an.of.Name == "" && an.asksThroughput() || an.of.Unit == rateUnit)
+	rates := trains(s.runs) && c.Measured(asked) && (an.of.Name == "" && an.asksThroughput() || an.of.Unit == rateUnit)
 	if rates && c.Scaling != "weak" && c.Scaling != "strong" {
 		list = append(list, "the runs do not record whether scaling is weak or strong")
 	}

@@ -107,13 +107,11 @@ func bestOf(m measure.Measure, curves []scaling.Curve) string {
 		return ""
 	}
 	word := map[measure.Direction]string{measure.Higher: "Highest", measure.Lower: "Lowest"}[m.Better]
-	show := func(v float64) string {
-		if text := m.Text(v); m.Show != measure.Number || m.Unit == "" {
-			return text
-		}
-		return m.Text(v) + " " + m.Unit
+	unit := ""
+	if m.Show == measure.Number {
+		unit = m.Unit
 	}
-	return clean.Line(fmt.Sprintf("%s %s with %s: %s.", word, m.Title, where, spread(best.Median, show, best.Runs)))
+	return clean.Line(fmt.Sprintf("%s %s with %s: %s.", word, m.Title, where, spread(best.Median, m.Text, unit, best.Runs)))
 }
 
 func better(m measure.Measure, a, b float64) bool {
@@ -211,16 +209,20 @@ func bestMeasured(curves []scaling.Curve) []string {
 
 // timeSentence is the time to a target, with its spread.
 func timeSentence(t *scaling.Summary) string {
-	s := spread(t.Median, number.Seconds, t.Runs)
+	s := spread(t.Median, number.Seconds, "", t.Runs)
 	if t.Reached() < t.Runs {
 		s += fmt.Sprintf(", reached by %d", t.Reached())
 	}
 	return s
 }
 
-// spread is a median and how sure it is: its interval, or that there is none.
-func spread(e *scaling.Estimate, show func(float64) string, runs int) string {
+// spread is a median and how sure it is: its interval, or that there is none. The
+// unit, "" for none that show does not write, is there once.
+func spread(e *scaling.Estimate, show func(float64) string, unit string, runs int) string {
 	value, interval := tables.Spread(e.Value, e.Interval, show)
+	if unit != "" {
+		value += " " + unit
+	}
 	return value + sureness(e, interval, runs)
 }
 

@@ -91,11 +91,15 @@ func TestOnlyPlace(t *testing.T) {
 // A median and its interval have one unit.
 func TestSpread(t *testing.T) {
 	e := &scaling.Estimate{Value: 119, Interval: &scaling.Interval{Low: 110, High: 121}}
-	if got, want := spread(e, number.Seconds, 6), "1m59s [1m50s, 2m01s] (median of 6 runs, with its interval)"; got != want {
+	if got, want := spread(e, number.Seconds, "", 6), "1m59s [1m50s, 2m01s] (median of 6 runs, with its interval)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	rate := &scaling.Estimate{Value: 1.38e6, Interval: &scaling.Interval{Low: 9e5, High: 3.92e6}}
+	if got, want := spread(rate, number.Significant, "items/s", 6), "1.38M items/s [900k, 3.92M] (median of 6 runs, with its interval)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	e.Interval = nil
-	if got, want := spread(e, number.Seconds, 2), "119 s (median of 2 runs, too few for an interval)"; got != want {
+	if got, want := spread(e, number.Seconds, "", 2), "119 s (median of 2 runs, too few for an interval)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

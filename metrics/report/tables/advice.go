@@ -72,6 +72,7 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	if a.Base != nil {
 		t.Notes = append(t.Notes, "Base: "+baseText(a.Base)+"."+brackets(t, a.Confidence))
 	}
+	t.Notes = append(t.Notes, dashes(t)...)
 	if begun {
 		t.Notes = append(t.Notes, "Times are on the training clock, as in scaling; with initialisation, from the start of the processes. The latter decides.")
 	} else {

@@ -39,6 +39,7 @@ func Answers(curves []scaling.Curve, list []*advice.Advice, wish advice.Options)
 			t.Notes = append(t.Notes, strings.TrimSpace(text))
 		}
 	}
+	t.Notes = append(t.Notes, dashes(t)...)
 	t.Notes = append(t.Notes, clockNotes(list)...)
 	for _, a := range list {
 		if !answered[a.Series] {
@@ -127,6 +128,18 @@ func Best(list []*advice.Advice, wish advice.Options) string {
 		text += ruling[advice.Compare(best, next)]
 	}
 	return text + "."
+}
+
+// dashes says what a dash after a figure means, if there is one.
+func dashes(t *table.Table) []string {
+	for _, row := range t.Rows {
+		for _, cell := range row {
+			if text, ok := cell.(string); ok && strings.HasSuffix(text, " "+number.Absent) {
+				return []string{number.Absent + ": no interval; `scaling` says why."}
+			}
+		}
+	}
+	return nil
 }
 
 // brackets says what stands in brackets in the table's cells, if anything does.

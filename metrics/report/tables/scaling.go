@@ -224,8 +224,30 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 			t.Add(append(cells, base)...)
 		}
 	}
+	if !slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(m.Name) }) {
+		t.Notes = []string{unmeasured(curves, m)}
+		return t
+	}
 	t.Notes = append([]string{"Medians over runs; where there is an interval, CSV and JSON have it."}, blockNotes(curves, m.Name)...)
 	return t
+}
+
+// unmeasured says that no run has a value of the measure, and what there is instead.
+func unmeasured(curves []scaling.Curve, m measure.Measure) string {
+	text := "No run has a value of " + m.Name
+	if target, is := measure.Target(m.Name); is {
+		return fmt.Sprintf("%s: none reached accuracy %[2]s, or workload.targets does not have %[2]s. To ask the runs that there are, add it, then `submit` and `collect` the study: nothing runs again.", text, measure.TargetText(target))
+	}
+	var list []string
+	for _, other := range measure.Names() {
+		if slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(other) }) {
+			list = append(list, other)
+		}
+	}
+	if len(list) == 0 {
+		return text + "."
+	}
+	return text + ". They have: " + strings.Join(list, ", ") + "."
 }
 
 // Parts is where the time of a step goes, over all runs of each point:

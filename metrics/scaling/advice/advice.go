@@ -219,7 +219,7 @@ func (s *study) place() {
 // fit fits the laws, or notes why nothing beyond the measured counts is said.
 func (s *study) fit() error {
 	if len(s.runs) == 0 {
-		s.Refused = "none of its runs has ended well"
+		s.Refused = "it has no good run yet"
 		return nil
 	}
 	if len(s.curve.Mixed) > 0 {

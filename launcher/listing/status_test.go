@@ -1,0 +1,37 @@
+package listing
+
+import (
+	"testing"
+
+	"github.com/scalebench/scalebench/launcher"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Slurm keeps a cancelled job's last reason for waiting. It is not why the run is
+// not there, and a reason is not said twice.
+func TestStatusReason(t *testing.T) {
+	for _, tt := range []struct {
+		status        metrics.Status
+		detail        string
+		reason, shown any
+	}{
+		{metrics.Pending, "Priority", "Priority", nil},
+		{metrics.Pending, "JobHeldUser; `scontrol release 7` lets it start", "Priority", "JobHeldUser; `scontrol release 7` lets it start"},
+		{metrics.Cancelled, "by scalebench cancel", nil, "by scalebench cancel"},
+		{metrics.Failed, "KeyError: 'labels' (train.py:31)", "Priority", "KeyError: 'labels' (train.py:31)"},
+	} {
+		table := Status([]launcher.State{{
+			Attempt: &launcher.Attempt{Run: rundir.OpenStudy("/runs", "s").Run("w1", 1, 1), Number: 1, Point: study.Point{ID: "w1", Study: "s"}},
+			Status:  tt.status, Detail: tt.detail, Job: &metrics.Job{ID: "7", Reason: "Priority"},
+		}}, nil)
+		at := map[string]any{}
+		for i, c := range table.Columns {
+			at[c.Key] = table.Rows[0][i]
+		}
+		if at["reason"] != tt.reason || at["detail"] != tt.shown {
+			t.Errorf("%s, %q: reason %v, detail %v; want %v, %v", tt.status, tt.detail, at["reason"], at["detail"], tt.reason, tt.shown)
+		}
+	}
+}
