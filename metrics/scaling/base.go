@@ -74,7 +74,7 @@ func (e *NoBaseError) Silent(series int) bool {
 	return len(e.Missing) == series && !slices.ContainsFunc(e.Missing, func(m MissingBase) bool { return m.Unsteady && len(m.Available) > 0 })
 }
 
-func (s *series) missing(a axis, base Value, runs map[Value][]Observation, c *Curve) *MissingBase {
+func (s *series) missing(a axis, base Value, runs map[Value][]*Observation, c *Curve) *MissingBase {
 	m := &MissingBase{Series: s.name, At: base, axis: a, Framework: s.framework, Parameters: s.parameters}
 	for i := range c.Points {
 		if p := &c.Points[i]; p.judged() && (p.Of(measure.Throughput).Median != nil || !c.Measured(measure.Throughput)) {
@@ -89,7 +89,7 @@ func (s *series) missing(a axis, base Value, runs map[Value][]Observation, c *Cu
 	default:
 		m.Why = fmt.Sprintf("has %s, none with a steady state", number.Count(len(runs), "run"))
 		m.Unsteady = true
-		if !slices.ContainsFunc(runs, func(o Observation) bool { return o.Why[measure.RunSeconds] != measure.WhyResumed }) {
+		if !slices.ContainsFunc(runs, func(o *Observation) bool { return o.Why[measure.RunSeconds] != measure.WhyResumed }) {
 			m.Why = fmt.Sprintf("has %s, resumed from a checkpoint and so without a run time", number.Count(len(runs), "run"))
 			m.Resumed = true
 		}

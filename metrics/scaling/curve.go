@@ -275,10 +275,10 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 	found := drifts(s, an.axis, driftLevel)
 	an.byNode = slices.ContainsFunc(found, func(f drift.Finding) bool { return f.Link == drift.Node })
 	c.ByNode = an.byNode
-	runs := map[Value][]Observation{}
-	for i := range s.runs {
-		at := an.axis.of(&s.runs[i])
-		runs[at] = append(runs[at], s.runs[i])
+	runs := map[Value][]*Observation{}
+	for _, o := range s.runs {
+		at := an.axis.of(o)
+		runs[at] = append(runs[at], o)
 	}
 	for _, at := range s.at {
 		if len(runs[at]) > 0 {
@@ -331,15 +331,15 @@ func (c *Curve) Measured(name string) bool {
 	return slices.ContainsFunc(c.Points, func(p Point) bool { return p.Of(name).Median != nil })
 }
 
-func (an *analysis) point(at Value, runs []Observation) Point {
+func (an *analysis) point(at Value, runs []*Observation) Point {
 	p := Point{At: at, Workers: runs[0].Workers}
-	if slices.ContainsFunc(runs, func(o Observation) bool { return o.Workers != p.Workers }) {
+	if slices.ContainsFunc(runs, func(o *Observation) bool { return o.Workers != p.Workers }) {
 		p.Workers = 0
 	}
-	slices.SortFunc(runs, func(a, b Observation) int { return cmp.Compare(a.Run, b.Run) })
-	for i := range runs {
-		o := &runs[i]
-		p.Runs = append(p.Runs, RunValues{ID: o.Run, Job: o.Job, Values: o.Values})
+	slices.SortFunc(runs, func(a, b *Observation) int { return cmp.Compare(a.Run, b.Run) })
+	p.Runs = make([]RunValues, len(runs))
+	for i, o := range runs {
+		p.Runs[i] = RunValues{ID: o.Run, Job: o.Job, Values: o.Values}
 	}
 	for _, m := range an.measures(runs) {
 		if s := an.summary(m, runs); s.Runs > 0 {
@@ -353,7 +353,7 @@ func (an *analysis) point(at Value, runs []Observation) Point {
 
 // measures are those of the runs' kind of workload, the times to targets, and
 // what runs report.
-func (an *analysis) measures(runs []Observation) []measure.Measure {
+func (an *analysis) measures(runs []*Observation) []measure.Measure {
 	if an.of.At != "" {
 		return an.of.Beside()
 	}

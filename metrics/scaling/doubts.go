@@ -129,7 +129,7 @@ var numerals = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?`)
 func runDoubts(c Curve) []Remark {
 	type kind struct {
 		places []Value
-		all    map[string]bool // runs at them
+		all    []string // runs at them
 		doubt  Doubt
 		differ bool
 	}
@@ -141,20 +141,16 @@ func runDoubts(c Curve) []Remark {
 			k := of[name]
 			if k == nil {
 				kinds = append(kinds, name)
-				k = &kind{doubt: Doubt{Text: d.Text}, all: map[string]bool{}}
+				k = &kind{doubt: Doubt{Text: d.Text}}
 				of[name] = k
 			}
 			if n := len(k.places); n == 0 || k.places[n-1] != p.At {
 				k.places = append(k.places, p.At)
-			}
-			for _, run := range p.Runs {
-				k.all[run.ID] = true
-			}
-			for _, run := range d.Runs { // which may have several of a kind
-				if !slices.Contains(k.doubt.Runs, run) {
-					k.doubt.Runs = append(k.doubt.Runs, run)
+				for _, run := range p.Runs {
+					k.all = append(k.all, run.ID)
 				}
 			}
+			k.doubt.Runs = append(k.doubt.Runs, d.Runs...)
 			k.differ = k.differ || d.Text != k.doubt.Text
 		}
 	}
@@ -164,6 +160,8 @@ func runDoubts(c Curve) []Remark {
 		if k.differ {
 			k.doubt.Text += " (one run's figures; the others differ)"
 		}
+		// A run may be at several places, and have several doubts of a kind.
+		k.all, k.doubt.Runs = distinctIDs(k.all), distinctIDs(k.doubt.Runs)
 		where := Places(c.Axis, k.places...) + ": "
 		if axis(c.Axis).within() {
 			where = "" // of the whole runs, not of places within them
@@ -171,6 +169,12 @@ func runDoubts(c Curve) []Remark {
 		list = append(list, Remark{Where: where + k.doubt.whose(len(k.all)), Text: k.doubt.Text})
 	}
 	return list
+}
+
+// distinctIDs sorts ids and leaves each once.
+func distinctIDs(ids []string) []string {
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // within reports whether the axis is a coordinate, along which a run is at many

@@ -3,8 +3,9 @@ package scaling
 import (
 	"fmt"
 	"math"
+	"sort"
 
-	"github.com/aclements/go-moremath/stats"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // alpha is what may lie outside the interval. 1 − 0.9 in floating point is a
@@ -29,11 +30,9 @@ func insufficient(have, need int) string {
 func medianInterval(sorted []float64, confidence float64) (*Interval, string) {
 	n := len(sorted)
 	alpha := alpha(confidence)
-	below := stats.BinomialDist{N: n, P: 0.5}
-	l := 0 // 1-based order statistic of the lower end
-	for l < n/2 && 2*below.CDF(float64(l)) <= alpha {
-		l++
-	}
+	below := distuv.Binomial{N: float64(n), P: 0.5} // go-moremath's panics for a million runs
+	// 1-based order statistic of the lower end: tails grow with it.
+	l := sort.Search(n/2, func(l int) bool { return 2*below.CDF(float64(l)) > alpha })
 	if l == 0 {
 		// Even the whole range leaves 2·½ⁿ outside.
 		return nil, insufficient(n, int(math.Ceil(1-math.Log2(alpha)-1e-9)))

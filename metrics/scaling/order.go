@@ -12,17 +12,13 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/drift"
 )
 
-// made is a value of a run, and when and where it was made.
+// made is a value of a run.
 type made struct {
-	value    float64 // +Inf for a target that was missed
-	study    string
-	repeat   int
-	began    float64 // Unix seconds; 0: not known
-	duration float64 // seconds; 0: not known
-	hosts    []string
+	value float64 // +Inf for a target that was missed
+	*Observation
 }
 
-// duration is how long the run took, as far as anybody says.
+// duration is how long the run took, seconds, as far as anybody says; 0: not known.
 func (o *Observation) duration() float64 {
 	if o.JobSeconds != nil {
 		return *o.JobSeconds
@@ -40,8 +36,7 @@ func (o *Observation) duration() float64 {
 // where they were made, in at most alpha of the series in which they do not.
 func drifts(s *series, along axis, alpha float64) []drift.Finding {
 	var runs []drift.Timed
-	for i := range s.runs {
-		o := &s.runs[i]
+	for _, o := range s.runs {
 		x := o.Known(measure.Throughput)
 		if x == nil || !isRate(*x) || o.BeganUnix == 0 {
 			continue
@@ -87,26 +82,26 @@ func blocks(a, b []made) []float64 {
 	type block struct{ from, to, ratio float64 }
 	of := map[key]made{}
 	for _, m := range b {
-		if _, twice := of[key{m.study, m.repeat}]; twice {
+		if _, twice := of[key{m.Study, m.Repeat}]; twice {
 			return nil
 		}
-		of[key{m.study, m.repeat}] = m
+		of[key{m.Study, m.Repeat}] = m
 	}
 	var list []block
 	seen := map[key]bool{}
 	for _, m := range a {
-		k := key{m.study, m.repeat}
+		k := key{m.Study, m.Repeat}
 		other, both := of[k]
 		switch {
 		case seen[k]:
 			return nil
 		case !both:
 			continue
-		case m.began == 0 || other.began == 0 || math.IsInf(m.value, 1) || math.IsInf(other.value, 1):
+		case m.BeganUnix == 0 || other.BeganUnix == 0 || math.IsInf(m.value, 1) || math.IsInf(other.value, 1):
 			return nil
 		}
 		seen[k] = true
-		list = append(list, block{min(m.began, other.began), max(m.began, other.began), m.value / other.value})
+		list = append(list, block{min(m.BeganUnix, other.BeganUnix), max(m.BeganUnix, other.BeganUnix), m.value / other.value})
 	}
 	// As many as possible of which none overlaps another: the one that ends first,
 	// and so on.
@@ -139,18 +134,18 @@ func apart(a, b []made) bool {
 	var durations []float64
 	first := math.Inf(1)
 	for _, m := range slices.Concat(a, b) {
-		if m.began == 0 {
+		if m.BeganUnix == 0 {
 			return false
 		}
-		first = min(first, m.began)
-		durations = append(durations, m.duration)
+		first = min(first, m.BeganUnix)
+		durations = append(durations, m.duration())
 	}
 	slices.Sort(durations)
 	typical := middle(durations)
 	times := func(list []made) []float64 {
 		var xs []float64
 		for _, m := range list {
-			at := m.began - first
+			at := m.BeganUnix - first
 			if typical > 0 {
 				at = math.Floor(at / typical)
 			}
@@ -175,7 +170,7 @@ func groups(runs []made) []float64 {
 	first := map[string]int{} // the first run on each node
 	for i, m := range runs {
 		leader[i] = i
-		for _, host := range m.hosts {
+		for _, host := range m.Hosts {
 			if j, known := first[host]; known {
 				leader[find(i)] = find(j)
 			} else {

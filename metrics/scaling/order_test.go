@@ -17,7 +17,7 @@ import (
 func at(times ...float64) []made {
 	var list []made
 	for i, t := range times {
-		list = append(list, made{value: float64(i + 1), study: "s", repeat: i + 1, began: t})
+		list = append(list, made{float64(i + 1), &Observation{Study: "s", Repeat: i + 1, BeganUnix: t}})
 	}
 	return list
 }
@@ -27,7 +27,7 @@ func TestBlocks(t *testing.T) {
 	missed := at(11, 21, 31, 41)
 	missed[2].value = math.Inf(1)
 	twice := at(11, 21, 31, 41)
-	twice[3].repeat = 3
+	twice[3].Repeat = 3
 	for _, tt := range []struct {
 		name string
 		a, b []made
@@ -56,7 +56,9 @@ func TestApart(t *testing.T) {
 	long := func(list []made, seconds float64) []made {
 		list = slices.Clone(list)
 		for i := range list {
-			list[i].duration = seconds
+			o := *list[i].Observation
+			o.JobSeconds = &seconds
+			list[i].Observation = &o
 		}
 		return list
 	}
@@ -73,7 +75,7 @@ func TestApart(t *testing.T) {
 		{"in turn", at(1, 3, 5, 7, 9, 11), at(2, 4, 6, 8, 10, 12), false},
 		{"handed over one after the other, and run at once", long(first, 600), long(then, 600), false},
 		{"short runs", long(first, 1), long(then, 1), true},
-		{"not known", first, append(slices.Clone(then[:5]), made{value: 1}), false},
+		{"not known", first, append(slices.Clone(then[:5]), made{1, &Observation{}}), false},
 	} {
 		if got := apart(tt.a, tt.b); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
@@ -85,7 +87,7 @@ func TestApart(t *testing.T) {
 func TestGroups(t *testing.T) {
 	list := at(1, 2, 3, 4, 5, 6)
 	for i, hosts := range [][]string{{"a"}, {"a", "b"}, {"b"}, {"c"}, nil, nil} {
-		list[i].hosts = hosts
+		list[i].Hosts = hosts
 	}
 	if d := cmp.Diff([]float64{2, 4, 5, 6}, groups(list)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

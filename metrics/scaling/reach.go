@@ -60,7 +60,7 @@ func ReachedOn(xs []float64, nodes [][]string, confidence float64) (Reach, error
 	if nodes != nil {
 		runs := make([]made, len(xs))
 		for i, x := range xs {
-			runs[i] = made{value: x, hosts: nodes[i]}
+			runs[i] = made{x, &Observation{Hosts: nodes[i]}}
 		}
 		e.byNode(runs, confidence)
 	}

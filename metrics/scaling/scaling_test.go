@@ -487,10 +487,10 @@ func TestNothingToldOfStepsThatNobodyReports(t *testing.T) {
 	why := map[string]string{measure.Throughput: "no steady state: 0 steps were reported by every rank, at least 10 are needed"}
 	own := Observation{Why: why, Values: map[string]float64{"tokens": 3}, Reported: []measure.Measure{measure.Reported("tokens", "", measure.Higher)}}
 	timed := Observation{Why: why, Values: map[string]float64{measure.RunSeconds: 3}}
-	if list := leftOut([]Observation{own, timed}); len(list) > 0 {
+	if list := leftOut([]*Observation{&own, &timed}); len(list) > 0 {
 		t.Errorf("%q", list)
 	}
-	if list := leftOut([]Observation{{Why: why}}); len(list) != 1 {
+	if list := leftOut([]*Observation{{Why: why}}); len(list) != 1 {
 		t.Errorf("of a training without steps: %q", list)
 	}
 }

@@ -24,7 +24,7 @@ type series struct {
 	framework  string
 	parameters map[string]any
 	at         []Value // planned or observed, ascending
-	runs       []Observation
+	runs       []*Observation
 	points     []string              // planned or observed, of all parts of a divided series
 	divided    []fingerprint.Varying // facts by which it was divided from others; nil for none
 }
@@ -96,9 +96,12 @@ func (s *series) divide() []*series {
 // things. They are divided by those, or with mix stay one series.
 func group(obs []Observation, planned []Planned, mix bool, along axis) []*series {
 	// Planned points go in like runs, and are told apart by their place.
-	all := slices.Clone(obs)
+	all := make([]*Observation, 0, len(obs)+len(planned))
+	for i := range obs {
+		all = append(all, &obs[i])
+	}
 	for _, p := range planned {
-		all = append(all, Observation{Point: p.Point, Framework: p.Framework, Workers: p.Workers, Parameters: p.Parameters})
+		all = append(all, &Observation{Point: p.Point, Framework: p.Framework, Workers: p.Workers, Parameters: p.Parameters})
 	}
 	ignored := along.follows()
 	// A series may mix what bounds runs, and says so; where the study sweeps such a
@@ -122,7 +125,7 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 			}
 			byKey[key] = s
 		}
-		if at := along.of(&o); !slices.Contains(s.at, at) {
+		if at := along.of(o); !slices.Contains(s.at, at) {
 			s.at = append(s.at, at)
 		}
 		if !slices.Contains(s.points, o.Point) {
@@ -189,14 +192,14 @@ func Arrange(obs []Observation, planned []Planned) []Series {
 			if m.At == "" {
 				one.Points = s.points
 			}
-			for i := range s.runs {
+			for _, o := range s.runs {
 				at := map[string]any{}
 				for _, key := range m.At.Keys() {
-					if v, stated := s.runs[i].Parameters[key]; stated {
+					if v, stated := o.Parameters[key]; stated {
 						at[key] = v
 					}
 				}
-				one.Members = append(one.Members, Member{s.runs[i].Run, measure.Key(at), along.of(&s.runs[i])})
+				one.Members = append(one.Members, Member{o.Run, measure.Key(at), along.of(o)})
 			}
 			list = append(list, one)
 		}
@@ -217,7 +220,7 @@ func (s *series) ground() (fingerprint.Print, []fingerprint.Varying) {
 
 // separating are the parameters that separate the given runs into series, in
 // order.
-func separating(all []Observation, ignored map[string]bool) []string {
+func separating(all []*Observation, ignored map[string]bool) []string {
 	keys := map[string]bool{}
 	for _, o := range all {
 		for k := range o.Parameters {
@@ -302,8 +305,8 @@ func identity(framework string, parameters map[string]any, keys []string) string
 
 // swept reports whether the study sweeps the key: two points that differ in it
 // at one place of the axis. An edit between submissions changes no point's identity.
-func swept(key string, obs []Observation, along axis) bool {
-	varies := slices.ContainsFunc(obs, func(o Observation) bool {
+func swept(key string, obs []*Observation, along axis) bool {
+	varies := slices.ContainsFunc(obs, func(o *Observation) bool {
 		return text(o.Parameters[key]) != text(obs[0].Parameters[key])
 	})
 	if !varies {
@@ -316,9 +319,9 @@ func swept(key string, obs []Observation, along axis) bool {
 		rest string
 		at   Value
 	}
-	first := map[place]Observation{}
+	first := map[place]*Observation{}
 	for _, o := range obs {
-		at := place{identity(o.Framework, o.Parameters, keys), along.of(&o)}
+		at := place{identity(o.Framework, o.Parameters, keys), along.of(o)}
 		f, ok := first[at]
 		if !ok {
 			first[at] = o

@@ -3,7 +3,7 @@ package scaling
 // straggler finds the rank that was the slowest in most steady steps of the
 // runs together: a slow GPU or node shows as one rank, noise as all of them in
 // turn. Runs whose records are not of so many ranks are left out.
-func straggler(workers int, runs []Observation) *Straggler {
+func straggler(workers int, runs []*Observation) *Straggler {
 	if workers < 2 {
 		return nil
 	}

@@ -34,10 +34,10 @@ func (s *Summary) Reached() int { return len(s.Values) }
 
 // summary makes a point's summary of one measure. A throughput of 0 or less is
 // none.
-func (an *analysis) summary(m measure.Measure, runs []Observation) *Summary {
+func (an *analysis) summary(m measure.Measure, runs []*Observation) *Summary {
 	s := &Summary{Measure: m, an: an, byNode: an.byNode}
-	for i := range runs {
-		v, ok := runs[i].Value(m.Name)
+	for _, o := range runs {
+		v, ok := o.Value(m.Name)
 		switch {
 		case !ok || m.Unit == rateUnit && !isRate(v):
 			continue
@@ -48,7 +48,7 @@ func (an *analysis) summary(m measure.Measure, runs []Observation) *Summary {
 			s.Values = append(s.Values, v)
 		}
 		s.Runs++
-		s.made = append(s.made, made{v, runs[i].Study, runs[i].Repeat, runs[i].BeganUnix, runs[i].duration(), runs[i].Hosts})
+		s.made = append(s.made, made{v, o})
 	}
 	slices.Sort(s.Values)
 	if s.Runs == 0 {

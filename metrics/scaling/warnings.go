@@ -32,7 +32,7 @@ func goal(m measure.Measure) string {
 }
 
 // pointWarnings are the doubts about one worker count's runs.
-func (an *analysis) pointWarnings(p *Point, runs []Observation) []string {
+func (an *analysis) pointWarnings(p *Point, runs []*Observation) []string {
 	var list []string
 	if an.asksThroughput() && trains(runs) {
 		list = append(list, leftOut(runs)...)
@@ -90,7 +90,7 @@ func (an *analysis) asked() string { return cmp.Or(an.of.Name, measure.Throughpu
 const noSteadyState = "no steady state"
 
 // leftOut counts the runs without a usable throughput, by reason.
-func leftOut(runs []Observation) []string {
+func leftOut(runs []*Observation) []string {
 	reasons := map[string]int{}
 	for _, o := range runs {
 		x, ok := o.Values[measure.Throughput]
@@ -115,13 +115,14 @@ func leftOut(runs []Observation) []string {
 	return list
 }
 
-// carried are the runs' own warnings, each text once with the runs it is of.
-func carried(runs []Observation) []Doubt {
+// carried are the warnings of runs, which are sorted by id, each text once with the
+// runs it is of.
+func carried(runs []*Observation) []Doubt {
 	of := map[string][]string{}
 	for _, o := range runs {
 		for _, w := range o.Warnings {
-			if !slices.Contains(of[w], o.Run) {
-				of[w] = append(of[w], o.Run)
+			if list := of[w]; len(list) == 0 || list[len(list)-1] != o.Run {
+				of[w] = append(list, o.Run)
 			}
 		}
 	}
@@ -214,8 +215,8 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 
 // trains reports whether runs are of a kind of workload that has a throughput of
 // training.
-func trains(runs []Observation) bool {
-	return slices.ContainsFunc(runs, func(o Observation) bool {
+func trains(runs []*Observation) bool {
+	return slices.ContainsFunc(runs, func(o *Observation) bool {
 		return slices.ContainsFunc(measure.Of(cmp.Or(o.Kind, "train")), func(m measure.Measure) bool { return m.Name == measure.Throughput })
 	})
 }
@@ -241,7 +242,7 @@ func ranOnWarnings(c *Curve, s *series) []string {
 }
 
 // distinct are the values that a parameter takes, as text.
-func distinct(key string, runs []Observation) []string {
+func distinct(key string, runs []*Observation) []string {
 	values := map[string]int{}
 	for _, o := range runs {
 		values[text(o.Parameters[key])]++

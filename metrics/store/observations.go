@@ -32,7 +32,8 @@ func (s *Store) Select(ctx context.Context, f Filter) ([]scaling.Observation, []
 func (s *Store) observe(ctx context.Context, f Filter, more ...func(*observer) error) (o observer, err error) {
 	f.Limit, f.Statuses = 0, nil
 	err = s.filtered(ctx, f, func(ctx context.Context, tx *sql.Tx, where string, args []any) error {
-		o = observer{tx: tx, ctx: ctx, filter: f, where: where, args: args, at: map[int64]int{}}
+		o = newObserver(ctx, tx, f)
+		o.where, o.args = where, args
 		for _, step := range []func() error{o.choose, o.runs, o.hosts, o.parameters, o.values, o.evaluations, o.leftOut} {
 			if err := step(); err != nil {
 				return err
@@ -64,9 +65,14 @@ type observer struct {
 	ids      string // of the runs that count, a JSON array
 	list     []scaling.Observation
 	at       map[int64]int // run to its index in list
+	alike    *alike
 	warnings []string
 
 	edited, editedPoints int // good runs that filter.Planned leaves out, and their points
+}
+
+func newObserver(ctx context.Context, tx *sql.Tx, f Filter) observer {
+	return observer{tx: tx, ctx: ctx, filter: f, at: map[int64]int{}, alike: newAlike()}
 }
 
 // unplanned is a condition on view runs: the study has a plan, and not the run's
@@ -94,6 +100,7 @@ func (o *observer) choose() error {
 	if err != nil {
 		return err
 	}
+	o.list = make([]scaling.Observation, 0, len(ids))
 	o.ids, err = jsonList(ids)
 	return err
 }
@@ -127,7 +134,7 @@ func (o *observer) runs() error {
 		FROM run r LEFT JOIN job j ON j.run = r.id LEFT JOIN result x ON x.run = r.id LEFT JOIN import i ON i.run = r.id
 		WHERE `+good+` ORDER BY r.workers, r.point, r.repeat`,
 		func(rows *sql.Rows, id *int64) error {
-			v := scaling.Observation{Parameters: map[string]any{}, Values: map[string]float64{}, Why: map[string]string{}}
+			v := scaling.Observation{Values: map[string]float64{}}
 			var print, slowest, warnings string
 			var nothing bool
 			if err := rows.Scan(id, &v.Run, &v.Study, &v.Point, &v.Repeat, &v.Kind, &v.Framework, &v.Workers, &v.Nodes, &v.Job,
@@ -135,18 +142,18 @@ func (o *observer) runs() error {
 				return err
 			}
 			if nothing {
-				v.Why[measure.Throughput] = "no event of the run was read in"
+				v.Why = map[string]string{measure.Throughput: "no event of the run was read in"}
 			}
 			if err := json.Unmarshal([]byte(slowest), &v.Slowest); err != nil {
 				return err
 			}
-			if err := json.Unmarshal([]byte(print), &v.Fingerprint); err != nil {
+			o.alike.share(&v.Study, &v.Point, &v.Kind, &v.Framework, &v.Job, &v.Cluster, &v.Partition, &v.GitCommit)
+			var err error
+			if v.Fingerprint, err = o.alike.print(print); err != nil {
 				return err
 			}
-			if warnings != "[]" {
-				if err := json.Unmarshal([]byte(warnings), &v.Warnings); err != nil {
-					return err
-				}
+			if v.Warnings, err = o.alike.warning(warnings); err != nil {
+				return err
 			}
 			o.at[*id] = len(o.list)
 			o.list = append(o.list, v)
@@ -166,30 +173,48 @@ func (o *observer) hosts() error {
 				return err
 			}
 			v := &o.list[o.at[*id]]
+			o.alike.share(&host)
 			v.Hosts = append(v.Hosts, host)
 			return nil
 		})
 }
 
 func (o *observer) parameters() error {
-	err := o.each(`SELECT r.id, p.key, p.value, p.type FROM run r JOIN run_parameter p ON p.run = r.id WHERE `+good,
+	var run int64
+	var list []storedParameter // of run
+	err := o.each(`SELECT r.id, p.key, p.value, p.type FROM run r JOIN run_parameter p ON p.run = r.id WHERE `+good+` ORDER BY r.id, p.key`,
 		func(rows *sql.Rows, id *int64) error {
-			var key, kind string
-			var value any
-			if err := rows.Scan(id, &key, &value, &kind); err != nil {
+			var p storedParameter
+			if err := rows.Scan(id, &p.key, &p.value, &p.kind); err != nil {
 				return err
 			}
-			v, err := parameter(value, kind)
-			if err != nil {
-				return fmt.Errorf("parameter %s: %w", key, err)
+			if *id != run {
+				if err := o.have(run, list); err != nil {
+					return err
+				}
+				run, list = *id, list[:0]
 			}
-			o.list[o.at[*id]].Parameters[key] = v
+			list = append(list, p)
 			return nil
 		})
-	for i := range o.list {
-		v := &o.list[i]
-		v.Parameters["framework"], v.Parameters["workers"] = v.Framework, int64(v.Workers)
+	if err == nil {
+		err = o.have(run, list)
 	}
+	for i := range o.list { // those of which none are stored
+		if v := &o.list[i]; v.Parameters == nil && err == nil {
+			v.Parameters, err = o.alike.of(v, nil)
+		}
+	}
+	return err
+}
+
+// have gives a run its parameters; run 0 is none.
+func (o *observer) have(run int64, list []storedParameter) (err error) {
+	if run == 0 {
+		return nil
+	}
+	v := &o.list[o.at[run]]
+	v.Parameters, err = o.alike.of(v, list)
 	return err
 }
 
@@ -206,7 +231,7 @@ func (o *observer) values() error {
 	for rows.Next() {
 		if err := all.scan(rows, func(run int64) held {
 			v := &o.list[o.at[run]]
-			return held{v.Values, v.Why, &v.Reported, &v.Places}
+			return held{v.Values, &v.Why, &v.Reported, &v.Places}
 		}); err != nil {
 			return err
 		}

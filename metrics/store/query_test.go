@@ -294,7 +294,7 @@ func TestObservations(t *testing.T) {
 			Run: run, Study: "s", Point: point, Repeat: 1, Framework: "native", Workers: workers, Nodes: 1, Job: job,
 			Parameters: map[string]any{"workload.batch": int64(16), "workload.targets": []any{0.5, int64(1)}, "workers": int64(workers),
 				"seed": int64(1), "workload.augment": true, "framework": "native"},
-			Why: map[string]string{}, Values: map[string]float64{"throughput": throughput, "end_to_end": endToEnd, "train_seconds": 21, "init_seconds": 1,
+			Values: map[string]float64{"throughput": throughput, "end_to_end": endToEnd, "train_seconds": 21, "init_seconds": 1,
 				"step_p50": 1, "step_p95": 1, "step_p99": 1, "skew": 0, "final_accuracy": 0.75, "to_0.5": 21, "to_1": math.Inf(1)},
 			Slowest:     slowest,
 			Evaluations: []scaling.Evaluation{{Seconds: 21, Epoch: 1, Samples: samples, Accuracy: 0.75}}}

@@ -185,7 +185,7 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 	for i, ids := range alike {
 		first[i] = ids[0]
 	}
-	o := observer{tx: tx, ctx: ctx, at: map[int64]int{}}
+	o := newObserver(ctx, tx, Filter{})
 	if o.ids, err = jsonList(first); err != nil {
 		return err
 	}

@@ -266,7 +266,7 @@ func (q *details) values(r *summary.Outcome) error {
 		return err
 	}
 	return q.each(selectValues+" WHERE v.run = ? ORDER BY v.measure, v.place", func(rows *sql.Rows) error {
-		return all.scan(rows, func(int64) held { return held{r.Values, r.Why, &r.Reported, &r.Places} })
+		return all.scan(rows, func(int64) held { return held{r.Values, &r.Why, &r.Reported, &r.Places} })
 	})
 }
 

@@ -184,7 +184,7 @@ const selectValues = "SELECT v.run, v.measure, v.value, v.missed, v.why, v.place
 // the declarations of what is reported, and values at places within the run.
 type held struct {
 	values   map[string]float64
-	why      map[string]string
+	why      *map[string]string // made for the first reason
 	reported *[]measure.Measure
 	places   *[]measure.Place
 }
@@ -229,7 +229,10 @@ func (r *reader) scan(rows *sql.Rows, of func(run int64) held) error {
 	case value != nil:
 		into.values[m.Name] = *value
 	default:
-		into.why[m.Name] = reason
+		if *into.why == nil {
+			*into.why = map[string]string{}
+		}
+		(*into.why)[m.Name] = reason
 	}
 	if m.reported {
 		*into.reported = append(*into.reported, m.Measure)

@@ -143,12 +143,12 @@ type study struct {
 	Advice
 	o         Options
 	curve     *scaling.Curve
-	runs      map[int][]scaling.Observation // by workers
-	law       *model.Extrapolator           // nil: refused
-	edge      *model.Prediction             // of law at its largest measured count; nil: none
-	nodeSize  int                           // workers a whole node holds; 0: not known
-	oneNode   bool                          // everything was measured on a single node
-	conv      *model.Convergence            // nil: no target, or no run reached it
+	runs      map[int][]*scaling.Observation // by workers
+	law       *model.Extrapolator            // nil: refused
+	edge      *model.Prediction              // of law at its largest measured count; nil: none
+	nodeSize  int                            // workers a whole node holds; 0: not known
+	oneNode   bool                           // everything was measured on a single node
+	conv      *model.Convergence             // nil: no target, or no run reached it
 	misses    misses
 	lost      float64  // smallest global batch at which half of the runs or more miss the target; +Inf
 	lostRuns  string   // what happened there
@@ -169,7 +169,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	s := &study{o: o, curve: &c, misses: newMisses(o.Confidence), lost: math.Inf(1), runs: map[int][]scaling.Observation{}}
+	s := &study{o: o, curve: &c, misses: newMisses(o.Confidence), lost: math.Inf(1), runs: map[int][]*scaling.Observation{}}
 	s.Advice = Advice{Series: c.Series, Scaling: c.Scaling, Base: c.Base.Row(), Confidence: o.Confidence,
 		Candidates: []Candidate{}, Law: []string{}, Warnings: []string{}}
 	if o.Cost != nil {
@@ -181,8 +181,8 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 			mine[r.ID] = true
 		}
 	}
-	for _, ob := range obs {
-		if mine[ob.Run] {
+	for i := range obs {
+		if ob := &obs[i]; mine[ob.Run] {
 			s.runs[ob.Workers] = append(s.runs[ob.Workers], ob)
 		}
 	}
@@ -304,8 +304,8 @@ func globalBatch(o *scaling.Observation) float64 {
 // is not known.
 func (s *study) batchAt(workers int) float64 {
 	for n, runs := range s.runs {
-		for i := range runs {
-			if b := globalBatch(&runs[i]); b > 0 {
+		for _, o := range runs {
+			if b := globalBatch(o); b > 0 {
 				if s.curve.Scaling == "weak" {
 					return b / float64(n) * float64(workers)
 				}
@@ -360,8 +360,8 @@ func (s *study) converge() error {
 	var reached []model.ToTarget
 	batchless, sampleless, silent, misses := false, false, false, 0
 	for _, runs := range s.runs {
-		for i := range runs {
-			samples, did, known := s.outcome(&runs[i])
+		for _, o := range runs {
+			samples, did, known := s.outcome(o)
 			if !known {
 				continue
 			}
@@ -369,7 +369,7 @@ func (s *study) converge() error {
 				misses++
 			}
 			silent = silent || did && samples == 0
-			batch := globalBatch(&runs[i])
+			batch := globalBatch(o)
 			if batch == 0 {
 				batchless = true
 				continue

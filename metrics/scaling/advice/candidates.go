@@ -180,8 +180,7 @@ func (s *study) clock() {
 	var runs []runBeside
 	for _, p := range s.curve.Points {
 		var init []float64
-		for i := range s.runs[p.Workers] {
-			o := &s.runs[p.Workers][i]
+		for _, o := range s.runs[p.Workers] {
 			if x := o.Known(measure.InitSeconds); x != nil {
 				init = append(init, *x)
 			}

@@ -223,8 +223,7 @@ func (s *study) pace() (of func(p *scaling.Point) *scaling.Estimate, faster func
 		}
 		var xs []float64
 		var nodes [][]string
-		for i := range s.runs[p.Workers] {
-			o := &s.runs[p.Workers][i]
+		for _, o := range s.runs[p.Workers] {
 			if seconds, ok := o.Value(s.Goal); ok {
 				xs = append(xs, seconds+s.initAt(p.Workers))
 				if s.curve.ByNode {

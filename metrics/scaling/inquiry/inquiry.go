@@ -133,16 +133,19 @@ func Kind(obs []scaling.Observation) string {
 // are of another.
 func (a *Answer) keep(planned *[]scaling.Planned) {
 	others := map[string]int{}
-	var own []scaling.Observation
-	for _, o := range a.Observations {
+	other := func(o scaling.Observation) bool {
 		_, rate := o.Value(measure.Throughput)
-		if kind := cmp.Or(o.Kind, "train"); kind == a.Kind || rate && a.Kind == "train" {
-			own = append(own, o)
-		} else {
-			others[kind]++
+		kind := cmp.Or(o.Kind, "train")
+		if kind == a.Kind || rate && a.Kind == "train" {
+			return false
 		}
+		others[kind]++
+		return true
 	}
-	a.Observations = own
+	if slices.ContainsFunc(a.Observations, other) { // else a million are not copied
+		clear(others)
+		a.Observations = slices.DeleteFunc(slices.Clone(a.Observations), other)
+	}
 	*planned = slices.DeleteFunc(slices.Clone(*planned), func(p scaling.Planned) bool {
 		kind, said := p.Parameters["workload.kind"].(string)
 		return said && kind != a.Kind

@@ -28,22 +28,37 @@ const (
 	USL       Law = "usl"
 )
 
-// rows are the runs as y = N/X in worker-seconds a sample.
+// rows are the points as 1/y = X/N, samples a worker-second. A fit ŷ misses a run
+// by ŷ/y − 1, so that a point's runs bear on it by their number, their mean and
+// their squares about it alone: as much work for a million runs as for ten.
 type rows struct {
-	d     *Data
-	n, y  []float64
-	point []int // index of the run's point
-	m     int   // points
+	d      *Data
+	points []row
+	runs   int
 }
 
+type row struct {
+	workers, runs float64
+	mean          float64 // of 1/y
+	squares       float64 // of 1/y less the mean, summed
+}
+
+// all is the sum of the squares of 1/y.
+func (w *row) all() float64 { return w.runs*w.mean*w.mean + w.squares }
+
 func newRows(d *Data, points []Measured) *rows {
-	r := &rows{d: d, m: len(points)}
-	for i, p := range points {
+	r := &rows{d: d}
+	for _, p := range points {
+		w := row{workers: float64(p.Workers), runs: float64(len(p.Throughputs))}
 		for _, x := range p.Throughputs {
-			r.n = append(r.n, float64(p.Workers))
-			r.y = append(r.y, float64(p.Workers)/x)
-			r.point = append(r.point, i)
+			w.mean += x / w.workers / w.runs
 		}
+		for _, x := range p.Throughputs {
+			off := x/w.workers - w.mean
+			w.squares += off * off
+		}
+		r.points = append(r.points, w)
+		r.runs += len(p.Throughputs)
 	}
 	return r
 }
@@ -53,17 +68,19 @@ func newRows(d *Data, points []Measured) *rows {
 // negative or cannot be told from the others: of all sets of terms, those that
 // remain are the candidates for the non-negative least squares solution.
 func (r *rows) least(law Law, terms []term, hidden int) (f fit, ok bool) {
-	n, p := len(r.y), len(terms)
-	if r.m <= p+hidden-1 || r.m < p {
+	m, p := len(r.points), len(terms)
+	if m <= p+hidden-1 || m < p {
 		return f, false
 	}
-	a := mat.NewDense(n, p, nil)
-	one := mat.NewVecDense(n, nil)
-	for i := range n {
+	// The normal equations are those of a row t/y for each run with 1 on the right.
+	a := mat.NewDense(m, p, nil)
+	right := mat.NewVecDense(m, nil)
+	for i, w := range r.points {
+		root := math.Sqrt(w.all())
 		for j, t := range terms {
-			a.Set(i, j, t.of(r.d, r.n[i])/r.y[i])
+			a.Set(i, j, t.of(r.d, w.workers)*root)
 		}
-		one.SetVec(i, 1)
+		right.SetVec(i, w.runs*w.mean/root)
 	}
 	var qr mat.QR
 	qr.Factorize(a)
@@ -71,7 +88,7 @@ func (r *rows) least(law Law, terms []term, hidden int) (f fit, ok bool) {
 		return f, false
 	}
 	var beta mat.VecDense
-	if qr.SolveVecTo(&beta, false, one) != nil {
+	if qr.SolveVecTo(&beta, false, right) != nil {
 		return f, false
 	}
 	f = fit{law: law, terms: terms, beta: beta.RawVector().Data}
@@ -96,25 +113,20 @@ func (r *rows) least(law Law, terms []term, hidden int) (f fit, ok bool) {
 
 // judge computes how well the fit does with so many free parameters.
 func (f *fit) judge(r *rows, p int) {
-	n := len(r.y)
-	var rss float64
-	mean, count := make([]float64, r.m), make([]float64, r.m)
-	for i := range n {
-		e := f.y(r.d, r.n[i])/r.y[i] - 1
-		rss += e * e
-		mean[r.point[i]] += e
-		count[r.point[i]]++
+	n, m := r.runs, len(r.points)
+	var lack, pure float64 // of fit, what the points' means are off; what runs are off their point's
+	for _, w := range r.points {
+		y := f.y(r.d, w.workers)
+		e := y*w.mean - 1
+		lack += w.runs * e * e
+		pure += y * y * w.squares
 	}
-	var lack float64 // of fit: what the points' means are off
-	for i := range mean {
-		lack += mean[i] * mean[i] / count[i]
-	}
-	pure := rss - lack
+	rss := lack + pure
 	f.dof = float64(n - p)
 	f.sigma = math.Sqrt(rss / f.dof)
 	f.factor = 1
-	if r.m > p && pure > 0 {
-		f.factor = math.Sqrt(max(1, lack/float64(r.m-p)/(pure/float64(n-r.m))))
+	if m > p && pure > 0 {
+		f.factor = math.Sqrt(max(1, lack/float64(m-p)/(pure/float64(n-m))))
 	}
 	// Hurvich & Tsai 1989; one parameter more for the variance.
 	k := float64(p + 1)
@@ -179,8 +191,8 @@ const kneeSteps = 4
 // slope needs.
 func (r *rows) knee(terms []term) (best fit, found bool) {
 	var at []float64
-	for i, n := range r.n {
-		if m := r.d.parties(n); i == 0 || m != at[len(at)-1] {
+	for i, w := range r.points {
+		if m := r.d.parties(w.workers); i == 0 || m != at[len(at)-1] {
 			at = append(at, m)
 		}
 	}

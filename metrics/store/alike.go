@@ -1,0 +1,117 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// alike keeps once what the runs of a study have in common, so that a million of
+// them fit in memory: what it gives to several runs is not to be changed.
+type alike struct {
+	texts      map[string]string
+	warnings   map[string][]string // by the JSON that is stored
+	prints     map[string]fingerprint.Print
+	parameters map[string]map[string]any // by all keys and values
+	key        []byte                    // of parameters, being written
+}
+
+// rememberedAlike bounds each of the maps: where runs differ, they share nothing.
+const rememberedAlike = 10000
+
+func newAlike() *alike {
+	return &alike{texts: map[string]string{}, warnings: map[string][]string{}, prints: map[string]fingerprint.Print{}, parameters: map[string]map[string]any{}}
+}
+
+func remember[V any](all map[string]V, key string, v V) {
+	if len(all) == rememberedAlike {
+		clear(all)
+	}
+	all[key] = v
+}
+
+// share puts in place of texts the same that were seen before.
+func (a *alike) share(texts ...*string) {
+	for _, t := range texts {
+		if before, known := a.texts[*t]; known {
+			*t = before
+		} else {
+			remember(a.texts, *t, *t)
+		}
+	}
+}
+
+// warning reads stored warnings.
+func (a *alike) warning(text string) (list []string, err error) {
+	list, known := a.warnings[text]
+	if !known {
+		if err = json.Unmarshal([]byte(text), &list); err != nil {
+			return nil, err
+		}
+		list = slices.Clip(list)
+		if len(list) == 0 {
+			list = nil
+		}
+		remember(a.warnings, text, list)
+	}
+	return list, nil
+}
+
+// print reads a stored fingerprint.
+func (a *alike) print(text string) (p fingerprint.Print, err error) {
+	p, known := a.prints[text]
+	if !known {
+		if err = json.Unmarshal([]byte(text), &p); err != nil {
+			return nil, err
+		}
+		remember(a.prints, text, p)
+	}
+	return p, nil
+}
+
+// storedParameter is a row of table run_parameter.
+type storedParameter struct {
+	key, kind string
+	value     any // string, int64 or float64
+}
+
+// of makes a run's parameters of its rows, by rising key, and of what it says
+// itself.
+func (a *alike) of(o *scaling.Observation, rows []storedParameter) (map[string]any, error) {
+	key := fmt.Appendf(a.key[:0], "%s\x00%d", o.Framework, o.Workers)
+	for _, p := range rows {
+		key = append(append(append(append(key, 0), p.key...), 0), p.kind...)
+		key = append(key, 0)
+		switch v := p.value.(type) {
+		case string:
+			key = append(strconv.AppendInt(key, int64(len(v)), 10), ' ')
+			key = append(key, v...)
+		case int64:
+			key = strconv.AppendInt(key, v, 10)
+		case float64:
+			key = strconv.AppendUint(key, math.Float64bits(v), 16)
+		default:
+			return nil, fmt.Errorf("parameter %s: stored as %T", p.key, v)
+		}
+	}
+	a.key = key
+	if all, known := a.parameters[string(key)]; known {
+		return all, nil
+	}
+	all := make(map[string]any, len(rows)+2)
+	for _, p := range rows {
+		v, err := parameter(p.value, p.kind)
+		if err != nil {
+			return nil, fmt.Errorf("parameter %s: %w", p.key, err)
+		}
+		all[p.key] = v
+	}
+	all["framework"], all["workers"] = o.Framework, int64(o.Workers)
+	remember(a.parameters, string(key), all)
+	return all, nil
+}
