@@ -42,13 +42,16 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	left := 0
 	for _, c := range a.Candidates {
 		chosen := a.Workers != nil && c.Workers == *a.Workers
-		if !all && !chosen && c.Basis != advice.Measured && !doubling(a, c.Workers) && (a.Next == nil || c.Workers != a.Next.Workers) {
+		farther := a.Beyond != nil && c.Workers == *a.Beyond
+		if !all && !chosen && !farther && c.Basis != advice.Measured && !doubling(a, c.Workers) && (a.Next == nil || c.Workers != a.Next.Workers) {
 			left++
 			continue
 		}
 		name := string(c.Basis)
 		if chosen {
 			name += ", recommended"
+		} else if farther {
+			name += ", unproven"
 		}
 		atBase := a.Base != nil && c.Workers == a.Base.Workers
 		cells := []any{c.Workers, name, figureText(c.Throughput, number.Significant, false), figureText(c.Efficiency, number.Percent, atBase)}

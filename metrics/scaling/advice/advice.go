@@ -108,6 +108,9 @@ type Advice struct {
 	Candidates []Candidate `json:"candidates"` // by rising workers; never null
 	Limits     Limits      `json:"limits"`
 	Next       *Next       `json:"next"` // null: the data decides
+	// Beyond is a count beyond the data that would be better if throughput went on as
+	// the law says: to be measured, not relied on. null: none.
+	Beyond *int `json:"beyond"`
 	// Refused is why nothing beyond the measured worker counts is answered; ""
 	// when it is.
 	Refused  string   `json:"refused"`
@@ -244,9 +247,11 @@ func (s *study) fit() error {
 	var refusal *model.Refusal
 	if errors.As(err, &refusal) {
 		s.Refused, s.HoldOut = refusal.Why, refusal.HoldOut
-		return nil
 	} else if err != nil {
 		return err
+	}
+	if law == nil {
+		return nil
 	}
 	s.law, s.HoldOut, s.Law = law, &law.HoldOut, law.Terms()
 	if p, err := law.Predict(law.Largest()); err == nil {

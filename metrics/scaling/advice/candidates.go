@@ -118,7 +118,7 @@ func (s *study) counts() []int {
 	}
 	node := max(s.nodeSize, 1)
 	farthest := model.Farthest * s.law.Largest()
-	if s.oneNode {
+	if s.Refused != "" {
 		farthest = s.law.Largest()
 	}
 	for nodes := 1; nodes*node <= farthest; nodes += max(1, 1<<bits.Len(uint(nodes))>>4) {

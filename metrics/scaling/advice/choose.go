@@ -59,6 +59,10 @@ func (s *study) asked() (limits []limit, words []string) {
 // that are likely to keep all limits: with a deadline the cheapest (the fewest workers
 // without prices), with only a budget the fastest, with only an efficiency the
 // most workers; without any limit the knee.
+//
+// Beyond the data may lie limits that no run tells of. A count there is the answer only
+// where none up to the largest measured is, and no more than twice that. What would be
+// the best by the law is told beside the answer, to be measured first.
 func (s *study) choose() {
 	proven := 0
 	for _, c := range s.Candidates {
@@ -88,20 +92,43 @@ func (s *study) choose() {
 	}
 	best, better := s.better()
 	s.Objective = best + " " + list(words)
-	chosen, passed := s.best(limits)
+	largest := s.largest()
+	chosen, passed := s.best(limits, largest)
+	if chosen == nil {
+		chosen, passed = s.best(limits, 2*largest)
+	}
+	farther := ""
+	if c, _ := s.best(limits, math.MaxInt); c != nil && c.Workers > largest && (chosen == nil || c.Workers > chosen.Workers) {
+		s.Beyond = &c.Workers
+		farther = fmt.Sprintf("; %d may (%s likely): measure %d first", c.Workers, Likely(*c.Keeps), min(2*largest, c.Workers))
+	}
 	if chosen == nil {
 		s.Reason = [2]string{s.undecided(words), s.Limits.sentence}
+		if s.Beyond != nil {
+			s.Reason[0] = s.shown(words) + farther + "."
+		}
 		return
 	}
 	s.Workers = &chosen.Workers
-	more, likely := "", ""
+	more, odds := "", ""
 	if chosen.Keeps != nil {
-		likely = " (" + Likely(*chosen.Keeps) + " likely)"
+		odds = " (" + Likely(*chosen.Keeps) + " likely)"
 	}
 	if passed != nil && better(passed, chosen) { // it was the most workers that was asked for
 		more = fmt.Sprintf("; %d would be no faster", passed.Workers)
 	}
-	s.Reason = [2]string{fmt.Sprintf("Use %s, %s to %s %s%s: %s%s.", number.Count(chosen.Workers, "worker"), best, s.does(), list(words), likely, s.figures(chosen), more), s.Limits.sentence}
+	s.Reason = [2]string{fmt.Sprintf("Use %s, %s to %s %s%s: %s%s%s.", number.Count(chosen.Workers, "worker"), best, s.does(), list(words), odds, s.figures(chosen), more, farther), s.Limits.sentence}
+}
+
+// largest is the most workers that were measured.
+func (s *study) largest() int {
+	largest := 0
+	for _, c := range s.Candidates {
+		if c.Basis == Measured {
+			largest = max(largest, c.Workers)
+		}
+	}
+	return largest
 }
 
 // beats reports whether a candidate is as fast as one with more workers: to the
@@ -158,7 +185,7 @@ func (s *study) undecided(words []string) string {
 	var sure, may *Candidate // the best that is likely to, and that is not unlikely to
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
-		if c.Keeps == nil {
+		if c.Keeps == nil || c.Workers > 2*s.largest() {
 			continue
 		}
 		if *c.Keeps >= enough && (sure == nil || s.worth(c) > s.worth(sure)) {
@@ -179,10 +206,14 @@ func (s *study) undecided(words []string) string {
 		s.does(), list(words), number.Count(sure.Workers, "worker"), is, Likely(*sure.Keeps), number.Count(may.Workers, "worker"), Likely(*may.Keeps))
 }
 
+func (s *study) shown(words []string) string {
+	return "No worker count is shown to " + s.does() + " " + list(words)
+}
+
 // none says that no candidate keeps the limits, with the one that comes
 // closest: the fastest, cheapest or most efficient, by the first limit.
 func (s *study) none(words []string) string {
-	what := "No worker count is shown to " + s.does() + " " + list(words)
+	what := s.shown(words)
 	if s.timeless != "" && (s.o.Deadline > 0 || s.o.Budget > 0) {
 		return what + ": " + s.timeless + "."
 	}

@@ -108,13 +108,14 @@ type prospect struct {
 }
 
 // best is the candidate of which the most is expected (Raiffa & Schlaifer, Applied
-// Statistical Decision Theory, 1961); nil where that is not enough. passed is one that
-// may keep the limits and that a smaller beats.
-func (s *study) best(limits []limit) (chosen, passed *Candidate) {
+// Statistical Decision Theory, 1961); nil where that is not enough. Candidates up to
+// upTo workers count. passed is one that may keep the limits and that a smaller beats.
+func (s *study) best(limits []limit, upTo int) (chosen, passed *Candidate) {
 	var all, open []prospect
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
 		switch {
+		case c.Workers > upTo:
 		case s.Ranking:
 			if !slices.ContainsFunc(limits, func(l limit) bool { return !l.met(c) }) {
 				all = append(all, prospect{c, 1, s.worth(c)})

@@ -43,21 +43,15 @@ func (s *study) fillIn() *Next {
 	return &Next{n, provenRuns, wanting(full)}
 }
 
-// confirm asks for the recommended count where it was not measured, and first for
-// twice the largest measured one where it lies beyond: a limit that no run has met
-// shows there.
+// confirm asks for what lies beyond the data and may be better, but for no more than
+// twice as many workers as were measured, since a limit that no run has met shows
+// there; else for the recommended count where it was not measured.
 func (s *study) confirm() *Next {
+	if largest := s.largest(); s.Beyond != nil {
+		return &Next{min(2*largest, *s.Beyond), provenRuns, fmt.Sprintf("a limit that does not show up to %d workers may show there; promise nothing for %d before", largest, *s.Beyond)}
+	}
 	if s.Workers == nil {
 		return nil
-	}
-	largest := 0
-	for _, c := range s.Candidates {
-		if c.Basis == Measured {
-			largest = max(largest, c.Workers)
-		}
-	}
-	if *s.Workers > 2*largest {
-		return &Next{2 * largest, provenRuns, fmt.Sprintf("a limit that does not show up to %d workers may show there; promise nothing for %d before", largest, *s.Workers)}
 	}
 	for _, c := range s.Candidates {
 		if c.Workers == *s.Workers && c.Basis != Measured {
@@ -105,7 +99,7 @@ func (s *study) decide() *Next {
 	if open == nil {
 		return nil
 	}
-	return &Next{open.Workers, max(1, provenRuns-open.Runs), "it may do what was asked, and its interval is too wide to say so"}
+	return &Next{min(2*s.largest(), open.Workers), max(1, provenRuns-open.Runs), "it may do what was asked, and its interval is too wide to say so"}
 }
 
 // widen asks for a larger count where a limit that more workers could keep is
@@ -114,17 +108,12 @@ func (s *study) widen() *Next {
 	if len(s.Candidates) == 0 {
 		return nil
 	}
-	largest := 0
-	for _, c := range s.Candidates {
-		if c.Basis == Measured {
-			largest = max(largest, c.Workers)
-		}
-	}
+	largest := s.largest()
 	limits, _ := s.asked()
 	if len(limits) == 0 && s.Workers != nil && *s.Workers == largest {
 		return &Next{2 * largest, provenRuns, "it still pays at the largest that was measured"}
 	}
-	if s.Workers == nil && s.o.Deadline > 0 && s.timeless == "" && s.law == nil {
+	if s.Workers == nil && s.o.Deadline > 0 && s.timeless == "" && s.Refused != "" {
 		return &Next{2 * largest, provenRuns, "what was measured is too slow, and nothing is known of more workers"}
 	}
 	return nil

@@ -33,6 +33,7 @@ type Extrapolator struct {
 	largest int       // measured worker count of the tier
 	before  int       // the next smaller one
 	counts  []int     // all of the tier
+	refused *Refusal  // why nothing is said beyond the largest; nil
 	edge    float64   // lower end of the throughput at the largest, samples/s
 	// HoldOut is the error that the law made on the largest measured worker
 	// count, fitted to the others: predicted over measured, minus 1.
@@ -57,7 +58,9 @@ type Prediction struct {
 }
 
 // Fit chooses the laws that the data allows. The error is a *Refusal, or says
-// what is wrong with the data. Level is that of the intervals.
+// what is wrong with the data. Where the laws only miss the largest count from the
+// others, the Extrapolator comes with the Refusal, and answers up to that count.
+// Level is that of the intervals.
 func Fit(d Data, level float64) (*Extrapolator, error) {
 	if !(level > 0 && level < 1) {
 		return nil, fmt.Errorf("confidence %g is not a level; give a fraction between 0 and 1, like 0.95", level)
@@ -81,9 +84,12 @@ func Fit(d Data, level float64) (*Extrapolator, error) {
 	}
 	e.HoldOut = float64(last.Workers)/held[0].y(&d, float64(last.Workers))/scaling.Middle(last.Throughputs) - 1
 	if math.Abs(e.HoldOut) > MaxHoldOut {
-		return nil, &Refusal{HoldOut: &e.HoldOut, Why: fmt.Sprintf("from the other worker counts the law predicts the throughput at %s %+.0f %% off, and %.0f %% is allowed", number.Count(last.Workers, "worker"), 100*e.HoldOut, 100*MaxHoldOut)}
+		e.refused = &Refusal{HoldOut: &e.HoldOut, Why: fmt.Sprintf("from the other worker counts the law predicts the throughput at %s %+.0f %% off, and %.0f %% is allowed", number.Count(last.Workers, "worker"), 100*e.HoldOut, 100*MaxHoldOut)}
 	}
 	e.edge = float64(e.largest) / e.quantile(float64(e.largest), 1)
+	if e.refused != nil {
+		return e, e.refused
+	}
 	return e, nil
 }
 
@@ -117,6 +123,8 @@ func (e *Extrapolator) Predict(workers int) (Prediction, error) {
 	switch {
 	case workers < 1:
 		return Prediction{}, fmt.Errorf("%d workers; give 1 or more", workers)
+	case workers > e.largest && e.refused != nil:
+		return Prediction{}, e.refused
 	case workers > Farthest*e.largest:
 		return Prediction{}, &Refusal{Why: fmt.Sprintf("%d workers are more than %d times the largest measured worker count, %d", workers, Farthest, e.largest)}
 	case workers%max(e.d.NodeSize, 1) != 0:
