@@ -181,7 +181,7 @@ func Cancel(ctx context.Context, states []State) ([]Ending, error) {
 		switch {
 		case s.Status.Terminal():
 		case s.Record.Backend == "":
-			list = append(list, Ending{State: s, What: "its folder cannot be read; nothing is known of its job"})
+			list = append(list, Ending{State: s, What: "its folder cannot be read, so its job is unknown"})
 		default:
 			by[s.Record.Backend] = append(by[s.Record.Backend], s)
 		}

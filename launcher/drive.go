@@ -148,7 +148,7 @@ func (r *driver) cycle(ctx context.Context) (o Outcome, whole bool, err error) {
 		l, err := lease.Take(ctx, r.Folder.Lease(), 0)
 		var held *lease.HeldError
 		if errors.As(err, &held) && r.first {
-			r.warn(fmt.Errorf("%s begins runs of this study; waiting for it", held.Holder))
+			r.warn(fmt.Errorf("%s is starting runs of this study; waiting for it", held.Holder))
 			l, err = lease.Take(ctx, r.Folder.Lease(), r.Patience)
 		}
 		switch {
@@ -316,7 +316,7 @@ func (r *driver) begin(ctx context.Context, l *lease.Lease, states []State, unti
 			return nil
 		}
 		if time.Now().Before(r.notUntil) {
-			o.Why = "the scheduler takes no more jobs for now"
+			o.Why = "the scheduler accepts no more jobs for now"
 			return nil
 		}
 		if turn := r.turn(last, time.Now()); turn > 0 {

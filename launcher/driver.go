@@ -105,7 +105,7 @@ func judgeDriven(e drivenEvidence) (metrics.Status, string) {
 	case e.Driven:
 		return metrics.Running, e.Asleep
 	case !e.DrivenKnown && e.Silence == nil:
-		return metrics.Running, "driven by a command on another host, of which nothing can be seen from here; as its events say"
+		return metrics.Running, "driven by a command on another host, which cannot be checked from here; judged by its events"
 	case !e.DrivenKnown && *e.Silence < driverGrace:
 		return metrics.Running, "driven by a command on another host"
 	case !e.DrivenKnown:

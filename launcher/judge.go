@@ -59,11 +59,14 @@ func (e evidence) failed(ended string) (metrics.Status, string) {
 	if cause.OutOfMemory(t.Slurm) {
 		return metrics.OutOfMemory, and(t.Slurm, t.Cause)
 	}
-	why := first(t.Cause, t.Script)
+	why, said := first(t.Cause, t.Script), t.Slurm
+	if why != "" && cause.Consequence(said) {
+		said = "" // Slurm ended the step since the program had failed
+	}
 	if code, _, _ := strings.Cut(why, ";"); code == ended {
 		ended = "" // the supervisor has said so
 	}
-	return metrics.Failed, and(why, t.Slurm, ended)
+	return metrics.Failed, and(why, said, ended)
 }
 
 // endedInTime says of a run that the early warning ended it.

@@ -131,7 +131,7 @@ func judgeKnown(e jobEvidence) (metrics.Status, string) {
 	case slurm.Cancelled, slurm.Revoked:
 		return metrics.Cancelled, j.Word
 	}
-	return metrics.Unknown, fmt.Sprintf("Slurm says %q, which scalebench does not know; it is taken as not finished", j.Word)
+	return metrics.Unknown, fmt.Sprintf("unknown Slurm state %q, taken as not finished", j.Word)
 }
 
 // waits is why a job waits: Slurm's reason, and for one that is held what lets it

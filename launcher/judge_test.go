@@ -54,6 +54,11 @@ func TestJudgeJob(t *testing.T) {
 		"killed": {with(seen(slurm.Failed), func(e *jobEvidence) {
 			e.Traces.Slurm, e.Job.ExitCode = "node2: task 3: Segmentation fault", &slurm.ExitCode{Signal: 11}
 		}), metrics.Failed, "node2: task 3: Segmentation fault; exit code 0:11"},
+		// That Slurm ended the other ranks with the one that failed is no news.
+		"a rank failed, the step with it": {with(seen(slurm.Failed), func(e *jobEvidence) {
+			e.Traces.Cause, e.Traces.Slurm = "KeyError: 'labels' (fit.py:27)", "STEP 19.0 ON node2 CANCELLED AT 2026-11-23T03:30:24"
+			e.Job.ExitCode = &slurm.ExitCode{Status: 143}
+		}), metrics.Failed, "KeyError: 'labels' (fit.py:27); exit code 143"},
 		"before any rank": {with(seen(slurm.Failed), func(e *jobEvidence) {
 			e.Traces.Script, e.Job.ExitCode = "setup failed: module load cuda", &slurm.ExitCode{Status: 1}
 		}), metrics.Failed, "setup failed: module load cuda; exit code 1"},
@@ -117,7 +122,7 @@ func TestJudgeDriven(t *testing.T) {
 		"failed":         {with(local, func(e *drivenEvidence) { e.Traces = Traces{Exit: exit(1, ""), Cause: "train: loss is NaN"} }), metrics.Failed, "loss is NaN"},
 		"interrupted":    {with(local, func(e *drivenEvidence) { e.Traces = Traces{Exit: exit(143, "TERM")} }), metrics.Cancelled, ""},
 		"driver died":    {with(local, func(e *drivenEvidence) { e.Driven = false }), metrics.Lost, "gone"},
-		"on another one": {with(local, func(e *drivenEvidence) { e.Driven, e.DrivenKnown = false, false }), metrics.Running, "as its events say"},
+		"on another one": {with(local, func(e *drivenEvidence) { e.Driven, e.DrivenKnown = false, false }), metrics.Running, "judged by its events"},
 		"on another one, alive": {with(local, func(e *drivenEvidence) {
 			e.Driven, e.DrivenKnown, e.Silence = false, false, new(driverGrace-time.Second)
 		}),

@@ -99,14 +99,14 @@ func Unused(s *study.Study) []string {
 // Fits says why a point cannot be measured here; nil when it can.
 func (b *LocalBackend) Fits(p study.Point) error {
 	if why := b.Site.Unfit(p.Variant, b.allocation != ""); why != "" {
-		return fmt.Errorf("variant %q cannot be run here: %s; submit does", p.Variant, why)
+		return fmt.Errorf("variant %q cannot run here: %s; use submit", p.Variant, why)
 	}
 	if b.allocation != "" {
 		return nil // the plan was made for its nodes
 	}
 	want, have := p.Workers*p.Resources.CPUsPerWorker, world.CPUs()
 	if want > have && !b.oversubscribe {
-		return fmt.Errorf("the run needs %s (%s with %d each), and this process may use %d; its throughput would say nothing about scaling (--oversubscribe runs it all the same, marked so)",
+		return fmt.Errorf("the run needs %s (%s with %d each), and this process may use %d; its throughput would say nothing about scaling (--oversubscribe runs it anyway and marks it)",
 			number.Count(want, "CPU"), number.Count(p.Workers, "worker"), p.Resources.CPUsPerWorker, have)
 	}
 	return nil

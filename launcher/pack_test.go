@@ -335,8 +335,8 @@ func TestCancelAllocation(t *testing.T) {
 		what string
 		told string // to scancel
 	}{
-		{begun[2:], "job 95 goes on with 2 other runs and skips this one", ""},
-		{begun[:1], "asked Slurm to end step 95.3; job 95 goes on with 1 other run", "--signal=TERM 95.3\n"},
+		{begun[2:], "job 95 continues with 2 other runs and skips this one", ""},
+		{begun[:1], "asked Slurm to end step 95.3; job 95 continues with 1 other run", "--signal=TERM 95.3\n"},
 		{begun[:2], "asked Slurm to end job 95", "--signal=TERM 95.3\n95\n"},
 	} {
 		states, err := survey(t.Context(), beside(b), c.runs)

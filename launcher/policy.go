@@ -235,7 +235,7 @@ func suspects(nodes, silent []string, detail string) ([]string, string) {
 	case len(list) == 0 || len(list) == len(nodes):
 		return nodes, because("which of its nodes failed is not known: "+strings.Join(nodes, ", "), detail)
 	case len(list) == 1:
-		return list, because(list[0]+" failed: its processes left no last word, those of the other nodes did", detail)
+		return list, because(list[0]+" failed: its processes recorded no end, those of the other nodes did", detail)
 	}
-	return list, because("one or more of these failed, whose processes left no last word: "+strings.Join(list, ", "), detail)
+	return list, because("one or more of these failed, whose processes recorded no end: "+strings.Join(list, ", "), detail)
 }

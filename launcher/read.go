@@ -128,7 +128,7 @@ func load(e rundir.Attempt) (*Attempt, error) {
 	}{{e.Run.Point(), &a.Point}, {e.Run.Attempt(), &a.Record}} {
 		ok, err := readJSON(f.path, f.into)
 		if err == nil && !ok {
-			err = fmt.Errorf("%s is missing; the folder is not a whole attempt", f.path)
+			err = fmt.Errorf("%s is missing; the attempt's folder is incomplete", f.path)
 		}
 		if err != nil {
 			return nil, err

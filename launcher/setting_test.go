@@ -159,8 +159,8 @@ environment = { OMP_NUM_THREADS = "1" }
 		{"", "", ""},
 		{"modules", "its modules are loaded by batch scripts only", ""},
 		{"container", "its container is started by batch scripts only", ""},
-		{"constraint", "its constraint is Slurm's to meet", "its constraint is Slurm's to meet"},
-		{"partition", "partition p is all that it changes", ""},
+		{"constraint", "only Slurm can meet its constraint", "only Slurm can meet its constraint"},
+		{"partition", "it changes only the partition, p", ""},
 		{"threads", "", ""},
 	} {
 		for allocation, want := range map[string]string{"": c.machine, "7": c.allocation} {

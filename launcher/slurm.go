@@ -232,10 +232,10 @@ func (b *SlurmBackend) Cancel(ctx context.Context, states []State) ([]Ending, er
 			}
 			list[i].What = "asked Slurm to end job " + job.ID
 		case s.Run.Withdrawn():
-			list[i].What = fmt.Sprintf("job %s goes on with %s and skips this one", job.ID, otherRuns(n))
+			list[i].What = fmt.Sprintf("job %s continues with %s and skips this one", job.ID, otherRuns(n))
 		default:
 			step, err := b.endStep(ctx, job.ID, s.Run.Name())
-			list[i].What = fmt.Sprintf("asked Slurm to end step %s; job %s goes on with %s", step, job.ID, otherRuns(n))
+			list[i].What = fmt.Sprintf("asked Slurm to end step %s; job %s continues with %s", step, job.ID, otherRuns(n))
 			if step == "" { // the script looks before it starts one
 				list[i].What = fmt.Sprintf("job %s runs no step for it now and will start none", job.ID)
 			}

@@ -87,7 +87,10 @@ func ReadTraces(run rundir.Folder) (Traces, error) {
 					alive = e.Start.Host
 				}
 			case e.Error != nil:
-				why = e.Error.Where + ": " + e.Error.Message
+				why = e.Error.Message
+				if e.Error.Where != "train" { // what every run does
+					why = e.Error.Where + ": " + why
+				}
 			case e.Stop != nil && f.Writer == "rank":
 				t.Stopped += covers
 				if e.Stop.Status == metrics.StopDone {

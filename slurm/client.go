@@ -99,7 +99,7 @@ func unanswered(err error) error {
 
 // ErrNoAccounting says that the cluster keeps no records of its jobs
 // (slurmdbd), so that sacct has nothing to say.
-var ErrNoAccounting = errors.New("the cluster has no accounting storage (slurmdbd), so that sacct cannot say what became of a job")
+var ErrNoAccounting = errors.New("the cluster has no accounting storage (slurmdbd), so sacct cannot say what became of a job")
 
 // kept are the variables of Slurm's that say which Slurm to speak to, and with
 // what right. All others describe an allocation that this process may stand

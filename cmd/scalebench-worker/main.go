@@ -68,7 +68,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			{
 				Name:   "address",
 				Usage:  "print this host's IP address and a free TCP port",
-				Flags:  []cli.Flag{&cli.StringFlag{Name: "interface", Usage: "network `INTERFACE`; without it the one that the host's name stands for"}},
+				Flags:  []cli.Flag{&cli.StringFlag{Name: "interface", Usage: "network `INTERFACE` (default: the one that the host name resolves to)"}},
 				Action: address,
 			},
 		}...),

@@ -34,15 +34,15 @@ func adviseCommand(s *session) *cli.Command {
 		Usage:     "recommend a number of workers, with reasons",
 		ArgsUsage: "STUDY",
 		Description: "STUDY is a study's name or the path of its file. By default the answer is the\n" +
-			"largest measured worker count whose last doubling still makes training 1.4 times\n" +
-			"as fast to the target, or in throughput if there is no target.\n" +
+			"largest measured worker count for which doubling still pays off: it reaches the\n" +
+			"target 1.4 times as fast or, without a target, has 1.4 times the throughput.\n" +
 			"--deadline asks for the cheapest count that meets it, --budget alone for the\n" +
-			"fastest, --min-efficiency alone for the most workers. A limit counts as met only\n" +
-			"if the far end of a 95 % interval meets it. The table shows measured worker\n" +
-			"counts, doublings and the answer; -v shows all. Several series have one table, a\n" +
-			"row each, best first; --series NAME shows the candidates of one.",
+			"fastest, --min-efficiency alone for the most workers; the answer and the table say\n" +
+			"how likely a count keeps these limits. The table shows the measured worker counts,\n" +
+			"doublings and the answer; -v shows all. Several series share one table, best first;\n" +
+			"--series NAME shows the candidates of one.",
 		Flags: append(append(o.wishFlags(), o.flags()...), siteFlag(&o.site),
-			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "the first price's", Usage: "prices in `CURRENCY` only"},
+			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "that of the first price", Usage: "prices in `CURRENCY` only"},
 			&cli.StringFlag{Name: "market", Destination: &o.market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")}),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
@@ -72,7 +72,7 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 func wished(c *cli.Context) error {
 	for _, name := range []string{"deadline", "budget", "min-efficiency", "target", "samples"} {
 		if c.IsSet(name) && c.Float64(name) == 0 && c.Duration(name) == 0 {
-			return usagef("--%s of 0 asks for nothing; leave it out or give more", name)
+			return usagef("--%s must be above 0; leave it out for no limit", name)
 		}
 	}
 	return nil
@@ -174,6 +174,12 @@ func (s *session) printAdvice(curves []scaling.Curve, list []*advice.Advice, wis
 		if i > 0 || len(list) > 1 {
 			fmt.Fprintln(s.stdout)
 		}
+		if len(one.Candidates) == 0 { // nothing to put into a table
+			if _, err := fmt.Fprintln(s.stdout, s.sentences(sentences)); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := s.printSaying(sentences, tables.Advice(one, s.verbose)); err != nil {
 			return err
 		}
@@ -183,12 +189,16 @@ func (s *session) printAdvice(curves []scaling.Curve, list []*advice.Advice, wis
 
 // printSaying prints sentences, for people, and the table that they are about.
 func (s *session) printSaying(sentences string, t *table.Table) error {
-	text := clean.Line(sentences)
-	if s.format == table.FormatMarkdown {
-		text = clean.Markdown(text)
-	}
-	if _, err := fmt.Fprintf(s.stdout, "%s\n\n", text); err != nil {
+	if _, err := fmt.Fprintf(s.stdout, "%s\n\n", s.sentences(sentences)); err != nil {
 		return err
 	}
 	return s.print(t)
+}
+
+// sentences are they as the format writes them.
+func (s *session) sentences(text string) string {
+	if text = clean.Line(text); s.format == table.FormatMarkdown {
+		text = clean.Markdown(text)
+	}
+	return text
 }

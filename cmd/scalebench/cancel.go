@@ -38,9 +38,9 @@ func cancelCommand(s *session) *cli.Command {
 func runCancel(ctx context.Context, s *session, arg string, all bool, where string) error {
 	switch {
 	case arg == "" && !all:
-		return usagef("nothing to cancel is named; give a STUDY or a RUN, or --all")
+		return usagef("name what to cancel: a STUDY or a RUN, or give --all")
 	case arg != "" && all:
-		return usagef("--all and %q exclude each other; leave one out", arg)
+		return usagef("--all and %q cannot be combined; leave one out", arg)
 	}
 	name, run := "", ""
 	if !all {
@@ -80,7 +80,7 @@ func (s *session) lease(ctx context.Context, folder rundir.Study) (*lease.Lease,
 	l, err := lease.Take(ctx, folder.Lease(), 0)
 	var held *lease.HeldError
 	if errors.As(err, &held) {
-		s.note("%s begins runs of %s; waiting for it", held.Holder, filepath.Base(folder.Path()))
+		s.note("%s is starting runs of %s; waiting for it", held.Holder, filepath.Base(folder.Path()))
 		return lease.Take(ctx, folder.Lease(), lease.Patience)
 	}
 	return l, err
@@ -99,7 +99,7 @@ func cancelFolder(ctx context.Context, s *session, folder rundir.Study, run, whe
 	var held *lease.HeldError
 	switch {
 	case errors.As(err, &held):
-		s.warn("%s still begins runs of %s: what it submits from now on is not cancelled", held.Holder, filepath.Base(folder.Path()))
+		s.warn("%s is still starting runs of %s: what it submits from now on is not cancelled", held.Holder, filepath.Base(folder.Path()))
 	case err != nil:
 		return nil, err
 	default:

@@ -25,12 +25,12 @@ func checkCommand(s *session) *cli.Command {
 		Name:      "check",
 		Usage:     "validate a study and print its plan",
 		ArgsUsage: studyOrCommand,
-		Description: "It also refuses what this host can tell will fail: a missing data folder, script\n" +
-			"or interpreter, a package that the interpreter does not have, a partition that the\n" +
-			"cluster does not know. What modules, setup lines or a container may provide is left\n" +
-			"to `doctor`, which looks on the nodes, and so is an interpreter next to the study:\n" +
-			"check runs nothing from a study. Commands that begin runs refuse missing files in\n" +
-			"the same words, unless --unchecked says that the nodes have them.\n" +
+		Description: "It also refuses what is bound to fail, as far as this host can tell: a missing data\n" +
+			"folder, script or interpreter, a package that the interpreter does not have, an\n" +
+			"unknown partition. What modules, setup lines or a container may provide, and an\n" +
+			"interpreter next to the study, are left to `doctor`, which looks on the nodes: check\n" +
+			"runs nothing from a study. Commands that start runs also refuse missing files,\n" +
+			"unless --unchecked says that the nodes have them.\n" +
 			"\n" +
 			"Node-hours are the maximum for the plan: nodes times the jobs' time limit, over\n" +
 			"all repeats. The plan shows which points have results in the run folders, and why\n" +
@@ -162,7 +162,7 @@ func (s *session) precheck(ctx context.Context, w *work) error {
 
 func uncheckedFlag(unchecked *bool) cli.Flag {
 	return &cli.BoolFlag{Name: "unchecked", Destination: unchecked, DisableDefaultText: true,
-		Usage: "also runs whose data folder, program or script this host does not have: the nodes may"}
+		Usage: "also start runs whose data folder, program or script this host lacks: the nodes may have it"}
 }
 
 // present refuses runs that are to be begun and name files that this host does not

@@ -31,11 +31,11 @@ func collectCommand(s *session) *cli.Command {
 		Usage:     "read run folders into the database",
 		ArgsUsage: "[STUDY]",
 		Description: "Safe to repeat, and safe while jobs run: each time it continues where it stopped.\n" +
-			"Targets and [[extract]] patterns are taken from the study as last run or submitted;\n" +
-			"existing runs answer them, as far as their output is still there. Lines that are not\n" +
-			"events are reported with file and line. Runs and plans that cannot be read are\n" +
-			"reported, the rest is collected, and the exit code is 3. Without STUDY it collects\n" +
-			"every study in the run folders.",
+			"Targets and [[extract]] patterns come from the study as last run or submitted, and\n" +
+			"apply to existing runs whose output is still there. Lines that are not events are\n" +
+			"reported with file and line. Runs and plans that cannot be read are reported, the\n" +
+			"rest is collected, and the exit code is 3. Without STUDY it collects every study in\n" +
+			"the run folders.",
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "again", Destination: &again, DisableDefaultText: true,
 			Usage: "read the output of your own programs again, even if the study's patterns have not changed"}},
 		Action: func(c *cli.Context) error {
@@ -44,7 +44,7 @@ func collectCommand(s *session) *cli.Command {
 				return err
 			}
 			if file := c.Args().First(); filepath.Ext(file) == ".toml" && edited(file, folders[0]) {
-				s.note("%s has changed since the study was last run or submitted; `scalebench run %s` or `submit %s` takes the change over, and begins no run that has a result", file, file, file)
+				s.note("%s has changed since the study was last run or submitted; `scalebench run %s` or `submit %s` applies the change and repeats no run that has a result", file, file, file)
 			}
 			var problems []error
 			for _, folder := range folders {
@@ -79,7 +79,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	states, unread, unreachable := s.survey(ctx, attempts)
 	its, err := folder.Identity()
 	if err != nil {
-		hint := "`scalebench run FILE` or `submit FILE` says whose runs these are; it begins none that has a result."
+		hint := "`scalebench run FILE` or `submit FILE` records whose runs these are, and repeats none that has a result."
 		if !errors.Is(err, fs.ErrNotExist) {
 			hint = "Move identity.json away. Then " + hint
 		}
@@ -121,7 +121,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 			continue // survey has said so
 		}
 		if said, ok, err := launcher.Remarks(state.Run); err != nil {
-			warnings.warn("runs whose tags and notes cannot be read", "%v; what people said of the run is left as it was", err)
+			warnings.warn("runs whose tags and notes cannot be read", "%v; its tags and notes stay as they were", err)
 		} else if ok {
 			if err := db.PutRemarks(ctx, state.Record.ID, said); err != nil {
 				return storeError(err)
@@ -157,7 +157,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	bar.stop()
 	warnings.end()
 	if c.read > 0 {
-		s.note("read the output of %s again, as the study now asks", number.Count(c.read, "run"))
+		s.note("read the output of %s again, because what the study reads from it has changed", number.Count(c.read, "run"))
 	}
 	for _, why := range slices.Sorted(maps.Keys(c.kept)) {
 		s.warn("%s: could not read the output again, so the earlier figures stay: %s", number.Count(c.kept[why], "run"), why)
@@ -165,7 +165,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	if n, err := db.Recompute(ctx); err != nil {
 		return storeError(err)
 	} else if n > 0 {
-		s.note("recomputed %s of an earlier version", number.Count(n, "result"))
+		s.note("recomputed %s stored by an earlier version", number.Count(n, "result"))
 	}
 	// A plan that cannot be read plans nothing new; what was planned before stays.
 	if unplanned == nil {
@@ -185,8 +185,11 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	if len(statuses) == 0 {
 		statuses = []string{"none yet"}
 	}
-	s.note("collected %s into %s: %s (%d with news, %s, %s)", folder.Path(), db.Path(), strings.Join(statuses, ", "),
-		changed, number.Count(events, "event"), number.Count(bad, "bad line"))
+	read := fmt.Sprintf("%d updated, %s", changed, number.Count(events, "event"))
+	if bad > 0 {
+		read += ", " + number.Count(bad, "bad line")
+	}
+	s.note("collected %s into %s: %s (%s)", folder.Path(), db.Path(), strings.Join(statuses, ", "), read)
 	return errors.Join(unreachable, unreadable(unread), unplanned)
 }
 

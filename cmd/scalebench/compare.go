@@ -70,7 +70,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 		return err
 	}
 	if o.limit != "" && o.measure.Better == measure.Neither {
-		return usagef("--fail-if-worse: nobody says which way %s is better", o.measure.Name)
+		return usagef("--fail-if-worse: %s has no better direction; set better = \"higher\" or \"lower\" where it is defined", o.measure.Name)
 	}
 	at, err := conditions("--at", o.at)
 	if err != nil {
@@ -119,7 +119,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 			return err
 		}
 		if len(lines) > 0 {
-			s.note("To measure every point of both %s times more, in turns, and compare these runs alone:\n  %s", number.Exact(moreRepeats), strings.Join(lines, "\n  "))
+			s.note("To measure every point of both %s more times, in turns, and compare only those runs:\n  %s", number.Exact(moreRepeats), strings.Join(lines, "\n  "))
 		}
 	}
 	if len(r.OnlyA) > 0 {
@@ -222,7 +222,7 @@ func parsePercent(s string) (float64, error) {
 	number, is := strings.CutSuffix(s, "%")
 	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if !is || err != nil || !(x >= 0 && x <= 100) {
-		return 0, errors.New("no percentage; write it like 5%")
+		return 0, errors.New("not a percentage; write it like 5%")
 	}
 	return x / 100, nil
 }
@@ -253,7 +253,7 @@ func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, n
 		}
 	}
 	clash := func(option string) error {
-		return usagef("%s and --%s exclude each other", text, option)
+		return usagef("%s and --%s cannot be combined", text, option)
 	}
 	var err error
 	switch kind {
@@ -285,7 +285,7 @@ func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, n
 			return f, nil
 		}
 		if !is || from == "" && to == "" {
-			return f, usagef("%q is not a span of time; write date:2026-11-01..2026-11-08, leave one of them out, or name one day", text)
+			return f, usagef("%q is not a date range; write date:2026-11-01..2026-11-08, leave one of them out, or name one day", text)
 		}
 		if f.Since, err = parseSince(from, now); err == nil {
 			f.Until, err = parseSince(to, now)

@@ -45,7 +45,7 @@ func costCommand(s *session) *cli.Command {
 			&cli.StringFlag{Name: "per", Destination: &o.per, Value: "run", Usage: "time and cost of a `WORK`: run or epoch"},
 			&cli.Float64Flag{Name: "target", Destination: &o.target, DefaultText: "no target", Usage: "time and cost until `ACCURACY` is reached, instead of --per"},
 			&cli.StringFlag{Name: "clock", Destination: &o.clock, Value: "train", Usage: "`CLOCK` of the time: train (from the start of training) or job (from the scheduler)"},
-			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "the first price's", Usage: "prices in `CURRENCY` only"},
+			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "that of the first price", Usage: "prices in `CURRENCY` only"},
 			&cli.StringFlag{Name: "market", Destination: &o.market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")},
 		),
 		Action: func(c *cli.Context) error {
@@ -79,7 +79,7 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 			return unanswered(err)
 		}
 		if at := compare.Measure.At; at != "" {
-			return &usageError{err: fmt.Errorf("--metric %s: a run has many values of it (%s), and one cost; choose a measure that a run has one value of", o.measure, strings.Join(at.Keys(), ", ")),
+			return &usageError{err: fmt.Errorf("--metric %s: each run has many values of it (%s) but one cost; choose a measure with one value per run", o.measure, strings.Join(at.Keys(), ", ")),
 				hint: "`" + appName + " scaling STUDY -m " + o.measure + "` prints them."}
 		}
 	}
@@ -120,9 +120,9 @@ func (o *costOptions) compare() (tradeoff.Options, error) {
 	case !(o.target >= 0 && o.target <= 1):
 		return t, usagef("--target %g is not an accuracy; want a fraction, like 0.75", o.target)
 	case o.target > 0 && o.per == "epoch":
-		return t, usagef("--target and --per epoch exclude each other")
+		return t, usagef("--target and --per epoch cannot be combined")
 	case o.target > 0 && o.clock == "job":
-		return t, usagef("--target is on the training clock; --clock job does not go with it")
+		return t, usagef("--target uses the training clock and cannot be combined with --clock job")
 	}
 	t.Work.Epoch = o.per == "epoch"
 	if o.target > 0 {

@@ -45,8 +45,8 @@ func (o *curveOptions) flags() []cli.Flag {
 			Usage: "divide by the point with `N` workers, or with this value of the axis"},
 		mixFlag(&o.mix),
 		whereFlag(&o.where),
-		&cli.BoolFlag{Name: "unplanned", Destination: &o.edited, DisableDefaultText: true, Usage: "also runs of points that the study file no longer has"},
-		&cli.StringSliceFlag{Name: "series", Destination: &o.series, Usage: "only the series `NAME`, as JSON and warnings have it, such as \"native batch=64\"; may be repeated"},
+		&cli.BoolFlag{Name: "unplanned", Destination: &o.edited, DisableDefaultText: true, Usage: "include points that are no longer in the study file"},
+		&cli.StringSliceFlag{Name: "series", Destination: &o.series, Usage: "only the series `NAME`, as in JSON and warnings, such as \"native batch=64\"; may be repeated"},
 	}
 }
 
@@ -152,7 +152,7 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 			s.warn("%s", w)
 		}
 		if o.where != "" {
-			return nil, &usageError{err: fmt.Errorf("study %q has no good run for which --where holds", name), hint: "`" + appName + " runs --study " + name + "` lists its runs."}
+			return nil, &usageError{err: fmt.Errorf("no good run of study %q matches --where", name), hint: "`" + appName + " runs --study " + name + "` lists its runs."}
 		}
 		return nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: s.rerun(ctx, db, o.study, name) + "."}
 	}
@@ -187,7 +187,7 @@ func (s *session) planned(ctx context.Context, db *store.Store, arg, name string
 		return launcher.Planned(plan), nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		s.warn("%v; taking what the database has of the plan", err)
+		s.warn("%v; using the plan as the database has it", err)
 	}
 	list, err := db.Planned(ctx, name)
 	return list, storeError(err)
@@ -284,7 +284,7 @@ func (a *analysis) basing(what string) string {
 	if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Resumed }) {
 		what = "Runs that were not interrupted have one: raise study.repeats, and run the study again"
 	} else if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return m.Unsteady }) {
-		what = "Runs whose step times never settled are not run again by themselves: make them longer (epochs, max_steps), raise study.repeats, or keep jobs from disturbing each other (exclusive, policy.chain)"
+		what = "Runs whose step times never settled are not repeated: make them longer (epochs, max_steps), raise study.repeats, or keep jobs from disturbing each other (exclusive, policy.chain)"
 	}
 	if slices.ContainsFunc(a.NoBase.Missing, func(m scaling.MissingBase) bool { return len(m.Available) > 0 }) {
 		what += "; or divide by another point with --base N"
@@ -314,7 +314,7 @@ func noTraining(study, kind string) error {
 			break
 		}
 	}
-	return &usageError{err: fmt.Errorf("study %q is of kind %q: it trains nothing, so that it has no training throughput, speedup or time to accuracy", study, kind), hint: hint + "."}
+	return &usageError{err: fmt.Errorf("study %q is of kind %q: it trains nothing, so it has no training throughput, speedup or time to accuracy", study, kind), hint: hint + "."}
 }
 
 // trainings is analyse for what only trainings have.

@@ -35,8 +35,8 @@ func dataSynthCommand(s *session) *cli.Command {
 		Name:      "synth",
 		Usage:     "write a learnable data set in CIFAR-10's binary format",
 		ArgsUsage: "DIR",
-		Description: "The images are patterns with noise, ten classes, made from the seed: equal\n" +
-			"options give equal files. Existing files are never overwritten.",
+		Description: "The images are noisy patterns in ten classes, made from the seed: the same\n" +
+			"options always give the same files. Existing files are never overwritten.",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "train", Usage: "`N` training images, spread over five files", Value: dataset.DefaultTrainSamples, Destination: &o.train},
 			&cli.IntFlag{Name: "test", Usage: "`N` test images", Value: dataset.DefaultTestSamples, Destination: &o.test},

@@ -36,13 +36,13 @@ func doctorCommand(s *session) *cli.Command {
 		ArgsUsage: "[STUDY]",
 		Description: "Checks this host. With Slurm it then asks about the partitions of the site file\n" +
 			"and whether Slurm would accept the smallest and the largest point of STUDY, and\n" +
-			"sends one short job to each partition in use. The job checks what a training would\n" +
+			"submits one short job to each partition in use. The job checks what a training would\n" +
 			"find: run folder, clocks, network between two nodes, CPU sets, GPUs, worker binary,\n" +
 			"interpreter. Exit code 3 means that a check failed.",
 		Flags: []cli.Flag{
 			siteFlag(&o.site),
-			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Minute, Destination: &o.timeout, Usage: "`TIME` limit for the jobs to wait and run; after it they are cancelled"},
-			&cli.BoolFlag{Name: "no-job", Destination: &o.noJob, Usage: "submit no job, only query"},
+			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Minute, Destination: &o.timeout, Usage: "cancel the jobs if they have not ended after `TIME`"},
+			&cli.BoolFlag{Name: "no-job", Destination: &o.noJob, Usage: "submit no job; only ask Slurm"},
 		},
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
@@ -53,7 +53,7 @@ func doctorCommand(s *session) *cli.Command {
 
 func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	if o.timeout <= 0 {
-		return usagef("--timeout %v is not a time to wait; want 1s or more", o.timeout)
+		return usagef("--timeout %v is too short; give 1s or more", o.timeout)
 	}
 	w, err := s.doctored(ctx, o)
 	if err != nil {
@@ -88,7 +88,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 			f.Verdict, f.Advice = doctor.NotTested, "on a login node of a cluster, give the site file: --site FILE (scalebench site init writes one)"
 			err = nil
 		} else {
-			err = &schedulerError{err: err, hint: "Nothing is left behind; the same command tries again."}
+			err = &schedulerError{err: err, hint: "Nothing is left behind; repeat the command later."}
 			if gone.MaybeQueued {
 				err = &schedulerError{err: gone, hint: "A probe job (scalebench-doctor-…) may be in the queue all the same. It ends by itself within minutes of its start; `squeue --me` shows it."}
 			}

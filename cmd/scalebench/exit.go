@@ -27,9 +27,9 @@ const (
 const exitHelp = `Exit codes:
 0    done
 1    internal error: a defect of scalebench, or of the machine it runs on
-2    bad usage, a bad study or site file, or a file that cannot be used as it is
+2    bad usage, a bad study or site file, or a file that cannot be used
 3    some runs failed or cannot be read, some of doctor's checks failed, or compare
-     found B worse; the rest of the work was done
+     found B worse; everything else was done
 4    the scheduler cannot be reached
 130  interrupted; 143 by SIGTERM, 129 by SIGHUP, 131 by SIGQUIT`
 
@@ -80,7 +80,7 @@ func unreadable(n int) error {
 }
 
 // unreadableHint is what can be done about it.
-const unreadableHint = "The other runs are not affected. Put right what the warning names, such as a file's owner, mode or content, or move the run's folder away; as long as it is there, the run is not begun again."
+const unreadableHint = "The other runs are not affected. Fix what the warning names, such as a file's owner, mode or content, or move the run's folder away: while it is there, the run is not repeated."
 
 // planError says that the command did its work as far as it could without the
 // study's plan, which cannot be read; a warning said why.
@@ -103,7 +103,7 @@ type skippedError struct{ folder string }
 func (e *skippedError) Error() string { return e.folder + " is left out, see the warning" }
 
 // planHint is what can be done about it.
-const planHint = "Move plan.json away and `run` or `submit` the study's file: that writes it anew. Runs with a good result are not begun again."
+const planHint = "Move plan.json away, then `run` or `submit` the study's file, which writes a new one. Runs with a good result are not repeated."
 
 // checksFailedError says that doctor found what has to be put right first.
 type checksFailedError struct{ failed, total int }

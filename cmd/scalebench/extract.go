@@ -76,7 +76,7 @@ func (o *logOptions) columns(known []string) (map[string]extract.Column, error) 
 			if o.from == table.FormatCSV && hint == "" {
 				hint = fmt.Sprintf("For a label with a value in each row: --label %s=%s.", ours, c.Name)
 			}
-			return nil, &usageError{err: fmt.Errorf("--map %s=%s: there is no %s to map; there are %s", ours, c.Name, ours, strings.Join(known, ", ")), hint: hint}
+			return nil, &usageError{err: fmt.Errorf("--map %s=%s: %s cannot be mapped; valid: %s", ours, c.Name, ours, strings.Join(known, ", ")), hint: hint}
 		}
 		columns[ours] = c
 	}
@@ -112,9 +112,9 @@ func extractCommand(s *session) *cli.Command {
 		Usage:     "read figures from another program's log",
 		ArgsUsage: "LOG",
 		Description: "--from gives the format, or --study the extractors and [[extract]] patterns.\n" +
-			"With --dry-run it prints what it finds: figures with unit, line and what they\n" +
-			"really are. Without, it writes the events that a run would store, as JSON\n" +
-			"lines. It stores nothing; import does that.",
+			"With --dry-run it prints the figures that it finds, with unit, line and meaning.\n" +
+			"Without it, it prints the events that a run would store, as JSON lines. It stores\n" +
+			"nothing; `import` does that.",
 		Flags: append(o.flags(),
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print a table of the figures found"},
 			&cli.StringFlag{Name: "study", Destination: &o.study, Usage: "use the extractors of the study `FILE`"},
@@ -216,7 +216,7 @@ func extractFile(e extract.Extractor, path string, o extract.Options) (extract.C
 	if err != nil {
 		hint := ""
 		if errors.Is(err, extract.ErrNothing) {
-			hint = "Is it the right file, whole, and of that format? `scalebench extract --dry-run` tries others."
+			hint = "Is it the right file, complete, and in that format? `scalebench extract --dry-run` tries others."
 		}
 		return r, &usageError{err: err, hint: hint}
 	}

@@ -186,7 +186,7 @@ func forgetKilled(tr *trial) error {
 			}
 		}
 	}
-	if out, code := tr.run("forget", "--restore", tr.name); code != 0 && !strings.Contains(out, "nothing of it is forgotten") {
+	if out, code := tr.run("forget", "--restore", tr.name); code != 0 && !strings.Contains(out, "none of its runs is forgotten") {
 		tr.problem("restore after %s: exit code %d: %s", tr.how, code, out)
 	}
 	return nil

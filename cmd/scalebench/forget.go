@@ -39,7 +39,7 @@ func forgetCommand(s *session) *cli.Command {
 			"`run` and `submit` then measure these points again, and say so: to leave a point\n" +
 			"out, remove it from the study file too. Cancel a waiting or running run first.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "where", Destination: &o.where, Usage: "only collected runs for which SQL `CONDITION` holds: \"workers > 8 AND throughput < 100\""},
+			&cli.StringFlag{Name: "where", Destination: &o.where, Usage: "only collected runs that match the SQL `CONDITION`: \"workers > 8 AND throughput < 100\""},
 			&cli.BoolFlag{Name: "restore", Destination: &o.restore, DisableDefaultText: true, Usage: "bring forgotten runs back"},
 			&cli.BoolFlag{Name: "list", Destination: &o.list, DisableDefaultText: true, Usage: "list the study's forgotten runs"},
 		},
@@ -53,7 +53,7 @@ func forgetCommand(s *session) *cli.Command {
 func runForget(ctx context.Context, s *session, o forgetOptions) error {
 	switch {
 	case o.restore && o.list:
-		return usagef("--restore and --list exclude each other")
+		return usagef("--restore and --list cannot be combined")
 	case o.where != "" && (o.restore || o.list):
 		return usagef("--where chooses among runs that are not forgotten; name a RUN or a STUDY, as --list has them")
 	}
@@ -69,7 +69,7 @@ func runForget(ctx context.Context, s *session, o forgetOptions) error {
 		l, err := s.lease(ctx, f.folder)
 		var held *lease.HeldError
 		if errors.As(err, &held) {
-			return &usageError{err: fmt.Errorf("%s begins runs of %s; nothing was changed", held.Holder, f.study), hint: "Try again when it is done."}
+			return &usageError{err: fmt.Errorf("%s is starting runs of %s; nothing was changed", held.Holder, f.study), hint: "Try again when it is done."}
 		}
 		if err != nil {
 			return err
@@ -197,7 +197,7 @@ func (f *forgetting) forget(ctx context.Context, where string) error {
 		case err != nil:
 			return err
 		case where != "":
-			return f.nothing("no collected run for which --where holds; nothing was forgotten")
+			return f.nothing("no collected run matches --where; nothing was forgotten")
 		case len(gone) > 0:
 			// The database may not know, after a command that was ended.
 			if err := f.tell(ctx, nil); err != nil {
@@ -205,7 +205,7 @@ func (f *forgetting) forget(ctx context.Context, where string) error {
 			}
 			return f.nothing("forgotten already")
 		}
-		return f.nothing("there is no such run to forget")
+		return f.nothing("no such run")
 	}
 	states, _, unreachable := f.survey(ctx, attempts)
 	if err := ended(states, unreachable, f.study); err != nil {
@@ -235,7 +235,7 @@ func ended(states []launcher.State, unreachable error, study string) error {
 	for _, s := range states {
 		switch {
 		case s.Unreadable != nil:
-			return &usageError{err: fmt.Errorf("%s cannot be read, so that it may still be under way; nothing was forgotten", s.Run.ID()),
+			return &usageError{err: fmt.Errorf("%s cannot be read, so it may still be running; nothing was forgotten", s.Run.ID()),
 				hint: "If it has ended, move its folder away by hand."}
 		case !s.Status.Terminal():
 			alive = append(alive, fmt.Sprintf("%s (%s)", s.Record.ID, s.Status))
@@ -318,7 +318,7 @@ func (f *forgetting) restore(ctx context.Context) error {
 		}
 	}
 	if len(names) == 0 && stopped == nil {
-		return f.nothing("nothing of it is forgotten")
+		return f.nothing("none of its runs is forgotten")
 	}
 	slices.Sort(names)
 	if file, err := f.database(); err != nil {

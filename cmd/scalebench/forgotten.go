@@ -33,7 +33,7 @@ func (s *session) tellForgotten(w *work, stored results) error {
 		}
 	}
 	if n > 0 {
-		s.note("measuring %s of %s again whose results are forgotten; `scalebench forget --restore %s` would have brought them back",
+		s.note("measuring %s of %s again, whose results are forgotten; `scalebench forget --restore %s` brings them back instead",
 			number.Count(n, "run"), w.study.Name, w.study.Name)
 	}
 	return nil

@@ -28,10 +28,10 @@ func historyCommand(s *session) *cli.Command {
 		ArgsUsage: "[STUDY]",
 		Description: "One line for each period in which a point's good runs did not change: its first\n" +
 			"run, the median and quartiles of its runs, and what changed before it.\n" +
-			"Change points are only looked for among runs that ran on the same (p < 0.001,\n" +
-			"and beyond the variation between changes). A line below the table raises an alarm\n" +
+			"Change points are looked for only among runs on the same hardware and software\n" +
+			"(p < 0.001, and beyond the variation between changes). A line below the table raises an alarm\n" +
 			"if a point's newest 2 to 10 runs are worse than the 12 or more before them.\n" +
-			"A point is the same in all studies. In CSV and JSON: base units and fractions.",
+			"Equal points of different studies count as one. In CSV and JSON: base units and fractions.",
 		Flags: append(o.flags(),
 			metricFlag(&o.metric),
 			&cli.BoolFlag{Name: "changes", Destination: &o.changed, DisableDefaultText: true, Usage: "only points that changed or raise an alarm"},
@@ -58,7 +58,7 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 		return err
 	}
 	if o.limit != "" && m.Better == measure.Neither {
-		return usagef("--fail-if-worse: nobody says which way %s is better", m.Name)
+		return usagef("--fail-if-worse: %s has no better direction; set better = \"higher\" or \"lower\" where it is defined", m.Name)
 	}
 	points, prints, err := db.History(ctx, filter, m)
 	if err != nil {
@@ -104,7 +104,7 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 		return nil
 	}
 	if judged == 0 {
-		return &worseError{errors.New("--fail-if-worse: no point has enough runs; an alarm needs 14 that ran on the same, since the last change")}
+		return &worseError{errors.New("--fail-if-worse: no point has enough runs; an alarm needs 14 on the same hardware and software since the last change")}
 	}
 	for _, trace := range traces {
 		if a := trace.Alarm; a != nil && !(float64(m.Worse())*(a.Ratio-1) < limit) { // without a ratio too

@@ -65,10 +65,23 @@ func (s *session) folderOf(ctx context.Context, st *study.Study, site *study.Sit
 	}
 	if s.runs != "" {
 		return "", &usageError{err: fmt.Errorf("the runs of study %s are in %s, not in %s", st.Name, home.Path(), folder.Path()),
-			hint: "Leave --runs out, or move that folder first. In two folders the same runs would be begun twice."}
+			hint: "Leave --runs out, or move that folder first. In two folders the same runs would be started twice."}
 	}
-	s.note("the runs of study %s are in %s", st.Name, home.Path())
+	s.tellHome(st.Name, home.Path())
 	return home, nil
+}
+
+// tellHome says where a study's runs are, where that is not where one would look
+// first: once.
+func (s *session) tellHome(study, home string) {
+	if s.told[home] {
+		return
+	}
+	if s.told == nil {
+		s.told = map[string]bool{}
+	}
+	s.told[home] = true
+	s.note("the runs of study %s are in %s", study, home)
 }
 
 // folderNamed finds the run folder of a study by its name: in --runs alone where
@@ -84,7 +97,7 @@ func (s *session) folderNamed(ctx context.Context, name string) (rundir.Study, e
 		return folder, nil
 	}
 	if known := s.recorded(ctx, name); holds(rundir.Study(known.Home), known.ID) {
-		s.note("the runs of study %s are in %s", name, known.Home)
+		s.tellHome(name, known.Home)
 		return rundir.Study(known.Home), nil
 	}
 	return folder, nil
@@ -166,7 +179,7 @@ func (s *session) claim(ctx context.Context, w *work) error {
 		case rundir.SameFile(known.File, file):
 			its.ID = known.ID // its run folders were removed
 		case !exists(known.File) && !exists(known.Home) && s.knowsPoints(ctx, w):
-			s.note("study %s was that of %s, which is gone, as are its run folders; its results count as this one's", w.study.Name, known.File)
+			s.note("study %s belonged to %s; that file and its run folders are gone, so its results count as this study's", w.study.Name, known.File)
 			its.ID = known.ID
 		default:
 			return s.otherStudy(known)
@@ -177,7 +190,7 @@ func (s *session) claim(ctx context.Context, w *work) error {
 		return err
 	}
 	if !rundir.SameFile(its.StudyFile, file) && its.StudyFile != file {
-		s.note("the file of study %s was %s, and is %s now", w.study.Name, its.StudyFile, file)
+		s.note("the file of study %s has moved from %s to %s", w.study.Name, its.StudyFile, file)
 		its.StudyFile = file
 		if err := w.folder.Move(its); err != nil {
 			return err
@@ -218,7 +231,7 @@ func (s *session) register(ctx context.Context, db *store.Store, folder rundir.S
 		return &usageError{err: fmt.Errorf("%s is a copy of %s, whose runs the database has", folder.Path(), home.Path()),
 			hint: "Use one or the other: with both, the runs of one would replace the runs of the other. --db names another database."}
 	case known.ID == its.ID && home != "" && !exists(known.Home):
-		s.note("the runs of study %s were in %s, and are in %s now", its.Name, known.Home, folder.Path())
+		s.note("the runs of study %s have moved from %s to %s", its.Name, known.Home, folder.Path())
 		fallthrough
 	default:
 		err = db.PutStudy(ctx, is)
@@ -251,9 +264,9 @@ func (s *session) knowsPoints(ctx context.Context, w *work) bool {
 
 // notBegun is the error that a study has no runs in a folder.
 func notBegun(folder rundir.Study, err error) error {
-	hint := "From another folder, name the study's file, or with --runs DIR the folder that holds its runs."
+	hint := "From another folder, give the study's file, or the folder of its runs with --runs DIR."
 	if names, err := rundir.Studies(folder.Runs()); err == nil && len(names) > 0 {
-		hint += " In this one are: " + strings.Join(names, ", ") + "."
+		hint += " Studies here: " + strings.Join(names, ", ") + "."
 	}
 	why := fmt.Errorf("study %q has not been run or submitted: %w", filepath.Base(folder.Path()), err)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -39,7 +39,7 @@ func importCommand(s *session) *cli.Command {
 			"is a run, or csv, whose columns --map names: study, workers, nodes, framework,\n" +
 			strings.Join(extract.TableFigures, ", ") + ".\n" +
 			"--set gives study, workers, framework and nodes for all runs, and any label, which\n" +
-			"queries and curves know as a parameter; --label names a column with a label for each\n" +
+			"queries and curves treat as a parameter; --label names a column with a label for each\n" +
 			"row of a CSV file. Importing the same file again changes nothing.\n\n" +
 			"  scalebench import r*.log --format horovod-synthetic --set study=old --set platform=cpu8\n" +
 			"  scalebench import t.csv --format csv --set study=old --map workers=gpus \\\n" +
@@ -221,7 +221,7 @@ func origin(from store.Source, before []store.Source) (string, error) {
 		}
 		n, err := io.CopyN(sum, f, t.Bytes-read)
 		if read += n; err != nil {
-			return "", fmt.Errorf("%s: it had %d bytes a moment ago, and has %d: it changes while it is read", from.Path, from.Bytes, read)
+			return "", fmt.Errorf("%s: it changed while it was read: from %d bytes to %d", from.Path, from.Bytes, read)
 		}
 		if hex.EncodeToString(sum.Sum(nil)) == t.SHA256 {
 			found = t.Origin
@@ -267,7 +267,7 @@ func (o *importOptions) mapped() (map[string]extract.Column, error) {
 			return nil, usagef("--label %q: write KEY=COLUMN, like platform=host", text)
 		}
 		if _, twice := columns[key]; twice || slices.Contains(extract.TableFigures, key) {
-			return nil, usagef("--label %s: that is a figure, or mapped already; a label has a name of its own", text)
+			return nil, usagef("--label %s: a figure or a mapped column has that name; give the label another", text)
 		}
 		columns[key] = extract.Column{Name: column}
 	}
@@ -280,7 +280,7 @@ func (o *importOptions) given() (map[string]any, error) {
 	for _, text := range o.sets.Value() {
 		key, value, ok := strings.Cut(text, "=")
 		if !ok || !labelKey(key) || value == "" {
-			return nil, usagef("--set %q: write KEY=VALUE; keys are of letters, digits, _, - and ., like platform or workload.batch", text)
+			return nil, usagef("--set %q: write KEY=VALUE; keys consist of letters, digits, _, - and ., like platform or workload.batch", text)
 		}
 		if _, twice := labels[key]; twice {
 			return nil, usagef("--set gives %s twice", key)

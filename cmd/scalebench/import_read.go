@@ -173,7 +173,7 @@ func (o *importOptions) run(file string, labels map[string]any, r extract.Conten
 	if run.Study == "" {
 		problems = append(problems, fmt.Errorf("%s: no study; name one with --set study=NAME", file))
 	} else if !labelKey(run.Study) {
-		problems = append(problems, fmt.Errorf("%s: study %q; a study's name is of letters, digits and the signs . _ -", file, run.Study))
+		problems = append(problems, fmt.Errorf("%s: study %q; a study's name consists of letters, digits, dots, underscores and dashes", file, run.Study))
 	}
 	if run.Workers == 0 && len(problems) == 0 {
 		problems = append(problems, fmt.Errorf("%s: it does not say how many workers the run had; add --set workers=N, or --map workers=COLUMN", file))

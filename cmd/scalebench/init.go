@@ -39,7 +39,7 @@ func runInit(s *session, dir string) error {
 		path := filepath.Join(dir, name)
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) {
-			return usagef("%s is there already and is left as it is; give another folder", path)
+			return usagef("%s already exists and is unchanged; give another folder", path)
 		}
 		if err != nil {
 			return err

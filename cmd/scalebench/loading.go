@@ -214,7 +214,7 @@ func (s *session) folders(ctx context.Context, arg string) ([]rundir.Study, erro
 func (s *session) readPlan(folder rundir.Study) (*study.Plan, error) {
 	plan, err := launcher.ReadPlan(folder)
 	if err != nil {
-		s.warn("%v; going on with the runs that are there, not knowing what else is planned, nor which targets are asked by now", err)
+		s.warn("%v; continuing with the runs found, without knowing what else is planned or which targets are asked for", err)
 		return &study.Plan{}, &planError{filepath.Base(folder.Path())}
 	}
 	return plan, nil

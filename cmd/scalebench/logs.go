@@ -126,7 +126,7 @@ func runLogs(ctx context.Context, s *session, name string, o logsOptions) error 
 	if log == "" {
 		hint := "-f waits for it."
 		if state.Status.Terminal() {
-			hint = "It never came to print anything."
+			hint = "It ended before it printed anything."
 		}
 		return &usageError{err: fmt.Errorf("%s is %s and has no log yet", state.Record.ID, described(state)), hint: hint}
 	}
@@ -219,7 +219,7 @@ func (s *session) attemptsAt(ctx context.Context, name, where string) ([]*launch
 		if len(runs) > most {
 			more = fmt.Sprintf(", and %d more", len(runs)-most)
 		}
-		return nil, &usageError{err: fmt.Errorf("%q means %d runs", name, len(runs)), hint: "Name one of them: " + strings.Join(runs[:min(most, len(runs))], ", ") + more}
+		return nil, &usageError{err: fmt.Errorf("%q matches %d runs", name, len(runs)), hint: "Name one of them: " + strings.Join(runs[:min(most, len(runs))], ", ") + more}
 	}
 	return meant, nil
 }

@@ -68,7 +68,7 @@ func (s *session) tellOutdated(ctx context.Context, w *work) error {
 		return err
 	}
 	for _, line := range outdatedLines(list) {
-		s.note("%s; --again measures this one", line)
+		s.note("%s; --again measures the current one", line)
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ const overriddenStudy = "STUDY [KEY=VALUE...]"
 
 const overrideHelp = "KEY=VALUE overrides a key of the study file for this plan: batch=64,\n" +
 	"workload.epochs=2, 'sweep.workers=[1,2]'. Give a key by its path, or by the last part\n" +
-	"of the path if no other key shares it; a value is TOML, or a word. A key that you set\n" +
-	"is no longer swept, and a key that you sweep is no longer set."
+	"of the path if that is unique; a value is TOML, or a bare word. Setting a key ends its\n" +
+	"sweep, and sweeping a key replaces its single value."
 
 // onCommandLine begins what is told of such a key.
 const onCommandLine = "set on the command line: "

@@ -34,8 +34,9 @@ func plotCommand(s *session) *cli.Command {
 			figureHelp() +
 			"or any measure, such as step_p95, to_0.75 or one that runs report: over workers, or\n" +
 			"over -x KEY; a measure with many values in a run, such as busbw, over its own axis.\n" +
-			"Numbers give lines, words columns; --baseline shows how many times better.\n" +
-			"Every run is a dot; medians have an interval if there are enough runs.",
+			"Numbers on the axis give lines, words give columns. --baseline shows how many times\n" +
+			"better each is. Every run is a dot; medians have an interval if there are enough\n" +
+			"runs.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output, DefaultText: "STUDY-FIGURE.svg",
 				Usage: "write `FILE`; its extension gives the format: " + strings.Join(figure.Formats(), ", ")},

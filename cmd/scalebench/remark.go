@@ -24,8 +24,8 @@ func tagCommand(s *session) *cli.Command {
 		ArgsUsage: "STUDY|RUN NAME",
 		Description: "RUN is a run as `status` or `runs` lists it. A tag is up to 64 letters, digits,\n" +
 			"dots, dashes, plus signs and underscores. It is kept in the run's folder, for all\n" +
-			"who collect from there, and shown by runs and show.",
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "remove", Destination: &remove, DisableDefaultText: true, Usage: "take the tag away"}},
+			"who collect from there; `runs` and `show` print it.",
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "remove", Destination: &remove, DisableDefaultText: true, Usage: "remove the tag"}},
 		Action: func(c *cli.Context) error {
 			name := c.Args().Get(1)
 			if err := (metrics.Remarks{Tags: []string{name}}).Check(); err != nil {
@@ -51,9 +51,9 @@ func noteCommand(s *session) *cli.Command {
 		Name:      "note",
 		Usage:     "write a note on a run",
 		ArgsUsage: "RUN TEXT",
-		Description: "RUN is a run as `status` or `runs` lists it. The text is one line; it takes the\n" +
-			"place of the run's earlier note, and \"\" removes that. It is kept in the run's\n" +
-			"folder, and shown by runs and show.",
+		Description: "RUN is a run as `status` or `runs` lists it. The text is one line; it\n" +
+			"replaces the run's earlier note, and \"\" removes the note. It is kept in the run's\n" +
+			"folder, and `runs` and `show` print it.",
 		Action: func(c *cli.Context) error {
 			text := strings.TrimSpace(c.Args().Get(1))
 			if err := (metrics.Remarks{Note: text}).Check(); err != nil {
@@ -138,7 +138,7 @@ func runRemark(ctx context.Context, s *session, arg, done string, change func(*m
 		if here {
 			switch err := launcher.Remark(in, said); {
 			case os.IsPermission(err):
-				s.warn("%s is not yours to write to: what is said of the run is in your database alone", in.Path())
+				s.warn("%s cannot be written by you: the change is only in your database", in.Path())
 			case err != nil:
 				return err
 			}

@@ -18,14 +18,14 @@ func retryCommand(s *session) *cli.Command {
 	var where string
 	return &cli.Command{
 		Name:      "retry",
-		Usage:     "submit a study's runs that ended badly again",
+		Usage:     "submit a study's failed and cancelled runs again",
 		ArgsUsage: "STUDY [RUN...]",
 		Description: "STUDY is the path of the study's file, or its name: the study is then as it was\n" +
 			"last submitted.\n" +
 			"\n" +
-			"Each run gets a new attempt, however many the policy would allow: all runs whose\n" +
-			"latest attempt ended badly or was cancelled, or the RUNs named as `status` lists them.\n" +
-			"Runs that never started are left to `submit`.",
+			"Every run whose latest attempt failed, was lost or was cancelled gets a new attempt,\n" +
+			"even beyond policy.retries. RUN, as `status` lists it, limits this to one run, and\n" +
+			"STUDY/POINT to the runs of a point. Runs that never started are left to `submit`.",
 		Flags: append(o.flags(), whereFlag(&where)),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()
@@ -67,18 +67,18 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string, w
 	choice.Plan, choice.Asked = &study.Plan{Study: w.plan.Study}, map[rundir.Folder]bool{}
 	for _, b := range bad {
 		if b.Last.Attached() {
-			s.note("%s ran without a scheduler; `scalebench run %s` runs it again", b.Last.Record.ID, o.study)
+			s.note("%s ran on this machine, not under Slurm; `scalebench run %s` repeats it", b.Last.Record.ID, o.study)
 			continue
 		}
 		choice.Plan.Points = append(choice.Plan.Points, b.Planned)
 		choice.Asked[b.Last.Run] = true
 	}
 	if len(choice.Plan.Points) == 0 && where != "" {
-		s.note("no run of %s that ended badly fits --where; nothing to submit again", w.study.Name)
+		s.note("no failed or cancelled run of %s matches --where; nothing to retry", w.study.Name)
 		return unreadable(unread)
 	}
 	if len(choice.Plan.Points) == 0 {
-		s.note("no run of %s that Slurm ran has ended badly; nothing to submit again", w.study.Name)
+		s.note("no run of %s under Slurm has failed or been cancelled; nothing to retry", w.study.Name)
 		return unreadable(unread)
 	}
 	return submit(ctx, s, w, choice, o)
@@ -120,14 +120,17 @@ func namedRuns(bad []launcher.BadEnd, states []launcher.State, runs []string) ([
 		for _, b := range bad {
 			ids = append(ids, b.Last.Record.ID)
 		}
-		hint := "No run of the study has ended badly."
+		hint := "No run of the study has failed or been cancelled."
 		if len(ids) > 0 {
-			hint = "These ended badly: " + strings.Join(ids, ", ")
+			hint = "Failed or cancelled: " + strings.Join(ids, ", ")
 		}
 		why := fmt.Errorf("no run %q in the study", name)
 		for _, state := range states {
 			if state.Named(name) {
-				why = fmt.Errorf("cannot retry %s: it is %s, or a later attempt or the study has replaced it", state.Record.ID, state.Status)
+				why = fmt.Errorf("cannot retry %s: status is %s", state.Record.ID, state.Status)
+				if state.Status.Terminal() && !state.Status.Good() {
+					why = fmt.Errorf("cannot retry %s: a later attempt has replaced it, or its point is no longer in the study", state.Record.ID)
+				}
 			}
 		}
 		return nil, &usageError{err: why, hint: hint}

@@ -94,7 +94,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		Found: watch.found, Observe: watch.observe, Warn: watch.warn})
 	watch.bar.stop()
 	if len(left.Underway) > 0 {
-		s.note("ending the run under way")
+		s.note("stopping the current run")
 		backend.End()
 	}
 	backend.Wait()

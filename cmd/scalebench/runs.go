@@ -98,7 +98,7 @@ func runRuns(ctx context.Context, s *session, o runsOptions) error {
 	case more:
 		s.note("These are the newest %d; --limit 0 shows all.", o.limit)
 	case len(rows) == 0:
-		s.note("No run in %s fits.", db.Path())
+		s.note("No run in %s matches.", db.Path())
 	}
 	return nil
 }
@@ -158,5 +158,5 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return t, nil
 	}
-	return time.Time{}, errors.New("no point in time; write 2026-11-21, 2026-11-21T15:04:05Z, or how long ago: 12h, 7d")
+	return time.Time{}, errors.New("not a time; write 2026-11-21, 2026-11-21T15:04:05Z, or how long ago: 12h, 7d")
 }

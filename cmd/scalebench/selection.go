@@ -85,7 +85,7 @@ func (s *session) observations(ctx context.Context, o selection) ([]scaling.Obse
 		for _, w := range warnings {
 			s.warn("%s", w)
 		}
-		return nil, nil, &usageError{err: errors.New("no good run fits"), hint: "`" + appName + " runs` lists the runs there are."}
+		return nil, nil, &usageError{err: errors.New("no good run matches"), hint: "`" + appName + " runs` lists the runs there are."}
 	}
 	return list, warnings, nil
 }

@@ -32,6 +32,7 @@ type session struct {
 	format  string // one of formats
 	verbose bool
 	quiet   bool
+	told    map[string]bool // homes of studies that were named, see tellHome
 
 	holds atomic.Bool // see hold
 	parts sync.Mutex  // see whole
@@ -84,7 +85,7 @@ func (s *session) resolve() error {
 		return usagef("--format %q is not known; valid: %s", s.format, strings.Join(table.Formats, ", "))
 	}
 	if s.verbose && s.quiet {
-		return usagef("--verbose and --quiet exclude each other; leave one out")
+		return usagef("--verbose and --quiet cannot be combined; leave one out")
 	}
 	return nil
 }

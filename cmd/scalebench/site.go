@@ -30,7 +30,7 @@ func siteInitCommand(s *session) *cli.Command {
 		Usage: "write a site file from what this cluster reports",
 		Description: "Asks scontrol for partitions, nodes and limits, and sacctmgr, if it answers,\n" +
 			"for your accounts. Partitions that cannot be used are commented out with the\n" +
-			"reason; if nodes differ, the figures are the smallest one's.",
+			"reason; if nodes differ, the figures are those of the smallest.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Destination: &out, Usage: "write to `FILE`, which must not exist yet (default: print)"},
 		},
@@ -59,7 +59,7 @@ func runSiteInit(c *cli.Context, s *session, out string) error {
 	}
 	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return usagef("%s is there already and is left as it is; give another name", out)
+		return usagef("%s already exists and is unchanged; give another name", out)
 	}
 	if err != nil {
 		return &usageError{err: err}

@@ -23,7 +23,7 @@ type submitOptions struct {
 func (o *submitOptions) flags() []cli.Flag {
 	return []cli.Flag{
 		siteFlag(&o.site),
-		&cli.BoolFlag{Name: "wait", Usage: "watch the jobs until they end, resubmit what the study's policy allows, then collect", Destination: &o.wait},
+		&cli.BoolFlag{Name: "wait", Usage: "wait for the jobs, resubmit what the study's policy allows, then collect", Destination: &o.wait},
 		intervalFlag(&o.interval),
 		uncheckedFlag(&o.unchecked),
 	}
@@ -145,11 +145,11 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 	switch {
 	case err != nil:
 		if o.wait && len(left.Underway) > 0 {
-			s.note("%s of %s under way; they go on without this command, see `scalebench status %s`", number.Count(len(left.Underway), "job"), w.study.Name, w.study.Name)
+			s.note("%s of %s under way; they continue without this command, see `scalebench status %s`", number.Count(len(left.Underway), "job"), w.study.Name, w.study.Name)
 		}
 		return explainDrive(err)
 	case left.Left > 0:
-		s.note("%s left to submit: %s. The same command goes on, or --wait does so by itself.", number.Count(left.Left, "run"), left.Why)
+		s.note("%s left to submit: %s. Repeat the command to continue, or use --wait.", number.Count(left.Left, "run"), left.Why)
 	case len(submitted) == 0 && len(watch.failed) == 0 && !o.wait:
 		elsewhere := ""
 		if left.Unread > 0 {
@@ -185,15 +185,15 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 func explainDrive(err error) error {
 	var held *lease.HeldError
 	if errors.As(err, &held) {
-		return &usageError{err: err, hint: "It begins runs of the same study; two commands never do at once."}
+		return &usageError{err: err, hint: "It is starting runs of the same study; only one command does so at a time."}
 	}
-	return schedulerGone(err, "Nothing is lost: what was submitted is recorded, and the same command goes on from there.")
+	return schedulerGone(err, "Nothing is lost: what was submitted is recorded, and the same command continues from there.")
 }
 
 // explainScheduler gives an error of the scheduler's its exit code, where
 // something was asked.
 func explainScheduler(err error) error {
-	return schedulerGone(err, "Nothing is lost; the same command tries again.")
+	return schedulerGone(err, "Nothing is lost; repeat the command later.")
 }
 
 func schedulerGone(err error, hint string) error {

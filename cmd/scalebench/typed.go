@@ -48,7 +48,7 @@ func (o *commandOptions) flags() []cli.Flag {
 		&cli.StringFlag{Name: "workers", Category: category, Destination: &o.workers, DefaultText: "1", Usage: "worker counts to measure, `N,N,...`"},
 		&cli.IntFlag{Name: "repeats", Category: category, Destination: &o.repeats, DefaultText: "1", Usage: "run each of them `N` times"},
 		&cli.StringFlag{Name: "name", Category: category, Destination: &o.name, DefaultText: "made of the command", Usage: "`NAME` of the study"},
-		&cli.StringFlag{Name: "write", Category: category, Destination: &o.write, Usage: "write the study to `FILE`, and take it from there"},
+		&cli.StringFlag{Name: "write", Category: category, Destination: &o.write, Usage: "write the study to `FILE`, and read it from there"},
 	}
 }
 
@@ -110,7 +110,7 @@ func (o *commandOptions) asked(site string, words []string) (asked, error) {
 		return a, nil
 	}
 	if exists(a.study) {
-		return asked{}, &usageError{err: fmt.Errorf("%s is there, and would be taken for this study's file", a.study), hint: "`scalebench run " + name + ".toml` runs that one; --name gives this study another name."}
+		return asked{}, &usageError{err: fmt.Errorf("%s exists and would be taken for this study's file", a.study), hint: "`scalebench run " + name + ".toml` runs that one; --name gives this study another name."}
 	}
 	return a, nil
 }
@@ -220,6 +220,6 @@ func (s *session) timing(ctx context.Context, w *work) error {
 		return err
 	}
 	a.warn(s)
-	s.note("`scalebench scaling %[1]s`, `plot run_seconds %[1]s -o FILE` and `report %[1]s` have more.", w.study.Name)
+	s.note("`scalebench scaling %[1]s`, `plot run_seconds %[1]s -o FILE` and `report %[1]s` show more.", w.study.Name)
 	return a.noBase
 }

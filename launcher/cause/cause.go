@@ -150,6 +150,12 @@ func Slurm(log string) string {
 // cgroup enforces it, they are all that says so: the job is FAILED.
 func OutOfMemory(words string) bool { return slurms[0].MatchString(words) }
 
+// Consequence reports whether Slurm's words only tell that it ended a step, and not
+// why.
+func Consequence(words string) bool {
+	return strings.Contains(words, "CANCELLED AT") && !strings.Contains(words, "DUE TO")
+}
+
 // Script is why a batch script ended by what is in the job's log beside Slurm's
 // words: its own last line, and what a command of the site's said before it.
 func Script(log string) string {

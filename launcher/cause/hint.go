@@ -20,7 +20,7 @@ var hints = []struct {
 	{regexp.MustCompile(`^"?([^"]+)"? (?:is not on the PATH|does not exist|is not executable)`),
 		"Correct command.run, or python in the site file, or load what provides it there (modules, setup)."},
 	{regexp.MustCompile(`(?i)address already in use|EADDRINUSE`),
-		"Another process has the port. Let the program listen on MASTER_PORT, which is free when the run begins, or end the other process."},
+		"Another process uses the port. Let the program listen on MASTER_PORT, which is free when the run starts, or end the other process."},
 	{regexp.MustCompile(`CUDA out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED`),
 		"The GPU's memory is too small: lower the batch per worker, or take more workers."},
 	{regexp.MustCompile(`(?i)exceeded memory limit|oom.?kill|memory limit|MemoryError|Cannot allocate memory|out of memory`),

@@ -66,7 +66,7 @@ var command = Framework{
 			wrong["command.log"] = "launch = \"torchrun\" writes [default0]: before every line that a rank prints; let the program write its figures to a file and name that, or report by scalebench.py"
 		}
 		if len(readers) == 0 && (c.Log != "" || len(c.Columns) > 0) {
-			wrong["command.log"] = "nobody reads it; name its format in command.extract, or give [[extract]] patterns"
+			wrong["command.log"] = "nothing reads it; name its format in command.extract, or give [[extract]] patterns"
 		}
 		return wrong
 	},

@@ -120,7 +120,7 @@ func TestCommandRefusals(t *testing.T) {
 		"steps of no known batch": {func(p *study.Point) {
 			p.Command.Patterns = []study.Pattern{{Name: "throughput", Pattern: "(?P<value>x)", Unit: "steps/s"}}
 		}, "extract", "throughput in steps/s becomes samples/s by the batch, which [command] does not use"},
-		"nobody reads": {func(p *study.Point) { p.Command.Columns = study.Variables{"accuracy": "acc"} }, "command.log", "nobody reads it"},
+		"nobody reads": {func(p *study.Point) { p.Command.Columns = study.Variables{"accuracy": "acc"} }, "command.log", "nothing reads it"},
 		"no epochs": {func(p *study.Point) {
 			p.Workload.Train.Epochs, p.Command.Environment = 0, study.Variables{"E": "{epochs}"}
 		}, "command.environment", "E: {epochs} is used and workload.epochs is not set"},

@@ -147,7 +147,7 @@ func oneFile(folder, pattern string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("command.log: %s: %w", pattern, err)
 	case len(files) == 0:
-		return "", fmt.Errorf("command.log: the program ended and has left no %s", pattern)
+		return "", fmt.Errorf("command.log: the program ended without writing %s", pattern)
 	case len(files) > 1:
 		return "", fmt.Errorf("command.log: %s names %d files (%s, %s, …); one log is one run: name the one to read", pattern, len(files), filepath.Base(files[0]), filepath.Base(files[1]))
 	}

@@ -119,7 +119,7 @@ func TestPythonTrainingEnds(t *testing.T) {
 	for how, want := range map[string]struct{ status, cause, output string }{
 		"lazy":  {metrics.StopDone, "", ""},
 		"forks": {metrics.StopDone, "", ""},
-		"fails": {metrics.StopFailed, "train: the loss is NaN", "ArithmeticError: the loss is NaN"},
+		"fails": {metrics.StopFailed, "ArithmeticError: the loss is NaN (training.py:87)", "ArithmeticError: the loss is NaN"},
 		// What is wrong with a value ends nobody's training.
 		"percent": {metrics.StopDone, "", "an accuracy of 75: it is a fraction, from 0 to 1; 75 % is 0.75"},
 		"twice":   {metrics.StopDone, "", "scalebench.begin() comes once, and first"},

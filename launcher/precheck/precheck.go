@@ -111,7 +111,7 @@ func (c *checker) add(p study.Problem) {
 }
 
 // elsewhere ends a message about what the nodes may see differently.
-const elsewhere = "; if only the compute nodes have it, submit, run and retry take --unchecked"
+const elsewhere = "; if only the compute nodes have it, give --unchecked to submit, run or retry"
 
 // data holds the folder of a data set that our own programs read.
 func (c *checker) data(p study.Point) {

@@ -74,7 +74,7 @@ func expandCollective(p *Point) map[string]string {
 		wrong["workload.max_bytes"] = fmt.Sprintf("%v is less than workload.min_bytes, %v", w.MaxBytes, w.MinBytes)
 	}
 	if p.Workers < 2 {
-		wrong["workers"] = fmt.Sprintf("a collective is between workers; want 2 or more, got %d", p.Workers)
+		wrong["workers"] = fmt.Sprintf("a collective needs 2 or more workers, got %d", p.Workers)
 	}
 	if gpu := p.Resources.Device == "gpu"; gpu != (w.Backend == "nccl") {
 		wrong["workload.backend"] = fmt.Sprintf("%q does not run with resources.device = %q: \"nccl\" is for \"gpu\", the others are for \"cpu\"", w.Backend, p.Resources.Device)

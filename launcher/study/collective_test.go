@@ -73,7 +73,7 @@ func TestCollectiveRefused(t *testing.T) {
 		"a key of a training":  {"\n[sweep]", "\nbatch = 32\n[sweep]", "links.toml:6: workload.batch: unknown key; valid here: kind, ops, backend"},
 		"swept key":            {"workers = [2, 4]", "workers = [2, 4]\nbatch = [1]", "sweep.batch: cannot be swept; valid here: "},
 		"data":                 {"\n[sweep]", "\n[data]\nkind = \"synthetic\"\n[sweep]", `data: kind = "collective" works on no data; leave the table out`},
-		"one worker":           {"[2, 4]", "[1, 2]", "sweep.workers: a collective is between workers; want 2 or more, got 1"},
+		"one worker":           {"[2, 4]", "[1, 2]", "sweep.workers: a collective needs 2 or more workers, got 1"},
 		"unknown operation":    {"\n[sweep]", "\nops = [\"gossip\"]\n[sweep]", `workload.ops: "gossip" is not known; valid: "all_reduce"`},
 		"operation twice":      {"\n[sweep]", "\nops = [\"broadcast\", \"broadcast\"]\n[sweep]", `workload.ops: "broadcast" is listed twice`},
 		"sizes":                {"\n[sweep]", "\nmin_bytes = \"1M\"\nmax_bytes = \"1K\"\n[sweep]", "workload.max_bytes: 1K is less than workload.min_bytes, 1M"},

@@ -190,7 +190,7 @@ func (d *decoder) commandFits(s *Study) {
 				names = append(names, fmt.Sprintf("%q", f.Name))
 			}
 		}
-		d.conflict(table, "nothing in sweep.framework starts a command; add "+strings.Join(names, " or "), "sweep.framework")
+		d.conflict(table, "is set, but sweep.framework does not include "+strings.Join(names, " or "), "sweep.framework")
 	}
 }
 
@@ -274,7 +274,7 @@ func (x *expansion) untaken(p Point) {
 		return
 	}
 	for _, name := range p.Own.Names() {
-		x.problem(parameterPrefix+name, fmt.Sprintf("reaches nothing with framework = %q: parameters go to a model or data of your own (workload.model = \"my_model.py:build\"), or to framework = \"command\"", p.Framework))
+		x.problem(parameterPrefix+name, fmt.Sprintf("has no effect with framework = %q: parameters go to a model or data of your own (workload.model = \"my_model.py:build\"), or to framework = \"command\"", p.Framework))
 	}
 }
 

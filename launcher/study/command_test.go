@@ -125,14 +125,14 @@ func TestCommandProblems(t *testing.T) {
 		"start":             {strings.Replace(commanded, "[sweep]", "start = \"job\"\n[sweep]", 1), `dir/study.toml:6: command.start: "job" is not known; valid: "rank", "node"`},
 		"unknown key":       {strings.Replace(commanded, "[sweep]", "shell = true\n[sweep]", 1), `dir/study.toml:6: command.shell: unknown key; valid here: run, start, directory, environment, extract, log, columns`},
 		"variable":          {strings.Replace(commanded, "[sweep]", "environment = { \"A B\" = \"\" }\n[sweep]", 1), `dir/study.toml:6: command.environment: "A B" cannot name an environment variable`},
-		"nobody":            {minimal + "[command]\nrun = \"x\"\n", `dir/study.toml:9: command: nothing in sweep.framework starts a command; add "command"`},
+		"nobody":            {minimal + "[command]\nrun = \"x\"\n", `dir/study.toml:9: command: is set, but sweep.framework does not include "command"`},
 		"a model is needed": {strings.Replace(commanded, `["command"]`, `["native", "command"]`, 1), "dir/study.toml: workload.epochs: the training has no end; set epochs, max_steps or max_minutes (the first one reached ends it)\ndir/study.toml: workload.model: missing"},
 		"swept in vain":     {commanded + "momentum = [0.1, 0.2]\n", `dir/study.toml:9: sweep.momentum: is swept, and nothing in [command] depends on it`},
 		"no group":          {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"rate (.*)\"\n", `dir/study.toml:11: extract[0].pattern: has no group named value`},
 		"no expression":     {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"(\"\n", `dir/study.toml:11: extract[0].pattern: is not a regular expression`},
 		"a reduction":       {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"(?P<value>x)\"\nreduce = \"mode\"\n", `dir/study.toml:12: extract[0].reduce: "mode" is not known; valid: "", "last", "mean"`},
 		"figure twice":      {commanded + strings.Repeat("[[extract]]\nname = \"x\"\npattern = \"(?P<value>x)\"\n", 2), `dir/study.toml:13: extract[1].name: "x" is also the name of an earlier [[extract]]`},
-		"nobody's pattern":  {minimal + "[[extract]]\nname = \"x\"\npattern = \"(?P<value>x)\"\n", `dir/study.toml:9: extract: nothing in sweep.framework starts a command`},
+		"nobody's pattern":  {minimal + "[[extract]]\nname = \"x\"\npattern = \"(?P<value>x)\"\n", `dir/study.toml:9: extract: is set, but sweep.framework does not include "command"`},
 		"swept":             {commanded + "run = [\"a\", \"b\"]\n", `dir/study.toml:9: sweep.run: cannot be swept`},
 	} {
 		t.Run(name, func(t *testing.T) {

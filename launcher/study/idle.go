@@ -30,7 +30,7 @@ func idleKeys(p *Point) map[string]idle {
 	add("workload.scale_learning_rate", "scale_learning_rate = \"none\" does not use it; \"linear\" and \"sqrt\" do", t.ScaleLearningRate != "none", "workload.reference_batch")
 	add("workload.model", "model = \"mlp\" has no batch normalisation; \"cnn\" and the ResNets have", t.Model != "mlp", "workload.batch_norm")
 	_, own := ParseFunction(p.Data.Kind)
-	add("data.kind", fmt.Sprintf("the data of %q is taken as it comes; \"cifar10\" and \"synthetic\" are augmented", p.Data.Kind), !own, "workload.augment")
+	add("data.kind", fmt.Sprintf("the data of %q is not augmented; \"cifar10\" and \"synthetic\" are augmented", p.Data.Kind), !own, "workload.augment")
 	add("data.kind", "data.kind = \"synthetic\" is made in memory and reads no folder; \"cifar10\" does", p.Data.Kind != "synthetic", "data.path")
 	return list
 }

@@ -98,7 +98,7 @@ var studyMistakes = []mistake{
 	{"[sweep]", "workers", `[2, 3, 4]`, "sweep.workers: 3 workers do not divide"},
 	{"[sweep]", "workers", ``, "sweep.workers: missing"},
 	{"[sweep]", "modle", `["cnn"]`, "sweep.modle: cannot be swept; did you mean model?"},
-	{"[[exclude]]", "batch", `128`, "exclude[0]: leaves out no point"},
+	{"[[exclude]]", "batch", `128`, "exclude[0]: excludes no point"},
 	{"[[exclude]]", "augment", `true`, "exclude[0].augment: is not swept"},
 	{"[[exclude]]", "workers", `"two"`, "exclude[0].workers: want a whole number"},
 }
@@ -149,7 +149,7 @@ func says(problems Problems, source string, exactly bool, mistakes ...mistake) e
 		if i < 0 {
 			return fmt.Errorf("%q is not said", m.want)
 		}
-		if line := problems[i].Line; line < 1 || m.value != "" && m.key != "" && !strings.Contains(m.want, "needs") && !strings.Contains(m.want, "leaves out") &&
+		if line := problems[i].Line; line < 1 || m.value != "" && m.key != "" && !strings.Contains(m.want, "needs") && !strings.Contains(m.want, "excludes no") &&
 			!strings.HasPrefix(lines[line-1], m.key+" = ") {
 			return fmt.Errorf("%q is said of line %d", m.want, line)
 		}

@@ -223,7 +223,7 @@ func (n keyNames) resolve(key string) (path, wrong string) {
 	if near := spelling.Near(key, short); len(near) > 0 {
 		return "", fmt.Sprintf("%s; did you mean %s?", unknownKey, strings.Join(n.short[near[0]], " or "))
 	}
-	return "", unknownKey + "; valid: keys of a study file by their path, like workload.batch, or by their last part; a parameter of your own is parameters.NAME"
+	return "", unknownKey + "; give the path of a key of the study file, like workload.batch, or its last part, like batch; a parameter of your own is parameters.NAME"
 }
 
 // example is a key of a table.

@@ -97,7 +97,7 @@ func TestOverrideRefused(t *testing.T) {
 		"=4":                       `"" is not the name of a key`,
 		"a b=4":                    `"a b" is not the name of a key`,
 		"bacth=4":                  "the command line: bacth: unknown key; did you mean workload.batch?",
-		"xyzzy=4":                  "the command line: xyzzy: unknown key; valid: keys of a study file",
+		"xyzzy=4":                  "the command line: xyzzy: unknown key; give the path of a key of the study file",
 		"kind=train":               "may be workload.kind or data.kind; write which",
 		"workload=4":               "is a table; name a key of it, like workload.kind",
 		"exclude.workers=4":        "tables of a list cannot be named",

@@ -121,7 +121,7 @@ func TestParametersRefused(t *testing.T) {
 		{"misspelt", "workers = [1]", "workers = [1]\nhiden = [1]", "study.toml:13: sweep.hiden: cannot be swept; did you mean hidden?"},
 		{"unheard", "workers = [1]", "workers = [1]\nactivation = [\"relu\", \"tanh\"]", "study.toml:13: sweep.activation: is swept, and nothing in [command] depends on it"},
 		{"unheard data", "workers = [1]", "workers = [1]\ntrain_samples = [1, 2]", "sweep.train_samples: is swept, and nothing in [command] depends on it"},
-		{"no program", "framework = [\"command\"]", "framework = [\"native\"]", "parameters.hidden: reaches nothing with framework = \"native\""},
+		{"no program", "framework = [\"command\"]", "framework = [\"native\"]", "parameters.hidden: has no effect with framework = \"native\""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			source := strings.Replace(ownProgram, c.from, c.to, 1)

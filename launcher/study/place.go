@@ -26,8 +26,25 @@ func (x *expansion) place(p *Point) (partition string, ok bool) {
 	if x.site.File != "" {
 		of = " of " + x.site.File
 	}
+	if limits := tooShort(site.Partitions, p.Resources.Time); limits != "" {
+		x.problem("resources.time", fmt.Sprintf("%v is longer than any partition%s allows (max_time: %s)", p.Resources.Time, of, limits))
+		return "", false
+	}
 	x.problem("workers", fmt.Sprintf("no partition%s has room for %s (%s)", of, counted(p.Workers, "worker"), strings.Join(why, "; ")))
 	return "", false
+}
+
+// tooShort are the partitions' limits where each is below a time, "main 24h, short
+// 5m"; "" where one is not.
+func tooShort(partitions []Partition, time Duration) string {
+	var limits []string
+	for _, q := range partitions {
+		if q.MaxTime == 0 || time <= q.MaxTime {
+			return ""
+		}
+		limits = append(limits, fmt.Sprintf("%s %v", q.Name, q.MaxTime))
+	}
+	return strings.Join(limits, ", ")
 }
 
 // fits says why the point cannot run in the partition, "" when it can.

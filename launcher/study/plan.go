@@ -153,11 +153,11 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 					axes = append(axes, a.path, "sweep."+a.key)
 				}
 			}
-			x.problem(e.path, "leaves out no point of the sweep", axes...)
+			x.problem(e.path, "excludes no point of the sweep", axes...)
 		}
 	}
 	if len(plan.Points) == 0 && len(x.problems) == 0 {
-		x.problem("exclude", "leaves no point at all", "sweep")
+		x.problem("exclude", "excludes every point", "sweep")
 	}
 	return plan, x.problems
 }

@@ -34,7 +34,7 @@ type Site struct {
 	Pythons map[string]string `toml:"pythons"`
 
 	Modules     []string          `toml:"modules"`     // loaded before the step
-	Setup       []string          `toml:"setup"`       // shell lines, run as they stand before the step
+	Setup       []string          `toml:"setup"`       // shell lines, run unchanged before the step
 	Environment map[string]string `toml:"environment"` // exported to every program
 	Container   Container         `toml:"container"`
 	Stage       Stage             `toml:"stage"`

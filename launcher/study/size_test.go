@@ -47,7 +47,7 @@ func TestManyExclusions(t *testing.T) {
 func TestExclusionsOverlap(t *testing.T) {
 	s := parse(t, strings.Replace(minimal, "[1, 2, 4]", "[1, 2, 4]\nbatch = [1, 2]", 1)+"[[exclude]]\nbatch = 1\n[[exclude]]\nworkers = 4\n[[exclude]]\nworkers = 2\nbatch = 1\n")
 	_, err := s.Plan(DefaultSite())
-	if err == nil || !strings.Contains(err.Error(), "exclude[2]: leaves out no point") || strings.Contains(err.Error(), "exclude[1]") {
+	if err == nil || !strings.Contains(err.Error(), "exclude[2]: excludes no point") || strings.Contains(err.Error(), "exclude[1]") {
 		t.Error(err)
 	}
 }

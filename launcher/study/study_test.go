@@ -151,7 +151,7 @@ study.toml:14: resurces: unknown key; did you mean resources? Valid here: study,
 		"not divisible": {strings.Replace(minimal, "[1, 2, 4]", "[1, 2, 3]\nworkers_per_node = [2]", 1), `study.toml:8: sweep.workers: 3 workers do not divide into nodes of 2`},
 		"no end":        {strings.Replace(minimal, "epochs = 1", "", 1), `study.toml:4: workload.epochs: the training has no end`},
 		"strong batch":  {strings.Replace(minimal, "epochs = 1", "epochs = 1\nscaling = \"strong\"\nbatch = 6", 1), `study.toml:8: workload.batch: with scaling = "strong" the batch of 6 is shared by all workers, and 4 workers do not divide it`},
-		"idle exclude":  {minimal + "[[exclude]]\nworkers = 8\n", `study.toml:9: exclude[0]: leaves out no point`},
+		"idle exclude":  {minimal + "[[exclude]]\nworkers = 8\n", `study.toml:9: exclude[0]: excludes no point`},
 		"not its model": {strings.Replace(minimal, "cnn", "unheard-of", 1), `study.toml:5: workload.model: not a model of native`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -241,6 +241,22 @@ max_nodes = 4
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\ndoes not say %q", err, want)
 		}
+	}
+}
+
+// A time limit that no partition allows is one problem, of the time.
+func TestSiteTooShort(t *testing.T) {
+	site, err := ParseSite("site.toml", []byte("[[partitions]]\nname = \"main\"\nmax_time = \"24h\"\n[[partitions]]\nname = \"short\"\nmax_time = \"5m\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = parse(t, minimal+"[resources]\ntime = \"48h\"\n").Plan(site)
+	want := "study.toml:10: resources.time: 48h is longer than any partition of site.toml allows (max_time: main 24h, short 5m)"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if _, err := parse(t, minimal+"[resources]\ntime = \"20h\"\n").Plan(site); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -318,7 +318,7 @@ func (d *decoder) exclude(axes []axis) []exclusion {
 	for i, t := range tables {
 		e := exclusion{path: fmt.Sprintf("exclude[%d]", i), values: map[string]map[string]bool{}}
 		if len(t) == 0 {
-			d.problem(e.path, "is empty and would leave out every point")
+			d.problem(e.path, "is empty and would exclude every point")
 		}
 		for _, entry := range d.entries(e.path, t) {
 			key, p := entry.name, entry.value

@@ -30,7 +30,7 @@ var train = kind{
 		Targets:           []float64{},
 	}},
 	rules: map[string]rule{
-		"workload.model":               {check: notEmpty},
+		"workload.model":               {check: modelNamed},
 		"workload.precision":           {check: among("fp32", "tf32", "fp16", "bf16")},
 		"workload.batch":               {check: within(1, 1<<24)},
 		"workload.scaling":             {check: among("weak", "strong")},
@@ -104,4 +104,11 @@ func (t Train) PeakLearningRate(globalBatch int) float64 {
 		return t.LearningRate * math.Sqrt(ratio)
 	}
 	return t.LearningRate
+}
+
+func modelNamed(v any) string {
+	if v.(string) == "" {
+		return `missing; name a model, like "resnet20", or a function of your own, like "my_model.py:build"`
+	}
+	return ""
 }

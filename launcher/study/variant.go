@@ -92,7 +92,7 @@ func (s *Site) Unfit(variant string, allocation bool) string {
 	v := s.variant(variant)
 	switch {
 	case v.Constraint != "":
-		return "its constraint is Slurm's to meet, in a job of its own"
+		return "only Slurm can meet its constraint, in a separate job"
 	case allocation:
 		return ""
 	case len(v.Modules) > 0:
@@ -100,7 +100,7 @@ func (s *Site) Unfit(variant string, allocation bool) string {
 	case v.Container != nil && v.Container.Image != "":
 		return "its container is started by batch scripts only"
 	case v.Partition != "" && v.Python == "" && len(v.Environment) == 0 && v.Device == "" && v.CPUsPerWorker == 0:
-		return fmt.Sprintf("partition %s is all that it changes", v.Partition)
+		return fmt.Sprintf("it changes only the partition, %s", v.Partition)
 	}
 	return ""
 }
@@ -119,7 +119,7 @@ func (d *decoder) variants(s *Site) {
 			case earlier.Name == v.Name:
 				d.rule(at+".name", fmt.Sprintf("%q is also the name of variant[%d]", v.Name, j))
 			case reflect.DeepEqual(same, *v):
-				d.conflict(at, fmt.Sprintf("%q says what variant[%d], %q, says: both would run the same", v.Name, j, earlier.Name), fmt.Sprintf("variant[%d]", j))
+				d.conflict(at, fmt.Sprintf("%q is the same as variant[%d], %q: both would run the same", v.Name, j, earlier.Name), fmt.Sprintf("variant[%d]", j))
 			}
 		}
 		var names []string

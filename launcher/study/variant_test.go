@@ -138,7 +138,7 @@ func TestVariantsRefused(t *testing.T) {
 		{`runtime = "none"`, `runtime = "pyxis"`, `variant[2].container: runtime and image belong together`},
 		{`runtime = "none"`, `runtim = "none"`, `variant[2].container.runtim: unknown key; did you mean runtime?`},
 		{`B = "variant"`, `"B C" = "variant"`, `cannot name an environment variable`},
-		{`name = "plain"`, "name = \"plain\"\npartition = \"gpu\"\ndevice = \"gpu\"\ncpus_per_worker = 4", `variant[1]: "gpu" says what variant[0], "plain", says: both would run the same`},
+		{`name = "plain"`, "name = \"plain\"\npartition = \"gpu\"\ndevice = \"gpu\"\ncpus_per_worker = 4", `variant[1]: "gpu" is the same as variant[0], "plain": both would run the same`},
 	} {
 		source := strings.Replace(variedSite, c.from, c.to, 1)
 		if source == variedSite {

@@ -42,7 +42,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s %s; refusing to act on what it says. %s", e.Path, e.Reason, e.Remedy)
+	return fmt.Sprintf("%s %s; refusing to use it. %s", e.Path, e.Reason, e.Remedy)
 }
 
 // Check judges paths, and the folders on the way to each. A path that is not
@@ -87,7 +87,7 @@ func Named(paths ...string) error {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err == nil && info.Mode()&0o002 != 0 {
-			return &Error{path, "can be written by every user", "Look at what is in it, then `chmod o-w` it"}
+			return &Error{path, "can be written by every user", "Check what is in it, then `chmod o-w` it"}
 		}
 	}
 	return nil // what is not there is somebody else's to tell
@@ -150,7 +150,7 @@ func readOnce(path string, most int64, judge func(fs.FileInfo) error) ([]byte, e
 func ReadSecret(path string, most int64) ([]byte, error) {
 	return read(path, most, func(info fs.FileInfo) error {
 		if info.Mode()&0o004 != 0 {
-			return &Error{path, "can be read by every user", "Start the run anew: a new attempt has a new one"}
+			return &Error{path, "can be read by every user", "Start the run again: a new attempt gets a new one"}
 		}
 		return nil
 	})
@@ -211,9 +211,9 @@ func own(path string, info fs.FileInfo) error {
 	case sticky, mode&fs.ModeSymlink != 0:
 		return nil
 	case mode&0o002 != 0:
-		return &Error{path, "can be written by every user", "Look at what is in it, then `chmod go-w` it"}
+		return &Error{path, "can be written by every user", "Check what is in it, then `chmod go-w` it"}
 	case mode&0o020 != 0 && !private(gid(info)):
-		return &Error{path, fmt.Sprintf("can be written by the group %s", groupName(gid(info))), "Look at what is in it, then `chmod g-w` it"}
+		return &Error{path, fmt.Sprintf("can be written by the group %s", groupName(gid(info))), "Check what is in it, then `chmod g-w` it"}
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (r *Comparison) FailAt(limit float64) error {
 	case len(worse) > 0:
 		return fmt.Errorf("%d of %s worse by %s or more: %s", len(worse), number.Count(len(r.Pairs), "point"), number.Percent(limit), strings.Join(worse, "; "))
 	case judged == 0:
-		return errors.New("no point has runs enough to tell whether it is worse; of a single point 4 a side are the least, of several 5 or 6")
+		return errors.New("no point has enough runs to tell whether it is worse; a single point needs 4 a side, several need 5 or 6")
 	}
 	return nil
 }

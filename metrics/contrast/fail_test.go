@@ -23,7 +23,7 @@ func TestFailAt(t *testing.T) {
 		{"better by much", []Pair{at(Better, loss(-0.5)), at(Same, loss(0.2))}, 0.05, ""},
 		{"so many miss the target that there is no ratio", []Pair{at(Worse, nil), at(Same, nil)}, 1, "1 of 2 points worse by 100 % or more"},
 		{"one cannot be judged, the other is not worse", []Pair{at(Insufficient, nil), at(Same, nil)}, 0, ""},
-		{"none can be judged", []Pair{at(Insufficient, loss(0.9))}, 0, "no point has runs enough"},
+		{"none can be judged", []Pair{at(Insufficient, loss(0.9))}, 0, "no point has enough runs"},
 	} {
 		err := (&Comparison{Pairs: test.points}).FailAt(test.limit)
 		if (err == nil) != (test.want == "") || err != nil && !strings.HasPrefix(err.Error(), test.want) {

@@ -24,7 +24,7 @@ func judge(a, b place, f measure.Measure, o Options, points int) (Pair, error) {
 				for i, v := range mixed {
 					facts[i] = v.String()
 				}
-				p.Why = "runs of one side ran on different things: " + strings.Join(facts, "; ")
+				p.Why = "runs of one side differ in what they ran on: " + strings.Join(facts, "; ")
 				return p, nil
 			}
 		}

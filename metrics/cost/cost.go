@@ -155,7 +155,7 @@ func (t *Table) Rate(u Use) (Rate, error) {
 		r.Parts = append(r.Parts, Part{Price: *p, Units: n})
 	}
 	if len(r.Parts) == 0 {
-		return Rate{}, fmt.Errorf("%w in %s (%s) holds for it%s", ErrNoPrice, t.Currency, t.Market, t.wanted(u))
+		return Rate{}, fmt.Errorf("%w in %s (%s) applies to it%s", ErrNoPrice, t.Currency, t.Market, t.wanted(u))
 	}
 	return r, nil
 }
@@ -181,7 +181,7 @@ func (t *Table) holds(per string, u Use) (*Price, error) {
 		}
 	}
 	if equal {
-		return nil, fmt.Errorf("two prices per %s-hour in %s hold for the same run; give one of them a label more, or another date", per, t.Currency)
+		return nil, fmt.Errorf("two prices per %s-hour in %s apply to the same run; give one of them one more label, or another date", per, t.Currency)
 	}
 	return best, nil
 }

@@ -36,7 +36,7 @@ type held struct {
 // hold judges a rate, in samples/s.
 func (l *log) hold(stated float64, own ownRate) held {
 	if !(own.training > 0) {
-		return held{true, 1, "the log does not say what it could be held against"}
+		return held{true, 1, "the log has nothing to check it against"}
 	}
 	n := float64(l.o.Workers)
 	far := func(rate float64) float64 { // from what the log bears out; +Inf: too far
@@ -55,7 +55,7 @@ func (l *log) hold(stated float64, own ownRate) held {
 	case n > 1 && !math.IsInf(one, 1):
 		return held{true, n, "that is one worker's, by the log's own samples over time; here it is times the number of workers"}
 	case n > 1:
-		return held{note: "the rate that the log states is by its own samples over time neither that of all workers nor of one"}
+		return held{note: "by the log's own samples over time, the rate that it states is neither that of all workers nor of one"}
 	}
 	return held{note: "the rate that the log states is not borne out by its own samples over time; say how many workers the run had"}
 }

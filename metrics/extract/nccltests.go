@@ -18,7 +18,7 @@ import (
 var ncclTests = Extractor{
 	Name:  "nccl-tests",
 	Kind:  "collective",
-	Reads: "the table of all_reduce_perf and its like: size count type redop root time algbw busbw #wrong …",
+	Reads: "the table of all_reduce_perf and similar: size count type redop root time algbw busbw #wrong …",
 	read:  readNCCL,
 }
 

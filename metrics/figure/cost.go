@@ -259,7 +259,7 @@ func DrawNormalised(c tradeoff.Comparison, by string, o Options) (*Drawing, erro
 	}
 	switch {
 	case !measured:
-		return refuse("nothing to draw: no configuration has a time or a cost to hold against the baseline's")
+		return refuse("nothing to draw: no configuration has a time or a cost to compare with the baseline's")
 	case !others:
 		return refuse("every configuration is its own baseline; choose one by what they differ in: " + strings.Join(differing(c.Rows), ", "))
 	}

@@ -93,11 +93,11 @@ func (k Preset) OfCurves() bool { return k.draw != nil && k.axis == "" }
 func Presets() []Preset {
 	return []Preset{
 		{"speedup", "Speedup against workers", "how many times faster than the base", single(speedup), "", "", nil},
-		{"efficiency", "Efficiency against workers", "speedup over the workers that it took", single(efficiency), "", "", nil},
+		{"efficiency", "Efficiency against workers", "speedup divided by the factor in workers", single(efficiency), "", "", nil},
 		{"throughput", "Throughput against workers", "samples a second, against ideal", single(throughput), "", measure.Throughput, nil},
 		{"tta", "Time to accuracy against workers", "time to each target accuracy", single(timeToAccuracy), "", "", goals},
-		{"accuracy", "Accuracy against time", "a line a run, against time", single(accuracy), "", "", goals},
-		{"samples", "Accuracy against samples", "a line a run, against samples trained on", single(accuracyBySamples), "", "", goals},
+		{"accuracy", "Accuracy against time", "one line per run, against time", single(accuracy), "", "", goals},
+		{"samples", "Accuracy against samples", "one line per run, against samples trained on", single(accuracyBySamples), "", "", goals},
 		{"breakdown", "Where the time goes", "where the time of a step goes", breakdown, "", "", nil},
 		{"ranks", "Step times of each rank", "step times of each rank, at the most workers", nil, "", "", nil},
 		{"cost", "Cost against time", "cost against time, by the site file's [[prices]]", nil, "", "", goals},
@@ -234,7 +234,7 @@ func (f *Drawing) Marks() []Mark {
 func (f *Drawing) Name() string { return f.name }
 
 // errNothing is for curves without a single throughput.
-var errNothing = errors.New("nothing to draw: no run has a throughput; runs that report no steps, are still going on or are too short for a steady state have none")
+var errNothing = errors.New("nothing to draw: no run has a throughput; runs that report no steps, are still running or are too short for a steady state have none")
 
 // needBase refuses curves that have nothing to be divided by.
 func needBase(curves []scaling.Curve, with func(measure.Measure) bool) error {

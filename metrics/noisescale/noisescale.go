@@ -98,11 +98,11 @@ func Of(blocks []Block, small, large int) (Estimate, error) {
 	}
 	e.Noise, e.GradientSquared = sumU/float64(e.Steps), sumV/float64(e.Steps)
 	if math.IsInf(e.Noise, 0) || math.IsInf(e.GradientSquared, 0) || math.IsNaN(e.Noise+e.GradientSquared) {
-		return Estimate{}, errors.New("the squared norms of the gradients are too large to reckon with")
+		return Estimate{}, errors.New("the squared norms of the gradients are too large to compute with")
 	}
 	switch {
 	case e.GradientSquared <= 0:
-		e.Why = fmt.Sprintf("over %s the gradient cannot be told from its noise", number.Count(int(e.Steps), "step"))
+		e.Why = fmt.Sprintf("over %s the gradient cannot be distinguished from its noise", number.Count(int(e.Steps), "step"))
 	case e.Noise < 0:
 		e.Why = fmt.Sprintf("over %s no noise can be told in the gradient", number.Count(int(e.Steps), "step"))
 	default:

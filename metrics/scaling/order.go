@@ -52,11 +52,11 @@ func driftWarnings(found []drift.Finding) []string {
 	for _, f := range found {
 		switch f.Link {
 		case drift.Trend:
-			list = append(list, fmt.Sprintf("drift: throughput changed by %+.1f %% from the first to the second half of the runs (p = %.2g), so that medians depend on when runs were made", 100*f.Change, f.P))
+			list = append(list, fmt.Sprintf("drift: throughput changed by %+.1f %% from the first to the second half of the runs (p = %.2g), so medians depend on when runs were made", 100*f.Change, f.P))
 		case drift.Neighbours:
-			list = append(list, fmt.Sprintf("drift: runs made one after the other are alike (p = %.2g), so that they tell less than as many independent ones", f.P))
+			list = append(list, fmt.Sprintf("drift: consecutive runs are alike (p = %.2g), so they tell less than independent ones would", f.P))
 		case drift.Day:
-			list = append(list, fmt.Sprintf("drift: throughput goes by the day (p = %.2g), so that runs of one day tell less than as many independent ones", f.P))
+			list = append(list, fmt.Sprintf("drift: throughput depends on the day (p = %.2g), so runs of one day tell less than independent ones would", f.P))
 		case drift.Node:
 			speed := "faster"
 			if f.Change < 0 {

@@ -47,9 +47,9 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	for where, want := range map[string]string{
-		"throughput > 5":          "throughput is known of collected runs only; `scalebench runs --where` selects by it",
-		"steps = 4":               "steps is known of collected runs only",
-		"\"to_0.75\" < 9":         "to_0.75 is known of collected runs only",
+		"throughput > 5":          "only collected runs have throughput; `scalebench runs --where` selects by it",
+		"steps = 4":               "only collected runs have steps",
+		"\"to_0.75\" < 9":         "only collected runs have to_0.75",
 		"parameters.rate = 1":     "no run has a parameter parameters.rate",
 		"nonsense = 1":            "no such column: nonsense",
 		"1; DROP TABLE run":       "a semicolon does not belong in it",

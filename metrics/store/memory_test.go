@@ -30,7 +30,7 @@ func TestWhereMemory(t *testing.T) {
 	s.limit = time.Minute // it is the memory that ends it, however busy the machine
 	before := resident(t)
 	for text, words := range map[string]string{
-		"length((SELECT group_concat(a . run || b . run || c . run || d . run) FROM runs a, runs b, runs c, runs d, runs e, runs f)) > 3": "beyond any use",
+		"length((SELECT group_concat(a . run || b . run || c . run || d . run) FROM runs a, runs b, runs c, runs d, runs e, runs f)) > 3": "too much memory",
 		strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000):                                                                       "",
 		strings.Repeat("abs(", 500) + "1" + strings.Repeat(")", 500):                                                                      "maximum depth",
 		"run LIKE '" + strings.Repeat("%a", 2000) + "'":                                                                                   "pattern too complex",

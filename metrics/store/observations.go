@@ -319,7 +319,7 @@ func (o *observer) leftOut() error {
 		}
 	}
 	if total > 0 {
-		o.warnings = append(o.warnings, fmt.Sprintf("left out %s not done: %s", number.Count(total, "run"), strings.Join(others, ", ")))
+		o.warnings = append(o.warnings, fmt.Sprintf("left out %s without a result: %s", number.Count(total, "run"), strings.Join(others, ", ")))
 	}
 	if n := count[metrics.Done] - len(o.list); n > 0 {
 		o.warnings = append(o.warnings, fmt.Sprintf("left out %s: a later attempt at the same repeat is done", number.Count(n, "run")))
@@ -334,7 +334,7 @@ func (o *observer) leftOut() error {
 func unknownStudy(known []string) error {
 	switch {
 	case len(known) == 0:
-		return fmt.Errorf("%w: the database has no runs yet; `scalebench collect` reads them in", ErrNotFound)
+		return fmt.Errorf("%w: the database has no runs yet; `scalebench collect` adds them", ErrNotFound)
 	case len(known) > 20:
 		known = append(known[:20:20], "…")
 	}

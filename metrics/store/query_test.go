@@ -306,7 +306,7 @@ func TestObservations(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"left out 1 run not done: 1 failed",
+	if diff := cmp.Diff([]string{"left out 1 run without a result: 1 failed",
 		"left out 1 run: a later attempt at the same repeat is done"}, warnings); diff != "" {
 		t.Error(diff)
 	}

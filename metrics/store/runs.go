@@ -170,7 +170,7 @@ func (s *Store) filtered(ctx context.Context, f Filter, query func(ctx context.C
 		case errors.As(err, &e) && e.Code == sqlite3.ErrAuth:
 			return &WhereError{f.Where, names, fmt.Errorf("it may only look at runs (%v)", err)}
 		case errors.As(err, &e) && (e.Code == sqlite3.ErrTooBig || e.Code == sqlite3.ErrNomem):
-			return &WhereError{f.Where, names, errors.New("it makes a text, or takes memory, beyond any use; compare single values, or add --study or --since")}
+			return &WhereError{f.Where, names, errors.New("it makes a text that is too long, or takes too much memory; compare single values, or add --study or --since")}
 		case errors.As(err, &e) && e.Code == sqlite3.ErrError:
 			return &WhereError{f.Where, names, err}
 		}

@@ -123,7 +123,7 @@ func OpenReadOnly(path string, o Options) (*Store, error) {
 	}
 	_, err = os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("database %s: %w; `scalebench collect` makes it from the run folders", path, fs.ErrNotExist)
+		return nil, fmt.Errorf("database %s: %w; `scalebench collect` creates it from the run folders", path, fs.ErrNotExist)
 	}
 	if err == nil {
 		err = regularFiles(path)

@@ -41,7 +41,7 @@ func TestNoiseScaleDoubts(t *testing.T) {
 		"different steps or batches":          func(g []RankGradients) []RankGradients { g[1].Samples = 1; return g },
 		"ranks 0 and 1 recorded gradients of": func(g []RankGradients) []RankGradients { g[1].Steps = []int{2, 2}; return g },
 		"differ in the norm of the averaged":  func(g []RankGradients) []RankGradients { g[1].Averaged = []float64{3, 5.1}; return g },
-		"too large to reckon with": func(g []RankGradients) []RankGradients {
+		"too large to compute with": func(g []RankGradients) []RankGradients {
 			g[0].Own = []float64{1e308, 1e308}
 			g[1].Own = g[0].Own
 			return g

@@ -34,7 +34,7 @@ func (c Cluster) Check(ctx context.Context) ([]Finding, error) {
 		list = append(list, Finding{"scheduler", "", Warn, oneLine(err.Error()), "what these lines are about is not tested"})
 	}
 	if d.Enforce == "NO" {
-		list = append(list, Finding{"scheduler", "", Warn, "EnforcePartLimits is NO: jobs over a limit are taken and wait for ever", "mind the rows \"limits\""})
+		list = append(list, Finding{"scheduler", "", Warn, "EnforcePartLimits is NO: Slurm accepts jobs over a limit, and they wait for ever", "see the rows \"limits\""})
 	}
 	folder, err := c.folder()
 	if err != nil {
@@ -47,7 +47,7 @@ func (c Cluster) Check(ctx context.Context) ([]Finding, error) {
 		if usable {
 			open = append(open, u)
 		} else {
-			list = append(list, Finding{"probe job", u.subject(), NotTested, "no job can be sent there", ""})
+			list = append(list, Finding{"probe job", u.subject(), NotTested, "no job can be submitted there", ""})
 		}
 	}
 	found, err := c.checkScripts(ctx, folder)
@@ -56,7 +56,7 @@ func (c Cluster) Check(ctx context.Context) ([]Finding, error) {
 	}
 	if c.NoJob {
 		c.remove(ctx, folder)
-		return append(list, Finding{"probe job", "", NotTested, "no job was wanted", "leave out --no-job"}), nil
+		return append(list, Finding{"probe job", "", NotTested, "--no-job was given", "leave out --no-job"}), nil
 	}
 	found, err = c.checkNodes(ctx, folder, open)
 	list = append(list, found...)

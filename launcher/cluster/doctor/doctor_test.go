@@ -148,8 +148,8 @@ func TestJudgeSilence(t *testing.T) {
 	}{
 		{"waits", bare(&slurm.Job{State: slurm.Pending, Word: "PENDING", Reason: "Priority"}, false), NotTested, "job 7 is still PENDING (Priority) after 1m0s"},
 		{"waits for ever", bare(&slurm.Job{State: slurm.Pending, Word: "PENDING", Reason: "PartitionTimeLimit"}, false), Fail, "PENDING (PartitionTimeLimit)"},
-		{"folder not shared", bare(&slurm.Job{State: slurm.Completed, Word: "COMPLETED"}, false), Fail, "nothing that it did is seen in"},
-		{"never queued", bare(nil, false), NotTested, "never came into the queue"},
+		{"folder not shared", bare(&slurm.Job{State: slurm.Completed, Word: "COMPLETED"}, false), Fail, "nothing that it wrote is visible in"},
+		{"never queued", bare(nil, false), NotTested, "never appeared in the queue"},
 		{"hangs", bare(&slurm.Job{State: slurm.Running, Word: "RUNNING"}, true), Fail, "job 7 is RUNNING after 1m0s; task 0 never answered"},
 	} {
 		list := test.job.judge(time.Minute)

@@ -177,7 +177,7 @@ func (j *job) readAnswers() bool {
 func exchangeFiles(ctx context.Context, dir rundir.Probe, node int) nodeClock {
 	var c nodeClock
 	if _, err := probe.AwaitFile(ctx, dir.Ready(node), 24*time.Hour); err != nil {
-		c.err = errors.New("the node wrote no file that is seen here")
+		c.err = errors.New("no file that the node wrote is visible here")
 		return c
 	}
 	for round := range probe.Rounds {
@@ -199,7 +199,7 @@ func exchangeFiles(ctx context.Context, dir rundir.Probe, node int) nodeClock {
 			return c
 		}
 		if p.Word != word {
-			c.err = errors.New("the node read something else than was written here")
+			c.err = errors.New("what the node read differs from what was written here")
 			return c
 		}
 		// Relative to t0: seconds since 1970 leave too few digits.

@@ -66,7 +66,7 @@ func TestExchangeFiles(t *testing.T) {
 		wrong string
 	}{
 		{func(w string) string { return w }, ""},
-		{func(string) string { return "stale" }, "something else than was written"},
+		{func(string) string { return "stale" }, "differs from what was written"},
 	} {
 		dir := rundir.Probe(t.TempDir())
 		go func() {

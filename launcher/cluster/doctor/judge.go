@@ -66,13 +66,13 @@ func (j *job) ran(waited time.Duration) (Finding, bool) {
 	case j.state != nil && !j.state.State.Terminal():
 		f.Verdict, f.Found, f.Advice = NotTested, fmt.Sprintf("job %s is still %s after %v and was cancelled", j.id, state, waited), "try again when the queue is shorter, or give it longer with --timeout"
 		if slices.Contains(neverStarts, j.state.Reason) {
-			f.Verdict, f.Advice = Fail, "it would wait for ever: correct the site file by Slurm's reason"
+			f.Verdict, f.Advice = Fail, "it would wait for ever: correct the site file; Slurm's reason says what is wrong"
 		}
 	case j.state != nil:
-		f.Verdict, f.Found = Fail, fmt.Sprintf("job %s is %s, and nothing that it did is seen in %s", j.id, state, j.dir.Path())
-		f.Advice = "put the runs folder (--runs) on a file system that the compute nodes share, and see that they may write there"
+		f.Verdict, f.Found = Fail, fmt.Sprintf("job %s is %s, and nothing that it wrote is visible in %s", j.id, state, j.dir.Path())
+		f.Advice = "put the runs folder (--runs) on a file system that the compute nodes share, and make sure that they can write there"
 	default:
-		f.Verdict, f.Found, f.Advice = NotTested, fmt.Sprintf("job %s never came into the queue", j.id), "try again"
+		f.Verdict, f.Found, f.Advice = NotTested, fmt.Sprintf("job %s never appeared in the queue", j.id), "try again"
 	}
 	return f, began
 }
@@ -162,7 +162,7 @@ func (j *job) folder() []Finding {
 		case c.rounds == 0 && leader == nil && node == 0 && exists(j.dir.Begun()):
 			f.Verdict, f.Found = NotTested, "the batch script wrote there, but no task answered"
 		case c.rounds == 0 && leader == nil && node > 0 && j.leader(0) != nil:
-			f.Verdict, f.Found = Fail, "no task of this node wrote anything that is seen here"
+			f.Verdict, f.Found = Fail, "nothing that this node's tasks wrote is visible here"
 		case c.rounds == 0 && leader == nil:
 			f.Verdict, f.Found = NotTested, "no task answered"
 		case c.rounds == 0:
@@ -170,11 +170,11 @@ func (j *job) folder() []Finding {
 		default:
 			f.Found = fmt.Sprintf("written here, read there, and back: %s (shortest of %d)", number.ShortSeconds(c.best.RoundTrip), c.rounds)
 			if c.best.RoundTrip > 5 {
-				f.Verdict, f.Advice = Warn, "new files are seen late: status, collect and the end of a run lag by so much"
+				f.Verdict, f.Advice = Warn, "new files appear late: status, collect and the end of a run lag by that much"
 			}
 		}
 		if f.Verdict == Fail {
-			f.Advice = "put the runs folder (--runs) on a file system that this host and the compute nodes share, and see that they may write there"
+			f.Advice = "put the runs folder (--runs) on a file system that this host and the compute nodes share, and make sure that they can write there"
 		}
 		list = append(list, f)
 	}
@@ -271,7 +271,7 @@ func (j *job) gpus() Finding {
 		f.Verdict, f.Found, f.Advice = Fail, strings.Join(firstOf(none, 4), ", "), "Slurm gave the step no GPUs: correct gpus_per_node and gpu_type in the site file"
 	case len(silent) > 0:
 		f.Verdict, f.Found = Warn, strings.Join(firstOf(silent, 4), ", ")+"; "+missing+"; "+gpucheck.Standing()
-		f.Advice = "without nvidia-smi nothing can be said of the GPUs themselves"
+		f.Advice = "without nvidia-smi the GPUs themselves cannot be checked"
 	default:
 		f.Found = strings.Join(firstOf(seen, 4), ", ")
 	}
@@ -299,7 +299,7 @@ func (j *job) interpreter() []Finding {
 	for node := range j.clocks {
 		a := j.leader(node)
 		if a == nil || a.Phase != probe.Done || a.Python == nil {
-			list = append(list, Finding{"interpreter", j.use.subject() + "/" + j.host(node), NotTested, "the task did not come so far", ""})
+			list = append(list, Finding{"interpreter", j.use.subject() + "/" + j.host(node), NotTested, "the task did not get that far", ""})
 			continue
 		}
 		for i, s := range append([]probe.Trial{*a.Python}, a.Imports...) {
@@ -312,7 +312,7 @@ func (j *job) interpreter() []Finding {
 				f.Verdict, f.Found, f.Advice = Fail, s.Name+": "+s.Error, "correct python, modules or setup in the site file"
 			case *s.Seconds > 60:
 				f.Verdict, f.Found = Warn, fmt.Sprintf("%s %s in %s", s.Name, s.Version, number.ShortSeconds(*s.Seconds))
-				f.Advice = "every rank waits so long at its start: put the environment on a faster or node-local file system"
+				f.Advice = "every rank waits that long at its start: put the environment on a faster or node-local file system"
 			default:
 				f.Found = fmt.Sprintf("%s %s in %s", s.Name, s.Version, number.ShortSeconds(*s.Seconds))
 			}

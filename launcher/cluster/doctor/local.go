@@ -71,7 +71,7 @@ func (h Host) Check(ctx context.Context) []Finding {
 		begin := time.Now()
 		said, err := output(ctx, h.Site.Python, "--version")
 		if f.Found = fmt.Sprintf("%s in %s on this host", said, number.ShortSeconds(time.Since(begin).Seconds())); err != nil {
-			f.Verdict, f.Found, f.Advice = Warn, err.Error(), "correct python in the site file, unless compute nodes alone have it"
+			f.Verdict, f.Found, f.Advice = Warn, err.Error(), "correct python in the site file, unless only the compute nodes have it"
 		}
 		list = append(list, f)
 	}
@@ -89,7 +89,7 @@ func (h Host) frameworks(ctx context.Context) []Finding {
 	var wait sync.WaitGroup
 	two := make(chan struct{}, 2) // imports at a time: they are heavy
 	for i, f := range all {
-		list[i] = Finding{"framework", f.Name, OK, "needs nothing but the worker", ""}
+		list[i] = Finding{"framework", f.Name, OK, "needs only the worker", ""}
 		if f.Import == "" {
 			continue
 		}

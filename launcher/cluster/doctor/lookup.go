@@ -40,7 +40,7 @@ func (c Cluster) submitted(ctx context.Context, j *job) (id string, err error) {
 		}
 	}
 	lost := &slurm.UnreachableError{Command: gone.Command, Err: err}
-	said := "should it still come, it ends at once"
+	said := "if it still appears, it ends at once"
 	switch taken := rundir.Folder(j.dir).TakeClaim(0, ""); {
 	case errors.Is(taken, fs.ErrExist):
 		// It runs, and Slurm does not say so; its own word is as good.

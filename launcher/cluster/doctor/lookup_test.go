@@ -37,7 +37,7 @@ func TestLostSubmission(t *testing.T) {
 		"refused":                  {"echo 'sbatch: error: Invalid qos specification' >&2; exit 1", "exit 1", false, "", "Invalid qos", 0},
 		"in the queue":             {timedOut, queuedAs("7", name), false, "7", "", 1},
 		"the controller awakes":    {timedOut, `if [ "$looks" -lt 3 ]; then echo 'slurm_load_jobs error: Socket timed out on send/recv operation' >&2; exit 1; fi; ` + queuedAs("7", name), false, "7", "", 3},
-		"nowhere":                  {timedOut, "true", false, "", "Socket timed out on send/recv operation; no job " + name + " was found in the queue afterwards, and should it still come, it ends at once", lookups},
+		"nowhere":                  {timedOut, "true", false, "", "Socket timed out on send/recv operation; no job " + name + " was found in the queue afterwards, and if it still appears, it ends at once", lookups},
 		"begun, by its own record": {timedOut, "true", true, "9", "", lookups},
 	} {
 		t.Run(title, func(t *testing.T) {

@@ -47,7 +47,7 @@ func judgeNCCL(n probe.NCCL) (found string, r Verdict, advice string) {
 	case n.Error != "":
 		return gpucheck.Standing() + ": " + oneLine(n.Error), NotTested, "install NCCL, activate the environment of a PyTorch that brings it, or name the file: SCALEBENCH_NCCL=/…/libnccl.so.2"
 	case n.DriverError != "":
-		return fmt.Sprintf("%s; %s, %s: %s", gpucheck.Standing(), n.Name, n.Path, oneLine(n.DriverError)), NotTested, "NCCL is of use on a host with a GPU and its driver"
+		return fmt.Sprintf("%s; %s, %s: %s", gpucheck.Standing(), n.Name, n.Path, oneLine(n.DriverError)), NotTested, "NCCL needs a host with a GPU and its driver"
 	}
 	found = fmt.Sprintf("%s, %s; CUDA %s, %s", n.Name, n.Path, n.Driver, number.Count(*n.Devices, "GPU"))
 	switch {
@@ -87,7 +87,7 @@ func (j *job) nccl() []Finding {
 		return nil
 	case len(names) > 1:
 		f.Verdict, f.Found = Fail, "the tasks load different versions: "+strings.Join(names, ", ")
-		f.Advice = "give all nodes the same, with SCALEBENCH_NCCL=FILE in the site file's setup if need be"
+		f.Advice = "give all nodes the same, with SCALEBENCH_NCCL=FILE in the site file's setup if needed"
 	}
 	return []Finding{f}
 }

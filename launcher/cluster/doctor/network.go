@@ -22,7 +22,7 @@ func (j *job) links() []Finding {
 		}
 		f := Finding{Check: "interface", Subject: j.use.subject() + "/" + a.Host, Verdict: OK}
 		ip := net.ParseIP(a.Link.Address)
-		speed := "its speed is not known to the kernel"
+		speed := "the kernel does not know its speed"
 		if a.Link.BitPerSec != nil {
 			speed = scaled(float64(*a.Link.BitPerSec), "bit/s")
 		}
@@ -50,7 +50,7 @@ func (j *job) clock() []Finding {
 		f := Finding{Check: "clock", Subject: subject, Verdict: OK,
 			Found: fmt.Sprintf("%s against %s, ± %s", signed(offset), against, number.ShortSeconds(roundTrip/2))}
 		if math.Abs(offset)-roundTrip/2 > farOff {
-			f.Verdict, f.Advice = Warn, "tell the cluster's staff; durations are not affected, each is of one host's clock"
+			f.Verdict, f.Advice = Warn, "tell the cluster's staff; durations are not affected: each comes from one host's clock"
 		}
 		list = append(list, f)
 	}
@@ -79,7 +79,7 @@ func (j *job) network() []Finding {
 		a := j.leader(node)
 		switch {
 		case a == nil || a.Exchange == nil:
-			f.Verdict, f.Found = NotTested, "the task did not come so far"
+			f.Verdict, f.Found = NotTested, "the task did not get that far"
 		case a.Exchange.Error != "":
 			f.Verdict, f.Found, f.Advice = Fail, a.Exchange.Error, "correct interface in the site file; a firewall between compute nodes must let TCP through"
 		default:

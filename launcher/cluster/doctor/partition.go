@@ -115,7 +115,7 @@ func checkAccount(u use, d *slurm.Description, account string) []Finding {
 	if !known {
 		why := d.AccountsUnknown
 		if why == "" {
-			why = "the cluster names none of your accounts"
+			why = "the cluster lists none of your accounts"
 		}
 		return []Finding{{"account", u.subject(), NotTested, oneLine(why), ""}}
 	}

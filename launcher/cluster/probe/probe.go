@@ -98,7 +98,7 @@ func Run(ctx context.Context, dir rundir.Probe, w world.World, f Facts) error {
 	text, err := AwaitFile(ctx, dir.Question(), FileWait)
 	if err != nil {
 		host, _ := os.Hostname()
-		return fmt.Errorf("the folder of this job is not seen on %s: %w", host, err)
+		return fmt.Errorf("the folder of this job is not visible on %s: %w", host, err)
 	}
 	if err := json.Unmarshal(text, &q); err != nil {
 		return fmt.Errorf("%s: %w", dir.Question(), err)

@@ -98,7 +98,7 @@ func differences(nodes []slurm.Node, types []string) []string {
 		return nil
 	}
 	lines := []string{"Its nodes differ; these are the figures of the smallest. To use one kind only, add",
-		"options = { constraint = \"…\" } with a feature of theirs and its figures:"}
+		"options = { constraint = \"…\" } with one of their features and its figures:"}
 	for _, kind := range kinds {
 		list := members[kind]
 		line := fmt.Sprintf("  %d × %s (%s", len(list), kind, list[0].Name)

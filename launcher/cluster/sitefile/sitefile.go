@@ -33,7 +33,7 @@ type Origin struct {
 // the cluster says, the default partition first.
 func Write(w io.Writer, d *slurm.Description, o Origin) error {
 	var b builder
-	b.comment("What the cluster said of itself on %s (Slurm %s). Name this file in the study", o.Date.Format(time.DateOnly), d.Version)
+	b.comment("As reported by the cluster on %s (Slurm %s). Name this file in the study", o.Date.Format(time.DateOnly), d.Version)
 	b.comment("(study.site) or give it with --site; `scalebench doctor --site FILE` tries it out.")
 	b.comment("A QOS or an association may narrow these limits further.")
 	b.line("")
@@ -51,11 +51,11 @@ func Write(w io.Writer, d *slurm.Description, o Origin) error {
 	b.line("")
 	b.comment(`worker = "bin/scalebench-worker" # on a file system that the nodes see (beside scalebench)`)
 	b.comment(`python = "venv/bin/python"       # interpreter of the Python frameworks`)
-	b.comment(`pythons = { keras-horovod = "tf/bin/python" } # of single frameworks`)
+	b.comment(`pythons = { keras-horovod = "tf/bin/python" } # for some frameworks only`)
 	b.comment(`modules = ["CUDA/12.4"]          # module load, before the step`)
-	b.comment(`setup = ["source setup.sh"]      # shell lines, run as they stand before the step`)
+	b.comment(`setup = ["source setup.sh"]      # shell lines, run unchanged before the step`)
 	b.line("")
-	b.comment("The first partition that a point fits into gets it.")
+	b.comment("A point runs in the first partition that it fits into.")
 	partitions := slices.Clone(d.Partitions)
 	slices.SortStableFunc(partitions, func(p, q slurm.Partition) int { return rank(p) - rank(q) })
 	for _, p := range partitions {
@@ -101,7 +101,7 @@ func (b *builder) accounts(d *slurm.Description) {
 	if len(d.Accounts) == 0 {
 		why := d.AccountsUnknown
 		if why == "" {
-			why = "it names none of yours"
+			why = "it lists none of yours"
 		}
 		b.comment("The cluster does not say which accounts you may use: %s", why)
 		b.comment(`account = "project123"       # sbatch --account`)

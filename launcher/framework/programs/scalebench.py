@@ -48,6 +48,8 @@ KNOWN = ("parameters", "gradient_bytes", "train_samples", "test_samples",
          "global_batch", "steps_per_epoch")  # counts that begin takes
 MAX_SAMPLES = 1 << 32  # of a step, as package metrics reads them
 MAX_COUNT = 1 << 53  # of anything else
+LIBRARIES = ("site-packages/", "dist-packages/", "/lib/python",
+             "/lib64/python", "<")  # in paths that are not the user's
 MAX_TEXT = 100000  # characters of a note or an error
 
 _LOADED = time.monotonic()  # when this module was imported
@@ -508,7 +510,10 @@ class Training:
     def _failed(self, kind, error, traceback):
         self._failure = kind.__name__
         with contextlib.suppress(Exception):  # an error that cannot be told
-            self._failure = str(error)[:MAX_TEXT] or kind.__name__
+            text = str(error)[:MAX_TEXT]
+            if text:
+                self._failure += ": " + text
+            self._failure += _place(traceback)
         self._before(kind, error, traceback)
 
     @_harmless
@@ -519,7 +524,19 @@ class Training:
             self._events.stop("done")
         else:
             self._events.error("train", self._failure)
-            self._events.stop("failed", "train: " + self._failure)
+            self._events.stop("failed", self._failure)
+
+
+def _place(traceback):
+    """Where in the user's files a traceback ends: " (train.py:31)"."""
+    own = last = ""
+    while traceback is not None:
+        path = traceback.tb_frame.f_code.co_filename
+        last = f" ({os.path.basename(path)}:{traceback.tb_lineno})"
+        if not any(part in path for part in LIBRARIES):
+            own = last
+        traceback = traceback.tb_next
+    return own or last
 
 
 class Lost:

@@ -5,7 +5,7 @@
 //
 // It is a measuring instrument first. Every rank reports what it does as
 // events: the parts of a step are timed apart, and the clock of the time to
-// accuracy starts before the first datum is touched and goes on during
+// accuracy starts before the first sample is read and goes on during
 // evaluations. All decisions that end a run (limits, targets, signals) are made
 // by a reduction over the ranks, so that all stop after the same step.
 package train

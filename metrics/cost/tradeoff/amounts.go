@@ -94,7 +94,7 @@ func (r *Row) value(c Configuration, o Options) error {
 		r.WhyNoValue = o.Measure.Title + ": " + s.Why
 	}
 	if n := len(c.Runs); s.Runs < n {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%s, %s: %d of %s without %s, which counts in time and cost alone", r.Series, number.Count(r.Workers, "worker"), n-s.Runs, number.Count(n, "run"), o.Measure.Title))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s, %s: %d of %s without %s, which count only in time and cost", r.Series, number.Count(r.Workers, "worker"), n-s.Runs, number.Count(n, "run"), o.Measure.Title))
 	}
 	if o.Bought() == "" {
 		return nil

@@ -273,7 +273,7 @@ func warnWork(rows []Row, list []Configuration, w Work) {
 	}
 	for i := range rows {
 		rows[i].Warnings = append(rows[i].Warnings, "runs of different length are compared ("+strings.Join(counts, ", ")+
-			" epochs): time and cost are not of the same work; compare those of an epoch or to a target")
+			" epochs): time and cost are not for the same work; compare them per epoch or to a target")
 	}
 }
 

@@ -173,7 +173,7 @@ func TestMeasure(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("better %q: %s", better, diff)
 		}
-		if w := rows[0].Warnings; len(w) != 1 || w[0] != "f, 1 worker: 1 of 2 runs without tokens, which counts in time and cost alone" {
+		if w := rows[0].Warnings; len(w) != 1 || w[0] != "f, 1 worker: 1 of 2 runs without tokens, which count only in time and cost" {
 			t.Errorf("%q", w)
 		}
 	}

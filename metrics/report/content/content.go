@@ -303,15 +303,15 @@ func (s *Study) downloads() ([]report.Download, error) {
 		table               *table.Table
 	}
 	files := []file{
-		{"scaling.csv", "a line a point: throughput in samples/s, times in seconds, efficiencies as fractions", table.FormatCSV, tables.ScalingData(curves)},
-		{"advice.csv", "a line a candidate: samples/s, seconds, fractions, with intervals", table.FormatCSV, tables.AdviceData(s.Advised)},
-		{"runs.csv", "a line a run", table.FormatCSV, tables.Runs(s.rows, s.measuresOfRuns())},
+		{"scaling.csv", "one line per point: throughput in samples/s, times in seconds, efficiencies as fractions", table.FormatCSV, tables.ScalingData(curves)},
+		{"advice.csv", "one line per candidate: samples/s, seconds, fractions, with intervals", table.FormatCSV, tables.AdviceData(s.Advised)},
+		{"runs.csv", "one line per run", table.FormatCSV, tables.Runs(s.rows, s.measuresOfRuns())},
 		{"runs.json", "the same, exactly", table.FormatJSON, tables.Runs(s.rows, s.measuresOfRuns())},
 		{"cost.csv", "time in seconds and cost of each point, as `cost` prints them", table.FormatCSV, costs},
-		{"evaluations.csv", "a line an evaluation: seconds and samples trained on since the start of training", table.FormatCSV, tables.Evaluations(s.Observations)},
+		{"evaluations.csv", "one line per evaluation: seconds and samples trained on since the start of training", table.FormatCSV, tables.Evaluations(s.Observations)},
 	}
 	for _, f := range s.Frames {
-		files = append(files, file{f.ID + ".csv", "a line a point of the table " + f.Title + ": base units, with intervals and ratios to the base", table.FormatCSV, tables.Measures(f.Curves, f.Measures)})
+		files = append(files, file{f.ID + ".csv", "one line per point of the table " + f.Title + ": base units, with intervals and ratios to the base", table.FormatCSV, tables.Measures(f.Curves, f.Measures)})
 	}
 	if !s.Trains {
 		files = slices.DeleteFunc(files, func(f file) bool { return f.name == "scaling.csv" })

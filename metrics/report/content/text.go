@@ -126,10 +126,10 @@ func (s *Study) method() []report.Fact {
 	list := method
 	if !s.Trains {
 		list = slices.DeleteFunc(slices.Clone(method), func(f report.Fact) bool { return f.Name != "Intervals" })
-		list = append([]report.Fact{{Name: "Unit of replication", Values: []string{"The run. What is measured several times within a run shares all that varies between runs, and is no replicate."}}}, list...)
+		list = append([]report.Fact{{Name: "Unit of replication", Values: []string{"The run. Repeated measurements within a run share everything that varies between runs, so they do not count as repeats."}}}, list...)
 	}
 	if s.Trains && len(s.Frames) > 0 {
-		list = append(slices.Clip(list), report.Fact{Name: "What the runs report", Values: []string{"As each run's own program or log states it, in its unit: one value a run, medians over runs. How a program measures it is the program's."}})
+		list = append(slices.Clip(list), report.Fact{Name: "What the runs report", Values: []string{"As each run's own program or log states it, in its unit: one value a run, medians over runs. How it is measured is up to the program."}})
 	}
 	return list
 }
@@ -137,12 +137,12 @@ func (s *Study) method() []report.Fact {
 // method is how the numbers of a report are made, in short.
 var method = []report.Fact{
 	{Name: "Unit of replication", Values: []string{"The run: one training with its own seed. Steps within a run share everything that varies between runs, so they do not count as repeats."}},
-	{Name: "Throughput", Values: []string{"Samples of all ranks over the sum of the slowest rank's step times, after warm-up: the rate that a run has in the long run, in which the slow first step of each epoch counts once an epoch, and which a disturbance lowers. Evaluations are not in it. A run that is still warming up after half of its steps has no throughput."}},
+	{Name: "Throughput", Values: []string{"Samples of all ranks over the sum of the slowest rank's step times, after warm-up: the run's long-term rate. The slow first step of each epoch counts once per epoch, and a disturbance lowers it. Evaluations are not included. A run that is still warming up after half of its steps has no throughput."}},
 	{Name: "Speedup", Values: []string{"The ratio of median throughputs, this point's over the base's; 1 at the base. Efficiency is the speedup times the base's workers over this point's."}},
-	{Name: "Time to accuracy", Values: []string{"From the start of the training clock, before the first datum is touched, to the end of the first evaluation that reaches the target, evaluations on the clock. A run that misses the target ranks behind all that reach it."}},
+	{Name: "Time to accuracy", Values: []string{"From the start of the training clock, before the first sample is read, to the end of the first evaluation that reaches the target, evaluations on the clock. A run that misses the target ranks behind all that reach it."}},
 	{Name: "Intervals", Values: []string{
-		"95 % or more. Of medians: exact binomial, from 6 runs on. Of speedups and efficiencies: from those of the two medians (MOVER), from 6 runs a side on.",
-		"With fewer runs there is none, and no ± in its stead.",
+		"95 % or more. For medians: exact binomial, with 6 runs or more. For speedups and efficiencies: from the intervals of the two medians (MOVER), with 6 runs or more on each side.",
+		"With fewer runs there is no interval, and no ± in its place.",
 	}},
 	{Name: "Parts of a step", Values: []string{"Shares of the mean rank's steady step time: computing, reducing gradients (waiting for slower ranks included), waiting for data. Parts may overlap. What was not measured is a dash, never 0."}},
 }

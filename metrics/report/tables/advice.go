@@ -77,7 +77,7 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	}
 	t.Notes = append(t.Notes, dashes(t)...)
 	if begun {
-		t.Notes = append(t.Notes, "Times are on the training clock, as in scaling; with initialisation, from the start of the processes. The latter decides.")
+		t.Notes = append(t.Notes, "Times are on the training clock, as in scaling; those with initialisation count from the start of the processes, and decide.")
 	} else {
 		t.Notes = append(t.Notes, clockNotes([]*advice.Advice{a})...)
 	}

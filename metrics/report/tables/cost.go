@@ -156,7 +156,7 @@ func costNotes(rows []tradeoff.Row, currency string, o tradeoff.Options) []strin
 	case o.Measure.Better == measure.Neither:
 		note := "No front: " + title + " is neither better nor worse."
 		if _, err := measure.Find(o.Measure.Name); err != nil { // one that runs report
-			note = "No front: nobody says which way " + title + " is better; better = \"higher\" or \"lower\" in its [[extract]] does."
+			note = "No front: it is not known which way " + title + " is better; set better = \"higher\" or \"lower\" in its [[extract]]."
 		}
 		notes = append(notes, note)
 	default:
@@ -169,7 +169,7 @@ func costNotes(rows []tradeoff.Row, currency string, o tradeoff.Options) []strin
 		notes = append(notes, "Prices: "+strings.Join(prices, "; ")+".")
 	}
 	if bases != nil {
-		notes = append(notes, "Baseline: "+strings.Join(bases, "; ")+". Break-even price: how many times dearer it may get before the baseline is as cheap.")
+		notes = append(notes, "Baseline: "+strings.Join(bases, "; ")+". Break-even price: by what factor it may rise before the baseline is as cheap.")
 	}
 	return append(notes, without...)
 }

@@ -79,7 +79,7 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	}
 	t.Notes = append(t.Notes, baseNotes(curves)...)
 	if slices.ContainsFunc(targets, func(m measure.Measure) bool { return m.Name != measure.ToTarget }) {
-		t.Notes = append(t.Notes, "Times to an accuracy are on the training clock, which starts before the first datum; initialisation is not in them.")
+		t.Notes = append(t.Notes, "Times to an accuracy are on the training clock, which starts before the first sample; initialisation is not included.")
 	}
 	if slices.ContainsFunc(targets, func(m measure.Measure) bool { return m.Name == measure.ToTarget }) {
 		t.Notes = append(t.Notes, "Times to target are as the program states them, on its own clock.")
@@ -114,7 +114,7 @@ func blockNotes(curves []scaling.Curve, measures ...string) []string {
 	return nil
 }
 
-const withinBlocks = "Speedups: medians of the ratios within blocks of runs, one of each point, so that a drift of the machine is not in them."
+const withinBlocks = "Speedups: medians of the ratios within blocks of runs, one of each point, so a drift of the machine cancels out."
 
 // SameWork is what a speedup of run times takes for granted.
 const SameWork = "A run time is the program's, from its start to its end; its speedup assumes that every run does the same work, however many workers share it."
@@ -236,7 +236,7 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 func unmeasured(curves []scaling.Curve, m measure.Measure) string {
 	text := "No run has a value of " + m.Name
 	if target, is := measure.Target(m.Name); is {
-		return fmt.Sprintf("%s: none reached accuracy %[2]s, or workload.targets does not have %[2]s. To ask the runs that there are, add it, then `submit` and `collect` the study: nothing runs again.", text, measure.TargetText(target))
+		return fmt.Sprintf("%s: none reached accuracy %[2]s, or workload.targets does not have %[2]s. To evaluate the existing runs for it, add it, then `submit` and `collect` the study: nothing runs again.", text, measure.TargetText(target))
 	}
 	var list []string
 	for _, other := range measure.Names() {

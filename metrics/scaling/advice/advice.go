@@ -134,7 +134,7 @@ func (o *Options) Check() error {
 	case !finite(o.Budget):
 		return fmt.Errorf("a budget of %g cannot be spent; give an amount above 0", o.Budget)
 	case o.Target > 0 && o.Samples > 0:
-		return errors.New("target and samples exclude each other; give one")
+		return errors.New("target and samples cannot be combined; give one")
 	case o.Budget > 0 && o.Cost == nil:
 		return errors.New("a budget needs prices; give a site file with [[prices]]")
 	}
@@ -222,7 +222,7 @@ func (s *study) place() {
 // fit fits the laws, or notes why nothing beyond the measured counts is said.
 func (s *study) fit() error {
 	if len(s.runs) == 0 {
-		s.Refused = "it has no good run yet"
+		s.Refused = "there is no good run yet"
 		return nil
 	}
 	if len(s.curve.Mixed) > 0 {
@@ -230,7 +230,7 @@ func (s *study) fit() error {
 		for _, v := range s.curve.Mixed {
 			names = append(names, v.String())
 		}
-		s.Refused = "the runs ran on different things (" + list(names) + "), and a law through them would be of neither"
+		s.Refused = "the runs differ in what they ran on (" + list(names) + "), and no law describes all of them"
 		return nil
 	}
 	switch s.curve.Scaling {
@@ -258,7 +258,7 @@ func (s *study) fit() error {
 		s.edge = &p
 	}
 	if s.oneNode {
-		s.Refused = fmt.Sprintf("everything was measured on one node, and beyond %d workers there is a network of which nothing is known", law.Largest())
+		s.Refused = fmt.Sprintf("everything was measured on one node, and beyond %d workers there is a network that was not measured", law.Largest())
 	}
 	return nil
 }
@@ -390,7 +390,7 @@ func (s *study) converge() error {
 	if batchless {
 		s.warn("runs do not record their global batch, so that the samples to the target are not carried to other worker counts")
 	} else if sampleless {
-		s.warn("runs do not record how many samples they trained on until they reached the target: times are known at the measured worker counts alone")
+		s.warn("runs do not record how many samples they trained on until they reached the target: times are known only at the measured worker counts")
 	}
 	s.lost, s.lostRuns = s.misses.lost()
 	if misses > 0 {

@@ -176,7 +176,7 @@ func TestLittleData(t *testing.T) {
 	if !a.Ranking || a.Workers == nil || *a.Workers != 2 || !strings.Contains(a.Reason[0], "measured, without an interval") {
 		t.Errorf("ranking %v, %v, %q", a.Ranking, a.Workers, a.Reason)
 	}
-	if len(a.Candidates) != 3 || !strings.Contains(a.Refused, "none of the 3 measured has so many") {
+	if len(a.Candidates) != 3 || !strings.Contains(a.Refused, "none of the 3 measured has that many") {
 		t.Errorf("%d candidates, refused %q", len(a.Candidates), a.Refused)
 	}
 	if a.Next == nil || a.Next.Workers != 1 || a.Next.Runs != 3 {
@@ -213,7 +213,7 @@ func TestRefusals(t *testing.T) {
 		o.Fingerprint = map[string]string{"driver": map[bool]string{true: "535", false: "550"}[o.Workers > 4]}
 	}
 	a = series{counts: octaves, runs: 6, x: linear, change: driver}.advise(t, Options{})
-	if !strings.Contains(a.Refused, "ran on different things") || !strings.Contains(a.Refused, "535") || len(a.Candidates) != 5 {
+	if !strings.Contains(a.Refused, "differ in what they ran on") || !strings.Contains(a.Refused, "535") || len(a.Candidates) != 5 {
 		t.Errorf("mixed: %q, %d candidates", a.Refused, len(a.Candidates))
 	}
 	jump := func(n float64) float64 {

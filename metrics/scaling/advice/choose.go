@@ -78,7 +78,7 @@ func (s *study) choose() {
 		s.Objective = "any worker count"
 		s.Reason = [2]string{"No worker count can be recommended.", "No run of this series reached a steady state, so there is no throughput."}
 		if len(s.runs) == 0 {
-			s.Reason[1] = "It has no good run yet; `scalebench status` says how far each run is."
+			s.Reason[1] = "There is no good run yet; `scalebench status` says how far each run is."
 		}
 		if s.curve.Measured(measure.RunSeconds) && !slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return p.Of(measure.StepP50).Runs > 0 }) {
 			s.Reason[1] = "Its runs report no steps and reach no target; how long they took tells nothing unless they do the same work at each worker count: compare their run times in `scalebench scaling`, or have the program report its steps."
@@ -282,6 +282,22 @@ func (s *study) unjudged(p *scaling.Point) string {
 	return fmt.Sprintf("of the runs on %s too many miss %s", number.Count(p.Workers, "worker"), s.goal())
 }
 
+// loads reports whether so many workers train faster than others and only their
+// initialisation makes them no faster: the table shows both times.
+func (s *study) loads(workers, than int) bool {
+	var own, other *Candidate
+	for i := range s.Candidates {
+		switch c := &s.Candidates[i]; c.Workers {
+		case workers:
+			own = c
+		case than:
+			other = c
+		}
+	}
+	return own != nil && other != nil && own.Training != nil && other.Training != nil && own.Seconds != nil && other.Seconds != nil &&
+		own.Training.Value < other.Training.Value && own.Seconds.Value >= other.Seconds.Value
+}
+
 // knee recommends the most workers that were measured and still gain from their
 // last doubling.
 func (s *study) knee() {
@@ -318,6 +334,9 @@ func (s *study) knee() {
 				if over != nil && over.Interval != nil && over.Interval.High < 1 {
 					stop = fmt.Sprintf("%d workers are slower than %d", p.Workers, fastest.Workers)
 				}
+				if s.loads(p.Workers, fastest.Workers) {
+					stop += ", initialisation included"
+				}
 			}
 		case least > kneeGain:
 			chosen, gain, stop = p, step.gain, ""
@@ -330,7 +349,7 @@ func (s *study) knee() {
 		}
 	}
 	if chosen == nil {
-		s.Reason = [2]string{fmt.Sprintf("No worker count can be recommended: at each of them too many runs miss %s.", s.goal()), s.Limits.sentence}
+		s.Reason = [2]string{fmt.Sprintf("No worker count can be recommended: at every one too many runs miss %s.", s.goal()), s.Limits.sentence}
 		return
 	}
 	s.Workers = &chosen.Workers

@@ -99,7 +99,7 @@ func (s *study) decide() *Next {
 	if open == nil {
 		return nil
 	}
-	return &Next{min(2*s.largest(), open.Workers), max(1, provenRuns-open.Runs), "it may do what was asked, and its interval is too wide to say so"}
+	return &Next{min(2*s.largest(), open.Workers), max(1, provenRuns-open.Runs), "it may do what was asked, but its interval is too wide to tell"}
 }
 
 // widen asks for a larger count where a limit that more workers could keep is
@@ -111,10 +111,10 @@ func (s *study) widen() *Next {
 	largest := s.largest()
 	limits, _ := s.asked()
 	if len(limits) == 0 && s.Workers != nil && *s.Workers == largest {
-		return &Next{2 * largest, provenRuns, "it still pays at the largest that was measured"}
+		return &Next{2 * largest, provenRuns, "doubling still pays off at the largest count measured"}
 	}
 	if s.Workers == nil && s.o.Deadline > 0 && s.timeless == "" && s.Refused != "" {
-		return &Next{2 * largest, provenRuns, "what was measured is too slow, and nothing is known of more workers"}
+		return &Next{2 * largest, provenRuns, "everything measured is too slow, and more workers were not measured"}
 	}
 	return nil
 }

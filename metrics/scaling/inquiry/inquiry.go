@@ -155,7 +155,7 @@ func (a *Answer) keep(planned *[]scaling.Planned) {
 		if others[kind] == 1 {
 			runs = "1 run"
 		}
-		a.Warnings = append(a.Warnings, fmt.Sprintf("%s of kind %q left out; a measure by its name is of all", runs, kind))
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%s of kind %q left out; name a measure with -m to include them", runs, kind))
 	}
 }
 

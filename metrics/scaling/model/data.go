@@ -68,7 +68,7 @@ func fewCounts(enough, measured int) string {
 	case enough == 0 && measured == 1:
 		have = "the one measured has fewer"
 	case enough == 0:
-		have = fmt.Sprintf("none of the %d measured has so many", measured)
+		have = fmt.Sprintf("none of the %d measured has that many", measured)
 	case enough == 1:
 		have = fmt.Sprintf("one of the %d measured has", measured)
 	}

@@ -30,7 +30,7 @@ func (s isa) block(base, blockStep reg.Register, i int) Mem {
 	return m
 }
 
-// correlate makes a kernel that has so many windows at a time, and single ones
+// correlate makes a kernel that has that many windows at a time, and single ones
 // for the rest. The sums stay in registers over the whole window.
 func (s isa) correlate(groups, windows int) {
 	s.begin(fmt.Sprintf("correlate%d", groups*group),
