@@ -92,7 +92,7 @@ func TestCollectiveTableIsNCCLTests(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	var figures []metrics.Figure
-	for _, f := range r.Findings {
+	for f := range r.Findings() {
 		figures = append(figures, *f.Event.Figure)
 	}
 	list, rest := collective.Of(figures)

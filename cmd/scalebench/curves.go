@@ -134,6 +134,7 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 		return nil, err
 	}
 	defer db.Close()
+	spareMemory()
 	obs, warnings, err := db.Select(ctx, store.Filter{Study: name, Where: o.where, Planned: !o.edited && o.points == nil})
 	if err != nil {
 		return nil, storeError(err)

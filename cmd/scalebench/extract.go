@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -135,35 +136,31 @@ func runExtract(ctx context.Context, s *session, o extractOptions, file string) 
 	if err != nil {
 		return err
 	}
-	var found []extract.Finding
+	var contents []extract.Content
 	var notes []string
-	var events []metrics.Event
 	for _, e := range list {
 		r, err := extractFile(e, file, options)
 		if err != nil {
 			return err
 		}
-		found, notes = append(found, r.Findings...), append(notes, r.Notes...)
-		events = append(events, r.Events()...)
+		contents, notes = append(contents, r), append(notes, r.Notes...)
 	}
 	if o.dry {
-		more := 0
-		if shown := shownRows; s.format != table.FormatJSON && s.format != table.FormatCSV && len(found) > shown {
-			found, more = found[:shown], len(found)-shown
+		shown := shownRows
+		if s.format == table.FormatJSON || s.format == table.FormatCSV {
+			shown = math.MaxInt
 		}
-		t := findingsTable(found, notes)
-		if more > 0 {
-			t.Notes = append(t.Notes, fmt.Sprintf("and %d more; --format csv and json have all of them", more))
-		}
-		return s.print(t)
+		return s.print(findingsTable(contents, notes, shown))
 	}
 	w := bufio.NewWriter(s.stdout)
-	for _, e := range events {
-		line, err := table.EncodeJSON(e)
-		if err != nil {
-			return err
+	for i := range contents {
+		for e := range contents[i].Events() {
+			line, err := table.EncodeJSON(e)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(w, line) // Flush says if it failed
 		}
-		fmt.Fprintln(w, line) // Flush says if it failed
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("cannot write the output: %w", err)
@@ -212,6 +209,7 @@ func extractFile(e extract.Extractor, path string, o extract.Options) (extract.C
 	if info, err := f.Stat(); err == nil {
 		o.Bytes = info.Size()
 	}
+	spareMemory()
 	r, err := e.Extract(f, o)
 	if err != nil {
 		hint := ""
@@ -223,8 +221,19 @@ func extractFile(e extract.Extractor, path string, o extract.Options) (extract.C
 	return r, nil
 }
 
-// findingsTable shows what was found.
-func findingsTable(list []extract.Finding, notes []string) *table.Table {
+// findingsTable shows what was found, no more than so much of it.
+func findingsTable(contents []extract.Content, notes []string, most int) *table.Table {
+	var list []extract.Finding
+	found := 0
+	for i := range contents {
+		found += contents[i].Found()
+		for f := range contents[i].Findings() {
+			if len(list) == most {
+				break
+			}
+			list = append(list, f)
+		}
+	}
 	t := &table.Table{Columns: []table.Column{
 		{Key: "figure"}, {Key: "value", Show: number.Exact}, {Key: "unit"}, {Key: "plus_minus", Head: "±", Show: number.Exact}, {Key: "at"},
 		{Key: "time", Show: number.Seconds}, {Key: "line", Show: number.Exact}, {Key: "reduction"}, {Key: "values", Show: number.Exact}, {Key: "note"}, {Key: "plus_minus_is", Data: true},
@@ -249,6 +258,9 @@ func findingsTable(list []extract.Finding, notes []string) *table.Table {
 		if g := f.Event.Figure; g != nil && g.PlusMinusIs != "" {
 			t.Notes = append(t.Notes, fmt.Sprintf("± of %s: %s", g.Name, g.PlusMinusIs))
 		}
+	}
+	if more := found - len(list); more > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("and %d more; --format csv and json have all of them", more))
 	}
 	return t
 }

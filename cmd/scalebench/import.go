@@ -234,7 +234,7 @@ func origin(from store.Source, before []store.Source) (string, error) {
 func (r *imported) row(t *table.Table, id any, outcome string) {
 	var throughput, accuracy *float64
 	evaluations, figures := 0, 0
-	for _, f := range r.result.Findings {
+	for f := range r.result.Findings() {
 		if e := f.Event.Evaluation; e != nil {
 			evaluations++
 			accuracy = &e.Accuracy

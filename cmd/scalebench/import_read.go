@@ -71,12 +71,19 @@ func (o *importOptions) read(file string, sets map[string]any, yield func(import
 			one.Run.CreatedUnix = metrics.Unix(info.ModTime())
 		}
 		one.Events = r.Result.Run(one.Run)
+		if r.Result.Found() < fewFindings {
+			one.Events = slices.Values(slices.Collect(one.Events))
+		}
 		if !yield(one) {
 			return nil
 		}
 	}
 	return nil
 }
+
+// fewFindings are made into events once for all that goes through them: those of a
+// table's row are, a million of a log are not.
+const fewFindings = 1000
 
 // byteCount counts what is written to it.
 type byteCount int64
@@ -113,6 +120,7 @@ func (o *importOptions) extract(file string, text io.Reader, bytes int64, sets m
 		return only(extract.TableRun{}, err)
 	}
 	options.Bytes = bytes
+	spareMemory()
 	r, err := e.Extract(text, options)
 	labels := maps.Clone(r.Labels) // what is set by hand goes before what the log says
 	maps.DeleteFunc(labels, func(key string, _ any) bool { _, set := sets[key]; return set })

@@ -74,7 +74,7 @@ func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event,
 		if i == 0 && r.StartUnix > 0 {
 			start.Unix = r.StartUnix
 		}
-		for _, event := range r.Events() {
+		for event := range r.Events() {
 			// A clock and an end are the run's, once.
 			if event.Stop == nil && (i == 0 || event.Train == nil) {
 				found = append(found, event)

@@ -230,7 +230,7 @@ func (t *table) evaluation(row int, accuracy string, e metrics.Evaluation) error
 func (t *table) loss(row int, column string, epoch float64) error {
 	v, ok, err := t.value(row, column)
 	if ok {
-		t.l.figure(column, "", v, "").At = map[string]any{"epoch": epoch}
+		t.l.figure(column, "", map[string]any{"epoch": epoch}, v, "")
 	}
 	return err
 }
@@ -313,7 +313,7 @@ func readLightning(l *log, r io.Reader) error {
 		}
 	}
 	if last.Line > 0 {
-		l.figure("train_seconds", "s", last, "from the first training batch of rank 0 to the last that ThroughputMonitor logged")
+		l.figure("train_seconds", "s", nil, last, "from the first training batch of rank 0 to the last that ThroughputMonitor logged")
 	}
 	if len(rates) == 0 {
 		return nil

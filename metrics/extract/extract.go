@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -82,62 +83,72 @@ type Value struct {
 	Line   int     // 1-based; 0 in formats without lines
 }
 
-// Finding is one event and what it was made from.
-type Finding struct {
-	Event  metrics.Event
-	Line   int     // of the last value; 0 in formats without lines
-	Scale  float64 // factor from the log's unit to the event's
-	Values []Value // that it was made of
-}
-
 // Content is what a log holds.
 type Content struct {
-	Kind      string  // of workload that it is of, as studies name it; "" where it may be any
-	Workers   int     // ranks that the log speaks of; 0: it does not say
-	StartUnix float64 // when the log says it began, seconds since the Unix epoch; 0: it does not say
-	// Findings are in the order of their times; train, epoch, evaluation, figure and
-	// stop events. Times count from the start of the run as the log has it, and are
-	// 0 where it states none; there is then no train event.
-	Findings []Finding
-	Notes    []string // on the log as a whole
+	Kind      string   // of workload that it is of, as studies name it; "" where it may be any
+	Workers   int      // ranks that the log speaks of; 0: it does not say
+	StartUnix float64  // when the log says it began, seconds since the Unix epoch; 0: it does not say
+	Notes     []string // on the log as a whole
 	// Labels are what the log says of the training, by TOML path where a study
 	// has a key for it: "workload.model".
 	Labels map[string]any
 	Failed string // why the run failed, as the log says; "" where it does not say so
 	Lines  int    // that something was taken from
+
+	findings findings
 }
+
+// Findings are in the order of their times; train, epoch, evaluation, figure and
+// stop events. Times count from the start of the run as the log has it, and are 0
+// where it states none; there is then no train event. Each is made when its turn
+// comes: a million take the memory of what they differ in. They are not to be changed.
+func (r *Content) Findings() iter.Seq[Finding] { return r.findings.all() }
+
+// Found is how many findings there are.
+func (r *Content) Found() int { return r.findings.len() }
 
 // Events are the notes and findings as events, to follow a start event with
 // Ranks set to all ranks.
-func (r *Content) Events() []metrics.Event {
-	var list []metrics.Event
-	for _, n := range r.Notes {
-		list = append(list, metrics.Event{Note: &metrics.Note{Text: n}})
+func (r *Content) Events() iter.Seq[metrics.Event] {
+	return func(yield func(metrics.Event) bool) {
+		for _, n := range r.Notes {
+			if !yield(metrics.Event{Note: &metrics.Note{Text: n}}) {
+				return
+			}
+		}
+		for f := range r.Findings() {
+			if !yield(f.Event) {
+				return
+			}
+		}
 	}
-	for _, f := range r.Findings {
-		list = append(list, f.Event)
-	}
-	return list
 }
 
 // Run are the events of a run that has nothing else: those of its log between a
 // start and a stop.
-func (r *Content) Run(run metrics.Run) []metrics.Event {
-	events := []metrics.Event{{Start: &metrics.Start{Format: metrics.FormatVersion, Unix: run.CreatedUnix, Writer: "rank",
-		Framework: run.Framework, WorldSize: run.Workers, Ranks: run.Workers}}}
-	events = append(events, r.Events()...)
-	end := metrics.Stop{Status: metrics.StopDone}
-	if r.Failed != "" {
-		end.Status, end.Cause = metrics.StopFailed, r.Failed
-	}
-	last := 0.0
-	for _, e := range events {
-		last = max(last, e.Time)
-		if e.Evaluation != nil {
-			end.Epochs = max(end.Epochs, e.Evaluation.Epoch)
+func (r *Content) Run(run metrics.Run) iter.Seq[metrics.Event] {
+	return func(yield func(metrics.Event) bool) {
+		start := metrics.Start{Format: metrics.FormatVersion, Unix: run.CreatedUnix, Writer: "rank",
+			Framework: run.Framework, WorldSize: run.Workers, Ranks: run.Workers}
+		if !yield(metrics.Event{Start: &start}) {
+			return
 		}
+		end := metrics.Stop{Status: metrics.StopDone}
+		if r.Failed != "" {
+			end.Status, end.Cause = metrics.StopFailed, r.Failed
+		}
+		last := 0.0
+		for e := range r.Events() {
+			last = max(last, e.Time)
+			if e.Evaluation != nil {
+				end.Epochs = max(end.Epochs, e.Evaluation.Epoch)
+			}
+			if !yield(e) {
+				return
+			}
+		}
+		yield(metrics.Event{Time: last, Stop: &end})
 	}
-	return append(events, metrics.Event{Time: last, Stop: &end})
 }
 
 // ErrNothing: the log has none of the lines that were looked for.
@@ -152,15 +163,14 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 	if o.Workers < 0 || o.WorkerBatch < 0 {
 		return Content{}, fmt.Errorf("%d workers with a batch of %d each; both are 1 or more, or 0 if not known", o.Workers, o.WorkerBatch)
 	}
-	l := &log{o: o, lines: map[int]bool{}}
+	l := newLog(o)
 	if err := e.read(l, r); err != nil {
 		return Content{}, err
 	}
-	if err := l.validate(); err != nil {
-		return Content{}, err
+	if l.invalid != nil {
+		return Content{}, l.invalid
 	}
-	found := slices.ContainsFunc(l.res.Findings, func(f Finding) bool { return f.Event.Evaluation != nil || f.Event.Figure != nil })
-	if !found {
+	if !l.found {
 		hint := ""
 		if len(l.res.Notes) > 0 {
 			hint = " (" + strings.Join(l.res.Notes, "; ") + ")"
@@ -173,27 +183,44 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 	if l.unsaid > 0 {
 		l.res.Notes = append(l.res.Notes, fmt.Sprintf("and %d more notes", l.unsaid))
 	}
-	l.res.Kind, l.res.Lines = e.Kind, len(l.lines)
-	slices.SortStableFunc(l.res.Findings, func(a, b Finding) int {
-		switch {
-		case a.Event.Time < b.Event.Time:
-			return -1
-		case a.Event.Time > b.Event.Time:
-			return 1
-		}
-		return 0
-	})
+	l.res.Kind, l.res.Lines = e.Kind, l.lines.n
+	l.res.findings.arrange()
 	return l.res, nil
 }
 
 // log is one reading of one log.
 type log struct {
-	o     Options
-	res   Content
-	lines map[int]bool // that something was taken from
-	// places are those of collectives that were stated.
-	places map[collectivePlace]bool
+	o       Options
+	res     Content
+	lines   lineSet // that something was taken from
+	found   bool    // an evaluation or a figure
+	invalid error   // what the reader of events would refuse first
+	// sizes are those that were stated of each operation, a bit for out of place and
+	// one for in place.
+	sizes  map[string]map[float64]uint8
 	unsaid int // notes beyond maxNotes
+}
+
+func newLog(o Options) *log {
+	l := &log{o: o}
+	l.res.findings.file = o.File
+	return l
+}
+
+// lineSet is a set of line numbers, from 1 on.
+type lineSet struct {
+	bits map[int]uint64 // 64 lines each
+	n    int
+}
+
+func (s *lineSet) add(line int) {
+	if s.bits == nil {
+		s.bits = map[int]uint64{}
+	}
+	if bit := uint64(1) << (line % 64); s.bits[line/64]&bit == 0 {
+		s.bits[line/64] |= bit
+		s.n++
+	}
 }
 
 // errorAt is an error in a line.
@@ -201,18 +228,18 @@ func (l *log) errorAt(line int, format string, args ...any) error {
 	return &metrics.LineError{File: l.o.File, Line: line, Err: fmt.Errorf(format, args...)}
 }
 
-// validate refuses what the reader of events would.
-func (l *log) validate() error {
-	for _, f := range l.res.Findings {
-		err := f.Event.Validate()
-		switch {
-		case err != nil && f.Line > 0:
-			return l.errorAt(f.Line, "%w", err)
-		case err != nil:
-			return fmt.Errorf("%s: %w", l.o.File, err)
-		}
+// validate notes what the reader of events would refuse.
+func (l *log) validate(f *Finding) {
+	if l.invalid != nil {
+		return
 	}
-	return nil
+	err := f.Event.Validate()
+	switch {
+	case err != nil && f.Line > 0:
+		l.invalid = l.errorAt(f.Line, "%w", err)
+	case err != nil:
+		l.invalid = fmt.Errorf("%s: %w", l.o.File, err)
+	}
 }
 
 // maxNotes is how many notes are kept of a log: a benchmark of a million sizes
@@ -236,7 +263,7 @@ func (l *log) add(e metrics.Event, scale float64, values ...Value) {
 	for _, v := range values {
 		f.Line = v.Line
 		if v.Line > 0 {
-			l.lines[v.Line] = true
+			l.lines.add(v.Line)
 		}
 	}
 	if g := e.Figure; g != nil {
@@ -245,7 +272,9 @@ func (l *log) add(e metrics.Event, scale float64, values ...Value) {
 			g.Of = len(values)
 		}
 	}
-	l.res.Findings = append(l.res.Findings, f)
+	l.found = l.found || e.Evaluation != nil || e.Figure != nil
+	l.validate(&f)
+	l.res.findings.add(f)
 }
 
 // label notes what the log says of the training.
@@ -265,11 +294,10 @@ func scaled(x, scale float64) float64 {
 	return x * scale
 }
 
-// figure appends a figure that the log states as it is.
-func (l *log) figure(name, unit string, v Value, note string) *metrics.Figure {
-	f := &metrics.Figure{Name: name, Value: v.Number, Unit: unit, Note: note}
-	l.add(metrics.Event{Figure: f}, 1, v)
-	return f
+// figure appends a figure that the log states as it is; at is what it is of, nil
+// for the run.
+func (l *log) figure(name, unit string, at map[string]any, v Value, note string) {
+	l.add(metrics.Event{Figure: &metrics.Figure{Name: name, Value: v.Number, Unit: unit, At: at, Note: note}}, 1, v)
 }
 
 // reduced appends a figure made of several values.

@@ -38,7 +38,7 @@ func found(t *testing.T, e Extractor, text string, o Options) (lines []string, n
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range r.Findings {
+	for f := range r.Findings() {
 		lines = append(lines, written(f))
 		if f.Event.Figure != nil {
 			notes += f.Event.Figure.Note + "\n"

@@ -40,7 +40,7 @@ func check(t *testing.T, format string, data []byte, r Content) {
 		return // values under a checksum; TestDamaged compares them
 	}
 	lines := strings.Split(string(data), "\n")
-	for _, f := range r.Findings {
+	for f := range r.Findings() {
 		if format == mlperf.Name && (f.Event.Train != nil || f.Event.Figure != nil && f.Event.Figure.Unit == "s") {
 			continue // differences of times
 		}
@@ -165,7 +165,7 @@ func TestDamaged(t *testing.T) {
 				}
 				check(t, s.format, bad, got)
 				if s.format == tensorboard.Name {
-					for _, f := range got.Findings {
+					for f := range got.Findings() {
 						if g := f.Event.Figure; g != nil && !known[fmt.Sprint(g.Name, int64(g.At["step"].(float64)), g.Value)] {
 							t.Errorf("%s is not in the whole file", written(f))
 						}

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -55,7 +56,7 @@ func TestTimmHeld(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := r.Findings[0].Event.Figure
+		f := slices.Collect(r.Findings())[0].Event.Figure
 		if f.Name != "throughput" || math.Abs(f.Value-tt.throughput) > 1e-9 || !strings.Contains(f.Note, tt.says) {
 			t.Errorf("%s/s: %+v", tt.stated, f)
 		}
@@ -70,7 +71,7 @@ func TestLightningHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range r.Findings {
+	for f := range r.Findings() {
 		if g := f.Event.Figure; g != nil && g.Name == "throughput" {
 			if g.Value != 400 || !strings.Contains(g.Note, "one worker's") {
 				t.Errorf("%+v", g)

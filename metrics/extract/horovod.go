@@ -6,6 +6,8 @@ import (
 	"math"
 	"regexp"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
 )
 
 // horovodSynthetic reads Horovod's examples/*_synthetic_benchmark.py, all of
@@ -79,10 +81,11 @@ func readHorovod(l *log, r io.Reader) error {
 		note = fmt.Sprintf("as Horovod's benchmark prints it: rank 0's rate times %d, not a measured aggregate", l.res.Workers)
 	}
 	const is = "1.96 σ over the iterations of rank 0; no confidence interval"
-	f := l.figure("throughput", "samples/s", total[0], note)
-	f.PlusMinus, f.PlusMinusIs = &total[1].Number, is
-	f = l.figure("throughput_per_worker", "samples/s", each[0], "rank 0's, the mean of its iterations")
-	f.PlusMinus, f.PlusMinusIs = &each[1].Number, is
+	stated := func(name string, v, plusMinus Value, note string) {
+		l.add(metrics.Event{Figure: &metrics.Figure{Name: name, Value: v.Number, Unit: "samples/s", PlusMinus: &plusMinus.Number, PlusMinusIs: is, Note: note}}, 1, v)
+	}
+	stated("throughput", total[0], total[1], note)
+	stated("throughput_per_worker", each[0], each[1], "rank 0's, the mean of its iterations")
 	return nil
 }
 

@@ -73,7 +73,7 @@ type mllogEvaluation struct {
 	at     int64
 	metric string
 	epoch  float64
-	mark   mllogMark
+	mark   int // its index
 }
 
 func readMLPerf(l *log, r io.Reader) error {
@@ -188,12 +188,11 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 		if m.start.Line == 0 {
 			return m.l.errorAt(n, "eval_accuracy before run_start")
 		}
-		mark := m.mark(n, at, e)
-		one := mllogEvaluation{v: v, at: at, metric: e.Metadata.Metric, mark: mark}
+		one := mllogEvaluation{v: v, at: at, metric: e.Metadata.Metric, mark: len(m.marks)}
 		if x := e.Metadata.Epoch; x != nil && *x > 0 {
 			one.epoch = *x
 		}
-		m.evaluations, m.marks = append(m.evaluations, one), append(m.marks, mark)
+		m.evaluations, m.marks = append(m.evaluations, one), append(m.marks, m.mark(n, at, e))
 	case "block_start", "block_stop", "epoch_start", "epoch_stop", "eval_start", "eval_stop":
 		if m.start.Line > 0 {
 			m.marks = append(m.marks, m.mark(n, at, e))
@@ -291,7 +290,7 @@ func (m *mllogRun) evaluate() error {
 			f := &metrics.Figure{Name: "eval_accuracy", Value: one.v.Number, At: map[string]any{}}
 			if one.epoch > 0 {
 				f.At["epoch"] = one.epoch
-			} else if samples, ok := m.samples(one.mark); ok && samples > 0 {
+			} else if samples, ok := m.samples(m.marks[one.mark]); ok && samples > 0 {
 				f.At["samples"] = samples
 			}
 			if one.metric != "" {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -172,7 +173,7 @@ func TestMLPerfFigures(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, said := map[string]float64{}, strings.Join(r.Notes, "\n")
-			for _, f := range r.Findings {
+			for f := range r.Findings() {
 				if g := f.Event.Figure; g != nil && len(g.At) == 0 {
 					got[g.Name] = g.Value
 					said += "\n" + g.Note
@@ -206,7 +207,7 @@ func TestMLPerfProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(r.Findings); n != 3 || r.Findings[n-1].Event.Figure.Value != 1 {
-		t.Errorf("%d findings: %v", n, r.Findings)
+	if n := r.Found(); n != 3 || slices.Collect(r.Findings())[n-1].Event.Figure.Value != 1 {
+		t.Errorf("%d findings: %v", n, slices.Collect(r.Findings()))
 	}
 }

@@ -78,12 +78,9 @@ func (m *mllogRun) samples(at mllogMark) (x float64, ok bool) {
 // the median from one count to the next, without the first, whose time has the
 // start of training in it.
 func (m *mllogRun) ownRate() ownRate {
-	var marks []mllogMark
-	for _, one := range m.marks {
-		if float64(one.at) >= m.start.Number && (m.stop.Line == 0 || float64(one.at) <= m.stop.Number) {
-			marks = append(marks, one)
-		}
-	}
+	marks := slices.DeleteFunc(slices.Clone(m.marks), func(one mllogMark) bool {
+		return float64(one.at) < m.start.Number || m.stop.Line > 0 && float64(one.at) > m.stop.Number
+	})
 	slices.SortStableFunc(marks, func(a, b mllogMark) int { return cmp.Compare(a.at, b.at) })
 	// The counts of evaluations are those that MLPerf's own checker goes by; those
 	// at the end of a block are of its start in some logs.

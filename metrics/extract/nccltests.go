@@ -113,6 +113,7 @@ func (l *log) ncclRow(ln line, columns []string, op string) error {
 
 // collective adds time (µs), algbw and busbw (GB/s) of one size and placement.
 func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) (Value, error)) error {
+	at := collective.At(op, bytes, inPlace)
 	for j, f := range []struct {
 		name, unit string
 		scale      float64
@@ -124,24 +125,30 @@ func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) 
 		if v.Number < 0 {
 			return l.errorAt(v.Line, "%s of %g", f.name, v.Number)
 		}
-		at := collective.At(op, bytes, inPlace)
-		if place := (collectivePlace{op, f.name, bytes, inPlace}); l.places[place] {
+		if j == 0 && !l.isNew(op, bytes, inPlace) {
 			return l.errorAt(v.Line, "%g bytes for the second time", bytes)
-		} else if l.places == nil {
-			l.places = map[collectivePlace]bool{place: true}
-		} else {
-			l.places[place] = true
 		}
 		l.add(metrics.Event{Figure: &metrics.Figure{Name: f.name, Value: scaled(v.Number, f.scale), Unit: f.unit, At: at}}, f.scale, v)
 	}
 	return nil
 }
 
-// collectivePlace is what a benchmark states one number of each figure for.
-type collectivePlace struct {
-	op, figure string
-	bytes      float64
-	inPlace    bool
+// isNew notes that a benchmark has stated its numbers of one size and placement,
+// and reports whether it had not before.
+func (l *log) isNew(op string, bytes float64, inPlace bool) bool {
+	if l.sizes[op] == nil {
+		if l.sizes == nil {
+			l.sizes = map[string]map[float64]uint8{}
+		}
+		l.sizes[op] = map[float64]uint8{}
+	}
+	bit := uint8(1)
+	if inPlace {
+		bit = 2
+	}
+	before := l.sizes[op][bytes]
+	l.sizes[op][bytes] = before | bit
+	return before&bit == 0
 }
 
 func digits(s string) bool {

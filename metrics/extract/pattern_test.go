@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,8 +21,8 @@ func TestPatternOfTheRun(t *testing.T) {
 		want        float64
 	}{{"rate 3\n", "", 3}, {"rate 3\nrate 5\n", "last", 5}, {"rate 3\nrate 5\n", "mean", 4}} {
 		r, err := read(c.log, c.reduce)
-		if err != nil || len(r.Findings) != 1 || r.Findings[0].Event.Figure.Value != c.want {
-			t.Errorf("%q by %q: %+v, %v; want %g", c.log, c.reduce, r.Findings, err, c.want)
+		if err != nil || r.Found() != 1 || slices.Collect(r.Findings())[0].Event.Figure.Value != c.want {
+			t.Errorf("%q by %q: %+v, %v; want %g", c.log, c.reduce, slices.Collect(r.Findings()), err, c.want)
 		}
 	}
 	if r, err := read("rate 3\nwarm\nrate 5\n", ""); err == nil || !strings.Contains(err.Error(), "log:3: a second throughput; the first is on line 1") {
@@ -62,9 +63,9 @@ func TestPatternOfAPartOfANumber(t *testing.T) {
 		r, err := e.Extract(strings.NewReader(c.line+"\n"), Options{File: "log", Workers: 1})
 		switch {
 		case c.want == 0 && (err == nil || !strings.Contains(err.Error(), "log:1: ") || !strings.Contains(err.Error(), "is a part of a number")):
-			t.Errorf("%s of %q: %+v, %v; want that it is a part", c.pattern, c.line, r.Findings, err)
-		case c.want != 0 && (err != nil || r.Findings[0].Event.Figure.Value != c.want):
-			t.Errorf("%s of %q: %+v, %v; want %g", c.pattern, c.line, r.Findings, err, c.want)
+			t.Errorf("%s of %q: %+v, %v; want that it is a part", c.pattern, c.line, slices.Collect(r.Findings()), err)
+		case c.want != 0 && (err != nil || slices.Collect(r.Findings())[0].Event.Figure.Value != c.want):
+			t.Errorf("%s of %q: %+v, %v; want %g", c.pattern, c.line, slices.Collect(r.Findings()), err, c.want)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 	if o.File == "" {
 		o.File = "csv"
 	}
-	l := &log{o: o, lines: map[int]bool{}}
+	l := newLog(o)
 	t, err := l.names(r, ",;\t")
 	if err != nil {
 		return err
@@ -140,15 +140,15 @@ type tableGroup struct {
 
 // yield makes the run's result and hands it over.
 func (g *tableGroup) yield(t *table, columns map[string]Column, yield func(TableRun) bool) (more bool, err error) {
-	one := &log{o: t.l.o, lines: map[int]bool{}}
+	one := newLog(t.l.o)
 	sub := &table{l: one, at: t.at, rows: g.rows, line: g.line}
-	if err := errors.Join(sub.run(columns), one.validate()); err != nil {
+	if err := errors.Join(sub.run(columns), one.invalid); err != nil {
 		return false, err
 	}
-	if g.Result = one.res; len(one.res.Findings) == 0 {
+	if g.Result = one.res; g.Result.Found() == 0 {
 		return false, one.errorAt(g.line[0], "no figure in any of the mapped columns")
 	}
-	g.Result.Kind, g.Result.Lines = "train", len(one.lines) // TableFigures are a training's
+	g.Result.Kind, g.Result.Lines = "train", one.lines.n // TableFigures are a training's
 	return yield(g.TableRun), nil
 }
 
@@ -318,9 +318,11 @@ func (t *table) run(columns map[string]Column) error {
 		if v, _, ok, err = cell(row, "loss"); err != nil {
 			return err
 		} else if ok {
-			if f := l.figure("loss", "", v, ""); before >= 0 {
-				f.At = map[string]any{"epoch": epoch.Number}
+			var at map[string]any
+			if before >= 0 {
+				at = map[string]any{"epoch": epoch.Number}
 			}
+			l.figure("loss", "", at, v, "")
 		}
 		if v, scale, ok, err = cell(row, "throughput"); err != nil {
 			return err

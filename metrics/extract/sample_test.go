@@ -121,7 +121,7 @@ func TestSamples(t *testing.T) {
 			}
 			var lines []string
 			said := strings.Join(r.Notes, "\n")
-			for _, f := range r.Findings {
+			for f := range r.Findings() {
 				lines = append(lines, written(f))
 				if f.Event.Figure != nil {
 					said += "\n" + f.Event.Figure.Note
@@ -155,12 +155,12 @@ func TestSamples(t *testing.T) {
 // the order of time, and figures that are what their values make.
 func checkEvents(t *testing.T, r Content) {
 	t.Helper()
-	for _, e := range r.Events() {
+	for e := range r.Events() {
 		if err := e.Validate(); err != nil {
 			t.Errorf("%s event: %v", e.Kind(), err)
 		}
 	}
-	for _, f := range r.Findings {
+	for f := range r.Findings() {
 		value, known := math.NaN(), true
 		switch e := f.Event; {
 		case e.Evaluation != nil:

@@ -137,8 +137,8 @@ func TestLinear(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			count.Linear(t, 200, func(n int) {
 				r, err := e.Extract(bytes.NewReader(longLog(t, e, n)), long[e.Name].options)
-				if err != nil || len(r.Findings) == 0 {
-					t.Errorf("%d findings, %v", len(r.Findings), err)
+				if err != nil || r.Found() == 0 {
+					t.Errorf("%d findings, %v", r.Found(), err)
 				}
 			})
 		})

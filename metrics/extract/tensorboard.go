@@ -126,9 +126,8 @@ func (l *log) scalars(list []scalar, began float64) error {
 				return err
 			}
 		default:
-			f := l.figure(tag, "", last.v, fmt.Sprintf("the last of %d values of the tag", len(values)))
-			f.At = map[string]any{"step": float64(last.step)}
-			l.res.Findings[len(l.res.Findings)-1].Event.Time = last.wall - began
+			l.add(metrics.Event{Time: last.wall - began, Figure: &metrics.Figure{Name: tag, Value: last.v.Number, At: map[string]any{"step": float64(last.step)},
+				Note: fmt.Sprintf("the last of %d values of the tag", len(values))}}, 1, last.v)
 		}
 	}
 	return nil

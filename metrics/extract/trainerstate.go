@@ -76,7 +76,7 @@ func readTrainerState(l *log, r io.Reader) error {
 		if v, ok, err := number("eval_loss"); err != nil {
 			return err
 		} else if ok {
-			l.figure("eval_loss", "", v, "").At = map[string]any{"epoch": epoch.Number}
+			l.figure("eval_loss", "", map[string]any{"epoch": epoch.Number}, v, "")
 		}
 		for _, f := range []struct{ key, name, unit, note string }{
 			{"train_runtime", "train_seconds", "s", "the Trainer's whole run time, evaluations and checkpoints included"},
@@ -97,7 +97,7 @@ func readTrainerState(l *log, r io.Reader) error {
 				return l.errorAt(v.Line, "a second train_runtime. One file is one run")
 			}
 			found = true
-			l.figure(f.name, f.unit, v, f.note)
+			l.figure(f.name, f.unit, nil, v, f.note)
 		}
 		return nil
 	})

@@ -44,7 +44,7 @@ var ErrAbsurd = errors.New("not a run that can be stored")
 // Imported is a run that was read from another program's log.
 type Imported struct {
 	Run    metrics.Run
-	Events []metrics.Event
+	Events iter.Seq[metrics.Event] // gone through several times; nil: none
 	From   Source
 }
 
@@ -167,8 +167,11 @@ func (all *importing) mayBeStored(from Source) (bool, error) {
 func (all *importing) one(i Imported) (report Report, err error) {
 	tx := all.tx
 	run, events, from := withoutSecrets(i.Run, all.hide), i.Events, i.From
-	for k := range events { // as strictly as what ranks write
-		if err := events[k].Validate(); err != nil {
+	if events == nil {
+		events = slices.Values([]metrics.Event(nil))
+	}
+	for e := range events { // as strictly as what ranks write
+		if err := e.Validate(); err != nil {
 			return report, absurd(from, err)
 		}
 	}
@@ -284,7 +287,7 @@ func (s *Store) Tables(ctx context.Context) (list []Source, err error) {
 
 // importFacts is a digest of what is imported, but for when the file was
 // written, which copying changes, and the numbers that Import gives.
-func importFacts(run metrics.Run, events []metrics.Event, from Source) ([]byte, error) {
+func importFacts(run metrics.Run, events iter.Seq[metrics.Event], from Source) ([]byte, error) {
 	run.ID, run.Repeat, run.Attempt, run.CreatedUnix, run.Dir, run.Detail = "-", 1, 1, 0, "", ""
 	text, err := record(run)
 	if err != nil {
@@ -292,7 +295,7 @@ func importFacts(run metrics.Run, events []metrics.Event, from Source) ([]byte, 
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, `{"Run":%s,"Format":%q}`, text, from.Format)
-	for _, e := range events {
+	for e := range events {
 		if e.Start != nil {
 			continue // names the host and the file's time
 		}
@@ -320,7 +323,7 @@ func putSource(tx *sql.Tx, from Source) (id int64, err error) {
 }
 
 // run stores a run that is not stored yet.
-func (all *importing) run(run metrics.Run, events []metrics.Event, from Source, facts []byte) (report Report, err error) {
+func (all *importing) run(run metrics.Run, events iter.Seq[metrics.Event], from Source, facts []byte) (report Report, err error) {
 	report = Report{Run: run.ID, Changed: true, Files: 1}
 	if run.StudyID, err = all.study(run); err != nil {
 		return report, err
@@ -347,7 +350,7 @@ func (all *importing) run(run metrics.Run, events []metrics.Event, from Source, 
 	if err := in.derive(metrics.EventFile{Path: from.Path, Writer: "rank"}, 0, from.Bytes, events); err != nil {
 		return report, err
 	}
-	if input := stated(run, events); input != nil {
+	if input := stated(run, all.hiding(events)); input != nil {
 		return report, in.summarize(input, nil)
 	}
 	if err := all.settle(); err != nil {
@@ -363,14 +366,34 @@ func (all *importing) run(run metrics.Run, events []metrics.Event, from Source, 
 	return report, in.summarize(input, evaluations)
 }
 
+// hiding are the events as they are stored: they can be made anew each time.
+func (all *importing) hiding(events iter.Seq[metrics.Event]) iter.Seq[metrics.Event] {
+	return func(yield func(metrics.Event) bool) {
+		for e := range events {
+			hideIn(&e, all.hide, all.hide)
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// startsWith is the start that comes before all other events; nil where none does.
+func startsWith(events iter.Seq[metrics.Event]) *metrics.Start {
+	for e := range events {
+		return e.Start
+	}
+	return nil
+}
+
 // stated is what summaryInput reads back of a run of whose one writer no steps and
 // nothing of the host is known, as of a log, made of its events as they were
 // stored; nil of any other. Reading back is a quarter of an import.
-func stated(run metrics.Run, events []metrics.Event) *summary.Input {
-	if len(events) == 0 || events[0].Start == nil {
+func stated(run metrics.Run, events iter.Seq[metrics.Event]) *summary.Input {
+	s := startsWith(events)
+	if s == nil {
 		return nil
 	}
-	s := events[0].Start
 	rank := summary.Rank{Rank: s.Rank, Ranks: s.Covers(), World: s.WorldSize}
 	input := summary.Input{Kind: run.Kind, Workers: run.Workers, World: s.WorldSize, Restart: s.Restart, Restarts: []int{s.Restart}}
 	input.Device, _ = run.Parameters["resources.device"].(string)
@@ -387,18 +410,23 @@ func stated(run metrics.Run, events []metrics.Event) *summary.Input {
 		}
 	}
 	said := map[string]bool{}
-	for i := range events[1:] {
-		e := &events[1+i]
+	first := true
+	for e := range events {
 		switch {
+		case first:
+			first = false
 		case e.Figure != nil:
-			input.Figures = append(input.Figures, *e.Figure)
+			if summary.Counts(e.Figure) {
+				input.Figures = append(input.Figures, *e.Figure)
+			}
 		case e.Note != nil:
 			if !said[e.Note.Text] {
 				said[e.Note.Text] = true
 				input.Notes = append(input.Notes, e.Note.Text)
 			}
 		case e.Train != nil && rank.Train == nil:
-			rank.TrainTime = &e.Time
+			at := e.Time
+			rank.TrainTime = &at
 			rank.Train = &metrics.Train{ParameterSHA256: e.Train.ParameterSHA256, DataSHA256: e.Train.DataSHA256}
 		case e.Epoch != nil:
 			input.EpochEnds = append(input.EpochEnds, e.Epoch.Step)

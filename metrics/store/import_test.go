@@ -111,7 +111,7 @@ func TestImportAgain(t *testing.T) {
 }
 
 func importOne(t *testing.T, s *Store, run metrics.Run, events []metrics.Event, from Source) (Report, error) {
-	reports, err := importAll(t, s, Imported{run, events, from})
+	reports, err := importAll(t, s, Imported{run, slices.Values(events), from})
 	if err != nil {
 		return Report{}, err
 	}
@@ -196,7 +196,7 @@ func TestImportPreparesOnce(t *testing.T) {
 		var list []Imported
 		for i := range n {
 			from.Part = fmt.Sprint(i)
-			list = append(list, Imported{run, events, from})
+			list = append(list, Imported{run, slices.Values(events), from})
 		}
 		if _, err := importAll(t, s, list...); err != nil {
 			t.Fatal(err)
@@ -220,7 +220,7 @@ func TestImportHoldsOne(t *testing.T) {
 				t.Errorf("run %d is asked for when %d are stored", given+1, told)
 			}
 			from.Part = fmt.Sprint(given)
-			if !yield(Imported{run, events, from}, nil) {
+			if !yield(Imported{run, slices.Values(events), from}, nil) {
 				return
 			}
 		}
@@ -232,7 +232,7 @@ func TestImportHoldsOne(t *testing.T) {
 	broken := errors.New("broken")
 	from.SHA256 = "other"
 	if err := s.Import(t.Context(), func(yield func(Imported, error) bool) {
-		_ = yield(Imported{run, events, from}, nil) && yield(Imported{}, broken)
+		_ = yield(Imported{run, slices.Values(events), from}, nil) && yield(Imported{}, broken)
 	}, nil); err != broken {
 		t.Errorf("%v; want the error of the runs", err)
 	}
@@ -318,7 +318,7 @@ func TestStated(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := stated(run, c.events)
+			got := stated(run, slices.Values(c.events))
 			if c.read {
 				if got != nil {
 					t.Fatalf("%+v", got)
@@ -351,7 +351,7 @@ func TestImportTwiceAtOnce(t *testing.T) {
 	add := func(path, sha string, part int) {
 		run, events, from := importedRun()
 		from.Path, from.SHA256, from.Part = path, sha, fmt.Sprint(part)
-		list = append(list, Imported{run, events, from})
+		list = append(list, Imported{run, slices.Values(events), from})
 	}
 	for i := range 2*rowsTogether + 1 {
 		add("/a", "aa", i)

@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +17,7 @@ func rowsOf(sha string, from, n int) (list []Imported) {
 		run, events, source := importedRun()
 		run.Point = fmt.Sprintf("i%d", i%3)
 		source.Path, source.SHA256, source.Part, source.Rows, source.Origin = "/t.csv", sha, fmt.Sprint("row ", from+i), fmt.Sprint(from+i), "origin"
-		list = append(list, Imported{run, events, source})
+		list = append(list, Imported{run, slices.Values(events), source})
 	}
 	return list
 }
@@ -106,7 +107,7 @@ func TestImportIndices(t *testing.T) {
 	for i := range read {
 		read[i].Run.Study, read[i].From.Origin = "newer", "ee"
 	}
-	read[120].Events = append(read[120].Events[:1:1], stepsEvent(3, metrics.Steps{Tick: 1, Duration: fill(1, 2), Samples: fill(1, 3)}))
+	read[120].Events = slices.Values(append(slices.Collect(read[120].Events)[:1:1], stepsEvent(3, metrics.Steps{Tick: 1, Duration: fill(1, 2), Samples: fill(1, 3)})))
 	stored("steps", 4, read, append(append(repeated(false, 111), repeated(true, 9)...), repeated(false, 10)...))
 }
 

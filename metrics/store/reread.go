@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/redact"
@@ -45,7 +47,7 @@ func (s *Store) Reread(ctx context.Context, run metrics.Run, restart int, from s
 			return err
 		}
 		in.whole[restart] = true
-		if err := in.derive(metrics.EventFile{Path: from, Writer: "rank", Restart: restart}, derived, 0, events); err != nil {
+		if err := in.derive(metrics.EventFile{Path: from, Writer: "rank", Restart: restart}, derived, 0, slices.Values(events)); err != nil {
 			return err
 		}
 		if err := in.steps(); err != nil {
@@ -64,40 +66,44 @@ func (s *Store) Reread(ctx context.Context, run metrics.Run, restart int, from s
 }
 
 // derive stores events that are in no event file: those of file's writer, made
-// of something of so many bytes.
-func (in *ingest) derive(file metrics.EventFile, inode, bytes int64, events []metrics.Event) error {
+// of something of so many bytes. They are gone through three times.
+func (in *ingest) derive(file metrics.EventFile, inode, bytes int64, events iter.Seq[metrics.Event]) error {
 	// What the first event says of the writer is stored with the file.
 	var started *float64
 	var world, pid *int
 	var host *string
 	ranks := 1
-	if len(events) > 0 && events[0].Start != nil {
-		s := events[0].Start
+	if s := startsWith(events); s != nil {
 		if err := startOf(file, s); err != nil {
 			return err
 		}
 		started, world, ranks, host, pid = &s.Unix, &s.WorldSize, s.Covers(), &s.Host, &s.PID
 	}
+	lines := 0
+	for range events {
+		lines++
+	}
 	id, err := in.rows.numbered("event_file", `INSERT INTO event_file (id, run, writer, rank, restart, path, inode, size, modified, head, head_size, offset, line,
 			started, world_size, ranks, host, pid)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, x'', 0, ?, ?, ?, ?, ?, ?, ?)`,
-		in.run, file.Writer, file.Rank, file.Restart, file.Path, inode, bytes, bytes, len(events), started, world, ranks, host, pid)
+		in.run, file.Writer, file.Rank, file.Restart, file.Path, inode, bytes, bytes, lines, started, world, ranks, host, pid)
 	if err != nil {
 		return err
 	}
 	w := fileWriter{in: in, file: file, id: id, blocks: map[int]*block{}, had: map[string]bool{}}
-	for i := range events {
-		if err := events[i].Validate(); err != nil {
-			return err
-		}
-		if i == 0 && started != nil {
-			in.report.Events++
-			continue
-		}
-		if err := w.event(&events[i], i+1); err != nil {
+	line := 0
+	for e := range events {
+		line++
+		if err := e.Validate(); err != nil {
 			return err
 		}
 		in.report.Events++
+		if line == 1 && started != nil {
+			continue
+		}
+		if err := w.event(&e, line); err != nil {
+			return err
+		}
 	}
 	return w.flush(math.MaxInt)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -79,5 +80,29 @@ func TestSecretsAreNotStored(t *testing.T) {
 	}
 	if n := inFile(); n > 0 {
 		t.Errorf("collected again, the secret is in the database %d times", n)
+	}
+}
+
+// Events that are made anew each time they are gone through bring no secret into
+// the run's results.
+func TestSecretsOfEventsMadeAnew(t *testing.T) {
+	s := openStore(t)
+	run, events, from := importedRun()
+	again := func(yield func(metrics.Event) bool) {
+		for _, e := range events {
+			if !yield(e) {
+				return
+			}
+		}
+		yield(metrics.Event{Note: &metrics.Note{Text: "started with --token ghp_0123456789abcdefghijABCDEFGHIJ012345"}})
+	}
+	if _, err := importAll(t, s, Imported{run, again, from}); err != nil {
+		t.Fatal(err)
+	}
+	if got := value(t, s, "SELECT count(*) FROM result WHERE warnings LIKE '%started with%'"); got != "1" {
+		t.Fatalf("%s results have the note", got)
+	}
+	if text := dump(t, s); strings.Contains(text, "ghp_0123") {
+		t.Error("the secret is stored")
 	}
 }

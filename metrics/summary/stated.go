@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -104,7 +105,7 @@ func (r *Outcome) placed(in Input) {
 	}
 	var places measure.Places
 	again := map[string]int{}
-	for _, m := range measure.Placed() {
+	for _, m := range placedMeasures() {
 		for _, f := range in.Figures {
 			if f.Name == m.Name && f.Unit == m.Unit && m.Holds(f.At) && !places.Add(f.At, m.Name, f.Value) {
 				again[m.Name]++
@@ -118,9 +119,18 @@ func (r *Outcome) placed(in Input) {
 	r.Places = places.List()
 }
 
+var placedMeasures = sync.OnceValue(measure.Placed)
+
+// Counts reports whether a result can come of the figure: one of something within
+// the run counts only where a measure has such places.
+func Counts(f *metrics.Figure) bool {
+	_, sized := f.At[measure.Bytes]
+	return len(f.At) == 0 || sized || Placed(*f)
+}
+
 // Placed reports whether the figure is a value of a measure with coordinates.
 func Placed(f metrics.Figure) bool {
-	return slices.ContainsFunc(measure.Placed(), func(m measure.Measure) bool { return f.Name == m.Name && f.Unit == m.Unit && m.Holds(f.At) })
+	return slices.ContainsFunc(placedMeasures(), func(m measure.Measure) bool { return f.Name == m.Name && f.Unit == m.Unit && m.Holds(f.At) })
 }
 
 // one takes the value of a measure from the figures that state it. Of two, which

@@ -1,0 +1,202 @@
+package extract
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// Finding is one event and what it was made from.
+type Finding struct {
+	Event  metrics.Event
+	Line   int     // of the last value; 0 in formats without lines
+	Scale  float64 // factor from the log's unit to the event's
+	Values []Value // that it was made of
+}
+
+// findings are those of a log. A log of a million entries has few kinds of them,
+// which differ in some numbers: these are kept, 48 bytes each in place of some 500,
+// and a Finding is made of them when it is asked for.
+type findings struct {
+	file  string
+	found [][]packed // each block but the last is full
+	order []int32    // by time; nil where they are found in that order
+	kinds []kind
+	whole []Finding // those that are of no kind
+	last  float64   // the latest time so far
+	sort  bool      // an earlier one followed it
+}
+
+// packed is a finding of a kind, made of one value.
+type packed struct {
+	time   float64
+	value  float64 // the figure's, or the accuracy
+	number float64 // as it stands in the log
+	first  float64 // of the numbers that say what a figure is of; an evaluation's epoch
+	second float64 // likewise; its step
+	line   int32   // of a whole finding, its index
+	kind   int32   // index; isWhole for none
+}
+
+const (
+	isWhole  = -1
+	block    = 4096
+	maxKinds = 32 // which are looked through for each finding
+	few      = 16 // are not taken apart: a table's row has two
+)
+
+// kind is what findings have in common.
+type kind struct {
+	scale                     float64
+	evaluation                bool
+	samples                   int64 // of an evaluation; all below is of a figure
+	name, unit, better        string
+	reduce, note, plusMinusIs string
+	of                        int
+	keys                      [2]string // of the numbers that say what it is of, "" for none
+	key, text                 string    // of a text that does
+}
+
+func (l *findings) len() int {
+	n := len(l.found)
+	if n == 0 {
+		return 0
+	}
+	return (n-1)*block + len(l.found[n-1])
+}
+
+// add keeps a finding.
+func (l *findings) add(f Finding) {
+	var p packed
+	var k kind
+	ok := l.len() >= few
+	if ok {
+		p, k, ok = pack(f)
+	}
+	if ok {
+		p.kind = int32(slices.Index(l.kinds, k))
+		if ok = p.kind >= 0 || len(l.kinds) < maxKinds; ok && p.kind < 0 {
+			p.kind = int32(len(l.kinds))
+			l.kinds = append(l.kinds, k)
+		}
+	}
+	if !ok {
+		p = packed{time: f.Event.Time, kind: isWhole, line: int32(len(l.whole))}
+		l.whole = append(l.whole, f)
+	}
+	l.sort = l.sort || p.time < l.last
+	l.last = max(l.last, p.time)
+	n := len(l.found)
+	switch {
+	case n == 0:
+		l.found = append(l.found, nil)
+		n++
+	case len(l.found[n-1]) == block:
+		l.found = append(l.found, make([]packed, 0, block))
+		n++
+	}
+	l.found[n-1] = append(l.found[n-1], p)
+}
+
+// pack takes a finding apart; ok is false for one that has more to it.
+func pack(f Finding) (p packed, k kind, ok bool) {
+	if len(f.Values) != 1 || f.Values[0].Line != f.Line || f.Line != int(int32(f.Line)) {
+		return p, k, false
+	}
+	p = packed{time: f.Event.Time, number: f.Values[0].Number, line: int32(f.Line)}
+	k.scale = f.Scale
+	switch e := f.Event.Evaluation; {
+	case e != nil:
+		p.value, p.first, p.second = e.Accuracy, float64(e.Epoch), float64(e.Step)
+		k.evaluation, k.samples = true, e.Samples
+		return p, k, e.Loss == nil && e.Seconds == 0 && int(p.first) == e.Epoch && int(p.second) == e.Step
+	case f.Event.Figure == nil:
+		return p, k, false
+	}
+	g := f.Event.Figure
+	p.value = g.Value
+	k.name, k.unit, k.better, k.reduce, k.note, k.plusMinusIs, k.of = g.Name, g.Unit, g.Better, g.Reduce, g.Note, g.PlusMinusIs, g.Of
+	for key, v := range g.At {
+		switch v := v.(type) {
+		case float64:
+			switch {
+			case key == "" || k.keys[1] != "":
+				return p, k, false
+			case k.keys[0] == "":
+				k.keys[0], p.first = key, v
+			case key < k.keys[0]: // always in one order
+				k.keys[0], k.keys[1], p.first, p.second = key, k.keys[0], v, p.first
+			default:
+				k.keys[1], p.second = key, v
+			}
+		case string:
+			if key == "" || k.key != "" {
+				return p, k, false
+			}
+			k.key, k.text = key, v
+		default:
+			return p, k, false
+		}
+	}
+	return p, k, g.PlusMinus == nil && (g.At == nil || len(g.At) > 0)
+}
+
+// unpack undoes pack.
+func (l *findings) unpack(p *packed) Finding {
+	if p.kind == isWhole {
+		return l.whole[p.line]
+	}
+	k := &l.kinds[p.kind]
+	f := Finding{Line: int(p.line), Scale: k.scale, Values: []Value{{p.number, int(p.line)}}}
+	f.Event.Time = p.time
+	if k.evaluation {
+		f.Event.Evaluation = &metrics.Evaluation{Epoch: int(p.first), Step: int(p.second), Accuracy: p.value, Samples: k.samples}
+		return f
+	}
+	g := &metrics.Figure{Name: k.name, Value: p.value, Unit: k.unit, Better: k.better, Reduce: k.reduce, Note: k.note, PlusMinusIs: k.plusMinusIs,
+		Of: k.of, File: l.file, Line: int(p.line)}
+	if k.keys[0] != "" || k.key != "" {
+		g.At = map[string]any{}
+	}
+	for i, v := range []float64{p.first, p.second} {
+		if k.keys[i] != "" {
+			g.At[k.keys[i]] = v
+		}
+	}
+	if k.key != "" {
+		g.At[k.key] = k.text
+	}
+	f.Event.Figure = g
+	return f
+}
+
+func (l *findings) at(i int) *packed { return &l.found[i/block][i%block] }
+
+// arrange puts them in the order of their times; of equal ones, in that in which
+// they were found.
+func (l *findings) arrange() {
+	if !l.sort {
+		return
+	}
+	l.order = make([]int32, l.len())
+	for i := range l.order {
+		l.order[i] = int32(i)
+	}
+	slices.SortStableFunc(l.order, func(a, b int32) int { return cmp.Compare(l.at(int(a)).time, l.at(int(b)).time) })
+}
+
+// all are the findings, in order.
+func (l *findings) all() iter.Seq[Finding] {
+	return func(yield func(Finding) bool) {
+		for i := range l.len() {
+			if l.order != nil {
+				i = int(l.order[i])
+			}
+			if !yield(l.unpack(l.at(i))) {
+				return
+			}
+		}
+	}
+}
