@@ -22,8 +22,8 @@ RELEASE_PROGRAMS := aarch64-linux-gnu-gcc qemu-aarch64-static
 RELEASE_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 
 # What the benchmarks compare with, beside PyTorch.
-BENCH_PROGRAMS := mpicc mpirun
-BENCH_PACKAGES := openmpi-bin libopenmpi-dev libopenblas0-pthread
+BENCH_PROGRAMS := mpicc mpirun wrk hey
+BENCH_PACKAGES := openmpi-bin libopenmpi-dev libopenblas0-pthread wrk hey
 BENCH_LIBRARIES := libopenblas.so.0
 
 .PHONY: build worker-gpu gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-horovod bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean

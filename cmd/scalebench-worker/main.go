@@ -4,6 +4,7 @@
 //
 //	scalebench-worker run      supervise one rank of the run in --dir
 //	scalebench-worker train    one rank of the native trainer
+//	scalebench-worker load     send requests to a service by hand
 //	scalebench-worker stage    bring a run's data to this node's disk; unstage removes it
 //	scalebench-worker address  print this host's address and a free port
 //	scalebench-worker version  print the version
@@ -58,6 +59,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 			{Name: "version", Usage: "print the version and the commit it was built from", Action: printVersion},
 			{Name: "train", Usage: "one rank of the native trainer, as run starts it", Action: trainNative},
 			collectiveCommand(),
+			loadCommand(),
+			nullCommand(),
 			{
 				Name:   "probe",
 				Usage:  "say what a process sees here; in a job of scalebench doctor, answer its question",

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/target"
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+func loadCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "load",
+		Usage: "send requests to a service by hand and print rate and latency",
+		Flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "url", Usage: "`URL` of a service; several are replicas, asked in turns", Required: true},
+			&cli.StringFlag{Name: "body", Usage: "POST the content of `FILE`; without it, GET"},
+			&cli.StringFlag{Name: "content-type", Usage: "`TYPE` of the body", Value: "application/json"},
+			&cli.StringFlag{Name: "expect", Usage: "`TEXT` that every right answer holds (default: any answer with a status of 2xx is right)"},
+			&cli.StringFlag{Name: "in-flight", Usage: "closed loop: keep N requests in flight, for each N of `LIST`: capacity"},
+			&cli.StringFlag{Name: "rate", Usage: "open loop: R requests/s at random times, for each R of `LIST`: latency"},
+			&cli.DurationFlag{Name: "duration", Usage: "send for `TIME` at each load", Value: 20 * time.Second},
+			&cli.DurationFlag{Name: "timeout", Usage: "an answer after `TIME` is late", Value: 5 * time.Second},
+			&cli.Uint64Flag{Name: "seed", Usage: "draw the times from `SEED`", Value: 1},
+			&cli.BoolFlag{Name: "json", Usage: "print a JSON object for each load, in seconds"},
+		},
+		Action: loadByHand,
+	}
+}
+
+func nullCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "null",
+		Usage: "a service that answers at once, to measure the client against: print its URL and serve until a signal",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` to listen at", Value: "127.0.0.1:0"},
+			&cli.IntFlag{Name: "answer", Usage: "answer with `N` bytes", Value: 100},
+		},
+		Action: func(c *cli.Context) error {
+			l, err := net.Listen("tcp", c.String("listen"))
+			if err != nil {
+				return err
+			}
+			ctx, stop := untilSignal(c)
+			defer stop()
+			go func() {
+				<-ctx.Done()
+				_ = l.Close()
+			}()
+			fmt.Fprintf(c.App.Writer, "http://%s/\n", l.Addr())
+			return target.Null(l, c.Int("answer"))
+		},
+	}
+}
+
+// loads reads a list of numbers above 0.
+func loads(name, text string) ([]float64, error) {
+	var list []float64
+	for word := range strings.SplitSeq(text, ",") {
+		if word = strings.TrimSpace(word); word == "" {
+			continue
+		}
+		x, err := strconv.ParseFloat(word, 64)
+		if err != nil || x <= 0 || math.IsInf(x, 0) || name == "in-flight" && (x != math.Trunc(x) || x > 1<<16) {
+			return nil, fmt.Errorf("--%s: %q is not valid; a list of numbers above 0 is: 1,2,4", name, word)
+		}
+		list = append(list, x)
+	}
+	return list, nil
+}
+
+func loadByHand(c *cli.Context) error {
+	h := &target.HTTP{URLs: c.StringSlice("url"), ContentType: c.String("content-type")}
+	if err := h.Check(); err != nil {
+		return fmt.Errorf("--url: %w", err)
+	}
+	if text := c.String("expect"); text != "" {
+		h.Expect = []byte(text)
+	}
+	if path := c.String("body"); path != "" {
+		var err error
+		if h.Body, err = os.ReadFile(path); err != nil {
+			return err
+		}
+	}
+	closed, err := loads("in-flight", c.String("in-flight"))
+	open, err2 := loads("rate", c.String("rate"))
+	if err := errors.Join(err, err2); err != nil {
+		return err
+	}
+	if len(closed)+len(open) == 0 {
+		return errors.New("no load: give --in-flight 1,2,4, --rate 50,100, or both")
+	}
+	ctx, stop := untilSignal(c)
+	defer stop()
+	o := load.Options{Dial: h.Dial, Timeout: c.Duration("timeout"), Duration: c.Duration("duration")}
+	o.Window = o.Duration / load.Windows
+	if o.Window < time.Millisecond || o.Timeout <= 0 {
+		return fmt.Errorf("--duration %s, --timeout %s: want at least %s, and more than 0", o.Duration, o.Timeout, load.Windows*time.Millisecond)
+	}
+	print := newLoadTable(c)
+	capacity := 0.0
+	for _, n := range closed {
+		o.InFlight = int(n)
+		r, err := load.Run(ctx, o)
+		if err != nil {
+			return err
+		}
+		v := r.Judge()
+		capacity = max(capacity, v.Total.Rate())
+		if err := print.row(loadRow{InFlight: int(n)}, r, v); err != nil {
+			return err
+		}
+	}
+	o.InFlight = 0
+	for i, rate := range open {
+		o.Schedule = load.Poisson(rate, o.Duration, c.Uint64("seed")+uint64(i))
+		r, err := load.Run(ctx, o)
+		if err != nil {
+			return err
+		}
+		v := r.Judge()
+		v.Beyond(rate, capacity)
+		if err := print.row(loadRow{Rate: rate}, r, v); err != nil {
+			return err
+		}
+	}
+	return print.end()
+}
+
+// loadRow is what one load came to; nil is what the run does not tell.
+type loadRow struct {
+	InFlight int      `json:"in_flight,omitempty"`
+	Rate     float64  `json:"rate,omitempty"`
+	Answers  float64  `json:"requests_per_second"` // right ones, in time
+	P50      *float64 `json:"latency_p50"`
+	P95      *float64 `json:"latency_p95"`
+	P99      *float64 `json:"latency_p99"`
+	Errors   float64  `json:"errors"` // share of the requests
+	Client   float64  `json:"client_cpus"`
+	Warmup   int      `json:"warmup_windows"`
+	Doubts   []string `json:"doubts,omitempty"`
+}
+
+type loadTable struct {
+	json  *json.Encoder
+	out   io.Writer
+	text  *tabwriter.Writer
+	notes []string
+}
+
+func newLoadTable(c *cli.Context) *loadTable {
+	if c.Bool("json") {
+		return &loadTable{json: json.NewEncoder(c.App.Writer)}
+	}
+	t := &loadTable{out: c.App.Writer, text: tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', tabwriter.AlignRight)}
+	fmt.Fprintln(t.text, "in flight\trate asked\tanswers/s\tP50\tP95\tP99\terrors\tclient CPUs\t")
+	return t
+}
+
+func (t *loadTable) row(row loadRow, r *load.Result, v load.Verdict) error {
+	row.Answers, row.Errors, row.Client, row.Warmup, row.Doubts = v.Total.Rate(), v.Total.Errors(), r.ClientCPU, v.Warmup, v.Doubts
+	name := fmt.Sprintf("%d in flight", row.InFlight)
+	if row.Rate > 0 {
+		name = fmt.Sprintf("%g requests/s", row.Rate)
+	}
+	if v.Why != "" {
+		row.Doubts = append(row.Doubts, "no steady state: "+v.Why)
+	}
+	for _, p := range []struct {
+		of   float64
+		into **float64
+	}{{0.5, &row.P50}, {0.95, &row.P95}, {0.99, &row.P99}} {
+		seconds, why := v.Percentile(p.of)
+		switch {
+		case why == "":
+			*p.into = &seconds
+		case v.Why == "":
+			row.Doubts = append(row.Doubts, fmt.Sprintf("no P%g: %s", 100*p.of, why))
+		}
+	}
+	if t.json != nil {
+		return t.json.Encode(row)
+	}
+	asked, flying := "–", "–"
+	if row.Rate > 0 {
+		asked = strconv.FormatFloat(row.Rate, 'g', -1, 64)
+	} else {
+		flying = strconv.Itoa(row.InFlight)
+	}
+	latency := func(seconds *float64) string {
+		if seconds == nil {
+			return "–"
+		}
+		return number.Seconds(*seconds)
+	}
+	fmt.Fprintf(t.text, "%s\t%s\t%s\t%s\t%s\t%s\t%.3g %%\t%.2f\t\n", flying, asked, number.Significant(row.Answers), latency(row.P50), latency(row.P95), latency(row.P99), 100*row.Errors, row.Client)
+	for _, d := range row.Doubts {
+		t.notes = append(t.notes, name+": "+d)
+	}
+	return nil
+}
+
+func (t *loadTable) end() error {
+	if t.json != nil {
+		return nil
+	}
+	if err := t.text.Flush(); err != nil {
+		return err
+	}
+	for _, note := range t.notes {
+		if _, err := fmt.Fprintln(t.out, note); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// By hand: a closed and an open loop over a service that takes 5 ms and gives one
+// wrong answer in ten. Of a machine that is busy only what does not depend on its
+// speed is looked at.
+func TestLoadByHand(t *testing.T) {
+	body := filepath.Join(t.TempDir(), "body.json")
+	if err := os.WriteFile(body, []byte(`{"x": 1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	turn := make(chan int, 1)
+	turn <- 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(5 * time.Millisecond)
+		n := <-turn
+		turn <- n + 1
+		if n%10 == 9 {
+			http.Error(w, "overloaded", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("class 3"))
+	}))
+	defer server.Close()
+	arguments := []string{"scalebench-worker", "load", "--url", server.URL, "--body", body, "--expect", "class 3", "--in-flight", "2", "--rate", "50", "--duration", "2s", "--timeout", "1m"}
+	var out, errs strings.Builder
+	if code := run(append(arguments, "--json"), &out, &errs); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, &errs)
+	}
+	var rows []loadRow
+	for dec := json.NewDecoder(strings.NewReader(out.String())); dec.More(); {
+		var row loadRow
+		if err := dec.Decode(&row); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) != 2 || rows[0].InFlight != 2 || rows[1].Rate != 50 {
+		t.Fatalf("rows %+v", rows)
+	}
+	for _, row := range rows {
+		if row.Errors < 0.02 || row.Errors > 0.25 {
+			t.Errorf("%.3g of the requests are errors, want 0.1", row.Errors)
+		}
+		for _, p := range []*float64{row.P50, row.P95, row.P99} {
+			if p != nil && *p < 0.005 {
+				t.Errorf("a latency of %g s, of a service that takes 0.005", *p)
+			}
+		}
+	}
+	// The slowest of two in flight is no faster than the service allows.
+	if most := 2 / 0.005; rows[0].Answers > most {
+		t.Errorf("%g answers/s, at most %g can be", rows[0].Answers, most)
+	}
+	out.Reset()
+	if code := run(arguments, &out, &errs); code != 0 || !strings.Contains(out.String(), "in flight  rate asked  answers/s") {
+		t.Errorf("exit code %d\n%s%s", code, &out, &errs)
+	}
+}
+
+func TestLoadRefusals(t *testing.T) {
+	for name, tt := range map[string]struct {
+		arguments []string
+		want      string
+	}{
+		"no load": {[]string{"--url", "http://127.0.0.1:1/"}, "no load: give --in-flight 1,2,4, --rate 50,100, or both"},
+		"list":    {[]string{"--url", "http://127.0.0.1:1/", "--in-flight", "1,2.5"}, `--in-flight: "2.5" is not valid`},
+		"rate":    {[]string{"--url", "http://127.0.0.1:1/", "--rate", "-3"}, `--rate: "-3" is not valid`},
+		"url":     {[]string{"--url", "127.0.0.1:1", "--in-flight", "1"}, "--url: "},
+		"short":   {[]string{"--url", "http://127.0.0.1:1/", "--in-flight", "1", "--duration", "1ms"}, "--duration 1ms"},
+		"nobody":  {[]string{"--url", "http://127.0.0.1:1/", "--in-flight", "1"}, "127.0.0.1:1 does not answer"},
+		"no body": {[]string{"--url", "http://127.0.0.1:1/", "--in-flight", "1", "--body", "none.json"}, "none.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs strings.Builder
+			if code := run(append([]string{"scalebench-worker", "load"}, tt.arguments...), &out, &errs); code == 0 || !strings.Contains(errs.String(), tt.want) {
+				t.Errorf("exit code %d, %q; want %q", code, errs.String(), tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,330 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// played is a service whose answers take what service says, in the order of the
+// requests, behind as many servers as there are; 0 is without bound.
+type played struct {
+	servers chan struct{}
+	service func(n int) (time.Duration, error)
+	n       atomic.Int64
+	dialled atomic.Int64
+	closed  atomic.Int64
+}
+
+func (p *played) dial() (Sender, error) {
+	p.dialled.Add(1)
+	return p, nil
+}
+
+func (p *played) Close() error {
+	p.closed.Add(1)
+	return nil
+}
+
+func (p *played) Send(deadline time.Time) error {
+	n := int(p.n.Add(1)) - 1
+	took, err := p.service(n)
+	if p.servers != nil {
+		select {
+		case p.servers <- struct{}{}:
+			defer func() { <-p.servers }()
+		case <-time.After(time.Until(deadline)):
+			return fmt.Errorf("nobody had time: %w", os.ErrDeadlineExceeded)
+		}
+	}
+	if left := time.Until(deadline); took > left {
+		time.Sleep(left)
+		return fmt.Errorf("no answer: %w", os.ErrDeadlineExceeded)
+	}
+	time.Sleep(took)
+	return err
+}
+
+func fixed(d time.Duration) func(int) (time.Duration, error) {
+	return func(int) (time.Duration, error) { return d, nil }
+}
+
+func near(got, want float64) bool { return math.Abs(got-want) <= 0.002*want }
+
+// Four requests in flight at 10 ms each are 400 a second, at 10 ms; on two servers
+// they are 200, at 20 ms.
+func TestClosedLoop(t *testing.T) {
+	for _, tt := range []struct {
+		servers       int
+		rate, latency float64
+	}{{0, 400, 0.010}, {2, 200, 0.020}} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &played{service: fixed(10 * time.Millisecond)}
+			if tt.servers > 0 {
+				p.servers = make(chan struct{}, tt.servers)
+			}
+			r, err := Run(context.Background(), Options{Dial: p.dial, InFlight: 4, Duration: 40 * time.Second, Timeout: time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := r.Judge()
+			p50, why := v.Percentile(0.5)
+			if v.Why != "" || why != "" || len(v.Doubts) > 0 || !near(v.Total.Rate(), tt.rate) || !near(p50, tt.latency) || !near(v.Total.InFlight, 4) {
+				t.Errorf("%d servers: %g/s, %g in flight, P50 %g %q; %q, doubts %q", tt.servers, v.Total.Rate(), v.Total.InFlight, p50, why, v.Why, v.Doubts)
+			}
+			if p.dialled.Load() != 4 || p.closed.Load() != 4 {
+				t.Errorf("%d connections, %d closed; want 4", p.dialled.Load(), p.closed.Load())
+			}
+		})
+	}
+}
+
+// A service that takes no call for a second makes those wait who would have called:
+// at 100 calls a second each 10 ms earlier one waits 10 ms longer. The closed loop sees
+// one slow request.
+func TestOpenLoopCountsFromTheIntendedTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var schedule []time.Duration
+		for i := range 4000 {
+			schedule = append(schedule, time.Duration(i)*10*time.Millisecond)
+		}
+		p := &played{servers: make(chan struct{}, 1), service: func(n int) (time.Duration, error) {
+			if n == 2000 {
+				return time.Second, nil
+			}
+			return time.Millisecond, nil
+		}}
+		r, err := Run(context.Background(), Options{Dial: p.dial, Schedule: schedule, Timeout: 10 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		total := Merge(r.Windows)
+		// The stall is of 1 s, and 9 ms of it are caught up a call: 111 calls wait.
+		slow := int64(0)
+		for value, count := range total.Latency.ForEachBucket {
+			if value > int64(2*time.Millisecond) {
+				slow += count
+			}
+		}
+		if total.Good != 4000 || slow < 105 || slow > 115 {
+			t.Errorf("%d good answers, %d slow ones; want 4000, 111", total.Good, slow)
+		}
+		if p.dialled.Load() > 130 || p.closed.Load() != p.dialled.Load() {
+			t.Errorf("%d connections, %d closed", p.dialled.Load(), p.closed.Load())
+		}
+		if v := r.Judge(); v.Why != "" {
+			t.Error(v.Why)
+		} else if _, why := v.Percentile(0.99); why == "" {
+			t.Error("P99 of one stall has no doubt")
+		}
+	})
+}
+
+// Where no connection is free a request waits, on the clock of its latency.
+func TestOpenLoopWithFewConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &played{service: fixed(20 * time.Millisecond)}
+		schedule := []time.Duration{0, 0, 0, time.Second}
+		r, err := Run(context.Background(), Options{Dial: p.dial, Schedule: schedule, MaxInFlight: 1, Timeout: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		total := Merge(r.Windows)
+		latency, service := total.Mean()
+		if !near(latency, 0.035) || !near(service, 0.020) || p.dialled.Load() != 1 {
+			t.Errorf("latency %g, service %g, %d connections; want 0.035, 0.020, 1", latency, service, p.dialled.Load())
+		}
+	})
+}
+
+// Wrong and late answers are counted beside the latencies, and each has the next
+// request go over a new connection.
+func TestErrorsAreNoLatencies(t *testing.T) {
+	wrong := errors.New("status 503")
+	answer := func(n int) (time.Duration, error) {
+		switch n % 10 {
+		case 3:
+			return 0, wrong
+		case 7:
+			return time.Hour, nil
+		}
+		return 10 * time.Millisecond, nil
+	}
+	for name, o := range map[string]Options{
+		"closed": {InFlight: 1, Duration: 28 * time.Second},
+		"open":   {Schedule: Poisson(100, 40*time.Second, 3)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &played{service: answer}
+				o.Dial, o.Timeout = p.dial, 200*time.Millisecond
+				r, err := Run(context.Background(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				total := Merge(r.Windows)
+				n := total.Requests()
+				if n < 900 || total.Wrong < n/10-1 || total.Wrong > n/10+1 || total.Late < n/10-1 || total.Late > n/10+1 {
+					t.Errorf("%d requests, %d wrong, %d late", n, total.Wrong, total.Late)
+				}
+				if p50, ok := total.Percentile(0.5); !ok || !near(p50, 0.010) {
+					t.Errorf("P50 %g %v", p50, ok)
+				}
+				if _, ok := total.Percentile(0.95); ok {
+					t.Error("P95 where 11 % of the timed ones are late")
+				}
+				if !errors.Is(r.FirstError, wrong) {
+					t.Errorf("first error %v", r.FirstError)
+				}
+				if p.closed.Load() != p.dialled.Load() {
+					t.Errorf("%d connections, %d closed", p.dialled.Load(), p.closed.Load())
+				}
+				if v := r.Judge(); name == "open" && v.Why == "" {
+					t.Error("a rate that is not answered has a verdict")
+				}
+			})
+		})
+	}
+}
+
+// A slow start is left out, and one in which a queue is still short.
+func TestWarmup(t *testing.T) {
+	for name, first := range map[string]time.Duration{"slow": 30 * time.Millisecond, "fast": 3 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				p := &played{service: func(int) (time.Duration, error) {
+					if time.Since(begin) < 5*time.Second {
+						return first, nil
+					}
+					return 10 * time.Millisecond, nil
+				}}
+				r, err := Run(context.Background(), Options{Dial: p.dial, InFlight: 2, Duration: Windows * time.Second, Timeout: time.Second})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v := r.Judge(); v.Why != "" || v.Warmup < 4 || v.Warmup > 6 {
+					t.Errorf("warm-up of %d windows, want 5: %s", v.Warmup, v.Why)
+				}
+			})
+		})
+	}
+}
+
+// What cannot be judged is refused in words.
+func TestRefusals(t *testing.T) {
+	begin := time.Duration(0)
+	for name, service := range map[string]func(at time.Duration) (time.Duration, error){
+		"halves": func(at time.Duration) (time.Duration, error) {
+			if at > 25*time.Second {
+				return 20 * time.Millisecond, nil
+			}
+			return 10 * time.Millisecond, nil
+		},
+		"wanders": func(at time.Duration) (time.Duration, error) {
+			return time.Duration((1 + 0.5*math.Sin(at.Seconds()/3)) * float64(10*time.Millisecond)), nil
+		},
+		"nothing": func(time.Duration) (time.Duration, error) { return time.Millisecond, errors.New("status 500") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				p := &played{service: func(int) (time.Duration, error) { return service(time.Since(start) - begin) }}
+				r, err := Run(context.Background(), Options{Dial: p.dial, InFlight: 1, Duration: Windows * time.Second, Timeout: time.Second})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v := r.Judge(); v.Why == "" {
+					t.Errorf("judged steady, at %g/s", v.Total.Rate())
+				}
+			})
+		})
+	}
+}
+
+// A run that is interrupted has no result, and leaves no request behind.
+func TestInterrupted(t *testing.T) {
+	for name, o := range map[string]Options{"closed": {InFlight: 3, Duration: time.Hour}, "open": {Schedule: Poisson(10, time.Minute, 1)}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &played{service: fixed(10 * time.Millisecond)}
+				o.Dial, o.Timeout = p.dial, time.Second
+				why := errors.New("the user left")
+				ctx, stop := context.WithCancelCause(context.Background())
+				time.AfterFunc(3*time.Second, func() { stop(why) })
+				if r, err := Run(ctx, o); !errors.Is(err, why) || r != nil {
+					t.Errorf("%v, %v", r, err)
+				}
+				if p.closed.Load() != p.dialled.Load() {
+					t.Errorf("%d connections, %d closed", p.dialled.Load(), p.closed.Load())
+				}
+			})
+		})
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	refused := errors.New("connection refused")
+	dial := func() (Sender, error) { return nil, refused }
+	for name, o := range map[string]Options{"closed": {InFlight: 3, Duration: time.Hour}, "open": {Schedule: []time.Duration{0}}} {
+		o.Dial, o.Timeout = dial, time.Second
+		if _, err := Run(context.Background(), o); !errors.Is(err, refused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Calls are as many as the rate says, give or take what chance does; gaps have the mean
+// and the standard deviation of an exponential distribution.
+func TestPoisson(t *testing.T) {
+	list := Poisson(200, 500*time.Second, 11)
+	if n := float64(len(list)); math.Abs(n-100_000) > 5*math.Sqrt(100_000) {
+		t.Errorf("%g calls, want about 100,000", n)
+	}
+	if !slices.IsSorted(list) {
+		t.Error("not in order")
+	}
+	var sum, squares float64
+	for i := 1; i < len(list); i++ {
+		gap := (list[i] - list[i-1]).Seconds()
+		sum += gap
+		squares += gap * gap
+	}
+	n := float64(len(list) - 1)
+	m := sum / n
+	if cv := math.Sqrt(squares/n-m*m) / m; math.Abs(m-0.005) > 0.0001 || math.Abs(cv-1) > 0.02 {
+		t.Errorf("gaps of %g s on average, cv %g; want 0.005, 1", m, cv)
+	}
+	if other := Poisson(200, 500*time.Second, 12); slices.Equal(list, other) {
+		t.Error("another seed draws the same")
+	}
+}
+
+// A percentile is the smallest time that the share is within; a late answer is slower
+// than all.
+func TestPercentile(t *testing.T) {
+	w := Window{Latency: histogram()}
+	for i := range 100 {
+		put(w.Latency, time.Duration(i+1)*time.Millisecond)
+		w.Good++
+	}
+	for q, want := range map[float64]float64{0.5: 0.050, 0.95: 0.095, 0.99: 0.099, 1: 0.100, 0.001: 0.001} {
+		if got, ok := w.Percentile(q); !ok || !near(got, want) {
+			t.Errorf("P%g is %g %v, want %g", 100*q, got, ok, want)
+		}
+	}
+	w.Late = 100
+	if got, ok := w.Percentile(0.25); !ok || !near(got, 0.050) {
+		t.Errorf("P25 is %g %v, want 0.050", got, ok)
+	}
+	if _, ok := w.Percentile(0.51); ok {
+		t.Error("P51 where half are late")
+	}
+}

@@ -1,0 +1,244 @@
+package load
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	// Windows are the stretches that a run should be cut into, and minSteady those
+	// behind the warm-up that its figures need.
+	Windows   = 40
+	minSteady = 20
+
+	// A window belongs to the warm-up while the median latency of the few from it on
+	// is off by more than apart, and by more than far standard errors, from that of the
+	// run's second half: slower while caches and compilers are cold, faster while a
+	// queue is still empty.
+	fewPart    = 10
+	apart, far = 0.05, 3
+
+	// independent is how many stretches, each longer than the memory of the queue, a
+	// run has to have at least.
+	// That only matters where the latency could be off by more than wander: every
+	// machine drifts by a per cent.
+	independent, wander = 10, 0.02
+	// spread is into how many windows, taken evenly, the requests beyond a percentile
+	// have to fall.
+	spread = 5
+
+	// hurried is the share of the wanted rate that has to have been sent and answered.
+	hurried = 0.99
+	// overhead is how far Little's law may be off.
+	overhead = 0.05
+
+	// busy is the share of its CPUs from which on the client may be what is measured,
+	// and behind the part of the median latency by which the slowest hundredth of the
+	// open loop's requests may be sent late.
+	busy, behind = 0.8, 0.05
+
+	nearCapacity = 0.9
+)
+
+// Verdict is what of a run can be measured.
+type Verdict struct {
+	Warmup int    // first windows that are left out
+	Total  Window // all behind them
+	Why    string // in words, why latency and rate are not the service's; "" where they are
+	Doubts []string
+
+	windows []Window // that Total is made of
+}
+
+// Judge finds the warm-up, and whether the service was in a steady state behind it.
+//
+// Percentiles of one run are of requests that waited for each other. The closer a
+// queue is to its capacity ρ, the longer it remembers, with 1/(1-√ρ)² services for
+// one server and random arrivals, and a run that is not many times as long shows a
+// percentile that says little about the next run. The memory is measured: by the
+// correlation r of neighbouring windows' mean latencies, n windows are worth
+// n (1-r)/(1+r) independent ones (an autoregressive process of order one; Bayley and
+// Hammersley 1946). r is taken a little higher than estimated, by its bias in short
+// series, (1+3r)/n (Marriott and Pope 1954).
+func (r *Result) Judge() Verdict {
+	v := Verdict{Warmup: warmup(r.Windows)}
+	v.windows = r.Windows[v.Warmup:]
+	v.Total = Merge(v.windows)
+	switch means := means(v.windows); {
+	case v.Total.Good == 0:
+		v.Why = "no request had a right answer in time"
+		if r.FirstError != nil {
+			v.Why += fmt.Sprintf("; the first: %v", r.FirstError)
+		}
+	case r.CPUs > 0 && r.ClientCPU > busy*float64(r.CPUs):
+		v.Why = fmt.Sprintf("the client used %.0f %% of its CPUs and may be what was measured; give it more CPUs", 100*r.ClientCPU/float64(r.CPUs))
+	case r.Asked > 0 && v.lag() > behind*v.typical():
+		v.Why = fmt.Sprintf("the client sent late: by %v at P99, where the median latency is %v; give it CPUs of its own", seconds(v.lag()), seconds(v.typical()))
+	case len(means) < minSteady:
+		v.Why = fmt.Sprintf("%d of %d windows are warm-up or have no answer; %d others are needed: measure for longer", len(r.Windows)-len(means), len(r.Windows), minSteady)
+	case r.Asked > 0 && v.short() > 1-hurried:
+		v.Why = fmt.Sprintf("%.1f %% of the requests were answered in time; the service does not keep up with %.3g requests/s", 100*(1-v.short()), v.asked())
+	default:
+		if worth := independentWindows(means); worth < independent && deviation(means) > wander*math.Sqrt(worth) {
+			v.Why = fmt.Sprintf("the latency wanders: %d windows are worth %.0f independent ones, %d are needed; measure for longer, or at a lower rate", len(means), worth, independent)
+		} else if a, b := halves(means); a > b {
+			v.Why = fmt.Sprintf("the latency changes by %.0f %% from the first to the second half", 100*a)
+		}
+	}
+	if off := v.Total.Little(); math.Abs(off) > overhead && v.Total.Good > 0 {
+		v.Doubts = append(v.Doubts, fmt.Sprintf("rate × mean latency is %.3g requests in flight, %.3g were counted: Little's law is off by %.0f %%", v.Total.InFlight*(1+off), v.Total.InFlight, 100*off))
+	}
+	return v
+}
+
+// Beyond doubts a rate above nine tenths of the capacity, the best rate that a closed
+// loop had: the queue remembers for so long there that no run is long enough for its
+// slowest requests. Without a closed loop the capacity is 0, and nothing is known.
+func (v *Verdict) Beyond(rate, capacity float64) {
+	if capacity > 0 && rate > nearCapacity*capacity {
+		v.Doubts = append(v.Doubts, fmt.Sprintf("%.3g requests/s are %.0f %% of the capacity; above %.0f %% the latencies of another run will differ", rate, 100*rate/capacity, 100*nearCapacity))
+	}
+}
+
+// Percentile is the latency in seconds that a share q of the requests stays within;
+// why says in words why the run has none.
+//
+// Slow requests come in clusters, one a stall, and a percentile is known as well as
+// there are clusters from it on, not requests. With e_i such requests in window
+// i they are spread over (Σe)²/Σe² windows (the participation ratio): all windows
+// where they come evenly, one where they are one stall.
+func (v *Verdict) Percentile(q float64) (seconds float64, why string) {
+	if v.Why != "" {
+		return 0, v.Why
+	}
+	seconds, ok := v.Total.Percentile(q)
+	if !ok {
+		return 0, fmt.Sprintf("%.2g %% of the requests had no answer in time, so that %.3g %% of them are within no known latency", 100*float64(v.Total.Late)/float64(v.Total.Good+v.Total.Late), 100*q)
+	}
+	var sum, squares float64
+	for _, w := range v.windows {
+		e := float64(w.Late)
+		for value, count := range w.Latency.ForEachBucket {
+			if float64(value) >= seconds*1e9*(1-resolution) {
+				e += float64(count)
+			}
+		}
+		sum += e
+		squares += e * e
+	}
+	if squares == 0 || sum*sum/squares < spread {
+		return 0, fmt.Sprintf("the slowest %.3g %% of the requests fall into the equivalent of %.1f windows, %d are needed; measure for longer", 100*(1-q), sum*sum/max(squares, 1), spread)
+	}
+	return seconds, ""
+}
+
+// short is the share of requests that were late or wrong.
+func (v *Verdict) short() float64 { return v.Total.Errors() }
+
+// lag is how late the client sent, at P99, and typical the median latency, in seconds;
+// 0 without an answer.
+func (v *Verdict) lag() float64 {
+	return time.Duration(v.Total.Lag.ValueAtPercentile(99)).Seconds()
+}
+
+func (v *Verdict) typical() float64 {
+	median, _ := v.Total.Percentile(0.5)
+	return median
+}
+
+// seconds rounds to three digits, for people.
+func seconds(s float64) time.Duration {
+	d := time.Duration(s * float64(time.Second))
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
+}
+
+// asked is the rate at which requests were to be sent.
+func (v *Verdict) asked() float64 {
+	return float64(v.Total.Requests()) / v.Total.Length.Seconds()
+}
+
+// means are the logarithms of the windows' mean latencies, without those that have
+// no answer.
+func means(list []Window) []float64 {
+	var values []float64
+	for _, w := range list {
+		if latency, _ := w.Mean(); latency > 0 {
+			values = append(values, math.Log(latency))
+		}
+	}
+	return values
+}
+
+// warmup counts the first windows that are unlike those of the second half.
+func warmup(list []Window) int {
+	n := len(list)
+	values := means(list)
+	if len(values) < n || n < minSteady { // some have no answer: there is no order to see
+		return 0
+	}
+	second := values[n/2:]
+	typical, length := median(second), max(3, n/fewPart)
+	// 1.2533 is the ratio of the standard errors of median and mean of a normal sample.
+	bound := max(math.Log1p(apart), far*1.2533*deviation(second)/math.Sqrt(float64(length)))
+	cut := 0
+	for cut < n/2 && math.Abs(median(values[cut:cut+length])-typical) > bound {
+		cut++
+	}
+	return cut
+}
+
+// independentWindows is how many independent windows so many neighbouring ones are worth.
+func independentWindows(values []float64) float64 {
+	n := float64(len(values))
+	m := mean(values)
+	var with, of float64
+	for i, v := range values {
+		of += (v - m) * (v - m)
+		if i > 0 {
+			with += (v - m) * (values[i-1] - m)
+		}
+	}
+	if of == 0 {
+		return n
+	}
+	r := with / of
+	r = min(max(r+(1+3*r)/n, 0), 0.999)
+	return n * (1 - r) / (1 + r)
+}
+
+// halves is how far the second half's latency is from the first's, as a fraction, and
+// how far it may be.
+func halves(values []float64) (off, bound float64) {
+	first, second := values[:len(values)/2], values[len(values)/2:]
+	a, b := mean(first), mean(second)
+	worth := independentWindows(values) / 2
+	se := math.Sqrt((math.Pow(deviation(first), 2) + math.Pow(deviation(second), 2)) / worth)
+	return math.Abs(math.Expm1(b - a)), max(apart, math.Expm1(far*se))
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+func deviation(values []float64) float64 {
+	m, sum := mean(values), 0.0
+	for _, v := range values {
+		sum += (v - m) * (v - m)
+	}
+	return math.Sqrt(sum / float64(max(1, len(values)-1)))
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}

@@ -1,0 +1,219 @@
+package load
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Latencies are recorded from a microsecond to an hour with three significant
+// digits: a percentile is at most 0.1 % off.
+const (
+	shortest = int64(time.Microsecond)
+	longest  = int64(time.Hour)
+	digits   = 3
+
+	resolution = 0.001 // of a recorded time, as a fraction
+)
+
+// maxWindows bounds what a record takes: some kB a window.
+const maxWindows = 10_000
+
+// Window is what became of the requests that were to be sent within a stretch of
+// time. Histograms are in nanoseconds, and of good answers alone.
+type Window struct {
+	Begin, Length time.Duration // from the first request on
+
+	Good     int64 // right answers in time
+	Wrong    int64 // answers that are not what was expected, and lost connections
+	Late     int64 // no answer within the timeout
+	InFlight float64
+
+	Latency *hdrhistogram.PackedHistogram // from the time at which it was to be sent
+	Service *hdrhistogram.PackedHistogram // from the time at which it was sent
+	Lag     *hdrhistogram.PackedHistogram // between the two, of all requests
+
+	latencySum, serviceSum time.Duration
+}
+
+// Merge adds up windows that follow each other: counts and histograms are added,
+// never percentiles averaged.
+func Merge(list []Window) Window {
+	total := Window{Latency: histogram(), Service: histogram(), Lag: histogram()}
+	if len(list) > 0 {
+		total.Begin = list[0].Begin
+	}
+	for _, w := range list {
+		total.Length += w.Length
+		total.Good += w.Good
+		total.Wrong += w.Wrong
+		total.Late += w.Late
+		total.InFlight += w.InFlight * w.Length.Seconds()
+		total.latencySum += w.latencySum
+		total.serviceSum += w.serviceSum
+		total.Latency.Merge(w.Latency)
+		total.Service.Merge(w.Service)
+		total.Lag.Merge(w.Lag)
+	}
+	if total.Length > 0 {
+		total.InFlight /= total.Length.Seconds()
+	}
+	return total
+}
+
+// Requests are all that were to be sent in it.
+func (w *Window) Requests() int64 { return w.Good + w.Wrong + w.Late }
+
+// Rate is right answers a second.
+func (w *Window) Rate() float64 { return float64(w.Good) / w.Length.Seconds() }
+
+// Errors is the share of requests that got no right answer in time.
+func (w *Window) Errors() float64 { return float64(w.Wrong+w.Late) / float64(max(1, w.Requests())) }
+
+// Percentile is the latency, in seconds, that a share q of the requests stays
+// within. A late answer counts as slower than all others, so that there is none
+// where more than 1-q of them are late; ok is false then, and without an answer.
+func (w *Window) Percentile(q float64) (seconds float64, ok bool) {
+	timed := w.Good + w.Late
+	rank := int64(q*float64(timed)) + 1 // 1-based; the smallest that at least q are within
+	if exact := q * float64(timed); exact == float64(int64(exact)) && exact > 0 {
+		rank--
+	}
+	if w.Good == 0 || rank > w.Good {
+		return 0, false
+	}
+	// A little below the rank's own percentile, so that rounding cannot go past it.
+	return time.Duration(w.Latency.ValueAtPercentile(100 * (float64(rank) - 0.5) / float64(w.Good))).Seconds(), true
+}
+
+// Mean is the mean latency, and that from the actual send, in seconds; 0 without an
+// answer.
+func (w *Window) Mean() (latency, service float64) {
+	if w.Good == 0 {
+		return 0, 0
+	}
+	n := float64(w.Good)
+	return w.latencySum.Seconds() / n, w.serviceSum.Seconds() / n
+}
+
+// Little is how far rate times mean time in service is from the requests in flight
+// that were counted, as a fraction of those: 0 where the figures agree (Little's
+// law). It holds for any service over a stretch that begins and ends alike.
+func (w *Window) Little() float64 {
+	if w.InFlight == 0 {
+		return 0
+	}
+	_, service := w.Mean()
+	return w.Rate()*service/w.InFlight - 1
+}
+
+// record is where all connections write down what became of their requests.
+type record struct {
+	mu      sync.Mutex
+	width   time.Duration
+	windows []Window
+
+	flying  int           // requests in flight
+	counted time.Duration // until then they have been added up
+	area    []float64     // request-seconds, by window
+
+	first error // that a request had
+}
+
+func newRecord(span, width time.Duration) (*record, error) {
+	n := int((span + width - 1) / width)
+	if n > maxWindows {
+		return nil, fmt.Errorf("%s to measure in windows of %s are %d of them, at most %d can be recorded; take longer windows", span, width, n, maxWindows)
+	}
+	r := &record{width: width, windows: make([]Window, n), area: make([]float64, n)}
+	for i := range r.windows {
+		r.windows[i] = Window{Begin: time.Duration(i) * width, Length: min(width, span-time.Duration(i)*width), Latency: histogram(), Service: histogram(), Lag: histogram()}
+	}
+	return r, nil
+}
+
+func histogram() *hdrhistogram.PackedHistogram {
+	return hdrhistogram.NewPacked(shortest, longest, digits)
+}
+
+// advance adds up the requests in flight until a time.
+func (r *record) advance(now time.Duration) {
+	for r.counted < now {
+		i := int(r.counted / r.width)
+		if i >= len(r.windows) {
+			r.counted = now
+			return
+		}
+		until := min(now, r.windows[i].Begin+r.width)
+		r.area[i] += float64(r.flying) * (until - r.counted).Seconds()
+		r.counted = until
+	}
+}
+
+func (r *record) sent(now time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.advance(now)
+	r.flying++
+}
+
+// done notes what became of a request that was to be sent at, was sent, and had an
+// answer or none.
+func (r *record) done(at, sent, now time.Duration, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.advance(now)
+	r.flying--
+	i := int(at / r.width)
+	if i >= len(r.windows) {
+		return
+	}
+	w := &r.windows[i]
+	put(w.Lag, sent-at)
+	switch {
+	case err == nil:
+		w.Good++
+		w.latencySum += now - at
+		w.serviceSum += now - sent
+		put(w.Latency, now-at)
+		put(w.Service, now-sent)
+		return
+	case late(err):
+		w.Late++
+	default:
+		w.Wrong++
+	}
+	if r.first == nil {
+		r.first = err
+	}
+}
+
+// put records a time; one beyond the range counts as its end.
+func put(h *hdrhistogram.PackedHistogram, d time.Duration) {
+	_ = h.RecordValue(min(max(int64(d), 0), longest)) // within the range by construction
+}
+
+// list are the windows as far as they are full.
+func (r *record) list() []Window {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.windows {
+		r.windows[i].InFlight = r.area[i] / r.windows[i].Length.Seconds()
+	}
+	return slices.Clone(r.windows)
+}
+
+// Result is what a run of requests came to.
+type Result struct {
+	Windows   []Window
+	InFlight  int     // of the closed loop; 0 for the open one
+	Asked     int     // requests of the open loop's schedule
+	ClientCPU float64 // CPUs that this process kept busy meanwhile
+	CPUs      int     // that it may use
+	// FirstError is of the first request without a right answer in time; nil: all had
+	// one.
+	FirstError error
+}

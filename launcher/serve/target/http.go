@@ -1,0 +1,101 @@
+// Package target knows how to ask services: each kind of service makes connections
+// that package load sends requests over.
+package target
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/serve/load"
+)
+
+// HTTP is a service that answers one kind of request. Replicas are asked in turns:
+// every connection has one of its own to each of them.
+type HTTP struct {
+	URLs        []string // of the replicas
+	Body        []byte   // nil: GET, else POST
+	ContentType string   // of Body
+	// Expect is what a right answer holds; nil: any with a status of 2xx is right.
+	Expect []byte
+
+	turn atomic.Uint64
+}
+
+// Check says what is wrong with the addresses.
+func (h *HTTP) Check() error {
+	if len(h.URLs) == 0 {
+		return errors.New("no URL")
+	}
+	for _, text := range h.URLs {
+		u, err := url.Parse(text)
+		switch {
+		case err != nil:
+			return err
+		case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+			return fmt.Errorf("%q is not the URL of a service; one is http://HOST:PORT/PATH", text)
+		case u.User != nil:
+			return fmt.Errorf("the URL of %s holds a password, which would stand in records", u.Host)
+		}
+	}
+	return nil
+}
+
+// Dial connects to every replica.
+func (h *HTTP) Dial() (load.Sender, error) {
+	s := &sender{of: h}
+	for _, text := range h.URLs {
+		u, err := url.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		address := u.Host
+		if u.Port() == "" {
+			address = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+		}
+		connection, err := net.DialTimeout("tcp", address, dialTimeout)
+		if err != nil {
+			_ = s.Close()
+			return nil, fmt.Errorf("%s does not answer: %w", address, err)
+		}
+		if u.Scheme == "https" {
+			secured := tls.Client(connection, &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12})
+			if err := secured.Handshake(); err != nil {
+				_ = s.Close()
+				return nil, fmt.Errorf("%s: %w", address, err)
+			}
+			connection = secured
+		}
+		s.replicas = append(s.replicas, newReplica(connection, u, h))
+	}
+	return s, nil
+}
+
+const dialTimeout = 10 * time.Second
+
+// sender is one connection to each replica.
+type sender struct {
+	of       *HTTP
+	replicas []*replica
+}
+
+// Send asks the replica whose turn it is.
+func (s *sender) Send(deadline time.Time) error {
+	turn := uint64(0)
+	if len(s.replicas) > 1 {
+		turn = (s.of.turn.Add(1) - 1) % uint64(len(s.replicas))
+	}
+	return s.replicas[turn].send(deadline, s.of)
+}
+
+func (s *sender) Close() error {
+	var err error
+	for _, r := range s.replicas {
+		err = errors.Join(err, r.connection.Close())
+	}
+	return err
+}

@@ -1,0 +1,209 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/serve/load"
+)
+
+func soon() time.Time { return time.Now().Add(time.Minute) }
+
+// dial connects to a server that answers as handler does.
+func dial(t *testing.T, h *HTTP, handler http.HandlerFunc) load.Sender {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	h.URLs = append(h.URLs, server.URL+"/v2/models/m/infer")
+	if err := h.Check(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := h.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// What is sent arrives as it is, over one connection, and what comes back is checked.
+func TestHTTP(t *testing.T) {
+	connections := map[string]bool{}
+	h := &HTTP{Body: []byte(`{"inputs": 1}`), ContentType: "application/json", Expect: []byte(`"class": 3`)}
+	s := dial(t, h, func(w http.ResponseWriter, r *http.Request) {
+		connections[r.RemoteAddr] = true
+		body, _ := io.ReadAll(r.Body)
+		if r.Method != "POST" || r.URL.Path != "/v2/models/m/infer" || r.Header.Get("Content-Type") != "application/json" || string(body) != `{"inputs": 1}` {
+			t.Errorf("%s %s %q %q", r.Method, r.URL, r.Header, body)
+		}
+		_, _ = io.WriteString(w, `{"class": 3}`)
+	})
+	for range 3 {
+		if err := s.Send(soon()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(connections) != 1 {
+		t.Errorf("%d connections for 3 requests", len(connections))
+	}
+}
+
+func TestHTTPWithoutBody(t *testing.T) {
+	s := dial(t, &HTTP{}, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != "GET" || r.ContentLength != 0 {
+			t.Errorf("%s with %d bytes", r.Method, r.ContentLength)
+		}
+	})
+	if err := s.Send(soon()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each of these is one wrong answer, never sent for again: a retry would hide it in
+// a latency.
+func TestWrongAnswers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"status": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "model not loaded", http.StatusUnprocessableEntity)
+		}, `status 422: "model not loaded`},
+		"content": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"class": 7}`) }, `does not hold what is expected: "{\"class\": 7}"`},
+		"lost":    {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "no answer: "},
+		"not kept": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Connection", "close")
+			_, _ = io.WriteString(w, "ok")
+		}, "keep connections alive"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls atomic.Int64
+			h := &HTTP{}
+			if name == "content" {
+				h.Expect = []byte(`"class": 3`)
+			}
+			s := dial(t, h, func(w http.ResponseWriter, r *http.Request) {
+				calls.Add(1)
+				tt.answer(w, r)
+			})
+			if err := s.Send(soon()); err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+			if calls.Load() != 1 {
+				t.Errorf("the request came %d times", calls.Load())
+			}
+		})
+	}
+}
+
+// An answer that does not come in time is late, whether none of it came or half.
+func TestLateAnswers(t *testing.T) {
+	for name, first := range map[string]string{"none": "", "headers": "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", "half": "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "a line": "HTTP/1.1 200"} {
+		t.Run(name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			go func() {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = io.WriteString(c, first)
+				_, _ = io.Copy(io.Discard, c)
+				_ = c.Close()
+			}()
+			h := &HTTP{URLs: []string{"http://" + l.Addr().String()}}
+			s, err := h.Dial()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if err := s.Send(time.Now().Add(50 * time.Millisecond)); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%v is not late", err)
+			}
+		})
+	}
+}
+
+// Replicas are asked in turns, by all connections together.
+func TestReplicas(t *testing.T) {
+	var calls [3]atomic.Int64
+	h := &HTTP{}
+	for i := range calls {
+		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls[i].Add(1) }))
+		defer server.Close()
+		h.URLs = append(h.URLs, server.URL)
+	}
+	for range 2 {
+		s, err := h.Dial()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 6 {
+			if err := s.Send(soon()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = s.Close()
+	}
+	for i := range calls {
+		if n := calls[i].Load(); n != 4 {
+			t.Errorf("replica %d was asked %d times of 12", i, n)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for url, want := range map[string]string{
+		"":                           "not the URL of a service",
+		"localhost:8000":             "not the URL of a service",
+		"ftp://h/x":                  "not the URL of a service",
+		"http://":                    "not the URL of a service",
+		"http://user:secret@h/infer": "password",
+	} {
+		err := (&HTTP{URLs: []string{url}}).Check()
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v, want %q", url, err, want)
+		}
+	}
+	if err := (&HTTP{}).Check(); err == nil {
+		t.Error("no URL is one")
+	}
+}
+
+// The loop, the connections and a server together: every request is answered.
+func TestNull(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- Null(l, 100) }()
+	h := &HTTP{URLs: []string{"http://" + l.Addr().String()}, Body: make([]byte, 5000), ContentType: "application/octet-stream", Expect: make([]byte, 100)}
+	var schedule []time.Duration
+	for i := range 200 {
+		schedule = append(schedule, time.Duration(i)*100*time.Microsecond)
+	}
+	r, err := load.Run(context.Background(), load.Options{Dial: h.Dial, Schedule: schedule, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if total := load.Merge(r.Windows); total.Good != 200 || total.Requests() != 200 {
+		t.Errorf("%d of %d answers are right: %v", total.Good, total.Requests(), r.FirstError)
+	}
+	_ = l.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}

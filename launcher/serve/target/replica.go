@@ -1,0 +1,78 @@
+package target
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// replica is a connection to one server. It is written to and read by hand of
+// fasthttp's clients, which send some requests again when a connection is lost: a
+// retry belongs in no latency.
+type replica struct {
+	connection net.Conn
+	in         *bufio.Reader
+	out        *bufio.Writer
+	request    fasthttp.Request
+	response   fasthttp.Response
+}
+
+// mostAnswer bounds what is read of an answer: 1 GiB.
+const mostAnswer = 1 << 30
+
+func newReplica(connection net.Conn, u *url.URL, h *HTTP) *replica {
+	r := &replica{connection: connection, in: bufio.NewReaderSize(connection, 64<<10), out: bufio.NewWriterSize(connection, 64<<10)}
+	r.request.SetRequestURI(u.String())
+	r.request.Header.SetHost(u.Host)
+	r.request.Header.SetUserAgent("scalebench")
+	if h.Body != nil {
+		r.request.Header.SetMethod(fasthttp.MethodPost)
+		r.request.Header.SetContentType(h.ContentType)
+		r.request.SetBodyRaw(h.Body)
+	}
+	return r
+}
+
+// send writes the request and reads the answer; on any error the connection is of
+// no more use.
+func (r *replica) send(deadline time.Time, h *HTTP) error {
+	if err := r.connection.SetDeadline(deadline); err != nil {
+		return err
+	}
+	err := r.request.Write(r.out)
+	if err == nil {
+		err = r.out.Flush()
+	}
+	if err != nil {
+		return because("sending", err)
+	}
+	r.response.Reset()
+	if err := r.response.ReadLimitBody(r.in, mostAnswer); err != nil {
+		return because("no answer", err)
+	}
+	switch status := r.response.StatusCode(); {
+	case status < 200 || status > 299:
+		return fmt.Errorf("status %d: %.200q", status, r.response.Body())
+	case h.Expect != nil && !bytes.Contains(r.response.Body(), h.Expect):
+		return fmt.Errorf("the answer does not hold what is expected: %.200q", r.response.Body())
+	case r.response.ConnectionClose():
+		return fmt.Errorf("the service closes the connection after each answer, so that the time would be that of connecting; have it keep connections alive")
+	}
+	return nil
+}
+
+// because says at what an error came; one that the deadline made is os.ErrDeadlineExceeded,
+// which fasthttp replaces by an error of its own.
+func because(at string, err error) error {
+	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() || errors.Is(err, fasthttp.ErrTimeout) {
+		err = os.ErrDeadlineExceeded
+	}
+	return fmt.Errorf("%s: %w", at, err)
+}
