@@ -10,7 +10,7 @@ import (
 // Sixteen times the runs are about sixteen times the work, also where each has
 // something to doubt.
 func TestLinear(t *testing.T) {
-	worktest.New(t).Linear(t, 400, func(n int) {
+	worktest.New(t).Linear(t, 2000, func(n int) {
 		var obs []Observation
 		for _, workers := range []int{1, 2} {
 			list := runs(workers, make([]float64, n/2)...)
