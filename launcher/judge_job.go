@@ -44,13 +44,13 @@ func judgeJob(e jobEvidence) (status metrics.Status, detail string) {
 	case e.Job != nil:
 		return judgeKnown(e)
 	case !e.Asked && e.Traces.Exit != nil && e.Traces.Exit.ExitCode != 0:
-		return metrics.Running, fmt.Sprintf("ended with exit code %d; the scheduler cannot be asked why", e.Traces.Exit.ExitCode)
+		return metrics.Running, fmt.Sprintf("ended with exit code %d; the scheduler does not answer", e.Traces.Exit.ExitCode)
 	case e.Traces.Exit != nil: // the scheduler has forgotten it, the script's own record has not
 		return e.exited()
 	case !e.Asked && e.Traces.Begun:
-		return metrics.Running, "the scheduler cannot be asked; by its own events"
+		return metrics.Running, "the scheduler does not answer; by its own events"
 	case !e.Asked:
-		return metrics.Submitted, "the scheduler cannot be asked"
+		return metrics.Submitted, "the scheduler does not answer"
 	case e.Now.Sub(e.Created) < jobGrace:
 		return metrics.Submitted, ""
 	case !e.Submitted:

@@ -85,7 +85,7 @@ func TestJudgeJob(t *testing.T) {
 		"just submitted":           {with(batch, func(e *jobEvidence) { e.Now = now.Add(time.Second) }), metrics.Submitted, ""},
 		"unknown to Slurm":         {later(batch, 2*jobGrace), metrics.Lost, "no longer knows"},
 		"answer lost":              {later(with(batch, func(e *jobEvidence) { e.Submitted = false }), 2*jobGrace), metrics.Submitted, "never recorded"},
-		"Slurm does not answer":    {later(with(batch, func(e *jobEvidence) { e.Asked = false }), 2*jobGrace), metrics.Submitted, "cannot be asked"},
+		"Slurm does not answer":    {later(with(batch, func(e *jobEvidence) { e.Asked = false }), 2*jobGrace), metrics.Submitted, "the scheduler does not answer"},
 		"forgotten, own record":    {later(with(batch, func(e *jobEvidence) { e.Traces = Traces{Exit: exit(0, ""), Done: 4, Stopped: 4} }), time.Hour), metrics.Done, ""},
 		"forgotten, own failure":   {with(batch, func(e *jobEvidence) { e.Traces = Traces{Exit: exit(2, "")} }), metrics.Failed, "exit code 2"},
 		"forgotten, ended in time": {with(batch, func(e *jobEvidence) { e.Traces = Traces{Exit: exit(1, "USR1")} }), metrics.TimedOut, "shortly before"},
@@ -94,8 +94,8 @@ func TestJudgeJob(t *testing.T) {
 		}),
 			metrics.Done, ""},
 		"no answer, and it failed": {with(batch, func(e *jobEvidence) { e.Asked, e.Traces = false, Traces{Begun: true, Exit: exit(143, "TERM")} }),
-			metrics.Running, "cannot be asked why"},
-		"no answer, but it began": {with(batch, func(e *jobEvidence) { e.Asked, e.Traces.Begun = false, true }), metrics.Running, "cannot be asked"},
+			metrics.Running, "the scheduler does not answer"},
+		"no answer, but it began": {with(batch, func(e *jobEvidence) { e.Asked, e.Traces.Begun = false, true }), metrics.Running, "the scheduler does not answer"},
 	} {
 		got, detail := judgeJob(c.e)
 		if got != c.want || !strings.Contains(detail, c.detail) {

@@ -92,7 +92,7 @@ func judge(a *Attempt, f Finding) (State, error) {
 	if a.Cancelled != nil && s.Status.Terminal() && !s.Status.Good() {
 		s.Status, s.Detail = metrics.Cancelled, "by scalebench cancel"
 		if !traces.Begun {
-			s.Detail += ", before it began"
+			s.Detail += ", before it started"
 		}
 	}
 	if s.Status.Terminal() {

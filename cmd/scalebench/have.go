@@ -70,7 +70,7 @@ func (s *session) have(ctx context.Context, w *work) (inventory, error) {
 			why = "forgotten"
 			toRun[id] = true
 		case why == "":
-			why = "not begun"
+			why = "not started"
 			toRun[id] = true
 		default:
 			toRun[id] = toRun[id] || why != "under way" && why != "cannot be read"

@@ -30,7 +30,7 @@ func logsCommand(s *session) *cli.Command {
 		Description: "RUN is a run as `status` lists it, with or without its attempt, or a unique prefix of\n" +
 			"it; without an attempt it is the latest. Without --rank it prints the log of the rank\n" +
 			"that failed first, else of rank 0, else of the job (job.log), and says on standard\n" +
-			"error which. -f waits for a run that has not begun, and ends when the run has ended.\n" +
+			"error which. -f waits for a run that has not started, and ends with the run.\n" +
 			"On a terminal colours are removed. Nothing else is: secrets that the program has\n" +
 			"printed are shown too.",
 		Flags: []cli.Flag{

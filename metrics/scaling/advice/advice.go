@@ -405,7 +405,7 @@ func (s *study) converge() error {
 		return nil // times were measured, and that is all
 	}
 	if asked := func(p scaling.Point) bool { return p.Of(s.Goal).Runs > 0 }; len(reached) == 0 && silent && !slices.ContainsFunc(s.curve.Points, asked) {
-		s.timeless = fmt.Sprintf("runs reach %s, but their times to it were not collected: add %g to workload.targets, submit again (nothing runs anew) and collect", s.goal(), *s.Target)
+		s.timeless = fmt.Sprintf("times to %s were not collected; add %g to workload.targets, submit again (no run is repeated), and collect", s.goal(), *s.Target)
 		return nil
 	}
 	if len(reached) == 0 {

@@ -624,7 +624,7 @@ func TestUnaskedTarget(t *testing.T) {
 		"no batch":   func(o *scaling.Observation) { seen(o); delete(o.Parameters, "workload.batch") },
 	} {
 		a := series{counts: octaves, runs: 6, x: linear, took: fixed, change: change}.advise(t, Options{Target: 0.8})
-		if !strings.Contains(a.Reason[0], "by throughput alone: runs reach 80 % accuracy, but their times to it were not collected: add 0.8 to workload.targets, submit again (nothing runs anew) and collect") {
+		if !strings.Contains(a.Reason[0], "by throughput alone: times to 80 % accuracy were not collected; add 0.8 to workload.targets, submit again (no run is repeated), and collect") {
 			t.Errorf("%s: %q", name, a.Reason)
 		}
 	}
