@@ -281,3 +281,38 @@ scalebench.step(1)
 		})
 	}
 }
+
+// A process that has to wait between two clocks reads them again, in Python as in Go
+// (metrics.ProcessStart): what it waited is no difference between them.
+func TestPythonClocksAreReadTogether(t *testing.T) {
+	programs, err := filepath.Abs("programs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(debianPython, "-B", "-c", `
+import scalebench
+
+class Clock:
+    now = 0.0
+    def monotonic(self):
+        self.now += 1e-5
+        return self.now
+
+clock, reads = Clock(), 0
+scalebench.time = clock
+
+def other():
+    global reads
+    reads += 1
+    if reads <= 3:
+        clock.now += 5
+    return clock.now + 1000
+
+ahead = scalebench._ahead(other)
+assert reads == 4 and abs(ahead - 1000) < 1e-3, (reads, ahead)
+`)
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+programs)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

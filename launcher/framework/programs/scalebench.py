@@ -74,17 +74,30 @@ def process_start():
     """When the system started this process, as a reading of time.monotonic():
     initialisation counts from there, the interpreter's own start and imports
     included. Now, where the system does not say."""
-    now = time.monotonic()
     try:
         with open("/proc/self/stat", "rb") as file:
             # Behind the program's name, which stands in brackets.
             started = int(file.read().rpartition(b")")[2].split()[19])
         boot = getattr(time, "CLOCK_BOOTTIME", 7)  # it has a name from 3.7 on
-        age = (time.clock_gettime(boot)
-               - started / os.sysconf("SC_CLK_TCK"))
+        ahead = _ahead(lambda: time.clock_gettime(boot))
+        began = started / os.sysconf("SC_CLK_TCK") - ahead
     except Exception:  # whatever another system or a sandbox raises
-        return now
-    return now - age if started > 0 and age > 0 else now
+        return time.monotonic()
+    now = time.monotonic()
+    return began if started > 0 and began < now else now
+
+
+def _ahead(clock):
+    """How far a clock is ahead of time.monotonic(), in seconds. On a busy host
+    a process may wait between reading the two, and what it waited would be
+    taken for a difference of the clocks: they are read until that took less
+    than a millisecond, ten times at most."""
+    for _ in range(10):
+        now = time.monotonic()
+        ahead = clock() - now
+        if time.monotonic() - now < 0.001:
+            break
+    return ahead
 
 
 class Events:
@@ -120,11 +133,10 @@ class Events:
                 os.fsync(folder)
             finally:
                 os.close(folder)
-        now = time.monotonic()
         self._began = process_start() if began is None else began
         several = {"ranks": ranks} if ranks > 1 else {}
         self._append({"t": 0, "start": {
-            "format": FORMAT, "unix": time.time() - (now - self._began),
+            "format": FORMAT, "unix": self._began + _ahead(time.time),
             "writer": "rank", "framework": framework, "rank": rank,
             "world_size": world_size, "local_rank": local_rank,
             "restart": restart, "host": socket.gethostname(),
