@@ -145,7 +145,7 @@ func TestSlurmDoctor(t *testing.T) {
 	b.must(3, &rows, "doctor", "--site", "made.toml", "study.toml", "--format", "json")
 	onNode(t, c, "node2", "umount", runs)
 	expectRows(t, rows, "probe job | main | fail | job …task 2 never answered, task 3 never answered",
-		"run folder | main/node1 | ok", "run folder | main/node 1 of the job | fail", "worker | main | fail | …the folder of this job is not seen on node2: ")
+		"run folder | main/node1 | ok", "run folder | main/node 1 of the job | fail", "worker | main | fail | …the folder of this job is not visible on node2: ")
 
 	// No controller: exit code 4.
 	if err := c.Stop("slurmctld", "TERM"); err != nil {

@@ -42,7 +42,7 @@ func TestHTTP(t *testing.T) {
 	s := dial(t, h, func(w http.ResponseWriter, r *http.Request) {
 		connections[r.RemoteAddr] = true
 		body, _ := io.ReadAll(r.Body)
-		if r.Method != "POST" || r.URL.Path != "/v2/models/m/infer" || r.Header.Get("Content-Type") != "application/json" || string(body) != `{"inputs": 1}` {
+		if r.Method != "POST" || r.RequestURI != "/v2/models/m/infer" || r.Header.Get("Content-Type") != "application/json" || string(body) != `{"inputs": 1}` {
 			t.Errorf("%s %s %q %q", r.Method, r.URL, r.Header, body)
 		}
 		_, _ = io.WriteString(w, `{"class": 3}`)

@@ -29,7 +29,7 @@ const mostAnswer = 1 << 30
 
 func newReplica(connection net.Conn, u *url.URL, h *HTTP) *replica {
 	r := &replica{connection: connection, in: bufio.NewReaderSize(connection, 64<<10), out: bufio.NewWriterSize(connection, 64<<10)}
-	r.request.SetRequestURI(u.String())
+	r.request.SetRequestURI(u.RequestURI()) // some servers know no other form
 	r.request.Header.SetHost(u.Host)
 	r.request.Header.SetUserAgent("scalebench")
 	if h.Body != nil {
