@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -148,14 +149,38 @@ func (a *axis) ticks() []tick {
 	if a.whole {
 		values = slices.DeleteFunc(values, func(v float64) bool { return math.Abs(v-math.Round(v)) > 1e-9 })
 	}
+	label := labels(values)
+	if a.bytes {
+		label = number.ShortBytes
+	}
 	list := make([]tick, len(values))
 	for i, v := range values {
-		list[i] = tick{v * a.unit, number.Short(v, 6)}
-		if a.bytes {
-			list[i].label = number.ShortBytes(v)
-		}
+		list[i] = tick{v * a.unit, label(v)}
 	}
 	return list
+}
+
+// labels is one way to write all values of an axis. Short alone would write 5,000,000
+// beside 1e7, and 5e-4 beside 0.001.
+func labels(values []float64) func(float64) string {
+	least, most := math.Inf(1), 0.0
+	for _, v := range values {
+		if size := math.Abs(v); size > 0 {
+			least, most = min(least, size), max(most, size)
+		}
+	}
+	const digits = 6
+	switch {
+	case most >= 1e7 && most < 1e15:
+		return func(v float64) string { return number.Prefixed(v, digits) }
+	case least < 1e-3 && least >= 1e-6 && most >= 1e-3:
+		decimals := digits - 1 - int(math.Floor(math.Log10(least)))
+		return func(v float64) string {
+			text := strings.TrimRight(strconv.FormatFloat(v, 'f', decimals, 64), "0")
+			return strings.TrimSuffix(text, ".")
+		}
+	}
+	return func(v float64) string { return number.Short(v, digits) }
 }
 
 const (

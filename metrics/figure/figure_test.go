@@ -413,6 +413,32 @@ func TestTicksOfCounts(t *testing.T) {
 	}
 }
 
+// The numbers of an axis are all written in one way.
+func TestLabels(t *testing.T) {
+	for _, tt := range []struct {
+		values []float64
+		want   []string
+	}{
+		{[]float64{0, 5e6, 1e7, 1.5e7}, []string{"0", "5M", "10M", "15M"}},
+		{[]float64{1e5, 1e6, 1e7, 1e9}, []string{"100k", "1M", "10M", "1G"}},
+		{[]float64{0, 2e6, 4e6}, []string{"0", "2,000,000", "4,000,000"}},
+		{[]float64{-0.001, 0, 5e-4, 0.001, 3 * 5e-4}, []string{"-0.001", "0", "0.0005", "0.001", "0.0015"}},
+		{[]float64{1e-5, 1e-3, 10}, []string{"0.00001", "0.001", "10"}},
+		{[]float64{1e-5, 1e-4}, []string{"1e-5", "1e-4"}},
+		{[]float64{1e14, 1e15}, []string{"1e14", "1e15"}},
+		{[]float64{0.1, 1, 1000}, []string{"0.1", "1", "1,000"}},
+		{nil, nil},
+	} {
+		var got []string
+		for _, v := range tt.values {
+			got = append(got, labels(tt.values)(v))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
 func BenchmarkFigure(b *testing.B) {
 	for _, format := range Formats() {
 		b.Run(format, func(b *testing.B) {

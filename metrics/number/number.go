@@ -22,22 +22,29 @@ func Significant(v float64) string {
 	}
 	rounded := round3(v)
 	size := math.Abs(rounded)
-	for _, p := range []struct {
-		scale  float64
-		prefix string
-	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}} {
-		if size >= p.scale {
-			scale := p.scale
-			if p.prefix == "k" {
-				scale = 1e3 // 1230 is still read at a glance, 12300 is not
-			}
-			return digits3(rounded/scale) + p.prefix
-		}
+	if scale, prefix := prefixed(size); prefix != "" {
+		return digits3(rounded/scale) + prefix
 	}
 	if size != 0 && size < 1e-3 {
 		return strconv.FormatFloat(v, 'e', 2, 64)
 	}
 	return digits3(rounded)
+}
+
+// prefixed is the power of 1000 that a number of this size is written by, and its
+// prefix; "" for none.
+func prefixed(size float64) (scale float64, prefix string) {
+	switch {
+	case size >= 1e12:
+		return 1e12, "T"
+	case size >= 1e9:
+		return 1e9, "G"
+	case size >= 1e6:
+		return 1e6, "M"
+	case size >= 1e4: // 1230 is still read at a glance, 12300 is not
+		return 1e3, "k"
+	}
+	return 1, ""
 }
 
 // round3 rounds to three significant digits.
@@ -211,6 +218,12 @@ func Short(x float64, digits int) string {
 		return whole + "." + fraction
 	}
 	return whole
+}
+
+// Prefixed is Short with the prefixes of Significant: 500k, 2.5M, 10M.
+func Prefixed(x float64, digits int) string {
+	scale, prefix := prefixed(math.Abs(x))
+	return Short(x/scale, digits) + prefix
 }
 
 // Percent writes a fraction as a percentage.
