@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// ours is the work of these tests and not of others' that run beside them.
+var ours = "of " + strconv.Itoa(os.Getpid())
+
 // supervisor starts one, and returns its mark and what ends it.
 func supervisor(t *testing.T) (mark string, end func()) {
 	t.Helper()
@@ -83,15 +86,15 @@ func TestEndAbandoned(t *testing.T) {
 	dead, end := supervisor(t)
 	end()
 	living, _ := supervisor(t)
-	abandoned := sleeper(t, dead, "WORK=ours")
+	abandoned := sleeper(t, dead, "WORK="+ours)
 	spared := map[string]<-chan syscall.Signal{
-		"supervised":     sleeper(t, living, "WORK=ours"),
+		"supervised":     sleeper(t, living, "WORK="+ours),
 		"of other work":  sleeper(t, dead, "WORK=theirs"),
-		"without a mark": sleeper(t, "WORK=ours"),
-		"on other hosts": sleeper(t, strings.Replace(dead, "pid:[", "pid:[1", 1), "WORK=ours"),
-		"of other marks": sleeper(t, Variable+"=something", "WORK=ours"),
+		"without a mark": sleeper(t, "WORK="+ours),
+		"on other hosts": sleeper(t, strings.Replace(dead, "pid:[", "pid:[1", 1), "WORK="+ours),
+		"of other marks": sleeper(t, Variable+"=something", "WORK="+ours),
 	}
-	r := EndAbandoned(func(v map[string]string) bool { return v["WORK"] == "ours" })
+	r := EndAbandoned(func(v map[string]string) bool { return v["WORK"] == ours })
 	if r.Ended != 1 || len(r.Names) != 1 || !strings.HasPrefix(r.Names[0], "sleep (pid ") || len(r.Alive) != 0 {
 		t.Errorf("%+v: want one process", r)
 	}
@@ -115,13 +118,13 @@ func TestEndAbandonedIsOfOneUser(t *testing.T) {
 	dead, end := supervisor(t)
 	end()
 	cmd := exec.Command("sleep", "1000")
-	cmd.Env = []string{dead, "WORK=ours"}
+	cmd.Env = []string{dead, "WORK=" + ours}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	if r := EndAbandoned(func(v map[string]string) bool { return v["WORK"] == "ours" }); r.String() != "" {
+	if r := EndAbandoned(func(v map[string]string) bool { return v["WORK"] == ours }); r.String() != "" {
 		t.Errorf("%v", r)
 	}
 	if p, err := look(cmd.Process.Pid); err != nil || p.ended {
