@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 const (
@@ -78,11 +80,11 @@ func (r *Result) Judge() Verdict {
 		v.Why = fmt.Sprintf("the client sent late: by %v at P99, where the median latency is %v; give it CPUs of its own", seconds(v.lag()), seconds(v.typical()))
 	case len(means) < minSteady:
 		v.Why = fmt.Sprintf("%d of %d windows are warm-up or have no answer; %d others are needed: measure for longer", len(r.Windows)-len(means), len(r.Windows), minSteady)
-	case r.Asked > 0 && v.short() > 1-hurried:
-		v.Why = fmt.Sprintf("%.1f %% of the requests were answered in time; the service does not keep up with %.3g requests/s", 100*(1-v.short()), v.asked())
+	case r.Asked > 0 && v.Total.Errors() > 1-hurried:
+		v.Why = fmt.Sprintf("%.1f %% of the requests were answered in time; the service does not keep up with %.3g requests/s", 100*(1-v.Total.Errors()), v.asked())
 	default:
-		if worth := independentWindows(means); worth < independent && deviation(means) > wander*math.Sqrt(worth) {
-			v.Why = fmt.Sprintf("the latency wanders: %d windows are worth %.0f independent ones, %d are needed; measure for longer, or at a lower rate", len(means), worth, independent)
+		if worth := independentWindows(means); worth < independent && stat.StdDev(means, nil) > wander*math.Sqrt(worth) {
+			v.Why = fmt.Sprintf("latency is still drifting: %d windows count as %.0f independent ones, %d are needed; measure for longer, or at a lower rate", len(means), worth, independent)
 		} else if a, b := halves(means); a > b {
 			v.Why = fmt.Sprintf("the latency changes by %.0f %% from the first to the second half", 100*a)
 		}
@@ -134,9 +136,6 @@ func (v *Verdict) Percentile(q float64) (seconds float64, why string) {
 	return seconds, ""
 }
 
-// short is the share of requests that were late or wrong.
-func (v *Verdict) short() float64 { return v.Total.Errors() }
-
 // lag is how late the client sent, at P99, and typical the median latency, in seconds;
 // 0 without an answer.
 func (v *Verdict) lag() float64 {
@@ -185,7 +184,7 @@ func warmup(list []Window) int {
 	second := values[n/2:]
 	typical, length := median(second), max(3, n/fewPart)
 	// 1.2533 is the ratio of the standard errors of median and mean of a normal sample.
-	bound := max(math.Log1p(apart), far*1.2533*deviation(second)/math.Sqrt(float64(length)))
+	bound := max(math.Log1p(apart), far*1.2533*stat.StdDev(second, nil)/math.Sqrt(float64(length)))
 	cut := 0
 	for cut < n/2 && math.Abs(median(values[cut:cut+length])-typical) > bound {
 		cut++
@@ -196,7 +195,7 @@ func warmup(list []Window) int {
 // independentWindows is how many independent windows so many neighbouring ones are worth.
 func independentWindows(values []float64) float64 {
 	n := float64(len(values))
-	m := mean(values)
+	m := stat.Mean(values, nil)
 	var with, of float64
 	for i, v := range values {
 		of += (v - m) * (v - m)
@@ -216,26 +215,10 @@ func independentWindows(values []float64) float64 {
 // how far it may be.
 func halves(values []float64) (off, bound float64) {
 	first, second := values[:len(values)/2], values[len(values)/2:]
-	a, b := mean(first), mean(second)
+	a, b := stat.Mean(first, nil), stat.Mean(second, nil)
 	worth := independentWindows(values) / 2
-	se := math.Sqrt((math.Pow(deviation(first), 2) + math.Pow(deviation(second), 2)) / worth)
+	se := math.Sqrt((math.Pow(stat.StdDev(first, nil), 2) + math.Pow(stat.StdDev(second, nil), 2)) / worth)
 	return math.Abs(math.Expm1(b - a)), max(apart, math.Expm1(far*se))
-}
-
-func mean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
-}
-
-func deviation(values []float64) float64 {
-	m, sum := mean(values), 0.0
-	for _, v := range values {
-		sum += (v - m) * (v - m)
-	}
-	return math.Sqrt(sum / float64(max(1, len(values)-1)))
 }
 
 func median(values []float64) float64 {

@@ -222,7 +222,7 @@ func (s *study) place() {
 // fit fits the laws, or notes why nothing beyond the measured counts is said.
 func (s *study) fit() error {
 	if len(s.runs) == 0 {
-		s.Refused = "there is no good run yet"
+		s.Refused = "no run has finished successfully yet"
 		return nil
 	}
 	if len(s.curve.Mixed) > 0 {

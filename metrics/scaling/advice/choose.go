@@ -78,7 +78,7 @@ func (s *study) choose() {
 		s.Objective = "any worker count"
 		s.Reason = [2]string{"No worker count can be recommended.", "No run of this series reached a steady state, so there is no throughput."}
 		if len(s.runs) == 0 {
-			s.Reason[1] = "There is no good run yet; `scalebench status` says how far each run is."
+			s.Reason[1] = "No run has finished successfully yet; `scalebench status` shows how far each has got."
 		}
 		if s.curve.Measured(measure.RunSeconds) && !slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return p.Of(measure.StepP50).Runs > 0 }) {
 			s.Reason[1] = "Its runs report no steps and reach no target; how long they took tells nothing unless they do the same work at each worker count: compare their run times in `scalebench scaling`, or have the program report its steps."
