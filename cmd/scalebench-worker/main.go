@@ -5,6 +5,7 @@
 //	scalebench-worker run      supervise one rank of the run in --dir
 //	scalebench-worker train    one rank of the native trainer
 //	scalebench-worker load     send requests to a service by hand
+//	scalebench-worker model-server  answer for a model of the native trainer
 //	scalebench-worker stage    bring a run's data to this node's disk; unstage removes it
 //	scalebench-worker address  print this host's address and a free port
 //	scalebench-worker version  print the version
@@ -61,6 +62,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			collectiveCommand(),
 			loadCommand(),
 			nullCommand(),
+			modelServerCommand(),
 			{
 				Name:   "probe",
 				Usage:  "say what a process sees here; in a job of scalebench doctor, answer its question",

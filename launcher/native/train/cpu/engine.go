@@ -109,9 +109,11 @@ func New(o Options, group *collective.Group) (*Engine, error) {
 	if o.SyncBatchNorm {
 		e.net.reduce = e.reduceStatistics
 	}
-	var reduced []float32
-	e.parameters, reduced = e.net.bind(o.Seed, MaxVotes)
-	e.gradients = reduced[MaxVotes:]
+	size := e.net.size()
+	reduced := make([]float32, MaxVotes+size)
+	e.parameters, e.gradients = make([]float32, size), reduced[MaxVotes:]
+	e.net.bind(e.parameters, e.gradients)
+	e.net.initialise(o.Seed)
 	// Synchronised batch normalisation needs the group in the backward pass.
 	e.reducer = newReducer(group, reduced, MaxVotes, bucketCuts(len(reduced), firstBucketBytes/4, bucketBytes/4), !o.SyncBatchNorm)
 	e.velocity = make([]float32, len(e.parameters))

@@ -126,7 +126,9 @@ func newRig(t *testing.T, c layerCase, kernels *kernel.Set, threads int) *rig {
 	if d, ok := n.layers[0].(*dense); ok {
 		r.inGrad = d.in.grad
 	}
-	r.values, r.gradients = n.bind(7, 0)
+	r.values, r.gradients = make([]float32, n.size()), make([]float32, n.size())
+	n.bind(r.values, r.gradients)
+	n.initialise(7)
 	random := rand.New(rand.NewPCG(3, 4))
 	for i := range n.images {
 		n.images[i] = float32(random.NormFloat64())
@@ -259,7 +261,8 @@ func TestNormStatistics(t *testing.T) {
 			const images, channels = 8, 16
 			n := newNetwork(kernels, images, 1, kernel.Shape{Lines: 4, Points: 4, Channels: 3})
 			u := n.unit(nil, channels, 1, nil)
-			n.bind(1, 0)
+			n.bind(make([]float32, n.size()), nil)
+			n.initialise(1)
 			random := rand.New(rand.NewPCG(3, 4))
 			for i := range u.y {
 				u.y[i] = 100 + 3*float32(random.NormFloat64())

@@ -37,16 +37,17 @@ type parameter struct {
 
 // A network is layers in the order of the forward pass, ending in the logits.
 type network struct {
-	kernels    *kernel.Set
-	threads    *threads
-	batch      int          // most images at once
-	image      kernel.Shape // of an image
-	images     []float32    // the batch, NHWC
-	logits     *tensor
-	layers     []layer
-	ends       []int // by layer: how many parameters there are up to its own
-	norms      []*norm
-	parameters []*parameter
+	kernels     *kernel.Set
+	threads     *threads
+	batch       int          // most images at once
+	forwardOnly bool         // no gradients; parameters are final once frozen
+	image       kernel.Shape // of an image
+	images      []float32    // the batch, NHWC
+	logits      *tensor
+	layers      []layer
+	ends        []int // by layer: how many parameters there are up to its own
+	norms       []*norm
+	parameters  []*parameter
 
 	rooms     map[room][][]float32
 	partial   [][]float32 // by thread, for weight gradients
@@ -70,7 +71,7 @@ func (n *network) input() *tensor { return &tensor{size: n.image.Size(), data: n
 // tensor makes activations, with a gradient of their own if asked for.
 func (n *network) tensor(size int, grad bool) *tensor {
 	t := &tensor{size: size, data: make([]float32, n.batch*size)}
-	if grad {
+	if grad && !n.forwardOnly {
 		t.grad = make([]float32, len(t.data))
 	}
 	return t
@@ -92,6 +93,9 @@ const (
 
 func (n *network) needRoom(shape kernel.Shape) {
 	for use := roomInput; use <= roomShortcut; use++ {
+		if n.forwardOnly && (use == roomGradient || use == roomOutcome) {
+			continue
+		}
 		if n.rooms[room{shape, use}] == nil {
 			size, _ := padded(shape)
 			n.rooms[room{shape, use}] = n.byThread(size)
@@ -122,6 +126,9 @@ type chain struct {
 
 // gradient is the memory for the gradient by a unit, by its place.
 func (n *network) gradient(place int, shape kernel.Shape) []float32 {
+	if n.forwardOnly {
+		return nil
+	}
 	c := chain{shape, place%2 == 1}
 	if n.gradients[c] == nil {
 		n.gradients[c] = make([]float32, n.batch*shape.Size())
@@ -144,25 +151,40 @@ func (n *network) add(l layer) {
 // needPartial makes sure that every thread has so much memory for the gradient
 // by a layer's weights.
 func (n *network) needPartial(size int) {
+	if n.forwardOnly {
+		return
+	}
 	if len(n.partial) == 0 || len(n.partial[0]) < size {
 		n.partial = n.byThread(size)
 	}
 }
 
-// bind lays all parameters into one buffer, and their gradients into another
-// behind extra elements, and initialises them from the seed.
-func (n *network) bind(seed int64, extra int) (values, gradients []float32) {
-	size := 0
+// size is how many numbers the parameters are.
+func (n *network) size() (size int) {
 	for _, p := range n.parameters {
 		size += p.size
 	}
-	values, gradients = make([]float32, size), make([]float32, size+extra)
-	random := rand.New(rand.NewPCG(uint64(seed), 0x1217))
+	return size
+}
+
+// bind lays all parameters into one buffer, and their gradients into another;
+// nil: there are none.
+func (n *network) bind(values, gradients []float32) {
 	at := 0
 	for _, p := range n.parameters {
-		p.w, p.g = values[at:at+p.size:at+p.size], gradients[extra+at:extra+at+p.size:extra+at+p.size]
 		p.at = at
 		at += p.size
+		p.w = values[p.at:at:at]
+		if gradients != nil {
+			p.g = gradients[p.at:at:at]
+		}
+	}
+}
+
+// initialise draws the parameters from the seed.
+func (n *network) initialise(seed int64) {
+	random := rand.New(rand.NewPCG(uint64(seed), 0x1217))
+	for _, p := range n.parameters {
 		// He et al. 2015, equation 10: a normal distribution of variance
 		// 2/fan-in keeps the variance of activations through ReLU layers.
 		deviation := math.Sqrt(2 / float64(max(p.fanIn, 1)))
@@ -173,7 +195,6 @@ func (n *network) bind(seed int64, extra int) (values, gradients []float32) {
 			}
 		}
 	}
-	return values, gradients
 }
 
 func (n *network) forward(images int, training bool) error {

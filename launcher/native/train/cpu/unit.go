@@ -69,6 +69,10 @@ func image(data []float32, i, size int) []float32 { return data[i*size : (i+1)*s
 
 func (u *unit) forward(images int, training bool) error {
 	u.images, u.training = images, training
+	if u.net.forwardOnly {
+		u.net.threads.each(images, u.doForward) // the rest was done by freeze
+		return nil
+	}
 	u.net.threads.each(u.groups(), u.doPack)
 	u.net.threads.each(images, u.doForward)
 	if !training {

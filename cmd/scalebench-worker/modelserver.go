@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/cmd/version"
+	"github.com/scalebench/scalebench/launcher/native/dataset"
+	"github.com/scalebench/scalebench/launcher/native/serve"
+	"github.com/scalebench/scalebench/launcher/native/train"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu"
+	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/world"
+)
+
+func modelServerCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "model-server",
+		Usage: "answer for a model of the native trainer by the Open Inference Protocol v2: print the URL and serve until a signal",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "model", Usage: "random:`NAME`, with the weights that training begins with: random:resnet44", Required: true},
+			&cli.Int64Flag{Name: "seed", Usage: "draw random weights from `SEED`", Value: 1},
+			&cli.StringFlag{Name: "listen", Usage: "`HOST:PORT` to listen at; port 0 is any", Value: "127.0.0.1:8000"},
+			&cli.IntFlag{Name: "threads", Usage: "compute with `N` threads (default: one for each CPU)"},
+		},
+		Action: serveModel,
+	}
+}
+
+// randomModel comes before the name of a model whose weights nobody has trained.
+const randomModel = "random:"
+
+func openModel(name string, seed int64) (*model.Trained, error) {
+	untrained, ok := strings.CutPrefix(name, randomModel)
+	if !ok || !slices.Contains(train.Models(), untrained) {
+		return nil, fmt.Errorf("--model %q is not valid; valid: %s%s", name, randomModel, strings.Join(train.Models(), ", "+randomModel))
+	}
+	return cpu.Untrained(untrained, dataset.Classes, dataset.Height, dataset.Width, dataset.Channels, seed)
+}
+
+// drainTime is how long requests that have come may take once a signal has.
+const drainTime = 20 * time.Second
+
+func serveModel(c *cli.Context) error {
+	threads := c.Int("threads")
+	if threads == 0 {
+		threads = world.CPUs()
+	}
+	if threads < 1 || threads > 1<<12 {
+		return fmt.Errorf("--threads %d is not valid; valid: 1 to %d", threads, 1<<12)
+	}
+	m, err := openModel(c.String("model"), c.Int64("seed"))
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", c.String("listen"))
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	// What reads requests must not wait for a thread that computes to pause.
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(threads + 1)
+	}
+	classifier, err := cpu.NewClassifier(m, threads, os.Getenv(train.KernelsVariable))
+	if err != nil {
+		return errors.Join(fmt.Errorf("--model %s: %w", c.String("model"), err), l.Close())
+	}
+	ctx, stop := untilSignal(c)
+	defer stop()
+	s := &http.Server{Handler: serve.Handler(m, classifier, version.String()), ReadHeaderTimeout: 10 * time.Second}
+	drained := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		patience, cancel := context.WithTimeout(context.Background(), drainTime)
+		defer cancel()
+		drained <- s.Shutdown(patience)
+	}()
+	if _, err := fmt.Fprintf(c.App.Writer, "http://%s/\n", l.Addr()); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	if err := <-drained; err != nil {
+		return fmt.Errorf("requests were still unanswered %s after the signal: %w", drainTime, err)
+	}
+	classifier.Close()
+	return nil
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/native/train/cpu"
+	"github.com/scalebench/scalebench/launcher/serve/v2"
+)
+
+// startModelServer starts one as a process of its own and returns where it listens.
+func startModelServer(t *testing.T, arguments ...string) (*exec.Cmd, string) {
+	t.Helper()
+	server := exec.Command(os.Args[0], append([]string{"model-server", "--listen", "127.0.0.1:0"}, arguments...)...)
+	server.Env = append(os.Environ(), "SCALEBENCH_TEST_AS_WORKER=1")
+	server.Stderr = os.Stderr
+	out, err := server.StdoutPipe()
+	if err == nil {
+		err = server.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, strings.TrimSpace(url)
+}
+
+// request is the body for so many images, all of one number.
+func request(t *testing.T, images int, value float32) []byte {
+	t.Helper()
+	data, err := json.Marshal(slices.Repeat([]float32{value}, images*32*32*3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(v2.Request{Inputs: []v2.Tensor{{Name: "images", Shape: []int{images, 32, 32, 3}, Datatype: "FP32", Data: data}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// logits reads an answer's.
+func logits(t *testing.T, answer *http.Response) (list []float32) {
+	t.Helper()
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	var response v2.Response
+	if err == nil {
+		err = json.Unmarshal(text, &response)
+	}
+	if err != nil || answer.StatusCode != 200 || len(response.Outputs) != 1 {
+		t.Fatalf("status %d, %v: %s", answer.StatusCode, err, text)
+	}
+	if err := json.Unmarshal(response.Outputs[0].Data, &list); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// The server's answer is what the model gives, and at SIGTERM it still answers a
+// request of which half has come.
+func TestModelServer(t *testing.T) {
+	server, url := startModelServer(t, "--model", "random:cnn", "--seed", "5", "--threads", "2")
+	m, err := cpu.Untrained("cnn", 10, 32, 32, 3, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cpu.NewClassifier(m, 1, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	const images = 10
+	body, want := request(t, images, 0.5), c.Logits(slices.Repeat([]float32{0.5}, images*32*32*3))
+	answer, err := http.Post(url+"v2/models/cnn/infer", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := logits(t, answer); !slices.Equal(got, want) {
+		t.Errorf("logits %v, want %v", got, want)
+	}
+
+	address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/")
+	half, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer half.Close()
+	// The server asks for the body when it has begun with the request.
+	fmt.Fprintf(half, "POST /v2/models/cnn/infer HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(body))
+	in := bufio.NewReader(half)
+	if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if _, err := in.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for { // until nobody listens any more
+		other, err := net.Dial("tcp", address)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			break
+		}
+		if err == nil {
+			_ = other.Close()
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := half.Write(body); err != nil {
+		t.Fatal(err)
+	}
+	answer, err = http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := logits(t, answer); !slices.Equal(got, want) {
+		t.Errorf("after the signal: logits %v, want %v", got, want)
+	}
+	if err := server.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestModelServerRefuses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		arguments []string
+		want      string
+	}{
+		"no model":     {nil, `"model" not set`},
+		"unknown":      {[]string{"--model", "random:vgg"}, `--model "random:vgg" is not valid; valid: random:cnn, random:mlp, random:resnet20`},
+		"no threads":   {[]string{"--model", "random:cnn", "--threads", "-1"}, "--threads -1 is not valid; valid: 1 to 4096"},
+		"no such host": {[]string{"--model", "random:cnn", "--listen", "192.0.2.1:0"}, "--listen: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs strings.Builder
+			if code := run(append([]string{"scalebench-worker", "model-server"}, tt.arguments...), &out, &errs); code == 0 || !strings.Contains(errs.String(), tt.want) {
+				t.Errorf("exit code %d, %q; want %q", code, errs.String(), tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,91 @@
+//go:build python
+
+package cpu
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/model"
+)
+
+// A classifier gives the logits that PyTorch gives in double precision, from the same
+// weights and the same statistics of batch normalisation.
+func TestClassifierAsPyTorch(t *testing.T) {
+	const images = 11
+	for _, name := range model.Names() {
+		m, err := Untrained(name, 10, 32, 32, 3, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		normalRandom(m, 7)
+		input := make([]float32, images*32*32*3)
+		random := rand.New(rand.NewPCG(5, 6))
+		for i := range input {
+			input[i] = float32(random.NormFloat64())
+		}
+		want := pytorchLogits(t, m, input)
+		for _, kernels := range kernel.Sets() {
+			c, err := NewClassifier(m, 2, kernels.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := c.Logits(input)
+			c.Close()
+			d := relativeDistance(t, got, want)
+			t.Logf("%s, %s: off by %.2g of the norm", name, kernels.Name(), d)
+			if !(d <= 1e-5) {
+				t.Errorf("%s, %s: off by %g of the norm", name, kernels.Name(), d)
+			}
+		}
+	}
+}
+
+// pytorchLogits runs PyTorch on a model and images.
+func pytorchLogits(t *testing.T, m *model.Trained, input []float32) []float32 {
+	t.Helper()
+	dir := t.TempDir()
+	var weights, statistics []float32
+	for _, tensor := range m.Tensors {
+		if strings.HasSuffix(tensor.Name, "norm.mean") || strings.HasSuffix(tensor.Name, "norm.variance") {
+			statistics = append(statistics, tensor.Data...)
+		} else {
+			weights = append(weights, tensor.Data...)
+		}
+	}
+	writeNumbers(t, filepath.Join(dir, "weights.f32"), weights)
+	writeNumbers(t, filepath.Join(dir, "statistics.f32"), statistics)
+	writeNumbers(t, filepath.Join(dir, "images.f32"), input)
+	programs, err := filepath.Abs("../../../framework/programs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(debianPython, "-B", "testdata/pytorch_logits.py", m.Model, dir)
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+programs)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return readNumbers(t, filepath.Join(dir, "logits.f32"))
+}
+
+// normalRandom fills a model's statistics with numbers that no training begins with.
+func normalRandom(m *model.Trained, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 2))
+	for _, tensor := range m.Tensors {
+		for i := range tensor.Data {
+			switch {
+			case strings.HasSuffix(tensor.Name, "norm.variance"):
+				tensor.Data[i] = 0.5 + random.Float32()
+			case strings.HasSuffix(tensor.Name, "norm.scale"):
+				tensor.Data[i] = 0.3 + 0.4*random.Float32()
+			case !strings.HasSuffix(tensor.Name, "weight"):
+				tensor.Data[i] = float32(0.3 * random.NormFloat64())
+			}
+		}
+	}
+}
