@@ -64,8 +64,9 @@ func (m Member) of(answer Submission) *Submission {
 
 // Loads divides what is to do into what is handed over together. Points in an
 // array ask Slurm for the same; points in an allocation go to the same
-// partition, the largest first. One script sets up one variant of the site. What
-// is alone is a job like any other.
+// partition. Within a load the order stays the policy's, since runs that follow
+// one another are compared with one another. One script sets up one variant of
+// the site. What is alone is a job like any other.
 func (b *SlurmBackend) Loads(ctx context.Context, todo []Todo) ([][]Todo, error) {
 	var loads [][]Todo
 	open := map[string]int{} // the load that takes more with this key
@@ -93,11 +94,6 @@ func (b *SlurmBackend) Loads(ctx context.Context, todo []Todo) ([][]Todo, error)
 			open[key] = i
 		}
 		loads[i] = append(loads[i], t)
-	}
-	if b.packing == study.PackAllocation {
-		for _, load := range loads {
-			slices.SortStableFunc(load, func(a, b Todo) int { return b.Point.Workers - a.Point.Workers })
-		}
 	}
 	return loads, nil
 }

@@ -95,7 +95,7 @@ func TestLoads(t *testing.T) {
 		study.PackJob: {"a1.1", "a2.1", "a2.2", "a2.3", "a2.4", "a2.5", "a4.1", "b2.6", "a4.2", "a2.7", "a4.3", "a1.8 a1.10", "a1.9"},
 		// MaxArraySize is 4.
 		study.PackArray:      {"a1.1", "a2.1 a2.2 a2.3 a2.4", "a2.5", "a4.1 a4.2", "b2.6", "a2.7", "a4.3", "a1.8 a1.10", "a1.9"},
-		study.PackAllocation: {"a4.1 a4.2 a4.3 a2.1 a2.2 a2.3 a2.4 a2.5 a2.7 a1.1", "b2.6", "a1.8 a1.10", "a1.9"},
+		study.PackAllocation: {"a1.1 a2.1 a2.2 a2.3 a2.4 a2.5 a4.1 a4.2 a2.7 a4.3", "b2.6", "a1.8 a1.10", "a1.9"},
 	} {
 		loads, err := packer(t, packing, "").Loads(t.Context(), todo)
 		if err != nil {

@@ -123,7 +123,7 @@ func cancelScope(t *testing.T, b *bench, c *slurmtest.Cluster, packing, scope st
 		t.Fatalf("submit --wait goes on:\n%s", out.String())
 	}
 	b.allCancelled(scope)
-	if _, said, code := b.run("submit", scope+".toml"); code != 0 || !strings.Contains(said, "3 runs were cancelled, left alone; `scalebench retry "+scope+"` submits them again") {
+	if _, said, code := b.run("submit", scope+".toml"); code != 0 || !strings.Contains(said, "left alone: 3 cancelled runs; `scalebench retry "+scope+"` submits them again") {
 		t.Errorf("submit: exit code %d\n%s", code, said)
 	}
 	b.allCancelled(scope)

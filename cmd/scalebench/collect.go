@@ -169,7 +169,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	}
 	// A plan that cannot be read plans nothing new; what was planned before stays.
 	if unplanned == nil {
-		if err := db.SetPlanned(ctx, its.Name, launcher.Planned(plan)); err != nil {
+		if err := db.SetPlanned(ctx, its.Name, launcher.Planned(launcher.NotBegun(plan, folder, nil))); err != nil {
 			return storeError(err)
 		}
 	}

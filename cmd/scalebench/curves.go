@@ -142,11 +142,9 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 	if o.points != nil {
 		obs = slices.DeleteFunc(obs, func(x scaling.Observation) bool { return !o.points[x.Point] })
 	}
-	var planned []scaling.Planned
-	if o.where == "" { // a condition chooses among runs, and says nothing of points without one
-		if planned, err = s.planned(ctx, db, o.study, name); err != nil {
-			return nil, err
-		}
+	planned, err := s.planned(ctx, db, o.study, name, o.where)
+	if err != nil {
+		return nil, err
 	}
 	if len(obs) == 0 && (len(planned) == 0 || o.where != "") {
 		for _, w := range warnings {
@@ -177,18 +175,30 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 }
 
 // planned is what the study's plan has, where it is, else what the database has
-// of it.
-func (s *session) planned(ctx context.Context, db *store.Store, arg, name string) ([]scaling.Planned, error) {
+// of it: of that what the condition holds for. Where it asks for more than a plan
+// can tell, such as a figure, nothing is.
+func (s *session) planned(ctx context.Context, db *store.Store, arg, name, where string) ([]scaling.Planned, error) {
 	folder, err := s.find(ctx, arg)
 	if err != nil {
 		return nil, err
 	}
 	plan, err := launcher.ReadPlan(folder)
 	if err == nil {
-		return launcher.Planned(plan), nil
+		all := runsInFolders{planned: launcher.NotBegun(plan, folder, nil)}
+		chosen, err := inFolders(ctx, all, where)
+		if beyond := (*store.WhereError)(nil); errors.As(err, &beyond) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return launcher.Planned(chosen.planned), nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		s.warn("%v; using the plan as the database has it", err)
+	}
+	if where != "" {
+		return nil, nil // the database has points of a plan, which no condition is judged by
 	}
 	list, err := db.Planned(ctx, name)
 	return list, storeError(err)

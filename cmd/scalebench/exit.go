@@ -52,12 +52,19 @@ func usagef(format string, a ...any) error {
 // runsFailedError says that the command did its work but some runs have no
 // good result.
 type runsFailedError struct {
-	failed, total int
-	hint          string
+	failed, cancelled, total int
+	hint                     string
 }
 
 func (e *runsFailedError) Error() string {
-	return fmt.Sprintf("%d of %s failed", e.failed, number.Count(e.total, "run"))
+	of := number.Count(e.total, "run")
+	switch {
+	case e.cancelled == 0:
+		return fmt.Sprintf("%d of %s failed", e.failed, of)
+	case e.failed == 0:
+		return fmt.Sprintf("%d of %s cancelled", e.cancelled, of)
+	}
+	return fmt.Sprintf("%d of %s failed, %d cancelled", e.failed, of, e.cancelled)
 }
 
 // unreadableError says that the command did its work, except for the runs whose

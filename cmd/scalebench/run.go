@@ -156,13 +156,13 @@ type watch struct {
 	s      *session
 	what   string
 	bar    *progress
-	total  int // to begin and under way
-	failed map[string]bool
-	again  string // how to begin again what ended badly
+	total  int                       // to begin and under way
+	failed map[string]metrics.Status // runs without a good result, and how they ended
+	again  string                    // how to begin again what ended badly
 }
 
 func newWatch(s *session, what, again string) *watch {
-	return &watch{s: s, what: what, bar: &progress{s: s}, failed: map[string]bool{}, again: again}
+	return &watch{s: s, what: what, bar: &progress{s: s}, failed: map[string]metrics.Status{}, again: again}
 }
 
 // found is told how much there is to do.
@@ -211,8 +211,10 @@ func (w *watch) ended(state launcher.State) {
 	if state.Status.Good() {
 		delete(w.failed, run) // an earlier attempt did
 	} else {
-		w.failed[run] = true
-		line += "\n  " + cmp.Or(state.Log(), state.Run.Path())
+		w.failed[run] = state.Status
+		if state.Status != metrics.Cancelled { // its log does not tell why
+			line += "\n  " + cmp.Or(state.Log(), state.Run.Path())
+		}
 		if hint := cause.Hint(state.Status, state.Detail, state.Point.Lengths()); hint != "" {
 			line += "\n  " + hint
 		}
@@ -226,8 +228,22 @@ func (w *watch) verdict() error {
 	if len(w.failed) == 0 {
 		return nil
 	}
-	return &runsFailedError{failed: len(w.failed), total: max(w.total, len(w.failed)),
-		hint: "`scalebench logs RUN` prints a run's log. " + w.again}
+	e := &runsFailedError{cancelled: w.cancelled(), total: max(w.total, len(w.failed)), hint: w.again}
+	if e.failed = len(w.failed) - e.cancelled; e.failed > 0 {
+		e.hint = "`scalebench logs RUN` prints a run's log. " + w.again
+	}
+	return e
+}
+
+// cancelled is how many runs ended because somebody cancelled them.
+func (w *watch) cancelled() int {
+	n := 0
+	for _, status := range w.failed {
+		if status == metrics.Cancelled {
+			n++
+		}
+	}
+	return n
 }
 
 // verdictBeside is the verdict for a command that also fails with err: nothing

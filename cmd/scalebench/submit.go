@@ -160,8 +160,8 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 		}
 		s.note("every run of %s has a good result or is under way%s; nothing to submit", w.study.Name, elsewhere)
 	}
-	if left.Cancelled > 0 {
-		s.note("%s, left alone; `scalebench retry %s` submits %s again", was(left.Cancelled, "run", "cancelled"), w.study.Name, them(left.Cancelled))
+	if before := left.Cancelled - watch.cancelled(); before > 0 { // of the others the verdict tells
+		s.note("left alone: %s; `scalebench retry %s` submits %s again", number.Count(before, "cancelled run"), w.study.Name, them(before))
 	}
 	if err := s.tellOutdated(ctx, w); err != nil {
 		return err

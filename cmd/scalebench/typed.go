@@ -189,11 +189,11 @@ func (s *session) tellStudy(a asked, w *work) {
 		s.tellOverrides(w)
 		return
 	}
-	where := "--write FILE keeps it as a file"
+	where := "--write FILE would keep it as a file"
 	if a.write != "" {
 		where = "written to " + a.write
 	}
-	s.note("study %s, %s; its runs are in %s:\n  %s", w.study.Name, where, w.folder.Path(), strings.ReplaceAll(strings.TrimSpace(string(w.study.Source())), "\n", "\n  "))
+	s.note("study %s (%s); its runs are in %s:\n  %s", w.study.Name, where, w.folder.Path(), strings.ReplaceAll(strings.TrimSpace(string(w.study.Source())), "\n", "\n  "))
 }
 
 // timing prints what the command of a study took, of the points of its plan.

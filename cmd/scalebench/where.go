@@ -15,7 +15,7 @@ import (
 // those that read the database hand it to store.Filter.
 func whereFlag(where *string) cli.Flag {
 	return &cli.StringFlag{Name: "where", Destination: where,
-		Usage: "only runs that match the SQL `CONDITION`: \"workload.batch > 64 AND workers < 16\""}
+		Usage: "only runs that match the SQL `CONDITION`: \"batch > 64 AND workers < 16\""}
 }
 
 // runsInFolders are runs of run folders: attempts, and what is planned and not begun.

@@ -7,7 +7,7 @@ import (
 
 // Cancelled is what became of runs that were to be cancelled.
 func Cancelled(endings []launcher.Ending) *table.Table {
-	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "status"}, {Key: "job"}, {Key: "asked"}, {Key: "what"}}}
+	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "status"}, {Key: "job"}, {Key: "asked", Data: true}, {Key: "what", Head: "what was done"}}}
 	for _, e := range endings {
 		var job any
 		if e.Job != nil {
@@ -20,7 +20,7 @@ func Cancelled(endings []launcher.Ending) *table.Table {
 
 // Submitted is what was handed to the scheduler.
 func Submitted(attempts []*launcher.Attempt) *table.Table {
-	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "workers"}, {Key: "nodes", Optional: true}, {Key: "partition", Optional: true}, {Key: "job"}, {Key: "script", Optional: true}}}
+	t := &table.Table{Columns: []table.Column{{Key: "run"}, {Key: "workers"}, {Key: "nodes", Optional: true}, {Key: "partition", Optional: true}, {Key: "job"}, {Key: "script", Data: true}}}
 	for _, a := range attempts {
 		t.Add(a.Record.ID, a.Point.Workers, a.Point.Nodes, a.Record.Partition, a.Submission.JobID, a.Script())
 	}

@@ -59,8 +59,8 @@ func status(rows []row, keys []string) *table.Table {
 			detail = "" // said once
 		}
 		if traces := s.Traces; traces.Begun {
-			// What is read from a program's log may tell no steps and epochs.
-			if s.Point.Workload.Trains() && (traces.Epoch > 0 || traces.Step > 0 || !s.Status.Terminal()) {
+			untold := s.Status.Terminal() || s.Point.Command.Run != nil // yet, by what is read from a program's log
+			if s.Point.Workload.Trains() && (traces.Epoch > 0 || traces.Step > 0 || !untold) {
 				epoch, step = traces.Epoch, traces.Step
 			}
 			if traces.Throughput > 0 {

@@ -9,6 +9,26 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 )
 
+// A command that has told of no step yet is not at step 0: it may never tell of one.
+func TestStatusSteps(t *testing.T) {
+	for _, tt := range []struct {
+		command study.CommandLine
+		step    int
+		want    any
+	}{{nil, 0, 0}, {study.CommandLine{"sleep", "1"}, 0, nil}, {study.CommandLine{"train"}, 7, 7}} {
+		table := Status([]launcher.State{{
+			Attempt: &launcher.Attempt{Run: rundir.OpenStudy("/runs", "s").Run("w1", 1, 1), Number: 1,
+				Point: study.Point{ID: "w1", Study: "s", Workload: study.Workload{Kind: "train"}, Command: study.Command{Run: tt.command}}},
+			Status: metrics.Running, Traces: launcher.Traces{Begun: true, Step: tt.step},
+		}}, nil)
+		for i, c := range table.Columns {
+			if c.Key == "step" && table.Rows[0][i] != tt.want {
+				t.Errorf("%v at step %d: %v, want %v", tt.command, tt.step, table.Rows[0][i], tt.want)
+			}
+		}
+	}
+}
+
 // Slurm keeps a cancelled job's last reason for waiting. It is not why the run is
 // not there, and a reason is not said twice.
 func TestStatusReason(t *testing.T) {

@@ -175,12 +175,17 @@ func (d *decoder) strings(path string, p toml.Primitive, v reflect.Value) bool {
 // mismatch reports that a value is no list, or no table.
 func (d *decoder) mismatch(path string, p toml.Primitive, v reflect.Value) bool {
 	want := "a list, like [1, 2]"
+	var got any
+	_ = d.md.PrimitiveDecode(p, &got) // into any, it is always possible
+	shown := fmt.Sprintf("%.60s", fmt.Sprint(got))
+	if s, ok := got.(string); ok {
+		shown = Quote(fmt.Sprintf("%.60s", s))
+		want = "a list, like [" + shown + "]"
+	}
 	if v.Kind() == reflect.Map {
 		want = "a table, like { NAME = \"value\" }"
 	}
-	var got any
-	_ = d.md.PrimitiveDecode(p, &got) // into any, it is always possible
-	d.problem(path, fmt.Sprintf("want %s, got %.60s", want, fmt.Sprint(got)))
+	d.problem(path, fmt.Sprintf("want %s, got %s", want, shown))
 	d.flaws.add(path, unreadable)
 	return false
 }
@@ -235,8 +240,20 @@ func (d *decoder) unknown(path, key, what string, valid []string, set func(strin
 		d.problem(join(path, key), what)
 		return
 	}
-	if home := d.homes[key]; home != "" && home != join(path, key) && what == unknownKey {
+	home := d.homes[key]
+	if table, _, _ := strings.Cut(home, "."); path == "sweep" && slices.Contains([]string{"study", "policy", "command"}, table) {
+		d.problem(join(path, key), what+"; set "+home)
+		return
+	}
+	if home != "" && home != join(path, key) && what == unknownKey {
 		d.problem(join(path, key), fmt.Sprintf("%s; did you mean %s? Valid here: %s", what, home, strings.Join(valid, ", ")))
+		if !d.has(home) {
+			d.flaws.add(home, flaw)
+		}
+		return
+	}
+	if decided := decidedBy(key); decided != "" && home == "" && d.homes != nil && what == unknownKey {
+		d.problem(join(path, key), what+"; "+decided)
 		return
 	}
 	d.problem(join(path, key), what+choose(key, "valid here", valid))

@@ -2,6 +2,8 @@ package study
 
 import (
 	"errors"
+	"reflect"
+	"strings"
 
 	"github.com/scalebench/scalebench/slurm/option"
 )
@@ -20,6 +22,29 @@ var decides = map[string]string{
 	"Pack": "set by policy.packing of the study", "Command": "set by scalebench", "Container": "set by [container]",
 	"Submit":  "set by scalebench, which reads sbatch's answer",
 	"Cluster": "set by scalebench, which asks one cluster after its jobs; submit from a login node of the other",
+}
+
+// decidedBy says where a key that no study has is set, if it is one of the site
+// file or an option of sbatch; "" of any other.
+func decidedBy(key string) string {
+	if _, ok := fieldsOf(reflect.TypeFor[Site]()).byKey[key]; ok {
+		return key + " is a key of the site file"
+	}
+	name := strings.ReplaceAll(key, "_", "-")
+	for _, o := range option.All() {
+		switch {
+		case o.Name != name:
+		case o.Field == "":
+			return name + " is an option of sbatch: write it under [options] of the site file"
+		default:
+			by := decides[o.Field]
+			if strings.HasSuffix(by, "]]") || strings.HasSuffix(by, "]") {
+				by += " of the site file"
+			}
+			return name + " is " + by
+		}
+	}
+	return ""
 }
 
 func (d *decoder) options(at string, options map[string]string) {

@@ -220,6 +220,9 @@ func (n keyNames) resolve(key string) (path, wrong string) {
 		short = append(short, name)
 	}
 	slices.Sort(short)
+	if decided := decidedBy(key); decided != "" {
+		return "", unknownKey + "; " + decided
+	}
 	if near := spelling.Near(key, short); len(near) > 0 {
 		return "", fmt.Sprintf("%s; did you mean %s?", unknownKey, strings.Join(n.short[near[0]], " or "))
 	}

@@ -3,6 +3,7 @@ package scaling
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -31,25 +32,40 @@ type MissingBase struct {
 
 // Error names the points to run. What command does so is the caller's to add.
 func (e *NoBaseError) Error() string {
-	lines := make([]string, len(e.Missing))
-	for i, m := range e.Missing {
-		lines[i] = fmt.Sprintf("no base for series %q: %s", m.Series, m.text())
+	var texts []string
+	of := map[string][]string{} // series
+	for _, m := range e.Missing {
+		if of[m.text()] == nil {
+			texts = append(texts, m.text())
+		}
+		of[m.text()] = append(of[m.text()], strconv.Quote(m.Series))
 	}
-	return strings.Join(lines, "\n")
+	for i, text := range texts {
+		const shown = 3
+		switch names := of[text]; {
+		case len(names) == 1:
+			texts[i] = fmt.Sprintf("no base for series %s: its %s", names[0], text)
+		case len(names) <= shown:
+			texts[i] = fmt.Sprintf("no base for series %s and %s: their %s", strings.Join(names[:len(names)-1], ", "), names[len(names)-1], text)
+		default:
+			texts[i] = fmt.Sprintf("no base for series %s and %d more: their %s", strings.Join(names[:shown], ", "), len(names)-shown, text)
+		}
+	}
+	return strings.Join(texts, "\n")
 }
 
 // Remarks are the same as doubts about the series.
 func (e *NoBaseError) Remarks() []Remark {
 	list := make([]Remark, len(e.Missing))
 	for i, m := range e.Missing {
-		list[i] = Remark{Series: m.Series, Text: "no base: " + m.text()}
+		list[i] = Remark{Series: m.Series, Text: "no base: its " + m.text()}
 	}
 	return list
 }
 
 // text is what is wrong with the base, and what to do.
 func (m MissingBase) text() string {
-	text := fmt.Sprintf("its point with %s %s", m.axis.place(m.At), m.Why)
+	text := fmt.Sprintf("point with %s %s", m.axis.place(m.At), m.Why)
 	switch {
 	case m.Unsteady:
 	case m.Unplanned:

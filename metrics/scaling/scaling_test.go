@@ -295,6 +295,32 @@ func TestNoBase(t *testing.T) {
 	}
 }
 
+// Series that lack the same are told of in one line.
+func TestNoBaseOfSeveral(t *testing.T) {
+	of := func(names ...string) *NoBaseError {
+		e := &NoBaseError{}
+		for _, name := range names {
+			e.Missing = append(e.Missing, MissingBase{Series: name, At: Value{Number: 1}, Why: "has no good run", axis: Workers})
+		}
+		return e
+	}
+	other := of("a", "b", "c", "d", "e")
+	other.Missing[4].Unsteady, other.Missing[4].Why = true, "has 1 run, none with a steady state"
+	for _, tt := range []struct {
+		e    *NoBaseError
+		want string
+	}{
+		{of("a", "b"), `no base for series "a" and "b": their point with 1 worker has no good run; measure it`},
+		{of("a", "b", "c"), `no base for series "a", "b" and "c": their point with 1 worker has no good run; measure it`},
+		{other, `no base for series "a", "b", "c" and 1 more: their point with 1 worker has no good run; measure it` + "\n" +
+			`no base for series "e": its point with 1 worker has 1 run, none with a steady state`},
+	} {
+		if got := tt.e.Error(); got != tt.want {
+			t.Errorf("got %s\nwant %s", got, tt.want)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string

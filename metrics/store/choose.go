@@ -59,7 +59,7 @@ func Choose(ctx context.Context, runs []metrics.Run, where string) ([]bool, erro
 			all := run.Parameters
 			run.Parameters = map[string]any{} // the others would be stored for nothing
 			for key, v := range all {
-				if strings.Contains(where, key) {
+				if strings.Contains(where, lastPart(key)) {
 					run.Parameters[key] = v
 				} else if !keys[key] {
 					keys[key] = true

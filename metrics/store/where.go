@@ -219,8 +219,15 @@ func whereClause(ctx context.Context, tx *sql.Tx, text string) (clause string, n
 			measured = append(measured, m.Name)
 		}
 	}
+	short := map[string][]string{} // the last part of a key to the keys that have it
 	for _, k := range list {
 		lookUps[k] = parameterOf(k)
+		short[lastPart(k)] = append(short[lastPart(k)], k)
+	}
+	for name, keys := range short { // as on the command line and in the heads of tables
+		if len(keys) == 1 && lookUps[name] == "" {
+			lookUps[name] = lookUps[keys[0]]
+		}
 	}
 	names = "columns: " + strings.Join(slices.Sorted(maps.Keys(columns)), ", ") + "; parameters: " + strings.Join(list, ", ")
 	if measured != nil {
@@ -230,6 +237,9 @@ func whereClause(ctx context.Context, tx *sql.Tx, text string) (clause string, n
 	clause, err = expression(text, columns, lookUps)
 	return clause, names, err
 }
+
+// lastPart is "batch" of "workload.batch".
+func lastPart(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
 func runColumns(ctx context.Context, tx *sql.Tx) (map[string]bool, error) {
 	rows, err := tx.QueryContext(ctx, "SELECT * FROM runs LIMIT 0")
@@ -256,14 +266,6 @@ type WhereError struct {
 }
 
 func (e *WhereError) Error() string {
-	meant := ""
-	if _, column, missing := strings.Cut(e.Err.Error(), "no such column: "); missing {
-		for _, name := range strings.FieldsFunc(e.Names, func(r rune) bool { return strings.ContainsRune(" ,;", r) }) {
-			if strings.HasSuffix(name, "."+column) {
-				meant = "; did you mean " + name + "?"
-			}
-		}
-	}
-	return fmt.Sprintf("--where %q: %v%s\n(a condition like \"workload.batch > 64 AND framework = 'native'\"; %s)", e.Expression, e.Err, meant, e.Names)
+	return fmt.Sprintf("--where %q: %v\n(a condition like \"batch > 64 AND framework = 'native'\"; %s)", e.Expression, e.Err, e.Names)
 }
 func (e *WhereError) Unwrap() error { return e.Err }

@@ -145,7 +145,7 @@ func (c *Cut) tellOfChange(durations []float64) bool {
 	change := medians[high] - medians[low]
 	told := change > evenWithin*medians[low] && change > apart*noise
 	if told {
-		c.warn("steps %d to %d take %.0f %% longer than steps %d to %d: the throughput is over both",
+		c.warn("steps %d to %d take %.0f %% longer than steps %d to %d: the throughput covers both",
 			c.Warmup+starts[high], c.Warmup+starts[high]+size-1, 100*change/medians[low], c.Warmup+starts[low], c.Warmup+starts[low]+size-1)
 	}
 	return told

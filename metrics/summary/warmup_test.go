@@ -50,11 +50,11 @@ func TestWarmup(t *testing.T) {
 		{"two steps of sixteen at another speed", join(repeat(2, 1.7), repeat(14, 1)), 2, "", "the first 2 of 16 steps are left out as warm-up: steps 0 to 1 take 70 % longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to 9 % too high"},
 		{"two steps of sixteen that are five times as long", join(repeat(2, 5), repeat(14, 1)), 2, "", ""},
 		// Parts of 13 steps, ⌈100/8⌉: the first all fast, that from 26 on all slow.
-		{"a faster start", join(repeat(20, 1), repeat(80, 2)), 0, "", "steps 26 to 38 take 100 % longer than steps 0 to 12: the throughput is over both"},
-		{"slower from 45 % on", join(repeat(90, 1), repeat(110, 1.3)), 0, "", "steps 100 to 124 take 30 % longer than steps 0 to 24: the throughput is over both"},
+		{"a faster start", join(repeat(20, 1), repeat(80, 2)), 0, "", "steps 26 to 38 take 100 % longer than steps 0 to 12: the throughput covers both"},
+		{"slower from 45 % on", join(repeat(90, 1), repeat(110, 1.3)), 0, "", "steps 100 to 124 take 30 % longer than steps 0 to 24: the throughput covers both"},
 		{"one late hiccup is not warm-up", hiccup, 0, "", ""},
 		// Of steps 39 to 51, 12 of 13 are slow.
-		{"slower in the middle", join(repeat(40, 1), repeat(30, 2), repeat(30, 1)), 0, "", "steps 39 to 51 take 100 % longer than steps 0 to 12: the throughput is over both"},
+		{"slower in the middle", join(repeat(40, 1), repeat(30, 2), repeat(30, 1)), 0, "", "steps 39 to 51 take 100 % longer than steps 0 to 12: the throughput covers both"},
 		{"faster behind the middle", join(repeat(60, 2), repeat(40, 1)), 0, "half of the 100 steps are warm-up", ""},
 		// 4 % is what a shared machine does: even enough, nothing to drop.
 		{"a small drift behind the middle", join(repeat(60, 1.04), repeat(40, 1)), 0, "", ""},
