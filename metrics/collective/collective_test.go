@@ -83,7 +83,7 @@ func TestFit(t *testing.T) {
 		{50e-6, 1e8, 0.05, 0.05},
 		{0, 1e9, 0, 1e-9},
 	} {
-		links, why := Fit(line(c.alpha, c.beta, c.noise))
+		links, why := Fit(slices.Values(line(c.alpha, c.beta, c.noise)))
 		if len(links) != 1 || why != nil {
 			t.Fatalf("%v: %v, %v", c, links, why)
 		}
@@ -123,7 +123,7 @@ func TestFitOfDisturbedTimes(t *testing.T) {
 				}
 				list = append(list, Measurement{Op: "all_reduce", Bytes: size, Seconds: &s})
 			}
-			links, why := Fit(list)
+			links, why := Fit(slices.Values(list))
 			if len(links) != 1 {
 				t.Fatalf("%s: no fit: %v", c.name, why)
 			}
@@ -141,7 +141,7 @@ func TestFitOfDisturbedTimes(t *testing.T) {
 // bandwidth.
 func TestFitRefuses(t *testing.T) {
 	s := func(size, seconds float64) Measurement { return Measurement{Bytes: size, Seconds: &seconds} }
-	links, _ := Fit([]Measurement{s(8, 1e-9), s(16, 1e-6), s(32, 1e-5)})
+	links, _ := Fit(slices.Values([]Measurement{s(8, 1e-9), s(16, 1e-6), s(32, 1e-5)}))
 	if len(links) != 1 || links[0].Alpha != 0 || links[0].Beta <= 0 {
 		t.Errorf("%+v", links)
 	}
@@ -149,12 +149,12 @@ func TestFitRefuses(t *testing.T) {
 		"2 sizes":     {s(8, 1), s(16, 2)},
 		"do not grow": {s(8, 4), s(16, 2), s(32, 1)},
 	} {
-		links, why := Fit(list)
+		links, why := Fit(slices.Values(list))
 		if links != nil || len(why) != 1 || !strings.Contains(why[0], want) || !strings.Contains(why[0], "out of place") {
 			t.Errorf("%s: %v, %v", want, links, why)
 		}
 	}
-	if links, why := Fit([]Measurement{{Bytes: 8}, s(16, 0), s(32, math.Inf(1)), s(0, 1)}); links != nil || why != nil {
+	if links, why := Fit(slices.Values([]Measurement{{Bytes: 8}, s(16, 0), s(32, math.Inf(1)), s(0, 1)})); links != nil || why != nil {
 		t.Errorf("nothing to fit: %v, %v", links, why)
 	}
 }

@@ -3,6 +3,8 @@ package collective
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"slices"
 )
@@ -28,28 +30,30 @@ const minSizes = 3
 // Seconds is the time of a message of so many bytes.
 func (l Link) Seconds(bytes float64) float64 { return l.Alpha + bytes/l.Beta }
 
+// message is one of the times that a fit is made of.
+type message struct{ bytes, seconds float64 }
+
 // Fit fits a Link to each operation and place of a run's measurements, by the least
 // absolute deviations of the times' logarithms. Neither coefficient is negative. why
 // says for which there is none.
-func Fit(list []Measurement) (links []Link, why []string) {
+func Fit(list iter.Seq[Measurement]) (links []Link, why []string) {
 	type curve struct {
 		op      string
 		inPlace bool
 	}
-	var order []curve
-	points := map[curve][]Measurement{}
-	for _, m := range list {
+	messages := map[curve][]message{}
+	for m := range list {
 		if m.Seconds == nil || !(*m.Seconds > 0) || math.IsInf(*m.Seconds, 0) || !(m.Bytes > 0) {
 			continue
 		}
 		c := curve{m.Op, m.InPlace}
-		if points[c] == nil {
-			order = append(order, c)
-		}
-		points[c] = append(points[c], m)
+		messages[c] = append(messages[c], message{m.Bytes, *m.Seconds})
 	}
-	for _, c := range order {
-		l, err := fit(points[c])
+	curves := slices.SortedFunc(maps.Keys(messages), func(a, b curve) int {
+		return cmp.Or(CompareOps(a.op, b.op), cmp.Compare(number(a.inPlace), number(b.inPlace)))
+	})
+	for _, c := range curves {
+		l, err := fit(messages[c])
 		if err != nil {
 			why = append(why, fmt.Sprintf("no latency and bandwidth of %s: %v", Name(c.op, c.inPlace), err))
 			continue
@@ -66,13 +70,14 @@ func Fit(list []Measurement) (links []Link, why []string) {
 // ρ = 1/(αβ) the model is α(1 + ρs), and for each ρ the best α is known: log α is the
 // median of log t − log(1 + ρs). What is left is a search over ρ, of which there may
 // be several minima: over a grid first.
-func fit(list []Measurement) (Link, error) {
+func fit(list []message) (Link, error) {
+	slices.SortStableFunc(list, func(a, b message) int { return cmp.Compare(a.bytes, b.bytes) })
 	list = thinned(list)
 	sizes := map[float64]bool{}
 	smallest, largest := math.Inf(1), 0.0
 	for _, m := range list {
-		sizes[m.Bytes] = true
-		smallest, largest = min(smallest, m.Bytes), max(largest, m.Bytes)
+		sizes[m.bytes] = true
+		smallest, largest = min(smallest, m.bytes), max(largest, m.bytes)
 	}
 	if len(sizes) < minSizes {
 		return Link{}, fmt.Errorf("%d sizes, and a fit of two coefficients needs %d", len(sizes), minSizes)
@@ -82,11 +87,11 @@ func fit(list []Measurement) (Link, error) {
 	// model is s/β; it is log 1/β then.
 	off := func(rho float64) (sum, log float64) {
 		for i, m := range list {
-			grown := math.Log1p(rho * m.Bytes)
+			grown := math.Log1p(rho * m.bytes)
 			if math.IsInf(rho, 1) {
-				grown = math.Log(m.Bytes)
+				grown = math.Log(m.bytes)
 			}
-			rest[i] = math.Log(*m.Seconds) - grown
+			rest[i] = math.Log(m.seconds) - grown
 		}
 		slices.Sort(rest)
 		log = (rest[(len(rest)-1)/2] + rest[len(rest)/2]) / 2
@@ -116,7 +121,7 @@ func fit(list []Measurement) (Link, error) {
 		return Link{}, fmt.Errorf("its times do not grow with the size")
 	}
 	for _, m := range list {
-		off := l.Seconds(m.Bytes) / *m.Seconds - 1
+		off := l.Seconds(m.bytes)/m.seconds - 1
 		if math.Abs(off) < 1e-9 { // as far as the search goes
 			off = 0
 		}
@@ -144,14 +149,13 @@ func narrowed(a, b float64, f func(float64) float64) float64 {
 	return (a + b) / 2
 }
 
-// thinned is a list, or of a very long one some of each part of the sizes.
-func thinned(list []Measurement) []Measurement {
+// thinned is a sorted list, or of a very long one some of each part of the sizes.
+func thinned(sorted []message) []message {
 	const most = 4096
-	if len(list) <= most {
-		return list
+	if len(sorted) <= most {
+		return sorted
 	}
-	sorted := slices.SortedStableFunc(slices.Values(list), func(a, b Measurement) int { return cmp.Compare(a.Bytes, b.Bytes) })
-	some := make([]Measurement, most)
+	some := make([]message, most)
 	for i := range some {
 		some[i] = sorted[i*(len(sorted)-1)/(most-1)]
 	}

@@ -209,7 +209,7 @@ func Analyse(obs []Observation, o Options) ([]Curve, error) {
 	if err := validate(obs, o.Planned); err != nil {
 		return nil, err
 	}
-	obs, o.Planned = unfold(obs, o.Planned, o.Measure, along)
+	obs, _, o.Planned = unfold(obs, o.Planned, o.Measure, along)
 	an := analysis{confidence: confidence, axis: along, of: o.Measure, shown: o.Shown}
 	var curves []Curve
 	var missing []MissingBase

@@ -15,32 +15,32 @@ import (
 //
 // A planned point has every place that any run has, unless the places are along
 // the axis: what is planned of them nobody knows before a run.
-func unfold(obs []Observation, planned []Planned, m measure.Measure, along axis) ([]Observation, []Planned) {
+//
+// at are the coordinates of each observation; nil for whole runs.
+func unfold(obs []Observation, planned []Planned, m measure.Measure, along axis) (list []Observation, at []map[string]any, points []Planned) {
 	if m.At == "" {
-		return obs, planned
+		return obs, nil, planned
 	}
-	var list []Observation
 	places := map[string]map[string]any{}
 	for i := range obs {
 		for _, p := range m.Within(obs[i].Places) {
 			o := obs[i]
 			o.Parameters = located(o.Parameters, p.At)
 			o.Values, o.Why, o.Reported, o.Places = p.Values, nil, nil, nil
-			list = append(list, o)
+			list, at = append(list, o), append(at, p.At)
 			places[measure.Key(p.At)] = p.At
 		}
 	}
-	var points []Planned
 	for _, key := range sortedKeys(places) {
 		if _, along := places[key][string(along)]; along {
-			return list, nil
+			return list, at, nil
 		}
 		for _, p := range planned {
 			p.Parameters = located(p.Parameters, places[key])
 			points = append(points, p)
 		}
 	}
-	return list, points
+	return list, at, points
 }
 
 func located(parameters, at map[string]any) map[string]any {

@@ -113,6 +113,7 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 	}
 	keys := separating(all, ignored)
 	byKey := map[string]*series{}
+	seen := map[any]bool{} // what a series has already
 	for i, o := range all {
 		key := identity(o.Framework, o.Parameters, keys)
 		s := byKey[key]
@@ -125,11 +126,11 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 			}
 			byKey[key] = s
 		}
-		if at := along.of(o); !slices.Contains(s.at, at) {
-			s.at = append(s.at, at)
+		if at := (inSeries[Value]{s, along.of(o)}); !seen[at] {
+			seen[at], s.at = true, append(s.at, at.of)
 		}
-		if !slices.Contains(s.points, o.Point) {
-			s.points = append(s.points, o.Point)
+		if point := (inSeries[string]{s, o.Point}); !seen[point] {
+			seen[point], s.points = true, append(s.points, o.Point)
 		}
 		if i < len(obs) {
 			s.runs = append(s.runs, o)
@@ -159,11 +160,18 @@ func group(obs []Observation, planned []Planned, mix bool, along axis) []*series
 	return list
 }
 
+// inSeries is something that a series has.
+type inSeries[T comparable] struct {
+	s  *series
+	of T
+}
+
 // Series is the runs of a study that share a curve.
 type Series struct {
 	Name    string
 	Axis    string
-	Base    Value // that the others are divided by: the least that is planned or was observed
+	Within  measure.Coordinates // that its members are places of; "" for whole runs
+	Base    Value               // that the others are divided by: the least that is planned or was observed
 	Members []Member
 	// Points are those of curves of whole runs, planned or observed; nil for the
 	// others.
@@ -181,30 +189,38 @@ type Member struct {
 }
 
 // Arrange puts runs on their curves, as Analyse does for every measure without
-// other options.
+// other options. Places of a run that differ along the axis alone are on one curve;
+// where nothing bounds the runs differently (Bounded), one of them, the least, is
+// enough to find it.
 func Arrange(obs []Observation, planned []Planned) []Series {
 	var list []Series
 	for _, m := range Frames(obs) {
 		along := axis(cmp.Or(m.Axis, Workers))
-		placed, points := unfold(obs, planned, m, along)
+		placed, at, points := unfold(obs, planned, m, along)
+		place := map[*Observation]string{}
+		for i := range at {
+			place[&placed[i]] = measure.Key(at[i])
+		}
 		for _, s := range group(placed, points, false, along) {
-			one := Series{Name: s.name, Axis: string(along), Base: s.at[0], Part: s.divided != nil}
+			one := Series{Name: s.name, Axis: string(along), Within: m.At, Base: s.at[0], Part: s.divided != nil}
 			if m.At == "" {
 				one.Points = s.points
 			}
 			for _, o := range s.runs {
-				at := map[string]any{}
-				for _, key := range m.At.Keys() {
-					if v, stated := o.Parameters[key]; stated {
-						at[key] = v
-					}
-				}
-				one.Members = append(one.Members, Member{o.Run, measure.Key(at), along.of(o)})
+				one.Members = append(one.Members, Member{o.Run, cmp.Or(place[o], measure.Key(nil)), along.of(o)})
 			}
 			list = append(list, one)
 		}
 	}
 	return list
+}
+
+// Bounded reports whether runs differ in what bounds them (pointkey.Bounds): which
+// may separate their curves, by what they have in common along the axis.
+func Bounded(obs []Observation) bool {
+	return slices.ContainsFunc(pointkey.Bounds(), func(key string) bool {
+		return slices.ContainsFunc(obs, func(o Observation) bool { return text(o.Parameters[key]) != text(obs[0].Parameters[key]) })
+	})
 }
 
 // ground is what the runs ran on: what they have in common, in what they

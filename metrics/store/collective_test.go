@@ -71,7 +71,7 @@ func TestIngestCollectives(t *testing.T) {
 		{At: map[string]any{"op": "all_reduce", "in_place": 1.0, "bytes": 1e3}, Values: map[string]float64{"time": 3e-6, "busbw": 1e3 / 3e-6}},
 		{At: map[string]any{"op": "all_reduce", "in_place": 1.0, "bytes": 1e6}, Values: map[string]float64{"time": 1.002e-3, "time_p99": 2.004e-3, "busbw": 1e6 / 1.002e-3}},
 		{At: map[string]any{"op": "all_reduce", "in_place": 1.0, "bytes": 1e8}, Values: map[string]float64{"time": 0.100002, "time_p99": 0.200004, "busbw": 1e8 / 0.100002}}}
-	if diff := cmp.Diff(want, d.Result.Places, byKey, near); diff != "" {
+	if diff := cmp.Diff(want, d.Result.Places.List(), byKey, near); diff != "" {
 		t.Errorf("shown (-want +got):\n%s", diff)
 	}
 	for _, f := range []Filter{{Study: "s"}, {Kind: "collective"}} {

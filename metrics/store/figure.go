@@ -11,23 +11,22 @@ import (
 const selectFigures = `SELECT g.name, g.value, g.unit, g.better, g.at, g.plus_minus, g.plus_minus_is, g.reduce, g.of, g.note, g.source, g.source_line
 	FROM figure g JOIN event_file f ON f.id = g.file`
 
-func scanFigures(rows *sql.Rows) ([]metrics.Figure, error) {
+func scanFigures(rows *sql.Rows, add func(metrics.Figure)) error {
 	defer rows.Close()
-	var list []metrics.Figure
 	for rows.Next() {
 		var f metrics.Figure
 		var at string
 		if err := rows.Scan(&f.Name, &f.Value, &f.Unit, &f.Better, &at, &f.PlusMinus, &f.PlusMinusIs, &f.Reduce, &f.Of, &f.Note, &f.File, &f.Line); err != nil {
-			return nil, err
+			return err
 		}
 		if at != "{}" {
 			if err := json.Unmarshal([]byte(at), &f.At); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		list = append(list, f)
+		add(f)
 	}
-	return list, rows.Err()
+	return rows.Err()
 }
 
 // figures are those of the result's incarnation.
@@ -37,8 +36,7 @@ func (q *details) figures() error {
 	if err != nil {
 		return err
 	}
-	q.d.Figures, err = scanFigures(rows)
-	return err
+	return scanFigures(rows, func(f metrics.Figure) { q.d.Figures = append(q.d.Figures, f) })
 }
 
 // source is where an imported run comes from.

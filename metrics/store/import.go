@@ -416,9 +416,7 @@ func stated(run metrics.Run, events iter.Seq[metrics.Event]) *summary.Input {
 		case first:
 			first = false
 		case e.Figure != nil:
-			if summary.Counts(e.Figure) {
-				input.Figures = append(input.Figures, *e.Figure)
-			}
+			input.Add(*e.Figure)
 		case e.Note != nil:
 			if !said[e.Note.Text] {
 				said[e.Note.Text] = true

@@ -66,6 +66,7 @@ type observer struct {
 	list     []scaling.Observation
 	at       map[int64]int // run to its index in list
 	alike    *alike
+	spans    map[spanKey]*span // of places
 	warnings []string
 
 	edited, editedPoints int // good runs that filter.Planned leaves out, and their points
@@ -233,25 +234,6 @@ func (o *observer) values() error {
 			v := &o.list[o.at[run]]
 			return held{v.Values, &v.Why, &v.Reported, &v.Places}
 		}); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-// places are the runs' without their other values.
-func (o *observer) places() error {
-	all, err := newReader(o.ctx, o.tx)
-	if err != nil {
-		return err
-	}
-	rows, err := o.tx.QueryContext(o.ctx, selectValues+" JOIN run r ON r.id = v.run WHERE v.place <> 0 AND "+good+" ORDER BY v.run, v.measure, v.place", o.ids)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := all.scan(rows, func(run int64) held { return held{places: &o.list[o.at[run]].Places} }); err != nil {
 			return err
 		}
 	}

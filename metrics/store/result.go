@@ -142,7 +142,7 @@ func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if input.Figures, err = scanFigures(figures); err != nil {
+	if err := scanFigures(figures, input.Add); err != nil {
 		return nil, nil, err
 	}
 	if input.Gradients, err = in.rankGradients(restart); err != nil {

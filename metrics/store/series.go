@@ -207,7 +207,7 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 			return err
 		}
 	}
-	places, members, names := map[string]int64{}, newBulk(tx), map[string]string{}
+	members, names := newBulk(tx), map[string]string{}
 	for _, one := range scaling.Arrange(o.list, plan) {
 		r, err := tx.Exec("INSERT INTO series (study, name, axis, base) VALUES (?, ?, ?, ?)", study, one.Name, one.Axis, placeOnAxis(one.Base))
 		if err != nil {
@@ -218,14 +218,18 @@ func arrange(ctx context.Context, tx *sql.Tx, study string) error {
 			return err
 		}
 		for _, m := range one.Members {
-			if _, known := places[m.Place]; !known {
-				if places[m.Place], err = putPlace(tx, m.Place); err != nil {
-					return err
+			places := []spot{{0, m.At}}
+			if one.Within != "" {
+				s := o.spans[spanKey{m.Run, one.Within, m.Place}]
+				if places = s.places; !s.along {
+					places = []spot{{s.least.place, m.At}}
 				}
 			}
 			for _, run := range of[m.Run] {
-				if err := members.insert("INSERT INTO member (run, series, place, at) VALUES (?, ?, ?, ?)", run, id, places[m.Place], placeOnAxis(m.At)); err != nil {
-					return err
+				for _, p := range places {
+					if err := members.insert("INSERT INTO member (run, series, place, at) VALUES (?, ?, ?, ?)", run, id, p.place, placeOnAxis(p.at)); err != nil {
+						return err
+					}
 				}
 			}
 		}

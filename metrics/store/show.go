@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
 
@@ -265,9 +266,19 @@ func (q *details) values(r *summary.Outcome) error {
 	if err != nil {
 		return err
 	}
-	return q.each(selectValues+" WHERE v.run = ? ORDER BY v.measure, v.place", func(rows *sql.Rows) error {
-		return all.scan(rows, func(int64) held { return held{r.Values, &r.Why, &r.Reported, &r.Places} })
-	})
+	var places []measure.Place
+	if err := q.each(selectValues+" WHERE v.run = ? ORDER BY v.measure, v.place", func(rows *sql.Rows) error {
+		return all.scan(rows, func(int64) held { return held{r.Values, &r.Why, &r.Reported, &places} })
+	}); err != nil || len(places) == 0 {
+		return err
+	}
+	r.Places = &measure.Places{}
+	for _, p := range places {
+		for name, value := range p.Values {
+			r.Places.Add(p.At, name, value)
+		}
+	}
+	return nil
 }
 
 // chosen are the files f of the ranks in the incarnation of result x.

@@ -56,9 +56,9 @@ func (in *ingest) values(kind string, r summary.Outcome) error {
 }
 
 // placed stores the values that have a place within the run.
-func (in *ingest) placed(places []measure.Place) error {
+func (in *ingest) placed(places *measure.Places) error {
 	ids := map[string]int64{}
-	for _, p := range places {
+	for p := range places.All() {
 		place, err := putPlace(in.tx, measure.Key(p.At))
 		if err != nil {
 			return err

@@ -7,12 +7,18 @@ import (
 
 // collectives fits latency and bandwidth to what a benchmark of collectives
 // measured.
-func (r *Outcome) collectives(in Input, places *measure.Places) {
-	list, _ := collective.Of(in.Figures)
-	if len(list) == 0 {
-		return
-	}
-	links, why := collective.Fit(list)
+func (r *Outcome) collectives(places *measure.Places) {
+	links, why := collective.Fit(func(yield func(collective.Measurement) bool) {
+		for p := range places.All() {
+			size, sized := p.At[measure.Bytes].(float64)
+			inPlace, placed := p.At[measure.InPlace].(float64)
+			seconds, timed := p.Values[measure.Time]
+			op, _ := p.At[measure.Op].(string)
+			if sized && placed && timed && !yield(collective.Measurement{Op: op, Bytes: size, InPlace: inPlace != 0, Seconds: &seconds}) {
+				return
+			}
+		}
+	})
 	for _, l := range links {
 		at := l.At()
 		for name, value := range map[string]float64{measure.Latency: l.Alpha, measure.Bandwidth: l.Beta, measure.FitLow: l.Low, measure.FitHigh: l.High, measure.FitSizes: float64(l.Sizes)} {

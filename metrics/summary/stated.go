@@ -97,40 +97,65 @@ func (r *Outcome) reported(in Input) {
 	}
 }
 
-// placed takes measures with coordinates from the figures of their name, unit and
-// coordinates. Of two at one place the first counts, and that is said.
+// Add adds a figure that a result can come of. One of something within the run
+// counts only where a measure has such places, and is kept there: a benchmark of a
+// million sizes states six million.
+func (in *Input) Add(f metrics.Figure) {
+	switch m := placedMeasure(&f); {
+	case len(f.At) == 0:
+		in.Figures = append(in.Figures, f)
+	case m != nil:
+		in.place(m, &f)
+	}
+}
+
+// place puts a figure where it was measured. Of two at one place the first counts.
+func (in *Input) place(m *measure.Measure, f *metrics.Figure) {
+	if in.placed == nil {
+		in.placed, in.again = &measure.Places{}, map[string]int{}
+	}
+	if !in.placed.Add(f.At, m.Name, f.Value) {
+		in.again[m.Name]++
+	}
+}
+
+// placed takes the values of measures with coordinates.
 func (r *Outcome) placed(in Input) {
-	if !slices.ContainsFunc(in.Figures, func(f metrics.Figure) bool { return len(f.At) > 0 }) {
+	for _, f := range in.Figures {
+		if m := placedMeasure(&f); m != nil {
+			in.place(m, &f)
+		}
+	}
+	if in.placed == nil {
 		return
 	}
-	var places measure.Places
-	again := map[string]int{}
 	for _, m := range placedMeasures() {
-		for _, f := range in.Figures {
-			if f.Name == m.Name && f.Unit == m.Unit && m.Holds(f.At) && !places.Add(f.At, m.Name, f.Value) {
-				again[m.Name]++
-			}
-		}
-		if n := again[m.Name]; n > 0 {
+		if n := in.again[m.Name]; n > 0 {
 			r.warn("%s is stated more than once at the same %s, %d times in all; the first counts", m.Name, strings.Join(m.At.Keys(), ", "), n)
 		}
 	}
-	r.collectives(in, &places)
-	r.Places = places.List()
+	r.collectives(in.placed)
+	r.Places = in.placed
 }
 
 var placedMeasures = sync.OnceValue(measure.Placed)
 
-// Counts reports whether a result can come of the figure: one of something within
-// the run counts only where a measure has such places.
-func Counts(f *metrics.Figure) bool {
-	_, sized := f.At[measure.Bytes]
-	return len(f.At) == 0 || sized || Placed(*f)
-}
-
 // Placed reports whether the figure is a value of a measure with coordinates.
-func Placed(f metrics.Figure) bool {
-	return slices.ContainsFunc(placedMeasures(), func(m measure.Measure) bool { return f.Name == m.Name && f.Unit == m.Unit && m.Holds(f.At) })
+func Placed(f metrics.Figure) bool { return placedMeasure(&f) != nil }
+
+// placedMeasure is the measure with coordinates of which the figure is a value; nil
+// for none.
+func placedMeasure(f *metrics.Figure) *measure.Measure {
+	if len(f.At) == 0 {
+		return nil
+	}
+	list := placedMeasures()
+	for i := range list {
+		if m := &list[i]; f.Name == m.Name && f.Unit == m.Unit && m.Holds(f.At) {
+			return m
+		}
+	}
+	return nil
 }
 
 // one takes the value of a measure from the figures that state it. Of two, which

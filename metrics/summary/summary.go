@@ -48,6 +48,9 @@ type Input struct {
 	Figures     []metrics.Figure // that logs state, or a benchmark measured
 	Notes       []string         // that the ranks' files hold, each once
 	BadLines    int              // event lines of the run that could not be read
+
+	placed *measure.Places // those of Add that have a place within the run
+	again  map[string]int  // how many of them were stated again, by measure
 }
 
 // Step is one training step over all ranks.
@@ -108,8 +111,8 @@ type Outcome struct {
 	// Why says, by measure, why there is no value.
 	Why map[string]string
 	// Places are the values of measures that have coordinates, by where in the run
-	// they were measured.
-	Places []measure.Place
+	// they were measured; nil for none.
+	Places *measure.Places
 	// Reported declares those of Values and Why that the kind of workload does
 	// not: figures of the user's program, or of its log.
 	Reported []measure.Measure

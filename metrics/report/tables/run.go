@@ -24,7 +24,7 @@ func Run(d *store.Details) []table.Section {
 	}
 	var places []measure.Place
 	if d.Result != nil {
-		places = d.Result.Places
+		places = d.Result.Places.List()
 	}
 	figures := slices.DeleteFunc(slices.Clone(d.Figures), summary.Placed)
 	return slices.Concat([]table.Section{

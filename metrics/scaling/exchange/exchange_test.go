@@ -36,7 +36,7 @@ func measured(study string, repeat, workers int, alpha, beta, off float64) scali
 	for _, m := range list {
 		in.Figures = append(in.Figures, m.Figures()...)
 	}
-	r.Places = summary.Summarize(in).Places
+	r.Places = summary.Summarize(in).Places.List()
 	return r
 }
 

@@ -1,0 +1,116 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// span is the places within a run that differ along the axis of their measure alone:
+// all message sizes of an operation. They lie on the same curve, whatever the others
+// are, so that two million need not be looked at by what makes curves.
+type span struct {
+	least  spot
+	at     map[string]any // of least
+	along  bool           // they have a coordinate that is the axis
+	places []spot
+}
+
+// spot is a place and where it lies on the axis.
+type spot struct {
+	place int64
+	at    scaling.Value
+}
+
+// spanKey names a span by its run, what its places are of, and the measure.Key of its
+// least.
+type spanKey struct {
+	run    string
+	within measure.Coordinates
+	place  string
+}
+
+// places finds the runs' spans, and gives the runs the least place of each.
+func (o *observer) places() error {
+	all, err := newReader(o.ctx, o.tx)
+	if err != nil {
+		return err
+	}
+	apart := scaling.Bounded(o.list)
+	type located struct {
+		within measure.Coordinates
+		rest   string // measure.Key of the coordinates but the axis
+	}
+	type seen struct {
+		within measure.Coordinates
+		place  int64
+	}
+	o.spans = map[spanKey]*span{}
+	var run int64
+	var known map[seen]struct{} // of run
+	var spans map[located]*span
+	var order []*span
+	var names map[*span]string // of a measure there
+	end := func() {
+		if run == 0 {
+			return
+		}
+		v := &o.list[o.at[run]]
+		for where, s := range spans {
+			o.spans[spanKey{v.Run, where.within, measure.Key(s.at)}] = s
+		}
+		for _, s := range order {
+			v.Places = append(v.Places, measure.Place{At: s.at, Values: map[string]float64{names[s]: 0}})
+		}
+	}
+	err = o.each(`SELECT v.run, v.measure, v.place, p.at FROM value v JOIN place p ON p.id = v.place JOIN run r ON r.id = v.run
+		WHERE v.place <> 0 AND v.value IS NOT NULL AND `+good+` ORDER BY v.run, v.measure, v.place`,
+		func(rows *sql.Rows, id *int64) error {
+			var number, place int64
+			var text sql.RawBytes
+			if err := rows.Scan(id, &number, &place, &text); err != nil {
+				return err
+			}
+			if *id != run {
+				end()
+				run, known, spans, order, names = *id, map[seen]struct{}{}, map[located]*span{}, nil, map[*span]string{}
+			}
+			m, declared := all.measures[number]
+			if !declared {
+				return nil
+			}
+			if _, again := known[seen{m.At, place}]; again {
+				return nil
+			}
+			known[seen{m.At, place}] = struct{}{}
+			var at map[string]any
+			if err := json.Unmarshal(text, &at); err != nil {
+				return fmt.Errorf("place %d: %w", place, err)
+			}
+			_, along := at[m.Axis]
+			where := located{m.At, string(text)}
+			if along && !apart {
+				rest := maps.Clone(at)
+				delete(rest, m.Axis)
+				where.rest = measure.Key(rest)
+			}
+			one := spot{place, scaling.ValueOf(at[m.Axis])}
+			s := spans[where]
+			if s == nil {
+				s = &span{least: one, at: at, along: along}
+				spans[where], names[s], order = s, m.Name, append(order, s)
+			} else if one.at.Compare(s.least.at) < 0 {
+				s.least, s.at = one, at
+			}
+			s.places = append(s.places, one)
+			return nil
+		})
+	if err == nil {
+		end()
+	}
+	return err
+}
