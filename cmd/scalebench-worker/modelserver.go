@@ -21,6 +21,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/model"
 	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics/regular"
 )
 
 func modelServerCommand() *cli.Command {
@@ -28,7 +29,7 @@ func modelServerCommand() *cli.Command {
 		Name:  "model-server",
 		Usage: "answer for a model of the native trainer by the Open Inference Protocol v2: print the URL and serve until a signal",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "model", Usage: "random:`NAME`, with the weights that training begins with: random:resnet44", Required: true},
+			&cli.StringFlag{Name: "model", Usage: "`FILE` that a training saved (workload.save_model), or random:NAME with the weights that training begins with, such as random:resnet44", Required: true},
 			&cli.Int64Flag{Name: "seed", Usage: "draw random weights from `SEED`", Value: 1},
 			&cli.StringFlag{Name: "listen", Usage: "`HOST:PORT` to listen at; port 0 is any", Value: "127.0.0.1:8000"},
 			&cli.IntFlag{Name: "threads", Usage: "compute with `N` threads (default: one for each CPU)"},
@@ -42,8 +43,19 @@ const randomModel = "random:"
 
 func openModel(name string, seed int64) (*model.Trained, error) {
 	untrained, ok := strings.CutPrefix(name, randomModel)
-	if !ok || !slices.Contains(train.Models(), untrained) {
-		return nil, fmt.Errorf("--model %q is not valid; valid: %s%s", name, randomModel, strings.Join(train.Models(), ", "+randomModel))
+	if !ok {
+		text, err := regular.ReadFile(name, model.MaxFile)
+		if err != nil {
+			return nil, fmt.Errorf("--model: %w", err)
+		}
+		m, err := model.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("--model %s: %w", name, err)
+		}
+		return m, nil
+	}
+	if !slices.Contains(train.Models(), untrained) {
+		return nil, fmt.Errorf("--model %q is not valid; valid: a file, or %s%s", name, randomModel, strings.Join(train.Models(), ", "+randomModel))
 	}
 	return cpu.Untrained(untrained, dataset.Classes, dataset.Height, dataset.Width, dataset.Channels, seed)
 }

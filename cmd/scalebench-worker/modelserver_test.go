@@ -17,8 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/worker"
 )
 
 // startModelServer starts one as a process of its own and returns where it listens.
@@ -149,7 +151,10 @@ func TestModelServerRefuses(t *testing.T) {
 		want      string
 	}{
 		"no model":     {nil, `"model" not set`},
-		"unknown":      {[]string{"--model", "random:vgg"}, `--model "random:vgg" is not valid; valid: random:cnn, random:mlp, random:resnet20`},
+		"unknown":      {[]string{"--model", "random:vgg"}, `--model "random:vgg" is not valid; valid: a file, or random:cnn, random:mlp, random:resnet20`},
+		"no file":      {[]string{"--model", "none.safetensors"}, "--model: open none.safetensors: no such file"},
+		"not a model":  {[]string{"--model", "modelserver_test.go"}, "--model modelserver_test.go: not a model that scalebench saved"},
+		"a folder":     {[]string{"--model", "."}, "a folder, not a regular file"},
 		"no threads":   {[]string{"--model", "random:cnn", "--threads", "-1"}, "--threads -1 is not valid; valid: 1 to 4096"},
 		"no such host": {[]string{"--model", "random:cnn", "--listen", "192.0.2.1:0"}, "--listen: "},
 	} {
@@ -159,5 +164,70 @@ func TestModelServerRefuses(t *testing.T) {
 				t.Errorf("exit code %d, %q; want %q", code, errs.String(), tt.want)
 			}
 		})
+	}
+}
+
+// A model that a training saved is served as it was evaluated.
+func TestServesWhatWasTrained(t *testing.T) {
+	dir := runFolder(t, 1)
+	point, err := worker.LoadPoint(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	point.Workload.Train.SaveModel = true
+	text, err := json.Marshal(point)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir.Point(), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := supervisor(t, dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	accuracy := -1.0
+	for _, e := range events(t, dir, "rank") {
+		if e.Evaluation != nil {
+			accuracy = e.Evaluation.Accuracy
+		}
+	}
+	source, err := dataset.OpenSynthetic(dataset.SyntheticOptions{TrainSamples: point.Data.TrainSamples, TestSamples: point.Data.TestSamples})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := source.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var images []float32 // normalised, channels last
+	for i := range data.Test.Len() {
+		planes := data.Test.Image(i)
+		for pixel := range dataset.Height * dataset.Width {
+			for c := range dataset.Channels {
+				images = append(images, (float32(planes[c*dataset.Height*dataset.Width+pixel])/255-dataset.Mean[c])/dataset.StdDev[c])
+			}
+		}
+	}
+	numbers, err := json.Marshal(images)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(v2.Request{Inputs: []v2.Tensor{{Name: "images", Shape: []int{data.Test.Len(), 32, 32, 3}, Datatype: "FP32", Data: numbers}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, url := startModelServer(t, "--model", dir.Model(), "--threads", "1")
+	answer, err := http.Post(url+"v2/models/mlp/infer", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, right := logits(t, answer), 0
+	for i, label := range data.Test.Labels {
+		if own := list[i*10 : (i+1)*10]; slices.Index(own, slices.Max(own)) == int(label) {
+			right++
+		}
+	}
+	if got := float64(right) / float64(data.Test.Len()); got != accuracy || accuracy < 0 {
+		t.Errorf("the server is right about %g of the images, the evaluation says %g", got, accuracy)
 	}
 }

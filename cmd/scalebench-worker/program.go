@@ -39,6 +39,7 @@ func peerTimeout(getenv func(string) string) (time.Duration, error) {
 // A program is one rank of what runs a kind of workload, as the command run
 // starts it: with its place in the world and its run folder in the environment.
 type program struct {
+	run    rundir.Folder
 	point  study.Point
 	world  world.World
 	nonce  string // by which the ranks of the attempt know each other
@@ -76,7 +77,7 @@ func openProgram() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &program{point: point, world: w, nonce: nonce, events: events, timeout: timeout}, nil
+	return &program{run: run, point: point, world: w, nonce: nonce, events: events, timeout: timeout}, nil
 }
 
 // untilSignal is a context that ends with the first signal, which is its cause.

@@ -145,6 +145,9 @@ func ForStudy() []study.Framework {
 // check says what in a point the framework cannot do, who starts it included.
 func (f Framework) check(p study.Point) map[string]string {
 	wrong := f.Check(p)
+	if p.Workload.Train.SaveModel && f.Name != native.Name {
+		wrong["workload.save_model"] = fmt.Sprintf("only framework = %q saves its model in a run folder; yours can write it where you like", native.Name)
+	}
 	if l := p.Resources.Launch; l != "srun" && !slices.Contains(f.Launchers, l) {
 		valid := "\"" + strings.Join(append([]string{"srun"}, f.Launchers...), "\", \"") + "\""
 		wrong["resources.launch"] = fmt.Sprintf("%q does not start %s; valid for it: %s", l, f.Name, valid)

@@ -22,6 +22,7 @@
 //	    programs/                  the framework's own programs, as embedded
 //	    own/                       Python files of the user's, as they were then
 //	    output/                    what a command of the user's writes
+//	    model.safetensors          what a training came to, with workload.save_model
 //	    .torchrun-*/               what torchrun keeps while it runs
 //	    job.json                   what the scheduler answered to it
 //	    cancel.json                that `cancel` was asked to end it; from before anything else is done about that
@@ -170,6 +171,7 @@ func (r Folder) Script() string   { return filepath.Join(string(r), "job.sh") }
 func (r Folder) Programs() string { return filepath.Join(string(r), "programs") }
 func (r Folder) Own() string      { return filepath.Join(string(r), "own") }
 func (r Folder) Output() string   { return filepath.Join(string(r), "output") }
+func (r Folder) Model() string    { return filepath.Join(string(r), "model.safetensors") }
 
 // Checkpoints is where a program of the user's leaves what a later attempt goes on
 // from.

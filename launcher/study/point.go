@@ -138,6 +138,7 @@ type Train struct {
 	MaxSteps   int       `toml:"max_steps" json:"max_steps"`     // 0: no such limit
 	MaxMinutes float64   `toml:"max_minutes" json:"max_minutes"` // of training time, 0: no such limit
 	Until      string    `toml:"until" json:"until"`             // "targets": end once all targets are reached; "": do not
+	SaveModel  bool      `toml:"save_model" json:"save_model"`   // as a file of the run folder, at the end of a good run
 }
 
 // Data is what is trained on.

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"io"
 	"time"
+
+	"github.com/scalebench/scalebench/launcher/native/train/model"
 )
 
 // An engine is one rank's copy of the model on some device. It owns the
@@ -54,6 +56,8 @@ type engine interface {
 	// AverageStatistics makes what an evaluation uses beside the parameters
 	// equal on all ranks.
 	AverageStatistics(ctx context.Context) error
+	// Trained is the model as Evaluate uses it.
+	Trained() *model.Trained
 	// Evaluate classifies the first n images; loss is their sum.
 	Evaluate(n int) (loss float64, correct int, err error)
 	Close()

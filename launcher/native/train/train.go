@@ -28,6 +28,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/file"
 )
 
 // Options is what a rank needs beside the point and its place in the world.
@@ -46,6 +47,10 @@ type Options struct {
 	// Began is when the events' clock begins, from which initialisation counts:
 	// with the process (metrics.ProcessStart). The zero time is now.
 	Began time.Time
+
+	// ModelFile is where rank 0 writes the model at the end of a good run, if the
+	// point says workload.save_model.
+	ModelFile string
 
 	// Kernels are the inner loops of the CPU engine: "avx512", "avx2" or
 	// "portable"; "": the fastest that this processor can run.
@@ -299,7 +304,26 @@ func (r *rank) train() error {
 	if r.data, err = source.Load(); err != nil {
 		return in("data", err)
 	}
-	return r.epochs()
+	if err := r.epochs(); err != nil {
+		return err
+	}
+	return in("save", r.save())
+}
+
+// save writes the model that the last evaluation was of, which ends every run.
+func (r *rank) save() error {
+	path := r.options.ModelFile
+	if !r.point.Workload.Train.SaveModel || r.world.Rank != 0 {
+		return nil
+	}
+	if path == "" {
+		return errors.New("workload.save_model: nobody says where to")
+	}
+	if err := file.Replace(path, file.Open, r.engine.Trained().Write); err != nil {
+		return err
+	}
+	r.logf("the model is in %s", path)
+	return nil
 }
 
 // check refuses what this trainer cannot do. What a study may say at all has
