@@ -80,10 +80,10 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 	}
 	t.Columns = append(t.Columns, []table.Column{{Key: "workers"}, {Key: "nodes", Optional: true}, {Key: "workers_per_node", Optional: true},
 		{Key: "partition", Optional: true}, {Key: "exclusive", Optional: true},
-		{Key: "worker_batch", Unit: "samples", Optional: true, Data: untold("workload.batch")}, {Key: "global_batch", Unit: "samples", Optional: true, Data: untold("workload.batch")},
-		{Key: "learning_rate", Optional: true, Data: untold("workload.reference_batch")},
-		{Key: "runs"}, {Key: "time_limit", Show: number.Seconds, Optional: true}, {Key: "node_hours", Head: "node-hours at most"},
-		{Key: "results"}, {Key: "why", Head: "what is missing"},
+		{Key: "worker_batch", Optional: true, Data: untold("workload.batch")}, {Key: "global_batch", Optional: true, Data: untold("workload.batch")},
+		{Key: "learning_rate", Head: "scaled learning rate", Optional: true, Data: untold("workload.reference_batch")},
+		{Key: "runs"}, {Key: "time_limit", Show: number.Seconds, Optional: true}, {Key: "node_hours", Head: "max node-hours"},
+		{Key: "results"}, {Key: "why", Head: "missing"},
 	}...)
 	var hours float64
 	for _, p := range w.plan.Points {
@@ -103,6 +103,9 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 				p.NodeHours()*float64(w.study.Repeats), in.good[q.ID], table.NonZero(strings.Join(in.why[q.ID], ", ")))...)
 		}
 	}
+	lacks := func(row []any) bool { return row[len(row)-1] != nil }
+	t.Columns[len(t.Columns)-1].Data = !slices.ContainsFunc(t.Rows, lacks)
+	t.Fold("point", "framework", "model", "nodes", "workers_per_node", "partition", "exclusive", "worker_batch", "global_batch", "learning_rate", "runs", "time_limit")
 	t.Notes = append(t.Notes, fmt.Sprintf("study %s: %s, %s, at most %s node-hours",
 		w.study.Name, number.Count(len(t.Rows), "point"), number.Count(len(w.plan.Points), "run"), number.Significant(hours)))
 	if a.typed {

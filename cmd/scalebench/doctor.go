@@ -95,10 +95,11 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 		}
 		findings = append(findings, f)
 	}
-	t := &table.Table{Columns: []table.Column{{Key: "check"}, {Key: "subject"}, {Key: "result"}, {Key: "found"}, {Key: "advice", Head: "what to do"}}}
+	t := &table.Table{Columns: []table.Column{{Key: "check"}, {Key: "subject"}, {Key: "result"}, {Key: "found"}, {Key: "advice", Data: true}}}
 	for _, f := range findings {
 		t.Add(f.Check, absent(f.Subject), string(f.Verdict), f.Found, absent(f.Advice))
 	}
+	t.Notes = doctor.Advice(findings) // a column of it would be wider than any terminal
 	failed := doctor.Count(findings, doctor.Fail)
 	if failed == 0 && err == nil {
 		t.Notes = append(t.Notes, fmt.Sprintf("%s, none failed; %d with a warning, %d not tested", number.Count(len(findings), "check"),

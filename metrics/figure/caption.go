@@ -69,6 +69,37 @@ func mixtures(curves []scaling.Curve) []string {
 	})}
 }
 
+// doubts are the gravest there are of the curves, as tables say them: a picture
+// travels without its table. That there is no interval, the captions of the bars
+// say.
+func doubts(curves []scaling.Curve) []string {
+	var list []string
+	if slices.ContainsFunc(curves, scaling.Curve.Divided) {
+		list = append(list, "Runs on different hardware or software are separate series.")
+	}
+	worst, text := scaling.WorstDrift(curves)
+	if worst == nil {
+		return list
+	}
+	if len(curves) > 1 {
+		text += " (" + shown(worst.Series)
+		others := -1
+		for _, c := range curves {
+			if len(c.DriftWarnings) > 0 {
+				others++
+			}
+		}
+		switch {
+		case others == 1:
+			text += "; 1 more has a drift warning"
+		case others > 1:
+			text += fmt.Sprintf("; %d more have a drift warning", others)
+		}
+		text += ")"
+	}
+	return append(list, upper(text)+".")
+}
+
 // runsPerPoint is one number where all points have as many, else a list by
 // worker count. It counts the runs that have the first of the trends' measures.
 func runsPerPoint(curves []scaling.Curve, list []trend) string {

@@ -160,6 +160,7 @@ func drawOne(kind string, draw build, curves []scaling.Curve, obs []scaling.Obse
 	}
 	for i := range c {
 		c[i].caption = append(c[i].caption, mixtures(curves)...)
+		c[i].caption = append(c[i].caption, doubts(curves)...)
 	}
 	return compose(kind, c, o)
 }

@@ -74,6 +74,7 @@ func drawBy(key, kind string, draw build, curves []scaling.Curve, obs []scaling.
 		}
 		for i := range list {
 			list[i].caption = append(list[i].caption, mixtures(own)...)
+			list[i].caption = append(list[i].caption, doubts(own)...)
 		}
 		if len(list) == 1 {
 			list[0].title = title

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -101,4 +102,51 @@ func curveKinds() []string {
 		}
 	}
 	return names
+}
+
+// A picture travels without its table: the gravest drift of its curves is below it,
+// once, as the table says it.
+func TestDoubtsBelowTheFigure(t *testing.T) {
+	machine := func(rise map[int]float64) ([]scaling.Curve, []scaling.Observation) {
+		var obs []scaling.Observation
+		for batch, each := range rise {
+			for repeat := range 12 {
+				for _, workers := range []int{1, 2} {
+					step := 2*repeat + (workers+repeat)%2
+					obs = append(obs, scaling.Observation{Run: fmt.Sprintf("b%d-w%d-r%d", batch, workers, repeat), Repeat: repeat + 1, Framework: "native", Workers: workers,
+						BeganUnix: 1.79e9 + 60*float64(step), Parameters: map[string]any{"workload.batch": int64(batch), "workload.scaling": "weak"},
+						Values: map[string]float64{"throughput": 100 * float64(workers) * math.Pow(each, float64(step))}})
+				}
+			}
+		}
+		curves, err := scaling.Analyse(obs, scaling.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return curves, obs
+	}
+	for _, tt := range []struct {
+		rise map[int]float64
+		want string // "": no doubt
+	}{
+		{map[int]float64{32: 1}, ""},
+		{map[int]float64{32: 0.9}, "from the first to the second half of the runs (p = 0.001), so medians depend on when runs were made."},
+		{map[int]float64{32: 1, 64: 0.9}, "so medians depend on when runs were made (native batch=64)."},
+		{map[int]float64{32: 0.9, 64: 0.9}, "so medians depend on when runs were made (native batch=32; 1 more has a drift warning)."},
+	} {
+		curves, obs := machine(tt.rise)
+		for _, kind := range []string{"throughput", "speedup"} {
+			f, err := Draw(kind, curves, obs, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := 1
+			if tt.want == "" {
+				want = 0
+			}
+			if strings.Count(f.Caption(), "Drift: throughput fell by ") != want || !strings.Contains(f.Caption(), tt.want) {
+				t.Errorf("%s of %v: %s", kind, tt.rise, f.Caption())
+			}
+		}
+	}
 }

@@ -72,6 +72,10 @@ type Curve struct {
 	// FingerprintWarnings are those of Warnings that are about what the runs
 	// ran on.
 	FingerprintWarnings []string
+	// DriftWarnings are those of Warnings that say how throughputs differ by when or
+	// where the runs were made, the worst first.
+	DriftWarnings []string
+	drifts        []drift.Finding // that these tell of
 	// ByNode: its runs differ by their nodes, and in intervals those of a point that
 	// share a node count as one.
 	ByNode bool
@@ -291,7 +295,9 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 	c.Fingerprint, c.Mixed = s.ground()
 	c.Warnings = an.curveWarnings(&c, s)
 	if an.asksThroughput() {
-		c.Warnings = append(c.Warnings, driftWarnings(found)...)
+		slices.SortStableFunc(found, func(a, b drift.Finding) int { return gravity(a) - gravity(b) })
+		c.drifts, c.DriftWarnings = found, driftWarnings(found)
+		c.Warnings = append(c.Warnings, c.DriftWarnings...)
 	}
 	if based && (c.Base == nil || c.Base.Of(measure.Throughput).Median == nil && c.Measured(measure.Throughput)) {
 		return c, s.missing(an.axis, base, runs, &c)

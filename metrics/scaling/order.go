@@ -46,13 +46,35 @@ func drifts(s *series, along axis, alpha float64) []drift.Finding {
 	return drift.Test(runs, alpha)
 }
 
+// gravity sorts findings: first what shifts medians, then what makes runs tell
+// less.
+func gravity(f drift.Finding) int {
+	return slices.Index([]drift.Link{drift.Trend, drift.Node, drift.Day, drift.Neighbours}, f.Link)
+}
+
+// WorstDrift is the gravest of the curves' drift warnings, and the curve that it is
+// of; nil where there is none.
+func WorstDrift(curves []Curve) (worst *Curve, warning string) {
+	for i := range curves {
+		c := &curves[i]
+		if len(c.drifts) > 0 && (worst == nil || gravity(c.drifts[0]) < gravity(worst.drifts[0])) {
+			worst, warning = c, c.DriftWarnings[0]
+		}
+	}
+	return worst, warning
+}
+
 // driftWarnings say what was found, in words.
 func driftWarnings(found []drift.Finding) []string {
 	var list []string
 	for _, f := range found {
 		switch f.Link {
 		case drift.Trend:
-			list = append(list, fmt.Sprintf("drift: throughput changed by %+.1f %% from the first to the second half of the runs (p = %.2g), so medians depend on when runs were made", 100*f.Change, f.P))
+			went := "rose"
+			if f.Change < 0 {
+				went = "fell"
+			}
+			list = append(list, fmt.Sprintf("drift: throughput %s by %.1f %% from the first to the second half of the runs (p = %.2g), so medians depend on when runs were made", went, math.Abs(100*f.Change), f.P))
 		case drift.Neighbours:
 			list = append(list, fmt.Sprintf("drift: consecutive runs are alike (p = %.2g), so they tell less than independent ones would", f.P))
 		case drift.Day:

@@ -45,6 +45,29 @@ func Count(list []Finding, r Verdict) int {
 	return n
 }
 
+// Advice is what to do, a line a kind, with what it is about in front: "GPU n1: …".
+func Advice(list []Finding) []string {
+	type kind struct{ check, advice string }
+	subjects := map[kind][]string{}
+	var kinds []kind
+	for _, f := range list {
+		k := kind{f.Check, f.Advice}
+		if f.Advice == "" {
+			continue
+		}
+		if subjects[k] == nil {
+			kinds = append(kinds, k)
+		}
+		subjects[k] = append(subjects[k], f.Subject)
+	}
+	var lines []string
+	for _, k := range kinds {
+		about := strings.TrimSpace(k.check + " " + strings.Join(subjects[k], ", "))
+		lines = append(lines, about+": "+k.advice)
+	}
+	return lines
+}
+
 // Cluster is what doctor needs to try a cluster out.
 type Cluster struct {
 	Backend *launcher.SlurmBackend // makes the scripts; its Client is the cluster asked

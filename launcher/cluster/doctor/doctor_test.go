@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
@@ -290,5 +292,20 @@ func TestFigures(t *testing.T) {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// One line a kind of advice, in the order of the findings.
+func TestAdvice(t *testing.T) {
+	got := Advice([]Finding{
+		{Check: "worker", Subject: "/w", Advice: "build it"},
+		{Check: "framework", Subject: "a", Advice: "install it"},
+		{Check: "framework", Subject: "native"},
+		{Check: "framework", Subject: "b", Advice: "install it"},
+		{Check: "probe job", Advice: "install it"},
+	})
+	want := []string{"worker /w: build it", "framework a, b: install it", "probe job: install it"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
 	}
 }

@@ -100,7 +100,7 @@ func (h Host) frameworks(ctx context.Context) []Finding {
 			has, err := f.Look(ctx, python)
 			if list[i].Found = fmt.Sprintf("%v; %s", has, python); err != nil {
 				list[i].Verdict, list[i].Found = NotTested, fmt.Sprintf("%s has no %s: %s", python, f.Import, oneLine(err.Error()))
-				list[i].Advice = fmt.Sprintf("%s; then name the interpreter in the site file (pythons = { %s = \"…\" })", f.Install(), f.Name)
+				list[i].Advice = f.Install() + "; then name its interpreter in the site file (pythons = { FRAMEWORK = \"…\" })"
 			}
 		})
 	}

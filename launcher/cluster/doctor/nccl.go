@@ -34,7 +34,7 @@ func ownNCCL(ctx context.Context, worker string, seen probe.Facts) Finding {
 	}
 	if seen.NCCL == nil {
 		f.Found = gpucheck.Standing() + ": the worker is the ordinary one, which loads no NCCL"
-		f.Advice = "for collectives between GPUs build the other one with make worker-gpu, and name it in the site file (worker = …); Python's frameworks bring an NCCL of their own"
+		f.Advice = "for collectives between GPUs, build the GPU worker (make worker-gpu) and name it in the site file (worker = …); the Python frameworks bring their own NCCL"
 		return f
 	}
 	f.Found, f.Verdict, f.Advice = judgeNCCL(*seen.NCCL)

@@ -34,6 +34,10 @@ func lookForGPUs(ctx context.Context) GPUs {
 	if v, ok := os.LookupEnv("CUDA_VISIBLE_DEVICES"); ok {
 		g.Visible = &v
 	}
+	if _, err := exec.LookPath("nvidia-smi"); errors.Is(err, exec.ErrNotFound) {
+		g.Error = "no nvidia-smi in $PATH"
+		return g
+	}
 	out, err := output(ctx, 30*time.Second, "nvidia-smi", "-L")
 	if err != nil {
 		g.Error = err.Error()
