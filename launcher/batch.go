@@ -28,10 +28,11 @@ func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error)
 	}
 	site, r := b.as(p.Point), p.Point.Resources
 	q := partition(site, p.Partition)
+	nodes, ranks := p.Point.Shape()
 	s := slurm.Script{
 		JobName: a.Record.JobName, Partition: p.Partition, Account: first(q.Account, site.Account), QOS: first(q.QOS, site.QOS),
-		Nodes: p.Point.Nodes, TasksPerNode: p.Point.WorkersPerNode, CPUsPerTask: r.CPUsPerWorker,
-		MemoryPerNodeMB: megabytes(r.Memory) * p.Point.WorkersPerNode,
+		Nodes: nodes, TasksPerNode: ranks, CPUsPerTask: r.CPUsPerWorker,
+		MemoryPerNodeMB: megabytes(r.Memory) * ranks,
 		Time:            time.Duration(r.Time), Exclusive: p.Exclusive, Requeue: a.Record.Requeue,
 		CPUBind: first(r.CPUBind, site.CPUBind), Output: a.Run.JobLog(), Options: over(site.Options, q.Options),
 		Modules: site.Modules, Setup: site.Setup, Environment: site.Environment,

@@ -24,7 +24,7 @@ type evidence struct {
 // evidence is the attempt's, with the present by the clock that wrote down the
 // end of its run.
 func (a *Attempt) evidence(t Traces) evidence {
-	e := evidence{Ranks: a.Point.Workers, Limit: time.Duration(a.Point.Resources.Time), Traces: t, Now: time.Now()}
+	e := evidence{Ranks: a.Point.Ranks(), Limit: time.Duration(a.Point.Resources.Time), Traces: t, Now: time.Now()}
 	if t.Exit != nil {
 		e.Now = a.since(a.Run.Exit(t.Restart), t.Exit.EndUnix)
 	}

@@ -84,7 +84,7 @@ func OnOneNode(plan *study.Plan) *study.Plan {
 	for i := range one.Points {
 		p := &one.Points[i]
 		p.Partition, p.Exclusive = "", false
-		p.Point.Nodes, p.Point.WorkersPerNode = 1, p.Point.Workers
+		p.Point.Gather()
 	}
 	return &one
 }
@@ -104,10 +104,14 @@ func (b *LocalBackend) Fits(p study.Point) error {
 	if b.allocation != "" {
 		return nil // the plan was made for its nodes
 	}
-	want, have := p.Workers*p.Resources.CPUsPerWorker, world.CPUs()
+	want, have := p.Ranks()*p.Resources.CPUsPerWorker, world.CPUs()
 	if want > have && !b.oversubscribe {
-		return fmt.Errorf("the run needs %s (%s with %d each), and this process may use %d; its throughput would say nothing about scaling (--oversubscribe runs it anyway and marks it)",
-			number.Count(want, "CPU"), number.Count(p.Workers, "worker"), p.Resources.CPUsPerWorker, have)
+		beside := ""
+		if p.Beside > 0 {
+			beside = ", and as many for the load generator"
+		}
+		return fmt.Errorf("the run needs %s (%s with %d each%s), and this process may use %d; its throughput would say nothing about scaling (--oversubscribe runs it anyway and marks it)",
+			number.Count(want, "CPU"), number.Count(p.Workers, "worker"), p.Resources.CPUsPerWorker, beside, have)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func (s State) Log() string {
 // LogOf is the log that a rank's program prints into, which other ranks of its
 // node may share; "" when there is none yet.
 func (s State) LogOf(rank int) (string, error) {
-	if n := s.Point.Workers; rank < 0 || n > 0 && rank >= n {
+	if n := s.Point.Ranks(); rank < 0 || n > 0 && rank >= n {
 		return "", fmt.Errorf("%s has no rank %d; its ranks are 0 to %d", s.Record.ID, rank, n-1)
 	}
 	return logOf(s.Run, rank), nil

@@ -86,15 +86,15 @@ func (p *processes) carry(ctx context.Context, a *Attempt) (exit Exit) {
 // largest of their exit codes. When one fails the others are ended: they would
 // wait for it until their own deadline.
 func (p *processes) ranks(ctx context.Context, a *Attempt, f framework.Framework, w world.World, log *os.File) int {
-	ranks := a.Point.Workers
+	ranks := a.Point.Ranks()
 	if f.OncePerNode(a.Point) {
 		ranks = 1
 	}
-	w.Size, w.LocalSize = a.Point.Workers, a.Point.Workers
+	w.Size, w.LocalSize = a.Point.Ranks(), a.Point.Ranks()
 	// Who starts ranks itself, or brings programs that we know nothing of,
 	// places them itself; beside a GPU the CPUs are seldom what is scarce.
 	bound := make([]*cpuSet, ranks)
-	if own := bindings(ranks, a.Point.Resources.CPUsPerWorker); own != nil && ranks == a.Point.Workers && !f.UserProgram && a.Point.Resources.Device == "cpu" {
+	if own := bindings(ranks, a.Point.Resources.CPUsPerWorker); own != nil && ranks == a.Point.Ranks() && !f.StartsUsers(a.Point) && a.Point.Resources.Device == "cpu" {
 		bound = own
 	}
 	// The group's context ends with the first failure.

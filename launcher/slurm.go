@@ -172,7 +172,8 @@ func jobFacts(a *Attempt, job *slurm.Job) *metrics.Job {
 		// The job's state and end are those of all its runs; each one takes
 		// the first of the nodes.
 		fact.State, fact.Reason, fact.ExitCode, fact.EndUnix = "", "", "", 0
-		fact.Nodes = fact.Nodes[:min(len(fact.Nodes), max(a.Point.Nodes, 0))]
+		nodes, _ := a.Point.Shape()
+		fact.Nodes = fact.Nodes[:min(len(fact.Nodes), max(nodes, 0))]
 	}
 	return fact
 }

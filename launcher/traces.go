@@ -34,6 +34,7 @@ type Traces struct {
 	// an end: it still runs, or ended without a last word.
 	Silent []string
 
+	Phase    string   // of a program without steps: what rank 0 says that it does
 	Epoch    int      // last epoch that rank 0 has finished
 	Step     int      // steps that rank 0 has done
 	Accuracy *float64 // of the last evaluation, a fraction; nil before the first
@@ -185,6 +186,8 @@ func (t *Traces) follow(events []metrics.Event) {
 		switch {
 		case e.Start != nil:
 			writers = float64(e.Start.WorldSize) / float64(e.Start.Covers())
+		case e.Phase != nil:
+			t.Phase = e.Phase.Text
 		case e.Epoch != nil:
 			t.Epoch = e.Epoch.Epoch
 		case e.Evaluation != nil:

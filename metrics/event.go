@@ -33,6 +33,7 @@ type Event struct {
 	Evaluation  *Evaluation  `json:"evaluation,omitempty"`
 	Figure      *Figure      `json:"figure,omitempty"`
 	Note        *Note        `json:"note,omitempty"`
+	Phase       *Phase       `json:"phase,omitempty"`
 	Error       *Error       `json:"error,omitempty"`
 	Stop        *Stop        `json:"stop,omitempty"`
 }
@@ -228,6 +229,12 @@ type Note struct {
 	Text string `json:"text"`
 }
 
+// Phase is what a program without steps does from now on, in words: "ready". It
+// is for those who watch.
+type Phase struct {
+	Text string `json:"text"`
+}
+
 // Error is a failure that the writer could still report.
 type Error struct {
 	Where   string `json:"where"` // phase: "rendezvous", "data", "train", "evaluate", …
@@ -274,6 +281,8 @@ func (e *Event) Kind() string {
 		return "figure"
 	case e.Note != nil:
 		return "note"
+	case e.Phase != nil:
+		return "phase"
 	case e.Error != nil:
 		return "error"
 	case e.Stop != nil:

@@ -19,7 +19,8 @@ type Run struct {
 	Kind    string // workload.kind
 
 	Framework string
-	Workers   int // world size that the plan asks for
+	Workers   int // that the plan asks for
+	Beside    int `json:",omitzero"` // ranks of the run's world that are no workers
 	Nodes     int // nodes that the plan asks for
 
 	// Parameters are all keys of the point, by their TOML path

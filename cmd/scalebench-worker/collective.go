@@ -75,7 +75,7 @@ func measureCollectives(c *cli.Context) error {
 	if err == nil {
 		err = benchmark(ctx, p, group, events, c.Bool("json"))
 	}
-	return endCollective(ctx, group, events, err)
+	return endGroup(ctx, "collective", group, events, err)
 }
 
 // joinFor makes the group that a backend's ranks agree by, and move data
@@ -155,8 +155,8 @@ func openBackend(ctx context.Context, name string, g *collective.Group, w world.
 	return bench.NewHost(name, g), nil
 }
 
-// endCollective tells the other ranks and the event file how it ended.
-func endCollective(ctx context.Context, g *collective.Group, events *metrics.Writer, err error) error {
+// endGroup tells the other ranks and the event file how it ended.
+func endGroup(ctx context.Context, what string, g *collective.Group, events *metrics.Writer, err error) error {
 	if g != nil {
 		if err != nil {
 			g.Abort(err)
@@ -173,7 +173,7 @@ func endCollective(ctx context.Context, g *collective.Group, events *metrics.Wri
 	case err != nil:
 		stop.Status, stop.Cause = metrics.StopFailed, err.Error()
 		// A failure to write shows in the next one.
-		_ = events.Write(metrics.Event{Error: &metrics.Error{Where: "collective", Message: err.Error()}})
+		_ = events.Write(metrics.Event{Error: &metrics.Error{Where: what, Message: err.Error()}})
 	}
 	if e := events.Write(metrics.Event{Stop: &stop}); e != nil {
 		return errors.Join(err, fmt.Errorf("writing events: %w", e))

@@ -60,6 +60,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			{Name: "version", Usage: "print the version and the commit it was built from", Action: printVersion},
 			{Name: "train", Usage: "one rank of the native trainer, as run starts it", Action: trainNative},
 			collectiveCommand(),
+			{Name: "serve", Usage: "one rank of a service, as run starts it: its load, or a replica", Action: serveReplicas},
 			loadCommand(),
 			nullCommand(),
 			modelServerCommand(),

@@ -94,6 +94,9 @@ var command = Framework{
 // used are the keys whose values reach a command, by the placeholders in it.
 func used(p study.Point) (keys []string) {
 	c := p.Command
+	if p.Workload.Serves() { // the load generator is told of all
+		keys = p.WorkloadKeys()
+	}
 	for _, text := range slices.Concat(c.Run, []string{c.Directory}, slices.Collect(maps.Values(c.Environment))) {
 		for _, found := range named(text) {
 			keys = append(keys, findPlaceholder(found, p).uses...)

@@ -62,6 +62,18 @@ type Framework struct {
 // OncePerNode reports whether a point's program is started once a node.
 func (f Framework) OncePerNode(p study.Point) bool { return f.PerNode != nil && f.PerNode(p) }
 
+// StartsUsers reports whether what the supervisor starts is the program of
+// [command] itself. A service's is started by our own, which asks it.
+func (f Framework) StartsUsers(p study.Point) bool { return f.UserProgram && !p.Workload.Serves() }
+
+// Started is what the supervisor starts, by its arguments.
+func (f Framework) Started(s Rank) []string {
+	if f.UserProgram && s.Point.Workload.Serves() {
+		return native.Command(s)
+	}
+	return f.Command(s)
+}
+
 // Rank is what a framework's command line is made from. The world (rank,
 // size, address) reaches the program through its environment as well.
 type Rank struct {
@@ -75,6 +87,9 @@ type Rank struct {
 	// Interface is the network interface on which the other nodes are reached;
 	// "" where it is not known.
 	Interface string
+	// Listen is where a service is to listen; "" and 0 for other programs.
+	Listen     string
+	ListenPort int
 }
 
 // interpreter is the Python to start.

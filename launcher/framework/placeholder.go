@@ -13,9 +13,10 @@ import (
 // A placeholder is a word in braces that stands, in [command], for a value of
 // the run.
 type placeholder struct {
-	name string
-	uses []string // keys that the value comes from, by TOML path
-	rank bool     // it differs between the ranks of a node
+	name   string
+	uses   []string // keys that the value comes from, by TOML path
+	rank   bool     // it differs between the ranks of a node
+	serves bool     // it is a service's
 	// value is the text to put in; "" is refused by Check where the study could
 	// have said it.
 	value func(Rank) string
@@ -77,6 +78,8 @@ var placeholders = []placeholder{
 	{name: "local_rank", rank: true, value: count(func(s Rank) int { return s.World.LocalRank })},
 	{name: "node", value: count(func(s Rank) int { return s.World.Node })},
 	{name: "hosts", value: func(s Rank) string { return strings.Join(s.hosts(), ",") }},
+	{name: "address", serves: true, value: func(s Rank) string { return s.Listen }},
+	{name: "port", serves: true, value: count(func(s Rank) int { return s.ListenPort })},
 	{name: "master_addr", value: func(s Rank) string { return s.World.Address }},
 	{name: "master_port", value: count(func(s Rank) int { return s.World.Port })},
 }
@@ -139,6 +142,9 @@ func findPlaceholder(found string, p study.Point) placeholder {
 // fits reports whether the placeholder means something in a point: batches and
 // rates are a training's.
 func (q placeholder) fits(p study.Point) bool {
+	if q.serves {
+		return p.Workload.Serves()
+	}
 	return p.Workload.Trains() || len(q.uses) == 0 || !strings.HasPrefix(q.uses[0], "workload.")
 }
 

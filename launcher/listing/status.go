@@ -59,6 +59,9 @@ func status(rows []row, keys []string) *table.Table {
 			detail = "" // said once
 		}
 		if traces := s.Traces; traces.Begun {
+			if !s.Status.Terminal() {
+				detail = cmp.Or(detail, traces.Phase)
+			}
 			untold := s.Status.Terminal() || s.Point.Command.Run != nil // yet, by what is read from a program's log
 			if s.Point.Workload.Trains() && (traces.Epoch > 0 || traces.Step > 0 || !untold) {
 				epoch, step = traces.Epoch, traces.Step

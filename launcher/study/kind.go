@@ -28,12 +28,18 @@ type kind struct {
 	expand func(*Point) map[string]string
 	// frameworks can run it; nil: every one that does not say otherwise.
 	frameworks []string
-	data       bool // it works on what [data] names
+	workers    string   // what its workers are called in [sweep], beside "workers"; "": nothing else
+	data       bool     // it works on what [data] names
+	files      []string // its keys that name files, relative to the study file, by TOML path
+	// beside are the ranks that a run has beside the workers, and the nodes for
+	// them; nil: none.
+	beside func(*Point) (ranks, nodes int)
 }
 
 var kinds = map[string]kind{
 	defaultKind:  train,
 	"collective": collective,
+	"serve":      serve,
 }
 
 const defaultKind = "train"

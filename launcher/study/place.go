@@ -62,15 +62,20 @@ func (x *expansion) fits(p *Point, q Partition) string {
 	if wrong := x.spread(p, q); wrong != "" {
 		return wrong
 	}
+	nodes, ranks := p.Shape()
+	beside := ""
+	if p.BesideNodes > 0 {
+		beside = fmt.Sprintf(", %d of them for the load generator", p.BesideNodes)
+	}
 	switch {
-	case q.MaxNodes > 0 && p.Nodes > q.MaxNodes:
-		return fmt.Sprintf("max_nodes is %d and it takes %d", q.MaxNodes, p.Nodes)
+	case q.MaxNodes > 0 && nodes > q.MaxNodes:
+		return fmt.Sprintf("max_nodes is %d and it takes %d%s", q.MaxNodes, nodes, beside)
 	case p.Resources.Device == "gpu" && p.WorkersPerNode > q.GPUsPerNode:
 		return fmt.Sprintf("%s a node and %s", counted(p.WorkersPerNode, "worker"), counted(q.GPUsPerNode, "GPU"))
-	case q.CPUsPerNode > 0 && p.WorkersPerNode*p.Resources.CPUsPerWorker > q.CPUsPerNode:
-		return fmt.Sprintf("%s a node with %s each, and it has %d", counted(p.WorkersPerNode, "worker"), counted(p.Resources.CPUsPerWorker, "CPU"), q.CPUsPerNode)
-	case q.MemoryPerNode > 0 && Bytes(p.WorkersPerNode)*p.Resources.Memory > q.MemoryPerNode:
-		return fmt.Sprintf("%s a node with %v each, and it has %v", counted(p.WorkersPerNode, "worker"), p.Resources.Memory, q.MemoryPerNode)
+	case q.CPUsPerNode > 0 && ranks*p.Resources.CPUsPerWorker > q.CPUsPerNode:
+		return fmt.Sprintf("%s a node with %s each, and it has %d", counted(ranks, "rank"), counted(p.Resources.CPUsPerWorker, "CPU"), q.CPUsPerNode)
+	case q.MemoryPerNode > 0 && Bytes(ranks)*p.Resources.Memory > q.MemoryPerNode:
+		return fmt.Sprintf("%s a node with %v each, and it has %v", counted(ranks, "rank"), p.Resources.Memory, q.MemoryPerNode)
 	}
 	return ""
 }
@@ -97,6 +102,15 @@ func (x *expansion) spread(p *Point, q Partition) string {
 		return wrong
 	}
 	p.Nodes = p.Workers / p.WorkersPerNode
+	p.Beside, p.BesideNodes = 0, 0
+	if beside := kinds[p.Workload.Kind].beside; beside != nil {
+		p.Beside, p.BesideNodes = beside(p)
+		if p.BesideNodes == 0 && p.Nodes > 1 {
+			wrong := fmt.Sprintf("%d workers take %d nodes of %d, and the load generator has its cores on one", p.Workers, p.Nodes, p.WorkersPerNode)
+			x.problem("workload.client", wrong+"; set client = \"node\", or fewer workers", "workers")
+			return wrong
+		}
+	}
 	return ""
 }
 

@@ -261,8 +261,10 @@ func (x *expansion) point(p Point) []Planned {
 		return nil
 	}
 	x.seen[p.ID] = true
-	if p.Data.Path != "" {
-		p.Data.Path = s.folders[p.Data.Path]
+	p.Data.Path = s.paths[p.Data.Path]
+	for _, key := range k.files {
+		v := keyOf(p.Workload.Kind, key).in(&p)
+		v.SetString(s.paths[v.String()])
 	}
 	partition, ok := x.place(&p)
 	if !ok {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 )
 
 // Point is one place in the sweep together with one repeat: everything a
@@ -32,7 +33,11 @@ type Point struct {
 
 	// Worked out from the keys above.
 	Nodes          int `json:"nodes"`
-	WorkersPerNode int `json:"workers_per_node"` // ranks on each node; every node has as many
+	WorkersPerNode int `json:"workers_per_node"` // workers on each node; every node has as many
+	// Beside are ranks that are no workers, and come before them: rank 0 of a service
+	// puts it under load. BesideNodes are nodes for them alone.
+	Beside      int `json:"beside,omitzero"`
+	BesideNodes int `json:"beside_nodes,omitzero"`
 	// Of a training.
 	WorkerBatch  int     `json:"worker_batch,omitzero"`  // samples per step and rank
 	GlobalBatch  int     `json:"global_batch,omitzero"`  // samples per step over all ranks
@@ -49,9 +54,10 @@ func (p *Point) Check() error {
 		name        string
 		value, from int
 	}{{"workers", p.Workers, 1}, {"nodes", p.Nodes, 1}, {"workers_per_node", p.WorkersPerNode, 1}, {"repeat", p.Repeat, 1},
+		{"beside", p.Beside, 0}, {"beside_nodes", p.BesideNodes, 0},
 		{"worker_batch", p.WorkerBatch, 0}, {"global_batch", p.GlobalBatch, 0}} {
 		most := maxWorkers
-		if b.from == 0 {
+		if strings.HasSuffix(b.name, "_batch") {
 			most = 1 << 40 // samples
 		}
 		if b.value < b.from || b.value > most {
@@ -64,6 +70,22 @@ func (p *Point) Check() error {
 	return nil
 }
 
+// Ranks is how many processes a run has: the workers and those beside them.
+func (p *Point) Ranks() int { return p.Workers + p.Beside }
+
+// Shape is what a job asks for: nodes, and on each of them as many ranks.
+func (p *Point) Shape() (nodes, ranksPerNode int) {
+	nodes = p.Nodes + p.BesideNodes
+	return nodes, p.Ranks() / nodes
+}
+
+// Gather puts all ranks on one node, whatever the partitions of a cluster made of
+// the point.
+func (p *Point) Gather() {
+	p.Nodes, p.WorkersPerNode = 1, p.Workers
+	p.Beside, p.BesideNodes = min(p.Beside, 1), 0
+}
+
 // Lengths are the keys, by TOML path, that bound what a run does: lower, it is
 // shorter. A command has those that it is told of.
 func (p *Point) Lengths() []string {
@@ -74,6 +96,7 @@ func (p *Point) Lengths() []string {
 		set  bool
 	}{
 		{"workload.epochs", t.Epochs > 0}, {"workload.max_steps", t.MaxSteps > 0}, {"workload.max_minutes", t.MaxMinutes > 0},
+		{"workload.duration", p.Workload.Serve.Duration > 0},
 		{"workload.iterations", p.Workload.Collective.Iterations > 0}, {"workload.max_bytes", p.Workload.Collective.MaxBytes > 0},
 	} {
 		if key.set && p.Reaches(key.path) {
@@ -101,6 +124,17 @@ func (p *Point) Key(name string) (text string, ok bool) {
 	return fmt.Sprint(v), true
 }
 
+// WorkloadKeys are the TOML paths of the keys of the workload's kind.
+func (p *Point) WorkloadKeys() []string {
+	var list []string
+	for _, f := range pointFields[p.Workload.Kind] {
+		if strings.HasPrefix(f.path, "workload.") {
+			list = append(list, f.path)
+		}
+	}
+	return list
+}
+
 // Workload is what is run: the kind, and a field for each kind there is. In the
 // TOML and in JSON the keys of the workload's own kind stand beside "kind", and
 // no others.
@@ -108,6 +142,7 @@ type Workload struct {
 	Kind       string `toml:"kind"`
 	Train      Train
 	Collective Collective
+	Serve      Serve
 }
 
 // Train are the keys of kind = "train".

@@ -59,7 +59,7 @@ func (d *decoder) points(k kind, s Study) {
 	}
 	s.Workload, s.Data, s.Command, s.Resources = base.Workload, base.Data, base.Command, base.Resources
 	s.Repeats = max(1, min(s.Repeats, 1000))
-	s.folders["."] = "."
+	s.paths["."] = "."
 
 	var axes []axis
 	unknown := "" // framework
@@ -82,7 +82,7 @@ func (d *decoder) points(k kind, s Study) {
 	s.axes = axes
 	s.exclusions = slices.DeleteFunc(slices.Clone(s.exclusions), func(e exclusion) bool { return e.open || d.flaws.in(e.path) })
 	if !slices.ContainsFunc(axes, func(a axis) bool { return a.path == "workers" }) {
-		f := keyOf("workers")
+		f := keyOf(defaultKind, "workers")
 		s.axes = append(s.axes, axis{"workers", "workers", f, []reflect.Value{reflect.ValueOf(1)}})
 	}
 	if slices.ContainsFunc(axes, func(a axis) bool { return a.path == "framework" }) {
@@ -91,7 +91,7 @@ func (d *decoder) points(k kind, s Study) {
 		return
 	}
 	// Whatever framework is meant: what none of them can do.
-	f := keyOf("framework")
+	f := keyOf(defaultKind, "framework")
 	var common Problems
 	for i, framework := range d.meantFrameworks(s, unknown) {
 		one := s
@@ -115,9 +115,9 @@ func (d *decoder) sweepFlawed(f pointField) bool {
 	return slices.ContainsFunc([]string{"sweep." + f.key, "sweep." + f.path}, func(at string) bool { return d.has(at) && d.flaws.in(at) })
 }
 
-// keyOf is the key of every point that has this path.
-func keyOf(path string) pointField {
-	list := pointFields[defaultKind]
+// keyOf is the key of the points of a kind that has this path.
+func keyOf(kind, path string) pointField {
+	list := pointFields[kind]
 	return list[slices.IndexFunc(list, func(f pointField) bool { return f.path == path })]
 }
 

@@ -73,7 +73,7 @@ type Study struct {
 
 	source     []byte // the file's text
 	mode       fs.FileMode
-	folders    map[string]string // data.path as written, which is the identity's, to absolute
+	paths      map[string]string // of data.path and the like, as written, which is the identity's, to absolute
 	axes       []axis
 	exclusions []exclusion
 	frameworks []Framework
@@ -197,7 +197,11 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 	s.Workload.Kind = kind.defaults.Kind
 	data := d.sub(d.top, "data")
 	d.into("data", data, &s.Data)
-	s.folders = map[string]string{s.Data.Path: d.path("data.path", s.Data.Path)}
+	s.paths = map[string]string{s.Data.Path: d.path("data.path", s.Data.Path)}
+	for _, key := range kind.files {
+		name := keyOf(s.Workload.Kind, key).in(&Point{Workload: s.Workload}).String()
+		s.paths[name] = d.path(key, name)
+	}
 	if !kind.data {
 		if data != nil {
 			d.conflict("data", fmt.Sprintf("kind = %q works on no data; leave the table out", s.Workload.Kind), "workload.kind")

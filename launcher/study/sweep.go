@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -143,6 +144,10 @@ func sweepable(kind string, own Own) (byName map[string]pointField, valid []stri
 			valid = append(valid, f.path)
 		}
 	}
+	if word := kinds[kind].workers; word != "" {
+		byName[word] = byName["workers"]
+		valid = append(valid, word)
+	}
 	slices.Sort(valid)
 	return byName, valid
 }
@@ -220,8 +225,8 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 			d.problem(path, fmt.Sprintf("set both here and as %s; keep one", f.path))
 		}
 		values := d.values(path, e.value, f, s.Own)
-		if f.path == "data.path" {
-			d.folders(path, values, s)
+		if f.path == "data.path" || slices.Contains(k.files, f.path) {
+			d.files(path, values, s)
 		}
 		if values != nil {
 			axes = append(axes, axis{e.name, f.path, f, values})
@@ -230,14 +235,14 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 	if !slices.ContainsFunc(axes, func(a axis) bool { return a.key == "framework" }) && !d.has("sweep.framework") {
 		axes = append(axes, axis{"framework", "framework", byName["framework"], []reflect.Value{reflect.ValueOf("native")}})
 	}
-	if !d.has("sweep.workers") {
-		d.rule("sweep.workers", "missing; list the worker counts to measure, like [1, 2, 4, 8]")
+	if word := cmp.Or(k.workers, "workers"); !d.has("sweep.workers") && !d.has("sweep."+word) {
+		d.rule("sweep."+word, fmt.Sprintf("missing; list the %s counts to measure, like [1, 2, 4, 8]", strings.TrimSuffix(word, "s")))
 	}
 	names := make([]string, len(s.frameworks))
 	for i, f := range s.frameworks {
 		names[i] = f.Name
 	}
-	rank := func(a axis) int { return map[string]int{"framework": -1, "workers": 1}[a.key] }
+	rank := func(a axis) int { return map[string]int{"framework": -1, "workers": 1}[a.path] }
 	slices.SortStableFunc(axes, func(a, b axis) int { return rank(a) - rank(b) })
 	for _, a := range axes {
 		for i, v := range a.values {
@@ -279,19 +284,19 @@ func (d *decoder) values(path string, p toml.Primitive, f pointField, own Own) [
 	return values
 }
 
-// folders makes the values of sweep.data.path absolute, each of which must be
-// another folder.
-func (d *decoder) folders(path string, values []reflect.Value, s *Study) {
+// files makes the values of an axis such as sweep.data.path absolute, each of
+// which must be another file or folder.
+func (d *decoder) files(path string, values []reflect.Value, s *Study) {
 	first := map[string]int{} // index by folder
 	for i, v := range values {
 		at := path + "[" + strconv.Itoa(i) + "]"
 		folder := d.path(at, v.String())
 		if j, ok := first[folder]; ok {
-			d.rule(at, fmt.Sprintf("is the folder of [%d], %s, by another name", j, folder))
+			d.rule(at, fmt.Sprintf("is the path of [%d], %s, by another name", j, folder))
 		} else {
 			first[folder] = i
 		}
-		s.folders[v.String()] = folder
+		s.paths[v.String()] = folder
 	}
 }
 

@@ -102,6 +102,13 @@ func readRecord(run rundir.Folder) (r record, err error) {
 	return r, nil
 }
 
+// Python is the interpreter that the attempt is recorded to have for programs in
+// Python; "" for none.
+func Python(run rundir.Folder) (string, error) {
+	r, err := readRecord(run)
+	return r.Python, err
+}
+
 // longestNonce is how many bytes a file with a nonce may have; ours has 33.
 const longestNonce = 4096
 
@@ -215,14 +222,14 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 			// and what it knew would be taken for a node's that failed.
 			note("signal " + s.String() + " came")
 		})
-		if ran := time.Since(begun).Seconds(); f.UserProgram && code == 0 {
+		if ran := time.Since(begun).Seconds(); f.StartsUsers(point) && code == 0 {
 			_ = events.Write(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureRunSeconds, Value: ran, Unit: "s", Better: "lower"}})
 		}
 		// Beside the end of the measurement, and before another one begins.
 		if left := leftover.EndBelow(func(int) bool { return false }).String(); left != "" {
 			note(left)
 		}
-		if f.UserProgram && code == 0 && o.World.Rank == 0 {
+		if f.StartsUsers(point) && code == 0 && o.World.Rank == 0 {
 			if err := collect(program, written, begun); err != nil {
 				code, why = 1, err.Error()
 			}
@@ -249,7 +256,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 // run starts the program and waits for it, passing signals on; heard is told of
 // the first. It notes where in the log the program's own output begins.
 func run(f framework.Framework, s framework.Rank, o *output, heard func(os.Signal)) (code int, why string) {
-	w, arguments := s.World, f.Command(s)
+	w, arguments, users := s.World, f.Started(s), f.StartsUsers(s.Point)
 	log, err := os.OpenFile(o.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return 1, err.Error()
@@ -258,7 +265,7 @@ func run(f framework.Framework, s framework.Rank, o *output, heard func(os.Signa
 	// The log is often sent to others: its first line shows no secret.
 	shown := s
 	shown.Point.Command = s.Point.Command.Sealed(nil)
-	fmt.Fprintf(log, "# %s rank %d of %d, incarnation %d: %s\n", time.Now().Format(time.RFC3339), w.Rank, w.Size, w.Restart, strings.Join(redact.Key(nil).Arguments(f.Command(shown)), " "))
+	fmt.Fprintf(log, "# %s rank %d of %d, incarnation %d: %s\n", time.Now().Format(time.RFC3339), w.Rank, w.Size, w.Restart, strings.Join(redact.Key(nil).Arguments(f.Started(shown)), " "))
 	if info, err := log.Stat(); err == nil {
 		o.offset = info.Size()
 	}
@@ -313,7 +320,7 @@ func run(f framework.Framework, s framework.Rank, o *output, heard func(os.Signa
 	for {
 		select {
 		case s := <-signals:
-			if f.UserProgram && s == syscall.SIGUSR1 {
+			if users && s == syscall.SIGUSR1 {
 				continue // it would end a program that knows nothing of it, before its time
 			}
 			if received == nil {

@@ -76,6 +76,7 @@ type Measure struct {
 var kinds = map[string][]Measure{
 	"train":      training,
 	"collective": collective,
+	"serve":      serve,
 }
 
 // Of lists the measures of a kind of workload; nil for a kind that declares

@@ -150,9 +150,9 @@ func filled(b testing.TB, n int) *Store {
 		fmt.Sprintf("WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < %d) INSERT INTO n SELECT i FROM c", n),
 		"INSERT INTO study (name, id, home, file, arranged) SELECT 'study' || i, i, '', '', 1 FROM n WHERE i <= (SELECT max(i) FROM n) / 300 UNION SELECT 'study0', 0, '', '', 1",
 		`INSERT INTO series (id, study, name, axis, base) SELECT i, 'study' || (i / 4), 'native batch=' || (i % 4), 'workers', 1 FROM n WHERE i / 4 <= (SELECT max(i) FROM n) / 300`,
-		`INSERT INTO every_run (id, name, study, point, repeat, attempt, kind, framework, workers, nodes, series, status, detail, dir, created, ingested, facts)
+		`INSERT INTO every_run (id, name, study, point, repeat, attempt, kind, framework, workers, beside, nodes, series, status, detail, dir, created, ingested, facts)
 			SELECT i, 'study' || (i / 300) || '/p' || (i % 300 / 6) || '-r' || (i % 6 + 1) || '-a1', 'study' || (i / 300), 'p' || (i % 300 / 6), i % 6 + 1, 1, 'train',
-			iif(i % 3 = 0, 'pytorch', 'native'), 1 << (i / 6 % 6), 1, 'native batch=' || ((i / 75 + 1) % 4), iif(i % 20 = 0, 'failed', 'done'), '', '/scratch/runs/' || i, 1.7e9 + i, 1.7e9, '' FROM n`,
+			iif(i % 3 = 0, 'pytorch', 'native'), 1 << (i / 6 % 6), 0, 1, 'native batch=' || ((i / 75 + 1) % 4), iif(i % 20 = 0, 'failed', 'done'), '', '/scratch/runs/' || i, 1.7e9 + i, 1.7e9, '' FROM n`,
 		"INSERT INTO member (run, series, place, at) SELECT i, i / 75 + 1, 0, 1 << (i / 6 % 6) FROM n WHERE i / 75 + 1 <= (SELECT max(id) FROM series)",
 		`INSERT INTO run_parameter (run, key, value, type) SELECT i, 'workload.key' || k.value, iif(k.value % 2, i % 1000, 'value ' || k.value), iif(k.value % 2, 'integer', 'text')
 			FROM n, json_each('[10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41,42,43,44,45,46,47,48]') k`,

@@ -364,6 +364,8 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 			w.id, line, g.Name, g.Value, g.Unit, g.Better, string(at), g.PlusMinus, g.PlusMinusIs, g.Reduce, g.Of, g.Note, g.File, g.Line)
 	case e.Note != nil:
 		return w.insert("INSERT INTO note (file, line, text) VALUES (?, ?, ?)", w.id, line, e.Note.Text)
+	case e.Phase != nil:
+		return nil // of a run that goes on
 	case e.Error != nil:
 		return w.insert("INSERT INTO error (file, line, time, phase, message) VALUES (?, ?, ?, ?, ?)",
 			w.id, line, e.Time, e.Error.Where, e.Error.Message)

@@ -90,7 +90,7 @@ func (in *ingest) trained(r summary.Outcome, evaluations []evaluationKey) error 
 // recorded anything. The keys are those of Input.Evaluations.
 func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	var input summary.Input
-	if err := in.tx.QueryRow("SELECT kind, workers FROM every_run WHERE id = ?", in.run).Scan(&input.Kind, &input.Workers); err != nil {
+	if err := in.tx.QueryRow("SELECT kind, workers + beside FROM every_run WHERE id = ?", in.run).Scan(&input.Kind, &input.Workers); err != nil {
 		return nil, nil, err
 	}
 	starts, err := in.incarnations()

@@ -39,8 +39,8 @@ func record(run metrics.Run) ([]byte, error) {
 		return nil, fmt.Errorf("its record lacks %s", strings.Join(missing, ", "))
 	case run.Workers < 1 || run.Repeat < 1 || run.Attempt < 1:
 		return nil, fmt.Errorf("its record says workers %d, repeat %d, attempt %d; each is 1 or more", run.Workers, run.Repeat, run.Attempt)
-	case run.Workers > metrics.MaxRanks || run.Nodes < 0 || run.Nodes > metrics.MaxRanks:
-		return nil, fmt.Errorf("its record says workers %d, nodes %d; want at most %d", run.Workers, run.Nodes, metrics.MaxRanks)
+	case run.Workers > metrics.MaxRanks || run.Beside < 0 || run.Beside > metrics.MaxRanks || run.Nodes < 0 || run.Nodes > metrics.MaxRanks:
+		return nil, fmt.Errorf("its record says workers %d, %d beside them, nodes %d; want at most %d", run.Workers, run.Beside, run.Nodes, metrics.MaxRanks)
 	case !slices.Contains(metrics.Statuses, run.Status):
 		return nil, fmt.Errorf("status %q is none of %v", run.Status, metrics.Statuses)
 	}
@@ -85,9 +85,9 @@ func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, cha
 		id, err = s.insertRun(tx, direct{tx}, run, facts, map[string]bool{})
 		return id, true, err
 	}
-	if _, err := tx.Exec(`UPDATE every_run SET study = ?, point = ?, repeat = ?, attempt = ?, kind = ?, framework = ?, workers = ?, nodes = ?,
+	if _, err := tx.Exec(`UPDATE every_run SET study = ?, point = ?, repeat = ?, attempt = ?, kind = ?, framework = ?, workers = ?, beside = ?, nodes = ?,
 			status = ?, detail = ?, dir = ?, created = ?, ingested = ?, facts = ? WHERE id = ?`,
-		run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.Nodes,
+		run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.Beside, run.Nodes,
 		run.Status, run.Detail, run.Dir, run.CreatedUnix, metrics.Unix(s.now()), facts, id); err != nil {
 		return 0, false, err
 	}
@@ -102,10 +102,10 @@ func (s *Store) putRun(tx *sql.Tx, run metrics.Run, facts string) (id int64, cha
 // insertRun is putRun of a run that is not stored yet; keys are the parameters'
 // that are known to be in parameter_key.
 func (s *Store) insertRun(tx *sql.Tx, rows inserter, run metrics.Run, facts string, keys map[string]bool) (id int64, err error) {
-	id, err = rows.numbered("every_run", `INSERT INTO every_run (id, name, study, point, repeat, attempt, kind, framework, workers, nodes, series,
+	id, err = rows.numbered("every_run", `INSERT INTO every_run (id, name, study, point, repeat, attempt, kind, framework, workers, beside, nodes, series,
 			status, detail, dir, created, ingested, facts)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?)`,
-		run.ID, run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.Nodes,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?)`,
+		run.ID, run.Study, run.Point, run.Repeat, run.Attempt, run.Kind, run.Framework, run.Workers, run.Beside, run.Nodes,
 		run.Status, run.Detail, run.Dir, run.CreatedUnix, metrics.Unix(s.now()), facts)
 	if err != nil {
 		return 0, err

@@ -35,7 +35,8 @@ CREATE TABLE every_run (
   attempt   INTEGER NOT NULL,
   kind      TEXT NOT NULL,
   framework TEXT NOT NULL,
-  workers   INTEGER NOT NULL,      -- world size that the plan asks for
+  workers   INTEGER NOT NULL,
+  beside    INTEGER NOT NULL,      -- ranks that are no workers: a service's load generator; the world is of both
   nodes     INTEGER NOT NULL,
   series    TEXT NOT NULL,         -- names of those it is a member of; '' for none
   status    TEXT NOT NULL,

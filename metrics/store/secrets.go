@@ -77,6 +77,8 @@ func hideIn(e *metrics.Event, hide, name func(string) string) {
 		}
 	case e.Note != nil:
 		each(hide, &e.Note.Text)
+	case e.Phase != nil:
+		each(hide, &e.Phase.Text)
 	case e.Error != nil:
 		each(hide, &e.Error.Where, &e.Error.Message)
 	case e.Stop != nil:

@@ -29,7 +29,7 @@ const AlgorithmVersion = 10
 // Input is what one incarnation of a run recorded.
 type Input struct {
 	Kind     string    // of workload, whose measures the result has
-	Workers  int       // world size that the plan asks for
+	Workers  int       // world size that the plan asks for: workers, and ranks beside them
 	World    int       // world size that the ranks report (the largest); 0: no rank reported
 	Restart  int       // the incarnation that the rest is about
 	Restarts []int     // all incarnations of the run, ascending

@@ -50,6 +50,9 @@ type Verdict struct {
 	Total  Window // all behind them
 	Why    string // in words, why latency and rate are not the service's; "" where they are
 	Doubts []string
+	// Ours: Why is the client's, or the time's that was measured, and says nothing of
+	// the service.
+	Ours bool
 
 	windows []Window // that Total is made of
 }
@@ -75,10 +78,13 @@ func (r *Result) Judge() Verdict {
 			v.Why += fmt.Sprintf("; the first: %v", r.FirstError)
 		}
 	case r.CPUs > 0 && r.ClientCPU > busy*float64(r.CPUs):
+		v.Ours = true
 		v.Why = fmt.Sprintf("the client used %.0f %% of its CPUs and may be what was measured; give it more CPUs", 100*r.ClientCPU/float64(r.CPUs))
-	case r.Asked > 0 && v.lag() > behind*v.typical():
-		v.Why = fmt.Sprintf("the client sent late: by %v at P99, where the median latency is %v; give it CPUs of its own", seconds(v.lag()), seconds(v.typical()))
+	case r.Asked > 0 && v.Lag() > behind*v.typical():
+		v.Ours = true
+		v.Why = fmt.Sprintf("the client sent late: by %v at P99, where the median latency is %v; give it CPUs of its own", seconds(v.Lag()), seconds(v.typical()))
 	case len(means) < minSteady:
+		v.Ours = true
 		v.Why = fmt.Sprintf("%d of %d windows are warm-up or have no answer; %d others are needed: measure for longer", len(r.Windows)-len(means), len(r.Windows), minSteady)
 	case r.Asked > 0 && v.Total.Errors() > 1-hurried:
 		v.Why = fmt.Sprintf("%.1f %% of the requests were answered in time; the service does not keep up with %.3g requests/s", 100*(1-v.Total.Errors()), v.asked())
@@ -136,12 +142,12 @@ func (v *Verdict) Percentile(q float64) (seconds float64, why string) {
 	return seconds, ""
 }
 
-// lag is how late the client sent, at P99, and typical the median latency, in seconds;
-// 0 without an answer.
-func (v *Verdict) lag() float64 {
+// Lag is how late the client sent, at P99, in seconds.
+func (v *Verdict) Lag() float64 {
 	return time.Duration(v.Total.Lag.ValueAtPercentile(99)).Seconds()
 }
 
+// typical is the median latency in seconds; 0 without an answer.
 func (v *Verdict) typical() float64 {
 	median, _ := v.Total.Percentile(0.5)
 	return median

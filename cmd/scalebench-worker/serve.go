@@ -1,0 +1,346 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/cmd/version"
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/native/collective"
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/serve"
+	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/replica"
+	"github.com/scalebench/scalebench/launcher/serve/target"
+	"github.com/scalebench/scalebench/launcher/worker"
+	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// serveReplicas is one rank of a service. Rank 0 puts it under load; the last ranks,
+// as many as there are workers, each run a replica; those between keep the load
+// generator's node for it.
+func serveReplicas(c *cli.Context) error {
+	p, err := openProgram()
+	if err != nil {
+		return err
+	}
+	defer p.events.Close()
+	ctx, stop := untilSignal(c)
+	defer stop()
+	host, _ := os.Hostname() // "" is "not found out"
+	events, err := metrics.NewWriter(p.events, metrics.Start{
+		Writer: "rank", Framework: p.point.Framework, Rank: p.world.Rank, WorldSize: p.world.Size, LocalRank: p.world.LocalRank,
+		Restart: p.world.Restart, Host: host, PID: os.Getpid(),
+	})
+	if err != nil {
+		return err
+	}
+	r := &serving{program: p, events: events}
+	err = events.Write(metrics.Event{Environment: &metrics.Environment{Threads: min(runtime.GOMAXPROCS(0), max(p.point.Resources.CPUsPerWorker, 1)),
+		Versions: map[string]string{"go": runtime.Version(), "scalebench": version.String()}}})
+	if err == nil && p.world.Size != p.point.Ranks() {
+		err = fmt.Errorf("a world of %d was started, and the point asks for %d", p.world.Size, p.point.Ranks())
+	}
+	if err == nil {
+		// Over TCP, since who waits in shared memory takes CPU time from the servers.
+		r.group, err = collective.Join(ctx, p.world, p.nonce, collective.Options{Timeout: p.timeout, JoinTimeout: p.timeout, Build: version.String(), Transport: collective.TCP})
+	}
+	if err == nil {
+		err = r.run(ctx)
+	}
+	return endGroup(ctx, "serve", r.group, events, err)
+}
+
+// serving is one rank of a service.
+type serving struct {
+	*program
+	events *metrics.Writer
+	group  *collective.Group
+	server *replica.Replica // of a replica's rank
+}
+
+// loads reports whether this rank is the one that puts the service under load.
+func (r *serving) loads() bool { return r.world.Rank == 0 }
+
+// replica is which replica this rank runs, 0-based; -1 for none.
+func (r *serving) replica() int {
+	if r.point.Workload.Serve.Target == "url" {
+		return -1
+	}
+	return max(r.world.Rank-(r.world.Size-r.point.Workers), -1)
+}
+
+func (r *serving) phase(text string) error {
+	if !r.loads() {
+		return nil
+	}
+	fmt.Println(text) // into the log
+	return r.events.Write(metrics.Event{Phase: &metrics.Phase{Text: text}})
+}
+
+// run starts the replicas, has them put under load, and ends them.
+func (r *serving) run(ctx context.Context) (err error) {
+	begun := time.Now()
+	if err := r.phase("starting the replicas"); err != nil {
+		return err
+	}
+	address := ""
+	defer func() {
+		if r.server != nil {
+			r.server.End()
+		}
+	}()
+	err = r.together(ctx, func(ctx context.Context) (err error) {
+		if r.replica() >= 0 {
+			address, err = r.start(ctx)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	startup := time.Since(begun)
+	addresses, err := exchange(ctx, r.group, address)
+	if err != nil {
+		return err
+	}
+	err = r.together(ctx, func(ctx context.Context) error {
+		if r.loads() {
+			return r.load(ctx, addresses, startup)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.phase("drained; ending the replicas")
+}
+
+// tick is how often ranks tell each other that they go on.
+const tick = time.Second
+
+// together does work on every rank and returns when all have done theirs, or with
+// the first error of any. Meanwhile each replica is watched.
+func (r *serving) together(ctx context.Context, work func(context.Context) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	done := make(chan error, 1)
+	go func() { done <- work(ctx) }()
+	finished := false
+	end := func(err error) error {
+		stop(err)
+		if !finished {
+			<-done
+		}
+		return err
+	}
+	for {
+		var ended <-chan struct{}
+		if finished && r.server != nil { // until then the work watches it
+			ended = r.server.Ended()
+		}
+		if !finished {
+			select {
+			case err := <-done:
+				if finished = true; err != nil {
+					return r.cause(ctx, err)
+				}
+			case <-time.After(tick):
+			}
+		} else {
+			select {
+			case <-ended:
+				return fmt.Errorf("replica %d: %w", r.replica(), r.server.Why())
+			case <-time.After(tick / 20):
+			case <-ctx.Done():
+			}
+		}
+		state := []int64{0}
+		if finished {
+			state[0] = 1
+		}
+		if err := r.group.AllReduceInt64(ctx, state); err != nil {
+			return end(err)
+		}
+		if state[0] == int64(r.world.Size) {
+			return nil
+		}
+	}
+}
+
+// cause is what an error of this rank comes from: a replica that ends breaks the
+// load generator's connections first, and says why a moment later.
+func (r *serving) cause(ctx context.Context, err error) error {
+	if !r.loads() {
+		return err
+	}
+	for range 4 {
+		time.Sleep(tick / 4)
+		if told := r.group.AllReduceInt64(ctx, []int64{0}); told != nil {
+			return told
+		}
+	}
+	return err
+}
+
+// attempts is how often a replica is started when its port was taken meanwhile.
+const attempts = 3
+
+// start starts this rank's replica and waits until it is ready.
+func (r *serving) start(ctx context.Context) (address string, err error) {
+	ip := net.IPv4(127, 0, 0, 1)
+	if r.world.Nodes > 1 {
+		if ip, err = world.RoutableAddress(r.world.Interface); err != nil {
+			return "", err
+		}
+	}
+	w := r.point.Workload.Serve
+	for try := 1; ; try++ {
+		port, err := world.FreePort(ip)
+		if err != nil {
+			return "", err
+		}
+		arguments, err := r.serverProgram(ip, port)
+		if err != nil {
+			return "", err
+		}
+		fmt.Printf("# replica %d on port %d\n", r.replica(), port)
+		if r.server, err = replica.Start(replica.Options{Arguments: arguments, Environ: r.devices(), Log: os.Stdout}); err != nil {
+			return "", err
+		}
+		address = net.JoinHostPort(ip.String(), strconv.Itoa(port))
+		err = r.server.Ready(ctx, "http://"+address, w.Ready, time.Duration(w.Startup))
+		if err == nil {
+			return address, nil
+		}
+		taken := false
+		select {
+		case <-r.server.Ended():
+			l, busy := net.Listen("tcp", address)
+			if taken = busy != nil; !taken {
+				_ = l.Close()
+			}
+		default:
+		}
+		if !taken || try == attempts {
+			return "", fmt.Errorf("replica %d: %w", r.replica(), err)
+		}
+		r.server.End()
+	}
+}
+
+// serverProgram is what a replica is started with.
+func (r *serving) serverProgram(ip net.IP, port int) ([]string, error) {
+	run := rundir.Folder(os.Getenv(framework.RunVariable))
+	f, err := framework.Find(r.point.Framework)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	python, err := worker.Python(run)
+	if err != nil {
+		return nil, err
+	}
+	rank := framework.Rank{Point: r.point, Run: run, World: r.world, Worker: self, Python: python, Listen: ip.String(), ListenPort: port}
+	if f.UserProgram {
+		return f.Command(rank), nil
+	}
+	return nil, errors.New("the native server is not there yet")
+}
+
+// devices gives each replica of a node a GPU of its own.
+func (r *serving) devices() []string {
+	if r.point.Resources.Device != "gpu" {
+		return nil
+	}
+	const variable = "CUDA_VISIBLE_DEVICES"
+	local := r.replica() % r.point.WorkersPerNode
+	if list := strings.Split(os.Getenv(variable), ","); len(list) > local && list[0] != "" {
+		return []string{variable + "=" + list[local]}
+	}
+	return []string{variable + "=" + strconv.Itoa(local)}
+}
+
+// load puts the replicas under the loads of the point.
+func (r *serving) load(ctx context.Context, addresses []string, startup time.Duration) error {
+	w := r.point.Workload.Serve
+	h := &target.HTTP{Expect: []byte(w.Expect)}
+	if w.Expect == "" {
+		h.Expect = nil
+	}
+	for _, address := range addresses {
+		if address != "" {
+			h.URLs = append(h.URLs, "http://"+address+w.Path)
+		}
+	}
+	if w.Target == "url" {
+		h.URLs = []string{strings.TrimSuffix(w.URL, "/") + w.Path}
+	}
+	if w.Payload != "" {
+		var err error
+		if h.Body, err = os.ReadFile(w.Payload); err != nil {
+			return fmt.Errorf("the payload: %w", err)
+		}
+		h.ContentType = w.ContentType
+	}
+	if err := h.Check(); err != nil {
+		return err
+	}
+	figure := func(f metrics.Figure) error { return r.events.Write(metrics.Event{Figure: &f}) }
+	if w.Target != "url" {
+		if err := figure(metrics.Figure{Name: measure.StartupSeconds, Value: startup.Seconds(), Unit: "s"}); err != nil {
+			return err
+		}
+	}
+	if err := r.phase("ready"); err != nil {
+		return err
+	}
+	s := serve.Service{
+		Dial:  func(int) (func() (load.Sender, error), error) { return h.Dial, nil },
+		Seed:  uint64(r.point.Seed),
+		Phase: r.phase, Figure: figure,
+		Doubt: func(text string) error {
+			fmt.Println(text)
+			return r.events.Write(metrics.Event{Note: &metrics.Note{Text: text}})
+		},
+	}
+	return s.Measure(ctx, w)
+}
+
+// exchange gives every rank the texts of all, by rank.
+func exchange(ctx context.Context, g *collective.Group, text string) ([]string, error) {
+	const room = 64
+	if len(text) > room {
+		return nil, fmt.Errorf("%q is longer than %d bytes", text, room)
+	}
+	all := make([]int64, room*g.Size())
+	for i := range len(text) {
+		all[g.Rank()*room+i] = int64(text[i])
+	}
+	if err := g.AllReduceInt64(ctx, all); err != nil {
+		return nil, err
+	}
+	list := make([]string, g.Size())
+	for rank := range list {
+		for _, b := range all[rank*room : (rank+1)*room] {
+			if b != 0 {
+				list[rank] += string(rune(b))
+			}
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,175 @@
+// Package serve measures a service under the loads that a point lists, and searches
+// the largest rate that keeps its limit. It knows neither the protocol nor who
+// started the service.
+package serve
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// Load is one load that a service is put under.
+type Load struct {
+	Batch   int     // samples in a request
+	Threads int     // requests in flight: closed loop; 0: the open one
+	Rate    float64 // requests/s of the open loop
+}
+
+// Loads are those that a workload lists, in the order in which they are measured:
+// for each batch the closed loops first, since they find the capacity.
+func Loads(w study.Serve) []Load {
+	var list []Load
+	for _, batch := range w.Batch {
+		for _, n := range slices.Sorted(slices.Values(w.Threads)) {
+			list = append(list, Load{Batch: batch, Threads: n})
+		}
+		for _, rate := range slices.Sorted(slices.Values(w.Rate)) {
+			list = append(list, Load{Batch: batch, Rate: rate})
+		}
+	}
+	return list
+}
+
+// At is where its figures are.
+func (l Load) At() map[string]any {
+	at := map[string]any{measure.Batch: float64(l.Batch)}
+	if l.Threads > 0 {
+		at[measure.Threads] = float64(l.Threads)
+	} else {
+		at[measure.Rate] = l.Rate
+	}
+	return at
+}
+
+func (l Load) String() string {
+	text := fmt.Sprintf("%d in flight", l.Threads)
+	if l.Threads == 0 {
+		text = number.Significant(l.Rate) + " requests/s"
+	}
+	return text + fmt.Sprintf(", batch %d", l.Batch)
+}
+
+// Service is what is measured, and who is told.
+type Service struct {
+	// Dial is how to connect for requests of so many samples.
+	Dial func(batch int) (func() (load.Sender, error), error)
+	Seed uint64 // of the times of open loops; another one for each run
+
+	Phase  func(text string) error
+	Figure func(metrics.Figure) error
+	Doubt  func(text string) error
+}
+
+// Measure puts the service under every load, and searches. Its error is of what kept
+// it from measuring at all: a load that a service does not bear is a doubt, and has
+// no figure.
+func (s *Service) Measure(ctx context.Context, w study.Serve) error {
+	loads := Loads(w)
+	capacity := map[int]float64{} // by batch
+	for i, l := range loads {
+		if err := s.Phase(fmt.Sprintf("measuring %v (%d of %d)", l, i+1, len(loads))); err != nil {
+			return err
+		}
+		_, v, err := s.measure(ctx, w, l, capacity[l.Batch], uint64(i))
+		if err != nil {
+			return err
+		}
+		if l.Threads > 0 && v.Why == "" {
+			capacity[l.Batch] = max(capacity[l.Batch], v.Total.Rate())
+		}
+	}
+	if w.Limit == "" {
+		return nil
+	}
+	for i, batch := range w.Batch {
+		if err := s.search(ctx, w, batch, capacity[batch], uint64(len(loads)+i*maxProbes)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run puts the service under a load and judges what came of it.
+func (s *Service) run(ctx context.Context, w study.Serve, l Load, capacity float64, stream uint64) (*load.Result, load.Verdict, error) {
+	dial, err := s.Dial(l.Batch)
+	if err != nil {
+		return nil, load.Verdict{}, err
+	}
+	o := load.Options{Dial: dial, InFlight: l.Threads, Duration: time.Duration(w.Duration), Timeout: time.Duration(w.Timeout)}
+	o.Window = o.Duration / load.Windows
+	if l.Threads == 0 {
+		// Streams of one seed, as repeats have seeds that follow each other.
+		if o.Schedule = load.Poisson(l.Rate, o.Duration, s.Seed<<20+stream); len(o.Schedule) == 0 {
+			return nil, load.Verdict{Why: fmt.Sprintf("no request falls into %v", o.Duration)}, nil
+		}
+	}
+	r, err := load.Run(ctx, o)
+	if err != nil {
+		return nil, load.Verdict{}, fmt.Errorf("%v: %w", l, err)
+	}
+	v := r.Judge()
+	if l.Threads == 0 {
+		v.Beyond(l.Rate, capacity)
+	}
+	return r, v, nil
+}
+
+// shares are the percentiles that are figures.
+var shares = []struct {
+	name string
+	of   float64
+}{{measure.LatencyP50, 0.5}, {measure.LatencyP95, 0.95}, {measure.LatencyP99, 0.99}}
+
+// measure records what one load comes to.
+func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity float64, stream uint64) (*load.Result, load.Verdict, error) {
+	r, v, err := s.run(ctx, w, l, capacity, stream)
+	if err != nil {
+		return nil, v, err
+	}
+	doubts := slices.Clone(v.Doubts)
+	figure := func(name, unit string, value float64) {
+		if err == nil {
+			err = s.Figure(metrics.Figure{Name: name, Unit: unit, Value: value, At: l.At()})
+		}
+	}
+	if r != nil {
+		figure(measure.Errors, "", v.Total.Errors())
+		figure(measure.ClientCPUs, "", r.ClientCPU)
+		if r.FirstError != nil && v.Total.Good > 0 { // else the reason says it
+			doubts = append(doubts, "the first request without a right answer in time: "+r.FirstError.Error())
+		}
+	}
+	if v.Why != "" {
+		doubts = append(doubts, "no steady state: "+v.Why)
+	} else {
+		rate := v.Total.Rate()
+		figure(measure.RequestsPerSecond, "requests/s", rate)
+		figure(measure.SamplesPerSecond, "samples/s", rate*float64(l.Batch))
+		mean, _ := v.Total.Mean()
+		figure(measure.LatencyMean, "s", mean)
+		if l.Threads == 0 {
+			figure(measure.SendLagP99, "s", v.Lag())
+		}
+		for _, p := range shares {
+			if seconds, why := v.Percentile(p.of); why == "" {
+				figure(p.name, "s", seconds)
+			} else {
+				doubts = append(doubts, fmt.Sprintf("no P%g: %s", 100*p.of, why))
+			}
+		}
+	}
+	for _, text := range doubts {
+		if err == nil {
+			err = s.Doubt(l.String() + ": " + text)
+		}
+	}
+	return r, v, err
+}

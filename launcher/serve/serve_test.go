@@ -1,0 +1,234 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// queue is a service with one server that takes the same time for every request, in
+// the order in which they come.
+type queue struct {
+	takes time.Duration
+	wrong bool
+
+	mu   sync.Mutex
+	busy time.Time
+}
+
+func (q *queue) Send(deadline time.Time) error {
+	q.mu.Lock()
+	now := time.Now()
+	end := now.Add(q.takes)
+	if q.busy.After(now) {
+		end = q.busy.Add(q.takes)
+	}
+	q.busy = end
+	q.mu.Unlock()
+	if end.After(deadline) {
+		time.Sleep(time.Until(deadline))
+		return os.ErrDeadlineExceeded
+	}
+	time.Sleep(time.Until(end))
+	if q.wrong {
+		return errors.New("status 500")
+	}
+	return nil
+}
+
+func (q *queue) Close() error { return nil }
+
+// told is what a Service reports.
+type told struct {
+	figures []metrics.Figure
+	doubts  []string
+	phases  []string
+}
+
+func (t *told) of(name string) map[string]float64 {
+	m := map[string]float64{}
+	for _, f := range t.figures {
+		if f.Name == name {
+			m[measure.Key(f.At)] = f.Value
+		}
+	}
+	return m
+}
+
+// measured is what a queue, one for every batch that takes so much longer, comes to.
+func measured(t *testing.T, q *queue, w study.Serve, seed uint64) *told {
+	t.Helper()
+	var told told
+	synctest.Test(t, func(t *testing.T) {
+		s := Service{Seed: seed,
+			Dial: func(batch int) (func() (load.Sender, error), error) {
+				one := &queue{takes: time.Duration(batch) * q.takes, wrong: q.wrong}
+				return func() (load.Sender, error) { return one, nil }, nil
+			},
+			Phase:  func(text string) error { told.phases = append(told.phases, text); return nil },
+			Figure: func(f metrics.Figure) error { told.figures = append(told.figures, f); return nil },
+			Doubt:  func(text string) error { told.doubts = append(told.doubts, text); return nil },
+		}
+		if err := s.Measure(context.Background(), w); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return &told
+}
+
+func workload(w study.Serve) study.Serve {
+	w.Duration, w.Timeout = study.Duration(20*time.Second), study.Duration(time.Second)
+	if w.Batch == nil {
+		w.Batch = []int{1}
+	}
+	return w
+}
+
+// In a closed loop one server of 2 ms gives 500 answers a second, and each waits for
+// all in flight; twice the batch takes twice as long here.
+func TestClosedLoops(t *testing.T) {
+	told := measured(t, &queue{takes: 2 * time.Millisecond}, workload(study.Serve{Batch: []int{1, 2}, Threads: []int{4, 1}}), 1)
+	near := func(name string, want map[string]float64) {
+		t.Helper()
+		got := told.of(name)
+		for at, value := range want {
+			if x := got[at]; x < 0.99*value || x > 1.01*value {
+				t.Errorf("%s at %s: %g, want %g", name, at, x, value)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s at %d places, want %d", name, len(got), len(want))
+		}
+	}
+	one1, one4, two1, two4 := `{"batch":1,"threads":1}`, `{"batch":1,"threads":4}`, `{"batch":2,"threads":1}`, `{"batch":2,"threads":4}`
+	near(measure.RequestsPerSecond, map[string]float64{one1: 500, one4: 500, two1: 250, two4: 250})
+	near(measure.SamplesPerSecond, map[string]float64{one1: 500, one4: 500, two1: 500, two4: 500})
+	near(measure.LatencyP95, map[string]float64{one1: 0.002, one4: 0.008, two1: 0.004, two4: 0.016})
+	near(measure.Errors, map[string]float64{one1: 0, one4: 0, two1: 0, two4: 0})
+	if diff := cmp.Diff([]string{"measuring 1 in flight, batch 1 (1 of 4)", "measuring 4 in flight, batch 1 (2 of 4)", "measuring 1 in flight, batch 2 (3 of 4)", "measuring 4 in flight, batch 2 (4 of 4)"}, told.phases); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// At 0.3 of the capacity there are figures; at 1.2 the queue grows, and there are
+// none, but why.
+func TestOpenLoops(t *testing.T) {
+	told := measured(t, &queue{takes: 2 * time.Millisecond}, workload(study.Serve{Rate: []float64{150, 600}}), 1)
+	if got := told.of(measure.RequestsPerSecond); len(got) != 1 || got[`{"batch":1,"rate":150}`] < 140 || got[`{"batch":1,"rate":150}`] > 160 {
+		t.Errorf("rates %v", got)
+	}
+	if got := told.of(measure.LatencyP50); len(got) != 1 {
+		t.Errorf("medians %v", got)
+	}
+	if got := told.of(measure.Errors)[`{"batch":1,"rate":600}`]; got < 0.01 {
+		t.Errorf("%g of the requests have no answer at 1.2 of the capacity", got)
+	}
+	if !slices.ContainsFunc(told.doubts, func(d string) bool {
+		return strings.HasPrefix(d, "600 requests/s, batch 1: no steady state: ")
+	}) {
+		t.Errorf("%q", told.doubts)
+	}
+}
+
+// Wrong answers have no latency and no rate; the first is told.
+func TestWrongAnswers(t *testing.T) {
+	told := measured(t, &queue{takes: 2 * time.Millisecond, wrong: true}, workload(study.Serve{Threads: []int{1}, Limit: "p95=50ms"}), 1)
+	for _, f := range told.figures {
+		if f.Name != measure.Errors && f.Name != measure.ClientCPUs || f.Name == measure.Errors && f.Value != 1 {
+			t.Errorf("%+v", f)
+		}
+	}
+	if all := strings.Join(told.doubts, "\n"); !strings.Contains(all, "no request had a right answer in time") || !strings.Contains(all, "status 500") || !strings.Contains(all, "no rate within the limit was searched") {
+		t.Errorf("%s", all)
+	}
+}
+
+// p95 is the 95th percentile of the time in a queue with one server that takes 1, by
+// Lindley's recursion.
+func p95(rate float64) float64 {
+	random := rand.New(rand.NewPCG(1, 2))
+	const n = 400_000
+	waits, wait := make([]float64, n), 0.0
+	for i := range waits {
+		waits[i] = wait
+		wait = max(0, wait+1-random.ExpFloat64()/rate)
+	}
+	slices.Sort(waits)
+	return waits[n*95/100] + 1
+}
+
+// The rate that a search finds is the one at which the limit is reached: known here
+// from a queue that is played without the load generator.
+func TestSearch(t *testing.T) {
+	const service, limit = time.Millisecond, 4.0 // limit in services
+	low, high := 0.1, 1.0
+	for high-low > 0.002 {
+		if middle := (low + high) / 2; p95(middle) <= limit {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	truth := low / service.Seconds()
+	for _, capacity := range []string{"known", "not known"} {
+		for seed := range uint64(3) {
+			w := workload(study.Serve{Limit: "errors=0.001 p95=4ms"})
+			if capacity == "known" {
+				w.Threads = []int{2}
+			}
+			told := measured(t, &queue{takes: service}, w, seed+1)
+			got := told.of(measure.RateWithinLimit)[`{"batch":1}`]
+			t.Logf("%g of the truth", got/truth)
+			if got < 0.92*truth || got > 1.08*truth {
+				t.Errorf("capacity %s, seed %d: %g requests/s keep the limit, in truth %.0f; %q", capacity, seed, got, truth, told.doubts)
+			}
+			for _, f := range told.figures {
+				if f.Name == measure.RateWithinLimit && !strings.Contains(f.Note, "failed: ") {
+					t.Errorf("nothing says what fails: %q", f.Note)
+				}
+			}
+		}
+	}
+}
+
+// A limit below the time of one request is kept by no rate.
+func TestSearchInVain(t *testing.T) {
+	told := measured(t, &queue{takes: 10 * time.Millisecond}, workload(study.Serve{Limit: "p50=9ms"}), 1)
+	if len(told.of(measure.RateWithinLimit)) > 0 || len(told.doubts) != 1 || !strings.Contains(told.doubts[0], "batch 1: no rate keeps p50=9ms: at ") || !strings.Contains(told.doubts[0], "P50 was ") {
+		t.Errorf("%v %q", told.of(measure.RateWithinLimit), told.doubts)
+	}
+}
+
+// A search ends with the run.
+func TestSearchEnds(t *testing.T) {
+	stop := errors.New("cancelled")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		time.AfterFunc(30*time.Second, func() { cancel(stop) })
+		q := &queue{takes: time.Millisecond}
+		s := Service{Seed: 1,
+			Dial:   func(int) (func() (load.Sender, error), error) { return func() (load.Sender, error) { return q, nil }, nil },
+			Phase:  func(string) error { return nil },
+			Figure: func(f metrics.Figure) error { return fmt.Errorf("a figure of %s", f.Name) },
+			Doubt:  func(text string) error { return errors.New(text) },
+		}
+		if err := s.Measure(ctx, workload(study.Serve{Limit: "p95=4ms"})); !errors.Is(err, stop) {
+			t.Errorf("%v", err)
+		}
+	})
+}

@@ -1,0 +1,243 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Serve are the keys of kind = "serve": replicas of a service, and the load that
+// they are put under. The workers are the replicas; beside them a load generator
+// runs, on CPUs of its own.
+type Serve struct {
+	Target string `toml:"target" json:"target"` // "http": replicas that the run starts; "url": a service that somebody else runs
+	URL    string `toml:"url" json:"url"`       // of target = "url"
+
+	Model     string   `toml:"model" json:"model"`
+	Precision string   `toml:"precision" json:"precision"` // of the deployed model; a label, as the server decides
+	Startup   Duration `toml:"startup" json:"startup"`     // how long a replica may take until it is ready
+	Ready     string   `toml:"ready" json:"ready"`         // path that answers 2xx once it is
+
+	// Path is where requests go; "": the model's, by the Open Inference Protocol.
+	Path        string `toml:"path" json:"path"`
+	Payload     string `toml:"payload" json:"payload"` // file, relative to the study file; what every request posts
+	ContentType string `toml:"content_type" json:"content_type"`
+	Expect      string `toml:"expect" json:"expect"` // text that every right answer holds
+
+	Batch   []int     `toml:"batch" json:"batch"`     // samples in a request
+	Threads []int     `toml:"threads" json:"threads"` // requests in flight: closed loop
+	Rate    []float64 `toml:"rate" json:"rate"`       // requests/s at random times: open loop
+	Limit   Limit     `toml:"limit" json:"limit"`     // the largest rate within it is searched
+
+	Duration Duration `toml:"duration" json:"duration"` // that each load is measured
+	Timeout  Duration `toml:"timeout" json:"timeout"`   // after which an answer is late
+	Client   string   `toml:"client" json:"client"`     // of jobs: the load generator's own "node", or "cores" on the replicas' one
+}
+
+// clientPlaces are where a job's load generator can be.
+const (
+	ownNode  = "node"
+	ownCores = "cores"
+)
+
+var serve = kind{
+	keys:       "Serve",
+	frameworks: []string{"native", "command"},
+	defaults: Workload{Kind: "serve", Serve: Serve{
+		Target:      "http",
+		Precision:   "fp32",
+		Startup:     Duration(2 * time.Minute),
+		Ready:       "/v2/health/ready",
+		ContentType: "application/json",
+		Batch:       []int{1},
+		Threads:     []int{},
+		Rate:        []float64{},
+		Duration:    Duration(20 * time.Second),
+		Timeout:     Duration(5 * time.Second),
+		Client:      ownNode,
+	}},
+	rules: map[string]rule{
+		"workload.target":       {check: among("http", "url")},
+		"workload.url":          {check: oneLine},
+		"workload.model":        {check: oneLine},
+		"workload.precision":    {check: notEmpty},
+		"workload.startup":      {check: within(int64(time.Second), int64(24*time.Hour))},
+		"workload.ready":        {check: absolutePath},
+		"workload.path":         {check: absolutePath},
+		"workload.payload":      {check: oneLine},
+		"workload.content_type": {check: oneLine},
+		"workload.batch":        {check: counts(1 << 20)},
+		"workload.threads":      {check: counts(1 << 14)},
+		"workload.rate":         {check: rates},
+		"workload.duration":     {check: within(int64(time.Second), int64(24*time.Hour))},
+		"workload.timeout":      {check: within(int64(time.Millisecond), int64(time.Hour))},
+		"workload.client":       {check: among(ownNode, ownCores)},
+	},
+	follows: map[string][]string{
+		"workload.threads": {"workload.rate", "workload.limit"},
+		"workload.url":     {"workload.target"},
+		"workload.path":    {"workload.target", "workload.payload"},
+		"workload.client":  {"workers", "resources.workers_per_node"},
+	},
+	plausible: map[string]any{"workload.threads": []int{1}, "workload.url": "http://localhost/"},
+	brought:   []string{"workload.model"},
+	expand:    expandServe,
+	workers:   "replicas",
+	files:     []string{"workload.payload"},
+	beside:    besideReplicas,
+}
+
+func expandServe(p *Point) map[string]string {
+	wrong := map[string]string{}
+	w := &p.Workload.Serve
+	if len(w.Threads) == 0 && len(w.Rate) == 0 && w.Limit == "" {
+		wrong["workload.threads"] = "no load; list requests in flight, like threads = [1, 4, 16], or requests/s, like rate = [50, 100], or set a limit, like { p95 = \"50ms\" }, to have the largest rate within it searched"
+	}
+	if p.Command.Start == "node" || p.Resources.Launch != "srun" {
+		wrong["command.start"] = "a replica is one process, which start = \"node\" and launch = \"torchrun\" do not start; leave them out"
+	}
+	switch {
+	case w.Target == "url" && w.URL == "":
+		wrong["workload.url"] = "missing; with target = \"url\", say where the service is, like \"http://gpu7:8000\""
+	case w.Target != "url" && w.URL != "":
+		wrong["workload.url"] = "would be ignored: target = \"http\" starts replicas of its own; set target = \"url\" to load a service that runs already"
+	}
+	if w.Path == "" && w.Payload != "" {
+		wrong["workload.payload"] = "needs workload.path, the path on the server to post it to, like \"/predict\""
+	}
+	if w.Path != "" && !slices.Equal(w.Batch, []int{1}) && w.Payload == "" {
+		wrong["workload.batch"] = "requests to workload.path have no samples to count without workload.payload"
+	}
+	if w.Path != "" && len(w.Batch) > 1 {
+		wrong["workload.batch"] = "every request to workload.path posts the same payload; give the number of samples in it, like batch = [8]"
+	}
+	return wrong
+}
+
+// besideReplicas are the load generator and, on a node of its own, as many more
+// ranks as give that node the shape of the others.
+func besideReplicas(p *Point) (ranks, nodes int) {
+	if p.Workload.Serve.Target == "url" {
+		return 0, 0 // rank 0 is the load generator; there are no replicas of ours
+	}
+	if p.Workload.Serve.Client == ownNode {
+		return p.WorkersPerNode, 1
+	}
+	return 1, 0
+}
+
+// Serves reports whether the workload is a service, whose workers are replicas.
+func (w Workload) Serves() bool { return w.Kind == "serve" }
+
+// Limit is what latencies and errors may be, as in the study, { p95 = "50ms",
+// errors = 0.001 }, written "p95=50ms errors=0.001"; "" for none.
+type Limit string
+
+// percentiles are the latencies that can be limited, and which share of the
+// requests each is of.
+var percentiles = map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+
+// Bound is a limit of a latency.
+type Bound struct {
+	Share   float64 // of the requests
+	Seconds float64
+}
+
+const errorsAtMost = 0.001 // where a limit says nothing of them
+
+// Of is what the limit says: latencies, and the share of requests without a right
+// answer in time.
+func (l Limit) Of() (bounds []Bound, errors float64) {
+	errors = errorsAtMost
+	for word := range strings.FieldsSeq(string(l)) {
+		name, value, _ := strings.Cut(word, "=")
+		if name == "errors" {
+			errors, _ = strconv.ParseFloat(value, 64)
+			continue
+		}
+		var d Duration
+		_ = d.UnmarshalText([]byte(value)) // it was read once
+		bounds = append(bounds, Bound{percentiles[name], d.Seconds()})
+	}
+	return bounds, errors
+}
+
+// UnmarshalTOML reads the table.
+func (l *Limit) UnmarshalTOML(v any) error {
+	t, ok := v.(map[string]any)
+	if !ok {
+		return fmt.Errorf("want a table, like { p95 = \"50ms\", errors = 0.001 }, got %.60s", fmt.Sprint(v))
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		text := fmt.Sprint(t[name])
+		if name == "errors" {
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil || !(x >= 0 && x < 1) {
+				return fmt.Errorf("errors = %s; want a share of the requests, 0 or more and less than 1", text)
+			}
+			words = append(words, "errors="+strconv.FormatFloat(x, 'g', -1, 64))
+			continue
+		}
+		if percentiles[name] == 0 {
+			return fmt.Errorf("%s is unknown; valid: p50, p90, p95, p99, errors", name)
+		}
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return fmt.Errorf("%s = %q is not a latency; write it with its unit, like \"50ms\"", name, text)
+		}
+		words = append(words, name+"="+d.String())
+	}
+	if len(words) == 0 || len(words) == 1 && strings.HasPrefix(words[0], "errors=") {
+		return fmt.Errorf("limits no latency; write one, like { p95 = \"50ms\" }")
+	}
+	*l = Limit(strings.Join(words, " "))
+	return nil
+}
+
+var _ toml.Unmarshaler = (*Limit)(nil)
+
+var pathPattern = regexp.MustCompile(`^/[!-~]*$`)
+
+func absolutePath(v any) string {
+	if s := v.(string); s != "" && !pathPattern.MatchString(s) {
+		return fmt.Sprintf("%q is not a path on the server; one is like %q", s, "/v1/predict")
+	}
+	return ""
+}
+
+// counts are whole numbers from 1 on, each once.
+func counts(most int) func(any) string {
+	return func(v any) string {
+		list := v.([]int)
+		for i, n := range list {
+			switch {
+			case n < 1 || n > most:
+				return fmt.Sprintf("want 1 to %d, got %d", most, n)
+			case slices.Contains(list[:i], n):
+				return fmt.Sprintf("%d is listed twice", n)
+			}
+		}
+		return ""
+	}
+}
+
+func rates(v any) string {
+	list := v.([]float64)
+	for i, x := range list {
+		switch {
+		case !(x > 0) || math.IsInf(x, 0) || x > 1e7:
+			return fmt.Sprintf("want requests/s above 0 and up to 1e7, got %g", x)
+		case slices.Contains(list[:i], x):
+			return fmt.Sprintf("%g is listed twice", x)
+		}
+	}
+	return ""
+}

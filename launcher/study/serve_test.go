@@ -1,0 +1,145 @@
+package study
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func serving(keys string) string {
+	return "[study]\nname = \"s\"\n[workload]\nkind = \"serve\"\n" + keys + "\n[sweep]\nreplicas = [1, 2]\n"
+}
+
+func TestServeProblems(t *testing.T) {
+	for keys, want := range map[string]string{
+		"":                                                  "workload.threads: no load; list requests in flight",
+		"threads = [0]":                                     "workload.threads: want 1 to 16384, got 0",
+		"threads = [2, 2]":                                  "workload.threads: 2 is listed twice",
+		"rate = [-1]":                                       "workload.rate: want requests/s above 0",
+		"limit = { p95 = \"50\" }":                          `workload.limit: p95 = "50" is not a latency; write it with its unit`,
+		"limit = { p97 = \"50ms\" }":                        "workload.limit: p97 is unknown; valid: p50, p90, p95, p99, errors",
+		"limit = { errors = 0.1 }":                          "workload.limit: limits no latency",
+		"limit = { errors = 2 }":                            "workload.limit: errors = 2; want a share",
+		"limit = \"50ms\"":                                  "workload.limit: want a table, like { p95 =",
+		"threads = [1]\nready = \"x\"":                      `workload.ready: "x" is not a path on the server`,
+		"threads = [1]\ntarget = \"url\"":                   "workload.url: missing",
+		"threads = [1]\nurl = \"http://h/\"":                "workload.url: would be ignored",
+		"threads = [1]\npayload = \"x.json\"":               "workload.payload: needs workload.path",
+		"threads = [1]\npath = \"/p\"\nbatch = [1, 8]":      "workload.batch: every request to workload.path posts the same payload",
+		"threads = [1]\nmomentum = 0.9":                     "workload.momentum: unknown key",
+		"threads = [1]\n[data]\nkind = \"synthetic\"":       "data: kind = \"serve\" works on no data",
+		"threads = [1]\n[resources]\nlaunch = \"torchrun\"": "a replica is one process",
+		"threads = [1]\nclient = \"nobody\"":                `workload.client: "nobody" is not known; did you mean node? Valid: "node", "cores"`,
+		"threads = [1]\nduration = \"10ms\"":                "workload.duration: want",
+	} {
+		s, err := Parse("s.toml", []byte(serving(keys)), []Framework{{Name: "native"}})
+		if err == nil {
+			_, err = s.Plan(DefaultSite())
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s:\n%v\nwant %s", keys, err, want)
+		}
+	}
+}
+
+func TestLimit(t *testing.T) {
+	s, err := Parse("s.toml", []byte(serving("limit = { p95 = \"50ms\", p50 = \"0.01s\", errors = 0.002 }")), []Framework{{Name: "native"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := s.Workload.Serve.Limit
+	if limit != "errors=0.002 p50=10ms p95=50ms" {
+		t.Errorf("%q", limit)
+	}
+	bounds, errors := limit.Of()
+	if diff := cmp.Diff([]Bound{{0.5, 0.01}, {0.95, 0.05}}, bounds); diff != "" || errors != 0.002 {
+		t.Errorf("%s, errors %g", diff, errors)
+	}
+	if _, errors := Limit("p95=50ms").Of(); errors != 0.001 {
+		t.Errorf("without a word of them, errors may be %g", errors)
+	}
+}
+
+// The load generator is beside the replicas, and the job has room for it.
+func TestServeShape(t *testing.T) {
+	site := DefaultSite()
+	site.Partitions = []Partition{{Name: "main", CPUsPerNode: 4, MaxNodes: 4}}
+	type shape struct{ Workers, Nodes, PerNode, Beside, JobNodes, JobRanks int }
+	for keys, want := range map[string][]shape{
+		"threads = [1]\n[resources]\nworkers_per_node = 1":     {{1, 1, 1, 1, 2, 1}, {2, 2, 1, 1, 3, 1}},
+		"threads = [1]\n[resources]\ncpus_per_worker = 2":      {{1, 1, 1, 1, 2, 1}, {2, 1, 2, 2, 2, 2}},
+		"threads = [1]\nclient = \"cores\"":                    {{1, 1, 1, 1, 1, 2}, {2, 1, 2, 1, 1, 3}},
+		"threads = [1]\ntarget = \"url\"\nurl = \"http://h/\"": {{1, 1, 1, 0, 1, 1}, {2, 1, 2, 0, 1, 2}},
+	} {
+		s, err := Parse("s.toml", []byte(serving(keys)), []Framework{{Name: "native"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := s.Plan(site)
+		if err != nil {
+			t.Fatalf("%s: %v", keys, err)
+		}
+		var got []shape
+		for _, p := range plan.Points {
+			nodes, ranks := p.Point.Shape()
+			got = append(got, shape{p.Point.Workers, p.Point.Nodes, p.Point.WorkersPerNode, p.Point.Beside, nodes, ranks})
+			if nodes*ranks != p.Point.Ranks() {
+				t.Errorf("%s: %d nodes of %d ranks are not %d", keys, nodes, ranks, p.Point.Ranks())
+			}
+			here := p.Point
+			if here.Gather(); here.Nodes != 1 || here.BesideNodes != 0 || here.Ranks() != p.Point.Workers+min(p.Point.Beside, 1) {
+				t.Errorf("%s: on one node %+v", keys, here)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", keys, diff)
+		}
+	}
+	for keys, want := range map[string]string{
+		"threads = [1]\nclient = \"cores\"\n[resources]\nworkers_per_node = 1": "workload.client: 2 workers take 2 nodes of 1, and the load generator has its cores on one",
+		"threads = [1]\nclient = \"cores\"\n[resources]\ncpus_per_worker = 2":  "3 ranks a node with 2 CPUs each, and it has 4",
+	} {
+		s, err := Parse("s.toml", []byte(serving(keys)), []Framework{{Name: "native"}})
+		if err == nil {
+			_, err = s.Plan(site)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", keys, err, want)
+		}
+	}
+}
+
+// Replicas is the word for workers; a file of the study is found from its folder,
+// whatever it is called in the point's identity.
+func TestServeNames(t *testing.T) {
+	plan := func(folder, text string) *Plan {
+		s, err := Parse(folder+"/s.toml", []byte(text), []Framework{{Name: "native"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := s.Plan(DefaultSite())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	text := serving("threads = [1]\npath = \"/p\"\npayload = \"in.json\"")
+	here, there := plan("/a", text), plan("/b", strings.Replace(text, "replicas", "workers", 1))
+	if got := here.Points[0].Point.Workload.Serve.Payload; got != "/a/in.json" {
+		t.Errorf("payload %s", got)
+	}
+	for i, p := range here.Points {
+		if q := there.Points[i]; p.Point.ID != q.Point.ID || p.Point.Workers != i+1 {
+			t.Errorf("%s and %s", p.Point.ID, q.Point.ID)
+		}
+	}
+	both := strings.Replace(text, "replicas = [1, 2]", "replicas = [1, 2]\nworkers = [1]", 1)
+	if _, err := Parse("s.toml", []byte(both), []Framework{{Name: "native"}}); err == nil || !strings.Contains(err.Error(), "is sweep.replicas by another name") {
+		t.Errorf("%v", err)
+	}
+	none := strings.Replace(text, "replicas = [1, 2]\n", "", 1)
+	if _, err := Parse("s.toml", []byte(none), []Framework{{Name: "native"}}); err == nil || !strings.Contains(err.Error(), "sweep.replicas: missing; list the replica counts") {
+		t.Errorf("%v", err)
+	}
+}

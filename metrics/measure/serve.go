@@ -1,0 +1,40 @@
+package measure
+
+// The measures of a service. Those of a load are of its coordinates.
+const (
+	RequestsPerSecond = "requests_per_second" // right answers in time
+	SamplesPerSecond  = "samples_per_second"  // those times the samples in a request
+	LatencyP50        = "latency_p50"         // of right answers; from the time at which a request was to be sent
+	LatencyP95        = "latency_p95"
+	LatencyP99        = "latency_p99"
+	LatencyMean       = "latency_mean"
+	Errors            = "errors" // share of the requests that got no right answer in time
+	SendLagP99        = "send_lag_p99"
+	ClientCPUs        = "client_cpus" // that the load generator kept busy
+	RateWithinLimit   = "rate_within_limit"
+	StartupSeconds    = "startup_seconds" // until the last replica was ready
+)
+
+// The coordinates of a load: requests in flight (closed loop), or requests/s that
+// were asked for (open loop), and samples in each.
+const (
+	Batch   = "batch"
+	Rate    = "rate"
+	Threads = "threads"
+)
+
+const ofLoad Coordinates = Batch + " " + Rate + " " + Threads
+
+var serve = []Measure{
+	{Name: RequestsPerSecond, Title: "answers", Unit: "requests/s", Better: Higher, At: ofLoad},
+	{Name: SamplesPerSecond, Title: "samples", Unit: "samples/s", Better: Higher, At: ofLoad},
+	{Name: LatencyP50, Title: "P50", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: LatencyP95, Title: "P95", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: LatencyP99, Title: "P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: LatencyMean, Title: "mean latency", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: Errors, Title: "errors", Better: Lower, Show: Percent, At: ofLoad},
+	{Name: SendLagP99, Title: "send lag P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: ClientCPUs, Title: "client CPUs", At: ofLoad},
+	{Name: RateWithinLimit, Title: "rate within the limit", Unit: "requests/s", Better: Higher, At: Batch},
+	{Name: StartupSeconds, Title: "startup", Unit: "s", Better: Lower, Show: Seconds},
+}
