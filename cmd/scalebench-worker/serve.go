@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -17,10 +16,10 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/serve"
 	"github.com/scalebench/scalebench/launcher/serve/load"
 	"github.com/scalebench/scalebench/launcher/serve/replica"
 	"github.com/scalebench/scalebench/launcher/serve/target"
+	"github.com/scalebench/scalebench/launcher/serve/trial"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
@@ -259,7 +258,8 @@ func (r *serving) serverProgram(ip net.IP, port int) ([]string, error) {
 	if f.UserProgram {
 		return f.Command(rank), nil
 	}
-	return nil, errors.New("the native server is not there yet")
+	return []string{self, "model-server", "--model", r.point.Workload.Serve.Model, "--listen", net.JoinHostPort(ip.String(), strconv.Itoa(port)),
+		"--threads", strconv.Itoa(r.point.Resources.CPUsPerWorker)}, nil
 }
 
 // devices gives each replica of a node a GPU of its own.
@@ -309,7 +309,7 @@ func (r *serving) load(ctx context.Context, addresses []string, startup time.Dur
 	if err := r.phase("ready"); err != nil {
 		return err
 	}
-	s := serve.Service{
+	s := trial.Service{
 		Dial:  func(int) (func() (load.Sender, error), error) { return h.Dial, nil },
 		Seed:  uint64(r.point.Seed),
 		Phase: r.phase, Figure: figure,

@@ -1,7 +1,7 @@
-// Package serve measures a service under the loads that a point lists, and searches
+// Package trial measures a service under the loads that a point lists, and searches
 // the largest rate that keeps its limit. It knows neither the protocol nor who
 // started the service.
-package serve
+package trial
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package serve
+package trial
 
 import (
 	"context"
@@ -222,7 +222,9 @@ func TestSearchEnds(t *testing.T) {
 		time.AfterFunc(30*time.Second, func() { cancel(stop) })
 		q := &queue{takes: time.Millisecond}
 		s := Service{Seed: 1,
-			Dial:   func(int) (func() (load.Sender, error), error) { return func() (load.Sender, error) { return q, nil }, nil },
+			Dial: func(int) (func() (load.Sender, error), error) {
+				return func() (load.Sender, error) { return q, nil }, nil
+			},
 			Phase:  func(string) error { return nil },
 			Figure: func(f metrics.Figure) error { return fmt.Errorf("a figure of %s", f.Name) },
 			Doubt:  func(text string) error { return errors.New(text) },
