@@ -13,9 +13,11 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/figure"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -157,7 +159,10 @@ func flagsOf(valid map[string]cli.Flag, line invocation) []candidate {
 
 // valuesOf are the values of a flag, behind prefix.
 func (s *session) valuesOf(f cli.Flag, prefix string) []candidate {
-	return s.wordsFor(placeholder(f), prefix)
+	if name := placeholder(f); name != "KEY=VALUE" { // of runs, not of a study file
+		return s.wordsFor(name, prefix)
+	}
+	return nil
 }
 
 // studiesHere are the studies with run folders; none where there is no such folder,
@@ -235,6 +240,12 @@ func (s *session) wordsFor(name, prefix string) []candidate {
 			}
 		}
 		words = slices.Sorted(maps.Keys(keys))
+	case "KEY=VALUE": // of a study file
+		for _, key := range study.Overridable() {
+			words = append(words, key+"=")
+		}
+	case "MEASURE":
+		words = measure.Names()
 	case "FILE", "SITE":
 		return []candidate{{word: filesWanted}}
 	case "DIR":

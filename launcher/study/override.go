@@ -105,6 +105,20 @@ func override(source []byte, words []string) (text []byte, origin []int, list []
 	return []byte(e.text), e.origin, list, problems
 }
 
+// Overridable are the keys that the command line may set, by their paths and, where
+// no other key shares it, by their last parts.
+func Overridable() []string {
+	names := (&editor{}).names(kinds[defaultKind])
+	list := slices.Clone(names.paths)
+	for short, paths := range names.short {
+		if len(paths) == 1 {
+			list = append(list, short)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // assignment is one word of the command line, taken apart.
 type assignment struct {
 	key, value string

@@ -36,6 +36,7 @@ _scalebench() {
 			compopt -o filenames 2>/dev/null
 			;;
 		?*)
+			[[ $line == *= ]] && compopt -o nospace 2>/dev/null # its value follows
 			list+=("${line#"$prefix"}")
 			;;
 		esac
