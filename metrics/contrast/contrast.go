@@ -98,7 +98,8 @@ type place struct {
 	axis    string
 	workers int
 	runs    []*scaling.Observation
-	values  []float64 // of those that have the measure; +Inf is a target that was missed
+	values  []float64  // of those that have the measure; +Inf is a target that was missed
+	nodes   [][]string // that each of these ran on; nil where that is not known
 }
 
 // Compare compares b's runs with a's in one measure.
@@ -139,6 +140,7 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Compari
 			return nil, fmt.Errorf("%w: no run of one of them recorded %s", ErrNothingInCommon, f.Name)
 		}
 	}
+	matter := nodesMatter(slices.Concat(placesA, placesB)...)
 	common := 0 // that are judged together
 	for _, p := range placesA {
 		for _, q := range placesB {
@@ -153,7 +155,7 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Compari
 			if q.key != p.key {
 				continue
 			}
-			point, err := judge(p, q, f, o, common)
+			point, err := judge(p, q, f, o, common, nodes{matter, len(ground) > 0})
 			if err != nil {
 				return nil, err
 			}
@@ -278,7 +280,7 @@ func places(list []scaling.Curve, runs []scaling.Observation, apart map[string]b
 			for _, r := range p.Runs {
 				at.runs = append(at.runs, of[r.ID])
 				if x, has := r.Values[f.Name]; has && !math.IsNaN(x) {
-					at.values = append(at.values, x)
+					at.values, at.nodes = append(at.values, x), append(at.nodes, of[r.ID].Hosts)
 				}
 			}
 			places = append(places, at)

@@ -161,3 +161,42 @@ func TestAgain(t *testing.T) {
 		}
 	}
 }
+
+// Sets on one node each differ by their nodes, if by anything; on the same node, or
+// on machines that are known to differ, by what they are sets of.
+func TestOneNodeEach(t *testing.T) {
+	set := func(study, host, cpu string, factor float64) []scaling.Observation {
+		var list []scaling.Observation
+		for i := range 6 {
+			list = append(list, scaling.Observation{Run: fmt.Sprintf("%s/r%d", study, i), Study: study, Framework: "native", Workers: 1, Hosts: []string{host},
+				Fingerprint: fingerprint.Print{"cpu": cpu}, Parameters: map[string]any{}, Values: map[string]float64{measure.Throughput: factor * (100 + float64(i))}})
+		}
+		return list
+	}
+	throughput, err := measure.Find(measure.Throughput)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, host, cpu string
+		want            Verdict
+		why             string
+	}{
+		{"the same node", "n1", "EPYC", Worse, ""},
+		{"another node", "n2", "EPYC", Insufficient, "runs that share a node are alike, and 6 and 6 count as 1 and 1: insufficient runs for a test (1 of 4)"},
+		{"another machine", "n2", "Xeon", Worse, ""},
+		{"a node that is not known", "", "EPYC", Worse, ""},
+	} {
+		b := set("b", test.host, test.cpu, 0.5)
+		if test.host == "" {
+			b[3].Hosts = nil
+		}
+		r, err := Compare(set("a", "n1", "EPYC", 1), b, throughput, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := r.Pairs[0]; p.Verdict != test.want || p.Why != test.why || p.Verdict == Insufficient && p.Ratio.Interval != nil {
+			t.Errorf("%s: %s, %q, %v", test.name, p.Verdict, p.Why, p.Ratio.Interval)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 
 // judge compares one point's runs, one point of so many that are judged together:
 // with runs too few to be told apart among these it is not judged.
-func judge(a, b place, f measure.Measure, o Options, points int) (Pair, error) {
+func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (Pair, error) {
 	p := Pair{Series: a.series, Axis: a.axis, At: a.at, Workers: a.workers, Verdict: Insufficient}
 	xs, ys := a.values, b.values
 	p.NA, p.NB = len(xs), len(ys)
@@ -33,15 +33,22 @@ func judge(a, b place, f measure.Measure, o Options, points int) (Pair, error) {
 		p.Why = fmt.Sprintf("%d and %d runs recorded %s", len(xs), len(ys), f.Name)
 		return p, nil
 	}
+	shared := about.alike(a, b)
 	for _, side := range []struct {
 		median **scaling.Estimate
-		values []float64
-	}{{&p.A, xs}, {&p.B, ys}} {
-		r, err := scaling.Reached(side.values, o.Confidence)
+		place
+	}{{&p.A, a}, {&p.B, b}} {
+		if !shared {
+			side.nodes = nil
+		}
+		r, err := scaling.ReachedOn(side.values, side.nodes, o.Confidence)
 		if err != nil {
 			return p, err
 		}
 		*side.median = r.Median
+	}
+	if shared {
+		xs, ys = scaling.ByNode(xs, a.nodes), scaling.ByNode(ys, b.nodes)
 	}
 	c, err := scaling.Compare(finite(ys, xs), finite(xs, ys), 1-(1-o.Confidence)/float64(points))
 	if err != nil {
@@ -60,7 +67,9 @@ func judge(a, b place, f measure.Measure, o Options, points int) (Pair, error) {
 		p.Verdict = Same
 		return p, nil
 	} else if p.P == nil {
-		p.Why = c.WhyNoP
+		if p.Why = c.WhyNoP; len(xs) < p.NA || len(ys) < p.NB {
+			p.Why = fmt.Sprintf("runs that share a node are alike, and %d and %d count as %d and %d: %s", p.NA, p.NB, len(xs), len(ys), p.Why)
+		}
 		return p, nil
 	}
 	switch {

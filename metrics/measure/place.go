@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -90,7 +91,8 @@ func (p *Places) Add(at map[string]any, name string, value float64) (added bool)
 }
 
 // pack writes coordinates as one text, equal for equal ones: by rising name, the
-// number of its name, and a number's eight bytes or the number of a text.
+// number of its name, and a number's bytes, few for a round one, or the number of a
+// text.
 func (p *Places) pack(at map[string]any) []byte {
 	var few [8]string
 	keys := few[:0]
@@ -103,7 +105,7 @@ func (p *Places) pack(at map[string]any) []byte {
 		switch v := at[key].(type) {
 		case float64:
 			b = binary.AppendUvarint(b, p.word(key)<<1)
-			b = binary.BigEndian.AppendUint64(b, math.Float64bits(v))
+			b = binary.AppendUvarint(b, bits.ReverseBytes64(math.Float64bits(v)))
 		case string:
 			b = binary.AppendUvarint(b, p.word(key)<<1|1)
 			b = binary.AppendUvarint(b, p.word(v))
@@ -130,8 +132,9 @@ func (p *Places) unpack(text string) map[string]any {
 		key, n := binary.Uvarint(b)
 		b = b[n:]
 		if name := p.texts[key>>1]; key&1 == 0 {
-			at[name] = math.Float64frombits(binary.BigEndian.Uint64(b))
-			b = b[8:]
+			number, n := binary.Uvarint(b)
+			at[name] = math.Float64frombits(bits.ReverseBytes64(number))
+			b = b[n:]
 		} else {
 			word, n := binary.Uvarint(b)
 			at[name] = p.texts[word]

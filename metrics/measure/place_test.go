@@ -62,9 +62,9 @@ func TestPlacesTakeLittle(t *testing.T) {
 			places.Add(map[string]any{Bytes: float64(i), InPlace: 0.0, Op: "all_reduce"}, name, 1)
 		}
 	}
-	// A place is three numbers of 8 bytes, a key of 24 in 32, its header twice, and
+	// A place is three numbers of 8 bytes, a key of 10 in 16, its header twice, and
 	// its index; slices and the map have room for twice as many at most.
-	if each := (live() - before) / n; each > 2*(3*8+32+2*16+4+1) {
+	if each := (live() - before) / n; each > 2*(3*8+16+2*16+4+1) {
 		t.Errorf("a place takes %d bytes", each)
 	}
 	runtime.KeepAlive(&places)

@@ -58,13 +58,22 @@ func ReachedOn(xs []float64, nodes [][]string, confidence float64) (Reach, error
 	}
 	e := medianOf(slices.Sorted(slices.Values(xs)), confidence)
 	if nodes != nil {
-		runs := make([]made, len(xs))
-		for i, x := range xs {
-			runs[i] = made{x, &Observation{Hosts: nodes[i]}}
-		}
-		e.byNode(runs, confidence)
+		e.byNode(madeOn(xs, nodes), confidence)
 	}
 	return reached(e, misses), nil
+}
+
+// ByNode are the medians, ascending, of values of runs that have no node in common
+// with those of another group: what is left of them where results depend on the node.
+// nodes are those of each run.
+func ByNode(xs []float64, nodes [][]string) []float64 { return groups(madeOn(xs, nodes)) }
+
+func madeOn(xs []float64, nodes [][]string) []made {
+	runs := make([]made, len(xs))
+	for i, x := range xs {
+		runs[i] = made{x, &Observation{Hosts: nodes[i]}}
+	}
+	return runs
 }
 
 // reached is what a median of runs, of which some missed, says.

@@ -45,13 +45,13 @@ func (o *observer) places() error {
 		within measure.Coordinates
 		rest   string // measure.Key of the coordinates but the axis
 	}
-	type seen struct {
+	type seen struct { // a bit for each of 64 places
 		within measure.Coordinates
-		place  int64
+		places int64
 	}
 	o.spans = map[spanKey]*span{}
 	var run int64
-	var known map[seen]struct{} // of run
+	var known map[seen]uint64 // of run
 	var spans map[located]*span
 	var order []*span
 	var names map[*span]string // of a measure there
@@ -77,16 +77,17 @@ func (o *observer) places() error {
 			}
 			if *id != run {
 				end()
-				run, known, spans, order, names = *id, map[seen]struct{}{}, map[located]*span{}, nil, map[*span]string{}
+				run, known, spans, order, names = *id, map[seen]uint64{}, map[located]*span{}, nil, map[*span]string{}
 			}
 			m, declared := all.measures[number]
 			if !declared {
 				return nil
 			}
-			if _, again := known[seen{m.At, place}]; again {
+			nearby, bit := seen{m.At, place / 64}, uint64(1)<<(place%64)
+			if known[nearby]&bit != 0 {
 				return nil
 			}
-			known[seen{m.At, place}] = struct{}{}
+			known[nearby] |= bit
 			var at map[string]any
 			if err := json.Unmarshal(text, &at); err != nil {
 				return fmt.Errorf("place %d: %w", place, err)
