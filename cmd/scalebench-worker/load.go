@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,10 @@ func loadCommand() *cli.Command {
 		Usage: "send requests to a service by hand and print rate and latency",
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "url", Usage: "`URL` of a service; several are replicas, asked in turns", Required: true},
+			&cli.StringFlag{Name: "model", Usage: "ask the model `NAME` of servers of the Open Inference Protocol v2 at --url http://HOST:PORT"},
+			&cli.IntFlag{Name: "batch", Usage: "with --model: `N` samples in a request, drawn from --seed", Value: 1},
+			&cli.BoolFlag{Name: "json-tensors", Usage: "with --model: send numbers as JSON even to a server that takes binary tensors"},
+			&cli.DurationFlag{Name: "ready", Usage: "with --model: wait for `TIME` until the model is ready", Value: time.Minute},
 			&cli.StringFlag{Name: "body", Usage: "POST the content of `FILE`; without it, GET"},
 			&cli.StringFlag{Name: "content-type", Usage: "`TYPE` of the body", Value: "application/json"},
 			&cli.StringFlag{Name: "expect", Usage: "`TEXT` that every right answer holds (default: any answer with a status of 2xx is right)"},
@@ -105,6 +110,11 @@ func loadByHand(c *cli.Context) error {
 	}
 	ctx, stop := untilSignal(c)
 	defer stop()
+	if c.String("model") != "" {
+		if h, err = askModel(ctx, c, h); err != nil {
+			return err
+		}
+	}
 	o := load.Options{Dial: h.Dial, Timeout: c.Duration("timeout"), Duration: c.Duration("duration")}
 	o.Window = o.Duration / load.Windows
 	if o.Window < time.Millisecond || o.Timeout <= 0 {
@@ -138,6 +148,33 @@ func loadByHand(c *cli.Context) error {
 		}
 	}
 	return print.end()
+}
+
+// askModel is for a model that describes itself; as says where it is and what is
+// expected.
+func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (*target.HTTP, error) {
+	if as.Body != nil {
+		return nil, errors.New("--body and --model: with --model, the request is made from what the model says of its inputs; leave one out")
+	}
+	patience, cancel := context.WithTimeout(ctx, c.Duration("ready"))
+	defer cancel()
+	m, err := target.Ready(patience, as.URLs, c.String("model"))
+	if err != nil {
+		return nil, err
+	}
+	p, err := m.Payload(target.Inputs{Batch: c.Int("batch"), Seed: c.Uint64("seed"), JSON: c.Bool("json-tensors")})
+	if err != nil {
+		return nil, err
+	}
+	t := target.NewV2(as.URLs, m, p)
+	t.Expect = as.Expect
+	if err := t.Learn(time.Now().Add(max(c.Duration("ready"), c.Duration("timeout")))); err != nil {
+		return nil, fmt.Errorf("the first answers: %w", err)
+	}
+	if t.Varies {
+		fmt.Fprintf(c.App.ErrWriter, "two answers of model %s to one request differ: of later ones only names, types and shapes are checked\n", m.Name)
+	}
+	return &t.HTTP, nil
 }
 
 // loadRow is what one load came to; nil is what the run does not tell.

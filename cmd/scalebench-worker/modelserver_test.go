@@ -231,3 +231,37 @@ func TestServesWhatWasTrained(t *testing.T) {
 		t.Errorf("the server is right about %g of the images, the evaluation says %g", got, accuracy)
 	}
 }
+
+// The load generator asks our server from what it says of itself, in binary tensors and
+// in JSON, and every answer is right. What it cannot ask is said.
+func TestLoadOfModelServer(t *testing.T) {
+	_, url := startModelServer(t, "--model", "random:cnn", "--threads", "1")
+	load := func(arguments ...string) (string, error) {
+		var out, errs strings.Builder
+		arguments = append([]string{"scalebench-worker", "load", "--url", url, "--model", "cnn", "--in-flight", "2", "--duration", "2s", "--timeout", "1m", "--json"}, arguments...)
+		if code := run(arguments, &out, &errs); code != 0 {
+			return "", errors.New(errs.String())
+		}
+		return out.String() + errs.String(), nil
+	}
+	for _, form := range [][]string{{"--batch", "3"}, {"--json-tensors"}} {
+		text, err := load(form...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var row loadRow
+		if err := json.Unmarshal([]byte(text), &row); err != nil || row.Answers <= 0 || row.Errors != 0 {
+			t.Errorf("%v: %v, %s", form, err, text)
+		}
+	}
+	for want, arguments := range map[string][]string{
+		"model vgg at " + url + " is not ready after":     {"--model", "vgg", "--ready", "1ms"},
+		"a batch of 0; want at least 1":                   {"--batch", "0"},
+		"--body and --model":                              {"--body", "modelserver_test.go"},
+		"the first answers: " + url + "v2/models/cnn/inf": {"--expect", "class 3"},
+	} {
+		if text, err := load(arguments...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, %s; want %q", arguments, err, text, want)
+		}
+	}
+}

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/scalebench/scalebench/launcher/serve/load"
 )
 
@@ -20,8 +22,13 @@ type HTTP struct {
 	URLs        []string // of the replicas
 	Body        []byte   // nil: GET, else POST
 	ContentType string   // of Body
+	// Headers are further ones, by name.
+	Headers map[string]string
 	// Expect is what a right answer holds; nil: any with a status of 2xx is right.
 	Expect []byte
+	// Judge says what is wrong with an answer of that kind; nil: nothing. Several
+	// goroutines call it, and the answer is the caller's.
+	Judge func(*fasthttp.Response) error
 
 	turn atomic.Uint64
 }

@@ -32,6 +32,9 @@ func newReplica(connection net.Conn, u *url.URL, h *HTTP) *replica {
 	r.request.SetRequestURI(u.RequestURI()) // some servers know no other form
 	r.request.Header.SetHost(u.Host)
 	r.request.Header.SetUserAgent("scalebench")
+	for name, value := range h.Headers {
+		r.request.Header.Set(name, value)
+	}
 	if h.Body != nil {
 		r.request.Header.SetMethod(fasthttp.MethodPost)
 		r.request.Header.SetContentType(h.ContentType)
@@ -64,6 +67,8 @@ func (r *replica) send(deadline time.Time, h *HTTP) error {
 		return fmt.Errorf("the answer does not hold what is expected: %.200q", r.response.Body())
 	case r.response.ConnectionClose():
 		return fmt.Errorf("the service closes the connection after each answer, so that the time would be that of connecting; have it keep connections alive")
+	case h.Judge != nil:
+		return h.Judge(&r.response)
 	}
 	return nil
 }

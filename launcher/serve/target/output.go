@@ -1,0 +1,181 @@
+package target
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/serve/v2"
+)
+
+// An output is a tensor of an answer.
+type output struct {
+	v2.Port
+	numbers []float64 // where its type is floating point
+	exact   []string  // its elements where it is not
+}
+
+// newOutput reads a tensor from its JSON, or from bytes where those are not nil.
+func newOutput(tensor v2.Tensor, raw []byte) (output, error) {
+	o := output{Port: v2.Port{Name: tensor.Name, Datatype: tensor.Datatype, Shape: tensor.Shape}}
+	n, ok := v2.Elements(tensor.Shape)
+	if !ok {
+		return o, fmt.Errorf("its shape is %v", tensor.Shape)
+	}
+	var err error
+	switch {
+	case raw != nil && tensor.Data != nil && !bytes.Equal(tensor.Data, []byte("null")):
+		return o, errors.New("it has data both in the JSON and behind it")
+	case raw != nil:
+		err = o.fromBytes(raw)
+	default:
+		err = o.fromJSON(tensor.Data)
+	}
+	if err != nil {
+		return o, err
+	}
+	if got := len(o.numbers) + len(o.exact); got != n {
+		return o, fmt.Errorf("its shape %v has %d elements, and %d came", tensor.Shape, n, got)
+	}
+	for i, v := range o.numbers {
+		if v-v != 0 {
+			return o, fmt.Errorf("element %d is %g", i, v)
+		}
+	}
+	return o, nil
+}
+
+func (o *output) floating() bool { return strings.Contains(o.Datatype, "FP") || o.Datatype == "BF16" }
+
+func (o *output) fromBytes(raw []byte) error {
+	if o.Datatype == "BYTES" {
+		for len(raw) > 0 {
+			if len(raw) < 4 || uint64(len(raw)-4) < uint64(binary.LittleEndian.Uint32(raw)) {
+				return errors.New("it ends within an element")
+			}
+			end := 4 + int(binary.LittleEndian.Uint32(raw))
+			o.exact, raw = append(o.exact, string(raw[4:end])), raw[end:]
+		}
+		return nil
+	}
+	size, ok := v2.Size(o.Datatype)
+	if !ok {
+		return fmt.Errorf("its datatype %q is not one of the Open Inference Protocol", o.Datatype)
+	}
+	if len(raw)%size != 0 {
+		return fmt.Errorf("%d bytes are no elements of %s", len(raw), o.Datatype)
+	}
+	for element := range slices.Chunk(raw, size) {
+		switch o.Datatype {
+		case "FP64":
+			o.numbers = append(o.numbers, math.Float64frombits(binary.LittleEndian.Uint64(element)))
+		case "FP32":
+			o.numbers = append(o.numbers, float64(math.Float32frombits(binary.LittleEndian.Uint32(element))))
+		case "BF16":
+			o.numbers = append(o.numbers, float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(element))<<16)))
+		case "FP16":
+			o.numbers = append(o.numbers, fromHalf(binary.LittleEndian.Uint16(element)))
+		default:
+			o.exact = append(o.exact, string(element))
+		}
+	}
+	return nil
+}
+
+// fromHalf is a number of half precision.
+func fromHalf(bits uint16) float64 {
+	sign, exponent, fraction := 1.0, int(bits>>10&0x1f), float64(bits&0x3ff)
+	if bits&0x8000 != 0 {
+		sign = -1
+	}
+	switch {
+	case exponent == 0:
+		return sign * math.Ldexp(fraction, -24)
+	case exponent == 31 && fraction == 0:
+		return sign * math.Inf(1)
+	case exponent == 31:
+		return math.NaN()
+	}
+	return sign * math.Ldexp(1024+fraction, exponent-25)
+}
+
+// fromJSON reads a list, flat or nested.
+func (o *output) fromJSON(data json.RawMessage) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var list any
+	if err := d.Decode(&list); err != nil {
+		return errors.New("it has no data")
+	}
+	var walk func(v any) error
+	walk = func(v any) error {
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				if err := walk(e); err != nil {
+					return err
+				}
+			}
+		case json.Number:
+			if !o.floating() {
+				o.exact = append(o.exact, v.String())
+				return nil
+			}
+			x, err := v.Float64()
+			if err != nil {
+				return err
+			}
+			o.numbers = append(o.numbers, x)
+		case string, bool:
+			if o.floating() {
+				return fmt.Errorf("%.40q is not a number", fmt.Sprint(v))
+			}
+			o.exact = append(o.exact, fmt.Sprint(v))
+		default:
+			return fmt.Errorf("%.40q is not an element of a tensor", fmt.Sprint(v))
+		}
+		return nil
+	}
+	if _, ok := list.([]any); !ok {
+		return errors.New("its data are not a list")
+	}
+	return walk(list)
+}
+
+// tolerances are how far numbers of a type may be apart, as a part of the largest
+// number in their tensor: servers that compute several requests together add numbers in
+// another order than for each alone.
+var tolerances = map[string]float64{"FP64": 1e-3, "FP32": 1e-3, "FP16": 3e-2, "BF16": 1e-1}
+
+// compare says in what an answer differs from the known one.
+func compare(got, known []output) error {
+	if len(got) != len(known) {
+		return fmt.Errorf("%d outputs; the known answer has %d", len(got), len(known))
+	}
+	for i, want := range known {
+		o := got[i]
+		if o.Name != want.Name || o.Datatype != want.Datatype || !slices.Equal(o.Shape, want.Shape) {
+			return fmt.Errorf("output %d is %s %s %v; in the known answer it is %s %s %v", i+1, o.Name, o.Datatype, o.Shape, want.Name, want.Datatype, want.Shape)
+		}
+		largest := 0.0
+		for _, v := range want.numbers {
+			largest = max(largest, math.Abs(v))
+		}
+		for j, v := range want.numbers {
+			if !(math.Abs(o.numbers[j]-v) <= tolerances[o.Datatype]*largest) {
+				return fmt.Errorf("element %d of output %s is %g; in the known answer it is %g", j, o.Name, o.numbers[j], v)
+			}
+		}
+		for j, v := range want.exact {
+			if o.exact[j] != v {
+				return fmt.Errorf("element %d of output %s is %.40q; in the known answer it is %.40q", j, o.Name, o.exact[j], v)
+			}
+		}
+	}
+	return nil
+}

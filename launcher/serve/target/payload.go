@@ -1,0 +1,182 @@
+package target
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/scalebench/scalebench/launcher/serve/v2"
+)
+
+// Inputs is what to send to a model.
+type Inputs struct {
+	Batch int // samples in a request; at least 1
+	// Dims are the sizes of inputs behind the batch, by name, where the model says −1.
+	Dims map[string][]int
+	Seed uint64 // that the numbers are drawn from
+	// JSON: not as binary tensors, even if the server takes them.
+	JSON bool
+}
+
+// Payload is the body of a request, and what an answer to it is like.
+type Payload struct {
+	Body       []byte
+	JSONLength int // of a body with binary tensors behind it; 0: all is JSON
+
+	outputs []v2.Port // −1 is any size
+}
+
+// Payload makes a request from what the model says of its inputs: normal numbers of
+// mean 0 and variance 1 where it takes floating point, 0 to 255 as UINT8, 0 to 9 as
+// other integers, drawn from the seed. Its first dimension is the batch where the model
+// leaves that open.
+func (m *Model) Payload(in Inputs) (*Payload, error) {
+	if in.Batch < 1 {
+		return nil, fmt.Errorf("a batch of %d; want at least 1", in.Batch)
+	}
+	if len(m.Inputs) == 0 {
+		return nil, fmt.Errorf("the server does not say what inputs model %s has; give it a request of your own", m.Name)
+	}
+	for name := range in.Dims {
+		if !slices.ContainsFunc(m.Inputs, func(p v2.Port) bool { return p.Name == name }) {
+			return nil, fmt.Errorf("model %s has no input %s", m.Name, name)
+		}
+	}
+	asBytes := m.Binary() && !in.JSON
+	request := v2.Request{ID: "scalebench"}
+	if asBytes {
+		request.Parameters.BinaryOutputs = &asBytes
+	}
+	random := rand.New(rand.NewPCG(in.Seed, 0x76b2))
+	var tensors []byte
+	open := false // whether any input leaves the batch open
+	for _, port := range m.Inputs {
+		shape, err := in.shape(port)
+		if err != nil {
+			return nil, fmt.Errorf("input %s of model %s: %w", port.Name, m.Name, err)
+		}
+		open = open || len(port.Shape) > 0 && port.Shape[0] == -1
+		tensor := v2.Tensor{Name: port.Name, Shape: shape, Datatype: port.Datatype}
+		text, raw, err := draw(random, port.Datatype, shape)
+		if err != nil {
+			return nil, fmt.Errorf("input %s of model %s: %w", port.Name, m.Name, err)
+		}
+		if asBytes {
+			size := len(raw)
+			tensor.Parameters.BinarySize = &size
+			tensors = append(tensors, raw...)
+		} else if tensor.Data = text; text == nil {
+			return nil, fmt.Errorf("input %s of model %s is %s, which JSON cannot hold; ask a server that takes binary tensors, in binary", port.Name, m.Name, port.Datatype)
+		}
+		request.Inputs = append(request.Inputs, tensor)
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	p := &Payload{Body: body}
+	if asBytes {
+		p.JSONLength, p.Body = len(body), append(body, tensors...)
+	}
+	for _, port := range m.Outputs {
+		port.Shape = slices.Clone(port.Shape)
+		if open && len(port.Shape) > 0 && port.Shape[0] == -1 {
+			port.Shape[0] = in.Batch
+		}
+		p.outputs = append(p.outputs, port)
+	}
+	return p, nil
+}
+
+// shape is an input's in a request.
+func (in Inputs) shape(port v2.Port) ([]int, error) {
+	shape := slices.Clone(port.Shape)
+	rest := shape
+	if len(shape) > 0 && shape[0] == -1 {
+		shape[0], rest = in.Batch, shape[1:]
+	} else if in.Batch > 1 && (len(shape) == 0 || shape[0] != in.Batch) {
+		return nil, fmt.Errorf("its shape is %v, which has no batch of %d", port.Shape, in.Batch)
+	} else if len(shape) > 0 && shape[0] == in.Batch {
+		rest = shape[1:]
+	}
+	if dims, ok := in.Dims[port.Name]; ok {
+		if len(dims) != len(rest) {
+			return nil, fmt.Errorf("its shape is %v; it has %d sizes behind the batch, not %d", port.Shape, len(rest), len(dims))
+		}
+		for i, size := range dims {
+			if size < 1 || rest[i] != -1 && rest[i] != size {
+				return nil, fmt.Errorf("its shape is %v, which %v does not fit", port.Shape, dims)
+			}
+			rest[i] = size
+		}
+	}
+	if n, ok := v2.Elements(shape); !ok || n == 0 {
+		return nil, fmt.Errorf("its shape is %v; say which sizes it is to have behind the batch", port.Shape)
+	}
+	return shape, nil
+}
+
+// draw makes a tensor as a JSON list and as bytes; text is nil where JSON cannot hold
+// the type.
+func draw(random *rand.Rand, datatype string, shape []int) (text json.RawMessage, raw []byte, err error) {
+	n, _ := v2.Elements(shape)
+	size, fixed := v2.Size(datatype)
+	list := make([]any, n)
+	for i := range list {
+		switch datatype {
+		case "FP64":
+			v := random.NormFloat64()
+			list[i], raw = v, binary.LittleEndian.AppendUint64(raw, math.Float64bits(v))
+		case "FP32", "FP16", "BF16":
+			v := float32(random.NormFloat64())
+			list[i] = v
+			switch datatype {
+			case "FP32":
+				raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+			case "FP16":
+				raw = binary.LittleEndian.AppendUint16(raw, half(v))
+			default:
+				raw = binary.LittleEndian.AppendUint16(raw, uint16(math.Float32bits(v)>>16))
+			}
+		case "BOOL":
+			v := random.IntN(2)
+			list[i], raw = v == 1, append(raw, byte(v))
+		case "BYTES":
+			v := fmt.Sprintf("text %d", random.IntN(10))
+			list[i], raw = v, append(binary.LittleEndian.AppendUint32(raw, uint32(len(v))), v...)
+		default:
+			if !fixed {
+				return nil, nil, fmt.Errorf("its datatype %q is not one of the Open Inference Protocol", datatype)
+			}
+			v := random.IntN(10)
+			if datatype == "UINT8" {
+				v = random.IntN(256)
+			}
+			list[i] = v
+			raw = append(raw, make([]byte, size)...)
+			raw[len(raw)-size] = byte(v)
+		}
+	}
+	if datatype == "FP16" || datatype == "BF16" {
+		return nil, raw, nil
+	}
+	text, err = json.Marshal(list)
+	return text, raw, err
+}
+
+// half is a normal number of single precision in half precision, cut off: what is too
+// small for a normal number there is 0.
+func half(v float32) uint16 {
+	bits := math.Float32bits(v)
+	sign, exponent := uint16(bits>>16&0x8000), int(bits>>23&0xff)-127+15
+	switch {
+	case exponent < 1:
+		return sign
+	case exponent > 30:
+		return sign | 30<<10 | 0x3ff // the largest
+	}
+	return sign | uint16(exponent)<<10 | uint16(bits>>13&0x3ff)
+}
