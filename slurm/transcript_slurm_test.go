@@ -79,6 +79,11 @@ func TestTranscripts(t *testing.T) {
 	again.Requeue = true
 	requeued := submit(t, again)
 	awaitFile(t, filepath.Join(againDir, "up-0"), 1)
+	// Where the accounting hears of the end before the start, the incarnation has no
+	// start for ever.
+	account(t, func(rows []slurm.Job) bool {
+		return len(rows) == 1 && rows[0].State == slurm.Running && !rows[0].Start.IsZero()
+	}, slurm.Filter{IDs: []string{requeued}})
 	scontrol("requeue", requeued)
 
 	ok, _ := job(t, "t-ok"+mark, 2, 1, "true")
@@ -91,6 +96,7 @@ func TestTranscripts(t *testing.T) {
 	cancelled, cancelledDir := job(t, "t-cancelled"+mark, 1, 1, catches)
 	id := submit(t, cancelled)
 	awaitFile(t, filepath.Join(cancelledDir, "up-*"), 1)
+	account(t, func(rows []slurm.Job) bool { return len(rows) == 1 && !rows[0].Start.IsZero() }, slurm.Filter{IDs: []string{id}})
 	if err := client.Cancel(ctx, id); err != nil {
 		t.Fatal(err)
 	}

@@ -146,6 +146,7 @@ type statusRow struct {
 	SlurmState *string `json:"slurm_state"`
 	Epoch      *int
 	Throughput *float64
+	Detail     string
 }
 
 // TestSlurmStudy is the whole way on a real cluster: study, submit, running,

@@ -300,8 +300,9 @@ func (x *expansion) as(variant string) *Site {
 	return x.variant[variant]
 }
 
-// NodeHours is the most node-hours that the run can take: its nodes for its
-// whole time limit.
+// NodeHours is the most node-hours that the run can take: the nodes of its job for
+// its whole time limit.
 func (p Planned) NodeHours() float64 {
-	return float64(p.Point.Nodes) * time.Duration(p.Point.Resources.Time).Hours()
+	nodes, _ := p.Point.Shape()
+	return float64(nodes) * time.Duration(p.Point.Resources.Time).Hours()
 }

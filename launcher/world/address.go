@@ -2,8 +2,11 @@ package world
 
 import (
 	"fmt"
+	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -48,14 +51,54 @@ func RoutableAddress(name string) (net.IP, error) {
 }
 
 // FreePort is a TCP port on which nothing listened a moment ago. Whoever uses
-// it must still expect to find it taken.
+// it must still expect to find it taken, which is unlikely: it is none of those
+// that the kernel gives to outgoing connections and to whoever asks for any port.
 func FreePort(ip net.IP) (int, error) {
+	for range 20 {
+		l, err := net.Listen("tcp", net.JoinHostPort(ip.String(), strconv.Itoa(portOutside(ephemeral(os.DirFS("/"))))))
+		if err == nil {
+			return l.Addr().(*net.TCPAddr).Port, l.Close()
+		}
+	}
 	l, err := net.Listen("tcp", net.JoinHostPort(ip.String(), "0"))
 	if err != nil {
 		return 0, fmt.Errorf("no free TCP port on %s: %w", ip, err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// ephemeral are the first and the last port that the kernel gives away
+// (https://docs.kernel.org/networking/ip-sysctl.html, ip_local_port_range).
+func ephemeral(root fs.FS) (first, last int) {
+	words := read(root, "proc/sys/net/ipv4/ip_local_port_range")
+	if len(words) == 2 {
+		first, _ = strconv.Atoi(words[0])
+		last, _ = strconv.Atoi(words[1])
+	}
+	if first < 1 || last < first || last > lastPort {
+		return 32768, 60999 // the kernel's own choice
+	}
+	return first, last
+}
+
+const (
+	// firstPort is behind the ports that services are usually given.
+	firstPort = 10240
+	lastPort  = 65535
+)
+
+// portOutside is a port at random that is not from first to last; 0, which is any,
+// where there are few others.
+func portOutside(first, last int) int {
+	below, above := max(first-firstPort, 0), lastPort-max(last, firstPort-1)
+	if below+above < 1024 {
+		return 0
+	}
+	n := rand.IntN(below + above)
+	if n < below {
+		return firstPort + n
+	}
+	return max(last, firstPort-1) + 1 + n - below
 }
 
 // addressOfHostname is the address that this host's name resolves to, if one of
