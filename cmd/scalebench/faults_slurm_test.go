@@ -49,7 +49,7 @@ var abreast = map[lane]int{alone: 1, cluster: 4, local: 3}
 
 // classes are all of them; each file has those of its subject.
 var classes = slices.Concat(toolClasses, daemonClasses, jobClasses, folderClasses,
-	leaseClasses, hostileClasses, limitClasses, strangerClasses, clockClasses, signalClasses, changeClasses, databaseClasses)
+	leaseClasses, hostileClasses, limitClasses, strangerClasses, clockClasses, hostClasses, signalClasses, changeClasses, databaseClasses)
 
 // TestSlurmFaults fires faults at the real binaries and a real cluster, each at
 // a study of its own. After each one is healed, `submit --wait`, or `run`, is

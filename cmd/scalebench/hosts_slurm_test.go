@@ -33,7 +33,39 @@ type host struct {
 	*desk
 	name   string
 	client *nfstest.Client
-	init   int // its process 1, as this test sees it
+}
+
+// up starts the process 1 of a host, which sees the folder from at the path at; stop
+// ends it, and with it all others.
+func up(name, bootID, from, at string) (init int, stop func(), err error) {
+	text := make([]byte, 16)
+	_, _ = rand.Read(text) // never fails
+	if err := os.WriteFile(bootID, fmt.Appendf(nil, "%x-%x-%x-%x-%x\n", text[:4], text[4:6], text[6:8], text[8:10], text[10:]), 0o444); err != nil {
+		return 0, nil, err
+	}
+	cmd := exec.Command("sh", "-ec", `mount --make-rprivate / && hostname "$1" && mount -t proc proc /proc &&
+mount --bind "$2" /proc/sys/kernel/random/boot_id && mount --bind "$3" "$4" && echo up && exec sleep 1000000`, "sh", name, bootID, from, at)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	if err := errors.Join(err, cmd.Start()); err != nil {
+		return 0, nil, err
+	}
+	stop = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	if n, _ := out.Read(make([]byte, 3)); n != 3 {
+		stop()
+		return 0, nil, fmt.Errorf("host %s does not come up: %s", name, &said)
+	}
+	return cmd.Process.Pid, stop, nil
+}
+
+// enter is the program that runs another on the host of this process 1.
+func enter(init int, dir string) []string {
+	return []string{"nsenter", "--target", strconv.Itoa(init), "--uts", "--pid", "--mount", "--wdns=" + dir}
 }
 
 // boot starts a host that sees the client's file system at the path shared.
@@ -42,30 +74,12 @@ func boot(t *testing.T, name, clock, bin, shared string, client *nfstest.Client)
 	h := &host{name: name, client: client}
 	h.desk = newDesk(t, filepath.Join(bin, "scalebench-worker"), filepath.Join(shared, "runs"), filepath.Join(shared, "scalebench.db"))
 	h.env = append(h.env, steppedClock+"="+clock, "PATH="+bin+":"+os.Getenv("PATH"))
-	id := filepath.Join(t.TempDir(), "boot_id")
-	text := make([]byte, 16)
-	_, _ = rand.Read(text) // never fails
-	if err := os.WriteFile(id, fmt.Appendf(nil, "%x-%x-%x-%x-%x\n", text[:4], text[4:6], text[6:8], text[8:10], text[10:]), 0o444); err != nil {
+	init, stop, err := up(name, filepath.Join(t.TempDir(), "boot_id"), client.Path, shared)
+	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("sh", "-ec", `mount --make-rprivate / && hostname "$1" && mount -t proc proc /proc &&
-mount --bind "$2" /proc/sys/kernel/random/boot_id && mount --bind "$3" "$4" && echo up && exec sleep 1000000`, "sh", name, id, client.Path, shared)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.StdoutPipe()
-	if err := errors.Join(err, cmd.Start()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { // with process 1 all others end
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	if n, _ := out.Read(make([]byte, 3)); n != 3 {
-		t.Fatalf("host %s does not come up: %s", name, &said)
-	}
-	h.init = cmd.Process.Pid
-	h.under = []string{"nsenter", "--target", strconv.Itoa(h.init), "--uts", "--pid", "--mount", "--wdns=" + h.dir}
+	t.Cleanup(stop)
+	h.under = enter(init, h.dir)
 	return h
 }
 

@@ -80,7 +80,7 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) tradeoff.PricedRun {
 	if v.Partition != "" {
 		partition(labels, t.site, v.Partition)
 	}
-	run := tradeoff.PricedRun{ID: v.Run, Targets: map[float64]float64{}, Values: v.Values, Hosts: v.Hosts}
+	run := tradeoff.PricedRun{ID: v.Run, Targets: map[float64]float64{}, Values: v.Values, Hosts: v.Hosts, Made: v}
 	for _, target := range v.Targets() {
 		run.Targets[target] = v.Values[measure.To(target).Name]
 	}

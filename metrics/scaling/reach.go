@@ -91,6 +91,45 @@ func reached(e *Estimate, misses int) Reach {
 	return r
 }
 
+// Sample is what runs of a point came to, and their median.
+type Sample struct {
+	Median *Estimate
+	Values []float64      // +Inf for a target that was missed
+	Runs   []*Observation // of each value; nil where that is not known
+	ByNode bool           // see Curve
+}
+
+// RatioOf is Ratio of the medians of two points' runs, as a speedup is: where the
+// runs were made in blocks it is the median of the ratios within them, and where
+// those of one point were made before or after those of the other it has no interval.
+func RatioOf(a, b Sample, confidence float64) *Estimate {
+	e := Ratio(a.Median, b.Median)
+	as, bs := a.made(), b.made()
+	confidence, err := level(confidence)
+	if e == nil || as == nil || bs == nil || err != nil { // err: the medians would not be there
+		return e
+	}
+	if paired := blocks(as, bs); !a.ByNode && !b.ByNode {
+		if in, _ := medianInterval(paired, confidence); in != nil {
+			return &Estimate{Value: middle(paired), Runs: len(paired), Interval: in, Blocks: true}
+		}
+	}
+	if apart(as, bs) {
+		e.Interval, e.Why = nil, madeApart
+	}
+	return e
+}
+
+func (s Sample) made() (list []made) {
+	for i, x := range s.Values {
+		if s.Runs[i] == nil {
+			return nil
+		}
+		list = append(list, made{x, s.Runs[i]})
+	}
+	return list
+}
+
 // Ratio is one median over another, with its interval; see ratioInterval. nil
 // where it is none.
 func Ratio(a, b *Estimate) *Estimate {

@@ -69,6 +69,7 @@ func (r *Row) amounts(c Configuration, o Options) error {
 	if r.Cost, err = costs.median(o.Confidence); err != nil {
 		return err
 	}
+	r.times, r.costs = times.of(r.Time), costs.of(r.Cost)
 	if r.Time == nil || r.Cost == nil {
 		r.Why = strings.Join(whys, "; ")
 	} else if whys != nil {
@@ -96,6 +97,13 @@ func (r *Row) value(c Configuration, o Options) error {
 	if n := len(c.Runs); s.Runs < n {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%s, %s: %d of %s without %s, which count only in time and cost", r.Series, number.Count(r.Workers, "worker"), n-s.Runs, number.Count(n, "run"), o.Measure.Title))
 	}
+	merits := c.sample()
+	for _, run := range c.Runs {
+		if v, has := run.Values[o.Measure.Name]; has && slices.Contains(s.Values, v) { // as the summary has left it out
+			merits.add(&run, v)
+		}
+	}
+	r.merits = merits.of(r.Value)
 	if o.Bought() == "" {
 		return nil
 	}
@@ -128,15 +136,21 @@ type sample struct {
 	values []float64
 	byNode bool
 	nodes  [][]string // of each; nil where nothing depends on them
+	made   []*scaling.Observation
 }
 
 func (c Configuration) sample() sample { return sample{byNode: c.ByNode} }
 
 func (s *sample) add(run *PricedRun, value float64) {
-	s.values = append(s.values, value)
+	s.values, s.made = append(s.values, value), append(s.made, run.Made)
 	if s.byNode {
 		s.nodes = append(s.nodes, run.Hosts)
 	}
+}
+
+// of is the sample with its median.
+func (s *sample) of(median *scaling.Estimate) scaling.Sample {
+	return scaling.Sample{Median: median, Values: s.values, Runs: s.made, ByNode: s.byNode}
 }
 
 func (s *sample) reached(confidence float64) (scaling.Reach, error) {
@@ -149,27 +163,27 @@ func (s *sample) median(confidence float64) (*scaling.Estimate, error) {
 	return r.Median, err
 }
 
-// gain is how many times better one median of the measure is than the baseline's;
+// gain is how many times better one sample of the measure is than the baseline's;
 // nil where that means nothing.
-func (o Options) gain(of, base *scaling.Estimate, same bool) *scaling.Estimate {
-	if of == nil || base == nil || !(of.Value > 0 && base.Value > 0) {
+func (o Options) gain(of, base scaling.Sample, same bool) *scaling.Estimate {
+	if of.Median == nil || base.Median == nil || !(of.Median.Value > 0 && base.Median.Value > 0) {
 		return nil
 	}
 	switch o.Measure.Better {
 	case measure.Higher:
-		return ratio(of, base, same)
+		return ratio(of, base, same, o.Confidence)
 	case measure.Lower:
-		return ratio(base, of, same)
+		return ratio(base, of, same, o.Confidence)
 	}
 	return nil
 }
 
-// ratio is one configuration's median over the baseline's.
-func ratio(of, base *scaling.Estimate, same bool) *scaling.Estimate {
-	if same && of != nil && base != nil && base.Value != 0 {
-		return &scaling.Estimate{Value: 1, Runs: of.Runs, Why: AtBaseline}
+// ratio is one configuration's over the baseline's.
+func ratio(of, base scaling.Sample, same bool, confidence float64) *scaling.Estimate {
+	if same && of.Median != nil && base.Median != nil && base.Median.Value != 0 {
+		return &scaling.Estimate{Value: 1, Runs: of.Median.Runs, Why: AtBaseline}
 	}
-	return scaling.Ratio(of, base)
+	return scaling.RatioOf(of, base, confidence)
 }
 
 func (r *Row) perEpoch(c Configuration, confidence float64) error {

@@ -4,8 +4,8 @@
 // all (the Pareto front): by time and cost, or by any measure and cost.
 //
 // It is pure. Figures are made of unrounded ones, ratios of medians and never
-// means of ratios, and a ratio's interval is made of those of the medians, as
-// in package scaling. A run that cannot be priced leaves its configuration
+// means of ratios, within blocks where the runs were made in blocks, and a ratio's
+// interval is that of package scaling. A run that cannot be priced leaves its configuration
 // without a cost, with the reason: a cost of the others would be of other runs
 // than the time beside it.
 package tradeoff
@@ -34,6 +34,8 @@ type PricedRun struct {
 	Targets   map[float64]float64 // seconds to each accuracy; +Inf: missed
 	Values    map[string]float64  // as in scaling.Run
 	Hosts     []string            // nodes that it ran on; nil: not known
+	// Made is when it was made, and in which repeat; nil: not known.
+	Made *scaling.Observation
 }
 
 // Configuration is runs that are repeats of each other.
@@ -143,8 +145,9 @@ type Row struct {
 	// the price of an hour; nil without a price, and at none.
 	Bought *scaling.Estimate
 
-	// Over the baseline's: ratios of medians. Exactly 1, without an interval,
-	// at the baseline itself.
+	// Over the baseline's: ratios of medians, or the medians of the ratios within
+	// blocks of runs; see scaling.RatioOf. Exactly 1, without an interval, at the
+	// baseline itself.
 	TimeNormalised, CostNormalised *scaling.Estimate
 	// Gain is how many times better than the baseline the value is, in the direction
 	// of its measure.
@@ -162,6 +165,8 @@ type Row struct {
 	// also where one of the two is not known.
 	Front    bool
 	Warnings []string
+
+	times, costs, merits scaling.Sample // that Time, Cost and Value are of
 }
 
 // AtBaseline is why the baseline's own ratios have no interval.
@@ -210,9 +215,9 @@ func Compare(list []Configuration, o Options) ([]Row, error) {
 				r.Warnings = append(r.Warnings, fmt.Sprintf("%s, %s: differs from its baseline also in %s", r.Series, number.Count(r.Workers, "worker"), strings.Join(also, ", ")))
 			}
 			r.Base = fmt.Sprintf("%s, %s", rows[at].Series, number.Count(rows[at].Workers, "worker"))
-			r.TimeNormalised = ratio(r.Time, rows[at].Time, i == at)
-			r.CostNormalised = ratio(r.Cost, rows[at].Cost, i == at)
-			r.Gain = o.gain(r.Value, rows[at].Value, i == at)
+			r.TimeNormalised = ratio(r.times, rows[at].times, i == at, o.Confidence)
+			r.CostNormalised = ratio(r.costs, rows[at].costs, i == at, o.Confidence)
+			r.Gain = o.gain(r.merits, rows[at].merits, i == at)
 			if c := r.CostNormalised; c != nil && c.Value > 0 {
 				even := 1 / c.Value
 				r.BreakEven = &even

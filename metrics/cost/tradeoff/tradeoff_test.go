@@ -317,3 +317,50 @@ func TestByNode(t *testing.T) {
 		t.Errorf("why: %q", why)
 	}
 }
+
+// A machine gets slower from block to block by a tenth. Within each block the second
+// platform takes half as long, at three times the price. Runs of one platform after
+// those of the other, on that machine, tell nothing; where the node matters, runs that
+// share one are no blocks.
+func TestRatiosWithinBlocks(t *testing.T) {
+	rate := func(hour float64) *cost.Rate {
+		return &cost.Rate{Currency: "USD", Parts: []cost.Part{{Units: 1, Price: cost.Price{Per: cost.PerNode, Hour: hour, Currency: "USD"}}}}
+	}
+	rows := func(inBlocks, byNode bool) Row {
+		list := []Configuration{{Series: "a", Workers: 1, Parameters: platform("a"), ByNode: byNode}, {Series: "b", Workers: 1, Parameters: platform("b"), ByNode: byNode}}
+		for repeat := range 8 {
+			for i := range list {
+				at := 2*repeat + i
+				if !inBlocks {
+					at = 8*i + repeat
+				}
+				seconds := 1000 * math.Pow(1.1, float64(repeat)) / float64(1+i)
+				host := fmt.Sprint("n", repeat)
+				list[i].Runs = append(list[i].Runs, PricedRun{Seconds: seconds, Rate: rate(float64(1 + 2*i)), Epochs: 1, Hosts: []string{host},
+					Made: &scaling.Observation{Study: "s", Repeat: repeat + 1, BeganUnix: 1e9 + 2000*float64(at), Hosts: []string{host}}})
+			}
+		}
+		rows, err := Compare(list, Options{Baseline: []scaling.Condition{{Key: "platform", Value: "a"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows[1]
+	}
+	r := rows(true, false)
+	for what, is := range map[string]struct {
+		*scaling.Estimate
+		want float64
+	}{"time": {r.TimeNormalised, 0.5}, "cost": {r.CostNormalised, 1.5}} {
+		near(t, what, is.Estimate, is.want)
+		if in := is.Interval; !is.Blocks || is.Runs != 8 || in == nil || math.Abs(in.Low-is.want) > 1e-9 || math.Abs(in.High-is.want) > 1e-9 {
+			t.Errorf("%s: %+v %+v", what, is.Estimate, is.Interval)
+		}
+	}
+	near(t, "break-even", &scaling.Estimate{Value: *r.BreakEven}, 1/1.5)
+	if e := rows(true, true).TimeNormalised; e.Blocks || e.Interval == nil || e.Interval.High < 0.6 {
+		t.Errorf("where the node matters: %+v %+v", e, e.Interval)
+	}
+	if e := rows(false, false).TimeNormalised; e.Blocks || e.Interval != nil || !strings.Contains(e.Why, "made before or after") {
+		t.Errorf("one after the other: %+v %+v", e, e.Interval)
+	}
+}

@@ -86,6 +86,11 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 		}
 	}
 	t.Notes = costNotes(rows, currency, o)
+	if slices.ContainsFunc(rows, func(r tradeoff.Row) bool {
+		return slices.ContainsFunc([]*scaling.Estimate{r.TimeNormalised, r.CostNormalised, r.Gain}, func(e *scaling.Estimate) bool { return e != nil && e.Blocks })
+	}) {
+		t.Notes = append(t.Notes, "Ratios to the baseline: medians of the ratios within blocks of runs, one of each point, so a drift of the machine cancels out.")
+	}
 	if len(whys) > 0 {
 		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
 	}
