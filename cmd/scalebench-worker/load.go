@@ -27,7 +27,7 @@ func loadCommand() *cli.Command {
 		Usage: "send requests to a service by hand and print rate and latency",
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "url", Usage: "`URL` of a service; several are replicas, asked in turns", Required: true},
-			&cli.StringFlag{Name: "model", Usage: "ask the model `NAME` of servers of the Open Inference Protocol v2 at --url http://HOST:PORT"},
+			&cli.StringFlag{Name: "model", Usage: "ask the model `NAME` of servers of the Open Inference Protocol v2 at --url http://HOST:PORT or grpc://HOST:PORT"},
 			&cli.IntFlag{Name: "batch", Usage: "with --model: `N` samples in a request, drawn from --seed", Value: 1},
 			&cli.BoolFlag{Name: "json-tensors", Usage: "with --model: send numbers as JSON even to a server that takes binary tensors"},
 			&cli.DurationFlag{Name: "ready", Usage: "with --model: wait for `TIME` until the model is ready", Value: time.Minute},
@@ -88,7 +88,8 @@ func loads(name, text string) ([]float64, error) {
 
 func loadByHand(c *cli.Context) error {
 	h := &target.HTTP{URLs: c.StringSlice("url"), ContentType: c.String("content-type")}
-	if err := h.Check(); err != nil {
+	dial := h.Dial
+	if err := h.Check(); err != nil && c.String("model") == "" {
 		return fmt.Errorf("--url: %w", err)
 	}
 	if text := c.String("expect"); text != "" {
@@ -111,11 +112,11 @@ func loadByHand(c *cli.Context) error {
 	ctx, stop := untilSignal(c)
 	defer stop()
 	if c.String("model") != "" {
-		if h, err = askModel(ctx, c, h); err != nil {
+		if dial, err = askModel(ctx, c, h); err != nil {
 			return err
 		}
 	}
-	o := load.Options{Dial: h.Dial, Timeout: c.Duration("timeout"), Duration: c.Duration("duration")}
+	o := load.Options{Dial: dial, Timeout: c.Duration("timeout"), Duration: c.Duration("duration")}
 	o.Window = o.Duration / load.Windows
 	if o.Window < time.Millisecond || o.Timeout <= 0 {
 		return fmt.Errorf("--duration %s, --timeout %s: want at least %s, and more than 0", o.Duration, o.Timeout, load.Windows*time.Millisecond)
@@ -150,31 +151,53 @@ func loadByHand(c *cli.Context) error {
 	return print.end()
 }
 
-// askModel is for a model that describes itself; as says where it is and what is
-// expected.
-func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (*target.HTTP, error) {
+// askModel makes requests from what a model says of itself; as says where it is and what
+// is expected.
+func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (dial func() (load.Sender, error), err error) {
 	if as.Body != nil {
 		return nil, errors.New("--body and --model: with --model, the request is made from what the model says of its inputs; leave one out")
 	}
+	name, in := c.String("model"), target.Inputs{Batch: c.Int("batch"), Seed: c.Uint64("seed"), JSON: c.Bool("json-tensors")}
 	patience, cancel := context.WithTimeout(ctx, c.Duration("ready"))
 	defer cancel()
-	m, err := target.Ready(patience, as.URLs, c.String("model"))
-	if err != nil {
-		return nil, err
+	first := time.Now().Add(max(c.Duration("ready"), c.Duration("timeout")))
+	var known *target.Known
+	if strings.HasPrefix(as.URLs[0], "grpc://") {
+		if as.Expect != nil || in.JSON {
+			return nil, errors.New("--expect and --json-tensors have no meaning for grpc://, where answers are no text; leave them out")
+		}
+		m, err := target.ReadyGRPC(patience, as.URLs, name)
+		if err != nil {
+			return nil, err
+		}
+		t, err := target.NewGRPC(as.URLs, m, in)
+		if err == nil {
+			err = t.Learn(first)
+		}
+		if err != nil {
+			return nil, err
+		}
+		dial, known = t.Dial, &t.Known
+	} else {
+		m, err := target.Ready(patience, as.URLs, name)
+		if err != nil {
+			return nil, err
+		}
+		p, err := m.Payload(in)
+		if err != nil {
+			return nil, err
+		}
+		t := target.NewV2(as.URLs, m, p)
+		t.Expect = as.Expect
+		if err := t.Learn(first); err != nil {
+			return nil, fmt.Errorf("the first answers: %w", err)
+		}
+		dial, known = t.Dial, &t.Known
 	}
-	p, err := m.Payload(target.Inputs{Batch: c.Int("batch"), Seed: c.Uint64("seed"), JSON: c.Bool("json-tensors")})
-	if err != nil {
-		return nil, err
+	if known.Varies {
+		fmt.Fprintf(c.App.ErrWriter, "two answers of model %s to one request differ: of later ones only names, types and shapes are checked\n", name)
 	}
-	t := target.NewV2(as.URLs, m, p)
-	t.Expect = as.Expect
-	if err := t.Learn(time.Now().Add(max(c.Duration("ready"), c.Duration("timeout")))); err != nil {
-		return nil, fmt.Errorf("the first answers: %w", err)
-	}
-	if t.Varies {
-		fmt.Fprintf(c.App.ErrWriter, "two answers of model %s to one request differ: of later ones only names, types and shapes are checked\n", m.Name)
-	}
-	return &t.HTTP, nil
+	return dial, nil
 }
 
 // loadRow is what one load came to; nil is what the run does not tell.

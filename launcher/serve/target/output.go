@@ -152,15 +152,17 @@ func (o *output) fromJSON(data json.RawMessage) error {
 // another order than for each alone.
 var tolerances = map[string]float64{"FP64": 1e-3, "FP32": 1e-3, "FP16": 3e-2, "BF16": 1e-1}
 
+func different(format string, args ...any) error { return differentError(fmt.Sprintf(format, args...)) }
+
 // compare says in what an answer differs from the known one.
 func compare(got, known []output) error {
 	if len(got) != len(known) {
-		return fmt.Errorf("%d outputs; the known answer has %d", len(got), len(known))
+		return different("%d outputs; the known answer has %d", len(got), len(known))
 	}
 	for i, want := range known {
 		o := got[i]
 		if o.Name != want.Name || o.Datatype != want.Datatype || !slices.Equal(o.Shape, want.Shape) {
-			return fmt.Errorf("output %d is %s %s %v; in the known answer it is %s %s %v", i+1, o.Name, o.Datatype, o.Shape, want.Name, want.Datatype, want.Shape)
+			return different("output %d is %s %s %v; in the known answer it is %s %s %v", i+1, o.Name, o.Datatype, o.Shape, want.Name, want.Datatype, want.Shape)
 		}
 		largest := 0.0
 		for _, v := range want.numbers {
@@ -168,12 +170,12 @@ func compare(got, known []output) error {
 		}
 		for j, v := range want.numbers {
 			if !(math.Abs(o.numbers[j]-v) <= tolerances[o.Datatype]*largest) {
-				return fmt.Errorf("element %d of output %s is %g; in the known answer it is %g", j, o.Name, o.numbers[j], v)
+				return different("element %d of output %s is %g; in the known answer it is %g", j, o.Name, o.numbers[j], v)
 			}
 		}
 		for j, v := range want.exact {
 			if o.exact[j] != v {
-				return fmt.Errorf("element %d of output %s is %.40q; in the known answer it is %.40q", j, o.Name, o.exact[j], v)
+				return different("element %d of output %s is %.40q; in the known answer it is %.40q", j, o.Name, o.exact[j], v)
 			}
 		}
 	}

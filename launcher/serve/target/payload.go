@@ -29,47 +29,29 @@ type Payload struct {
 	outputs []v2.Port // −1 is any size
 }
 
-// Payload makes a request from what the model says of its inputs: normal numbers of
-// mean 0 and variance 1 where it takes floating point, 0 to 255 as UINT8, 0 to 9 as
-// other integers, drawn from the seed. Its first dimension is the batch where the model
-// leaves that open.
+// Payload makes a request over HTTP from what the model says of its inputs: normal
+// numbers of mean 0 and variance 1 where it takes floating point, 0 to 255 as UINT8, 0
+// to 9 as other integers, drawn from the seed. Its first dimension is the batch where
+// the model leaves that open.
 func (m *Model) Payload(in Inputs) (*Payload, error) {
-	if in.Batch < 1 {
-		return nil, fmt.Errorf("a batch of %d; want at least 1", in.Batch)
-	}
-	if len(m.Inputs) == 0 {
-		return nil, fmt.Errorf("the server does not say what inputs model %s has; give it a request of your own", m.Name)
-	}
-	for name := range in.Dims {
-		if !slices.ContainsFunc(m.Inputs, func(p v2.Port) bool { return p.Name == name }) {
-			return nil, fmt.Errorf("model %s has no input %s", m.Name, name)
-		}
+	inputs, outputs, err := m.draw(in)
+	if err != nil {
+		return nil, err
 	}
 	asBytes := m.Binary() && !in.JSON
-	request := v2.Request{ID: "scalebench"}
+	request := v2.Request{ID: requestID}
 	if asBytes {
 		request.Parameters.BinaryOutputs = &asBytes
 	}
-	random := rand.New(rand.NewPCG(in.Seed, 0x76b2))
 	var tensors []byte
-	open := false // whether any input leaves the batch open
-	for _, port := range m.Inputs {
-		shape, err := in.shape(port)
-		if err != nil {
-			return nil, fmt.Errorf("input %s of model %s: %w", port.Name, m.Name, err)
-		}
-		open = open || len(port.Shape) > 0 && port.Shape[0] == -1
-		tensor := v2.Tensor{Name: port.Name, Shape: shape, Datatype: port.Datatype}
-		text, raw, err := draw(random, port.Datatype, shape)
-		if err != nil {
-			return nil, fmt.Errorf("input %s of model %s: %w", port.Name, m.Name, err)
-		}
+	for _, input := range inputs {
+		tensor := v2.Tensor{Name: input.Name, Shape: input.Shape, Datatype: input.Datatype}
 		if asBytes {
-			size := len(raw)
+			size := len(input.raw)
 			tensor.Parameters.BinarySize = &size
-			tensors = append(tensors, raw...)
-		} else if tensor.Data = text; text == nil {
-			return nil, fmt.Errorf("input %s of model %s is %s, which JSON cannot hold; ask a server that takes binary tensors, in binary", port.Name, m.Name, port.Datatype)
+			tensors = append(tensors, input.raw...)
+		} else if tensor.Data = input.text; input.text == nil {
+			return nil, fmt.Errorf("input %s of model %s is %s, which JSON cannot hold; ask a server that takes binary tensors, in binary", input.Name, m.Name, input.Datatype)
 		}
 		request.Inputs = append(request.Inputs, tensor)
 	}
@@ -77,18 +59,57 @@ func (m *Model) Payload(in Inputs) (*Payload, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Payload{Body: body}
 	if asBytes {
-		p.JSONLength, p.Body = len(body), append(body, tensors...)
+		return &Payload{Body: append(body, tensors...), JSONLength: len(body), outputs: outputs}, nil
+	}
+	return &Payload{Body: body, outputs: outputs}, nil
+}
+
+// requestID is every request's. Servers give it back; of one without they make an id,
+// and then no two answers are equal.
+const requestID = "scalebench"
+
+// A drawn is an input of a request.
+type drawn struct {
+	v2.Port
+	text json.RawMessage // nil: JSON cannot hold it
+	raw  []byte
+}
+
+// draw makes a request's inputs, and says what outputs its answer has.
+func (m *Model) draw(in Inputs) (inputs []drawn, outputs []v2.Port, err error) {
+	if in.Batch < 1 {
+		return nil, nil, fmt.Errorf("a batch of %d; want at least 1", in.Batch)
+	}
+	if len(m.Inputs) == 0 {
+		return nil, nil, fmt.Errorf("the server does not say what inputs model %s has; give it a request of your own", m.Name)
+	}
+	for name := range in.Dims {
+		if !slices.ContainsFunc(m.Inputs, func(p v2.Port) bool { return p.Name == name }) {
+			return nil, nil, fmt.Errorf("model %s has no input %s", m.Name, name)
+		}
+	}
+	random := rand.New(rand.NewPCG(in.Seed, 0x76b2))
+	open := false // whether any input leaves the batch open
+	for _, port := range m.Inputs {
+		open = open || len(port.Shape) > 0 && port.Shape[0] == -1
+		d := drawn{Port: port}
+		if d.Shape, err = in.shape(port); err == nil {
+			d.text, d.raw, err = draw(random, port.Datatype, d.Shape)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("input %s of model %s: %w", port.Name, m.Name, err)
+		}
+		inputs = append(inputs, d)
 	}
 	for _, port := range m.Outputs {
 		port.Shape = slices.Clone(port.Shape)
 		if open && len(port.Shape) > 0 && port.Shape[0] == -1 {
 			port.Shape[0] = in.Batch
 		}
-		p.outputs = append(p.outputs, port)
+		outputs = append(outputs, port)
 	}
-	return p, nil
+	return inputs, outputs, nil
 }
 
 // shape is an input's in a request.

@@ -476,23 +476,22 @@ func FuzzV2Answer(f *testing.F) {
 	f.Add([]byte(rightAnswer), "")
 	f.Add([]byte(binaryAnswer+"0123456789abcdef0123456789abcdef"), strconv.Itoa(len(binaryAnswer)))
 	f.Add([]byte(`{"outputs":[{"name":"s","datatype":"BYTES","shape":[1],"parameters":{"binary_data_size":5}}]}`+"\x01\x00\x00\x00a"), "91")
-	target := &V2{model: &Model{Model: v2.Model{Name: "m"}}, payload: &Payload{}}
 	f.Fuzz(func(t *testing.T, body []byte, length string) {
 		var r fasthttp.Response
 		r.SetBody(body)
 		if length != "" {
 			r.Header.Set(v2.LengthHeader, length)
 		}
-		outputs, err := target.read(&r)
+		a, err := readHTTP(&r)
 		if err != nil {
 			return
 		}
-		for _, o := range outputs {
+		for _, o := range a.outputs {
 			if n, ok := v2.Elements(o.Shape); !ok || n != len(o.numbers)+len(o.exact) {
 				t.Errorf("%+v", o)
 			}
 		}
-		if err := compare(outputs, outputs); err != nil {
+		if err := compare(a.outputs, a.outputs); err != nil {
 			t.Errorf("differs from itself: %v", err)
 		}
 	})

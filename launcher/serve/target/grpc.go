@@ -1,0 +1,230 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+
+	"github.com/scalebench/scalebench/launcher/serve/load"
+)
+
+// GRPC is a model that is asked by the Open Inference Protocol v2 over gRPC, without
+// TLS. Replicas are asked in turns, as with HTTP. Learn finds the answer that it is then
+// held to.
+type GRPC struct {
+	Known
+	servers []string
+	body    mem.SliceBuffer // of each request
+	turn    atomic.Uint64
+}
+
+// service is where the protocol's calls are.
+const service = "/inference.GRPCInferenceService/"
+
+// NewGRPC asks servers (grpc://HOST:PORT) for a model's answer to inputs.
+func NewGRPC(servers []string, m *Model, in Inputs) (*GRPC, error) {
+	inputs, outputs, err := m.draw(in)
+	if err != nil {
+		return nil, err
+	}
+	return &GRPC{Known: Known{model: m.Name, ports: outputs}, servers: servers, body: inferRequest(m.Name, inputs)}, nil
+}
+
+// ReadyGRPC is Ready for servers that are asked over gRPC.
+func ReadyGRPC(ctx context.Context, servers []string, model string) (*Model, error) {
+	if len(servers) == 0 {
+		return nil, errors.New("no URL")
+	}
+	for _, server := range servers {
+		if _, err := addressOf(server); err != nil {
+			return nil, err
+		}
+	}
+	err := await(ctx, servers, model, func(ctx context.Context, server, model string) error {
+		answer, err := askOnce(ctx, server, "ModelReady", nameRequest(model))
+		if err != nil {
+			return err
+		}
+		if ready, err := readReady(answer); err != nil || !ready {
+			return errors.Join(errNotReady, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{}
+	text, err := askOnce(ctx, servers[0], "ServerMetadata", nil)
+	if err == nil {
+		m.Server, err = readServer(text)
+	}
+	if err == nil {
+		text, err = askOnce(ctx, servers[0], "ModelMetadata", nameRequest(model))
+	}
+	if err == nil {
+		m.Model, err = readModel(text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", servers[0], err)
+	}
+	return m, nil
+}
+
+// addressOf is the HOST:PORT of grpc://HOST:PORT.
+func addressOf(server string) (string, error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return "", err
+	}
+	if u.Scheme != "grpc" || u.Port() == "" || u.User != nil || u.Path != "" && u.Path != "/" {
+		return "", fmt.Errorf("%q is not the address of a gRPC service; one is grpc://HOST:PORT", u.Redacted())
+	}
+	return u.Host, nil
+}
+
+// bytesCodec passes messages on as the bytes that they are.
+type bytesCodec struct{}
+
+var _ encoding.CodecV2 = bytesCodec{}
+
+func (bytesCodec) Name() string { return "proto" }
+
+func (bytesCodec) Marshal(v any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{v.(mem.SliceBuffer)}, nil
+}
+
+// Unmarshal puts the message in place of what was there.
+func (bytesCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	into := v.(*[]byte)
+	if n := data.Len(); cap(*into) < n {
+		*into = make([]byte, n)
+	} else {
+		*into = (*into)[:n]
+	}
+	data.CopyTo(*into)
+	return nil
+}
+
+// dialGRPC makes one connection. It is not made again when it is lost: the time for that
+// belongs in no latency.
+func dialGRPC(ctx context.Context, server string) (*grpc.ClientConn, error) {
+	address, err := addressOf(server)
+	if err != nil {
+		return nil, err
+	}
+	var dialled atomic.Bool
+	var failure atomic.Value
+	c, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(), grpc.WithDisableRetry(), grpc.WithUserAgent("scalebench"),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(bytesCodec{}), grpc.MaxCallRecvMsgSize(mostAnswer)),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			if dialled.Swap(true) {
+				return nil, errors.New("the connection was lost")
+			}
+			connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+			if err != nil {
+				failure.Store(err)
+			}
+			return connection, err
+		}))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c.Connect()
+	for state := c.GetState(); state != connectivity.Ready; state = c.GetState() {
+		if state == connectivity.TransientFailure || !c.WaitForStateChange(ctx, state) {
+			err, ok := failure.Load().(error)
+			if !ok {
+				err = errors.Join(errors.New("no gRPC service there"), ctx.Err())
+			}
+			_ = c.Close()
+			return nil, fmt.Errorf("%s does not answer: %w", address, err)
+		}
+	}
+	return c, nil
+}
+
+// askOnce makes one call over a connection of its own.
+func askOnce(ctx context.Context, server, method string, request []byte) ([]byte, error) {
+	c, err := dialGRPC(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	var answer []byte
+	if err := c.Invoke(ctx, service+method, mem.SliceBuffer(request), &answer); err != nil {
+		return nil, fmt.Errorf("%s: %w", method, err)
+	}
+	return answer, nil
+}
+
+// Dial connects to every replica.
+func (g *GRPC) Dial() (load.Sender, error) {
+	s := &grpcSender{of: g}
+	for _, server := range g.servers {
+		c, err := dialGRPC(context.Background(), server)
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		s.connections = append(s.connections, c)
+	}
+	return s, nil
+}
+
+// Learn asks every replica twice and remembers the first answer; see Known.
+func (g *GRPC) Learn(deadline time.Time) error {
+	return g.learn(g.servers, deadline, func(at string) (load.Sender, error) {
+		c, err := dialGRPC(context.Background(), at)
+		if err != nil {
+			return nil, err
+		}
+		return &grpcSender{of: g, connections: []*grpc.ClientConn{c}}, nil
+	})
+}
+
+// grpcSender is one connection to each replica.
+type grpcSender struct {
+	of          *GRPC
+	connections []*grpc.ClientConn
+	answer      []byte
+}
+
+// Send asks the replica whose turn it is.
+func (s *grpcSender) Send(deadline time.Time) error {
+	turn := uint64(0)
+	if n := uint64(len(s.connections)); n > 1 {
+		turn = (s.of.turn.Add(1) - 1) % n
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	if err := s.connections[turn].Invoke(ctx, service+"ModelInfer", s.of.body, &s.answer); err != nil {
+		if status.Code(err) == codes.DeadlineExceeded {
+			err = os.ErrDeadlineExceeded
+		}
+		return fmt.Errorf("no answer: %w", err)
+	}
+	return s.of.right(s.answer, func() (answer, error) { return readInfer(s.answer) })
+}
+
+func (s *grpcSender) Close() error {
+	var err error
+	for _, c := range s.connections {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}

@@ -1,0 +1,120 @@
+package target
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/v2"
+)
+
+// Known is a right answer, to which others are held: the first one, if it is as the
+// model describes its outputs.
+type Known struct {
+	// Varies: the first two answers to one request differ, so that of later ones only
+	// names, types and shapes are checked.
+	Varies bool
+
+	model   string
+	ports   []v2.Port // of the model's outputs for the request; −1 is any size
+	body    []byte    // of the first answer; nil: there is none yet
+	outputs []output  // what it says
+}
+
+// An answer is what a server says.
+type answer struct {
+	model   string // "": it does not say
+	outputs []output
+}
+
+// A differentError is an answer that says something else than the known one.
+type differentError string
+
+func (e differentError) Error() string { return string(e) }
+
+// right is nil for a right answer, of which most are equal to the known one, byte by
+// byte; read reads the others. The first right one becomes the known one.
+func (k *Known) right(body []byte, read func() (answer, error)) error {
+	if k.body != nil && bytes.Equal(body, k.body) {
+		return nil
+	}
+	a, err := read()
+	if err == nil && a.model != "" && a.model != k.model {
+		err = fmt.Errorf("the answer is of model %q; want %q", a.model, k.model)
+	}
+	if err == nil {
+		err = k.fits(a.outputs)
+	}
+	switch {
+	case err != nil:
+		return err
+	case k.body == nil: // only learn's own goroutine asks then
+		k.body, k.outputs = bytes.Clone(body), a.outputs
+		return nil
+	case k.Varies:
+		return nil
+	}
+	return compare(a.outputs, k.outputs)
+}
+
+// learn asks every replica twice, and takes the first answer as the known one. Replicas
+// that answer differently are an error.
+func (k *Known) learn(replicas []string, deadline time.Time, dial func(at string) (load.Sender, error)) error {
+	for i, at := range replicas {
+		s, err := dial(at)
+		if err != nil {
+			return err
+		}
+		for range 2 {
+			var differs differentError
+			switch err = s.Send(deadline); {
+			case errors.As(err, &differs) && i == 0:
+				k.Varies, err = true, nil
+			case errors.As(err, &differs):
+				err = fmt.Errorf("%s answers differently from %s: %w", at, replicas[0], err)
+			case err != nil:
+				err = fmt.Errorf("%s: %w", at, err)
+			}
+			if err != nil {
+				break
+			}
+		}
+		if err = errors.Join(err, s.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fits says how outputs are not those that the model describes.
+func (k *Known) fits(outputs []output) error {
+	byName := map[string]output{}
+	for _, o := range outputs {
+		if _, twice := byName[o.Name]; twice {
+			return fmt.Errorf("output %s comes twice", o.Name)
+		}
+		byName[o.Name] = o
+	}
+	if len(outputs) == 0 {
+		return errors.New("the answer has no outputs")
+	}
+	for _, want := range k.ports {
+		o, ok := byName[want.Name]
+		if !ok {
+			return fmt.Errorf("the answer has no output %s; it has %s", want.Name, strings.Join(slices.Sorted(maps.Keys(byName)), ", "))
+		}
+		fits := len(o.Shape) == len(want.Shape)
+		for i := 0; fits && i < len(o.Shape); i++ {
+			fits = want.Shape[i] == -1 || o.Shape[i] == want.Shape[i]
+		}
+		if !fits || o.Datatype != want.Datatype {
+			return fmt.Errorf("output %s is %s %v; want %s %v", o.Name, o.Datatype, o.Shape, want.Datatype, want.Shape)
+		}
+	}
+	return nil
+}
