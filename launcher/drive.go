@@ -245,7 +245,7 @@ func (r *driver) free(states []State) int {
 func (r *driver) full(states []State) string {
 	for _, s := range states {
 		if r.Backend.Attached() && r.occupies(s) && !r.mine[s.Run] {
-			err := fmt.Errorf("%s is running under another command, process %d; runs beside it would disturb it, so this one waits", s.Record.ID, s.Record.PID)
+			err := fmt.Errorf("%s is running under another command, process %d; this one waits, so as not to disturb it", s.Record.ID, s.Record.PID)
 			if s.Detail != "" {
 				err = fmt.Errorf("%w: %s", err, s.Detail)
 			}

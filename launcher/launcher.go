@@ -246,7 +246,7 @@ func Worker(given string) (string, error) {
 		return "", err
 	}
 	if info, err := os.Stat(path); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
-		return "", fmt.Errorf("%s is not a program; put scalebench-worker beside scalebench, or name it in the site file (worker = \"PATH\")", path)
+		return "", fmt.Errorf("%s is not a program; put scalebench-worker next to scalebench, or name it in the site file (worker = \"PATH\")", path)
 	}
 	return path, nil
 }

@@ -192,7 +192,7 @@ func (a *Attempt) check(e rundir.Attempt) error {
 		return fmt.Errorf("%s: pid %d is not a process", e.Run.Attempt(), r.PID)
 	}
 	if m := r.Pack; m != nil && (m.Name != filepath.Base(m.Name) || strings.HasPrefix(m.Name, ".") || m.Index < 0 || m.Index >= maxMembers) {
-		return fmt.Errorf("%s: index %d of pack %q; want the name of a folder beside this one, and an index below %d", e.Run.Attempt(), m.Index, m.Name, maxMembers)
+		return fmt.Errorf("%s: index %d of pack %q; want the name of a folder next to this one, and an index below %d", e.Run.Attempt(), m.Index, m.Name, maxMembers)
 	}
 	return nil
 }

@@ -199,7 +199,7 @@ func ParseMaxArraySize(out []byte) (int, error) {
 	}
 	n, err := strconv.Atoi(string(m[1]))
 	if err != nil || n > maxArrayTasks {
-		return 0, fmt.Errorf("scontrol show config: MaxArraySize is %s, which makes no sense", m[1])
+		return 0, fmt.Errorf("scontrol show config: MaxArraySize is %s, which is not a valid size", m[1])
 	}
 	if n < 2 {
 		return 0, &RefusedError{Command: "scontrol", Message: `this cluster allows no job arrays (MaxArraySize in "scontrol show config"); use policy.packing = "job" or "allocation"`}

@@ -48,7 +48,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		Commands: append(append(stageCommands(), gpuCommands()...), []*cli.Command{
 			{
 				Name:  "run",
-				Usage: "supervise one rank of a run: start its program, pass signals on, record where it ran and how it ended",
+				Usage: "supervise one rank of a run: start its program, forward signals, record where it ran and how it ended",
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "dir", Usage: "run `FOLDER`", EnvVars: []string{framework.RunVariable}, Required: true},
 					&cli.StringFlag{Name: "python", Usage: "`INTERPRETER` of Python programs"},

@@ -29,7 +29,7 @@ func modelServerCommand() *cli.Command {
 		Name:  "model-server",
 		Usage: "answer for a model of the native trainer by the Open Inference Protocol v2: print the URL and serve until a signal",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "model", Usage: "`FILE` that a training saved (workload.save_model), or random:NAME with the weights that training begins with, such as random:resnet44", Required: true},
+			&cli.StringFlag{Name: "model", Usage: "`FILE` that a training saved (workload.save_model), or random:NAME with the weights that training starts with, such as random:resnet44", Required: true},
 			&cli.Int64Flag{Name: "seed", Usage: "draw random weights from `SEED`", Value: 1},
 			&cli.StringFlag{Name: "listen", Usage: "`HOST:PORT` to listen at; port 0 is any", Value: "127.0.0.1:8000"},
 			&cli.IntFlag{Name: "threads", Usage: "compute with `N` threads (default: one for each CPU)"},

@@ -46,7 +46,7 @@ func stageCommands() []*cli.Command {
 
 // placeFlag says how a process learns its place in the world.
 func placeFlag() cli.Flag {
-	return &cli.StringFlag{Name: "place", Usage: "where to read this rank's place in the world: `slurm` or environment", Value: "slurm"}
+	return &cli.StringFlag{Name: "place", Usage: "where this rank's rank and world size come from: `slurm` or environment", Value: "slurm"}
 }
 
 // place is this process's place in the world, as --place says where it stands;
@@ -82,7 +82,7 @@ func stage(c *cli.Context) error {
 
 func unstage(c *cli.Context) error {
 	if c.String("for") == "" {
-		return errors.New("--for names nobody")
+		return errors.New("--for is empty")
 	}
 	area, err := staging.Open(c.String("to"))
 	if err != nil {

@@ -90,7 +90,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 			return storeError(err)
 		}
 		if len(list) == 0 {
-			return &usageError{err: fmt.Errorf("no good run is of %s", text), hint: "`" + appName + " runs` lists the runs there are."}
+			return &usageError{err: fmt.Errorf("no good run belongs to %s", text), hint: "`" + appName + " runs` lists the runs there are."}
 		}
 		if list, err = scaling.Within(list, at); err != nil {
 			return &usageError{err: fmt.Errorf("--at: %s: %w", text, err)}

@@ -73,7 +73,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	case o.target > 0 && !money:
 		return usagef("--target is for the figures tta, cost and normalised")
 	case o.axis != "" && money:
-		return usagef("--axis is for measures; %s has an axis of its own, and --by KEY gives each value a panel", o.kind)
+		return usagef("--axis is for measures; %s has its own axis; --by KEY gives each value a panel", o.kind)
 	}
 	if o.output != "" {
 		if _, err := figure.Format(o.output); err != nil {

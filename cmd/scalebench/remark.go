@@ -20,7 +20,7 @@ func tagCommand(s *session) *cli.Command {
 	var remove bool
 	return &cli.Command{
 		Name:      "tag",
-		Usage:     "give runs a tag, by which --where tag:NAME finds them",
+		Usage:     "give runs a tag that --where tag:NAME finds",
 		ArgsUsage: "STUDY|RUN NAME",
 		Description: "RUN is a run as `status` or `runs` lists it. A tag is up to 64 letters, digits,\n" +
 			"dots, dashes, plus signs and underscores. It is kept in the run's folder, for all\n" +

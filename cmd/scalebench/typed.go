@@ -45,9 +45,9 @@ type commandOptions struct {
 func (o *commandOptions) flags() []cli.Flag {
 	const category = "With -- COMMAND"
 	return []cli.Flag{
-		&cli.StringFlag{Name: "workers", Category: category, Destination: &o.workers, DefaultText: "1", Usage: "worker counts to measure, `N,N,...`"},
-		&cli.IntFlag{Name: "repeats", Category: category, Destination: &o.repeats, DefaultText: "1", Usage: "run each of them `N` times"},
-		&cli.StringFlag{Name: "name", Category: category, Destination: &o.name, DefaultText: "made of the command", Usage: "`NAME` of the study"},
+		&cli.StringFlag{Name: "workers", Category: category, Destination: &o.workers, DefaultText: "1", Usage: "measure with `N,N,...` workers"},
+		&cli.IntFlag{Name: "repeats", Category: category, Destination: &o.repeats, DefaultText: "1", Usage: "run each worker count `N` times"},
+		&cli.StringFlag{Name: "name", Category: category, Destination: &o.name, DefaultText: "made from the command", Usage: "`NAME` of the study"},
 		&cli.StringFlag{Name: "write", Category: category, Destination: &o.write, Usage: "write the study to `FILE`, and read it from there"},
 	}
 }

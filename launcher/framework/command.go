@@ -55,7 +55,7 @@ var command = Framework{
 		maps.Copy(wrong, unread)
 		for _, q := range c.Patterns {
 			if pattern(q).NeedsBatch() && !slices.Contains(used(p), batchKey) {
-				wrong["extract"] = fmt.Sprintf("%s in %s becomes samples/s by the batch, which [command] does not use: the program trains with one of its own; write {batch} where the program takes it", q.Name, q.Unit)
+				wrong["extract"] = fmt.Sprintf("%s in %s becomes samples/s by the batch, which [command] does not use: the program uses its own; write {batch} where the program takes it", q.Name, q.Unit)
 			}
 		}
 		switch {

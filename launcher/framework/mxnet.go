@@ -25,7 +25,7 @@ var mxnet = Framework{
 			wrong["workload.batch_norm"] = "mxnet has no synchronised batch norm here; use \"local\""
 		}
 		if d := p.Resources.Device; d != "cpu" {
-			wrong["resources.device"] = fmt.Sprintf("mxnet trains on CPUs here only, not on device %q; use \"cpu\"", d)
+			wrong["resources.device"] = fmt.Sprintf("mxnet trains only on CPUs here, not on device %q; use \"cpu\"", d)
 		}
 		return wrong
 	},

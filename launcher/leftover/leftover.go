@@ -62,7 +62,7 @@ func (r Report) Of(whose string) string {
 		parts = append(parts, fmt.Sprintf("%d %s: %s", r.Ended, what, names))
 	}
 	if len(r.Alive) > 0 {
-		parts = append(parts, fmt.Sprintf("still there after %s, and could not be ended: %s", whose, strings.Join(r.Alive, ", ")))
+		parts = append(parts, fmt.Sprintf("still running after %s, and could not be killed: %s", whose, strings.Join(r.Alive, ", ")))
 	}
 	return strings.Join(parts, "; ")
 }

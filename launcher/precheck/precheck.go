@@ -280,9 +280,9 @@ func (c *checker) command(f framework.Framework, p study.Planned, site *study.Si
 	if p.Point.Resources.Launch == "torchrun" && !s.provided {
 		name := framework.TorchrunPython(s.Rank)
 		if path, _ := c.find(name, s.directory); path == "" {
-			c.add(c.study.Problem("resources.launch", fmt.Sprintf("torchrun is to be started by %s, which is not on %s; name the interpreter that has PyTorch in the site file: python = \"PATH\"", name, c.host)))
+			c.add(c.study.Problem("resources.launch", fmt.Sprintf("torchrun is started by %s, which is not on %s; name the interpreter that has PyTorch in the site file: python = \"PATH\"", name, c.host)))
 		} else if a := c.ask(name, path, []string{"torch"}, "", site); len(a.Missing) > 0 {
-			c.add(c.study.Problem("resources.launch", fmt.Sprintf("%s has no package torch, whose torchrun is to start the ranks; install it, begin command.run with an interpreter that has it, or use launch = \"srun\"", path)))
+			c.add(c.study.Problem("resources.launch", fmt.Sprintf("%s has no package torch, whose torchrun starts the ranks; install it, start command.run with an interpreter that has it, or use launch = \"srun\"", path)))
 		}
 	}
 	program, script := c.program(s), c.script(s)

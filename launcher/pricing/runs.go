@@ -126,7 +126,7 @@ func (t *Tariff) Like(c scaling.Curve, observations []scaling.Observation) func(
 	}
 	return func(workers, nodes int, seconds float64) (float64, error) {
 		if like == nil {
-			return 0, errors.New("no run says what is to be priced")
+			return 0, errors.New("no run has anything to price")
 		}
 		labels := labels(like)
 		// What an import counted for its own run holds for no other number of workers.

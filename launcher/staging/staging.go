@@ -200,7 +200,7 @@ func Hold(path string) (*Folder, error) {
 		}
 		f.Release()
 	}
-	return nil, fmt.Errorf("what was staged on this node is gone: there is no %s that is complete", path)
+	return nil, fmt.Errorf("the files staged on this node are gone: no complete %s", path)
 }
 
 // Remove takes the items of an owner away.

@@ -80,7 +80,7 @@ func (x *expansion) ignored(f Framework, p *Point) {
 		x.idle[field.path] = why
 		for _, a := range x.study.axes {
 			if a.path == field.path && len(a.values) > 1 && f.Uses == nil { // of a command's, unheard says so
-				x.problem(a.path, "is swept, and "+why.why+": each value would run the same; leave them out with [[exclude]], or sweep it in a study of its own", why.from)
+				x.problem(a.path, "is swept, and "+why.why+": every value would run the same; leave them out with [[exclude]], or sweep it in a separate study", why.from)
 			}
 		}
 	}

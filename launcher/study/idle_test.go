@@ -34,7 +34,7 @@ func TestIgnoredKeys(t *testing.T) {
 		"sweep.optimizer=[\"sgd\",\"adam\"] momentum=0.8 beta1=0.8":   "",
 		"sweep.momentum=[0.8,0.9]":                                    "",
 		"sweep.momentum=[0.8] optimizer=adam":                         line + "sweep.momentum: would be ignored: optimizer = \"adam\"",
-		"sweep.momentum=[0.8,0.9] optimizer=adam":                     line + "sweep.momentum: is swept, and optimizer = \"adam\" does not use it; \"sgd\" does: each value would run the same",
+		"sweep.momentum=[0.8,0.9] optimizer=adam":                     line + "sweep.momentum: is swept, and optimizer = \"adam\" does not use it; \"sgd\" does: every value would run the same",
 		"sweep.momentum=[0.8,0.9] sweep.optimizer=[\"sgd\",\"adam\"]": line + "sweep.momentum: is swept, and optimizer = \"adam\"",
 		// What follows from another mistake is not told.
 		"optimizer=lamb momentum=0.8": line + "workload.optimizer: \"lamb\" is not known; valid: \"sgd\", \"adam\", \"adamw\"",

@@ -152,7 +152,7 @@ func assign(word string) (a assignment, wrong string) {
 		value = Quote(value)
 		found = map[string]any{"x": ""}
 	} else if at := strings.IndexByte(value, '#'); at >= 0 && !strings.ContainsAny(value, "\"'") {
-		return a, fmt.Sprintf("%s: # begins a comment in TOML; put the string into quotes", key)
+		return a, fmt.Sprintf("%s: # starts a comment in TOML; quote the string", key)
 	}
 	kind := reflect.ValueOf(found["x"]).Kind()
 	return assignment{key, value, kind != reflect.Slice && kind != reflect.Map}, ""
@@ -317,7 +317,7 @@ func (e *editor) remove(path string, was *Override) error {
 		return nil
 	}
 	if s.inline {
-		return fmt.Errorf("the file has %s within { }, where it cannot be taken out for %s; edit the file", path, was.Path)
+		return fmt.Errorf("the file has %s within { }, where %s cannot replace it; edit the file", path, was.Path)
 	}
 	was.Was = e.text[s.value:s.end]
 	if path != was.Path {

@@ -113,7 +113,7 @@ func TestOverrideRefused(t *testing.T) {
 		"batch=[1":                 "batch: [1 is not a TOML value",
 		"batch=\"x":                "batch: \"x is not a TOML value",
 		"batch=1\nepochs=2":        "batch: the value has characters that cannot be written on one line",
-		"batch=1 # x":              "batch: # begins a comment in TOML",
+		"batch=1 # x":              "batch: # starts a comment in TOML",
 		"batch=\xff":               "batch: the value has characters that cannot be written on one line",
 		"workload.model.x=1":       "workload.model is not a table in the file",
 		"workload.epochs.x=1":      "workload.epochs is not a table in the file",

@@ -68,7 +68,7 @@ func extractEvents(s framework.Rank, extractors []extract.Extractor, o output, b
 	}
 	path := s.Run.EventFile("rank", start.Rank, start.Restart)
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is there already: the program reports by scalebench.py, and command.extract reads its output as well; keep one", filepath.Base(path))
+		return fmt.Errorf("%s already exists: the program reports through scalebench.py, and command.extract reads its output too; keep one of them", filepath.Base(path))
 	}
 	return rundir.WriteFile(path, text.Bytes(), file.Open)
 }

@@ -133,7 +133,7 @@ func OpenEvents(run rundir.Folder, writer string, w world.World) (*os.File, erro
 	path := run.EventFile(writer, w.Rank, w.Restart)
 	err := nfs.Create(path, nil, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("%s is there already: another process has rank %d of this run, or the run was started twice", path, w.Rank)
+		return nil, fmt.Errorf("%s already exists: another process has rank %d of this run, or the run was started twice", path, w.Rank)
 	}
 	if err != nil {
 		return nil, err

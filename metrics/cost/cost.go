@@ -104,7 +104,7 @@ func NewTable(prices []Price, currency, market string) (*Table, error) {
 		case len(currencies) == 0:
 			return nil, fmt.Errorf("%w on the %s market", ErrNoPrice, t.Market)
 		}
-		return nil, fmt.Errorf("%w in %s on the %s market; there are prices in %s", ErrNoPrice, t.Currency, t.Market,
+		return nil, fmt.Errorf("%w in %s on the %s market; prices are in %s", ErrNoPrice, t.Currency, t.Market,
 			strings.Join(slices.Sorted(maps.Keys(currencies)), ", "))
 	}
 	return t, nil

@@ -78,7 +78,7 @@ func TestNoPrice(t *testing.T) {
 		want             string
 	}{
 		{nil, "", "", "no price is given"},
-		{[]Price{{Per: PerNode, Hour: 1, Currency: "EUR"}}, "USD", "", "there are prices in EUR"},
+		{[]Price{{Per: PerNode, Hour: 1, Currency: "EUR"}}, "USD", "", "prices are in EUR"},
 		{[]Price{{Per: PerNode, Hour: 1, Currency: "EUR"}}, "", Spot, "on the spot market"},
 		{[]Price{{Per: "month", Hour: 1, Currency: "EUR"}}, "", "", "valid: node, gpu"},
 		{[]Price{{Per: PerNode, Hour: math.NaN(), Currency: "EUR"}}, "", "", "is none"},

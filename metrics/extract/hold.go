@@ -53,7 +53,7 @@ func (l *log) hold(stated float64, own ownRate) held {
 	case !math.IsInf(all, 1) && all <= one:
 		return held{true, 1, "the log's own samples over time agree"}
 	case n > 1 && !math.IsInf(one, 1):
-		return held{true, n, "that is one worker's, by the log's own samples over time; here it is times the number of workers"}
+		return held{true, n, "the log's figure is one worker's, going by its samples over time; it is multiplied by the number of workers here"}
 	case n > 1:
 		return held{note: "by the log's own samples over time, the rate that it states is neither that of all workers nor of one"}
 	}

@@ -41,7 +41,7 @@ func readTimm(l *log, r io.Reader) error {
 				return err
 			}
 			if e < epoch {
-				return l.errorAt(ln.number, "epoch %d follows epoch %d: two runs, or one that was begun again. One log is one run: split it", e, epoch)
+				return l.errorAt(ln.number, "epoch %d follows epoch %d: two runs, or one that was restarted. One log is one run: split it", e, epoch)
 			}
 			if e > epoch {
 				epoch, unrated = e, unrated+1

@@ -164,7 +164,7 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 	l.size.Y = l.plot.Max.Y + above
 
 	if w := l.plot.Max.X - l.plot.Min.X; w < minPlot {
-		return layout{}, fmt.Errorf("%.3g inches wide leaves no room for the plot beside its labels; make it %.3g or more", o.Width, math.Ceil((l.size.X+minPlot-w).Points()/7.2)/10+1)
+		return layout{}, fmt.Errorf("%.3g inches wide leaves no room for the plot next to its labels; make it %.3g or more", o.Width, math.Ceil((l.size.X+minPlot-w).Points()/7.2)/10+1)
 	}
 	if least := max(minPlot, needed); height < least {
 		return layout{}, fmt.Errorf("%.3g inches high leaves no room for the plot, its caption and %s; make it %.3g or more, or 0 to choose", o.Height, number.Count(len(l.labels), "label"), math.Ceil((l.size.Y+least-height).Points()/7.2)/10)

@@ -183,7 +183,7 @@ func (an *analysis) divideBy(conditions []Condition, curves []Curve) error {
 		}
 	}
 	if list == nil {
-		return errors.New("there is nothing to divide")
+		return errors.New("nothing to divide")
 	}
 	bases, err := Baselines(conditions, list)
 	if err != nil {

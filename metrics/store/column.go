@@ -65,7 +65,7 @@ func (b *block) fits(tick float64, s *metrics.Steps, from, to int) error {
 	for _, c := range timeColumns {
 		if columns[c] != nil && tick > b.tick && tooFine(slices.Max(columns[c][from:to]), tick/b.tick) ||
 			b.columns[c] != nil && tick < b.tick && tooFine(slices.Max(b.columns[c]), b.tick/tick) {
-			return fmt.Errorf("steps.tick = %g seconds, %g in the steps before: the durations cannot be told in one unit", tick, b.tick)
+			return fmt.Errorf("steps.tick = %g seconds, %g in the steps before: the durations cannot be stored in one unit", tick, b.tick)
 		}
 	}
 	return nil

@@ -175,7 +175,7 @@ func TestExplainOnce(t *testing.T) {
 		{sqlite3.Error{Code: sqlite3.ErrIoErr, SystemErrno: syscall.ENOSPC}, "no space left on device; what was stored before is unharmed"},
 		{sqlite3.Error{Code: sqlite3.ErrBusy}, "try again when it is done"},
 		{sqlite3.Error{Code: sqlite3.ErrCorrupt}, "the file is damaged"},
-		{sqlite3.Error{Code: sqlite3.ErrReadonly}, "must be yours to write to"},
+		{sqlite3.Error{Code: sqlite3.ErrReadonly}, "you must be able to write to"},
 	} {
 		err := explain(fmt.Errorf("database x: %w", explain(test.err)))
 		if n := strings.Count(err.Error(), test.want); n != 1 {

@@ -302,7 +302,7 @@ func explanation(err error, e sqlite3.Error) error {
 	case sqlite3.ErrBusy, sqlite3.ErrLocked:
 		return fmt.Errorf("%w by another process that is writing; try again when it is done (%v)", ErrLocked, err)
 	case sqlite3.ErrCantOpen, sqlite3.ErrReadonly, sqlite3.ErrPerm:
-		return fmt.Errorf("%w: %w: the file and its folder must be yours to write to, even for queries while it has a -wal file beside it", ErrUnusable, err)
+		return fmt.Errorf("%w: %w: you must be able to write to the file and its folder, even for queries, while it has a -wal file next to it", ErrUnusable, err)
 	case sqlite3.ErrFull:
 		return fmt.Errorf("%w: no space left; what was stored before is unharmed", err)
 	case sqlite3.ErrIoErr:

@@ -69,7 +69,7 @@ func noNoiseScale(in Input) string {
 	case in.World == 1:
 		return "it compares gradients of two batch sizes, and one worker has one only"
 	case in.BatchNorm == "sync":
-		return "with synchronised batch norm no rank has a gradient of its own samples alone"
+		return "with synchronised batch norm, no rank has a gradient that depends only on its own samples"
 	}
 	return "the program did not record the norms of its gradients"
 }

@@ -45,7 +45,7 @@ func (r *Outcome) stated(in Input) {
 			}
 			if len(measured) > 0 {
 				if len(found) > len(measured) {
-					r.warn("a log states run_seconds as well; what was measured beside the program counts")
+					r.warn("a log also states run_seconds; the supervisor's measurement counts")
 				}
 				continue
 			}

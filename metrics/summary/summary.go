@@ -384,7 +384,7 @@ func (r *Outcome) accuracies(in Input) {
 	r.Values[measure.FinalAccuracy] = in.Evaluations[n-1].Accuracy
 	zero := rankZero(in)
 	if zero == nil || zero.TrainTime == nil {
-		r.warn("rank 0 recorded no start of the training clock, so that no time to accuracy can be given")
+		r.warn("rank 0 did not record the start of the training clock, so there is no time to accuracy")
 		for _, t := range in.Targets { // one that was reached is not missed, whenever that was
 			if name := measure.To(t).Name; slices.ContainsFunc(in.Evaluations, func(e Evaluation) bool { return e.Accuracy >= t }) {
 				delete(r.Values, name)

@@ -177,7 +177,7 @@ func TestWarnings(t *testing.T) {
 			in.Ranks[0].World, in.Ranks[1].World = 8, 8
 			in.Ranks[0].Ranks, in.Ranks[1].Rank, in.Ranks[1].Ranks = 2, 4, 2
 		}, "4 of 8 ranks recorded nothing (ranks 2, 3, 6, 7)"},
-		{"twice", func(in *Input) { in.Ranks[0].Ranks = 2 }, "two files speak for one rank"},
+		{"twice", func(in *Input) { in.Ranks[0].Ranks = 2 }, "two files report for one rank"},
 		{"note", func(in *Input) { in.Notes = []string{"rank 0's rate times 2"} }, "rank 0's rate times 2"},
 		{"worlds differ", func(in *Input) { in.Ranks[1].World = 1 }, "rank 1 reports a world of 1, others one of 2"},
 		{"gap", func(in *Input) { in.Steps = slices.Delete(in.Steps, 3, 5) }, "2 of the first 21 steps are missing"},

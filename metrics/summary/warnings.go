@@ -28,11 +28,11 @@ func warnings(in Input) []string {
 	if len(in.Ranks) > 0 {
 		n, missing, twice := absent(in)
 		if n > 0 {
-			warn("%d of %s recorded nothing (%s), so that no step counts as complete",
+			warn("%d of %s recorded nothing (%s), so no step counts as complete",
 				n, number.Count(in.World, "rank"), firstFew(missing))
 		}
 		if twice {
-			warn("two files speak for one rank, so that no step counts as complete")
+			warn("two files report for one rank, so no step counts as complete")
 		}
 	}
 	if n := len(in.Steps); n > 0 {
@@ -71,7 +71,7 @@ func warnings(in Input) []string {
 }
 
 // absent counts the ranks that no file speaks for and names the first few: a
-// damaged file can report any world. twice: two files speak for one rank.
+// damaged file can report any world. twice: two files report for one rank.
 func absent(in Input) (n int, missing []int, twice bool) {
 	next := 0 // the first rank that no file so far speaks for
 	gap := func(until int) {

@@ -106,7 +106,7 @@ func directives(script string, ours []string) (words []word, line int, err error
 		}
 		for j, w := range list {
 			if lower := strings.ToLower(w); j == 0 && (lower == "hetjob" || lower == "packjob") {
-				return nil, i + 1, errors.New("a heterogeneous job has options of its own for each part; scalebench submits jobs of one part")
+				return nil, i + 1, errors.New("a heterogeneous job has separate options for each part; scalebench submits only jobs with one part")
 			}
 			words = append(words, word{w, i + 1, ours})
 		}

@@ -111,7 +111,7 @@ func (h Host) frameworks(ctx context.Context) []Finding {
 // worker starts the worker binary here and judges what it sees of this host.
 func (h Host) worker(ctx context.Context) []Finding {
 	fail := func(path string, err error) []Finding {
-		return []Finding{{"worker", path, Fail, oneLine(err.Error()), "build it with make build, and put it beside scalebench or name it in the site file (worker = …)"}}
+		return []Finding{{"worker", path, Fail, oneLine(err.Error()), "build it with make build, and put it next to scalebench or name it in the site file (worker = …)"}}
 	}
 	path, err := launcher.Worker(h.Site.Worker)
 	if err != nil {

@@ -35,7 +35,7 @@ func (c Cluster) submitted(ctx context.Context, j *job) (id string, err error) {
 		}
 		jobs, err := c.Backend.Client.Queue(ctx, slurm.Filter{Names: []string{j.script.JobName}})
 		if err == nil && len(jobs) > 0 {
-			c.Note("%s: the answer was lost (%s); job %s is in the queue all the same", j.use.subject(), oneLine(gone.Message), jobs[0].ID)
+			c.Note("%s: the answer was lost (%s); job %s is in the queue anyway", j.use.subject(), oneLine(gone.Message), jobs[0].ID)
 			return jobs[0].ID, nil
 		}
 	}

@@ -182,7 +182,7 @@ func (x *Exchange) measure(ctx context.Context, dir rundir.Probe, token string, 
 		return err
 	}
 	if _, err := io.ReadFull(r, make([]byte, len(yourTurn))); err != nil {
-		return fmt.Errorf("node 0 at %s did not begin to measure: %w", to.Address, err)
+		return fmt.Errorf("node 0 at %s did not start measuring: %w", to.Address, err)
 	}
 	if err := c.SetDeadline(time.Now().Add(streamWait)); err != nil {
 		return err

@@ -38,7 +38,7 @@ func Join(ctx context.Context, w world.World, nonce string, o Options) (*Group, 
 	case w.Size < 1:
 		return nil, fmt.Errorf("rendezvous: a world of %d ranks; want 1 or more", w.Size)
 	case !slices.Contains(transports, o.Transport):
-		return nil, fmt.Errorf("rendezvous: unknown transport %q; want tcp or shm, or none for the fastest there is", o.Transport)
+		return nil, fmt.Errorf("rendezvous: unknown transport %q; want tcp or shm, or leave it out for the fastest available", o.Transport)
 	case w.Size > 1 && nonce == "":
 		return nil, errors.New("rendezvous: the run's nonce is empty; anybody could take part")
 	case w.Rank < 0 || w.Rank >= w.Size:

@@ -133,7 +133,7 @@ func mute() *PeerError {
 }
 
 func silence(d time.Duration) error {
-	return fmt.Errorf("has said nothing for %v, not even where it is: its process is stopped, or its host hangs", d)
+	return fmt.Errorf("has been silent for %v: its process is stopped, or its host hangs", d)
 }
 
 // gone is the verdict on a rank whose control line has ended.

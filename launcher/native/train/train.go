@@ -236,7 +236,7 @@ func (r *rank) finish(err error) error {
 func (r *rank) train() error {
 	p, o := r.point, r.options
 	if n := r.group.Size(); n != p.Workers {
-		return in("rendezvous", fmt.Errorf("a world of %d came together, and the point asks for %d; how many were started, and do all have the same point?", n, p.Workers))
+		return in("rendezvous", fmt.Errorf("ranks met: %d, but the point has %d workers; check how many were started, and that all have the same point", n, p.Workers))
 	}
 	if err := check(p); err != nil {
 		return in("configuration", err)
@@ -317,7 +317,7 @@ func (r *rank) save() error {
 		return nil
 	}
 	if path == "" {
-		return errors.New("workload.save_model: nobody says where to")
+		return errors.New("workload.save_model: no file was given to save to")
 	}
 	if err := file.Replace(path, file.Open, r.engine.Trained().Write); err != nil {
 		return err

@@ -567,7 +567,7 @@ func TestRefusals(t *testing.T) {
 		{"model", func(p *study.Point) { p.Workload.Train.Model = "vgg" }, "configuration", "cnn, mlp, resnet20"},
 		{"precision", func(p *study.Point) { p.Workload.Train.Precision = "bf16" }, "configuration", `"fp32" only`},
 		{"device", func(p *study.Point) { p.Resources.Device = "gpu" }, "configuration", `"cpu" only`},
-		{"workers", func(p *study.Point) { p.Workers = 4 }, "rendezvous", "a world of 1 came together, and the point asks for 4"},
+		{"workers", func(p *study.Point) { p.Workers = 4 }, "rendezvous", "ranks met: 1, but the point has 4"},
 		{"batch", func(p *study.Point) { p.GlobalBatch = 9 }, "configuration", "global_batch 9"},
 		{"no end", func(p *study.Point) { p.Workload.Train.Epochs = 0 }, "configuration", "nothing ends"},
 		{"targets", func(p *study.Point) { p.Workload.Train.Until = "targets" }, "configuration", "needs workload.targets"},

@@ -82,7 +82,7 @@ func (r *Result) Judge() Verdict {
 		v.Why = fmt.Sprintf("the client used %.0f %% of its CPUs and may be what was measured; give it more CPUs", 100*r.ClientCPU/float64(r.CPUs))
 	case r.Asked > 0 && v.Lag() > behind*v.typical():
 		v.Ours = true
-		v.Why = fmt.Sprintf("the client sent late: by %v at P99, where the median latency is %v; give it CPUs of its own", seconds(v.Lag()), seconds(v.typical()))
+		v.Why = fmt.Sprintf("the client sent late: by %v at P99, where the median latency is %v; give it its own CPUs", seconds(v.Lag()), seconds(v.typical()))
 	case len(means) < minSteady:
 		v.Ours = true
 		v.Why = fmt.Sprintf("%d of %d windows are warm-up or have no answer; %d others are needed: measure for longer", len(r.Windows)-len(means), len(r.Windows), minSteady)
@@ -123,7 +123,7 @@ func (v *Verdict) Percentile(q float64) (seconds float64, why string) {
 	}
 	seconds, ok := v.Total.Percentile(q)
 	if !ok {
-		return 0, fmt.Sprintf("%.2g %% of the requests had no answer in time, so that %.3g %% of them are within no known latency", 100*float64(v.Total.Late)/float64(v.Total.Good+v.Total.Late), 100*q)
+		return 0, fmt.Sprintf("%.2g %% of the requests were not answered in time, so the latency within which %.3g %% are answered is not known", 100*float64(v.Total.Late)/float64(v.Total.Good+v.Total.Late), 100*q)
 	}
 	var sum, squares float64
 	for _, w := range v.windows {

@@ -46,7 +46,7 @@ func (h *HTTP) Check() error {
 		case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 			return fmt.Errorf("%q is not the URL of a service; one is http://HOST:PORT/PATH", text)
 		case u.User != nil:
-			return fmt.Errorf("the URL of %s holds a password, which would stand in records", u.Host)
+			return fmt.Errorf("the URL of %s contains a password, which would appear in records", u.Host)
 		}
 	}
 	return nil

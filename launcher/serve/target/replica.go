@@ -66,7 +66,7 @@ func (r *replica) send(deadline time.Time, h *HTTP) error {
 	case h.Expect != nil && !bytes.Contains(r.response.Body(), h.Expect):
 		return fmt.Errorf("the answer does not hold what is expected: %.200q", r.response.Body())
 	case r.response.ConnectionClose():
-		return fmt.Errorf("the service closes the connection after each answer, so that the time would be that of connecting; have it keep connections alive")
+		return fmt.Errorf("the service closes the connection after each answer, so a measured time would be mostly connecting; make it keep connections alive")
 	case h.Judge != nil:
 		return h.Judge(&r.response)
 	}

@@ -92,7 +92,7 @@ func GoalText(a *advice.Advice) string {
 
 // ruling is what the intervals of the two best answers say of their order.
 var ruling = map[advice.Order]string{
-	advice.Unproven: "; with too few runs for intervals, they are ranked by their medians",
+	advice.Unproven: "; ranked by their medians, since there are too few runs for intervals",
 	advice.Overlap:  "; their intervals overlap",
 	advice.Apart:    "",
 }
@@ -121,10 +121,10 @@ func Best(list []*advice.Advice, wish advice.Options) string {
 		return text
 	}
 	best := ranked[0]
-	text := "Use " + number.Count(best.Candidate.Workers, "worker") + " with " + best.Series + ": " + says(best) + ", the best of " + number.Count(len(list), "configuration") + ", each with its recommended workers"
+	text := "Use " + number.Count(best.Candidate.Workers, "worker") + " with " + best.Series + ": " + says(best) + ". That is the best of " + number.Count(len(list), "configuration") + ", each at its recommended worker count"
 	if len(ranked) > 1 {
 		next := ranked[1]
-		text += "; next is " + next.Series + " with " + number.Count(next.Candidate.Workers, "worker") + ", " + says(next)
+		text += ". Next is " + next.Series + " with " + number.Count(next.Candidate.Workers, "worker") + ", " + says(next)
 		text += ruling[advice.Compare(best, next)]
 	}
 	return text + "."

@@ -388,7 +388,7 @@ func (s *study) converge() error {
 		}
 	}
 	if batchless {
-		s.warn("runs do not record their global batch, so that the samples to the target are not carried to other worker counts")
+		s.warn("runs do not record their global batch, so the samples to the target are not extrapolated to other worker counts")
 	} else if sampleless {
 		s.warn("runs do not record how many samples they trained on until they reached the target: times are known only at the measured worker counts")
 	}

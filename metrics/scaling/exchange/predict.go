@@ -102,7 +102,7 @@ func predict(trained []*scaling.Observation, runs []benchmark) *scaling.Predicti
 	first := trained[0]
 	backends := carriers[first.Framework]
 	if backends == nil {
-		return none("no benchmark of collectives here measures what %s's gradients go through", first.Framework)
+		return none("no benchmark of collectives here uses the path that %s's gradients take", first.Framework)
 	}
 	var steps []float64
 	bytes := int64(0)

@@ -118,7 +118,7 @@ const elementBytes = 4
 func Run(ctx context.Context, b Transport, g *collective.Group, o Options) error {
 	switch {
 	case g.Size() < 2:
-		return errors.New("a collective is between ranks, and there is only one; start 2 or more")
+		return errors.New("a collective needs 2 ranks or more, and there is only one")
 	case g.Size() > maxRanks:
 		return fmt.Errorf("%d ranks: sums over more than %d would not be exact, and could not be checked", g.Size(), maxRanks)
 	case o.MinBytes < elementBytes || o.MaxBytes < o.MinBytes:
