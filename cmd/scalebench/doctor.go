@@ -42,7 +42,7 @@ func doctorCommand(s *session) *cli.Command {
 		Flags: []cli.Flag{
 			siteFlag(&o.site),
 			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Minute, Destination: &o.timeout, Usage: "cancel the jobs if they have not ended after `TIME`"},
-			&cli.BoolFlag{Name: "no-job", Destination: &o.noJob, Usage: "submit no job; only ask Slurm"},
+			&cli.BoolFlag{Name: "no-job", DisableDefaultText: true, Destination: &o.noJob, Usage: "submit no job; only ask Slurm"},
 		},
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()

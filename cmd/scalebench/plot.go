@@ -42,7 +42,7 @@ func plotCommand(s *session) *cli.Command {
 				Usage: "write `FILE`; its extension gives the format: " + strings.Join(figure.Formats(), ", ")},
 			siteFlag(&o.site), o.axisFlag(), atFlag(&o.at),
 			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework, all with the same axes", Destination: &o.by},
-			&cli.Float64Flag{Name: "target", Usage: "the time to accuracy `T`, a fraction, and its cost; FIGURE is tta, cost or normalised", Destination: &o.target},
+			&cli.Float64Flag{Name: "target", DefaultText: "with tta every target, else whole runs", Usage: "the time to accuracy `T`, a fraction, and its cost; FIGURE is tta, cost or normalised", Destination: &o.target},
 			baselineFlag(&o.baseline),
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` above the plot", Destination: &o.title},
 		}, o.flags()...),

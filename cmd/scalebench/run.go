@@ -42,8 +42,8 @@ func runCommand(s *session) *cli.Command {
 			"its nodes, through srun; points that are larger than the allocation are refused.\n\n" + overrideHelp + "\n\n" + typedHelp,
 		Flags: append([]cli.Flag{
 			siteFlag(&o.site), againFlag(&o.again), uncheckedFlag(&o.unchecked),
-			&cli.BoolFlag{Name: "local", Usage: "run processes on this machine, even within an allocation", Destination: &o.local},
-			&cli.BoolFlag{Name: "oversubscribe", Usage: "run points even if they have more workers than CPUs", Destination: &o.oversubscribe},
+			&cli.BoolFlag{Name: "local", DisableDefaultText: true, Usage: "run processes on this machine, even within an allocation", Destination: &o.local},
+			&cli.BoolFlag{Name: "oversubscribe", DisableDefaultText: true, Usage: "run points even if they have more workers than CPUs", Destination: &o.oversubscribe},
 		}, command.flags()...),
 		Action: func(c *cli.Context) error {
 			var err error

@@ -42,7 +42,7 @@ func runsCommand(s *session) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "study", Usage: "only of `STUDY`, a study's name or file", Destination: &o.study},
 			&cli.StringFlag{Name: "framework", Usage: "only with framework `NAME`", Destination: &o.framework},
-			&cli.IntFlag{Name: "workers", Usage: "only with `N` workers", Destination: &o.workers},
+			&cli.IntFlag{Name: "workers", DefaultText: "any", Usage: "only with `N` workers", Destination: &o.workers},
 			&cli.StringFlag{Name: "since", Usage: "only recorded at `TIME` or later: 2026-11-21 (its first moment, local time), 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: &o.since},
 			&cli.StringSliceFlag{Name: "state", Usage: "only in `STATE`; may be repeated", Destination: &o.states},
 			whereFlag(&o.where),

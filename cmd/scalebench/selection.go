@@ -27,7 +27,7 @@ type selection struct {
 func (o *selection) flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "framework", Usage: "only with framework `NAME`", Destination: &o.framework},
-		&cli.IntFlag{Name: "workers", Usage: "only with `N` workers", Destination: &o.workers},
+		&cli.IntFlag{Name: "workers", DefaultText: "any", Usage: "only with `N` workers", Destination: &o.workers},
 		&cli.StringFlag{Name: "since", Usage: "only recorded at `TIME` or later: 2026-11-21 (its first moment, local time), 2026-11-21T15:04:05Z, or how long ago: 12h, 7d", Destination: &o.since},
 		&cli.StringFlag{Name: "until", Usage: "only recorded before `TIME`, in the same form", Destination: &o.until},
 		&cli.StringFlag{Name: "commit", Usage: "only with the study's folder at git `COMMIT`, or its first digits", Destination: &o.commit},

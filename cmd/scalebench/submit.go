@@ -23,7 +23,7 @@ type submitOptions struct {
 func (o *submitOptions) flags() []cli.Flag {
 	return []cli.Flag{
 		siteFlag(&o.site),
-		&cli.BoolFlag{Name: "wait", Usage: "wait for the jobs, resubmit what the study's policy allows, then collect", Destination: &o.wait},
+		&cli.BoolFlag{Name: "wait", DisableDefaultText: true, Usage: "wait for the jobs, resubmit what the study's policy allows, then collect", Destination: &o.wait},
 		intervalFlag(&o.interval),
 		uncheckedFlag(&o.unchecked),
 	}

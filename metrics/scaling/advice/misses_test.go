@@ -26,11 +26,11 @@ var missing = []struct {
 		p := 0.3 * r.Float64()
 		return func(float64) float64 { return p }
 	}},
-	{"the more the larger the batch", false, func(r *rand.Rand) func(float64) float64 {
+	{"more on larger batches", false, func(r *rand.Rand) func(float64) float64 {
 		half, steep := 4*math.Exp(r.Float64()*math.Log(16)), 1+3*r.Float64() // half miss at 4 to 64 workers' batch
 		return func(b float64) float64 { return 1 / (1 + math.Pow(half/b, steep)) }
 	}},
-	{"the more the smaller the batch", false, func(r *rand.Rand) func(float64) float64 {
+	{"more on smaller batches", false, func(r *rand.Rand) func(float64) float64 {
 		half, steep := 0.25*math.Exp(r.Float64()*math.Log(16)), 1+3*r.Float64()
 		return func(b float64) float64 { return 1 / (1 + math.Pow(b/half, steep)) }
 	}},
