@@ -29,6 +29,9 @@ type HTTP struct {
 	// Judge says what is wrong with an answer of that kind; nil: nothing. Several
 	// goroutines call it, and the answer is the caller's.
 	Judge func(*fasthttp.Response) error
+	// Stream, if not nil, says that answers come text by text, and is called with the
+	// times of each right one. Several goroutines call it. Judge is not used then.
+	Stream func(Stream)
 
 	turn atomic.Uint64
 }

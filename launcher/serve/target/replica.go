@@ -49,12 +49,16 @@ func (r *replica) send(deadline time.Time, h *HTTP) error {
 	if err := r.connection.SetDeadline(deadline); err != nil {
 		return err
 	}
+	sent := time.Now()
 	err := r.request.Write(r.out)
 	if err == nil {
 		err = r.out.Flush()
 	}
 	if err != nil {
 		return because("sending", err)
+	}
+	if h.Stream != nil {
+		return r.stream(sent, h)
 	}
 	r.response.Reset()
 	if err := r.response.ReadLimitBody(r.in, mostAnswer); err != nil {
@@ -66,12 +70,14 @@ func (r *replica) send(deadline time.Time, h *HTTP) error {
 	case h.Expect != nil && !bytes.Contains(r.response.Body(), h.Expect):
 		return fmt.Errorf("the answer does not hold what is expected: %.200q", r.response.Body())
 	case r.response.ConnectionClose():
-		return fmt.Errorf("the service closes the connection after each answer, so a measured time would be mostly connecting; make it keep connections alive")
+		return errNotKept
 	case h.Judge != nil:
 		return h.Judge(&r.response)
 	}
 	return nil
 }
+
+var errNotKept = errors.New("the service closes the connection after each answer, so a measured time would be mostly connecting; make it keep connections alive")
 
 // because says at what an error came; one that the deadline made is os.ErrDeadlineExceeded,
 // which fasthttp replaces by an error of its own.

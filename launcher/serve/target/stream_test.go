@@ -1,0 +1,183 @@
+package target
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/launcher/serve/load"
+)
+
+// A step of a played answer: what is written so long after the step before; nothing: the
+// service goes away.
+type step struct {
+	after time.Duration
+	write string
+}
+
+const streamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+// chunked is text as a chunk of HTTP.
+func chunked(text string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(text), text) }
+
+// token is an event with a text.
+func token(text string) string {
+	return chunked(fmt.Sprintf("data: {\"choices\":[{\"text\":%q,\"finish_reason\":null}]}\n\n", text))
+}
+
+// end is the usual end of a stream: why, how many tokens, and that it is the end.
+func end(tokens int) string {
+	text := "data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"length\"}]}\n\n"
+	if tokens > 0 {
+		text += fmt.Sprintf("data: {\"choices\":[],\"usage\":{\"completion_tokens\":%d}}\n\n", tokens)
+	}
+	return chunked(text+"data: [DONE]\n\n") + chunked("")
+}
+
+// play answers each request with the steps, in virtual time.
+func play(connection net.Conn, steps []step) {
+	in := bufio.NewReader(connection)
+	for {
+		request, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		_, _ = io.Copy(io.Discard, request.Body)
+		for _, s := range steps {
+			time.Sleep(s.after)
+			if s.write == "" {
+				_ = connection.Close()
+			}
+			if _, err := io.WriteString(connection, s.write); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// streaming is a connection to a service that plays the steps; what it records goes
+// into the list.
+func streaming(t *testing.T, expect string, steps []step) (load.Sender, *[]Stream) {
+	t.Helper()
+	here, there := net.Pipe()
+	go play(there, steps)
+	t.Cleanup(func() { _ = errors.Join(here.Close(), there.Close()) })
+	list := &[]Stream{}
+	h := &HTTP{URLs: []string{"http://x/v1/completions"}, Body: []byte(`{"stream":true}`), ContentType: "application/json", Stream: func(s Stream) { *list = append(*list, s) }}
+	if expect != "" {
+		h.Expect = []byte(expect)
+	}
+	u, err := url.Parse(h.URLs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &sender{of: h, replicas: []*replica{newReplica(here, u, h)}}, list
+}
+
+// A service plays a schedule in virtual time, and each time is found to the nanosecond,
+// whether a text is an event, a chunk of HTTP, half of one or several, and whoever
+// counts the tokens.
+func TestStreamTimes(t *testing.T) {
+	const µs, ms = time.Microsecond, time.Millisecond
+	three, length := token("a")+token("b")+token("c"), len(token("a"))
+	for name, tt := range map[string]struct {
+		steps    []step
+		want     Stream
+		perToken float64 // 0: not known
+		rate     float64
+	}{
+		"a schedule": {[]step{{0, streamHead}, {120 * ms, token("Once")}, {7 * µs, token(" upon")}, {20 * ms, token(" a")}, {40 * ms, token(" time")}, {3 * ms, end(0)}},
+			Stream{First: 120 * ms, Last: 180*ms + 7*µs, Gaps: []time.Duration{7 * µs, 20 * ms, 40 * ms}, Tokens: 4},
+			(60*ms + 7*µs).Seconds() / 3, 4 / (180*ms + 7*µs).Seconds()},
+		"counted": {[]step{{5 * ms, streamHead}, {5 * ms, token("Once upon")}, {30 * ms, token(" a time")}, {0, end(7)}},
+			Stream{First: 10 * ms, Last: 40 * ms, Gaps: []time.Duration{30 * ms}, Tokens: 7, Counted: true}, 0.005, 175},
+		"one": {[]step{{0, streamHead}, {1 * ms, token("a")}, {9 * ms, end(1)}},
+			Stream{First: 1 * ms, Last: 1 * ms, Tokens: 1, Counted: true}, 0, 1000},
+		"at once": {[]step{{2 * ms, streamHead + three + end(0)}},
+			Stream{First: 2 * ms, Last: 2 * ms, Gaps: []time.Duration{0, 0}, Tokens: 3}, -1, 1500},
+		"cut anywhere": {[]step{{0, streamHead[:40]}, {1 * ms, streamHead[40:] + three[:10]}, {1 * ms, three[10 : length-3]}, {1 * ms, three[length-3 : 2*length-20]}, {2 * ms, three[2*length-20:]}, {0, end(0)}},
+			// An event is there when the empty line behind it is, which ends 2 bytes before its chunk does.
+			Stream{First: 3 * ms, Last: 5 * ms, Gaps: []time.Duration{2 * ms, 0}, Tokens: 3}, 0.001, 600},
+		"chat": {[]step{{0, streamHead + chunked("data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n")}, {4 * ms, chunked(": a comment\r\n\r\nevent: x\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\r\n\r\n")}, {4 * ms, end(0)}},
+			Stream{First: 4 * ms, Last: 4 * ms, Tokens: 1}, 0, 250},
+		"in lines": {[]step{{0, streamHead}, {1 * ms, chunked("data: {\"choices\":\n")}, {2 * ms, chunked("data: [{\"text\":\"a\"}]}\n")}, {3 * ms, chunked("\n")}, {0, end(0)}},
+			Stream{First: 6 * ms, Last: 6 * ms, Tokens: 1}, 0, 1 / 0.006},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, list := streaming(t, "", tt.steps)
+				for range 2 { // the connection is kept
+					if err := s.Send(time.Now().Add(time.Minute)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if diff := cmp.Diff([]Stream{tt.want, tt.want}, *list); diff != "" {
+					t.Errorf("-want +got\n%s", diff)
+				}
+				per, ok := tt.want.PerToken()
+				if want := max(tt.perToken, 0); per != want || ok != (tt.perToken != 0) {
+					t.Errorf("%v s a token, %v; want %v", per, ok, tt.perToken)
+				}
+				if got := tt.want.Rate(); got != tt.rate {
+					t.Errorf("%v tokens/s, want %v", got, tt.rate)
+				}
+			})
+		})
+	}
+}
+
+// A stream that is wrong is an error, and none of its times are recorded.
+func TestWrongStreams(t *testing.T) {
+	for name, tt := range map[string]struct {
+		steps  []step
+		expect string
+		want   string
+	}{
+		"status":     {[]step{{0, "HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nfull"}}, "", `status 503: "full"`},
+		"no stream":  {[]step{{0, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"}}, "", `the answer is "application/json", not a stream; the request needs "stream": true`},
+		"not kept":   {[]step{{0, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"}}, "", "keep connections alive"},
+		"an error":   {[]step{{0, streamHead + token("a") + chunked("data: {\"error\":{\"message\":\"out of memory\"}}\n\n") + end(0)}}, "", "it breaks off with an error: {\"message\":\"out of memory\"}"},
+		"no JSON":    {[]step{{0, streamHead + chunked("data: Once\n\n")}}, "", "an event is not JSON of OpenAI's protocol"},
+		"no DONE":    {[]step{{0, streamHead + token("a") + chunked("")}}, "", "it ends without [DONE]"},
+		"half":       {[]step{{0, streamHead + token("a") + chunked("data: {\"cho") + chunked("")}}, "", "it ends without [DONE]"},
+		"more":       {[]step{{0, streamHead + token("a") + chunked("data: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n") + token("b") + chunked("")}}, "", "an event follows [DONE]"},
+		"no text":    {[]step{{0, streamHead + end(0)}}, "", "it has no text"},
+		"no reason":  {[]step{{0, streamHead + token("a") + chunked("data: [DONE]\n\n") + chunked("")}}, "", "it does not say why it ended"},
+		"no tokens":  {[]step{{0, streamHead + token("a") + chunked("data: {\"usage\":{\"completion_tokens\":0},\"choices\":[{\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n") + chunked("")}}, "", "1 texts came, and the service counts 0 tokens"},
+		"several":    {[]step{{0, streamHead + chunked("data: {\"choices\":[{\"text\":\"a\"},{\"text\":\"b\"}]}\n\n")}}, "", `several answers at once; ask for one ("n": 1)`},
+		"unexpected": {[]step{{0, streamHead + token("On") + token("ce") + end(0)}}, "Twice", `does not hold what is expected: "Once"`},
+		"too long":   {[]step{{0, streamHead + chunked("data: "+strings.Repeat("a", mostLine+1)+"\n\n")}}, "", "an event of over 1048576 bytes"},
+		"lost":       {[]step{{0, streamHead + token("a") + "12"}, {0, "\r\n"}, {0, ""}}, "", "EOF"},
+		"no length":  {[]step{{0, streamHead + token("a") + "zz\r\n"}}, "", `"zz" is not the length of a chunk`},
+		"long chunk": {[]step{{0, streamHead + strings.Replace(token("a"), "\r\n", "x\r\n", 1)}}, "", "is not the length of a chunk"},
+		"longer":     {[]step{{0, streamHead + "1\r\nab\r\n"}}, "", "a chunk is longer than it says"},
+		"late":       {[]step{{0, streamHead + token("a")}, {2 * time.Minute, end(0)}}, "", "i/o timeout"},
+		"late head":  {[]step{{2 * time.Minute, streamHead + token("a") + end(0)}}, "", "i/o timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, list := streaming(t, tt.expect, tt.steps)
+				err := s.Send(time.Now().Add(time.Minute))
+				if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, os.ErrDeadlineExceeded) != strings.HasPrefix(name, "late") {
+					t.Errorf("error %v, want %q", err, tt.want)
+				}
+				if len(*list) > 0 {
+					t.Errorf("it is recorded: %+v", *list)
+				}
+				_ = s.Close()
+				time.Sleep(time.Hour) // until the service has seen that
+			})
+		})
+	}
+}
