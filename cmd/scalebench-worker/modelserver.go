@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ func modelServerCommand() *cli.Command {
 		Usage: "answer for a model of the native trainer by the Open Inference Protocol v2: print the URL and serve until a signal",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "model", Usage: "`FILE` that a training saved (workload.save_model), or random:NAME with the weights that training starts with, such as random:resnet44", Required: true},
+			&cli.StringFlag{Name: "name", Usage: "`NAME` by which requests ask for it", DefaultText: "the model's own, such as resnet44"},
 			&cli.Int64Flag{Name: "seed", Usage: "draw random weights from `SEED`", Value: 1},
 			&cli.StringFlag{Name: "listen", Usage: "`HOST:PORT` to listen at; port 0 is any", Value: "127.0.0.1:8000"},
 			&cli.IntFlag{Name: "threads", Usage: "compute with `N` threads (default: one for each CPU)"},
@@ -87,6 +89,7 @@ func serveModel(c *cli.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("--model %s: %w", c.String("model"), err), l.Close())
 	}
+	m.Model = cmp.Or(c.String("name"), m.Model) // only the handler reads it from here on
 	ctx, stop := untilSignal(c)
 	defer stop()
 	s := &http.Server{Handler: serve.Handler(m, classifier, version.String()), ReadHeaderTimeout: 10 * time.Second}

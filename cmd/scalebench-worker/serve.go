@@ -258,9 +258,12 @@ func (r *serving) serverProgram(ip net.IP, port int) ([]string, error) {
 	if f.UserProgram {
 		return f.Command(rank), nil
 	}
-	return []string{self, "model-server", "--model", r.point.Workload.Serve.Model, "--listen", net.JoinHostPort(ip.String(), strconv.Itoa(port)),
+	return []string{self, "model-server", "--model", r.point.Workload.Serve.Model, "--name", nativeModel, "--listen", net.JoinHostPort(ip.String(), strconv.Itoa(port)),
 		"--threads", strconv.Itoa(r.point.Resources.CPUsPerWorker)}, nil
 }
+
+// nativeModel is what the native server's model is called in requests.
+const nativeModel = "model"
 
 // devices gives each replica of a node a GPU of its own.
 func (r *serving) devices() []string {
@@ -278,29 +281,24 @@ func (r *serving) devices() []string {
 // load puts the replicas under the loads of the point.
 func (r *serving) load(ctx context.Context, addresses []string, startup time.Duration) error {
 	w := r.point.Workload.Serve
-	h := &target.HTTP{Expect: []byte(w.Expect)}
-	if w.Expect == "" {
-		h.Expect = nil
-	}
+	var servers []string
 	for _, address := range addresses {
 		if address != "" {
-			h.URLs = append(h.URLs, "http://"+address+w.Path)
+			servers = append(servers, "http://"+address)
 		}
 	}
 	if w.Target == "url" {
-		h.URLs = []string{strings.TrimSuffix(w.URL, "/") + w.Path}
-	}
-	if w.Payload != "" {
-		var err error
-		if h.Body, err = os.ReadFile(w.Payload); err != nil {
-			return fmt.Errorf("the payload: %w", err)
-		}
-		h.ContentType = w.ContentType
-	}
-	if err := h.Check(); err != nil {
-		return err
+		servers = []string{strings.TrimSuffix(w.URL, "/")}
 	}
 	figure := func(f metrics.Figure) error { return r.events.Write(metrics.Event{Figure: &f}) }
+	doubt := func(text string) error {
+		fmt.Println(text)
+		return r.events.Write(metrics.Event{Note: &metrics.Note{Text: text}})
+	}
+	dial, err := r.dialer(ctx, servers, doubt)
+	if err != nil {
+		return err
+	}
 	if w.Target != "url" {
 		if err := figure(metrics.Figure{Name: measure.StartupSeconds, Value: startup.Seconds(), Unit: "s"}); err != nil {
 			return err
@@ -309,16 +307,64 @@ func (r *serving) load(ctx context.Context, addresses []string, startup time.Dur
 	if err := r.phase("ready"); err != nil {
 		return err
 	}
-	s := trial.Service{
-		Dial:  func(int) (func() (load.Sender, error), error) { return h.Dial, nil },
-		Seed:  uint64(r.point.Seed),
-		Phase: r.phase, Figure: figure,
-		Doubt: func(text string) error {
-			fmt.Println(text)
-			return r.events.Write(metrics.Event{Note: &metrics.Note{Text: text}})
-		},
-	}
+	s := trial.Service{Dial: dial, Seed: uint64(r.point.Seed), Phase: r.phase, Figure: figure, Doubt: doubt}
 	return s.Measure(ctx, w)
+}
+
+// dialer is how to ask servers for so many samples at once: by the Open Inference
+// Protocol, or whatever path and payload say.
+func (r *serving) dialer(ctx context.Context, servers []string, doubt func(string) error) (func(int) (func() (load.Sender, error), error), error) {
+	w := r.point.Workload.Serve
+	var expect []byte
+	if w.Expect != "" {
+		expect = []byte(w.Expect)
+	}
+	if w.Path != "" {
+		h := &target.HTTP{Expect: expect}
+		for _, server := range servers {
+			h.URLs = append(h.URLs, server+w.Path)
+		}
+		if w.Payload != "" {
+			var err error
+			if h.Body, err = os.ReadFile(w.Payload); err != nil {
+				return nil, fmt.Errorf("the payload: %w", err)
+			}
+			h.ContentType = w.ContentType
+		}
+		return func(int) (func() (load.Sender, error), error) { return h.Dial, nil }, h.Check()
+	}
+	name := w.Model
+	if r.point.Framework == "native" && w.Target != "url" {
+		name = nativeModel
+	}
+	patience, stop := context.WithTimeout(ctx, time.Duration(w.Startup))
+	defer stop()
+	m, err := target.Ready(patience, servers, name)
+	if err != nil {
+		return nil, err
+	}
+	asked := map[int]*target.V2{} // by batch
+	return func(batch int) (func() (load.Sender, error), error) {
+		if asked[batch] == nil {
+			payload, err := m.Payload(target.Inputs{Batch: batch, Seed: uint64(r.point.Seed)})
+			if err != nil {
+				return nil, err
+			}
+			t := target.NewV2(servers, m, payload)
+			t.Expect = expect
+			// The first answers are slow: models are compiled for a new size.
+			if err := t.Learn(time.Now().Add(time.Duration(w.Startup))); err != nil {
+				return nil, err
+			}
+			if t.Varies {
+				if err := doubt(fmt.Sprintf("batch %d: the server answers one request in two ways; only the names, types and shapes of its answers are checked", batch)); err != nil {
+					return nil, err
+				}
+			}
+			asked[batch] = t
+		}
+		return asked[batch].Dial, nil
+	}, nil
 }
 
 // exchange gives every rank the texts of all, by rank.

@@ -25,7 +25,6 @@ name = %q
 [workload]
 kind = "serve"
 model = "random:mlp"
-path = "/v2/models/mlp"
 threads = [2]
 duration = "1s"
 client = %q
@@ -71,7 +70,6 @@ name = "long"
 [workload]
 kind = "serve"
 model = "random:mlp"
-path = "/v2/models/mlp"
 threads = [2]
 duration = "40m"
 [resources]

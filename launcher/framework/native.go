@@ -3,6 +3,7 @@ package framework
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/scalebench/scalebench/launcher/study"
 )
@@ -16,6 +17,11 @@ var native = Framework{
 	Name: "native",
 	Check: func(p study.Point) map[string]string {
 		wrong := map[string]string{}
+		if s := p.Workload.Serve; p.Workload.Serves() && s.Target != "url" {
+			if untrained, ok := strings.CutPrefix(s.Model, study.RandomModel); s.Model == "" || ok && !slices.Contains(NativeModels, untrained) {
+				wrong["workload.model"] = fmt.Sprintf("%q is unknown to the native server; valid: a file that a training saved (workload.save_model), or %s%s", s.Model, study.RandomModel, strings.Join(NativeModels, ", "+study.RandomModel))
+			}
+		}
 		if !p.Workload.Trains() {
 			return wrong // what another kind asks for, the kind has checked
 		}

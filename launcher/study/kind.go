@@ -31,6 +31,9 @@ type kind struct {
 	workers    string   // what its workers are called in [sweep], beside "workers"; "": nothing else
 	data       bool     // it works on what [data] names
 	files      []string // its keys that name files, relative to the study file, by TOML path
+	// locate makes absolute what else of a point names a file in a folder, the
+	// study's; nil: nothing does.
+	locate func(p *Point, folder string)
 	// beside are the ranks that a run has beside the workers, and the nodes for
 	// them; nil: none.
 	beside func(*Point) (ranks, nodes int)

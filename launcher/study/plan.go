@@ -266,6 +266,9 @@ func (x *expansion) point(p Point) []Planned {
 		v := keyOf(p.Workload.Kind, key).in(&p)
 		v.SetString(s.paths[v.String()])
 	}
+	if k.locate != nil {
+		k.locate(&p, s.Command.Folder)
+	}
 	partition, ok := x.place(&p)
 	if !ok {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -91,6 +92,7 @@ var serve = kind{
 	expand:    expandServe,
 	workers:   "replicas",
 	files:     []string{"workload.payload"},
+	locate:    locateModel,
 	beside:    besideReplicas,
 }
 
@@ -109,6 +111,12 @@ func expandServe(p *Point) map[string]string {
 	case w.Target != "url" && w.URL != "":
 		wrong["workload.url"] = "would be ignored: target = \"http\" starts replicas of its own; set target = \"url\" to load a service that runs already"
 	}
+	if w.Target == "url" && p.Workers > 1 {
+		wrong["workers"] = "with target = \"url\" nothing is started; what differs between services belongs in a key of your own, and replicas are [1]"
+	}
+	if w.Path == "" && w.Model == "" && (w.Target == "url" || p.Framework != "native") {
+		wrong["workload.model"] = "missing; the Open Inference Protocol asks for a model by name. For another protocol set workload.path, and payload for what to post"
+	}
 	if w.Path == "" && w.Payload != "" {
 		wrong["workload.payload"] = "needs workload.path, the path on the server to post it to, like \"/predict\""
 	}
@@ -119,6 +127,18 @@ func expandServe(p *Point) map[string]string {
 		wrong["workload.batch"] = "every request to workload.path posts the same payload; give the number of samples in it, like batch = [8]"
 	}
 	return wrong
+}
+
+// RandomModel comes before the name of a model of the native trainer that nobody has
+// trained: its speed does not depend on the weights.
+const RandomModel = "random:"
+
+// locateModel: the native server's model is a file; others have names for theirs.
+func locateModel(p *Point, folder string) {
+	w := &p.Workload.Serve
+	if p.Framework == "native" && w.Model != "" && !strings.HasPrefix(w.Model, RandomModel) && !filepath.IsAbs(w.Model) {
+		w.Model = filepath.Join(folder, w.Model)
+	}
 }
 
 // besideReplicas are the load generator and, on a node of its own, as many more

@@ -13,25 +13,27 @@ func serving(keys string) string {
 
 func TestServeProblems(t *testing.T) {
 	for keys, want := range map[string]string{
-		"":                                                  "workload.threads: no load; list requests in flight",
-		"threads = [0]":                                     "workload.threads: want 1 to 16384, got 0",
-		"threads = [2, 2]":                                  "workload.threads: 2 is listed twice",
-		"rate = [-1]":                                       "workload.rate: want requests/s above 0",
-		"limit = { p95 = \"50\" }":                          `workload.limit: p95 = "50" is not a latency; write it with its unit`,
-		"limit = { p97 = \"50ms\" }":                        "workload.limit: p97 is unknown; valid: p50, p90, p95, p99, errors",
-		"limit = { errors = 0.1 }":                          "workload.limit: limits no latency",
-		"limit = { errors = 2 }":                            "workload.limit: errors = 2; want a share",
-		"limit = \"50ms\"":                                  "workload.limit: want a table, like { p95 =",
-		"threads = [1]\nready = \"x\"":                      `workload.ready: "x" is not a path on the server`,
-		"threads = [1]\ntarget = \"url\"":                   "workload.url: missing",
-		"threads = [1]\nurl = \"http://h/\"":                "workload.url: would be ignored",
-		"threads = [1]\npayload = \"x.json\"":               "workload.payload: needs workload.path",
-		"threads = [1]\npath = \"/p\"\nbatch = [1, 8]":      "workload.batch: every request to workload.path posts the same payload",
-		"threads = [1]\nmomentum = 0.9":                     "workload.momentum: unknown key",
-		"threads = [1]\n[data]\nkind = \"synthetic\"":       "data: kind = \"serve\" works on no data",
-		"threads = [1]\n[resources]\nlaunch = \"torchrun\"": "a replica is one process",
-		"threads = [1]\nclient = \"nobody\"":                `workload.client: "nobody" is not known; did you mean node? Valid: "node", "cores"`,
-		"threads = [1]\nduration = \"10ms\"":                "workload.duration: want",
+		"":                                "workload.threads: no load; list requests in flight",
+		"threads = [0]":                   "workload.threads: want 1 to 16384, got 0",
+		"threads = [2, 2]":                "workload.threads: 2 is listed twice",
+		"rate = [-1]":                     "workload.rate: want requests/s above 0",
+		"limit = { p95 = \"50\" }":        `workload.limit: p95 = "50" is not a latency; write it with its unit`,
+		"limit = { p97 = \"50ms\" }":      "workload.limit: p97 is unknown; valid: p50, p90, p95, p99, errors",
+		"limit = { errors = 0.1 }":        "workload.limit: limits no latency",
+		"limit = { errors = 2 }":          "workload.limit: errors = 2; want a share",
+		"limit = \"50ms\"":                "workload.limit: want a table, like { p95 =",
+		"threads = [1]\nready = \"x\"":    `workload.ready: "x" is not a path on the server`,
+		"threads = [1]\ntarget = \"url\"": "workload.url: missing",
+		"threads = [1]\ntarget = \"url\"\nurl = \"http://h\"\nmodel = \"m\"": "sweep.replicas: with target = \"url\" nothing is started",
+		"threads = [1]\ntarget = \"url\"\nurl = \"http://h\"":                "workload.model: missing; the Open Inference Protocol asks for a model by name",
+		"threads = [1]\nurl = \"http://h/\"":                                 "workload.url: would be ignored",
+		"threads = [1]\npayload = \"x.json\"":                                "workload.payload: needs workload.path",
+		"threads = [1]\npath = \"/p\"\nbatch = [1, 8]":                       "workload.batch: every request to workload.path posts the same payload",
+		"threads = [1]\nmomentum = 0.9":                                      "workload.momentum: unknown key",
+		"threads = [1]\n[data]\nkind = \"synthetic\"":                        "data: kind = \"serve\" works on no data",
+		"threads = [1]\n[resources]\nlaunch = \"torchrun\"":                  "a replica is one process",
+		"threads = [1]\nclient = \"nobody\"":                                 `workload.client: "nobody" is not known; did you mean node? Valid: "node", "cores"`,
+		"threads = [1]\nduration = \"10ms\"":                                 "workload.duration: want",
 	} {
 		s, err := Parse("s.toml", []byte(serving(keys)), []Framework{{Name: "native"}})
 		if err == nil {
@@ -67,10 +69,9 @@ func TestServeShape(t *testing.T) {
 	site.Partitions = []Partition{{Name: "main", CPUsPerNode: 4, MaxNodes: 4}}
 	type shape struct{ Workers, Nodes, PerNode, Beside, JobNodes, JobRanks int }
 	for keys, want := range map[string][]shape{
-		"threads = [1]\n[resources]\nworkers_per_node = 1":     {{1, 1, 1, 1, 2, 1}, {2, 2, 1, 1, 3, 1}},
-		"threads = [1]\n[resources]\ncpus_per_worker = 2":      {{1, 1, 1, 1, 2, 1}, {2, 1, 2, 2, 2, 2}},
-		"threads = [1]\nclient = \"cores\"":                    {{1, 1, 1, 1, 1, 2}, {2, 1, 2, 1, 1, 3}},
-		"threads = [1]\ntarget = \"url\"\nurl = \"http://h/\"": {{1, 1, 1, 0, 1, 1}, {2, 1, 2, 0, 1, 2}},
+		"threads = [1]\n[resources]\nworkers_per_node = 1": {{1, 1, 1, 1, 2, 1}, {2, 2, 1, 1, 3, 1}},
+		"threads = [1]\n[resources]\ncpus_per_worker = 2":  {{1, 1, 1, 1, 2, 1}, {2, 1, 2, 2, 2, 2}},
+		"threads = [1]\nclient = \"cores\"":                {{1, 1, 1, 1, 1, 2}, {2, 1, 2, 1, 1, 3}},
 	} {
 		s, err := Parse("s.toml", []byte(serving(keys)), []Framework{{Name: "native"}})
 		if err != nil {

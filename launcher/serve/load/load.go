@@ -45,6 +45,10 @@ type Options struct {
 	// none free waits for one, on the clock of its latency. 0 is 1024.
 	MaxInFlight int
 
+	// Sleep waits for the time of a request of the open loop; nil: by the kernel's
+	// clock, to some microseconds. Tests in virtual time bring their own.
+	Sleep func(time.Duration)
+
 	Timeout time.Duration // after which an answer is late
 	Window  time.Duration // the length of the stretches that are recorded; 0 is 1 s
 }
@@ -96,7 +100,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	return &Result{Windows: r.record.list(), InFlight: o.InFlight, Asked: len(o.Schedule), FirstError: r.record.first,
-		ClientCPU: (processCPU() - r.cpu).Seconds() / time.Since(r.begin).Seconds(), CPUs: runtime.GOMAXPROCS(0)}, nil
+		ClientCPU: (processCPU() - r.cpu).Seconds() / time.Since(r.begin).Seconds(), CPUs: min(runtime.NumCPU(), runtime.GOMAXPROCS(0))}, nil
 }
 
 type run struct {
@@ -193,14 +197,12 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	free = append(free, first)
+	if r.Sleep == nil {
+		defer exact()()
+	}
 	r.start()
 	for _, at := range r.Schedule {
-		if wait := at - time.Since(r.begin); wait > 0 {
-			select {
-			case <-time.After(wait):
-			case <-ctx.Done():
-			}
-		}
+		r.until(ctx, at)
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():

@@ -101,7 +101,7 @@ func TestOpenLoopCountsFromTheIntendedTime(t *testing.T) {
 			}
 			return time.Millisecond, nil
 		}}
-		r, err := Run(context.Background(), Options{Dial: p.dial, Schedule: schedule, Timeout: 10 * time.Second})
+		r, err := Run(context.Background(), Options{Dial: p.dial, Schedule: schedule, Sleep: time.Sleep, Timeout: 10 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestOpenLoopWithFewConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &played{service: fixed(20 * time.Millisecond)}
 		schedule := []time.Duration{0, 0, 0, time.Second}
-		r, err := Run(context.Background(), Options{Dial: p.dial, Schedule: schedule, MaxInFlight: 1, Timeout: time.Second})
+		r, err := Run(context.Background(), Options{Dial: p.dial, Schedule: schedule, Sleep: time.Sleep, MaxInFlight: 1, Timeout: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestErrorsAreNoLatencies(t *testing.T) {
 	}
 	for name, o := range map[string]Options{
 		"closed": {InFlight: 1, Duration: 28 * time.Second},
-		"open":   {Schedule: Poisson(100, 40*time.Second, 3)},
+		"open":   {Schedule: Poisson(100, 40*time.Second, 3), Sleep: time.Sleep},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -251,7 +251,7 @@ func TestRefusals(t *testing.T) {
 
 // A run that is interrupted has no result, and leaves no request behind.
 func TestInterrupted(t *testing.T) {
-	for name, o := range map[string]Options{"closed": {InFlight: 3, Duration: time.Hour}, "open": {Schedule: Poisson(10, time.Minute, 1)}} {
+	for name, o := range map[string]Options{"closed": {InFlight: 3, Duration: time.Hour}, "open": {Schedule: Poisson(10, time.Minute, 1), Sleep: time.Sleep}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &played{service: fixed(10 * time.Millisecond)}
@@ -273,7 +273,7 @@ func TestInterrupted(t *testing.T) {
 func TestNobodyThere(t *testing.T) {
 	refused := errors.New("connection refused")
 	dial := func() (Sender, error) { return nil, refused }
-	for name, o := range map[string]Options{"closed": {InFlight: 3, Duration: time.Hour}, "open": {Schedule: []time.Duration{0}}} {
+	for name, o := range map[string]Options{"closed": {InFlight: 3, Duration: time.Hour}, "open": {Schedule: []time.Duration{0}, Sleep: time.Sleep}} {
 		o.Dial, o.Timeout = dial, time.Second
 		if _, err := Run(context.Background(), o); !errors.Is(err, refused) {
 			t.Errorf("%s: %v", name, err)

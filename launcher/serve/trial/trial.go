@@ -62,6 +62,8 @@ type Service struct {
 	// Dial is how to connect for requests of so many samples.
 	Dial func(batch int) (func() (load.Sender, error), error)
 	Seed uint64 // of the times of open loops; another one for each run
+	// Sleep is load.Options's.
+	Sleep func(time.Duration)
 
 	Phase  func(text string) error
 	Figure func(metrics.Figure) error
@@ -103,7 +105,7 @@ func (s *Service) run(ctx context.Context, w study.Serve, l Load, capacity float
 	if err != nil {
 		return nil, load.Verdict{}, err
 	}
-	o := load.Options{Dial: dial, InFlight: l.Threads, Duration: time.Duration(w.Duration), Timeout: time.Duration(w.Timeout)}
+	o := load.Options{Dial: dial, InFlight: l.Threads, Duration: time.Duration(w.Duration), Timeout: time.Duration(w.Timeout), Sleep: s.Sleep}
 	o.Window = o.Duration / load.Windows
 	if l.Threads == 0 {
 		// Streams of one seed, as repeats have seeds that follow each other.

@@ -75,7 +75,7 @@ func measured(t *testing.T, q *queue, w study.Serve, seed uint64) *told {
 	t.Helper()
 	var told told
 	synctest.Test(t, func(t *testing.T) {
-		s := Service{Seed: seed,
+		s := Service{Seed: seed, Sleep: time.Sleep,
 			Dial: func(batch int) (func() (load.Sender, error), error) {
 				one := &queue{takes: time.Duration(batch) * q.takes, wrong: q.wrong}
 				return func() (load.Sender, error) { return one, nil }, nil
@@ -221,7 +221,7 @@ func TestSearchEnds(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		time.AfterFunc(30*time.Second, func() { cancel(stop) })
 		q := &queue{takes: time.Millisecond}
-		s := Service{Seed: 1,
+		s := Service{Seed: 1, Sleep: time.Sleep,
 			Dial: func(int) (func() (load.Sender, error), error) {
 				return func() (load.Sender, error) { return q, nil }, nil
 			},
