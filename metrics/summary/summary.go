@@ -24,7 +24,7 @@ import (
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
-const AlgorithmVersion = 10
+const AlgorithmVersion = 11
 
 // Input is what one incarnation of a run recorded.
 type Input struct {

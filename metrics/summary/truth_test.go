@@ -16,7 +16,7 @@ import (
 const within = 0.05
 
 // Of runs with a warm-up, with epochs whose first step is slow, disturbed for a
-// while, or of another speed in the end, 1 % at most (of one kind 3 %) have a throughput that is more
+// while, or of another speed in the end, 1 % at most (of one kind 4.5 %) have a throughput that is more
 // than 5 % off what the run would have in the long run without a warning; and runs
 // that nothing disturbs have a throughput, all but a few per cent without one.
 //

@@ -23,8 +23,9 @@ const (
 	evenWithin = 0.10
 	// parts are the stretches of a run that are held against each other, of so many
 	// steps at least, apart by so many standard errors: neighbouring steps are alike,
-	// so that these are larger than they seem.
-	parts, partSteps, apart = 8, 5, 8
+	// so that these are larger than they seem. A part's own line takes from its scatter
+	// what so many of its steps have, as played with normal noise.
+	parts, partSteps, apart, line = 8, 5, 8, 1.6
 
 	// startup is the part of a run, fewStartup the steps, in which a step that takes
 	// unmistakable times as long as those behind the warm-up is warm-up without a
@@ -35,7 +36,7 @@ const (
 	// fasterBy is how much slower than their second half all steps behind the
 	// warm-up have to be, and sure by how many standard errors, before the run may
 	// still be getting faster.
-	fasterBy, sure = 0.02, 2
+	fasterBy, sure = 0.02, 2.2
 )
 
 // Cut is where a run's warm-up ends, and what has to be said of it.
@@ -123,11 +124,16 @@ func (c *Cut) tellOfWarmup(durations []float64) {
 func (c *Cut) tellOfChange(durations []float64) bool {
 	rest := durations[c.Warmup:]
 	size := max(partSteps, (len(rest)+parts-1)/parts)
-	var medians, scatter []float64
+	var medians, scatter, around []float64
 	var starts []int
 	for from := 0; from+size <= len(rest); from += size {
 		part := rest[from : from+size]
 		medians, scatter, starts = append(medians, lowerMedian(part)), append(scatter, deviation(part)), append(starts, from)
+		flat := flattened(part)
+		middle := lowerMedian(flat)
+		for _, d := range flat {
+			around = append(around, d-middle)
+		}
 	}
 	if len(medians) < 2 {
 		return false
@@ -141,7 +147,10 @@ func (c *Cut) tellOfChange(durations []float64) bool {
 			high = i
 		}
 	}
-	noise := lowerMedian(scatter) / math.Sqrt(float64(size))
+	// The quartiles of each part, of a few steps, tell little of how they scatter; those
+	// of all parts together tell more, once the line of each is allowed for.
+	free := float64(size) / (float64(size)-line)
+	noise := max(lowerMedian(scatter), free*quartiles(around)) / math.Sqrt(float64(size))
 	change := medians[high] - medians[low]
 	told := change > evenWithin*medians[low] && change > apart*noise
 	if told {
@@ -219,17 +228,25 @@ func (c *Cut) warn(format string, args ...any) {
 }
 
 // deviation is the standard deviation of values around a line, of normal ones, by
-// their quartiles. The line goes by the medians of both halves, so that a ramp is
+// their quartiles.
+func deviation(x []float64) float64 { return quartiles(flattened(x)) }
+
+// flattened are values less a line by the medians of both halves, so that a ramp is
 // not taken for scatter.
-func deviation(x []float64) float64 {
+func flattened(x []float64) []float64 {
 	half := len(x) / 2
 	slope := (lowerMedian(x[len(x)-half:]) - lowerMedian(x[:half])) / float64(len(x)-half)
 	flat := make([]float64, len(x))
 	for i := range x {
 		flat[i] = x[i] - slope*float64(i)
 	}
-	slices.Sort(flat)
-	return (percentile(flat, 0.75) - percentile(flat, 0.25)) / 1.349
+	return flat
+}
+
+// quartiles is the standard deviation of normal values that have these quartiles.
+func quartiles(x []float64) float64 {
+	sorted := slices.Sorted(slices.Values(x))
+	return (percentile(sorted, 0.75) - percentile(sorted, 0.25)) / 1.349
 }
 
 func mean(x []float64) float64 {
