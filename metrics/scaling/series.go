@@ -45,49 +45,111 @@ func (s *series) divide() []*series {
 	if mixed == nil {
 		return []*series{s}
 	}
-	const unknown = "not recorded"
-	facts := func(p fingerprint.Print) []string {
-		list := make([]string, len(mixed))
-		for i, v := range mixed {
-			value, known := p[v.Field]
-			if !known {
-				value = unknown
-			}
-			list[i] = value
-		}
-		return list
-	}
-	fits := func(have, want []string) bool {
-		for i := range have {
-			if have[i] != "" && have[i] != want[i] {
-				return false
-			}
-		}
-		return true
-	}
-	var combinations [][]string
-	for _, p := range prints {
-		have := facts(p)
-		if !slices.ContainsFunc(combinations, func(c []string) bool { return fits(have, c) }) {
-			// One that leaves a fact open makes way for one that names it.
-			combinations = slices.DeleteFunc(combinations, func(c []string) bool { return fits(c, have) })
-			combinations = append(combinations, have)
-		}
+	have := make([]facts, len(prints))
+	for i, p := range prints {
+		have[i] = factsOf(p, mixed)
 	}
 	var list []*series
-	for _, c := range combinations {
-		part := &series{framework: s.framework, parameters: maps.Clone(s.parameters), at: s.at, points: s.points, divided: mixed}
-		for i, v := range mixed {
-			part.parameters[ranOn+v.Field] = c[i]
-		}
-		for i, p := range prints {
-			if fits(facts(p), c) {
-				part.runs = append(part.runs, s.runs[i])
+	combinations := combined(have)
+	at := map[string][]int{} // combinations by what they have of a kind of facts
+	kinds := map[string]bool{}
+	for i, f := range have {
+		if !kinds[f.open] {
+			kinds[f.open] = true
+			for k, c := range combinations {
+				at[c.key(f.open)] = append(at[c.key(f.open)], k)
 			}
+		}
+		for _, k := range at[have[i].key(f.open)] {
+			combinations[k].runs = append(combinations[k].runs, s.runs[i])
+		}
+	}
+	for _, c := range combinations {
+		part := &series{framework: s.framework, parameters: maps.Clone(s.parameters), at: s.at, points: s.points, divided: mixed, runs: c.runs}
+		for i, v := range mixed {
+			part.parameters[ranOn+v.Field] = c.values[i]
 		}
 		list = append(list, part)
 	}
 	return list
+}
+
+// facts are what one run ran on, of what some differ in.
+type facts struct {
+	values []string // "" for one that does not bear on the run
+	open   string   // which those are: a '-' for each, a '+' for the others
+}
+
+func factsOf(p fingerprint.Print, mixed []fingerprint.Varying) facts {
+	f := facts{values: make([]string, len(mixed))}
+	open := make([]byte, len(mixed))
+	for i, v := range mixed {
+		value, known := p[v.Field]
+		if !known {
+			value = "not recorded"
+		}
+		f.values[i], open[i] = value, '+'
+		if value == "" {
+			open[i] = '-'
+		}
+	}
+	f.open = string(open)
+	return f
+}
+
+// key is what facts that leave these open are looked up by: they fit all whose key
+// is theirs.
+func (f facts) key(open string) string {
+	b := []byte(open)
+	for i, v := range f.values {
+		if open[i] == '+' {
+			b = strconv.AppendQuote(b, v)
+		}
+	}
+	return string(b)
+}
+
+// combination is facts, and the runs that they fit.
+type combination struct {
+	facts
+	runs []*Observation
+}
+
+// combined are the combinations of facts that runs have, but those that others
+// complete, in the order in which they came. Each is looked up, not compared with all
+// others: every run may have its own.
+func combined(have []facts) (list []*combination) {
+	var kinds []string // of what is left open
+	for _, f := range have {
+		if !slices.Contains(kinds, f.open) {
+			kinds = append(kinds, f.open)
+		}
+	}
+	fit := map[string]map[int]bool{} // which of the list, by key
+	for _, f := range have {
+		if len(fit[f.key(f.open)]) > 0 {
+			continue
+		}
+		for _, open := range kinds { // one that leaves a fact open makes way for one that names it
+			for i := range fit[f.key(open)] {
+				if c := list[i]; c != nil && c.open == open {
+					list[i] = nil
+					for _, kind := range kinds {
+						delete(fit[c.key(kind)], i)
+					}
+				}
+			}
+		}
+		for _, kind := range kinds {
+			key := f.key(kind)
+			if fit[key] == nil {
+				fit[key] = map[int]bool{}
+			}
+			fit[key][len(list)] = true
+		}
+		list = append(list, &combination{facts: f})
+	}
+	return slices.DeleteFunc(list, func(c *combination) bool { return c == nil })
 }
 
 // group sorts observations and planned points into series, by name.

@@ -149,7 +149,7 @@ func (c *Cut) tellOfChange(durations []float64) bool {
 	}
 	// The quartiles of each part, of a few steps, tell little of how they scatter; those
 	// of all parts together tell more, once the line of each is allowed for.
-	free := float64(size) / (float64(size)-line)
+	free := float64(size) / (float64(size) - line)
 	noise := max(lowerMedian(scatter), free*quartiles(around)) / math.Sqrt(float64(size))
 	change := medians[high] - medians[low]
 	told := change > evenWithin*medians[low] && change > apart*noise

@@ -1,0 +1,102 @@
+package scaling
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/worktest"
+)
+
+// Combinations are those that comparing each run with each gives: a run's facts fit
+// any that agree in what they name, and of two that fit the one that names more is kept.
+func TestCombined(t *testing.T) {
+	fits := func(have, want []string) bool {
+		for i := range have {
+			if have[i] != "" && have[i] != want[i] {
+				return false
+			}
+		}
+		return true
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 2000 {
+		mixed := []fingerprint.Varying{{Field: "a"}, {Field: "b"}, {Field: "c"}}
+		s := series{parameters: map[string]any{}}
+		var have []facts
+		var want [][]string
+		for range 1 + r.IntN(12) {
+			p := fingerprint.Print{}
+			for _, v := range mixed {
+				switch n := r.IntN(5); n {
+				case 0:
+				case 1, 2:
+					p[v.Field] = ""
+				default:
+					p[v.Field] = fmt.Sprint(n)
+				}
+			}
+			f := factsOf(p, mixed)
+			have, s.runs = append(have, f), append(s.runs, &Observation{Fingerprint: p})
+			if !slices.ContainsFunc(want, func(c []string) bool { return fits(f.values, c) }) {
+				want = slices.DeleteFunc(want, func(c []string) bool { return fits(c, f.values) })
+				want = append(want, f.values)
+			}
+		}
+		var got [][]string
+		for _, c := range combined(have) {
+			got = append(got, c.values)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%v (-want +got):\n%s", have, diff)
+		}
+		for _, part := range s.divide() {
+			if part.divided == nil {
+				continue
+			}
+			var c []string
+			varying, _ := fingerprint.Vary(printsOf(s.runs))
+			for _, v := range varying {
+				c = append(c, part.parameters[ranOn+v.Field].(string))
+			}
+			var runs []*Observation
+			for _, o := range s.runs {
+				if fits(factsOf(o.Fingerprint, varying).values, c) {
+					runs = append(runs, o)
+				}
+			}
+			if !slices.Equal(runs, part.runs) {
+				t.Fatalf("%v: %d runs, want %d", c, len(part.runs), len(runs))
+			}
+		}
+	}
+}
+
+func printsOf(runs []*Observation) []fingerprint.Print {
+	var list []fingerprint.Print
+	for _, o := range runs {
+		list = append(list, o.Fingerprint)
+	}
+	return list
+}
+
+// Runs that each ran on something else are divided in as much work as there are runs.
+func TestDivideIsLinear(t *testing.T) {
+	worktest.New(t).Linear(t, 200, func(n int) {
+		s := series{parameters: map[string]any{}}
+		for i := range n {
+			p := fingerprint.Print{"commit": fmt.Sprint(i), "driver": fmt.Sprint(i % 3)}
+			if i%4 == 0 {
+				p["driver"] = ""
+			}
+			s.runs = append(s.runs, &Observation{Fingerprint: p})
+		}
+		if parts := s.divide(); len(parts) != n {
+			t.Errorf("%d parts of %d runs", len(parts), n)
+		}
+	})
+}
