@@ -155,7 +155,7 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Compari
 			if q.key != p.key {
 				continue
 			}
-			point, err := judge(p, q, f, o, common, nodes{matter, len(ground) > 0})
+			point, err := judge(p, q, f, o, common, nodes{matter, otherMachines(a, b)})
 			if err != nil {
 				return nil, err
 			}

@@ -169,7 +169,7 @@ func TestOneNodeEach(t *testing.T) {
 		var list []scaling.Observation
 		for i := range 6 {
 			list = append(list, scaling.Observation{Run: fmt.Sprintf("%s/r%d", study, i), Study: study, Framework: "native", Workers: 1, Hosts: []string{host},
-				Fingerprint: fingerprint.Print{"cpu": cpu}, Parameters: map[string]any{}, Values: map[string]float64{measure.Throughput: factor * (100 + float64(i))}})
+				Fingerprint: fingerprint.Print{"cpu": cpu, "version.torch": "1"}, Parameters: map[string]any{}, Values: map[string]float64{measure.Throughput: factor * (100 + float64(i))}})
 		}
 		return list
 	}
@@ -186,8 +186,14 @@ func TestOneNodeEach(t *testing.T) {
 		{"another node", "n2", "EPYC", Insufficient, "runs that share a node are alike, and 6 and 6 count as 1 and 1: insufficient runs for a test (1 of 4)"},
 		{"another machine", "n2", "Xeon", Worse, ""},
 		{"a node that is not known", "", "EPYC", Worse, ""},
+		{"another version on another node", "n2", "EPYC", Insufficient, "runs that share a node are alike, and 6 and 6 count as 1 and 1: insufficient runs for a test (1 of 4)"},
 	} {
 		b := set("b", test.host, test.cpu, 0.5)
+		if strings.HasPrefix(test.name, "another version") {
+			for i := range b {
+				b[i].Fingerprint = fingerprint.Print{"cpu": test.cpu, "version.torch": "2"}
+			}
+		}
 		if test.host == "" {
 			b[3].Hosts = nil
 		}

@@ -5,12 +5,22 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/drift"
 )
 
 // nodeLevel is the share of comparisons in which chance looks like nodes that
 // matter, and of points at which it looks like nodes that were dealt unevenly.
 const nodeLevel = 0.05
+
+// otherMachines reports whether the sets ran on machines of other kinds; another
+// version of a program is none.
+func otherMachines(a, b []scaling.Observation) bool {
+	machine := []string{fingerprint.CPU, fingerprint.GPU, fingerprint.MIG, fingerprint.PowerCap, fingerprint.Interface}
+	return slices.ContainsFunc(fingerprint.Differ(fingerprint.Common(prints(a)), fingerprint.Common(prints(b))),
+		func(d fingerprint.Difference) bool { return slices.Contains(machine, d.Field) })
+}
 
 // nodesMatter reports whether runs that were asked for alike go by the node that
 // they ran on.
