@@ -195,6 +195,12 @@ func Placed() []Measure {
 	return list
 }
 
+// IsCoordinate reports whether measures of any kind of workload have a coordinate of
+// that name.
+func IsCoordinate(key string) bool {
+	return slices.ContainsFunc(Placed(), func(m Measure) bool { return m.At.Has(key) })
+}
+
 // Beside lists the measures that are at the same places as m, m included, in the
 // order of their declaration; nil for one without coordinates.
 func (m Measure) Beside() []Measure {

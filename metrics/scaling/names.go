@@ -13,6 +13,7 @@ import (
 
 	"github.com/maruel/natural"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // What series are called.
@@ -57,6 +58,9 @@ func name(list []*series) (differing []string) {
 	for _, s := range list {
 		s.name = s.framework
 		for i, k := range named {
+			if s.parameters[k] == nil && measure.IsCoordinate(k) {
+				continue // the others say where it was measured
+			}
 			s.name += " " + labels[i] + "=" + show[k](s.parameters[k])
 		}
 		s.name = strings.TrimSpace(s.name)

@@ -24,6 +24,9 @@ func unfold(obs []Observation, planned []Planned, m measure.Measure, along axis)
 	places := map[string]map[string]any{}
 	for i := range obs {
 		for _, p := range m.Within(obs[i].Places) {
+			if _, has := p.At[string(along)]; !has && m.At.Has(string(along)) {
+				continue // no point of any curve
+			}
 			o := obs[i]
 			o.Parameters = located(o.Parameters, p.At)
 			o.Values, o.Why, o.Reported, o.Places = p.Values, nil, nil, nil

@@ -48,7 +48,7 @@ type attempt struct {
 
 func TestJoinRefusals(t *testing.T) {
 	// Long enough for who comes to be heard, on a busy machine too.
-	const untilMissing = 3 * time.Second
+	const untilMissing = 20 * time.Second // a tenth of it is what tells the ranks apart
 	for _, test := range []struct {
 		name   string
 		change func(rank int, a *attempt)

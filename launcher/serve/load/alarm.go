@@ -5,32 +5,16 @@ import (
 	"runtime"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 const (
 	// roughly is how long before a request the loop leaves the runtime's timers, which
 	// are late by up to 1 ms on an idle machine: epoll_wait counts in those.
 	roughly = 5 * time.Millisecond
-	// spin is how long before it the loop leaves the kernel's.
-	spin = 40 * time.Microsecond
+	// spin is how long before it the loop leaves the kernel's, which are late by 50 µs
+	// (PR_SET_TIMERSLACK) and the time to wake up.
+	spin = 100 * time.Microsecond
 )
-
-// exact makes the calling goroutine's sleeps exact until undo.
-func exact() (undo func()) {
-	// A thread that sleeps in the kernel keeps its processor for a while; answers that
-	// come meanwhile need another one.
-	if runtime.GOMAXPROCS(0) < 2 {
-		runtime.GOMAXPROCS(2)
-	}
-	runtime.LockOSThread()
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // 50 µs otherwise
-	return func() {
-		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) // what it was
-		runtime.UnlockOSThread()
-	}
-}
 
 // until waits until a time of the run, or the end of the context.
 func (r *run) until(ctx context.Context, at time.Duration) {
@@ -55,5 +39,13 @@ func (r *run) until(ctx context.Context, at time.Duration) {
 			ts := syscall.NsecToTimespec(int64(wait - spin))
 			_ = syscall.Nanosleep(&ts, nil) // or a signal came: what is left is waited for again
 		}
+	}
+}
+
+// sleepInKernel makes room for until: a thread that sleeps in the kernel keeps its
+// processor for a while, and answers that come meanwhile need another one.
+func sleepInKernel() {
+	if runtime.GOMAXPROCS(0) < 2 {
+		runtime.GOMAXPROCS(2)
 	}
 }

@@ -198,7 +198,7 @@ func (r *run) open(ctx context.Context) error {
 	}
 	free = append(free, first)
 	if r.Sleep == nil {
-		defer exact()()
+		sleepInKernel()
 	}
 	r.start()
 	for _, at := range r.Schedule {
