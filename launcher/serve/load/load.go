@@ -50,7 +50,10 @@ type Options struct {
 	Sleep func(time.Duration)
 
 	Timeout time.Duration // after which an answer is late
-	Window  time.Duration // the length of the stretches that are recorded; 0 is 1 s
+	// Lag is how late the open loop may send, at P99, where that is more than 5 % of the
+	// median latency.
+	Lag    time.Duration
+	Window time.Duration // the length of the stretches that are recorded; 0 is 1 s
 }
 
 // Poisson draws the times of calls that come independently of each other, rate of
@@ -99,7 +102,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Windows: r.record.list(), InFlight: o.InFlight, Asked: len(o.Schedule), FirstError: r.record.first,
+	return &Result{Windows: r.record.list(), InFlight: o.InFlight, Asked: len(o.Schedule), lag: o.Lag, FirstError: r.record.first,
 		ClientCPU: (processCPU() - r.cpu).Seconds() / time.Since(r.begin).Seconds(), CPUs: min(runtime.NumCPU(), runtime.GOMAXPROCS(0))}, nil
 }
 

@@ -80,7 +80,7 @@ func (r *Result) Judge() Verdict {
 	case r.CPUs > 0 && r.ClientCPU > busy*float64(r.CPUs):
 		v.Ours = true
 		v.Why = fmt.Sprintf("the client used %.0f %% of its CPUs and may be what was measured; give it more CPUs", 100*r.ClientCPU/float64(r.CPUs))
-	case r.Asked > 0 && v.Lag() > behind*v.typical():
+	case r.Asked > 0 && v.Lag() > max(behind*v.typical(), r.lag.Seconds()):
 		v.Ours = true
 		v.Why = fmt.Sprintf("the client sent late: by %v at P99, where the median latency is %v; give it its own CPUs", seconds(v.Lag()), seconds(v.typical()))
 	case len(means) < minSteady:

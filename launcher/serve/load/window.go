@@ -216,4 +216,6 @@ type Result struct {
 	// FirstError is of the first request without a right answer in time; nil: all had
 	// one.
 	FirstError error
+
+	lag time.Duration // of Options
 }

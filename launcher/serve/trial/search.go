@@ -21,6 +21,11 @@ const (
 	confirmations = 2
 	// maxProbes bounds a search.
 	maxProbes = 48
+	// patience is how often a rate is tried until a probe of it can be judged.
+	patience = 3
+	// rarer is how many times fewer requests than allowed have to be over the limit
+	// where those are too few stalls to tell the percentile.
+	rarer = 5
 	// fewRequests in a probe say nothing.
 	fewRequests = 50
 )
@@ -52,11 +57,17 @@ func (s *Service) search(ctx context.Context, w study.Serve, batch int, capacity
 		if err := s.Phase(text); err != nil {
 			return false, "", err
 		}
-		broken, unknown, err := s.broken(ctx, w, Load{Batch: batch, Rate: rate}, next())
-		if broken != "" {
-			fail, why = rate, broken
+		for range patience {
+			var broken string
+			if broken, unknown, err = s.broken(ctx, w, Load{Batch: batch, Rate: rate, probes: true}, next()); unknown != "" && err == nil {
+				continue
+			}
+			if broken != "" {
+				fail, why = rate, broken
+			}
+			return broken == "", "", err
 		}
-		return broken == "", unknown, err
+		return false, unknown, nil
 	}
 	for rate, probes := capacity/2, 0; probes < maxProbes; probes++ {
 		if rate*w.Duration.Seconds() < fewRequests {
@@ -126,7 +137,7 @@ func (s *Service) broken(ctx context.Context, w study.Serve, l Load, stream uint
 		if seen, _ := v.Total.Percentile(b.Share); seen > b.Seconds {
 			return fmt.Sprintf("P%g was %s", 100*b.Share, number.Seconds(seen)), "", nil
 		}
-		if why != "" {
+		if rare, ok := v.Total.Percentile(1 - (1-b.Share)/rarer); why != "" && (!ok || rare > b.Seconds) {
 			return "", fmt.Sprintf("no P%g: %s", 100*b.Share, why), nil
 		}
 	}

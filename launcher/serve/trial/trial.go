@@ -4,6 +4,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,7 +22,12 @@ type Load struct {
 	Batch   int     // samples in a request
 	Threads int     // requests in flight: closed loop; 0: the open one
 	Rate    float64 // requests/s of the open loop
+
+	probes bool // asks whether the limit is kept, and has no figures
 }
+
+// lagOfLimit is the part of a limit by which a probe may be sent late at P99.
+const lagOfLimit = 0.05
 
 // Loads are those that a workload lists, in the order in which they are measured:
 // for each batch the closed loops first, since they find the capacity.
@@ -107,6 +113,9 @@ func (s *Service) run(ctx context.Context, w study.Serve, l Load, capacity float
 	}
 	o := load.Options{Dial: dial, InFlight: l.Threads, Duration: time.Duration(w.Duration), Timeout: time.Duration(w.Timeout), Sleep: s.Sleep}
 	o.Window = o.Duration / load.Windows
+	if bounds, _ := w.Limit.Of(); l.probes && len(bounds) > 0 { // what is asked is whether they are kept
+		o.Lag = time.Duration(float64(time.Second) * lagOfLimit * slices.MinFunc(bounds, func(a, b study.Bound) int { return cmp.Compare(a.Seconds, b.Seconds) }).Seconds)
+	}
 	if l.Threads == 0 {
 		// Streams of one seed, as repeats have seeds that follow each other.
 		if o.Schedule = load.Poisson(l.Rate, o.Duration, s.Seed<<20+stream); len(o.Schedule) == 0 {
