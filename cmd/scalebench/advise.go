@@ -24,6 +24,7 @@ type adviseOptions struct {
 	curveOptions
 	site, currency, market string
 	deadline               time.Duration
+	rate                   float64 // requests/s of a service
 	wish                   advice.Options
 }
 
@@ -49,6 +50,9 @@ func adviseCommand(s *session) *cli.Command {
 			if err := wished(c); err != nil {
 				return err
 			}
+			if c.IsSet("rate") {
+				return adviseRate(c.Context, s, o)
+			}
 			return runAdvise(c.Context, s, o)
 		},
 	}
@@ -65,12 +69,13 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 		number("min-efficiency", "an efficiency of `E` or more, a fraction", &o.wish.MinEfficiency),
 		&cli.Float64Flag{Name: "target", Destination: &o.wish.Target, DefaultText: "the program's own, else the highest that runs reached", Usage: "`ACCURACY` to reach, a fraction"},
 		number("samples", "instead of a target: train on `N` samples", &o.wish.Samples),
+		number("rate", "of a service: how many replicas carry `R` requests/s within the study's limit", &o.rate),
 	}
 }
 
 // wished refuses a wish for nothing.
 func wished(c *cli.Context) error {
-	for _, name := range []string{"deadline", "budget", "min-efficiency", "target", "samples"} {
+	for _, name := range []string{"deadline", "budget", "min-efficiency", "target", "samples", "rate"} {
 		if c.IsSet(name) && c.Float64(name) == 0 && c.Duration(name) == 0 {
 			return usagef("--%s must be above 0; leave it out for no limit", name)
 		}

@@ -325,6 +325,9 @@ func noTraining(study, kind string) error {
 			break
 		}
 	}
+	if kind == "serve" {
+		hint += fmt.Sprintf("; `%s advise %s --rate R` says how many replicas carry R requests/s", appName, study)
+	}
 	return &usageError{err: fmt.Errorf("study %q is of kind %q: it trains nothing, so it has no training throughput, speedup or time to accuracy", study, kind), hint: hint + "."}
 }
 

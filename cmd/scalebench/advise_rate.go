@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling/capacity"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// adviseRate says how many replicas of a service carry a demand of so many requests/s.
+func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
+	adviser, err := o.adviser()
+	if err != nil {
+		return err
+	}
+	o.measure = measure.RateWithinLimit
+	a, err := s.analyse(ctx, o.curveOptions)
+	if err != nil {
+		return err
+	}
+	list := []capacity.Answer{}
+	for _, c := range a.Curves {
+		var price func(int) (float64, error)
+		if adviser.tariff != nil {
+			like := adviser.tariff.Like(c, a.Observations)
+			price = func(replicas int) (float64, error) { return like(replicas, 0, 3600) }
+		}
+		list = append(list, capacity.Of(c, o.rate, price))
+	}
+	slices.SortStableFunc(list, capacity.Compare)
+	if s.format == table.FormatJSON {
+		text, err := table.EncodeJSON(list)
+		if err == nil {
+			_, err = fmt.Fprintln(s.stdout, text)
+		}
+		return err
+	}
+	currency := ""
+	if adviser.tariff != nil {
+		currency = adviser.tariff.Currency
+	}
+	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "replicas"}, {Key: "at_least"}, {Key: "from", Head: "measured replicas"},
+		{Key: "rate_within_limit", Unit: "requests/s"}, {Key: "rate_within_limit_low", Head: "low"}, {Key: "rate_within_limit_high", Head: "high"}, {Key: "runs"}}}
+	if currency != "" {
+		t.Columns = append(t.Columns, table.Column{Key: "cost_per_hour", Unit: currency}, table.Column{Key: "cost_per_million", Unit: currency})
+	}
+	add := func(cells ...any) { t.Add(cells[:len(t.Columns)]...) }
+	amount := func(x *float64) any {
+		if x == nil {
+			return nil
+		}
+		return *x
+	}
+	for _, one := range list {
+		if one.Replicas == 0 {
+			add(one.Series, nil, nil, nil, nil, nil, nil, nil, nil, nil)
+			if len(list) > 1 {
+				t.Notes = append(t.Notes, one.Sentence())
+			}
+			continue
+		}
+		add(one.Series, one.Replicas, one.AtLeast, one.From, one.Rate, one.Low, one.High, one.Runs, amount(one.CostPerHour), amount(one.CostPerMillion))
+	}
+	if s.format == table.FormatCSV {
+		err = s.print(t)
+	} else {
+		sentence := list[0].Sentence()
+		if best := list[0]; best.CostPerHour != nil {
+			sentence += fmt.Sprintf(" %s an hour, %s per million requests at that demand.", number.Significant(*best.CostPerHour)+" "+currency, number.Significant(*best.CostPerMillion)+" "+currency)
+		}
+		err = s.printSaying(sentence, t)
+	}
+	a.warn(s)
+	return err
+}

@@ -1,0 +1,146 @@
+// Package capacity says how many replicas of a service carry a demand, from the
+// largest rate within the limit that runs of each number of replicas found
+// (measure.RateWithinLimit). It is pure.
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Answer is how many replicas of one series carry a demand.
+type Answer struct {
+	Series string  `json:"series"`
+	Limit  string  `json:"limit"`  // as the study has it
+	Demand float64 `json:"demand"` // requests/s
+	// Replicas carry the demand even at the lower end of what was measured; fewer than
+	// AtLeast do not even at its upper end. Both 0: Why.
+	Replicas int `json:"replicas"`
+	AtLeast  int `json:"at_least"`
+	// From is how many replicas were measured, and Rate what they carry within the
+	// limit, in requests/s: the median of the runs with its interval.
+	From int     `json:"from"`
+	Rate float64 `json:"rate_within_limit"`
+	Low  float64 `json:"rate_within_limit_low"`
+	High float64 `json:"rate_within_limit_high"`
+	Runs int     `json:"runs"`
+	// Cost of Replicas, and of a million requests at the demand; nil without prices.
+	CostPerHour    *float64 `json:"cost_per_hour"`
+	CostPerMillion *float64 `json:"cost_per_million"`
+
+	Doubts []string `json:"doubts,omitempty"`
+	Why    string   `json:"why,omitempty"` // there is no answer
+}
+
+// most is how many times the largest measured number of replicas an answer may have:
+// behind it, what they share shows.
+const most = 4
+
+// Of answers for one series, whose axis is the number of replicas. price is what so
+// many replicas cost an hour; nil without prices.
+func Of(c scaling.Curve, demand float64, price func(replicas int) (float64, error)) Answer {
+	a := Answer{Series: c.Series, Limit: fmt.Sprint(c.Parameters["workload.limit"]), Demand: demand}
+	var measured []scaling.Point // with an interval
+	for _, p := range c.Points {
+		s := p.Of(measure.RateWithinLimit)
+		switch {
+		case s == nil || s.Median == nil:
+		case s.Median.Interval == nil:
+			a.Why = fmt.Sprintf("no interval at %s: %s; set study.repeats", number.Count(p.Workers, "replica"), s.Median.Why)
+		default:
+			measured = append(measured, p)
+		}
+	}
+	if len(measured) == 0 {
+		a.Why = cmp.Or(a.Why, "no run found a largest rate within a limit; set workload.limit, such as { p95 = \"50ms\" }")
+		return a
+	}
+	a.Why = ""
+	take := func(p scaling.Point) {
+		m := p.Of(measure.RateWithinLimit).Median
+		a.From, a.Rate, a.Low, a.High, a.Runs = p.Workers, m.Value, m.Interval.Low, m.Interval.High, m.Runs
+	}
+	i := slices.IndexFunc(measured, func(p scaling.Point) bool {
+		return p.Of(measure.RateWithinLimit).Median.Interval.Low >= demand
+	})
+	if i >= 0 {
+		take(measured[i])
+		a.Replicas = a.From
+	} else {
+		take(measured[len(measured)-1])
+		a.Replicas = times(demand, a.Low, a.From)
+	}
+	// Of the numbers that were measured below, those are enough that may be.
+	a.AtLeast = min(a.Replicas, times(demand, a.High, a.From))
+	for _, p := range measured {
+		if p.Workers < a.Replicas && p.Of(measure.RateWithinLimit).Median.Interval.High < demand {
+			a.AtLeast = max(a.AtLeast, p.Workers+1)
+		}
+	}
+	if a.Replicas > most*a.From {
+		a.Why = fmt.Sprintf("%s carried %s requests/s, and %s would take over %d times as many; measure more replicas", number.Count(a.From, "replica"), number.Significant(a.Rate), number.Significant(demand), most)
+		a.Replicas, a.AtLeast = 0, 0
+		return a
+	}
+	if a.Replicas > a.From {
+		a.Doubts = append(a.Doubts, fmt.Sprintf("The most that was measured is %s: that %d carry %.3g times as much is assumed, and what replicas share (memory, network) may break it. Measure %d.",
+			number.Count(a.From, "replica"), a.Replicas, float64(a.Replicas)/float64(a.From), a.Replicas))
+	}
+	if price != nil {
+		if hour, err := price(a.Replicas); err != nil {
+			a.Doubts = append(a.Doubts, "No cost: "+err.Error()+".")
+		} else {
+			million := hour / 3600 / demand * 1e6
+			a.CostPerHour, a.CostPerMillion = &hour, &million
+		}
+	}
+	return a
+}
+
+// times is how many replicas carry a demand, if each carries as much as each of those
+// that carry a rate together.
+func times(demand, rate float64, replicas int) int {
+	n := math.Ceil(demand / (rate / float64(replicas)) * (1 - 1e-12))
+	return int(min(max(n, 1), 1<<30))
+}
+
+// Compare orders answers: the cheapest first, then the one with the fewest replicas;
+// those without an answer last.
+func Compare(a, b Answer) int {
+	cost := func(a Answer) float64 {
+		if a.CostPerHour == nil {
+			return math.Inf(1)
+		}
+		return *a.CostPerHour
+	}
+	none := func(a Answer) int {
+		if a.Replicas == 0 {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(none(a), none(b)), cmp.Compare(cost(a), cost(b)), cmp.Compare(a.Replicas, b.Replicas), cmp.Compare(b.Low, a.Low))
+}
+
+// Sentence is the answer for people.
+func (a Answer) Sentence() string {
+	if a.Replicas == 0 {
+		return fmt.Sprintf("%s: no answer: %s.", a.Series, a.Why)
+	}
+	count := number.Count(a.Replicas, "replica")
+	if a.AtLeast < a.Replicas {
+		count += fmt.Sprintf(" (%d may be enough)", a.AtLeast)
+	}
+	text := fmt.Sprintf("Use %s of %s for %s requests/s within %s: %s carried %s [%s, %s] requests/s in %s.",
+		count, a.Series, number.Significant(a.Demand), a.Limit, number.Count(a.From, "replica"), number.Significant(a.Rate), number.Significant(a.Low), number.Significant(a.High), number.Count(a.Runs, "run"))
+	for _, d := range a.Doubts {
+		text += " " + d
+	}
+	return text
+}

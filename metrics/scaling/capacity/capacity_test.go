@@ -1,0 +1,90 @@
+package capacity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// curve is of six runs of each number of replicas, whose largest rates within the
+// limit are spread evenly around a value, 5 % to either side.
+func curve(t *testing.T, carry map[int]float64, runs int) scaling.Curve {
+	t.Helper()
+	var obs []scaling.Observation
+	for replicas, rate := range carry {
+		for i := range runs {
+			value := rate * (1 + 0.1*(float64(i)/5-0.5))
+			obs = append(obs, scaling.Observation{Run: fmt.Sprintf("r%d-%d", replicas, i), Study: "s", Point: fmt.Sprint("p", replicas), Repeat: i + 1,
+				Kind: "serve", Framework: "native", Workers: replicas, Parameters: map[string]any{"workload.limit": "p95=50ms"},
+				Places: []measure.Place{{At: map[string]any{measure.Batch: 1.0}, Values: map[string]float64{measure.RateWithinLimit: value}}}})
+		}
+	}
+	m, err := measure.Find(measure.RateWithinLimit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	curves, err := scaling.Analyse(obs, scaling.Options{Measure: m})
+	if err != nil || len(curves) != 1 {
+		t.Fatal(err, len(curves))
+	}
+	return curves[0]
+}
+
+// Six runs from 95 to 105 have a median of 100, between 95 and 105.
+func TestOf(t *testing.T) {
+	for _, tt := range []struct {
+		name                      string
+		carry                     map[int]float64
+		demand                    float64
+		replicas, atLeast, from   int
+		doubt, why, inTheSentence string
+	}{
+		{"one carries it", map[int]float64{1: 100, 2: 190}, 90, 1, 1, 1, "", "", "Use 1 replica of native for 90.0 requests/s within p95=50ms: 1 replica carried 100 [95.0, 105] requests/s in 6 runs."},
+		{"the interval straddles", map[int]float64{1: 100, 2: 190}, 98, 2, 1, 2, "", "", "Use 2 replicas (1 may be enough)"},
+		{"two do not carry twice as much", map[int]float64{1: 100, 2: 150}, 160, 3, 3, 2, "The most that was measured is 2 replicas: that 3 carry 1.5 times", "", "Use 3 replicas of native"},
+		{"beyond, and it straddles", map[int]float64{2: 200}, 400, 5, 4, 2, "Measure 5", "", "(4 may be enough)"},
+		{"far beyond", map[int]float64{2: 200}, 2000, 0, 0, 2, "", "2 replicas carried 200 requests/s, and 2000 would take over 4 times as many", "no answer"},
+	} {
+		a := Of(curve(t, tt.carry, 6), tt.demand, func(n int) (float64, error) { return 3.6 * float64(n), nil })
+		if a.Replicas != tt.replicas || a.AtLeast != tt.atLeast || a.From != tt.from {
+			t.Errorf("%s: %+v", tt.name, a)
+		}
+		if text := strings.Join(a.Doubts, "\n"); !strings.Contains(text, tt.doubt) || tt.doubt == "" && text != "" {
+			t.Errorf("%s: doubts %q", tt.name, text)
+		}
+		if !strings.Contains(a.Why, tt.why) || tt.why == "" && a.Why != "" || !strings.Contains(a.Sentence(), tt.inTheSentence) {
+			t.Errorf("%s: why %q, %q", tt.name, a.Why, a.Sentence())
+		}
+		// 3.6 an hour for one are 0.001 a second: at 90 requests/s, 1e6/90 s for a million.
+		if a.Replicas > 0 {
+			if want := float64(tt.replicas) * 1000 / tt.demand; *a.CostPerMillion < 0.999*want || *a.CostPerMillion > 1.001*want {
+				t.Errorf("%s: a million cost %g, want %g", tt.name, *a.CostPerMillion, want)
+			}
+		}
+	}
+}
+
+func TestNoAnswer(t *testing.T) {
+	few := Of(curve(t, map[int]float64{1: 100}, 3), 50, nil)
+	if few.Replicas != 0 || !strings.Contains(few.Why, "no interval at 1 replica: ") {
+		t.Errorf("%+v", few)
+	}
+	if none := Of(scaling.Curve{Series: "native"}, 50, nil); none.Replicas != 0 || !strings.Contains(none.Why, "set workload.limit") {
+		t.Errorf("%+v", none)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	cheap, dear := 1.0, 2.0
+	list := []Answer{{Series: "none"}, {Series: "dear", Replicas: 1, CostPerHour: &dear}, {Series: "cheap", Replicas: 4, CostPerHour: &cheap}, {Series: "unpriced", Replicas: 1}}
+	slices.SortStableFunc(list, Compare)
+	for i, want := range []string{"cheap", "dear", "unpriced", "none"} {
+		if list[i].Series != want {
+			t.Errorf("%d: %s, want %s", i, list[i].Series, want)
+		}
+	}
+}
