@@ -127,21 +127,21 @@ func ttaRuns(curves []scaling.Curve) []string {
 }
 
 func runsAt(c scaling.Curve, count func(scaling.Point) int) string {
-	n := map[int][]int{}
+	n := map[int][]scaling.Value{}
 	var order []int
 	for _, p := range c.Points {
 		k := count(p)
 		if n[k] == nil {
 			order = append(order, k)
 		}
-		n[k] = append(n[k], p.Workers)
+		n[k] = append(n[k], p.At)
 	}
 	if len(order) == 1 {
 		return fmt.Sprint(order[0])
 	}
 	parts := make([]string, len(order))
 	for i, k := range order {
-		parts[i] = fmt.Sprintf("%d at %s", k, counts(n[k]))
+		parts[i] = fmt.Sprintf("%d at %s", k, places(c.Axis, n[k]))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -270,6 +270,26 @@ func counts(ns []int) string {
 		parts[i] = number.Short(float64(n), 15)
 	}
 	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1] + " workers"
+}
+
+// places are values of an axis, in words: "1 and 2 workers", "threads 1 and 2".
+func places(axis string, list []scaling.Value) string {
+	if axis == scaling.Workers {
+		ns := make([]int, len(list))
+		for i, v := range list {
+			ns[i] = int(v.Number)
+		}
+		return counts(ns)
+	}
+	parts := make([]string, len(list))
+	for i, v := range list {
+		parts[i] = v.String()
+	}
+	text := parts[len(parts)-1]
+	if len(parts) > 1 {
+		text = strings.Join(parts[:len(parts)-1], ", ") + " and " + text
+	}
+	return last(axis) + " " + text
 }
 
 // insert keeps list sorted and without doubles.
