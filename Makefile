@@ -26,7 +26,7 @@ BENCH_PROGRAMS := mpicc mpirun wrk hey
 BENCH_PACKAGES := openmpi-bin libopenmpi-dev libopenblas0-pthread wrk hey
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build worker-gpu gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-horovod bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
+.PHONY: build worker-gpu gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-horovod test-serving bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -148,6 +148,11 @@ test-horovod: framework-packages
 	@set -- $(HOROVOD); shift $$((0x$$(git rev-parse HEAD | cut -c1-8) % $$#)); \
 	$(MAKE) --no-print-directory test-frameworks FRAMEWORK=$$1 MATRIX=
 
+# The load generator against real model servers, each in the environment of its
+# lock.
+test-serving: framework-packages
+	go test -tags serving -timeout 30m -count 1 -run Serving ./launcher/serve/target
+
 # What scalebench adds to a step of each of them; see docs/frameworks.md.
 bench-frameworks: framework-packages
 	go test -tags frameworks,python -timeout 60m -run '^$$' -bench FrameworkHooks -benchtime 1x ./launcher/framework
@@ -191,9 +196,9 @@ test-packages release-packages bench-packages:
 
 lint: test-packages
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
-	go vet -tags $(TEST_TAGS),release,frameworks ./...
+	go vet -tags $(TEST_TAGS),release,frameworks,serving ./...
 	go vet -tags gpu ./cmd/scalebench-worker ./cmd/gpu-check
-	go tool staticcheck -tags $(TEST_TAGS),release,frameworks ./...
+	go tool staticcheck -tags $(TEST_TAGS),release,frameworks,serving ./...
 	go tool staticcheck -tags gpu ./cmd/scalebench-worker ./cmd/gpu-check
 	git ls-files '*.sh' .ci | xargs shellcheck
 	git ls-files '*.py' | xargs pycodestyle

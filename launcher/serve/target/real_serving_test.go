@@ -1,0 +1,158 @@
+//go:build serving
+
+package target
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/serve/v2"
+	"github.com/scalebench/scalebench/launcher/world"
+)
+
+// startServer starts a program of testdata in the environment of a lock, with so many
+// free ports as its arguments, and ends all that it began.
+func startServer(t *testing.T, family, program string, ports int) (at []int) {
+	t.Helper()
+	build := exec.Command("../../framework/locks/environment.sh", family)
+	build.Stderr = os.Stderr
+	python, err := build.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	arguments := []string{filepath.Join("testdata", program)}
+	for range ports {
+		port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, arguments = append(at, port), append(arguments, strconv.Itoa(port))
+	}
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := exec.Command(strings.TrimSpace(string(python)), arguments...)
+	server.Stdout, server.Stderr = log, log
+	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Triton does not end with its launcher
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-server.Process.Pid, syscall.SIGKILL)
+		_ = server.Wait()
+		if text, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
+			t.Logf("the server said:\n%s", text)
+		}
+		_ = log.Close()
+	})
+	return at
+}
+
+// Real servers are asked over HTTP, in bytes where they take them and in JSON, and over
+// gRPC, and are held to what their model computes.
+func TestServing(t *testing.T) {
+	t.Run("triton", func(t *testing.T) {
+		http, rpc, m := askServer(t, "triton", true)
+		// It takes 16 at most, and refuses more.
+		in := Inputs{Batch: 17}
+		p, err := m.Payload(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := NewV2(http, m, p).Learn(soon()); err == nil || !strings.Contains(err.Error(), "status 400") {
+			t.Errorf("a batch of 17 over HTTP: %v", err)
+		}
+		target, err := NewGRPC(rpc, m, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := target.Learn(soon()); err == nil || !strings.Contains(err.Error(), "InvalidArgument") {
+			t.Errorf("a batch of 17 over gRPC: %v", err)
+		}
+	})
+	t.Run("mlserver", func(t *testing.T) { askServer(t, "mlserver", false) })
+}
+
+// askServer starts a server and asks it in each way that it takes.
+func askServer(t *testing.T, name string, binary bool) (http, rpc []string, m *Model) {
+	t.Helper()
+	ports := startServer(t, name, name+"_server.py", 3)
+	http, rpc = []string{fmt.Sprintf("http://127.0.0.1:%d", ports[0])}, []string{fmt.Sprintf("grpc://127.0.0.1:%d", ports[1])}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	m, err := Ready(ctx, http, "double")
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, err := ReadyGRPC(ctx, rpc, "double")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*Model{m, over} {
+		if m.Server.Name != name || m.Binary() != binary || fmt.Sprint(m.Inputs, m.Outputs) != "[{x FP32 [-1 3]}] [{y FP32 [-1 3]} {n INT64 [-1 1]}]" {
+			t.Errorf("it says of itself: %+v", m)
+		}
+	}
+	in := Inputs{Batch: 4, Seed: 2}
+	inputs, _, err := m.draw(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := newOutput(v2.Tensor{Name: "x", Datatype: "FP32", Shape: []int{4, 3}}, inputs[0].raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// check asks ten more times and looks at what the known answer says.
+	check := func(name string, known *Known, dial func() error) {
+		t.Helper()
+		for range 10 {
+			if err := dial(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if known.Varies || len(known.outputs) != 2 {
+			t.Fatalf("%s: varies %v, outputs %+v", name, known.Varies, known.outputs)
+		}
+		for _, o := range known.outputs {
+			if o.Name != "y" {
+				continue
+			}
+			for i, v := range o.numbers {
+				if v != 2*x.numbers[i] {
+					t.Errorf("%s: y[%d] is %g, x is %g", name, i, v, x.numbers[i])
+				}
+			}
+		}
+	}
+	for _, in.JSON = range []bool{false, true} {
+		p, err := m.Payload(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := NewV2(http, m, p)
+		if err := target.Learn(soon()); err != nil {
+			t.Fatal(err)
+		}
+		check(fmt.Sprintf("HTTP, JSON %v", in.JSON), &target.Known, func() error { return ask(target) })
+	}
+	in.JSON = false
+	target, err := NewGRPC(rpc, over, in)
+	if err == nil {
+		err = target.Learn(soon())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("gRPC", &target.Known, func() error { return askGRPC(target) })
+	return http, rpc, m
+}
