@@ -69,14 +69,6 @@ func are(n int, noun string) string {
 	return number.Count(n, noun) + " are"
 }
 
-// was is "1 run was cancelled".
-func was(n int, noun, what string) string {
-	if n == 1 {
-		return number.Count(n, noun) + " was " + what
-	}
-	return number.Count(n, noun) + " were " + what
-}
-
 func have(n int, noun string) string {
 	if n == 1 {
 		return number.Count(n, noun) + " has"

@@ -51,13 +51,8 @@ func serve(how, address, child string) {
 		if err != nil {
 			panic(err)
 		}
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				panic(err)
-			}
-			defer c.Close()
-		}
+		time.Sleep(time.Hour) // the kernel takes the calls
+		_ = l.Close()
 	}
 	panic(http.ListenAndServe(address, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(ready)
