@@ -2,13 +2,14 @@
 // local launcher start it; people rarely do. It links neither the database nor
 // the plots, and needs no C library.
 //
-//	scalebench-worker run      supervise one rank of the run in --dir
-//	scalebench-worker train    one rank of the native trainer
-//	scalebench-worker load     send requests to a service by hand
+//	scalebench-worker run           supervise one rank of the run in --dir
+//	scalebench-worker train         one rank of the native trainer
+//	scalebench-worker serve         one rank of a service: its load, or a replica
+//	scalebench-worker load          send requests to a service by hand
 //	scalebench-worker model-server  answer for a model of the native trainer
-//	scalebench-worker stage    bring a run's data to this node's disk; unstage removes it
-//	scalebench-worker address  print this host's address and a free port
-//	scalebench-worker version  print the version
+//	scalebench-worker stage         bring a run's data to this node's disk; unstage removes it
+//	scalebench-worker address       print this host's address and a free port
+//	scalebench-worker version       print the version
 package main
 
 import (
