@@ -106,12 +106,12 @@ func (b *LocalBackend) Fits(p study.Point) error {
 	}
 	want, have := p.Ranks()*p.Resources.CPUsPerWorker, world.CPUs()
 	if want > have && !b.oversubscribe {
-		beside := ""
+		who := number.Count(p.Workers, "worker")
 		if p.Beside > 0 {
-			beside = ", and as many for the load generator"
+			who += " and the load generator,"
 		}
-		return fmt.Errorf("the run needs %s (%s with %d each%s), and this process may use %d; its throughput would say nothing about scaling (--oversubscribe runs it anyway and marks it)",
-			number.Count(want, "CPU"), number.Count(p.Workers, "worker"), p.Resources.CPUsPerWorker, beside, have)
+		return fmt.Errorf("the run needs %s (%s with %d each), and this process may use %d; its throughput would say nothing about scaling (--oversubscribe runs it anyway and marks it)",
+			number.Count(want, "CPU"), who, p.Resources.CPUsPerWorker, have)
 	}
 	return nil
 }

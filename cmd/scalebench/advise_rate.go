@@ -7,12 +7,34 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/capacity"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
+// mostDemand is far above what any service is asked, and bounds what is printed.
+const mostDemand = 1e9
+
+// nodesFor is how many nodes so many replicas take, as many on each as runs had; 0
+// where no run says.
+func nodesFor(replicas int, runs []scaling.Observation) int {
+	perNode := 0
+	for _, o := range runs {
+		if o.Nodes > 0 {
+			perNode = max(perNode, o.Workers/o.Nodes)
+		}
+	}
+	if perNode == 0 {
+		return 0
+	}
+	return (replicas + perNode - 1) / perNode
+}
+
 // adviseRate says how many replicas of a service carry a demand of so many requests/s.
 func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
+	if !(o.rate > 0 && o.rate <= mostDemand) {
+		return usagef("--rate %g is not a demand; want requests/s above 0, up to %g", o.rate, float64(mostDemand))
+	}
 	adviser, err := o.adviser()
 	if err != nil {
 		return err
@@ -22,12 +44,19 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	if err != nil {
 		return err
 	}
+	if a.Kind != "serve" {
+		return usagef("--rate asks how many replicas of a service carry a demand, and study %q is of kind %q", a.study, a.Kind)
+	}
+	if len(a.Curves) == 0 {
+		return &usageError{err: fmt.Errorf("no run of study %q has found a largest rate within a limit", a.study),
+			hint: "Set workload.limit in the study, such as limit = { p95 = \"50ms\" }, and run it again."}
+	}
 	list := []capacity.Answer{}
 	for _, c := range a.Curves {
 		var price func(int) (float64, error)
 		if adviser.tariff != nil {
 			like := adviser.tariff.Like(c, a.Observations)
-			price = func(replicas int) (float64, error) { return like(replicas, 0, 3600) }
+			price = func(replicas int) (float64, error) { return like(replicas, nodesFor(replicas, a.Observations), 3600) }
 		}
 		list = append(list, capacity.Of(c, o.rate, price))
 	}
