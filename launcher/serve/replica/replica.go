@@ -99,7 +99,11 @@ func (r *Replica) Ready(ctx context.Context, url, path string, within time.Durat
 	defer stop()
 	var last error
 	for {
-		if last = ask(ctx, url, path); last == nil {
+		err := ask(ctx, url, path)
+		if ctx.Err() == nil || last == nil { // else it says that the time is up, and no more
+			last = err
+		}
+		if err == nil {
 			select {
 			case <-r.ended: // somebody else answers there
 			default:
