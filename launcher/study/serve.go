@@ -100,7 +100,7 @@ func expandServe(p *Point) map[string]string {
 	wrong := map[string]string{}
 	w := &p.Workload.Serve
 	if len(w.Threads) == 0 && len(w.Rate) == 0 && w.Limit == "" {
-		wrong["workload.threads"] = "no load; list requests in flight, like threads = [1, 4, 16], or requests/s, like rate = [50, 100], or set a limit, like { p95 = \"50ms\" }, to have the largest rate within it searched"
+		wrong["workload.threads"] = "no load; list requests in flight, like threads = [1, 4, 16], or requests/s, like rate = [50, 100], or set a limit, like { p95 = \"50ms\" }, to search for the largest rate within it"
 	}
 	if p.Command.Start == "node" || p.Resources.Launch != "srun" {
 		wrong["command.start"] = "a replica is one process, which start = \"node\" and launch = \"torchrun\" do not start; leave them out"

@@ -66,7 +66,7 @@ func outcome(err error) error {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		return errors.New("the server ended with exit code 0; it has to serve until it is told to end")
+		return errors.New("the server ended with exit code 0 without being told to")
 	case errors.As(err, &exit) && exit.ExitCode() >= 0:
 		return fmt.Errorf("the server ended with exit code %d", exit.ExitCode())
 	}

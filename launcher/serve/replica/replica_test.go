@@ -87,7 +87,7 @@ func TestReady(t *testing.T) {
 	for how, want := range map[string]string{
 		"serves": "",
 		"ends":   "the server ended with exit code 3 before it was ready",
-		"leaves": "exit code 0; it has to serve until it is told to end before it was ready",
+		"leaves": "exit code 0 without being told to before it was ready",
 		"loads":  `not ready after 2s: http://127.0.0.1:`,
 	} {
 		t.Run(how, func(t *testing.T) {

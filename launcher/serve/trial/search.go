@@ -39,7 +39,7 @@ const (
 func (s *Service) search(ctx context.Context, w study.Serve, batch int, capacity float64, stream uint64) error {
 	next := func() uint64 { stream++; return stream - 1 }
 	if capacity == 0 {
-		if err := s.Phase(fmt.Sprintf("measuring 1 in flight, batch %d, to begin a search", batch)); err != nil {
+		if err := s.Phase(fmt.Sprintf("measuring 1 in flight, batch %d, to start a search", batch)); err != nil {
 			return err
 		}
 		_, v, err := s.run(ctx, w, Load{Batch: batch, Threads: 1}, 0, next())
@@ -47,13 +47,13 @@ func (s *Service) search(ctx context.Context, w study.Serve, batch int, capacity
 			return err
 		}
 		if capacity = v.Total.Rate(); capacity == 0 {
-			return s.Doubt(fmt.Sprintf("batch %d: no rate within the limit was searched: %s", batch, v.Why))
+			return s.Doubt(fmt.Sprintf("batch %d: did not search for a rate within the limit: %s", batch, v.Why))
 		}
 	}
 	var pass, fail float64
 	var why string // of fail
 	probe := func(rate float64) (passed bool, unknown string, err error) {
-		text := fmt.Sprintf("searching the largest rate within %s, batch %d: trying %s requests/s", w.Limit, batch, number.Significant(rate))
+		text := fmt.Sprintf("searching for the largest rate within %s, batch %d: trying %s requests/s", w.Limit, batch, number.Significant(rate))
 		if err := s.Phase(text); err != nil {
 			return false, "", err
 		}
@@ -78,7 +78,7 @@ func (s *Service) search(ctx context.Context, w study.Serve, batch int, capacity
 		case err != nil:
 			return err
 		case unknown != "":
-			return s.Doubt(fmt.Sprintf("batch %d: whether %s requests/s keep %s is not known: %s", batch, number.Significant(rate), w.Limit, unknown))
+			return s.Doubt(fmt.Sprintf("batch %d: cannot tell whether %s requests/s keep %s: %s", batch, number.Significant(rate), w.Limit, unknown))
 		case passed:
 			pass = rate
 		}
@@ -104,7 +104,7 @@ func (s *Service) confirm(w study.Serve, batch int, rate float64, fail *float64,
 		case err != nil:
 			return err
 		case unknown != "" || probes == maxProbes || rate*w.Duration.Seconds() < fewRequests:
-			return s.Doubt(fmt.Sprintf("batch %d: %s requests/s kept %s once, and not again: %s", batch, number.Significant(rate), w.Limit, strings.TrimPrefix(unknown+"; "+*why, "; ")))
+			return s.Doubt(fmt.Sprintf("batch %d: %s requests/s kept %s once, but not again: %s", batch, number.Significant(rate), w.Limit, strings.TrimPrefix(unknown+"; "+*why, "; ")))
 		case ok:
 			passed++
 		default:

@@ -153,7 +153,7 @@ func TestWrongAnswers(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if all := strings.Join(told.doubts, "\n"); !strings.Contains(all, "no request had a right answer in time") || !strings.Contains(all, "status 500") || !strings.Contains(all, "no rate within the limit was searched") {
+	if all := strings.Join(told.doubts, "\n"); !strings.Contains(all, "no request had a right answer in time") || !strings.Contains(all, "status 500") || !strings.Contains(all, "did not search for a rate within the limit") {
 		t.Errorf("%s", all)
 	}
 }

@@ -89,8 +89,8 @@ func Of(c scaling.Curve, demand float64, price func(replicas int) (float64, erro
 		return a
 	}
 	if a.Replicas > a.From {
-		a.Doubts = append(a.Doubts, fmt.Sprintf("The most that was measured is %s: that %d carry %.3g times as much is assumed, and what replicas share (memory, network) may break it. Measure %d.",
-			number.Count(a.From, "replica"), a.Replicas, float64(a.Replicas)/float64(a.From), a.Replicas))
+		a.Doubts = append(a.Doubts, fmt.Sprintf("This assumes that %d replicas carry %.3g times as much as %d, the most that was measured; what they share (memory, network) may prevent that: measure %d.",
+			a.Replicas, float64(a.Replicas)/float64(a.From), a.From, a.Replicas))
 	}
 	if price != nil {
 		if hour, err := price(a.Replicas); err != nil {

@@ -45,8 +45,8 @@ func TestOf(t *testing.T) {
 	}{
 		{"one carries it", map[int]float64{1: 100, 2: 190}, 90, 1, 1, 1, "", "", "Use 1 replica of native for 90.0 requests/s within p95=50ms: 1 replica carried 100 [95.0, 105] requests/s in 6 runs."},
 		{"the interval straddles", map[int]float64{1: 100, 2: 190}, 98, 2, 1, 2, "", "", "Use 2 replicas (1 may be enough)"},
-		{"two do not carry twice as much", map[int]float64{1: 100, 2: 150}, 160, 3, 3, 2, "The most that was measured is 2 replicas: that 3 carry 1.5 times", "", "Use 3 replicas of native"},
-		{"beyond, and it straddles", map[int]float64{2: 200}, 400, 5, 4, 2, "Measure 5", "", "(4 may be enough)"},
+		{"two do not carry twice as much", map[int]float64{1: 100, 2: 150}, 160, 3, 3, 2, "This assumes that 3 replicas carry 1.5 times as much as 2, the most that was measured", "", "Use 3 replicas of native"},
+		{"beyond, and it straddles", map[int]float64{2: 200}, 400, 5, 4, 2, "measure 5", "", "(4 may be enough)"},
 		{"far beyond", map[int]float64{2: 200}, 2000, 0, 0, 2, "", "2 replicas carried 200 requests/s, and 2000 would take over 4 times as many", "no answer"},
 	} {
 		a := Of(curve(t, tt.carry, 6), tt.demand, func(n int) (float64, error) { return 3.6 * float64(n), nil })
