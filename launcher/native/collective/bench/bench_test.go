@@ -231,7 +231,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for _, err := range ranks(t, 1, func(g *collective.Group) error { return Run(t.Context(), NewHost("tcp", g), g, good) }) {
-		if err == nil || !strings.Contains(err.Error(), "start 2 or more") {
+		if err == nil || !strings.Contains(err.Error(), "a collective needs 2 ranks or more") {
 			t.Errorf("one rank: %v", err)
 		}
 	}
