@@ -8,9 +8,8 @@ import (
 )
 
 // Of short runs whose steps differ by noise alone, 5 % at most come with a warning; of
-// 25, five stretches, and of
-// 40 steps, the fewest that are eight, 6.6 %. Of 20 or 30 steps 24 to 27 %
-// did, when the scatter of a stretch was that of its own five steps.
+// 25 and of 40 steps, which are five and eight whole stretches, 6.6 %. Of 20 or 30
+// steps 24 to 27 % did, when the scatter of a stretch was that of its own five steps.
 func TestTruthOfShortRuns(t *testing.T) {
 	runs := 4000
 	if testing.Short() {
