@@ -63,12 +63,8 @@ func measureCollectives(c *cli.Context) error {
 	ctx, stop := untilSignal(c)
 	defer stop()
 	w := p.point.Workload.Collective
-	group, joinError := joinFor(ctx, p, w.Backend)
-	host, _ := os.Hostname() // "" is "not found out"
-	events, err := metrics.NewWriter(p.events, metrics.Start{
-		Writer: "rank", Framework: p.point.Framework, Rank: p.world.Rank, WorldSize: p.world.Size, LocalRank: p.world.LocalRank,
-		Restart: p.world.Restart, Host: host, PID: os.Getpid(),
-	})
+	group, joinError := p.join(ctx, transports[w.Backend])
+	events, err := p.writer()
 	if err == nil {
 		err = joinError
 	}
@@ -78,21 +74,9 @@ func measureCollectives(c *cli.Context) error {
 	return endGroup(ctx, "collective", group, events, err)
 }
 
-// joinFor makes the group that a backend's ranks agree by, and move data
-// through where it is not one of GPUs.
-func joinFor(ctx context.Context, p *program, backend string) (*collective.Group, error) {
-	o := collective.Options{Timeout: p.timeout, JoinTimeout: p.timeout, Build: version.String()}
-	switch backend {
-	case "tcp":
-		o.Transport = collective.TCP
-	case "shm":
-		o.Transport = collective.SharedMemory
-	}
-	if p.world.Size != p.point.Workers {
-		return nil, fmt.Errorf("a world of %d was started, and the point asks for %d", p.world.Size, p.point.Workers)
-	}
-	return collective.Join(ctx, p.world, p.nonce, o)
-}
+// transports are what a backend makes its ranks agree by, and move data through where
+// it is not one of GPUs; the others leave it to the group.
+var transports = map[string]collective.Transport{"tcp": collective.TCP, "shm": collective.SharedMemory}
 
 // benchmark measures what the point says. Rank 0 records it as it comes, so that
 // what was measured before an end that nobody planned is kept.

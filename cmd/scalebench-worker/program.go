@@ -11,11 +11,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics"
 )
 
 // timeoutVariable is how long a rank waits for another, as "90s" or "5m": at the
@@ -78,6 +81,23 @@ func openProgram() (*program, error) {
 		return nil, err
 	}
 	return &program{run: run, point: point, world: w, nonce: nonce, events: events, timeout: timeout}, nil
+}
+
+// writer starts the rank's event file.
+func (p *program) writer() (*metrics.Writer, error) {
+	host, _ := os.Hostname() // "" is "not found out"
+	return metrics.NewWriter(p.events, metrics.Start{
+		Writer: "rank", Framework: p.point.Framework, Rank: p.world.Rank, WorldSize: p.world.Size, LocalRank: p.world.LocalRank,
+		Restart: p.world.Restart, Host: host, PID: os.Getpid(),
+	})
+}
+
+// join makes the ranks a group, whose numbers travel over the transport.
+func (p *program) join(ctx context.Context, t collective.Transport) (*collective.Group, error) {
+	if p.world.Size != p.point.Ranks() {
+		return nil, fmt.Errorf("a world of %d was started, and the point asks for %d", p.world.Size, p.point.Ranks())
+	}
+	return collective.Join(ctx, p.world, p.nonce, collective.Options{Timeout: p.timeout, JoinTimeout: p.timeout, Build: version.String(), Transport: t})
 }
 
 // untilSignal is a context that ends with the first signal, which is its cause.

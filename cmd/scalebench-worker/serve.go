@@ -37,23 +37,16 @@ func serveReplicas(c *cli.Context) error {
 	defer p.events.Close()
 	ctx, stop := untilSignal(c)
 	defer stop()
-	host, _ := os.Hostname() // "" is "not found out"
-	events, err := metrics.NewWriter(p.events, metrics.Start{
-		Writer: "rank", Framework: p.point.Framework, Rank: p.world.Rank, WorldSize: p.world.Size, LocalRank: p.world.LocalRank,
-		Restart: p.world.Restart, Host: host, PID: os.Getpid(),
-	})
+	events, err := p.writer()
 	if err != nil {
 		return err
 	}
 	r := &serving{program: p, events: events}
 	err = events.Write(metrics.Event{Environment: &metrics.Environment{Threads: min(runtime.GOMAXPROCS(0), max(p.point.Resources.CPUsPerWorker, 1)),
 		Versions: map[string]string{"go": runtime.Version(), "scalebench": version.String()}}})
-	if err == nil && p.world.Size != p.point.Ranks() {
-		err = fmt.Errorf("a world of %d was started, and the point asks for %d", p.world.Size, p.point.Ranks())
-	}
 	if err == nil {
 		// Over TCP, since who waits in shared memory takes CPU time from the servers.
-		r.group, err = collective.Join(ctx, p.world, p.nonce, collective.Options{Timeout: p.timeout, JoinTimeout: p.timeout, Build: version.String(), Transport: collective.TCP})
+		r.group, err = p.join(ctx, collective.TCP)
 	}
 	if err == nil {
 		err = r.run(ctx)
@@ -382,11 +375,13 @@ func exchange(ctx context.Context, g *collective.Group, text string) ([]string, 
 	}
 	list := make([]string, g.Size())
 	for rank := range list {
+		var bytes []byte
 		for _, b := range all[rank*room : (rank+1)*room] {
 			if b != 0 {
-				list[rank] += string(rune(b))
+				bytes = append(bytes, byte(b))
 			}
 		}
+		list[rank] = string(bytes)
 	}
 	return list, nil
 }

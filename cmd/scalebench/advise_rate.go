@@ -49,7 +49,7 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	}
 	if len(a.Curves) == 0 {
 		return &usageError{err: fmt.Errorf("no run of study %q has found a largest rate within a limit", a.study),
-			hint: "Set workload.limit in the study, such as limit = { p95 = \"50ms\" }, and run it again."}
+			hint: fmt.Sprintf("Runs search for one if the study sets workload.limit, such as limit = { p95 = \"50ms\" }. If it does, `%s scaling %s` says why they found none.", appName, a.study)}
 	}
 	list := []capacity.Answer{}
 	for _, c := range a.Curves {

@@ -320,23 +320,7 @@ func TestGRPCReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
-		s, err := g.Dial()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 6 {
-			if err := s.Send(soon()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		_ = s.Close()
-	}
-	for i := range calls {
-		if n := calls[i].Load(); n != 4 {
-			t.Errorf("replica %d was asked %d times of 12", i, n)
-		}
-	}
+	asksInTurns(t, g.Dial, &calls)
 }
 
 // Typed contents are the bytes that raw contents have, for each datatype.

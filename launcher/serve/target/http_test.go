@@ -145,8 +145,15 @@ func TestReplicas(t *testing.T) {
 		defer server.Close()
 		h.URLs = append(h.URLs, server.URL)
 	}
+	asksInTurns(t, h.Dial, &calls)
+}
+
+// asksInTurns: two connections that send six requests each have asked every replica
+// four times.
+func asksInTurns(t *testing.T, dial func() (load.Sender, error), calls *[3]atomic.Int64) {
+	t.Helper()
 	for range 2 {
-		s, err := h.Dial()
+		s, err := dial()
 		if err != nil {
 			t.Fatal(err)
 		}
