@@ -34,7 +34,7 @@ func Choose(ctx context.Context, runs []metrics.Run, where string) ([]bool, erro
 	defer db.Close()
 	db.SetMaxOpenConns(1) // the database is the connection's
 	s := &Store{now: time.Now, limit: Options{}.withDefaults().WhereLimit, write: db, read: db}
-	if err := s.makeSchema(ctx); err != nil {
+	if err := s.tryMakeSchema(ctx); err != nil {
 		return nil, err
 	}
 	ids := map[int64]int{}

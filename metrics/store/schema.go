@@ -98,7 +98,19 @@ func look(path string, o Options) (empty bool, err error) {
 
 // makeSchema gives an empty file its schema, in one transaction: a process that
 // dies meanwhile leaves the file empty.
-func (s *Store) makeSchema(ctx context.Context) error {
+//
+// It asks again for as long as it may wait: where two processes turn a new file
+// into one with a write-ahead log at once, SQLite refuses one of them without
+// waiting, since each could be waiting for the other.
+func (s *Store) makeSchema(ctx context.Context, wait time.Duration) error {
+	for end := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
+		if err := s.tryMakeSchema(ctx); !errors.Is(err, ErrLocked) || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+func (s *Store) tryMakeSchema(ctx context.Context) error {
 	return s.withTx(ctx, func(tx *sql.Tx) error {
 		// Read inside the transaction: another process may have been faster.
 		var version int

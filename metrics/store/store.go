@@ -105,7 +105,7 @@ func Open(path string, o Options) (*Store, error) {
 		"_cache_size":      {fmt.Sprint(-cacheKiB)},
 	}, o.LockWait, nil)
 	s.write.SetMaxOpenConns(1) // writers would only wait for each other
-	if err := s.makeSchema(context.Background()); err != nil {
+	if err := s.makeSchema(context.Background(), o.LockWait); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("database %s: %w", path, explain(err))
 	}
