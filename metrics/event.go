@@ -174,6 +174,9 @@ type Evaluation struct {
 	Loss     *float64 `json:"loss,omitempty"`
 	Samples  int64    `json:"samples"` // evaluated over all ranks; 0: not known
 	Seconds  float64  `json:"seconds"` // that the evaluation took; 0: not known
+	// Trained is the samples trained on so far over all ranks, from a program that
+	// does not record its steps; 0: it does, or they are not known.
+	Trained int64 `json:"trained,omitempty"`
 }
 
 // Names of figures that results are made of, where the steps themselves were

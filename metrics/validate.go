@@ -239,7 +239,8 @@ func (v *Evaluation) validate() error {
 		return fmt.Errorf("evaluation.accuracy = %g, want a fraction from 0 to 1", a)
 	}
 	return within(bounded{"evaluation.epoch", float64(v.Epoch), MaxStep}, bounded{"evaluation.step", float64(v.Step), MaxStep},
-		bounded{"evaluation.samples", float64(v.Samples), MaxCount}, bounded{"evaluation.seconds", v.Seconds, MaxSeconds})
+		bounded{"evaluation.samples", float64(v.Samples), MaxCount}, bounded{"evaluation.seconds", v.Seconds, MaxSeconds},
+		bounded{"evaluation.trained", float64(v.Trained), MaxCount})
 }
 
 func (f *Figure) validate() error {

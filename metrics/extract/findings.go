@@ -111,7 +111,7 @@ func pack(f Finding) (p packed, k kind, ok bool) {
 	case e != nil:
 		p.value, p.first, p.second = e.Accuracy, float64(e.Epoch), float64(e.Step)
 		k.evaluation, k.samples = true, e.Samples
-		return p, k, e.Loss == nil && e.Seconds == 0 && int(p.first) == e.Epoch && int(p.second) == e.Step
+		return p, k, e.Loss == nil && e.Seconds == 0 && e.Trained == 0 && int(p.first) == e.Epoch && int(p.second) == e.Step
 	case f.Event.Figure == nil:
 		return p, k, false
 	}

@@ -255,6 +255,10 @@ func (m *mllogRun) finish() error {
 		l.add(metrics.Event{Time: m.stop.Number / 1000, Figure: &metrics.Figure{Name: name, Value: seconds, Unit: "s", Note: note}}, 1e-3, m.start, m.stop)
 	}
 	figure(metrics.FigureTrainSeconds, "from run_start to run_stop, evaluations included")
+	if x, ok := m.endToEnd(); ok {
+		l.add(metrics.Event{Time: m.stop.Number / 1000, Figure: &metrics.Figure{Name: metrics.FigureEndToEnd, Value: x, Unit: "samples/s",
+			Note: "the log's count of samples at its last evaluation over the time from run_start to run_stop"}}, 1)
+	}
 	switch m.status {
 	case "success":
 		figure(metrics.FigureToTarget, "MLPerf's time to train: from run_start to a run_stop that says success")
@@ -282,6 +286,7 @@ func (m *mllogRun) evaluate() error {
 		l.note("in MLPerf's %s, eval_accuracy is not an accuracy (a loss, for most models); it is kept as the figure eval_accuracy", m.benchmark)
 	}
 	late, last := false, m.start
+	_, _, counted := m.trained()
 	for _, one := range m.evaluations {
 		seconds := float64(one.at) / 1000
 		after := m.stop.Line > 0 && float64(one.at) > m.stop.Number
@@ -307,6 +312,10 @@ func (m *mllogRun) evaluate() error {
 		e := metrics.Event{Time: seconds, Evaluation: &metrics.Evaluation{Samples: m.train.TestSamples}}
 		if one.epoch < largestEpoch {
 			e.Evaluation.Epoch = int(math.Ceil(one.epoch))
+		}
+		if counted {
+			samples, _ := m.samples(m.marks[one.mark])
+			e.Evaluation.Trained = int64(math.Round(samples))
 		}
 		if err := l.accuracy(e, 1, one.v); err != nil {
 			return err

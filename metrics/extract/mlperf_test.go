@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/scalebench/scalebench/metrics"
 )
 
 // mllogText writes facts, "MS KEY [VALUE [METADATA]]" a line, as a log.
@@ -116,7 +119,7 @@ func TestMLPerfFigures(t *testing.T) {
 			263122 eval_stop null {"epoch_num":103809024}
 			263122 run_stop null {"status":"success"}
 			263123 train_samples 103809024`,
-			map[string]float64{"throughput": 25344 / 119.950, "to_target": 263.122, "train_seconds": 263.122}, "the log's own samples"},
+			map[string]float64{"throughput": 25344 / 119.950, "end_to_end": 2 * 25344 / 263.122, "to_target": 263.122, "train_seconds": 263.122}, "the log's own samples"},
 		// 448 samples in 18.93 s are 23.67/s; 896 samples until the evaluation at
 		// 37.9 s are 23.6/s.
 		{"llama31_405b, times of steps: v5.0 NVIDIA/results/tyche_ngpu256_ngc25.04_nemo", 256, `
@@ -131,7 +134,7 @@ func TestMLPerfFigures(t *testing.T) {
 			60000 eval_accuracy 5.4 {"samples_count":896}
 			60000 eval_stop null {"samples_count":896}
 			60000 run_stop null {"samples_count":896,"status":"success"}`,
-			map[string]float64{"throughput": 448 / 18.93, "to_target": 60, "train_seconds": 60}, "median train_step_time"},
+			map[string]float64{"throughput": 448 / 18.93, "end_to_end": 896 / 60.0, "to_target": 60, "train_seconds": 60}, "median train_step_time"},
 		// The only mark is the evaluation, which does not say when it began.
 		{"llama2_70b_lora, blocks that count otherwise: v4.0 Intel-HabanaLabs/results/HLS-Gaudi2-PT", 8, `
 			0 submission_benchmark "llama2_70b_lora"
@@ -209,5 +212,59 @@ func TestMLPerfProcess(t *testing.T) {
 	}
 	if n := r.Found(); n != 3 || slices.Collect(r.Findings())[n-1].Event.Figure.Value != 1 {
 		t.Errorf("%d findings: %v", n, slices.Collect(r.Findings()))
+	}
+}
+
+// An evaluation says how many samples came before it: epoch_num times the
+// training set in rgat (0.05 and 0.85 of 94,605,581), and none of them where one
+// line says that training went backwards, or does not say.
+func TestMLPerfTrained(t *testing.T) {
+	data, err := os.ReadFile("testdata/mlperf-rgat.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	trained := func(text string) (first, last int64, endToEnd float64) {
+		t.Helper()
+		r, err := mlperf.Extract(strings.NewReader(text), Options{Workers: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for f := range r.Findings() {
+			switch e := f.Event; {
+			case e.Figure != nil && e.Figure.Name == metrics.FigureEndToEnd:
+				endToEnd = e.Figure.Value
+			case e.Evaluation == nil:
+			case first == 0:
+				first, last = e.Evaluation.Trained, e.Evaluation.Trained
+			default:
+				last = e.Evaluation.Trained
+			}
+		}
+		return first, last, endToEnd
+	}
+	first, last, endToEnd := trained(text)
+	if first != 4730279 || last != 80414744 || math.Abs(endToEnd-171611.5) > 0.1 {
+		t.Errorf("%d samples at the first evaluation, %d at the last, %g samples/s", first, last, endToEnd)
+	}
+	for _, damage := range []string{`"epoch_num": 0.0001`, `"epoch": 0.85`} {
+		at := strings.LastIndex(text, `"eval_accuracy"`)
+		first, last, endToEnd := trained(text[:at] + strings.Replace(text[at:], `"epoch_num": 0.85`, damage, 1))
+		if first != 0 || last != 0 || endToEnd != 0 {
+			t.Errorf("with %s: %d samples, %d samples, %g samples/s", damage, first, last, endToEnd)
+		}
+	}
+	// Training that goes on behind the last count: the whole is not known.
+	at := strings.Index(text, `"run_stop"`)
+	line := strings.LastIndex(text[:at], "\n")
+	var e struct {
+		Time int64 `json:"time_ms"`
+	}
+	if err := json.Unmarshal([]byte(strings.SplitN(strings.TrimPrefix(strings.TrimSpace(text[line:]), ":::MLLOG "), "\n", 2)[0]), &e); err != nil {
+		t.Fatal(err)
+	}
+	later := strings.Replace(text[line:], fmt.Sprint(e.Time), fmt.Sprint(e.Time+60_000), 1)
+	if _, last, endToEnd := trained(text[:line] + later); last != 80414744 || endToEnd != 0 {
+		t.Errorf("a minute after the last evaluation: %d samples, %g samples/s", last, endToEnd)
 	}
 }

@@ -73,6 +73,37 @@ func (m *mllogRun) samples(at mllogMark) (x float64, ok bool) {
 	return 0, false
 }
 
+// trained is how many samples were trained on by the last evaluation, and its
+// time in ms; ok is false where one of them does not say so, or they say that
+// training went backwards.
+func (m *mllogRun) trained() (samples, at float64, ok bool) {
+	for _, one := range m.evaluations {
+		if m.stop.Line > 0 && float64(one.at) > m.stop.Number {
+			continue // of a checkpoint, after training
+		}
+		x, said := m.samples(m.marks[one.mark])
+		if !said || x < samples || x > metrics.MaxCount {
+			return 0, 0, false
+		}
+		samples, at = x, float64(one.at)
+	}
+	return samples, at, samples > 0
+}
+
+// endToEnd is the rate from run_start to run_stop in samples/s; ok is false where
+// training went on after the last count of samples, or where the whole would be
+// faster than the training in it: the counts are then of something else.
+func (m *mllogRun) endToEnd() (x float64, ok bool) {
+	samples, at, ok := m.trained()
+	took := m.stop.Number - m.start.Number
+	if !ok || !(took > 0) || m.stop.Number-at > 0.05*took {
+		return 0, false
+	}
+	x = samples / took * 1000
+	training := m.ownRate().training
+	return x, finite(x) && (training == 0 || x <= 1.05*training)
+}
+
 // ownRate is the rate that the log's own counts of samples give, over the time
 // in which it trained: without evaluations and what lies between blocks. It is
 // the median from one count to the next, without the first, whose time has the

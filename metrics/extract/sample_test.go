@@ -182,7 +182,7 @@ func checkEvents(t *testing.T, r Content) {
 			}
 			continue
 		}
-		if e := f.Event.Figure; e != nil && len(f.Values) == 0 && e.Name == metrics.FigureThroughput {
+		if e := f.Event.Figure; e != nil && len(f.Values) == 0 && slices.Contains([]string{metrics.FigureThroughput, metrics.FigureEndToEnd}, e.Name) {
 			continue // of counts and times all over the log
 		}
 		how := "last"

@@ -90,6 +90,7 @@ func (o *Observation) Targets() []float64 { return measure.Targets(o.Values) }
 type Evaluation struct {
 	Seconds  float64 // from the start of the training clock to the end of the evaluation
 	Epoch    int
+	Step     int     // steps done by then; 0: not known
 	Samples  int64   // trained on so far, over all ranks; -1: not known
 	Accuracy float64 // fraction
 }

@@ -348,8 +348,8 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 		return w.gradients(e.Gradients, line)
 	case e.Evaluation != nil:
 		v := e.Evaluation
-		return w.insert("INSERT INTO evaluation (file, line, time, epoch, step, accuracy, loss, samples, seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			w.id, line, e.Time, v.Epoch, v.Step, v.Accuracy, v.Loss, v.Samples, v.Seconds)
+		return w.insert("INSERT INTO evaluation (file, line, time, epoch, step, accuracy, loss, samples, seconds, trained) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			w.id, line, e.Time, v.Epoch, v.Step, v.Accuracy, v.Loss, v.Samples, v.Seconds, sql.NullInt64{Int64: v.Trained, Valid: v.Trained > 0})
 	case e.Figure != nil:
 		g := e.Figure
 		at, err := json.Marshal(g.At)

@@ -431,7 +431,7 @@ func stated(run metrics.Run, events iter.Seq[metrics.Event]) *summary.Input {
 			rank.Epochs = max(rank.Epochs, e.Epoch.Epoch)
 		case e.Evaluation != nil && s.Rank == 0:
 			v := e.Evaluation
-			input.Evaluations = append(input.Evaluations, summary.Evaluation{Time: e.Time, Epoch: v.Epoch, Step: v.Step, Accuracy: v.Accuracy, Loss: v.Loss})
+			input.Evaluations = append(input.Evaluations, summary.Evaluation{Time: e.Time, Epoch: v.Epoch, Step: v.Step, Trained: v.Trained, Accuracy: v.Accuracy, Loss: v.Loss})
 		case e.Stop != nil && rank.Stop == nil:
 			rank.Stop = &metrics.Stop{Status: e.Stop.Status, ParameterSHA256: e.Stop.ParameterSHA256}
 		default:

@@ -75,7 +75,7 @@ type evaluationKey struct{ file, line int64 }
 // of the recorded ones.
 func (in *ingest) trained(r summary.Outcome, evaluations []evaluationKey) error {
 	if r.Steps == 0 {
-		return nil // nobody counted
+		return nil // what the program said is there already
 	}
 	evaluations = evaluations[len(evaluations)-len(r.Evaluations):]
 	for i, e := range r.Evaluations {
@@ -264,7 +264,7 @@ func (in *ingest) ranks(restart int) ([]summary.Rank, error) {
 }
 
 func (in *ingest) evaluations(restart int, input *summary.Input) ([]evaluationKey, error) {
-	rows, err := in.tx.Query(`SELECT e.file, e.line, e.time, e.epoch, e.step, e.accuracy, e.loss FROM evaluation e JOIN event_file f ON f.id = e.file
+	rows, err := in.tx.Query(`SELECT e.file, e.line, e.time, e.epoch, e.step, coalesce(e.trained, 0), e.accuracy, e.loss FROM evaluation e JOIN event_file f ON f.id = e.file
 		WHERE f.run = ? AND f.writer = 'rank' AND f.rank = 0 AND f.restart = ? ORDER BY e.time, e.line`, in.run, restart)
 	if err != nil {
 		return nil, err
@@ -274,7 +274,7 @@ func (in *ingest) evaluations(restart int, input *summary.Input) ([]evaluationKe
 	for rows.Next() {
 		var e summary.Evaluation
 		var key evaluationKey
-		if err := rows.Scan(&key.file, &key.line, &e.Time, &e.Epoch, &e.Step, &e.Accuracy, &e.Loss); err != nil {
+		if err := rows.Scan(&key.file, &key.line, &e.Time, &e.Epoch, &e.Step, &e.Trained, &e.Accuracy, &e.Loss); err != nil {
 			return nil, err
 		}
 		input.Evaluations = append(input.Evaluations, e)

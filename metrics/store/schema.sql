@@ -213,7 +213,7 @@ CREATE TABLE evaluation (
   loss     REAL,
   samples  INTEGER NOT NULL,  -- evaluated
   seconds  REAL NOT NULL,     -- that it took
-  trained  INTEGER,           -- samples trained on before it over all ranks; set with the result
+  trained  INTEGER,           -- samples trained on before it over all ranks: as the program says, else set with the result
   PRIMARY KEY (file, line)
 ) STRICT, WITHOUT ROWID;
 

@@ -24,7 +24,7 @@ import (
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
-const AlgorithmVersion = 11
+const AlgorithmVersion = 12
 
 // Input is what one incarnation of a run recorded.
 type Input struct {
@@ -89,6 +89,7 @@ type Evaluation struct {
 	Time     float64 // of its end, from rank 0's start
 	Epoch    int
 	Step     int // steps done by then
+	Trained  int64 // samples by then over all ranks, where no steps were recorded; 0: not known
 	Accuracy float64
 	Loss     *float64 // nil: the program does not say
 }
@@ -142,7 +143,7 @@ type Accuracy struct {
 	Seconds  float64 // from rank 0's Train event to the end of the evaluation
 	Epoch    int
 	Step     int   // steps done by then
-	Samples  int64 // trained on by then, over all ranks
+	Samples  int64 // trained on by then, over all ranks; 0 without steps: not known
 	Accuracy float64
 	Loss     *float64 // nil: the program does not say
 }
@@ -405,7 +406,11 @@ func (r *Outcome) accuracies(in Input) {
 			trained += in.Steps[next].Samples
 			next++
 		}
-		r.Evaluations = append(r.Evaluations, Accuracy{seconds, e.Epoch, e.Step, trained, e.Accuracy, e.Loss})
+		samples := trained
+		if len(in.Steps) == 0 {
+			samples = e.Trained
+		}
+		r.Evaluations = append(r.Evaluations, Accuracy{seconds, e.Epoch, e.Step, samples, e.Accuracy, e.Loss})
 		for _, t := range in.Targets {
 			if name := measure.To(t).Name; e.Accuracy >= t {
 				r.Values[name] = min(seconds, r.Values[name])

@@ -265,17 +265,26 @@ func (s *study) fit() error {
 
 // outcome is whether a run reached the target, and how many samples it had
 // trained on by then, by the first evaluation that did: 0 where it does not say.
+// Of the program's own target it is the whole training, where that ended there.
 // known is false for a run that says nothing of the target.
 func (s *study) outcome(o *scaling.Observation) (samples float64, reached, known bool) {
 	if v, ok := o.Value(s.Goal); ok {
 		reached, known = !math.IsInf(v, 1), true
 	}
 	if s.Target == nil {
-		return 0, reached, known
+		seconds, rate, to := o.Known(measure.TrainSeconds), o.Known(measure.EndToEnd), o.Known(s.Goal)
+		if seconds != nil && rate != nil && to != nil && *seconds == *to {
+			samples = *rate * *seconds
+		}
+		return samples, reached, known
 	}
 	for _, e := range o.Evaluations {
-		if e.Accuracy >= *s.Target {
-			return max(0, float64(e.Samples)), true, true
+		switch {
+		case e.Accuracy < *s.Target:
+		case e.Samples < 0:
+			return float64(e.Step) * globalBatch(o), true, true
+		default:
+			return float64(e.Samples), true, true
 		}
 	}
 	return 0, reached, known || len(o.Evaluations) > 0
