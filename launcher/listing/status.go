@@ -35,8 +35,8 @@ func Watched(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 func status(rows []row, keys []string) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "run"}}}
 	t.Columns = append(t.Columns, columns(keys)...)
-	t.Columns = append(t.Columns, table.Column{Key: "workers"}, table.Column{Key: "status"}, table.Column{Key: "job"},
-		table.Column{Key: "slurm_state", Head: "Slurm"}, table.Column{Key: "reason", Optional: true},
+	t.Columns = append(t.Columns, table.Column{Key: "workers"}, table.Column{Key: "status"}, table.Column{Key: "job", Optional: true},
+		table.Column{Key: "slurm_state", Head: "Slurm", Optional: true}, table.Column{Key: "reason", Optional: true},
 		table.Column{Key: "epoch", Optional: true}, table.Column{Key: "step", Optional: true},
 		table.Column{Key: "recent_throughput", Head: "recent throughput", Unit: "samples/s", Optional: true}, table.Column{Key: "accuracy", Show: number.Percent, Optional: true}, table.Column{Key: "detail"},
 		table.Column{Key: "framework", Data: true}) // people read it in the run's name

@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -66,6 +67,7 @@ type mllogRun struct {
 	marks         []mllogMark
 	rates         []Value // tracked_stats' throughput
 	stepSeconds   []Value // and train_step_time
+	wrong         error   // with a line of a process that does not train
 }
 
 type mllogEvaluation struct {
@@ -78,10 +80,11 @@ type mllogEvaluation struct {
 
 func readMLPerf(l *log, r io.Reader) error {
 	// Any process writes init_start, under a launcher's prefix or not; the one that
-	// writes run_start has all the rest.
+	// writes run_start has all the rest. Where ranks of their own evaluate beside the
+	// training, one of those has the evaluations and run_stop.
 	began := int64(-1)
 	runs := map[string]*mllogRun{}
-	var run *mllogRun // of that process
+	var run, judge *mllogRun // of that process, and of the first other one that writes run_stop
 	err := l.each(r, func(ln line) error {
 		m := mllog.FindStringSubmatch(ln.text)
 		if m == nil {
@@ -100,8 +103,22 @@ func readMLPerf(l *log, r io.Reader) error {
 		own := runs[ln.source]
 		switch {
 		case run != nil && own != run:
-			if e.Key == "run_start" {
+			switch {
+			case e.Key == "run_start":
 				l.note("several ranks write the same; taken from rank %s alone", run.source)
+				return nil
+			case !slices.Contains([]string{"eval_start", "eval_accuracy", "eval_stop", "run_stop"}, e.Key):
+				return nil
+			case own == nil:
+				own = &mllogRun{l: l, began: began, source: ln.source}
+				runs[ln.source] = own
+			}
+			own.start = run.start
+			if judge == nil && e.Key == "run_stop" {
+				judge = own
+			}
+			if err := own.line(ln.number, e); err != nil && own.wrong == nil {
+				own.wrong = err
 			}
 			return nil
 		case own == nil:
@@ -116,7 +133,28 @@ func readMLPerf(l *log, r io.Reader) error {
 	if err != nil || run == nil {
 		return err
 	}
+	if judge != nil && run.stop.Line == 0 {
+		if judge.wrong != nil {
+			return judge.wrong
+		}
+		run.take(judge)
+	}
 	return run.finish()
+}
+
+// take has the end of the run from another process, and the evaluations where
+// there are no others.
+func (m *mllogRun) take(judge *mllogRun) {
+	m.stop, m.status = judge.stop, judge.status
+	m.l.note("run_stop is that of rank %s, which evaluates beside the training", judge.source)
+	if len(m.evaluations) > 0 {
+		return
+	}
+	for _, one := range judge.evaluations {
+		one.mark += len(m.marks)
+		m.evaluations = append(m.evaluations, one)
+	}
+	m.marks = append(m.marks, judge.marks...)
 }
 
 // unread says why a line cannot be read as JSON. What stands in it may be long,

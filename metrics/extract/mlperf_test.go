@@ -215,6 +215,59 @@ func TestMLPerfProcess(t *testing.T) {
 	}
 }
 
+// Ranks of their own evaluate beside the training, and one of those says that the
+// target is reached: v4.0 Oracle/results/9xBM.GPU.H100.8/unet3d. A rank that says
+// the same as the one that trains has no part in it.
+func TestMLPerfEvaluatesBeside(t *testing.T) {
+	training := func(end string) string {
+		return strings.ReplaceAll(mllogText(t, strings.TrimSpace(`
+			0 submission_benchmark "unet3d"
+			0 global_batch_size 56
+			10 run_start
+			1000 block_start null {"first_epoch_num":0}
+			100000 tracked_stats {"throughput":3500}
+			`+end)), ":::", "0: :::")
+	}
+	beside := strings.ReplaceAll(mllogText(t, strings.TrimSpace(`
+		60010 eval_start 193200 {"epoch_num":193200}
+		61010 eval_accuracy 0.8 {"epoch_num":193200}
+		119010 eval_start 386400 {"epoch_num":386400}
+		120010 eval_accuracy 0.9084 {"epoch_num":386400}
+		120770 run_stop null {"status":"success","epoch":386400}`)), ":::", "56: :::")
+	for text, want := range map[string]struct {
+		toTarget    float64
+		evaluations int
+	}{
+		training("110000 block_stop") + beside: {120.76, 2},
+		training(`110000 eval_accuracy 0.9 {"epoch_num":300000}
+			110010 run_stop null {"status":"success"}`) + beside: {110, 1},
+		training("110000 block_stop") + strings.Replace(beside, "run_stop", "run_pause", 1): {0, 0},
+	} {
+		r, err := mlperf.Extract(strings.NewReader(text), Options{Workers: 72})
+		if err != nil {
+			t.Fatal(err)
+		}
+		toTarget, evaluations := 0.0, 0
+		for f := range r.Findings() {
+			if f.Event.Evaluation != nil {
+				evaluations++
+			}
+			if g := f.Event.Figure; g != nil && g.Name == metrics.FigureToTarget {
+				toTarget = g.Value
+			}
+		}
+		if toTarget != want.toTarget || evaluations != want.evaluations {
+			t.Errorf("%g s to the target, %d evaluations; want %+v\n%s", toTarget, evaluations, want, text)
+		}
+		checkEvents(t, r)
+	}
+	// A line of theirs that cannot be read is an error where it decides.
+	bad := strings.Replace(beside, "0.9084", `"much"`, 1)
+	if _, err := mlperf.Extract(strings.NewReader(training("110000 block_stop")+bad), Options{}); err == nil {
+		t.Error("an evaluation that is no number is left out")
+	}
+}
+
 // An evaluation says how many samples came before it: epoch_num times the
 // training set in rgat (0.05 and 0.85 of 94,605,581), and none of them where one
 // line says that training went backwards, or does not say.

@@ -88,7 +88,7 @@ type Place struct {
 type Evaluation struct {
 	Time     float64 // of its end, from rank 0's start
 	Epoch    int
-	Step     int // steps done by then
+	Step     int   // steps done by then
 	Trained  int64 // samples by then over all ranks, where no steps were recorded; 0: not known
 	Accuracy float64
 	Loss     *float64 // nil: the program does not say

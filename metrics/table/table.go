@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/scalebench/scalebench/metrics/clean"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // The formats of a printed table. Table and markdown are for people: rounded to
@@ -56,8 +58,9 @@ type Column struct {
 	Data bool
 	// People keeps it out of CSV and JSON, which say the same in another column.
 	People bool
-	// Optional lets a terminal that is too narrow leave the column out, the
-	// last of them first; a line below the table names them.
+	// Optional leaves the column out for people where no row has anything in it, and
+	// on a terminal that is too narrow, the last of them first; a line below the
+	// table names those.
 	Optional bool
 }
 
@@ -189,9 +192,16 @@ func (t *Table) object(i int) (string, error) {
 	return "{" + strings.Join(members, ", ") + "}", nil
 }
 
-// forPeople is the table without the columns that only programs get.
+// forPeople is the table without the columns that only programs get, and without
+// the optional ones that no row has anything in.
 func (t *Table) forPeople() *Table {
-	return t.only(func(i int) bool { return !t.Columns[i].Data })
+	return t.only(func(i int) bool {
+		c := t.Columns[i]
+		return !c.Data && (!c.Optional || len(t.Rows) == 0 || slices.ContainsFunc(t.Rows, func(row []any) bool {
+			s := c.Text(row[i])
+			return s != "" && s != number.Absent
+		}))
+	})
 }
 
 // forPrograms is the table without the columns that only people get.

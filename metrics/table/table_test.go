@@ -134,6 +134,27 @@ func TestNarrowTerminalLeavesColumnsOut(t *testing.T) {
 	}
 }
 
+// An optional column that no row has anything in is left out for people, and kept
+// for programs, which count on it.
+func TestEmptyColumns(t *testing.T) {
+	tab := &Table{Columns: []Column{{Key: "run"}, {Key: "job", Optional: true}, {Key: "reason", Optional: true}, {Key: "accuracy"}}}
+	tab.Add("a", nil, "", nil)
+	tab.Add("b", "4711", nil, math.NaN())
+	for format, want := range map[string]string{
+		FormatTable:    "run  job   accuracy\na    –     –\nb    4711  –\n",
+		FormatMarkdown: "| run | job | accuracy |\n| --- | --- | --- |\n| a | – | – |\n| b | 4711 | – |\n",
+		FormatCSV:      "run,job,reason,accuracy\na,,,\nb,4711,,\n",
+	} {
+		if diff := cmp.Diff(want, printed(t, tab, format, Screen{Width: 80})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", format, diff)
+		}
+	}
+	tab.Rows = nil
+	if diff := cmp.Diff("run  job  reason  accuracy\n", printed(t, tab, FormatTable, Screen{})); diff != "" {
+		t.Errorf("without rows (-want +got):\n%s", diff)
+	}
+}
+
 // Notes are broken at their blanks where the terminal ends, and no word is.
 func TestNotesFitTheTerminal(t *testing.T) {
 	tab := &Table{Columns: []Column{{Key: "run"}, {Key: "nodes", Optional: true}}, Notes: []string{"Größe: as many workers as a node has, unless-somebody-says-otherwise."}}
