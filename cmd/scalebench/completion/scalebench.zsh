@@ -5,7 +5,7 @@
 
 _scalebench() {
 	local line word about
-	local -a candidates
+	local -a candidates unfinished
 	local files=0 folders=0
 
 	while IFS= read -r line; do
@@ -16,12 +16,18 @@ _scalebench() {
 			word="${line%%$'\t'*}"
 			about=""
 			[[ "$line" == *$'\t'* ]] && about="${line#*$'\t'}"
-			candidates+=("${word//:/\\:}${about:+:$about}")
+			# KEY= goes on with a value: no blank behind it.
+			if [[ "$word" == *= ]]; then
+				unfinished+=("${word//:/\\:}${about:+:$about}")
+			else
+				candidates+=("${word//:/\\:}${about:+:$about}")
+			fi
 			;;
 		esac
 	done < <("${(Q)words[1]}" __complete "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)
 
 	((${#candidates})) && _describe -t candidates scalebench candidates
+	((${#unfinished})) && _describe -t candidates scalebench unfinished -S ''
 	if ((files || folders)); then
 		# --name=VALUE: only what follows the sign is a path.
 		[[ "$PREFIX" == --*=* ]] && compset -P '*='
