@@ -11,8 +11,23 @@ const (
 	Errors            = "errors" // share of the requests that got no right answer in time
 	SendLagP99        = "send_lag_p99"
 	ClientCPUs        = "client_cpus" // that the load generator kept busy
+	Goodput           = "goodput"     // right answers whose own times are all within the limit
 	RateWithinLimit   = "rate_within_limit"
 	StartupSeconds    = "startup_seconds" // until the last replica was ready
+)
+
+// The measures of answers that come text by text, as language models give them.
+const (
+	TTFTP50         = "ttft_p50" // time to first token, from the time at which a request was to be sent
+	TTFTP95         = "ttft_p95"
+	TTFTP99         = "ttft_p99"
+	TPOTP50         = "tpot_p50" // time per output token behind the first, of an answer
+	TPOTP95         = "tpot_p95"
+	TPOTP99         = "tpot_p99"
+	ITLP50          = "itl_p50" // inter-token latency: from one text to the next
+	ITLP95          = "itl_p95"
+	ITLP99          = "itl_p99"
+	TokensPerSecond = "tokens_per_second" // of right answers
 )
 
 // The coordinates of a load: requests in flight (closed loop), or requests/s that
@@ -33,6 +48,17 @@ var serve = []Measure{
 	{Name: LatencyP99, Title: "P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: LatencyMean, Title: "mean latency", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: Errors, Title: "errors", Better: Lower, Show: Percent, At: ofLoad},
+	{Name: TTFTP50, Title: "TTFT P50", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: TTFTP95, Title: "TTFT P95", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: TTFTP99, Title: "TTFT P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: TPOTP50, Title: "TPOT P50", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: TPOTP95, Title: "TPOT P95", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: TPOTP99, Title: "TPOT P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: ITLP50, Title: "ITL P50", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: ITLP95, Title: "ITL P95", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: ITLP99, Title: "ITL P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: TokensPerSecond, Title: "tokens", Unit: "tokens/s", Better: Higher, At: ofLoad},
+	{Name: Goodput, Title: "goodput", Unit: "requests/s", Better: Higher, At: ofLoad},
 	{Name: SendLagP99, Title: "send lag P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: ClientCPUs, Title: "client CPUs", At: ofLoad},
 	{Name: RateWithinLimit, Title: "rate within the limit", Unit: "requests/s", Better: Higher, At: Batch},
