@@ -33,6 +33,7 @@ func loadCommand() *cli.Command {
 			&cli.DurationFlag{Name: "ready", Usage: "with --model: wait for `TIME` until the model is ready", Value: time.Minute},
 			&cli.StringFlag{Name: "body", Usage: "POST the content of `FILE`; without it, GET"},
 			&cli.StringFlag{Name: "content-type", Usage: "`TYPE` of the body", Value: "application/json"},
+			&cli.BoolFlag{Name: "stream", Usage: "answers come text by text, by OpenAI's protocol; --body has \"stream\": true"},
 			&cli.StringFlag{Name: "expect", Usage: "`TEXT` that every right answer holds (default: any answer with a status of 2xx is right)"},
 			&cli.StringFlag{Name: "in-flight", Usage: "closed loop: keep N requests in flight, for each N of `LIST`: capacity"},
 			&cli.StringFlag{Name: "rate", Usage: "open loop: R requests/s at random times, for each R of `LIST`: latency"},
@@ -48,10 +49,13 @@ func loadCommand() *cli.Command {
 func nullCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "null",
-		Usage: "a service that answers at once, to measure the client against: print its URL and serve until a signal",
+		Usage: "a service that answers at once, or token by token on a schedule, to measure the client against: print its URL and serve until a signal",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` to listen at", Value: "127.0.0.1:0"},
 			&cli.IntFlag{Name: "answer", Usage: "answer with `N` bytes", Value: 100},
+			&cli.IntFlag{Name: "tokens", Usage: "answer with a stream of `N` tokens, by OpenAI's protocol"},
+			&cli.DurationFlag{Name: "ttft", Usage: "with --tokens: send the first after `TIME`"},
+			&cli.DurationFlag{Name: "tpot", Usage: "with --tokens: send each further one `TIME` later"},
 		},
 		Action: func(c *cli.Context) error {
 			l, err := net.Listen("tcp", c.String("listen"))
@@ -60,6 +64,10 @@ func nullCommand() *cli.Command {
 			}
 			ctx, stop := untilSignal(c)
 			defer stop()
+			if n := c.Int("tokens"); n > 0 {
+				fmt.Fprintf(c.App.Writer, "http://%s/\n", l.Addr())
+				return target.Played{Tokens: n, First: c.Duration("ttft"), PerToken: c.Duration("tpot")}.Serve(ctx, l)
+			}
 			go func() {
 				<-ctx.Done()
 				_ = l.Close()
@@ -87,7 +95,7 @@ func loads(name, text string) ([]float64, error) {
 }
 
 func loadByHand(c *cli.Context) error {
-	h := &target.HTTP{URLs: c.StringSlice("url"), ContentType: c.String("content-type")}
+	h := &target.HTTP{URLs: c.StringSlice("url"), ContentType: c.String("content-type"), Streams: c.Bool("stream")}
 	dial := h.Dial
 	if err := h.Check(); err != nil && c.String("model") == "" {
 		return fmt.Errorf("--url: %w", err)
@@ -100,6 +108,9 @@ func loadByHand(c *cli.Context) error {
 		if h.Body, err = os.ReadFile(path); err != nil {
 			return err
 		}
+	}
+	if h.Streams && (h.Body == nil || c.String("model") != "") {
+		return errors.New("--stream: needs --body, a request with \"stream\": true, and no --model")
 	}
 	closed, err := loads("in-flight", c.String("in-flight"))
 	open, err2 := loads("rate", c.String("rate"))
@@ -208,25 +219,43 @@ type loadRow struct {
 	P50      *float64 `json:"latency_p50"`
 	P95      *float64 `json:"latency_p95"`
 	P99      *float64 `json:"latency_p99"`
+	TTFT     *times   `json:"ttft,omitempty"`
+	TPOT     *times   `json:"tpot,omitempty"`
+	ITL      *times   `json:"itl,omitempty"`
+	Tokens   float64  `json:"tokens_per_second,omitempty"`
 	Errors   float64  `json:"errors"` // share of the requests
 	Client   float64  `json:"client_cpus"`
 	Warmup   int      `json:"warmup_windows"`
 	Doubts   []string `json:"doubts,omitempty"`
 }
 
+// times are percentiles in seconds; nil where there is none.
+type times struct {
+	P50 *float64 `json:"p50"`
+	P95 *float64 `json:"p95"`
+	P99 *float64 `json:"p99"`
+}
+
 type loadTable struct {
-	json  *json.Encoder
-	out   io.Writer
-	text  *tabwriter.Writer
-	notes []string
+	streams bool
+	json    *json.Encoder
+	out     io.Writer
+	text    *tabwriter.Writer
+	notes   []string
 }
 
 func newLoadTable(c *cli.Context) *loadTable {
+	t := &loadTable{streams: c.Bool("stream"), out: c.App.Writer}
 	if c.Bool("json") {
-		return &loadTable{json: json.NewEncoder(c.App.Writer)}
+		t.json = json.NewEncoder(c.App.Writer)
+		return t
 	}
-	t := &loadTable{out: c.App.Writer, text: tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', tabwriter.AlignRight)}
-	fmt.Fprintln(t.text, "in flight\trate asked\tanswers/s\tP50\tP95\tP99\terrors\tclient CPUs\t")
+	t.text = tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', tabwriter.AlignRight)
+	ofStreams := ""
+	if t.streams {
+		ofStreams = "TTFT P50\tTTFT P95\tTPOT P50\tTPOT P95\ttokens/s\t"
+	}
+	fmt.Fprintln(t.text, "in flight\trate asked\tanswers/s\tP50\tP95\tP99\t"+ofStreams+"errors\tclient CPUs\t")
 	return t
 }
 
@@ -239,16 +268,30 @@ func (t *loadTable) row(row loadRow, r *load.Result, v load.Verdict) error {
 	if v.Why != "" {
 		row.Doubts = append(row.Doubts, "no steady state: "+v.Why)
 	}
-	for _, p := range []struct {
-		of   float64
-		into **float64
-	}{{0.5, &row.P50}, {0.95, &row.P95}, {0.99, &row.P99}} {
-		seconds, why := v.Percentile(p.of)
-		switch {
-		case why == "":
-			*p.into = &seconds
-		case v.Why == "":
-			row.Doubts = append(row.Doubts, fmt.Sprintf("no P%g: %s", 100*p.of, why))
+	percentiles := func(of load.Time, name string) *times {
+		var t times
+		for _, p := range []struct {
+			of   float64
+			into **float64
+		}{{0.5, &t.P50}, {0.95, &t.P95}, {0.99, &t.P99}} {
+			seconds, why := v.Percentile(of, p.of)
+			switch {
+			case why == "":
+				*p.into = &seconds
+			case v.Why == "":
+				row.Doubts = append(row.Doubts, fmt.Sprintf("no %sP%g: %s", name, 100*p.of, why))
+			}
+		}
+		return &t
+	}
+	latencies := percentiles(load.Latency, "")
+	row.P50, row.P95, row.P99 = latencies.P50, latencies.P95, latencies.P99
+	if t.streams {
+		tokens, counted := v.Total.Tokens()
+		row.TTFT, row.TPOT, row.ITL = percentiles(load.FirstToken, "TTFT "), percentiles(load.PerToken, "TPOT "), percentiles(load.Gap, "ITL ")
+		row.Tokens = float64(tokens) / v.Total.Length.Seconds()
+		if tokens > 0 && !counted {
+			row.Doubts = append(row.Doubts, "the service does not count its tokens: each text counts as one")
 		}
 	}
 	if t.json != nil {
@@ -266,7 +309,11 @@ func (t *loadTable) row(row loadRow, r *load.Result, v load.Verdict) error {
 		}
 		return number.Seconds(*seconds)
 	}
-	fmt.Fprintf(t.text, "%s\t%s\t%s\t%s\t%s\t%s\t%.3g %%\t%.2f\t\n", flying, asked, number.Significant(row.Answers), latency(row.P50), latency(row.P95), latency(row.P99), 100*row.Errors, row.Client)
+	fmt.Fprintf(t.text, "%s\t%s\t%s\t%s\t%s\t%s\t", flying, asked, number.Significant(row.Answers), latency(row.P50), latency(row.P95), latency(row.P99))
+	if t.streams {
+		fmt.Fprintf(t.text, "%s\t%s\t%s\t%s\t%s\t", latency(row.TTFT.P50), latency(row.TTFT.P95), latency(row.TPOT.P50), latency(row.TPOT.P95), number.Significant(row.Tokens))
+	}
+	fmt.Fprintf(t.text, "%.3g %%\t%.2f\t\n", 100*row.Errors, row.Client)
 	for _, d := range row.Doubts {
 		t.notes = append(t.notes, name+": "+d)
 	}

@@ -313,7 +313,7 @@ func (r *serving) dialer(ctx context.Context, servers []string, doubt func(strin
 		expect = []byte(w.Expect)
 	}
 	if w.Path != "" {
-		h := &target.HTTP{Expect: expect}
+		h := &target.HTTP{Expect: expect, Streams: w.Stream}
 		for _, server := range servers {
 			h.URLs = append(h.URLs, server+w.Path)
 		}

@@ -31,6 +31,7 @@ type Serve struct {
 	Payload     string `toml:"payload" json:"payload"` // file, relative to the study file; what every request posts
 	ContentType string `toml:"content_type" json:"content_type"`
 	Expect      string `toml:"expect" json:"expect"` // text that every right answer holds
+	Stream      bool   `toml:"stream" json:"stream"` // answers come text by text, by OpenAI's protocol
 
 	Batch   []int     `toml:"batch" json:"batch"`     // samples in a request
 	Threads []int     `toml:"threads" json:"threads"` // requests in flight: closed loop
@@ -85,6 +86,7 @@ var serve = kind{
 		"workload.threads": {"workload.rate", "workload.limit"},
 		"workload.url":     {"workload.target"},
 		"workload.path":    {"workload.target", "workload.payload"},
+		"workload.stream":  {"workload.path", "workload.payload", "workload.limit"},
 		"workload.client":  {"workers", "resources.workers_per_node"},
 	},
 	plausible: map[string]any{"workload.threads": []int{1}, "workload.url": "http://localhost/"},
@@ -119,6 +121,14 @@ func expandServe(p *Point) map[string]string {
 	}
 	if w.Path == "" && w.Payload != "" {
 		wrong["workload.payload"] = "needs workload.path, the path on the server to post it to, like \"/predict\""
+	}
+	bounds, _ := w.Limit.Of()
+	ofStream := slices.IndexFunc(bounds, func(b Bound) bool { return b.Of != "" })
+	switch {
+	case w.Stream && (w.Path == "" || w.Payload == ""):
+		wrong["workload.stream"] = "needs workload.path, like \"/v1/completions\", and workload.payload, a request with \"stream\": true"
+	case !w.Stream && ofStream >= 0:
+		wrong["workload.limit"] = bounds[ofStream].Of + " is a time of answers that come text by text; set workload.stream = true, or limit p50, p90, p95 or p99"
 	}
 	if w.Path != "" && !slices.Equal(w.Batch, []int{1}) && w.Payload == "" {
 		wrong["workload.batch"] = "requests to workload.path have no samples to count without workload.payload"
@@ -160,12 +170,31 @@ func (w Workload) Serves() bool { return w.Kind == "serve" }
 // errors = 0.001 }, written "p95=50ms errors=0.001"; "" for none.
 type Limit string
 
-// percentiles are the latencies that can be limited, and which share of the
-// requests each is of.
+// percentiles are those that can be limited, and which share of the requests each
+// is of.
 var percentiles = map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 
-// Bound is a limit of a latency.
+// The times of an answer that come before a percentile in a limit: ttft_p95. Without
+// one it is the latency's.
+const (
+	TTFT = "ttft" // time to first token
+	TPOT = "tpot" // time per output token
+	ITL  = "itl"  // inter-token latency
+)
+
+// bound takes the name of a limit apart: of is TTFT, TPOT, ITL, or "" for the latency.
+func bound(name string) (of string, share float64, ok bool) {
+	of, percentile, found := strings.Cut(name, "_")
+	if !found {
+		of, percentile = "", name
+	}
+	share, ok = percentiles[percentile]
+	return of, share, ok && (!found || slices.Contains([]string{TTFT, TPOT, ITL}, of))
+}
+
+// Bound is a limit of a percentile.
 type Bound struct {
+	Of      string  // "" is the latency; else TTFT, TPOT or ITL
 	Share   float64 // of the requests
 	Seconds float64
 }
@@ -184,7 +213,8 @@ func (l Limit) Of() (bounds []Bound, errors float64) {
 		}
 		var d Duration
 		_ = d.UnmarshalText([]byte(value)) // it was read once
-		bounds = append(bounds, Bound{percentiles[name], d.Seconds()})
+		of, share, _ := bound(name)
+		bounds = append(bounds, Bound{of, share, d.Seconds()})
 	}
 	return bounds, errors
 }
@@ -206,8 +236,8 @@ func (l *Limit) UnmarshalTOML(v any) error {
 			words = append(words, "errors="+strconv.FormatFloat(x, 'g', -1, 64))
 			continue
 		}
-		if percentiles[name] == 0 {
-			return fmt.Errorf("%s is unknown; valid: p50, p90, p95, p99, errors", name)
+		if _, _, ok := bound(name); !ok {
+			return fmt.Errorf("%s is unknown; valid: p50, p90, p95, p99, the same behind ttft_, tpot_ and itl_ for streams, and errors", name)
 		}
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {

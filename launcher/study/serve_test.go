@@ -13,17 +13,21 @@ func serving(keys string) string {
 
 func TestServeProblems(t *testing.T) {
 	for keys, want := range map[string]string{
-		"":                                "workload.threads: no load; list requests in flight",
-		"threads = [0]":                   "workload.threads: want 1 to 16384, got 0",
-		"threads = [2, 2]":                "workload.threads: 2 is listed twice",
-		"rate = [-1]":                     "workload.rate: want requests/s above 0",
-		"limit = { p95 = \"50\" }":        `workload.limit: p95 = "50" is not a latency; write it with its unit`,
-		"limit = { p97 = \"50ms\" }":      "workload.limit: p97 is unknown; valid: p50, p90, p95, p99, errors",
-		"limit = { errors = 0.1 }":        "workload.limit: limits no latency",
-		"limit = { errors = 2 }":          "workload.limit: errors = 2; want a share",
-		"limit = \"50ms\"":                "workload.limit: want a table, like { p95 =",
-		"threads = [1]\nready = \"x\"":    `workload.ready: "x" is not a path on the server`,
-		"threads = [1]\ntarget = \"url\"": "workload.url: missing",
+		"":                                  "workload.threads: no load; list requests in flight",
+		"threads = [0]":                     "workload.threads: want 1 to 16384, got 0",
+		"threads = [2, 2]":                  "workload.threads: 2 is listed twice",
+		"rate = [-1]":                       "workload.rate: want requests/s above 0",
+		"limit = { p95 = \"50\" }":          `workload.limit: p95 = "50" is not a latency; write it with its unit`,
+		"limit = { p97 = \"50ms\" }":        "workload.limit: p97 is unknown; valid: p50, p90, p95, p99, the same behind ttft_, tpot_ and itl_ for streams, and errors",
+		"limit = { ttft_p95 = \"200ms\" }":  "workload.limit: ttft is a time of answers that come text by text; set workload.stream = true",
+		"limit = { ttft_p42 = \"200ms\" }":  "workload.limit: ttft_p42 is unknown",
+		"limit = { first_p95 = \"200ms\" }": "workload.limit: first_p95 is unknown",
+		"threads = [1]\nstream = true":      "workload.stream: needs workload.path, like \"/v1/completions\", and workload.payload",
+		"limit = { errors = 0.1 }":          "workload.limit: limits no latency",
+		"limit = { errors = 2 }":            "workload.limit: errors = 2; want a share",
+		"limit = \"50ms\"":                  "workload.limit: want a table, like { p95 =",
+		"threads = [1]\nready = \"x\"":      `workload.ready: "x" is not a path on the server`,
+		"threads = [1]\ntarget = \"url\"":   "workload.url: missing",
 		"threads = [1]\ntarget = \"url\"\nurl = \"http://h\"\nmodel = \"m\"": "sweep.replicas: with target = \"url\" nothing is started",
 		"threads = [1]\ntarget = \"url\"\nurl = \"http://h\"":                "workload.model: missing; the Open Inference Protocol asks for a model by name",
 		"threads = [1]\nurl = \"http://h/\"":                                 "workload.url: would be ignored",
@@ -55,11 +59,24 @@ func TestLimit(t *testing.T) {
 		t.Errorf("%q", limit)
 	}
 	bounds, errors := limit.Of()
-	if diff := cmp.Diff([]Bound{{0.5, 0.01}, {0.95, 0.05}}, bounds); diff != "" || errors != 0.002 {
+	if diff := cmp.Diff([]Bound{{"", 0.5, 0.01}, {"", 0.95, 0.05}}, bounds); diff != "" || errors != 0.002 {
 		t.Errorf("%s, errors %g", diff, errors)
 	}
 	if _, errors := Limit("p95=50ms").Of(); errors != 0.001 {
 		t.Errorf("without a word of them, errors may be %g", errors)
+	}
+}
+
+// Times of streams are limited under their own names, where answers are streams.
+func TestLimitOfStreams(t *testing.T) {
+	const keys = "path = \"/v1/completions\"\npayload = \"ask.json\"\nstream = true\nlimit = { ttft_p95 = \"200ms\", tpot_p99 = \"20ms\", p99 = \"2s\" }"
+	s, err := Parse("s.toml", []byte(serving(keys)), []Framework{{Name: "native"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounds, _ := s.Workload.Serve.Limit.Of()
+	if diff := cmp.Diff([]Bound{{"", 0.99, 2}, {TPOT, 0.99, 0.02}, {TTFT, 0.95, 0.2}}, bounds); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -49,6 +49,10 @@ type Options struct {
 	// clock, to some microseconds. Tests in virtual time bring their own.
 	Sleep func(time.Duration)
 
+	// Within is what the times of an answer may be at most for it to count in
+	// Window.Within; what is missing is not bounded.
+	Within map[Time]time.Duration
+
 	Timeout time.Duration // after which an answer is late
 	// Lag is how late the open loop may send, at P99, where that is more than 5 % of the
 	// median latency.
@@ -91,7 +95,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		span = (o.Schedule[len(o.Schedule)-1]/o.Window + 1) * o.Window
 	}
 	var err error
-	if r.record, err = newRecord(span, o.Window); err != nil {
+	if r.record, err = newRecord(span, o.Window, o.Within); err != nil {
 		return nil, err
 	}
 	if o.Schedule == nil {
@@ -121,7 +125,14 @@ func (r *run) one(s Sender, at time.Duration) error {
 	sent := time.Since(r.begin)
 	r.record.sent(sent)
 	err := s.Send(r.begin.Add(max(at, sent) + r.Timeout))
-	r.record.done(at, sent, time.Since(r.begin), err)
+	now := time.Since(r.begin)
+	var answer *Stream
+	if s, ok := s.(Streamer); ok && err == nil {
+		if a, ok := s.Streamed(); ok {
+			answer = &a
+		}
+	}
+	r.record.done(at, sent, now, answer, err)
 	return err
 }
 
@@ -222,7 +233,7 @@ func (r *run) open(ctx context.Context) error {
 			if err != nil { // a caller who finds nobody has an error, not the tool
 				now := time.Since(r.begin)
 				r.record.sent(now)
-				r.record.done(at, now, now, err)
+				r.record.done(at, now, now, nil, err)
 				return
 			}
 			if err := r.one(s, at); err != nil {

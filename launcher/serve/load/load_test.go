@@ -75,7 +75,7 @@ func TestClosedLoop(t *testing.T) {
 				t.Fatal(err)
 			}
 			v := r.Judge()
-			p50, why := v.Percentile(0.5)
+			p50, why := v.Percentile(Latency, 0.5)
 			if v.Why != "" || why != "" || len(v.Doubts) > 0 || !near(v.Total.Rate(), tt.rate) || !near(p50, tt.latency) || !near(v.Total.InFlight, 4) {
 				t.Errorf("%d servers: %g/s, %g in flight, P50 %g %q; %q, doubts %q", tt.servers, v.Total.Rate(), v.Total.InFlight, p50, why, v.Why, v.Doubts)
 			}
@@ -121,7 +121,7 @@ func TestOpenLoopCountsFromTheIntendedTime(t *testing.T) {
 		}
 		if v := r.Judge(); v.Why != "" {
 			t.Error(v.Why)
-		} else if _, why := v.Percentile(0.99); why == "" {
+		} else if _, why := v.Percentile(Latency, 0.99); why == "" {
 			t.Error("P99 of one stall has no doubt")
 		}
 	})
@@ -174,10 +174,10 @@ func TestErrorsAreNoLatencies(t *testing.T) {
 				if n < 900 || total.Wrong < n/10-1 || total.Wrong > n/10+1 || total.Late < n/10-1 || total.Late > n/10+1 {
 					t.Errorf("%d requests, %d wrong, %d late", n, total.Wrong, total.Late)
 				}
-				if p50, ok := total.Percentile(0.5); !ok || !near(p50, 0.010) {
+				if p50, ok := total.Percentile(Latency, 0.5); !ok || !near(p50, 0.010) {
 					t.Errorf("P50 %g %v", p50, ok)
 				}
-				if _, ok := total.Percentile(0.95); ok {
+				if _, ok := total.Percentile(Latency, 0.95); ok {
 					t.Error("P95 where 11 % of the timed ones are late")
 				}
 				if !errors.Is(r.FirstError, wrong) {
@@ -243,6 +243,77 @@ func TestRefusals(t *testing.T) {
 				}
 				if v := r.Judge(); v.Why == "" {
 					t.Errorf("judged steady, at %g/s", v.Total.Rate())
+				}
+			})
+		})
+	}
+}
+
+// streamed is a service whose answers come text by text: the n-th request of a
+// connection waits for first behind those before it, then a text every gap.
+type streamed struct {
+	answer Stream
+	last   Stream
+}
+
+func (s *streamed) Send(time.Time) error {
+	time.Sleep(s.answer.Last)
+	s.last = s.answer
+	return nil
+}
+func (s *streamed) Close() error             { return nil }
+func (s *streamed) Streamed() (Stream, bool) { return s.last, true }
+
+// The times of streams have percentiles, in the same windows and by the same rules as
+// latencies; those from the request on count from the time at which it was to be sent.
+func TestStreams(t *testing.T) {
+	const ms = time.Millisecond
+	// 100 ms to the first of four tokens, then 10, 10 and 40 ms: 20 ms a token.
+	answer := Stream{First: 100 * ms, Last: 160 * ms, Gaps: []time.Duration{10 * ms, 10 * ms, 40 * ms}, Tokens: 4, Counted: true}
+	for name, tt := range map[string]struct {
+		o            Options
+		p95          map[Time]float64
+		tokens, good float64 // a second
+	}{
+		"closed": {Options{InFlight: 2, Within: map[Time]time.Duration{FirstToken: 100 * ms, PerToken: 20 * ms, Latency: 160 * ms}},
+			map[Time]float64{Latency: 0.160, FirstToken: 0.100, PerToken: 0.020, Gap: 0.040}, 4 * 2 / 0.16, 2 / 0.16},
+		"too slow a token": {Options{InFlight: 2, Within: map[Time]time.Duration{PerToken: 19 * ms}},
+			map[Time]float64{Latency: 0.160}, 4 * 2 / 0.16, 0},
+		"too long a gap": {Options{InFlight: 2, Within: map[Time]time.Duration{Gap: 39 * ms}},
+			map[Time]float64{Latency: 0.160}, 4 * 2 / 0.16, 0},
+		// One connection, and two requests at once every half second: the second waits for
+		// 160 ms before it is sent.
+		"open": {Options{MaxInFlight: 1, Sleep: time.Sleep, Schedule: func() (list []time.Duration) {
+			for i := range Windows {
+				list = append(list, time.Duration(i)*500*ms, time.Duration(i)*500*ms+1)
+			}
+			return list
+		}(), Within: map[Time]time.Duration{FirstToken: 200 * ms}, Window: 500 * ms, Lag: time.Second},
+			map[Time]float64{Latency: 0.320, FirstToken: 0.260, PerToken: 0.020, Gap: 0.040}, 16, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tt.o.Dial, tt.o.Timeout = func() (Sender, error) { return &streamed{answer: answer}, nil }, time.Minute
+				if tt.o.InFlight > 0 {
+					tt.o.Duration, tt.o.Window = 32*time.Second, 800*ms
+				}
+				r, err := Run(context.Background(), tt.o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				v := r.Judge()
+				for of, want := range tt.p95 {
+					if got, why := v.Percentile(of, 0.95); !near(got, want) {
+						t.Errorf("P95 of %d is %g, want %g (%s)", of, got, want, why)
+					}
+				}
+				tokens, counted := v.Total.Tokens()
+				seconds := v.Total.Length.Seconds()
+				if !near(float64(tokens)/seconds, tt.tokens) || !counted {
+					t.Errorf("%g tokens/s, %v; want %g", float64(tokens)/seconds, counted, tt.tokens)
+				}
+				if got := float64(v.Total.Within) / seconds; math.Abs(got-tt.good) > 0.002*tt.good {
+					t.Errorf("%g good answers/s, want %g", got, tt.good)
 				}
 			})
 		})
@@ -316,15 +387,15 @@ func TestPercentile(t *testing.T) {
 		w.Good++
 	}
 	for q, want := range map[float64]float64{0.5: 0.050, 0.95: 0.095, 0.99: 0.099, 1: 0.100, 0.001: 0.001} {
-		if got, ok := w.Percentile(q); !ok || !near(got, want) {
+		if got, ok := w.Percentile(Latency, q); !ok || !near(got, want) {
 			t.Errorf("P%g is %g %v, want %g", 100*q, got, ok, want)
 		}
 	}
 	w.Late = 100
-	if got, ok := w.Percentile(0.25); !ok || !near(got, 0.050) {
+	if got, ok := w.Percentile(Latency, 0.25); !ok || !near(got, 0.050) {
 		t.Errorf("P25 is %g %v, want 0.050", got, ok)
 	}
-	if _, ok := w.Percentile(0.51); ok {
+	if _, ok := w.Percentile(Latency, 0.51); ok {
 		t.Error("P51 where half are late")
 	}
 }

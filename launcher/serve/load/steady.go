@@ -110,27 +110,32 @@ func (v *Verdict) Beyond(rate, capacity float64) {
 	}
 }
 
-// Percentile is the latency in seconds that a share q of the requests stays within;
-// why says in words why the run has none.
+// Percentile is the time in seconds that a share q of the requests (of the texts, for
+// Gap) stays within; why says in words why the run has none.
 //
 // Slow requests come in clusters, one a stall, and a percentile is known as well as
 // there are clusters from it on, not requests. With e_i such requests in window
 // i they are spread over (Σe)²/Σe² windows (the participation ratio): all windows
 // where they come evenly, one where they are one stall.
-func (v *Verdict) Percentile(q float64) (seconds float64, why string) {
+func (v *Verdict) Percentile(of Time, q float64) (seconds float64, why string) {
 	if v.Why != "" {
 		return 0, v.Why
 	}
-	seconds, ok := v.Total.Percentile(q)
-	if !ok {
+	seconds, ok := v.Total.Percentile(of, q)
+	switch {
+	case !ok && v.Total.Late == 0:
+		return 0, "no answer has that time"
+	case !ok:
 		return 0, fmt.Sprintf("%.2g %% of the requests were not answered in time, so the latency within which %.3g %% are answered is not known", 100*float64(v.Total.Late)/float64(v.Total.Good+v.Total.Late), 100*q)
 	}
 	var sum, squares float64
 	for _, w := range v.windows {
 		e := float64(w.Late)
-		for value, count := range w.Latency.ForEachBucket {
-			if float64(value) >= seconds*1e9*(1-resolution) {
-				e += float64(count)
+		if times := w.times(of); times != nil {
+			for value, count := range times.ForEachBucket {
+				if float64(value) >= seconds*1e9*(1-resolution) {
+					e += float64(count)
+				}
 			}
 		}
 		sum += e
@@ -149,7 +154,7 @@ func (v *Verdict) Lag() float64 {
 
 // typical is the median latency in seconds; 0 without an answer.
 func (v *Verdict) typical() float64 {
-	median, _ := v.Total.Percentile(0.5)
+	median, _ := v.Total.Percentile(Latency, 0.5)
 	return median
 }
 

@@ -46,7 +46,7 @@ const tick = time.Millisecond
 
 func (q queue) run(r *rand.Rand, utilisation float64, n int) *Result {
 	span := time.Duration(float64(n) / utilisation * float64(tick))
-	rec, err := newRecord(span, span/Windows+1)
+	rec, err := newRecord(span, span/Windows+1, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -54,7 +54,7 @@ func (q queue) run(r *rand.Rand, utilisation float64, n int) *Result {
 	q.play(r, utilisation, n, func(at, done float64) {
 		asked++
 		sent := time.Duration(at * float64(tick))
-		rec.done(sent, sent, time.Duration(done*float64(tick)), nil)
+		rec.done(sent, sent, time.Duration(done*float64(tick)), nil, nil)
 	})
 	return &Result{Windows: rec.list(), Asked: asked}
 }
@@ -120,7 +120,7 @@ func (q queue) sets(n int, utilisation, share float64, requests int) (refused, h
 		var list []float64
 		for len(list) < 6 {
 			v := q.run(r, utilisation, requests).Judge()
-			p, why := v.Percentile(share)
+			p, why := v.Percentile(Latency, share)
 			if why != "" {
 				break
 			}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -9,10 +10,10 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Latencies are recorded from a microsecond to an hour with three significant
-// digits: a percentile is at most 0.1 % off.
+// Times are recorded from a nanosecond to an hour with three significant digits: a
+// percentile is at most 0.1 % off. From a microsecond on, it would be half of one.
 const (
-	shortest = int64(time.Microsecond)
+	shortest = int64(time.Nanosecond)
 	longest  = int64(time.Hour)
 	digits   = 3
 
@@ -30,6 +31,7 @@ type Window struct {
 	Good     int64 // right answers in time
 	Wrong    int64 // answers that are not what was expected, and lost connections
 	Late     int64 // no answer within the timeout
+	Within   int64 // of the right answers, those with all times within Options.Within
 	InFlight float64
 
 	Latency *hdrhistogram.PackedHistogram // from the time at which it was to be sent
@@ -37,6 +39,7 @@ type Window struct {
 	Lag     *hdrhistogram.PackedHistogram // between the two, of all requests
 
 	latencySum, serviceSum time.Duration
+	streams                *streams
 }
 
 // Merge adds up windows that follow each other: counts and histograms are added,
@@ -51,12 +54,19 @@ func Merge(list []Window) Window {
 		total.Good += w.Good
 		total.Wrong += w.Wrong
 		total.Late += w.Late
+		total.Within += w.Within
 		total.InFlight += w.InFlight * w.Length.Seconds()
 		total.latencySum += w.latencySum
 		total.serviceSum += w.serviceSum
 		total.Latency.Merge(w.Latency)
 		total.Service.Merge(w.Service)
 		total.Lag.Merge(w.Lag)
+		if w.streams != nil {
+			if total.streams == nil {
+				total.streams = newStreams()
+			}
+			total.streams.merge(w.streams)
+		}
 	}
 	if total.Length > 0 {
 		total.InFlight /= total.Length.Seconds()
@@ -73,20 +83,27 @@ func (w *Window) Rate() float64 { return float64(w.Good) / w.Length.Seconds() }
 // Errors is the share of requests that got no right answer in time.
 func (w *Window) Errors() float64 { return float64(w.Wrong+w.Late) / float64(max(1, w.Requests())) }
 
-// Percentile is the latency, in seconds, that a share q of the requests stays
-// within. A late answer counts as slower than all others, so that there is none
-// where more than 1-q of them are late; ok is false then, and without an answer.
-func (w *Window) Percentile(q float64) (seconds float64, ok bool) {
-	timed := w.Good + w.Late
+// Percentile is the time of an answer, in seconds, that a share q of the requests
+// (of the texts, for Gap) stays within. A late answer counts as slower than all
+// others, so that there is none where more than 1-q of them are late; ok is false
+// then, and without an answer.
+func (w *Window) Percentile(of Time, q float64) (seconds float64, ok bool) {
+	times := w.times(of)
+	if times == nil || w.Good == 0 {
+		return 0, false
+	}
+	known := times.TotalCount()
+	// A late answer has as many of them as the others.
+	timed := known + int64(math.Ceil(float64(w.Late)*float64(known)/float64(w.Good)))
 	rank := int64(q*float64(timed)) + 1 // 1-based; the smallest that at least q are within
 	if exact := q * float64(timed); exact == float64(int64(exact)) && exact > 0 {
 		rank--
 	}
-	if w.Good == 0 || rank > w.Good {
+	if known == 0 || rank > known {
 		return 0, false
 	}
 	// A little below the rank's own percentile, so that rounding cannot go past it.
-	return time.Duration(w.Latency.ValueAtPercentile(100 * (float64(rank) - 0.5) / float64(w.Good))).Seconds(), true
+	return time.Duration(times.ValueAtPercentile(100 * (float64(rank) - 0.5) / float64(known))).Seconds(), true
 }
 
 // Mean is the mean latency, and that from the actual send, in seconds; 0 without an
@@ -114,6 +131,7 @@ func (w *Window) Little() float64 {
 type record struct {
 	mu      sync.Mutex
 	width   time.Duration
+	within  map[Time]time.Duration
 	windows []Window
 
 	flying  int           // requests in flight
@@ -123,12 +141,12 @@ type record struct {
 	first error // that a request had
 }
 
-func newRecord(span, width time.Duration) (*record, error) {
+func newRecord(span, width time.Duration, within map[Time]time.Duration) (*record, error) {
 	n := int((span + width - 1) / width)
 	if n > maxWindows {
 		return nil, fmt.Errorf("%s to measure in windows of %s are %d of them, at most %d can be recorded; take longer windows", span, width, n, maxWindows)
 	}
-	r := &record{width: width, windows: make([]Window, n), area: make([]float64, n)}
+	r := &record{width: width, within: within, windows: make([]Window, n), area: make([]float64, n)}
 	for i := range r.windows {
 		r.windows[i] = Window{Begin: time.Duration(i) * width, Length: min(width, span-time.Duration(i)*width), Latency: histogram(), Service: histogram(), Lag: histogram()}
 	}
@@ -161,8 +179,8 @@ func (r *record) sent(now time.Duration) {
 }
 
 // done notes what became of a request that was to be sent at, was sent, and had an
-// answer or none.
-func (r *record) done(at, sent, now time.Duration, err error) {
+// answer or none; answer is nil where it did not come text by text.
+func (r *record) done(at, sent, now time.Duration, answer *Stream, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.advance(now)
@@ -180,6 +198,15 @@ func (r *record) done(at, sent, now time.Duration, err error) {
 		w.serviceSum += now - sent
 		put(w.Latency, now-at)
 		put(w.Service, now-sent)
+		if within(r.within, now-at, sent-at, answer) {
+			w.Within++
+		}
+		if answer != nil {
+			if w.streams == nil {
+				w.streams = newStreams()
+			}
+			w.streams.add(sent-at, *answer)
+		}
 		return
 	case late(err):
 		w.Late++

@@ -74,7 +74,7 @@ func BenchmarkBesideWrk(b *testing.B) {
 				b.Fatal(err)
 			}
 			total := load.Merge(r.Windows)
-			ours, _ := total.Percentile(0.99)
+			ours, _ := total.Percentile(load.Latency, 0.99)
 			rates, wrks, heys = append(rates, total.Rate()), append(wrks, total.Rate()/wrk), append(heys, total.Rate()/rate)
 			p99s, cpus = append(p99s, ours/p99), append(cpus, 1e6*r.ClientCPU/total.Rate())
 		}

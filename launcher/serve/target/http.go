@@ -29,9 +29,9 @@ type HTTP struct {
 	// Judge says what is wrong with an answer of that kind; nil: nothing. Several
 	// goroutines call it, and the answer is the caller's.
 	Judge func(*fasthttp.Response) error
-	// Stream, if not nil, says that answers come text by text, and is called with the
-	// times of each right one. Several goroutines call it. Judge is not used then.
-	Stream func(Stream)
+	// Streams says that answers come text by text, by OpenAI's protocol
+	// ("stream": true). Judge is not used then.
+	Streams bool
 
 	turn atomic.Uint64
 }
@@ -91,6 +91,7 @@ const dialTimeout = 10 * time.Second
 type sender struct {
 	of       *HTTP
 	replicas []*replica
+	asked    *replica // last
 }
 
 // Send asks the replica whose turn it is.
@@ -99,7 +100,16 @@ func (s *sender) Send(deadline time.Time) error {
 	if len(s.replicas) > 1 {
 		turn = (s.of.turn.Add(1) - 1) % uint64(len(s.replicas))
 	}
-	return s.replicas[turn].send(deadline, s.of)
+	s.asked = s.replicas[turn]
+	return s.asked.send(deadline, s.of)
+}
+
+// Streamed is the times of the last answer.
+func (s *sender) Streamed() (load.Stream, bool) {
+	if !s.of.Streams || s.asked == nil {
+		return load.Stream{}, false
+	}
+	return s.asked.last, true
 }
 
 func (s *sender) Close() error {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/scalebench/scalebench/launcher/serve/load"
 )
 
 // replica is a connection to one server. It is written to and read by hand of
@@ -22,6 +24,7 @@ type replica struct {
 	out        *bufio.Writer
 	request    fasthttp.Request
 	response   fasthttp.Response
+	last       load.Stream // of the last right answer that came text by text
 }
 
 // mostAnswer bounds what is read of an answer: 1 GiB.
@@ -57,7 +60,7 @@ func (r *replica) send(deadline time.Time, h *HTTP) error {
 	if err != nil {
 		return because("sending", err)
 	}
-	if h.Stream != nil {
+	if h.Streams {
 		return r.stream(sent, h)
 	}
 	r.response.Reset()

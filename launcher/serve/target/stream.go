@@ -10,33 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/scalebench/scalebench/launcher/serve/load"
 )
-
-// Stream is the times of one answer that came text by text, as language models give it
-// by OpenAI's protocol ("stream": true). They count from the moment at which the request
-// was sent; what it waited before that, behind others, is not in them.
-type Stream struct {
-	First time.Duration // to the first text: time to first token
-	Last  time.Duration // to the last text
-	// Gaps are the times between texts. They are the caller's until it returns.
-	Gaps []time.Duration
-	// Tokens is how many the service says it made (usage.completion_tokens), and where
-	// it does not, how many texts came: a text can hold several tokens.
-	Tokens  int
-	Counted bool // the service said so
-}
-
-// PerToken is the time of a token behind the first, (Last − First)/(Tokens − 1) in
-// seconds; ok is false where there is only one.
-func (s Stream) PerToken() (seconds float64, ok bool) {
-	if s.Tokens < 2 {
-		return 0, false
-	}
-	return (s.Last - s.First).Seconds() / float64(s.Tokens-1), true
-}
-
-// Rate is tokens a second over the whole answer, Tokens/Last.
-func (s Stream) Rate() float64 { return float64(s.Tokens) / s.Last.Seconds() }
 
 // mostLine bounds a line of a stream: 1 MiB.
 const mostLine = 1 << 20
@@ -85,7 +61,7 @@ func (r *replica) stream(sent time.Time, h *HTTP) error {
 	if h.Expect != nil && !bytes.Contains(text, h.Expect) {
 		return fmt.Errorf("the answer does not hold what is expected: %.200q", text)
 	}
-	h.Stream(s)
+	r.last = s
 	return nil
 }
 
@@ -152,7 +128,7 @@ func (c *chunks) line() ([]byte, error) {
 var errCutOff = errors.New("it ends without [DONE]")
 
 // readStream reads server-sent events to the end.
-func readStream(in *bufio.Reader, sent time.Time) (s Stream, text []byte, err error) {
+func readStream(in *bufio.Reader, sent time.Time) (s load.Stream, text []byte, err error) {
 	var data, line []byte
 	texts, finished, done := 0, "", false
 	for {
@@ -164,7 +140,7 @@ func readStream(in *bufio.Reader, sent time.Time) (s Stream, text []byte, err er
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case errors.Is(err, io.EOF) && done && len(line) == 0:
-			return s.check(texts, finished, text)
+			return whole(s, texts, finished, text)
 		case errors.Is(err, io.EOF):
 			return s, nil, errCutOff
 		case err != nil:
@@ -220,8 +196,8 @@ func readStream(in *bufio.Reader, sent time.Time) (s Stream, text []byte, err er
 	}
 }
 
-// check ends a stream of so many texts.
-func (s Stream) check(texts int, finished string, text []byte) (Stream, []byte, error) {
+// whole ends a stream of so many texts.
+func whole(s load.Stream, texts int, finished string, text []byte) (load.Stream, []byte, error) {
 	switch {
 	case texts == 0:
 		return s, nil, errors.New("it has no text")

@@ -66,15 +66,13 @@ func play(connection net.Conn, steps []step) {
 	}
 }
 
-// streaming is a connection to a service that plays the steps; what it records goes
-// into the list.
-func streaming(t *testing.T, expect string, steps []step) (load.Sender, *[]Stream) {
+// streaming is a connection to a service that plays the steps.
+func streaming(t *testing.T, expect string, steps []step) *sender {
 	t.Helper()
 	here, there := net.Pipe()
 	go play(there, steps)
 	t.Cleanup(func() { _ = errors.Join(here.Close(), there.Close()) })
-	list := &[]Stream{}
-	h := &HTTP{URLs: []string{"http://x/v1/completions"}, Body: []byte(`{"stream":true}`), ContentType: "application/json", Stream: func(s Stream) { *list = append(*list, s) }}
+	h := &HTTP{URLs: []string{"http://x/v1/completions"}, Body: []byte(`{"stream":true}`), ContentType: "application/json", Streams: true}
 	if expect != "" {
 		h.Expect = []byte(expect)
 	}
@@ -82,7 +80,7 @@ func streaming(t *testing.T, expect string, steps []step) (load.Sender, *[]Strea
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &sender{of: h, replicas: []*replica{newReplica(here, u, h)}}, list
+	return &sender{of: h, replicas: []*replica{newReplica(here, u, h)}}
 }
 
 // A service plays a schedule in virtual time, and each time is found to the nanosecond,
@@ -93,37 +91,41 @@ func TestStreamTimes(t *testing.T) {
 	three, length := token("a")+token("b")+token("c"), len(token("a"))
 	for name, tt := range map[string]struct {
 		steps    []step
-		want     Stream
+		want     load.Stream
 		perToken float64 // 0: not known
 		rate     float64
 	}{
 		"a schedule": {[]step{{0, streamHead}, {120 * ms, token("Once")}, {7 * µs, token(" upon")}, {20 * ms, token(" a")}, {40 * ms, token(" time")}, {3 * ms, end(0)}},
-			Stream{First: 120 * ms, Last: 180*ms + 7*µs, Gaps: []time.Duration{7 * µs, 20 * ms, 40 * ms}, Tokens: 4},
+			load.Stream{First: 120 * ms, Last: 180*ms + 7*µs, Gaps: []time.Duration{7 * µs, 20 * ms, 40 * ms}, Tokens: 4},
 			(60*ms + 7*µs).Seconds() / 3, 4 / (180*ms + 7*µs).Seconds()},
 		"counted": {[]step{{5 * ms, streamHead}, {5 * ms, token("Once upon")}, {30 * ms, token(" a time")}, {0, end(7)}},
-			Stream{First: 10 * ms, Last: 40 * ms, Gaps: []time.Duration{30 * ms}, Tokens: 7, Counted: true}, 0.005, 175},
+			load.Stream{First: 10 * ms, Last: 40 * ms, Gaps: []time.Duration{30 * ms}, Tokens: 7, Counted: true}, 0.005, 175},
 		"one": {[]step{{0, streamHead}, {1 * ms, token("a")}, {9 * ms, end(1)}},
-			Stream{First: 1 * ms, Last: 1 * ms, Tokens: 1, Counted: true}, 0, 1000},
+			load.Stream{First: 1 * ms, Last: 1 * ms, Tokens: 1, Counted: true}, 0, 1000},
 		"at once": {[]step{{2 * ms, streamHead + three + end(0)}},
-			Stream{First: 2 * ms, Last: 2 * ms, Gaps: []time.Duration{0, 0}, Tokens: 3}, -1, 1500},
+			load.Stream{First: 2 * ms, Last: 2 * ms, Gaps: []time.Duration{0, 0}, Tokens: 3}, -1, 1500},
 		"cut anywhere": {[]step{{0, streamHead[:40]}, {1 * ms, streamHead[40:] + three[:10]}, {1 * ms, three[10 : length-3]}, {1 * ms, three[length-3 : 2*length-20]}, {2 * ms, three[2*length-20:]}, {0, end(0)}},
 			// An event is there when the empty line behind it is, which ends 2 bytes before its chunk does.
-			Stream{First: 3 * ms, Last: 5 * ms, Gaps: []time.Duration{2 * ms, 0}, Tokens: 3}, 0.001, 600},
+			load.Stream{First: 3 * ms, Last: 5 * ms, Gaps: []time.Duration{2 * ms, 0}, Tokens: 3}, 0.001, 600},
 		"chat": {[]step{{0, streamHead + chunked("data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n")}, {4 * ms, chunked(": a comment\r\n\r\nevent: x\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\r\n\r\n")}, {4 * ms, end(0)}},
-			Stream{First: 4 * ms, Last: 4 * ms, Tokens: 1}, 0, 250},
+			load.Stream{First: 4 * ms, Last: 4 * ms, Tokens: 1}, 0, 250},
 		"in lines": {[]step{{0, streamHead}, {1 * ms, chunked("data: {\"choices\":\n")}, {2 * ms, chunked("data: [{\"text\":\"a\"}]}\n")}, {3 * ms, chunked("\n")}, {0, end(0)}},
-			Stream{First: 6 * ms, Last: 6 * ms, Tokens: 1}, 0, 1 / 0.006},
+			load.Stream{First: 6 * ms, Last: 6 * ms, Tokens: 1}, 0, 1 / 0.006},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, list := streaming(t, "", tt.steps)
+				s := streaming(t, "", tt.steps)
+				if _, ok := s.Streamed(); ok {
+					t.Error("times before the first answer")
+				}
 				for range 2 { // the connection is kept
 					if err := s.Send(time.Now().Add(time.Minute)); err != nil {
 						t.Fatal(err)
 					}
-				}
-				if diff := cmp.Diff([]Stream{tt.want, tt.want}, *list); diff != "" {
-					t.Errorf("-want +got\n%s", diff)
+					got, _ := s.Streamed()
+					if diff := cmp.Diff(tt.want, got); diff != "" {
+						t.Errorf("-want +got\n%s", diff)
+					}
 				}
 				per, ok := tt.want.PerToken()
 				if want := max(tt.perToken, 0); per != want || ok != (tt.perToken != 0) {
@@ -167,13 +169,13 @@ func TestWrongStreams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, list := streaming(t, tt.expect, tt.steps)
+				s := streaming(t, tt.expect, tt.steps)
 				err := s.Send(time.Now().Add(time.Minute))
 				if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, os.ErrDeadlineExceeded) != strings.HasPrefix(name, "late") {
 					t.Errorf("error %v, want %q", err, tt.want)
 				}
-				if len(*list) > 0 {
-					t.Errorf("it is recorded: %+v", *list)
+				if got, _ := s.Streamed(); got.Tokens > 0 {
+					t.Errorf("it is recorded: %+v", got)
 				}
 				_ = s.Close()
 				time.Sleep(time.Hour) // until the service has seen that

@@ -131,14 +131,14 @@ func (s *Service) broken(ctx context.Context, w study.Serve, l Load, stream uint
 		return fmt.Sprintf("%.3g %% of the requests had no right answer in time", 100*v.Total.Errors()), "", nil
 	}
 	for _, b := range bounds {
-		_, why := v.Percentile(b.Share)
+		_, why := v.Percentile(timeOf[b.Of], b.Share)
 		// A percentile that is above its limit by what was seen is so for all that is
 		// not known of it; one below has to be known.
-		if seen, _ := v.Total.Percentile(b.Share); seen > b.Seconds {
-			return fmt.Sprintf("P%g was %s", 100*b.Share, number.Seconds(seen)), "", nil
+		if seen, _ := v.Total.Percentile(timeOf[b.Of], b.Share); seen > b.Seconds {
+			return fmt.Sprintf("%sP%g was %s", ofStreams(b.Of), 100*b.Share, number.Seconds(seen)), "", nil
 		}
-		if rare, ok := v.Total.Percentile(1 - (1-b.Share)/rarer); why != "" && (!ok || rare > b.Seconds) {
-			return "", fmt.Sprintf("no P%g: %s", 100*b.Share, why), nil
+		if rare, ok := v.Total.Percentile(timeOf[b.Of], 1-(1-b.Share)/rarer); why != "" && (!ok || rare > b.Seconds) {
+			return "", fmt.Sprintf("no %sP%g: %s", ofStreams(b.Of), 100*b.Share, why), nil
 		}
 	}
 	return "", "", nil

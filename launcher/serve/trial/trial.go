@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/serve/load"
@@ -111,7 +112,7 @@ func (s *Service) run(ctx context.Context, w study.Serve, l Load, capacity float
 	if err != nil {
 		return nil, load.Verdict{}, err
 	}
-	o := load.Options{Dial: dial, InFlight: l.Threads, Duration: time.Duration(w.Duration), Timeout: time.Duration(w.Timeout), Sleep: s.Sleep}
+	o := load.Options{Dial: dial, InFlight: l.Threads, Duration: time.Duration(w.Duration), Timeout: time.Duration(w.Timeout), Sleep: s.Sleep, Within: each(w.Limit)}
 	o.Window = o.Duration / load.Windows
 	if bounds, _ := w.Limit.Of(); l.probes && len(bounds) > 0 { // what is asked is whether they are kept
 		o.Lag = time.Duration(float64(time.Second) * lagOfLimit * slices.MinFunc(bounds, func(a, b study.Bound) int { return cmp.Compare(a.Seconds, b.Seconds) }).Seconds)
@@ -136,8 +137,39 @@ func (s *Service) run(ctx context.Context, w study.Serve, l Load, capacity float
 // shares are the percentiles that are figures.
 var shares = []struct {
 	name string
-	of   float64
-}{{measure.LatencyP50, 0.5}, {measure.LatencyP95, 0.95}, {measure.LatencyP99, 0.99}}
+	of   string // as study.Bound has it
+	at   float64
+}{
+	{measure.LatencyP50, "", 0.5}, {measure.LatencyP95, "", 0.95}, {measure.LatencyP99, "", 0.99},
+	{measure.TTFTP50, study.TTFT, 0.5}, {measure.TTFTP95, study.TTFT, 0.95}, {measure.TTFTP99, study.TTFT, 0.99},
+	{measure.TPOTP50, study.TPOT, 0.5}, {measure.TPOTP95, study.TPOT, 0.95}, {measure.TPOTP99, study.TPOT, 0.99},
+	{measure.ITLP50, study.ITL, 0.5}, {measure.ITLP95, study.ITL, 0.95}, {measure.ITLP99, study.ITL, 0.99},
+}
+
+// timeOf is the time of an answer that a limit names.
+var timeOf = map[string]load.Time{"": load.Latency, study.TTFT: load.FirstToken, study.TPOT: load.PerToken, study.ITL: load.Gap}
+
+// ofStreams is that name before a percentile, for people: "TTFT ".
+func ofStreams(of string) string {
+	if of == "" {
+		return ""
+	}
+	return strings.ToUpper(of) + " "
+}
+
+// each is what a limit asks of every answer, for the goodput: its own times within
+// those of the percentiles.
+func each(l study.Limit) map[load.Time]time.Duration {
+	bounds, _ := l.Of()
+	most := map[load.Time]time.Duration{}
+	for _, b := range bounds {
+		d := time.Duration(b.Seconds * float64(time.Second))
+		if had, ok := most[timeOf[b.Of]]; !ok || d > had { // of several percentiles the widest
+			most[timeOf[b.Of]] = d
+		}
+	}
+	return most
+}
 
 // measure records what one load comes to.
 func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity float64, stream uint64) (*load.Result, load.Verdict, error) {
@@ -169,11 +201,24 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 		if l.Threads == 0 {
 			figure(measure.SendLagP99, "s", v.Lag())
 		}
+		tokens, counted := v.Total.Tokens()
+		if tokens > 0 {
+			figure(measure.TokensPerSecond, "tokens/s", float64(tokens)/v.Total.Length.Seconds())
+			if !counted {
+				doubts = append(doubts, "the service does not say how many tokens it made: each text counts as one, and can hold several; ask for usage with \"stream_options\": {\"include_usage\": true}")
+			}
+		}
+		if w.Limit != "" {
+			figure(measure.Goodput, "requests/s", float64(v.Total.Within)/v.Total.Length.Seconds())
+		}
 		for _, p := range shares {
-			if seconds, why := v.Percentile(p.of); why == "" {
+			if p.of != "" && tokens == 0 {
+				continue
+			}
+			if seconds, why := v.Percentile(timeOf[p.of], p.at); why == "" {
 				figure(p.name, "s", seconds)
 			} else {
-				doubts = append(doubts, fmt.Sprintf("no P%g: %s", 100*p.of, why))
+				doubts = append(doubts, fmt.Sprintf("no %sP%g: %s", ofStreams(p.of), 100*p.at, why))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -53,6 +54,23 @@ func (q *queue) Send(deadline time.Time) error {
 
 func (q *queue) Close() error { return nil }
 
+// streaming is a connection to a queue whose answers come in two texts, the first
+// half a service before the end.
+type streaming struct {
+	*queue
+	last load.Stream
+}
+
+func (s *streaming) Send(deadline time.Time) error {
+	sent := time.Now()
+	err := s.queue.Send(deadline)
+	took := time.Since(sent)
+	s.last = load.Stream{First: took - s.takes/2, Last: took, Gaps: []time.Duration{s.takes / 2}, Tokens: 2, Counted: true}
+	return err
+}
+
+func (s *streaming) Streamed() (load.Stream, bool) { return s.last, true }
+
 // told is what a Service reports.
 type told struct {
 	figures []metrics.Figure
@@ -78,7 +96,12 @@ func measured(t *testing.T, q *queue, w study.Serve, seed uint64) *told {
 		s := Service{Seed: seed, Sleep: time.Sleep,
 			Dial: func(batch int) (func() (load.Sender, error), error) {
 				one := &queue{takes: time.Duration(batch) * q.takes, wrong: q.wrong}
-				return func() (load.Sender, error) { return one, nil }, nil
+				return func() (load.Sender, error) {
+					if w.Stream {
+						return &streaming{queue: one}, nil
+					}
+					return one, nil
+				}, nil
 			},
 			Phase:  func(text string) error { told.phases = append(told.phases, text); return nil },
 			Figure: func(f metrics.Figure) error { told.figures = append(told.figures, f); return nil },
@@ -202,6 +225,30 @@ func TestSearch(t *testing.T) {
 					t.Errorf("nothing says what fails: %q", f.Note)
 				}
 			}
+		}
+	}
+}
+
+// The first text of an answer comes half a service before its end, so a limit of the
+// time to first token that is half a service less finds the same rate.
+func TestSearchOfStreams(t *testing.T) {
+	for seed := range uint64(2) {
+		w := workload(study.Serve{Limit: "p95=4ms", Rate: []float64{500}})
+		whole := measured(t, &queue{takes: time.Millisecond}, w, seed)
+		w.Stream, w.Limit = true, "ttft_p95=3.5ms"
+		told := measured(t, &queue{takes: time.Millisecond}, w, seed)
+		want, got := whole.of(measure.RateWithinLimit), told.of(measure.RateWithinLimit)
+		if x := got[`{"batch":1}`] / want[`{"batch":1}`]; !(x > 0.999 && x < 1.001) {
+			t.Errorf("%v, want %v; %q", got, want, told.doubts)
+		}
+		at := `{"batch":1,"rate":500}`
+		ttft, latency, tpot := told.of(measure.TTFTP95)[at], told.of(measure.LatencyP95)[at], told.of(measure.TPOTP50)[at]
+		if math.Abs(latency-ttft-0.0005) > 0.001*latency+1e-6 || math.Abs(tpot-0.0005) > 1e-6 {
+			t.Errorf("TTFT P95 %g s, P95 %g s, TPOT P50 %g s; %q", ttft, latency, tpot, told.doubts)
+		}
+		answers, tokens, good := told.of(measure.RequestsPerSecond)[at], told.of(measure.TokensPerSecond)[at], told.of(measure.Goodput)[at]
+		if tokens != 2*answers || !(good > 0.95*answers && good < answers) {
+			t.Errorf("%g answers/s, %g tokens/s, %g good answers/s", answers, tokens, good)
 		}
 	}
 }
