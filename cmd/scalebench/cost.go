@@ -15,7 +15,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
 )
 
@@ -68,13 +70,21 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	if err != nil {
 		return err
 	}
+	clock := pricing.Clock(o.clock)
 	if o.clock == "train" && len(observations) > 0 {
-		if kind := inquiry.Kind(observations); kind != "train" {
+		switch kind := inquiry.Kind(observations); kind {
+		case "train":
+		case "serve":
+			if compare, err = o.million(compare, observations); err != nil {
+				return err
+			}
+			clock = pricing.Million
+		default:
 			err := noTraining(observations[0].Study, kind)
 			return &usageError{err: err, hint: "--clock job says what its jobs cost.\n" + hintFor(err)}
 		}
 	}
-	if o.measure != "" {
+	if o.measure != "" && !compare.Work.Million {
 		if compare.Measure, err = inquiry.Find(observations, o.measure); err != nil {
 			return unanswered(err)
 		}
@@ -83,7 +93,7 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 				hint: "`" + appName + " scaling STUDY -m " + o.measure + "` prints them."}
 		}
 	}
-	priced, more, err := tariff.Configurations(observations, pricing.Clock(o.clock), o.mix)
+	priced, more, err := tariff.Configurations(observations, clock, o.mix)
 	if err != nil {
 		return err
 	}
@@ -105,6 +115,24 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 		}
 	}
 	return nil
+}
+
+// million is what a service costs: a million answers, at the largest rate within its
+// limit.
+func (o *costOptions) million(compare tradeoff.Options, runs []scaling.Observation) (tradeoff.Options, error) {
+	if o.per != "run" || o.target > 0 || o.measure != "" {
+		return compare, usagef("--per, --target and --metric are about trainings; the cost of a service is that of a million answers")
+	}
+	if !slices.ContainsFunc(runs, func(r scaling.Observation) bool {
+		return slices.ContainsFunc(r.Places, func(p measure.Place) bool { _, ok := p.Values[measure.RateWithinLimit]; return ok })
+	}) {
+		return compare, &usageError{err: fmt.Errorf("no run of study %q has found a largest rate within a limit, which the cost of a million answers is of", runs[0].Study),
+			hint: fmt.Sprintf("Set workload.limit, such as limit = { p95 = \"50ms\" }. If it is set, `%s scaling %s` says why runs found none.", appName, runs[0].Study)}
+	}
+	compare.Work.Million = true
+	var err error
+	compare.Measure, err = measure.Find(measure.RateWithinLimit)
+	return compare, err
 }
 
 // compare is what the options ask of package tradeoff.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
@@ -204,4 +205,61 @@ func TestCompare(t *testing.T) {
 	}
 	work("accuracy 0.75 over workers=1", Question{}) // none reached 0.9
 	work("accuracy 0.5 over workers=2", Question{Target: 0.5, Baseline: []scaling.Condition{{Key: scaling.Workers, Value: "2"}}})
+}
+
+// A million answers of a service at the largest rate within its limit, at each batch:
+// two replicas at 1.5 an hour and 250 requests/s are 3 / 3600 / 250 · 10⁶ = 3.333.
+func TestMillionAnswers(t *testing.T) {
+	tariff, err := New(site(), "EUR", cost.OnDemand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []scaling.Observation
+	for _, nodes := range []int{1, 2} {
+		for i := range 6 {
+			o := observation(fmt.Sprint("r", nodes, "-", i), nodes, nodes, "cpu", map[string]any{"workers": int64(nodes)})
+			o.Point, o.Repeat, o.Kind, o.Epochs = fmt.Sprint("p", nodes), i+1, "serve", nil
+			rate := 125 * float64(nodes) * (1 + 0.04*(float64(i)-2.5)) // 90 to 110 % of it
+			o.Values = map[string]float64{measure.StartupSeconds: 2}
+			o.Places = []measure.Place{
+				{At: map[string]any{measure.Batch: 1.0}, Values: map[string]float64{measure.RateWithinLimit: rate}},
+				{At: map[string]any{measure.Batch: 8.0}, Values: map[string]float64{measure.RateWithinLimit: rate / 4}},
+			}
+			if i == 5 && nodes == 2 { // one search found nothing at batch 8
+				o.Places = o.Places[:1]
+			}
+			list = append(list, o)
+		}
+	}
+	configurations, _, err := tariff.Configurations(list, Million, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := tradeoff.Compare(configurations, tradeoff.Options{Work: tradeoff.Work{Million: true}, Baseline: []scaling.Condition{{Key: "workers", Value: "1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		series          string
+		workers, values int
+		cost, low, over float64
+	}
+	var got []row
+	round := func(x float64) float64 { return math.Round(x*1000) / 1000 }
+	for _, r := range rows {
+		one := row{r.Series, r.Workers, r.Cost.Runs, round(r.Cost.Value), 0, round(r.CostNormalised.Value)}
+		if r.Cost.Interval != nil {
+			one.low = round(r.Cost.Interval.Low)
+		}
+		got = append(got, one)
+	}
+	// The median of six costs is between the third and the fourth, 1/0.98 and 1/1.02 of
+	// 3.333; the cheapest is 1/1.1 of it. Of five runs, 90 to 106 %, it is 1/0.98.
+	even, cheapest := round(10./3*(1/0.98+1/1.02)/2), round(10./3/1.1)
+	want := []row{{"native batch=1", 1, 6, even, cheapest, 1}, {"native batch=1", 2, 6, even, cheapest, 1},
+		{"native batch=8", 1, 6, round(4 * 10. / 3 * (1/0.98 + 1/1.02) / 2), round(4 * 10. / 3 / 1.1), 1}, {"native batch=8", 2, 5, round(4 * 10. / 3 / 0.98), 0, 0}}
+	want[3].over = 1.02 // (1/0.98) over (1/0.98 + 1/1.02)/2
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(row{})); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
 }

@@ -19,13 +19,23 @@ type Clock string
 const (
 	Train Clock = "train" // from the first step on
 	Job   Clock = "job"   // of the scheduler
+	// Million is the time in which a service has a million answers, at the largest
+	// rate within its limit.
+	Million Clock = "million"
 )
 
 // Configurations are the runs by series and worker count, each with its price on
 // a clock; mix lets one series hold runs that ran on different things. The
 // warnings are on what the series are made of.
 func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock, mix bool) ([]tradeoff.Configuration, []string, error) {
-	curves, err := scaling.Analyse(observations, scaling.Options{Mix: mix})
+	o := scaling.Options{Mix: mix}
+	if clock == Million {
+		var err error
+		if o.Measure, err = measure.Find(measure.RateWithinLimit); err != nil {
+			return nil, nil, err
+		}
+	}
+	curves, err := scaling.Analyse(observations, o)
 	var noBase *scaling.NoBaseError
 	if err != nil && !errors.As(err, &noBase) { // nothing is divided by workers here
 		return nil, nil, err
@@ -49,7 +59,11 @@ func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock,
 			parameters["framework"] = c.Framework
 			config := tradeoff.Configuration{Series: c.Series, Workers: p.Workers, Parameters: parameters, ByNode: c.ByNode, Measured: p.Measures}
 			for _, r := range p.Runs {
-				config.Runs = append(config.Runs, t.run(byRun[r.ID], clock))
+				run := t.run(byRun[r.ID], clock)
+				if clock == Million { // a run has a rate for each batch, and its curve is of one
+					run.Values, run.Seconds = r.Values, 1e6/r.Values[measure.RateWithinLimit]
+				}
+				config.Runs = append(config.Runs, run)
 			}
 			list = append(list, config)
 		}

@@ -43,6 +43,11 @@ func (r *Row) amounts(c Configuration, o Options) error {
 			unpriced[run.WhyNoRate]++
 		case math.IsInf(seconds, 1):
 			costs.add(&run, seconds)
+		case o.Work.Million:
+			costs.add(&run, run.Rate.PerHour()*seconds/3600)
+			if r.Rate == nil {
+				r.Rate = run.Rate
+			}
 		default:
 			costs.add(&run, run.Rate.Cost(seconds)*share)
 			if r.Rate == nil {

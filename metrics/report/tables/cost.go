@@ -17,6 +17,11 @@ import (
 func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "workers"}, {Key: "runs"},
 		{Key: "time", Right: true}, {Key: "cost", Unit: currency, Right: true}}}
+	if o.Work.Million {
+		t.Columns[1].Head = "replicas"
+		t.Columns[3] = table.Column{Key: "per_hour", Head: "an hour", Unit: currency}
+		t.Columns[4].Head = "a million answers"
+	}
 	// Beside a measure that is asked for, the costs of other work are a distraction.
 	asked := o.Measure.Name != ""
 	if asked {
@@ -28,7 +33,7 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 		}
 	}
 	if o.Baseline != nil {
-		t.Columns = append(t.Columns, table.Column{Key: "time_normalised", Head: "time / baseline", Right: true},
+		t.Columns = append(t.Columns, table.Column{Key: "time_normalised", Head: "time / baseline", Right: true, Data: o.Work.Million},
 			table.Column{Key: "cost_normalised", Head: "cost / baseline", Right: true}, table.Column{Key: "break_even", Head: "break-even price", Right: true})
 		if asked && o.Measure.Better != measure.Neither {
 			t.Columns = append(t.Columns, table.Column{Key: "gain", Right: true})
@@ -56,6 +61,11 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 	}
 	for _, r := range rows {
 		cells := []any{r.Series, r.Workers, r.Runs, show(r.Time, number.Seconds), show(r.Cost, number.Significant)}
+		if o.Work.Million {
+			if cells[3] = nil; r.Rate != nil {
+				cells[3] = r.Rate.PerHour()
+			}
+		}
 		if asked {
 			cells = append(cells, show(r.Value, o.Measure.Text))
 			if o.Bought() != "" {
@@ -156,6 +166,9 @@ func costNotes(rows []tradeoff.Row, currency string, o tradeoff.Options) []strin
 		}
 	}
 	notes := []string{"Time and cost of " + o.Work.String() + ": medians over runs."}
+	if o.Work.Million {
+		notes[0] = "Cost of a million answers at the largest rate within the limit, all replicas busy: medians over runs."
+	}
 	switch title := o.Measure.Title; {
 	case o.Measure.Name == "":
 	case o.Measure.Better == measure.Neither:
