@@ -120,7 +120,7 @@ func judgeDriven(e drivenEvidence) (metrics.Status, string) {
 func endDriver(r Record) error {
 	if !sharesPIDs(r) {
 		if host, err := os.Hostname(); err == nil && host == r.Host {
-			return fmt.Errorf("driven by process %d of another host or container with this one's name, %s, or from before it booted; end it there", r.PID, r.Host)
+			return fmt.Errorf("driven by process %d on another host or container named %s, or on this host before it rebooted; end it there", r.PID, r.Host)
 		}
 		return fmt.Errorf("driven by process %d on %s; end it there", r.PID, r.Host)
 	}

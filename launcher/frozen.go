@@ -59,7 +59,7 @@ func Trusted(folder rundir.Study) error { return trust.Check(folder.Runs(), fold
 // else may have written them.
 func Thaw(folder rundir.Study, plan *study.Plan, frameworks []study.Framework) (*study.Study, *study.Site, error) {
 	if plan.StudyFile == "" {
-		return nil, nil, fmt.Errorf("%s does not say where its study file is, which relative paths start from; give that file's path", folder.Plan())
+		return nil, nil, fmt.Errorf("%s does not name its study file, from whose folder relative paths start; give the study file's path", folder.Plan())
 	}
 	if err := Trusted(folder); err != nil {
 		return nil, nil, err

@@ -41,7 +41,7 @@ func Enclosing(getenv func(string) string) (*Allocation, error) {
 	a := &Allocation{JobID: id, Partition: getenv("SLURM_JOB_PARTITION")}
 	var err error
 	if a.Nodes, err = strconv.Atoi(getenv("SLURM_JOB_NUM_NODES")); err != nil || a.Nodes < 1 {
-		return nil, fmt.Errorf("SLURM_JOB_ID is %s, but SLURM_JOB_NUM_NODES is %q and no number of nodes; --local runs processes on this machine instead", id, getenv("SLURM_JOB_NUM_NODES"))
+		return nil, fmt.Errorf("SLURM_JOB_ID is %s, but SLURM_JOB_NUM_NODES is %q, not a number of nodes; --local runs processes on this machine instead", id, getenv("SLURM_JOB_NUM_NODES"))
 	}
 	if a.CPUsPerNode, err = fewest(getenv("SLURM_JOB_CPUS_PER_NODE")); err != nil {
 		return nil, fmt.Errorf("SLURM_JOB_CPUS_PER_NODE: %w; --local runs processes on this machine instead", err)

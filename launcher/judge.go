@@ -79,7 +79,7 @@ func (e evidence) completed(end time.Time) (metrics.Status, string) {
 	case e.Traces.Done >= e.Ranks:
 		return metrics.Done, ""
 	case e.Traces.Stopped >= e.Ranks:
-		return metrics.Incomplete, because(e.Traces.Cause, "ended before its length was reached")
+		return metrics.Incomplete, because(e.Traces.Cause, "ended before its full length")
 	case e.Now.Sub(end) < fileGrace:
 		return metrics.Running, "completed; its last events have not appeared yet"
 	}

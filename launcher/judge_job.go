@@ -48,13 +48,13 @@ func judgeJob(e jobEvidence) (status metrics.Status, detail string) {
 	case e.Traces.Exit != nil: // the scheduler has forgotten it, the script's own record has not
 		return e.exited()
 	case !e.Asked && e.Traces.Begun:
-		return metrics.Running, "the scheduler does not answer; by its own events"
+		return metrics.Running, "the scheduler does not answer; judged by its events"
 	case !e.Asked:
 		return metrics.Submitted, "the scheduler does not answer"
 	case e.Now.Sub(e.Created) < jobGrace:
 		return metrics.Submitted, ""
 	case !e.Submitted:
-		return metrics.Submitted, "sbatch's answer was never recorded and the scheduler knows no such job; submit asks again"
+		return metrics.Submitted, "sbatch's answer was never recorded and the scheduler knows no such job; submit again"
 	}
 	return metrics.Lost, "the scheduler no longer knows the job and it left no record of its end"
 }
@@ -71,7 +71,7 @@ func judgeTurn(e jobEvidence) (metrics.Status, string) {
 	case e.Traces.Begun:
 		return judgeKnown(e)
 	case e.Job.State.Terminal() && e.Now.Sub(e.Job.End) < fileGrace:
-		return metrics.Running, "its job has ended; what it left may not have appeared yet"
+		return metrics.Running, "its job has ended; its last files may not have appeared yet"
 	case e.Job.State.Terminal():
 		return metrics.Cancelled, fmt.Sprintf("its job ended (%s) before its turn came; nothing was run", e.Job.Word)
 	}

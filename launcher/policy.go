@@ -237,5 +237,5 @@ func suspects(nodes, silent []string, detail string) ([]string, string) {
 	case len(list) == 1:
 		return list, because(list[0]+" failed: its processes recorded no end, those of the other nodes did", detail)
 	}
-	return list, because("one or more of these failed, whose processes recorded no end: "+strings.Join(list, ", "), detail)
+	return list, because("one or more of these nodes failed; their processes recorded no end: "+strings.Join(list, ", "), detail)
 }

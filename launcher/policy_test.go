@@ -200,7 +200,7 @@ func TestSuspects(t *testing.T) {
 		{[]string{"node1", "node2"}, []string{"node2.cluster.site"}, []string{"node2"}, "node2 failed: "},
 		{[]string{"node1", "node2"}, nil, []string{"node1", "node2"}, "not known: node1, node2"},
 		{[]string{"node1", "node2"}, []string{"node2", "node1"}, []string{"node1", "node2"}, "not known"},
-		{[]string{"node1", "node2", "node3"}, []string{"node3", "node1", "node4"}, []string{"node1", "node3"}, "one or more of these failed"},
+		{[]string{"node1", "node2", "node3"}, []string{"node3", "node1", "node4"}, []string{"node1", "node3"}, "one or more of these nodes failed"},
 	} {
 		got, words := suspects(tt.nodes, tt.silent, "Reason")
 		if d := cmp.Diff(tt.want, got); d != "" || !strings.Contains(words, tt.words) || !strings.HasSuffix(words, "(Reason)") {

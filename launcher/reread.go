@@ -72,7 +72,7 @@ func (r *Reread) Events() ([]metrics.Event, error) {
 	case !ok:
 		return nil, fmt.Errorf("%s: %w", run.Printed(r.Restart), fs.ErrNotExist)
 	case printed.Start.Rank != 0 || printed.Start.Restart != r.Restart || printed.Start.Writer != "rank":
-		return nil, errors.New(run.Printed(r.Restart) + " is of another run")
+		return nil, errors.New(run.Printed(r.Restart) + " belongs to another run")
 	}
 	extractors, err := framework.Extractors(point)
 	if err != nil {

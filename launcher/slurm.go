@@ -206,7 +206,7 @@ func (b *SlurmBackend) Cancel(ctx context.Context, states []State) ([]Ending, er
 		job := jobs[s.Run]
 		switch {
 		case said.odd[s.Run] != nil:
-			list[i].What = "what Slurm says of its job cannot be read"
+			list[i].What = "Slurm's answer about its job cannot be read"
 			if s.Run.Withdrawn() {
 				list[i].What += "; whenever it starts, it runs nothing"
 			}

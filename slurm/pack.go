@@ -195,7 +195,7 @@ func (c *Client) MaxArraySize(ctx context.Context) (int, error) {
 func ParseMaxArraySize(out []byte) (int, error) {
 	m := maxArraySize.FindSubmatch(out)
 	if m == nil {
-		return 0, errors.New("scontrol show config does not tell MaxArraySize")
+		return 0, errors.New("scontrol show config does not report MaxArraySize")
 	}
 	n, err := strconv.Atoi(string(m[1]))
 	if err != nil || n > maxArrayTasks {

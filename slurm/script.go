@@ -126,7 +126,7 @@ func (s Script) render(w io.Writer, name, text string) error {
 			return fmt.Errorf("script template: %w", err)
 		}
 		if !bytes.Contains(b.Bytes(), bytes.TrimSpace(claim.Bytes())) {
-			return fmt.Errorf("%s: the script does not claim its attempt, so that a second copy of the job would train it again; write {{template \"claim\" .}} after {{template \"prepare\" .}}, or {{template \"body\" .}} for all blocks", name)
+			return fmt.Errorf("%s: the script does not claim its attempt, so a second copy of the job would train it again; write {{template \"claim\" .}} after {{template \"prepare\" .}}, or {{template \"body\" .}} for all blocks", name)
 		}
 		if err := s.checkDirectives(name, b.String()); err != nil {
 			return err

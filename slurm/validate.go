@@ -137,7 +137,7 @@ func (c Container) problems(s Script) []error {
 		return problems
 	case "pyxis", "apptainer":
 	default:
-		bad("Runtime is %q; there are \"none\", \"pyxis\" and \"apptainer\"", c.Runtime)
+		bad("Runtime is %q; valid: \"none\", \"pyxis\", \"apptainer\"", c.Runtime)
 		return problems
 	}
 	if c.Image == "" || strings.HasPrefix(c.Image, "-") {

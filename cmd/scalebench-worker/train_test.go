@@ -121,7 +121,7 @@ func TestWrongPeers(t *testing.T) {
 			p.start(t)
 		}
 		two[0].refused(t, "wrong nonce: it belongs to another run", patience+slack)
-		two[1].refused(t, "rank 0 does not answer: whoever listens at .* does not know this run's nonce", patience+slack)
+		two[1].refused(t, "rank 0 does not answer: the process listening at .* does not know this run's nonce", patience+slack)
 	})
 	t.Run("another size", func(t *testing.T) {
 		t.Parallel()
@@ -155,7 +155,7 @@ func TestWrongPeers(t *testing.T) {
 		t.Parallel()
 		two := peers(t, "2s")
 		two[0].start(t)
-		two[0].refused(t, "nothing was heard at .* of rank 1", 2*time.Second+slack)
+		two[0].refused(t, "heard nothing at .* from rank 1", 2*time.Second+slack)
 		two[1].start(t)
 		two[1].refused(t, "rank 0 does not answer at", 2*time.Second+slack)
 	})

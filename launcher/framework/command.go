@@ -55,7 +55,7 @@ var command = Framework{
 		maps.Copy(wrong, unread)
 		for _, q := range c.Patterns {
 			if pattern(q).NeedsBatch() && !slices.Contains(used(p), batchKey) {
-				wrong["extract"] = fmt.Sprintf("%s in %s becomes samples/s by the batch, which [command] does not use: the program uses its own; write {batch} where the program takes it", q.Name, q.Unit)
+				wrong["extract"] = fmt.Sprintf("%s in %s becomes samples/s by the batch, which [command] does not pass to the program; write {batch} where the program takes it", q.Name, q.Unit)
 			}
 		}
 		switch {
@@ -63,7 +63,7 @@ var command = Framework{
 		case c.Start == "node":
 			wrong["command.start"] = "\"node\" starts one process a node, and launch = \"torchrun\" starts the ranks of each; keep one of the two"
 		case len(readers) > 0 && c.Log == "":
-			wrong["command.log"] = "launch = \"torchrun\" writes [default0]: before every line that a rank prints; let the program write its figures to a file and name that, or report by scalebench.py"
+			wrong["command.log"] = "launch = \"torchrun\" writes [default0]: before every line that a rank prints; let the program write its figures to a file and name that file, or report through scalebench.py"
 		}
 		if len(readers) == 0 && (c.Log != "" || len(c.Columns) > 0) {
 			wrong["command.log"] = "nothing reads it; name its format in command.extract, or give [[extract]] patterns"

@@ -112,18 +112,18 @@ func TestCommandRefusals(t *testing.T) {
 		"no program":    {func(p *study.Point) { p.Command.Run = nil }, "command.run", "missing"},
 		"unknown":       {func(p *study.Point) { p.Command.Run[1] = "{batchsize}" }, "command.run[1]", "{batchsize} is not a placeholder; valid: {workers} {nodes}"},
 		"rank of nodes": {func(p *study.Point) { p.Command.Start, p.Command.Run[1] = "node", "{rank}" }, "command.run[1]", "{node} says which node"},
-		"no data":       {func(p *study.Point) { p.Data.Path, p.Command.Directory = "", "{data}" }, "command.directory", "{data} is used and data.path is not set"},
+		"no data":       {func(p *study.Point) { p.Data.Path, p.Command.Directory = "", "{data}" }, "command.directory", "{data} is used, but data.path is not set"},
 		"no format":     {func(p *study.Point) { p.Command.Extract = []string{"timm", "tim"} }, "command.extract[1]", "unknown extractor \"tim\"; valid: "},
 		"a wrong unit": {func(p *study.Point) {
 			p.Command.Patterns = []study.Pattern{{Name: "throughput", Pattern: "(?P<value>x)", Unit: "s"}}
 		}, "extract", "unit of throughput is \"s\""},
 		"steps of no known batch": {func(p *study.Point) {
 			p.Command.Patterns = []study.Pattern{{Name: "throughput", Pattern: "(?P<value>x)", Unit: "steps/s"}}
-		}, "extract", "throughput in steps/s becomes samples/s by the batch, which [command] does not use"},
+		}, "extract", "throughput in steps/s becomes samples/s by the batch, which [command] does not pass to the program"},
 		"nobody reads": {func(p *study.Point) { p.Command.Columns = study.Variables{"accuracy": "acc"} }, "command.log", "nothing reads it"},
 		"no epochs": {func(p *study.Point) {
 			p.Workload.Train.Epochs, p.Command.Environment = 0, study.Variables{"E": "{epochs}"}
-		}, "command.environment", "E: {epochs} is used and workload.epochs is not set"},
+		}, "command.environment", "E: {epochs} is used, but workload.epochs is not set"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := commandStart(func(p *study.Point) { p.Command.Run = study.CommandLine{"x", "y"}; c.change(p) })

@@ -30,7 +30,7 @@ func extractors(c study.Command) (list []extract.Extractor, wrong map[string]str
 	for i, name := range c.Extract {
 		if name == Time {
 			if len(c.Extract) > 1 || len(c.Patterns) > 0 {
-				wrong[fmt.Sprintf("command.extract[%d]", i)] = "\"time\" reads nothing from the output, and every run has its time: leave it out next to others"
+				wrong[fmt.Sprintf("command.extract[%d]", i)] = "\"time\" reads nothing from the output, and every run is timed anyway: leave it out beside other extractors"
 			}
 			continue
 		}

@@ -161,11 +161,11 @@ func ForStudy() []study.Framework {
 func (f Framework) check(p study.Point) map[string]string {
 	wrong := f.Check(p)
 	if p.Workload.Train.SaveModel && f.Name != native.Name {
-		wrong["workload.save_model"] = fmt.Sprintf("only framework = %q saves its model in a run folder; yours can write it where you like", native.Name)
+		wrong["workload.save_model"] = fmt.Sprintf("only framework = %q saves its model in the run folder; leave save_model out for others", native.Name)
 	}
 	if l := p.Resources.Launch; l != "srun" && !slices.Contains(f.Launchers, l) {
 		valid := "\"" + strings.Join(append([]string{"srun"}, f.Launchers...), "\", \"") + "\""
-		wrong["resources.launch"] = fmt.Sprintf("%q does not start %s; valid for it: %s", l, f.Name, valid)
+		wrong["resources.launch"] = fmt.Sprintf("%q cannot start %s; valid for it: %s", l, f.Name, valid)
 	}
 	return wrong
 }

@@ -191,7 +191,7 @@ func TestMeetingTwice(t *testing.T) {
 	zero = meet(t, address, 0, 3, 60, 0)
 	say(1)
 	say(1)
-	if err := zero.Wait(); err == nil || !strings.Contains(zero.output.String(), "there are two processes of rank 1") {
+	if err := zero.Wait(); err == nil || !strings.Contains(zero.output.String(), "two processes have rank 1") {
 		t.Errorf("%v: %s", err, &zero.output)
 	}
 }
@@ -211,7 +211,7 @@ func TestMeetingOutOfDescriptors(t *testing.T) {
 	for range 100 {
 		call(t, address)
 	}
-	if err := zero.Wait(); err == nil || !strings.Contains(zero.output.String(), "ranks [1] did not come within 3 s; accepting connections failed") {
+	if err := zero.Wait(); err == nil || !strings.Contains(zero.output.String(), "heard nothing from rank 1 within 3 s; see their logs; accepting connections failed") {
 		t.Errorf("%v: %s", err, &zero.output)
 	}
 }
@@ -237,7 +237,7 @@ func TestMeetingWithSquatter(t *testing.T) {
 		}
 	}()
 	one := meet(t, l.Addr().String(), 1, 2, 1, 0)
-	want := fmt.Sprintf("rank 0 does not answer at %s after 1 s: whoever listens there does not know this run's nonce; another program may hold the port", l.Addr())
+	want := fmt.Sprintf("rank 0 does not answer at %s after 1 s: the process listening there does not know this run's nonce; another program may hold the port", l.Addr())
 	if err := one.Wait(); err == nil || !strings.Contains(one.output.String(), want) {
 		t.Errorf("%v: %s, want %q", err, &one.output, want)
 	}

@@ -149,7 +149,11 @@ func oneFile(folder, pattern string) (string, error) {
 	case len(files) == 0:
 		return "", fmt.Errorf("command.log: the program ended without writing %s", pattern)
 	case len(files) > 1:
-		return "", fmt.Errorf("command.log: %s names %d files (%s, %s, …); one log is one run: name the one to read", pattern, len(files), filepath.Base(files[0]), filepath.Base(files[1]))
+		more := ""
+		if len(files) > 2 {
+			more = ", …"
+		}
+		return "", fmt.Errorf("command.log: %s names %d files (%s, %s%s); one log is one run: name the one to read", pattern, len(files), filepath.Base(files[0]), filepath.Base(files[1]), more)
 	}
 	return files[0], nil
 }

@@ -166,7 +166,7 @@ func wrongPlaceholder(text string, p study.Point) string {
 		case q.rank && p.Command.Start == "node":
 			return fmt.Sprintf("%s differs between the ranks of a node, and start = \"node\" starts one process for all of them; {node} says which node it is", found)
 		case len(q.uses) > 0 && !strings.HasPrefix(q.uses[0], "parameters.") && q.value(Rank{Point: p}) == "":
-			return fmt.Sprintf("%s is used and %s is not set", found, q.uses[0])
+			return fmt.Sprintf("%s is used, but %s is not set", found, q.uses[0])
 		}
 	}
 	return ""

@@ -80,7 +80,7 @@ var kerasMirrored = Framework{
 	Check: func(p study.Point) map[string]string {
 		wrong := checkTensorFlow("keras-mirrored")(p)
 		if p.Nodes > 1 {
-			wrong["resources.workers_per_node"] = fmt.Sprintf("keras-mirrored runs on one node, and %d workers with %d on each need %d; use \"tensorflow-multiworker\" or \"keras-horovod\"", p.Workers, p.WorkersPerNode, p.Nodes)
+			wrong["resources.workers_per_node"] = fmt.Sprintf("keras-mirrored runs on one node; %d workers with %d on each node need %d nodes: use \"tensorflow-multiworker\" or \"keras-horovod\"", p.Workers, p.WorkersPerNode, p.Nodes)
 		}
 		return wrong
 	},

@@ -122,7 +122,7 @@ func TestPythonTrainingEnds(t *testing.T) {
 		"fails": {metrics.StopFailed, "ArithmeticError: the loss is NaN (training.py:87)", "ArithmeticError: the loss is NaN"},
 		// What is wrong with a value ends nobody's training.
 		"percent": {metrics.StopDone, "", "an accuracy of 75: it is a fraction, from 0 to 1; 75 % is 0.75"},
-		"twice":   {metrics.StopDone, "", "scalebench.begin() comes once, and first"},
+		"twice":   {metrics.StopDone, "", "scalebench.begin(): call it once"},
 		"odd":     {metrics.StopDone, "", "an accuracy of nan: it is a fraction"},
 	} {
 		t.Run(how, func(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 // nonce.
 type StrangerError struct {
 	Address string
-	Err     error // what it did, worded to follow "whoever listens there"
+	Err     error // what it did, worded to follow "the process listening there"
 }
 
 func (e *StrangerError) Error() string {
-	return fmt.Sprintf("whoever listens at %s %v", e.Address, e.Err)
+	return fmt.Sprintf("the process listening at %s %v", e.Address, e.Err)
 }
 func (e *StrangerError) Unwrap() error { return e.Err }
 

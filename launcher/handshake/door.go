@@ -149,12 +149,12 @@ func (d *Door) Trouble() string {
 	defer d.mu.Unlock()
 	var text string
 	if d.failed > 0 {
-		text += fmt.Sprintf("; accepting connections failed %d times, the last time with: %v", d.failed, d.failure)
+		text += fmt.Sprintf("; accepting connections failed (%d×), most recently with: %v", d.failed, d.failure)
 	}
 	if n := d.away - len(d.noted); d.away > 0 {
-		text += "; refused were " + strings.Join(d.noted, "; ")
+		text += "; refused: " + strings.Join(d.noted, "; ")
 		if n > 0 {
-			text += fmt.Sprintf("; and %d before them", n)
+			text += fmt.Sprintf("; and %d earlier", n)
 		}
 	}
 	return text

@@ -63,9 +63,9 @@ var (
 	errNoRank      = errors.New("is not a rank of a scalebench run; another program may hold the port")
 	errUnproven    = errors.New("does not know this run's nonce; another program may hold the port")
 	errWrongNonce  = errors.New("wrong nonce: it belongs to another run, or to another attempt at this one")
-	errNoNonce     = errors.New("this run's nonce is empty; the file nonce of its folder must have one")
-	errDropped     = errors.New("was dropped for later callers")
-	errNotWelcomed = errors.New("has proven itself, but gave no welcome")
+	errNoNonce     = errors.New("this run's nonce is empty; the file nonce in its folder must hold one")
+	errDropped     = errors.New("was dropped to make room for later callers")
+	errNotWelcomed = errors.New("knows this run's nonce, but sent no welcome")
 )
 
 // A greeting is what either end says first.
@@ -144,8 +144,8 @@ func end(a net.Addr) ([]byte, error) {
 }
 
 // Call proves to whoever listens at the other end of conn that this end knows
-// the nonce, after it has done so itself. The error is worded to follow "whoever
-// listens there"; conn is then of no more use, and open still.
+// the nonce, after it has done so itself. The error is worded to follow "the
+// process listening there"; conn is then of no more use, and open still.
 func Call(ctx context.Context, conn net.Conn, nonce, purpose string) error {
 	if nonce == "" {
 		return errNoNonce
@@ -247,9 +247,9 @@ func hold(ctx context.Context, conn net.Conn) (release func()) {
 func worded(err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return errors.New("has not proven in time that it knows this run's nonce")
+		return errors.New("did not prove in time that it knows this run's nonce")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("hung up before it had proven that it knows this run's nonce")
+		return errors.New("hung up before proving that it knows this run's nonce")
 	case err != nil && !errors.Is(err, errNoRank):
 		return fmt.Errorf("broke off: %w", err)
 	}

@@ -242,7 +242,7 @@ func TestAnotherUser(t *testing.T) {
 	defer func(f func() int) { ownUser = f }(ownUser)
 	ownUser = func() int { return os.Geteuid() + 1 }
 	c := connect(t, l)
-	if err := Call(t.Context(), c, nonce, purpose); err == nil || !strings.Contains(err.Error(), "is a process of user") {
+	if err := Call(t.Context(), c, nonce, purpose); err == nil || !strings.Contains(err.Error(), "belongs to user") {
 		t.Errorf("the caller: %v", err)
 	}
 	other, err := l.Accept()
@@ -250,7 +250,7 @@ func TestAnotherUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if err := answer(t.Context(), other, nonce, purpose, func() bool { return true }); err == nil || !strings.Contains(err.Error(), "is a process of user") {
+	if err := answer(t.Context(), other, nonce, purpose, func() bool { return true }); err == nil || !strings.Contains(err.Error(), "belongs to user") {
 		t.Errorf("the listener: %v", err)
 	}
 }
@@ -266,8 +266,8 @@ func TestDialThroughSquatter(t *testing.T) {
 			_, _ = c.Write(bytes.Repeat([]byte("HTTP/1.1 400 Bad Request\r\n"), 10))
 			_, _ = io.Copy(io.Discard, c)
 		},
-		"hung up before":         func(c net.Conn) { _, _ = io.ReadFull(c, make([]byte, greetingBytes)) },
-		"has not proven in time": func(c net.Conn) { _, _ = io.Copy(io.Discard, c) },
+		"hung up before":        func(c net.Conn) { _, _ = io.ReadFull(c, make([]byte, greetingBytes)) },
+		"did not prove in time": func(c net.Conn) { _, _ = io.Copy(io.Discard, c) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -286,7 +286,7 @@ func TestDialThroughSquatter(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			_, err := Dial(ctx, net.Dialer{}, "tcp", l.Addr().String(), nonce, purpose)
-			if err == nil || !strings.Contains(err.Error(), "whoever listens at "+l.Addr().String()+" ") || !strings.Contains(err.Error(), name) {
+			if err == nil || !strings.Contains(err.Error(), "the process listening at "+l.Addr().String()+" ") || !strings.Contains(err.Error(), name) {
 				t.Errorf("%v, want %q", err, name)
 			}
 

@@ -32,7 +32,7 @@ func sameUser(conn net.Conn) error {
 		return fmt.Errorf("does not say whose process it is: %w", err)
 	}
 	if user := ownUser(); int(peer.Uid) != user {
-		return fmt.Errorf("is a process of user %d, not of %d", peer.Uid, user)
+		return fmt.Errorf("belongs to user %d, not to %d", peer.Uid, user)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func Planned(plan *study.Plan, site *study.Site) ([]string, error) {
 			line = "– " + table.Currency
 		}
 		for _, reason := range slices.Sorted(maps.Keys(why)) {
-			line += fmt.Sprintf(" (%d of %s not in it: %s)", why[reason], number.Count(len(plan.Points), "run"), reason)
+			line += fmt.Sprintf(" (leaves out %d of %s: %s)", why[reason], number.Count(len(plan.Points), "run"), reason)
 		}
 		lines = append(lines, line)
 	}

@@ -28,7 +28,7 @@ var idPattern = regexp.MustCompile(`^[a-z2-7]{26}$`)
 func (i Identity) check(of Study) error {
 	switch {
 	case !idPattern.MatchString(i.ID):
-		return fmt.Errorf("%s: %q is not an id of a study", of.identity(), i.ID)
+		return fmt.Errorf("%s: %q is not a study id", of.identity(), i.ID)
 	case i.Name != filepath.Base(of.Path()):
 		return fmt.Errorf("%s is of study %q; a study's folder keeps the study's name, so call it %s again",
 			of.identity(), i.Name, filepath.Join(of.Runs(), i.Name))
@@ -86,7 +86,7 @@ func (s Study) Claim(i Identity) (Identity, error) {
 	}
 	err = nfs.There(func() (err error) { i, err = s.Identity(); return err })
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s leads nowhere, and is %w; remove it", s.identity(), regular.ErrNotRegular)
+		err = fmt.Errorf("%s is a link to nowhere, %w; remove it", s.identity(), regular.ErrNotRegular)
 	}
 	return i, err
 }

@@ -73,7 +73,7 @@ func lock(ctx context.Context, path string, how int) (*Folder, error) {
 			case <-time.After(100 * time.Millisecond):
 			}
 		case errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOSYS), errors.Is(err, syscall.ENOLCK):
-			return nil, fmt.Errorf("%s: the file system knows no locks (%w); name a folder on the node's own disk in the site file (stage.dir)", path, err)
+			return nil, fmt.Errorf("%s: the file system does not support locks (%w); name a folder on the node's own disk in the site file (stage.dir)", path, err)
 		default:
 			return nil, err
 		}

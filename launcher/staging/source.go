@@ -108,10 +108,10 @@ func (s source) copyTo(ctx context.Context, to string) error {
 			return context.Cause(ctx)
 		}
 		from, target := filepath.Join(s.path, f.Name), filepath.Join(to, f.Name)
-		err := fmt.Errorf("%s is neither a file nor a folder; data that is staged holds nothing else", from)
+		err := fmt.Errorf("%s is neither a file nor a folder; only those can be staged", from)
 		switch {
 		case f.Type.IsDir() && f.Link:
-			err = fmt.Errorf("%s is a link to a folder; data that is staged holds files and folders only", from)
+			err = fmt.Errorf("%s is a link to a folder; only files and folders can be staged", from)
 		case f.Type.IsDir():
 			err = os.MkdirAll(target, 0o700)
 		case f.Type.IsRegular():

@@ -72,7 +72,7 @@ func TestCollectiveRefused(t *testing.T) {
 	for name, c := range map[string]struct{ change, to, want string }{
 		"a key of a training":  {"\n[sweep]", "\nbatch = 32\n[sweep]", "links.toml:6: workload.batch: unknown key; valid here: kind, ops, backend"},
 		"swept key":            {"workers = [2, 4]", "workers = [2, 4]\nbatch = [1]", "sweep.batch: cannot be swept; valid here: "},
-		"data":                 {"\n[sweep]", "\n[data]\nkind = \"synthetic\"\n[sweep]", `data: kind = "collective" works on no data; leave the table out`},
+		"data":                 {"\n[sweep]", "\n[data]\nkind = \"synthetic\"\n[sweep]", `data: kind = "collective" uses no data; leave the table out`},
 		"one worker":           {"[2, 4]", "[1, 2]", "sweep.workers: a collective needs 2 or more workers, got 1"},
 		"unknown operation":    {"\n[sweep]", "\nops = [\"gossip\"]\n[sweep]", `workload.ops: "gossip" is not known; valid: "all_reduce"`},
 		"operation twice":      {"\n[sweep]", "\nops = [\"broadcast\", \"broadcast\"]\n[sweep]", `workload.ops: "broadcast" is listed twice`},

@@ -154,7 +154,7 @@ func (v *Variables) UnmarshalJSON(text []byte) error {
 	for _, entry := range list {
 		name, value, ok := strings.Cut(entry, "=")
 		if !ok {
-			return fmt.Errorf("%q is not a NAME=value", entry)
+			return fmt.Errorf("%q is not NAME=value", entry)
 		}
 		if *v == nil {
 			*v = Variables{}

@@ -129,7 +129,7 @@ func TestCommandProblems(t *testing.T) {
 		"a model is needed": {strings.Replace(commanded, `["command"]`, `["native", "command"]`, 1), "dir/study.toml: workload.epochs: the training has no end; set epochs, max_steps or max_minutes (the first one reached ends it)\ndir/study.toml: workload.model: missing"},
 		"swept in vain":     {commanded + "momentum = [0.1, 0.2]\n", `dir/study.toml:9: sweep.momentum: is swept, and nothing in [command] depends on it`},
 		"no group":          {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"rate (.*)\"\n", `dir/study.toml:11: extract[0].pattern: has no group named value`},
-		"no expression":     {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"(\"\n", `dir/study.toml:11: extract[0].pattern: is not a regular expression`},
+		"no expression":     {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"(\"\n", `dir/study.toml:11: extract[0].pattern: is not a Go regular expression`},
 		"a reduction":       {commanded + "[[extract]]\nname = \"throughput\"\npattern = \"(?P<value>x)\"\nreduce = \"mode\"\n", `dir/study.toml:12: extract[0].reduce: "mode" is not known; valid: "", "last", "mean"`},
 		"figure twice":      {commanded + strings.Repeat("[[extract]]\nname = \"x\"\npattern = \"(?P<value>x)\"\n", 2), `dir/study.toml:13: extract[1].name: "x" is also the name of an earlier [[extract]]`},
 		"nobody's pattern":  {minimal + "[[extract]]\nname = \"x\"\npattern = \"(?P<value>x)\"\n", `dir/study.toml:9: extract: is set, but sweep.framework does not include "command"`},

@@ -59,7 +59,7 @@ func (p Pattern) wrong() string {
 	}
 	re, err := regexp.Compile(p.Pattern)
 	if err != nil {
-		return fmt.Sprintf("is not a regular expression of Go's: %v", err)
+		return fmt.Sprintf("is not a Go regular expression: %v", err)
 	}
 	if re.SubexpIndex("value") < 0 && re.SubexpIndex(p.Name) < 0 {
 		return "has no group named value; put the number into one: (?P<value>[0-9.]+)"

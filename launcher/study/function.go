@@ -60,7 +60,7 @@ func (s *Study) ownFiles(p *Point) (files, wrong map[string]string) {
 		info, err := os.Stat(path)
 		switch {
 		case err != nil:
-			wrong[key.path] = fmt.Sprintf("%s cannot be read (%v); the file is meant from the study file's folder", f.File, err)
+			wrong[key.path] = fmt.Sprintf("%s cannot be read (%v); relative paths start from the study file's folder", f.File, err)
 		case !info.Mode().IsRegular():
 			wrong[key.path] = f.File + " is not a file"
 		case files[name] != "" && files[name] != path:

@@ -384,7 +384,7 @@ func (e *editor) check(path string) error {
 	var any map[string]any
 	md, err := toml.Decode(e.text, &any)
 	if err != nil || !md.IsDefined(strings.Split(path, ".")...) {
-		return fmt.Errorf("cannot be set in this file; edit the file")
+		return fmt.Errorf("cannot be set from the command line; edit the file")
 	}
 	return nil
 }

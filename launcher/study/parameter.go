@@ -142,7 +142,7 @@ func (d *decoder) parameters(k kind) Own {
 		var v Scalar
 		switch {
 		case !parameterName.MatchString(name):
-			d.problem(path, "cannot name a parameter; use small letters, digits and underscores, the first a letter")
+			d.problem(path, "cannot name a parameter; use lower-case letters, digits and underscores, starting with a letter")
 		case taken[name] != nil:
 			d.problem(path, fmt.Sprintf("%s is a key of every study already; choose another name, like own_%s", strings.Join(taken[name], ", "), name))
 		case d.value(path, p, &v):

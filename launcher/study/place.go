@@ -69,13 +69,13 @@ func (x *expansion) fits(p *Point, q Partition) string {
 	}
 	switch {
 	case q.MaxNodes > 0 && nodes > q.MaxNodes:
-		return fmt.Sprintf("max_nodes is %d and it takes %d%s", q.MaxNodes, nodes, beside)
+		return fmt.Sprintf("max_nodes is %d, but the point takes %d%s", q.MaxNodes, nodes, beside)
 	case p.Resources.Device == "gpu" && p.WorkersPerNode > q.GPUsPerNode:
-		return fmt.Sprintf("%s a node and %s", counted(p.WorkersPerNode, "worker"), counted(q.GPUsPerNode, "GPU"))
+		return fmt.Sprintf("%s a node, but %s", counted(p.WorkersPerNode, "worker"), counted(q.GPUsPerNode, "GPU"))
 	case q.CPUsPerNode > 0 && ranks*p.Resources.CPUsPerWorker > q.CPUsPerNode:
-		return fmt.Sprintf("%s a node with %s each, and it has %d", counted(ranks, "rank"), counted(p.Resources.CPUsPerWorker, "CPU"), q.CPUsPerNode)
+		return fmt.Sprintf("%s a node with %s each, but a node has %d", counted(ranks, "rank"), counted(p.Resources.CPUsPerWorker, "CPU"), q.CPUsPerNode)
 	case q.MemoryPerNode > 0 && Bytes(ranks)*p.Resources.Memory > q.MemoryPerNode:
-		return fmt.Sprintf("%s a node with %v each, and it has %v", counted(ranks, "rank"), p.Resources.Memory, q.MemoryPerNode)
+		return fmt.Sprintf("%s a node with %v each, but a node has %v", counted(ranks, "rank"), p.Resources.Memory, q.MemoryPerNode)
 	}
 	return ""
 }
@@ -98,7 +98,7 @@ func (x *expansion) spread(p *Point, q Partition) string {
 	p.WorkersPerNode = min(p.Workers, room)
 	if p.Workers%p.WorkersPerNode != 0 {
 		wrong := fmt.Sprintf("%d workers do not divide into nodes of %d", p.Workers, p.WorkersPerNode)
-		x.problem("workers", wrong+"; valid are multiples of it, or set resources.workers_per_node to a divisor")
+		x.problem("workers", fmt.Sprintf("%s; use a multiple of %d, or set resources.workers_per_node to a divisor", wrong, p.WorkersPerNode))
 		return wrong
 	}
 	p.Nodes = p.Workers / p.WorkersPerNode
@@ -106,7 +106,7 @@ func (x *expansion) spread(p *Point, q Partition) string {
 	if beside := kinds[p.Workload.Kind].beside; beside != nil {
 		p.Beside, p.BesideNodes = beside(p)
 		if p.BesideNodes == 0 && p.Nodes > 1 {
-			wrong := fmt.Sprintf("%d workers take %d nodes of %d, and the load generator has its cores on one", p.Workers, p.Nodes, p.WorkersPerNode)
+			wrong := fmt.Sprintf("%d workers take %d nodes of %d, but the load generator has its cores on one", p.Workers, p.Nodes, p.WorkersPerNode)
 			x.problem("workload.client", wrong+"; set client = \"node\", or fewer workers", "workers")
 			return wrong
 		}

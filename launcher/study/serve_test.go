@@ -34,7 +34,7 @@ func TestServeProblems(t *testing.T) {
 		"threads = [1]\npayload = \"x.json\"":                                "workload.payload: needs workload.path",
 		"threads = [1]\npath = \"/p\"\nbatch = [1, 8]":                       "workload.batch: every request to workload.path posts the same payload",
 		"threads = [1]\nmomentum = 0.9":                                      "workload.momentum: unknown key",
-		"threads = [1]\n[data]\nkind = \"synthetic\"":                        "data: kind = \"serve\" works on no data",
+		"threads = [1]\n[data]\nkind = \"synthetic\"":                        "data: kind = \"serve\" uses no data",
 		"threads = [1]\n[resources]\nlaunch = \"torchrun\"":                  "a replica is one process",
 		"threads = [1]\nclient = \"nobody\"":                                 `workload.client: "nobody" is not known; did you mean node? Valid: "node", "cores"`,
 		"threads = [1]\nduration = \"10ms\"":                                 "workload.duration: want",
@@ -115,8 +115,8 @@ func TestServeShape(t *testing.T) {
 		}
 	}
 	for keys, want := range map[string]string{
-		"threads = [1]\nclient = \"cores\"\n[resources]\nworkers_per_node = 1": "workload.client: 2 workers take 2 nodes of 1, and the load generator has its cores on one",
-		"threads = [1]\nclient = \"cores\"\n[resources]\ncpus_per_worker = 2":  "3 ranks a node with 2 CPUs each, and it has 4",
+		"threads = [1]\nclient = \"cores\"\n[resources]\nworkers_per_node = 1": "workload.client: 2 workers take 2 nodes of 1, but the load generator has its cores on one",
+		"threads = [1]\nclient = \"cores\"\n[resources]\ncpus_per_worker = 2":  "3 ranks a node with 2 CPUs each, but a node has 4",
 	} {
 		s, err := Parse("s.toml", []byte(serving(keys)), []Framework{{Name: "native"}})
 		if err == nil {

@@ -201,7 +201,7 @@ func ParseSite(path string, source []byte) (*Site, error) {
 func (s *Site) Doubts() Problems {
 	var list Problems
 	doubt := func(path, message string) {
-		list = append(list, Problem{File: s.File, Path: path, Message: message + " looks like a secret. Batch scripts have it, mode 0700, and a copy of this file in the run folder, mode 0600. Let a line of setup read it from a file that is yours alone"})
+		list = append(list, Problem{File: s.File, Path: path, Message: message + " looks like a secret. It is written to batch scripts (mode 0700) and to the copy of this file in the run folder (mode 0600). Let a line of setup read it from a file that only you can read"})
 	}
 	variables := func(at string, environment map[string]string) {
 		for _, name := range slices.Sorted(maps.Keys(environment)) {
@@ -249,7 +249,7 @@ func (d *decoder) price(at string, p Price) map[string]any {
 		d.conflict(at+".tres_billing_weights", "belongs to per = \"billing\", and to no other; set both or neither", at+".per")
 	}
 	if p.MaxTRES && p.Per != "billing" {
-		d.conflict(at+".max_tres", "is of tres_billing_weights; this price is per "+p.Per, at+".per")
+		d.conflict(at+".max_tres", "belongs to tres_billing_weights; this price is per "+p.Per, at+".per")
 	}
 	if p.Where == nil {
 		return nil

@@ -181,7 +181,7 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 	case s.Name == "":
 		d.rule("study.name", "missing; give the study a name, like \"resnet44-cifar10\"")
 	case !namePattern.MatchString(s.Name):
-		d.rule("study.name", fmt.Sprintf("%q cannot name a folder; use up to 64 letters, digits, dots, dashes and underscores, the first a letter or digit", s.Name))
+		d.rule("study.name", fmt.Sprintf("%q cannot name a folder; use up to 64 letters, digits, dots, dashes and underscores, starting with a letter or digit", s.Name))
 	}
 	if s.Repeats < 1 || s.Repeats > 1000 {
 		d.rule("study.repeats", fmt.Sprintf("want 1 to 1000, got %d", s.Repeats))
@@ -204,7 +204,7 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 	}
 	if !kind.data {
 		if data != nil {
-			d.conflict("data", fmt.Sprintf("kind = %q works on no data; leave the table out", s.Workload.Kind), "workload.kind")
+			d.conflict("data", fmt.Sprintf("kind = %q uses no data; leave the table out", s.Workload.Kind), "workload.kind")
 		}
 		s.Data = Data{}
 	}

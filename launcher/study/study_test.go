@@ -237,7 +237,7 @@ max_nodes = 4
 		t.Error(d)
 	}
 	_, err = parse(t, strings.Replace(minimal, "4]", "16]", 1)).Plan(site)
-	for _, want := range []string{"sweep.workers: no partition of site.toml has room for 16 workers", "small: max_workers is 2", "large: max_nodes is 4 and it takes 8"} {
+	for _, want := range []string{"sweep.workers: no partition of site.toml has room for 16 workers", "small: max_workers is 2", "large: max_nodes is 4, but the point takes 8"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\ndoes not say %q", err, want)
 		}
@@ -309,7 +309,7 @@ where = {nodes = [1, 2]}
 	for _, want := range []string{`site.toml:2: interfce: unknown key; did you mean interface? Valid here: name, account`, `"A B" cannot name an environment variable`,
 		`options.--constraint: is not a long option of sbatch; write it in lower case and without dashes`, `options.job-nam: means job-name, which is set by scalebench`, `pythons.mxnet: missing; name`, `container.runtime: "docker" is not known; valid: "", "pyxis", "apptainer"`,
 		`partitions[0].name: missing`, `partitions[0].max_nodes: want 0`, `prices[0].per: "month"`, `prices[0].currency: missing`,
-		`prices[1].hour: want 0 or more`, `prices[1].market: "black"`, `prices[1].max_tres: is of`, `prices[1].tres_billing_weights: belongs to`,
+		`prices[1].hour: want 0 or more`, `prices[1].market: "black"`, `prices[1].max_tres: belongs to`, `prices[1].tres_billing_weights: belongs to`,
 		`prices[1].where: nodes is a list`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\ndoes not say %s", err, want)

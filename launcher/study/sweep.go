@@ -273,13 +273,13 @@ func (d *decoder) values(path string, p toml.Primitive, f pointField, own Own) [
 		}
 		key := valueKey(v)
 		if j, ok := first[key]; ok {
-			d.problem(at, fmt.Sprintf("the same value as [%d]; every point is measured once, repeats are study.repeats", j))
+			d.problem(at, fmt.Sprintf("the same value as [%d]; to repeat points, set study.repeats", j))
 			continue
 		}
 		first[key] = i
 	}
 	if len(values) == 0 && !d.flaws.in(path) {
-		d.problem(path, "an empty list leaves no point")
+		d.problem(path, "an empty list leaves no points")
 	}
 	return values
 }

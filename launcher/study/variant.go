@@ -110,7 +110,7 @@ func (d *decoder) variants(s *Site) {
 	for i := range s.Variants {
 		at, v := fmt.Sprintf("variant[%d]", i), &s.Variants[i]
 		if !namePattern.MatchString(v.Name) {
-			d.rule(at+".name", fmt.Sprintf("%q cannot name a variant; use up to 64 letters, digits, dots, dashes and underscores, the first a letter or digit", v.Name))
+			d.rule(at+".name", fmt.Sprintf("%q cannot name a variant; use up to 64 letters, digits, dots, dashes and underscores, starting with a letter or digit", v.Name))
 		}
 		for j, earlier := range s.Variants[:i] {
 			same := earlier
@@ -189,7 +189,7 @@ func (x *expansion) variants() {
 			}
 			names := func(p Partition) bool { return p.Name == v.Partition }
 			if v.Partition != "" && len(x.site.Partitions) > 0 && !slices.ContainsFunc(x.site.Partitions, names) {
-				x.problem(at, fmt.Sprintf("%q goes to partition %s, and here there is %s only", name, v.Partition, x.site.Partitions[0].Name))
+				x.problem(at, fmt.Sprintf("%q needs partition %s, but this allocation is in %s; leave the variant out", name, v.Partition, x.site.Partitions[0].Name))
 			}
 			for _, decided := range []struct {
 				path string

@@ -114,7 +114,7 @@ func TestVariantsRefused(t *testing.T) {
 		{"none", "name = \"s\"", `variant = ["gpu"]`, "site.toml has no [[variant]]; add one"},
 		{"device", variedSite, "variant = [\"plain\", \"gpu\"]\ndevice = [\"cpu\", \"gpu\"]", `sweep.device: is swept, and variant "gpu" of site.toml decides it`},
 		{"cpus", variedSite, "variant = [\"gpu\"]\ncpus_per_worker = [1, 2]", `sweep.cpus_per_worker: is swept, and variant "gpu" of site.toml decides it`},
-		{"room", strings.Replace(variedSite, "gpus_per_node = 2", "gpus_per_node = 2\nmax_nodes = 1", 1), "variant = [\"gpu\"]", "no partition of site.toml has room for 4 workers (gpu: max_nodes is 1 and it takes 2)"},
+		{"room", strings.Replace(variedSite, "gpus_per_node = 2", "gpus_per_node = 2\nmax_nodes = 1", 1), "variant = [\"gpu\"]", "no partition of site.toml has room for 4 workers (gpu: max_nodes is 1, but the point takes 2)"},
 	} {
 		s := parse(t, minimal+c.sweep+"\n")
 		_, err := s.Plan(site(t, c.site))

@@ -34,7 +34,7 @@ func collect(s framework.Rank, o output, begun time.Time) error {
 		if errors.Is(err, fs.ErrNotExist) && slices.Contains(s.Point.Command.Extract, framework.Time) {
 			return extractEvents(s, nil, o, begun)
 		}
-		return fmt.Errorf("the program ended with exit code 0 but reported nothing (%w): have it call scalebench.step() of scalebench.py, or name what to read from its output in command.extract (\"time\": nothing but how long it took)", err)
+		return fmt.Errorf("the program ended with exit code 0 but reported nothing (%w): have it call scalebench.step() of scalebench.py, or name what to read from its output in command.extract (\"time\" records only how long it took)", err)
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func TestExtractErrors(t *testing.T) {
 		"no log":      {nil, nil, "the log to read: open"},
 		"no format":   {func(c *study.Command) { c.Patterns = nil }, map[string]string{"rank-00000.log": "rate 7\n"}, "have it call scalebench.step() of scalebench.py"},
 		"no file":     {file, map[string]string{"rank-00000.log": "rate 7\n"}, "without writing "},
-		"two files":   {file, map[string]string{"output/run-1/4.log": "rate 7\n", "output/run-2/4.log": "rate 8\n"}, "names 2 files (4.log, 4.log, …); one log is one run"},
+		"two files":   {file, map[string]string{"output/run-1/4.log": "rate 7\n", "output/run-2/4.log": "rate 8\n"}, "names 2 files (4.log, 4.log); one log is one run"},
 		"file":        {file, map[string]string{"output/run-1/4.log": "rate 7\n", "output/run-2/5.log": "rate 8\n"}, ""},
 		"two writers": {nil, map[string]string{"rank-00000.log": "rate 7\n", "events/rank-00000-1.jsonl": ""}, "the program reports through scalebench.py, and command.extract reads its output too; keep one of them"},
 	} {

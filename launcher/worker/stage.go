@@ -104,7 +104,7 @@ func staged(run rundir.Folder, w world.World) (map[string]metrics.Staged, error)
 			items[e.Staged.Item] = *e.Staged
 		case e.Stop != nil && e.Stop.Status == metrics.StopDone:
 			if here, _ := os.Hostname(); host != here {
-				return nil, fmt.Errorf("%s is about %s, and this node is %s: the steps of the job had their nodes in another order", path, host, here)
+				return nil, fmt.Errorf("%s describes %s, but this node is %s: the job's steps had their nodes in a different order", path, host, here)
 			}
 			return items, nil
 		case e.Stop != nil:

@@ -102,7 +102,7 @@ finish() {
       --kill-on-bad-exit=1 \
       --export=ALL \
       --relative=0 \
-      /home/ada/bin/scalebench-worker unstage --for cifar/mlp-2w-1f3c-r1-a1 --to '$TMPDIR' || say "what was staged may be left on the nodes"
+      /home/ada/bin/scalebench-worker unstage --for cifar/mlp-2w-1f3c-r1-a1 --to '$TMPDIR' || say "staged files may be left on the nodes"
   fi
   exit "$code"
 }

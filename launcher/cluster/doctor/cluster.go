@@ -31,10 +31,10 @@ func (c Cluster) Check(ctx context.Context) ([]Finding, error) {
 	}
 	list := []Finding{{"scheduler", "", OK, fmt.Sprintf("Slurm %s, cluster %s", d.Version, d.Name), ""}}
 	if err != nil { // of lines that could not be read
-		list = append(list, Finding{"scheduler", "", Warn, oneLine(err.Error()), "what these lines are about is not tested"})
+		list = append(list, Finding{"scheduler", "", Warn, oneLine(err.Error()), "doctor does not test what these lines describe"})
 	}
 	if d.Enforce == "NO" {
-		list = append(list, Finding{"scheduler", "", Warn, "EnforcePartLimits is NO: Slurm accepts jobs over a limit, and they wait for ever", "see the rows \"limits\""})
+		list = append(list, Finding{"scheduler", "", Warn, "EnforcePartLimits is NO: Slurm accepts jobs over a limit, and they wait for ever", "see the \"limits\" rows"})
 	}
 	folder, err := c.folder()
 	if err != nil {
@@ -108,7 +108,7 @@ func (c Cluster) remove(ctx context.Context, folder string) {
 			return
 		}
 		if ctx.Err() != nil || time.Now().After(deadline) {
-			c.Note("%s is left behind and can be deleted: %v", folder, err)
+			c.Note("cannot delete %s; delete it by hand: %v", folder, err)
 			return
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -211,7 +211,7 @@ func TestCheckPartition(t *testing.T) {
 		{"too long", clusterOf("UP"), study.Partition{Name: "main", MaxTime: study.Duration(25 * time.Hour)}, "", true, "limits fail max_time is 25h, the cluster's limit 24h"},
 		{"some nodes have fewer", clusterOf("UP"), study.Partition{Name: "main", CPUsPerNode: 8}, "", true, "limits warn cpus_per_node is 8, and 1 of 2 nodes have fewer"},
 		{"no such GPU", clusterOf("UP"), study.Partition{Name: "main", GPUsPerNode: 4, GPUType: "h100"}, "", true, "limits fail gpus_per_node is 4, more than any node has"},
-		{"other account", clusterOf("UP", bench), study.Partition{Name: "main"}, "physics", true, `account fail "physics" is not among them; yours there: bench`},
+		{"other account", clusterOf("UP", bench), study.Partition{Name: "main"}, "physics", true, `account fail "physics" is not one of your accounts there: bench`},
 		{"accounts unknown", clusterOf("UP"), study.Partition{Name: "main"}, "physics", true, "account not tested"},
 	} {
 		u := use{partition: test.site, shape: study.Planned{Point: point}, known: test.cluster.Partition(test.site.Name)}
@@ -287,7 +287,7 @@ func TestFigures(t *testing.T) {
 	for got, want := range map[string]string{
 		scaled(1.234e9, "B/s"): "1.23 GB/s", scaled(999.6e6, "B/s"): "1,000 MB/s", scaled(12, "B/s"): "12 B/s",
 		signed(-0.25):                   "−250 ms",
-		ranges([]int{0, 1, 2, 5, 7, 8}): "CPUs 0-2,5,7-8", ranges(nil): "no CPU that is known",
+		ranges([]int{0, 1, 2, 5, 7, 8}): "CPUs 0-2,5,7-8", ranges(nil): "no known CPU",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -257,7 +257,7 @@ func (j *job) gpus() Finding {
 		case len(a.GPUs.List) > 0:
 			seen = append(seen, fmt.Sprintf("task %d on %s sees %d (CUDA_VISIBLE_DEVICES=%s)", a.Rank, a.Host, len(a.GPUs.List), text(a.GPUs.Visible)))
 			if len(a.GPUs.List) < j.script.GPUsPerNode && len(a.GPUs.List) != 1 {
-				none = append(none, fmt.Sprintf("task %d on %s sees %d of %d", a.Rank, a.Host, len(a.GPUs.List), j.script.GPUsPerNode))
+				none = append(none, fmt.Sprintf("task %d on %s sees %d of %s", a.Rank, a.Host, len(a.GPUs.List), number.Count(j.script.GPUsPerNode, "GPU")))
 			}
 		case a.GPUs.Visible == nil:
 			none = append(none, fmt.Sprintf("task %d on %s has no CUDA_VISIBLE_DEVICES", a.Rank, a.Host))
@@ -268,7 +268,7 @@ func (j *job) gpus() Finding {
 	}
 	switch {
 	case len(none) > 0:
-		f.Verdict, f.Found, f.Advice = Fail, strings.Join(firstOf(none, 4), ", "), "Slurm gave the step no GPUs: correct gpus_per_node and gpu_type in the site file"
+		f.Verdict, f.Found, f.Advice = Fail, strings.Join(firstOf(none, 4), ", "), "the step did not get the GPUs it asked for: correct gpus_per_node and gpu_type in the site file"
 	case len(silent) > 0:
 		f.Verdict, f.Found = Warn, strings.Join(firstOf(silent, 4), ", ")+"; "+missing+"; "+gpucheck.Standing()
 		f.Advice = "without nvidia-smi the GPUs themselves cannot be checked"

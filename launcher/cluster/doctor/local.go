@@ -123,7 +123,7 @@ func (h Host) worker(ctx context.Context) []Finding {
 	}
 	var seen probe.Facts
 	if err := json.Unmarshal([]byte(said), &seen); err != nil {
-		return fail(path, fmt.Errorf("it is not a worker of this version: %.200q", said))
+		return fail(path, fmt.Errorf("not a worker of this version: it printed %.200q", said))
 	}
 	found := Finding{"worker", path, OK, seen.Version + " starts on " + seen.Host, ""}
 	if seen.Version != h.Version {

@@ -87,7 +87,7 @@ func (j *job) nccl() []Finding {
 		return nil
 	case len(names) > 1:
 		f.Verdict, f.Found = Fail, "the tasks load different versions: "+strings.Join(names, ", ")
-		f.Advice = "give all nodes the same, with SCALEBENCH_NCCL=FILE in the site file's setup if needed"
+		f.Advice = "give all nodes the same version, with SCALEBENCH_NCCL=FILE in the site file's setup if needed"
 	}
 	return []Finding{f}
 }

@@ -122,7 +122,7 @@ func signed(s float64) string {
 // ranges writes CPU numbers as Linux does, "0-3,8".
 func ranges(cpus []int) string {
 	if len(cpus) == 0 {
-		return "no CPU that is known"
+		return "no known CPU"
 	}
 	var parts []string
 	for i := 0; i < len(cpus); {

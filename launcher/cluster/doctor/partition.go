@@ -131,5 +131,5 @@ func checkAccount(u use, d *slurm.Description, account string) []Finding {
 			return []Finding{{"account", u.subject(), OK, account, ""}}
 		}
 	}
-	return []Finding{{"account", u.subject(), Fail, fmt.Sprintf("%q is not among them; %s", account, mine), "correct account in the site file"}}
+	return []Finding{{"account", u.subject(), Fail, fmt.Sprintf("%q is not one of your accounts there: %s", account, strings.Join(names, ", ")), "correct account in the site file"}}
 }

@@ -132,7 +132,7 @@ var moduleName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0
 
 func importModule(ctx context.Context, python, module string) Trial {
 	if !moduleName.MatchString(module) {
-		return Trial{Name: module, Error: fmt.Sprintf("%q is not a name of a module", module)}
+		return Trial{Name: module, Error: fmt.Sprintf("%q is not a module name", module)}
 	}
 	return timed(ctx, module, python, "import "+module+" as m; print(getattr(m, '__version__', ''))")
 }

@@ -91,7 +91,7 @@ func TestRunTwoNodes(t *testing.T) {
 		if p := a[rank].Python; p == nil || p.Error != "" || p.Version != "3.99" || p.Seconds == nil || *p.Seconds < 0.05 {
 			t.Errorf("interpreter: %+v", p)
 		}
-		if i := a[rank].Imports; len(i) != 3 || i[0].Seconds == nil || i[1].Seconds != nil || !strings.Contains(i[1].Error, "No module named 'missing'") || !strings.Contains(i[2].Error, "not a name of a module") {
+		if i := a[rank].Imports; len(i) != 3 || i[0].Seconds == nil || i[1].Seconds != nil || !strings.Contains(i[1].Error, "No module named 'missing'") || !strings.Contains(i[2].Error, "is not a module name") {
 			t.Errorf("imports: %+v", i)
 		}
 	}
@@ -208,7 +208,7 @@ func TestExchangeWithSquatter(t *testing.T) {
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	want := "whoever listens at " + l.Addr().String() + " is not a rank of a scalebench run; another program may hold the port"
+	want := "the process listening at " + l.Addr().String() + " is not a rank of a scalebench run; another program may hold the port"
 	if x := exchange(ctx, dir, "right", Link{Address: "127.0.0.1"}); !strings.Contains(x.Error, want) || x.Trips != 0 {
 		t.Errorf("%+v, want %q", x, want)
 	}

@@ -17,7 +17,7 @@ set -euo pipefail
 family=${1:?usage: environment.sh FAMILY}
 lock=$(cd "$(dirname "$0")" && pwd)/$family
 if ! [ -f "$lock/requirements.txt" ]; then
-	echo "environment.sh: there is no lock $lock/requirements.txt; families: $(cd "$(dirname "$lock")" && echo */)" >&2
+	echo "environment.sh: unknown family $family: no $lock/requirements.txt; valid: $(cd "$(dirname "$lock")" && echo */)" >&2
 	exit 2
 fi
 python=${PYTHON:-/usr/bin/python3}
@@ -44,7 +44,7 @@ if ! [ -f "$home/complete" ]; then
 		# Beside the system's packages it would judge those, too.
 		if [ ${#options[@]} = 0 ]; then "$home/bin/pip" check; fi; } >"$log" 2>&1; then
 		tail -n 20 "$log" >&2
-		echo "environment.sh: the environment $family could not be built; all that was said is in $log" >&2
+		echo "environment.sh: cannot build the environment $family; the full log is $log" >&2
 		exit 1
 	fi
 	touch "$home/complete"

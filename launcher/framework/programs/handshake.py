@@ -48,14 +48,14 @@ def run_nonce(folder):
             raise RuntimeError(f"{path} belongs to user {found.st_uid}")
         if found.st_mode & 0o006:
             raise RuntimeError(f"{path} can be read or written by every user;"
-                               " start the run anew: a new attempt has a new"
-                               " one")
+                               " start the run again: a new attempt gets a"
+                               " new one")
         text = file.read(_LONGEST_NONCE + 1)
     if len(text) > _LONGEST_NONCE:
         raise RuntimeError(f"{path} has more than {_LONGEST_NONCE} bytes")
     nonce = text.decode("ascii", "replace").strip()
     if not nonce:
-        raise RuntimeError(f"{path} is empty; it must have the run's nonce")
+        raise RuntimeError(f"{path} is empty; it must hold the run's nonce")
     return nonce
 
 
@@ -76,7 +76,7 @@ def call(connection, nonce, purpose):
                        " another program may hold the port")
     connection.sendall(_proof(nonce, purpose, b"client", values, addresses))
     if receive(connection, 1, end) != _WELCOME:
-        raise Stranger("has proven itself, but gave no welcome")
+        raise Stranger("knows this run's nonce, but sent no welcome")
 
 
 def answer(connection, nonce, purpose):
@@ -120,9 +120,9 @@ def receive_some(connection, most, end):
         connection.settimeout(left)
         data = connection.recv(most)
     except socket.timeout:  # TimeoutError from Python 3.10 on
-        raise Stranger("has not said in time what was expected") from None
+        raise Stranger("did not send in time what was expected") from None
     if not data:
-        raise Stranger("hung up before it had said what was expected")
+        raise Stranger("hung up before sending what was expected")
     return data
 
 

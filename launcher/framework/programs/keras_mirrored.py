@@ -18,7 +18,7 @@ class Trainer(tensorflow_strategy.Trainer):
 
     def join(self, point, place):
         if place.size != place.local_size:
-            raise RuntimeError("MirroredStrategy runs on one node; here are"
+            raise RuntimeError("MirroredStrategy runs on one node; there are"
                                f" {place.size} workers, {place.local_size} of"
                                " them on this node")
         self.covers = workers = point["workers"]

@@ -124,11 +124,13 @@ class _Table:
 
     def _missing(self, failed):
         missing = sorted(set(range(self._place.size)) - set(self._words))
-        text = f"ranks {missing} did not come within {PATIENCE} s"
+        text = (f"heard nothing from rank {', '.join(map(str, missing))}"
+                f" within {PATIENCE} s; see their logs")
         if failed:
-            text += f"; accepting connections failed, the last time: {failed}"
+            text += ("; accepting connections failed, most recently with:"
+                     f" {failed}")
         if self._refused:
-            text += "; refused were " + "; ".join(self._refused)
+            text += "; refused: " + "; ".join(self._refused)
         return text
 
     def _drop_oldest(self):
@@ -146,7 +148,8 @@ class _Table:
             handshake.answer(connection, self._nonce, _PURPOSE)
             with self._lock:
                 if connection not in self._unproven:
-                    raise handshake.Stranger("was dropped for later callers")
+                    raise handshake.Stranger(
+                        "was dropped to make room for later callers")
                 self._unproven.remove(connection)
             handshake.welcome(connection)
             line = _line(connection, _LONGEST,
@@ -163,12 +166,12 @@ class _Table:
     def _take(self, rank, word, connection):
         with self._lock:
             if len(self._words) == self._place.size or self._problem:
-                raise ValueError("came when all were there")
+                raise ValueError("connected after all ranks were there")
             if _closed(connection):
-                raise ValueError("has gone again")
+                raise ValueError("hung up")
             earlier = self._connections.get(rank)
             if earlier and not _closed(earlier):
-                self._problem = f"there are two processes of rank {rank}"
+                self._problem = f"two processes have rank {rank}"
             else:  # it comes for the first time, or has lost its connection
                 self._words[rank] = word
                 self._connections[rank] = connection
@@ -200,7 +203,7 @@ def _line(connection, longest, end):
     data = b""
     while not data.endswith(b"\n"):
         if len(data) >= longest:
-            raise ValueError(f"said a line of more than {longest} bytes")
+            raise ValueError(f"sent a line of more than {longest} bytes")
         data += handshake.receive_some(connection, longest - len(data), end)
     return data
 
@@ -210,7 +213,7 @@ def _parsed(line):
     try:
         return json.loads(line.decode())
     except RecursionError:
-        raise ValueError("said JSON that is nested too deeply") from None
+        raise ValueError("sent JSON that is nested too deeply") from None
 
 
 def _said(line, size):
@@ -219,7 +222,7 @@ def _said(line, size):
     rank = said.get("rank") if isinstance(said, dict) else None
     if type(rank) is not int or not 0 < rank < size \
             or not isinstance(said.get("word"), str):
-        raise ValueError("said something else than a rank and its word")
+        raise ValueError("sent something other than a rank and its word")
     return rank, said["word"]
 
 
@@ -243,6 +246,6 @@ def _tell(place, nonce, word):
                 raise RuntimeError(
                     f"rank 0 does not answer at {place.address}:{place.port}"
                     f" after {PATIENCE} s: "
-                    + ("whoever listens there " if whoever else "")
+                    + ("the process listening there " if whoever else "")
                     + str(error)) from None
             time.sleep(0.2)

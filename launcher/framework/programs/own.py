@@ -38,7 +38,7 @@ def function(name):
         spec.loader.exec_module(module)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"{name}: {error}; of your own files the run folder holds those"
+            f"{name}: {error}; the run folder holds only those of your files"
             " that the study names: put what they import into one of them, or"
             " install it as a package", name=error.name) from error
     found = getattr(module, attribute, None)

@@ -60,8 +60,8 @@ class Trainer:
         """Device and threads."""
         if point["resources"]["device"] == "gpu":
             if not torch.cuda.is_available():
-                raise RuntimeError('resources.device is "gpu", and PyTorch'
-                                   f" {torch.__version__} sees none here")
+                raise RuntimeError('resources.device is "gpu", but PyTorch'
+                                   f" {torch.__version__} sees no GPU here")
             # A task that sees one GPU only sees it as the first.
             index = place.local_rank
             index = index if torch.cuda.device_count() > 1 else 0

@@ -60,8 +60,8 @@ def run_folder():
     try:
         return os.environ["SCALEBENCH_RUN"]
     except KeyError:
-        raise RuntimeError("SCALEBENCH_RUN is not set: this program is"
-                           " started by scalebench run or submit") from None
+        raise RuntimeError("SCALEBENCH_RUN is not set: start this program"
+                           " with scalebench run or submit") from None
 
 
 def event_file(rank, restart):
@@ -440,8 +440,8 @@ class Training:
         except FileExistsError as error:
             raise TwoOfOneRank(
                 f"another process reports as rank {place.rank} of this run"
-                f" ({error.filename} is there): each rank needs a RANK of its"
-                " own in its environment, or one process reports for all by"
+                f" ({error.filename} exists): give each rank its own RANK in"
+                " the environment, or let one process report for all with"
                 " scalebench.begin(everyone=True)") from None
         self._events.train(at=clock, **known)
         self._before = sys.excepthook
@@ -460,8 +460,8 @@ class Training:
         duration, self._last = now - self._last, now
         count = _number(samples)
         if count is None or not 0 <= count <= MAX_SAMPLES or count % 1:
-            _warn(f"a step of {samples!r} samples: want a whole number from 0"
-                  " on; it is recorded as 0")
+            _warn(f"a step of {samples!r} samples: want a whole number, 0 or"
+                  " more; it is recorded as 0")
             count = 0
         self._parts.update(parts)
         times = {}
@@ -591,14 +591,14 @@ def _begin(clock, everyone=False, known=None):
     if "SCALEBENCH_RUN" not in os.environ:
         return
     if _training is not None:
-        _warn("scalebench.begin() comes once, and first; this call is without"
-              " effect")
+        _warn("scalebench.begin(): call it once, before any other function;"
+              " this call has no effect")
         return
     counts = {}
     for name, value in (known or {}).items():
         number = _said(name, value) or 0
         if name not in KNOWN:
-            _warn(f"{name}: not known to scalebench.begin(); valid: "
+            _warn(f"{name}: scalebench.begin() does not take it; valid: "
                   + ", ".join(KNOWN))
         elif not 0 <= number <= MAX_COUNT:
             _warn(f"{name} of {value!r}: want a count; it is left out")
@@ -617,8 +617,8 @@ def _begun():
     """The account of this process; None outside scalebench."""
     if _training is None and "SCALEBENCH_RUN" in os.environ:
         _begin(_LOADED)
-        _training.note("the training clock starts with the program's import of"
-                       " scalebench.py, setting up included:"
+        _training.note("the training clock starts when the program imports"
+                       " scalebench.py and includes its setup:"
                        " scalebench.begin() was not called")
     return _training
 
@@ -647,7 +647,7 @@ def part(name):
 @_harmless
 def _part(name):
     if name not in PARTS:
-        _warn(f"part: there is no part {name!r} of a step; valid: "
+        _warn(f"part: a step has no part {name!r}; valid: "
               + ", ".join(PARTS))
         return None
     training = _begun()

@@ -35,8 +35,8 @@ class Trainer:
             return
         found = tf.config.list_physical_devices("GPU")
         if not found:
-            raise RuntimeError('resources.device is "gpu", and TensorFlow'
-                               f" {tf.__version__} sees none here")
+            raise RuntimeError('resources.device is "gpu", but TensorFlow'
+                               f" {tf.__version__} sees no GPU here")
         if workers == 1:
             # A task that sees one GPU only sees it as the first.
             found = [found[place.local_rank if len(found) > 1 else 0]]

@@ -121,7 +121,7 @@ func (e reasonsError) Unwrap() []error { return e }
 
 func open(path string, table []Symbol) (*Library, error) {
 	if path == "" || strings.ContainsRune(path, 0) {
-		return nil, fmt.Errorf("%q is not a name of a library", path)
+		return nil, fmt.Errorf("%q is not a library name", path)
 	}
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))

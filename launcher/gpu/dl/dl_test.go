@@ -54,7 +54,7 @@ func TestOpen(t *testing.T) {
 
 	// Every library tried is named, with its reason.
 	_, err = Open("the library", []string{"/nowhere/lib.so", text, part, "", "libnosuch.so.7"}, table)
-	for _, want := range []string{"the library cannot be loaded", "/nowhere/lib.so", "No such file", text, part + " has no two", `"" is not a name`, "libnosuch.so.7"} {
+	for _, want := range []string{"the library cannot be loaded", "/nowhere/lib.so", "No such file", text, part + " has no two", `"" is not a library name`, "libnosuch.so.7"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: does not say %q", err, want)
 		}

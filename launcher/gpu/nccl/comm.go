@@ -104,11 +104,11 @@ func (l *Library) Join(ctx context.Context, o Options) (*Comm, error) {
 	case o.Size < 1 || o.Size > math.MaxInt32:
 		return nil, fmt.Errorf("NCCL: %d ranks; want 1 or more", o.Size)
 	case o.Rank < 0 || o.Rank >= o.Size:
-		return nil, fmt.Errorf("NCCL: rank %d is outside of %d ranks", o.Rank, o.Size)
+		return nil, fmt.Errorf("NCCL: rank %d is outside a world of %d", o.Rank, o.Size)
 	case o.Done == nil:
 		return nil, errors.New("NCCL: Options.Done is not set: nothing would say when operations have ended")
 	case l.table.CommInitRankConfig == nil:
-		return nil, fmt.Errorf("%v at %s: communicators that do not block need %v or later; without them a rank that hangs could not be left", l, l.Path(), nonBlocking)
+		return nil, fmt.Errorf("%v at %s: non-blocking communicators need %v or later; without them nothing can interrupt a rank that hangs", l, l.Path(), nonBlocking)
 	}
 	c := &Comm{library: l, o: o, since: time.Now()}
 	settings := C.struct_nccl_settings{min_ctas: C.int(o.MinCTAs), max_ctas: C.int(o.MaxCTAs)}
@@ -128,7 +128,7 @@ func (l *Library) Join(ctx context.Context, o Options) (*Comm, error) {
 		return nil, c.fail("joining", err, true)
 	}
 	if int(rank) != o.Rank || int(size) != o.Size {
-		return nil, c.fail("joining", fmt.Errorf("the communicator is of rank %d of %d, asked for was %d of %d", rank, size, o.Rank, o.Size), true)
+		return nil, c.fail("joining", fmt.Errorf("the communicator has rank %d of %d; asked for %d of %d", rank, size, o.Rank, o.Size), true)
 	}
 	return c, nil
 }
@@ -165,13 +165,13 @@ func (o Operation) Bytes(size int) int64 {
 func (o Operation) check(size int) error {
 	switch {
 	case o.Kind < 0 || int(o.Kind) >= len(kinds):
-		return fmt.Errorf("%v is none that NCCL has", o.Kind)
+		return fmt.Errorf("NCCL has no %v", o.Kind)
 	case !o.Type.valid():
-		return fmt.Errorf("%v: %v is none that NCCL has", o.Kind, o.Type)
+		return fmt.Errorf("%v: NCCL has no %v", o.Kind, o.Type)
 	case o.Count < 0 || o.Count > math.MaxInt64/8/int64(size):
 		return fmt.Errorf("%v of %d elements", o.Kind, o.Count)
 	case (o.Kind == AllReduce || o.Kind == ReduceScatter) && !o.Reduction.valid():
-		return fmt.Errorf("%v: %v is none that NCCL has", o.Kind, o.Reduction)
+		return fmt.Errorf("%v: NCCL has no %v", o.Kind, o.Reduction)
 	case o.Kind == Broadcast && (o.Root < 0 || o.Root >= size):
 		return fmt.Errorf("%v from rank %d of %d", o.Kind, o.Root, size)
 	}

@@ -441,7 +441,7 @@ func TestLatePeer(t *testing.T) {
 				})
 				for r, err := range errs {
 					if r != late {
-						blames(t, r, err, late, "has not come to all-reduce")
+						blames(t, r, err, late, "has not reached all-reduce")
 					}
 				}
 			}

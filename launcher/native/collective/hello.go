@@ -84,7 +84,7 @@ func (h hello) encode() []byte {
 // broken.
 func receiveHello(r io.Reader) (b [helloBytes]byte, err error) {
 	if _, err := io.ReadFull(r, b[:]); err != nil {
-		return b, fmt.Errorf("said no whole hello: %w", err)
+		return b, fmt.Errorf("sent no complete hello: %w", err)
 	}
 	return b, nil
 }
@@ -93,7 +93,7 @@ func receiveHello(r io.Reader) (b [helloBytes]byte, err error) {
 // the run is set up wrongly.
 func readHello(b [helloBytes]byte, self hello) (h hello, err error) {
 	if !bytes.Equal(b[:8], magic[:]) {
-		return h, errors.New("said something else than a hello; all ranks must run the same build")
+		return h, errors.New("sent something other than a hello; all ranks must run the same build")
 	}
 	if v := binary.BigEndian.Uint16(b[8:]); v != protocolVersion {
 		return h, fmt.Errorf("speaks version %d of the protocol, not %d: all ranks must run the same build", v, protocolVersion)

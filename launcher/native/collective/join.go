@@ -78,7 +78,7 @@ func (g *Group) count(ctx context.Context) error {
 	}
 	if count[0] != int64(g.size) {
 		_ = g.Close()
-		return fmt.Errorf("%d ranks take part, the run is of %d", count[0], g.size)
+		return fmt.Errorf("%d ranks take part in a run of %d", count[0], g.size)
 	}
 	return nil
 }
@@ -298,7 +298,7 @@ func (j *joiner) gather(l net.Listener) (own net.Listener, lines []net.Conn, hel
 			case c.err != nil:
 				return nil, nil, nil, fmt.Errorf("a rank at %s was refused: %w", c.conn.RemoteAddr(), c.err)
 			case c.hello.rank == 0 || ranks[c.hello.rank] != nil:
-				err = fmt.Errorf("there are two processes of rank %d, the second one at %s", c.hello.rank, c.conn.RemoteAddr())
+				err = fmt.Errorf("two processes have rank %d, the second at %s", c.hello.rank, c.conn.RemoteAddr())
 				refuse(c.conn, err)
 				return nil, nil, nil, err
 			default:
@@ -332,7 +332,7 @@ func missing(ranks []*caller, at net.Addr, trouble string) error {
 			absent = append(absent, strconv.Itoa(r))
 		}
 	}
-	return fmt.Errorf("nothing was heard at %s of rank %s; see their logs, and whether they can reach this address%s",
+	return fmt.Errorf("heard nothing at %s from rank %s; see their logs, and check that they can reach this address%s",
 		at, strings.Join(absent, ", "), trouble)
 }
 

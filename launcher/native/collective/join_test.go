@@ -73,7 +73,7 @@ func TestJoinRefusals(t *testing.T) {
 		{"unknown transport", func(r int, a *attempt) { a.options.Transport = "pigeon" }, [2]string{`"pigeon"; want tcp or shm`, "want tcp or shm"}},
 		{"one rank missing", func(r int, a *attempt) {
 			a.world.Size, a.options.JoinTimeout = 3, untilMissing
-		}, [2]string{"of rank 2", "of rank 2"}},
+		}, [2]string{"from rank 2", "from rank 2"}},
 		{"unknown interface", func(r int, a *attempt) {
 			a.options.JoinTimeout = untilMissing
 			if r == 1 {
@@ -109,7 +109,7 @@ func TestJoinDuplicateRank(t *testing.T) {
 				o.Listener = l
 			}
 			_, err := Join(context.Background(), w, "n", o)
-			if err == nil || !strings.Contains(err.Error(), "two processes of rank 1") {
+			if err == nil || !strings.Contains(err.Error(), "two processes have rank 1") {
 				t.Errorf("process %d: %v", r, err)
 			}
 		})
@@ -236,7 +236,7 @@ func TestHelloRoundTrip(t *testing.T) {
 	for _, test := range []struct {
 		at   int
 		want string
-	}{{0, "something else"}, {9, "version"}, {10, "transports"}, {12, "byte order"}, {23, "world of"}, {19, "outside"}} {
+	}{{0, "something other"}, {9, "version"}, {10, "transports"}, {12, "byte order"}, {23, "world of"}, {19, "outside"}} {
 		b := [helloBytes]byte(h.encode())
 		b[test.at] ^= 1
 		if _, err := readHello(b, self); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -94,7 +94,7 @@ func (r *ring) sent(err error) error {
 		<-r.control.decided
 		return r.control.verdict.Load()
 	}
-	return r.control.suspect(&PeerError{Rank: r.after(), Err: fmt.Errorf("takes nothing any more: %w", err)})
+	return r.control.suspect(&PeerError{Rank: r.after(), Err: fmt.Errorf("accepts no more data: %w", err)})
 }
 
 // receive fills payload from the leader before.

@@ -69,7 +69,7 @@ const segmentSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
 // it says so here and not by killing the process later.
 func newSegment(ranks int) (*segment, error) {
 	if ranks > maxLocalRanks {
-		return nil, fmt.Errorf("%d ranks on one host, and shared memory is laid out for %d at most", ranks, maxLocalRanks)
+		return nil, fmt.Errorf("%d ranks on one host, but shared memory has room for %d at most", ranks, maxLocalRanks)
 	}
 	fd, err := unix.MemfdCreate("scalebench", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

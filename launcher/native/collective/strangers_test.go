@@ -54,7 +54,7 @@ func TestSquatter(t *testing.T) {
 	s := squat(t, l)
 	o := Options{JoinTimeout: 3 * time.Second, Build: "v1.2.3"}
 	_, err := Join(context.Background(), places[1], "the nonce", o)
-	if want := fmt.Sprintf("rank 0 does not answer: whoever listens at %s does not know this run's nonce; another program may hold the port", l.Addr()); err == nil || !strings.Contains(err.Error(), want) {
+	if want := fmt.Sprintf("rank 0 does not answer: the process listening at %s does not know this run's nonce; another program may hold the port", l.Addr()); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 	if _, err := Join(context.Background(), places[0], "the nonce", o); err == nil || !strings.Contains(err.Error(), "address already in use") {
@@ -241,7 +241,7 @@ func TestAcceptFails(t *testing.T) {
 		wg.Wait()
 		if times == 3 {
 			noErrors(t, errs)
-		} else if errs[0] == nil || !strings.Contains(errs[0].Error(), "of rank 1;") || !strings.Contains(errs[0].Error(), "too many open files") {
+		} else if errs[0] == nil || !strings.Contains(errs[0].Error(), "from rank 1;") || !strings.Contains(errs[0].Error(), "too many open files") {
 			t.Errorf("%v, want that rank 1 is missing, and the reason", errs[0])
 		}
 	}

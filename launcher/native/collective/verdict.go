@@ -182,10 +182,10 @@ func (c *control) investigate(reporter int, at position, waitsFor int) {
 		case len(silent) > 0:
 			c.decide(&PeerError{Rank: silent[0], Err: alike(silence(patience), silent)})
 		case len(late) > 0 && now >= ticks:
-			c.decide(&PeerError{Rank: late[0], Err: alike(fmt.Errorf("has not come to %v for %v, its last was %v; it hangs, or is slower than the others by more than that",
+			c.decide(&PeerError{Rank: late[0], Err: alike(fmt.Errorf("has not reached %v for %v, its last was %v; it hangs, or is slower than the others by more than that",
 				at, patience, p.at[late[0]]), late)})
 		case now-together >= ticks:
-			c.decide(&PeerError{Rank: waitsFor, Err: fmt.Errorf("is in the collective, but nothing of it has come to rank %d for %v: the network between them may be at fault", reporter, patience)})
+			c.decide(&PeerError{Rank: waitsFor, Err: fmt.Errorf("is in the collective, but nothing from it has reached rank %d for %v: the network between them may be at fault", reporter, patience)})
 		}
 	}
 }

@@ -65,7 +65,7 @@ func TestVerdictOnALateRankThatAnswersSlowly(t *testing.T) {
 	}
 	c.stuck(at, 2)
 	<-c.decided
-	if v := c.verdict.Load(); v.Rank != 1 || !strings.Contains(v.Error(), "has not come to all-reduce 2") {
+	if v := c.verdict.Load(); v.Rank != 1 || !strings.Contains(v.Error(), "has not reached all-reduce 2") {
 		t.Errorf("%v, want rank 1 late", v)
 	}
 }

@@ -100,7 +100,7 @@ func compare(all []int64) error {
 		}
 		words = append(words, fmt.Sprintf("%s on rank %s", name, numbers(ranks[v])))
 	}
-	return fmt.Errorf("the ranks have different versions of NCCL: %s; give all the same, with %s=FILE if needed", strings.Join(words, "; "), nccl.Variable)
+	return fmt.Errorf("the ranks have different versions of NCCL: %s; give all ranks the same version, with %s=FILE if needed", strings.Join(words, "; "), nccl.Variable)
 }
 
 // numbers writes "0, 1, 2, …" for a person: a few of them, and how many more.

@@ -84,7 +84,7 @@ func (h *handler) known(next http.HandlerFunc) http.HandlerFunc {
 // infer answers a request for logits.
 func (h *handler) infer(w http.ResponseWriter, r *http.Request) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		refuse(w, http.StatusUnsupportedMediaType, fmt.Errorf("a body in the encoding %q; send it as it is", encoding))
+		refuse(w, http.StatusUnsupportedMediaType, fmt.Errorf("the body has the encoding %q; send it without one", encoding))
 		return
 	}
 	body, err := read(w, r)

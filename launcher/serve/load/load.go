@@ -176,7 +176,7 @@ func (r *run) closed(ctx context.Context) error {
 				var err error
 				if s, err = r.again(s, r.one(s, at)); err != nil {
 					s = nil
-					stop(fmt.Errorf("after an error no new connection: %w", err))
+					stop(fmt.Errorf("no new connections after an error: %w", err))
 				}
 			}
 		})

@@ -144,7 +144,7 @@ type record struct {
 func newRecord(span, width time.Duration, within map[Time]time.Duration) (*record, error) {
 	n := int((span + width - 1) / width)
 	if n > maxWindows {
-		return nil, fmt.Errorf("%s to measure in windows of %s are %d of them, at most %d can be recorded; take longer windows", span, width, n, maxWindows)
+		return nil, fmt.Errorf("measuring %s in windows of %s makes %d of them, and at most %d can be recorded; use longer windows", span, width, n, maxWindows)
 	}
 	r := &record{width: width, within: within, windows: make([]Window, n), area: make([]float64, n)}
 	for i := range r.windows {

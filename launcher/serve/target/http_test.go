@@ -78,7 +78,7 @@ func TestWrongAnswers(t *testing.T) {
 		"status": {func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "model not loaded", http.StatusUnprocessableEntity)
 		}, `status 422: "model not loaded`},
-		"content": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"class": 7}`) }, `does not hold what is expected: "{\"class\": 7}"`},
+		"content": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"class": 7}`) }, `does not contain the expected text: "{\"class\": 7}"`},
 		"lost":    {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "no answer: "},
 		"not kept": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "close")

@@ -96,7 +96,7 @@ func (k *Known) fits(outputs []output) error {
 	byName := map[string]output{}
 	for _, o := range outputs {
 		if _, twice := byName[o.Name]; twice {
-			return fmt.Errorf("output %s comes twice", o.Name)
+			return fmt.Errorf("output %s appears twice", o.Name)
 		}
 		byName[o.Name] = o
 	}

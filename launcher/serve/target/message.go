@@ -220,7 +220,7 @@ func readInfer(message []byte) (a answer, err error) {
 		return a, err
 	}
 	if len(raws) > 0 && len(raws) != len(tensors) {
-		return a, fmt.Errorf("%d outputs, and the numbers of %d", len(tensors), len(raws))
+		return a, fmt.Errorf("%d outputs, but the numbers of %d", len(tensors), len(raws))
 	}
 	for i, t := range tensors {
 		raw := t.contents

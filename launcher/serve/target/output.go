@@ -25,7 +25,7 @@ func newOutput(tensor v2.Tensor, raw []byte) (output, error) {
 	o := output{Port: v2.Port{Name: tensor.Name, Datatype: tensor.Datatype, Shape: tensor.Shape}}
 	n, ok := v2.Elements(tensor.Shape)
 	if !ok {
-		return o, fmt.Errorf("its shape is %v", tensor.Shape)
+		return o, fmt.Errorf("its shape is %v, which is not valid", tensor.Shape)
 	}
 	var err error
 	switch {
@@ -40,7 +40,7 @@ func newOutput(tensor v2.Tensor, raw []byte) (output, error) {
 		return o, err
 	}
 	if got := len(o.numbers) + len(o.exact); got != n {
-		return o, fmt.Errorf("its shape %v has %d elements, and %d came", tensor.Shape, n, got)
+		return o, fmt.Errorf("its shape %v has %d elements, but %d came", tensor.Shape, n, got)
 	}
 	for i, v := range o.numbers {
 		if v-v != 0 {
@@ -68,7 +68,7 @@ func (o *output) fromBytes(raw []byte) error {
 		return fmt.Errorf("its datatype %q is not one of the Open Inference Protocol", o.Datatype)
 	}
 	if len(raw)%size != 0 {
-		return fmt.Errorf("%d bytes are no elements of %s", len(raw), o.Datatype)
+		return fmt.Errorf("%d bytes are not a whole number of %s elements", len(raw), o.Datatype)
 	}
 	for element := range slices.Chunk(raw, size) {
 		switch o.Datatype {

@@ -82,7 +82,7 @@ func (m *Model) draw(in Inputs) (inputs []drawn, outputs []v2.Port, err error) {
 		return nil, nil, fmt.Errorf("a batch of %d; want at least 1", in.Batch)
 	}
 	if len(m.Inputs) == 0 {
-		return nil, nil, fmt.Errorf("the server does not say what inputs model %s has; give it a request of your own", m.Name)
+		return nil, nil, fmt.Errorf("the server does not say what inputs model %s has; %s", m.Name, byHand)
 	}
 	for name := range in.Dims {
 		if !slices.ContainsFunc(m.Inputs, func(p v2.Port) bool { return p.Name == name }) {
@@ -112,6 +112,9 @@ func (m *Model) draw(in Inputs) (inputs []drawn, outputs []v2.Port, err error) {
 	return inputs, outputs, nil
 }
 
+// byHand is what to do where a model does not say enough to draw a request.
+const byHand = "post a request from a file (workload.path and workload.payload, or load --body)"
+
 // shape is an input's in a request.
 func (in Inputs) shape(port v2.Port) ([]int, error) {
 	shape := slices.Clone(port.Shape)
@@ -125,7 +128,7 @@ func (in Inputs) shape(port v2.Port) ([]int, error) {
 	}
 	if dims, ok := in.Dims[port.Name]; ok {
 		if len(dims) != len(rest) {
-			return nil, fmt.Errorf("its shape is %v; it has %d sizes behind the batch, not %d", port.Shape, len(rest), len(dims))
+			return nil, fmt.Errorf("its shape is %v; it has %d dimensions after the batch, not %d", port.Shape, len(rest), len(dims))
 		}
 		for i, size := range dims {
 			if size < 1 || rest[i] != -1 && rest[i] != size {
@@ -134,8 +137,11 @@ func (in Inputs) shape(port v2.Port) ([]int, error) {
 			rest[i] = size
 		}
 	}
-	if n, ok := v2.Elements(shape); !ok || n == 0 {
-		return nil, fmt.Errorf("its shape is %v; say which sizes it is to have behind the batch", port.Shape)
+	switch n, ok := v2.Elements(shape); {
+	case slices.ContainsFunc(shape, func(size int) bool { return size < 0 }):
+		return nil, fmt.Errorf("its shape is %v, which leaves more open than the batch; %s", port.Shape, byHand)
+	case !ok || n == 0:
+		return nil, fmt.Errorf("its shape is %v, which is empty or too large with a batch of %d", port.Shape, in.Batch)
 	}
 	return shape, nil
 }

@@ -71,7 +71,7 @@ func (r *replica) send(deadline time.Time, h *HTTP) error {
 	case status < 200 || status > 299:
 		return fmt.Errorf("status %d: %.200q", status, r.response.Body())
 	case h.Expect != nil && !bytes.Contains(r.response.Body(), h.Expect):
-		return fmt.Errorf("the answer does not hold what is expected: %.200q", r.response.Body())
+		return fmt.Errorf("the answer does not contain the expected text: %.200q", r.response.Body())
 	case r.response.ConnectionClose():
 		return errNotKept
 	case h.Judge != nil:

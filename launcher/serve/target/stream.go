@@ -59,7 +59,7 @@ func (r *replica) stream(sent time.Time, h *HTTP) error {
 		return because("the stream", err)
 	}
 	if h.Expect != nil && !bytes.Contains(text, h.Expect) {
-		return fmt.Errorf("the answer does not hold what is expected: %.200q", text)
+		return fmt.Errorf("the answer does not contain the expected text: %.200q", text)
 	}
 	r.last = s
 	return nil
@@ -206,7 +206,7 @@ func whole(s load.Stream, texts int, finished string, text []byte) (load.Stream,
 	case !s.Counted:
 		s.Tokens = texts
 	case s.Tokens < 1:
-		return s, nil, fmt.Errorf("%d texts came, and the service counts %d tokens", texts, s.Tokens)
+		return s, nil, fmt.Errorf("the answer has text, but the service counts %d tokens", s.Tokens)
 	}
 	return s, text, nil
 }

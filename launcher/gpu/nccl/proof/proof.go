@@ -63,7 +63,7 @@ func Run(ctx context.Context, s Seat, perturb int) (Outcome, error) {
 	r := &run{Seat: s, ctx: ctx, perturb: perturb}
 	rank, size := s.Comm.Rank(), s.Comm.Size()
 	if size > MostRanks {
-		return r.Outcome, fmt.Errorf("a proof is among %d ranks at most, not %d", MostRanks, size)
+		return r.Outcome, fmt.Errorf("a proof takes at most %d ranks, not %d", MostRanks, size)
 	}
 	for i := range r.buffers {
 		var err error

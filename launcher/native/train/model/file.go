@@ -95,7 +95,7 @@ func Parse(file []byte) (*Trained, error) {
 	}
 	length := binary.LittleEndian.Uint64(file)
 	if length > uint64(len(file)-8) {
-		return nil, fmt.Errorf("not a model that scalebench saved, or a part of one: its header would be %d bytes, and %d are there", length, len(file)-8)
+		return nil, fmt.Errorf("not a model that scalebench saved, or only part of one: its header needs %d bytes, and %d are there", length, len(file)-8)
 	}
 	text, data := file[8:8+length], file[8+length:]
 	var header map[string]json.RawMessage

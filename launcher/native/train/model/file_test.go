@@ -83,7 +83,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 	for name, tt := range map[string]struct{ file, want string }{
 		"empty":       {"", "not a model that scalebench saved: there is no header"},
-		"text":        {"epoch,loss,accuracy\n1,2,3\n", "not a model that scalebench saved, or a part of one: its header would be"},
+		"text":        {"epoch,loss,accuracy\n1,2,3\n", "not a model that scalebench saved, or only part of one: its header needs"},
 		"another's":   {change(`"format":"scalebench"`, `"format":"scalebanch"`), "not a model that scalebench saved: its header does not say so"},
 		"version":     {change(`"version":"1"`, `"version":"2"`), `version "2" of the format; this build reads version 1`},
 		"model":       {change(`"model":"cnn"`, `"model":"mlp"`), "damaged: the SHA-256 of its content is"},
