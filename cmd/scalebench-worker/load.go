@@ -222,7 +222,7 @@ type loadRow struct {
 	TTFT     *times   `json:"ttft,omitempty"`
 	TPOT     *times   `json:"tpot,omitempty"`
 	ITL      *times   `json:"itl,omitempty"`
-	Tokens   float64  `json:"tokens_per_second,omitempty"`
+	Tokens   float64  `json:"output_throughput,omitempty"`
 	Errors   float64  `json:"errors"` // share of the requests
 	Client   float64  `json:"client_cpus"`
 	Warmup   int      `json:"warmup_windows"`

@@ -24,6 +24,7 @@ import (
 
 // curveOptions say which runs of a study become which curves.
 type curveOptions struct {
+	picture bool // as in inquiry.Question
 	study   string
 	measure string // "": what the kind of workload is about
 	shown   func(measure.Measure) bool
@@ -84,7 +85,7 @@ func mixFlag(mix *bool) cli.Flag {
 
 // question is what the options ask of the runs.
 func (o *curveOptions) question() (q inquiry.Question, err error) {
-	q = inquiry.Question{Measure: o.measure, Axis: o.axis, Base: o.base, Mix: o.mix, Shown: o.shown}
+	q = inquiry.Question{Measure: o.measure, Axis: o.axis, Picture: o.picture, Base: o.base, Mix: o.mix, Shown: o.shown}
 	if names := o.series.Value(); len(names) > 0 {
 		q.Series = names
 	}

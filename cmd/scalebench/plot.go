@@ -89,6 +89,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 			o.measure = ""
 		}
 	}
+	o.picture = true
 	a, err := s.analyse(ctx, o.curveOptions)
 	var unknown *inquiry.UnknownMeasure
 	if errors.As(err, &unknown) {

@@ -54,6 +54,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	if err != nil {
 		return err
 	}
+	o.picture = true
 	a, err := s.analyse(ctx, o.curveOptions)
 	if err != nil {
 		return err

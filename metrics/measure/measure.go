@@ -66,6 +66,9 @@ type Measure struct {
 	Missable bool
 	// At are the coordinates within a run that a value is of; "": a run has one value.
 	At Coordinates
+	// Capacity says that the best of the values within a run answers a question: how
+	// much a service gives. Other values at different places are of different work.
+	Capacity bool
 	// Axis is the coordinate along which curves run unless another axis is asked
 	// for; "" is the number of workers. Measures with equal At have equal Axis.
 	Axis string

@@ -18,16 +18,16 @@ const (
 
 // The measures of answers that come text by text, as language models give them.
 const (
-	TTFTP50         = "ttft_p50" // time to first token, from the time at which a request was to be sent
-	TTFTP95         = "ttft_p95"
-	TTFTP99         = "ttft_p99"
-	TPOTP50         = "tpot_p50" // time per output token behind the first, of an answer
-	TPOTP95         = "tpot_p95"
-	TPOTP99         = "tpot_p99"
-	ITLP50          = "itl_p50" // inter-token latency: from one text to the next
-	ITLP95          = "itl_p95"
-	ITLP99          = "itl_p99"
-	TokensPerSecond = "tokens_per_second" // of right answers
+	TTFTP50          = "ttft_p50" // time to first token, from the time at which a request was to be sent
+	TTFTP95          = "ttft_p95"
+	TTFTP99          = "ttft_p99"
+	TPOTP50          = "tpot_p50" // time per output token behind the first, of an answer
+	TPOTP95          = "tpot_p95"
+	TPOTP99          = "tpot_p99"
+	ITLP50           = "itl_p50" // inter-token latency: from one text to the next
+	ITLP95           = "itl_p95"
+	ITLP99           = "itl_p99"
+	OutputThroughput = "output_throughput" // of right answers
 )
 
 // The coordinates of a load: requests in flight (closed loop), or requests/s that
@@ -41,7 +41,7 @@ const (
 const ofLoad Coordinates = Batch + " " + Rate + " " + Threads
 
 var serve = []Measure{
-	{Name: RequestsPerSecond, Title: "answers", Unit: "requests/s", Better: Higher, At: ofLoad},
+	{Name: RequestsPerSecond, Title: "answers", Unit: "requests/s", Better: Higher, At: ofLoad, Capacity: true},
 	{Name: SamplesPerSecond, Title: "samples", Unit: "samples/s", Better: Higher, At: ofLoad},
 	{Name: LatencyP50, Title: "P50", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: LatencyP95, Title: "P95", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
@@ -57,10 +57,10 @@ var serve = []Measure{
 	{Name: ITLP50, Title: "ITL P50", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: ITLP95, Title: "ITL P95", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: ITLP99, Title: "ITL P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
-	{Name: TokensPerSecond, Title: "tokens", Unit: "tokens/s", Better: Higher, At: ofLoad},
+	{Name: OutputThroughput, Title: "output tokens", Unit: "tokens/s", Better: Higher, At: ofLoad},
 	{Name: Goodput, Title: "goodput", Unit: "requests/s", Better: Higher, At: ofLoad},
 	{Name: SendLagP99, Title: "send lag P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: ClientCPUs, Title: "client CPUs", At: ofLoad},
-	{Name: RateWithinLimit, Title: "rate within the limit", Unit: "requests/s", Better: Higher, At: Batch},
+	{Name: RateWithinLimit, Title: "rate within the limit", Unit: "requests/s", Better: Higher, At: Batch, Capacity: true},
 	{Name: StartupSeconds, Title: "startup", Unit: "s", Better: Lower, Show: Seconds},
 }

@@ -203,7 +203,7 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 		}
 		tokens, counted := v.Total.Tokens()
 		if tokens > 0 {
-			figure(measure.TokensPerSecond, "tokens/s", float64(tokens)/v.Total.Length.Seconds())
+			figure(measure.OutputThroughput, "tokens/s", float64(tokens)/v.Total.Length.Seconds())
 			if !counted {
 				doubts = append(doubts, "the service does not say how many tokens it made: each text counts as one, and can hold several; ask for usage with \"stream_options\": {\"include_usage\": true}")
 			}

@@ -246,7 +246,7 @@ func TestSearchOfStreams(t *testing.T) {
 		if math.Abs(latency-ttft-0.0005) > 0.001*latency+1e-6 || math.Abs(tpot-0.0005) > 1e-6 {
 			t.Errorf("TTFT P95 %g s, P95 %g s, TPOT P50 %g s; %q", ttft, latency, tpot, told.doubts)
 		}
-		answers, tokens, good := told.of(measure.RequestsPerSecond)[at], told.of(measure.TokensPerSecond)[at], told.of(measure.Goodput)[at]
+		answers, tokens, good := told.of(measure.RequestsPerSecond)[at], told.of(measure.OutputThroughput)[at], told.of(measure.Goodput)[at]
 		if tokens != 2*answers || !(good > 0.95*answers && good < answers) {
 			t.Errorf("%g answers/s, %g tokens/s, %g good answers/s", answers, tokens, good)
 		}

@@ -83,10 +83,10 @@ func trained(curves []scaling.Curve) bool {
 }
 
 // bestOf says where a measure is best, and what it is there; "" where neither way is
-// better, no run has it, or a run has many values of it: those of different
-// operations and sizes are of different work.
+// better, no run has it, or a run has many values of it that are of different work,
+// as those of operations and sizes.
 func bestOf(m measure.Measure, curves []scaling.Curve) string {
-	if m.At != "" {
+	if m.At != "" && !m.Capacity {
 		return ""
 	}
 	var best *scaling.Summary

@@ -3,6 +3,7 @@ package content
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,6 +55,10 @@ func TestBestOf(t *testing.T) {
 	placed := measure.Measure{Name: "tokens", Better: measure.Higher, At: "load", Axis: "load"}
 	if got := bestOf(placed, curves(t, placed, 1)); got != "" {
 		t.Errorf("of what a run has many values of: %q", got)
+	}
+	placed.Capacity, placed.Title, placed.Unit = true, "answers", "requests/s"
+	if got := bestOf(placed, curves(t, placed, 100, 300)); !strings.HasPrefix(got, "Highest answers with ") || !strings.Contains(got, ": 300 requests/s (") {
+		t.Errorf("of a capacity: %q", got)
 	}
 }
 

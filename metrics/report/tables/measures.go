@@ -20,6 +20,7 @@ func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
 	for _, m := range list {
 		value := table.ColumnOf(m)
 		value.Right = true
+		value.Optional = len(list) > 1
 		low, high := value, value
 		low.Data, high.Data, low.Key, high.Key = true, true, m.Name+"_low", m.Name+"_high"
 		t.Columns = append(t.Columns, value, low, high)

@@ -24,6 +24,7 @@ import (
 type Question struct {
 	Measure  string              // its name; "": those that the kind of workload is about
 	Axis     string              // a parameter or coordinate, or the last part of one; "": the measure's own
+	Picture  bool                // without Axis, where all runs have as many workers: the coordinate that varies most
 	Base     string              // a place on the axis; "": the smallest of each series
 	Baseline []scaling.Condition // in place of a base
 	At       []scaling.Condition // places within the runs: only those for which they hold
@@ -73,7 +74,11 @@ func Ask(obs []scaling.Observation, planned []scaling.Planned, q Question) (*Ans
 			return nil, &Error{"at", err}
 		}
 	}
-	if a.Axis, err = Key(cmp.Or(q.Axis, of.Axis), a.Observations, planned, of); err != nil {
+	along := cmp.Or(q.Axis, of.Axis)
+	if along == "" && q.Picture {
+		along = widest(a.Observations, of)
+	}
+	if a.Axis, err = Key(along, a.Observations, planned, of); err != nil {
 		return nil, &Error{"axis", err}
 	}
 	base, err := baseAt(q.Base, a.Axis)
@@ -93,6 +98,36 @@ func Ask(obs []scaling.Observation, planned []scaling.Planned, q Question) (*Ans
 		}
 	}
 	return a, nil
+}
+
+// widest is the coordinate with most values at which a measure was measured, of runs
+// that all have as many workers: a picture over those would be of one place. "" where
+// workers vary, or nothing does.
+func widest(obs []scaling.Observation, of measure.Measure) string {
+	if of.At == "" || slices.ContainsFunc(obs, func(o scaling.Observation) bool { return o.Workers != obs[0].Workers }) {
+		return ""
+	}
+	values := map[string]map[any]bool{}
+	for i := range obs {
+		for _, p := range of.Within(obs[i].Places) {
+			if _, has := p.Values[of.Name]; !has {
+				continue
+			}
+			for key, value := range p.At {
+				if values[key] == nil {
+					values[key] = map[any]bool{}
+				}
+				values[key][value] = true
+			}
+		}
+	}
+	most, found := 2, ""
+	for _, key := range of.At.Keys() {
+		if n := len(values[key]); n >= most {
+			most, found = n, key
+		}
+	}
+	return found
 }
 
 // Error is a part of a question that has no answer.

@@ -1,6 +1,7 @@
 package inquiry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -8,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -37,6 +38,47 @@ func served(workers int) scaling.Observation {
 // serving is a kind of workload whose measures have a coordinate, for one test.
 func serving(t *testing.T) {
 	t.Cleanup(measure.Declare("serving", measure.Measure{Name: "answer", Title: "answer", Unit: "s", Better: measure.Lower, Show: measure.Seconds, At: "load", Axis: "load"}))
+}
+
+// A picture of a service with one number of replicas runs along the load that varies
+// most; a table, and a picture of several numbers, along these.
+func TestPictureAlongTheLoad(t *testing.T) {
+	var one, two []scaling.Observation
+	for i := range 12 {
+		var places measure.Places
+		for _, threads := range []float64{1, 2, 4} {
+			places.Add(map[string]any{"batch": 1.0, "threads": threads}, measure.RequestsPerSecond, 100*threads+float64(i))
+		}
+		for _, rate := range []float64{50, 100} {
+			places.Add(map[string]any{"batch": 1.0, "rate": rate}, measure.RequestsPerSecond, rate)
+		}
+		o := scaling.Observation{Run: fmt.Sprint("v/", i), Study: "v", Point: "p", Repeat: i, Kind: "serve", Framework: "native", Workers: 1, Places: places.List(),
+			Parameters: map[string]any{"workload.kind": "serve", "workers": int64(1)}}
+		one = append(one, o)
+		o.Workers, o.Parameters = 1+i%2, map[string]any{"workload.kind": "serve", "workers": int64(1 + i%2)}
+		o.Point = fmt.Sprint("p", o.Workers)
+		two = append(two, o)
+	}
+	for name, c := range map[string]struct {
+		list []scaling.Observation
+		q    Question
+		want string
+	}{
+		"a picture":           {one, Question{Picture: true}, "threads"},
+		"of one measure":      {one, Question{Picture: true, Measure: measure.RequestsPerSecond}, "threads"},
+		"along another":       {one, Question{Picture: true, Axis: "rate"}, "rate"},
+		"of several replicas": {two, Question{Picture: true}, "workers"},
+		"of nothing else":     {one, Question{Picture: true, Measure: measure.RateWithinLimit}, "workers"},
+		"a table":             {one, Question{}, "workers"},
+	} {
+		a, err := Ask(c.list, nil, c.q)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if got := cmp.Or(a.Axis, "workers"); got != c.want {
+			t.Errorf("%s: along %s, want %s", name, got, c.want)
+		}
+	}
 }
 
 // Runs are trainings when any of them is one, those without a steady state
@@ -171,7 +213,7 @@ func TestDoubtsOfTheMeasure(t *testing.T) {
 	if a, err = Ask(obs, nil, Question{Shown: func(m measure.Measure) bool { return m.Missable }}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("1 worker: target 0.5: reached by 1 of 2 runs", strings.Join(scaling.Doubts(a.Curves), "\n")); diff != "" {
+	if diff := gocmp.Diff("1 worker: target 0.5: reached by 1 of 2 runs", strings.Join(scaling.Doubts(a.Curves), "\n")); diff != "" {
 		t.Error(diff)
 	}
 }
