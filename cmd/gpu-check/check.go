@@ -121,7 +121,7 @@ func (c *checker) start(ctx context.Context, environment []string, name string, 
 // to bind, it is the one that PyTorch's packages brought.
 func (c *checker) pytorch(ctx context.Context, s *step) error {
 	if c.Double {
-		c.report.PyTorch = "not asked, the study is the native trainer's on CPUs"
+		c.report.PyTorch = "not checked: the study runs the native trainer on CPUs"
 		s.Found = []string{c.report.PyTorch}
 		return nil
 	}
@@ -134,7 +134,7 @@ except ImportError:
 print(json.dumps({"version": torch.__version__, "available": torch.cuda.is_available(), "folder": folder}))`
 	text, err := c.start(ctx, nil, c.Python, "-c", program)
 	if err != nil {
-		return fmt.Errorf("the last part is a study with PyTorch; give an interpreter that has it for CUDA (make gpu-check PYTHON=…): %w", err)
+		return fmt.Errorf("the last part is a study with PyTorch; give an interpreter with PyTorch for CUDA (make gpu-check PYTHON=…): %w", err)
 	}
 	var found struct {
 		Version   string
@@ -145,7 +145,7 @@ print(json.dumps({"version": torch.__version__, "available": torch.cuda.is_avail
 		return fmt.Errorf("%s printed %.100q: %w", c.Python, text, err)
 	}
 	if !found.Available {
-		return fmt.Errorf("PyTorch %s of %s sees no GPU: either there is none here, or its build is not for this driver's CUDA; nothing has been checked", found.Version, c.Python)
+		return fmt.Errorf("PyTorch %s (%s) sees no GPU, but the driver sees %d: install a PyTorch that is built for CUDA %s or older", found.Version, c.Python, *c.facts.Devices, c.report.Driver)
 	}
 	c.report.PyTorch = found.Version
 	s.Found = []string{fmt.Sprintf("PyTorch %s sees a GPU", found.Version)}
@@ -179,7 +179,7 @@ func (c *checker) gpu(ctx context.Context, s *step) error {
 	}
 	switch n := c.facts; {
 	case n.DriverError != "":
-		return fmt.Errorf("no GPU that can be used here (%s); nothing has been checked", n.DriverError)
+		return fmt.Errorf("no usable GPU here (%s); nothing has been checked", n.DriverError)
 	case n.Devices == nil || *n.Devices < 1:
 		return errors.New("the driver sees no GPU here; nothing has been checked")
 	}
@@ -196,8 +196,10 @@ func (c *checker) library(ctx context.Context, s *step) error {
 	switch {
 	case n.Error != "":
 		return errors.New(n.Error)
-	case n.Double != c.Double:
-		return fmt.Errorf("%s, %s: a check is either of GPUs or of the double; set or unset SCALEBENCH_NCCL and SCALEBENCH_CUDA", n.Name, n.Path)
+	case n.Double && !c.Double:
+		return fmt.Errorf("%s is the test double; unset SCALEBENCH_NCCL and SCALEBENCH_CUDA, or give -double", n.Path)
+	case c.Double && !n.Double:
+		return fmt.Errorf("-double: %s (%s) is not the test double; set SCALEBENCH_NCCL and SCALEBENCH_CUDA to it", n.Path, n.Name)
 	}
 	c.ranks = 2
 	if *n.Devices >= 4 {

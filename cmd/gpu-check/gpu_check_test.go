@@ -76,7 +76,7 @@ func TestGPUCheckOfDouble(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, word := range append(want, "# DOUBLE, not a GPU\n", "`abc123`", "noticed there, and there alone", "16 all-reduces enqueued as a group", "reduce_scatter | 8192 B", "native batch=32") {
+		for _, word := range append(want, "# DOUBLE, not a GPU\n", "`abc123`", "noticed on that rank only", "16 all-reduces enqueued as a group", "reduce_scatter | 8192 B", "native batch=32") {
 			if !strings.Contains(page, word) {
 				t.Errorf("%s GPUs: the report does not say %q:\n%s", gpus, word, page)
 			}
@@ -122,7 +122,7 @@ func TestGPUCheckRefusesDouble(t *testing.T) {
 	if err := os.WriteFile(python, []byte("#!/bin/sh\necho '{\"version\": \"2.9\", \"available\": true, \"folder\": \"\"}'\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := check(t, "-python", python); err == nil || !strings.Contains(err.Error(), "a check is either of GPUs or of the double") {
+	if _, err := check(t, "-python", python); err == nil || !strings.Contains(err.Error(), "is the test double; unset SCALEBENCH_NCCL") {
 		t.Errorf("%v", err)
 	}
 }

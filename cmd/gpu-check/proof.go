@@ -68,7 +68,7 @@ func (c *checker) correctness(ctx context.Context, s *step) error {
 	}
 	for r, p := range list {
 		if p.Checks != p.Expected || p.Checks == 0 {
-			return fmt.Errorf("rank %d compared %d results of %d", r, p.Checks, p.Expected)
+			return fmt.Errorf("rank %d compared %d of %d results", r, p.Checks, p.Expected)
 		}
 		if len(p.Wrong) > 0 {
 			return fmt.Errorf("rank %d has wrong results: %s", r, strings.Join(p.Wrong, "; "))
@@ -96,10 +96,10 @@ func (c *checker) canFail(ctx context.Context, s *step) error {
 			want = 1
 		}
 		if len(p.Wrong) != want {
-			return fmt.Errorf("rank %d found %d wrong results, and %d was; the proof above proves nothing", r, len(p.Wrong), want)
+			return fmt.Errorf("rank %d found %d wrong results, expected %d; the correctness check proves nothing", r, len(p.Wrong), want)
 		}
 	}
-	s.Found = []string{fmt.Sprintf("one bit of result %d, changed on rank %d: noticed there, and there alone (%s)", perturbed, c.ranks-1, list[c.ranks-1].Wrong[0])}
+	s.Found = []string{fmt.Sprintf("one bit of result %d, flipped on rank %d: noticed on that rank only (%s)", perturbed, c.ranks-1, list[c.ranks-1].Wrong[0])}
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (c *checker) overhead(ctx context.Context, s *step) error {
 		s.Found = append(s.Found, fmt.Sprintf("| %s | %.0f ns | %.0f ns | %.0f ns | %d |", cost.Call, cost.Median, cost.Min, cost.P99, cost.Calls))
 	}
 	if len(list[0].Costs) == 0 {
-		return errors.New("nothing was timed")
+		return errors.New("no call was timed")
 	}
 	return nil
 }

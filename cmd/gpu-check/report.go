@@ -11,11 +11,11 @@ func (r *report) markdown() string {
 	var b strings.Builder
 	switch {
 	case r.Double:
-		b.WriteString("# DOUBLE, not a GPU\n\nThis is what `make gpu-check` would write, made with scalebench's test double in the place of NCCL and of CUDA's driver. No figure in it is of a GPU.\n")
+		b.WriteString("# DOUBLE, not a GPU\n\nThis is what `make gpu-check` would write, made with scalebench's test double in place of NCCL and the CUDA driver. None of its figures were measured on a GPU.\n")
 	case r.Part:
-		b.WriteString("# A part of the check on a GPU\n\nWhat `make gpu-check` does before the study with PyTorch; this passed, the study was not run.\n")
+		b.WriteString("# Part of the GPU check\n\n`make gpu-check` without PyTorch and the study; everything else passed.\n")
 	default:
-		b.WriteString("# The check on a GPU\n\nWritten by `make gpu-check`; all of it passed. [nccl.md](nccl.md) says what is checked.\n")
+		b.WriteString("# GPU check\n\nWritten by `make gpu-check`; everything passed. [nccl.md](nccl.md) says what is checked.\n")
 	}
 	b.WriteString("\n| | |\n|---|---|\n")
 	for _, row := range [][2]string{{"date", r.Date}, {"commit", "`" + r.Commit + "`"}, {"host", r.Host}, {"GPUs", r.GPUs}, {"driver's CUDA", r.Driver}, {"NCCL", r.NCCL}, {"PyTorch", r.PyTorch}} {

@@ -31,7 +31,7 @@ func TestReport(t *testing.T) {
 	if strings.Contains(page, "DOUBLE") {
 		t.Error("a report of a GPU speaks of a double")
 	}
-	if r.Part = true; !strings.HasPrefix(r.markdown(), "# A part of the check") {
+	if r.Part = true; !strings.HasPrefix(r.markdown(), "# Part of the GPU check") {
 		t.Error("a part of the check looks like a whole one")
 	}
 	if r.Double = true; !strings.HasPrefix(r.markdown(), "# DOUBLE, not a GPU\n") {

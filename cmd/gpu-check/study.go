@@ -107,7 +107,7 @@ func (c *checker) study(ctx context.Context, s *step) error {
 		return fmt.Errorf("%s runs: %w", c.Scalebench, err)
 	}
 	if len(rows) != points {
-		return fmt.Errorf("%d runs are in the database, the study has %d points", len(rows), points)
+		return fmt.Errorf("the database has %d runs, the study %d points", len(rows), points)
 	}
 	s.Found = []string{"| run | workers | steps | throughput (1 run, no interval) | median step | NCCL |", "|---|---|---|---|---|---|"}
 	for _, r := range rows {

@@ -30,7 +30,7 @@ import (
 func collectiveCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "collective",
-		Usage: "measure collectives between ranks: one rank of it, as run starts it, or by hand with --ranks",
+		Usage: "measure collectives between ranks: one rank, as run starts it, or by hand with --ranks",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "ranks", Usage: "by hand: start `N` ranks on this host and print what they measure"},
 			&cli.StringFlag{Name: "ops", Usage: "`LIST` of " + strings.Join(study.CollectiveOps, ","), DefaultText: "all"},
@@ -38,7 +38,7 @@ func collectiveCommand() *cli.Command {
 			&cli.StringFlag{Name: "min", Usage: "smallest `SIZE` of the whole array", Value: "8"},
 			&cli.StringFlag{Name: "max", Usage: "largest `SIZE`; sizes double in between", Value: "64M"},
 			&cli.IntFlag{Name: "iterations", Usage: "time `N` operations for each size", Value: 20},
-			&cli.IntFlag{Name: "warmup", Usage: "do `N` operations before them", Value: 5},
+			&cli.IntFlag{Name: "warmup", Usage: "do `N` operations first, untimed", Value: 5},
 			&cli.BoolFlag{Name: "json", Usage: "print a JSON object for each result, in seconds and bytes/s"},
 		},
 		Action: func(c *cli.Context) error {
@@ -46,7 +46,7 @@ func collectiveCommand() *cli.Command {
 			case os.Getenv(framework.RunVariable) != "":
 				return measureCollectives(c)
 			case c.Int("ranks") == 0:
-				return fmt.Errorf("%s is not set, as it is in a run of a study; give --ranks N to start N ranks on this host", framework.RunVariable)
+				return fmt.Errorf("--ranks is missing: give --ranks N to start N ranks on this host (only a run of a study sets %s)", framework.RunVariable)
 			}
 			return measureByHand(c)
 		},
@@ -173,7 +173,7 @@ func measureByHand(c *cli.Context) error {
 		return err
 	}
 	if cpus := world.CPUs(); point.Workers > cpus {
-		fmt.Fprintf(c.App.ErrWriter, "scalebench-worker: %d ranks on %s wait for each other's turn; no such figure is of the hardware\n", point.Workers, number.Count(cpus, "CPU"))
+		fmt.Fprintf(c.App.ErrWriter, "scalebench-worker: %d ranks share %s and wait for each other; the figures are not the hardware's\n", point.Workers, number.Count(cpus, "CPU"))
 	}
 	folder, err := os.MkdirTemp("", "scalebench-collective-")
 	if err != nil {

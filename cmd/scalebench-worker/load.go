@@ -26,17 +26,17 @@ func loadCommand() *cli.Command {
 		Name:  "load",
 		Usage: "send requests to a service by hand and print rate and latency",
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "url", Usage: "`URL` of a service; several are replicas, asked in turns", Required: true},
-			&cli.StringFlag{Name: "model", Usage: "ask the model `NAME` of servers of the Open Inference Protocol v2 at --url http://HOST:PORT or grpc://HOST:PORT"},
+			&cli.StringSliceFlag{Name: "url", Usage: "`URL` of a service; several are replicas, asked in turn", Required: true},
+			&cli.StringFlag{Name: "model", Usage: "ask the model `NAME` by the Open Inference Protocol v2, at --url http://HOST:PORT or grpc://HOST:PORT"},
 			&cli.IntFlag{Name: "batch", Usage: "with --model: `N` samples in a request, drawn from --seed", Value: 1},
 			&cli.BoolFlag{Name: "json-tensors", Usage: "with --model: send numbers as JSON even to a server that takes binary tensors"},
 			&cli.DurationFlag{Name: "ready", Usage: "with --model: wait for `TIME` until the model is ready", Value: time.Minute},
 			&cli.StringFlag{Name: "body", Usage: "POST the content of `FILE`; without it, GET"},
 			&cli.StringFlag{Name: "content-type", Usage: "`TYPE` of the body", Value: "application/json"},
-			&cli.BoolFlag{Name: "stream", Usage: "answers come text by text, by OpenAI's protocol; --body has \"stream\": true"},
-			&cli.StringFlag{Name: "expect", Usage: "`TEXT` that every right answer holds (default: any answer with a status of 2xx is right)"},
-			&cli.StringFlag{Name: "in-flight", Usage: "closed loop: keep N requests in flight, for each N of `LIST`: capacity"},
-			&cli.StringFlag{Name: "rate", Usage: "open loop: R requests/s at random times, for each R of `LIST`: latency"},
+			&cli.BoolFlag{Name: "stream", Usage: "answers are streamed, by OpenAI's protocol; --body has \"stream\": true"},
+			&cli.StringFlag{Name: "expect", Usage: "`TEXT` that every correct answer contains (default: any answer with status 2xx is correct)"},
+			&cli.StringFlag{Name: "in-flight", Usage: "closed loop, for capacity: keep N requests in flight, for each N of `LIST`"},
+			&cli.StringFlag{Name: "rate", Usage: "open loop, for latency: send R requests/s at random times, for each R of `LIST`"},
 			&cli.DurationFlag{Name: "duration", Usage: "send for `TIME` at each load", Value: 20 * time.Second},
 			&cli.DurationFlag{Name: "timeout", Usage: "an answer after `TIME` is late", Value: 5 * time.Second},
 			&cli.Uint64Flag{Name: "seed", Usage: "draw the times from `SEED`", Value: 1},
@@ -87,7 +87,11 @@ func loads(name, text string) ([]float64, error) {
 		}
 		x, err := strconv.ParseFloat(word, 64)
 		if err != nil || x <= 0 || math.IsInf(x, 0) || name == "in-flight" && (x != math.Trunc(x) || x > 1<<16) {
-			return nil, fmt.Errorf("--%s: %q is not valid; a list of numbers above 0 is: 1,2,4", name, word)
+			want := "numbers above 0"
+			if name == "in-flight" {
+				want = fmt.Sprintf("whole numbers from 1 to %d", 1<<16)
+			}
+			return nil, fmt.Errorf("--%s: %q is not valid; want %s, like 1,2,4", name, word, want)
 		}
 		list = append(list, x)
 	}
@@ -110,7 +114,7 @@ func loadByHand(c *cli.Context) error {
 		}
 	}
 	if h.Streams && (h.Body == nil || c.String("model") != "") {
-		return errors.New("--stream: needs --body, a request with \"stream\": true, and no --model")
+		return errors.New("--stream needs a --body with \"stream\": true, and no --model")
 	}
 	closed, err := loads("in-flight", c.String("in-flight"))
 	open, err2 := loads("rate", c.String("rate"))
@@ -129,8 +133,11 @@ func loadByHand(c *cli.Context) error {
 	}
 	o := load.Options{Dial: dial, Timeout: c.Duration("timeout"), Duration: c.Duration("duration")}
 	o.Window = o.Duration / load.Windows
-	if o.Window < time.Millisecond || o.Timeout <= 0 {
-		return fmt.Errorf("--duration %s, --timeout %s: want at least %s, and more than 0", o.Duration, o.Timeout, load.Windows*time.Millisecond)
+	if o.Window < time.Millisecond {
+		return fmt.Errorf("--duration %s is too short; want %s or more", o.Duration, load.Windows*time.Millisecond)
+	}
+	if o.Timeout <= 0 {
+		return fmt.Errorf("--timeout %s must be above 0", o.Timeout)
 	}
 	print := newLoadTable(c)
 	capacity := 0.0
@@ -166,7 +173,7 @@ func loadByHand(c *cli.Context) error {
 // is expected.
 func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (dial func() (load.Sender, error), err error) {
 	if as.Body != nil {
-		return nil, errors.New("--body and --model: with --model, the request is made from what the model says of its inputs; leave one out")
+		return nil, errors.New("--body and --model cannot be combined: with --model, requests follow the inputs that the model declares; leave one out")
 	}
 	name, in := c.String("model"), target.Inputs{Batch: c.Int("batch"), Seed: c.Uint64("seed"), JSON: c.Bool("json-tensors")}
 	patience, cancel := context.WithTimeout(ctx, c.Duration("ready"))
@@ -175,7 +182,7 @@ func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (dial func()
 	var known *target.Known
 	if strings.HasPrefix(as.URLs[0], "grpc://") {
 		if as.Expect != nil || in.JSON {
-			return nil, errors.New("--expect and --json-tensors have no meaning for grpc://, where answers are no text; leave them out")
+			return nil, errors.New("--expect and --json-tensors do not apply to grpc://, whose answers are not text; leave them out")
 		}
 		m, err := target.ReadyGRPC(patience, as.URLs, name)
 		if err != nil {
@@ -206,7 +213,7 @@ func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (dial func()
 		dial, known = t.Dial, &t.Known
 	}
 	if known.Varies {
-		fmt.Fprintf(c.App.ErrWriter, "two answers of model %s to one request differ: of later ones only names, types and shapes are checked\n", name)
+		fmt.Fprintf(c.App.ErrWriter, "model %s answers the same request differently; only the names, types and shapes of its answers are checked\n", name)
 	}
 	return dial, nil
 }
@@ -291,7 +298,7 @@ func (t *loadTable) row(row loadRow, r *load.Result, v load.Verdict) error {
 		row.TTFT, row.TPOT, row.ITL = percentiles(load.FirstToken, "TTFT "), percentiles(load.PerToken, "TPOT "), percentiles(load.Gap, "ITL ")
 		row.Tokens = float64(tokens) / v.Total.Length.Seconds()
 		if tokens > 0 && !counted {
-			row.Doubts = append(row.Doubts, "the service does not count its tokens: each text counts as one")
+			row.Doubts = append(row.Doubts, "the service does not say how many tokens it made: each text counts as one; ask for usage in --body with \"stream_options\": {\"include_usage\": true}")
 		}
 	}
 	if t.json != nil {

@@ -28,10 +28,10 @@ import (
 func modelServerCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "model-server",
-		Usage: "answer for a model of the native trainer by the Open Inference Protocol v2: print the URL and serve until a signal",
+		Usage: "serve a model of the native trainer by the Open Inference Protocol v2: print the URL and answer until a signal",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "model", Usage: "`FILE` that a training saved (workload.save_model), or random:NAME with the weights that training starts with, such as random:resnet44", Required: true},
-			&cli.StringFlag{Name: "name", Usage: "`NAME` by which requests ask for it", DefaultText: "the model's own, such as resnet44"},
+			&cli.StringFlag{Name: "model", Usage: "`FILE` that a training saved (workload.save_model), or random:NAME for a model with initial weights, such as random:resnet44", Required: true},
+			&cli.StringFlag{Name: "name", Usage: "`NAME` of the model in requests", DefaultText: "the model's own, such as resnet44"},
 			&cli.Int64Flag{Name: "seed", Usage: "draw random weights from `SEED`", Value: 1},
 			&cli.StringFlag{Name: "listen", Usage: "`HOST:PORT` to listen at; port 0 is any", Value: "127.0.0.1:8000"},
 			&cli.IntFlag{Name: "threads", Usage: "compute with `N` threads (default: one for each CPU)"},

@@ -17,7 +17,7 @@ import (
 
 // openNCCL says what to do: this worker links no GPU's libraries.
 func openNCCL(context.Context, *collective.Group, world.World) (bench.Transport, error) {
-	return nil, fmt.Errorf("backend \"nccl\" is not in this worker; build the one that has it with `make worker-gpu` (%s)", gpucheck.Standing())
+	return nil, fmt.Errorf("this worker has no backend \"nccl\"; `make worker-gpu` builds one that has (%s)", gpucheck.Standing())
 }
 
 // lookForNCCL has nothing to load it with.

@@ -34,7 +34,7 @@ func peerTimeout(getenv func(string) string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf(`%s = %q is not a time to wait for another rank; want one such as "90s" or "5m"`, timeoutVariable, text)
+		return 0, fmt.Errorf(`%s = %q is not a length of time above 0; want one like "90s" or "5m"`, timeoutVariable, text)
 	}
 	return d, nil
 }
@@ -95,7 +95,7 @@ func (p *program) writer() (*metrics.Writer, error) {
 // join makes the ranks a group, whose numbers travel over the transport.
 func (p *program) join(ctx context.Context, t collective.Transport) (*collective.Group, error) {
 	if p.world.Size != p.point.Ranks() {
-		return nil, fmt.Errorf("a world of %d was started, and the point asks for %d", p.world.Size, p.point.Ranks())
+		return nil, fmt.Errorf("%d ranks were started, but the point asks for %d", p.world.Size, p.point.Ranks())
 	}
 	return collective.Join(ctx, p.world, p.nonce, collective.Options{Timeout: p.timeout, JoinTimeout: p.timeout, Build: version.String(), Transport: t})
 }

@@ -320,7 +320,7 @@ func (r *serving) dialer(ctx context.Context, servers []string, doubt func(strin
 		if w.Payload != "" {
 			var err error
 			if h.Body, err = os.ReadFile(w.Payload); err != nil {
-				return nil, fmt.Errorf("the payload: %w", err)
+				return nil, fmt.Errorf("workload.payload: %w", err)
 			}
 			h.ContentType = w.ContentType
 		}
@@ -350,7 +350,7 @@ func (r *serving) dialer(ctx context.Context, servers []string, doubt func(strin
 				return nil, err
 			}
 			if t.Varies {
-				if err := doubt(fmt.Sprintf("batch %d: the server answers one request in two ways; only the names, types and shapes of its answers are checked", batch)); err != nil {
+				if err := doubt(fmt.Sprintf("batch %d: the server answers the same request differently; only the names, types and shapes of its answers are checked", batch)); err != nil {
 					return nil, err
 				}
 			}

@@ -20,8 +20,8 @@ import (
 )
 
 func stageCommands() []*cli.Command {
-	to := &cli.StringFlag{Name: "to", Usage: "`FOLDER` on this node, with the variables of the job; without it the one for temporary files"}
-	owner := &cli.StringFlag{Name: "for", Usage: "`NAME` of the job that it is for", Required: true}
+	to := &cli.StringFlag{Name: "to", Usage: "`FOLDER` on this node, may contain variables of the job (default: the one for temporary files)"}
+	owner := &cli.StringFlag{Name: "for", Usage: "`NAME` of the job that needs it", Required: true}
 	return []*cli.Command{
 		{
 			Name:  "stage",
@@ -30,7 +30,7 @@ func stageCommands() []*cli.Command {
 				&cli.StringFlag{Name: "dir", Usage: "run `FOLDER`", EnvVars: []string{framework.RunVariable}, Required: true},
 				to, owner, placeFlag(),
 				&cli.StringFlag{Name: "python", Usage: "`ARCHIVE` of an environment"},
-				&cli.DurationFlag{Name: "time", Usage: "`TIME` for which the job may need it", Value: 24 * time.Hour},
+				&cli.DurationFlag{Name: "time", Usage: "`TIME` that the job may need it", Value: 24 * time.Hour},
 				&cli.BoolFlag{Name: "keep", Usage: "leave it to later jobs"},
 			},
 			Action: stage,
@@ -75,14 +75,14 @@ func stage(c *cli.Context) error {
 	defer stop(nil)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGINT)
-	go func() { stop(fmt.Errorf("signal %v came while staging", <-signals)) }()
+	go func() { stop(fmt.Errorf("signal %v while staging", <-signals)) }()
 	return worker.Stage(ctx, worker.Staging{Run: rundir.Folder(dir), World: w, Dir: c.String("to"), Python: c.String("python"),
 		Life: staging.Lifetime{Owner: c.String("for"), Until: time.Now().Add(c.Duration("time")), Keep: c.Bool("keep")}})
 }
 
 func unstage(c *cli.Context) error {
 	if c.String("for") == "" {
-		return errors.New("--for is empty")
+		return errors.New("--for is empty; give the job's name")
 	}
 	area, err := staging.Open(c.String("to"))
 	if err != nil {

@@ -165,7 +165,7 @@ func TestPeerTimeout(t *testing.T) {
 	for _, test := range []struct {
 		text, problem string
 		want          time.Duration
-	}{{"", "", 0}, {"90s", "", 90 * time.Second}, {"5m", "", 5 * time.Minute}, {"90", "want one such as", 0}, {"-1s", `SCALEBENCH_PEER_TIMEOUT = "-1s"`, 0}, {"0s", "not a time to wait", 0}} {
+	}{{"", "", 0}, {"90s", "", 90 * time.Second}, {"5m", "", 5 * time.Minute}, {"90", "want one like", 0}, {"-1s", `SCALEBENCH_PEER_TIMEOUT = "-1s"`, 0}, {"0s", "not a length of time", 0}} {
 		got, err := peerTimeout(func(name string) string {
 			if name == "SCALEBENCH_PEER_TIMEOUT" {
 				return test.text
