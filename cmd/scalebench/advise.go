@@ -69,7 +69,7 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 		number("min-efficiency", "an efficiency of `E` or more, a fraction", &o.wish.MinEfficiency),
 		&cli.Float64Flag{Name: "target", Destination: &o.wish.Target, DefaultText: "the program's own, else the highest that runs reached", Usage: "`ACCURACY` to reach, a fraction"},
 		number("samples", "instead of a target: train on `N` samples", &o.wish.Samples),
-		number("rate", "of a service: how many replicas carry `R` requests/s within the study's limit", &o.rate),
+		number("rate", "for a service: how many replicas carry `R` requests/s within the study's limit", &o.rate),
 	}
 }
 
@@ -77,7 +77,7 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 func wished(c *cli.Context) error {
 	for _, name := range []string{"deadline", "budget", "min-efficiency", "target", "samples", "rate"} {
 		if c.IsSet(name) && c.Float64(name) == 0 && c.Duration(name) == 0 {
-			return usagef("--%s must be above 0; leave it out for no limit", name)
+			return usagef("--%s must be above 0, or left out", name)
 		}
 	}
 	return nil

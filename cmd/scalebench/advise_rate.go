@@ -33,7 +33,7 @@ func nodesFor(replicas int, runs []scaling.Observation) int {
 // adviseRate says how many replicas of a service carry a demand of so many requests/s.
 func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	if !(o.rate > 0 && o.rate <= mostDemand) {
-		return usagef("--rate %g is not a demand; want requests/s above 0, up to %g", o.rate, float64(mostDemand))
+		return usagef("--rate %g is out of range; want requests/s above 0, up to %g", o.rate, float64(mostDemand))
 	}
 	adviser, err := o.adviser()
 	if err != nil {

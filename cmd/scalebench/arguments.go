@@ -244,12 +244,12 @@ func (line invocation) check(app *cli.App) error {
 	// mean everything there is. A note may be empty: that takes it away.
 	for i, word := range line.operands {
 		if name := operandNames(c)[min(i, len(operandNames(c))-1)]; word == "" && name != "TEXT" {
-			return &usageError{err: fmt.Errorf("%s%s is empty; is a variable of your shell not set?", line.about(), strings.Trim(name, "[]")), usage: usage}
+			return &usageError{err: fmt.Errorf("%s%s is empty; is a shell variable unset?", line.about(), strings.Trim(name, "[]")), usage: usage}
 		}
 	}
 	for _, f := range line.flags {
 		if f.has && strings.TrimSpace(f.value) == "" {
-			return &usageError{err: fmt.Errorf("%s%s is empty; is a variable of your shell not set?", line.about(), f.name), hint: "Leave it out, or give a value."}
+			return &usageError{err: fmt.Errorf("%s%s is empty; is a shell variable unset?", line.about(), f.name), hint: "Leave it out, or give a value."}
 		}
 	}
 	for _, f := range c.Flags {

@@ -99,7 +99,7 @@ func cancelFolder(ctx context.Context, s *session, folder rundir.Study, run, whe
 	var held *lease.HeldError
 	switch {
 	case errors.As(err, &held):
-		s.warn("%s is still starting runs of %s: what it submits from now on is not cancelled", held.Holder, filepath.Base(folder.Path()))
+		s.warn("%s is still starting runs of %s: what it submits from now on is not cancelled; repeat this command when it is done", held.Holder, filepath.Base(folder.Path()))
 	case err != nil:
 		return nil, err
 	default:

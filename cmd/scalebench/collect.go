@@ -79,7 +79,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	states, unread, unreachable := s.survey(ctx, attempts)
 	its, err := folder.Identity()
 	if err != nil {
-		hint := "`scalebench run FILE` or `submit FILE` records whose runs these are, and repeats none that has a result."
+		hint := "`scalebench run FILE` or `submit FILE` records which study this is; runs with a result are not repeated."
 		if !errors.Is(err, fs.ErrNotExist) {
 			hint = "Move identity.json away. Then " + hint
 		}
@@ -102,7 +102,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	}
 	forgotten, err := folder.Forgotten()
 	if err != nil {
-		s.warn("%v; those that the database knows stay forgotten", err)
+		s.warn("%v; runs already forgotten in the database stay forgotten", err)
 		unread++
 	}
 	if err := forgottenSince(ctx, db, forgotten, its.Name, states); err != nil {
@@ -121,7 +121,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 			continue // survey has said so
 		}
 		if said, ok, err := launcher.Remarks(state.Run); err != nil {
-			warnings.warn("runs whose tags and notes cannot be read", "%v; its tags and notes stay as they were", err)
+			warnings.warn("runs whose tags and notes cannot be read", "%v; the run keeps its earlier tags and note", err)
 		} else if ok {
 			if err := db.PutRemarks(ctx, state.Record.ID, said); err != nil {
 				return storeError(err)
@@ -157,10 +157,14 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	bar.stop()
 	warnings.end()
 	if c.read > 0 {
-		s.note("read the output of %s again, because what the study reads from it has changed", number.Count(c.read, "run"))
+		why := ", because the study now reads it differently"
+		if again {
+			why = ""
+		}
+		s.note("read the output of %s again%s", number.Count(c.read, "run"), why)
 	}
 	for _, why := range slices.Sorted(maps.Keys(c.kept)) {
-		s.warn("%s: could not read the output again, so the earlier figures stay: %s", number.Count(c.kept[why], "run"), why)
+		s.warn("could not read the output of %s again, keeping the earlier figures: %s", number.Count(c.kept[why], "run"), why)
 	}
 	if n, err := db.Recompute(ctx); err != nil {
 		return storeError(err)
@@ -183,7 +187,7 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 		}
 	}
 	if len(statuses) == 0 {
-		statuses = []string{"none yet"}
+		statuses = []string{"no runs yet"}
 	}
 	read := fmt.Sprintf("%d updated, %s", changed, number.Count(events, "event"))
 	if bad > 0 {

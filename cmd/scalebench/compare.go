@@ -43,7 +43,7 @@ func compareCommand(s *session) *cli.Command {
 			"day), or where:CONDITION; write study:NAME if a name could mean something else. Options\n" +
 			"that select runs apply to both.\n" +
 			"Ratios are B over A, with their 95 % interval. A verdict of better or worse needs\n" +
-			"p <= 0.05 among all points together (Mann-Whitney, Holm): 4 runs a side for one point,\n" +
+			"p <= 0.05 over all points together (Mann-Whitney, Holm): 4 runs a side for one point,\n" +
 			"5 for 2 to 6 points, 6 for up to 23; same means that these runs show no difference.\n" +
 			"Exit code 3 if B is worse than --fail-if-worse allows.",
 		Flags: append(o.flags(), mixFlag(&o.mix), atFlag(&o.at),
@@ -90,7 +90,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 			return storeError(err)
 		}
 		if len(list) == 0 {
-			return &usageError{err: fmt.Errorf("no good run belongs to %s", text), hint: "`" + appName + " runs` lists the runs there are."}
+			return &usageError{err: fmt.Errorf("no good run belongs to %s", text), hint: "`" + appName + " runs` lists all runs."}
 		}
 		if list, err = scaling.Within(list, at); err != nil {
 			return &usageError{err: fmt.Errorf("--at: %s: %w", text, err)}
@@ -119,7 +119,7 @@ func runCompare(ctx context.Context, s *session, o compareOptions) error {
 			return err
 		}
 		if len(lines) > 0 {
-			s.note("To measure every point of both %s more times, in turns, and compare only those runs:\n  %s", number.Exact(moreRepeats), strings.Join(lines, "\n  "))
+			s.note("To measure every point of both %s more times, alternating, and compare only the new runs:\n  %s", number.Exact(moreRepeats), strings.Join(lines, "\n  "))
 		}
 	}
 	if len(r.OnlyA) > 0 {
@@ -264,7 +264,7 @@ func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, n
 			return f, clash("commit")
 		}
 		if value == "" {
-			return f, usagef("%q names no commit", text)
+			return f, usagef("%q does not name a commit; write commit:HASH", text)
 		}
 		f.Commit = value
 	case "files":
@@ -272,7 +272,7 @@ func sideOf(ctx context.Context, db *store.Store, f store.Filter, text string, n
 			return f, clash("files")
 		}
 		if !hexDigits.MatchString(value) {
-			return f, usagef("%q names no version of a file; write the first digits of its SHA-256, like files:3f2a", text)
+			return f, usagef("%q does not name a version of a file; write the first 4 or more digits of its SHA-256, like files:3f2a", text)
 		}
 		f.Files = value
 	case "date":

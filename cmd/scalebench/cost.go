@@ -36,7 +36,7 @@ func costCommand(s *session) *cli.Command {
 		Name:      "cost",
 		Usage:     "print the time and cost of runs, relative to a baseline",
 		ArgsUsage: "[STUDY]",
-		Description: "STUDY is a study's name or the path of its file; without it, every run that fits.\n" +
+		Description: "STUDY is a study's name or the path of its file; without it, all studies.\n" +
 			"Prices come from the site file ([[prices]]). Medians over runs, with their confidence\n" +
 			"interval in brackets if there are enough runs. In CSV and JSON: seconds, and the\n" +
 			"currency in its own column.",
@@ -44,7 +44,7 @@ func costCommand(s *session) *cli.Command {
 			mixFlag(&o.mix),
 			baselineFlag(&o.baseline),
 			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "the time", Usage: "cost against the `MEASURE`, such as throughput or one that runs report, with the Pareto front"},
-			&cli.StringFlag{Name: "per", Destination: &o.per, Value: "run", Usage: "time and cost of a `WORK`: run or epoch"},
+			&cli.StringFlag{Name: "per", Destination: &o.per, Value: "run", Usage: "time and cost per `WORK`: run or epoch"},
 			&cli.Float64Flag{Name: "target", Destination: &o.target, DefaultText: "no target", Usage: "time and cost until `ACCURACY` is reached, instead of --per"},
 			&cli.StringFlag{Name: "clock", Destination: &o.clock, Value: "train", Usage: "`CLOCK` of the time: train (from the start of training) or job (from the scheduler)"},
 			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "that of the first price", Usage: "prices in `CURRENCY` only"},

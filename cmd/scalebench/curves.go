@@ -80,7 +80,7 @@ func conditions(flag string, list cli.StringSlice) ([]scaling.Condition, error) 
 
 func mixFlag(mix *bool) cli.Flag {
 	return &cli.BoolFlag{Name: "mix", Destination: mix, DisableDefaultText: true,
-		Usage: "let one curve mix runs that ran on different nodes, drivers or versions"}
+		Usage: "allow runs on different nodes, drivers or versions in one curve"}
 }
 
 // question is what the options ask of the runs.
@@ -196,7 +196,7 @@ func (s *session) planned(ctx context.Context, db *store.Store, arg, name, where
 		return launcher.Planned(chosen.planned), nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		s.warn("%v; using the plan as the database has it", err)
+		s.warn("%v; using the plan in the database", err)
 	}
 	if where != "" {
 		return nil, nil // the database has points of a plan, which no condition is judged by
@@ -303,7 +303,7 @@ func (a *analysis) basing(what string) string {
 	}
 	what += "."
 	if slices.ContainsFunc(a.Curves, scaling.Curve.Divided) {
-		what = "Runs that ran on different nodes, drivers or versions are series of their own; --mix joins them.\n" + what
+		what = "Runs on different nodes, drivers or versions are separate series; --mix joins them.\n" + what
 	}
 	return what
 }

@@ -90,7 +90,7 @@ func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 		} else {
 			err = &schedulerError{err: err, hint: "Nothing is left behind; repeat the command later."}
 			if gone.MaybeQueued {
-				err = &schedulerError{err: gone, hint: "A probe job (scalebench-doctor-…) may be in the queue anyway. It ends by itself within minutes of its start; `squeue --me` shows it."}
+				err = &schedulerError{err: gone, hint: "A probe job (scalebench-doctor-…) may be in the queue anyway. It ends by itself within minutes of starting; `squeue --me` shows it."}
 			}
 		}
 		findings = append(findings, f)

@@ -26,7 +26,7 @@ const (
 
 const exitHelp = `Exit codes:
 0    done
-1    internal error: a defect of scalebench, or of the machine it runs on
+1    internal error: a bug in scalebench, or a fault of the machine it runs on
 2    bad usage, a bad study or site file, or a file that cannot be used
 3    some runs failed or cannot be read, some of doctor's checks failed, or compare
      found B worse; everything else was done

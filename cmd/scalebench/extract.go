@@ -99,7 +99,7 @@ func (o *logOptions) options(file string) (extract.Options, error) {
 	}
 	for ours, c := range columns {
 		if c.Unit != "" {
-			return e, usagef("--map %s=%s:%s: units belong to CSV files; a format's are known", ours, c.Name, c.Unit)
+			return e, usagef("--map %s=%s:%s: only columns of a CSV file take a unit; leave :%[3]s out", ours, c.Name, c.Unit)
 		}
 		e.Columns[ours] = c.Name
 	}
@@ -113,9 +113,9 @@ func extractCommand(s *session) *cli.Command {
 		Usage:     "read figures from another program's log",
 		ArgsUsage: "LOG",
 		Description: "--from gives the format, or --study the extractors and [[extract]] patterns.\n" +
-			"With --dry-run it prints the figures that it finds, with unit, line and meaning.\n" +
-			"Without it, it prints the events that a run would store, as JSON lines. It stores\n" +
-			"nothing; `import` does that.",
+			"With --dry-run it prints the figures found, with unit, line and meaning; otherwise\n" +
+			"the events that a run would store, as JSON lines. Nothing is stored; `import` does\n" +
+			"that.",
 		Flags: append(o.flags(),
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print a table of the figures found"},
 			&cli.StringFlag{Name: "study", Destination: &o.study, Usage: "use the extractors of the study `FILE`"},
@@ -175,7 +175,7 @@ func runExtract(ctx context.Context, s *session, o extractOptions, file string) 
 func (o extractOptions) extractors(ctx context.Context, s *session) ([]extract.Extractor, error) {
 	switch {
 	case (o.from == "") == (o.study == ""):
-		return nil, usagef("name the log's format with --from, or a study with --study; formats: %s", strings.Join(extract.Names(), ", "))
+		return nil, usagef("give either --from FORMAT or --study FILE; formats: %s", strings.Join(extract.Names(), ", "))
 	case o.from != "":
 		e, err := extract.Find(o.from)
 		if err != nil {
@@ -214,7 +214,7 @@ func extractFile(e extract.Extractor, path string, o extract.Options) (extract.C
 	if err != nil {
 		hint := ""
 		if errors.Is(err, extract.ErrNothing) {
-			hint = "Is it the right file, complete, and in that format? `scalebench extract --dry-run` tries others."
+			hint = "Is it the right file, complete, and in that format? `scalebench extract LOG --from FORMAT --dry-run` tries another."
 		}
 		return r, &usageError{err: err, hint: hint}
 	}
@@ -260,7 +260,7 @@ func findingsTable(contents []extract.Content, notes []string, most int) *table.
 		}
 	}
 	if more := found - len(list); more > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("and %d more; --format csv and json have all of them", more))
+		t.Notes = append(t.Notes, fmt.Sprintf("and %d more; --format csv or json prints all", more))
 	}
 	return t
 }

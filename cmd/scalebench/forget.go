@@ -55,7 +55,7 @@ func runForget(ctx context.Context, s *session, o forgetOptions) error {
 	case o.restore && o.list:
 		return usagef("--restore and --list cannot be combined")
 	case o.where != "" && (o.restore || o.list):
-		return usagef("--where chooses among runs that are not forgotten; name a RUN or a STUDY, as --list has them")
+		return usagef("--where cannot be combined with --restore or --list; name a RUN or a STUDY, as --list prints them")
 	}
 	f, err := s.forgetting(ctx, o.arg)
 	if err != nil {
@@ -190,7 +190,7 @@ func (f *forgetting) forget(ctx context.Context, where string) error {
 		}
 	}
 	if unseen > 0 {
-		f.warn("%s not collected yet, so --where does not see them: `scalebench collect %s`", are(unseen, "run"), f.study)
+		f.warn("%s not collected yet, so --where does not see %s; `scalebench collect %s` first", are(unseen, "run"), them(unseen), f.study)
 	}
 	if len(attempts)+len(names) == 0 {
 		switch gone, err := f.gone(); {
@@ -204,6 +204,9 @@ func (f *forgetting) forget(ctx context.Context, where string) error {
 				return err
 			}
 			return f.nothing("forgotten already")
+		}
+		if f.run == "" {
+			return f.nothing("no runs")
 		}
 		return f.nothing("no such run")
 	}
@@ -318,7 +321,10 @@ func (f *forgetting) restore(ctx context.Context) error {
 		}
 	}
 	if len(names) == 0 && stopped == nil {
-		return f.nothing("none of its runs is forgotten")
+		if f.run == "" {
+			return f.nothing("none of its runs is forgotten")
+		}
+		return f.nothing("not forgotten")
 	}
 	slices.Sort(names)
 	if file, err := f.database(); err != nil {
@@ -345,7 +351,7 @@ func (f *forgetting) nothing(what string) error {
 		asked = "run " + f.study + "/" + f.run
 	}
 	return &usageError{err: fmt.Errorf("%s: %s", asked, what),
-		hint: "`scalebench status` lists runs, `scalebench forget --list " + f.study + "` those that are forgotten."}
+		hint: "`scalebench status` lists runs, `scalebench forget --list " + f.study + "` the forgotten ones."}
 }
 
 // gone are those that were asked for and are forgotten, by the trash or the

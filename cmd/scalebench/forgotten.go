@@ -33,8 +33,8 @@ func (s *session) tellForgotten(w *work, stored results) error {
 		}
 	}
 	if n > 0 {
-		s.note("measuring %s of %s again, whose results are forgotten; `scalebench forget --restore %s` brings them back instead",
-			number.Count(n, "run"), w.study.Name, w.study.Name)
+		s.note("measuring %s of %s again; `scalebench forget --restore %s` brings %s back instead",
+			number.Count(n, "forgotten run"), w.study.Name, w.study.Name, them(n))
 	}
 	return nil
 }

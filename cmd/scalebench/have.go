@@ -31,7 +31,7 @@ func (s *session) have(ctx context.Context, w *work) (inventory, error) {
 	}
 	stored, err := s.stored(ctx, w)
 	if err != nil {
-		s.detail("the database is not asked: %v", err)
+		s.detail("not using the database: %v", err)
 	}
 	last := map[planned]string{} // how the latest attempt stands, where none is good
 	good := map[planned]bool{}

@@ -96,7 +96,7 @@ func runHistory(ctx context.Context, s *session, o historyOptions) error {
 		return err
 	}
 	if runs == 0 {
-		s.note("No good run with this figure in %s fits.", db.Path())
+		s.note("No good run in %s matches and has %s.", db.Path(), m.Name)
 	} else {
 		s.note("%s of %s.", number.Count(runs, "run"), number.Count(len(points), "point"))
 	}

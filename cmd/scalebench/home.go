@@ -42,13 +42,13 @@ func (s *session) folderOf(ctx context.Context, st *study.Study, site *study.Sit
 		if exists(file) || its == "" || its == file {
 			return nil
 		}
-		return &usageError{err: fmt.Errorf("study %s is that of %s", st.Name, its), hint: "--name gives this one another name."}
+		return &usageError{err: fmt.Errorf("study %s already exists, from %s", st.Name, its), hint: "Give this one another name with --name."}
 	}
 	switch its, err := folder.Identity(); {
 	case err == nil && another(its.StudyFile) != nil:
 		return "", another(its.StudyFile)
 	case err == nil && !rundir.SameFile(its.StudyFile, file) && exists(its.StudyFile):
-		return "", &usageError{err: fmt.Errorf("%s has the runs of another study %s, that of %s", folder.Path(), st.Name, its.StudyFile),
+		return "", &usageError{err: fmt.Errorf("%s has the runs of another study %s, from %s", folder.Path(), st.Name, its.StudyFile),
 			hint: "Give one of the two another name (study.name), or name another folder with --runs."}
 	case err == nil:
 		return folder, nil
@@ -167,14 +167,14 @@ func (s *session) claim(ctx context.Context, w *work) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		// Without its identity a folder still tells by its plan whose runs it has.
 		if plan, err := launcher.ReadPlan(w.folder); err == nil && plan.StudyFile != "" && !rundir.SameFile(plan.StudyFile, file) && exists(plan.StudyFile) {
-			return &usageError{err: fmt.Errorf("%s has no identity.json, and by its plan.json the runs of another study %s, that of %s", w.folder.Path(), w.study.Name, plan.StudyFile),
-				hint: fmt.Sprintf("`scalebench run %s` writes identity.json again. For this study give another name (study.name) or another folder (--runs).", plan.StudyFile)}
+			return &usageError{err: fmt.Errorf("%s has no identity.json, and its plan.json belongs to another study %s, from %s", w.folder.Path(), w.study.Name, plan.StudyFile),
+				hint: fmt.Sprintf("`scalebench run %s` writes identity.json again. Or give this study another name (study.name) or another folder (--runs).", plan.StudyFile)}
 		}
 		its = rundir.Identity{ID: metrics.NewStudyID(), Name: w.study.Name, StudyFile: file}
 		switch {
 		case known.ID == "":
 		case known.Imported():
-			s.note("study %s has imported runs in the database; these join them", w.study.Name)
+			s.note("study %s has imported runs in the database; the new runs join them", w.study.Name)
 			its.ID = known.ID
 		case rundir.SameFile(known.File, file):
 			its.ID = known.ID // its run folders were removed
@@ -210,7 +210,7 @@ func (s *session) claim(ctx context.Context, w *work) error {
 	}
 	var mine *usageError
 	if err != nil && !errors.As(err, &mine) {
-		s.warn("the database does not know of this study yet: %v", err)
+		s.warn("study %s is not in the database yet; `scalebench collect` adds it: %v", w.study.Name, err)
 		return nil
 	}
 	return err
@@ -228,7 +228,7 @@ func (s *session) register(ctx context.Context, db *store.Store, folder rundir.S
 	case known == is:
 		return nil
 	case known.ID == its.ID && home != folder && holds(home, its.ID) && !home.Same(folder):
-		return &usageError{err: fmt.Errorf("%s is a copy of %s, whose runs the database has", folder.Path(), home.Path()),
+		return &usageError{err: fmt.Errorf("%s is a copy of %s, which is in the database already", folder.Path(), home.Path()),
 			hint: "Use one or the other: with both, the runs of one would replace the runs of the other. --db names another database."}
 	case known.ID == its.ID && home != "" && !exists(known.Home):
 		s.note("the runs of study %s have moved from %s to %s", its.Name, known.Home, folder.Path())
@@ -244,7 +244,7 @@ func (s *session) register(ctx context.Context, db *store.Store, folder rundir.S
 
 // otherStudy is the error that a name is taken.
 func (s *session) otherStudy(known store.Study) error {
-	return &usageError{err: fmt.Errorf("the database has another study %s, that of %s with its runs in %s", known.Name, known.File, known.Home),
+	return &usageError{err: fmt.Errorf("the database has another study %s, from %s, with runs in %s", known.Name, known.File, known.Home),
 		hint: "Give one of the two another name (study.name), or name another database with --db."}
 }
 

@@ -35,12 +35,12 @@ func importCommand(s *session) *cli.Command {
 		Name:      "import",
 		Usage:     "store runs from other programs' logs and tables",
 		ArgsUsage: "FILE...",
-		Description: "--from gives the format, or --format if it names one: an extractor, for which a file\n" +
-			"is a run, or csv, whose columns --map names: study, workers, nodes, framework,\n" +
+		Description: "--from (or --format) gives the format: an extractor, which reads a run from each file,\n" +
+			"or csv, with --map to name the columns: study, workers, nodes, framework,\n" +
 			strings.Join(extract.TableFigures, ", ") + ".\n" +
-			"--set gives study, workers, framework and nodes for all runs, and any label, which\n" +
-			"queries and curves treat as a parameter; --label names a column with a label for each\n" +
-			"row of a CSV file. Importing the same file again changes nothing.\n\n" +
+			"--set gives all runs a study, workers, framework, nodes or a label, and --label takes a\n" +
+			"label from a column of a CSV file; queries and curves treat labels as parameters.\n" +
+			"Importing the same file again changes nothing.\n\n" +
 			"  scalebench import r*.log --format horovod-synthetic --set study=old --set platform=cpu8\n" +
 			"  scalebench import t.csv --format csv --set study=old --map workers=gpus \\\n" +
 			"    --map throughput=img_s --map elapsed=seconds",
@@ -64,7 +64,7 @@ type imported struct {
 
 func runImport(ctx context.Context, s *session, o importOptions, files []string) error {
 	if o.from == "" {
-		return usagef("name the format of the files with --from; there are csv, %s", strings.Join(extract.Names(), ", "))
+		return usagef("name the format of the files with --from; valid: csv, %s", strings.Join(extract.Names(), ", "))
 	}
 	sets, err := o.given()
 	if err != nil {
@@ -128,7 +128,7 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 	var usage *usageError
 	switch {
 	case errors.Is(err, store.ErrImported):
-		return &usageError{err: err, hint: "--replace puts the run with these settings in its place."}
+		return &usageError{err: err, hint: "--replace replaces that run."}
 	case errors.As(err, &usage):
 		return err
 	case errors.Is(err, store.ErrAbsurd):
@@ -221,7 +221,7 @@ func origin(from store.Source, before []store.Source) (string, error) {
 		}
 		n, err := io.CopyN(sum, f, t.Bytes-read)
 		if read += n; err != nil {
-			return "", fmt.Errorf("%s: it changed while it was read: from %d bytes to %d", from.Path, from.Bytes, read)
+			return "", fmt.Errorf("%s changed while it was read, from %d to %d bytes; import it again", from.Path, from.Bytes, read)
 		}
 		if hex.EncodeToString(sum.Sum(nil)) == t.SHA256 {
 			found = t.Origin

@@ -158,7 +158,7 @@ func (o *importOptions) run(file string, labels map[string]any, r extract.Conten
 			run.Framework = text
 		case "workers", "nodes":
 			if count == 0 {
-				problems = append(problems, fmt.Errorf("%s: %s is %q; want a whole number from 1 on", file, key, text))
+				problems = append(problems, fmt.Errorf("%s: %s is %q; want a whole number, 1 or more", file, key, text))
 			}
 			if key == "workers" {
 				run.Workers = count
@@ -167,7 +167,7 @@ func (o *importOptions) run(file string, labels map[string]any, r extract.Conten
 			}
 		default:
 			if !labelKey(key) {
-				problems = append(problems, fmt.Errorf("%s: %q is not a name for a label", file, key))
+				problems = append(problems, fmt.Errorf("%s: %q is not a valid label; use letters, digits, _, - and .", file, key))
 			}
 			run.Parameters[key] = labels[key]
 		}
@@ -181,10 +181,10 @@ func (o *importOptions) run(file string, labels map[string]any, r extract.Conten
 	if run.Study == "" {
 		problems = append(problems, fmt.Errorf("%s: no study; name one with --set study=NAME", file))
 	} else if !labelKey(run.Study) {
-		problems = append(problems, fmt.Errorf("%s: study %q; a study's name consists of letters, digits, dots, underscores and dashes", file, run.Study))
+		problems = append(problems, fmt.Errorf("%s: study name %q is not valid; use letters, digits, _, - and .", file, run.Study))
 	}
 	if run.Workers == 0 && len(problems) == 0 {
-		problems = append(problems, fmt.Errorf("%s: it does not say how many workers the run had; add --set workers=N, or --map workers=COLUMN", file))
+		problems = append(problems, fmt.Errorf("%s: number of workers unknown; add --set workers=N or, for a CSV file, --map workers=COLUMN", file))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return run, err

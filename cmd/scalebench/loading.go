@@ -98,8 +98,8 @@ func (s *session) loadOn(ctx context.Context, nodes *launcher.Allocation, a aske
 		w.site = nodes.Site(w.site)
 	}
 	if w.plan, err = s.plan(w.study, w.site); err != nil && nodes != nil {
-		return nil, &usageError{err: fmt.Errorf("within the allocation of job %s (nodes: %d, CPUs of each: %d, GPUs of each: %d):\n%w", nodes.JobID, nodes.Nodes, nodes.CPUsPerNode, nodes.GPUsPerNode, err),
-			hint: "--local runs on this machine instead, submit as jobs of their own."}
+		return nil, &usageError{err: fmt.Errorf("within the allocation of job %s (nodes: %d, CPUs per node: %d, GPUs per node: %d):\n%w", nodes.JobID, nodes.Nodes, nodes.CPUsPerNode, nodes.GPUsPerNode, err),
+			hint: "Instead, --local runs on this machine, and `submit` submits separate jobs."}
 	} else if err != nil {
 		return nil, &usageError{err: err}
 	}
@@ -136,7 +136,7 @@ func (s *session) named(ctx context.Context, arg string) (*work, error) {
 		return nil, nil
 	}
 	if strings.Contains(arg, "=") {
-		return nil, &usageError{err: fmt.Errorf("%q is an override, and a study comes first", arg), hint: "Write the study's file or name before its overrides: STUDY " + arg}
+		return nil, &usageError{err: fmt.Errorf("%q is an override; the study comes first", arg), hint: "Write the study's file or name before its overrides: STUDY " + arg}
 	}
 	hint := "Give the path of its TOML file; --runs DIR names another folder."
 	if names, err := rundir.Studies(filepath.Dir(folder.Path())); err == nil && len(names) > 0 {
@@ -214,7 +214,7 @@ func (s *session) folders(ctx context.Context, arg string) ([]rundir.Study, erro
 func (s *session) readPlan(folder rundir.Study) (*study.Plan, error) {
 	plan, err := launcher.ReadPlan(folder)
 	if err != nil {
-		s.warn("%v; continuing with the runs found, without knowing what else is planned or which targets are asked for", err)
+		s.warn("%v; continuing with the runs found; what else is planned and which targets apply is unknown", err)
 		return &study.Plan{}, &planError{filepath.Base(folder.Path())}
 	}
 	return plan, nil

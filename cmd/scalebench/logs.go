@@ -124,11 +124,11 @@ func runLogs(ctx context.Context, s *session, name string, o logsOptions) error 
 		}
 	}
 	if log == "" {
-		hint := "-f waits for it."
+		yet, hint := " yet", "-f waits for it."
 		if state.Status.Terminal() {
-			hint = "It ended before it printed anything."
+			yet, hint = "", "It ended before it printed anything."
 		}
-		return &usageError{err: fmt.Errorf("%s is %s and has no log yet", state.Record.ID, described(state)), hint: hint}
+		return &usageError{err: fmt.Errorf("%s is %s and has no log%s", state.Record.ID, described(state), yet), hint: hint}
 	}
 	which := ""
 	if n := len(attempts); n > 1 {
@@ -210,7 +210,7 @@ func (s *session) attemptsAt(ctx context.Context, name, where string) ([]*launch
 	}
 	switch {
 	case len(runs) == 0 && where != "":
-		return nil, &usageError{err: fmt.Errorf("no run of %q fits --where %q", name, where), hint: fmt.Sprintf("`scalebench status %s` lists its runs.", filepath.Base(folders[0].Path()))}
+		return nil, &usageError{err: fmt.Errorf("no run of %q matches --where %q", name, where), hint: fmt.Sprintf("`scalebench status %s` lists its runs.", filepath.Base(folders[0].Path()))}
 	case len(runs) == 0:
 		return nil, &usageError{err: fmt.Errorf("no run %q in %s", run, folders[0].Path()), hint: fmt.Sprintf("`scalebench status %s` lists its runs.", filepath.Base(folders[0].Path()))}
 	case len(runs) > 1:

@@ -68,7 +68,7 @@ func (s *session) tellOutdated(ctx context.Context, w *work) error {
 		return err
 	}
 	for _, line := range outdatedLines(list) {
-		s.note("%s; --again measures the current one", line)
+		s.note("%s; use --again to measure again", line)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func outdatedLines(list []launcher.Outdated) []string {
 			was, is := briefly(c.Was, c.Is)
 			changes = append(changes, fmt.Sprintf("%s (%s… → %s…)", c.File, was, is))
 		}
-		text := "another " + strings.Join(changes, " and another ")
+		text := "another version of " + strings.Join(changes, " and of ")
 		if !slices.Contains(order, text) {
 			order = append(order, text)
 		}
@@ -95,7 +95,7 @@ func outdatedLines(list []launcher.Outdated) []string {
 		if runs[text] == 1 {
 			verb = "is"
 		}
-		lines = append(lines, fmt.Sprintf("%s %s of %s", number.Count(runs[text], "result"), verb, text))
+		lines = append(lines, fmt.Sprintf("%s %s from %s", number.Count(runs[text], "result"), verb, text))
 	}
 	return lines
 }

@@ -42,7 +42,7 @@ func plotCommand(s *session) *cli.Command {
 				Usage: "write `FILE`; its extension gives the format: " + strings.Join(figure.Formats(), ", ")},
 			siteFlag(&o.site), o.axisFlag(), atFlag(&o.at),
 			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework, all with the same axes", Destination: &o.by},
-			&cli.Float64Flag{Name: "target", DefaultText: "with tta every target, else whole runs", Usage: "the time to accuracy `T`, a fraction, and its cost; FIGURE is tta, cost or normalised", Destination: &o.target},
+			&cli.Float64Flag{Name: "target", DefaultText: "with tta every target, else whole runs", Usage: "for tta, cost and normalised: time to accuracy `T`, a fraction, and its cost", Destination: &o.target},
 			baselineFlag(&o.baseline),
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` above the plot", Destination: &o.title},
 		}, o.flags()...),
@@ -73,7 +73,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	case o.target > 0 && !money:
 		return usagef("--target is for the figures tta, cost and normalised")
 	case o.axis != "" && money:
-		return usagef("--axis is for measures; %s has its own axis; --by KEY gives each value a panel", o.kind)
+		return usagef("--axis is for measures, and %s has its own axis; --by KEY draws a panel for each value", o.kind)
 	}
 	if o.output != "" {
 		if _, err := figure.Format(o.output); err != nil {
@@ -126,7 +126,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 func (a *analysis) drawable(k figure.Preset, asked string) error {
 	switch {
 	case asked == "" && a.Baseline != nil && k.Name != "cost" && k.Name != "normalised":
-		return usagef("--baseline is for measures, cost and normalised; %s has its base on the axis: --base", k.Name)
+		return usagef("--baseline is for measures, cost and normalised; use --base N for %s", k.Name)
 	case asked != "" && a.Measures[0].At != "":
 		return nil
 	}

@@ -138,7 +138,7 @@ func runRemark(ctx context.Context, s *session, arg, done string, change func(*m
 		if here {
 			switch err := launcher.Remark(in, said); {
 			case os.IsPermission(err):
-				s.warn("%s cannot be written by you: the change is only in your database", in.Path())
+				s.warn("you may not write to %s: the change is only in your database", in.Path())
 			case err != nil:
 				return err
 			}

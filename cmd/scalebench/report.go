@@ -80,7 +80,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 		}
 	}
 	if !of.Trains && o.site != "" { // prices were asked for
-		return usagef("--site: a report has costs of trainings only; `%s cost %s --clock job` says what these jobs cost", appName, a.study)
+		return usagef("--site: a report prices trainings only; `%s cost %s --clock job` says what these jobs cost", appName, a.study)
 	}
 	if !of.Trains {
 		if o.base == "" {

@@ -47,7 +47,7 @@ func (o *selection) filter(now time.Time) (store.Filter, error) {
 		return f, &usageError{err: fmt.Errorf("--until %q: %w", o.until, err)}
 	}
 	if o.since != "" && o.until != "" && !f.Since.Before(f.Until) {
-		return f, usagef("--since %s is not before --until %s: no run can fit", f.Since.Format(time.RFC3339), f.Until.Format(time.RFC3339))
+		return f, usagef("--since %s is not before --until %s: no run can match", f.Since.Format(time.RFC3339), f.Until.Format(time.RFC3339))
 	}
 	return f, nil
 }
@@ -67,7 +67,7 @@ func (s *session) openFor(o interface {
 
 // metricFlag names the measure that a command follows.
 func metricFlag(name *string) cli.Flag {
-	return &cli.StringFlag{Name: "metric", Destination: name, Value: measure.Throughput, Usage: "the `MEASURE`: " + strings.Join(measure.Names(), ", ") + ", the time to a target, to_0.75, or one that runs report"}
+	return &cli.StringFlag{Name: "metric", Destination: name, Value: measure.Throughput, Usage: "the `MEASURE`: " + strings.Join(measure.Names(), ", ") + ", the time to a target (to_0.75), or one that runs report"}
 }
 
 // observations reads the good runs of the selection. There is one at least.
@@ -85,7 +85,7 @@ func (s *session) observations(ctx context.Context, o selection) ([]scaling.Obse
 		for _, w := range warnings {
 			s.warn("%s", w)
 		}
-		return nil, nil, &usageError{err: errors.New("no good run matches"), hint: "`" + appName + " runs` lists the runs there are."}
+		return nil, nil, &usageError{err: errors.New("no good run matches"), hint: "`" + appName + " runs` lists all runs."}
 	}
 	return list, warnings, nil
 }

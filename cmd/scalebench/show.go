@@ -17,9 +17,9 @@ func showCommand(s *session) *cli.Command {
 		Name:      "show",
 		Usage:     "print everything about one run",
 		ArgsUsage: "RUN",
-		Description: "RUN is a run as `runs` lists it, or a unique prefix or suffix of it. Of a point, it\n" +
-			"is the newest run; the others are named on standard error. JSON is one object with\n" +
-			"a member for each section.",
+		Description: "RUN is a run as `runs` lists it, or a unique prefix or suffix of it. For a point,\n" +
+			"it prints the newest run and names the others on standard error. JSON is one object\n" +
+			"with a member for each section.",
 		Action: func(c *cli.Context) error { return runShow(c.Context, s, c.Args().First()) },
 	}
 }

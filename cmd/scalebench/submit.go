@@ -58,9 +58,9 @@ func submitCommand(s *session) *cli.Command {
 			"before it is repeated.\n" +
 			"\n" +
 			"The study's [policy] sets the order and the rate. If max_in_flight or a limit of the\n" +
-			"cluster lets no more jobs in, the command says how many are left and ends with 0:\n" +
-			"repeat it to continue. With --wait it continues by itself, and retries runs as far\n" +
-			"as policy.retries allows.\n\n" + overrideHelp + "\n\n" + typedHelp,
+			"cluster allows no more jobs, the command says how many runs are left and ends with\n" +
+			"exit code 0: repeat it to continue. With --wait it continues by itself, and retries\n" +
+			"runs as far as policy.retries allows.\n\n" + overrideHelp + "\n\n" + typedHelp,
 		Flags: append(append(o.flags(), againFlag(&o.again)), command.flags()...),
 		Action: func(c *cli.Context) error {
 			var err error
@@ -145,7 +145,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 	switch {
 	case err != nil:
 		if o.wait && len(left.Underway) > 0 {
-			s.note("%s of %s under way; they continue without this command, see `scalebench status %s`", number.Count(len(left.Underway), "job"), w.study.Name, w.study.Name)
+			s.note("%s of %s still under way without this command; see `scalebench status %s`", number.Count(len(left.Underway), "job"), w.study.Name, w.study.Name)
 		}
 		return explainDrive(err)
 	case left.Left > 0:
@@ -185,7 +185,7 @@ func submit(ctx context.Context, s *session, w *work, choice launcher.Choice, o 
 func explainDrive(err error) error {
 	var held *lease.HeldError
 	if errors.As(err, &held) {
-		return &usageError{err: err, hint: "It is starting runs of the same study; only one command does so at a time."}
+		return &usageError{err: err, hint: "It is starting runs of the same study; try again when it is done."}
 	}
 	return schedulerGone(err, "Nothing is lost: what was submitted is recorded, and the same command continues from there.")
 }

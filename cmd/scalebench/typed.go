@@ -124,7 +124,7 @@ func workerCounts(text string) (string, error) {
 	for i, word := range counts {
 		counts[i] = strings.TrimSpace(word)
 		if n, err := strconv.Atoi(counts[i]); err != nil || n < 1 {
-			return "", usagef("--workers %s: %q is not a number of workers; want some, like 1,2,4", text, word)
+			return "", usagef("--workers %s: %q is not a number of workers; want a list, like 1,2,4", text, word)
 		}
 	}
 	return "[" + strings.Join(counts, ", ") + "]", nil
@@ -175,7 +175,7 @@ func (a asked) keep(s *session, st *study.Study) error {
 	case err == nil && string(text) == string(st.Source()):
 		return nil
 	case err == nil:
-		return &usageError{err: fmt.Errorf("--write %s: another file is there", a.write), hint: "Name another one, or move that away."}
+		return &usageError{err: fmt.Errorf("--write %s: the file exists and is different", a.write), hint: "Name another file, or move that one away."}
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}

@@ -357,7 +357,7 @@ func (v *viewer) page(width, height int) []string {
 		lines[i] = string(runes[min(v.left, len(runes)):])
 	}
 	if len(body) > room || widest > width {
-		lines = append(lines, fmt.Sprintf("lines %d to %d of %d; the arrow keys move", v.top+1, min(v.top+room, len(body)), len(body)))
+		lines = append(lines, fmt.Sprintf("lines %d to %d of %d; arrow keys scroll", v.top+1, min(v.top+room, len(body)), len(body)))
 	}
 	if v.trouble != nil {
 		lines = append(lines, clean.Line(strings.Split(v.trouble.Error(), "\n")[0]))
@@ -368,7 +368,7 @@ func (v *viewer) page(width, height int) []string {
 			counts = append(counts, fmt.Sprintf("%d %s", n, status))
 		}
 	}
-	foot := strings.Join(append(counts, fmt.Sprintf("next look at Slurm in %s", max(0, time.Until(v.asked.Add(v.pause()))).Round(time.Second)), "q leaves"), " · ")
+	foot := strings.Join(append(counts, fmt.Sprintf("next Slurm query in %s", max(0, time.Until(v.asked.Add(v.pause()))).Round(time.Second)), "q quits"), " · ")
 	if len(lines) >= height {
 		lines = lines[:height-1]
 	}

@@ -66,7 +66,7 @@ func watching(t *testing.T, ctx context.Context, folder rundir.Study) (control, 
 		for {
 			n, err := control.Read(b)
 			drawn.Write(b[:n])
-			if strings.Contains(drawn.String(), "q leaves") {
+			if strings.Contains(drawn.String(), "q quits") {
 				select {
 				case seen <- true:
 				default:
@@ -152,10 +152,10 @@ func TestWatchFitsTheTerminal(t *testing.T) {
 			}
 		}
 		foot := page[len(page)-1]
-		if size[0] >= 80 && (!strings.Contains(foot, "40 done") || !strings.Contains(foot, "q leaves")) {
+		if size[0] >= 80 && (!strings.Contains(foot, "40 done") || !strings.Contains(foot, "q quits")) {
 			t.Errorf("foot: %q", foot)
 		}
-		if all := strings.Join(page, "\n"); size[1] == 20 && (!strings.Contains(all, "lines 1 to 16 of 41; the arrow keys move") || !strings.Contains(all, "Slurm cannot be reached")) {
+		if all := strings.Join(page, "\n"); size[1] == 20 && (!strings.Contains(all, "lines 1 to 16 of 41; arrow keys scroll") || !strings.Contains(all, "Slurm cannot be reached")) {
 			t.Errorf("page:\n%s", all)
 		}
 	}
