@@ -121,12 +121,12 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 // limit.
 func (o *costOptions) million(compare tradeoff.Options, runs []scaling.Observation) (tradeoff.Options, error) {
 	if o.per != "run" || o.target > 0 || o.measure != "" {
-		return compare, usagef("--per, --target and --metric are about trainings; the cost of a service is that of a million answers")
+		return compare, usagef("--per, --target and --metric are for trainings; a service is priced per million answers")
 	}
 	if !slices.ContainsFunc(runs, func(r scaling.Observation) bool {
 		return slices.ContainsFunc(r.Places, func(p measure.Place) bool { _, ok := p.Values[measure.RateWithinLimit]; return ok })
 	}) {
-		return compare, &usageError{err: fmt.Errorf("no run of study %q has found a largest rate within a limit, which the cost of a million answers is of", runs[0].Study),
+		return compare, &usageError{err: fmt.Errorf("no run of study %q has found a largest rate within a limit; cost needs it to price a million answers", runs[0].Study),
 			hint: fmt.Sprintf("Set workload.limit, such as limit = { p95 = \"50ms\" }. If it is set, `%s scaling %s` says why runs found none.", appName, runs[0].Study)}
 	}
 	compare.Work.Million = true

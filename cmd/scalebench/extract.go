@@ -40,7 +40,7 @@ func (o *logOptions) flags(also ...string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "from", Destination: &o.from, Usage: "the `FORMAT` of the logs: " + strings.Join(slices.Concat(also, extract.Names()), ", ")},
 		&cli.IntFlag{Name: "workers", Destination: &o.workers, DefaultText: "what the log says", Usage: "the run had `N` workers"},
-		&cli.IntFlag{Name: "worker-batch", Destination: &o.batch, DefaultText: "unknown", Usage: "each worker had `N` samples per step; for rates in steps"},
+		&cli.IntFlag{Name: "worker-batch", Destination: &o.batch, DefaultText: "unknown", Usage: "each worker had `N` samples per step; converts steps/s to samples/s"},
 		&cli.IntFlag{Name: "first-epoch", Destination: &o.firstEpoch, DefaultText: "as in the format", Usage: "the log calls the first epoch `N`"},
 		&cli.StringSliceFlag{Name: "map", Destination: &o.maps, Usage: "`OURS=THEIRS`, such as accuracy=val_acc or throughput=img_s: the log's name for a column or tag; may be repeated"},
 	}

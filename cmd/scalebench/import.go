@@ -45,8 +45,8 @@ func importCommand(s *session) *cli.Command {
 			"  scalebench import t.csv --format csv --set study=old --map workers=gpus \\\n" +
 			"    --map throughput=img_s --map elapsed=seconds",
 		Flags: append(o.flags(table.FormatCSV),
-			&cli.StringSliceFlag{Name: "set", Destination: &o.sets, Usage: "`KEY=VALUE` of all runs: study, workers, framework, nodes, or a label; may be repeated"},
-			&cli.StringSliceFlag{Name: "label", Destination: &o.labels, Usage: "in CSV files, a label with its value in a column: `KEY=COLUMN`; may be repeated"},
+			&cli.StringSliceFlag{Name: "set", Destination: &o.sets, Usage: "`KEY=VALUE` for all runs: study, workers, framework, nodes, or a label; may be repeated"},
+			&cli.StringSliceFlag{Name: "label", Destination: &o.labels, Usage: "for CSV files: label each row by a column, `KEY=COLUMN`; may be repeated"},
 			&cli.BoolFlag{Name: "replace", Destination: &o.replace, DisableDefaultText: true, Usage: "replace runs of files that were imported with other settings"},
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dry, DisableDefaultText: true, Usage: "print what would be stored, but store nothing"}),
 		Before: o.formatIsFrom(s, true),

@@ -32,9 +32,9 @@ type asked struct {
 // studyOrCommand are the operands of the commands that take either.
 const studyOrCommand = overriddenStudy + " | -- COMMAND..."
 
-const typedHelp = "After -- comes a command to measure without a study file: it is run with each number\n" +
-	"of --workers, word for word and without a shell. The study made from it is\n" +
-	"printed and kept like any other; --write also keeps its file."
+const typedHelp = "The command after -- is measured without a study file: it runs with each number of\n" +
+	"--workers, unchanged and without a shell. The study made from it is printed and kept\n" +
+	"like any other; --write also keeps its file."
 
 // commandOptions are of a command that is measured without a study file.
 type commandOptions struct {
