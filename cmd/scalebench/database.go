@@ -27,10 +27,11 @@ func (s *session) openStore() (*store.Store, error) {
 }
 
 // findMeasure finds a measure by its name: a declared one, the time to a target,
-// or one that a stored run's program or log reports.
+// or one that a stored run's program or log reports. A value of a whole run that a
+// program reports comes before a declared measure of places within runs.
 func findMeasure(ctx context.Context, db *store.Store, name string) (measure.Measure, error) {
 	m, unknown := measure.Find(name)
-	if unknown == nil {
+	if unknown == nil && m.At == "" {
 		return m, nil
 	}
 	reported, err := db.Reported(ctx)
@@ -43,6 +44,9 @@ func findMeasure(ctx context.Context, db *store.Store, name string) (measure.Mea
 			return r, nil
 		}
 		known = append(known, r.Name)
+	}
+	if unknown == nil {
+		return m, nil
 	}
 	if len(reported) > 0 {
 		unknown = fmt.Errorf("%w; or one that runs report: %s", unknown, strings.Join(known[len(known)-len(reported):], ", "))

@@ -352,7 +352,7 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
 	if n > 1 {
 		note = fmt.Sprintf("one rank's times %d, not a measured aggregate; %s", n, note)
 		// A measure of ours says what its figure is wherever it is shown.
-		if _, err := measure.Find(c.Name); err != nil {
+		if m, err := measure.Find(c.Name); err != nil || m.At != "" {
 			l.note("%s: one rank's times %d, not a measured aggregate", c.Name, n)
 		}
 	}

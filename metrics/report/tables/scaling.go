@@ -238,16 +238,20 @@ func unmeasured(curves []scaling.Curve, m measure.Measure) string {
 	if target, is := measure.Target(m.Name); is {
 		return fmt.Sprintf("%s: none reached accuracy %[2]s, or workload.targets does not have %[2]s. To evaluate the existing runs for it, add it, then `submit` and `collect` the study: nothing runs again.", text, measure.TargetText(target))
 	}
-	var list []string
-	for _, other := range measure.Names() {
-		if slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(other) }) {
-			list = append(list, other)
+	has := map[string]bool{}
+	for _, c := range curves {
+		for _, p := range c.Points {
+			for _, s := range p.Measures {
+				if s.Runs > 0 {
+					has[s.Name] = true
+				}
+			}
 		}
 	}
-	if len(list) == 0 {
+	if len(has) == 0 {
 		return text + "."
 	}
-	return text + ". They have: " + strings.Join(list, ", ") + "."
+	return text + ". They have: " + strings.Join(slices.Sorted(maps.Keys(has)), ", ") + "."
 }
 
 // Parts is where the time of a step goes, over all runs of each point:
