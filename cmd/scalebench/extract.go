@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -33,7 +34,7 @@ type logOptions struct {
 	workers, batch int
 	firstEpoch     int
 	firstIsSet     bool
-	maps           cli.StringSlice
+	maps, at       cli.StringSlice
 }
 
 func (o *logOptions) flags(also ...string) []cli.Flag {
@@ -43,6 +44,7 @@ func (o *logOptions) flags(also ...string) []cli.Flag {
 		&cli.IntFlag{Name: "worker-batch", Destination: &o.batch, DefaultText: "unknown", Usage: "each worker had `N` samples per step; converts steps/s to samples/s"},
 		&cli.IntFlag{Name: "first-epoch", Destination: &o.firstEpoch, DefaultText: "as in the format", Usage: "the log calls the first epoch `N`"},
 		&cli.StringSliceFlag{Name: "map", Destination: &o.maps, Usage: "`OURS=THEIRS`, such as accuracy=val_acc or throughput=img_s: the log's name for a column or tag; may be repeated"},
+		&cli.StringSliceFlag{Name: "at", Destination: &o.at, Usage: "the load, where the log does not state it: `KEY=VALUE` with threads (requests in flight), rate or batch; may be repeated"},
 	}
 }
 
@@ -93,6 +95,10 @@ func (o *logOptions) options(file string) (extract.Options, error) {
 	if o.firstIsSet {
 		e.FirstEpoch = &o.firstEpoch
 	}
+	var err error
+	if e.At, err = o.load(); err != nil {
+		return e, err
+	}
 	columns, err := o.columns(extract.LogFigures)
 	if err != nil {
 		return e, err
@@ -104,6 +110,26 @@ func (o *logOptions) options(file string) (extract.Options, error) {
 		e.Columns[ours] = c.Name
 	}
 	return e, nil
+}
+
+// load reads --at.
+func (o *logOptions) load() (map[string]float64, error) {
+	at := map[string]float64{}
+	for _, text := range o.at.Value() {
+		key, value, _ := strings.Cut(text, "=")
+		x, err := strconv.ParseFloat(value, 64)
+		_, twice := at[key]
+		switch {
+		case !slices.Contains(extract.Coordinates, key):
+			return nil, &usageError{err: fmt.Errorf("--at %q: want a coordinate of the load, like threads=4; there are %s", text, strings.Join(extract.Coordinates, ", ")), hint: spelling.Hint(key, extract.Coordinates)}
+		case err != nil:
+			return nil, usagef("--at %s: %q is not a number", key, value)
+		case twice:
+			return nil, usagef("--at gives %s twice", key)
+		}
+		at[key] = x
+	}
+	return at, nil
 }
 
 func extractCommand(s *session) *cli.Command {

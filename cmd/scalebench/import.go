@@ -36,10 +36,12 @@ func importCommand(s *session) *cli.Command {
 		Usage:     "store runs from other programs' logs and tables",
 		ArgsUsage: "FILE...",
 		Description: "--from (or --format) gives the format: an extractor, which reads a run from each file,\n" +
-			"or csv, with --map to name the columns: study, workers, nodes, framework,\n" +
-			strings.Join(extract.TableFigures, ", ") + ".\n" +
-			"--set gives all runs a study, workers, framework, nodes or a label, and --label takes a\n" +
-			"label from a column of a CSV file; queries and curves treat labels as parameters.\n" +
+			"or csv, with --map to name the columns: study, workers (or replicas), nodes, framework;\n" +
+			"of trainings " + strings.Join(extract.TrainFigures, ", ") + ";\n" +
+			"of services " + strings.Join(extract.Coordinates, ", ") + ", " + strings.Join(extract.LoadFigures[:5], ", ") + ",\n" +
+			strings.Join(extract.LoadFigures[5:], ", ") + ".\n" +
+			"--set gives all runs a study, workers (or replicas), framework, nodes or a label, and --label\n" +
+			"takes a label from a column of a CSV file; queries and curves treat labels as parameters.\n" +
 			"Importing the same file again changes nothing.\n\n" +
 			"  scalebench import r*.log --format horovod-synthetic --set study=old --set platform=cpu8\n" +
 			"  scalebench import t.csv --format csv --set study=old --map workers=gpus \\\n" +
@@ -68,6 +70,9 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 	}
 	sets, err := o.given()
 	if err != nil {
+		return err
+	}
+	if _, err := o.load(); err != nil {
 		return err
 	}
 	if _, err := o.mapped(); err != nil { // of the command line, and no file's mistake
@@ -257,7 +262,7 @@ func (o *importOptions) mapped() (map[string]extract.Column, error) {
 		}
 		return o.columns(extract.LogFigures)
 	}
-	columns, err := o.columns(slices.Concat(extract.TableFigures, []string{"study", "workers", "nodes", "framework"}))
+	columns, err := o.columns(slices.Concat(extract.TableFigures, []string{"study", "workers", "replicas", "nodes", "framework"}))
 	if err != nil {
 		return nil, err
 	}

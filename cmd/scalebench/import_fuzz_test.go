@@ -85,6 +85,9 @@ func FuzzImport(f *testing.F) {
 		} else {
 			sets["workers"] = int64(2)
 		}
+		if e, err := extract.Find(o.from); err == nil && e.Kind == "serve" && epochs {
+			o.at = *cli.NewStringSlice("threads=4", "batch=1")
+		}
 		db, err := store.Open(path, store.Options{})
 		if err != nil {
 			t.Fatal(err)

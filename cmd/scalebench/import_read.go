@@ -97,6 +97,9 @@ func (n *byteCount) Write(b []byte) (int, error) {
 // known.
 func (o *importOptions) extract(file string, text io.Reader, bytes int64, sets map[string]any) iter.Seq2[extract.TableRun, error] {
 	workers, ok := sets["workers"].(int64)
+	if !ok {
+		workers, ok = sets["replicas"].(int64)
+	}
 	if ok && o.workers == 0 && workers > 0 && workers < math.MaxInt32 {
 		o.workers = int(workers)
 	}
@@ -106,6 +109,9 @@ func (o *importOptions) extract(file string, text io.Reader, bytes int64, sets m
 			return only(extract.TableRun{}, err)
 		}
 		options := extract.Options{File: file, Bytes: bytes}
+		if options.At, err = o.load(); err != nil {
+			return only(extract.TableRun{}, err)
+		}
 		if o.firstIsSet {
 			options.FirstEpoch = &o.firstEpoch
 		}
@@ -156,14 +162,17 @@ func (o *importOptions) run(file string, labels map[string]any, r extract.Conten
 			run.Study = text
 		case "framework":
 			run.Framework = text
-		case "workers", "nodes":
+		case "workers", "replicas", "nodes": // a service's workers are its replicas
 			if count == 0 {
 				problems = append(problems, fmt.Errorf("%s: %s is %q; want a whole number, 1 or more", file, key, text))
 			}
-			if key == "workers" {
-				run.Workers = count
-			} else {
+			switch {
+			case key == "nodes":
 				run.Nodes = count
+			case run.Workers != 0 && run.Workers != count:
+				problems = append(problems, fmt.Errorf("%s: replicas is %d and workers %d; the workers of a service are its replicas", file, run.Workers, count))
+			default:
+				run.Workers = count
 			}
 		default:
 			if !labelKey(key) {

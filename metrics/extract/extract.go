@@ -32,16 +32,22 @@ type Extractor struct {
 
 // All are the named formats, by name.
 var All = []Extractor{
+	aiperf,
+	hey,
 	horovodSynthetic,
 	hfTrainerState,
 	kerasCSVLogger,
 	lightningCSV,
 	mlperf,
+	mlperfLoadgen,
 	ncclTests,
 	ncclTestsJSON,
+	perfAnalyzer,
 	tensorboard,
 	tfCNNBenchmarks,
 	timm,
+	vllmBench,
+	wrk,
 }
 
 // Find returns the extractor of that name.
@@ -69,6 +75,9 @@ type Options struct {
 	Bytes       int64  // size of the log, which is refused unread where it is too much; 0: not known
 	Workers     int    // ranks of the run; 0: not known
 	WorkerBatch int    // samples a rank trains on in a step; 0: not known
+	// At are coordinates of the load that a log of a service may not state: how many
+	// requests were in flight, or the rate, and the samples in each.
+	At map[string]float64
 	// FirstEpoch is the number that the log gives to the first epoch; nil for
 	// what the format usually has.
 	FirstEpoch *int
@@ -163,6 +172,12 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 	if o.Workers < 0 || o.WorkerBatch < 0 {
 		return Content{}, fmt.Errorf("%d workers with a batch of %d each; both are 1 or more, or 0 if not known", o.Workers, o.WorkerBatch)
 	}
+	if err := checkAt(o.At); err != nil {
+		return Content{}, err
+	}
+	if len(o.At) > 0 && e.Kind != "serve" {
+		return Content{}, fmt.Errorf("%s: %s is no format of a load; --at is for those", o.File, e.Name)
+	}
 	l := newLog(o)
 	if err := e.read(l, r); err != nil {
 		return Content{}, err
@@ -199,6 +214,8 @@ type log struct {
 	// one for in place.
 	sizes  map[string]map[float64]uint8
 	unsaid int // notes beyond maxNotes
+	// loads are those that a service was under, by measure.Key, and their line.
+	loads map[string]int
 }
 
 func newLog(o Options) *log {

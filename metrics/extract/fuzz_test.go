@@ -260,9 +260,11 @@ func FuzzExtract(f *testing.F) {
 		f.Add(s.format, data)
 	}
 	f.Fuzz(func(t *testing.T, format string, data []byte) {
-		s := sample{file: "fuzz", format: format, options: Options{Workers: 1}}
-		if r, err := s.extract(data); err == nil {
-			check(t, format, data, r)
+		for _, o := range []Options{{Workers: 1}, {Workers: 1, At: map[string]float64{"batch": 2, "threads": 3}}, {At: map[string]float64{"rate": 2000}}} {
+			s := sample{file: "fuzz", format: format, options: o}
+			if r, err := s.extract(data); err == nil {
+				check(t, format, data, r)
+			}
 		}
 	})
 }

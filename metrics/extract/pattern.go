@@ -45,7 +45,7 @@ type unit struct {
 var units = map[string]unit{
 	"": {"", 1, false, false}, "fraction": {"", 1, false, false}, "%": {"", 0.01, false, false},
 	"s": {"s", 1, false, false}, "sec": {"s", 1, false, false}, "ms": {"s", 1e-3, false, false}, "us": {"s", 1e-6, false, false},
-	"µs": {"s", 1e-6, false, false}, "min": {"s", 60, false, false}, "h": {"s", 3600, false, false},
+	"µs": {"s", 1e-6, false, false}, "ns": {"s", 1e-9, false, false}, "min": {"s", 60, false, false}, "h": {"s", 3600, false, false},
 	"B/s": {"B/s", 1, false, false}, "MB/s": {"B/s", 1e6, false, false}, "GB/s": {"B/s", 1e9, false, false},
 	"tokens/s": {"tokens/s", 1, false, false}, "tok/s": {"tokens/s", 1, false, false},
 	"steps/s": {"samples/s", 1, true, false}, "it/s": {"samples/s", 1, true, false}, "batches/s": {"samples/s", 1, true, false},
@@ -53,6 +53,7 @@ var units = map[string]unit{
 	"samples/s": {"samples/s", 1, false, false}, "samples/sec": {"samples/s", 1, false, false},
 	"img/s": {"samples/s", 1, false, false}, "img/sec": {"samples/s", 1, false, false},
 	"images/s": {"samples/s", 1, false, false}, "images/sec": {"samples/s", 1, false, false},
+	"requests/s": {"requests/s", 1, false, false}, "requests/sec": {"requests/s", 1, false, false}, "req/s": {"requests/s", 1, false, false},
 	"examples/s": {"samples/s", 1, false, false}, "sequences/s": {"samples/s", 1, false, false},
 }
 

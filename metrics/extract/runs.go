@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Column is where one of ours stands in somebody's CSV file.
@@ -22,8 +23,12 @@ type Column struct {
 	Unit string // of its numbers, one of Units; "" is the base unit
 }
 
-// TableFigures are what a column of a table can be mapped to, besides labels.
-var TableFigures = []string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch_seconds", "epoch", "step"}
+// TrainFigures are what a column of a table of trainings can be mapped to, besides
+// labels.
+var TrainFigures = []string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch_seconds", "epoch", "step"}
+
+// TableFigures are those, and what a column of a table of loads can be mapped to.
+var TableFigures = slices.Concat(TrainFigures, LoadFigures, Coordinates)
 
 // LogFigures are what a column or tag of a log can be mapped to.
 var LogFigures = []string{"throughput", "accuracy", "elapsed"}
@@ -76,7 +81,7 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 	if err != nil {
 		return err
 	}
-	if err := t.mapped(columns); err != nil {
+	if err := errors.Join(checkAt(o.At), t.mapped(columns)); err != nil {
 		return err
 	}
 	_, epochs := columns["epoch"]
@@ -142,13 +147,17 @@ type tableGroup struct {
 func (g *tableGroup) yield(t *table, columns map[string]Column, yield func(TableRun) bool) (more bool, err error) {
 	one := newLog(t.l.o)
 	sub := &table{l: one, at: t.at, rows: g.rows, line: g.line}
-	if err := errors.Join(sub.run(columns), one.invalid); err != nil {
+	kind, read := "train", sub.run
+	if ofLoads(columns) {
+		kind, read = "serve", sub.load
+	}
+	if err := errors.Join(read(columns), one.invalid); err != nil {
 		return false, err
 	}
 	if g.Result = one.res; g.Result.Found() == 0 {
 		return false, one.errorAt(g.line[0], "no figure in any of the mapped columns")
 	}
-	g.Result.Kind, g.Result.Lines = "train", one.lines.n // TableFigures are a training's
+	g.Result.Kind, g.Result.Lines = kind, one.lines.n
 	return yield(g.TableRun), nil
 }
 
@@ -182,12 +191,28 @@ func (t *table) mapped(columns map[string]Column) error {
 	if len(problems) > 0 {
 		return errors.Join(problems...)
 	}
+	if ofLoads(columns) {
+		for _, ours := range TrainFigures {
+			if _, both := columns[ours]; both {
+				return fmt.Errorf("%s: %s is a training's, and what else is mapped is of a service under load; import them apart", file, ours)
+			}
+		}
+		return nil
+	}
+	if len(t.l.o.At) > 0 {
+		return fmt.Errorf("%s: --at is for figures of a load; map one or more of %s", file, strings.Join(LoadFigures, ", "))
+	}
 	if _, both := columns["elapsed"]; columns["epoch_seconds"].Name != "" {
 		switch {
 		case both:
 			return fmt.Errorf("%s: elapsed and epoch_seconds both tell the time; map one", file)
 		case columns["epoch"].Name == "":
 			return fmt.Errorf("%s: epoch_seconds are of an epoch; map the column of its number too, as epoch. There are %s", file, t.names())
+		}
+	}
+	for _, ours := range Coordinates {
+		if _, mapped := columns[ours]; mapped {
+			return fmt.Errorf("%s: %s is of a load, and no column is mapped to a figure of one: %s", file, ours, strings.Join(LoadFigures, ", "))
 		}
 	}
 	figures := slices.ContainsFunc([]string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch_seconds"}, func(f string) bool { return columns[f].Name != "" })
@@ -200,7 +225,11 @@ func (t *table) mapped(columns map[string]Column) error {
 
 // fits says what is wrong with a unit.
 func fits(ours, name string) error {
-	base, figure := map[string]string{"throughput": "samples/s", "end_to_end": "samples/s", "train_seconds": "s", "elapsed": "s", "epoch_seconds": "s", "accuracy": ""}[ours]
+	base, figure := map[string]string{"throughput": "samples/s", "end_to_end": "samples/s", "train_seconds": "s", "elapsed": "s", "epoch_seconds": "s", "accuracy": "", "rate": "requests/s"}[ours]
+	if slices.Contains(LoadFigures, ours) {
+		m, err := measure.Find(ours)
+		base, figure = m.Unit, err == nil
+	}
 	if name == "" {
 		return nil
 	}

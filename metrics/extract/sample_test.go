@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // sample is output of a real program; testdata/SOURCE.md says of which.
@@ -20,6 +21,7 @@ type sample struct {
 	want         []string // findings, written by hand from the file
 	notes        []string // parts of notes, on the whole or on a figure
 	workers      int
+	failed       string // why the run failed
 }
 
 var samples = []sample{
@@ -60,6 +62,57 @@ var samples = []sample{
 	{file: "nccl-tests.log", format: "nccl-tests", workers: 1, // the log begins with the last rank's line
 		want: []string{"6 busbw 586060000000 B/s bytes 536870912 in_place 0", "10 busbw 846820000000 B/s bytes 8589934592 in_place 1",
 			"10 time 0.020006 s bytes 8589934592 in_place 1", "12 avg_busbw 745530000000 B/s"}},
+	// Two loads; the mean of the first is 18.13 ms at 602 requests/s, 10.9 in flight on 4 connections.
+	{file: "wrk.log", format: "wrk",
+		want: []string{"12 requests_per_second 602.27 requests/s batch 1 threads 4", "4 latency_mean 0.01813 s batch 1 threads 4", "7 latency_p50 0.00286 s batch 1 threads 4",
+			"10 latency_p99 0.18188 s batch 1 threads 4", "11 errors 0  batch 1 threads 4", "25 requests_per_second 1398.2 requests/s batch 1 threads 8", "23 latency_p99 0.10368 s batch 1 threads 8"},
+		notes: []string{"wrk's loop is closed", "it did not measure"}},
+	// 48 of 484 are wrong, so that 436/484 of 229.77/s are right, and the mean is not that of right answers.
+	{file: "wrk-failing.log", format: "wrk",
+		want:  []string{"6 errors 0.099173553719  batch 1 threads 2", "8 requests_per_second 206.98", "4 stated_latency_mean 0.01885 s"},
+		notes: []string{"at threads=2, 48 of 484 requests failed", "not the latency of right answers"}},
+	{file: "wrk2.log", format: "wrk", options: Options{At: map[string]float64{"rate": 2000}},
+		want:  []string{"29 requests_per_second 2000.28 requests/s batch 1 rate 2000", "9 latency_p50 0.00667 s batch 1 rate 2000", "12 latency_p99 0.01118 s"},
+		notes: []string{"the time at which each request was to be sent"}},
+	{file: "hey.log", format: "hey", options: Options{At: map[string]float64{"threads": 4}},
+		want: []string{"7 requests_per_second 937.2507 requests/s batch 1 threads 4", "6 latency_mean 0.0043 s", "29 latency_p50 0.0026 s", "32 latency_p95 0.0108 s", "33 latency_p99 0.0481 s",
+			"43 errors 0  batch"},
+		notes: []string{"hey's loop is closed"}},
+	// 20 of 200 are wrong: 0.9 of 99.749/s.
+	{file: "hey-failing.log", format: "hey", options: Options{At: map[string]float64{"threads": 4}},
+		want: []string{"44 errors 0.1  batch 1 threads 4", "7 requests_per_second 89.7741 requests/s", "stated_latency_p99 0.0385 s"}},
+	// 20 answers from 0.0002 s to 0.0313+0.0034 … the last ends at 0.0418+0.0024 = 0.0442 s; the 10th by size, behind 0.0023 and 7 of 0.0024, is 0.0025.
+	{file: "hey.csv", format: "hey", options: Options{At: map[string]float64{"threads": 2, "batch": 8}},
+		want:  []string{"requests_per_second 454.545454545 requests/s", "samples_per_second 3636.36", "latency_p50 0.0025 s batch 8 threads 2", "latency_p95 0.0188 s", "latency_p99 0.0189 s"},
+		notes: []string{"those without one are in no figure"}},
+	{file: "perf-analyzer.csv", format: "perf-analyzer", options: Options{At: map[string]float64{"batch": 2}},
+		want: []string{"3 requests_per_second 42.1 requests/s batch 2 threads 3", "3 samples_per_second 84.2 samples/s batch 2 threads 3", "5 latency_p99 0.034766 s batch 2 threads 2",
+			"2 latency_p50 0.013891 s batch 2 threads 1", "4 latency_p95 0.059225 s"},
+		notes: []string{"perf_analyzer's loop is closed"}},
+	{file: "perf-analyzer.log", format: "perf-analyzer",
+		want: []string{"7 requests_per_second 1407.84 requests/s batch 1 threads 1", "8 latency_mean 0.000708 s", "9 latency_p50 0.00069 s", "11 latency_p95 0.000926 s", "12 latency_p99 0.001031 s"}},
+	{file: "vllm-bench.json", format: "vllm-bench",
+		want: []string{"1 requests_per_second 0.973323671435 requests/s batch 1 rate 1", "1 errors 0.005  batch 1 rate 1", "1 ttft_p50 0.0989442998543 s", "1 ttft_p99 0.113886375544 s",
+			"1 tpot_p99 0.0350129082", "1 itl_p50 0.0343412498478", "1 output_throughput 124.585429944 tokens/s"},
+		notes: []string{"at rate=1, 1 of 200 requests failed", "rescaled so that the last"}},
+	{file: "aiperf.json", format: "aiperf",
+		want: []string{"requests_per_second 26.3523396139 requests/s batch 1 threads 2", "latency_p50 0.05854476", "latency_p99 0.0898684", "ttft_p50 0.0214909175", "tpot_p95 0.0065242434",
+			"itl_p99 0.0101167914", "output_throughput 210.818716912 tokens/s", "errors 0  batch 1 threads 2"},
+		notes: []string{"AIPerf's loop is closed"}},
+	{file: "aiperf-failing.json", format: "aiperf",
+		want:  []string{"requests_per_second 15.7483706659 requests/s batch 1 rate 20", "errors 0.15  batch 1 rate 20"},
+		notes: []string{"at rate=20, 6 of 40 requests failed", "sent at a rate (poisson)"}},
+	{file: "mlperf-loadgen-server.txt", format: "mlperf-loadgen",
+		want: []string{"7 requests_per_second 197.77 requests/s batch 1 rate 200", "22 latency_mean 0.002325011 s batch 1 rate 200", "23 latency_p50 0.00219904 s", "25 latency_p95 0.002336986 s",
+			"27 latency_p99 0.005797948 s"},
+		notes: []string{"latency counts from these"}},
+	{file: "mlperf-loadgen-singlestream.txt", format: "mlperf-loadgen",
+		want: []string{"requests_per_second 464.72 requests/s batch 1 threads 1", "latency_p99 0.002360904 s"}},
+	{file: "mlperf-loadgen-multistream.txt", format: "mlperf-loadgen", failed: "LoadGen calls the result INVALID (early stopping satisfied: NO)",
+		want: []string{"latency_p99 0.004586287 s batch 8 threads 1", "latency_mean 0.004291349 s batch 8"}},
+	{file: "mlperf-loadgen-offline.txt", format: "mlperf-loadgen", failed: "LoadGen calls the result INVALID (min duration satisfied: NO)",
+		want:  []string{"samples_per_second 1890.19 samples/s batch 2200 threads 1"},
+		notes: []string{"one query has all samples"}},
 }
 
 func (s sample) path() string { return filepath.Join("testdata", filepath.FromSlash(s.file)) }
@@ -91,13 +144,16 @@ func written(f Finding) string {
 		if g.Value == math.Trunc(g.Value) || g.Value*1e6 == math.Trunc(g.Value*1e6) {
 			line = fmt.Sprintf("%d %s %.15g %s", f.Line, g.Name, g.Value, g.Unit)
 		}
+		if _, load := g.At[measure.Batch]; load { // in another unit than the log's
+			line = fmt.Sprintf("%d %s %.12g %s", f.Line, g.Name, g.Value, g.Unit)
+		}
 		if g.PlusMinus != nil {
 			line += fmt.Sprintf(" ±%g", *g.PlusMinus)
 		}
 		if g.Reduce != "" {
 			line += fmt.Sprintf(" %s of %d", g.Reduce, g.Of)
 		}
-		for _, key := range []string{"bytes", "in_place", "epoch", "step"} {
+		for _, key := range []string{"bytes", "in_place", "epoch", "step", "batch", "rate", "threads"} {
 			if v, ok := g.At[key]; ok {
 				line += fmt.Sprintf(" %s %.15g", key, v)
 			}
@@ -141,6 +197,9 @@ func TestSamples(t *testing.T) {
 			if r.Workers != s.workers {
 				t.Errorf("%d workers, want %d", r.Workers, s.workers)
 			}
+			if r.Failed != s.failed {
+				t.Errorf("failed: %q, want %q", r.Failed, s.failed)
+			}
 			checkEvents(t, r)
 		})
 	}
@@ -182,7 +241,7 @@ func checkEvents(t *testing.T, r Content) {
 			}
 			continue
 		}
-		if e := f.Event.Figure; e != nil && len(f.Values) == 0 && slices.Contains([]string{metrics.FigureThroughput, metrics.FigureEndToEnd}, e.Name) {
+		if e := f.Event.Figure; e != nil && len(f.Values) == 0 && slices.Contains([]string{metrics.FigureThroughput, metrics.FigureEndToEnd, measure.RequestsPerSecond, measure.SamplesPerSecond}, e.Name) {
 			continue // of counts and times all over the log
 		}
 		how := "last"

@@ -18,6 +18,44 @@ var long = map[string]struct {
 	write   func(b *bytes.Buffer, n int)
 	options Options
 }{
+	"aiperf": {write: func(b *bytes.Buffer, n int) {
+		b.WriteString("{\"request_throughput\": {\"unit\": \"requests/sec\", \"avg\": 2.5},\n\"input_config\": {\"phases\": [{\"concurrency\": 2}]},\n\"inputs\": [0")
+		for i := range n {
+			fmt.Fprintf(b, ",\n{\"id\": %d}", i)
+		}
+		b.WriteString("]}\n")
+	}},
+	"hey": {write: func(b *bytes.Buffer, n int) {
+		b.WriteString(heyColumns + "\n")
+		for i := range n {
+			fmt.Fprintf(b, "0.%04d,0,0,0,0.0026,0.0001,200,%d.0004\n", i%1000, i)
+		}
+	}, options: Options{At: map[string]float64{"threads": 2}}},
+	"mlperf-loadgen": {write: func(b *bytes.Buffer, n int) {
+		b.WriteString("MLPerf Results Summary\nScenario : Server\nMode     : PerformanceOnly\nCompleted samples per second    : 197.77\nResult is : VALID\n")
+		for i := range n {
+			fmt.Fprintf(b, "%d.5 percentile latency (ns)   : 123\n", i)
+		}
+		b.WriteString("samples_per_query : 1\ntarget_qps : 200\nNo errors encountered during test.\n")
+	}},
+	"perf-analyzer": {write: func(b *bytes.Buffer, n int) {
+		b.WriteString("Concurrency,Inferences/Second,p50 latency,p95 latency,p99 latency\n")
+		for i := range n {
+			fmt.Fprintf(b, "%d,69.5,13891,19753,21018\n", i+1)
+		}
+	}, options: Options{At: map[string]float64{"batch": 1}}},
+	"vllm-bench": {write: func(b *bytes.Buffer, n int) {
+		fmt.Fprintf(b, "{\"num_prompts\": %d, \"completed\": %d, \"request_rate\": 5.5, \"duration\": 2, \"request_throughput\": %g, \"ttfts\": [0", n, n, float64(n)/2)
+		for range n {
+			b.WriteString(",\n0.05")
+		}
+		b.WriteString("]}\n")
+	}},
+	"wrk": {write: func(b *bytes.Buffer, n int) {
+		for i := range n {
+			fmt.Fprintf(b, "Running 3s test @ http://127.0.0.1:80/\n  1 threads and %d connections\n  Latency Distribution\n     50%%    2.86ms\n  1500 requests in 3.00s, 1.00KB read\nRequests/sec:    500.00\nTransfer/sec:     38.82KB\n", i+1)
+		}
+	}},
 	"horovod-synthetic": {write: func(b *bytes.Buffer, n int) {
 		for i := range n {
 			fmt.Fprintf(b, "Iter #%d: 1473.8 img/sec per GPU\n", i)

@@ -299,7 +299,9 @@ func bySteps[N int | int64](n N, steps int) any {
 // Where says what a figure holds for, if not for the run.
 func Where(at map[string]any) string {
 	var parts []string
-	for _, key := range []string{"op", "bytes", "in_place", "epoch", "step"} {
+	known := []string{"op", "bytes", "in_place", "epoch", "step"}
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(at)), func(key string) bool { return slices.Contains(known, key) })
+	for _, key := range append(known, others...) {
 		switch v := at[key].(type) {
 		case string:
 			parts = append(parts, v)

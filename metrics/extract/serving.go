@@ -1,0 +1,252 @@
+package extract
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// A load generator's result is of a load, as in studies of kind serve: requests in
+// flight or requests/s, and samples in each. Some programs state it, and of others
+// Options.At has to say it.
+
+// Coordinates are those of a load, which Options.At can give.
+var Coordinates = measure.Coordinates(measure.Batch + " " + measure.Rate + " " + measure.Threads).Keys()
+
+// LoadFigures are what a column of a table can be mapped to where a row is a load.
+var LoadFigures = []string{measure.RequestsPerSecond, measure.LatencyMean, measure.LatencyP50, measure.LatencyP95, measure.LatencyP99, measure.Errors,
+	measure.TTFTP50, measure.TTFTP95, measure.TTFTP99, measure.TPOTP50, measure.TPOTP95, measure.TPOTP99, measure.ITLP50, measure.ITLP95, measure.ITLP99,
+	measure.OutputThroughput, measure.Goodput}
+
+// mostErrors is the share of failed requests up to which percentiles that count
+// them too are those of right answers: a study's limit has it as its default.
+const mostErrors = 0.001
+
+// checkAt says what is wrong with Options.At.
+func checkAt(at map[string]float64) error {
+	for _, key := range slices.Sorted(maps.Keys(at)) {
+		x := at[key]
+		switch {
+		case !slices.Contains(Coordinates, key):
+			return fmt.Errorf("%s is no coordinate of a load; valid: %s", key, strings.Join(Coordinates, ", "))
+		case !(x > 0) || x > 1e9:
+			return fmt.Errorf("%s=%v; want a number above 0, up to 1e+09", key, x)
+		case key != measure.Rate && x != math.Trunc(x):
+			return fmt.Errorf("%s=%v; want a whole number", key, x)
+		}
+	}
+	if at[measure.Threads] > 0 && at[measure.Rate] > 0 {
+		return fmt.Errorf("threads and rate: a load has either requests in flight or a rate")
+	}
+	return nil
+}
+
+// served is what a program says of a service under one load.
+type served struct {
+	l     *log
+	at    map[string]any
+	batch float64
+	// right is which share of the answers that its rate counts were right, and wrong
+	// which share of those that its latencies count were not, or are missing there.
+	right, wrong float64
+	above        Value // the last percentile, and what of
+	of           string
+}
+
+// under begins the figures of a load; what the log states of it is in stated, by
+// coordinate.
+func (l *log) under(line int, stated map[string]float64) (*served, error) {
+	if err := checkAt(stated); err != nil {
+		return nil, l.errorAt(line, "%w", err)
+	}
+	all := map[string]float64{measure.Batch: 1}
+	maps.Copy(all, l.o.At)
+	for key, x := range stated {
+		if given, both := l.o.At[key]; both && given != x {
+			return nil, l.errorAt(line, "the load has %s=%v here; --at says %v", key, x, given)
+		}
+		all[key] = x
+	}
+	threads, rate := all[measure.Threads] > 0, all[measure.Rate] > 0
+	switch {
+	case threads && rate:
+		return nil, l.errorAt(line, "threads=%v and rate=%v: a load has either requests in flight or a rate", all[measure.Threads], all[measure.Rate])
+	case !threads && !rate:
+		return nil, l.errorAt(line, "the load is not stated here; say it with --at threads=N (requests in flight) or --at rate=R (requests/s)")
+	}
+	s := &served{l: l, at: map[string]any{}, batch: all[measure.Batch], right: 1}
+	for key, x := range all {
+		s.at[key] = x
+	}
+	key := measure.Key(s.at)
+	if before, again := l.loads[key]; again {
+		return nil, l.errorAt(line, "a second result of the same load; the first is on line %d. One file is one run: split it", before)
+	}
+	if l.loads == nil {
+		l.loads = map[string]int{}
+	}
+	l.loads[key] = line
+	return s, nil
+}
+
+// add appends a figure of the load.
+func (s *served) add(name, unit string, v Value, scale float64, note string) {
+	s.l.add(metrics.Event{Figure: &metrics.Figure{Name: name, Value: scaled(v.Number, scale), Unit: unit, At: s.at, Note: note}}, scale, v)
+}
+
+// rate takes a number of answers, wrong ones too, which times scale is in
+// requests/s.
+func (s *served) rate(v Value, scale float64) error {
+	if v.Number < 0 || math.IsInf(v.Number*scale*s.batch, 0) {
+		return s.l.errorAt(v.Line, "a rate of %g", v.Number)
+	}
+	scale *= s.right
+	if v.Number*scale == 0 {
+		s.l.note("at %s no request had a right answer: there is no rate", s)
+		return nil
+	}
+	note := ""
+	if s.right < 1 {
+		note = fmt.Sprintf("of all answers, times the share of right ones, %s", number.Significant(s.right))
+	}
+	s.add(measure.RequestsPerSecond, "requests/s", v, scale, note)
+	s.add(measure.SamplesPerSecond, "samples/s", v, scale*s.batch, note)
+	return nil
+}
+
+// errors takes failed of all requests. v is the number of them, or one that they
+// are a share of.
+func (s *served) errors(v Value, failed, all float64) error {
+	if failed < 0 || all < failed || !(all > 0) || !(v.Number > 0) {
+		return s.l.errorAt(v.Line, "%g failed of %g requests", failed, all)
+	}
+	if failed > 0 {
+		s.l.note("at %s, %.10g of %.10g requests failed", s, failed, all)
+	}
+	s.add(measure.Errors, "", v, failed/all/v.Number, "")
+	return nil
+}
+
+// time takes a time that times scale is in seconds. Percentiles of one thing are to
+// come by rising rank. Where too many of the answers that it is made of were wrong,
+// it is kept under another name, which makes no curve.
+func (s *served) time(name string, v Value, scale float64) error {
+	of, rank, percentile := strings.Cut(name, "_p")
+	switch {
+	case v.Number < 0:
+		return s.l.errorAt(v.Line, "%s of %g", name, v.Number)
+	case v.Number == 0:
+		s.l.note("%s is stated as 0: it is shorter than the program's digits show, and left out", name)
+		return nil
+	case percentile && of == s.of && scaled(v.Number, scale) < s.above.Number:
+		return s.l.errorAt(v.Line, "P%s of %s is less than the percentile before it, on line %d: one of the two is damaged", rank, of, s.above.Line)
+	case percentile:
+		s.of, s.above = of, Value{scaled(v.Number, scale), v.Line}
+	}
+	note := ""
+	if s.wrong > mostErrors {
+		name = "stated_" + name
+		note = fmt.Sprintf("%s %% of the answers are wrong and counted, or late and left out: not the latency of right answers", number.Significant(100*s.wrong))
+	}
+	s.add(name, "s", v, scale, note)
+	return nil
+}
+
+// String is the load for messages.
+func (s *served) String() string {
+	var parts []string
+	for _, key := range []string{measure.Threads, measure.Rate, measure.Batch} {
+		if x, ok := s.at[key]; ok && (key != measure.Batch || x != 1.0) {
+			parts = append(parts, fmt.Sprintf("%s=%v", key, x))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// latencies are the percentiles that are measures, by rank.
+var latencies = map[string]string{"50": measure.LatencyP50, "95": measure.LatencyP95, "99": measure.LatencyP99}
+
+// timeUnits are the units of time that load generators print, in seconds.
+var timeUnits = map[string]float64{"ns": 1e-9, "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1, "secs": 1, "sec": 1, "m": 60, "h": 3600}
+
+// unit is a unit of time in seconds.
+func (l *log) unit(ln int, name string) (float64, error) {
+	scale, known := timeUnits[name]
+	if !known {
+		return 0, l.errorAt(ln, "a time in %s; known units are %s", clip(name), strings.Join(slices.Sorted(maps.Keys(timeUnits)), ", "))
+	}
+	return scale, nil
+}
+
+// ofLoads reports whether a row of the table is a load.
+func ofLoads(columns map[string]Column) bool {
+	return slices.ContainsFunc(LoadFigures, func(f string) bool { _, mapped := columns[f]; return mapped })
+}
+
+// load makes figures of the table's row, which is a load. What they are is the
+// table's word: its rate is of right answers, its latencies of these.
+func (t *table) load(columns map[string]Column) error {
+	l := t.l
+	cell := func(ours string) (v Value, scale float64, ok bool, err error) {
+		c, mapped := columns[ours]
+		if !mapped {
+			return v, 1, false, nil
+		}
+		scale = 1
+		if c.Unit != "" {
+			scale = units[c.Unit].scale
+		}
+		v, ok, err = t.value(0, c.Name)
+		if err == nil && ok && v.Number < 0 {
+			err = l.errorAt(v.Line, "%s is %g", ours, v.Number)
+		}
+		return v, scale, ok, err
+	}
+	at := map[string]float64{}
+	for _, key := range Coordinates {
+		v, scale, ok, err := cell(key)
+		if err != nil {
+			return err
+		}
+		if ok {
+			at[key] = scaled(v.Number, scale)
+		}
+	}
+	s, err := l.under(t.line[0], at)
+	if err != nil {
+		return err
+	}
+	for _, name := range LoadFigures {
+		v, scale, ok, err := cell(name)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		m, err := measure.Find(name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case m.Unit == "s":
+			err = s.time(name, v, scale)
+		case name == measure.RequestsPerSecond:
+			err = s.rate(v, scale)
+		case name == measure.Errors && scaled(v.Number, scale) > 1:
+			err = l.errorAt(v.Line, "errors of %g; they are a share: for percent write errors=%s:%%", v.Number, columns[name].Name)
+		default:
+			s.add(name, m.Unit, v, scale, "")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

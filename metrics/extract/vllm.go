@@ -1,0 +1,181 @@
+package extract
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// vllmBench reads the JSON file that `vllm bench serve --save-result` writes (and
+// benchmark_serving.py before it). Its arrivals are rescaled so that the last is at
+// their number over the rate, which hides how a Poisson process varies; latencies
+// count from the send, of answered requests alone; rates divide by the time until
+// the last answer.
+var vllmBench = Extractor{
+	Name:  "vllm-bench",
+	Kind:  "serve",
+	Reads: "the JSON file of vllm bench serve --save-result: request_throughput, completed, p99_ttft_ms",
+	read:  readVLLM,
+}
+
+// members are a JSON object's, with what a reader of one load's result needs.
+type members struct {
+	l    *log
+	of   map[string]value
+	line int
+}
+
+func (l *log) object(v value) members {
+	m := members{l, map[string]value{}, v.line}
+	v.members(m.of)
+	return m
+}
+
+// number is a member's; ok is false where there is none, or null.
+func (m members) number(name string) (v Value, ok bool, err error) {
+	x := m.of[name]
+	switch {
+	case x.null():
+		return v, false, nil
+	case x.is('"') || x.is('{') || x.is('[') || x.is('t') || x.is('f'):
+		return v, false, m.l.errorAt(x.line, "%s is not a number", name)
+	}
+	v, err = m.l.parse(x.line, string(x.text))
+	return v, err == nil, err
+}
+
+// need is number of what has to be there.
+func (m members) need(name string) (v Value, err error) {
+	v, ok, err := m.number(name)
+	if err == nil && !ok {
+		err = m.l.errorAt(max(m.line, m.of[name].line), "no %s, which is a number of each result", name)
+	}
+	return v, err
+}
+
+// count is need of a whole number.
+func (m members) count(name string) (v Value, err error) {
+	v, err = m.need(name)
+	if err == nil && (v.Number < 0 || v.Number != math.Trunc(v.Number) || v.Number > 1e15) {
+		err = m.l.errorAt(v.Line, "%s is %g; want a count", name, v.Number)
+	}
+	return v, err
+}
+
+var vllmTimes = []struct{ theirs, ours string }{
+	{"mean_e2el_ms", measure.LatencyMean}, {"median_e2el_ms", measure.LatencyP50}, {"p95_e2el_ms", measure.LatencyP95}, {"p99_e2el_ms", measure.LatencyP99},
+	{"median_ttft_ms", measure.TTFTP50}, {"p95_ttft_ms", measure.TTFTP95}, {"p99_ttft_ms", measure.TTFTP99},
+	{"median_tpot_ms", measure.TPOTP50}, {"p95_tpot_ms", measure.TPOTP95}, {"p99_tpot_ms", measure.TPOTP99},
+	{"median_itl_ms", measure.ITLP50}, {"p95_itl_ms", measure.ITLP95}, {"p99_itl_ms", measure.ITLP99},
+}
+
+func readVLLM(l *log, r io.Reader) error {
+	doc, err := l.json(r)
+	if err != nil {
+		return err
+	}
+	m := l.object(doc)
+	if m.of["request_throughput"].null() && m.of["completed"].null() {
+		return nil
+	}
+	completed, err := m.count("completed")
+	if err != nil {
+		return err
+	}
+	prompts, err := m.count("num_prompts")
+	if err != nil {
+		return err
+	}
+	rate, err := m.need("request_throughput")
+	if err != nil {
+		return err
+	}
+	failed := prompts.Number - completed.Number
+	if v, ok, err := m.number("failed"); err != nil {
+		return err
+	} else if ok && v.Number != failed {
+		return l.errorAt(v.Line, "%g failed and %g completed are not %g prompts: one of the three is damaged", v.Number, completed.Number, prompts.Number)
+	}
+	if duration, err := m.need("duration"); err != nil {
+		return err
+	} else if math.Abs(rate.Number*duration.Number-completed.Number) > 0.01*completed.Number+0.01 {
+		return l.errorAt(rate.Line, "%.6g requests/s over %.6g s are %.6g requests, not %g: one of the three is damaged", rate.Number, duration.Number, rate.Number*duration.Number, completed.Number)
+	}
+	load, err := m.vllmLoad(prompts.Number)
+	if err != nil {
+		return err
+	}
+	s, err := l.under(rate.Line, load)
+	if err != nil {
+		return err
+	}
+	if err := s.errors(prompts, failed, prompts.Number); err != nil {
+		return err
+	}
+	if err := s.rate(rate, 1); err != nil || completed.Number == 0 {
+		return err
+	}
+	for _, t := range vllmTimes {
+		v, ok, err := m.number(t.theirs)
+		if err == nil && ok {
+			err = s.time(t.ours, v, 1e-3)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, t := range []struct{ theirs, ours, unit string }{{"output_throughput", measure.OutputThroughput, "tokens/s"},
+		{"request_goodput", measure.Goodput, "requests/s"}, {"request_goodput:", measure.Goodput, "requests/s"}} {
+		v, ok, err := m.number(t.theirs)
+		switch {
+		case err != nil:
+			return err
+		case ok && v.Number < 0:
+			return l.errorAt(v.Line, "%s is %g", t.theirs, v.Number)
+		case ok:
+			s.add(t.ours, t.unit, v, 1, "")
+		}
+	}
+	return nil
+}
+
+// vllmLoad is the load, and notes how it was made.
+func (m members) vllmLoad(prompts float64) (map[string]float64, error) {
+	l := m.l
+	if ramp := m.of["ramp_up_strategy"]; !ramp.null() {
+		return nil, l.errorAt(ramp.line, "the rate rose during the run (ramp_up_strategy): its figures are of no one rate")
+	}
+	most, limited, err := m.number("max_concurrency")
+	if err != nil {
+		return nil, err
+	}
+	l.note("vLLM's latencies count from the send, of answered requests alone; its rates divide by the time until the last answer, when ever fewer are in flight")
+	asked := m.of["request_rate"]
+	if asked.null() || string(asked.text) == `"inf"` || string(asked.text) == "Infinity" {
+		if limited {
+			l.note("vLLM's loop is closed: up to %g requests are in flight, so when the service stalls, requests are missing", most.Number)
+			return map[string]float64{measure.Threads: most.Number}, nil
+		}
+		l.note("all %g requests were sent at once: as many are in flight at first, and ever fewer", prompts)
+		return map[string]float64{measure.Threads: prompts}, nil
+	}
+	rate, err := m.need("request_rate")
+	if err != nil {
+		return nil, err
+	}
+	burst, ok, err := m.number("burstiness")
+	if err != nil {
+		return nil, err
+	}
+	how := "at random times (Poisson)"
+	if ok && burst.Number != 1 {
+		how = fmt.Sprintf("at gamma-distributed intervals (burstiness %g)", burst.Number)
+	}
+	l.note("requests are sent %s, rescaled so that the last is at their number over the rate: runs vary less than real arrivals do", how)
+	if limited {
+		l.note("no more than %g requests were in flight; what waited for its turn in the client is not in the latencies", most.Number)
+	}
+	return map[string]float64{measure.Rate: rate.Number}, nil
+}
