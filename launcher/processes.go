@@ -32,7 +32,7 @@ type processes struct {
 
 func (p *processes) write(_ Todo, _ rundir.Folder, a *Attempt) error {
 	if a.Point.Nodes != 1 {
-		return fmt.Errorf("%s is planned for %d nodes, and this machine is one", a.Record.ID, a.Point.Nodes)
+		return fmt.Errorf("%s is planned for %d nodes, but this machine is one", a.Record.ID, a.Point.Nodes)
 	}
 	return nil
 }

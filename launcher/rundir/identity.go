@@ -30,7 +30,7 @@ func (i Identity) check(of Study) error {
 	case !idPattern.MatchString(i.ID):
 		return fmt.Errorf("%s: %q is not a study id", of.identity(), i.ID)
 	case i.Name != filepath.Base(of.Path()):
-		return fmt.Errorf("%s is of study %q; a study's folder keeps the study's name, so call it %s again",
+		return fmt.Errorf("%s belongs to study %q; a study's folder keeps the study's name: rename it back to %s",
 			of.identity(), i.Name, filepath.Join(of.Runs(), i.Name))
 	case !filepath.IsAbs(i.StudyFile):
 		return fmt.Errorf("%s: study_file %q is not an absolute path", of.identity(), i.StudyFile)

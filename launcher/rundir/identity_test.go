@@ -53,7 +53,7 @@ func TestIdentityRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"id": "abcdefghijklmnopqrstuvwxyz", "name": "s", "study_file": "/s.toml"}`: "",
 		`{"id": "../s", "name": "s", "study_file": "/s.toml"}`:                       "is not a study id",
-		`{"id": "abcdefghijklmnopqrstuvwxyz", "name": "t", "study_file": "/s.toml"}`: `is of study "t"`,
+		`{"id": "abcdefghijklmnopqrstuvwxyz", "name": "t", "study_file": "/s.toml"}`: `belongs to study "t"`,
 		`{"id": "abcdefghijklmnopqrstuvwxyz", "name": "s", "study_file": "s.toml"}`:  "is not an absolute path",
 		`{"id": `: "cannot be read",
 	} {

@@ -24,14 +24,14 @@ func idleKeys(p *Point) map[string]idle {
 		}
 	}
 	sgd := t.Optimizer == "sgd"
-	add("workload.optimizer", fmt.Sprintf("optimizer = %q does not use it; \"sgd\" does", t.Optimizer), sgd, "workload.momentum")
-	add("workload.optimizer", "optimizer = \"sgd\" does not use it; \"adam\" and \"adamw\" do", !sgd, "workload.beta1", "workload.beta2", "workload.epsilon")
-	add("workload.decay", fmt.Sprintf("decay = %q does not use it; \"step\" does", t.Decay), t.Decay == "step", "workload.decay_epochs", "workload.decay_factor")
-	add("workload.scale_learning_rate", "scale_learning_rate = \"none\" does not use it; \"linear\" and \"sqrt\" do", t.ScaleLearningRate != "none", "workload.reference_batch")
-	add("workload.model", "model = \"mlp\" has no batch normalisation; \"cnn\" and the ResNets have", t.Model != "mlp", "workload.batch_norm")
+	add("workload.optimizer", fmt.Sprintf("optimizer = %q does not use it (\"sgd\" does)", t.Optimizer), sgd, "workload.momentum")
+	add("workload.optimizer", "optimizer = \"sgd\" does not use it (\"adam\" and \"adamw\" do)", !sgd, "workload.beta1", "workload.beta2", "workload.epsilon")
+	add("workload.decay", fmt.Sprintf("decay = %q does not use it (\"step\" does)", t.Decay), t.Decay == "step", "workload.decay_epochs", "workload.decay_factor")
+	add("workload.scale_learning_rate", "scale_learning_rate = \"none\" does not use it (\"linear\" and \"sqrt\" do)", t.ScaleLearningRate != "none", "workload.reference_batch")
+	add("workload.model", "model = \"mlp\" has no batch normalisation (\"cnn\" and the ResNets have)", t.Model != "mlp", "workload.batch_norm")
 	_, own := ParseFunction(p.Data.Kind)
-	add("data.kind", fmt.Sprintf("the data of %q is not augmented; \"cifar10\" and \"synthetic\" are augmented", p.Data.Kind), !own, "workload.augment")
-	add("data.kind", "data.kind = \"synthetic\" is made in memory and reads no folder; \"cifar10\" does", p.Data.Kind != "synthetic", "data.path")
+	add("data.kind", fmt.Sprintf("the data of %q is not augmented (\"cifar10\" and \"synthetic\" are)", p.Data.Kind), !own, "workload.augment")
+	add("data.kind", "data.kind = \"synthetic\" is made in memory and reads no folder (\"cifar10\" does)", p.Data.Kind != "synthetic", "data.path")
 	return list
 }
 
@@ -80,7 +80,7 @@ func (x *expansion) ignored(f Framework, p *Point) {
 		x.idle[field.path] = why
 		for _, a := range x.study.axes {
 			if a.path == field.path && len(a.values) > 1 && f.Uses == nil { // of a command's, unheard says so
-				x.problem(a.path, "is swept, and "+why.why+": every value would run the same; leave them out with [[exclude]], or sweep it in a separate study", why.from)
+				x.problem(a.path, "is swept, but "+why.why+", so every value would run the same; leave those points out with [[exclude]], or sweep it in a separate study", why.from)
 			}
 		}
 	}

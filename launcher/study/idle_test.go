@@ -13,13 +13,13 @@ func TestIgnoredKeys(t *testing.T) {
 	line := "the command line: "
 	for words, want := range map[string]string{
 		"momentum=0.8":                                "",
-		"optimizer=adam momentum=0.8":                 line + "workload.momentum: would be ignored: optimizer = \"adam\" does not use it; \"sgd\" does",
+		"optimizer=adam momentum=0.8":                 line + "workload.momentum: would be ignored: optimizer = \"adam\" does not use it (\"sgd\" does)",
 		"optimizer=adamw momentum=0.9":                line + "workload.momentum: would be ignored", // the default, but somebody wrote it
 		"optimizer=adam beta1=0.8":                    "",
-		"beta1=0.8":                                   line + "workload.beta1: would be ignored: optimizer = \"sgd\" does not use it; \"adam\" and \"adamw\" do",
+		"beta1=0.8":                                   line + "workload.beta1: would be ignored: optimizer = \"sgd\" does not use it (\"adam\" and \"adamw\" do)",
 		"beta2=0.8":                                   line + "workload.beta2: would be ignored",
 		"epsilon=1e-7":                                line + "workload.epsilon: would be ignored",
-		"decay_epochs=[1]":                            line + "workload.decay_epochs: would be ignored: decay = \"none\" does not use it; \"step\" does",
+		"decay_epochs=[1]":                            line + "workload.decay_epochs: would be ignored: decay = \"none\" does not use it (\"step\" does)",
 		"decay=cosine decay_factor=0.2":               line + "workload.decay_factor: would be ignored: decay = \"cosine\" does not use it",
 		"decay=step decay_epochs=[1]":                 "",
 		"scale_learning_rate=none":                    "",
@@ -34,8 +34,8 @@ func TestIgnoredKeys(t *testing.T) {
 		"sweep.optimizer=[\"sgd\",\"adam\"] momentum=0.8 beta1=0.8":   "",
 		"sweep.momentum=[0.8,0.9]":                                    "",
 		"sweep.momentum=[0.8] optimizer=adam":                         line + "sweep.momentum: would be ignored: optimizer = \"adam\"",
-		"sweep.momentum=[0.8,0.9] optimizer=adam":                     line + "sweep.momentum: is swept, and optimizer = \"adam\" does not use it; \"sgd\" does: every value would run the same",
-		"sweep.momentum=[0.8,0.9] sweep.optimizer=[\"sgd\",\"adam\"]": line + "sweep.momentum: is swept, and optimizer = \"adam\"",
+		"sweep.momentum=[0.8,0.9] optimizer=adam":                     line + "sweep.momentum: is swept, but optimizer = \"adam\" does not use it (\"sgd\" does), so every value would run the same",
+		"sweep.momentum=[0.8,0.9] sweep.optimizer=[\"sgd\",\"adam\"]": line + "sweep.momentum: is swept, but optimizer = \"adam\"",
 		// What follows from another mistake is not told.
 		"optimizer=lamb momentum=0.8": line + "workload.optimizer: \"lamb\" is not known; valid: \"sgd\", \"adam\", \"adamw\"",
 	} {

@@ -11,13 +11,13 @@ import (
 // decides names what of ours decides an option of sbatch, by the field of
 // slurm.Script that carries it.
 var decides = map[string]string{
-	"JobName": "set by scalebench, which finds its jobs by name", "Partition": "set by [[partitions]]",
+	"JobName": "set by scalebench to find its jobs", "Partition": "set by [[partitions]]",
 	"Account": "set by account, of the site or of a partition", "QOS": "set by qos, of the site or of a partition",
 	"Nodes": "set by sweep.workers and resources.workers_per_node of the study", "TasksPerNode": "set by resources.workers_per_node of the study",
 	"CPUsPerTask": "set by resources.cpus_per_worker of the study", "GPUsPerNode": "set by resources.device of the study and gpu_type of the partition",
 	"MemoryPerNodeMB": "set by resources.memory of the study", "Time": "set by resources.time of the study",
 	"Exclusive": "set by resources.exclusive of the study", "Requeue": "set by policy.requeue of the study",
-	"SignalBefore": "set by scalebench, which warns its programs before their time is over", "Hint": "set by hint",
+	"SignalBefore": "set by scalebench to warn programs before the time limit", "Hint": "set by hint",
 	"Output": "set by scalebench, which reads the job's log in the run folder", "Workdir": "set by scalebench",
 	"Pack": "set by policy.packing of the study", "Command": "set by scalebench", "Container": "set by [container]",
 	"Submit":  "set by scalebench, which reads sbatch's answer",

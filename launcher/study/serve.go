@@ -114,7 +114,7 @@ func expandServe(p *Point) map[string]string {
 		wrong["workload.url"] = "would be ignored: target = \"http\" starts replicas of its own; set target = \"url\" to load a service that runs already"
 	}
 	if w.Target == "url" && p.Workers > 1 {
-		wrong["workers"] = "with target = \"url\" nothing is started; what differs between services belongs in a key of your own, and replicas are [1]"
+		wrong["workers"] = "target = \"url\" starts nothing; set replicas = [1], and sweep a key of your own for what differs between services"
 	}
 	if w.Path == "" && w.Model == "" && (w.Target == "url" || p.Framework != "native") {
 		wrong["workload.model"] = "missing; the Open Inference Protocol asks for a model by name. For another protocol set workload.path, and payload for what to post"

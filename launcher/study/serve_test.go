@@ -28,7 +28,7 @@ func TestServeProblems(t *testing.T) {
 		"limit = \"50ms\"":                  "workload.limit: want a table, like { p95 =",
 		"threads = [1]\nready = \"x\"":      `workload.ready: "x" is not a path on the server`,
 		"threads = [1]\ntarget = \"url\"":   "workload.url: missing",
-		"threads = [1]\ntarget = \"url\"\nurl = \"http://h\"\nmodel = \"m\"": "sweep.replicas: with target = \"url\" nothing is started",
+		"threads = [1]\ntarget = \"url\"\nurl = \"http://h\"\nmodel = \"m\"": "sweep.replicas: target = \"url\" starts nothing; set replicas = [1]",
 		"threads = [1]\ntarget = \"url\"\nurl = \"http://h\"":                "workload.model: missing; the Open Inference Protocol asks for a model by name",
 		"threads = [1]\nurl = \"http://h/\"":                                 "workload.url: would be ignored",
 		"threads = [1]\npayload = \"x.json\"":                                "workload.payload: needs workload.path",

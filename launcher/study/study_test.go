@@ -307,7 +307,7 @@ tres_billing_weights = "CPU=1"
 where = {nodes = [1, 2]}
 `))
 	for _, want := range []string{`site.toml:2: interfce: unknown key; did you mean interface? Valid here: name, account`, `"A B" cannot name an environment variable`,
-		`options.--constraint: is not a long option of sbatch; write it in lower case and without dashes`, `options.job-nam: means job-name, which is set by scalebench`, `pythons.mxnet: missing; name`, `container.runtime: "docker" is not known; valid: "", "pyxis", "apptainer"`,
+		`options.--constraint: is not a long sbatch option; write it in lower case without leading dashes`, `options.job-nam: means job-name, which is set by scalebench`, `pythons.mxnet: missing; name`, `container.runtime: "docker" is not known; valid: "", "pyxis", "apptainer"`,
 		`partitions[0].name: missing`, `partitions[0].max_nodes: want 0`, `prices[0].per: "month"`, `prices[0].currency: missing`,
 		`prices[1].hour: want 0 or more`, `prices[1].market: "black"`, `prices[1].max_tres: belongs to`, `prices[1].tres_billing_weights: belongs to`,
 		`prices[1].where: nodes is a list`} {

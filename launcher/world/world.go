@@ -192,5 +192,5 @@ func (v *variables) result(w World) error {
 	if len(v.wrong) == 0 {
 		return nil
 	}
-	return fmt.Errorf("this process's place in the run is not known (a scalebench launcher or batch script sets it): %s", strings.Join(v.wrong, "; "))
+	return fmt.Errorf("this process's place in the run is not known: %s; start it with scalebench run or submit", strings.Join(v.wrong, "; "))
 }

@@ -61,7 +61,7 @@ var form = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 // the option's name.
 func Check(name, value string) error {
 	if !form.MatchString(name) {
-		return errors.New("is not a long option of sbatch; write it in lower case and without dashes in front, like constraint")
+		return errors.New("is not a long sbatch option; write it in lower case without leading dashes, like constraint")
 	}
 	o, known, err := find(name)
 	switch {

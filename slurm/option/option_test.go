@@ -26,8 +26,8 @@ func TestCheck(t *testing.T) {
 		{"contiguous", "yes", "the option takes no value"},
 		{"comment", "a\n#SBATCH --job-name=x", "control characters"},
 		{"comment", "a\u2028", ""},
-		{"J", "x", "is not a long option"}, {"Job-Name", "x", "is not a long option"}, {"-J", "x", "is not a long option"},
-		{"job_name", "x", "is not a long option"}, {"comment=x --job-name", "x", "is not a long option"}, {"", "", "is not a long option"},
+		{"J", "x", "is not a long sbatch option"}, {"Job-Name", "x", "is not a long sbatch option"}, {"-J", "x", "is not a long sbatch option"},
+		{"job_name", "x", "is not a long sbatch option"}, {"comment=x --job-name", "x", "is not a long sbatch option"}, {"", "", "is not a long sbatch option"},
 	} {
 		err := Check(tt.name, tt.value)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {

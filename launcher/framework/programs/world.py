@@ -19,7 +19,7 @@ class World:
             text = environ.get(name, "")
             if text.isdecimal():
                 return int(text)
-            wrong.append(f'{name} = "{text}" is no count' if text
+            wrong.append(f'{name} = "{text}" is not a count' if text
                          else f"{name} is not set")
             return 0
 
@@ -35,8 +35,9 @@ class World:
             wrong.append("MASTER_ADDR is not set")
         if wrong:
             raise RuntimeError(
-                "this process's place in the run is not known"
-                " (scalebench-worker run sets it): " + "; ".join(wrong))
+                "this process's place in the run is not known: "
+                + "; ".join(wrong) + "; start it with scalebench run or submit"
+            )
 
     def own_address(self):
         """This host's IPv4 address on the way to rank 0."""

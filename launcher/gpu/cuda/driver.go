@@ -142,7 +142,7 @@ func (d *Driver) check(call string, r C.CUresult) error {
 	if r == 0 {
 		return nil
 	}
-	words := "an error that the driver has no words for"
+	words := "an error unknown to the driver"
 	if s := C.cuda_error(d.table, r); s != nil {
 		words = C.GoString(s)
 	}

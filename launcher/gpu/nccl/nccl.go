@@ -151,7 +151,7 @@ func (l *Library) check(call string, r C.ncclResult_t, comm C.ncclComm_t) error 
 	if r == 0 || Result(r) == InProgress {
 		return nil
 	}
-	e := &Error{Call: call, Result: Result(r), Words: "an error that the library has no words for"}
+	e := &Error{Call: call, Result: Result(r), Words: "an error unknown to the library"}
 	if s := C.nccl_error_string(l.table, r); s != nil {
 		e.Words = C.GoString(s)
 	}

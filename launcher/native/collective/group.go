@@ -136,7 +136,7 @@ type watch struct {
 
 // alone is the group of a single rank.
 func alone(w world.World, o Options) *Group {
-	g := &Group{rank: w.Rank, size: 1, transport: o.Transport, why: "there is one rank only"}
+	g := &Group{rank: w.Rank, size: 1, transport: o.Transport, why: "there is only one rank"}
 	if g.transport == "" {
 		g.transport = SharedMemory
 	}

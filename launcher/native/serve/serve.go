@@ -146,7 +146,7 @@ func (h *handler) parse(body []byte, length string) (request v2.Request, images 
 	image := h.metadata().Inputs[0].Shape[1:]
 	n, ok := v2.Elements(in.Shape)
 	if !ok || len(in.Shape) != 4 || !slices.Equal(in.Shape[1:], image) || in.Shape[0] < 1 {
-		return request, nil, fmt.Errorf("the shape of %s is %v; want [N %d %d %d], of at least one image", inputName, in.Shape, image[0], image[1], image[2])
+		return request, nil, fmt.Errorf("the shape of %s is %v; want [N %d %d %d], with at least one image", inputName, in.Shape, image[0], image[1], image[2])
 	}
 	if in.Datatype != datatype {
 		return request, nil, fmt.Errorf("the datatype of %s is %q; want %s", inputName, in.Datatype, datatype)
