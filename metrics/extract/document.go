@@ -23,16 +23,48 @@ func (l *log) json(r io.Reader) (value, error) {
 	if err != nil {
 		return value{}, err
 	}
+	return l.document(data, 1)
+}
+
+// document is JSON that begins in that line.
+func (l *log) document(data []byte, line int) (value, error) {
 	if json.Valid(data) {
 		blank := len(data) - len(bytes.TrimLeft(data, " \t\r\n"))
-		return value{bytes.TrimRight(data[blank:], " \t\r\n"), bytes.Count(data[:blank], []byte{'\n'}) + 1}, nil
+		return value{bytes.TrimRight(data[blank:], " \t\r\n"), bytes.Count(data[:blank], []byte{'\n'}) + line}, nil
 	}
-	err = json.Unmarshal(data, new(any)) // says where
+	err := json.Unmarshal(data, new(any)) // says where
 	offset := len(data)
 	if s, ok := err.(*json.SyntaxError); ok {
 		offset = min(max(int(s.Offset), 0), len(data))
 	}
-	return value{}, l.errorAt(bytes.Count(data[:offset], []byte{'\n'})+1, "not JSON: %w", err)
+	return value{}, l.errorAt(bytes.Count(data[:offset], []byte{'\n'})+line, "not JSON: %w", err)
+}
+
+// documents are a JSON file's one document, or those of its lines where each is one
+// of its own.
+func (l *log) documents(r io.Reader) (list []value, err error) {
+	data, err := l.wholeFile(r)
+	if err != nil {
+		return nil, err
+	}
+	first, _, more := bytes.Cut(data, []byte{'\n'})
+	if !more || !json.Valid(first) {
+		v, err := l.document(data, 1)
+		return []value{v}, err
+	}
+	line := 0
+	for text := range bytes.Lines(data) {
+		line++
+		if len(bytes.TrimSpace(text)) == 0 {
+			continue
+		}
+		v, err := l.document(bytes.TrimRight(text, "\r\n"), line)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
 }
 
 // is reports whether the value begins with that: '{' of an object, '[' of a

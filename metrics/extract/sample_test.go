@@ -66,7 +66,7 @@ var samples = []sample{
 	{file: "wrk.log", format: "wrk",
 		want: []string{"12 requests_per_second 602.27 requests/s batch 1 threads 4", "4 latency_mean 0.01813 s batch 1 threads 4", "7 latency_p50 0.00286 s batch 1 threads 4",
 			"10 latency_p99 0.18188 s batch 1 threads 4", "11 errors 0  batch 1 threads 4", "25 requests_per_second 1398.2 requests/s batch 1 threads 8", "23 latency_p99 0.10368 s batch 1 threads 8"},
-		notes: []string{"wrk's loop is closed", "it did not measure"}},
+		notes: []string{"wrk's loop is closed", "it did not measure", "at threads=4, answers/s times the mean latency are 10.9 requests in flight, not 4", "at threads=8, answers/s times the mean latency are 18.3 "}},
 	// 48 of 484 are wrong, so that 436/484 of 229.77/s are right, and the mean is not that of right answers.
 	{file: "wrk-failing.log", format: "wrk",
 		want:  []string{"6 errors 0.099173553719  batch 1 threads 2", "8 requests_per_second 206.98", "4 stated_latency_mean 0.01885 s"},
@@ -98,7 +98,7 @@ var samples = []sample{
 	{file: "aiperf.json", format: "aiperf",
 		want: []string{"requests_per_second 26.3523396139 requests/s batch 1 threads 2", "latency_p50 0.05854476", "latency_p99 0.0898684", "ttft_p50 0.0214909175", "tpot_p95 0.0065242434",
 			"itl_p99 0.0101167914", "output_throughput 210.818716912 tokens/s", "errors 0  batch 1 threads 2"},
-		notes: []string{"AIPerf's loop is closed"}},
+		notes: []string{"AIPerf's loop is closed", "are 1.60 requests in flight, not 2"}},
 	{file: "aiperf-failing.json", format: "aiperf",
 		want:  []string{"requests_per_second 15.7483706659 requests/s batch 1 rate 20", "errors 0.15  batch 1 rate 20"},
 		notes: []string{"at rate=20, 6 of 40 requests failed", "sent at a rate (poisson)"}},

@@ -55,7 +55,8 @@ type served struct {
 	// right is which share of the answers that its rate counts were right, and wrong
 	// which share of those that its latencies count were not, or are missing there.
 	right, wrong float64
-	above        Value // the last percentile, and what of
+	answers      float64 // per second, wrong ones too; 0 where that is not known
+	above        Value   // the last percentile, and what of
 	of           string
 }
 
@@ -106,6 +107,7 @@ func (s *served) rate(v Value, scale float64) error {
 	if v.Number < 0 || math.IsInf(v.Number*scale*s.batch, 0) {
 		return s.l.errorAt(v.Line, "a rate of %g", v.Number)
 	}
+	s.answers = v.Number * scale
 	scale *= s.right
 	if v.Number*scale == 0 {
 		s.l.note("at %s no request had a right answer: there is no rate", s)
@@ -149,6 +151,9 @@ func (s *served) time(name string, v Value, scale float64) error {
 	case percentile:
 		s.of, s.above = of, Value{scaled(v.Number, scale), v.Line}
 	}
+	if name == measure.LatencyMean {
+		s.little(scaled(v.Number, scale))
+	}
 	note := ""
 	if s.wrong > mostErrors {
 		name = "stated_" + name
@@ -156,6 +161,18 @@ func (s *served) time(name string, v Value, scale float64) error {
 	}
 	s.add(name, "s", v, scale, note)
 	return nil
+}
+
+// mostOff is how far rate times mean latency may be from the requests in flight, as
+// for loads of our own.
+const mostOff = 0.05
+
+// little holds the mean latency of a closed loop against Little's law.
+func (s *served) little(mean float64) {
+	threads, closed := s.at[measure.Threads].(float64)
+	if inFlight := s.answers * mean; closed && s.answers > 0 && math.Abs(inFlight-threads) > mostOff*threads {
+		s.l.note("at %s, answers/s times the mean latency are %s requests in flight, not %g (Little's law): requests wait in the client, or the latencies are not those of the requests", s, number.Significant(inFlight), threads)
+	}
 }
 
 // String is the load for messages.

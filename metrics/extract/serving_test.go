@@ -3,6 +3,7 @@ package extract
 import (
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,6 +89,9 @@ func TestLoads(t *testing.T) {
 			[]string{" latency_p99 0.18188", "errors 0.0005373"}, nil, ""},
 		{"wrk", "wrk2.log", []string{"Requests/sec:   2000.28", "  Socket errors: connect 0, read 0, write 0, timeout 900\nRequests/sec:   2000.28"}, map[string]float64{"rate": 2000},
 			[]string{"stated_latency_p99", "requests_per_second 2000.28"}, []string{"errors"}, "what share failed is not known"},
+		// -U prints what wrk would have: not the recorded latency.
+		{"wrk", "wrk2.log", []string{"----------------------------------------------------------\n", "  Latency Distribution (HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account))\n 50.000%    1.00ms\n 99.000%    2.00ms\n-----\n"}, map[string]float64{"rate": 2000},
+			[]string{" latency_p50 0.00667", " latency_p99 0.01118"}, []string{"0.001 s", "0.002 s"}, ""},
 		{"hey", "hey.log", []string{"2815 responses\n", "2800 responses\n\nError distribution:\n  [15]\tGet x: refused\n"}, map[string]float64{"rate": 950},
 			[]string{"requests_per_second 932.256", "errors 0.00532859", " latency_p99 0.0481 s batch 1 rate 950"}, nil, "15 of 2815 requests failed"},
 		{"hey", "hey.log", []string{"50% in 0.0026", "50%% in 0.0000"}, map[string]float64{"threads": 4}, []string{"latency_p95"}, []string{"latency_p50"}, "latency_p50 is stated as 0"},
@@ -130,6 +134,21 @@ func TestLoads(t *testing.T) {
 		}
 		if !strings.Contains(notes, tt.note) {
 			t.Errorf("%s, %q: %q is not in\n%s", tt.file, tt.replace, tt.note, notes)
+		}
+	}
+	// hey's 937.2507/s times 4.3 ms are 4.03, within 5 % of 4.
+	if _, notes := found(t, hey, sampleText(t, "hey.log"), Options{At: map[string]float64{"threads": 4}}); strings.Contains(notes, "Little") {
+		t.Error(notes)
+	}
+	// --append-result: a line for each result, and not the same load twice.
+	one := sampleText(t, "vllm-bench.json")
+	two := one + strings.Replace(one, `"request_rate": 1.0`, `"request_rate": 2.5`, 1)
+	if lines, _ := found(t, vllmBench, two, Options{}); !slices.Contains(lines, "2 output_throughput 124.585429944 tokens/s batch 1 rate 2.5") || len(lines) != 20 {
+		t.Errorf("%q", lines)
+	}
+	for text, want := range map[string]string{one + one: "log:2: a second result of the same load", two + "{\"cut\n": "log:3: not JSON"} {
+		if _, err := vllmBench.Extract(strings.NewReader(text), Options{File: "log"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	r, err := mlperfLoadgen.Extract(strings.NewReader(strings.Replace(sampleText(t, "mlperf-loadgen-server.txt"), "No errors", "3 ERRORS", 1)), Options{})

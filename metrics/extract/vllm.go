@@ -8,7 +8,8 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
-// vllmBench reads the JSON file that `vllm bench serve --save-result` writes (and
+// vllmBench reads the JSON file that `vllm bench serve` writes with --save-result, or
+// --append-result (and
 // benchmark_serving.py before it). Its arrivals are rescaled so that the last is at
 // their number over the rate, which hides how a Poisson process varies; latencies
 // count from the send, of answered requests alone; rates divide by the time until
@@ -72,10 +73,20 @@ var vllmTimes = []struct{ theirs, ours string }{
 }
 
 func readVLLM(l *log, r io.Reader) error {
-	doc, err := l.json(r)
+	results, err := l.documents(r)
 	if err != nil {
 		return err
 	}
+	for _, result := range results {
+		if err := l.vllmResult(result); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// vllmResult takes one load's; --append-result writes a line for each.
+func (l *log) vllmResult(doc value) error {
 	m := l.object(doc)
 	if m.of["request_throughput"].null() && m.of["completed"].null() {
 		return nil
