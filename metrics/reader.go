@@ -31,7 +31,7 @@ const MaxLine = 4 << 20
 const farTooLong = 64 * MaxLine
 
 // ErrNoLines: a file of events has a line that does not end.
-var ErrNoLines = fmt.Errorf("a line of more than %d MiB: this is not a file of events; remove it, or move it away", farTooLong>>20)
+var ErrNoLines = fmt.Errorf("a line of more than %d MiB: this is not an event file; remove it or move it away", farTooLong>>20)
 
 // maxMessage is how much is said of a bad line, in bytes: the text may quote the
 // line.

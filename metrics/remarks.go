@@ -37,7 +37,7 @@ func (r Remarks) Check() error {
 		return fmt.Errorf("%d tags; a run may have %d", len(r.Tags), maxTags)
 	}
 	if !slices.IsSorted(r.Tags) || len(slices.Compact(slices.Clone(r.Tags))) != len(r.Tags) {
-		return fmt.Errorf("the tags %q are not sorted, each once", r.Tags)
+		return fmt.Errorf("the tags %q are not sorted or not unique", r.Tags)
 	}
 	switch n := utf8.RuneCountInString(r.Note); {
 	case n > maxNote:

@@ -55,7 +55,7 @@ func Fit(list iter.Seq[Measurement]) (links []Link, why []string) {
 	for _, c := range curves {
 		l, err := fit(messages[c])
 		if err != nil {
-			why = append(why, fmt.Sprintf("no latency and bandwidth of %s: %v", Name(c.op, c.inPlace), err))
+			why = append(why, fmt.Sprintf("no latency and bandwidth for %s: %v", Name(c.op, c.inPlace), err))
 			continue
 		}
 		l.Op, l.InPlace = c.op, c.inPlace
@@ -80,7 +80,7 @@ func fit(list []message) (Link, error) {
 		smallest, largest = min(smallest, m.bytes), max(largest, m.bytes)
 	}
 	if len(sizes) < minSizes {
-		return Link{}, fmt.Errorf("%d sizes, and a fit of two coefficients needs %d", len(sizes), minSizes)
+		return Link{}, fmt.Errorf("%d sizes measured, %d needed", len(sizes), minSizes)
 	}
 	rest := make([]float64, len(list))
 	// off is what a ρ leaves, and log α of it. For an infinite one α is 0 and the
@@ -118,7 +118,7 @@ func fit(list []message) (Link, error) {
 		least, l.Alpha, l.Beta = sum, 0, math.Exp(-log)
 	}
 	if sum, _ := off(0); sum <= least || !(l.Beta > 0) || math.IsInf(l.Beta, 0) {
-		return Link{}, fmt.Errorf("its times do not grow with the size")
+		return Link{}, fmt.Errorf("its times do not grow with size")
 	}
 	for _, m := range list {
 		off := l.Seconds(m.bytes)/m.seconds - 1
@@ -165,7 +165,7 @@ func thinned(sorted []message) []message {
 // Name names an operation and its place.
 func Name(op string, inPlace bool) string {
 	if op == "" {
-		op = "an operation that is not stated"
+		op = "an unnamed operation"
 	}
 	if inPlace {
 		return op + " in place"

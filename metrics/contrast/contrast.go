@@ -18,6 +18,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -118,7 +119,7 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Compari
 		}
 	}
 	if both > 0 {
-		return nil, fmt.Errorf("%d of the runs are in both sets; choose sets that do not overlap", both)
+		return nil, fmt.Errorf("%s in both sets; choose sets that do not overlap", number.Count(both, "run"))
 	}
 	curvesA, err := curves(a, f)
 	if err != nil {
@@ -135,9 +136,9 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Compari
 		r.Again = again(a, b, len(words) > 0, len(ground) > 0)
 	}
 	placesA, placesB := places(curvesA, a, apart, f), places(curvesB, b, apart, f)
-	for _, list := range [][]place{placesA, placesB} {
+	for i, list := range [][]place{placesA, placesB} {
 		if len(list) == 0 {
-			return nil, fmt.Errorf("%w: no run of one of them recorded %s", ErrNothingInCommon, f.Name)
+			return nil, fmt.Errorf("%w: no run of %s recorded %s", ErrNothingInCommon, [2]string{"A", "B"}[i], f.Name)
 		}
 	}
 	matter := nodesMatter(slices.Concat(placesA, placesB)...)
@@ -174,7 +175,7 @@ func Compare(a, b []scaling.Observation, f measure.Measure, o Options) (*Compari
 		}
 	}
 	if len(r.Pairs) == 0 {
-		return nil, fmt.Errorf("%w: one has %s, the other %s", ErrNothingInCommon, few(r.OnlyA), few(r.OnlyB))
+		return nil, fmt.Errorf("%w: A has %s; B has %s", ErrNothingInCommon, few(r.OnlyA), few(r.OnlyB))
 	}
 	holm(r.Pairs, 1-o.Confidence)
 	return r, nil

@@ -59,8 +59,8 @@ func TestVerdicts(t *testing.T) {
 		{"a longer time is worse", six(1), six(0.9), "to_0.5", Worse, 1 / 0.9, ""},
 		{"no difference to be seen", six(1), []float64{100, 101, 102, 103, 104, 105.5}, "throughput", Same, 1, ""},
 		{"all equal", []float64{7, 7, 7, 7}, []float64{7, 7, 7, 7}, "throughput", Same, 1, ""},
-		{"3 runs a side cannot differ", []float64{1, 2, 3}, []float64{10, 20, 30}, "throughput", Insufficient, 10, "insufficient runs for a test (3 of 4)"},
-		{"without the figure", six(1), six(1), "end_to_end", Insufficient, math.NaN(), "0 and 0 runs recorded end_to_end"},
+		{"3 runs a side cannot differ", []float64{1, 2, 3}, []float64{10, 20, 30}, "throughput", Insufficient, 10, "too few runs for a test (3 of 4 needed)"},
+		{"without the figure", six(1), six(1), "end_to_end", Insufficient, math.NaN(), "0 runs of A and 0 of B recorded end_to_end"},
 		// One of six that misses ranks last; all that miss have no time at all.
 		{"one misses the target", six(1), []float64{110, 111, 112, 113, 114, -115}, "to_0.5", Same, math.NaN(), ""},
 		{"all miss the target", six(1), []float64{-100, -101, -102, -103, -104, -105}, "to_0.5", Worse, math.NaN(), ""},
@@ -126,7 +126,7 @@ func TestPoints(t *testing.T) {
 	if _, err := Compare(a[:4], runs("e", 2, model("cnn", 64), 1), f, Options{}); !errors.Is(err, ErrNothingInCommon) {
 		t.Errorf("nothing in common: %v", err)
 	}
-	if _, err := Compare(a, a[:1], f, Options{}); err == nil || !strings.Contains(err.Error(), "1 of the runs are in both") {
+	if _, err := Compare(a, a[:1], f, Options{}); err == nil || !strings.Contains(err.Error(), "1 run in both") {
 		t.Errorf("overlapping sets: %v", err)
 	}
 }
@@ -203,7 +203,7 @@ func TestPlaces(t *testing.T) {
 	for i := range none {
 		none[i].Places = nil
 	}
-	if _, err := Compare(set("a", 1), none, m, Options{}); !errors.Is(err, ErrNothingInCommon) || !strings.Contains(err.Error(), "no run of one of them recorded answer") {
+	if _, err := Compare(set("a", 1), none, m, Options{}); !errors.Is(err, ErrNothingInCommon) || !strings.Contains(err.Error(), "no run of B recorded answer") {
 		t.Errorf("one side without it: %v", err)
 	}
 }

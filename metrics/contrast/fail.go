@@ -28,7 +28,7 @@ func (r *Comparison) FailAt(limit float64) error {
 	case len(worse) > 0:
 		return fmt.Errorf("%d of %s worse by %s or more: %s", len(worse), number.Count(len(r.Pairs), "point"), number.Percent(limit), strings.Join(worse, "; "))
 	case judged == 0:
-		return errors.New("no point has enough runs to tell whether it is worse; a single point needs 4 a side, several need 5 or 6")
+		return errors.New("no point has enough runs to tell whether it is worse; a single point needs 4 runs a side, several points need 5 or 6 each")
 	}
 	return nil
 }

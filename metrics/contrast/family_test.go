@@ -89,7 +89,7 @@ func TestTruthOfVerdicts(t *testing.T) {
 		t.Errorf("a loss of 10 %% is found in %d of %d", found, trials)
 	}
 	for _, p := range compare(4, 0.5) {
-		if p.Verdict != Insufficient || p.Why != "insufficient runs for a test (4 of 5)" {
+		if p.Verdict != Insufficient || p.Why != "too few runs for a test (4 of 5 needed)" {
 			t.Errorf("%+v", p)
 		}
 	}
@@ -183,10 +183,10 @@ func TestOneNodeEach(t *testing.T) {
 		why             string
 	}{
 		{"the same node", "n1", "EPYC", Worse, ""},
-		{"another node", "n2", "EPYC", Insufficient, "runs that share a node are alike, and 6 and 6 count as 1 and 1: insufficient runs for a test (1 of 4)"},
+		{"another node", "n2", "EPYC", Insufficient, "runs that share a node count as one, so 6 and 6 runs count as 1 and 1: too few runs for a test (1 of 4 needed)"},
 		{"another machine", "n2", "Xeon", Worse, ""},
 		{"a node that is not known", "", "EPYC", Worse, ""},
-		{"another version on another node", "n2", "EPYC", Insufficient, "runs that share a node are alike, and 6 and 6 count as 1 and 1: insufficient runs for a test (1 of 4)"},
+		{"another version on another node", "n2", "EPYC", Insufficient, "runs that share a node count as one, so 6 and 6 runs count as 1 and 1: too few runs for a test (1 of 4 needed)"},
 	} {
 		b := set("b", test.host, test.cpu, 0.5)
 		if strings.HasPrefix(test.name, "another version") {

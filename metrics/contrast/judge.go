@@ -18,19 +18,19 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 	xs, ys := a.values, b.values
 	p.NA, p.NB = len(xs), len(ys)
 	if !o.Mix {
-		for _, side := range []place{a, b} {
+		for i, side := range []place{a, b} {
 			if mixed, _ := fingerprint.Vary(printsOf(side.runs)); mixed != nil {
 				facts := make([]string, len(mixed))
-				for i, v := range mixed {
-					facts[i] = v.String()
+				for k, v := range mixed {
+					facts[k] = v.String()
 				}
-				p.Why = "runs of one side differ in what they ran on: " + strings.Join(facts, "; ")
+				p.Why = "the runs of " + [2]string{"A", "B"}[i] + " differ in what they ran on: " + strings.Join(facts, "; ")
 				return p, nil
 			}
 		}
 	}
 	if len(xs) == 0 || len(ys) == 0 {
-		p.Why = fmt.Sprintf("%d and %d runs recorded %s", len(xs), len(ys), f.Name)
+		p.Why = fmt.Sprintf("%d runs of A and %d of B recorded %s", len(xs), len(ys), f.Name)
 		return p, nil
 	}
 	shared := about.alike(a, b)
@@ -68,7 +68,7 @@ func judge(a, b place, f measure.Measure, o Options, points int, about nodes) (P
 		return p, nil
 	} else if p.P == nil {
 		if p.Why = c.WhyNoP; len(xs) < p.NA || len(ys) < p.NB {
-			p.Why = fmt.Sprintf("runs that share a node are alike, and %d and %d count as %d and %d: %s", p.NA, p.NB, len(xs), len(ys), p.Why)
+			p.Why = fmt.Sprintf("runs that share a node count as one, so %d and %d runs count as %d and %d: %s", p.NA, p.NB, len(xs), len(ys), p.Why)
 		}
 		return p, nil
 	}

@@ -115,15 +115,15 @@ func (p *Price) check() error {
 	case !slices.Contains(Pers, p.Per):
 		return fmt.Errorf("a price per %q; valid: %s", p.Per, strings.Join(Pers, ", "))
 	case !(p.Hour >= 0) || p.Hour > 1e15:
-		return fmt.Errorf("a price of %g %s an hour is none", p.Hour, p.Currency)
+		return fmt.Errorf("a price of %g %s an hour; want 0 to 1e15", p.Hour, p.Currency)
 	case p.Currency == "":
-		return fmt.Errorf("a price of %g per %s-hour without a currency", p.Hour, p.Per)
+		return fmt.Errorf("a price of %g per %s-hour has no currency; set one, such as \"EUR\"", p.Hour, p.Per)
 	case p.Market != "" && !slices.Contains(Markets, p.Market):
 		return fmt.Errorf("market %q is not known; valid: %s", p.Market, strings.Join(Markets, ", "))
 	case !(p.Granularity >= 0) || !(p.Minimum >= 0):
-		return fmt.Errorf("billing in steps of %g s and %g s at least; want 0 or more", p.Granularity, p.Minimum)
+		return fmt.Errorf("granularity %g s, minimum %g s; want 0 or more", p.Granularity, p.Minimum)
 	case (p.Per == PerBilling) != (p.Weights != nil):
-		return fmt.Errorf("a price per %s-hour: billing weights belong to prices per %s-hour, and to no other", p.Per, PerBilling)
+		return fmt.Errorf("a price per %s-hour: prices per %s-hour need billing weights, and no other price has them", p.Per, PerBilling)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (t *Table) Rate(u Use) (Rate, error) {
 		r.Parts = append(r.Parts, Part{Price: *p, Units: n})
 	}
 	if len(r.Parts) == 0 {
-		return Rate{}, fmt.Errorf("%w in %s (%s) applies to it%s", ErrNoPrice, t.Currency, t.Market, t.wanted(u))
+		return Rate{}, fmt.Errorf("%w in %s (%s) applies%s", ErrNoPrice, t.Currency, t.Market, t.wanted(u))
 	}
 	return r, nil
 }
@@ -203,23 +203,23 @@ func (t *Table) wanted(u Use) string {
 		for key := range p.Where {
 			have, ok := u.Labels[key]
 			if !ok {
-				missing[key+" (which it does not record)"] = true
+				missing[key+" (not recorded)"] = true
 			} else if !Equal(p.Where[key], have) {
-				missing[fmt.Sprintf("%s (its: %s)", key, text(have))] = true
+				missing[fmt.Sprintf("%s (here: %s)", key, text(have))] = true
 			}
 		}
 	}
 	if len(missing) == 0 {
 		return ""
 	}
-	return "; prices differ by " + strings.Join(slices.Sorted(maps.Keys(missing)), ", ")
+	return "; prices depend on " + strings.Join(slices.Sorted(maps.Keys(missing)), ", ")
 }
 
 // units is how many of the price's resource u holds.
 func (p *Price) units(u Use) (float64, error) {
 	count := func(n *int) (float64, error) {
 		if n == nil {
-			return 0, fmt.Errorf("its price is per %s-hour, and how many %ss it held is not recorded", p.Per, p.Per)
+			return 0, fmt.Errorf("its price is per %s-hour, but the number of %ss is not recorded", p.Per, p.Per)
 		}
 		return float64(*n), nil
 	}

@@ -40,7 +40,7 @@ func TestRate(t *testing.T) {
 		{"more labels win", Use{Nodes: n(1), Labels: map[string]any{"platform": "p3", "zone": "eu"}}, 3.20, ""},
 		{"the latest wins", Use{Nodes: n(1)}, 0.80, ""},
 		{"resources add up, numbers by value", Use{Nodes: n(1), CPUs: n(4), Labels: map[string]any{"workers": 8.0}}, 1.00, ""},
-		{"unknown count", Use{Labels: map[string]any{"platform": "p2"}}, 0, "how many nodes it held is not recorded"},
+		{"unknown count", Use{Labels: map[string]any{"platform": "p2"}}, 0, "the number of nodes is not recorded"},
 	} {
 		r, err := platforms.Rate(test.use)
 		if test.want != "" {
@@ -59,8 +59,8 @@ func TestNoPrice(t *testing.T) {
 		use  Use
 		want string
 	}{
-		{Use{GPUs: n(1), Labels: map[string]any{"node": "v100"}}, "node (its: v100)"},
-		{Use{GPUs: n(1)}, "node (which it does not record)"},
+		{Use{GPUs: n(1), Labels: map[string]any{"node": "v100"}}, "node (here: v100)"},
+		{Use{GPUs: n(1)}, "node (not recorded)"},
 		{Use{GPUs: n(0), Labels: map[string]any{"node": "a100"}}, "no price"}, // never free of charge
 	} {
 		_, err := gpu.Rate(test.use)
@@ -81,7 +81,7 @@ func TestNoPrice(t *testing.T) {
 		{[]Price{{Per: PerNode, Hour: 1, Currency: "EUR"}}, "USD", "", "prices are in EUR"},
 		{[]Price{{Per: PerNode, Hour: 1, Currency: "EUR"}}, "", Spot, "on the spot market"},
 		{[]Price{{Per: "month", Hour: 1, Currency: "EUR"}}, "", "", "valid: node, gpu"},
-		{[]Price{{Per: PerNode, Hour: math.NaN(), Currency: "EUR"}}, "", "", "is none"},
+		{[]Price{{Per: PerNode, Hour: math.NaN(), Currency: "EUR"}}, "", "", "want 0 to 1e15"},
 		{[]Price{{Per: PerBilling, Hour: 1, Currency: "EUR"}}, "", "", "weights"},
 	} {
 		if _, err := NewTable(test.prices, test.currency, test.market); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -33,7 +33,7 @@ func ParseWeights(s string, takeMax bool) (*Weights, error) {
 			return nil, fmt.Errorf("%q is not a weight; write them as slurm.conf does, like \"CPU=1.0,Mem=0.25G,GRES/gpu=2.0\"", item)
 		}
 		if _, typed := strings.CutPrefix(name, "gres/gpu:"); !typed && !slices.Contains([]string{"cpu", "mem", "node", "gres/gpu"}, name) {
-			return nil, fmt.Errorf("%q is nothing that runs record; valid: CPU, Mem, Node, GRES/gpu, GRES/gpu:TYPE", key)
+			return nil, fmt.Errorf("%q is not something that runs record; valid: CPU, Mem, Node, GRES/gpu, GRES/gpu:TYPE", key)
 		}
 		value = strings.TrimSpace(value)
 		scale := 1.0
@@ -85,13 +85,13 @@ func (w *Weights) Units(u Use) (float64, error) {
 			switch {
 			case u.GPUs != nil && *u.GPUs == 0:
 			case u.GPUType == "":
-				return 0, fmt.Errorf("its billing weights name %s, and of which type its GPUs were is not recorded", name)
+				return 0, fmt.Errorf("its billing weights name %s, but the type of its GPUs is not recorded", name)
 			case strings.EqualFold(kind, u.GPUType):
 				count(u.GPUs, "GPUs")
 			}
 		}
 		if !known {
-			return 0, fmt.Errorf("its billing weights count %s, and how many it held is not recorded", what)
+			return 0, fmt.Errorf("its billing weights count %s, but the number is not recorded", what)
 		}
 		sum += weight * n
 		largest = max(largest, weight*n)

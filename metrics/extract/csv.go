@@ -19,7 +19,7 @@ const largest = 256 << 20
 
 // wholeFile reads a file that means nothing in part.
 func (l *log) wholeFile(r io.Reader) ([]byte, error) {
-	tooLarge := fmt.Errorf("%s: more than %d MiB, the most that is read of a file of this format", l.o.File, largest>>20)
+	tooLarge := fmt.Errorf("%s: larger than %d MiB, the limit for a file of this format", l.o.File, largest>>20)
 	if l.o.Bytes > largest {
 		return nil, tooLarge
 	}
@@ -124,7 +124,7 @@ func (t *table) value(row int, column string) (v Value, ok bool, err error) {
 	}
 	v, err = t.l.parse(t.line[row], text)
 	if err != nil {
-		err = t.l.errorAt(t.line[row], "column %s: %s is not a number that can be kept", column, clip(text))
+		err = t.l.errorAt(t.line[row], "column %s: %s is not a finite number", column, clip(text))
 	}
 	return v, err == nil, err
 }
@@ -189,14 +189,14 @@ func readKeras(l *log, r io.Reader) error {
 		return err
 	}
 	if _, ok := t.at["epoch"]; !ok && len(t.at) > 0 {
-		return l.errorAt(1, "no column epoch; CSVLogger writes it first. There are %s", t.names())
+		return l.errorAt(1, "no column epoch; CSVLogger writes it first. The file has %s", t.names())
 	}
 	accuracy, err := t.column("accuracy", validation...)
 	if err != nil {
 		return err
 	}
 	if accuracy == "" && len(t.at) > 0 {
-		l.note("no column with the accuracy on the validation set; there are %s", t.names())
+		l.note("no column with the validation accuracy; the file has %s", t.names())
 	}
 	before := -1
 	for row := range t.rows {
@@ -298,7 +298,7 @@ func readLightning(l *log, r io.Reader) error {
 			return err
 		} else if ok {
 			if v.Number < last.Number {
-				return l.errorAt(v.Line, "column %s: %g s after %g s; one file is one run", seconds, v.Number, last.Number)
+				return l.errorAt(v.Line, "column %s: the time goes back from %g s to %g s. One file is one run: split it", seconds, v.Number, last.Number)
 			}
 			last = v
 			for _, name := range []string{"train/samples", "train|samples"} {
@@ -348,7 +348,7 @@ func (l *log) lightningRate(column string, rates []Value, counted []ownCount) er
 	if strings.HasSuffix(column, "device/samples_per_sec") {
 		n := l.o.Workers
 		if n == 0 {
-			return fmt.Errorf("%s: column %s is the rate of one device; say how many workers the run had", l.o.File, column)
+			return fmt.Errorf("%s: column %s is the rate of one device; give the number of workers", l.o.File, column)
 		}
 		scale, note = float64(n), fmt.Sprintf("rank 0's rate times %d, not a measured aggregate; the median of ThroughputMonitor's windows", n)
 	} else if _, mapped := l.o.Columns["throughput"]; mapped {
@@ -356,7 +356,7 @@ func (l *log) lightningRate(column string, rates []Value, counted []ownCount) er
 	}
 	for _, v := range rates {
 		if v.Number < metrics.MinRate {
-			return l.errorAt(v.Line, "column %s: a throughput of %g samples/s", column, v.Number)
+			return l.errorAt(v.Line, "column %s: a throughput of %g samples/s; want more than 0", column, v.Number)
 		}
 	}
 	own := ownOf(counted, float64(l.o.Workers))

@@ -193,10 +193,10 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 		return Content{}, fmt.Errorf("%s: %w that %s writes: %s%s", o.File, ErrNothing, e.Name, e.Reads, hint)
 	}
 	if l.res.Workers != 0 && o.Workers != 0 && l.res.Workers != o.Workers {
-		l.note("the log speaks of %s, the run has %s", number.Count(l.res.Workers, "rank"), number.Count(o.Workers, "worker"))
+		l.note("the log reports %s, the run has %s", number.Count(l.res.Workers, "rank"), number.Count(o.Workers, "worker"))
 	}
 	if l.unsaid > 0 {
-		l.res.Notes = append(l.res.Notes, fmt.Sprintf("and %d more notes", l.unsaid))
+		l.res.Notes = append(l.res.Notes, "and "+number.Count(l.unsaid, "more note"))
 	}
 	l.res.Kind, l.res.Lines = e.Kind, l.lines.n
 	l.res.findings.arrange()
@@ -343,7 +343,11 @@ func (l *log) reduced(name, unit, reduce string, scale float64, values []Value, 
 func (l *log) accuracy(e metrics.Event, scale float64, v Value) error {
 	e.Evaluation.Accuracy = scaled(v.Number, scale)
 	if err := e.Validate(); err != nil {
-		return l.errorAt(v.Line, "accuracy %g is not a fraction of 1 (nor of 100 %%)", v.Number)
+		want := "a fraction from 0 to 1"
+		if scale != 1 {
+			want = "0 to 100 %"
+		}
+		return l.errorAt(v.Line, "accuracy %g; want %s", v.Number, want)
 	}
 	l.add(e, scale, v)
 	return nil

@@ -65,7 +65,7 @@ func TestPatterns(t *testing.T) {
 		{"time of a step", steps, Pattern{Unit: "ms/step", Per: "step"}, Options{Workers: 2, WorkerBatch: 8}, "3 throughput 800 samples/s median of 3", ""},
 		{"sum over ranks", ranks, Pattern{Unit: "img/s", Per: "step", Of: "rank"}, Options{Workers: 2}, "4 throughput 55 samples/s sum over ranks of the median of 4", "the sum over 2 ranks"},
 		{"one rank for all", steps, Pattern{Unit: "img/s", Per: "step", Of: "rank"}, Options{Workers: 4}, "3 throughput 80 samples/s median of 3", "one rank's times 4, not a measured aggregate"},
-		{"the first of several", ranks, Pattern{Unit: "img/s", Per: "step"}, Options{Workers: 2}, "3 throughput 15 samples/s median of 2", "taken from rank 0 alone"},
+		{"the first of several", ranks, Pattern{Unit: "img/s", Per: "step"}, Options{Workers: 2}, "3 throughput 15 samples/s median of 2", "only rank 0 is read"},
 		{"one rank's figure for all", steps, Pattern{Name: "speed", Unit: "sentences/s", Per: "step", Of: "rank"}, Options{Workers: 4}, "3 speed 80 sentences/s median of 3", "\nspeed: one rank's times 4, not a measured aggregate"},
 		{"one rank's of one", steps, Pattern{Unit: "img/s", Per: "step", Of: "rank"}, Options{Workers: 1}, "3 throughput 20 samples/s median of 3", "the median of 3 values"},
 		{"a figure of one's own", "rate 2.5 x\n", Pattern{Name: "wait", Unit: "ms"}, Options{}, "1 wait 0.0025 s", "as the log states it"},
@@ -101,15 +101,47 @@ func TestPatternAccuracies(t *testing.T) {
 	}
 }
 
+// What a line lacks is said of that line, whichever of the two comes first; and what
+// a rank's figure needs is said for what is not known.
+func TestPatternRefusesText(t *testing.T) {
+	elapsed := Pattern{Name: "accuracy", Pattern: `^(?:after (?P<elapsed>[\d.]+) s: )?accuracy (?P<value>[\d.]+)`, Per: "epoch"}
+	percent := elapsed
+	percent.Unit = "%"
+	rank := Pattern{Name: "throughput", Unit: "samples/s", Pattern: `rate (?P<value>[\d.]+)`, Of: "rank"}
+	for _, test := range []struct {
+		p       Pattern
+		text    string
+		workers int
+		want    string
+	}{
+		{elapsed, "after 1 s: accuracy 0.5\naccuracy 0.6\n", 1, "log:2: no elapsed here, but one on line 1"},
+		{elapsed, "accuracy 0.5\nafter 1 s: accuracy 0.6\n", 1, "log:1: no elapsed here, but one on line 2"},
+		{elapsed, "after 2 s: accuracy 0.5\nafter 1 s: accuracy 0.6\n", 1, "log:2: elapsed goes back from 2 s to 1 s"},
+		{elapsed, "accuracy 72\n", 1, "log:1: accuracy 72; want a fraction from 0 to 1"},
+		{percent, "accuracy 172\n", 1, "log:1: accuracy 172; want 0 to 100 %"},
+		{rank, "rate 5\n", 0, "log: throughput is of each rank; give the number of workers, or set of"},
+		{rank, "0: rate 5\n1: rate 5\n", 4, "log: throughput is of each rank, but the log has it of 2 ranks and the run has 4 workers; log it"},
+		{rank, "rate 5\n1: rate 5\n", 2, "has it of 1 rank and of lines that name none and the run has 2 workers"},
+	} {
+		e, err := Patterns([]Pattern{test.p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Extract(strings.NewReader(test.text), Options{File: "log", Workers: test.workers}); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: %v, want %q", test.text, err, test.want)
+		}
+	}
+}
+
 func TestPatternRefused(t *testing.T) {
 	for want, p := range map[string]Pattern{
 		"no group (?P<value>":                {Name: "a", Pattern: `x (\d+)`},
 		"missing closing )":                  {Name: "a", Pattern: `(`},
 		"name is empty":                      {Pattern: `(?P<value>x)`},
-		"there are run, step":                {Name: "a", Pattern: `(?P<value>x)`, Per: "day"},
+		"valid: run, step":                   {Name: "a", Pattern: `(?P<value>x)`, Per: "day"},
 		"name it accuracy, with per":         {Name: "final_accuracy", Pattern: `(?P<value>x)`},
 		"choose another name, like own_skew": {Name: "skew", Pattern: `(?P<value>x)`},
-		"there are last,":                    {Name: "a", Pattern: `(?P<value>x)`, Reduce: "mode"},
+		"valid: last,":                       {Name: "a", Pattern: `(?P<value>x)`, Reduce: "mode"},
 		`is "GB/s"; want one`:                {Name: "throughput", Pattern: `(?P<value>x)`, Unit: "GB/s"},
 	} {
 		if _, err := Patterns([]Pattern{p}); err == nil || !strings.Contains(err.Error(), want) {
@@ -128,15 +160,15 @@ func TestRefused(t *testing.T) {
 		{"horovod-synthetic", horovod[:len(horovod)-3], "log:1: a rank's rate, but no line with the total"},
 		{"keras-csvlogger", "epoch,val_accuracy\n0,0.5\n0,0.6\n", "log:3: epoch 0 follows epoch 0"},
 		{"keras-csvlogger", "epoch,val_accuracy\n0,0.5\n1,0.6", "log:3: the last line has no line end"},
-		{"keras-csvlogger", "epoch,val_accuracy\n0,55\n", "log:2: accuracy 55 is not a fraction"},
+		{"keras-csvlogger", "epoch,val_accuracy\n0,55\n", "log:2: accuracy 55; want a fraction"},
 		{"keras-csvlogger", "epoch,val_accuracy\n0,0.5,1\n", "log:2: wrong number of fields"},
 		{"hf-trainer-state", "{\n\"log_history\": [\n{\"loss\": NaN}]}\n", "log:3: not JSON"},
 		{"hf-trainer-state", "{\"log_history\": [", "log:1: not JSON"},
 		{"mlperf", `:::MLLOG {"time_ms": 5, "key"` + "}\n", "log:1: a :::MLLOG line that is not JSON"},
-		{"mlperf", `:::MLLOG {"time_ms": ` + strings.Repeat("9", 400) + "}\n", "log:1: a :::MLLOG line that has another number as time_ms; want a whole number that can be kept"},
-		{"mlperf", `:::MLLOG {"time_ms": 5, "metadata": {"epoch_num": "1"}}` + "\n", "has string as metadata.epoch_num; want a number"},
-		{"mlperf", `:::MLLOG {"time_ms": 5, "metadata": [1]}` + "\n", "has array as metadata; want an object"},
-		{"mlperf", `:::MLLOG {"time_ms": 253402300799000, "key": "run_start"}` + "\n", "log:1: a :::MLLOG line without a time_ms since 1970"},
+		{"mlperf", `:::MLLOG {"time_ms": ` + strings.Repeat("9", 400) + "}\n", "log:1: a :::MLLOG line that has \"99999"},
+		{"mlperf", `:::MLLOG {"time_ms": 5, "metadata": {"epoch_num": "1"}}` + "\n", "has a string as metadata.epoch_num; want a number"},
+		{"mlperf", `:::MLLOG {"time_ms": 5, "metadata": [1]}` + "\n", "has an array as metadata; want an object"},
+		{"mlperf", `:::MLLOG {"time_ms": 253402300799000, "key": "run_start"}` + "\n", "log:1: a :::MLLOG line without a time_ms in milliseconds since 1970"},
 		{"mlperf", `:::MLLOG {"time_ms": 9, "key": "run_start"}` + "\n" + `:::MLLOG {"time_ms": 7, "key": "run_stop", "metadata": {"status": "success"}}` + "\n", "log:2: run_stop is 2 ms before"},
 		{"nccl-tests", "#  size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n 8 2 float sum -1 1 2 3 0 1 2\n", "log:2: 11 fields in a table of 13 columns"},
 		{"tensorboard", "no event file at all", "checksum of its length"},
@@ -182,7 +214,7 @@ func TestNCCLJSON(t *testing.T) {
 			t.Errorf("%q is not among\n%s", want, all)
 		}
 	}
-	if !strings.Contains(notes, "1 wrong results at 16 bytes") {
+	if !strings.Contains(notes, "wrong results at 16 bytes: 1") {
 		t.Error(notes)
 	}
 }

@@ -53,11 +53,11 @@ func (l *log) hold(stated float64, own ownRate) held {
 	case !math.IsInf(all, 1) && all <= one:
 		return held{true, 1, "the log's own samples over time agree"}
 	case n > 1 && !math.IsInf(one, 1):
-		return held{true, n, "the log's figure is one worker's, going by its samples over time; it is multiplied by the number of workers here"}
+		return held{true, n, "by the log's own samples over time, its figure is one worker's; it is multiplied by the number of workers here"}
 	case n > 1:
-		return held{note: "by the log's own samples over time, the rate that it states is neither that of all workers nor of one"}
+		return held{note: "by the log's own samples over time, its stated rate is neither all workers' nor one worker's"}
 	}
-	return held{note: "the rate that the log states is not borne out by its own samples over time; say how many workers the run had"}
+	return held{note: "the log's stated rate does not match its own samples over time; give the number of workers"}
 }
 
 // rate adds the run's throughput, of rates in the log whose reduction times scale

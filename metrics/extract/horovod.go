@@ -65,7 +65,7 @@ func readHorovod(l *log, r io.Reader) error {
 			return l.errorAt(each[0].Line, "a rank's rate, but no line with the total: the log was cut off")
 		}
 		if err == nil && total != nil {
-			return l.errorAt(total[0].Line, "a total, but no line with the rank's rate that it is made of")
+			return l.errorAt(total[0].Line, "a total, but no line with the rank's rate behind it: the log is incomplete")
 		}
 		return err
 	}

@@ -137,7 +137,7 @@ func (f *first) takes(ln line) bool {
 
 func (f *first) note(l *log) {
 	if f.others {
-		l.note("several ranks write the same; taken from rank %s alone", f.source)
+		l.note("several ranks write the same; only rank %s is read", f.source)
 	}
 }
 
@@ -153,7 +153,7 @@ const largestNumber = 1e100
 func (l *log) parse(ln int, text string) (Value, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !decimal.MatchString(text) || !(math.Abs(x) <= largestNumber) {
-		return Value{}, l.errorAt(ln, "%s is not a number that can be kept", clip(text))
+		return Value{}, l.errorAt(ln, "%s is not a finite number", clip(text))
 	}
 	return Value{Number: x, Line: ln}, nil
 }
@@ -162,7 +162,7 @@ func (l *log) parse(ln int, text string) (Value, error) {
 func (l *log) count(ln int, what, text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > 1<<30 {
-		return 0, l.errorAt(ln, "%s %s; want a whole number from 1 on", what, clip(text))
+		return 0, l.errorAt(ln, "%s %s; want a whole number, 1 or more", what, clip(text))
 	}
 	return n, nil
 }

@@ -95,7 +95,7 @@ func readMLPerf(l *log, r io.Reader) error {
 			return l.errorAt(ln.number, "a :::MLLOG line that %s", unread(err))
 		}
 		if e.TimeMS == nil || *e.TimeMS <= 0 || *e.TimeMS > 1e14 {
-			return l.errorAt(ln.number, "a :::MLLOG line without a time_ms since 1970")
+			return l.errorAt(ln.number, "a :::MLLOG line without a time_ms in milliseconds since 1970")
 		}
 		if began < 0 {
 			began = *e.TimeMS
@@ -105,7 +105,7 @@ func readMLPerf(l *log, r io.Reader) error {
 		case run != nil && own != run:
 			switch {
 			case e.Key == "run_start":
-				l.note("several ranks write the same; taken from rank %s alone", run.source)
+				l.note("several ranks write the same; only rank %s is read", run.source)
 				return nil
 			case !slices.Contains([]string{"eval_start", "eval_accuracy", "eval_stop", "run_stop"}, e.Key):
 				return nil
@@ -162,15 +162,20 @@ func (m *mllogRun) take(judge *mllogRun) {
 func unread(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		is, _, _ := strings.Cut(wrong.Value, " ")
+		is, value, _ := strings.Cut(wrong.Value, " ")
 		want := map[reflect.Kind]string{reflect.Int64: "a whole number", reflect.Float64: "a number", reflect.String: "text"}[wrong.Type.Kind()]
 		if want == "" {
 			want = "an object"
 		}
-		if is == "number" {
-			is = "another number"
+		switch {
+		case value != "": // a number of another kind, or too large
+			is = clip(value)
+		case strings.HasPrefix(is, "a") || strings.HasPrefix(is, "o"):
+			is = "an " + is
+		default:
+			is = "a " + is
 		}
-		return fmt.Sprintf("has %s as %s; want %s that can be kept", is, cmp.Or(wrong.Field, "the whole"), want)
+		return fmt.Sprintf("has %s as %s; want %s", is, cmp.Or(wrong.Field, "the whole"), want)
 	}
 	return "is not JSON: " + err.Error()
 }
@@ -179,7 +184,7 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 	at := *e.TimeMS - m.began
 	integer := func(into *int64) error {
 		if err := json.Unmarshal(e.Value, into); err != nil || *into < 1 {
-			return m.l.errorAt(n, "%s is %s; want a whole number from 1 on", e.Key, clip(string(e.Value)))
+			return m.l.errorAt(n, "%s is %s; want a whole number, 1 or more", e.Key, clip(string(e.Value)))
 		}
 		return nil
 	}
@@ -209,7 +214,7 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 		m.start = Value{float64(at), n}
 	case "run_stop":
 		if m.stop.Line > 0 {
-			return m.l.errorAt(n, "a second run_stop; the first is on line %d", m.stop.Line)
+			return m.l.errorAt(n, "a second run_stop; the first is on line %d. One log is one run: split it", m.stop.Line)
 		}
 		if m.start.Line == 0 {
 			return m.l.errorAt(n, "run_stop before run_start")
@@ -256,7 +261,7 @@ func (m *mllogRun) line(n int, e mllogLine) error {
 				return err
 			}
 			if v.Number <= 0 {
-				return m.l.errorAt(n, "a %s of %g", of.name, v.Number)
+				return m.l.errorAt(n, "a %s of %g; want more than 0", of.name, v.Number)
 			}
 			*of.into = append(*of.into, v)
 		}
@@ -319,7 +324,7 @@ func (m *mllogRun) evaluate() error {
 		return nil
 	case m.benchmark == "":
 		is, share = "accuracy", true
-		l.note("the log does not name its benchmark; eval_accuracy is taken for an accuracy")
+		l.note("the log does not name its benchmark; eval_accuracy is taken as an accuracy")
 	case !share:
 		l.note("in MLPerf's %s, eval_accuracy is not an accuracy (a loss, for most models); it is kept as the figure eval_accuracy", m.benchmark)
 	}
@@ -344,7 +349,7 @@ func (m *mllogRun) evaluate() error {
 		}
 		// One of the two times is wrong, and which cannot be known.
 		if float64(one.at) < last.Number {
-			return l.errorAt(one.v.Line, "eval_accuracy is %d ms before the line that it follows, line %d", int64(last.Number)-one.at, last.Line)
+			return l.errorAt(one.v.Line, "eval_accuracy is %d ms earlier than line %d, which it follows", int64(last.Number)-one.at, last.Line)
 		}
 		last = Value{float64(one.at), one.v.Line}
 		e := metrics.Event{Time: seconds, Evaluation: &metrics.Evaluation{Samples: m.train.TestSamples}}
@@ -360,10 +365,10 @@ func (m *mllogRun) evaluate() error {
 		}
 	}
 	if late {
-		l.note("evaluations after run_stop, of checkpoints, are on no clock; they are kept as figures")
+		l.note("evaluations after run_stop (of checkpoints) have no training time; they are kept as figures")
 	}
 	if share && is != "accuracy" {
-		l.note("accuracy is what MLPerf's %s takes for it: %s", m.benchmark, is)
+		l.note("accuracy is what MLPerf's %s evaluates: %s", m.benchmark, is)
 	}
 	return nil
 }

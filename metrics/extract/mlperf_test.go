@@ -67,7 +67,7 @@ func TestMLPerfFigures(t *testing.T) {
 			177004 tracked_stats {"throughput":212.5}
 			177004 eval_start 2 {"epoch_num":2}
 			364375 run_stop null {"status":"success"}`,
-			map[string]float64{"throughput": 64 * 212.3, "to_target": 364.375, "train_seconds": 364.375}, "the log's figure is one worker's"},
+			map[string]float64{"throughput": 64 * 212.3, "to_target": 364.375, "train_seconds": 364.375}, "its figure is one worker's"},
 		// Checkpoints are judged after training; run_stop is dated back behind them.
 		// 204,800 samples in the first 9 s; the block after that ends behind run_stop.
 		{"stable_diffusion, no rate: v4.0 eos_n128_ngc24.04_nemo", 1024, `
@@ -157,7 +157,7 @@ func TestMLPerfFigures(t *testing.T) {
 			1500 eval_stop null {"samples_count":100}
 			2500 eval_start null {"samples_count":200}
 			3000 run_stop null {"status":"success"}`,
-			map[string]float64{"throughput": 100, "stated_throughput": 1300, "to_target": 3, "train_seconds": 3}, "neither that of all workers nor of one"},
+			map[string]float64{"throughput": 100, "stated_throughput": 1300, "to_target": 3, "train_seconds": 3}, "neither all workers' nor one worker's"},
 		{"made up: the target missed", 8, `
 			0 submission_benchmark "resnet"
 			0 run_start

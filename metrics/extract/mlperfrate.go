@@ -181,7 +181,7 @@ func (m *mllogRun) throughput() error {
 	ours := func(note string) {
 		m.l.add(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureThroughput, Value: own.training, Unit: "samples/s", Note: note}}, 1)
 	}
-	const counts = "the log's own samples over the time in which it trained, the median between evaluations or blocks"
+	const counts = "the log's own samples over the training time; the median between evaluations or blocks"
 	const what = "as the program states it in tracked_stats, between evaluations"
 	rates := m.rates
 	if len(rates) == 0 && len(m.stepSeconds) > 0 && m.batch > 0 {

@@ -104,7 +104,7 @@ func (l *log) ncclRow(ln line, columns []string, op string) error {
 				return err
 			}
 			if columns[at+3] == "#wrong" && v.Number != 0 {
-				l.note("%g wrong results at %g bytes", v.Number, size.Number)
+				l.note("wrong results at %g bytes: %g", size.Number, v.Number)
 			}
 		}
 	}
@@ -123,10 +123,10 @@ func (l *log) collective(op string, bytes float64, inPlace bool, cell func(int) 
 			return err
 		}
 		if v.Number < 0 {
-			return l.errorAt(v.Line, "%s of %g", f.name, v.Number)
+			return l.errorAt(v.Line, "%s is %g; want 0 or more", f.name, v.Number)
 		}
 		if j == 0 && !l.isNew(op, bytes, inPlace) {
-			return l.errorAt(v.Line, "%g bytes for the second time", bytes)
+			return l.errorAt(v.Line, "a second row for %g bytes", bytes)
 		}
 		l.add(metrics.Event{Figure: &metrics.Figure{Name: f.name, Value: scaled(v.Number, f.scale), Unit: f.unit, At: at}}, f.scale, v)
 	}
@@ -172,7 +172,7 @@ func readNCCLJSON(l *log, r io.Reader) error {
 	doc.members(file)
 	results := file["results"]
 	if !doc.is('{') || !results.is('[') && !results.null() {
-		return fmt.Errorf("%s: no results of nccl-tests: want an object with results, a list", l.o.File)
+		return fmt.Errorf("%s: not results of nccl-tests: want a JSON object with a list named results", l.o.File)
 	}
 	if err := file["devices"].entries(func(value) error { l.res.Workers++; return nil }); err != nil {
 		return err
@@ -228,7 +228,7 @@ func (l *log) ncclResult(at value, row, place map[string]value) error {
 				return err
 			}
 			if wrong.Number != 0 {
-				l.note("%g wrong results at %g bytes", wrong.Number, size.Number)
+				l.note("wrong results at %g bytes: %g", size.Number, wrong.Number)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // Pattern is a user's own: a regular expression with the group (?P<value>…)
@@ -115,7 +116,7 @@ func (p Pattern) compile() (*compiled, error) {
 			}
 		}
 		if !slices.Contains(o.valid, *o.value) {
-			return nil, fmt.Errorf("%s of %s is %q; there are %s", o.key, p.Name, *o.value, strings.Join(o.valid, ", "))
+			return nil, fmt.Errorf("%s of %s is %q; valid: %s", o.key, p.Name, *o.value, strings.Join(o.valid, ", "))
 		}
 	}
 	known := false
@@ -196,7 +197,7 @@ func readPatterns(l *log, r io.Reader, list []*compiled) error {
 			}
 			v, err := number(c.value)
 			if err != nil {
-				return fmt.Errorf("%w; it is the value of pattern %s", err, c.Name)
+				return fmt.Errorf("%w (the value of pattern %s)", err, c.Name)
 			}
 			one.v = v
 			found[i] = append(found[i], one)
@@ -240,7 +241,7 @@ func whole(text string, m []int, group int) error {
 	if !cut {
 		return nil
 	}
-	return fmt.Errorf("%q is a part of a number in %q; let the expression match all of it, like [-+0-9.eE]+", text[from:to], before+text[from:to]+after)
+	return fmt.Errorf("%q is only part of a number in %q; let the expression match all of it, like [-+0-9.eE]+", text[from:to], before+text[from:to]+after)
 }
 
 func (l *log) matches(c *compiled, all []match) error {
@@ -252,14 +253,14 @@ func (l *log) matches(c *compiled, all []match) error {
 		return l.ofRanks(c, bySource)
 	}
 	if len(bySource) > 1 {
-		l.note("several ranks write %s; taken from rank %s alone", c.Name, all[0].source)
+		l.note("several ranks write %s; only rank %s is read", c.Name, all[0].source)
 	}
 	all = bySource[all[0].source]
 	if c.Name == "accuracy" && c.Per == "epoch" {
 		return l.accuracies(c, all)
 	}
 	if c.Per == "run" && !c.reduces && len(all) > 1 {
-		return l.errorAt(all[1].v.Line, "a second %s; the first is on line %d. Say per = \"step\" or \"epoch\", or how to reduce them", c.Name, all[0].v.Line)
+		return l.errorAt(all[1].v.Line, "a second %s; the first is on line %d. Set per = \"step\" or \"epoch\", or reduce", c.Name, all[0].v.Line)
 	}
 	scale, invert, err := l.scale(c, 1)
 	if err != nil {
@@ -299,12 +300,16 @@ func (l *log) accuracies(c *compiled, all []match) error {
 			}
 			e.Evaluation.Epoch = l.epoch(int(m.epoch.Number), 1)
 		}
-		if (m.elapsed != nil) != (all[0].elapsed != nil) {
-			return l.errorAt(m.v.Line, "elapsed is missing; line %d and this one differ in that", all[0].v.Line)
+		if has := m.elapsed != nil; has != (all[0].elapsed != nil) {
+			with, without := all[0].v.Line, m.v.Line
+			if has {
+				with, without = without, with
+			}
+			return l.errorAt(without, "no elapsed here, but one on line %d; every accuracy needs one, or none", with)
 		}
 		if m.elapsed != nil {
 			if e.Time = m.elapsed.Number; e.Time < before {
-				return l.errorAt(m.v.Line, "%g s elapsed, after %g s before", e.Time, before)
+				return l.errorAt(m.v.Line, "elapsed goes back from %g s to %g s", before, e.Time)
 			}
 			before = e.Time
 		}
@@ -342,8 +347,15 @@ func (l *log) ofRanks(c *compiled, bySource map[string][]match) error {
 		return nil
 	}
 	if len(sources) > 1 || l.o.Workers == 0 {
-		return fmt.Errorf("%s: %s is a rank's, found of %d; the run has %d workers: say how many, or keep all of their lines (or of = \"run\")",
-			l.o.File, c.Name, len(sources), l.o.Workers)
+		if l.o.Workers == 0 {
+			return fmt.Errorf("%s: %s is of each rank; give the number of workers, or set of = \"run\"", l.o.File, c.Name)
+		}
+		has := number.Count(len(sources), "rank")
+		if unnamed {
+			has = number.Count(len(sources)-1, "rank") + " and of lines that name none"
+		}
+		return fmt.Errorf("%s: %s is of each rank, but the log has it of %s and the run has %s; log it on all ranks or on one, or set of = \"run\"",
+			l.o.File, c.Name, has, number.Count(l.o.Workers, "worker"))
 	}
 	scale, invert, err := l.scale(c, float64(l.o.Workers))
 	if err != nil {
@@ -367,7 +379,7 @@ func (l *log) scale(c *compiled, n float64) (scale float64, invert bool, err err
 		return c.unit.scale * n, false, nil
 	}
 	if l.o.WorkerBatch == 0 || l.o.Workers == 0 {
-		return 0, false, fmt.Errorf("%s: %s is in %s; samples/s need the number of workers and each one's batch", l.o.File, c.Name, c.Unit)
+		return 0, false, fmt.Errorf("%s: %s is in %s; for samples/s, give the number of workers and the batch of each", l.o.File, c.Name, c.Unit)
 	}
 	batch := float64(l.o.WorkerBatch)
 	if c.Of != "rank" {
@@ -390,9 +402,9 @@ func (l *log) reducedBy(c *compiled, values []Value, scale float64, invert bool,
 	case !finite(x):
 		return l.errorAt(last, "the %s of %s is not a finite number", c.Reduce, c.Name)
 	case c.unit.base == "samples/s" && x <= 0:
-		return l.errorAt(last, "%s is %g samples/s", c.Name, x)
+		return l.errorAt(last, "%s is %g samples/s; want more than 0", c.Name, x)
 	case c.Name == "accuracy" && (x < 0 || x > 1):
-		return l.errorAt(last, "accuracy %g is not a fraction of 1", x)
+		return l.errorAt(last, "accuracy %g; want a fraction from 0 to 1", x)
 	}
 	f := &metrics.Figure{Name: c.Name, Value: x, Unit: c.unit.base, Better: c.Better, Note: note}
 	if len(values) > 1 {

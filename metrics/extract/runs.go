@@ -207,7 +207,7 @@ func (t *table) mapped(columns map[string]Column) error {
 		case both:
 			return fmt.Errorf("%s: elapsed and epoch_seconds both tell the time; map one", file)
 		case columns["epoch"].Name == "":
-			return fmt.Errorf("%s: epoch_seconds are of an epoch; map the column of its number too, as epoch. There are %s", file, t.names())
+			return fmt.Errorf("%s: epoch_seconds needs the number of the epoch; map its column as epoch. The file has %s", file, t.names())
 		}
 	}
 	for _, ours := range Coordinates {
@@ -217,7 +217,7 @@ func (t *table) mapped(columns map[string]Column) error {
 	}
 	figures := slices.ContainsFunc([]string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch_seconds"}, func(f string) bool { return columns[f].Name != "" })
 	if !figures {
-		return fmt.Errorf("%s: no column is mapped to a figure; map one or more of %s, like throughput=img_s. There are %s",
+		return fmt.Errorf("%s: no column is mapped to a figure; map one or more of %s, like throughput=img_s. The file has %s",
 			file, strings.Join(TableFigures, ", "), t.names())
 	}
 	return nil
@@ -260,7 +260,7 @@ func (t *table) run(columns map[string]Column) error {
 		}
 		v, ok, err := t.value(row, c.Name)
 		if err == nil && ok && v.Number < 0 && ours != "loss" {
-			err = l.errorAt(v.Line, "%s is %g", ours, v.Number)
+			err = l.errorAt(v.Line, "%s is %g; want 0 or more", ours, v.Number)
 		}
 		return v, scale, ok, err
 	}
@@ -285,7 +285,7 @@ func (t *table) run(columns map[string]Column) error {
 		}
 		for _, v := range []Value{epoch, step} {
 			if v.Number != float64(int(v.Number)) || v.Number > 1<<40 {
-				return l.errorAt(t.line[row], "%g is not a number of an epoch or a step", v.Number)
+				return l.errorAt(t.line[row], "%g is not the number of an epoch or a step; want a whole number", v.Number)
 			}
 		}
 		if _, mapped := columns["epoch"]; mapped {
@@ -298,10 +298,10 @@ func (t *table) run(columns map[string]Column) error {
 			// A time that adds up has no gaps: what an epoch that is not there took is
 			// not known.
 			if want := before + 1; summed && before >= 0 && epoch.Number != want {
-				return l.errorAt(t.line[row], "epoch %g follows epoch %g, and what those between took is in no row; epoch_seconds needs all of them", epoch.Number, before)
+				return l.errorAt(t.line[row], "epoch %g follows epoch %g; epoch_seconds needs a row for every epoch", epoch.Number, before)
 			}
 			if n := l.epoch(int(epoch.Number), 1); summed && before < 0 && n > 1 {
-				return l.errorAt(t.line[row], "the first epoch is %g, and what those before it took is in no row; epoch_seconds needs all of them (--first-epoch, where the log counts from another number)", epoch.Number)
+				return l.errorAt(t.line[row], "the first epoch is %g; epoch_seconds needs a row for every epoch (--first-epoch, if the log counts from another number)", epoch.Number)
 			}
 			before = epoch.Number
 		}
@@ -318,7 +318,7 @@ func (t *table) run(columns map[string]Column) error {
 				return l.errorAt(t.line[row], "no number in column %s, the time elapsed", columns["elapsed"].Name)
 			}
 			if v.Number < elapsed.Number {
-				return l.errorAt(v.Line, "%g elapsed, after %g before; elapsed counts from the start of training", v.Number, elapsed.Number)
+				return l.errorAt(v.Line, "elapsed goes back from %g to %g; it counts from the start of training", elapsed.Number, v.Number)
 			}
 			elapsed, secondsScale = v, scale
 			e.Time = scaled(v.Number, scale)
@@ -340,8 +340,10 @@ func (t *table) run(columns map[string]Column) error {
 			return err
 		}
 		if ok {
-			if err := l.accuracy(e, scale, v); err != nil {
+			if err := l.accuracy(e, scale, v); err != nil && scale == 1 {
 				return fmt.Errorf("%w; for percent write accuracy=%s:%%", err, columns["accuracy"].Name)
+			} else if err != nil {
+				return err
 			}
 		}
 		if v, _, ok, err = cell(row, "loss"); err != nil {
@@ -397,7 +399,7 @@ func (t *table) rates(rates []Value, scale float64, columns map[string]Column) e
 	}
 	for _, v := range rates {
 		if v.Number < metrics.MinRate {
-			return t.l.errorAt(v.Line, "a throughput of %g", v.Number)
+			return t.l.errorAt(v.Line, "a throughput of %g; want more than 0", v.Number)
 		}
 	}
 	return t.l.reduced("throughput", "samples/s", "median", scale, rates, note)

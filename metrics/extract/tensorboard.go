@@ -90,7 +90,7 @@ func (l *log) scalars(list []scalar, began float64) error {
 		return err
 	}
 	l.res.StartUnix = began
-	l.note("times are from the event file's first record on, by the writer's wall clock")
+	l.note("times count from the event file's first record, by the writer's wall clock")
 	l.add(metrics.Event{Train: &metrics.Train{}}, 1)
 	for _, tag := range slices.Sorted(maps.Keys(byTag)) {
 		values := byTag[tag]
@@ -108,14 +108,14 @@ func (l *log) scalars(list []scalar, began float64) error {
 					return fmt.Errorf("%w; tag %s at step %d", err, tag, s.step)
 				}
 			}
-			l.note("accuracy is the tag %s", tag)
+			l.note("accuracy is from the tag %s", tag)
 		case rate:
 			var rates []Value
 			var counted []ownCount
 			batch := float64(l.o.WorkerBatch) * float64(l.o.Workers)
 			for _, s := range values {
 				if s.v.Number < metrics.MinRate {
-					return fmt.Errorf("%s: tag %s at step %d is a throughput of %g samples/s", l.o.File, tag, s.step, s.v.Number)
+					return fmt.Errorf("%s: tag %s at step %d: a throughput of %g samples/s; want more than 0", l.o.File, tag, s.step, s.v.Number)
 				}
 				rates = append(rates, s.v)
 				if batch > 0 {
@@ -165,7 +165,7 @@ func tfRecord(data []byte, at int) (record []byte, next int, err error) {
 		return nil, 0, io.ErrUnexpectedEOF
 	}
 	if masked(rest[:8]) != binary.LittleEndian.Uint32(rest[8:]) {
-		return nil, 0, errors.New("the checksum of its length does not fit: the file is damaged, or no TensorBoard event file")
+		return nil, 0, errors.New("the checksum of its length is wrong: the file is damaged, or not a TensorBoard event file")
 	}
 	n := binary.LittleEndian.Uint64(rest)
 	if n > uint64(len(rest)) || uint64(len(rest)) < n+16 {
@@ -173,7 +173,7 @@ func tfRecord(data []byte, at int) (record []byte, next int, err error) {
 	}
 	record = rest[12 : 12+n]
 	if masked(record) != binary.LittleEndian.Uint32(rest[12+n:]) {
-		return nil, 0, errors.New("its checksum does not fit: the file is damaged")
+		return nil, 0, errors.New("its checksum is wrong: the file is damaged")
 	}
 	return record, at + int(n) + 16, nil
 }

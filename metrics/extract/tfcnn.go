@@ -61,7 +61,7 @@ func readTFCNN(l *log, r io.Reader) error {
 		return err
 	}
 	if !ruled {
-		l.note("the rule below the last total is missing: the log may be cut off")
+		l.note("the dashed line below the last total is missing: the log may be cut off")
 	}
 	note := "as tf_cnn_benchmarks prints it: one worker's images over the time of the measured steps, times the workers that run in step"
 	if len(totals) > 1 {

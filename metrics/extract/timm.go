@@ -100,7 +100,7 @@ func (l *log) epochRates(rates []Value, note string, own ownRate) error {
 	}
 	for _, v := range rates {
 		if v.Number < metrics.MinRate {
-			return l.errorAt(v.Line, "a throughput of %g samples/s", v.Number)
+			return l.errorAt(v.Line, "a throughput of %g samples/s; want more than 0", v.Number)
 		}
 	}
 	return l.rate("median", 1, rates, note, own, "the batch of all ranks over the mean time of a step")

@@ -31,11 +31,11 @@ func readTrainerState(l *log, r io.Reader) error {
 	doc.members(entry)
 	history := entry["log_history"]
 	if !doc.is('{') || !history.is('[') && !history.null() {
-		return fmt.Errorf("%s: no state of a Trainer: want an object with log_history, a list", l.o.File)
+		return fmt.Errorf("%s: not a Trainer's state: want a JSON object with a list named log_history", l.o.File)
 	}
 	return history.entries(func(at value) error {
 		if !at.is('{') {
-			return fmt.Errorf("%s: no state of a Trainer: line %d: an entry of log_history is not an object", l.o.File, at.line)
+			return fmt.Errorf("%s: not a Trainer's state: line %d: an entry of log_history is not an object", l.o.File, at.line)
 		}
 		at.members(entry)
 		number := func(key string) (v Value, ok bool, err error) {
@@ -44,7 +44,7 @@ func readTrainerState(l *log, r io.Reader) error {
 			case x.null():
 				return v, false, nil
 			case x.is('"'):
-				return v, false, l.errorAt(x.line, "%s is a text", key)
+				return v, false, l.errorAt(x.line, "%s is text; want a number", key)
 			}
 			v, err = l.parse(x.line, string(x.text))
 			return v, err == nil, err
@@ -58,7 +58,7 @@ func readTrainerState(l *log, r io.Reader) error {
 			return err
 		}
 		if epoch.Number < 0 || epoch.Number > 1e9 || step.Number < 0 || step.Number > 1e12 {
-			return l.errorAt(max(epoch.Line, step.Line), "epoch %g, step %g: no counts", epoch.Number, step.Number)
+			return l.errorAt(max(epoch.Line, step.Line), "epoch %g, step %g; want counts, 0 or more", epoch.Number, step.Number)
 		}
 		if v, ok, err := number(accuracy); err != nil {
 			return err
@@ -91,7 +91,7 @@ func readTrainerState(l *log, r io.Reader) error {
 				continue
 			}
 			if v.Number <= 0 {
-				return l.errorAt(v.Line, "%s is %g", f.key, v.Number)
+				return l.errorAt(v.Line, "%s is %g; want more than 0", f.key, v.Number)
 			}
 			if f.name == "train_seconds" && found {
 				return l.errorAt(v.Line, "a second train_runtime. One file is one run")

@@ -106,11 +106,11 @@ func traces(curves []scaling.Curve, obs []scaling.Observation, along func(most f
 		labels = append(labels, Mark{Kind: Label, Points: []XY{{longest, t}}, Text: "target " + number.Short(t, 6), style: -1})
 	}
 	c.marks = append(append(c.marks, ends...), labels...)
-	c.caption = append(scalings(curves), "One line a run.", perSeries("runs per point: ", curves, func(cv scaling.Curve) string {
+	c.caption = append(scalings(curves), "One line per run.", perSeries("runs per point: ", curves, func(cv scaling.Curve) string {
 		return runsAt(cv, func(p scaling.Point) int { return len(p.Runs) })
 	}))
 	if bySeries {
-		c.caption = append(c.caption, "A series' lines are of all its worker counts.")
+		c.caption = append(c.caption, "A series' lines cover all its worker counts.")
 	}
 	switch {
 	case missed > 0:

@@ -46,7 +46,7 @@ func breakdown(curves []scaling.Curve, obs []scaling.Observation) ([]chart, erro
 	}
 	if empty != nil {
 		c := &charts[0]
-		c.caption = append(c.caption, "Nothing measured of "+strings.Join(empty, ", ")+".")
+		c.caption = append(c.caption, "Nothing was measured for "+strings.Join(empty, ", ")+".")
 	}
 	return charts, nil
 }
@@ -139,7 +139,7 @@ func stack(cv scaling.Curve, byRun map[string]scaling.Observation) (chart, bool)
 	c.caption = []string{"Columns: where the mean rank's steady step time goes, in the run with the median throughput of each point."}
 	for _, part := range parts {
 		if at := missing[part.name]; len(at) > 0 {
-			text := fmt.Sprintf("%s was not measured at %s, and is part of other there.", upper(part.name), counts(at))
+			text := fmt.Sprintf("%s was not measured at %s; it is part of other there.", upper(part.name), counts(at))
 			if overlap {
 				text = fmt.Sprintf("%s was not measured at %s.", upper(part.name), counts(at))
 			}
@@ -150,7 +150,7 @@ func stack(cv scaling.Curve, byRun map[string]scaling.Observation) (chart, bool)
 		c.caption = append(c.caption, fmt.Sprintf("No part was measured at %s.", counts(nothing)))
 	}
 	if overlap {
-		c.caption = append(c.caption, "Beside each other: parts that overlap in time, and would add up to more than 100 %.")
+		c.caption = append(c.caption, "Side by side: parts that overlap in time and would add up to more than 100 %.")
 	}
 	err := c.fit()
 	c.y.max = 1.02

@@ -33,7 +33,7 @@ func busBandwidth(curves []scaling.Curve, _ []scaling.Observation) ([]chart, err
 		charts = append(charts, c)
 	}
 	if charts == nil {
-		return nil, errors.New("nothing to draw: no run has a bus bandwidth; benchmarks of collectives have (kind = \"collective\", or imported nccl-tests logs)")
+		return nil, errors.New("nothing to draw: no run has a bus bandwidth; benchmarks of collectives have one (kind = \"collective\", or imported nccl-tests logs)")
 	}
 	return charts, nil
 }
@@ -50,7 +50,7 @@ func opRank(op any) int {
 
 // busbw is the panel of one operation.
 func busbw(op any, curves []scaling.Curve) (chart, error) {
-	title := "operation not stated"
+	title := "unnamed operation"
 	if op != nil {
 		title = fmt.Sprint(op)
 	}
@@ -85,7 +85,7 @@ func busbw(op any, curves []scaling.Curve) (chart, error) {
 	where := "In place."
 	switch {
 	case places[false] && places[true]:
-		where = "In place, or out of place where that alone was measured."
+		where = "In place, or out of place where only that was measured."
 	case places[false]:
 		where = "Out of place."
 	}

@@ -76,7 +76,7 @@ func TestBusBW(t *testing.T) {
 	if count[Median] != 36 || count[Bar] != 18 || count[Dot] != 6*18+18 || count[Line] != 2 {
 		t.Errorf("marks %v", count)
 	}
-	for _, want := range []string{"all_reduce: In place.", "broadcast: Out of place.", "Runs per point: native workers=2: 6; native workers=4: 1.", "insufficient runs for an interval"} {
+	for _, want := range []string{"all_reduce: In place.", "broadcast: Out of place.", "Runs per point: native workers=2: 6; native workers=4: 1.", "too few runs for an interval"} {
 		if !strings.Contains(f.Caption(), want) {
 			t.Errorf("caption %q lacks %q", f.Caption(), want)
 		}

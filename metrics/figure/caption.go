@@ -59,13 +59,13 @@ func mixtures(curves []scaling.Curve) []string {
 	}
 	return []string{perSeries("", curves, func(c scaling.Curve) string {
 		if c.Mixed == nil {
-			return "runs that ran on the same"
+			return "runs on the same hardware and software"
 		}
 		facts := make([]string, len(c.Mixed))
 		for i, v := range c.Mixed {
 			facts[i] = shown(v.String())
 		}
-		return "mixes runs that ran on different things (" + strings.Join(facts, "; ") + ")"
+		return "mixes runs on different hardware or software (" + strings.Join(facts, "; ") + ")"
 	})}
 }
 

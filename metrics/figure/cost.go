@@ -227,7 +227,7 @@ func (c *chart) tradeoff(of tradeoff.Comparison, p choices, styles *[]string) {
 	}
 	c.caption = append(c.caption, "Markers: medians. Runs per point: "+runs+".")
 	if bare {
-		c.caption = append(c.caption, "Bars: intervals of the medians; a point without them has insufficient runs for an interval.")
+		c.caption = append(c.caption, "Bars: intervals of the medians; a point without one has too few runs.")
 	} else {
 		c.caption = append(c.caption, "Bars: intervals of the medians.")
 	}
@@ -335,9 +335,9 @@ func (c *chart) normalised(p choices, names []string, ratios func(*tradeoff.Row)
 	spread := "Bars: intervals of ratios of medians."
 	switch {
 	case with == 0:
-		spread = "No intervals: insufficient runs for one."
+		spread = "No intervals: too few runs."
 	case with < all:
-		spread += " Where there is none, there are insufficient runs for one."
+		spread += " A ratio without one has too few runs."
 	}
 	c.caption = append(c.caption, spread)
 	return true

@@ -292,9 +292,9 @@ func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, err
 	}
 	switch {
 	case !asked:
-		return chart{}, errors.New("no run has a target accuracy; give the study workload.targets")
+		return chart{}, errors.New("no run has a target accuracy; set workload.targets in the study")
 	case !reached:
-		return chart{}, errors.New("no run reached any of its targets; the accuracy figure shows how far they came")
+		return chart{}, errors.New("no run reached any of its targets; the accuracy figure shows how close they came")
 	}
 	what := "time to accuracy"
 	if slices.ContainsFunc(list, func(s series) bool { return s.goal.Name == measure.ToTarget }) {

@@ -44,7 +44,7 @@ func TestBreakdown(t *testing.T) {
 			`label  "communication" (1.36, 0.825) text "communication"`,
 			`label  "data wait" (1.36, 0.95) text "data wait"`,
 			`label  "other" (1.36, 0.975) text "other"`,
-		}, []string{"Data wait was not measured at 2 workers, and is part of other there.", "No part was measured at 8 workers."}, "Beside each other"},
+		}, []string{"Data wait was not measured at 2 workers; it is part of other there.", "No part was measured at 8 workers."}, "Side by side"},
 		"at once": {0.5, []string{
 			`block  "compute" (-0.36, 0) (-0.12, 0.5)`,
 			`block  "communication" (-0.12, 0) (0.12, 0.25)`,
@@ -54,7 +54,7 @@ func TestBreakdown(t *testing.T) {
 			`label  "compute" (1.36, 0.35) text "compute"`,
 			`label  "communication" (1.36, 0.25) text "communication"`,
 			`label  "data wait" (1.36, 0) text "data wait"`,
-		}, []string{"Data wait was not measured at 2 workers.", "No part was measured at 8 workers.", "Beside each other: parts that overlap in time, and would add up to more than 100 %."}, "part of other"},
+		}, []string{"Data wait was not measured at 2 workers.", "No part was measured at 8 workers.", "Side by side: parts that overlap in time and would add up to more than 100 %."}, "part of other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			obs := plainRuns("native", 2, 100, 120, 110)
@@ -149,7 +149,7 @@ func TestCost(t *testing.T) {
 	if x, y := f.panels[0].chart.x.title, f.panels[0].chart.y.title; x != "time to accuracy 0.75 (min)" || y != "cost (EUR)" {
 		t.Errorf("axes %q and %q", x, y)
 	}
-	if !strings.Contains(f.Caption(), "Runs per point: 5 to 6.") || !strings.Contains(f.Caption(), "insufficient runs for an interval") {
+	if !strings.Contains(f.Caption(), "Runs per point: 5 to 6.") || !strings.Contains(f.Caption(), "a point without one has too few runs") {
 		t.Error(f.Caption())
 	}
 	// Where runs miss the target an interval has no upper end.
@@ -172,7 +172,7 @@ func TestNormalised(t *testing.T) {
 	c := tradeoff.Comparison{Options: tradeoff.Options{Baseline: []scaling.Condition{{Key: "name", Value: "a"}}}, Rows: []tradeoff.Row{
 		{Series: "a", Workers: 1, TimeNormalised: base(), CostNormalised: base()},
 		{Series: "b", Workers: 1, TimeNormalised: estimated(0.5, 6, 0.4, 0.6)},
-		{Series: "c", Workers: 1, WhyNoBase: "nothing with name=a has test=c"},
+		{Series: "c", Workers: 1, WhyNoBase: "no configuration with name=a has test=c"},
 	}}
 	f, err := DrawNormalised(c, "", Options{})
 	if err != nil {
@@ -187,7 +187,7 @@ func TestNormalised(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, want := range []string{"the baseline (the same with name=a; time and cost of a run)", "Bars: intervals of ratios of medians. Missing",
-		"Missing: b, 1 worker: no cost; c, 1 worker (nothing with name=a has test=c)."} {
+		"Missing: b, 1 worker: no cost; c, 1 worker (no configuration with name=a has test=c)."} {
 		if !strings.Contains(f.Caption(), want) {
 			t.Errorf("no %q in %s", want, f.Caption())
 		}

@@ -171,7 +171,7 @@ func builder(kind string, curves []scaling.Curve, over string) (build, error) {
 	if over != "" {
 		m, err := scaling.Find(curves, kind)
 		if err == nil && m.Better == measure.Neither {
-			err = fmt.Errorf("%s figure: %s is neither better nor worse than a baseline's; draw it as it is", kind, m.Title)
+			err = fmt.Errorf("%s figure: %s has no better direction, so no gain over a baseline; draw it without --baseline", kind, m.Title)
 		}
 		return gains(m, over), err
 	}
@@ -270,7 +270,7 @@ func baseless(curves []scaling.Curve, with func(measure.Measure) bool) []string 
 	if without == nil {
 		return nil
 	}
-	return []string{"Not drawn, without a base point: " + strings.Join(without, ", ") + "."}
+	return []string{"Not drawn, for lack of a base point: " + strings.Join(without, ", ") + "."}
 }
 
 // shown makes text from a user fit to be drawn: one line, nothing in it that

@@ -81,7 +81,7 @@ func TestMarks(t *testing.T) {
 	f, _ := Draw("throughput", curves, obs, Options{})
 	want := "Weak scaling (batch per worker fixed). Base: 1 worker, 100 samples/s. Dots: runs; markers: medians. " +
 		"Runs per point: 2 at 1 worker, 1 at 2 workers. Dashed: ideal. " +
-		"No bar at 1 worker: insufficient runs for an interval (2 of 6). No bar at 2 workers: insufficient runs for an interval (1 of 6)."
+		"No bar at 1 worker: too few runs for an interval (2 of 6 needed). No bar at 2 workers: too few runs for an interval (1 of 6 needed)."
 	if diff := cmp.Diff(want, f.Caption()); diff != "" {
 		t.Errorf("caption (-want +got):\n%s", diff)
 	}
@@ -362,7 +362,7 @@ func TestNoInventedIntervals(t *testing.T) {
 			if strings.Contains(f.Caption(), "±") {
 				t.Errorf("%s %s: %s", name, kind, f.Caption())
 			}
-			if kind != "accuracy" && kind != "samples" && kind != "breakdown" && name != "one" && bars == 0 && !strings.Contains(f.Caption(), "insufficient runs for an interval") {
+			if kind != "accuracy" && kind != "samples" && kind != "breakdown" && name != "one" && bars == 0 && !strings.Contains(f.Caption(), "too few runs for an interval") {
 				t.Errorf("%s %s: neither bars nor a reason: %s", name, kind, f.Caption())
 			}
 		}

@@ -60,7 +60,7 @@ type placed struct {
 func layoutOf(c *chart, o Options) (layout, error) {
 	for _, in := range []float64{o.Width, o.Height} {
 		if !(in >= 0 && in <= maxSize) {
-			return layout{}, fmt.Errorf("a size of %g inches; give more than 0 and at most %d, or 0 to choose", in, maxSize)
+			return layout{}, fmt.Errorf("a size of %g inches; give more than 0 and at most %d, or 0 for an automatic one", in, maxSize)
 		}
 	}
 	if c.scattered && !c.panel {
@@ -167,7 +167,7 @@ func arrange(c *chart, o Options, where side) (layout, error) {
 		return layout{}, fmt.Errorf("%.3g inches wide leaves no room for the plot next to its labels; make it %.3g or more", o.Width, math.Ceil((l.size.X+minPlot-w).Points()/7.2)/10+1)
 	}
 	if least := max(minPlot, needed); height < least {
-		return layout{}, fmt.Errorf("%.3g inches high leaves no room for the plot, its caption and %s; make it %.3g or more, or 0 to choose", o.Height, number.Count(len(l.labels), "label"), math.Ceil((l.size.Y+least-height).Points()/7.2)/10)
+		return layout{}, fmt.Errorf("%.3g inches high leaves no room for the plot, its caption and %s; make it %.3g or more, or 0 for automatic", o.Height, number.Count(len(l.labels), "label"), math.Ceil((l.size.Y+least-height).Points()/7.2)/10)
 	}
 	if o.Height == 0 && tooLarge(l.size) {
 		return layout{}, fmt.Errorf("%s need a height of %.0f inches; draw fewer series", number.Count(max(len(l.labels), len(c.y.names)), "label"), l.size.Y/vg.Inch)

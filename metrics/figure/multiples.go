@@ -155,7 +155,7 @@ func (f *Drawing) multiples(charts []chart, o Options) error {
 	if o.Height > 0 {
 		each.Height = float64((vg.Length(o.Height)*vg.Inch - above - below) / vg.Inch / vg.Length(rows))
 		if each.Height <= 0 {
-			return fmt.Errorf("%.3g inches high leaves no room for %d panels; make it %d or more, or 0 to choose", o.Height, len(charts), 3*rows)
+			return fmt.Errorf("%.3g inches high leaves no room for %d panels; make it %d or more, or 0 for automatic", o.Height, len(charts), 3*rows)
 		}
 	}
 	list := make([]panel, len(charts))

@@ -57,7 +57,7 @@ func DrawRanks(runs []RankSteps, o Options) (*Drawing, error) {
 		}
 		c.caption = []string{
 			"Bars: medians; boxes: 25 to 75 % of a rank's steps; thin lines: 5 to 95 %.",
-			fmt.Sprintf("Of run %s, the one with the median throughput, and no other: %s steady steps of each rank.", shown(r.Run), steps),
+			fmt.Sprintf("Only run %s, the one with the median throughput: %s steady steps of each rank.", shown(r.Run), steps),
 		}
 		if slowest.Max > 0 {
 			c.caption = append(c.caption, fmt.Sprintf("The longest step: %s s, of rank %d.", number.Short(slowest.Max, 3), slowest.Rank))

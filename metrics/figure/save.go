@@ -83,7 +83,7 @@ func (f *Drawing) Write(w io.Writer, format string) error {
 		_, err := c.WriteTo(w)
 		return err
 	}
-	return fmt.Errorf("%q is not a format of a figure; choose one of %s", format, strings.Join(Formats(), ", "))
+	return fmt.Errorf("unknown figure format %q; choose one of %s", format, strings.Join(Formats(), ", "))
 }
 
 // SVG is the figure as an element of a page: as wide as its place there, but

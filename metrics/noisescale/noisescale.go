@@ -104,13 +104,13 @@ func Of(blocks []Block, small, large int) (Estimate, error) {
 	case e.GradientSquared <= 0:
 		e.Why = fmt.Sprintf("over %s the gradient cannot be distinguished from its noise", number.Count(int(e.Steps), "step"))
 	case e.Noise < 0:
-		e.Why = fmt.Sprintf("over %s no noise can be told in the gradient", number.Count(int(e.Steps), "step"))
+		e.Why = fmt.Sprintf("over %s the gradient shows no noise", number.Count(int(e.Steps), "step"))
 	default:
 		e.Samples = known(sumU / sumV)
 	}
 	if len(blocks) < MinBlocks {
 		if e.Why == "" {
-			e.Why = fmt.Sprintf("an interval needs %d blocks of steps, and there are %d", MinBlocks, len(blocks))
+			e.Why = fmt.Sprintf("an interval needs %d blocks of steps; there are %d", MinBlocks, len(blocks))
 		}
 		return e, nil
 	}

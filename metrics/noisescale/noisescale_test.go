@@ -96,7 +96,7 @@ func TestByHand(t *testing.T) {
 	if e.Noise != 8 || e.GradientSquared != 1.5 || e.Samples == nil || math.Abs(*e.Samples-16.0/3) > 1e-12 || e.Steps != 4 {
 		t.Errorf("%+v", e)
 	}
-	if e.Low != nil || e.High != nil || !strings.Contains(e.Why, "an interval needs 6 blocks of steps, and there are 2") {
+	if e.Low != nil || e.High != nil || !strings.Contains(e.Why, "an interval needs 6 blocks of steps; there are 2") {
 		t.Errorf("an interval from two blocks: %+v", e)
 	}
 }

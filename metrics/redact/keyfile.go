@@ -26,7 +26,7 @@ func ReadKey(path string) (Key, error) {
 	text, err := regular.ReadFile(path, maxKeyFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := makeKey(path); err != nil {
-			return nil, fmt.Errorf("the key for digests of secrets cannot be made: %w", err)
+			return nil, fmt.Errorf("cannot make the key for digests of secrets: %w", err)
 		}
 		text, err = regular.ReadFile(path, maxKeyFile)
 	}
@@ -40,9 +40,9 @@ func ReadKey(path string) (Key, error) {
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	switch {
 	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("%s, the key for digests of secrets, can be read by others (mode %04o); `chmod 600` it, or remove it to get another, under which the runs recorded so far compare as changed", path, info.Mode().Perm())
+		return nil, fmt.Errorf("%s, the key for digests of secrets, can be read by others (mode %04o); `chmod 600` it, or remove it to get a new one, with which the runs recorded so far compare as changed", path, info.Mode().Perm())
 	case err != nil || len(key) != keySize:
-		return nil, fmt.Errorf("%s is not a key for digests of secrets (%d hexadecimal digits); remove it to get another", path, 2*keySize)
+		return nil, fmt.Errorf("%s is not a key for digests of secrets (%d hexadecimal digits); remove it to get a new one", path, 2*keySize)
 	}
 	return key, nil
 }

@@ -27,7 +27,7 @@ func TestWordsAreCounted(t *testing.T) {
 		t.Errorf("series %s, want %s", got, want)
 	}
 	_, err := Analyse(obs, Options{Baseline: []Condition{{"platform", "gpu"}}})
-	if err == nil || !strings.HasSuffix(err.Error(), "there are "+strings.ReplaceAll(want, " ", ", ")) {
+	if err == nil || !strings.HasSuffix(err.Error(), "valid: "+strings.ReplaceAll(want, " ", ", ")) {
 		t.Errorf("baseline: %v", err)
 	}
 	// Numbers are before words, and among them by size.

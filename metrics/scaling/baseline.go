@@ -67,7 +67,7 @@ func Baselines(conditions []Condition, list []map[string]any) ([]Baseline, error
 			return !ok || text(v) != c.Value
 		})
 		if len(with) == 0 {
-			return nil, fmt.Errorf("no configuration has %s=%s; there are %s", key, c.Value, strings.Join(sortedKeys(values), ", "))
+			return nil, fmt.Errorf("no configuration has %s=%s; valid: %s", key, c.Value, strings.Join(sortedKeys(values), ", "))
 		}
 	}
 	value := func(i int, key string) string {
@@ -107,7 +107,7 @@ func Baselines(conditions []Condition, list []map[string]any) ([]Baseline, error
 		for _, key := range differing(i, nearest, rest) {
 			own = append(own, key+"="+value(i, key))
 		}
-		bases[i].Why = fmt.Sprintf("nothing with %s has %s", conditionsText(conditions), strings.Join(own, " "))
+		bases[i].Why = fmt.Sprintf("no configuration with %s has %s", conditionsText(conditions), strings.Join(own, " "))
 	}
 	return bases, nil
 }
@@ -152,9 +152,9 @@ func (c Condition) resolve(keys map[string]bool) (string, error) {
 	case 1:
 		return fits[0], nil
 	case 0:
-		return "", fmt.Errorf("nothing is called %s; the configurations have %s", c.Key, strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
+		return "", fmt.Errorf("no configuration has the key %s; valid: %s", c.Key, strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
 	}
-	return "", fmt.Errorf("%s may be %s; write it in full", c.Key, strings.Join(fits, " or "))
+	return "", fmt.Errorf("%s could be %s; write it in full", c.Key, strings.Join(fits, " or "))
 }
 
 // divideBy divides every point by its baseline, on whatever curve that is. What
@@ -183,7 +183,7 @@ func (an *analysis) divideBy(conditions []Condition, curves []Curve) error {
 		}
 	}
 	if list == nil {
-		return errors.New("nothing to divide")
+		return errors.New("no point to compare with the baseline")
 	}
 	bases, err := Baselines(conditions, list)
 	if err != nil {
@@ -196,7 +196,7 @@ func (an *analysis) divideBy(conditions []Condition, curves []Curve) error {
 			continue
 		}
 		if b.Also != nil {
-			p.Warnings = append(p.Warnings, "differs from its baseline also in "+strings.Join(b.Also, ", "))
+			p.Warnings = append(p.Warnings, "also differs from its baseline in "+strings.Join(b.Also, ", "))
 		}
 		base := places[b.Index].point
 		for _, s := range p.Measures {

@@ -32,7 +32,7 @@ func TestBaselines(t *testing.T) {
 		// The only one that fits is of another test.
 		{"what has none says so", gpu,
 			[]map[string]any{cell("test", "a", "platform", "gpu"), cell("test", "a", "platform", "cpu"), cell("test", "b", "platform", "cpu")},
-			[]Baseline{{Index: 0}, {Index: 0}, {Why: "nothing with platform=gpu has test=b"}}},
+			[]Baseline{{Index: 0}, {Index: 0}, {Why: "no configuration with platform=gpu has test=b"}}},
 		{"what follows may differ", gpu,
 			[]map[string]any{cell("test", "a", "platform", "gpu"), cell("test", "a", "platform", "cpu", "vcpus", int64(8)), cell("test", "b", "platform", "cpu", "vcpus", int64(8)), cell("test", "b", "platform", "gpu")},
 			[]Baseline{{Index: 0}, {Index: 0, Also: []string{"vcpus"}}, {Index: 3, Also: []string{"vcpus"}}, {Index: 3}}},
@@ -50,7 +50,7 @@ func TestBaselines(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 	}
-	for text, want := range map[string]string{"platform=tpu": "there are cpu, gpu", "colour=red": "nothing is called colour", "c=1": "c may be a.c or b.c"} {
+	for text, want := range map[string]string{"platform=tpu": "valid: cpu, gpu", "colour=red": "no configuration has the key colour", "c=1": "c could be a.c or b.c"} {
 		c, err := ParseCondition(text)
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +90,7 @@ func TestBaselineOfAnotherSeries(t *testing.T) {
 	if own := curves[0].Points[1].Of(measure.Throughput).Gain(); own == nil || own.Value != 1 || own.Why != AtBase {
 		t.Errorf("the baseline's own: %+v", own)
 	}
-	if w := strings.Join(four.Warnings, "\n"); !strings.Contains(w, "no baseline: nothing with framework=native has workers=4") {
+	if w := strings.Join(four.Warnings, "\n"); !strings.Contains(w, "no baseline: no configuration with framework=native has workers=4") {
 		t.Error(w)
 	}
 	if two.Of(measure.Throughput).Efficiency() != nil || curves[0].Base != nil {

@@ -36,7 +36,7 @@ func Compare(xs, ys []float64, confidence float64) (Comparison, error) {
 	}
 	for _, sample := range [][]float64{xs, ys} {
 		if len(sample) == 0 {
-			return Comparison{}, fmt.Errorf("a comparison needs at least one run a side, and there are %d and %d", len(xs), len(ys))
+			return Comparison{}, fmt.Errorf("a comparison needs at least one run a side; there are %d and %d", len(xs), len(ys))
 		}
 		for _, x := range sample {
 			if !isRate(x) {
@@ -51,7 +51,7 @@ func Compare(xs, ys []float64, confidence float64) (Comparison, error) {
 	}
 	c.Ratio.Interval, c.Ratio.Why = ratioInterval(medianOf(xs, confidence), medianOf(ys, confidence))
 	if need := minTestRuns(alpha(confidence)); min(len(xs), len(ys)) < need {
-		c.WhyNoP = fmt.Sprintf("insufficient runs for a test (%d of %d)", min(len(xs), len(ys)), need)
+		c.WhyNoP = fmt.Sprintf("too few runs for a test (%d of %d needed)", min(len(xs), len(ys)), need)
 		return c, nil
 	}
 	test, err := stats.MannWhitneyUTest(xs, ys, stats.LocationDiffers)

@@ -21,7 +21,7 @@ func TestCompare(t *testing.T) {
 		{"apart, the other way", []float64{1, 2, 3, 4}, []float64{5, 6, 7, 8}, 2.5 / 6.5, 2.0 / 70, ""},
 		{"five a side", []float64{6, 7, 8, 9, 10}, []float64{1, 2, 3, 4, 5}, 8.0 / 3, 2.0 / 252, ""},
 		{"one pair swapped", []float64{4, 6, 7, 8}, []float64{1, 2, 3, 5}, 6.5 / 2.5, 4.0 / 70, ""},
-		{"too few", []float64{5, 6, 7}, []float64{1, 2, 3, 4}, 6 / 2.5, math.NaN(), "insufficient runs for a test (3 of 4)"},
+		{"too few", []float64{5, 6, 7}, []float64{1, 2, 3, 4}, 6 / 2.5, math.NaN(), "too few runs for a test (3 of 4 needed)"},
 		{"alike", []float64{2, 2, 2, 2}, []float64{2, 2, 2, 2}, 1, math.NaN(), "same value"},
 	} {
 		c, err := Compare(tt.xs, tt.ys, 0)

@@ -38,7 +38,7 @@ func TestCurvesDoNotMixFingerprints(t *testing.T) {
 			t.Errorf("curve %q with %d points, want %q with %d runs at 2 workers", c.Series, len(c.Points), want.name, want.runs)
 		}
 		if !slices.ContainsFunc(c.Warnings, func(w string) bool {
-			return strings.Contains(w, "not on one curve: interface: eth0 (1 run), ib0 (3 runs)")
+			return strings.Contains(w, "on separate curves: interface: eth0 (1 run), ib0 (3 runs)")
 		}) {
 			t.Errorf("%s: %q", c.Series, c.Warnings)
 		}

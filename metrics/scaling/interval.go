@@ -13,7 +13,7 @@ import (
 func alpha(confidence float64) float64 { return (1 - confidence) * (1 + 1e-12) }
 
 func insufficient(have, need int) string {
-	return fmt.Sprintf("insufficient runs for an interval (%d of %d)", have, need)
+	return fmt.Sprintf("too few runs for an interval (%d of %d needed)", have, need)
 }
 
 // medianInterval is the exact, distribution-free confidence interval of a

@@ -38,7 +38,7 @@ func TestMedianInterval(t *testing.T) {
 			t.Errorf("n = %d: %+v, want ranks %d to %d at %.7f", tt.n, in, tt.low, tt.n+1-tt.low, tt.level)
 		}
 	}
-	if _, why := medianInterval([]float64{1, 2, 3}, 0.99); why != "insufficient runs for an interval (3 of 8)" {
+	if _, why := medianInterval([]float64{1, 2, 3}, 0.99); why != "too few runs for an interval (3 of 8 needed)" {
 		t.Errorf("99 %%: %q", why) // 2/2⁷ = 1.6 %, 2/2⁸ = 0.8 %
 	}
 }
@@ -60,7 +60,7 @@ func TestRatioInterval(t *testing.T) {
 		t.Errorf("upside down %+v, want 1/%+v", back, want)
 	}
 	few := medianOf([]float64{1, 2, 3, 4, 5}, 0.95)
-	if in, why := ratioInterval(a, few); in != nil || why != "insufficient runs for an interval (5 of 6)" {
+	if in, why := ratioInterval(a, few); in != nil || why != "too few runs for an interval (5 of 6 needed)" {
 		t.Errorf("%v, %q", in, why)
 	}
 	if in, why := ratioInterval(&Estimate{Value: 1e300, Interval: &Interval{Low: 1e300, High: 1e300}}, &Estimate{Value: 1e-300, Interval: &Interval{Low: 1e-300, High: 1e-300}}); in != nil || why != farApart {

@@ -11,12 +11,12 @@ import (
 func Median(xs []float64, confidence float64) (Estimate, error) {
 	for _, x := range xs {
 		if math.IsInf(x, 0) {
-			return Estimate{}, fmt.Errorf("%g is not a value that a median could be of", x)
+			return Estimate{}, fmt.Errorf("cannot take a median of %g", x)
 		}
 	}
 	r, err := Reached(xs, confidence)
 	if err == nil && r.Median == nil {
-		err = fmt.Errorf("no runs to take a median of")
+		err = fmt.Errorf("cannot take a median of no runs")
 	}
 	if err != nil {
 		return Estimate{}, err
@@ -46,7 +46,7 @@ func (e *Estimate) byNode(runs []made, confidence float64) {
 		e.Interval.Low, e.Interval.High = min(e.Interval.Low, e.Value), max(e.Interval.High, e.Value)
 		return
 	}
-	e.Why = fmt.Sprintf("runs that share a node are alike, and %d count as %d: %s", e.Runs, len(groups), e.Why)
+	e.Why = fmt.Sprintf("runs that share a node count as one, so %d runs count as %d: %s", e.Runs, len(groups), e.Why)
 }
 
 // medianOf is the median of an ascending, non-empty sample, with its interval; see

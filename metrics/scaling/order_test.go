@@ -161,7 +161,7 @@ func TestRunsThatShareANode(t *testing.T) {
 		}
 	}
 	m = analyse(t, obs, Options{})[0].Points[0].Of(measure.Throughput).Median
-	if m.Interval != nil || m.Why != "runs that share a node are alike, and 12 count as 2: insufficient runs for an interval (2 of 6)" {
+	if m.Interval != nil || m.Why != "runs that share a node count as one, so 12 runs count as 2: too few runs for an interval (2 of 6 needed)" {
 		t.Errorf("%+v", m)
 	}
 }

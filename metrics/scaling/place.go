@@ -78,7 +78,7 @@ func Within(obs []Observation, conditions []Condition) ([]Observation, error) {
 			return nil, fmt.Errorf("nothing was measured at a %s", c.Key)
 		}
 		if !found {
-			return nil, fmt.Errorf("nothing was measured at %s; there are %s", c, strings.Join(sortedKeys(values), ", "))
+			return nil, fmt.Errorf("nothing was measured at %s; valid: %s", c, strings.Join(sortedKeys(values), ", "))
 		}
 		obs = list
 	}

@@ -18,7 +18,7 @@ type Reach struct {
 // Why there is no median.
 const (
 	halfMiss    = "not reached by half of the runs"
-	tooManyMiss = "too many runs miss the target to tell when half of all reach it"
+	tooManyMiss = "too many runs miss the target for a median time"
 )
 
 // Reached is the median time to a target, or what it costs, from all runs of a
@@ -50,7 +50,7 @@ func ReachedOn(xs []float64, nodes [][]string, confidence float64) (Reach, error
 		case math.IsInf(x, 1):
 			misses++
 		case math.IsNaN(x) || math.IsInf(x, 0):
-			return Reach{}, fmt.Errorf("%g is not a value that a median could be of", x)
+			return Reach{}, fmt.Errorf("cannot take a median of %g", x)
 		}
 	}
 	if len(xs) == 0 {

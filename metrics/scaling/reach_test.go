@@ -29,7 +29,7 @@ func TestReached(t *testing.T) {
 		why, noBar string
 	}{
 		{"all reach it", []float64{6, 5, 4, 3, 2, 1}, 3.5, 1, 6, 0, "", ""},
-		{"few that all reach it", []float64{30, 10}, 20, 0, 0, 0, "", "insufficient runs for an interval (2 of 6)"},
+		{"few that all reach it", []float64{30, 10}, 20, 0, 0, 0, "", "too few runs for an interval (2 of 6 needed)"},
 		{"few of which one misses", []float64{30, 10, inf}, 0, 0, 0, 0, tooManyMiss, ""},
 		{"one in six misses", []float64{1, 2, 3, 4, 5, inf}, 0, 0, 0, 1, tooManyMiss, ""},
 		// The 6th and the 15th of 20; the median between the 10th and the 11th.

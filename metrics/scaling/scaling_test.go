@@ -135,9 +135,9 @@ func TestTimeToAccuracy(t *testing.T) {
 		reached int
 		why     string
 	}{
-		{[]float64{30}, ptr(30), 1, "insufficient runs for an interval (1 of 6)"},
-		{[]float64{30, 10, 20}, ptr(20), 3, "insufficient runs for an interval (3 of 6)"},
-		{[]float64{30, 10}, ptr(20), 2, "insufficient runs for an interval (2 of 6)"},
+		{[]float64{30}, ptr(30), 1, "too few runs for an interval (1 of 6 needed)"},
+		{[]float64{30, 10, 20}, ptr(20), 3, "too few runs for an interval (3 of 6 needed)"},
+		{[]float64{30, 10}, ptr(20), 2, "too few runs for an interval (2 of 6 needed)"},
 		{[]float64{30, 10, 0}, nil, 2, tooManyMiss},
 		{[]float64{30, 10, 20, 0}, nil, 3, tooManyMiss},
 		{[]float64{30, 0}, nil, 1, halfMiss},
@@ -187,7 +187,7 @@ func TestSeries(t *testing.T) {
 			[]string{"native data.kind=a workload.kind=b", "native data.kind=unset workload.kind=unset"}, ""},
 		{"what follows from workers", join(runs(1, 100), with(with(runs(2, 190), "global_batch", int64(128)), "nodes", int64(2))), []string{"native"}, ""},
 		{"an edited limit is reported", join(runs(1, 100), with(runs(2, 190), "resources.time", "1h")), []string{"native"},
-			"resources.time varies inside this series: 1h, unset"},
+			"resources.time varies within this series: 1h, unset"},
 		{"a swept limit separates", join(with(base, "resources.time", "1h"), with(base, "resources.time", "2h")),
 			[]string{"native time=1h", "native time=2h"}, ""},
 		{"the batch changed silently", join(runs(1, 100), with(runs(2, 190), "global_batch", int64(128)), with(runs(2, 191), "global_batch", int64(64))),
@@ -228,15 +228,15 @@ func TestWarnings(t *testing.T) {
 			"runs of several studies are mixed: other, s",
 		},
 		{
-			"throughput: insufficient runs for an interval (2 of 6)",
+			"throughput: too few runs for an interval (2 of 6 needed)",
 			"2 of 2 runs share the allocation of job 10 and do not see the variation between allocations",
 		},
 		{
-			"1 of 3 runs left out of the throughput: a throughput of NaN is none",
+			"1 of 3 runs left out of the throughput: a throughput of NaN is not valid",
 			"1 of 3 runs left out of the throughput: no steady state: 30 steps are too few",
-			"throughput: insufficient runs for an interval (1 of 6)",
+			"throughput: too few runs for an interval (1 of 6 needed)",
 			"mixed placement: runs on 1 and 2 nodes",
-			"speedup: insufficient runs for an interval (1 of 6)",
+			"speedup: too few runs for an interval (1 of 6 needed)",
 			"superlinear: speedup 2.488 with 2 times the workers; check that the base point was not slowed down",
 			"s/w2-r3-a1: the clock jumped",
 		},
@@ -439,9 +439,9 @@ func TestRowJSON(t *testing.T) {
   "fingerprint": null,
   "warnings": [
    "the base is one worker, which exchanges no gradients: efficiency includes the whole cost of going distributed",
-   "throughput: insufficient runs for an interval (1 of 6)",
+   "throughput: too few runs for an interval (1 of 6 needed)",
    "target 0.75: reached by 0 of 1 run",
-   "speedup: insufficient runs for an interval (1 of 6)"
+   "speedup: too few runs for an interval (1 of 6 needed)"
   ]
  }
 ]`

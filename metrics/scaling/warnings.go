@@ -97,7 +97,7 @@ func leftOut(runs []*Observation) []string {
 		why := o.Why[measure.Throughput]
 		switch {
 		case ok && !isRate(x):
-			reasons[fmt.Sprintf("a throughput of %g is none", x)]++
+			reasons[fmt.Sprintf("a throughput of %g is not valid", x)]++
 		case ok:
 		case (o.Known(measure.RunSeconds) != nil || len(o.Reported) > 0) && strings.HasPrefix(why, noSteadyState+": 0 steps"):
 			// of a program that need not report steps: its run time or its own figures
@@ -156,7 +156,7 @@ func (an *analysis) gainWarnings(p *Point) []string {
 	case g == nil && s.Better == measure.Neither:
 		return nil
 	case g == nil:
-		return []string{strings.Replace(fmt.Sprintf("speedup left out: %g %s against %g at the base is beyond what can be divided", s.Median.Value, s.Unit, s.base.Median.Value), "  ", " ", 1)}
+		return []string{strings.Replace(fmt.Sprintf("speedup left out: the ratio of %g %s to %g at the base is out of range", s.Median.Value, s.Unit, s.base.Median.Value), "  ", " ", 1)}
 	}
 	var list []string
 	if g.Why != "" {
@@ -207,7 +207,7 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 			continue
 		}
 		if values := distinct(k, s.runs); len(values) > 1 {
-			list = append(list, fmt.Sprintf("%s varies inside this series: %s", k, strings.Join(values, ", ")))
+			list = append(list, fmt.Sprintf("%s varies within this series: %s", k, strings.Join(values, ", ")))
 		}
 	}
 	return list
@@ -225,10 +225,10 @@ func trains(runs []*Observation) bool {
 func ranOnWarnings(c *Curve, s *series) []string {
 	var list []string
 	for _, v := range s.divided {
-		list = append(list, "runs that differ in what they ran on are not on one curve: "+v.String())
+		list = append(list, "runs on different hardware or software are on separate curves: "+v.String())
 	}
 	for _, v := range c.Mixed {
-		list = append(list, "runs that differ in what they ran on are mixed: "+v.String())
+		list = append(list, "runs on different hardware or software are mixed: "+v.String())
 	}
 	prints := make([]fingerprint.Print, len(s.runs))
 	for i, o := range s.runs {
@@ -236,7 +236,7 @@ func ranOnWarnings(c *Curve, s *series) []string {
 	}
 	_, partial := fingerprint.Vary(prints)
 	for _, v := range partial {
-		list = append(list, "not all runs recorded what they ran on, and those are taken to be like the others: "+v.String())
+		list = append(list, "some runs did not record what they ran on and are taken to be like the others: "+v.String())
 	}
 	return list
 }

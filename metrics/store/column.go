@@ -257,4 +257,4 @@ func (c column) decode(exists column, minimum *int64, array *string) error {
 	return nil
 }
 
-var errColumn = errors.New("a stored column of steps is damaged; move the database away and run `scalebench collect` to build it anew from the run folders")
+var errColumn = errors.New("a stored column of steps is damaged; move the database away and run `scalebench collect` to rebuild it from the run folders")

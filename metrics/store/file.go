@@ -107,7 +107,7 @@ func (in *ingest) file(f metrics.EventFile, at *position) error {
 			return err
 		}
 		if why != "" {
-			in.warn("%s %s; it was read from its beginning again", f.Path, why)
+			in.warn("%s %s, so it was read again from the start", f.Path, why)
 			if _, err := in.tx.Exec("DELETE FROM event_file WHERE id = ?", at.id); err != nil {
 				return err
 			}
@@ -160,7 +160,7 @@ func replaced(file *os.File, info os.FileInfo, at *position) (string, error) {
 		return "", err
 	}
 	if !bytes.Equal(head, at.head) {
-		return "was written anew", nil
+		return "was rewritten", nil
 	}
 	return "", nil
 }

@@ -152,7 +152,7 @@ func TestReplacedFile(t *testing.T) {
 			ingestRun(t, s, aRun(), files...)
 			replace(t, files[1].Path)
 			r := ingestRun(t, s, aRun(), files...)
-			if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "from its beginning again") {
+			if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "read again from the start") {
 				t.Errorf("warnings %q", r.Warnings)
 			}
 			for _, view := range []string{"runs", "rank_step", "steps", "evaluations", "bad_lines"} {

@@ -344,7 +344,7 @@ func TestIngestNoiseScale(t *testing.T) {
 	files := writeRanks(t, t.TempDir(), texts[:])
 	ingestRun(t, s, aRun(), files...)
 	if diff := cmp.Diff([]string{
-		"s/p2-r1-a1|2|1|6|6|16|32|32|<nil>|<nil>|2|64|an interval needs 6 blocks of steps, and there are 2",
+		"s/p2-r1-a1|2|1|6|6|16|32|32|<nil>|<nil>|2|64|an interval needs 6 blocks of steps; there are 2",
 		"s/p2-r1-a1|2|2|12|6|16|32|<nil>|<nil>|<nil>|-2|128|over 6 steps the gradient cannot be distinguished from its noise",
 	}, table(t, s, "SELECT run, workers, epoch, step, steps, batch, global_batch, noise_scale, low, high, gradient_squared, noise, why FROM noise_scales ORDER BY epoch")); diff != "" {
 		t.Error(diff)

@@ -143,7 +143,7 @@ func (o *observer) runs() error {
 				return err
 			}
 			if nothing {
-				v.Why = map[string]string{measure.Throughput: "no event of the run was read in"}
+				v.Why = map[string]string{measure.Throughput: "no event of the run was read"}
 			}
 			if err := json.Unmarshal([]byte(slowest), &v.Slowest); err != nil {
 				return err

@@ -38,11 +38,11 @@ func record(run metrics.Run) ([]byte, error) {
 	case len(missing) > 0:
 		return nil, fmt.Errorf("its record lacks %s", strings.Join(missing, ", "))
 	case run.Workers < 1 || run.Repeat < 1 || run.Attempt < 1:
-		return nil, fmt.Errorf("its record says workers %d, repeat %d, attempt %d; each is 1 or more", run.Workers, run.Repeat, run.Attempt)
+		return nil, fmt.Errorf("its record says workers %d, repeat %d, attempt %d; each must be 1 or more", run.Workers, run.Repeat, run.Attempt)
 	case run.Workers > metrics.MaxRanks || run.Beside < 0 || run.Beside > metrics.MaxRanks || run.Nodes < 0 || run.Nodes > metrics.MaxRanks:
 		return nil, fmt.Errorf("its record says workers %d, %d beside them, nodes %d; want at most %d", run.Workers, run.Beside, run.Nodes, metrics.MaxRanks)
 	case !slices.Contains(metrics.Statuses, run.Status):
-		return nil, fmt.Errorf("status %q is none of %v", run.Status, metrics.Statuses)
+		return nil, fmt.Errorf("unknown status %q; valid: %v", run.Status, metrics.Statuses)
 	}
 	times := []float64{run.CreatedUnix}
 	if j := run.Job; j != nil {
@@ -63,7 +63,7 @@ func record(run metrics.Run) ([]byte, error) {
 		return nil, err
 	}
 	if len(text) > metrics.MaxLine { // queries read no longer text
-		return nil, fmt.Errorf("its record is %d bytes long; at most %d are stored: its parameters, or labels, are too long", len(text), metrics.MaxLine)
+		return nil, fmt.Errorf("its record is %d bytes long; at most %d are stored: shorten its parameters or labels", len(text), metrics.MaxLine)
 	}
 	return text, nil
 }

@@ -42,13 +42,13 @@ func inspect(path string) (empty bool, err error) {
 	var e sqlite3.Error
 	switch {
 	case errors.As(err, &e) && e.Code == sqlite3.ErrNotADB:
-		return false, fmt.Errorf("%s: %w, nor any SQLite file; name another one with --db", path, ErrNotOurs)
+		return false, fmt.Errorf("%s: %w, nor any other SQLite file; name another file with --db", path, ErrNotOurs)
 	case err != nil:
 		return false, fmt.Errorf("database %s: %w", path, err)
 	case id == 0 && version == 0 && objects == 0:
 		return true, nil
 	case id != applicationID:
-		return false, fmt.Errorf("%s: %w but another program's SQLite file; name another one with --db", path, ErrNotOurs)
+		return false, fmt.Errorf("%s: %w but another program's SQLite file; name another file with --db", path, ErrNotOurs)
 	case version > schemaVersion:
 		return false, fmt.Errorf("%s: %w (schema %d, this one knows %d); use the newer scalebench, or another file with --db",
 			path, ErrNewer, version, schemaVersion)

@@ -38,7 +38,7 @@ var (
 	ErrOlder     = errors.New("database of an older scalebench")
 	ErrLocked    = errors.New("database is locked")
 	ErrUnusable  = errors.New("database cannot be used") // by its mode, its owner or its content
-	ErrAmbiguous = errors.New("more than one run goes by that")
+	ErrAmbiguous = errors.New("it matches several runs")
 	ErrReadOnly  = errors.New("database was opened for reading only")
 )
 
@@ -310,7 +310,7 @@ func explanation(err error, e sqlite3.Error) error {
 			return fmt.Errorf("%w; what was stored before is unharmed", err)
 		}
 	case sqlite3.ErrCorrupt:
-		return fmt.Errorf("%w: %w: the file is damaged; move it away and run `scalebench collect` to build it anew from the run folders", ErrUnusable, err)
+		return fmt.Errorf("%w: %w: the file is damaged; move it away and run `scalebench collect` to rebuild it from the run folders", ErrUnusable, err)
 	}
 	return err
 }

@@ -308,7 +308,7 @@ func placesOf(list []measure.Measure) (join string, args []any, err error) {
 			continue
 		}
 		if of != nil && of.At != m.At {
-			return "", nil, fmt.Errorf("%w: %s is of each %s of a run, %s of each %s; ask for one at a time", ErrPlaces,
+			return "", nil, fmt.Errorf("%w: %s is per %s, %s per %s; ask for one at a time", ErrPlaces,
 				of.Name, strings.Join(of.At.Keys(), ", "), m.Name, strings.Join(m.At.Keys(), ", "))
 		}
 		of = &list[i]

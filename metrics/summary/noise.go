@@ -51,7 +51,7 @@ func (r *Outcome) noise(in Input) {
 			scale.Estimate, err = noisescale.Of(blocks, scale.Batch, scale.GlobalBatch)
 		}
 		if err != nil {
-			r.warn("no gradient noise scale of epoch %d: %v", first.Epoch, err)
+			r.warn("no gradient noise scale for epoch %d: %v", first.Epoch, err)
 			scale.Estimate = noisescale.Estimate{Why: err.Error()}
 		}
 		r.NoiseScales = append(r.NoiseScales, scale)
@@ -67,7 +67,7 @@ func noNoiseScale(in Input) string {
 	case len(in.Steps) == 0:
 		return "no training step was recorded"
 	case in.World == 1:
-		return "it compares gradients of two batch sizes, and one worker has one only"
+		return "it compares gradients of two batch sizes, and one worker has only one"
 	case in.BatchNorm == "sync":
 		return "with synchronised batch norm, no rank has a gradient that depends only on its own samples"
 	}

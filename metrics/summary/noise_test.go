@@ -50,7 +50,7 @@ func TestNoiseScaleDoubts(t *testing.T) {
 		in := twoRanks()
 		in.Gradients = append(spoil(gradientsOf(1)), gradientsOf(2)...)
 		r := Summarize(in)
-		if len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "no gradient noise scale of epoch 1: ") || !strings.Contains(r.Warnings[0], want) {
+		if len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "no gradient noise scale for epoch 1: ") || !strings.Contains(r.Warnings[0], want) {
 			t.Errorf("warnings %q, want %q", r.Warnings, want)
 		}
 		if len(r.NoiseScales) != 2 || r.NoiseScales[0].Samples != nil || r.NoiseScales[0].Why == "" || r.NoiseScales[1].Samples == nil {
@@ -62,7 +62,7 @@ func TestNoiseScaleDoubts(t *testing.T) {
 func TestNoNoiseScale(t *testing.T) {
 	for want, change := range map[string]func(*Input){
 		"the program did not record": func(in *Input) {},
-		"one worker has one only":    func(in *Input) { in.World, in.Ranks = 1, in.Ranks[:1] },
+		"one worker has only one":    func(in *Input) { in.World, in.Ranks = 1, in.Ranks[:1] },
 		"synchronised batch norm":    func(in *Input) { in.BatchNorm = "sync" },
 		"no training step":           func(in *Input) { in.Steps = nil },
 	} {

@@ -45,7 +45,7 @@ func (r *Outcome) stated(in Input) {
 			}
 			if len(measured) > 0 {
 				if len(found) > len(measured) {
-					r.warn("a log also states run_seconds; the supervisor's measurement counts")
+					r.warn("a log also states run_seconds; the supervisor's measurement is used")
 				}
 				continue
 			}
@@ -131,7 +131,7 @@ func (r *Outcome) placed(in Input) {
 	}
 	for _, m := range placedMeasures() {
 		if n := in.again[m.Name]; n > 0 {
-			r.warn("%s is stated more than once at the same %s, %d times in all; the first counts", m.Name, strings.Join(m.At.Keys(), ", "), n)
+			r.warn("%s is stated more than once at the same %s, %d times in all; the first is used", m.Name, strings.Join(m.At.Keys(), ", "), n)
 		}
 	}
 	r.collectives(in.placed)
@@ -164,7 +164,7 @@ func (r *Outcome) one(m measure.Measure, found []metrics.Figure) {
 	switch {
 	case len(found) > 1:
 		delete(r.Values, m.Name)
-		r.Why[m.Name] = fmt.Sprintf("%s: the logs state %d, at %s and %s; which is the run's cannot be known", m.Name, len(found), place(found[0]), place(found[1]))
+		r.Why[m.Name] = fmt.Sprintf("%s: the logs state %d values, the first at %s and %s; nothing says which is the run's", m.Name, len(found), place(found[0]), place(found[1]))
 	case len(found) == 1:
 		delete(r.Why, m.Name)
 		r.Values[m.Name] = found[0].Value

@@ -50,7 +50,7 @@ func TestStatedFigures(t *testing.T) {
 	other := stated
 	other.Line, other.Value = 20, 1
 	r = Summarize(Input{Kind: "train", Workers: 4, Figures: []metrics.Figure{stated, other}})
-	if r.Known("throughput") != nil || !strings.Contains(r.Why["throughput"], "the logs state 2, at h.log:12 and h.log:20") {
+	if r.Known("throughput") != nil || !strings.Contains(r.Why["throughput"], "the logs state 2 values, the first at h.log:12 and h.log:20") {
 		t.Errorf("%v, why %q", r.Values, r.Why)
 	}
 	in := Input{Kind: "train", Workers: 1, Figures: []metrics.Figure{stated}}
@@ -112,7 +112,7 @@ func TestReportedFigures(t *testing.T) {
 	if diff := cmp.Diff(want, r.Reported); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]float64{"tokens_per_second": 7}, r.Values); diff != "" || !strings.Contains(r.Why["loss"], "the logs state 2") {
+	if diff := cmp.Diff(map[string]float64{"tokens_per_second": 7}, r.Values); diff != "" || !strings.Contains(r.Why["loss"], "the logs state 2 values") {
 		t.Error(diff, r.Why)
 	}
 }

@@ -389,7 +389,7 @@ func (r *Outcome) accuracies(in Input) {
 		for _, t := range in.Targets { // one that was reached is not missed, whenever that was
 			if name := measure.To(t).Name; slices.ContainsFunc(in.Evaluations, func(e Evaluation) bool { return e.Accuracy >= t }) {
 				delete(r.Values, name)
-				r.Why[name] = "it was reached, at a time that is not known: no training clock was recorded"
+				r.Why[name] = "reached at an unknown time: no training clock was recorded"
 			}
 		}
 		return
@@ -418,7 +418,7 @@ func (r *Outcome) accuracies(in Input) {
 		}
 	}
 	if before > 0 {
-		r.warn("made before the training clock started: %s; no time to accuracy counts from there", number.Count(before, "evaluation"))
+		r.warn("left out of the time to accuracy: %s before the training clock started", number.Count(before, "evaluation"))
 	}
 }
 

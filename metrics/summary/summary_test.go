@@ -169,7 +169,7 @@ func TestWarnings(t *testing.T) {
 		change func(*Input)
 		want   string
 	}{
-		{"world", func(in *Input) { in.Workers = 4 }, "the ranks report a world of 2, the plan asks for 4 workers"},
+		{"world", func(in *Input) { in.Workers = 4 }, "the ranks report a world size of 2, the plan asks for 4 workers"},
 		{"restarts", func(in *Input) { in.Restarts = []int{0, 1}; in.Restart = 1 }, "started 2 times; the results are those of restart 1"},
 		{"missing", func(in *Input) { in.World, in.Workers = 3, 3; in.Ranks[0].World, in.Ranks[1].World = 3, 3 }, "1 of 3 ranks recorded nothing (rank 2)"},
 		{"missing behind several", func(in *Input) {
@@ -179,7 +179,7 @@ func TestWarnings(t *testing.T) {
 		}, "4 of 8 ranks recorded nothing (ranks 2, 3, 6, 7)"},
 		{"twice", func(in *Input) { in.Ranks[0].Ranks = 2 }, "two files report for one rank"},
 		{"note", func(in *Input) { in.Notes = []string{"rank 0's rate times 2"} }, "rank 0's rate times 2"},
-		{"worlds differ", func(in *Input) { in.Ranks[1].World = 1 }, "rank 1 reports a world of 1, others one of 2"},
+		{"worlds differ", func(in *Input) { in.Ranks[1].World = 1 }, "rank 1 reports a world size of 1, others 2"},
 		{"gap", func(in *Input) { in.Steps = slices.Delete(in.Steps, 3, 5) }, "2 of the first 21 steps are missing"},
 		{"bad lines", func(in *Input) { in.BadLines = 3 }, "3 event lines could not be read"},
 		{"initial parameters", func(in *Input) {

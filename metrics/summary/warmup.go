@@ -82,7 +82,7 @@ func Warmup(durations []float64) (Cut, error) {
 	case 2*warmup >= n:
 		return Cut{}, fmt.Errorf("half of the %d steps are warm-up; make the run longer", n)
 	case n-warmup < minSteady:
-		return Cut{}, fmt.Errorf("%d of %d steps are warm-up; at least %d others are needed", warmup, n, minSteady)
+		return Cut{}, fmt.Errorf("%d of %d steps are warm-up; at least %d steady steps are needed: make the run longer", warmup, n, minSteady)
 	}
 	cut := Cut{Warmup: warmup}
 	cut.tellOfWarmup(durations)

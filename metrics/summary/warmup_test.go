@@ -43,7 +43,7 @@ func TestWarmup(t *testing.T) {
 		{"two slow first steps", join([]float64{30, 9}, repeat(98, 0.05)), 2, "", ""},
 		// 3 is not more than three times as long, nor is 2: with them, 12 steps take 15.
 		{"a ramp of five in fifteen", join([]float64{6, 5, 4, 3, 2}, repeat(10, 1)), 5, "", "the first 5 of 15 steps are left out as warm-up: steps 3 to 4 take 150 % longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to 25 % too high"},
-		{"a ramp of five in sixteen that leaves too few", join([]float64{6, 5, 4, 3, 2, 2, 2}, repeat(9, 1)), 0, "7 of 16 steps are warm-up; at least 10 others are needed", ""},
+		{"a ramp of five in sixteen that leaves too few", join([]float64{6, 5, 4, 3, 2, 2, 2}, repeat(9, 1)), 0, "7 of 16 steps are warm-up; at least 10 steady steps are needed: make the run longer", ""},
 		// With them, 100 steps take 120.
 		{"a slower start", join(repeat(20, 2), repeat(80, 1)), 20, "", "the first 20 of 100 steps are left out as warm-up: steps 0 to 19 take 100 % longer than those after them; if something disturbed the run there, or its speed changed, its throughput is up to 20 % too high"},
 		{"a slower start that is soon over", join(repeat(5, 2), repeat(95, 1)), 5, "", ""},
@@ -65,7 +65,7 @@ func TestWarmup(t *testing.T) {
 		{"nothing", nil, 0, "0 steps", ""},
 		{"too few", repeat(9, 1), 0, "9 steps were reported by every rank, at least 10 are needed", ""},
 		{"just enough", repeat(10, 1), 0, "", ""},
-		{"too few behind the warm-up", join([]float64{9}, repeat(9, 1)), 0, "at least 10 others are needed", ""},
+		{"too few behind the warm-up", join([]float64{9}, repeat(9, 1)), 0, "at least 10 steady steps are needed", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -18,11 +18,11 @@ func warnings(in Input) []string {
 		warn("the run was started %d times; the results are those of restart %d", len(in.Restarts), in.Restart)
 	}
 	if in.World != 0 && in.World != in.Workers {
-		warn("the ranks report a world of %d, the plan asks for %s", in.World, number.Count(in.Workers, "worker"))
+		warn("the ranks report a world size of %d, the plan asks for %s", in.World, number.Count(in.Workers, "worker"))
 	}
 	for _, r := range in.Ranks {
 		if r.World != 0 && r.World != in.World {
-			warn("rank %d reports a world of %d, others one of %d: they may not be one run", r.Rank, r.World, in.World)
+			warn("rank %d reports a world size of %d, others %d: they may not be of one run", r.Rank, r.World, in.World)
 		}
 	}
 	if len(in.Ranks) > 0 {

@@ -75,7 +75,7 @@ func (t *Table) writeText(w io.Writer, on Screen) error {
 		lines += wrapped(clean.Line(note), on.Width)
 	}
 	if len(leftOut) > 0 {
-		lines += wrapped("Not shown, the terminal is too narrow: "+strings.Join(leftOut, ", ")+".", on.Width)
+		lines += wrapped("Not shown (terminal too narrow): "+strings.Join(leftOut, ", ")+".", on.Width)
 	}
 	_, err := io.WriteString(w, lines)
 	return err

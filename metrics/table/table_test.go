@@ -125,8 +125,8 @@ func TestNarrowTerminalLeavesColumnsOut(t *testing.T) {
 	for width, want := range map[int]string{
 		// 21 + 2 + 5 + 2 + 22 + 2 + 4 columns, and fewer
 		58: "run                    nodes  throughput (samples/s)  job\nstudy/native-w1-r1-a1      4                     512  4711\n",
-		57: "run                    nodes  throughput (samples/s)\nstudy/native-w1-r1-a1      4                     512\nNot shown, the terminal is too narrow: job.\n",
-		51: "run                    throughput (samples/s)\nstudy/native-w1-r1-a1                     512\nNot shown, the terminal is too narrow: nodes, job.\n",
+		57: "run                    nodes  throughput (samples/s)\nstudy/native-w1-r1-a1      4                     512\nNot shown (terminal too narrow): job.\n",
+		51: "run                    throughput (samples/s)\nstudy/native-w1-r1-a1                     512\nNot shown (terminal too narrow): nodes, job.\n",
 	} {
 		if diff := cmp.Diff(want, printed(t, tab, FormatTable, Screen{Width: width})); diff != "" {
 			t.Errorf("width %d (-want +got):\n%s", width, diff)

@@ -24,7 +24,7 @@ func (r *Row) amounts(c Configuration, o Options) error {
 		case o.Work.Target != nil:
 			seconds, why = run.reached(*o.Work.Target)
 		case o.Work.Epoch && run.Epochs == 0:
-			why = "finished no epoch, or does not say"
+			why = "no finished epoch recorded"
 		}
 		if why == "" && !(seconds > 0) {
 			why = "recorded no time"
@@ -100,7 +100,7 @@ func (r *Row) value(c Configuration, o Options) error {
 		r.WhyNoValue = o.Measure.Title + ": " + s.Why
 	}
 	if n := len(c.Runs); s.Runs < n {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%s, %s: %d of %s without %s, which count only in time and cost", r.Series, number.Count(r.Workers, "worker"), n-s.Runs, number.Count(n, "run"), o.Measure.Title))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s, %s: %d of %s without %s, counted only in time and cost", r.Series, number.Count(r.Workers, "worker"), n-s.Runs, number.Count(n, "run"), o.Measure.Title))
 	}
 	merits := c.sample()
 	for _, run := range c.Runs {

@@ -217,7 +217,7 @@ func Compare(list []Configuration, o Options) ([]Row, error) {
 				continue
 			}
 			if also := bases[i].Also; also != nil {
-				r.Warnings = append(r.Warnings, fmt.Sprintf("%s, %s: differs from its baseline also in %s", r.Series, number.Count(r.Workers, "worker"), strings.Join(also, ", ")))
+				r.Warnings = append(r.Warnings, fmt.Sprintf("%s, %s: also differs from its baseline in %s", r.Series, number.Count(r.Workers, "worker"), strings.Join(also, ", ")))
 			}
 			r.Base = fmt.Sprintf("%s, %s", rows[at].Series, number.Count(rows[at].Workers, "worker"))
 			r.TimeNormalised = ratio(r.times, rows[at].times, i == at, o.Confidence)

@@ -66,7 +66,7 @@ func TestCompare(t *testing.T) {
 	if p2.Front || !p3.Front || c5.Front {
 		t.Errorf("front: %v %v %v", p2.Front, p3.Front, c5.Front)
 	}
-	if p3.Time.Interval != nil || !strings.HasPrefix(p3.Time.Why, "insufficient runs") || p3.TimeNormalised.Why == "" {
+	if p3.Time.Interval != nil || !strings.HasPrefix(p3.Time.Why, "too few runs") || p3.TimeNormalised.Why == "" {
 		t.Errorf("one run has no interval: %+v", p3.Time)
 	}
 }
@@ -98,10 +98,10 @@ func TestBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	near(t, "time by batch", rows[2].TimeNormalised, 0.8)
-	if rows[3].TimeNormalised != nil || !strings.Contains(rows[3].WhyNoBase, "nothing with batch=64 has workers=4") {
+	if rows[3].TimeNormalised != nil || !strings.Contains(rows[3].WhyNoBase, "no configuration with batch=64 has workers=4") {
 		t.Errorf("%+v", rows[3])
 	}
-	for text, want := range map[string]string{"workers=3": "there are 1, 2, 4", "colour=red": "the configurations have workers, workload.batch"} {
+	for text, want := range map[string]string{"workers=3": "valid: 1, 2, 4", "colour=red": "the key colour; valid: workers, workload.batch"} {
 		c, err := scaling.ParseCondition(text)
 		if err != nil {
 			t.Fatal(err)
@@ -173,7 +173,7 @@ func TestMeasure(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("better %q: %s", better, diff)
 		}
-		if w := rows[0].Warnings; len(w) != 1 || w[0] != "f, 1 worker: 1 of 2 runs without tokens, which count only in time and cost" {
+		if w := rows[0].Warnings; len(w) != 1 || w[0] != "f, 1 worker: 1 of 2 runs without tokens, counted only in time and cost" {
 			t.Errorf("%q", w)
 		}
 	}
@@ -313,7 +313,7 @@ func TestByNode(t *testing.T) {
 			t.Errorf("%s on two nodes: %+v", what, in)
 		}
 	}
-	if why := compare(alike).Cost.Why; why != "runs that share a node are alike, and 12 count as 2: insufficient runs for an interval (2 of 6)" {
+	if why := compare(alike).Cost.Why; why != "runs that share a node count as one, so 12 runs count as 2: too few runs for an interval (2 of 6 needed)" {
 		t.Errorf("why: %q", why)
 	}
 }

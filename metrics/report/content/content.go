@@ -235,7 +235,7 @@ func (s *Study) figures(r *report.Report) {
 			}
 			add(fmt.Sprintf("%s-%d", f.ID, i+1), m.Title, func(o figure.Options) (*figure.Drawing, error) {
 				if at := onlyPlace(f.Curves); at != "" {
-					return nil, fmt.Errorf("every run is at one place on the axis, with %s; the table has the values", at)
+					return nil, fmt.Errorf("all runs are at the same place on the axis, %s; the table has the values", at)
 				}
 				return figure.DrawMeasure(m, by, f.Curves, s.Observations, o)
 			})
@@ -287,7 +287,7 @@ func (s *Study) about() []string {
 	if day := last.UTC().Format(time.DateOnly); day != when {
 		when += " to " + day
 	}
-	return []string{fmt.Sprintf("%s of %s count, recorded %s (UTC).", number.Count(len(s.Observations), "run"), number.Count(len(s.rows), "attempt"), when)}
+	return []string{fmt.Sprintf("%s, from %s, recorded %s (UTC).", number.Count(len(s.Observations), "run"), number.Count(len(s.rows), "attempt"), when)}
 }
 
 // downloads are the data behind the page, for programs: base units, every
@@ -306,7 +306,7 @@ func (s *Study) downloads() ([]report.Download, error) {
 		{"scaling.csv", "one line per point: throughput in samples/s, times in seconds, efficiencies as fractions", table.FormatCSV, tables.ScalingData(curves)},
 		{"advice.csv", "one line per candidate: samples/s, seconds, fractions, with intervals", table.FormatCSV, tables.AdviceData(s.Advised)},
 		{"runs.csv", "one line per run", table.FormatCSV, tables.Runs(s.rows, s.measuresOfRuns())},
-		{"runs.json", "the same, exactly", table.FormatJSON, tables.Runs(s.rows, s.measuresOfRuns())},
+		{"runs.json", "the same as JSON", table.FormatJSON, tables.Runs(s.rows, s.measuresOfRuns())},
 		{"cost.csv", "time in seconds and cost of each point, as `cost` prints them", table.FormatCSV, costs},
 		{"evaluations.csv", "one line per evaluation: seconds and samples trained on since the start of training", table.FormatCSV, tables.Evaluations(s.Observations)},
 	}
@@ -338,7 +338,7 @@ func (s *Study) downloads() ([]report.Download, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Insert(list, 1, report.Download{Name: "scaling.json", About: "the same, exactly, with every warning", Type: "application/json;charset=utf-8", Data: []byte(text)}), nil
+	return slices.Insert(list, 1, report.Download{Name: "scaling.json", About: "the same as JSON, with every warning", Type: "application/json;charset=utf-8", Data: []byte(text)}), nil
 }
 
 // doubts are the alarms, and those about the study, its series and points, and about

@@ -195,7 +195,7 @@ func bestMeasured(curves []scaling.Curve) []string {
 		list = append(list, "No run has a steady state yet, so there is no throughput.")
 	default:
 		e := rate(*fastest).Median
-		s := fmt.Sprintf("Most samples a second were trained with %s: %s samples/s%s", name(*fastest), number.Significant(e.Value), sureness(e, tables.Interval(e.Interval, number.Significant), e.Runs))
+		s := fmt.Sprintf("Highest throughput with %s: %s samples/s%s", name(*fastest), number.Significant(e.Value), sureness(e, tables.Interval(e.Interval, number.Significant), e.Runs))
 		if up := rate(*fastest).Gain(); up != nil && up.Why != scaling.AtBase {
 			s += fmt.Sprintf("; that is %s times the throughput of %s", number.Significant(up.Value), number.Count(fastest.curve.Base.Workers, "worker"))
 			if up.Interval != nil {
@@ -232,7 +232,7 @@ func sureness(e *scaling.Estimate, interval string, runs int) string {
 	case e.Interval != nil:
 		return fmt.Sprintf(" %s (median of %s, with its interval)", interval, number.Count(runs, "run"))
 	case runs == 1:
-		return " (one run, so without an interval)"
+		return " (one run, so no interval)"
 	}
 	return fmt.Sprintf(" (median of %s, too few for an interval)", number.Count(runs, "run"))
 }

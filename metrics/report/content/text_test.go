@@ -38,9 +38,9 @@ func TestBestOf(t *testing.T) {
 		name, unit string
 		want       string
 	}{
-		{measure.Higher, "tokens", "tokens/s", "Highest tokens with 2 workers: 300 tokens/s (one run, so without an interval)."},
-		{measure.Lower, "loss", "", "Lowest loss with 1 worker: 100 (one run, so without an interval)."},
-		{measure.Lower, "wait", "s", "Lowest wait with 1 worker: 100 s (one run, so without an interval)."},
+		{measure.Higher, "tokens", "tokens/s", "Highest tokens with 2 workers: 300 tokens/s (one run, so no interval)."},
+		{measure.Lower, "loss", "", "Lowest loss with 1 worker: 100 (one run, so no interval)."},
+		{measure.Lower, "wait", "s", "Lowest wait with 1 worker: 100 s (one run, so no interval)."},
 		{measure.Neither, "tokens", "tokens/s", ""},
 	} {
 		m := measure.Reported(test.name, test.unit, test.better)
@@ -68,7 +68,7 @@ func TestAnswerOfOwnFigures(t *testing.T) {
 	m := measure.Reported("tokens", "tokens/s", measure.Higher)
 	list := curves(t, m, 100, 300)
 	s := &Study{Trains: true, Curves: list, Frames: []Frame{{Curves: list, Measures: []measure.Measure{m}}}}
-	want := report.Answer{Lead: "Highest tokens with 2 workers: 300 tokens/s (one run, so without an interval).",
+	want := report.Answer{Lead: "Highest tokens with 2 workers: 300 tokens/s (one run, so no interval).",
 		Reasons: []string{"No run reports its steps or reaches a target, so there is no advice on the number of workers."}}
 	if diff := cmp.Diff(want, s.answer()); diff != "" {
 		t.Error(diff)

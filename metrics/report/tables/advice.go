@@ -77,12 +77,12 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	}
 	t.Notes = append(t.Notes, dashes(t)...)
 	if begun {
-		t.Notes = append(t.Notes, "Times are on the training clock, as in scaling; those with initialisation count from the start of the processes, and decide.")
+		t.Notes = append(t.Notes, "Times are on the training clock, as in scaling; the choice is by the times with initialisation, which count from the start of the processes.")
 	} else {
 		t.Notes = append(t.Notes, clockNotes([]*advice.Advice{a})...)
 	}
 	if len(a.Law) > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("Law: %s; it predicts the largest measured worker count %+.1f %% off from the others.", strings.Join(a.Law, " + "), 100**a.HoldOut))
+		t.Notes = append(t.Notes, fmt.Sprintf("Law: %s; fitted to the other worker counts, it is %+.1f %% off at the largest measured one.", strings.Join(a.Law, " + "), 100**a.HoldOut))
 	}
 	if a.Refused != "" {
 		t.Notes = append(t.Notes, "Not extrapolated: "+a.Refused+".")

@@ -62,9 +62,9 @@ func clockNotes(list []*advice.Advice) []string {
 		}
 	}
 	says := map[advice.Clock]string{
-		advice.Job:     "are with initialisation: from the start of the processes",
+		advice.Job:     "include initialisation: they count from the start of the processes",
 		advice.Trained: "are on the training clock, as in scaling; initialisation was not recorded",
-		advice.Stated:  "are as the program states them, from its start of training to its target, initialisation apart",
+		advice.Stated:  "are as the program states them, from the start of training to its target, without initialisation",
 	}
 	var notes []string
 	for _, clock := range []advice.Clock{advice.Job, advice.Trained, advice.Stated} {
@@ -92,7 +92,7 @@ func GoalText(a *advice.Advice) string {
 
 // ruling is what the intervals of the two best answers say of their order.
 var ruling = map[advice.Order]string{
-	advice.Unproven: "; ranked by their medians, since there are too few runs for intervals",
+	advice.Unproven: "; ranked by their medians, with too few runs for intervals",
 	advice.Overlap:  "; their intervals overlap",
 	advice.Apart:    "",
 }

@@ -32,7 +32,7 @@ func Contrast(r *contrast.Comparison, m measure.Measure, a, b string) *table.Tab
 		t.Notes = append(t.Notes, "A and B differ in "+strings.Join(r.Differ, "; ")+".")
 	}
 	if n := len(r.Pairs); n > 1 {
-		t.Notes = append(t.Notes, fmt.Sprintf("Verdicts cover all %d points together: without any difference, one comparison in 20 has some point better or worse.", n))
+		t.Notes = append(t.Notes, fmt.Sprintf("Verdicts cover all %d points together: if nothing differs, one comparison in 20 still finds some point better or worse.", n))
 	}
 	return t
 }

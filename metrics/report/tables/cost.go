@@ -178,16 +178,16 @@ func costNotes(rows []tradeoff.Row, currency string, o tradeoff.Options) []strin
 		}
 		notes = append(notes, note)
 	default:
-		notes = append(notes, fmt.Sprintf("The front is of the cost and %s, which is better when it is %s.", title, o.Measure.Better))
+		notes = append(notes, fmt.Sprintf("The front is of cost and %s (%s is better).", title, o.Measure.Better))
 	}
 	if what := o.Bought(); what != "" {
-		notes = append(notes, fmt.Sprintf("%s per %s: what the price of an hour buys at that rate, before granularity and minimum.", what, currency))
+		notes = append(notes, fmt.Sprintf("%s per %s: what an hour's price buys at that rate, before granularity and minimum.", what, currency))
 	}
 	if prices != nil {
 		notes = append(notes, "Prices: "+strings.Join(prices, "; ")+".")
 	}
 	if bases != nil {
-		notes = append(notes, "Baseline: "+strings.Join(bases, "; ")+". Break-even price: by what factor it may rise before the baseline is as cheap.")
+		notes = append(notes, "Baseline: "+strings.Join(bases, "; ")+". Break-even price: the factor by which a price may rise before the baseline is as cheap.")
 	}
 	return append(notes, without...)
 }

@@ -66,7 +66,7 @@ func History(traces []Trace, marks map[int64]store.RunMark, m measure.Measure) *
 		}
 	}
 	if len(traces) > 0 {
-		t.Notes = []string{"Medians over runs, with their quartiles; change against the stretch that the run before is in, p by Welch's t-test. – at the first run of a point, and for p with fewer than 4 runs."}
+		t.Notes = []string{"Medians over runs, with their quartiles. Change: against the stretch of the run before; p: by Welch's t-test. –: first run of a point or, for p, fewer than 4 runs."}
 	}
 	for _, trace := range traces {
 		if trace.Alarm != nil {

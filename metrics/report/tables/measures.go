@@ -47,7 +47,7 @@ func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
 			t.Add(append(append(cells, p.At.Any(), runs), values...)...)
 		}
 	}
-	t.Notes = []string{"Medians over runs; where there is an interval, CSV and JSON have it."}
+	t.Notes = []string{"Medians over runs; their intervals are in CSV and JSON."}
 	if len(whys) > 0 {
 		t.Notes = append(t.Notes, number.Absent+" for an interval: "+strings.Join(whys, "; ")+".")
 	}

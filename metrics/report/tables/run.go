@@ -160,7 +160,7 @@ func noiseScaleRows(r *summary.Outcome) *table.Table {
 }
 
 func targetRows(r *summary.Outcome) *table.Table {
-	t := &table.Table{Columns: []table.Column{{Key: "accuracy", Show: number.Exact}, {Key: "seconds", Head: "time to it", Show: number.Seconds}}}
+	t := &table.Table{Columns: []table.Column{{Key: "accuracy", Show: number.Exact}, {Key: "seconds", Head: "reached after", Show: number.Seconds}}}
 	if r != nil {
 		for _, target := range r.Targets() {
 			t.Add(target, r.Known(measure.To(target).Name))

@@ -228,7 +228,7 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 		t.Notes = []string{unmeasured(curves, m)}
 		return t
 	}
-	t.Notes = append([]string{"Medians over runs; where there is an interval, CSV and JSON have it."}, blockNotes(curves, m.Name)...)
+	t.Notes = append([]string{"Medians over runs; their intervals are in CSV and JSON."}, blockNotes(curves, m.Name)...)
 	return t
 }
 
@@ -251,7 +251,7 @@ func unmeasured(curves []scaling.Curve, m measure.Measure) string {
 	if len(has) == 0 {
 		return text + "."
 	}
-	return text + ". They have: " + strings.Join(slices.Sorted(maps.Keys(has)), ", ") + "."
+	return text + ". The runs have: " + strings.Join(slices.Sorted(maps.Keys(has)), ", ") + "."
 }
 
 // Parts is where the time of a step goes, over all runs of each point:

@@ -258,7 +258,7 @@ func (s *study) fit() error {
 		s.edge = &p
 	}
 	if s.oneNode {
-		s.Refused = fmt.Sprintf("everything was measured on one node, and beyond %d workers there is a network that was not measured", law.Largest())
+		s.Refused = fmt.Sprintf("everything was measured on one node; beyond %d workers comes a network that was not measured", law.Largest())
 	}
 	return nil
 }
@@ -399,7 +399,7 @@ func (s *study) converge() error {
 	if batchless {
 		s.warn("runs do not record their global batch, so the samples to the target are not extrapolated to other worker counts")
 	} else if sampleless {
-		s.warn("runs do not record how many samples they trained on until they reached the target: times are known only at the measured worker counts")
+		s.warn("runs do not record how many samples the target took: times are known only at the measured worker counts")
 	}
 	s.lost, s.lostRuns = s.misses.lost()
 	if misses > 0 {
@@ -407,7 +407,7 @@ func (s *study) converge() error {
 		if misses == 1 {
 			verb = "misses"
 		}
-		s.warn("%s %s %s; samples to the target are of those that reach it", number.Count(misses, "run"), verb, s.goal())
+		s.warn("%s %s %s; samples to the target are from the runs that reach it", number.Count(misses, "run"), verb, s.goal())
 	}
 	reached = slices.DeleteFunc(reached, func(r model.ToTarget) bool { return r.Batch >= s.lost })
 	if len(reached) == 0 && slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return s.reached(p.Workers) != nil }) {

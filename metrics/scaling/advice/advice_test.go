@@ -182,7 +182,7 @@ func TestLittleData(t *testing.T) {
 	if a.Next == nil || a.Next.Workers != 1 || a.Next.Runs != 3 {
 		t.Errorf("next %+v", a.Next)
 	}
-	if !slices.ContainsFunc(a.Warnings, func(w string) bool { return strings.Contains(w, "what was measured is ranked by its medians") }) {
+	if !slices.ContainsFunc(a.Warnings, func(w string) bool { return strings.Contains(w, "measured worker counts are ranked by their medians") }) {
 		t.Errorf("warnings %q", a.Warnings)
 	}
 	for _, c := range a.Candidates {
@@ -206,7 +206,7 @@ func TestFitOfFive(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	node := func(o *scaling.Observation) { o.Nodes = 1 }
 	a := series{counts: octaves, runs: 6, x: linear, change: node}.advise(t, Options{})
-	if !strings.Contains(a.Refused, "everything was measured on one node, and beyond 16 workers") || a.Candidates[len(a.Candidates)-1].Workers != 16 {
+	if !strings.Contains(a.Refused, "everything was measured on one node; beyond 16 workers") || a.Candidates[len(a.Candidates)-1].Workers != 16 {
 		t.Errorf("one node: %q, up to %d", a.Refused, a.Candidates[len(a.Candidates)-1].Workers)
 	}
 	driver := func(o *scaling.Observation) {
@@ -282,7 +282,7 @@ func TestMissedTargetIsTheReason(t *testing.T) {
 		return 3.6e6
 	}
 	a := series{counts: []int{1, 2}, runs: 6, x: linear, took: misses}.advise(t, Options{})
-	if want := "Use 1 worker: of the runs on 2 workers too many miss 75 % accuracy."; a.Reason[0] != want {
+	if want := "Use 1 worker: too many runs on 2 workers miss 75 % accuracy."; a.Reason[0] != want {
 		t.Errorf("%q, want %q", a.Reason[0], want)
 	}
 	never := func(batch float64) float64 { return 0 }
@@ -296,7 +296,7 @@ func TestMissedTargetIsTheReason(t *testing.T) {
 		}
 	}
 	a = series{counts: []int{1, 2}, runs: 6, x: linear, change: dark}.advise(t, Options{})
-	if want := "Use 1 worker: of the runs on 2 workers none has a throughput."; a.Reason[0] != want {
+	if want := "Use 1 worker: no run on 2 workers has a throughput."; a.Reason[0] != want {
 		t.Errorf("%q, want %q", a.Reason[0], want)
 	}
 }
@@ -312,7 +312,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%+v, %q", l, a.Reason)
 	}
 	a = series{counts: octaves, runs: 6, x: tree}.advise(t, Options{})
-	if l := a.Limits; l.Largest != "" || l.Text() != "" || !strings.Contains(a.Reason[1], "efficiency is 71.4 %; what the rest of the time goes to was not measured") {
+	if l := a.Limits; l.Largest != "" || l.Text() != "" || !strings.Contains(a.Reason[1], "efficiency is 71.4 %; the parts of the step time were not measured") {
 		t.Errorf("%+v, %q", l, a.Reason)
 	}
 }

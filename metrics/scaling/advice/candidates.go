@@ -197,7 +197,7 @@ func (s *study) clock() {
 	}
 	s.beside = fitBeside(runs, s.o.Confidence)
 	if s.slowStart == nil && s.timeless == "" && s.Goal != measure.ToTarget {
-		s.warn("initialisation was not recorded; times and costs are without it")
+		s.warn("initialisation was not recorded; times and costs exclude it")
 	}
 }
 
@@ -291,7 +291,7 @@ func (s *study) time(c *Candidate) {
 		why = s.point(c.Workers).Of(s.Goal).Why
 	}
 	if why == "" && c.Miss != nil && *c.Miss.High >= 0.5 {
-		why = fmt.Sprintf("with a global batch of %g half of the runs may miss %s", batch, s.goal())
+		why = fmt.Sprintf("with a global batch of %g, half of the runs may miss %s", batch, s.goal())
 	}
 	if why != "" {
 		c.Why = append(c.Why, "time: "+why)
@@ -357,7 +357,7 @@ func (s *study) price(c *Candidate) {
 		return
 	}
 	if c.Nodes == nil {
-		c.Why = append(c.Why, "cost: how many nodes it takes is not known")
+		c.Why = append(c.Why, "cost: its number of nodes is not known")
 		return
 	}
 	var err error

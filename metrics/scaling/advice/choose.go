@@ -72,7 +72,7 @@ func (s *study) choose() {
 	}
 	s.Ranking = proven < provenCounts && s.law == nil && len(s.runs) > 0
 	if s.Ranking {
-		s.warn("%s: what was measured is ranked by its medians", wanting(proven))
+		s.warn("%s: measured worker counts are ranked by their medians", wanting(proven))
 	}
 	if len(s.Candidates) == 0 {
 		s.Objective = "any worker count"
@@ -81,7 +81,7 @@ func (s *study) choose() {
 			s.Reason[1] = "No run has finished successfully yet; `scalebench status` shows how far each has got."
 		}
 		if s.curve.Measured(measure.RunSeconds) && !slices.ContainsFunc(s.curve.Points, func(p scaling.Point) bool { return p.Of(measure.StepP50).Runs > 0 }) {
-			s.Reason[1] = "Its runs report no steps and reach no target; how long they took tells nothing unless they do the same work at each worker count: compare their run times in `scalebench scaling`, or have the program report its steps."
+			s.Reason[1] = "Its runs report no steps and reach no target. If they do the same work at each worker count, compare their run times in `scalebench scaling`; otherwise have the program report its steps."
 		}
 		return
 	}
@@ -217,14 +217,14 @@ func (s *study) none(words []string) string {
 	if s.timeless != "" && (s.o.Deadline > 0 || s.o.Budget > 0) {
 		return what + ": " + s.timeless + "."
 	}
-	of, name := efficiencyOf, "most efficient"
+	of, name, figure := efficiencyOf, "most efficient", "efficiency"
 	order := func(a, b *Candidate) int { return cmp.Compare(efficiencyOf(b).Value, efficiencyOf(a).Value) }
 	switch {
 	case s.o.Deadline > 0:
-		of, name = secondsOf, "fastest"
+		of, name, figure = secondsOf, "fastest", "time"
 		order = func(a, b *Candidate) int { return cmp.Compare(a.Seconds.Value, b.Seconds.Value) }
 	case s.o.Budget > 0:
-		of, name = costOf, "cheapest"
+		of, name, figure = costOf, "cheapest", "cost"
 		order = func(a, b *Candidate) int { return cmp.Compare(a.Cost.Value, b.Cost.Value) }
 	}
 	var known []*Candidate
@@ -234,7 +234,7 @@ func (s *study) none(words []string) string {
 		}
 	}
 	if len(known) == 0 {
-		return what + ": it is not known for any of them."
+		return what + ": no " + figure + " is known."
 	}
 	closest := slices.MinFunc(known, order)
 	return fmt.Sprintf("%s; the %s is %s: %s.", what, name, number.Count(closest.Workers, "worker"), s.figures(closest))
@@ -275,11 +275,11 @@ func (s *study) pace() (of func(p *scaling.Point) *scaling.Estimate, faster func
 func (s *study) unjudged(p *scaling.Point) string {
 	switch {
 	case s.Goal == "" || s.timeless != "":
-		return fmt.Sprintf("of the runs on %s none has a throughput", number.Count(p.Workers, "worker"))
+		return fmt.Sprintf("no run on %s has a throughput", number.Count(p.Workers, "worker"))
 	case p.Of(s.Goal).Runs == 0:
-		return fmt.Sprintf("of the runs on %s none says when it reached %s", number.Count(p.Workers, "worker"), s.goal())
+		return fmt.Sprintf("no run on %s says when it reached %s", number.Count(p.Workers, "worker"), s.goal())
 	}
-	return fmt.Sprintf("of the runs on %s too many miss %s", number.Count(p.Workers, "worker"), s.goal())
+	return fmt.Sprintf("too many runs on %s miss %s", number.Count(p.Workers, "worker"), s.goal())
 }
 
 // loads reports whether so many workers train faster than others and only their
@@ -321,7 +321,7 @@ func (s *study) knee() {
 		ratio := faster(own, pace(before))
 		if ratio == nil {
 			if stop == "" {
-				stop = fmt.Sprintf("what %s would bring is not known", number.Count(p.Workers, "worker"))
+				stop = fmt.Sprintf("the gain from %s is not known", number.Count(p.Workers, "worker"))
 			}
 			continue
 		}
@@ -349,7 +349,7 @@ func (s *study) knee() {
 		}
 	}
 	if chosen == nil {
-		s.Reason = [2]string{fmt.Sprintf("No worker count can be recommended: at every one too many runs miss %s.", s.goal()), s.Limits.sentence}
+		s.Reason = [2]string{fmt.Sprintf("No worker count can be recommended: at every one, too many runs miss %s.", s.goal()), s.Limits.sentence}
 		return
 	}
 	s.Workers = &chosen.Workers
@@ -364,7 +364,7 @@ func (s *study) knee() {
 	case gain == "" && stop == "":
 		stop = "nothing else was measured"
 	case stop == "":
-		stop = "more were not measured"
+		stop = "more workers were not measured"
 	}
 	why := stop
 	if gain != "" {
@@ -416,5 +416,5 @@ func wanting(proven int) string {
 	case 1:
 		have = "one has"
 	}
-	return fmt.Sprintf("a proof needs %d worker counts with %d runs or more each, and %s", provenCounts, provenRuns, have)
+	return fmt.Sprintf("a proof needs %d worker counts with %d runs or more each; %s", provenCounts, provenRuns, have)
 }

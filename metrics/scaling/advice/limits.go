@@ -101,15 +101,15 @@ func (l *Limits) say(s *study) {
 		return
 	}
 	if len(known) == 0 {
-		l.sentence = at + "what the rest of the time goes to was not measured."
+		l.sentence = at + "the parts of the step time were not measured."
 		if p := s.point(l.Workers); p != nil && p.Of(measure.Throughput).Efficiency() != nil {
-			l.sentence = fmt.Sprintf("%sefficiency is %s; what the rest of the time goes to was not measured.", at, percent(p.Of(measure.Throughput).Efficiency().Value))
+			l.sentence = fmt.Sprintf("%sefficiency is %s; the parts of the step time were not measured.", at, percent(p.Of(measure.Throughput).Efficiency().Value))
 		}
 		return
 	}
 	slices.SortStableFunc(known, func(a, b part) int { return compare(*b.share, *a.share) })
 	if *known[0].share < small {
-		l.sentence = at + "nothing that was measured costs " + percent(small) + " or more."
+		l.sentence = at + "no measured part of the step time costs " + percent(small) + " or more."
 		return
 	}
 	l.Largest = known[0].name

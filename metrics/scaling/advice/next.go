@@ -33,7 +33,7 @@ func (s *study) fillIn() *Next {
 	}
 	for _, c := range s.Candidates {
 		if c.Runs < provenRuns {
-			return &Next{c.Workers, provenRuns - c.Runs, fmt.Sprintf("an interval needs %d runs, and it has %d", provenRuns, c.Runs)}
+			return &Next{c.Workers, provenRuns - c.Runs, fmt.Sprintf("an interval needs %d runs; it has %d", provenRuns, c.Runs)}
 		}
 	}
 	n := s.node()
@@ -48,14 +48,14 @@ func (s *study) fillIn() *Next {
 // there; else for the recommended count where it was not measured.
 func (s *study) confirm() *Next {
 	if largest := s.largest(); s.Beyond != nil {
-		return &Next{min(2*largest, *s.Beyond), provenRuns, fmt.Sprintf("a limit that does not show up to %d workers may show there; promise nothing for %d before", largest, *s.Beyond)}
+		return &Next{min(2*largest, *s.Beyond), provenRuns, fmt.Sprintf("a limit not seen up to %d workers may appear there; do not count on %d before that", largest, *s.Beyond)}
 	}
 	if s.Workers == nil {
 		return nil
 	}
 	for _, c := range s.Candidates {
 		if c.Workers == *s.Workers && c.Basis != Measured {
-			return &Next{c.Workers, provenRuns, "it is recommended and was not measured"}
+			return &Next{c.Workers, provenRuns, "it is recommended but was not measured"}
 		}
 	}
 	return nil

@@ -84,7 +84,7 @@ func Of(c scaling.Curve, demand float64, price func(replicas int) (float64, erro
 		}
 	}
 	if a.Replicas > most*a.From {
-		a.Why = fmt.Sprintf("%s carried %s requests/s, and %s would take over %d times as many; measure more replicas", number.Count(a.From, "replica"), number.Significant(a.Rate), number.Significant(demand), most)
+		a.Why = fmt.Sprintf("%s carried %s requests/s, and %s would take over %d times as many replicas; measure more", number.Count(a.From, "replica"), number.Significant(a.Rate), number.Significant(demand), most)
 		a.Replicas, a.AtLeast = 0, 0
 		return a
 	}

@@ -101,7 +101,7 @@ func TestPredict(t *testing.T) {
 	for i := range obs {
 		obs[i].GradientBytes = known(int64(1 << 30))
 	}
-	if p := predicted(t, obs, runs); p.Share == nil || !strings.Contains(p.From, "beyond the sizes") {
+	if p := predicted(t, obs, runs); p.Share == nil || !strings.Contains(p.From, "beyond the measured sizes") {
 		t.Errorf("%+v", p)
 	}
 }

@@ -102,7 +102,7 @@ func predict(trained []*scaling.Observation, runs []benchmark) *scaling.Predicti
 	first := trained[0]
 	backends := carriers[first.Framework]
 	if backends == nil {
-		return none("no benchmark of collectives here uses the path that %s's gradients take", first.Framework)
+		return none("scalebench has no benchmark of collectives for the path that %s's gradients take", first.Framework)
 	}
 	var steps []float64
 	bytes := int64(0)
@@ -151,9 +151,9 @@ func predict(trained []*scaling.Observation, runs []benchmark) *scaling.Predicti
 	if len(chosen) > 1 {
 		count = fmt.Sprintf("%d runs", len(chosen))
 	}
-	how := fmt.Sprintf("the fit times %.2f to %.2f, as the sizes next to it have it", low, high)
+	how := fmt.Sprintf("the fit times %.2f to %.2f, from the measured sizes next to it", low, high)
 	if beyond {
-		how = "beyond the sizes that were measured, where nothing corrects the fit"
+		how = "beyond the measured sizes, so the fit is not corrected"
 	}
 	return &scaling.Prediction{Share: &c.Ratio,
 		From: fmt.Sprintf("study %q, %s: one %s of %d bytes, %s", chosen[0].Study, count, reduction, bytes, how)}

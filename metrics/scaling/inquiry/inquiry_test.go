@@ -148,7 +148,7 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 	_, err = Ask(obs, nil, Question{At: []scaling.Condition{{Key: "load", Value: "30"}}})
-	if err == nil || !strings.Contains(err.Error(), "there are 10, 20") {
+	if err == nil || !strings.Contains(err.Error(), "valid: 10, 20") {
 		t.Errorf("%v says not what places there are", err)
 	}
 }

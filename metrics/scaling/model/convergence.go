@@ -179,7 +179,7 @@ func FitConvergence(runs []ToTarget, level float64) (*Convergence, error) {
 	}
 	for _, r := range runs {
 		if !(r.Batch > 0) || !(r.Samples > 0) || math.IsInf(r.Batch, 1) || math.IsInf(r.Samples, 1) {
-			return nil, fmt.Errorf("a run with a batch of %g that took %g samples cannot be", r.Batch, r.Samples)
+			return nil, fmt.Errorf("a run with a batch of %g and %g samples; both must be above 0", r.Batch, r.Samples)
 		}
 		c.perBatch[r.Batch] = append(c.perBatch[r.Batch], r.Samples)
 	}
@@ -216,7 +216,7 @@ func (c *Convergence) holdOut(pure float64) {
 	held := Convergence{level: c.level, batches: c.batches[:last], laws: fitBatchLaws(c.batches[:last], pure, c.level)}
 	p, own := held.carry(c.batches[last].batch), c.batches[last].samples
 	if !math.IsNaN(p.Low) && (own > p.High*(1+MaxHoldOut) || own < p.Low*(1-MaxHoldOut)) {
-		c.refused = fmt.Sprintf("from the smaller batches, a global batch of %g takes %.3g samples, and it took %.3g", c.batches[last].batch, p.Value, own)
+		c.refused = fmt.Sprintf("extrapolated from the smaller batches, a global batch of %g takes %.3g samples; it took %.3g", c.batches[last].batch, p.Value, own)
 	}
 }
 
@@ -245,7 +245,7 @@ func (c *Convergence) Predict(batch float64) (Samples, error) {
 	case !(batch > 0):
 		return Samples{}, fmt.Errorf("a batch of %g; give 1 or more", batch)
 	case len(c.batches) < 2:
-		return Samples{}, &Refusal{Why: fmt.Sprintf("all runs that reached the target had a global batch of %g, which says nothing of %g", largest, batch)}
+		return Samples{}, &Refusal{Why: fmt.Sprintf("all runs that reached the target had a global batch of %g, which says nothing about %g", largest, batch)}
 	case batch > Farthest*largest:
 		return Samples{}, &Refusal{Why: fmt.Sprintf("a global batch of %g is more than %d times the largest that reached the target, %g", batch, Farthest, largest)}
 	case batch > largest && c.refused != "":

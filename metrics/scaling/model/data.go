@@ -88,7 +88,7 @@ func (d *Data) tier() ([]Measured, error) {
 		}
 		for _, x := range p.Throughputs {
 			if !(x > 0) || math.IsInf(x, 1) {
-				return nil, fmt.Errorf("%d workers: a throughput of %g is none", p.Workers, x)
+				return nil, fmt.Errorf("%d workers: a throughput of %g; want more than 0", p.Workers, x)
 			}
 		}
 		if len(p.Throughputs) < MinRuns {
@@ -109,7 +109,7 @@ func (d *Data) tier() ([]Measured, error) {
 	case len(enough) < MinPoints:
 		return nil, &Refusal{Why: fewCounts(len(enough), len(d.Counts))}
 	case len(tier) < MinTier:
-		return nil, &Refusal{Why: fmt.Sprintf("a fit of one network tier needs %d worker counts that fill whole nodes of %d, and there are %d", MinTier, d.NodeSize, len(tier))}
+		return nil, &Refusal{Why: fmt.Sprintf("a fit of one network tier needs %d worker counts that fill whole nodes of %d; there are %d", MinTier, d.NodeSize, len(tier))}
 	}
 	return tier, nil
 }

@@ -84,7 +84,7 @@ func Fit(d Data, level float64) (*Extrapolator, error) {
 	}
 	e.HoldOut = float64(last.Workers)/held[0].y(&d, float64(last.Workers))/scaling.Middle(last.Throughputs) - 1
 	if math.Abs(e.HoldOut) > MaxHoldOut {
-		e.refused = &Refusal{HoldOut: &e.HoldOut, Why: fmt.Sprintf("from the other worker counts the law predicts the throughput at %s %+.0f %% off, and %.0f %% is allowed", number.Count(last.Workers, "worker"), 100*e.HoldOut, 100*MaxHoldOut)}
+		e.refused = &Refusal{HoldOut: &e.HoldOut, Why: fmt.Sprintf("fitted to the other worker counts, the law is %+.0f %% off at %s; %.0f %% is allowed", 100*e.HoldOut, number.Count(last.Workers, "worker"), 100*MaxHoldOut)}
 	}
 	e.edge = float64(e.largest) / e.quantile(float64(e.largest), 1)
 	if e.refused != nil {

@@ -103,8 +103,8 @@ func TestFitRefuses(t *testing.T) {
 		{"nothing", Data{}, "that needs 5 worker counts with 5 or more runs each that have a steady state; no run has one"},
 		{"four counts", exact([]int{1, 2, 4, 8}, linear), "that have a steady state; there are 4"},
 		{"few runs", few, "that have a steady state; 4 of the 5 measured have"},
-		{"few whole nodes", nodes, "a fit of one network tier needs 4 worker counts that fill whole nodes of 4, and there are 3"},
-		{"hold-out", jump, "from the other worker counts the law predicts the throughput at 16 workers +200 % off, and 10 % is allowed"},
+		{"few whole nodes", nodes, "a fit of one network tier needs 4 worker counts that fill whole nodes of 4; there are 3"},
+		{"hold-out", jump, "fitted to the other worker counts, the law is +200 % off at 16 workers; 10 % is allowed"},
 		{"superlinear", exact([]int{1, 2, 4, 8, 16}, func(n float64) float64 { return 1e-3 / n }), "%"},
 	} {
 		var refusal *Refusal
