@@ -38,6 +38,9 @@ const (
 	Threads = "threads"
 )
 
+// OfLoad reports whether a coordinate says how much is asked of a service.
+func OfLoad(key string) bool { return ofLoad.Has(key) }
+
 const ofLoad Coordinates = Batch + " " + Rate + " " + Threads
 
 var serve = []Measure{

@@ -24,7 +24,7 @@ import (
 type Question struct {
 	Measure  string              // its name; "": those that the kind of workload is about
 	Axis     string              // a parameter or coordinate, or the last part of one; "": the measure's own
-	Picture  bool                // without Axis, where all runs have as many workers: the coordinate that varies most
+	Picture  bool                // without Axis, where all runs have as many workers: the coordinate of the load that varies most
 	Base     string              // a place on the axis; "": the smallest of each series
 	Baseline []scaling.Condition // in place of a base
 	At       []scaling.Condition // places within the runs: only those for which they hold
@@ -100,7 +100,7 @@ func Ask(obs []scaling.Observation, planned []scaling.Planned, q Question) (*Ans
 	return a, nil
 }
 
-// widest is the coordinate with most values at which a measure was measured, of runs
+// widest is the coordinate of a load with most values at which a measure was measured, of runs
 // that all have as many workers: a picture over those would be of one place. "" where
 // workers vary, or nothing does.
 func widest(obs []scaling.Observation, of measure.Measure) string {
@@ -123,7 +123,7 @@ func widest(obs []scaling.Observation, of measure.Measure) string {
 	}
 	most, found := 2, ""
 	for _, key := range of.At.Keys() {
-		if n := len(values[key]); n >= most {
+		if n := len(values[key]); n >= most && measure.OfLoad(key) {
 			most, found = n, key
 		}
 	}
