@@ -46,7 +46,7 @@ func readAIPerf(l *log, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	l.note("AIPerf's latencies count from the send, of answered requests alone; its percentiles are interpolated between two requests")
+	l.note("AIPerf's latencies are of answered requests only and count from the send; its percentiles are interpolated between two requests")
 	if string(m.of["was_cancelled"].text) == "true" {
 		l.res.Failed = "AIPerf was cancelled before its end"
 	}
@@ -81,7 +81,7 @@ func readAIPerf(l *log, r io.Reader) error {
 		case err != nil:
 			return err
 		case ok && v.Number < 0:
-			return l.errorAt(v.Line, "%s is %g", f.theirs, v.Number)
+			return l.errorAt(v.Line, "%s is %g; want 0 or more", f.theirs, v.Number)
 		case ok:
 			s.add(f.ours, f.base, v, 1, "")
 		}
@@ -139,7 +139,7 @@ func (m members) aiperfLoad() (map[string]float64, error) {
 		return nil, err
 	}
 	if found > 1 {
-		return nil, l.errorAt(of.line, "several phases are measured: the figures are of no one load")
+		return nil, l.errorAt(of.line, "several phases are measured: the figures are not of one load")
 	}
 	rateName := "rate"
 	if found == 0 {

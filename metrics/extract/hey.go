@@ -49,7 +49,7 @@ func readHey(l *log, r io.Reader) error {
 	var rows *heyRows
 	number := func(into *Value, ln line, text string, unit string) error {
 		if into.Line > 0 {
-			return l.errorAt(ln.number, "this stands on line %d too. One file is one load: split it", into.Line)
+			return l.errorAt(ln.number, "this is on line %d too. One file is one load: split it", into.Line)
 		}
 		if unit != "secs" && unit != "" {
 			return l.errorAt(ln.number, "a time in %s; hey prints secs", clip(unit))
@@ -94,7 +94,7 @@ func readHey(l *log, r io.Reader) error {
 				return err
 			}
 			if slices.Contains(ranks, m[1]) {
-				return l.errorAt(ln.number, "%s%% for the second time", m[1])
+				return l.errorAt(ln.number, "a second line for %s%%", m[1])
 			}
 			ranks, times = append(ranks, m[1]), append(times, v)
 			return nil
@@ -128,7 +128,7 @@ func readHey(l *log, r io.Reader) error {
 	case total.Line == 0 || rate.Line == 0 || section != "Status code distribution:" && section != "Error distribution:":
 		return l.errorAt(began, "a summary without its time, its rate or its status codes: the log was cut off")
 	case answers+lost == 0:
-		return l.errorAt(began, "a summary of no request")
+		return l.errorAt(began, "a summary without requests")
 	case answers < heyMost && math.Abs(all-answers-lost) > 0.5+6e-5*(rate.Number+total.Number):
 		return l.errorAt(rate.Line, "%g requests/s over %g s are %.6g requests, the answers and errors %g: a line is damaged or missing",
 			rate.Number, total.Number, all, answers+lost)
@@ -139,7 +139,7 @@ func readHey(l *log, r io.Reader) error {
 	}
 	l.note("%s", heyLoop)
 	if answers >= heyMost {
-		l.note("hey keeps the latency and the status of the first million requests alone")
+		l.note("hey keeps the latency and the status of only the first million requests")
 		average = Value{} // of all, divided by a million
 	}
 	s.right = right / (answers + lost)
@@ -187,7 +187,7 @@ func (h *heyRows) read(l *log, ln line) error {
 	}
 	seconds, status, offset := v[0], v[1].Number, v[2].Number
 	if seconds.Number < 0 || offset < 0 || status != math.Trunc(status) || status < 100 || status > 999 {
-		return l.errorAt(ln.number, "no request of hey: %g s, status %g, at %g s", seconds.Number, status, offset)
+		return l.errorAt(ln.number, "not a request of hey: %g s, status %g, at %g s", seconds.Number, status, offset)
 	}
 	if h.last.Line == 0 {
 		h.begin = offset

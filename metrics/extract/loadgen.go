@@ -57,7 +57,7 @@ func readLoadgen(l *log, r io.Reader) error {
 			return nil
 		}
 		if before, twice := said[m[1]]; twice {
-			return l.errorAt(ln.number, "%s stands on line %d too", m[1], before.line)
+			return l.errorAt(ln.number, "%s is on line %d too", m[1], before.line)
 		}
 		said[m[1]] = loadgenSaid{m[2], ln.number}
 		return nil
@@ -108,7 +108,7 @@ var loadgenScenarios = map[string]struct{ rate, tokens, note string }{
 	"SingleStream": {"QPS w/ loadgen overhead", "TPS w/ loadgen overhead", "LoadGen's SingleStream: a query is sent when the one before it is answered"},
 	"MultiStream":  {"", "", "LoadGen's MultiStream: a query of several samples is sent when the one before it is answered; latency is the query's, and its rate is not stated"},
 	"Server":       {"Completed samples per second", "Completed tokens per second", "LoadGen's Server: queries are sent at random times (Poisson), and latency counts from these"},
-	"Offline":      {"Samples per second", "Tokens per second", "LoadGen's Offline: one query has all samples; the latencies of samples are when each was ready, and no caller's"},
+	"Offline":      {"Samples per second", "Tokens per second", "LoadGen's Offline: one query has all samples; a sample's latency says when it was ready, not how long a caller waits"},
 }
 
 func (l *log) loadgen(said map[string]loadgenSaid, began int, ended loadgenSaid) error {
@@ -125,7 +125,7 @@ func (l *log) loadgen(said map[string]loadgenSaid, began int, ended loadgenSaid)
 	case !known:
 		return l.errorAt(max(began, said["Scenario"].line), "scenario %s; known are SingleStream, MultiStream, Server and Offline", clip(said["Scenario"].text))
 	case said["Mode"].text != "PerformanceOnly":
-		return l.errorAt(max(began, said["Mode"].line), "mode %s; only PerformanceOnly has a performance", clip(said["Mode"].text))
+		return l.errorAt(max(began, said["Mode"].line), "mode %s; only PerformanceOnly measures performance", clip(said["Mode"].text))
 	}
 	l.label("loadgen.scenario", said["Scenario"].text)
 	l.note("%s", scenario.note)

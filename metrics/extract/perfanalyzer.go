@@ -121,7 +121,7 @@ func (l *log) perfPrint(data []byte) error {
 	var reports []*perfReport
 	var one *perfReport
 	results := 0
-	twice := func(ln line) error { return l.errorAt(ln.number, "this stands twice in the report of a load") }
+	twice := func(ln line) error { return l.errorAt(ln.number, "this is twice in the report of a load") }
 	err := l.each(bytes.NewReader(data), func(ln line) error {
 		if m := perfBatch.FindStringSubmatch(ln.text); m != nil && from.takes(ln) {
 			if batch.Line > 0 {

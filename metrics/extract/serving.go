@@ -34,7 +34,7 @@ func checkAt(at map[string]float64) error {
 		x := at[key]
 		switch {
 		case !slices.Contains(Coordinates, key):
-			return fmt.Errorf("%s is no coordinate of a load; valid: %s", key, strings.Join(Coordinates, ", "))
+			return fmt.Errorf("%s is not a coordinate of a load; valid: %s", key, strings.Join(Coordinates, ", "))
 		case !(x > 0) || x > 1e9:
 			return fmt.Errorf("%s=%v; want a number above 0, up to 1e+09", key, x)
 		case key != measure.Rate && x != math.Trunc(x):
@@ -105,7 +105,7 @@ func (s *served) add(name, unit string, v Value, scale float64, note string) {
 // requests/s.
 func (s *served) rate(v Value, scale float64) error {
 	if v.Number < 0 || math.IsInf(v.Number*scale*s.batch, 0) {
-		return s.l.errorAt(v.Line, "a rate of %g", v.Number)
+		return s.l.errorAt(v.Line, "a rate of %g; want 0 or more", v.Number)
 	}
 	s.answers = v.Number * scale
 	scale *= s.right
@@ -142,7 +142,7 @@ func (s *served) time(name string, v Value, scale float64) error {
 	of, rank, percentile := strings.Cut(name, "_p")
 	switch {
 	case v.Number < 0:
-		return s.l.errorAt(v.Line, "%s of %g", name, v.Number)
+		return s.l.errorAt(v.Line, "%s is %g; want 0 or more", name, v.Number)
 	case v.Number == 0:
 		s.l.note("%s is stated as 0: it is shorter than the program's digits show, and left out", name)
 		return nil
@@ -221,7 +221,7 @@ func (t *table) load(columns map[string]Column) error {
 		}
 		v, ok, err = t.value(0, c.Name)
 		if err == nil && ok && v.Number < 0 {
-			err = l.errorAt(v.Line, "%s is %g", ours, v.Number)
+			err = l.errorAt(v.Line, "%s is %g; want 0 or more", ours, v.Number)
 		}
 		return v, scale, ok, err
 	}

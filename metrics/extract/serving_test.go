@@ -54,7 +54,7 @@ func TestLoadRefused(t *testing.T) {
 		{"mlperf-loadgen", "mlperf-loadgen-server.txt", "PerformanceOnly", "AccuracyOnly", nil, `mlperf-loadgen-server.txt:6: mode "AccuracyOnly"; only PerformanceOnly`},
 		{"mlperf-loadgen", "mlperf-loadgen-server.txt", "\nNo errors encountered during test.\n", "", nil, "mlperf-loadgen-server.txt:2: a summary without LoadGen's last lines"},
 		{"wrk", "wrk.log", "", "", map[string]float64{"threads": 1.5}, "threads=1.5; want a whole number"},
-		{"wrk", "wrk.log", "", "", map[string]float64{"bytes": 8}, "bytes is no coordinate of a load; valid: batch, rate, threads"},
+		{"wrk", "wrk.log", "", "", map[string]float64{"bytes": 8}, "bytes is not a coordinate of a load; valid: batch, rate, threads"},
 		{"timm", "timm.log", "", "", threads, "timm is no format of a load"},
 	} {
 		e, err := Find(tt.format)
@@ -88,7 +88,7 @@ func TestLoads(t *testing.T) {
 		{"wrk", "wrk.log", []string{"Requests/sec:    602.27", "  Non-2xx or 3xx responses: 1\nRequests/sec:    602.27"}, nil,
 			[]string{" latency_p99 0.18188", "errors 0.0005373"}, nil, ""},
 		{"wrk", "wrk2.log", []string{"Requests/sec:   2000.28", "  Socket errors: connect 0, read 0, write 0, timeout 900\nRequests/sec:   2000.28"}, map[string]float64{"rate": 2000},
-			[]string{"stated_latency_p99", "requests_per_second 2000.28"}, []string{"errors"}, "what share failed is not known"},
+			[]string{"stated_latency_p99", "requests_per_second 2000.28"}, []string{"errors"}, "the share that failed is not known"},
 		// -U prints what wrk would have: not the recorded latency.
 		{"wrk", "wrk2.log", []string{"----------------------------------------------------------\n", "  Latency Distribution (HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account))\n 50.000%    1.00ms\n 99.000%    2.00ms\n-----\n"}, map[string]float64{"rate": 2000},
 			[]string{" latency_p50 0.00667", " latency_p99 0.01118"}, []string{"0.001 s", "0.002 s"}, ""},

@@ -51,7 +51,7 @@ func (m members) number(name string) (v Value, ok bool, err error) {
 func (m members) need(name string) (v Value, err error) {
 	v, ok, err := m.number(name)
 	if err == nil && !ok {
-		err = m.l.errorAt(max(m.line, m.of[name].line), "no %s, which is a number of each result", name)
+		err = m.l.errorAt(max(m.line, m.of[name].line), "no %s; each result has that number", name)
 	}
 	return v, err
 }
@@ -144,7 +144,7 @@ func (l *log) vllmResult(doc value) error {
 		case err != nil:
 			return err
 		case ok && v.Number < 0:
-			return l.errorAt(v.Line, "%s is %g", t.theirs, v.Number)
+			return l.errorAt(v.Line, "%s is %g; want 0 or more", t.theirs, v.Number)
 		case ok:
 			s.add(t.ours, t.unit, v, 1, "")
 		}
@@ -156,20 +156,20 @@ func (l *log) vllmResult(doc value) error {
 func (m members) vllmLoad(prompts float64) (map[string]float64, error) {
 	l := m.l
 	if ramp := m.of["ramp_up_strategy"]; !ramp.null() {
-		return nil, l.errorAt(ramp.line, "the rate rose during the run (ramp_up_strategy): its figures are of no one rate")
+		return nil, l.errorAt(ramp.line, "the rate rose during the run (ramp_up_strategy): its figures are not of one rate")
 	}
 	most, limited, err := m.number("max_concurrency")
 	if err != nil {
 		return nil, err
 	}
-	l.note("vLLM's latencies count from the send, of answered requests alone; its rates divide by the time until the last answer, when ever fewer are in flight")
+	l.note("vLLM's latencies are of answered requests only and count from the send; its rates divide by the time until the last answer, while fewer and fewer requests are in flight")
 	asked := m.of["request_rate"]
 	if asked.null() || string(asked.text) == `"inf"` || string(asked.text) == "Infinity" {
 		if limited {
 			l.note("vLLM's loop is closed: up to %g requests are in flight, so when the service stalls, requests are missing", most.Number)
 			return map[string]float64{measure.Threads: most.Number}, nil
 		}
-		l.note("all %g requests were sent at once: as many are in flight at first, and ever fewer", prompts)
+		l.note("all %g requests were sent at once: as many are in flight at first, then fewer and fewer", prompts)
 		return map[string]float64{measure.Threads: prompts}, nil
 	}
 	rate, err := m.need("request_rate")

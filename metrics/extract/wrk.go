@@ -85,7 +85,7 @@ func (w *wrkResult) read(l *log, ln line) (ended bool, err error) {
 	var numbers []Value
 	once := func(what bool, texts ...string) error {
 		if what {
-			return l.errorAt(ln.number, "this stands twice in the test that begins on line %d", w.line)
+			return l.errorAt(ln.number, "this is twice in the test that begins on line %d", w.line)
 		}
 		return l.parseAll(ln.number, &numbers, texts...)
 	}
@@ -147,7 +147,7 @@ func (w *wrkResult) read(l *log, ln line) (ended bool, err error) {
 func (w *wrkResult) time(l *log, ln int, name, text, unit string) error {
 	for _, before := range w.names {
 		if before == name {
-			return l.errorAt(ln, "%s for the second time in the test that begins on line %d", name, w.line)
+			return l.errorAt(ln, "a second %s in the test that begins on line %d", name, w.line)
 		}
 	}
 	scale, err := l.unit(ln, unit)
@@ -186,7 +186,7 @@ func (w *wrkResult) figures(l *log) error {
 	lost := w.socket[0] + w.socket[1] + w.socket[2]
 	all := w.count.Number
 	if w.hdr && timeouts > 0 { // it looks again and again at a connection that waits
-		l.note("at %s, wrk2 counted %g timeouts, one request's more than once: what share failed is not known", s, timeouts)
+		l.note("at %s, wrk2 counted %g timeouts, one request's more than once: the share that failed is not known", s, timeouts)
 		s.wrong = 1
 	} else if all > 0 {
 		s.wrong = min(1, (w.status+timeouts)/all)
