@@ -26,7 +26,7 @@ BENCH_PROGRAMS := mpicc mpirun wrk hey
 BENCH_PACKAGES := openmpi-bin libopenmpi-dev libopenblas0-pthread wrk hey
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build worker-gpu gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-horovod test-serving bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
+.PHONY: build worker-gpu gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -129,6 +129,12 @@ FAULTS := 0
 SEED := 0
 test-faults: test-packages
 	go test -tags slurm -timeout 5h -count 1 -v -run 'TestSlurmFaults' ./cmd/scalebench -faults $(FAULTS) -fault-seed $(SEED)
+
+# Faults fired at services under load, on this machine; SERVE_FAULTS=102 is the full
+# suite.
+SERVE_FAULTS := 102
+test-serving-faults: test-packages
+	go test -tags slurm -timeout 60m -count 1 -v -run 'TestServeFaults' ./cmd/scalebench -serve-faults $(SERVE_FAULTS) -fault-seed $(SEED)
 
 # The real frameworks, each in the environment of its lock, on a real Slurm; what
 # passed is written into the matrix of docs/frameworks.md. FRAMEWORK=name tries

@@ -18,6 +18,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -266,15 +267,21 @@ func (o *importOptions) mapped() (map[string]extract.Column, error) {
 	if err != nil {
 		return nil, err
 	}
+	loads := slices.ContainsFunc(slices.Collect(maps.Keys(columns)), func(name string) bool {
+		m, err := measure.Find(name)
+		return err == nil && m.At.Has(measure.Rate)
+	})
 	for _, text := range o.labels.Value() {
 		key, column, ok := strings.Cut(text, "=")
 		if !ok || !labelKey(key) || column == "" {
 			return nil, usagef("--label %q: write KEY=COLUMN, like platform=host", text)
 		}
-		if _, twice := columns[key]; twice || slices.Contains(extract.TableFigures, key) {
+		// The batch of a training is a label; of a load it is where its figures are.
+		coordinate := measure.OfLoad(key) && !loads
+		if _, twice := columns[key]; twice || slices.Contains(extract.TableFigures, key) && !coordinate {
 			return nil, usagef("--label %s: a figure or a mapped column has that name; give the label another", text)
 		}
-		columns[key] = extract.Column{Name: column}
+		columns[key] = extract.Column{Name: column, Label: true}
 	}
 	return columns, nil
 }

@@ -26,14 +26,15 @@ import (
 // the difference before committing it.
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
+// disguises are what this program is when it goes by another name.
+var disguises = map[string]func(){}
+
 func TestMain(m *testing.M) {
-	commands := map[string]func(){
-		"scalebench": func() { os.Exit(invoke(os.Args, os.Stdin, os.Stdout, os.Stderr)) },
-	}
+	disguises["scalebench"] = func() { os.Exit(invoke(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
 	for _, name := range fake.Commands {
-		commands[name] = func() { os.Exit(fake.Main(name)) }
+		disguises[name] = func() { os.Exit(fake.Main(name)) }
 	}
-	testscript.Main(sharing{m}, commands)
+	testscript.Main(sharing{m}, disguises)
 }
 
 // sharing is the tests, and the folder that all of them share.

@@ -95,6 +95,8 @@ func seen(ts *testscript.TestScript, neg bool, args []string) {
 		text = durations.ReplaceAllString(numbers.ReplaceAllString(text, "#"), "# s")
 		text = spaces.ReplaceAllString(text, "  ")
 	}
+	// How far a job had come when it was cancelled is Slurm's doing.
+	text = strings.ReplaceAll(text, ", before it started", "")
 	task := strings.TrimPrefix(filepath.Base(ts.Getenv("WORK")), "script-")
 	path := filepath.Join(ts.Getenv("GOLDEN"), task+"-"+args[len(args)-1]+".txt")
 	if *update {

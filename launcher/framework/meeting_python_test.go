@@ -180,9 +180,10 @@ func TestMeetingTwice(t *testing.T) {
 		}
 		return c
 	}
+	// All have spoken, but one of them is gone: the meeting waits for it.
 	say(1).Close()
-	again := say(1)
 	say(2)
+	again := say(1)
 	words, _ := io.ReadAll(again)
 	checkWords(t, words, 3)
 	zero.agreed(t, 3)

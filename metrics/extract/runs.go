@@ -21,6 +21,9 @@ import (
 type Column struct {
 	Name string
 	Unit string // of its numbers, one of Units; "" is the base unit
+	// Label: it is a label, though it goes by a coordinate's name, as the batch of
+	// trainings.
+	Label bool
 }
 
 // TrainFigures are what a column of a table of trainings can be mapped to, besides
@@ -165,7 +168,7 @@ func (g *tableGroup) yield(t *table, columns map[string]Column, yield func(Table
 func (t *table) labels(row []string, columns map[string]Column) map[string]any {
 	labels := map[string]any{}
 	for ours, c := range columns {
-		if slices.Contains(TableFigures, ours) {
+		if slices.Contains(TableFigures, ours) && !c.Label {
 			continue
 		}
 		if text := strings.TrimSpace(row[t.at[c.Name]]); text != "" {
@@ -211,7 +214,7 @@ func (t *table) mapped(columns map[string]Column) error {
 		}
 	}
 	for _, ours := range Coordinates {
-		if _, mapped := columns[ours]; mapped {
+		if c, mapped := columns[ours]; mapped && !c.Label {
 			return fmt.Errorf("%s: %s is of a load, and no column is mapped to a figure of one: %s", file, ours, strings.Join(LoadFigures, ", "))
 		}
 	}

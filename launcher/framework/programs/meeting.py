@@ -98,6 +98,7 @@ class _Table:
                 with self._lock:
                     if self._problem:
                         raise RuntimeError(self._problem)
+                    self._forget_lost()
                     if len(self._words) == self._place.size:
                         return
                 left = end - time.monotonic()
@@ -121,6 +122,15 @@ class _Table:
                     self._drop_oldest()
                     time.sleep(pause)
                     pause = min(2 * pause, 0.5)
+
+    def _forget_lost(self):
+        """A rank that has hung up comes again, and must be waited for."""
+        if len(self._words) < self._place.size:
+            return
+        for rank, connection in list(self._connections.items()):
+            if _closed(connection):
+                connection.close()
+                del self._connections[rank], self._words[rank]
 
     def _missing(self, failed):
         missing = sorted(set(range(self._place.size)) - set(self._words))
@@ -165,6 +175,7 @@ class _Table:
 
     def _take(self, rank, word, connection):
         with self._lock:
+            self._forget_lost()
             if len(self._words) == self._place.size or self._problem:
                 raise ValueError("connected after all ranks were there")
             if _closed(connection):
