@@ -240,7 +240,7 @@ path = "/"
 ready = "/ready"
 expect = "right"
 startup = %q
-timeout = "300ms"
+timeout = %q
 threads = [%d]
 duration = %q
 [command]
@@ -248,7 +248,7 @@ run = [%q, "{address}", "{port}", %q, %q, %q, "%.3f"]
 [sweep]
 framework = ["command"]
 replicas = [%d]
-`, map[bool]string{true: "2s", false: "1m"}[f.class == "never ready"], 1+r.IntN(4), duration, filepath.Join(dir, faultyService), dir, f.class, after, 0.05+0.3*r.Float64(), replicas))
+`, map[bool]string{true: "2s", false: "1m"}[f.class == "never ready"], map[bool]string{true: "300ms", false: "30s"}[f.errors], 1+r.IntN(4), duration, filepath.Join(dir, faultyService), dir, f.class, after, 0.05+0.3*r.Float64(), replicas))
 	run := exec.Command(scalebench, "run", "study.toml", "--site", "site.toml", "--oversubscribe")
 	run.Dir = dir
 	run.Env = append(os.Environ(), "HOME="+dir, "SCALEBENCH_DB="+filepath.Join(dir, "db"), "NO_COLOR=1")

@@ -231,6 +231,12 @@ func TestRefusals(t *testing.T) {
 		"wanders": func(at time.Duration) (time.Duration, error) {
 			return time.Duration((1 + 0.5*math.Sin(at.Seconds()/3)) * float64(10*time.Millisecond)), nil
 		},
+		"hangs at last": func(at time.Duration) (time.Duration, error) {
+			if at > 30*time.Second {
+				return time.Hour, nil
+			}
+			return 10 * time.Millisecond, nil
+		},
 		"nothing": func(time.Duration) (time.Duration, error) { return time.Millisecond, errors.New("status 500") },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -88,6 +88,8 @@ func (r *Result) Judge() Verdict {
 		v.Why = fmt.Sprintf("%d of %d windows are warm-up or have no answer; %d others are needed: measure for longer", len(r.Windows)-len(means), len(r.Windows), minSteady)
 	case r.Asked > 0 && v.Total.Errors() > 1-hurried:
 		v.Why = fmt.Sprintf("%.1f %% of the requests were answered in time; the service does not keep up with %.3g requests/s", 100*(1-v.Total.Errors()), v.asked())
+	case stalled(v.windows) > 0:
+		v.Why = fmt.Sprintf("in %d of %d windows nothing was answered: the service stalled", stalled(v.windows), len(v.windows))
 	default:
 		if worth := independentWindows(means); worth < independent && stat.StdDev(means, nil) > wander*math.Sqrt(worth) {
 			v.Why = fmt.Sprintf("latency is still drifting: %d windows count as %.0f independent ones, %d are needed; measure for longer, or at a lower rate", len(means), worth, independent)
@@ -183,6 +185,23 @@ func means(list []Window) []float64 {
 		}
 	}
 	return values
+}
+
+// stalled counts windows without a right answer, where chance would leave hardly one
+// empty: the others have ten or more. One in twenty may be a pause of the service's; a
+// closed loop hardly notices more, since it sends nothing meanwhile.
+func stalled(list []Window) int {
+	var answers []float64
+	for _, w := range list {
+		if w.Good > 0 {
+			answers = append(answers, float64(w.Good))
+		}
+	}
+	empty := len(list) - len(answers)
+	if len(answers) == 0 || median(answers) < 10 || 20*empty <= len(list) {
+		return 0
+	}
+	return empty
 }
 
 // warmup counts the first windows that are unlike those of the second half.
