@@ -176,7 +176,7 @@ func (o *importOptions) run(file string, labels map[string]any, r extract.Conten
 			}
 		default:
 			if !labelKey(key) {
-				problems = append(problems, fmt.Errorf("%s: %q is not a valid label; use letters, digits, _, - and .", file, key))
+				problems = append(problems, fmt.Errorf("%s: %q is not a valid label; use letters, digits, dots, - and _", file, key))
 			}
 			run.Parameters[key] = labels[key]
 		}
@@ -190,7 +190,7 @@ func (o *importOptions) run(file string, labels map[string]any, r extract.Conten
 	if run.Study == "" {
 		problems = append(problems, fmt.Errorf("%s: no study; name one with --set study=NAME", file))
 	} else if !labelKey(run.Study) {
-		problems = append(problems, fmt.Errorf("%s: study name %q is not valid; use letters, digits, _, - and .", file, run.Study))
+		problems = append(problems, fmt.Errorf("%s: study name %q is not valid; use letters, digits, dots, - and _", file, run.Study))
 	}
 	if run.Workers == 0 && len(problems) == 0 {
 		problems = append(problems, fmt.Errorf("%s: number of workers unknown; add --set workers=N or, for a CSV file, --map workers=COLUMN", file))
