@@ -40,6 +40,9 @@ func (s State) Log() string {
 // node may share; "" when there is none yet.
 func (s State) LogOf(rank int) (string, error) {
 	if n := s.Point.Ranks(); rank < 0 || n > 0 && rank >= n {
+		if n == 1 {
+			return "", fmt.Errorf("%s has no rank %d; its only rank is 0", s.Record.ID, rank)
+		}
 		return "", fmt.Errorf("%s has no rank %d; its ranks are 0 to %d", s.Record.ID, rank, n-1)
 	}
 	return logOf(s.Run, rank), nil

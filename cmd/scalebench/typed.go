@@ -56,10 +56,16 @@ func (o *commandOptions) flags() []cli.Flag {
 func (o *commandOptions) asked(site string, words []string) (asked, error) {
 	i := slices.Index(words, "--")
 	if i < 0 {
-		for flag, given := range map[string]bool{"workers": o.workers != "", "repeats": o.repeats != 0, "name": o.name != "", "write": o.write != ""} {
-			if given {
-				return asked{}, &usageError{err: fmt.Errorf("--%s is for a command after --, not for a study", flag), hint: "Keys of a study go after its file: 'sweep.workers=[1,2]' repeats=3 name=NAME"}
+		var given []string
+		for flag, is := range map[string]bool{"--workers": o.workers != "", "--repeats": o.repeats != 0, "--name": o.name != "", "--write": o.write != ""} {
+			if is {
+				given = append(given, flag)
 			}
+		}
+		if given != nil {
+			slices.Sort(given)
+			verb := map[bool]string{true: "is", false: "are"}[len(given) == 1]
+			return asked{}, &usageError{err: fmt.Errorf("%s %s for a command after --, not for a study", strings.Join(given, ", "), verb), hint: "Keys of a study go after its file: 'sweep.workers=[1,2]' repeats=3 name=NAME"}
 		}
 		return asked{study: words[0], site: site, overrides: words[1:]}, nil
 	}

@@ -59,7 +59,7 @@ func otherDays(a, b []scaling.Observation) string {
 		}
 		return "from " + list[0] + " to " + list[len(list)-1]
 	}
-	return fmt.Sprintf("A was measured %s and B %s: anything that changed in between looks like a difference between A and B; to tell, measure both again, in turns", span(x), span(y))
+	return fmt.Sprintf("A was measured %s and B %s: anything that changed in between looks like a difference between A and B; to tell, measure both again, alternating", span(x), span(y))
 }
 
 // again are the studies to run again in turns, nil where that would not make the

@@ -90,7 +90,7 @@ func AlarmText(trace Trace, marks map[int64]store.RunMark, m measure.Measure) st
 	if math.IsNaN(a.Ratio) {
 		return text + "."
 	}
-	return fmt.Sprintf("%s: %s %s.", text, m.Title, signedChange(a.Ratio))
+	return fmt.Sprintf("%s: %s %s (medians; the means are %s standard errors apart).", text, m.Title, signedChange(a.Ratio), number.Significant(min(a.Errors, 99)))
 }
 
 // signedChange writes a ratio as what it adds or takes: −10.0 %.
