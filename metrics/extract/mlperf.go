@@ -286,7 +286,8 @@ func (m *mllogRun) finish() error {
 	if err := m.evaluate(); err != nil {
 		return err
 	}
-	if err := m.throughput(); err != nil {
+	own := m.ownRate()
+	if err := m.throughput(own); err != nil {
 		return err
 	}
 	if m.stop.Line == 0 {
@@ -298,7 +299,7 @@ func (m *mllogRun) finish() error {
 		l.add(metrics.Event{Time: m.stop.Number / 1000, Figure: &metrics.Figure{Name: name, Value: seconds, Unit: "s", Note: note}}, 1e-3, m.start, m.stop)
 	}
 	figure(metrics.FigureTrainSeconds, "from run_start to run_stop, evaluations included")
-	if x, ok := m.endToEnd(); ok {
+	if x, ok := m.endToEnd(own); ok {
 		l.add(metrics.Event{Time: m.stop.Number / 1000, Figure: &metrics.Figure{Name: metrics.FigureEndToEnd, Value: x, Unit: "samples/s",
 			Note: "the log's count of samples at its last evaluation over the time from run_start to run_stop"}}, 1)
 	}

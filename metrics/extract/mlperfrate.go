@@ -93,15 +93,14 @@ func (m *mllogRun) trained() (samples, at float64, ok bool) {
 // endToEnd is the rate from run_start to run_stop in samples/s; ok is false where
 // training went on after the last count of samples, or where the whole would be
 // faster than the training in it: the counts are then of something else.
-func (m *mllogRun) endToEnd() (x float64, ok bool) {
+func (m *mllogRun) endToEnd(own ownRate) (x float64, ok bool) {
 	samples, at, ok := m.trained()
 	took := m.stop.Number - m.start.Number
 	if !ok || !(took > 0) || m.stop.Number-at > 0.05*took {
 		return 0, false
 	}
 	x = samples / took * 1000
-	training := m.ownRate().training
-	return x, finite(x) && (training == 0 || x <= 1.05*training)
+	return x, finite(x) && (own.training == 0 || x <= 1.05*own.training)
 }
 
 // ownRate is the rate that the log's own counts of samples give, over the time
@@ -176,8 +175,7 @@ func (m *mllogRun) between(marks []mllogMark, key string) (rates []float64, whol
 
 // throughput adds the run's: what the log states, held against its own counts,
 // or else what these give.
-func (m *mllogRun) throughput() error {
-	own := m.ownRate()
+func (m *mllogRun) throughput(own ownRate) error {
 	ours := func(note string) {
 		m.l.add(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureThroughput, Value: own.training, Unit: "samples/s", Note: note}}, 1)
 	}

@@ -71,7 +71,7 @@ func (r *Result) Judge() Verdict {
 	v := Verdict{Warmup: warmup(r.Windows)}
 	v.windows = r.Windows[v.Warmup:]
 	v.Total = Merge(v.windows)
-	switch means := means(v.windows); {
+	switch means, empty := means(v.windows), stalled(v.windows); {
 	case v.Total.Good == 0:
 		v.Why = "no request had a right answer in time"
 		if r.FirstError != nil {
@@ -88,8 +88,8 @@ func (r *Result) Judge() Verdict {
 		v.Why = fmt.Sprintf("%d of %d windows are warm-up or have no answer; %d others are needed: measure for longer", len(r.Windows)-len(means), len(r.Windows), minSteady)
 	case r.Asked > 0 && v.Total.Errors() > 1-hurried:
 		v.Why = fmt.Sprintf("%.1f %% of the requests were answered in time; the service does not keep up with %.3g requests/s", 100*(1-v.Total.Errors()), v.asked())
-	case stalled(v.windows) > 0:
-		v.Why = fmt.Sprintf("in %d of %d windows nothing was answered: the service stalled", stalled(v.windows), len(v.windows))
+	case empty > 0:
+		v.Why = fmt.Sprintf("in %d of %d windows nothing was answered: the service stalled", empty, len(v.windows))
 	default:
 		if worth := independentWindows(means); worth < independent && stat.StdDev(means, nil) > wander*math.Sqrt(worth) {
 			v.Why = fmt.Sprintf("latency is still drifting: %d windows count as %.0f independent ones, %d are needed; measure for longer, or at a lower rate", len(means), worth, independent)

@@ -1,6 +1,8 @@
 package tables
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -143,4 +145,62 @@ func axisOf(curves []scaling.Curve) string {
 		return scaling.Workers
 	}
 	return curves[0].Axis
+}
+
+// Measure is a measure along the curves: medians, with the ratio to the
+// base in the direction in which the measure is better.
+func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
+	value := table.ColumnOf(m)
+	bounds := value
+	bounds.Head, bounds.Data = "", true
+	low, high := bounds, bounds
+	low.Key, high.Key = m.Name+"_low", m.Name+"_high"
+	keys := scaling.Keys(curves)
+	t := &table.Table{Columns: append(seriesColumns(keys), coordinates(curves, m)...)}
+	t.Columns = append(t.Columns, axisColumn(curves), table.Column{Key: "runs"}, table.Column{Key: "metric", Data: true}, table.Column{Key: "unit", Data: true},
+		value, low, high, table.Column{Key: "speedup"}, table.Column{Key: "speedup_low", Data: true}, table.Column{Key: "speedup_high", Data: true})
+	// More of what a run measured one by one is no more resources.
+	t.Columns = append(t.Columns, table.Column{Key: "efficiency", Show: number.Percent, Data: m.At.Has(axisOf(curves))}, table.Column{Key: "efficiency_low", Data: true}, table.Column{Key: "efficiency_high", Data: true}, table.Column{Key: "base", Data: true})
+	for _, c := range curves {
+		var base any
+		if c.Base != nil {
+			base = c.Base.At.Any()
+		}
+		for _, p := range c.Points {
+			x := p.Of(m.Name)
+			cells := append(append(seriesCells(c, keys), located(c, m)...), p.At.Any(), x.Runs, m.Name, table.NonZero(m.Unit))
+			for _, e := range []*scaling.Estimate{x.Median, x.Gain(), x.Efficiency()} {
+				cells = append(cells, estimateCells(e)...)
+			}
+			t.Add(append(cells, base)...)
+		}
+	}
+	if !slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(m.Name) }) {
+		t.Notes = []string{unmeasured(curves, m)}
+		return t
+	}
+	t.Notes = append([]string{"Medians over runs; their intervals are in CSV and JSON."}, blockNotes(curves, m.Name)...)
+	return t
+}
+
+// unmeasured says that no run has a value of the measure, and what there is instead.
+func unmeasured(curves []scaling.Curve, m measure.Measure) string {
+	text := "No run has a value of " + m.Name
+	if target, is := measure.Target(m.Name); is {
+		return fmt.Sprintf("%s: none reached accuracy %[2]s, or workload.targets does not have %[2]s. To evaluate the existing runs for it, add it, then `submit` and `collect` the study: nothing runs again.", text, measure.TargetText(target))
+	}
+	has := map[string]bool{}
+	for _, c := range curves {
+		for _, p := range c.Points {
+			for _, s := range p.Measures {
+				if s.Runs > 0 {
+					has[s.Name] = true
+				}
+			}
+		}
+	}
+	if len(has) == 0 {
+		return text + "."
+	}
+	return text + ". The runs have: " + strings.Join(slices.Sorted(maps.Keys(has)), ", ") + "."
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -196,106 +195,6 @@ func seriesCells(c scaling.Curve, keys []string) []any {
 	return cells
 }
 
-// Measure is a measure along the curves: medians, with the ratio to the
-// base in the direction in which the measure is better.
-func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
-	value := table.ColumnOf(m)
-	bounds := value
-	bounds.Head, bounds.Data = "", true
-	low, high := bounds, bounds
-	low.Key, high.Key = m.Name+"_low", m.Name+"_high"
-	keys := scaling.Keys(curves)
-	t := &table.Table{Columns: append(seriesColumns(keys), coordinates(curves, m)...)}
-	t.Columns = append(t.Columns, axisColumn(curves), table.Column{Key: "runs"}, table.Column{Key: "metric", Data: true}, table.Column{Key: "unit", Data: true},
-		value, low, high, table.Column{Key: "speedup"}, table.Column{Key: "speedup_low", Data: true}, table.Column{Key: "speedup_high", Data: true})
-	// More of what a run measured one by one is no more resources.
-	t.Columns = append(t.Columns, table.Column{Key: "efficiency", Show: number.Percent, Data: m.At.Has(axisOf(curves))}, table.Column{Key: "efficiency_low", Data: true}, table.Column{Key: "efficiency_high", Data: true}, table.Column{Key: "base", Data: true})
-	for _, c := range curves {
-		var base any
-		if c.Base != nil {
-			base = c.Base.At.Any()
-		}
-		for _, p := range c.Points {
-			x := p.Of(m.Name)
-			cells := append(append(seriesCells(c, keys), located(c, m)...), p.At.Any(), x.Runs, m.Name, table.NonZero(m.Unit))
-			for _, e := range []*scaling.Estimate{x.Median, x.Gain(), x.Efficiency()} {
-				cells = append(cells, estimateCells(e)...)
-			}
-			t.Add(append(cells, base)...)
-		}
-	}
-	if !slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(m.Name) }) {
-		t.Notes = []string{unmeasured(curves, m)}
-		return t
-	}
-	t.Notes = append([]string{"Medians over runs; their intervals are in CSV and JSON."}, blockNotes(curves, m.Name)...)
-	return t
-}
-
-// unmeasured says that no run has a value of the measure, and what there is instead.
-func unmeasured(curves []scaling.Curve, m measure.Measure) string {
-	text := "No run has a value of " + m.Name
-	if target, is := measure.Target(m.Name); is {
-		return fmt.Sprintf("%s: none reached accuracy %[2]s, or workload.targets does not have %[2]s. To evaluate the existing runs for it, add it, then `submit` and `collect` the study: nothing runs again.", text, measure.TargetText(target))
-	}
-	has := map[string]bool{}
-	for _, c := range curves {
-		for _, p := range c.Points {
-			for _, s := range p.Measures {
-				if s.Runs > 0 {
-					has[s.Name] = true
-				}
-			}
-		}
-	}
-	if len(has) == 0 {
-		return text + "."
-	}
-	return text + ". The runs have: " + strings.Join(slices.Sorted(maps.Keys(has)), ", ") + "."
-}
-
-// Parts is where the time of a step goes, over all runs of each point:
-// the median and the extremes, since parts of different runs do not add up.
-func Parts(curves []scaling.Curve) *table.Table {
-	keys := scaling.Keys(curves)
-	t := &table.Table{Columns: append(seriesColumns(keys), []table.Column{{Key: "workers"}, {Key: "runs"}, {Key: "compute", Right: true}, {Key: "communication", Right: true},
-		{Key: "data_wait", Right: true}, {Key: "skew", Right: true}}...)}
-	parts := []string{measure.Compute, measure.Communication, measure.DataWait, measure.Skew}
-	for _, c := range curves {
-		for _, p := range c.Points {
-			cells, any1 := append(seriesCells(c, keys), p.Workers, len(p.Runs)), false
-			for _, part := range parts {
-				values := p.Of(part).Values
-				cells = append(cells, rangeText(values, len(p.Runs)))
-				any1 = any1 || values != nil
-			}
-			if any1 {
-				t.Add(cells...)
-			}
-		}
-	}
-	t.Notes = []string{"Shares of the mean rank's step time; skew: the share that the average rank waits for the slowest. Median (least to most) over the runs of a point."}
-	return t
-}
-
-// rangeText is "12.3 % (11.9 % to 12.8 %)", of how many runs where not of all;
-// nil for none.
-func rangeText(values []float64, runs int) any {
-	if len(values) == 0 {
-		return nil
-	}
-	slices.Sort(values)
-	n := len(values)
-	s := number.Percent((values[(n-1)/2] + values[n/2]) / 2)
-	if n > 1 {
-		s += fmt.Sprintf(" (%s to %s)", number.Percent(values[0]), number.Percent(values[n-1]))
-	}
-	if n < runs {
-		s += fmt.Sprintf(", of %d", n)
-	}
-	return s
-}
-
 // baseText is the point that others are divided by, with what it measured.
 func baseText(b *scaling.RowBase) string {
 	text := scaling.Places(b.Along())
@@ -337,67 +236,12 @@ func targetsOf(curves []scaling.Curve) []measure.Measure {
 	return targets
 }
 
-// communicationNotes say what share of the step time the reduction of the
-// gradients takes, measured and predicted, a line a curve.
-func communicationNotes(curves []scaling.Curve) []string {
-	var list []scaling.Remark
-	for _, c := range curves {
-		var shares, sources, why []string
-		for _, p := range c.Points {
-			measured := p.Of(measure.Communication).Median
-			if p.Workers < 2 || measured == nil && (p.Predicted == nil || p.Predicted.Share == nil) {
-				continue
-			}
-			text := "not measured"
-			if measured != nil {
-				text = shareText(measured)
-			}
-			text += " with " + strconv.Itoa(p.Workers)
-			if q := p.Predicted; q != nil && q.Share != nil {
-				text += fmt.Sprintf(" (%s predicted)", shareText(q.Share))
-				sources = add(sources, q.From)
-			} else if q != nil {
-				why = add(why, q.Why)
-			}
-			shares = append(shares, text)
-		}
-		if len(shares) == 0 {
-			continue
-		}
-		line := fmt.Sprintf("Communication, share of step time by workers: %s.", strings.Join(shares, ", "))
-		if len(sources) > 0 {
-			line += " Predicted from: " + strings.Join(sources, "; ") + "."
-		}
-		if len(why) > 0 {
-			line += " Not predicted: " + strings.Join(why, "; ") + "."
-		}
-		r := scaling.Remark{Text: line}
-		if len(curves) > 1 {
-			r.Series = c.Series
-		}
-		list = append(list, r)
-	}
-	if len(list) > fewSeries {
-		return scaling.Lines(list, len(curves))
-	}
-	var lines []string
-	for _, r := range list {
-		lines = append(lines, r.String())
-	}
-	return lines
-}
-
 // add appends a sentence that is not in the list yet.
 func add(list []string, text string) []string {
 	if slices.Contains(list, text) {
 		return list
 	}
 	return append(list, text)
-}
-
-// shareText is a share with its interval, or a dash where there is none.
-func shareText(e *scaling.Estimate) string {
-	return number.Percent(e.Value) + " " + Interval(e.Interval, number.Percent)
 }
 
 // ScalingData is the rows for programs that read CSV: the JSON objects laid
