@@ -298,6 +298,9 @@ func (o *importOptions) given() (map[string]any, error) {
 			return nil, usagef("--set gives %s twice", key)
 		}
 		labels[key] = extract.ParseLabel(value)
+		if said := labels[key]; o.workers != 0 && (key == "workers" || key == "replicas") && said != int64(o.workers) {
+			return nil, usagef("--workers says %d and --set says %s=%s; give one of them", o.workers, key, value)
+		}
 	}
 	return labels, nil
 }

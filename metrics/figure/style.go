@@ -134,12 +134,19 @@ func textStyle(size float64) text.Style {
 	return text.Style{Color: ink, Font: font.From(face, vg.Points(size)), XAlign: draw.XLeft, YAlign: draw.YCenter, Handler: fonts()}
 }
 
-// wrap breaks s into lines no wider than width. A word too wide for a line is
-// cut with an ellipsis.
+// wrap breaks s into lines no wider than width, but not between a number and its
+// percent sign. A word too wide for a line is cut with an ellipsis.
 func wrap(s string, style text.Style, width vg.Length) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(s) {
+	words := strings.Fields(s)
+	for i, word := range words {
+		if isPercent(word) && i > 0 {
+			continue // it came with the number before it
+		}
+		if i+1 < len(words) && isPercent(words[i+1]) {
+			word += " " + words[i+1]
+		}
 		if style.Width(word) > width {
 			word = shorten(word, style, width)
 		}
@@ -156,6 +163,9 @@ func wrap(s string, style text.Style, width vg.Length) []string {
 	}
 	return lines
 }
+
+// isPercent reports whether a word is a percent sign, and what may follow it.
+func isPercent(word string) bool { return strings.TrimRight(word, ".,;:)") == "%" }
 
 // shorten takes out the middle of a word: paths and names differ at both ends.
 func shorten(word string, style text.Style, width vg.Length) string {

@@ -2,7 +2,10 @@ package figure
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+
+	"gonum.org/v1/plot/vg"
 )
 
 // Of as many series as a figure can hold no two look alike: not as markers, not as
@@ -30,6 +33,23 @@ func TestStylesDiffer(t *testing.T) {
 			}
 			if far < 35*35 {
 				t.Errorf("styles %d and %d have nearly one colour: %v, %v", j, i, b, a)
+			}
+		}
+	}
+}
+
+// A line does not end between a number and its percent sign.
+func TestWrapKeepsPercents(t *testing.T) {
+	style := textStyle(captionSize)
+	const said = "Bars: 96.8 % intervals of the median (all of it 99 %). Efficiency 71.4 %; drift 12 %."
+	for width := vg.Length(60); width < 400; width++ {
+		lines := wrap(said, style, width)
+		if strings.Join(lines, " ") != said {
+			t.Fatalf("at %v the text became %q", width, lines)
+		}
+		for _, line := range lines {
+			if strings.HasPrefix(line, "%") {
+				t.Errorf("at %v a line begins with %q", width, line)
 			}
 		}
 	}

@@ -22,10 +22,10 @@ func Significant(v float64) string {
 	}
 	rounded := round3(v)
 	size := math.Abs(rounded)
-	if scale, prefix := prefixed(size); prefix != "" {
+	if scale, prefix := prefixed(size); prefix != "" && size < 1e15 {
 		return digits3(rounded/scale) + prefix
 	}
-	if size != 0 && size < 1e-3 {
+	if size != 0 && size < 1e-3 || size >= 1e15 {
 		return strconv.FormatFloat(v, 'e', 2, 64)
 	}
 	return digits3(rounded)

@@ -70,7 +70,11 @@ func Lines(remarks []Remark, series int) []string {
 			line = fmt.Sprintf("%s and %d other series: %s", first.Series, n-1, line)
 		}
 		if others := len(group) - alike; others > 0 {
-			line += fmt.Sprintf(" (and %d like it)", others)
+			if more := fmt.Sprintf("and %d like it)", others); strings.HasSuffix(line, ")") {
+				line = strings.TrimSuffix(line, ")") + "; " + more
+			} else {
+				line += " (" + more
+			}
 		}
 		list = append(list, line)
 	}

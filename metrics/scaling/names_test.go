@@ -59,13 +59,14 @@ func TestLinesOfAKind(t *testing.T) {
 	got := strings.Join(Lines([]Remark{
 		of("a", "2 workers: ", "took 3 s"), of("b", "2 workers: ", "took 3 s"), of("c", "4 workers: ", "took 17.5 s"), of("d", "", "took 1e9 s"),
 		of("a", "", "target 0.5: reached by 0 of 2 runs"), of("b", "", "target 0.7: reached by 1 of 2 runs"), of("c", "", "target 0.5: reached by 0 of 2 runs"),
-		of("b", "", "alone"), of("", "", "of the study"),
+		of("b", "", "alone"), of("d", "", "2 workers cost 5 points (of one run)"), of("d", "", "4 workers cost 7 points (of one run)"), of("", "", "of the study"),
 	}, 4), "\n")
 	want := strings.Join([]string{
 		"all 4 series: 2 workers: took 3 s (and 2 like it)",
 		"a and 1 other series: target 0.5: reached by 0 of 2 runs",
 		"b: target 0.7: reached by 1 of 2 runs",
 		"b: alone",
+		"d: 2 workers cost 5 points (of one run; and 1 like it)",
 		"of the study",
 	}, "\n")
 	if got != want {

@@ -92,12 +92,16 @@ func bestOf(m measure.Measure, curves []scaling.Curve) string {
 	var best *scaling.Summary
 	where := ""
 	for _, c := range curves {
+		before := "with "
+		if c.Axis != scaling.Workers {
+			before = "at "
+		}
 		for i := range c.Points {
 			x := c.Points[i].Of(m.Name)
 			if x.Median == nil || m.Better == measure.Neither || best != nil && !better(m, x.Median.Value, best.Median.Value) {
 				continue
 			}
-			best, where = x, scaling.Places(c.Axis, c.Points[i].At)
+			best, where = x, before+scaling.Places(c.Axis, c.Points[i].At)
 			if len(curves) > 1 {
 				where += " (" + c.Series + ")"
 			}
@@ -111,7 +115,7 @@ func bestOf(m measure.Measure, curves []scaling.Curve) string {
 	if m.Show == measure.Number {
 		unit = m.Unit
 	}
-	return clean.Line(fmt.Sprintf("%s %s with %s: %s.", word, m.Title, where, spread(best.Median, m.Text, unit, best.Runs)))
+	return clean.Line(fmt.Sprintf("%s %s %s: %s.", word, m.Title, where, spread(best.Median, m.Text, unit, best.Runs)))
 }
 
 func better(m measure.Measure, a, b float64) bool {
