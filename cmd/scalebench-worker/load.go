@@ -176,46 +176,23 @@ func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (dial func()
 		return nil, errors.New("--body and --model cannot be combined: with --model, requests follow the inputs that the model declares; leave one out")
 	}
 	name, in := c.String("model"), target.Inputs{Batch: c.Int("batch"), Seed: c.Uint64("seed"), JSON: c.Bool("json-tensors")}
+	if target.OverGRPC(as.URLs[0]) && (as.Expect != nil || in.JSON) {
+		return nil, errors.New("--expect and --json-tensors do not apply to grpc://, whose answers are not text; leave them out")
+	}
 	patience, cancel := context.WithTimeout(ctx, c.Duration("ready"))
 	defer cancel()
-	first := time.Now().Add(max(c.Duration("ready"), c.Duration("timeout")))
-	var known *target.Known
-	if strings.HasPrefix(as.URLs[0], "grpc://") {
-		if as.Expect != nil || in.JSON {
-			return nil, errors.New("--expect and --json-tensors do not apply to grpc://, whose answers are not text; leave them out")
-		}
-		m, err := target.ReadyGRPC(patience, as.URLs, name)
-		if err != nil {
-			return nil, err
-		}
-		t, err := target.NewGRPC(as.URLs, m, in)
-		if err == nil {
-			err = t.Learn(first)
-		}
-		if err != nil {
-			return nil, err
-		}
-		dial, known = t.Dial, &t.Known
-	} else {
-		m, err := target.Ready(patience, as.URLs, name)
-		if err != nil {
-			return nil, err
-		}
-		p, err := m.Payload(in)
-		if err != nil {
-			return nil, err
-		}
-		t := target.NewV2(as.URLs, m, p)
-		t.Expect = as.Expect
-		if err := t.Learn(first); err != nil {
-			return nil, fmt.Errorf("the first answers: %w", err)
-		}
-		dial, known = t.Dial, &t.Known
+	model, err := target.Find(patience, as.URLs, name)
+	if err != nil {
+		return nil, err
 	}
-	if known.Varies {
+	question, err := model.Ask(in, as.Expect, time.Now().Add(max(c.Duration("ready"), c.Duration("timeout"))))
+	if err != nil {
+		return nil, err
+	}
+	if question.Varies {
 		fmt.Fprintf(c.App.ErrWriter, "model %s answers the same request differently; only the names, types and shapes of its answers are checked\n", name)
 	}
-	return dial, nil
+	return question.Dial, nil
 }
 
 // loadRow is what one load came to; nil is what the run does not tell.

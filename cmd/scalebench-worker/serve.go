@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/replica"
 	"github.com/scalebench/scalebench/launcher/serve/target"
 	"github.com/scalebench/scalebench/launcher/serve/trial"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
@@ -67,7 +69,7 @@ func (r *serving) loads() bool { return r.world.Rank == 0 }
 
 // replica is which replica this rank runs, 0-based; -1 for none.
 func (r *serving) replica() int {
-	if r.point.Workload.Serve.Target == "url" {
+	if r.point.Workload.Serve.Target == study.URL {
 		return -1
 	}
 	return max(r.world.Rank-(r.world.Size-r.point.Workers), -1)
@@ -199,30 +201,27 @@ func (r *serving) start(ctx context.Context) (address string, err error) {
 	}
 	w := r.point.Workload.Serve
 	for try := 1; ; try++ {
-		port, err := world.FreePort(ip)
+		ports, err := freePorts(ip)
 		if err != nil {
 			return "", err
 		}
-		arguments, err := r.serverProgram(ip, port)
+		arguments, err := r.serverProgram(ip, ports)
 		if err != nil {
 			return "", err
 		}
-		fmt.Printf("# replica %d on port %d\n", r.replica(), port)
+		fmt.Printf("# replica %d on port %d\n", r.replica(), ports.Of(w.Target))
 		if r.server, err = replica.Start(replica.Options{Arguments: arguments, Environ: r.devices(), Log: os.Stdout}); err != nil {
 			return "", err
 		}
-		address = net.JoinHostPort(ip.String(), strconv.Itoa(port))
-		err = r.server.Ready(ctx, "http://"+address, w.Ready, time.Duration(w.Startup))
+		address = net.JoinHostPort(ip.String(), strconv.Itoa(ports.Of(w.Target)))
+		err = r.server.Ready(ctx, isReady(w, address), time.Duration(w.Startup))
 		if err == nil {
 			return address, nil
 		}
 		taken := false
 		select {
 		case <-r.server.Ended():
-			l, busy := net.Listen("tcp", address)
-			if taken = busy != nil; !taken {
-				_ = l.Close()
-			}
+			taken = slices.ContainsFunc([]int{ports.HTTP, ports.GRPC, ports.Metrics}, func(port int) bool { return busy(ip, port) })
 		default:
 		}
 		if !taken || try == attempts {
@@ -232,8 +231,45 @@ func (r *serving) start(ctx context.Context) (address string, err error) {
 	}
 }
 
+// isReady asks a replica whether it is ready, in the way that it will be asked.
+func isReady(w study.Serve, address string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		switch {
+		case w.Ready == "":
+			return replica.Accepts(ctx, address)
+		case w.Target == study.GRPC:
+			return target.ServerReady(ctx, "grpc://"+address)
+		}
+		return replica.Answers(ctx, "http://"+address+w.Ready)
+	}
+}
+
+// freePorts are those for a replica.
+func freePorts(ip net.IP) (framework.Ports, error) {
+	var free []int
+	for len(free) < 3 {
+		port, err := world.FreePort(ip)
+		if err != nil {
+			return framework.Ports{}, err
+		}
+		if !slices.Contains(free, port) {
+			free = append(free, port)
+		}
+	}
+	return framework.Ports{HTTP: free[0], GRPC: free[1], Metrics: free[2]}, nil
+}
+
+// busy reports whether somebody listens at a port.
+func busy(ip net.IP, port int) bool {
+	l, err := net.Listen("tcp", net.JoinHostPort(ip.String(), strconv.Itoa(port)))
+	if err == nil {
+		_ = l.Close()
+	}
+	return err != nil
+}
+
 // serverProgram is what a replica is started with.
-func (r *serving) serverProgram(ip net.IP, port int) ([]string, error) {
+func (r *serving) serverProgram(ip net.IP, ports framework.Ports) ([]string, error) {
 	run := rundir.Folder(os.Getenv(framework.RunVariable))
 	f, err := framework.Find(r.point.Framework)
 	if err != nil {
@@ -247,11 +283,11 @@ func (r *serving) serverProgram(ip net.IP, port int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	rank := framework.Rank{Point: r.point, Run: run, World: r.world, Worker: self, Python: python, Listen: ip.String(), ListenPort: port}
+	rank := framework.Rank{Point: r.point, Run: run, World: r.world, Worker: self, Python: python, Listen: ip.String(), Ports: ports}
 	if f.UserProgram {
 		return f.Command(rank), nil
 	}
-	return []string{self, "model-server", "--model", r.point.Workload.Serve.Model, "--name", nativeModel, "--listen", net.JoinHostPort(ip.String(), strconv.Itoa(port)),
+	return []string{self, "model-server", "--model", r.point.Workload.Serve.Model, "--name", nativeModel, "--listen", net.JoinHostPort(ip.String(), strconv.Itoa(ports.HTTP)),
 		"--threads", strconv.Itoa(r.point.Resources.CPUsPerWorker)}, nil
 }
 
@@ -275,12 +311,16 @@ func (r *serving) devices() []string {
 func (r *serving) load(ctx context.Context, addresses []string, startup time.Duration) error {
 	w := r.point.Workload.Serve
 	var servers []string
+	scheme := "http://"
+	if w.Target == study.GRPC {
+		scheme = "grpc://"
+	}
 	for _, address := range addresses {
 		if address != "" {
-			servers = append(servers, "http://"+address)
+			servers = append(servers, scheme+address)
 		}
 	}
-	if w.Target == "url" {
+	if w.Target == study.URL {
 		servers = []string{strings.TrimSuffix(w.URL, "/")}
 	}
 	figure := func(f metrics.Figure) error { return r.events.Write(metrics.Event{Figure: &f}) }
@@ -292,7 +332,7 @@ func (r *serving) load(ctx context.Context, addresses []string, startup time.Dur
 	if err != nil {
 		return err
 	}
-	if w.Target != "url" {
+	if w.Target != study.URL {
 		if err := figure(metrics.Figure{Name: measure.StartupSeconds, Value: startup.Seconds(), Unit: "s"}); err != nil {
 			return err
 		}
@@ -327,34 +367,29 @@ func (r *serving) dialer(ctx context.Context, servers []string, doubt func(strin
 		return func(int) (func() (load.Sender, error), error) { return h.Dial, nil }, h.Check()
 	}
 	name := w.Model
-	if r.point.Framework == "native" && w.Target != "url" {
+	if r.point.Framework == "native" && w.Target != study.URL {
 		name = nativeModel
 	}
 	patience, stop := context.WithTimeout(ctx, time.Duration(w.Startup))
 	defer stop()
-	m, err := target.Ready(patience, servers, name)
+	model, err := target.Find(patience, servers, name)
 	if err != nil {
 		return nil, err
 	}
-	asked := map[int]*target.V2{} // by batch
+	asked := map[int]*target.Question{} // by batch
 	return func(batch int) (func() (load.Sender, error), error) {
 		if asked[batch] == nil {
-			payload, err := m.Payload(target.Inputs{Batch: batch, Seed: uint64(r.point.Seed)})
+			// The first answers are slow: models are compiled for a new size.
+			q, err := model.Ask(target.Inputs{Batch: batch, Seed: uint64(r.point.Seed)}, expect, time.Now().Add(time.Duration(w.Startup)))
 			if err != nil {
 				return nil, err
 			}
-			t := target.NewV2(servers, m, payload)
-			t.Expect = expect
-			// The first answers are slow: models are compiled for a new size.
-			if err := t.Learn(time.Now().Add(time.Duration(w.Startup))); err != nil {
-				return nil, err
-			}
-			if t.Varies {
+			if q.Varies {
 				if err := doubt(fmt.Sprintf("batch %d: the server answers the same request differently; only the names, types and shapes of its answers are checked", batch)); err != nil {
 					return nil, err
 				}
 			}
-			asked[batch] = t
+			asked[batch] = q
 		}
 		return asked[batch].Dial, nil
 	}, nil

@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 	for _, name := range fake.Commands {
 		disguises[name] = func() { os.Exit(fake.Main(name)) }
 	}
+	disguises["double-service"] = doubleService
 	testscript.Main(sharing{m}, disguises)
 }
 

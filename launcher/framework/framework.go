@@ -88,8 +88,21 @@ type Rank struct {
 	// "" where it is not known.
 	Interface string
 	// Listen is where a service is to listen; "" and 0 for other programs.
-	Listen     string
-	ListenPort int
+	Listen string
+	Ports  Ports
+}
+
+// Ports are free ones of a service, each another.
+type Ports struct {
+	HTTP, GRPC, Metrics int
+}
+
+// Of is the port that requests of a target go to.
+func (p Ports) Of(target string) int {
+	if target == study.GRPC {
+		return p.GRPC
+	}
+	return p.HTTP
 }
 
 // interpreter is the Python to start.

@@ -17,7 +17,10 @@ var native = Framework{
 	Name: "native",
 	Check: func(p study.Point) map[string]string {
 		wrong := map[string]string{}
-		if s := p.Workload.Serve; p.Workload.Serves() && s.Target != "url" {
+		if s := p.Workload.Serve; p.Workload.Serves() && s.Target != study.URL {
+			if s.Target == study.GRPC {
+				wrong["workload.target"] = "\"grpc\" needs a server that speaks gRPC, and scalebench's own speaks HTTP; set framework = [\"command\"] and start one with [command]"
+			}
 			if untrained, ok := strings.CutPrefix(s.Model, study.RandomModel); s.Model == "" || ok && !slices.Contains(NativeModels, untrained) {
 				wrong["workload.model"] = fmt.Sprintf("%q is unknown to the native server; valid: a file that a training saved (workload.save_model), or %s%s", s.Model, study.RandomModel, strings.Join(NativeModels, ", "+study.RandomModel))
 			}

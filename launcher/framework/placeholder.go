@@ -79,7 +79,10 @@ var placeholders = []placeholder{
 	{name: "node", value: count(func(s Rank) int { return s.World.Node })},
 	{name: "hosts", value: func(s Rank) string { return strings.Join(s.hosts(), ",") }},
 	{name: "address", serves: true, value: func(s Rank) string { return s.Listen }},
-	{name: "port", serves: true, value: count(func(s Rank) int { return s.ListenPort })},
+	{name: "port", serves: true, value: count(func(s Rank) int { return s.Ports.Of(s.Point.Workload.Serve.Target) })},
+	{name: "http_port", serves: true, value: count(func(s Rank) int { return s.Ports.HTTP })},
+	{name: "grpc_port", serves: true, value: count(func(s Rank) int { return s.Ports.GRPC })},
+	{name: "metrics_port", serves: true, value: count(func(s Rank) int { return s.Ports.Metrics })},
 	{name: "master_addr", value: func(s Rank) string { return s.World.Address }},
 	{name: "master_port", value: count(func(s Rank) int { return s.World.Port })},
 }

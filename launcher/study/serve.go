@@ -18,8 +18,8 @@ import (
 // they are put under. The workers are the replicas; beside them a load generator
 // runs, on CPUs of its own.
 type Serve struct {
-	Target string `toml:"target" json:"target"` // "http": replicas that the run starts; "url": a service that somebody else runs
-	URL    string `toml:"url" json:"url"`       // of target = "url"
+	Target string `toml:"target" json:"target"` // HTTP, GRPC or URL
+	URL    string `toml:"url" json:"url"`       // of target = "url": http://, https:// or grpc://
 
 	Model     string   `toml:"model" json:"model"`
 	Precision string   `toml:"precision" json:"precision"` // of the deployed model; a label, as the server decides
@@ -43,20 +43,30 @@ type Serve struct {
 	Client   string   `toml:"client" json:"client"`     // of jobs: the load generator's own "node", or "cores" on the replicas' one
 }
 
+// What is put under load, of workload.target.
+const (
+	HTTP = "http" // replicas that the run starts, asked over HTTP
+	GRPC = "grpc" // the same, asked over gRPC by the Open Inference Protocol
+	URL  = "url"  // a service that somebody else runs
+)
+
 // clientPlaces are where a job's load generator can be.
 const (
 	ownNode  = "node"
 	ownCores = "cores"
 )
 
+// readyPath is what the Open Inference Protocol has for a server that is ready.
+const readyPath = "/v2/health/ready"
+
 var serve = kind{
 	keys:       "Serve",
 	frameworks: []string{"native", "command"},
 	defaults: Workload{Kind: "serve", Serve: Serve{
-		Target:      "http",
+		Target:      HTTP,
 		Precision:   "fp32",
 		Startup:     Duration(2 * time.Minute),
-		Ready:       "/v2/health/ready",
+		Ready:       readyPath,
 		ContentType: "application/json",
 		Batch:       []int{1},
 		Threads:     []int{},
@@ -66,7 +76,7 @@ var serve = kind{
 		Client:      ownNode,
 	}},
 	rules: map[string]rule{
-		"workload.target":       {check: among("http", "url")},
+		"workload.target":       {check: among(HTTP, GRPC, URL)},
 		"workload.url":          {check: oneLine},
 		"workload.model":        {check: oneLine},
 		"workload.precision":    {check: notEmpty},
@@ -108,15 +118,15 @@ func expandServe(p *Point) map[string]string {
 		wrong["command.start"] = "a replica is one process, which start = \"node\" and launch = \"torchrun\" do not start; leave them out"
 	}
 	switch {
-	case w.Target == "url" && w.URL == "":
-		wrong["workload.url"] = "missing; with target = \"url\", say where the service is, like \"http://gpu7:8000\""
-	case w.Target != "url" && w.URL != "":
-		wrong["workload.url"] = "would be ignored: target = \"http\" starts replicas of its own; set target = \"url\" to load a service that runs already"
+	case w.Target == URL && w.URL == "":
+		wrong["workload.url"] = "missing; with target = \"url\", say where the service is, like \"http://gpu7:8000\" or \"grpc://gpu7:8001\""
+	case w.Target != URL && w.URL != "":
+		wrong["workload.url"] = "would be ignored: target = \"" + w.Target + "\" starts replicas of its own; set target = \"url\" to load a service that runs already"
 	}
-	if w.Target == "url" && p.Workers > 1 {
+	if w.Target == URL && p.Workers > 1 {
 		wrong["workers"] = "target = \"url\" starts nothing; set replicas = [1], and sweep a key of your own for what differs between services"
 	}
-	if w.Path == "" && w.Model == "" && (w.Target == "url" || p.Framework != "native") {
+	if w.Path == "" && w.Model == "" && (w.Target == URL || p.Framework != "native") {
 		wrong["workload.model"] = "missing; the Open Inference Protocol asks for a model by name. For another protocol set workload.path, and payload for what to post"
 	}
 	if w.Path == "" && w.Payload != "" {
@@ -136,6 +146,16 @@ func expandServe(p *Point) map[string]string {
 	if w.Path != "" && len(w.Batch) > 1 {
 		wrong["workload.batch"] = "every request to workload.path posts the same payload; give the number of samples in it, like batch = [8]"
 	}
+	if w.OverGRPC() {
+		for path, set := range map[string]bool{"workload.path": w.Path != "", "workload.payload": w.Payload != "", "workload.expect": w.Expect != "", "workload.stream": w.Stream} {
+			if set {
+				wrong[path] = "belongs to HTTP; requests over gRPC are those of the Open Inference Protocol, made from what the model says of its inputs; leave it out"
+			}
+		}
+		if w.Target == GRPC && w.Ready != "" && w.Ready != readyPath {
+			wrong["workload.ready"] = "is a path on an HTTP server; over gRPC a replica is asked ServerReady; leave it out, or set \"\" to wait only for its port"
+		}
+	}
 	return wrong
 }
 
@@ -154,13 +174,18 @@ func locateModel(p *Point, folder string) {
 // besideReplicas are the load generator and, on a node of its own, as many more
 // ranks as give that node the shape of the others.
 func besideReplicas(p *Point) (ranks, nodes int) {
-	if p.Workload.Serve.Target == "url" {
+	if p.Workload.Serve.Target == URL {
 		return 0, 0 // rank 0 is the load generator; there are no replicas of ours
 	}
 	if p.Workload.Serve.Client == ownNode {
 		return p.WorkersPerNode, 1
 	}
 	return 1, 0
+}
+
+// OverGRPC reports whether the service is asked over gRPC.
+func (s Serve) OverGRPC() bool {
+	return s.Target == GRPC || s.Target == URL && strings.HasPrefix(s.URL, "grpc://")
 }
 
 // Serves reports whether the workload is a service, whose workers are replicas.

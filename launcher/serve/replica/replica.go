@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -91,15 +90,16 @@ func (r *Replica) End() {
 	<-r.ended
 }
 
-// Ready waits until the server's URL answers with a status of 2xx; with an empty
-// path, until its port accepts a connection. The error says what the last answer
-// was.
-func (r *Replica) Ready(ctx context.Context, url, path string, within time.Duration) error {
+// Ready asks the server until it answers that it is ready, which is nil. The error says
+// what the last answer was.
+func (r *Replica) Ready(ctx context.Context, ask func(context.Context) error, within time.Duration) error {
 	ctx, stop := context.WithTimeoutCause(ctx, within, fmt.Errorf("not ready after %v", within))
 	defer stop()
 	var last error
 	for {
-		err := ask(ctx, url, path)
+		asking, cancel := context.WithTimeout(ctx, patience)
+		err := ask(asking)
+		cancel()
 		if ctx.Err() == nil || last == nil { // else it says that the time is up, and no more
 			last = err
 		}
@@ -123,17 +123,20 @@ func (r *Replica) Ready(ctx context.Context, url, path string, within time.Durat
 // patience is how long one answer to a question whether it is ready may take.
 const patience = 5 * time.Second
 
-var client = http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil}}
+var client = http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil}}
 
-func ask(ctx context.Context, url, path string) error {
-	if path == "" {
-		c, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", strings.TrimPrefix(url, "http://"))
-		if err == nil {
-			err = c.Close()
-		}
-		return err
+// Accepts is nil when the port (HOST:PORT) accepts a connection.
+func Accepts(ctx context.Context, address string) error {
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err == nil {
+		err = c.Close()
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+path, nil)
+	return err
+}
+
+// Answers is nil when the URL answers with a status of 2xx.
+func Answers(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
@@ -144,7 +147,7 @@ func ask(ctx context.Context, url, path string) error {
 	defer answer.Body.Close()
 	if answer.StatusCode/100 != 2 {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200)) // only shown
-		return fmt.Errorf("%s%s answers %s: %q", url, path, strconv.Itoa(answer.StatusCode), text)
+		return fmt.Errorf("%s answers %s: %q", url, strconv.Itoa(answer.StatusCode), text)
 	}
 	return nil
 }

@@ -83,6 +83,14 @@ func started(t *testing.T, how string) (r *Replica, url, child string) {
 	return r, "http://" + address, child
 }
 
+func answers(url string) func(context.Context) error {
+	return func(ctx context.Context) error { return Answers(ctx, url+"/ready") }
+}
+
+func accepts(url string) func(context.Context) error {
+	return func(ctx context.Context) error { return Accepts(ctx, strings.TrimPrefix(url, "http://")) }
+}
+
 func TestReady(t *testing.T) {
 	for how, want := range map[string]string{
 		"serves": "",
@@ -97,7 +105,7 @@ func TestReady(t *testing.T) {
 				within = time.Minute
 			}
 			r, url, _ := started(t, how)
-			err := r.Ready(context.Background(), url, "/ready", within)
+			err := r.Ready(context.Background(), answers(url), within)
 			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 				t.Errorf("%v, want %q", err, want)
 			}
@@ -111,7 +119,7 @@ func TestReady(t *testing.T) {
 // Without a path to ask, a port that accepts connections is enough.
 func TestReadyByPort(t *testing.T) {
 	r, url, _ := started(t, "silent")
-	if err := r.Ready(context.Background(), url, "", time.Minute); err != nil {
+	if err := r.Ready(context.Background(), accepts(url), time.Minute); err != nil {
 		t.Error(err)
 	}
 }
@@ -119,13 +127,13 @@ func TestReadyByPort(t *testing.T) {
 // What is asked ends with its context, though nobody answers.
 func TestReadyEnds(t *testing.T) {
 	r, url, _ := started(t, "silent")
-	if err := r.Ready(context.Background(), url, "", time.Minute); err != nil {
+	if err := r.Ready(context.Background(), accepts(url), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	stop := errors.New("cancelled")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(stop)
-	if err := r.Ready(ctx, url, "/ready", time.Minute); !errors.Is(err, stop) {
+	if err := r.Ready(ctx, answers(url), time.Minute); !errors.Is(err, stop) {
 		t.Errorf("%v", err)
 	}
 }
@@ -133,7 +141,7 @@ func TestReadyEnds(t *testing.T) {
 // A server that ignores SIGTERM, and what it has started, are gone after End.
 func TestEnd(t *testing.T) {
 	r, url, child := started(t, "ignores")
-	if err := r.Ready(context.Background(), url, "/ready", time.Minute); err != nil {
+	if err := r.Ready(context.Background(), answers(url), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(child)

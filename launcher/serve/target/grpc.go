@@ -54,14 +54,7 @@ func ReadyGRPC(ctx context.Context, servers []string, model string) (*Model, err
 		}
 	}
 	err := await(ctx, servers, model, func(ctx context.Context, server, model string) error {
-		answer, err := askOnce(ctx, server, "ModelReady", nameRequest(model))
-		if err != nil {
-			return err
-		}
-		if ready, err := readReady(answer); err != nil || !ready {
-			return errors.Join(errNotReady, err)
-		}
-		return nil
+		return readyGRPC(ctx, server, "ModelReady", nameRequest(model))
 	})
 	if err != nil {
 		return nil, err
@@ -81,6 +74,22 @@ func ReadyGRPC(ctx context.Context, servers []string, model string) (*Model, err
 		return nil, fmt.Errorf("%s: %w", servers[0], err)
 	}
 	return m, nil
+}
+
+// ServerReady is nil when the server (grpc://HOST:PORT) says that it is ready.
+func ServerReady(ctx context.Context, server string) error {
+	return readyGRPC(ctx, server, "ServerReady", nil)
+}
+
+func readyGRPC(ctx context.Context, server, method string, request []byte) error {
+	answer, err := askOnce(ctx, server, method, request)
+	if err != nil {
+		return err
+	}
+	if ready, err := readReady(answer); err != nil || !ready {
+		return errors.Join(errNotReady, err)
+	}
+	return nil
 }
 
 // addressOf is the HOST:PORT of grpc://HOST:PORT.

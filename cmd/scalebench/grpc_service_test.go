@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// doubleService is a model server of the Open Inference Protocol over gRPC, at
+// ADDRESS:PORT, with an HTTP server at a port of its own, like Triton. Its model
+// "double" answers y = 2x, for x of N×3 numbers. It is ready when it has been asked
+// twice.
+func doubleService() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: double-service ADDRESS:PORT ADDRESS:PORT")
+		os.Exit(2)
+	}
+	go func() { panic(http.ListenAndServe(os.Args[2], nil)) }()
+	l, err := net.Listen("tcp", os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("grpc://%s\n", l.Addr())
+	var asked atomic.Int64
+	s := grpc.NewServer(grpc.ForceServerCodecV2(rawMessages{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+		method, _ := grpc.MethodFromServerStream(stream)
+		var request []byte
+		if err := stream.RecvMsg(&request); err != nil {
+			return err
+		}
+		var reply []byte
+		switch strings.TrimPrefix(method, "/inference.GRPCInferenceService/") {
+		case "ServerReady":
+			if asked.Add(1) > 1 {
+				reply = []byte{1<<3 | byte(protowire.VarintType), 1}
+			}
+		case "ModelReady":
+			reply = []byte{1<<3 | byte(protowire.VarintType), 1}
+		case "ServerMetadata":
+			reply = field(nil, 1, "double-service")
+		case "ModelMetadata":
+			reply = field(field(field(reply, 1, "double"), 4, port("x", -1)), 5, port("y", -1))
+		case "ModelInfer":
+			x := contents(request)
+			y := make([]byte, len(x))
+			for i := 0; i < len(x); i += 4 {
+				v := math.Float32frombits(binary.LittleEndian.Uint32(x[i:]))
+				binary.LittleEndian.PutUint32(y[i:], math.Float32bits(2*v))
+			}
+			reply = field(field(field(reply, 1, "double"), 5, port("y", len(x)/12)), 6, string(y))
+		default:
+			return status.Error(codes.Unimplemented, method)
+		}
+		return stream.SendMsg(reply)
+	}))
+	panic(s.Serve(l))
+}
+
+// field adds a string, bytes or a message to one.
+func field(b []byte, number protowire.Number, content string) []byte {
+	return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), content)
+}
+
+// port is the description of a tensor of rows×3 numbers.
+func port(name string, rows int) string {
+	shape := protowire.AppendVarint(protowire.AppendVarint(nil, uint64(rows)), 3)
+	return string(field(field(field(nil, 1, name), 2, "FP32"), 3, string(shape)))
+}
+
+// contents are the raw_input_contents of a ModelInferRequest with one input.
+func contents(request []byte) []byte {
+	for len(request) > 0 {
+		number, kind, n := protowire.ConsumeTag(request)
+		if n < 0 {
+			return nil
+		}
+		request = request[n:]
+		if number == 7 {
+			content, _ := protowire.ConsumeBytes(request)
+			return content
+		}
+		if n = protowire.ConsumeFieldValue(number, kind, request); n < 0 {
+			return nil
+		}
+		request = request[n:]
+	}
+	return nil
+}
+
+// rawMessages passes messages as the bytes that they are.
+type rawMessages struct{}
+
+func (rawMessages) Name() string { return "proto" }
+
+func (rawMessages) Marshal(v any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer(v.([]byte))}, nil
+}
+
+func (rawMessages) Unmarshal(data mem.BufferSlice, v any) error {
+	*v.(*[]byte) = data.Materialize()
+	return nil
+}

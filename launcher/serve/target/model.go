@@ -1,0 +1,65 @@
+package target
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/serve/load"
+)
+
+// A Served is a model at servers that describe it by the Open Inference Protocol v2.
+type Served struct {
+	servers []string
+	model   *Model
+}
+
+// OverGRPC reports whether a server's URL says that it is asked over gRPC.
+func OverGRPC(url string) bool { return strings.HasPrefix(url, "grpc://") }
+
+// Find waits until every server (all http://HOST:PORT, or all grpc://HOST:PORT) says
+// that it has the model ready, for as long as the context lasts.
+func Find(ctx context.Context, servers []string, model string) (*Served, error) {
+	ready := Ready
+	if len(servers) > 0 && OverGRPC(servers[0]) {
+		ready = ReadyGRPC
+	}
+	m, err := ready(ctx, servers, model)
+	if err != nil {
+		return nil, err
+	}
+	return &Served{servers, m}, nil
+}
+
+// A Question is a request whose right answer is known.
+type Question struct {
+	Dial func() (load.Sender, error)
+	// Varies is Known's.
+	Varies bool
+}
+
+// Ask makes a request and learns its answer, which comes until the deadline. expect is
+// text that answers over HTTP hold; nil: any.
+func (s *Served) Ask(in Inputs, expect []byte, deadline time.Time) (*Question, error) {
+	if OverGRPC(s.servers[0]) {
+		t, err := NewGRPC(s.servers, s.model, in)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.Learn(deadline); err != nil {
+			return nil, fmt.Errorf("the first answers: %w", err)
+		}
+		return &Question{t.Dial, t.Varies}, nil
+	}
+	p, err := s.model.Payload(in)
+	if err != nil {
+		return nil, err
+	}
+	t := NewV2(s.servers, s.model, p)
+	t.Expect = expect
+	if err := t.Learn(deadline); err != nil {
+		return nil, fmt.Errorf("the first answers: %w", err)
+	}
+	return &Question{t.Dial, t.Varies}, nil
+}
