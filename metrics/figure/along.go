@@ -9,6 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/knee"
 )
 
 // along draws any measure over the axis of the curves: a line a series where it
@@ -34,8 +35,54 @@ func along(m measure.Measure) build {
 		}
 		c.caption = append(c.caption, runsOf(curves, list))
 		c.caption = append(c.caption, bars(estimates(list, of), "exact binomial interval of the median")...)
+		c.bends(list)
 		return []chart{c}, c.fit()
 	}
+}
+
+// bends rings the knees of throughputs, and says where they are or why there is none.
+func (c *chart) bends(list []trend) {
+	knees := make([]*knee.Knee, len(list))
+	curves := make([]scaling.Curve, len(list))
+	rings, some := false, false
+	for i, t := range list {
+		curves[i] = t.curve
+		k := knee.Of(t.curve, t.measure)
+		if knees[i] = k; k == nil {
+			continue
+		}
+		some = true
+		if k.At == 0 {
+			continue
+		}
+		rings = true
+		m := Mark{Kind: Bend, Series: t.name, style: i}
+		for j := range t.curve.Points {
+			p := &t.curve.Points[j]
+			if x := p.At.Number; x == k.At || x == k.AtLeast {
+				m.Points = append(m.Points, XY{x, t.at(p).Median.Value})
+			}
+		}
+		c.add(m)
+	}
+	if !some {
+		return
+	}
+	text := perSeries("knee: ", curves, func(c scaling.Curve) string {
+		i := slices.IndexFunc(curves, func(o scaling.Curve) bool { return o.Series == c.Series })
+		switch k := knees[i]; {
+		case k == nil:
+			return "none along this axis"
+		case k.At == 0:
+			return "none, " + k.Why
+		default:
+			return k.Range()
+		}
+	})
+	if rings {
+		text = fmt.Sprintf("Rings: knees, the smallest %s shown to give 95 %% of the most; thin rings: may be enough. ", shown(list[0].curve.Axis)) + text
+	}
+	c.caption = append(c.caption, text)
 }
 
 // gains draws how many times better a measure is than at the baseline.

@@ -124,6 +124,15 @@ func (p *painter) mark(m Mark) {
 		p.stroke(color.White, 0.6, nil, box.Min, vg.Point{X: box.Max.X, Y: box.Min.Y}, box.Max, vg.Point{X: box.Min.X, Y: box.Max.Y}, box.Min)
 	case Front:
 		p.stroke(grey, 1.2, nil, points...)
+	case Bend:
+		for i, at := range points {
+			width := 0.7
+			if i == len(points)-1 {
+				width = 1.6
+			}
+			p.SetLineStyle(draw.LineStyle{Color: col, Width: vg.Points(width)})
+			p.Stroke(shapeOf(0, at, 2.1*radius))
+		}
 	case Median:
 		p.shape(m.style, points[0], radius, true)
 	case End:

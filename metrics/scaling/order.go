@@ -142,6 +142,27 @@ func blocks(a, b []made) []float64 {
 	return ratios
 }
 
+// withinRuns are the ratios of a's values over b's of the same run; nil where some run
+// has only one of them.
+func withinRuns(a, b []made) []made {
+	if len(a) != len(b) {
+		return nil
+	}
+	of := make(map[string]float64, len(b))
+	for _, m := range b {
+		of[m.Run] = m.value
+	}
+	list := make([]made, len(a))
+	for i, m := range a {
+		other, both := of[m.Run]
+		if !both || !isRate(other) {
+			return nil
+		}
+		list[i] = made{m.value / other, m.Observation}
+	}
+	return list
+}
+
 // apartAt is the level at which the runs of two points were made at different
 // times.
 const apartAt = 0.01

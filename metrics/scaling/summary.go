@@ -85,6 +85,32 @@ func (s *Summary) Gain() *Estimate {
 	return s.gain
 }
 
+// Over is the ratio of this median to another's: of runs that have both it is the
+// median of the ratios within them, with its own interval, since what a run shares
+// (machine, hour, seed) cancels out; of others it is that of two samples. nil where
+// either has no median.
+func (s *Summary) Over(other *Summary) *Estimate {
+	if s.Median == nil || other.Median == nil || !isRate(other.Median.Value) {
+		return nil
+	}
+	if within := withinRuns(s.made, other.made); within != nil {
+		ratios := make([]float64, len(within))
+		for i, m := range within {
+			ratios[i] = m.value
+		}
+		e := medianOf(slices.Sorted(slices.Values(ratios)), s.an.confidence)
+		if s.byNode {
+			e.byNode(within, s.an.confidence)
+		}
+		return e
+	}
+	e := Ratio(s.Median, other.Median)
+	if e != nil && apart(s.made, other.made) {
+		e.Interval, e.Why = nil, madeApart
+	}
+	return e
+}
+
 // Base is what Gain divides by; nil for nothing.
 func (s *Summary) Base() *Summary { return s.base }
 

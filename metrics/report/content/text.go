@@ -50,6 +50,9 @@ func (s *Study) answer() report.Answer {
 			if text := bestOf(m, f.Curves); text != "" && i < manyMeasures {
 				best = append(best, text)
 			}
+			if m.Capacity {
+				best = append(best, visibleAll(tables.Knees(f.Curves, m))...)
+			}
 		}
 	}
 	if s.Trains {

@@ -9,6 +9,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/knee"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -161,6 +162,10 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 		value, low, high, table.Column{Key: "speedup"}, table.Column{Key: "speedup_low", Data: true}, table.Column{Key: "speedup_high", Data: true})
 	// More of what a run measured one by one is no more resources.
 	t.Columns = append(t.Columns, table.Column{Key: "efficiency", Show: number.Percent, Data: m.At.Has(axisOf(curves))}, table.Column{Key: "efficiency_low", Data: true}, table.Column{Key: "efficiency_high", Data: true}, table.Column{Key: "base", Data: true})
+	knees := knee.Each(curves, m)
+	if knees != nil {
+		t.Columns = append(t.Columns, table.Column{Key: "knee", Data: true}, table.Column{Key: "knee_at_least", Data: true}, table.Column{Key: "knee_why", Data: true})
+	}
 	for _, c := range curves {
 		var base any
 		if c.Base != nil {
@@ -172,7 +177,11 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 			for _, e := range []*scaling.Estimate{x.Median, x.Gain(), x.Efficiency()} {
 				cells = append(cells, estimateCells(e)...)
 			}
-			t.Add(append(cells, base)...)
+			cells = append(cells, base)
+			if knees != nil {
+				cells = append(cells, kneeCells(knees, c)...)
+			}
+			t.Add(cells...)
 		}
 	}
 	if !slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(m.Name) }) {
@@ -180,7 +189,33 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 		return t
 	}
 	t.Notes = append([]string{"Medians over runs; their intervals are in CSV and JSON."}, blockNotes(curves, m.Name)...)
+	t.Notes = append(t.Notes, Knees(curves, m)...)
 	return t
+}
+
+// kneeCells are the knee of a curve for programs, the same at each of its points.
+func kneeCells(knees []*knee.Knee, c scaling.Curve) []any {
+	i := slices.IndexFunc(knees, func(k *knee.Knee) bool { return k.Series == c.Series })
+	switch {
+	case i < 0:
+		return []any{nil, nil, nil}
+	case knees[i].At == 0:
+		return []any{nil, nil, knees[i].Why}
+	}
+	return []any{knees[i].At, knees[i].AtLeast, nil}
+}
+
+// Knees says where the curves of a throughput bend, a sentence each.
+func Knees(curves []scaling.Curve, m measure.Measure) []string {
+	var list []string
+	for _, k := range knee.Each(curves, m) {
+		text := k.Sentence()
+		if len(curves) > 1 {
+			text = k.Series + ": " + text
+		}
+		list = append(list, text)
+	}
+	return list
 }
 
 // unmeasured says that no run has a value of the measure, and what there is instead.
