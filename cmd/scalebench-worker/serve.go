@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -43,7 +44,7 @@ func serveReplicas(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &serving{program: p, events: events}
+	r := &serving{program: p, events: events, asked: map[int]exchanged{}}
 	err = events.Write(metrics.Event{Environment: &metrics.Environment{Threads: min(runtime.GOMAXPROCS(0), max(p.point.Resources.CPUsPerWorker, 1)),
 		Versions: map[string]string{"go": runtime.Version(), "scalebench": version.String()}}})
 	if err == nil {
@@ -61,7 +62,8 @@ type serving struct {
 	*program
 	events *metrics.Writer
 	group  *collective.Group
-	server *replica.Replica // of a replica's rank
+	server *replica.Replica  // of a replica's rank
+	asked  map[int]exchanged // of the load generator, by batch: what went over HTTP
 }
 
 // loads reports whether this rank is the one that puts the service under load.
@@ -340,7 +342,7 @@ func (r *serving) load(ctx context.Context, addresses []string, startup time.Dur
 	if err := r.phase("ready"); err != nil {
 		return err
 	}
-	s := trial.Service{Dial: dial, Seed: uint64(r.point.Seed), Phase: r.phase, Figure: figure, Doubt: doubt}
+	s := trial.Service{Dial: dial, Null: r.null, Seed: uint64(r.point.Seed), Phase: r.phase, Figure: figure, Doubt: doubt}
 	return s.Measure(ctx, w)
 }
 
@@ -364,7 +366,12 @@ func (r *serving) dialer(ctx context.Context, servers []string, doubt func(strin
 			}
 			h.ContentType = w.ContentType
 		}
-		return func(int) (func() (load.Sender, error), error) { return h.Dial, nil }, h.Check()
+		return func(batch int) (func() (load.Sender, error), error) {
+			if _, warm := r.asked[batch]; !warm {
+				r.asked[batch] = exchanged{h, h.Warm(time.Now().Add(time.Duration(w.Timeout)))}
+			}
+			return h.Dial, nil
+		}, h.Check()
 	}
 	name := w.Model
 	if r.point.Framework == "native" && w.Target != study.URL {
@@ -390,9 +397,53 @@ func (r *serving) dialer(ctx context.Context, servers []string, doubt func(strin
 				}
 			}
 			asked[batch] = q
+			if q.HTTP != nil {
+				r.asked[batch] = exchanged{q.HTTP, q.HTTP.Warm(time.Now().Add(time.Duration(w.Timeout)))}
+			}
 		}
 		return asked[batch].Dial, nil
 	}, nil
+}
+
+// exchanged is a request over HTTP, and how long the answer was.
+type exchanged struct {
+	request *target.HTTP
+	answer  int // bytes, or texts of a stream
+}
+
+// null starts a server that answers at once, with as much as the replicas do, and says
+// how to connect to it with the same requests; end ends it. It is on this rank's CPUs.
+func (r *serving) null(ctx context.Context, batch int) (dial func() (load.Sender, error), end func(), err error) {
+	asked, ok := r.asked[batch]
+	if !ok {
+		return nil, nil, errors.New("it is measured over HTTP only")
+	}
+	if asked.request.Streams && asked.answer == 0 {
+		return nil, nil, errors.New("the first answer was no stream")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	ip := net.IPv4(127, 0, 0, 1)
+	port, err := world.FreePort(ip)
+	if err != nil {
+		return nil, nil, err
+	}
+	address := net.JoinHostPort(ip.String(), strconv.Itoa(port))
+	length := "--answer"
+	if asked.request.Streams {
+		length = "--tokens"
+	}
+	server, err := replica.Start(replica.Options{Arguments: []string{self, "null", "--listen", address, length, strconv.Itoa(asked.answer)}, Log: os.Stdout})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := server.Ready(ctx, func(ctx context.Context) error { return replica.Accepts(ctx, address) }, 10*time.Second); err != nil {
+		server.End()
+		return nil, nil, err
+	}
+	return asked.request.Like("http://" + address + "/").Dial, server.End, nil
 }
 
 // exchange gives every rank the texts of all, by rank.

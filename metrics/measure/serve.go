@@ -10,8 +10,10 @@ const (
 	LatencyMean       = "latency_mean"
 	Errors            = "errors" // share of the requests that got no right answer in time
 	SendLagP99        = "send_lag_p99"
-	ClientCPUs        = "client_cpus" // that the load generator kept busy
-	Goodput           = "goodput"     // right answers whose own times are all within the limit
+	ClientCPUs        = "client_cpus"     // that the load generator kept busy
+	ClientRate        = "client_rate"     // that it reaches against a server that answers at once
+	ClientOverhead    = "client_overhead" // median latency of such a server, one request in flight
+	Goodput           = "goodput"         // right answers whose own times are all within the limit
 	RateWithinLimit   = "rate_within_limit"
 	StartupSeconds    = "startup_seconds" // until the last replica was ready
 )
@@ -64,6 +66,8 @@ var serve = []Measure{
 	{Name: Goodput, Title: "goodput", Unit: "requests/s", Better: Higher, At: ofLoad},
 	{Name: SendLagP99, Title: "send lag P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: ClientCPUs, Title: "client CPUs", At: ofLoad},
+	{Name: ClientRate, Title: "client's limit", Unit: "requests/s", At: ofLoad},
+	{Name: ClientOverhead, Title: "client's overhead", Unit: "s", Show: Seconds, At: ofLoad},
 	{Name: RateWithinLimit, Title: "rate within the limit", Unit: "requests/s", Better: Higher, At: Batch, Capacity: true},
 	{Name: StartupSeconds, Title: "startup", Unit: "s", Better: Lower, Show: Seconds},
 }

@@ -42,6 +42,8 @@ const (
 	busy, behind = 0.8, 0.05
 
 	nearCapacity = 0.9
+	// ample is the part of the client's own largest rate that a load may have.
+	ample = 0.8
 )
 
 // Verdict is what of a run can be measured.
@@ -109,6 +111,15 @@ func (r *Result) Judge() Verdict {
 func (v *Verdict) Beyond(rate, capacity float64) {
 	if capacity > 0 && rate > nearCapacity*capacity {
 		v.Doubts = append(v.Doubts, fmt.Sprintf("%.3g requests/s are %.0f %% of the capacity; above %.0f %% the latencies of another run will differ", rate, 100*rate/capacity, 100*nearCapacity))
+	}
+}
+
+// Outruns voids a rate above ample of the largest that the client itself reaches,
+// against a server that answers at once: it may be the client's. 0 is not known.
+func (v *Verdict) Outruns(rate, client float64) {
+	if client > 0 && rate > ample*client && v.Total.Good > 0 {
+		v.Ours = true
+		v.Why = fmt.Sprintf("the client may be what was measured: %.3g requests/s are %.0f %% of the %.3g that it gets from a server that answers at once, and above %.0f %% the two cannot be told apart; give it more CPUs", rate, 100*rate/client, client, 100*ample)
 	}
 }
 

@@ -85,6 +85,31 @@ func (h *HTTP) Dial() (load.Sender, error) {
 	return s, nil
 }
 
+// Warm asks each replica once and says how long the last answer was: the bytes of its
+// body, or its texts where it comes text by text. What is wrong, those tell who ask
+// in earnest.
+func (h *HTTP) Warm(deadline time.Time) (answer int) {
+	for _, at := range h.URLs {
+		connection, err := h.Like(at).Dial()
+		if err != nil {
+			continue
+		}
+		s := connection.(*sender)
+		if err := s.Send(deadline); err == nil && h.Streams {
+			answer = len(s.asked.last.Gaps) + 1
+		} else if !h.Streams {
+			answer = len(s.asked.response.Body())
+		}
+		_ = s.Close() // of no more use
+	}
+	return answer
+}
+
+// Like is the same request to other servers, of whose answers any will do.
+func (h *HTTP) Like(servers ...string) *HTTP {
+	return &HTTP{URLs: servers, Body: h.Body, ContentType: h.ContentType, Headers: h.Headers, Streams: h.Streams}
+}
+
 const dialTimeout = 10 * time.Second
 
 // sender is one connection to each replica.

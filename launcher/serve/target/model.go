@@ -37,6 +37,7 @@ type Question struct {
 	Dial func() (load.Sender, error)
 	// Varies is Known's.
 	Varies bool
+	HTTP   *HTTP // the request; nil over gRPC
 }
 
 // Ask makes a request and learns its answer, which comes until the deadline. expect is
@@ -50,7 +51,7 @@ func (s *Served) Ask(in Inputs, expect []byte, deadline time.Time) (*Question, e
 		if err := t.Learn(deadline); err != nil {
 			return nil, fmt.Errorf("the first answers: %w", err)
 		}
-		return &Question{t.Dial, t.Varies}, nil
+		return &Question{t.Dial, t.Varies, nil}, nil
 	}
 	p, err := s.model.Payload(in)
 	if err != nil {
@@ -61,5 +62,5 @@ func (s *Served) Ask(in Inputs, expect []byte, deadline time.Time) (*Question, e
 	if err := t.Learn(deadline); err != nil {
 		return nil, fmt.Errorf("the first answers: %w", err)
 	}
-	return &Question{t.Dial, t.Varies}, nil
+	return &Question{t.Dial, t.Varies, &t.HTTP}, nil
 }

@@ -66,8 +66,12 @@ func (l Load) String() string {
 
 // Service is what is measured, and who is told.
 type Service struct {
-	// Dial is how to connect for requests of so many samples.
+	// Dial is how to connect for requests of so many samples. Asked for the first time,
+	// it may send the first ones, which are slow.
 	Dial func(batch int) (func() (load.Sender, error), error)
+	// Null is how to connect to a server that answers requests of so many samples at
+	// once, as long as the service does; nil: the client is not calibrated.
+	Null func(ctx context.Context, batch int) (dial func() (load.Sender, error), end func(), err error)
 	Seed uint64 // of the times of open loops; another one for each run
 	// Sleep is load.Options's.
 	Sleep func(time.Duration)
@@ -75,12 +79,28 @@ type Service struct {
 	Phase  func(text string) error
 	Figure func(metrics.Figure) error
 	Doubt  func(text string) error
+
+	client map[int]client // by batch
 }
 
 // Measure puts the service under every load, and searches. Its error is of what kept
 // it from measuring at all: a load that a service does not bear is a doubt, and has
 // no figure.
 func (s *Service) Measure(ctx context.Context, w study.Serve) error {
+	for _, batch := range w.Batch {
+		if err := s.Phase(fmt.Sprintf("warming up, batch %d", batch)); err != nil {
+			return err
+		}
+		if _, err := s.Dial(batch); err != nil {
+			return err
+		}
+	}
+	if err := s.calibrate(ctx, w.Batch); err != nil {
+		return err
+	}
+	if err := s.Phase("warm"); err != nil {
+		return err
+	}
 	loads := Loads(w)
 	capacity := map[int]float64{} // by batch
 	for i, l := range loads {
@@ -128,6 +148,7 @@ func (s *Service) run(ctx context.Context, w study.Serve, l Load, capacity float
 		return nil, load.Verdict{}, fmt.Errorf("%v: %w", l, err)
 	}
 	v := r.Judge()
+	v.Outruns(max(l.Rate, v.Total.Rate()), s.client[l.Batch].rate)
 	if l.Threads == 0 {
 		v.Beyond(l.Rate, capacity)
 	}
@@ -186,6 +207,10 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 	if r != nil {
 		figure(measure.Errors, "", v.Total.Errors())
 		figure(measure.ClientCPUs, "", r.ClientCPU)
+		if alone, known := s.client[l.Batch]; known {
+			figure(measure.ClientRate, "requests/s", alone.rate)
+			figure(measure.ClientOverhead, "s", alone.overhead)
+		}
 		if r.FirstError != nil && v.Total.Good > 0 { // else the reason says it
 			doubts = append(doubts, "the first request without a right answer in time: "+r.FirstError.Error())
 		}

@@ -88,25 +88,29 @@ func (t *told) of(name string) map[string]float64 {
 	return m
 }
 
+// service is one that reports here.
+func (t *told) service(dial func(batch int) (func() (load.Sender, error), error), seed uint64) Service {
+	return Service{Seed: seed, Sleep: time.Sleep, Dial: dial,
+		Phase:  func(text string) error { t.phases = append(t.phases, text); return nil },
+		Figure: func(f metrics.Figure) error { t.figures = append(t.figures, f); return nil },
+		Doubt:  func(text string) error { t.doubts = append(t.doubts, text); return nil },
+	}
+}
+
 // measured is what a queue, one for every batch that takes so much longer, comes to.
 func measured(t *testing.T, q *queue, w study.Serve, seed uint64) *told {
 	t.Helper()
 	var told told
 	synctest.Test(t, func(t *testing.T) {
-		s := Service{Seed: seed, Sleep: time.Sleep,
-			Dial: func(batch int) (func() (load.Sender, error), error) {
-				one := &queue{takes: time.Duration(batch) * q.takes, wrong: q.wrong}
-				return func() (load.Sender, error) {
-					if w.Stream {
-						return &streaming{queue: one}, nil
-					}
-					return one, nil
-				}, nil
-			},
-			Phase:  func(text string) error { told.phases = append(told.phases, text); return nil },
-			Figure: func(f metrics.Figure) error { told.figures = append(told.figures, f); return nil },
-			Doubt:  func(text string) error { told.doubts = append(told.doubts, text); return nil },
-		}
+		s := told.service(func(batch int) (func() (load.Sender, error), error) {
+			one := &queue{takes: time.Duration(batch) * q.takes, wrong: q.wrong}
+			return func() (load.Sender, error) {
+				if w.Stream {
+					return &streaming{queue: one}, nil
+				}
+				return one, nil
+			}, nil
+		}, seed)
 		if err := s.Measure(context.Background(), w); err != nil {
 			t.Fatal(err)
 		}
@@ -143,8 +147,73 @@ func TestClosedLoops(t *testing.T) {
 	near(measure.SamplesPerSecond, map[string]float64{one1: 500, one4: 500, two1: 500, two4: 500})
 	near(measure.LatencyP95, map[string]float64{one1: 0.002, one4: 0.008, two1: 0.004, two4: 0.016})
 	near(measure.Errors, map[string]float64{one1: 0, one4: 0, two1: 0, two4: 0})
-	if diff := cmp.Diff([]string{"measuring 1 in flight, batch 1 (1 of 4)", "measuring 4 in flight, batch 1 (2 of 4)", "measuring 1 in flight, batch 2 (3 of 4)", "measuring 4 in flight, batch 2 (4 of 4)"}, told.phases); diff != "" {
+	if diff := cmp.Diff([]string{"warming up, batch 1", "warming up, batch 2", "warm", "measuring 1 in flight, batch 1 (1 of 4)", "measuring 4 in flight, batch 1 (2 of 4)", "measuring 1 in flight, batch 2 (3 of 4)", "measuring 4 in flight, batch 2 (4 of 4)"}, told.phases); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A client that gets 1000 answers/s from a server that answers at once, one after the
+// other in 1 ms, tells nothing of a service from 800 on: one of 1.25 ms and less in a
+// closed loop, and 850 requests/s asked for in an open one.
+func TestCalibration(t *testing.T) {
+	const client = time.Millisecond
+	for service, void := range map[time.Duration][]string{1300 * time.Microsecond: {"850 requests/s"}, 1200 * time.Microsecond: {"4 in flight", "850 requests/s"}} {
+		w := workload(study.Serve{Threads: []int{4}, Rate: []float64{300, 850}})
+		told := told{}
+		synctest.Test(t, func(t *testing.T) {
+			one, ended := &queue{takes: service}, 0
+			s := told.service(func(int) (func() (load.Sender, error), error) {
+				return func() (load.Sender, error) { return one, nil }, nil
+			}, 1)
+			s.Null = func(context.Context, int) (func() (load.Sender, error), func(), error) {
+				null := &queue{takes: client}
+				return func() (load.Sender, error) { return null, nil }, func() { ended++ }, nil
+			}
+			if err := s.Measure(context.Background(), w); err != nil || ended != 1 {
+				t.Errorf("%v, %d servers ended", err, ended)
+			}
+		})
+		if rate := told.of(measure.ClientRate)[`{"batch":1,"threads":4}`]; rate < 980 || rate > 1020 {
+			t.Errorf("the client gets %g answers/s, in truth 1000", rate)
+		}
+		if overhead := told.of(measure.ClientOverhead)[`{"batch":1,"threads":4}`]; math.Abs(overhead/client.Seconds()-1) > 0.001 {
+			t.Errorf("an overhead of %g s", overhead)
+		}
+		var found []string
+		for _, d := range told.doubts {
+			if load, why, _ := strings.Cut(d, ", batch 1: no steady state: "); strings.HasPrefix(why, "the client may be what was measured: ") && strings.Contains(why, "of the 1e+03 that it gets") {
+				found = append(found, load)
+			}
+		}
+		if diff := cmp.Diff(void, found); diff != "" {
+			t.Errorf("%v: %s\n%q", service, diff, told.doubts)
+		}
+		if rates := told.of(measure.RequestsPerSecond); len(rates) != 3-len(void) {
+			t.Errorf("rates %v", rates)
+		}
+	}
+}
+
+// A client that cannot be calibrated measures all the same, and says so.
+func TestNoCalibration(t *testing.T) {
+	told := told{}
+	synctest.Test(t, func(t *testing.T) {
+		one := &queue{takes: time.Millisecond}
+		s := told.service(func(int) (func() (load.Sender, error), error) {
+			return func() (load.Sender, error) { return one, nil }, nil
+		}, 1)
+		s.Null = func(context.Context, int) (func() (load.Sender, error), func(), error) {
+			return nil, nil, errors.New("no port")
+		}
+		if err := s.Measure(context.Background(), workload(study.Serve{Threads: []int{1}})); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if diff := cmp.Diff([]string{"batch 1: nothing is known of the client's own limit: no port"}, told.doubts); diff != "" {
+		t.Error(diff)
+	}
+	if len(told.of(measure.RequestsPerSecond)) != 1 || len(told.of(measure.ClientRate)) != 0 {
+		t.Errorf("%+v", told.figures)
 	}
 }
 
