@@ -1,0 +1,136 @@
+package sensitivity
+
+import (
+	"container/heap"
+	"math"
+	"math/rand/v2"
+)
+
+// machine is a training whose input comes from a disk, through the page cache and
+// loaders, to a consumer. It was written, with what draw draws, before anything that
+// judges it, and knows none of its rules: samples go through queues one by one.
+type machine struct {
+	cpu     float64 // seconds of a core to prepare a sample
+	disk    float64 // seconds of the disk to read one that is not in memory
+	step    float64 // seconds of the consumer for a sample
+	data    float64 // bytes of the whole data set
+	program float64 // bytes that the program itself needs
+	cyclic  bool    // files are read in the same order each epoch, so that a cache which holds not all holds nothing
+	ahead   int     // prepared samples that wait for the consumer at most
+
+	luck  float64 // standard deviation of the logarithm of a run's speed
+	drift float64 // of a block's: what all runs of a repeat share
+}
+
+// scenario is a kind of machine. Its cores and memories are what a study measures.
+type scenario struct {
+	name  string
+	draw  func(*rand.Rand) machine
+	cores []float64
+	bytes []float64
+}
+
+const gib = 1 << 30
+
+// scenarios are of what binds first as resources are taken away.
+var scenarios = []scenario{
+	{"cores", func(r *rand.Rand) machine {
+		m := ordinary(r)
+		m.cpu = m.step * between(r, 0.8, 10) // 0.8 to 10 cores keep the consumer busy
+		m.disk = m.step * between(r, 0.01, 0.2)
+		return m
+	}, []float64{16, 8, 4, 2, 1}, []float64{64 * gib, 32 * gib, 16 * gib, 8 * gib, 4 * gib}},
+	{"disk", func(r *rand.Rand) machine {
+		m := ordinary(r)
+		m.cpu = m.step * between(r, 0.2, 1.5)
+		m.disk = m.step * between(r, 1.05, 5) // too slow where too little is in memory
+		return m
+	}, []float64{16, 8, 4, 2, 1}, []float64{64 * gib, 32 * gib, 16 * gib, 8 * gib, 4 * gib}},
+	{"cliff", func(r *rand.Rand) machine {
+		m := ordinary(r)
+		m.cyclic = true
+		m.cpu = m.step * between(r, 0.2, 4)
+		m.disk = m.step * between(r, 1.2, 5)
+		return m
+	}, []float64{16, 8, 4, 2, 1}, []float64{64 * gib, 32 * gib, 16 * gib, 8 * gib, 4 * gib}},
+	{"interacting", func(r *rand.Rand) machine {
+		m := ordinary(r)
+		// A loader waits for its own reads, so that what is not in memory takes cores.
+		m.cpu = m.step * between(r, 0.5, 5)
+		m.disk = m.step * between(r, 0.5, 1.2)
+		m.ahead = 1
+		return m
+	}, []float64{16, 8, 4, 2, 1}, []float64{64 * gib, 32 * gib, 16 * gib, 8 * gib, 4 * gib}},
+}
+
+func ordinary(r *rand.Rand) machine {
+	return machine{
+		step:    0.001 * math.Exp(r.NormFloat64()),
+		data:    between(r, 2, 60) * gib,
+		program: between(r, 0.5, 2) * gib,
+		ahead:   16,
+		luck:    between(r, 0.002, 0.02),
+		drift:   between(r, 0, 0.05),
+	}
+}
+
+func between(r *rand.Rand, low, high float64) float64 { return low * math.Pow(high/low, r.Float64()) }
+
+// hit is the share of samples that are read from memory.
+func (m machine) hit(bytes float64) float64 {
+	share := min(1, max(0, bytes-m.program)/m.data)
+	if m.cyclic && share < 1 {
+		return 0
+	}
+	return share
+}
+
+// fits reports whether the program runs at all.
+func (m machine) fits(bytes float64) bool { return bytes >= m.program }
+
+// idle is the times at which loaders are free.
+type idle []float64
+
+func (q idle) Len() int           { return len(q) }
+func (q idle) Less(i, j int) bool { return q[i] < q[j] }
+func (q idle) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *idle) Push(x any)        { *q = append(*q, x.(float64)) }
+func (q *idle) Pop() any {
+	last := len(*q) - 1
+	x := (*q)[last]
+	*q = (*q)[:last]
+	return x
+}
+
+// rate plays so many samples with as many loaders as cores and returns samples/s
+// behind the first fifth.
+func (m machine) rate(r *rand.Rand, cores int, bytes float64, samples int) float64 {
+	loaders := make(idle, cores)
+	hit := m.hit(bytes)
+	disk, busy := 0.0, 0.0 // until when
+	taken := make([]float64, samples)
+	for i := range samples {
+		at := heap.Pop(&loaders).(float64)
+		if i >= m.ahead+cores { // room for what it prepares
+			at = max(at, taken[i-m.ahead-cores])
+		}
+		if r.Float64() >= hit {
+			disk = max(disk, at) + m.disk*(0.5+0.5*r.ExpFloat64())
+			at = disk
+		}
+		at += m.cpu * (0.8 + 0.2*r.ExpFloat64())
+		heap.Push(&loaders, at)
+		busy = max(busy, at) + m.step
+		taken[i] = busy
+	}
+	first := samples / 5
+	return float64(samples-1-first) / (taken[samples-1] - taken[first])
+}
+
+// truth is the rate without luck.
+func (m machine) truth(cores, bytes float64) float64 {
+	if !m.fits(bytes) {
+		return 0
+	}
+	return m.rate(rand.New(rand.NewPCG(1, 1)), int(cores), bytes, 20000)
+}
