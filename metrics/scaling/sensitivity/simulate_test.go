@@ -70,7 +70,7 @@ func ordinary(r *rand.Rand) machine {
 		program: between(r, 0.5, 2) * gib,
 		ahead:   16,
 		luck:    between(r, 0.002, 0.02),
-		drift:   between(r, 0, 0.05),
+		drift:   0.05 * r.Float64(),
 	}
 }
 

@@ -1,0 +1,395 @@
+// Package sensitivity says how much of each resource a workload needs: from runs
+// with plenty of everything and runs with less, which amounts are enough, which are
+// too little, and which runs would decide.
+//
+// Resources make up for each other, so that amounts which are enough one by one may
+// be too little together: an answer is a combination that was measured itself. It is
+// pure.
+package sensitivity
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Usual is the share of the reference's value that less of a resource may cost.
+const Usual = 0.05
+
+// Options say what is asked.
+type Options struct {
+	Measure measure.Measure // that is to be kept
+	Factors []string        // resources: parameters by TOML path
+	// Epsilon is the share of the measure that less may cost, more than 0 and less
+	// than 1; 0 means Usual.
+	Epsilon float64
+	Mix     bool // as in scaling.Options
+}
+
+// Verdict is what runs say of an amount.
+type Verdict string
+
+// The verdicts. Within the interval of an undecided one lies what is allowed.
+const (
+	Enough    Verdict = "enough"
+	TooLittle Verdict = "too little"
+	Undecided Verdict = "undecided"
+)
+
+// Level is one amount of a resource, with plenty of all others.
+type Level struct {
+	At      scaling.Value
+	Ratio   *scaling.Estimate // the measure here over the reference's, in the direction in which it is better; nil at the reference
+	Verdict Verdict
+}
+
+// Factor is what the runs say of one resource.
+type Factor struct {
+	Key       string
+	Reference scaling.Value // plenty: the largest amount, or the word that most others were varied at
+	Levels    []Level       // from the reference down; words as people count
+	// Enough is the least amount that is enough, while none above it is too little;
+	// the reference's where nothing less is. Nil for words, which have no order.
+	Enough *scaling.Value
+	// TooLittle is the largest that is too little; nil for none, and for words.
+	TooLittle *scaling.Value
+}
+
+// Allocation is a combination of amounts.
+type Allocation struct {
+	At      map[string]scaling.Value // by factor
+	Ratio   *scaling.Estimate        // as of a Level; nil at the reference, and where it was not measured
+	Verdict Verdict                  // "" where it was not measured
+	Runs    int
+}
+
+// Answer is what one series needs.
+type Answer struct {
+	Series     string
+	Parameters map[string]any // of the series, as in scaling.Curve
+	Measure    measure.Measure
+	Epsilon    float64
+	Reference  Allocation
+	Value      *scaling.Estimate // of the measure at the reference
+	Factors    []Factor
+	// Spec is the smallest combination that was measured and is enough; nil for none.
+	// The reference is none: nothing less is known to be enough.
+	Spec *Allocation
+	// Next are combinations that would decide: smaller ones that may be enough and
+	// were not measured, or not often enough.
+	Next []Allocation
+	// Why there is no answer; "" with one.
+	Why      string
+	Warnings []string // on the runs
+}
+
+// joint is the axis of combinations.
+const joint = "resources"
+
+// Of answers for each series of runs that are equal in everything but the factors.
+func Of(obs []scaling.Observation, o Options) ([]Answer, error) {
+	if o.Epsilon == 0 {
+		o.Epsilon = Usual
+	}
+	if !(o.Epsilon > 0 && o.Epsilon < 1) {
+		return nil, fmt.Errorf("a loss of %g; want more than 0 and less than 1", o.Epsilon)
+	}
+	if len(o.Factors) == 0 {
+		return nil, fmt.Errorf("no resource differs between the runs")
+	}
+	// One axis of all combinations: what is known of ratios, their blocks, drifts and
+	// nodes holds for them as for every curve.
+	joined := make([]scaling.Observation, len(obs))
+	at := map[string]map[string]scaling.Value{} // by the combination's name
+	for i, run := range obs {
+		combination := map[string]scaling.Value{}
+		parameters := maps.Clone(run.Parameters)
+		for _, key := range o.Factors {
+			combination[key] = scaling.ValueOf(run.Parameters[key])
+			delete(parameters, key)
+		}
+		name := nameOf(combination, o.Factors)
+		at[name] = combination
+		parameters[joint] = name
+		run.Parameters = parameters
+		joined[i] = run
+	}
+	options := scaling.Options{Measure: o.Measure, Axis: joint, Mix: o.Mix}
+	curves, err := scaling.Analyse(joined, options)
+	if curves == nil {
+		return nil, err
+	}
+	var answers []Answer
+	for _, c := range curves {
+		reference := referenceOf(c, at, o)
+		if reference == "" {
+			answers = append(answers, Answer{Series: c.Series, Parameters: c.Parameters, Measure: o.Measure, Epsilon: o.Epsilon,
+				Why: fmt.Sprintf("no run has a %s", o.Measure.Title)})
+			continue
+		}
+		// Each series is divided by its own reference.
+		options.Base = &scaling.Value{Word: reference}
+		based, err := scaling.Analyse(joined, options)
+		if based == nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(based, func(b scaling.Curve) bool { return b.Series == c.Series })
+		answers = append(answers, answer(based[i], at, reference, o))
+	}
+	return answers, nil
+}
+
+// nameOf is a combination as one word: "cpus_per_worker=4 memory=8589934592".
+func nameOf(at map[string]scaling.Value, factors []string) string {
+	words := make([]string, len(factors))
+	for i, key := range factors {
+		words[i] = key[strings.LastIndex(key, ".")+1:] + "=" + at[key].String()
+	}
+	return strings.Join(words, " ")
+}
+
+// referenceOf is the combination that has most of everything that is counted. Of
+// words, that which leads to most combinations one step away: what the others were
+// varied at.
+func referenceOf(c scaling.Curve, at map[string]map[string]scaling.Value, o Options) string {
+	var names []string
+	for _, p := range c.Points {
+		if m := p.Of(o.Measure.Name); m.Median != nil {
+			names = append(names, p.At.Word)
+		}
+	}
+	neighbours := func(name string) (n int) {
+		for _, other := range names {
+			if steps(at[name], at[other]) == 1 {
+				n++
+			}
+		}
+		return n
+	}
+	amount := func(a, b string) int {
+		for _, key := range o.Factors {
+			if v, w := at[a][key], at[b][key]; v.Numeric() && w.Numeric() && v != w {
+				return cmp.Compare(size(key, v), size(key, w))
+			}
+		}
+		return 0
+	}
+	best := ""
+	for _, name := range names {
+		if best == "" || cmp.Or(cmp.Compare(neighbours(name), neighbours(best)), amount(name, best)) > 0 {
+			best = name
+		}
+	}
+	// In a full grid a middle has as many neighbours as the edge.
+	for _, name := range names {
+		if dominates(at[name], at[best], o.Factors) {
+			best = name
+		}
+	}
+	return best
+}
+
+// steps is in how many factors two combinations differ.
+func steps(a, b map[string]scaling.Value) (n int) {
+	for key, v := range a {
+		if b[key] != v {
+			n++
+		}
+	}
+	return n
+}
+
+// dominates reports whether a has no less than b of anything, and more of something.
+func dominates(a, b map[string]scaling.Value, factors []string) bool {
+	more := false
+	for _, key := range factors {
+		v, w := a[key], b[key]
+		switch {
+		case v == w:
+		case !v.Numeric() || !w.Numeric() || size(key, v) < size(key, w):
+			return false
+		default:
+			more = true
+		}
+	}
+	return more
+}
+
+// unlimited are the keys of which 0 is no amount but no limit.
+var unlimited = []string{"resources.memory"}
+
+// size orders amounts.
+func size(key string, v scaling.Value) float64 {
+	if v.Number == 0 && slices.Contains(unlimited, key) {
+		return 1e300
+	}
+	return v.Number
+}
+
+// answer makes that of one series.
+func answer(c scaling.Curve, at map[string]map[string]scaling.Value, reference string, o Options) Answer {
+	a := Answer{Series: c.Series, Parameters: c.Parameters, Measure: o.Measure, Epsilon: o.Epsilon, Warnings: c.Warnings,
+		Reference: Allocation{At: at[reference], Verdict: Enough}}
+	measured := map[string]*Allocation{}
+	for i := range c.Points {
+		p := &c.Points[i]
+		m := p.Of(o.Measure.Name)
+		if m.Median == nil {
+			continue
+		}
+		name := p.At.Word
+		if name == reference {
+			a.Value, a.Reference.Runs = m.Median, m.Runs
+			measured[name] = &a.Reference
+			continue
+		}
+		measured[name] = &Allocation{At: at[name], Ratio: m.Gain(), Verdict: judge(m.Gain(), o.Epsilon), Runs: m.Runs}
+	}
+	for _, key := range o.Factors {
+		if f := factor(key, a.Reference.At, measured); len(f.Levels) > 1 {
+			a.Factors = append(a.Factors, f)
+		}
+	}
+	a.decide(measured, o)
+	return a
+}
+
+// judge holds the interval of a ratio against what is allowed.
+func judge(ratio *scaling.Estimate, epsilon float64) Verdict {
+	switch {
+	case ratio == nil || ratio.Interval == nil:
+		return Undecided
+	case ratio.Interval.Low >= 1-epsilon:
+		return Enough
+	case ratio.Interval.High < 1-epsilon:
+		return TooLittle
+	}
+	return Undecided
+}
+
+// factor are the levels of one resource with plenty of the others.
+func factor(key string, reference map[string]scaling.Value, measured map[string]*Allocation) Factor {
+	f := Factor{Key: key, Reference: reference[key]}
+	for _, m := range measured {
+		if different := steps(m.At, reference); different == 0 || different == 1 && m.At[key] != reference[key] {
+			f.Levels = append(f.Levels, Level{At: m.At[key], Ratio: m.Ratio, Verdict: m.Verdict})
+		}
+	}
+	numeric := !slices.ContainsFunc(f.Levels, func(l Level) bool { return !l.At.Numeric() })
+	slices.SortFunc(f.Levels, func(a, b Level) int {
+		if numeric {
+			return -cmp.Compare(size(key, a.At), size(key, b.At))
+		}
+		return a.At.Compare(b.At)
+	})
+	if !numeric {
+		return f
+	}
+	for i := range f.Levels {
+		l := &f.Levels[i]
+		if l.Verdict == TooLittle {
+			f.TooLittle = &l.At
+			break
+		}
+		if l.Verdict == Enough {
+			f.Enough = &l.At
+		}
+	}
+	return f
+}
+
+// candidate is a combination of amounts that are enough one by one.
+type candidate struct {
+	at    map[string]scaling.Value
+	depth int // steps above the smallest
+}
+
+// candidates are all combinations of a factor's levels from its least that is
+// enough up to the reference, the smallest first. Words keep to the reference's.
+func (a *Answer) candidates() []candidate {
+	list := []candidate{{at: maps.Clone(a.Reference.At)}}
+	for _, f := range a.Factors {
+		if f.Enough == nil {
+			continue
+		}
+		var amounts []scaling.Value // rising
+		for _, l := range slices.Backward(f.Levels) {
+			if len(amounts) > 0 || l.At == *f.Enough {
+				amounts = append(amounts, l.At)
+			}
+		}
+		var next []candidate
+		for _, c := range list {
+			for i, v := range amounts {
+				at := maps.Clone(c.at)
+				at[f.Key] = v
+				next = append(next, candidate{at, c.depth + i})
+			}
+		}
+		list = next
+	}
+	slices.SortStableFunc(list, func(x, y candidate) int { return cmp.Compare(x.depth, y.depth) })
+	return list
+}
+
+// decide goes up from the smallest combination, to the first that is enough.
+func (a *Answer) decide(measured map[string]*Allocation, o Options) {
+	if a.Value == nil || a.Value.Interval == nil {
+		a.Why = "the runs are too few for intervals; 6 of each combination are needed"
+	}
+	var short []Allocation // that fell short
+	for _, c := range a.candidates() {
+		if steps(c.at, a.Reference.At) == 0 {
+			break // nothing less is enough
+		}
+		if a.Spec != nil && c.depth >= depthOf(a.Spec.At, a.candidates()) {
+			break
+		}
+		if slices.ContainsFunc(short, func(s Allocation) bool { return dominates(s.At, c.at, o.Factors) }) {
+			continue // less than what is too little
+		}
+		m := measured[nameOf(c.at, o.Factors)]
+		switch {
+		case m == nil:
+			// One step above what fell short, or the smallest of all.
+			if c.depth == 0 || slices.ContainsFunc(short, func(s Allocation) bool { return steps(s.At, c.at) == 1 && dominates(c.at, s.At, o.Factors) }) {
+				a.Next = append(a.Next, Allocation{At: c.at})
+			}
+		case m.Verdict == Enough:
+			if a.Spec == nil {
+				a.Spec = m
+			}
+		case m.Verdict == TooLittle:
+			short = append(short, *m)
+		default:
+			a.Next = append(a.Next, *m)
+			short = append(short, *m)
+		}
+	}
+	if a.Spec != nil {
+		a.Why = ""
+		return
+	}
+	if a.Why == "" {
+		switch {
+		case len(a.Factors) == 0:
+			a.Why = "no run has less of anything with all else unchanged"
+		case len(a.Next) > 0 && a.Next[0].Verdict == "":
+			a.Why = "amounts that are enough one by one were not measured together"
+		case len(a.Next) > 0:
+			a.Why = "the runs do not decide"
+		default:
+			a.Why = "nothing less than the most was measured to be enough"
+		}
+	}
+}
+
+func depthOf(at map[string]scaling.Value, list []candidate) int {
+	i := slices.IndexFunc(list, func(c candidate) bool { return steps(c.at, at) == 0 })
+	return list[i].depth
+}

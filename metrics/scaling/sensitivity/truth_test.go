@@ -1,0 +1,131 @@
+package sensitivity
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+const (
+	coresKey  = "resources.cpus_per_worker"
+	memoryKey = "resources.memory"
+)
+
+// trial is a user's study of one machine: one factor at a time, six blocks, and
+// then what the answer asks for, three times at most.
+func trial(r *rand.Rand, s scenario, m machine) (Answer, error) {
+	var obs []scaling.Observation
+	began := 1e9
+	blocks := func(list []map[string]scaling.Value, first int) {
+		for block := range 6 {
+			shared := math.Exp(m.drift * r.NormFloat64())
+			for _, i := range r.Perm(len(list)) {
+				at := list[i]
+				rate := m.rate(r, int(at[coresKey].Number), at[memoryKey].Number, 2000) * shared * math.Exp(m.luck*r.NormFloat64())
+				obs = append(obs, scaling.Observation{
+					Run: fmt.Sprintf("s/%d", len(obs)), Point: nameOf(at, []string{coresKey, memoryKey}), Repeat: first + block, Kind: "train", Framework: "native", Workers: 1, Nodes: 1, BeganUnix: began,
+					Parameters: map[string]any{coresKey: at[coresKey].Number, memoryKey: at[memoryKey].Number},
+					Values:     map[string]float64{measure.Throughput: rate, measure.TrainSeconds: 50},
+				})
+				began += 60
+			}
+		}
+	}
+	plenty := map[string]scaling.Value{coresKey: {Number: s.cores[0]}, memoryKey: {Number: s.bytes[0]}}
+	list := []map[string]scaling.Value{plenty}
+	for key, amounts := range map[string][]float64{coresKey: s.cores, memoryKey: s.bytes} {
+		for _, amount := range amounts[1:] {
+			at := maps.Clone(plenty)
+			at[key] = scaling.Value{Number: amount}
+			list = append(list, at)
+		}
+	}
+	blocks(list, 1)
+	throughput, _ := measure.Find(measure.Throughput)
+	var a Answer
+	for round := range 4 {
+		answers, err := Of(obs, Options{Measure: throughput, Factors: []string{coresKey, memoryKey}})
+		if err != nil || len(answers) != 1 {
+			return a, fmt.Errorf("%d answers: %w", len(answers), err)
+		}
+		if a = answers[0]; len(a.Next) == 0 || round == 3 {
+			break
+		}
+		// The reference goes with them, so that there is something of the same time.
+		more := []map[string]scaling.Value{plenty}
+		for _, n := range a.Next {
+			more = append(more, n.At)
+		}
+		blocks(more, 7+6*round)
+	}
+	return a, nil
+}
+
+// TestTruthOfSpecs plays studies of machines whose needs are known. Of the answers,
+// 95 % are to be sufficient, and 90 % no more than a step too large; the others are
+// refusals.
+func TestTruthOfSpecs(t *testing.T) {
+	studies := 200
+	if testing.Short() {
+		studies = 20
+	}
+	for i, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(uint64(i), 20261123))
+			answered, sufficient, tight, wrongFactor, levels := 0, 0, 0, 0, 0
+			for range studies {
+				m := s.draw(r)
+				a, err := trial(r, s, m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				full := m.truth(s.cores[0], s.bytes[0])
+				enough := func(cores, bytes float64) bool { return m.truth(cores, bytes) >= (1-Usual)*full }
+				for _, f := range a.Factors {
+					for _, l := range f.Levels[1:] {
+						cores, bytes := l.At.Number, s.bytes[0]
+						if f.Key == memoryKey {
+							cores, bytes = s.cores[0], l.At.Number
+						}
+						if l.Verdict != Undecided {
+							levels++
+							if enough(cores, bytes) != (l.Verdict == Enough) {
+								wrongFactor++
+							}
+						}
+					}
+				}
+				if a.Spec == nil {
+					continue
+				}
+				answered++
+				cores, bytes := a.Spec.At[coresKey].Number, a.Spec.At[memoryKey].Number
+				if enough(cores, bytes) {
+					sufficient++
+				}
+				// Two steps less of one resource, or one of both, are too little.
+				if !(cores/4 >= 1 && enough(cores/4, bytes)) && !(bytes/4 >= s.bytes[len(s.bytes)-1] && enough(cores, bytes/4)) {
+					tight++
+				}
+			}
+			share := func(n, of int) float64 { return 100 * float64(n) / float64(max(of, 1)) }
+			t.Logf("%d studies: %.1f %% answered, of these %.1f %% sufficient and %.1f %% at most a step too large; of %d verdicts on single amounts %.1f %% wrong",
+				studies, share(answered, studies), share(sufficient, answered), share(tight, answered), levels, share(wrongFactor, levels))
+			slack := 0.0
+			if testing.Short() {
+				slack = 10 // one of twenty is 5 %
+			}
+			if share(sufficient, answered) < 95-slack {
+				t.Errorf("only %.1f %% of the answers are sufficient", share(sufficient, answered))
+			}
+			if share(tight, answered) < 90-slack {
+				t.Errorf("only %.1f %% of the answers are at most a step too large", share(tight, answered))
+			}
+		})
+	}
+}
