@@ -17,6 +17,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 	"github.com/scalebench/scalebench/metrics/table"
 )
 
@@ -25,6 +26,9 @@ type adviseOptions struct {
 	site, currency, market string
 	deadline               time.Duration
 	rate                   float64 // requests/s of a service
+	spec                   bool    // how much of each resource is enough
+	loss                   float64
+	resources              cli.StringSlice // keys
 	wish                   advice.Options
 }
 
@@ -41,7 +45,9 @@ func adviseCommand(s *session) *cli.Command {
 			"fastest, --min-efficiency alone for the most workers; the answer and the table say\n" +
 			"how likely a count keeps these limits. The table shows the measured worker counts,\n" +
 			"doublings and the answer; -v shows all. Several series share one table, best first;\n" +
-			"--series NAME shows the candidates of one.",
+			"--series NAME shows the candidates of one.\n" +
+			"--spec asks instead how much of each resource is enough, of a study that sweeps\n" +
+			"cpus_per_worker, memory, variant or data.path.",
 		Flags: append(append(o.wishFlags(), o.flags()...), siteFlag(&o.site),
 			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "that of the first price", Usage: "prices in `CURRENCY` only"},
 			&cli.StringFlag{Name: "market", Destination: &o.market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")}),
@@ -49,6 +55,14 @@ func adviseCommand(s *session) *cli.Command {
 			o.study = c.Args().First()
 			if err := wished(c); err != nil {
 				return err
+			}
+			if o.spec {
+				return adviseSpec(c.Context, s, o)
+			}
+			for _, name := range []string{"loss", "resource", "measure"} {
+				if c.IsSet(name) {
+					return usagef("--%s goes with --spec", name)
+				}
 			}
 			if c.IsSet("rate") {
 				return adviseRate(c.Context, s, o)
@@ -70,6 +84,10 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "target", Destination: &o.wish.Target, DefaultText: "the program's own, else the highest that runs reached", Usage: "`ACCURACY` to reach, a fraction"},
 		number("samples", "instead of a target: train on `N` samples", &o.wish.Samples),
 		number("rate", "for a service: how many replicas carry `R` requests/s within the study's limit", &o.rate),
+		&cli.BoolFlag{Name: "spec", Destination: &o.spec, DisableDefaultText: true, Usage: "how much of each resource is enough, and how much too little"},
+		&cli.Float64Flag{Name: "loss", Destination: &o.loss, Value: sensitivity.Usual, Usage: "with --spec: less of a resource may cost the share `E` of the throughput"},
+		&cli.StringSliceFlag{Name: "resource", Destination: &o.resources, DefaultText: "those that differ", Usage: "with --spec: the parameter or label `KEY` is a resource; may be repeated"},
+		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "throughput, or what a service carries", Usage: "with --spec: `MEASURE` is what must not be lost"},
 	}
 }
 

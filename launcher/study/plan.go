@@ -104,9 +104,8 @@ func (s *Study) Plan(site *Site) (*Plan, error) {
 // expand is Plan; of a study with flaws it only looks for problems that do not
 // follow from those.
 func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
-	runs, factors := float64(s.Repeats), []string{}
+	runs, factors := float64(s.Repeats)*s.combinations(), []string{}
 	for _, a := range s.axes {
-		runs *= float64(len(a.values))
 		if len(a.values) > 1 {
 			factors = append(factors, fmt.Sprintf("%s: %d", a.key, len(a.values)))
 		}
@@ -128,13 +127,20 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 	plan := &Plan{Study: s.Name, Points: make([]Planned, 0, int(runs))}
 	p := Point{Study: s.Name, Workload: s.Workload, Data: s.Data, Own: s.Own, Command: s.Command, Resources: s.Resources}
 	used, leaves := make([]bool, len(s.exclusions)), newExcluder(s.exclusions, s.axes)
+	chosen := newDesign(s)
 	var walk func(axes []axis)
 	walk = func(axes []axis) {
 		if len(axes) > 0 {
-			for _, v := range axes[0].values {
+			for i, v := range axes[0].values {
 				axes[0].field.set(&p, v)
-				walk(axes[1:])
+				if chosen.enter(axes[0], i) {
+					walk(axes[1:])
+				}
+				chosen.leave(axes[0], i)
 			}
+			return
+		}
+		if !chosen.has(&p) {
 			return
 		}
 		if i, left := leaves.out(&p); left {

@@ -80,7 +80,9 @@ func (d *decoder) points(k kind, s Study) {
 		}
 	}
 	s.axes = axes
-	s.exclusions = slices.DeleteFunc(slices.Clone(s.exclusions), func(e exclusion) bool { return e.open || d.flaws.in(e.path) })
+	flawed := func(e exclusion) bool { return e.open || d.flaws.in(e.path) }
+	s.exclusions = slices.DeleteFunc(slices.Clone(s.exclusions), flawed)
+	s.inclusions = slices.DeleteFunc(slices.Clone(s.inclusions), flawed)
 	if !slices.ContainsFunc(axes, func(a axis) bool { return a.path == "workers" }) {
 		f := keyOf(defaultKind, "workers")
 		s.axes = append(s.axes, axis{"workers", "workers", f, []reflect.Value{reflect.ValueOf(1)}})

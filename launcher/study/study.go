@@ -76,6 +76,8 @@ type Study struct {
 	paths      map[string]string // of data.path and the like, as written, which is the identity's, to absolute
 	axes       []axis
 	exclusions []exclusion
+	design     string      // "", fullGrid or oneFactor
+	inclusions []exclusion // what oneFactor has besides
 	frameworks []Framework
 	lines      lines
 }
@@ -89,7 +91,7 @@ type header struct {
 }
 
 // tables are the top-level keys of a study file.
-var tables = []string{"study", "workload", "data", "parameters", "command", "extract", "sweep", "exclude", "resources", "policy"}
+var tables = []string{"study", "workload", "data", "parameters", "command", "extract", "sweep", "exclude", "include", "resources", "policy"}
 
 // homes are the tables to which the keys of a study file belong, by key; a key of
 // several has the first one.
@@ -216,7 +218,8 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 	d.into("policy", d.sub(d.top, "policy"), &s.Policy)
 	d.checkPolicy(s.Policy)
 	s.axes = d.sweep(d.sub(d.top, "sweep"), kind, s)
-	s.exclusions = d.exclude(s.axes)
+	s.exclusions = d.exclusions("exclude", s.axes)
+	s.inclusions = d.included(s.axes, s.design)
 
 	d.commandFits(s)
 	d.checkValues(kind, s)

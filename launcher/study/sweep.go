@@ -31,8 +31,8 @@ func (s *Study) Swept() []string {
 	return paths
 }
 
-// exclusion leaves out the points on which all its keys have one of the values
-// named.
+// exclusion is a table of [[exclude]], which leaves out the points on which all its
+// keys have one of the values named, or of [[include]].
 type exclusion struct {
 	path   string                     // "exclude[0]"
 	open   bool                       // names an axis that could not be read
@@ -195,6 +195,13 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 	}
 	var axes []axis
 	byName, valid := sweepable(s.Workload.Kind, s.Own)
+	if p, ok := t["design"]; ok && byName["design"].path == "" {
+		delete(t, "design")
+		if d.value("sweep.design", p, &s.design) && !slices.Contains([]string{fullGrid, oneFactor}, s.design) {
+			d.rule("sweep.design", oneOf(s.design, []string{fullGrid, oneFactor}))
+		}
+	}
+	valid = append(valid, "design")
 	entries := d.entries("sweep", t)
 	place := map[string]int{} // in the file
 	for i, key := range d.md.Keys() {
@@ -303,15 +310,15 @@ func (d *decoder) files(path string, values []reflect.Value, s *Study) {
 // valueKey tells the values of one axis apart.
 func valueKey(v reflect.Value) string { return fmt.Sprintf("%#v", v.Interface()) }
 
-// exclude decodes [[exclude]]. Its keys are axes of the sweep; a value may be a
-// list.
-func (d *decoder) exclude(axes []axis) []exclusion {
-	p, ok := d.top["exclude"]
+// exclusions decodes [[exclude]] or [[include]]. Its keys are axes of the sweep; a
+// value may be a list.
+func (d *decoder) exclusions(name string, axes []axis) []exclusion {
+	p, ok := d.top[name]
 	if !ok {
 		return nil
 	}
 	var tables []table
-	if !d.value("exclude", p, &tables) {
+	if !d.value(name, p, &tables) {
 		return nil
 	}
 	var list []exclusion
@@ -321,9 +328,9 @@ func (d *decoder) exclude(axes []axis) []exclusion {
 	}
 	short := shortKeys(fields)
 	for i, t := range tables {
-		e := exclusion{path: fmt.Sprintf("exclude[%d]", i), values: map[string]map[string]bool{}}
+		e := exclusion{path: fmt.Sprintf("%s[%d]", name, i), values: map[string]map[string]bool{}}
 		if len(t) == 0 {
-			d.problem(e.path, "is empty and would exclude every point")
+			d.problem(e.path, fmt.Sprintf("is empty and would %s every point", name))
 		}
 		for _, entry := range d.entries(e.path, t) {
 			key, p := entry.name, entry.value

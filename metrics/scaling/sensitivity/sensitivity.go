@@ -29,6 +29,9 @@ type Options struct {
 	// than 1; 0 means Usual.
 	Epsilon float64
 	Mix     bool // as in scaling.Options
+	// Exhausted are points none of whose runs ended well, because memory ran out:
+	// too little, without a value.
+	Exhausted []scaling.Planned
 }
 
 // Verdict is what runs say of an amount.
@@ -46,15 +49,17 @@ type Level struct {
 	At      scaling.Value
 	Ratio   *scaling.Estimate // the measure here over the reference's, in the direction in which it is better; nil at the reference
 	Verdict Verdict
+	Runs    int // 0: memory ran out in all of them
 }
 
 // Factor is what the runs say of one resource.
 type Factor struct {
 	Key       string
 	Reference scaling.Value // plenty: the largest amount, or the word that most others were varied at
+	Ordered   bool          // they are amounts; words have no order
 	Levels    []Level       // from the reference down; words as people count
 	// Enough is the least amount that is enough, while none above it is too little;
-	// the reference's where nothing less is. Nil for words, which have no order.
+	// the reference's where nothing less is. Nil for words.
 	Enough *scaling.Value
 	// TooLittle is the largest that is too little; nil for none, and for words.
 	TooLittle *scaling.Value
@@ -65,7 +70,7 @@ type Allocation struct {
 	At      map[string]scaling.Value // by factor
 	Ratio   *scaling.Estimate        // as of a Level; nil at the reference, and where it was not measured
 	Verdict Verdict                  // "" where it was not measured
-	Runs    int
+	Runs    int                      // 0 with a verdict: memory ran out in all of them
 }
 
 // Answer is what one series needs.
@@ -76,17 +81,35 @@ type Answer struct {
 	Epsilon    float64
 	Reference  Allocation
 	Value      *scaling.Estimate // of the measure at the reference
-	Factors    []Factor
+	Factors    []Factor          // those that were varied alone
+	Together   []Allocation      // the combinations that differ from the reference in more than one, the smallest first
 	// Spec is the smallest combination that was measured and is enough; nil for none.
-	// The reference is none: nothing less is known to be enough.
+	// It is the reference where less of any resource is too little.
 	Spec *Allocation
+	// Also are others that are as many steps below the reference, and enough. Which of
+	// them is least is a question of prices.
+	Also []Allocation
 	// Next are combinations that would decide: smaller ones that may be enough and
 	// were not measured, or not often enough.
 	Next []Allocation
 	// Why there is no answer; "" with one.
 	Why      string
 	Warnings []string // on the runs
+	keys     []string
 }
+
+// Keys are the factors, in the order in which they were asked for.
+func (a *Answer) Keys() []string { return a.keys }
+
+// With is the reference with another amount of one resource.
+func (a *Answer) With(key string, v scaling.Value) map[string]scaling.Value {
+	at := maps.Clone(a.Reference.At)
+	at[key] = v
+	return at
+}
+
+// Same reports whether two combinations are equal.
+func Same(a, b map[string]scaling.Value) bool { return maps.Equal(a, b) }
 
 // joint is the axis of combinations.
 const joint = "resources"
@@ -107,10 +130,9 @@ func Of(obs []scaling.Observation, o Options) ([]Answer, error) {
 	joined := make([]scaling.Observation, len(obs))
 	at := map[string]map[string]scaling.Value{} // by the combination's name
 	for i, run := range obs {
-		combination := map[string]scaling.Value{}
+		combination := combinationOf(run.Parameters, o.Factors)
 		parameters := maps.Clone(run.Parameters)
 		for _, key := range o.Factors {
-			combination[key] = scaling.ValueOf(run.Parameters[key])
 			delete(parameters, key)
 		}
 		name := nameOf(combination, o.Factors)
@@ -128,7 +150,7 @@ func Of(obs []scaling.Observation, o Options) ([]Answer, error) {
 	for _, c := range curves {
 		reference := referenceOf(c, at, o)
 		if reference == "" {
-			answers = append(answers, Answer{Series: c.Series, Parameters: c.Parameters, Measure: o.Measure, Epsilon: o.Epsilon,
+			answers = append(answers, Answer{Series: c.Series, Parameters: c.Parameters, Measure: o.Measure, Epsilon: o.Epsilon, keys: o.Factors,
 				Why: fmt.Sprintf("no run has a %s", o.Measure.Title)})
 			continue
 		}
@@ -142,6 +164,25 @@ func Of(obs []scaling.Observation, o Options) ([]Answer, error) {
 		answers = append(answers, answer(based[i], at, reference, o))
 	}
 	return answers, nil
+}
+
+func combinationOf(parameters map[string]any, factors []string) map[string]scaling.Value {
+	at := map[string]scaling.Value{}
+	for _, key := range factors {
+		at[key] = scaling.ValueOf(parameters[key])
+	}
+	return at
+}
+
+// alike reports whether a point has all that identifies a series but what its runs
+// ran on.
+func alike(series, point map[string]any) bool {
+	for key, v := range series {
+		if _, fact := strings.CutPrefix(key, "fingerprint."); !fact && scaling.ValueOf(point[key]) != scaling.ValueOf(v) {
+			return false
+		}
+	}
+	return true
 }
 
 // nameOf is a combination as one word: "cpus_per_worker=4 memory=8589934592".
@@ -220,12 +261,12 @@ func dominates(a, b map[string]scaling.Value, factors []string) bool {
 	return more
 }
 
-// unlimited are the keys of which 0 is no amount but no limit.
-var unlimited = []string{"resources.memory"}
+// Unlimited are the keys, in bytes, of which 0 is no amount but no limit.
+var Unlimited = []string{"resources.memory"}
 
 // size orders amounts.
 func size(key string, v scaling.Value) float64 {
-	if v.Number == 0 && slices.Contains(unlimited, key) {
+	if v.Number == 0 && slices.Contains(Unlimited, key) {
 		return 1e300
 	}
 	return v.Number
@@ -233,7 +274,7 @@ func size(key string, v scaling.Value) float64 {
 
 // answer makes that of one series.
 func answer(c scaling.Curve, at map[string]map[string]scaling.Value, reference string, o Options) Answer {
-	a := Answer{Series: c.Series, Parameters: c.Parameters, Measure: o.Measure, Epsilon: o.Epsilon, Warnings: c.Warnings,
+	a := Answer{Series: c.Series, Parameters: c.Parameters, Measure: o.Measure, Epsilon: o.Epsilon, Warnings: slices.Concat(c.FingerprintWarnings, c.DriftWarnings), keys: o.Factors,
 		Reference: Allocation{At: at[reference], Verdict: Enough}}
 	measured := map[string]*Allocation{}
 	for i := range c.Points {
@@ -250,11 +291,33 @@ func answer(c scaling.Curve, at map[string]map[string]scaling.Value, reference s
 		}
 		measured[name] = &Allocation{At: at[name], Ratio: m.Gain(), Verdict: judge(m.Gain(), o.Epsilon), Runs: m.Runs}
 	}
+	for _, p := range o.Exhausted {
+		combination := combinationOf(p.Parameters, o.Factors)
+		if name := nameOf(combination, o.Factors); measured[name] == nil && p.Framework == c.Framework && alike(c.Parameters, p.Parameters) {
+			measured[name] = &Allocation{At: combination, Verdict: TooLittle}
+		}
+	}
 	for _, key := range o.Factors {
 		if f := factor(key, a.Reference.At, measured); len(f.Levels) > 1 {
 			a.Factors = append(a.Factors, f)
 		}
 	}
+	for _, m := range measured {
+		if steps(m.At, a.Reference.At) > 1 {
+			a.Together = append(a.Together, *m)
+		}
+	}
+	slices.SortFunc(a.Together, func(x, y Allocation) int {
+		for _, key := range o.Factors {
+			if v, w := x.At[key], y.At[key]; v != w {
+				if v.Numeric() && w.Numeric() {
+					return cmp.Compare(size(key, v), size(key, w))
+				}
+				return v.Compare(w)
+			}
+		}
+		return 0
+	})
 	a.decide(measured, o)
 	return a
 }
@@ -272,22 +335,37 @@ func judge(ratio *scaling.Estimate, epsilon float64) Verdict {
 	return Undecided
 }
 
+// open reports whether less than the reference may be enough: the next amount, or any
+// other word, is not too little.
+func (f Factor) open() bool {
+	for _, l := range f.Levels {
+		switch {
+		case l.At == f.Reference:
+		case l.Verdict != TooLittle:
+			return true
+		case f.Ordered:
+			return false
+		}
+	}
+	return false
+}
+
 // factor are the levels of one resource with plenty of the others.
 func factor(key string, reference map[string]scaling.Value, measured map[string]*Allocation) Factor {
 	f := Factor{Key: key, Reference: reference[key]}
 	for _, m := range measured {
 		if different := steps(m.At, reference); different == 0 || different == 1 && m.At[key] != reference[key] {
-			f.Levels = append(f.Levels, Level{At: m.At[key], Ratio: m.Ratio, Verdict: m.Verdict})
+			f.Levels = append(f.Levels, Level{At: m.At[key], Ratio: m.Ratio, Verdict: m.Verdict, Runs: m.Runs})
 		}
 	}
-	numeric := !slices.ContainsFunc(f.Levels, func(l Level) bool { return !l.At.Numeric() })
+	f.Ordered = !slices.ContainsFunc(f.Levels, func(l Level) bool { return !l.At.Numeric() })
 	slices.SortFunc(f.Levels, func(a, b Level) int {
-		if numeric {
+		if f.Ordered {
 			return -cmp.Compare(size(key, a.At), size(key, b.At))
 		}
 		return a.At.Compare(b.At)
 	})
-	if !numeric {
+	if !f.Ordered {
 		return f
 	}
 	for i := range f.Levels {
@@ -343,11 +421,12 @@ func (a *Answer) decide(measured map[string]*Allocation, o Options) {
 		a.Why = "the runs are too few for intervals; 6 of each combination are needed"
 	}
 	var short []Allocation // that fell short
+	found := 0             // the depth of Spec
 	for _, c := range a.candidates() {
 		if steps(c.at, a.Reference.At) == 0 {
 			break // nothing less is enough
 		}
-		if a.Spec != nil && c.depth >= depthOf(a.Spec.At, a.candidates()) {
+		if a.Spec != nil && c.depth > found {
 			break
 		}
 		if slices.ContainsFunc(short, func(s Allocation) bool { return dominates(s.At, c.at, o.Factors) }) {
@@ -355,15 +434,17 @@ func (a *Answer) decide(measured map[string]*Allocation, o Options) {
 		}
 		m := measured[nameOf(c.at, o.Factors)]
 		switch {
+		case a.Spec != nil:
+			if m != nil && m.Verdict == Enough {
+				a.Also = append(a.Also, *m)
+			}
 		case m == nil:
 			// One step above what fell short, or the smallest of all.
 			if c.depth == 0 || slices.ContainsFunc(short, func(s Allocation) bool { return steps(s.At, c.at) == 1 && dominates(c.at, s.At, o.Factors) }) {
 				a.Next = append(a.Next, Allocation{At: c.at})
 			}
 		case m.Verdict == Enough:
-			if a.Spec == nil {
-				a.Spec = m
-			}
+			a.Spec, found = m, c.depth
 		case m.Verdict == TooLittle:
 			short = append(short, *m)
 		default:
@@ -375,6 +456,10 @@ func (a *Answer) decide(measured map[string]*Allocation, o Options) {
 		a.Why = ""
 		return
 	}
+	if a.Why == "" && len(a.Next) == 0 && len(a.Factors) > 0 && !slices.ContainsFunc(a.Factors, Factor.open) {
+		a.Spec = &a.Reference
+		return
+	}
 	if a.Why == "" {
 		switch {
 		case len(a.Factors) == 0:
@@ -384,12 +469,7 @@ func (a *Answer) decide(measured map[string]*Allocation, o Options) {
 		case len(a.Next) > 0:
 			a.Why = "the runs do not decide"
 		default:
-			a.Why = "nothing less than the most was measured to be enough"
+			a.Why = "the runs do not decide whether less is enough"
 		}
 	}
-}
-
-func depthOf(at map[string]scaling.Value, list []candidate) int {
-	i := slices.IndexFunc(list, func(c candidate) bool { return steps(c.at, at) == 0 })
-	return list[i].depth
 }

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/report/tables"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
+	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
+	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// resourceKeys are the parameters that say what a run got, those that can be too
+// little.
+var resourceKeys = []string{"resources.cpus_per_worker", "resources.memory", "variant", "data.path"}
+
+// adviseSpec says how much of each resource is enough.
+func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
+	if !(o.loss > 0 && o.loss < 1) {
+		return usagef("--loss %g: give the share that may be lost, more than 0 and less than 1, such as 0.05", o.loss)
+	}
+	if o.rate != 0 {
+		return usagef("--spec and --rate are different questions; ask one of them")
+	}
+	o.edited = true // a combination that was tried by hand counts, too
+	obs, exhausted, warnings, err := s.resources(ctx, o.curveOptions)
+	if err != nil {
+		return err
+	}
+	of, err := kept(obs, o.measure)
+	if err != nil {
+		return unanswered(err)
+	}
+	keys, err := factors(obs, exhausted, o.resources.Value(), of)
+	if err != nil {
+		return err
+	}
+	list, err := sensitivity.Of(obs, sensitivity.Options{Measure: of, Factors: keys, Epsilon: o.loss, Mix: o.mix, Exhausted: exhausted})
+	if err != nil {
+		return err
+	}
+	if names := o.series.Value(); len(names) > 0 {
+		list = slices.DeleteFunc(list, func(a sensitivity.Answer) bool { return !slices.Contains(names, a.Series) })
+		if len(list) == 0 {
+			return usagef("--series %q: unknown series", names[0])
+		}
+	}
+	if s.format == table.FormatJSON || s.format == table.FormatCSV {
+		return s.print(tables.SpecData(list))
+	}
+	for i, a := range list {
+		if i > 0 {
+			fmt.Fprintln(s.stdout)
+		}
+		sentence := tables.SpecSentence(a)
+		if len(a.Factors) == 0 { // nothing to put into a table
+			_, err = fmt.Fprintln(s.stdout, s.sentences(sentence))
+		} else {
+			err = s.printSaying(sentence, tables.Spec(a))
+		}
+		if err != nil {
+			return err
+		}
+		for _, w := range a.Warnings {
+			if !slices.Contains(warnings, w) {
+				warnings = append(warnings, w)
+			}
+		}
+	}
+	for _, w := range warnings {
+		s.warn("%s", w)
+	}
+	return nil
+}
+
+// resources are the good runs of a study, and the points none of whose runs ended
+// well because memory ran out.
+func (s *session) resources(ctx context.Context, o curveOptions) (obs []scaling.Observation, exhausted []scaling.Planned, warnings []string, err error) {
+	name, err := studyName(o.study)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	db, err := s.openStore()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer db.Close()
+	filter := store.Filter{Study: name, Where: o.where}
+	if obs, warnings, err = db.Select(ctx, filter); err != nil {
+		return nil, nil, nil, storeError(err)
+	}
+	if len(obs) == 0 {
+		return nil, nil, nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: s.rerun(ctx, db, o.study, name) + "."}
+	}
+	filter.Statuses = []metrics.Status{metrics.OutOfMemory}
+	rows, err := db.Runs(ctx, filter)
+	if err == nil {
+		err = db.Describe(ctx, rows)
+	}
+	if err != nil {
+		return nil, nil, nil, storeError(err)
+	}
+	good := map[string]bool{}
+	for _, r := range obs {
+		good[r.Point] = true
+	}
+	for _, r := range rows {
+		if !good[r.Point] {
+			good[r.Point] = true // once
+			exhausted = append(exhausted, scaling.Planned{Point: r.Point, Framework: r.Framework, Workers: r.Workers, Parameters: r.Parameters})
+		}
+	}
+	return obs, exhausted, warnings, nil
+}
+
+// kept is the measure that less of a resource must not cost: the one that is named,
+// else that of the kind of workload.
+func kept(obs []scaling.Observation, name string) (measure.Measure, error) {
+	if name != "" {
+		m, err := inquiry.Find(obs, name)
+		if err == nil && m.Better == measure.Neither {
+			err = usagef("-m %s: nobody says which way it is better", name)
+		}
+		return m, err
+	}
+	candidates := []string{measure.Throughput, measure.RateWithinLimit, measure.RequestsPerSecond, measure.RunSeconds}
+	for _, candidate := range candidates {
+		m, err := measure.Find(candidate)
+		if err != nil {
+			return m, err
+		}
+		for i := range obs {
+			if _, ok := obs[i].Value(candidate); ok {
+				return m, nil
+			}
+			for _, p := range m.Within(obs[i].Places) {
+				if _, ok := p.Values[candidate]; ok {
+					return m, nil
+				}
+			}
+		}
+	}
+	return measure.Measure{}, usagef("the runs have none of %s; name what is to be kept with -m", strings.Join(candidates, ", "))
+}
+
+// factors are the parameters that count as resources: those that are named, else
+// the usual ones in which runs differ.
+func factors(obs []scaling.Observation, exhausted []scaling.Planned, named []string, of measure.Measure) ([]string, error) {
+	if len(named) > 0 {
+		var keys []string
+		for _, name := range named {
+			key, err := inquiry.Key(name, obs, exhausted, of)
+			if err != nil {
+				return nil, usagef("--resource %v", err)
+			}
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+		return keys, nil
+	}
+	var keys []string
+	for _, key := range resourceKeys {
+		values := map[scaling.Value]bool{}
+		for i := range obs {
+			values[scaling.ValueOf(obs[i].Parameters[key])] = true
+		}
+		for i := range exhausted {
+			values[scaling.ValueOf(exhausted[i].Parameters[key])] = true
+		}
+		if len(values) > 1 {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, &usageError{err: errors.New("all runs had the same resources"),
+			hint: "Sweep them, the most first: [sweep] design = \"one-factor\", cpus_per_worker = [8, 4, 2, 1], memory = [\"16G\", \"8G\"]. --resource KEY names others."}
+	}
+	return keys, nil
+}

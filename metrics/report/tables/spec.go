@@ -1,0 +1,156 @@
+package tables
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// Spec is what the runs say of each amount of each resource, for people: first one
+// resource at a time, then the combinations.
+func Spec(a sensitivity.Answer) *table.Table {
+	t := &table.Table{Columns: []table.Column{
+		{Key: "resource"}, {Key: "amount", Right: true}, {Key: "ratio", Head: "of the " + a.Measure.Title, Right: true}, {Key: "runs"}, {Key: "verdict"}}}
+	for _, f := range a.Factors {
+		for _, l := range f.Levels {
+			verdict, ratio := string(l.Verdict), Estimate(l.Ratio, number.Percent, false)
+			switch {
+			case l.At == f.Reference:
+				verdict, ratio = "all of it", number.Percent(1)
+			case l.Runs == 0:
+				verdict = "out of memory"
+			}
+			t.Add(last(f.Key), amount(f.Key, l.At), ratio, table.NonZero(l.Runs), verdict)
+		}
+	}
+	for _, c := range a.Together {
+		verdict := string(c.Verdict)
+		switch {
+		case a.Spec != nil && sensitivity.Same(c.At, a.Spec.At):
+			verdict += ", recommended"
+		case c.Runs == 0:
+			verdict = "out of memory"
+		}
+		t.Add("together", Amounts(c.At, a.Keys()), Estimate(c.Ratio, number.Percent, false), table.NonZero(c.Runs), verdict)
+	}
+	if a.Value != nil {
+		value, interval := Spread(a.Value.Value, a.Value.Interval, a.Measure.Text)
+		unit := ""
+		if a.Measure.Unit != "s" && a.Measure.Unit != "" {
+			unit = " " + a.Measure.Unit
+		}
+		t.Notes = append(t.Notes, fmt.Sprintf("Base: %s, %s %s %s%s.", Amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit))
+	}
+	for _, n := range a.Next {
+		text := "Measure next: " + Amounts(n.At, a.Keys())
+		if n.Verdict != "" {
+			text = "More runs would decide: " + Amounts(n.At, a.Keys())
+		}
+		t.Notes = append(t.Notes, text+".")
+	}
+	return t
+}
+
+// SpecData is every amount and combination of every series for programs.
+func SpecData(list []sensitivity.Answer) *table.Table {
+	t := &table.Table{}
+	for _, key := range []string{"series", "kind", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "verdict", "recommended"} {
+		t.Columns = append(t.Columns, table.Column{Key: key})
+	}
+	for _, a := range list {
+		row := func(kind string, at map[string]scaling.Value, ratio *scaling.Estimate, runs int, verdict sensitivity.Verdict) {
+			cells := append([]any{a.Series, kind, words(at, a.Keys(), func(_ string, v scaling.Value) string { return v.String() }), a.Measure.Name}, estimateCells(ratio)...)
+			t.Add(append(cells, runs, string(verdict), a.Spec != nil && sensitivity.Same(at, a.Spec.At))...)
+		}
+		if a.Value != nil {
+			row("reference", a.Reference.At, nil, a.Reference.Runs, a.Reference.Verdict)
+		}
+		for _, f := range a.Factors {
+			for _, l := range f.Levels {
+				if l.At != f.Reference {
+					row("alone", a.With(f.Key, l.At), l.Ratio, l.Runs, l.Verdict)
+				}
+			}
+		}
+		for _, c := range a.Together {
+			row("together", c.At, c.Ratio, c.Runs, c.Verdict)
+		}
+		for _, n := range a.Next {
+			if n.Verdict == "" {
+				row("next", n.At, nil, 0, n.Verdict)
+			}
+		}
+	}
+	return t
+}
+
+// SpecSentence is the answer for people.
+func SpecSentence(a sensitivity.Answer) string {
+	var list []string
+	say := func(format string, parts ...any) { list = append(list, fmt.Sprintf(format, parts...)) }
+	switch {
+	case a.Spec == nil:
+		say("%s: no answer: %s.", a.Series, a.Why)
+	case a.Spec.Ratio == nil:
+		say("%s needs all that was measured, %s.", a.Series, Amounts(a.Spec.At, a.Keys()))
+	default:
+		value, interval := Spread(a.Spec.Ratio.Value, a.Spec.Ratio.Interval, number.Percent)
+		say("%s needs no more than %s: that keeps %s %s of the %s with %s (%s; up to %s %% may be lost).",
+			a.Series, Amounts(a.Spec.At, a.Keys()), value, interval, a.Measure.Title, Amounts(a.Reference.At, a.Keys()), number.Count(a.Spec.Runs, "run"), number.Short(100*a.Epsilon, 3))
+	}
+	for _, c := range a.Also {
+		say("So does %s.", Amounts(c.At, a.Keys()))
+	}
+	for _, f := range a.Factors {
+		one := func(v scaling.Value) string { return last(f.Key) + "=" + amount(f.Key, v) }
+		switch {
+		case f.TooLittle != nil:
+			say("%s is too little.", one(*f.TooLittle))
+		case f.Ordered:
+			say("No %s that was measured is too little.", last(f.Key))
+		}
+		for _, l := range f.Levels {
+			switch {
+			case f.Ordered || l.At == f.Reference:
+			case l.Verdict == sensitivity.Enough:
+				say("%s is enough, too.", one(l.At))
+			case l.Verdict == sensitivity.TooLittle:
+				say("%s is too little.", one(l.At))
+			}
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// Amounts is a combination in words: "cpus_per_worker=4, memory=8 GiB".
+func Amounts(at map[string]scaling.Value, keys []string) string { return words(at, keys, amount) }
+
+func words(at map[string]scaling.Value, keys []string, show func(string, scaling.Value) string) string {
+	var list []string
+	for _, key := range keys {
+		if v, ok := at[key]; ok {
+			list = append(list, last(key)+"="+show(key, v))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// amount writes a resource's: memory in its units.
+func amount(key string, v scaling.Value) string {
+	switch {
+	case !v.Numeric():
+		return v.Word
+	case slices.Contains(sensitivity.Unlimited, key) && v.Number == 0:
+		return "unlimited"
+	case slices.Contains(sensitivity.Unlimited, key):
+		return number.ShortBytes(v.Number)
+	}
+	return v.String()
+}
+
+func last(key string) string { return key[strings.LastIndex(key, ".")+1:] }
