@@ -24,7 +24,8 @@ import (
 
 // curveOptions say which runs of a study become which curves.
 type curveOptions struct {
-	picture bool // as in inquiry.Question
+	picture bool   // as in inquiry.Question
+	along   string // likewise
 	study   string
 	measure string // "": what the kind of workload is about
 	shown   func(measure.Measure) bool
@@ -85,7 +86,7 @@ func mixFlag(mix *bool) cli.Flag {
 
 // question is what the options ask of the runs.
 func (o *curveOptions) question() (q inquiry.Question, err error) {
-	q = inquiry.Question{Measure: o.measure, Axis: o.axis, Picture: o.picture, Base: o.base, Mix: o.mix, Shown: o.shown}
+	q = inquiry.Question{Measure: o.measure, Axis: o.axis, Picture: o.picture, Along: o.along, Base: o.base, Mix: o.mix, Shown: o.shown}
 	if names := o.series.Value(); len(names) > 0 {
 		q.Series = names
 	}

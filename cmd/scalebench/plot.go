@@ -34,6 +34,8 @@ func plotCommand(s *session) *cli.Command {
 			figureHelp() +
 			"or any measure, such as step_p95, to_0.75 or one that runs report: over workers, or\n" +
 			"over -x KEY; a measure with many values in a run, such as busbw, over its own axis.\n" +
+			"Several that share an axis have commas between: latency_p50,latency_p95. KEY may be\n" +
+			"another measure: latency_p95 over requests_per_second, a line a series.\n" +
 			"Numbers on the axis give lines, words give columns. --baseline shows how many times\n" +
 			"better each is. Every run is a dot; medians have an interval if there are enough\n" +
 			"runs.",
@@ -41,6 +43,7 @@ func plotCommand(s *session) *cli.Command {
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output, DefaultText: "STUDY-FIGURE.svg",
 				Usage: "write `FILE`; its extension gives the format: " + strings.Join(figure.Formats(), ", ")},
 			siteFlag(&o.site), o.axisFlag(), atFlag(&o.at),
+			&cli.StringFlag{Name: "along", Usage: "over another measure: join points along the parameter `KEY`", DefaultText: "the load that has most values", Destination: &o.along},
 			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework, all with the same axes", Destination: &o.by},
 			&cli.Float64Flag{Name: "target", DefaultText: "with tta every target, else whole runs", Usage: "for tta, cost and normalised: time to accuracy `T`, a fraction, and its cost", Destination: &o.target},
 			baselineFlag(&o.baseline),
@@ -74,6 +77,8 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 		return usagef("--target is for the figures tta, cost and normalised")
 	case o.axis != "" && money:
 		return usagef("--axis is for measures, and %s has its own axis; --by KEY draws a panel for each value", o.kind)
+	case o.along != "" && o.axis == "":
+		return usagef("--along is for a measure over another one, such as -x requests_per_second")
 	}
 	if o.output != "" {
 		if _, err := figure.Format(o.output); err != nil {
@@ -89,6 +94,13 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 			o.measure = ""
 		}
 	}
+	several := strings.Contains(o.kind, ",")
+	if several {
+		if len(o.baseline.Value()) > 0 {
+			return usagef("--baseline is for one measure")
+		}
+		o.measure, _, _ = strings.Cut(o.kind, ",")
+	}
 	o.picture = true
 	a, err := s.analyse(ctx, o.curveOptions)
 	var unknown *inquiry.UnknownMeasure
@@ -97,6 +109,15 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	}
 	if err != nil {
 		return err
+	}
+	if several {
+		_, err := figure.Together(o.kind, func(name string) (measure.Measure, error) { return inquiry.Find(a.Observations, name) })
+		if errors.As(err, &unknown) {
+			return undrawable(unknown)
+		}
+		if err != nil {
+			return &usageError{err: err}
+		}
 	}
 	if named {
 		if err := a.drawable(preset, o.measure); err != nil {
@@ -141,6 +162,9 @@ func undrawable(e *inquiry.UnknownMeasure) error {
 
 func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure.Drawing, error) {
 	options := figure.Options{Title: o.title}
+	if a.Against != nil {
+		options.Against = *a.Against
+	}
 	if a.Baseline != nil {
 		options.Over = tradeoff.Options{Baseline: a.Baseline}.BaselineText()
 	}

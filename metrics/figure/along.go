@@ -12,18 +12,19 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/knee"
 )
 
-// along draws any measure over the axis of the curves: a line a series where it
-// is of numbers, columns side by side where it is of words.
-func along(m measure.Measure) build {
+// along draws any measure over the axis of the curves, or several that share their
+// axis: a line a series and measure where it is of numbers, columns side by side where
+// it is of words.
+func along(ms ...measure.Measure) build {
 	return func(curves []scaling.Curve, _ []scaling.Observation) ([]chart, error) {
-		list := measured(curves, m)
+		list := measured(curves, ms...)
 		if list == nil {
-			return nil, fmt.Errorf("nothing to draw: no run has %s", m.Title)
+			return nil, fmt.Errorf("nothing to draw: no run has %s", titles(ms))
 		}
 		of := func(s *scaling.Summary) *scaling.Estimate { return s.Median }
 		d := drawing{list: list, words: overWords(list), of: of, scale: func(_ *scaling.Summary, x float64) float64 { return x }}
 		least, most := d.spread()
-		c := chart{y: measureAxis(m, most)}
+		c := chart{y: measuresAxis(ms, most)}
 		// A range of more than a decade is read on a log scale; columns rise from 0.
 		c.y.log = !d.words && least > 0 && most/least > 10
 		c.y.zero = !c.y.log
@@ -33,9 +34,11 @@ func along(m measure.Measure) build {
 		if d.columns {
 			c.caption[0] = "Dots: runs; columns: medians."
 		}
-		c.caption = append(c.caption, runsOf(curves, list))
+		c.caption = append(c.caption, runsOfEach(curves, list)...)
 		c.caption = append(c.caption, bars(estimates(list, of), "exact binomial interval of the median")...)
-		c.bends(list)
+		if !d.words {
+			c.bends(list)
+		}
 		return []chart{c}, c.fit()
 	}
 }
@@ -184,13 +187,24 @@ func (d *drawing) draw(c *chart) {
 	}
 }
 
-// measured are the series that have the measure, whether they have a base or
-// not.
-func measured(curves []scaling.Curve, m measure.Measure) []trend {
+// measured are the series that have the measures, whether they have a base or not, by
+// series.
+func measured(curves []scaling.Curve, ms ...measure.Measure) []trend {
 	var list []trend
 	for _, cv := range curves {
-		if cv.Measured(m.Name) {
-			list = append(list, trend{curve: cv, measure: m, name: shown(cv.Series)})
+		for _, m := range ms {
+			if !cv.Measured(m.Name) {
+				continue
+			}
+			name := shown(cv.Series)
+			switch {
+			case len(ms) == 1:
+			case len(curves) == 1:
+				name = m.Title
+			default:
+				name += ", " + m.Title
+			}
+			list = append(list, trend{curve: cv, measure: m, name: name})
 		}
 	}
 	return list

@@ -34,6 +34,9 @@ type Options struct {
 	// Over is the baseline in words, where curves were divided by one
 	// (scaling.Options.Baseline): a measure is then drawn as its gain over it.
 	Over string
+	// Against is the measure on the x axis; zero: the axis of the curves, along which
+	// points are then joined.
+	Against measure.Measure
 	// NoCaption leaves the caption to a page that writes it itself. It must: a
 	// figure without its base and its number of runs says too much.
 	NoCaption bool
@@ -129,7 +132,7 @@ func Find(name string) (Preset, bool) {
 // "samples" and "breakdown" read them. Throughput,
 // speedup and efficiency refuse curves without a base.
 func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Drawing, error) {
-	draw, err := builder(kind, curves, o.Over)
+	draw, err := builder(kind, curves, o)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +170,15 @@ func drawOne(kind string, draw build, curves []scaling.Curve, obs []scaling.Obse
 
 // builder finds what draws a figure: one of Presets, over workers, else
 // the measure of that name over any axis, or its gain over a baseline.
-func builder(kind string, curves []scaling.Curve, over string) (build, error) {
+func builder(kind string, curves []scaling.Curve, o Options) (build, error) {
+	together := func() ([]measure.Measure, error) {
+		return Together(kind, func(name string) (measure.Measure, error) { return scaling.Find(curves, name) })
+	}
+	over := o.Over
+	if o.Against.Name != "" {
+		ms, err := together()
+		return against(o.Against, ms), err
+	}
 	if over != "" {
 		m, err := scaling.Find(curves, kind)
 		if err == nil && m.Better == measure.Neither {
@@ -180,8 +191,8 @@ func builder(kind string, curves []scaling.Curve, over string) (build, error) {
 	if ok = ok && k.draw != nil; ok && !other {
 		return k.draw, nil
 	}
-	if m, err := scaling.Find(curves, kind); err == nil {
-		return along(m), nil
+	if ms, err := together(); err == nil {
+		return along(ms...), nil
 	}
 	if ok {
 		return nil, fmt.Errorf("%s figure: %w", kind, errAxis)

@@ -32,7 +32,7 @@ type frame struct {
 // be held against each other where one plot would be a thicket. With one value
 // it is Draw.
 func DrawBy(key, kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Drawing, error) {
-	draw, err := builder(kind, curves, o.Over)
+	draw, err := builder(kind, curves, o)
 	if err != nil {
 		return nil, err
 	}

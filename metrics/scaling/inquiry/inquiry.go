@@ -22,9 +22,13 @@ import (
 // Question is what is asked. The zero value asks for what runs of the study's kind
 // of workload are about, over the axis that is usual for it.
 type Question struct {
-	Measure  string              // its name; "": those that the kind of workload is about
-	Axis     string              // a parameter or coordinate, or the last part of one; "": the measure's own
-	Picture  bool                // without Axis, where all runs have as many workers: the coordinate of the load that varies most
+	Measure string // its name; "": those that the kind of workload is about
+	Axis    string // a parameter or coordinate, or the last part of one; "": the measure's own
+	// Picture is for figures. Without Axis, where all runs have as many workers, it takes
+	// the coordinate of the load that varies most; Axis may name another measure, to be
+	// drawn against, and Along then the parameter along which points are joined.
+	Picture  bool
+	Along    string
 	Base     string              // a place on the axis; "": the smallest of each series
 	Baseline []scaling.Condition // in place of a base
 	At       []scaling.Condition // places within the runs: only those for which they hold
@@ -44,6 +48,8 @@ type Answer struct {
 	Kind string
 	// Measures are what was asked for: one, or those that the kind is about.
 	Measures []measure.Measure
+	// Against is the measure that Question.Axis named; nil for a parameter.
+	Against *measure.Measure
 	// NoBase says which series have nothing to be divided by; nil where all have.
 	NoBase   *scaling.NoBaseError
 	Baseline []scaling.Condition
@@ -78,8 +84,19 @@ func Ask(obs []scaling.Observation, planned []scaling.Planned, q Question) (*Ans
 	if along == "" && q.Picture {
 		along = widest(a.Observations, of)
 	}
-	if a.Axis, err = Key(along, a.Observations, planned, of); err != nil {
+	if a.Axis, err = Key(along, a.Observations, planned, of); err != nil && q.Picture {
+		if a.Against, err = against(a.Observations, q.Axis, of, err); err == nil {
+			a.Axis, err = Key(cmp.Or(q.Along, of.Axis, joined(a.Observations, of)), a.Observations, planned, of)
+			if err != nil {
+				return nil, &Error{"along", err}
+			}
+		}
+	}
+	if err != nil {
 		return nil, &Error{"axis", err}
+	}
+	if q.Along != "" && a.Against == nil {
+		return nil, &Error{"along", fmt.Errorf("%s: points are joined along the axis; --along is for an axis that is a measure, such as -x %s", q.Along, measure.RequestsPerSecond)}
 	}
 	base, err := baseAt(q.Base, a.Axis)
 	if err != nil {
@@ -100,6 +117,41 @@ func Ask(obs []scaling.Observation, planned []scaling.Planned, q Question) (*Ans
 	return a, nil
 }
 
+// against is the measure of that name, to be drawn against; no is why it is no
+// parameter.
+func against(obs []scaling.Observation, name string, of measure.Measure, no error) (*measure.Measure, error) {
+	x, err := Find(obs, name)
+	if err != nil {
+		return nil, no
+	}
+	if x.At != of.At {
+		words := func(m measure.Measure) string {
+			if m.At == "" {
+				return "once in a run"
+			}
+			return "at each " + strings.Join(m.At.Keys(), ", ")
+		}
+		return nil, fmt.Errorf("%s is measured %s, and %s %s: they have no points in common", x.Name, words(x), of.Name, words(of))
+	}
+	return &x, nil
+}
+
+// joined is the coordinate along which the loads of a measure are joined: requests in
+// flight or requests/s, whichever has more values, else the batch; "" for the workers.
+func joined(obs []scaling.Observation, of measure.Measure) string {
+	values := valuesAt(obs, of)
+	threads, rate := len(values[measure.Threads]), len(values[measure.Rate])
+	switch {
+	case rate > 1 && rate >= threads:
+		return measure.Rate
+	case threads > 1:
+		return measure.Threads
+	case len(values[measure.Batch]) > 1:
+		return measure.Batch
+	}
+	return ""
+}
+
 // widest is the coordinate of a load with most values at which a measure was measured, of runs
 // that all have as many workers: a picture over those would be of one place. "" where
 // workers vary, or nothing does.
@@ -107,6 +159,18 @@ func widest(obs []scaling.Observation, of measure.Measure) string {
 	if of.At == "" || slices.ContainsFunc(obs, func(o scaling.Observation) bool { return o.Workers != obs[0].Workers }) {
 		return ""
 	}
+	values := valuesAt(obs, of)
+	most, found := 2, ""
+	for _, key := range of.At.Keys() {
+		if n := len(values[key]); n >= most && measure.OfLoad(key) {
+			most, found = n, key
+		}
+	}
+	return found
+}
+
+// valuesAt are the values of each coordinate at which a measure was measured.
+func valuesAt(obs []scaling.Observation, of measure.Measure) map[string]map[any]bool {
 	values := map[string]map[any]bool{}
 	for i := range obs {
 		for _, p := range of.Within(obs[i].Places) {
@@ -121,18 +185,12 @@ func widest(obs []scaling.Observation, of measure.Measure) string {
 			}
 		}
 	}
-	most, found := 2, ""
-	for _, key := range of.At.Keys() {
-		if n := len(values[key]); n >= most && measure.OfLoad(key) {
-			most, found = n, key
-		}
-	}
-	return found
+	return values
 }
 
 // Error is a part of a question that has no answer.
 type Error struct {
-	Part string // "axis", "base", "baseline", "series", "at"
+	Part string // "axis", "along", "base", "baseline", "series", "at"
 	Err  error
 }
 

@@ -1,0 +1,171 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// against draws measures over another measure of the same points, joined along the
+// axis of the curves: latency over throughput, along the load.
+func against(x measure.Measure, ys []measure.Measure) build {
+	return func(curves []scaling.Curve, _ []scaling.Observation) ([]chart, error) {
+		var list []trend
+		for _, t := range measured(curves, ys...) {
+			if slices.ContainsFunc(t.curve.Points, func(p scaling.Point) bool { return t.at(&p).Median != nil && p.Of(x.Name).Median != nil }) {
+				list = append(list, t)
+			}
+		}
+		if list == nil {
+			return nil, fmt.Errorf("nothing to draw: no point has both %s and %s", titles(ys), x.Title)
+		}
+		c := chart{scattered: true}
+		var labels []Mark
+		var xs, all []float64
+		missing := 0
+		for style, t := range list {
+			var line []XY
+			var medians []Mark
+			for i := range t.curve.Points {
+				p := &t.curve.Points[i]
+				h, v := p.Of(x.Name).Median, t.at(p).Median
+				if h == nil || v == nil {
+					if h != nil {
+						missing++
+					}
+					c.addLine(style, t.name, line)
+					line = nil
+					continue
+				}
+				at := XY{h.Value, v.Value}
+				for _, r := range p.Runs {
+					rx, okx := r.Values[x.Name]
+					ry, oky := r.Values[t.measure.Name]
+					if okx && oky && !math.IsNaN(rx+ry) && !math.IsInf(rx+ry, 0) {
+						c.add(Mark{Kind: Dot, Series: t.name, Points: []XY{{rx, ry}}, style: style, alone: true})
+						xs, all = append(xs, rx), append(all, ry)
+					}
+				}
+				if in := h.Interval; in != nil {
+					c.add(Mark{Kind: Bar, Series: t.name, Points: []XY{{in.Low, at.Y}, {in.High, at.Y}}, style: style, alone: true})
+				}
+				if in := v.Interval; in != nil {
+					c.add(Mark{Kind: Bar, Series: t.name, Points: []XY{{at.X, in.Low}, {at.X, in.High}}, style: style, alone: true})
+				}
+				medians = append(medians, Mark{Kind: Median, Series: t.name, Points: []XY{at}, style: style})
+				line = append(line, at)
+				xs, all = append(xs, at.X), append(all, at.Y)
+			}
+			c.addLine(style, t.name, line)
+			c.marks = append(c.marks, medians...)
+			labels = append(labels, Mark{Kind: Label, Series: t.name, Points: medians[len(medians)-1].Points, Text: t.name, style: style})
+		}
+		c.x, c.y = measureAxis(x, slices.Max(xs)), measuresAxis(ys, slices.Max(all))
+		for of, values := range map[*axis][]float64{&c.x: xs, &c.y: all} {
+			least, most := slices.Min(values), slices.Max(values)
+			of.log = least > 0 && most/least > 10
+			of.zero = !of.log && least >= 0
+		}
+		limits := c.limits(list, slices.Min(xs), slices.Max(xs))
+		if len(list) > 1 {
+			c.marks = append(c.marks, labels...)
+		}
+		text := "Dots: runs; markers: medians, joined along " + shown(last(list[0].curve.Axis))
+		if len(list) > 1 {
+			text += ", the label at the largest"
+		}
+		c.caption = append(append(c.caption, text+"."), runsOfEach(curves, list)...)
+		c.caption = append(c.caption, limits...)
+		of := func(s *scaling.Summary) *scaling.Estimate { return s.Median }
+		across := slices.Clone(list) // the same points, by the other measure
+		for i := range across {
+			across[i].measure = x
+		}
+		c.caption = append(c.caption, bars(append(estimates(list, of), estimates(across, of)...), "exact binomial intervals of both medians")...)
+		if missing > 0 {
+			c.caption = append(c.caption, fmt.Sprintf("Not drawn: points without %s.", titles(ys)))
+		}
+		return []chart{c}, c.fit()
+	}
+}
+
+// limits are dashed lines at what a study allows of the measures that are drawn.
+func (c *chart) limits(list []trend, from, to float64) []string {
+	drawn := map[float64]bool{}
+	var words []string
+	for _, t := range list {
+		text, _ := t.curve.Parameters["workload.limit"].(string)
+		limit, err := measure.ParseLimit(text)
+		seconds, has := limit.Seconds[t.measure.Name]
+		if err != nil || !has || drawn[seconds] {
+			continue
+		}
+		drawn[seconds] = true
+		c.marks = append([]Mark{{Kind: Target, Points: []XY{{from, seconds}, {to, seconds}}, style: -1}}, c.marks...)
+		words = append(words, t.measure.Title+" "+t.measure.Text(seconds))
+	}
+	if words == nil {
+		return nil
+	}
+	return []string{"Dashed: the limit, " + strings.Join(words, ", ") + "."}
+}
+
+// runsOfEach is runsOf for each measure, once where all have as many.
+func runsOfEach(curves []scaling.Curve, list []trend) []string {
+	var texts, names []string
+	for _, t := range list {
+		if slices.Contains(names, t.measure.Title) {
+			continue
+		}
+		names = append(names, t.measure.Title)
+		own := slices.DeleteFunc(slices.Clone(list), func(o trend) bool { return o.measure.Name != t.measure.Name })
+		texts = append(texts, runsOf(curves, own))
+	}
+	if len(slices.Compact(slices.Clone(texts))) == 1 {
+		return texts[:1]
+	}
+	for i := range texts {
+		texts[i] = names[i] + ": " + strings.ToLower(texts[i][:1]) + texts[i][1:]
+	}
+	return texts
+}
+
+// titles joins the titles of measures.
+func titles(list []measure.Measure) string {
+	words := make([]string, len(list))
+	for i, m := range list {
+		words[i] = m.Title
+	}
+	return strings.Join(words, ", ")
+}
+
+// measuresAxis is the scale of measures that share it.
+func measuresAxis(list []measure.Measure, longest float64) axis {
+	m := list[0]
+	m.Title = titles(list)
+	return measureAxis(m, longest)
+}
+
+// Together are the measures that a figure is called by: one, or several with commas
+// between that can share an axis.
+func Together(kind string, find func(string) (measure.Measure, error)) ([]measure.Measure, error) {
+	var list []measure.Measure
+	for name := range strings.SplitSeq(kind, ",") {
+		m, err := find(name)
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(list, func(o measure.Measure) bool { return o.Name == m.Name }); i >= 0 {
+			return nil, fmt.Errorf("%s is named twice", m.Name)
+		}
+		if len(list) > 0 && (m.Unit != list[0].Unit || m.Show != list[0].Show || m.At != list[0].At) {
+			return nil, fmt.Errorf("%s and %s cannot share an axis: they have other units, or other places within a run", list[0].Name, m.Name)
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}

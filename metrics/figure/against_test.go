@@ -1,0 +1,108 @@
+package figure
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// served is six runs of two batches, with 1 to 8 requests in flight: throughputs that
+// stop growing at 2, and latencies by Little's law.
+func served(t *testing.T) []scaling.Curve {
+	t.Helper()
+	var obs []scaling.Observation
+	for i := range 6 {
+		var places measure.Places
+		for batch, x := range map[float64]float64{1: 100, 8: 40} {
+			for threads, share := range map[float64]float64{1: 0.5, 2: 1, 4: 1, 8: 1} {
+				at := map[string]any{measure.Batch: batch, measure.Threads: threads}
+				rate := x * share * (1 + 0.01*float64(i))
+				places.Add(at, measure.RequestsPerSecond, rate)
+				places.Add(at, measure.LatencyP50, threads/rate)
+				places.Add(at, measure.LatencyP95, 2*threads/rate)
+			}
+		}
+		obs = append(obs, scaling.Observation{Run: fmt.Sprint("s/", i), Study: "s", Point: "p", Repeat: i + 1, Kind: "serve", Framework: "native", Workers: 1,
+			Places: places.List(), Parameters: map[string]any{"workload.kind": "serve", "workers": int64(1), "workload.limit": "p95=50ms"}})
+	}
+	m, err := measure.Find(measure.LatencyP95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	curves, err := scaling.Analyse(obs, scaling.Options{Measure: m, Axis: measure.Threads})
+	if err != nil || len(curves) != 2 {
+		t.Fatal(err, len(curves))
+	}
+	return curves
+}
+
+func count(f *Drawing, kind MarkKind) int {
+	n := 0
+	for _, m := range f.Marks() {
+		if m.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// Two lines of four points, each with six runs and a bar in both directions; the limit
+// of 50 ms is dashed. The median of 1 to 1.05 is 1.025: batch 1 with 8 in flight gives
+// 102.5 a second.
+func TestAgainst(t *testing.T) {
+	x, _ := measure.Find(measure.RequestsPerSecond)
+	f, err := Draw(measure.LatencyP95, served(t), nil, Options{Against: x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[MarkKind]int{Line: 2, Median: 8, Dot: 48, Bar: 16, Target: 1, Label: 2} {
+		if got := count(f, kind); got != want {
+			t.Errorf("%d marks %s, want %d", got, kind, want)
+		}
+	}
+	if i := slices.IndexFunc(f.Marks(), func(m Mark) bool { return m.Kind == Target }); f.Marks()[i].Points[0].Y != 0.05 {
+		t.Errorf("the limit is at %v", f.Marks()[i])
+	}
+	if i := slices.IndexFunc(f.Marks(), func(m Mark) bool { return m.Kind == Label }); fmt.Sprintf("%.4g", f.Marks()[i].Points[0].X) != "102.5" {
+		t.Errorf("the label is at %v", f.Marks()[i])
+	}
+	if text := f.Caption(); !strings.Contains(text, "joined along threads, the label at the largest.") || !strings.Contains(text, "Dashed: the limit, P95 50.0 ms.") {
+		t.Error(text)
+	}
+}
+
+// Several measures are a line each.
+func TestTogether(t *testing.T) {
+	f, err := Draw(measure.LatencyP50+","+measure.LatencyP95, served(t), nil, Options{})
+	if err != nil || count(f, Line) != 4 || count(f, Bend) != 0 {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(f.Marks(), func(m Mark) bool { return m.Text == "native batch=8, P95" }) {
+		t.Error("no line of P95 at batch 8")
+	}
+	for _, kind := range []string{"latency_p50,latency_p50", "latency_p50,requests_per_second", "latency_p50,nothing"} {
+		if _, err := Draw(kind, served(t), nil, Options{}); err == nil {
+			t.Errorf("%s is drawn", kind)
+		}
+	}
+}
+
+// The knees of both batches are at 2, ringed on their lines.
+func TestBends(t *testing.T) {
+	f, err := Draw(measure.RequestsPerSecond, served(t), nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range f.Marks() {
+		if m.Kind == Bend && (len(m.Points) != 1 || m.Points[0].X != 2) {
+			t.Errorf("a knee at %v", m)
+		}
+	}
+	if count(f, Bend) != 2 || !strings.Contains(f.Caption(), "Knee: 2.") {
+		t.Error(f.Caption())
+	}
+}

@@ -1,0 +1,93 @@
+package measure
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Limit is what percentiles and errors of a service may be.
+type Limit struct {
+	Seconds map[string]float64 // by the measure's name: latency_p95, ttft_p99
+	Errors  float64            // share of the requests without a right answer in time
+}
+
+// errorsAtMost is the share where nothing is said of it.
+const errorsAtMost = 0.001
+
+// ParseLimit reads a limit as a study's runs have it: "p95=50ms errors=0.001". A
+// latency goes by its percentile alone.
+func ParseLimit(text string) (Limit, error) {
+	l := Limit{Seconds: map[string]float64{}, Errors: errorsAtMost}
+	for word := range strings.FieldsSeq(text) {
+		name, value, _ := strings.Cut(word, "=")
+		if name == Errors {
+			share, err := strconv.ParseFloat(value, 64)
+			if err != nil || !(share >= 0 && share < 1) {
+				return Limit{}, fmt.Errorf("%q is not a share of errors; want 0 to 1, like errors=0.001", word)
+			}
+			l.Errors = share
+			continue
+		}
+		m, ok := Percentile(name)
+		if !ok {
+			return Limit{}, fmt.Errorf("%q limits nothing that is measured; valid: %s, errors", name, strings.Join(Percentiles(), ", "))
+		}
+		d, err := time.ParseDuration(value)
+		if err != nil || d <= 0 {
+			return Limit{}, fmt.Errorf("%q is not a time; want one like %s=50ms", word, name)
+		}
+		l.Seconds[m.Name] = d.Seconds()
+	}
+	return l, nil
+}
+
+// String is the limit as ParseLimit reads it, its times by name.
+func (l Limit) String() string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(l.Seconds)) {
+		words = append(words, strings.TrimPrefix(name, latencies)+"="+time.Duration(l.Seconds[name]*1e9+0.5).String())
+	}
+	if l.Errors != errorsAtMost {
+		words = append(words, fmt.Sprintf("%s=%g", Errors, l.Errors))
+	}
+	return strings.Join(words, " ")
+}
+
+const latencies = "latency_"
+
+// Percentile is the measure that a limit's word is of: "p95" is latency_p95, and
+// "ttft_p95" itself.
+func Percentile(word string) (Measure, bool) {
+	i := slices.IndexFunc(serve, func(m Measure) bool {
+		return (m.Name == word || m.Name == latencies+word) && isPercentile(m.Name)
+	})
+	if i < 0 || strings.HasPrefix(word, latencies) {
+		return Measure{}, false
+	}
+	return serve[i], true
+}
+
+// Percentiles are the words that Percentile takes.
+func Percentiles() []string {
+	var list []string
+	for _, m := range serve {
+		if isPercentile(m.Name) {
+			list = append(list, strings.TrimPrefix(m.Name, latencies))
+		}
+	}
+	return list
+}
+
+func isPercentile(name string) bool {
+	for _, of := range []string{latencies, "ttft_", "tpot_", "itl_"} {
+		if p, found := strings.CutPrefix(name, of+"p"); found {
+			_, err := strconv.Atoi(p)
+			return err == nil
+		}
+	}
+	return false
+}
