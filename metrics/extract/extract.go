@@ -33,19 +33,27 @@ type Extractor struct {
 // All are the named formats, by name.
 var All = []Extractor{
 	aiperf,
+	deepSpeed,
 	hey,
 	horovodSynthetic,
+	hfTrainer,
 	hfTrainerState,
 	kerasCSVLogger,
 	lightningCSV,
+	llamaFactory,
+	maxText,
+	megatron,
 	mlperf,
 	mlperfLoadgen,
+	nanoGPT,
 	ncclTests,
 	ncclTestsJSON,
+	nemo,
 	perfAnalyzer,
 	tensorboard,
 	tfCNNBenchmarks,
 	timm,
+	torchtitan,
 	vllmBench,
 	wrk,
 }
@@ -319,22 +327,23 @@ func (l *log) figure(name, unit string, at map[string]any, v Value, note string)
 
 // reduced appends a figure made of several values.
 func (l *log) reduced(name, unit, reduce string, scale float64, values []Value, note string) error {
-	numbers := make([]float64, len(values))
-	for i, v := range values {
-		numbers[i] = v.Number
-	}
-	x, err := Reduce(reduce, numbers)
+	return l.reduce(metrics.Figure{Name: name, Unit: unit, Reduce: reduce, Note: note}, scale, values)
+}
+
+// reduce appends a figure whose value is made of several, as its Reduce says.
+func (l *log) reduce(f metrics.Figure, scale float64, values []Value) error {
+	x, err := Reduce(f.Reduce, numbers(values))
 	if err != nil {
 		return err
 	}
 	if x = scaled(x, scale); !finite(x) {
-		return l.errorAt(values[len(values)-1].Line, "the %s of %d values of %s is not a finite number", reduce, len(values), name)
+		return l.errorAt(values[len(values)-1].Line, "the %s of %d values of %s is not a finite number", f.Reduce, len(values), f.Name)
 	}
-	f := &metrics.Figure{Name: name, Value: x, Unit: unit, Reduce: reduce, Note: note}
+	f.Value = x
 	if len(values) == 1 {
 		f.Reduce = ""
 	}
-	l.add(metrics.Event{Figure: f}, scale, values...)
+	l.add(metrics.Event{Figure: &f}, scale, values...)
 	return nil
 }
 

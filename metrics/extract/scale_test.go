@@ -127,6 +127,47 @@ var long = map[string]struct {
 			b.Write(binary.LittleEndian.AppendUint32(nil, masked(event)))
 		}
 	}},
+	"torchtitan": {write: func(b *bytes.Buffer, n int) {
+		for i := range n {
+			fmt.Fprintf(b, "[rank%d]:[titan] - root - INFO - step: %2d  loss:  7.5000  memory: 49.66GiB(52.28%%)  tps: 5,593  tflops: 323.92  mfu: 32.75%%\n", i%2, i+1)
+		}
+	}, options: Options{Workers: 8}},
+	"megatron": {write: func(b *bytes.Buffer, n int) {
+		for i := range n {
+			fmt.Fprintf(b, " iteration %8d/  317892 | consumed samples: %d | elapsed time per iteration (ms): 14287.5 | global batch size:   512 | lm loss: 2.120380E+00 |\n", i+1, i*512)
+		}
+	}},
+	"nemo": {write: func(b *bytes.Buffer, n int) {
+		for i := range n {
+			fmt.Fprintf(b, "Training epoch 0, iteration %d/99 | global_batch_size: 128 | global_step: %[1]d | max_memory_reserved: 127785762816 | reduced_train_loss: 11.96 | train_step_timing in s: 6.08 | val_loss: %d\n", i, i)
+		}
+	}},
+	"deepspeed": {write: func(b *bytes.Buffer, n int) {
+		for i := range n {
+			fmt.Fprintf(b, "[INFO] [timer.py:260:stop] epoch=0/micro_step=%d/global_step=%[1]d, RunningAvgSamplesPerSec=25.5, CurrSamplesPerSec=25.5, MemAllocated=4.32GB, MaxMemAllocated=38.49GB\n", i)
+			fmt.Fprintf(b, "steps: %d loss: 2.3456 iter time (s): 0.123 samples/sec: 1040.650\n", i)
+		}
+	}},
+	"maxtext": {write: func(b *bytes.Buffer, n int) {
+		for i := range n {
+			fmt.Fprintf(b, "completed step: %d, seconds: 5.667, TFLOP/s/device: 134.924, Tokens/s/device: 8672.758, total_weights: 196608, loss: 10.374\n", i)
+		}
+	}, options: Options{Workers: 4}},
+	"hf-trainer": {write: func(b *bytes.Buffer, n int) {
+		for i := range n {
+			fmt.Fprintf(b, "{'loss': '1.105', 'tokens/train_per_sec_per_gpu': '3049', 'memory/max_allocated (GiB)': '3.17', 'epoch': '%d'}\n{'eval_loss': 1, 'eval_accuracy': 0.5, 'epoch': %[1]d}\n", i)
+		}
+	}},
+	"llama-factory": {write: func(b *bytes.Buffer, n int) {
+		for i := range n {
+			fmt.Fprintf(b, "{\"current_steps\": %d, \"total_steps\": 1750, \"loss\": 0.1513, \"epoch\": 7.67, \"elapsed_time\": \"2:37:45\", \"total_tokens\": %[1]d}\n", i+1)
+		}
+	}},
+	"nanogpt": {write: func(b *bytes.Buffer, n int) {
+		for i := range n {
+			fmt.Fprintf(b, "iter %d: loss 2.3456, time 123.45ms, mfu 30.12%%\nstep %[1]d: train loss 2.5, val loss 2.5\n", i)
+		}
+	}},
 	"tf-cnn-benchmarks": {write: func(b *bytes.Buffer, n int) {
 		for range n {
 			b.WriteString("total images/sec: 204.75\n")

@@ -22,6 +22,10 @@ const (
 	ToTarget = "to_target"
 )
 
+// TokensPerSecond is what logs of language models are read for, over all devices. It
+// is not declared: it is what a program reports, as any figure of a user's own name.
+const TokensPerSecond = "tokens_per_second"
+
 // WhyResumed is why a run that goes on from a checkpoint has no time of the whole
 // training: what the attempts before spent on it, and on what was lost, is not in it.
 const WhyResumed = "the run went on from a checkpoint of an earlier attempt, whose time is not in it"

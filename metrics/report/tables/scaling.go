@@ -17,12 +17,17 @@ import (
 // the reasons for the dashes.
 func Scaling(curves []scaling.Curve) *table.Table {
 	targets := targetsOf(curves)
-	// Programs that report nothing have their run time in its place.
+	// Logs of language models have tokens in its place, programs that report nothing
+	// their run time.
 	main, unit, show := measure.Throughput, "samples/s", number.Significant
 	measured := func(name string) bool {
 		return slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(name) })
 	}
-	if !measured(main) && measured(measure.RunSeconds) {
+	switch {
+	case measured(main):
+	case slices.ContainsFunc(curves, ofTokens):
+		main, unit = measure.TokensPerSecond, "tokens/s"
+	case measured(measure.RunSeconds):
 		main, unit, show = measure.RunSeconds, "", number.Seconds
 	}
 	along := scaling.Workers
@@ -96,6 +101,15 @@ func Scaling(curves []scaling.Curve) *table.Table {
 		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
 	}
 	return t
+}
+
+// ofTokens reports whether a curve has tokens/s that are known to be better when
+// there are more of them.
+func ofTokens(c scaling.Curve) bool {
+	return slices.ContainsFunc(c.Points, func(p scaling.Point) bool {
+		x := p.Of(measure.TokensPerSecond)
+		return x.Runs > 0 && x.Unit == "tokens/s" && x.Better == measure.Higher
+	})
 }
 
 // blockNotes say why a speedup in these measures need not be the ratio of the

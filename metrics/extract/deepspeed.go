@@ -1,0 +1,94 @@
+package extract
+
+import (
+	"io"
+	"regexp"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// deepSpeed reads the lines of DeepSpeed's ThroughputTimer and of its pipeline
+// engine. Rates are of all ranks: the global batch over the time of a step. The
+// timer's running average is over all steps from the third on, its current rate of
+// the step printed; the pipeline's is of the steps since the line before. Its GB are
+// of 1024³ bytes.
+var deepSpeed = Extractor{
+	Name:  "deepspeed",
+	Kind:  "train",
+	Reads: "RunningAvgSamplesPerSec=X, CurrSamplesPerSec=X, MemAllocated=XGB, MaxMemAllocated=XGB, or steps: N loss: X iter time (s): X samples/sec: X",
+	read:  readDeepSpeed,
+}
+
+var (
+	deepSpeedTimer = regexp.MustCompile(`(?:epoch=\d+/micro_step=\d+/global_step=|\] \d+/)(\d+), RunningAvgSamplesPerSec=([^,\s]+), CurrSamplesPerSec=([^,\s]+), MemAllocated=([^,\s]+)GB, MaxMemAllocated=([^,\s]+)GB\s*$`)
+	deepSpeedPipe  = regexp.MustCompile(`(?:^|[\s:\]])steps: (\d+) loss: (\S+) (?:\S+: \S+ )*iter time \(s\): (\d+\.\d+) samples/sec: (\d+\.\d+)\s*$`)
+)
+
+func readDeepSpeed(l *log, r io.Reader) error {
+	timer, pipe := newStepLog(l, "DeepSpeed", 1), newStepLog(l, "DeepSpeed", 1)
+	var average Value // the timer's latest
+	var rates []Value // the pipeline's
+	err := l.each(r, func(ln line) error {
+		if m := deepSpeedTimer.FindStringSubmatch(ln.text); m != nil {
+			step, err := l.whole(ln.number, m[1])
+			if err != nil {
+				return err
+			}
+			if ok, err := timer.takes(ln, step); !ok {
+				return err
+			}
+			if average, err = l.rateAbove0(ln.number, m[2]); err != nil {
+				return err
+			}
+			return timer.number(ln.number, allocatedMemory, m[5], 1<<30)
+		}
+		m := deepSpeedPipe.FindStringSubmatch(ln.text)
+		if m == nil {
+			return nil
+		}
+		step, err := l.whole(ln.number, m[1])
+		if err != nil {
+			return err
+		}
+		if ok, err := pipe.takes(ln, step); !ok {
+			return err
+		}
+		if err := pipe.lossOf(ln.number, "step", float64(step), m[2]); err != nil {
+			return err
+		}
+		if err := pipe.number(ln.number, stepSeconds, m[3], 1); err != nil {
+			return err
+		}
+		v, err := l.rateAbove0(ln.number, m[4])
+		if err == nil && pipe.lines > pipe.starting {
+			rates = append(rates, v)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	const sample = "over all ranks; a sample is what the data loader calls one, a sequence for most"
+	switch {
+	case len(rates) > 0:
+		if err := l.reduced(metrics.FigureThroughput, "samples/s", "median", 1, rates, "DeepSpeed's samples/sec "+sample+"; the median over the log's lines, without the first of each start"); err != nil {
+			return err
+		}
+	case average.Line > 0:
+		l.figure(metrics.FigureThroughput, "samples/s", nil, average, "DeepSpeed's running average "+sample+"; the last one, over all steps since the start but for the first two")
+	}
+	if pipe.line == 0 {
+		return timer.finish()
+	}
+	pipe.measured[allocatedMemory], pipe.scale[allocatedMemory] = timer.measured[allocatedMemory], 1<<30
+	return pipe.finish()
+}
+
+// rateAbove0 reads a rate.
+func (l *log) rateAbove0(ln int, text string) (Value, error) {
+	v, err := l.parse(ln, text)
+	if err == nil && v.Number < metrics.MinRate {
+		err = l.errorAt(ln, "a rate of %s samples/s; want more than 0", clip(text))
+	}
+	return v, err
+}

@@ -1,0 +1,124 @@
+package extract
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"regexp"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// llamaFactory reads trainer_log.jsonl of LLaMA-Factory. Its throughput is tokens of
+// all ranks, padding included, since the run began: start-up counts, and after a
+// restart the tokens of before. So rates are made of the tokens and the time between
+// its first and its last loss since the last start. It counts in whole seconds.
+var llamaFactory = Extractor{
+	Name:  "llama-factory",
+	Kind:  "train",
+	Reads: `trainer_log.jsonl: {"current_steps": N, "total_steps": N, "loss": X, …, "elapsed_time": "H:MM:SS", …, "total_tokens": N}`,
+	read:  readLLaMAFactory,
+}
+
+var llamaElapsed = regexp.MustCompile(`^"(?:(\d{1,4}) days?, )?(\d{1,2}):(\d\d):(\d\d)"$`)
+
+// llamaMark is how far training had come.
+type llamaMark struct{ steps, tokens, seconds float64 }
+
+func readLLaMAFactory(l *log, r io.Reader) error {
+	s := newStepLog(l, "LLaMA-Factory", 1)
+	var begin, end llamaMark
+	var counted Value // the latest total_tokens
+	err := l.each(r, func(ln line) error {
+		text := []byte(ln.text)
+		if !bytes.HasPrefix(text, []byte(`{"current_steps":`)) {
+			return nil
+		}
+		if !json.Valid(text) {
+			return l.errorAt(ln.number, "not JSON: the line is damaged")
+		}
+		of := map[string]value{}
+		value{bytes.TrimSpace(text), ln.number}.members(of)
+		m := members{l, of, ln.number}
+		steps, err := m.count("current_steps")
+		if err != nil {
+			return err
+		}
+		if x := of["eval_loss"]; !x.null() {
+			s.line = ln.number
+			return s.evaluationOf(ln.number, "step", steps.Number, string(x.text))
+		}
+		loss := of["loss"]
+		if loss.null() {
+			return nil // the end, after the last checkpoint was written
+		}
+		if ok, err := s.takes(ln, int(steps.Number)); !ok {
+			return err
+		}
+		if err := s.lossOf(ln.number, "step", steps.Number, string(loss.text)); err != nil {
+			return err
+		}
+		at := llamaMark{steps: steps.Number}
+		var ok bool
+		if at.seconds, ok, err = l.llamaSeconds(ln.number, of["elapsed_time"]); err != nil || !ok {
+			return err
+		}
+		tokens, ok, err := m.number("total_tokens")
+		if err != nil {
+			return err
+		}
+		if ok {
+			at.tokens, counted = tokens.Number, tokens
+		}
+		if s.lines == 1 {
+			begin = at
+		}
+		end = at
+		return nil
+	})
+	if err != nil || s.line == 0 {
+		return err
+	}
+	s.from.note(l)
+	seconds := end.seconds - begin.seconds
+	rate := func(name, unit, better string, x, plusMinus float64, note string) {
+		l.add(metrics.Event{Figure: &metrics.Figure{Name: name, Value: x, Unit: unit, Better: better, PlusMinus: &plusMinus,
+			PlusMinusIs: "a second of the log's clock, which counts whole ones", Note: note}}, 1)
+	}
+	const between = "between the first and the last loss since the last start, evaluations and checkpoints included"
+	switch steps, tokens := end.steps-begin.steps, end.tokens-begin.tokens; {
+	case !(seconds > 1 && steps > 0):
+		l.note("the losses are less than 2 s apart, or one: no rate is made of them")
+	default:
+		rate(stepSeconds, "s", "", seconds/steps, 1/steps, "the mean "+between)
+		if tokens > 0 && counted.Line > 0 {
+			rate(tokensPerSecond, "tokens/s", "higher", tokens/seconds, tokens/seconds/seconds, "of all ranks, padding included, "+between)
+		} else {
+			l.note("%s needs include_num_input_tokens_seen in LLaMA-Factory's settings", tokensPerSecond)
+		}
+	}
+	s.losses()
+	return nil
+}
+
+// llamaSeconds reads elapsed_time; ok is false where there is none.
+func (l *log) llamaSeconds(ln int, v value) (seconds float64, ok bool, err error) {
+	if v.null() {
+		return 0, false, nil
+	}
+	m := llamaElapsed.FindSubmatch(v.text)
+	if m == nil {
+		return 0, false, l.errorAt(ln, "elapsed_time is %s; want H:MM:SS", clip(string(v.text)))
+	}
+	for i, each := range []float64{86400, 3600, 60, 1} {
+		if len(m[i+1]) == 0 {
+			continue
+		}
+		n, err := l.whole(ln, string(m[i+1]))
+		if err != nil {
+			return 0, false, err
+		}
+		seconds += float64(n) * each
+	}
+	return seconds, true, nil
+}

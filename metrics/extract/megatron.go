@@ -1,0 +1,164 @@
+package extract
+
+import (
+	"io"
+	"math"
+	"regexp"
+	"strings"
+)
+
+// megatron reads the iteration lines of Megatron-LM, and of those that were made of
+// it: Megatron-DeepSpeed, AMD's Primus and NVIDIA's Megatron-Bridge. The last rank
+// prints them; times are the mean since the line before. Primus writes the current
+// value and an average in one field: the current one is read. Bridge has its
+// FLOP/s in a line of its own, before the iteration's.
+var megatron = Extractor{
+	Name:  "megatron",
+	Kind:  "train",
+	Reads: "iteration N/ N | consumed samples: N | elapsed time per iteration (ms): X | … | global batch size: N | lm loss: X | …",
+	read:  readMegatron,
+}
+
+var (
+	megatronStep     = regexp.MustCompile(`^(?:.*[\s\]:])?iteration +(\d+)/ *(\d+) +\|(.+)\|\s*$`)
+	megatronEval     = regexp.MustCompile(`(?:^|\s)validation loss at iteration +(\d+)( on [a-z]+ set)? +\|(.+)\|\s*$`)
+	megatronArgument = regexp.MustCompile(`^\s*(world_size|seq_length) \.{3,} (\d+)\s*$`)
+	bridgeStep       = regexp.MustCompile(`(?:^|\s)Step Time : \d+\.?\d*s GPU utilization: (\d+\.?\d*)MODEL_TFLOP/s/GPU\s*$`)
+)
+
+// megatronFields are what the fields of an iteration are called, and our figures.
+var megatronFields = []struct {
+	theirs, ours string
+	scale        float64
+}{
+	{"elapsed time per iteration (ms)", stepSeconds, 1e-3},
+	{"throughput per GPU (TFLOP/s/GPU)", flopsPerGPU, 1e12},
+	{"TFLOPs", flopsPerGPU, 1e12},
+	{"tokens per GPU (tokens/s/GPU)", tokensPerGPU, 1},
+	{"tokens per gpu per second (tgs)", tokensPerGPU, 1},
+	{"hip mem usage/free/total/usage_ratio", usedMemory, 1 << 30}, // which it calls GB
+}
+
+func readMegatron(l *log, r io.Reader) error {
+	s := newStepLog(l, "Megatron", 1)
+	var bridge Value // TFLOP/s of the iteration whose line comes next; Line 0: not said
+	err := l.each(r, func(ln line) error {
+		if m := megatronArgument.FindStringSubmatch(ln.text); m != nil {
+			n, err := l.count(ln.number, m[1]+" of", m[2])
+			if m[1] == "world_size" {
+				l.res.Workers = n
+			} else {
+				s.tokens = Value{float64(n), ln.number}
+			}
+			return err
+		}
+		if m := bridgeStep.FindStringSubmatch(ln.text); m != nil {
+			v, err := l.parse(ln.number, m[1])
+			bridge = v
+			return err
+		}
+		if m := megatronEval.FindStringSubmatch(ln.text); m != nil {
+			return s.megatronEvaluation(ln, m)
+		}
+		m := megatronStep.FindStringSubmatch(ln.text)
+		if m == nil {
+			return nil
+		}
+		step, err := l.whole(ln.number, m[1])
+		if err != nil {
+			return err
+		}
+		flops := bridge
+		bridge = Value{}
+		if ok, err := s.takes(ln, step); !ok {
+			return err
+		}
+		fields, err := l.fieldsOf(ln.number, m[3], "|")
+		if err != nil {
+			return err
+		}
+		if flops.Line > 0 {
+			delete(fields, "throughput per GPU (TFLOP/s/GPU)")
+			if err := s.add(flopsPerGPU, flops, 1e12); err != nil {
+				return err
+			}
+		}
+		return s.megatronIteration(ln.number, step, fields)
+	})
+	if err != nil {
+		return err
+	}
+	return s.finish()
+}
+
+func (s *stepLog) megatronIteration(ln, step int, fields parts) error {
+	if x, ok := fields["global batch size"]; ok {
+		v, err := s.l.parse(ln, x)
+		if err != nil {
+			return err
+		}
+		if err := s.batchOf(v); err != nil {
+			return err
+		}
+	}
+	for _, f := range megatronFields {
+		x, ok := fields[f.theirs]
+		if !ok {
+			continue
+		}
+		x, _, _ = strings.Cut(x, "/") // the current value, before an average
+		if err := s.number(ln, f.ours, strings.TrimSuffix(x, "GB"), f.scale); err != nil {
+			return err
+		}
+	}
+	if err := s.megatronTokens(ln, fields); err != nil {
+		return err
+	}
+	if x, ok := fields["lm loss"]; ok {
+		return s.lossOf(ln, "step", float64(step), x)
+	}
+	return nil
+}
+
+// megatronTokens finds the tokens of a sample where both are counted, as in
+// Megatron-DeepSpeed, and the arguments were not printed.
+func (s *stepLog) megatronTokens(ln int, fields parts) error {
+	x, ok := fields["consumed tokens"]
+	if !ok || s.tokens.Line > 0 {
+		return nil
+	}
+	tokens, err := s.l.parse(ln, x)
+	if err != nil {
+		return err
+	}
+	samples, err := s.l.parse(ln, fields["consumed samples"])
+	if err != nil {
+		return err
+	}
+	if each := tokens.Number / samples.Number; each >= 1 && each == math.Trunc(each) {
+		s.tokens = Value{each, ln}
+	}
+	return nil
+}
+
+// megatronEvaluation takes a loss on the validation set; that on the test set, after
+// training, is another figure.
+func (s *stepLog) megatronEvaluation(ln line, m []string) error {
+	if strings.TrimSpace(m[2]) == "on test set" || !s.from.takes(ln) {
+		return nil
+	}
+	step, err := s.l.whole(ln.number, m[1])
+	if err != nil {
+		return err
+	}
+	fields, err := s.l.fieldsOf(ln.number, m[3], "|")
+	if err != nil {
+		return err
+	}
+	x, ok := fields["lm loss value"]
+	if !ok || s.evalLoss.Line > 0 && s.evaluated == step {
+		return nil
+	}
+	s.evaluated = step
+	return s.evaluationOf(ln.number, "step", float64(step), x)
+}

@@ -1,0 +1,108 @@
+package extract
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// titan is a line of torchtitan's.
+func titan(step int, loss, tps, mfu string) string {
+	return fmt.Sprintf("[titan] 2026-02-24 19:46:17,508 - root - INFO - step: %2d  loss: %7s  grad_norm: 26.6250  memory: 66.91GiB(37.51%%)  tps: %s  tflops: 314.71  mfu: %s\n", step, loss, tps, mfu)
+}
+
+// megatronLine is one of Megatron's, with that many ms and samples.
+func megatronLine(step int, ms string, batch int, loss string) string {
+	return fmt.Sprintf(" iteration %8d/     500 | consumed samples: 4096 | elapsed time per iteration (ms): %s | global batch size: %5d | lm loss: %s | number of nan iterations:   0 |\n", step, ms, batch, loss)
+}
+
+func maxTextLine(step int, seconds, tokens string) string {
+	return fmt.Sprintf("completed step: %d, seconds: %s, TFLOP/s/device: 134.924, Tokens/s/device: %s, total_weights: 196608, loss: 10.374\n", step, seconds, tokens)
+}
+
+// What lines of steps hold beside rates that can be taken as they are.
+func TestStepLogs(t *testing.T) {
+	for _, tt := range []struct {
+		name, format, text string
+		o                  Options
+		want, never        []string
+		notes              []string
+	}{
+		{"each rank prints, without a prefix", "torchtitan",
+			titan(1, "8.0", "100", "1.00%") + titan(1, "8.0", "110", "1.00%") + titan(10, "7.5", "5,000", "20.00%") + titan(10, "7.5", "9,000", "30.00%") + titan(20, "7.0", "6,000", "22.00%") + titan(10, "7.5", "9,500", "30.00%") + titan(20, "7.0", "9,900", "30.00%"),
+			Options{Workers: 2}, []string{"tokens_per_second_per_gpu 5500 tokens/s median of 2", "tokens_per_second 11000 tokens/s", "3 loss 7.5  step 10"}, []string{"4 loss"},
+			[]string{"some steps are stated more than once, by several ranks"}},
+		{"without the number of devices", "torchtitan", titan(1, "8.0", "100", "1.00%") + titan(10, "7.5", "5,000", "20.00%"),
+			Options{}, []string{"2 tokens_per_second_per_gpu 5000 tokens/s"}, []string{"tokens_per_second "}, []string{"give --workers"}},
+		{"an MFU of another peak", "torchtitan", titan(1, "8.0", "100", "18.77%") + titan(10, "7.5", "5,000", "563.00%"),
+			Options{}, []string{"reported_flops_per_gpu 314710000000000 FLOP/s"}, []string{"reported_mfu"}, []string{"states an MFU of 563 % in line 2"}},
+		{"quantised", "torchtitan", titan(1, "8.0", "100", "N/A") + titan(10, "7.5", "5,000", "N/A"), Options{}, []string{"tokens_per_second_per_gpu 5000"}, []string{"reported_mfu"}, nil},
+		{"diverged", "torchtitan", titan(1, "8.0", "100", "1.00%") + titan(10, "nan", "5,000", "20.00%"), Options{}, []string{"1 loss 8  step 1", "tokens_per_second_per_gpu 5000"}, []string{"final_loss"}, []string{"no finite number in line 2"}},
+		{"a pipeline stage without a loss", "torchtitan", titan(1, "-1.0", "100", "1.00%") + titan(10, "-1.0", "5,000", "20.00%"), Options{}, []string{"tokens_per_second_per_gpu 5000"}, []string{"loss"}, []string{"log the last stage's rank"}},
+		{"nothing but the step that compiles", "torchtitan", titan(1, "8.0", "100", "1.00%"), Options{Workers: 2}, []string{"1 final_loss 8"}, []string{"tokens"}, []string{"no rate is taken"}},
+		{"too slow for its digits", "torchtitan", titan(1, "8.0", "2", "0.00%") + titan(10, "7.5", "3", "0.00%"), Options{}, []string{"tokens_per_second_per_gpu 3 tokens/s"}, []string{"reported_mfu"}, []string{"states a reported_mfu of 0"}},
+		// The first line of the run alone is left out, and with the other batch the rest: 32/2 s.
+		{"a batch that is ramped up", "megatron", megatronLine(1, "9000.0", 16, "8.0") + megatronLine(2, "1000.0", 16, "7.5") + megatronLine(3, "2000.0", 32, "7.0"),
+			Options{Workers: 4}, []string{"3 throughput 16 samples/s", "3 step_seconds 2 s"}, []string{"tokens"}, []string{"changes in line 3 from 16 to 32 samples"}},
+		// FLOP/s of 0 are those of a model that Bridge does not count.
+		{"FLOP/s that are not counted", "megatron", megatronLine(1, "9000.0", 16, "8.0") + "x Step Time : 1.00s GPU utilization: 0.0MODEL_TFLOP/s/GPU\n" + megatronLine(2, "1000.0", 16, "7.5"),
+			Options{}, []string{"throughput 16 samples/s"}, []string{"reported_flops"}, []string{"states a reported_flops_per_gpu of 0"}},
+		{"a restart", "megatron", megatronLine(10, "9000.0", 16, "8.0") + megatronLine(20, "1000.0", 16, "7.5") + megatronLine(30, "1000.0", 16, "7.0") + megatronLine(40, "1000.0", 16, "6.5") + megatronLine(20, "30000.0", 16, "7.5") + megatronLine(30, "2000.0", 16, "7.0") + megatronLine(40, "2000.0", 16, "7.0"),
+			Options{}, []string{"7 step_seconds 1 s median of 5", "7 throughput 16 samples/s median of 5"}, nil, []string{"goes back from step 40 to step 20 in line 5"}},
+		// A step has 196608 tokens, of which a device has 5.667 · 8672.758 = 49149: there are 4.
+		{"hosts for workers", "maxtext", maxTextLine(0, "44.923", "1094.129") + maxTextLine(1, "0.319", "154316.608") + maxTextLine(2, "5.667", "8672.758"), Options{Workers: 1},
+			[]string{"3 tokens_per_second_per_gpu 8672.758"}, []string{"tokens_per_second "}, []string{"a step has 196608 tokens, more than those of 1 device. Give --workers the number of devices"}},
+		{"the impossible step alone", "maxtext", maxTextLine(0, "44.923", "1094.129") + maxTextLine(1, "0.319", "154316.608"), Options{Workers: 4}, []string{"2 final_loss 10.374"}, []string{"tokens", "flops", "seconds"}, []string{"no rate is taken"}},
+		{"a restart of the Trainer", "hf-trainer", "{'loss': 1.5, 'epoch': 0.1}\n{'loss': 1.25, 'epoch': 0.2}\n{'loss': 1.0, 'epoch': 0.3}\n{'loss': 1.25, 'epoch': 0.2}\n", Options{}, []string{"4 final_loss 1.25", "4 loss 1.25  epoch 0.2"}, nil, []string{"goes back from epoch 0.3 in line 3 to epoch 0.2 in line 4"}},
+		{"fewer seconds than can be told apart", "llama-factory", `{"current_steps": 1, "loss": 1, "elapsed_time": "0:00:01"}` + "\n" + `{"current_steps": 2, "loss": 1, "elapsed_time": "0:00:02"}` + "\n", Options{}, []string{"2 final_loss 1"}, []string{"step_seconds"}, []string{"no rate is made"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := Find(tt.format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines, notes := found(t, e, tt.text, tt.o)
+			for _, w := range tt.want {
+				if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, w) }) {
+					t.Errorf("%q is not among\n%s", w, strings.Join(lines, "\n"))
+				}
+			}
+			for _, n := range tt.never {
+				if slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, n) }) {
+					t.Errorf("%q is among\n%s", n, strings.Join(lines, "\n"))
+				}
+			}
+			for _, n := range tt.notes {
+				if !strings.Contains(notes, n) {
+					t.Errorf("no note says %q:\n%s", n, notes)
+				}
+			}
+		})
+	}
+}
+
+// What cannot be one run's log is refused, with the line.
+func TestStepLogsRefused(t *testing.T) {
+	one := titan(1, "8.0", "100", "1.00%") + titan(10, "7.5", "5,000", "20.00%") + titan(20, "7.5", "5,000", "20.00%")
+	for _, tt := range []struct{ format, text, want string }{
+		{"torchtitan", one + one, "log:4: step 1 again, after step 20 in line 3: two runs"},
+		{"torchtitan", one + titan(30, "7.5", "5,0000", "20.00%"), `log:4: "5,0000" is not a finite number`},
+		{"torchtitan", strings.Replace(one, "  tflops", "  tps: 5  tflops", 1), `log:1: "tps" stands twice`},
+		{"megatron", megatronLine(1, "1e3x", 16, "8.0"), `log:1: "1e3x" is not a finite number`},
+		{"megatron", megatronLine(1, "-5", 16, "8.0"), "log:1: step_seconds of -5"},
+		{"megatron", megatronLine(1, "5", 0, "8.0"), "log:1: a global batch of 0"},
+		{"hf-trainer", "{'loss': 1.5, 'epoch': 0.1}\n{'loss': 1.25, 'epoch': 0.2}\n{'loss': 1.5, 'epoch': 0.1}\n", "log:3: epoch 0.1 again, after epoch 0.2 in line 2: two runs"},
+		{"hf-trainer", "{'train_runtime': 1, 'epoch': 1}\n{'train_runtime': 1, 'epoch': 1}\n", "log:2: a second train_runtime; the first is on line 1"},
+		{"llama-factory", `{"current_steps": 1, "loss": 1, "elapsed_time": "90"}` + "\n", `log:1: elapsed_time is "\"90\""; want H:MM:SS`},
+		{"deepspeed", "steps: 10 loss: 1.0 iter time (s): 0.5 samples/sec: 0.000\n", `log:1: a rate of "0.000" samples/s; want more than 0`},
+	} {
+		e, err := Find(tt.format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Extract(strings.NewReader(tt.text), Options{File: "log"}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.format, err, tt.want)
+		}
+	}
+}

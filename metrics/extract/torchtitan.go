@@ -1,0 +1,111 @@
+package extract
+
+import (
+	"io"
+	"regexp"
+	"strings"
+)
+
+// torchtitan reads the lines of torchtitan's MetricsProcessor. Its tps are tokens/s
+// of a device: a rank's own tokens over the time and over the degrees of tensor,
+// context and pipeline parallelism. Memory is the peak that was reserved since the
+// line before. Each rank may print, by LOG_RANK.
+var torchtitan = Extractor{
+	Name:  "torchtitan",
+	Kind:  "train",
+	Reads: "step: N  loss: X  memory: XGiB(X%)  tps: N  tflops: X  mfu: X%",
+	read:  readTorchtitan,
+}
+
+var (
+	titanStep   = regexp.MustCompile(`(?:^|\s)(validate )?step: +(\d+)  (loss: .*)$`)
+	titanPair   = regexp.MustCompile(`([a-z_]+): +(\S+)`)
+	titanMemory = regexp.MustCompile(`^(\d+\.\d+)GiB\(\d+\.\d+%\)$`)
+	titanMesh   = regexp.MustCompile(`Building \d+-D device mesh with \[[^\]]*\], \[(\d+(?:, \d+)*)\]\s*$`)
+	grouped     = regexp.MustCompile(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?$`)
+)
+
+// ungrouped is a number without the commas between its thousands.
+func ungrouped(text string) string {
+	if grouped.MatchString(text) {
+		return strings.ReplaceAll(text, ",", "")
+	}
+	return text
+}
+
+func readTorchtitan(l *log, r io.Reader) error {
+	s := newStepLog(l, "torchtitan", 1)
+	err := l.each(r, func(ln line) error {
+		if m := titanMesh.FindStringSubmatch(ln.text); m != nil {
+			devices := 1
+			for degree := range strings.SplitSeq(m[1], ", ") {
+				n, err := l.count(ln.number, "a mesh dimension of", degree)
+				if err != nil {
+					return err
+				}
+				if devices *= n; devices > 1<<30 {
+					return l.errorAt(ln.number, "a mesh of %s; want at most %d devices", clip(m[1]), 1<<30)
+				}
+			}
+			l.res.Workers = devices
+			return nil
+		}
+		m := titanStep.FindStringSubmatch(ln.text)
+		if m == nil {
+			return nil
+		}
+		fields := parts{}
+		for _, pair := range titanPair.FindAllStringSubmatch(m[3], -1) {
+			if err := fields.put(l, ln.number, pair[1], pair[2]); err != nil {
+				return err
+			}
+		}
+		rate, rated := fields["tps"]
+		if !rated {
+			rate, rated = fields["wps"] // as it was called in 2024
+		}
+		memory := titanMemory.FindStringSubmatch(fields["memory"])
+		if !rated || memory == nil {
+			return nil // a line that was cut, or another program's
+		}
+		step, err := l.whole(ln.number, m[2])
+		if err != nil {
+			return err
+		}
+		if m[1] != "" {
+			if !s.from.takes(ln) || s.evalLoss.Line > 0 && s.evaluated == step {
+				return nil
+			}
+			s.evaluated = step
+			return s.evaluationOf(ln.number, "step", float64(step), fields["loss"])
+		}
+		if ok, err := s.takes(ln, step); !ok {
+			return err
+		}
+		if strings.HasPrefix(fields["loss"], "-") && !strings.Contains(fields["loss"], "n") {
+			l.note("the losses below 0 are those of a pipeline stage that has none, and are left out: log the last stage's rank (LOG_RANK)")
+		} else if err := s.lossOf(ln.number, "step", float64(step), fields["loss"]); err != nil {
+			return err
+		}
+		if err := s.number(ln.number, reservedMemory, memory[1], 1<<30); err != nil {
+			return err
+		}
+		if err := s.number(ln.number, tokensPerGPU, ungrouped(rate), 1); err != nil {
+			return err
+		}
+		if x, ok := fields["tflops"]; ok {
+			if err := s.number(ln.number, flopsPerGPU, ungrouped(x), 1e12); err != nil {
+				return err
+			}
+		}
+		x, ok := strings.CutSuffix(fields["mfu"], "%")
+		if !ok { // N/A, where a quantised model has no one peak
+			return nil
+		}
+		return s.number(ln.number, reportedMFU, x, 0.01)
+	})
+	if err != nil {
+		return err
+	}
+	return s.finish()
+}
