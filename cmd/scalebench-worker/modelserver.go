@@ -43,21 +43,22 @@ func modelServerCommand() *cli.Command {
 // randomModel comes before the name of a model whose weights nobody has trained.
 const randomModel = "random:"
 
-func openModel(name string, seed int64) (*model.Trained, error) {
+// openModel reads a model, or makes one; key is where its name is from.
+func openModel(key, name string, seed int64) (*model.Trained, error) {
 	untrained, ok := strings.CutPrefix(name, randomModel)
 	if !ok {
 		text, err := regular.ReadFile(name, model.MaxFile)
 		if err != nil {
-			return nil, fmt.Errorf("--model: %w", err)
+			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 		m, err := model.Parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("--model %s: %w", name, err)
+			return nil, fmt.Errorf("%s %s: %w", key, name, err)
 		}
 		return m, nil
 	}
 	if !slices.Contains(train.Models(), untrained) {
-		return nil, fmt.Errorf("--model %q is not valid; valid: a file, or %s%s", name, randomModel, strings.Join(train.Models(), ", "+randomModel))
+		return nil, fmt.Errorf("%s %q is not valid; valid: a file, or %s%s", key, name, randomModel, strings.Join(train.Models(), ", "+randomModel))
 	}
 	return cpu.Untrained(untrained, dataset.Classes, dataset.Height, dataset.Width, dataset.Channels, seed)
 }
@@ -73,7 +74,7 @@ func serveModel(c *cli.Context) error {
 	if threads < 1 || threads > 1<<12 {
 		return fmt.Errorf("--threads %d is not valid; valid: 1 to %d", threads, 1<<12)
 	}
-	m, err := openModel(c.String("model"), c.Int64("seed"))
+	m, err := openModel("--model", c.String("model"), c.Int64("seed"))
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (r *serving) loads() bool { return r.world.Rank == 0 }
 
 // replica is which replica this rank runs, 0-based; -1 for none.
 func (r *serving) replica() int {
-	if r.point.Workload.Serve.Target == study.URL {
+	if !r.point.Workload.Serve.Starts() {
 		return -1
 	}
 	return max(r.world.Rank-(r.world.Size-r.point.Workers), -1)
@@ -85,12 +85,28 @@ func (r *serving) phase(text string) error {
 	return r.events.Write(metrics.Event{Phase: &metrics.Phase{Text: text}})
 }
 
+func (r *serving) figure(f metrics.Figure) error {
+	return r.events.Write(metrics.Event{Figure: &f})
+}
+
+// doubt is a note of the run, and in the log.
+func (r *serving) doubt(text string) error {
+	fmt.Println(text)
+	return r.events.Write(metrics.Event{Note: &metrics.Note{Text: text}})
+}
+
 // run starts the replicas, has them put under load, and ends them.
 func (r *serving) run(ctx context.Context) (err error) {
-	begun := time.Now()
-	if err := r.phase("starting the replicas"); err != nil {
-		return err
+	starts := r.point.Workload.Serve.Starts()
+	if starts {
+		if err := r.together(ctx, r.alone); err != nil {
+			return err
+		}
+		if err := r.phase("starting the replicas"); err != nil {
+			return err
+		}
 	}
+	begun := time.Now()
 	address := ""
 	defer func() {
 		if r.server != nil {
@@ -119,6 +135,9 @@ func (r *serving) run(ctx context.Context) (err error) {
 	})
 	if err != nil {
 		return err
+	}
+	if !starts {
+		return nil
 	}
 	return r.phase("drained; ending the replicas")
 }
@@ -325,30 +344,28 @@ func (r *serving) load(ctx context.Context, addresses []string, startup time.Dur
 	if w.Target == study.URL {
 		servers = []string{strings.TrimSuffix(w.URL, "/")}
 	}
-	figure := func(f metrics.Figure) error { return r.events.Write(metrics.Event{Figure: &f}) }
-	doubt := func(text string) error {
-		fmt.Println(text)
-		return r.events.Write(metrics.Event{Note: &metrics.Note{Text: text}})
-	}
-	dial, err := r.dialer(ctx, servers, doubt)
+	dial, err := r.dialer(ctx, servers)
 	if err != nil {
 		return err
 	}
-	if w.Target != study.URL {
-		if err := figure(metrics.Figure{Name: measure.StartupSeconds, Value: startup.Seconds(), Unit: "s"}); err != nil {
+	if w.Starts() {
+		if err := r.figure(metrics.Figure{Name: measure.StartupSeconds, Value: startup.Seconds(), Unit: "s"}); err != nil {
 			return err
 		}
 	}
 	if err := r.phase("ready"); err != nil {
 		return err
 	}
-	s := trial.Service{Dial: dial, Null: r.null, Seed: uint64(r.point.Seed), Phase: r.phase, Figure: figure, Doubt: doubt}
+	s := trial.Service{Dial: dial, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Doubt: r.doubt}
+	if s.InProcess {
+		s.Null = nil // no server, and no client of one
+	}
 	return s.Measure(ctx, w)
 }
 
 // dialer is how to ask servers for so many samples at once: by the Open Inference
-// Protocol, or whatever path and payload say.
-func (r *serving) dialer(ctx context.Context, servers []string, doubt func(string) error) (func(int) (func() (load.Sender, error), error), error) {
+// Protocol, or whatever path and payload say; or the model in this process.
+func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func() (load.Sender, error), error), error) {
 	w := r.point.Workload.Serve
 	var expect []byte
 	if w.Expect != "" {
@@ -373,6 +390,46 @@ func (r *serving) dialer(ctx context.Context, servers []string, doubt func(strin
 			return h.Dial, nil
 		}, h.Check()
 	}
+	ask, err := r.asker(ctx, servers, expect)
+	if err != nil {
+		return nil, err
+	}
+	asked := map[int]*target.Question{} // by batch
+	return func(batch int) (func() (load.Sender, error), error) {
+		if asked[batch] == nil {
+			q, err := ask(r.inputs(batch))
+			if err != nil {
+				return nil, err
+			}
+			if q.Varies {
+				if err := r.doubt(fmt.Sprintf("batch %d: the model answers the same request differently; only the names, types and shapes of its answers are checked", batch)); err != nil {
+					return nil, err
+				}
+			}
+			asked[batch] = q
+			if q.HTTP != nil {
+				r.asked[batch] = exchanged{q.HTTP, q.HTTP.Warm(time.Now().Add(time.Duration(w.Timeout)))}
+			}
+		}
+		return asked[batch].Dial, nil
+	}, nil
+}
+
+// inputs are those of requests with so many samples.
+func (r *serving) inputs(batch int) target.Inputs {
+	return target.Inputs{Batch: batch, Seed: uint64(r.point.Seed)}
+}
+
+// asker makes requests of a model that describes itself.
+func (r *serving) asker(ctx context.Context, servers []string, expect []byte) (func(target.Inputs) (*target.Question, error), error) {
+	w := r.point.Workload.Serve
+	if w.Target == study.Process {
+		m, _, err := r.openLocal() // ends with this process
+		if err != nil {
+			return nil, err
+		}
+		return func(in target.Inputs) (*target.Question, error) { return target.InProcess(m, in) }, nil
+	}
 	name := w.Model
 	if r.point.Framework == "native" && w.Target != study.URL {
 		name = nativeModel
@@ -383,25 +440,9 @@ func (r *serving) dialer(ctx context.Context, servers []string, doubt func(strin
 	if err != nil {
 		return nil, err
 	}
-	asked := map[int]*target.Question{} // by batch
-	return func(batch int) (func() (load.Sender, error), error) {
-		if asked[batch] == nil {
-			// The first answers are slow: models are compiled for a new size.
-			q, err := model.Ask(target.Inputs{Batch: batch, Seed: uint64(r.point.Seed)}, expect, time.Now().Add(time.Duration(w.Startup)))
-			if err != nil {
-				return nil, err
-			}
-			if q.Varies {
-				if err := doubt(fmt.Sprintf("batch %d: the server answers the same request differently; only the names, types and shapes of its answers are checked", batch)); err != nil {
-					return nil, err
-				}
-			}
-			asked[batch] = q
-			if q.HTTP != nil {
-				r.asked[batch] = exchanged{q.HTTP, q.HTTP.Warm(time.Now().Add(time.Duration(w.Timeout)))}
-			}
-		}
-		return asked[batch].Dial, nil
+	return func(in target.Inputs) (*target.Question, error) {
+		// The first answers are slow: models are compiled for a new size.
+		return model.Ask(in, expect, time.Now().Add(time.Duration(w.Startup)))
 	}, nil
 }
 

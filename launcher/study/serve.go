@@ -18,7 +18,7 @@ import (
 // they are put under. The workers are the replicas; beside them a load generator
 // runs, on CPUs of its own.
 type Serve struct {
-	Target string `toml:"target" json:"target"` // HTTP, GRPC or URL
+	Target string `toml:"target" json:"target"` // HTTP, GRPC, URL or Process
 	URL    string `toml:"url" json:"url"`       // of target = "url": http://, https:// or grpc://
 
 	Model     string   `toml:"model" json:"model"`
@@ -48,6 +48,8 @@ const (
 	HTTP = "http" // replicas that the run starts, asked over HTTP
 	GRPC = "grpc" // the same, asked over gRPC by the Open Inference Protocol
 	URL  = "url"  // a service that somebody else runs
+	// Process is the model in the load generator's own process, without a server.
+	Process = "process"
 )
 
 // clientPlaces are where a job's load generator can be.
@@ -76,7 +78,7 @@ var serve = kind{
 		Client:      ownNode,
 	}},
 	rules: map[string]rule{
-		"workload.target":       {check: among(HTTP, GRPC, URL)},
+		"workload.target":       {check: among(HTTP, GRPC, URL, Process)},
 		"workload.url":          {check: oneLine},
 		"workload.model":        {check: oneLine},
 		"workload.precision":    {check: notEmpty},
@@ -120,11 +122,13 @@ func expandServe(p *Point) map[string]string {
 	switch {
 	case w.Target == URL && w.URL == "":
 		wrong["workload.url"] = "missing; with target = \"url\", say where the service is, like \"http://gpu7:8000\" or \"grpc://gpu7:8001\""
+	case w.Target == Process && w.URL != "":
+		wrong["workload.url"] = "would be ignored: target = \"process\" asks no server; leave it out"
 	case w.Target != URL && w.URL != "":
 		wrong["workload.url"] = "would be ignored: target = \"" + w.Target + "\" starts replicas of its own; set target = \"url\" to load a service that runs already"
 	}
-	if w.Target == URL && p.Workers > 1 {
-		wrong["workers"] = "target = \"url\" starts nothing; set replicas = [1], and sweep a key of your own for what differs between services"
+	if !w.Starts() && p.Workers > 1 {
+		wrong["workers"] = "target = \"" + w.Target + "\" starts no replicas; set replicas = [1], and sweep a key of your own for what differs between services"
 	}
 	if w.Path == "" && w.Model == "" && (w.Target == URL || p.Framework != "native") {
 		wrong["workload.model"] = "missing; the Open Inference Protocol asks for a model by name. For another protocol set workload.path, and payload for what to post"
@@ -146,10 +150,13 @@ func expandServe(p *Point) map[string]string {
 	if w.Path != "" && len(w.Batch) > 1 {
 		wrong["workload.batch"] = "every request to workload.path posts the same payload; give the number of samples in it, like batch = [8]"
 	}
-	if w.OverGRPC() {
+	if w.Target == Process && p.Framework == "command" {
+		wrong["workload.target"] = "\"process\" computes the model in the load generator itself, which cannot do so with a command; set framework = [\"native\"] or [\"onnxruntime\"], or another target"
+	}
+	if w.OverGRPC() || w.Target == Process {
 		for path, set := range map[string]bool{"workload.path": w.Path != "", "workload.payload": w.Payload != "", "workload.expect": w.Expect != "", "workload.stream": w.Stream} {
 			if set {
-				wrong[path] = "belongs to HTTP; requests over gRPC are those of the Open Inference Protocol, made from what the model says of its inputs; leave it out"
+				wrong[path] = "belongs to HTTP; with target = \"" + w.Target + "\" requests are made from what the model says of its inputs; leave it out"
 			}
 		}
 		if w.Target == GRPC && w.Ready != "" && w.Ready != readyPath {
@@ -174,14 +181,17 @@ func locateModel(p *Point, folder string) {
 // besideReplicas are the load generator and, on a node of its own, as many more
 // ranks as give that node the shape of the others.
 func besideReplicas(p *Point) (ranks, nodes int) {
-	if p.Workload.Serve.Target == URL {
-		return 0, 0 // rank 0 is the load generator; there are no replicas of ours
+	if !p.Workload.Serve.Starts() {
+		return 0, 0 // rank 0 is the load generator
 	}
 	if p.Workload.Serve.Client == ownNode {
 		return p.WorkersPerNode, 1
 	}
 	return 1, 0
 }
+
+// Starts reports whether the run starts the replicas that it loads.
+func (s Serve) Starts() bool { return s.Target == HTTP || s.Target == GRPC }
 
 // OverGRPC reports whether the service is asked over gRPC.
 func (s Serve) OverGRPC() bool {

@@ -16,6 +16,7 @@ const (
 	Goodput           = "goodput"         // right answers whose own times are all within the limit
 	RateWithinLimit   = "rate_within_limit"
 	StartupSeconds    = "startup_seconds" // until the last replica was ready
+	ModelP50          = "model_p50"       // of the model alone, in a process without a server, one request at a time
 )
 
 // The measures of answers that come text by text, as language models give them.
@@ -69,5 +70,6 @@ var serve = []Measure{
 	{Name: ClientRate, Title: "client's limit", Unit: "requests/s", At: ofLoad},
 	{Name: ClientOverhead, Title: "client's overhead", Unit: "s", Show: Seconds, At: ofLoad},
 	{Name: RateWithinLimit, Title: "rate within the limit", Unit: "requests/s", Better: Higher, At: Batch, Capacity: true},
+	{Name: ModelP50, Title: "model alone, P50", Unit: "s", Better: Lower, Show: Seconds, At: Batch},
 	{Name: StartupSeconds, Title: "startup", Unit: "s", Better: Lower, Show: Seconds},
 }

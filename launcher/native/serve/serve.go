@@ -63,8 +63,9 @@ type handler struct {
 	build      string
 }
 
-func (h *handler) metadata() v2.Model {
-	m := h.model
+func (h *handler) metadata() v2.Model { return describe(h.model) }
+
+func describe(m *model.Trained) v2.Model {
 	return v2.Model{Name: m.Model, Versions: []string{version}, Platform: "scalebench_native",
 		Inputs:  []v2.Port{{Name: inputName, Datatype: datatype, Shape: []int{-1, m.Height, m.Width, m.Channels}}},
 		Outputs: []v2.Port{{Name: outputName, Datatype: datatype, Shape: []int{-1, m.Classes}}}}

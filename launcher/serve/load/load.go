@@ -45,6 +45,10 @@ type Options struct {
 	// none free waits for one, on the clock of its latency. 0 is 1024.
 	MaxInFlight int
 
+	// InProcess: what is measured computes in this process, whose CPU time is not the
+	// client's alone.
+	InProcess bool
+
 	// Sleep waits for the time of a request of the open loop; nil: by the kernel's
 	// clock, to some microseconds. Tests in virtual time bring their own.
 	Sleep func(time.Duration)
@@ -106,8 +110,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Windows: r.record.list(), InFlight: o.InFlight, Asked: len(o.Schedule), lag: o.Lag, FirstError: r.record.first,
-		ClientCPU: (processCPU() - r.cpu).Seconds() / time.Since(r.begin).Seconds(), CPUs: min(runtime.NumCPU(), runtime.GOMAXPROCS(0))}, nil
+	result := &Result{Windows: r.record.list(), InFlight: o.InFlight, Asked: len(o.Schedule), lag: o.Lag, FirstError: r.record.first,
+		ClientCPU: (processCPU() - r.cpu).Seconds() / time.Since(r.begin).Seconds()}
+	if !o.InProcess {
+		result.CPUs = min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
+	}
+	return result, nil
 }
 
 type run struct {

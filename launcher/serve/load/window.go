@@ -239,7 +239,7 @@ type Result struct {
 	InFlight  int     // of the closed loop; 0 for the open one
 	Asked     int     // requests of the open loop's schedule
 	ClientCPU float64 // CPUs that this process kept busy meanwhile
-	CPUs      int     // that it may use
+	CPUs      int     // that it may use; 0: it is what is measured, too
 	// FirstError is of the first request without a right answer in time; nil: all had
 	// one.
 	FirstError error

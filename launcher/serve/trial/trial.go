@@ -73,8 +73,9 @@ type Service struct {
 	// once, as long as the service does; nil: the client is not calibrated.
 	Null func(ctx context.Context, batch int) (dial func() (load.Sender, error), end func(), err error)
 	Seed uint64 // of the times of open loops; another one for each run
-	// Sleep is load.Options's.
-	Sleep func(time.Duration)
+	// Sleep and InProcess are load.Options's.
+	Sleep     func(time.Duration)
+	InProcess bool
 
 	Phase  func(text string) error
 	Figure func(metrics.Figure) error
@@ -132,7 +133,7 @@ func (s *Service) run(ctx context.Context, w study.Serve, l Load, capacity float
 	if err != nil {
 		return nil, load.Verdict{}, err
 	}
-	o := load.Options{Dial: dial, InFlight: l.Threads, Duration: time.Duration(w.Duration), Timeout: time.Duration(w.Timeout), Sleep: s.Sleep, Within: each(w.Limit)}
+	o := load.Options{Dial: dial, InFlight: l.Threads, Duration: time.Duration(w.Duration), Timeout: time.Duration(w.Timeout), Sleep: s.Sleep, InProcess: s.InProcess, Within: each(w.Limit)}
 	o.Window = o.Duration / load.Windows
 	if bounds, _ := w.Limit.Of(); l.probes && len(bounds) > 0 { // what is asked is whether they are kept
 		o.Lag = time.Duration(float64(time.Second) * lagOfLimit * slices.MinFunc(bounds, func(a, b study.Bound) int { return cmp.Compare(a.Seconds, b.Seconds) }).Seconds)

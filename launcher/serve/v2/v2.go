@@ -39,6 +39,12 @@ type Port struct {
 	Shape    []int  `json:"shape"`
 }
 
+// An Array is a tensor as bytes: little-endian, in row-major order.
+type Array struct {
+	Port
+	Bytes []byte
+}
+
 // Request is what POST /v2/models/NAME/infer is sent.
 type Request struct {
 	ID         string     `json:"id,omitempty"`

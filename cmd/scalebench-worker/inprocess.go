@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/native/serve"
+	"github.com/scalebench/scalebench/launcher/native/train"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu"
+	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/target"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// openLocal makes the model of a point ready to compute in this process, with the
+// threads of a replica, until end is called.
+func (r *serving) openLocal() (m target.Local, end func(), err error) {
+	threads := max(r.point.Resources.CPUsPerWorker, 1)
+	trained, err := openModel("workload.model", r.point.Workload.Serve.Model, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	classifier, err := cpu.NewClassifier(trained, threads, os.Getenv(train.KernelsVariable))
+	if err != nil {
+		return nil, nil, fmt.Errorf("workload.model: %w", err)
+	}
+	before := processors(threads)
+	return serve.NewLocal(trained, classifier), func() { classifier.Close(); runtime.GOMAXPROCS(before) }, nil
+}
+
+// processors lets so many threads compute beside one that does anything else, and
+// returns what was allowed before.
+func processors(threads int) (before int) {
+	if os.Getenv("GOMAXPROCS") != "" {
+		threads = runtime.GOMAXPROCS(0) - 1
+	}
+	return runtime.GOMAXPROCS(threads + 1)
+}
+
+// aloneTime is how long the model alone is measured where a load is measured for d.
+func aloneTime(d time.Duration) time.Duration { return min(max(d/4, time.Second), 10*time.Second) }
+
+// alone measures what the model takes without a server, for each batch: in the process
+// of the first replica's rank, so on the CPUs that the replica will have, before any
+// replica has begun.
+func (r *serving) alone(ctx context.Context) error {
+	w := r.point.Workload.Serve
+	if r.replica() != 0 || r.point.Framework != "native" || w.Path != "" {
+		return nil
+	}
+	m, end, err := r.openLocal()
+	if err != nil {
+		return err
+	}
+	defer end()
+	for _, batch := range w.Batch {
+		q, err := target.InProcess(m, r.inputs(batch))
+		if err != nil {
+			return fmt.Errorf("the model alone: %w", err)
+		}
+		fmt.Printf("measuring the model alone, batch %d\n", batch)
+		d := aloneTime(time.Duration(w.Duration))
+		result, err := load.Run(ctx, load.Options{Dial: q.Dial, InFlight: 1, Duration: d, Window: d / load.Windows, Timeout: time.Duration(w.Timeout), InProcess: true})
+		if err != nil {
+			return fmt.Errorf("the model alone: %w", err)
+		}
+		v := result.Judge()
+		p50, why := v.Percentile(load.Latency, 0.5)
+		if why == "" {
+			err = r.figure(metrics.Figure{Name: measure.ModelP50, Unit: "s", Value: p50, At: map[string]any{measure.Batch: float64(batch)}})
+		} else {
+			err = r.doubt(fmt.Sprintf("the model alone, batch %d: no P50: %s", batch, why))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package serve
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/serve/v2"
+)
+
+// Local is a model that its own process asks, without a server: what Handler answers
+// for, less the HTTP and the numbers' encoding.
+type Local struct {
+	model      *model.Trained
+	classifier Classifier
+}
+
+// NewLocal makes one of a model and what runs it.
+func NewLocal(m *model.Trained, c Classifier) *Local { return &Local{m, c} }
+
+// Describe is what a server of the model says of it.
+func (l *Local) Describe() v2.Model { return describe(l.model) }
+
+// Prepare reads the images; call computes their logits.
+func (l *Local) Prepare(inputs []v2.Array) (call func() ([]v2.Array, error), end func(), err error) {
+	port := l.Describe().Inputs[0]
+	image, _ := v2.Elements(port.Shape[1:])
+	if len(inputs) != 1 || inputs[0].Name != port.Name || inputs[0].Datatype != port.Datatype || len(inputs[0].Bytes)%(4*image) != 0 {
+		return nil, nil, fmt.Errorf("%s has one input, %s, of %s %v", l.model.Model, port.Name, port.Datatype, port.Shape)
+	}
+	var images []float32
+	for number := range slices.Chunk(inputs[0].Bytes, 4) {
+		images = append(images, math.Float32frombits(binary.LittleEndian.Uint32(number)))
+	}
+	var raw []byte
+	call = func() ([]v2.Array, error) {
+		raw = raw[:0]
+		logits := l.classifier.Logits(images)
+		for _, v := range logits {
+			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+		}
+		shape := []int{len(logits) / l.model.Classes, l.model.Classes}
+		return []v2.Array{{Port: v2.Port{Name: outputName, Datatype: datatype, Shape: shape}, Bytes: raw}}, nil
+	}
+	return call, func() {}, nil
+}

@@ -1,0 +1,96 @@
+package target
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/v2"
+)
+
+// A Local is a model that this process computes itself.
+type Local interface {
+	Describe() v2.Model
+	// Prepare makes ready to compute the outputs of some inputs, again and again: call
+	// does, and they are valid until it is called next; end frees what it needs. Several
+	// goroutines may each prepare and call at once.
+	Prepare(inputs []v2.Array) (call func() ([]v2.Array, error), end func(), err error)
+}
+
+// InProcess asks a model of this process: the same inputs as of a server, and the
+// answers are held to the first in the same way. Nothing is encoded or sent.
+func InProcess(m Local, in Inputs) (*Question, error) {
+	described := Model{Model: m.Describe()}
+	drawn, outputs, err := described.draw(in)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{Known: Known{model: described.Name, ports: outputs}, model: m}
+	for _, d := range drawn {
+		p.inputs = append(p.inputs, v2.Array{Port: d.Port, Bytes: d.raw})
+	}
+	// A model that computes cannot be interrupted: there is nothing to wait for.
+	never := time.Now().Add(24 * time.Hour)
+	if err := p.learn([]string{"the model"}, never, func(string) (load.Sender, error) { return p.Dial() }); err != nil {
+		return nil, fmt.Errorf("the first answers: %w", err)
+	}
+	return &Question{Dial: p.Dial, Varies: p.Varies}, nil
+}
+
+// process is a model, and what it is asked.
+type process struct {
+	Known
+	model  Local
+	inputs []v2.Array
+}
+
+func (p *process) Dial() (load.Sender, error) {
+	call, end, err := p.model.Prepare(p.inputs)
+	if err != nil {
+		return nil, err
+	}
+	return &caller{of: p, call: call, end: end}, nil
+}
+
+// caller is one of those that ask at once.
+type caller struct {
+	of   *process
+	call func() ([]v2.Array, error)
+	end  func()
+	body []byte
+}
+
+// Send computes once. What takes longer than the deadline is computed to its end, and
+// late.
+func (c *caller) Send(deadline time.Time) error {
+	outputs, err := c.call()
+	if err != nil {
+		return err
+	}
+	late := time.Now().After(deadline)
+	c.body = c.body[:0]
+	for _, o := range outputs {
+		c.body = append(c.body, o.Bytes...)
+	}
+	err = c.of.right(c.body, func() (a answer, err error) {
+		for _, array := range outputs {
+			tensor := v2.Tensor{Name: array.Name, Datatype: array.Datatype, Shape: array.Shape}
+			o, err := newOutput(tensor, append([]byte{}, array.Bytes...))
+			if err != nil {
+				return a, fmt.Errorf("output %s: %w", array.Name, err)
+			}
+			a.outputs = append(a.outputs, o)
+		}
+		return a, nil
+	})
+	if err == nil && late {
+		err = fmt.Errorf("no answer: %w", os.ErrDeadlineExceeded)
+	}
+	return err
+}
+
+func (c *caller) Close() error {
+	c.end()
+	return nil
+}
