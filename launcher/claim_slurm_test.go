@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -89,6 +90,8 @@ func TestNFSClaim(t *testing.T) {
 					}
 					cmd := exec.Command("bash", scripts[i%2])
 					cmd.Env = append(envs[i%2], "SLURM_JOB_ID="+job, "SLURM_RESTART_COUNT="+restart)
+					runtime.LockOSThread() // Pdeathsig is the death of this thread
+					defer runtime.UnlockOSThread()
 					cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 					out, _ := cmd.CombinedOutput()
 					list[i].said, list[i].code = string(out), cmd.ProcessState.ExitCode()

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,12 +50,26 @@ mount --bind "$2" /proc/sys/kernel/random/boot_id && mount --bind "$3" "$4" && e
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()
-	if err := errors.Join(err, cmd.Start()); err != nil {
+	if err != nil {
+		return 0, nil, err
+	}
+	// Pdeathsig is the death of the thread that started it, and a goroutine that was
+	// locked to its thread and never unlocked takes that with it: this one is kept.
+	started, over := make(chan error), make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		started <- cmd.Start()
+		<-over
+	}()
+	if err := <-started; err != nil {
+		close(over)
 		return 0, nil, err
 	}
 	stop = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
+		close(over)
 	}
 	if n, _ := out.Read(make([]byte, 3)); n != 3 {
 		stop()
