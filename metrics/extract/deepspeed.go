@@ -78,7 +78,8 @@ func readDeepSpeed(l *log, r io.Reader) error {
 		l.figure(metrics.FigureThroughput, "samples/s", nil, average, "DeepSpeed's running average "+sample+"; the last one, over all steps since the start but for the first two")
 	}
 	if pipe.line == 0 {
-		return timer.finish()
+		timer.from.note(l)
+		return timer.peaks()
 	}
 	pipe.measured[allocatedMemory], pipe.scale[allocatedMemory] = timer.measured[allocatedMemory], 1<<30
 	return pipe.finish()

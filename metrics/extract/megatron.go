@@ -23,6 +23,7 @@ var (
 	megatronStep     = regexp.MustCompile(`^(?:.*[\s\]:])?iteration +(\d+)/ *(\d+) +\|(.+)\|\s*$`)
 	megatronEval     = regexp.MustCompile(`(?:^|\s)validation loss at iteration +(\d+)( on [a-z]+ set)? +\|(.+)\|\s*$`)
 	megatronArgument = regexp.MustCompile(`^\s*(world_size|seq_length) \.{3,} (\d+)\s*$`)
+	megatronMemory   = regexp.MustCompile(`^\[Rank \d+\] .*memory \(MB\) \| allocated: \d+\.?\d* \| max allocated: (\d+\.?\d*) \| reserved: \d+\.?\d* \| max reserved: (\d+\.?\d*)(?: \||\s*$)`)
 	bridgeStep       = regexp.MustCompile(`(?:^|\s)Step Time : \d+\.?\d*s GPU utilization: (\d+\.?\d*)MODEL_TFLOP/s/GPU\s*$`)
 )
 
@@ -51,6 +52,12 @@ func readMegatron(l *log, r io.Reader) error {
 				s.tokens = Value{float64(n), ln.number}
 			}
 			return err
+		}
+		if m := megatronMemory.FindStringSubmatch(ln.text); m != nil {
+			if err := s.number(ln.number, allocatedMemory, m[1], 1<<20); err != nil { // which it calls MB
+				return err
+			}
+			return s.number(ln.number, reservedMemory, m[2], 1<<20)
 		}
 		if m := bridgeStep.FindStringSubmatch(ln.text); m != nil {
 			v, err := l.parse(ln.number, m[1])

@@ -182,16 +182,21 @@ func (m *mllogRun) throughput(own ownRate) error {
 	const counts = "the log's own samples over the training time; the median between evaluations or blocks"
 	const what = "as the program states it in tracked_stats, between evaluations"
 	rates := m.rates
-	if len(rates) == 0 && len(m.stepSeconds) > 0 && m.batch > 0 {
+	if len(m.stepSeconds) > 0 && m.batch > 0 {
 		median, err := Reduce("median", numbers(m.stepSeconds))
 		if err != nil {
 			return err
 		}
 		x := float64(m.batch) / median
 		if h := m.l.hold(x, own); h.keep && h.times == 1 && finite(x) {
-			m.l.add(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureThroughput, Value: x, Unit: "samples/s", Reduce: "median",
-				Note: "the global batch over the median train_step_time that the program states; " + h.note}}, x/median, m.stepSeconds...)
-			return nil
+			if err := m.l.reduced(stepSeconds, "s", "median", 1, m.stepSeconds, "the train_step_time that the program states; "+h.note); err != nil {
+				return err
+			}
+			if len(rates) == 0 {
+				m.l.add(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureThroughput, Value: x, Unit: "samples/s", Reduce: "median",
+					Note: "the global batch over the median train_step_time that the program states; " + h.note}}, x/median, m.stepSeconds...)
+				return nil
+			}
 		}
 	}
 	if len(rates) == 0 {

@@ -246,7 +246,7 @@ func (s *stepLog) peaks() error {
 		if len(values) == 0 {
 			continue
 		}
-		f.Reduce, f.Note = "max", "of the rank that is read; the largest that the log states"
+		f.Reduce, f.Note = "max", "of a device, of the ranks that are read; the largest that the log states"
 		if err := s.l.reduce(f, s.scale[f.Name], values); err != nil {
 			return err
 		}
