@@ -127,9 +127,14 @@ func (r *serving) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	host, _ := os.Hostname() // an unknown one is ""
+	hosts, err := exchange(ctx, r.group, host[:min(len(host), room)])
+	if err != nil {
+		return err
+	}
 	err = r.together(ctx, func(ctx context.Context) error {
 		if r.loads() {
-			return r.load(ctx, addresses, startup)
+			return r.load(ctx, addresses, hosts, startup)
 		}
 		return nil
 	})
@@ -329,15 +334,17 @@ func (r *serving) devices() []string {
 }
 
 // load puts the replicas under the loads of the point.
-func (r *serving) load(ctx context.Context, addresses []string, startup time.Duration) error {
+func (r *serving) load(ctx context.Context, addresses, hosts []string, startup time.Duration) error {
 	w := r.point.Workload.Serve
 	var servers []string
 	scheme := "http://"
 	if w.Target == study.GRPC {
 		scheme = "grpc://"
 	}
-	for _, address := range addresses {
+	var names []string
+	for rank, address := range addresses {
 		if address != "" {
+			names = append(names, strings.TrimSuffix(fmt.Sprintf("replica %d on %s", len(names), hosts[rank]), " on "))
 			servers = append(servers, scheme+address)
 		}
 	}
@@ -356,7 +363,7 @@ func (r *serving) load(ctx context.Context, addresses []string, startup time.Dur
 	if err := r.phase("ready"); err != nil {
 		return err
 	}
-	s := trial.Service{Dial: dial, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Doubt: r.doubt}
+	s := trial.Service{Dial: dial, Replicas: names, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Doubt: r.doubt}
 	if s.InProcess {
 		s.Null = nil // no server, and no client of one
 	}
@@ -487,9 +494,11 @@ func (r *serving) null(ctx context.Context, batch int) (dial func() (load.Sender
 	return asked.request.Like("http://" + address + "/").Dial, server.End, nil
 }
 
+// room is how many bytes of each rank's ranks exchange.
+const room = 64
+
 // exchange gives every rank the texts of all, by rank.
 func exchange(ctx context.Context, g *collective.Group, text string) ([]string, error) {
-	const room = 64
 	if len(text) > room {
 		return nil, fmt.Errorf("%q is longer than %d bytes", text, room)
 	}

@@ -14,6 +14,9 @@ const (
 	ClientRate        = "client_rate"     // that it reaches against a server that answers at once
 	ClientOverhead    = "client_overhead" // median latency of such a server, one request in flight
 	Goodput           = "goodput"         // right answers whose own times are all within the limit
+	LongestStall      = "longest_stall"   // without a right answer, while requests were in flight
+	WindowCV          = "window_cv"       // of the windows' median latencies
+	ReplicaSpread     = "replica_spread"  // the slowest replica's mean latency, over the others' median
 	RateWithinLimit   = "rate_within_limit"
 	StartupSeconds    = "startup_seconds" // until the last replica was ready
 	ModelP50          = "model_p50"       // of the model alone, in a process without a server, one request at a time
@@ -33,18 +36,32 @@ const (
 	OutputThroughput = "output_throughput" // of right answers
 )
 
+// The measures of one of several replicas under a load.
+const (
+	ReplicaRequests = "replica_requests" // that it was sent
+	ReplicaErrors   = "replica_errors"
+	ReplicaMean     = "replica_latency_mean"
+	ReplicaP50      = "replica_latency_p50"
+	ReplicaP95      = "replica_latency_p95"
+	ReplicaP99      = "replica_latency_p99"
+)
+
 // The coordinates of a load: requests in flight (closed loop), or requests/s that
 // were asked for (open loop), and samples in each.
 const (
 	Batch   = "batch"
 	Rate    = "rate"
 	Threads = "threads"
+	Replica = "replica" // of the replicas' measures, 0-based
 )
 
 // OfLoad reports whether a coordinate says how much is asked of a service.
 func OfLoad(key string) bool { return ofLoad.Has(key) }
 
-const ofLoad Coordinates = Batch + " " + Rate + " " + Threads
+const (
+	ofLoad    Coordinates = Batch + " " + Rate + " " + Threads
+	ofReplica Coordinates = Batch + " " + Rate + " " + Replica + " " + Threads
+)
 
 var serve = []Measure{
 	{Name: RequestsPerSecond, Title: "answers", Unit: "requests/s", Better: Higher, At: ofLoad, Capacity: true},
@@ -69,6 +86,15 @@ var serve = []Measure{
 	{Name: ClientCPUs, Title: "client CPUs", At: ofLoad},
 	{Name: ClientRate, Title: "client's limit", Unit: "requests/s", At: ofLoad},
 	{Name: ClientOverhead, Title: "client's overhead", Unit: "s", Show: Seconds, At: ofLoad},
+	{Name: LongestStall, Title: "longest stall", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
+	{Name: WindowCV, Title: "P50 over windows, cv", Better: Lower, Show: Percent, At: ofLoad},
+	{Name: ReplicaSpread, Title: "slowest / other replicas", Better: Lower, At: ofLoad},
+	{Name: ReplicaRequests, Title: "requests", At: ofReplica},
+	{Name: ReplicaMean, Title: "mean latency", Unit: "s", Better: Lower, Show: Seconds, At: ofReplica},
+	{Name: ReplicaP50, Title: "P50", Unit: "s", Better: Lower, Show: Seconds, At: ofReplica},
+	{Name: ReplicaP95, Title: "P95", Unit: "s", Better: Lower, Show: Seconds, At: ofReplica},
+	{Name: ReplicaP99, Title: "P99", Unit: "s", Better: Lower, Show: Seconds, At: ofReplica},
+	{Name: ReplicaErrors, Title: "errors", Better: Lower, Show: Percent, At: ofReplica},
 	{Name: RateWithinLimit, Title: "rate within the limit", Unit: "requests/s", Better: Higher, At: Batch, Capacity: true},
 	{Name: ModelP50, Title: "model alone, P50", Unit: "s", Better: Lower, Show: Seconds, At: Batch},
 	{Name: StartupSeconds, Title: "startup", Unit: "s", Better: Lower, Show: Seconds},

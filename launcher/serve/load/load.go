@@ -32,6 +32,13 @@ type Sender interface {
 	Close() error
 }
 
+// Chooser is a Sender that asks one of several replicas.
+type Chooser interface {
+	Sender
+	// Asked is which one it asked last, 0-based; -1 where there is only one.
+	Asked() int
+}
+
 // Options say what to send. Either InFlight or Schedule is set.
 type Options struct {
 	Dial func() (Sender, error)
@@ -140,7 +147,11 @@ func (r *run) one(s Sender, at time.Duration) error {
 			answer = &a
 		}
 	}
-	r.record.done(at, sent, now, answer, err)
+	replica := -1
+	if s, ok := s.(Chooser); ok {
+		replica = s.Asked()
+	}
+	r.record.done(at, sent, now, replica, answer, err)
 	return err
 }
 
@@ -241,7 +252,7 @@ func (r *run) open(ctx context.Context) error {
 			if err != nil { // a caller who finds nobody has an error, not the tool
 				now := time.Since(r.begin)
 				r.record.sent(now)
-				r.record.done(at, now, now, nil, err)
+				r.record.done(at, now, now, -1, nil, err)
 				return
 			}
 			if err := r.one(s, at); err != nil {

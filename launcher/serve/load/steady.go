@@ -114,6 +114,27 @@ func (v *Verdict) Beyond(rate, capacity float64) {
 	}
 }
 
+// Of is the verdict on one replica's part of the requests, for its percentiles.
+func (v *Verdict) Of(i int) Verdict {
+	own := replica(v.windows, i)
+	return Verdict{Why: v.Why, Ours: v.Ours, Total: Merge(own), windows: own}
+}
+
+// WindowCV is the coefficient of variation of the windows' medians, the standard
+// deviation by the mean; ok is false without two.
+func (v *Verdict) WindowCV() (cv float64, ok bool) {
+	var medians []float64
+	for _, w := range v.windows {
+		if m, ok := w.Percentile(Latency, 0.5); ok {
+			medians = append(medians, m)
+		}
+	}
+	if len(medians) < 2 {
+		return 0, false
+	}
+	return stat.StdDev(medians, nil) / stat.Mean(medians, nil), true
+}
+
 // Outruns voids a rate above ample of the largest that the client itself reaches,
 // against a server that answers at once: it may be the client's. 0 is not known.
 func (v *Verdict) Outruns(rate, client float64) {

@@ -38,6 +38,13 @@ type Window struct {
 	Service *hdrhistogram.PackedHistogram // from the time at which it was sent
 	Lag     *hdrhistogram.PackedHistogram // between the two, of all requests
 
+	// Stall is the longest time without a right answer that began in it, counted from
+	// an answer, or from a request that was sent when none was in flight.
+	Stall time.Duration
+	// Replicas are the same of each replica, nil where there is only one; they have
+	// counts and Latency alone.
+	Replicas []Window
+
 	latencySum, serviceSum time.Duration
 	streams                *streams
 }
@@ -46,6 +53,7 @@ type Window struct {
 // never percentiles averaged.
 func Merge(list []Window) Window {
 	total := Window{Latency: histogram(), Service: histogram(), Lag: histogram()}
+	replicas := 0
 	if len(list) > 0 {
 		total.Begin = list[0].Begin
 	}
@@ -58,9 +66,13 @@ func Merge(list []Window) Window {
 		total.InFlight += w.InFlight * w.Length.Seconds()
 		total.latencySum += w.latencySum
 		total.serviceSum += w.serviceSum
+		total.Stall = max(total.Stall, w.Stall)
 		total.Latency.Merge(w.Latency)
-		total.Service.Merge(w.Service)
-		total.Lag.Merge(w.Lag)
+		if w.Service != nil {
+			total.Service.Merge(w.Service)
+			total.Lag.Merge(w.Lag)
+		}
+		replicas = max(replicas, len(w.Replicas))
 		if w.streams != nil {
 			if total.streams == nil {
 				total.streams = newStreams()
@@ -68,10 +80,36 @@ func Merge(list []Window) Window {
 			total.streams.merge(w.streams)
 		}
 	}
+	for i := range replicas {
+		total.Replicas = append(total.Replicas, Merge(replica(list, i)))
+	}
 	if total.Length > 0 {
 		total.InFlight /= total.Length.Seconds()
 	}
 	return total
+}
+
+// replica are one replica's parts of windows.
+func replica(list []Window, i int) []Window {
+	own := make([]Window, len(list))
+	for k, w := range list {
+		own[k] = Window{Begin: w.Begin, Length: w.Length}
+		if i < len(w.Replicas) {
+			own[k] = w.Replicas[i]
+		}
+		if own[k].Latency == nil {
+			own[k].Latency = histogram()
+		}
+	}
+	return own
+}
+
+// of is the part of a replica.
+func (w *Window) of(replica int) *Window {
+	for len(w.Replicas) <= replica {
+		w.Replicas = append(w.Replicas, Window{Begin: w.Begin, Length: w.Length, Latency: histogram()})
+	}
+	return &w.Replicas[replica]
 }
 
 // Requests are all that were to be sent in it.
@@ -138,6 +176,9 @@ type record struct {
 	counted time.Duration // until then they have been added up
 	area    []float64     // request-seconds, by window
 
+	waiting bool          // for a right answer
+	since   time.Duration // when that began
+
 	first error // that a request had
 }
 
@@ -175,28 +216,43 @@ func (r *record) sent(now time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.advance(now)
-	r.flying++
+	if r.flying++; !r.waiting {
+		r.waiting, r.since = true, now
+	}
 }
 
-// done notes what became of a request that was to be sent at, was sent, and had an
-// answer or none; answer is nil where it did not come text by text.
-func (r *record) done(at, sent, now time.Duration, answer *Stream, err error) {
+// stalled notes a stall that ends now.
+func (r *record) stalled(now time.Duration) {
+	if i := int(r.since / r.width); r.waiting && i < len(r.windows) {
+		r.windows[i].Stall = max(r.windows[i].Stall, now-r.since)
+	}
+}
+
+// done notes what became of a request that was to be sent at, was sent, to one of
+// several replicas or to the only one (-1), and had an answer or none; answer is nil
+// where it did not come text by text.
+func (r *record) done(at, sent, now time.Duration, replica int, answer *Stream, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.advance(now)
 	r.flying--
+	if err == nil {
+		r.stalled(now)
+		r.waiting, r.since = r.flying > 0, now
+	}
 	i := int(at / r.width)
 	if i >= len(r.windows) {
 		return
 	}
 	w := &r.windows[i]
 	put(w.Lag, sent-at)
+	if replica >= 0 {
+		w.of(replica).count(now-at, err)
+	}
+	w.count(now-at, err)
 	switch {
 	case err == nil:
-		w.Good++
-		w.latencySum += now - at
 		w.serviceSum += now - sent
-		put(w.Latency, now-at)
 		put(w.Service, now-sent)
 		if within(r.within, now-at, sent-at, answer) {
 			w.Within++
@@ -207,14 +263,22 @@ func (r *record) done(at, sent, now time.Duration, answer *Stream, err error) {
 			}
 			w.streams.add(sent-at, *answer)
 		}
-		return
+	case r.first == nil:
+		r.first = err
+	}
+}
+
+// count adds a request that took so long.
+func (w *Window) count(latency time.Duration, err error) {
+	switch {
+	case err == nil:
+		w.Good++
+		w.latencySum += latency
+		put(w.Latency, latency)
 	case late(err):
 		w.Late++
 	default:
 		w.Wrong++
-	}
-	if r.first == nil {
-		r.first = err
 	}
 }
 
@@ -227,6 +291,7 @@ func put(h *hdrhistogram.PackedHistogram, d time.Duration) {
 func (r *record) list() []Window {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.stalled(r.counted) // one that no answer ended
 	for i := range r.windows {
 		r.windows[i].InFlight = r.area[i] / r.windows[i].Length.Seconds()
 	}

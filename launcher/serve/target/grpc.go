@@ -210,18 +210,19 @@ func (g *GRPC) Learn(deadline time.Time) error {
 type grpcSender struct {
 	of          *GRPC
 	connections []*grpc.ClientConn
+	turn        int // whose was last
 	answer      []byte
 }
 
+// Asked is the replica that was asked last.
+func (s *grpcSender) Asked() int { return among(s.turn, len(s.connections)) }
+
 // Send asks the replica whose turn it is.
 func (s *grpcSender) Send(deadline time.Time) error {
-	turn := uint64(0)
-	if n := uint64(len(s.connections)); n > 1 {
-		turn = (s.of.turn.Add(1) - 1) % n
-	}
+	s.turn = next(&s.of.turn, len(s.connections))
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	if err := s.connections[turn].Invoke(ctx, service+"ModelInfer", s.of.body, &s.answer); err != nil {
+	if err := s.connections[s.turn].Invoke(ctx, service+"ModelInfer", s.of.body, &s.answer); err != nil {
 		if status.Code(err) == codes.DeadlineExceeded {
 			err = os.ErrDeadlineExceeded
 		}

@@ -117,16 +117,33 @@ type sender struct {
 	of       *HTTP
 	replicas []*replica
 	asked    *replica // last
+	turn     int      // whose that was
 }
 
 // Send asks the replica whose turn it is.
 func (s *sender) Send(deadline time.Time) error {
-	turn := uint64(0)
-	if len(s.replicas) > 1 {
-		turn = (s.of.turn.Add(1) - 1) % uint64(len(s.replicas))
-	}
-	s.asked = s.replicas[turn]
+	s.turn = next(&s.of.turn, len(s.replicas))
+	s.asked = s.replicas[s.turn]
 	return s.asked.send(deadline, s.of)
+}
+
+// next is whose turn it is of so many.
+func next(turn *atomic.Uint64, replicas int) int {
+	if replicas == 1 {
+		return 0
+	}
+	return int((turn.Add(1) - 1) % uint64(replicas))
+}
+
+// Asked is the replica that was asked last.
+func (s *sender) Asked() int { return among(s.turn, len(s.replicas)) }
+
+// among is load.Chooser's word for one of so many replicas.
+func among(turn, replicas int) int {
+	if replicas == 1 {
+		return -1
+	}
+	return turn
 }
 
 // Streamed is the times of the last answer.

@@ -69,6 +69,9 @@ type Service struct {
 	// Dial is how to connect for requests of so many samples. Asked for the first time,
 	// it may send the first ones, which are slow.
 	Dial func(batch int) (func() (load.Sender, error), error)
+	// Replicas are the replicas' names, such as "replica 0 on node7", in the order in
+	// which a load.Chooser counts them.
+	Replicas []string
 	// Null is how to connect to a server that answers requests of so many samples at
 	// once, as long as the service does; nil: the client is not calibrated.
 	Null func(ctx context.Context, batch int) (dial func() (load.Sender, error), end func(), err error)
@@ -227,6 +230,10 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 		if l.Threads == 0 {
 			figure(measure.SendLagP99, "s", v.Lag())
 		}
+		figure(measure.LongestStall, "s", v.Total.Stall.Seconds())
+		if cv, ok := v.WindowCV(); ok {
+			figure(measure.WindowCV, "", cv)
+		}
 		tokens, counted := v.Total.Tokens()
 		if tokens > 0 {
 			figure(measure.OutputThroughput, "tokens/s", float64(tokens)/v.Total.Length.Seconds())
@@ -247,6 +254,11 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 				doubts = append(doubts, fmt.Sprintf("no %sP%g: %s", ofStreams(p.of), 100*p.at, why))
 			}
 		}
+	}
+	if err == nil {
+		var more []string
+		more, err = s.replicas(l, &v)
+		doubts = append(doubts, more...)
 	}
 	for _, text := range doubts {
 		if err == nil {

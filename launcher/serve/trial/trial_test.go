@@ -194,6 +194,74 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
+// turning is a connection to several queues, asked in turns.
+type turning struct {
+	queues []*queue
+	turn   *int
+	asked  int
+}
+
+func (s *turning) Send(deadline time.Time) error {
+	s.asked = *s.turn % len(s.queues)
+	*s.turn++
+	return s.queues[s.asked].Send(deadline)
+}
+
+func (s *turning) Asked() int   { return s.asked }
+func (s *turning) Close() error { return nil }
+
+// Of three replicas the last takes 3 ms and the others 2 ms; the middle one, in a
+// second run, is wrong. Each has its own figures, and a doubt names the one that differs.
+func TestReplicas(t *testing.T) {
+	for _, test := range []struct {
+		wrong  bool
+		spread float64
+		doubts []string
+	}{
+		{false, 1.5, []string{"100 requests/s, batch 1: replica 2 on node7 is slower than the others, 1.50 times their mean latency, and by more than noise"}},
+		{true, 0, []string{
+			"1 in flight, batch 1: the first request without a right answer in time: status 500",
+			"1 in flight, batch 1: replica 1 gave no right answer in time to 100 % of its requests, the others to 0 %",
+		}},
+	} {
+		told := told{}
+		w := workload(study.Serve{Rate: []float64{100}})
+		if test.wrong {
+			w = workload(study.Serve{Threads: []int{1}})
+		}
+		synctest.Test(t, func(t *testing.T) {
+			list, turn := []*queue{{takes: 2 * time.Millisecond}, {takes: 2 * time.Millisecond, wrong: test.wrong}, {takes: 3 * time.Millisecond}}, 0
+			s := told.service(func(int) (func() (load.Sender, error), error) {
+				return func() (load.Sender, error) { return &turning{queues: list, turn: &turn}, nil }, nil
+			}, 1)
+			s.Replicas = []string{"replica 0", "replica 1", "replica 2 on node7"}
+			if err := s.Measure(context.Background(), w); err != nil {
+				t.Fatal(err)
+			}
+		})
+		var found []string
+		for _, d := range told.doubts {
+			if !strings.Contains(d, ": no P") && !strings.Contains(d, "Little's law") {
+				found = append(found, d)
+			}
+		}
+		if diff := cmp.Diff(test.doubts, found); diff != "" {
+			t.Errorf("%s", diff)
+		}
+		for at, spread := range told.of(measure.ReplicaSpread) {
+			if math.Abs(spread/test.spread-1) > 0.02 {
+				t.Errorf("a spread of %g at %s, in truth %g", spread, at, test.spread)
+			}
+		}
+		if got := told.of(measure.ReplicaMean)[`{"batch":1,"rate":100,"replica":2}`]; !test.wrong && (got < 0.003 || got > 0.0031) {
+			t.Errorf("the last replica's mean is %g s", got)
+		}
+		if errors := told.of(measure.ReplicaErrors); len(errors) != 3 || test.wrong && errors[`{"batch":1,"replica":1,"threads":1}`] != 1 {
+			t.Errorf("%v", errors)
+		}
+	}
+}
+
 // A client that cannot be calibrated measures all the same, and says so.
 func TestNoCalibration(t *testing.T) {
 	told := told{}
