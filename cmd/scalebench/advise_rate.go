@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -28,6 +29,21 @@ func nodesFor(replicas int, runs []scaling.Observation) int {
 		return 0
 	}
 	return (replicas + perNode - 1) / perNode
+}
+
+// replicaPrice is what so many replicas of a curve's kind cost an hour.
+func replicaPrice(t *pricing.Tariff, c scaling.Curve, runs []scaling.Observation) func(replicas int) (float64, error) {
+	like := t.Like(c, runs)
+	return func(replicas int) (float64, error) { return like(replicas, nodesFor(replicas, runs), 3600) }
+}
+
+// demands are what each series of a service costs by the demand.
+func demands(a *analysis, t *pricing.Tariff) []capacity.Line {
+	var list []capacity.Line
+	for _, c := range a.Curves {
+		list = append(list, capacity.Demand(c, replicaPrice(t, c, a.Observations)))
+	}
+	return list
 }
 
 // adviseRate says how many replicas of a service carry a demand of so many requests/s.
@@ -55,8 +71,7 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	for _, c := range a.Curves {
 		var price func(int) (float64, error)
 		if adviser.tariff != nil {
-			like := adviser.tariff.Like(c, a.Observations)
-			price = func(replicas int) (float64, error) { return like(replicas, nodesFor(replicas, a.Observations), 3600) }
+			price = replicaPrice(adviser.tariff, c, a.Observations)
 		}
 		list = append(list, capacity.Of(c, o.rate, price))
 	}

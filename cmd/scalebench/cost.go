@@ -197,13 +197,19 @@ func siteOf(studyArg, site string) (*study.Site, error) {
 	return loaded, nil
 }
 
+// pricesFor is tariffOf, whose error is one sentence, for reports and figures.
+func pricesFor(studyArg, siteFile string) (*pricing.Tariff, error) {
+	tariff, err := tariffOf(studyArg, siteFile, "", cost.OnDemand)
+	if errors.Is(err, pricing.ErrNone) {
+		err = &usageError{err: fmt.Errorf("%w; write [[prices]] into the site file and name it with --site FILE, or with study.site in the study's file", err)}
+	}
+	return tariff, err
+}
+
 // priced sets the points of an analysis side by side by time and cost, to a target
 // if that is above 0.
 func priced(a *analysis, o curveOptions, siteFile string, target float64) (*tradeoff.Comparison, error) {
-	tariff, err := tariffOf(o.study, siteFile, "", cost.OnDemand)
-	if errors.Is(err, pricing.ErrNone) { // the report says it in one sentence
-		err = &usageError{err: fmt.Errorf("%w; write [[prices]] into the site file and name it with --site FILE, or with study.site in the study's file", err)}
-	}
+	tariff, err := pricesFor(o.study, siteFile)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/content"
+	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
 )
 
@@ -119,7 +120,13 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 			return &usageError{err: err}
 		}
 	}
-	if named {
+	demand := o.kind == "cost" && a.Kind == "serve"
+	if demand { // of a service, over the demand
+		if a, err = s.rates(ctx, o); err != nil {
+			return err
+		}
+	}
+	if named && !demand {
 		if err := a.drawable(preset, o.measure); err != nil {
 			return err
 		}
@@ -141,6 +148,20 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	s.note("%s: %s", o.output, f.Caption())
 	a.warn(s)
 	return nil
+}
+
+// rates are the largest rates within the limit along the replicas of a service.
+func (s *session) rates(ctx context.Context, o plotOptions) (*analysis, error) {
+	switch {
+	case o.by != "":
+		return nil, usagef("--by: the cost of a service is one plot over the demand; --series or --where choose what is in it")
+	case o.target != 0:
+		return nil, usagef("--target is for trainings, and %q is a service", o.study)
+	case len(o.baseline.Value()) > 0:
+		return nil, usagef("--baseline: the cost of a service is drawn over the demand, where the break-even says it; `%s cost %s --baseline KEY=VALUE` divides", appName, o.study)
+	}
+	o.measure, o.axis, o.picture = measure.RateWithinLimit, scaling.Workers, false
+	return s.analyse(ctx, o.curveOptions)
 }
 
 // drawable refuses a figure that the runs, or the options, are not for.
@@ -191,6 +212,12 @@ func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure
 			return nil, err
 		}
 		return figure.DrawRanks(runs, options)
+	case o.kind == "cost" && a.Kind == "serve":
+		tariff, err := pricesFor(o.study, o.site)
+		if err != nil {
+			return nil, err
+		}
+		return figure.DrawDemand(demands(a, tariff), tariff.Currency, options)
 	case o.kind == "cost" || o.kind == "normalised":
 		bill, err := priced(a, o.curveOptions, o.site, o.target)
 		if err != nil {

@@ -22,7 +22,7 @@ var Coordinates = measure.Coordinates(measure.Batch + " " + measure.Rate + " " +
 // LoadFigures are what a column of a table can be mapped to where a row is a load.
 var LoadFigures = []string{measure.RequestsPerSecond, measure.LatencyMean, measure.LatencyP50, measure.LatencyP95, measure.LatencyP99, measure.Errors,
 	measure.TTFTP50, measure.TTFTP95, measure.TTFTP99, measure.TPOTP50, measure.TPOTP95, measure.TPOTP99, measure.ITLP50, measure.ITLP95, measure.ITLP99,
-	measure.OutputThroughput, measure.Goodput}
+	measure.OutputThroughput, measure.Goodput, measure.RateWithinLimit}
 
 // mostErrors is the share of failed requests up to which percentiles that count
 // them too are those of right answers: a study's limit has it as its default.
@@ -235,6 +235,9 @@ func (t *table) load(columns map[string]Column) error {
 			at[key] = scaled(v.Number, scale)
 		}
 	}
+	if _, within := columns[measure.RateWithinLimit]; within {
+		return t.within(columns, at, cell)
+	}
 	s, err := l.under(t.line[0], at)
 	if err != nil {
 		return err
@@ -265,5 +268,30 @@ func (t *table) load(columns map[string]Column) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// within makes a figure of a row that is the largest rate within a limit, for a batch.
+func (t *table) within(columns map[string]Column, at map[string]float64, cell func(string) (Value, float64, bool, error)) error {
+	for _, other := range slices.Concat(LoadFigures, []string{measure.Rate, measure.Threads}) {
+		if _, mapped := columns[other]; mapped && other != measure.RateWithinLimit {
+			return t.l.errorAt(t.line[0], "%s is of a batch, and %s of a load: they are two tables", measure.RateWithinLimit, other)
+		}
+	}
+	v, scale, ok, err := cell(measure.RateWithinLimit)
+	if err != nil || !ok {
+		return err
+	}
+	if !(v.Number > 0) {
+		return t.l.errorAt(v.Line, "%s is %g; want more than 0, or an empty cell where none was found", measure.RateWithinLimit, v.Number)
+	}
+	if err := checkAt(at); err != nil {
+		return t.l.errorAt(v.Line, "%w", err)
+	}
+	batch := map[string]any{measure.Batch: 1.0}
+	for key, x := range at {
+		batch[key] = x
+	}
+	t.l.add(metrics.Event{Figure: &metrics.Figure{Name: measure.RateWithinLimit, Value: scaled(v.Number, scale), Unit: "requests/s", At: batch}}, scale, v)
 	return nil
 }

@@ -46,22 +46,11 @@ const most = 4
 // many replicas cost an hour; nil without prices.
 func Of(c scaling.Curve, demand float64, price func(replicas int) (float64, error)) Answer {
 	a := Answer{Series: c.Series, Limit: fmt.Sprint(c.Parameters["workload.limit"]), Demand: demand}
-	var measured []scaling.Point // with an interval
-	for _, p := range c.Points {
-		s := p.Of(measure.RateWithinLimit)
-		switch {
-		case s == nil || s.Median == nil:
-		case s.Median.Interval == nil:
-			a.Why = fmt.Sprintf("no interval at %s: %s; set study.repeats", number.Count(p.Workers, "replica"), s.Median.Why)
-		default:
-			measured = append(measured, p)
-		}
-	}
+	measured, why := withInterval(c)
 	if len(measured) == 0 {
-		a.Why = cmp.Or(a.Why, "no run found a largest rate within a limit; set workload.limit, such as { p95 = \"50ms\" }")
+		a.Why = why
 		return a
 	}
-	a.Why = ""
 	take := func(p scaling.Point) {
 		m := p.Of(measure.RateWithinLimit).Median
 		a.From, a.Rate, a.Low, a.High, a.Runs = p.Workers, m.Value, m.Interval.Low, m.Interval.High, m.Runs
@@ -101,6 +90,22 @@ func Of(c scaling.Curve, demand float64, price func(replicas int) (float64, erro
 		}
 	}
 	return a
+}
+
+// withInterval are the points whose largest rate within the limit has an interval, or
+// why there are none.
+func withInterval(c scaling.Curve) (measured []scaling.Point, why string) {
+	for _, p := range c.Points {
+		m := p.Of(measure.RateWithinLimit).Median
+		switch {
+		case m == nil:
+		case m.Interval == nil:
+			why = fmt.Sprintf("no interval at %s: %s; set study.repeats", number.Count(p.Workers, "replica"), m.Why)
+		default:
+			measured = append(measured, p)
+		}
+	}
+	return measured, cmp.Or(why, "no run found a largest rate within a limit; set workload.limit, such as { p95 = \"50ms\" }")
 }
 
 // times is how many replicas carry a demand, if each carries as much as each of those

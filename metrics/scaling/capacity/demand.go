@@ -1,0 +1,185 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Rung is the demands that so many replicas carry: those above the rung before.
+type Rung struct {
+	Upto     float64 // requests/s
+	Replicas int
+	PerHour  float64 // what they cost
+}
+
+// million is what a million requests cost at a demand that the rung carries.
+func (r Rung) million(demand float64) float64 { return r.PerHour / 3600 / demand * 1e6 }
+
+// Line is what one series costs by the demand.
+type Line struct {
+	Series string
+	Limit  string
+	// Sure are the replicas by the lower ends of what was measured, as Of advises them;
+	// Hoped by the upper ends.
+	Sure, Hoped []Rung
+	Measured    int    // the rungs of Sure up to the most replicas that were measured
+	Why         string // there is none
+}
+
+// End is the demand beyond which nothing is said.
+func (l Line) End() float64 { return l.Sure[len(l.Sure)-1].Upto }
+
+// mostRungs bounds what is drawn of a service with a great many replicas.
+const mostRungs = 10000
+
+// Demand is the line of one series, whose axis is the number of replicas. price is
+// what so many replicas cost an hour.
+func Demand(c scaling.Curve, price func(replicas int) (float64, error)) Line {
+	l := Line{Series: c.Series, Limit: fmt.Sprint(c.Parameters["workload.limit"])}
+	var measured []scaling.Point
+	if measured, l.Why = withInterval(c); len(measured) == 0 {
+		return l
+	}
+	l.Why = ""
+	ladder := func(end func(*scaling.Interval) float64) (rungs []Rung) {
+		add := func(upto float64, replicas int) {
+			if l.Why != "" || len(rungs) > 0 && upto <= rungs[len(rungs)-1].Upto {
+				return
+			}
+			hour, err := price(replicas)
+			if err != nil {
+				l.Why = err.Error()
+				return
+			}
+			rungs = append(rungs, Rung{upto, replicas, hour})
+		}
+		for _, p := range measured {
+			add(end(p.Of(measure.RateWithinLimit).Median.Interval), p.Workers)
+		}
+		l.Measured = len(rungs)
+		last := measured[len(measured)-1]
+		each := end(last.Of(measure.RateWithinLimit).Median.Interval) / float64(last.Workers)
+		for k := last.Workers + 1; k <= min(most*last.Workers, last.Workers+mostRungs); k++ {
+			add(each*float64(k), k)
+		}
+		return rungs
+	}
+	l.Hoped = ladder(func(in *scaling.Interval) float64 { return in.High })
+	l.Sure = ladder(func(in *scaling.Interval) float64 { return in.Low })
+	return l
+}
+
+// BreakEven is the demand above which one series costs no more than the one that is
+// cheapest at the least demand.
+type BreakEven struct {
+	From, To string // series: the cheaper below, and the one above
+	// At is the demand above which it always does; First the one above which it does
+	// for the first time, until it needs another replica.
+	At, First float64
+	// Low and High are At where From carries the least and To the most that their
+	// intervals allow, and the other way round; High 0: it may never be.
+	Low, High float64
+	// Million is what a million requests cost there.
+	Million float64
+	End     float64 // what is said holds up to it
+	Never   bool    // From stays the cheaper
+}
+
+// BreakEvens are those of the series that has the cheapest first replica over each
+// other. Lines without rungs are left out.
+func BreakEvens(lines []Line) []BreakEven {
+	lines = slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return l.Why != "" })
+	if len(lines) < 2 {
+		return nil
+	}
+	slices.SortStableFunc(lines, func(a, b Line) int {
+		return cmp.Or(cmp.Compare(a.Sure[0].PerHour, b.Sure[0].PerHour), cmp.Compare(slope(a.Sure), slope(b.Sure)))
+	})
+	var list []BreakEven
+	for _, other := range lines[1:] {
+		first := lines[0]
+		b := BreakEven{From: first.Series, To: other.Series, End: min(first.End(), other.End())}
+		var found bool
+		if b.First, b.At, found = cross(first.Sure, other.Sure, b.End); !found {
+			b.Never = true
+			list = append(list, b)
+			continue
+		}
+		b.Low, b.High = b.At, 0
+		if _, low, found := cross(first.Sure, other.Hoped, b.End); found {
+			b.Low = low
+		}
+		if _, high, found := cross(first.Hoped, other.Sure, b.End); found {
+			b.High = high
+		}
+		b.Million = at(other.Sure, b.At*(1+1e-9)).million(b.At)
+		list = append(list, b)
+	}
+	return list
+}
+
+// slope is what a request a second costs an hour with many replicas.
+func slope(rungs []Rung) float64 {
+	last := rungs[len(rungs)-1]
+	return last.PerHour / last.Upto
+}
+
+// at is the rung that carries a demand, or the last.
+func at(rungs []Rung, demand float64) Rung {
+	i, _ := slices.BinarySearchFunc(rungs, demand, func(r Rung, d float64) int { return cmp.Compare(r.Upto, d) })
+	return rungs[min(i, len(rungs)-1)]
+}
+
+// cross is the demand above which b costs no more than a for the first time, and the
+// one above which it always does, up to end; false where it does not stay so, or its
+// requests are no cheaper in the long run: that it happens to be so on the last steps
+// says nothing.
+func cross(a, b []Rung, end float64) (first, always float64, found bool) {
+	if slope(b) >= slope(a) {
+		return 0, 0, false
+	}
+	ends := []float64{end}
+	for _, r := range slices.Concat(a, b) {
+		if r.Upto < end {
+			ends = append(ends, r.Upto)
+		}
+	}
+	slices.Sort(ends)
+	from, seen := 0.0, false
+	for _, to := range slices.Compact(ends) {
+		if found = at(b, to).PerHour <= at(a, to).PerHour; found && !seen {
+			first, seen = from, true
+		}
+		if !found {
+			always = to
+		}
+		from = to
+	}
+	return first, always, found
+}
+
+// Sentence says it for people.
+func (b BreakEven) Sentence() string {
+	switch {
+	case b.Never:
+		return fmt.Sprintf("%s stays cheaper than %s up to %s requests/s, beyond which nothing is said.", b.From, b.To, number.Significant(b.End))
+	case b.At == 0:
+		return fmt.Sprintf("%s costs no more than %s at any demand up to %s requests/s.", b.To, b.From, number.Significant(b.End))
+	}
+	text := fmt.Sprintf("Break-even: above %s ", number.Significant(b.At))
+	if b.High > 0 {
+		text += fmt.Sprintf("[%s, %s] requests/s", number.Significant(b.Low), number.Significant(b.High))
+	} else {
+		text += fmt.Sprintf("requests/s (%s or more; by the intervals, perhaps not up to %s)", number.Significant(b.Low), number.Significant(b.End))
+	}
+	text += fmt.Sprintf(", %s costs no more than %s", b.To, b.From)
+	if b.First < b.At {
+		text += fmt.Sprintf("; the first time above %s, until it needs another replica", number.Significant(b.First))
+	}
+	return text + "."
+}

@@ -1,0 +1,96 @@
+package capacity
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+func flat(hour float64) func(int) (float64, error) {
+	return func(n int) (float64, error) { return hour * float64(n), nil }
+}
+
+// Six CPU runs carry 95 to 105 requests/s a replica and cost 1 an hour, six GPU runs
+// 950 to 1050 and 4. Four CPU replicas cost as much as a GPU: one that carries 95 needs
+// the fourth above 3·95 = 285, one that carries 105 above 315. What a million cost at
+// 285: 4/3600/285·10⁶ = 3.899.
+func TestBreakEven(t *testing.T) {
+	cpu, gpu := Demand(curve(t, map[int]float64{1: 100, 2: 200}, 6), flat(1)), Demand(curve(t, map[int]float64{1: 1000}, 6), flat(4))
+	cpu.Series, gpu.Series = "cpu", "gpu"
+	list := BreakEvens([]Line{gpu, cpu})
+	if len(list) != 1 {
+		t.Fatal(list)
+	}
+	b := list[0]
+	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-6*b }
+	if b.From != "cpu" || !near(b.At, 285) || !near(b.Low, 285) || !near(b.High, 315) || !near(b.End, 760) || math.Abs(b.Million-3.899) > 0.001 {
+		t.Errorf("%+v", b)
+	}
+	if got := b.Sentence(); got != "Break-even: above 285 [285, 315] requests/s, gpu costs no more than cpu." {
+		t.Error(got)
+	}
+	if cpu.Measured != 2 || len(cpu.Sure) != 8 || cpu.End() != 760 || gpu.End() != 3800 {
+		t.Errorf("%+v", cpu)
+	}
+	// Replicas of 475 for 4 beside those of 95 for 1, of which 1 and 4 were measured: four
+	// take over above 95, and cost as much as one of the others. Above 475 two cost 8,
+	// more than up to seven (665); above 950 three cost 12, more than eleven (1045).
+	small, many := Demand(curve(t, map[int]float64{1: 500}, 6), flat(4)), Demand(curve(t, map[int]float64{1: 100, 4: 400}, 6), flat(1))
+	small.Series, many.Series = "small", "many"
+	if list = BreakEvens([]Line{many, small}); len(list) != 1 || !near(list[0].First, 95) || !near(list[0].At, 1045) || !near(list[0].Low, 665) ||
+		!strings.Contains(list[0].Sentence(), "; the first time above 95.0, until it needs another replica.") {
+		t.Errorf("%+v", list)
+	}
+	// At ten times the price a GPU request costs four times as much as a CPU's.
+	dear := Demand(curve(t, map[int]float64{1: 1000}, 6), flat(40))
+	dear.Series = "dear"
+	if list = BreakEvens([]Line{cpu, dear}); len(list) != 1 || !list[0].Never || !strings.Contains(list[0].Sentence(), "cpu stays cheaper than dear up to 760 requests/s") {
+		t.Errorf("%+v", list)
+	}
+	// At the price of a CPU it is never dearer.
+	cheap := Demand(curve(t, map[int]float64{1: 1000}, 6), flat(1))
+	cheap.Series = "cheap"
+	if list = BreakEvens([]Line{cpu, cheap}); len(list) != 1 || list[0].From != "cheap" || !list[0].Never {
+		t.Errorf("%+v", list)
+	}
+	// Where the intervals leave open whether it ever is as cheap: at 11.5 a GPU costs
+	// less than twelve CPUs, which 1140 requests/s take at 95, not than the eleven at 105.
+	even := Demand(curve(t, map[int]float64{1: 2000}, 6), flat(11.5))
+	even.Series = "even"
+	three := Demand(curve(t, map[int]float64{1: 100, 3: 300}, 6), flat(1))
+	three.Series = "three"
+	if list = BreakEvens([]Line{three, even}); len(list) != 1 || list[0].Never || list[0].High != 0 || !strings.Contains(list[0].Sentence(), "perhaps not up to 1140") {
+		t.Errorf("%+v: %s", list, list[0].Sentence())
+	}
+}
+
+// The lines are what Of advises, at every demand.
+func TestDemandIsAdvice(t *testing.T) {
+	for _, carry := range []map[int]float64{{1: 100, 2: 190, 4: 300}, {2: 200}, {1: 100, 2: 90}, {3: 10}} {
+		c := curve(t, carry, 6)
+		l := Demand(c, flat(3.6))
+		for d := 1.0; d < 1.2*l.End(); d *= 1.003 {
+			a := Of(c, d, flat(3.6))
+			if d > l.End() {
+				if a.Replicas != 0 {
+					t.Fatalf("%v: %g requests/s are beyond the line, and %d replicas advised", carry, d, a.Replicas)
+				}
+				continue
+			}
+			r := at(l.Sure, d)
+			if r.Replicas != a.Replicas || math.Abs(r.million(d)-*a.CostPerMillion) > 1e-9 {
+				t.Fatalf("%v at %g: %+v, advised %+v", carry, d, r, a)
+			}
+		}
+	}
+}
+
+func TestNoLine(t *testing.T) {
+	if l := Demand(curve(t, map[int]float64{1: 100}, 3), flat(1)); !strings.Contains(l.Why, "no interval at 1 replica") || l.Sure != nil {
+		t.Errorf("%+v", l)
+	}
+	if l := Demand(curve(t, map[int]float64{1: 100}, 6), func(int) (float64, error) { return 0, errors.New("no price") }); l.Why != "no price" {
+		t.Errorf("%+v", l)
+	}
+}
