@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"runtime"
@@ -23,7 +24,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/target"
 	"github.com/scalebench/scalebench/launcher/serve/trial"
 	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/launcher/worker"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -45,8 +45,12 @@ func serveReplicas(c *cli.Context) error {
 		return err
 	}
 	r := &serving{program: p, events: events, asked: map[int]exchanged{}}
-	err = events.Write(metrics.Event{Environment: &metrics.Environment{Threads: min(runtime.GOMAXPROCS(0), max(p.point.Resources.CPUsPerWorker, 1)),
-		Versions: map[string]string{"go": runtime.Version(), "scalebench": version.String()}}})
+	if r.framework, err = framework.Find(p.point.Framework); err != nil {
+		return err
+	}
+	versions := map[string]string{"go": runtime.Version(), "scalebench": version.String()}
+	maps.Copy(versions, r.framework.ServerVersions(ctx, os.Getenv(framework.PythonVariable)))
+	err = events.Write(metrics.Event{Environment: &metrics.Environment{Threads: min(runtime.GOMAXPROCS(0), max(p.point.Resources.CPUsPerWorker, 1)), Versions: versions}})
 	if err == nil {
 		// Over TCP, since who waits in shared memory takes CPU time from the servers.
 		r.group, err = p.join(ctx, collective.TCP)
@@ -60,10 +64,11 @@ func serveReplicas(c *cli.Context) error {
 // serving is one rank of a service.
 type serving struct {
 	*program
-	events *metrics.Writer
-	group  *collective.Group
-	server *replica.Replica  // of a replica's rank
-	asked  map[int]exchanged // of the load generator, by batch: what went over HTTP
+	framework framework.Framework
+	events    *metrics.Writer
+	group     *collective.Group
+	server    *replica.Replica  // of a replica's rank
+	asked     map[int]exchanged // of the load generator, by batch: what went over HTTP
 }
 
 // loads reports whether this rank is the one that puts the service under load.
@@ -240,7 +245,12 @@ func (r *serving) start(ctx context.Context) (address string, err error) {
 			return "", err
 		}
 		address = net.JoinHostPort(ip.String(), strconv.Itoa(ports.Of(w.Target)))
+		begun := time.Now()
 		err = r.server.Ready(ctx, isReady(w, address), time.Duration(w.Startup))
+		if err == nil && r.framework.Server {
+			// Some servers are ready before they have loaded their model.
+			err = r.server.Ready(ctx, modelIsReady(w, address), time.Duration(w.Startup)-time.Since(begun))
+		}
 		if err == nil {
 			return address, nil
 		}
@@ -267,6 +277,20 @@ func isReady(w study.Serve, address string) func(context.Context) error {
 			return target.ServerReady(ctx, "grpc://"+address)
 		}
 		return replica.Answers(ctx, "http://"+address+w.Ready)
+	}
+}
+
+// modelIsReady asks it whether the model is.
+func modelIsReady(w study.Serve, address string) func(context.Context) error {
+	scheme := "http://"
+	if w.Target == study.GRPC {
+		scheme = "grpc://"
+	}
+	return func(ctx context.Context) error {
+		ctx, stop := context.WithTimeout(ctx, time.Second)
+		defer stop()
+		_, err := target.Find(ctx, []string{scheme + address}, framework.ServedModel)
+		return err
 	}
 }
 
@@ -297,28 +321,17 @@ func busy(ip net.IP, port int) bool {
 // serverProgram is what a replica is started with.
 func (r *serving) serverProgram(ip net.IP, ports framework.Ports) ([]string, error) {
 	run := rundir.Folder(os.Getenv(framework.RunVariable))
-	f, err := framework.Find(r.point.Framework)
-	if err != nil {
-		return nil, err
-	}
+	f := r.framework
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	python, err := worker.Python(run)
-	if err != nil {
-		return nil, err
+	if f.UserProgram || f.Server {
+		return f.Command(framework.Rank{Point: r.point, Run: run, World: r.world, Worker: self, Python: os.Getenv(framework.PythonVariable), Listen: ip.String(), Ports: ports}), nil
 	}
-	rank := framework.Rank{Point: r.point, Run: run, World: r.world, Worker: self, Python: python, Listen: ip.String(), Ports: ports}
-	if f.UserProgram {
-		return f.Command(rank), nil
-	}
-	return []string{self, "model-server", "--model", r.point.Workload.Serve.Model, "--name", nativeModel, "--listen", net.JoinHostPort(ip.String(), strconv.Itoa(ports.HTTP)),
+	return []string{self, "model-server", "--model", r.point.Workload.Serve.Model, "--name", framework.ServedModel, "--listen", net.JoinHostPort(ip.String(), strconv.Itoa(ports.HTTP)),
 		"--threads", strconv.Itoa(r.point.Resources.CPUsPerWorker)}, nil
 }
-
-// nativeModel is what the native server's model is called in requests.
-const nativeModel = "model"
 
 // devices gives each replica of a node a GPU of its own.
 func (r *serving) devices() []string {
@@ -424,7 +437,7 @@ func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func
 
 // inputs are those of requests with so many samples.
 func (r *serving) inputs(batch int) target.Inputs {
-	return target.Inputs{Batch: batch, Seed: uint64(r.point.Seed)}
+	return target.Inputs{Batch: batch, Seed: uint64(r.point.Seed), Dims: r.point.Workload.Serve.Shape.Of()}
 }
 
 // asker makes requests of a model that describes itself.
@@ -438,8 +451,8 @@ func (r *serving) asker(ctx context.Context, servers []string, expect []byte) (f
 		return func(in target.Inputs) (*target.Question, error) { return target.InProcess(m, in) }, nil
 	}
 	name := w.Model
-	if r.point.Framework == "native" && w.Target != study.URL {
-		name = nativeModel
+	if r.point.Framework != "command" && w.Target != study.URL {
+		name = framework.ServedModel
 	}
 	patience, stop := context.WithTimeout(ctx, time.Duration(w.Startup))
 	defer stop()

@@ -11,12 +11,19 @@ import (
 )
 
 // programLimit is the largest file that is taken for a program, in bytes: what
-// is longer is data.
-const programLimit = 4 << 20
+// is longer is data. A model that is served may be longer.
+const (
+	programLimit = 4 << 20
+	modelLimit   = 2 << 30
+)
 
 // NamedFiles are the user's own files that a command's arguments name, beside
-// the study or below: name to path. A command's files are used in place.
+// the study or below, and the model that a service is of: name to path. They are
+// used in place.
 func NamedFiles(f Framework, s Rank) map[string]string {
+	if model := s.Point.ModelFile(); model != "" {
+		return map[string]string{filepath.Base(model): model}
+	}
 	if !f.UserProgram {
 		return nil
 	}
@@ -34,10 +41,14 @@ func NamedFiles(f Framework, s Rank) map[string]string {
 	return paths
 }
 
-// Digest is the SHA-256 of a program's file, in hexadecimal; "" where it is
-// none, or cannot be read.
+// Digest is the SHA-256 of a program's file, or a model's, in hexadecimal; "" where
+// it is none, or cannot be read.
 func Digest(path string) string {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > programLimit {
+	limit := int64(programLimit)
+	if isONNX(path) || filepath.Ext(path) == ".safetensors" {
+		limit = modelLimit
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > limit {
 		return ""
 	}
 	file, err := regular.Open(path)

@@ -38,10 +38,17 @@ type Framework struct {
 	// and the local launcher; nil: nothing else.
 	Launchers []string
 
-	// Import is the Python module that the program needs; "" for none.
-	Import string
+	// Server: it serves models, and does nothing else.
+	Server bool
 
-	// Family is the folder of locks/ with what Import needs; "": Debian's
+	// Imports are the Python modules that the program needs; nil: none.
+	Imports []string
+
+	// versions are distributions whose versions a service's runs record; see
+	// ServerVersions.
+	versions []string
+
+	// Family is the folder of locks/ with what Imports need; "": Debian's
 	// packages, or nothing.
 	Family string
 
@@ -66,9 +73,10 @@ func (f Framework) OncePerNode(p study.Point) bool { return f.PerNode != nil && 
 // [command] itself. A service's is started by our own, which asks it.
 func (f Framework) StartsUsers(p study.Point) bool { return f.UserProgram && !p.Workload.Serves() }
 
-// Started is what the supervisor starts, by its arguments.
+// Started is what the supervisor starts, by its arguments. Of a service that is our
+// own program, which starts Command as a replica.
 func (f Framework) Started(s Rank) []string {
-	if f.UserProgram && s.Point.Workload.Serves() {
+	if s.Point.Workload.Serves() {
 		return native.Command(s)
 	}
 	return f.Command(s)
@@ -117,7 +125,7 @@ func (s Rank) interpreter() string {
 // is found here; "" where it is no Python program.
 func (f Framework) Interpreter(s Rank) string {
 	asks := func(argument string) bool { return slices.Contains(named(argument), "{python}") }
-	if f.Import == "" && !slices.ContainsFunc(s.Point.Command.Run, asks) {
+	if f.Imports == nil && !slices.ContainsFunc(s.Point.Command.Run, asks) {
 		return ""
 	}
 	python := s.interpreter()
@@ -141,12 +149,16 @@ func (s Rank) hosts() []string {
 // program.
 const RunVariable = "SCALEBENCH_RUN"
 
+// PythonVariable is the environment variable that names the interpreter of Python
+// programs to a program of ours that starts one.
+const PythonVariable = "SCALEBENCH_PYTHON"
+
 // DataVariable is the environment variable that names the folder of the data to
 // a program: data.path, or where that was staged on its node.
 const DataVariable = "SCALEBENCH_DATA"
 
 // All lists the frameworks, in the order in which they are offered.
-var All = []Framework{native, pytorchDDP, pytorchHorovod, tensorflowHorovod, kerasHorovod, tensorflowMultiworker, kerasMirrored, mxnet, command}
+var All = []Framework{native, pytorchDDP, pytorchHorovod, tensorflowHorovod, kerasHorovod, tensorflowMultiworker, kerasMirrored, mxnet, triton, mlserver, kserve, command}
 
 // Find returns the framework of a name. The error lists the valid ones.
 func Find(name string) (Framework, error) {
@@ -165,7 +177,7 @@ func Find(name string) (Framework, error) {
 func ForStudy() []study.Framework {
 	list := make([]study.Framework, len(All))
 	for i, f := range All {
-		list[i] = study.Framework{Name: f.Name, Check: f.check, Command: f.UserProgram, Uses: f.Uses, Placeholder: placeholderOf}
+		list[i] = study.Framework{Name: f.Name, Check: f.check, Command: f.UserProgram, Server: f.Server, Uses: f.Uses, Placeholder: placeholderOf}
 	}
 	return list
 }

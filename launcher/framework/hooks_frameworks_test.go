@@ -8,7 +8,7 @@ import "testing"
 // each in the environment of its lock.
 func BenchmarkFrameworkHooks(b *testing.B) {
 	for _, f := range All {
-		if f.Import == "" {
+		if f.Imports == nil {
 			continue
 		}
 		b.Run(f.Name, func(b *testing.B) { benchmarkHooks(b, f.Name) })

@@ -28,18 +28,18 @@ type Installation struct {
 const importTime = 2 * time.Minute
 
 // Look asks an interpreter ("": python3) on this host for the framework, which
-// must have an Import. The error is the last that the interpreter said.
+// must have Imports. The error is the last that the interpreter said.
 func (f Framework) Look(ctx context.Context, interpreter string) (Installation, error) {
 	var i Installation
 	ctx, cancel := context.WithTimeout(ctx, importTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, Rank{Python: interpreter}.interpreter(), "-B", "-c", found, f.Import)
+	cmd := exec.CommandContext(ctx, Rank{Python: interpreter}.interpreter(), "-B", "-c", found, strings.Join(f.Imports, " "))
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &complaint, time.Second
 	err := cmd.Run()
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return i, fmt.Errorf("%s did not import %s within %v", cmd.Path, f.Import, importTime)
+		return i, fmt.Errorf("%s did not import %s within %v", cmd.Path, strings.Join(f.Imports, " and "), importTime)
 	case err != nil:
 		said := strings.TrimSpace(complaint.String())
 		if said == "" {
@@ -68,7 +68,7 @@ func (i Installation) String() string {
 // to name in the site file.
 func (f Framework) Install() string {
 	switch {
-	case f.Import == "":
+	case f.Imports == nil:
 		return ""
 	case f.Family == "":
 		return "apt-get install python3-torch python3-numpy"

@@ -29,7 +29,7 @@ func TestLook(t *testing.T) {
 		"no_such_module": "No module named 'no_such_module'",
 		"horovod.torch":  "Horovod was not built with horovod.torch",
 	} {
-		f := Framework{Import: module}
+		f := Framework{Imports: []string{module}}
 		if got, err := f.Look(t.Context(), debianPython); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v; want %q", module, got, err, want)
 		}

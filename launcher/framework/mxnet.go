@@ -16,7 +16,7 @@ var mxnetPrograms embed.FS
 // a rank.
 var mxnet = Framework{
 	Name:     "mxnet",
-	Import:   "horovod.mxnet",
+	Imports:  []string{"horovod.mxnet"},
 	Family:   "mxnet",
 	Programs: programs(mxnetPrograms),
 	Check: func(p study.Point) map[string]string {

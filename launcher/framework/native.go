@@ -19,9 +19,11 @@ var native = Framework{
 		wrong := map[string]string{}
 		if s := p.Workload.Serve; p.Workload.Serves() && s.Target != study.URL {
 			if s.Target == study.GRPC {
-				wrong["workload.target"] = "\"grpc\" needs a server that speaks gRPC, and scalebench's own speaks HTTP; set framework = [\"command\"] and start one with [command]"
+				wrong["workload.target"] = "\"grpc\" needs a server that speaks gRPC, and scalebench's own speaks HTTP; triton, mlserver and kserve speak it, or set framework = [\"command\"] and start one with [command]"
 			}
-			if untrained, ok := strings.CutPrefix(s.Model, study.RandomModel); s.Model == "" || ok && !slices.Contains(NativeModels, untrained) {
+			if isONNX(s.Model) {
+				wrong["workload.model"] = fmt.Sprintf("%q is an ONNX model, and the native server computes only those of the native trainer; %s, %s and %s serve it", s.Model, triton.Name, mlserver.Name, kserve.Name)
+			} else if untrained, ok := strings.CutPrefix(s.Model, study.RandomModel); s.Model == "" || ok && !slices.Contains(NativeModels, untrained) {
 				wrong["workload.model"] = fmt.Sprintf("%q is unknown to the native server; valid: a file that a training saved (workload.save_model), or %s%s", s.Model, study.RandomModel, strings.Join(NativeModels, ", "+study.RandomModel))
 			}
 		}

@@ -14,12 +14,12 @@ func TestWhoTakesOwnModelAndData(t *testing.T) {
 	p.Workload.Kind, p.Workload.Train.Model, p.Workload.Train.Precision = "train", "my_model.py:build", "fp32"
 	p.Data.Kind, p.Resources.Device = "my_data.py:load", "cpu"
 	for _, f := range All {
-		if f.UserProgram {
-			continue // it has a program of its own
+		if f.UserProgram || f.Server {
+			continue // it has a program of its own, or trains nothing
 		}
 		wrong := f.Check(p)
 		switch {
-		case f.Import != "":
+		case f.Imports != nil:
 			if len(wrong) > 0 {
 				t.Errorf("%s refuses them: %v", f.Name, wrong)
 			}

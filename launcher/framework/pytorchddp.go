@@ -36,7 +36,7 @@ func python(s Rank, program string) []string {
 // between CPUs, NCCL between GPUs.
 var pytorchDDP = Framework{
 	Name:      "pytorch-ddp",
-	Import:    "torch",
+	Imports:   []string{"torch"},
 	Programs:  programs(pytorchPrograms),
 	Launchers: []string{"torchrun"},
 	PerNode:   byTorchrun,

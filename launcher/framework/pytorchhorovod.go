@@ -6,7 +6,7 @@ import "github.com/scalebench/scalebench/launcher/study"
 // one process a rank.
 var pytorchHorovod = Framework{
 	Name:     "pytorch-horovod",
-	Import:   "horovod.torch",
+	Imports:  []string{"horovod.torch"},
 	Family:   "pytorch",
 	Programs: programs(pytorchPrograms),
 	Check: func(p study.Point) map[string]string {

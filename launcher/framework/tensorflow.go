@@ -38,7 +38,7 @@ func tensorflowLog(Rank) []string {
 // averages, one process a rank.
 var tensorflowHorovod = Framework{
 	Name:        "tensorflow-horovod",
-	Import:      "horovod.tensorflow",
+	Imports:     []string{"horovod.tensorflow"},
 	Family:      "tensorflow",
 	Programs:    programs(tensorflowPrograms),
 	Check:       checkTensorFlow("tensorflow-horovod"),
@@ -49,7 +49,7 @@ var tensorflowHorovod = Framework{
 // kerasHorovod is Keras's own loop, fit, around Horovod's optimiser.
 var kerasHorovod = Framework{
 	Name:        "keras-horovod",
-	Import:      "horovod.keras",
+	Imports:     []string{"horovod.keras"},
 	Family:      "tensorflow",
 	Programs:    programs(tensorflowPrograms),
 	Check:       checkTensorFlow("keras-horovod"),
@@ -61,7 +61,7 @@ var kerasHorovod = Framework{
 // a rank; gRPC carries the gradients of CPUs.
 var tensorflowMultiworker = Framework{
 	Name:        "tensorflow-multiworker",
-	Import:      "tensorflow",
+	Imports:     []string{"tensorflow"},
 	Family:      "tensorflow",
 	Programs:    programs(tensorflowPrograms),
 	Check:       checkTensorFlow("tensorflow-multiworker"),
@@ -73,7 +73,7 @@ var tensorflowMultiworker = Framework{
 // devices of one node, each of which is a rank.
 var kerasMirrored = Framework{
 	Name:     "keras-mirrored",
-	Import:   "tensorflow",
+	Imports:  []string{"tensorflow"},
 	Family:   "tensorflow",
 	Programs: programs(tensorflowPrograms),
 	PerNode:  func(study.Point) bool { return true },

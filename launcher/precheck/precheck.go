@@ -58,7 +58,7 @@ func Check(ctx context.Context, st *study.Study, site *study.Site, plan *study.P
 	c.each(plan, func(f framework.Framework, p study.Planned, site *study.Site) {
 		if f.UserProgram {
 			c.command(f, p, site)
-		} else if f.Import != "" {
+		} else if f.Imports != nil {
 			c.framework(f, site)
 		}
 	})
@@ -100,6 +100,7 @@ func (c *checker) each(plan *study.Plan, look func(framework.Framework, study.Pl
 			continue // the plan would not be there
 		}
 		c.data(p.Point)
+		c.model(p.Point)
 		look(f, p, site)
 	}
 }
@@ -128,6 +129,24 @@ func (c *checker) data(p study.Point) {
 		c.add(c.study.Problem(path, fmt.Sprintf("%s does not exist on %s; put the data there (scalebench data synth DIR makes some), or correct the path%s", p.Data.Path, c.host, elsewhere)))
 	case !info.IsDir():
 		c.add(c.study.Problem(path, p.Data.Path+" is a file; name the folder that holds the data"))
+	}
+}
+
+// model holds the file of a model that is served.
+func (c *checker) model(p study.Point) {
+	file := p.ModelFile()
+	if file == "" {
+		return
+	}
+	path := "workload.model"
+	if slices.Contains(c.study.Swept(), path) {
+		path = "sweep.model"
+	}
+	switch info, err := os.Stat(file); {
+	case err != nil:
+		c.add(c.study.Problem(path, fmt.Sprintf("%s does not exist on %s; relative paths start from the study file's folder%s", file, c.host, elsewhere)))
+	case !info.Mode().IsRegular():
+		c.add(c.study.Problem(path, file+" is not a file"))
 	}
 }
 
@@ -192,8 +211,8 @@ func (c *checker) framework(f framework.Framework, site *study.Site) {
 	if provides(site, nil) {
 		return
 	}
-	if a := c.ask(name, path, []string{f.Import}, "", site); len(a.Missing) > 0 {
-		c.add(where(fmt.Sprintf("%s has no package %s, which %s needs; install it (%s), or name an interpreter that has it in the site file: python = \"PATH\"", path, a.Missing[0], f.Name, f.Install())))
+	if a := c.ask(name, path, f.Imports, "", site); len(a.Missing) > 0 {
+		c.add(where(fmt.Sprintf("%s has no package %s, which %s needs; install it (%s), or name an interpreter that has it in the site file: python = \"PATH\"", path, strings.Join(a.Missing, " and no package "), f.Name, f.Install())))
 	}
 }
 

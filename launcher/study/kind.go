@@ -26,8 +26,9 @@ type kind struct {
 	// expand fills in what follows from the keys of a point and says, by TOML
 	// path, what does not fit together.
 	expand func(*Point) map[string]string
-	// frameworks can run it; nil: every one that does not say otherwise.
+	// frameworks can run it; nil: every one that is no model server.
 	frameworks []string
+	servers    bool     // model servers can run it, too
 	workers    string   // what its workers are called in [sweep], beside "workers"; "": nothing else
 	data       bool     // it works on what [data] names
 	files      []string // its keys that name files, relative to the study file, by TOML path
@@ -119,10 +120,21 @@ func (w *Workload) UnmarshalJSON(text []byte) error {
 // a batch.
 func (w Workload) Trains() bool { return w.Kind == defaultKind }
 
-// runBy says why a framework cannot run the kind, "" when it can.
-func (k kind) runBy(framework string) string {
-	if k.frameworks == nil || slices.Contains(k.frameworks, framework) {
-		return ""
+// runBy reports whether a framework can run the kind.
+func (k kind) runBy(f Framework) bool {
+	if f.Server {
+		return k.servers
 	}
-	return fmt.Sprintf("%q does not run this kind of workload; valid for it: %s", framework, strings.Join(quoted(k.frameworks), ", "))
+	return k.frameworks == nil || slices.Contains(k.frameworks, f.Name)
+}
+
+// notRunBy says that a framework cannot run the kind, and which of all can.
+func (k kind) notRunBy(f Framework, all []Framework) string {
+	var valid []string
+	for _, other := range all {
+		if k.runBy(other) {
+			valid = append(valid, other.Name)
+		}
+	}
+	return fmt.Sprintf("%q does not run this kind of workload; valid for it: %s", f.Name, strings.Join(quoted(valid), ", "))
 }

@@ -226,8 +226,8 @@ func (x *expansion) point(p Point) []Planned {
 		p.Resources.CPUsPerWorker = cmp.Or(v.CPUsPerWorker, p.Resources.CPUsPerWorker)
 	}
 	k := kinds[p.Workload.Kind]
-	if wrong := k.runBy(p.Framework); wrong != "" {
-		x.problem("framework", wrong)
+	if !k.runBy(f) {
+		x.problem("framework", k.notRunBy(f, s.frameworks))
 		return nil
 	}
 	for path, wrong := range k.expand(&p) {

@@ -95,7 +95,7 @@ func (d *decoder) points(k kind, s Study) {
 	// Whatever framework is meant: what none of them can do.
 	f := keyOf(defaultKind, "framework")
 	var common Problems
-	for i, framework := range d.meantFrameworks(s, unknown) {
+	for i, framework := range d.meantFrameworks(k, s, unknown) {
 		one := s
 		one.axes = slices.Concat([]axis{{"framework", "framework", f, []reflect.Value{reflect.ValueOf(framework)}}}, s.axes)
 		_, problems := one.expand(unread, flaws)
@@ -126,10 +126,10 @@ func keyOf(kind, path string) pointField {
 // meantFrameworks are those that an unknown name in the sweep may stand for: the
 // one that is spelled alike, or else all that start a command, where the study
 // has one, or that do not.
-func (d *decoder) meantFrameworks(s Study, unknown string) []string {
+func (d *decoder) meantFrameworks(k kind, s Study, unknown string) []string {
 	var names []string
 	for _, f := range s.frameworks {
-		if f.Command == d.has("command") {
+		if f.Command == d.has("command") && k.runBy(f) {
 			names = append(names, f.Name)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/BurntSushi/toml"
 )
@@ -21,7 +22,7 @@ type Serve struct {
 	Target string `toml:"target" json:"target"` // HTTP, GRPC, URL or Process
 	URL    string `toml:"url" json:"url"`       // of target = "url": http://, https:// or grpc://
 
-	Model     string   `toml:"model" json:"model"`
+	Model     string   `toml:"model" json:"model"`         // the file that a server of ours is to serve; of others the name
 	Precision string   `toml:"precision" json:"precision"` // of the deployed model; a label, as the server decides
 	Startup   Duration `toml:"startup" json:"startup"`     // how long a replica may take until it is ready
 	Ready     string   `toml:"ready" json:"ready"`         // path that answers 2xx once it is
@@ -33,6 +34,7 @@ type Serve struct {
 	Expect      string `toml:"expect" json:"expect"` // text that every right answer holds
 	Stream      bool   `toml:"stream" json:"stream"` // answers come text by text, by OpenAI's protocol
 
+	Shape   Shapes    `toml:"shape" json:"shape"`     // of the model's inputs, where it leaves more open than the batch
 	Batch   []int     `toml:"batch" json:"batch"`     // samples in a request
 	Threads []int     `toml:"threads" json:"threads"` // requests in flight: closed loop
 	Rate    []float64 `toml:"rate" json:"rate"`       // requests/s at random times: open loop
@@ -64,6 +66,7 @@ const readyPath = "/v2/health/ready"
 var serve = kind{
 	keys:       "Serve",
 	frameworks: []string{"native", "command"},
+	servers:    true,
 	defaults: Workload{Kind: "serve", Serve: Serve{
 		Target:      HTTP,
 		Precision:   "fp32",
@@ -102,7 +105,6 @@ var serve = kind{
 		"workload.client":  {"workers", "resources.workers_per_node"},
 	},
 	plausible: map[string]any{"workload.threads": []int{1}, "workload.url": "http://localhost/"},
-	brought:   []string{"workload.model"},
 	expand:    expandServe,
 	workers:   "replicas",
 	files:     []string{"workload.payload"},
@@ -130,7 +132,7 @@ func expandServe(p *Point) map[string]string {
 	if !w.Starts() && p.Workers > 1 {
 		wrong["workers"] = "target = \"" + w.Target + "\" starts no replicas; set replicas = [1], and sweep a key of your own for what differs between services"
 	}
-	if w.Path == "" && w.Model == "" && (w.Target == URL || p.Framework != "native") {
+	if w.Path == "" && w.Model == "" && w.named(p.Framework) {
 		wrong["workload.model"] = "missing; the Open Inference Protocol asks for a model by name. For another protocol set workload.path, and payload for what to post"
 	}
 	if w.Path == "" && w.Payload != "" {
@@ -143,6 +145,9 @@ func expandServe(p *Point) map[string]string {
 		wrong["workload.stream"] = "needs workload.path, like \"/v1/completions\", and workload.payload, a request with \"stream\": true"
 	case !w.Stream && ofStream >= 0:
 		wrong["workload.limit"] = bounds[ofStream].Of + " is a time of answers that come text by text; set workload.stream = true, or limit p50, p90, p95 or p99"
+	}
+	if w.Path != "" && w.Shape != "" {
+		wrong["workload.shape"] = "requests to workload.path post the payload as it is; leave one of the two out"
 	}
 	if w.Path != "" && !slices.Equal(w.Batch, []int{1}) && w.Payload == "" {
 		wrong["workload.batch"] = "requests to workload.path have no samples to count without workload.payload"
@@ -170,11 +175,24 @@ func expandServe(p *Point) map[string]string {
 // trained: its speed does not depend on the weights.
 const RandomModel = "random:"
 
-// locateModel: the native server's model is a file; others have names for theirs.
+// named reports whether the model is a name that somebody else's service has for it,
+// and not a file that the framework serves.
+func (w Serve) named(framework string) bool { return w.Target == URL || framework == "command" }
+
+// ModelFile is the file that the replicas serve, "" for none: a command and a service
+// that runs already have their own names for their model.
+func (p Point) ModelFile() string {
+	w := p.Workload.Serve
+	if !p.Workload.Serves() || w.named(p.Framework) || strings.HasPrefix(w.Model, RandomModel) {
+		return ""
+	}
+	return w.Model
+}
+
+// locateModel finds a model's file from the folder of the study.
 func locateModel(p *Point, folder string) {
-	w := &p.Workload.Serve
-	if p.Framework == "native" && w.Model != "" && !strings.HasPrefix(w.Model, RandomModel) && !filepath.IsAbs(w.Model) {
-		w.Model = filepath.Join(folder, w.Model)
+	if file := p.ModelFile(); file != "" && !filepath.IsAbs(file) {
+		p.Workload.Serve.Model = filepath.Join(folder, file)
 	}
 }
 
@@ -288,6 +306,55 @@ func (l *Limit) UnmarshalTOML(v any) error {
 }
 
 var _ toml.Unmarshaler = (*Limit)(nil)
+
+// Shapes are the sizes of inputs behind the batch, as in the study,
+// { x = [3, 48, 192] }, written "x:3,48,192"; "" for none.
+type Shapes string
+
+// Of are the sizes by the name of the input.
+func (s Shapes) Of() map[string][]int {
+	m := map[string][]int{}
+	for word := range strings.FieldsSeq(string(s)) {
+		colon := strings.LastIndexByte(word, ':')
+		for text := range strings.SplitSeq(word[colon+1:], ",") {
+			size, _ := strconv.Atoi(text) // it was read once
+			m[word[:colon]] = append(m[word[:colon]], size)
+		}
+	}
+	return m
+}
+
+// UnmarshalTOML reads the table.
+func (s *Shapes) UnmarshalTOML(v any) error {
+	t, ok := v.(map[string]any)
+	if !ok {
+		return fmt.Errorf("want a table, like { x = [3, 224, 224] }, got %.60s", fmt.Sprint(v))
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		if name == "" || strings.ContainsFunc(name, unicode.IsSpace) {
+			return fmt.Errorf("%q cannot name an input; want a name without white space", name)
+		}
+		list, ok := t[name].([]any)
+		var sizes []string
+		for _, size := range list {
+			n, whole := size.(int64)
+			ok = ok && whole && n >= 1 && n <= 1<<20
+			sizes = append(sizes, strconv.FormatInt(n, 10))
+		}
+		if !ok || len(sizes) == 0 {
+			return fmt.Errorf("%s = %.60s; want the sizes behind the batch, each 1 to %d, like [3, 224, 224]", name, fmt.Sprint(t[name]), 1<<20)
+		}
+		words = append(words, name+":"+strings.Join(sizes, ","))
+	}
+	if len(words) == 0 {
+		return fmt.Errorf("names no input; write one with its sizes behind the batch, like { x = [3, 224, 224] }")
+	}
+	*s = Shapes(strings.Join(words, " "))
+	return nil
+}
+
+var _ toml.Unmarshaler = (*Shapes)(nil)
 
 var pathPattern = regexp.MustCompile(`^/[!-~]*$`)
 

@@ -44,6 +44,13 @@ func TestServeProblems(t *testing.T) {
 		"threads = [1]\n[resources]\nlaunch = \"torchrun\"":                     "a replica is one process",
 		"threads = [1]\nclient = \"nobody\"":                                    `workload.client: "nobody" is not known; did you mean node? Valid: "node", "cores"`,
 		"threads = [1]\nduration = \"10ms\"":                                    "workload.duration: want",
+		"threads = [1]\nshape = [3]":                                            `workload.shape: want a table, like { x = [3, 224, 224] }`,
+		"threads = [1]\nshape = {}":                                             `workload.shape: names no input`,
+		"threads = [1]\nshape = { x = [] }":                                     `workload.shape: x = []; want the sizes behind the batch`,
+		"threads = [1]\nshape = { x = [3, 0] }":                                 `workload.shape: x = [3 0]; want the sizes behind the batch`,
+		"threads = [1]\nshape = { x = [1.5] }":                                  `workload.shape: x = [1.5]; want`,
+		"threads = [1]\nshape = { \"a b\" = [3] }":                              `workload.shape: "a b" cannot name an input`,
+		"threads = [1]\npath = \"/p\"\npayload = \"x\"\nshape = { x = [3] }":    "workload.shape: requests to workload.path post the payload as it is",
 	} {
 		s, err := Parse("s.toml", []byte(serving(keys)), []Framework{{Name: "native"}})
 		if err == nil {
@@ -70,6 +77,61 @@ func TestLimit(t *testing.T) {
 	}
 	if _, errors := Limit("p95=50ms").Of(); errors != 0.001 {
 		t.Errorf("without a word of them, errors may be %g", errors)
+	}
+}
+
+// Sizes of inputs come back as they were written, whatever the input is called.
+func TestShapes(t *testing.T) {
+	s, err := Parse("s.toml", []byte(serving("threads = [1]\nshape = { x = [3, 48, 192], \"gpu_0/data:0\" = [7] }")), []Framework{{Name: "native"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape := s.Workload.Serve.Shape
+	if diff := cmp.Diff(map[string][]int{"x": {3, 48, 192}, "gpu_0/data:0": {7}}, shape.Of()); diff != "" || shape != "gpu_0/data:0:7 x:3,48,192" {
+		t.Errorf("%q: %s", shape, diff)
+	}
+	if n := len(Shapes("").Of()); n != 0 {
+		t.Errorf("no shape has %d inputs", n)
+	}
+}
+
+// A model that we serve is a file, found from the study's folder; one of others is a
+// name. Model servers run this kind and no other.
+func TestServedModel(t *testing.T) {
+	all := []Framework{{Name: "native"}, {Name: "command", Command: true}, {Name: "server", Server: true}, {Name: "trainer"}}
+	plan := func(text string) (*Plan, error) {
+		s, err := Parse("/studies/s.toml", []byte(text), all)
+		if err != nil {
+			return nil, err
+		}
+		return s.Plan(DefaultSite())
+	}
+	const run = "[study]\nname = \"s\"\n[workload]\nkind = \"serve\"\nthreads = [1]\n"
+	for text, want := range map[string]struct{ model, file string }{
+		"model = \"m/a.onnx\"\n[sweep]\nframework = [\"server\"]\nreplicas = [1]\n":                            {"/studies/m/a.onnx", "/studies/m/a.onnx"},
+		"model = \"/a.onnx\"\n[sweep]\nframework = [\"server\"]\nreplicas = [1]\n":                             {"/a.onnx", "/a.onnx"},
+		"model = \"a.safetensors\"\n[sweep]\nreplicas = [1]\n":                                                 {"/studies/a.safetensors", "/studies/a.safetensors"},
+		"model = \"random:mlp\"\n[sweep]\nreplicas = [1]\n":                                                    {"random:mlp", ""},
+		"model = \"resnet\"\n[command]\nrun = \"serve\"\n[sweep]\nframework = [\"command\"]\nreplicas = [1]\n": {"resnet", ""},
+		"model = \"resnet\"\ntarget = \"url\"\nurl = \"http://h\"\n[sweep]\nreplicas = [1]\n":                  {"resnet", ""},
+	} {
+		p, err := plan(run + text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := p.Points[0].Point; got.Workload.Serve.Model != want.model || got.ModelFile() != want.file {
+			t.Errorf("%s: model %q, file %q", text, got.Workload.Serve.Model, got.ModelFile())
+		}
+	}
+	for text, want := range map[string]string{
+		run + "model = \"a.onnx\"\n[sweep]\nframework = [\"trainer\"]\nreplicas = [1]\n":                                     `sweep.framework: "trainer" does not run this kind of workload; valid for it: "native", "command", "server"`,
+		"[study]\nname = \"s\"\n[workload]\nmodel = \"mlp\"\nepochs = 1\n[sweep]\nframework = [\"server\"]\nworkers = [1]\n": `sweep.framework: "server" does not run this kind of workload; valid for it: "native", "command", "trainer"`,
+		run + "[command]\nrun = \"serve\"\n[sweep]\nframework = [\"command\"]\nreplicas = [1]\n":                             "workload.model: missing; the Open Inference Protocol asks for a model by name",
+	} {
+		if _, err := plan(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s:\n%v\nwant %s", text, err, want)
+		}
 	}
 }
 

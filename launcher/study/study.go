@@ -35,6 +35,8 @@ type Framework struct {
 	// Command: it starts the program of [command], which brings its own model
 	// and its own end.
 	Command bool
+	// Server: it serves models, and does nothing else.
+	Server bool
 	// Uses names the keys whose values reach the program, by TOML path; nil:
 	// all of them do.
 	Uses func(Point) []string

@@ -102,13 +102,6 @@ func readRecord(run rundir.Folder) (r record, err error) {
 	return r, nil
 }
 
-// Python is the interpreter that the attempt is recorded to have for programs in
-// Python; "" for none.
-func Python(run rundir.Folder) (string, error) {
-	r, err := readRecord(run)
-	return r.Python, err
-}
-
 // longestNonce is how many bytes a file with a nonce may have; ours has 33.
 const longestNonce = 4096
 
@@ -283,6 +276,9 @@ func run(f framework.Framework, s framework.Rank, o *output, heard func(os.Signa
 		cmd.Env = world.WithoutRank(cmd.Env)
 	}
 	cmd.Env = append(cmd.Env, leftover.Mark(), framework.RunVariable+"="+s.Run.Path(), framework.DataVariable+"="+s.Point.Data.Path)
+	if s.Python != "" {
+		cmd.Env = append(cmd.Env, framework.PythonVariable+"="+s.Python)
+	}
 	if f.Environment != nil {
 		cmd.Env = append(cmd.Env, f.Environment(s)...)
 	}

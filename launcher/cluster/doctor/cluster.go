@@ -77,8 +77,13 @@ func (c Cluster) imports() []string {
 	var list []string
 	for _, p := range c.Plan.Points {
 		f, err := framework.Find(p.Point.Framework)
-		if err == nil && f.Import != "" && c.Backend.Site.Interpreter(f.Name) == c.Backend.Site.Python && !slices.Contains(list, f.Import) {
-			list = append(list, f.Import)
+		if err != nil || c.Backend.Site.Interpreter(f.Name) != c.Backend.Site.Python {
+			continue
+		}
+		for _, module := range f.Imports {
+			if !slices.Contains(list, module) {
+				list = append(list, module)
+			}
 		}
 	}
 	return list

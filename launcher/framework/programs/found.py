@@ -1,6 +1,6 @@
 """Says what an interpreter has of a framework.
 
-    python found.py MODULE
+    python found.py "MODULE ..."
 
 Prints JSON: versions by library, devices in words. A module that is there in
 name only, such as Horovod's for a framework that it was not built for, is an
@@ -14,17 +14,19 @@ import os
 import sys
 
 
-def main(name):
+def main(names):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with contextlib.redirect_stdout(sys.stderr):  # some talk when imported
-        module = importlib.import_module(name)
-        if name.startswith("horovod."):
-            if not hasattr(module, "init"):
-                raise ImportError(f"Horovod was not built with {name}")
-            if not module.gloo_built():
-                raise ImportError("Horovod was built without gloo")
+        for name in names:
+            module = importlib.import_module(name)
+            if name.startswith("horovod."):
+                if not hasattr(module, "init"):
+                    raise ImportError(f"Horovod was not built with {name}")
+                if not module.gloo_built():
+                    raise ImportError("Horovod was built without gloo")
         versions = {}
-        for library in ("horovod", "torch", "tensorflow", "mxnet"):
+        for library in ("horovod", "torch", "tensorflow", "mxnet",
+                        "pytriton", "mlserver", "kserve", "onnxruntime"):
             if library in sys.modules:
                 versions[library] = getattr(sys.modules[library],
                                             "__version__", "?")
@@ -47,4 +49,4 @@ def devices():
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1].split())

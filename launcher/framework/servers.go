@@ -1,0 +1,94 @@
+package framework
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+//go:embed programs/onnx_model.py programs/serve_triton.py programs/serve_mlserver.py programs/serve_kserve.py
+var serverPrograms embed.FS
+
+// ServedModel is what the model of a server of ours is called in requests.
+const ServedModel = "model"
+
+// The model servers serve one ONNX file, which onnxruntime computes in each of them, so
+// that the server is the only difference.
+var (
+	// triton is NVIDIA's Triton with its Python backend, as PyTriton brings it.
+	triton = server("triton", "pytriton", "nvidia-pytriton")
+	// mlserver is Seldon's MLServer with a runtime of ours.
+	mlserver = server("mlserver", "mlserver", "mlserver")
+	// kserve is the model server of KServe's Python SDK.
+	kserve = server("kserve", "kserve", "kserve")
+)
+
+// server is a model server by its name, which is also that of its lock and of its
+// program, the module that it comes in, and what that is called in the registry.
+func server(name, module, distribution string) Framework {
+	return Framework{
+		Name:     name,
+		Server:   true,
+		Imports:  []string{module, "onnxruntime"},
+		Family:   name,
+		versions: []string{distribution, "onnxruntime"},
+		Programs: programs(serverPrograms),
+		Check:    func(p study.Point) map[string]string { return checkServer(name, p) },
+		Command: func(s Rank) []string {
+			w, grpc := s.Point.Workload.Serve, 0 // none
+			if w.Target == study.GRPC {
+				grpc = s.Ports.GRPC
+			}
+			return append(python(s, "serve_"+name+".py"), "--model", w.Model, "--name", ServedModel,
+				"--listen", net.JoinHostPort(s.Listen, strconv.Itoa(s.Ports.HTTP)), "--grpc-port", strconv.Itoa(grpc),
+				"--threads", strconv.Itoa(s.Point.Resources.CPUsPerWorker), "--batch", strconv.Itoa(slices.Max(w.Batch)))
+		},
+	}
+}
+
+func isONNX(model string) bool { return strings.EqualFold(filepath.Ext(model), ".onnx") }
+
+func checkServer(name string, p study.Point) map[string]string {
+	wrong := map[string]string{}
+	if w := p.Workload.Serve; !w.Starts() {
+		wrong["workload.target"] = fmt.Sprintf("%q starts no server, and framework = %q is one; leave one of the two out", w.Target, name)
+	} else if !isONNX(w.Model) {
+		wrong["workload.model"] = fmt.Sprintf("%q is not a model that %s serves here; name an ONNX file, like \"model.onnx\"", w.Model, name)
+	}
+	if d := p.Resources.Device; d != "cpu" {
+		wrong["resources.device"] = fmt.Sprintf("%s computes its model only on CPUs here, not on device %q; use \"cpu\"", name, d)
+	}
+	return wrong
+}
+
+//go:embed programs/versions.py
+var versions string
+
+// ServerVersions are the versions of what a model server's program is made of, by
+// name; nil where they are not known. Nothing is imported for them, which takes
+// seconds.
+func (f Framework) ServerVersions(ctx context.Context, interpreter string) map[string]string {
+	if f.versions == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, importTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, Rank{Python: interpreter}.interpreter(), append([]string{"-B", "-c", versions}, f.versions...)...)
+	cmd.WaitDelay = time.Second
+	text, err := cmd.Output()
+	found := map[string]string{}
+	if err != nil || json.Unmarshal(text, &found) != nil {
+		return nil // the server's program will say what is missing
+	}
+	return found
+}
