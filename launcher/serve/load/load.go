@@ -117,7 +117,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Windows: r.record.list(), InFlight: o.InFlight, Asked: len(o.Schedule), lag: o.Lag, FirstError: r.record.first,
+	result := &Result{Windows: r.record.list(), InFlight: o.InFlight, Asked: len(o.Schedule), Held: r.held, MaxInFlight: o.MaxInFlight, lag: o.Lag, FirstError: r.record.first,
 		ClientCPU: (processCPU() - r.cpu).Seconds() / time.Since(r.begin).Seconds()}
 	if !o.InProcess {
 		result.CPUs = min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
@@ -130,6 +130,7 @@ type run struct {
 	begin  time.Time
 	cpu    time.Duration // of this process, at the beginning
 	record *record
+	held   int // Result.Held
 }
 
 // start begins the clock; what went before was connecting.
@@ -238,7 +239,12 @@ func (r *run) open(ctx context.Context) error {
 		r.until(ctx, at)
 		select {
 		case slots <- struct{}{}:
-		case <-ctx.Done():
+		default:
+			r.held++
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+			}
 		}
 		if ctx.Err() != nil {
 			break

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -84,6 +85,22 @@ func TestClosedLoop(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Requests that wait for a connection, because all have one without an answer, are late
+// by the service, which is asked for twice what it gives, and not by the client.
+func TestAllConnectionsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &played{servers: make(chan struct{}, 1), service: fixed(10 * time.Millisecond)}
+		r, err := Run(context.Background(), Options{Dial: p.dial, Schedule: Poisson(200, 40*time.Second, 1), MaxInFlight: 32, Sleep: time.Sleep, Timeout: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := r.Judge()
+		if v.Ours || v.Client || !strings.Contains(v.Why, "requests found 32 others without an answer, and waited; the service does not keep up") {
+			t.Errorf("ours: %v: %s", v.Ours, v.Why)
+		}
+	})
 }
 
 // A service that takes no call for a second makes those wait who would have called:

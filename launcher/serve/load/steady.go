@@ -55,6 +55,8 @@ type Verdict struct {
 	// Ours: Why is the client's, or the time's that was measured, and says nothing of
 	// the service.
 	Ours bool
+	// Client: it is the client's, which a lower rate may not ask too much of.
+	Client bool
 
 	windows []Window // that Total is made of
 }
@@ -80,10 +82,12 @@ func (r *Result) Judge() Verdict {
 			v.Why += fmt.Sprintf("; the first: %v", r.FirstError)
 		}
 	case r.CPUs > 0 && r.ClientCPU > busy*float64(r.CPUs):
-		v.Ours = true
+		v.Ours, v.Client = true, true
 		v.Why = fmt.Sprintf("the client used %.0f %% of its CPUs and may be what was measured; give it more CPUs", 100*r.ClientCPU/float64(r.CPUs))
-	case r.Asked > 0 && v.Lag() > max(behind*v.typical(), r.lag.Seconds()):
-		v.Ours = true
+	case r.late(&v) && float64(r.Held) > (1-hurried)*float64(r.Asked):
+		v.Why = fmt.Sprintf("%d of %d requests found %d others without an answer, and waited; the service does not keep up with %.3g requests/s", r.Held, r.Asked, r.MaxInFlight, v.asked())
+	case r.late(&v):
+		v.Ours, v.Client = true, true
 		v.Why = fmt.Sprintf("the client sent late: by %v at P99, where the median latency is %v; give it its own CPUs", seconds(v.Lag()), seconds(v.typical()))
 	case len(means) < minSteady:
 		v.Ours = true
@@ -114,6 +118,11 @@ func (v *Verdict) Beyond(rate, capacity float64) {
 	}
 }
 
+// late reports whether the open loop's requests were sent later than they may be.
+func (r *Result) late(v *Verdict) bool {
+	return r.Asked > 0 && v.Lag() > max(behind*v.typical(), r.lag.Seconds())
+}
+
 // Of is the verdict on one replica's part of the requests, for its percentiles.
 func (v *Verdict) Of(i int) Verdict {
 	own := replica(v.windows, i)
@@ -139,7 +148,7 @@ func (v *Verdict) WindowCV() (cv float64, ok bool) {
 // against a server that answers at once: it may be the client's. 0 is not known.
 func (v *Verdict) Outruns(rate, client float64) {
 	if client > 0 && rate > ample*client && v.Total.Good > 0 {
-		v.Ours = true
+		v.Ours, v.Client = true, true
 		v.Why = fmt.Sprintf("the client may be what was measured: %.3g requests/s are %.0f %% of the %.3g that it gets from a server that answers at once, and above %.0f %% the two cannot be told apart; give it more CPUs", rate, 100*rate/client, client, 100*ample)
 	}
 }

@@ -300,11 +300,14 @@ func (r *record) list() []Window {
 
 // Result is what a run of requests came to.
 type Result struct {
-	Windows   []Window
-	InFlight  int     // of the closed loop; 0 for the open one
-	Asked     int     // requests of the open loop's schedule
-	ClientCPU float64 // CPUs that this process kept busy meanwhile
-	CPUs      int     // that it may use; 0: it is what is measured, too
+	Windows  []Window
+	InFlight int // of the closed loop; 0 for the open one
+	Asked    int // requests of the open loop's schedule
+	// MaxInFlight is Options's.
+	MaxInFlight int
+	Held        int     // those that found MaxInFlight others without an answer
+	ClientCPU   float64 // CPUs that this process kept busy meanwhile
+	CPUs        int     // that it may use; 0: it is what is measured, too
 	// FirstError is of the first request without a right answer in time; nil: all had
 	// one.
 	FirstError error

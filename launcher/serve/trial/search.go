@@ -50,96 +50,141 @@ func (s *Service) search(ctx context.Context, w study.Serve, batch int, capacity
 			return s.Doubt(fmt.Sprintf("batch %d: did not search for a rate within the limit: %s", batch, v.Why))
 		}
 	}
-	var pass, fail float64
-	var why string // of fail
-	probe := func(rate float64) (passed bool, unknown string, err error) {
+	probe := func(rate float64) (o outcome, err error) {
 		text := fmt.Sprintf("searching for the largest rate within %s, batch %d: trying %s requests/s", w.Limit, batch, number.Significant(rate))
 		if err := s.Phase(text); err != nil {
-			return false, "", err
+			return o, err
 		}
 		for range patience {
-			var broken string
-			if broken, unknown, err = s.broken(ctx, w, Load{Batch: batch, Rate: rate, probes: true}, next()); unknown != "" && err == nil {
-				continue
+			if o, err = s.broken(ctx, w, Load{Batch: batch, Rate: rate, probes: true}, next()); o.unknown == "" || err != nil {
+				return o, err
 			}
-			if broken != "" {
-				fail, why = rate, broken
-			}
-			return broken == "", "", err
 		}
-		return false, unknown, nil
+		return o, nil
 	}
+	var b bracket
 	for rate, probes := capacity/2, 0; probes < maxProbes; probes++ {
 		if rate*w.Duration.Seconds() < fewRequests {
-			return s.Doubt(fmt.Sprintf("batch %d: no rate keeps %s: at %s requests/s %s", batch, w.Limit, number.Significant(fail), why))
+			if b.fail == 0 {
+				return s.Doubt(fmt.Sprintf("batch %d: cannot tell whether %s requests/s keep %s: %s", batch, number.Significant(b.ceiling), w.Limit, b.unjudged))
+			}
+			return s.Doubt(fmt.Sprintf("batch %d: no rate keeps %s: at %s requests/s %s", batch, w.Limit, number.Significant(b.fail), b.why))
 		}
-		passed, unknown, err := probe(rate)
+		o, err := probe(rate)
 		switch {
 		case err != nil:
 			return err
-		case unknown != "":
-			return s.Doubt(fmt.Sprintf("batch %d: cannot tell whether %s requests/s keep %s: %s", batch, number.Significant(rate), w.Limit, unknown))
-		case passed:
-			pass = rate
+		case o.unknown != "" && !o.client:
+			return s.Doubt(fmt.Sprintf("batch %d: cannot tell whether %s requests/s keep %s: %s", batch, number.Significant(rate), w.Limit, o.unknown))
 		}
+		b.learn(rate, o)
+		try, narrow := b.next()
 		switch {
-		case fail == 0:
-			rate = 2 * pass
-		case pass == 0:
-			rate = fail / 2
-		case fail/pass <= near:
-			return s.confirm(w, batch, pass, &fail, &why, probe)
-		default:
-			rate = math.Sqrt(pass * fail)
+		case narrow && b.top() == b.fail:
+			return s.confirm(w, batch, &b, probe)
+		case narrow:
+			return s.Doubt(fmt.Sprintf("batch %d: the largest rate within %s is not known: %s requests/s keep it, and at %s %s", batch, w.Limit, number.Significant(b.pass), number.Significant(b.ceiling), b.unjudged))
 		}
+		rate = try
 	}
 	return s.Doubt(fmt.Sprintf("batch %d: no largest rate within %s was found in %d tries", batch, w.Limit, maxProbes))
 }
 
-// confirm lets a rate pass again, or steps down from it, and records it.
-func (s *Service) confirm(w study.Serve, batch int, rate float64, fail *float64, why *string, probe func(float64) (bool, string, error)) error {
+// outcome is what a probe of a rate came to: the limit is kept, or
+type outcome struct {
+	broken  string // what of it is not
+	unknown string // why that is not known
+	client  bool   // unknown, because the client is too slow for the rate
+}
+
+// bracket is what is known of the rates around the largest one.
+type bracket struct {
+	pass, fail float64 // the largest that kept the limit, the smallest that did not; 0: none
+	why        string  // of fail
+	// ceiling is the smallest rate that was too much for the client: neither a pass nor a
+	// failure, but the search goes on below it.
+	ceiling  float64
+	unjudged string
+}
+
+func (b *bracket) learn(rate float64, o outcome) {
+	switch {
+	case o.client:
+		b.ceiling, b.unjudged = rate, o.unknown
+	case o.broken != "":
+		b.fail, b.why = rate, o.broken
+	default:
+		b.pass = rate
+	}
+}
+
+// top is the rate that the search goes on below; 0 for none.
+func (b *bracket) top() float64 {
+	if b.ceiling > 0 && (b.fail == 0 || b.ceiling < b.fail) {
+		return b.ceiling
+	}
+	return b.fail
+}
+
+// next is the rate to try, or narrow says that the bracket is.
+func (b *bracket) next() (rate float64, narrow bool) {
+	top := b.top()
+	switch {
+	case top == 0:
+		return 2 * b.pass, false
+	case b.pass == 0:
+		return top / 2, false
+	case top/b.pass <= near:
+		return 0, true
+	}
+	return math.Sqrt(b.pass * top), false
+}
+
+// confirm lets the rate that passed pass again, or steps down from it, and records it.
+func (s *Service) confirm(w study.Serve, batch int, b *bracket, probe func(float64) (outcome, error)) error {
+	rate := b.pass
 	for passed, probes := 0, 0; passed < confirmations; probes++ {
-		ok, unknown, err := probe(rate)
+		o, err := probe(rate)
 		switch {
 		case err != nil:
 			return err
-		case unknown != "" || probes == maxProbes || rate*w.Duration.Seconds() < fewRequests:
-			return s.Doubt(fmt.Sprintf("batch %d: %s requests/s kept %s once, but not again: %s", batch, number.Significant(rate), w.Limit, strings.TrimPrefix(unknown+"; "+*why, "; ")))
-		case ok:
+		case o.unknown != "" || probes == maxProbes || rate*w.Duration.Seconds() < fewRequests:
+			return s.Doubt(fmt.Sprintf("batch %d: %s requests/s kept %s once, but not again: %s", batch, number.Significant(rate), w.Limit, strings.TrimPrefix(o.unknown+"; "+b.why, "; ")))
+		case o.broken == "":
 			passed++
 		default:
+			b.fail, b.why = rate, o.broken
 			rate, passed = rate/near, 0
 		}
 	}
 	return s.Figure(metrics.Figure{Name: measure.RateWithinLimit, Unit: "requests/s", Value: rate, At: map[string]any{measure.Batch: float64(batch)},
-		Note: fmt.Sprintf("within %s; %s requests/s failed: %s", w.Limit, number.Significant(*fail), *why)})
+		Note: fmt.Sprintf("within %s; %s requests/s failed: %s", w.Limit, number.Significant(b.fail), b.why)})
 }
 
-// broken says in words what of the limit a rate does not keep, "" when it keeps all,
-// or why that is not known.
-func (s *Service) broken(ctx context.Context, w study.Serve, l Load, stream uint64) (broken, unknown string, err error) {
+// broken says in words what of the limit a rate does not keep, or why that is not known.
+func (s *Service) broken(ctx context.Context, w study.Serve, l Load, stream uint64) (outcome, error) {
 	_, v, err := s.run(ctx, w, l, 0, stream)
 	bounds, errors := w.Limit.Of()
 	switch {
 	case err != nil:
-		return "", "", err
+		return outcome{}, err
 	case v.Why != "" && v.Ours:
-		return "", v.Why, nil
+		return outcome{unknown: v.Why, client: v.Client}, nil
 	case v.Why != "":
-		return v.Why, "", nil
+		return outcome{broken: v.Why}, nil
 	case v.Total.Errors() > errors:
-		return fmt.Sprintf("%.3g %% of the requests had no right answer in time", 100*v.Total.Errors()), "", nil
+		return outcome{broken: fmt.Sprintf("%.3g %% of the requests had no right answer in time", 100*v.Total.Errors())}, nil
 	}
 	for _, b := range bounds {
 		_, why := v.Percentile(timeOf[b.Of], b.Share)
 		// A percentile that is above its limit by what was seen is so for all that is
 		// not known of it; one below has to be known.
 		if seen, _ := v.Total.Percentile(timeOf[b.Of], b.Share); seen > b.Seconds {
-			return fmt.Sprintf("%sP%g was %s", ofStreams(b.Of), 100*b.Share, number.Seconds(seen)), "", nil
+			return outcome{broken: fmt.Sprintf("%sP%g was %s", ofStreams(b.Of), 100*b.Share, number.Seconds(seen))}, nil
 		}
 		if rare, ok := v.Total.Percentile(timeOf[b.Of], 1-(1-b.Share)/rarer); why != "" && (!ok || rare > b.Seconds) {
-			return "", fmt.Sprintf("no %sP%g: %s", ofStreams(b.Of), 100*b.Share, why), nil
+			return outcome{unknown: fmt.Sprintf("no %sP%g: %s", ofStreams(b.Of), 100*b.Share, why)}, nil
 		}
 	}
-	return "", "", nil
+	return outcome{}, nil
 }

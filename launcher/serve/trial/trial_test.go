@@ -318,15 +318,19 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
-// p95 is the 95th percentile of the time in a queue with one server that takes 1, by
-// Lindley's recursion.
-func p95(rate float64) float64 {
+// p95 is the 95th percentile of the time in a queue with one server that takes 1, and
+// that has one in so many of random calls, by Lindley's recursion.
+func p95(rate float64, every int) float64 {
 	random := rand.New(rand.NewPCG(1, 2))
 	const n = 400_000
 	waits, wait := make([]float64, n), 0.0
 	for i := range waits {
 		waits[i] = wait
-		wait = max(0, wait+1-random.ExpFloat64()/rate)
+		gap := 0.0
+		for range every {
+			gap += random.ExpFloat64() / (rate * float64(every))
+		}
+		wait = max(0, wait+1-gap)
 	}
 	slices.Sort(waits)
 	return waits[n*95/100] + 1
@@ -338,7 +342,7 @@ func TestSearch(t *testing.T) {
 	const service, limit = time.Millisecond, 4.0 // limit in services
 	low, high := 0.1, 1.0
 	for high-low > 0.002 {
-		if middle := (low + high) / 2; p95(middle) <= limit {
+		if middle := (low + high) / 2; p95(middle, 1) <= limit {
 			low = middle
 		} else {
 			high = middle
@@ -363,6 +367,74 @@ func TestSearch(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A rate that is too much for the client is neither kept nor broken: the search goes
+// on below it, and ends with the truth where that is there, else with a bracket whose
+// top is the client's.
+func TestBracket(t *testing.T) {
+	for _, truth := range []float64{90, 130, 240, 390, 800} {
+		for _, client := range []float64{30, 150, 300, 500, 1e9} {
+			var b bracket
+			rate, probes, narrow := 100.0, 0, false
+			for ; !narrow; probes++ {
+				if probes == maxProbes {
+					t.Fatalf("truth %g, client %g: no end: %+v", truth, client, b)
+				}
+				switch {
+				case rate > client:
+					b.learn(rate, outcome{unknown: "late", client: true})
+				case rate > truth:
+					b.learn(rate, outcome{broken: "slow"})
+				default:
+					b.learn(rate, outcome{})
+				}
+				rate, narrow = b.next()
+			}
+			end := min(truth, client)
+			if !(b.pass <= end && b.top() > end && b.top() <= near*b.pass) || (b.top() == b.fail) != (truth < client) {
+				t.Errorf("truth %g, client %g: %+v", truth, client, b)
+			}
+		}
+	}
+}
+
+// Sixteen replicas of 8 ms, asked in turns, give 16 times the answers that one request
+// in flight finds, and rates are doubled from there until all connections wait for
+// answers: that is the service's doing, and the search ends with a rate. Each is sent
+// every 16th of random calls; the truth is of that queue.
+func TestSearchFarBeyond(t *testing.T) {
+	const replicas, limit = 16, 2.0 // services
+	low, high := 0.1, 1.0
+	for high-low > 0.002 {
+		if middle := (low + high) / 2; p95(middle, replicas) <= limit {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	truth := low * replicas / 0.008
+	told := told{}
+	synctest.Test(t, func(t *testing.T) {
+		var list []*queue
+		for range replicas {
+			list = append(list, &queue{takes: 8 * time.Millisecond})
+		}
+		turn := 0
+		s := told.service(func(int) (func() (load.Sender, error), error) {
+			return func() (load.Sender, error) { return &turning{queues: list, turn: &turn}, nil }, nil
+		}, 1)
+		w := workload(study.Serve{Limit: "p95=16ms"})
+		w.Timeout = study.Duration(10 * time.Second)
+		if err := s.Measure(context.Background(), w); err != nil {
+			t.Fatal(err)
+		}
+	})
+	got := told.of(measure.RateWithinLimit)[`{"batch":1}`]
+	t.Logf("%g of the truth", got/truth)
+	if got < 0.92*truth || got > 1.08*truth {
+		t.Errorf("%g requests/s keep the limit, in truth %.0f; %q", got, truth, told.doubts)
 	}
 }
 
