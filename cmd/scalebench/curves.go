@@ -37,6 +37,10 @@ type curveOptions struct {
 	edited  bool            // also points that the study file no longer has
 	series  cli.StringSlice
 
+	// prices is the site file for a measure that is made of prices; nil: the command
+	// has no such thing. "" is the file that the study names.
+	prices *string
+
 	baseline cli.StringSlice // KEY=VALUE
 	at       cli.StringSlice // KEY=VALUE
 }
@@ -157,6 +161,13 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 		}
 		return nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: s.rerun(ctx, db, o.study, name) + "."}
 	}
+	if o.prices != nil && (o.measure == measure.CostPerMillion || o.measure == measure.CostPerMillionSamples) {
+		var unpriced []string
+		if obs, unpriced, err = perMillion(obs, o, name); err != nil {
+			return nil, err
+		}
+		warnings = append(warnings, unpriced...)
+	}
 	answer, err := inquiry.Ask(obs, planned, question)
 	if err != nil {
 		return nil, unanswered(err)
@@ -174,6 +185,27 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 		a.noBase = &usageError{err: answer.NoBase, hint: a.basing(s.rerun(ctx, db, o.study, name))}
 	}
 	return a, nil
+}
+
+// perMillion gives runs of a service what a million answers and samples cost, by the
+// site file's prices, unless they report a figure of the name that was asked for.
+func perMillion(obs []scaling.Observation, o curveOptions, name string) ([]scaling.Observation, []string, error) {
+	if _, err := inquiry.Find(obs, o.measure); err == nil {
+		return obs, nil, nil
+	}
+	tariff, err := pricesFor(o.study, *o.prices)
+	if err != nil {
+		return nil, nil, err
+	}
+	obs, unpriced := tariff.PerMillion(obs)
+	if _, err := inquiry.Find(obs, o.measure); err != nil {
+		why := "no run has found a largest rate within a limit, which it is of; set workload.limit"
+		if unpriced != nil {
+			why = strings.Join(unpriced, "; ")
+		}
+		return nil, nil, &usageError{err: fmt.Errorf("%s of study %q: %s", o.measure, name, why)}
+	}
+	return obs, unpriced, nil
 }
 
 // planned is what the study's plan has, where it is, else what the database has

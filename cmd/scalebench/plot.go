@@ -102,7 +102,7 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 		}
 		o.measure, _, _ = strings.Cut(o.kind, ",")
 	}
-	o.picture = true
+	o.picture, o.prices = true, &o.site
 	a, err := s.analyse(ctx, o.curveOptions)
 	var unknown *inquiry.UnknownMeasure
 	if errors.As(err, &unknown) {

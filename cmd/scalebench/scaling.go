@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/metrics/clean"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -14,14 +15,17 @@ import (
 
 func scalingCommand(s *session) *cli.Command {
 	var o curveOptions
+	o.prices = new(string)
 	return &cli.Command{
 		Name:      "scaling",
 		Usage:     "print throughput, speedup, efficiency and time to accuracy",
 		ArgsUsage: "STUDY",
 		Description: "STUDY is a study's name or the path of its file. Medians over runs, with their\n" +
 			"confidence interval in brackets if there are enough runs. A study without training\n" +
-			"shows its own measures. In CSV and JSON: base units and fractions.",
-		Flags: append(o.flags(), o.axisFlag(), atFlag(&o.at),
+			"shows its own measures. In CSV and JSON: base units and fractions. -m " + measure.CostPerMillion + "\n" +
+			"is what a million answers of a service cost, by the site file's prices, and\n" +
+			"-m " + measure.CostPerMillionSamples + " what a million samples do.",
+		Flags: append(o.flags(), o.axisFlag(), atFlag(&o.at), siteFlag(o.prices),
 			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.measure, Usage: "only the `MEASURE`, such as step_p95 or one that runs report"}),
 		Action: func(c *cli.Context) error {
 			o.study = c.Args().First()

@@ -2,6 +2,7 @@ package pricing
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/cost/tradeoff"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -69,6 +71,43 @@ func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock,
 		}
 	}
 	return list, warnings, nil
+}
+
+// PerMillion gives runs of a service what a million answers, and samples, cost at the
+// largest rate within the limit of each batch, as measures that they report. The warnings say why
+// runs have none.
+func (t *Tariff) PerMillion(observations []scaling.Observation) ([]scaling.Observation, []string) {
+	priced := slices.Clone(observations)
+	without := map[string]int{}
+	for i := range priced {
+		o := &priced[i]
+		if !slices.ContainsFunc(o.Places, func(p measure.Place) bool { return p.Values[measure.RateWithinLimit] > 0 }) {
+			continue
+		}
+		run := t.run(o, Million)
+		if run.Rate == nil {
+			without[run.WhyNoRate]++
+			continue
+		}
+		o.Reported = append(slices.Clip(o.Reported), measure.PerMillion(t.Currency)...)
+		o.Places = slices.Clone(o.Places)
+		for j, p := range o.Places {
+			if rate := p.Values[measure.RateWithinLimit]; rate > 0 {
+				values := maps.Clone(p.Values)
+				answers := run.Rate.PerHour() / 3600 / rate * 1e6
+				values[measure.CostPerMillion] = answers
+				if batch, ok := p.At[measure.Batch].(float64); ok && batch > 0 {
+					values[measure.CostPerMillionSamples] = answers / batch
+				}
+				o.Places[j].Values = values
+			}
+		}
+	}
+	var warnings []string
+	for _, why := range slices.Sorted(maps.Keys(without)) {
+		warnings = append(warnings, fmt.Sprintf("%s without a price: %s", number.Count(without[why], "run"), why))
+	}
+	return priced, warnings
 }
 
 // labels are what a run is priced by: its parameters, and what it ran on.

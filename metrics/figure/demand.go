@@ -60,6 +60,9 @@ func DrawDemand(lines []capacity.Line, currency string, o Options) (*Drawing, er
 	if len(c.marks) > 0 && slices.ContainsFunc(c.marks, func(m Mark) bool { return m.Kind == Target }) {
 		c.caption = append(c.caption, "Dashed: break-even; bar: its range by the intervals of both.")
 	}
+	if slices.ContainsFunc(drawn, func(l capacity.Line) bool { return l.Batch != drawn[0].Batch }) {
+		c.caption = append(c.caption, "Requests of different batches hold different numbers of samples: lines are compared within a batch.")
+	}
 	if without != nil {
 		c.caption = append(c.caption, "Not drawn: "+join(without)+".")
 	}

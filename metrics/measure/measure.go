@@ -69,6 +69,9 @@ type Measure struct {
 	// Capacity says that the best of the values within a run answers a question: how
 	// much a service gives. Other values at different places are of different work.
 	Capacity bool
+	// Priced says that a value counts the resources that it took, so that twice of these
+	// at the same value are no worse: it has no efficiency.
+	Priced bool
 	// Axis is the coordinate along which curves run unless another axis is asked
 	// for; "" is the number of workers. Measures with equal At have equal Axis.
 	Axis string

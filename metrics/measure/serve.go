@@ -22,6 +22,22 @@ const (
 	ModelP50          = "model_p50"       // of the model alone, in a process without a server, one request at a time
 )
 
+// CostPerMillion is what a million answers cost at the largest rate within the limit,
+// and CostPerMillionSamples what a million samples in them do. No run has them: prices
+// are the site's, and whoever is given them makes them of the rate.
+const (
+	CostPerMillion        = "cost_per_million"
+	CostPerMillionSamples = "cost_per_million_samples"
+)
+
+// PerMillion are those measures in a currency.
+func PerMillion(currency string) []Measure {
+	return []Measure{
+		{Name: CostPerMillion, Title: "cost of a million answers", Unit: currency, Better: Lower, At: Batch, Priced: true},
+		{Name: CostPerMillionSamples, Title: "cost of a million samples", Unit: currency, Better: Lower, At: Batch, Priced: true},
+	}
+}
+
 // The measures of answers that come text by text, as language models give them.
 const (
 	TTFTP50          = "ttft_p50" // time to first token, from the time at which a request was to be sent

@@ -316,7 +316,7 @@ func (an *analysis) divide(c *Curve, base Value) {
 	for i := range c.Points {
 		p := &c.Points[i]
 		for _, s := range p.Measures {
-			if an.axis.multiplies() && base.Numeric() && p.At.Numeric() {
+			if an.axis.multiplies() && !s.Priced && base.Numeric() && p.At.Numeric() {
 				s.multiple = p.At.Number / base.Number
 			}
 			if b := c.Base.Of(s.Name); b.Median != nil {
@@ -361,7 +361,11 @@ func (an *analysis) point(at Value, runs []*Observation) Point {
 // what runs report.
 func (an *analysis) measures(runs []*Observation) []measure.Measure {
 	if an.of.At != "" {
-		return an.of.Beside()
+		list := an.of.Beside()
+		if !slices.ContainsFunc(list, func(m measure.Measure) bool { return m.Name == an.of.Name }) {
+			list = append(list, an.of) // made of one of them, as a cost of a rate
+		}
+		return list
 	}
 	list := measure.Of(cmp.Or(runs[0].Kind, "train"))
 	var targets []float64

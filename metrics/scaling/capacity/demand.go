@@ -24,6 +24,7 @@ func (r Rung) million(demand float64) float64 { return r.PerHour / 3600 / demand
 type Line struct {
 	Series string
 	Limit  string
+	Batch  any // samples in a request; nil where all lines have as many
 	// Sure are the replicas by the lower ends of what was measured, as Of advises them;
 	// Hoped by the upper ends.
 	Sure, Hoped []Rung
@@ -40,7 +41,7 @@ const mostRungs = 10000
 // Demand is the line of one series, whose axis is the number of replicas. price is
 // what so many replicas cost an hour.
 func Demand(c scaling.Curve, price func(replicas int) (float64, error)) Line {
-	l := Line{Series: c.Series, Limit: fmt.Sprint(c.Parameters["workload.limit"])}
+	l := Line{Series: c.Series, Limit: fmt.Sprint(c.Parameters["workload.limit"]), Batch: c.Parameters[measure.Batch]}
 	var measured []scaling.Point
 	if measured, l.Why = withInterval(c); len(measured) == 0 {
 		return l
@@ -90,13 +91,22 @@ type BreakEven struct {
 	Never   bool    // From stays the cheaper
 }
 
-// BreakEvens are those of the series that has the cheapest first replica over each
-// other. Lines without rungs are left out.
+// BreakEvens are, among lines of one batch, those of the series that has the cheapest
+// first replica over each other: requests of other batches are other work. Lines without
+// rungs are left out.
 func BreakEvens(lines []Line) []BreakEven {
+	var list []BreakEven
 	lines = slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return l.Why != "" })
-	if len(lines) < 2 {
-		return nil
+	for len(lines) > 0 {
+		batch := lines[0].Batch
+		alike := slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return l.Batch != batch })
+		lines = slices.DeleteFunc(lines, func(l Line) bool { return l.Batch == batch })
+		list = append(list, breakEvens(alike)...)
 	}
+	return list
+}
+
+func breakEvens(lines []Line) []BreakEven {
 	slices.SortStableFunc(lines, func(a, b Line) int {
 		return cmp.Or(cmp.Compare(a.Sure[0].PerHour, b.Sure[0].PerHour), cmp.Compare(slope(a.Sure), slope(b.Sure)))
 	})
