@@ -45,6 +45,9 @@ func (e evidence) exited() (metrics.Status, string) {
 	case exit.ExitCode != 0 && e.Limit > 0 && exit.EndUnix-exit.StartUnix >= e.Limit.Seconds():
 		return metrics.TimedOut, and("the wall-time limit", first(e.Traces.Slurm, e.Traces.Cause))
 	}
+	if exit.ExitCode != 0 && exit.Killed > 0 {
+		return metrics.OutOfMemory, and("the memory limit, resources.memory", e.Traces.Cause)
+	}
 	if code := exit.ExitCode; code != 0 {
 		return e.failed(fmt.Sprintf("exit code %d", code))
 	}

@@ -97,6 +97,7 @@ type Exit struct {
 	JobID     string  `json:"job_id,omitempty"`
 	NodeList  string  `json:"nodelist,omitempty"`
 	Restart   int     `json:"restart"`
+	Killed    int     `json:"killed,omitempty"` // processes, since the memory that the run was given ran out
 }
 
 // Attempt is one attempt at one repeat of a point, as it stands on disk.

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/cgroup"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/rundir"
@@ -26,6 +27,7 @@ import (
 // node, as a step of Slurm would have it.
 type processes struct {
 	creator Creator
+	fence   bool // ranks get resources.memory and no more
 
 	supervisors sync.Map // pid to struct{}: started, and not yet waited for
 }
@@ -67,14 +69,26 @@ func (p *processes) carry(ctx context.Context, a *Attempt) (exit Exit) {
 	site := p.creator.as(a.Point)
 	if stages(site.Stage, a.Point, f) {
 		stage, unstage := staging(site.Stage, a.Record.ID, time.Duration(a.Point.Resources.Time))
-		exit.ExitCode = p.process(ctx, site, w, nil, log, append(stage, "--dir", a.Run.Path(), "--place", "environment"))
+		exit.ExitCode = p.process(ctx, site, w, nil, nil, log, append(stage, "--dir", a.Run.Path(), "--place", "environment"))
 		if unstage != nil {
-			defer p.process(context.WithoutCancel(ctx), site, w, nil, log, unstage)
+			defer p.process(context.WithoutCancel(ctx), site, w, nil, nil, log, unstage)
 		}
 	}
 	if exit.ExitCode == 0 {
-		exit.ExitCode = p.ranks(ctx, a, f, w, log)
+		fence, err := p.fenced(a.Point)
+		if err != nil {
+			fmt.Fprintln(log, "scalebench:", err)
+			exit.ExitCode = 1
+			return exit
+		}
+		exit.ExitCode = p.ranks(ctx, a, f, w, fence, log)
 		p.clear(a, log)
+		if fence != nil {
+			exit.Killed = fence.Kills()
+			if err := fence.Remove(); err != nil {
+				fmt.Fprintln(log, "scalebench:", err)
+			}
+		}
 	}
 	if ctx.Err() != nil {
 		exit.Signal = "TERM"
@@ -82,10 +96,23 @@ func (p *processes) carry(ctx context.Context, a *Attempt) (exit Exit) {
 	return exit
 }
 
+// fenced is the group with the memory that the ranks of a point may have together,
+// as those of a node have in a job; nil for any.
+func (p *processes) fenced(point study.Point) (*cgroup.Fence, error) {
+	if !p.fence || point.Resources.Memory == 0 {
+		return nil, nil
+	}
+	fence, err := cgroup.NewFence(fmt.Sprintf("scalebench-%d", os.Getpid()), int64(point.Resources.Memory)*int64(point.Ranks()))
+	if err != nil {
+		return nil, fmt.Errorf("cannot limit memory to resources.memory = %v: %w", point.Resources.Memory, err)
+	}
+	return fence, nil
+}
+
 // ranks starts the supervisors and waits for all of them; the result is the
 // largest of their exit codes. When one fails the others are ended: they would
 // wait for it until their own deadline.
-func (p *processes) ranks(ctx context.Context, a *Attempt, f framework.Framework, w world.World, log *os.File) int {
+func (p *processes) ranks(ctx context.Context, a *Attempt, f framework.Framework, w world.World, fence *cgroup.Fence, log *os.File) int {
 	ranks := a.Point.Ranks()
 	if f.OncePerNode(a.Point) {
 		ranks = 1
@@ -106,7 +133,7 @@ func (p *processes) ranks(ctx context.Context, a *Attempt, f framework.Framework
 		w := w
 		w.Rank, w.LocalRank = rank, rank
 		wait.Go(func() {
-			if codes[rank] = p.process(group, p.creator.as(a.Point), w, bound[rank], log, append(supervise(a.Run, a.Record), "--place", "environment")); codes[rank] != 0 {
+			if codes[rank] = p.process(group, p.creator.as(a.Point), w, bound[rank], fence, log, append(supervise(a.Run, a.Record), "--place", "environment")); codes[rank] != 0 {
 				end(fmt.Errorf("rank %d failed", rank))
 			}
 		})
@@ -128,8 +155,9 @@ func (p *processes) clear(a *Attempt, log *os.File) {
 }
 
 // process runs scalebench-worker with the site's variables, in a place in the
-// world, on those CPUs, nil for any, and returns its exit code.
-func (p *processes) process(ctx context.Context, site *study.Site, w world.World, cpus *cpuSet, log *os.File, arguments []string) int {
+// world, on those CPUs, nil for any, with that memory, nil for any, and returns its
+// exit code.
+func (p *processes) process(ctx context.Context, site *study.Site, w world.World, cpus *cpuSet, fence *cgroup.Fence, log *os.File, arguments []string) int {
 	cmd := exec.CommandContext(ctx, p.creator.Worker, arguments...)
 	cmd.Env = append(os.Environ(), w.Environ()...)
 	for name, value := range site.Environment {
@@ -143,7 +171,13 @@ func (p *processes) process(ctx context.Context, site *study.Site, w world.World
 	cmd.WaitDelay = worker.Grace + 5*time.Second
 	runtime.LockOSThread() // Pdeathsig is the death of this thread
 	defer runtime.UnlockOSThread()
-	err := startOn(cpus, cmd)
+	start := func(cmd *exec.Cmd) error { return startOn(cpus, cmd) }
+	var err error
+	if fence != nil {
+		err = fence.Start(cmd, start)
+	} else {
+		err = start(cmd)
+	}
 	if err == nil {
 		p.supervisors.Store(cmd.Process.Pid, struct{}{})
 		err = cmd.Wait()

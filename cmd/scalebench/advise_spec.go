@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
@@ -33,6 +35,12 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 	obs, exhausted, warnings, err := s.resources(ctx, o.curveOptions)
 	if err != nil {
 		return err
+	}
+	for i := range obs {
+		obs[i].Parameters = inBytes(obs[i].Parameters)
+	}
+	for i := range exhausted {
+		exhausted[i].Parameters = inBytes(exhausted[i].Parameters)
 	}
 	of, err := kept(obs, o.measure)
 	if err != nil {
@@ -78,6 +86,18 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 		s.warn("%s", w)
 	}
 	return nil
+}
+
+// inBytes has amounts of memory as numbers. They are stored as a study writes them.
+func inBytes(parameters map[string]any) map[string]any {
+	parameters = maps.Clone(parameters)
+	for _, key := range sensitivity.Unlimited {
+		var bytes study.Bytes
+		if text, ok := parameters[key].(string); ok && bytes.UnmarshalText([]byte(text)) == nil {
+			parameters[key] = int64(bytes)
+		}
+	}
+	return parameters
 }
 
 // resources are the good runs of a study, and the points none of whose runs ended

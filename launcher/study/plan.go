@@ -283,6 +283,7 @@ func (x *expansion) point(p Point) []Planned {
 	if p.Resources.Exclusive != nil {
 		exclusive = *p.Resources.Exclusive
 	}
+	p.LimitMemory = slices.Contains(s.Swept(), "resources.memory")
 	planned := make([]Planned, s.Repeats)
 	for r := range planned {
 		p.Repeat, p.Seed = r+1, s.Seed+int64(r)

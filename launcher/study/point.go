@@ -38,6 +38,9 @@ type Point struct {
 	// puts it under load. BesideNodes are nodes for them alone.
 	Beside      int `json:"beside,omitzero"`
 	BesideNodes int `json:"beside_nodes,omitzero"`
+	// LimitMemory says that points differ in resources.memory: one that is not held to
+	// it would be measured with another's.
+	LimitMemory bool `json:"limit_memory,omitzero"`
 	// Of a training.
 	WorkerBatch  int     `json:"worker_batch,omitzero"`  // samples per step and rank
 	GlobalBatch  int     `json:"global_batch,omitzero"`  // samples per step over all ranks

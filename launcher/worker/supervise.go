@@ -205,7 +205,9 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		}
 	}
 	code, why := 1, ""
-	if hold, err := useStaged(&program); err != nil {
+	if err := limited(point, os.DirFS("/")); err != nil {
+		why = err.Error()
+	} else if hold, err := useStaged(&program); err != nil {
 		why = err.Error()
 	} else {
 		begun, written := time.Now(), output{log: o.Run.RankLog(o.World.Rank)}

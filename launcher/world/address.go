@@ -70,8 +70,8 @@ func FreePort(ip net.IP) (int, error) {
 // ephemeral are the first and the last port that the kernel gives away
 // (https://docs.kernel.org/networking/ip-sysctl.html, ip_local_port_range).
 func ephemeral(root fs.FS) (first, last int) {
-	words := read(root, "proc/sys/net/ipv4/ip_local_port_range")
-	if len(words) == 2 {
+	text, _ := fs.ReadFile(root, "proc/sys/net/ipv4/ip_local_port_range") // without /proc there are no words
+	if words := strings.Fields(string(text)); len(words) == 2 {
 		first, _ = strconv.Atoi(words[0])
 		last, _ = strconv.Atoi(words[1])
 	}

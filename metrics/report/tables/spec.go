@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
@@ -15,7 +16,7 @@ import (
 // resource at a time, then the combinations.
 func Spec(a sensitivity.Answer) *table.Table {
 	t := &table.Table{Columns: []table.Column{
-		{Key: "resource"}, {Key: "amount", Right: true}, {Key: "ratio", Head: "of the " + a.Measure.Title, Right: true}, {Key: "runs"}, {Key: "verdict"}}}
+		{Key: "resource"}, {Key: "amount", Right: true}, {Key: "ratio", Head: "of the " + gained(a.Measure), Right: true}, {Key: "runs"}, {Key: "verdict"}}}
 	for _, f := range a.Factors {
 		for _, l := range f.Levels {
 			verdict, ratio := string(l.Verdict), Estimate(l.Ratio, number.Percent, false)
@@ -101,7 +102,7 @@ func SpecSentence(a sensitivity.Answer) string {
 	default:
 		value, interval := Spread(a.Spec.Ratio.Value, a.Spec.Ratio.Interval, number.Percent)
 		say("%s needs no more than %s: that keeps %s %s of the %s with %s (%s; up to %s %% may be lost).",
-			a.Series, Amounts(a.Spec.At, a.Keys()), value, interval, a.Measure.Title, Amounts(a.Reference.At, a.Keys()), number.Count(a.Spec.Runs, "run"), number.Short(100*a.Epsilon, 3))
+			a.Series, Amounts(a.Spec.At, a.Keys()), value, interval, gained(a.Measure), Amounts(a.Reference.At, a.Keys()), number.Count(a.Spec.Runs, "run"), number.Short(100*a.Epsilon, 3))
 	}
 	for _, c := range a.Also {
 		say("So does %s.", Amounts(c.At, a.Keys()))
@@ -125,6 +126,14 @@ func SpecSentence(a sensitivity.Answer) string {
 		}
 	}
 	return strings.Join(list, " ")
+}
+
+// gained is what a ratio is of: that of a time is of how fast it is.
+func gained(m measure.Measure) string {
+	if m.Better == measure.Lower {
+		return "speed, by the " + m.Title
+	}
+	return m.Title
 }
 
 // Amounts is a combination in words: "cpus_per_worker=4, memory=8 GiB".

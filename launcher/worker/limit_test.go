@@ -1,0 +1,37 @@
+package worker
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+// Two ranks of a node share 2 GiB where each is to have one.
+func TestLimited(t *testing.T) {
+	for _, test := range []struct{ limit, want string }{
+		{"", "nothing limits the run's memory to 2G"},
+		{"max", "nothing limits"},
+		{"2147483648", ""},
+		{"2147483000", ""}, // a little less
+		{"2200000000", ""}, // 2 % more
+		{"4294967296", "limited to 4G, not to 2G"},
+		{"1073741824", "limited to 1G, not to 2G"},
+	} {
+		root := fstest.MapFS{
+			"proc/self/cgroup":               {Data: []byte("0::/job_1/step_0\n")},
+			"proc/self/mountinfo":            {Data: []byte("30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")},
+			"sys/fs/cgroup/job_1/memory.max": {Data: []byte(test.limit + "\n")},
+		}
+		p := study.Point{Workers: 2, Nodes: 1, WorkersPerNode: 2, LimitMemory: true, Resources: study.Resources{Memory: 1 << 30}}
+		err := limited(p, root)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("limit %q: %v, want %q", test.limit, err, test.want)
+		}
+		p.LimitMemory = false
+		if err := limited(p, root); err != nil {
+			t.Errorf("memory is not what is measured: %v", err)
+		}
+	}
+}
