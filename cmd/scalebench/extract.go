@@ -17,6 +17,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/spelling"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
+	"github.com/scalebench/scalebench/metrics/mfu"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -34,6 +35,7 @@ type logOptions struct {
 	workers, batch int
 	firstEpoch     int
 	firstIsSet     bool
+	model          string
 	maps, at       cli.StringSlice
 }
 
@@ -42,6 +44,7 @@ func (o *logOptions) flags(also ...string) []cli.Flag {
 		&cli.StringFlag{Name: "from", Destination: &o.from, Usage: "the `FORMAT` of the logs: " + strings.Join(slices.Concat(also, extract.Names()), ", ")},
 		&cli.IntFlag{Name: "workers", Destination: &o.workers, DefaultText: "what the log says", Usage: "the run had `N` workers"},
 		&cli.IntFlag{Name: "worker-batch", Destination: &o.batch, DefaultText: "unknown", Usage: "each worker had `N` samples per step; converts steps/s to samples/s"},
+		&cli.StringFlag{Name: "mfu", Destination: &o.model, Usage: "of logs with tokens/s: the MFU by each convention, of the model and device that `FILE` describes"},
 		&cli.IntFlag{Name: "first-epoch", Destination: &o.firstEpoch, DefaultText: "as in the format", Usage: "the log calls the first epoch `N`"},
 		&cli.StringSliceFlag{Name: "map", Destination: &o.maps, Usage: "`OURS=THEIRS`, such as accuracy=val_acc or throughput=img_s: the log's name for a column or tag; may be repeated"},
 		&cli.StringSliceFlag{Name: "at", Destination: &o.at, Usage: "the load, where the log does not state it: `KEY=VALUE` with threads (requests in flight), rate or batch; may be repeated"},
@@ -96,6 +99,9 @@ func (o *logOptions) options(file string) (extract.Options, error) {
 		e.FirstEpoch = &o.firstEpoch
 	}
 	var err error
+	if e.Model, err = o.described(); err != nil {
+		return e, err
+	}
 	if e.At, err = o.load(); err != nil {
 		return e, err
 	}
@@ -110,6 +116,22 @@ func (o *logOptions) options(file string) (extract.Options, error) {
 		e.Columns[ours] = c.Name
 	}
 	return e, nil
+}
+
+// described reads --mfu; nil without it.
+func (o *logOptions) described() (*mfu.Model, error) {
+	if o.model == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(o.model)
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	m, err := mfu.Read(string(text))
+	if err != nil {
+		return nil, usagef("--mfu %s: %v", o.model, err)
+	}
+	return &m, nil
 }
 
 // load reads --at.

@@ -104,6 +104,9 @@ func (o *importOptions) extract(file string, text io.Reader, bytes int64, sets m
 		o.workers = int(workers)
 	}
 	if o.from == table.FormatCSV {
+		if o.model != "" {
+			return only(extract.TableRun{}, usagef("--mfu is for logs; a CSV file's columns are figures as they stand"))
+		}
 		columns, err := o.mapped()
 		if err != nil {
 			return only(extract.TableRun{}, err)

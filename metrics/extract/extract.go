@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/mfu"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -86,6 +87,9 @@ type Options struct {
 	// At are coordinates of the load that a log of a service may not state: how many
 	// requests were in flight, or the rate, and the samples in each.
 	At map[string]float64
+	// Model is what was trained, and on which device, for an MFU by each convention;
+	// nil: not known.
+	Model *mfu.Model
 	// FirstEpoch is the number that the log gives to the first epoch; nil for
 	// what the format usually has.
 	FirstEpoch *int
@@ -203,6 +207,9 @@ func (e Extractor) Extract(r io.Reader, o Options) (Content, error) {
 	if l.res.Workers != 0 && o.Workers != 0 && l.res.Workers != o.Workers {
 		l.note("the log reports %s, the run has %s", number.Count(l.res.Workers, "rank"), number.Count(o.Workers, "worker"))
 	}
+	if o.Model != nil && !l.utilised {
+		l.note("no MFU: the log does not give tokens/s of a device, by itself or with --workers")
+	}
 	if l.unsaid > 0 {
 		l.res.Notes = append(l.res.Notes, "and "+number.Count(l.unsaid, "more note"))
 	}
@@ -222,6 +229,8 @@ type log struct {
 	// one for in place.
 	sizes  map[string]map[float64]uint8
 	unsaid int // notes beyond maxNotes
+	// utilised: an MFU was looked for, of which the notes say more.
+	utilised bool
 	// loads are those that a service was under, by measure.Key, and their line.
 	loads map[string]int
 }

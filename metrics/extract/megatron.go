@@ -42,6 +42,7 @@ var megatronFields = []struct {
 
 func readMegatron(l *log, r io.Reader) error {
 	s := newStepLog(l, "Megatron", 1)
+	s.convention = "megatron"
 	var bridge Value // TFLOP/s of the iteration whose line comes next; Line 0: not said
 	err := l.each(r, func(ln line) error {
 		if m := megatronArgument.FindStringSubmatch(ln.text); m != nil {

@@ -32,6 +32,7 @@ var nemoFields = []struct {
 
 func readNeMo(l *log, r io.Reader) error {
 	s := newStepLog(l, "NeMo", 1)
+	s.convention = "megatron"
 	evaluated := "" // the val_loss as it stands in the lines so far
 	err := l.each(r, func(ln line) error {
 		m := nemoStep.FindStringSubmatch(ln.text)

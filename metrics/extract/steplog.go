@@ -8,6 +8,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/mfu"
 )
 
 // Figures of logs that have a line for each step, or for every few, as those of
@@ -25,6 +26,7 @@ const (
 	reservedMemory  = "reserved_memory"        // by the allocator, of a device, at the peak
 	allocatedMemory = "allocated_memory"       // of it, in tensors
 	usedMemory      = "used_memory"            // as the device itself counts
+	mfuBy           = "mfu_"                   // and a convention of package mfu
 	lossAt          = "loss"                   // of a step
 	finalLoss       = "final_loss"
 	evalLossAt      = "eval_loss"
@@ -50,6 +52,8 @@ type stepLog struct {
 	l        *log
 	program  string // in notes: "torchtitan"
 	starting int    // lines of each start that are left out of the rates
+	// convention is the one of package mfu by which the program counts; "" for none.
+	convention string
 
 	from         first
 	lines        int // of this start so far
@@ -280,6 +284,21 @@ func (s *stepLog) rates() error {
 		}
 	}
 	each := s.measured[tokensPerGPU]
+	if err := s.sequence(); err != nil {
+		return err
+	}
+	if len(each) > 0 {
+		median, err := Reduce("median", numbers(each))
+		if err != nil {
+			return err
+		}
+		if err := s.utilisation(scaled(median, s.scale[tokensPerGPU]), func(f metrics.Figure, scale float64) error {
+			f.Reduce = "median"
+			return l.reduce(f, s.scale[tokensPerGPU]*scale, each)
+		}); err != nil {
+			return err
+		}
+	}
 	switch {
 	case len(each) > 0 && s.undivided != "":
 		l.note("%s is left out, which is a device's rate times their number: %s. Give --workers the number of devices", tokensPerSecond, s.undivided)
@@ -288,7 +307,7 @@ func (s *stepLog) rates() error {
 		return l.reduce(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Reduce: "median", Note: "a device's rate times the number of devices"}, s.scale[tokensPerGPU]*n, each)
 	case len(each) > 0:
 		l.note("%s needs the number of devices, which the log does not say: give --workers", tokensPerSecond)
-	case len(seconds) > 0 && (s.stepTokens.Line > 0 || s.batch.Line > 0 && s.tokens.Line > 0):
+	case len(seconds) > 0 && (s.stepTokens.Line > 0 || s.batch.Line > 0 && s.tokens.Number > 0):
 		tokens, of := s.stepTokens.Number, "the tokens of a step"
 		if s.stepTokens.Line == 0 {
 			tokens, of = s.batch.Number*s.tokens.Number, "the global batch times the sequence length"
@@ -296,9 +315,74 @@ func (s *stepLog) rates() error {
 		if err := over(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Note: of + " over the median step time"}, tokens); err != nil || n == 0 {
 			return err
 		}
-		return over(metrics.Figure{Name: tokensPerGPU, Unit: "tokens/s", Note: of + " over the median step time and the number of devices"}, tokens/n)
+		if err := over(metrics.Figure{Name: tokensPerGPU, Unit: "tokens/s", Note: of + " over the median step time and the number of devices"}, tokens/n); err != nil {
+			return err
+		}
+		median, err := Reduce("median", numbers(seconds))
+		if err != nil {
+			return err
+		}
+		return s.utilisation(tokens/n/scaled(median, s.scale[stepSeconds]), func(f metrics.Figure, scale float64) error { return over(f, tokens/n*scale) })
 	}
 	return nil
+}
+
+// sequence is the tokens of a sample as the model has them, where the log does not say.
+func (s *stepLog) sequence() error {
+	m := s.l.o.Model
+	switch {
+	case m == nil:
+	case s.tokens.Line == 0:
+		s.tokens.Number = float64(m.Sequence)
+	case s.tokens.Number != float64(m.Sequence):
+		return s.l.errorAt(s.tokens.Line, "a sample has %g tokens; the model has sequence = %d", s.tokens.Number, m.Sequence)
+	}
+	return nil
+}
+
+// utilisation adds the MFU by each convention, where it is known what was trained and
+// on which device: a device's tokens/s times scale, as add makes it of them.
+func (s *stepLog) utilisation(tokens float64, add func(f metrics.Figure, scale float64) error) error {
+	l := s.l
+	if l.o.Model == nil {
+		return nil
+	}
+	l.utilised = true
+	peak, err := l.o.Model.Peak()
+	if err != nil {
+		return err
+	}
+	for _, c := range mfu.Conventions {
+		flops, err := c.FLOPs(l.o.Model.Architecture)
+		if err == nil {
+			_, err = mfu.Of(flops, tokens, peak)
+		}
+		if err != nil {
+			l.note("no %s%s: %v", mfuBy, c.Name, err)
+			continue
+		}
+		f := metrics.Figure{Name: mfuBy + c.Name, Note: fmt.Sprintf("%.4g FLOPs a token: %s; of a peak of %.4g TFLOP/s in %s", flops, c.Says, peak/1e12, l.o.Model.Dtype)}
+		if err := add(f, flops/peak); err != nil {
+			return err
+		}
+		if c.Name == s.convention {
+			s.restated(flops * tokens)
+		}
+	}
+	return nil
+}
+
+// restated notes where the program's own FLOP/s are not those that its convention
+// gives for the model.
+func (s *stepLog) restated(flops float64) {
+	values := s.measured[flopsPerGPU]
+	stated, err := Reduce("median", numbers(values))
+	if err != nil {
+		return // it states none
+	}
+	if stated *= s.scale[flopsPerGPU]; math.Abs(stated/flops-1) > 0.02 {
+		s.l.note("%s states %.4g TFLOP/s of a device; by %s's count the model takes %.4g: it is another model, or the program counts otherwise", s.program, stated/1e12, s.convention, flops/1e12)
+	}
 }
 
 // losses adds the last ones as figures of the run, and then all of them: a log has

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/scalebench/scalebench/metrics/mfu"
 )
 
 // titan is a line of torchtitan's.
@@ -79,6 +81,42 @@ func TestStepLogs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// llama3 is Llama 3 8B on H100s.
+var llama3 = mfu.Model{Device: "NVIDIA H100 80GB HBM3", Dtype: "bf16", Architecture: mfu.Architecture{Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, FFN: 14336, Vocabulary: 128256, Sequence: 8192, Gated: true}}
+
+// By hand: torchtitan counts 57914449920 FLOPs a token, Megatron 51470401536; the
+// peak is 989 TFLOP/s. At 5000 tokens/s these are 29.28 and 26.02 %; Megatron's line
+// has 16 · 8192 tokens in 4 s on 4 devices, 8192 on each, 42.63 %.
+func TestMFU(t *testing.T) {
+	for _, tt := range []struct {
+		format, text string
+		o            Options
+		want         string
+		note         string
+	}{
+		{"torchtitan", titan(1, "8.0", "100", "N/A") + titan(10, "8.0", "5,000", "N/A"), Options{}, "2 mfu_torchtitan 0.29279", "torchtitan states 314.7 TFLOP/s of a device; by torchtitan's count the model takes 289.6"},
+		{"torchtitan", titan(1, "8.0", "100", "N/A") + titan(10, "8.0", "5,000", "N/A"), Options{}, "2 mfu_megatron 0.26021", ""},
+		{"megatron", megatronLine(1, "9000.0", 16, "8.0") + megatronLine(2, "4000.0", 16, "8.0"), Options{Workers: 4}, "2 mfu_megatron 0.42633", ""},
+		{"megatron", megatronLine(1, "9000.0", 16, "8.0") + megatronLine(2, "4000.0", 16, "8.0"), Options{}, "2 tokens_per_second 32768", "no MFU: the log does not give tokens/s of a device"},
+		{"torchtitan", titan(1, "8.0", "100", "N/A") + titan(10, "8.0", "50,000", "N/A"), Options{}, "2 tokens_per_second_per_gpu 50000", "no mfu_torchtitan: an MFU of 292.8 %"},
+		{"timm", "Test: [   3/3]  Time: 0.280 (0.893)  Loss:   0.345 ( 0.468)  Acc@1: 99.000 (98.500)  Acc@5: 100.000 (100.000)\n", Options{}, "1 accuracy 0.985", "no MFU"},
+	} {
+		tt.o.Model = &llama3
+		e, err := Find(tt.format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, notes := found(t, e, tt.text, tt.o)
+		if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, tt.want) }) || !strings.Contains(notes, tt.note) {
+			t.Errorf("%s: no %q, or no note %q:\n%s\n%s", tt.format, tt.want, tt.note, strings.Join(lines, "\n"), notes)
+		}
+	}
+	seq := "  seq_length ...................................... 4096\n" + megatronLine(1, "9000.0", 16, "8.0") + megatronLine(2, "4000.0", 16, "8.0")
+	if _, err := megatron.Extract(strings.NewReader(seq), Options{File: "log", Model: &llama3}); err == nil || !strings.Contains(err.Error(), "log:1: a sample has 4096 tokens; the model has sequence = 8192") {
+		t.Error(err)
 	}
 }
 

@@ -35,6 +35,7 @@ func ungrouped(text string) string {
 
 func readTorchtitan(l *log, r io.Reader) error {
 	s := newStepLog(l, "torchtitan", 1)
+	s.convention = "torchtitan"
 	err := l.each(r, func(ln line) error {
 		if m := titanMesh.FindStringSubmatch(ln.text); m != nil {
 			devices := 1
