@@ -46,6 +46,8 @@ type Record struct {
 	Setting    *metrics.Setting `json:"setting,omitempty"`
 	Pack       *Member          `json:"pack,omitempty"`       // the script that serves it together with others
 	Allocation string           `json:"allocation,omitempty"` // id of the job whose nodes a local attempt takes
+	// SampleEvery is how often its nodes are sampled; 0: never.
+	SampleEvery study.Duration `json:"sample_every,omitzero"`
 	// Programs are the SHA-256 of the files in the programs folder, by name.
 	Programs map[string]string `json:"programs,omitempty"`
 	// Resume is the checkpoint that the program is to go on from, of attempt
@@ -152,6 +154,8 @@ type Creator struct {
 	Version string
 	Commit  string // git commit of the study's folder
 	Worker  string // absolute path of scalebench-worker
+	// Every is how often the nodes of a run are sampled; 0: never.
+	Every study.Duration
 
 	scripted bool // a batch script starts the programs
 }
@@ -187,6 +191,7 @@ func (c Creator) create(t Todo, r Record, extra func(at rundir.Folder, a *Attemp
 	r.ID, r.Partition, r.Exclusive, r.CreatedUnix = final.ID(), t.Partition, t.Exclusive, metrics.Unix(time.Now())
 	site := c.as(t.Point)
 	r.Version, r.Commit, r.Worker, r.Python = c.Version, c.Commit, c.Worker, site.Interpreter(t.Point.Framework)
+	r.SampleEvery = c.Every
 	r.Setting = setting(site, f, c.Key, c.scripted)
 	if r.Host, err = os.Hostname(); err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ type Event struct {
 	Figure      *Figure      `json:"figure,omitempty"`
 	Note        *Note        `json:"note,omitempty"`
 	Phase       *Phase       `json:"phase,omitempty"`
+	Telemetry   *Telemetry   `json:"telemetry,omitempty"`
 	Error       *Error       `json:"error,omitempty"`
 	Stop        *Stop        `json:"stop,omitempty"`
 }
@@ -42,7 +43,7 @@ type Event struct {
 type Start struct {
 	Format    int     `json:"format"`              // FormatVersion
 	Unix      float64 `json:"unix"`                // seconds since the Unix epoch by the host's wall clock, when the writer's clock began
-	Writer    string  `json:"writer"`              // "rank", "supervisor" or "stage"
+	Writer    string  `json:"writer"`              // "rank", "supervisor", "stage" or "telemetry"
 	Framework string  `json:"framework,omitempty"` // as in the plan
 	Rank      int     `json:"rank"`                // 0-based
 	WorldSize int     `json:"world_size"`          // ranks in the run, as the framework itself reports it
@@ -286,6 +287,8 @@ func (e *Event) Kind() string {
 		return "note"
 	case e.Phase != nil:
 		return "phase"
+	case e.Telemetry != nil:
+		return "telemetry"
 	case e.Error != nil:
 		return "error"
 	case e.Stop != nil:

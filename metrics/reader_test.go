@@ -60,7 +60,7 @@ func TestReaderBadLines(t *testing.T) {
 		{"no JSON", `{"t":1,"stop":`, "not a JSON event"},
 		{"zeros of a torn write", "\x00\x00\x00", "not a JSON event"},
 		{"no payload", `{"t":1}`, "no known payload"},
-		{"unknown payload", `{"t":1,"telemetry":{}}`, "no known payload"},
+		{"unknown payload", `{"t":1,"wombat":{}}`, "no known payload"},
 		{"two payloads", `{"t":1,"stop":{},"error":{}}`, "2 payloads"},
 		{"time before the start", `{"t":-1,"stop":{}}`, "before the writer's start"},
 		{"later format", `{"start":{"format":99,"world_size":1}}`, "start.format = 99"},

@@ -59,14 +59,14 @@ func CheckUnix(seconds float64) error {
 func (e *Event) Validate() error {
 	set := 0
 	for _, is := range []bool{e.Start != nil, e.Environment != nil, e.Staged != nil, e.Train != nil, e.Steps != nil,
-		e.Epoch != nil, e.Gradients != nil, e.Evaluation != nil, e.Figure != nil, e.Note != nil, e.Phase != nil, e.Error != nil, e.Stop != nil} {
+		e.Epoch != nil, e.Gradients != nil, e.Evaluation != nil, e.Figure != nil, e.Note != nil, e.Phase != nil, e.Telemetry != nil, e.Error != nil, e.Stop != nil} {
 		if is {
 			set++
 		}
 	}
 	switch {
 	case set == 0:
-		return errors.New("no known payload (want one of start, environment, staged, train, steps, epoch, gradients, evaluation, figure, note, phase, error, stop)")
+		return errors.New("no known payload (want one of start, environment, staged, train, steps, epoch, gradients, evaluation, figure, note, phase, telemetry, error, stop)")
 	case set > 1:
 		return fmt.Errorf("%d payloads in one event, want exactly one", set)
 	case e.Time < 0:
@@ -93,6 +93,8 @@ func (e *Event) Validate() error {
 		return e.Evaluation.validate()
 	case e.Figure != nil:
 		return e.Figure.validate()
+	case e.Telemetry != nil:
+		return e.Telemetry.validate()
 	case e.Stop != nil:
 		return e.Stop.validate()
 	}

@@ -244,7 +244,7 @@ func (s *session) options(ctx context.Context, w *work) (launcher.Options, error
 		return launcher.Options{}, context.Cause(ctx)
 	}
 	creator := launcher.Creator{Folder: w.folder, Site: w.site, Key: w.study.Key, Version: version.String(), Commit: commit,
-		Worker: worker}
+		Worker: worker, Every: w.study.Telemetry.Every}
 	return launcher.Options{Creator: creator, Policy: w.study.Policy}, nil
 }
 

@@ -241,7 +241,7 @@ func (d *decoder) unknown(path, key, what string, valid []string, set func(strin
 		return
 	}
 	home := d.homes[key]
-	if table, _, _ := strings.Cut(home, "."); path == "sweep" && slices.Contains([]string{"study", "policy", "command"}, table) {
+	if table, _, _ := strings.Cut(home, "."); path == "sweep" && slices.Contains([]string{"study", "policy", "telemetry", "command"}, table) {
 		d.problem(join(path, key), what+"; set "+home)
 		return
 	}

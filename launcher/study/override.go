@@ -38,7 +38,7 @@ func (o Override) String() string {
 const commandLine = -1
 
 // overridable are the tables whose keys an override may name by their path.
-var overridable = []string{"study", "workload", "data", "parameters", "command", "sweep", "resources", "policy"}
+var overridable = []string{"study", "workload", "data", "parameters", "command", "sweep", "resources", "policy", "telemetry"}
 
 // override writes KEY=VALUE words into the text of a study file, as if they had
 // always been there: the study is then one text, which can be frozen and read
@@ -198,7 +198,7 @@ func (e *editor) names(k kind) keyNames {
 		}
 	}
 	tables := map[string]fieldSet{"study": fieldsOf(reflect.TypeFor[header]()), "workload": k.fields(), "command": fieldsOf(reflect.TypeFor[Command]()),
-		"resources": fieldsOf(reflect.TypeFor[Resources]()), "policy": fieldsOf(reflect.TypeFor[Policy]()),
+		"resources": fieldsOf(reflect.TypeFor[Resources]()), "policy": fieldsOf(reflect.TypeFor[Policy]()), "telemetry": fieldsOf(reflect.TypeFor[Telemetry]()),
 		"sweep": {keys: []string{"framework", "workers", "variant"}}}
 	if k.data {
 		tables["data"] = fieldsOf(reflect.TypeFor[Data]())

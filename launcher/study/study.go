@@ -65,6 +65,7 @@ type Study struct {
 	Command   Command
 	Resources Resources
 	Policy    Policy
+	Telemetry Telemetry
 
 	// Overrides are the keys that the command line has set in place of the file.
 	Overrides []Override
@@ -93,7 +94,7 @@ type header struct {
 }
 
 // tables are the top-level keys of a study file.
-var tables = []string{"study", "workload", "data", "parameters", "command", "extract", "sweep", "exclude", "include", "resources", "policy"}
+var tables = []string{"study", "workload", "data", "parameters", "command", "extract", "sweep", "exclude", "include", "resources", "policy", "telemetry"}
 
 // homes are the tables to which the keys of a study file belong, by key; a key of
 // several has the first one.
@@ -104,7 +105,7 @@ func homes() map[string]string {
 		keys fieldSet
 	}{
 		{"resources", fieldsOf(reflect.TypeFor[Resources]())}, {"workload", kinds[defaultKind].fields()}, {"data", fieldsOf(reflect.TypeFor[Data]())},
-		{"command", fieldsOf(reflect.TypeFor[Command]())}, {"policy", fieldsOf(reflect.TypeFor[Policy]())}, {"study", fieldsOf(reflect.TypeFor[header]())},
+		{"command", fieldsOf(reflect.TypeFor[Command]())}, {"policy", fieldsOf(reflect.TypeFor[Policy]())}, {"telemetry", fieldsOf(reflect.TypeFor[Telemetry]())}, {"study", fieldsOf(reflect.TypeFor[header]())},
 	} {
 		for _, key := range t.keys.keys {
 			if paths[key] == "" {
@@ -180,7 +181,7 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 	head := header{Repeats: 1, Seed: 1}
 	d.into("study", d.sub(d.top, "study"), &head)
 	s := &Study{File: path, source: source, Overrides: overridden, Name: head.Name, Repeats: head.Repeats, Seed: head.Seed,
-		Data: defaultData, Command: defaultCommand, Resources: defaultResources, Policy: defaultPolicy, frameworks: frameworks}
+		Data: defaultData, Command: defaultCommand, Resources: defaultResources, Policy: defaultPolicy, Telemetry: defaultTelemetry, frameworks: frameworks}
 	switch {
 	case s.Name == "":
 		d.rule("study.name", "missing; give the study a name, like \"resnet44-cifar10\"")
@@ -219,6 +220,8 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 	d.into("resources", d.sub(d.top, "resources"), &s.Resources)
 	d.into("policy", d.sub(d.top, "policy"), &s.Policy)
 	d.checkPolicy(s.Policy)
+	d.into("telemetry", d.sub(d.top, "telemetry"), &s.Telemetry)
+	d.checkTelemetry(s.Telemetry)
 	s.axes = d.sweep(d.sub(d.top, "sweep"), kind, s)
 	s.exclusions = d.exclusions("exclude", s.axes)
 	s.inclusions = d.included(s.axes, s.design)

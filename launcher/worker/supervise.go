@@ -85,6 +85,8 @@ type record struct {
 
 	Resume         string `json:"resume"`
 	ResumedAttempt int    `json:"resumed_attempt"`
+
+	SampleEvery study.Duration `json:"sample_every"`
 }
 
 // readRecord reads it; of a folder that has none it is empty.
@@ -210,6 +212,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	} else if hold, err := useStaged(&program); err != nil {
 		why = err.Error()
 	} else {
+		sampler := sample(o, start, record.SampleEvery)
 		begun, written := time.Now(), output{log: o.Run.RankLog(o.World.Rank)}
 		note := func(text string) { _ = events.Write(metrics.Event{Note: &metrics.Note{Text: text}}) }
 		code, why = run(f, program, &written, func(s os.Signal) {
@@ -220,6 +223,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		if ran := time.Since(begun).Seconds(); f.StartsUsers(point) && code == 0 {
 			_ = events.Write(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureRunSeconds, Value: ran, Unit: "s", Better: "lower"}})
 		}
+		sampler.end()
 		// Beside the end of the measurement, and before another one begins.
 		if left := leftover.EndBelow(func(int) bool { return false }).String(); left != "" {
 			note(left)

@@ -130,6 +130,11 @@ func (p Pattern) compile() (*compiled, error) {
 	if base, named := want[p.Name]; named && c.unit.base != base {
 		return nil, fmt.Errorf("unit of %s is %q; want one of %s", p.Name, p.Unit, strings.Join(unitsOf(base), ", "))
 	}
+	for _, m := range measure.Resources() { // what a sampler measures, where no log states it
+		if m.Name == p.Name && c.unit.base != m.Unit {
+			return nil, fmt.Errorf("unit of %s is %q, and the measure of that name is in %q; choose another name, like own_%s", p.Name, p.Unit, m.Unit, p.Name)
+		}
+	}
 	return c, nil
 }
 

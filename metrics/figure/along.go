@@ -228,10 +228,26 @@ func measureAxis(m measure.Measure, longest float64) axis {
 		a := newAxis(m.Title + " (%)")
 		a.unit = 0.01
 		return a
+	case m.Show == measure.Size:
+		return sizeAxis(m.Title, longest)
 	case m.Unit != "":
 		return newAxis(m.Title + " (" + m.Unit + ")")
 	}
 	return newAxis(m.Title)
+}
+
+// sizeAxis is a linear scale of bytes.
+func sizeAxis(what string, largest float64) axis {
+	a := newAxis(what + " (B)")
+	for _, u := range []struct {
+		unit float64
+		name string
+	}{{1 << 10, "KiB"}, {1 << 20, "MiB"}, {1 << 30, "GiB"}, {1 << 40, "TiB"}} {
+		if largest >= u.unit {
+			a.unit, a.title = u.unit, what+" ("+u.name+")"
+		}
+	}
+	return a
 }
 
 // numberAxis is the axis of the curves: counts on a log scale with a tick at

@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -52,6 +53,7 @@ const (
 	Number  Show = iota // three significant digits: 12.3k
 	Seconds             // 1.23 ms, 12.3 s, 4m05s
 	Percent             // a fraction: 12.3 %
+	Size                // bytes: 1.50 GiB
 )
 
 // Measure is one figure of a run.
@@ -87,10 +89,19 @@ var kinds = map[string][]Measure{
 
 // Of lists the measures of a kind of workload; nil for a kind that declares
 // none. Times to targets are not in it, since their names hold the target.
-func Of(kind string) []Measure { return slices.Clone(kinds[kind]) }
+func Of(kind string) []Measure {
+	list := kinds[kind]
+	switch {
+	case list == nil:
+		return nil
+	case kind == "train":
+		return slices.Concat(list, resources, ofSamples)
+	}
+	return slices.Concat(list, resources)
+}
 
 // Each is Of, one by one.
-func Each(kind string) iter.Seq[Measure] { return slices.Values(kinds[kind]) }
+func Each(kind string) iter.Seq[Measure] { return slices.Values(Of(kind)) }
 
 // Declare adds measures to a kind of workload, and undo takes them out again: for
 // kinds and measures that live in a test.
@@ -107,7 +118,7 @@ func Declare(kind string, list ...Measure) (undo func()) {
 // Find finds a measure by its name, that of a time to a target ("to_0.75")
 // included. The error lists the names that there are.
 func Find(name string) (Measure, error) {
-	for _, list := range kinds {
+	for _, list := range append(slices.Collect(maps.Values(kinds)), resources, ofSamples) {
 		if i := slices.IndexFunc(list, func(m Measure) bool { return m.Name == name }); i >= 0 {
 			return list[i], nil
 		}
@@ -131,7 +142,7 @@ func Reported(name, unit string, better Direction) Measure {
 // Names lists the names of all measures, without times to targets.
 func Names() []string {
 	var names []string
-	for _, list := range kinds {
+	for _, list := range append(slices.Collect(maps.Values(kinds)), resources, ofSamples) {
 		for _, m := range list {
 			names = append(names, m.Name)
 		}

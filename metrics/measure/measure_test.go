@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -47,13 +48,15 @@ func TestGain(t *testing.T) {
 // Every measure is declared once, and one that judges runs has a direction.
 func TestDeclarations(t *testing.T) {
 	seen := map[string]bool{}
-	for kind, list := range kinds {
+	all := maps.Clone(kinds)
+	all["every"] = Resources()
+	for kind, list := range all {
 		for _, m := range list {
 			if seen[m.Name] {
 				t.Errorf("%s: %s is declared twice", kind, m.Name)
 			}
 			seen[m.Name] = true
-			if m.Show == Percent && m.Unit != "" || m.Show == Seconds && m.Unit != "s" {
+			if m.Show == Percent && m.Unit != "" || m.Show == Seconds && m.Unit != "s" || m.Show == Size && m.Unit != "B" {
 				t.Errorf("%s: %s is shown in another unit than its own", kind, m.Name)
 			}
 			if !slices.IsSorted(m.At.Keys()) || m.Axis != "" && !m.At.Has(m.Axis) {

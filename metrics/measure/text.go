@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/scalebench/scalebench/metrics/number"
@@ -13,6 +14,8 @@ func (m Measure) Text(v float64) string {
 		return number.Seconds(v)
 	case Percent:
 		return number.Percent(v)
+	case Size:
+		return number.Bytes(math.Round(v))
 	}
 	return number.Significant(v)
 }

@@ -366,6 +366,8 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 		return w.insert("INSERT INTO note (file, line, text) VALUES (?, ?, ?)", w.id, line, e.Note.Text)
 	case e.Phase != nil:
 		return nil // of a run that goes on
+	case e.Telemetry != nil:
+		return w.telemetry(e.Telemetry, line)
 	case e.Error != nil:
 		return w.insert("INSERT INTO error (file, line, time, phase, message) VALUES (?, ?, ?, ?, ?)",
 			w.id, line, e.Time, e.Error.Where, e.Error.Message)

@@ -148,6 +148,9 @@ func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	if input.Gradients, err = in.rankGradients(restart); err != nil {
 		return nil, nil, err
 	}
+	if input.Nodes, err = in.nodes(restart); err != nil {
+		return nil, nil, err
+	}
 	keys, err := in.evaluations(restart, &input)
 	return &input, keys, err
 }
@@ -236,7 +239,7 @@ func (in *ingest) places(restart int) ([]summary.Place, error) {
 }
 
 func (in *ingest) ranks(restart int) ([]summary.Rank, error) {
-	rows, err := in.tx.Query(`SELECT f.rank, f.ranks, coalesce(f.world_size, 0), t.time, coalesce(t.parameter_sha256, ''), coalesce(t.data_sha256, ''), f.steps_time,
+	rows, err := in.tx.Query(`SELECT f.rank, f.ranks, coalesce(f.world_size, 0), nullif(f.started, 0), t.time, coalesce(t.parameter_sha256, ''), coalesce(t.data_sha256, ''), f.steps_time,
 			(SELECT coalesce(max(epoch), 0) FROM epoch p WHERE p.file = f.id), s.status, coalesce(s.parameter_sha256, '')
 		FROM event_file f LEFT JOIN train t ON t.file = f.id LEFT JOIN stop s ON s.file = f.id
 		WHERE f.run = ? AND f.writer = 'rank' AND f.restart = ? ORDER BY f.rank`, in.run, restart)
@@ -249,7 +252,7 @@ func (in *ingest) ranks(restart int) ([]summary.Rank, error) {
 		var r summary.Rank
 		var status sql.NullString
 		var began, data, ended string
-		if err := rows.Scan(&r.Rank, &r.Ranks, &r.World, &r.TrainTime, &began, &data, &r.StepsTime, &r.Epochs, &status, &ended); err != nil {
+		if err := rows.Scan(&r.Rank, &r.Ranks, &r.World, &r.Started, &r.TrainTime, &began, &data, &r.StepsTime, &r.Epochs, &status, &ended); err != nil {
 			return nil, err
 		}
 		if r.TrainTime != nil {

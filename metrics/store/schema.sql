@@ -284,6 +284,18 @@ CREATE TABLE figure (
   PRIMARY KEY (file, line)
 ) STRICT, WITHOUT ROWID;
 
+-- What a node's sampler has read, a batch of samples to a row: the event as it
+-- was written. A row for each value would be ten times as large.
+CREATE TABLE telemetry (
+  file    INTEGER NOT NULL REFERENCES event_file ON DELETE CASCADE,
+  line    INTEGER NOT NULL,
+  tick    REAL NOT NULL,  -- seconds that one unit of at is
+  at      TEXT NOT NULL,  -- JSON array: when each sample was taken, from the writer's start
+  columns TEXT NOT NULL,  -- JSON array of {"name", "of", "source", "unit", "counter", "scale", "least", "above"}
+  missing TEXT NOT NULL,  -- JSON object: why a column is missing, by its name
+  PRIMARY KEY (file, line)
+) STRICT, WITHOUT ROWID;
+
 -- How large the gradients were, as each rank recorded it. Lists of numbers are JSON arrays, an entry a block
 -- of steps.
 CREATE TABLE gradients (
@@ -639,6 +651,20 @@ SELECT r.name AS run, r.study, f.restart, g.name, g.value, nullif(g.unit, '') AS
 FROM figure g
 JOIN event_file f ON f.id = g.file
 JOIN run r ON r.id = f.run;
+
+-- What was read of each node while a run went on; ask for one run. counter is 1
+-- where the difference between two rows is what was used between them.
+CREATE VIEW telemetries AS
+SELECT r.name AS run, r.study, f.restart, f.rank, f.host, f.started + t.tick * a.value AS unix,
+       c.value ->> '$.name' AS name, c.value ->> '$.of' AS of, c.value ->> '$.source' AS source, c.value ->> '$.unit' AS unit,
+       coalesce(c.value ->> '$.counter', 0) AS counter,
+       ((c.value ->> '$.least') + CASE WHEN c.value -> '$.above' IS NULL THEN 0 ELSE c.value ->> ('$.above[' || a.key || ']') END)
+         * (c.value ->> '$.scale') AS value
+FROM run r
+JOIN event_file f ON f.run = r.id AND f.writer = 'telemetry'
+JOIN telemetry t ON t.file = f.id
+JOIN json_each(t.columns) c
+JOIN json_each(t.at) a;
 
 -- One row a run and epoch. The noise scale is in samples, with its interval.
 CREATE VIEW noise_scales AS

@@ -77,6 +77,14 @@ func hideIn(e *metrics.Event, hide, name func(string) string) {
 		}
 	case e.Note != nil:
 		each(hide, &e.Note.Text)
+	case e.Telemetry != nil:
+		for i := range e.Telemetry.Columns {
+			c := &e.Telemetry.Columns[i]
+			each(name, &c.Name, &c.Of, &c.Source, &c.Unit)
+		}
+		for key, why := range e.Telemetry.Missing {
+			e.Telemetry.Missing[key] = name(why)
+		}
 	case e.Phase != nil:
 		each(hide, &e.Phase.Text)
 	case e.Error != nil:

@@ -13,6 +13,7 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/summary"
+	"github.com/scalebench/scalebench/metrics/timeline"
 )
 
 // ErrNotFound: no stored run or study has the name.
@@ -35,10 +36,13 @@ type Details struct {
 	Staged       []Staged         // in every incarnation
 	Epochs       []metrics.Epoch  // of rank 0 in the result's incarnation
 	Figures      []metrics.Figure // that logs state
-	Source       *Source          // of an imported run; nil for our own
-	Files        []File
-	Errors       []RankError
-	BadLines     []metrics.LineError
+	Telemetry    []timeline.Node  // of the result's incarnation, a node each
+	// TrainingClock is when the result's was on; zero for what has none.
+	TrainingClock timeline.Window
+	Source        *Source // of an imported run; nil for our own
+	Files         []File
+	Errors        []RankError
+	BadLines      []metrics.LineError
 }
 
 // Environment is what some ranks of the result's incarnation ran on.
@@ -82,7 +86,7 @@ func (s *Store) Show(ctx context.Context, id string) (*Details, error) {
 		}
 		d.Others = others
 		q := details{ctx: ctx, tx: tx, run: run, d: &d}
-		for _, step := range []func() error{q.row, q.parameters, q.job, q.result, q.environments, q.staged, q.epochs, q.figures, q.source, q.files, q.errors, q.badLines} {
+		for _, step := range []func() error{q.row, q.parameters, q.job, q.result, q.environments, q.staged, q.epochs, q.figures, q.telemetry, q.source, q.files, q.errors, q.badLines} {
 			if err := step(); err != nil {
 				return fmt.Errorf("run %s: %w", d.Run.ID, err)
 			}

@@ -14,7 +14,7 @@ func (r *Outcome) resumed(in Input) {
 	if !slices.ContainsFunc(in.Figures, func(f metrics.Figure) bool { return f.Name == metrics.FigureResumed }) {
 		return
 	}
-	gone := []string{measure.TrainSeconds, measure.InitSeconds, measure.RunSeconds, measure.ToTarget}
+	gone := []string{measure.TrainSeconds, measure.InitSeconds, measure.RunSeconds, measure.ToTarget, measure.JoulesToTarget}
 	for _, t := range in.Targets {
 		gone = append(gone, measure.To(t).Name)
 	}

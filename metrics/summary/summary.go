@@ -21,10 +21,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/timeline"
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
-const AlgorithmVersion = 12
+const AlgorithmVersion = 13
 
 // Input is what one incarnation of a run recorded.
 type Input struct {
@@ -46,6 +47,7 @@ type Input struct {
 	Evaluations []Evaluation
 	Gradients   []RankGradients  // by epoch, then rank
 	Figures     []metrics.Figure // that logs state, or a benchmark measured
+	Nodes       []timeline.Node  // what their samplers have read, by their first ranks
 	Notes       []string         // that the ranks' files hold, each once
 	BadLines    int              // event lines of the run that could not be read
 
@@ -70,6 +72,7 @@ type Rank struct {
 	Ranks     int // that its events are of, from Rank on; 0 is 1
 	World     int // world size as this rank reports it; 0: not reported
 	Train     *metrics.Train
+	Started   *float64 // when its clock began, in seconds since the epoch
 	TrainTime *float64 // of the Train event, from the rank's start
 	StepsTime *float64 // of the last Steps event, from the rank's start
 	Epochs    int      // the last epoch that it finished
@@ -164,6 +167,7 @@ func Summarize(in Input) Outcome {
 	r.reported(in)
 	r.placed(in)
 	r.accuracies(in)
+	r.resources(in)
 	r.resumed(in)
 	r.noise(in)
 	r.identify(in)

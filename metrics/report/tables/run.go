@@ -42,6 +42,8 @@ func Run(d *store.Details) []table.Section {
 		{Key: "gradient_noise_scale", Table: noiseScaleRows(d.Result)},
 	}, placeSections(places), []table.Section{
 		{Key: "figures", Table: figureRows(figures)},
+		{Key: "telemetry", Table: telemetryRows(d)},
+		{Key: "energy", Table: energyRows(d)},
 		{Key: "import", Table: importRecord(d.Source), Record: true, Upright: true},
 		{Key: "files", Table: fileRows(d.Files)},
 		{Key: "errors", Table: errorRows(d.Errors)},
@@ -112,7 +114,9 @@ func resultRecord(r *summary.Outcome, kind string, algorithm int) *table.Table {
 		if m.At != "" {
 			continue
 		}
-		t.Columns = append(t.Columns, table.ColumnOf(m))
+		c := table.ColumnOf(m)
+		c.Optional = m.Uses()
+		t.Columns = append(t.Columns, c)
 		cells = append(cells, r.Known(m.Name))
 		if why := r.Why[m.Name]; why != "" || m.Name == measure.Throughput {
 			t.Columns = append(t.Columns, table.Column{Key: m.Name + "_why", Head: "no " + m.Title + " because"})

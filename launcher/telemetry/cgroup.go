@@ -1,0 +1,309 @@
+package telemetry
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// groups are the cgroups of this process, by controller.
+type groups struct {
+	unified group            // version 2; dir "" where there is none
+	by      map[string]group // of version 1
+}
+
+// group is a cgroup's folder.
+type group struct {
+	dir   string // without the root; "" where there is none
+	own   bool   // it is the Slurm step's: of this run and nothing else
+	leaf  string // where this process is, at or below dir
+	mount string
+}
+
+// step is the part of a path that is a Slurm step's: "…/job_12/step_0/task_3" of
+// version 1, "…/slurmstepd.scope/job_12/step_0/user/task_0" of version 2. Since
+// Slurm 26.05 the job's part is named by its SLUID; the step's is not. The
+// batch step is not taken: several runs may follow each other in it.
+var step = regexp.MustCompile(`^(.*/step_\d+)(?:/.*)?$`)
+
+// findGroups finds the cgroups of this process and where they are mounted.
+func (n *node) findGroups() groups {
+	g := groups{by: map[string]group{}}
+	own, err := n.text("proc/self/cgroup")
+	if err != nil {
+		return g
+	}
+	mounts, err := n.text("proc/self/mountinfo")
+	if err != nil {
+		return g
+	}
+	for line := range strings.Lines(mounts) {
+		// 36 35 98:0 /root /mount/point rw,… optional - type source options
+		place, kind, ok := strings.Cut(strings.TrimSpace(line), " - ")
+		at, of := strings.Fields(place), strings.Fields(kind)
+		if !ok || len(at) < 5 || len(of) < 3 || of[0] != "cgroup" && of[0] != "cgroup2" {
+			continue
+		}
+		for line := range strings.Lines(own) {
+			// 0::/path or 4:cpu,cpuacct:/path
+			part := strings.SplitN(strings.TrimSpace(line), ":", 3)
+			if len(part) < 3 || (of[0] == "cgroup2") != (part[1] == "") {
+				continue
+			}
+			// What lies outside of what is mounted cannot be seen.
+			below, inside := strings.CutPrefix(part[2], strings.TrimSuffix(at[3], "/"))
+			if !inside || strings.Contains(below, "..") {
+				continue
+			}
+			found := group{leaf: path.Join(at[4], below), mount: at[4]}
+			found.dir = found.leaf
+			if m := step.FindStringSubmatch(below); m != nil && strings.Contains(part[2], "slurm") {
+				found.dir, found.own = path.Join(at[4], m[1]), true
+			}
+			if part[1] == "" {
+				g.unified = found
+				continue
+			}
+			for _, controller := range strings.Split(part[1], ",") {
+				if slices.Contains(strings.Split(of[2], ","), controller) {
+					g.by[controller] = found
+				}
+			}
+		}
+	}
+	return g
+}
+
+const (
+	unit1 = "cgroup v1 of the step"
+	unit2 = "cgroup of the step"
+)
+
+// cpu is the CPU time of the run, its CPUs, and how often a quota held it up.
+func (n *node) cpu(mine usage) []reading {
+	var list []reading
+	usage := func() {
+		if g := n.groups.unified; g.own {
+			if stat, err := n.pairs(g.dir, "cpu.stat"); err == nil {
+				if v, has := stat["usage_usec"]; has {
+					list = append(list, counter(metrics.TelemetryCPU, "", unit2+", cpu.stat", "s", 1e-3, v/1000))
+					return
+				}
+			}
+		}
+		if g := n.groups.by["cpuacct"]; g.own {
+			if v, err := n.integer(g.dir, "cpuacct.usage"); err == nil {
+				list = append(list, counter(metrics.TelemetryCPU, "", unit1+", cpuacct.usage", "s", 1e-3, v/1e6))
+				return
+			}
+		}
+		if mine.n > 0 {
+			list = append(list, counter(metrics.TelemetryCPU, "", "the run's processes, /proc/PID/stat", "s", 1e-2, mine.cpu))
+		} else if mine.err != nil {
+			n.lack(metrics.TelemetryCPU, mine.err)
+		}
+	}
+	usage()
+	if len(mine.cpus) > 0 {
+		list = append(list, gauge(metrics.TelemetryCPUs, "", "affinity of the run's processes", "", 1e-2, n.allowed(len(mine.cpus))))
+	}
+	if text, err := n.text("sys/devices/system/cpu/online"); err == nil {
+		if all := cpuList(text); len(all) > 0 {
+			list = append(list, gauge(metrics.TelemetryOnline, "", "/sys/devices/system/cpu/online", "", 1, int64(len(all))))
+		}
+	}
+	return append(list, n.throttled()...)
+}
+
+// limit is the quota of CPU time of a cgroup, in hundredths of a CPU.
+func (n *node) limit(dir string, unified bool) (quota int64, ok bool) {
+	var words []string
+	if unified {
+		text, _ := n.text(dir, "cpu.max") // "150000 100000" or "max 100000"
+		words = strings.Fields(text)
+	} else {
+		a, _ := n.text(dir, "cpu.cfs_quota_us")
+		b, _ := n.text(dir, "cpu.cfs_period_us")
+		words = append(strings.Fields(a), strings.Fields(b)...)
+	}
+	if len(words) != 2 {
+		return 0, false
+	}
+	time, err1 := number(words[0])
+	period, err2 := number(words[1])
+	if err1 != nil || err2 != nil || time < 1 || period < 1 || time > 1<<40 { // "max" or -1: none
+		return 0, false
+	}
+	return time * 100 / period, true
+}
+
+// quotas calls each with the cgroups that hold this process up, from its own
+// upwards, and the quota of those that have one.
+func (n *node) quotas(each func(dir string, quota int64, limited bool)) {
+	for _, of := range []group{n.groups.unified, n.groups.by["cpu"]} {
+		for dir := of.leaf; dir != ""; dir = path.Dir(dir) {
+			quota, limited := n.limit(dir, of == n.groups.unified)
+			each(dir, quota, limited)
+			if dir == of.mount || dir == "/" || dir == "." {
+				break
+			}
+		}
+	}
+}
+
+// allowed is how many CPUs a run that may use so many really has, a quota
+// considered, in hundredths.
+func (n *node) allowed(cpus int) int64 {
+	least := int64(cpus) * 100
+	n.quotas(func(_ string, quota int64, limited bool) {
+		if limited {
+			least = min(least, quota)
+		}
+	})
+	return least
+}
+
+// throttled are the periods of the quota that is nearest to this process, and
+// those in which it was used up; without a quota nothing is ever throttled.
+func (n *node) throttled() []reading {
+	var nearest, first string
+	n.quotas(func(dir string, _ int64, limited bool) {
+		if limited && nearest == "" {
+			nearest = dir
+		}
+		if first == "" {
+			if stat, err := n.pairs(dir, "cpu.stat"); err == nil {
+				if _, has := stat["nr_periods"]; has {
+					first = dir
+				}
+			}
+		}
+	})
+	if nearest == "" {
+		nearest = first
+	}
+	if nearest == "" {
+		n.lack(metrics.TelemetryThrottled, fmt.Errorf("no cgroup above the run shows a cpu.stat with nr_throttled"))
+		return nil
+	}
+	stat, err := n.pairs(nearest, "cpu.stat")
+	if err != nil {
+		n.lack(metrics.TelemetryThrottled, err)
+		return nil
+	}
+	periods, has := stat["nr_periods"]
+	held, also := stat["nr_throttled"]
+	if !has || !also {
+		n.lack(metrics.TelemetryThrottled, fmt.Errorf("%s/cpu.stat has no nr_throttled", nearest))
+		return nil
+	}
+	source := path.Join(nearest, "cpu.stat")
+	return []reading{counter(metrics.TelemetryPeriods, "", source, "", 1, periods), counter(metrics.TelemetryThrottled, "", source, "", 1, held)}
+}
+
+// memory is what the run holds. Its cgroup tells the page cache apart; added up
+// over processes, pages that several of them share count once each.
+func (n *node) memory(mine usage) []reading {
+	const b = "B"
+	v1, v2 := n.groups.by["memory"], n.groups.unified
+	var list []reading
+	of := func(dir, source, peak, anonymous, cache, shared string) bool {
+		stat, err := n.pairs(dir, "memory.stat")
+		if err != nil {
+			return false
+		}
+		anon, has := stat[anonymous]
+		files, also := stat[cache]
+		shmem := stat[shared] // counted as cache, but no copy of a file
+		if !has || !also || shmem > files {
+			return false
+		}
+		list = append(list, gauge(metrics.TelemetryMemory, "", source+", memory.stat", b, 1, anon+shmem),
+			gauge(metrics.TelemetryPageCache, "", source+", memory.stat", b, 1, files-shmem))
+		if v, err := n.integer(dir, peak); err == nil {
+			list = append(list, gauge(metrics.TelemetryCharged, "", source+", "+peak, b, 1, v))
+		}
+		return true
+	}
+	switch {
+	case v2.own && of(v2.dir, unit2, "memory.peak", "anon", "file", "shmem"):
+	case v1.own && of(v1.dir, unit1, "memory.max_usage_in_bytes", "total_rss", "total_cache", "total_shmem"):
+	case mine.resident > 0:
+		list = append(list, gauge(metrics.TelemetryMemory, "", "the run's processes, VmRSS (shared pages once each)", b, 1, mine.resident))
+	case mine.err != nil:
+		n.lack(metrics.TelemetryMemory, mine.err)
+	}
+	if mine.peak > 0 {
+		list = append(list, gauge(metrics.TelemetryMemoryPeak, "", "the run's processes, VmHWM (shared pages once each)", b, 1, mine.peak))
+	}
+	return list
+}
+
+// mostDevices bounds block devices and network interfaces, each.
+const mostDevices = 32
+
+// bytes are those that the run reads and writes: over its processes, and by block
+// device where its cgroup counts them.
+func (n *node) bytes(mine usage) []reading {
+	const source = "the run's processes, /proc/PID/io"
+	var list []reading
+	if mine.counted {
+		list = append(list, counter(metrics.TelemetryRead, "", source+" read_bytes", "B", 1, mine.read),
+			counter(metrics.TelemetryReadCalls, "", source+" rchar", "B", 1, mine.calls),
+			counter(metrics.TelemetryWritten, "", source+" write_bytes", "B", 1, mine.written))
+	} else if mine.err != nil {
+		n.lack(metrics.TelemetryRead, mine.err)
+	}
+	devices := 0
+	device := func(number, source string, read, written int64) {
+		if devices++; devices > mostDevices || read < 0 || written < 0 {
+			return
+		}
+		list = append(list, counter(metrics.TelemetryDeviceRead, number, source, "B", 1, read), counter(metrics.TelemetryDeviceWritten, number, source, "B", 1, written))
+	}
+	if g := n.groups.unified; g.own {
+		text, _ := n.text(g.dir, "io.stat")
+		for line := range strings.Lines(text) {
+			// 8:0 rbytes=1 wbytes=2 rios=…
+			f := strings.Fields(line)
+			read, written := int64(-1), int64(-1)
+			for _, word := range f {
+				if v, ok := strings.CutPrefix(word, "rbytes="); ok {
+					read = orNegative(v)
+				} else if v, ok := strings.CutPrefix(word, "wbytes="); ok {
+					written = orNegative(v)
+				}
+			}
+			if len(f) > 0 {
+				device(f[0], unit2+", io.stat", read, written)
+			}
+		}
+	} else if g := n.groups.by["blkio"]; g.own {
+		const file = "blkio.throttle.io_service_bytes_recursive"
+		text, _ := n.text(g.dir, file)
+		read := map[string]int64{}
+		for line := range strings.Lines(text) {
+			// 8:0 Read 1, then 8:0 Write 2
+			if f := strings.Fields(line); len(f) == 3 && f[1] == "Read" {
+				read[f[0]] = orNegative(f[2])
+			} else if len(f) == 3 && f[1] == "Write" {
+				if v, has := read[f[0]]; has {
+					device(f[0], unit1+", "+file, v, orNegative(f[2]))
+				}
+			}
+		}
+	}
+	return list
+}
+
+func orNegative(text string) int64 {
+	v, err := number(text)
+	if err != nil {
+		return -1
+	}
+	return v
+}

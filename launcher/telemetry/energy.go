@@ -1,0 +1,148 @@
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// zone is a RAPL counter of the powercap tree. It counts microjoules up to its
+// range and starts again at 0: after 4 to 15 minutes on common servers.
+type zone struct {
+	dir, name string
+	most      int64 // where it wraps
+	last      int64 // count; -1 before the first
+	total     int64 // microjoules since the first
+}
+
+const powercap = "sys/class/powercap"
+
+// zoneName are the zones of packages and those within them. intel-rapl-mmio shows
+// a package a second time and is not read.
+var zoneName = regexp.MustCompile(`^intel-rapl:\d+(:\d+)?$`)
+
+// findZones finds the RAPL counters that are added up or shown: packages, memory
+// and platforms. Cores and uncore are within their package.
+func (n *node) findZones() []zone {
+	var list []zone
+	packages := map[string]string{}
+	for _, entry := range n.names(powercap) { // a package comes before what is within it
+		if !zoneName.MatchString(entry) || len(list) >= mostDevices {
+			continue
+		}
+		name, err := n.text(powercap, entry, "name")
+		if err != nil {
+			continue
+		}
+		name = strings.TrimSpace(name)
+		parent := strings.Join(strings.Split(entry, ":")[:2], ":")
+		switch {
+		case strings.HasPrefix(name, "package-"):
+			packages[entry] = name
+		case name == "dram" && packages[parent] != "":
+			name = packages[parent] + " dram"
+		case name == "psys":
+		default:
+			continue
+		}
+		most, err := n.integer(powercap, entry, "max_energy_range_uj")
+		if err != nil {
+			continue
+		}
+		list = append(list, zone{dir: path.Join(powercap, entry), name: name, most: most, last: -1})
+	}
+	return list
+}
+
+// energy are the counters of the CPUs' energy and of the whole node. Whether they
+// may be added up is for those who use them: psys holds the packages.
+func (n *node) energy() []reading {
+	var list []reading
+	if n.zones == nil {
+		n.lack(metrics.TelemetryEnergy, errors.New("the node has no /sys/class/powercap of RAPL"))
+	}
+	for i := range n.zones {
+		z := &n.zones[i]
+		v, err := n.integer(z.dir, "energy_uj")
+		if err != nil {
+			n.lack(metrics.TelemetryEnergy, err)
+			continue
+		}
+		switch {
+		case z.last < 0:
+		case v >= z.last:
+			z.total += v - z.last
+		case z.most >= z.last:
+			z.total += z.most - z.last + v
+		}
+		z.last = v
+		list = append(list, counter(metrics.TelemetryEnergy, z.name, "RAPL, /"+path.Join(z.dir, "energy_uj")+", of the node", "J", 1e-3, z.total/1000))
+	}
+	return append(list, n.cray()...)
+}
+
+const pmCounters = "sys/cray/pm_counters"
+
+// cray are the counters of a Cray node's own board, 10 times a second: "energy" is
+// the whole node's.
+func (n *node) cray() []reading {
+	var list []reading
+	for _, file := range []struct{ name, column, unit string }{{"energy", metrics.TelemetryEnergy, "J"}, {"power", metrics.TelemetryPower, "W"}} {
+		text, err := n.text(pmCounters, file.name)
+		if err != nil {
+			continue // no such node
+		}
+		// 12345678 J 1755000000000000 us
+		f := strings.Fields(text)
+		if len(f) < 2 || f[1] != file.unit {
+			n.lack(file.column, fmt.Errorf("/%s/%s has another form", pmCounters, file.name))
+			continue
+		}
+		v, err := number(f[0], pmCounters, file.name)
+		if err != nil {
+			n.lack(file.column, err)
+			continue
+		}
+		r := gauge(file.column, "node", "Cray pm_counters, of the node", file.unit, 1, v)
+		r.counter = file.column == metrics.TelemetryEnergy
+		list = append(list, r)
+	}
+	return list
+}
+
+var card = regexp.MustCompile(`^card\d+$`)
+
+// gpus are AMD's, through the plain files of its driver: all of the node's,
+// whoever uses them.
+func (n *node) gpus() []reading {
+	const drm, source = "sys/class/drm", "amdgpu, /sys/class/drm, of the node"
+	var list []reading
+	for _, name := range n.names(drm) {
+		if !card.MatchString(name) || len(list) > 4*mostDevices {
+			continue
+		}
+		device := path.Join(drm, name, "device")
+		if vendor, err := n.text(device, "vendor"); err != nil || strings.TrimSpace(vendor) != "0x1002" {
+			continue
+		}
+		for _, sensor := range n.names(device, "hwmon") {
+			for _, file := range []string{"power1_average", "power1_input"} { // newer cards have only the second
+				if v, err := n.integer(device, "hwmon", sensor, file); err == nil {
+					list = append(list, gauge(metrics.TelemetryPower, name, source, "W", 1e-3, v/1000))
+					break
+				}
+			}
+		}
+		if v, err := n.integer(device, "gpu_busy_percent"); err == nil && v <= 100 {
+			list = append(list, gauge(metrics.TelemetryBusy, name, source, "", 1e-2, v))
+		}
+		if v, err := n.integer(device, "mem_info_vram_used"); err == nil {
+			list = append(list, gauge(metrics.TelemetryDeviceMemory, name, source, "B", 1, v))
+		}
+	}
+	return list
+}

@@ -1,0 +1,116 @@
+package telemetry
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// network are the bytes of each interface of the node, whoever sent them. They
+// are not added up: a bond's and its members' are the same bytes.
+func (n *node) network() []reading {
+	text, err := n.text("proc/net/dev")
+	if err != nil {
+		n.lack(metrics.TelemetryReceived, err)
+		return nil
+	}
+	var list []reading
+	for line := range strings.Lines(text) {
+		// "  eth0: 1 2 …": received bytes are the first field, sent ones the ninth
+		name, rest, ok := strings.Cut(line, ":")
+		name = strings.TrimSpace(name)
+		f := strings.Fields(rest)
+		if !ok || name == "lo" || len(f) < 9 || len(list) >= 2*mostDevices {
+			continue
+		}
+		received, err1 := number(f[0])
+		sent, err2 := number(f[8])
+		if err1 == nil && err2 == nil && received+sent > 0 { // of those that are in use
+			const source = "/proc/net/dev, of the node"
+			list = append(list, counter(metrics.TelemetryReceived, name, source, "B", 1, received), counter(metrics.TelemetrySent, name, source, "B", 1, sent))
+		}
+	}
+	return list
+}
+
+// pressure is for how long some task could not go on for lack of something: of
+// the run, or where its cgroup does not say, of the node.
+func (n *node) pressure() []reading {
+	var list []reading
+	for _, of := range []string{"cpu", "memory", "io"} {
+		source, text, err := "/proc/pressure, of the node", "", error(nil)
+		if g := n.groups.unified; g.own {
+			source = unit2
+			text, err = n.text(g.dir, of+".pressure")
+		}
+		if text == "" {
+			source = "/proc/pressure, of the node"
+			text, err = n.text("proc/pressure", of)
+		}
+		if err != nil {
+			n.lack(metrics.TelemetryPressure, err)
+			continue
+		}
+		for line := range strings.Lines(text) {
+			// some avg10=0.00 avg60=0.00 avg300=0.00 total=123
+			f := strings.Fields(line)
+			if len(f) != 5 || f[0] != "some" {
+				continue
+			}
+			if total, ok := strings.CutPrefix(f[4], "total="); ok {
+				if v, err := number(total); err == nil {
+					list = append(list, counter(metrics.TelemetryPressure, of, source, "s", 1e-3, v/1000))
+				}
+			}
+		}
+	}
+	return list
+}
+
+// mostClocks is of how many CPUs the clock is read: each costs a call to another
+// core on some drivers.
+const mostClocks = 8
+
+// clock is the mean clock of the run's CPUs, or the first of them.
+func (n *node) clock(mine usage) []reading {
+	cpus := slices.Sorted(maps.Keys(mine.cpus))
+	cpus = cpus[:min(len(cpus), mostClocks)]
+	if len(cpus) == 0 {
+		return nil
+	}
+	var sum, read int64
+	for _, cpu := range cpus {
+		if v, err := n.integer("sys/devices/system/cpu/cpu"+strconv.Itoa(cpu), "cpufreq/scaling_cur_freq"); err == nil && v < 1e9 {
+			sum, read = sum+v, read+1
+		}
+	}
+	if read > 0 {
+		return []reading{gauge(metrics.TelemetryClock, "", "cpufreq, mean of the run's first CPUs", "Hz", 1e6, sum/read/1000)}
+	}
+	text, err := n.text("proc/cpuinfo")
+	if err != nil {
+		n.lack(metrics.TelemetryClock, err)
+		return nil
+	}
+	var mhz float64
+	on := -1
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(line, ":")
+		switch strings.TrimSpace(key) {
+		case "processor":
+			on, _ = strconv.Atoi(strings.TrimSpace(value))
+		case "cpu MHz":
+			if v, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil && v > 0 && v < 1e6 && slices.Contains(cpus, on) {
+				mhz, read = mhz+v, read+1
+			}
+		}
+	}
+	if read == 0 {
+		return nil
+	}
+	return []reading{gauge(metrics.TelemetryClock, "", "/proc/cpuinfo, mean of the run's first CPUs", "Hz", 1e6, int64(math.Round(mhz/float64(read))))}
+}

@@ -1,0 +1,314 @@
+// Package telemetry samples what the processes of a run use on one node: CPU
+// time, memory, bytes, pressure, energy, from plain files of Linux, without
+// root. What cannot be read is absent, with the reason, and never 0.
+//
+// Every value names its source, because the same quantity read elsewhere is
+// another one: the CPU time of a Slurm step's own cgroup is the run's, that of
+// a container's may be of other programs too, so then the run's processes are
+// added up instead.
+//
+// One sampler a node, in the supervisor of the node's first rank. It takes at
+// most a two-hundredth of one core: where a sample is expensive (a node with
+// thousands of processes), samples are further apart.
+package telemetry
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/regular"
+)
+
+// Options say what is sampled, and from where.
+type Options struct {
+	Root  string        // in which proc and sys are; "" is /
+	Every time.Duration // between samples, at the least
+	// Marks are NAME=VALUE of the environment, by all of which the run's processes
+	// are known, also those that another supervisor of the node has started.
+	Marks []Mark
+}
+
+// Mark is a variable that a process of the run has; "" is any value.
+type Mark struct{ Name, Value string }
+
+const (
+	perLine = 60 // samples to a line
+	// share of one core that the sampler takes at most.
+	share = 1.0 / 200
+	tick  = time.Millisecond
+	// firstPause is before the second sample, and doubles: the programs start now.
+	firstPause = 100 * time.Millisecond
+	// patience is how long the end of a run waits for a sample that hangs in the
+	// kernel.
+	patience = 2 * time.Second
+)
+
+// Sampler is a sampling that goes on.
+type Sampler struct {
+	stop, done chan struct{}
+}
+
+// Start begins to sample and to write to events, which is the sampler's alone.
+func Start(events *metrics.Writer, o Options) *Sampler {
+	s := &Sampler{stop: make(chan struct{}), done: make(chan struct{})}
+	began := time.Now()
+	go func() {
+		defer close(s.done)
+		// CPU time is counted by thread.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		n := newNode(o)
+		b := batch{}
+		early := firstPause
+		for ended := false; ; {
+			before := threadTime()
+			b.add(int64(time.Since(began)/tick), append(n.sample(), counter(metrics.TelemetrySampler, "", "this sampler's thread", "s", 1e-6, int64(before/time.Microsecond))))
+			if ended || len(b.at) >= perLine {
+				if events.Write(metrics.Event{Telemetry: b.take(n.missing)}) != nil {
+					return // a full disk is the supervisor's to report
+				}
+			}
+			if ended {
+				_ = events.Write(metrics.Event{Stop: &metrics.Stop{Status: metrics.StopDone}})
+				return
+			}
+			pause := max(min(o.Every, early), time.Duration(float64(threadTime()-before)/share))
+			early = min(2*early, time.Hour)
+			select {
+			case <-s.stop:
+				ended = true
+			case <-time.After(pause):
+			}
+		}
+	}()
+	return s
+}
+
+// Stop takes a last sample and writes what is left. It reports whether that has
+// been done: a read that hangs is left behind.
+func (s *Sampler) Stop() bool {
+	close(s.stop)
+	select {
+	case <-s.done:
+		return true
+	case <-time.After(patience):
+		return false
+	}
+}
+
+// threadTime is the CPU time of this thread.
+func threadTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// reading is one value at one moment: count × scale in unit.
+type reading struct {
+	name, of, source, unit string
+	counter                bool
+	scale                  float64
+	count                  int64
+}
+
+func gauge(name, of, source, unit string, scale float64, count int64) reading {
+	return reading{name, of, source, unit, false, scale, count}
+}
+
+func counter(name, of, source, unit string, scale float64, count int64) reading {
+	return reading{name, of, source, unit, true, scale, count}
+}
+
+// batch collects samples as columns.
+type batch struct {
+	at      []int64
+	columns []reading // without count
+	values  [][]*int64
+	index   map[reading]int
+}
+
+// mostColumns bounds a batch: a node with hundreds of devices is cut off.
+const mostColumns = 512
+
+func (b *batch) add(at int64, sample []reading) {
+	if n := len(b.at); n > 0 && at <= b.at[n-1] {
+		return // two within a tick: a run that ended at once
+	}
+	if b.index == nil {
+		b.index = map[reading]int{}
+	}
+	b.at = append(b.at, at)
+	for _, r := range sample {
+		count := r.count
+		if count < 0 || count > metrics.MaxCount {
+			continue
+		}
+		r.count = 0
+		i, known := b.index[r]
+		if !known {
+			if len(b.columns) >= mostColumns {
+				continue
+			}
+			i = len(b.columns)
+			b.index[r], b.columns, b.values = i, append(b.columns, r), append(b.values, nil)
+		}
+		for len(b.values[i]) < len(b.at) {
+			b.values[i] = append(b.values[i], nil)
+		}
+		b.values[i][len(b.at)-1] = &count
+	}
+}
+
+// take is the batch as an event's payload; it begins anew.
+func (b *batch) take(missing map[string]string) *metrics.Telemetry {
+	t := &metrics.Telemetry{Tick: tick.Seconds(), At: b.at, Missing: maps.Clone(missing)}
+	for i, r := range b.columns {
+		c := metrics.TelemetryColumn{Name: r.name, Of: r.of, Source: r.source, Unit: r.unit, Counter: r.counter, Scale: r.scale}
+		values := b.values[i]
+		for len(values) < len(b.at) {
+			values = append(values, nil)
+		}
+		first := slices.IndexFunc(values, func(v *int64) bool { return v != nil })
+		c.Least = *values[first]
+		same := true
+		for _, v := range values {
+			if v != nil {
+				c.Least = min(c.Least, *v)
+			}
+			same = same && v != nil && *v == *values[first]
+		}
+		if !same {
+			for _, v := range values {
+				if v != nil {
+					*v -= c.Least
+				}
+			}
+			c.Above = values
+		}
+		t.Columns = append(t.Columns, c)
+		delete(t.Missing, c.Name)
+	}
+	*b = batch{}
+	return t
+}
+
+// node reads one node.
+type node struct {
+	root      string
+	groups    groups
+	processes processes
+	zones     []zone
+	missing   map[string]string
+}
+
+func newNode(o Options) *node {
+	n := &node{root: o.Root, missing: map[string]string{}}
+	n.groups = n.findGroups()
+	n.processes = newProcesses(n, o.Marks)
+	n.zones = n.findZones()
+	return n
+}
+
+// sample reads everything once.
+func (n *node) sample() []reading {
+	clear(n.missing)
+	var list []reading
+	mine := n.processes.read()
+	list = append(list, n.cpu(mine)...)
+	list = append(list, n.memory(mine)...)
+	list = append(list, n.bytes(mine)...)
+	list = append(list, n.network()...)
+	list = append(list, n.pressure()...)
+	list = append(list, n.clock(mine)...)
+	list = append(list, n.energy()...)
+	list = append(list, n.gpus()...)
+	has := map[string]bool{}
+	for _, r := range list {
+		has[r.name] = true
+	}
+	maps.DeleteFunc(n.missing, func(name, _ string) bool { return has[name] })
+	return list
+}
+
+// lack notes why something could not be read; the first reason stays.
+func (n *node) lack(name string, err error) {
+	var at *fs.PathError
+	text := err.Error()
+	if errors.As(err, &at) {
+		text = strings.TrimPrefix(at.Path, n.root) + ": " + at.Err.Error()
+	}
+	if n.missing[name] == "" {
+		n.missing[name] = text
+	}
+}
+
+const largest = 1 << 20 // bytes of a file of the kernel's that are read
+
+// text reads a file of the kernel's, by its path without the root.
+func (n *node) text(path ...string) (string, error) {
+	text, err := regular.ReadFile(filepath.Join(append([]string{n.root, "/"}, path...)...), largest)
+	return string(text), err
+}
+
+// integer reads a file that is one whole number.
+func (n *node) integer(path ...string) (int64, error) {
+	text, err := n.text(path...)
+	if err != nil {
+		return 0, err
+	}
+	return number(strings.TrimSpace(text), path...)
+}
+
+// number is text as a whole number that is not negative.
+func number(text string, path ...string) (int64, error) {
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || v < 0 {
+		if len(text) > 40 {
+			text = text[:40] + "…"
+		}
+		return 0, &fs.PathError{Op: "read", Path: filepath.Join(path...), Err: errors.New(strconv.QuoteToASCII(text) + " is not a whole number")}
+	}
+	return v, nil
+}
+
+// pairs are the lines "key number" of a file; others are left out.
+func (n *node) pairs(path ...string) (map[string]int64, error) {
+	text, err := n.text(path...)
+	if err != nil {
+		return nil, err
+	}
+	m := map[string]int64{}
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) == 2 {
+			if v, err := number(f[1]); err == nil {
+				m[f[0]] = v
+			}
+		}
+	}
+	return m, nil
+}
+
+// names are those of a folder, ascending; none where it cannot be read.
+func (n *node) names(path ...string) []string {
+	f, err := os.Open(filepath.Join(append([]string{n.root, "/"}, path...)...))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	list, _ := f.Readdirnames(-1)
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,78 @@
+package telemetry
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// A batch holds what was added: values, gaps, and one number for a column that
+// does not change.
+func TestBatch(t *testing.T) {
+	var b batch
+	same, rising := gauge("cpus", "", "x", "", 1, 4), counter("cpu", "", "y", "s", 0.01, 0)
+	with := func(count int64) reading { r := rising; r.count = count; return r }
+	b.add(0, []reading{same})
+	b.add(10, []reading{same, with(1500)})
+	b.add(10, []reading{same, with(1600)}) // at one instant
+	b.add(20, []reading{same, with(-1)})
+	b.add(30, []reading{same, with(1700)})
+	got := b.take(map[string]string{"cpu": "late", "energy": "forbidden"})
+	e := metrics.Event{Telemetry: got}
+	if err := e.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	n := func(v int64) *int64 { return &v }
+	want := &metrics.Telemetry{Tick: 0.001, At: []int64{0, 10, 20, 30}, Missing: map[string]string{"energy": "forbidden"}, Columns: []metrics.TelemetryColumn{
+		{Name: "cpus", Source: "x", Scale: 1, Least: 4},
+		{Name: "cpu", Source: "y", Unit: "s", Counter: true, Scale: 0.01, Least: 1500, Above: []*int64{nil, n(0), nil, n(200)}},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if v := got.Columns[1].Value(3); math.Abs(v-17) > 1e-9 || !math.IsNaN(got.Columns[1].Value(0)) {
+		t.Errorf("the last value is %g, want 17", v)
+	}
+	if len(b.at) != 0 {
+		t.Error("it does not begin anew")
+	}
+}
+
+// The file of a sampler that was stopped can be read, ends in order, and has a
+// first and a last sample however short the run was.
+func TestSampler(t *testing.T) {
+	var out bytes.Buffer
+	events, err := metrics.NewWriter(&out, metrics.Start{Writer: "telemetry", WorldSize: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := tree(t, process(100, 7, "5", 200, 0, 10, 20, 1000, 10, ours))
+	s := Start(events, Options{Root: root, Every: time.Millisecond, Marks: marks})
+	if !s.Stop() {
+		t.Fatal("it did not stop")
+	}
+	var kinds []string
+	for r := metrics.NewReader(&out, "x", 0, 0); ; {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind() == "telemetry" && len(e.Telemetry.At) < 1 {
+			t.Error("no sample")
+		}
+		kinds = append(kinds, e.Kind())
+	}
+	if diff := cmp.Diff([]string{"start", "telemetry", "stop"}, kinds); diff != "" {
+		t.Error(diff)
+	}
+}

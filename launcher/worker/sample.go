@@ -1,0 +1,53 @@
+package worker
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/leftover"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/telemetry"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// sampling is what samples this node, with its file; the zero value samples
+// nothing.
+type sampling struct {
+	sampler *telemetry.Sampler
+	file    *os.File
+}
+
+const telemetryWriter = "telemetry"
+
+// sample begins to sample the node, in the supervisor of its first rank. A run is
+// no worse for lack of it: what goes wrong is printed, and the run goes on.
+func sample(o Options, of metrics.Start, every study.Duration) sampling {
+	if every <= 0 || o.World.LocalRank != 0 {
+		return sampling{}
+	}
+	file, err := OpenEvents(o.Run, telemetryWriter, o.World)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "scalebench-worker: no telemetry:", err)
+		return sampling{}
+	}
+	of.Writer = telemetryWriter
+	of.Ranks = o.World.LocalSize
+	events, err := metrics.NewWriter(file, of)
+	if err != nil {
+		file.Close()
+		fmt.Fprintln(os.Stderr, "scalebench-worker: no telemetry:", err)
+		return sampling{}
+	}
+	return sampling{telemetry.Start(events, telemetry.Options{Every: time.Duration(every),
+		Marks: []telemetry.Mark{{Name: framework.RunVariable, Value: o.Run.Path()}, {Name: leftover.Variable}}}), file}
+}
+
+// end ends it with a last sample.
+func (s sampling) end() {
+	// A file that is still written to is left open: the process ends soon.
+	if s.sampler != nil && s.sampler.Stop() {
+		s.file.Close()
+	}
+}

@@ -1,0 +1,39 @@
+package measure
+
+import "slices"
+
+// What a run used of its nodes, as their samplers have read it: of every kind of
+// workload. Sums over nodes. Of a training in the time of its training clock, of
+// others in the time of the programs; see docs/telemetry.md.
+const (
+	PeakMemory     = "peak_memory"     // largest that each node's processes held, page cache apart
+	CPUShare       = "cpu_share"       // CPU time over what the run's CPUs had
+	ThrottledShare = "throttled_share" // of the periods of a CPU quota: those in which it was used up
+	Watts          = "watts"           // mean power of what has an energy counter or a power sensor
+
+	BytesReadPerSample = "bytes_read_per_sample" // from storage
+	JoulesPerSample    = "joules_per_sample"
+	JoulesToTarget     = "joules_to_target" // to the highest target of the study's
+)
+
+var resources = []Measure{
+	{Name: PeakMemory, Title: "peak memory", Unit: "B", Show: Size},
+	{Name: CPUShare, Title: "CPU share", Show: Percent},
+	{Name: ThrottledShare, Title: "CPU throttled", Show: Percent},
+	{Name: Watts, Title: "power", Unit: "W"},
+}
+
+// ofSamples are those of what has samples.
+var ofSamples = []Measure{
+	{Name: BytesReadPerSample, Title: "bytes read per sample", Unit: "B", Show: Size},
+	{Name: JoulesPerSample, Title: "energy per sample", Unit: "J", Better: Lower},
+	{Name: JoulesToTarget, Title: "energy to target", Unit: "J", Better: Lower},
+}
+
+// Uses reports whether the measure says what a run used, not what came of it.
+func (m Measure) Uses() bool {
+	return slices.ContainsFunc(Resources(), func(other Measure) bool { return other.Name == m.Name })
+}
+
+// Resources are the measures of what a run used, of any kind of workload.
+func Resources() []Measure { return slices.Concat(resources, ofSamples) }

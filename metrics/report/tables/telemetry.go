@@ -1,0 +1,78 @@
+package tables
+
+import (
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/metrics/table"
+	"github.com/scalebench/scalebench/metrics/timeline"
+)
+
+// telemetryWindow is the time that a run's telemetry is shown of: that of its
+// training clock, or else of its node's samples.
+func telemetryWindow(d *store.Details, n *timeline.Node) (timeline.Window, bool) {
+	if d.TrainingClock.Seconds() > 0 {
+		return d.TrainingClock, true
+	}
+	return n.Span()
+}
+
+// telemetryRows are what was read of each node: a counter's rise and rate, a gauge's
+// mean and its largest sample.
+func telemetryRows(d *store.Details) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "node"}, {Key: "quantity"}, {Key: "of"}, {Key: "unit"}, {Key: "total"},
+		{Key: "mean", Head: "mean, or per second"}, {Key: "most"}, {Key: "samples", Data: true}, {Key: "source"}}}
+	for i := range d.Telemetry {
+		n := &d.Telemetry[i]
+		w, ok := telemetryWindow(d, n)
+		if !ok {
+			continue
+		}
+		for j := range n.Series {
+			s := &n.Series[j]
+			var total, mean, most any
+			if s.Counter {
+				if v, err := s.Rise(w); err == nil {
+					total, mean = v, v/w.Seconds()
+				}
+			} else {
+				if v, err := s.Mean(w); err == nil {
+					mean = v
+				}
+				if len(s.Samples) > 0 {
+					most = s.Max()
+				}
+			}
+			t.Add(n.Host, s.Name, table.NonZero(s.Of), table.NonZero(s.Unit), total, mean, most, len(s.Samples), s.Source)
+		}
+	}
+	if len(t.Rows) > 0 {
+		of := "the programs' time: no training clock was recorded"
+		if w := d.TrainingClock; w.Seconds() > 0 {
+			of = "the training clock's " + number.Seconds(w.Seconds())
+		}
+		t.Notes = []string{"Totals and means over " + of + "; the most of all samples."}
+	}
+	return t
+}
+
+// energyRows are what each device used, by its counter and by the area under its
+// power.
+func energyRows(d *store.Details) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "node"}, {Key: "of"}, {Key: "counter", Head: "by counter", Unit: "J"},
+		{Key: "area", Head: "by area under the power", Unit: "J"}, {Key: "counts", Head: "in the sum"}, {Key: "source"}}}
+	for i := range d.Telemetry {
+		n := &d.Telemetry[i]
+		w, ok := telemetryWindow(d, n)
+		if !ok {
+			continue
+		}
+		e, err := n.Energy(w)
+		if err != nil {
+			continue
+		}
+		for _, p := range e.Parts {
+			t.Add(n.Host, p.Of, p.Counter, p.Area, !p.Inside, p.Source)
+		}
+	}
+	return t
+}

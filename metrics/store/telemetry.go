@@ -1,0 +1,92 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/timeline"
+)
+
+// telemetry stores a batch of samples.
+func (w *fileWriter) telemetry(t *metrics.Telemetry, line int) error {
+	var texts [3]string
+	missing := t.Missing
+	if missing == nil {
+		missing = map[string]string{}
+	}
+	for i, v := range []any{t.At, t.Columns, missing} {
+		text, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		texts[i] = string(text)
+	}
+	return w.in.rows.insert("INSERT INTO telemetry (file, line, tick, at, columns, missing) VALUES (?, ?, ?, ?, ?, ?)",
+		w.id, line, t.Tick, texts[0], texts[1], texts[2])
+}
+
+const selectTelemetry = `SELECT f.id, f.rank, coalesce(f.host, ''), f.started, t.tick, t.at, t.columns, t.missing
+	FROM telemetry t JOIN event_file f ON f.id = t.file`
+
+// scanTelemetry puts the batches of each node together, in the order of the rows.
+func scanTelemetry(rows *sql.Rows) ([]timeline.Node, error) {
+	defer rows.Close()
+	var list []timeline.Node
+	last := int64(-1)
+	for rows.Next() {
+		var file int64
+		var rank int
+		var host, at, columns, missing string
+		var started sql.NullFloat64
+		var t metrics.Telemetry
+		if err := rows.Scan(&file, &rank, &host, &started, &t.Tick, &at, &columns, &missing); err != nil {
+			return nil, err
+		}
+		for text, into := range map[*string]any{&at: &t.At, &columns: &t.Columns, &missing: &t.Missing} {
+			if err := json.Unmarshal([]byte(*text), into); err != nil {
+				return nil, err
+			}
+		}
+		if !started.Valid {
+			continue // its line is bad
+		}
+		if file != last {
+			list = append(list, timeline.Node{Rank: rank, Host: host})
+			last = file
+		}
+		list[len(list)-1].Add(started.Float64, &t)
+	}
+	return list, rows.Err()
+}
+
+// nodes are what the samplers of an incarnation have read, by the nodes' first
+// ranks.
+func (in *ingest) nodes(restart int) ([]timeline.Node, error) {
+	rows, err := in.tx.Query(selectTelemetry+" WHERE f.run = ? AND f.writer = 'telemetry' AND f.restart = ? ORDER BY f.rank, t.line", in.run, restart)
+	if err != nil {
+		return nil, err
+	}
+	return scanTelemetry(rows)
+}
+
+// telemetry is that of the result's incarnation.
+func (q *details) telemetry() error {
+	rows, err := q.tx.QueryContext(q.ctx, selectTelemetry+` JOIN result x ON x.run = f.run AND x.restart = f.restart
+		WHERE f.run = ? AND f.writer = 'telemetry' ORDER BY f.rank, t.line`, q.run)
+	if err != nil {
+		return err
+	}
+	if q.d.Telemetry, err = scanTelemetry(rows); err != nil || q.d.Result == nil || q.d.Result.Steps == 0 {
+		return err
+	}
+	return q.each("SELECT f.started + t.time "+chosen+" JOIN train t ON t.file = f.id WHERE x.run = ? AND f.rank = 0 AND f.started IS NOT NULL", func(rows *sql.Rows) error {
+		var from float64
+		err := rows.Scan(&from)
+		if seconds := q.d.Result.Known(measure.TrainSeconds); seconds != nil && *seconds > 0 {
+			q.d.TrainingClock = timeline.Window{From: from, To: from + *seconds}
+		}
+		return err
+	})
+}

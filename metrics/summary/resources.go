@@ -1,0 +1,222 @@
+package summary
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/timeline"
+)
+
+// resources is what the run used of its nodes. What some node has no reading of is
+// not known of the run. Where the program's log states a measure, that stays.
+func (r *Outcome) resources(in Input) {
+	if len(in.Nodes) == 0 {
+		return
+	}
+	trains := measure.Of(in.Kind)
+	declared := func(name string) bool {
+		return slices.ContainsFunc(trains, func(m measure.Measure) bool { return m.Name == name })
+	}
+	put := func(name string, value float64, err error) {
+		if _, stated := r.Values[name]; stated || r.Why[name] != "" || !declared(name) {
+			return
+		}
+		if err != nil {
+			r.Why[name] = err.Error()
+			return
+		}
+		r.Values[name] = value
+	}
+	clock, clocked := r.trainingClock(in)
+	// each adds up over the nodes, in the time that a figure is of.
+	each := func(of func(n *timeline.Node, w timeline.Window) (float64, error)) (sum, seconds float64, err error) {
+		for i := range in.Nodes {
+			n := &in.Nodes[i]
+			w, ok := n.Span()
+			if clocked {
+				w = clock
+			}
+			if !ok {
+				return 0, 0, fmt.Errorf("%s was sampled once: the run was too short", n.Host)
+			}
+			v, err := of(n, w)
+			if err != nil {
+				return 0, 0, fmt.Errorf("%s: %w", n.Host, err)
+			}
+			sum += v
+			seconds = max(seconds, w.Seconds())
+		}
+		return sum, seconds, nil
+	}
+	total := func(name string, of func(*timeline.Series, timeline.Window) (float64, error)) (float64, error) {
+		v, _, err := each(func(n *timeline.Node, w timeline.Window) (float64, error) {
+			s, err := only(n, name)
+			if err != nil {
+				return 0, err
+			}
+			return of(s, w)
+		})
+		return v, err
+	}
+	rise := func(name string) (float64, error) { return total(name, (*timeline.Series).Rise) }
+
+	peak, _, err := each(func(n *timeline.Node, _ timeline.Window) (float64, error) { return peakMemory(n) })
+	put(measure.PeakMemory, peak, err)
+
+	cpu, err := total(metrics.TelemetryCPU, (*timeline.Series).Rate)
+	if err == nil {
+		var cpus float64
+		cpus, err = total(metrics.TelemetryCPUs, func(s *timeline.Series, _ timeline.Window) (float64, error) { return s.Max(), nil })
+		cpu /= cpus
+	}
+	put(measure.CPUShare, cpu, err)
+
+	throttled, err := rise(metrics.TelemetryThrottled)
+	if err == nil && throttled > 0 {
+		var periods float64
+		if periods, err = rise(metrics.TelemetryPeriods); err == nil {
+			throttled = min(1, throttled/periods)
+		}
+	}
+	put(measure.ThrottledShare, throttled, err)
+	if err == nil && throttled > alarming {
+		r.warn("a quota of CPU time held the run up in %s of its periods: what was measured is the quota", number.Percent(throttled))
+	}
+
+	joules, seconds, err := each(func(n *timeline.Node, w timeline.Window) (float64, error) {
+		e, err := n.Energy(w)
+		return e.Joules, err
+	})
+	if err == nil {
+		err = sameEnergy(in.Nodes)
+	}
+	put(measure.Watts, joules/seconds, err)
+	if err == nil {
+		r.shared(in.Nodes)
+	}
+	if !declared(measure.JoulesPerSample) {
+		return
+	}
+	noSamples := errors.New("no training clock was recorded, so no samples in it")
+	perSample := func(v float64, err error) (float64, error) {
+		if err == nil && (!clocked || r.Samples == 0) {
+			err = noSamples
+		}
+		return v / float64(r.Samples), err
+	}
+	v, e := perSample(joules, err)
+	put(measure.JoulesPerSample, v, e)
+	read, e := rise(metrics.TelemetryRead)
+	v, e = perSample(read, e)
+	put(measure.BytesReadPerSample, v, e)
+	r.toTargetEnergy(in, clock, clocked, err, put)
+}
+
+// alarming is the share of throttled periods from which on a run is warned of.
+const alarming = 0.01
+
+// trainingClock is the time of the run's training clock, as end_to_end and times to
+// targets count it; ok is false for what has no steps.
+func (r *Outcome) trainingClock(in Input) (w timeline.Window, ok bool) {
+	zero, seconds := rankZero(in), r.Values[measure.TrainSeconds]
+	if zero == nil || zero.Started == nil || zero.TrainTime == nil || len(in.Steps) == 0 || !(seconds > 0) {
+		return w, false
+	}
+	from := *zero.Started + *zero.TrainTime
+	return timeline.Window{From: from, To: from + seconds}, true
+}
+
+// toTargetEnergy is the energy from the start of the training clock to the highest
+// of the study's targets.
+func (r *Outcome) toTargetEnergy(in Input, clock timeline.Window, clocked bool, err error, put func(string, float64, error)) {
+	if len(in.Targets) == 0 {
+		return
+	}
+	target := measure.To(slices.Max(in.Targets))
+	seconds := r.Known(target.Name)
+	switch {
+	case err != nil:
+	case !clocked:
+		err = errors.New("no training clock was recorded")
+	case seconds == nil:
+		err = fmt.Errorf("accuracy %s was not reached", target.Goal())
+	case !(*seconds > 0):
+		err = fmt.Errorf("accuracy %s was reached at once", target.Goal())
+	}
+	var joules float64
+	for i := range in.Nodes {
+		if err != nil {
+			break
+		}
+		n := &in.Nodes[i]
+		e, why := n.Energy(timeline.Window{From: clock.From, To: clock.From + *seconds})
+		joules += e.Joules
+		if why != nil {
+			err = fmt.Errorf("%s: %w", n.Host, why)
+		}
+	}
+	put(measure.JoulesToTarget, joules, err)
+}
+
+// only is the one series of a quantity on a node: of two, which is the run's is not
+// known.
+func only(n *timeline.Node, name string) (*timeline.Series, error) {
+	list := n.Named(name)
+	switch {
+	case len(list) == 1:
+		return list[0], nil
+	case len(list) > 1:
+		return nil, fmt.Errorf("%s was read from %d places", name, len(list))
+	}
+	return nil, lacking(n, name)
+}
+
+func lacking(n *timeline.Node, name string) error {
+	if why := n.Missing[name]; why != "" {
+		return errors.New(why)
+	}
+	return fmt.Errorf("no sample of %s", name)
+}
+
+// peakMemory is the most that the run held on a node. A cgroup's is the largest
+// sample. Of processes, each one's own peak is known, and their sum is an upper
+// bound: they need not have had it at once.
+func peakMemory(n *timeline.Node) (float64, error) {
+	held, err := only(n, metrics.TelemetryMemory)
+	if err != nil {
+		return 0, err
+	}
+	if peaks := n.Named(metrics.TelemetryMemoryPeak); len(peaks) == 1 && !strings.Contains(held.Source, "cgroup") {
+		return max(held.Max(), peaks[0].Max()), nil
+	}
+	return held.Max(), nil
+}
+
+// sameEnergy refuses to add up what is not the same: one node's packages, and
+// another's packages and GPUs.
+func sameEnergy(nodes []timeline.Node) error {
+	for i := range nodes[1:] {
+		if a, b := nodes[0].EnergyOf(), nodes[i+1].EnergyOf(); a != b {
+			return fmt.Errorf("energy is known of %s on %s, and of %s on %s", a, nodes[0].Host, b, nodes[i+1].Host)
+		}
+	}
+	return nil
+}
+
+// shared warns of energy that may be other people's too.
+func (r *Outcome) shared(nodes []timeline.Node) {
+	for i := range nodes {
+		n := &nodes[i]
+		mine, online := n.Named(metrics.TelemetryCPUs), n.Named(metrics.TelemetryOnline)
+		if len(mine) == 1 && len(online) == 1 && mine[0].Max() < online[0].Max() {
+			r.warn("power and energy are of whole nodes, and the run may use only %s of %s CPUs of %s: they hold whatever else ran there",
+				number.Short(mine[0].Max(), 3), number.Short(online[0].Max(), 3), n.Host)
+			return
+		}
+	}
+}
