@@ -26,7 +26,7 @@ BENCH_PROGRAMS := mpicc mpirun wrk hey
 BENCH_PACKAGES := openmpi-bin libopenmpi-dev libopenblas0-pthread wrk hey
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build worker-gpu gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
+.PHONY: build worker-gpu worker-onnxruntime gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -36,6 +36,11 @@ build:
 # that neither is needed here; its C library is this machine's or a later one.
 worker-gpu:
 	CGO_ENABLED=1 go build -tags gpu -o bin/scalebench-worker-gpu ./cmd/scalebench-worker
+
+# The worker that computes ONNX models by onnxruntime, whose C library it loads when it
+# runs.
+worker-onnxruntime:
+	CGO_ENABLED=1 go build -tags onnxruntime -o bin/scalebench-worker-onnxruntime ./cmd/scalebench-worker
 
 # SQLite is linked in with the C library; names of users and hosts are looked up
 # by Go's own code, since the C library's cannot be linked statically. Its linker
@@ -157,7 +162,7 @@ test-horovod: framework-packages
 # The load generator against real model servers, each in the environment of its
 # lock.
 test-serving: framework-packages
-	go test -tags serving -timeout 30m -count 1 -run Serving ./launcher/serve/target
+	go test -tags serving -timeout 30m -count 1 -run Serving ./launcher/serve/target ./launcher/serve/onnxruntime
 
 # What scalebench adds to a step of each of them; see docs/frameworks.md.
 bench-frameworks: framework-packages
@@ -204,8 +209,10 @@ lint: test-packages
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
 	go vet -tags $(TEST_TAGS),release,frameworks,serving ./...
 	go vet -tags gpu ./cmd/scalebench-worker ./cmd/gpu-check
+	go vet -tags onnxruntime ./cmd/scalebench-worker
 	go tool staticcheck -tags $(TEST_TAGS),release,frameworks,serving ./...
 	go tool staticcheck -tags gpu ./cmd/scalebench-worker ./cmd/gpu-check
+	go tool staticcheck -tags onnxruntime ./cmd/scalebench-worker
 	git ls-files '*.sh' .ci | xargs shellcheck
 	git ls-files '*.py' | xargs pycodestyle
 

@@ -1,25 +1,31 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"runtime"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/native/serve"
 	"github.com/scalebench/scalebench/launcher/native/train"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/serve/load"
 	"github.com/scalebench/scalebench/launcher/serve/target"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // openLocal makes the model of a point ready to compute in this process, with the
 // threads of a replica, until end is called.
-func (r *serving) openLocal() (m target.Local, end func(), err error) {
+func (r *serving) openLocal(ctx context.Context) (m target.Local, end func(), err error) {
 	threads := max(r.point.Resources.CPUsPerWorker, 1)
+	if r.framework.Server { // whose model is an ONNX file
+		return openONNX(ctx, pythonOfRun(), r.point.Workload.Serve.Model, threads)
+	}
 	trained, err := openModel("workload.model", r.point.Workload.Serve.Model, 1)
 	if err != nil {
 		return nil, nil, err
@@ -30,6 +36,18 @@ func (r *serving) openLocal() (m target.Local, end func(), err error) {
 	}
 	before := processors(threads)
 	return serve.NewLocal(trained, classifier), func() { classifier.Close(); runtime.GOMAXPROCS(before) }, nil
+}
+
+// pythonOfRun is the interpreter whose packages the run uses.
+func pythonOfRun() string { return cmp.Or(os.Getenv(framework.PythonVariable), "python3") }
+
+// onnxruntimeVersion is that of the library which computes the model in this process; ""
+// for none, and where it is not found: openLocal says why.
+func (r *serving) onnxruntimeVersion(ctx context.Context) string {
+	if w := r.point.Workload.Serve; !r.framework.Server || w.Target != study.Process {
+		return "" // a server's is its Python's
+	}
+	return onnxruntimeVersion(ctx, pythonOfRun())
 }
 
 // processors lets so many threads compute beside one that does anything else, and
@@ -49,10 +67,13 @@ func aloneTime(d time.Duration) time.Duration { return min(max(d/4, time.Second)
 // replica has begun.
 func (r *serving) alone(ctx context.Context) error {
 	w := r.point.Workload.Serve
-	if r.replica() != 0 || r.point.Framework != "native" || w.Path != "" {
+	if r.replica() != 0 || r.framework.UserProgram || w.Path != "" {
 		return nil
 	}
-	m, end, err := r.openLocal()
+	m, end, err := r.openLocal(ctx)
+	if err != nil && r.framework.Server { // which can do without
+		return r.doubt(fmt.Sprintf("no %s, the time of the model alone: %v", measure.ModelP50, err))
+	}
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,9 @@ func serveReplicas(c *cli.Context) error {
 	}
 	versions := map[string]string{"go": runtime.Version(), "scalebench": version.String()}
 	maps.Copy(versions, r.framework.ServerVersions(ctx, os.Getenv(framework.PythonVariable)))
+	if v := r.onnxruntimeVersion(ctx); v != "" {
+		versions["onnxruntime"] = v
+	}
 	err = events.Write(metrics.Event{Environment: &metrics.Environment{Threads: min(runtime.GOMAXPROCS(0), max(p.point.Resources.CPUsPerWorker, 1)), Versions: versions}})
 	if err == nil {
 		// Over TCP, since who waits in shared memory takes CPU time from the servers.
@@ -444,7 +447,7 @@ func (r *serving) inputs(batch int) target.Inputs {
 func (r *serving) asker(ctx context.Context, servers []string, expect []byte) (func(target.Inputs) (*target.Question, error), error) {
 	w := r.point.Workload.Serve
 	if w.Target == study.Process {
-		m, _, err := r.openLocal() // ends with this process
+		m, _, err := r.openLocal(ctx) // ends with this process
 		if err != nil {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ import (
 func TestServerStart(t *testing.T) {
 	p := study.Point{Workers: 2}
 	p.Workload.Kind, p.Workload.Serve.Model, p.Workload.Serve.Batch = "serve", "/m/a.onnx", []int{1, 16, 8}
+	p.Workload.Serve.Target = study.HTTP
 	p.Resources.Device, p.Resources.CPUsPerWorker = "cpu", 3
 	for name, f := range map[string]Framework{"triton": triton, "mlserver": mlserver, "kserve": kserve} {
 		s := Rank{Point: p, Run: rundir.Folder("/runs/s/r"), Python: "/env/bin/python", Worker: "/bin/worker", Listen: "10.0.0.7", Ports: Ports{HTTP: 4711, GRPC: 4712}}

@@ -1,0 +1,36 @@
+//go:build onnxruntime
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/scalebench/scalebench/launcher/serve/onnxruntime"
+	"github.com/scalebench/scalebench/launcher/serve/target"
+)
+
+// openONNX loads the model of a file with the library that an interpreter's packages
+// have, or the system.
+func openONNX(ctx context.Context, python, path string, threads int) (target.Local, func(), error) {
+	l, err := onnxruntime.Open(onnxruntime.Find(ctx, python, os.Getenv))
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := l.Load(path, threads)
+	if err != nil {
+		return nil, nil, fmt.Errorf("workload.model: %w", err)
+	}
+	fmt.Printf("onnxruntime %s, %s\n", l.Version(), l.Path())
+	return m, m.Close, nil
+}
+
+// onnxruntimeVersion is what the library says of itself; "" where there is none.
+func onnxruntimeVersion(ctx context.Context, python string) string {
+	l, err := onnxruntime.Open(onnxruntime.Find(ctx, python, os.Getenv))
+	if err != nil {
+		return "" // the run says why
+	}
+	return l.Version()
+}

@@ -1,0 +1,18 @@
+//go:build !onnxruntime
+
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/scalebench/scalebench/launcher/serve/target"
+)
+
+// openONNX says what to do: this worker links no C library.
+func openONNX(context.Context, string, string, int) (target.Local, func(), error) {
+	return nil, nil, errors.New("this worker cannot load onnxruntime; build one that can (make worker-onnxruntime) and name it in the site file (worker = …)")
+}
+
+// onnxruntimeVersion has nothing to ask.
+func onnxruntimeVersion(context.Context, string) string { return "" }

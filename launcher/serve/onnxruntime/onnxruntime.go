@@ -1,0 +1,240 @@
+// Package onnxruntime computes ONNX models with onnxruntime's C library, which is found
+// when the program runs: the file that Python's package brings along will do. Only
+// the first version of its API is used, which every later one begins with; 1.20.1, 1.22.0
+// and 1.31.1 were tried. The binding that there is for Go (yalue/onnxruntime_go) asks
+// for the version of its own header, and so for onnxruntime 1.24 or later.
+package onnxruntime
+
+// #include "table.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/scalebench/scalebench/launcher/gpu/dl"
+	"github.com/scalebench/scalebench/launcher/serve/v2"
+)
+
+// A Library is onnxruntime, loaded.
+type Library struct {
+	table   *C.struct_ort_library
+	library *dl.Library
+}
+
+// Open loads the first library of those found that there is.
+func Open(found Found) (*Library, error) {
+	// Never freed: a Library lives as long as the process.
+	l := &Library{table: (*C.struct_ort_library)(C.calloc(1, C.sizeof_struct_ort_library))}
+	symbols := []dl.Symbol{{Name: "OrtGetApiBase", Address: (*unsafe.Pointer)(unsafe.Pointer(&l.table.OrtGetApiBase))}}
+	var err error
+	if l.library, err = dl.Open("onnxruntime's C library", found.Candidates, symbols); err != nil {
+		return nil, fmt.Errorf("%w (%s)", err, found.Looked)
+	}
+	if C.ort_begin(l.table) == 0 {
+		return nil, fmt.Errorf("%s: onnxruntime %s has no version %d of its API", l.Path(), l.Version(), C.ort_version)
+	}
+	if err := l.failure(C.ort_environment(l.table)); err != nil {
+		return nil, fmt.Errorf("%s: %w", l.Path(), err)
+	}
+	return l, nil
+}
+
+// Path is the library's file, Version what it says of itself, like "1.31.1".
+func (l *Library) Path() string    { return l.library.Path() }
+func (l *Library) Version() string { return C.GoString(C.ort_version_string(l.table)) }
+
+// failure is a status as an error; nil for none.
+func (l *Library) failure(s *C.OrtStatus) error {
+	if s == nil {
+		return nil
+	}
+	defer C.ort_release(l.table, s)
+	return errors.New(C.GoString(C.ort_message(l.table, s)))
+}
+
+// A Model is an ONNX file, loaded.
+type Model struct {
+	library  *Library
+	session  *C.OrtSession
+	name     string
+	inputs   []v2.Port
+	outputs  []v2.Port
+	inNames  **C.char
+	outNames **C.char
+}
+
+// Load reads a model, which computes each request on so many threads.
+func (l *Library) Load(path string, threads int) (*Model, error) {
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	m := &Model{library: l, name: "model"}
+	var inputs, outputs C.size_t
+	if err := l.failure(C.ort_open(l.table, name, C.int(threads), &m.session, &inputs, &outputs)); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var err error
+	if m.inputs, m.inNames, err = m.ports(false, int(inputs)); err == nil {
+		m.outputs, m.outNames, err = m.ports(true, int(outputs))
+	}
+	if err != nil {
+		m.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// Close frees the model, when nobody computes with it.
+func (m *Model) Close() {
+	freeNames(m.inNames, len(m.inputs))
+	freeNames(m.outNames, len(m.outputs))
+	C.ort_close(m.library.table, m.session)
+}
+
+func freeNames(names **C.char, n int) {
+	if names == nil {
+		return
+	}
+	for _, name := range unsafe.Slice(names, n) {
+		C.free(unsafe.Pointer(name))
+	}
+	C.free(unsafe.Pointer(names))
+}
+
+// ports describes the inputs, or the outputs, and lists their names for C.
+func (m *Model) ports(output bool, n int) (ports []v2.Port, names **C.char, err error) {
+	which, what := C.int(0), "input"
+	if output {
+		which, what = 1, "output"
+	}
+	l := m.library
+	names = (**C.char)(C.calloc(C.size_t(max(n, 1)), C.size_t(unsafe.Sizeof(names))))
+	list := unsafe.Slice(names, n)
+	defer func() {
+		if err != nil {
+			freeNames(names, n)
+			ports, names = nil, nil
+		}
+	}()
+	for i := range n {
+		var own *C.char
+		if err := l.failure(C.ort_name(l.table, m.session, which, C.size_t(i), &own)); err != nil {
+			return nil, names, err
+		}
+		name := C.GoString(own)
+		C.ort_free(l.table, unsafe.Pointer(own))
+		list[i] = C.CString(name)
+		var t C.struct_ort_tensor
+		if err := l.failure(C.ort_port(l.table, m.session, which, C.size_t(i), &t)); err != nil {
+			return nil, names, err
+		}
+		port, err := portOf(name, &t)
+		if err != nil {
+			return nil, names, fmt.Errorf("%s %w", what, err)
+		}
+		ports = append(ports, port)
+	}
+	return ports, names, nil
+}
+
+// types are the datatypes of the Open Inference Protocol by onnxruntime's numbers.
+var types = map[C.int]string{1: "FP32", 2: "UINT8", 3: "INT8", 4: "UINT16", 5: "INT16", 6: "INT32", 7: "INT64", 9: "BOOL", 10: "FP16", 11: "FP64", 12: "UINT32", 13: "UINT64", 16: "BF16"}
+
+func portOf(name string, t *C.struct_ort_tensor) (v2.Port, error) {
+	datatype, ok := types[t._type]
+	switch {
+	case t._type == 0:
+		return v2.Port{}, fmt.Errorf("%s is no tensor", name)
+	case !ok:
+		return v2.Port{}, fmt.Errorf("%s has elements of ONNX type %d, which are not numbers of a fixed size", name, t._type)
+	case t.dimensions > C.ort_most:
+		return v2.Port{}, fmt.Errorf("%s has %d dimensions; at most %d are supported", name, t.dimensions, C.ort_most)
+	}
+	p := v2.Port{Name: name, Datatype: datatype, Shape: make([]int, t.dimensions)}
+	for i := range p.Shape {
+		p.Shape[i] = int(max(t.shape[i], -1))
+	}
+	return p, nil
+}
+
+// Describe is the model as a server would describe it; −1 is any size.
+func (m *Model) Describe() v2.Model {
+	return v2.Model{Name: m.name, Platform: "onnxruntime_onnx", Inputs: m.inputs, Outputs: m.outputs}
+}
+
+// Prepare copies the inputs, which must be those of the model in its order, to where
+// onnxruntime reads them.
+func (m *Model) Prepare(inputs []v2.Array) (call func() ([]v2.Array, error), end func(), err error) {
+	if len(inputs) != len(m.inputs) {
+		return nil, nil, fmt.Errorf("%d inputs; the model has %d", len(inputs), len(m.inputs))
+	}
+	l, n, outs := m.library, len(inputs), len(m.outputs)
+	values := (**C.OrtValue)(C.calloc(C.size_t(n+outs+1), C.size_t(unsafe.Sizeof(uintptr(0)))))
+	all := unsafe.Slice(values, n+outs)
+	tensors := (*C.struct_ort_tensor)(C.calloc(C.size_t(outs+1), C.sizeof_struct_ort_tensor))
+	var memory []unsafe.Pointer
+	end = func() {
+		for _, v := range all {
+			C.ort_release_value(l.table, v)
+		}
+		for _, p := range memory {
+			C.free(p)
+		}
+		C.free(unsafe.Pointer(values))
+		C.free(unsafe.Pointer(tensors))
+	}
+	for i, in := range inputs {
+		if err := m.input(i, in, &memory, &all[i]); err != nil {
+			end()
+			return nil, nil, fmt.Errorf("input %s: %w", in.Name, err)
+		}
+	}
+	outputs := (**C.OrtValue)(unsafe.Add(unsafe.Pointer(values), uintptr(n)*unsafe.Sizeof(uintptr(0))))
+	answer := make([]v2.Array, outs)
+	call = func() ([]v2.Array, error) {
+		err := l.failure(C.ort_run(l.table, m.session, m.inNames, values, C.size_t(n), m.outNames, outputs, tensors, C.size_t(outs)))
+		if err != nil {
+			return nil, err
+		}
+		for i, t := range unsafe.Slice(tensors, outs) {
+			port, err := portOf(m.outputs[i].Name, &t)
+			if err != nil {
+				return nil, fmt.Errorf("output %w", err)
+			}
+			elements, ok := v2.Elements(port.Shape)
+			if !ok {
+				return nil, fmt.Errorf("output %s has the shape %v", port.Name, port.Shape)
+			}
+			size, _ := v2.Size(port.Datatype)
+			answer[i] = v2.Array{Port: port, Bytes: unsafe.Slice((*byte)(t.data), elements*size)}
+		}
+		return answer, nil
+	}
+	return call, end, nil
+}
+
+// input makes one of the inputs.
+func (m *Model) input(i int, in v2.Array, memory *[]unsafe.Pointer, value **C.OrtValue) error {
+	if want := m.inputs[i]; in.Name != want.Name || in.Datatype != want.Datatype {
+		return fmt.Errorf("%s is no input of the model here; it is %s %s", in.Datatype, want.Name, want.Datatype)
+	}
+	elements, ok := v2.Elements(in.Shape)
+	size, _ := v2.Size(in.Datatype)
+	if !ok || elements*size != len(in.Bytes) {
+		return fmt.Errorf("%d bytes are not %s of shape %v", len(in.Bytes), in.Datatype, in.Shape)
+	}
+	data := C.CBytes(in.Bytes)
+	*memory = append(*memory, data)
+	shape := make([]C.int64_t, max(len(in.Shape), 1))
+	for i, d := range in.Shape {
+		shape[i] = C.int64_t(d)
+	}
+	var kind C.int
+	for number, name := range types {
+		if name == in.Datatype {
+			kind = number
+		}
+	}
+	return m.library.failure(C.ort_value(m.library.table, data, C.size_t(len(in.Bytes)), &shape[0], C.size_t(len(in.Shape)), kind, value))
+}

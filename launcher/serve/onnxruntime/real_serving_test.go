@@ -1,0 +1,213 @@
+//go:build serving
+
+package onnxruntime
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/launcher/serve/target"
+	"github.com/scalebench/scalebench/launcher/serve/v2"
+)
+
+// interpreter is that of the lock's environment.
+func interpreter(t *testing.T) string {
+	t.Helper()
+	build := exec.Command("../../framework/locks/environment.sh", "onnxruntime")
+	build.Stderr = os.Stderr
+	python, err := build.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(python))
+}
+
+func reference(t *testing.T, python string, arguments ...string) string {
+	t.Helper()
+	cmd := exec.Command(python, append([]string{"-B", filepath.Join("testdata", "reference.py")}, arguments...)...)
+	cmd.Stderr = os.Stderr
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+func load(t *testing.T, l *Library, path string) *Model {
+	t.Helper()
+	m, err := l.Load(path, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+func words(shape []int) string { return strings.Trim(fmt.Sprint(shape), "[]") }
+
+// computed is what the model answers, and what Python's onnxruntime does.
+func computed(t *testing.T, python, path string, m *Model, inputs []v2.Array) (got, want []v2.Array) {
+	t.Helper()
+	call, end, err := m.Prepare(inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	if got, err = call(); err != nil {
+		t.Fatal(err)
+	}
+	in, out := t.TempDir(), t.TempDir()
+	for i, a := range inputs {
+		for name, text := range map[string][]byte{"raw": a.Bytes, "shape": []byte(words(a.Shape))} {
+			if err := os.WriteFile(filepath.Join(in, fmt.Sprintf("%d.%s", i, name)), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	reference(t, python, "answer", path, in, out)
+	for i := range got {
+		text, err := os.ReadFile(filepath.Join(out, fmt.Sprintf("%d.shape", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := v2.Array{Port: got[i].Port}
+		a.Shape = []int{}
+		for word := range strings.FieldsSeq(string(text)) {
+			size, err := strconv.Atoi(word)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.Shape = append(a.Shape, size)
+		}
+		if a.Bytes, err = os.ReadFile(filepath.Join(out, fmt.Sprintf("%d.raw", i))); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, a)
+	}
+	return got, want
+}
+
+func single(raw []byte) (list []float64) {
+	for number := range slices.Chunk(raw, 4) {
+		list = append(list, float64(math.Float32frombits(binary.LittleEndian.Uint32(number))))
+	}
+	return list
+}
+
+// An image classifier's answer is that of Python's onnxruntime, which is the same
+// library by another way.
+func TestServing(t *testing.T) {
+	python := interpreter(t)
+	l, err := Open(Find(t.Context(), python, func(string) string { return "" }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(l.Version(), "1.") || !strings.Contains(l.Path(), "onnxruntime/capi/libonnxruntime.so") {
+		t.Errorf("onnxruntime %q at %s", l.Version(), l.Path())
+	}
+	t.Run("squeezenet", func(t *testing.T) {
+		path := reference(t, python, "light", "light_squeezenet.onnx")
+		m := load(t, l, path)
+		want := v2.Model{Name: "model", Platform: "onnxruntime_onnx", Inputs: []v2.Port{{Name: "data_0", Datatype: "FP32", Shape: []int{1, 3, 224, 224}}},
+			Outputs: []v2.Port{{Name: "softmaxout_1", Datatype: "FP32", Shape: []int{1, 1000, 1, 1}}}}
+		if diff := cmp.Diff(want, m.Describe()); diff != "" {
+			t.Error(diff)
+		}
+		image := v2.Array{Port: want.Inputs[0]}
+		for i := range 3 * 224 * 224 {
+			image.Bytes = binary.LittleEndian.AppendUint32(image.Bytes, math.Float32bits(float32(math.Sin(float64(i)))))
+		}
+		got, by := computed(t, python, path, m, []v2.Array{image})
+		numbers, python := single(got[0].Bytes), single(by[0].Bytes)
+		largest := slices.Max(python)
+		if len(numbers) != 1000 || len(python) != 1000 || !(largest > 0) {
+			t.Fatalf("%d numbers, of Python %d up to %g", len(numbers), len(python), largest)
+		}
+		for i := range numbers {
+			if !(math.Abs(numbers[i]-python[i]) <= 1e-5*largest) {
+				t.Errorf("class %d: %g, by Python %g", i, numbers[i], python[i])
+			}
+		}
+	})
+	// Every type, with the batch left open: the bits that go in come out.
+	t.Run("types", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "types.onnx")
+		reference(t, python, "types", path)
+		m := load(t, l, path)
+		var inputs []v2.Array
+		for k, p := range m.Describe().Inputs {
+			if !slices.Equal(p.Shape, []int{-1, 3}) {
+				t.Errorf("%s has the shape %v", p.Name, p.Shape)
+			}
+			size, _ := v2.Size(p.Datatype)
+			a := v2.Array{Port: v2.Port{Name: p.Name, Datatype: p.Datatype, Shape: []int{2, 3}}, Bytes: make([]byte, 6*size)}
+			for i := range 6 {
+				a.Bytes[i*size] = byte(i+k) & 1 // small numbers, and right for BOOL
+			}
+			inputs = append(inputs, a)
+		}
+		got, want := computed(t, python, path, m, inputs)
+		if diff := cmp.Diff(want, got); diff != "" || len(got) != len(inputs)+1 {
+			t.Errorf("-Python +here\n%s", diff)
+		}
+		for i, in := range inputs {
+			if diff := cmp.Diff(in.Bytes, got[i].Bytes); diff != "" {
+				t.Errorf("%s: %s", in.Name, diff)
+			}
+		}
+		if _, _, err := m.Prepare(inputs[1:]); err == nil {
+			t.Error("an input may be missing")
+		}
+		slices.Reverse(inputs)
+		if _, _, err := m.Prepare(inputs); err == nil {
+			t.Error("inputs may come in any order")
+		}
+		// Callers at the same time, as the load generator has them.
+		q, err := target.InProcess(m, target.Inputs{Batch: 5, Seed: 1})
+		if err != nil || q.Varies {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				s, err := q.Dial()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for range 50 {
+					if err := s.Send(time.Now().Add(time.Minute)); err != nil {
+						t.Error(err)
+					}
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	})
+	t.Run("no model", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "text.onnx")
+		if err := os.WriteFile(path, []byte("this is no model"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{path, path + "x"} {
+			if _, err := l.Load(path, 1); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+	})
+}
