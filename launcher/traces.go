@@ -69,7 +69,7 @@ func ReadTraces(run rundir.Folder) (Traces, error) {
 	if err != nil {
 		return t, err
 	}
-	earliest, first, hide := 0.0, -1, hidden(run)
+	earliest, first, seen, hide := 0.0, -1, false, hidden(run) // seen: by another rank
 	for _, f := range files {
 		if f.Restart != t.Restart {
 			continue
@@ -105,8 +105,14 @@ func ReadTraces(run rundir.Folder) (Traces, error) {
 			if e.Stop != nil || e.Note != nil { // a signal is noted as it comes
 				alive = ""
 			}
-			if at := start + e.Time; why != "" && (t.Cause == "" || at < earliest) {
-				t.Cause, first, earliest = hide(why), f.Rank, at
+			if why == "" {
+				continue
+			}
+			// What happened first, but for what a rank saw of another's end: who was
+			// killed is often told after those who missed it.
+			at, elsewhere := start+e.Time, cause.Elsewhere(why)
+			if t.Cause == "" || seen && !elsewhere || seen == elsewhere && at < earliest {
+				t.Cause, first, earliest, seen = hide(why), f.Rank, at, elsewhere
 			}
 		}
 		if f.Writer == "rank" && f.Rank == 0 {

@@ -116,6 +116,32 @@ func TestTracesFindTheEarliestCause(t *testing.T) {
 	}
 }
 
+// Who missed a rank that was killed often says so before that rank's supervisor does.
+func TestTracesPreferTheRanksOwnCause(t *testing.T) {
+	gone := metrics.Event{Error: &metrics.Error{Where: "serve", Message: "all-reduce of int64 4: rank 0 is gone: its connection was closed; its own log or events say why"}}
+	killed := metrics.Event{Error: &metrics.Error{Where: "train", Message: "rank 0 was killed by SIGKILL"}}
+	for _, order := range [][]metrics.Event{{gone, killed}, {killed, gone}, {gone, killed, gone}} {
+		run := rundir.Folder(t.TempDir())
+		claim(t, run, 0)
+		synctest.Test(t, func(t *testing.T) {
+			for i, e := range order {
+				writeRank(t, run, i, len(order), 0, 1, e)
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+		if traces, err := ReadTraces(run); err != nil || traces.Cause != "rank 0 was killed by SIGKILL" {
+			t.Errorf("cause %q, %v", traces.Cause, err)
+		}
+	}
+	// Where nobody says more, that is what is known.
+	run := rundir.Folder(t.TempDir())
+	claim(t, run, 0)
+	writeRank(t, run, 1, 2, 0, 1, gone)
+	if traces, err := ReadTraces(run); err != nil || !strings.Contains(traces.Cause, "rank 0 is gone") {
+		t.Errorf("cause %q, %v", traces.Cause, err)
+	}
+}
+
 func TestTracesOfABrokenExitRecord(t *testing.T) {
 	run := rundir.Folder(t.TempDir())
 	claim(t, run, 0)

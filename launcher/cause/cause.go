@@ -156,6 +156,10 @@ func Consequence(words string) bool {
 	return strings.Contains(words, "CANCELLED AT") && !strings.Contains(words, "DUE TO")
 }
 
+// Elsewhere reports whether a rank's words say only that another one is gone: why, that
+// one's own say, if it has any.
+func Elsewhere(words string) bool { return strings.Contains(words, "its own log or events say why") }
+
 // Script is why a batch script ended by what is in the job's log beside Slurm's
 // words: its own last line, and what a command of the site's said before it.
 func Script(log string) string {

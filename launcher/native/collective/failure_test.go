@@ -21,7 +21,7 @@ func TestProcessFailures(t *testing.T) {
 		timeout, within time.Duration // so far apart that a busy machine is no reason
 		want            string
 	}{
-		{"killed", syscall.SIGKILL, 2 * time.Minute, 20 * time.Second, "is gone: its connection was closed"},
+		{"killed", syscall.SIGKILL, 2 * time.Minute, 20 * time.Second, "is gone: its connection was closed; its own log or events say why"},
 		{"stopped", syscall.SIGSTOP, timeout, 10 * timeout, "its process is stopped, or its host hangs"},
 	} {
 		for _, w := range []way{ways[0], ways[1], ways[2]} {

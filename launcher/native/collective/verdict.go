@@ -136,7 +136,8 @@ func silence(d time.Duration) error {
 	return fmt.Errorf("has been silent for %v: its process is stopped, or its host hangs", d)
 }
 
-// gone is the verdict on a rank whose control line has ended.
+// gone is the verdict on a rank whose control line has ended. launcher/cause
+// knows its words.
 func gone(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("is gone: its connection was closed; its own log or events say why")
