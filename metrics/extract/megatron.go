@@ -2,8 +2,8 @@ package extract
 
 import (
 	"io"
-	"math"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -23,7 +23,7 @@ var (
 	megatronStep     = regexp.MustCompile(`^(?:.*[\s\]:])?iteration +(\d+)/ *(\d+) +\|(.+)\|\s*$`)
 	megatronEval     = regexp.MustCompile(`(?:^|\s)validation loss at iteration +(\d+)( on [a-z]+ set)? +\|(.+)\|\s*$`)
 	megatronArgument = regexp.MustCompile(`^\s*(world_size|seq_length) \.{3,} (\d+)\s*$`)
-	megatronMemory   = regexp.MustCompile(`^\[Rank \d+\] .*memory \(MB\) \| allocated: \d+\.?\d* \| max allocated: (\d+\.?\d*) \| reserved: \d+\.?\d* \| max reserved: (\d+\.?\d*)(?: \||\s*$)`)
+	megatronMemory   = regexp.MustCompile(`(?:^|\s)\[Rank \d+\] .*memory \(MB\) \| allocated: \d+\.?\d* \| max allocated: (\d+\.?\d*) \| reserved: \d+\.?\d* \| max reserved: (\d+\.?\d*)(?: \||\s*$)`)
 	bridgeStep       = regexp.MustCompile(`(?:^|\s)Step Time : \d+\.?\d*s GPU utilization: (\d+\.?\d*)MODEL_TFLOP/s/GPU\s*$`)
 )
 
@@ -34,8 +34,11 @@ var megatronFields = []struct {
 }{
 	{"elapsed time per iteration (ms)", stepSeconds, 1e-3},
 	{"throughput per GPU (TFLOP/s/GPU)", flopsPerGPU, 1e12},
+	{"compute per GPU (TFLOP/s/GPU)", flopsPerGPU, 1e12}, // Primus from 26.5 on
 	{"TFLOPs", flopsPerGPU, 1e12},
 	{"tokens per GPU (tokens/s/GPU)", tokensPerGPU, 1},
+	{"tokens/s/GPU inst/harmonic mean", tokensPerGPU, 1},
+	{"tokens/sec/gpu", tokensPerGPU, 1},
 	{"tokens per gpu per second (tgs)", tokensPerGPU, 1},
 	{"hip mem usage/free/total/usage_ratio", usedMemory, 1 << 30}, // which it calls GB
 }
@@ -87,11 +90,11 @@ func readMegatron(l *log, r io.Reader) error {
 		}
 		if flops.Line > 0 {
 			delete(fields, "throughput per GPU (TFLOP/s/GPU)")
-			if err := s.add(flopsPerGPU, flops, 1e12); err != nil {
-				return err
-			}
 		}
-		return s.megatronIteration(ln.number, step, fields)
+		if err := s.megatronIteration(ln.number, step, fields); err != nil || flops.Line == 0 {
+			return err
+		}
+		return s.add(flopsPerGPU, flops, 1e12)
 	})
 	if err != nil {
 		return err
@@ -109,18 +112,19 @@ func (s *stepLog) megatronIteration(ln, step int, fields parts) error {
 			return err
 		}
 	}
+	if err := s.megatronTokens(ln, fields); err != nil {
+		return err
+	}
 	for _, f := range megatronFields {
 		x, ok := fields[f.theirs]
 		if !ok {
 			continue
 		}
 		x, _, _ = strings.Cut(x, "/") // the current value, before an average
+		x, _, _ = strings.Cut(x, " (avg ")
 		if err := s.number(ln, f.ours, strings.TrimSuffix(x, "GB"), f.scale); err != nil {
 			return err
 		}
-	}
-	if err := s.megatronTokens(ln, fields); err != nil {
-		return err
 	}
 	if x, ok := fields["lm loss"]; ok {
 		return s.lossOf(ln, "step", float64(step), x)
@@ -128,23 +132,23 @@ func (s *stepLog) megatronIteration(ln, step int, fields parts) error {
 	return nil
 }
 
-// megatronTokens finds the tokens of a sample where both are counted, as in
-// Megatron-DeepSpeed, and the arguments were not printed.
+// megatronTokens finds the tokens of a sample where the arguments were not printed:
+// Megatron-DeepSpeed states them, or counts both.
 func (s *stepLog) megatronTokens(ln int, fields parts) error {
-	x, ok := fields["consumed tokens"]
-	if !ok || s.tokens.Line > 0 {
+	if x, ok := fields["actual seqlen"]; ok {
+		n, err := s.l.count(ln, "an actual seqlen of", x)
+		if err != nil {
+			return err
+		}
+		return s.tokensOf(Value{float64(n), ln})
+	}
+	tokens, err := strconv.ParseInt(fields["consumed tokens"], 10, 64)
+	if err != nil || s.tokens.Line > 0 { // some write 1.258B
 		return nil
 	}
-	tokens, err := s.l.parse(ln, x)
-	if err != nil {
-		return err
-	}
-	samples, err := s.l.parse(ln, fields["consumed samples"])
-	if err != nil {
-		return err
-	}
-	if each := tokens.Number / samples.Number; each >= 1 && each == math.Trunc(each) {
-		s.tokens = Value{each, ln}
+	samples, err := strconv.ParseInt(fields["consumed samples"], 10, 64)
+	if err == nil && samples > 0 && tokens >= samples && tokens%samples == 0 {
+		return s.tokensOf(Value{float64(tokens / samples), ln})
 	}
 	return nil
 }

@@ -121,8 +121,11 @@ func (s *stepLog) leftOut() string {
 // figure's unit.
 func (s *stepLog) add(name string, v Value, scale float64) error {
 	if s.scale[name] = scale; slices.ContainsFunc(atPeak, func(f metrics.Figure) bool { return f.Name == name }) {
-		if v.Number < 0 {
+		switch {
+		case v.Number < 0:
 			return s.l.errorAt(v.Line, "%s of %g; want 0 or more", name, v.Number)
+		case v.Number == 0: // the program does not count it on this device
+			return nil
 		}
 		s.measured[name] = append(s.measured[name], v)
 		return nil
@@ -193,12 +196,27 @@ func (s *stepLog) batchOf(v Value) error {
 		return s.l.errorAt(v.Line, "a global batch of %g; want a whole number, 1 or more", v.Number)
 	case s.batch.Line > 0 && s.batch.Number != v.Number:
 		s.l.note("the global batch changes in line %d from %g to %g samples: rates are those of the last batch", v.Line, s.batch.Number, v.Number)
-		for _, f := range steady {
-			delete(s.measured, f.Name)
-		}
+		s.another()
 	}
 	s.batch = v
 	return nil
+}
+
+// tokensOf says how many tokens a sample of the taken line has; they may grow too.
+func (s *stepLog) tokensOf(v Value) error {
+	if s.tokens.Line > 0 && s.tokens.Number != v.Number {
+		s.l.note("a sample has %g tokens up to line %d, and %g from there on: rates are those of the last ones", s.tokens.Number, v.Line, v.Number)
+		s.another()
+	}
+	s.tokens = v
+	return nil
+}
+
+// another leaves out what was measured so far, of steps of another size.
+func (s *stepLog) another() {
+	for _, f := range steady {
+		delete(s.measured, f.Name)
+	}
 }
 
 // devices are how many the run had; 0: not known. What the log says of itself goes

@@ -50,6 +50,16 @@ func TestStepLogs(t *testing.T) {
 		// FLOP/s of 0 are those of a model that Bridge does not count.
 		{"FLOP/s that are not counted", "megatron", megatronLine(1, "9000.0", 16, "8.0") + "x Step Time : 1.00s GPU utilization: 0.0MODEL_TFLOP/s/GPU\n" + megatronLine(2, "1000.0", 16, "7.5"),
 			Options{}, []string{"throughput 16 samples/s"}, []string{"reported_flops"}, []string{"states a reported_flops_per_gpu of 0"}},
+		// Primus from 26.5 on, and how others write it: the current values are read.
+		{"other names", "megatron", megatronLine(1, "9000.0", 16, "8.0") + " iteration 2/ 20 | elapsed time per iteration (ms): 654.5/735.1 | compute per GPU (TFLOP/s/GPU): 496.5 (avg 496.1) | tokens/s/GPU inst/harmonic mean: 25032.5/22288.1 | lm loss: 7.5 |\n",
+			Options{Workers: 2}, []string{"2 step_seconds 0.6545 s", "tokens_per_second 50065 tokens/s", "reported_flops_per_gpu 496500000000000 FLOP/s"}, nil, nil},
+		{"counts that are cut short", "megatron", megatronLine(1, "9000.0", 16, "8.0") + " iteration 2/ 20 | consumed samples: 307200 | consumed tokens: 1.258B | tokens/sec/gpu: 8000.5 | lm loss: 7.5 |\n",
+			Options{}, []string{"2 tokens_per_second_per_gpu 8000.5 tokens/s"}, []string{"tokens_per_second "}, nil},
+		// 16 · 1024 tokens in 2 s; those of 512 before are left out.
+		{"sequences that grow", "megatron", megatronLine(1, "9000.0", 16, "8.0") + " iteration 2/ 20 | elapsed time per iteration (ms): 1000.0 | global batch size: 16 | actual seqlen: 512 |\n iteration 3/ 20 | elapsed time per iteration (ms): 2000.0 | global batch size: 16 | actual seqlen: 1024 |\n",
+			Options{}, []string{"3 tokens_per_second 8192 tokens/s"}, nil, []string{"a sample has 512 tokens up to line 3, and 1024 from there on"}},
+		{"memory that is not counted", "megatron", megatronLine(1, "9000.0", 16, "8.0") + "[2024-06-21 10:50:42][INFO][utils:190] - [Rank 5] (after 1 iterations) memory (MB) | allocated: 0.0 | max allocated: 0.0 | reserved: 0.0 | max reserved: 0.0\n",
+			Options{}, []string{"1 final_loss 8"}, []string{"_memory"}, nil},
 		{"a restart", "megatron", megatronLine(10, "9000.0", 16, "8.0") + megatronLine(20, "1000.0", 16, "7.5") + megatronLine(30, "1000.0", 16, "7.0") + megatronLine(40, "1000.0", 16, "6.5") + megatronLine(20, "30000.0", 16, "7.5") + megatronLine(30, "2000.0", 16, "7.0") + megatronLine(40, "2000.0", 16, "7.0"),
 			Options{}, []string{"7 step_seconds 1 s median of 5", "7 throughput 16 samples/s median of 5"}, nil, []string{"goes back from step 40 to step 20 in line 5"}},
 		// A step has 196608 tokens, of which a device has 5.667 · 8672.758 = 49149: there are 4.
