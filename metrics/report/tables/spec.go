@@ -112,7 +112,7 @@ func SpecSentence(a sensitivity.Answer) string {
 		switch {
 		case f.TooLittle != nil:
 			say("%s is too little.", one(*f.TooLittle))
-		case f.Ordered:
+		case f.Ordered && f.Enough != nil && *f.Enough == f.Levels[len(f.Levels)-1].At:
 			say("No %s that was measured is too little.", last(f.Key))
 		}
 		for _, l := range f.Levels {

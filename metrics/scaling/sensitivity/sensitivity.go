@@ -421,7 +421,8 @@ func (a *Answer) decide(measured map[string]*Allocation, o Options) {
 		a.Why = "the runs are too few for intervals; 6 of each combination are needed"
 	}
 	var short []Allocation // that fell short
-	found := 0             // the depth of Spec
+	var undecided []Allocation
+	found := 0 // the depth of Spec
 	for _, c := range a.candidates() {
 		if steps(c.at, a.Reference.At) == 0 {
 			break // nothing less is enough
@@ -460,6 +461,13 @@ func (a *Answer) decide(measured map[string]*Allocation, o Options) {
 		a.Spec = &a.Reference
 		return
 	}
+	for _, f := range a.Factors { // the first undecided amount of each
+		i := slices.IndexFunc(f.Levels, func(l Level) bool { return l.At != f.Reference && l.Verdict == Undecided })
+		if len(a.Next) == 0 && i >= 0 {
+			undecided = append(undecided, *measured[nameOf(a.With(f.Key, f.Levels[i].At), o.Factors)])
+		}
+	}
+	a.Next = append(a.Next, undecided...)
 	if a.Why == "" {
 		switch {
 		case len(a.Factors) == 0:

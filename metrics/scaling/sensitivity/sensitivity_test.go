@@ -84,7 +84,7 @@ func TestAnswers(t *testing.T) {
 			"cpus_per_worker=2 memory=8; 4 enough; 2 enough; 4 enough; or cpus_per_worker=4 memory=4"},
 		{"a greater loss", both, Options{Epsilon: 0.5}, [][]scaling.Observation{of(8, 8, 100), of(2, 8, 60)}, "cpus_per_worker=2 memory=8; 2 enough"},
 		{"all is needed", both, Options{}, [][]scaling.Observation{of(8, 8, 100), of(4, 8, 70)}, "cpus_per_worker=8 memory=8; 4 too little"},
-		{"two runs have no interval", both, Options{}, [][]scaling.Observation{of(8, 8, 100), short}, "none; 4 undecided"},
+		{"two runs have no interval", both, Options{}, [][]scaling.Observation{of(8, 8, 100), short}, "none; 4 undecided; next cpus_per_worker=8 memory=4"},
 		{"no limit is most", both, Options{}, [][]scaling.Observation{of(8, 0, 100), of(8, 4, 60)}, "cpus_per_worker=8 memory=0; 4 too little"},
 		{"memory ran out", both, Options{Exhausted: []scaling.Planned{
 			{Point: "x", Framework: "native", Workers: 1, Parameters: map[string]any{coresKey: int64(8), memoryKey: int64(4)}},
