@@ -132,7 +132,7 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 	if err := s.print(t); err != nil {
 		return err
 	}
-	for _, doubt := range append(w.study.Doubts(), w.site.Doubts()...) {
+	for _, doubt := range slices.Concat(w.study.Doubts(), w.study.Tails(w.plan), w.site.Doubts()) {
 		s.warn("%v", doubt)
 	}
 	return s.precheck(ctx, w) // after the plan, which may be for another cluster
