@@ -135,11 +135,11 @@ SEED := 0
 test-faults: test-packages
 	go test -tags slurm -timeout 5h -count 1 -v -run 'TestSlurmFaults' ./cmd/scalebench -faults $(FAULTS) -fault-seed $(SEED)
 
-# Faults fired at services under load, on this machine; SERVE_FAULTS=102 is the full
-# suite.
+# Faults fired at services under load: on this machine, and a fifth as many at jobs of
+# a real Slurm; SERVE_FAULTS=102 is the full suite.
 SERVE_FAULTS := 102
 test-serving-faults: test-packages
-	go test -tags slurm -timeout 60m -count 1 -v -run 'TestServeFaults' ./cmd/scalebench -serve-faults $(SERVE_FAULTS) -fault-seed $(SEED)
+	go test -tags slurm -timeout 60m -count 1 -v -run 'Test(Slurm)?ServeFaults' ./cmd/scalebench -serve-faults $(SERVE_FAULTS) -fault-seed $(SEED)
 
 # The real frameworks, each in the environment of its lock, on a real Slurm; what
 # passed is written into the matrix of docs/frameworks.md. FRAMEWORK=name tries

@@ -51,6 +51,16 @@ replicas = [1, 2]
 			if err != nil || !strings.Contains(string(text), fmt.Sprintf("#SBATCH --nodes=%d\n", nodes[a.Point.Workers])) {
 				t.Errorf("%s: %d replicas: %v; no job of %d nodes:\n%s", name, a.Point.Workers, err, nodes[a.Point.Workers], text)
 			}
+			said, err := os.ReadFile(a.Run.RankLog(0))
+			at := 0
+			for _, phase := range []string{"starting the replicas", "ready", "warming up, batch 1", "calibrating the client, batch 1", "warm", "measuring 2 in flight, batch 1 (1 of 1)", "drained; ending the replicas"} {
+				next := strings.Index(string(said)[at:], "\n"+phase)
+				if err != nil || next < 0 {
+					t.Errorf("%s: %v; no %q in its place:\n%s", name, err, phase, said)
+					break
+				}
+				at += next + len(phase)
+			}
 			log, err := os.ReadFile(a.Run.RankLog(a.Point.Ranks() - 1))
 			if err != nil || !strings.Contains(string(log), fmt.Sprintf("# replica %d on port", a.Point.Workers-1)) {
 				t.Errorf("%s: the last rank is not the last replica: %v\n%s", name, err, log)
