@@ -82,7 +82,7 @@ func readMaxText(l *log, r io.Reader) error {
 	// A process of MaxText's drives all devices of its host, so that workers may be
 	// fewer than devices. Padding makes a step's tokens fewer, never more.
 	if n := s.devices(); step[0] > 1.01*n*step[1]*step[2] && n > 0 {
-		s.undivided = fmt.Sprintf("a step has %.0f tokens, more than those of %s", step[0], number.Count(int(n), "device"))
+		s.undivided = fmt.Sprintf("a step has %.0f tokens, more than those of %s. Give --workers the number of devices", step[0], number.Count(int(n), "device"))
 	}
 	return s.finish()
 }

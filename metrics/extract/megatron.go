@@ -50,12 +50,14 @@ func readMegatron(l *log, r io.Reader) error {
 	err := l.each(r, func(ln line) error {
 		if m := megatronArgument.FindStringSubmatch(ln.text); m != nil {
 			n, err := l.count(ln.number, m[1]+" of", m[2])
-			if m[1] == "world_size" {
-				l.res.Workers = n
-			} else {
-				s.tokens = Value{float64(n), ln.number}
+			switch {
+			case err != nil:
+				return err
+			case m[1] == "world_size":
+				s.devicesAre(n)
+				return nil
 			}
-			return err
+			return s.tokensOf(Value{float64(n), ln.number})
 		}
 		if m := megatronMemory.FindStringSubmatch(ln.text); m != nil {
 			if err := s.number(ln.number, allocatedMemory, m[1], 1<<20); err != nil { // which it calls MB

@@ -219,10 +219,24 @@ func (s *stepLog) another() {
 	}
 }
 
+// devicesAre is how many the log says that there are from here on: a restart may have
+// others.
+func (s *stepLog) devicesAre(n int) {
+	if before := s.l.res.Workers; before > 0 && before != n {
+		s.l.note("the log has runs on %d and then on %d devices: rates are those of the last", before, n)
+		s.another()
+		s.lines = 0
+	}
+	s.l.res.Workers = n
+}
+
 // devices are how many the run had; 0: not known. What the log says of itself goes
 // first: workers may be hosts.
 func (s *stepLog) devices() float64 {
-	if s.l.res.Workers > 0 {
+	switch {
+	case s.undivided != "":
+		return 0
+	case s.l.res.Workers > 0:
 		return float64(s.l.res.Workers)
 	}
 	return float64(s.l.o.Workers)
@@ -319,9 +333,13 @@ func (s *stepLog) rates() error {
 	}
 	switch {
 	case len(each) > 0 && s.undivided != "":
-		l.note("%s is left out, which is a device's rate times their number: %s. Give --workers the number of devices", tokensPerSecond, s.undivided)
+		l.note("%s is left out, which is a device's rate times their number: %s", tokensPerSecond, s.undivided)
 	case len(each) > 0 && n > 0:
-		l.note("%s is a device's rate times the number of devices, not a measured aggregate", tokensPerSecond)
+		taken := ""
+		if l.res.Workers == 0 {
+			taken = ", for which the workers are taken"
+		}
+		l.note("%s is a device's rate times the number of devices%s, not a measured aggregate", tokensPerSecond, taken)
 		return l.reduce(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Reduce: "median", Note: "a device's rate times the number of devices"}, s.scale[tokensPerGPU]*n, each)
 	case len(each) > 0:
 		l.note("%s needs the number of devices, which the log does not say: give --workers", tokensPerSecond)

@@ -4,6 +4,8 @@ import (
 	"io"
 	"regexp"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
 )
 
 // torchtitan reads the lines of torchtitan's MetricsProcessor. Its tps are tokens/s
@@ -22,7 +24,9 @@ var (
 	titanPair   = regexp.MustCompile(`([a-z_]+): +(\S+)`)
 	titanMemory = regexp.MustCompile(`^(\d+\.\d+)GiB\(\d+\.\d+%\)$`)
 	titanMesh   = regexp.MustCompile(`Building \d+-D device mesh with \[[^\]]*\], \[(\d+(?:, \d+)*)\]\s*$`)
-	grouped     = regexp.MustCompile(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?$`)
+	// Degrees of expert parallelism are within those of the others.
+	titanDegrees = regexp.MustCompile(`Building device mesh with parallelism: pp=(\d+), dp_replicate=(\d+), dp_shard=(\d+), cp=(\d+), tp=(\d+)(?:,|\s*$)`)
+	grouped      = regexp.MustCompile(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?$`)
 )
 
 // ungrouped is a number without the commas between its thousands.
@@ -33,23 +37,31 @@ func ungrouped(text string) string {
 	return text
 }
 
+// mesh takes the number of devices, which is the product of the mesh's dimensions.
+func (s *stepLog) mesh(ln int, degrees []string) error {
+	devices := 1
+	for _, degree := range degrees {
+		n, err := s.l.count(ln, "a mesh dimension of", degree)
+		if err != nil {
+			return err
+		}
+		if devices *= n; devices > metrics.MaxRanks {
+			return s.l.errorAt(ln, "a mesh of %s; want at most %d devices", clip(strings.Join(degrees, " × ")), metrics.MaxRanks)
+		}
+	}
+	s.devicesAre(devices)
+	return nil
+}
+
 func readTorchtitan(l *log, r io.Reader) error {
 	s := newStepLog(l, "torchtitan", 1)
 	s.convention = "torchtitan"
 	err := l.each(r, func(ln line) error {
 		if m := titanMesh.FindStringSubmatch(ln.text); m != nil {
-			devices := 1
-			for degree := range strings.SplitSeq(m[1], ", ") {
-				n, err := l.count(ln.number, "a mesh dimension of", degree)
-				if err != nil {
-					return err
-				}
-				if devices *= n; devices > 1<<30 {
-					return l.errorAt(ln.number, "a mesh of %s; want at most %d devices", clip(m[1]), 1<<30)
-				}
-			}
-			l.res.Workers = devices
-			return nil
+			return s.mesh(ln.number, strings.Split(m[1], ", "))
+		}
+		if m := titanDegrees.FindStringSubmatch(ln.text); m != nil {
+			return s.mesh(ln.number, m[1:])
 		}
 		m := titanStep.FindStringSubmatch(ln.text)
 		if m == nil {
