@@ -160,9 +160,10 @@ test-horovod: framework-packages
 	$(MAKE) --no-print-directory test-frameworks FRAMEWORK=$$1 MATRIX=
 
 # The load generator against real model servers, each in the environment of its
-# lock.
+# lock, and a study of them on a real Slurm.
 test-serving: framework-packages
 	go test -tags serving -timeout 30m -count 1 -run Serving ./launcher/serve/target ./launcher/serve/onnxruntime
+	go test -tags slurm,serving -timeout 60m -count 1 -v -run TestServingOnSlurm ./cmd/scalebench
 
 # What scalebench adds to a step of each of them; see docs/frameworks.md.
 bench-frameworks: framework-packages

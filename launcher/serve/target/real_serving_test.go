@@ -3,6 +3,7 @@
 package target
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -19,29 +20,41 @@ import (
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
-// startServer starts a program of testdata in the environment of a lock, with so many
-// free ports as its arguments, and ends all that it began.
-func startServer(t *testing.T, family, program string, ports int) (at []int) {
+// built is the last line that a script of launcher/framework/locks prints: an
+// interpreter, or a model.
+func built(t *testing.T, script string, arguments ...string) string {
 	t.Helper()
-	build := exec.Command("../../framework/locks/environment.sh", family)
-	build.Stderr = os.Stderr
-	python, err := build.Output()
+	cmd := exec.Command("../../framework/locks/"+script, arguments...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	arguments := []string{filepath.Join("testdata", program)}
-	for range ports {
+	return strings.TrimSpace(string(out))
+}
+
+// freePorts are ports of this host on which nobody listens.
+func freePorts(t *testing.T, n int) (ports []int) {
+	t.Helper()
+	for range n {
 		port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
-		at, arguments = append(at, port), append(arguments, strconv.Itoa(port))
+		ports = append(ports, port)
 	}
+	return ports
+}
+
+// startServer starts a program in the environment of a lock, and ends all that it began.
+func startServer(t *testing.T, family string, arguments ...string) {
+	t.Helper()
+	python := built(t, "environment.sh", family)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := exec.Command(strings.TrimSpace(string(python)), arguments...)
+	server := exec.Command(python, append([]string{"-B"}, arguments...)...)
 	server.Stdout, server.Stderr = log, log
 	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Triton does not end with its launcher
 	if err := server.Start(); err != nil {
@@ -51,11 +64,83 @@ func startServer(t *testing.T, family, program string, ports int) (at []int) {
 		_ = syscall.Kill(-server.Process.Pid, syscall.SIGKILL)
 		_ = server.Wait()
 		if text, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
-			t.Logf("the server said:\n%s", text)
+			t.Logf("%s said:\n%s", family, text)
 		}
 		_ = log.Close()
 	})
-	return at
+}
+
+// The model servers of a study give the answers of onnxruntime itself, over HTTP, in
+// JSON and in bytes, and over gRPC: each is held to the same numbers.
+func TestServingONNX(t *testing.T) {
+	model := built(t, "onnx-model.sh")
+	var http, rpc []string
+	for _, name := range []string{"triton", "mlserver", "kserve"} {
+		ports := freePorts(t, 2)
+		startServer(t, name, "../../framework/programs/serve_"+name+".py", "--model", model, "--batch", "5",
+			"--listen", fmt.Sprintf("127.0.0.1:%d", ports[0]), "--grpc-port", strconv.Itoa(ports[1]))
+		http, rpc = append(http, fmt.Sprintf("http://127.0.0.1:%d", ports[0])), append(rpc, fmt.Sprintf("grpc://127.0.0.1:%d", ports[1]))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	in := Inputs{Batch: 5, Seed: 7, Dims: map[string][]int{"x": {3, 48, 192}}}
+	var want *output
+	hold := func(how string, known *Known) {
+		t.Helper()
+		if known.Varies || len(known.outputs) != 1 {
+			t.Fatalf("%s: varies %v, outputs %+v", how, known.Varies, known.outputs)
+		}
+		if err := compare(known.outputs, []output{*want}); err != nil {
+			t.Errorf("%s: %v", how, err)
+		}
+	}
+	for i := range http {
+		m, err := Ready(ctx, http[i:i+1], "model")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			inputs, _, err := m.draw(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			alone := exec.Command(built(t, "environment.sh", "mlserver"), "testdata/onnx_alone.py", model, "5", "3", "48", "192")
+			alone.Stdin, alone.Stderr = bytes.NewReader(inputs[0].raw), os.Stderr
+			raw, err := alone.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := newOutput(v2.Tensor{Name: m.Outputs[0].Name, Datatype: "FP32", Shape: []int{5, 2}}, raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = &o
+		}
+		for _, in.JSON = range []bool{false, true} {
+			p, err := m.Payload(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			target := NewV2(http[i:i+1], m, p)
+			if err := target.Learn(soon()); err != nil {
+				t.Fatal(err)
+			}
+			hold(fmt.Sprintf("%s, JSON %v", m.Server.Name, in.JSON), &target.Known)
+		}
+		in.JSON = false
+		over, err := ReadyGRPC(ctx, rpc[i:i+1], "model")
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, err := NewGRPC(rpc[i:i+1], over, in)
+		if err == nil {
+			err = target.Learn(soon())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		hold(m.Server.Name+", gRPC", &target.Known)
+	}
 }
 
 // Real servers are asked over HTTP, in bytes where they take them and in JSON, and over
@@ -86,7 +171,8 @@ func TestServing(t *testing.T) {
 // askServer starts a server and asks it in each way that it takes.
 func askServer(t *testing.T, name string, binary bool) (http, rpc []string, m *Model) {
 	t.Helper()
-	ports := startServer(t, name, name+"_server.py", 3)
+	ports := freePorts(t, 3)
+	startServer(t, name, filepath.Join("testdata", name+"_server.py"), strconv.Itoa(ports[0]), strconv.Itoa(ports[1]), strconv.Itoa(ports[2]))
 	http, rpc = []string{fmt.Sprintf("http://127.0.0.1:%d", ports[0])}, []string{fmt.Sprintf("grpc://127.0.0.1:%d", ports[1])}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
