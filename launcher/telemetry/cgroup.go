@@ -2,11 +2,13 @@ package telemetry
 
 import (
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/launcher/cgroup"
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -19,59 +21,33 @@ type groups struct {
 // group is a cgroup's folder.
 type group struct {
 	dir   string // without the root; "" where there is none
-	own   bool   // it is the Slurm step's: of this run and nothing else
+	own   bool   // it holds this run and nothing else
 	leaf  string // where this process is, at or below dir
 	mount string
 }
 
-// step is the part of a path that is a Slurm step's: "…/job_12/step_0/task_3" of
-// version 1, "…/slurmstepd.scope/job_12/step_0/user/task_0" of version 2. Since
-// Slurm 26.05 the job's part is named by its SLUID; the step's is not. The
-// batch step is not taken: several runs may follow each other in it.
-var step = regexp.MustCompile(`^(.*/step_\d+)(?:/.*)?$`)
+// own is the part of a path that is the run's and nothing else's: a Slurm step,
+// "…/job_12/step_0/task_3" of version 1, "…/slurmstepd.scope/job_12/step_0/user/task_0"
+// of version 2, or a group that the local launcher has made to limit memory. Since
+// Slurm 26.05 the job's part is named by its SLUID; the step's is not. The batch step
+// is not taken: several runs may follow each other in it.
+var own = regexp.MustCompile(`^(.*slurm.*/step_\d+|(?:.*/)?scalebench-\d+)(?:/.*)?$`)
 
-// findGroups finds the cgroups of this process and where they are mounted.
+// findGroups finds the cgroups of this process.
 func (n *node) findGroups() groups {
 	g := groups{by: map[string]group{}}
-	own, err := n.text("proc/self/cgroup")
-	if err != nil {
-		return g
-	}
-	mounts, err := n.text("proc/self/mountinfo")
-	if err != nil {
-		return g
-	}
-	for line := range strings.Lines(mounts) {
-		// 36 35 98:0 /root /mount/point rw,… optional - type source options
-		place, kind, ok := strings.Cut(strings.TrimSpace(line), " - ")
-		at, of := strings.Fields(place), strings.Fields(kind)
-		if !ok || len(at) < 5 || len(of) < 3 || of[0] != "cgroup" && of[0] != "cgroup2" {
-			continue
-		}
-		for line := range strings.Lines(own) {
-			// 0::/path or 4:cpu,cpuacct:/path
-			part := strings.SplitN(strings.TrimSpace(line), ":", 3)
-			if len(part) < 3 || (of[0] == "cgroup2") != (part[1] == "") {
-				continue
-			}
-			// What lies outside of what is mounted cannot be seen.
-			below, inside := strings.CutPrefix(part[2], strings.TrimSuffix(at[3], "/"))
-			if !inside || strings.Contains(below, "..") {
-				continue
-			}
-			found := group{leaf: path.Join(at[4], below), mount: at[4]}
+	for _, controller := range []string{"cpu", "cpuacct", "memory", "blkio"} {
+		for _, at := range cgroup.Of(os.DirFS(filepath.Join(n.root, "/")), controller) {
+			mount := path.Join("/", at.Mount)
+			found := group{leaf: path.Join(mount, at.Below), mount: mount}
 			found.dir = found.leaf
-			if m := step.FindStringSubmatch(below); m != nil && strings.Contains(part[2], "slurm") {
-				found.dir, found.own = path.Join(at[4], m[1]), true
+			if m := own.FindStringSubmatch(at.Below); m != nil {
+				found.dir, found.own = path.Join(mount, m[1]), true
 			}
-			if part[1] == "" {
+			if at.Unified {
 				g.unified = found
-				continue
-			}
-			for _, controller := range strings.Split(part[1], ",") {
-				if slices.Contains(strings.Split(of[2], ","), controller) {
-					g.by[controller] = found
-				}
+			} else {
+				g.by[controller] = found
 			}
 		}
 	}
@@ -79,8 +55,8 @@ func (n *node) findGroups() groups {
 }
 
 const (
-	unit1 = "cgroup v1 of the step"
-	unit2 = "cgroup of the step"
+	unit1 = "cgroup v1 of the run"
+	unit2 = "cgroup of the run"
 )
 
 // cpu is the CPU time of the run, its CPUs, and how often a quota held it up.

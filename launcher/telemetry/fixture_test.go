@@ -111,10 +111,11 @@ func TestStepCgroup(t *testing.T) {
 		"proc/pressure/cpu": "some avg10=0.00 avg60=0.00 avg300=0.00 total=2500000\n",
 	}
 	for name, files := range map[string]map[string]string{
-		"v2":       v2("/system.slice/slurmstepd.scope/job_12/step_0"),
-		"v2 SLUID": v2("/system.slice/slurmstepd.scope/s7A0C3KQ2XYZ/step_0"),
-		"v2 named": v2("/system.slice/n1_slurmstepd.scope/job_12/step_4294967290"),
-		"v1":       one,
+		"v2":              v2("/system.slice/slurmstepd.scope/job_12/step_0"),
+		"v2 SLUID":        v2("/system.slice/slurmstepd.scope/s7A0C3KQ2XYZ/step_0"),
+		"v2 named":        v2("/system.slice/n1_slurmstepd.scope/job_12/step_4294967290"),
+		"v1":              one,
+		"a limit of ours": v2("/user.slice/scalebench-4711"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(Options{Root: tree(t, files, map[string]string{"proc/12/stat": "nothing"}), Marks: marks})

@@ -25,7 +25,7 @@ func trained() Input {
 
 // readings has a sample each second from 1000 to 1030, of that value and slope.
 func readings(name, of string, counter bool, value, slope float64) timeline.Series {
-	s := timeline.Series{Name: name, Of: of, Counter: counter, Source: "cgroup of the step"}
+	s := timeline.Series{Name: name, Of: of, Counter: counter, Source: "cgroup of the run"}
 	for i := range 31 {
 		s.Samples = append(s.Samples, timeline.Sample{At: 1000 + float64(i), Value: value + slope*float64(i)})
 	}
