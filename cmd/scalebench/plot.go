@@ -31,7 +31,8 @@ func plotCommand(s *session) *cli.Command {
 		Name:      "plot",
 		Usage:     "draw " + strings.Join(figure.Names(), ", ") + ", or any measure",
 		ArgsUsage: "FIGURE STUDY",
-		Description: "STUDY is a study's name or the path of its file. FIGURE is one of\n" +
+		Description: "STUDY is a study's name or the path of its file; of utilisation, a run as for show.\n" +
+			"FIGURE is one of\n" +
 			figureHelp() +
 			"or any measure, such as step_p95, to_0.75 or one that runs report: over workers, or\n" +
 			"over -x KEY; a measure with many values in a run, such as busbw, over its own axis.\n" +
@@ -85,6 +86,9 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 		if _, err := figure.Format(o.output); err != nil {
 			return &usageError{err: err}
 		}
+	}
+	if o.kind == figure.Utilisation {
+		return plotUtilisation(ctx, s, o)
 	}
 	preset, named := figure.Find(o.kind)
 	if named && o.axis == "" && len(o.baseline.Value()) == 0 {
@@ -162,6 +166,34 @@ func (s *session) rates(ctx context.Context, o plotOptions) (*analysis, error) {
 	}
 	o.measure, o.axis, o.picture = measure.RateWithinLimit, scaling.Workers, false
 	return s.analyse(ctx, o.curveOptions)
+}
+
+// plotUtilisation draws what one run used.
+func plotUtilisation(ctx context.Context, s *session, o plotOptions) error {
+	if o.axis != "" || o.by != "" || len(o.baseline.Value()) > 0 {
+		return usagef("%s is of one run: it takes no --axis, --by or --baseline", o.kind)
+	}
+	db, err := s.openStore()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	d, err := db.Show(ctx, o.study)
+	if err != nil {
+		return storeError(err)
+	}
+	f, err := figure.DrawUtilisation(d.Run.ID, d.Telemetry, d.TrainingClock, figure.Options{Title: o.title})
+	if err != nil {
+		return &usageError{err: err}
+	}
+	if o.output == "" {
+		o.output = slug(d.Run.ID) + "-" + o.kind + ".svg"
+	}
+	if err := f.Save(o.output, s.put); err != nil {
+		return err
+	}
+	s.note("%s: %s", o.output, f.Caption())
+	return nil
 }
 
 // drawable refuses a figure that the runs, or the options, are not for.

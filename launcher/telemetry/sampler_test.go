@@ -5,6 +5,10 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -74,5 +78,38 @@ func TestSampler(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"start", "telemetry", "stop"}, kinds); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// BenchmarkSample is what one sample of this machine costs, beside a run of so many
+// processes.
+func BenchmarkSample(b *testing.B) {
+	for _, count := range []int{1, 100, 1000} {
+		b.Run(strconv.Itoa(count), func(b *testing.B) {
+			b.Setenv("SCALEBENCH_BENCHMARK", strconv.Itoa(os.Getpid()))
+			var list []*exec.Cmd
+			for range count {
+				c := exec.Command("sleep", "600")
+				if err := c.Start(); err != nil {
+					b.Fatal(err)
+				}
+				list = append(list, c)
+			}
+			defer func() {
+				for _, c := range list {
+					_ = c.Process.Kill()
+					_ = c.Wait()
+				}
+			}()
+			n := newNode(Options{Marks: []Mark{{"SCALEBENCH_BENCHMARK", strconv.Itoa(os.Getpid())}}})
+			n.sample()
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			before := threadTime()
+			for b.Loop() {
+				n.sample()
+			}
+			b.ReportMetric(float64(threadTime()-before)/float64(b.N)/1e6, "cpu-ms/sample")
+		})
 	}
 }

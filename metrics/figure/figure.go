@@ -91,6 +91,9 @@ func goals(m measure.Measure) bool { return m.Missable }
 // it of any that are.
 func (k Preset) OfCurves() bool { return k.draw != nil && k.axis == "" }
 
+// Utilisation is the name of the figure that is of one run.
+const Utilisation = "utilisation"
+
 // Presets are all there are, in the order of the question: does it scale, does
 // that help, why not, what does it cost.
 func Presets() []Preset {
@@ -106,6 +109,7 @@ func Presets() []Preset {
 		{"cost", "Cost against time", "cost against time, of a service against demand, by the site file's [[prices]]", nil, "", "", goals},
 		{"normalised", "Time and cost relative to the baseline", "time and cost over the baseline's", nil, "", "", goals},
 		{"busbw", "Bus bandwidth against size", "bus bandwidth of collectives against their size", busBandwidth, measure.Bytes, measure.BusBW, nil},
+		{Utilisation, "What a run used", "CPU time, memory, storage and power of one run over time, by node: utilisation RUN", nil, "", "", nil},
 	}
 }
 

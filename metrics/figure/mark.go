@@ -76,7 +76,7 @@ type chart struct {
 	panel  bool
 	legend vg.Length
 	own    bool // its axes are not shared with the other panels
-	low    bool // one of many panels
+	low    bool // one of many panels, or of few that say little each
 }
 
 func (c *chart) add(m Mark) { c.marks = append(c.marks, m) }

@@ -163,7 +163,7 @@ func (f *Drawing) multiples(charts []chart, o Options) error {
 	layAll := func(o Options) error {
 		for i := range charts {
 			c := charts[i]
-			c.caption, c.panel, c.low, c.legend = nil, true, len(charts) > fewPanels, legend
+			c.caption, c.panel, c.low, c.legend = nil, true, c.low || len(charts) > fewPanels, legend
 			l, err := layoutOf(&c, o)
 			if err != nil {
 				return fmt.Errorf("panel %q: %w", c.title, err)

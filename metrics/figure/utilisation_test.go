@@ -1,0 +1,82 @@
+package figure
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/timeline"
+)
+
+// Two nodes over 4 s from 100 on. The first has 2 CPUs and uses 1 s of CPU time a
+// second, then 2: 50 % and 100 %. Its package takes 100 J a second and its card draws
+// 50 W: 150 W. Nothing was read from storage that is known.
+func TestDrawUtilisation(t *testing.T) {
+	line := func(name, of string, counter bool, values ...float64) timeline.Series {
+		s := timeline.Series{Name: name, Of: of, Counter: counter}
+		for i, v := range values {
+			s.Samples = append(s.Samples, timeline.Sample{At: 100 + float64(i), Value: v})
+		}
+		return s
+	}
+	nodes := []timeline.Node{
+		{Host: "n1", Series: []timeline.Series{line(metrics.TelemetryCPU, "", true, 5, 6, 7, 9, 11), line(metrics.TelemetryCPUs, "", false, 2, 2, 2, 2, 2),
+			line(metrics.TelemetryMemory, "", false, 1<<30, 2<<30, 2<<30, 2<<30, 1<<30),
+			line(metrics.TelemetryEnergy, "package-0", true, 0, 100, 200, 300, 400), line(metrics.TelemetryPower, "card0", false, 50, 50, 50, 50, 50)}},
+		{Host: "n2", Series: []timeline.Series{line(metrics.TelemetryMemory, "", false, 3<<30, 3<<30, 3<<30, 3<<30, 3<<30)}},
+	}
+	d, err := DrawUtilisation("s/p-r1-a1", nodes, timeline.Window{From: 101, To: 103}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range d.panels {
+		got = append(got, p.chart.y.title)
+		for _, m := range p.chart.marks {
+			if m.Kind == Trace {
+				got = append(got, m.String())
+			}
+		}
+	}
+	want := []string{
+		"CPU time (% of the run's CPUs)",
+		`trace  "n1" (0.5, 0.5) (1.5, 0.5) (2.5, 1) (3.5, 1)`,
+		"memory without page cache (GiB)",
+		`trace  "n1" (0, 1.07374e+09) (1, 2.14748e+09) (2, 2.14748e+09) (3, 2.14748e+09) (4, 1.07374e+09)`,
+		`trace  "n2" (0, 3.22123e+09) (1, 3.22123e+09) (2, 3.22123e+09) (3, 3.22123e+09) (4, 3.22123e+09)`,
+		"power (W)",
+		`trace  "n1" (0.5, 150) (1.5, 150) (2.5, 150) (3.5, 150)`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if want := "Run s/p-r1-a1, 2 nodes. The training clock ran from 1 s to 3 s. Power is of whole nodes."; d.Caption() != want {
+		t.Errorf("the caption is %q, want %q", d.Caption(), want)
+	}
+	if _, err := DrawUtilisation("s/p-r1-a1", nil, timeline.Window{}, Options{}); err == nil || !strings.Contains(err.Error(), "was not sampled") {
+		t.Error(err)
+	}
+}
+
+// Many nodes over a day are drawn with as many points as a line can show.
+func TestDrawUtilisationOfMany(t *testing.T) {
+	var nodes []timeline.Node
+	for range 64 {
+		s := timeline.Series{Name: metrics.TelemetryMemory}
+		for i := range 86400 {
+			s.Samples = append(s.Samples, timeline.Sample{At: float64(i), Value: float64(i % 7)})
+		}
+		nodes = append(nodes, timeline.Node{Host: "n", Series: []timeline.Series{s}})
+	}
+	d, err := DrawUtilisation("s/p-r1-a1", nodes, timeline.Window{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range d.Marks() {
+		if m.Kind == Label || len(m.Points) > mostMoments || m.Kind == Trace && m.Points[0].Y != 6 {
+			t.Fatalf("%s with %d points, of which the first is %g", m.Kind, len(m.Points), m.Points[0].Y)
+		}
+	}
+}
