@@ -59,6 +59,11 @@ func processors(threads int) (before int) {
 	return runtime.GOMAXPROCS(threads + 1)
 }
 
+// hasModel reports whether the replicas serve a model that this process could compute.
+func (r *serving) hasModel() bool {
+	return !r.framework.UserProgram && r.point.Workload.Serve.Path == ""
+}
+
 // aloneTime is how long the model alone is measured where a load is measured for d.
 func aloneTime(d time.Duration) time.Duration { return min(max(d/4, time.Second), 10*time.Second) }
 
@@ -67,7 +72,7 @@ func aloneTime(d time.Duration) time.Duration { return min(max(d/4, time.Second)
 // replica has begun.
 func (r *serving) alone(ctx context.Context) error {
 	w := r.point.Workload.Serve
-	if r.replica() != 0 || r.framework.UserProgram || w.Path != "" {
+	if r.replica() != 0 {
 		return nil
 	}
 	m, end, err := r.openLocal(ctx)

@@ -107,8 +107,13 @@ func (r *serving) doubt(text string) error {
 func (r *serving) run(ctx context.Context) (err error) {
 	starts := r.point.Workload.Serve.Starts()
 	if starts {
-		if err := r.together(ctx, r.alone); err != nil {
-			return err
+		if r.hasModel() {
+			if err := r.phase("measuring the model alone"); err != nil {
+				return err
+			}
+			if err := r.together(ctx, r.alone); err != nil {
+				return err
+			}
 		}
 		if err := r.phase("starting the replicas"); err != nil {
 			return err
