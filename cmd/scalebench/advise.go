@@ -14,6 +14,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/metrics/clean"
 	"github.com/scalebench/scalebench/metrics/cost"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
@@ -25,15 +26,17 @@ type adviseOptions struct {
 	curveOptions
 	site, currency, market string
 	deadline               time.Duration
-	rate                   float64 // requests/s of a service
-	spec                   bool    // how much of each resource is enough
+	rate                   float64                   // requests/s of a service
+	limits                 map[string]*time.Duration // in place of the study's, by their words
+	limit                  *measure.Limit            // of these; nil: the study's
+	spec                   bool                      // how much of each resource is enough
 	loss                   float64
 	resources              cli.StringSlice // keys
 	wish                   advice.Options
 }
 
 func adviseCommand(s *session) *cli.Command {
-	var o adviseOptions
+	o := adviseOptions{limits: map[string]*time.Duration{}}
 	return &cli.Command{
 		Name:      "advise",
 		Usage:     "recommend a number of workers, with reasons",
@@ -48,7 +51,7 @@ func adviseCommand(s *session) *cli.Command {
 			"--series NAME shows the candidates of one.\n" +
 			"--spec asks instead how much of each resource is enough, of a study that sweeps\n" +
 			"cpus_per_worker, memory, variant or data.path.",
-		Flags: append(append(o.wishFlags(), o.flags()...), siteFlag(&o.site),
+		Flags: append(slices.Concat(o.wishFlags(), o.limitFlags(), o.flags()), siteFlag(&o.site),
 			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "that of the first price", Usage: "prices in `CURRENCY` only"},
 			&cli.StringFlag{Name: "market", Destination: &o.market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")}),
 		Action: func(c *cli.Context) error {
@@ -64,7 +67,11 @@ func adviseCommand(s *session) *cli.Command {
 					return usagef("--%s goes with --spec", name)
 				}
 			}
-			if c.IsSet("rate") {
+			limit, err := o.within(c)
+			if err != nil {
+				return err
+			}
+			if o.limit = limit; c.IsSet("rate") {
 				return adviseRate(c.Context, s, o)
 			}
 			return runAdvise(c.Context, s, o)
@@ -89,6 +96,43 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "resource", Destination: &o.resources, DefaultText: "those that differ", Usage: "with --spec: the parameter or label `KEY` is a resource; may be repeated"},
 		&cli.StringFlag{Name: "measure", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "throughput, or what a service carries", Usage: "with --spec: `MEASURE` is what must not be lost"},
 	}
+}
+
+// limitFlags are the percentiles that can be limited, in place of the study's limit.
+func (o *adviseOptions) limitFlags() []cli.Flag {
+	var list []cli.Flag
+	for _, word := range measure.Percentiles() {
+		m, _ := measure.Percentile(word)
+		to := new(time.Duration)
+		o.limits[word] = to
+		list = append(list, &cli.DurationFlag{Name: limitFlag(word), Destination: to, DefaultText: "the study's limit",
+			Usage: "with --rate: " + m.Title + " within `TIME`, by the rates that were measured"})
+	}
+	return list
+}
+
+func limitFlag(word string) string { return strings.ReplaceAll(word, "_", "-") }
+
+// within is the limit that is asked for; nil: the study's.
+func (o *adviseOptions) within(c *cli.Context) (*measure.Limit, error) {
+	var words []string
+	for _, word := range measure.Percentiles() {
+		if !c.IsSet(limitFlag(word)) {
+			continue
+		}
+		if !c.IsSet("rate") {
+			return nil, usagef("--%s is for services: with --rate R it asks how many replicas carry R requests/s within it", limitFlag(word))
+		}
+		words = append(words, word+"="+o.limits[word].String())
+	}
+	if words == nil {
+		return nil, nil
+	}
+	limit, err := measure.ParseLimit(strings.Join(words, " "))
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	return &limit, nil
 }
 
 // wished refuses a wish for nothing.

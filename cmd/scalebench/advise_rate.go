@@ -63,17 +63,38 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	if a.Kind != "serve" {
 		return usagef("--rate asks how many replicas of a service carry a demand, and study %q is of kind %q", a.study, a.Kind)
 	}
-	if len(a.Curves) == 0 {
+	var price func(scaling.Curve) func(int) (float64, error)
+	if adviser.tariff != nil {
+		price = func(c scaling.Curve) func(int) (float64, error) {
+			return replicaPrice(adviser.tariff, c, a.Observations)
+		}
+	}
+	list := []capacity.Answer{}
+	switch {
+	case o.limit != nil:
+		loads := o.curveOptions
+		loads.measure = measure.LatencyP95 // or any other of a load: curves have all of them
+		along, err := s.analyse(ctx, loads)
+		if err != nil {
+			return err
+		}
+		if list = capacity.Within(along.Curves, a.Curves, *o.limit, o.rate, price); len(list) == 0 {
+			return &usageError{err: fmt.Errorf("no run of study %q says which rates keep %s: none was measured at a rate (open loop), and the latencies of closed loops are not what callers see", a.study, o.limit),
+				hint: fmt.Sprintf("Set %s in [workload], or %s, which searches the largest rate within it, and run the study again.", capacity.Rates(o.rate/4, o.rate/2, o.rate), o.limit.TOML())}
+		}
+		a = along
+	case len(a.Curves) == 0:
 		return &usageError{err: fmt.Errorf("no run of study %q has found a largest rate within a limit", a.study),
 			hint: fmt.Sprintf("Runs search for one if the study sets workload.limit, such as limit = { p95 = \"50ms\" }. If it does, `%s scaling %s` says why they found none.", appName, a.study)}
 	}
-	list := []capacity.Answer{}
-	for _, c := range a.Curves {
-		var price func(int) (float64, error)
-		if adviser.tariff != nil {
-			price = replicaPrice(adviser.tariff, c, a.Observations)
+	if o.limit == nil {
+		for _, c := range a.Curves {
+			var of func(int) (float64, error)
+			if price != nil {
+				of = price(c)
+			}
+			list = append(list, capacity.Of(c, o.rate, of))
 		}
-		list = append(list, capacity.Of(c, o.rate, price))
 	}
 	slices.SortStableFunc(list, capacity.Compare)
 	if s.format == table.FormatJSON {
@@ -107,7 +128,7 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 			}
 			continue
 		}
-		add(one.Series, one.Replicas, one.AtLeast, one.From, one.Rate, one.Low, one.High, one.Runs, amount(one.CostPerHour), amount(one.CostPerMillion))
+		add(one.Series, one.Replicas, one.AtLeast, one.From, one.Rate, one.Low, amount(one.High), one.Runs, amount(one.CostPerHour), amount(one.CostPerMillion))
 	}
 	if s.format == table.FormatCSV {
 		err = s.print(t)

@@ -57,6 +57,19 @@ func (l Limit) String() string {
 	return strings.Join(words, " ")
 }
 
+// TOML is the line of a study that sets it.
+func (l Limit) TOML() string {
+	var words []string
+	for word := range strings.FieldsSeq(l.String()) {
+		name, value, _ := strings.Cut(word, "=")
+		if name != Errors {
+			value = strconv.Quote(value)
+		}
+		words = append(words, name+" = "+value)
+	}
+	return "limit = { " + strings.Join(words, ", ") + " }"
+}
+
 const latencies = "latency_"
 
 // Percentile is the measure that a limit's word is of: "p95" is latency_p95, and

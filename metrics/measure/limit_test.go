@@ -21,6 +21,10 @@ func TestLimit(t *testing.T) {
 			t.Errorf("%q, written as %q: %v %s", text, got, err, diff)
 		}
 	}
+	l, _ := ParseLimit("ttft_p99=1s p95=50ms errors=0.01")
+	if got := l.TOML(); got != `limit = { p95 = "50ms", ttft_p99 = "1s", errors = 0.01 }` {
+		t.Error(got)
+	}
 	for _, text := range []string{"p95", "p95=", "p95=50", "p95=-1ms", "p42=1ms", "latency_p95=1ms", "mean=1ms", "errors=2", "errors=x", "rate=1ms"} {
 		if l, err := ParseLimit(text); err == nil {
 			t.Errorf("%q is taken for %v", text, l)

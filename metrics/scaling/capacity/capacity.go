@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -28,8 +30,9 @@ type Answer struct {
 	From int     `json:"from"`
 	Rate float64 `json:"rate_within_limit"`
 	Low  float64 `json:"rate_within_limit_low"`
-	High float64 `json:"rate_within_limit_high"`
-	Runs int     `json:"runs"`
+	// High is nil where no measured rate broke the limit.
+	High *float64 `json:"rate_within_limit_high"`
+	Runs int      `json:"runs"`
 	// Cost of Replicas, and of a million requests at the demand; nil without prices.
 	CostPerHour    *float64 `json:"cost_per_hour"`
 	CostPerMillion *float64 `json:"cost_per_million"`
@@ -45,37 +48,54 @@ const most = 4
 // Of answers for one series, whose axis is the number of replicas. price is what so
 // many replicas cost an hour; nil without prices.
 func Of(c scaling.Curve, demand float64, price func(replicas int) (float64, error)) Answer {
-	a := Answer{Series: c.Series, Limit: fmt.Sprint(c.Parameters["workload.limit"]), Demand: demand}
 	measured, why := withInterval(c)
+	return answer(c, measured, why, demand, price)
+}
+
+func answer(c scaling.Curve, measured []carried, why string, demand float64, price func(replicas int) (float64, error)) Answer {
+	a := Answer{Series: c.Series, Limit: fmt.Sprint(c.Parameters["workload.limit"]), Demand: demand}
 	if len(measured) == 0 {
 		a.Why = why
 		return a
 	}
-	take := func(p scaling.Point) {
-		m := p.Of(measure.RateWithinLimit).Median
-		a.From, a.Rate, a.Low, a.High, a.Runs = p.Workers, m.Value, m.Interval.Low, m.Interval.High, m.Runs
+	take := func(m carried) {
+		a.From, a.Rate, a.Low, a.Runs = m.replicas, m.rate, m.low, m.runs
+		if !math.IsInf(m.high, 1) {
+			a.High = &m.high
+		}
 	}
-	i := slices.IndexFunc(measured, func(p scaling.Point) bool {
-		return p.Of(measure.RateWithinLimit).Median.Interval.Low >= demand
-	})
+	i := slices.IndexFunc(measured, func(m carried) bool { return m.low >= demand })
 	if i >= 0 {
 		take(measured[i])
 		a.Replicas = a.From
 	} else {
-		take(measured[len(measured)-1])
+		i = len(measured) - 1
+		take(measured[i])
 		a.Replicas = times(demand, a.Low, a.From)
 	}
 	// Of the numbers that were measured below, those are enough that may be.
-	a.AtLeast = min(a.Replicas, times(demand, a.High, a.From))
-	for _, p := range measured {
-		if p.Workers < a.Replicas && p.Of(measure.RateWithinLimit).Median.Interval.High < demand {
-			a.AtLeast = max(a.AtLeast, p.Workers+1)
+	a.AtLeast = min(a.Replicas, times(demand, measured[i].high, a.From))
+	for _, m := range measured {
+		if m.replicas < a.Replicas && m.high < demand {
+			a.AtLeast = max(a.AtLeast, m.replicas+1)
 		}
 	}
-	if a.Replicas > most*a.From {
-		a.Why = fmt.Sprintf("%s carried %s requests/s, and %s would take over %d times as many replicas; measure more", number.Count(a.From, "replica"), number.Significant(a.Rate), number.Significant(demand), most)
+	if a.Low == 0 {
+		a.Why = fmt.Sprintf("no measured rate is shown to keep the limit with %s; measure smaller ones, such as %s in [workload]", counted(a.From), Rates(demand/most, demand/2, demand))
 		a.Replicas, a.AtLeast = 0, 0
 		return a
+	}
+	if a.Replicas > most*a.From {
+		a.Why = fmt.Sprintf("%s carried %s requests/s, and %s would take over %d times as many replicas; measure more", counted(a.From), number.Significant(a.Rate), number.Significant(demand), most)
+		a.Replicas, a.AtLeast = 0, 0
+		return a
+	}
+	if measured[i].byRates && a.AtLeast < a.Replicas {
+		var missing []float64 // what the measured replicas carry if fewer than advised are enough
+		for k := a.Replicas - 1; k >= a.AtLeast && len(missing) < 4; k-- {
+			missing = append(missing, demand*float64(a.From)/float64(k))
+		}
+		a.Doubts = append(a.Doubts, fmt.Sprintf("%s requests/s are the most shown to keep the limit; nothing is said of others. To tell whether fewer replicas are enough, set %s in [workload].", number.Significant(a.Low), Rates(missing...)))
 	}
 	if a.Replicas > a.From {
 		a.Doubts = append(a.Doubts, fmt.Sprintf("This assumes that %d replicas carry %.3g times as much as %d, the most that was measured; what they share (memory, network) may prevent that: measure %d.",
@@ -92,21 +112,43 @@ func Of(c scaling.Curve, demand float64, price func(replicas int) (float64, erro
 	return a
 }
 
-// withInterval are the points whose largest rate within the limit has an interval, or
-// why there are none.
-func withInterval(c scaling.Curve) (measured []scaling.Point, why string) {
+// carried is what so many replicas carried within the limit: the median of runs with
+// its interval; high is +Inf where nothing broke the limit.
+type carried struct {
+	replicas, runs  int
+	rate, low, high float64
+	byRates         bool // of the rates that were measured, and no search
+}
+
+// withInterval are the numbers of replicas whose largest rate within the limit has an
+// interval, or why there are none.
+func withInterval(c scaling.Curve) (measured []carried, why string) {
 	for _, p := range c.Points {
 		m := p.Of(measure.RateWithinLimit).Median
 		switch {
 		case m == nil:
+			continue
 		case m.Interval == nil:
-			why = fmt.Sprintf("no interval at %s: %s; set study.repeats", number.Count(p.Workers, "replica"), m.Why)
-		default:
-			measured = append(measured, p)
+			why = fmt.Sprintf("no interval at %s: %s; set study.repeats", counted(p.Workers), m.Why)
+			continue
 		}
+		measured = append(measured, carried{replicas: p.Workers, runs: m.Runs, rate: m.Value, low: m.Interval.Low, high: m.Interval.High})
 	}
 	return measured, cmp.Or(why, "no run found a largest rate within a limit; set workload.limit, such as { p95 = \"50ms\" }")
 }
+
+// Rates is the line of a study's [workload] that measures at these, to three digits,
+// rounded up.
+func Rates(list ...float64) string {
+	words := make([]string, len(list))
+	for i, x := range list {
+		digit := math.Pow(10, math.Floor(math.Log10(x))-2)
+		words[i] = strconv.FormatFloat(math.Ceil(x/digit-1e-9)*digit, 'g', 6, 64)
+	}
+	return "rate = [" + strings.Join(slices.Compact(words), ", ") + "]"
+}
+
+func counted(replicas int) string { return number.Count(replicas, "replica") }
 
 // times is how many replicas carry a demand, if each carries as much as each of those
 // that carry a rate together.
@@ -138,12 +180,16 @@ func (a Answer) Sentence() string {
 	if a.Replicas == 0 {
 		return fmt.Sprintf("%s: no answer: %s.", a.Series, a.Why)
 	}
-	count := number.Count(a.Replicas, "replica")
+	count := counted(a.Replicas)
 	if a.AtLeast < a.Replicas {
 		count += fmt.Sprintf(" (%d may be enough)", a.AtLeast)
 	}
-	text := fmt.Sprintf("Use %s of %s for %s requests/s within %s: %s carried %s [%s, %s] requests/s in %s.",
-		count, a.Series, number.Significant(a.Demand), a.Limit, number.Count(a.From, "replica"), number.Significant(a.Rate), number.Significant(a.Low), number.Significant(a.High), number.Count(a.Runs, "run"))
+	spread := fmt.Sprintf("[%s or more]", number.Significant(a.Low))
+	if a.High != nil {
+		spread = fmt.Sprintf("[%s, %s]", number.Significant(a.Low), number.Significant(*a.High))
+	}
+	text := fmt.Sprintf("Use %s of %s for %s requests/s within %s: %s carried %s %s requests/s in %s.",
+		count, a.Series, number.Significant(a.Demand), a.Limit, counted(a.From), number.Significant(a.Rate), spread, number.Count(a.Runs, "run"))
 	for _, d := range a.Doubts {
 		text += " " + d
 	}

@@ -42,12 +42,12 @@ const mostRungs = 10000
 // what so many replicas cost an hour.
 func Demand(c scaling.Curve, price func(replicas int) (float64, error)) Line {
 	l := Line{Series: c.Series, Limit: fmt.Sprint(c.Parameters["workload.limit"]), Batch: c.Parameters[measure.Batch]}
-	var measured []scaling.Point
+	var measured []carried
 	if measured, l.Why = withInterval(c); len(measured) == 0 {
 		return l
 	}
 	l.Why = ""
-	ladder := func(end func(*scaling.Interval) float64) (rungs []Rung) {
+	ladder := func(end func(carried) float64) (rungs []Rung) {
 		add := func(upto float64, replicas int) {
 			if l.Why != "" || len(rungs) > 0 && upto <= rungs[len(rungs)-1].Upto {
 				return
@@ -59,19 +59,19 @@ func Demand(c scaling.Curve, price func(replicas int) (float64, error)) Line {
 			}
 			rungs = append(rungs, Rung{upto, replicas, hour})
 		}
-		for _, p := range measured {
-			add(end(p.Of(measure.RateWithinLimit).Median.Interval), p.Workers)
+		for _, m := range measured {
+			add(end(m), m.replicas)
 		}
 		l.Measured = len(rungs)
 		last := measured[len(measured)-1]
-		each := end(last.Of(measure.RateWithinLimit).Median.Interval) / float64(last.Workers)
-		for k := last.Workers + 1; k <= min(most*last.Workers, last.Workers+mostRungs); k++ {
+		each := end(last) / float64(last.replicas)
+		for k := last.replicas + 1; k <= min(most*last.replicas, last.replicas+mostRungs); k++ {
 			add(each*float64(k), k)
 		}
 		return rungs
 	}
-	l.Hoped = ladder(func(in *scaling.Interval) float64 { return in.High })
-	l.Sure = ladder(func(in *scaling.Interval) float64 { return in.Low })
+	l.Hoped = ladder(func(m carried) float64 { return m.high })
+	l.Sure = ladder(func(m carried) float64 { return m.low })
 	return l
 }
 
