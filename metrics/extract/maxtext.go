@@ -29,12 +29,7 @@ func readMaxText(l *log, r io.Reader) error {
 	var step [3]float64 // the latest one's tokens, time and tokens/s of a device
 	err := l.each(r, func(ln line) error {
 		if m := maxTextEval.FindStringSubmatch(ln.text); m != nil {
-			step, err := l.whole(ln.number, m[1])
-			if err != nil || !s.from.takes(ln) || s.evalLoss.Line > 0 && s.evaluated == step {
-				return err
-			}
-			s.evaluated = step
-			return s.evaluationOf(ln.number, "step", float64(step), m[2])
+			return s.evaluationAt(ln, m[1], m[2])
 		}
 		m := maxTextStep.FindStringSubmatch(ln.text)
 		if m == nil {

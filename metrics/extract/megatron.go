@@ -158,21 +158,16 @@ func (s *stepLog) megatronTokens(ln int, fields parts) error {
 // megatronEvaluation takes a loss on the validation set; that on the test set, after
 // training, is another figure.
 func (s *stepLog) megatronEvaluation(ln line, m []string) error {
-	if strings.TrimSpace(m[2]) == "on test set" || !s.from.takes(ln) {
+	if strings.TrimSpace(m[2]) == "on test set" {
 		return nil
-	}
-	step, err := s.l.whole(ln.number, m[1])
-	if err != nil {
-		return err
 	}
 	fields, err := s.l.fieldsOf(ln.number, m[3], "|")
 	if err != nil {
 		return err
 	}
 	x, ok := fields["lm loss value"]
-	if !ok || s.evalLoss.Line > 0 && s.evaluated == step {
+	if !ok {
 		return nil
 	}
-	s.evaluated = step
-	return s.evaluationOf(ln.number, "step", float64(step), x)
+	return s.evaluationAt(ln, m[1], x)
 }

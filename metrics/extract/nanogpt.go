@@ -32,13 +32,9 @@ func readNanoGPT(l *log, r io.Reader) error {
 			s.stepTokens = Value{float64(n), ln.number}
 			return err
 		}
-		if m := nanoEval.FindStringSubmatch(ln.text); m != nil && s.from.takes(ln) {
-			step, err := l.whole(ln.number, m[1])
-			if err != nil {
-				return err
-			}
+		if m := nanoEval.FindStringSubmatch(ln.text); m != nil {
 			evaluated = true
-			return s.evaluationOf(ln.number, "step", float64(step), m[2])
+			return s.evaluationAt(ln, m[1], m[2])
 		}
 		m := nanoStep.FindStringSubmatch(ln.text)
 		if m == nil {

@@ -65,7 +65,7 @@ type stepLog struct {
 
 	stated         []statedLoss // in the log's order
 	loss, evalLoss Value        // the latest; Line 0: none
-	evaluated      int          // the step of evalLoss
+	evaluated      int          // the step of evalLoss, where it is known
 	undefined      int          // line of the latest loss that is no number; 0: it is one
 	batch          Value        // samples of a step over all ranks; Line 0: not said
 	tokens         Value        // of a sample; Line 0: not said
@@ -186,6 +186,16 @@ func (s *stepLog) evaluationOf(ln int, at string, step float64, text string) err
 	s.evalLoss = v
 	s.stated = append(s.stated, statedLoss{evalLossAt, at, step, v})
 	return nil
+}
+
+// evaluationAt is evaluationOf at a step, by the first line that states it.
+func (s *stepLog) evaluationAt(ln line, step, text string) error {
+	n, err := s.l.whole(ln.number, step)
+	if err != nil || !s.from.takes(ln) || s.evalLoss.Line > 0 && s.evaluated == n {
+		return err
+	}
+	s.evaluated = n
+	return s.evaluationOf(ln.number, "step", float64(n), text)
 }
 
 // batchOf says how many samples the step of the taken line has. While a batch is

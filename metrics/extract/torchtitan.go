@@ -81,16 +81,12 @@ func readTorchtitan(l *log, r io.Reader) error {
 		if !rated || memory == nil {
 			return nil // a line that was cut, or another program's
 		}
+		if m[1] != "" {
+			return s.evaluationAt(ln, m[2], fields["loss"])
+		}
 		step, err := l.whole(ln.number, m[2])
 		if err != nil {
 			return err
-		}
-		if m[1] != "" {
-			if !s.from.takes(ln) || s.evalLoss.Line > 0 && s.evaluated == step {
-				return nil
-			}
-			s.evaluated = step
-			return s.evaluationOf(ln.number, "step", float64(step), fields["loss"])
 		}
 		if ok, err := s.takes(ln, step); !ok {
 			return err
