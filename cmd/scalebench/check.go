@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -93,7 +94,7 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 			if p.Partition == "" {
 				partition = nil // the cluster's default
 			}
-			cells := []any{q.ID, q.Framework, table.NonZero(q.Variant), heard(q, "workload.model", q.Workload.Train.Model)}
+			cells := []any{q.ID, q.Framework, table.NonZero(q.Variant), heard(q, "workload.model", modelOf(w.study, q))}
 			parameters := q.Parameters()
 			for _, path := range swept {
 				cells = append(cells, parameters[path])
@@ -136,6 +137,17 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 		s.warn("%v", doubt)
 	}
 	return s.precheck(ctx, w) // after the plan, which may be for another cluster
+}
+
+// modelOf is the model of a point as the study names it.
+func modelOf(st *study.Study, p study.Point) string {
+	if !p.Workload.Serves() {
+		return p.Workload.Train.Model
+	}
+	if name, err := filepath.Rel(st.Command.Folder, p.ModelFile()); err == nil && filepath.IsLocal(name) {
+		return name
+	}
+	return p.Workload.Serve.Model
 }
 
 // heard is a value that the program of a point gets from a key of the study, nil

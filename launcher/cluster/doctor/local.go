@@ -99,7 +99,7 @@ func (h Host) frameworks(ctx context.Context) []Finding {
 			python := cmp.Or(h.Site.Interpreter(f.Name), "python3")
 			has, err := f.Look(ctx, python)
 			if list[i].Found = fmt.Sprintf("%v; %s", has, python); err != nil {
-				list[i].Verdict, list[i].Found = NotTested, fmt.Sprintf("%s has no %s: %s", python, strings.Join(f.Imports, " and "), oneLine(err.Error()))
+				list[i].Verdict, list[i].Found = NotTested, fmt.Sprintf("%s cannot import %s: %s", python, strings.Join(f.Imports, " and "), oneLine(err.Error()))
 				list[i].Advice = f.Install() + "; then name its interpreter in the site file (pythons = { FRAMEWORK = \"…\" })"
 			}
 		})
