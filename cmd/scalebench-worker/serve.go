@@ -385,8 +385,8 @@ func (r *serving) load(ctx context.Context, addresses, hosts []string, startup t
 		return err
 	}
 	s := trial.Service{Dial: dial, Replicas: names, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Doubt: r.doubt}
-	if s.InProcess {
-		s.Null = nil // no server, and no client of one
+	if s.InProcess || target.OverGRPC(servers[0]) {
+		s.Null = nil // there is no client of a server; or its null server speaks HTTP
 	}
 	return s.Measure(ctx, w)
 }
@@ -485,7 +485,7 @@ type exchanged struct {
 func (r *serving) null(ctx context.Context, batch int) (dial func() (load.Sender, error), end func(), err error) {
 	asked, ok := r.asked[batch]
 	if !ok {
-		return nil, nil, errors.New("it is measured over HTTP only")
+		return nil, nil, errors.New("nothing was asked over HTTP")
 	}
 	if asked.request.Streams && asked.answer == 0 {
 		return nil, nil, errors.New("the first answer was no stream")

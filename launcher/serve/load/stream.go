@@ -27,9 +27,6 @@ func (s Stream) PerToken() (seconds float64, ok bool) {
 	return (s.Last - s.First).Seconds() / float64(s.Tokens-1), true
 }
 
-// Rate is tokens a second over the whole answer, Tokens/Last.
-func (s Stream) Rate() float64 { return float64(s.Tokens) / s.Last.Seconds() }
-
 // Streamer is a Sender whose answers may come text by text.
 type Streamer interface {
 	Sender
