@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/cmd/version"
+	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report"
@@ -79,8 +81,12 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 			return err
 		}
 	}
-	if !of.Trains && o.site != "" { // prices were asked for
-		return usagef("--site: a report prices trainings only; `%s cost %s --clock job` says what these jobs cost", appName, a.study)
+	if a.Kind == "serve" {
+		if err := s.demandOf(ctx, &of, o); err != nil {
+			return err
+		}
+	} else if !of.Trains && o.site != "" { // prices were asked for
+		return usagef("--site: a report prices trainings and services only; `%s cost %s --clock job` says what these jobs cost", appName, a.study)
 	}
 	if !of.Trains {
 		if o.base == "" {
@@ -102,6 +108,26 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 	}
 	s.note("%s: %s", strings.Join(files, ", "), r.Answer.Lead)
 	a.warn(s)
+	return nil
+}
+
+// demandOf prices a service over the demand, where there are prices and runs that found
+// a largest rate within their limit.
+func (s *session) demandOf(ctx context.Context, of *content.Study, o reportOptions) error {
+	tariff, err := pricesFor(o.study, o.site)
+	if errors.Is(err, pricing.ErrNone) && o.site == "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	rates := o.curveOptions
+	rates.measure, rates.axis, rates.picture, rates.base = measure.RateWithinLimit, scaling.Workers, false, ""
+	along, err := s.analyse(ctx, rates)
+	if err != nil {
+		return err
+	}
+	of.Demand, of.Currency = demands(along, tariff), tariff.Currency
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/scaling/capacity"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -37,6 +38,8 @@ type Study struct {
 	Wish         advice.Options       // that it answers
 	Bill         *tradeoff.Comparison // nil without prices, and Unpriced says why
 	Unpriced     error
+	Demand       []capacity.Line // of a service, what each series costs by the demand, in Currency
+	Currency     string
 	Program      string // that made the report, and its version
 
 	// What read reads.
@@ -220,7 +223,16 @@ func (s *Study) figures(r *report.Report) {
 		add("cost", figureTitle("cost"), func(o figure.Options) (*figure.Drawing, error) { return figure.DrawCost(*s.Bill, "", o) })
 		add("normalised", figureTitle("normalised"), func(o figure.Options) (*figure.Drawing, error) { return figure.DrawNormalised(*s.Bill, "", o) })
 	}
+	if s.Demand != nil {
+		add("cost", "Cost against demand", func(o figure.Options) (*figure.Drawing, error) { return figure.DrawDemand(s.Demand, s.Currency, o) })
+	}
 	for _, f := range s.Frames {
+		if y, x, ok := f.tradeoff(); ok {
+			add(f.ID+"-tradeoff", y.Title+" against "+x.Title, func(o figure.Options) (*figure.Drawing, error) {
+				o.Against = x
+				return figure.Draw(y.Name, f.Curves, s.Observations, o)
+			})
+		}
 		by := ""
 		if len(f.Curves) > manySeries && len(frameworks) > 1 {
 			by = "framework"
@@ -241,6 +253,21 @@ func (s *Study) figures(r *report.Report) {
 			})
 		}
 	}
+}
+
+// tradeoff are the latency and the throughput of a service that are drawn against each
+// other, along the load.
+func (f Frame) tradeoff() (latency, throughput measure.Measure, ok bool) {
+	find := func(name string) measure.Measure {
+		for _, m := range f.Measures {
+			if m.Name == name {
+				return m
+			}
+		}
+		return measure.Measure{}
+	}
+	latency, throughput = find(measure.LatencyP95), find(measure.RequestsPerSecond)
+	return latency, throughput, latency.Name != "" && throughput.Name != "" && measure.OfLoad(f.Curves[0].Axis) && onlyPlace(f.Curves) == ""
 }
 
 // onlyPlace is the place that all points have, where it is a number; "" where they
