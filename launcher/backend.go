@@ -101,8 +101,6 @@ type Options struct {
 	Allocation *Allocation
 	// Oversubscribe allows more ranks on this machine than there are CPUs for them.
 	Oversubscribe bool
-	// LimitMemory gives the ranks of a run on this machine resources.memory and no more.
-	LimitMemory bool
 }
 
 // Names of the backends.

@@ -24,7 +24,6 @@ type LocalBackend struct {
 	Creator
 	allocation    string // id of the job whose nodes attempts take; "": they run on this machine
 	oversubscribe bool
-	fence         bool // points differ in their memory, which is therefore limited
 	carrier       carrier
 
 	running sync.WaitGroup
@@ -45,8 +44,8 @@ type carrier interface {
 // NewLocal is a backend for this machine, or for the allocation that the command
 // stands in; the site is then the one that the plan was made for.
 func NewLocal(o Options) (*LocalBackend, error) {
-	b := &LocalBackend{Creator: o.Creator, oversubscribe: o.Oversubscribe, fence: o.LimitMemory,
-		carrier: &processes{creator: o.Creator, fence: o.LimitMemory}}
+	b := &LocalBackend{Creator: o.Creator, oversubscribe: o.Oversubscribe,
+		carrier: &processes{creator: o.Creator}}
 	if o.Allocation != nil {
 		scripts, err := NewSlurm(o)
 		if err != nil {
@@ -95,11 +94,10 @@ func OnOneNode(plan *study.Plan) *study.Plan {
 // swept is limited here, too.
 func Unused(s *study.Study) []string {
 	return slices.DeleteFunc([]string{"resources.workers_per_node", "resources.memory", "resources.time", "resources.exclusive", "resources.cpu_bind"},
-		func(path string) bool { return !s.Sets(path) || path == "resources.memory" && LimitsMemory(s) })
+		func(path string) bool {
+			return !s.Sets(path) || path == study.MemoryKey && slices.Contains(s.Swept(), path)
+		})
 }
-
-// LimitsMemory reports whether a study's points differ in the memory that they get.
-func LimitsMemory(s *study.Study) bool { return slices.Contains(s.Swept(), "resources.memory") }
 
 // Fits says why a point cannot be measured here; nil when it can.
 func (b *LocalBackend) Fits(p study.Point) error {
@@ -109,11 +107,11 @@ func (b *LocalBackend) Fits(p study.Point) error {
 	if b.allocation != "" {
 		return nil // the plan was made for its nodes
 	}
-	if b.fence && p.Resources.Memory > 0 {
-		fence, err := (&processes{fence: true}).fenced(p)
-		if err != nil {
-			return fmt.Errorf("%w; without it every value of resources.memory would run the same. Submit the study to a cluster that limits memory", err)
-		}
+	fence, err := fenced(p)
+	if err != nil {
+		return fmt.Errorf("%w; without it every value of resources.memory would run the same. Submit the study to a cluster that limits memory", err)
+	}
+	if fence != nil {
 		if err := fence.Remove(); err != nil {
 			return err
 		}

@@ -27,7 +27,6 @@ import (
 // node, as a step of Slurm would have it.
 type processes struct {
 	creator Creator
-	fence   bool // ranks get resources.memory and no more
 
 	supervisors sync.Map // pid to struct{}: started, and not yet waited for
 }
@@ -75,7 +74,7 @@ func (p *processes) carry(ctx context.Context, a *Attempt) (exit Exit) {
 		}
 	}
 	if exit.ExitCode == 0 {
-		fence, err := p.fenced(a.Point)
+		fence, err := fenced(a.Point)
 		if err != nil {
 			fmt.Fprintln(log, "scalebench:", err)
 			exit.ExitCode = 1
@@ -98,8 +97,8 @@ func (p *processes) carry(ctx context.Context, a *Attempt) (exit Exit) {
 
 // fenced is the group with the memory that the ranks of a point may have together,
 // as those of a node have in a job; nil for any.
-func (p *processes) fenced(point study.Point) (*cgroup.Fence, error) {
-	if !p.fence || point.Resources.Memory == 0 {
+func fenced(point study.Point) (*cgroup.Fence, error) {
+	if !point.Enforces(study.MemoryKey) || point.Resources.Memory == 0 {
 		return nil, nil
 	}
 	fence, err := cgroup.NewFence(fmt.Sprintf("scalebench-%d", os.Getpid()), int64(point.Resources.Memory)*int64(point.Ranks()))
@@ -119,9 +118,11 @@ func (p *processes) ranks(ctx context.Context, a *Attempt, f framework.Framework
 	}
 	w.Size, w.LocalSize = a.Point.Ranks(), a.Point.Ranks()
 	// Who starts ranks itself, or brings programs that we know nothing of,
-	// places them itself; beside a GPU the CPUs are seldom what is scarce.
-	bound := make([]*cpuSet, ranks)
-	if own := bindings(ranks, a.Point.Resources.CPUsPerWorker); own != nil && ranks == a.Point.Ranks() && !f.StartsUsers(a.Point) && a.Point.Resources.Device == "cpu" {
+	// places them itself; beside a GPU the CPUs are seldom what is scarce. Where CPUs
+	// are what is measured, each has its own and no more.
+	bound, measured := make([]*cpuSet, ranks), a.Point.Enforces(study.CPUsKey)
+	each := a.Point.Resources.CPUsPerWorker * a.Point.Ranks() / ranks
+	if own := bindings(ranks, each); own != nil && (measured || ranks == a.Point.Ranks() && !f.StartsUsers(a.Point) && a.Point.Resources.Device == "cpu") {
 		bound = own
 	}
 	// The group's context ends with the first failure.

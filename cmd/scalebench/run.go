@@ -133,7 +133,6 @@ func (s *session) beside(ctx context.Context, w *work, nodes *launcher.Allocatio
 		return nil, err
 	}
 	options.Allocation, options.Oversubscribe = nodes, o.oversubscribe
-	options.LimitMemory = nodes == nil && launcher.LimitsMemory(w.study)
 	backend, err := launcher.NewLocal(options)
 	if err != nil {
 		return nil, &usageError{err: err}

@@ -283,7 +283,11 @@ func (x *expansion) point(p Point) []Planned {
 	if p.Resources.Exclusive != nil {
 		exclusive = *p.Resources.Exclusive
 	}
-	p.LimitMemory = slices.Contains(s.Swept(), "resources.memory")
+	for _, path := range s.Swept() {
+		if path == CPUsKey || path == MemoryKey {
+			p.Enforced = append(p.Enforced, path)
+		}
+	}
 	planned := make([]Planned, s.Repeats)
 	for r := range planned {
 		p.Repeat, p.Seed = r+1, s.Seed+int64(r)

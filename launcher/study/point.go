@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -38,14 +39,23 @@ type Point struct {
 	// puts it under load. BesideNodes are nodes for them alone.
 	Beside      int `json:"beside,omitzero"`
 	BesideNodes int `json:"beside_nodes,omitzero"`
-	// LimitMemory says that points differ in resources.memory: one that is not held to
-	// it would be measured with another's.
-	LimitMemory bool `json:"limit_memory,omitzero"`
+	// Enforced are the keys among CPUsKey and MemoryKey in which points differ: one that
+	// is not held to its own would be measured with another's.
+	Enforced []string `json:"enforced,omitempty"`
 	// Of a training.
 	WorkerBatch  int     `json:"worker_batch,omitzero"`  // samples per step and rank
 	GlobalBatch  int     `json:"global_batch,omitzero"`  // samples per step over all ranks
 	LearningRate float64 `json:"learning_rate,omitzero"` // peak, after scaling with the global batch
 }
+
+// The resources that a point can be held to.
+const (
+	CPUsKey   = "resources.cpus_per_worker"
+	MemoryKey = "resources.memory"
+)
+
+// Enforces reports whether the point has to be held to one of these.
+func (p *Point) Enforces(key string) bool { return slices.Contains(p.Enforced, key) }
 
 // Check says what in a point that was read back cannot be from a plan. It bounds
 // what others compute with; the study was checked key by key when it was read.

@@ -8,16 +8,27 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-// limited says why a point whose memory is what is measured is not held to it; nil
-// where it is. Slurm asks for what the ranks of a node have together.
-func limited(p study.Point, root fs.FS) error {
-	if !p.LimitMemory || p.Resources.Memory == 0 {
+// limited says why a point is not held to the CPUs or the memory that it differs
+// from others in; nil where it is. cpus are those that this process, and so its
+// program, may run on: a rank's, or all ranks' of the node. The memory is what Slurm
+// is asked for, that of the node's ranks together.
+func limited(p study.Point, perNode bool, cpus int, root fs.FS) error {
+	_, ranks := p.Shape()
+	if want := p.Resources.CPUsPerWorker; p.Enforces(study.CPUsKey) {
+		who := "a rank"
+		if perNode {
+			want, who = want*ranks, "the ranks of a node"
+		}
+		if cpus > want {
+			return fmt.Errorf("%s may run on %d CPUs, not on %d alone, so other values of %s would run the same; set resources.cpu_bind = \"cores\", and on a cluster whose cores have two threads hint = \"nomultithread\" in the site file", who, cpus, want, study.CPUsKey)
+		}
+	}
+	if !p.Enforces(study.MemoryKey) || p.Resources.Memory == 0 {
 		return nil
 	}
-	_, ranks := p.Shape()
 	want := int64(p.Resources.Memory) * int64(ranks)
 	have, ok := cgroup.Memory(root)
-	const remedy = "so every value of resources.memory would run the same; on a cluster, cgroup.conf needs ConstrainRAMSpace=yes"
+	const remedy = "so other values of resources.memory would run the same; on a cluster, cgroup.conf needs ConstrainRAMSpace=yes"
 	switch {
 	case !ok:
 		return fmt.Errorf("nothing limits the run's memory to %v, %s", study.Bytes(want), remedy)

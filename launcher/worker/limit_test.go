@@ -24,14 +24,33 @@ func TestLimited(t *testing.T) {
 			"proc/self/mountinfo":            {Data: []byte("30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")},
 			"sys/fs/cgroup/job_1/memory.max": {Data: []byte(test.limit + "\n")},
 		}
-		p := study.Point{Workers: 2, Nodes: 1, WorkersPerNode: 2, LimitMemory: true, Resources: study.Resources{Memory: 1 << 30}}
-		err := limited(p, root)
+		p := study.Point{Workers: 2, Nodes: 1, WorkersPerNode: 2, Enforced: []string{study.MemoryKey}, Resources: study.Resources{Memory: 1 << 30}}
+		err := limited(p, false, 64, root)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("limit %q: %v, want %q", test.limit, err, test.want)
 		}
-		p.LimitMemory = false
-		if err := limited(p, root); err != nil {
+		p.Enforced = nil
+		if err := limited(p, false, 64, root); err != nil {
 			t.Errorf("memory is not what is measured: %v", err)
+		}
+	}
+}
+
+// Three CPUs for each of two ranks of a node.
+func TestLimitedCPUs(t *testing.T) {
+	p := study.Point{Workers: 2, Nodes: 1, WorkersPerNode: 2, Enforced: []string{study.CPUsKey}, Resources: study.Resources{CPUsPerWorker: 3}}
+	for _, test := range []struct {
+		perNode bool
+		cpus    int
+		want    string
+	}{
+		{false, 3, ""}, {false, 2, ""}, {true, 6, ""},
+		{false, 4, "a rank may run on 4 CPUs, not on 3 alone"},
+		{true, 7, "the ranks of a node may run on 7 CPUs, not on 6 alone"},
+	} {
+		err := limited(p, test.perNode, test.cpus, fstest.MapFS{})
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%d CPUs, per node %v: %v, want %q", test.cpus, test.perNode, err, test.want)
 		}
 	}
 }

@@ -207,7 +207,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		}
 	}
 	code, why := 1, ""
-	if err := limited(point, os.DirFS("/")); err != nil {
+	if err := limited(point, perNode, runtime.NumCPU(), os.DirFS("/")); err != nil {
 		why = err.Error()
 	} else if hold, err := useStaged(&program); err != nil {
 		why = err.Error()

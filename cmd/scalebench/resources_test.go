@@ -1,12 +1,56 @@
 package main
 
 import (
+	"bytes"
+	"encoding/csv"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/scalebench/scalebench/launcher/world"
 )
+
+// CPUs that are swept are a user's program's own, too, and no more.
+func TestCPUsSwept(t *testing.T) {
+	if world.CPUs() < 2 {
+		t.Skip("one CPU cannot be swept")
+	}
+	l := &localRun{dir: t.TempDir()}
+	for name, content := range map[string]string{"site.toml": fmt.Sprintf("worker = %q\n", buildWorker(t)), "study.toml": `
+[study]
+name = "cpus"
+[command]
+run = ["sh", "-c", "echo cpus: $(nproc)"]
+[[extract]]
+name = "cpus"
+unit = "CPUs"
+pattern = 'cpus: (?P<value>\d+)'
+[sweep]
+design = "one-factor"
+framework = ["command"]
+workers = [1]
+cpus_per_worker = [2, 1]
+`} {
+		if err := os.WriteFile(filepath.Join(l.dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := l.scalebench(t, "run", "study.toml", "--site", "site.toml").CombinedOutput(); err != nil {
+		t.Fatalf("run: %v\n%s", err, out)
+	}
+	for _, given := range []string{"1", "2"} {
+		out, err := l.scalebench(t, "runs", "--study", "cpus", "--where", "resources.cpus_per_worker = "+given, "--metric", "cpus", "--format", "csv").Output()
+		if err != nil {
+			t.Fatalf("runs: %v\n%s", err, out)
+		}
+		rows, err := csv.NewReader(bytes.NewReader(out)).ReadAll()
+		if err != nil || len(rows) != 2 || rows[1][len(rows[1])-1] != given || rows[0][len(rows[0])-1] != "cpus" {
+			t.Errorf("with %s CPUs: %v, %q", given, err, rows)
+		}
+	}
+}
 
 // Memory that is swept is limited on this machine, too, and that it ran out is a
 // result; where this user can limit none, the study is refused.
