@@ -3,12 +3,14 @@ package worker
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/telemetry"
+	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
 )
 
@@ -41,7 +43,9 @@ func sample(o Options, of metrics.Start, every study.Duration) sampling {
 		return sampling{}
 	}
 	return sampling{telemetry.Start(events, telemetry.Options{Every: time.Duration(every),
-		Marks: []telemetry.Mark{{Name: framework.RunVariable, Value: o.Run.Path()}, {Name: leftover.Variable}}}), file}
+		// The node's: several may be one host, where a cluster is tried out.
+		Marks: []telemetry.Mark{{Name: framework.RunVariable, Value: o.Run.Path()}, {Name: leftover.Variable},
+			{Name: world.NodeVariable, Value: strconv.Itoa(o.World.Node)}}}), file}
 }
 
 // end ends it with a last sample.

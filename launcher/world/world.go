@@ -54,6 +54,9 @@ const (
 	varJob       = "SCALEBENCH_JOB"
 )
 
+// NodeVariable has the number of the node that a program is on.
+const NodeVariable = varNode
+
 // Environ is the world as environment variables, which FromEnviron reads back.
 func (w World) Environ() []string {
 	n := strconv.Itoa
