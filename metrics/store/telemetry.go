@@ -3,9 +3,11 @@ package store
 import (
 	"database/sql"
 	"encoding/json"
+	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/summary"
 	"github.com/scalebench/scalebench/metrics/timeline"
 )
 
@@ -30,8 +32,9 @@ func (w *fileWriter) telemetry(t *metrics.Telemetry, line int) error {
 const selectTelemetry = `SELECT f.id, f.rank, coalesce(f.host, ''), f.started, t.tick, t.at, t.columns, t.missing
 	FROM telemetry t JOIN event_file f ON f.id = t.file`
 
-// scanTelemetry puts the batches of each node together, in the order of the rows.
-func scanTelemetry(rows *sql.Rows) ([]timeline.Node, error) {
+// scanTelemetry puts the batches of each node together, in the order of the rows:
+// the columns that are wanted, or with nil all.
+func scanTelemetry(rows *sql.Rows, wanted []string) ([]timeline.Node, error) {
 	defer rows.Close()
 	var list []timeline.Node
 	last := int64(-1)
@@ -48,6 +51,9 @@ func scanTelemetry(rows *sql.Rows) ([]timeline.Node, error) {
 			if err := json.Unmarshal([]byte(*text), into); err != nil {
 				return nil, err
 			}
+		}
+		if wanted != nil {
+			t.Columns = slices.DeleteFunc(t.Columns, func(c metrics.TelemetryColumn) bool { return !slices.Contains(wanted, c.Name) })
 		}
 		if !started.Valid {
 			continue // its line is bad
@@ -68,7 +74,7 @@ func (in *ingest) nodes(restart int) ([]timeline.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scanTelemetry(rows)
+	return scanTelemetry(rows, summary.Telemetry)
 }
 
 // telemetry is that of the result's incarnation.
@@ -78,7 +84,7 @@ func (q *details) telemetry() error {
 	if err != nil {
 		return err
 	}
-	if q.d.Telemetry, err = scanTelemetry(rows); err != nil || q.d.Result == nil || q.d.Result.Steps == 0 {
+	if q.d.Telemetry, err = scanTelemetry(rows, nil); err != nil || q.d.Result == nil || q.d.Result.Steps == 0 {
 		return err
 	}
 	return q.each("SELECT f.started + t.time "+chosen+" JOIN train t ON t.file = f.id WHERE x.run = ? AND f.rank = 0 AND f.started IS NOT NULL", func(rows *sql.Rows) error {

@@ -12,6 +12,10 @@ import (
 	"github.com/scalebench/scalebench/metrics/timeline"
 )
 
+// Telemetry are the columns that a result can come of.
+var Telemetry = []string{metrics.TelemetryCPU, metrics.TelemetryCPUs, metrics.TelemetryOnline, metrics.TelemetryPeriods, metrics.TelemetryThrottled,
+	metrics.TelemetryMemory, metrics.TelemetryMemoryPeak, metrics.TelemetryRead, metrics.TelemetryEnergy, metrics.TelemetryPower}
+
 // resources is what the run used of its nodes. What some node has no reading of is
 // not known of the run. Where the program's log states a measure, that stays.
 func (r *Outcome) resources(in Input) {
