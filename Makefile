@@ -163,7 +163,7 @@ test-horovod: framework-packages
 # lock, and a study of them on a real Slurm.
 test-serving: framework-packages
 	go test -tags serving -timeout 30m -count 1 -run Serving ./launcher/serve/target ./launcher/serve/onnxruntime
-	go test -tags slurm,serving -timeout 60m -count 1 -v -run TestServingOnSlurm ./cmd/scalebench
+	go test -tags slurm,serving -timeout 60m -count 1 -v -run TestServing ./cmd/scalebench
 
 # What scalebench adds to a step of each of them; see docs/frameworks.md.
 bench-frameworks: framework-packages
