@@ -5,6 +5,8 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -100,7 +102,9 @@ workers_per_node = 1
 replicas = [2]
 `, study, 1+r.IntN(4), duration))
 	b.must(0, nil, "submit", study+".toml", "--site", "site.toml")
-	b.until(study, "under load", func(r statusRow) bool { return strings.Contains(r.Detail, "measuring ") })
+	if r := b.until(study, "under load", func(r statusRow) bool { return r.Status.Terminal() || strings.Contains(r.Detail, " in flight") }); r.Status.Terminal() {
+		b.t.Fatalf("%s before any fault: %s", r.Status, r.Detail)
+	}
 	a := b.attempts(study)[0]
 	on := b.slurm(c, "squeue", "--noheader", "--format=%N", "--jobs="+*b.until(study, "a job", func(r statusRow) bool { return r.Job != nil }).Job)
 	nodes, err := nodelist.Expand(strings.TrimSpace(on))
@@ -137,11 +141,14 @@ replicas = [2]
 	if done != (len(shown.Loads) == 1) || done && !(shown.Loads[0].Errors > 0) {
 		b.t.Errorf("loads %+v of a run that is %s", shown.Loads, ended.Status)
 	}
+	// A node that is back is not reached by the others at once.
 	for deadline := time.Now().Add(longest); ; time.Sleep(200 * time.Millisecond) {
-		if out := b.slurm(c, "sinfo", "--noheader", "--Node", "--partition=main", "--format=%t"); strings.Count(out, "idle") == 3 {
+		srun := exec.Command(filepath.Join(c.Dir, "bin", "srun"), "--immediate=10", "--nodes=3", "--ntasks=3", "true")
+		srun.Env = b.env
+		if out, err := srun.CombinedOutput(); err == nil {
 			return
 		} else if time.Now().After(deadline) {
-			b.t.Fatalf("the nodes do not come back: %q", out)
+			b.t.Fatalf("the nodes do not come back: %v: %s", err, out)
 		}
 	}
 }
