@@ -21,7 +21,7 @@ from pytriton.triton import Triton, TritonConfig
 import onnx_model
 
 DEFAULT_BATCH = 4  # Triton's
-EXIT_TIME = 4  # seconds; replicas get a second more before they are killed
+EXIT_TIME = 4  # seconds; replicas get one more before they are killed
 
 
 def numpy_type(datatype):
@@ -46,11 +46,17 @@ def main():
     def many(**inputs):
         return model.run(inputs)
 
-    # Triton itself does not end by SIGTERM. PyTriton ends it when this process
-    # exits; it gives the model the time to leave its shared memory.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     folder = tempfile.mkdtemp(prefix="scalebench-triton-")
     workspace = pathlib.Path(folder) / "workspace"
+
+    def end(*_):
+        # First, as there may be no time for it later; what is open stays open.
+        shutil.rmtree(folder, ignore_errors=True)
+        sys.exit()
+
+    # Triton itself does not end by SIGTERM. PyTriton ends it when this process
+    # exits; it gives the model the time to leave its shared memory.
+    signal.signal(signal.SIGTERM, end)
     try:
         with Triton(config=TritonConfig(
                 http_address=o.host, http_port=o.port,
