@@ -161,6 +161,12 @@ func (m Measure) Gain(value, base float64) float64 {
 	return value / base
 }
 
+// Scales reports whether twice the resources could double the measure, or halve it: a
+// rate, a time, or a user's figure of no unit. A share or an energy could not.
+func (m Measure) Scales() bool {
+	return m.Show != Percent && (m.Unit == "" || m.Unit == "s" || strings.HasSuffix(m.Unit, "/s"))
+}
+
 const toPrefix = "to_"
 
 // To is the time to a target accuracy, a fraction, in seconds from the start of

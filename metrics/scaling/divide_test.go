@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/worktest"
 )
 
@@ -99,4 +100,31 @@ func TestDivideIsLinear(t *testing.T) {
 			t.Errorf("%d parts of %d runs", len(parts), n)
 		}
 	})
+}
+
+// Twice the workers could double a rate or halve a time, but no share: an accuracy
+// that stays what it was has no efficiency of 50 %.
+func TestSharesHaveNoEfficiency(t *testing.T) {
+	var obs []Observation
+	for _, workers := range []int{1, 2} {
+		obs = append(obs, Observation{Run: fmt.Sprint(workers), Point: fmt.Sprint(workers), Repeat: 1, Kind: "train", Framework: "native", Workers: workers, Nodes: 1,
+			Values: map[string]float64{measure.Throughput: 100 * float64(workers), measure.FinalAccuracy: 0.8, measure.RunSeconds: 60 / float64(workers), measure.DataWait: 0.1}})
+	}
+	curves, err := Analyse(obs, Options{})
+	if err != nil || len(curves) != 1 {
+		t.Fatal(err, len(curves))
+	}
+	at := &curves[0].Points[1]
+	for name, want := range map[string]bool{measure.Throughput: true, measure.RunSeconds: true, measure.FinalAccuracy: false, measure.DataWait: false} {
+		s := at.Of(name)
+		if e := s.Efficiency(); (e != nil) != want || want && e.Value != 1 {
+			t.Errorf("efficiency of %s: %+v", name, e)
+		}
+		if serial, _ := s.KarpFlatt(); (serial != nil) != want {
+			t.Errorf("serial fraction of %s: %v", name, serial)
+		}
+		if s.Gain() == nil {
+			t.Errorf("%s has no ratio to the base", name)
+		}
+	}
 }

@@ -115,10 +115,10 @@ func (s *Summary) Over(other *Summary) *Estimate {
 func (s *Summary) Base() *Summary { return s.base }
 
 // Efficiency is Gain over how many times the base's resources these are, a
-// fraction; nil along an axis that multiplies none. For a rate it is one formula: X(N)·base/(X(base)·N) is weak-scaling
-// efficiency (work per worker fixed, so equal to T_step(base)/T_step(N)) and
-// strong-scaling efficiency alike (samples per step fixed, so X is inverse to
-// the step time).
+// fraction; nil along an axis that multiplies none, and for what does not scale. For
+// a rate it is one formula: X(N)·base/(X(base)·N) is weak-scaling efficiency (work
+// per worker fixed, so equal to T_step(base)/T_step(N)) and strong-scaling efficiency
+// alike (samples per step fixed, so X is inverse to the step time).
 func (s *Summary) Efficiency() *Estimate {
 	s.Gain()
 	return s.efficiency
@@ -130,7 +130,7 @@ func (s *Summary) divide() {
 	}
 	if s == s.base {
 		s.gain = &Estimate{Value: 1, Runs: s.Median.Runs, Why: AtBase}
-		if s.multiple != 0 {
+		if s.multiple != 0 && s.Scales() {
 			s.efficiency = &Estimate{Value: 1, Runs: s.Median.Runs, Why: AtBase}
 		}
 		return
@@ -159,7 +159,7 @@ func (s *Summary) divide() {
 	default:
 		s.gain.Interval, s.gain.Why = ratioInterval(s.Median, s.base.Median)
 	}
-	if s.multiple == 0 {
+	if s.multiple == 0 || !s.Scales() {
 		return
 	}
 	s.efficiency = &Estimate{Value: g / s.multiple, Runs: s.gain.Runs, Blocks: s.gain.Blocks, Why: s.gain.Why}
@@ -175,7 +175,7 @@ func (s *Summary) divide() {
 // not above 1.
 func (s *Summary) KarpFlatt() (*float64, *Interval) {
 	g, n := s.Gain(), s.multiple
-	if g == nil || s == s.base || !(n > 1) {
+	if g == nil || s == s.base || !(n > 1) || !s.Scales() {
 		return nil, nil
 	}
 	serial := func(s float64) float64 { return (1/s - 1/n) / (1 - 1/n) }
