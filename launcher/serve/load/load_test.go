@@ -272,6 +272,40 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A closed loop in which one of two replicas stops answering has a rate before and
+// another after, and none of the whole.
+func TestReplicaStopsAnswering(t *testing.T) {
+	judged := map[bool]int{}
+	for _, when := range []time.Duration{4, 10, 20, 30, 36} {
+		for _, inFlight := range []int{1, 2, 8} {
+			for _, timeout := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second} {
+				synctest.Test(t, func(t *testing.T) {
+					start := time.Now()
+					p := &played{service: func(n int) (time.Duration, error) {
+						if n%2 == 1 && time.Since(start) > when*time.Second {
+							return time.Hour, nil
+						}
+						return time.Duration((0.9 + 0.0002*float64(n*7919%1000)) * float64(10*time.Millisecond)), nil
+					}}
+					result, err := Run(context.Background(), Options{Dial: p.dial, InFlight: inFlight, Duration: Windows * time.Second, Timeout: timeout})
+					if err != nil {
+						t.Fatal(err)
+					}
+					// Of two requests one has an answer, in 10 ms, and the other none in its time.
+					// Where all before that is left out, it is the service with one replica.
+					alone := float64(inFlight) / (10*time.Millisecond + timeout).Seconds()
+					v := result.Judge()
+					judged[v.Why == ""]++
+					if rate := v.Total.Rate(); v.Why == "" && math.Abs(rate/alone-1) > 0.05 {
+						t.Errorf("%d in flight, a replica stops at %d s, %v to answer: judged steady, at %g/s, %g with the other alone", inFlight, when, timeout, rate, alone)
+					}
+				})
+			}
+		}
+	}
+	t.Logf("%d refused, %d judged", judged[false], judged[true])
+}
+
 // streamed is a service whose answers come text by text: the n-th request of a
 // connection waits for first behind those before it, then a text every gap.
 type streamed struct {

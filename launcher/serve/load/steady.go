@@ -97,10 +97,11 @@ func (r *Result) Judge() Verdict {
 	case empty > 0:
 		v.Why = fmt.Sprintf("in %d of %d windows nothing was answered: the service stalled", empty, len(v.windows))
 	default:
-		if worth := independentWindows(means); worth < independent && stat.StdDev(means, nil) > wander*math.Sqrt(worth) {
-			v.Why = fmt.Sprintf("latency is still drifting: %d windows count as %.0f independent ones, %d are needed; measure for longer, or at a lower rate", len(means), worth, independent)
-		} else if a, b := halves(means); a > b {
-			v.Why = fmt.Sprintf("the latency changes by %.0f %% from the first to the second half", 100*a)
+		v.Why = unsteady("latency", means)
+		// A closed loop can lose answers and keep the latency of those that it gets: where
+		// one of several replicas is silent from some time on.
+		if v.Why == "" && r.Asked == 0 {
+			v.Why = unsteady("rate", rates(v.windows))
 		}
 	}
 	if off := v.Total.Little(); math.Abs(off) > overhead && v.Total.Good > 0 {
@@ -216,6 +217,27 @@ func (v *Verdict) asked() float64 {
 	return float64(v.Total.Requests()) / v.Total.Length.Seconds()
 }
 
+// unsteady says in words why the logarithms of a quantity by window are those of no
+// steady state; "" where they may be.
+func unsteady(of string, values []float64) string {
+	if worth := independentWindows(values); worth < independent && stat.StdDev(values, nil) > wander*math.Sqrt(worth) {
+		return fmt.Sprintf("the %s is still drifting: %d windows count as %.0f independent ones, %d are needed; measure for longer, or at a lower rate", of, len(values), worth, independent)
+	}
+	if a, b := halves(values); a > b {
+		return fmt.Sprintf("the %s changes by %.0f %% from the first to the second half", of, 100*a)
+	}
+	return ""
+}
+
+// rates are the logarithms of the windows' right answers; none counts as half of one.
+func rates(list []Window) []float64 {
+	values := make([]float64, len(list))
+	for i, w := range list {
+		values[i] = math.Log(max(float64(w.Good), 0.5) / w.Length.Seconds())
+	}
+	return values
+}
+
 // means are the logarithms of the windows' mean latencies, without those that have
 // no answer.
 func means(list []Window) []float64 {
@@ -282,8 +304,8 @@ func independentWindows(values []float64) float64 {
 	return n * (1 - r) / (1 + r)
 }
 
-// halves is how far the second half's latency is from the first's, as a fraction, and
-// how far it may be.
+// halves is how far the second half is from the first, as a fraction, and how far it
+// may be.
 func halves(values []float64) (off, bound float64) {
 	first, second := values[:len(values)/2], values[len(values)/2:]
 	a, b := stat.Mean(first, nil), stat.Mean(second, nil)
