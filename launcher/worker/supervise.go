@@ -215,7 +215,12 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		sampler := sample(o, start, record.SampleEvery)
 		begun, written := time.Now(), output{log: o.Run.RankLog(o.World.Rank)}
 		note := func(text string) { _ = events.Write(metrics.Event{Note: &metrics.Note{Text: text}}) }
-		code, why = run(f, program, &written, func(s os.Signal) {
+		// Until how the program ended is written down: another rank that missed it may
+		// have this one ended meanwhile, and nobody would know which was the first.
+		signals := make(chan os.Signal, 8)
+		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGHUP)
+		defer signal.Stop(signals)
+		code, why = run(f, program, &written, signals, func(s os.Signal) {
 			// At once: this process may be killed before the program has ended,
 			// and what it knew would be taken for a node's that failed.
 			note("signal " + s.String() + " came")
@@ -252,9 +257,9 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 	return code, events.Write(metrics.Event{Stop: &stop})
 }
 
-// run starts the program and waits for it, passing signals on; heard is told of
-// the first. It notes where in the log the program's own output begins.
-func run(f framework.Framework, s framework.Rank, o *output, heard func(os.Signal)) (code int, why string) {
+// run starts the program and waits for it, passing signals on as they come; heard is
+// told of the first. It notes where in the log the program's own output begins.
+func run(f framework.Framework, s framework.Rank, o *output, signals <-chan os.Signal, heard func(os.Signal)) (code int, why string) {
 	w, arguments, users := s.World, f.Started(s), f.StartsUsers(s.Point)
 	log, err := os.OpenFile(o.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
@@ -272,10 +277,6 @@ func run(f framework.Framework, s framework.Rank, o *output, heard func(os.Signa
 	if err := leftover.Adopt(); err != nil {
 		return 1, fmt.Sprintf("cannot adopt the program's daemons: %v", err)
 	}
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGHUP)
-	defer signal.Stop(signals)
-
 	cmd := exec.Command(arguments[0], arguments[1:]...)
 	cmd.Env = append(os.Environ(), w.Environ()...)
 	if f.OncePerNode(s.Point) {
