@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -101,6 +103,15 @@ func (r *serving) figure(f metrics.Figure) error {
 func (r *serving) doubt(text string) error {
 	fmt.Println(text)
 	return r.events.Write(metrics.Event{Note: &metrics.Note{Text: text}})
+}
+
+// latencies makes the log of a load's.
+func (r *serving) latencies(load string) (io.WriteCloser, error) {
+	path := r.program.run.Latencies(load, r.world.Restart)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
 // run starts the replicas, has them put under load, and ends them.
@@ -384,7 +395,7 @@ func (r *serving) load(ctx context.Context, addresses, hosts []string, startup t
 	if err := r.phase("ready"); err != nil {
 		return err
 	}
-	s := trial.Service{Dial: dial, Replicas: names, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Doubt: r.doubt}
+	s := trial.Service{Dial: dial, Replicas: names, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Doubt: r.doubt, Log: r.latencies}
 	if s.InProcess || target.OverGRPC(servers[0]) {
 		s.Null = nil // there is no client of a server; or its null server speaks HTTP
 	}

@@ -180,6 +180,12 @@ func (r Folder) Nonce() string       { return filepath.Join(string(r), "nonce") 
 func (r Folder) JobLog() string      { return filepath.Join(string(r), "job.log") }
 func (r Folder) Events() string      { return filepath.Join(string(r), "events") }
 
+// Latencies is the log of a load's latencies, by the load's name and the restart of
+// the rank that wrote it.
+func (r Folder) Latencies(load string, restart int) string {
+	return filepath.Join(string(r), "latencies", fmt.Sprintf("%s-%d.hlog", load, restart))
+}
+
 // Heartbeat is rewritten by the command that drives a local attempt for as long
 // as it does: its time is what other hosts see of that command.
 func (r Folder) Heartbeat() string { return filepath.Join(string(r), "heartbeat") }

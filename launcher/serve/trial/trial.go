@@ -6,7 +6,9 @@ package trial
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -79,6 +81,10 @@ type Service struct {
 	// Sleep and InProcess are load.Options's.
 	Sleep     func(time.Duration)
 	InProcess bool
+
+	// Log is where a load's latencies go, window by window (load.Result.WriteLog), by
+	// the load's name; nil: nowhere.
+	Log func(name string) (io.WriteCloser, error)
 
 	Phase  func(text string) error
 	Figure func(metrics.Figure) error
@@ -196,9 +202,29 @@ func each(l study.Limit) map[load.Time]time.Duration {
 	return most
 }
 
+// log writes a load's latencies down.
+func (s *Service) log(l Load, r *load.Result, v load.Verdict, start time.Time) error {
+	if s.Log == nil || r == nil {
+		return nil
+	}
+	name := fmt.Sprintf("batch-%d-threads-%d", l.Batch, l.Threads)
+	if l.Threads == 0 {
+		name = fmt.Sprintf("batch-%d-rate-%s", l.Batch, number.Exact(l.Rate))
+	}
+	w, err := s.Log(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.WriteLog(w, l.String()+"; latencies in nanoseconds", start, v.Warmup), w.Close())
+}
+
 // measure records what one load comes to.
 func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity float64, stream uint64) (*load.Result, load.Verdict, error) {
+	start := time.Now()
 	r, v, err := s.run(ctx, w, l, capacity, stream)
+	if err == nil {
+		err = s.log(l, r, v, start)
+	}
 	if err != nil {
 		return nil, v, err
 	}

@@ -1,0 +1,110 @@
+package sensitivity
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// candidate is a combination of amounts that are enough one by one.
+type candidate struct {
+	at    map[string]scaling.Value
+	depth int // steps above the smallest
+}
+
+// candidates are all combinations of a factor's levels from its least that is
+// enough up to the reference, the smallest first. Words keep to the reference's.
+func (a *Answer) candidates() []candidate {
+	list := []candidate{{at: maps.Clone(a.Reference.At)}}
+	for _, f := range a.Factors {
+		if f.Enough == nil {
+			continue
+		}
+		var amounts []scaling.Value // rising
+		for _, l := range slices.Backward(f.Levels) {
+			if len(amounts) > 0 || l.At == *f.Enough {
+				amounts = append(amounts, l.At)
+			}
+		}
+		var next []candidate
+		for _, c := range list {
+			for i, v := range amounts {
+				at := maps.Clone(c.at)
+				at[f.Key] = v
+				next = append(next, candidate{at, c.depth + i})
+			}
+		}
+		list = next
+	}
+	slices.SortStableFunc(list, func(x, y candidate) int { return cmp.Compare(x.depth, y.depth) })
+	return list
+}
+
+// decide goes up from the smallest combination, to the first that is enough.
+func (a *Answer) decide(measured map[string]*Allocation, o Options) {
+	if a.Value == nil || a.Value.Interval == nil {
+		a.Why = "the runs are too few for intervals; 6 of each combination are needed"
+	}
+	var short []Allocation // that fell short
+	var undecided []Allocation
+	found := 0 // the depth of Spec
+	for _, c := range a.candidates() {
+		if steps(c.at, a.Reference.At) == 0 {
+			break // nothing less is enough
+		}
+		if a.Spec != nil && c.depth > found {
+			break
+		}
+		if slices.ContainsFunc(short, func(s Allocation) bool { return dominates(s.At, c.at, o.Factors) }) {
+			continue // less than what is too little
+		}
+		m := measured[nameOf(c.at, o.Factors)]
+		switch {
+		case a.Spec != nil:
+			if m != nil && m.Verdict == Enough {
+				a.Also = append(a.Also, *m)
+			}
+		case m == nil:
+			// One step above what fell short, or the smallest of all.
+			if c.depth == 0 || slices.ContainsFunc(short, func(s Allocation) bool { return steps(s.At, c.at) == 1 && dominates(c.at, s.At, o.Factors) }) {
+				a.Next = append(a.Next, Allocation{At: c.at})
+			}
+		case m.Verdict == Enough:
+			a.Spec, found = m, c.depth
+		case m.Verdict == TooLittle:
+			short = append(short, *m)
+		default:
+			a.Next = append(a.Next, *m)
+			short = append(short, *m)
+		}
+	}
+	if a.Spec != nil {
+		a.Why = ""
+		return
+	}
+	if a.Why == "" && len(a.Next) == 0 && len(a.Factors) > 0 && !slices.ContainsFunc(a.Factors, Factor.open) {
+		a.Spec = &a.Reference
+		return
+	}
+	for _, f := range a.Factors { // the first undecided amount of each
+		i := slices.IndexFunc(f.Levels, func(l Level) bool { return l.At != f.Reference && l.Verdict == Undecided })
+		if len(a.Next) == 0 && i >= 0 {
+			undecided = append(undecided, *measured[nameOf(a.With(f.Key, f.Levels[i].At), o.Factors)])
+		}
+	}
+	a.Next = append(a.Next, undecided...)
+	if a.Why == "" {
+		switch {
+		case len(a.Factors) == 0:
+			a.Why = "no run has less of anything with all else unchanged"
+		case len(a.Next) > 0 && a.Next[0].Verdict == "":
+			a.Why = "amounts that are enough one by one were not measured together"
+		case len(a.Next) > 0:
+			a.Why = "the runs do not decide"
+		default:
+			a.Why = "the runs do not decide whether less is enough"
+		}
+	}
+}
