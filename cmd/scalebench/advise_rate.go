@@ -130,6 +130,15 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 		}
 		add(one.Series, one.Replicas, one.AtLeast, one.From, one.Rate, one.Low, amount(one.High), one.Runs, amount(one.CostPerHour), amount(one.CostPerMillion))
 	}
+	batches := map[scaling.Value]bool{}
+	for _, c := range a.Curves {
+		if batch, ok := c.Parameters[measure.Batch]; ok {
+			batches[scaling.ValueOf(batch)] = true
+		}
+	}
+	if len(batches) > 1 {
+		t.Notes = append(t.Notes, "Requests of different batches hold different numbers of samples, so the same demand in requests/s is another one for each; --series NAME asks about one.")
+	}
 	if s.format == table.FormatCSV {
 		err = s.print(t)
 	} else {
