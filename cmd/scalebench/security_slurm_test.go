@@ -50,7 +50,7 @@ workers = [1]
 				}
 			}
 		}
-		if seen != 4 {
+		if seen != 5 { // the log, the events of rank, supervisor and telemetry, and the end
 			t.Errorf("%s: %d files", name, seen)
 		}
 	}

@@ -245,15 +245,18 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 	if word := cmp.Or(k.workers, "workers"); !d.has("sweep.workers") && !d.has("sweep."+word) {
 		d.rule("sweep."+word, fmt.Sprintf("missing; list the %s counts to measure, like [1, 2, 4, 8]", strings.TrimSuffix(word, "s")))
 	}
-	names := make([]string, len(s.frameworks))
-	for i, f := range s.frameworks {
-		names[i] = f.Name
+	var names []string // that can run the kind of workload; of others a point says more
+	known := map[string]bool{}
+	for _, f := range s.frameworks {
+		if known[f.Name] = true; k.runBy(f) {
+			names = append(names, f.Name)
+		}
 	}
 	rank := func(a axis) int { return map[string]int{"framework": -1, "workers": 1}[a.path] }
 	slices.SortStableFunc(axes, func(a, b axis) int { return rank(a) - rank(b) })
 	for _, a := range axes {
 		for i, v := range a.values {
-			if a.key == "framework" && !slices.Contains(names, v.String()) {
+			if a.key == "framework" && !known[v.String()] {
 				d.rule(fmt.Sprintf("sweep.framework[%d]", i), oneOf(v.String(), names))
 			}
 		}
