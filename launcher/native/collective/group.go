@@ -274,9 +274,12 @@ func (g *Group) do(ctx context.Context, op op, bytes int, body func() error) err
 	if g.ring != nil {
 		g.ring.begin(op, g.at.seq)
 	}
+	// In this order: the end of the last collective's context, which may be told late,
+	// is not to end this one.
+	g.watch(ctx)
 	err := g.control.enter(g.at)
-	if err == nil {
-		err = g.watch(ctx)
+	if err == nil && ctx.Err() != nil { // between two collectives
+		err = toldToStop(g.rank, ctx)
 	}
 	if err == nil {
 		err = body()
@@ -306,8 +309,8 @@ func (g *Group) giveUp(v *PeerError) error {
 	return g.err
 }
 
-// watch lets the end of ctx end the collective going on.
-func (g *Group) watch(ctx context.Context) error {
+// watch lets the end of ctx, and of no earlier one, end the collective that begins.
+func (g *Group) watch(ctx context.Context) {
 	done := ctx.Done()
 	old := g.watched.Load()
 	if done == nil {
@@ -315,7 +318,7 @@ func (g *Group) watch(ctx context.Context) error {
 			g.watched.Store(nil)
 			old.stop()
 		}
-		return nil
+		return
 	}
 	if old == nil || old.done != done {
 		if old != nil {
@@ -324,15 +327,12 @@ func (g *Group) watch(ctx context.Context) error {
 		w := &watch{done: done}
 		g.watched.Store(w)
 		w.stop = context.AfterFunc(ctx, func() {
-			if g.watched.Load() == w && unpack(g.control.position.Load()).inside {
+			// Inside first: a collective that is then going on is of this watch.
+			if unpack(g.control.position.Load()).inside && g.watched.Load() == w {
 				g.control.blame(toldToStop(g.rank, ctx))
 			}
 		})
 	}
-	if ctx.Err() != nil { // between two collectives
-		return toldToStop(g.rank, ctx)
-	}
-	return nil
 }
 
 func toldToStop(rank int, ctx context.Context) *PeerError {

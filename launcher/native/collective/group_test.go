@@ -520,6 +520,31 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// The end of a collective's context ends no later one with a context of its own, also
+// where it is told while that one begins.
+func TestCancelBehind(t *testing.T) {
+	rounds := 20_000
+	if testing.Short() {
+		rounds = 4_000
+	}
+	errs := together(t, 2, Options{Timeout: 20 * time.Second}, func(g *Group) error {
+		for range rounds {
+			ctx, cancel := context.WithCancel(context.Background())
+			err := g.AllReduceInt64(ctx, []int64{1})
+			cancel()
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for r, err := range errs {
+		if err != nil {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+}
+
 // A context that ends between two collectives ends the next one that comes with
 // it, and only that.
 func TestCancelBetween(t *testing.T) {

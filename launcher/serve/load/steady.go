@@ -221,7 +221,7 @@ func (v *Verdict) asked() float64 {
 // steady state; "" where they may be.
 func unsteady(of string, values []float64) string {
 	if worth := independentWindows(values); worth < independent && stat.StdDev(values, nil) > wander*math.Sqrt(worth) {
-		return fmt.Sprintf("the %s is still drifting: %d windows count as %.0f independent ones, %d are needed; measure for longer, or at a lower rate", of, len(values), worth, independent)
+		return fmt.Sprintf("the %s is still drifting: %d windows count as %.0f independent ones, %d are needed; measure for longer, or at a lower rate", of, len(values), math.Floor(worth), independent)
 	}
 	if a, b := halves(values); a > b {
 		return fmt.Sprintf("the %s changes by %.0f %% from the first to the second half", of, 100*a)
