@@ -13,8 +13,8 @@ import (
 
 // TestServingInProcess computes a real model without a server, by the library of a
 // Python environment, and lets a worker with that library serve one: no request gets a
-// wrong answer, and what the model takes alone is known or refused for this machine's
-// sake, not for want of the library.
+// wrong answer, and the model's own time is measured, or refused because this machine
+// is too busy; the library is never missing.
 func TestServingInProcess(t *testing.T) {
 	python, err := interpreter("mlserver")
 	if err != nil {

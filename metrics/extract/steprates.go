@@ -1,0 +1,210 @@
+package extract
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/mfu"
+)
+
+// finish adds the run's figures.
+func (s *stepLog) finish() error {
+	l := s.l
+	if s.line == 0 {
+		return nil
+	}
+	s.from.note(l)
+	rated := false
+	for _, f := range steady {
+		values := s.measured[f.Name]
+		if len(values) == 0 {
+			continue
+		}
+		rated = true
+		f.Reduce = "median"
+		f.Note = strings.Join(slices.DeleteFunc([]string{f.Note, "the median over the log's lines, without " + s.leftOut()}, func(s string) bool { return s == "" }), "; ")
+		if err := l.reduce(f, s.scale[f.Name], values); err != nil {
+			return err
+		}
+	}
+	if !rated {
+		l.note("no rate is taken: the log has nothing beyond %s, in which programs compile and fill caches", s.leftOut())
+	}
+	if err := s.peaks(); err != nil {
+		return err
+	}
+	if err := s.rates(); err != nil {
+		return err
+	}
+	s.losses()
+	return nil
+}
+
+// peaks adds those of memory.
+func (s *stepLog) peaks() error {
+	for _, f := range atPeak {
+		values := s.measured[f.Name]
+		if len(values) == 0 {
+			continue
+		}
+		f.Reduce, f.Note = "max", "of a device, of the ranks that are read; the largest that the log states"
+		if err := s.l.reduce(f, s.scale[f.Name], values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rates adds those over all devices: samples/s where the log says how many samples a
+// step has, tokens/s where it says how many tokens.
+func (s *stepLog) rates() error {
+	l, n := s.l, s.devices()
+	seconds := s.measured[stepSeconds]
+	// A step's time makes the rate of something that a step has so many of.
+	over := func(f metrics.Figure, each float64) error {
+		median, err := Reduce("median", numbers(seconds))
+		if err != nil {
+			return err
+		}
+		if f.Value = each / scaled(median, s.scale[stepSeconds]); !finite(f.Value) {
+			return l.errorAt(seconds[len(seconds)-1].Line, "%s is not a finite number", f.Name)
+		}
+		if len(seconds) > 1 {
+			f.Reduce = "median"
+		}
+		l.add(metrics.Event{Figure: &f}, f.Value/median, seconds...)
+		return nil
+	}
+	if s.batch.Line > 0 && len(seconds) > 0 {
+		if err := over(metrics.Figure{Name: metrics.FigureThroughput, Unit: "samples/s", Note: "the global batch over the median step time; a sample is a sequence"}, s.batch.Number); err != nil {
+			return err
+		}
+	}
+	each := s.measured[tokensPerGPU]
+	if err := s.sequence(); err != nil {
+		return err
+	}
+	if len(each) > 0 {
+		median, err := Reduce("median", numbers(each))
+		if err != nil {
+			return err
+		}
+		if err := s.utilisation(scaled(median, s.scale[tokensPerGPU]), func(f metrics.Figure, scale float64) error {
+			f.Reduce = "median"
+			return l.reduce(f, s.scale[tokensPerGPU]*scale, each)
+		}); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(each) > 0 && s.undivided != "":
+		l.note("%s is left out, which is a device's rate times their number: %s", tokensPerSecond, s.undivided)
+	case len(each) > 0 && n > 0:
+		taken := ""
+		if l.res.Workers == 0 {
+			taken = ", for which the workers are taken"
+		}
+		l.note("%s is a device's rate times the number of devices%s, not a measured aggregate", tokensPerSecond, taken)
+		return l.reduce(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Reduce: "median", Note: "a device's rate times the number of devices"}, s.scale[tokensPerGPU]*n, each)
+	case len(each) > 0:
+		l.note("%s needs the number of devices, which the log does not say: give --workers", tokensPerSecond)
+	case len(seconds) > 0 && (s.stepTokens.Line > 0 || s.batch.Line > 0 && s.tokens.Number > 0):
+		tokens, of := s.stepTokens.Number, "the tokens of a step"
+		if s.stepTokens.Line == 0 {
+			tokens, of = s.batch.Number*s.tokens.Number, "the global batch times the sequence length"
+		}
+		if err := over(metrics.Figure{Name: tokensPerSecond, Unit: "tokens/s", Better: "higher", Note: of + " over the median step time"}, tokens); err != nil || n == 0 {
+			return err
+		}
+		if err := over(metrics.Figure{Name: tokensPerGPU, Unit: "tokens/s", Note: of + " over the median step time and the number of devices"}, tokens/n); err != nil {
+			return err
+		}
+		median, err := Reduce("median", numbers(seconds))
+		if err != nil {
+			return err
+		}
+		return s.utilisation(tokens/n/scaled(median, s.scale[stepSeconds]), func(f metrics.Figure, scale float64) error { return over(f, tokens/n*scale) })
+	}
+	return nil
+}
+
+// sequence is the tokens of a sample as the model has them, where the log does not say.
+func (s *stepLog) sequence() error {
+	m := s.l.o.Model
+	switch {
+	case m == nil:
+	case s.tokens.Line == 0:
+		s.tokens.Number = float64(m.Sequence)
+	case s.tokens.Number != float64(m.Sequence):
+		return s.l.errorAt(s.tokens.Line, "a sample has %g tokens; the model has sequence = %d", s.tokens.Number, m.Sequence)
+	}
+	return nil
+}
+
+// utilisation adds the MFU by each convention, where it is known what was trained and
+// on which device: a device's tokens/s times scale, as add makes it of them.
+func (s *stepLog) utilisation(tokens float64, add func(f metrics.Figure, scale float64) error) error {
+	l := s.l
+	if l.o.Model == nil {
+		return nil
+	}
+	l.utilised = true
+	peak, err := l.o.Model.Peak()
+	if err != nil {
+		return err
+	}
+	for _, c := range mfu.Conventions {
+		flops, err := c.FLOPs(l.o.Model.Architecture)
+		if err == nil {
+			_, err = mfu.Of(flops, tokens, peak)
+		}
+		if err != nil {
+			l.note("no %s%s: %v", mfuBy, c.Name, err)
+			continue
+		}
+		f := metrics.Figure{Name: mfuBy + c.Name, Note: fmt.Sprintf("%.4g FLOPs a token: %s; of a peak of %.4g TFLOP/s in %s", flops, c.Says, peak/1e12, l.o.Model.Dtype)}
+		if err := add(f, flops/peak); err != nil {
+			return err
+		}
+		if c.Name == s.convention {
+			s.restated(flops * tokens)
+		}
+	}
+	return nil
+}
+
+// restated notes where the program's own FLOP/s are not those that its convention
+// gives for the model.
+func (s *stepLog) restated(flops float64) {
+	values := s.measured[flopsPerGPU]
+	stated, err := Reduce("median", numbers(values))
+	if err != nil {
+		return // it states none
+	}
+	if stated *= s.scale[flopsPerGPU]; math.Abs(stated/flops-1) > 0.02 {
+		s.l.note("%s states %.4g TFLOP/s of a device; by %s's count the model takes %.4g: it is another model, or the program counts otherwise", s.program, stated/1e12, s.convention, flops/1e12)
+	}
+}
+
+// losses adds the last ones as figures of the run, and then all of them: a log has
+// many, and people read its first figures.
+func (s *stepLog) losses() {
+	final := func(name string, v Value, note string) {
+		s.l.add(metrics.Event{Figure: &metrics.Figure{Name: name, Value: v.Number, Note: note}}, 1, v)
+	}
+	switch {
+	case s.undefined > 0:
+		s.l.note("the loss is no finite number in line %d, the last that states one: the training diverged", s.undefined)
+	case s.loss.Line > 0:
+		final(finalLoss, s.loss, "the last training loss that the log states")
+	}
+	if s.evalLoss.Line > 0 {
+		final(finalEvalLoss, s.evalLoss, "the last evaluation's loss that the log states")
+	}
+	for _, one := range s.stated {
+		s.l.figure(one.name, "", map[string]any{one.at: one.of}, one.v, "")
+	}
+}
