@@ -19,7 +19,8 @@ import (
 
 // TestSlurmCancel cancels, by every packing, a run, a study and all, while they
 // wait and while they run: each ends as cancelled, the queue is empty, and
-// nobody begins it again but retry.
+// nobody begins it again but retry. The program has printed all that is asked of it,
+// and exits with 0 when it is told to end.
 func TestSlurmCancel(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, slurmtest.Options{})
@@ -35,7 +36,11 @@ func TestSlurmCancel(t *testing.T) {
 name = %q
 repeats = 3
 [command]
-run = ["sleep", "1000"]
+run = ["sh", "-c", "echo score 1; trap 'exit 0' TERM; sleep 1000 & wait"]
+[[extract]]
+name = "score"
+pattern = '^score (?P<value>[0-9]+)$'
+per = "run"
 [resources]
 time = "1h"
 exclusive = false

@@ -225,6 +225,13 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 			// and what it knew would be taken for a node's that failed.
 			note("signal " + s.String() + " came")
 		})
+		if code == 0 && f.StartsUsers(point) {
+			// What handles SIGTERM may exit with 0, and a shell goes on after a child
+			// that was killed: neither has measured a whole run.
+			if by := toldToEnd(o.Run, signals, strings.TrimPrefix(why, "after ")); by != "" {
+				code, why = 128+int(syscall.SIGTERM), fmt.Sprintf("told to end (%s), it exited with 0; what it measured may be cut short", by)
+			}
+		}
 		if ran := time.Since(begun).Seconds(); f.StartsUsers(point) && code == 0 {
 			_ = events.Write(metrics.Event{Figure: &metrics.Figure{Name: metrics.FigureRunSeconds, Value: ran, Unit: "s", Better: "lower"}})
 		}
@@ -350,6 +357,37 @@ func run(f framework.Framework, s framework.Rank, o *output, signals <-chan os.S
 			return code, why
 		}
 	}
+}
+
+// settle is how far apart the processes of a job may hear of its end: Slurm
+// signals one after the other.
+const settle = 250 * time.Millisecond
+
+// toldToEnd is by what a program that has ended was told to: heard, which its
+// supervisor heard before, a signal that comes to it within settle, or `scalebench
+// cancel`. "" if it ended by itself.
+func toldToEnd(run rundir.Folder, signals <-chan os.Signal, heard string) string {
+	if heard != "" {
+		return heard
+	}
+	var late <-chan time.Time
+	if os.Getenv("SLURM_JOB_ID") != "" {
+		late = time.After(settle)
+	}
+	for late != nil {
+		select {
+		case s := <-signals:
+			if s != syscall.SIGUSR1 {
+				return s.String()
+			}
+		case <-late:
+			late = nil
+		}
+	}
+	if _, err := os.Stat(run.Cancel()); err == nil {
+		return "scalebench cancel"
+	}
+	return ""
 }
 
 // sameWork reports whether a process with these variables was started for a run
