@@ -100,7 +100,7 @@ func (r *Row) value(c Configuration, o Options) error {
 		r.WhyNoValue = o.Measure.Title + ": " + s.Why
 	}
 	if n := len(c.Runs); s.Runs < n {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%s, %s: %d of %s without %s, counted only in time and cost", r.Series, number.Count(r.Workers, "worker"), n-s.Runs, number.Count(n, "run"), o.Measure.Title))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %d of %s without %s, counted only in time and cost", o.Name(*r), n-s.Runs, number.Count(n, "run"), o.Measure.Title))
 	}
 	merits := c.sample()
 	for _, run := range c.Runs {
@@ -125,6 +125,7 @@ func (r *Row) value(c Configuration, o Options) error {
 	}
 	var err error
 	r.Bought, err = bought.median(o.Confidence)
+	r.boughts = bought.of(r.Bought)
 	return err
 }
 

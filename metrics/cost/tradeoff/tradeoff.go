@@ -20,7 +20,6 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -157,6 +156,9 @@ type Row struct {
 	// Gain is how many times better than the baseline the value is, in the direction
 	// of its measure.
 	Gain *scaling.Estimate
+	// Matched is the row over the baseline at the same price of an hour; nil where
+	// Options.Matches says that nothing is.
+	Matched *Matched
 	// BreakEven is 1/CostNormalised: how many times dearer this may get before
 	// the baseline is as cheap. nil at no cost.
 	BreakEven *float64
@@ -171,7 +173,7 @@ type Row struct {
 	Front    bool
 	Warnings []string
 
-	times, costs, merits scaling.Sample // that Time, Cost and Value are of
+	times, costs, merits, boughts scaling.Sample // that Time, Cost, Value and Bought are of
 }
 
 // AtBaseline is why the baseline's own ratios have no interval.
@@ -217,9 +219,9 @@ func Compare(list []Configuration, o Options) ([]Row, error) {
 				continue
 			}
 			if also := bases[i].Also; also != nil {
-				r.Warnings = append(r.Warnings, fmt.Sprintf("%s, %s: also differs from its baseline in %s", r.Series, number.Count(r.Workers, "worker"), strings.Join(also, ", ")))
+				r.Warnings = append(r.Warnings, fmt.Sprintf("%s: also differs from its baseline in %s", o.Name(*r), strings.Join(also, ", ")))
 			}
-			r.Base = fmt.Sprintf("%s, %s", rows[at].Series, number.Count(rows[at].Workers, "worker"))
+			r.Base = o.Name(rows[at])
 			r.TimeNormalised = ratio(r.times, rows[at].times, i == at, o.Confidence)
 			r.CostNormalised = ratio(r.costs, rows[at].costs, i == at, o.Confidence)
 			r.Gain = o.gain(r.merits, rows[at].merits, i == at)
@@ -227,6 +229,9 @@ func Compare(list []Configuration, o Options) ([]Row, error) {
 				even := 1 / c.Value
 				r.BreakEven = &even
 			}
+		}
+		if err := match(rows, list, o); err != nil {
+			return nil, err
 		}
 	}
 	Front(rows, o)

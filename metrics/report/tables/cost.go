@@ -38,6 +38,9 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 		if asked && o.Measure.Better != measure.Neither {
 			t.Columns = append(t.Columns, table.Column{Key: "gain", Right: true})
 		}
+		if o.Matches() {
+			t.Columns = append(t.Columns, table.Column{Key: "matched_gain", Head: "gain at equal cost an hour", Right: true})
+		}
 	}
 	if !o.Work.Epoch && !asked {
 		t.Columns = append(t.Columns, table.Column{Key: "cost_per_epoch", Head: "cost of an epoch", Unit: currency, Right: true, Optional: true})
@@ -81,6 +84,9 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 			}
 			if asked && o.Measure.Better != measure.Neither {
 				cells = append(cells, show(r.Gain, number.Significant))
+			}
+			if o.Matches() {
+				cells = append(cells, show(r.Matched.Gain, number.Significant))
 			}
 		}
 		if !o.Work.Epoch && !asked {
@@ -140,14 +146,14 @@ func targetCost(r tradeoff.Row, target float64, show func(*scaling.Estimate, fun
 
 // costNotes say what the figures are of, the prices and the baselines.
 func costNotes(rows []tradeoff.Row, currency string, o tradeoff.Options) []string {
-	var prices, bases, without []string
+	var prices, bases, matched, without []string
 	once := func(list *[]string, s string) {
 		if !slices.Contains(*list, s) {
 			*list = append(*list, s)
 		}
 	}
 	for _, r := range rows {
-		about := fmt.Sprintf("%s %s, %s", number.Absent, r.Series, number.Count(r.Workers, "worker"))
+		about := number.Absent + " " + o.Name(r)
 		if r.Rate != nil {
 			for _, p := range r.Rate.Parts {
 				once(&prices, p.Price.String())
@@ -163,6 +169,13 @@ func costNotes(rows []tradeoff.Row, currency string, o tradeoff.Options) []strin
 			once(&without, about+": no baseline: "+r.WhyNoBase+".")
 		} else if r.Base != "" {
 			once(&bases, r.Base)
+		}
+		switch m := r.Matched; {
+		case m == nil:
+		case m.Why != "":
+			once(&without, about+": no gain at equal cost an hour: "+m.Why+".")
+		case m.Base != o.Name(r):
+			once(&matched, fmt.Sprintf("%s (%s) over %s (%s)", o.Name(r), number.Significant(r.Rate.PerHour()), m.Base, number.Significant(m.BasePerHour)))
 		}
 	}
 	notes := []string{"Time and cost of " + o.Work.String() + ": medians over runs."}
@@ -189,6 +202,9 @@ func costNotes(rows []tradeoff.Row, currency string, o tradeoff.Options) []strin
 	if bases != nil {
 		notes = append(notes, "Baseline: "+strings.Join(bases, "; ")+". Break-even price: the factor by which a price may rise before the baseline is as cheap.")
 	}
+	if matched != nil {
+		notes = append(notes, fmt.Sprintf("Gain at equal cost an hour: how many times as many %s the same money buys, over as much of the baseline as costs about the same (within %g %%; in %s an hour): %s.", o.Bought(), 100*tradeoff.MatchedWithin, currency, strings.Join(matched, "; ")))
+	}
 	return append(notes, without...)
 }
 
@@ -213,6 +229,10 @@ func CostData(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.T
 		estimated("value")
 		estimated("bought")
 		estimated("gain")
+	}
+	if o.Matches() {
+		estimated("matched_gain")
+		keys("matched_baseline", "matched_baseline_per_hour")
 	}
 	keys("break_even_price_multiple", "baseline")
 	estimated("cost_per_epoch")
@@ -242,6 +262,10 @@ func CostData(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.T
 			add(r.Bought)
 			add(r.Gain)
 		}
+		if o.Matches() {
+			add(r.Matched.Gain)
+			cells = append(cells, table.NonZero(r.Matched.Base), table.NonZero(r.Matched.BasePerHour))
+		}
 		cells = append(cells, r.BreakEven, table.NonZero(r.Base))
 		add(r.CostPerEpoch)
 		for _, target := range targets {
@@ -258,7 +282,11 @@ func CostData(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.T
 		if o.Judged(r) {
 			front = r.Front
 		}
-		why := slices.DeleteFunc([]string{r.Why, r.WhyNoValue, r.WhyNoBase}, func(s string) bool { return s == "" })
+		why := []string{r.Why, r.WhyNoValue, r.WhyNoBase}
+		if r.Matched != nil {
+			why = append(why, r.Matched.Why)
+		}
+		why = slices.DeleteFunc(why, func(s string) bool { return s == "" })
 		warnings := r.Warnings
 		if warnings == nil {
 			warnings = []string{}
