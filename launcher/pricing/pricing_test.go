@@ -226,7 +226,7 @@ func TestMillionAnswers(t *testing.T) {
 				{At: map[string]any{measure.Batch: 8.0}, Values: map[string]float64{measure.RateWithinLimit: rate / 4}},
 			}
 			if i == 5 && nodes == 2 { // one search found nothing at batch 8
-				o.Places = o.Places[:1]
+				o.Places[1].Values = map[string]float64{measure.ModelP50: 0.001}
 			}
 			list = append(list, o)
 		}

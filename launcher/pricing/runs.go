@@ -63,7 +63,10 @@ func (t *Tariff) Configurations(observations []scaling.Observation, clock Clock,
 			for _, r := range p.Runs {
 				run := t.run(byRun[r.ID], clock)
 				if clock == Million { // a run has a rate for each batch, and its curve is of one
-					run.Values, run.Seconds = r.Values, 1e6/r.Values[measure.RateWithinLimit]
+					run.Values, run.Seconds = r.Values, 0
+					if rate := r.Values[measure.RateWithinLimit]; rate > 0 { // one that found none may have other values of the batch
+						run.Seconds = 1e6 / rate
+					}
 				}
 				config.Runs = append(config.Runs, run)
 			}

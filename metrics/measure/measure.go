@@ -71,9 +71,11 @@ type Measure struct {
 	// Capacity says that the best of the values within a run answers a question: how
 	// much a service gives. Other values at different places are of different work.
 	Capacity bool
-	// Priced says that a value counts the resources that it took, so that twice of these
-	// at the same value are no worse: it has no efficiency.
-	Priced bool
+	// Scales says that twice the resources could double it, or halve it: what is done in a
+	// second, by all of them, and the time that a given work takes. Only that has an
+	// efficiency: not a share, nor what is of one step, one answer or one resource, nor a
+	// cost, which counts the resources already.
+	Scales bool
 	// Axis is the coordinate along which curves run unless another axis is asked
 	// for; "" is the number of workers. Measures with equal At have equal Axis.
 	Axis string
@@ -130,9 +132,12 @@ func Find(name string) (Measure, error) {
 }
 
 // Reported is the measure that a figure of a user's program or log is. Nobody
-// but the user knows which way it is better.
+// but the user knows which way it is better. A rate and a time are taken to be of the
+// whole run, and so is what is better when it is higher and has no unit: few rates are
+// given one.
 func Reported(name, unit string, better Direction) Measure {
 	m := Measure{Name: name, Title: name, Unit: unit, Better: better}
+	m.Scales = unit == "s" || strings.HasSuffix(unit, "/s") || unit == "" && better == Higher
 	if unit == "s" {
 		m.Show = Seconds
 	}
@@ -161,19 +166,13 @@ func (m Measure) Gain(value, base float64) float64 {
 	return value / base
 }
 
-// Scales reports whether twice the resources could double the measure, or halve it: a
-// rate, a time, or a user's figure of no unit. A share or an energy could not.
-func (m Measure) Scales() bool {
-	return m.Show != Percent && (m.Unit == "" || m.Unit == "s" || strings.HasSuffix(m.Unit, "/s"))
-}
-
 const toPrefix = "to_"
 
 // To is the time to a target accuracy, a fraction, in seconds from the start of
 // the training clock.
 func To(target float64) Measure {
 	text := strconv.FormatFloat(target, 'f', -1, 64)
-	return Measure{Name: toPrefix + text, Title: "time to " + text, Unit: "s", Better: Lower, Show: Seconds, Missable: true}
+	return Measure{Name: toPrefix + text, Title: "time to " + text, Unit: "s", Better: Lower, Show: Seconds, Missable: true, Scales: true}
 }
 
 // Worse is the direction in which the measure is worse: 1 for more, -1 for less, 0

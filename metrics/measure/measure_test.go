@@ -59,6 +59,9 @@ func TestDeclarations(t *testing.T) {
 			if m.Show == Percent && m.Unit != "" || m.Show == Seconds && m.Unit != "s" || m.Show == Size && m.Unit != "B" {
 				t.Errorf("%s: %s is shown in another unit than its own", kind, m.Name)
 			}
+			if m.Scales && (m.Better == Neither || m.Show == Percent || m.Show == Size) {
+				t.Errorf("%s: %s has an efficiency", kind, m.Name)
+			}
 			if !slices.IsSorted(m.At.Keys()) || m.Axis != "" && !m.At.Has(m.Axis) {
 				t.Errorf("%s: %s is at %v, along %q", kind, m.Name, m.At, m.Axis)
 			}
@@ -94,5 +97,24 @@ func TestGoals(t *testing.T) {
 	}
 	if _, ok := Target(ToTarget); ok || !own.Missable {
 		t.Errorf("%+v is an accuracy's, or cannot be missed", own)
+	}
+}
+
+// What all resources do together has an efficiency, and the time of a given work; what is
+// of one answer, step, replica or rank has none, nor what counts the resources already.
+func TestScales(t *testing.T) {
+	for name, want := range map[string]bool{
+		Throughput: true, TrainSeconds: true, "to_0.75": true, StepP50: false, InitSeconds: false, Skew: false,
+		RequestsPerSecond: true, RateWithinLimit: true, OutputThroughput: true, LatencyP95: false, TTFTP50: false, StartupSeconds: false,
+		ModelP50: false, ReplicaSpread: false, ClientOverhead: false, Errors: false, BusBW: false, Time: false, JoulesPerSample: false,
+	} {
+		if m, err := Find(name); err != nil || m.Scales != want {
+			t.Errorf("%s: %v, %v", name, m.Scales, err)
+		}
+	}
+	for _, m := range PerMillion("EUR") {
+		if m.Scales {
+			t.Errorf("%s counts what it takes", m.Name)
+		}
 	}
 }

@@ -33,8 +33,8 @@ const (
 // PerMillion are those measures in a currency.
 func PerMillion(currency string) []Measure {
 	return []Measure{
-		{Name: CostPerMillion, Title: "cost of a million answers", Unit: currency, Better: Lower, At: Batch, Priced: true},
-		{Name: CostPerMillionSamples, Title: "cost of a million samples", Unit: currency, Better: Lower, At: Batch, Priced: true},
+		{Name: CostPerMillion, Title: "cost of a million answers", Unit: currency, Better: Lower, At: Batch},
+		{Name: CostPerMillionSamples, Title: "cost of a million samples", Unit: currency, Better: Lower, At: Batch},
 	}
 }
 
@@ -80,8 +80,8 @@ const (
 )
 
 var serve = []Measure{
-	{Name: RequestsPerSecond, Title: "answers", Unit: "requests/s", Better: Higher, At: ofLoad, Capacity: true},
-	{Name: SamplesPerSecond, Title: "samples", Unit: "samples/s", Better: Higher, At: ofLoad},
+	{Name: RequestsPerSecond, Title: "answers", Unit: "requests/s", Better: Higher, At: ofLoad, Capacity: true, Scales: true},
+	{Name: SamplesPerSecond, Title: "samples", Unit: "samples/s", Better: Higher, At: ofLoad, Scales: true},
 	{Name: LatencyP50, Title: "P50", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: LatencyP95, Title: "P95", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: LatencyP99, Title: "P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
@@ -96,8 +96,8 @@ var serve = []Measure{
 	{Name: ITLP50, Title: "ITL P50", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: ITLP95, Title: "ITL P95", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: ITLP99, Title: "ITL P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
-	{Name: OutputThroughput, Title: "output tokens", Unit: "tokens/s", Better: Higher, At: ofLoad},
-	{Name: Goodput, Title: "goodput", Unit: "requests/s", Better: Higher, At: ofLoad},
+	{Name: OutputThroughput, Title: "output tokens", Unit: "tokens/s", Better: Higher, At: ofLoad, Scales: true},
+	{Name: Goodput, Title: "goodput", Unit: "requests/s", Better: Higher, At: ofLoad, Scales: true},
 	{Name: SendLagP99, Title: "send lag P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: ClientCPUs, Title: "client CPUs", At: ofLoad},
 	{Name: ClientRate, Title: "client's limit", Unit: "requests/s", At: ofLoad},
@@ -111,7 +111,7 @@ var serve = []Measure{
 	{Name: ReplicaP95, Title: "P95", Unit: "s", Better: Lower, Show: Seconds, At: ofReplica},
 	{Name: ReplicaP99, Title: "P99", Unit: "s", Better: Lower, Show: Seconds, At: ofReplica},
 	{Name: ReplicaErrors, Title: "errors", Better: Lower, Show: Percent, At: ofReplica},
-	{Name: RateWithinLimit, Title: "rate within the limit", Unit: "requests/s", Better: Higher, At: Batch, Capacity: true},
+	{Name: RateWithinLimit, Title: "rate within the limit", Unit: "requests/s", Better: Higher, At: Batch, Capacity: true, Scales: true},
 	{Name: ModelP50, Title: "model alone, P50", Unit: "s", Better: Lower, Show: Seconds, At: Batch},
 	{Name: StartupSeconds, Title: "startup", Unit: "s", Better: Lower, Show: Seconds},
 }

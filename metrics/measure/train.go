@@ -31,12 +31,12 @@ const TokensPerSecond = "tokens_per_second"
 const WhyResumed = "the run went on from a checkpoint of an earlier attempt, whose time is not in it"
 
 var training = []Measure{
-	{Name: Throughput, Title: "throughput", Unit: "samples/s", Better: Higher},
-	{Name: EndToEnd, Title: "end to end", Unit: "samples/s", Better: Higher},
-	{Name: TrainSeconds, Title: "train seconds", Unit: "s", Better: Lower, Show: Seconds},
-	{Name: ToTarget, Title: "time to target", Unit: "s", Better: Lower, Show: Seconds, Missable: true},
+	{Name: Throughput, Title: "throughput", Unit: "samples/s", Better: Higher, Scales: true},
+	{Name: EndToEnd, Title: "end to end", Unit: "samples/s", Better: Higher, Scales: true},
+	{Name: TrainSeconds, Title: "train seconds", Unit: "s", Better: Lower, Show: Seconds, Scales: true},
+	{Name: ToTarget, Title: "time to target", Unit: "s", Better: Lower, Show: Seconds, Missable: true, Scales: true},
 	{Name: InitSeconds, Title: "init seconds", Unit: "s", Better: Lower, Show: Seconds},
-	{Name: RunSeconds, Title: "run time", Unit: "s", Better: Lower, Show: Seconds},
+	{Name: RunSeconds, Title: "run time", Unit: "s", Better: Lower, Show: Seconds, Scales: true},
 	{Name: StepP50, Title: "step p50", Unit: "s", Better: Lower, Show: Seconds},
 	{Name: StepP95, Title: "step p95", Unit: "s", Better: Lower, Show: Seconds},
 	{Name: StepP99, Title: "step p99", Unit: "s", Better: Lower, Show: Seconds},

@@ -316,7 +316,7 @@ func (an *analysis) divide(c *Curve, base Value) {
 	for i := range c.Points {
 		p := &c.Points[i]
 		for _, s := range p.Measures {
-			if an.axis.multiplies() && !s.Priced && base.Numeric() && p.At.Numeric() {
+			if an.axis.multiplies() && s.Scales && base.Numeric() && p.At.Numeric() {
 				s.multiple = p.At.Number / base.Number
 			}
 			if b := c.Base.Of(s.Name); b.Median != nil {

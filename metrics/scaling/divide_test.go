@@ -102,20 +102,22 @@ func TestDivideIsLinear(t *testing.T) {
 	})
 }
 
-// Twice the workers could double a rate or halve a time, but no share: an accuracy
-// that stays what it was has no efficiency of 50 %.
-func TestSharesHaveNoEfficiency(t *testing.T) {
+// Twice the workers could double a rate, or halve the time of a run, but no share, and
+// not what is of one step: a step time that stays what it was has no efficiency of 50 %.
+func TestWhatHasAnEfficiency(t *testing.T) {
 	var obs []Observation
 	for _, workers := range []int{1, 2} {
 		obs = append(obs, Observation{Run: fmt.Sprint(workers), Point: fmt.Sprint(workers), Repeat: 1, Kind: "train", Framework: "native", Workers: workers, Nodes: 1,
-			Values: map[string]float64{measure.Throughput: 100 * float64(workers), measure.FinalAccuracy: 0.8, measure.RunSeconds: 60 / float64(workers), measure.DataWait: 0.1}})
+			Values:   map[string]float64{measure.Throughput: 100 * float64(workers), measure.FinalAccuracy: 0.8, measure.RunSeconds: 60 / float64(workers), measure.DataWait: 0.1, measure.StepP50: 0.1, measure.InitSeconds: 5, "score": 9, "loss": 2, "tokens": 10 * float64(workers)},
+			Reported: []measure.Measure{measure.Reported("score", "J", measure.Higher), measure.Reported("loss", "", measure.Lower), measure.Reported("tokens", "", measure.Higher)}})
 	}
 	curves, err := Analyse(obs, Options{})
 	if err != nil || len(curves) != 1 {
 		t.Fatal(err, len(curves))
 	}
 	at := &curves[0].Points[1]
-	for name, want := range map[string]bool{measure.Throughput: true, measure.RunSeconds: true, measure.FinalAccuracy: false, measure.DataWait: false} {
+	for name, want := range map[string]bool{measure.Throughput: true, measure.RunSeconds: true, measure.FinalAccuracy: false, measure.DataWait: false, measure.StepP50: false, measure.InitSeconds: false,
+		"score": false, "loss": false, "tokens": true} {
 		s := at.Of(name)
 		if e := s.Efficiency(); (e != nil) != want || want && e.Value != 1 {
 			t.Errorf("efficiency of %s: %+v", name, e)

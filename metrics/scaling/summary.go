@@ -21,7 +21,7 @@ type Summary struct {
 
 	made       []made   // the runs that have the measure
 	base       *Summary // of the base point; nil without one
-	multiple   float64  // resources over the base's; 0 along an axis that multiplies none
+	multiple   float64  // resources over the base's; 0 along an axis that multiplies none, and for what does not scale
 	an         *analysis
 	byNode     bool // as of its curve
 	divided    bool // gain was worked out
@@ -130,7 +130,7 @@ func (s *Summary) divide() {
 	}
 	if s == s.base {
 		s.gain = &Estimate{Value: 1, Runs: s.Median.Runs, Why: AtBase}
-		if s.multiple != 0 && s.Scales() {
+		if s.multiple != 0 {
 			s.efficiency = &Estimate{Value: 1, Runs: s.Median.Runs, Why: AtBase}
 		}
 		return
@@ -159,7 +159,7 @@ func (s *Summary) divide() {
 	default:
 		s.gain.Interval, s.gain.Why = ratioInterval(s.Median, s.base.Median)
 	}
-	if s.multiple == 0 || !s.Scales() {
+	if s.multiple == 0 {
 		return
 	}
 	s.efficiency = &Estimate{Value: g / s.multiple, Runs: s.gain.Runs, Blocks: s.gain.Blocks, Why: s.gain.Why}
@@ -175,7 +175,7 @@ func (s *Summary) divide() {
 // not above 1.
 func (s *Summary) KarpFlatt() (*float64, *Interval) {
 	g, n := s.Gain(), s.multiple
-	if g == nil || s == s.base || !(n > 1) || !s.Scales() {
+	if g == nil || s == s.base || !(n > 1) {
 		return nil, nil
 	}
 	serial := func(s float64) float64 { return (1/s - 1/n) / (1 - 1/n) }

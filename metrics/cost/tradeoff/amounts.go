@@ -27,7 +27,9 @@ func (r *Row) amounts(c Configuration, o Options) error {
 			why = "no finished epoch recorded"
 		}
 		if why == "" && !(seconds > 0) {
-			why = "recorded no time"
+			if why = "recorded no time"; o.Work.Million {
+				why = "found no largest rate within the limit"
+			}
 		}
 		if why != "" {
 			without[why]++
@@ -77,8 +79,10 @@ func (r *Row) amounts(c Configuration, o Options) error {
 	r.times, r.costs = times.of(r.Time), costs.of(r.Cost)
 	if r.Time == nil || r.Cost == nil {
 		r.Why = strings.Join(whys, "; ")
-	} else if whys != nil {
-		r.Warnings = append(r.Warnings, whys...)
+	} else {
+		for _, why := range whys {
+			r.Warnings = append(r.Warnings, o.Name(*r)+": "+why)
+		}
 	}
 	return nil
 }
@@ -99,7 +103,7 @@ func (r *Row) value(c Configuration, o Options) error {
 	if r.Value == nil {
 		r.WhyNoValue = o.Measure.Title + ": " + s.Why
 	}
-	if n := len(c.Runs); s.Runs < n {
+	if n := len(c.Runs); s.Runs < n && !o.Work.Million { // of those there is no cost either, which says it
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %d of %s without %s, counted only in time and cost", o.Name(*r), n-s.Runs, number.Count(n, "run"), o.Measure.Title))
 	}
 	merits := c.sample()

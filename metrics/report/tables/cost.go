@@ -171,7 +171,7 @@ func costNotes(rows []tradeoff.Row, currency string, o tradeoff.Options) []strin
 			once(&bases, r.Base)
 		}
 		switch m := r.Matched; {
-		case m == nil:
+		case m == nil || m.Why != "" && m.Why == r.WhyNoBase:
 		case m.Why != "":
 			once(&without, about+": no gain at equal cost an hour: "+m.Why+".")
 		case m.Base != o.Name(r):
@@ -283,7 +283,7 @@ func CostData(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.T
 			front = r.Front
 		}
 		why := []string{r.Why, r.WhyNoValue, r.WhyNoBase}
-		if r.Matched != nil {
+		if r.Matched != nil && r.Matched.Why != r.WhyNoBase {
 			why = append(why, r.Matched.Why)
 		}
 		why = slices.DeleteFunc(why, func(s string) bool { return s == "" })
