@@ -52,9 +52,20 @@ const (
 	TelemetryClock         = "clock"          // Hz: mean over CPUs
 	TelemetryEnergy        = "energy"         // J, c: Of what the counter is of
 	TelemetryPower         = "power"          // W
-	TelemetryBusy          = "busy"           // fraction: Of a GPU
-	TelemetryDeviceMemory  = "device_memory"  // B: Of a GPU
 	TelemetrySampler       = "sampler"        // s, c: CPU time of the sampler itself
+)
+
+// Names of what is read of GPUs, and of CPU packages where it says so.
+const (
+	TelemetryPresent      = "present"         // 1: the GPU answers; 0: it is there and does not
+	TelemetryDivided      = "divided"         // 1: into instances (MIG), of which others may be somebody else's
+	TelemetryBusy         = "busy"            // fraction of the time in which it computed something
+	TelemetryDeviceMemory = "device_memory"   // B: in use
+	TelemetryTemperature  = "temperature"     // °C
+	TelemetryDeviceClock  = "device_clock"    // Hz: of the multiprocessors
+	TelemetryMemoryClock  = "memory_clock"    // Hz
+	TelemetryHeld         = "clock_throttled" // s, c: its clock was held down; Of "GPU 0: heat", "package-0: heat"
+	TelemetryErrors       = "memory_errors"   // c: Of "GPU 0: corrected"
 )
 
 // What a batch may hold at most: a line of [], [], … would otherwise become many

@@ -106,7 +106,7 @@ func supervise(c *cli.Context) error {
 		return err
 	}
 	code, err := worker.Supervise(c.Context, worker.Options{Run: rundir.Folder(dir), World: w, Worker: self,
-		Python: c.String("python"), Commit: c.String("commit")})
+		Python: c.String("python"), Commit: c.String("commit"), Devices: readDevices()})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/native/collective/bench"
 	"github.com/scalebench/scalebench/launcher/native/collective/bench/gpu"
+	"github.com/scalebench/scalebench/launcher/telemetry"
+	"github.com/scalebench/scalebench/launcher/telemetry/nvidia"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -49,6 +51,9 @@ func lookForNCCL() *probe.NCCL {
 	}
 	return found
 }
+
+// readDevices reads NVIDIA's GPUs for a run's sampler.
+func readDevices() telemetry.Devices { return nvidia.New(os.Getenv) }
 
 // gpuCommands are what make gpu-check asks of each rank.
 func gpuCommands() []*cli.Command {

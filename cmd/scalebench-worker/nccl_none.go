@@ -12,6 +12,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/native/collective/bench"
+	"github.com/scalebench/scalebench/launcher/telemetry"
 	"github.com/scalebench/scalebench/launcher/world"
 )
 
@@ -22,6 +23,9 @@ func openNCCL(context.Context, *collective.Group, world.World) (bench.Transport,
 
 // lookForNCCL has nothing to load it with.
 func lookForNCCL() *probe.NCCL { return nil }
+
+// readDevices reads no GPU that needs a library.
+func readDevices() telemetry.Devices { return nil }
 
 // gpuCommands are the GPU variant's.
 func gpuCommands() []*cli.Command { return nil }

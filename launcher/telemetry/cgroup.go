@@ -60,36 +60,36 @@ const (
 )
 
 // cpu is the CPU time of the run, its CPUs, and how often a quota held it up.
-func (n *node) cpu(mine usage) []reading {
-	var list []reading
+func (n *node) cpu(mine usage) []Reading {
+	var list []Reading
 	usage := func() {
 		if g := n.groups.unified; g.own {
 			if stat, err := n.pairs(g.dir, "cpu.stat"); err == nil {
 				if v, has := stat["usage_usec"]; has {
-					list = append(list, counter(metrics.TelemetryCPU, "", unit2+", cpu.stat", "s", 1e-3, v/1000))
+					list = append(list, Counter(metrics.TelemetryCPU, "", unit2+", cpu.stat", "s", 1e-3, v/1000))
 					return
 				}
 			}
 		}
 		if g := n.groups.by["cpuacct"]; g.own {
 			if v, err := n.integer(g.dir, "cpuacct.usage"); err == nil {
-				list = append(list, counter(metrics.TelemetryCPU, "", unit1+", cpuacct.usage", "s", 1e-3, v/1e6))
+				list = append(list, Counter(metrics.TelemetryCPU, "", unit1+", cpuacct.usage", "s", 1e-3, v/1e6))
 				return
 			}
 		}
 		if mine.n > 0 {
-			list = append(list, counter(metrics.TelemetryCPU, "", "the run's processes, /proc/PID/stat", "s", 1e-2, mine.cpu))
+			list = append(list, Counter(metrics.TelemetryCPU, "", "the run's processes, /proc/PID/stat", "s", 1e-2, mine.cpu))
 		} else if mine.err != nil {
 			n.lack(metrics.TelemetryCPU, mine.err)
 		}
 	}
 	usage()
 	if len(mine.cpus) > 0 {
-		list = append(list, gauge(metrics.TelemetryCPUs, "", "affinity of the run's processes", "", 1e-2, n.allowed(len(mine.cpus))))
+		list = append(list, Gauge(metrics.TelemetryCPUs, "", "affinity of the run's processes", "", 1e-2, n.allowed(len(mine.cpus))))
 	}
 	if text, err := n.text("sys/devices/system/cpu/online"); err == nil {
 		if all := cpuList(text); len(all) > 0 {
-			list = append(list, gauge(metrics.TelemetryOnline, "", "/sys/devices/system/cpu/online", "", 1, int64(len(all))))
+			list = append(list, Gauge(metrics.TelemetryOnline, "", "/sys/devices/system/cpu/online", "", 1, int64(len(all))))
 		}
 	}
 	return append(list, n.throttled()...)
@@ -145,7 +145,7 @@ func (n *node) allowed(cpus int) int64 {
 
 // throttled are the periods of the quota that is nearest to this process, and
 // those in which it was used up; without a quota nothing is ever throttled.
-func (n *node) throttled() []reading {
+func (n *node) throttled() []Reading {
 	var nearest, first string
 	n.quotas(func(dir string, _ int64, limited bool) {
 		if limited && nearest == "" {
@@ -178,15 +178,15 @@ func (n *node) throttled() []reading {
 		return nil
 	}
 	source := path.Join(nearest, "cpu.stat")
-	return []reading{counter(metrics.TelemetryPeriods, "", source, "", 1, periods), counter(metrics.TelemetryThrottled, "", source, "", 1, held)}
+	return []Reading{Counter(metrics.TelemetryPeriods, "", source, "", 1, periods), Counter(metrics.TelemetryThrottled, "", source, "", 1, held)}
 }
 
 // memory is what the run holds. Its cgroup tells the page cache apart; added up
 // over processes, pages that several of them share count once each.
-func (n *node) memory(mine usage) []reading {
+func (n *node) memory(mine usage) []Reading {
 	const b = "B"
 	v1, v2 := n.groups.by["memory"], n.groups.unified
-	var list []reading
+	var list []Reading
 	of := func(dir, source, peak, anonymous, cache, shared string) bool {
 		stat, err := n.pairs(dir, "memory.stat")
 		if err != nil {
@@ -198,10 +198,10 @@ func (n *node) memory(mine usage) []reading {
 		if !has || !also || shmem > files {
 			return false
 		}
-		list = append(list, gauge(metrics.TelemetryMemory, "", source+", memory.stat", b, 1, anon+shmem),
-			gauge(metrics.TelemetryPageCache, "", source+", memory.stat", b, 1, files-shmem))
+		list = append(list, Gauge(metrics.TelemetryMemory, "", source+", memory.stat", b, 1, anon+shmem),
+			Gauge(metrics.TelemetryPageCache, "", source+", memory.stat", b, 1, files-shmem))
 		if v, err := n.integer(dir, peak); err == nil {
-			list = append(list, gauge(metrics.TelemetryCharged, "", source+", "+peak, b, 1, v))
+			list = append(list, Gauge(metrics.TelemetryCharged, "", source+", "+peak, b, 1, v))
 		}
 		return true
 	}
@@ -209,12 +209,12 @@ func (n *node) memory(mine usage) []reading {
 	case v2.own && of(v2.dir, unit2, "memory.peak", "anon", "file", "shmem"):
 	case v1.own && of(v1.dir, unit1, "memory.max_usage_in_bytes", "total_rss", "total_cache", "total_shmem"):
 	case mine.resident > 0:
-		list = append(list, gauge(metrics.TelemetryMemory, "", "the run's processes, VmRSS (shared pages once each)", b, 1, mine.resident))
+		list = append(list, Gauge(metrics.TelemetryMemory, "", "the run's processes, VmRSS (shared pages once each)", b, 1, mine.resident))
 	case mine.err != nil:
 		n.lack(metrics.TelemetryMemory, mine.err)
 	}
 	if mine.peak > 0 {
-		list = append(list, gauge(metrics.TelemetryMemoryPeak, "", "the run's processes, VmHWM (shared pages once each)", b, 1, mine.peak))
+		list = append(list, Gauge(metrics.TelemetryMemoryPeak, "", "the run's processes, VmHWM (shared pages once each)", b, 1, mine.peak))
 	}
 	return list
 }
@@ -224,13 +224,13 @@ const mostDevices = 32
 
 // bytes are those that the run reads and writes: over its processes, and by block
 // device where its cgroup counts them.
-func (n *node) bytes(mine usage) []reading {
+func (n *node) bytes(mine usage) []Reading {
 	const source = "the run's processes, /proc/PID/io"
-	var list []reading
+	var list []Reading
 	if mine.counted {
-		list = append(list, counter(metrics.TelemetryRead, "", source+" read_bytes", "B", 1, mine.read),
-			counter(metrics.TelemetryReadCalls, "", source+" rchar", "B", 1, mine.calls),
-			counter(metrics.TelemetryWritten, "", source+" write_bytes", "B", 1, mine.written))
+		list = append(list, Counter(metrics.TelemetryRead, "", source+" read_bytes", "B", 1, mine.read),
+			Counter(metrics.TelemetryReadCalls, "", source+" rchar", "B", 1, mine.calls),
+			Counter(metrics.TelemetryWritten, "", source+" write_bytes", "B", 1, mine.written))
 	} else if mine.err != nil {
 		n.lack(metrics.TelemetryRead, mine.err)
 	}
@@ -239,7 +239,7 @@ func (n *node) bytes(mine usage) []reading {
 		if devices++; devices > mostDevices || read < 0 || written < 0 {
 			return
 		}
-		list = append(list, counter(metrics.TelemetryDeviceRead, number, source, "B", 1, read), counter(metrics.TelemetryDeviceWritten, number, source, "B", 1, written))
+		list = append(list, Counter(metrics.TelemetryDeviceRead, number, source, "B", 1, read), Counter(metrics.TelemetryDeviceWritten, number, source, "B", 1, written))
 	}
 	if g := n.groups.unified; g.own {
 		text, _ := n.text(g.dir, "io.stat")

@@ -60,8 +60,8 @@ func (n *node) findZones() []zone {
 
 // energy are the counters of the CPUs' energy and of the whole node. Whether they
 // may be added up is for those who use them: psys holds the packages.
-func (n *node) energy() []reading {
-	var list []reading
+func (n *node) energy() []Reading {
+	var list []Reading
 	if n.zones == nil {
 		n.lack(metrics.TelemetryEnergy, errors.New("the node has no /sys/class/powercap of RAPL"))
 	}
@@ -80,7 +80,7 @@ func (n *node) energy() []reading {
 			z.total += z.most - z.last + v
 		}
 		z.last = v
-		list = append(list, counter(metrics.TelemetryEnergy, z.name, "RAPL, /"+path.Join(z.dir, "energy_uj")+", of the node", "J", 1e-3, z.total/1000))
+		list = append(list, Counter(metrics.TelemetryEnergy, z.name, "RAPL, /"+path.Join(z.dir, "energy_uj")+", of the node", "J", 1e-3, z.total/1000))
 	}
 	return append(list, n.cray()...)
 }
@@ -89,8 +89,8 @@ const pmCounters = "sys/cray/pm_counters"
 
 // cray are the counters of a Cray node's own board, 10 times a second: "energy" is
 // the whole node's.
-func (n *node) cray() []reading {
-	var list []reading
+func (n *node) cray() []Reading {
+	var list []Reading
 	for _, file := range []struct{ name, column, unit string }{{"energy", metrics.TelemetryEnergy, "J"}, {"power", metrics.TelemetryPower, "W"}} {
 		text, err := n.text(pmCounters, file.name)
 		if err != nil {
@@ -107,42 +107,9 @@ func (n *node) cray() []reading {
 			n.lack(file.column, err)
 			continue
 		}
-		r := gauge(file.column, "node", "Cray pm_counters, of the node", file.unit, 1, v)
-		r.counter = file.column == metrics.TelemetryEnergy
+		r := Gauge(file.column, "node", "Cray pm_counters, of the node", file.unit, 1, v)
+		r.Counter = file.column == metrics.TelemetryEnergy
 		list = append(list, r)
-	}
-	return list
-}
-
-var card = regexp.MustCompile(`^card\d+$`)
-
-// gpus are AMD's, through the plain files of its driver: all of the node's,
-// whoever uses them.
-func (n *node) gpus() []reading {
-	const drm, source = "sys/class/drm", "amdgpu, /sys/class/drm, of the node"
-	var list []reading
-	for _, name := range n.names(drm) {
-		if !card.MatchString(name) || len(list) > 4*mostDevices {
-			continue
-		}
-		device := path.Join(drm, name, "device")
-		if vendor, err := n.text(device, "vendor"); err != nil || strings.TrimSpace(vendor) != "0x1002" {
-			continue
-		}
-		for _, sensor := range n.names(device, "hwmon") {
-			for _, file := range []string{"power1_average", "power1_input"} { // newer cards have only the second
-				if v, err := n.integer(device, "hwmon", sensor, file); err == nil {
-					list = append(list, gauge(metrics.TelemetryPower, name, source, "W", 1e-3, v/1000))
-					break
-				}
-			}
-		}
-		if v, err := n.integer(device, "gpu_busy_percent"); err == nil && v <= 100 {
-			list = append(list, gauge(metrics.TelemetryBusy, name, source, "", 1e-2, v))
-		}
-		if v, err := n.integer(device, "mem_info_vram_used"); err == nil {
-			list = append(list, gauge(metrics.TelemetryDeviceMemory, name, source, "B", 1, v))
-		}
 	}
 	return list
 }

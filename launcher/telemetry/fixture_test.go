@@ -41,18 +41,18 @@ func put(t *testing.T, root string, files map[string]string) {
 }
 
 // values are readings by name, with what they are of, in their unit.
-func values(list []reading) map[string]float64 {
+func values(list []Reading) map[string]float64 {
 	m := map[string]float64{}
 	for _, r := range list {
-		m[strings.TrimSpace(r.name+" "+r.of)] = float64(r.count) * r.scale
+		m[strings.TrimSpace(r.Name+" "+r.Of)] = float64(r.Count) * r.Scale
 	}
 	return m
 }
 
-func sources(list []reading) map[string]string {
+func sources(list []Reading) map[string]string {
 	m := map[string]string{}
 	for _, r := range list {
-		m[r.name] = r.source
+		m[r.Name] = r.Source
 	}
 	return m
 }
@@ -205,7 +205,7 @@ func TestProcesses(t *testing.T) {
 func TestManyProcesses(t *testing.T) {
 	var files []map[string]string
 	for i := range 1000 {
-		files = append(files, process(1000+i, 7, "5", 10, 0, 2, 3, 100, 0, ours))
+		files = append(files, process(5_000_000+i, 7, "5", 10, 0, 2, 3, 100, 0, ours))
 	}
 	n := newNode(Options{Root: tree(t, files...), Marks: marks})
 	got := values(n.sample())
@@ -279,10 +279,35 @@ func TestBoards(t *testing.T) {
 		"sys/class/drm/card2/device/vendor":                      "0x10de\n",
 		"sys/class/drm/card2/device/hwmon/hwmon5/power1_average": "1\n",
 		"sys/class/drm/card0-DP-1/device/vendor":                 "0x1002\n",
+		"sys/class/drm/card0/device/hwmon/hwmon3/temp1_input":    "61000\n",      // m°C
+		"sys/class/drm/card0/device/hwmon/hwmon3/freq1_input":    "1700000000\n", // Hz
+		"sys/class/drm/card0/device/ras/umc_err_count":           "ue: 1\nce: 5\nother: 9\n",
 	})})
-	want := map[string]float64{"energy node": 12345678, "power node": 410, "power card0": 213, "busy card0": 0.97, "device_memory card0": 1 << 36, "power card1": 90.5}
+	want := map[string]float64{"energy node": 12345678, "power node": 410, "present card0": 1, "power card0": 213, "busy card0": 0.97, "device_memory card0": 1 << 36,
+		"temperature card0": 61, "device_clock card0": 1.7e9, "memory_errors card0: uncorrected": 1, "memory_errors card0: corrected": 5, "present card1": 1, "power card1": 90.5}
 	if diff := cmp.Diff(want, values(n.sample()), near); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// NVIDIA's GPUs that nobody reads are there all the same: the packages' energy is not
+// the node's. Without the driver there are none.
+func TestUnreadGPUs(t *testing.T) {
+	driver := map[string]string{"proc/driver/nvidia/gpus/0000:1b:00.0/information": "Model: x\n", "proc/driver/nvidia/gpus/0000:43:00.0/information": "Model: x\n"}
+	want := map[string]float64{"present GPU 0": 1, "present GPU 1": 1}
+	unloaded := func() ([]Reading, map[string]string) {
+		return nil, map[string]string{metrics.TelemetryPresent: "NVML cannot be loaded"}
+	}
+	for why, devices := range map[string]Devices{"make worker-gpu": nil, "NVML cannot be loaded": unloaded} {
+		n := newNode(Options{Root: tree(t, driver), Devices: devices})
+		if diff := cmp.Diff(want, values(n.sample()), near); diff != "" || !strings.Contains(n.missing[metrics.TelemetryPower], why) {
+			t.Errorf("%s\n%v", diff, n.missing)
+		}
+		n.outside.end()
+	}
+	n := newNode(Options{Root: tree(t)})
+	if got := n.sample(); len(got) != 0 || n.missing[metrics.TelemetryPower] != "" {
+		t.Errorf("%v, %v", got, n.missing)
 	}
 }
 
@@ -290,15 +315,21 @@ func TestHost(t *testing.T) {
 	n := newNode(Options{Marks: marks, Root: tree(t, process(100, 7, "5", 1, 0, 1, 1, 1, 1, ours), map[string]string{
 		"proc/net/dev": "Inter-|   Receive  |  Transmit\n face |bytes packets|bytes\n    lo: 99 1 0 0 0 0 0 0 99 1 0 0 0 0 0 0\n" +
 			"  eth0: 1000 1 0 0 0 0 0 0 2000 1 0 0 0 0 0 0\n  ib0:7 1 0 0 0 0 0 0 8 1 0 0 0 0 0 0\n idle: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-		"sys/devices/system/cpu/online":                        "0-7\n",
-		"sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq": "2000000\n", // kHz
-		"sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq": "3000000\n",
-		"sys/devices/system/cpu/cpu4/cpufreq/scaling_cur_freq": "<unknown>\n",
-		"sys/devices/system/cpu/cpu5/cpufreq/scaling_cur_freq": "1\n", // not one that the run may use
-		"proc/pressure/memory":                                 "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n",
+		"sys/devices/system/cpu/online":                                               "0-7\n",
+		"sys/devices/system/cpu/cpu0/topology/physical_package_id":                    "0\n",
+		"sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_total_time_ms": "1500\n",
+		"sys/devices/system/cpu/cpu1/topology/physical_package_id":                    "0\n",
+		"sys/devices/system/cpu/cpu1/thermal_throttle/package_throttle_total_time_ms": "1500\n",
+		"sys/devices/system/cpu/cpu4/topology/physical_package_id":                    "1\n",
+		"sys/devices/system/cpu/cpu4/thermal_throttle/package_throttle_total_time_ms": "0\n",
+		"sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq":                        "2000000\n", // kHz
+		"sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq":                        "3000000\n",
+		"sys/devices/system/cpu/cpu4/cpufreq/scaling_cur_freq":                        "<unknown>\n",
+		"sys/devices/system/cpu/cpu5/cpufreq/scaling_cur_freq":                        "1\n", // not one that the run may use
+		"proc/pressure/memory": "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n",
 	})})
 	got := values(n.sample())
-	want := map[string]float64{"received eth0": 1000, "sent eth0": 2000, "received ib0": 7, "sent ib0": 8, "cpus_online": 8, "clock": 2.5e9, "pressure memory": 1.234}
+	want := map[string]float64{"received eth0": 1000, "sent eth0": 2000, "received ib0": 7, "sent ib0": 8, "cpus_online": 8, "clock": 2.5e9, "pressure memory": 1.234, "clock_throttled package-0: heat": 1.5, "clock_throttled package-1: heat": 0}
 	for name, v := range want {
 		if !alike(got[name], v) {
 			t.Errorf("%s is %g, want %g", name, got[name], v)
@@ -354,7 +385,7 @@ func TestHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := newNode(Options{Root: root, Marks: marks})
-	want := map[string]float64{"cpu": 1, "cpus": 3, "memory": 8 * 1024, "memory_peak": 8 * 1024}
+	want := map[string]float64{"cpu": 1, "cpus": 3, "memory": 8 * 1024, "memory_peak": 8 * 1024, "present card0": 1}
 	for range 2 {
 		if diff := cmp.Diff(want, values(n.sample()), near); diff != "" {
 			t.Error(diff)

@@ -1,8 +1,10 @@
 package telemetry
 
 import (
+	"fmt"
 	"maps"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,13 +14,13 @@ import (
 
 // network are the bytes of each interface of the node, whoever sent them. They
 // are not added up: a bond's and its members' are the same bytes.
-func (n *node) network() []reading {
+func (n *node) network() []Reading {
 	text, err := n.text("proc/net/dev")
 	if err != nil {
 		n.lack(metrics.TelemetryReceived, err)
 		return nil
 	}
-	var list []reading
+	var list []Reading
 	for line := range strings.Lines(text) {
 		// "  eth0: 1 2 …": received bytes are the first field, sent ones the ninth
 		name, rest, ok := strings.Cut(line, ":")
@@ -31,7 +33,7 @@ func (n *node) network() []reading {
 		sent, err2 := number(f[8])
 		if err1 == nil && err2 == nil && received+sent > 0 { // of those that are in use
 			const source = "/proc/net/dev, of the node"
-			list = append(list, counter(metrics.TelemetryReceived, name, source, "B", 1, received), counter(metrics.TelemetrySent, name, source, "B", 1, sent))
+			list = append(list, Counter(metrics.TelemetryReceived, name, source, "B", 1, received), Counter(metrics.TelemetrySent, name, source, "B", 1, sent))
 		}
 	}
 	return list
@@ -39,8 +41,8 @@ func (n *node) network() []reading {
 
 // pressure is for how long some task could not go on for lack of something: of
 // the run, or where its cgroup does not say, of the node.
-func (n *node) pressure() []reading {
-	var list []reading
+func (n *node) pressure() []Reading {
+	var list []Reading
 	for _, of := range []string{"cpu", "memory", "io"} {
 		source, text, err := "/proc/pressure, of the node", "", error(nil)
 		if g := n.groups.unified; g.own {
@@ -63,7 +65,7 @@ func (n *node) pressure() []reading {
 			}
 			if total, ok := strings.CutPrefix(f[4], "total="); ok {
 				if v, err := number(total); err == nil {
-					list = append(list, counter(metrics.TelemetryPressure, of, source, "s", 1e-3, v/1000))
+					list = append(list, Counter(metrics.TelemetryPressure, of, source, "s", 1e-3, v/1000))
 				}
 			}
 		}
@@ -76,7 +78,7 @@ func (n *node) pressure() []reading {
 const mostClocks = 8
 
 // clock is the mean clock of the run's CPUs, or the first of them.
-func (n *node) clock(mine usage) []reading {
+func (n *node) clock(mine usage) []Reading {
 	cpus := slices.Sorted(maps.Keys(mine.cpus))
 	cpus = cpus[:min(len(cpus), mostClocks)]
 	if len(cpus) == 0 {
@@ -89,7 +91,7 @@ func (n *node) clock(mine usage) []reading {
 		}
 	}
 	if read > 0 {
-		return []reading{gauge(metrics.TelemetryClock, "", "cpufreq, mean of the run's first CPUs", "Hz", 1e6, sum/read/1000)}
+		return []Reading{Gauge(metrics.TelemetryClock, "", "cpufreq, mean of the run's first CPUs", "Hz", 1e6, sum/read/1000)}
 	}
 	text, err := n.text("proc/cpuinfo")
 	if err != nil {
@@ -112,5 +114,42 @@ func (n *node) clock(mine usage) []reading {
 	if read == 0 {
 		return nil
 	}
-	return []reading{gauge(metrics.TelemetryClock, "", "/proc/cpuinfo, mean of the run's first CPUs", "Hz", 1e6, int64(math.Round(mhz/float64(read))))}
+	return []Reading{Gauge(metrics.TelemetryClock, "", "/proc/cpuinfo, mean of the run's first CPUs", "Hz", 1e6, int64(math.Round(mhz/float64(read))))}
+}
+
+// throttle is the counter of a package whose CPUs were held down because it was too
+// hot (Intel's, since Linux 5.7).
+type throttle struct{ file, name string }
+
+// findThrottles finds one of each package: all of its CPUs show the same.
+func (n *node) findThrottles() []throttle {
+	const cpus = "sys/devices/system/cpu"
+	seen := map[int64]bool{}
+	var list []throttle
+	for _, name := range n.names(cpus) {
+		if _, err := strconv.Atoi(strings.TrimPrefix(name, "cpu")); err != nil || len(list) >= mostDevices {
+			continue
+		}
+		id, err := n.integer(cpus, name, "topology/physical_package_id")
+		if err != nil || seen[id] {
+			continue
+		}
+		file := path.Join(cpus, name, "thermal_throttle/package_throttle_total_time_ms")
+		if _, err := n.integer(file); err == nil {
+			seen[id] = true
+			list = append(list, throttle{file, fmt.Sprintf("package-%d: heat", id)})
+		}
+	}
+	return list
+}
+
+// hot is for how long each package was too hot.
+func (n *node) hot() []Reading {
+	var list []Reading
+	for _, t := range n.throttles {
+		if v, err := n.integer(t.file); err == nil {
+			list = append(list, Counter(metrics.TelemetryHeld, t.name, "/"+t.file, "s", 1e-3, v))
+		}
+	}
+	return list
 }

@@ -37,6 +37,8 @@ type Options struct {
 	// Marks are NAME=VALUE of the environment, by all of which the run's processes
 	// are known, also those that another supervisor of the node has started.
 	Marks []Mark
+	// Devices reads what no file has; nil: nothing.
+	Devices Devices
 }
 
 // Mark is a variable that a process of the run has; "" is any value.
@@ -69,11 +71,13 @@ func Start(events *metrics.Writer, o Options) *Sampler {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		n := newNode(o)
+		defer n.outside.end()
+		spent := func() time.Duration { return threadTime() + n.outside.time() }
 		b := batch{}
 		early := firstPause
 		for ended := false; ; {
-			before := threadTime()
-			b.add(int64(time.Since(began)/tick), append(n.sample(), counter(metrics.TelemetrySampler, "", "this sampler's thread", "s", 1e-6, int64(before/time.Microsecond))))
+			before := spent()
+			b.add(int64(time.Since(began)/tick), append(n.sample(), Counter(metrics.TelemetrySampler, "", "this sampler's threads", "s", 1e-6, int64(before/time.Microsecond))))
 			if ended || len(b.at) >= perLine {
 				if events.Write(metrics.Event{Telemetry: b.take(n.missing)}) != nil {
 					return // a full disk is the supervisor's to report
@@ -83,7 +87,7 @@ func Start(events *metrics.Writer, o Options) *Sampler {
 				_ = events.Write(metrics.Event{Stop: &metrics.Stop{Status: metrics.StopDone}})
 				return
 			}
-			pause := max(min(o.Every, early), time.Duration(float64(threadTime()-before)/share))
+			pause := max(min(o.Every, early), time.Duration(float64(spent()-before)/share))
 			early = min(2*early, time.Hour)
 			select {
 			case <-s.stop:
@@ -116,47 +120,50 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// reading is one value at one moment: count × scale in unit.
-type reading struct {
-	name, of, source, unit string
-	counter                bool
-	scale                  float64
-	count                  int64
+// Reading is one value at one moment: Count × Scale in Unit. The rest is as
+// metrics.TelemetryColumn has it.
+type Reading struct {
+	Name, Of, Source, Unit string
+	Counter                bool
+	Scale                  float64
+	Count                  int64
 }
 
-func gauge(name, of, source, unit string, scale float64, count int64) reading {
-	return reading{name, of, source, unit, false, scale, count}
+// Gauge is a value that goes up and down.
+func Gauge(name, of, source, unit string, scale float64, count int64) Reading {
+	return Reading{name, of, source, unit, false, scale, count}
 }
 
-func counter(name, of, source, unit string, scale float64, count int64) reading {
-	return reading{name, of, source, unit, true, scale, count}
+// Counter is a value that only rises: what was used between two moments is the difference.
+func Counter(name, of, source, unit string, scale float64, count int64) Reading {
+	return Reading{name, of, source, unit, true, scale, count}
 }
 
 // batch collects samples as columns.
 type batch struct {
 	at      []int64
-	columns []reading // without count
+	columns []Reading // without Count
 	values  [][]*int64
-	index   map[reading]int
+	index   map[Reading]int
 }
 
 // mostColumns bounds a batch: a node with hundreds of devices is cut off.
 const mostColumns = 512
 
-func (b *batch) add(at int64, sample []reading) {
+func (b *batch) add(at int64, sample []Reading) {
 	if n := len(b.at); n > 0 && at <= b.at[n-1] {
 		return // two within a tick: a run that ended at once
 	}
 	if b.index == nil {
-		b.index = map[reading]int{}
+		b.index = map[Reading]int{}
 	}
 	b.at = append(b.at, at)
 	for _, r := range sample {
-		count := r.count
+		count := r.Count
 		if count < 0 || count > metrics.MaxCount {
 			continue
 		}
-		r.count = 0
+		r.Count = 0
 		i, known := b.index[r]
 		if !known {
 			if len(b.columns) >= mostColumns {
@@ -176,7 +183,7 @@ func (b *batch) add(at int64, sample []reading) {
 func (b *batch) take(missing map[string]string) *metrics.Telemetry {
 	t := &metrics.Telemetry{Tick: tick.Seconds(), At: b.at, Missing: maps.Clone(missing)}
 	for i, r := range b.columns {
-		c := metrics.TelemetryColumn{Name: r.name, Of: r.of, Source: r.source, Unit: r.unit, Counter: r.counter, Scale: r.scale}
+		c := metrics.TelemetryColumn{Name: r.Name, Of: r.Of, Source: r.Source, Unit: r.Unit, Counter: r.Counter, Scale: r.Scale}
 		values := b.values[i]
 		for len(values) < len(b.at) {
 			values = append(values, nil)
@@ -211,6 +218,8 @@ type node struct {
 	groups    groups
 	processes processes
 	zones     []zone
+	throttles []throttle
+	outside   *outside
 	missing   map[string]string
 }
 
@@ -219,13 +228,16 @@ func newNode(o Options) *node {
 	n.groups = n.findGroups()
 	n.processes = newProcesses(n, o.Marks)
 	n.zones = n.findZones()
+	n.throttles = n.findThrottles()
+	n.outside = newOutside(o.Devices)
 	return n
 }
 
 // sample reads everything once.
-func (n *node) sample() []reading {
+func (n *node) sample() []Reading {
 	clear(n.missing)
-	var list []reading
+	n.outside.begin()
+	var list []Reading
 	mine := n.processes.read()
 	list = append(list, n.cpu(mine)...)
 	list = append(list, n.memory(mine)...)
@@ -233,11 +245,13 @@ func (n *node) sample() []reading {
 	list = append(list, n.network()...)
 	list = append(list, n.pressure()...)
 	list = append(list, n.clock(mine)...)
+	list = append(list, n.hot()...)
 	list = append(list, n.energy()...)
 	list = append(list, n.gpus()...)
+	list = append(list, n.nvidia()...)
 	has := map[string]bool{}
 	for _, r := range list {
-		has[r.name] = true
+		has[r.Name] = true
 	}
 	maps.DeleteFunc(n.missing, func(name, _ string) bool { return has[name] })
 	return list

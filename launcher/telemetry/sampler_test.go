@@ -21,13 +21,13 @@ import (
 // does not change.
 func TestBatch(t *testing.T) {
 	var b batch
-	same, rising := gauge("cpus", "", "x", "", 1, 4), counter("cpu", "", "y", "s", 0.01, 0)
-	with := func(count int64) reading { r := rising; r.count = count; return r }
-	b.add(0, []reading{same})
-	b.add(10, []reading{same, with(1500)})
-	b.add(10, []reading{same, with(1600)}) // at one instant
-	b.add(20, []reading{same, with(-1)})
-	b.add(30, []reading{same, with(1700)})
+	same, rising := Gauge("cpus", "", "x", "", 1, 4), Counter("cpu", "", "y", "s", 0.01, 0)
+	with := func(count int64) Reading { r := rising; r.Count = count; return r }
+	b.add(0, []Reading{same})
+	b.add(10, []Reading{same, with(1500)})
+	b.add(10, []Reading{same, with(1600)}) // at one instant
+	b.add(20, []Reading{same, with(-1)})
+	b.add(30, []Reading{same, with(1700)})
 	got := b.take(map[string]string{"cpu": "late", "energy": "forbidden"})
 	e := metrics.Event{Telemetry: got}
 	if err := e.Validate(); err != nil {

@@ -42,7 +42,7 @@ func sample(o Options, of metrics.Start, every study.Duration) sampling {
 		fmt.Fprintln(os.Stderr, "scalebench-worker: no telemetry:", err)
 		return sampling{}
 	}
-	return sampling{telemetry.Start(events, telemetry.Options{Every: time.Duration(every),
+	return sampling{telemetry.Start(events, telemetry.Options{Every: time.Duration(every), Devices: o.Devices,
 		// The node's: several may be one host, where a cluster is tried out.
 		Marks: []telemetry.Mark{{Name: framework.RunVariable, Value: o.Run.Path()}, {Name: leftover.Variable},
 			{Name: world.NodeVariable, Value: strconv.Itoa(o.World.Node)}}}), file}

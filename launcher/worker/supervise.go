@@ -29,6 +29,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/telemetry"
 	"github.com/scalebench/scalebench/launcher/trust"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
@@ -48,6 +49,8 @@ type Options struct {
 	Python string
 	// Commit is the git commit of the study's folder, "" when it is none.
 	Commit string
+	// Devices reads what the node's sampler finds in no file; nil: nothing.
+	Devices telemetry.Devices
 }
 
 // LoadPoint reads the frozen contract of a run folder, with the command as it is

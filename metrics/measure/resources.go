@@ -6,10 +6,11 @@ import "slices"
 // workload. Sums over nodes. Of a training in the time of its training clock, of
 // others in the time of the programs; see docs/telemetry.md.
 const (
-	PeakMemory     = "peak_memory"     // largest that each node's processes held, page cache apart
-	CPUShare       = "cpu_share"       // CPU time over what the run's CPUs had
-	ThrottledShare = "throttled_share" // of the periods of a CPU quota: those in which it was used up
-	Watts          = "watts"           // mean power of what has an energy counter or a power sensor
+	PeakMemory     = "peak_memory"         // largest that each node's processes held, page cache apart
+	CPUShare       = "cpu_share"           // CPU time over what the run's CPUs had
+	ThrottledShare = "throttled_share"     // of the periods of a CPU quota: those in which it was used up
+	GPUThrottled   = "gpu_throttled_share" // of the time: in which the worst GPU's clock was held down
+	Watts          = "watts"               // mean power of what has an energy counter or a power sensor
 
 	BytesReadPerSample = "bytes_read_per_sample" // from storage
 	JoulesPerSample    = "joules_per_sample"
@@ -20,6 +21,7 @@ var resources = []Measure{
 	{Name: PeakMemory, Title: "peak memory", Unit: "B", Show: Size},
 	{Name: CPUShare, Title: "CPU share", Show: Percent},
 	{Name: ThrottledShare, Title: "CPU throttled", Show: Percent},
+	{Name: GPUThrottled, Title: "GPU throttled", Show: Percent},
 	{Name: Watts, Title: "power", Unit: "W"},
 }
 

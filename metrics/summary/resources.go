@@ -14,7 +14,9 @@ import (
 
 // Telemetry are the columns that a result can come of.
 var Telemetry = []string{metrics.TelemetryCPU, metrics.TelemetryCPUs, metrics.TelemetryOnline, metrics.TelemetryPeriods, metrics.TelemetryThrottled,
-	metrics.TelemetryMemory, metrics.TelemetryMemoryPeak, metrics.TelemetryRead, metrics.TelemetryEnergy, metrics.TelemetryPower}
+	metrics.TelemetryMemory, metrics.TelemetryMemoryPeak, metrics.TelemetryRead, metrics.TelemetryEnergy, metrics.TelemetryPower,
+	metrics.TelemetryPresent, metrics.TelemetryDivided, metrics.TelemetryBusy, metrics.TelemetryDeviceClock, metrics.TelemetryClock,
+	metrics.TelemetryHeld, metrics.TelemetryErrors}
 
 // resources is what the run used of its nodes. What some node has no reading of is
 // not known of the run. Where the program's log states a measure, that stays.
@@ -92,6 +94,18 @@ func (r *Outcome) resources(in Input) {
 		r.warn("a quota of CPU time held the run up in %s of its periods: what was measured is the quota", number.Percent(throttled))
 	}
 
+	window := func(n *timeline.Node) (timeline.Window, bool) {
+		w, ok := n.Span()
+		if clocked {
+			return clock, true
+		}
+		return w, ok
+	}
+	throttled, err = r.held(in.Nodes, window)
+	put(measure.GPUThrottled, throttled, err)
+	r.uneven(in.Nodes, window)
+	r.broken(in.Nodes, window)
+
 	joules, seconds, err := each(func(n *timeline.Node, w timeline.Window) (float64, error) {
 		e, err := n.Energy(w)
 		return e.Joules, err
@@ -102,6 +116,7 @@ func (r *Outcome) resources(in Input) {
 	put(measure.Watts, joules/seconds, err)
 	if err == nil {
 		r.shared(in.Nodes)
+		r.idle(in.Nodes, window)
 	}
 	if !declared(measure.JoulesPerSample) {
 		return

@@ -42,12 +42,12 @@ func (n *Node) Energy(w Window) (e Energy, err error) {
 		}
 	}
 	if len(names) == 0 {
-		if why := n.Missing[metrics.TelemetryEnergy]; why != "" {
-			return e, errors.New("no energy counter or power sensor: " + why)
-		}
-		return e, errors.New("no energy counter or power sensor")
+		return e, errors.New("no energy counter or power sensor" + n.because(metrics.TelemetryEnergy))
 	}
 	whole := slices.Contains(names, board)
+	if unread := n.unread(names); unread != "" && !whole {
+		return e, fmt.Errorf("the energy of %s was not read%s", unread, n.because(metrics.TelemetryEnergy, metrics.TelemetryPower, metrics.TelemetryPresent))
+	}
 	for _, name := range names {
 		p := Part{Of: name, Inside: name == platform || whole && name != board}
 		of := func(s *Series) bool { return s.Of == name }
@@ -81,6 +81,27 @@ func (n *Node) Energy(w Window) (e Energy, err error) {
 		return Energy{}, errors.New("only the platform has an energy counter, and what it holds is its maker's choice")
 	}
 	return e, nil
+}
+
+// unread is a GPU that is there and has neither a counter nor a power among names;
+// "" where all have.
+func (n *Node) unread(names []string) string {
+	for _, s := range n.Named(metrics.TelemetryPresent) {
+		if !slices.Contains(names, s.Of) {
+			return s.Of
+		}
+	}
+	return ""
+}
+
+// because is the first reason that there is for one of the columns.
+func (n *Node) because(columns ...string) string {
+	for _, column := range columns {
+		if why := n.Missing[column]; why != "" {
+			return ": " + why
+		}
+	}
+	return ""
 }
 
 // EnergyOf says in words what Energy adds up: "package × 2, memory × 2, GPU × 4".

@@ -1,0 +1,96 @@
+package telemetry
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+var card = regexp.MustCompile(`^card\d+$`)
+
+// gpus are AMD's, through the plain files of its driver: all of the node's,
+// whoever uses them.
+func (n *node) gpus() []Reading {
+	const drm, source = "sys/class/drm", "amdgpu, /sys/class/drm, of the node"
+	var list []Reading
+	for _, name := range n.names(drm) {
+		if !card.MatchString(name) || len(list) > 16*mostDevices {
+			continue
+		}
+		device := path.Join(drm, name, "device")
+		if vendor, err := n.text(device, "vendor"); err != nil || strings.TrimSpace(vendor) != "0x1002" {
+			continue
+		}
+		list = append(list, Gauge(metrics.TelemetryPresent, name, source, "", 1, 1))
+		for _, sensor := range n.names(device, "hwmon") {
+			for _, file := range []string{"power1_average", "power1_input"} { // newer cards have only the second
+				if v, err := n.integer(device, "hwmon", sensor, file); err == nil {
+					list = append(list, Gauge(metrics.TelemetryPower, name, source, "W", 1e-3, v/1000))
+					break
+				}
+			}
+			if v, err := n.integer(device, "hwmon", sensor, "temp1_input"); err == nil && v < 1e6 {
+				list = append(list, Gauge(metrics.TelemetryTemperature, name, source, "°C", 1e-3, v))
+			}
+			if v, err := n.integer(device, "hwmon", sensor, "freq1_input"); err == nil {
+				list = append(list, Gauge(metrics.TelemetryDeviceClock, name, source, "Hz", 1e6, v/1e6))
+			}
+		}
+		if v, err := n.integer(device, "gpu_busy_percent"); err == nil && v <= 100 {
+			list = append(list, Gauge(metrics.TelemetryBusy, name, source, "", 1e-2, v))
+		}
+		if v, err := n.integer(device, "mem_info_vram_used"); err == nil {
+			list = append(list, Gauge(metrics.TelemetryDeviceMemory, name, source, "B", 1, v))
+		}
+		if text, err := n.text(device, "ras/umc_err_count"); err == nil {
+			for line := range strings.Lines(text) {
+				key, value, _ := strings.Cut(line, ":")
+				kind := map[string]string{"ue": "uncorrected", "ce": "corrected"}[key]
+				if v, err := number(strings.TrimSpace(value)); err == nil && kind != "" {
+					list = append(list, Counter(metrics.TelemetryErrors, name+": "+kind, source, "", 1, v))
+				}
+			}
+		}
+	}
+	return list
+}
+
+const nvidiaDriver = "proc/driver/nvidia/gpus"
+
+// nvidia are NVIDIA's GPUs, as the worker's GPU variant reads them. Where nothing
+// reads them, each that the driver lists is said to be there: the energy of a node
+// without its GPUs is not the node's.
+func (n *node) nvidia() []Reading {
+	why := "this worker does not read NVIDIA's GPUs; make worker-gpu builds one that does"
+	if n.outside != nil {
+		a, ok := n.outside.take()
+		if ok && len(a.list) > 0 {
+			n.lacks(a.missing)
+			return a.list
+		}
+		why = fmt.Sprintf("the GPUs' library did not answer within %v", answerWithin)
+		if ok {
+			why = a.missing[metrics.TelemetryPresent]
+		}
+	}
+	var list []Reading
+	for i := range min(len(n.names(nvidiaDriver)), mostDevices) {
+		list = append(list, Gauge(metrics.TelemetryPresent, fmt.Sprintf("GPU %d", i), "/"+nvidiaDriver+", of the node", "", 1, 1))
+	}
+	if len(list) > 0 || n.outside != nil {
+		n.lacks(map[string]string{metrics.TelemetryPower: why, metrics.TelemetryBusy: why})
+	}
+	return list
+}
+
+// lacks notes several reasons.
+func (n *node) lacks(missing map[string]string) {
+	for name, why := range missing {
+		if n.missing[name] == "" {
+			n.missing[name] = why
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package summary
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/timeline"
+)
+
+// windowOf is the time of a node's figures; ok is false where there is none.
+type windowOf func(*timeline.Node) (w timeline.Window, ok bool)
+
+// held is for what share of the time the clock of the worst of the run's GPUs was
+// held down: ranks wait for each other, so the slowest counts. Whichever GPU or CPU
+// package it was, it is named where the share is alarming.
+func (r *Outcome) held(nodes []timeline.Node, window windowOf) (worst float64, err error) {
+	var most timeline.Held
+	var on string
+	gpus, unread := 0, error(nil)
+	for i := range nodes {
+		n := &nodes[i]
+		w, ok := window(n)
+		if !ok {
+			unread = errors.Join(unread, fmt.Errorf("%s was sampled once: the run was too short", n.Host))
+			continue
+		}
+		list, err := n.Held(w)
+		if err != nil {
+			unread = errors.Join(unread, fmt.Errorf("%s: %w", n.Host, err))
+			continue
+		}
+		all := n.GPUs()
+		for _, h := range list {
+			gpu := slices.Contains(all, h.Of)
+			if gpu && !n.Used(h.Of, w) {
+				continue
+			}
+			if gpu {
+				worst = max(worst, h.Share)
+			}
+			if h.Share > most.Share {
+				most, on = h, n.Host
+			}
+		}
+		for _, gpu := range all {
+			if !n.Used(gpu, w) {
+				continue
+			}
+			gpus++
+			if !slices.ContainsFunc(list, func(h timeline.Held) bool { return h.Of == gpu }) {
+				unread = errors.Join(unread, fmt.Errorf("%s: %s does not say for how long its clock was held down%s", n.Host, gpu, because(n, metrics.TelemetryHeld)))
+			}
+		}
+	}
+	if most.Share > alarming {
+		r.warn("the clock of %s on %s was held down in %s of the time, by its %s: another run may be faster or slower for that alone", most.Of, on, number.Percent(most.Share), most.By)
+	}
+	switch {
+	case gpus == 0 && unread == nil:
+		return 0, errors.New("no GPU was read" + because(&nodes[0], metrics.TelemetryPresent, metrics.TelemetryPower))
+	case unread != nil:
+		return 0, first(unread)
+	}
+	return worst, nil
+}
+
+// first is the first of several errors that were joined.
+func first(err error) error {
+	if list, ok := err.(interface{ Unwrap() []error }); ok {
+		return first(list.Unwrap()[0])
+	}
+	return err
+}
+
+func because(n *timeline.Node, columns ...string) string {
+	for _, c := range columns {
+		if why := n.Missing[c]; why != "" {
+			return ": " + why
+		}
+	}
+	return ""
+}
+
+// How far below the median of its like a device is before a run is warned of: clocks
+// of the same GPU are alike within a per cent or two, power differs by some with the
+// chip and its place in the rack.
+const (
+	slowClock = 0.10
+	lowPower  = 0.25
+)
+
+// uneven warns of a GPU or a node that ran slower than its like, or drew much less:
+// one GPU whose power is capped shows in no log but in its clock and its watts.
+func (r *Outcome) uneven(nodes []timeline.Node, window windowOf) {
+	type one struct {
+		of    string
+		value float64
+	}
+	for _, q := range []struct {
+		column, what, of, unit string
+		scale, below           float64
+	}{
+		{metrics.TelemetryDeviceClock, "ran at", "GPU", "GHz", 1e-9, slowClock},
+		{metrics.TelemetryPower, "drew", "GPU", "W", 1, lowPower},
+		{metrics.TelemetryClock, "ran its CPUs at", "node", "GHz", 1e-9, slowClock},
+	} {
+		var list []one
+		for i := range nodes {
+			n := &nodes[i]
+			w, ok := window(n)
+			if !ok {
+				continue
+			}
+			devices := n.GPUs()
+			if q.of == "node" {
+				devices = []string{""}
+			}
+			for _, of := range devices {
+				v, ok := n.MeanOf(q.column, of, w)
+				switch {
+				case !ok:
+				case of == "":
+					list = append(list, one{n.Host, v * q.scale})
+				case n.Used(of, w):
+					list = append(list, one{of + " on " + n.Host, v * q.scale})
+				}
+			}
+		}
+		if len(list) < 2 {
+			continue
+		}
+		slices.SortStableFunc(list, func(a, b one) int { return cmp.Compare(a.value, b.value) })
+		middle := list[len(list)/2].value // of two, the larger: what the other is held against
+		slow := 0
+		for slow < len(list) && list[slow].value < (1-q.below)*middle {
+			slow++
+		}
+		if slow == 0 {
+			continue
+		}
+		more := ""
+		if slow > 1 {
+			more = fmt.Sprintf("; %s more than %s below it", number.Count(slow, q.of), number.Percent(q.below))
+		}
+		r.warn("%s %s %s %s on average, the median of %s is %s %s%s: ranks wait for the slowest, so that other hardware may be faster",
+			list[0].of, q.what, number.Short(list[0].value, 3), q.unit, number.Count(len(list), q.of), number.Short(middle, 3), q.unit, more)
+		return
+	}
+}
+
+// broken warns of GPUs that fell off the bus, and of memory that gave wrong bits.
+func (r *Outcome) broken(nodes []timeline.Node, window windowOf) {
+	for i := range nodes {
+		n := &nodes[i]
+		for _, s := range n.Named(metrics.TelemetryPresent) {
+			if slices.ContainsFunc(s.Samples, func(x timeline.Sample) bool { return x.Value == 0 }) {
+				r.warn("%s on %s did not answer%s", s.Of, n.Host, because(n, metrics.TelemetryPresent))
+			}
+		}
+		w, ok := window(n)
+		if !ok {
+			continue
+		}
+		for _, s := range n.Named(metrics.TelemetryErrors) {
+			of, kind, _ := strings.Cut(s.Of, ": ")
+			if more, err := s.Rise(w); err == nil && more > 0.5 && kind == "uncorrected" {
+				r.warn("the memory of %s on %s had %s: the figures may be of wrong data", of, n.Host, number.Count(int(more+0.5), "uncorrected error"))
+			}
+		}
+	}
+}
+
+// idle warns of energy of GPUs that the run did not use, or not alone.
+func (r *Outcome) idle(nodes []timeline.Node, window windowOf) {
+	var divided string
+	count, unused := 0, 0
+	for i := range nodes {
+		n := &nodes[i]
+		w, ok := window(n)
+		if !ok {
+			continue
+		}
+		for _, gpu := range n.GPUs() {
+			count++
+			if !n.Used(gpu, w) {
+				unused++
+			}
+		}
+		if d := n.Named(metrics.TelemetryDivided); len(d) > 0 && divided == "" {
+			divided = d[0].Of + " on " + n.Host
+		}
+	}
+	if unused > 0 {
+		r.warn("power and energy hold %s that computed nothing, of %d", number.Count(unused, "GPU"), count)
+	}
+	if divided != "" {
+		r.warn("power and energy hold the whole of %s, which is divided into instances (MIG): others may have used some", divided)
+	}
+}
