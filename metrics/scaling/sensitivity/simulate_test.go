@@ -134,3 +134,29 @@ func (m machine) truth(cores, bytes float64) float64 {
 	}
 	return m.rate(rand.New(rand.NewPCG(1, 1)), int(cores), bytes, 20000)
 }
+
+// shape is a machine that can be rented. Lists of them were written, and committed,
+// before anything that chooses from one.
+type shape struct{ cores, bytes, hour float64 }
+
+// priceList is what a provider offers: families with 2, 4 and 8 GiB a core, in sizes
+// from 1 to 32 cores, and some that fit in no family. What cores and memory cost, and
+// how far prices are from that, differs between providers.
+func priceList(r *rand.Rand) (list []shape) {
+	core, byGib := between(r, 0.02, 0.06), between(r, 0.002, 0.008)
+	offer := func(cores, gibs float64) {
+		list = append(list, shape{cores, gibs * gib, (cores*core + gibs*byGib) * math.Exp(0.1*r.NormFloat64())})
+	}
+	for _, each := range []float64{2, 4, 8} {
+		for _, cores := range []float64{1, 2, 4, 8, 16, 32} {
+			offer(cores, cores*each)
+		}
+	}
+	for range 4 {
+		offer(math.Ceil(between(r, 1, 24)), math.Ceil(between(r, 2, 96)))
+	}
+	return list
+}
+
+// rented is the rate of a machine without luck.
+func (m machine) rented(s shape) float64 { return m.truth(s.cores, s.bytes) }
