@@ -75,7 +75,7 @@ func dominates(a, b map[string]scaling.Value, factors []string) bool {
 }
 
 // Unlimited are the keys, in bytes, of which 0 is no amount but no limit.
-var Unlimited = []string{"resources.memory"}
+var Unlimited = []string{memoryKey}
 
 // size orders amounts.
 func size(key string, v scaling.Value) float64 {

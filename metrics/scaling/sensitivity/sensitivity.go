@@ -68,6 +68,7 @@ type Factor struct {
 // Allocation is a combination of amounts.
 type Allocation struct {
 	At      map[string]scaling.Value // by factor
+	Value   *scaling.Estimate        // of the measure; nil where it was not measured
 	Ratio   *scaling.Estimate        // as of a Level; nil at the reference, and where it was not measured
 	Verdict Verdict                  // "" where it was not measured
 	Runs    int                      // 0 with a verdict: memory ran out in all of them
@@ -95,7 +96,9 @@ type Answer struct {
 	// Why there is no answer; "" with one.
 	Why      string
 	Warnings []string // on the runs
+	Load     Load     // of the reference's runs
 	keys     []string
+	measured []Allocation // every combination
 }
 
 // Keys are the factors, in the order in which they were asked for.
@@ -128,8 +131,10 @@ func Of(obs []scaling.Observation, o Options) ([]Answer, error) {
 	// One axis of all combinations: what is known of ratios, their blocks, drifts and
 	// nodes holds for them as for every curve.
 	joined := make([]scaling.Observation, len(obs))
+	byRun := map[string]*scaling.Observation{}
 	at := map[string]map[string]scaling.Value{} // by the combination's name
 	for i, run := range obs {
+		byRun[run.Run] = &obs[i]
 		combination := combinationOf(run.Parameters, o.Factors)
 		parameters := maps.Clone(run.Parameters)
 		for _, key := range o.Factors {
@@ -161,7 +166,7 @@ func Of(obs []scaling.Observation, o Options) ([]Answer, error) {
 			return nil, err
 		}
 		i := slices.IndexFunc(based, func(b scaling.Curve) bool { return b.Series == c.Series })
-		answers = append(answers, answer(based[i], at, reference, o))
+		answers = append(answers, answer(based[i], byRun, at, reference, o))
 	}
 	return answers, nil
 }
@@ -189,13 +194,13 @@ func alike(series, point map[string]any) bool {
 func nameOf(at map[string]scaling.Value, factors []string) string {
 	words := make([]string, len(factors))
 	for i, key := range factors {
-		words[i] = key[strings.LastIndex(key, ".")+1:] + "=" + at[key].String()
+		words[i] = last(key) + "=" + at[key].String()
 	}
 	return strings.Join(words, " ")
 }
 
 // answer makes that of one series.
-func answer(c scaling.Curve, at map[string]map[string]scaling.Value, reference string, o Options) Answer {
+func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string]map[string]scaling.Value, reference string, o Options) Answer {
 	a := Answer{Series: c.Series, Parameters: c.Parameters, Measure: o.Measure, Epsilon: o.Epsilon, Warnings: slices.Concat(c.FingerprintWarnings, c.DriftWarnings), keys: o.Factors,
 		Reference: Allocation{At: at[reference], Verdict: Enough}}
 	measured := map[string]*Allocation{}
@@ -207,11 +212,12 @@ func answer(c scaling.Curve, at map[string]map[string]scaling.Value, reference s
 		}
 		name := p.At.Word
 		if name == reference {
-			a.Value, a.Reference.Runs = m.Median, m.Runs
+			a.Value, a.Reference.Value, a.Reference.Runs = m.Median, m.Median, m.Runs
+			a.Load = loadOf(p.Runs, runs)
 			measured[name] = &a.Reference
 			continue
 		}
-		measured[name] = &Allocation{At: at[name], Ratio: m.Gain(), Verdict: judge(m.Gain(), o.Epsilon), Runs: m.Runs}
+		measured[name] = &Allocation{At: at[name], Value: m.Median, Ratio: m.Gain(), Verdict: judge(m.Gain(), o.Epsilon), Runs: m.Runs}
 	}
 	for _, p := range o.Exhausted {
 		combination := combinationOf(p.Parameters, o.Factors)
@@ -240,6 +246,9 @@ func answer(c scaling.Curve, at map[string]map[string]scaling.Value, reference s
 		}
 		return 0
 	})
+	for _, name := range slices.Sorted(maps.Keys(measured)) {
+		a.measured = append(a.measured, *measured[name])
+	}
 	a.decide(measured, o)
 	return a
 }

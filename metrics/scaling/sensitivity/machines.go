@@ -1,0 +1,281 @@
+package sensitivity
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Machine is one of a price list.
+type Machine struct {
+	Name  string
+	VCPUs float64
+	Bytes float64 // of memory
+	GPUs  float64
+	Hour  float64 // its price
+	// Only are parameters that runs must have had to say anything of it, by TOML path:
+	// its storage, its kind of GPU.
+	Only map[string]any
+}
+
+// Size is in what one machine is smaller than another: GPUs first, then vCPUs, then
+// memory, then the price.
+func (m Machine) Size(other Machine) int {
+	return cmp.Or(cmp.Compare(m.GPUs, other.GPUs), cmp.Compare(m.VCPUs, other.VCPUs), cmp.Compare(m.Bytes, other.Bytes), cmp.Compare(m.Hour, other.Hour), strings.Compare(m.Name, other.Name))
+}
+
+// Load is what the runs of a series had on each machine. NaN: not known.
+type Load struct {
+	Machines int
+	Workers  float64
+	CPUs     float64
+	GPUs     float64
+	// Bytes is the most that their processes held at once, page cache apart; where
+	// nobody looked, what they asked for.
+	Bytes float64
+}
+
+// loadOf is that of the runs of a point.
+func loadOf(list []scaling.RunValues, runs map[string]*scaling.Observation) Load {
+	l := Load{Machines: 1, Workers: 1, CPUs: math.NaN(), GPUs: math.NaN(), Bytes: math.NaN()}
+	number := func(o *scaling.Observation, key string) float64 {
+		if v, ok := o.Parameters[key]; ok && scaling.ValueOf(v).Numeric() {
+			return scaling.ValueOf(v).Number
+		}
+		return math.NaN()
+	}
+	peak := 0.0
+	for _, r := range list {
+		o := runs[r.ID]
+		l.Machines = max(l.Machines, o.Nodes)
+		l.Workers = math.Ceil(float64(max(1, o.Workers)) / float64(max(1, o.Nodes)))
+		l.CPUs = l.Workers * number(o, coresKey)
+		for _, label := range []string{"vcpus", "cpus"} {
+			if n := number(o, label); !math.IsNaN(n) {
+				l.CPUs = n / float64(max(1, o.Nodes))
+			}
+		}
+		switch o.Parameters["resources.device"] {
+		case "gpu":
+			l.GPUs = l.Workers
+		case "cpu":
+			l.GPUs = 0
+		}
+		if n := number(o, "gpus"); !math.IsNaN(n) {
+			l.GPUs = n / float64(max(1, o.Nodes))
+		}
+		if v, ok := o.Value(measure.PeakMemory); ok {
+			peak = max(peak, v/float64(max(1, o.Nodes)))
+		}
+		if n := l.Workers * number(o, memoryKey); n > 0 {
+			l.Bytes = n
+		}
+	}
+	if peak > 0 {
+		l.Bytes = peak
+	}
+	return l
+}
+
+// Offer is what the runs say of one machine of the list.
+type Offer struct {
+	Machine
+	Verdict Verdict // "" where the runs say nothing of it
+	// Of is the combination that says so: the fastest that is enough and fits into the
+	// machine, or one that is too little although the machine has no more. Of an
+	// undecided machine it is what a worker gets there, to be measured.
+	Of  *Allocation
+	Why string // the runs say nothing of it
+}
+
+// Market is a price list, held against what a series needs.
+type Market struct {
+	Offers   []Offer // by price
+	Smallest *Offer  // that is enough, see Machine.Size; nil for none
+	Cheapest *Offer  // that is enough; nil for none
+	// Next are undecided machines that would be smaller or cheaper than these, or any
+	// where none is enough, the cheapest first.
+	Next []Offer
+}
+
+// The usual factors.
+const (
+	coresKey  = "resources.cpus_per_worker"
+	memoryKey = "resources.memory"
+)
+
+// quantities are what a machine has of a factor, which is of each worker or of all on
+// the machine.
+var quantities = map[string]struct {
+	of   func(Machine) float64
+	each bool
+}{
+	coresKey:  {func(m Machine) float64 { return m.VCPUs }, true},
+	memoryKey: {func(m Machine) float64 { return m.Bytes }, true},
+	// What imports call those of a machine.
+	"vcpus": {func(m Machine) float64 { return m.VCPUs }, false},
+	"cpus":  {func(m Machine) float64 { return m.VCPUs }, false},
+	"gpus":  {func(m Machine) float64 { return m.GPUs }, false},
+	"gib":   {func(m Machine) float64 { return m.Bytes / (1 << 30) }, false},
+}
+
+// Machines holds a price list against the answer. A machine is enough where a
+// combination that is enough fits into it, and too little where it has no more of
+// anything than one that is too little; more than the reference had is taken to
+// change nothing.
+func (a *Answer) Machines(list []Machine) Market {
+	var market Market
+	for _, m := range slices.SortedStableFunc(slices.Values(list), func(x, y Machine) int { return cmp.Or(cmp.Compare(x.Hour, y.Hour), x.Size(y)) }) {
+		market.Offers = append(market.Offers, a.offer(m))
+	}
+	better := func(o, than *Offer, by func(x, y Machine) int) bool {
+		return than == nil || by(o.Machine, than.Machine) < 0
+	}
+	price := func(x, y Machine) int { return cmp.Compare(x.Hour, y.Hour) }
+	for i := range market.Offers {
+		if o := &market.Offers[i]; o.Verdict == Enough {
+			if better(o, market.Smallest, Machine.Size) {
+				market.Smallest = o
+			}
+			if better(o, market.Cheapest, price) {
+				market.Cheapest = o
+			}
+		}
+	}
+	for _, o := range market.Offers {
+		if o.Verdict == Undecided && (better(&o, market.Cheapest, price) || better(&o, market.Smallest, Machine.Size)) {
+			market.Next = append(market.Next, o)
+		}
+	}
+	return market
+}
+
+func (a *Answer) offer(m Machine) Offer {
+	o := Offer{Machine: m}
+	at := maps.Clone(a.Reference.At) // what a worker gets there, no more than the reference
+	words := map[string]bool{}       // that the machine decides
+	for _, key := range slices.Sorted(maps.Keys(m.Only)) {
+		want := scaling.ValueOf(m.Only[key])
+		if _, factor := at[key]; factor {
+			at[key], words[key] = want, true
+		} else if had, ok := a.Parameters[key]; !ok || scaling.ValueOf(had) != want {
+			o.Why = fmt.Sprintf("it is priced for %s=%s, and the runs had %s", last(key), want, saidOr(had, "none"))
+			return o
+		}
+	}
+	// What was not varied, it must have as the runs had it.
+	for _, fixed := range []struct {
+		key, name string
+		needs     float64
+		has       float64
+	}{
+		{coresKey, "CPUs", a.Load.CPUs, m.VCPUs},
+		{memoryKey, "memory", a.Load.Bytes, m.Bytes},
+		{"", "GPUs", a.Load.GPUs, m.GPUs},
+	} {
+		switch {
+		case a.varies(fixed.key, fixed.name):
+		case math.IsNaN(fixed.needs):
+			o.Why = "how much of it the runs used is not known: " + fixed.name
+			return o
+		case fixed.needs > fixed.has && fixed.key == "":
+			o.Why = fmt.Sprintf("it has %g GPUs, and the runs used %g", fixed.has, fixed.needs)
+			return o
+		case fixed.needs > fixed.has:
+			o.Why = "it has less " + fixed.name + " than the runs, which were not run with less"
+			return o
+		}
+	}
+	for key, v := range at {
+		if !v.Numeric() || words[key] {
+			continue
+		}
+		q, known := quantities[key]
+		if !known {
+			o.Why = "the price list does not say how much " + last(key) + " it has"
+			return o
+		}
+		amount := q.of(m)
+		if q.each {
+			amount = math.Floor(amount / a.Load.Workers)
+		}
+		if amount < size(key, v) {
+			at[key] = scaling.Value{Number: amount}
+		}
+		if amount < 1 {
+			o.Verdict, o.Why = TooLittle, "it has less than one "+last(key)+" for each worker"
+			return o
+		}
+	}
+	a.judgeMachine(&o, at)
+	return o
+}
+
+// judgeMachine holds what a worker gets on a machine against what was measured.
+func (a *Answer) judgeMachine(o *Offer, at map[string]scaling.Value) {
+	if a.Value == nil || a.Value.Interval == nil {
+		o.Verdict, o.Of = Undecided, &Allocation{At: at}
+		return
+	}
+	covers := func(x, y map[string]scaling.Value) bool { return Same(x, y) || dominates(x, y, a.keys) }
+	var exact *Allocation
+	for i := range a.measured {
+		m := &a.measured[i]
+		if Same(m.At, at) {
+			exact = m
+		}
+		switch {
+		case m.Verdict == TooLittle && covers(m.At, at):
+			o.Verdict, o.Of = TooLittle, m
+			return
+		case m.Verdict == Enough && covers(at, m.At) && (o.Of == nil || faster(m, o.Of)):
+			o.Verdict, o.Of = Enough, m
+		}
+	}
+	if o.Verdict == "" {
+		o.Verdict, o.Of = Undecided, &Allocation{At: at}
+		if exact != nil {
+			o.Of = exact
+		}
+	}
+}
+
+// faster is by the lower end of the interval; nothing is surely faster than the
+// reference.
+func faster(x, y *Allocation) bool {
+	low := func(a *Allocation) float64 {
+		if a.Ratio == nil {
+			return 1
+		}
+		return a.Ratio.Interval.Low
+	}
+	return low(x) > low(y)
+}
+
+// varies reports whether a factor is of the same resource as a key.
+func (a *Answer) varies(key, name string) bool {
+	for _, k := range a.keys {
+		switch {
+		case k == key:
+			return true
+		case name == "CPUs" && (k == "vcpus" || k == "cpus"), name == "memory" && k == "gib", name == "GPUs" && k == "gpus":
+			return true
+		}
+	}
+	return false
+}
+
+func last(key string) string { return key[strings.LastIndex(key, ".")+1:] }
+
+func saidOr(v any, none string) string {
+	if v == nil {
+		return none
+	}
+	return scaling.ValueOf(v).String()
+}
