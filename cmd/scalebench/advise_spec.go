@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
@@ -60,14 +62,22 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 			return usagef("--series %q: unknown series", names[0])
 		}
 	}
+	markets, currency, unpriced, err := o.machines(list)
+	if err != nil {
+		return err
+	}
+	warnings = append(warnings, unpriced...)
 	if s.format == table.FormatJSON || s.format == table.FormatCSV {
-		return s.print(tables.SpecData(list))
+		return s.print(tables.SpecData(list, markets, currency))
 	}
 	for i, a := range list {
 		if i > 0 {
 			fmt.Fprintln(s.stdout)
 		}
 		sentence := tables.SpecSentence(a)
+		if markets != nil {
+			sentence += " " + tables.MachinesSentence(a, markets[i], currency)
+		}
 		if len(a.Factors) == 0 { // nothing to put into a table
 			_, err = fmt.Fprintln(s.stdout, s.sentences(sentence))
 		} else {
@@ -75,6 +85,12 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 		}
 		if err != nil {
 			return err
+		}
+		if markets != nil {
+			fmt.Fprintln(s.stdout)
+			if err := s.print(tables.Machines(a, markets[i], currency)); err != nil {
+				return err
+			}
 		}
 		for _, w := range a.Warnings {
 			if !slices.Contains(warnings, w) {
@@ -86,6 +102,29 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 		s.warn("%s", w)
 	}
 	return nil
+}
+
+// machines holds the machines of the site's prices against each answer; nil where
+// there are none.
+func (o *adviseOptions) machines(list []sensitivity.Answer) (markets []sensitivity.Market, currency string, warnings []string, err error) {
+	if !slices.Contains(cost.Markets, o.market) {
+		return nil, "", nil, usagef("--market %q is not known; valid: %s", o.market, strings.Join(cost.Markets, ", "))
+	}
+	tariff, err := tariffOf(o.study, o.site, o.currency, o.market)
+	if errors.Is(err, pricing.ErrNone) {
+		return nil, "", nil, nil
+	}
+	if err != nil {
+		return nil, "", nil, err
+	}
+	offered, warnings := tariff.Machines()
+	if len(offered) == 0 {
+		return nil, "", warnings, nil
+	}
+	for i := range list {
+		markets = append(markets, list[i].Machines(offered))
+	}
+	return markets, tariff.Currency, warnings, nil
 }
 
 // inBytes has amounts of memory as numbers. They are stored as a study writes them.

@@ -47,11 +47,14 @@ func pricesOf(site *study.Site) ([]cost.Price, error) {
 	for i, p := range site.Prices {
 		c := cost.Price{Per: p.Per, Hour: p.Hour, Currency: p.Currency, Market: p.Market, Where: maps.Clone(p.Where),
 			Granularity: p.Granularity.Seconds(), Minimum: p.Minimum.Seconds(), AsOf: p.AsOf, Source: p.Source}
-		if p.Partition != "" {
+		for label, name := range map[string]string{"partition": p.Partition, machineLabel: p.Machine} {
+			if name == "" {
+				continue
+			}
 			if c.Where == nil {
 				c.Where = map[string]any{}
 			}
-			c.Where["partition"] = p.Partition
+			c.Where[label] = name
 		}
 		if p.TRESBillingWeights != "" {
 			var err error

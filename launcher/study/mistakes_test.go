@@ -251,4 +251,5 @@ var siteMistakes = []mistake{
 	{"[[prices]]", "currency", ``, "prices[0].currency: missing"},
 	{"[[prices]]", "where", `{ a = [1] }`, "prices[0].where: a is a list"},
 	{"[[prices]]", "market", `"flea"`, "prices[0].market: "},
+	{"[[prices]]", "vcpus", `4`, "prices[0].machine: missing"},
 }

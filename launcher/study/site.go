@@ -133,6 +133,13 @@ type Price struct {
 	TRESBillingWeights string `toml:"tres_billing_weights"` // the partition's, as slurm.conf has them; with per = "billing"
 	MaxTRES            bool   `toml:"max_tres"`             // PriorityFlags=MAX_TRES: the largest weighted amount, not the sum
 
+	// A machine of a price list and what it has; with per = "node". Runs are priced by
+	// it where their label "machine" says so.
+	Machine string `toml:"machine"`
+	VCPUs   int    `toml:"vcpus"`
+	Memory  Bytes  `toml:"memory"`
+	GPUs    int    `toml:"gpus"`
+
 	AsOf   string `toml:"as_of"` // date of the price, "2026-01-31"; of equal prices the latest holds
 	Source string `toml:"source"`
 }
@@ -250,6 +257,21 @@ func (d *decoder) price(at string, p Price) map[string]any {
 	}
 	if p.MaxTRES && p.Per != "billing" {
 		d.conflict(at+".max_tres", "belongs to tres_billing_weights; this price is per "+p.Per, at+".per")
+	}
+	d.rule(at+".machine", oneLine(p.Machine))
+	has := p.VCPUs != 0 || p.Memory != 0 || p.GPUs != 0
+	switch {
+	case p.Machine == "" && has:
+		d.rule(at+".machine", "missing; vcpus, memory and gpus say what a machine has: give its name, as the price list does")
+	case p.Machine != "" && p.Per != "node":
+		d.conflict(at+".machine", fmt.Sprintf("%q is priced per %s; a machine has a price of its own, per = \"node\"", p.Machine, p.Per), at+".per")
+	case p.Machine != "" && (p.VCPUs == 0 || p.Memory == 0):
+		d.rule(at+".machine", "also needs vcpus and memory, such as vcpus = 4, memory = \"16G\"")
+	}
+	for key, n := range map[string]int{"vcpus": p.VCPUs, "gpus": p.GPUs} {
+		if n < 0 || n > 1<<20 {
+			d.rule(at+"."+key, fmt.Sprintf("want 0 to %d, got %d", 1<<20, n))
+		}
 	}
 	if p.Where == nil {
 		return nil

@@ -57,16 +57,17 @@ func Spec(a sensitivity.Answer) *table.Table {
 	return t
 }
 
-// SpecData is every amount and combination of every series for programs.
-func SpecData(list []sensitivity.Answer) *table.Table {
+// SpecData is every amount and combination of every series for programs, and what
+// markets, one a series or none, say of machines.
+func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency string) *table.Table {
 	t := &table.Table{}
-	for _, key := range []string{"series", "kind", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "verdict", "recommended"} {
+	for _, key := range []string{"series", "kind", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "verdict", "recommended", "machine", "hour", "currency"} {
 		t.Columns = append(t.Columns, table.Column{Key: key})
 	}
-	for _, a := range list {
+	for i, a := range list {
 		row := func(kind string, at map[string]scaling.Value, ratio *scaling.Estimate, runs int, verdict sensitivity.Verdict) {
 			cells := append([]any{a.Series, kind, words(at, a.Keys(), func(_ string, v scaling.Value) string { return v.String() }), a.Measure.Name}, estimateCells(ratio)...)
-			t.Add(append(cells, runs, string(verdict), a.Spec != nil && sensitivity.Same(at, a.Spec.At))...)
+			t.Add(append(cells, runs, string(verdict), a.Spec != nil && sensitivity.Same(at, a.Spec.At), nil, nil, nil)...)
 		}
 		if a.Value != nil {
 			row("reference", a.Reference.At, nil, a.Reference.Runs, a.Reference.Verdict)
@@ -85,6 +86,21 @@ func SpecData(list []sensitivity.Answer) *table.Table {
 			if n.Verdict == "" {
 				row("next", n.At, nil, 0, n.Verdict)
 			}
+		}
+		if markets == nil {
+			continue
+		}
+		for _, o := range markets[i].Offers {
+			of := sensitivity.Allocation{}
+			if o.Of != nil {
+				of = *o.Of
+			}
+			chosen := false
+			for _, c := range []*sensitivity.Offer{markets[i].Smallest, markets[i].Cheapest} {
+				chosen = chosen || c != nil && c.Machine.Name == o.Machine.Name
+			}
+			cells := append([]any{a.Series, "machine", words(of.At, a.Keys(), func(_ string, v scaling.Value) string { return v.String() }), a.Measure.Name}, estimateCells(of.Ratio)...)
+			t.Add(append(cells, of.Runs, string(o.Verdict), chosen, o.Machine.Name, o.Hour, currency)...)
 		}
 	}
 	return t

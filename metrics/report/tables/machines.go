@@ -1,0 +1,122 @@
+package tables
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// Machines is what the runs say of each machine of a price list, for people, by price.
+func Machines(a sensitivity.Answer, m sensitivity.Market, currency string) *table.Table {
+	t := &table.Table{Columns: []table.Column{
+		{Key: "machine"}, {Key: "vcpus", Head: "vCPUs", Right: true}, {Key: "memory", Right: true}, {Key: "gpus", Head: "GPUs", Right: true},
+		{Key: "hour", Head: currency + " per hour", Right: true}, {Key: "verdict"}, {Key: "by"}, {Key: "ratio", Head: "of the " + gained(a.Measure), Right: true}}}
+	million := a.Measure.Name == measure.Throughput
+	if million {
+		t.Columns = append(t.Columns, table.Column{Key: "million", Head: currency + " per million samples", Right: true})
+	}
+	for _, o := range m.Offers {
+		verdict, by := string(o.Verdict), o.Why
+		var ratio, price any
+		if o.Of != nil {
+			by = Amounts(o.Of.At, a.Keys())
+			ratio = Estimate(o.Of.Ratio, number.Percent, false)
+		}
+		switch {
+		case o.Verdict == "":
+			verdict = "not known"
+		case o.Verdict == sensitivity.Undecided && o.Of.Verdict == "":
+			by += ", not measured"
+		case o.Verdict == sensitivity.TooLittle && o.Of != nil && o.Of.Runs == 0:
+			by += ", out of memory"
+		case o.Verdict == sensitivity.Enough:
+			if sensitivity.Same(o.Of.At, a.Reference.At) {
+				ratio = number.Percent(1)
+			}
+			price = Estimate(perMillion(o, a), number.Significant, false)
+		}
+		for _, c := range []struct {
+			chosen *sensitivity.Offer
+			word   string
+		}{{m.Smallest, "smallest"}, {m.Cheapest, "cheapest"}} {
+			if c.chosen != nil && c.chosen.Machine.Name == o.Machine.Name {
+				verdict += ", " + c.word
+			}
+		}
+		cells := []any{o.Machine.Name, number.Exact(o.VCPUs), number.ShortBytes(o.Bytes), number.Exact(o.GPUs), number.Significant(o.Hour), verdict, by, ratio}
+		if million {
+			cells = append(cells, price)
+		}
+		t.Add(cells...)
+	}
+	t.Notes = append(t.Notes, "A machine is taken to be as fast, core by core, as what was measured.")
+	if million {
+		t.Notes = append(t.Notes, "A million samples: at the throughput of the combination that the verdict is by.")
+	}
+	if a.Load.Machines > 1 {
+		t.Notes = append(t.Notes, fmt.Sprintf("Prices are of one machine; the runs used %d.", a.Load.Machines))
+	}
+	return t
+}
+
+// perMillion is the price of a million samples on a machine that is enough.
+func perMillion(o sensitivity.Offer, a sensitivity.Answer) *scaling.Estimate {
+	rate := o.Of.Value
+	if rate == nil || !(rate.Value > 0) {
+		return nil
+	}
+	price := func(throughput float64) float64 { return o.Hour * float64(a.Load.Machines) / 3600 / throughput * 1e6 }
+	e := &scaling.Estimate{Value: price(rate.Value), Runs: rate.Runs}
+	if in := rate.Interval; in != nil && in.Low > 0 {
+		e.Interval = &scaling.Interval{Low: price(in.High), High: price(in.Low), Level: in.Level}
+	}
+	return e
+}
+
+// MachinesSentence is the choice for people.
+func MachinesSentence(a sensitivity.Answer, m sensitivity.Market, currency string) string {
+	var list []string
+	say := func(format string, parts ...any) { list = append(list, fmt.Sprintf(format, parts...)) }
+	named := func(o *sensitivity.Offer) string {
+		has := number.Count(int(o.VCPUs), "vCPU") + ", " + number.ShortBytes(o.Bytes)
+		if o.GPUs > 0 {
+			has += ", " + number.Count(int(o.GPUs), "GPU")
+		}
+		return fmt.Sprintf("%s (%s) at %s %s an hour", o.Machine.Name, has, number.Significant(o.Hour), currency)
+	}
+	switch {
+	case m.Smallest == nil:
+		say("No machine of the price list is shown to be enough.")
+	case m.Smallest.Machine.Name == m.Cheapest.Machine.Name:
+		say("The smallest machine of the price list that is enough, and the cheapest, is %s.", named(m.Smallest))
+	default:
+		say("The smallest machine of the price list that is enough is %s, the cheapest %s.", named(m.Smallest), named(m.Cheapest))
+	}
+	if len(m.Next) > 0 {
+		names := make([]string, 0, 3)
+		for _, o := range m.Next[:min(3, len(m.Next))] {
+			names = append(names, o.Machine.Name)
+		}
+		if more := len(m.Next) - len(names); more > 0 {
+			names = append(names, fmt.Sprintf("%d more", more))
+		}
+		what := "cheaper or smaller, and may be"
+		if m.Smallest == nil {
+			what = "may be"
+		}
+		verb := "are "
+		if len(m.Next) == 1 {
+			verb = "is "
+		}
+		if m.Smallest == nil {
+			verb = ""
+		}
+		say("%s %s%s enough: measure %s.", strings.Join(names, ", "), verb, what, Amounts(m.Next[0].Of.At, a.Keys()))
+	}
+	return strings.Join(list, " ")
+}
