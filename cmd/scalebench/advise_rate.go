@@ -40,8 +40,9 @@ func replicaPrice(t *pricing.Tariff, c scaling.Curve, runs []scaling.Observation
 // demands are what each series of a service costs by the demand.
 func demands(a *analysis, t *pricing.Tariff) []capacity.Line {
 	var list []capacity.Line
+	load := capacity.LoadOf(0, a.Observations, false)
 	for _, c := range a.Curves {
-		list = append(list, capacity.Demand(c, replicaPrice(t, c, a.Observations)))
+		list = append(list, capacity.Demand(c, load, replicaPrice(t, c, a.Observations)))
 	}
 	return list
 }
@@ -70,6 +71,7 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 		}
 	}
 	list := []capacity.Answer{}
+	load := capacity.LoadOf(o.rate, a.Observations, o.limit != nil)
 	switch {
 	case o.limit != nil:
 		loads := o.curveOptions
@@ -78,7 +80,7 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 		if err != nil {
 			return err
 		}
-		if list = capacity.Within(along.Curves, a.Curves, *o.limit, o.rate, price); len(list) == 0 {
+		if list = capacity.Within(along.Curves, a.Curves, *o.limit, load, price); len(list) == 0 {
 			return &usageError{err: fmt.Errorf("no run of study %q says which rates keep %s: none was measured at a rate (open loop), and the latencies of closed loops are not what callers see", a.study, o.limit),
 				hint: fmt.Sprintf("Set %s in [workload], or %s, which searches the largest rate within it, and run the study again.", capacity.Rates(o.rate/4, o.rate/2, o.rate), o.limit.TOML())}
 		}
@@ -93,7 +95,7 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 			if price != nil {
 				of = price(c)
 			}
-			list = append(list, capacity.Of(c, o.rate, of))
+			list = append(list, capacity.Of(c, load, of))
 		}
 	}
 	slices.SortStableFunc(list, capacity.Compare)
@@ -108,7 +110,7 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	if adviser.tariff != nil {
 		currency = adviser.tariff.Currency
 	}
-	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "replicas"}, {Key: "at_least"}, {Key: "from", Head: "measured replicas"},
+	t := &table.Table{Columns: []table.Column{{Key: "series"}, {Key: "demand", Unit: "requests/s", Optional: true}, {Key: "replicas"}, {Key: "at_least"}, {Key: "from", Head: "measured replicas"},
 		{Key: "rate_within_limit", Unit: "requests/s"}, {Key: "rate_within_limit_low", Head: "low"}, {Key: "rate_within_limit_high", Head: "high"}, {Key: "runs"}}}
 	if currency != "" {
 		t.Columns = append(t.Columns, table.Column{Key: "cost_per_hour", Unit: currency}, table.Column{Key: "cost_per_million", Unit: currency})
@@ -122,22 +124,16 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 	}
 	for _, one := range list {
 		if one.Replicas == 0 {
-			add(one.Series, nil, nil, nil, nil, nil, nil, nil, nil, nil)
+			add(one.Series, table.NonZero(one.SeriesDemand), nil, nil, nil, nil, nil, nil, nil, nil, nil)
 			if len(list) > 1 {
 				t.Notes = append(t.Notes, one.Sentence())
 			}
 			continue
 		}
-		add(one.Series, one.Replicas, one.AtLeast, one.From, one.Rate, one.Low, amount(one.High), one.Runs, amount(one.CostPerHour), amount(one.CostPerMillion))
+		add(one.Series, table.NonZero(one.SeriesDemand), one.Replicas, one.AtLeast, one.From, one.Rate, one.Low, amount(one.High), one.Runs, amount(one.CostPerHour), amount(one.CostPerMillion))
 	}
-	batches := map[scaling.Value]bool{}
-	for _, c := range a.Curves {
-		if batch, ok := c.Parameters[measure.Batch]; ok {
-			batches[scaling.ValueOf(batch)] = true
-		}
-	}
-	if len(batches) > 1 {
-		t.Notes = append(t.Notes, "Requests of different batches hold different numbers of samples, so the same demand in requests/s is another one for each; --series NAME asks about one.")
+	if load.Samples > 0 {
+		t.Notes = append(t.Notes, load.Sentence())
 	}
 	if s.format == table.FormatCSV {
 		err = s.print(t)
@@ -145,6 +141,9 @@ func adviseRate(ctx context.Context, s *session, o adviseOptions) error {
 		sentence := list[0].Sentence()
 		if best := list[0]; best.CostPerHour != nil {
 			sentence += fmt.Sprintf(" %s an hour, %s per million requests at that demand.", number.Significant(*best.CostPerHour)+" "+currency, number.Significant(*best.CostPerMillion)+" "+currency)
+		}
+		if single := capacity.Unbatched(list); single != nil {
+			sentence += " Without putting requests together: " + single.Short(currency) + "."
 		}
 		err = s.printSaying(sentence, t)
 	}

@@ -31,6 +31,7 @@ func DrawDemand(lines []capacity.Line, currency string, o Options) (*Drawing, er
 	for _, l := range drawn {
 		least = min(least, l.Sure[0].Upto)
 	}
+	load := capacity.Load{Samples: drawn[0].Samples}
 	c := chart{x: logAxis("demand (requests/s)"), y: logAxis(fmt.Sprintf("cost of a million requests (%s)", shown(currency))), scattered: true}
 	for style, l := range drawn {
 		name := shown(l.Series)
@@ -60,8 +61,8 @@ func DrawDemand(lines []capacity.Line, currency string, o Options) (*Drawing, er
 	if len(c.marks) > 0 && slices.ContainsFunc(c.marks, func(m Mark) bool { return m.Kind == Target }) {
 		c.caption = append(c.caption, "Dashed: break-even; bar: its range by the intervals of both.")
 	}
-	if slices.ContainsFunc(drawn, func(l capacity.Line) bool { return l.Batch != drawn[0].Batch }) {
-		c.caption = append(c.caption, "Requests of different batches hold different numbers of samples: lines are compared within a batch.")
+	if load.Samples > 0 {
+		c.caption = append(c.caption, load.Sentence()+" The time in which those come together is not in what was measured.")
 	}
 	if without != nil {
 		c.caption = append(c.caption, "Not drawn: "+join(without)+".")

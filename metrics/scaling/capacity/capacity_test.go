@@ -49,7 +49,7 @@ func TestOf(t *testing.T) {
 		{"beyond, and it straddles", map[int]float64{2: 200}, 400, 5, 4, 2, "measure 5", "", "(4 may be enough)"},
 		{"far beyond", map[int]float64{2: 200}, 2000, 0, 0, 2, "", "2 replicas carried 200 requests/s, and 2000 would take over 4 times as many", "no answer"},
 	} {
-		a := Of(curve(t, tt.carry, 6), tt.demand, func(n int) (float64, error) { return 3.6 * float64(n), nil })
+		a := Of(curve(t, tt.carry, 6), Load{Rate: tt.demand}, func(n int) (float64, error) { return 3.6 * float64(n), nil })
 		if a.Replicas != tt.replicas || a.AtLeast != tt.atLeast || a.From != tt.from {
 			t.Errorf("%s: %+v", tt.name, a)
 		}
@@ -69,11 +69,11 @@ func TestOf(t *testing.T) {
 }
 
 func TestNoAnswer(t *testing.T) {
-	few := Of(curve(t, map[int]float64{1: 100}, 3), 50, nil)
+	few := Of(curve(t, map[int]float64{1: 100}, 3), Load{Rate: 50}, nil)
 	if few.Replicas != 0 || !strings.Contains(few.Why, "no interval at 1 replica: ") {
 		t.Errorf("%+v", few)
 	}
-	if none := Of(scaling.Curve{Series: "native"}, 50, nil); none.Replicas != 0 || !strings.Contains(none.Why, "set workload.limit") {
+	if none := Of(scaling.Curve{Series: "native"}, Load{Rate: 50}, nil); none.Replicas != 0 || !strings.Contains(none.Why, "set workload.limit") {
 		t.Errorf("%+v", none)
 	}
 }
@@ -86,5 +86,71 @@ func TestCompare(t *testing.T) {
 		if list[i].Series != want {
 			t.Errorf("%d: %s, want %s", i, list[i].Series, want)
 		}
+	}
+}
+
+// One replica carries 100 requests/s of one sample, or 30 of 8, which stand for 240 of
+// one. A demand of 220 are 27.5 of 8, which it carries by the lower end (28.5); of one it
+// takes ⌈220/95⌉ = 3. By requests/s alone the first would come out at eight replicas.
+func TestBatches(t *testing.T) {
+	one, eight := curve(t, map[int]float64{1: 100}, 6), curve(t, map[int]float64{1: 30}, 6)
+	one.Parameters[measure.Batch], eight.Parameters[measure.Batch] = 1.0, 8.0
+	load := Load{220, 1}
+	list := []Answer{Of(one, load, flat(1)), Of(eight, load, flat(1))}
+	slices.SortStableFunc(list, Compare)
+	best := list[0]
+	if best.Batch != 8 || best.SeriesDemand != 27.5 || best.Replicas != 1 || *best.CostPerHour != 1 || list[1].Replicas != 3 {
+		t.Errorf("%+v", list)
+	}
+	if want := 1 / 3600. / 220 * 1e6; *best.CostPerMillion < 0.999*want || *best.CostPerMillion > 1.001*want {
+		t.Errorf("a million requests of the demand cost %g, want %g", *best.CostPerMillion, want)
+	}
+	// Seven more samples come in 7/220 s, within 50 ms; at 100 a second in 70 ms.
+	if text := strings.Join(best.Doubts, " "); !strings.Contains(text, "take 31.8 ms to come together") || strings.Contains(text, "limit") {
+		t.Error(text)
+	}
+	if text := strings.Join(Of(eight, Load{100, 1}, nil).Doubts, " "); !strings.Contains(text, "70.0 ms") || !strings.Contains(text, "more than the limit") {
+		t.Error(text)
+	}
+	if single := Unbatched(list); single == nil || single.Batch != 1 || Unbatched(list[1:]) != nil {
+		t.Errorf("%+v", single)
+	}
+	unknown := curve(t, map[int]float64{1: 30}, 6)
+	delete(unknown.Parameters, measure.Batch)
+	if a := Of(unknown, load, nil); a.Replicas != 0 || !strings.Contains(a.Why, "do not say how many samples") {
+		t.Errorf("%+v", a)
+	}
+	// The lines of cost are over the same demand, at which both begin with one replica.
+	lines := []Line{Demand(one, load, flat(1)), Demand(eight, load, flat(1))}
+	lines[0].Series, lines[1].Series = "one", "eight"
+	if b := BreakEvens(lines); len(b) != 1 || b[0].From != "eight" || !b[0].Never {
+		t.Errorf("%+v", b)
+	}
+	if end := lines[1].End(); end < 911.999 || end > 912.001 { // 4 · 28.5 · 8
+		t.Errorf("ends at %g", end)
+	}
+}
+
+// What is cheapest as the demand grows: one, then the middle, then the large, each from
+// where it stays as cheap as the one before.
+func TestChain(t *testing.T) {
+	of := func(name string, rate, hour float64) Line {
+		l := Demand(curve(t, map[int]float64{1: rate}, 6), Load{}, flat(hour))
+		l.Series = name
+		return l
+	}
+	// An hour's price per request/s: 0.0105, 0.0042, 0.0021, and 0.0084 of the one that is
+	// nowhere the best.
+	list := BreakEvens([]Line{of("large", 2000, 4), of("small", 100, 1), of("middle", 500, 2), of("never", 250, 2)})
+	var names []string
+	for _, b := range list {
+		names = append(names, b.From+"<"+b.To)
+	}
+	if got := strings.Join(names, " "); got != "small<middle middle<large" {
+		t.Error(got)
+	}
+	dear := []Line{of("small", 100, 1), of("a", 100, 3), of("b", 100, 4)}
+	if list = BreakEvens(dear); len(list) != 1 || !list[0].Never || !strings.Contains(list[0].Sentence(), "small stays cheaper than the 2 others") {
+		t.Errorf("%+v", list)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
@@ -24,7 +23,9 @@ func (r Rung) million(demand float64) float64 { return r.PerHour / 3600 / demand
 type Line struct {
 	Series string
 	Limit  string
-	Batch  any // samples in a request; nil where all lines have as many
+	// Samples in a request of the demand, and Batch in one of the series, which stands for
+	// several; both 0 where all have as many.
+	Samples, Batch float64
 	// Sure are the replicas by the lower ends of what was measured, as Of advises them;
 	// Hoped by the upper ends.
 	Sure, Hoped []Rung
@@ -38,15 +39,24 @@ func (l Line) End() float64 { return l.Sure[len(l.Sure)-1].Upto }
 // mostRungs bounds what is drawn of a service with a great many replicas.
 const mostRungs = 10000
 
-// Demand is the line of one series, whose axis is the number of replicas. price is
-// what so many replicas cost an hour.
-func Demand(c scaling.Curve, price func(replicas int) (float64, error)) Line {
-	l := Line{Series: c.Series, Limit: fmt.Sprint(c.Parameters["workload.limit"]), Batch: c.Parameters[measure.Batch]}
+// Demand is the line of one series, whose axis is the number of replicas, over requests/s
+// of load.Samples each. price is what so many replicas cost an hour.
+func Demand(c scaling.Curve, load Load, price func(replicas int) (float64, error)) Line {
+	stands := load.stands(c)
+	l := Line{Series: c.Series, Limit: fmt.Sprint(c.Parameters["workload.limit"]), Samples: load.Samples, Batch: load.Samples * stands}
+	if stands == 0 {
+		l.Why = "its runs do not say how many samples a request has"
+		return l
+	}
 	var measured []carried
 	if measured, l.Why = withInterval(c); len(measured) == 0 {
 		return l
 	}
 	l.Why = ""
+	for i := range measured {
+		measured[i].low *= stands
+		measured[i].high *= stands
+	}
 	ladder := func(end func(carried) float64) (rungs []Rung) {
 		add := func(upto float64, replicas int) {
 			if l.Why != "" || len(rungs) > 0 && upto <= rungs[len(rungs)-1].Upto {
@@ -91,46 +101,74 @@ type BreakEven struct {
 	Never   bool    // From stays the cheaper
 }
 
-// BreakEvens are, among lines of one batch, those of the series that has the cheapest
-// first replica over each other: requests of other batches are other work. Lines without
-// rungs are left out.
+// BreakEvens are where the series that has the cheapest first replica is overtaken by the
+// first that stays as cheap, where that one is, and so on; and that it never is, where no
+// other overtakes it. Lines without rungs are left out.
 func BreakEvens(lines []Line) []BreakEven {
-	var list []BreakEven
 	lines = slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return l.Why != "" })
-	for len(lines) > 0 {
-		batch := lines[0].Batch
-		alike := slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return l.Batch != batch })
-		lines = slices.DeleteFunc(lines, func(l Line) bool { return l.Batch == batch })
-		list = append(list, breakEvens(alike)...)
-	}
-	return list
-}
-
-func breakEvens(lines []Line) []BreakEven {
 	slices.SortStableFunc(lines, func(a, b Line) int {
 		return cmp.Or(cmp.Compare(a.Sure[0].PerHour, b.Sure[0].PerHour), cmp.Compare(slope(a.Sure), slope(b.Sure)))
 	})
 	var list []BreakEven
-	for _, other := range lines[1:] {
+	for len(lines) > 1 {
 		first := lines[0]
-		b := BreakEven{From: first.Series, To: other.Series, End: min(first.End(), other.End())}
-		var found bool
-		if b.First, b.At, found = cross(first.Sure, other.Sure, b.End); !found {
-			b.Never = true
-			list = append(list, b)
-			continue
+		var next []BreakEven
+		of := map[string]int{}
+		for i, other := range lines[1:] {
+			if b := breakEven(first, other); !b.Never {
+				next, of[b.To] = append(next, b), i+1
+			}
 		}
-		b.Low, b.High = b.At, 0
-		if _, low, found := cross(first.Sure, other.Hoped, b.End); found {
-			b.Low = low
+		if next == nil {
+			if list == nil {
+				list = []BreakEven{stays(first, lines[1:])}
+			}
+			return list
 		}
-		if _, high, found := cross(first.Hoped, other.Sure, b.End); found {
-			b.High = high
-		}
-		b.Million = at(other.Sure, b.At*(1+1e-9)).million(b.At)
+		b := slices.MinFunc(next, func(a, b BreakEven) int {
+			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(slope(lines[of[a.To]].Sure), slope(lines[of[b.To]].Sure)))
+		})
 		list = append(list, b)
+		to := lines[of[b.To]]
+		var rest []Line // only what is cheaper still in the long run can overtake that
+		for _, l := range lines[1:] {
+			if slope(l.Sure) < slope(to.Sure) {
+				rest = append(rest, l)
+			}
+		}
+		lines = append([]Line{to}, rest...)
 	}
 	return list
+}
+
+// stays says that a series stays cheaper than the others.
+func stays(first Line, others []Line) BreakEven {
+	b := BreakEven{From: first.Series, To: others[0].Series, End: first.End(), Never: true}
+	if len(others) > 1 {
+		b.To = fmt.Sprintf("the %d others", len(others))
+	}
+	for _, l := range others {
+		b.End = min(b.End, l.End())
+	}
+	return b
+}
+
+func breakEven(first, other Line) BreakEven {
+	b := BreakEven{From: first.Series, To: other.Series, End: min(first.End(), other.End())}
+	var found bool
+	if b.First, b.At, found = cross(first.Sure, other.Sure, b.End); !found {
+		b.Never = true
+		return b
+	}
+	b.Low, b.High = b.At, 0
+	if _, low, found := cross(first.Sure, other.Hoped, b.End); found {
+		b.Low = low
+	}
+	if _, high, found := cross(first.Hoped, other.Sure, b.End); found {
+		b.High = high
+	}
+	b.Million = at(other.Sure, b.At*(1+1e-9)).million(b.At)
+	return b
 }
 
 // slope is what a request a second costs an hour with many replicas.

@@ -16,7 +16,7 @@ func flat(hour float64) func(int) (float64, error) {
 // the fourth above 3·95 = 285, one that carries 105 above 315. What a million cost at
 // 285: 4/3600/285·10⁶ = 3.899.
 func TestBreakEven(t *testing.T) {
-	cpu, gpu := Demand(curve(t, map[int]float64{1: 100, 2: 200}, 6), flat(1)), Demand(curve(t, map[int]float64{1: 1000}, 6), flat(4))
+	cpu, gpu := Demand(curve(t, map[int]float64{1: 100, 2: 200}, 6), Load{}, flat(1)), Demand(curve(t, map[int]float64{1: 1000}, 6), Load{}, flat(4))
 	cpu.Series, gpu.Series = "cpu", "gpu"
 	list := BreakEvens([]Line{gpu, cpu})
 	if len(list) != 1 {
@@ -36,29 +36,29 @@ func TestBreakEven(t *testing.T) {
 	// Replicas of 475 for 4 beside those of 95 for 1, of which 1 and 4 were measured: four
 	// take over above 95, and cost as much as one of the others. Above 475 two cost 8,
 	// more than up to seven (665); above 950 three cost 12, more than eleven (1045).
-	small, many := Demand(curve(t, map[int]float64{1: 500}, 6), flat(4)), Demand(curve(t, map[int]float64{1: 100, 4: 400}, 6), flat(1))
+	small, many := Demand(curve(t, map[int]float64{1: 500}, 6), Load{}, flat(4)), Demand(curve(t, map[int]float64{1: 100, 4: 400}, 6), Load{}, flat(1))
 	small.Series, many.Series = "small", "many"
 	if list = BreakEvens([]Line{many, small}); len(list) != 1 || !near(list[0].First, 95) || !near(list[0].At, 1045) || !near(list[0].Low, 665) ||
 		!strings.Contains(list[0].Sentence(), "; the first time above 95.0, until it needs another replica.") {
 		t.Errorf("%+v", list)
 	}
 	// At ten times the price a GPU request costs four times as much as a CPU's.
-	dear := Demand(curve(t, map[int]float64{1: 1000}, 6), flat(40))
+	dear := Demand(curve(t, map[int]float64{1: 1000}, 6), Load{}, flat(40))
 	dear.Series = "dear"
 	if list = BreakEvens([]Line{cpu, dear}); len(list) != 1 || !list[0].Never || !strings.Contains(list[0].Sentence(), "cpu stays cheaper than dear up to 760 requests/s") {
 		t.Errorf("%+v", list)
 	}
 	// At the price of a CPU it is never dearer.
-	cheap := Demand(curve(t, map[int]float64{1: 1000}, 6), flat(1))
+	cheap := Demand(curve(t, map[int]float64{1: 1000}, 6), Load{}, flat(1))
 	cheap.Series = "cheap"
 	if list = BreakEvens([]Line{cpu, cheap}); len(list) != 1 || list[0].From != "cheap" || !list[0].Never {
 		t.Errorf("%+v", list)
 	}
 	// Where the intervals leave open whether it ever is as cheap: at 11.5 a GPU costs
 	// less than twelve CPUs, which 1140 requests/s take at 95, not than the eleven at 105.
-	even := Demand(curve(t, map[int]float64{1: 2000}, 6), flat(11.5))
+	even := Demand(curve(t, map[int]float64{1: 2000}, 6), Load{}, flat(11.5))
 	even.Series = "even"
-	three := Demand(curve(t, map[int]float64{1: 100, 3: 300}, 6), flat(1))
+	three := Demand(curve(t, map[int]float64{1: 100, 3: 300}, 6), Load{}, flat(1))
 	three.Series = "three"
 	if list = BreakEvens([]Line{three, even}); len(list) != 1 || list[0].Never || list[0].High != 0 || !strings.Contains(list[0].Sentence(), "perhaps not up to 1140") {
 		t.Errorf("%+v: %s", list, list[0].Sentence())
@@ -69,9 +69,9 @@ func TestBreakEven(t *testing.T) {
 func TestDemandIsAdvice(t *testing.T) {
 	for _, carry := range []map[int]float64{{1: 100, 2: 190, 4: 300}, {2: 200}, {1: 100, 2: 90}, {3: 10}} {
 		c := curve(t, carry, 6)
-		l := Demand(c, flat(3.6))
+		l := Demand(c, Load{}, flat(3.6))
 		for d := 1.0; d < 1.2*l.End(); d *= 1.003 {
-			a := Of(c, d, flat(3.6))
+			a := Of(c, Load{Rate: d}, flat(3.6))
 			if d > l.End() {
 				if a.Replicas != 0 {
 					t.Fatalf("%v: %g requests/s are beyond the line, and %d replicas advised", carry, d, a.Replicas)
@@ -87,10 +87,10 @@ func TestDemandIsAdvice(t *testing.T) {
 }
 
 func TestNoLine(t *testing.T) {
-	if l := Demand(curve(t, map[int]float64{1: 100}, 3), flat(1)); !strings.Contains(l.Why, "no interval at 1 replica") || l.Sure != nil {
+	if l := Demand(curve(t, map[int]float64{1: 100}, 3), Load{}, flat(1)); !strings.Contains(l.Why, "no interval at 1 replica") || l.Sure != nil {
 		t.Errorf("%+v", l)
 	}
-	if l := Demand(curve(t, map[int]float64{1: 100}, 6), func(int) (float64, error) { return 0, errors.New("no price") }); l.Why != "no price" {
+	if l := Demand(curve(t, map[int]float64{1: 100}, 6), Load{}, func(int) (float64, error) { return 0, errors.New("no price") }); l.Why != "no price" {
 		t.Errorf("%+v", l)
 	}
 }

@@ -23,7 +23,7 @@ const achieved = 0.9
 // studies' own limits, both along the replicas. A series whose own limit is asked for
 // has the answer of its search, and what a search found within a stricter limit keeps
 // this one too. price is what replicas of a curve's kind cost; nil without prices.
-func Within(loads, searched []scaling.Curve, limit measure.Limit, demand float64, price func(scaling.Curve) func(replicas int) (float64, error)) []Answer {
+func Within(loads, searched []scaling.Curve, limit measure.Limit, demand Load, price func(scaling.Curve) func(replicas int) (float64, error)) []Answer {
 	of := func(c scaling.Curve) func(int) (float64, error) {
 		if price == nil {
 			return nil
@@ -56,9 +56,7 @@ func Within(loads, searched []scaling.Curve, limit measure.Limit, demand float64
 		}
 		c.Series = named[i].Series
 		measured, why := byRates(own, search, limit)
-		a := answer(c, measured, why, demand, of(c))
-		a.Limit = limit.String()
-		list = append(list, a)
+		list = append(list, answer(c, measured, why, demand, limit.String(), of(c)))
 	}
 	for _, c := range searched { // a stricter search, and no rates beside it
 		own, err := limitOf(c)
@@ -69,9 +67,7 @@ func Within(loads, searched []scaling.Curve, limit measure.Limit, demand float64
 		for i := range measured {
 			measured[i].high, measured[i].byRates = math.Inf(1), true
 		}
-		a := answer(c, measured, why, demand, of(c))
-		a.Limit = limit.String()
-		list = append(list, a)
+		list = append(list, answer(c, measured, why, demand, limit.String(), of(c)))
 	}
 	return list
 }

@@ -61,7 +61,7 @@ func ask(t *testing.T, obs []scaling.Observation, limit string, demand float64) 
 		}
 		return curves
 	}
-	list := Within(along(measure.LatencyP95), along(measure.RateWithinLimit), l, demand, nil)
+	list := Within(along(measure.LatencyP95), along(measure.RateWithinLimit), l, Load{Rate: demand}, nil)
 	if len(list) != 1 {
 		t.Fatalf("%d answers", len(list))
 	}
