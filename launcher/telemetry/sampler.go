@@ -87,7 +87,11 @@ func Start(events *metrics.Writer, o Options) *Sampler {
 				_ = events.Write(metrics.Event{Stop: &metrics.Stop{Status: metrics.StopDone}})
 				return
 			}
-			pause := max(min(o.Every, early), time.Duration(float64(spent()-before)/share))
+			cost := time.Duration(float64(spent()-before) / share)
+			if early == firstPause {
+				cost = min(cost, o.Every) // the first sample loads what the others need
+			}
+			pause := max(min(o.Every, early), cost)
 			early = min(2*early, time.Hour)
 			select {
 			case <-s.stop:

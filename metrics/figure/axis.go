@@ -18,6 +18,7 @@ type axis struct {
 	zero     bool    // a linear axis that begins at 0
 	min, max float64
 	low      float64  // the least value, without the room around
+	only     []tick   // the ticks, if set
 	at       []int    // the only ticks, if set: worker counts
 	binary   bool     // ticks at powers of two
 	whole    bool     // counts, of which there are no halves
@@ -129,6 +130,8 @@ func (a *axis) ticks() []tick {
 	var values []float64 // in the title's unit
 	low, high := a.min/a.unit, a.max/a.unit
 	switch {
+	case a.only != nil:
+		return a.only
 	case a.names != nil:
 		list := make([]tick, len(a.names))
 		for i, s := range a.names {

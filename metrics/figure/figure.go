@@ -87,9 +87,11 @@ type Preset struct {
 
 func goals(m measure.Measure) bool { return m.Missable }
 
-// OfCurves reports whether curves over workers are all it needs, so that Draw draws
-// it of any that are.
-func (k Preset) OfCurves() bool { return k.draw != nil && k.axis == "" }
+// OfCurves reports whether curves of trainings over workers are all it needs, so that
+// Draw draws it of any that are.
+func (k Preset) OfCurves() bool {
+	return k.draw != nil && k.axis == "" && k.Measure != measure.JoulesPerSample
+}
 
 // Utilisation is the name of the figure that is of one run.
 const Utilisation = "utilisation"
@@ -109,9 +111,18 @@ func Presets() []Preset {
 		{"cost", "Cost against time", "cost against time, of a service against demand, by the site file's [[prices]]", nil, "", "", goals},
 		{"normalised", "Time and cost relative to the baseline", "time and cost over the baseline's", nil, "", "", goals},
 		{"busbw", "Bus bandwidth against size", "bus bandwidth of collectives against their size", busBandwidth, measure.Bytes, measure.BusBW, nil},
-		{Utilisation, "What a run used", "CPU time, memory, storage and power of one run over time, by node: utilisation RUN", nil, "", "", nil},
+		{"energy", "Energy per sample against workers", "joules for a sample, where energy was read", along(energyPerSample), "", measure.JoulesPerSample, nil},
+		{Utilisation, "What a run used", "CPU time, memory, storage, power, GPUs of one run over time: utilisation RUN", nil, "", "", nil},
 	}
 }
+
+var energyPerSample = func() measure.Measure {
+	m, err := measure.Find(measure.JoulesPerSample)
+	if err != nil {
+		panic(err) // it is ours
+	}
+	return m
+}()
 
 // Names lists the names of all kinds.
 func Names() []string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -15,7 +16,7 @@ import (
 const mostMoments = 400
 
 // DrawUtilisation draws what one run used over time, a panel for each quantity and a
-// line for each node. Of a counter each point is the mean since the one before.
+// line for each node, or each GPU. Of a counter each point is the mean since the one before.
 func DrawUtilisation(run string, nodes []timeline.Node, clock timeline.Window, o Options) (*Drawing, error) {
 	var whole timeline.Window
 	for i := range nodes {
@@ -30,53 +31,41 @@ func DrawUtilisation(run string, nodes []timeline.Node, clock timeline.Window, o
 		return nil, errors.New("utilisation figure: nothing to draw: the run was not sampled, or once; [telemetry] every says how often runs are")
 	}
 	var charts []chart
-	for _, panel := range []struct {
-		axis func(most float64) axis
-		of   func(*timeline.Node) []timeline.Sample
-	}{
-		{func(float64) axis { a := newAxis("CPU time (% of the run's CPUs)"); a.unit = 0.01; return a }, cpuShare},
-		{func(most float64) axis { return sizeAxis("memory without page cache", most) }, func(n *timeline.Node) []timeline.Sample {
-			return theOnly(n.Named(metrics.TelemetryMemory)).Thin(mostMoments)
-		}},
-		{func(most float64) axis { return rateAxis("read from storage", most) }, func(n *timeline.Node) []timeline.Sample {
-			return theOnly(n.Named(metrics.TelemetryRead)).Rates(mostMoments)
-		}},
-		{func(most float64) axis { return rateAxis("written to storage", most) }, func(n *timeline.Node) []timeline.Sample {
-			return theOnly(n.Named(metrics.TelemetryWritten)).Rates(mostMoments)
-		}},
-		{func(float64) axis { return newAxis("power (W)") }, func(n *timeline.Node) []timeline.Sample { return n.Power(mostMoments) }},
-	} {
-		lines := make([][]timeline.Sample, len(nodes))
-		most, any := 0.0, false
+	for _, panel := range panels {
+		var lines []traced
+		most := 0.0
 		for i := range nodes {
-			lines[i] = panel.of(&nodes[i])
-			for _, s := range lines[i] {
-				most, any = max(most, s.Value), true
+			for _, l := range panel.of(&nodes[i]) {
+				l.name = strings.TrimSpace(nodes[i].Host + " " + l.name)
+				if len(nodes) == 1 && l.name != nodes[i].Host {
+					l.name = strings.TrimPrefix(l.name, nodes[i].Host+" ")
+				}
+				if len(l.samples) < 2 {
+					continue
+				}
+				lines = append(lines, l)
+				for _, s := range l.samples {
+					most = max(most, s.Value)
+				}
 			}
 		}
-		if !any {
+		if len(lines) == 0 {
 			continue
 		}
 		c := chart{x: timeAxis("time", whole.Seconds()), y: panel.axis(most), own: true, low: true}
 		c.x.zero, c.y.zero = true, true
-		for i, line := range lines {
-			m := Mark{Kind: Trace, Series: nodes[i].Host, style: i}
-			if len(nodes) > manyLooks {
+		for i, l := range lines {
+			m := Mark{Kind: Trace, Series: l.name, style: i}
+			if len(lines) > manyLooks {
 				m.style = 0
 			}
-			for _, s := range line {
+			for _, s := range l.samples {
 				m.Points = append(m.Points, XY{s.At - whole.From, s.Value})
 			}
-			if len(m.Points) < 2 {
-				continue
-			}
 			c.add(m)
-			if len(nodes) <= manyLooks {
+			if len(lines) <= manyLooks {
 				c.add(Mark{Kind: Label, Series: m.Series, Text: m.Series, Points: m.Points[len(m.Points)-1:], style: m.style})
 			}
-		}
-		if len(c.marks) == 0 {
-			continue
 		}
 		c.x.include(whole.Seconds())
 		if err := c.fit(); err != nil {
@@ -102,6 +91,52 @@ func DrawUtilisation(run string, nodes []timeline.Node, clock timeline.Window, o
 	return compose("utilisation", charts, o)
 }
 
+// traced is a line of a panel; name is the device, "" of the node.
+type traced struct {
+	name    string
+	samples []timeline.Sample
+}
+
+// panels are what is drawn, where something of it was read.
+var panels = []struct {
+	axis func(most float64) axis
+	of   func(*timeline.Node) []traced
+}{
+	{func(float64) axis { a := newAxis("CPU time (% of the run's CPUs)"); a.unit = 0.01; return a }, ofNode(cpuShare)},
+	{func(most float64) axis { return sizeAxis("memory without page cache", most) }, ofNode(func(n *timeline.Node) []timeline.Sample {
+		return theOnly(n.Named(metrics.TelemetryMemory)).Thin(mostMoments)
+	})},
+	{func(most float64) axis { return rateAxis("read from storage", most) }, ofNode(func(n *timeline.Node) []timeline.Sample {
+		return theOnly(n.Named(metrics.TelemetryRead)).Rates(mostMoments)
+	})},
+	{func(most float64) axis { return rateAxis("written to storage", most) }, ofNode(func(n *timeline.Node) []timeline.Sample {
+		return theOnly(n.Named(metrics.TelemetryWritten)).Rates(mostMoments)
+	})},
+	{func(float64) axis { return newAxis("power (W)") }, ofNode(func(n *timeline.Node) []timeline.Sample { return n.Power(mostMoments) })},
+	{func(float64) axis { return newAxis("power of each GPU (W)") }, ofGPUs(metrics.TelemetryPower)},
+	{func(float64) axis { a := newAxis("GPU busy (% of the time)"); a.unit = 0.01; return a }, ofGPUs(metrics.TelemetryBusy)},
+	{func(float64) axis { a := newAxis("GPU clock (GHz)"); a.unit = 1e9; return a }, ofGPUs(metrics.TelemetryDeviceClock)},
+	{func(float64) axis { return newAxis("GPU temperature (°C)") }, ofGPUs(metrics.TelemetryTemperature)},
+	{func(most float64) axis { return sizeAxis("GPU memory in use", most) }, ofGPUs(metrics.TelemetryDeviceMemory)},
+}
+
+func ofNode(of func(*timeline.Node) []timeline.Sample) func(*timeline.Node) []traced {
+	return func(n *timeline.Node) []traced { return []traced{{"", of(n)}} }
+}
+
+// ofGPUs are a gauge of each of a node's GPUs.
+func ofGPUs(name string) func(*timeline.Node) []traced {
+	return func(n *timeline.Node) []traced {
+		var list []traced
+		for _, s := range n.Named(name) {
+			if slices.Contains(n.GPUs(), s.Of) {
+				list = append(list, traced{s.Of, s.Thin(mostMoments)})
+			}
+		}
+		return list
+	}
+}
+
 // theOnly is the one series of a list; of none, or of two that disagree on where
 // something was read, an empty one.
 func theOnly(list []*timeline.Series) *timeline.Series {
@@ -125,6 +160,11 @@ func cpuShare(n *timeline.Node) []timeline.Sample {
 
 // rateAxis is sizeAxis of bytes a second.
 func rateAxis(what string, largest float64) axis {
+	if largest == 0 { // MiB/s would say of nothing how little it is
+		a := newAxis(what + ": none")
+		a.only = []tick{{0, "0"}}
+		return a
+	}
 	a := sizeAxis(what, largest)
 	a.title = a.title[:len(a.title)-1] + "/s)"
 	return a

@@ -12,7 +12,8 @@ import (
 
 // Two nodes over 4 s from 100 on. The first has 2 CPUs and uses 1 s of CPU time a
 // second, then 2: 50 % and 100 %. Its package takes 100 J a second and its card draws
-// 50 W: 150 W. Nothing was read from storage that is known.
+// 50 W: 150 W. Nothing came from storage, which
+// is no 0 to 1 B/s.
 func TestDrawUtilisation(t *testing.T) {
 	line := func(name, of string, counter bool, values ...float64) timeline.Series {
 		s := timeline.Series{Name: name, Of: of, Counter: counter}
@@ -24,7 +25,9 @@ func TestDrawUtilisation(t *testing.T) {
 	nodes := []timeline.Node{
 		{Host: "n1", Series: []timeline.Series{line(metrics.TelemetryCPU, "", true, 5, 6, 7, 9, 11), line(metrics.TelemetryCPUs, "", false, 2, 2, 2, 2, 2),
 			line(metrics.TelemetryMemory, "", false, 1<<30, 2<<30, 2<<30, 2<<30, 1<<30),
-			line(metrics.TelemetryEnergy, "package-0", true, 0, 100, 200, 300, 400), line(metrics.TelemetryPower, "card0", false, 50, 50, 50, 50, 50)}},
+			line(metrics.TelemetryEnergy, "package-0", true, 0, 100, 200, 300, 400), line(metrics.TelemetryPower, "card0", false, 50, 50, 50, 50, 50),
+			line(metrics.TelemetryPresent, "card0", false, 1, 1, 1, 1, 1), line(metrics.TelemetryBusy, "card0", false, 0, 1, 1, 1, 0.5),
+			line(metrics.TelemetryRead, "", true, 7, 7, 7, 7, 7)}},
 		{Host: "n2", Series: []timeline.Series{line(metrics.TelemetryMemory, "", false, 3<<30, 3<<30, 3<<30, 3<<30, 3<<30)}},
 	}
 	d, err := DrawUtilisation("s/p-r1-a1", nodes, timeline.Window{From: 101, To: 103}, Options{})
@@ -46,8 +49,14 @@ func TestDrawUtilisation(t *testing.T) {
 		"memory without page cache (GiB)",
 		`trace  "n1" (0, 1.07374e+09) (1, 2.14748e+09) (2, 2.14748e+09) (3, 2.14748e+09) (4, 1.07374e+09)`,
 		`trace  "n2" (0, 3.22123e+09) (1, 3.22123e+09) (2, 3.22123e+09) (3, 3.22123e+09) (4, 3.22123e+09)`,
+		"read from storage: none",
+		`trace  "n1" (0.5, 0) (1.5, 0) (2.5, 0) (3.5, 0)`,
 		"power (W)",
 		`trace  "n1" (0.5, 150) (1.5, 150) (2.5, 150) (3.5, 150)`,
+		"power of each GPU (W)",
+		`trace  "n1 card0" (0, 50) (1, 50) (2, 50) (3, 50) (4, 50)`,
+		"GPU busy (% of the time)",
+		`trace  "n1 card0" (0, 0) (1, 1) (2, 1) (3, 1) (4, 0.5)`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

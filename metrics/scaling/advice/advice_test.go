@@ -312,7 +312,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%+v, %q", l, a.Reason)
 	}
 	a = series{counts: octaves, runs: 6, x: tree}.advise(t, Options{})
-	if l := a.Limits; l.Largest != "" || l.Text() != "" || !strings.Contains(a.Reason[1], "efficiency is 71.4 %; the parts of the step time were not measured") {
+	if l := a.Limits; l.Largest != "" || l.Text() != "" || !strings.Contains(a.Reason[1], "efficiency is 71.4 %; what limits it is not known, since the parts of the step time were not measured: ") {
 		t.Errorf("%+v, %q", l, a.Reason)
 	}
 }

@@ -76,6 +76,9 @@ func (s *study) limits() {
 	l.say(s)
 }
 
+// unmeasured is what a program's author can do about a limit that nobody knows.
+const unmeasured = "what limits it is not known, since the parts of the step time were not measured: a Python program times them with scalebench.part(\"communication\") and \"data_wait\"."
+
 // say puts the limits into a sentence.
 func (l *Limits) say(s *study) {
 	type part struct {
@@ -101,9 +104,9 @@ func (l *Limits) say(s *study) {
 		return
 	}
 	if len(known) == 0 {
-		l.sentence = at + "the parts of the step time were not measured."
+		l.sentence = at + unmeasured
 		if p := s.point(l.Workers); p != nil && p.Of(measure.Throughput).Efficiency() != nil {
-			l.sentence = fmt.Sprintf("%sefficiency is %s; the parts of the step time were not measured.", at, percent(p.Of(measure.Throughput).Efficiency().Value))
+			l.sentence = fmt.Sprintf("%sefficiency is %s; %s", at, percent(p.Of(measure.Throughput).Efficiency().Value), unmeasured)
 		}
 		return
 	}
