@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/replica"
+	"github.com/scalebench/scalebench/launcher/serve/target"
+	"github.com/scalebench/scalebench/launcher/serve/trial"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// load puts the replicas under the loads of the point.
+func (r *serving) load(ctx context.Context, addresses, hosts []string, startup time.Duration) error {
+	w := r.point.Workload.Serve
+	var servers []string
+	scheme := "http://"
+	if w.Target == study.GRPC {
+		scheme = "grpc://"
+	}
+	var names []string
+	for rank, address := range addresses {
+		if address != "" {
+			names = append(names, strings.TrimSuffix(fmt.Sprintf("replica %d on %s", len(names), hosts[rank]), " on "))
+			servers = append(servers, scheme+address)
+		}
+	}
+	if w.Target == study.URL {
+		servers = []string{strings.TrimSuffix(w.URL, "/")}
+	}
+	dial, err := r.dialer(ctx, servers)
+	if err != nil {
+		return err
+	}
+	if w.Starts() {
+		if err := r.figure(metrics.Figure{Name: measure.StartupSeconds, Value: startup.Seconds(), Unit: "s"}); err != nil {
+			return err
+		}
+	}
+	if err := r.phase("ready"); err != nil {
+		return err
+	}
+	s := trial.Service{Dial: dial, Replicas: names, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Doubt: r.doubt, Log: r.latencies}
+	if s.InProcess || target.OverGRPC(servers[0]) {
+		s.Null = nil // there is no client of a server; or its null server speaks HTTP
+	}
+	return s.Measure(ctx, w)
+}
+
+// dialer is how to ask servers for so many samples at once: by the Open Inference
+// Protocol, or whatever path and payload say; or the model in this process.
+func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func() (load.Sender, error), error), error) {
+	w := r.point.Workload.Serve
+	var expect []byte
+	if w.Expect != "" {
+		expect = []byte(w.Expect)
+	}
+	if w.Path != "" {
+		h := &target.HTTP{Expect: expect, Streams: w.Stream}
+		for _, server := range servers {
+			h.URLs = append(h.URLs, server+w.Path)
+		}
+		if w.Payload != "" {
+			var err error
+			if h.Body, err = os.ReadFile(w.Payload); err != nil {
+				return nil, fmt.Errorf("workload.payload: %w", err)
+			}
+			h.ContentType = w.ContentType
+		}
+		return func(batch int) (func() (load.Sender, error), error) {
+			if _, warm := r.asked[batch]; !warm {
+				r.asked[batch] = exchanged{h, h.Warm(time.Now().Add(time.Duration(w.Timeout)))}
+			}
+			return h.Dial, nil
+		}, h.Check()
+	}
+	ask, err := r.asker(ctx, servers, expect)
+	if err != nil {
+		return nil, err
+	}
+	asked := map[int]*target.Question{} // by batch
+	return func(batch int) (func() (load.Sender, error), error) {
+		if asked[batch] == nil {
+			q, err := ask(r.inputs(batch))
+			if err != nil {
+				return nil, err
+			}
+			if q.Varies {
+				if err := r.doubt(fmt.Sprintf("batch %d: the model answers the same request differently; only the names, types and shapes of its answers are checked", batch)); err != nil {
+					return nil, err
+				}
+			}
+			asked[batch] = q
+			if q.HTTP != nil {
+				r.asked[batch] = exchanged{q.HTTP, q.HTTP.Warm(time.Now().Add(time.Duration(w.Timeout)))}
+			}
+		}
+		return asked[batch].Dial, nil
+	}, nil
+}
+
+// inputs are those of requests with so many samples.
+func (r *serving) inputs(batch int) target.Inputs {
+	return target.Inputs{Batch: batch, Seed: uint64(r.point.Seed), Dims: r.point.Workload.Serve.Shape.Of()}
+}
+
+// asker makes requests of a model that describes itself.
+func (r *serving) asker(ctx context.Context, servers []string, expect []byte) (func(target.Inputs) (*target.Question, error), error) {
+	w := r.point.Workload.Serve
+	if w.Target == study.Process {
+		m, _, err := r.openLocal(ctx) // ends with this process
+		if err != nil {
+			return nil, err
+		}
+		return func(in target.Inputs) (*target.Question, error) { return target.InProcess(m, in) }, nil
+	}
+	name := w.Model
+	if r.point.Framework != "command" && w.Target != study.URL {
+		name = framework.ServedModel
+	}
+	patience, stop := context.WithTimeout(ctx, time.Duration(w.Startup))
+	defer stop()
+	model, err := target.Find(patience, servers, name)
+	if err != nil {
+		return nil, err
+	}
+	return func(in target.Inputs) (*target.Question, error) {
+		// The first answers are slow: models are compiled for a new size.
+		return model.Ask(in, expect, time.Now().Add(time.Duration(w.Startup)))
+	}, nil
+}
+
+// exchanged is a request over HTTP, and how long the answer was.
+type exchanged struct {
+	request *target.HTTP
+	answer  int // bytes, or texts of a stream
+}
+
+// null starts a server that answers at once, with as much as the replicas do, and says
+// how to connect to it with the same requests; end ends it. It is on this rank's CPUs.
+func (r *serving) null(ctx context.Context, batch int) (dial func() (load.Sender, error), end func(), err error) {
+	asked, ok := r.asked[batch]
+	if !ok {
+		return nil, nil, errors.New("nothing was asked over HTTP")
+	}
+	if asked.request.Streams && asked.answer == 0 {
+		return nil, nil, errors.New("the first answer was no stream")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	ip := net.IPv4(127, 0, 0, 1)
+	port, err := world.FreePort(ip)
+	if err != nil {
+		return nil, nil, err
+	}
+	address := net.JoinHostPort(ip.String(), strconv.Itoa(port))
+	length := "--answer"
+	if asked.request.Streams {
+		length = "--tokens"
+	}
+	server, err := replica.Start(replica.Options{Arguments: []string{self, "null", "--listen", address, length, strconv.Itoa(asked.answer)}, Log: os.Stdout})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := server.Ready(ctx, func(ctx context.Context) error { return replica.Accepts(ctx, address) }, 10*time.Second); err != nil {
+		server.End()
+		return nil, nil, err
+	}
+	return asked.request.Like("http://" + address + "/").Dial, server.End, nil
+}
