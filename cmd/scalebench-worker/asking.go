@@ -13,6 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/serve/load"
 	"github.com/scalebench/scalebench/launcher/serve/replica"
+	"github.com/scalebench/scalebench/launcher/serve/samples"
 	"github.com/scalebench/scalebench/launcher/serve/target"
 	"github.com/scalebench/scalebench/launcher/serve/trial"
 	"github.com/scalebench/scalebench/launcher/study"
@@ -72,11 +73,11 @@ func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func
 			h.URLs = append(h.URLs, server+w.Path)
 		}
 		if w.Payload != "" {
-			var err error
-			if h.Body, err = os.ReadFile(w.Payload); err != nil {
+			body, err := os.ReadFile(w.Payload)
+			if err != nil {
 				return nil, fmt.Errorf("workload.payload: %w", err)
 			}
-			h.ContentType = w.ContentType
+			h.Bodies, h.ContentType = [][]byte{body}, w.ContentType
 		}
 		return func(batch int) (func() (load.Sender, error), error) {
 			if _, warm := r.asked[batch]; !warm {
@@ -92,7 +93,11 @@ func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func
 	asked := map[int]*target.Question{} // by batch
 	return func(batch int) (func() (load.Sender, error), error) {
 		if asked[batch] == nil {
-			q, err := ask(r.inputs(batch))
+			in, err := r.inputs(batch)
+			if err != nil {
+				return nil, err
+			}
+			q, err := ask(in)
 			if err != nil {
 				return nil, err
 			}
@@ -111,8 +116,15 @@ func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func
 }
 
 // inputs are those of requests with so many samples.
-func (r *serving) inputs(batch int) target.Inputs {
-	return target.Inputs{Batch: batch, Seed: uint64(r.point.Seed), Dims: r.point.Workload.Serve.Shape.Of()}
+func (r *serving) inputs(batch int) (target.Inputs, error) {
+	w := r.point.Workload.Serve
+	if files := w.Inputs.Of(); len(files) > 0 && r.samples == nil {
+		var err error
+		if r.samples, err = samples.Read(files, w.Outputs.Of(), w.Batch); err != nil {
+			return target.Inputs{}, err
+		}
+	}
+	return target.Inputs{Batch: batch, Seed: uint64(r.point.Seed), Dims: w.Shape.Of(), Samples: r.samples, Tolerance: w.Tolerance}, nil
 }
 
 // asker makes requests of a model that describes itself.

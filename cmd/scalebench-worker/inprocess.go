@@ -84,7 +84,11 @@ func (r *serving) alone(ctx context.Context) error {
 	}
 	defer end()
 	for _, batch := range w.Batch {
-		q, err := target.InProcess(m, r.inputs(batch))
+		in, err := r.inputs(batch)
+		if err != nil {
+			return err
+		}
+		q, err := target.InProcess(m, in)
 		if err != nil {
 			return fmt.Errorf("the model alone: %w", err)
 		}

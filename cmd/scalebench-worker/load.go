@@ -109,11 +109,13 @@ func loadByHand(c *cli.Context) error {
 	}
 	if path := c.String("body"); path != "" {
 		var err error
-		if h.Body, err = os.ReadFile(path); err != nil {
+		body, err := os.ReadFile(path)
+		if err != nil {
 			return err
 		}
+		h.Bodies = [][]byte{body}
 	}
-	if h.Streams && (h.Body == nil || c.String("model") != "") {
+	if h.Streams && (h.Bodies == nil || c.String("model") != "") {
 		return errors.New("--stream needs a --body with \"stream\": true, and no --model")
 	}
 	closed, err := loads("in-flight", c.String("in-flight"))
@@ -172,7 +174,7 @@ func loadByHand(c *cli.Context) error {
 // askModel makes requests from what a model says of itself; as says where it is and what
 // is expected.
 func askModel(ctx context.Context, c *cli.Context, as *target.HTTP) (dial func() (load.Sender, error), err error) {
-	if as.Body != nil {
+	if as.Bodies != nil {
 		return nil, errors.New("--body and --model cannot be combined: with --model, requests follow the inputs that the model declares; leave one out")
 	}
 	name, in := c.String("model"), target.Inputs{Batch: c.Int("batch"), Seed: c.Uint64("seed"), JSON: c.Bool("json-tensors")}

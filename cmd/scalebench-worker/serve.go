@@ -21,6 +21,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/serve/replica"
+	"github.com/scalebench/scalebench/launcher/serve/samples"
 	"github.com/scalebench/scalebench/launcher/serve/target"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
@@ -70,6 +71,7 @@ type serving struct {
 	group     *collective.Group
 	server    *replica.Replica  // of a replica's rank
 	asked     map[int]exchanged // of the load generator, by batch: what went over HTTP
+	samples   *samples.Set      // of workload.inputs, once they are read; nil: numbers are drawn
 }
 
 // loads reports whether this rank is the one that puts the service under load.

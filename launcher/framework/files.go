@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/scalebench/scalebench/metrics/regular"
 )
@@ -18,17 +19,17 @@ const (
 )
 
 // NamedFiles are the user's own files that a command's arguments name, beside
-// the study or below, and the model that a service is of: name to path. They are
-// used in place.
+// the study or below, and the model that a service is of and what it is asked:
+// name to path. They are used in place.
 func NamedFiles(f Framework, s Rank) map[string]string {
+	paths := s.Point.RequestFiles()
 	if model := s.Point.ModelFile(); model != "" {
-		return map[string]string{filepath.Base(model): model}
+		paths[filepath.Base(model)] = model
 	}
 	if !f.UserProgram {
-		return nil
+		return paths
 	}
 	s.Point.Resources.Launch = "" // the command itself, not who starts it
-	paths := map[string]string{}
 	for _, argument := range f.Command(s) {
 		path := argument
 		if !filepath.IsAbs(path) {
@@ -45,7 +46,7 @@ func NamedFiles(f Framework, s Rank) map[string]string {
 // it is none, or cannot be read.
 func Digest(path string) string {
 	limit := int64(programLimit)
-	if isONNX(path) || filepath.Ext(path) == ".safetensors" {
+	if isONNX(path) || slices.Contains([]string{".safetensors", ".npy"}, filepath.Ext(path)) {
 		limit = modelLimit
 	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > limit {

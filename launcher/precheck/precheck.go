@@ -8,6 +8,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/launcher/serve/samples"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/trust"
 )
@@ -101,6 +103,7 @@ func (c *checker) each(plan *study.Plan, look func(framework.Framework, study.Pl
 		}
 		c.data(p.Point)
 		c.model(p.Point)
+		c.samples(p.Point)
 		look(f, p, site)
 	}
 }
@@ -147,6 +150,21 @@ func (c *checker) model(p study.Point) {
 		c.add(c.study.Problem(path, fmt.Sprintf("%s does not exist on %s; relative paths start from the study file's folder%s", file, c.host, elsewhere)))
 	case !info.Mode().IsRegular():
 		c.add(c.study.Problem(path, file+" is not a file"))
+	}
+}
+
+// samples holds the files that requests to a model are made of, and their answers.
+func (c *checker) samples(p study.Point) {
+	w := p.Workload.Serve
+	if !p.Workload.Serves() || w.Inputs == "" {
+		return
+	}
+	if err, ok := errors.AsType[*samples.Error](samples.Check(w.Inputs.Of(), w.Outputs.Of(), w.Batch)); ok {
+		text := err.What()
+		if errors.Is(err, fs.ErrNotExist) {
+			text += "; relative paths start from the study file's folder" + elsewhere
+		}
+		c.add(c.study.Problem(err.Key, text))
 	}
 }
 

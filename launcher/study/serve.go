@@ -34,6 +34,12 @@ type Serve struct {
 	Expect      string `toml:"expect" json:"expect"` // text that every right answer holds
 	Stream      bool   `toml:"stream" json:"stream"` // answers come text by text, by OpenAI's protocol
 
+	// Inputs and Outputs are .npy files by the model's inputs and outputs: samples to send
+	// in turn, "" to draw them, and what their right answers are.
+	Inputs    Arrays  `toml:"inputs" json:"inputs"`
+	Outputs   Arrays  `toml:"outputs" json:"outputs"`
+	Tolerance float64 `toml:"tolerance" json:"tolerance"` // of right answers, as a part of the largest number; 0: by the datatype
+
 	Shape   Shapes    `toml:"shape" json:"shape"`     // of the model's inputs, where it leaves more open than the batch
 	Batch   []int     `toml:"batch" json:"batch"`     // samples in a request
 	Threads []int     `toml:"threads" json:"threads"` // requests in flight: closed loop
@@ -90,6 +96,7 @@ var serve = kind{
 		"workload.path":         {check: absolutePath},
 		"workload.payload":      {check: oneLine},
 		"workload.content_type": {check: oneLine},
+		"workload.tolerance":    {check: fraction},
 		"workload.batch":        {check: counts(1 << 20)},
 		"workload.threads":      {check: counts(1 << 14)},
 		"workload.rate":         {check: rates},
@@ -108,7 +115,7 @@ var serve = kind{
 	expand:    expandServe,
 	workers:   "replicas",
 	files:     []string{"workload.payload"},
-	locate:    locateModel,
+	locate:    locateFiles,
 	beside:    besideReplicas,
 }
 
@@ -148,6 +155,17 @@ func expandServe(p *Point) map[string]string {
 	}
 	if w.Path != "" && w.Shape != "" {
 		wrong["workload.shape"] = "requests to workload.path post the payload as it is; leave one of the two out"
+	}
+	for path, set := range map[string]bool{"workload.inputs": w.Inputs != "", "workload.outputs": w.Outputs != "", "workload.tolerance": w.Tolerance != 0} {
+		switch {
+		case set && w.Path != "":
+			wrong[path] = "belongs to the Open Inference Protocol; requests to workload.path post workload.payload, and workload.expect is the text of right answers; leave one of the two out"
+		case path == "workload.outputs" && set && w.Inputs == "":
+			wrong[path] = "are the answers to workload.inputs, which is missing"
+		}
+	}
+	if w.Inputs != "" && w.Shape != "" {
+		wrong["workload.shape"] = "the files of workload.inputs have their own sizes; leave it out"
 	}
 	if w.Path != "" && !slices.Equal(w.Batch, []int{1}) && w.Payload == "" {
 		wrong["workload.batch"] = "requests to workload.path have no samples to count without workload.payload"
@@ -189,8 +207,36 @@ func (p Point) ModelFile() string {
 	return w.Model
 }
 
-// locateModel finds a model's file from the folder of the study.
-func locateModel(p *Point, folder string) {
+// RequestFiles are those that requests are made of, and their known answers: name to
+// path. A name is the file's own, or the path where two files have it.
+func (p Point) RequestFiles() map[string]string {
+	paths := map[string]string{}
+	w := p.Workload.Serve
+	if !p.Workload.Serves() {
+		return paths
+	}
+	all := slices.AppendSeq([]string{w.Payload}, maps.Values(w.Inputs.Of()))
+	all = slices.AppendSeq(all, maps.Values(w.Outputs.Of()))
+	slices.Sort(all)
+	all = slices.DeleteFunc(slices.Compact(all), func(path string) bool { return path == "" })
+	named := map[string]int{}
+	for _, path := range all {
+		named[filepath.Base(path)]++
+	}
+	for _, path := range all {
+		name := filepath.Base(path)
+		if named[name] > 1 {
+			name = path
+		}
+		paths[name] = path
+	}
+	return paths
+}
+
+// locateFiles finds a model's file, and those of samples, from the folder of the study.
+func locateFiles(p *Point, folder string) {
+	p.Workload.Serve.Inputs = p.Workload.Serve.Inputs.in(folder)
+	p.Workload.Serve.Outputs = p.Workload.Serve.Outputs.in(folder)
 	if file := p.ModelFile(); file != "" && !filepath.IsAbs(file) {
 		p.Workload.Serve.Model = filepath.Join(folder, file)
 	}
@@ -355,6 +401,64 @@ func (s *Shapes) UnmarshalTOML(v any) error {
 }
 
 var _ toml.Unmarshaler = (*Shapes)(nil)
+
+// Arrays are .npy files by the model's inputs or outputs, as in the study,
+// { x = "images.npy" }, written "x=images.npy|…"; "" for none.
+type Arrays string
+
+// Of are the files by name.
+func (a Arrays) Of() map[string]string {
+	m := map[string]string{}
+	for entry := range strings.SplitSeq(string(a), "|") {
+		if name, file, ok := strings.Cut(entry, "="); ok {
+			m[name] = file
+		}
+	}
+	return m
+}
+
+// arrays writes files down.
+func arrays(files map[string]string) Arrays {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		list = append(list, name+"="+files[name])
+	}
+	return Arrays(strings.Join(list, "|"))
+}
+
+// in finds the files from a folder.
+func (a Arrays) in(folder string) Arrays {
+	files := a.Of()
+	for name, file := range files {
+		if !filepath.IsAbs(file) {
+			files[name] = filepath.Join(folder, file)
+		}
+	}
+	return arrays(files)
+}
+
+// UnmarshalTOML reads the table.
+func (a *Arrays) UnmarshalTOML(v any) error {
+	t, ok := v.(map[string]any)
+	if !ok || len(t) == 0 {
+		return fmt.Errorf("want a table of .npy files, like { x = \"images.npy\" }, got %.60s", fmt.Sprint(v))
+	}
+	files := map[string]string{}
+	for name, file := range t {
+		text, ok := file.(string)
+		switch {
+		case name == "" || strings.ContainsFunc(name, unicode.IsSpace) || strings.ContainsAny(name, "=|"):
+			return fmt.Errorf("%q cannot name an input or output; want a name without white space, \"=\" and \"|\"", name)
+		case !ok || filepath.Ext(text) != ".npy" || strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, "|"):
+			return fmt.Errorf("%s = %.60q; want the path of a .npy file, like \"images.npy\"", name, fmt.Sprint(file))
+		}
+		files[name] = text
+	}
+	*a = arrays(files)
+	return nil
+}
+
+var _ toml.Unmarshaler = (*Arrays)(nil)
 
 var pathPattern = regexp.MustCompile(`^/[!-~]*$`)
 

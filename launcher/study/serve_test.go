@@ -51,6 +51,14 @@ func TestServeProblems(t *testing.T) {
 		"threads = [1]\nshape = { x = [1.5] }":                                  `workload.shape: x = [1.5]; want`,
 		"threads = [1]\nshape = { \"a b\" = [3] }":                              `workload.shape: "a b" cannot name an input`,
 		"threads = [1]\npath = \"/p\"\npayload = \"x\"\nshape = { x = [3] }":    "workload.shape: requests to workload.path post the payload as it is",
+		"threads = [1]\ninputs = \"x.npy\"":                                     `workload.inputs: want a table of .npy files, like { x = "images.npy" }, got x.npy`,
+		"threads = [1]\ninputs = { x = \"x.npz\" }":                             `workload.inputs: x = "x.npz"; want the path of a .npy file`,
+		"threads = [1]\ninputs = { \"a=b\" = \"x.npy\" }":                       `workload.inputs: "a=b" cannot name an input or output`,
+		"threads = [1]\noutputs = { y = 3 }":                                    `workload.outputs: y = "3"; want the path`,
+		"threads = [1]\noutputs = { y = \"y.npy\" }":                            `workload.outputs: are the answers to workload.inputs, which is missing`,
+		"threads = [1]\ntolerance = 1.5":                                        `workload.tolerance: want 0 or more and less than 1, got 1.5`,
+		"threads = [1]\npath = \"/p\"\ninputs = { x = \"x.npy\" }":              `workload.inputs: belongs to the Open Inference Protocol`,
+		"threads = [1]\nshape = { x = [3] }\ninputs = { x = \"x.npy\" }":        `workload.shape: the files of workload.inputs have their own sizes; leave it out`,
 	} {
 		s, err := Parse("s.toml", []byte(serving(keys)), []Framework{{Name: "native"}})
 		if err == nil {
@@ -92,6 +100,35 @@ func TestShapes(t *testing.T) {
 	}
 	if n := len(Shapes("").Of()); n != 0 {
 		t.Errorf("no shape has %d inputs", n)
+	}
+}
+
+// Files of samples are found from the study's folder, and told apart in a sweep by what
+// the study calls them.
+func TestArrays(t *testing.T) {
+	text := strings.Replace(serving("threads = [1]\nmodel = \"random:mlp\"\ninputs = { x = \"a b/x.npy\", \"d:0\" = \"/far/x.npy\" }"), "[sweep]", "[sweep]\noutputs = [{ y = \"y.npy\" }, { y = \"z.npy\" }]", 1)
+	var ids [2]string
+	for i, folder := range []string{"/one", "/another"} {
+		s, err := Parse(folder+"/s.toml", []byte(text), []Framework{{Name: "native"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := s.Plan(DefaultSite())
+		if err != nil {
+			t.Fatal(err)
+		}
+		point := p.Points[0].Point
+		ids[i] = point.ID
+		w := point.Workload.Serve
+		if diff := cmp.Diff(map[string]string{"x": folder + "/a b/x.npy", "d:0": "/far/x.npy"}, w.Inputs.Of()); diff != "" || len(p.Points) != 4 {
+			t.Errorf("%d points: %s", len(p.Points), diff)
+		}
+		if diff := cmp.Diff(map[string]string{folder + "/a b/x.npy": folder + "/a b/x.npy", "/far/x.npy": "/far/x.npy", "y.npy": folder + "/y.npy"}, point.RequestFiles()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if ids[0] != ids[1] {
+		t.Errorf("the same study has the points %q", ids)
 	}
 }
 

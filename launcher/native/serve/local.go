@@ -23,19 +23,26 @@ func NewLocal(m *model.Trained, c Classifier) *Local { return &Local{m, c} }
 // Describe is what a server of the model says of it.
 func (l *Local) Describe() v2.Model { return describe(l.model) }
 
-// Prepare reads the images; call computes their logits.
-func (l *Local) Prepare(inputs []v2.Array) (call func() ([]v2.Array, error), end func(), err error) {
+// Prepare holds the requests to what the model takes; call computes the logits of one's
+// images.
+func (l *Local) Prepare(requests [][]v2.Array) (call func(request int) ([]v2.Array, error), end func(), err error) {
 	port := l.Describe().Inputs[0]
 	image, _ := v2.Elements(port.Shape[1:])
-	if len(inputs) != 1 || inputs[0].Name != port.Name || inputs[0].Datatype != port.Datatype || len(inputs[0].Bytes)%(4*image) != 0 {
-		return nil, nil, fmt.Errorf("%s has one input, %s, of %s %v", l.model.Model, port.Name, port.Datatype, port.Shape)
+	for _, inputs := range requests {
+		if len(inputs) != 1 || inputs[0].Name != port.Name || inputs[0].Datatype != port.Datatype || len(inputs[0].Bytes)%(4*image) != 0 {
+			return nil, nil, fmt.Errorf("%s has one input, %s, of %s %v", l.model.Model, port.Name, port.Datatype, port.Shape)
+		}
 	}
 	var images []float32
-	for number := range slices.Chunk(inputs[0].Bytes, 4) {
-		images = append(images, math.Float32frombits(binary.LittleEndian.Uint32(number)))
-	}
+	last := -1 // the request that these are of
 	var raw []byte
-	call = func() ([]v2.Array, error) {
+	call = func(request int) ([]v2.Array, error) {
+		if request != last {
+			images, last = images[:0], request
+			for number := range slices.Chunk(requests[request][0].Bytes, 4) {
+				images = append(images, math.Float32frombits(binary.LittleEndian.Uint32(number)))
+			}
+		}
 		raw = raw[:0]
 		logits := l.classifier.Logits(images)
 		for _, v := range logits {

@@ -24,14 +24,14 @@ func TestLocal(t *testing.T) {
 	m := &model.Trained{Model: "tiny", Classes: 2, Height: 2, Width: 2, Channels: 1}
 	l := NewLocal(m, twoNumbers{})
 	images := v2.Array{Port: v2.Port{Name: "images", Datatype: "FP32", Shape: []int{2, 2, 2, 1}}, Bytes: single(1, 2, 3, 4, 0.5, 0, 0, -8)}
-	call, end, err := l.Prepare([]v2.Array{images})
+	call, end, err := l.Prepare([][]v2.Array{{images}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer end()
 	want := []v2.Array{{Port: v2.Port{Name: "logits", Datatype: "FP32", Shape: []int{2, 2}}, Bytes: single(1, 10, 0.5, -7.5)}}
 	for range 2 {
-		got, err := call()
+		got, err := call(0)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%v %s", err, diff)
 		}
@@ -44,7 +44,7 @@ func TestLocal(t *testing.T) {
 		"part":  {{Port: images.Port, Bytes: single(1, 2, 3)}},
 		"bytes": {{Port: images.Port, Bytes: make([]byte, 17)}},
 	} {
-		if _, _, err := l.Prepare(inputs); err == nil || !strings.Contains(err.Error(), "tiny has one input, images, of FP32 [-1 2 2 1]") {
+		if _, _, err := l.Prepare([][]v2.Array{inputs}); err == nil || !strings.Contains(err.Error(), "tiny has one input, images, of FP32 [-1 2 2 1]") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -11,6 +11,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"unsafe"
 
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
@@ -163,37 +164,41 @@ func (m *Model) Describe() v2.Model {
 	return v2.Model{Name: m.name, Platform: "onnxruntime_onnx", Inputs: m.inputs, Outputs: m.outputs}
 }
 
-// Prepare copies the inputs, which must be those of the model in its order, to where
-// onnxruntime reads them.
-func (m *Model) Prepare(inputs []v2.Array) (call func() ([]v2.Array, error), end func(), err error) {
-	if len(inputs) != len(m.inputs) {
-		return nil, nil, fmt.Errorf("%d inputs; the model has %d", len(inputs), len(m.inputs))
-	}
-	l, n, outs := m.library, len(inputs), len(m.outputs)
-	values := (**C.OrtValue)(C.calloc(C.size_t(n+outs+1), C.size_t(unsafe.Sizeof(uintptr(0)))))
-	all := unsafe.Slice(values, n+outs)
+// Prepare lets onnxruntime read the inputs of each request, which must be those of the
+// model in its order, where they lie.
+func (m *Model) Prepare(requests [][]v2.Array) (call func(request int) ([]v2.Array, error), end func(), err error) {
+	l, n, outs := m.library, len(m.inputs), len(m.outputs)
+	values := (**C.OrtValue)(C.calloc(C.size_t(n*len(requests)+outs+1), C.size_t(unsafe.Sizeof(uintptr(0)))))
+	all := unsafe.Slice(values, n*len(requests)+outs)
 	tensors := (*C.struct_ort_tensor)(C.calloc(C.size_t(outs+1), C.sizeof_struct_ort_tensor))
-	var memory []unsafe.Pointer
+	var memory runtime.Pinner
 	end = func() {
 		for _, v := range all {
 			C.ort_release_value(l.table, v)
 		}
-		for _, p := range memory {
-			C.free(p)
-		}
+		memory.Unpin()
 		C.free(unsafe.Pointer(values))
 		C.free(unsafe.Pointer(tensors))
 	}
-	for i, in := range inputs {
-		if err := m.input(i, in, &memory, &all[i]); err != nil {
+	at := func(i int) **C.OrtValue {
+		return (**C.OrtValue)(unsafe.Add(unsafe.Pointer(values), uintptr(i)*unsafe.Sizeof(uintptr(0))))
+	}
+	for request, inputs := range requests {
+		if len(inputs) != n {
 			end()
-			return nil, nil, fmt.Errorf("input %s: %w", in.Name, err)
+			return nil, nil, fmt.Errorf("%d inputs; the model has %d", len(inputs), n)
+		}
+		for i, in := range inputs {
+			if err := m.input(i, in, &memory, &all[request*n+i]); err != nil {
+				end()
+				return nil, nil, fmt.Errorf("input %s: %w", in.Name, err)
+			}
 		}
 	}
-	outputs := (**C.OrtValue)(unsafe.Add(unsafe.Pointer(values), uintptr(n)*unsafe.Sizeof(uintptr(0))))
+	outputs := at(n * len(requests))
 	answer := make([]v2.Array, outs)
-	call = func() ([]v2.Array, error) {
-		err := l.failure(C.ort_run(l.table, m.session, m.inNames, values, C.size_t(n), m.outNames, outputs, tensors, C.size_t(outs)))
+	call = func(request int) ([]v2.Array, error) {
+		err := l.failure(C.ort_run(l.table, m.session, m.inNames, at(request*n), C.size_t(n), m.outNames, outputs, tensors, C.size_t(outs)))
 		if err != nil {
 			return nil, err
 		}
@@ -215,7 +220,7 @@ func (m *Model) Prepare(inputs []v2.Array) (call func() ([]v2.Array, error), end
 }
 
 // input makes one of the inputs.
-func (m *Model) input(i int, in v2.Array, memory *[]unsafe.Pointer, value **C.OrtValue) error {
+func (m *Model) input(i int, in v2.Array, memory *runtime.Pinner, value **C.OrtValue) error {
 	if want := m.inputs[i]; in.Name != want.Name || in.Datatype != want.Datatype {
 		return fmt.Errorf("%s is no input of the model here; it is %s %s", in.Datatype, want.Name, want.Datatype)
 	}
@@ -224,8 +229,10 @@ func (m *Model) input(i int, in v2.Array, memory *[]unsafe.Pointer, value **C.Or
 	if !ok || elements*size != len(in.Bytes) {
 		return fmt.Errorf("%d bytes are not %s of shape %v", len(in.Bytes), in.Datatype, in.Shape)
 	}
-	data := C.CBytes(in.Bytes)
-	*memory = append(*memory, data)
+	data := unsafe.Pointer(unsafe.SliceData(in.Bytes))
+	if data != nil {
+		memory.Pin(data)
+	}
 	shape := make([]C.int64_t, max(len(in.Shape), 1))
 	for i, d := range in.Shape {
 		shape[i] = C.int64_t(d)

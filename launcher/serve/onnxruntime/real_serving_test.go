@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/scalebench/scalebench/launcher/serve/samples"
 	"github.com/scalebench/scalebench/launcher/serve/target"
 	"github.com/scalebench/scalebench/launcher/serve/v2"
 )
@@ -60,12 +61,12 @@ func words(shape []int) string { return strings.Trim(fmt.Sprint(shape), "[]") }
 // computed is what the model answers, and what Python's onnxruntime does.
 func computed(t *testing.T, python, path string, m *Model, inputs []v2.Array) (got, want []v2.Array) {
 	t.Helper()
-	call, end, err := m.Prepare(inputs)
+	call, end, err := m.Prepare([][]v2.Array{inputs})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(end)
-	if got, err = call(); err != nil {
+	if got, err = call(0); err != nil {
 		t.Fatal(err)
 	}
 	in, out := t.TempDir(), t.TempDir()
@@ -140,6 +141,28 @@ func TestServing(t *testing.T) {
 				t.Errorf("class %d: %g, by Python %g", i, numbers[i], python[i])
 			}
 		}
+		// The same image twice from a file, held to what Python says of it, and to something
+		// else.
+		name, other := got[0].Name, slices.Clone(by[0].Bytes)
+		binary.LittleEndian.PutUint32(other[4*700:], math.Float32bits(1))
+		set := &samples.Set{
+			Inputs:  map[string]samples.Array{"data_0": {File: "x.npy", Datatype: "FP32", Shape: []int{2, 3, 224, 224}, Bytes: slices.Concat(image.Bytes, image.Bytes)}},
+			Outputs: map[string]samples.Array{name: {File: "y.npy", Datatype: "FP32", Shape: []int{2, 1000, 1, 1}, Bytes: slices.Concat(by[0].Bytes, other)}},
+		}
+		q, err := target.InProcess(m, target.Inputs{Batch: 1, Samples: set, Tolerance: 1e-5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := q.Dial()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		for i := range 4 {
+			if err := s.Send(time.Now().Add(time.Minute)); (err != nil) != (i%2 == 1) || err != nil && !strings.Contains(err.Error(), "in y.npy it is 1") {
+				t.Errorf("image %d: %v", i%2, err)
+			}
+		}
 	})
 	// Every type, with the batch left open: the bits that go in come out.
 	t.Run("types", func(t *testing.T) {
@@ -167,11 +190,11 @@ func TestServing(t *testing.T) {
 				t.Errorf("%s: %s", in.Name, diff)
 			}
 		}
-		if _, _, err := m.Prepare(inputs[1:]); err == nil {
+		if _, _, err := m.Prepare([][]v2.Array{inputs[1:]}); err == nil {
 			t.Error("an input may be missing")
 		}
 		slices.Reverse(inputs)
-		if _, _, err := m.Prepare(inputs); err == nil {
+		if _, _, err := m.Prepare([][]v2.Array{inputs}); err == nil {
 			t.Error("inputs may come in any order")
 		}
 		// Callers at the same time, as the load generator has them.

@@ -27,7 +27,7 @@ import (
 type GRPC struct {
 	Known
 	servers []string
-	body    mem.SliceBuffer // of each request
+	bodies  []mem.SliceBuffer // of the requests
 	turn    atomic.Uint64
 }
 
@@ -36,11 +36,15 @@ const service = "/inference.GRPCInferenceService/"
 
 // NewGRPC asks servers (grpc://HOST:PORT) for a model's answer to inputs.
 func NewGRPC(servers []string, m *Model, in Inputs) (*GRPC, error) {
-	inputs, outputs, err := m.draw(in)
+	requests, known, err := m.requests(in)
 	if err != nil {
 		return nil, err
 	}
-	return &GRPC{Known: Known{model: m.Name, ports: outputs}, servers: servers, body: inferRequest(m.Name, inputs)}, nil
+	g := &GRPC{Known: known, servers: servers}
+	for _, inputs := range requests {
+		g.bodies = append(g.bodies, inferRequest(m.Name, inputs))
+	}
+	return g, nil
 }
 
 // ReadyGRPC is Ready for servers that are asked over gRPC.
@@ -184,7 +188,7 @@ func askOnce(ctx context.Context, server, method string, request []byte) ([]byte
 
 // Dial connects to every replica.
 func (g *GRPC) Dial() (load.Sender, error) {
-	s := &grpcSender{of: g}
+	s := &grpcSender{of: g, requests: len(g.bodies)}
 	for _, server := range g.servers {
 		c, err := dialGRPC(context.Background(), server)
 		if err != nil {
@@ -202,13 +206,14 @@ func (g *GRPC) Learn(deadline time.Time) error {
 		if err != nil {
 			return nil, err
 		}
-		return &grpcSender{of: g, connections: []*grpc.ClientConn{c}}, nil
+		return &grpcSender{of: g, requests: 1, connections: []*grpc.ClientConn{c}}, nil
 	})
 }
 
 // grpcSender is one connection to each replica.
 type grpcSender struct {
 	of          *GRPC
+	requests    int // asked in turn
 	connections []*grpc.ClientConn
 	turn        int // whose was last
 	answer      []byte
@@ -219,16 +224,17 @@ func (s *grpcSender) Asked() int { return among(s.turn, len(s.connections)) }
 
 // Send asks the replica whose turn it is.
 func (s *grpcSender) Send(deadline time.Time) error {
-	s.turn = next(&s.of.turn, len(s.connections))
+	turn, request := next(&s.of.turn, len(s.connections), s.requests)
+	s.turn = turn
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	if err := s.connections[s.turn].Invoke(ctx, service+"ModelInfer", s.of.body, &s.answer); err != nil {
+	if err := s.connections[turn].Invoke(ctx, service+"ModelInfer", s.of.bodies[request], &s.answer); err != nil {
 		if status.Code(err) == codes.DeadlineExceeded {
 			err = os.ErrDeadlineExceeded
 		}
 		return fmt.Errorf("no answer: %w", err)
 	}
-	return s.of.right(s.answer, func() (answer, error) { return readInfer(s.answer) })
+	return s.of.right(request, s.answer, func() (answer, error) { return readInfer(s.answer) })
 }
 
 func (s *grpcSender) Close() error {

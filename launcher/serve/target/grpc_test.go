@@ -174,7 +174,7 @@ func TestGRPC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw := p.Body[p.JSONLength:] // the same numbers over HTTP
+	raw := p.Bodies[0][p.JSONLength:] // the same numbers over HTTP
 	if diff := cmp.Diff(message(1, "m", 3, "scalebench", 5, message(1, "x", 2, "FP32", 3, sizes(2, 2)), 7, raw), request); diff != "" || len(raw) != 16 {
 		t.Errorf("-want +sent\n%s", diff)
 	}

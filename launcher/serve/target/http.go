@@ -16,19 +16,19 @@ import (
 	"github.com/scalebench/scalebench/launcher/serve/load"
 )
 
-// HTTP is a service that answers one kind of request. Replicas are asked in turns:
+// HTTP is a service that answers requests. Replicas are asked in turns:
 // every connection has one of its own to each of them.
 type HTTP struct {
 	URLs        []string // of the replicas
-	Body        []byte   // nil: GET, else POST
-	ContentType string   // of Body
+	Bodies      [][]byte // sent in turn to each replica; nil: GET, else POST
+	ContentType string   // of the bodies
 	// Headers are further ones, by name.
 	Headers map[string]string
 	// Expect is what a right answer holds; nil: any with a status of 2xx is right.
 	Expect []byte
-	// Judge says what is wrong with an answer of that kind; nil: nothing. Several
-	// goroutines call it, and the answer is the caller's.
-	Judge func(*fasthttp.Response) error
+	// Judge says what is wrong with an answer of that kind to one of the bodies; nil:
+	// nothing. Several goroutines call it, and the answer is the caller's.
+	Judge func(request int, r *fasthttp.Response) error
 	// Streams says that answers come text by text, by OpenAI's protocol
 	// ("stream": true). Judge is not used then.
 	Streams bool
@@ -107,7 +107,7 @@ func (h *HTTP) Warm(deadline time.Time) (answer int) {
 
 // Like is the same request to other servers, of whose answers any will do.
 func (h *HTTP) Like(servers ...string) *HTTP {
-	return &HTTP{URLs: servers, Body: h.Body, ContentType: h.ContentType, Headers: h.Headers, Streams: h.Streams}
+	return &HTTP{URLs: servers, Bodies: h.Bodies, ContentType: h.ContentType, Headers: h.Headers, Streams: h.Streams}
 }
 
 const dialTimeout = 10 * time.Second
@@ -122,17 +122,19 @@ type sender struct {
 
 // Send asks the replica whose turn it is.
 func (s *sender) Send(deadline time.Time) error {
-	s.turn = next(&s.of.turn, len(s.replicas))
-	s.asked = s.replicas[s.turn]
-	return s.asked.send(deadline, s.of)
+	turn, request := next(&s.of.turn, len(s.replicas), len(s.of.Bodies))
+	s.turn, s.asked = turn, s.replicas[turn]
+	return s.asked.send(deadline, s.of, request)
 }
 
-// next is whose turn it is of so many.
-func next(turn *atomic.Uint64, replicas int) int {
-	if replicas == 1 {
-		return 0
+// next is which of so many replicas has its turn, and with which of so many requests:
+// every replica gets each of them.
+func next(turn *atomic.Uint64, replicas, requests int) (replica, request int) {
+	if replicas == 1 && requests < 2 {
+		return 0, 0
 	}
-	return int((turn.Add(1) - 1) % uint64(replicas))
+	n := turn.Add(1) - 1
+	return int(n % uint64(replicas)), int(n / uint64(replicas) % uint64(max(requests, 1)))
 }
 
 // Asked is the replica that was asked last.

@@ -38,7 +38,7 @@ func dial(t *testing.T, h *HTTP, handler http.HandlerFunc) load.Sender {
 // What is sent arrives as it is, over one connection, and what comes back is checked.
 func TestHTTP(t *testing.T) {
 	connections := map[string]bool{}
-	h := &HTTP{Body: []byte(`{"inputs": 1}`), ContentType: "application/json", Expect: []byte(`"class": 3`)}
+	h := &HTTP{Bodies: [][]byte{[]byte(`{"inputs": 1}`)}, ContentType: "application/json", Expect: []byte(`"class": 3`)}
 	s := dial(t, h, func(w http.ResponseWriter, r *http.Request) {
 		connections[r.RemoteAddr] = true
 		body, _ := io.ReadAll(r.Body)
@@ -197,7 +197,7 @@ func TestNull(t *testing.T) {
 	}
 	served := make(chan error, 1)
 	go func() { served <- Null(l, 100) }()
-	h := &HTTP{URLs: []string{"http://" + l.Addr().String()}, Body: make([]byte, 5000), ContentType: "application/octet-stream", Expect: make([]byte, 100)}
+	h := &HTTP{URLs: []string{"http://" + l.Addr().String()}, Bodies: [][]byte{make([]byte, 5000)}, ContentType: "application/octet-stream", Expect: make([]byte, 100)}
 	var schedule []time.Duration
 	for i := range 200 {
 		schedule = append(schedule, time.Duration(i)*100*time.Microsecond)

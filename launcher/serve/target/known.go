@@ -7,23 +7,31 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/serve/load"
 	"github.com/scalebench/scalebench/launcher/serve/v2"
 )
 
-// Known is a right answer, to which others are held: the first one, if it is as the
-// model describes its outputs.
+// Known is the right answer to each of some requests: what is wanted of it, or else the
+// first one that is as the model describes its outputs.
 type Known struct {
 	// Varies: the first two answers to one request differ, so that of later ones only
 	// names, types and shapes are checked.
 	Varies bool
 
-	model   string
-	ports   []v2.Port // of the model's outputs for the request; −1 is any size
-	body    []byte    // of the first answer; nil: there is none yet
-	outputs []output  // what it says
+	model     string
+	ports     []v2.Port // of the model's outputs for a request; −1 is any size
+	tolerance float64   // 0: by datatype
+	wants     [][]want  // by request; nil: nothing is
+	first     []atomic.Pointer[reference]
+}
+
+// A reference is the first right answer to a request.
+type reference struct {
+	body    []byte
+	outputs []output // what it says
 }
 
 // An answer is what a server says.
@@ -37,10 +45,11 @@ type differentError string
 
 func (e differentError) Error() string { return string(e) }
 
-// right is nil for a right answer, of which most are equal to the known one, byte by
-// byte; read reads the others. The first right one becomes the known one.
-func (k *Known) right(body []byte, read func() (answer, error)) error {
-	if k.body != nil && bytes.Equal(body, k.body) {
+// right is nil for a right answer to a request, of which most are equal to the first,
+// byte by byte; read reads the others. Several goroutines may ask.
+func (k *Known) right(request int, body []byte, read func() (answer, error)) error {
+	first := k.first[request].Load()
+	if first != nil && bytes.Equal(body, first.body) {
 		return nil
 	}
 	a, err := read()
@@ -50,20 +59,25 @@ func (k *Known) right(body []byte, read func() (answer, error)) error {
 	if err == nil {
 		err = k.fits(a.outputs)
 	}
-	switch {
-	case err != nil:
+	if err == nil && k.wants != nil {
+		for _, w := range k.wants[request] {
+			if err = w.hold(a.outputs, k.tolerance); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
 		return err
-	case k.body == nil: // only learn's own goroutine asks then
-		k.body, k.outputs = bytes.Clone(body), a.outputs
-		return nil
-	case k.Varies:
+	}
+	if first == nil && k.first[request].CompareAndSwap(nil, &reference{bytes.Clone(body), a.outputs}) || k.wants != nil || k.Varies {
 		return nil
 	}
-	return compare(a.outputs, k.outputs)
+	return compare(a.outputs, k.first[request].Load().outputs, k.tolerance)
 }
 
-// learn asks every replica twice, and takes the first answer as the known one. Replicas
-// that answer differently are an error.
+// learn asks every replica for the first request twice, and takes the first answer as the
+// known one. Replicas that answer differently are an error; with answers that are
+// wanted, those are wrong ones, which the load counts.
 func (k *Known) learn(replicas []string, deadline time.Time, dial func(at string) (load.Sender, error)) error {
 	for i, at := range replicas {
 		s, err := dial(at)
@@ -73,6 +87,8 @@ func (k *Known) learn(replicas []string, deadline time.Time, dial func(at string
 		for range 2 {
 			var differs differentError
 			switch err = s.Send(deadline); {
+			case errors.As(err, &differs) && k.wants != nil:
+				err = nil
 			case errors.As(err, &differs) && i == 0:
 				k.Varies, err = true, nil
 			case errors.As(err, &differs):

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/serve/v2"
@@ -81,10 +82,25 @@ func (o *output) fromBytes(raw []byte) error {
 		case "FP16":
 			o.numbers = append(o.numbers, fromHalf(binary.LittleEndian.Uint16(element)))
 		default:
-			o.exact = append(o.exact, string(element))
+			o.exact = append(o.exact, inJSON(o.Datatype, element))
 		}
 	}
 	return nil
+}
+
+// inJSON is an element that is no floating-point number as JSON has it.
+func inJSON(datatype string, element []byte) string {
+	var wide [8]byte
+	copy(wide[:], element)
+	bits := binary.LittleEndian.Uint64(wide[:])
+	switch {
+	case datatype == "BOOL":
+		return strconv.FormatBool(bits != 0)
+	case strings.HasPrefix(datatype, "U"):
+		return strconv.FormatUint(bits, 10)
+	}
+	unused := 64 - 8*len(element)
+	return strconv.FormatInt(int64(bits)<<unused>>unused, 10)
 }
 
 // fromHalf is a number of half precision.
@@ -154,8 +170,9 @@ var tolerances = map[string]float64{"FP64": 1e-3, "FP32": 1e-3, "FP16": 3e-2, "B
 
 func different(format string, args ...any) error { return differentError(fmt.Sprintf(format, args...)) }
 
-// compare says in what an answer differs from the known one.
-func compare(got, known []output) error {
+// compare says in what an answer differs from the known one. tolerance 0 is that of the
+// datatype.
+func compare(got, known []output, tolerance float64) error {
 	if len(got) != len(known) {
 		return different("%d outputs; the known answer has %d", len(got), len(known))
 	}
@@ -164,19 +181,30 @@ func compare(got, known []output) error {
 		if o.Name != want.Name || o.Datatype != want.Datatype || !slices.Equal(o.Shape, want.Shape) {
 			return different("output %d is %s %s %v; in the known answer it is %s %s %v", i+1, o.Name, o.Datatype, o.Shape, want.Name, want.Datatype, want.Shape)
 		}
-		largest := 0.0
-		for _, v := range want.numbers {
-			largest = max(largest, math.Abs(v))
+		if err := compareNumbers(o, want, tolerance, "the known answer"); err != nil {
+			return err
 		}
-		for j, v := range want.numbers {
-			if !(math.Abs(o.numbers[j]-v) <= tolerances[o.Datatype]*largest) {
-				return different("element %d of output %s is %g; in the known answer it is %g", j, o.Name, o.numbers[j], v)
-			}
+	}
+	return nil
+}
+
+// compareNumbers holds the elements of an output to as many known ones.
+func compareNumbers(o, want output, tolerance float64, where string) error {
+	largest := 0.0
+	for _, v := range want.numbers {
+		largest = max(largest, math.Abs(v))
+	}
+	if tolerance == 0 {
+		tolerance = tolerances[o.Datatype]
+	}
+	for j, v := range want.numbers {
+		if !(math.Abs(o.numbers[j]-v) <= tolerance*largest) {
+			return different("element %d of output %s is %g; in %s it is %g", j, o.Name, o.numbers[j], where, v)
 		}
-		for j, v := range want.exact {
-			if o.exact[j] != v {
-				return different("element %d of output %s is %.40q; in the known answer it is %.40q", j, o.Name, o.exact[j], v)
-			}
+	}
+	for j, v := range want.exact {
+		if o.exact[j] != v {
+			return different("element %d of output %s is %.40q; in %s it is %.40q", j, o.Name, o.exact[j], where, v)
 		}
 	}
 	return nil

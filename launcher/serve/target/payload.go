@@ -3,11 +3,14 @@ package target
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 
+	"github.com/scalebench/scalebench/launcher/serve/samples"
 	"github.com/scalebench/scalebench/launcher/serve/v2"
 )
 
@@ -17,28 +20,47 @@ type Inputs struct {
 	// Dims are the sizes of inputs behind the batch, by name, where the model says −1.
 	Dims map[string][]int
 	Seed uint64 // that the numbers are drawn from
+	// Samples are sent in turn, in place of drawn ones, each with the answer that it is
+	// to have, if that is known; nil: numbers are drawn.
+	Samples *samples.Set
+	// Tolerance is how far apart floating-point numbers of right answers may be, as a
+	// part of the largest that is known; 0: by their datatype.
+	Tolerance float64
 	// JSON: not as binary tensors, even if the server takes them.
 	JSON bool
 }
 
-// Payload is the body of a request, and what an answer to it is like.
+// Payload is the bodies of requests, and what answers to them are like.
 type Payload struct {
-	Body       []byte
-	JSONLength int // of a body with binary tensors behind it; 0: all is JSON
+	Bodies     [][]byte // sent in turn
+	JSONLength int      // of a body with binary tensors behind it; 0: all is JSON
 
-	outputs []v2.Port // −1 is any size
+	known Known
 }
 
-// Payload makes a request over HTTP from what the model says of its inputs: normal
-// numbers of mean 0 and variance 1 where it takes floating point, 0 to 255 as UINT8, 0
-// to 9 as other integers, drawn from the seed. Its first dimension is the batch where
-// the model leaves that open.
+// Payload makes requests over HTTP from what the model says of its inputs: one of
+// numbers that are drawn from the seed, normal ones of mean 0 and variance 1 where it
+// takes floating point, 0 to 255 as UINT8, 0 to 9 as other integers; or as many as the
+// samples suffice for. Its first dimension is the batch where the model leaves that
+// open.
 func (m *Model) Payload(in Inputs) (*Payload, error) {
-	inputs, outputs, err := m.draw(in)
+	requests, known, err := m.requests(in)
 	if err != nil {
 		return nil, err
 	}
-	asBytes := m.Binary() && !in.JSON
+	p := &Payload{known: known}
+	for _, inputs := range requests {
+		body, err := p.body(m, inputs, m.Binary() && !in.JSON)
+		if err != nil {
+			return nil, err
+		}
+		p.Bodies = append(p.Bodies, body)
+	}
+	return p, nil
+}
+
+// body is that of one request.
+func (p *Payload) body(m *Model, inputs []drawn, asBytes bool) ([]byte, error) {
 	request := v2.Request{ID: requestID}
 	if asBytes {
 		request.Parameters.BinaryOutputs = &asBytes
@@ -50,8 +72,11 @@ func (m *Model) Payload(in Inputs) (*Payload, error) {
 			size := len(input.raw)
 			tensor.Parameters.BinarySize = &size
 			tensors = append(tensors, input.raw...)
-		} else if tensor.Data = input.text; input.text == nil {
-			return nil, fmt.Errorf("input %s of model %s is %s, which JSON cannot hold; ask a server that takes binary tensors, in binary", input.Name, m.Name, input.Datatype)
+		} else {
+			var err error
+			if tensor.Data, err = asJSON(input.Datatype, input.raw); err != nil {
+				return nil, fmt.Errorf("input %s of model %s is %s, which JSON cannot hold (%w); ask a server that takes binary tensors, in binary", input.Name, m.Name, input.Datatype, err)
+			}
 		}
 		request.Inputs = append(request.Inputs, tensor)
 	}
@@ -59,10 +84,10 @@ func (m *Model) Payload(in Inputs) (*Payload, error) {
 	if err != nil {
 		return nil, err
 	}
-	if asBytes {
-		return &Payload{Body: append(body, tensors...), JSONLength: len(body), outputs: outputs}, nil
+	if asBytes { // the same of every request, which have the same shapes
+		p.JSONLength = len(body)
 	}
-	return &Payload{Body: body, outputs: outputs}, nil
+	return append(body, tensors...), nil
 }
 
 // requestID is every request's. Servers give it back; of one without they make an id,
@@ -72,11 +97,24 @@ const requestID = "scalebench"
 // A drawn is an input of a request.
 type drawn struct {
 	v2.Port
-	text json.RawMessage // nil: JSON cannot hold it
-	raw  []byte
+	raw []byte
 }
 
-// draw makes a request's inputs, and says what outputs its answer has.
+// requests makes the inputs of each, and says what is known of their answers.
+func (m *Model) requests(in Inputs) (requests [][]drawn, known Known, err error) {
+	inputs, outputs, err := m.draw(in)
+	known = Known{model: m.Name, ports: outputs, tolerance: in.Tolerance}
+	if err == nil && in.Samples != nil {
+		requests, known.wants, err = m.sampled(in, inputs)
+	} else {
+		requests = [][]drawn{inputs}
+	}
+	known.first = make([]atomic.Pointer[reference], len(requests))
+	return requests, known, err
+}
+
+// draw makes a request's inputs, and says what outputs its answer has. Where there are
+// samples, nothing is drawn yet.
 func (m *Model) draw(in Inputs) (inputs []drawn, outputs []v2.Port, err error) {
 	if in.Batch < 1 {
 		return nil, nil, fmt.Errorf("a batch of %d; want at least 1", in.Batch)
@@ -94,8 +132,12 @@ func (m *Model) draw(in Inputs) (inputs []drawn, outputs []v2.Port, err error) {
 	for _, port := range m.Inputs {
 		open = open || len(port.Shape) > 0 && port.Shape[0] == -1
 		d := drawn{Port: port}
-		if d.Shape, err = in.shape(port); err == nil {
-			d.text, d.raw, err = draw(random, port.Datatype, d.Shape)
+		if in.Samples != nil {
+			if d.Shape, err = in.sampleShape(port); err != nil {
+				return nil, nil, err
+			}
+		} else if d.Shape, err = in.shape(port); err == nil {
+			d.raw, err = draw(random, port.Datatype, d.Shape)
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("input %s of model %s: %w", port.Name, m.Name, err)
@@ -146,20 +188,16 @@ func (in Inputs) shape(port v2.Port) ([]int, error) {
 	return shape, nil
 }
 
-// draw makes a tensor as a JSON list and as bytes; text is nil where JSON cannot hold
-// the type.
-func draw(random *rand.Rand, datatype string, shape []int) (text json.RawMessage, raw []byte, err error) {
+// draw makes a tensor.
+func draw(random *rand.Rand, datatype string, shape []int) (raw []byte, err error) {
 	n, _ := v2.Elements(shape)
 	size, fixed := v2.Size(datatype)
-	list := make([]any, n)
-	for i := range list {
+	for range n {
 		switch datatype {
 		case "FP64":
-			v := random.NormFloat64()
-			list[i], raw = v, binary.LittleEndian.AppendUint64(raw, math.Float64bits(v))
+			raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(random.NormFloat64()))
 		case "FP32", "FP16", "BF16":
 			v := float32(random.NormFloat64())
-			list[i] = v
 			switch datatype {
 			case "FP32":
 				raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
@@ -169,29 +207,50 @@ func draw(random *rand.Rand, datatype string, shape []int) (text json.RawMessage
 				raw = binary.LittleEndian.AppendUint16(raw, uint16(math.Float32bits(v)>>16))
 			}
 		case "BOOL":
-			v := random.IntN(2)
-			list[i], raw = v == 1, append(raw, byte(v))
+			raw = append(raw, byte(random.IntN(2)))
 		case "BYTES":
 			v := fmt.Sprintf("text %d", random.IntN(10))
-			list[i], raw = v, append(binary.LittleEndian.AppendUint32(raw, uint32(len(v))), v...)
+			raw = append(binary.LittleEndian.AppendUint32(raw, uint32(len(v))), v...)
 		default:
 			if !fixed {
-				return nil, nil, fmt.Errorf("its datatype %q is not one of the Open Inference Protocol", datatype)
+				return nil, fmt.Errorf("its datatype %q is not one of the Open Inference Protocol", datatype)
 			}
 			v := random.IntN(10)
 			if datatype == "UINT8" {
 				v = random.IntN(256)
 			}
-			list[i] = v
 			raw = append(raw, make([]byte, size)...)
 			raw[len(raw)-size] = byte(v)
 		}
 	}
+	return raw, nil
+}
+
+// asJSON is a tensor as a list, flat.
+func asJSON(datatype string, raw []byte) (json.RawMessage, error) {
 	if datatype == "FP16" || datatype == "BF16" {
-		return nil, raw, nil
+		return nil, errors.New("the protocol has no such numbers in JSON")
 	}
-	text, err = json.Marshal(list)
-	return text, raw, err
+	list := []any{}
+	o := output{Port: v2.Port{Datatype: datatype}}
+	if err := o.fromBytes(raw); err != nil {
+		return nil, err
+	}
+	for _, v := range o.numbers {
+		if datatype == "FP32" {
+			list = append(list, float32(v))
+		} else {
+			list = append(list, v)
+		}
+	}
+	for _, text := range o.exact {
+		if datatype == "BYTES" {
+			list = append(list, text)
+		} else { // a number, true or false
+			list = append(list, json.RawMessage(text))
+		}
+	}
+	return json.Marshal(list)
 }
 
 // half is a normal number of single precision in half precision, cut off: what is too

@@ -3,6 +3,7 @@ package target
 import (
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/serve/load"
@@ -12,27 +13,32 @@ import (
 // A Local is a model that this process computes itself.
 type Local interface {
 	Describe() v2.Model
-	// Prepare makes ready to compute the outputs of some inputs, again and again: call
-	// does, and they are valid until it is called next; end frees what it needs. Several
-	// goroutines may each prepare and call at once.
-	Prepare(inputs []v2.Array) (call func() ([]v2.Array, error), end func(), err error)
+	// Prepare makes ready to compute the outputs of some requests' inputs, again and
+	// again: call does, and they are valid until it is called next; end frees what it
+	// needs. The inputs stay as they are until then. Several goroutines may each prepare
+	// and call at once.
+	Prepare(requests [][]v2.Array) (call func(request int) ([]v2.Array, error), end func(), err error)
 }
 
 // InProcess asks a model of this process: the same inputs as of a server, and the
 // answers are held to the first in the same way. Nothing is encoded or sent.
 func InProcess(m Local, in Inputs) (*Question, error) {
 	described := Model{Model: m.Describe()}
-	drawn, outputs, err := described.draw(in)
+	requests, known, err := described.requests(in)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{Known: Known{model: described.Name, ports: outputs}, model: m}
-	for _, d := range drawn {
-		p.inputs = append(p.inputs, v2.Array{Port: d.Port, Bytes: d.raw})
+	p := &process{Known: known, model: m}
+	for _, inputs := range requests {
+		var list []v2.Array
+		for _, d := range inputs {
+			list = append(list, v2.Array{Port: d.Port, Bytes: d.raw})
+		}
+		p.requests = append(p.requests, list)
 	}
 	// A model that computes cannot be interrupted: there is nothing to wait for.
 	never := time.Now().Add(24 * time.Hour)
-	if err := p.learn([]string{"the model"}, never, func(string) (load.Sender, error) { return p.Dial() }); err != nil {
+	if err := p.learn([]string{"the model"}, never, func(string) (load.Sender, error) { return p.dial(p.requests[:1]) }); err != nil {
 		return nil, fmt.Errorf("the first answers: %w", err)
 	}
 	return &Question{Dial: p.Dial, Varies: p.Varies}, nil
@@ -41,30 +47,35 @@ func InProcess(m Local, in Inputs) (*Question, error) {
 // process is a model, and what it is asked.
 type process struct {
 	Known
-	model  Local
-	inputs []v2.Array
+	model    Local
+	requests [][]v2.Array // computed in turn
+	turn     atomic.Uint64
 }
 
-func (p *process) Dial() (load.Sender, error) {
-	call, end, err := p.model.Prepare(p.inputs)
+func (p *process) Dial() (load.Sender, error) { return p.dial(p.requests) }
+
+func (p *process) dial(requests [][]v2.Array) (load.Sender, error) {
+	call, end, err := p.model.Prepare(requests)
 	if err != nil {
 		return nil, err
 	}
-	return &caller{of: p, call: call, end: end}, nil
+	return &caller{of: p, requests: len(requests), call: call, end: end}, nil
 }
 
 // caller is one of those that ask at once.
 type caller struct {
-	of   *process
-	call func() ([]v2.Array, error)
-	end  func()
-	body []byte
+	of       *process
+	requests int
+	call     func(request int) ([]v2.Array, error)
+	end      func()
+	body     []byte
 }
 
 // Send computes once. What takes longer than the deadline is computed to its end, and
 // late.
 func (c *caller) Send(deadline time.Time) error {
-	outputs, err := c.call()
+	_, request := next(&c.of.turn, 1, c.requests)
+	outputs, err := c.call(request)
 	if err != nil {
 		return err
 	}
@@ -73,7 +84,7 @@ func (c *caller) Send(deadline time.Time) error {
 	for _, o := range outputs {
 		c.body = append(c.body, o.Bytes...)
 	}
-	err = c.of.right(c.body, func() (a answer, err error) {
+	err = c.of.right(request, c.body, func() (a answer, err error) {
 		for _, array := range outputs {
 			tensor := v2.Tensor{Name: array.Name, Datatype: array.Datatype, Shape: array.Shape}
 			o, err := newOutput(tensor, append([]byte{}, array.Bytes...))

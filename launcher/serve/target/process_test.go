@@ -25,10 +25,11 @@ func (*doubling) Describe() v2.Model {
 	return v2.Model{Name: "double", Inputs: []v2.Port{{Name: "x", Datatype: "FP32", Shape: []int{-1, 3}}}, Outputs: []v2.Port{{Name: "y", Datatype: "FP32", Shape: []int{-1, 3}}}}
 }
 
-func (d *doubling) Prepare(inputs []v2.Array) (func() ([]v2.Array, error), func(), error) {
+func (d *doubling) Prepare(requests [][]v2.Array) (func(int) ([]v2.Array, error), func(), error) {
 	d.open.Add(1)
-	y := make([]byte, len(inputs[0].Bytes))
-	return func() ([]v2.Array, error) {
+	return func(request int) ([]v2.Array, error) {
+		inputs := requests[request]
+		y := make([]byte, len(inputs[0].Bytes))
 		for i := 0; i < len(y); i += 4 {
 			v := math.Float32frombits(binary.LittleEndian.Uint32(inputs[0].Bytes[i:]))
 			binary.LittleEndian.PutUint32(y[i:], math.Float32bits(2*v))
@@ -93,7 +94,7 @@ func TestInProcessInputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent := p.Body[p.JSONLength:]
+	sent := p.Bodies[0][p.JSONLength:]
 	seen := 0
 	_, err = InProcess(&doubling{change: func(_ int, y []v2.Array) error {
 		for i := 0; i < len(sent); i += 4 {

@@ -10,12 +10,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/serve/load"
+	"github.com/scalebench/scalebench/launcher/serve/samples"
 	"github.com/scalebench/scalebench/launcher/serve/v2"
 	"github.com/scalebench/scalebench/launcher/world"
 )
@@ -85,12 +88,13 @@ func TestServingONNX(t *testing.T) {
 	defer cancel()
 	in := Inputs{Batch: 5, Seed: 7, Dims: map[string][]int{"x": {3, 48, 192}}}
 	var want *output
+	var set samples.Set // the same five images and Python's answers, one after the other
 	hold := func(how string, known *Known) {
 		t.Helper()
-		if known.Varies || len(known.outputs) != 1 {
-			t.Fatalf("%s: varies %v, outputs %+v", how, known.Varies, known.outputs)
+		if known.Varies || len(known.first[0].Load().outputs) != 1 {
+			t.Fatalf("%s: varies %v, outputs %+v", how, known.Varies, known.first[0].Load().outputs)
 		}
-		if err := compare(known.outputs, []output{*want}); err != nil {
+		if err := compare(known.first[0].Load().outputs, []output{*want}, 0); err != nil {
 			t.Errorf("%s: %v", how, err)
 		}
 	}
@@ -115,7 +119,10 @@ func TestServingONNX(t *testing.T) {
 				t.Fatal(err)
 			}
 			want = &o
+			set.Inputs = map[string]samples.Array{"x": {File: "x.npy", Datatype: "FP32", Shape: []int{5, 3, 48, 192}, Bytes: inputs[0].raw}}
+			set.Outputs = map[string]samples.Array{o.Name: {File: "y.npy", Datatype: "FP32", Shape: []int{5, 2}, Bytes: raw}}
 		}
+		apart := Inputs{Batch: 1, Samples: &set}
 		for _, in.JSON = range []bool{false, true} {
 			p, err := m.Payload(in)
 			if err != nil {
@@ -126,6 +133,11 @@ func TestServingONNX(t *testing.T) {
 				t.Fatal(err)
 			}
 			hold(fmt.Sprintf("%s, JSON %v", m.Server.Name, in.JSON), &target.Known)
+			apart.JSON = in.JSON
+			if p, err = m.Payload(apart); err != nil {
+				t.Fatal(err)
+			}
+			inTurn(t, NewV2(http[i:i+1], m, p).Dial)
 		}
 		in.JSON = false
 		over, err := ReadyGRPC(ctx, rpc[i:i+1], "model")
@@ -140,6 +152,44 @@ func TestServingONNX(t *testing.T) {
 			t.Fatal(err)
 		}
 		hold(m.Server.Name+", gRPC", &target.Known)
+		if target, err = NewGRPC(rpc[i:i+1], over, apart); err != nil {
+			t.Fatal(err)
+		}
+		inTurn(t, target.Dial)
+	}
+	// Answers to other images are wrong.
+	wrong := set.Outputs[want.Name]
+	wrong.Bytes = slices.Concat(wrong.Of(4, 1), wrong.Of(0, 4))
+	m, err := Ready(ctx, http[:1], "model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Payload(Inputs{Batch: 1, Tolerance: 1e-6, Samples: &samples.Set{Inputs: set.Inputs, Outputs: map[string]samples.Array{want.Name: wrong}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewV2(http[:1], m, p).Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Send(soon()); err == nil || !strings.Contains(err.Error(), "in y.npy it is") {
+		t.Errorf("the answer to another image: %v", err)
+	}
+}
+
+// inTurn asks for each of five samples twice, whose answers are known.
+func inTurn(t *testing.T, dial func() (load.Sender, error)) {
+	t.Helper()
+	s, err := dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i := range 10 {
+		if err := s.Send(soon()); err != nil {
+			t.Errorf("sample %d: %v", i%5, err)
+		}
 	}
 }
 
@@ -206,10 +256,10 @@ func askServer(t *testing.T, name string, binary bool) (http, rpc []string, m *M
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if known.Varies || len(known.outputs) != 2 {
-			t.Fatalf("%s: varies %v, outputs %+v", name, known.Varies, known.outputs)
+		if known.Varies || len(known.first[0].Load().outputs) != 2 {
+			t.Fatalf("%s: varies %v, outputs %+v", name, known.Varies, known.first[0].Load().outputs)
 		}
-		for _, o := range known.outputs {
+		for _, o := range known.first[0].Load().outputs {
 			if o.Name != "y" {
 				continue
 			}

@@ -38,17 +38,19 @@ func newReplica(connection net.Conn, u *url.URL, h *HTTP) *replica {
 	for name, value := range h.Headers {
 		r.request.Header.Set(name, value)
 	}
-	if h.Body != nil {
+	if len(h.Bodies) > 0 {
 		r.request.Header.SetMethod(fasthttp.MethodPost)
 		r.request.Header.SetContentType(h.ContentType)
-		r.request.SetBodyRaw(h.Body)
 	}
 	return r
 }
 
-// send writes the request and reads the answer; on any error the connection is of
+// send writes one of the requests and reads the answer; on any error the connection is of
 // no more use.
-func (r *replica) send(deadline time.Time, h *HTTP) error {
+func (r *replica) send(deadline time.Time, h *HTTP, request int) error {
+	if len(h.Bodies) > 0 {
+		r.request.SetBodyRaw(h.Bodies[request])
+	}
 	if err := r.connection.SetDeadline(deadline); err != nil {
 		return err
 	}
@@ -75,7 +77,7 @@ func (r *replica) send(deadline time.Time, h *HTTP) error {
 	case r.response.ConnectionClose():
 		return errNotKept
 	case h.Judge != nil:
-		return h.Judge(&r.response)
+		return h.Judge(request, &r.response)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func streaming(t *testing.T, expect string, steps []step) *sender {
 	here, there := net.Pipe()
 	go play(there, steps)
 	t.Cleanup(func() { _ = errors.Join(here.Close(), there.Close()) })
-	h := &HTTP{URLs: []string{"http://x/v1/completions"}, Body: []byte(`{"stream":true}`), ContentType: "application/json", Streams: true}
+	h := &HTTP{URLs: []string{"http://x/v1/completions"}, Bodies: [][]byte{[]byte(`{"stream":true}`)}, ContentType: "application/json", Streams: true}
 	if expect != "" {
 		h.Expect = []byte(expect)
 	}

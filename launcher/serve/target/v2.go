@@ -140,15 +140,15 @@ type V2 struct {
 
 // NewV2 asks servers for a model's answer to a payload.
 func NewV2(servers []string, m *Model, p *Payload) *V2 {
-	t := &V2{HTTP: HTTP{Body: p.Body, ContentType: "application/json"}, Known: Known{model: m.Name, ports: p.outputs}}
+	t := &V2{HTTP: HTTP{Bodies: p.Bodies, ContentType: "application/json"}, Known: p.known}
 	if p.JSONLength > 0 {
 		t.ContentType, t.Headers = "application/octet-stream", map[string]string{v2.LengthHeader: strconv.Itoa(p.JSONLength)}
 	}
 	for _, server := range servers {
 		t.URLs = append(t.URLs, strings.TrimSuffix(server, "/")+modelPath(m.Name)+"/infer")
 	}
-	t.Judge = func(r *fasthttp.Response) error {
-		return t.right(r.Body(), func() (answer, error) { return readHTTP(r) })
+	t.Judge = func(request int, r *fasthttp.Response) error {
+		return t.right(request, r.Body(), func() (answer, error) { return readHTTP(r) })
 	}
 	return t
 }
@@ -156,7 +156,7 @@ func NewV2(servers []string, m *Model, p *Payload) *V2 {
 // Learn asks every replica twice and remembers the first answer; see Known.
 func (t *V2) Learn(deadline time.Time) error {
 	return t.learn(t.URLs, deadline, func(at string) (load.Sender, error) {
-		one := HTTP{URLs: []string{at}, Body: t.Body, ContentType: t.ContentType, Headers: t.Headers, Expect: t.Expect, Judge: t.Judge}
+		one := HTTP{URLs: []string{at}, Bodies: t.Bodies[:1], ContentType: t.ContentType, Headers: t.Headers, Expect: t.Expect, Judge: t.Judge}
 		return one.Dial()
 	})
 }

@@ -147,13 +147,13 @@ func TestPayload(t *testing.T) {
 		t.Fatal(text.JSONLength, err)
 	}
 	var asText, asBytes v2.Request
-	if err := errors.Join(json.Unmarshal(text.Body, &asText), json.Unmarshal(binaryBody.Body[:binaryBody.JSONLength], &asBytes)); err != nil {
+	if err := errors.Join(json.Unmarshal(text.Bodies[0], &asText), json.Unmarshal(binaryBody.Bodies[0][:binaryBody.JSONLength], &asBytes)); err != nil {
 		t.Fatal(err)
 	}
 	if asText.Parameters.BinaryOutputs != nil || asBytes.Parameters.BinaryOutputs == nil || !*asBytes.Parameters.BinaryOutputs {
 		t.Errorf("binary outputs are asked for by %+v and %+v", asText.Parameters, asBytes.Parameters)
 	}
-	rest := binaryBody.Body[binaryBody.JSONLength:]
+	rest := binaryBody.Bodies[0][binaryBody.JSONLength:]
 	next := func(n int) []byte { part := rest[:n]; rest = rest[n:]; return part }
 	var f [12]float32
 	var d [2]float64
@@ -183,7 +183,7 @@ func TestPayload(t *testing.T) {
 	again, _ := m.Payload(in)
 	in.Seed++
 	other, _ := m.Payload(in)
-	if !bytes.Equal(again.Body, text.Body) || bytes.Equal(other.Body, text.Body) {
+	if !bytes.Equal(again.Bodies[0], text.Bodies[0]) || bytes.Equal(other.Bodies[0], text.Bodies[0]) {
 		t.Error("the numbers do not come from the seed")
 	}
 }
@@ -312,7 +312,7 @@ func TestV2(t *testing.T) {
 		if !asJSON {
 			length, kind = strconv.Itoa(len(body)-16), "application/octet-stream" // 2×2 numbers of 4 bytes
 		}
-		if path != "/v2/models/m/infer" || header.Get(v2.LengthHeader) != length || header.Get("Content-Type") != kind || !bytes.Equal(body, p.Body) {
+		if path != "/v2/models/m/infer" || header.Get(v2.LengthHeader) != length || header.Get("Content-Type") != kind || !bytes.Equal(body, p.Bodies[0]) {
 			t.Errorf("%s, %q, %q", path, header, body)
 		}
 	}
@@ -463,7 +463,7 @@ func TestV2KnownAnswerIsCheap(t *testing.T) {
 	var r fasthttp.Response
 	r.SetBodyString(rightAnswer)
 	if n := testing.AllocsPerRun(10, func() {
-		if err := target.Judge(&r); err != nil {
+		if err := target.Judge(0, &r); err != nil {
 			t.Error(err)
 		}
 	}); n > 0 {
@@ -491,7 +491,7 @@ func FuzzV2Answer(f *testing.F) {
 				t.Errorf("%+v", o)
 			}
 		}
-		if err := compare(a.outputs, a.outputs); err != nil {
+		if err := compare(a.outputs, a.outputs, 0); err != nil {
 			t.Errorf("differs from itself: %v", err)
 		}
 	})
