@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,21 +22,23 @@ type ride struct {
 	versions  []string
 	launch    string // who starts the ranks: resources.launch
 	nodes     int
-	ranks     int // on each node
+	ranks     int  // on each node
+	language  bool // it is tried with a language model, which is all that it has
 }
 
 // rides are all frameworks but native, which the other tests are of.
 var rides = []ride{
-	{"pytorch-ddp", "", []string{"torch"}, "srun", 2, 2},
-	{"pytorch-ddp", "", []string{"torch"}, "torchrun", 2, 2},
-	{"pytorch-ddp", "pytorch2", []string{"torch"}, "srun", 2, 2},
-	{"pytorch-ddp", "pytorch2", []string{"torch"}, "torchrun", 2, 2},
-	{"pytorch-horovod", "pytorch", []string{"torch", "horovod"}, "srun", 2, 2},
-	{"tensorflow-horovod", "tensorflow", []string{"tensorflow", "horovod"}, "srun", 2, 2},
-	{"keras-horovod", "tensorflow", []string{"tensorflow", "keras", "horovod"}, "srun", 2, 2},
-	{"tensorflow-multiworker", "tensorflow", []string{"tensorflow"}, "srun", 2, 2},
-	{"keras-mirrored", "tensorflow", []string{"tensorflow", "keras"}, "srun", 1, 2},
-	{"mxnet", "mxnet", []string{"mxnet", "horovod"}, "srun", 2, 2},
+	{"pytorch-ddp", "", []string{"torch"}, "srun", 2, 2, false},
+	{"pytorch-ddp", "", []string{"torch"}, "torchrun", 2, 2, false},
+	{"pytorch-ddp", "pytorch2", []string{"torch"}, "srun", 2, 2, false},
+	{"pytorch-ddp", "pytorch2", []string{"torch"}, "torchrun", 2, 2, false},
+	{"pytorch-fsdp", "pytorch2", []string{"torch"}, "srun", 2, 2, true},
+	{"pytorch-horovod", "pytorch", []string{"torch", "horovod"}, "srun", 2, 2, false},
+	{"tensorflow-horovod", "tensorflow", []string{"tensorflow", "horovod"}, "srun", 2, 2, false},
+	{"keras-horovod", "tensorflow", []string{"tensorflow", "keras", "horovod"}, "srun", 2, 2, false},
+	{"tensorflow-multiworker", "tensorflow", []string{"tensorflow"}, "srun", 2, 2, false},
+	{"keras-mirrored", "tensorflow", []string{"tensorflow", "keras"}, "srun", 1, 2, false},
+	{"mxnet", "mxnet", []string{"mxnet", "horovod"}, "srun", 2, 2, false},
 }
 
 var matrixFile = flag.String("matrix", "", "rewrite the matrix of frameworks in this document with what was tested")
@@ -49,6 +52,13 @@ var matrixFile = flag.String("matrix", "", "rewrite the matrix of frameworks in 
 func TestFrameworksOnSlurm(t *testing.T) {
 	b := newBench(t, startCluster(t, slurmtest.Options{Conf: "Licenses=turn:1"}))
 	b.must(0, nil, "data", "synth", "data", "--train", "640", "--test", "101")
+	// 640 sequences of 32 bytes, and 101.
+	line := "the quick brown fox jumps over the lazy dog; "
+	if err := os.MkdirAll(filepath.Join(b.dir, "text"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b.write("text/train.txt", strings.Repeat(line, 500)[:640*32+1])
+	b.write("text/test.txt", strings.Repeat(line, 100)[:101*32+1])
 	rows := map[string]string{}
 	for _, r := range rides {
 		t.Run(r.framework+"/"+r.name(), func(t *testing.T) {
@@ -83,6 +93,10 @@ func TestFrameworksOnSlurm(t *testing.T) {
 func (b *bench) try(r ride, python string) (versions string) {
 	t := b.t
 	b.write("site.toml", fmt.Sprintf("python = %q\n[[partitions]]\nname = \"main\"\nmax_nodes = 4\ncpus_per_node = 4\noptions = { licenses = \"turn\" }\n", python))
+	data, models := "path = \"data\"", []string{"model = \"mlp\"", "model = \"resnet20\""}
+	if r.language {
+		data, models = "kind = \"text\"\npath = \"text\"", []string{"model = \"llama-100k\"\nsequence = 32", "model = \"gpt-100k\"\nsequence = 32"}
+	}
 	study := func(name, workload, sweep string) string {
 		name = r.name() + "-" + name
 		b.write(name+".toml", "[study]\nname = \""+name+"\"\n[workload]\n"+workload+`
@@ -91,7 +105,7 @@ learning_rate = 0.02
 scale_learning_rate = "none"
 warmup_epochs = 0
 [data]
-path = "data"
+`+data+`
 [resources]
 time = "10m"
 memory = "1900M"
@@ -104,14 +118,14 @@ framework = ["`+r.framework+`"]
 		return name
 	}
 	workers := r.nodes * r.ranks
-	step := b.ends(study("step", "model = \"mlp\"\nmax_steps = 1", fmt.Sprintf("workers = [1, %d]\n", workers)))
+	step := b.ends(study("step", models[0]+"\nmax_steps = 1", fmt.Sprintf("workers = [1, %d]\n", workers)))
 	if len(step) != 2 || step[0].start != step[1].start {
 		t.Fatalf("runs %+v, want two that start from the same parameters", step)
 	}
 	if step[0].stop == step[1].stop {
 		t.Errorf("a step of %d workers is that of rank 0 alone", workers)
 	}
-	name := study("long", "model = \"resnet20\"\nepochs = 2\ntargets = [0.11]", fmt.Sprintf("workers = [%d]\n", workers))
+	name := study("long", models[1]+"\nepochs = 2\ntargets = [0.11]", fmt.Sprintf("workers = [%d]\n", workers))
 	long := b.ends(name)
 	if want := 2 * (640 / 16 / workers); len(long) != 1 || long[0].steps != want || long[0].evaluations != 2 {
 		t.Errorf("run %+v, want one of %d steps and 2 evaluations", long, want)

@@ -8,7 +8,7 @@ import (
 )
 
 //go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py programs/own.py
-//go:embed programs/samples.py programs/batches.py programs/rank.py programs/horovod_world.py
+//go:embed programs/samples.py programs/text.py programs/batches.py programs/rank.py programs/horovod_world.py
 //go:embed programs/mxnet_models.py programs/mxnet_horovod.py
 var mxnetPrograms embed.FS
 
@@ -20,7 +20,7 @@ var mxnet = Framework{
 	Family:   "mxnet",
 	Programs: programs(mxnetPrograms),
 	Check: func(p study.Point) map[string]string {
-		wrong := sgdOnly("mxnet", p, checkPython("mxnet", NativeModels, p))
+		wrong := sgdOnly("mxnet", p, checkPython("mxnet", NativeModels, layout{}, p))
 		if p.Workload.Train.BatchNorm == "sync" {
 			wrong["workload.batch_norm"] = "mxnet has no synchronised batch norm here; use \"local\""
 		}

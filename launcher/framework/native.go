@@ -43,6 +43,9 @@ var native = Framework{
 		if _, own := study.ParseFunction(p.Data.Kind); own {
 			wrong["data.kind"] = fmt.Sprintf("%q is Python, which the native trainer does not run; valid: \"cifar10\", \"synthetic\"", p.Data.Kind)
 		}
+		if p.Data.Kind == "text" {
+			wrong["data.kind"] = fmt.Sprintf("the native trainer reads no text; %s do", strings.Join(withDecoders(), ", "))
+		}
 		if p.Data.Kind == "cifar10" && p.Data.Path == "" {
 			wrong["data.path"] = "missing; name the folder of data_batch_1.bin … test_batch.bin, or set data.kind = \"synthetic\""
 		}

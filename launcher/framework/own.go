@@ -9,28 +9,90 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
+// layout is what a framework has of how a step of a language model is computed.
+type layout struct {
+	decoders      bool  // it has the models themselves, and precision = "bf16" for them
+	microBatch    bool  // a batch may be computed in parts
+	zero          []int // stages of sharing out; nil: each rank holds everything
+	shard         bool  // groups of ranks may each share a copy
+	checkpointing bool
+}
+
 // checkPython is what every Python framework asks of a point's model and data:
-// one of the models that it has, and CIFAR-10's files, or functions of the
-// user's own (programs/own.py).
-func checkPython(name string, models []string, p study.Point) map[string]string {
+// one of the models that it has, and files, or functions of the user's own
+// (programs/own.py).
+func checkPython(name string, models []string, has layout, p study.Point) map[string]string {
 	wrong := map[string]string{}
 	w := p.Workload.Train
-	if _, own := study.ParseFunction(w.Model); !own && !slices.Contains(models, w.Model) {
-		wrong["workload.model"] = noModel(w.Model, name, models) + ", or a function of your own, like \"my_model.py:build\""
+	_, own := study.ParseFunction(w.Model)
+	decoder := p.Architecture.Layers > 0
+	if has.decoders {
+		models = slices.Concat(models, study.DecoderNames())
 	}
-	if w.Precision != "fp32" {
+	if !own && !slices.Contains(models, w.Model) && !(decoder && has.decoders) {
+		wrong["workload.model"] = noModel(w.Model, name, models) + ", or a function of your own, like \"my_model.py:build\""
+		if decoder {
+			wrong["workload.model"] = fmt.Sprintf("%s has no language models; %s have", name, strings.Join(withDecoders(), ", "))
+		}
+	}
+	switch {
+	case w.Precision == "fp32" || w.Precision == "bf16" && decoder && has.decoders:
+	case has.decoders && w.Precision == "bf16":
+		wrong["workload.precision"] = fmt.Sprintf("%s computes language models only in bf16, and others in fp32", name)
+	default:
 		wrong["workload.precision"] = fmt.Sprintf("%s computes in fp32 only, not %s", name, w.Precision)
+		if has.decoders {
+			wrong["workload.precision"] = fmt.Sprintf("%s computes in fp32, and language models in bf16, too, but not in %s", name, w.Precision)
+		}
 	}
 	_, ownData := study.ParseFunction(p.Data.Kind)
-	switch {
+	switch text := p.Data.Kind == "text"; {
 	case ownData:
+	case text && !has.decoders:
+		wrong["data.kind"] = fmt.Sprintf("%s reads no text; %s do", name, strings.Join(withDecoders(), ", "))
+	case text && !decoder && !own:
+		wrong["data.kind"] = fmt.Sprintf("\"text\" is for language models, and %q is one of images; set kind = \"cifar10\", or model = \"llama-1m\"", w.Model)
+	case text && p.Data.Path == "":
+		wrong["data.path"] = "missing; name the folder of train.txt and test.txt"
+	case decoder && !text:
+		wrong["data.kind"] = fmt.Sprintf("%q is a language model and cannot be trained on %q; set kind = \"text\" and path = a folder with train.txt and test.txt", w.Model, p.Data.Kind)
+	case text:
 	case p.Data.Kind != "cifar10":
 		wrong["data.kind"] = fmt.Sprintf("%s reads files only, not %q; write them with \"scalebench data synth DIR\" and set kind = \"cifar10\" and path = DIR, or name a function of your own, like \"my_data.py:load\"", name, p.Data.Kind)
 	case p.Data.Path == "":
 		wrong["data.path"] = "missing; name the folder of data_batch_1.bin … test_batch.bin (\"scalebench data synth DIR\" writes one)"
 	}
+	has.check(name, p, wrong)
 	return wrong
 }
+
+// check refuses what of a step's layout the framework does not have.
+func (l layout) check(name string, p study.Point, wrong map[string]string) {
+	w := p.Workload.Train
+	if w.MicroBatch > 0 && !l.microBatch {
+		wrong["workload.micro_batch"] = name + " computes a worker's batch as a whole; leave micro_batch out"
+	}
+	if w.Checkpointing && !l.checkpointing {
+		wrong["workload.checkpointing"] = name + " keeps all activations; leave checkpointing out"
+	}
+	if _, own := study.ParseFunction(w.Model); own && w.Checkpointing {
+		wrong["workload.checkpointing"] = "a model of your own keeps the activations that it likes; call torch.utils.checkpoint in it, and leave checkpointing out"
+	}
+	if w.Zero > 0 && !slices.Contains(l.zero, w.Zero) {
+		switch len(l.zero) {
+		case 0:
+			wrong["workload.zero"] = name + " shares nothing out: each rank holds parameters, gradients and the optimizer's state; leave zero out"
+		default:
+			wrong["workload.zero"] = fmt.Sprintf("%s has no stage %d; valid: %s", name, w.Zero, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(l.zero)), ", "), "[]"))
+		}
+	}
+	if w.Shard > 0 && !l.shard {
+		wrong["workload.shard"] = name + " has no groups of ranks that share a copy; leave shard out"
+	}
+}
+
+// withDecoders are the frameworks that train language models.
+func withDecoders() []string { return []string{pytorchDDPName, pytorchFSDPName} }
 
 // sgdOnly refuses optimizers that a framework's program does not have.
 func sgdOnly(name string, p study.Point, wrong map[string]string) map[string]string {

@@ -10,7 +10,8 @@ import (
 
 //go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py programs/own.py programs/rank.py
 //go:embed programs/pytorch_models.py programs/samples.py programs/pytorch_data.py programs/pytorch_trainer.py
-//go:embed programs/pytorch_ddp.py programs/torchrun.py programs/pytorch_horovod.py programs/horovod_world.py
+//go:embed programs/text.py programs/decoder.py programs/pytorch_decoder.py
+//go:embed programs/pytorch_fsdp.py programs/pytorch_ddp.py programs/torchrun.py programs/pytorch_horovod.py programs/horovod_world.py
 var pytorchPrograms embed.FS
 
 // programs are embedded files without the folder they stand in: the run folder
@@ -32,16 +33,18 @@ func python(s Rank, program string) []string {
 	return []string{s.interpreter(), "-B", "-u", filepath.Join(s.Run.Programs(), program)}
 }
 
+const pytorchDDPName = "pytorch-ddp"
+
 // pytorchDDP is PyTorch's DistributedDataParallel, one process a rank: gloo
 // between CPUs, NCCL between GPUs.
 var pytorchDDP = Framework{
-	Name:      "pytorch-ddp",
+	Name:      pytorchDDPName,
 	Imports:   []string{"torch"},
 	Programs:  programs(pytorchPrograms),
 	Launchers: []string{"torchrun"},
 	PerNode:   byTorchrun,
 	Check: func(p study.Point) map[string]string {
-		wrong := checkPython("pytorch-ddp", NativeModels, p)
+		wrong := checkPython(pytorchDDPName, NativeModels, layout{decoders: true, microBatch: true, checkpointing: true}, p)
 		if p.Workload.Train.BatchNorm == "sync" && p.Resources.Device == "cpu" {
 			wrong["workload.batch_norm"] = "PyTorch has synchronised batch norm on GPUs only; use \"local\", or device = \"gpu\""
 		}

@@ -10,7 +10,7 @@ var pytorchHorovod = Framework{
 	Family:   "pytorch",
 	Programs: programs(pytorchPrograms),
 	Check: func(p study.Point) map[string]string {
-		wrong := checkPython("pytorch-horovod", NativeModels, p)
+		wrong := checkPython("pytorch-horovod", NativeModels, layout{}, p)
 		if p.Workload.Train.BatchNorm == "sync" {
 			wrong["workload.batch_norm"] = "pytorch-horovod has no synchronised batch norm here; use \"local\""
 		}

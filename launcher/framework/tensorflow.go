@@ -9,7 +9,7 @@ import (
 )
 
 //go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py programs/own.py
-//go:embed programs/samples.py programs/batches.py programs/rank.py programs/horovod_world.py
+//go:embed programs/samples.py programs/text.py programs/batches.py programs/rank.py programs/horovod_world.py
 //go:embed programs/tensorflow_models.py programs/tensorflow_replica.py programs/tensorflow_horovod.py programs/keras_horovod.py
 //go:embed programs/handshake.py programs/meeting.py programs/keras_loop.py programs/tensorflow_strategy.py programs/tensorflow_multiworker.py programs/keras_mirrored.py
 var tensorflowPrograms embed.FS
@@ -17,7 +17,7 @@ var tensorflowPrograms embed.FS
 // checkTensorFlow is what the frameworks of the TensorFlow family refuse.
 func checkTensorFlow(name string) func(study.Point) map[string]string {
 	return func(p study.Point) map[string]string {
-		wrong := sgdOnly(name, p, checkPython(name, NativeModels, p))
+		wrong := sgdOnly(name, p, checkPython(name, NativeModels, layout{}, p))
 		if p.Workload.Train.BatchNorm == "sync" {
 			wrong["workload.batch_norm"] = name + " has no synchronised batch norm that computes what the native trainer's does; use \"local\""
 		}

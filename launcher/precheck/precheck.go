@@ -119,17 +119,20 @@ const elsewhere = "; if only the compute nodes have it, give --unchecked to subm
 
 // data holds the folder of a data set that our own programs read.
 func (c *checker) data(p study.Point) {
-	if p.Data.Kind != "cifar10" || p.Framework == "command" {
+	if p.Data.Kind != "cifar10" && p.Data.Kind != "text" || p.Framework == "command" {
 		return
 	}
 	info, err := os.Stat(p.Data.Path)
-	path := "data.path"
+	path, how := "data.path", " (scalebench data synth DIR makes some)"
+	if p.Data.Kind == "text" {
+		how = " as train.txt and test.txt"
+	}
 	if slices.Contains(c.study.Swept(), path) {
 		path = "sweep.data.path"
 	}
 	switch {
 	case err != nil:
-		c.add(c.study.Problem(path, fmt.Sprintf("%s does not exist on %s; put the data there (scalebench data synth DIR makes some), or correct the path%s", p.Data.Path, c.host, elsewhere)))
+		c.add(c.study.Problem(path, fmt.Sprintf("%s does not exist on %s; put the data there%s, or correct the path%s", p.Data.Path, c.host, how, elsewhere)))
 	case !info.IsDir():
 		c.add(c.study.Problem(path, p.Data.Path+" is a file; name the folder that holds the data"))
 	}

@@ -288,13 +288,16 @@ func (p *Point) Reaches(path string) bool {
 }
 
 // has reports whether the key is one of the point's: those of [command] are
-// there only with a program to start, a variant only where one is named.
+// there only with a program to start, a variant only where one is named, and how a
+// step is computed only of a language model, or where it is said.
 func (p *Point) has(f pointField) bool {
 	switch {
 	case f.path == "variant":
 		return p.Variant != ""
 	case strings.HasPrefix(f.path, "command."):
 		return !reflect.ValueOf(p.Command).IsZero()
+	case slices.Contains(yielding, f.key) && strings.HasPrefix(f.path, "workload."):
+		return p.Architecture.Layers > 0 || !f.in(p).IsZero()
 	}
 	return true
 }

@@ -28,9 +28,13 @@ func idleKeys(p *Point) map[string]idle {
 	add("workload.optimizer", "optimizer = \"sgd\" does not use it (\"adam\" and \"adamw\" do)", !sgd, "workload.beta1", "workload.beta2", "workload.epsilon")
 	add("workload.decay", fmt.Sprintf("decay = %q does not use it (\"step\" does)", t.Decay), t.Decay == "step", "workload.decay_epochs", "workload.decay_factor")
 	add("workload.scale_learning_rate", "scale_learning_rate = \"none\" does not use it (\"linear\" and \"sqrt\" do)", t.ScaleLearningRate != "none", "workload.reference_batch")
-	add("workload.model", "model = \"mlp\" has no batch normalisation (\"cnn\" and the ResNets have)", t.Model != "mlp", "workload.batch_norm")
+	decoder := p.Architecture.Layers > 0
+	add("workload.model", fmt.Sprintf("model = %q has no batch normalisation (\"cnn\" and the ResNets have)", t.Model), t.Model != "mlp" && !decoder, "workload.batch_norm")
+	_, ownModel := ParseFunction(t.Model)
+	add("workload.model", fmt.Sprintf("model = %q does not use it (language models do)", t.Model), decoder || ownModel, "workload.micro_batch", "workload.zero", "workload.shard", "workload.checkpointing")
 	_, own := ParseFunction(p.Data.Kind)
-	add("data.kind", fmt.Sprintf("the data of %q is not augmented (\"cifar10\" and \"synthetic\" are)", p.Data.Kind), !own, "workload.augment")
+	add("data.kind", fmt.Sprintf("data.kind = %q has no sequences to cut (\"text\" has)", p.Data.Kind), p.Data.Kind == "text" || own && decoder, "workload.sequence")
+	add("data.kind", fmt.Sprintf("the data of %q is not augmented (\"cifar10\" and \"synthetic\" are)", p.Data.Kind), !own && p.Data.Kind != "text", "workload.augment")
 	add("data.kind", "data.kind = \"synthetic\" is made in memory and reads no folder (\"cifar10\" does)", p.Data.Kind != "synthetic", "data.path")
 	return list
 }

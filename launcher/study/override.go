@@ -186,11 +186,13 @@ type keyNames struct {
 // names are those of a study of this kind, with its own parameters.
 func (e *editor) names(k kind) keyNames {
 	n := keyNames{short: map[string][]string{}}
+	own := Own{}
 	add := func(table, key string) {
-		n.short[key] = append(n.short[key], table+"."+key)
+		if _, mine := own[key]; !mine || table == "parameters" || !slices.Contains(yielding, key) {
+			n.short[key] = append(n.short[key], table+"."+key)
+		}
 		n.paths = append(n.paths, table+"."+key)
 	}
-	own := Own{}
 	for _, path := range e.outline().order {
 		if name, ok := strings.CutPrefix(path, parameterPrefix); ok && parameterName.MatchString(name) {
 			own[name] = Scalar{}

@@ -24,6 +24,10 @@ const parameterPrefix = "parameters."
 // of the environment and an argument of a Python function.
 var parameterName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
+// yielding are keys of [workload] that are younger than [parameters]: a study that
+// has a parameter of such a name keeps it, and means it by the short name.
+var yielding = []string{"sequence", "micro_batch", "zero", "shard", "checkpointing"}
+
 // ParameterVariable is the environment variable that hands a parameter to a
 // command: SCALEBENCH_PARAM_HIDDEN.
 func ParameterVariable(name string) string { return "SCALEBENCH_PARAM_" + strings.ToUpper(name) }
@@ -143,7 +147,7 @@ func (d *decoder) parameters(k kind) Own {
 		switch {
 		case !parameterName.MatchString(name):
 			d.problem(path, "cannot name a parameter; use lower-case letters, digits and underscores, starting with a letter")
-		case taken[name] != nil:
+		case taken[name] != nil && !slices.Contains(yielding, name):
 			d.problem(path, fmt.Sprintf("%s is a key of every study already; choose another name, like own_%s", strings.Join(taken[name], ", "), name))
 		case d.value(path, p, &v):
 			own[name] = v

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/mfu"
 )
 
 // Point is one place in the sweep together with one repeat: everything a
@@ -46,6 +48,8 @@ type Point struct {
 	WorkerBatch  int     `json:"worker_batch,omitzero"`  // samples per step and rank
 	GlobalBatch  int     `json:"global_batch,omitzero"`  // samples per step over all ranks
 	LearningRate float64 `json:"learning_rate,omitzero"` // peak, after scaling with the global batch
+	// Of a language model.
+	Architecture mfu.Architecture `json:"architecture,omitzero"`
 }
 
 // The resources that a point can be held to.
@@ -181,6 +185,14 @@ type Train struct {
 	BatchNorm         string  `toml:"batch_norm" json:"batch_norm"` // "local" or "sync" statistics
 	Augment           bool    `toml:"augment" json:"augment"`       // random crop (pad 4) and horizontal flip
 
+	// How the step of a language model is computed; each is left out of point.json
+	// where it is not given, as by all trainings of before.
+	Sequence      int  `toml:"sequence" json:"sequence,omitzero"`           // tokens of a sample; 0: the model's own
+	MicroBatch    int  `toml:"micro_batch" json:"micro_batch,omitzero"`     // samples of a worker that are computed at a time; 0: all
+	Zero          int  `toml:"zero" json:"zero,omitzero"`                   // what the ranks share out, 1 to 3; 0: as the framework does
+	Shard         int  `toml:"shard" json:"shard,omitzero"`                 // ranks that share one copy; 0: all
+	Checkpointing bool `toml:"checkpointing" json:"checkpointing,omitzero"` // activations are computed again in the backward pass
+
 	Targets    []float64 `toml:"targets" json:"targets"`         // accuracies, fractions
 	Epochs     int       `toml:"epochs" json:"epochs"`           // 0: no such limit; the first limit met ends the run
 	MaxSteps   int       `toml:"max_steps" json:"max_steps"`     // 0: no such limit
@@ -191,7 +203,7 @@ type Train struct {
 
 // Data is what is trained on.
 type Data struct {
-	Kind string `toml:"kind" json:"kind"` // "cifar10": CIFAR-10's binary format; "synthetic": made in memory
+	Kind string `toml:"kind" json:"kind"` // "cifar10": CIFAR-10's binary format; "synthetic": made in memory; "text": bytes
 	Path string `toml:"path" json:"path"` // folder, relative to the study file; point.json holds it absolute, variables expanded
 	// Stage copies the folder to the nodes' own disks before the training
 	// starts, once a node; where to the site file says.

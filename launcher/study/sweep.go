@@ -137,7 +137,7 @@ func sweepable(kind string, own Own) (byName map[string]pointField, valid []stri
 			continue
 		}
 		byName[f.path] = f
-		if len(short[f.key]) == 1 {
+		if _, mine := own[f.key]; len(short[f.key]) == 1 || mine && strings.HasPrefix(f.path, parameterPrefix) {
 			byName[f.key] = f
 			valid = append(valid, f.key)
 		} else {
@@ -211,7 +211,7 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 	for _, e := range entries {
 		path := "sweep." + e.name
 		f, ok := byName[e.name]
-		if name, own := strings.CutPrefix(e.name, parameterPrefix); !ok && own && parameterName.MatchString(name) && shortKeys(pointFields[s.Workload.Kind])[name] == nil {
+		if name, own := strings.CutPrefix(e.name, parameterPrefix); !ok && own && parameterName.MatchString(name) && (shortKeys(pointFields[s.Workload.Kind])[name] == nil || slices.Contains(yielding, name)) {
 			f, ok = parameterField(name), true
 		}
 		if !ok {

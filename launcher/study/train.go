@@ -48,6 +48,10 @@ var train = kind{
 		"workload.epsilon":             {check: above(0)},
 		"workload.weight_decay":        {check: atLeast(0)},
 		"workload.batch_norm":          {check: among("local", "sync")},
+		"workload.sequence":            {check: within(0, 1<<24)},
+		"workload.micro_batch":         {check: within(0, 1<<24)},
+		"workload.zero":                {check: within(0, 3)},
+		"workload.shard":               {check: within(0, maxWorkers)},
 		"workload.targets":             {check: accuracies},
 		"workload.epochs":              {check: within(0, 1<<20)},
 		"workload.max_steps":           {check: within(0, 1<<40)},
@@ -58,6 +62,9 @@ var train = kind{
 		"workload.batch":        {"workload.scaling", "workers"},
 		"workload.batch_norm":   {"resources.device"},
 		"workload.decay_epochs": {"workload.decay"},
+		"workload.sequence":     {"workload.model", "data.kind"},
+		"workload.micro_batch":  {"workload.batch", "workload.scaling", "workers", "workload.model"},
+		"workload.shard":        {"workers", "workload.zero"},
 	},
 	plausible: map[string]any{
 		"workload.epochs": 1, "workload.max_steps": 1, "workload.max_minutes": 1.0,
@@ -80,6 +87,7 @@ func expandTrain(p *Point) map[string]string {
 		}
 	}
 	p.LearningRate = w.PeakLearningRate(p.GlobalBatch)
+	expandDecoder(p, wrong)
 	if w.Epochs == 0 && w.MaxSteps == 0 && w.MaxMinutes == 0 {
 		wrong["workload.epochs"] = "the training has no end; set epochs, max_steps or max_minutes (the first one reached ends it)"
 	}

@@ -16,27 +16,27 @@ import (
 
 // Architecture is a decoder transformer and what it is trained on.
 type Architecture struct {
-	Layers     int `toml:"layers"`
-	Hidden     int `toml:"hidden"`
-	Heads      int `toml:"heads"`
-	KVHeads    int `toml:"kv_heads"`   // 0: as many as heads
-	HeadSize   int `toml:"head_size"`  // 0: hidden / heads
-	FFN        int `toml:"ffn"`        // of an expert, if there are experts
-	Vocabulary int `toml:"vocabulary"` // as embedded, with padding
-	Sequence   int `toml:"sequence"`   // tokens of a sample
+	Layers     int `toml:"layers" json:"layers,omitzero"`
+	Hidden     int `toml:"hidden" json:"hidden,omitzero"`
+	Heads      int `toml:"heads" json:"heads,omitzero"`
+	KVHeads    int `toml:"kv_heads" json:"kv_heads,omitzero"`     // 0: as many as heads
+	HeadSize   int `toml:"head_size" json:"head_size,omitzero"`   // 0: hidden / heads
+	FFN        int `toml:"ffn" json:"ffn,omitzero"`               // of an expert, if there are experts
+	Vocabulary int `toml:"vocabulary" json:"vocabulary,omitzero"` // as embedded, with padding
+	Sequence   int `toml:"sequence" json:"sequence,omitzero"`     // tokens of a sample
 	// Gated feed-forward has three matrices, not two: SwiGLU, GeGLU.
-	Gated bool `toml:"gated"`
+	Gated bool `toml:"gated" json:"gated,omitzero"`
 	// Tied: the token embedding is the output matrix too.
-	Tied bool `toml:"tied"`
+	Tied bool `toml:"tied" json:"tied,omitzero"`
 	// Biases: matrices and norms have them, as in GPT-2.
-	Biases bool `toml:"biases"`
+	Biases bool `toml:"biases" json:"biases,omitzero"`
 	// Positions is how many learned position embeddings there are; 0 for none.
-	Positions int `toml:"positions"`
+	Positions int `toml:"positions" json:"positions,omitzero"`
 	// Experts in each layer, of which a token visits Active; 0: dense. SharedFFN is
 	// the size of what all tokens visit beside them.
-	Experts   int `toml:"experts"`
-	Active    int `toml:"active_experts"`
-	SharedFFN int `toml:"shared_ffn"`
+	Experts   int `toml:"experts" json:"experts,omitzero"`
+	Active    int `toml:"active_experts" json:"active_experts,omitzero"`
+	SharedFFN int `toml:"shared_ffn" json:"shared_ffn,omitzero"`
 }
 
 // largest is more than any size of a transformer but its sequence: another number is

@@ -42,3 +42,11 @@ def normalised(images, transforms=None):
     rows = row + numpy.arange(cifar10.HEIGHT)
     each = numpy.arange(len(images))[:, None, None]
     return x[each, rows[:, :, None], columns[:, None, :]]
+
+
+def bytes_of(path, count):
+    return numpy.memmap(path, numpy.uint8, "r", shape=(count,))
+
+
+def tokens(values):
+    return values.astype(numpy.int32)

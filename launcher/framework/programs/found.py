@@ -19,6 +19,11 @@ def main(names):
     with contextlib.redirect_stdout(sys.stderr):  # some talk when imported
         for name in names:
             module = importlib.import_module(name)
+            if (name == "torch.distributed.fsdp"
+                    and not hasattr(module, "fully_shard")):
+                raise ImportError(f"PyTorch {torch_version()} has no FSDP2"
+                                  " (torch.distributed.fsdp.fully_shard); 2.6"
+                                  " is the first that has")
             if name.startswith("horovod."):
                 if not hasattr(module, "init"):
                     raise ImportError(f"Horovod was not built with {name}")
@@ -32,6 +37,10 @@ def main(names):
                                             "__version__", "?")
         found = devices()
     json.dump({"versions": versions, "devices": found}, sys.stdout)
+
+
+def torch_version():
+    return sys.modules["torch"].__version__
 
 
 def devices():

@@ -47,3 +47,11 @@ def normalised(images, transforms=None):
         each = torch.arange(len(images)).view(-1, 1, 1)
         x = x[each, rows.unsqueeze(2), columns.unsqueeze(1)]
     return x.permute(0, 3, 1, 2)
+
+
+def bytes_of(path, count):
+    return torch.from_file(path, False, count, dtype=torch.uint8)
+
+
+def tokens(values):
+    return values.long()

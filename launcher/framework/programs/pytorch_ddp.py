@@ -22,6 +22,7 @@ PATIENCE = datetime.timedelta(minutes=10)
 
 class Trainer(pytorch_trainer.Trainer):
     name = "pytorch-ddp"
+    precisions = "fp32", "bf16"
 
     def join(self, point, place):
         self.configure(point, place)
@@ -57,9 +58,18 @@ class Trainer(pytorch_trainer.Trainer):
     def gradient(self, inputs, labels):
         self.optimizer.zero_grad(set_to_none=True)
         self._reduction.reset(self._own_gradient and self.measure_norms)
-        loss = pytorch_trainer.cross_entropy(self._ddp(inputs), labels)
-        loss.backward()
+        *first, last = self.parts(inputs, labels)
+        total = 0.0
+        with self._ddp.no_sync():  # they are added up, and reduced once
+            for part in first:
+                total += self._backward(part, len(first) + 1)
+        total += self._backward(last, len(first) + 1)
         self._reduction.finish()
+        return total
+
+    def _backward(self, part, parts):
+        loss = self.loss(self._ddp, *part) / parts
+        loss.backward()
         return loss.detach()
 
     def communication(self):

@@ -105,6 +105,9 @@ def build(point, seed):
             raise TypeError(f"{name} must return a torch.nn.Module, not a"
                             f" {type(model).__name__}")
         return model
+    if "architecture" in point:
+        import pytorch_decoder  # takes NumPy, which the others do not
+        return pytorch_decoder.fill(pytorch_decoder.build(point), "cpu", seed)
     if name not in MODELS:
         raise ValueError(f'unknown model "{name}"; PyTorch has: '
                          + ", ".join(sorted(MODELS)))
@@ -121,14 +124,18 @@ def build(point, seed):
     return model
 
 
-def flat(model):
-    """All parameters as one vector, in the native trainer's order.
+def vectors(model):
+    """Each parameter as a vector, in the native trainer's order: its
+    convolutions have their input channels last."""
+    for p in model.parameters():
+        p = p.detach()
+        p = p.permute(0, 2, 3, 1) if p.dim() == 4 else p
+        yield p.reshape(-1).float().cpu()
 
-    Its convolutions have their input channels last.
-    """
-    return torch.cat([
-        (p.detach().permute(0, 2, 3, 1) if p.dim() == 4 else p.detach())
-        .reshape(-1).float().cpu() for p in model.parameters()])
+
+def flat(model):
+    """All parameters as one vector."""
+    return torch.cat(list(vectors(model)))
 
 
 def load(model, vector):

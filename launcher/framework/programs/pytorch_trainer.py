@@ -5,7 +5,9 @@ PyTorch's: starting weights, order and augmentation are drawn from the same
 distributions, but are not the same numbers.
 """
 
+import contextlib
 import ctypes
+import functools
 import hashlib
 import os
 import platform
@@ -55,6 +57,7 @@ class Trainer:
     """
 
     covers = 1
+    arrays = "pytorch_data"
 
     def configure(self, point, place):
         """Device and threads."""
@@ -74,6 +77,13 @@ class Trainer:
         self.threads = min(max(point["resources"]["cpus_per_worker"], 1),
                            len(os.sched_getaffinity(0)))
         torch.set_num_threads(self.threads)
+        workload = point["workload"]
+        self.micro_batch = workload.get("micro_batch", 0)
+        self.precision = contextlib.nullcontext
+        if workload.get("precision") == "bf16":
+            # Weights stay fp32; matrices are multiplied in bf16.
+            self.precision = functools.partial(
+                torch.autocast, self.device.type, torch.bfloat16)
 
     def data(self, point):
         return samples.find(point, pytorch_data)
@@ -112,6 +122,17 @@ class Trainer:
     def squared_norms(self):
         return None
 
+    def parts(self, inputs, labels):
+        """A batch in the parts that are computed at a time."""
+        size = self.micro_batch or len(inputs)
+        return list(zip(inputs.split(size), labels.split(size)))
+
+    def loss(self, model, inputs, labels):
+        """The mean loss of a part, in the precision of the point."""
+        with self.precision():
+            scores = model(inputs)
+        return cross_entropy(_single(scores), labels)
+
     def update(self):
         """A step of the optimiser."""
         self.optimizer.step()
@@ -126,16 +147,26 @@ class Trainer:
     def evaluate(self, inputs, labels):
         inputs, labels = inputs.to(self.device), labels.to(self.device)
         self.model.eval()
-        scores = self.model(inputs)
+        with self.precision():
+            scores = self.model(inputs)
         self.model.train()
-        loss = cross_entropy(scores.double(), labels, reduction="sum")
-        return loss.item(), (scores.argmax(-1) == labels).sum().item()
+        # Double precision for the sum alone: scores of a language model are
+        # many times its other activations.
+        loss = cross_entropy(_single(scores), labels, reduction="none")
+        return (loss.double().sum().item(),
+                (scores.argmax(-1) == labels).sum().item())
 
     def parameter_sha256(self):
         """The hash of all parameters, equal for equal bits only."""
-        vector = pytorch_models.flat(self.model)
-        return hashlib.sha256(ctypes.string_at(
-            vector.data_ptr(), vector.numel() * 4)).hexdigest()
+        digest = hashlib.sha256()
+        for vector in self.vectors():
+            digest.update(ctypes.string_at(vector.data_ptr(),
+                                           vector.numel() * 4))
+        return digest.hexdigest()
+
+    def vectors(self):
+        """The whole parameters, one after the other, as vectors."""
+        return pytorch_models.vectors(self.model)
 
     def versions(self):
         found = {"python": platform.python_version(),
@@ -163,6 +194,11 @@ def norms(vector):
     parts = norm(vector[:rows * ROW].view(rows, ROW), dim=1)
     return [norm(parts, dtype=torch.float64),
             norm(vector[rows * ROW:], dtype=torch.float64)]
+
+
+def _single(scores):
+    """Scores in single precision at least."""
+    return scores.float() if scores.element_size() < 4 else scores
 
 
 def cross_entropy(scores, labels, reduction="mean"):

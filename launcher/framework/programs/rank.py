@@ -6,6 +6,9 @@ stands in its trainer, an object with
     name               the framework in words
     join(point, place) -> ranks in all, as the framework itself says; it raises
                        unless this is the place that was planned
+    precisions         those that it has; without, fp32 alone
+    together           whether no rank computes a batch without the others;
+                       without, each does
     covers             how many ranks this process drives
     threads            compute threads, once it has joined
     versions()         -> library to version
@@ -118,10 +121,11 @@ class Rank:
     def train(self):
         point, workload, trainer = self.point, self.workload, self.trainer
         self.phase = "configuration"
-        if workload["precision"] != "fp32":
+        if workload["precision"] not in getattr(trainer, "precisions",
+                                                ("fp32",)):
             raise ValueError('workload.precision is'
-                             f' "{workload["precision"]}"; {trainer.name} has'
-                             ' "fp32" here only')
+                             f' "{workload["precision"]}", which'
+                             f' {trainer.name} does not have here')
         self.phase = "data"
         self.data = trainer.data(point)
         samples = self.data.train_samples
@@ -320,9 +324,16 @@ class Rank:
         start, end = recipe.share(self.data.test_samples, self.world.rank,
                                   parts)
         counts = [0.0, 0, 0, 0]  # loss, correct, labels, ranks told to stop
-        for at in range(start, end, self.batch):
-            inputs, labels = self.data.test_batch(
-                at, min(at + self.batch, end))
+        batch = self.workload.get("micro_batch") or self.batch
+        # All ranks ask as often, though their shares differ by a sample: where
+        # parameters are shared out, a forward pass needs every rank.
+        passes = math.ceil(math.ceil(self.data.test_samples / parts) / batch)
+        for at in range(start, start + passes * batch, batch):
+            if at >= end:
+                if getattr(self.trainer, "together", False):
+                    self.trainer.evaluate(*self.data.test_batch(0, 1))
+                continue
+            inputs, labels = self.data.test_batch(at, min(at + batch, end))
             loss, correct = self.trainer.evaluate(inputs, labels)
             counts[0] += loss
             counts[1] += correct

@@ -15,6 +15,9 @@ module, arrays here; batches.py is NumPy's and pytorch_data.py PyTorch's:
                                    [samples, height, width, channel], and the
                                    labels
     normalised(images, transforms) -> images as a model takes them
+    bytes_of(path, count)          -> the first bytes of a file, read as they
+                                   are asked for
+    tokens(bytes)                  -> bytes as a model takes them
 
 A transform says which 32×32 window of the padded image is taken, by its corner
 (x, y), and whether it is mirrored. Padding is zero after normalising, that is,
@@ -24,6 +27,7 @@ of the mean colour.
 import cifar10
 import own
 import recipe
+import text
 
 PADDING = 4  # pixels of zeros around an image before it is cropped
 
@@ -35,8 +39,10 @@ def find(point, arrays):
         return Own(point, arrays)
     if kind == "cifar10":
         return Images(point, arrays)
-    raise ValueError(f'data.kind is "{kind}"; valid: "cifar10", or a function'
-                     ' of your own, like "my_data.py:load"')
+    if kind == "text":
+        return Text(point, arrays)
+    raise ValueError(f'data.kind is "{kind}"; valid: "cifar10", "text", or a'
+                     ' function of your own, like "my_data.py:load"')
 
 
 class _Data:
@@ -109,3 +115,30 @@ class Images(_Data):
     def test_batch(self, start, end):
         images, labels = super().test_batch(start, end)
         return self._arrays.normalised(images), labels
+
+
+class Text(_Data):
+    """The sequences of a text, each with the tokens behind its own."""
+
+    def __init__(self, point, arrays):
+        self._arrays = arrays
+        self._splits = text.find(point)
+        self.train_samples, self.test_samples = (
+            split.samples for split in self._splits)
+
+    def read(self):
+        self.training, self.test = map(self._sequences, self._splits)
+
+    def _sequences(self, split):
+        read = self._arrays.bytes_of(split.path, split.bytes)
+        return (read[:-1].reshape(-1, split.sequence),
+                read[1:].reshape(-1, split.sequence))
+
+    def batch(self, start, end):
+        return self._tokens(super().batch(start, end))
+
+    def test_batch(self, start, end):
+        return self._tokens(super().test_batch(start, end))
+
+    def _tokens(self, pair):
+        return tuple(map(self._arrays.tokens, pair))

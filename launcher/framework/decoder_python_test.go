@@ -1,0 +1,265 @@
+//go:build python
+
+package framework
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// decoderPoint is a small point of a language model: 40 training sequences of 32
+// bytes, 5 steps an epoch with 2 workers, and 9 to test with, of which the ranks'
+// shares differ.
+func decoderPoint(t *testing.T, model string, workers int) study.Point {
+	t.Helper()
+	p := point(t, workers)
+	a, ok, err := study.Decoder(model)
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	dir := t.TempDir()
+	letters := strings.Repeat("the quick brown fox jumps over the lazy dog; ", 29)
+	for name, sequences := range map[string]int{"train.txt": 40, "test.txt": 9} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(letters[:32*sequences+1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.Sequence = 32
+	p.Architecture, p.Data = a, study.Data{Kind: "text", Path: dir}
+	w := &p.Workload.Train
+	w.Model, w.Batch, w.Sequence = model, 4, 32
+	p.WorkerBatch, p.GlobalBatch = 4, 4*workers
+	return p
+}
+
+// Three steps of a framework lead where PyTorch's own loop leads on one process, from
+// equal weights on the same samples: losses of each rank, and parameters.
+func TestDecoderSteps(t *testing.T) {
+	for _, model := range []string{"llama-100k", "gpt-100k"} {
+		t.Run(model, func(t *testing.T) {
+			p := decoderPoint(t, model, 2)
+			p.Workload.Train.MicroBatch, p.Workload.Train.Checkpointing = 2, model == "gpt-100k"
+			decoderSteps(t, "pytorch_ddp", p, debianPython, debianPython)
+		})
+	}
+}
+
+// decoderSteps compares a module's three steps with PyTorch's own.
+func decoderSteps(t *testing.T, module string, p study.Point, python, pytorch string) {
+	t.Helper()
+	p.Framework = "" // any
+	dir := t.TempDir()
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Ranks that meet prove to each other that they know the nonce.
+	for name, content := range map[string][]byte{"point.json": text, "nonce": []byte("a nonce\n")} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	programs, err := filepath.Abs("programs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := func(python, module string, rank, size int) error {
+		cmd := exec.Command(python, "-B", "testdata/decoder_steps.py", module, dir, strconv.Itoa(rank), strconv.Itoa(size), strconv.Itoa(port))
+		cmd.Env = append(os.Environ(), "PYTHONPATH="+programs, "GLOO_SOCKET_IFNAME=lo", "SCALEBENCH_RUN="+dir)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s, rank %d: %w\n%s", module, rank, err, out)
+		}
+		return nil
+	}
+	errs := make([]error, p.Workers+1)
+	var all sync.WaitGroup
+	all.Go(func() { errs[p.Workers] = start(pytorch, "plain", 0, 1) })
+	for rank := range p.Workers {
+		all.Go(func() { errs[rank] = start(python, module, rank, p.Workers) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var plain struct{ Losses [][]float64 }
+	readJSON(t, filepath.Join(dir, "plain-0.json"), &plain)
+	want, begin := readFloats(t, filepath.Join(dir, "plain-0.f32")), readFloats(t, filepath.Join(dir, "start.f32"))
+	const tolerance = 1e-4
+	if d := furthest(t, begin, want); d < 30*tolerance {
+		t.Errorf("three steps moved the parameters by %g only; the comparison would say nothing", d)
+	}
+	for rank := range p.Workers {
+		var here struct {
+			Losses []float64
+			Sums   []float64
+		}
+		name := filepath.Join(dir, fmt.Sprintf("%s-%d", module, rank))
+		readJSON(t, name+".json", &here)
+		d := furthest(t, want, readFloats(t, name+".f32"))
+		t.Logf("rank %d: %d parameters differ by at most %.2g", rank, len(want), d)
+		if !(d <= tolerance) {
+			t.Errorf("rank %d: parameters differ by %g, want at most %g", rank, d, tolerance)
+		}
+		for step, losses := range plain.Losses {
+			if math.Abs(losses[rank]-here.Losses[step]) > tolerance*losses[rank] {
+				t.Errorf("rank %d: the loss of step %d is %g, PyTorch's own %g", rank, step, here.Losses[step], losses[rank])
+			}
+		}
+		if n := float64(p.Workers); here.Sums[0] != n || here.Sums[1] != n/2 {
+			t.Errorf("rank %d: sums %v over %g ranks of 1 and 0.5", rank, here.Sums, n)
+		}
+	}
+}
+
+func readJSON(t *testing.T, path string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFloats(t *testing.T, path string) []float32 {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := make([]float32, len(text)/4)
+	if _, err := binary.Decode(text, binary.LittleEndian, list); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// furthest is the largest difference between two lists; NaN if there is one.
+func furthest(t *testing.T, a, b []float32) float64 {
+	t.Helper()
+	if len(a) != len(b) || len(a) == 0 {
+		t.Fatalf("%d and %d numbers", len(a), len(b))
+	}
+	d := 0.0
+	for i := range a {
+		d = max(d, math.Abs(float64(a[i])-float64(b[i])))
+	}
+	return d
+}
+
+// Two ranks do a whole run of a language model, evaluations included.
+func TestDecoderRun(t *testing.T) {
+	p := decoderPoint(t, "llama-100k", 2)
+	decoderRun(t, p, 106_816)
+}
+
+// decoderRun does a whole run and looks at its events.
+func decoderRun(t *testing.T, p study.Point, parameters int64) {
+	t.Helper()
+	w := &p.Workload.Train
+	w.Optimizer, w.Momentum, w.Beta1, w.Beta2, w.Epsilon, w.Epochs, p.LearningRate, w.LearningRate = "adamw", 0, 0.9, 0.95, 1e-8, 6, 3e-3, 3e-3
+	f, err := Find(p.Framework)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wrong := f.check(func() study.Point { q := p; q.Resources.Launch = "srun"; return q }()); len(wrong) > 0 {
+		t.Errorf("check refuses it: %v", wrong)
+	}
+	events, codes := start(t, p, p.Workers).wait()
+	first, end := only(t, events[0], trainOf), only(t, events[0], stopOf)
+	if first.Parameters != parameters || first.TrainSamples != 40 || first.TestSamples != 9 || first.StepsPerEpoch != 40/p.GlobalBatch || first.ParameterSHA256 == end.ParameterSHA256 {
+		t.Errorf("%+v, ends with %s", first, end.ParameterSHA256)
+	}
+	for rank, list := range events {
+		if stop := only(t, list, stopOf); codes[rank] != 0 || stop.Status != metrics.StopDone || *stop != *end {
+			t.Errorf("rank %d ended with %d: %+v, rank 0 with %+v", rank, codes[rank], stop, end)
+		}
+	}
+	var losses []float64
+	for _, e := range events[0] {
+		if e.Evaluation != nil {
+			losses = append(losses, *e.Evaluation.Loss)
+		}
+	}
+	// Of the bytes it knows nothing but that they are 256: ln 256 = 5.5 at the start.
+	if len(losses) != 6 || losses[0] > 5.6 || losses[5] > losses[0]-0.5 {
+		t.Errorf("losses on the test split %v, want them to fall", losses)
+	}
+}
+
+// What is wrong with a text is said in its terms.
+func TestTextProblems(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(p *study.Point)
+		want   string
+	}{
+		"no file":   {func(p *study.Point) { p.Data.Path = t.TempDir() }, "train.txt is missing"},
+		"too short": {func(p *study.Point) { p.Architecture.Sequence, p.Workload.Train.Sequence = 1281, 1281 }, "has 1281 bytes, fewer than one sequence of 1281 and the byte behind it"},
+		"too few":   {func(p *study.Point) { p.Data.TestSamples = 10 }, "10 test samples asked for, the text has 9 of 32 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := decoderPoint(t, "llama-100k", 1)
+			c.change(&p)
+			events, codes := start(t, p, 1).wait()
+			if stop := only(t, events[0], stopOf); codes[0] == 0 || stop.Status != metrics.StopFailed || !strings.Contains(stop.Cause, c.want) {
+				t.Errorf("ended with %d: %+v, want %q", codes[0], stop, c.want)
+			}
+		})
+	}
+}
+
+// Who has no language models, or not this layout of a step, says who has or what it has.
+func TestDecoderChecks(t *testing.T) {
+	for name, c := range map[string]struct {
+		framework Framework
+		change    func(*study.Point)
+		path, say string
+	}{
+		"native":      {native, func(*study.Point) {}, "workload.model", "is not a model of the native trainer"},
+		"horovod":     {pytorchHorovod, func(*study.Point) {}, "workload.model", "pytorch-horovod has no language models; pytorch-ddp"},
+		"ddp zero":    {pytorchDDP, func(p *study.Point) { p.Workload.Train.Zero = 3 }, "workload.zero", "shares nothing out"},
+		"fsdp zero":   {pytorchFSDP, func(p *study.Point) { p.Workload.Train.Zero = 1 }, "workload.zero", "has no stage 1; valid: 2, 3"},
+		"ddp shard":   {pytorchDDP, func(p *study.Point) { p.Workload.Train.Shard = 2 }, "workload.shard", "no groups of ranks"},
+		"fp16":        {pytorchDDP, func(p *study.Point) { p.Workload.Train.Precision = "fp16" }, "workload.precision", "but not in fp16"},
+		"images":      {pytorchDDP, func(p *study.Point) { p.Data.Kind = "cifar10" }, "data.kind", "is a language model and cannot be trained on"},
+		"no path":     {pytorchDDP, func(p *study.Point) { p.Data.Path = "" }, "data.path", "train.txt and test.txt"},
+		"fsdp images": {pytorchFSDP, func(p *study.Point) { p.Workload.Train.Model, p.Architecture = "cnn", study.Point{}.Architecture }, "workload.model", "is not a model of pytorch-fsdp"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := decoderPoint(t, "llama-100k", 2)
+			c.change(&p)
+			if wrong := c.framework.Check(p); !strings.Contains(wrong[c.path], c.say) {
+				t.Errorf("%v, want %q at %s", wrong, c.say, c.path)
+			}
+		})
+	}
+	p := decoderPoint(t, "llama-100k", 2)
+	p.Workload.Train.Precision = "bf16"
+	for _, f := range []Framework{pytorchDDP, pytorchFSDP} {
+		if wrong := f.Check(p); len(wrong) > 0 {
+			t.Errorf("%s: %v", f.Name, wrong)
+		}
+	}
+}
