@@ -78,8 +78,17 @@ func TestAgainst(t *testing.T) {
 // Several measures are a line each.
 func TestTogether(t *testing.T) {
 	f, err := Draw(measure.LatencyP50+","+measure.LatencyP95, served(t), nil, Options{})
-	if err != nil || count(f, Line) != 4 || count(f, Bend) != 0 {
+	if err != nil || count(f, Line) != 4 {
 		t.Fatal(err)
+	}
+	// Both knees of the answers a second are at 2, ringed on all four lines.
+	for _, m := range f.Marks() {
+		if m.Kind == Bend && (len(m.Points) != 1 || m.Points[0].X != 2) {
+			t.Errorf("a knee at %v", m)
+		}
+	}
+	if text := f.Caption(); count(f, Bend) != 4 || !strings.Contains(text, "95 % of the most requests/s; thin rings: may be enough. Knee: 2.") {
+		t.Error(text)
 	}
 	if !slices.ContainsFunc(f.Marks(), func(m Mark) bool { return m.Text == "native batch=8, P95" }) {
 		t.Error("no line of P95 at batch 8")
@@ -104,5 +113,32 @@ func TestBends(t *testing.T) {
 	}
 	if count(f, Bend) != 2 || !strings.Contains(f.Caption(), "Knee: 2.") {
 		t.Error(f.Caption())
+	}
+}
+
+// Along replicas, what is done in a second has an ideal line from its base, 100 at one
+// replica to 400 at four, whatever is measured there; a latency has none.
+func TestIdeals(t *testing.T) {
+	var obs []scaling.Observation
+	for replicas, rate := range map[int]float64{1: 100, 2: 190, 4: 340} {
+		obs = append(obs, scaling.Observation{Run: fmt.Sprint("s/", replicas), Study: "s", Point: fmt.Sprint(replicas), Repeat: 1, Kind: "serve", Framework: "native", Workers: replicas,
+			Places:     []measure.Place{{At: map[string]any{measure.Batch: 1.0, measure.Threads: 4.0}, Values: map[string]float64{measure.RequestsPerSecond: rate, measure.LatencyP95: 0.01}}},
+			Parameters: map[string]any{"workload.kind": "serve", "workers": int64(replicas)}})
+	}
+	for name, want := range map[string]int{measure.RequestsPerSecond: 1, measure.LatencyP95: 0} {
+		m, _ := measure.Find(name)
+		curves, err := scaling.Analyse(obs, scaling.Options{Measure: m})
+		if err != nil || len(curves) != 1 {
+			t.Fatal(err, len(curves))
+		}
+		f, err := Draw(name, curves, obs, Options{})
+		if err != nil || count(f, Ideal) != want {
+			t.Fatalf("%s: %v, %d ideal lines", name, err, count(f, Ideal))
+		}
+		for _, m := range f.Marks() {
+			if m.Kind == Ideal && (m.Points[0] != XY{1, 100} || m.Points[1] != XY{4, 400}) {
+				t.Errorf("%v", m)
+			}
+		}
 	}
 }

@@ -37,43 +37,45 @@ func along(ms ...measure.Measure) build {
 		c.caption = append(c.caption, runsOfEach(curves, list)...)
 		c.caption = append(c.caption, bars(estimates(list, of), "exact binomial interval of the median")...)
 		if !d.words {
+			c.ideals(list)
 			c.bends(list)
 		}
 		return []chart{c}, c.fit()
 	}
 }
 
-// bends rings the knees of throughputs, and says where they are or why there is none.
+// bends rings the knees of throughputs, and of latencies those of the throughput that was
+// measured with them, and says where they are or why there is none.
 func (c *chart) bends(list []trend) {
-	knees := make([]*knee.Knee, len(list))
-	curves := make([]scaling.Curve, len(list))
-	rings, some := false, false
+	var curves []scaling.Curve // each once
+	knees := map[string]*knee.Knee{}
+	rings, unit := false, ""
 	for i, t := range list {
-		curves[i] = t.curve
-		k := knee.Of(t.curve, t.measure)
-		if knees[i] = k; k == nil {
+		k, known := knees[t.curve.Series]
+		if !known {
+			k, unit = knee.Beside(t.curve, t.measure)
+			knees[t.curve.Series], curves = k, append(curves, t.curve)
+		}
+		if k == nil || k.At == 0 {
 			continue
 		}
-		some = true
-		if k.At == 0 {
-			continue
-		}
-		rings = true
 		m := Mark{Kind: Bend, Series: t.name, style: i}
 		for j := range t.curve.Points {
 			p := &t.curve.Points[j]
-			if x := p.At.Number; x == k.At || x == k.AtLeast {
+			if x := p.At.Number; (x == k.At || x == k.AtLeast) && t.at(p).Median != nil {
 				m.Points = append(m.Points, XY{x, t.at(p).Median.Value})
 			}
 		}
-		c.add(m)
+		if m.Points != nil {
+			rings = true
+			c.add(m)
+		}
 	}
-	if !some {
+	if !slices.ContainsFunc(curves, func(c scaling.Curve) bool { return knees[c.Series] != nil }) {
 		return
 	}
 	text := perSeries("knee: ", curves, func(c scaling.Curve) string {
-		i := slices.IndexFunc(curves, func(o scaling.Curve) bool { return o.Series == c.Series })
-		switch k := knees[i]; {
+		switch k := knees[c.Series]; {
 		case k == nil:
 			return "none along this axis"
 		case k.At == 0:
@@ -83,9 +85,40 @@ func (c *chart) bends(list []trend) {
 		}
 	})
 	if rings {
-		text = fmt.Sprintf("Rings: knees, the smallest %s shown to give 95 %% of the most; thin rings: may be enough. ", shown(list[0].curve.Axis)) + text
+		most := "the most"
+		if list[0].measure.Better == measure.Lower {
+			most += " " + unit
+		}
+		text = fmt.Sprintf("Rings: knees, the smallest %s shown to give 95 %% of %s; thin rings: may be enough. ", shown(list[0].curve.Axis), most) + text
 	}
 	c.caption = append(c.caption, text)
+}
+
+// ideals draws, along what multiplies resources, where rates would be that rose from their
+// base in proportion.
+func (c *chart) ideals(list []trend) {
+	drawn := false
+	for _, t := range list {
+		base := t.curve.Base
+		if base == nil || t.measure.Better != measure.Higher {
+			continue
+		}
+		y, last := t.base().Median, 0.0
+		for i := range t.curve.Points {
+			if p := &t.curve.Points[i]; t.at(p).Efficiency() != nil {
+				last = max(last, p.At.Number)
+			}
+		}
+		if from := base.At.Number; y != nil && last > from {
+			c.add(Mark{Kind: Ideal, Points: []XY{{from, y.Value}, {last, y.Value * (last / from)}}, style: -1})
+			drawn = true
+		}
+	}
+	if drawn {
+		c.y.log = c.x.log // else it is no straight line
+		c.y.zero = !c.y.log
+		c.labelIdeal()
+	}
 }
 
 // gains draws how many times better a measure is than at the baseline.

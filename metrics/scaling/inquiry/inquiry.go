@@ -344,6 +344,8 @@ func Key(name string, obs []scaling.Observation, planned []scaling.Planned, of m
 		}
 	}
 	switch {
+	case len(fit) == 0 && name == "replicas": // what a study of a service calls its workers
+		return scaling.Workers, nil
 	case len(fit) == 1:
 		return fit[0], nil
 	case len(fit) > 1:

@@ -233,3 +233,15 @@ func TestReported(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// The workers of a service are also called replicas, unless a parameter is.
+func TestReplicas(t *testing.T) {
+	runs := []scaling.Observation{{Parameters: map[string]any{"workload.kind": "serve"}}}
+	if key, err := Key("replicas", runs, nil, measure.Measure{}); err != nil || key != scaling.Workers {
+		t.Error(key, err)
+	}
+	runs[0].Parameters["env.replicas"] = int64(2)
+	if key, err := Key("replicas", runs, nil, measure.Measure{}); err != nil || key != "env.replicas" {
+		t.Error(key, err)
+	}
+}

@@ -96,6 +96,21 @@ func Of(c scaling.Curve, m measure.Measure) *Knee {
 	return k
 }
 
+// Beside is the knee that belongs into a picture of a measure: its own, or of a latency
+// that of the answers, or along the batch the samples, a second that were measured with it.
+// unit is of what it is the knee.
+func Beside(c scaling.Curve, m measure.Measure) (k *Knee, unit string) {
+	_, percentile := measure.Percentile(strings.TrimPrefix(m.Name, "latency_"))
+	switch {
+	case !percentile && m.Name != measure.LatencyMean:
+	case c.Axis == measure.Batch:
+		m = measure.Measure{Name: measure.SamplesPerSecond, Unit: "samples/s"}
+	default:
+		m = measure.Measure{Name: measure.RequestsPerSecond, Unit: "requests/s"}
+	}
+	return Of(c, m), m.Unit
+}
+
 // find sets At, AtLeast and Medians, or Why.
 func (k *Knee) find(points []*scaling.Point, most *scaling.Summary) {
 	largest := points[len(points)-1].At.Number
