@@ -7,7 +7,8 @@ MODULE := github.com/scalebench/scalebench
 # which belongs to Debian's own interpreter.
 TEST_PROGRAMS := sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck pycodestyle modulecmd strace chromium fusermount3
 TEST_MODULES := torch
-TEST_PACKAGES := slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck pycodestyle environment-modules strace fuse3 chromium fonts-liberation python3-torch python3-numpy
+TEST_LIBRARIES := libturbojpeg.so.0
+TEST_PACKAGES := libturbojpeg0 slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck pycodestyle environment-modules strace fuse3 chromium fonts-liberation python3-torch python3-numpy
 TEST_TAGS := slurm,python,browser
 
 # Debian keeps daemons where an ordinary user's PATH does not look.
@@ -26,7 +27,7 @@ BENCH_PROGRAMS := mpicc mpirun wrk hey
 BENCH_PACKAGES := openmpi-bin libopenmpi-dev libopenblas0-pthread wrk hey
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build worker-gpu worker-onnxruntime gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
+.PHONY: build worker-gpu worker-onnxruntime worker-turbojpeg gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -41,6 +42,10 @@ worker-gpu:
 # runs.
 worker-onnxruntime:
 	CGO_ENABLED=1 go build -tags onnxruntime -o bin/scalebench-worker-onnxruntime ./cmd/scalebench-worker
+
+# The worker that decodes JPEG by libjpeg-turbo, whose C library it loads when it runs.
+worker-turbojpeg:
+	CGO_ENABLED=1 go build -tags turbojpeg -o bin/scalebench-worker-turbojpeg ./cmd/scalebench-worker
 
 # SQLite is linked in with the C library; names of users and hosts are looked up
 # by Go's own code, since the C library's cannot be linked statically. Its linker
@@ -96,6 +101,7 @@ test-full:
 test-computing:
 	$(GO_TEST) $$(go list ./... | grep -v -x $(WAITING:./%=-e $(MODULE)/%))
 	go test -tags gpu -p 1 $(TEST_FLAGS) -run 'GPU' ./cmd/gpu-check ./cmd/scalebench-worker
+	go test -tags turbojpeg $(TEST_FLAGS) ./launcher/preprocess/turbojpeg
 
 test-waiting:
 	$(GO_TEST) -parallel 4 -skip '^TestSlurmFaults' $(WAITING)
@@ -190,6 +196,7 @@ test-release: release
 # Installs what is missing, and only that, after saying so.
 test-packages: PROGRAMS = $(TEST_PROGRAMS)
 test-packages: MODULES = $(TEST_MODULES)
+test-packages: LIBRARIES = $(TEST_LIBRARIES)
 test-packages: PACKAGES = $(TEST_PACKAGES)
 release-packages: PROGRAMS = $(RELEASE_PROGRAMS)
 release-packages: PACKAGES = $(RELEASE_PACKAGES)
@@ -211,9 +218,11 @@ lint: test-packages
 	go vet -tags $(TEST_TAGS),release,frameworks,serving ./...
 	go vet -tags gpu ./cmd/scalebench-worker ./cmd/gpu-check
 	go vet -tags onnxruntime ./cmd/scalebench-worker
+	go vet -tags turbojpeg ./cmd/scalebench-worker
 	go tool staticcheck -tags $(TEST_TAGS),release,frameworks,serving ./...
 	go tool staticcheck -tags gpu ./cmd/scalebench-worker ./cmd/gpu-check
 	go tool staticcheck -tags onnxruntime ./cmd/scalebench-worker
+	go tool staticcheck -tags turbojpeg ./cmd/scalebench-worker
 	git ls-files '*.sh' .ci | xargs shellcheck
 	git ls-files '*.py' | xargs pycodestyle
 

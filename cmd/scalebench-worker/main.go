@@ -5,6 +5,7 @@
 //	scalebench-worker run           supervise one rank of the run in --dir
 //	scalebench-worker train         one rank of the native trainer
 //	scalebench-worker serve         one rank of a service: its load, or a replica
+//	scalebench-worker preprocess    one rank of a preprocessing
 //	scalebench-worker load          send requests to a service by hand
 //	scalebench-worker model-server  answer for a model of the native trainer
 //	scalebench-worker stage         bring a run's data to this node's disk; unstage removes it
@@ -61,6 +62,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			{Name: "version", Usage: "print the version and the commit it was built from", Action: printVersion},
 			{Name: "train", Usage: "one rank of the native trainer, as run starts it", Action: trainNative},
 			collectiveCommand(),
+			{Name: "preprocess", Usage: "one rank of a preprocessing, as run starts it", Action: preprocessSamples},
 			{Name: "serve", Usage: "one rank of a service, as run starts it: its load, or a replica", Action: serveReplicas},
 			loadCommand(),
 			nullCommand(),

@@ -44,6 +44,7 @@ var kinds = map[string]kind{
 	defaultKind:  train,
 	"collective": collective,
 	"serve":      serve,
+	"preprocess": preprocess,
 }
 
 const defaultKind = "train"

@@ -113,7 +113,7 @@ func (p *Point) Lengths() []string {
 		set  bool
 	}{
 		{"workload.epochs", t.Epochs > 0}, {"workload.max_steps", t.MaxSteps > 0}, {"workload.max_minutes", t.MaxMinutes > 0},
-		{"workload.duration", p.Workload.Serve.Duration > 0},
+		{"workload.duration", p.Workload.Serve.Duration > 0}, {"workload.passes", p.Workload.Preprocess.Passes > 0},
 		{"workload.iterations", p.Workload.Collective.Iterations > 0}, {"workload.max_bytes", p.Workload.Collective.MaxBytes > 0},
 	} {
 		if key.set && p.Reaches(key.path) {
@@ -160,6 +160,7 @@ type Workload struct {
 	Train      Train
 	Collective Collective
 	Serve      Serve
+	Preprocess Preprocess
 }
 
 // Train are the keys of kind = "train".

@@ -87,6 +87,7 @@ var kinds = map[string][]Measure{
 	"train":      training,
 	"collective": collective,
 	"serve":      serve,
+	"preprocess": preprocess,
 }
 
 // Of lists the measures of a kind of workload; nil for a kind that declares

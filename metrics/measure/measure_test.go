@@ -45,17 +45,17 @@ func TestGain(t *testing.T) {
 	}
 }
 
-// Every measure is declared once, and one that judges runs has a direction.
+// A name is one measure, whatever kinds have it, and one that judges runs has a direction.
 func TestDeclarations(t *testing.T) {
-	seen := map[string]bool{}
+	seen := map[string]Measure{}
 	all := maps.Clone(kinds)
 	all["every"] = Resources()
 	for kind, list := range all {
 		for _, m := range list {
-			if seen[m.Name] {
-				t.Errorf("%s: %s is declared twice", kind, m.Name)
+			if other, ok := seen[m.Name]; ok && other != m {
+				t.Errorf("%s: %s is declared as something else, too", kind, m.Name)
 			}
-			seen[m.Name] = true
+			seen[m.Name] = m
 			if m.Show == Percent && m.Unit != "" || m.Show == Seconds && m.Unit != "s" || m.Show == Size && m.Unit != "B" {
 				t.Errorf("%s: %s is shown in another unit than its own", kind, m.Name)
 			}

@@ -173,10 +173,11 @@ func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 	var list []string
 	asked := an.asked()
 	rates := trains(s.runs) && c.Measured(asked) && (an.of.Name == "" && an.asksThroughput() || an.of.Unit == rateUnit)
-	if rates && c.Scaling != "weak" && c.Scaling != "strong" {
+	exchanges := slices.ContainsFunc(s.runs, func(o *Observation) bool { return cmp.Or(o.Kind, "train") == "train" })
+	if rates && exchanges && c.Scaling != "weak" && c.Scaling != "strong" {
 		list = append(list, "the runs do not record whether scaling is weak or strong")
 	}
-	if rates && c.Base != nil && c.Base.Workers == 1 {
+	if rates && exchanges && c.Base != nil && c.Base.Workers == 1 {
 		list = append(list, "the base is one worker, which exchanges no gradients: efficiency includes the whole cost of going distributed")
 	}
 	var without []string

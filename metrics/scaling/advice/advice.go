@@ -233,8 +233,11 @@ func (s *study) fit() error {
 		s.Refused = "the runs differ in what they ran on (" + list(names) + "), and no law describes all of them"
 		return nil
 	}
-	switch s.curve.Scaling {
-	case "weak", "strong":
+	switch {
+	case s.curve.Scaling == "weak", s.curve.Scaling == "strong":
+	case s.curve.Parameters["workload.kind"] == "preprocess":
+		// Whatever the number of workers, each takes one sample after the other: as with
+		// weak scaling, its work does not shrink.
 	default:
 		s.Refused = "the runs do not record whether scaling is weak or strong"
 		return nil

@@ -241,7 +241,7 @@ func (a *Answer) keep(planned *[]scaling.Planned) {
 	}
 	*planned = slices.DeleteFunc(slices.Clone(*planned), func(p scaling.Planned) bool {
 		kind, said := p.Parameters["workload.kind"].(string)
-		return said && kind != a.Kind
+		return said && kind != a.Kind && !(a.Kind == "train" && hasThroughput(kind))
 	})
 	for _, kind := range slices.Sorted(maps.Keys(others)) {
 		runs := fmt.Sprintf("%d runs", others[kind])
@@ -250,6 +250,12 @@ func (a *Answer) keep(planned *[]scaling.Planned) {
 		}
 		a.Warnings = append(a.Warnings, fmt.Sprintf("%s of kind %q left out; name a measure with -m to include them", runs, kind))
 	}
+}
+
+// hasThroughput reports whether runs of the kind have one, and are asked like a
+// training.
+func hasThroughput(kind string) bool {
+	return slices.ContainsFunc(measure.Of(kind), func(m measure.Measure) bool { return m.Name == measure.Throughput })
 }
 
 // main are the measures that a kind of workload is about: the first that it

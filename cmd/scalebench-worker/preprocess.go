@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/scalebench/scalebench/cmd/version"
+	"github.com/scalebench/scalebench/launcher/native/collective"
+	"github.com/scalebench/scalebench/launcher/preprocess"
+	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// preprocessSamples is one rank of a preprocessing.
+func preprocessSamples(c *cli.Context) error {
+	p, err := openProgram()
+	if err != nil {
+		return err
+	}
+	defer p.events.Close()
+	ctx, stop := untilSignal(c)
+	defer stop()
+	r := &preprocessing{program: p, asked: p.point.Workload.Preprocess}
+	// Over TCP, since who waits in shared memory takes CPU time from the threads.
+	r.group, err = p.join(ctx, collective.TCP)
+	events, failed := p.writer()
+	if err == nil {
+		err = failed
+	}
+	if err == nil {
+		r.events = events
+		err = r.run(ctx)
+	}
+	return endGroup(ctx, "preprocess", r.group, events, err)
+}
+
+// preprocessing is one rank of it.
+type preprocessing struct {
+	*program
+	asked   study.Preprocess
+	events  *metrics.Writer
+	group   *collective.Group
+	threads int
+	cpus    int // of this rank
+	decoder func() (preprocess.Decoder, error)
+	files   []preprocess.File // this rank's
+	all     []preprocess.File
+	target  string // this rank's folder; "" for none
+	memory  map[string][]byte
+}
+
+// phase says what is done from now on.
+func (r *preprocessing) phase(text string) error {
+	if r.world.Rank > 0 {
+		return nil
+	}
+	fmt.Println(text) // into the log
+	return r.events.Write(metrics.Event{Phase: &metrics.Phase{Text: text}})
+}
+
+// run prepares all samples as often as it is asked to, and reports.
+func (r *preprocessing) run(ctx context.Context) (err error) {
+	r.cpus = min(r.point.Resources.CPUsPerWorker, world.CPUs())
+	if r.threads = r.asked.Threads; r.threads == 0 {
+		r.threads = r.cpus
+	}
+	if err := r.describe(); err != nil {
+		return err
+	}
+	if err := r.findSource(ctx); err != nil {
+		return err
+	}
+	remove, err := r.makeTarget()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	if err := r.warm(); err != nil {
+		return err
+	}
+	var sum tally
+	for pass := range r.asked.Passes {
+		if err := r.phase(fmt.Sprintf("pass %d of %d", pass+1, r.asked.Passes)); err != nil {
+			return err
+		}
+		if err := r.pass(ctx, pass, &sum); err != nil {
+			return err
+		}
+	}
+	list, err := r.ceilings(ctx, &sum)
+	if err != nil {
+		return err
+	}
+	return r.report(&sum, list)
+}
+
+// describe records what prepares the samples, and chooses the decoder.
+func (r *preprocessing) describe() error {
+	versions := map[string]string{"go": runtime.Version(), "scalebench": version.String()}
+	if preprocess.Decodes(r.asked.Format) {
+		r.decoder = func() (preprocess.Decoder, error) { return preprocess.GoJPEG{}, nil }
+		versions["jpeg"] = "image/jpeg of " + runtime.Version()
+		if r.asked.Decoder != "go" {
+			d, name, err := openTurboJPEG()
+			switch {
+			case err == nil:
+				d.Close()
+				versions["jpeg"] = name
+				r.decoder = func() (preprocess.Decoder, error) {
+					d, _, err := openTurboJPEG()
+					return d, err
+				}
+			case r.asked.Decoder == "turbojpeg":
+				return fmt.Errorf("workload.decoder = \"turbojpeg\": %w", err)
+			case r.world.Rank == 0:
+				note := metrics.Note{Text: "JPEG was decoded by Go's image/jpeg, which takes about three times as long as libjpeg-turbo: " + err.Error()}
+				if err := r.events.Write(metrics.Event{Note: &note}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return r.events.Write(metrics.Event{Environment: &metrics.Environment{Threads: r.threads, Versions: versions}})
+}
+
+// findSource lists the source, and has rank 0 make it where that is asked for. The
+// files of a rank are the same in each pass, so that its node has them in memory.
+func (r *preprocessing) findSource(ctx context.Context) error {
+	files, err := preprocess.Find(r.asked.Format, r.asked.Source)
+	var empty *preprocess.EmptyError
+	if (errors.As(err, &empty) || errors.Is(err, fs.ErrNotExist)) && r.asked.Generate > 0 {
+		if err = r.phase(fmt.Sprintf("making %s in %s", number.Count(r.asked.Generate, "sample"), r.asked.Source)); err == nil && r.world.Rank == 0 {
+			err = preprocess.Generate(r.asked.Format, r.asked.Source, r.asked.Generate, 1)
+		}
+	}
+	if err != nil && !errors.As(err, &empty) && !errors.Is(err, fs.ErrNotExist) || err != nil && r.asked.Generate == 0 {
+		return fmt.Errorf("workload.source: %w", err)
+	}
+	if err := r.group.Barrier(ctx); err != nil {
+		return err
+	}
+	if r.all, err = preprocess.Find(r.asked.Format, r.asked.Source); err != nil {
+		return fmt.Errorf("workload.source: %w", err)
+	}
+	if len(files) > 0 && len(files) != len(r.all) {
+		return fmt.Errorf("workload.source: %s changes while it is read", r.asked.Source)
+	}
+	for i := r.world.Rank; i < len(r.all); i += r.world.Size {
+		r.files = append(r.files, r.all[i])
+	}
+	kind, err := preprocess.FileSystem(r.asked.Source)
+	if err == nil && r.asked.Cache == "cold" && preprocess.InMemory(kind) {
+		err = fmt.Errorf("%s is on %s, which is memory and cannot be cold; set workload.cache = \"warm\"", r.asked.Source, kind)
+	}
+	if err != nil {
+		return fmt.Errorf("workload.source: %w", err)
+	}
+	return r.phase(fmt.Sprintf("%s in %s on %s", number.Count(len(r.all), "file"), r.asked.Source, kind))
+}
+
+// makeTarget makes this rank's folder; remove removes it, with what was written.
+func (r *preprocessing) makeTarget() (remove func() error, err error) {
+	if r.asked.Target == "" {
+		return func() error { return nil }, nil
+	}
+	if err := os.MkdirAll(r.asked.Target, 0o777); err != nil {
+		return nil, fmt.Errorf("workload.target: %w", err)
+	}
+	if r.target, err = os.MkdirTemp(r.asked.Target, fmt.Sprintf("%s-rank%d-", filepath.Base(r.program.run.Path()), r.world.Rank)); err != nil {
+		return nil, fmt.Errorf("workload.target: %w", err)
+	}
+	return func() error { return os.RemoveAll(r.target) }, nil
+}
+
+// clear removes what a pass has written.
+func (r *preprocessing) clear() error {
+	if r.target == "" {
+		return nil
+	}
+	if err := os.RemoveAll(r.target); err != nil {
+		return err
+	}
+	return os.Mkdir(r.target, 0o777)
+}
+
+// warm has memory hold what the passes are to find there.
+func (r *preprocessing) warm() (err error) {
+	switch r.asked.Cache {
+	case "warm":
+		_, err = preprocess.ReadAlone(context.Background(), r.files, r.threads)
+	case "memory":
+		r.memory, err = preprocess.Load(r.files)
+	}
+	return err
+}
+
+// coldShare is how much of a cold source may be in memory all the same.
+const coldShare = 0.01
+
+// chill evicts the source where it has to be cold, waits until all ranks are there,
+// and says which bytes of the rank's files are in memory.
+func (r *preprocessing) chill(ctx context.Context) (resident, total int64, err error) {
+	if r.asked.Cache == "memory" {
+		return 0, 0, r.group.Barrier(ctx)
+	}
+	if r.asked.Cache == "cold" {
+		if err := preprocess.Evict(r.files); err != nil {
+			return 0, 0, fmt.Errorf("workload.cache = \"cold\": %w", err)
+		}
+	}
+	if err := r.group.Barrier(ctx); err != nil { // nobody reads while another evicts
+		return 0, 0, err
+	}
+	if resident, total, err = preprocess.Resident(r.files); err != nil {
+		return 0, 0, err
+	}
+	if r.asked.Cache == "cold" && float64(resident) > coldShare*float64(total) {
+		return 0, 0, fmt.Errorf("workload.cache = \"cold\": %s of %s are still in memory; another process has mapped them, or they are not this user's files, of which the kernel tells nothing", number.Bytes(float64(resident)), number.Bytes(float64(total)))
+	}
+	return resident, total, r.group.Barrier(ctx)
+}
+
+// pass prepares all samples once and adds what all ranks did.
+func (r *preprocessing) pass(ctx context.Context, number int, sum *tally) error {
+	resident, total, err := r.chill(ctx)
+	if err != nil {
+		return err
+	}
+	storage, counted := preprocess.StorageRead()
+	o := preprocess.Options{Format: r.asked.Format, Threads: r.threads, Resize: r.asked.Resize, Crop: r.asked.Crop,
+		Decoder: r.decoder, Target: r.target, Shard: int64(r.asked.Shard), Memory: r.memory}
+	begun := time.Now()
+	listed, err := preprocess.Listing(r.asked.Format, r.asked.Source, r.memory != nil)
+	if err != nil {
+		return err
+	}
+	var consumer *preprocess.Consumer
+	if r.asked.Consumer > 0 {
+		consumer = preprocess.NewConsumer(r.asked.Consumer / float64(r.world.Size))
+		o.Take = consumer.Take
+	}
+	result, err := preprocess.Pass(ctx, r.order(number), o)
+	waited, took := 0.0, 0.0
+	if consumer != nil {
+		waited, took = consumer.End()
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.group.Barrier(ctx); err != nil {
+		return err
+	}
+	seconds := time.Since(begun).Seconds()
+	result.Stages[preprocess.List] = listed
+	result.CPU += listed.CPU
+	part := tally{resident: float64(resident), pages: float64(total), waited: waited, took: took, cpus: float64(min(r.cpus, r.threads)), threads: float64(r.threads)}
+	if after, err := preprocess.StorageRead(); err == nil && counted == nil {
+		part.storage = float64(after - storage)
+	} else {
+		part.uncounted = 1
+	}
+	part.add(result)
+	if err := part.over(ctx, r.group); err != nil {
+		return err
+	}
+	part.seconds = seconds
+	sum.merge(part)
+	return r.clear()
+}
+
+// order is the rank's files in the order of a pass.
+func (r *preprocessing) order(pass int) []preprocess.File {
+	files := append([]preprocess.File(nil), r.files...)
+	if r.asked.Shuffle {
+		random := rand.New(rand.NewPCG(uint64(r.point.Seed), uint64(pass)))
+		random.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
+	}
+	return files
+}

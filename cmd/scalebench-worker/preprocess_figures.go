@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/launcher/native/collective"
+	"github.com/scalebench/scalebench/launcher/preprocess"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// tally is what all ranks did in one pass or in several: sums, in samples, bytes and
+// seconds.
+type tally struct {
+	seconds                     float64 // by rank 0's clock, from the start of all to the end of all
+	samples, read, written, cpu float64
+	storage, uncounted          float64 // bytes from storage; ranks that do not know theirs
+	resident, pages             float64
+	delay                       float64 // NaN: not known
+	waited, took                float64 // of the consumers
+	cpus, threads, fewer        float64
+	stageSeconds, stageCPU      [preprocess.Stages]float64
+}
+
+func (t *tally) add(r preprocess.Result) {
+	t.samples, t.read, t.written, t.cpu, t.delay = float64(r.Samples), float64(r.Read), float64(r.Written), r.CPU, r.Delay
+	if r.FewFiles {
+		t.fewer = 1
+	}
+	for s, spent := range r.Stages {
+		t.stageSeconds[s], t.stageCPU[s] = spent.Wall, spent.CPU
+	}
+}
+
+// fields are what is summed over ranks and passes.
+func (t *tally) fields() []*float64 {
+	list := []*float64{&t.samples, &t.read, &t.written, &t.cpu, &t.storage, &t.uncounted, &t.resident, &t.pages, &t.delay, &t.waited, &t.took, &t.fewer}
+	for s := range t.stageSeconds {
+		list = append(list, &t.stageSeconds[s], &t.stageCPU[s])
+	}
+	return list
+}
+
+// over sums over ranks.
+func (t *tally) over(ctx context.Context, g *collective.Group) error {
+	fields := append(t.fields(), &t.cpus, &t.threads)
+	values := make([]float64, len(fields))
+	for i, f := range fields {
+		values[i] = *f
+	}
+	if err := g.AllReduceFloat64(ctx, values); err != nil {
+		return err
+	}
+	for i, f := range fields {
+		*f = values[i]
+	}
+	return nil
+}
+
+// merge adds a pass.
+func (t *tally) merge(pass tally) {
+	fields, added := t.fields(), pass.fields()
+	for i := range fields {
+		*fields[i] += *added[i]
+	}
+	t.seconds += pass.seconds
+	t.cpus, t.threads = pass.cpus, pass.threads
+}
+
+// ceiling is what one bound allows when nothing else limits.
+type ceiling struct {
+	bound string
+	rate  float64 // samples/s
+	words string  // how it is known
+}
+
+// ceilings measures what reading and writing give alone, and works out the others.
+func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, error) {
+	if sum.samples == 0 {
+		return nil, fmt.Errorf("the files in %s hold no sample", r.asked.Source)
+	}
+	list := []ceiling{{"cores", sum.cpus * sum.samples / sum.cpu,
+		fmt.Sprintf("%s of CPU time per sample on %s", number.Seconds(sum.cpu/sum.samples), number.Count(int(sum.cpus), "CPU"))}}
+	alone := func(bytes float64, what string, work func() error) (rate float64, words string, err error) {
+		begun := time.Now()
+		if err = work(); err == nil {
+			err = r.group.Barrier(ctx)
+		}
+		rate = bytes / time.Since(begun).Seconds()
+		return rate, fmt.Sprintf("%s alone at %s/s, %s per sample", what, number.Bytes(rate), number.Bytes(bytes/sum.samples*float64(r.asked.Passes))), err
+	}
+	if r.asked.Ceilings && r.asked.Cache != "memory" {
+		if err := r.phase("reading alone"); err != nil {
+			return nil, err
+		}
+		if _, _, err := r.chill(ctx); err != nil {
+			return nil, err
+		}
+		bytes := sum.read / float64(r.asked.Passes)
+		rate, words, err := alone(bytes, "reading", func() error {
+			_, err := preprocess.ReadAlone(ctx, r.files, r.threads)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, ceiling{"reading", rate * sum.samples / sum.read, words})
+	}
+	if r.asked.Ceilings && r.target != "" {
+		if err := r.phase("writing alone"); err != nil {
+			return nil, err
+		}
+		bytes := sum.written / float64(r.asked.Passes)
+		rate, words, err := alone(bytes, "writing", func() error {
+			return preprocess.WriteAlone(ctx, r.target, int64(bytes)/int64(r.world.Size), int64(r.asked.Shard), r.threads)
+		})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, ceiling{"writing", rate * sum.samples / sum.written, words})
+	}
+	if r.asked.Consumer > 0 {
+		list = append(list, ceiling{"consumer", r.asked.Consumer, "what the simulated trainer takes"})
+	}
+	return list, nil
+}
+
+// near is the share of a ceiling from which on it is called the bound.
+const near = 0.85
+
+// verdict says which bound is active, and by what that is known.
+func verdict(rate float64, list []ceiling, sum *tally) string {
+	lowest := list[0]
+	for _, c := range list {
+		if c.rate < lowest.rate {
+			lowest = c
+		}
+	}
+	share := rate / lowest.rate
+	reached := fmt.Sprintf("%s samples/s are %s of the lowest ceiling, %s samples/s by %s (%s)",
+		number.Significant(rate), number.Percent(share), number.Significant(lowest.rate), lowest.bound, lowest.words)
+	if share >= near {
+		return "bound by " + lowest.bound + ": " + reached
+	}
+	total := 0.0
+	for _, s := range sum.stageSeconds {
+		total += s
+	}
+	var why []string
+	if delay := sum.delay / total; delay > 1-near {
+		why = append(why, fmt.Sprintf("threads were ready to run and had no CPU for %s of their time, so others use these CPUs, or there are more threads than CPUs", number.Percent(delay)))
+	}
+	if blocked := (total - sum.delay - sum.threadCPU()) / total; blocked > 1-near {
+		why = append(why, fmt.Sprintf("threads waited for storage, or for the consumer, for %s of their time while nobody computed in their place: more threads or workers would", number.Percent(blocked)))
+	}
+	if sum.fewer > 0 {
+		why = append(why, "there are fewer files than threads")
+	}
+	if len(why) == 0 {
+		why = append(why, "why is not known")
+	}
+	return "no bound is active: " + reached + "; " + strings.Join(why, "; ")
+}
+
+func (t *tally) threadCPU() (sum float64) {
+	for _, s := range t.stageCPU {
+		sum += s
+	}
+	return sum
+}
+
+// report writes the figures of the run, which are rank 0's to write.
+func (r *preprocessing) report(sum *tally, list []ceiling) error {
+	if r.world.Rank > 0 {
+		return nil
+	}
+	rate := sum.samples / sum.seconds
+	text := verdict(rate, list, sum)
+	total := 0.0
+	for _, s := range sum.stageSeconds {
+		total += s
+	}
+	figures := []metrics.Figure{
+		{Name: measure.Throughput, Value: rate, Unit: "samples/s", Note: text},
+		{Name: measure.SourceRate, Value: sum.read / sum.seconds, Unit: "B/s"},
+		{Name: measure.SampleCPU, Value: sum.cpu / sum.samples, Unit: "s"},
+	}
+	add := func(name string, value float64, unit string, known bool) {
+		if known && !math.IsNaN(value) && !math.IsInf(value, 0) {
+			figures = append(figures, metrics.Figure{Name: name, Value: value, Unit: unit})
+		}
+	}
+	add(measure.TargetRate, sum.written/sum.seconds, "B/s", r.target != "")
+	add(measure.SourceCached, sum.resident/sum.pages, "", r.memory == nil)
+	add(measure.SourceStorage, sum.storage/sum.read, "", r.memory == nil && sum.uncounted == 0)
+	add(measure.ThreadsDelay, sum.delay/total, "", true)
+	add(measure.ConsumerWait, sum.waited/sum.took, "", r.asked.Consumer > 0)
+	for s := range preprocess.Stages {
+		if sum.stageSeconds[s] == 0 {
+			continue
+		}
+		at := map[string]any{measure.Stage: preprocess.Stage(s).String()}
+		figures = append(figures,
+			metrics.Figure{Name: measure.StageShare, Value: sum.stageSeconds[s] / total, At: at},
+			metrics.Figure{Name: measure.StageSeconds, Value: sum.stageSeconds[s] / sum.samples, Unit: "s", At: at},
+			metrics.Figure{Name: measure.StageCPU, Value: sum.stageCPU[s] / sum.samples, Unit: "s", At: at})
+	}
+	for _, c := range list {
+		at := map[string]any{measure.Bound: c.bound}
+		figures = append(figures, metrics.Figure{Name: measure.Ceiling, Value: c.rate, Unit: "samples/s", At: at, Note: c.words},
+			metrics.Figure{Name: measure.CeilingShare, Value: rate / c.rate, At: at})
+	}
+	for i := range figures {
+		if err := r.events.Write(metrics.Event{Figure: &figures[i]}); err != nil {
+			return err
+		}
+	}
+	if share := sum.storage / sum.read; r.asked.Cache == "cold" && sum.uncounted == 0 && share < 0.9 {
+		note := metrics.Note{Text: fmt.Sprintf("by read_bytes of /proc/self/io, storage delivered only %s of what was read cold; file systems of a network and FUSE do not count there", number.Percent(share))}
+		if err := r.events.Write(metrics.Event{Note: &note}); err != nil {
+			return err
+		}
+	}
+	return r.phase(text)
+}

@@ -1,0 +1,97 @@
+package preprocess
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+)
+
+// ReadAlone reads all files and does nothing with them: what a source gives to so many
+// threads at most, in bytes.
+func ReadAlone(ctx context.Context, files []File, threads int) (read int64, err error) {
+	var next, sum atomic.Int64
+	err = each(ctx, threads, func(ctx context.Context, _ int) error {
+		buffer := make([]byte, 1<<20)
+		for ctx.Err() == nil {
+			i := next.Add(1) - 1
+			if i >= int64(len(files)) {
+				return nil
+			}
+			f, err := os.Open(files[i].Path)
+			if err != nil {
+				return err
+			}
+			for err == nil {
+				var n int
+				n, err = f.Read(buffer)
+				sum.Add(int64(n))
+			}
+			f.Close()
+			if !errors.Is(err, io.EOF) {
+				return err
+			}
+		}
+		return nil
+	})
+	return sum.Load(), err
+}
+
+// WriteAlone writes so many bytes that nobody had to compute, as a pass does: what a
+// target takes from so many threads at most.
+func WriteAlone(ctx context.Context, folder string, bytes, shard int64, threads int) error {
+	return each(ctx, threads, func(ctx context.Context, i int) error {
+		buffer := make([]byte, atOnce)
+		_, _ = rand.Read(buffer) // cannot fail; a file system that compresses gains nothing
+		left := bytes / int64(threads)
+		for n := 0; left > 0 && ctx.Err() == nil; n++ {
+			f, err := os.OpenFile(filepath.Join(folder, fmt.Sprintf("alone-%d-%05d", i, n)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+			if err != nil {
+				return err
+			}
+			for size := int64(0); size < shard && left > 0 && err == nil; {
+				var k int
+				k, err = f.Write(buffer[:min(left, atOnce)])
+				size, left = size+int64(k), left-int64(k)
+			}
+			if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// each runs work on so many threads; the first error ends the others.
+func each(ctx context.Context, threads int, work func(context.Context, int) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var group sync.WaitGroup
+	for i := range threads {
+		group.Go(func() {
+			if err := work(ctx, i); err != nil {
+				stop(err)
+			}
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+// Load is the content of files, by path.
+func Load(files []File) (map[string][]byte, error) {
+	memory := make(map[string][]byte, len(files))
+	for _, file := range files {
+		content, err := os.ReadFile(file.Path)
+		if err != nil {
+			return nil, err
+		}
+		memory[file.Path] = content
+	}
+	return memory, nil
+}

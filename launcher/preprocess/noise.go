@@ -1,0 +1,96 @@
+package preprocess
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"io"
+	"math"
+	"math/rand/v2"
+)
+
+// Test images are 500 × 375 pixels of about 110 kB, the size of ImageNet's: noise of
+// several scales, most of it coarse, as photographs have. White noise would compress
+// worse and take longer to decode.
+const (
+	noiseWidth   = 500
+	noiseHeight  = 375
+	noiseQuality = 90
+)
+
+// octaves are the scales of the noise: pixels between its values, and their deviation.
+var octaves = []struct{ step, deviation float64 }{{96, 50}, {24, 25}, {6, 13}, {1.5, 30}}
+
+// noiseImage is the i-th image of a seed, in JPEG.
+func noiseImage(seed uint64, i int) ([]byte, error) {
+	random := rand.New(rand.NewPCG(seed, uint64(i)))
+	picture := image.NewYCbCr(image.Rect(0, 0, noiseWidth, noiseHeight), image.YCbCrSubsampleRatio420)
+	noisePlane(random, picture.Y, picture.YStride, noiseWidth, noiseHeight, 1)
+	noisePlane(random, picture.Cb, picture.CStride, (noiseWidth+1)/2, (noiseHeight+1)/2, 0.4)
+	noisePlane(random, picture.Cr, picture.CStride, (noiseWidth+1)/2, (noiseHeight+1)/2, 0.4)
+	var file bytes.Buffer
+	err := jpeg.Encode(&file, picture, &jpeg.Options{Quality: noiseQuality})
+	return file.Bytes(), err
+}
+
+// noisePlane fills one component: of each octave a coarse grid of random values, with
+// straight lines between.
+func noisePlane(random *rand.Rand, plane []byte, stride, width, height int, strength float64) {
+	sums := make([]float64, width*height)
+	for _, o := range octaves {
+		columns, rows := int(float64(width)/o.step)+2, int(float64(height)/o.step)+2
+		grid := make([]float64, columns*rows)
+		for i := range grid {
+			grid[i] = random.NormFloat64() * o.deviation * strength
+		}
+		for y := range height {
+			at, dy := math.Modf(float64(y) / o.step)
+			above := grid[int(at)*columns:]
+			below := above[columns:]
+			for x := range width {
+				at, dx := math.Modf(float64(x) / o.step)
+				i := int(at)
+				sums[y*width+x] += (above[i]*(1-dx)+above[i+1]*dx)*(1-dy) + (below[i]*(1-dx)+below[i+1]*dx)*dy
+			}
+		}
+	}
+	for y := range height {
+		for x := range width {
+			plane[y*stride+x] = byte(min(max(sums[y*width+x]+128, 0), 255))
+		}
+	}
+}
+
+// eachNoise makes n images.
+func eachNoise(n int, seed uint64, do func(i int, file []byte) error) error {
+	for i := range n {
+		file, err := noiseImage(seed, i)
+		if err == nil {
+			err = do(i, file)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generateFolder writes images of up to 1000 to a folder, as classes are.
+func generateFolder(n int, seed uint64, create func(string) (io.WriteCloser, error)) error {
+	return eachNoise(n, seed, func(i int, file []byte) error {
+		return writeFile(create, fmt.Sprintf("%04d/%06d.jpg", i/1000, i), file)
+	})
+}
+
+func writeFile(create func(string) (io.WriteCloser, error), name string, content []byte) error {
+	f, err := create(name)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(content); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,300 @@
+// Package preprocess prepares samples for a training and measures how long each stage
+// takes: it lists and opens files, reads, decodes and resizes, normalises, packs and
+// writes. Threads share the files and do with each sample everything that there is to
+// do, one stage after the other, as the workers of the usual data loaders do.
+//
+// Every moment of a thread belongs to one stage, by the clock and in CPU time, so
+// stages add up to the whole. Seconds, bytes and samples; rates are for others to make.
+package preprocess
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options are one pass over files.
+type Options struct {
+	Format       string
+	Threads      int
+	Resize, Crop int
+	// Decoder makes one for each thread; nil for a format without JPEG.
+	Decoder func() (Decoder, error)
+	// Target is a folder for what is written; "" for none.
+	Target string
+	Shard  int64 // bytes of each file there
+	// Memory has the content of files that are not to be opened, by path; nil: all are.
+	Memory map[string][]byte
+	// Take is told of each sample that is ready, by the thread that made it; nil: nobody is.
+	Take func(ctx context.Context) error
+}
+
+// Result is what a pass did, over all threads.
+type Result struct {
+	Samples       int64
+	Read, Written int64 // bytes
+	Stages        [Stages]Spent
+	CPU           float64 // seconds of the process
+	Delay         float64 // seconds in which threads could run and had no CPU; NaN: not known
+	SampleBytes   int64   // of one prepared sample
+	FewFiles      bool    // fewer than threads
+}
+
+// thread is one that prepares samples.
+type thread struct {
+	*stopwatch
+	options *Options
+	format  format
+	decoder Decoder
+	pixels  Pixels
+	scaler  scaler
+	floats  []float32
+	sample  []byte // as it was read
+	packed  []byte // as it is handed over
+	out     output
+	result  Result
+}
+
+// Pass prepares the samples of all files. The first error ends it.
+func Pass(ctx context.Context, files []File, o Options) (Result, error) {
+	f, ok := formats[o.Format]
+	if !ok {
+		return Result{}, fmt.Errorf("format %q is not known", o.Format)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var next atomic.Int64
+	var group sync.WaitGroup
+	results := make([]Result, o.Threads)
+	before := processCPU()
+	for i := range results {
+		group.Go(func() {
+			runtime.LockOSThread() // stages are in the thread's own CPU time
+			defer runtime.UnlockOSThread()
+			t := &thread{stopwatch: startWatch(Open), options: &o, format: f, scaler: scaler{resize: o.Resize, crop: o.Crop}}
+			if o.Target != "" {
+				t.out = output{folder: o.Target, number: i, shard: o.Shard}
+			}
+			delay, known := threadDelay()
+			err := t.run(ctx, files, &next)
+			t.enter(Open)
+			t.result.Delay = math.NaN()
+			if after, ok := threadDelay(); ok && known {
+				t.result.Delay = (after - delay).Seconds()
+			}
+			t.result.Stages = t.sums
+			results[i] = t.result
+			if err != nil {
+				stop(err)
+			}
+		})
+	}
+	group.Wait()
+	sum := Result{CPU: (processCPU() - before).Seconds(), FewFiles: len(files) < o.Threads}
+	for _, r := range results {
+		sum.Samples += r.Samples
+		sum.Read += r.Read
+		sum.Written += r.Written
+		sum.Delay += r.Delay
+		sum.SampleBytes = max(sum.SampleBytes, r.SampleBytes)
+		for s := range sum.Stages {
+			sum.Stages[s].Wall += r.Stages[s].Wall
+			sum.Stages[s].CPU += r.Stages[s].CPU
+		}
+	}
+	return sum, context.Cause(ctx)
+}
+
+// run takes one file after the other.
+func (t *thread) run(ctx context.Context, files []File, next *atomic.Int64) (err error) {
+	if t.options.Decoder != nil {
+		if t.decoder, err = t.options.Decoder(); err != nil {
+			return err
+		}
+		defer t.decoder.Close()
+	}
+	for {
+		i := next.Add(1) - 1
+		if i >= int64(len(files)) {
+			return t.out.close(t)
+		}
+		if err := t.take(ctx, files[i]); err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", files[i].Path, err), t.out.abandon())
+		}
+	}
+}
+
+// take prepares the samples of one file.
+func (t *thread) take(ctx context.Context, file File) error {
+	t.enter(Open)
+	var source io.Reader
+	if t.options.Memory != nil {
+		source = bytes.NewReader(t.options.Memory[file.Path])
+	} else {
+		f, err := os.Open(file.Path)
+		if err != nil {
+			return err
+		}
+		defer func() { // closing belongs to opening
+			t.enter(Open)
+			f.Close()
+		}()
+		_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_SEQUENTIAL) // a hint, as most readers give
+		source = f
+	}
+	t.enter(Read)
+	return t.format.samples(t, reading{t, source}, file.Size, func(sample []byte) error {
+		if t.result.Samples++; ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := t.format.prepare(t, sample); err != nil {
+			return fmt.Errorf("sample %d: %w", t.result.Samples, err)
+		}
+		t.result.SampleBytes = int64(len(t.packed))
+		if t.options.Target != "" {
+			if err := t.out.write(t, t.packed); err != nil {
+				return err
+			}
+		}
+		if t.options.Take != nil {
+			t.enter(HandOver)
+			if err := t.options.Take(ctx); err != nil {
+				return err
+			}
+		}
+		t.enter(Read)
+		return nil
+	})
+}
+
+// reading counts what is read, and has it be the stage Read whatever the stage around.
+type reading struct {
+	t    *thread
+	from io.Reader
+}
+
+func (r reading) Read(b []byte) (int, error) {
+	if r.t.now == Read {
+		n, err := r.from.Read(b)
+		r.t.result.Read += int64(n)
+		return n, err
+	}
+	around := r.t.enter(Read)
+	n, err := r.from.Read(b)
+	r.t.enter(around)
+	r.t.result.Read += int64(n)
+	return n, err
+}
+
+// prepareJPEG makes of a file in JPEG a normalised square.
+func prepareJPEG(t *thread, sample []byte) error {
+	t.enter(Decode)
+	if err := t.decoder.Decode(sample, &t.pixels); err != nil {
+		return err
+	}
+	t.enter(Resize)
+	square := t.scaler.do(&t.pixels)
+	t.normalise(square)
+	return nil
+}
+
+// normalise converts pixels and packs them.
+func (t *thread) normalise(rgb []byte) {
+	t.enter(Normalise)
+	if cap(t.floats) < len(rgb) {
+		t.floats = make([]float32, len(rgb))
+	}
+	t.floats = t.floats[:len(rgb)]
+	normalise(rgb, t.floats)
+	t.pack()
+}
+
+// pack has the floats as bytes, little-endian.
+func (t *thread) pack() {
+	t.enter(Pack)
+	t.packed = sized(t.packed, 4*len(t.floats))
+	for i, x := range t.floats {
+		binary.LittleEndian.PutUint32(t.packed[4*i:], math.Float32bits(x))
+	}
+}
+
+// output is a thread's files in the target.
+type output struct {
+	folder string
+	number int // of the thread
+	shard  int64
+	files  int
+	file   *os.File
+	size   int64
+	buffer []byte
+}
+
+// atOnce is how much is written with one call.
+const atOnce = 4 << 20
+
+func (o *output) write(t *thread, sample []byte) error {
+	o.buffer = append(o.buffer, sample...)
+	if len(o.buffer) < atOnce {
+		return nil
+	}
+	return o.flush(t)
+}
+
+func (o *output) flush(t *thread) (err error) {
+	t.enter(Write)
+	if o.file == nil {
+		path := filepath.Join(o.folder, fmt.Sprintf("thread-%d-%05d.f32", o.number, o.files))
+		if o.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err != nil {
+			return err
+		}
+		o.files++
+	}
+	n, err := o.file.Write(o.buffer)
+	o.size += int64(n)
+	t.result.Written += int64(n)
+	o.buffer = o.buffer[:0]
+	if err == nil && o.size >= o.shard {
+		err = o.end(t)
+	}
+	return err
+}
+
+// end has storage keep the file.
+func (o *output) end(t *thread) error {
+	t.enter(Sync)
+	err := errors.Join(o.file.Sync(), o.file.Close())
+	o.file, o.size = nil, 0
+	return err
+}
+
+// close writes what is left.
+func (o *output) close(t *thread) error {
+	if len(o.buffer) > 0 {
+		if err := o.flush(t); err != nil {
+			return errors.Join(err, o.abandon())
+		}
+	}
+	if o.file == nil {
+		return nil
+	}
+	return o.end(t)
+}
+
+// abandon closes a file that nobody wants any more.
+func (o *output) abandon() error {
+	if o.file == nil {
+		return nil
+	}
+	return o.file.Close()
+}

@@ -1,0 +1,108 @@
+package preprocess
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Stage is what a thread does with its time. It is always in exactly one, so that the
+// stages add up to the whole.
+type Stage int
+
+// The stages, in a sample's order.
+const (
+	List      Stage = iota // find the files
+	Open                   // open, and close
+	Read                   // from storage or the page cache
+	Unpack                 // samples from a file of many; fields from lines
+	Decode                 // JPEG to pixels
+	Cast                   // text to numbers
+	Resize                 // and crop
+	LookUp                 // categories to numbers
+	Normalise              // and convert to float32
+	Pack                   // into what is written or handed over
+	Write                  // to the page cache, or to storage
+	Sync                   // until storage has it
+	HandOver               // wait for a consumer
+	stages
+)
+
+// Stages is how many there are.
+const Stages = int(stages)
+
+var stageNames = [Stages]string{"list", "open", "read", "unpack", "decode", "cast", "resize", "look up", "normalise", "pack", "write", "fsync", "hand over"}
+
+// String is its name in figures.
+func (s Stage) String() string { return stageNames[s] }
+
+// Spent is what a stage took, in seconds.
+type Spent struct{ Wall, CPU float64 }
+
+// stopwatch is a thread's. It is read on the thread that it is of, which must be
+// locked: CPU time is the thread's own.
+type stopwatch struct {
+	now  Stage
+	wall time.Time
+	cpu  time.Duration
+	sums [Stages]Spent
+}
+
+func startWatch(s Stage) *stopwatch { return &stopwatch{now: s, wall: time.Now(), cpu: threadCPU()} }
+
+// enter ends one stage and begins another, and says which it was.
+func (w *stopwatch) enter(next Stage) (before Stage) {
+	wall, cpu := time.Now(), threadCPU()
+	sum := &w.sums[w.now]
+	sum.Wall += wall.Sub(w.wall).Seconds()
+	sum.CPU += (cpu - w.cpu).Seconds()
+	before, w.now, w.wall, w.cpu = w.now, next, wall, cpu
+	return before
+}
+
+// threadCPU is the CPU time of the calling thread.
+func threadCPU() time.Duration { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
+
+// processCPU is that of the process, its collector of garbage included.
+func processCPU() time.Duration { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
+
+func clock(id int32) time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(id, &t) != nil { // both exist since Linux 2.6.12
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
+// threadDelay is how long the calling thread could have run and had no CPU; ok is
+// false where the kernel does not count it.
+func threadDelay() (d time.Duration, ok bool) {
+	text, err := os.ReadFile("/proc/thread-self/schedstat")
+	if err != nil {
+		return 0, false
+	}
+	words := strings.Fields(string(text))
+	if len(words) < 2 {
+		return 0, false
+	}
+	ns, err := strconv.ParseInt(words[1], 10, 64)
+	return time.Duration(ns), err == nil
+}
+
+// StorageRead is the bytes that storage had to deliver to this process so far.
+func StorageRead() (int64, error) {
+	text, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if number, ok := strings.CutPrefix(line, "read_bytes: "); ok {
+			return strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("/proc/self/io has no read_bytes")
+}

@@ -1,0 +1,84 @@
+package study
+
+import "fmt"
+
+// Preprocess are the keys of kind = "preprocess": samples are read from one storage,
+// prepared as a training wants them and, if asked for, written to another. The
+// workers are processes that share the files; each has as many threads as it has CPUs.
+type Preprocess struct {
+	Format   string `toml:"format" json:"format"`     // of PreprocessFormats
+	Source   string `toml:"source" json:"source"`     // folder, relative to the study file
+	Target   string `toml:"target" json:"target"`     // the same; "": samples are prepared and not written
+	Generate int    `toml:"generate" json:"generate"` // samples that a run makes in Source if that has none; 0: none
+
+	Cache   string `toml:"cache" json:"cache"`     // PreprocessCaches: what of the source is in memory before
+	Shuffle bool   `toml:"shuffle" json:"shuffle"` // files in an order drawn by the seed
+	Passes  int    `toml:"passes" json:"passes"`   // over the source
+	Threads int    `toml:"threads" json:"threads"` // of each worker; 0: as many as it has CPUs
+
+	Decoder string `toml:"decoder" json:"decoder"` // of JPEG: PreprocessDecoders
+	Resize  int    `toml:"resize" json:"resize"`   // pixels of the shorter side
+	Crop    int    `toml:"crop" json:"crop"`       // pixels of the square cut from the middle
+
+	Shard    Bytes   `toml:"shard" json:"shard"`       // size of the files in Target, each of which is synced
+	Consumer float64 `toml:"consumer" json:"consumer"` // samples/s that a simulated trainer takes at most; 0: none
+	Ceilings bool    `toml:"ceilings" json:"ceilings"` // measure reading and writing alone, too
+}
+
+// PreprocessFormats are the forms that samples can have on storage. They stand here
+// too, since a study is checked without linking the pipeline; a test of the worker
+// holds the lists against each other.
+var PreprocessFormats = []string{"jpeg"}
+
+// PreprocessCaches are what of the source is in memory before it is read: nothing,
+// what fits, or all of it within the process, where nothing is read.
+var PreprocessCaches = []string{"cold", "warm", "memory"}
+
+// PreprocessDecoders decode JPEG: "auto" is libjpeg-turbo where the worker and the
+// node have it, else Go's own.
+var PreprocessDecoders = []string{"auto", "go", "turbojpeg"}
+
+var preprocess = kind{
+	keys:       "Preprocess",
+	frameworks: []string{"native"},
+	defaults: Workload{Kind: "preprocess", Preprocess: Preprocess{
+		Format: "jpeg", Cache: "warm", Passes: 1, Decoder: "auto", Resize: 256, Crop: 224, Shard: 64 << 20, Ceilings: true,
+	}},
+	rules: map[string]rule{
+		"workload.format":   {check: among(PreprocessFormats...)},
+		"workload.source":   {check: folderNamed},
+		"workload.target":   {check: oneLine},
+		"workload.generate": {check: within(0, 1<<30)},
+		"workload.cache":    {check: among(PreprocessCaches...)},
+		"workload.passes":   {check: within(1, 1<<20)},
+		"workload.threads":  {check: within(0, 1<<12)},
+		"workload.decoder":  {check: among(PreprocessDecoders...)},
+		"workload.resize":   {check: within(1, 1<<14)},
+		"workload.crop":     {check: within(1, 1<<14)},
+		"workload.shard":    {check: within(1<<20, 1<<40)},
+		"workload.consumer": {check: atLeast(0)},
+	},
+	follows:   map[string][]string{"workload.crop": {"workload.resize"}},
+	plausible: map[string]any{"workload.source": "."},
+	files:     []string{"workload.source", "workload.target"},
+	expand:    expandPreprocess,
+}
+
+func folderNamed(v any) string {
+	if v.(string) == "" {
+		return `missing; name the folder to read from, relative to the study file, like source = "data"`
+	}
+	return oneLine(v)
+}
+
+func expandPreprocess(p *Point) map[string]string {
+	wrong := map[string]string{}
+	w := &p.Workload.Preprocess
+	if w.Crop > w.Resize {
+		wrong["workload.crop"] = fmt.Sprintf("cannot cut %d pixels from a shorter side of %d; raise workload.resize", w.Crop, w.Resize)
+	}
+	if p.Resources.Device != "cpu" {
+		wrong["resources.device"] = fmt.Sprintf("kind = \"preprocess\" computes on \"cpu\" only, not %q", p.Resources.Device)
+	}
+	return wrong
+}

@@ -1,0 +1,57 @@
+package study
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const preprocessing = `
+[study]
+name = "prepare"
+[workload]
+kind = "preprocess"
+source = "images"
+[sweep]
+workers = [1, 2]
+cache = ["cold", "warm"]
+`
+
+// The folders are the study file's neighbours; nothing of a training is in a point.
+func TestPreprocessPoint(t *testing.T) {
+	s, err := Parse("/home/u/prepare.toml", []byte(preprocessing), frameworks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := s.Plan(DefaultSite())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plan.Points) != 4 {
+		t.Fatalf("%d points", len(plan.Points))
+	}
+	p := plan.Points[0].Point
+	w := p.Workload.Preprocess
+	if w.Source != filepath.FromSlash("/home/u/images") || w.Target != "" || w.Crop != 224 || w.Format != "jpeg" || p.GlobalBatch != 0 || p.Data != (Data{}) {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestPreprocessProblems(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, want string }{
+		"no source": {`source = "images"`, ``, "4: workload.source: missing; name the folder"},
+		"format":    {`source = "images"`, "source = \"images\"\nformat = \"gif\"", `workload.format: "gif" is not known; valid: "jpeg"`},
+		"crop":      {`source = "images"`, "source = \"images\"\ncrop = 300", "workload.crop: cannot cut 300 pixels from a shorter side of 256"},
+		"data":      {`[sweep]`, "[data]\npath = \"x\"\n[sweep]", `kind = "preprocess" uses no data`},
+		"device":    {`[sweep]`, "[resources]\ndevice = \"gpu\"\n[sweep]", `resources.device: kind = "preprocess" computes on "cpu" only`},
+		"cache":     {`"cold", "warm"`, `"hot"`, `sweep.cache[0]: "hot" is not known; valid: "cold", "warm", "memory"`},
+	} {
+		s, err := Parse("prepare.toml", []byte(strings.Replace(preprocessing, c.from, c.to, 1)), frameworks)
+		if err == nil {
+			_, err = s.Plan(DefaultSite())
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
