@@ -3,8 +3,12 @@ package scaling
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/maruel/natural"
 
@@ -57,18 +61,41 @@ func (v Value) Any() any {
 	return v.Word
 }
 
-// Compare orders numbers by size, and words behind them as people count: cpu8
-// before cpu16.
+// Compare orders numbers by size, then amounts of memory and times by theirs, 512M before
+// 8G and 500ms before 1m30s, and then words as people count: cpu8 before cpu16.
 func (v Value) Compare(w Value) int {
-	switch {
-	case v.Numeric() && w.Numeric():
-		return cmp.Compare(v.Number, w.Number)
-	case v.Numeric():
-		return -1
-	case w.Numeric():
-		return 1
+	x, y := v.amount(), w.amount()
+	return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.size, y.size), natural.Compare(v.Word, w.Word))
+}
+
+// amount is how much a value says, and of what: values of different kinds are in different
+// orders, so that each kind lies together.
+type amount struct {
+	kind int
+	size float64
+}
+
+const (
+	aNumber = iota
+	ofMemory
+	ofTime
+	aWord
+)
+
+var memory = regexp.MustCompile(`^(\d{1,15})([KMGTP])(?:i?B)?$`) // as study files have it
+
+func (v Value) amount() amount {
+	if v.Numeric() {
+		return amount{aNumber, v.Number}
 	}
-	return natural.Compare(v.Word, w.Word)
+	if m := memory.FindStringSubmatch(v.Word); m != nil {
+		n, _ := strconv.ParseFloat(m[1], 64) // digits
+		return amount{ofMemory, math.Ldexp(n, 10*(1+strings.Index("KMGTP", m[2])))}
+	}
+	if d, err := time.ParseDuration(v.Word); err == nil && d > 0 {
+		return amount{ofTime, float64(d)}
+	}
+	return amount{kind: aWord}
 }
 
 // axis is what a curve's points differ in.

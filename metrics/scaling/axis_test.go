@@ -40,3 +40,26 @@ func TestWordsAreCounted(t *testing.T) {
 		t.Errorf("numbers and words: %s", got)
 	}
 }
+
+// Amounts of memory and times are in the order of their size, each kind by itself, behind
+// numbers and before words; so are series that they tell apart.
+func TestAmountsAreInOrder(t *testing.T) {
+	var obs []Observation
+	for _, amount := range []string{"8G", "plenty", "1536M", "90s", "1m", "512M", "1T", "500ms", "2G", "16G", "2GiB"} {
+		obs = append(obs, with(runs(1, 100), "resources.memory", amount)...)
+	}
+	const want = "512M 1536M 2G 2GiB 8G 16G 1T 500ms 1m 90s plenty"
+	var places, series []string
+	for _, p := range analyse(t, obs, Options{Axis: "resources.memory"})[0].Points {
+		places = append(places, p.At.String())
+	}
+	for _, c := range analyse(t, obs, Options{}) {
+		series = append(series, strings.TrimPrefix(c.Series, "native memory="))
+	}
+	if got := strings.Join(places, " "); got != want {
+		t.Errorf("along the axis %s, want %s", got, want)
+	}
+	if got := strings.Join(series, " "); got != want {
+		t.Errorf("series %s, want %s", got, want)
+	}
+}
