@@ -66,6 +66,7 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 	if err != nil {
 		return err
 	}
+	compare.Energy = tariff.Energy
 	observations, warnings, err := s.observations(ctx, o.selection)
 	if err != nil {
 		return err

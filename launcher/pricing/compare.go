@@ -30,7 +30,7 @@ func (t *Tariff) Compare(curves []scaling.Curve, observations []scaling.Observat
 	if len(q.Series) > 0 {
 		list = slices.DeleteFunc(list, func(c tradeoff.Configuration) bool { return !slices.Contains(q.Series, c.Series) })
 	}
-	bill := &tradeoff.Comparison{Currency: t.Currency, Options: tradeoff.Options{Work: usualWork(curves, observations), Baseline: q.Baseline}}
+	bill := &tradeoff.Comparison{Currency: t.Currency, Options: tradeoff.Options{Energy: t.Energy, Work: usualWork(curves, observations), Baseline: q.Baseline}}
 	if q.Target > 0 {
 		bill.Options.Work = tradeoff.Work{Target: &q.Target}
 	}

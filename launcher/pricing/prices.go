@@ -19,6 +19,7 @@ var ErrNone = errors.New("no prices are given")
 // Tariff is a site file's prices in one currency on one market.
 type Tariff struct {
 	Currency string
+	Energy   cost.Energy // what the site says of a kilowatt-hour
 	prices   *cost.Table
 	site     *study.Site
 }
@@ -38,7 +39,8 @@ func New(site *study.Site, currency, market string) (*Tariff, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", site.File, err)
 	}
-	return &Tariff{Currency: table.Currency, prices: table, site: site}, nil
+	e := site.Energy
+	return &Tariff{Energy: cost.Energy{PerKWh: e.PerKWh, Currency: e.Currency, Grams: e.CO2PerKWh, AsOf: e.AsOf, Source: e.Source}, Currency: table.Currency, prices: table, site: site}, nil
 }
 
 // pricesOf are a site file's prices as package cost takes them.

@@ -159,6 +159,7 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) tradeoff.PricedRun {
 	if seconds != nil {
 		run.Seconds = *seconds
 	}
+	run.Joules, run.WhyNoJoules = joules(v, seconds, clock)
 	rate, err := t.prices.Rate(useOf(v.Workers, v.Nodes, labels))
 	if err != nil {
 		run.WhyNoRate = err.Error()
@@ -166,6 +167,24 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) tradeoff.PricedRun {
 	}
 	run.Rate = &rate
 	return run
+}
+
+// joules is the energy of a run on a clock: its mean power is that of the training
+// clock, and says nothing of the rest of a job.
+func joules(v *scaling.Observation, seconds *float64, clock Clock) (*float64, string) {
+	watts, read := v.Values[measure.Watts]
+	switch {
+	case clock == Job:
+		return nil, "power was read during training, not during the whole job"
+	case !read && v.Why[measure.Watts] != "":
+		return nil, v.Why[measure.Watts]
+	case !read:
+		return nil, "its power was not read"
+	case seconds == nil:
+		return nil, "recorded no time"
+	}
+	j := watts * *seconds
+	return &j, ""
 }
 
 // Like is what workers of a curve's kind cost: priced like its runs, by their

@@ -228,6 +228,7 @@ var goodSite = tomlFile{
 	{"[options]", []string{`constraint = "a100"`}},
 	{"[container]", []string{`runtime = "pyxis"`, `image = "x.sqsh"`}},
 	{"[[partitions]]", []string{`name = "p"`, `max_workers = 4`, `max_time = "1h"`}},
+	{"[energy]", []string{`per_kwh = 0.3`, `currency = "EUR"`, `co2_per_kwh = 380.0`}},
 	{"[[prices]]", []string{`per = "node"`, `hour = 1.0`, `currency = "EUR"`}},
 }
 
@@ -251,5 +252,8 @@ var siteMistakes = []mistake{
 	{"[[prices]]", "currency", ``, "prices[0].currency: missing"},
 	{"[[prices]]", "where", `{ a = [1] }`, "prices[0].where: a is a list"},
 	{"[[prices]]", "market", `"flea"`, "prices[0].market: "},
+	{"[energy]", "per_kwh", `-0.3`, "energy.per_kwh: want 0 or more"},
+	{"[energy]", "co2_per_kwh", `"dirty"`, "energy.co2_per_kwh: want a number"},
+	{"[energy]", "co2", `380.0`, "energy.co2: unknown key"},
 	{"[[prices]]", "vcpus", `4`, "prices[0].machine: missing"},
 }

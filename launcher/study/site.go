@@ -44,6 +44,7 @@ type Site struct {
 	Partitions []Partition `toml:"partitions"` // the first that a point fits into gets it
 	Variants   []Variant   `toml:"variant"`
 	Prices     []Price     `toml:"prices"`
+	Energy     Energy      `toml:"energy"`
 
 	lines  lines
 	source []byte // the file's text
@@ -144,6 +145,15 @@ type Price struct {
 	Source string `toml:"source"`
 }
 
+// Energy is what a kilowatt-hour costs, and how much CO₂ it stands for; nil: not known.
+type Energy struct {
+	PerKWh    *float64 `toml:"per_kwh"` // in Currency
+	Currency  string   `toml:"currency"`
+	CO2PerKWh *float64 `toml:"co2_per_kwh"` // grams
+	AsOf      string   `toml:"as_of"`       // date of the two, "2026-01-31"
+	Source    string   `toml:"source"`
+}
+
 // DefaultSite is the site without a site file: one unnamed partition without
 // known limits, the cluster's default.
 func DefaultSite() *Site { return &Site{} }
@@ -201,7 +211,19 @@ func ParseSite(path string, source []byte) (*Site, error) {
 		at := fmt.Sprintf("prices[%d]", i)
 		s.Prices[i].Where = d.price(at, p)
 	}
+	d.energy(s.Energy)
 	return s, d.problems.orNil()
+}
+
+func (d *decoder) energy(e Energy) {
+	for key, v := range map[string]*float64{"energy.per_kwh": e.PerKWh, "energy.co2_per_kwh": e.CO2PerKWh} {
+		if v != nil {
+			d.rule(key, atLeast(0)(*v))
+		}
+	}
+	if (e.PerKWh != nil) != (e.Currency != "") {
+		d.conflict("energy.per_kwh", "needs energy.currency, and that needs it; set both or neither", "energy.currency")
+	}
 }
 
 // Doubts are what in the site file looks like a secret.

@@ -420,6 +420,22 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// A price of energy has a currency, and 0 is a price.
+func TestEnergy(t *testing.T) {
+	for _, alone := range []string{"per_kwh = 0.3", "currency = \"EUR\""} {
+		if _, err := ParseSite("site.toml", []byte("[energy]\n"+alone+"\n")); err == nil || !strings.Contains(err.Error(), "energy.per_kwh: needs energy.currency, and that needs it") {
+			t.Errorf("%s: %v", alone, err)
+		}
+	}
+	s, err := ParseSite("site.toml", []byte("[energy]\nco2_per_kwh = 0\n"))
+	if err != nil || s.Energy.CO2PerKWh == nil || *s.Energy.CO2PerKWh != 0 || s.Energy.PerKWh != nil {
+		t.Errorf("%+v, %v", s.Energy, err)
+	}
+	if s, err = ParseSite("site.toml", nil); err != nil || s.Energy != (Energy{}) {
+		t.Errorf("%+v, %v", s.Energy, err)
+	}
+}
+
 // The same of a site file.
 func FuzzParseSite(f *testing.F) {
 	f.Add([]byte("modules = [\"gcc\"]\n[environment]\nA = \"b\"\n[[partitions]]\nname = \"main\"\ncpus_per_node = 2\n"))

@@ -29,10 +29,13 @@ type PricedRun struct {
 	Seconds   float64    // that it took, on the clock that the caller chose
 	Rate      *cost.Rate // nil: it has no price, and WhyNoRate says why
 	WhyNoRate string
-	Epochs    int                 // finished; 0 when none was, or it is not known
-	Targets   map[float64]float64 // seconds to each accuracy; +Inf: missed
-	Values    map[string]float64  // as in scaling.Run
-	Hosts     []string            // nodes that it ran on; nil: not known
+	// Joules is the energy that it took in those seconds; nil where WhyNoJoules says why.
+	Joules      *float64
+	WhyNoJoules string
+	Epochs      int                 // finished; 0 when none was, or it is not known
+	Targets     map[float64]float64 // seconds to each accuracy; +Inf: missed
+	Values      map[string]float64  // as in scaling.Run
+	Hosts       []string            // nodes that it ran on; nil: not known
 	// Made is when it was made, and in which repeat; nil: not known.
 	Made *scaling.Observation
 }
@@ -79,6 +82,8 @@ type Options struct {
 	// zero: none is asked for.
 	Measure  measure.Measure
 	Baseline []scaling.Condition // nil: nothing is divided
+	// Energy is what the site says of a kilowatt-hour.
+	Energy cost.Energy
 	// Confidence is the level asked of every interval; 0 is 0.95.
 	Confidence float64
 }
@@ -141,6 +146,9 @@ type Row struct {
 	Why  string            // there is no time, or no cost; "" with both
 	Rate *cost.Rate        // of the first run, nil without a cost
 
+	Energy      *scaling.Estimate // joules
+	WhyNoEnergy string
+
 	// Value is of Options.Measure, in its unit: the median over the runs that have
 	// it. WhyNoValue says why there is none, or why it has no interval.
 	Value      *scaling.Estimate
@@ -198,6 +206,9 @@ func Compare(list []Configuration, o Options) ([]Row, error) {
 			return nil, err
 		}
 		if err := r.value(c, o); err != nil {
+			return nil, err
+		}
+		if err := r.energy(c, o); err != nil {
 			return nil, err
 		}
 		if err := r.perEpoch(c, o.Confidence); err != nil {

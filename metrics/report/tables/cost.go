@@ -22,6 +22,10 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 		t.Columns[3] = table.Column{Key: "per_hour", Head: "an hour", Unit: currency}
 		t.Columns[4].Head = "a million answers"
 	}
+	if energyKnown(rows) {
+		t.Columns = append(t.Columns, table.Column{Key: "energy", Unit: "kWh", Right: true}, table.Column{Key: "energy_cost", Head: "its price", Unit: o.Energy.Currency, Right: true, Optional: true},
+			table.Column{Key: "co2", Head: "CO2", Unit: "g", Right: true, Optional: true})
+	}
 	// Beside a measure that is asked for, the costs of other work are a distraction.
 	asked := o.Measure.Name != ""
 	if asked {
@@ -69,6 +73,12 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 				cells[3] = r.Rate.PerHour()
 			}
 		}
+		if energyKnown(rows) {
+			one := 1.0
+			for _, each := range []*float64{&one, o.Energy.PerKWh, o.Energy.Grams} {
+				cells = append(cells, show(tradeoff.PerKWh(r.Energy, each), number.Significant))
+			}
+		}
 		if asked {
 			cells = append(cells, show(r.Value, o.Measure.Text))
 			if o.Bought() != "" {
@@ -111,6 +121,33 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 		t.Notes = append(t.Notes, number.Absent+": "+strings.Join(whys, "; ")+".")
 	}
 	return t
+}
+
+// energyKnown reports whether some configuration has an energy.
+func energyKnown(rows []tradeoff.Row) bool {
+	return slices.ContainsFunc(rows, func(r tradeoff.Row) bool { return r.Energy != nil })
+}
+
+// energyNotes say what a kilowatt-hour is taken for, and why there is no energy. Who
+// neither measured it nor asked for its price is told nothing.
+func energyNotes(rows []tradeoff.Row, o tradeoff.Options) []string {
+	known := energyKnown(rows)
+	if !known && !o.Energy.Set() {
+		return nil
+	}
+	var notes []string
+	if known && o.Energy.Set() {
+		notes = append(notes, "Energy: "+o.Energy.String()+"; beside the cost, which is not changed by it.")
+	}
+	if unknown := o.Energy.Unknown(); known && unknown != "" {
+		notes = append(notes, "Energy has no "+strings.Replace(unknown, "a price", "price", 1)+": the site file does not say.")
+	}
+	for _, r := range rows {
+		if r.WhyNoEnergy != "" {
+			notes = append(notes, number.Absent+" "+o.Name(r)+": no energy: "+r.WhyNoEnergy+".")
+		}
+	}
+	return notes
 }
 
 func costTargets(rows []tradeoff.Row) []float64 {
@@ -205,7 +242,7 @@ func costNotes(rows []tradeoff.Row, currency string, o tradeoff.Options) []strin
 	if matched != nil {
 		notes = append(notes, fmt.Sprintf("Gain at equal cost an hour: how many times as many %s the same money buys, over as much of the baseline as costs about the same (within %g %%; in %s an hour): %s.", o.Bought(), 100*tradeoff.MatchedWithin, currency, strings.Join(matched, "; ")))
 	}
-	return append(notes, without...)
+	return append(append(notes, energyNotes(rows, o)...), without...)
 }
 
 // CostData is the rows for programs: unrounded, times in seconds.
@@ -236,6 +273,10 @@ func CostData(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.T
 	}
 	keys("break_even_price_multiple", "baseline")
 	estimated("cost_per_epoch")
+	estimated("energy_joules")
+	estimated("energy_cost")
+	keys("energy_currency")
+	estimated("co2_grams")
 	targets := costTargets(rows)
 	for _, target := range targets {
 		name := "to_" + measure.TargetText(target)
@@ -268,6 +309,10 @@ func CostData(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.T
 		}
 		cells = append(cells, r.BreakEven, table.NonZero(r.Base))
 		add(r.CostPerEpoch)
+		add(r.Energy)
+		add(tradeoff.PerKWh(r.Energy, o.Energy.PerKWh))
+		cells = append(cells, table.NonZero(o.Energy.Currency))
+		add(tradeoff.PerKWh(r.Energy, o.Energy.Grams))
 		for _, target := range targets {
 			i := slices.IndexFunc(r.Targets, func(t tradeoff.Target) bool { return t.Accuracy == target })
 			if i < 0 {
@@ -285,6 +330,9 @@ func CostData(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.T
 		why := []string{r.Why, r.WhyNoValue, r.WhyNoBase}
 		if r.Matched != nil && r.Matched.Why != r.WhyNoBase {
 			why = append(why, r.Matched.Why)
+		}
+		if o.Energy.Set() || energyKnown(rows) {
+			why = append(why, r.WhyNoEnergy)
 		}
 		why = slices.DeleteFunc(why, func(s string) bool { return s == "" })
 		warnings := r.Warnings
