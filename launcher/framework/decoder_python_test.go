@@ -196,6 +196,10 @@ func decoderRun(t *testing.T, p study.Point, parameters int64) {
 			t.Errorf("rank %d ended with %d: %+v, rank 0 with %+v", rank, codes[rank], stop, end)
 		}
 	}
+	tokens := only(t, events[0], func(e metrics.Event) *metrics.Figure { return e.Figure })
+	if tokens.Name != "tokens_per_sample" || tokens.Value != 32 || tokens.Unit != "tokens" {
+		t.Errorf("%+v", tokens)
+	}
 	var losses []float64
 	for _, e := range events[0] {
 		if e.Evaluation != nil {

@@ -18,7 +18,7 @@ import (
 // by how many there are.
 const (
 	tokensPerSecond = measure.TokensPerSecond
-	tokensPerGPU    = "tokens_per_second_per_gpu" // of a device, whatever kind it is
+	tokensPerGPU    = measure.TokensPerGPU
 	stepSeconds     = "step_seconds"
 	flopsPerGPU     = "reported_flops_per_gpu" // model FLOP/s, by the program's own count
 	reportedMFU     = "reported_mfu"           // by its own count and its own peak

@@ -22,9 +22,13 @@ const (
 	ToTarget = "to_target"
 )
 
-// TokensPerSecond is what logs of language models are read for, over all devices. It
-// is not declared: it is what a program reports, as any figure of a user's own name.
-const TokensPerSecond = "tokens_per_second"
+// Of language models. They are not declared: each is what a program reports, as any
+// figure of a user's own name, or what package summary makes of TokensPerSample.
+const (
+	TokensPerSecond = "tokens_per_second"         // over all devices
+	TokensPerGPU    = "tokens_per_second_per_gpu" // of a device, whatever kind it is
+	TokensPerSample = "tokens_per_sample"         // where a sample is a sequence
+)
 
 // WhyResumed is why a run that goes on from a checkpoint has no time of the whole
 // training: what the attempts before spent on it, and on what was lost, is not in it.

@@ -25,7 +25,7 @@ import (
 )
 
 // AlgorithmVersion changes whenever the same facts would give another Result.
-const AlgorithmVersion = 13
+const AlgorithmVersion = 14
 
 // Input is what one incarnation of a run recorded.
 type Input struct {
@@ -165,6 +165,7 @@ func Summarize(in Input) Outcome {
 	r.clock(in)
 	r.stated(in)
 	r.reported(in)
+	r.tokens(in)
 	r.placed(in)
 	r.accuracies(in)
 	r.resources(in)

@@ -86,6 +86,16 @@ class Trainer(pytorch_trainer.Trainer):
         dist.all_reduce(sums)
         return sums.tolist()
 
+    def memory(self):
+        if self.device.type != "cuda":
+            return {}
+        sizes = torch.tensor([torch.cuda.max_memory_allocated(),
+                              torch.cuda.max_memory_reserved()],
+                             dtype=torch.int64, device=self.device)
+        dist.all_reduce(sizes, op=dist.ReduceOp.MAX)
+        return dict(zip(("allocated_memory", "reserved_memory"),
+                        sizes.tolist()))
+
     def average(self, tensor):
         dist.all_reduce(tensor)
         tensor /= dist.get_world_size()

@@ -16,6 +16,9 @@ stands in its trainer, an object with
     build(point)       -> trainable parameters; makes model and optimiser
     barrier()          returns when all ranks are there
     epoch(rank)        trains an epoch of rank's batches, see Rank.epoch
+    memory()           -> names to bytes: allocated_memory in tensors,
+                       reserved_memory by the allocator, at the peak and on
+                       the device that used most; without, it is not told
     sums(numbers)      -> their sums over the ranks, once all work that was
                        begun is done
     average_statistics()  makes batch norm's running averages equal on all
@@ -96,6 +99,7 @@ class Rank:
                 raise failure
             self.train()
             self.phase = "parameters"
+            self.report_memory()
             checksum = self.trainer.parameter_sha256()
         except Interrupted as interrupted:
             status, cause = "interrupted", str(interrupted)
@@ -153,10 +157,22 @@ class Rank:
         print(f"rank {self.world.rank} of {point['workers']}:"
               f" {workload['model']}, {parameters} parameters,"
               f" {samples} samples, {trainer.threads} threads")
+        if self.world.rank == 0 and getattr(self.data, "sequence", 0):
+            self.events.figure("tokens_per_sample", self.data.sequence,
+                               "tokens")
         self.phase = "data"
         self.data.read()
         self.voted = time.perf_counter()
         self.epochs()
+
+    def report_memory(self):
+        """Records what of a device's memory was used at the peak, where the
+        framework tells."""
+        memory = getattr(self.trainer, "memory", dict)()
+        if self.world.rank == 0:
+            for name, size in memory.items():
+                self.events.figure(name, size, "B",
+                                   "at the peak, of the device that used most")
 
     def epochs(self):
         while True:

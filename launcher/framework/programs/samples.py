@@ -123,6 +123,7 @@ class Text(_Data):
     def __init__(self, point, arrays):
         self._arrays = arrays
         self._splits = text.find(point)
+        self.sequence = self._splits[0].sequence
         self.train_samples, self.test_samples = (
             split.samples for split in self._splits)
 

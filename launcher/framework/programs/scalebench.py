@@ -206,6 +206,11 @@ class Events:
             "epoch": self.epochs, "step": self.steps, "accuracy": accuracy,
             "loss": _finite(loss), "samples": samples, "seconds": seconds})
 
+    def figure(self, name, value, unit="", note=""):
+        """Records one number about the whole run; one rank's counts."""
+        self._write("figure", {"name": name, "value": value, "unit": unit,
+                               "note": note})
+
     def note(self, text):
         """Says what the figures really are; scalebench shows it with them."""
         self._write("note", {"text": text})

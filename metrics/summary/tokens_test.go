@@ -1,0 +1,53 @@
+package summary
+
+import (
+	"math"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// 4 workers make steps of 8 sequences of 128 tokens in 50 ms: 160 sequences/s, which are
+// 20480 tokens/s, 5120 of each.
+func TestTokens(t *testing.T) {
+	in := Input{Kind: "train", Workers: 4, World: 4, Restarts: []int{0}, Device: "cpu",
+		Figures: []metrics.Figure{{Name: measure.TokensPerSample, Value: 128, Unit: "tokens"}}}
+	for i := range 200 {
+		in.Steps = append(in.Steps, Step{Index: i, Duration: 0.05, Mean: 0.05, Samples: 8})
+	}
+	for rank := range 4 {
+		in.Ranks = append(in.Ranks, Rank{Rank: rank, World: 4})
+	}
+	check := func(what string, in Input, want map[string]float64) {
+		t.Helper()
+		r := Summarize(in)
+		for name, x := range want {
+			if got, ok := r.Values[name]; ok != (x > 0) || math.Abs(got-x) > 1e-9*x {
+				t.Errorf("%s: %s is %g, want %g", what, name, got, x)
+			}
+		}
+		for _, m := range r.Reported {
+			if what != "stated" && m.Name == measure.TokensPerSecond && m.Better != measure.Higher {
+				t.Errorf("%s: %+v", what, m)
+			}
+		}
+	}
+	per := measure.TokensPerSecond + "_per_worker"
+	check("sequences", in, map[string]float64{measure.Throughput: 160, measure.TokensPerSecond: 20480, per: 5120, measure.TokensPerGPU: 0})
+	gpu := in
+	gpu.Device = "gpu"
+	check("GPUs", gpu, map[string]float64{measure.TokensPerSecond: 20480, per: 0, measure.TokensPerGPU: 5120})
+	images := in
+	images.Figures = nil
+	check("images", images, map[string]float64{measure.Throughput: 160, measure.TokensPerSecond: 0})
+	stated := in
+	stated.Figures = append([]metrics.Figure{{Name: measure.TokensPerSecond, Value: 7, Unit: "tokens/s"}}, in.Figures...)
+	check("stated", stated, map[string]float64{measure.TokensPerSecond: 7, per: 0})
+	short := in
+	short.Steps = in.Steps[:3]
+	check("no steady state", short, map[string]float64{measure.TokensPerSecond: 0, per: 0})
+	if r := Summarize(short); r.Why[measure.TokensPerSecond] == "" {
+		t.Error("no reason why there are no tokens/s")
+	}
+}
