@@ -43,6 +43,9 @@ type curveOptions struct {
 
 	baseline cli.StringSlice // KEY=VALUE
 	at       cli.StringSlice // KEY=VALUE
+
+	// prepare changes what was read before it is asked; nil: nothing.
+	prepare func([]scaling.Observation, []scaling.Planned)
 }
 
 func (o *curveOptions) flags() []cli.Flag {
@@ -167,6 +170,9 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 			return nil, err
 		}
 		warnings = append(warnings, unpriced...)
+	}
+	if o.prepare != nil {
+		o.prepare(obs, planned)
 	}
 	answer, err := inquiry.Ask(obs, planned, question)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/report/content"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
+	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
 type plotOptions struct {
@@ -89,6 +90,9 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	}
 	if o.kind == figure.Utilisation {
 		return plotUtilisation(ctx, s, o)
+	}
+	if o.kind == figure.Prediction {
+		return plotPrediction(ctx, s, o)
 	}
 	preset, named := figure.Find(o.kind)
 	if named && o.axis == "" && len(o.baseline.Value()) == 0 {
@@ -193,6 +197,37 @@ func plotUtilisation(ctx context.Context, s *session, o plotOptions) error {
 		return err
 	}
 	s.note("%s: %s", o.output, f.Caption())
+	return nil
+}
+
+// plotPrediction draws what was measured and what follows from it for more workers.
+func plotPrediction(ctx context.Context, s *session, o plotOptions) error {
+	if o.axis != "" || o.by != "" || len(o.baseline.Value()) > 0 {
+		return usagef("%s is of step times over workers: it takes no --axis, --by or --baseline", o.kind)
+	}
+	a, list, err := s.layouts(ctx, o.curveOptions, "")
+	if err != nil {
+		return err
+	}
+	var drawn []*predict.Series
+	for _, one := range list {
+		if one.refusal == nil {
+			drawn = append(drawn, one.Series)
+		}
+	}
+	f, err := figure.DrawPrediction(drawn, 4, 0.95, figure.Options{Title: o.title})
+	if err != nil {
+		a.warn(s)
+		return &usageError{err: err}
+	}
+	if o.output == "" {
+		o.output = a.study + "-" + slug(o.kind) + ".svg"
+	}
+	if err := f.Save(o.output, s.put); err != nil {
+		return err
+	}
+	s.note("%s: %s", o.output, f.Caption())
+	a.warn(s)
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
+	"github.com/scalebench/scalebench/metrics/scaling/predict"
 )
 
 // made parts what is written by hand in docs/reference/commands.md from what
@@ -86,7 +87,7 @@ func optionTable(flags []cli.Flag) string {
 	return b.String()
 }
 
-// docs/reference/json.md names every key of what scaling and advise print.
+// docs/reference/json.md names every key of what scaling, advise and predict print.
 func TestJSONReference(t *testing.T) {
 	text, err := os.ReadFile("../../docs/reference/json.md")
 	if err != nil {
@@ -97,11 +98,16 @@ func TestJSONReference(t *testing.T) {
 	if !found {
 		t.Fatal("docs/reference/json.md has fewer than two sections")
 	}
+	advised, predicted, found := strings.Cut(advised, "\n## ")
+	if !found {
+		t.Fatal("docs/reference/json.md has fewer than three sections")
+	}
 	for _, c := range []struct {
 		section string
 		of      []reflect.Type
 	}{
 		{scaled, []reflect.Type{reflect.TypeFor[scaling.Row](), reflect.TypeFor[scaling.RowSeconds](), reflect.TypeFor[scaling.RowBase]()}},
+		{predicted, []reflect.Type{reflect.TypeFor[predict.Answer](), reflect.TypeFor[predict.Figure](), reflect.TypeFor[predict.Row]()}},
 		{advised, []reflect.Type{reflect.TypeFor[advice.Advice](), reflect.TypeFor[advice.Candidate](), reflect.TypeFor[advice.Estimate](), reflect.TypeFor[advice.Next](), reflect.TypeFor[advice.Limits]()}},
 	} {
 		for _, of := range c.of {

@@ -108,6 +108,7 @@ func Presets() []Preset {
 		{"samples", "Accuracy against samples", "one line per run, against samples trained on", single(accuracyBySamples), "", "", goals},
 		{"breakdown", "Where the time goes", "where the time of a step goes", breakdown, "", "", nil},
 		{"ranks", "Step times of each rank", "step times of each rank, at the most workers", nil, "", "", nil},
+		{Prediction, "Predicted rate of a worker", "rate of a worker, measured and predicted on up to 4 times as many", nil, "", "", nil},
 		{"cost", "Cost against time", "cost against time, of a service against demand, by the site file's [[prices]]", nil, "", "", goals},
 		{"normalised", "Time and cost relative to the baseline", "time and cost over the baseline's", nil, "", "", goals},
 		{"busbw", "Bus bandwidth against size", "bus bandwidth of collectives against their size", busBandwidth, measure.Bytes, measure.BusBW, nil},

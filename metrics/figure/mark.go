@@ -23,6 +23,7 @@ const (
 	Missed MarkKind = "missed" // a run that did not; Y is +Inf where there is no value
 	Block  MarkKind = "block"  // filled rectangle: two opposite corners
 	Front  MarkKind = "front"  // line along which neither time nor cost can be had for less
+	Band   MarkKind = "band"   // filled: an interval along N, its upper ends and then its lower ones, back
 	Bend   MarkKind = "bend"   // ring: the knee of a throughput; where a smaller one may be it, that first
 	Label  MarkKind = "label"  // text beside a line's end
 )

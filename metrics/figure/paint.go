@@ -122,6 +122,14 @@ func (p *painter) mark(m Mark) {
 			break // an edge would leave nothing of it
 		}
 		p.stroke(color.White, 0.6, nil, box.Min, vg.Point{X: box.Max.X, Y: box.Min.Y}, box.Max, vg.Point{X: box.Min.X, Y: box.Max.Y}, box.Min)
+	case Band:
+		var path vg.Path
+		path.Move(points[0])
+		for _, at := range points[1:] {
+			path.Line(at)
+		}
+		path.Close()
+		p.fill(faded(col, 0.2), path)
 	case Front:
 		p.stroke(grey, 1.2, nil, points...)
 	case Bend:

@@ -1,2 +1,319 @@
 // Package predict carries step times to worker counts that were not measured.
+//
+// A step is a sum of times: microbatches and the pipeline's bubble, what a step costs
+// anyway, and the gradients' reduction over nodes and racks (see terms). Two counts do
+// not tell so many times apart, so none is chosen: every sum that the measurements
+// allow counts, by how likely it is, and so does what no measurement has shown yet.
+// The interval is what they say together. Where that is too wide to be of use, or what
+// is asked about lies beyond something that was not measured, the answer is a Refusal.
+// It is pure.
 package predict
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Layout is how a model is laid out over workers, the same at all counts.
+type Layout struct {
+	Replica         int     // workers that hold the model once: tp·pp·cp
+	Stages, Virtual int     // of the pipeline, and of each of its workers (interleaving)
+	Micro           float64 // samples a microbatch; 0: the batch of a replica goes through at once
+}
+
+// Count is what one worker count was measured to do with one batch.
+type Count struct {
+	Workers, Nodes int       // nodes 0: not known
+	Batch          float64   // samples a step, over all workers
+	Steps          []float64 // seconds, one a run
+}
+
+// Study is what was measured with one layout.
+type Study struct {
+	Layout
+	Counts   []Count
+	RackSize int // nodes; 0: not known
+}
+
+const (
+	// farthest is how many times the largest measured worker count is still answered
+	// for, and how far the work of a worker may be from what was measured.
+	farthest = 8
+	// widest is the upper over the lower end of an interval that is still of use.
+	widest = 1.6
+	// missed is how far off, and outside its interval, the largest measured count may be
+	// predicted from the others.
+	missed = 0.10
+)
+
+// Refusal is the reason why nothing is predicted, and what to measure next.
+type Refusal struct {
+	Why  string
+	Next string
+}
+
+func (r *Refusal) Error() string { return "not predicted: " + r.Why }
+
+// Estimate is a step time in seconds and its interval.
+type Estimate struct {
+	Value, Low, High float64
+}
+
+// HoldOut is what the law, fitted to the smaller counts, says of the largest.
+type HoldOut struct {
+	Workers   int
+	Measured  float64 // seconds, the median of its runs
+	Predicted Estimate
+}
+
+// Error is how far the prediction is off, a fraction of what was measured.
+func (h *HoldOut) Error() float64 { return h.Predicted.Value/h.Measured - 1 }
+
+// Law is what the measurements allow.
+type Law struct {
+	// HoldOut is nil with two counts: then nothing says how well the law does here.
+	HoldOut *HoldOut
+
+	setting
+	counts []Count // ascending
+	terms  []term
+	scale  []float64 // of each term, seconds for a coefficient of 1
+	draws  []draw
+	level  float64
+}
+
+// Fit finds the laws that the measurements allow. Level is that of the intervals. The
+// error is a *Refusal, or says what is wrong with the study.
+func Fit(s Study, level float64) (*Law, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if !(level > 0 && level < 1) {
+		return nil, fmt.Errorf("confidence %g is not a level; give a fraction between 0 and 1, like 0.95", level)
+	}
+	l := s.fit(level)
+	if n := len(l.counts); n > 2 && l.counts[n-3].Workers < l.counts[n-1].Workers {
+		last := l.counts[n-1]
+		smaller := s
+		smaller.Counts = slices.DeleteFunc(slices.Clone(l.counts), func(c Count) bool { return c.Workers == last.Workers })
+		if smaller.check() == nil {
+			l.HoldOut = &HoldOut{last.Workers, scaling.Middle(last.Steps), smaller.fit(level).estimate(last.Workers, last.Batch)}
+		}
+	}
+	return l, nil
+}
+
+// check says what is wrong with the study, or refuses it.
+func (s *Study) check() error {
+	if s.Replica < 1 || s.Stages < 1 || s.Virtual < 1 || !(s.Micro >= 0) || s.RackSize < 0 {
+		return fmt.Errorf("a layout of %d workers a replica, %d pipeline stages, %d virtual stages and microbatches of %g samples; all but the last are 1 or more", s.Replica, s.Stages, s.Virtual, s.Micro)
+	}
+	workers := map[int]bool{}
+	for _, c := range s.Counts {
+		if err := s.shares(c.Workers, c.Batch); err != nil {
+			return err
+		}
+		if len(c.Steps) == 0 {
+			return fmt.Errorf("%s without a run", number.Count(c.Workers, "worker"))
+		}
+		for _, x := range c.Steps {
+			if !(x > 0) || math.IsInf(x, 1) {
+				return fmt.Errorf("%s: a step time of %g s; want more than 0", number.Count(c.Workers, "worker"), x)
+			}
+		}
+		workers[c.Workers] = true
+	}
+	switch len(workers) {
+	case 0:
+		return &Refusal{"no run has a step time", "two worker counts, with 3 runs each"}
+	case 1:
+		n := s.Counts[0].Workers
+		return &Refusal{fmt.Sprintf("%s alone do not tell how step time changes with their number", number.Count(n, "worker")),
+			fmt.Sprintf("%d workers, 3 runs: one more count, twice or four times as large", 2*n)}
+	}
+	return nil
+}
+
+// shares refuses a batch that workers cannot share.
+func (s *Study) shares(workers int, batch float64) error {
+	replicas := workers / s.Replica
+	switch own := batch / float64(max(1, replicas)); {
+	case workers < 1 || workers%s.Replica != 0:
+		return fmt.Errorf("%s cannot be divided into replicas of %d (tp·pp·cp); give a multiple of %d", number.Count(workers, "worker"), s.Replica, s.Replica)
+	case !(batch > 0) || math.IsInf(batch, 1):
+		return fmt.Errorf("a global batch of %g; want more than 0", batch)
+	case s.Micro > 0 && (own < s.Micro || own != s.Micro*math.Round(own/s.Micro)):
+		return fmt.Errorf("a global batch of %g over %s is %g samples each, which are no whole microbatches of %g; give a multiple of %g", batch, number.Count(replicas, "replica"), own, s.Micro, s.Micro*float64(replicas))
+	}
+	return nil
+}
+
+// fit samples the laws.
+func (s *Study) fit(level float64) *Law {
+	l := &Law{setting: setting{Layout: s.Layout, rackSize: float64(s.RackSize)}, counts: slices.Clone(s.Counts), level: level}
+	slices.SortFunc(l.counts, func(a, b Count) int { return cmp.Or(cmp.Compare(a.Workers, b.Workers), cmp.Compare(a.Batch, b.Batch)) })
+	for _, c := range l.counts {
+		if c.Nodes > 1 {
+			l.nodeSize = max(l.nodeSize, math.Ceil(float64(c.Workers)/float64(c.Nodes)))
+		}
+	}
+	last := l.counts[len(l.counts)-1]
+	start, edge := l.place(0), l.place(len(l.counts)-1)
+	least := edge.work
+	for i := range l.counts {
+		least = min(least, l.place(i).work)
+	}
+	l.terms = slices.Clone(terms)
+	for i, c := range l.counts {
+		p := l.place(i)
+		if i > 0 && p.parties > 1 || p == edge {
+			l.terms = append(l.terms, bend(p, p == edge))
+		}
+		if p.work < start.work || p.work == least {
+			l.terms = append(l.terms, uncover(p.work, mean(c.Steps)/mean(last.Steps), p.work == least))
+		}
+	}
+	var seen []int // terms that some count has
+	for j, t := range l.terms {
+		l.scale = append(l.scale, t.usual*mean(last.Steps)/t.unit(&l.setting, start, edge))
+		for i := range l.counts {
+			if t.of(&l.setting, l.place(i)) != 0 {
+				seen = append(seen, j)
+				break
+			}
+		}
+	}
+	d := &design{terms: len(seen) + 2}
+	for i, c := range l.counts {
+		own := mean(c.Steps)
+		row := make([]float64, d.terms)
+		for k, j := range seen {
+			row[k] = l.scale[j] * l.terms[j].of(&l.setting, l.place(i)) / own
+		}
+		// What changed from the first count to the last and has nothing to do with them:
+		// either way, and not carried on.
+		row[len(seen)] = drift * (float64(i)/float64(len(l.counts)-1) - 0.5)
+		row[len(seen)+1] = -row[len(seen)]
+		d.rows = append(d.rows, row)
+		d.runs = append(d.runs, float64(len(c.Steps)))
+		d.free += float64(len(c.Steps) - 1)
+		for _, x := range c.Steps {
+			d.pure += (x/own - 1) * (x/own - 1)
+		}
+	}
+	r := rand.New(rand.NewPCG(uint64(len(l.counts)), uint64(last.Workers)))
+	for _, some := range d.sample() {
+		all := draw{make([]float64, len(l.terms)), some.odd}
+		for j := range all.beta { // what no count has is as likely as ever
+			all.beta[j] = magnitude(r, math.NaN()) * math.Abs(r.NormFloat64())
+		}
+		for k, j := range seen {
+			all.beta[j] = some.beta[k]
+		}
+		l.draws = append(l.draws, all)
+	}
+	return l
+}
+
+func (l *Law) place(i int) place { return l.at(l.counts[i].Workers, l.counts[i].Batch) }
+
+// Largest is the largest measured worker count.
+func (l *Law) Largest() int { return l.counts[len(l.counts)-1].Workers }
+
+// estimate is the step time of so many workers with a global batch, whatever may be
+// said against it.
+func (l *Law) estimate(workers int, batch float64) Estimate {
+	p := l.at(workers, batch)
+	r := rand.New(rand.NewPCG(uint64(workers), 1))
+	unit := make([]float64, len(l.terms))
+	for j, t := range l.terms {
+		unit[j] = l.scale[j] * t.of(&l.setting, p)
+	}
+	steps := make([]float64, len(l.draws))
+	for i, d := range l.draws {
+		for j, u := range unit {
+			steps[i] += d.beta[j] * u
+		}
+		steps[i] *= math.Exp(d.odd * r.NormFloat64())
+	}
+	slices.Sort(steps)
+	at := func(q float64) float64 { return steps[int(q*float64(len(steps)-1)+0.5)] }
+	return Estimate{Value: at(0.5), Low: at((1 - l.level) / 2), High: at((1 + l.level) / 2)}
+}
+
+// Predict is the step time of so many workers with a global batch. The error is a
+// *Refusal, or says why so many cannot share the batch.
+func (l *Law) Predict(workers int, batch float64) (Estimate, error) {
+	s := Study{Layout: l.Layout}
+	if err := s.shares(workers, batch); err != nil {
+		return Estimate{}, err
+	}
+	if why := l.beyond(workers, batch); why != nil {
+		return Estimate{}, why
+	}
+	e := l.estimate(workers, batch)
+	if e.High > widest*e.Low {
+		next := fmt.Sprintf("%d workers, 3 runs: nearer to %d", l.nearer(workers), workers)
+		if workers <= l.Largest() {
+			next = fmt.Sprintf("%d workers, 3 runs", workers)
+		}
+		return Estimate{}, &Refusal{fmt.Sprintf("the measurements allow any step time from %.3g to %.3g s at %d workers", e.Low, e.High, workers), next}
+	}
+	return e, nil
+}
+
+// beyond refuses what lies behind something that was not measured.
+func (l *Law) beyond(workers int, batch float64) *Refusal {
+	p := l.at(workers, batch)
+	most, least, racks, nodes := 0.0, math.Inf(1), 0.0, 0
+	for i, c := range l.counts {
+		at := l.place(i)
+		most, least, racks = max(most, at.work), min(least, at.work), max(racks, at.racks)
+		nodes = max(nodes, c.Nodes)
+		if c.Nodes == 0 {
+			nodes = math.MaxInt // not known
+		}
+	}
+	largest := l.Largest()
+	next := func(why string) string {
+		return fmt.Sprintf("%d workers, 3 runs: %s", l.nearer(workers), why)
+	}
+	h := l.HoldOut
+	switch {
+	case workers > farthest*largest:
+		return &Refusal{fmt.Sprintf("%d workers are more than %d times the largest measured worker count, %d", workers, farthest, largest), next("nearer to what is asked")}
+	case workers > largest && nodes == 1:
+		return &Refusal{fmt.Sprintf("everything was measured on one node; beyond %s comes a network that was not measured", number.Count(largest, "worker")), next("on two nodes or more")}
+	case p.racks > 1 && racks <= 1:
+		return &Refusal{fmt.Sprintf("%d workers take %g racks; what crosses their border was not measured", workers, p.racks), next("on more than one rack")}
+	case p.work > farthest*most || p.work*farthest < least:
+		return &Refusal{fmt.Sprintf("with a global batch of %g each replica has %g samples, more than %d times away from all that were measured", batch, batch/p.replicas, farthest), "a batch of each replica nearer to it"}
+	case h != nil && workers > largest && math.Abs(h.Error()) > missed && (h.Measured < h.Predicted.Low || h.Measured > h.Predicted.High):
+		return &Refusal{fmt.Sprintf("fitted to the smaller counts, the law is %+.0f %% off at %d workers: something appears there that no law here has", 100*h.Error(), h.Workers), next("to see how it goes on")}
+	}
+	return nil
+}
+
+// nearer is a count to measure on the way to one that is asked about: the last doubling
+// of the largest before it, at most four times the largest.
+func (l *Law) nearer(workers int) int {
+	n := 2 * l.Largest()
+	if 2*n < workers {
+		n *= 2
+	}
+	return n
+}
+
+func mean(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += x
+	}
+	return sum / float64(len(xs))
+}

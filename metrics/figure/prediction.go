@@ -1,0 +1,88 @@
+package figure
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+	"github.com/scalebench/scalebench/metrics/scaling/predict"
+)
+
+// Prediction is the name of the figure of what was measured and what is predicted.
+const Prediction = "prediction"
+
+// DrawPrediction draws the rate of a worker at each measured count, and what is
+// predicted up to so many times the largest: a line and a band for each series. Why says
+// of a series why nothing is predicted for it.
+func DrawPrediction(list []*predict.Series, times int, confidence float64, o Options) (*Drawing, error) {
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s figure: %w", Prediction, errNothing)
+	}
+	c := chart{x: workersAxis(), y: newAxis("rate of a worker (" + shown(list[0].Unit) + ")"), scattered: len(list) > 1}
+	var without []string
+	var bands, rest []Mark
+	for style, s := range list {
+		name := shown(s.Name)
+		if s.Unit != list[0].Unit {
+			without = append(without, name+" (its rate is in "+shown(s.Unit)+")")
+			continue
+		}
+		last := XY{}
+		for _, n := range s.Counts {
+			at := float64(n.Workers)
+			for _, x := range n.Steps {
+				rest = append(rest, Mark{Kind: Dot, Series: name, Points: []XY{{at, n.Batch / x / at}}, style: style, alone: len(n.Steps) == 1})
+			}
+			last = XY{at, n.Batch / scaling.Middle(n.Steps) / at}
+			rest = append(rest, Mark{Kind: Median, Series: name, Points: []XY{last}, style: style})
+		}
+		upto := 0
+		for _, n := range s.Counts {
+			upto = max(upto, times*n.Workers)
+		}
+		workers, rates, err := predict.Band(s, confidence, upto)
+		var refusal *predict.Refusal
+		switch {
+		case errors.As(err, &refusal):
+			without = append(without, name+" ("+refusal.Why+")")
+		case err != nil:
+			return nil, fmt.Errorf("%s figure: %w", Prediction, err)
+		case len(workers) < 2:
+			without = append(without, name+" (the measurements allow too much)")
+		default:
+			var line, low, high []XY
+			for i, n := range workers {
+				at := float64(n)
+				line = append(line, XY{at, rates[i].Value / at})
+				low = append(low, XY{at, rates[i].Low / at})
+				high = append(high, XY{at, rates[i].High / at})
+			}
+			slices.Reverse(low)
+			bands = append(bands, Mark{Kind: Band, Series: name, Points: append(high, low...), style: style})
+			rest = append([]Mark{{Kind: Line, Series: name, Points: line, style: style}}, rest...)
+			last = line[len(line)-1]
+		}
+		if len(list) > 1 && last.X > 0 {
+			rest = append(rest, Mark{Kind: Label, Series: name, Points: []XY{last}, Text: name, style: style})
+		}
+	}
+	if len(rest) == 0 {
+		return nil, fmt.Errorf("%s figure: %w", Prediction, errNothing)
+	}
+	c.marks = append(bands, rest...)
+	c.y.zero = true
+	level := number.Short(100*confidence, 3) + " %"
+	c.caption = []string{
+		fmt.Sprintf("Rate over all workers divided by their number: a flat line scales perfectly. Dots: runs; markers: medians. Line and band: what is predicted from them, and its %s interval, up to %d times the largest count or as far as it is answered.", level, times),
+	}
+	if len(without) > 0 {
+		c.caption = append(c.caption, "Not predicted: "+join(without)+".")
+	}
+	if err := c.fit(); err != nil {
+		return nil, fmt.Errorf("%s figure: %w", Prediction, err)
+	}
+	o.Title = shown(o.Title)
+	return compose(Prediction, []chart{c}, o)
+}

@@ -1,0 +1,93 @@
+package tables
+
+import (
+	"fmt"
+
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling/predict"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// PredictionSentence is the answer for people.
+func PredictionSentence(a *predict.Answer) string {
+	what := number.Count(a.Workers, "worker")
+	if text := predict.Text(a.Layout); text != "" {
+		what += " (" + text + ")"
+	}
+	switch {
+	case a.Refused != "":
+		return fmt.Sprintf("Nothing is predicted for %s: %s. Measure next: %s.", what, a.Refused, a.Next)
+	case a.Step != nil:
+		return fmt.Sprintf("A step takes %s on %s with a global batch of %s: %s %s (%s intervals).",
+			figure(a.Step, number.Seconds), what, number.Exact(*a.GlobalBatch), figure(a.Rate, number.Significant), a.Unit, level(a))
+	}
+	return fmt.Sprintf("%s do %s %s (%s interval).", what, figure(a.Rate, number.Significant), a.Unit, level(a))
+}
+
+func level(a *predict.Answer) string { return number.Short(100*a.Confidence, 3) + " %" }
+
+func figure(f *predict.Figure, show func(float64) string) string {
+	show = number.Alike(show, f.Value, f.Low, f.High)
+	return show(f.Value) + " [" + show(f.Low) + ", " + show(f.High) + "]"
+}
+
+// Prediction is what was measured and what is predicted, for people.
+func Prediction(a *predict.Answer) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "workers"}, {Key: "basis"}, {Key: "runs"}, {Key: "global_batch", Right: true, Optional: true},
+		{Key: "step_seconds", Head: "step time", Right: true, Optional: true}, {Key: "rate", Head: "rate", Unit: a.Unit, Right: true}}}
+	for _, r := range a.Measured {
+		var batch, step any
+		if r.Step != nil {
+			batch, step = number.Exact(*r.GlobalBatch), number.Seconds(*r.Step)
+		}
+		t.Add(r.Workers, "measured", r.Runs, batch, step, number.Significant(r.Rate))
+	}
+	if a.Rate != nil {
+		var batch, step any
+		if a.Step != nil {
+			batch, step = number.Exact(*a.GlobalBatch), figure(a.Step, number.Seconds)
+		}
+		t.Add(a.Workers, "predicted", nil, batch, step, figure(a.Rate, number.Significant))
+		t.Notes = append(t.Notes, fmt.Sprintf("Measured: medians over runs. In brackets: %s intervals, of the median that would be measured.", level(a)))
+	}
+	if n := len(a.Measured); n > 0 {
+		if a.HoldOut != nil {
+			t.Notes = append(t.Notes, fmt.Sprintf("Hold-out: fitted to the smaller counts, the step time at %d workers is %+.1f %% off; %s %s were predicted, %s measured.",
+				a.Measured[n-1].Workers, 100**a.HoldOut, figure(a.HeldOut, number.Significant), a.Unit, number.Significant(a.Measured[n-1].Rate)))
+		} else if a.Rate != nil {
+			t.Notes = append(t.Notes, "Hold-out: none; that takes three worker counts.")
+		}
+	}
+	switch {
+	case a.Memory != nil:
+		t.Notes = append(t.Notes, fmt.Sprintf("Memory of a worker: at most %s (%s at the most workers that were measured).", number.Bytes(*a.Memory), a.MemoryMeasure))
+	case a.Rate != nil:
+		t.Notes = append(t.Notes, "Memory of a worker: unmeasured; whether it fits is not known.")
+	}
+	return t
+}
+
+// PredictionData is every count of every series for programs.
+func PredictionData(list []*predict.Answer) *table.Table {
+	t := &table.Table{}
+	for _, key := range []string{"series", "layout", "workers", "basis", "runs", "global_batch", "step_seconds", "step_seconds_low", "step_seconds_high",
+		"rate", "rate_low", "rate_high", "rate_unit", "hold_out", "memory_bytes", "refused", "next"} {
+		t.Columns = append(t.Columns, table.Column{Key: key})
+	}
+	for _, a := range list {
+		layout := predict.Text(a.Layout)
+		for _, r := range a.Measured {
+			t.Add(a.Series, layout, r.Workers, "measured", r.Runs, r.GlobalBatch, r.Step, nil, nil, r.Rate, nil, nil, a.Unit, nil, nil, "", "")
+		}
+		cells := []any{a.Series, layout, a.Workers, "predicted", nil, a.GlobalBatch}
+		for _, f := range []*predict.Figure{a.Step, a.Rate} {
+			if f == nil {
+				cells = append(cells, nil, nil, nil)
+				continue
+			}
+			cells = append(cells, f.Value, f.Low, f.High)
+		}
+		t.Add(append(cells, a.Unit, a.HoldOut, a.Memory, a.Refused, a.Next)...)
+	}
+	return t
+}

@@ -1,0 +1,122 @@
+package predict
+
+import "math"
+
+// term is one of the times that add up to a step's, for a coefficient of 1.
+type term struct {
+	name string
+	of   func(s *setting, p place) float64
+	// usual is the standard deviation of what the term adds to the step at the largest
+	// measured count, as a share of the step there, before anything is measured; each
+	// coefficient is 0 or more, and half-normal.
+	usual   float64
+	against against
+}
+
+// place is where a step is asked about.
+type place struct {
+	workers  float64
+	replicas float64 // that share the batch
+	work     float64 // microbatches a worker goes through, the pipeline's bubble among them; without microbatches, samples
+	inside   float64 // replicas within a node
+	parties  float64 // that exchange gradients over the network: nodes, or replicas that take one or more
+	racks    float64
+}
+
+// setting is what places of a study have in common.
+type setting struct {
+	Layout
+	nodeSize, rackSize float64 // workers, nodes; 0: not known
+}
+
+// at is the place of so many workers with a global batch.
+func (s *setting) at(workers int, batch float64) place {
+	p := place{workers: float64(workers), replicas: float64(workers) / float64(s.Replica), inside: 1, racks: 1}
+	own := batch / p.replicas
+	p.work = own
+	if s.Micro > 0 {
+		p.work = own/s.Micro + float64(s.Stages-1)/float64(s.Virtual)
+	}
+	if s.nodeSize > 0 {
+		p.inside = max(1, min(p.replicas, math.Floor(s.nodeSize/float64(s.Replica))))
+		if s.rackSize > 0 {
+			p.racks = math.Ceil(math.Ceil(p.workers/s.nodeSize) / s.rackSize)
+		}
+	}
+	p.parties = math.Ceil(p.replicas / p.inside)
+	return p
+}
+
+// terms are the law. With t the time of a microbatch, m microbatches and a pipeline of
+// P stages, V on each worker, a step computes t·(m + (P−1)/V) (Narayanan et al.,
+// SC'21); the all-reduce of the gradients takes 2·(1 − 1/q) of their size over q
+// parties, and the latencies of a ring or a tree (Thakur, Rabenseifner & Gropp, 2005);
+// the slowest of n workers is √(2·ln n) standard deviations behind the mean (the
+// leading term for normal ones; Gumbel 1958).
+var terms = []term{
+	{"microbatches", func(s *setting, p place) float64 { return p.work }, 3, atEdge},
+	{"step", func(s *setting, p place) float64 { return 1 }, 0.5, one},
+	{"optimizer, sharded", func(s *setting, p place) float64 { return 1 / p.replicas }, 0.05, atStart},
+	{"stragglers", func(s *setting, p place) float64 { return p.work * math.Sqrt(2*math.Log(p.workers)) }, 0.1, atEdge},
+	{"reduction in a node", func(s *setting, p place) float64 { return 1 - 1/p.inside }, 0.2, one},
+	{"reduction between nodes", func(s *setting, p place) float64 { return 1 - 1/p.parties }, 0.5, one},
+	{"latency of a tree", func(s *setting, p place) float64 { return math.Log2(p.parties) }, 0.1, one},
+	{"latency of a ring", func(s *setting, p place) float64 { return p.parties - 1 }, 0.1, atEdge},
+	{"reduction between racks", func(s *setting, p place) float64 { return 1 - 1/p.racks }, 0.2, one},
+}
+
+// What a coefficient of a term is measured against: what it has at the largest count,
+// at the smallest, or 1.
+type against int
+
+const (
+	one against = iota
+	atEdge
+	atStart
+)
+
+func (t term) unit(s *setting, start, edge place) float64 {
+	u := 1.0
+	switch t.against {
+	case atEdge:
+		u = t.of(s, edge)
+	case atStart:
+		u = t.of(s, start)
+	}
+	if u > 0 {
+		return u
+	}
+	return 1
+}
+
+// bend is a cost that grows with each doubling of the parties beyond a place: a switch
+// that fills up, a border that is crossed. Beyond the largest count nothing says more of
+// it than what is usual.
+func bend(at place, last bool) term {
+	usual := 0.03
+	if last {
+		usual = unseen
+	}
+	return term{"bend", func(s *setting, p place) float64 {
+		return max(0, math.Log2(p.parties/at.parties)) * min(1, p.work/at.work)
+	}, usual, one}
+}
+
+// uncover is a transfer that hides behind computing until there is too little of it: step
+// is the time of a step there, over that at the largest count.
+func uncover(work, step float64, last bool) term {
+	usual := 0.3 * step
+	if last {
+		usual = 0.12
+	}
+	return term{"uncovered", func(s *setting, p place) float64 { return max(0, 1-p.work/work) }, usual, one}
+}
+
+const (
+	// unseen is the standard deviation of what a doubling of the parties beyond the data
+	// may bring, as a share of the step.
+	unseen = 0.08
+	// drift is that of what changes from the first measured count to the last for other
+	// reasons than their number.
+	drift = 0.05
+)

@@ -1,0 +1,270 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// The parameters that say how a model is laid out, by the last part of their path.
+// Those of Follows change with the number of workers and separate no series.
+var (
+	keys    = []string{"tp", "pp", "cp", "ep", "vp", "zero", "micro_batch", "checkpointing"}
+	follows = []string{"dp", "dp_replicate", "dp_shard", "accumulate", "microbatches"}
+)
+
+// Keys are the parameters that a layout is told by.
+func Keys() []string { return slices.Clone(keys) }
+
+// Follows reports whether a parameter follows from the number of workers, the layout
+// and the batch.
+func Follows(parameter string) bool { return slices.Contains(follows, lastPart(parameter)) }
+
+func lastPart(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
+// Parameter is the value of a layout's key in a run's parameters, whatever table it
+// stands in; nil where it is not there.
+func Parameter(parameters map[string]any, key string) any {
+	if v, ok := parameters[key]; ok {
+		return v
+	}
+	for k, v := range parameters {
+		if lastPart(k) == key && !strings.HasPrefix(k, "fingerprint.") {
+			return v
+		}
+	}
+	return nil
+}
+
+func amount(parameters map[string]any, key string) (float64, bool) {
+	v := scaling.ValueOf(Parameter(parameters, key))
+	return v.Number, v.Numeric() && v.Number > 0
+}
+
+// Batch is the samples of a step of a run, over all workers; 0 where it is not known.
+func Batch(o *scaling.Observation) float64 {
+	if b, ok := amount(o.Parameters, "global_batch"); ok {
+		return b
+	}
+	replicas := float64(o.Workers) / float64(replica(o.Parameters))
+	if micro, ok := amount(o.Parameters, "micro_batch"); ok {
+		if times, ok := amount(o.Parameters, "accumulate"); ok {
+			return micro * times * replicas
+		}
+	}
+	b := scaling.ValueOf(o.Parameters["workload.batch"]).Number
+	switch o.Parameters["workload.scaling"] {
+	case "weak":
+		return b * replicas
+	case "strong":
+		return b
+	}
+	return 0
+}
+
+func replica(parameters map[string]any) int {
+	n := 1.0
+	for _, key := range []string{"tp", "pp", "cp"} {
+		if x, ok := amount(parameters, key); ok {
+			n *= x
+		}
+	}
+	return int(n)
+}
+
+// Series is a study of one series of runs, and what its figures are.
+type Series struct {
+	Study
+	Name   string
+	Values map[string]any // of the layout, by key; only those that runs record
+	// Weak and Fixed tell how the global batch goes with the number of workers; neither,
+	// and it must be said for each count.
+	Weak, Fixed bool
+	// Relative is for runs whose batch is not known: batches are then in those of one
+	// replica (Weak) or of all (Fixed), and step times mean nothing.
+	Relative bool
+	Unit     string  // of rates, which are a batch over a step: "samples/s"
+	Memory   *Memory // nil: no run says
+}
+
+// Memory is what a worker was measured to need at most.
+type Memory struct {
+	Workers int     // the count with most replicas that says
+	Bytes   float64 // largest of its runs, of a worker
+	Measure string  // "reserved_memory"
+}
+
+// BatchAt is the global batch of so many workers, as it was measured to go.
+func (s *Series) BatchAt(workers int) (float64, error) {
+	switch first := s.Counts[0]; {
+	case s.Fixed:
+		return first.Batch, nil
+	case s.Weak:
+		return first.Batch / float64(first.Workers) * float64(workers), nil
+	}
+	return 0, fmt.Errorf("the global batch neither stays the same nor grows with the workers in these runs; say with --global-batch how large it is")
+}
+
+// ErrScaling is for runs of which nobody knows how their batch goes with the workers.
+var ErrScaling = errors.New("the runs do not say how large their global batch is, nor whether it grows with the workers")
+
+// memories are the figures of a worker's memory, the one that decides first.
+var memories = []string{"reserved_memory", "allocated_memory", "used_memory"}
+
+// Of is what the runs of a curve over workers say. Scaling is "weak" or "strong" where
+// the user says it, "" where the runs do.
+func Of(c scaling.Curve, obs []scaling.Observation, kind string) (*Series, error) {
+	mine := map[string]bool{}
+	for _, p := range c.Points {
+		for _, r := range p.Runs {
+			mine[r.ID] = true
+		}
+	}
+	var runs []*scaling.Observation
+	for i := range obs {
+		if mine[obs[i].Run] {
+			runs = append(runs, &obs[i])
+		}
+	}
+	s := &Series{Name: c.Series, Values: map[string]any{}, Unit: "samples/s"}
+	s.Layout = Layout{Replica: 1, Stages: 1, Virtual: 1}
+	if len(runs) == 0 {
+		return s, &Refusal{"no run has finished successfully yet", "two worker counts, with 3 runs each"}
+	}
+	for _, key := range keys {
+		if v := Parameter(runs[0].Parameters, key); v != nil {
+			s.Values[key] = v
+		}
+	}
+	s.Replica = replica(runs[0].Parameters)
+	if x, ok := amount(runs[0].Parameters, "pp"); ok {
+		s.Stages = int(x)
+	}
+	if x, ok := amount(runs[0].Parameters, "vp"); ok {
+		s.Virtual = int(x)
+	}
+	if x, ok := amount(runs[0].Parameters, "micro_batch"); ok {
+		s.Micro = x
+	}
+	if kind == "" {
+		kind = c.Scaling
+	}
+	rate := measure.Throughput
+	if !slices.ContainsFunc(runs, func(o *scaling.Observation) bool { return o.Known(rate) != nil }) &&
+		slices.ContainsFunc(runs, func(o *scaling.Observation) bool { return o.Known(measure.TokensPerSecond) != nil }) {
+		rate, s.Unit = measure.TokensPerSecond, "tokens/s"
+	}
+	// Without a batch of every run, or with a rate in another unit than the batch's, only
+	// rates can be compared.
+	s.Relative = slices.ContainsFunc(runs, func(o *scaling.Observation) bool {
+		return Batch(o) == 0 || o.Known(measure.Throughput) == nil && o.Known("step_seconds") == nil
+	})
+	if s.Relative {
+		if kind != "weak" && kind != "strong" {
+			return s, ErrScaling
+		}
+		s.Micro = 0
+	}
+	for _, o := range runs {
+		batch := Batch(o)
+		if s.Relative {
+			batch = 1
+			if kind == "weak" {
+				batch = float64(o.Workers / s.Replica)
+			}
+		}
+		step := 0.0
+		if x := o.Known(rate); x != nil && *x > 0 {
+			step = batch / *x
+			if rate == measure.TokensPerSecond && !s.Relative { // the batch is of sequences
+				step = 0
+			}
+		}
+		if x := o.Known("step_seconds"); step == 0 && x != nil && !s.Relative {
+			step = *x
+		}
+		if step == 0 {
+			continue
+		}
+		i := slices.IndexFunc(s.Counts, func(c Count) bool { return c.Workers == o.Workers && c.Batch == batch })
+		if i < 0 {
+			i = len(s.Counts)
+			s.Counts = append(s.Counts, Count{Workers: o.Workers, Nodes: o.Nodes, Batch: batch})
+		}
+		s.Counts[i].Steps = append(s.Counts[i].Steps, step)
+		s.remember(o)
+	}
+	if !s.Relative && rate == measure.TokensPerSecond {
+		s.Unit = "samples/s"
+	}
+	slices.SortFunc(s.Counts, func(a, b Count) int { return a.Workers - b.Workers })
+	s.Fixed, s.Weak = len(s.Counts) > 0, len(s.Counts) > 0
+	for _, c := range s.Counts {
+		first := s.Counts[0]
+		s.Fixed = s.Fixed && c.Batch == first.Batch
+		s.Weak = s.Weak && math.Abs(c.Batch/float64(c.Workers)/(first.Batch/float64(first.Workers))-1) < 1e-9
+	}
+	if s.Fixed && s.Weak { // one count
+		s.Fixed, s.Weak = kind == "strong", kind == "weak"
+	}
+	return s, nil
+}
+
+// remember keeps the memory of the run with most replicas.
+func (s *Series) remember(o *scaling.Observation) {
+	for _, name := range memories {
+		x := o.Known(name)
+		switch {
+		case x == nil:
+			continue
+		case s.Memory == nil || o.Workers > s.Memory.Workers:
+			s.Memory = &Memory{o.Workers, *x, name}
+		case o.Workers == s.Memory.Workers && name == s.Memory.Measure:
+			s.Memory.Bytes = max(s.Memory.Bytes, *x)
+		}
+		return
+	}
+}
+
+// Needs is the most that a worker of so many needs, by what was measured: the states of
+// a model are the same on each replica or shared out over all, and what a microbatch
+// takes does not depend on their number, so more workers never need more each. ok is
+// false for fewer than were measured.
+func (m *Memory) Needs(workers int) (bytes float64, ok bool) {
+	if m == nil || workers < m.Workers {
+		return 0, false
+	}
+	return m.Bytes, true
+}
+
+// Text is a layout in words: "tp=8 pp=8"; "" for none.
+func Text(values map[string]any) string {
+	var words []string
+	for _, key := range keys {
+		if v, ok := values[key]; ok {
+			words = append(words, fmt.Sprintf("%s=%s", key, scaling.ValueOf(v)))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// Ended says whether what of the layout ended for lack of memory tells that so many
+// workers have too little: "" where nothing does.
+func Ended(exhausted []scaling.Planned, values map[string]any, workers int) string {
+	for _, p := range exhausted {
+		same := p.Workers >= workers
+		for _, key := range keys {
+			same = same && scaling.ValueOf(Parameter(p.Parameters, key)) == scaling.ValueOf(values[key])
+		}
+		if same {
+			return fmt.Sprintf("with this layout memory ran out on %s", number.Count(p.Workers, "worker"))
+		}
+	}
+	return ""
+}
