@@ -53,8 +53,8 @@ func (r *serving) load(ctx context.Context, addresses, hosts []string, startup t
 		return err
 	}
 	s := trial.Service{Dial: dial, Replicas: names, Null: r.null, Seed: uint64(r.point.Seed), InProcess: w.Target == study.Process, Phase: r.phase, Figure: r.figure, Doubt: r.doubt, Log: r.latencies}
-	if s.InProcess || target.OverGRPC(servers[0]) {
-		s.Null = nil // there is no client of a server; or its null server speaks HTTP
+	if s.InProcess {
+		s.Null = nil // there is no client of a server
 	}
 	return s.Measure(ctx, w)
 }
@@ -81,7 +81,7 @@ func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func
 		}
 		return func(batch int) (func() (load.Sender, error), error) {
 			if _, warm := r.asked[batch]; !warm {
-				r.asked[batch] = exchanged{h, h.Warm(time.Now().Add(time.Duration(w.Timeout)))}
+				r.asked[batch] = overHTTP(h, time.Now().Add(time.Duration(w.Timeout)))
 			}
 			return h.Dial, nil
 		}, h.Check()
@@ -107,8 +107,11 @@ func (r *serving) dialer(ctx context.Context, servers []string) (func(int) (func
 				}
 			}
 			asked[batch] = q
-			if q.HTTP != nil {
-				r.asked[batch] = exchanged{q.HTTP, q.HTTP.Warm(time.Now().Add(time.Duration(w.Timeout)))}
+			switch deadline := time.Now().Add(time.Duration(w.Timeout)); {
+			case q.HTTP != nil:
+				r.asked[batch] = overHTTP(q.HTTP, deadline)
+			case q.GRPC != nil:
+				r.asked[batch] = overGRPC(q.GRPC, deadline)
 			}
 		}
 		return asked[batch].Dial, nil
@@ -153,10 +156,30 @@ func (r *serving) asker(ctx context.Context, servers []string, expect []byte) (f
 	}, nil
 }
 
-// exchanged is a request over HTTP, and how long the answer was.
+// exchanged is how a service is asked, and how to ask a server that answers at once
+// with as much.
 type exchanged struct {
-	request *target.HTTP
-	answer  int // bytes, or texts of a stream
+	null   []string // that server's options, for scalebench-worker null
+	scheme string   // of its URL
+	dial   func(server string) func() (load.Sender, error)
+}
+
+// overHTTP is an exchange for which each replica is asked once more.
+func overHTTP(h *target.HTTP, deadline time.Time) exchanged {
+	e := exchanged{scheme: "http://", dial: func(server string) func() (load.Sender, error) { return h.Like(server).Dial }}
+	switch answer := h.Warm(deadline); {
+	case !h.Streams:
+		e.null = []string{"--answer", strconv.Itoa(answer)}
+	case answer > 0:
+		e.null = []string{"--tokens", strconv.Itoa(answer)}
+	}
+	return e
+}
+
+// overGRPC is the same over gRPC.
+func overGRPC(g *target.GRPC, deadline time.Time) exchanged {
+	return exchanged{scheme: "grpc://", null: []string{"--grpc", "--answer", strconv.Itoa(g.Warm(deadline))},
+		dial: func(server string) func() (load.Sender, error) { return g.Like(server).Dial }}
 }
 
 // null starts a server that answers at once, with as much as the replicas do, and says
@@ -164,9 +187,9 @@ type exchanged struct {
 func (r *serving) null(ctx context.Context, batch int) (dial func() (load.Sender, error), end func(), err error) {
 	asked, ok := r.asked[batch]
 	if !ok {
-		return nil, nil, errors.New("nothing was asked over HTTP")
+		return nil, nil, errors.New("nothing was asked yet")
 	}
-	if asked.request.Streams && asked.answer == 0 {
+	if asked.null == nil {
 		return nil, nil, errors.New("the first answer was no stream")
 	}
 	self, err := os.Executable()
@@ -179,11 +202,7 @@ func (r *serving) null(ctx context.Context, batch int) (dial func() (load.Sender
 		return nil, nil, err
 	}
 	address := net.JoinHostPort(ip.String(), strconv.Itoa(port))
-	length := "--answer"
-	if asked.request.Streams {
-		length = "--tokens"
-	}
-	server, err := replica.Start(replica.Options{Arguments: []string{self, "null", "--listen", address, length, strconv.Itoa(asked.answer)}, Log: os.Stdout})
+	server, err := replica.Start(replica.Options{Arguments: append([]string{self, "null", "--listen", address}, asked.null...), Log: os.Stdout})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -191,5 +210,5 @@ func (r *serving) null(ctx context.Context, batch int) (dial func() (load.Sender
 		server.End()
 		return nil, nil, err
 	}
-	return asked.request.Like("http://" + address + "/").Dial, server.End, nil
+	return asked.dial(asked.scheme + address + "/"), server.End, nil
 }

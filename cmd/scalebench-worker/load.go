@@ -27,7 +27,7 @@ func loadCommand() *cli.Command {
 		Usage: "send requests to a service by hand and print rate and latency",
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "url", Usage: "`URL` of a service; several are replicas, asked in turn", Required: true},
-			&cli.StringFlag{Name: "model", Usage: "ask the model `NAME` by the Open Inference Protocol v2, at --url http://HOST:PORT or grpc://HOST:PORT"},
+			&cli.StringFlag{Name: "model", Usage: "ask the model `NAME` by the Open Inference Protocol v2, at --url http://HOST:PORT or grpc://HOST:PORT (https and grpcs with TLS)"},
 			&cli.IntFlag{Name: "batch", Usage: "with --model: `N` samples in a request, drawn from --seed", Value: 1},
 			&cli.BoolFlag{Name: "json-tensors", Usage: "with --model: send numbers as JSON even to a server that takes binary tensors"},
 			&cli.DurationFlag{Name: "ready", Usage: "with --model: wait for `TIME` until the model is ready", Value: time.Minute},
@@ -53,17 +53,25 @@ func nullCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` to listen at", Value: "127.0.0.1:0"},
 			&cli.IntFlag{Name: "answer", Usage: "answer with `N` bytes", Value: 100},
+			&cli.BoolFlag{Name: "grpc", Usage: "answer over gRPC"},
 			&cli.IntFlag{Name: "tokens", Usage: "answer with a stream of `N` tokens, by OpenAI's protocol"},
 			&cli.DurationFlag{Name: "ttft", Usage: "with --tokens: send the first after `TIME`"},
 			&cli.DurationFlag{Name: "tpot", Usage: "with --tokens: send each further one `TIME` later"},
 		},
 		Action: func(c *cli.Context) error {
+			if c.Bool("grpc") && c.Int("tokens") > 0 {
+				return errors.New("--grpc and --tokens cannot be combined: streams of OpenAI's protocol go over HTTP; leave one out")
+			}
 			l, err := net.Listen("tcp", c.String("listen"))
 			if err != nil {
 				return err
 			}
 			ctx, stop := untilSignal(c)
 			defer stop()
+			if c.Bool("grpc") {
+				fmt.Fprintf(c.App.Writer, "grpc://%s\n", l.Addr())
+				return target.NullGRPC(ctx, l, c.Int("answer"))
+			}
 			if n := c.Int("tokens"); n > 0 {
 				fmt.Fprintf(c.App.Writer, "http://%s/\n", l.Addr())
 				return target.Played{Tokens: n, First: c.Duration("ttft"), PerToken: c.Duration("tpot")}.Serve(ctx, l)

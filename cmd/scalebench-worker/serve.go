@@ -70,7 +70,7 @@ type serving struct {
 	events    *metrics.Writer
 	group     *collective.Group
 	server    *replica.Replica  // of a replica's rank
-	asked     map[int]exchanged // of the load generator, by batch: what went over HTTP
+	asked     map[int]exchanged // of the load generator, by batch: how the service is asked
 	samples   *samples.Set      // of workload.inputs, once they are read; nil: numbers are drawn
 }
 

@@ -1,17 +1,27 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
+	"encoding/pem"
 	"fmt"
 	"math"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -20,20 +30,31 @@ import (
 // doubleService is a model server of the Open Inference Protocol over gRPC, at
 // ADDRESS:PORT, with an HTTP server at a port of its own, like Triton. Its model
 // "double" answers y = 2x, for x of N×3 numbers. It is ready when it has been asked
-// twice.
+// twice. With FILE both are reached by TLS, with a certificate that it writes there.
 func doubleService() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: double-service ADDRESS:PORT ADDRESS:PORT")
+	if len(os.Args) != 3 && len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: double-service ADDRESS:PORT ADDRESS:PORT [FILE]")
 		os.Exit(2)
 	}
-	go func() { panic(http.ListenAndServe(os.Args[2], nil)) }()
-	l, err := net.Listen("tcp", os.Args[1])
-	if err != nil {
-		panic(err)
+	var listeners [2]net.Listener
+	for i := range listeners {
+		var err error
+		if listeners[i], err = net.Listen("tcp", os.Args[i+1]); err != nil {
+			panic(err)
+		}
 	}
-	fmt.Printf("grpc://%s\n", l.Addr())
+	http.HandleFunc("/hello", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })
+	l, security, letter := listeners[0], insecure.NewCredentials(), ""
+	if len(os.Args) == 4 {
+		secure := &tls.Config{Certificates: []tls.Certificate{ownCertificate(os.Args[3])}}
+		security, letter = credentials.NewTLS(secure), "s"
+		listeners[1] = tls.NewListener(listeners[1], secure)
+	}
+	go func() { panic(http.Serve(listeners[1], nil)) }()
+	fmt.Printf("grpc%s://%s\n", letter, l.Addr())
+	fmt.Printf("http%s://%s\n", letter, listeners[1].Addr())
 	var asked atomic.Int64
-	s := grpc.NewServer(grpc.ForceServerCodecV2(rawMessages{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+	s := grpc.NewServer(grpc.Creds(security), grpc.ForceServerCodecV2(rawMessages{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 		method, _ := grpc.MethodFromServerStream(stream)
 		var request []byte
 		if err := stream.RecvMsg(&request); err != nil {
@@ -65,6 +86,25 @@ func doubleService() {
 		return stream.SendMsg(reply)
 	}))
 	panic(s.Serve(l))
+}
+
+// ownCertificate makes one for this host and an hour, which nobody vouches for but the
+// file that it is written to.
+func ownCertificate(file string) tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
+	text, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
+	if err == nil {
+		err = os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: text}), 0o600)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{text}, PrivateKey: key}
 }
 
 // field adds a string, bytes or a message to one.

@@ -20,7 +20,7 @@ import (
 // runs, on CPUs of its own.
 type Serve struct {
 	Target string `toml:"target" json:"target"` // HTTP, GRPC, URL or Process
-	URL    string `toml:"url" json:"url"`       // of target = "url": http://, https:// or grpc://
+	URL    string `toml:"url" json:"url"`       // of target = "url": http://, https://, grpc:// or grpcs://
 
 	Model     string   `toml:"model" json:"model"`         // the file that a server of ours is to serve; of others the name
 	Precision string   `toml:"precision" json:"precision"` // of the deployed model; a label, as the server decides
@@ -130,7 +130,7 @@ func expandServe(p *Point) map[string]string {
 	}
 	switch {
 	case w.Target == URL && w.URL == "":
-		wrong["workload.url"] = "missing; with target = \"url\", say where the service is, like \"http://gpu7:8000\" or \"grpc://gpu7:8001\""
+		wrong["workload.url"] = "missing; with target = \"url\", say where the service is, like \"http://gpu7:8000\" or \"grpc://gpu7:8001\" (https and grpcs with TLS)"
 	case w.Target == Process && w.URL != "":
 		wrong["workload.url"] = "would be ignored: target = \"process\" asks no server; leave it out"
 	case w.Target != URL && w.URL != "":
@@ -259,7 +259,7 @@ func (s Serve) Starts() bool { return s.Target == HTTP || s.Target == GRPC }
 
 // OverGRPC reports whether the service is asked over gRPC.
 func (s Serve) OverGRPC() bool {
-	return s.Target == GRPC || s.Target == URL && strings.HasPrefix(s.URL, "grpc://")
+	return s.Target == GRPC || s.Target == URL && (strings.HasPrefix(s.URL, "grpc://") || strings.HasPrefix(s.URL, "grpcs://"))
 }
 
 // Serves reports whether the workload is a service, whose workers are replicas.

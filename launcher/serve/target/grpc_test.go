@@ -1,6 +1,7 @@
 package target
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -365,4 +366,48 @@ func FuzzGRPCAnswer(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The client alone is measured with the same requests, of a server that answers at once
+// with as many bytes, whatever they say.
+func TestNullGRPC(t *testing.T) {
+	d := &doubler{}
+	at := serveGRPC(t, func(_ string, request []byte) (reply []byte, err error) {
+		d.Lock()
+		defer d.Unlock()
+		d.begun = append(d.begun, float32(len(request)))
+		return rightMessage(), nil
+	})
+	g, err := NewGRPC([]string{at, at}, model(t), Inputs{Batch: 2000, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := g.Warm(soon()); n != len(rightMessage()) || len(d.begun) != 2 || d.begun[1] < 16000 {
+		t.Errorf("the answer has %d bytes, want %d; requests of %v", n, len(rightMessage()), d.begun)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- NullGRPC(ctx, l, 12345) }()
+	alone := g.Like("grpc://" + l.Addr().String() + "/")
+	s, err := alone.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := s.Send(soon()); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(s.(*grpcSender).answer); n != 12345 {
+		t.Errorf("%d bytes came", n)
+	}
+	_ = s.Close()
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }

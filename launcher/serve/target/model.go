@@ -16,9 +16,11 @@ type Served struct {
 }
 
 // OverGRPC reports whether a server's URL says that it is asked over gRPC.
-func OverGRPC(url string) bool { return strings.HasPrefix(url, "grpc://") }
+func OverGRPC(url string) bool {
+	return strings.HasPrefix(url, "grpc://") || strings.HasPrefix(url, "grpcs://")
+}
 
-// Find waits until every server (all http://HOST:PORT, or all grpc://HOST:PORT) says
+// Find waits until every server (all http://HOST:PORT, or all grpc://HOST:PORT or grpcs://HOST:PORT) says
 // that it has the model ready, for as long as the context lasts.
 func Find(ctx context.Context, servers []string, model string) (*Served, error) {
 	ready := Ready
@@ -37,7 +39,9 @@ type Question struct {
 	Dial func() (load.Sender, error)
 	// Varies is Known's.
 	Varies bool
-	HTTP   *HTTP // the request; nil over gRPC
+	// The requests; both are nil in process.
+	HTTP *HTTP
+	GRPC *GRPC
 }
 
 // Ask makes a request and learns its answer, which comes until the deadline. expect is
@@ -51,7 +55,7 @@ func (s *Served) Ask(in Inputs, expect []byte, deadline time.Time) (*Question, e
 		if err := t.Learn(deadline); err != nil {
 			return nil, fmt.Errorf("the first answers: %w", err)
 		}
-		return &Question{t.Dial, t.Varies, nil}, nil
+		return &Question{Dial: t.Dial, Varies: t.Varies, GRPC: t}, nil
 	}
 	p, err := s.model.Payload(in)
 	if err != nil {
@@ -62,5 +66,5 @@ func (s *Served) Ask(in Inputs, expect []byte, deadline time.Time) (*Question, e
 	if err := t.Learn(deadline); err != nil {
 		return nil, fmt.Errorf("the first answers: %w", err)
 	}
-	return &Question{t.Dial, t.Varies, &t.HTTP}, nil
+	return &Question{Dial: t.Dial, Varies: t.Varies, HTTP: &t.HTTP}, nil
 }

@@ -1,9 +1,13 @@
 package target
 
 import (
+	"context"
+	"errors"
 	"net"
 
 	"github.com/valyala/fasthttp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
 )
 
 // Null answers every request at once with so many bytes, for as long as the listener
@@ -20,4 +24,21 @@ func Null(l net.Listener, answer int) error {
 		DisablePreParseMultipartForm: true,
 	}
 	return s.Serve(l)
+}
+
+// NullGRPC does the same over gRPC, until the context ends or the listener fails.
+func NullGRPC(ctx context.Context, l net.Listener, answer int) error {
+	reply := mem.SliceBuffer(make([]byte, answer))
+	s := grpc.NewServer(grpc.ForceServerCodecV2(bytesCodec{}), grpc.MaxRecvMsgSize(mostAnswer), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+		var request []byte
+		if err := stream.RecvMsg(&request); err != nil {
+			return err
+		}
+		return stream.SendMsg(reply)
+	}))
+	defer context.AfterFunc(ctx, s.Stop)()
+	if err := s.Serve(l); !errors.Is(err, grpc.ErrServerStopped) {
+		return err
+	}
+	return nil
 }
