@@ -8,7 +8,7 @@ import (
 // JoulesPerKWh is how many joules a kilowatt-hour has.
 const JoulesPerKWh = 3.6e6
 
-// Energy is what a kilowatt-hour costs and how much CO₂ it stands for, where a site
+// Energy is what a kilowatt-hour costs and how much CO₂ is emitted for it, where a site
 // says so; nil is not known, which is not 0. It is beside a run's cost and never in
 // it: the price of a node-hour holds the node's energy already.
 type Energy struct {
