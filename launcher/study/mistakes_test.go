@@ -255,5 +255,5 @@ var siteMistakes = []mistake{
 	{"[energy]", "per_kwh", `-0.3`, "energy.per_kwh: want 0 or more"},
 	{"[energy]", "co2_per_kwh", `"dirty"`, "energy.co2_per_kwh: want a number"},
 	{"[energy]", "co2", `380.0`, "energy.co2: unknown key"},
-	{"[[prices]]", "vcpus", `4`, "prices[0].machine: missing"},
+	{"[[prices]]", "vcpus", `4`, "prices[0].vcpus: is what a machine has"},
 }

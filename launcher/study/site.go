@@ -265,6 +265,9 @@ func (s *Site) Interpreter(framework string) string {
 	return cmp.Or(s.Pythons[framework], s.Python)
 }
 
+// nameless is wrong with the size of a machine that has no name.
+const nameless = "is what a machine has, and none is named; add machine = \"NAME\", as the price list calls it"
+
 // price checks a price and returns its labels laid flat, so that
 // {workload.batch = 64} and {"workload.batch" = 64} are the same.
 func (d *decoder) price(at string, p Price) map[string]any {
@@ -281,10 +284,13 @@ func (d *decoder) price(at string, p Price) map[string]any {
 		d.conflict(at+".max_tres", "belongs to tres_billing_weights; this price is per "+p.Per, at+".per")
 	}
 	d.rule(at+".machine", oneLine(p.Machine))
-	has := p.VCPUs != 0 || p.Memory != 0 || p.GPUs != 0
 	switch {
-	case p.Machine == "" && has:
-		d.rule(at+".machine", "missing; vcpus, memory and gpus say what a machine has: give its name, as the price list does")
+	case p.Machine == "" && p.VCPUs != 0:
+		d.rule(at+".vcpus", nameless)
+	case p.Machine == "" && p.Memory != 0:
+		d.rule(at+".memory", nameless)
+	case p.Machine == "" && p.GPUs != 0:
+		d.rule(at+".gpus", nameless)
 	case p.Machine != "" && p.Per != "node":
 		d.conflict(at+".machine", fmt.Sprintf("%q is priced per %s; a machine has a price of its own, per = \"node\"", p.Machine, p.Per), at+".per")
 	case p.Machine != "" && (p.VCPUs == 0 || p.Memory == 0):
