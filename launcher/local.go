@@ -95,7 +95,7 @@ func OnOneNode(plan *study.Plan) *study.Plan {
 func Unused(s *study.Study) []string {
 	return slices.DeleteFunc([]string{"resources.workers_per_node", "resources.memory", "resources.time", "resources.exclusive", "resources.cpu_bind"},
 		func(path string) bool {
-			return !s.Sets(path) || path == study.MemoryKey && slices.Contains(s.Swept(), path)
+			return !s.Sets(path) || path == study.MemoryKey && s.Holds(path)
 		})
 }
 

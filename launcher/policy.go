@@ -40,6 +40,8 @@ type Choice struct {
 	Asked map[rundir.Folder]bool
 	// Cancelled says to begin again also what `cancel` has ended.
 	Cancelled bool
+	// Exhausted says to begin also what is known to run out of memory, see RanOut.
+	Exhausted bool
 	// Outdated are good results that are to be measured again; nil for none.
 	Outdated map[rundir.Folder]bool
 	// Last is the number of the last attempt that is known from elsewhere, 0 for
@@ -54,7 +56,7 @@ type Choice struct {
 // runs that have a good result, an attempt that has not ended, or no further
 // attempt allowed.
 func (c Choice) Todo(states []State) []Todo {
-	attempts := attemptsAt(states)
+	attempts, ranOut := attemptsAt(states), c.RanOut(states)
 	forgotten := map[place]int{}
 	for _, a := range c.Forgotten {
 		at := place{a.Point, a.Repeat}
@@ -63,6 +65,9 @@ func (c Choice) Todo(states []State) []Todo {
 	var list []Todo
 	for _, p := range c.Plan.Points {
 		at := place{p.Point.ID, p.Point.Repeat}
+		if !c.Exhausted && slices.ContainsFunc(ranOut, func(r study.Point) bool { return r.ID == p.Point.ID }) {
+			continue
+		}
 		if t, wanted := c.next(p, attempts[at]); wanted && !c.Done(p.Point.ID, p.Point.Repeat) {
 			if t.Again == nil {
 				t.Number = max(t.Number, forgotten[at]+1)
@@ -79,6 +84,21 @@ func (c Choice) Todo(states []State) []Todo {
 		slices.SortStableFunc(list, func(a, b Todo) int {
 			return cmp.Or(a.Point.Repeat-b.Point.Repeat, cmp.Compare(lot(a.Point), lot(b.Point)))
 		})
+	}
+	return list
+}
+
+// RanOut are the plan's points that are held to an amount of memory and ran out of it
+// in some run: that is their result, and another run would say it again. None are
+// where the policy retries such runs.
+func (c Choice) RanOut(states []State) []study.Point {
+	var list []study.Point
+	for _, p := range c.Plan.Points {
+		if p.Point.Enforces(study.MemoryKey) && c.Policy.Retries.OutOfMemory == 0 &&
+			!slices.ContainsFunc(list, func(r study.Point) bool { return r.ID == p.Point.ID }) &&
+			slices.ContainsFunc(states, func(s State) bool { return s.Point.ID == p.Point.ID && s.Status == metrics.OutOfMemory }) {
+			list = append(list, p.Point)
+		}
 	}
 	return list
 }

@@ -64,6 +64,33 @@ func TestTodo(t *testing.T) {
 	}
 }
 
+// That memory ran out at a point that is held to an amount of it is its result: no
+// other repeat begins, unless somebody asks for it.
+func TestRanOut(t *testing.T) {
+	plan := repeats(3)
+	for i := range plan.Points {
+		plan.Points[i].Point.Enforced = []string{study.MemoryKey}
+	}
+	out := tried(1, 1, metrics.OutOfMemory)
+	asked := map[rundir.Folder]bool{out.Run: true}
+	c := Choice{Plan: plan, Asked: asked, Done: none}
+	if todo := c.Todo([]State{out}); len(todo) != 0 || len(c.RanOut([]State{out})) != 1 {
+		t.Errorf("to do: %+v", todo)
+	}
+	c.Exhausted = true
+	if todo := c.Todo([]State{out}); len(todo) != 3 {
+		t.Errorf("asked for: %d to do, want 3", len(todo))
+	}
+	c.Exhausted, c.Policy.Retries.OutOfMemory = false, 1
+	if todo := c.Todo([]State{out}); len(todo) != 3 {
+		t.Errorf("with retries: %d to do, want 3", len(todo))
+	}
+	c = Choice{Plan: repeats(3), Asked: asked, Done: none}
+	if todo := c.Todo([]State{out}); len(todo) != 3 {
+		t.Errorf("memory that is not swept: %d to do, want 3", len(todo))
+	}
+}
+
 // Retries are counted from the attempts on disk, for each cause.
 func TestRetriesPerCause(t *testing.T) {
 	r := study.Retries{NodeFailed: 2, Preempted: 1, Failed: 1}

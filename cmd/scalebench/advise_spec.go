@@ -19,6 +19,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
+	"github.com/scalebench/scalebench/slurm"
 )
 
 // resourceKeys are the parameters that say what a run got, those that can be too
@@ -70,7 +71,12 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 	if s.format == table.FormatJSON || s.format == table.FormatCSV {
 		return s.print(tables.SpecData(list, markets, currency))
 	}
+	command, err := s.measuring(ctx, o.study, obs)
+	if err != nil {
+		return err
+	}
 	for i, a := range list {
+		how := func(at map[string]scaling.Value) string { return command(a, at) }
 		if i > 0 {
 			fmt.Fprintln(s.stdout)
 		}
@@ -81,14 +87,14 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 		if len(a.Factors) == 0 { // nothing to put into a table
 			_, err = fmt.Fprintln(s.stdout, s.sentences(sentence))
 		} else {
-			err = s.printSaying(sentence, tables.Spec(a))
+			err = s.printSaying(sentence, tables.Spec(a, how))
 		}
 		if err != nil {
 			return err
 		}
 		if markets != nil {
 			fmt.Fprintln(s.stdout)
-			if err := s.print(tables.Machines(a, markets[i], currency)); err != nil {
+			if err := s.print(tables.Machines(a, markets[i], currency, how)); err != nil {
 				return err
 			}
 		}
@@ -102,6 +108,70 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 		s.warn("%s", w)
 	}
 	return nil
+}
+
+// measuring makes the command that measures a combination beside the reference, in
+// blocks of their own: what was measured before would be of another time. It is ""
+// where runs were imported, or a resource is no key of a study.
+func (s *session) measuring(ctx context.Context, arg string, obs []scaling.Observation) (func(sensitivity.Answer, map[string]scaling.Value) string, error) {
+	none := func(sensitivity.Answer, map[string]scaling.Value) string { return "" }
+	name, err := studyName(arg)
+	if err != nil {
+		return nil, err
+	}
+	file := arg
+	if file == name {
+		db, err := s.openStore()
+		if err != nil {
+			return nil, err
+		}
+		defer db.Close()
+		known, err := db.Study(ctx, name)
+		if err != nil || known.Imported() || known.File == "" {
+			return none, nil // whose file is not known
+		}
+		file = near(known.File)
+	}
+	verb, last := "run", 0
+	for i := range obs {
+		last = max(last, obs[i].Repeat)
+		if obs[i].Job != "" {
+			verb = "submit"
+		}
+	}
+	return func(a sensitivity.Answer, at map[string]scaling.Value) string {
+		words := []string{appName, verb, word(file), fmt.Sprintf("study.first_repeat=%d", last+1), fmt.Sprintf("study.repeats=%d", last+6), "sweep.design=together"}
+		for _, key := range a.Keys() {
+			if !slices.Contains(resourceKeys, key) {
+				return ""
+			}
+			values := []string{written(key, a.Reference.At[key])}
+			if v := at[key]; v != a.Reference.At[key] {
+				values = append(values, written(key, v))
+			}
+			words = append(words, word("sweep."+strings.TrimPrefix(key, "resources.")+"=["+strings.Join(values, ", ")+"]"))
+		}
+		return strings.Join(words, " ")
+	}, nil
+}
+
+// written is a value as TOML.
+func written(key string, v scaling.Value) string {
+	switch {
+	case !v.Numeric():
+		return study.Quote(v.Word)
+	case slices.Contains(sensitivity.Unlimited, key):
+		return study.Quote(study.Bytes(v.Number).String())
+	}
+	return v.String()
+}
+
+// word is a word of a shell's.
+func word(text string) string {
+	if quoted, err := slurm.Quote(text); err == nil {
+		return quoted
+	}
+	return text // a NUL, which no study file or path has
 }
 
 // machines holds the machines of the site's prices against each answer; nil where
@@ -139,8 +209,8 @@ func inBytes(parameters map[string]any) map[string]any {
 	return parameters
 }
 
-// resources are the good runs of a study, and the points none of whose runs ended
-// well because memory ran out.
+// resources are the good runs of a study, and the points of which a run ended because
+// memory ran out.
 func (s *session) resources(ctx context.Context, o curveOptions) (obs []scaling.Observation, exhausted []scaling.Planned, warnings []string, err error) {
 	name, err := studyName(o.study)
 	if err != nil {
@@ -166,13 +236,10 @@ func (s *session) resources(ctx context.Context, o curveOptions) (obs []scaling.
 	if err != nil {
 		return nil, nil, nil, storeError(err)
 	}
-	good := map[string]bool{}
-	for _, r := range obs {
-		good[r.Point] = true
-	}
+	known := map[string]bool{}
 	for _, r := range rows {
-		if !good[r.Point] {
-			good[r.Point] = true // once
+		if !known[r.Point] {
+			known[r.Point] = true
 			exhausted = append(exhausted, scaling.Planned{Point: r.Point, Framework: r.Framework, Workers: r.Workers, Parameters: r.Parameters})
 		}
 	}

@@ -89,7 +89,7 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 	var hours float64
 	for _, p := range w.plan.Points {
 		hours += p.NodeHours()
-		if q := p.Point; q.Repeat == 1 {
+		if q := p.Point; q.Repeat == w.study.First {
 			partition := any(p.Partition)
 			if p.Partition == "" {
 				partition = nil // the cluster's default
@@ -100,8 +100,8 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 				cells = append(cells, parameters[path])
 			}
 			t.Add(append(cells, q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
-				heard(q, "workload.batch", q.WorkerBatch), heard(q, "workload.batch", q.GlobalBatch), heard(q, "workload.reference_batch", q.LearningRate), w.study.Repeats, q.Resources.Time.Seconds(),
-				p.NodeHours()*float64(w.study.Repeats), in.good[q.ID], table.NonZero(strings.Join(in.why[q.ID], ", ")))...)
+				heard(q, "workload.batch", q.WorkerBatch), heard(q, "workload.batch", q.GlobalBatch), heard(q, "workload.reference_batch", q.LearningRate), w.study.Runs(), q.Resources.Time.Seconds(),
+				p.NodeHours()*float64(w.study.Runs()), in.good[q.ID], table.NonZero(strings.Join(in.why[q.ID], ", ")))...)
 		}
 	}
 	lacks := func(row []any) bool { return row[len(row)-1] != nil }

@@ -81,7 +81,7 @@ func (s *session) have(ctx context.Context, w *work) (inventory, error) {
 		reasons[id][why]++
 	}
 	for _, n := range in.good {
-		if n == w.study.Repeats {
+		if n == w.study.Runs() {
 			in.whole++
 		}
 	}

@@ -59,6 +59,7 @@ func TestMemorySwept(t *testing.T) {
 	for name, content := range map[string]string{"site.toml": fmt.Sprintf("worker = %q\n", buildWorker(t)), "study.toml": `
 [study]
 name = "memory"
+repeats = 2
 [command]
 run = ["sh", "-c", "x=$(head -c 150000000 /dev/zero | tr '\\0' x); echo ${#x}"]
 extract = ["time"]
@@ -80,8 +81,12 @@ memory = ["2G", "1G", "64M"]
 		}
 		t.Skip("this user can make no memory cgroup; the study was refused, as it must be")
 	}
-	if err == nil || strings.Count(out, ": done\n") != 2 || strings.Count(out, ": out_of_memory: the memory limit, resources.memory; killed by SIGKILL") != 1 {
+	once := ": out_of_memory: the memory limit, resources.memory; killed by SIGKILL"
+	if err != nil || strings.Count(out, ": done\n") != 4 || strings.Count(out, once) != 1 || strings.Count(out, "64M is too little for this point: that is its result") != 1 {
 		t.Fatalf("run: %v\n%s", err, out)
+	}
+	if output, err := l.scalebench(t, "run", "study.toml", "--site", "site.toml").CombinedOutput(); err != nil || !strings.Contains(string(output), "or its point ran out of memory, which is one; nothing to run") {
+		t.Errorf("run again: %v\n%s", err, output)
 	}
 	output, err = l.scalebench(t, "advise", "memory", "--spec").CombinedOutput()
 	if out := string(output); err != nil || !strings.Contains(out, "memory=64 MiB is too little.") || !strings.Contains(out, "out of memory") || !strings.Contains(out, "Base: memory=2 GiB") {

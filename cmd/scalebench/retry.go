@@ -54,7 +54,7 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string, w
 	if err != nil {
 		return err
 	}
-	choice.Cancelled = true
+	choice.Cancelled, choice.Exhausted = true, true
 	bad := choice.EndedBadly(states)
 	if len(runs) > 0 {
 		if bad, err = namedRuns(bad, states, runs); err != nil {

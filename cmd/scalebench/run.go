@@ -14,6 +14,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/cause"
+	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/lease"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -111,7 +112,13 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool { return a.Unreadable != nil }) {
 			elsewhere += " or cannot be read"
 		}
-		s.note("every run of %s has a good result%s; nothing to run", w.study.Name, strings.Replace(elsewhere, "are", "is", 1))
+		result := "a good result"
+		if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool {
+			return a.Verdict != nil && a.Verdict.Status == metrics.OutOfMemory && a.Point.Enforces(study.MemoryKey)
+		}) {
+			result += ", or its point ran out of memory, which is one"
+		}
+		s.note("every run of %s has %s%s; nothing to run", w.study.Name, result, strings.Replace(elsewhere, "are", "is", 1))
 	}
 	// What was measured until an interrupt is kept as well.
 	if collected := collectFolder(context.WithoutCancel(ctx), s, w.folder, false); err == nil {
@@ -208,9 +215,12 @@ func (w *watch) ended(state launcher.State) {
 		line += ": " + state.Detail
 	}
 	run := fmt.Sprintf("%s-r%d", state.Point.ID, state.Point.Repeat)
-	if state.Status.Good() {
+	switch {
+	case state.Status.Good():
 		delete(w.failed, run) // an earlier attempt did
-	} else {
+	case state.Status == metrics.OutOfMemory && state.Point.Enforces(study.MemoryKey):
+		line += fmt.Sprintf("\n  %v is too little for this point: that is its result, and its other repeats are not run", state.Point.Resources.Memory)
+	default:
 		w.failed[run] = state.Status
 		if state.Status != metrics.Cancelled { // its log does not tell why
 			line += "\n  " + cmp.Or(state.Log(), state.Run.Path())

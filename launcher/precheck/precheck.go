@@ -90,7 +90,7 @@ func Files(st *study.Study, site *study.Site, plan *study.Plan, folder rundir.St
 // and programs are those of the nodes.
 func (c *checker) each(plan *study.Plan, look func(framework.Framework, study.Planned, *study.Site)) {
 	for _, p := range plan.Points {
-		if p.Point.Repeat > 1 {
+		if p.Point.Repeat > c.study.First {
 			continue
 		}
 		site := c.site.As(p.Point.Variant)

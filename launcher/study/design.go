@@ -6,11 +6,17 @@ import (
 	"slices"
 )
 
+// designPath is the one key of [sweep] that is no axis.
+const designPath = "sweep.design"
+
 // The designs of a sweep.
 const (
 	fullGrid  = "grid"       // every combination of the axes' values
 	oneFactor = "one-factor" // the first value of each axis, and the others of one axis at a time
+	together  = "together"   // the first value of each axis, then the second of each: machines of several sizes
 )
+
+var designs = []string{fullGrid, oneFactor, together}
 
 // factors reports whether an axis is varied on its own in a design of one factor at
 // a time. Frameworks and worker counts are compared throughout.
@@ -29,10 +35,46 @@ func (s *Study) combinations() float64 {
 			crossed *= n
 		}
 	}
+	if s.design == together {
+		return crossed * s.rows()
+	}
 	if s.design != oneFactor || len(s.inclusions) > 0 {
 		return all
 	}
 	return crossed * (1 + others)
+}
+
+// rows is how many values the factors have that have more than one.
+func (s *Study) rows() float64 {
+	n := 1
+	for _, a := range s.axes {
+		if a.factors() {
+			n = max(n, len(a.values))
+		}
+	}
+	return float64(n)
+}
+
+// alike checks that factors which vary together have as many values, or one.
+func (d *decoder) alike(axes []axis, design string) {
+	var first *axis
+	for i, a := range axes {
+		switch {
+		case design != together || !a.factors() || len(a.values) <= 1:
+		case first == nil:
+			first = &axes[i]
+		case len(a.values) != len(first.values):
+			d.conflict("sweep."+a.key, fmt.Sprintf("has %d values and sweep.%s %d; with design = %q, which takes the first of each, then the second of each, write as many, or one", len(a.values), first.key, len(first.values), together), "sweep."+first.key)
+		}
+	}
+}
+
+// Holds reports whether the study's points are held to a resource, and refused where
+// that is not in force: it differs between them, or the study is about resources.
+func (s *Study) Holds(path string) bool {
+	return slices.ContainsFunc(s.axes, func(a axis) bool {
+		return a.path == path && (len(a.values) > 1 || s.design == oneFactor || s.design == together)
+	})
 }
 
 // design says which combinations of the axes' values a study is of.
@@ -40,6 +82,7 @@ type design struct {
 	study *Study
 	away  int            // factors that are not at their first value
 	first map[string]any // of each factor, by path: the valueKey
+	rows  []int          // with together: which value each factor with several has
 }
 
 func newDesign(s *Study) *design {
@@ -58,12 +101,21 @@ func (d *design) enter(a axis, i int) bool {
 	if a.factors() && i > 0 {
 		d.away++
 	}
+	if a.factors() && len(a.values) > 1 {
+		d.rows = append(d.rows, i)
+		if d.study.design == together && i != d.rows[0] {
+			return false
+		}
+	}
 	return d.study.design != oneFactor || d.away <= 1 || len(d.study.inclusions) > 0
 }
 
 func (d *design) leave(a axis, i int) {
 	if a.factors() && i > 0 {
 		d.away--
+	}
+	if a.factors() && len(a.values) > 1 {
+		d.rows = d.rows[:len(d.rows)-1]
 	}
 }
 

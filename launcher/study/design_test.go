@@ -36,6 +36,28 @@ func TestOneFactor(t *testing.T) {
 	if len(grid) != 12 {
 		t.Errorf("a grid has %d points, want 12", len(grid))
 	}
+	// The first of each, the second of each: sizes of machines. One value stays.
+	both := points(parse(t, of("design = \"together\"\nworkers = [1, 2]\ncpus_per_worker = [8, 4, 2]\nbatch = [64, 32, 16]\nlearning_rate = [0.1]", "")))
+	want := []string{
+		"1 workers, 8 CPUs, batch 64", "2 workers, 8 CPUs, batch 64", "1 workers, 4 CPUs, batch 32", "2 workers, 4 CPUs, batch 32",
+		"1 workers, 2 CPUs, batch 16", "2 workers, 2 CPUs, batch 16",
+	}
+	if diff := cmp.Diff(want, both); diff != "" {
+		t.Errorf("together (-want +got):\n%s", diff)
+	}
+	// A resource is held to its amount where the study is about resources, also the
+	// only one.
+	for design, held := range map[string]bool{"together": true, "one-factor": true, "grid": false} {
+		s := parse(t, of("design = \""+design+"\"\nworkers = [1]\nmemory = [\"4G\"]\nbatch = [64, 32]", ""))
+		if p := plan(t, s, DefaultSite()).Points[0].Point; s.Holds(MemoryKey) != held || p.Enforces(MemoryKey) != held {
+			t.Errorf("%s: memory is held: %v, want %v", design, p.Enforces(MemoryKey), held)
+		}
+	}
+	// Six more runs of each point.
+	more := strings.Replace(of("workers = [1]", ""), "[study]", "[study]\nfirst_repeat = 3\nrepeats = 4", 1)
+	if list := plan(t, parse(t, more), DefaultSite()).Points; len(list) != 2 || list[0].Point.Repeat != 3 || list[1].Point.Repeat != 4 || list[1].Point.Seed-list[0].Point.Seed != 1 {
+		t.Errorf("repeats 3 and 4: %+v", list)
+	}
 	// Ten keys of ten values: ten thousand million combinations, 91 of one factor.
 	var many strings.Builder
 	many.WriteString("design = \"one-factor\"\nworkers = [1]")
@@ -55,6 +77,7 @@ func TestOneFactor(t *testing.T) {
 	for _, test := range []struct{ sweep, rest, want string }{
 		{strings.Replace(axes, "one-factor", "one", 1), "", `sweep.design: "one"`},
 		{strings.Replace(axes, "one-factor", "grid", 1), "[[include]]\nbatch = 32\n", `include: adds nothing to a sweep of every combination`},
+		{"design = \"together\"\nworkers = [1]\ncpus_per_worker = [8, 4, 2]\nbatch = [64, 32]", "", `has 2 values and sweep.cpus_per_worker 3`},
 		{axes, "[[include]]\nbatch = 16\n", `include[0].batch: has a value that sweep.batch does not list`},
 		{axes, "[[include]]\nepochs = 3\n", `include[0].epochs: is not swept`},
 		{axes, "[[include]]\n", `include[0]: is empty`},

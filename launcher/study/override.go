@@ -87,7 +87,7 @@ func override(source []byte, words []string) (text []byte, origin []int, list []
 			continue
 		}
 		set[is] = a.key
-		if strings.HasPrefix(path, "sweep.") && a.scalar {
+		if strings.HasPrefix(path, "sweep.") && path != designPath && a.scalar {
 			a.value = "[" + a.value + "]"
 		}
 		o := Override{Path: path, Value: a.value}

@@ -101,18 +101,21 @@ func (s *Study) Plan(site *Site) (*Plan, error) {
 	return plan, nil
 }
 
+// Runs is how many of each point there are.
+func (s *Study) Runs() int { return s.Repeats - s.First + 1 }
+
 // expand is Plan; of a study with flaws it only looks for problems that do not
 // follow from those.
 func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
-	runs, factors := float64(s.Repeats)*s.combinations(), []string{}
+	runs, factors := float64(s.Runs())*s.combinations(), []string{}
 	for _, a := range s.axes {
 		if len(a.values) > 1 {
 			factors = append(factors, fmt.Sprintf("%s: %d", a.key, len(a.values)))
 		}
 	}
 	if runs > maxPoints {
-		if s.Repeats > 1 {
-			factors = append(factors, fmt.Sprintf("repeats: %d", s.Repeats))
+		if s.Runs() > 1 {
+			factors = append(factors, fmt.Sprintf("repeats: %d", s.Runs()))
 		}
 		return nil, Problems{{File: s.File, Line: s.lines.of("sweep"), Path: "sweep",
 			Message: fmt.Sprintf("%.0f runs (%s), and a study may have up to %d; sweep fewer values, or divide it into several studies", runs, strings.Join(factors, " × "), maxPoints)}}
@@ -283,15 +286,16 @@ func (x *expansion) point(p Point) []Planned {
 	if p.Resources.Exclusive != nil {
 		exclusive = *p.Resources.Exclusive
 	}
-	for _, path := range s.Swept() {
-		if path == CPUsKey || path == MemoryKey {
-			p.Enforced = append(p.Enforced, path)
+	for _, a := range s.axes {
+		if (a.path == CPUsKey || a.path == MemoryKey) && s.Holds(a.path) {
+			p.Enforced = append(p.Enforced, a.path)
 		}
 	}
-	planned := make([]Planned, s.Repeats)
-	for r := range planned {
+	planned := make([]Planned, s.Runs())
+	for i := range planned {
+		r := s.First - 1 + i
 		p.Repeat, p.Seed = r+1, s.Seed+int64(r)
-		planned[r] = Planned{Point: p, Command: command, Partition: partition, Exclusive: exclusive, Files: files}
+		planned[i] = Planned{Point: p, Command: command, Partition: partition, Exclusive: exclusive, Files: files}
 	}
 	return planned
 }

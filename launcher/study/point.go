@@ -41,8 +41,8 @@ type Point struct {
 	// puts it under load. BesideNodes are nodes for them alone.
 	Beside      int `json:"beside,omitzero"`
 	BesideNodes int `json:"beside_nodes,omitzero"`
-	// Enforced are the keys among CPUsKey and MemoryKey in which points differ: one that
-	// is not held to its own would be measured with another's.
+	// Enforced are the keys among CPUsKey and MemoryKey that the study holds (Holds): a
+	// point that is not held to its own would be measured with another's.
 	Enforced []string `json:"enforced,omitempty"`
 	// Of a training.
 	WorkerBatch  int     `json:"worker_batch,omitzero"`  // samples per step and rank

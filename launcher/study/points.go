@@ -59,6 +59,7 @@ func (d *decoder) points(k kind, s Study) {
 	}
 	s.Workload, s.Data, s.Command, s.Resources = base.Workload, base.Data, base.Command, base.Resources
 	s.Repeats = max(1, min(s.Repeats, 1000))
+	s.First = max(1, min(s.First, s.Repeats))
 	s.paths["."] = "."
 
 	var axes []axis

@@ -56,7 +56,8 @@ func (f Framework) placeholder(path string, p *Point) string {
 type Study struct {
 	File      string // as given to Load
 	Name      string
-	Repeats   int
+	Repeats   int    // number of the last
+	First     int    // and of the first one that is planned
 	Seed      int64  // repeat r runs with Seed + r - 1
 	Site      string // path of the site file, "" for none
 	Workload  Workload
@@ -79,7 +80,7 @@ type Study struct {
 	paths      map[string]string // of data.path and the like, as written, which is the identity's, to absolute
 	axes       []axis
 	exclusions []exclusion
-	design     string      // "", fullGrid or oneFactor
+	design     string      // "", or one of designs
 	inclusions []exclusion // what oneFactor has besides
 	frameworks []Framework
 	lines      lines
@@ -89,6 +90,7 @@ type Study struct {
 type header struct {
 	Name    string `toml:"name"`
 	Repeats int    `toml:"repeats"`
+	First   int    `toml:"first_repeat"`
 	Seed    int64  `toml:"seed"`
 	Site    string `toml:"site"`
 }
@@ -178,9 +180,9 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 		}
 	}
 
-	head := header{Repeats: 1, Seed: 1}
+	head := header{Repeats: 1, First: 1, Seed: 1}
 	d.into("study", d.sub(d.top, "study"), &head)
-	s := &Study{File: path, source: source, Overrides: overridden, Name: head.Name, Repeats: head.Repeats, Seed: head.Seed,
+	s := &Study{File: path, source: source, Overrides: overridden, Name: head.Name, Repeats: head.Repeats, First: head.First, Seed: head.Seed,
 		Data: defaultData, Command: defaultCommand, Resources: defaultResources, Policy: defaultPolicy, Telemetry: defaultTelemetry, frameworks: frameworks}
 	switch {
 	case s.Name == "":
@@ -190,6 +192,12 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 	}
 	if s.Repeats < 1 || s.Repeats > 1000 {
 		d.rule("study.repeats", fmt.Sprintf("want 1 to 1000, got %d", s.Repeats))
+	}
+	switch {
+	case s.First < 1:
+		d.rule("study.first_repeat", fmt.Sprintf("want 1 or more, got %d", s.First))
+	case s.Repeats >= 1 && s.First > s.Repeats:
+		d.conflict("study.first_repeat", fmt.Sprintf("%d is more than study.repeats, %d, which is the last one", s.First, s.Repeats), "study.repeats")
 	}
 	s.Site = d.path("study.site", head.Site)
 
@@ -225,6 +233,7 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 	s.axes = d.sweep(d.sub(d.top, "sweep"), kind, s)
 	s.exclusions = d.exclusions("exclude", s.axes)
 	s.inclusions = d.included(s.axes, s.design)
+	d.alike(s.axes, s.design)
 
 	d.commandFits(s)
 	d.checkValues(kind, s)

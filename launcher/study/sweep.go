@@ -197,8 +197,8 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 	byName, valid := sweepable(s.Workload.Kind, s.Own)
 	if p, ok := t["design"]; ok && byName["design"].path == "" {
 		delete(t, "design")
-		if d.value("sweep.design", p, &s.design) && !slices.Contains([]string{fullGrid, oneFactor}, s.design) {
-			d.rule("sweep.design", oneOf(s.design, []string{fullGrid, oneFactor}))
+		if d.value(designPath, p, &s.design) && !slices.Contains(designs, s.design) {
+			d.rule(designPath, oneOf(s.design, designs))
 		}
 	}
 	valid = append(valid, "design")

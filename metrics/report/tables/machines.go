@@ -12,7 +12,8 @@ import (
 )
 
 // Machines is what the runs say of each machine of a price list, for people, by price.
-func Machines(a sensitivity.Answer, m sensitivity.Market, currency string) *table.Table {
+// how is as of Spec.
+func Machines(a sensitivity.Answer, m sensitivity.Market, currency string, how func(at map[string]scaling.Value) string) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Key: "machine"}, {Key: "vcpus", Head: "vCPUs", Right: true}, {Key: "memory", Right: true}, {Key: "gpus", Head: "GPUs", Right: true},
 		{Key: "hour", Head: currency + " per hour", Right: true}, {Key: "verdict"}, {Key: "by"}, {Key: "ratio", Head: "of the " + gained(a.Measure), Right: true}}}
@@ -57,6 +58,11 @@ func Machines(a sensitivity.Answer, m sensitivity.Market, currency string) *tabl
 	t.Notes = append(t.Notes, "A machine is taken to be as fast, core by core, as what was measured.")
 	if million {
 		t.Notes = append(t.Notes, "A million samples: at the throughput of the combination that the verdict is by.")
+	}
+	if len(m.Next) > 0 {
+		if command := how(m.Next[0].Of.At); command != "" {
+			t.Notes = append(t.Notes, "To decide about "+m.Next[0].Machine.Name+by(command))
+		}
 	}
 	if a.Load.Machines > 1 {
 		t.Notes = append(t.Notes, fmt.Sprintf("Prices are of one machine; the runs used %d.", a.Load.Machines))

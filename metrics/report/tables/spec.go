@@ -13,8 +13,9 @@ import (
 )
 
 // Spec is what the runs say of each amount of each resource, for people: first one
-// resource at a time, then the combinations.
-func Spec(a sensitivity.Answer) *table.Table {
+// resource at a time, then the combinations. how is the command that measures one
+// beside the reference; "" for none.
+func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Key: "resource"}, {Key: "amount", Right: true}, {Key: "ratio", Head: "of the " + gained(a.Measure), Right: true}, {Key: "runs"}, {Key: "verdict"}}}
 	for _, f := range a.Factors {
@@ -52,9 +53,17 @@ func Spec(a sensitivity.Answer) *table.Table {
 		if n.Verdict != "" {
 			text = "More runs would decide: " + Amounts(n.At, a.Keys())
 		}
-		t.Notes = append(t.Notes, text+".")
+		t.Notes = append(t.Notes, text+by(how(n.At)))
 	}
 	return t
+}
+
+// by ends a note with a command.
+func by(command string) string {
+	if command == "" {
+		return "."
+	}
+	return ": `" + command + "`"
 }
 
 // SpecData is every amount and combination of every series for programs, and what

@@ -29,8 +29,8 @@ type Options struct {
 	// than 1; 0 means Usual.
 	Epsilon float64
 	Mix     bool // as in scaling.Options
-	// Exhausted are points none of whose runs ended well, because memory ran out:
-	// too little, without a value.
+	// Exhausted are points of which a run ended because memory ran out: too little,
+	// whatever the others say.
 	Exhausted []scaling.Planned
 }
 
@@ -49,7 +49,7 @@ type Level struct {
 	At      scaling.Value
 	Ratio   *scaling.Estimate // the measure here over the reference's, in the direction in which it is better; nil at the reference
 	Verdict Verdict
-	Runs    int // 0: memory ran out in all of them
+	Runs    int // 0: memory ran out in one of them
 }
 
 // Factor is what the runs say of one resource.
@@ -71,7 +71,7 @@ type Allocation struct {
 	Value   *scaling.Estimate        // of the measure; nil where it was not measured
 	Ratio   *scaling.Estimate        // as of a Level; nil at the reference, and where it was not measured
 	Verdict Verdict                  // "" where it was not measured
-	Runs    int                      // 0 with a verdict: memory ran out in all of them
+	Runs    int                      // 0 with a verdict: memory ran out in one of them
 }
 
 // Answer is what one series needs.
@@ -221,7 +221,7 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 	}
 	for _, p := range o.Exhausted {
 		combination := combinationOf(p.Parameters, o.Factors)
-		if name := nameOf(combination, o.Factors); measured[name] == nil && p.Framework == c.Framework && alike(c.Parameters, p.Parameters) {
+		if name := nameOf(combination, o.Factors); name != reference && p.Framework == c.Framework && alike(c.Parameters, p.Parameters) {
 			measured[name] = &Allocation{At: combination, Verdict: TooLittle}
 		}
 	}

@@ -35,10 +35,13 @@ func trial(r *rand.Rand, s scenario, m machine, prices []Machine) (Answer, error
 	}
 	plenty := map[string]scaling.Value{coresKey: {Number: s.cores[0]}, memoryKey: {Number: s.bytes[0]}}
 	list := []map[string]scaling.Value{plenty}
-	for key, amounts := range map[string][]float64{coresKey: s.cores, memoryKey: s.bytes} {
-		for _, amount := range amounts[1:] {
+	for _, f := range []struct {
+		key     string
+		amounts []float64
+	}{{coresKey, s.cores}, {memoryKey, s.bytes}} {
+		for _, amount := range f.amounts[1:] {
 			at := maps.Clone(plenty)
-			at[key] = scaling.Value{Number: amount}
+			at[f.key] = scaling.Value{Number: amount}
 			list = append(list, at)
 		}
 	}
