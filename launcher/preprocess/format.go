@@ -36,8 +36,14 @@ type format struct {
 }
 
 var formats = map[string]format{
-	"jpeg": {suffixes: []string{".jpg", ".jpeg"}, samples: whole, prepare: prepareJPEG, generate: generateFolder, decodes: true},
+	"jpeg":     {suffixes: jpegSuffixes, samples: whole, prepare: prepareJPEG, generate: generateFolder, decodes: true},
+	"tar":      {suffixes: []string{".tar"}, samples: fromTar, prepare: prepareJPEG, generate: generateTar, decodes: true},
+	"tfrecord": {suffixes: []string{".tfrecord", ".tfrecords"}, samples: fromTFRecord, prepare: prepareJPEG, generate: generateTFRecord, decodes: true},
+	"cifar10":  {suffixes: []string{".bin"}, samples: fromCIFAR, prepare: prepareCIFAR, generate: generateCIFAR},
+	"csv":      {suffixes: []string{".csv"}, samples: fromCSV, prepare: prepareCSV, generate: generateCSV},
 }
+
+var jpegSuffixes = []string{".jpg", ".jpeg"}
 
 // Formats are the names of all.
 func Formats() []string { return slices.Sorted(maps.Keys(formats)) }

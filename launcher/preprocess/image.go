@@ -40,7 +40,7 @@ func Grow(p *Pixels, width, height int) error {
 // there is memory.
 const (
 	maxSide   = 1 << 16
-	maxPixels = 1 << 28
+	maxPixels = 1 << 26
 )
 
 // scaler resizes the shorter side of an image and cuts a square from the middle, as

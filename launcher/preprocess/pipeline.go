@@ -8,6 +8,7 @@
 package preprocess
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -47,7 +48,6 @@ type Result struct {
 	Stages        [Stages]Spent
 	CPU           float64 // seconds of the process
 	Delay         float64 // seconds in which threads could run and had no CPU; NaN: not known
-	SampleBytes   int64   // of one prepared sample
 	FewFiles      bool    // fewer than threads
 }
 
@@ -60,7 +60,9 @@ type thread struct {
 	pixels  Pixels
 	scaler  scaler
 	floats  []float32
+	ahead   *bufio.Reader
 	sample  []byte // as it was read
+	table   csvBlock
 	packed  []byte // as it is handed over
 	out     output
 	result  Result
@@ -107,7 +109,6 @@ func Pass(ctx context.Context, files []File, o Options) (Result, error) {
 		sum.Read += r.Read
 		sum.Written += r.Written
 		sum.Delay += r.Delay
-		sum.SampleBytes = max(sum.SampleBytes, r.SampleBytes)
 		for s := range sum.Stages {
 			sum.Stages[s].Wall += r.Stages[s].Wall
 			sum.Stages[s].CPU += r.Stages[s].CPU
@@ -161,7 +162,6 @@ func (t *thread) take(ctx context.Context, file File) error {
 		if err := t.format.prepare(t, sample); err != nil {
 			return fmt.Errorf("sample %d: %w", t.result.Samples, err)
 		}
-		t.result.SampleBytes = int64(len(t.packed))
 		if t.options.Target != "" {
 			if err := t.out.write(t, t.packed); err != nil {
 				return err

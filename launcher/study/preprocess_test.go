@@ -40,7 +40,7 @@ func TestPreprocessPoint(t *testing.T) {
 func TestPreprocessProblems(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
 		"no source": {`source = "images"`, ``, "4: workload.source: missing; name the folder"},
-		"format":    {`source = "images"`, "source = \"images\"\nformat = \"gif\"", `workload.format: "gif" is not known; valid: "jpeg"`},
+		"format":    {`source = "images"`, "source = \"images\"\nformat = \"gif\"", `workload.format: "gif" is not known; valid: "jpeg", "tar", "tfrecord", "cifar10", "csv"`},
 		"crop":      {`source = "images"`, "source = \"images\"\ncrop = 300", "workload.crop: cannot cut 300 pixels from a shorter side of 256"},
 		"data":      {`[sweep]`, "[data]\npath = \"x\"\n[sweep]", `kind = "preprocess" uses no data`},
 		"device":    {`[sweep]`, "[resources]\ndevice = \"gpu\"\n[sweep]", `resources.device: kind = "preprocess" computes on "cpu" only`},

@@ -1,0 +1,189 @@
+package preprocess
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// Rows of a table are prepared in blocks of so many, a stage at a time: a row takes
+// a microsecond, too little to time on its own.
+const blockRows = 1024
+
+// table is a block of rows, by column. Every file has a line of names first. A column
+// whose first value in a file is a number is one of numbers; an empty cell is then 0.
+// Others are categories: each becomes the number of its first appearance to the thread,
+// as a lookup table that is built while reading.
+type csvBlock struct {
+	numbers []bool
+	cells   [][]string
+	values  [][]float32
+	lookup  []map[string]float32
+	rows    int
+}
+
+// fromCSV hands over blocks of rows, one sample each row. do is called once a block;
+// the rows are counted here.
+func fromCSV(t *thread, f io.Reader, _ int64, do func([]byte) error) error {
+	t.enter(Unpack)
+	lines := csv.NewReader(t.buffer(f))
+	lines.ReuseRecord = true
+	head, err := lines.Read()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	b := &t.table
+	if len(b.cells) != len(head) {
+		*b = csvBlock{cells: make([][]string, len(head)), values: make([][]float32, len(head)), lookup: make([]map[string]float32, len(head))}
+	}
+	b.numbers = nil
+	for {
+		t.enter(Unpack)
+		for c := range b.cells {
+			b.cells[c] = b.cells[c][:0]
+		}
+		for b.rows = 0; b.rows < blockRows; b.rows++ {
+			row, err := lines.Read() // refuses one with more or fewer cells
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			for c, cell := range row {
+				b.cells[c] = append(b.cells[c], cell)
+			}
+		}
+		if b.rows == 0 {
+			return nil
+		}
+		if b.numbers == nil {
+			for _, cells := range b.cells {
+				_, err := strconv.ParseFloat(cells[0], 32)
+				b.numbers = append(b.numbers, err == nil)
+			}
+		}
+		t.result.Samples += int64(b.rows) - 1 // do counts one
+		if err := do(nil); err != nil {
+			return err
+		}
+	}
+}
+
+// prepareCSV makes of a block of rows so many float32 each: numbers with mean 0 and
+// deviation 1 within the block, categories as their numbers.
+func prepareCSV(t *thread, _ []byte) error {
+	b := &t.table
+	t.enter(Cast)
+	for c, cells := range b.cells {
+		b.values[c] = b.values[c][:0]
+		if !b.numbers[c] {
+			continue
+		}
+		for _, cell := range cells {
+			v := 0.0
+			if cell != "" {
+				var err error
+				if v, err = strconv.ParseFloat(cell, 32); err != nil {
+					return fmt.Errorf("column %d: %q is no number, as the first row's cell is", c+1, cell)
+				}
+			}
+			b.values[c] = append(b.values[c], float32(v))
+		}
+	}
+	t.enter(LookUp)
+	for c, cells := range b.cells {
+		if b.numbers[c] {
+			continue
+		}
+		if b.lookup[c] == nil {
+			b.lookup[c] = map[string]float32{}
+		}
+		for _, cell := range cells {
+			v, ok := b.lookup[c][cell]
+			if !ok {
+				v = float32(len(b.lookup[c]))
+				b.lookup[c][strings.Clone(cell)] = v // the row's own memory goes
+			}
+			b.values[c] = append(b.values[c], v)
+		}
+	}
+	t.enter(Normalise)
+	for c, values := range b.values {
+		if b.numbers[c] {
+			standardise(values)
+		}
+	}
+	t.enter(Pack)
+	t.floats = t.floats[:0]
+	for row := range b.rows {
+		for _, values := range b.values {
+			t.floats = append(t.floats, values[row])
+		}
+	}
+	t.pack()
+	return nil
+}
+
+// standardise gives values a mean of 0 and, unless all are equal, a deviation of 1.
+func standardise(values []float32) {
+	sum, squares := 0.0, 0.0
+	for _, v := range values {
+		sum += float64(v)
+	}
+	mean := sum / float64(len(values))
+	for _, v := range values {
+		squares += (float64(v) - mean) * (float64(v) - mean)
+	}
+	deviation := math.Sqrt(squares / float64(len(values)))
+	if deviation == 0 {
+		deviation = 1
+	}
+	for i, v := range values {
+		values[i] = float32((float64(v) - mean) / deviation)
+	}
+}
+
+// generateCSV writes rows like those of click logs (Criteo's): a label, 13 counts, some
+// of them missing, and 26 categories, a few of them frequent.
+func generateCSV(n int, seed uint64, create func(string) (io.WriteCloser, error)) error {
+	random := rand.New(rand.NewPCG(seed, 0))
+	frequent := rand.NewZipf(random, 1.2, 1, 1<<20)
+	head := "label"
+	for i := range 13 {
+		head += fmt.Sprintf(",count%d", i+1)
+	}
+	for i := range 26 {
+		head += fmt.Sprintf(",category%d", i+1)
+	}
+	written := map[io.Writer]bool{}
+	return inFiles(n, 100_000, "part-%05d.csv", create, func(w io.Writer, i int) error {
+		out := bufio.NewWriter(w)
+		if !written[w] {
+			written[w] = true
+			fmt.Fprintln(out, head)
+		}
+		fmt.Fprint(out, random.IntN(2))
+		for c := range 13 {
+			if c > 0 && random.IntN(10) == 0 {
+				fmt.Fprint(out, ",")
+				continue
+			}
+			fmt.Fprintf(out, ",%d", int(random.ExpFloat64()*100))
+		}
+		for range 26 {
+			fmt.Fprintf(out, ",c%07x", frequent.Uint64()) // never a number
+		}
+		fmt.Fprintln(out)
+		return out.Flush()
+	})
+}
