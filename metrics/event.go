@@ -197,6 +197,11 @@ const (
 	// says that the attempt's times are not those of the whole training.
 	FigureResumed = "resumed_attempt"
 
+	// The loss of a training step and of an evaluation, at {"step": N} or {"epoch": N}:
+	// a token's or a sample's mean, in nats. Targets of losses are judged by them.
+	FigureLoss     = "loss"
+	FigureEvalLoss = "eval_loss"
+
 	// How long a rank's program ran, in s: from its start to its end, by the clock
 	// of the supervisor beside it. Of the user's own programs.
 	FigureRunSeconds = "run_seconds"

@@ -33,6 +33,7 @@ type adviseOptions struct {
 	loss                   float64
 	resources              cli.StringSlice // keys
 	wish                   advice.Options
+	target                 targetFlag
 }
 
 func adviseCommand(s *session) *cli.Command {
@@ -88,7 +89,7 @@ func (o *adviseOptions) wishFlags() []cli.Flag {
 		&cli.DurationFlag{Name: "deadline", Destination: &o.deadline, DefaultText: "none", Usage: "from start to target within `TIME`, such as 2h or 90m"},
 		number("budget", "from start to target for at most `AMOUNT`, in the currency of the prices", &o.wish.Budget),
 		number("min-efficiency", "an efficiency of `E` or more, a fraction", &o.wish.MinEfficiency),
-		&cli.Float64Flag{Name: "target", Destination: &o.wish.Target, DefaultText: "the program's own, else the highest that runs reached", Usage: "`ACCURACY` to reach, a fraction"},
+		&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "the program's own, else the hardest that runs reached", Usage: "`TARGET` to reach: an accuracy such as 0.75, or loss=2"},
 		number("samples", "instead of a target: train on `N` samples", &o.wish.Samples),
 		number("rate", "for a service: how many replicas carry `R` requests/s within the study's limit", &o.rate),
 		&cli.BoolFlag{Name: "spec", Destination: &o.spec, DisableDefaultText: true, Usage: "how much of each resource is enough, and how much too little"},
@@ -137,7 +138,7 @@ func (o *adviseOptions) within(c *cli.Context) (*measure.Limit, error) {
 
 // wished refuses a wish for nothing.
 func wished(c *cli.Context) error {
-	for _, name := range []string{"deadline", "budget", "min-efficiency", "target", "samples", "rate"} {
+	for _, name := range []string{"deadline", "budget", "min-efficiency", "samples", "rate"} {
 		if c.IsSet(name) && c.Float64(name) == 0 && c.Duration(name) == 0 {
 			return usagef("--%s must be above 0, or left out", name)
 		}
@@ -177,7 +178,7 @@ func (o *adviseOptions) adviser() (*adviser, error) {
 		return nil, usagef("--market %q is not known; valid: %s", o.market, strings.Join(cost.Markets, ", "))
 	}
 	v := &adviser{wish: o.wish}
-	v.wish.Deadline = o.deadline.Seconds()
+	v.wish.Deadline, v.wish.Target = o.deadline.Seconds(), o.target.Target
 	var err error
 	if v.tariff, err = tariffOf(o.study, o.site, o.currency, o.market); err != nil && !errors.Is(err, pricing.ErrNone) {
 		return nil, err

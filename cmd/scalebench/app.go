@@ -151,7 +151,7 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 }
 
 // badValue is how package flag words a value that it cannot read.
-var badValue = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([^:]*): .*$`)
+var badValue = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([^:]*): (.*)$`)
 
 // explainValue says of a value that cannot be read what it should have been.
 func explainValue(flags []cli.Flag, message string) string {
@@ -169,6 +169,8 @@ func explainValue(flags []cli.Flag, message string) string {
 		want = "; want true or false, or no value"
 	case *cli.DurationFlag:
 		want = "; want a length of time, like 90s or 1h30m"
+	case *cli.GenericFlag: // says itself what it wants
+		want = "; " + m[3]
 	}
 	return fmt.Sprintf("%s does not take the value %s%s", dashed(m[2]), m[1], want)
 }

@@ -27,7 +27,7 @@ type costOptions struct {
 	site, currency, market string
 	baseline               cli.StringSlice
 	per, clock, measure    string
-	target                 float64 // 0: none
+	target                 targetFlag
 }
 
 func costCommand(s *session) *cli.Command {
@@ -45,7 +45,7 @@ func costCommand(s *session) *cli.Command {
 			baselineFlag(&o.baseline),
 			&cli.StringFlag{Name: "metric", Aliases: []string{"m"}, Destination: &o.measure, DefaultText: "the time", Usage: "cost against the `MEASURE`, such as throughput or one that runs report, with the Pareto front"},
 			&cli.StringFlag{Name: "per", Destination: &o.per, Value: "run", Usage: "time and cost per `WORK`: run or epoch"},
-			&cli.Float64Flag{Name: "target", Destination: &o.target, DefaultText: "no target", Usage: "time and cost until `ACCURACY` is reached, instead of --per"},
+			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "no target", Usage: "time and cost until `TARGET` is reached, instead of --per: an accuracy such as 0.75, or loss=2"},
 			&cli.StringFlag{Name: "clock", Destination: &o.clock, Value: "train", Usage: "`CLOCK` of the time: train (from the start of training) or job (from the scheduler)"},
 			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "that of the first price", Usage: "prices in `CURRENCY` only"},
 			&cli.StringFlag{Name: "market", Destination: &o.market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")},
@@ -121,7 +121,7 @@ func runCost(ctx context.Context, s *session, o costOptions) error {
 // million is what a service costs: a million answers, at the largest rate within its
 // limit.
 func (o *costOptions) million(compare tradeoff.Options, runs []scaling.Observation) (tradeoff.Options, error) {
-	if o.per != "run" || o.target > 0 || o.measure != "" {
+	if o.per != "run" || o.target.Target != nil || o.measure != "" {
 		return compare, usagef("--per, --target and --metric are for trainings; a service is priced per million answers")
 	}
 	if !slices.ContainsFunc(runs, func(r scaling.Observation) bool {
@@ -146,16 +146,14 @@ func (o *costOptions) compare() (tradeoff.Options, error) {
 		return t, usagef("--clock %q is not known; valid: train, job", o.clock)
 	case !slices.Contains(cost.Markets, o.market):
 		return t, usagef("--market %q is not known; valid: %s", o.market, strings.Join(cost.Markets, ", "))
-	case !(o.target >= 0 && o.target <= 1):
-		return t, usagef("--target %g is not an accuracy; want a fraction, like 0.75", o.target)
-	case o.target > 0 && o.per == "epoch":
+	case o.target.Target != nil && o.per == "epoch":
 		return t, usagef("--target and --per epoch cannot be combined")
-	case o.target > 0 && o.clock == "job":
+	case o.target.Target != nil && o.clock == "job":
 		return t, usagef("--target uses the training clock and cannot be combined with --clock job")
 	}
 	t.Work.Epoch = o.per == "epoch"
-	if o.target > 0 {
-		t.Work.Target = &o.target
+	if o.target.Target != nil {
+		t.Work.Target = o.target.Target
 	}
 	var err error
 	t.Baseline, err = conditions("--baseline", o.baseline)
@@ -209,7 +207,7 @@ func pricesFor(studyArg, siteFile string) (*pricing.Tariff, error) {
 
 // priced sets the points of an analysis side by side by time and cost, to a target
 // if that is above 0.
-func priced(a *analysis, o curveOptions, siteFile string, target float64) (*tradeoff.Comparison, error) {
+func priced(a *analysis, o curveOptions, siteFile string, target *measure.Target) (*tradeoff.Comparison, error) {
 	tariff, err := pricesFor(o.study, siteFile)
 	if err != nil {
 		return nil, err

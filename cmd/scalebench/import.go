@@ -20,6 +20,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/extract"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
 )
@@ -298,11 +299,36 @@ func (o *importOptions) given() (map[string]any, error) {
 			return nil, usagef("--set gives %s twice", key)
 		}
 		labels[key] = extract.ParseLabel(value)
+		if key == pointkey.Targets {
+			var err error
+			if labels[key], err = targetList(labels[key]); err != nil {
+				return nil, usagef("--set %s: %v", key, err)
+			}
+		}
 		if said := labels[key]; o.workers != 0 && (key == "workers" || key == "replicas") && said != int64(o.workers) {
 			return nil, usagef("--workers says %d and --set says %s=%s; give one of them", o.workers, key, value)
 		}
 	}
 	return labels, nil
+}
+
+// targetList are targets as the store keeps them, of one or of a list.
+func targetList(v any) ([]any, error) {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	out := make([]any, len(list))
+	for i, v := range list {
+		var t measure.Target
+		if err := t.UnmarshalTOML(v); err != nil {
+			return nil, err
+		}
+		if out[i] = t.String(); t.Of == measure.OfAccuracy {
+			out[i] = t.Value
+		}
+	}
+	return out, nil
 }
 
 func labelKey(key string) bool {

@@ -23,7 +23,7 @@ type plotOptions struct {
 	curveOptions
 	kind, output, title, site string
 	by                        string // parameter of panels; "" for one plot
-	target                    float64
+	target                    targetFlag
 }
 
 func plotCommand(s *session) *cli.Command {
@@ -48,7 +48,7 @@ func plotCommand(s *session) *cli.Command {
 			siteFlag(&o.site), o.axisFlag(), atFlag(&o.at),
 			&cli.StringFlag{Name: "along", Usage: "over another measure: join points along the parameter `KEY`", DefaultText: "the load that has most values", Destination: &o.along},
 			&cli.StringFlag{Name: "by", Usage: "a panel for each value of the parameter `KEY`, such as framework, all with the same axes", Destination: &o.by},
-			&cli.Float64Flag{Name: "target", DefaultText: "with tta every target, else whole runs", Usage: "for tta, cost and normalised: time to accuracy `T`, a fraction, and its cost", Destination: &o.target},
+			&cli.GenericFlag{Name: "target", Value: &o.target, DefaultText: "with tta every target, else whole runs", Usage: "for tta, cost and normalised: time to `TARGET`, an accuracy such as 0.75 or loss=2, and its cost"},
 			baselineFlag(&o.baseline),
 			&cli.StringFlag{Name: "title", Usage: "`TEXT` above the plot", Destination: &o.title},
 		}, o.flags()...),
@@ -72,11 +72,9 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 	// All that can be refused is, before the database is read.
 	money := o.kind == "cost" || o.kind == "normalised"
 	switch {
-	case o.target != 0 && !(o.target > 0 && o.target <= 1):
-		return usagef("--target %g is not an accuracy; want a fraction, like 0.75", o.target)
-	case o.kind == "tta" && o.target > 0:
-		o.kind = measure.To(o.target).Name
-	case o.target > 0 && !money:
+	case o.kind == "tta" && o.target.Target != nil:
+		o.kind = o.target.Time().Name
+	case o.target.Target != nil && !money:
 		return usagef("--target is for the figures tta, cost and normalised")
 	case o.axis != "" && money:
 		return usagef("--axis is for measures, and %s has its own axis; --by KEY draws a panel for each value", o.kind)
@@ -163,7 +161,7 @@ func (s *session) rates(ctx context.Context, o plotOptions) (*analysis, error) {
 	switch {
 	case o.by != "":
 		return nil, usagef("--by: the cost of a service is one plot over the demand; --series or --where choose what is in it")
-	case o.target != 0:
+	case o.target.Target != nil:
 		return nil, usagef("--target is for trainings, and %q is a service", o.study)
 	case len(o.baseline.Value()) > 0:
 		return nil, usagef("--baseline: the cost of a service is drawn over the demand, where the break-even says it; `%s cost %s --baseline KEY=VALUE` divides", appName, o.study)
@@ -286,7 +284,7 @@ func (s *session) draw(ctx context.Context, o plotOptions, a *analysis) (*figure
 		}
 		return figure.DrawDemand(demands(a, tariff), tariff.Currency, options)
 	case o.kind == "cost" || o.kind == "normalised":
-		bill, err := priced(a, o.curveOptions, o.site, o.target)
+		bill, err := priced(a, o.curveOptions, o.site, o.target.Target)
 		if err != nil {
 			return nil, err
 		}

@@ -92,7 +92,7 @@ func runReport(ctx context.Context, s *session, o reportOptions) error {
 		if o.base == "" {
 			of.NoBase = nil // what it says is of throughput
 		}
-	} else if of.Bill, of.Unpriced = priced(a, o.curveOptions, o.site, 0); of.Unpriced != nil && o.site != "" {
+	} else if of.Bill, of.Unpriced = priced(a, o.curveOptions, o.site, nil); of.Unpriced != nil && o.site != "" {
 		return of.Unpriced // prices were asked for
 	}
 	r, err := of.Report(ctx, db, o.title)

@@ -67,7 +67,7 @@ func (s *session) openFor(o interface {
 
 // metricFlag names the measure that a command follows.
 func metricFlag(name *string) cli.Flag {
-	return &cli.StringFlag{Name: "metric", Destination: name, Value: measure.Throughput, Usage: "the `MEASURE`: " + strings.Join(measure.Names(), ", ") + ", the time to a target (to_0.75), or one that runs report"}
+	return &cli.StringFlag{Name: "metric", Destination: name, Value: measure.Throughput, Usage: "the `MEASURE`: " + strings.Join(measure.Names(), ", ") + ", the time to a target (to_0.75, to_loss_2), or one that runs report"}
 }
 
 // observations reads the good runs of the selection. There is one at least.

@@ -20,6 +20,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // ddp is a run of a PyTorch framework as processes on this machine.
@@ -342,10 +343,12 @@ func TestDDPLimits(t *testing.T) {
 		change func(w *study.Train)
 		steps  int // -1: some
 	}{
-		"max_steps":      {func(w *study.Train) { w.MaxSteps = 13 }, 13},
-		"max_minutes":    {func(w *study.Train) { w.Epochs, w.MaxMinutes = 0, 0.01 }, -1},
-		"until targets":  {func(w *study.Train) { w.Epochs, w.Until, w.Targets = 50, "targets", []float64{0.01} }, 10},
-		"target not met": {func(w *study.Train) { w.Until, w.Targets = "targets", []float64{1} }, 20},
+		"max_steps":   {func(w *study.Train) { w.MaxSteps = 13 }, 13},
+		"max_minutes": {func(w *study.Train) { w.Epochs, w.MaxMinutes = 0, 0.01 }, -1},
+		"until targets": {func(w *study.Train) {
+			w.Epochs, w.Until, w.Targets = 50, "targets", []measure.Target{measure.Accuracy(0.01)}
+		}, 10},
+		"target not met": {func(w *study.Train) { w.Until, w.Targets = "targets", []measure.Target{measure.Accuracy(1)} }, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := point(t, 2)

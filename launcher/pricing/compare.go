@@ -12,15 +12,15 @@ import (
 // Question is what a comparison is to be of.
 type Question struct {
 	Mix    bool
-	Series []string // only these; nil: all
-	Target float64  // accuracy; 0: the work that says most
+	Series []string        // only these; nil: all
+	Target *measure.Target // nil: the work that says most
 	// Baseline is what time and cost are divided by; nil: the smallest worker
 	// count.
 	Baseline []scaling.Condition
 }
 
 // Compare sets the points of curves side by side by time on the training clock
-// and cost. The work that says most is to the highest target that was reached,
+// and cost. The work that says most is to the hardest target that was reached,
 // else an epoch, else a run.
 func (t *Tariff) Compare(curves []scaling.Curve, observations []scaling.Observation, q Question) (*tradeoff.Comparison, error) {
 	list, _, err := t.Configurations(observations, Train, q.Mix)
@@ -31,8 +31,8 @@ func (t *Tariff) Compare(curves []scaling.Curve, observations []scaling.Observat
 		list = slices.DeleteFunc(list, func(c tradeoff.Configuration) bool { return !slices.Contains(q.Series, c.Series) })
 	}
 	bill := &tradeoff.Comparison{Currency: t.Currency, Options: tradeoff.Options{Energy: t.Energy, Work: usualWork(curves, observations), Baseline: q.Baseline}}
-	if q.Target > 0 {
-		bill.Options.Work = tradeoff.Work{Target: &q.Target}
+	if q.Target != nil {
+		bill.Options.Work = tradeoff.Work{Target: q.Target}
 	}
 	if q.Baseline == nil && len(list) > 0 {
 		least := slices.MinFunc(list, func(a, b tradeoff.Configuration) int { return a.Workers - b.Workers }).Workers
@@ -47,7 +47,7 @@ func usualWork(curves []scaling.Curve, observations []scaling.Observation) trade
 	for _, c := range curves {
 		for _, p := range c.Points {
 			for _, t := range p.Targets() {
-				if target, ok := measure.Target(t.Name); ok && t.Median != nil && (work.Target == nil || target > *work.Target) {
+				if target, ok := measure.TargetOf(t.Name); ok && t.Median != nil && (work.Target == nil || measure.Harder(target, *work.Target) > 0) {
 					work.Target = &target
 				}
 			}

@@ -204,7 +204,7 @@ func TestCompare(t *testing.T) {
 		list[i].Values[measure.To(0.9).Name] = math.Inf(1)
 	}
 	work("accuracy 0.75 over workers=1", Question{}) // none reached 0.9
-	work("accuracy 0.5 over workers=2", Question{Target: 0.5, Baseline: []scaling.Condition{{Key: scaling.Workers, Value: "2"}}})
+	work("accuracy 0.5 over workers=2", Question{Target: new(measure.Accuracy(0.5)), Baseline: []scaling.Condition{{Key: scaling.Workers, Value: "2"}}})
 }
 
 // A million answers of a service at the largest rate within its limit, at each batch:

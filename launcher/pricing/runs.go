@@ -136,9 +136,9 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) tradeoff.PricedRun {
 	if v.Partition != "" {
 		partition(labels, t.site, v.Partition)
 	}
-	run := tradeoff.PricedRun{ID: v.Run, Targets: map[float64]float64{}, Values: v.Values, Hosts: v.Hosts, Made: v}
+	run := tradeoff.PricedRun{ID: v.Run, Targets: map[measure.Target]float64{}, Values: v.Values, Hosts: v.Hosts, Made: v}
 	for _, target := range v.Targets() {
-		run.Targets[target] = v.Values[measure.To(target).Name]
+		run.Targets[target] = v.Values[target.Time().Name]
 	}
 	if v.Epochs != nil {
 		run.Epochs = *v.Epochs

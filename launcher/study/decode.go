@@ -119,7 +119,7 @@ func (d *decoder) value(path string, p toml.Primitive, dst any) bool {
 	v := reflect.ValueOf(dst).Elem()
 	if _, own := dst.(toml.Unmarshaler); !own {
 		switch {
-		case v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Struct && v.Type().Elem().Kind() != reflect.Map:
+		case v.Kind() == reflect.Slice && (v.Type().Elem().Kind() != reflect.Struct && v.Type().Elem().Kind() != reflect.Map || readsItself(v.Type().Elem())):
 			return d.list(path, p, v)
 		case v.Kind() == reflect.Map && v.Type().Elem().Kind() == reflect.String:
 			return d.strings(path, p, v)
@@ -137,6 +137,11 @@ func (d *decoder) value(path string, p toml.Primitive, dst any) bool {
 	d.problem(path, plainly(message))
 	d.flaws.add(path, unreadable)
 	return false
+}
+
+// readsItself reports whether values of a type say themselves what they are read from.
+func readsItself(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[toml.Unmarshaler]())
 }
 
 func (d *decoder) list(path string, p toml.Primitive, v reflect.Value) bool {
@@ -278,7 +283,7 @@ func (d *decoder) field(path string, p toml.Primitive, v reflect.Value) {
 		if d.value(path, p, &sub) {
 			d.into(path, sub, v.Addr().Interface())
 		}
-	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct && !readsItself(v.Type().Elem()):
 		var subs []table
 		if !d.value(path, p, &subs) {
 			return

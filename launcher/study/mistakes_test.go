@@ -71,7 +71,7 @@ var studyMistakes = []mistake{
 	{"[workload]", "learning_rate", `-1.0`, "workload.learning_rate: want more than 0"},
 	{"[workload]", "epochs", `"one"`, "workload.epochs: want a whole number"},
 	{"[workload]", "epochs", ``, "workload.epochs: the training has no end"},
-	{"[workload]", "targets", `["x"]`, "workload.targets[0]: want a number"},
+	{"[workload]", "targets", `["x"]`, "workload.targets[0]: \"x\" is not a target"},
 	{"[workload]", "targets", ``, `workload.until: "targets" needs workload.targets`},
 	{"[workload]", "until", `"then"`, `workload.until: "then" is not known`},
 	{"[workload]", "decay", `"step"`, `workload.decay_epochs: decay = "step" needs`},

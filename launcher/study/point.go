@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/mfu"
 )
 
@@ -194,12 +195,12 @@ type Train struct {
 	Shard         int  `toml:"shard" json:"shard,omitzero"`                 // ranks that share one copy; 0: all
 	Checkpointing bool `toml:"checkpointing" json:"checkpointing,omitzero"` // activations are computed again in the backward pass
 
-	Targets    []float64 `toml:"targets" json:"targets"`         // accuracies, fractions
-	Epochs     int       `toml:"epochs" json:"epochs"`           // 0: no such limit; the first limit met ends the run
-	MaxSteps   int       `toml:"max_steps" json:"max_steps"`     // 0: no such limit
-	MaxMinutes float64   `toml:"max_minutes" json:"max_minutes"` // of training time, 0: no such limit
-	Until      string    `toml:"until" json:"until"`             // "targets": end once all targets are reached; "": do not
-	SaveModel  bool      `toml:"save_model" json:"save_model"`   // as a file of the run folder, at the end of a good run
+	Targets    []measure.Target `toml:"targets" json:"targets"`         // accuracies as fractions, { loss = 2.0 }
+	Epochs     int              `toml:"epochs" json:"epochs"`           // 0: no such limit; the first limit met ends the run
+	MaxSteps   int              `toml:"max_steps" json:"max_steps"`     // 0: no such limit
+	MaxMinutes float64          `toml:"max_minutes" json:"max_minutes"` // of training time, 0: no such limit
+	Until      string           `toml:"until" json:"until"`             // "targets": end once all targets are reached; "": do not
+	SaveModel  bool             `toml:"save_model" json:"save_model"`   // as a file of the run folder, at the end of a good run
 }
 
 // Data is what is trained on.

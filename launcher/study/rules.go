@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // rule is what a single value may be. It sees the value alone; what depends on
@@ -91,16 +93,13 @@ func share(v any) string {
 	return ""
 }
 
-func accuracies(v any) string {
-	seen := map[float64]bool{}
-	for _, x := range v.([]float64) {
-		if !(x > 0 && x <= 1) {
-			return fmt.Sprintf("a target is an accuracy from 0 to 1 (0.75 for 75 %%), got %g", x)
+func targets(v any) string {
+	seen := map[measure.Target]bool{}
+	for _, t := range v.([]measure.Target) {
+		if seen[t] {
+			return fmt.Sprintf("%s is listed twice", t)
 		}
-		if seen[x] {
-			return fmt.Sprintf("%g is listed twice", x)
-		}
-		seen[x] = true
+		seen[t] = true
 	}
 	return ""
 }

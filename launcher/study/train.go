@@ -3,6 +3,9 @@ package study
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 var train = kind{
@@ -27,7 +30,7 @@ var train = kind{
 		BatchNorm:         "local",
 		Augment:           true,
 		DecayEpochs:       []int{},
-		Targets:           []float64{},
+		Targets:           []measure.Target{},
 	}},
 	rules: map[string]rule{
 		"workload.model":               {check: modelNamed},
@@ -52,7 +55,7 @@ var train = kind{
 		"workload.micro_batch":         {check: within(0, 1<<24)},
 		"workload.zero":                {check: within(0, 3)},
 		"workload.shard":               {check: within(0, maxWorkers)},
-		"workload.targets":             {check: accuracies},
+		"workload.targets":             {check: targets},
 		"workload.epochs":              {check: within(0, 1<<20)},
 		"workload.max_steps":           {check: within(0, 1<<40)},
 		"workload.max_minutes":         {check: atLeast(0)},
@@ -68,7 +71,7 @@ var train = kind{
 	},
 	plausible: map[string]any{
 		"workload.epochs": 1, "workload.max_steps": 1, "workload.max_minutes": 1.0,
-		"workload.targets": []float64{0.5}, "workload.decay_epochs": []int{1},
+		"workload.targets": []measure.Target{measure.Accuracy(0.5)}, "workload.decay_epochs": []int{1},
 	},
 	brought: []string{"workload.model", "workload.epochs"},
 	expand:  expandTrain,
@@ -93,6 +96,9 @@ func expandTrain(p *Point) map[string]string {
 	}
 	if w.Until == "targets" && len(w.Targets) == 0 {
 		wrong["workload.until"] = "\"targets\" needs workload.targets, a list of accuracies like [0.75]"
+	}
+	if w.Until == "targets" && slices.ContainsFunc(w.Targets, func(t measure.Target) bool { return t.Of != measure.OfAccuracy }) {
+		wrong["workload.until"] = "\"targets\" ends a run at its accuracies; of a loss the time is looked up afterwards: set max_steps or epochs, and leave until out"
 	}
 	if w.Decay == "step" && len(w.DecayEpochs) == 0 {
 		wrong["workload.decay_epochs"] = "decay = \"step\" needs the epochs after which the learning rate drops to decay_factor of what it was, like [80, 120]"

@@ -26,9 +26,9 @@ const (
 	allocatedMemory = "allocated_memory"       // of it, in tensors
 	usedMemory      = "used_memory"            // as the device itself counts
 	mfuBy           = "mfu_"                   // and a convention of package mfu
-	lossAt          = "loss"                   // of a step
+	lossAt          = metrics.FigureLoss
 	finalLoss       = "final_loss"
-	evalLossAt      = "eval_loss"
+	evalLossAt      = metrics.FigureEvalLoss
 	finalEvalLoss   = "final_eval_loss"
 )
 
@@ -62,6 +62,8 @@ type stepLog struct {
 	measured     map[string][]Value
 	scale        map[string]float64
 
+	clock          stepClock
+	at             float64      // time of day of the line that is read; 0: it has none
 	stated         []statedLoss // in the log's order
 	loss, evalLoss Value        // the latest; Line 0: none
 	evaluated      int          // the step of evalLoss, where it is known
@@ -77,6 +79,7 @@ type statedLoss struct {
 	name, at string // figure, and what it is at: "step" or "epoch"
 	of       float64
 	v        Value
+	time     float64 // of day; 0: not known
 }
 
 func newStepLog(l *log, program string, starting int) *stepLog {
@@ -88,6 +91,7 @@ func (s *stepLog) takes(ln line, step int) (bool, error) {
 	if !s.from.takes(ln) {
 		return false, nil
 	}
+	s.at = stamp(ln.text)
 	switch {
 	case s.line == 0:
 		s.began, s.before = step, step
@@ -105,6 +109,7 @@ func (s *stepLog) takes(ln line, step int) (bool, error) {
 	}
 	s.last, s.line = step, ln.number
 	s.lines++
+	s.clock.step(step, s.at)
 	return true, nil
 }
 
@@ -168,7 +173,7 @@ func (s *stepLog) lossOf(ln int, at string, step float64, text string) error {
 		return err
 	}
 	s.loss, s.undefined = v, 0
-	s.stated = append(s.stated, statedLoss{lossAt, at, step, v})
+	s.stated = append(s.stated, statedLoss{lossAt, at, step, v, s.at})
 	return nil
 }
 
@@ -183,7 +188,7 @@ func (s *stepLog) evaluationOf(ln int, at string, step float64, text string) err
 		return err
 	}
 	s.evalLoss = v
-	s.stated = append(s.stated, statedLoss{evalLossAt, at, step, v})
+	s.stated = append(s.stated, statedLoss{evalLossAt, at, step, v, s.at})
 	return nil
 }
 
@@ -193,7 +198,7 @@ func (s *stepLog) evaluationAt(ln line, step, text string) error {
 	if err != nil || !s.from.takes(ln) || s.evalLoss.Line > 0 && s.evaluated == n {
 		return err
 	}
-	s.evaluated = n
+	s.evaluated, s.at = n, stamp(ln.text)
 	return s.evaluationOf(ln.number, "step", float64(n), text)
 }
 

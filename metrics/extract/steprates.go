@@ -204,7 +204,27 @@ func (s *stepLog) losses() {
 	if s.evalLoss.Line > 0 {
 		final(finalEvalLoss, s.evalLoss, "the last evaluation's loss that the log states")
 	}
+	if len(s.stated) == 0 {
+		return
+	}
+	median, _ := Reduce("median", numbers(s.measured[stepSeconds])) // 0 without any
+	seconds, how, why := s.clock.seconds(scaled(median, s.scale[stepSeconds]))
+	for _, one := range s.stated { // before any is added: a clock is of all
+		if why == "" && (one.at != "step" || s.clock.began > 0 && one.time < s.clock.began || !(seconds(one.of, one.time) <= metrics.MaxSeconds)) {
+			why = "a loss stands at no step, or before the first"
+		}
+	}
+	if why == "" {
+		s.l.note("losses are timed by %s", how)
+		s.l.add(metrics.Event{Train: &metrics.Train{}}, 1)
+	} else {
+		s.l.note("no time to a loss is known of this log: %s", why)
+	}
 	for _, one := range s.stated {
-		s.l.figure(one.name, "", map[string]any{one.at: one.of}, one.v, "")
+		e := metrics.Event{Figure: &metrics.Figure{Name: one.name, Value: one.v.Number, At: map[string]any{one.at: one.of}}}
+		if why == "" {
+			e.Time = seconds(one.of, one.time)
+		}
+		s.l.add(e, 1, one.v)
 	}
 }

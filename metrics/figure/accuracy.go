@@ -74,8 +74,11 @@ func traces(curves []scaling.Curve, obs []scaling.Observation, along func(most f
 				lines++
 				end := Mark{Kind: End, Series: name, Points: line[len(line)-1:], style: style}
 				for _, target := range o.Targets() {
-					targets = insert(targets, target)
-					if o.Known(measure.To(target).Name) == nil {
+					if target.Of != measure.OfAccuracy {
+						continue // of another axis
+					}
+					targets = insert(targets, target.Value)
+					if o.Known(target.Time().Name) == nil {
 						end.Kind = Missed
 					}
 				}

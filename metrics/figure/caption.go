@@ -43,7 +43,7 @@ func bases(curves []scaling.Curve, list []trend) string {
 			}
 			value := number.Short(t.base().Median.Value, 4) + " " + t.measure.Unit
 			if t.measure.Missable {
-				value = t.measure.Goal() + " after " + value
+				value = strings.TrimPrefix(t.measure.Title, "time to ") + " after " + value
 			}
 			text += ", " + value
 		}

@@ -58,21 +58,18 @@ func trends(curves []scaling.Curve, with func(measure.Measure) bool) []trend {
 func isThroughput(m measure.Measure) bool { return m.Name == measure.Throughput }
 
 // ofWork are the measures of which a speedup is drawn: throughput, and the time
-// to the program's own target or else the highest that a base reaches. How far
+// to the program's own target or else the hardest that a base reaches. How far
 // the two lie apart is what the larger batch costs; a line for every target would
 // be a thicket.
 func ofWork(curves []scaling.Curve) func(measure.Measure) bool {
-	goal, highest := "", -1.0
+	var goal *measure.Measure
 	for _, t := range trends(curves, func(m measure.Measure) bool { return m.Missable }) {
-		target, ok := measure.Target(t.measure.Name)
-		if !ok {
-			target = 2 // the program's own goes before any accuracy
-		}
-		if target > highest {
-			goal, highest = t.measure.Name, target
+		own := t.measure.Name == measure.ToTarget
+		if goal == nil || own || goal.Name != measure.ToTarget && measure.ByGoal(t.measure, *goal) > 0 {
+			goal = &t.measure
 		}
 	}
-	return func(m measure.Measure) bool { return isThroughput(m) || m.Name == goal }
+	return func(m measure.Measure) bool { return isThroughput(m) || goal != nil && m.Name == goal.Name }
 }
 
 func throughput(curves []scaling.Curve, _ []scaling.Observation) (chart, error) {
@@ -280,10 +277,7 @@ func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, err
 		}
 		slices.SortFunc(targets, measure.ByGoal)
 		for _, t := range targets {
-			name := "accuracy " + t.Goal()
-			if t.Name == measure.ToTarget {
-				name = "the program's target"
-			}
+			name := t.GoalText()
 			if len(curves) > 1 {
 				name = shown(cv.Series) + ", " + name
 			}
@@ -292,12 +286,12 @@ func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, err
 	}
 	switch {
 	case !asked:
-		return chart{}, errors.New("no run has a target accuracy; set workload.targets in the study")
+		return chart{}, errors.New("no run has a target; set workload.targets in the study")
 	case !reached:
 		return chart{}, errors.New("no run reached any of its targets; the accuracy figure shows how close they came")
 	}
 	what := "time to accuracy"
-	if slices.ContainsFunc(list, func(s series) bool { return s.goal.Name == measure.ToTarget }) {
+	if slices.ContainsFunc(list, func(s series) bool { t, ok := measure.TargetOf(s.goal.Name); return !ok || t.Of != measure.OfAccuracy }) {
 		what = "time to target"
 	}
 	c := chart{x: workersAxis(), y: timeAxis(what, longest)}

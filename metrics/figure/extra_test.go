@@ -126,7 +126,7 @@ func estimated(value float64, runs int, interval ...float64) *scaling.Estimate {
 
 // The front is a stair: until the faster choice is there, the slower is cheaper.
 func TestCost(t *testing.T) {
-	target := 0.75
+	target := measure.Accuracy(0.75)
 	c := tradeoff.Comparison{Currency: "EUR", Options: tradeoff.Options{Work: tradeoff.Work{Target: &target}}, Rows: []tradeoff.Row{
 		{Series: "native", Workers: 1, Time: estimated(400, 6, 380, 420), Cost: estimated(1, 6), Front: true},
 		{Series: "native", Workers: 4, Time: estimated(150, 5), Cost: estimated(3, 5), Front: true},

@@ -277,7 +277,7 @@ func TestRefused(t *testing.T) {
 		{"efficiency", baseless, Options{}, `no base point for series "native"`},
 		{"throughput", baseless, Options{}, `no base point for series "native"`},
 		{"accuracy", curves, Options{}, "no run has an evaluation"},
-		{"tta", curves, Options{}, "no run has a target accuracy"},
+		{"tta", curves, Options{}, "no run has a target"},
 		{"tta", missed, Options{}, "no run reached any of its targets"},
 		{"speedup", slices.Repeat(curves, 43), Options{}, "43 lines, of which only 42 can be told apart"},
 		{"speedup", curves, Options{Width: -1}, "a size of -1 inches"},

@@ -9,13 +9,10 @@
 package measure
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -118,7 +115,7 @@ func Declare(kind string, list ...Measure) (undo func()) {
 	}
 }
 
-// Find finds a measure by its name, that of a time to a target ("to_0.75")
+// Find finds a measure by its name, that of a time to a target ("to_0.75", "to_loss_2")
 // included. The error lists the names that there are.
 func Find(name string) (Measure, error) {
 	for _, list := range append(slices.Collect(maps.Values(kinds)), resources, ofSamples) {
@@ -126,10 +123,10 @@ func Find(name string) (Measure, error) {
 			return list[i], nil
 		}
 	}
-	if target, ok := Target(name); ok {
-		return To(target), nil
+	if target, ok := TargetOf(name); ok {
+		return target.Time(), nil
 	}
-	return Measure{}, fmt.Errorf("unknown measure %q; choose one of %s, or the time to a target: to_0.75", name, strings.Join(Names(), ", "))
+	return Measure{}, fmt.Errorf("unknown measure %q; choose one of %s, or the time to a target: to_0.75, to_loss_2", name, strings.Join(Names(), ", "))
 }
 
 // Reported is the measure that a figure of a user's program or log is. Nobody
@@ -167,15 +164,6 @@ func (m Measure) Gain(value, base float64) float64 {
 	return value / base
 }
 
-const toPrefix = "to_"
-
-// To is the time to a target accuracy, a fraction, in seconds from the start of
-// the training clock.
-func To(target float64) Measure {
-	text := strconv.FormatFloat(target, 'f', -1, 64)
-	return Measure{Name: toPrefix + text, Title: "time to " + text, Unit: "s", Better: Lower, Show: Seconds, Missable: true, Scales: true}
-}
-
 // Worse is the direction in which the measure is worse: 1 for more, -1 for less, 0
 // where nobody says.
 func (m Measure) Worse() int {
@@ -186,44 +174,4 @@ func (m Measure) Worse() int {
 		return 1
 	}
 	return 0
-}
-
-// Goal is what a missable measure is the time to, in a word: "0.75", or "target"
-// for the program's own.
-func (m Measure) Goal() string { return strings.TrimPrefix(m.Name, toPrefix) }
-
-// ByGoal orders missable measures: the program's own target, then accuracies,
-// ascending.
-func ByGoal(a, b Measure) int {
-	place := func(m Measure) float64 {
-		target, ok := Target(m.Name)
-		if !ok {
-			return -1
-		}
-		return target
-	}
-	return cmp.Compare(place(a), place(b))
-}
-
-// Targets are the targets whose times are among values, ascending.
-func Targets(values map[string]float64) []float64 {
-	var list []float64
-	for name := range values {
-		if target, ok := Target(name); ok {
-			list = append(list, target)
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
-// Target is the target whose time is called name; ok is false for any other
-// name.
-func Target(name string) (target float64, ok bool) {
-	text, ok := strings.CutPrefix(name, toPrefix)
-	if !ok {
-		return 0, false
-	}
-	target, err := strconv.ParseFloat(text, 64)
-	return target, err == nil && !math.IsNaN(target) && target >= 0 && target <= 1
 }

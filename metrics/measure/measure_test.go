@@ -23,18 +23,6 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A name is written one way: what Find takes and To makes are equal.
-func TestTarget(t *testing.T) {
-	for _, target := range []float64{0, 0.75, 0.759, 1e-7, 1} {
-		if got, ok := Target(To(target).Name); !ok || got != target {
-			t.Errorf("%g: %q is %g", target, To(target).Name, got)
-		}
-	}
-	if m, _ := Find("to_0.750"); m.Name != "to_0.75" {
-		t.Errorf("to_0.750 is %q", m.Name)
-	}
-}
-
 // A rate that doubles and a time that halves are the same gain.
 func TestGain(t *testing.T) {
 	if g := (Measure{Better: Higher}).Gain(200, 100); g != 2 {
@@ -95,7 +83,7 @@ func TestGoals(t *testing.T) {
 	if diff := cmp.Diff([]string{"target", "0.25", "0.9"}, goals); diff != "" {
 		t.Error(diff)
 	}
-	if _, ok := Target(ToTarget); ok || !own.Missable {
+	if _, ok := TargetOf(ToTarget); ok || !own.Missable {
 		t.Errorf("%+v is an accuracy's, or cannot be missed", own)
 	}
 }

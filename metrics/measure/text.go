@@ -2,7 +2,6 @@ package measure
 
 import (
 	"math"
-	"strconv"
 
 	"github.com/scalebench/scalebench/metrics/number"
 )
@@ -19,6 +18,3 @@ func (m Measure) Text(v float64) string {
 	}
 	return number.Significant(v)
 }
-
-// TargetText writes a target accuracy: "0.75".
-func TargetText(target float64) string { return strconv.FormatFloat(target, 'f', -1, 64) }

@@ -368,15 +368,15 @@ func (an *analysis) measures(runs []*Observation) []measure.Measure {
 		return list
 	}
 	list := measure.Of(cmp.Or(runs[0].Kind, "train"))
-	var targets []float64
+	var targets []measure.Target
 	var reported []measure.Measure
 	for i := range runs {
 		targets = append(targets, runs[i].Targets()...)
 		reported = append(reported, runs[i].Reported...)
 	}
-	slices.Sort(targets)
+	slices.SortFunc(targets, measure.Harder)
 	for _, t := range slices.Compact(targets) {
-		list = append(list, measure.To(t))
+		list = append(list, t.Time())
 	}
 	byName := func(a, b measure.Measure) int { return cmp.Compare(a.Name, b.Name) }
 	slices.SortStableFunc(reported, byName)

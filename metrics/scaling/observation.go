@@ -83,14 +83,15 @@ func (o *Observation) Known(name string) *float64 {
 	return nil
 }
 
-// Targets are the accuracies whose time the run has or missed, ascending.
-func (o *Observation) Targets() []float64 { return measure.Targets(o.Values) }
+// Targets are those whose time the run has or missed, as measure.Harder orders them.
+func (o *Observation) Targets() []measure.Target { return measure.Targets(o.Values) }
 
 // Evaluation is one evaluation of a run.
 type Evaluation struct {
 	Seconds  float64 // from the start of the training clock to the end of the evaluation
 	Epoch    int
-	Step     int     // steps done by then; 0: not known
-	Samples  int64   // trained on so far, over all ranks; -1: not known
-	Accuracy float64 // fraction
+	Step     int      // steps done by then; 0: not known
+	Samples  int64    // trained on so far, over all ranks; -1: not known
+	Accuracy float64  // fraction
+	Loss     *float64 // nil: the program does not say
 }

@@ -43,7 +43,7 @@ type Row struct {
 	// From what, or why there is none.
 	CommunicationPredictedFrom string `json:"communication_predicted_from"`
 
-	TimeToAccuracy map[string]RowSeconds `json:"time_to_accuracy"` // by target: "0.75", "target" for the program's own; never null
+	TimeToAccuracy map[string]RowSeconds `json:"time_to_accuracy"` // by target: "0.75", "loss_2", "target" for the program's own; never null
 	Base           *RowBase              `json:"base"`             // null: the base point has no good run
 	Scaling        string                `json:"scaling"`          // "weak", "strong"; "" where not recorded
 	Fingerprint    fingerprint.Print     `json:"fingerprint"`      // what the curve's runs ran on, field to value; null: nothing recorded

@@ -25,10 +25,10 @@ const smallSkew = 0.02
 
 // goal is "target 0.75", or "the program's target".
 func goal(m measure.Measure) string {
-	if m.Name == measure.ToTarget {
-		return "the program's target"
+	if _, ok := measure.TargetOf(m.Name); !ok {
+		return m.GoalText()
 	}
-	return "target " + m.Goal()
+	return "target " + strings.TrimPrefix(m.GoalText(), measure.OfAccuracy+" ")
 }
 
 // pointWarnings are the doubts about one worker count's runs.

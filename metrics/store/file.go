@@ -359,9 +359,9 @@ func (w *fileWriter) event(e *metrics.Event, line int) error {
 		if g.At == nil {
 			at = []byte("{}")
 		}
-		return w.insert(`INSERT INTO figure (file, line, name, value, unit, better, at, plus_minus, plus_minus_is, reduce, of, note, source, source_line)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			w.id, line, g.Name, g.Value, g.Unit, g.Better, string(at), g.PlusMinus, g.PlusMinusIs, g.Reduce, g.Of, g.Note, g.File, g.Line)
+		return w.insert(`INSERT INTO figure (file, line, time, name, value, unit, better, at, plus_minus, plus_minus_is, reduce, of, note, source, source_line)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			w.id, line, e.Time, g.Name, g.Value, g.Unit, g.Better, string(at), g.PlusMinus, g.PlusMinusIs, g.Reduce, g.Of, g.Note, g.File, g.Line)
 	case e.Note != nil:
 		return w.insert("INSERT INTO note (file, line, text) VALUES (?, ?, ?)", w.id, line, e.Note.Text)
 	case e.Phase != nil:

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/redact"
 	"github.com/scalebench/scalebench/metrics/summary"
@@ -400,13 +401,8 @@ func stated(run metrics.Run, events iter.Seq[metrics.Event]) *summary.Input {
 	input.BatchNorm, _ = run.Parameters["workload.batch_norm"].(string)
 	list, _ := run.Parameters[pointkey.Targets].([]any)
 	for _, target := range list {
-		switch x := target.(type) {
-		case float64:
-			input.Targets = append(input.Targets, x)
-		case int64:
-			input.Targets = append(input.Targets, float64(x))
-		case int:
-			input.Targets = append(input.Targets, float64(x))
+		if t, err := measure.ParseTarget(fmt.Sprint(target)); err == nil {
+			input.Targets = append(input.Targets, t)
 		}
 	}
 	said := map[string]bool{}
@@ -417,6 +413,7 @@ func stated(run metrics.Run, events iter.Seq[metrics.Event]) *summary.Input {
 			first = false
 		case e.Figure != nil:
 			input.Add(*e.Figure)
+			input.State(e.Time, *e.Figure)
 		case e.Note != nil:
 			if !said[e.Note.Text] {
 				said[e.Note.Text] = true

@@ -62,7 +62,7 @@ func TestImport(t *testing.T) {
 		t.Fatal(list, err)
 	}
 	o := list[0]
-	if len(o.Evaluations) != 1 || o.Evaluations[0].Seconds != 20 || o.Evaluations[0].Samples != -1 || len(o.Targets()) != 1 || o.Values[measure.To(o.Targets()[0]).Name] != 20 {
+	if len(o.Evaluations) != 1 || o.Evaluations[0].Seconds != 20 || o.Evaluations[0].Samples != -1 || len(o.Targets()) != 1 || o.Values[o.Targets()[0].Time().Name] != 20 {
 		t.Errorf("evaluations %+v, targets %+v", o.Evaluations, o.Values)
 	}
 	rows, err := s.Runs(t.Context(), Filter{Where: "platform = 'cpu8'"})

@@ -241,7 +241,7 @@ func (o *observer) values() error {
 }
 
 func (o *observer) evaluations() error {
-	return o.each(`SELECT r.id, e.time - t.time, e.epoch, e.step, coalesce(e.trained, -1), e.accuracy
+	return o.each(`SELECT r.id, e.time - t.time, e.epoch, e.step, coalesce(e.trained, -1), e.accuracy, e.loss
 		FROM run r JOIN result x ON x.run = r.id
 		JOIN event_file f ON f.run = r.id AND f.writer = 'rank' AND f.rank = 0 AND f.restart = x.restart
 		JOIN evaluation e ON e.file = f.id AND (e.trained IS NOT NULL OR x.steps = 0)
@@ -249,7 +249,7 @@ func (o *observer) evaluations() error {
 		WHERE `+good+` ORDER BY r.id, e.time, e.line`,
 		func(rows *sql.Rows, id *int64) error {
 			var e scaling.Evaluation
-			if err := rows.Scan(id, &e.Seconds, &e.Epoch, &e.Step, &e.Samples, &e.Accuracy); err != nil {
+			if err := rows.Scan(id, &e.Seconds, &e.Epoch, &e.Step, &e.Samples, &e.Accuracy, &e.Loss); err != nil {
 				return err
 			}
 			v := &o.list[o.at[*id]]

@@ -3,9 +3,11 @@ package store
 import (
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/summary"
 )
@@ -145,6 +147,9 @@ func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	if err := scanFigures(figures, input.Add); err != nil {
 		return nil, nil, err
 	}
+	if err := in.stated(restart, &input); err != nil {
+		return nil, nil, err
+	}
 	if input.Gradients, err = in.rankGradients(restart); err != nil {
 		return nil, nil, err
 	}
@@ -174,10 +179,44 @@ func (in *ingest) incarnations() ([]summary.Incarnation, error) {
 	return list, rows.Err()
 }
 
-// targets are the accuracies that the point names.
-func (in *ingest) targets() ([]float64, error) {
-	return column1[float64](in.tx.Query(`SELECT t.value FROM run_parameter p, json_each(p.value) t
-		WHERE p.run = ? AND p.key = '`+pointkey.Targets+`' AND p.type = 'list' AND t.type IN ('integer', 'real') ORDER BY t.key`, in.run))
+// stated are rank 0's figures along the training that targets are of.
+func (in *ingest) stated(restart int, input *summary.Input) error {
+	asked, err := jsonList(input.Asked())
+	if err != nil || asked == "[]" {
+		return err
+	}
+	rows, err := in.tx.Query(`SELECT g.time, g.name, g.value, g.at FROM figure g JOIN event_file f ON f.id = g.file
+		WHERE f.run = ? AND f.restart = ? AND f.rank = 0 AND g.at <> '{}' AND g.name IN (SELECT value FROM json_each(?)) ORDER BY g.time, g.line`, in.run, restart, asked)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var f metrics.Figure
+		var seconds float64
+		var at string
+		if err := rows.Scan(&seconds, &f.Name, &f.Value, &at); err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(at), &f.At); err != nil {
+			return err
+		}
+		input.State(seconds, f)
+	}
+	return rows.Err()
+}
+
+// targets are those that the point names.
+func (in *ingest) targets() ([]measure.Target, error) {
+	values, err := column1[any](in.tx.Query(`SELECT t.value FROM run_parameter p, json_each(p.value) t
+		WHERE p.run = ? AND p.key = '`+pointkey.Targets+`' AND p.type = 'list' AND t.type IN ('integer', 'real', 'text') ORDER BY t.key`, in.run))
+	var list []measure.Target
+	for _, v := range values {
+		if t, err := measure.ParseTarget(fmt.Sprint(v)); err == nil {
+			list = append(list, t)
+		}
+	}
+	return list, err
 }
 
 func (in *ingest) stepsFor(restart int) ([]summary.Step, error) {

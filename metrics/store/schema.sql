@@ -269,6 +269,7 @@ CREATE TABLE staged (
 CREATE TABLE figure (
   file          INTEGER NOT NULL REFERENCES event_file ON DELETE CASCADE,
   line          INTEGER NOT NULL,  -- of the event
+  time          REAL NOT NULL,     -- from the writer's start; 0 where a log states none
   name          TEXT NOT NULL,
   value         REAL NOT NULL,
   unit          TEXT NOT NULL,
@@ -381,7 +382,8 @@ CREATE TABLE measure (
   title    TEXT NOT NULL,
   better   TEXT NOT NULL CHECK (better IN ('higher', 'lower', '')),
   reported INTEGER NOT NULL,  -- 0 or 1: by programs and logs
-  target   REAL,              -- of the time to a target accuracy
+  target   REAL,              -- of the time to a target
+  target_of TEXT,             -- what the target is of: accuracy, loss, …
   coordinates TEXT NOT NULL,  -- JSON array, sorted: of what places in a run the values are; [] for whole runs
   UNIQUE (name, unit, coordinates)
 ) STRICT;
@@ -513,7 +515,7 @@ SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat
 FROM run r
 JOIN result x ON x.run = r.id;
 
--- When each run reached each of its targets: seconds from the start of the
+-- When each run reached each of its target accuracies: seconds from the start of the
 -- training clock to the end of the first evaluation that reached it.
 CREATE VIEW time_to_accuracy AS
 SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat, r.attempt,
@@ -522,7 +524,18 @@ SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat
        m.target, v.value AS seconds, NOT v.missed AS reached
 FROM run r
 JOIN value v ON v.run = r.id
-JOIN measure m ON m.id = v.measure AND m.target IS NOT NULL;
+JOIN measure m ON m.id = v.measure AND m.target_of = 'accuracy';
+
+-- When each run reached each of its targets, of whatever they are: target_of is
+-- accuracy, loss, perplexity or a figure's name.
+CREATE VIEW time_to_target AS
+SELECT r.name AS run, r.study, nullif(r.series, '') AS series, r.point, r.repeat, r.attempt,
+       r.framework, r.workers, r.nodes, r.status,
+       EXISTS (SELECT 1 FROM counted c WHERE c.id = r.id) AS counts,
+       m.target_of, m.target, m.name AS measure, v.value AS seconds, NOT v.missed AS reached
+FROM run r
+JOIN value v ON v.run = r.id
+JOIN measure m ON m.id = v.measure AND m.target_of IS NOT NULL;
 
 -- Throughput against workers, of the runs that count. The mean is harmonic, as
 -- a mean of rates must be; the speedup is of the medians, against the number of

@@ -43,7 +43,7 @@ func (in *ingest) values(kind string, r summary.Outcome) error {
 		}
 	}
 	for _, target := range r.Targets() {
-		if err := put(measure.To(target), false); err != nil {
+		if err := put(target.Time(), false); err != nil {
 			return err
 		}
 	}
@@ -104,16 +104,17 @@ func (c catalogue) put(tx *sql.Tx, m measure.Measure, reported bool) (id int64, 
 		return row.id, nil
 	}
 	var target *float64
-	if t, ok := measure.Target(m.Name); ok {
-		target = &t
+	var of *string
+	if t, ok := measure.TargetOf(m.Name); ok {
+		target, of = &t.Value, &t.Of
 	}
 	coordinates, err := jsonList(m.At.Keys())
 	if err != nil {
 		return 0, err
 	}
-	if err := tx.QueryRow(`INSERT INTO measure (name, unit, title, better, reported, target, coordinates) VALUES (?, ?, ?, ?, ?, ?, ?)
+	if err := tx.QueryRow(`INSERT INTO measure (name, unit, title, better, reported, target, target_of, coordinates) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET title = excluded.title, better = coalesce(nullif(excluded.better, ''), better) RETURNING id`,
-		m.Name, m.Unit, m.Title, m.Better.String(), reported, target, coordinates).Scan(&id); err != nil {
+		m.Name, m.Unit, m.Title, m.Better.String(), reported, target, of, coordinates).Scan(&id); err != nil {
 		return 0, err
 	}
 	c[key] = cataloguedMeasure{known, id}

@@ -150,22 +150,22 @@ func (r *Outcome) trainingClock(in Input) (w timeline.Window, ok bool) {
 	return timeline.Window{From: from, To: from + seconds}, true
 }
 
-// toTargetEnergy is the energy from the start of the training clock to the highest
+// toTargetEnergy is the energy from the start of the training clock to the hardest
 // of the study's targets.
 func (r *Outcome) toTargetEnergy(in Input, clock timeline.Window, clocked bool, err error, put func(string, float64, error)) {
 	if len(in.Targets) == 0 {
 		return
 	}
-	target := measure.To(slices.Max(in.Targets))
+	target := slices.MaxFunc(in.Targets, measure.Harder).Time()
 	seconds := r.Known(target.Name)
 	switch {
 	case err != nil:
 	case !clocked:
 		err = errors.New("no training clock was recorded")
 	case seconds == nil:
-		err = fmt.Errorf("accuracy %s was not reached", target.Goal())
+		err = fmt.Errorf("%s was not reached", target.GoalText())
 	case !(*seconds > 0):
-		err = fmt.Errorf("accuracy %s was reached at once", target.Goal())
+		err = fmt.Errorf("%s was reached at once", target.GoalText())
 	}
 	var joules float64
 	for i := range in.Nodes {

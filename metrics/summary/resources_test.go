@@ -14,7 +14,7 @@ import (
 // which reached 0.5 after 4 s.
 func trained() Input {
 	at := func(v float64) *float64 { return &v }
-	in := Input{Kind: "train", Workers: 1, World: 1, Targets: []float64{0.25, 0.5}, Restarts: []int{0},
+	in := Input{Kind: "train", Workers: 1, World: 1, Targets: []measure.Target{measure.Accuracy(0.25), measure.Accuracy(0.5)}, Restarts: []int{0},
 		Ranks:       []Rank{{World: 1, Started: at(1000), TrainTime: at(10), StepsTime: at(20), Train: &metrics.Train{}}},
 		Evaluations: []Evaluation{{Time: 12, Epoch: 1, Step: 2, Accuracy: 0.3}, {Time: 14, Epoch: 2, Step: 4, Accuracy: 0.6}}}
 	for i := range 10 {
@@ -78,7 +78,7 @@ func TestResourcesMissing(t *testing.T) {
 		"of other things": {func(in *Input) {
 			in.Nodes[1].Series = append(in.Nodes[1].Series, readings(metrics.TelemetryEnergy, "package-1", true, 0, 1))
 		}, measure.Watts, "energy is known of package × 1 on n1, and of package × 2 on n2"},
-		"target missed": {func(in *Input) { in.Targets = []float64{0.9} }, measure.JoulesToTarget, "accuracy 0.9 was not reached"},
+		"target missed": {func(in *Input) { in.Targets = []measure.Target{measure.Accuracy(0.9)} }, measure.JoulesToTarget, "accuracy 0.9 was not reached"},
 		"no steps":      {func(in *Input) { in.Steps = nil }, measure.JoulesPerSample, "no training clock"},
 		"too short": {func(in *Input) {
 			for i := range in.Nodes {

@@ -16,7 +16,7 @@ func (r *Outcome) resumed(in Input) {
 	}
 	gone := []string{measure.TrainSeconds, measure.InitSeconds, measure.RunSeconds, measure.ToTarget, measure.JoulesToTarget}
 	for _, t := range in.Targets {
-		gone = append(gone, measure.To(t).Name)
+		gone = append(gone, t.Time().Name)
 	}
 	for _, m := range r.Reported {
 		if m.Unit == "s" { // of the run, as far as the program knows

@@ -12,7 +12,7 @@ import (
 // that counts from the start of the training: a target is neither reached nor missed.
 func TestResumed(t *testing.T) {
 	at := func(s float64) *float64 { return &s }
-	in := Input{Kind: "train", Workers: 1, Targets: []float64{0.5, 0.9},
+	in := Input{Kind: "train", Workers: 1, Targets: []measure.Target{measure.Accuracy(0.5), measure.Accuracy(0.9)},
 		Ranks:       []Rank{{TrainTime: at(1), StepsTime: at(21)}},
 		Evaluations: []Evaluation{{Time: 21, Epoch: 1, Step: 20, Accuracy: 0.75}},
 		Figures: []metrics.Figure{{Name: metrics.FigureRunSeconds, Value: 22, Unit: "s"}, {Name: metrics.FigureToTarget, Value: 20, Unit: "s"},

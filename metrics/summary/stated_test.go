@@ -92,7 +92,7 @@ func TestProgramsOwnTarget(t *testing.T) {
 
 // A target that an evaluation reached is not missed because nobody kept time.
 func TestReachedWithoutAClock(t *testing.T) {
-	r := Summarize(Input{Kind: "train", Workers: 1, Targets: []float64{0.7, 0.9}, Ranks: []Rank{{}},
+	r := Summarize(Input{Kind: "train", Workers: 1, Targets: []measure.Target{measure.Accuracy(0.7), measure.Accuracy(0.9)}, Ranks: []Rank{{}},
 		Evaluations: []Evaluation{{Epoch: 1, Accuracy: 0.8}}})
 	_, known := r.Values["to_0.7"]
 	if known || !strings.Contains(r.Why["to_0.7"], "no training clock") || !math.IsInf(r.Values["to_0.9"], 1) {

@@ -20,7 +20,6 @@ import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/fingerprint"
 	"github.com/scalebench/scalebench/metrics/measure"
-	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/timeline"
 )
 
@@ -29,13 +28,13 @@ const AlgorithmVersion = 14
 
 // Input is what one incarnation of a run recorded.
 type Input struct {
-	Kind     string    // of workload, whose measures the result has
-	Workers  int       // world size that the plan asks for: workers, and ranks beside them
-	World    int       // world size that the ranks report (the largest); 0: no rank reported
-	Restart  int       // the incarnation that the rest is about
-	Restarts []int     // all incarnations of the run, ascending
-	Targets  []float64 // accuracies, in the order the plan has them
-	Device   string    // that the plan asks for: "cpu", "gpu"; "" when it does not say
+	Kind     string           // of workload, whose measures the result has
+	Workers  int              // world size that the plan asks for: workers, and ranks beside them
+	World    int              // world size that the ranks report (the largest); 0: no rank reported
+	Restart  int              // the incarnation that the rest is about
+	Restarts []int            // all incarnations of the run, ascending
+	Targets  []measure.Target // in the order the plan has them; set before figures are added
+	Device   string           // that the plan asks for: "cpu", "gpu"; "" when it does not say
 	// BatchNorm is whose statistics batch normalisation takes: "local", "sync";
 	// "" when the plan does not say.
 	BatchNorm string
@@ -47,6 +46,7 @@ type Input struct {
 	Evaluations []Evaluation
 	Gradients   []RankGradients  // by epoch, then rank
 	Figures     []metrics.Figure // that logs state, or a benchmark measured
+	Stated      []Stated         // figures along the training that targets are of, ascending by Time
 	Nodes       []timeline.Node  // what their samplers have read, by their first ranks
 	Notes       []string         // that the ranks' files hold, each once
 	BadLines    int              // event lines of the run that could not be read
@@ -168,6 +168,7 @@ func Summarize(in Input) Outcome {
 	r.tokens(in)
 	r.placed(in)
 	r.accuracies(in)
+	r.reach(in)
 	r.resources(in)
 	r.resumed(in)
 	r.noise(in)
@@ -207,9 +208,9 @@ func (r *Outcome) Known(name string) *float64 {
 	return nil
 }
 
-// Targets are the accuracies whose time the run has or missed, or has a reason
-// not to have, ascending.
-func (r *Outcome) Targets() []float64 {
+// Targets are those whose time the run has or missed, or has a reason not to have,
+// as measure.Harder orders them.
+func (r *Outcome) Targets() []measure.Target {
 	asked := maps.Clone(r.Values)
 	for name := range r.Why {
 		asked[name] = 0
@@ -372,59 +373,6 @@ func (r *Outcome) clock(in Input) {
 	}
 	r.Values[measure.TrainSeconds] = seconds
 	r.Values[measure.EndToEnd] = float64(r.Samples) / seconds
-}
-
-// accuracies puts the evaluations on the training clock and looks up when each
-// target was reached.
-func (r *Outcome) accuracies(in Input) {
-	n := len(in.Evaluations)
-	if n == 0 { // nobody looked: that is no miss
-		for _, t := range in.Targets {
-			r.Why[measure.To(t).Name] = "no evaluation was recorded"
-		}
-		return
-	}
-	for _, t := range in.Targets {
-		r.Values[measure.To(t).Name] = math.Inf(1)
-	}
-	r.Values[measure.FinalAccuracy] = in.Evaluations[n-1].Accuracy
-	zero := rankZero(in)
-	if zero == nil || zero.TrainTime == nil {
-		r.warn("rank 0 did not record the start of the training clock, so there is no time to accuracy")
-		for _, t := range in.Targets { // one that was reached is not missed, whenever that was
-			if name := measure.To(t).Name; slices.ContainsFunc(in.Evaluations, func(e Evaluation) bool { return e.Accuracy >= t }) {
-				delete(r.Values, name)
-				r.Why[name] = "reached at an unknown time: no training clock was recorded"
-			}
-		}
-		return
-	}
-	var trained int64 // in the steps before the evaluation
-	next, before := 0, 0
-	for _, e := range in.Evaluations {
-		seconds := e.Time - *zero.TrainTime
-		if seconds < 0 {
-			before++
-			continue
-		}
-		for next < len(in.Steps) && in.Steps[next].Index < e.Step {
-			trained += in.Steps[next].Samples
-			next++
-		}
-		samples := trained
-		if len(in.Steps) == 0 {
-			samples = e.Trained
-		}
-		r.Evaluations = append(r.Evaluations, Accuracy{seconds, e.Epoch, e.Step, samples, e.Accuracy, e.Loss})
-		for _, t := range in.Targets {
-			if name := measure.To(t).Name; e.Accuracy >= t {
-				r.Values[name] = min(seconds, r.Values[name])
-			}
-		}
-	}
-	if before > 0 {
-		r.warn("left out of the time to accuracy: %s before the training clock started", number.Count(before, "evaluation"))
-	}
 }
 
 func rankZero(in Input) *Rank {

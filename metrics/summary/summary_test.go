@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 var loss = 0.4 // of twoRanks' last evaluation
@@ -22,7 +23,7 @@ var loss = 0.4 // of twoRanks' last evaluation
 //	every step:  16 samples a rank, 32 in all
 func twoRanks() Input {
 	in := Input{
-		Kind: "train", Workers: 2, World: 2, Restarts: []int{0}, Targets: []float64{0.5, 0.8, 0.95},
+		Kind: "train", Workers: 2, World: 2, Restarts: []int{0}, Targets: []measure.Target{measure.Accuracy(0.5), measure.Accuracy(0.8), measure.Accuracy(0.95)},
 		Ranks: []Rank{
 			{Rank: 0, World: 2, TrainTime: known(3), StepsTime: known(20), Epochs: 2},
 			{Rank: 1, World: 2, TrainTime: known(3.5), StepsTime: known(20)},
@@ -114,7 +115,7 @@ func TestNotMeasuredIsNil(t *testing.T) {
 		t.Error("end-to-end throughput needs no steady state")
 	}
 
-	none := Summarize(Input{Kind: "train", Workers: 4, Targets: []float64{0.9}})
+	none := Summarize(Input{Kind: "train", Workers: 4, Targets: []measure.Target{measure.Accuracy(0.9)}})
 	// Nobody evaluated it: that is no miss.
 	want := Outcome{Values: map[string]float64{},
 		Why: map[string]string{"to_0.9": "no evaluation was recorded", "throughput": "no steady state: 0 steps were reported by every rank, at least 10 are needed"}}

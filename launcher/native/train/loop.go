@@ -9,6 +9,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // loop is the state of the step loop.
@@ -64,9 +65,9 @@ func (r *rank) epochs() error {
 	}
 }
 
-func (r *rank) reached(targets []float64) bool {
+func (r *rank) reached(targets []measure.Target) bool {
 	for _, t := range targets {
-		if r.best < t {
+		if !t.Reached(r.best) {
 			return false
 		}
 	}

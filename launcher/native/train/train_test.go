@@ -20,6 +20,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // point is a small run of a model on synthetic data, with workers of batch each.
@@ -376,7 +377,7 @@ func TestLocalBatchNormIsLocal(t *testing.T) {
 func TestLearns(t *testing.T) {
 	p := point("cnn", 1, 32)
 	p.Workload.Train.Epochs = 8
-	p.Workload.Train.Until, p.Workload.Train.Targets = "targets", []float64{0.75}
+	p.Workload.Train.Until, p.Workload.Train.Targets = "targets", []measure.Target{measure.Accuracy(0.75)}
 	p.Data = study.Data{Kind: "synthetic"}
 	p.Resources.CPUsPerWorker = 2
 	list := runRanks(t, p, 1, nil)
@@ -521,7 +522,9 @@ func TestLimits(t *testing.T) {
 		{"max_steps at the end of an epoch", func(t *study.Train) { t.MaxSteps, t.Epochs = 8, 9 }, func(s, e, v int) bool { return s == 8 && e == 2 && v == 2 }},
 		{"epochs", func(t *study.Train) { t.Epochs = 3 }, func(s, e, v int) bool { return s == 12 && e == 3 && v == 3 }},
 		{"max_minutes", func(t *study.Train) { t.Epochs, t.MaxMinutes = 1_000_000, 0.3/60 }, func(s, e, v int) bool { return s > 0 && v > 0 && e < 1_000_000 }},
-		{"targets", func(t *study.Train) { t.Epochs, t.Until, t.Targets = 0, "targets", []float64{0.001, 0} }, func(s, e, v int) bool { return e == s/4 && v == e && e >= 1 && e < 50 }},
+		{"targets", func(t *study.Train) {
+			t.Epochs, t.Until, t.Targets = 0, "targets", []measure.Target{measure.Accuracy(0.001), measure.Accuracy(0)}
+		}, func(s, e, v int) bool { return e == s/4 && v == e && e >= 1 && e < 50 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := point("cnn", 2, 8)

@@ -133,12 +133,12 @@ func (r *Row) value(c Configuration, o Options) error {
 	return err
 }
 
-// reached is when the run reached an accuracy, +Inf when it did not.
-func (run *PricedRun) reached(accuracy float64) (seconds float64, why string) {
-	if seconds, had := run.Targets[accuracy]; had {
+// reached is when the run reached a target, +Inf when it did not.
+func (run *PricedRun) reached(target measure.Target) (seconds float64, why string) {
+	if seconds, had := run.Targets[target]; had {
 		return seconds, ""
 	}
-	return 0, "had no target " + trim(accuracy)
+	return 0, "had no target " + target.String()
 }
 
 // sample is amounts of runs, those that are infinite ranking last.
@@ -210,17 +210,17 @@ func (r *Row) perEpoch(c Configuration, confidence float64) error {
 }
 
 func (r *Row) targets(c Configuration, confidence float64) error {
-	of := map[float64]bool{}
+	of := map[measure.Target]bool{}
 	for _, run := range c.Runs {
-		for accuracy := range run.Targets {
-			of[accuracy] = true
+		for target := range run.Targets {
+			of[target] = true
 		}
 	}
-	for _, accuracy := range slices.Sorted(maps.Keys(of)) {
-		t := Target{Accuracy: accuracy}
+	for _, target := range slices.SortedFunc(maps.Keys(of), measure.Harder) {
+		t := Target{Of: target}
 		times, costs := c.sample(), c.sample()
 		for _, run := range c.Runs {
-			seconds, why := run.reached(accuracy)
+			seconds, why := run.reached(target)
 			if why != "" {
 				continue
 			}

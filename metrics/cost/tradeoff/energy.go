@@ -30,15 +30,15 @@ func (run *PricedRun) joules(w Work) (joules float64, why string) {
 	return *run.Joules, ""
 }
 
-// joulesTo is known for the highest target of a run.
-func (run *PricedRun) joulesTo(accuracy float64) (joules float64, why string) {
-	seconds, why := run.reached(accuracy)
+// joulesTo is known for the hardest target of a run.
+func (run *PricedRun) joulesTo(target measure.Target) (joules float64, why string) {
+	seconds, why := run.reached(target)
 	joules, known := run.Values[measure.JoulesToTarget]
 	switch {
 	case why != "":
 		return 0, why
-	case accuracy < slices.Max(slices.Collect(maps.Keys(run.Targets))):
-		return 0, "energy is known to the highest target alone"
+	case measure.Harder(target, slices.MaxFunc(slices.Collect(maps.Keys(run.Targets)), measure.Harder)) < 0:
+		return 0, "energy is known to the hardest target alone"
 	case math.IsInf(seconds, 1):
 		return seconds, ""
 	case !known:

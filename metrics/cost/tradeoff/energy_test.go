@@ -14,9 +14,9 @@ func energetic() Configuration {
 	c := Configuration{Series: "native", Workers: 1}
 	for i := range 6 {
 		joules := float64(i+1) * 1000 * 3600
-		run := PricedRun{Seconds: 3600, Joules: &joules, Epochs: 4, Targets: map[float64]float64{0.5: 900, 0.9: 1800}, Values: map[string]float64{measure.JoulesToTarget: joules / 2}}
+		run := PricedRun{Seconds: 3600, Joules: &joules, Epochs: 4, Targets: map[measure.Target]float64{measure.Accuracy(0.5): 900, measure.Accuracy(0.9): 1800}, Values: map[string]float64{measure.JoulesToTarget: joules / 2}}
 		if i >= 4 {
-			run.Targets[0.9] = math.Inf(1)
+			run.Targets[measure.Accuracy(0.9)] = math.Inf(1)
 			delete(run.Values, measure.JoulesToTarget)
 		}
 		c.Runs = append(c.Runs, run)
@@ -25,7 +25,7 @@ func energetic() Configuration {
 }
 
 func TestEnergy(t *testing.T) {
-	low, high := 0.5, 0.9
+	low, high := measure.Accuracy(0.5), measure.Accuracy(0.9)
 	for name, test := range map[string]struct {
 		change func(*Configuration)
 		work   Work
@@ -37,10 +37,10 @@ func TestEnergy(t *testing.T) {
 		"some miss": {nil, Work{Target: &high}, 0, "too many runs miss the target"},
 		"to 0.9": {func(c *Configuration) {
 			for i := range c.Runs {
-				c.Runs[i].Targets[0.9], c.Runs[i].Values[measure.JoulesToTarget] = 1800, *c.Runs[i].Joules/2
+				c.Runs[i].Targets[measure.Accuracy(0.9)], c.Runs[i].Values[measure.JoulesToTarget] = 1800, *c.Runs[i].Joules/2
 			}
 		}, Work{Target: &high}, 1.75, ""},
-		"to 0.5":    {nil, Work{Target: &low}, 0, "6 of 6 runs: energy is known to the highest target alone"},
+		"to 0.5":    {nil, Work{Target: &low}, 0, "6 of 6 runs: energy is known to the hardest target alone"},
 		"a million": {nil, Work{Million: true}, 0, "power is a mean over all loads"},
 		"one lacks it": {func(c *Configuration) { c.Runs[2].Joules, c.Runs[2].WhyNoJoules = nil, "energy_uj: permission denied" }, Work{}, 0,
 			"1 of 6 runs: energy_uj: permission denied"},

@@ -15,7 +15,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/cost"
@@ -32,10 +31,10 @@ type PricedRun struct {
 	// Joules is the energy that it took in those seconds; nil where WhyNoJoules says why.
 	Joules      *float64
 	WhyNoJoules string
-	Epochs      int                 // finished; 0 when none was, or it is not known
-	Targets     map[float64]float64 // seconds to each accuracy; +Inf: missed
-	Values      map[string]float64  // as in scaling.Run
-	Hosts       []string            // nodes that it ran on; nil: not known
+	Epochs      int                        // finished; 0 when none was, or it is not known
+	Targets     map[measure.Target]float64 // seconds to each; +Inf: missed
+	Values      map[string]float64         // as in scaling.Run
+	Hosts       []string                   // nodes that it ran on; nil: not known
 	// Made is when it was made, and in which repeat; nil: not known.
 	Made *scaling.Observation
 }
@@ -55,8 +54,8 @@ type Configuration struct {
 
 // Work is what time and cost are of.
 type Work struct {
-	Epoch  bool     // of one epoch, on the average of the run
-	Target *float64 // or until this accuracy is reached; nil and false: of the whole run
+	Epoch  bool            // of one epoch, on the average of the run
+	Target *measure.Target // or until this is reached; nil and false: of the whole run
 	// Million is of a million answers of a service that goes on: by the price of an
 	// hour, without what a single use is billed in.
 	Million bool
@@ -66,7 +65,7 @@ type Work struct {
 func (w Work) String() string {
 	switch {
 	case w.Target != nil:
-		return "accuracy " + trim(*w.Target)
+		return w.Target.Text()
 	case w.Epoch:
 		return "an epoch"
 	case w.Million:
@@ -174,7 +173,7 @@ type Row struct {
 	WhyNoBase string
 
 	CostPerEpoch *scaling.Estimate
-	Targets      []Target // by rising accuracy
+	Targets      []Target // as measure.Harder orders them
 	// Front reports whether nothing else is as fast and as cheap and better in
 	// one of them; with Options.Measure, as good in that in place of as fast. false
 	// also where one of the two is not known.
@@ -187,10 +186,10 @@ type Row struct {
 // AtBaseline is why the baseline's own ratios have no interval.
 const AtBaseline = "1 by definition at the baseline"
 
-// Target is what it takes and costs to reach one accuracy. A run that misses
+// Target is what it takes and costs to reach one. A run that misses
 // ranks behind all that reach it; see scaling.Reached.
 type Target struct {
-	Accuracy      float64
+	Of            measure.Target
 	Reached, Runs int
 	Time, Cost    *scaling.Estimate
 	Why           string
@@ -302,5 +301,3 @@ func warnWork(rows []Row, list []Configuration, w Work) {
 			" epochs): time and cost are not for the same work; compare them per epoch or to a target")
 	}
 }
-
-func trim(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

@@ -21,7 +21,7 @@ func config(series string, workers int, hour float64, parameters map[string]any,
 	c := Configuration{Series: series, Workers: workers, Parameters: parameters}
 	rate := &cost.Rate{Currency: "USD", Parts: []cost.Part{{Units: 1, Price: cost.Price{Per: cost.PerNode, Hour: hour, Currency: "USD"}}}}
 	for _, s := range seconds {
-		c.Runs = append(c.Runs, PricedRun{Seconds: s, Rate: rate, Epochs: 4, Targets: map[float64]float64{0.5: s / 2, 0.9: math.Inf(1)}})
+		c.Runs = append(c.Runs, PricedRun{Seconds: s, Rate: rate, Epochs: 4, Targets: map[measure.Target]float64{measure.Accuracy(0.5): s / 2, measure.Accuracy(0.9): math.Inf(1)}})
 	}
 	return c
 }
@@ -215,8 +215,8 @@ func TestWork(t *testing.T) {
 	if in := rows[0].Cost.Interval; in == nil || in.Low != 5 || in.High != 10 || rows[0].Warnings != nil {
 		t.Errorf("%+v, %q", rows[0].Cost, rows[0].Warnings)
 	}
-	target := 0.5
-	short.Runs[5].Targets[0.5] = math.Inf(1)
+	target := measure.Accuracy(0.5)
+	short.Runs[5].Targets[measure.Accuracy(0.5)] = math.Inf(1)
 	rows, err = Compare([]Configuration{short}, Options{Work: Work{Target: &target}})
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestWork(t *testing.T) {
 	if in := rows[0].Time.Interval; in == nil || in.Low != 5 || in.High != 9 {
 		t.Errorf("%+v", rows[0].Time)
 	}
-	missed := 0.9
+	missed := measure.Accuracy(0.9)
 	rows, err = Compare([]Configuration{short}, Options{Work: Work{Target: &missed}})
 	if err != nil || rows[0].Time != nil || rows[0].Cost != nil || !strings.Contains(rows[0].Why, "not reached by half of the runs") {
 		t.Errorf("%+v, %v", rows[0], err)

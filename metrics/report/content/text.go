@@ -190,10 +190,7 @@ func bestMeasured(curves []scaling.Curve) []string {
 	}
 	var list []string
 	for _, goal := range slices.Backward(slices.SortedFunc(maps.Keys(soonest), measure.ByGoal)) {
-		what := "accuracy " + goal.Goal()
-		if goal.Name == measure.ToTarget {
-			what = "the program's own target"
-		}
+		what := goal.GoalText()
 		list = append(list, fmt.Sprintf("On the training clock, %s was reached soonest with %s: %s.",
 			what, name(soonest[goal]), timeSentence(to(soonest[goal], goal))))
 	}

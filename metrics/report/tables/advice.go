@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -23,7 +22,7 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	if timed {
 		head := "training time"
 		if a.Target != nil {
-			head = "time to " + measure.TargetText(*a.Target)
+			head = "time to " + a.Target.Short()
 		} else if a.Goal != "" {
 			head = "time to target"
 		}

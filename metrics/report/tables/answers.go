@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
@@ -83,7 +82,7 @@ func clockNotes(list []*advice.Advice) []string {
 func GoalText(a *advice.Advice) string {
 	switch {
 	case a.Target != nil:
-		return "accuracy " + measure.TargetText(*a.Target)
+		return a.Target.Text()
 	case a.Goal != "":
 		return "the program's target"
 	}

@@ -54,7 +54,7 @@ func Cost(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.Table
 		targets = nil
 	}
 	for _, target := range targets {
-		t.Columns = append(t.Columns, table.Column{Key: "to_" + measure.TargetText(target), Head: "cost to " + measure.TargetText(target), Unit: currency, Right: true, Optional: true})
+		t.Columns = append(t.Columns, table.Column{Key: target.Time().Name, Head: "cost to " + target.Short(), Unit: currency, Right: true, Optional: true})
 	}
 	t.Columns = append(t.Columns, table.Column{Key: "pareto", Head: "on the front"})
 	var whys []string
@@ -150,23 +150,23 @@ func energyNotes(rows []tradeoff.Row, o tradeoff.Options) []string {
 	return notes
 }
 
-func costTargets(rows []tradeoff.Row) []float64 {
-	var targets []float64
+func costTargets(rows []tradeoff.Row) []measure.Target {
+	var targets []measure.Target
 	for _, r := range rows {
 		for _, t := range r.Targets {
-			if !slices.Contains(targets, t.Accuracy) {
-				targets = append(targets, t.Accuracy)
+			if !slices.Contains(targets, t.Of) {
+				targets = append(targets, t.Of)
 			}
 		}
 	}
-	slices.Sort(targets)
+	slices.SortFunc(targets, measure.Harder)
 	return targets
 }
 
 // targetCost is the cost to a target; where not all runs reach it, it says how
 // many do.
-func targetCost(r tradeoff.Row, target float64, show func(*scaling.Estimate, func(float64) string) any) any {
-	i := slices.IndexFunc(r.Targets, func(t tradeoff.Target) bool { return t.Accuracy == target })
+func targetCost(r tradeoff.Row, target measure.Target, show func(*scaling.Estimate, func(float64) string) any) any {
+	i := slices.IndexFunc(r.Targets, func(t tradeoff.Target) bool { return t.Of == target })
 	if i < 0 {
 		return nil
 	}
@@ -279,7 +279,7 @@ func CostData(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.T
 	estimated("co2_grams")
 	targets := costTargets(rows)
 	for _, target := range targets {
-		name := "to_" + measure.TargetText(target)
+		name := target.Time().Name
 		estimated(name + "_seconds")
 		estimated(name + "_cost")
 		keys(name+"_reached", name+"_runs")
@@ -314,7 +314,7 @@ func CostData(rows []tradeoff.Row, currency string, o tradeoff.Options) *table.T
 		cells = append(cells, table.NonZero(o.Energy.Currency))
 		add(tradeoff.PerKWh(r.Energy, o.Energy.Grams))
 		for _, target := range targets {
-			i := slices.IndexFunc(r.Targets, func(t tradeoff.Target) bool { return t.Accuracy == target })
+			i := slices.IndexFunc(r.Targets, func(t tradeoff.Target) bool { return t.Of == target })
 			if i < 0 {
 				cells = append(cells, nil, nil, nil, nil, nil, nil, nil, nil)
 				continue

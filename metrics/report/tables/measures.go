@@ -221,8 +221,8 @@ func Knees(curves []scaling.Curve, m measure.Measure) []string {
 // unmeasured says that no run has a value of the measure, and what there is instead.
 func unmeasured(curves []scaling.Curve, m measure.Measure) string {
 	text := "No run has a value of " + m.Name
-	if target, is := measure.Target(m.Name); is {
-		return fmt.Sprintf("%s: none reached accuracy %[2]s, or workload.targets does not have %[2]s. To evaluate the existing runs for it, add it, then `submit` and `collect` the study: nothing runs again.", text, measure.TargetText(target))
+	if target, is := measure.TargetOf(m.Name); is {
+		return fmt.Sprintf("%s: none reached %s, or workload.targets does not have %s. To evaluate the existing runs for it, add it, then `submit` and `collect` the study: nothing runs again.", text, target.Text(), target.Short())
 	}
 	has := map[string]bool{}
 	for _, c := range curves {

@@ -165,10 +165,19 @@ func noiseScaleRows(r *summary.Outcome) *table.Table {
 
 func targetRows(r *summary.Outcome) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "accuracy", Show: number.Exact}, {Key: "seconds", Head: "reached after", Show: number.Seconds}}}
-	if r != nil {
-		for _, target := range r.Targets() {
-			t.Add(target, r.Known(measure.To(target).Name))
+	if r == nil {
+		return t
+	}
+	targets := r.Targets()
+	if slices.ContainsFunc(targets, func(t measure.Target) bool { return t.Of != measure.OfAccuracy }) {
+		t.Columns[0] = table.Column{Key: "target"}
+	}
+	for _, target := range targets {
+		first := any(target.Value)
+		if t.Columns[0].Key == "target" {
+			first = target.Text()
 		}
+		t.Add(first, r.Known(target.Time().Name))
 	}
 	return t
 }

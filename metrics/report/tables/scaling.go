@@ -43,7 +43,7 @@ func Scaling(curves []scaling.Curve) *table.Table {
 		{Key: "efficiency", Right: true},
 	}...)}
 	for _, m := range targets {
-		t.Columns = append(t.Columns, table.Column{Key: m.Name, Head: m.Title, Right: true}, table.Column{Key: m.Name + "_speedup", Head: "speedup to " + m.Goal(), Right: true, Optional: true})
+		t.Columns = append(t.Columns, table.Column{Key: m.Name, Head: m.Title, Right: true}, table.Column{Key: m.Name + "_speedup", Head: "speedup " + strings.TrimPrefix(m.Title, "time "), Right: true, Optional: true})
 	}
 	var whys []string
 	why := func(reason string) {
@@ -82,8 +82,12 @@ func Scaling(curves []scaling.Curve) *table.Table {
 		}
 	}
 	t.Notes = append(t.Notes, baseNotes(curves)...)
-	if slices.ContainsFunc(targets, func(m measure.Measure) bool { return m.Name != measure.ToTarget }) {
-		t.Notes = append(t.Notes, "Times to an accuracy are on the training clock, which starts before the first sample; initialisation is not included.")
+	if asked := slices.DeleteFunc(slices.Clone(targets), func(m measure.Measure) bool { return m.Name == measure.ToTarget }); len(asked) > 0 {
+		what := "an accuracy"
+		if slices.ContainsFunc(asked, func(m measure.Measure) bool { t, _ := measure.TargetOf(m.Name); return t.Of != measure.OfAccuracy }) {
+			what = "a target"
+		}
+		t.Notes = append(t.Notes, "Times to "+what+" are on the training clock, which starts before the first sample; initialisation is not included.")
 	}
 	if slices.ContainsFunc(targets, func(m measure.Measure) bool { return m.Name == measure.ToTarget }) {
 		t.Notes = append(t.Notes, "Times to target are as the program states them, on its own clock.")

@@ -23,12 +23,12 @@ import (
 // Options are what the user wants of the answer. The zero value asks for the
 // knee: as many workers as still pay.
 type Options struct {
-	Target        float64 // accuracy to reach, a fraction; 0: the program's own target, else the highest of the study's that half of the runs at some count are shown to reach
-	Samples       float64 // to train on, where there is no target; 0: not said
-	Deadline      float64 // seconds from start to target, initialisation included; 0: none
-	Budget        float64 // in Currency; 0: none
-	MinEfficiency float64 // a fraction; 0: none
-	Confidence    float64 // of intervals; 0 is 0.95
+	Target        *measure.Target // to reach; nil: the program's own target, else the hardest of the study's that half of the runs at some count are shown to reach
+	Samples       float64         // to train on, where there is no target; 0: not said
+	Deadline      float64         // seconds from start to target, initialisation included; 0: none
+	Budget        float64         // in Currency; 0: none
+	MinEfficiency float64         // a fraction; 0: none
+	Confidence    float64         // of intervals; 0 is 0.95
 
 	// Cost is the price of holding so many workers on so many nodes for so many
 	// seconds; nil: no prices. Its error says why this use has none.
@@ -100,14 +100,14 @@ type Advice struct {
 	Objective string    `json:"objective"` // what was asked, in words
 	// Ranking is set where there were too few runs for a proof: the answer then
 	// compares medians of what was measured.
-	Ranking    bool        `json:"ranking"`
-	Confidence float64     `json:"confidence"` // asked of every interval, a fraction
-	Goal       string      `json:"goal"`       // measure of the time to what is to be reached: "to_0.75", "to_target"; "": nothing
-	Target     *float64    `json:"target"`     // its accuracy, a fraction; null: none, or the program's own target
-	Currency   string      `json:"currency"`   // of costs; "" without prices
-	Candidates []Candidate `json:"candidates"` // by rising workers; never null
-	Limits     Limits      `json:"limits"`
-	Next       *Next       `json:"next"` // null: the data decides
+	Ranking    bool            `json:"ranking"`
+	Confidence float64         `json:"confidence"` // asked of every interval, a fraction
+	Goal       string          `json:"goal"`       // measure of the time to what is to be reached: "to_0.75", "to_target"; "": nothing
+	Target     *measure.Target `json:"target"`     // an accuracy as a fraction, "loss<=2"; null: none, or the program's own target
+	Currency   string          `json:"currency"`   // of costs; "" without prices
+	Candidates []Candidate     `json:"candidates"` // by rising workers; never null
+	Limits     Limits          `json:"limits"`
+	Next       *Next           `json:"next"` // null: the data decides
 	// Beyond is a count beyond the data that would be better if throughput went on as
 	// the law says: to be measured, not relied on. null: none.
 	Beyond *int `json:"beyond"`
@@ -123,8 +123,6 @@ type Advice struct {
 func (o *Options) Check() error {
 	finite := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 	switch {
-	case !(o.Target >= 0 && o.Target <= 1):
-		return fmt.Errorf("target %g is not an accuracy; give a fraction between 0 and 1, like 0.75", o.Target)
 	case !(o.MinEfficiency >= 0 && o.MinEfficiency <= 1):
 		return fmt.Errorf("min-efficiency %g is not an efficiency; give a fraction between 0 and 1, like 0.7", o.MinEfficiency)
 	case !finite(o.Samples):
@@ -133,7 +131,7 @@ func (o *Options) Check() error {
 		return fmt.Errorf("a deadline of %g s cannot be kept; give a length of time above 0", o.Deadline)
 	case !finite(o.Budget):
 		return fmt.Errorf("a budget of %g cannot be spent; give an amount above 0", o.Budget)
-	case o.Target > 0 && o.Samples > 0:
+	case o.Target != nil && o.Samples > 0:
 		return errors.New("target and samples cannot be combined; give one")
 	case o.Budget > 0 && o.Cost == nil:
 		return errors.New("a budget needs prices; give a site file with [[prices]]")
@@ -281,16 +279,19 @@ func (s *study) outcome(o *scaling.Observation) (samples float64, reached, known
 		}
 		return samples, reached, known
 	}
+	judged := false
 	for _, e := range o.Evaluations {
+		x, is := s.Target.Judges(e.Accuracy, e.Loss)
+		judged = judged || is
 		switch {
-		case e.Accuracy < *s.Target:
+		case !is || !s.Target.Reached(x):
 		case e.Samples < 0:
 			return float64(e.Step) * globalBatch(o), true, true
 		default:
 			return float64(e.Samples), true, true
 		}
 	}
-	return 0, reached, known || len(o.Evaluations) > 0
+	return 0, reached, known || judged
 }
 
 // goal is what is to be reached, in words.
@@ -298,7 +299,10 @@ func (s *study) goal() string {
 	if s.Target == nil {
 		return "the program's target"
 	}
-	return percent(*s.Target) + " accuracy"
+	if s.Target.Of != measure.OfAccuracy {
+		return s.Target.Text()
+	}
+	return percent(s.Target.Value) + " accuracy"
 }
 
 // globalBatch is the samples a step of a run: as recorded, else by the study's
@@ -334,11 +338,11 @@ func (s *study) batchAt(workers int) float64 {
 }
 
 // chooseTarget takes the target asked for, else the program's own, else the
-// highest one that half of the runs at some count are shown to reach.
+// hardest one that half of the runs at some count are shown to reach.
 func (s *study) chooseTarget() {
 	target := s.o.Target
-	if target == 0 && s.o.Samples == 0 {
-		some := 0.0 // the highest that any run reached
+	if target == nil && s.o.Samples == 0 {
+		var some *measure.Target // the hardest that any run reached
 		for _, p := range s.curve.Points {
 			for _, t := range p.Targets() {
 				if t.Reached() == 0 {
@@ -348,21 +352,29 @@ func (s *study) chooseTarget() {
 					s.Goal = t.Name
 					return
 				}
-				if accuracy, ok := measure.Target(t.Name); ok {
-					some = max(some, accuracy)
+				if one, ok := measure.TargetOf(t.Name); ok {
+					some = harder(some, one)
 					if t.Median != nil {
-						target = max(target, accuracy)
+						target = harder(target, one)
 					}
 				}
 			}
 		}
-		if target == 0 {
+		if target == nil {
 			target = some
 		}
 	}
-	if target > 0 {
-		s.Goal, s.Target = measure.To(target).Name, &target
+	if target != nil {
+		s.Goal, s.Target = target.Time().Name, target
 	}
+}
+
+// harder is the harder of two targets; nil is none.
+func harder(a *measure.Target, b measure.Target) *measure.Target {
+	if a == nil || measure.Harder(b, *a) > 0 {
+		return &b
+	}
+	return a
 }
 
 // converge learns how many samples the target takes at each batch.
@@ -370,7 +382,7 @@ func (s *study) converge() error {
 	s.chooseTarget()
 	if s.Goal == "" {
 		if s.o.Samples == 0 {
-			s.timeless = "no target accuracy was measured; say with --samples how much to train"
+			s.timeless = "no time to a target was measured; say with --samples how much to train"
 		}
 		return nil
 	}
@@ -417,7 +429,7 @@ func (s *study) converge() error {
 		return nil // times were measured, and that is all
 	}
 	if asked := func(p scaling.Point) bool { return p.Of(s.Goal).Runs > 0 }; len(reached) == 0 && silent && !slices.ContainsFunc(s.curve.Points, asked) {
-		s.timeless = fmt.Sprintf("times to %s were not collected; add %g to workload.targets, submit again (no run is repeated), and collect", s.goal(), *s.Target)
+		s.timeless = fmt.Sprintf("times to %s were not collected; add %s to workload.targets, submit again (no run is repeated), and collect", s.goal(), s.Target)
 		return nil
 	}
 	if len(reached) == 0 {

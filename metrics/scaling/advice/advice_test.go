@@ -266,7 +266,7 @@ func TestConvergence(t *testing.T) {
 		t.Errorf("%v, limits %+v: %q", a.Workers, a.Limits, got)
 	}
 	never := func(batch float64) float64 { return 0 }
-	a = series{counts: octaves, runs: 6, x: linear, took: never}.advise(t, Options{Target: 0.75, Deadline: 1000})
+	a = series{counts: octaves, runs: 6, x: linear, took: never}.advise(t, Options{Target: new(measure.Accuracy(0.75)), Deadline: 1000})
 	if a.Workers != nil || !strings.Contains(a.Reason[0], "no worker count reaches 75 % accuracy") {
 		t.Errorf("%v, %q", a.Workers, a.Reason)
 	}
@@ -286,7 +286,7 @@ func TestMissedTargetIsTheReason(t *testing.T) {
 		t.Errorf("%q, want %q", a.Reason[0], want)
 	}
 	never := func(batch float64) float64 { return 0 }
-	a = series{counts: []int{1, 2}, runs: 6, x: linear, took: never}.advise(t, Options{Target: 0.75})
+	a = series{counts: []int{1, 2}, runs: 6, x: linear, took: never}.advise(t, Options{Target: new(measure.Accuracy(0.75))})
 	if want := "Use 2 workers (by throughput alone: no worker count reaches 75 % accuracy"; !strings.HasPrefix(a.Reason[0], want) || strings.Contains(a.Reason[1], "too large") {
 		t.Errorf("%q, want %q and no word on the batch", a.Reason, want)
 	}
@@ -350,7 +350,7 @@ func TestSamplesAndPrices(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	a = series{counts: octaves, runs: 6, x: linear}.advise(t, Options{Deadline: 500})
-	if a.Workers != nil || !strings.Contains(a.Reason[0], "no target accuracy was measured") {
+	if a.Workers != nil || !strings.Contains(a.Reason[0], "no time to a target was measured") {
 		t.Errorf("%v, %q", a.Workers, a.Reason)
 	}
 }
@@ -370,8 +370,8 @@ func TestTimeBesideSteps(t *testing.T) {
 }
 
 func TestOptionsRefused(t *testing.T) {
-	for _, o := range []Options{{Target: 75}, {Target: -1}, {MinEfficiency: 70}, {Deadline: -1}, {Deadline: math.Inf(1)},
-		{Budget: math.NaN()}, {Budget: 5}, {Samples: -1}, {Target: 0.5, Samples: 5}, {Confidence: 95}} {
+	for _, o := range []Options{{MinEfficiency: 70}, {Deadline: -1}, {Deadline: math.Inf(1)},
+		{Budget: math.NaN()}, {Budget: 5}, {Samples: -1}, {Target: new(measure.Accuracy(0.5)), Samples: 5}, {Confidence: 95}} {
 		if _, err := Advise(scaling.Curve{}, nil, o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}
@@ -623,7 +623,7 @@ func TestUnaskedTarget(t *testing.T) {
 		"no samples": seen,
 		"no batch":   func(o *scaling.Observation) { seen(o); delete(o.Parameters, "workload.batch") },
 	} {
-		a := series{counts: octaves, runs: 6, x: linear, took: fixed, change: change}.advise(t, Options{Target: 0.8})
+		a := series{counts: octaves, runs: 6, x: linear, took: fixed, change: change}.advise(t, Options{Target: new(measure.Accuracy(0.8))})
 		if !strings.Contains(a.Reason[0], "by throughput alone: times to 80 % accuracy were not collected; add 0.8 to workload.targets, submit again (no run is repeated), and collect") {
 			t.Errorf("%s: %q", name, a.Reason)
 		}

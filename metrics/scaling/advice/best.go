@@ -3,6 +3,8 @@ package advice
 import (
 	"cmp"
 	"slices"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Answer is what one series' advice comes to: the candidate that it recommends.
@@ -44,7 +46,7 @@ func Ranked(list []*Advice, wish Options) []Answer {
 		return &Estimate{Value: -a.Throughput.Value}
 	})
 	slices.SortStableFunc(answers, func(a, b Answer) int {
-		c := cmp.Compare(goal(b), goal(a))
+		c := byGoal(b, a)
 		if wish.Deadline > 0 {
 			c = cmp.Or(c, known(func(a Answer) *Estimate { return a.Cost })(a, b), cmp.Compare(held(a), held(b)))
 		}
@@ -61,16 +63,22 @@ func rank(e *Estimate) int {
 	return 0
 }
 
-// goal orders what is reached: the program's own target, then accuracies, then
-// nothing.
-func goal(a Answer) float64 {
-	switch {
-	case a.Goal == "":
-		return -1
-	case a.Target == nil:
-		return 2
+// byGoal orders what is reached: nothing, then targets as they are harder, then the
+// program's own.
+func byGoal(a, b Answer) int {
+	rank := func(a Answer) int {
+		switch {
+		case a.Goal == "":
+			return 0
+		case a.Target == nil:
+			return 2
+		}
+		return 1
 	}
-	return *a.Target
+	if a.Target != nil && b.Target != nil {
+		return measure.Harder(*a.Target, *b.Target)
+	}
+	return cmp.Compare(rank(a), rank(b))
 }
 
 // held is the time that workers are held until the target.

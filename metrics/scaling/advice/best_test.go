@@ -3,6 +3,8 @@ package advice
 import (
 	"strings"
 	"testing"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Answers are ranked by what was asked: a higher target before a sooner one, then
@@ -12,7 +14,7 @@ func TestRanked(t *testing.T) {
 		a := &Advice{Series: series, Workers: &workers, Candidates: []Candidate{{Workers: workers + 1}, {Workers: workers}}}
 		c := &a.Candidates[1]
 		if target > 0 {
-			a.Target, a.Goal = &target, "to_x"
+			a.Target, a.Goal = new(measure.Accuracy(target)), "to_x"
 			c.Seconds = &Estimate{Value: seconds}
 		}
 		if cost > 0 {

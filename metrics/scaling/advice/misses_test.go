@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/scaling"
 )
 
@@ -101,7 +102,7 @@ func TestTruthOfMisses(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				a, err := Advise(curves[0], obs, Options{Target: 0.75, Deadline: 1})
+				a, err := Advise(curves[0], obs, Options{Target: new(measure.Accuracy(0.75)), Deadline: 1})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -204,7 +204,7 @@ type UnknownMeasure struct {
 }
 
 func (e *UnknownMeasure) Error() string {
-	return fmt.Sprintf("unknown measure %q; choose one of %s, or the time to a target: to_0.75", e.Name, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("unknown measure %q; choose one of %s, or the time to a target: to_0.75, to_loss_2", e.Name, strings.Join(e.Known, ", "))
 }
 
 // Kind is the kind of workload that runs are of: "train" where any of them trains

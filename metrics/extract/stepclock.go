@@ -1,0 +1,83 @@
+package extract
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/metrics"
+)
+
+// stepClock says when a training had which loss. It counts from where the first step
+// began: the time of day of its line, less the steps that it stands for, at the
+// median time of later ones. A log without times of day has only these.
+type stepClock struct {
+	seen        bool      // a step
+	first, last int       // steps of the first and the latest line
+	began       float64   // time of day of the first line; 0: it has none
+	latest      float64   // of the latest
+	each        []float64 // seconds a step between lines
+	spacing     int       // steps between the first two lines
+	why         string    // there is no clock; "": there is
+}
+
+var timeOfDay = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?`)
+
+// stamp is a line's time of day, in seconds; 0 where it has none.
+func stamp(text string) float64 {
+	text = timeOfDay.FindString(text)
+	t, err := time.Parse("2006-01-02 15:04:05.999999", strings.NewReplacer("T", " ", ",", ".").Replace(text))
+	if err != nil {
+		return 0
+	}
+	return metrics.Unix(t)
+}
+
+// step takes the line of a step.
+func (c *stepClock) step(n int, at float64) {
+	switch {
+	case !c.seen:
+		c.seen, c.first, c.began = true, n, at
+	case n <= c.last:
+		c.why = "it goes back to a checkpoint"
+	case at < c.latest, (at == 0) != (c.latest == 0):
+		c.why = "its times of day go back, or some lines have none"
+	default:
+		c.each = append(c.each, (at-c.latest)/float64(n-c.last))
+	}
+	if c.spacing == 0 {
+		c.spacing = n - c.first
+	}
+	c.last, c.latest = n, at
+}
+
+// seconds says how long after the start of the training a step was, of a line with
+// that time of day; median is that of a step's time as the log states it, 0 for none.
+// how says what the clock is.
+func (c *stepClock) seconds(median float64) (of func(step, at float64) float64, how, why string) {
+	switch {
+	case c.why != "":
+		return nil, "", c.why
+	case c.spacing == 0:
+		return nil, "", "it has one step"
+	case c.first > c.spacing:
+		return nil, "", fmt.Sprintf("it begins at step %d", c.first)
+	case c.began == 0 && median == 0:
+		return nil, "", "it has neither times of day nor step times"
+	case c.began == 0:
+		before := 0.0
+		if c.first == 0 {
+			before = 1 // steps count from 0
+		}
+		return func(step, _ float64) float64 { return (step + before) * median },
+			"the step times the median step time, since the log has no times of day: evaluations and pauses are not in it", ""
+	}
+	each, err := Reduce("median", c.each)
+	if err != nil {
+		return nil, "", err.Error()
+	}
+	start := c.began - float64(c.first)*each
+	return func(_, at float64) float64 { return at - start },
+		"the times of day, from the first line less its steps at the median time of later ones: what the first steps compile is not in it", ""
+}

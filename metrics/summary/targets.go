@@ -1,0 +1,206 @@
+package summary
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// Stated is a figure at one step or epoch of the training, as rank 0 recorded it or
+// its log states it.
+type Stated struct {
+	Time  float64 // from rank 0's start
+	Name  string
+	Value float64
+}
+
+// State adds a figure along the training, where a target of the run is of it.
+func (in *Input) State(seconds float64, f metrics.Figure) {
+	if len(f.At) != 1 || f.At["step"] == nil && f.At["epoch"] == nil || !slices.Contains(in.Asked(), f.Name) {
+		return
+	}
+	in.Stated = append(in.Stated, Stated{seconds, f.Name, f.Value})
+}
+
+// Asked are the names of the figures along the training that targets are of.
+func (in *Input) Asked() []string {
+	var names []string
+	for _, t := range in.Targets {
+		switch t.Of {
+		case measure.OfAccuracy: // is an evaluation's
+		case measure.OfLoss:
+			names = append(names, metrics.FigureLoss, metrics.FigureEvalLoss)
+		case measure.OfPerplexity:
+			names = append(names, metrics.FigureLoss, metrics.FigureEvalLoss, measure.OfPerplexity)
+		default:
+			names = append(names, t.Of)
+		}
+	}
+	return names
+}
+
+// judged is a value that a target is judged by.
+type judged struct {
+	time, value float64 // time from rank 0's start
+}
+
+// reach looks up when each target was reached: by the first value that does. What
+// is judged is the accuracy, or the loss, of an evaluation; where no evaluation has
+// a loss, the training's, smoothed.
+func (r *Outcome) reach(in Input) {
+	zero := rankZero(in)
+	for _, t := range in.Targets {
+		name := t.Time().Name
+		list, why := r.judge(in, t)
+		first := slices.IndexFunc(list, func(j judged) bool {
+			return t.Reached(j.value) && (zero == nil || zero.TrainTime == nil || j.time >= *zero.TrainTime)
+		})
+		switch {
+		case why != "": // nobody looked: that is no miss
+			r.Why[name] = why
+		case first < 0:
+			r.Values[name] = math.Inf(1)
+		case zero == nil || zero.TrainTime == nil: // one that was reached is not missed, whenever that was
+			r.Why[name] = "reached at an unknown time: no training clock was recorded"
+		default:
+			r.Values[name] = list[first].time - *zero.TrainTime
+		}
+	}
+}
+
+// judge are the values that a target is judged by, in the order of their times, or
+// why there are none.
+func (r *Outcome) judge(in Input, t measure.Target) (list []judged, why string) {
+	for _, e := range in.Evaluations {
+		if x, ok := t.Judges(e.Accuracy, e.Loss); ok {
+			list = append(list, judged{e.Time, x})
+		}
+	}
+	if t.Of == measure.OfAccuracy {
+		if len(list) == 0 {
+			why = "no evaluation was recorded"
+		}
+		return list, why
+	}
+	of := func(name string) (list []judged) {
+		for _, s := range in.Stated {
+			if s.Name == name {
+				list = append(list, judged{s.Time, s.Value})
+			}
+		}
+		return list
+	}
+	loss, losses := func(list []judged) []judged { return list }, t.Of == measure.OfLoss || t.Of == measure.OfPerplexity
+	if t.Of == measure.OfPerplexity {
+		loss = func(list []judged) []judged {
+			for i := range list {
+				list[i].value = math.Exp(list[i].value)
+			}
+			return list
+		}
+	}
+	if !losses || t.Of == measure.OfPerplexity {
+		list = append(list, of(t.Of)...)
+	}
+	if losses {
+		list = append(list, loss(of(metrics.FigureEvalLoss))...)
+	}
+	byTime(list)
+	if len(list) > 0 {
+		return list, ""
+	}
+	if !losses {
+		return nil, fmt.Sprintf("no %s was recorded at a step or an epoch", t.Of)
+	}
+	switch list = of(metrics.FigureLoss); {
+	case len(list) == 0:
+		return nil, "no loss was recorded, of an evaluation or at a step"
+	case len(list) < leastSmoothed:
+		return nil, fmt.Sprintf("the training loss was recorded %s, and it takes %d to smooth it; record the loss of an evaluation, or the training loss more often", number.Count(len(list), "time"), leastSmoothed)
+	}
+	byTime(list)
+	if note := "no evaluation recorded a loss: targets are judged by the training loss, smoothed (docs/metrics.md)"; !slices.Contains(r.Warnings, note) {
+		r.warn("%s", note)
+	}
+	return loss(smoothed(list)), ""
+}
+
+func byTime(list []judged) {
+	slices.SortStableFunc(list, func(a, b judged) int {
+		switch {
+		case a.time < b.time:
+			return -1
+		case a.time > b.time:
+			return 1
+		}
+		return 0
+	})
+}
+
+// A training loss is smoothed over the latest values: a tenth of those so far, and
+// at least so many. As a share of the training, the delay is the same share of any
+// run's time, so that it cancels in a speedup; and it does not depend on how long
+// the run goes on afterwards. The median leaves spikes out, which a mean does not.
+const (
+	smoothedShare = 10 // a tenth
+	leastSmoothed = 5
+)
+
+// smoothed is the median of the latest values at each, from the first that has
+// enough.
+func smoothed(list []judged) []judged {
+	var out []judged
+	var window []float64 // sorted
+	from := 0
+	for i, j := range list {
+		at, _ := slices.BinarySearch(window, j.value)
+		window = slices.Insert(window, at, j.value)
+		for width := max(leastSmoothed, (i+1)/smoothedShare); i+1-from > width; from++ {
+			at, _ := slices.BinarySearch(window, list[from].value)
+			window = slices.Delete(window, at, at+1)
+		}
+		if n := len(window); n >= leastSmoothed {
+			out = append(out, judged{j.time, window[(n-1)/2]/2 + window[n/2]/2})
+		}
+	}
+	return out
+}
+
+// accuracies puts the evaluations on the training clock.
+func (r *Outcome) accuracies(in Input) {
+	n := len(in.Evaluations)
+	if n == 0 {
+		return
+	}
+	r.Values[measure.FinalAccuracy] = in.Evaluations[n-1].Accuracy
+	zero := rankZero(in)
+	if zero == nil || zero.TrainTime == nil {
+		r.warn("rank 0 did not record the start of the training clock, so there is no time to accuracy")
+		return
+	}
+	var trained int64 // in the steps before the evaluation
+	next, before := 0, 0
+	for _, e := range in.Evaluations {
+		seconds := e.Time - *zero.TrainTime
+		if seconds < 0 {
+			before++
+			continue
+		}
+		for next < len(in.Steps) && in.Steps[next].Index < e.Step {
+			trained += in.Steps[next].Samples
+			next++
+		}
+		samples := trained
+		if len(in.Steps) == 0 {
+			samples = e.Trained
+		}
+		r.Evaluations = append(r.Evaluations, Accuracy{seconds, e.Epoch, e.Step, samples, e.Accuracy, e.Loss})
+	}
+	if before > 0 {
+		r.warn("left out of the time to accuracy: %s before the training clock started", number.Count(before, "evaluation"))
+	}
+}
