@@ -23,8 +23,9 @@ RELEASE_PROGRAMS := aarch64-linux-gnu-gcc qemu-aarch64-static
 RELEASE_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 
 # What the benchmarks compare with, beside PyTorch.
-BENCH_PROGRAMS := mpicc mpirun wrk hey
-BENCH_PACKAGES := openmpi-bin libopenmpi-dev libopenblas0-pthread wrk hey
+BENCH_PROGRAMS := mpicc mpirun wrk hey fio
+BENCH_MODULES := PIL
+BENCH_PACKAGES := fio python3-pil openmpi-bin libopenmpi-dev libopenblas0-pthread wrk hey
 BENCH_LIBRARIES := libopenblas.so.0
 
 .PHONY: build worker-gpu worker-onnxruntime worker-turbojpeg gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
@@ -201,6 +202,7 @@ test-packages: PACKAGES = $(TEST_PACKAGES)
 release-packages: PROGRAMS = $(RELEASE_PROGRAMS)
 release-packages: PACKAGES = $(RELEASE_PACKAGES)
 bench-packages: PROGRAMS = $(BENCH_PROGRAMS)
+bench-packages: MODULES = $(BENCH_MODULES)
 bench-packages: LIBRARIES = $(BENCH_LIBRARIES)
 bench-packages: PACKAGES = $(BENCH_PACKAGES)
 test-packages release-packages bench-packages:
