@@ -83,7 +83,7 @@ type Measure struct {
 var kinds = map[string][]Measure{
 	"train":      training,
 	"collective": collective,
-	"serve":      serve,
+	"serve":      slices.Concat(serve, probes(serve)),
 	"preprocess": preprocess,
 }
 

@@ -79,6 +79,23 @@ const (
 	ofReplica Coordinates = Batch + " " + Rate + " " + Replica + " " + Threads
 )
 
+// Probe comes before the name of a measure of a load where it is of a probe: a load of
+// which a search for the largest rate asks whether the limit is kept. Every run tries
+// rates of its own.
+const Probe = "probe_"
+
+const ofProbe Coordinates = Batch + " " + Rate
+
+// probes are the measures that probes have of those of loads.
+func probes(loads []Measure) (list []Measure) {
+	for _, m := range loads {
+		if isPercentile(m.Name) || m.Name == RequestsPerSecond || m.Name == Errors {
+			list = append(list, Measure{Name: Probe + m.Name, Title: m.Title + " of a probe", Unit: m.Unit, Better: m.Better, Show: m.Show, At: ofProbe})
+		}
+	}
+	return list
+}
+
 var serve = []Measure{
 	{Name: RequestsPerSecond, Title: "answers", Unit: "requests/s", Better: Higher, At: ofLoad, Capacity: true, Scales: true},
 	{Name: SamplesPerSecond, Title: "samples", Unit: "samples/s", Better: Higher, At: ofLoad, Scales: true},

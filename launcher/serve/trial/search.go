@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/scalebench/scalebench/launcher/serve/load"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -161,9 +162,34 @@ func (s *Service) confirm(w study.Serve, batch int, b *bracket, probe func(float
 		Note: fmt.Sprintf("within %s; %s requests/s failed: %s", w.Limit, number.Significant(b.fail), b.why)})
 }
 
+// probed records what a probe came to, as a load's figures are; of several at one rate
+// the first that was in a steady state.
+func (s *Service) probed(l Load, v load.Verdict) error {
+	if v.Why != "" || s.probes[l] {
+		return nil
+	}
+	if s.probes == nil {
+		s.probes = map[Load]bool{}
+	}
+	s.probes[l] = true
+	var err error
+	figure := func(name, unit string, value float64) {
+		if err == nil {
+			err = s.Figure(metrics.Figure{Name: measure.Probe + name, Unit: unit, Value: value, At: l.At()})
+		}
+	}
+	figure(measure.RequestsPerSecond, "requests/s", v.Total.Rate())
+	figure(measure.Errors, "", v.Total.Errors())
+	percentiles(&v, figure)
+	return err
+}
+
 // broken says in words what of the limit a rate does not keep, or why that is not known.
 func (s *Service) broken(ctx context.Context, w study.Serve, l Load, stream uint64) (outcome, error) {
 	_, v, err := s.run(ctx, w, l, 0, stream)
+	if err == nil {
+		err = s.probed(l, v)
+	}
 	bounds, errors := w.Limit.Of()
 	switch {
 	case err != nil:

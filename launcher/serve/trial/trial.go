@@ -26,7 +26,7 @@ type Load struct {
 	Threads int     // requests in flight: closed loop; 0: the open one
 	Rate    float64 // requests/s of the open loop
 
-	probes bool // asks whether the limit is kept, and has no figures
+	probes bool // asks whether the limit is kept, and has figures of its own
 }
 
 // lagOfLimit is the part of a limit by which a probe may be sent late at P99.
@@ -91,6 +91,7 @@ type Service struct {
 	Doubt  func(text string) error
 
 	client map[int]client // by batch
+	probes map[Load]bool  // that have figures
 }
 
 // Measure puts the service under every load, and searches. Its error is of what kept
@@ -175,6 +176,22 @@ var shares = []struct {
 	{measure.TTFTP50, study.TTFT, 0.5}, {measure.TTFTP95, study.TTFT, 0.95}, {measure.TTFTP99, study.TTFT, 0.99},
 	{measure.TPOTP50, study.TPOT, 0.5}, {measure.TPOTP95, study.TPOT, 0.95}, {measure.TPOTP99, study.TPOT, 0.99},
 	{measure.ITLP50, study.ITL, 0.5}, {measure.ITLP95, study.ITL, 0.95}, {measure.ITLP99, study.ITL, 0.99},
+}
+
+// percentiles makes figures of those that are known, and says why others are not.
+func percentiles(v *load.Verdict, figure func(name, unit string, value float64)) (doubts []string) {
+	tokens, _ := v.Total.Tokens()
+	for _, p := range shares {
+		if p.of != "" && tokens == 0 {
+			continue
+		}
+		if seconds, why := v.Percentile(timeOf[p.of], p.at); why == "" {
+			figure(p.name, "s", seconds)
+		} else {
+			doubts = append(doubts, fmt.Sprintf("no %sP%g: %s", ofStreams(p.of), 100*p.at, why))
+		}
+	}
+	return doubts
 }
 
 // timeOf is the time of an answer that a limit names.
@@ -270,16 +287,7 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 		if w.Limit != "" {
 			figure(measure.Goodput, "requests/s", float64(v.Total.Within)/v.Total.Length.Seconds())
 		}
-		for _, p := range shares {
-			if p.of != "" && tokens == 0 {
-				continue
-			}
-			if seconds, why := v.Percentile(timeOf[p.of], p.at); why == "" {
-				figure(p.name, "s", seconds)
-			} else {
-				doubts = append(doubts, fmt.Sprintf("no %sP%g: %s", ofStreams(p.of), 100*p.at, why))
-			}
-		}
+		doubts = append(doubts, percentiles(&v, figure)...)
 	}
 	if err == nil {
 		var more []string

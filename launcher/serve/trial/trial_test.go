@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -361,7 +362,36 @@ func TestSearch(t *testing.T) {
 			if got < 0.92*truth || got > 1.08*truth {
 				t.Errorf("capacity %s, seed %d: %g requests/s keep the limit, in truth %.0f; %q", capacity, seed, got, truth, told.doubts)
 			}
+			// What was tried is told beside it, at the rates tried, and not as loads of the study.
+			rates, tails := told.of("probe_requests_per_second"), told.of("probe_latency_p95")
+			if len(rates) < 3 || len(tails) == 0 || len(told.of("probe_errors")) != len(rates) {
+				t.Errorf("%d probes have a rate, %d a P95", len(rates), len(tails))
+			}
+			for at, p95 := range tails {
+				var place struct{ Rate float64 }
+				if err := json.Unmarshal([]byte(at), &place); err != nil {
+					t.Fatal(err)
+				}
+				// Around a rate that keeps the limit, whatever is far below or above it.
+				if place.Rate < 0.8*got && p95 > limit*service.Seconds() || place.Rate > 1.2*got && p95 < limit*service.Seconds() {
+					t.Errorf("P95 of the probe at %g requests/s is %g s, and %g keep %g s", place.Rate, p95, got, limit*service.Seconds())
+				}
+				if rate := rates[at]; !(math.Abs(rate/place.Rate-1) < 0.1) {
+					t.Errorf("%g requests/s were asked for, %g came", place.Rate, rate)
+				}
+			}
+			for at := range told.of(measure.RequestsPerSecond) {
+				if strings.Contains(at, measure.Rate) {
+					t.Errorf("the study has no load at %s", at)
+				}
+			}
+			seen := map[string]bool{}
 			for _, f := range told.figures {
+				if key := f.Name + measure.Key(f.At); seen[key] {
+					t.Errorf("%s has two values", key)
+				} else {
+					seen[key] = true
+				}
 				if f.Name == measure.RateWithinLimit && !strings.Contains(f.Note, "failed: ") {
 					t.Errorf("nothing says what fails: %q", f.Note)
 				}
