@@ -108,11 +108,11 @@ func Presets() []Preset {
 		{"samples", "Accuracy against samples", "one line per run, against samples trained on", single(accuracyBySamples), "", "", goals},
 		{"breakdown", "Where the time goes", "where the time of a step goes", breakdown, "", "", nil},
 		{"ranks", "Step times of each rank", "step times of each rank, at the most workers", nil, "", "", nil},
-		{Prediction, "Predicted rate of a worker", "rate of a worker, measured and predicted on up to 4 times as many", nil, "", "", nil},
 		{"cost", "Cost against time", "cost against time, of a service against demand, by the site file's [[prices]]", nil, "", "", goals},
 		{"normalised", "Time and cost relative to the baseline", "time and cost over the baseline's", nil, "", "", goals},
 		{"busbw", "Bus bandwidth against size", "bus bandwidth of collectives against their size", busBandwidth, measure.Bytes, measure.BusBW, nil},
 		{"energy", "Energy per sample against workers", "joules for a sample, where energy was read", along(energyPerSample), "", measure.JoulesPerSample, nil},
+		{Prediction, "Predicted rate of a worker", "rate of a worker, measured and predicted on up to 4 times as many", nil, "", "", nil},
 		{Utilisation, "What a run used", "CPU time, memory, storage, power, GPUs of one run over time: utilisation RUN", nil, "", "", nil},
 	}
 }

@@ -44,6 +44,7 @@ const (
 	Measured     Basis = "measured"
 	Interpolated Basis = "interpolated"
 	Extrapolated Basis = "extrapolated"
+	Predicted    Basis = "predicted" // by package predict, from too little for a law: never the answer
 )
 
 // Estimate is a value with its interval. Low and High are nil where none can be had.
@@ -144,6 +145,7 @@ type study struct {
 	Advice
 	o         Options
 	curve     *scaling.Curve
+	obs       []scaling.Observation          // all that were given
 	runs      map[int][]*scaling.Observation // by workers
 	law       *model.Extrapolator            // nil: refused
 	edge      *model.Prediction              // of law at its largest measured count; nil: none
@@ -170,7 +172,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	s := &study{o: o, curve: &c, misses: newMisses(o.Confidence), lost: math.Inf(1), runs: map[int][]*scaling.Observation{}}
+	s := &study{o: o, curve: &c, obs: obs, misses: newMisses(o.Confidence), lost: math.Inf(1), runs: map[int][]*scaling.Observation{}}
 	s.Advice = Advice{Series: c.Series, Scaling: c.Scaling, Base: c.Base.Row(), Confidence: o.Confidence,
 		Candidates: []Candidate{}, Law: []string{}, Warnings: []string{}}
 	if o.Cost != nil {

@@ -192,6 +192,33 @@ func TestLittleData(t *testing.T) {
 	}
 }
 
+// Where no measured count keeps a limit, one that is predicted to is named to be
+// measured, and is never the answer: 8 workers would take 450 s, 4 take 900.
+func TestPredicted(t *testing.T) {
+	few := series{counts: []int{1, 2, 4}, runs: 3, x: linear, took: fixed}
+	a := few.advise(t, Options{Deadline: 880})
+	if a.Workers != nil || a.Beyond == nil || *a.Beyond != 8 || !strings.Contains(a.Reason[0], "; 8 may (") || !strings.Contains(a.Reason[0], "likely): measure 8 first.") {
+		t.Errorf("%v, beyond %v, %q", a.Workers, a.Beyond, a.Reason)
+	}
+	if c := candidate(t, a, 8); c.Basis != Predicted || !(*c.Throughput.Low < c.Throughput.Value && c.Throughput.Value < *c.Throughput.High) {
+		t.Errorf("%+v", c)
+	}
+	// No count is likely enough to do it: nothing is named.
+	if a = few.advise(t, Options{Deadline: 100}); a.Workers != nil || a.Beyond != nil || len(a.Candidates) != 3 {
+		t.Errorf("%v, beyond %v, %d candidates", a.Workers, a.Beyond, len(a.Candidates))
+	}
+	// On one node, nothing is known of the network behind it.
+	few.change = func(o *scaling.Observation) { o.Nodes = 1 }
+	if a = few.advise(t, Options{Deadline: 880}); a.Beyond != nil || len(a.Candidates) != 3 {
+		t.Errorf("one node: beyond %v, %d candidates", a.Beyond, len(a.Candidates))
+	}
+	// Doubling pays at the largest: four counts of six runs are no ranking.
+	a = series{counts: []int{1, 2, 4, 8}, runs: 6, x: linear}.advise(t, Options{})
+	if a.Workers == nil || *a.Workers != 8 || a.Next == nil || a.Next.Workers != 16 || !strings.Contains(a.Next.Why, "; 16 are predicted to have ") {
+		t.Errorf("%v, next %+v", a.Workers, a.Next)
+	}
+}
+
 // Five counts of five runs each are a fit: its intervals stand in for the ones
 // that five runs cannot have.
 func TestFitOfFive(t *testing.T) {

@@ -104,6 +104,9 @@ func (s *study) choose() {
 	}
 	if chosen == nil {
 		s.Reason = [2]string{s.undecided(words), s.Limits.sentence}
+		if s.Beyond == nil {
+			farther = s.foresee(limits)
+		}
 		if s.Beyond != nil {
 			s.Reason[0] = s.shown(words) + farther + "."
 		}

@@ -116,7 +116,7 @@ func (s *study) best(limits []limit, upTo int) (chosen, passed *Candidate) {
 		c := &s.Candidates[i]
 		switch {
 		case c.Workers > upTo:
-		case s.Ranking:
+		case s.Ranking && c.Basis != Predicted:
 			if !slices.ContainsFunc(limits, func(l limit) bool { return !l.met(c) }) {
 				all = append(all, prospect{c, 1, s.worth(c)})
 			}

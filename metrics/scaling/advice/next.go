@@ -111,7 +111,7 @@ func (s *study) widen() *Next {
 	largest := s.largest()
 	limits, _ := s.asked()
 	if len(limits) == 0 && s.Workers != nil && *s.Workers == largest {
-		return &Next{2 * largest, provenRuns, "doubling still pays off at the largest count measured"}
+		return &Next{2 * largest, provenRuns, "doubling still pays off at the largest count measured" + s.gain()}
 	}
 	if s.Workers == nil && s.o.Deadline > 0 && s.timeless == "" && s.Refused != "" {
 		return &Next{2 * largest, provenRuns, "everything measured is too slow, and more workers were not measured"}

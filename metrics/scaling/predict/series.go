@@ -28,18 +28,21 @@ func Follows(parameter string) bool { return slices.Contains(follows, lastPart(p
 
 func lastPart(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// Parameter is the value of a layout's key in a run's parameters, whatever table it
-// stands in; nil where it is not there.
+// Parameter is the value of a layout's key in a run's parameters, in whatever table it
+// is, the first by name; nil where it is not there, or not used: 0, false or empty.
 func Parameter(parameters map[string]any, key string) any {
-	if v, ok := parameters[key]; ok {
-		return v
-	}
-	for k, v := range parameters {
-		if lastPart(k) == key && !strings.HasPrefix(k, "fingerprint.") {
-			return v
+	first := ""
+	for k := range parameters {
+		if lastPart(k) == key && !strings.HasPrefix(k, "fingerprint.") && (first == "" || k == key || first != key && k < first) {
+			first = k
 		}
 	}
-	return nil
+	switch v := parameters[first]; scaling.ValueOf(v) {
+	case scaling.Value{}, scaling.ValueOf(false), scaling.ValueOf(""):
+		return nil
+	default:
+		return v
+	}
 }
 
 func amount(parameters map[string]any, key string) (float64, bool) {

@@ -41,6 +41,10 @@ func TestOf(t *testing.T) {
 		{"data parallel, strong", "", func(n int) map[string]any {
 			return map[string]any{"workload.batch": int64(512), "workload.scaling": "strong"}
 		}, rate("throughput", 64), Layout{1, 1, 1, 0}, 512, 512, 0.5, false, "samples/s"},
+		// What is 0 or false is not used.
+		{"keys at their defaults", "", func(n int) map[string]any {
+			return map[string]any{"workload.batch": int64(32), "workload.scaling": "weak", "workload.micro_batch": int64(0), "workload.checkpointing": false, "tp": "", "a.pp": int64(1), "b.pp": int64(1)}
+		}, rate("throughput", 64), Layout{1, 1, 1, 0}, 512, 2048, 0.5, false, "samples/s"},
 		// 16 workers are 2 replicas of 8, each with 4 microbatches of 2.
 		{"layout of a study", "", func(n int) map[string]any {
 			return map[string]any{"parameters.tp": int64(4), "parameters.pp": int64(2), "parameters.micro_batch": int64(2), "accumulate": int64(4)}
