@@ -142,3 +142,16 @@ func TestIdeals(t *testing.T) {
 		}
 	}
 }
+
+// Along the load, points that have too few runs are named together, by the reason alone.
+func TestBarsAlongTheLoad(t *testing.T) {
+	list := []trend{{curve: scaling.Curve{Axis: measure.Threads, Points: make([]scaling.Point, 3)}}}
+	i := 0
+	text := strings.Join(bars(estimates(list, func(*scaling.Summary) *scaling.Estimate {
+		i++
+		return &scaling.Estimate{Value: 1, Why: fmt.Sprintf("too few runs for an interval (%d of 6 needed)", i)}
+	}), "interval"), " ")
+	if text != "No bar: too few runs for an interval (6 needed)." {
+		t.Error(text)
+	}
+}

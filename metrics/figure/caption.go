@@ -3,6 +3,7 @@ package figure
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -173,11 +174,13 @@ func upper(s string) string {
 
 // estimate is what a bar is drawn of, or the reason for none.
 type estimate struct {
-	workers  int
+	workers  int // 0 along any other axis
 	interval *scaling.Interval
 	why      string
 	blocks   bool // it is of the ratios within blocks
 }
+
+var tooFew = regexp.MustCompile(`\(\d+ of (\d+ needed)\)`)
 
 func estimates(trends []trend, of func(*scaling.Summary) *scaling.Estimate) []estimate {
 	var list []estimate
@@ -185,7 +188,11 @@ func estimates(trends []trend, of func(*scaling.Summary) *scaling.Estimate) []es
 		for i := range t.curve.Points {
 			p := &t.curve.Points[i]
 			if e := of(t.at(p)); e != nil && e.Why != scaling.AtBase {
-				list = append(list, estimate{p.Workers, e.Interval, e.Why, e.Blocks})
+				one := estimate{p.Workers, e.Interval, e.Why, e.Blocks}
+				if t.curve.Axis != scaling.Workers { // how many runs each point has is said already
+					one.workers, one.why = 0, tooFew.ReplaceAllString(e.Why, "($1)")
+				}
+				list = append(list, one)
 			}
 		}
 	}
@@ -232,7 +239,7 @@ func bars(list []estimate, kind string) []string {
 		switch {
 		case len(with) == 0 && len(reasons) == 1:
 			where = "No bar"
-		case slices.ContainsFunc(without[why], func(n int) bool { return with[n] }):
+		case slices.ContainsFunc(without[why], func(n int) bool { return n == 0 || with[n] }):
 			where = "No bar at some points" // another line has one there
 		}
 		sentences = append(sentences, where+": "+why+".")
