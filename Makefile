@@ -119,7 +119,7 @@ test-busy: test-packages
 # What the intervals, tests and refusals of docs/metrics.md are worth, on machines
 # whose truth is known: all of them, with what was found.
 truth:
-	go test -v -run Truth ./metrics/...
+	go test -v -run Truth ./metrics/... ./launcher/serve/load
 
 # What needs Go, a C compiler, git and the usual commands of Linux, and nothing of
 # TEST_PACKAGES.

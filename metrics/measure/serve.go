@@ -71,6 +71,11 @@ const (
 	Replica = "replica" // of the replicas' measures, 0-based
 )
 
+// Refusable reports whether a run that was put under a load lacks the measure because of
+// what it would be: no percentile is given where queues were still growing, or the slow
+// requests were few stalls. To leave such runs out would leave the calm ones.
+func (m Measure) Refusable() bool { return m.At == ofLoad }
+
 // OfLoad reports whether a coordinate says how much is asked of a service.
 func OfLoad(key string) bool { return ofLoad.Has(key) }
 

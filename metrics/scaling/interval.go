@@ -28,7 +28,15 @@ func insufficient(have, need int) string {
 // that is enough: an interval that names the level attained should be central
 // and exact.
 func medianInterval(sorted []float64, confidence float64) (*Interval, string) {
-	n := len(sorted)
+	return medianLacking(sorted, 0, confidence)
+}
+
+// medianLacking is medianInterval of a sample of which some values are not known, and may
+// not be left out: whether a run has a value depends on what it would be, as where those
+// with the fullest queues are refused. It holds wherever they would lie: the lower end is
+// that of the sample if all of them lie below, the upper one if all lie above.
+func medianLacking(sorted []float64, lacking int, confidence float64) (*Interval, string) {
+	n := len(sorted) + lacking
 	alpha := alpha(confidence)
 	below := distuv.Binomial{N: float64(n), P: 0.5} // go-moremath's panics for a million runs
 	// 1-based order statistic of the lower end: tails grow with it.
@@ -37,7 +45,10 @@ func medianInterval(sorted []float64, confidence float64) (*Interval, string) {
 		// Even the whole range leaves 2·½ⁿ outside.
 		return nil, insufficient(n, int(math.Ceil(1-math.Log2(alpha)-1e-9)))
 	}
-	return &Interval{Low: sorted[l-1], High: sorted[n-l], Level: 1 - 2*below.CDF(float64(l-1))}, ""
+	if l <= lacking {
+		return nil, fmt.Sprintf("%d of %d runs lack it, too many to leave out: they may be the slow ones", lacking, n)
+	}
+	return &Interval{Low: sorted[l-lacking-1], High: sorted[n-l], Level: 1 - 2*below.CDF(float64(l-1))}, ""
 }
 
 // farApart is why two samples have no interval although each has.

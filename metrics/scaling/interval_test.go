@@ -126,3 +126,23 @@ func TestCoverage(t *testing.T) {
 		}
 	}
 }
+
+// Twenty runs of which two have no value: the ends are the 6th and 15th of twenty (95.9 %),
+// which are the 4th of the eighteen if both lie below, and their 15th if both lie above. Of
+// six the ends are the first and the last, so none may be missing.
+func TestMedianLacking(t *testing.T) {
+	var xs []float64
+	for i := range 18 {
+		xs = append(xs, float64(i+1))
+	}
+	e, err := MedianLacking(xs, 2, 0)
+	if in := e.Interval; err != nil || in == nil || in.Low != 4 || in.High != 15 || math.Abs(in.Level-0.9586) > 1e-4 || e.Value != 9.5 {
+		t.Errorf("%+v %+v %v", e, in, err)
+	}
+	if e, _ := MedianLacking(xs[:7], 1, 0); e.Interval != nil || e.Why != "1 of 8 runs lack it, too many to leave out: they may be the slow ones" {
+		t.Errorf("%+v", e)
+	}
+	if e, _ := MedianLacking(xs[:6], 0, 0); e.Interval == nil || e.Interval.Low != 1 || e.Interval.High != 6 {
+		t.Errorf("%+v", e)
+	}
+}

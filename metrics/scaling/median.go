@@ -24,6 +24,17 @@ func Median(xs []float64, confidence float64) (Estimate, error) {
 	return *r.Median, nil
 }
 
+// MedianLacking is Median of runs of which some have no value, because of what it would
+// be: its interval holds wherever those lie.
+func MedianLacking(xs []float64, lacking int, confidence float64) (Estimate, error) {
+	e, err := Median(xs, confidence)
+	if err == nil && lacking > 0 {
+		confidence, _ = level(confidence)
+		e.Interval, e.Why = medianLacking(slices.Sorted(slices.Values(xs)), lacking, confidence)
+	}
+	return e, err
+}
+
 // level is the confidence that is asked for; 0 is 0.95.
 func level(confidence float64) (float64, error) {
 	if confidence == 0 {

@@ -61,6 +61,8 @@ func (an *analysis) summary(m measure.Measure, runs []*Observation) *Summary {
 	e := medianOf(ranked, an.confidence)
 	if s.byNode {
 		e.byNode(s.made, an.confidence)
+	} else if lacking := len(runs) - s.Runs; lacking > 0 && m.Refusable() {
+		e.Interval, e.Why = medianLacking(ranked, lacking, an.confidence)
 	}
 	s.Reach = reached(e, s.Runs-len(s.Values))
 	return s
