@@ -38,6 +38,7 @@ var rides = []ride{
 	{"keras-horovod", "tensorflow", []string{"tensorflow", "keras", "horovod"}, "srun", 2, 2, false},
 	{"tensorflow-multiworker", "tensorflow", []string{"tensorflow"}, "srun", 2, 2, false},
 	{"keras-mirrored", "tensorflow", []string{"tensorflow", "keras"}, "srun", 1, 2, false},
+	{"jax", "jax", []string{"jax"}, "srun", 2, 2, true},
 	{"mxnet", "mxnet", []string{"mxnet", "horovod"}, "srun", 2, 2, false},
 }
 

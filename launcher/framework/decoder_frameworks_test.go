@@ -23,6 +23,13 @@ func TestFrameworksDecoderSteps(t *testing.T) {
 		"pytorch-fsdp, hybrid": {pytorchFSDPName, "pytorch_fsdp", "llama-100k", 4, func(w *study.Train) {
 			w.Shard, w.MicroBatch = 2, 1
 		}},
+		"jax":         {jaxName, "jax_trainer", "llama-100k", 2, func(*study.Train) {}},
+		"jax, zero 3": {jaxName, "jax_trainer", "gpt-100k", 2, func(w *study.Train) { w.Zero, w.MicroBatch, w.Checkpointing = 3, 2, true }},
+		"jax, hybrid": {jaxName, "jax_trainer", "llama-100k", 4, func(w *study.Train) { w.Zero, w.Shard = 3, 2 }},
+		// Adam moves a weight by the rate however small its gradient is: see
+		// TestStepsAsPyTorch, whose ε this is.
+		"jax, adam":  {jaxName, "jax_trainer", "llama-100k", 2, func(w *study.Train) { adam(w, "adam"); w.Zero = 1 }},
+		"jax, adamw": {jaxName, "jax_trainer", "llama-100k", 2, func(w *study.Train) { adam(w, "adamw"); w.Zero = 3 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := decoderPoint(t, c.model, c.workers)
@@ -40,9 +47,13 @@ func TestFrameworksDecoderSteps(t *testing.T) {
 	}
 }
 
+func adam(w *study.Train, name string) {
+	w.Optimizer, w.Momentum, w.Beta1, w.Beta2, w.Epsilon, w.WeightDecay = name, 0, 0.8, 0.99, 0.2, 0.1
+}
+
 // TestFrameworksDecoderRun is TestDecoderRun for them.
 func TestFrameworksDecoderRun(t *testing.T) {
-	for _, name := range []string{pytorchFSDPName} {
+	for _, name := range []string{pytorchFSDPName, jaxName} {
 		t.Run(name, func(t *testing.T) {
 			p := decoderPoint(t, "llama-100k", 2)
 			p.Framework = name

@@ -92,7 +92,7 @@ func (l layout) check(name string, p study.Point, wrong map[string]string) {
 }
 
 // withDecoders are the frameworks that train language models.
-func withDecoders() []string { return []string{pytorchDDPName, pytorchFSDPName} }
+func withDecoders() []string { return []string{pytorchDDPName, pytorchFSDPName, jaxName} }
 
 // sgdOnly refuses optimizers that a framework's program does not have.
 func sgdOnly(name string, p study.Point, wrong map[string]string) map[string]string {

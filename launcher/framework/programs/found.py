@@ -30,7 +30,7 @@ def main(names):
                 if not module.gloo_built():
                     raise ImportError("Horovod was built without gloo")
         versions = {}
-        for library in ("horovod", "torch", "tensorflow", "mxnet",
+        for library in ("horovod", "torch", "tensorflow", "jax", "mxnet",
                         "pytriton", "mlserver", "kserve", "onnxruntime"):
             if library in sys.modules:
                 versions[library] = getattr(sys.modules[library],
@@ -54,6 +54,10 @@ def devices():
         import tensorflow as tf
         found += [device.name
                   for device in tf.config.list_physical_devices("GPU")]
+    elif "jax" in sys.modules:
+        import jax
+        found += [device.device_kind for device in jax.devices()
+                  if device.platform != "cpu"]
     return found
 
 

@@ -71,9 +71,17 @@ def plain(point):
                          ).numpy()
 
     start = vector()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0,
-                                momentum=workload["momentum"],
-                                weight_decay=workload["weight_decay"])
+    decay = workload["weight_decay"]
+    if workload["optimizer"] == "sgd":
+        optimizer = torch.optim.SGD(model.parameters(), lr=0,
+                                    momentum=workload["momentum"],
+                                    weight_decay=decay)
+    else:
+        make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+        optimizer = make[workload["optimizer"]](
+            model.parameters(), lr=0, weight_decay=decay,
+            betas=(workload["beta1"], workload["beta2"]),
+            eps=workload["epsilon"])
     losses = []
     for rate, pair in zip(RATES, batches(point, 0, 0)):
         inputs, labels = map(torch.from_numpy, pair)
