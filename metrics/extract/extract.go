@@ -35,6 +35,7 @@ type Extractor struct {
 var All = []Extractor{
 	aiperf,
 	deepSpeed,
+	dlio,
 	hey,
 	horovodSynthetic,
 	hfTrainer,

@@ -181,7 +181,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s of %q: %v, want %q", tt.format, tt.text, err, tt.want)
 		}
 	}
-	if _, err := Find("nosuch"); err == nil || !strings.Contains(err.Error(), "valid: aiperf, deepspeed, hey, ") {
+	if _, err := Find("nosuch"); err == nil || !strings.Contains(err.Error(), "valid: aiperf, deepspeed, dlio, hey, ") {
 		t.Error(err)
 	}
 	e, _ := Find("keras-csvlogger")

@@ -126,6 +126,11 @@ var samples = []sample{
 	{file: "wrk2.log", format: "wrk", options: Options{At: map[string]float64{"rate": 2000}},
 		want:  []string{"29 requests_per_second 2000.28 requests/s batch 1 rate 2000", "9 latency_p50 0.00667 s batch 1 rate 2000", "12 latency_p99 0.01118 s"},
 		notes: []string{"the time at which each request was to be sent"}},
+	// 3158.04 MiB/s are 3.3114 GB/s: over 22.588 samples/s, 146,600,628 bytes, the size of
+	// UNet3D's sample in DLIO's own configuration.
+	{file: "dlio.json", format: "dlio", workers: 8,
+		want:  []string{"24 throughput 22.588179283661333 samples/s", "14 accelerator_utilisation 0.9967752041595843", "26 source_rate 3.31144"},
+		notes: []string{"accelerators are sleeps", "MiB/s, though the file calls them MB"}},
 	{file: "hey.log", format: "hey", options: Options{At: map[string]float64{"threads": 4}},
 		want: []string{"7 requests_per_second 937.2507 requests/s batch 1 threads 4", "6 latency_mean 0.0043 s", "29 latency_p50 0.0026 s", "32 latency_p95 0.0108 s", "33 latency_p99 0.0481 s",
 			"43 errors 0  batch"},

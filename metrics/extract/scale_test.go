@@ -25,6 +25,13 @@ var long = map[string]struct {
 		}
 		b.WriteString("]}\n")
 	}},
+	"dlio": {write: func(b *bytes.Buffer, n int) {
+		b.WriteString("{\"num_accelerators\": 2, \"metric\": {\"train_throughput_mean_samples_per_second\": 2.5,\n\"train_throughput_samples_per_second\": [2.5")
+		for range n {
+			b.WriteString(",\n2.5")
+		}
+		b.WriteString("]}}\n")
+	}},
 	"hey": {write: func(b *bytes.Buffer, n int) {
 		b.WriteString(heyColumns + "\n")
 		for i := range n {

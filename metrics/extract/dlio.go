@@ -1,0 +1,92 @@
+package extract
+
+import (
+	"io"
+	"math"
+
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
+)
+
+// dlio reads summary.json of DLIO, which is also each run's of MLPerf Storage. Its
+// accelerators are sleeps, as long as a step of the real training takes; samples are
+// read and, but for their format, not decoded.
+var dlio = Extractor{
+	Name:  "dlio",
+	Kind:  "preprocess",
+	Reads: "summary.json of DLIO and MLPerf Storage: train_au_percentage, train_throughput_samples_per_second",
+	read:  readDLIO,
+}
+
+func readDLIO(l *log, r io.Reader) error {
+	doc, err := l.json(r)
+	if err != nil {
+		return err
+	}
+	top := l.object(doc)
+	m := l.object(top.of["metric"])
+	if m.of["train_throughput_mean_samples_per_second"].null() && m.of["train_au_mean_percentage"].null() {
+		return nil
+	}
+	ranks, err := top.count("num_accelerators")
+	if err != nil {
+		return err
+	}
+	if ranks.Number < 1 || ranks.Number > 1<<24 {
+		return l.errorAt(ranks.Line, "num_accelerators is %g; want 1 or more", ranks.Number)
+	}
+	l.res.Workers = int(ranks.Number)
+	if model := top.of["model"]; model.is('"') {
+		l.label("workload.model", string(model.text[1:len(model.text)-1]))
+	}
+	l.note("DLIO's accelerators are sleeps as long as a training's step, and most of its readers decode nothing: this is what storage and reading give, not preprocessing")
+	for _, f := range []struct {
+		mean, each, ours, unit string
+		scale, most            float64
+		note                   string
+	}{
+		{"train_throughput_mean_samples_per_second", "train_throughput_samples_per_second", metrics.FigureThroughput, "samples/s", 1, math.Inf(1),
+			"DLIO's mean over epochs, the first included, of all accelerators; by the wall clock, two steps of each epoch left out"},
+		{"train_au_mean_percentage", "train_au_percentage", "accelerator_utilisation", "", 0.01, 100, "share of the time in which a simulated accelerator computes; DLIO's mean over epochs and accelerators"},
+		{"train_io_mean_MB_per_second", "", measure.SourceRate, "B/s", 1 << 20, math.Inf(1), "MiB/s, though the file calls them MB: samples/s times the size of a sample, whether storage or the page cache had it"},
+	} {
+		mean, ok, err := m.number(f.mean)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if !(mean.Number >= 0 && mean.Number <= f.most) {
+			return l.errorAt(mean.Line, "%s is %g; that cannot be", f.mean, mean.Number)
+		}
+		if err := m.agrees(mean, f.mean, f.each); err != nil {
+			return err
+		}
+		if err := l.reduce(metrics.Figure{Name: f.ours, Unit: f.unit, Reduce: "last", Note: f.note}, f.scale, []Value{mean}); err != nil {
+			return err
+		}
+	}
+	if met := m.of["train_au_meet_expectation"]; met.is('"') && string(met.text) != `"success"` {
+		l.note("train_au_meet_expectation is %s: the accelerators waited longer than MLPerf Storage allows, and this is no valid result of it", met.text)
+	}
+	return nil
+}
+
+// agrees holds a mean against the list that it is of.
+func (m members) agrees(mean Value, name, list string) error {
+	sum, n := 0.0, 0
+	err := m.of[list].entries(func(v value) error {
+		x, err := m.l.parse(v.line, string(v.text))
+		sum += x.Number
+		n++
+		return err
+	})
+	if err != nil || n == 0 {
+		return err
+	}
+	if own := sum / float64(n); math.Abs(own-mean.Number) > 1e-6*math.Abs(own) {
+		return m.l.errorAt(mean.Line, "%s is %g, and the mean of the %d epochs in %s is %g", name, mean.Number, n, list, own)
+	}
+	return nil
+}
