@@ -200,15 +200,34 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 // question is what the study asks of the runs of a point by now, which may be
 // another thing than on the day when they were begun.
 type question struct {
-	targets any
+	asked   map[string]any // the point's questions, by key
 	reading framework.Reading
+}
+
+// questionsOf are those among a point's parameters.
+func questionsOf(parameters map[string]any) map[string]any {
+	asked := map[string]any{}
+	for _, key := range pointkey.Questions() {
+		if v := parameters[key]; v != nil {
+			asked[key] = v
+		}
+	}
+	return asked
+}
+
+// ask puts questions in place of those that a run was begun with.
+func ask(parameters, asked map[string]any) {
+	for _, key := range pointkey.Questions() {
+		delete(parameters, key)
+	}
+	maps.Copy(parameters, asked)
 }
 
 // askedNow are the plan's questions by point.
 func askedNow(plan *study.Plan) map[string]question {
 	asked := map[string]question{}
 	for _, p := range plan.Points {
-		asked[p.Point.ID] = question{p.Point.Parameters()[pointkey.Targets], framework.ReadingOf(p.Point.Command)}
+		asked[p.Point.ID] = question{questionsOf(p.Point.Parameters()), framework.ReadingOf(p.Point.Command)}
 	}
 	return asked
 }
@@ -235,9 +254,7 @@ func (c *collection) run(ctx context.Context, state launcher.State) (store.Repor
 	if !planned {
 		return c.db.Ingest(ctx, fact, files)
 	}
-	if asked.targets != nil {
-		fact.Parameters[pointkey.Targets] = asked.targets
-	}
+	ask(fact.Parameters, asked.asked)
 	if !state.Status.Good() {
 		return c.db.Ingest(ctx, fact, files)
 	}
@@ -269,10 +286,7 @@ func (c *collection) readAnew(ctx context.Context, fact metrics.Run, files []met
 		}
 	}
 	parameters := anew.Parameters()
-	parameters[pointkey.Targets] = fact.Parameters[pointkey.Targets]
-	if parameters[pointkey.Targets] == nil {
-		delete(parameters, pointkey.Targets)
-	}
+	ask(parameters, questionsOf(fact.Parameters))
 	fact.Parameters = parameters
 	report, err := c.db.Ingest(ctx, fact, withoutFirst(files, anew.Restart))
 	if err != nil || events == nil {

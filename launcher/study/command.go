@@ -284,7 +284,7 @@ func (x *expansion) untaken(p Point) {
 func (p *Point) Reaches(path string) bool {
 	table, _, _ := strings.Cut(path, ".")
 	return p.Command.Folder == "" || table != "workload" && table != "data" ||
-		path == "workload.kind" || path == "data.path" && p.Data.Path != "" || path == "data.stage" && p.Data.Stage || path == pointkey.Targets && p.Workload.Trains() || slices.Contains(p.Command.Uses, path)
+		path == "workload.kind" || path == "data.path" && p.Data.Path != "" || path == "data.stage" && p.Data.Stage || slices.Contains(pointkey.Questions(), path) && p.Workload.Trains() || p.Workload.Train.MFU != "" && (path == "workload.model" || path == "workload.sequence" || path == "workload.precision") || slices.Contains(p.Command.Uses, path)
 }
 
 // has reports whether the key is one of the point's: those of [command] are
@@ -292,6 +292,8 @@ func (p *Point) Reaches(path string) bool {
 // step is computed only of a language model, or where it is said.
 func (p *Point) has(f pointField) bool {
 	switch {
+	case f.path == pointkey.MFU || f.path == pointkey.MFUPeak:
+		return !f.in(p).IsZero()
 	case f.path == "variant":
 		return p.Variant != ""
 	case strings.HasPrefix(f.path, "command."):

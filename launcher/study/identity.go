@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/mfu"
 	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/redact"
 )
@@ -16,7 +17,7 @@ import (
 // the targets are, unless they end the run or its command is told of them, and
 // what its output is read as.
 func (p *Point) asksOnly(path string) bool {
-	return slices.Contains(pointkey.Readings(), path) || path == pointkey.Targets && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
+	return slices.Contains(pointkey.Readings(), path) || path == pointkey.MFU || path == pointkey.MFUPeak || path == pointkey.Targets && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
 }
 
 // identity is the point's name: a readable start and a hash of the keys that
@@ -74,6 +75,11 @@ func (p *Point) Parameters() map[string]any {
 		d.UseNumber()
 		if err := d.Decode(&v); err == nil && v != nil {
 			m[f.path] = plain(v)
+		}
+	}
+	if c, err := mfu.Find(p.Workload.Train.MFU); err == nil && p.Workload.Trains() {
+		if flops, err := c.FLOPs(p.Architecture); err == nil {
+			m[pointkey.FLOPsPerToken] = flops
 		}
 	}
 	return m

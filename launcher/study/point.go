@@ -195,6 +195,11 @@ type Train struct {
 	Shard         int  `toml:"shard" json:"shard,omitzero"`                 // ranks that share one copy; 0: all
 	Checkpointing bool `toml:"checkpointing" json:"checkpointing,omitzero"` // activations are computed again in the backward pass
 
+	// The share of the device's peak that a language model used, by a convention of
+	// package mfu, and that peak where the device is not in its table.
+	MFU        string  `toml:"mfu" json:"mfu,omitzero"`
+	PeakTFLOPS float64 `toml:"peak_tflops" json:"peak_tflops,omitzero"` // without sparsity; 0: the table's
+
 	Targets    []measure.Target `toml:"targets" json:"targets"`         // accuracies as fractions, { loss = 2.0 }
 	Epochs     int              `toml:"epochs" json:"epochs"`           // 0: no such limit; the first limit met ends the run
 	MaxSteps   int              `toml:"max_steps" json:"max_steps"`     // 0: no such limit

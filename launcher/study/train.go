@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/mfu"
 )
 
 var train = kind{
@@ -55,6 +57,8 @@ var train = kind{
 		"workload.micro_batch":         {check: within(0, 1<<24)},
 		"workload.zero":                {check: within(0, 3)},
 		"workload.shard":               {check: within(0, maxWorkers)},
+		"workload.mfu":                 {check: convention},
+		"workload.peak_tflops":         {check: atLeast(0)},
 		"workload.targets":             {check: targets},
 		"workload.epochs":              {check: within(0, 1<<20)},
 		"workload.max_steps":           {check: within(0, 1<<40)},
@@ -91,6 +95,16 @@ func expandTrain(p *Point) map[string]string {
 	}
 	p.LearningRate = w.PeakLearningRate(p.GlobalBatch)
 	expandDecoder(p, wrong)
+	if c, err := mfu.Find(w.MFU); w.MFU != "" && err == nil {
+		if p.Architecture.Layers == 0 {
+			wrong["workload.mfu"] = fmt.Sprintf("the FLOPs of model = %q are not known; name a language model (%s), with its sizes where they are others: \"llama3-8b layers=16\"", w.Model, strings.Join(DecoderNames(), ", "))
+		} else if _, err := c.FLOPs(p.Architecture); err != nil {
+			wrong["workload.mfu"] = err.Error()
+		}
+	}
+	if w.PeakTFLOPS > 0 && w.MFU == "" {
+		wrong["workload.peak_tflops"] = "an MFU is made of it; set mfu = \"palm\", or leave it out"
+	}
 	if w.Epochs == 0 && w.MaxSteps == 0 && w.MaxMinutes == 0 {
 		wrong["workload.epochs"] = "the training has no end; set epochs, max_steps or max_minutes (the first one reached ends it)"
 	}
@@ -118,6 +132,16 @@ func (t Train) PeakLearningRate(globalBatch int) float64 {
 		return t.LearningRate * math.Sqrt(ratio)
 	}
 	return t.LearningRate
+}
+
+func convention(v any) string {
+	if v.(string) == "" {
+		return ""
+	}
+	if _, err := mfu.Find(v.(string)); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 func modelNamed(v any) string {

@@ -14,6 +14,18 @@ func Bounds() []string {
 // target keeps its results.
 const Targets = "workload.targets"
 
+// MFU and its peak are questions, too: of what share of a device's peak a run used, by
+// which convention.
+const (
+	MFU     = "workload.mfu"
+	MFUPeak = "workload.peak_tflops"
+
+	FLOPsPerToken = "mfu.flops_per_token" // what a plan answers them with
+)
+
+// Questions are keys that ask of a run and change nothing in it.
+func Questions() []string { return []string{Targets, MFU, MFUPeak, FLOPsPerToken} }
+
 // Readings are what a command's output is read as. [[extract]] is one more, and
 // no key of a point.
 func Readings() []string { return []string{"command.extract", "command.log", "command.columns"} }

@@ -121,7 +121,10 @@ func (a axis) multiplies() bool { return a == Workers || a == "nodes" || a == "r
 // follows are the parameters that change along the axis and therefore do not
 // separate series.
 func (a axis) follows() map[string]bool {
-	set := map[string]bool{string(a): true, pointkey.Targets: true} // questions are asked of runs that were made before, too
+	set := map[string]bool{string(a): true}
+	for _, key := range pointkey.Questions() {
+		set[key] = true
+	} // questions are asked of runs that were made before, too
 	for _, k := range slices.Concat(follows, pointkey.Readings()) {
 		set[k] = true
 	}

@@ -110,6 +110,9 @@ func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	if input.Targets, err = in.targets(); err != nil {
 		return nil, nil, err
 	}
+	if input.MFU, err = in.mfu(); err != nil {
+		return nil, nil, err
+	}
 	for key, into := range map[string]*string{"resources.device": &input.Device, "workload.batch_norm": &input.BatchNorm} {
 		value, err := column1[string](in.tx.Query("SELECT value FROM run_parameter WHERE run = ? AND key = ? AND type = 'text'", in.run, key))
 		if err != nil {
@@ -204,6 +207,21 @@ func (in *ingest) stated(restart int, input *summary.Input) error {
 		input.State(seconds, f)
 	}
 	return rows.Err()
+}
+
+// mfu is what the point asks and knows of its model FLOP/s.
+func (in *ingest) mfu() (*summary.MFU, error) {
+	parameters := map[string]any{}
+	for _, key := range []string{pointkey.MFU, pointkey.MFUPeak, pointkey.FLOPsPerToken, "workload.precision"} {
+		values, err := column1[any](in.tx.Query("SELECT value FROM run_parameter WHERE run = ? AND key = ?", in.run, key))
+		if err != nil {
+			return nil, err
+		}
+		if len(values) == 1 {
+			parameters[key] = values[0]
+		}
+	}
+	return summary.MFUOf(parameters), nil
 }
 
 // targets are those that the point names.

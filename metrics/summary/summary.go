@@ -38,6 +38,8 @@ type Input struct {
 	// BatchNorm is whose statistics batch normalisation takes: "local", "sync";
 	// "" when the plan does not say.
 	BatchNorm string
+	// MFU is what the plan asks and knows of model FLOP/s; nil: nothing.
+	MFU *MFU
 
 	Steps       []Step // reported by every rank, ascending by Index
 	EpochEnds   []int  // steps done at the end of each epoch, as rank 0 recorded it, ascending
@@ -162,17 +164,18 @@ func Summarize(in Input) Outcome {
 			r.steady(in)
 		}
 	}
+	r.identify(in)
 	r.clock(in)
 	r.stated(in)
 	r.reported(in)
 	r.tokens(in)
+	r.utilisation(in)
 	r.placed(in)
 	r.accuracies(in)
 	r.reach(in)
 	r.resources(in)
 	r.resumed(in)
 	r.noise(in)
-	r.identify(in)
 	r.Warnings = append(append(r.Warnings, in.Notes...), warnings(in)...)
 	return r
 }

@@ -85,6 +85,21 @@ class Trainer:
             self.precision = functools.partial(
                 torch.autocast, self.device.type, torch.bfloat16)
 
+    def gemm(self):
+        """FLOP/s of one matrix multiplication, the best of some: what the CPUs
+        of this rank reach. None on a GPU, whose peak is known."""
+        if self.device.type != "cpu":
+            return None
+        size = 1024
+        matrix = torch.ones(size, size)  # draws no random numbers
+        times = []
+        with self.precision():
+            for _ in range(8):
+                begin = time.perf_counter()
+                torch.mm(matrix, matrix)
+                times.append(time.perf_counter() - begin)
+        return 2 * size ** 3 / min(times)
+
     def data(self, point):
         return samples.find(point, pytorch_data)
 

@@ -148,6 +148,10 @@ class Rank:
         checksum = trainer.parameter_sha256()
         self.phase = "rendezvous"
         trainer.barrier()
+        gemm = None
+        if workload.get("mfu"):  # on all ranks at once, as they train
+            gemm = getattr(trainer, "gemm", lambda: None)()
+            trainer.barrier()
         self.began = time.perf_counter()
         self.events.train(
             parameters=parameters, gradient_bytes=4 * parameters,
@@ -160,6 +164,10 @@ class Rank:
         if self.world.rank == 0 and getattr(self.data, "sequence", 0):
             self.events.figure("tokens_per_sample", self.data.sequence,
                                "tokens")
+        if self.world.rank == 0 and gemm:
+            self.events.figure("gemm_flops", gemm, "FLOP/s",
+                               "a multiplication of two matrices, on rank 0's"
+                               " CPUs while all ranks do one")
         self.phase = "data"
         self.data.read()
         self.voted = time.perf_counter()

@@ -1,0 +1,64 @@
+package study
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/pointkey"
+)
+
+const withModel = `[study]
+name = "llm"
+[workload]
+model = "llama-1m"
+epochs = 1
+MORE
+[data]
+kind = "text"
+path = "."
+[sweep]
+framework = ["other"]
+workers = [1, 2]
+`
+
+// An MFU is a question: it changes no point's identity, and its answer needs what the
+// plan knows of the model. Of what has no FLOPs that are known, it is refused.
+func TestMFUAsked(t *testing.T) {
+	read := func(more string) (*Study, error) {
+		return Parse("study.toml", []byte(strings.Replace(withModel, "MORE", more, 1)), []Framework{{Name: "other"}})
+	}
+	points := func(more string) []Planned {
+		s, err := read(more)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan(t, s, DefaultSite()).Points
+	}
+	plain, asked := points(""), points("mfu = \"palm\"\npeak_tflops = 0.1")
+	if plain[0].Point.ID != asked[0].Point.ID {
+		t.Errorf("%s and %s", plain[0].Point.ID, asked[0].Point.ID)
+	}
+	// By hand: h = 128, 2·128·128 + 2·128·64 = 49152 for attention, 3·128·512 = 196608
+	// for the feed-forward, 256 for two norms: 246016 a layer, 984064 in 4; 128 for the
+	// last norm, 2·256·128 = 65536 for the embeddings: 1049728. Six of each, and
+	// 12·4·128·256 = 1572864 for attention over the sequence: 7871232.
+	parameters := asked[0].Point.Parameters()
+	if got := parameters[pointkey.FLOPsPerToken]; got != 7871232.0 {
+		t.Errorf("%v FLOPs a token", got)
+	}
+	if _, has := plain[0].Point.Parameters()[pointkey.FLOPsPerToken]; has {
+		t.Error("FLOPs that nobody asked for")
+	}
+	for more, want := range map[string]string{
+		"mfu = \"pam\"":     "workload.mfu: unknown convention \"pam\"; valid: palm, torchtitan, megatron, nanogpt, hf",
+		"peak_tflops = 100": "workload.peak_tflops: an MFU is made of it",
+	} {
+		s, err := read(more)
+		if err == nil {
+			_, err = s.Plan(DefaultSite())
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", more, err)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package summary
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/fingerprint"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/mfu"
+	"github.com/scalebench/scalebench/metrics/pointkey"
+)
+
+// MFU is what a plan asks of the model FLOP/s of a language model, and what it knows
+// of the model.
+type MFU struct {
+	Convention string  // of package mfu
+	FLOPs      float64 // of a token, by it
+	Dtype      string  // of the matrix multiplications
+	PeakTFLOPS float64 // of a worker's device, as the study says; 0: by the device's name
+}
+
+// MFUOf is what the parameters of a run say; nil where none is asked for.
+func MFUOf(parameters map[string]any) *MFU {
+	number := func(key string) float64 {
+		switch x := parameters[key].(type) {
+		case float64:
+			return x
+		case int64:
+			return float64(x)
+		}
+		return 0
+	}
+	m := MFU{FLOPs: number(pointkey.FLOPsPerToken), PeakTFLOPS: number(pointkey.MFUPeak)}
+	m.Convention, _ = parameters[pointkey.MFU].(string)
+	m.Dtype, _ = parameters["workload.precision"].(string)
+	if m.Convention == "" || !(m.FLOPs > 0) {
+		return nil
+	}
+	return &m
+}
+
+// gemmFLOPS is the figure by which a program says what a worker's CPUs reach in a
+// matrix multiplication of their own: the peak that a CPU's MFU is of.
+const gemmFLOPS = "gemm_flops"
+
+// utilisation is the MFU by the convention that the study asks for, of the tokens/s of
+// a worker, which has one device.
+func (r *Outcome) utilisation(in Input) {
+	if in.MFU == nil {
+		return
+	}
+	m := measure.Reported("mfu_"+in.MFU.Convention, "", measure.Neither)
+	m.Show = measure.Percent
+	if slices.ContainsFunc(r.Reported, func(known measure.Measure) bool { return known.Name == m.Name }) {
+		return
+	}
+	r.Reported = append(r.Reported, m)
+	each := r.Known(measure.TokensPerGPU)
+	if each == nil {
+		each = r.Known(measure.TokensPerSecond + "_per_worker")
+	}
+	if each == nil {
+		r.Why[m.Name] = "there are no tokens/s of a worker"
+		return
+	}
+	peak, source, err := in.MFU.peak(r)
+	var share float64
+	if err == nil {
+		share, err = mfu.Of(in.MFU.FLOPs, *each, peak)
+	}
+	if err != nil {
+		r.Why[m.Name] = err.Error()
+		r.warn("no %s: %v", m.Name, err)
+		return
+	}
+	r.Values[m.Name] = share
+	r.warn("%s: %.4g FLOPs a token by %s's count, in %s; 100 %% is %s", m.Name, in.MFU.FLOPs, in.MFU.Convention, in.MFU.Dtype, source)
+}
+
+// peak is that of a worker's device in FLOP/s, and where it is from.
+func (m *MFU) peak(r *Outcome) (flops float64, source string, err error) {
+	device := r.Fingerprint[fingerprint.GPU]
+	if m.PeakTFLOPS > 0 {
+		flops = m.PeakTFLOPS * 1e12
+		if math.IsInf(flops, 0) {
+			return 0, "", fmt.Errorf("workload.peak_tflops = %g is no peak", m.PeakTFLOPS)
+		}
+		return flops, fmt.Sprintf("%.4g TFLOP/s, as workload.peak_tflops says", flops/1e12), mfu.CheckPeak(device, m.Dtype, flops)
+	}
+	if gemm := r.Known(gemmFLOPS); device == "" && gemm != nil && *gemm > 0 {
+		return *gemm, "what a worker's CPUs reached in a matrix multiplication before the training, not a maker's figure", nil
+	}
+	if device == "" {
+		return 0, "", errors.New("no peak is known of a CPU, and the program measured none (gemm_flops); set workload.peak_tflops to what a worker's CPUs can do")
+	}
+	p, err := mfu.PeakOf(device, m.Dtype)
+	if err != nil {
+		return 0, "", fmt.Errorf("%w as workload.peak_tflops", err)
+	}
+	return p.FLOPS, fmt.Sprintf("the peak of %s, %.4g TFLOP/s (%s)", p.Device, p.FLOPS/1e12, p.Source), nil
+}
