@@ -34,34 +34,9 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 	if o.rate != 0 {
 		return usagef("--spec and --rate are different questions; ask one of them")
 	}
-	o.edited = true // a combination that was tried by hand counts, too
-	obs, exhausted, warnings, err := s.resources(ctx, o.curveOptions)
+	list, obs, warnings, err := s.needs(ctx, o.curveOptions, o.loss, o.resources.Value())
 	if err != nil {
 		return err
-	}
-	for i := range obs {
-		obs[i].Parameters = inBytes(obs[i].Parameters)
-	}
-	for i := range exhausted {
-		exhausted[i].Parameters = inBytes(exhausted[i].Parameters)
-	}
-	of, err := kept(obs, o.measure)
-	if err != nil {
-		return unanswered(err)
-	}
-	keys, err := factors(obs, exhausted, o.resources.Value(), of)
-	if err != nil {
-		return err
-	}
-	list, err := sensitivity.Of(obs, sensitivity.Options{Measure: of, Factors: keys, Epsilon: o.loss, Mix: o.mix, Exhausted: exhausted})
-	if err != nil {
-		return err
-	}
-	if names := o.series.Value(); len(names) > 0 {
-		list = slices.DeleteFunc(list, func(a sensitivity.Answer) bool { return !slices.Contains(names, a.Series) })
-		if len(list) == 0 {
-			return usagef("--series %q: unknown series", names[0])
-		}
 	}
 	markets, currency, unpriced, err := o.machines(list)
 	if err != nil {
@@ -108,6 +83,41 @@ func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
 		s.warn("%s", w)
 	}
 	return nil
+}
+
+// needs are the answers on the resources of a study's series, and the runs that they
+// are of.
+func (s *session) needs(ctx context.Context, o curveOptions, loss float64, resources []string) (list []sensitivity.Answer, obs []scaling.Observation, warnings []string, err error) {
+	o.edited = true // a combination that was tried by hand counts, too
+	obs, exhausted, warnings, err := s.resources(ctx, o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for i := range obs {
+		obs[i].Parameters = inBytes(obs[i].Parameters)
+	}
+	for i := range exhausted {
+		exhausted[i].Parameters = inBytes(exhausted[i].Parameters)
+	}
+	of, err := kept(obs, o.measure)
+	if err != nil {
+		return nil, nil, nil, unanswered(err)
+	}
+	keys, err := factors(obs, exhausted, resources, of)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	list, err = sensitivity.Of(obs, sensitivity.Options{Measure: of, Factors: keys, Epsilon: loss, Mix: o.mix, Exhausted: exhausted})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if names := o.series.Value(); len(names) > 0 {
+		list = slices.DeleteFunc(list, func(a sensitivity.Answer) bool { return !slices.Contains(names, a.Series) })
+		if len(list) == 0 {
+			return nil, nil, nil, usagef("--series %q: unknown series", names[0])
+		}
+	}
+	return list, obs, warnings, nil
 }
 
 // measuring makes the command that measures a combination beside the reference, in

@@ -14,9 +14,11 @@ import (
 	"github.com/scalebench/scalebench/metrics/figure"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/content"
+	"github.com/scalebench/scalebench/metrics/report/tables"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/inquiry"
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
+	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
 )
 
 type plotOptions struct {
@@ -86,8 +88,11 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 			return &usageError{err: err}
 		}
 	}
-	if o.kind == figure.Utilisation {
+	switch o.kind {
+	case figure.Utilisation:
 		return plotUtilisation(ctx, s, o)
+	case figure.Needs:
+		return plotNeeds(ctx, s, o)
 	}
 	if o.kind == figure.Prediction {
 		return plotPrediction(ctx, s, o)
@@ -168,6 +173,36 @@ func (s *session) rates(ctx context.Context, o plotOptions) (*analysis, error) {
 	}
 	o.measure, o.axis, o.picture = measure.RateWithinLimit, scaling.Workers, false
 	return s.analyse(ctx, o.curveOptions)
+}
+
+// plotNeeds draws what less of each resource keeps.
+func plotNeeds(ctx context.Context, s *session, o plotOptions) error {
+	if o.axis != "" || o.by != "" || len(o.baseline.Value()) > 0 {
+		return usagef("%s has a panel for each resource: it takes no --axis, --by or --baseline; --series and --where choose what is in it", o.kind)
+	}
+	list, _, warnings, err := s.needs(ctx, o.curveOptions, sensitivity.Usual, nil)
+	if err != nil {
+		return err
+	}
+	f, err := figure.DrawNeeds(list, tables.Amount, figure.Options{Title: o.title})
+	if err != nil {
+		return &usageError{err: err}
+	}
+	if o.output == "" {
+		name, err := studyName(o.study)
+		if err != nil {
+			return err
+		}
+		o.output = name + "-" + o.kind + ".svg"
+	}
+	if err := f.Save(o.output, s.put); err != nil {
+		return err
+	}
+	s.note("%s: %s", o.output, f.Caption())
+	for _, w := range warnings {
+		s.warn("%s", w)
+	}
+	return nil
 }
 
 // plotUtilisation draws what one run used.

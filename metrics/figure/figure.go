@@ -113,6 +113,7 @@ func Presets() []Preset {
 		{"busbw", "Bus bandwidth against size", "bus bandwidth of collectives against their size", busBandwidth, measure.Bytes, measure.BusBW, nil},
 		{"energy", "Energy per sample against workers", "joules for a sample, where energy was read", along(energyPerSample), "", measure.JoulesPerSample, nil},
 		{Prediction, "Predicted rate of a worker", "rate of a worker, measured and predicted on up to 4 times as many", nil, "", "", nil},
+		{Needs, "What less of each resource keeps", "what less of each resource costs, with what is enough: as advise --spec says", nil, "", "", nil},
 		{Utilisation, "What a run used", "CPU time, memory, storage, power, GPUs of one run over time: utilisation RUN", nil, "", "", nil},
 	}
 }

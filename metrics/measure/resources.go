@@ -8,6 +8,8 @@ import "slices"
 const (
 	PeakMemory     = "peak_memory"         // largest that each node's processes held, page cache apart
 	CPUShare       = "cpu_share"           // CPU time over what the run's CPUs had
+	CPUPressure    = "cpu_pressure"        // of the time: in which some task waited for a CPU, as the kernel's PSI has it
+	IOPressure     = "io_pressure"         // likewise: waited for storage
 	ThrottledShare = "throttled_share"     // of the periods of a CPU quota: those in which it was used up
 	GPUThrottled   = "gpu_throttled_share" // of the time: in which the worst GPU's clock was held down
 	Watts          = "watts"               // mean power of what has an energy counter or a power sensor
@@ -20,6 +22,8 @@ const (
 var resources = []Measure{
 	{Name: PeakMemory, Title: "peak memory", Unit: "B", Show: Size},
 	{Name: CPUShare, Title: "CPU share", Show: Percent},
+	{Name: CPUPressure, Title: "CPU pressure", Show: Percent},
+	{Name: IOPressure, Title: "I/O pressure", Show: Percent},
 	{Name: ThrottledShare, Title: "CPU throttled", Show: Percent},
 	{Name: GPUThrottled, Title: "GPU throttled", Show: Percent},
 	{Name: Watts, Title: "power", Unit: "W"},

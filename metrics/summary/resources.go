@@ -14,7 +14,7 @@ import (
 
 // Telemetry are the columns that a result can come of.
 var Telemetry = []string{metrics.TelemetryCPU, metrics.TelemetryCPUs, metrics.TelemetryOnline, metrics.TelemetryPeriods, metrics.TelemetryThrottled,
-	metrics.TelemetryMemory, metrics.TelemetryMemoryPeak, metrics.TelemetryRead, metrics.TelemetryEnergy, metrics.TelemetryPower,
+	metrics.TelemetryPressure, metrics.TelemetryMemory, metrics.TelemetryMemoryPeak, metrics.TelemetryRead, metrics.TelemetryEnergy, metrics.TelemetryPower,
 	metrics.TelemetryPresent, metrics.TelemetryDivided, metrics.TelemetryBusy, metrics.TelemetryDeviceClock, metrics.TelemetryClock,
 	metrics.TelemetryHeld, metrics.TelemetryErrors}
 
@@ -81,6 +81,18 @@ func (r *Outcome) resources(in Input) {
 		cpu /= cpus
 	}
 	put(measure.CPUShare, cpu, err)
+
+	for name, of := range map[string]string{measure.CPUPressure: "cpu", measure.IOPressure: "io"} {
+		pressure, _, err := each(func(n *timeline.Node, w timeline.Window) (float64, error) {
+			for _, s := range n.Named(metrics.TelemetryPressure) {
+				if s.Of == of {
+					return s.Rate(w)
+				}
+			}
+			return 0, lacking(n, metrics.TelemetryPressure)
+		})
+		put(name, pressure/float64(len(in.Nodes)), err)
+	}
 
 	throttled, err := rise(metrics.TelemetryThrottled)
 	if err == nil && throttled > 0 {

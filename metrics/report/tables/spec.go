@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 // beside the reference; "" for none.
 func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *table.Table {
 	t := &table.Table{Columns: []table.Column{
-		{Key: "resource"}, {Key: "amount", Right: true}, {Key: "ratio", Head: "of the " + gained(a.Measure), Right: true}, {Key: "runs"}, {Key: "verdict"}}}
+		{Key: "resource"}, {Key: "amount", Right: true}, {Key: "ratio", Head: "of the " + gained(a.Measure), Right: true}, {Key: "runs"}, {Key: "verdict"}, {Key: "bound"}}}
 	for _, f := range a.Factors {
 		for _, l := range f.Levels {
 			verdict, ratio := string(l.Verdict), Estimate(l.Ratio, number.Percent, false)
@@ -27,7 +28,7 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 			case l.Runs == 0:
 				verdict = "out of memory"
 			}
-			t.Add(last(f.Key), amount(f.Key, l.At), ratio, table.NonZero(l.Runs), verdict)
+			t.Add(last(f.Key), Amount(f.Key, l.At), ratio, table.NonZero(l.Runs), verdict, bound(l.Bound))
 		}
 	}
 	for _, c := range a.Together {
@@ -38,7 +39,7 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 		case c.Runs == 0:
 			verdict = "out of memory"
 		}
-		t.Add("together", Amounts(c.At, a.Keys()), Estimate(c.Ratio, number.Percent, false), table.NonZero(c.Runs), verdict)
+		t.Add("together", Amounts(c.At, a.Keys()), Estimate(c.Ratio, number.Percent, false), table.NonZero(c.Runs), verdict, bound(c.Bound))
 	}
 	if a.Value != nil {
 		value, interval := Spread(a.Value.Value, a.Value.Interval, a.Measure.Text)
@@ -48,6 +49,7 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 		}
 		t.Notes = append(t.Notes, fmt.Sprintf("Base: %s, %s %s %s%s.", Amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit))
 	}
+	t.Notes = append(t.Notes, bounds(a)...)
 	for _, n := range a.Next {
 		text := "Measure next: " + Amounts(n.At, a.Keys())
 		if n.Verdict != "" {
@@ -56,6 +58,38 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 		t.Notes = append(t.Notes, text+by(how(n.At)))
 	}
 	return t
+}
+
+// bound is what holds runs up, in a word.
+func bound(b sensitivity.Bound) any {
+	return cmp.Or(b.Of, "not known")
+}
+
+// bounds are the evidence on what holds runs up: with all of everything, and with the
+// largest amount of each resource that is not enough. What is not known is said once.
+func bounds(a sensitivity.Answer) []string {
+	var list, unknown []string
+	say := func(where string, b sensitivity.Bound) {
+		switch {
+		case b.Of != "":
+			list = append(list, fmt.Sprintf("Bound, %s: %s (%s).", where, b.Of, b.Why))
+		case b.Why != "" && !slices.Contains(unknown, b.Why):
+			unknown = append(unknown, b.Why)
+			list = append(list, fmt.Sprintf("Bound, %s: not known (%s).", where, b.Why))
+		}
+	}
+	if a.Value != nil {
+		say("with all of it", a.Reference.Bound)
+	}
+	for _, f := range a.Factors {
+		for _, l := range f.Levels {
+			if l.At != f.Reference && l.Verdict != sensitivity.Enough {
+				say(last(f.Key)+"="+Amount(f.Key, l.At), l.Bound)
+				break
+			}
+		}
+	}
+	return list
 }
 
 // by ends a note with a command.
@@ -133,7 +167,7 @@ func SpecSentence(a sensitivity.Answer) string {
 		say("So does %s.", Amounts(c.At, a.Keys()))
 	}
 	for _, f := range a.Factors {
-		one := func(v scaling.Value) string { return last(f.Key) + "=" + amount(f.Key, v) }
+		one := func(v scaling.Value) string { return last(f.Key) + "=" + Amount(f.Key, v) }
 		switch {
 		case f.TooLittle != nil:
 			say("%s is too little.", one(*f.TooLittle))
@@ -162,7 +196,7 @@ func gained(m measure.Measure) string {
 }
 
 // Amounts is a combination in words: "cpus_per_worker=4, memory=8 GiB".
-func Amounts(at map[string]scaling.Value, keys []string) string { return words(at, keys, amount) }
+func Amounts(at map[string]scaling.Value, keys []string) string { return words(at, keys, Amount) }
 
 func words(at map[string]scaling.Value, keys []string, show func(string, scaling.Value) string) string {
 	var list []string
@@ -174,8 +208,8 @@ func words(at map[string]scaling.Value, keys []string, show func(string, scaling
 	return strings.Join(list, ", ")
 }
 
-// amount writes a resource's: memory in its units.
-func amount(key string, v scaling.Value) string {
+// Amount writes a resource's: memory in its units.
+func Amount(key string, v scaling.Value) string {
 	switch {
 	case !v.Numeric():
 		return v.Word

@@ -77,6 +77,9 @@ func dominates(a, b map[string]scaling.Value, factors []string) bool {
 // Unlimited are the keys, in bytes, of which 0 is no amount but no limit.
 var Unlimited = []string{memoryKey}
 
+// Compare orders amounts of a resource, the least first.
+func Compare(key string, v, w scaling.Value) int { return cmp.Compare(size(key, v), size(key, w)) }
+
 // size orders amounts.
 func size(key string, v scaling.Value) float64 {
 	if v.Number == 0 && slices.Contains(Unlimited, key) {

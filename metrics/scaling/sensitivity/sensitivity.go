@@ -49,7 +49,9 @@ type Level struct {
 	At      scaling.Value
 	Ratio   *scaling.Estimate // the measure here over the reference's, in the direction in which it is better; nil at the reference
 	Verdict Verdict
-	Runs    int // 0: memory ran out in one of them
+	Runs    int       // 0: memory ran out in one of them
+	Gains   []float64 // of each run over the reference's median, ascending
+	Bound   Bound     // what keeps the runs from being faster
 }
 
 // Factor is what the runs say of one resource.
@@ -72,6 +74,8 @@ type Allocation struct {
 	Ratio   *scaling.Estimate        // as of a Level; nil at the reference, and where it was not measured
 	Verdict Verdict                  // "" where it was not measured
 	Runs    int                      // 0 with a verdict: memory ran out in one of them
+	Gains   []float64                // as of a Level
+	Bound   Bound                    // likewise
 }
 
 // Answer is what one series needs.
@@ -99,6 +103,16 @@ type Answer struct {
 	Load     Load     // of the reference's runs
 	keys     []string
 	measured []Allocation // every combination
+}
+
+// Factor is what the runs say of one resource; nil where it was not varied alone.
+func (a *Answer) Factor(key string) *Factor {
+	for i := range a.Factors {
+		if a.Factors[i].Key == key {
+			return &a.Factors[i]
+		}
+	}
+	return nil
 }
 
 // Keys are the factors, in the order in which they were asked for.
@@ -204,6 +218,7 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 	a := Answer{Series: c.Series, Parameters: c.Parameters, Measure: o.Measure, Epsilon: o.Epsilon, Warnings: slices.Concat(c.FingerprintWarnings, c.DriftWarnings), keys: o.Factors,
 		Reference: Allocation{At: at[reference], Verdict: Enough}}
 	measured := map[string]*Allocation{}
+	var full []*scaling.Observation // the reference's runs
 	for i := range c.Points {
 		p := &c.Points[i]
 		m := p.Of(o.Measure.Name)
@@ -214,15 +229,28 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 		if name == reference {
 			a.Value, a.Reference.Value, a.Reference.Runs = m.Median, m.Median, m.Runs
 			a.Load = loadOf(p.Runs, runs)
+			full = observed(p.Runs, runs)
 			measured[name] = &a.Reference
 			continue
 		}
 		measured[name] = &Allocation{At: at[name], Value: m.Median, Ratio: m.Gain(), Verdict: judge(m.Gain(), o.Epsilon), Runs: m.Runs}
 	}
+	for i := range c.Points {
+		p := &c.Points[i]
+		m := measured[p.At.Word]
+		if m == nil {
+			continue
+		}
+		m.Bound = boundOf(observed(p.Runs, runs), full)
+		for _, v := range p.Of(o.Measure.Name).Values {
+			m.Gains = append(m.Gains, o.Measure.Gain(v, a.Value.Value))
+		}
+		slices.Sort(m.Gains)
+	}
 	for _, p := range o.Exhausted {
 		combination := combinationOf(p.Parameters, o.Factors)
 		if name := nameOf(combination, o.Factors); name != reference && p.Framework == c.Framework && alike(c.Parameters, p.Parameters) {
-			measured[name] = &Allocation{At: combination, Verdict: TooLittle}
+			measured[name] = &Allocation{At: combination, Verdict: TooLittle, Bound: Bound{Of: BoundMemory, Why: "it ran out"}}
 		}
 	}
 	for _, key := range o.Factors {
@@ -286,7 +314,7 @@ func factor(key string, reference map[string]scaling.Value, measured map[string]
 	f := Factor{Key: key, Reference: reference[key]}
 	for _, m := range measured {
 		if different := steps(m.At, reference); different == 0 || different == 1 && m.At[key] != reference[key] {
-			f.Levels = append(f.Levels, Level{At: m.At[key], Ratio: m.Ratio, Verdict: m.Verdict, Runs: m.Runs})
+			f.Levels = append(f.Levels, Level{At: m.At[key], Ratio: m.Ratio, Verdict: m.Verdict, Runs: m.Runs, Gains: m.Gains, Bound: m.Bound})
 		}
 	}
 	f.Ordered = !slices.ContainsFunc(f.Levels, func(l Level) bool { return !l.At.Numeric() })

@@ -1,0 +1,121 @@
+package sensitivity
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Bound is what keeps the runs of a combination from being faster.
+type Bound struct {
+	Of  string // one of the bounds; "" where it is not known
+	Why string // the evidence, or what would tell
+}
+
+// What the bound can be.
+const (
+	BoundCores   = "cores"
+	BoundMemory  = "memory"
+	BoundDisk    = "disk"
+	BoundCompute = "compute"
+)
+
+// From which shares on something is taken to hold a run up.
+const (
+	busy   = 0.9  // of the CPUs' time
+	waits  = 0.1  // of the steps' time
+	quota  = 0.05 // of the periods of a CPU quota
+	crowd  = 0.1  // of the time, with some task waiting for a CPU
+	spills = 2    // times the bytes that the reference reads of each sample
+)
+
+// boundOf is what the runs at a combination, against those at the reference, say of
+// it, by the medians of what was recorded.
+//
+//   - cores: their CPUs are busy, or a quota held them up;
+//   - memory: it ran out, or storage has to deliver what the reference had in memory;
+//   - disk: steps wait for data, and tasks for storage;
+//   - compute: none of these. CPUs are idle, nothing waits for one and no step waits for
+//     data, so that what consumes the samples is the limit: a GPU, or a part that uses
+//     few cores.
+func boundOf(runs, reference []*scaling.Observation) Bound {
+	cpu, cpuKnown := middle(runs, measure.CPUShare)
+	wait, waitKnown := middle(runs, measure.DataWait)
+	read, readKnown := middle(runs, measure.BytesReadPerSample)
+	throttled, throttledKnown := middle(runs, measure.ThrottledShare)
+	waiting, waitingKnown := middle(runs, measure.CPUPressure)
+	before, beforeKnown := middle(reference, measure.BytesReadPerSample)
+	cpus := "CPU share " + number.Percent(cpu)
+	io, ioKnown := middle(runs, measure.IOPressure)
+	stalls := waitKnown && ioKnown && wait >= waits && io >= crowd
+	waitsFor := fmt.Sprintf("steps wait for data %s of their time, and some task for storage %s of it", number.Percent(wait), number.Percent(io))
+	switch {
+	case throttledKnown && throttled >= quota:
+		return Bound{BoundCores, "a quota held the run up in " + number.Percent(throttled) + " of its periods"}
+	case cpuKnown && cpu >= busy:
+		return Bound{BoundCores, cpus}
+	case cpuKnown && waitingKnown && waiting >= crowd:
+		return Bound{Why: fmt.Sprintf("%s, but some task waited for a CPU %s of the time: other work held the run up, or more threads than CPUs; runs on a machine of their own would tell", cpus, number.Percent(waiting))}
+	case stalls && readKnown && beforeKnown && read > spills*before:
+		return Bound{BoundMemory, fmt.Sprintf("storage delivers %s of each sample, with all the memory %s; %s", number.ShortBytes(read), number.ShortBytes(before), waitsFor)}
+	case stalls && cpuKnown && waitingKnown:
+		return Bound{BoundDisk, fmt.Sprintf("%s, %s", cpus, waitsFor)}
+	case cpuKnown && waitingKnown && waitKnown && wait < waits:
+		return Bound{BoundCompute, fmt.Sprintf("%s, and steps wait for data %s of their time: neither cores nor data are the limit", cpus, number.Percent(wait))}
+	}
+	telemetered := []string{measure.CPUShare, measure.CPUPressure, measure.IOPressure, measure.BytesReadPerSample}
+	var missing []string
+	for _, m := range []struct {
+		known bool
+		name  string
+	}{{cpuKnown, measure.CPUShare}, {waitingKnown, measure.CPUPressure}, {ioKnown, measure.IOPressure}, {readKnown, measure.BytesReadPerSample}, {waitKnown, measure.DataWait}} {
+		if !m.known {
+			missing = append(missing, m.name)
+		}
+	}
+	if missing != nil {
+		return Bound{Why: "not recorded: " + list(missing) + ". Telemetry has " + list(telemetered) + " of runs of ten seconds and more; data_wait is of programs that report their steps"}
+	}
+	return Bound{Why: fmt.Sprintf("%s, steps wait for data %s of their time, and hardly any task for storage: what prepares the data is the limit", cpus, number.Percent(wait))}
+}
+
+// middle is the median of a measure over the runs that have it; ok is false where fewer
+// than half have.
+func middle(runs []*scaling.Observation, name string) (value float64, ok bool) {
+	var values []float64
+	for _, o := range runs {
+		if v, known := o.Value(name); known {
+			values = append(values, v)
+		}
+	}
+	if len(values) == 0 || 2*len(values) < len(runs) {
+		return 0, false
+	}
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2, true
+}
+
+func list(words []string) string {
+	text := words[0]
+	for i, w := range words[1:] {
+		if i == len(words)-2 {
+			text += " and " + w
+		} else {
+			text += ", " + w
+		}
+	}
+	return text
+}
+
+// observed are the runs of a point.
+func observed(list []scaling.RunValues, runs map[string]*scaling.Observation) []*scaling.Observation {
+	var of []*scaling.Observation
+	for _, r := range list {
+		of = append(of, runs[r.ID])
+	}
+	return of
+}
