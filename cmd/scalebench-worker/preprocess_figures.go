@@ -133,6 +133,19 @@ func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, er
 // near is the share of a ceiling from which on it is called the bound.
 const near = 0.85
 
+// below leaves out the ceilings that the throughput is far above: they were measured
+// in too short a time, or while something else went on, and are none.
+func below(rate float64, list []ceiling) (kept []ceiling, left string) {
+	for _, c := range list {
+		if rate*near > c.rate {
+			left += fmt.Sprintf("; the ceiling of %s, %s samples/s, was measured too low and is left out: more samples would tell", c.bound, number.Significant(c.rate))
+			continue
+		}
+		kept = append(kept, c)
+	}
+	return kept, left
+}
+
 // verdict says which bound is active, and by what that is known.
 func verdict(rate float64, list []ceiling, sum *tally) string {
 	lowest := list[0]
@@ -180,7 +193,12 @@ func (r *preprocessing) report(sum *tally, list []ceiling) error {
 		return nil
 	}
 	rate := sum.samples / sum.seconds
-	text := verdict(rate, list, sum)
+	list, left := below(rate, list)
+	text := "no ceiling is known"
+	if len(list) > 0 {
+		text = verdict(rate, list, sum)
+	}
+	text += left
 	total := 0.0
 	for _, s := range sum.stageSeconds {
 		total += s

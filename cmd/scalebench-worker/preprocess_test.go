@@ -50,3 +50,11 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 }
+
+// A throughput of six times a ceiling is the ceiling's fault. 115 of 100 is noise.
+func TestBelow(t *testing.T) {
+	kept, left := below(600, []ceiling{{"cores", 650, ""}, {"reading", 100, ""}, {"writing", 522, ""}})
+	if len(kept) != 2 || kept[0].bound != "cores" || kept[1].bound != "writing" || !strings.Contains(left, "ceiling of reading, 100 samples/s, was measured too low") {
+		t.Errorf("%v, %q", kept, left)
+	}
+}
