@@ -85,6 +85,9 @@ func OnOneNode(plan *study.Plan) *study.Plan {
 		p := &one.Points[i]
 		p.Partition, p.Exclusive = "", false
 		p.Point.Gather()
+		if !p.Point.Enforces(study.MemoryKey) {
+			p.Point.Resources.Memory = 0 // nothing limits it here, and a record of it would be taken for a limit
+		}
 	}
 	return &one
 }
