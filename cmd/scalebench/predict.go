@@ -32,19 +32,19 @@ func predictCommand(s *session) *cli.Command {
 		Name:      "predict",
 		Usage:     "predict the step time on more workers, with an interval, or say what to measure",
 		ArgsUsage: "STUDY",
-		Description: "STUDY is a study's name or the path of its file. The step time on so many workers\n" +
-			"is predicted by microbatches, the pipeline's bubble and the reduction of gradients\n" +
-			"over nodes and racks, from what was measured with the same layout (tp, pp, cp, ep,\n" +
-			"vp, zero, micro_batch, checkpointing). It needs two worker counts, and is refused\n" +
-			"where they do not tell enough. The global batch goes on as it went so far, fixed or\n" +
-			"in proportion to the workers. `" + appName + " plot prediction STUDY` draws it.",
+		Description: "STUDY is a study's name or the path of its file. The step time is predicted from\n" +
+			"runs with the same layout (tp, pp, cp, ep, vp, zero, micro_batch, checkpointing): by\n" +
+			"microbatches, the pipeline's bubble, and the reduction of gradients over nodes and\n" +
+			"racks. It takes at least two worker counts; where they cannot carry a prediction, it\n" +
+			"says what to measure instead. The global batch is assumed to go on as measured: fixed,\n" +
+			"or in proportion to the workers. `" + appName + " plot prediction STUDY` draws it.",
 		Flags: []cli.Flag{
-			&cli.IntFlag{Name: "workers", Required: true, Destination: &o.Workers, Usage: "on `N` workers"},
-			&cli.StringFlag{Name: "layout", Destination: &o.layout, DefaultText: "all that were measured", Usage: "only the layout `KEY=VALUE`, such as tp=8,pp=8"},
-			&cli.Float64Flag{Name: "global-batch", Destination: &o.GlobalBatch, DefaultText: "as it went so far", Usage: "with `B` samples a step, over all workers"},
+			&cli.IntFlag{Name: "workers", Required: true, Destination: &o.Workers, DefaultText: "none", Usage: "predict for `N` workers"},
+			&cli.StringFlag{Name: "layout", Destination: &o.layout, DefaultText: "every measured one", Usage: "only the layout `KEY=VALUE`, such as tp=8,pp=8"},
+			&cli.Float64Flag{Name: "global-batch", Destination: &o.GlobalBatch, DefaultText: "as measured", Usage: "`B` samples a step, over all workers"},
 			scalingFlag(&o.scaling),
 			rackFlag(&o.RackSize),
-			&cli.StringFlag{Name: "memory", Destination: &o.memory, DefaultText: "not said", Usage: "a worker has `SIZE` of memory, such as 80G: refuse what does not fit"},
+			&cli.StringFlag{Name: "memory", Destination: &o.memory, DefaultText: "not checked", Usage: "refuse what does not fit into `SIZE` of memory per worker, such as 80G"},
 			mixFlag(&o.mix),
 			whereFlag(&o.where),
 			&cli.BoolFlag{Name: "unplanned", Destination: &o.edited, DisableDefaultText: true, Usage: "include points that are no longer in the study file"},
@@ -61,11 +61,11 @@ func predictCommand(s *session) *cli.Command {
 }
 
 func scalingFlag(to *string) cli.Flag {
-	return &cli.StringFlag{Name: "scaling", Destination: to, DefaultText: "as the runs record", Usage: "of runs whose global batch is not known: it grows with the workers (weak) or is fixed (strong): `weak|strong`"}
+	return &cli.StringFlag{Name: "scaling", Destination: to, DefaultText: "as the runs record", Usage: "`weak|strong`: where runs do not record their global batch, it grows with the workers (weak) or is fixed (strong)"}
 }
 
 func rackFlag(to *int) cli.Flag {
-	return &cli.IntFlag{Name: "rack", Destination: to, DefaultText: "not known", Usage: "a rack, or whatever has a network of its own, has `N` nodes"}
+	return &cli.IntFlag{Name: "rack", Destination: to, DefaultText: "unknown", Usage: "`N` nodes share a rack, or a faster network such as NVLink"}
 }
 
 func runPredict(ctx context.Context, s *session, o predictOptions) error {
