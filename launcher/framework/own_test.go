@@ -19,6 +19,10 @@ func TestWhoTakesOwnModelAndData(t *testing.T) {
 		}
 		wrong := f.Check(p)
 		switch {
+		case f.Name == jaxName: // the data, and no other model than its own
+			if len(wrong) != 1 || !strings.Contains(wrong["workload.model"], "trains language models only") {
+				t.Errorf("jax: %v", wrong)
+			}
 		case f.Imports != nil:
 			if len(wrong) > 0 {
 				t.Errorf("%s refuses them: %v", f.Name, wrong)
