@@ -66,6 +66,10 @@ func (s *Service) search(ctx context.Context, w study.Serve, batch int, capacity
 	var b bracket
 	for rate, probes := capacity/2, 0; probes < maxProbes; probes++ {
 		if rate*w.Duration.Seconds() < fewRequests {
+			if probes == 0 {
+				return s.Doubt(fmt.Sprintf("batch %d: did not search for a rate within %s: at %s requests/s, half of what a closed loop reached, %s has fewer than the %d requests that a probe needs; set duration to %s or more",
+					batch, w.Limit, number.Significant(rate), number.Seconds(w.Duration.Seconds()), fewRequests, number.Seconds(math.Ceil(fewRequests/rate))))
+			}
 			if b.fail == 0 {
 				return s.Doubt(fmt.Sprintf("batch %d: cannot tell whether %s requests/s keep %s: %s", batch, number.Significant(b.ceiling), w.Limit, b.unjudged))
 			}

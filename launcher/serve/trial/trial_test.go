@@ -468,6 +468,15 @@ func TestSearchFarBeyond(t *testing.T) {
 	}
 }
 
+// Where a probe would be too few requests, the search says how long one has to be.
+func TestSearchOfFew(t *testing.T) {
+	w := workload(study.Serve{Limit: "p95=2s"})
+	told := measured(t, &queue{takes: 250 * time.Millisecond}, w, 1) // 4 a second, so it begins at 2
+	if said := strings.Join(told.doubts, "\n"); !strings.Contains(said, "set duration to 25.0 s or more") {
+		t.Errorf("%q", said)
+	}
+}
+
 // The first text of an answer comes half a service before its end, so a limit of the
 // time to first token that is half a service less finds the same rate.
 func TestSearchOfStreams(t *testing.T) {
