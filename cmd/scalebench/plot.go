@@ -150,6 +150,11 @@ func runPlot(ctx context.Context, s *session, o plotOptions) error {
 		}
 		return &usageError{err: err}
 	}
+	return s.saveFigure(f, o, a)
+}
+
+// saveFigure writes a figure and says what it shows.
+func (s *session) saveFigure(f *figure.Drawing, o plotOptions, a *analysis) error {
 	if o.output == "" {
 		o.output = a.study + "-" + slug(o.kind) + ".svg"
 	}
@@ -253,15 +258,7 @@ func plotPrediction(ctx context.Context, s *session, o plotOptions) error {
 		a.warn(s)
 		return &usageError{err: err}
 	}
-	if o.output == "" {
-		o.output = a.study + "-" + slug(o.kind) + ".svg"
-	}
-	if err := f.Save(o.output, s.put); err != nil {
-		return err
-	}
-	s.note("%s: %s", o.output, f.Caption())
-	a.warn(s)
-	return nil
+	return s.saveFigure(f, o, a)
 }
 
 // drawable refuses a figure that the runs, or the options, are not for.
