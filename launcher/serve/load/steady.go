@@ -59,6 +59,7 @@ type Verdict struct {
 	Client bool
 
 	windows []Window // that Total is made of
+	noTail  string   // why percentiles above the median are not known; "" where they are
 }
 
 // Judge finds the warm-up, and whether the service was in a steady state behind it.
@@ -110,12 +111,13 @@ func (r *Result) Judge() Verdict {
 	return v
 }
 
-// Beyond doubts a rate above nine tenths of the capacity, the best rate that a closed
-// loop had: the queue remembers for so long there that no run is long enough for its
-// slowest requests. Without a closed loop the capacity is 0, and nothing is known.
+// Beyond voids the percentiles above the median of a rate above nine tenths of the
+// capacity, the best rate that a closed loop had: the queue remembers for so long there
+// that no run is long enough for its slowest requests. Without a closed loop the
+// capacity is 0, and nothing is known.
 func (v *Verdict) Beyond(rate, capacity float64) {
 	if capacity > 0 && rate > nearCapacity*capacity {
-		v.Doubts = append(v.Doubts, fmt.Sprintf("%.3g requests/s are %.0f %% of the capacity; above %.0f %% the latencies of another run will differ", rate, 100*rate/capacity, 100*nearCapacity))
+		v.noTail = fmt.Sprintf("%.3g requests/s are %.0f %% of the capacity, the most that a closed loop reached; above %.0f %% the next run would have others", rate, 100*rate/capacity, 100*nearCapacity)
 	}
 }
 
@@ -127,7 +129,7 @@ func (r *Result) late(v *Verdict) bool {
 // Of is the verdict on one replica's part of the requests, for its percentiles.
 func (v *Verdict) Of(i int) Verdict {
 	own := replica(v.windows, i)
-	return Verdict{Why: v.Why, Ours: v.Ours, Total: Merge(own), windows: own}
+	return Verdict{Why: v.Why, Ours: v.Ours, Total: Merge(own), windows: own, noTail: v.noTail}
 }
 
 // WindowCV is the coefficient of variation of the windows' medians, the standard
@@ -164,6 +166,9 @@ func (v *Verdict) Outruns(rate, client float64) {
 func (v *Verdict) Percentile(of Time, q float64) (seconds float64, why string) {
 	if v.Why != "" {
 		return 0, v.Why
+	}
+	if q > 0.5 && v.noTail != "" {
+		return 0, v.noTail
 	}
 	seconds, ok := v.Total.Percentile(of, q)
 	switch {

@@ -306,6 +306,21 @@ func TestOpenLoops(t *testing.T) {
 	}
 }
 
+// Above nine tenths of what a closed loop reached, there is a median and no tail.
+func TestNearCapacity(t *testing.T) {
+	w := workload(study.Serve{Threads: []int{1}, Rate: []float64{150, 460}})
+	w.Duration = study.Duration(60 * time.Second)
+	told := measured(t, &queue{takes: 2 * time.Millisecond}, w, 1)
+	const far, near = `{"batch":1,"rate":150}`, `{"batch":1,"rate":460}`
+	medians, tails := told.of(measure.LatencyP50), told.of(measure.LatencyP95)
+	if medians[far] == 0 || medians[near] == 0 || tails[far] == 0 || tails[near] != 0 {
+		t.Errorf("medians %v, P95 %v", medians, tails)
+	}
+	if said := strings.Join(told.doubts, "\n"); !strings.Contains(said, "no P95: 460 requests/s are 92 % of the capacity") {
+		t.Errorf("%s", said)
+	}
+}
+
 // Wrong answers have no latency and no rate; the first is told.
 func TestWrongAnswers(t *testing.T) {
 	told := measured(t, &queue{takes: 2 * time.Millisecond, wrong: true}, workload(study.Serve{Threads: []int{1}, Limit: "p95=50ms"}), 1)
