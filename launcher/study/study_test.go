@@ -145,7 +145,7 @@ study.toml:14: resurces: unknown key; did you mean resources? Valid here: study,
 		"unknown framework": {strings.Replace(minimal, "[sweep]", "[sweep]\nframework=[\"pytroch\"]", 1), `study.toml:8: sweep.framework[0]: "pytroch" is not known; valid: native, other`},
 		"set twice":         {strings.Replace(minimal, "[sweep]", "[sweep]\nepochs=[1,2]", 1), `study.toml:8: sweep.epochs: set both here and as workload.epochs`},
 		"not swept":         {minimal + "[[exclude]]\nbatch = 1\n", `study.toml:10: exclude[0].batch: is not swept; keys of this study's sweep: framework, workers`},
-		"target in percent": {strings.Replace(minimal, "epochs", "targets = [75.0]\nepochs", 1), `study.toml:6: workload.targets[0]: a target is an accuracy from 0 to 1`},
+		"target in percent": {strings.Replace(minimal, "epochs", "targets = [75.0]\nepochs", 1), `study.toml:6: workload.targets[0]: a target is an accuracy above 0 and up to 1`},
 		"unset variable":    {minimal + "[data]\npath = \"$SCALEBENCH_NO_SUCH\"\n", `study.toml:10: data.path: the environment variable SCALEBENCH_NO_SUCH is not set`},
 		// found only in the plan
 		"not divisible": {strings.Replace(minimal, "[1, 2, 4]", "[1, 2, 3]\nworkers_per_node = [2]", 1), `study.toml:8: sweep.workers: 3 workers do not divide into nodes of 2`},

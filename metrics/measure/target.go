@@ -50,7 +50,7 @@ func NewTarget(of string, value float64, better Direction) (Target, error) {
 	case !(math.Abs(value) <= farthest):
 		return Target{}, fmt.Errorf("%s = %g is not a number that can be reached", of, value)
 	case of == OfAccuracy && !(value > 0 && value <= 1):
-		return Target{}, fmt.Errorf("a target is an accuracy from 0 to 1 (0.75 for 75 %%), or a table such as { loss = 2.0 }; got %g", value)
+		return Target{}, fmt.Errorf("a target is an accuracy above 0 and up to 1 (0.75 for 75 %%), or a table such as { loss = 2.0 }; got %g", value)
 	case of == OfPerplexity && !(value >= 1):
 		return Target{}, fmt.Errorf("a perplexity is 1 or more, got %g", value)
 	case is:

@@ -52,7 +52,7 @@ func TestReadTarget(t *testing.T) {
 		{0.75, "0.75"}, {int64(1), "1"}, {map[string]any{"loss": 2.0}, "loss<=2"}, {map[string]any{"perplexity": int64(20)}, "perplexity<=20"},
 		{"loss=2.5", "loss<=2.5"}, {"bleu >= 25", "bleu>=25"}, {map[string]any{"bleu": 25.0, "better": "higher"}, "bleu>=25"},
 		{map[string]any{"accuracy": 0.5}, "0.5"},
-		{75.0, "a target is an accuracy from 0 to 1 (0.75 for 75 %)"}, {0.0, "an accuracy from 0 to 1"},
+		{75.0, "a target is an accuracy above 0 and up to 1 (0.75 for 75 %)"}, {0.0, "an accuracy above 0 and up to 1"},
 		{map[string]any{"bleu": 25.0}, "which way bleu is better is not known"}, {map[string]any{"loss": 2.0, "better": "higher"}, "loss is better when it is lower"},
 		{map[string]any{"loss": "2"}, "want a number"}, {map[string]any{"loss": 1.0, "wer": 2.0}, "want one figure in each table"}, {map[string]any{}, "want one figure"},
 		{map[string]any{"perplexity": 0.5}, "a perplexity is 1 or more"}, {"fast", "is not a target"}, {"loss>2", "is not a target"}, {true, "want an accuracy"},
