@@ -31,3 +31,30 @@ func TestGivenUpAndDated(t *testing.T) {
 		}
 	}
 }
+
+// A rename whose reply was lost has put the file of a try in place that its process
+// believes to have failed: it does not wait for itself.
+func TestFailedTryInPlace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lease")
+	held, err := Take(t.Context(), path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := &Lease{path: path, owner: held.owner}
+	if holder, err := late.try(); holder == nil || err != nil {
+		t.Fatalf("a lease that is held was taken: %v", err)
+	}
+	if err := held.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, late.owner.text(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Take(t.Context(), path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -105,8 +105,15 @@ func Take(ctx context.Context, path string, wait time.Duration) (*Lease, error) 
 
 // try takes the lease, or returns who holds it. Every try has a nonce of its
 // own: what is left of one that was given up cannot be mistaken for the next.
-func (l *Lease) try() (*Holder, error) {
+func (l *Lease) try() (holder *Holder, err error) {
 	l.owner.Nonce = rand.Text()
+	defer func() {
+		if holder != nil || err != nil {
+			// The link or the rename may have been done all the same: its reply was lost,
+			// and this host saw the file that was there before.
+			given.Store(l.owner.Nonce, true)
+		}
+	}()
 	own, started := l.own(l.owner.Nonce), running()
 	defer nfs.Remove(own)
 	if err := os.WriteFile(own, l.owner.text(), 0o600); err != nil {
@@ -329,7 +336,8 @@ func (l *Lease) ours() error {
 	return nil
 }
 
-// given are the nonces of the leases that this process gave up.
+// given are the nonces of the leases that this process gave up, and of its tries for
+// one.
 var given sync.Map
 
 // Release gives the lease up, if it is still ours: the file is older than any
