@@ -39,7 +39,7 @@ func TestResizeIsPillows(t *testing.T) {
 	}
 }
 
-// Go's decoder gives Pillow's pixels, but for rounding and the colours' resolution.
+// Go's decoder agrees with Pillow, apart from rounding and how it upsamples colours.
 func TestGoJPEGIsNearPillow(t *testing.T) {
 	var pixels Pixels
 	for _, p := range pillows {

@@ -188,7 +188,7 @@ type Train struct {
 	Augment           bool    `toml:"augment" json:"augment"`       // random crop (pad 4) and horizontal flip
 
 	// How the step of a language model is computed; each is left out of point.json
-	// where it is not given, as by all trainings of before.
+	// where it is not given, as in every training written before the key existed.
 	Sequence      int  `toml:"sequence" json:"sequence,omitzero"`           // tokens of a sample; 0: the model's own
 	MicroBatch    int  `toml:"micro_batch" json:"micro_batch,omitzero"`     // samples of a worker that are computed at a time; 0: all
 	Zero          int  `toml:"zero" json:"zero,omitzero"`                   // what the ranks share out, 1 to 3; 0: as the framework does

@@ -22,9 +22,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/scalebench/scalebench/launcher/cause"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/leftover"
 	"github.com/scalebench/scalebench/launcher/rundir"
@@ -362,37 +359,6 @@ func run(f framework.Framework, s framework.Rank, o *output, signals <-chan os.S
 	}
 }
 
-// settle is how far apart the processes of a job may hear of its end: Slurm
-// signals one after the other.
-const settle = 250 * time.Millisecond
-
-// toldToEnd is by what a program that has ended was told to: heard, which its
-// supervisor heard before, a signal that comes to it within settle, or `scalebench
-// cancel`. "" if it ended by itself.
-func toldToEnd(run rundir.Folder, signals <-chan os.Signal, heard string) string {
-	if heard != "" {
-		return heard
-	}
-	var late <-chan time.Time
-	if os.Getenv("SLURM_JOB_ID") != "" {
-		late = time.After(settle)
-	}
-	for late != nil {
-		select {
-		case s := <-signals:
-			if s != syscall.SIGUSR1 {
-				return s.String()
-			}
-		case <-late:
-			late = nil
-		}
-	}
-	if _, err := os.Stat(run.Cancel()); err == nil {
-		return "scalebench cancel"
-	}
-	return ""
-}
-
 // sameWork reports whether a process with these variables was started for a run
 // of the same study, or in the same job.
 func sameWork(v map[string]string, run rundir.Folder, getenv func(string) string) bool {
@@ -410,48 +376,4 @@ func makeOutput(output, start string) error {
 		return os.MkdirAll(start, 0o755)
 	}
 	return nil
-}
-
-// notStarted is why a program could not be started, and where.
-func notStarted(program, directory string, err error) string {
-	host, _ := os.Hostname()
-	// A folder that is missing reads as if the program were.
-	if _, gone := os.Stat(directory); directory != "" && gone != nil {
-		return fmt.Sprintf("the program's folder is missing on %s: %v", host, gone)
-	}
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Sprintf("%q is not on the PATH of %s", program, host)
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("%q does not exist on %s, or the interpreter that its first line names does not", program, host)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("%q is not executable on %s", program, host)
-	}
-	return err.Error()
-}
-
-// outcome is a program's exit code and, where that is not 0, why it failed: in
-// its own last words, as far as it had any.
-func outcome(err error, o output) (code int, why string) {
-	if err == nil {
-		return 0, ""
-	}
-	said := cause.Of(o.end())
-	code, why = 1, err.Error()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		status := exit.Sys().(syscall.WaitStatus)
-		code = exit.ExitCode()
-		why = fmt.Sprintf("exit code %d", code)
-		if code < 0 {
-			code = 128 + int(status.Signal())
-			why = "killed by " + unix.SignalName(status.Signal())
-		} else if said != "" && !strings.HasPrefix(said, "its last") {
-			return code, said
-		}
-	}
-	if said == "" {
-		said = "it printed nothing"
-	}
-	return code, why + "; " + said
 }
