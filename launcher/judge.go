@@ -19,12 +19,14 @@ type evidence struct {
 	Limit  time.Duration // of the run's time
 	Traces Traces
 	Now    time.Time
+
+	Cancelled bool // a person asked for its end
 }
 
 // evidence is the attempt's, with the present by the clock that wrote down the
 // end of its run.
 func (a *Attempt) evidence(t Traces) evidence {
-	e := evidence{Ranks: a.Point.Ranks(), Limit: time.Duration(a.Point.Resources.Time), Traces: t, Now: time.Now()}
+	e := evidence{Ranks: a.Point.Ranks(), Limit: time.Duration(a.Point.Resources.Time), Traces: t, Now: time.Now(), Cancelled: a.Cancelled != nil}
 	if t.Exit != nil {
 		e.Now = a.since(a.Run.Exit(t.Restart), t.Exit.EndUnix)
 	}
@@ -83,8 +85,10 @@ func (e evidence) completed(end time.Time) (metrics.Status, string) {
 		return metrics.Done, ""
 	case e.Traces.Stopped >= e.Ranks:
 		return metrics.Incomplete, because(e.Traces.Cause, "ended before its full length")
-	case e.Now.Sub(end) < fileGrace:
-		return metrics.Running, "completed; its last events have not appeared yet"
+	case !e.Cancelled && e.Now.Sub(end) < fileGrace:
+		// srun that is told to end while it starts its tasks exits with 0 too: of a
+		// run that was cancelled nothing more is awaited.
+		return metrics.Running, "ended; its last events have not appeared yet"
 	}
 	return metrics.Incomplete, because(e.Traces.Cause, fmt.Sprintf("%d of %s wrote no stop event", e.Ranks-e.Traces.Stopped, number.Count(e.Ranks, "rank")))
 }

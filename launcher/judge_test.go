@@ -39,6 +39,16 @@ func TestJudgeJob(t *testing.T) {
 		"events on their way": {with(seen(slurm.Completed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped = 3, 3 }), metrics.Running, "not appeared"},
 		"events never came": {later(with(seen(slurm.Completed), func(e *jobEvidence) { e.Traces.Done, e.Traces.Stopped = 3, 3 }), 2*fileGrace),
 			metrics.Incomplete, "1 of 4 ranks wrote no stop event"},
+		// srun that is ended while it starts its tasks says 0, and nothing was run.
+		"cancelled as it began": {with(seen(slurm.Cancelled), func(e *jobEvidence) {
+			e.Cancelled, e.Traces = true, Traces{Begun: true, Exit: exit(0, "TERM")}
+		}), metrics.Cancelled, ""},
+		"cancelled as it began, in a shared job": {with(seen(slurm.Running), func(e *jobEvidence) {
+			e.Shared, e.Cancelled, e.Traces = true, true, Traces{Begun: true, Exit: exit(0, "")}
+		}), metrics.Incomplete, "4 of 4 ranks"},
+		"done in spite of a cancel": {with(seen(slurm.Completed), func(e *jobEvidence) {
+			e.Cancelled, e.Traces = true, Traces{Begun: true, Exit: exit(0, ""), Done: 4, Stopped: 4}
+		}), metrics.Done, ""},
 		"ended with 0 by the node's failure": {later(with(seen(slurm.NodeFail), func(e *jobEvidence) { e.Traces.Exit, e.Traces.Stopped = exit(0, ""), 1 }), 2*fileGrace),
 			metrics.NodeFailed, ""},
 		"done, and then the node failed": {with(seen(slurm.NodeFail), func(e *jobEvidence) { e.Traces.Exit, e.Traces.Done, e.Traces.Stopped = exit(0, ""), 4, 4 }),
