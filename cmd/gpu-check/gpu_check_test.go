@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+	"github.com/scalebench/scalebench/launcher/gpu/double"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
-	"github.com/scalebench/scalebench/launcher/gpu/nccl/double"
 )
 
 // bin is where TestMain puts what the check starts.
@@ -71,7 +71,7 @@ func TestGPUCheckOfDouble(t *testing.T) {
 		"1": {"1 × DOUBLE, not a GPU", "2 ranks, sharing one GPU", "(not performance: two ranks on one GPU)"},
 		"4": {"4 × DOUBLE, not a GPU", "4 ranks, each on its GPU"},
 	} {
-		t.Setenv("NCCL_DOUBLE_GPUS", gpus)
+		t.Setenv("CUDA_DOUBLE_GPUS", gpus)
 		page, err := check(t, "-double")
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func TestGPUCheckFails(t *testing.T) {
 		"a bit changed by the check": {"", []string{"-double", "-perturb"}, "correctness: rank 1 has wrong results"},
 		"a bit changed by NCCL":      {"NCCL_DOUBLE_CORRUPT=33", []string{"-double"}, "correctness: rank 0 has wrong results"},
 		"an error of NCCL":           {"NCCL_DOUBLE_ERROR=33", []string{"-double"}, "ncclRemoteError"},
-		"no GPU":                     {"NCCL_DOUBLE_GPUS=0", []string{"-double"}, "nothing has been checked"},
+		"no GPU":                     {"CUDA_DOUBLE_GPUS=0", []string{"-double"}, "nothing has been checked"},
 		"no worker":                  {"", []string{"-double", "-worker", "nothing"}, "nothing probe"},
 		"an ordinary worker":         {"", []string{"-double", "-worker", filepath.Join(bin, "scalebench-worker")}, "is not the GPU variant"},
 		"no PyTorch":                 {"", []string{"-python", "/bin/false"}, "PyTorch: the last part is a study with PyTorch"},

@@ -15,8 +15,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+	"github.com/scalebench/scalebench/launcher/gpu/double"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
-	"github.com/scalebench/scalebench/launcher/gpu/nccl/double"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
@@ -38,7 +38,7 @@ func withDouble(t *testing.T, environment []string, args ...string) (stdout, std
 }
 
 func TestGPUProbe(t *testing.T) {
-	out, complaint, err := withDouble(t, []string{"NCCL_DOUBLE_GPUS=2"}, "probe")
+	out, complaint, err := withDouble(t, []string{"CUDA_DOUBLE_GPUS=2"}, "probe")
 	if err != nil {
 		t.Fatal(err, complaint)
 	}
@@ -65,7 +65,7 @@ func TestGPUProbe(t *testing.T) {
 // it, and the table says what it is of.
 func TestGPUCollective(t *testing.T) {
 	args := []string{"collective", "--ranks", "2", "--backend", "nccl", "--max", "64K", "--iterations", "2", "--warmup", "1"}
-	out, complaint, err := withDouble(t, []string{"NCCL_DOUBLE_GPUS=2"}, args...)
+	out, complaint, err := withDouble(t, []string{"CUDA_DOUBLE_GPUS=2"}, args...)
 	if err != nil || !strings.Contains(out, "2 ranks through nccl: DOUBLE, not a GPU") || strings.Contains(out, "share a GPU") {
 		t.Errorf("%v %s\n%.300s", err, complaint, out)
 	}
@@ -74,7 +74,7 @@ func TestGPUCollective(t *testing.T) {
 	}
 	// Of each size: one to warm up, two that are timed, and the one that is
 	// checked; out of place comes first.
-	_, complaint, err = withDouble(t, []string{"NCCL_DOUBLE_GPUS=2", "NCCL_DOUBLE_CORRUPT=4"}, args...)
+	_, complaint, err = withDouble(t, []string{"CUDA_DOUBLE_GPUS=2", "NCCL_DOUBLE_CORRUPT=4"}, args...)
 	if err == nil || !strings.Contains(complaint, "all_reduce of 8 bytes") {
 		t.Errorf("a wrong sum: %v %s", err, complaint)
 	}
@@ -82,7 +82,7 @@ func TestGPUCollective(t *testing.T) {
 	if err == nil || !strings.Contains(complaint, "ncclInvalidUsage") {
 		t.Errorf("two ranks on one GPU, unasked: %v %s", err, complaint)
 	}
-	_, complaint, err = withDouble(t, []string{"NCCL_DOUBLE_GPUS=3"}, append(args, "--ranks", "4")...)
+	_, complaint, err = withDouble(t, []string{"CUDA_DOUBLE_GPUS=3"}, append(args, "--ranks", "4")...)
 	if err == nil || !strings.Contains(complaint, "more ranks (4) than GPUs (3)") {
 		t.Errorf("more ranks than GPUs: %v %s", err, complaint)
 	}

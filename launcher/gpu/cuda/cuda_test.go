@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/nccl/double"
+	"github.com/scalebench/scalebench/launcher/gpu/double"
 )
 
 // open loads the double's driver; libraries are loaded once, so that GPUs has to
@@ -23,7 +23,7 @@ func open(t *testing.T) (*cuda.Driver, error) {
 }
 
 func TestDriver(t *testing.T) {
-	t.Setenv("NCCL_DOUBLE_GPUS", "3")
+	t.Setenv("CUDA_DOUBLE_GPUS", "3")
 	d, err := open(t)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestNoDriver(t *testing.T) {
 	if _, err := cuda.Open(func(string) string { return "/nowhere/libcuda.so.1" }); err == nil || !strings.Contains(err.Error(), "CUDA's driver cannot be loaded: /nowhere/libcuda.so.1") {
 		t.Errorf("%v", err)
 	}
-	t.Setenv("NCCL_DOUBLE_GPUS", "0")
+	t.Setenv("CUDA_DOUBLE_GPUS", "0")
 	_, err := open(t)
 	var refused *cuda.Error
 	if !errors.As(err, &refused) || refused.Call != "cuInit" || refused.Number != 100 || !strings.Contains(err.Error(), "no CUDA-capable device is detected") {

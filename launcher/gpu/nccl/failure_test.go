@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/gpu/dl"
+	"github.com/scalebench/scalebench/launcher/gpu/double"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
-	"github.com/scalebench/scalebench/launcher/gpu/nccl/double"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl/proof"
 )
 
@@ -76,7 +76,7 @@ func TestVersionsDiffer(t *testing.T) {
 // meant; both ranks say so.
 func TestOneGPU(t *testing.T) {
 	each := func(variables func(rank string) []string) map[int][]string {
-		return map[int][]string{0: append(variables("0"), "NCCL_DOUBLE_GPUS=1"), 1: append(variables("1"), "NCCL_DOUBLE_GPUS=1")}
+		return map[int][]string{0: append(variables("0"), "CUDA_DOUBLE_GPUS=1"), 1: append(variables("1"), "CUDA_DOUBLE_GPUS=1")}
 	}
 	for name, test := range map[string]struct {
 		environment map[int][]string

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+	"github.com/scalebench/scalebench/launcher/gpu/double"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
-	"github.com/scalebench/scalebench/launcher/gpu/nccl/double"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl/proof"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/native/rendezvous"
@@ -98,7 +98,7 @@ func ranks(t *testing.T, scenario string, size int, environment map[int][]string
 			run, among = first, &wait
 		}
 		cmd := exec.CommandContext(run, os.Args[0])
-		cmd.Env = append(append(os.Environ(), w.Environ()...), rankVariable+"="+scenario, "NCCL_DOUBLE_GPUS=16")
+		cmd.Env = append(append(os.Environ(), w.Environ()...), rankVariable+"="+scenario, "CUDA_DOUBLE_GPUS=16")
 		cmd.Env = append(cmd.Env, environment[r]...)
 		var out, complaint bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &complaint

@@ -13,7 +13,7 @@
 // an operation is named by its place in the communicator, from 1:
 //
 //	NCCL_DOUBLE_VERSION=22703  the version that it says it has
-//	NCCL_DOUBLE_GPUS=4         the GPUs that it says there are; 0: CUDA finds none
+//	CUDA_DOUBLE_GPUS=4         the GPUs that it says there are; 0: CUDA finds none
 //	NCCL_DOUBLE_DELAY_US=1000  before each operation
 //	NCCL_DOUBLE_HANG=5         this operation never begins on this rank
 //	NCCL_DOUBLE_ERROR=5        this one ends in an error that NCCL reports later

@@ -38,7 +38,7 @@ long setting(const char *name, long otherwise) {
 }
 
 CUresult cuInit(unsigned flags) {
-	if (setting("NCCL_DOUBLE_GPUS", 1) == 0) return 100; // CUDA_ERROR_NO_DEVICE
+	if (setting("CUDA_DOUBLE_GPUS", 1) == 0) return 100; // CUDA_ERROR_NO_DEVICE
 	initialised = flags == 0;
 	return initialised ? 0 : CUDA_INVALID_VALUE;
 }
@@ -62,13 +62,13 @@ CUresult cuGetErrorString(CUresult r, const char **s) {
 }
 
 CUresult cuDeviceGetCount(int *n) {
-	*n = (int)setting("NCCL_DOUBLE_GPUS", 1);
+	*n = (int)setting("CUDA_DOUBLE_GPUS", 1);
 	return initialised ? 0 : CUDA_NOT_INITIALIZED;
 }
 
 CUresult cuDeviceGet(int *device, int ordinal) {
 	*device = ordinal;
-	return ordinal >= 0 && ordinal < setting("NCCL_DOUBLE_GPUS", 1) ? 0 : CUDA_INVALID_DEVICE;
+	return ordinal >= 0 && ordinal < setting("CUDA_DOUBLE_GPUS", 1) ? 0 : CUDA_INVALID_DEVICE;
 }
 
 CUresult cuDeviceGetName(char *name, int size, int device) {
