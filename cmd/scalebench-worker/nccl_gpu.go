@@ -90,14 +90,14 @@ func proveNCCL(c *cli.Context) error {
 	found := gpucheck.Proof{GPU: b.GPU()}
 	if c.Bool("costs") {
 		var costs []proof.Cost
-		costs, err = proof.Costs(ctx, b.Seat())
+		costs, err = proof.Costs(ctx, b.Proof())
 		for _, cost := range costs {
 			found.Costs = append(found.Costs, gpucheck.Cost(cost))
 		}
 	} else {
 		found.Expected = proof.Checks
 		var r proof.Outcome
-		r, err = proof.Run(ctx, b.Seat(), c.Int("perturb"))
+		r, err = proof.Run(ctx, b.Proof(), c.Int("perturb"))
 		found.Checks, found.Wrong = r.Checks, r.Wrong
 	}
 	if err = b.End(ctx, err); err != nil {
