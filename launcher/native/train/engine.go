@@ -19,15 +19,9 @@ import (
 // Reduce's end the engine may use the ranks' group whenever it likes, and nobody
 // else may.
 //
-// An engine for GPUs fits the same calls, and neither the step loop nor the
-// models change, which are descriptions (package model) that it builds from:
-// Input is pinned memory of the host; Gradient copies it, enqueues the forward
-// and the backward pass (cuDNN, cuBLAS) on one stream and, behind an event after
-// each bucket, NCCL's all-reduce of it on another, and waits for the loss only;
-// Reduce sends the votes with the last bucket and waits for both streams, with
-// the time between the buckets' events as what it reports; Update is a few
-// calls of cuBLAS. The group is then what the ranks found each other with: it
-// carries NCCL's identifier, and the sums of evaluations.
+// An engine for GPUs (package train/gpu) fits the same calls: the group is then what
+// the ranks found each other with; it carries NCCL's identifier, and the sums of
+// evaluations.
 type engine interface {
 	Parameters() int
 	GradientBytes() int64
@@ -61,6 +55,21 @@ type engine interface {
 	// Evaluate classifies the first n images; loss is their sum.
 	Evaluate(n int) (loss float64, correct int, err error)
 	Close()
+}
+
+// A GPU is an engine on one, and what a run has to say of it.
+type GPU interface {
+	engine
+	// GPU is its model.
+	GPU() string
+	// Versions are those of what computes and reduces.
+	Versions() map[string]string
+	// Doubts are why the run's figures are none of the hardware; they belong beside
+	// them wherever they are kept.
+	Doubts() []string
+	// End leaves the other ranks in order, or tells them why this one cannot go on,
+	// and returns that. Parameters can still be read.
+	End(ctx context.Context, reason error) error
 }
 
 // parameterSHA256 is the hash of an engine's parameters, equal for equal bits

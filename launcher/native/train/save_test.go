@@ -62,7 +62,7 @@ func TestSavedModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		source, err := open(p)
+		source, err := openData(p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"runtime"
@@ -55,6 +56,12 @@ type Options struct {
 	// Kernels are the inner loops of the CPU engine: "avx512", "avx2" or
 	// "portable"; "": the fastest that this processor can run.
 	Kernels string
+
+	// OpenGPU makes this rank's engine on its GPU, computing in a precision that a
+	// study gives; of cpu.Options, Threads and Kernels say nothing to it. nil: this
+	// program has none. g stays the run's. All ranks call it, on the goroutine that
+	// then has the engine.
+	OpenGPU func(ctx context.Context, o cpu.Options, precision string, g *collective.Group, w world.World) (GPU, error)
 
 	// In tests: where rank 0 expects the others, what stands between the step
 	// loop and the engine, and what looks at it after every step.
@@ -158,7 +165,9 @@ type rank struct {
 	group  *collective.Group
 	events *metrics.Writer
 	engine engine
-	loop   // state of the step loop
+	gpu    GPU    // the engine, if it is one
+	on     string // what it computes on, for a person
+	loop          // state of the step loop
 }
 
 func (r *rank) logf(format string, args ...any) {
@@ -204,15 +213,24 @@ func (r *rank) leave(err error) {
 func (r *rank) finish(err error) error {
 	r.leave(err)
 	stop := metrics.Stop{Status: metrics.StopDone, Steps: r.step, Epochs: r.epoch}
+	var interrupted *InterruptedError
+	if r.gpu != nil {
+		reason := err
+		if errors.As(err, &interrupted) && r.ctx.Err() == nil {
+			reason = nil // all ranks stop after the same step
+		}
+		if e := r.gpu.End(r.ctx, reason); err == nil {
+			err = e
+		}
+	}
 	if r.engine != nil {
 		sum, e := parameterSHA256(r.engine)
-		if e != nil {
-			err = errors.Join(err, e)
+		if err == nil {
+			err = e // after a failure the parameters may be out of reach
 		}
 		stop.ParameterSHA256 = sum
 		r.engine.Close()
 	}
-	var interrupted *InterruptedError
 	var failed *phaseError
 	switch {
 	case errors.As(err, &interrupted):
@@ -238,22 +256,12 @@ func (r *rank) train() error {
 	if n := r.group.Size(); n != p.Workers {
 		return in("rendezvous", fmt.Errorf("ranks met: %d, but the point has %d workers; check how many were started, and that all have the same point", n, p.Workers))
 	}
-	if err := check(p); err != nil {
+	if err := check(p, o.OpenGPU != nil); err != nil {
 		return in("configuration", err)
 	}
-	source, err := open(p)
+	source, err := openData(p)
 	if err != nil {
 		return in("data", err)
-	}
-	kernels, err := kernel.Choose(o.Kernels)
-	if err != nil {
-		return in("configuration", fmt.Errorf("%s: %w", KernelsVariable, err))
-	}
-	threads := min(world.CPUs(), max(p.Resources.CPUsPerWorker, 1))
-	if err := r.events.Write(metrics.Event{Environment: &metrics.Environment{
-		Threads: threads, Versions: versions(o.Version, kernels.Name()), GitCommit: o.GitCommit,
-	}}); err != nil {
-		return err
 	}
 	r.order = newOrder(p.Seed, source.TrainSamples, r.world.Rank, p.WorkerBatch, p.GlobalBatch)
 	steps := r.order.stepsPerEpoch()
@@ -261,20 +269,11 @@ func (r *rank) train() error {
 		return in("configuration", fmt.Errorf("the training set has %d samples, fewer than one global batch of %d", source.TrainSamples, p.GlobalBatch))
 	}
 	r.norms = metrics.NewGradientSums(steps, p.WorkerBatch, p.GlobalBatch)
-	t := p.Workload.Train
-	e, err := cpu.New(cpu.Options{
-		Model: t.Model, Classes: dataset.Classes, Height: dataset.Height, Width: dataset.Width, Channels: dataset.Channels,
-		Batch: p.WorkerBatch, GlobalBatch: p.GlobalBatch, Seed: p.Seed, Threads: threads, Kernels: kernels.Name(),
-		Optimizer: t.Optimizer, Beta1: t.Beta1, Beta2: t.Beta2, Epsilon: t.Epsilon,
-		Momentum: t.Momentum, WeightDecay: t.WeightDecay, SyncBatchNorm: t.BatchNorm == "sync",
-		NormsEvery: r.norms.Every(),
-	}, r.group)
-	if err != nil {
-		return in("configuration", fmt.Errorf("workload.model: %w", err))
+	if err := r.open(); err != nil {
+		return err
 	}
-	r.engine = e
 	if o.wrap != nil {
-		r.engine = o.wrap(e)
+		r.engine = o.wrap(r.engine)
 	}
 	if r.schedule, err = newSchedule(p, steps); err != nil {
 		return in("configuration", err)
@@ -299,8 +298,8 @@ func (r *rank) train() error {
 	if err := r.events.Write(metrics.Event{Train: &start}); err != nil {
 		return err
 	}
-	r.logf("rank %d of %d: %s, %d parameters, %d samples, global batch %d, threads %d",
-		r.world.Rank, r.group.Size(), t.Model, start.Parameters, start.TrainSamples, p.GlobalBatch, threads)
+	r.logf("rank %d of %d: %s, %d parameters, %d samples, global batch %d, %s",
+		r.world.Rank, r.group.Size(), p.Workload.Train.Model, start.Parameters, start.TrainSamples, p.GlobalBatch, r.on)
 	if r.data, err = source.Load(); err != nil {
 		return in("data", err)
 	}
@@ -308,6 +307,55 @@ func (r *rank) train() error {
 		return err
 	}
 	return in("save", r.save())
+}
+
+// open makes the engine, and reports what it computes with.
+func (r *rank) open() error {
+	p, o := r.point, r.options
+	threads := min(world.CPUs(), max(p.Resources.CPUsPerWorker, 1))
+	t := p.Workload.Train
+	made := cpu.Options{
+		Model: t.Model, Classes: dataset.Classes, Height: dataset.Height, Width: dataset.Width, Channels: dataset.Channels,
+		Batch: p.WorkerBatch, GlobalBatch: p.GlobalBatch, Seed: p.Seed, Threads: threads,
+		Optimizer: t.Optimizer, Beta1: t.Beta1, Beta2: t.Beta2, Epsilon: t.Epsilon,
+		Momentum: t.Momentum, WeightDecay: t.WeightDecay, SyncBatchNorm: t.BatchNorm == "sync",
+		NormsEvery: r.norms.Every(),
+	}
+	environment := metrics.Environment{Threads: threads, Versions: versions(o.Version), GitCommit: o.GitCommit}
+	var doubts []string
+	if p.Resources.Device == "gpu" {
+		g, err := o.OpenGPU(r.ctx, made, t.Precision, r.group, r.world)
+		if err != nil {
+			return in("gpu", err)
+		}
+		r.engine, r.gpu, r.on = g, g, g.GPU()
+		maps.Copy(environment.Versions, g.Versions())
+		doubts = g.Doubts()
+	} else {
+		kernels, err := kernel.Choose(o.Kernels)
+		if err != nil {
+			return in("configuration", fmt.Errorf("%s: %w", KernelsVariable, err))
+		}
+		made.Kernels = kernels.Name()
+		environment.Versions["kernels"] = made.Kernels
+		e, err := cpu.New(made, r.group)
+		if err != nil {
+			return in("configuration", fmt.Errorf("workload.model: %w", err))
+		}
+		r.engine, r.on = e, fmt.Sprintf("threads %d", threads)
+	}
+	if err := r.events.Write(metrics.Event{Environment: &environment}); err != nil {
+		return err
+	}
+	if r.world.Rank != 0 {
+		return nil // the doubts are the run's
+	}
+	for _, text := range doubts {
+		if err := r.events.Write(metrics.Event{Note: &metrics.Note{Text: text}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // save writes the model that the last evaluation was of, which ends every run.
@@ -327,14 +375,17 @@ func (r *rank) save() error {
 }
 
 // check refuses what this trainer cannot do. What a study may say at all has
-// been checked before; but point.json can come from elsewhere.
-func check(p study.Point) error {
+// been checked before; but point.json can come from elsewhere. gpus says that this
+// program has an engine for them.
+func check(p study.Point, gpus bool) error {
 	t := p.Workload.Train
 	switch {
-	case t.Precision != "fp32":
-		return fmt.Errorf(`workload.precision is %q; the native trainer has "fp32" only`, t.Precision)
-	case p.Resources.Device != "cpu":
-		return fmt.Errorf(`resources.device is %q; the native trainer has "cpu" only`, p.Resources.Device)
+	case p.Resources.Device != "cpu" && p.Resources.Device != "gpu":
+		return fmt.Errorf(`resources.device is %q; want "cpu" or "gpu"`, p.Resources.Device)
+	case p.Resources.Device == "gpu" && !gpus:
+		return errors.New(`resources.device is "gpu", and this program has no engine for GPUs`)
+	case p.Resources.Device == "cpu" && t.Precision != "fp32":
+		return fmt.Errorf(`workload.precision is %q; on CPUs the native trainer has "fp32" only`, t.Precision)
 	case t.BatchNorm != "local" && t.BatchNorm != "sync":
 		return fmt.Errorf(`workload.batch_norm is %q; want "local" or "sync"`, t.BatchNorm)
 	case p.WorkerBatch < 1 || p.WorkerBatch*p.Workers != p.GlobalBatch:
@@ -351,8 +402,8 @@ func check(p study.Point) error {
 	return nil
 }
 
-// open finds the data without touching it.
-func open(p study.Point) (*dataset.Source, error) {
+// openData finds the data without touching it.
+func openData(p study.Point) (*dataset.Source, error) {
 	d := p.Data
 	switch d.Kind {
 	case "cifar10":
@@ -364,8 +415,8 @@ func open(p study.Point) (*dataset.Source, error) {
 }
 
 // versions are those of what determines speed and results.
-func versions(scalebench, kernels string) map[string]string {
-	list := map[string]string{"go": runtime.Version(), "kernels": kernels}
+func versions(scalebench string) map[string]string {
+	list := map[string]string{"go": runtime.Version()}
 	if scalebench != "" {
 		list["scalebench"] = scalebench
 	}

@@ -569,7 +569,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"model", func(p *study.Point) { p.Workload.Train.Model = "vgg" }, "configuration", "cnn, mlp, resnet20"},
 		{"precision", func(p *study.Point) { p.Workload.Train.Precision = "bf16" }, "configuration", `"fp32" only`},
-		{"device", func(p *study.Point) { p.Resources.Device = "gpu" }, "configuration", `"cpu" only`},
+		{"device", func(p *study.Point) { p.Resources.Device = "gpu" }, "configuration", `no engine for GPUs`},
 		{"workers", func(p *study.Point) { p.Workers = 4 }, "rendezvous", "ranks met: 1, but the point has 4"},
 		{"batch", func(p *study.Point) { p.GlobalBatch = 9 }, "configuration", "global_batch 9"},
 		{"no end", func(p *study.Point) { p.Workload.Train.Epochs = 0 }, "configuration", "nothing ends"},
