@@ -54,6 +54,35 @@ func (v *Device) Release() {
 	runtime.UnlockOSThread()
 }
 
+// Capability is the GPU's compute capability: 9 and 0 for an H100.
+func (v *Device) Capability() (major, minor int, err error) {
+	const attributeMajor, attributeMinor = 75, 76 // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_…
+	if major, err = v.attribute(attributeMajor); err != nil {
+		return 0, 0, err
+	}
+	minor, err = v.attribute(attributeMinor)
+	return major, minor, err
+}
+
+// Multiprocessors is how many the GPU has: 132 for an H100 SXM.
+func (v *Device) Multiprocessors() (int, error) {
+	return v.attribute(16) // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+}
+
+func (v *Device) attribute(number C.int) (int, error) {
+	var n C.int
+	err := v.driver.check("cuDeviceGetAttribute", C.cuda_attribute(v.driver.table, &n, number, v.handle))
+	return int(n), err
+}
+
+// Memory is how many bytes of the device's memory are free, with whatever other
+// processes use taken off, and how many there are.
+func (v *Device) Memory() (free, total int64, err error) {
+	var f, t C.size_t
+	err = v.driver.check("cuMemGetInfo", C.cuda_memory(v.driver.table, &f, &t))
+	return int64(f), int64(t), err
+}
+
 // Alloc returns so many bytes of device memory, aligned to 256, with whatever
 // was in them.
 func (v *Device) Alloc(bytes int64) (Pointer, error) {
@@ -90,6 +119,30 @@ func (v *Device) Download(to []byte, from Pointer, s Stream) error {
 	return v.driver.check("cuMemcpyDtoHAsync", C.cuda_download(v.driver.table, unsafe.Pointer(&to[0]), C.CUdeviceptr(from), C.size_t(len(to)), C.uintptr_t(s)))
 }
 
+// EnqueueCopy puts a copy within the device's memory into the stream.
+func (v *Device) EnqueueCopy(to, from Pointer, bytes int64, s Stream) error {
+	if bytes < 1 {
+		return negative("cuMemcpyDtoDAsync", bytes)
+	}
+	return v.driver.check("cuMemcpyDtoDAsync", C.cuda_enqueue_copy(v.driver.table, C.CUdeviceptr(to), C.CUdeviceptr(from), C.size_t(bytes), C.uintptr_t(s)))
+}
+
+// Fill puts into the stream that so many bytes get this value.
+func (v *Device) Fill(to Pointer, value byte, bytes int64, s Stream) error {
+	if bytes < 1 {
+		return negative("cuMemsetD8Async", bytes)
+	}
+	return v.driver.check("cuMemsetD8Async", C.cuda_fill(v.driver.table, C.CUdeviceptr(to), C.uchar(value), C.size_t(bytes), C.uintptr_t(s)))
+}
+
+// negative is nil for nothing to do.
+func negative(call string, bytes int64) error {
+	if bytes < 0 {
+		return fmt.Errorf("%s: %d bytes", call, bytes)
+	}
+	return nil
+}
+
 // NewStream makes a stream that does not wait for the device's null stream.
 func (v *Device) NewStream() (Stream, error) {
 	var s C.uintptr_t
@@ -97,7 +150,7 @@ func (v *Device) NewStream() (Stream, error) {
 	return Stream(s), err
 }
 
-// DestroyStream lets the stream's work end and then forgets it.
+// DestroyStream forgets the stream at once; its work goes on to its end.
 func (v *Device) DestroyStream(s Stream) error {
 	return v.driver.check("cuStreamDestroy", C.cuda_stream_destroy(v.driver.table, C.uintptr_t(s)))
 }
@@ -134,6 +187,13 @@ func (v *Device) DestroyEvent(e Event) error {
 // Record puts the event behind what the stream has to do.
 func (v *Device) Record(e Event, s Stream) error {
 	return v.driver.check("cuEventRecord", C.cuda_event_record(v.driver.table, C.uintptr_t(e), C.uintptr_t(s)))
+}
+
+// Wait puts into the stream that what follows waits for the event's latest
+// Record, in whatever stream; the program goes on. An event that was never
+// recorded is not waited for.
+func (v *Device) Wait(s Stream, e Event) error {
+	return v.driver.check("cuStreamWaitEvent", C.cuda_wait(v.driver.table, C.uintptr_t(s), C.uintptr_t(e)))
 }
 
 // Reached reports whether the work before an event has ended, without waiting.

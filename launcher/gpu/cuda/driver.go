@@ -1,7 +1,7 @@
-// Package cuda is as much of CUDA as collectives between GPUs need: device
-// memory, streams and events, through the driver's own library (libcuda.so.1),
-// which every machine with an NVIDIA GPU has. Neither the toolkit nor its
-// runtime is needed, to build or to run.
+// Package cuda is as much of CUDA as collectives between GPUs and the trainer
+// need: device memory, streams, events and kernels, through the driver's own
+// library (libcuda.so.1), which every machine with an NVIDIA GPU has. Neither the
+// toolkit nor its runtime is needed, to build or to run.
 //
 // CUDA keeps the current device by operating system thread. Device.Bind locks
 // the calling goroutine to its thread; everything of a Device, and of the NCCL
@@ -9,6 +9,11 @@
 // costs microseconds each time, more than the calls themselves.
 //
 // Addresses in device memory are Pointers, numbers that Go never follows.
+//
+// What a stream has to do runs later, and so do its errors come later: CUDA
+// reports them at whatever is called next. An error of a kernel (an address that
+// is none, say) is final: every later call answers it, and only a new process
+// gets rid of it.
 package cuda
 
 // #include "table.h"
@@ -84,6 +89,18 @@ func (d *Driver) symbols() []dl.Symbol {
 		{Name: "cuEventRecord", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.EventRecord))},
 		{Name: "cuEventQuery", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.EventQuery))},
 		{Name: "cuEventElapsedTime", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.EventElapsedTime))},
+		// All of these are older than the oldest driver that NCCL 2.14 runs on.
+		{Name: "cuStreamWaitEvent", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.StreamWaitEvent))},
+		{Name: "cuDeviceGetAttribute", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.DeviceGetAttribute))},
+		{Name: "cuMemGetInfo_v2", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.MemGetInfo))},
+		{Name: "cuMemHostAlloc", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.MemHostAlloc))},
+		{Name: "cuMemFreeHost", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.MemFreeHost))},
+		{Name: "cuMemcpyDtoDAsync_v2", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.MemcpyDtoDAsync))},
+		{Name: "cuMemsetD8Async", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.MemsetD8Async))},
+		{Name: "cuModuleLoadDataEx", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.ModuleLoadDataEx))},
+		{Name: "cuModuleUnload", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.ModuleUnload))},
+		{Name: "cuModuleGetFunction", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.ModuleGetFunction))},
+		{Name: "cuLaunchKernel", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.LaunchKernel))},
 	}
 }
 

@@ -9,6 +9,8 @@ typedef int CUdevice;
 typedef void *CUcontext;
 typedef void *CUstream;
 typedef void *CUevent;
+typedef void *CUmodule;
+typedef void *CUfunction;
 typedef unsigned long long CUdeviceptr;
 
 _Static_assert(sizeof(CUdeviceptr) == 8 && sizeof(void *) == 8, "CUDA here is of 64 bits");
@@ -36,6 +38,17 @@ struct cuda_table {
 	CUresult (*EventRecord)(CUevent, CUstream);
 	CUresult (*EventQuery)(CUevent);
 	CUresult (*EventElapsedTime)(float *, CUevent, CUevent);
+	CUresult (*StreamWaitEvent)(CUstream, CUevent, unsigned);
+	CUresult (*DeviceGetAttribute)(int *, int, CUdevice);
+	CUresult (*MemGetInfo)(size_t *, size_t *);
+	CUresult (*MemHostAlloc)(void **, size_t, unsigned);
+	CUresult (*MemFreeHost)(void *);
+	CUresult (*MemcpyDtoDAsync)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
+	CUresult (*MemsetD8Async)(CUdeviceptr, unsigned char, size_t, CUstream);
+	CUresult (*ModuleLoadDataEx)(CUmodule *, const void *, unsigned, int *, void **);
+	CUresult (*ModuleUnload)(CUmodule);
+	CUresult (*ModuleGetFunction)(CUfunction *, CUmodule, const char *);
+	CUresult (*LaunchKernel)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **);
 };
 
 static inline CUresult cuda_init(struct cuda_table *t) { return t->Init(0); }
@@ -83,6 +96,41 @@ static inline CUresult cuda_event_destroy(struct cuda_table *t, uintptr_t e) { r
 static inline CUresult cuda_event_record(struct cuda_table *t, uintptr_t e, uintptr_t s) { return t->EventRecord((CUevent)e, (CUstream)s); }
 static inline CUresult cuda_event_query(struct cuda_table *t, uintptr_t e) { return t->EventQuery((CUevent)e); }
 static inline CUresult cuda_elapsed(struct cuda_table *t, float *ms, uintptr_t a, uintptr_t b) { return t->EventElapsedTime(ms, (CUevent)a, (CUevent)b); }
+static inline CUresult cuda_wait(struct cuda_table *t, uintptr_t s, uintptr_t e) { return t->StreamWaitEvent((CUstream)s, (CUevent)e, 0); }
+
+static inline CUresult cuda_attribute(struct cuda_table *t, int *v, int attribute, CUdevice d) { return t->DeviceGetAttribute(v, attribute, d); }
+static inline CUresult cuda_memory(struct cuda_table *t, size_t *unused, size_t *total) { return t->MemGetInfo(unused, total); }
+static inline CUresult cuda_host_alloc(struct cuda_table *t, void **p, size_t n) { return t->MemHostAlloc(p, n, 0); }
+static inline CUresult cuda_host_free(struct cuda_table *t, void *p) { return t->MemFreeHost(p); }
+static inline CUresult cuda_enqueue_upload(struct cuda_table *t, CUdeviceptr to, const void *from, size_t n, uintptr_t s) { return t->MemcpyHtoDAsync(to, from, n, (CUstream)s); }
+static inline CUresult cuda_enqueue_download(struct cuda_table *t, void *to, CUdeviceptr from, size_t n, uintptr_t s) { return t->MemcpyDtoHAsync(to, from, n, (CUstream)s); }
+static inline CUresult cuda_enqueue_copy(struct cuda_table *t, CUdeviceptr to, CUdeviceptr from, size_t n, uintptr_t s) { return t->MemcpyDtoDAsync(to, from, n, (CUstream)s); }
+static inline CUresult cuda_fill(struct cuda_table *t, CUdeviceptr to, unsigned char v, size_t n, uintptr_t s) { return t->MemsetD8Async(to, v, n, (CUstream)s); }
+
+// info and errors are buffers of so many bytes for what the driver's compiler
+// says; what it says is cut to fit, and ends in a zero.
+static inline CUresult cuda_load(struct cuda_table *t, uintptr_t *m, const void *image, char *info, char *errors, size_t bytes) {
+	// CU_JIT_INFO_LOG_BUFFER, its _SIZE_BYTES, CU_JIT_ERROR_LOG_BUFFER, its size.
+	int options[] = {3, 4, 5, 6};
+	void *values[] = {info, (void *)bytes, errors, (void *)bytes};
+	CUmodule module = NULL;
+	CUresult r = t->ModuleLoadDataEx(&module, image, 4, options, values);
+	*m = (uintptr_t)module;
+	return r;
+}
+static inline CUresult cuda_unload(struct cuda_table *t, uintptr_t m) { return t->ModuleUnload((CUmodule)m); }
+static inline CUresult cuda_function(struct cuda_table *t, uintptr_t *f, uintptr_t m, const char *name) {
+	CUfunction function = NULL;
+	CUresult r = t->ModuleGetFunction(&function, (CUmodule)m, name);
+	*f = (uintptr_t)function;
+	return r;
+}
+// The driver copies the one parameter before it returns.
+static inline CUresult cuda_launch(struct cuda_table *t, uintptr_t f, unsigned blocks, unsigned threads, uintptr_t s, void *args) {
+	void *parameters[] = {args};
+	return t->LaunchKernel((CUfunction)f, blocks, 1, 1, threads, 1, 1, 0, (CUstream)s, parameters, NULL);
+}
+
 static inline const char *cuda_error(struct cuda_table *t, CUresult r) {
 	const char *s = NULL;
 	return t->GetErrorString(r, &s) == 0 ? s : NULL;

@@ -1,4 +1,4 @@
-// Package double is a C library with the functions of NCCL and of CUDA's driver
+// Package double is a C library with the functions of CUDA's driver and of NCCL
 // that scalebench calls, for tests on machines without a GPU. It is no
 // simulation of a GPU and its speed says nothing; but it really moves and
 // reduces: its device memory is the process's own, its streams are threads, and
@@ -9,11 +9,25 @@
 //
 // It is called a double wherever its name shows.
 //
+// A kernel runs as a function of C, which a source of kernels compiled for the
+// host brings along (kernel.h); a module is PTX, and each of its entries has to
+// have such a function, whose parameter is of the same size. Kernels have one
+// dimension and one parameter.
+//
 // Faults are asked for with environment variables, in the process of one rank;
-// an operation is named by its place in the communicator, from 1:
+// allocations of device memory and launches are counted in the process, an
+// operation of NCCL in the communicator, each from 1:
+//
+//	CUDA_DOUBLE_GPUS=4             the GPUs that it says there are; 0: CUDA finds none
+//	CUDA_DOUBLE_MEMORY=1000000     the bytes that it says a GPU has
+//	CUDA_DOUBLE_OUT_OF_MEMORY=5    this allocation is refused
+//	CUDA_DOUBLE_DELAY_US=1000      before each kernel
+//	CUDA_DOUBLE_LAUNCH_ERROR=5     this launch is refused
+//	CUDA_DOUBLE_HANG=5             this one's kernel never begins
+//	CUDA_DOUBLE_ILLEGAL_ADDRESS=5  this one's kernel follows an address that is none: no
+//	                               work is done any more, and every later call answers that
 //
 //	NCCL_DOUBLE_VERSION=22703  the version that it says it has
-//	CUDA_DOUBLE_GPUS=4         the GPUs that it says there are; 0: CUDA finds none
 //	NCCL_DOUBLE_DELAY_US=1000  before each operation
 //	NCCL_DOUBLE_HANG=5         this operation never begins on this rank
 //	NCCL_DOUBLE_ERROR=5        this one ends in an error that NCCL reports later
@@ -23,6 +37,7 @@ package double
 import (
 	"embed"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,6 +50,12 @@ var source embed.FS
 // without is renamed, so that the library lacks the function. The error holds
 // what the compiler said.
 func Build(dir, name string, without ...string) (string, error) {
+	return BuildKernels(dir, name, nil, without...)
+}
+
+// BuildKernels is Build with kernels: every *.cu at the top of that folder, as C.
+// They find kernel.h, and the folder's own headers.
+func BuildKernels(dir, name string, kernels fs.FS, without ...string) (string, error) {
 	work, err := os.MkdirTemp(dir, "double")
 	if err != nil {
 		return "", err
@@ -44,12 +65,23 @@ func Build(dir, name string, without ...string) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, name)
-	args := []string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=default", "-o", path}
+	args := []string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=default", "-o", path, "-I" + filepath.Join(work, "source")}
 	for _, symbol := range without {
 		args = append(args, "-D"+symbol+"=without_"+symbol)
 	}
-	for _, file := range []string{"reduce.c", "driver.c", "nccl.c"} {
+	for _, file := range []string{"reduce.c", "driver.c", "module.c", "nccl.c"} {
 		args = append(args, filepath.Join(work, "source", file))
+	}
+	if kernels != nil {
+		own := filepath.Join(work, "kernels")
+		if err := os.CopyFS(own, kernels); err != nil {
+			return "", err
+		}
+		files, err := filepath.Glob(filepath.Join(own, "*.cu"))
+		if err != nil {
+			return "", err
+		}
+		args = append(append(append(args, "-x", "c"), files...), "-x", "none")
 	}
 	args = append(args, "-lm", "-lpthread", "-lrt")
 	if out, err := exec.Command("cc", args...).CombinedOutput(); err != nil {

@@ -1,25 +1,44 @@
 // What the parts of the double share. See double.go for what it is.
 #pragma once
-#include <stddef.h>
-#include <stdint.h>
+#include "kernel.h"
 
-enum { CUDA_INVALID_VALUE = 1, CUDA_NOT_INITIALIZED = 3, CUDA_INVALID_DEVICE = 101, CUDA_INVALID_CONTEXT = 201, CUDA_NOT_READY = 600 };
+typedef int CUresult;
+
+enum {
+	CUDA_INVALID_VALUE = 1,
+	CUDA_OUT_OF_MEMORY = 2,
+	CUDA_NOT_INITIALIZED = 3,
+	CUDA_NO_DEVICE = 100,
+	CUDA_INVALID_DEVICE = 101,
+	CUDA_INVALID_CONTEXT = 201,
+	CUDA_INVALID_PTX = 218,
+	CUDA_INVALID_HANDLE = 400,
+	CUDA_NOT_FOUND = 500,
+	CUDA_NOT_READY = 600,
+	CUDA_ILLEGAL_ADDRESS = 700,
+	CUDA_LAUNCH_OUT_OF_RESOURCES = 701,
+};
 
 enum { SUCCESS, UNHANDLED_CUDA, SYSTEM, INTERNAL, INVALID_ARGUMENT, INVALID_USAGE, REMOTE, IN_PROGRESS };
 
 enum type { INT8, UINT8, INT32, UINT32, INT64, UINT64, FLOAT16, FLOAT32, FLOAT64, BFLOAT16, TYPES };
 enum reduction { SUM, PROD, MAX, MIN, AVG, REDUCTIONS };
 
-// Addresses in "device memory" are off by this, so that a program which follows
-// one itself ends there and then.
-#define DEVICE ((uintptr_t)1 << 62)
 #define HOST(p) ((unsigned char *)((uintptr_t)(p) - DEVICE))
 
 struct stream;
-// Puts work behind what the stream has to do.
-void stream_enqueue(struct stream *s, void (*work)(void *), void *of);
+// Puts work behind what the stream has to do; it is handed a copy of these bytes.
+void stream_enqueue(struct stream *s, void (*work)(void *), const void *of, size_t bytes);
 // The GPU that is current on this thread, or -1.
 int current_device(void);
+// The error that the device met, or 0. It is final: work does nothing any more,
+// and every call answers it.
+CUresult device_error(void);
+void device_fail(CUresult r);
+
+#define NEED_CONTEXT \
+	if (current_device() < 0) return CUDA_INVALID_CONTEXT; \
+	if (device_error() != 0) return device_error()
 
 size_t size_of(enum type t);
 // to[i] = the reduction over ranks of slots[rank][i], for count elements. Sums

@@ -245,6 +245,7 @@ static void run(void *of) {
 	size_t size = size_of(o->d.type), most = SLOT / size;
 	int blocks = o->d.kind == REDUCE_SCATTER ? c->size : 1;
 	usleep((useconds_t)setting("NCCL_DOUBLE_DELAY_US", 0));
+	if (device_error() != 0) goto end;
 	while (o->sequence == setting("NCCL_DOUBLE_HANG", 0) && !atomic_load(&c->abort)) usleep(1000);
 	if (o->sequence == setting("NCCL_DOUBLE_ERROR", 0)) {
 		atomic_store(&c->state, REMOTE);
@@ -264,7 +265,6 @@ static void run(void *of) {
 	if (o->sequence == setting("NCCL_DOUBLE_CORRUPT", 0) && o->d.count > 0) o->recv[(o->d.count - 1) * size] ^= 1;
 end:
 	atomic_fetch_sub(&c->outstanding, 1);
-	free(o);
 }
 
 // Groups belong to a thread. In a group an operation is only taken note of.
@@ -277,7 +277,8 @@ static ncclResult_t issue(int kind, const void *send, void *recv, size_t count, 
 	if (reduction < 0 || reduction >= REDUCTIONS || root < 0 || root >= c->size) return refuse(INVALID_ARGUMENT, "no such reduction or root");
 	if (s == NULL) return refuse(INVALID_ARGUMENT, "the double has no null stream");
 	if (atomic_load(&c->settling) > 0 || atomic_load(&c->state) == IN_PROGRESS) return refuse(INVALID_USAGE, "the communicator is still busy with an earlier call");
-	struct operation *o = calloc(1, sizeof *o); // zeroed with its gaps: descriptions are compared as bytes
+	struct operation operation, *o = &operation;
+	memset(o, 0, sizeof *o); // with its gaps: descriptions are compared as bytes
 	o->comm = c;
 	o->d.kind = kind;
 	o->d.type = type;
@@ -288,7 +289,7 @@ static ncclResult_t issue(int kind, const void *send, void *recv, size_t count, 
 	o->recv = HOST(recv);
 	o->sequence = ++c->sequence;
 	atomic_fetch_add(&c->outstanding, 1);
-	stream_enqueue(s, run, o);
+	stream_enqueue(s, run, o, sizeof *o);
 	if (depth > 0) {
 		grouped = c;
 		return IN_PROGRESS;

@@ -1,0 +1,71 @@
+package cuda
+
+// #include "table.h"
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Pinned is host memory that the device reads and writes by itself, so that
+// copies go on beside the program, and faster. It is not Go's memory.
+type Pinned struct {
+	device *Device
+	at     unsafe.Pointer
+	bytes  int64
+}
+
+// AllocPinned returns so many bytes of pinned memory, with whatever was in them.
+// A node has less of it than of other memory: it cannot be swapped out.
+func (v *Device) AllocPinned(bytes int64) (*Pinned, error) {
+	if bytes < 1 {
+		return nil, fmt.Errorf("cuMemHostAlloc: %d bytes asked for; want 1 or more", bytes)
+	}
+	p := &Pinned{device: v, bytes: bytes}
+	if err := v.driver.check("cuMemHostAlloc", C.cuda_host_alloc(v.driver.table, &p.at, C.size_t(bytes))); err != nil {
+		return nil, fmt.Errorf("%d bytes of pinned memory: %w", bytes, err)
+	}
+	return p, nil
+}
+
+// Free gives the memory back. No view of it may be used again.
+func (p *Pinned) Free() error {
+	at := p.at
+	p.at, p.bytes = nil, 0
+	return p.device.driver.check("cuMemFreeHost", C.cuda_host_free(p.device.driver.table, at))
+}
+
+// View is pinned memory as numbers; what is left over at its end is not in it.
+// While a copy is under way, the numbers are the device's.
+func View[T byte | uint16 | int32 | uint32 | int64 | float32 | float64](p *Pinned) []T {
+	var t T
+	return unsafe.Slice((*T)(p.at), p.bytes/int64(unsafe.Sizeof(t)))
+}
+
+// part is the address of some of the memory.
+func (p *Pinned) part(offset, bytes int64) (unsafe.Pointer, error) {
+	if offset < 0 || bytes < 0 || offset > p.bytes-bytes {
+		return nil, fmt.Errorf("%d bytes from byte %d are not all in a pinned memory of %d bytes", bytes, offset, p.bytes)
+	}
+	return unsafe.Add(p.at, offset), nil
+}
+
+// EnqueueUpload puts a copy of so many bytes of pinned memory, from an offset on,
+// to the device into the stream, and returns before it is made.
+func (v *Device) EnqueueUpload(to Pointer, from *Pinned, offset, bytes int64, s Stream) error {
+	at, err := from.part(offset, bytes)
+	if err != nil || bytes == 0 {
+		return err
+	}
+	return v.driver.check("cuMemcpyHtoDAsync", C.cuda_enqueue_upload(v.driver.table, C.CUdeviceptr(to), at, C.size_t(bytes), C.uintptr_t(s)))
+}
+
+// EnqueueDownload is EnqueueUpload the other way.
+func (v *Device) EnqueueDownload(to *Pinned, offset, bytes int64, from Pointer, s Stream) error {
+	at, err := to.part(offset, bytes)
+	if err != nil || bytes == 0 {
+		return err
+	}
+	return v.driver.check("cuMemcpyDtoHAsync", C.cuda_enqueue_download(v.driver.table, at, C.CUdeviceptr(from), C.size_t(bytes), C.uintptr_t(s)))
+}
