@@ -51,7 +51,7 @@ type engine interface {
 	// equal on all ranks.
 	AverageStatistics(ctx context.Context) error
 	// Trained is the model as Evaluate uses it.
-	Trained() *model.Trained
+	Trained() (*model.Trained, error)
 	// Evaluate classifies the first n images; loss is their sum.
 	Evaluate(n int) (loss float64, correct int, err error)
 	Close()

@@ -367,7 +367,11 @@ func (r *rank) save() error {
 	if path == "" {
 		return errors.New("workload.save_model: no file was given to save to")
 	}
-	if err := file.Replace(path, file.Open, r.engine.Trained().Write); err != nil {
+	trained, err := r.engine.Trained()
+	if err != nil {
+		return err
+	}
+	if err := file.Replace(path, file.Open, trained.Write); err != nil {
 		return err
 	}
 	r.logf("the model is in %s", path)

@@ -75,7 +75,7 @@ type Engine struct {
 	// Of the running call: what doLoss and doUpdate, made once, work on.
 	training         bool
 	rate             float32
-	adam             adam
+	adam             Adam
 	doLoss, doUpdate work
 
 	ctx           context.Context // of the running call, for synchronised batch norm
@@ -115,7 +115,7 @@ func New(o Options, group *collective.Group) (*Engine, error) {
 	e.net.bind(e.parameters, e.gradients)
 	e.net.initialise(o.Seed)
 	// Synchronised batch normalisation needs the group in the backward pass.
-	e.reducer = newReducer(group, reduced, MaxVotes, bucketCuts(len(reduced), firstBucketBytes/4, bucketBytes/4), !o.SyncBatchNorm)
+	e.reducer = newReducer(group, reduced, MaxVotes, Cuts(len(reduced)), !o.SyncBatchNorm)
 	e.velocity = make([]float32, len(e.parameters))
 	switch o.Optimizer {
 	case "", "sgd":
@@ -246,7 +246,7 @@ func (e *Engine) Update(learningRate float64) {
 	e.updates++
 	e.rate = float32(learningRate)
 	if e.squares != nil {
-		e.adam = newAdam(e.o, learningRate, e.updates)
+		e.adam = NewAdam(e.o, learningRate, e.updates)
 	}
 	e.net.threads.each(len(e.parameters), e.doUpdate)
 }

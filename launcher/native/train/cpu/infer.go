@@ -9,14 +9,15 @@ import (
 )
 
 // Trained is the model as it is evaluated: its parameters and the running averages of
-// batch normalisation, which are this rank's own until AverageStatistics.
-func (e *Engine) Trained() *model.Trained {
+// batch normalisation, which are this rank's own until AverageStatistics. The error is
+// for engines that have them elsewhere.
+func (e *Engine) Trained() (*model.Trained, error) {
 	t := &model.Trained{Model: e.o.Model, Classes: e.o.Classes, Height: e.o.Height, Width: e.o.Width, Channels: e.o.Channels}
 	for _, own := range e.net.tensors() {
 		own.Data = append([]float32(nil), own.Data...)
 		t.Tensors = append(t.Tensors, own)
 	}
-	return t
+	return t, nil
 }
 
 // Untrained is a model with the parameters that training begins with.

@@ -37,7 +37,11 @@ func TestClassifierAsEvaluation(t *testing.T) {
 		for _, name := range []string{"resnet20", "cnn", "mlp"} {
 			t.Run(name+"/"+kernels.Name(), func(t *testing.T) {
 				e := trained(t, name, kernels.Name(), batch)
-				c, err := NewClassifier(e.Trained(), 3, kernels.Name())
+				trained, err := e.Trained()
+				if err != nil {
+					t.Fatal(err)
+				}
+				c, err := NewClassifier(trained, 3, kernels.Name())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -77,7 +81,10 @@ func TestUntrained(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := e.Trained()
+		want, err := e.Trained()
+		if err != nil {
+			t.Fatal(err)
+		}
 		same := func(a, b model.Tensor) bool {
 			return a.Name == b.Name && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Data, b.Data)
 		}

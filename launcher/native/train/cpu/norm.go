@@ -2,9 +2,10 @@ package cpu
 
 import "math"
 
+// Of batch normalisation, on every device.
 const (
-	normEpsilon  = 1e-5 // added to the variance
-	normMomentum = 0.1  // weight of a new batch in the running averages
+	NormEpsilon  = 1e-5 // added to the variance
+	NormMomentum = 0.1  // weight of a new batch in the running averages
 )
 
 // norm is the statistics of batch normalisation (Ioffe and Szegedy 2015):
@@ -81,8 +82,8 @@ func (l *norm) useBatch(values int) error {
 		variance := max(l.sums[c+i]/l.count-mean*mean, 0)
 		l.use(i, mean, variance)
 		unbiased := variance * l.count / max(l.count-1, 1)
-		l.runningMean[i] += normMomentum * (float32(mean) - l.runningMean[i])
-		l.runningVariance[i] += normMomentum * (float32(unbiased) - l.runningVariance[i])
+		l.runningMean[i] += NormMomentum * (float32(mean) - l.runningMean[i])
+		l.runningVariance[i] += NormMomentum * (float32(unbiased) - l.runningVariance[i])
 	}
 	return nil
 }
@@ -96,7 +97,7 @@ func (l *norm) useAverages() {
 
 func (l *norm) use(i int, mean, variance float64) {
 	c := l.channels
-	l.inverse[i] = 1 / math.Sqrt(variance+normEpsilon)
+	l.inverse[i] = 1 / math.Sqrt(variance+NormEpsilon)
 	l.coefficients[i] = float32(mean)
 	l.coefficients[c+i] = float32(float64(l.scale.w[i]) * l.inverse[i])
 	l.coefficients[2*c+i] = l.shift.w[i]

@@ -63,6 +63,10 @@ func newReducer(group *collective.Group, buffer []float32, votes int, cuts []int
 	return r
 }
 
+// Cuts is where a buffer of so many votes and gradients is cut into buckets, from
+// its end to 0: bucket i is from the (i+1)th cut to the ith.
+func Cuts(n int) []int { return bucketCuts(n, firstBucketBytes/4, bucketBytes/4) }
+
 // bucketCuts divides n elements: the last first of them, then each time so many
 // before them, down to 0.
 func bucketCuts(n, first, each int) []int {
