@@ -3,13 +3,14 @@
 MODULE := github.com/scalebench/scalebench
 
 # What the tests need from Debian: a real Slurm with accounting, linters, the
-# module command, strace, Chromium with the font of the figures, and PyTorch,
-# which belongs to Debian's own interpreter.
-TEST_PROGRAMS := sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck pycodestyle modulecmd strace chromium fusermount3
-TEST_MODULES := torch
+# module command, strace, Chromium with the font of the figures, clang for the GPU's
+# kernels, a Python that makes environments, and PyTorch, which belongs to Debian's
+# own interpreter.
+TEST_PROGRAMS := sbatch slurmctld slurmd slurmdbd munged mariadbd ip shellcheck pycodestyle modulecmd strace chromium fusermount3 clang-14
+TEST_MODULES := torch ensurepip
 TEST_LIBRARIES := libturbojpeg.so.0
-TEST_PACKAGES := libturbojpeg0 slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck pycodestyle environment-modules strace fuse3 chromium fonts-liberation python3-torch python3-numpy
-TEST_TAGS := slurm,python,browser
+TEST_PACKAGES := libturbojpeg0 slurm-wlm slurmdbd munge mariadb-server iproute2 shellcheck pycodestyle environment-modules strace fuse3 chromium fonts-liberation clang-14 python3-venv python3-torch python3-numpy
+TEST_TAGS := slurm,python,browser,ptx
 
 # Debian keeps daemons where an ordinary user's PATH does not look.
 export PATH := $(PATH):/usr/sbin:/sbin
@@ -28,11 +29,15 @@ BENCH_MODULES := PIL
 BENCH_PACKAGES := fio python3-pil openmpi-bin libopenmpi-dev libopenblas0-pthread wrk hey
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build worker-gpu worker-onnxruntime worker-turbojpeg gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
+.PHONY: build kernels worker-gpu worker-onnxruntime worker-turbojpeg gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
 	CGO_ENABLED=0 go build -o bin/scalebench-worker ./cmd/scalebench-worker
+
+# The trainer's kernels for GPUs, whose PTX is checked in.
+kernels: test-packages
+	go generate ./launcher/native/train/gpu/kernel
 
 # The worker that reaches GPUs: it loads NCCL and CUDA's driver when it runs, so
 # that neither is needed here; its C library is this machine's or a later one.

@@ -10,7 +10,7 @@
 // It is called a double wherever its name shows.
 //
 // A kernel runs as a function of C, which a source of kernels compiled for the
-// host brings along (host.h); a module is PTX, and each of its entries has to
+// host brings along (kernel.h); a module is PTX, and each of its entries has to
 // have such a function, whose parameter is of the same size. Kernels have one
 // dimension and one parameter.
 //
@@ -54,7 +54,7 @@ func Build(dir, name string, without ...string) (string, error) {
 }
 
 // BuildKernels is Build with kernels: every *.cu at the top of that folder, as C.
-// They find host.h, and the folder's own headers.
+// They find kernel.h, and the folder's own headers.
 func BuildKernels(dir, name string, kernels fs.FS, without ...string) (string, error) {
 	work, err := os.MkdirTemp(dir, "double")
 	if err != nil {

@@ -1,6 +1,6 @@
 // What the parts of the double share. See double.go for what it is.
 #pragma once
-#include "host.h"
+#include "kernel.h"
 
 typedef int CUresult;
 
@@ -23,6 +23,8 @@ enum { SUCCESS, UNHANDLED_CUDA, SYSTEM, INTERNAL, INVALID_ARGUMENT, INVALID_USAG
 
 enum type { INT8, UINT8, INT32, UINT32, INT64, UINT64, FLOAT16, FLOAT32, FLOAT64, BFLOAT16, TYPES };
 enum reduction { SUM, PROD, MAX, MIN, AVG, REDUCTIONS };
+
+#define HOST(p) ((unsigned char *)((uintptr_t)(p) - DEVICE))
 
 struct stream;
 // Puts work behind what the stream has to do; it is handed a copy of these bytes.

@@ -1,0 +1,82 @@
+package kernel
+
+import (
+	"unsafe"
+
+	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+)
+
+// Im2col gathers what each pixel of a 3×3 convolution's output sees: rows of
+// [tap y][tap x][in channel], 0 in the margin. Their product with the transpose of the
+// weights, [out channel][tap y][tap x][in channel], is the output.
+type Im2col struct {
+	From   cuda.Pointer // images of In
+	To     cuda.Pointer // [pixel of Out][9·In.Channels]
+	In     Shape
+	Out    Shape // its Channels do not matter
+	Stride int32 // 1 or 2
+}
+
+func (s *Set) Im2col(stream cuda.Stream, args Im2col) error {
+	a := &arguments{kernel: "im2col"}
+	a.need(args.From, args.To)
+	size := a.convolution(args.In, args.Out, args.Stride)
+	return s.launch(a, size, stream, unsafe.Pointer(&args))
+}
+
+// convolution is how many elements the rows of Im2col have.
+func (a *arguments) convolution(in, out Shape, stride int32) int64 {
+	if stride != 1 && stride != 2 {
+		a.refuse("a stride of %d; want 1 or 2", stride)
+		return 0
+	}
+	if want := in.Convolved(out.Channels, stride); out != want {
+		a.refuse("images of %+v give %+v with stride %d, not %+v", in, want, stride, out)
+	}
+	a.size(in.dimensions()...)
+	return a.size(out.Images, out.Lines, out.Points, 9, in.Channels)
+}
+
+// Col2im is the transpose of Im2col, for the gradient by the images: each element is
+// the sum of those of From that Im2col makes copies of it in.
+type Col2im struct {
+	From   cuda.Pointer // [pixel of Out][9·In.Channels]
+	To     cuda.Pointer // images of In
+	In     Shape
+	Out    Shape // its Channels do not matter
+	Stride int32 // 1 or 2
+}
+
+func (s *Set) Col2im(stream cuda.Stream, args Col2im) error {
+	a := &arguments{kernel: "col2im"}
+	a.need(args.From, args.To)
+	a.convolution(args.In, args.Out, args.Stride)
+	return s.launch(a, a.size(args.In.dimensions()...), stream, unsafe.Pointer(&args))
+}
+
+// Pool is the mean of each channel over an image.
+type Pool struct {
+	From  cuda.Pointer // images of Shape
+	To    cuda.Pointer // [image][channel]
+	Shape Shape
+}
+
+func (s *Set) Pool(stream cuda.Stream, args Pool) error {
+	a := &arguments{kernel: "pool"}
+	a.need(args.From, args.To)
+	a.size(args.Shape.dimensions()...)
+	return s.launch(a, a.size(args.Shape.Images, args.Shape.Channels), stream, unsafe.Pointer(&args))
+}
+
+// PoolGradient is Pool's backward pass: every pixel's part of its image's.
+type PoolGradient struct {
+	From  cuda.Pointer // [image][channel]
+	To    cuda.Pointer // images of Shape
+	Shape Shape
+}
+
+func (s *Set) PoolGradient(stream cuda.Stream, args PoolGradient) error {
+	a := &arguments{kernel: "pool_gradient"}
+	a.need(args.From, args.To)
+	return s.launch(a, a.size(args.Shape.dimensions()...), stream, unsafe.Pointer(&args))
+}

@@ -1,0 +1,143 @@
+// Package kernel is what the trainer computes on a GPU beside products of matrices:
+// convolutions as products, batch normalisation, loss, optimisers. Layouts, formulas
+// and precision are those of the trainer on CPUs (package cpu), so that both engines
+// read and write the same parameters.
+//
+// The kernels are C, in source; clang compiles them to PTX, which is checked in
+// (kernels.ptx) and which the driver of a GPU compiles for it when it is loaded. So
+// neither building nor running needs CUDA's toolkit. make kernels compiles them again.
+//
+// Each kernel has a struct here with its arguments, in the layout of the C struct: the
+// addresses, then the sizes. All elements are float32 unless said otherwise. A method
+// of Set checks them, as far as that is possible without knowing what is where, and
+// puts the kernel on a stream; it does not wait. Of every array there may be up to
+// MostElements.
+//
+// Nothing here depends on how threads happen to run: equal inputs give equal bits.
+package kernel
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"math"
+	"unsafe"
+
+	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+)
+
+//go:generate clang-14 -x cuda -nocudainc -nocudalib --cuda-device-only --cuda-gpu-arch=sm_70 -O2 -ffp-contract=off -Wall -Wextra -Werror -S -o kernels.ptx source/kernels.cu
+
+//go:embed kernels.ptx
+var ptx []byte
+
+//go:embed source
+var source embed.FS
+
+// Source is the kernels' C, of which kernels.cu is what to compile: for the double of
+// CUDA's driver, which runs them as C.
+func Source() fs.FS {
+	files, err := fs.Sub(source, "source")
+	if err != nil {
+		panic(err) // the name is valid
+	}
+	return files
+}
+
+// A Set is the kernels, loaded on a device.
+type Set struct {
+	device    *cuda.Device
+	functions map[string]cuda.Function
+}
+
+var names = []string{
+	"im2col", "col2im", "pool", "pool_gradient",
+	"moments", "norm_statistics", "norm_averages", "normalise",
+	"rectify", "gradient_moments", "norm_gradient_coefficients", "norm_gradient",
+	"bias", "bias_gradient", "cross_entropy",
+	"column_sums", "sum_rows", "squared_norm",
+	"sgd", "adam", "to_bfloat16", "from_bfloat16",
+}
+
+// Load compiles the kernels for the device.
+func Load(device *cuda.Device) (*Set, error) {
+	module, err := device.Load(ptx)
+	if err != nil {
+		return nil, fmt.Errorf("the trainer's kernels: %w", err)
+	}
+	s := &Set{device: device, functions: map[string]cuda.Function{}}
+	for _, name := range names {
+		if s.functions[name], err = module.Function(name); err != nil {
+			return nil, fmt.Errorf("the trainer's kernels: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// MostElements is how many elements an array may have: kernels count them in 32 bits,
+// and the last block of threads may be begun.
+const MostElements = math.MaxInt32 - 1024
+
+// arguments are what a launch checks before it: addresses that must not be null, and
+// arrays by their factors.
+type arguments struct {
+	kernel string
+	err    error
+}
+
+func (a *arguments) refuse(format string, values ...any) {
+	if a.err == nil {
+		a.err = fmt.Errorf("kernel %s: %s", a.kernel, fmt.Sprintf(format, values...))
+	}
+}
+
+func (a *arguments) need(addresses ...cuda.Pointer) {
+	for i, p := range addresses {
+		if p == 0 {
+			a.refuse("address %d of %d is null", i+1, len(addresses))
+		}
+	}
+}
+
+// size is how many elements an array of these dimensions has.
+func (a *arguments) size(dimensions ...int32) int64 {
+	n := int64(1)
+	for _, d := range dimensions {
+		if d < 1 || n > MostElements/int64(d) {
+			a.refuse("an array of dimensions %v; want 1 or more of each, and at most %d elements: take fewer images at a time", dimensions, MostElements)
+			return 0
+		}
+		n *= int64(d)
+	}
+	return n
+}
+
+// chunks is how many chunks of rows there are.
+func (a *arguments) chunks(rows, chunk int32) int32 {
+	if rows < 1 || chunk < 1 {
+		a.refuse("%d rows in chunks of %d; want 1 or more", rows, chunk)
+		return 0
+	}
+	return int32((int64(rows) + int64(chunk) - 1) / int64(chunk))
+}
+
+// launch puts a kernel on a stream, unless its arguments were refused.
+func (s *Set) launch(a *arguments, threads int64, stream cuda.Stream, args unsafe.Pointer) error {
+	if a.err != nil {
+		return a.err
+	}
+	if err := s.device.Launch(s.functions[a.kernel], threads, stream, args); err != nil {
+		return fmt.Errorf("kernel %s: %w", a.kernel, err)
+	}
+	return nil
+}
+
+// A Shape is that of a batch of images as they lie in memory, NHWC.
+type Shape struct{ Images, Lines, Points, Channels int32 }
+
+func (s Shape) dimensions() []int32 { return []int32{s.Images, s.Lines, s.Points, s.Channels} }
+
+// Convolved is the shape of a 3×3 convolution's output, with zero padding 1.
+func (s Shape) Convolved(channels, stride int32) Shape {
+	return Shape{s.Images, (s.Lines-1)/stride + 1, (s.Points-1)/stride + 1, channels}
+}

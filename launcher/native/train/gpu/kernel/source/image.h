@@ -1,0 +1,78 @@
+// 3×3 convolutions with zero padding 1 as products of matrices. A row of columns is
+// what one pixel of the output sees: cols[pixel][tap y][tap x][channel], beside the
+// weights w[output][tap y][tap x][channel]. See launcher/native/train/cpu/conv.go.
+
+struct im2col_args {
+	const float *from; // images
+	float *to;         // a row for each pixel of the output
+	struct shape in, out;
+	int stride;
+};
+
+KERNEL(im2col, pixels(a.out) * 9 * a.in.channels) {
+	int channel = index % a.in.channels, rest = index / a.in.channels;
+	int tap = rest % 9;
+	rest /= 9;
+	int x = rest % a.out.points * a.stride + tap % 3 - 1;
+	rest /= a.out.points;
+	int y = rest % a.out.lines * a.stride + tap / 3 - 1;
+	int image = rest / a.out.lines;
+	float value = 0;
+	if (y >= 0 && y < a.in.lines && x >= 0 && x < a.in.points)
+		value = AT(a.from)[((image * a.in.lines + y) * a.in.points + x) * a.in.channels + channel];
+	AT(a.to)[index] = value;
+}
+
+// The transpose of im2col: each element of an image is the sum of what the pixels
+// that saw it give back, in order of their taps. Nothing is scattered.
+struct col2im_args {
+	const float *from; // a row for each pixel of the output
+	float *to;         // images
+	struct shape in, out;
+	int stride;
+};
+
+KERNEL(col2im, pixels(a.in) * a.in.channels) {
+	int channel = index % a.in.channels, rest = index / a.in.channels;
+	int x = rest % a.in.points;
+	rest /= a.in.points;
+	int y = rest % a.in.lines, image = rest / a.in.lines;
+	float sum = 0;
+	for (int ty = 0; ty < 3; ty++) {
+		int down = y + 1 - ty, line = down / a.stride;
+		if (down < 0 || line * a.stride != down || line >= a.out.lines) continue;
+		for (int tx = 0; tx < 3; tx++) {
+			int right = x + 1 - tx, point = right / a.stride;
+			if (right < 0 || point * a.stride != right || point >= a.out.points) continue;
+			sum += AT(a.from)[(((image * a.out.lines + line) * a.out.points + point) * 9 + ty * 3 + tx) * a.in.channels + channel];
+		}
+	}
+	AT(a.to)[index] = sum;
+}
+
+// The mean of each channel over an image.
+struct pool_args {
+	const float *from; // images
+	float *to;         // [image][channel]
+	struct shape shape; // of the images
+};
+
+KERNEL(pool, a.shape.images * a.shape.channels) {
+	int channels = a.shape.channels, size = a.shape.lines * a.shape.points;
+	const float *from = AT(a.from) + index / channels * size * channels + index % channels;
+	double sum = 0;
+	for (int pixel = 0; pixel < size; pixel++) sum += from[pixel * channels];
+	AT(a.to)[index] = (float)(sum / size);
+}
+
+struct pool_gradient_args {
+	const float *from; // gradient by the means, [image][channel]
+	float *to;         // gradient by the images
+	struct shape shape; // of the images
+};
+
+KERNEL(pool_gradient, pixels(a.shape) * a.shape.channels) {
+	int channels = a.shape.channels, size = a.shape.lines * a.shape.points;
+	int channel = index % channels, image = index / channels / size;
+	AT(a.to)[index] = (float)((double)AT(a.from)[image * channels + channel] / size);
+}
