@@ -54,6 +54,9 @@ func (v *Device) Release() {
 	runtime.UnlockOSThread()
 }
 
+// Driver is the one that the device was bound by.
+func (v *Device) Driver() *Driver { return v.driver }
+
 // Capability is the GPU's compute capability: 9 and 0 for an H100.
 func (v *Device) Capability() (major, minor int, err error) {
 	const attributeMajor, attributeMinor = 75, 76 // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_…

@@ -1,5 +1,5 @@
-// Package double is a C library with the functions of CUDA's driver and of NCCL
-// that scalebench calls, for tests on machines without a GPU. It is no
+// Package double is a C library with the functions of CUDA's driver, of cuBLAS and
+// of NCCL that scalebench calls, for tests on machines without a GPU. It is no
 // simulation of a GPU and its speed says nothing; but it really moves and
 // reduces: its device memory is the process's own, its streams are threads, and
 // the ranks of a communicator are processes that share memory. It is as strict
@@ -15,10 +15,11 @@
 // dimension and one parameter.
 //
 // Faults are asked for with environment variables, in the process of one rank;
-// allocations of device memory and launches are counted in the process, an
-// operation of NCCL in the communicator, each from 1:
+// allocations of device memory, launches and products are counted in the process,
+// an operation of NCCL in the communicator, each from 1:
 //
 //	CUDA_DOUBLE_GPUS=4             the GPUs that it says there are; 0: CUDA finds none
+//	CUDA_DOUBLE_CAPABILITY=75      the compute capability that it says they have: 7.5
 //	CUDA_DOUBLE_MEMORY=1000000     the bytes that it says a GPU has
 //	CUDA_DOUBLE_OUT_OF_MEMORY=5    this allocation is refused
 //	CUDA_DOUBLE_DELAY_US=1000      before each kernel
@@ -26,6 +27,10 @@
 //	CUDA_DOUBLE_HANG=5             this one's kernel never begins
 //	CUDA_DOUBLE_ILLEGAL_ADDRESS=5  this one's kernel follows an address that is none: no
 //	                               work is done any more, and every later call answers that
+//
+//	CUBLAS_DOUBLE_OUT_OF_MEMORY=1  no handle is made
+//	CUBLAS_DOUBLE_ERROR=5          this product is refused
+//	CUBLAS_DOUBLE_CORRUPT=5        this one's last element is wrong
 //
 //	NCCL_DOUBLE_VERSION=22703  the version that it says it has
 //	NCCL_DOUBLE_DELAY_US=1000  before each operation
@@ -65,11 +70,11 @@ func BuildKernels(dir, name string, kernels fs.FS, without ...string) (string, e
 		return "", err
 	}
 	path := filepath.Join(dir, name)
-	args := []string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=default", "-o", path, "-I" + filepath.Join(work, "source")}
+	args := []string{"-std=gnu11", "-O3", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=default", "-o", path, "-I" + filepath.Join(work, "source")}
 	for _, symbol := range without {
 		args = append(args, "-D"+symbol+"=without_"+symbol)
 	}
-	for _, file := range []string{"reduce.c", "driver.c", "module.c", "nccl.c"} {
+	for _, file := range []string{"reduce.c", "driver.c", "module.c", "cublas.c", "nccl.c"} {
 		args = append(args, filepath.Join(work, "source", file))
 	}
 	if kernels != nil {

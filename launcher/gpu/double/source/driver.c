@@ -126,9 +126,10 @@ CUresult cuCtxSetCurrent(void *context) {
 // The double is no GPU at all; it says it is one of 2020, of 16 GiB.
 CUresult cuDeviceGetAttribute(int *v, int attribute, int device) {
 	(void)device;
+	if (device_error() != 0) return device_error();
 	switch (attribute) {
-	case 75: *v = 8; return 0; // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
-	case 76: *v = 0; return 0; // …_MINOR
+	case 75: *v = (int)setting("CUDA_DOUBLE_CAPABILITY", 80) / 10; return 0; // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+	case 76: *v = (int)setting("CUDA_DOUBLE_CAPABILITY", 80) % 10; return 0; // …_MINOR
 	case 16: *v = 1; return 0; // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 	}
 	return CUDA_INVALID_VALUE;

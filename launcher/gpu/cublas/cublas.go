@@ -1,0 +1,129 @@
+// Package cublas binds as much of NVIDIA's linear algebra, cuBLAS, as a trainer
+// needs: products of matrices. The library is not needed to build: it is looked for
+// when the program runs, where PyTorch's wheels and the CUDA toolkit have it.
+//
+// cuBLAS stores matrices by columns; here they lie by rows, as everything else of
+// the trainer's does. A matrix by rows is its transpose by columns, so that the
+// operands only change places: nothing is copied.
+//
+// Equal inputs give equal bits, run for run, on one model of GPU and with one
+// version of the library: a Handle has one stream and a workspace of its own, which
+// is what cuBLAS asks for that.
+package cublas
+
+// #include "table.h"
+import "C"
+
+import (
+	"fmt"
+	"path/filepath"
+	"unsafe"
+
+	"github.com/scalebench/scalebench/launcher/gpu/dl"
+)
+
+// Variable names an environment variable with the library's file, instead of a
+// search.
+const Variable = "SCALEBENCH_CUBLAS"
+
+// Candidates are the libraries that Open tries, in order: the one of Variable,
+// alone, where it is set; those of the Python environment that is active (of
+// PyTorch for CUDA 12, and for 13); and the system's. libcublasLt, which it
+// needs, lies beside it.
+func Candidates(getenv func(string) string) []string {
+	if own := getenv(Variable); own != "" {
+		return []string{own}
+	}
+	var list []string
+	if environment := getenv("VIRTUAL_ENV"); environment != "" {
+		for _, file := range []string{"cublas/lib/libcublas.so.12", "cu13/lib/libcublas.so.13"} {
+			// The pattern is well formed; a folder that is not there matches nothing.
+			found, _ := filepath.Glob(filepath.Join(environment, "lib", "python*", "site-packages", "nvidia", file))
+			list = append(list, found...)
+		}
+	}
+	return append(list, "libcublas.so.12", "libcublas.so.13")
+}
+
+// A Library is the loaded cuBLAS.
+type Library struct {
+	table   *C.struct_cublas_table
+	library *dl.Library
+	version string
+	getenv  func(string) string
+}
+
+// Open loads the first of Candidates; getenv is os.Getenv. Its error names every
+// library that was tried, and why it would not do. No GPU is needed yet.
+func Open(getenv func(string) string) (*Library, error) {
+	// Never freed: a Library lives as long as the process.
+	l := &Library{table: (*C.struct_cublas_table)(C.calloc(1, C.sizeof_struct_cublas_table)), getenv: getenv}
+	var err error
+	if l.library, err = dl.Open("cuBLAS", Candidates(getenv), l.symbols()); err != nil {
+		C.free(unsafe.Pointer(l.table))
+		return nil, err
+	}
+	var version [3]C.int
+	for i := range version { // MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL
+		if err := l.check("cublasGetProperty", C.cublas_property(l.table, C.int(i), &version[i])); err != nil {
+			return nil, fmt.Errorf("%s: %w", l.Path(), err)
+		}
+	}
+	l.version = fmt.Sprintf("%d.%d.%d", version[0], version[1], version[2])
+	return l, nil
+}
+
+func (l *Library) symbols() []dl.Symbol {
+	t := l.table
+	return []dl.Symbol{
+		{Name: "cublasGetProperty", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GetProperty))},
+		{Name: "cublasCreate_v2", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.Create))},
+		{Name: "cublasDestroy_v2", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.Destroy))},
+		{Name: "cublasSetStream_v2", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.SetStream))},
+		{Name: "cublasSetWorkspace_v2", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.SetWorkspace))},
+		{Name: "cublasSetMathMode", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.SetMathMode))},
+		{Name: "cublasGemmEx", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GemmEx))},
+		{Name: "cublasGetStatusString", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GetStatusString)), Optional: true},
+		{Name: "scalebenchDouble", Address: &t.double_notice, Optional: true},
+	}
+}
+
+// Path is the library's file.
+func (l *Library) Path() string { return l.library.Path() }
+
+// Version is the library's, "12.9.3".
+func (l *Library) Version() string { return l.version }
+
+// Double reports whether this is scalebench's test double, which is no cuBLAS and
+// uses no GPU: a figure from it says nothing.
+func (l *Library) Double() bool { return l.table.double_notice != nil }
+
+// String names the library as people know it, and the double as what it is.
+func (l *Library) String() string {
+	if l.Double() {
+		return fmt.Sprintf("DOUBLE of cuBLAS %s (not cuBLAS, not a GPU)", l.version)
+	}
+	return "cuBLAS " + l.version
+}
+
+// Error is a status of cuBLAS's other than success.
+type Error struct {
+	Call   string // "cublasGemmEx"
+	Status int    // cublasStatus_t
+	Words  string // the library's own, from 11.4 on
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s: %s (cuBLAS status %d)", e.Call, e.Words, e.Status)
+}
+
+func (l *Library) check(call string, s C.cublasStatus_t) error {
+	if s == 0 {
+		return nil
+	}
+	words := "an error that this version has no words for"
+	if w := C.cublas_words(l.table, s); w != nil {
+		words = C.GoString(w)
+	}
+	return &Error{Call: call, Status: int(s), Words: words}
+}
