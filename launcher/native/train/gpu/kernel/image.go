@@ -10,7 +10,7 @@ import (
 // [tap y][tap x][in channel], 0 in the margin. Their product with the transpose of the
 // weights, [out channel][tap y][tap x][in channel], is the output.
 type Im2col struct {
-	From   cuda.Pointer // images of In
+	From   cuda.Pointer // images of In; a multiple of 16, as To, if their channels are multiples of 4
 	To     cuda.Pointer // [pixel of Out][9·In.Channels]
 	In     Shape
 	Out    Shape // its Channels do not matter
@@ -20,8 +20,12 @@ type Im2col struct {
 func (s *Set) Im2col(stream cuda.Stream, args Im2col) error {
 	a := &arguments{kernel: "im2col"}
 	a.need(args.From, args.To)
-	size := a.convolution(args.In, args.Out, args.Stride)
-	return s.launch(a, size, stream, unsafe.Pointer(&args))
+	threads := a.convolution(args.In, args.Out, args.Stride)
+	if args.In.Channels%4 == 0 { // four in a thread
+		a.aligned(args.From, args.To)
+		threads /= 4
+	}
+	return s.launch(a, threads, stream, unsafe.Pointer(&args))
 }
 
 // convolution is how many elements the rows of Im2col have.

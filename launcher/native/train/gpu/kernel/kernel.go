@@ -99,6 +99,15 @@ func (a *arguments) need(addresses ...cuda.Pointer) {
 	}
 }
 
+// aligned refuses addresses that no four elements may be read from together.
+func (a *arguments) aligned(addresses ...cuda.Pointer) {
+	for i, p := range addresses {
+		if p%16 != 0 {
+			a.refuse("address %d of %d is %#x; want a multiple of 16", i+1, len(addresses), uintptr(p))
+		}
+	}
+}
+
 // size is how many elements an array of these dimensions has.
 func (a *arguments) size(dimensions ...int32) int64 {
 	n := int64(1)

@@ -152,6 +152,7 @@ func TestRefusals(t *testing.T) {
 		{b.Bias(b.stream, kernel.Bias{From: p, Bias: p, To: p, Rows: 1 << 16, Columns: 1 << 15}), "take fewer images at a time"},
 		{b.Im2col(b.stream, kernel.Im2col{From: p, To: p, In: images, Out: images, Stride: 3}), "a stride of 3; want 1 or 2"},
 		{b.Im2col(b.stream, kernel.Im2col{From: p, To: p, In: images, Out: images, Stride: 2}), "Lines:3 Points:3"},
+		{b.Im2col(b.stream, kernel.Im2col{From: p, To: p + 4, In: images.Convolved(8, 1), Out: images, Stride: 1}), "address 2 of 2 is 0x100004; want a multiple of 16"},
 		{b.Im2col(b.stream, kernel.Im2col{From: p, To: p, In: kernel.Shape{}, Out: kernel.Shape{Lines: 1, Points: 1}, Stride: 2}), "want 1 or more"},
 		{b.Normalise(b.stream, kernel.Normalise{From: p, Coefficients: p, Shortcut: p, To: p, Shape: images, ShortcutShape: images, Stride: 2}), "cannot be a shortcut"},
 		{b.Normalise(b.stream, kernel.Normalise{From: p, Coefficients: p, Shortcut: p, To: p, Shape: images, ShortcutShape: images}), "with stride 0"},

@@ -9,22 +9,36 @@ struct im2col_args {
 	int stride;
 };
 
-KERNEL(im2col, pixels(a.out) * 9 * a.in.channels) {
-	int channel = index % a.in.channels, rest = index / a.in.channels;
+// An index of im2col is of four channels where they come in fours, for the divisions
+// that find its pixel cost a GPU more than the copy. Addresses are then multiples of
+// 16. Divisions by 4, or else 1, are shifts.
+DEVICE_FUNCTION int fours(int channels) { return channels % 4 == 0 ? 2 : 0; }
+
+typedef float four __attribute__((vector_size(16)));
+
+KERNEL(im2col, pixels(a.out) * 9 * a.in.channels >> fours(a.in.channels)) {
+	int shift = fours(a.in.channels), groups = a.in.channels >> shift;
+	int channel = index % groups << shift, rest = index / groups;
 	int tap = rest % 9;
 	rest /= 9;
 	int x = rest % a.out.points * a.stride + tap % 3 - 1;
 	rest /= a.out.points;
 	int y = rest % a.out.lines * a.stride + tap / 3 - 1;
 	int image = rest / a.out.lines;
-	float value = 0;
-	if (y >= 0 && y < a.in.lines && x >= 0 && x < a.in.points)
-		value = AT(a.from)[((image * a.in.lines + y) * a.in.points + x) * a.in.channels + channel];
-	AT(a.to)[index] = value;
+	int seen = y >= 0 && y < a.in.lines && x >= 0 && x < a.in.points;
+	const float *from = AT(a.from) + ((image * a.in.lines + y) * a.in.points + x) * a.in.channels + channel;
+	if (shift > 0) {
+		four values = {0, 0, 0, 0};
+		if (seen) values = *(const four *)from;
+		((four *)AT(a.to))[index] = values;
+	} else {
+		AT(a.to)[index] = seen ? *from : 0;
+	}
 }
 
 // The transpose of im2col: each element of an image is the sum of what the pixels
-// that saw it give back, in order of their taps. Nothing is scattered.
+// that saw it give back, in order of their taps. Nothing is scattered. A stride of 1
+// or 2 is a shift.
 struct col2im_args {
 	const float *from; // a row for each pixel of the output
 	float *to;         // images
@@ -37,13 +51,14 @@ KERNEL(col2im, pixels(a.in) * a.in.channels) {
 	int x = rest % a.in.points;
 	rest /= a.in.points;
 	int y = rest % a.in.lines, image = rest / a.in.lines;
+	int shift = a.stride - 1;
 	float sum = 0;
 	for (int ty = 0; ty < 3; ty++) {
-		int down = y + 1 - ty, line = down / a.stride;
-		if (down < 0 || line * a.stride != down || line >= a.out.lines) continue;
+		int down = y + 1 - ty, line = down >> shift;
+		if (down < 0 || down & shift || line >= a.out.lines) continue;
 		for (int tx = 0; tx < 3; tx++) {
-			int right = x + 1 - tx, point = right / a.stride;
-			if (right < 0 || point * a.stride != right || point >= a.out.points) continue;
+			int right = x + 1 - tx, point = right >> shift;
+			if (right < 0 || right & shift || point >= a.out.points) continue;
 			sum += AT(a.from)[(((image * a.out.lines + line) * a.out.points + point) * 9 + ty * 3 + tx) * a.in.channels + channel];
 		}
 	}
