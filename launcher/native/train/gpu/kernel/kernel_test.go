@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -84,14 +85,28 @@ func bytes[T any](list []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(list))), len(list)*int(unsafe.Sizeof(list[0])))
 }
 
-// room is memory on the device for n elements.
+// fence is how many bytes stand on both sides of what lies on the device. Read as a
+// float32 each is a signalling NaN, which no arithmetic leaves as it is, and as a
+// float64 it is about 10³⁰⁷.
+const fence = 256
+
+// room is memory on the device for n elements, filled as the fence is.
 func room[T any](b *bench, n int) cuda.Pointer {
 	b.Helper()
 	var one T
-	p, err := b.device.Alloc(int64(n) * int64(unsafe.Sizeof(one)))
+	size := n*int(unsafe.Sizeof(one)) + 2*fence
+	filled := slices.Repeat([]byte{0xff, 0xff, 0xbf, 0xff}, (size+3)/4)[:size]
+	p, err := b.device.Alloc(int64(size))
 	b.did(err)
-	b.Cleanup(func() { b.did(b.device.Free(p)) })
-	return p
+	b.did(b.device.Upload(p, filled, b.stream))
+	b.Cleanup(func() {
+		now := get[byte](b, p, size)
+		if !slices.Equal(now[:fence], filled[:fence]) || !slices.Equal(now[size-fence:], filled[size-fence:]) {
+			b.Errorf("something was written beside an array of %d elements", n)
+		}
+		b.did(b.device.Free(p))
+	})
+	return p + fence
 }
 
 // put copies numbers to the device.
