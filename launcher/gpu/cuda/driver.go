@@ -101,6 +101,13 @@ func (d *Driver) symbols() []dl.Symbol {
 		{Name: "cuModuleUnload", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.ModuleUnload))},
 		{Name: "cuModuleGetFunction", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.ModuleGetFunction))},
 		{Name: "cuLaunchKernel", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.LaunchKernel))},
+		// Graphs, all there from CUDA 11.4 on; who never captures needs none of them.
+		{Name: "cuStreamBeginCapture_v2", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.StreamBeginCapture)), Optional: true},
+		{Name: "cuStreamEndCapture", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.StreamEndCapture)), Optional: true},
+		{Name: "cuGraphInstantiateWithFlags", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GraphInstantiate)), Optional: true},
+		{Name: "cuGraphLaunch", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GraphLaunch)), Optional: true},
+		{Name: "cuGraphDestroy", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GraphDestroy)), Optional: true},
+		{Name: "cuGraphExecDestroy", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GraphExecDestroy)), Optional: true},
 	}
 }
 

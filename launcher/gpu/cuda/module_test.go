@@ -88,7 +88,11 @@ type scaleArgs struct {
 }
 
 func (b *bench) launch(to cuda.Pointer, n int64, factor float32) error {
-	return b.Launch(b.scale, n, b.stream, unsafe.Pointer(&scaleArgs{to: to, n: n, factor: factor}))
+	return b.launchIn(to, n, factor, b.stream)
+}
+
+func (b *bench) launchIn(to cuda.Pointer, n int64, factor float32, s cuda.Stream) error {
+	return b.Launch(b.scale, n, s, unsafe.Pointer(&scaleArgs{to: to, n: n, factor: factor}))
 }
 
 // do fails the test where one of the calls failed.

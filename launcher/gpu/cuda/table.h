@@ -11,6 +11,8 @@ typedef void *CUstream;
 typedef void *CUevent;
 typedef void *CUmodule;
 typedef void *CUfunction;
+typedef void *CUgraph;
+typedef void *CUgraphExec;
 typedef unsigned long long CUdeviceptr;
 
 _Static_assert(sizeof(CUdeviceptr) == 8 && sizeof(void *) == 8, "CUDA here is of 64 bits");
@@ -49,6 +51,12 @@ struct cuda_table {
 	CUresult (*ModuleUnload)(CUmodule);
 	CUresult (*ModuleGetFunction)(CUfunction *, CUmodule, const char *);
 	CUresult (*LaunchKernel)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **);
+	CUresult (*StreamBeginCapture)(CUstream, int);
+	CUresult (*StreamEndCapture)(CUstream, CUgraph *);
+	CUresult (*GraphInstantiate)(CUgraphExec *, CUgraph, unsigned long long);
+	CUresult (*GraphLaunch)(CUgraphExec, CUstream);
+	CUresult (*GraphDestroy)(CUgraph);
+	CUresult (*GraphExecDestroy)(CUgraphExec);
 };
 
 static inline CUresult cuda_init(struct cuda_table *t) { return t->Init(0); }
@@ -130,6 +138,24 @@ static inline CUresult cuda_launch(struct cuda_table *t, uintptr_t f, unsigned b
 	void *parameters[] = {args};
 	return t->LaunchKernel((CUfunction)f, blocks, 1, 1, threads, 1, 1, 0, (CUstream)s, parameters, NULL);
 }
+
+// CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: other threads may go on as they like.
+static inline CUresult cuda_begin_capture(struct cuda_table *t, uintptr_t s) { return t->StreamBeginCapture((CUstream)s, 1); }
+static inline CUresult cuda_end_capture(struct cuda_table *t, uintptr_t s, uintptr_t *g) {
+	CUgraph graph = NULL;
+	CUresult r = t->StreamEndCapture((CUstream)s, &graph);
+	*g = (uintptr_t)graph;
+	return r;
+}
+static inline CUresult cuda_instantiate(struct cuda_table *t, uintptr_t *e, uintptr_t g) {
+	CUgraphExec exec = NULL;
+	CUresult r = t->GraphInstantiate(&exec, (CUgraph)g, 0);
+	*e = (uintptr_t)exec;
+	return r;
+}
+static inline CUresult cuda_graph_launch(struct cuda_table *t, uintptr_t e, uintptr_t s) { return t->GraphLaunch((CUgraphExec)e, (CUstream)s); }
+static inline CUresult cuda_graph_destroy(struct cuda_table *t, uintptr_t g) { return t->GraphDestroy((CUgraph)g); }
+static inline CUresult cuda_exec_destroy(struct cuda_table *t, uintptr_t e) { return t->GraphExecDestroy((CUgraphExec)e); }
 
 static inline const char *cuda_error(struct cuda_table *t, CUresult r) {
 	const char *s = NULL;

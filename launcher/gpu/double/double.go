@@ -12,7 +12,8 @@
 // A kernel runs as a function of C, which a source of kernels compiled for the
 // host brings along (kernel.h); a module is PTX, and each of its entries has to
 // have such a function, whose parameter is of the same size. Kernels have one
-// dimension and one parameter.
+// dimension and one parameter. Graphs repeat copies, fills, kernels and products,
+// in the order in which they were captured; collectives cannot be captured.
 //
 // Faults are asked for with environment variables, in the process of one rank;
 // allocations of device memory, launches and products are counted in the process,
@@ -24,6 +25,7 @@
 //	CUDA_DOUBLE_OUT_OF_MEMORY=5    this allocation is refused
 //	CUDA_DOUBLE_DELAY_US=1000      before each kernel
 //	CUDA_DOUBLE_LAUNCH_ERROR=5     this launch is refused
+//	CUDA_DOUBLE_GRAPH_ERROR=5      this launch of a graph is refused
 //	CUDA_DOUBLE_HANG=5             this one's kernel never begins
 //	CUDA_DOUBLE_ILLEGAL_ADDRESS=5  this one's kernel follows an address that is none: no
 //	                               work is done any more, and every later call answers that

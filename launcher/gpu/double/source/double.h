@@ -17,6 +17,12 @@ enum {
 	CUDA_NOT_READY = 600,
 	CUDA_ILLEGAL_ADDRESS = 700,
 	CUDA_LAUNCH_OUT_OF_RESOURCES = 701,
+	CUDA_CAPTURE_UNSUPPORTED = 900,
+	CUDA_CAPTURE_INVALIDATED = 901,
+	CUDA_CAPTURE_UNMATCHED = 903,
+	CUDA_CAPTURE_UNJOINED = 904,
+	CUDA_CAPTURE_ISOLATION = 905,
+	CUDA_CAPTURED_EVENT = 907,
 };
 
 enum { SUCCESS, UNHANDLED_CUDA, SYSTEM, INTERNAL, INVALID_ARGUMENT, INVALID_USAGE, REMOTE, IN_PROGRESS };
@@ -29,6 +35,8 @@ enum reduction { SUM, PROD, MAX, MIN, AVG, REDUCTIONS };
 struct stream;
 // Puts work behind what the stream has to do; it is handed a copy of these bytes.
 void stream_enqueue(struct stream *s, void (*work)(void *), const void *of, size_t bytes);
+// Whether what is put into the stream goes into a graph instead.
+int stream_captures(struct stream *s);
 // The GPU that is current on this thread, or -1.
 int current_device(void);
 // The error that the device met, or 0. It is final: work does nothing any more,
@@ -39,6 +47,12 @@ void device_fail(CUresult r);
 #define NEED_CONTEXT \
 	if (current_device() < 0) return CUDA_INVALID_CONTEXT; \
 	if (device_error() != 0) return device_error()
+
+// What a thread that captures must not call, since a graph would not repeat it; the
+// graph comes to nothing.
+CUresult spoil_capture(void);
+#define NEED_NO_CAPTURE \
+	if (spoil_capture() != 0) return CUDA_CAPTURE_UNSUPPORTED
 
 size_t size_of(enum type t);
 // to[i] = the reduction over ranks of slots[rank][i], for count elements. Sums

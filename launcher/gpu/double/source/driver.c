@@ -10,6 +10,7 @@
 struct task {
 	void (*work)(void *);
 	struct task *next;
+	size_t bytes;
 	unsigned char of[] __attribute__((aligned(16)));
 };
 
@@ -20,6 +21,17 @@ struct stream {
 	struct task *first, **last;
 	int waiting, ending; // tasks that have not ended
 	struct stream *next;
+	struct graph *into;         // while it captures
+	struct stream *next_inside; // of those that capture into the same graph
+	int captured, joined;       // tasks, and those that the graph's own stream waits for
+};
+
+// A graph is what was captured, in the order of the calls: nothing that is called
+// waits for what is called later, so that one stream can repeat it all.
+struct graph {
+	struct task *first, **last;
+	struct stream *streams; // the last is its own
+	int spoilt;
 };
 
 // All streams that there are, for calls that wait for the device.
@@ -35,7 +47,20 @@ struct moment {
 
 struct event {
 	struct moment *last; // NULL: never recorded
+	struct stream *in;   // recorded in this stream while it captured, after so many tasks
+	int after;
 };
+
+// The graph that this thread captures.
+static _Thread_local struct graph *capture;
+
+CUresult spoil_capture(void) {
+	if (capture == NULL) return 0;
+	capture->spoilt = 1;
+	return CUDA_CAPTURE_UNSUPPORTED;
+}
+
+int stream_captures(struct stream *s) { return s->into != NULL; }
 
 static pthread_mutex_t moment_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moment_changed = PTHREAD_COND_INITIALIZER;
@@ -85,6 +110,12 @@ CUresult cuGetErrorString(CUresult r, const char **s) {
 	case CUDA_NOT_FOUND: *s = "named symbol not found"; return 0;
 	case CUDA_NOT_READY: *s = "device not ready"; return 0;
 	case CUDA_ILLEGAL_ADDRESS: *s = "an illegal memory access was encountered"; return 0;
+	case CUDA_CAPTURE_UNSUPPORTED: *s = "operation not permitted when stream is capturing"; return 0;
+	case CUDA_CAPTURE_INVALIDATED: *s = "operation failed due to a previous error during capture"; return 0;
+	case CUDA_CAPTURE_UNMATCHED: *s = "operation failed because capture was not started in this stream"; return 0;
+	case CUDA_CAPTURE_UNJOINED: *s = "capturing stream has unjoined work"; return 0;
+	case CUDA_CAPTURE_ISOLATION: *s = "dependency created on uncaptured work in another stream"; return 0;
+	case CUDA_CAPTURED_EVENT: *s = "operation not permitted on an event last recorded in a capturing stream"; return 0;
 	case CUDA_LAUNCH_OUT_OF_RESOURCES: *s = "too many resources requested for launch"; return 0;
 	}
 	*s = NULL;
@@ -157,6 +188,7 @@ CUresult cuMemGetInfo_v2(size_t *left, size_t *total) {
 
 CUresult cuMemAlloc_v2(unsigned long long *p, size_t bytes) {
 	NEED_CONTEXT;
+	NEED_NO_CAPTURE;
 	if (bytes == 0) return CUDA_INVALID_VALUE;
 	if (atomic_fetch_add(&allocations, 1) + 1 == setting("CUDA_DOUBLE_OUT_OF_MEMORY", 0)) return CUDA_OUT_OF_MEMORY;
 	void *at;
@@ -172,6 +204,7 @@ static void wait_for_device(void);
 
 CUresult cuMemFree_v2(unsigned long long p) {
 	NEED_CONTEXT;
+	NEED_NO_CAPTURE;
 	if (p < DEVICE) return CUDA_INVALID_VALUE;
 	wait_for_device();
 	struct allocation *a = (struct allocation *)(HOST(p) - MARGIN);
@@ -190,6 +223,7 @@ CUresult cuMemFree_v2(unsigned long long p) {
 
 CUresult cuMemHostAlloc(void **p, size_t bytes, unsigned flags) {
 	NEED_CONTEXT;
+	NEED_NO_CAPTURE;
 	if (bytes == 0 || flags != 0) return CUDA_INVALID_VALUE;
 	if (posix_memalign(p, 4096, bytes) != 0) return CUDA_OUT_OF_MEMORY;
 	memset(*p, UNTOUCHED, bytes);
@@ -198,6 +232,7 @@ CUresult cuMemHostAlloc(void **p, size_t bytes, unsigned flags) {
 
 CUresult cuMemFreeHost(void *p) {
 	NEED_CONTEXT;
+	NEED_NO_CAPTURE;
 	if (p == NULL) return CUDA_INVALID_VALUE;
 	wait_for_device();
 	free(p);
@@ -264,7 +299,14 @@ void stream_enqueue(struct stream *s, void (*work)(void *), const void *of, size
 	struct task *t = malloc(sizeof *t + bytes);
 	t->work = work;
 	t->next = NULL;
+	t->bytes = bytes;
 	memcpy(t->of, of, bytes);
+	if (s->into != NULL) {
+		*s->into->last = t;
+		s->into->last = &t->next;
+		s->captured++;
+		return;
+	}
 	pthread_mutex_lock(&s->lock);
 	*s->last = t;
 	s->last = &t->next;
@@ -288,6 +330,7 @@ static void wait_for_device(void) {
 
 CUresult cuStreamQuery(struct stream *s) {
 	NEED_CONTEXT;
+	NEED_NO_CAPTURE;
 	pthread_mutex_lock(&s->lock);
 	int waiting = s->waiting;
 	pthread_mutex_unlock(&s->lock);
@@ -296,6 +339,7 @@ CUresult cuStreamQuery(struct stream *s) {
 
 CUresult cuStreamSynchronize(struct stream *s) {
 	NEED_CONTEXT;
+	NEED_NO_CAPTURE;
 	idle(s);
 	return device_error();
 }
@@ -370,6 +414,9 @@ static void reach(void *of) {
 
 CUresult cuEventRecord(struct event *e, struct stream *s) {
 	NEED_CONTEXT;
+	e->in = s->into != NULL ? s : NULL;
+	e->after = s->captured;
+	if (e->in != NULL) return 0; // the event has no time: it only says what waits for what
 	struct moment *m = calloc(1, sizeof *m);
 	m->holders = 2; // the event and the task
 	pthread_mutex_lock(&moment_lock);
@@ -388,9 +435,30 @@ static void await(void *of) {
 	pthread_mutex_unlock(&moment_lock);
 }
 
+// A stream that waits for what is captured is captured as well. The double knows
+// what a graph's own stream waits for itself, not by way of a third stream.
+static CUresult wait_captured(struct stream *s, struct event *e) {
+	struct graph *g = e->in->into;
+	if (g == NULL) return CUDA_CAPTURED_EVENT; // of a graph that is complete
+	if (s->into == NULL) {
+		s->into = g;
+		s->captured = s->joined = 0;
+		s->next_inside = g->streams;
+		g->streams = s;
+	}
+	if (s->into != g) return CUDA_CAPTURE_ISOLATION;
+	if (s->next_inside == NULL) e->in->joined = e->after;
+	return 0;
+}
+
 CUresult cuStreamWaitEvent(struct stream *s, struct event *e, unsigned flags) {
 	NEED_CONTEXT;
 	if (flags != 0) return CUDA_INVALID_VALUE;
+	if (e->in != NULL) return wait_captured(s, e);
+	if (s->into != NULL && e->last != NULL) {
+		s->into->spoilt = 1;
+		return CUDA_CAPTURE_ISOLATION;
+	}
 	pthread_mutex_lock(&moment_lock);
 	struct moment *m = e->last;
 	if (m != NULL) m->holders++;
@@ -401,6 +469,8 @@ CUresult cuStreamWaitEvent(struct stream *s, struct event *e, unsigned flags) {
 
 CUresult cuEventQuery(struct event *e) {
 	NEED_CONTEXT;
+	NEED_NO_CAPTURE;
+	if (e->in != NULL) return CUDA_CAPTURED_EVENT;
 	pthread_mutex_lock(&moment_lock);
 	int reached = e->last == NULL || e->last->reached;
 	pthread_mutex_unlock(&moment_lock);
@@ -409,10 +479,82 @@ CUresult cuEventQuery(struct event *e) {
 
 CUresult cuEventElapsedTime(float *ms, struct event *a, struct event *b) {
 	NEED_CONTEXT;
+	if (a->in != NULL || b->in != NULL) return CUDA_CAPTURED_EVENT;
 	if (a->last == NULL || b->last == NULL) return CUDA_INVALID_HANDLE;
 	pthread_mutex_lock(&moment_lock);
 	int reached = a->last->reached && b->last->reached;
 	if (reached) *ms = (float)((double)(b->last->at.tv_sec - a->last->at.tv_sec) * 1e3 + (double)(b->last->at.tv_nsec - a->last->at.tv_nsec) / 1e6);
 	pthread_mutex_unlock(&moment_lock);
 	return reached ? 0 : CUDA_NOT_READY;
+}
+
+CUresult cuStreamBeginCapture_v2(struct stream *s, int mode) {
+	NEED_CONTEXT;
+	if (mode != 1 || s->into != NULL || capture != NULL) return CUDA_INVALID_VALUE;
+	capture = calloc(1, sizeof *capture);
+	capture->last = &capture->first;
+	capture->streams = s;
+	s->into = capture;
+	s->next_inside = NULL;
+	s->captured = s->joined = 0;
+	return 0;
+}
+
+CUresult cuGraphDestroy(struct graph *g) {
+	for (struct task *t = g->first, *next; t != NULL; t = next) {
+		next = t->next;
+		free(t);
+	}
+	free(g);
+	return 0;
+}
+
+CUresult cuStreamEndCapture(struct stream *s, struct graph **out) {
+	NEED_CONTEXT;
+	*out = NULL;
+	if (s->into == NULL) return CUDA_INVALID_VALUE;
+	if (s->next_inside != NULL || s->into != capture) return CUDA_CAPTURE_UNMATCHED;
+	struct graph *g = capture;
+	capture = NULL;
+	CUresult r = g->spoilt ? CUDA_CAPTURE_INVALIDATED : 0;
+	for (struct stream *i = g->streams; i != NULL; i = i->next_inside) {
+		i->into = NULL;
+		if (i != s && i->joined < i->captured && r == 0) r = CUDA_CAPTURE_UNJOINED;
+	}
+	if (r != 0)
+		cuGraphDestroy(g);
+	else
+		*out = g;
+	return r;
+}
+
+static void append(struct graph *g, const struct task *t) {
+	struct task *copy = malloc(sizeof *copy + t->bytes);
+	memcpy(copy, t, sizeof *copy + t->bytes);
+	copy->next = NULL;
+	*g->last = copy;
+	g->last = &copy->next;
+}
+
+// An executable graph is a copy.
+CUresult cuGraphInstantiateWithFlags(struct graph **out, struct graph *g, unsigned long long flags) {
+	NEED_CONTEXT;
+	NEED_NO_CAPTURE;
+	if (flags != 0) return CUDA_INVALID_VALUE;
+	*out = calloc(1, sizeof **out);
+	(*out)->last = &(*out)->first;
+	for (struct task *t = g->first; t != NULL; t = t->next) append(*out, t);
+	return 0;
+}
+
+CUresult cuGraphExecDestroy(struct graph *g) { return cuGraphDestroy(g); }
+
+static atomic_long graph_launches;
+
+CUresult cuGraphLaunch(struct graph *g, struct stream *s) {
+	NEED_CONTEXT;
+	if (s->into != NULL) return CUDA_CAPTURE_UNSUPPORTED;
+	if (atomic_fetch_add(&graph_launches, 1) + 1 == setting("CUDA_DOUBLE_GRAPH_ERROR", 0)) return CUDA_LAUNCH_OUT_OF_RESOURCES;
+	for (struct task *t = g->first; t != NULL; t = t->next) stream_enqueue(s, t->work, t->of, t->bytes);
+	return 0;
 }

@@ -73,6 +73,7 @@ static CUresult check(const char *text, struct log l) {
 
 CUresult cuModuleLoadDataEx(struct module **out, const void *image, unsigned options, const int *option, void *const *value) {
 	NEED_CONTEXT;
+	NEED_NO_CAPTURE;
 	struct log l = {0};
 	for (unsigned i = 0; i < options; i++) switch (option[i]) {
 		case 3: case 4: break; // the log of information
@@ -89,6 +90,7 @@ CUresult cuModuleLoadDataEx(struct module **out, const void *image, unsigned opt
 
 CUresult cuModuleUnload(struct module *m) {
 	NEED_CONTEXT;
+	NEED_NO_CAPTURE;
 	free(m->text);
 	free(m);
 	return 0;

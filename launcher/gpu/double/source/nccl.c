@@ -276,6 +276,7 @@ static ncclResult_t issue(int kind, const void *send, void *recv, size_t count, 
 	if (type < 0 || type >= TYPES) return refuse(INVALID_ARGUMENT, "this type is none of the double's");
 	if (reduction < 0 || reduction >= REDUCTIONS || root < 0 || root >= c->size) return refuse(INVALID_ARGUMENT, "no such reduction or root");
 	if (s == NULL) return refuse(INVALID_ARGUMENT, "the double has no null stream");
+	if (stream_captures(s)) return refuse(INVALID_USAGE, "the double's collectives cannot be captured");
 	if (atomic_load(&c->settling) > 0 || atomic_load(&c->state) == IN_PROGRESS) return refuse(INVALID_USAGE, "the communicator is still busy with an earlier call");
 	struct operation operation, *o = &operation;
 	memset(o, 0, sizeof *o); // with its gaps: descriptions are compared as bytes
