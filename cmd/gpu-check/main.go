@@ -74,6 +74,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := errors.Join(os.WriteFile(page, []byte(report.markdown()), 0o644), os.WriteFile(*record, text, 0o644)); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "passed; commit %s and %s, and correct the sentences in docs/nccl.md and README.md that go test ./launcher/gpucheck names\n", page, *record)
+	fmt.Fprintf(stdout, "passed; commit %s and %s, and correct the sentences in the documents that go test ./launcher/gpucheck names\n", page, *record)
 	return nil
 }
