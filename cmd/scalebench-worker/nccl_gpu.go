@@ -17,6 +17,9 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/native/collective/bench"
 	"github.com/scalebench/scalebench/launcher/native/collective/bench/gpu"
+	"github.com/scalebench/scalebench/launcher/native/train"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu"
+	engine "github.com/scalebench/scalebench/launcher/native/train/gpu"
 	"github.com/scalebench/scalebench/launcher/telemetry"
 	"github.com/scalebench/scalebench/launcher/telemetry/nvidia"
 	"github.com/scalebench/scalebench/launcher/world"
@@ -29,6 +32,19 @@ func openNCCL(ctx context.Context, g *collective.Group, w world.World) (bench.Tr
 		return nil, err
 	}
 	return gpu.Open(ctx, g, w, timeout, os.Getenv)
+}
+
+// openEngine makes the trainer's engine on this rank's GPU.
+func openEngine(ctx context.Context, o cpu.Options, precision string, g *collective.Group, w world.World) (train.GPU, error) {
+	timeout, err := peerTimeout(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.Open(ctx, engine.Options{Options: o, Precision: precision, Timeout: timeout}, g, w, os.Getenv)
+	if err != nil {
+		return nil, err // and no interface around a nil
+	}
+	return e, nil
 }
 
 // lookForNCCL loads NCCL and CUDA's driver, as a run would.

@@ -14,23 +14,26 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
 	"github.com/scalebench/scalebench/launcher/framework"
+	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/double"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics"
 )
 
 // withDouble is this binary as the worker, with the double as its libraries.
 func withDouble(t *testing.T, environment []string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	path, err := double.Build(t.TempDir(), "libnccl-double.so")
+	path, err := double.BuildKernels(t.TempDir(), "libgpu-double.so", kernel.Source())
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(append(os.Environ(), "SCALEBENCH_TEST_AS_WORKER=1", nccl.Variable+"="+path, cuda.Variable+"="+path), environment...)
+	cmd.Env = append(append(os.Environ(), "SCALEBENCH_TEST_AS_WORKER=1", nccl.Variable+"="+path, cuda.Variable+"="+path, cublas.Variable+"="+path), environment...)
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	err = cmd.Run()
@@ -88,10 +91,10 @@ func TestGPUCollective(t *testing.T) {
 	}
 }
 
-// In a run of a study the doubts are events, which every table and figure of the
-// run's numbers then shows.
-func TestGPUDoubtsAreKept(t *testing.T) {
-	s, err := study.Parse("study.toml", []byte("[study]\nname = \"t\"\n[workload]\nkind = \"collective\"\nbackend = \"nccl\"\nmax_bytes = 64\niterations = 1\n[resources]\ndevice = \"gpu\"\n[sweep]\nworkers = [2]\n"), framework.ForStudy())
+// ofStudy is the run folder of a study's first point, which has to have 2 workers.
+func ofStudy(t *testing.T, text string) rundir.Folder {
+	t.Helper()
+	s, err := study.Parse("study.toml", []byte("[study]\nname = \"t\"\n"+text+"[resources]\ndevice = \"gpu\"\n[sweep]\nworkers = [2]\n"), framework.ForStudy())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,16 +102,23 @@ func TestGPUDoubtsAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(plan.Points[0].Point)
+	point, err := json.Marshal(plan.Points[0].Point)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := rundir.Folder(t.TempDir())
-	for path, content := range map[string]string{dir.Point(): string(text), dir.Nonce(): "0123456789abcdef\n"} {
+	for path, content := range map[string]string{dir.Point(): string(point), dir.Nonce(): "0123456789abcdef\n"} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+// runTwo runs both ranks of the folder's point, on one GPU of the double, and returns
+// the doubts and the versions that they wrote down.
+func runTwo(t *testing.T, dir rundir.Folder, command string) (doubts []string, versions map[string]string) {
+	t.Helper()
 	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
 	if err != nil {
 		t.Fatal(err)
@@ -117,23 +127,47 @@ func TestGPUDoubtsAreKept(t *testing.T) {
 	for rank := range 2 {
 		w := world.World{Rank: rank, Size: 2, LocalRank: rank, LocalSize: 2, Nodes: 1, Address: "127.0.0.1", Port: port}
 		ranks.Go(func() {
-			if _, complaint, err := withDouble(t, append(w.Environ(), framework.RunVariable+"="+dir.Path(), "SCALEBENCH_SHARE_GPU=1"), "collective"); err != nil {
+			if _, complaint, err := withDouble(t, append(w.Environ(), framework.RunVariable+"="+dir.Path(), "SCALEBENCH_SHARE_GPU=1"), command); err != nil {
 				t.Errorf("rank %d: %v %s", rank, err, complaint)
 			}
 		})
 	}
 	ranks.Wait()
-	var doubts []string
-	version := ""
 	for _, e := range events(t, dir, "rank") {
 		if e.Note != nil {
 			doubts = append(doubts, e.Note.Text)
 		}
 		if e.Environment != nil {
-			version = e.Environment.Versions["nccl"]
+			versions = e.Environment.Versions
 		}
 	}
-	if strings.Join(doubts, "|") != "DOUBLE, not a GPU|ranks share a GPU, not performance" || !strings.HasPrefix(version, "DOUBLE of NCCL") {
-		t.Errorf("%q, NCCL %q", doubts, version)
+	return doubts, versions
+}
+
+// In a run of a study the doubts are events, which every table and figure of the
+// run's numbers then shows.
+func TestGPUDoubtsAreKept(t *testing.T) {
+	dir := ofStudy(t, "[workload]\nkind = \"collective\"\nbackend = \"nccl\"\nmax_bytes = 64\niterations = 1\n")
+	doubts, versions := runTwo(t, dir, "collective")
+	if strings.Join(doubts, "|") != "DOUBLE, not a GPU|ranks share a GPU, not performance" || !strings.HasPrefix(versions["nccl"], "DOUBLE of NCCL") {
+		t.Errorf("%q, NCCL %q", doubts, versions["nccl"])
+	}
+}
+
+// The trainer on GPUs, as a study asks for it.
+func TestGPUTraining(t *testing.T) {
+	dir := ofStudy(t, "[workload]\nmodel = \"cnn\"\nprecision = \"tf32\"\nbatch = 2\nmax_steps = 3\n[data]\nkind = \"synthetic\"\ntrain_samples = 16\ntest_samples = 4\n")
+	doubts, versions := runTwo(t, dir, "train")
+	if len(doubts) != 3 || !strings.HasPrefix(versions["cublas"], "DOUBLE of cuBLAS") {
+		t.Errorf("%q, cuBLAS %q", doubts, versions["cublas"])
+	}
+	stops := 0
+	for _, e := range events(t, dir, "rank") {
+		if e.Stop != nil && e.Stop.Status == metrics.StopDone && e.Stop.Steps == 3 {
+			stops++
+		}
+	}
+	if stops == 0 {
+		t.Error("no rank made its three steps")
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpucheck"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/native/collective/bench"
+	"github.com/scalebench/scalebench/launcher/native/train"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/telemetry"
 	"github.com/scalebench/scalebench/launcher/world"
 )
@@ -19,6 +21,11 @@ import (
 // openNCCL says what to do: this worker links no GPU's libraries.
 func openNCCL(context.Context, *collective.Group, world.World) (bench.Transport, error) {
 	return nil, fmt.Errorf("this worker has no backend \"nccl\"; `make worker-gpu` builds one that has (%s)", gpucheck.Standing())
+}
+
+// openEngine says what to do likewise.
+func openEngine(context.Context, cpu.Options, string, *collective.Group, world.World) (train.GPU, error) {
+	return nil, fmt.Errorf("this worker trains on CPUs only; `make worker-gpu` builds one that trains on GPUs: name it in the site file (worker = …), or set resources.device = \"cpu\" (%s)", gpucheck.Standing())
 }
 
 // lookForNCCL has nothing to load it with.

@@ -28,6 +28,6 @@ func trainNative(c *cli.Context) error {
 	return train.Run(ctx, p.point, p.world, train.Options{
 		Nonce: p.nonce, Events: p.events, Log: os.Stdout, Version: version.String(),
 		Timeout: p.timeout, JoinTimeout: p.timeout, Kernels: os.Getenv(train.KernelsVariable),
-		Began: metrics.ProcessStart(), ModelFile: p.run.Model(),
+		Began: metrics.ProcessStart(), ModelFile: p.run.Model(), OpenGPU: openEngine,
 	})
 }

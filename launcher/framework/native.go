@@ -34,11 +34,12 @@ var native = Framework{
 		if !slices.Contains(NativeModels, w.Model) {
 			wrong["workload.model"] = noModel(w.Model, "the native trainer", NativeModels)
 		}
-		if w.Precision != "fp32" {
-			wrong["workload.precision"] = fmt.Sprintf("the native trainer computes in fp32 only, not %s", w.Precision)
-		}
-		if p.Resources.Device != "cpu" {
-			wrong["resources.device"] = fmt.Sprintf("the native trainer runs on \"cpu\" only, not %q", p.Resources.Device)
+		switch {
+		case w.Precision == "fp32":
+		case w.Precision != "tf32":
+			wrong["workload.precision"] = fmt.Sprintf("the native trainer computes in fp32, and on GPUs in tf32, not in %s", w.Precision)
+		case p.Resources.Device != "gpu":
+			wrong["workload.precision"] = "only GPUs compute in tf32; set resources.device = \"gpu\", or precision = \"fp32\""
 		}
 		if _, own := study.ParseFunction(p.Data.Kind); own {
 			wrong["data.kind"] = fmt.Sprintf("%q is Python, which the native trainer does not run; valid: \"cifar10\", \"synthetic\"", p.Data.Kind)

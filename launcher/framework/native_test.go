@@ -1,0 +1,30 @@
+package framework
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/launcher/study"
+)
+
+// What the native trainer computes in depends on where.
+func TestNativePrecision(t *testing.T) {
+	for _, test := range []struct{ device, precision, want string }{
+		{"cpu", "fp32", ""},
+		{"gpu", "fp32", ""},
+		{"gpu", "tf32", ""},
+		{"cpu", "tf32", "only GPUs compute in tf32"},
+		{"gpu", "fp16", "not in fp16"},
+		{"cpu", "bf16", "not in bf16"},
+	} {
+		p := study.Point{
+			Workload:  study.Workload{Kind: "train", Train: study.Train{Model: "cnn", Precision: test.precision}},
+			Data:      study.Data{Kind: "synthetic"},
+			Resources: study.Resources{Device: test.device},
+		}
+		wrong := native.Check(p)
+		if got := wrong["workload.precision"]; (got == "") != (test.want == "") || !strings.Contains(got, test.want) || (test.want == "" && len(wrong) > 0) {
+			t.Errorf("%s on %s: %q, want %q", test.precision, test.device, wrong, test.want)
+		}
+	}
+}

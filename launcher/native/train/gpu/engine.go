@@ -1,0 +1,585 @@
+//go:build cgo
+
+// Package gpu trains networks on a GPU: the models, formulas, layouts and initial
+// parameters of package cpu, computed by cuBLAS, for products, and by kernels of our
+// own (package kernel). Nothing but the driver, cuBLAS and NCCL is needed on the
+// node; all are found at run time.
+//
+// A step puts all of its work on two streams and waits for it at its end. One stream
+// computes. The other is the communicator's: there NCCL sums a bucket of gradients
+// over the ranks as soon as an event says that the backward pass is done with it,
+// while the pass goes on. All device memory is allocated before the first step.
+//
+// Only the worker's GPU variant links this package.
+package gpu
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/scalebench/scalebench/launcher/gpu/cublas"
+	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+	"github.com/scalebench/scalebench/launcher/gpu/nccl"
+	"github.com/scalebench/scalebench/launcher/native/collective"
+	"github.com/scalebench/scalebench/launcher/native/seat"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/world"
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// Options are what an Engine is made for.
+type Options struct {
+	cpu.Options // but Threads and Kernels, which say nothing here
+
+	// Precision is that of products: "fp32", or "tf32", which rounds their factors to
+	// 10 bits of mantissa. Everything else is fp32.
+	Precision string
+	// Timeout is how long a rank waits for another, or for its GPU; 0: the default of
+	// package nccl.
+	Timeout time.Duration
+}
+
+// An Engine is one rank's copy of a model on its GPU. It belongs on the goroutine that
+// opened it, which is locked to its thread.
+type Engine struct {
+	o       Options
+	seat    *seat.Seat
+	group   *collective.Group
+	library *cublas.Library
+	net     *network
+	reducer *reducer
+	stream  cuda.Stream // that computes
+
+	parameters cuda.Pointer
+	velocity   cuda.Pointer // of Adam the mean of gradients
+	squares    cuda.Pointer // of Adam the mean of their squares; 0: SGD
+	statistics cuda.Pointer // running averages of batch normalisation, see bindStatistics
+	averages   int          // how many numbers those are
+	labels     cuda.Pointer
+	outcomes   cuda.Pointer // float64: of each image its loss, and 1 if it is classified rightly
+
+	hostImages, hostLabels, hostOutcomes *cuda.Pinned
+
+	done  cuda.Event // the pass
+	norms []bucket   // of synchronised batch normalisation: its sums over the ranks
+
+	initial    *model.Trained
+	updates    int   // steps so far
+	begun      int   // gradients so far
+	images     int   // that the last Gradient was of
+	normsBegun int   // sums of synchronised batch normalisation in the running pass
+	failed     error // of an update, which nobody has been told
+	ended      error // why the ranks parted; nil: they have not, or in order
+	ctx        context.Context
+}
+
+// Open takes this rank's seat at a GPU, among the ranks of g, whose place in the world
+// is w, and builds the model there. All ranks call it. Libraries are looked for as
+// getenv (os.Getenv) says. g stays the caller's: the ranks found each other with it,
+// and use it for averages of statistics.
+func Open(ctx context.Context, o Options, g *collective.Group, w world.World, getenv func(string) string) (*Engine, error) {
+	if o.Timeout <= 0 {
+		o.Timeout = nccl.DefaultTimeout
+	}
+	e := &Engine{o: o, group: g, ctx: ctx}
+	if err := e.describe(); err != nil {
+		return nil, err
+	}
+	var err error
+	if e.library, err = cublas.Open(getenv); err != nil {
+		return nil, err
+	}
+	if e.seat, err = seat.Take(ctx, g, w, o.Timeout, getenv); err != nil {
+		return nil, err
+	}
+	if err := e.prepare(); err != nil {
+		err = e.End(ctx, err) // the others wait for this rank
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// describe plans the model, without a GPU.
+func (e *Engine) describe() error {
+	o := e.o
+	switch {
+	case o.Batch < 1 || o.GlobalBatch < o.Batch:
+		return fmt.Errorf("a batch of %d on this rank and %d over all; want 1 or more, and no less over all", o.Batch, o.GlobalBatch)
+	case o.Precision != "fp32" && o.Precision != "tf32":
+		return fmt.Errorf(`precision %q; on GPUs the native trainer has "fp32" and "tf32"`, o.Precision)
+	}
+	layers, err := model.Find(o.Model, o.Classes)
+	if err != nil {
+		return err
+	}
+	if e.initial, err = cpu.Untrained(o.Model, o.Classes, o.Height, o.Width, o.Channels, o.Seed); err != nil {
+		return err
+	}
+	image := kernel.Shape{Lines: int32(o.Height), Points: int32(o.Width), Channels: int32(o.Channels)}
+	if e.net, err = newNetwork(layers, o.Batch, image); err != nil {
+		return err
+	}
+	a, size := &e.net.arena, int64(e.net.size())
+	e.reducer = &reducer{}
+	e.reducer.plan(a, e.net.size())
+	a.floats(size, &e.parameters)
+	a.floats(size, &e.velocity)
+	switch o.Optimizer {
+	case "", "sgd":
+	case "adam", "adamw":
+		a.floats(size, &e.squares)
+	default:
+		return fmt.Errorf(`optimizer %q is not known; want "sgd", "adam" or "adamw"`, o.Optimizer)
+	}
+	for _, u := range e.net.units {
+		e.averages += 2 * u.channels()
+	}
+	a.floats(int64(e.averages), &e.statistics)
+	a.reserve(int64(o.Batch), &e.labels)
+	a.doubles(2*int64(o.Batch), &e.outcomes)
+	return nil
+}
+
+// prepare brings the model to the GPU.
+func (e *Engine) prepare() (err error) {
+	device, n := e.seat.Device, e.net
+	if e.stream, err = device.NewStream(); err != nil {
+		return err
+	}
+	if n.kernels, err = kernel.Load(device); err != nil {
+		return err
+	}
+	major, _, err := device.Capability()
+	if err != nil {
+		return err
+	}
+	var workspace cuda.Pointer
+	n.arena.reserve(cublas.WorkspaceSize(major), &workspace)
+	if err := n.arena.place(device); err != nil {
+		return err
+	}
+	if n.blas, err = e.library.New(device, cublas.Options{Stream: e.stream, Workspace: workspace, WorkspaceBytes: cublas.WorkspaceSize(major), TF32: e.o.Precision == "tf32"}); err != nil {
+		return err
+	}
+	n.stream = e.stream
+	r := e.reducer
+	r.seat, r.kernels, r.compute, r.overlap = e.seat, n.kernels, e.stream, !e.o.SyncBatchNorm
+	n.bind(e.parameters, r.at(cpu.MaxVotes))
+	e.bindStatistics()
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	for _, p := range []struct {
+		to    **cuda.Pinned
+		bytes int64
+	}{
+		{&e.hostImages, 4 * int64(e.o.Batch*e.o.Height*e.o.Width*e.o.Channels)},
+		{&e.hostLabels, int64(e.o.Batch)},
+		{&e.hostOutcomes, 16 * int64(e.o.Batch)},
+	} {
+		if *p.to, err = device.AllocPinned(p.bytes); err != nil {
+			return err
+		}
+	}
+	if e.done, err = device.NewEvent(); err != nil {
+		return err
+	}
+	if e.o.SyncBatchNorm && e.seat.Comm.Size() > 1 {
+		n.ranks, n.sumOverRanks = e.seat.Comm.Size(), e.sumOverRanks
+		if e.norms, err = newBuckets(device, 2*len(n.units)); err != nil {
+			return err
+		}
+	}
+	for _, p := range []cuda.Pointer{e.velocity, e.squares} {
+		if p == 0 {
+			continue
+		}
+		if err := device.Fill(p, 0, e.GradientBytes(), e.stream); err != nil {
+			return err
+		}
+	}
+	parameters, statistics := e.split(e.initial)
+	return errors.Join(device.Upload(e.parameters, bytesOf(parameters), e.stream), device.Upload(e.statistics, bytesOf(statistics), e.stream))
+}
+
+// bindStatistics lays the running averages of all units into one buffer: of each the
+// means, then the variances.
+func (e *Engine) bindStatistics() {
+	at := e.statistics
+	for _, u := range e.net.units {
+		u.runningMean = at
+		u.runningVariance = at + cuda.Pointer(4*u.channels())
+		at += cuda.Pointer(8 * u.channels())
+	}
+}
+
+// isStatistic says that a tensor of a trained model is no parameter.
+func isStatistic(t model.Tensor) bool {
+	return strings.HasSuffix(t.Name, ".norm.mean") || strings.HasSuffix(t.Name, ".norm.variance")
+}
+
+// split lays the tensors of a model out as they lie here.
+func (e *Engine) split(t *model.Trained) (parameters, statistics []float32) {
+	for _, tensor := range t.Tensors {
+		if isStatistic(tensor) {
+			statistics = append(statistics, tensor.Data...)
+		} else {
+			parameters = append(parameters, tensor.Data...)
+		}
+	}
+	return parameters, statistics
+}
+
+// bytesOf are the numbers as they lie in memory, which is how the device has them:
+// both are little-endian.
+func bytesOf(values []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
+}
+
+// GPU is what the model is trained on.
+func (e *Engine) GPU() string {
+	return fmt.Sprintf("%s in %s, %s of its memory", e.seat.GPU(), e.o.Precision, number.Bytes(float64(e.net.arena.bytes)))
+}
+
+// Versions are those of what computes and reduces.
+func (e *Engine) Versions() map[string]string {
+	list := maps.Clone(e.seat.Versions())
+	list["cublas"] = e.library.Version()
+	if e.library.Double() {
+		list["cublas"] = e.library.String()
+	}
+	return list
+}
+
+// Doubts are why what is measured is no figure of the hardware.
+func (e *Engine) Doubts() []string {
+	list := e.seat.Doubts()
+	if e.library.Double() {
+		list = append(list, "products by a DOUBLE, not cuBLAS")
+	}
+	return list
+}
+
+// Parameters is how many trainable scalars the model has.
+func (e *Engine) Parameters() int { return e.net.size() }
+
+// GradientBytes is how much of a step's reduction is gradient.
+func (e *Engine) GradientBytes() int64 { return 4 * int64(e.net.size()) }
+
+// Input is where the caller puts a batch before Gradient or Evaluate: images as
+// [Batch][Height][Width][Channels], and a label for each. It is pinned memory.
+func (e *Engine) Input() (images []float32, labels []byte) {
+	return cuda.View[float32](e.hostImages), cuda.View[byte](e.hostLabels)
+}
+
+// Broadcast makes rank 0's parameters everybody's.
+func (e *Engine) Broadcast(ctx context.Context) error {
+	if e.seat.Comm.Size() == 1 {
+		return nil
+	}
+	at := uintptr(e.parameters)
+	if err := e.seat.Comm.Enqueue(ctx, nccl.Operation{Kind: nccl.Broadcast, Type: nccl.Float32, Count: int64(e.net.size()), Send: at, Recv: at}); err != nil {
+		return err
+	}
+	return e.seat.Comm.Wait(ctx)
+}
+
+// Gradient computes this rank's share of the gradient from the first n images of the
+// input, and begins to reduce it. It returns when the backward pass is done, so that
+// what Reduce takes is what the pass did not hide. communication is the part of it
+// that synchronised batch normalisation spent between the ranks.
+func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communication time.Duration, err error) {
+	alone := e.seat.Comm.Size() == 1
+	e.reducer.begin(e.o.NormsEvery > 0 && e.begun%e.o.NormsEvery == 0 && !alone && !e.o.SyncBatchNorm)
+	e.begun++
+	e.images, e.normsBegun, e.ctx = n, 0, ctx
+	if err := e.forward(n, true); err != nil {
+		return 0, 0, err
+	}
+	if err := e.net.backward(n, func(from int) error {
+		if alone {
+			return nil
+		}
+		return e.reducer.final(ctx, from)
+	}); err != nil {
+		return 0, 0, err
+	}
+	if err := e.await(ctx); err != nil {
+		return 0, 0, err
+	}
+	for _, b := range e.norms[:e.normsBegun] {
+		d, err := e.seat.Device.Elapsed(b.begin, b.end)
+		if err != nil {
+			return 0, 0, err
+		}
+		communication += d
+	}
+	loss, _ = e.outcome(n)
+	return loss, communication, nil
+}
+
+// Evaluate counts how many of the first n images of the input are classified rightly,
+// by the running averages of batch normalisation. loss is their sum.
+func (e *Engine) Evaluate(n int) (loss float64, correct int, err error) {
+	if err := e.forward(n, false); err != nil {
+		return 0, 0, err
+	}
+	if err := e.await(context.Background()); err != nil {
+		return 0, 0, err
+	}
+	loss, correct = e.outcome(n)
+	return loss, correct, nil
+}
+
+// forward puts the input, the forward pass and the loss on the stream.
+func (e *Engine) forward(n int, training bool) error {
+	switch {
+	case n < 1 || n > e.o.Batch:
+		return fmt.Errorf("a batch of %d images, the engine was made for 1 to %d", n, e.o.Batch)
+	case e.failed != nil:
+		return e.failed
+	}
+	device := e.seat.Device
+	if err := device.EnqueueUpload(e.net.images, e.hostImages, 0, 4*int64(n*e.o.Height*e.o.Width*e.o.Channels), e.stream); err != nil {
+		return err
+	}
+	if err := device.EnqueueUpload(e.labels, e.hostLabels, 0, int64(n), e.stream); err != nil {
+		return err
+	}
+	if err := e.net.forward(n, training); err != nil {
+		return err
+	}
+	loss := kernel.CrossEntropy{Logits: e.net.logits.data, Labels: e.labels, To: e.outcomes,
+		Scale: 1 / float32(e.o.GlobalBatch), Images: int32(n), Classes: int32(e.o.Classes)}
+	if training {
+		loss.Gradient = e.net.logits.grad
+	}
+	if err := e.net.kernels.CrossEntropy(e.stream, loss); err != nil {
+		return err
+	}
+	return device.EnqueueDownload(e.hostOutcomes, 0, 16*int64(n), e.outcomes, e.stream)
+}
+
+// outcome is what forward found, once it has been waited for.
+func (e *Engine) outcome(n int) (loss float64, correct int) {
+	found := cuda.View[float64](e.hostOutcomes)
+	for i := range n {
+		loss += found[2*i]
+		correct += int(found[2*i+1])
+	}
+	return loss, correct
+}
+
+// A step is over after milliseconds, and what comes next waits for it: waiting begins
+// with asking again and again. Then it sleeps, in a way that lasts hardly longer than
+// it is told to.
+const (
+	askFor = 2 * time.Millisecond
+	pause  = 50 * time.Microsecond
+)
+
+// await returns when what is on the stream that computes has been done. Meanwhile
+// another rank may give up, and the GPU may hang.
+func (e *Engine) await(ctx context.Context) error {
+	device, comm := e.seat.Device, e.seat.Comm
+	if err := device.Record(e.done, e.stream); err != nil {
+		return err
+	}
+	for begin := time.Now(); ; {
+		done, err := device.Reached(e.done)
+		if done {
+			return nil
+		}
+		waited := time.Since(begin)
+		switch {
+		case err != nil:
+		case ctx.Err() != nil:
+			err = fmt.Errorf("told to stop: %w", context.Cause(ctx))
+		case waited > e.o.Timeout:
+			err = fmt.Errorf("%s has not done its part of step %d for %v", e.seat.GPU(), e.updates+1, waited.Round(time.Second))
+		}
+		if err != nil {
+			comm.Abort(err)
+			return err
+		}
+		if _, err := comm.Poll(); err != nil {
+			return err
+		}
+		if waited > askFor {
+			nap := syscall.NsecToTimespec(int64(pause))
+			_ = syscall.Nanosleep(&nap, nil) // a signal may end it early
+		}
+	}
+}
+
+// sumOverRanks sums statistics of batch normalisation, between two kernels.
+func (e *Engine) sumOverRanks(at cuda.Pointer, count int) error {
+	device, stream, b := e.seat.Device, e.seat.Stream, e.norms[e.normsBegun]
+	e.normsBegun++
+	if err := errors.Join(device.Record(b.final, e.stream), device.Wait(stream, b.final), device.Record(b.begin, stream)); err != nil {
+		return err
+	}
+	if err := e.seat.Comm.Enqueue(e.ctx, nccl.Operation{Kind: nccl.AllReduce, Type: nccl.Float64, Reduction: nccl.Sum,
+		Count: int64(count), Send: uintptr(at), Recv: uintptr(at)}); err != nil {
+		return err
+	}
+	return errors.Join(device.Record(b.end, stream), device.Wait(e.stream, b.end))
+}
+
+// Reduce returns when the gradient is summed over all ranks, and with it up to
+// cpu.MaxVotes votes. busy is how long all-reduces of gradients were under way since
+// Gradient began, by the GPU's clock.
+func (e *Engine) Reduce(ctx context.Context, votes []float32) (busy time.Duration, err error) {
+	if e.seat.Comm.Size() == 1 {
+		return 0, nil // the sums are what they are
+	}
+	return e.reducer.finish(ctx, votes)
+}
+
+// SquaredNorms are those of the gradients of the step just reduced: see cpu.Engine.
+func (e *Engine) SquaredNorms() (own, averaged float64, ok bool) {
+	if !e.reducer.measure || e.images == 0 {
+		return 0, 0, false
+	}
+	share := float64(e.images) / float64(e.o.GlobalBatch)
+	return e.reducer.own / (share * share), e.reducer.total, true
+}
+
+// Update makes a step of the optimiser: see cpu.Engine. It does not wait for it; the
+// next step does.
+func (e *Engine) Update(learningRate float64) {
+	e.updates++
+	o, size, gradients := e.o, int32(e.net.size()), e.reducer.at(cpu.MaxVotes)
+	if e.squares == 0 {
+		e.failed = e.net.kernels.SGD(e.stream, kernel.SGD{Weights: e.parameters, Velocity: e.velocity, Gradients: gradients,
+			Count: size, Rate: float32(learningRate), Momentum: float32(o.Momentum), Decay: float32(o.WeightDecay)})
+		return
+	}
+	a := cpu.NewAdam(o.Options, learningRate, e.updates)
+	e.failed = e.net.kernels.Adam(e.stream, kernel.Adam{Weights: e.parameters, Mean: e.velocity, Squares: e.squares, Gradients: gradients, Count: size,
+		Beta1: a.Beta1, Rest1: a.Rest1, Beta2: a.Beta2, Rest2: a.Rest2, Coupled: a.Coupled, Keep: a.Keep, Size: a.Size, Root: a.Root, Epsilon: a.Epsilon})
+}
+
+// AverageStatistics replaces the running averages of batch normalisation by their mean
+// over all ranks: see cpu.Engine.
+func (e *Engine) AverageStatistics(ctx context.Context) error {
+	if e.failed != nil {
+		return e.failed
+	}
+	if err := e.await(ctx); err != nil || e.averages == 0 {
+		return err
+	}
+	all, err := e.download(e.statistics, e.averages)
+	if err != nil {
+		return err
+	}
+	if err := e.group.AllReduce(ctx, all); err != nil {
+		return err
+	}
+	for i := range all {
+		all[i] /= float32(e.group.Size())
+	}
+	return e.seat.Device.Upload(e.statistics, bytesOf(all), e.stream)
+}
+
+// download copies numbers from the device, behind what is on the stream. After the
+// ranks have parted because of a failure the stream may never get there: then it has
+// to be idle.
+func (e *Engine) download(from cuda.Pointer, n int) ([]float32, error) {
+	if e.ended != nil && !e.idle() {
+		return nil, fmt.Errorf("the GPU does not answer after: %w", e.ended)
+	}
+	list := make([]float32, n)
+	return list, e.seat.Device.Download(bytesOf(list), from, e.stream)
+}
+
+// idle reports whether nothing is on either stream.
+func (e *Engine) idle() bool {
+	for _, s := range []cuda.Stream{e.stream, e.seat.Stream} {
+		if s == 0 {
+			continue
+		}
+		if done, err := e.seat.Device.Done(s); !done || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Trained is the model as it is evaluated.
+func (e *Engine) Trained() (*model.Trained, error) {
+	parameters, err := e.download(e.parameters, e.net.size())
+	if err != nil {
+		return nil, err
+	}
+	statistics, err := e.download(e.statistics, e.averages)
+	if err != nil {
+		return nil, err
+	}
+	t := *e.initial
+	t.Tensors = slices.Clone(t.Tensors)
+	for i := range t.Tensors {
+		from := &parameters
+		if isStatistic(t.Tensors[i]) {
+			from = &statistics
+		}
+		n := len(t.Tensors[i].Data)
+		t.Tensors[i].Data, *from = (*from)[:n:n], (*from)[n:]
+	}
+	return &t, nil
+}
+
+// WriteParameters writes all parameters as little-endian IEEE 754.
+func (e *Engine) WriteParameters(w io.Writer) error {
+	list, err := e.download(e.parameters, e.net.size())
+	if err != nil {
+		return err
+	}
+	buffer := make([]byte, 0, 4*len(list))
+	for _, v := range list {
+		buffer = binary.LittleEndian.AppendUint32(buffer, math.Float32bits(v))
+	}
+	_, err = w.Write(buffer)
+	return err
+}
+
+// End leaves the other ranks in order, or tells them why this one cannot go on, and
+// returns that.
+func (e *Engine) End(ctx context.Context, reason error) error {
+	err := e.seat.Leave(ctx, reason)
+	e.ended = err
+	return err
+}
+
+// Close gives everything back, where the GPU still answers; where it does not, the end
+// of the process does.
+func (e *Engine) Close() {
+	device := e.seat.Device
+	defer device.Release()
+	if !e.idle() {
+		return
+	}
+	if e.net.blas != nil {
+		_ = e.net.blas.Destroy()
+	}
+	e.reducer.close(device)
+	freePinned(e.hostImages, e.hostLabels, e.hostOutcomes)
+	destroyEvents(device, e.norms, e.done)
+	e.net.arena.free(device)
+	if e.stream != 0 {
+		_ = device.DestroyStream(e.stream)
+	}
+}

@@ -1,0 +1,230 @@
+//go:build cgo
+
+package gpu
+
+import (
+	"fmt"
+
+	"github.com/scalebench/scalebench/launcher/gpu/cublas"
+	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/model"
+)
+
+// A network is layers in the order of the forward pass, ending in the logits. Its
+// methods put work on the stream and do not wait.
+type network struct {
+	arena   arena
+	kernels *kernel.Set
+	blas    *cublas.Handle
+	stream  cuda.Stream
+	batch   int // most images at once
+
+	images     cuda.Pointer // the batch, NHWC
+	logits     *tensor
+	layers     []layer
+	ends       []int // by layer: how many parameters there are up to its own
+	units      []*unit
+	parameters []*parameter
+	gradients  map[chain]*reservation
+
+	// Memory that the layers use in turns; none needs what another left there.
+	columns  workspace // of im2col, and its gradient
+	delta    workspace // gradient by a convolution's output
+	arriving workspace // gradient by an outcome
+	partial  workspace // float64: sums over chunks
+	sums     workspace // float64: sums over those
+
+	// Statistics of batch normalisation over all ranks' batches; nil: over this
+	// rank's. sumOverRanks sums so many float64 in place.
+	sumOverRanks func(at cuda.Pointer, count int) error
+	ranks        int // whose batches the statistics are of
+
+	failed error // the first error of the running pass
+}
+
+// A tensor is the activations of a batch where they are no images any more, and the
+// gradient by them; 0: none is wanted.
+type tensor struct {
+	size       int
+	data, grad cuda.Pointer
+}
+
+// A layer computes its output from its input, and the input's gradient and its
+// parameters' from the output's. Errors go to network.do.
+type layer interface {
+	forward(images int32, training bool)
+	backward(images int32)
+}
+
+// A parameter is a part of the flat parameter and gradient buffers.
+type parameter struct {
+	at, size int // in elements
+	w, g     cuda.Pointer
+}
+
+// A workspace is as large as the largest of its uses.
+type workspace struct {
+	elements int64
+	at       cuda.Pointer
+}
+
+func (w *workspace) need(elements int64) { w.elements = max(w.elements, elements) }
+
+// A chain is gradients that take turns in one memory: see package cpu.
+type chain struct {
+	shape kernel.Shape
+	odd   bool
+}
+
+// newNetwork plans the layers of a description that package cpu has accepted.
+func newNetwork(layers []model.Layer, batch int, image kernel.Shape) (*network, error) {
+	n := &network{batch: batch, gradients: map[chain]*reservation{}, ranks: 1}
+	n.arena.floats(elements(n.whole(image)), &n.images)
+	flat := &tensor{size: int(image.Lines * image.Points * image.Channels)} // until there is a pool, the images
+	input := flat
+	for i, l := range layers {
+		switch {
+		case l.Form == model.Convolution && flat == input:
+			n.addUnit(image, l)
+		case l.Form == model.AveragePool && len(n.units) > 0:
+			flat = n.addPool(n.units[len(n.units)-1])
+		case l.Form == model.Dense:
+			flat = n.addDense(flat, l.Outputs, l.ReLU)
+		default:
+			return nil, fmt.Errorf("layer %d of the model is of a kind that cannot follow the one before it", i+1)
+		}
+		n.ends = append(n.ends, len(n.parameters))
+	}
+	n.logits = flat
+	for _, w := range []*workspace{&n.columns, &n.delta, &n.arriving} {
+		n.arena.floats(w.elements, &w.at)
+	}
+	for _, w := range []*workspace{&n.partial, &n.sums} {
+		n.arena.doubles(w.elements, &w.at)
+	}
+	return n, nil
+}
+
+// whole is a shape with the batch's images.
+func (n *network) whole(s kernel.Shape) kernel.Shape {
+	s.Images = int32(n.batch)
+	return s
+}
+
+func elements(s kernel.Shape) int64 { return rows(s) * int64(s.Channels) }
+
+// rows is how many pixels there are in all images.
+func rows(s kernel.Shape) int64 { return int64(s.Images) * int64(s.Lines) * int64(s.Points) }
+
+// tensor plans activations and their gradient.
+func (n *network) tensor(size int) *tensor {
+	t := &tensor{size: size}
+	n.arena.floats(int64(n.batch)*int64(size), &t.data)
+	n.arena.floats(int64(n.batch)*int64(size), &t.grad)
+	return t
+}
+
+func (n *network) parameter(size int) *parameter {
+	p := &parameter{size: size}
+	if last := len(n.parameters) - 1; last >= 0 {
+		p.at = n.parameters[last].at + n.parameters[last].size
+	}
+	n.parameters = append(n.parameters, p)
+	return p
+}
+
+// size is how many numbers the parameters are.
+func (n *network) size() int {
+	last := n.parameters[len(n.parameters)-1]
+	return last.at + last.size
+}
+
+// bind lays the parameters into one buffer, and their gradients into another.
+func (n *network) bind(values, gradients cuda.Pointer) {
+	for _, p := range n.parameters {
+		p.w, p.g = values+cuda.Pointer(4*p.at), gradients+cuda.Pointer(4*p.at)
+	}
+}
+
+// needSums plans for sums over as many rows of so many columns, or fewer: there are at
+// most the square of the cube root's chunks, and the cube root's chunks of those.
+func (n *network) needSums(rows int64, columns int) {
+	root := int64(kernel.Chunk(int32(rows)))
+	n.partial.need(root * root * int64(columns))
+	n.sums.need((root + 1 + 2) * int64(columns)) // behind them a row and another: see sumOfRanks
+}
+
+// sumUp makes few rows of the sums over chunks in n.partial, for a kernel that adds
+// up the rest.
+func (n *network) sumUp(rows int64, columns int) (left int32) {
+	chunk := kernel.Chunk(int32(rows))
+	first := kernel.Chunks(int32(rows), chunk)
+	n.do(n.kernels.SumRows(n.stream, kernel.SumRows{From: n.partial.at, To: n.sums.at, Rows: first, Columns: int32(columns), Chunk: chunk}))
+	return kernel.Chunks(first, chunk)
+}
+
+// sumOfRanks adds up what sumUp left, on this rank and then on all: own and all are
+// one row each.
+func (n *network) sumOfRanks(left int32, columns int) (own, all cuda.Pointer) {
+	own = n.sums.at + cuda.Pointer(8*int64(left)*int64(columns))
+	all = own + cuda.Pointer(8*columns)
+	n.do(n.kernels.SumRows(n.stream, kernel.SumRows{From: n.sums.at, To: own, Rows: left, Columns: int32(columns), Chunk: left}))
+	n.do(n.kernels.SumRows(n.stream, kernel.SumRows{From: own, To: all, Rows: 1, Columns: int32(columns), Chunk: 1}))
+	n.do(n.sumOverRanks(all, columns))
+	return own, all
+}
+
+// do keeps the first error of a pass.
+func (n *network) do(err error) {
+	if n.failed == nil {
+		n.failed = err
+	}
+}
+
+// product is c = a·b.
+func (n *network) product(c, a, b cublas.Matrix) { n.do(n.blas.Product(c, a, b, 1, 0)) }
+
+// matrix is one without gaps between its rows.
+func matrix(at cuda.Pointer, rows int64, columns int) cublas.Matrix {
+	return cublas.Matrix{At: at, Rows: int(rows), Columns: columns}
+}
+
+// transposed is a matrix read the other way.
+func transposed(m cublas.Matrix) cublas.Matrix {
+	m.Transposed = !m.Transposed
+	return m
+}
+
+// forward computes the logits.
+func (n *network) forward(images int, training bool) error {
+	n.failed = nil
+	for _, l := range n.layers {
+		if l.forward(int32(images), training); n.failed != nil {
+			return n.failed
+		}
+	}
+	return nil
+}
+
+// backward computes all gradients, from the last layer to the first. final is called
+// when work that makes the elements from an index of the flat gradient on final is on
+// the stream.
+func (n *network) backward(images int, final func(from int) error) error {
+	n.failed = nil
+	for i := len(n.layers) - 1; i >= 0; i-- {
+		if n.layers[i].backward(int32(images)); n.failed != nil {
+			return n.failed
+		}
+		first := 0
+		if i > 0 {
+			first = n.ends[i-1]
+		}
+		if first < n.ends[i] {
+			if err := final(n.parameters[first].at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
