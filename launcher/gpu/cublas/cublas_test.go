@@ -53,7 +53,7 @@ func library(t *testing.T, path string) string {
 	return path
 }
 
-// A bench is a GPU of the double, with cuBLAS's.
+// A bench is a GPU with cuBLAS.
 type bench struct {
 	*cuda.Device
 	t       *testing.T
@@ -62,16 +62,30 @@ type bench struct {
 	options cublas.Options
 }
 
+// newBench is one of the double's, or where tests run on a GPU a real one.
 func newBench(t *testing.T) *bench {
+	t.Helper()
+	if !double.OnGPU() {
+		return newDouble(t)
+	}
+	return benchOf(t, os.Getenv)
+}
+
+// newDouble is one for what only the double does.
+func newDouble(t *testing.T) *bench {
 	t.Helper()
 	path := library(t, filepath.Join(t.TempDir(), "lib.so"))
 	variables := map[string]string{cublas.Variable: path, cuda.Variable: path}
-	getenv := func(name string) string {
+	return benchOf(t, func(name string) string {
 		if v, ours := variables[name]; ours {
 			return v
 		}
 		return os.Getenv(name)
-	}
+	})
+}
+
+func benchOf(t *testing.T, getenv func(string) string) *bench {
+	t.Helper()
 	driver, err := cuda.Open(getenv)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +101,11 @@ func newBench(t *testing.T) *bench {
 	if b.stream, err = b.NewStream(); err != nil {
 		t.Fatal(err)
 	}
-	size := cublas.WorkspaceSize(8)
+	major, _, err := b.Capability()
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := cublas.WorkspaceSize(major)
 	workspace, err := b.Alloc(size)
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +271,7 @@ func TestProductForgetsWhatWas(t *testing.T) {
 
 // TF32 keeps 10 bits behind the first: of 1 + 2⁻¹² nothing but 1 is left.
 func TestTF32(t *testing.T) {
-	b := newBench(t)
+	b := newDouble(t)
 	a := b.put(cublas.Matrix{Rows: 1, Columns: 1}, func(int, int) float32 { return 1 + 1.0/4096 })
 	c := b.put(cublas.Matrix{Rows: 1, Columns: 1}, func(int, int) float32 { return 0 })
 	for tf32, want := range map[bool]float32{false: (1 + 1.0/4096) * (1 + 1.0/4096), true: 1} {
@@ -337,7 +355,7 @@ func status(t *testing.T, err error, call string, status int) {
 func TestFaults(t *testing.T) {
 	t.Setenv("CUBLAS_DOUBLE_ERROR", "2")
 	t.Setenv("CUBLAS_DOUBLE_CORRUPT", "3")
-	b := newBench(t)
+	b := newDouble(t)
 	h := b.handle()
 	m := b.put(cublas.Matrix{Rows: 2, Columns: 2}, func(row, column int) float32 { return float32(1 - (row+column)%2) })
 	c := b.put(cublas.Matrix{Rows: 2, Columns: 2}, func(int, int) float32 { return 0 })
@@ -368,7 +386,7 @@ func TestFaults(t *testing.T) {
 // After an error of a kernel, cuBLAS is of no use either.
 func TestLostDevice(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_ILLEGAL_ADDRESS", "1")
-	b := newBench(t)
+	b := newDouble(t)
 	h := b.handle()
 	ptx, err := os.ReadFile(filepath.Join(kernels, "scale.ptx"))
 	if err != nil {

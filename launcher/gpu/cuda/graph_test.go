@@ -65,7 +65,7 @@ func TestGraph(t *testing.T) {
 
 func TestGraphErrors(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_GRAPH_ERROR", "2")
-	b := newBench(t)
+	b := newDouble(t)
 	p := b.one()
 	second, err := b.NewStream()
 	b.do(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/double"
 )
 
-// A bench is one GPU of the double, with the kernel "scale".
+// A bench is a GPU with the kernel "scale".
 type bench struct {
 	*cuda.Device
 	t      *testing.T
@@ -47,7 +47,17 @@ func scalePTX(t *testing.T) string {
 	return string(ptx)
 }
 
+// newBench is one of the double's, or where tests run on a GPU a real one.
 func newBench(t *testing.T) *bench {
+	t.Helper()
+	if !double.OnGPU() {
+		return newDouble(t)
+	}
+	return benchOf(t, os.Getenv)
+}
+
+// newDouble is one for what only the double does.
+func newDouble(t *testing.T) *bench {
 	t.Helper()
 	library, err := built()
 	if err != nil {
@@ -59,7 +69,12 @@ func newBench(t *testing.T) *bench {
 	if err := os.WriteFile(path, library, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	driver, err := cuda.Open(func(string) string { return path })
+	return benchOf(t, func(string) string { return path })
+}
+
+func benchOf(t *testing.T, getenv func(string) string) *bench {
+	t.Helper()
+	driver, err := cuda.Open(getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +182,7 @@ func TestLaunchRange(t *testing.T) {
 }
 
 func TestLoadErrors(t *testing.T) {
-	b := newBench(t)
+	b := newDouble(t)
 	ptx := scalePTX(t)
 	for _, test := range []struct{ ptx, want string }{
 		{"", "this is not PTX"},
@@ -192,7 +207,7 @@ func TestLoadErrors(t *testing.T) {
 
 func TestFillCopyAttributes(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_MEMORY", "1000000")
-	b := newBench(t)
+	b := newDouble(t)
 	p, err := b.Alloc(1000)
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +249,7 @@ func TestFillCopyAttributes(t *testing.T) {
 func TestWait(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_DELAY_US", "20000")
 	t.Setenv("CUDA_DOUBLE_HANG", "3")
-	b := newBench(t)
+	b := newDouble(t)
 	p, err := b.Alloc(4)
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +287,7 @@ func TestWait(t *testing.T) {
 
 func TestRefusedLaunch(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_LAUNCH_ERROR", "2")
-	b := newBench(t)
+	b := newDouble(t)
 	p, err := b.Alloc(4)
 	if err != nil {
 		t.Fatal(err)
@@ -285,7 +300,7 @@ func TestRefusedLaunch(t *testing.T) {
 func TestOutOfMemory(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_OUT_OF_MEMORY", "2")
 	t.Setenv("CUDA_DOUBLE_MEMORY", "1000")
-	b := newBench(t)
+	b := newDouble(t)
 	p, err := b.Alloc(600)
 	if err != nil {
 		t.Fatal(err)
@@ -304,7 +319,7 @@ func TestOutOfMemory(t *testing.T) {
 // An error of a kernel comes later, and with every call from then on.
 func TestIllegalAddress(t *testing.T) {
 	t.Setenv("CUDA_DOUBLE_ILLEGAL_ADDRESS", "1")
-	b := newBench(t)
+	b := newDouble(t)
 	p, err := b.Alloc(4)
 	if err != nil {
 		t.Fatal(err)
@@ -330,7 +345,7 @@ func TestIllegalAddress(t *testing.T) {
 
 // What is written behind an allocation is noticed when it is freed.
 func TestOverrun(t *testing.T) {
-	b := newBench(t)
+	b := newDouble(t)
 	p, err := b.Alloc(10)
 	if err != nil {
 		t.Fatal(err)

@@ -16,8 +16,13 @@ import (
 )
 
 // The double of CUDA's driver runs the kernels' C source; that the PTX is the same
-// source's is for ptx_test.go.
-func TestMain(m *testing.M) { os.Exit(withDouble(m.Run)) }
+// source's is for ptx_test.go. On a GPU, the same tests run the PTX.
+func TestMain(m *testing.M) {
+	if double.OnGPU() {
+		os.Exit(m.Run())
+	}
+	os.Exit(withDouble(m.Run))
+}
 
 func withDouble(run func() int) int {
 	dir, err := os.MkdirTemp("", "double")
