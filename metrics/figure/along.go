@@ -286,7 +286,7 @@ func sizeAxis(what string, largest float64) axis {
 // numberAxis is the axis of the curves: counts on a log scale with a tick at
 // each, as of workers, where they are whole and spread; else linear.
 func numberAxis(list []trend) axis {
-	title := shown(list[0].curve.Axis)
+	title := axisName(list[0].curve)
 	if title == measure.Bytes {
 		a := logAxis("size of the whole array")
 		a.binary, a.bytes = true, true
@@ -327,7 +327,7 @@ func (d *drawing) groups(c *chart) {
 	for i, w := range words {
 		names[i] = shown(w.String())
 	}
-	c.x = namesAxis(shown(d.list[0].curve.Axis), names)
+	c.x = namesAxis(axisName(d.list[0].curve), names)
 	const group = 0.76 // of the room that a word has
 	width := group / float64(len(d.list))
 	strong := 0.0

@@ -139,15 +139,15 @@ func stack(cv scaling.Curve, byRun map[string]scaling.Observation) (chart, bool)
 	c.caption = []string{"Columns: where the mean rank's steady step time goes, in the run with the median throughput of each point."}
 	for _, part := range parts {
 		if at := missing[part.name]; len(at) > 0 {
-			text := fmt.Sprintf("%s was not measured at %s; it is part of other there.", upper(part.name), counts(at))
+			text := fmt.Sprintf("%s was not measured at %s; it is part of other there.", upper(part.name), counts("worker", at))
 			if overlap {
-				text = fmt.Sprintf("%s was not measured at %s.", upper(part.name), counts(at))
+				text = fmt.Sprintf("%s was not measured at %s.", upper(part.name), counts("worker", at))
 			}
 			c.caption = append(c.caption, text)
 		}
 	}
 	if nothing != nil {
-		c.caption = append(c.caption, fmt.Sprintf("No part was measured at %s.", counts(nothing)))
+		c.caption = append(c.caption, fmt.Sprintf("No part was measured at %s.", counts("worker", nothing)))
 	}
 	if overlap {
 		c.caption = append(c.caption, "Side by side: parts that overlap in time and would add up to more than 100 %.")

@@ -37,7 +37,7 @@ func scalings(curves []scaling.Curve) []string {
 
 func bases(curves []scaling.Curve, list []trend) string {
 	return perSeries("base: ", curves, func(c scaling.Curve) string {
-		text := workers(c.Base.Workers)
+		text := counted(c.Worker(), c.Base.Workers)
 		for _, t := range list {
 			if t.curve.Series != c.Series {
 				continue
@@ -142,7 +142,7 @@ func runsAt(c scaling.Curve, count func(scaling.Point) int) string {
 	}
 	parts := make([]string, len(order))
 	for i, k := range order {
-		parts[i] = fmt.Sprintf("%d at %s", k, places(c.Axis, n[k]))
+		parts[i] = fmt.Sprintf("%d at %s", k, places(c, n[k]))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -174,7 +174,8 @@ func upper(s string) string {
 
 // estimate is what a bar is drawn of, or the reason for none.
 type estimate struct {
-	workers  int // 0 along any other axis
+	worker   string // what a worker is called
+	workers  int    // 0 along any other axis
 	interval *scaling.Interval
 	why      string
 	blocks   bool // it is of the ratios within blocks
@@ -188,7 +189,7 @@ func estimates(trends []trend, of func(*scaling.Summary) *scaling.Estimate) []es
 		for i := range t.curve.Points {
 			p := &t.curve.Points[i]
 			if e := of(t.at(p)); e != nil && e.Why != scaling.AtBase {
-				one := estimate{p.Workers, e.Interval, e.Why, e.Blocks}
+				one := estimate{t.curve.Worker(), p.Workers, e.Interval, e.Why, e.Blocks}
 				if t.curve.Axis != scaling.Workers { // how many runs each point has is said already
 					one.workers, one.why = 0, tooFew.ReplaceAllString(e.Why, "($1)")
 				}
@@ -235,7 +236,7 @@ func bars(list []estimate, kind string) []string {
 		sentences = append(sentences, fmt.Sprintf("Bars: %s %% %s.", level, kind))
 	}
 	for _, why := range reasons {
-		where := "No bar at " + counts(without[why])
+		where := "No bar at " + counts(list[0].worker, without[why])
 		switch {
 		case len(with) == 0 && len(reasons) == 1:
 			where = "No bar"
@@ -260,33 +261,43 @@ func commonBase(list []trend) (n int, same bool) {
 	return list[0].curve.Base.Workers, true
 }
 
-func workers(n int) string {
+func workers(n int) string { return counted("worker", n) }
+
+func counted(noun string, n int) string {
 	if n == 1 {
-		return "1 worker"
+		return "1 " + noun
 	}
-	return number.Short(float64(n), 15) + " workers"
+	return number.Short(float64(n), 15) + " " + noun + "s"
 }
 
-// counts writes worker counts: "2, 4 and 8 workers".
-func counts(ns []int) string {
+// counts writes counts of workers, by what they are called: "2, 4 and 8 replicas".
+func counts(noun string, ns []int) string {
 	if len(ns) == 1 {
-		return workers(ns[0])
+		return counted(noun, ns[0])
 	}
 	parts := make([]string, len(ns))
 	for i, n := range ns {
 		parts[i] = number.Short(float64(n), 15)
 	}
-	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1] + " workers"
+	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1] + " " + noun + "s"
 }
 
-// places are values of an axis, in words: "1 and 2 workers", "threads 1 and 2".
-func places(axis string, list []scaling.Value) string {
-	if axis == scaling.Workers {
+// axisName is what the axis of a curve is called.
+func axisName(c scaling.Curve) string {
+	if c.Axis == scaling.Workers {
+		return c.Worker() + "s"
+	}
+	return shown(c.Axis)
+}
+
+// places are values of a curve's axis, in words: "1 and 2 workers", "threads 1 and 2".
+func places(c scaling.Curve, list []scaling.Value) string {
+	if c.Axis == scaling.Workers {
 		ns := make([]int, len(list))
 		for i, v := range list {
 			ns[i] = int(v.Number)
 		}
-		return counts(ns)
+		return counts(c.Worker(), ns)
 	}
 	parts := make([]string, len(list))
 	for i, v := range list {
@@ -296,7 +307,7 @@ func places(axis string, list []scaling.Value) string {
 	if len(parts) > 1 {
 		text = strings.Join(parts[:len(parts)-1], ", ") + " and " + text
 	}
-	return last(axis) + " " + text
+	return last(c.Axis) + " " + text
 }
 
 // insert keeps list sorted and without doubles.

@@ -310,9 +310,9 @@ func timeToAccuracy(curves []scaling.Curve, _ []scaling.Observation) (chart, err
 				continue
 			}
 			if t.Median == nil {
-				drawn = append(drawn, estimate{p.Workers, nil, t.Why, false})
+				drawn = append(drawn, estimate{"worker", p.Workers, nil, t.Why, false})
 			} else {
-				drawn = append(drawn, estimate{p.Workers, t.Median.Interval, t.Median.Why, false})
+				drawn = append(drawn, estimate{"worker", p.Workers, t.Median.Interval, t.Median.Why, false})
 				if in := t.Median.Interval; in != nil {
 					c.add(Mark{Kind: Bar, Series: s.name, Points: []XY{{n, in.Low}, {n, in.High}}, style: style})
 				}

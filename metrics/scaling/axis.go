@@ -166,7 +166,12 @@ func (a axis) places(list []Value) string {
 }
 
 // Places names places on an axis: "1, 2 and 4 workers", "workload.batch 64".
-func Places(axis string, places ...Value) string {
+func Places(axis string, places ...Value) string { return placesOf("worker", axis, places) }
+
+// Places names places on the curve's axis: "1, 2 and 4 replicas" of a service.
+func (c Curve) Places(places ...Value) string { return placesOf(c.Worker(), c.Axis, places) }
+
+func placesOf(worker, axis string, places []Value) string {
 	text := ""
 	last := len(places) - 1
 	for i, v := range places {
@@ -182,7 +187,7 @@ func Places(axis string, places ...Value) string {
 	case axis != Workers:
 		return axis + " " + text
 	case text == "1":
-		return "1 worker"
+		return "1 " + worker
 	}
-	return text + " workers"
+	return text + " " + worker + "s"
 }

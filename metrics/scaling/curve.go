@@ -58,6 +58,7 @@ type Planned struct {
 type Curve struct {
 	Series     string         // the framework, and the parameters in which the series differ: "native batch=64"
 	Framework  string         //
+	Kind       string         // of its runs' workload: "serve"; "" is a training
 	Parameters map[string]any // what identifies the series, by TOML path; fingerprint.FIELD where runs ran on different things
 	Scaling    string         // "weak" or "strong" as the runs record it; "" where they do not
 	Base       *Base          // nil: the base point has no good run
@@ -272,6 +273,9 @@ const driftLevel = 0.05
 func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase) {
 	c := Curve{Series: s.name, Axis: string(an.axis), Framework: s.framework, Parameters: s.parameters}
 	c.Scaling, _ = s.parameters["workload.scaling"].(string)
+	if len(s.runs) > 0 { // a series that is only planned draws nothing
+		c.Kind = s.runs[0].Kind
+	}
 	base := s.at[0]
 	if at != nil {
 		base = *at
@@ -381,6 +385,14 @@ func (an *analysis) measures(runs []*Observation) []measure.Measure {
 	byName := func(a, b measure.Measure) int { return cmp.Compare(a.Name, b.Name) }
 	slices.SortStableFunc(reported, byName)
 	return append(list, slices.CompactFunc(reported, func(a, b measure.Measure) bool { return a.Name == b.Name })...)
+}
+
+// Worker is what a worker is called: a service's are its replicas.
+func (c Curve) Worker() string {
+	if c.Kind == "serve" {
+		return "replica"
+	}
+	return "worker"
 }
 
 // Find finds a measure by its name: one that is declared, the time to a target,

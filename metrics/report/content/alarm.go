@@ -28,7 +28,7 @@ func (s *Study) alarms() []string {
 		}
 		for _, c := range curves {
 			for _, p := range c.Points {
-				if text := s.alarm(c.Series+", "+scaling.Places(c.Axis, p.At), p.Runs, of, m); text != "" && !slices.Contains(list, text) {
+				if text := s.alarm(c.Series+", "+c.Places(p.At), p.Runs, of, m); text != "" && !slices.Contains(list, text) {
 					list = append(list, text)
 				}
 			}

@@ -284,7 +284,7 @@ func onlyPlace(curves []scaling.Curve) string {
 	if len(at) != 1 || !at[0].Numeric() {
 		return ""
 	}
-	return scaling.Places(curves[0].Axis, at...)
+	return curves[0].Places(at...)
 }
 
 // manyMeasures of a frame are more than a page has figures of.

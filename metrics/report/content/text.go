@@ -104,7 +104,7 @@ func bestOf(m measure.Measure, curves []scaling.Curve) string {
 			if x.Median == nil || m.Better == measure.Neither || best != nil && !better(m, x.Median.Value, best.Median.Value) {
 				continue
 			}
-			best, where = x, before+scaling.Places(c.Axis, c.Points[i].At)
+			best, where = x, before+c.Places(c.Points[i].At)
 			if len(curves) > 1 {
 				where += " (" + c.Series + ")"
 			}

@@ -83,6 +83,9 @@ func located(c scaling.Curve, m measure.Measure) []any {
 func axisColumn(curves []scaling.Curve) table.Column {
 	c := coordinateColumn(axisOf(curves))
 	c.Right = true
+	if c.Key == scaling.Workers && len(curves) > 0 {
+		c.Head = curves[0].Worker() + "s"
+	}
 	return c
 }
 

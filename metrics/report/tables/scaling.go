@@ -177,7 +177,7 @@ func baseNotes(curves []scaling.Curve) []string {
 		default:
 			about = fmt.Sprintf("%d series", n)
 		}
-		list = append(list, fmt.Sprintf("Base of %s: %s.", about, scaling.Places(curves[0].Axis, at)))
+		list = append(list, fmt.Sprintf("Base of %s: %s.", about, curves[0].Places(at)))
 	}
 	return list
 }

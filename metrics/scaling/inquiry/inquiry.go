@@ -259,12 +259,21 @@ func hasThroughput(kind string) bool {
 }
 
 // main are the measures that a kind of workload is about: the first that it
-// declares and those at the same places within a run. A kind that declares none is
-// about what its runs report.
+// declares and any run has, and those at the same places within a run. A kind that
+// declares none is about what its runs report.
 func main(obs []scaling.Observation, kind string) []measure.Measure {
 	list := measure.Of(kind)
 	if len(list) > 0 {
-		first := list[0]
+		measured := slices.IndexFunc(list, func(m measure.Measure) bool {
+			return slices.ContainsFunc(obs, func(o scaling.Observation) bool {
+				if m.At != "" {
+					return len(m.Within(o.Places)) > 0
+				}
+				_, has := o.Value(m.Name)
+				return has
+			})
+		})
+		first := list[max(0, measured)]
 		return slices.DeleteFunc(list, func(m measure.Measure) bool { return m.At != first.At })
 	}
 	return reported(obs)

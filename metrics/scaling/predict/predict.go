@@ -134,7 +134,7 @@ func (s *Study) check() error {
 		return &Refusal{"no run has a step time", "two worker counts, with 3 runs each"}
 	case 1:
 		n := s.Counts[0].Workers
-		return &Refusal{fmt.Sprintf("%s alone do not tell how step time changes with their number", number.Count(n, "worker")),
+		return &Refusal{fmt.Sprintf("runs on %s alone do not tell how step time changes with the number", number.Count(n, "worker")),
 			fmt.Sprintf("%d workers, 3 runs: one more count, twice or four times as large", 2*n)}
 	}
 	return nil

@@ -102,7 +102,7 @@ func TestRefusals(t *testing.T) {
 		workers   int
 		why, next string
 	}{
-		{"one count", flat(1, 8), 16, "8 workers alone do not tell how step time changes with their number", "16 workers, 3 runs: one more count, twice or four times as large"},
+		{"one count", flat(1, 8), 16, "runs on 8 workers alone do not tell how step time changes with the number", "16 workers, 3 runs: one more count, twice or four times as large"},
 		{"far", flat(1, 8, 16), 1024, "1024 workers are more than 8 times the largest measured worker count, 16", "64 workers, 3 runs: nearer to what is asked"},
 		{"one node", flat(1, 2, 4, 8), 16, "everything was measured on one node; beyond 8 workers comes a network that was not measured", "16 workers, 3 runs: on two nodes or more"},
 		{"racks", racks, 64, "64 workers take 2 racks; what crosses their border was not measured", "64 workers, 3 runs: on more than one rack"},
