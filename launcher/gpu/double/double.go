@@ -9,8 +9,8 @@
 //
 // It is called a double wherever its name shows.
 //
-// A kernel runs as a function of C, which a source of kernels compiled for the
-// host brings along (kernel.h); a module is PTX, and each of its entries has to
+// A kernel runs as a function of C that its PTX was translated to, instruction by
+// instruction, when the double was built (Translate); each entry of a module has to
 // have such a function, whose parameter is of the same size. Kernels have one
 // dimension and one parameter. Graphs repeat copies, fills, kernels and products,
 // in the order in which they were captured; collectives cannot be captured.
@@ -64,8 +64,8 @@ func Build(dir, name string, without ...string) (string, error) {
 	return BuildKernels(dir, name, nil, without...)
 }
 
-// BuildKernels is Build with kernels: every *.cu at the top of that folder, as C.
-// They find kernel.h, and the folder's own headers.
+// BuildKernels is Build with kernels: every *.ptx at the top of that folder, translated
+// to C.
 func BuildKernels(dir, name string, kernels fs.FS, without ...string) (string, error) {
 	work, err := os.MkdirTemp(dir, "double")
 	if err != nil {
@@ -76,7 +76,7 @@ func BuildKernels(dir, name string, kernels fs.FS, without ...string) (string, e
 		return "", err
 	}
 	path := filepath.Join(dir, name)
-	args := []string{"-std=gnu11", "-O3", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=default", "-o", path, "-I" + filepath.Join(work, "source")}
+	args := []string{"-std=gnu11", "-O3", "-ffp-contract=off", "-fno-strict-aliasing", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=default", "-o", path, "-I" + filepath.Join(work, "source")}
 	for _, symbol := range without {
 		args = append(args, "-D"+symbol+"=without_"+symbol)
 	}
@@ -84,15 +84,25 @@ func BuildKernels(dir, name string, kernels fs.FS, without ...string) (string, e
 		args = append(args, filepath.Join(work, "source", file))
 	}
 	if kernels != nil {
-		own := filepath.Join(work, "kernels")
-		if err := os.CopyFS(own, kernels); err != nil {
-			return "", err
-		}
-		files, err := filepath.Glob(filepath.Join(own, "*.cu"))
+		files, err := fs.Glob(kernels, "*.ptx")
 		if err != nil {
 			return "", err
 		}
-		args = append(append(append(args, "-x", "c"), files...), "-x", "none")
+		for _, file := range files {
+			ptx, err := fs.ReadFile(kernels, file)
+			if err != nil {
+				return "", err
+			}
+			c, err := Translate(ptx)
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", file, err)
+			}
+			translated := filepath.Join(work, file+".c")
+			if err := os.WriteFile(translated, c, 0o600); err != nil {
+				return "", err
+			}
+			args = append(args, translated)
+		}
 	}
 	args = append(args, "-lm", "-lpthread", "-lrt")
 	if out, err := exec.Command("cc", args...).CombinedOutput(); err != nil {

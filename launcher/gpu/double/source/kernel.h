@@ -1,8 +1,5 @@
-// What a source of kernels needs when it is compiled for the double: as C, for the
-// host. A kernel is a function that does the work of so many threads in a loop.
-//
-//	static void relu_host(const void *args, unsigned long long threads) { … }
-//	__attribute__((constructor)) static void relu_is_known(void) { double_kernel("relu", sizeof(struct relu_args), relu_host); }
+// What kernels need that were translated from PTX (ptx.go): each is a function that
+// does the work of so many threads in a loop.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

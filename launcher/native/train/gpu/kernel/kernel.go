@@ -3,7 +3,7 @@
 // and precision are those of the trainer on CPUs (package cpu), so that both engines
 // read and write the same parameters.
 //
-// The kernels are C, in source; clang compiles them to PTX, which is checked in
+// The kernels are CUDA, in source; clang compiles them to PTX, which is checked in
 // (kernels.ptx) and which the driver of a GPU compiles for it when it is loaded. So
 // neither building nor running needs CUDA's toolkit. make kernels compiles them again.
 //
@@ -29,20 +29,13 @@ import (
 //go:generate clang-14 -x cuda -nocudainc -nocudalib --cuda-device-only --cuda-gpu-arch=sm_70 -O2 -ffp-contract=off -Wall -Wextra -Werror -S -o kernels.ptx source/kernels.cu
 
 //go:embed kernels.ptx
-var ptx []byte
+var files embed.FS
 
-//go:embed source
-var source embed.FS
+// Source is a folder with the kernels' PTX: what the double of CUDA's driver is built
+// with.
+func Source() fs.FS { return files }
 
-// Source is the kernels' C, of which kernels.cu is what to compile: for the double of
-// CUDA's driver, which runs them as C.
-func Source() fs.FS {
-	files, err := fs.Sub(source, "source")
-	if err != nil {
-		panic(err) // the name is valid
-	}
-	return files
-}
+func ptx() ([]byte, error) { return files.ReadFile("kernels.ptx") }
 
 // A Set is the kernels, loaded on a device.
 type Set struct {
@@ -61,7 +54,11 @@ var names = []string{
 
 // Load compiles the kernels for the device.
 func Load(device *cuda.Device) (*Set, error) {
-	module, err := device.Load(ptx)
+	text, err := ptx()
+	if err != nil {
+		return nil, err
+	}
+	module, err := device.Load(text)
 	if err != nil {
 		return nil, fmt.Errorf("the trainer's kernels: %w", err)
 	}
@@ -127,7 +124,7 @@ func (a *arguments) chunks(rows, chunk int32) int32 {
 		a.refuse("%d rows in chunks of %d; want 1 or more", rows, chunk)
 		return 0
 	}
-	return int32((int64(rows) + int64(chunk) - 1) / int64(chunk))
+	return Chunks(rows, chunk)
 }
 
 // launch puts a kernel on a stream, unless its arguments were refused.

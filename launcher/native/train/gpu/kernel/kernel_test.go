@@ -15,8 +15,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
 )
 
-// The double of CUDA's driver runs the kernels' C source; that the PTX is the same
-// source's is for ptx_test.go. On a GPU, the same tests run the PTX.
+// The double of CUDA's driver runs the PTX that is checked in, translated to C; on a
+// GPU, the same tests give it to the driver.
 func TestMain(m *testing.M) {
 	if double.OnGPU() {
 		os.Exit(m.Run())

@@ -18,7 +18,7 @@ func Chunk(rows int32) int32 {
 }
 
 // Chunks is how many chunks there are of so many rows.
-func Chunks(rows, chunk int32) int32 { return int32((int64(rows) + int64(chunk) - 1) / int64(chunk)) }
+func Chunks(rows, chunk int32) int32 { return (rows-1)/chunk + 1 }
 
 // ColumnSums sums each column over chunks of rows.
 type ColumnSums struct {

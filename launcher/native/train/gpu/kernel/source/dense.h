@@ -10,8 +10,8 @@ struct bias_args {
 };
 
 KERNEL(bias, a.rows * a.columns) {
-	float value = AT(a.from)[index] + AT(a.bias)[index % a.columns];
-	AT(a.to)[index] = a.relu && value < 0 ? 0 : value; // NaN stays
+	float value = a.from[index] + a.bias[index % a.columns];
+	a.to[index] = a.relu && value < 0 ? 0 : value; // NaN stays
 }
 
 // The end of column_sums: a bias's gradient.
@@ -21,7 +21,7 @@ struct bias_gradient_args {
 	int rows, columns;
 };
 
-KERNEL(bias_gradient, a.columns) { AT(a.to)[index] = (float)column_sum(AT(a.from), a.rows, a.columns, index); }
+KERNEL(bias_gradient, a.columns) { a.to[index] = (float)column_sum(a.from, a.rows, a.columns, index); }
 
 // e to the power of x, for x ≤ 0: 2^k·e^r with |r| ≤ ln 2/2, by the Taylor series to
 // r¹³/13!, whose rest is below 5e-18. ln 2 is in two parts, of which k times the first
@@ -85,8 +85,8 @@ struct cross_entropy_args {
 };
 
 KERNEL(cross_entropy, a.images) {
-	const float *logits = AT(a.logits) + index * a.classes;
-	int label = AT(a.labels)[index];
+	const float *logits = a.logits + index * a.classes;
+	int label = a.labels[index];
 	float largest = logits[0];
 	int first = 0;
 	for (int i = 1; i < a.classes; i++) {
@@ -101,10 +101,10 @@ KERNEL(cross_entropy, a.images) {
 		for (int i = 0; i < a.classes; i++) {
 			double p = exponential((double)(logits[i] - largest)) / sum;
 			if (i == label) p--;
-			AT(a.gradient)[index * a.classes + i] = a.scale * (float)p;
+			a.gradient[index * a.classes + i] = a.scale * (float)p;
 		}
 	}
-	double *to = AT(a.to) + 2 * index;
+	double *to = a.to + 2 * index;
 	if (label >= a.classes) {
 		to[0] = __builtin_nan("");
 		to[1] = 0;

@@ -1,3 +1,11 @@
+// Images as they lie in memory, NHWC: the channels of a point lie together, then come
+// its neighbours in the line.
+struct shape {
+	int images, lines, points, channels;
+};
+
+DEVICE_FUNCTION int pixels(struct shape s) { return s.images * s.lines * s.points; }
+
 // 3×3 convolutions with zero padding 1 as products of matrices. A row of columns is
 // what one pixel of the output sees: cols[pixel][tap y][tap x][channel], beside the
 // weights w[output][tap y][tap x][channel]. See launcher/native/train/cpu/conv.go.
@@ -26,13 +34,13 @@ KERNEL(im2col, pixels(a.out) * 9 * a.in.channels >> fours(a.in.channels)) {
 	int y = rest % a.out.lines * a.stride + tap / 3 - 1;
 	int image = rest / a.out.lines;
 	int seen = y >= 0 && y < a.in.lines && x >= 0 && x < a.in.points;
-	const float *from = AT(a.from) + ((image * a.in.lines + y) * a.in.points + x) * a.in.channels + channel;
+	const float *from = a.from + ((image * a.in.lines + y) * a.in.points + x) * a.in.channels + channel;
 	if (shift > 0) {
 		four values = {0, 0, 0, 0};
 		if (seen) values = *(const four *)from;
-		((four *)AT(a.to))[index] = values;
+		((four *)a.to)[index] = values;
 	} else {
-		AT(a.to)[index] = seen ? *from : 0;
+		a.to[index] = seen ? *from : 0;
 	}
 }
 
@@ -59,10 +67,10 @@ KERNEL(col2im, pixels(a.in) * a.in.channels) {
 		for (int tx = 0; tx < 3; tx++) {
 			int right = x + 1 - tx, point = right >> shift;
 			if (right < 0 || right & shift || point >= a.out.points) continue;
-			sum += AT(a.from)[(((image * a.out.lines + line) * a.out.points + point) * 9 + ty * 3 + tx) * a.in.channels + channel];
+			sum += a.from[(((image * a.out.lines + line) * a.out.points + point) * 9 + ty * 3 + tx) * a.in.channels + channel];
 		}
 	}
-	AT(a.to)[index] = sum;
+	a.to[index] = sum;
 }
 
 // The mean of each channel over an image.
@@ -74,10 +82,10 @@ struct pool_args {
 
 KERNEL(pool, a.shape.images * a.shape.channels) {
 	int channels = a.shape.channels, size = a.shape.lines * a.shape.points;
-	const float *from = AT(a.from) + index / channels * size * channels + index % channels;
+	const float *from = a.from + index / channels * size * channels + index % channels;
 	double sum = 0;
 	for (int pixel = 0; pixel < size; pixel++) sum += from[pixel * channels];
-	AT(a.to)[index] = (float)(sum / size);
+	a.to[index] = (float)(sum / size);
 }
 
 struct pool_gradient_args {
@@ -89,5 +97,5 @@ struct pool_gradient_args {
 KERNEL(pool_gradient, pixels(a.shape) * a.shape.channels) {
 	int channels = a.shape.channels, size = a.shape.lines * a.shape.points;
 	int channel = index % channels, image = index / channels / size;
-	AT(a.to)[index] = (float)((double)AT(a.from)[image * channels + channel] / size);
+	a.to[index] = (float)((double)a.from[image * channels + channel] / size);
 }

@@ -1,9 +1,9 @@
-// All kernels of the trainer on GPUs: see device.h.
+// All kernels of the trainer on GPUs.
 #include "device.h"
 
+#include "image.h"
 #include "sum.h"
 
 #include "dense.h"
-#include "image.h"
 #include "norm.h"
 #include "update.h"

@@ -15,12 +15,12 @@ KERNEL(moments, chunks(a.rows, a.chunk) * a.channels) {
 	int end = a.rows - row < a.chunk ? a.rows : row + a.chunk;
 	double sum = 0, squares = 0;
 	for (; row < end; row++) {
-		double value = AT(a.from)[row * a.channels + channel];
+		double value = a.from[row * a.channels + channel];
 		sum += value;
 		squares += value * value;
 	}
-	AT(a.to)[2 * chunk * a.channels + channel] = sum;
-	AT(a.to)[(2 * chunk + 1) * a.channels + channel] = squares;
+	a.to[2 * chunk * a.channels + channel] = sum;
+	a.to[(2 * chunk + 1) * a.channels + channel] = squares;
 }
 
 DEVICE_FUNCTION double inverse_deviation(double variance, double epsilon) { return 1 / __builtin_sqrt(variance + epsilon); }
@@ -39,17 +39,17 @@ struct norm_statistics_args {
 
 KERNEL(norm_statistics, a.channels) {
 	int channels = a.channels;
-	double mean = column_sum(AT(a.sums), a.rows, 2 * channels, index) / a.count;
-	double variance = column_sum(AT(a.sums), a.rows, 2 * channels, channels + index) / a.count - mean * mean;
+	double mean = column_sum(a.sums, a.rows, 2 * channels, index) / a.count;
+	double variance = column_sum(a.sums, a.rows, 2 * channels, channels + index) / a.count - mean * mean;
 	if (variance < 0) variance = 0; // but NaN stays
 	double inverse = inverse_deviation(variance, a.epsilon);
-	AT(a.inverse)[index] = inverse;
-	AT(a.coefficients)[index] = (float)mean;
-	AT(a.coefficients)[channels + index] = (float)(AT(a.scale)[index] * inverse);
-	AT(a.coefficients)[2 * channels + index] = AT(a.shift)[index];
+	a.inverse[index] = inverse;
+	a.coefficients[index] = (float)mean;
+	a.coefficients[channels + index] = (float)(a.scale[index] * inverse);
+	a.coefficients[2 * channels + index] = a.shift[index];
 	double unbiased = variance * a.count / (a.count > 2 ? a.count - 1 : 1);
-	AT(a.running_mean)[index] += a.momentum * ((float)mean - AT(a.running_mean)[index]);
-	AT(a.running_variance)[index] += a.momentum * ((float)unbiased - AT(a.running_variance)[index]);
+	a.running_mean[index] += a.momentum * ((float)mean - a.running_mean[index]);
+	a.running_variance[index] += a.momentum * ((float)unbiased - a.running_variance[index]);
 }
 
 // The same from the averages, for evaluation.
@@ -63,9 +63,9 @@ struct norm_averages_args {
 
 KERNEL(norm_averages, a.channels) {
 	int channels = a.channels;
-	AT(a.coefficients)[index] = AT(a.running_mean)[index];
-	AT(a.coefficients)[channels + index] = (float)(AT(a.scale)[index] * inverse_deviation(AT(a.running_variance)[index], a.epsilon));
-	AT(a.coefficients)[2 * channels + index] = AT(a.shift)[index];
+	a.coefficients[index] = a.running_mean[index];
+	a.coefficients[channels + index] = (float)(a.scale[index] * inverse_deviation(a.running_variance[index], a.epsilon));
+	a.coefficients[2 * channels + index] = a.shift[index];
 }
 
 // max(scale·(y − mean) + shift + shortcut, 0). The shortcut is an outcome of another
@@ -82,8 +82,8 @@ struct normalise_args {
 
 KERNEL(normalise, pixels(a.shape) * a.shape.channels) {
 	int channels = a.shape.channels, channel = index % channels;
-	const float *coefficients = AT(a.coefficients);
-	float value = (AT(a.from)[index] - coefficients[channel]) * coefficients[channels + channel] + coefficients[2 * channels + channel];
+	const float *coefficients = a.coefficients;
+	float value = (a.from[index] - coefficients[channel]) * coefficients[channels + channel] + coefficients[2 * channels + channel];
 	if (a.shortcut) {
 		int pixel = index / channels, x = pixel % a.shape.points;
 		pixel /= a.shape.points;
@@ -91,9 +91,9 @@ KERNEL(normalise, pixels(a.shape) * a.shape.channels) {
 		struct shape s = a.shortcut_shape;
 		int own = channel - (channels - s.channels) / 2;
 		if (own >= 0 && own < s.channels)
-			value += AT(a.shortcut)[((image * s.lines + y * a.stride) * s.points + x * a.stride) * s.channels + own];
+			value += a.shortcut[((image * s.lines + y * a.stride) * s.points + x * a.stride) * s.channels + own];
 	}
-	AT(a.to)[index] = value < 0 ? 0 : value; // NaN stays
+	a.to[index] = value < 0 ? 0 : value; // NaN stays
 }
 
 // The gradient by what the ReLU read, from that by its outcome, and from that of the
@@ -108,7 +108,7 @@ struct rectify_args {
 };
 
 KERNEL(rectify, pixels(a.shape) * a.shape.channels) {
-	float value = AT(a.from)[index];
+	float value = a.from[index];
 	if (a.user) {
 		int channel = index % a.shape.channels, pixel = index / a.shape.channels;
 		int x = pixel % a.shape.points;
@@ -116,9 +116,9 @@ KERNEL(rectify, pixels(a.shape) * a.shape.channels) {
 		int y = pixel % a.shape.lines, image = pixel / a.shape.lines;
 		struct shape u = a.user_shape;
 		if (x % a.stride == 0 && y % a.stride == 0)
-			value += AT(a.user)[((image * u.lines + y / a.stride) * u.points + x / a.stride) * u.channels + (u.channels - a.shape.channels) / 2 + channel];
+			value += a.user[((image * u.lines + y / a.stride) * u.points + x / a.stride) * u.channels + (u.channels - a.shape.channels) / 2 + channel];
 	}
-	AT(a.to)[index] = AT(a.outcome)[index] <= 0 ? 0 : value;
+	a.to[index] = a.outcome[index] <= 0 ? 0 : value;
 }
 
 // Sums of the gradient g of a channel, and behind them those of g·(y − mean).
@@ -132,15 +132,15 @@ struct gradient_moments_args {
 KERNEL(gradient_moments, chunks(a.rows, a.chunk) * a.channels) {
 	int channel = index % a.channels, chunk = index / a.channels, row = chunk * a.chunk;
 	int end = a.rows - row < a.chunk ? a.rows : row + a.chunk;
-	float mean = AT(a.mean)[channel];
+	float mean = a.mean[channel];
 	double sum = 0, products = 0;
 	for (; row < end; row++) {
-		double g = AT(a.gradient)[row * a.channels + channel];
+		double g = a.gradient[row * a.channels + channel];
 		sum += g;
-		products += g * (AT(a.from)[row * a.channels + channel] - mean);
+		products += g * (a.from[row * a.channels + channel] - mean);
 	}
-	AT(a.to)[2 * chunk * a.channels + channel] = sum;
-	AT(a.to)[(2 * chunk + 1) * a.channels + channel] = products;
+	a.to[2 * chunk * a.channels + channel] = sum;
+	a.to[(2 * chunk + 1) * a.channels + channel] = products;
 }
 
 // The parameters' gradients are of this rank's images; the statistics that the rest
@@ -159,16 +159,16 @@ struct norm_gradient_coefficients_args {
 
 KERNEL(norm_gradient_coefficients, a.channels) {
 	int channels = a.channels;
-	double inverse = AT(a.inverse)[index];
-	AT(a.shift_gradient)[index] = (float)column_sum(AT(a.own), a.own_rows, 2 * channels, index);
-	AT(a.scale_gradient)[index] = (float)(column_sum(AT(a.own), a.own_rows, 2 * channels, channels + index) * inverse);
-	double sum = column_sum(AT(a.all), a.all_rows, 2 * channels, index);
-	double products = column_sum(AT(a.all), a.all_rows, 2 * channels, channels + index);
-	double factor = AT(a.scale)[index] * inverse;
-	AT(a.coefficients)[index] = AT(a.mean)[index];
-	AT(a.coefficients)[channels + index] = (float)factor;
-	AT(a.coefficients)[2 * channels + index] = (float)(-factor * inverse * inverse * products / a.count);
-	AT(a.coefficients)[3 * channels + index] = (float)(sum / a.count);
+	double inverse = a.inverse[index];
+	a.shift_gradient[index] = (float)column_sum(a.own, a.own_rows, 2 * channels, index);
+	a.scale_gradient[index] = (float)(column_sum(a.own, a.own_rows, 2 * channels, channels + index) * inverse);
+	double sum = column_sum(a.all, a.all_rows, 2 * channels, index);
+	double products = column_sum(a.all, a.all_rows, 2 * channels, channels + index);
+	double factor = a.scale[index] * inverse;
+	a.coefficients[index] = a.mean[index];
+	a.coefficients[channels + index] = (float)factor;
+	a.coefficients[2 * channels + index] = (float)(-factor * inverse * inverse * products / a.count);
+	a.coefficients[3 * channels + index] = (float)(sum / a.count);
 }
 
 // a·(g − b) + c·(y − mean)
@@ -181,6 +181,6 @@ struct norm_gradient_args {
 
 KERNEL(norm_gradient, a.rows * a.channels) {
 	int channel = index % a.channels;
-	const float *k = AT(a.coefficients) + channel;
-	AT(a.to)[index] = k[a.channels] * (AT(a.gradient)[index] - k[3 * a.channels]) + k[2 * a.channels] * (AT(a.from)[index] - k[0]);
+	const float *k = a.coefficients + channel;
+	a.to[index] = k[a.channels] * (a.gradient[index] - k[3 * a.channels]) + k[2 * a.channels] * (a.from[index] - k[0]);
 }

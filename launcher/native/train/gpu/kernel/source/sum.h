@@ -1,3 +1,6 @@
+// How many chunks there are of so many rows.
+DEVICE_FUNCTION int chunks(int rows, int chunk) { return (rows - 1) / chunk + 1; }
+
 // Sums over a batch, in double precision and in an order that depends on nothing but
 // the sizes: each thread sums a chunk of rows, and sum_rows then sums what they have,
 // until few rows are left, which their reader sums in order.
@@ -12,8 +15,8 @@ KERNEL(column_sums, chunks(a.rows, a.chunk) * a.columns) {
 	int column = index % a.columns, row = index / a.columns * a.chunk;
 	int end = a.rows - row < a.chunk ? a.rows : row + a.chunk;
 	double sum = 0;
-	for (; row < end; row++) sum += AT(a.from)[row * a.columns + column];
-	AT(a.to)[index] = sum;
+	for (; row < end; row++) sum += a.from[row * a.columns + column];
+	a.to[index] = sum;
 }
 
 struct sum_rows_args {
@@ -26,8 +29,8 @@ KERNEL(sum_rows, chunks(a.rows, a.chunk) * a.columns) {
 	int column = index % a.columns, row = index / a.columns * a.chunk;
 	int end = a.rows - row < a.chunk ? a.rows : row + a.chunk;
 	double sum = 0;
-	for (; row < end; row++) sum += AT(a.from)[row * a.columns + column];
-	AT(a.to)[index] = sum;
+	for (; row < end; row++) sum += a.from[row * a.columns + column];
+	a.to[index] = sum;
 }
 
 // A column of the rows that are left.
@@ -48,8 +51,8 @@ struct squared_norm_args {
 KERNEL(squared_norm, a.parts) {
 	double sum = 0;
 	for (long long i = index; i < a.count; i += a.parts) {
-		double value = AT(a.from)[i];
+		double value = a.from[i];
 		sum += value * value;
 	}
-	AT(a.to)[index] = sum;
+	a.to[index] = sum;
 }

@@ -9,10 +9,10 @@ struct sgd_args {
 };
 
 KERNEL(sgd, a.count) {
-	float w = AT(a.weights)[index];
-	float v = a.momentum * AT(a.velocity)[index] + (AT(a.gradients)[index] + a.decay * w);
-	AT(a.velocity)[index] = v;
-	AT(a.weights)[index] = w - a.rate * v;
+	float w = a.weights[index];
+	float v = a.momentum * a.velocity[index] + (a.gradients[index] + a.decay * w);
+	a.velocity[index] = v;
+	a.weights[index] = w - a.rate * v;
 }
 
 // Adam and AdamW: the fields are those of cpu/adam.go.
@@ -27,13 +27,13 @@ struct adam_args {
 };
 
 KERNEL(adam, a.count) {
-	float w = AT(a.weights)[index];
-	float g = AT(a.gradients)[index] + a.coupled * w;
-	float mean = a.beta1 * AT(a.mean)[index] + a.rest1 * g;
-	float squares = a.beta2 * AT(a.squares)[index] + a.rest2 * (g * g);
-	AT(a.mean)[index] = mean;
-	AT(a.squares)[index] = squares;
-	AT(a.weights)[index] = a.keep * w - a.size * (mean / (__builtin_sqrtf(squares) / a.root + a.epsilon));
+	float w = a.weights[index];
+	float g = a.gradients[index] + a.coupled * w;
+	float mean = a.beta1 * a.mean[index] + a.rest1 * g;
+	float squares = a.beta2 * a.squares[index] + a.rest2 * (g * g);
+	a.mean[index] = mean;
+	a.squares[index] = squares;
+	a.weights[index] = a.keep * w - a.size * (mean / (__builtin_sqrtf(squares) / a.root + a.epsilon));
 }
 
 // Single precision to bfloat16, its upper half, rounded to the nearest and of two
@@ -45,12 +45,12 @@ struct to_bfloat16_args {
 };
 
 KERNEL(to_bfloat16, a.count) {
-	unsigned bits = AT(a.from)[index];
+	unsigned bits = a.from[index];
 	if ((bits & 0x7fffffff) > 0x7f800000)
 		bits |= 0x400000;
 	else
 		bits += 0x7fff + (bits >> 16 & 1);
-	AT(a.to)[index] = (unsigned short)(bits >> 16);
+	a.to[index] = (unsigned short)(bits >> 16);
 }
 
 struct from_bfloat16_args {
@@ -59,4 +59,4 @@ struct from_bfloat16_args {
 	int count;
 };
 
-KERNEL(from_bfloat16, a.count) { AT(a.to)[index] = (unsigned)AT(a.from)[index] << 16; }
+KERNEL(from_bfloat16, a.count) { a.to[index] = (unsigned)a.from[index] << 16; }
