@@ -26,8 +26,8 @@ type options struct {
 	Log        io.Writer
 
 	// Double says that NCCL and the driver are the test double, as the
-	// environment has them, and the study one on CPUs: what is then checked is
-	// this program, and the report says so.
+	// environment has them, and the study a small one without PyTorch: what is then
+	// checked is this program, and the report says so.
 	Double bool
 	// NoStudy leaves PyTorch and the study out, on a machine that has no PyTorch
 	// for CUDA. What is then had is no whole check, and its report says so.
@@ -117,29 +117,34 @@ func (c *checker) start(ctx context.Context, environment []string, name string, 
 	return out.Bytes(), nil
 }
 
-// pytorch asks the interpreter what it has. Where nothing else says which NCCL
-// to bind, it is the one that PyTorch's packages brought.
+// pytorch asks the interpreter what it has. Where nothing else says which NCCL and
+// cuBLAS to bind, they are those that PyTorch's packages brought.
 func (c *checker) pytorch(ctx context.Context, s *step) error {
 	if c.Double {
-		c.report.PyTorch = "not checked: the study runs the native trainer on CPUs"
+		c.report.PyTorch = "not checked: the study runs the native trainer alone"
 		s.Found = []string{c.report.PyTorch}
 		return nil
 	}
 	program := `import json, torch
-try:
-    import nvidia.nccl
-    folder = list(nvidia.nccl.__path__)[0]
-except ImportError:
-    folder = ""
-print(json.dumps({"version": torch.__version__, "available": torch.cuda.is_available(), "folder": folder}))`
+import glob, importlib.util
+def library(name, pattern):
+    try:
+        folders = importlib.util.find_spec(name).submodule_search_locations
+    except (ImportError, AttributeError):
+        folders = []
+    found = [file for folder in folders for file in sorted(glob.glob(folder + pattern))]
+    return found[0] if found else ""
+print(json.dumps({"version": torch.__version__, "available": torch.cuda.is_available(),
+    "nccl": library("nvidia.nccl", "/lib/libnccl.so.2"),
+    "cublas": library("nvidia.cublas", "/lib/libcublas.so.[0-9]*") or library("nvidia.cu13", "/lib/libcublas.so.[0-9]*")}))`
 	text, err := c.start(ctx, nil, c.Python, "-c", program)
 	if err != nil {
 		return fmt.Errorf("the last part is a study with PyTorch; give an interpreter with PyTorch for CUDA (make gpu-check PYTHON=…): %w", err)
 	}
 	var found struct {
-		Version   string
-		Available bool
-		Folder    string
+		Version      string
+		Available    bool
+		NCCL, CuBLAS string // files
 	}
 	if err := json.Unmarshal(text, &found); err != nil {
 		return fmt.Errorf("%s printed %.100q: %w", c.Python, text, err)
@@ -149,8 +154,10 @@ print(json.dumps({"version": torch.__version__, "available": torch.cuda.is_avail
 	}
 	c.report.PyTorch = found.Version
 	s.Found = []string{fmt.Sprintf("PyTorch %s sees a GPU", found.Version)}
-	if found.Folder != "" && os.Getenv("SCALEBENCH_NCCL") == "" && os.Getenv("VIRTUAL_ENV") == "" {
-		c.environment = append(c.environment, "SCALEBENCH_NCCL="+found.Folder+"/lib/libnccl.so.2")
+	for variable, file := range map[string]string{"SCALEBENCH_NCCL": found.NCCL, "SCALEBENCH_CUBLAS": found.CuBLAS} {
+		if file != "" && os.Getenv(variable) == "" && os.Getenv("VIRTUAL_ENV") == "" {
+			c.environment = append(c.environment, variable+"="+file)
+		}
 	}
 	return nil
 }

@@ -12,9 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/double"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
 )
 
 // bin is where TestMain puts what the check starts.
@@ -48,12 +50,13 @@ func TestMain(m *testing.M) {
 // check runs the command with the double, and returns what it printed.
 func check(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	path, err := double.Build(t.TempDir(), "libnccl-double.so")
+	path, err := double.BuildKernels(t.TempDir(), "libgpu-double.so", kernel.Source())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(nccl.Variable, path)
 	t.Setenv(cuda.Variable, path)
+	t.Setenv(cublas.Variable, path)
 	docs := t.TempDir()
 	var out, complaint bytes.Buffer
 	err = run(context.Background(), append([]string{"-worker", filepath.Join(bin, "scalebench-worker-gpu"), "-scalebench", filepath.Join(bin, "scalebench"),

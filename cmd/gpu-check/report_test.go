@@ -46,7 +46,7 @@ func TestStudyText(t *testing.T) {
 		double bool
 		gpus   int
 		want   int
-	}{{true, 1, 2}, {false, 1, 2}, {false, 2, 4}, {false, 3, 4}, {false, 8, 8}} {
+	}{{true, 1, 2}, {false, 1, 4}, {false, 2, 8}, {false, 3, 8}, {false, 8, 16}} {
 		text, points := studyText(test.double, test.gpus)
 		s, err := study.Parse("study.toml", []byte(text), framework.ForStudy())
 		if err != nil {
@@ -62,7 +62,7 @@ func TestStudyText(t *testing.T) {
 			t.Errorf("%+v: %d points, and %d are expected", test, len(plan.Points), points)
 		}
 		for _, p := range plan.Points {
-			if gpu := p.Point.Resources.Device == "gpu"; gpu == test.double {
+			if p.Point.Resources.Device != "gpu" {
 				t.Errorf("%+v: device %s", test, p.Point.Resources.Device)
 			}
 		}

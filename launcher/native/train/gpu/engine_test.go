@@ -4,6 +4,7 @@ package gpu_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,7 +81,12 @@ func beRank(text []byte) error {
 	})
 }
 
-// withDouble makes the double what is found here of CUDA, cuBLAS and NCCL.
+// doubles is the environment in which the double is what is found of CUDA, cuBLAS and
+// NCCL.
+var doubles []string
+
+// withDouble builds the double. Tests of results use it, unless they are to run on a
+// GPU; tests of faults do in any case.
 func withDouble(run func() int) int {
 	dir, err := os.MkdirTemp("", "double")
 	if err != nil {
@@ -93,9 +100,31 @@ func withDouble(run func() int) int {
 		return 1
 	}
 	for _, variable := range []string{cuda.Variable, cublas.Variable, nccl.Variable} {
-		os.Setenv(variable, path)
+		doubles = append(doubles, variable+"="+path)
 	}
+	doubles = append(doubles, "CUDA_DOUBLE_GPUS=4")
 	return run()
+}
+
+// libraries is the environment of so many ranks in a test of results.
+func libraries(t *testing.T, ranks int) []string {
+	t.Helper()
+	if !double.OnGPU() {
+		return doubles
+	}
+	driver, err := cuda.Open(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := driver.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n >= ranks {
+		return nil
+	}
+	first, _, _ := strings.Cut(os.Getenv("CUDA_VISIBLE_DEVICES"), ",")
+	return []string{"SCALEBENCH_SHARE_GPU=1", "CUDA_VISIBLE_DEVICES=" + cmp.Or(first, "0")}
 }
 
 // point is three steps of a model, in an epoch of three, with workers of batch each.
@@ -137,8 +166,9 @@ func (o outcome) first(t *testing.T, kind string) metrics.Event {
 }
 
 // run starts every rank of p as a process and waits for all. environment is added to
-// that of single ranks. during, if any, is called when all have been started.
-func run(t *testing.T, p study.Point, timeout time.Duration, environment map[int][]string, during func(ranks []*exec.Cmd, files []string)) (list []outcome, trained *model.Trained) {
+// that of all, and own to that of single ranks. during, if any, is called when all have
+// been started.
+func run(t *testing.T, p study.Point, timeout time.Duration, environment []string, own map[int][]string, during func(ranks []*exec.Cmd, files []string)) (list []outcome, trained *model.Trained) {
 	t.Helper()
 	port, err := world.FreePort(net.IPv4(127, 0, 0, 1))
 	if err != nil {
@@ -156,7 +186,7 @@ func run(t *testing.T, p study.Point, timeout time.Duration, environment map[int
 			t.Fatal(err)
 		}
 		c := exec.Command(os.Args[0])
-		c.Env = append(append(os.Environ(), jobVariable+"="+string(text), "CUDA_DOUBLE_GPUS=4"), environment[r]...)
+		c.Env = slices.Concat(os.Environ(), []string{jobVariable + "=" + string(text)}, environment, own[r])
 		c.Stderr = new(bytes.Buffer)
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
@@ -257,9 +287,9 @@ func TestAsOnCPUs(t *testing.T) {
 			what += fmt.Sprintf(", %s %s", p.Workload.Train.Optimizer, p.Workload.Train.BatchNorm)
 		}
 		t.Run(what, func(t *testing.T) {
-			onGPU, got := run(t, p, 0, nil, nil)
+			onGPU, got := run(t, p, 0, libraries(t, test.workers), nil, nil)
 			p.Resources.Device = "cpu"
-			onCPU, want := run(t, p, 0, nil, nil)
+			onCPU, want := run(t, p, 0, libraries(t, test.workers), nil, nil)
 			for r := range onGPU {
 				if onGPU[r].failed || onCPU[r].failed {
 					t.Fatalf("rank %d: %s; on CPUs: %s", r, onGPU[r].said, onCPU[r].said)
@@ -310,9 +340,7 @@ func TestAsOnCPUs(t *testing.T) {
 
 // A run through the double says so, in its versions and beside its figures.
 func TestDoubtsAreKept(t *testing.T) {
-	list, _ := run(t, point("cnn", 2, 2), 0, map[int][]string{
-		0: {"CUDA_DOUBLE_GPUS=1", "SCALEBENCH_SHARE_GPU=1"}, 1: {"CUDA_DOUBLE_GPUS=1", "SCALEBENCH_SHARE_GPU=1"},
-	}, nil)
+	list, _ := run(t, point("cnn", 2, 2), 0, append(slices.Clone(doubles), "CUDA_DOUBLE_GPUS=1", "SCALEBENCH_SHARE_GPU=1"), nil, nil)
 	var notes []string
 	for r, o := range list {
 		if o.failed {
@@ -359,11 +387,7 @@ func TestFailures(t *testing.T) {
 			if strings.HasSuffix(test.name, "hangs") {
 				timeout = 5 * time.Second
 			}
-			var environment map[int][]string
-			if test.environment != "" {
-				environment = map[int][]string{1: {test.environment}}
-			}
-			list, trained := run(t, p, timeout, environment, func(ranks []*exec.Cmd, files []string) {
+			list, trained := run(t, p, timeout, doubles, map[int][]string{1: {test.environment}}, func(ranks []*exec.Cmd, files []string) {
 				if test.name == "killed" {
 					steps(t, files[1])
 					_ = ranks[1].Process.Kill()
