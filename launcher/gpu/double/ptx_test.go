@@ -152,6 +152,30 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
+// Whatever text comes, it is translated or refused, and what is translated has a
+// function for each of its entries.
+func FuzzTranslate(f *testing.F) {
+	f.Add(program([]string{"mov.b64 %rd0, 1;"}))
+	f.Add(program([]string{"mov.u32 %r0, -8; shr.s32 %r1, %r0, 1; cvt.u64.u32 %rd0, %r1;", "st.global.v4.f32 [%rd7+16], {%f0, %f0, %f0, %f0};"}))
+	f.Add(program([]string{"@!%p0 bra $L; setp.nan.f32 %p0, %f0, 0f7FC00000; selp.b64 %rd0, 1, 0, %p0; $L:"}))
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := double.Translate([]byte(text))
+		if err != nil {
+			return
+		}
+		entries := 0
+		for line := range strings.Lines(text) {
+			line, _, _ = strings.Cut(line, "//")
+			if strings.HasPrefix(strings.TrimSpace(line), ".visible .entry ") {
+				entries++
+			}
+		}
+		if n := strings.Count(string(c), "{ double_kernel("); n != entries {
+			t.Errorf("%d functions of %d entries:\n%s", n, entries, text)
+		}
+	})
+}
+
 // What is not understood is refused, with its line.
 func TestUntranslatable(t *testing.T) {
 	for _, body := range []string{

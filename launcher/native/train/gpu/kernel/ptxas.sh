@@ -11,8 +11,9 @@ package=nvidia-cuda-nvcc-cu12==12.9.86
 file=ptxas-12.9.86
 case $(uname -m) in
 x86_64) sum=983b0e9283855979f42cebfd80d43f9b6e786eb84f03f7570bf941c4d3a3c461 ;;
+aarch64) sum=d07db8b5fd19692ad6fc9643ad3449cc27190fad1f1ad6c6b8338fdec95ea72e ;;
 *)
-	echo "ptxas.sh: only the one for x86_64 is known here, this is $(uname -m)" >&2
+	echo "ptxas.sh: there is one for x86_64 and one for aarch64; this is $(uname -m)" >&2
 	exit 2
 	;;
 esac
