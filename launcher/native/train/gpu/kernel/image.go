@@ -19,13 +19,32 @@ type Im2col struct {
 
 func (s *Set) Im2col(stream cuda.Stream, args Im2col) error {
 	a := &arguments{kernel: "im2col"}
+	return s.launch(a, a.columns(args), stream, unsafe.Pointer(&args))
+}
+
+// Im2colBfloat16 is Im2col with each element rounded as ToBfloat16 does.
+type Im2colBfloat16 struct {
+	From   cuda.Pointer // images of In; a multiple of 16, as To, if their channels are multiples of 4
+	To     cuda.Pointer // [pixel of Out][9·In.Channels] bfloat16
+	In     Shape
+	Out    Shape // its Channels do not matter
+	Stride int32 // 1 or 2
+}
+
+func (s *Set) Im2colBfloat16(stream cuda.Stream, args Im2colBfloat16) error {
+	a := &arguments{kernel: "im2col_bfloat16"}
+	return s.launch(a, a.columns(Im2col(args)), stream, unsafe.Pointer(&args))
+}
+
+// columns is how many threads Im2col takes.
+func (a *arguments) columns(args Im2col) int64 {
 	a.need(args.From, args.To)
 	threads := a.convolution(args.In, args.Out, args.Stride)
 	if args.In.Channels%4 == 0 { // four in a thread
 		a.aligned(args.From, args.To)
 		threads /= 4
 	}
-	return s.launch(a, threads, stream, unsafe.Pointer(&args))
+	return threads
 }
 
 // convolution is how many elements the rows of Im2col have.

@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
@@ -27,6 +28,14 @@ func TestIm2col(t *testing.T) {
 			to := room[float32](b, len(want))
 			b.did(b.Im2col(b.stream, kernel.Im2col{From: b.single(images), To: to, In: in, Out: out, Stride: stride}))
 			near[float32](b, fmt.Sprintf("columns of %+v, stride %d", in, stride), to, want, 0)
+
+			// As im2col does, and then rounding.
+			alike, rounded := room[uint16](b, len(want)), room[uint16](b, len(want))
+			b.did(b.Im2colBfloat16(b.stream, kernel.Im2colBfloat16{From: b.single(images), To: alike, In: in, Out: out, Stride: stride}))
+			b.did(b.ToBfloat16(b.stream, kernel.ToBfloat16{From: to, To: rounded, Count: int32(len(want))}))
+			if !slices.Equal(get[uint16](b, alike, len(want)), get[uint16](b, rounded, len(want))) {
+				b.Errorf("columns of %+v, stride %d, are rounded otherwise", in, stride)
+			}
 
 			gradient := b.draw(len(want))
 			back := room[float32](b, elements(in))

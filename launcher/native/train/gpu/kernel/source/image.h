@@ -17,30 +17,58 @@ struct im2col_args {
 	int stride;
 };
 
-// An index of im2col is of four channels where they come in fours, for the divisions
+struct im2col_bfloat16_args {
+	const float *from;  // images
+	unsigned short *to; // a row for each pixel of the output, of bfloat16
+	struct shape in, out;
+	int stride;
+};
+
+// An index of both is of four channels where they come in fours, for the divisions
 // that find its pixel cost a GPU more than the copy. Addresses are then multiples of
 // 16. Divisions by 4, or else 1, are shifts.
 DEVICE_FUNCTION int fours(int channels) { return channels % 4 == 0 ? 2 : 0; }
 
 typedef float four __attribute__((vector_size(16)));
+typedef unsigned four_bits __attribute__((vector_size(16)));
+typedef unsigned short four_bfloat16 __attribute__((vector_size(8)));
 
-KERNEL(im2col, pixels(a.out) * 9 * a.in.channels >> fours(a.in.channels)) {
-	int shift = fours(a.in.channels), groups = a.in.channels >> shift;
+// Where in the images what belongs at an index is; less than 0: in the margin.
+DEVICE_FUNCTION int seen(struct shape in, struct shape out, int stride, int index) {
+	int shift = fours(in.channels), groups = in.channels >> shift;
 	int channel = index % groups << shift, rest = index / groups;
 	int tap = rest % 9;
 	rest /= 9;
-	int x = rest % a.out.points * a.stride + tap % 3 - 1;
-	rest /= a.out.points;
-	int y = rest % a.out.lines * a.stride + tap / 3 - 1;
-	int image = rest / a.out.lines;
-	int seen = y >= 0 && y < a.in.lines && x >= 0 && x < a.in.points;
-	const float *from = a.from + ((image * a.in.lines + y) * a.in.points + x) * a.in.channels + channel;
-	if (shift > 0) {
+	int x = rest % out.points * stride + tap % 3 - 1;
+	rest /= out.points;
+	int y = rest % out.lines * stride + tap / 3 - 1;
+	int image = rest / out.lines;
+	if (y < 0 || y >= in.lines || x < 0 || x >= in.points) return -1;
+	return ((image * in.lines + y) * in.points + x) * in.channels + channel;
+}
+
+KERNEL(im2col, pixels(a.out) * 9 * a.in.channels >> fours(a.in.channels)) {
+	int at = seen(a.in, a.out, a.stride, index);
+	if (fours(a.in.channels)) {
 		four values = {0, 0, 0, 0};
-		if (seen) values = *(const four *)from;
+		if (at >= 0) values = *(const four *)(a.from + at);
 		((four *)a.to)[index] = values;
 	} else {
-		a.to[index] = seen ? *from : 0;
+		a.to[index] = at >= 0 ? a.from[at] : 0;
+	}
+}
+
+KERNEL(im2col_bfloat16, pixels(a.out) * 9 * a.in.channels >> fours(a.in.channels)) {
+	int at = seen(a.in, a.out, a.stride, index);
+	if (fours(a.in.channels)) {
+		four_bfloat16 values = {0, 0, 0, 0};
+		if (at >= 0) {
+			four_bits bits = *(const four_bits *)(a.from + at);
+			for (int i = 0; i < 4; i++) values[i] = rounded(bits[i]);
+		}
+		((four_bfloat16 *)a.to)[index] = values;
+	} else {
+		a.to[index] = at >= 0 ? rounded(*(const unsigned *)(a.from + at)) : 0;
 	}
 }
 

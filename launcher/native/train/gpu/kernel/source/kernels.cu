@@ -1,9 +1,10 @@
 // All kernels of the trainer on GPUs.
 #include "device.h"
 
-#include "image.h"
+#include "bfloat16.h"
 #include "sum.h"
 
 #include "dense.h"
+#include "image.h"
 #include "norm.h"
 #include "update.h"

@@ -35,28 +35,3 @@ KERNEL(adam, a.count) {
 	a.squares[index] = squares;
 	a.weights[index] = a.keep * w - a.size * (mean / (__builtin_sqrtf(squares) / a.root + a.epsilon));
 }
-
-// Single precision to bfloat16, its upper half, rounded to the nearest and of two
-// equally near to the even one; NaN stays a NaN.
-struct to_bfloat16_args {
-	const unsigned *from;
-	unsigned short *to;
-	int count;
-};
-
-KERNEL(to_bfloat16, a.count) {
-	unsigned bits = a.from[index];
-	if ((bits & 0x7fffffff) > 0x7f800000)
-		bits |= 0x400000;
-	else
-		bits += 0x7fff + (bits >> 16 & 1);
-	a.to[index] = (unsigned short)(bits >> 16);
-}
-
-struct from_bfloat16_args {
-	const unsigned short *from;
-	unsigned *to;
-	int count;
-};
-
-KERNEL(from_bfloat16, a.count) { a.to[index] = (unsigned)a.from[index] << 16; }
