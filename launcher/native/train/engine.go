@@ -28,7 +28,8 @@ type engine interface {
 	// WriteParameters writes all parameters as little-endian IEEE 754.
 	WriteParameters(w io.Writer) error
 
-	// Input is where a batch goes: normalised images as NHWC, and labels.
+	// Input is where the next batch goes, of Gradient or Evaluate: normalised images as
+	// NHWC, and labels. It may be another memory for each.
 	Input() (images []float32, labels []byte)
 	// Broadcast makes rank 0's parameters everybody's.
 	Broadcast(ctx context.Context) error
@@ -62,6 +63,9 @@ type GPU interface {
 	engine
 	// GPU is its model.
 	GPU() string
+	// Ahead is what Input will be after the next Gradient or Evaluate: a batch may be
+	// put there while that computes, on another goroutine.
+	Ahead() (images []float32, labels []byte)
 	// Versions are those of what computes and reduces.
 	Versions() map[string]string
 	// Doubts are why the run's figures are none of the hardware; they belong beside

@@ -22,9 +22,10 @@ type loop struct {
 	step  int       // steps done
 	epoch int       // epochs done
 
-	evaluated       int     // the step of the last evaluation; -1 before the first
-	best            float64 // accuracy so far
-	interruptedLate bool    // during the last evaluation
+	ahead           chan struct{} // closed when the next step's batch is there; nil: nobody makes it
+	evaluated       int           // the step of the last evaluation; -1 before the first
+	best            float64       // accuracy so far
+	interruptedLate bool          // during the last evaluation
 	votes           [3]float32
 	norms           *metrics.GradientSums // of the epoch so far
 }
@@ -130,16 +131,14 @@ func (r *rank) endEpoch(loss, rate float64, samples int64, d time.Duration) erro
 // (last) to its own end. loss is the sum over this rank's samples.
 func (r *rank) oneStep(k int, rate float64, last time.Time) (loss float64, end time.Time, err error) {
 	ids := r.order.batch(k)
-	images, labels := r.engine.Input()
-	for i, id := range ids {
-		t := identity
-		if r.point.Workload.Train.Augment {
-			t = augmentation(r.point.Seed, r.epoch, id)
-		}
-		decode(r.data.Train.Image(int(id)), t, images[i*dataset.ImageBytes:(i+1)*dataset.ImageBytes])
-		labels[i] = r.data.Train.Labels[id]
+	if r.ahead == nil {
+		r.load(ids)(r.engine.Input())
 	}
+	r.awaitAhead()
 	haveData := time.Now()
+	if r.gpu != nil && k+1 < r.order.stepsPerEpoch() {
+		r.beginAhead(k + 1)
+	}
 	loss, within, err := r.engine.Gradient(r.ctx, len(ids))
 	if err != nil {
 		return 0, last, r.broken("train", err)
@@ -169,6 +168,40 @@ func (r *rank) oneStep(k int, rate float64, last time.Time) (loss float64, end t
 		Duration: end.Sub(last), Samples: int64(len(ids)),
 		DataWait: &dataWait, Compute: &compute, Communication: &communication,
 	})
+}
+
+// load returns what makes a batch of training samples: normalised images, and labels.
+func (r *rank) load(ids []int32) func(images []float32, labels []byte) {
+	return func(images []float32, labels []byte) {
+		for i, id := range ids {
+			t := identity
+			if r.point.Workload.Train.Augment {
+				t = augmentation(r.point.Seed, r.epoch, id)
+			}
+			decode(r.data.Train.Image(int(id)), t, images[i*dataset.ImageBytes:(i+1)*dataset.ImageBytes])
+			labels[i] = r.data.Train.Labels[id]
+		}
+	}
+}
+
+// beginAhead begins to make step k's batch, which is of this epoch, while a GPU
+// computes the one before. Where the CPU computes, it would only be in the way.
+func (r *rank) beginAhead(k int) {
+	images, labels := r.gpu.Ahead()
+	load, done := r.load(r.order.batch(k)), make(chan struct{})
+	r.ahead = done
+	go func() {
+		defer close(done)
+		load(images, labels)
+	}()
+}
+
+// awaitAhead returns when nobody writes to the engine's memory any more.
+func (r *rank) awaitAhead() {
+	if r.ahead != nil {
+		<-r.ahead
+		r.ahead = nil
+	}
 }
 
 // broken is a failure of a collective. If this rank was told to stop, and the
@@ -224,15 +257,16 @@ func (r *rank) evaluate() error {
 	}
 	test := r.data.Test
 	from, to := share(test.Len(), r.world.Rank, r.group.Size())
-	images, labels := r.engine.Input()
+	r.awaitAhead() // a batch that is not needed any more
 	var loss float64
 	// Correct answers, samples, and ranks that were told to stop.
 	counts := make([]int64, 3)
-	for at := from; at < to; at += len(labels) {
+	for at := from; at < to; at += r.order.worker {
 		if r.ctx.Err() != nil {
 			return r.broken("evaluate", r.ctx.Err())
 		}
-		n := min(len(labels), to-at)
+		n := min(r.order.worker, to-at)
+		images, labels := r.engine.Input()
 		for i := range n {
 			decode(test.Image(at+i), identity, images[i*dataset.ImageBytes:(i+1)*dataset.ImageBytes])
 		}

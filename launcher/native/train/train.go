@@ -212,6 +212,7 @@ func (r *rank) leave(err error) {
 // finish writes how the run ended and leaves the group.
 func (r *rank) finish(err error) error {
 	r.leave(err)
+	r.awaitAhead()
 	stop := metrics.Stop{Status: metrics.StopDone, Steps: r.step, Epochs: r.epoch}
 	var interrupted *InterruptedError
 	if r.gpu != nil {

@@ -70,7 +70,9 @@ type Engine struct {
 	labels     cuda.Pointer
 	outcomes   cuda.Pointer // float64: of each image its loss, and 1 if it is classified rightly
 
-	hostImages, hostLabels, hostOutcomes *cuda.Pinned
+	inputs       [2]input // that take turns
+	turn         int      // whose it is
+	hostOutcomes *cuda.Pinned
 
 	done  cuda.Event // the pass
 	norms []bucket   // of synchronised batch normalisation: its sums over the ranks
@@ -83,6 +85,13 @@ type Engine struct {
 	failed     error // of an update, which nobody has been told
 	ended      error // why the ranks parted; nil: they have not, or in order
 	ctx        context.Context
+}
+
+// An input is a batch in pinned memory.
+type input struct{ images, labels *cuda.Pinned }
+
+func (i input) view() (images []float32, labels []byte) {
+	return cuda.View[float32](i.images), cuda.View[byte](i.labels)
 }
 
 // Open takes this rank's seat at a GPU, among the ranks of g, whose place in the world
@@ -186,8 +195,10 @@ func (e *Engine) prepare() (err error) {
 		to    **cuda.Pinned
 		bytes int64
 	}{
-		{&e.hostImages, 4 * int64(e.o.Batch*e.o.Height*e.o.Width*e.o.Channels)},
-		{&e.hostLabels, int64(e.o.Batch)},
+		{&e.inputs[0].images, e.imageBytes(e.o.Batch)},
+		{&e.inputs[1].images, e.imageBytes(e.o.Batch)},
+		{&e.inputs[0].labels, int64(e.o.Batch)},
+		{&e.inputs[1].labels, int64(e.o.Batch)},
 		{&e.hostOutcomes, 16 * int64(e.o.Batch)},
 	} {
 		if *p.to, err = device.AllocPinned(p.bytes); err != nil {
@@ -280,9 +291,16 @@ func (e *Engine) Parameters() int { return e.net.size() }
 func (e *Engine) GradientBytes() int64 { return 4 * int64(e.net.size()) }
 
 // Input is where the caller puts a batch before Gradient or Evaluate: images as
-// [Batch][Height][Width][Channels], and a label for each. It is pinned memory.
-func (e *Engine) Input() (images []float32, labels []byte) {
-	return cuda.View[float32](e.hostImages), cuda.View[byte](e.hostLabels)
+// [Batch][Height][Width][Channels], and a label for each. It is pinned memory, another
+// one for every second of those calls.
+func (e *Engine) Input() (images []float32, labels []byte) { return e.inputs[e.turn].view() }
+
+// Ahead is what Input will be after the next Gradient or Evaluate.
+func (e *Engine) Ahead() (images []float32, labels []byte) { return e.inputs[1-e.turn].view() }
+
+// imageBytes is how many bytes so many images are.
+func (e *Engine) imageBytes(n int) int64 {
+	return 4 * int64(n) * int64(e.o.Height*e.o.Width*e.o.Channels)
 }
 
 // Broadcast makes rank 0's parameters everybody's.
@@ -353,10 +371,12 @@ func (e *Engine) forward(n int, training bool) error {
 		return e.failed
 	}
 	device := e.seat.Device
-	if err := device.EnqueueUpload(e.net.images, e.hostImages, 0, 4*int64(n*e.o.Height*e.o.Width*e.o.Channels), e.stream); err != nil {
+	in := e.inputs[e.turn]
+	e.turn = 1 - e.turn
+	if err := device.EnqueueUpload(e.net.images, in.images, 0, e.imageBytes(n), e.stream); err != nil {
 		return err
 	}
-	if err := device.EnqueueUpload(e.labels, e.hostLabels, 0, int64(n), e.stream); err != nil {
+	if err := device.EnqueueUpload(e.labels, in.labels, 0, int64(n), e.stream); err != nil {
 		return err
 	}
 	if err := e.net.forward(n, training); err != nil {
@@ -576,7 +596,7 @@ func (e *Engine) Close() {
 		_ = e.net.blas.Destroy()
 	}
 	e.reducer.close(device)
-	freePinned(e.hostImages, e.hostLabels, e.hostOutcomes)
+	freePinned(e.inputs[0].images, e.inputs[0].labels, e.inputs[1].images, e.inputs[1].labels, e.hostOutcomes)
 	destroyEvents(device, e.norms, e.done)
 	e.net.arena.free(device)
 	if e.stream != 0 {
