@@ -36,10 +36,10 @@ var native = Framework{
 		}
 		switch {
 		case w.Precision == "fp32":
-		case w.Precision != "tf32":
-			wrong["workload.precision"] = fmt.Sprintf("the native trainer computes in fp32, and on GPUs in tf32, not in %s", w.Precision)
+		case w.Precision != "tf32" && w.Precision != "bf16":
+			wrong["workload.precision"] = fmt.Sprintf("the native trainer computes in fp32, and on GPUs in tf32 and bf16, not in %s", w.Precision)
 		case p.Resources.Device != "gpu":
-			wrong["workload.precision"] = "only GPUs compute in tf32; set resources.device = \"gpu\", or precision = \"fp32\""
+			wrong["workload.precision"] = fmt.Sprintf("the native trainer computes in %s on GPUs only; set resources.device = \"gpu\", or precision = \"fp32\"", w.Precision)
 		}
 		if _, own := study.ParseFunction(p.Data.Kind); own {
 			wrong["data.kind"] = fmt.Sprintf("%q is Python, which the native trainer does not run; valid: \"cifar10\", \"synthetic\"", p.Data.Kind)

@@ -13,9 +13,10 @@ func TestNativePrecision(t *testing.T) {
 		{"cpu", "fp32", ""},
 		{"gpu", "fp32", ""},
 		{"gpu", "tf32", ""},
-		{"cpu", "tf32", "only GPUs compute in tf32"},
+		{"gpu", "bf16", ""},
+		{"cpu", "tf32", "in tf32 on GPUs only"},
+		{"cpu", "bf16", "in bf16 on GPUs only"},
 		{"gpu", "fp16", "not in fp16"},
-		{"cpu", "bf16", "not in bf16"},
 	} {
 		p := study.Point{
 			Workload:  study.Workload{Kind: "train", Train: study.Train{Model: "cnn", Precision: test.precision}},

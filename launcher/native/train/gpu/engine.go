@@ -43,13 +43,16 @@ import (
 type Options struct {
 	cpu.Options // but Threads and Kernels, which say nothing here
 
-	// Precision is that of products: "fp32", or "tf32", which rounds their factors to
-	// 10 bits of mantissa. Everything else is fp32.
+	// Precision is that of products' factors: "fp32", "tf32" with 10 bits of mantissa,
+	// or "bf16" with 7. Everything else is fp32, their sums and weights included.
 	Precision string
 	// Timeout is how long a rank waits for another, or for its GPU; 0: the default of
 	// package nccl.
 	Timeout time.Duration
 }
+
+// Precisions are those that Options may have.
+var Precisions = []string{"fp32", "tf32", "bf16"}
 
 // An Engine is one rank's copy of a model on its GPU. It belongs on the goroutine that
 // opened it, which is locked to its thread.
@@ -127,8 +130,8 @@ func (e *Engine) describe() error {
 	switch {
 	case o.Batch < 1 || o.GlobalBatch < o.Batch:
 		return fmt.Errorf("a batch of %d on this rank and %d over all; want 1 or more, and no less over all", o.Batch, o.GlobalBatch)
-	case o.Precision != "fp32" && o.Precision != "tf32":
-		return fmt.Errorf(`precision %q; on GPUs the native trainer has "fp32" and "tf32"`, o.Precision)
+	case !slices.Contains(Precisions, o.Precision):
+		return fmt.Errorf("precision %q; on GPUs the native trainer has %s", o.Precision, strings.Join(Precisions, ", "))
 	}
 	layers, err := model.Find(o.Model, o.Classes)
 	if err != nil {
@@ -138,7 +141,7 @@ func (e *Engine) describe() error {
 		return err
 	}
 	image := kernel.Shape{Lines: int32(o.Height), Points: int32(o.Width), Channels: int32(o.Channels)}
-	if e.net, err = newNetwork(layers, o.Batch, image); err != nil {
+	if e.net, err = newNetwork(layers, o.Batch, image, o.Precision == "bf16"); err != nil {
 		return err
 	}
 	a, size := &e.net.arena, int64(e.net.size())
@@ -171,9 +174,12 @@ func (e *Engine) prepare() (err error) {
 	if n.kernels, err = kernel.Load(device); err != nil {
 		return err
 	}
-	major, _, err := device.Capability()
-	if err != nil {
+	major, minor, err := device.Capability()
+	switch {
+	case err != nil:
 		return err
+	case e.o.Precision == "bf16" && major < 8:
+		return fmt.Errorf("bf16 needs a GPU of compute capability 8.0 or later; %s has %d.%d: use fp32", e.seat.GPU(), major, minor)
 	}
 	var workspace cuda.Pointer
 	n.arena.reserve(cublas.WorkspaceSize(major), &workspace)

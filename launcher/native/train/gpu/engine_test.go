@@ -253,6 +253,43 @@ func difference(t *testing.T, a, b *model.Trained) (parameters, all float64) {
 // near reports whether two figures are equal up to a part of them, or of 1.
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance*max(1, math.Abs(b)) }
 
+// The same with products' factors rounded leads near it, by the steps' direction, and
+// not as near as without.
+func TestRounded(t *testing.T) {
+	for _, test := range []struct {
+		name, precision string
+		workers         int
+		most            float64 // of how far parameters moved
+	}{
+		{"cnn", "tf32", 1, 0.02},
+		{"mlp", "tf32", 1, 0.02},
+		{"cnn", "bf16", 2, 0.1},
+		{"mlp", "bf16", 1, 0.1},
+	} {
+		t.Run(test.precision+" "+test.name, func(t *testing.T) {
+			p := point(test.name, test.workers, 6)
+			p.Workload.Train.Precision = test.precision
+			onGPU, got := run(t, p, 0, libraries(t, test.workers), nil, nil)
+			p.Resources.Device, p.Workload.Train.Precision = "cpu", "fp32"
+			onCPU, want := run(t, p, 0, nil, nil, nil)
+			if onGPU[0].failed || onCPU[0].failed || got == nil || want == nil {
+				t.Fatalf("%s; on CPUs: %s", onGPU[0].said, onCPU[0].said)
+			}
+			before, err := cpu.Untrained(test.name, 10, 32, 32, 3, p.Seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, _ := difference(t, got, want)
+			moved, _ := difference(t, before, want)
+			a, b := onGPU[0].first(t, "epoch").Epoch, onCPU[0].first(t, "epoch").Epoch
+			t.Logf("parameters that training moved by up to %.2g differ by up to %.2g; losses %v, %v", moved, d, *a.Loss, *b.Loss)
+			if !(d <= test.most*moved) || d < moved/10000 || !near(*a.Loss, *b.Loss, test.most) {
+				t.Errorf("want a difference between a ten-thousandth and %g of that", test.most)
+			}
+		})
+	}
+}
+
 // Three steps lead to the CPU engine's parameters, running averages and losses, up to
 // rounding, and to equal bits on all ranks.
 func TestAsOnCPUs(t *testing.T) {

@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
@@ -63,6 +64,7 @@ func (n *network) addUnit(image kernel.Shape, l model.Layer) {
 	n.arena.floats(4*int64(c), &u.gradientCoefficients)
 	n.columns.need(rows(whole) * int64(u.taps()))
 	n.delta.need(elements(whole))
+	n.rounded[0].need(elements(whole))
 	n.arriving.need(elements(whole))
 	n.needSums(rows(whole), 2*c)
 	n.units, n.layers = append(n.units, u), append(n.layers, u)
@@ -94,17 +96,24 @@ func (u *unit) between() int32 {
 	return max((from.Lines+to.Lines-1)/to.Lines, (from.Points+to.Points-1)/to.Points)
 }
 
-// gather makes the columns.
-func (u *unit) gather(in, out kernel.Shape) {
-	u.net.do(u.net.kernels.Im2col(u.net.stream, kernel.Im2col{From: u.x(), To: u.net.columns.at, In: in, Out: out, Stride: u.stride}))
+// gather makes the columns, as products take them.
+func (u *unit) gather(in, out kernel.Shape) cublas.Matrix {
+	n, columns := u.net, matrix(u.net.columns.at, rows(out), u.taps())
+	a := kernel.Im2col{From: u.x(), To: columns.At, In: in, Out: out, Stride: u.stride}
+	if n.narrow {
+		columns.Type = cublas.BFloat16
+		n.do(n.kernels.Im2colBfloat16(n.stream, kernel.Im2colBfloat16(a)))
+		return columns
+	}
+	n.do(n.kernels.Im2col(n.stream, a))
+	return columns
 }
 
 func (u *unit) forward(images int32, training bool) {
 	n, c := u.net, u.channels()
 	in, out := u.shapes(images)
 	r := rows(out)
-	u.gather(in, out)
-	n.product(matrix(u.y, r, c), matrix(n.columns.at, r, u.taps()), transposed(matrix(u.weight.w, int64(c), u.taps())))
+	n.product(matrix(u.y, r, c), u.gather(in, out), transposed(n.weight(u.weight, u.taps())))
 	if training {
 		chunk := kernel.Chunk(int32(r))
 		n.do(n.kernels.Moments(n.stream, kernel.Moments{From: u.y, To: n.partial.at, Rows: int32(r), Channels: int32(c), Chunk: chunk}))
@@ -151,13 +160,12 @@ func (u *unit) backward(images int32) {
 		ScaleGradient: u.scale.g, ShiftGradient: u.shift.g, Coefficients: u.gradientCoefficients,
 	}))
 	n.do(n.kernels.NormGradient(n.stream, kernel.NormGradient{Gradient: u.g, From: u.y, Coefficients: u.gradientCoefficients, To: n.delta.at, Rows: int32(r), Channels: int32(c)}))
-	u.gather(in, out)
-	delta, columns, weight := matrix(n.delta.at, r, c), matrix(n.columns.at, r, u.taps()), matrix(u.weight.w, int64(c), u.taps())
-	n.product(matrix(u.weight.g, int64(c), u.taps()), transposed(delta), columns)
+	delta := n.factor(matrix(n.delta.at, r, c), 0)
+	n.product(matrix(u.weight.g, int64(c), u.taps()), transposed(delta), u.gather(in, out))
 	if u.source == nil {
 		return // nobody asks for the gradient by an image
 	}
-	n.product(columns, delta, weight)
+	n.product(matrix(n.columns.at, r, u.taps()), delta, n.weight(u.weight, u.taps()))
 	n.do(n.kernels.Col2im(n.stream, kernel.Col2im{From: n.columns.at, To: n.arriving.at, In: in, Out: out, Stride: u.stride}))
 	u.source.arrive(images)
 }
@@ -210,6 +218,8 @@ func (n *network) addDense(in *tensor, outputs int, relu bool) *tensor {
 	d := &dense{net: n, in: in, out: n.tensor(outputs), relu: relu}
 	d.weight, d.bias = n.parameter(outputs*in.size), n.parameter(outputs)
 	n.needSums(int64(n.batch), outputs)
+	n.rounded[0].need(int64(n.batch) * int64(outputs))
+	n.rounded[1].need(int64(n.batch) * int64(in.size))
 	n.layers = append(n.layers, d)
 	return d.out
 }
@@ -225,7 +235,7 @@ func (d *dense) x() cuda.Pointer {
 func (d *dense) forward(images int32, _ bool) {
 	n, m, k := d.net, d.out.size, d.in.size
 	r := int64(images)
-	n.product(matrix(d.out.data, r, m), matrix(d.x(), r, k), transposed(matrix(d.weight.w, int64(m), k)))
+	n.product(matrix(d.out.data, r, m), n.factor(matrix(d.x(), r, k), 1), transposed(n.weight(d.weight, k)))
 	a := kernel.Bias{From: d.out.data, Bias: d.bias.w, To: d.out.data, Rows: images, Columns: int32(m)}
 	if d.relu {
 		a.ReLU = 1
@@ -243,9 +253,9 @@ func (d *dense) backward(images int32) {
 	n.do(n.kernels.ColumnSums(n.stream, kernel.ColumnSums{From: d.out.grad, To: n.partial.at, Rows: images, Columns: int32(m), Chunk: kernel.Chunk(images)}))
 	left := n.sumUp(r, m)
 	n.do(n.kernels.BiasGradient(n.stream, kernel.BiasGradient{From: n.sums.at, To: d.bias.g, Rows: left, Columns: int32(m)}))
-	gradient, weight := matrix(d.out.grad, r, m), matrix(d.weight.w, int64(m), k)
-	n.product(matrix(d.weight.g, int64(m), k), transposed(gradient), matrix(d.x(), r, k))
+	gradient := n.factor(matrix(d.out.grad, r, m), 0)
+	n.product(matrix(d.weight.g, int64(m), k), transposed(gradient), n.factor(matrix(d.x(), r, k), 1))
 	if d.in.grad != 0 {
-		n.product(matrix(d.in.grad, r, k), gradient, weight)
+		n.product(matrix(d.in.grad, r, k), gradient, n.weight(d.weight, k))
 	}
 }

@@ -35,6 +35,11 @@ type network struct {
 	partial  workspace // float64: sums over chunks
 	sums     workspace // float64: sums over those
 
+	// Products in bfloat16: what they take is rounded, and lies in memory of its own.
+	narrow  bool
+	weights cuda.Pointer // all parameters, rounded
+	rounded [2]workspace // factors of a product that lie nowhere else: see factor
+
 	// Statistics of batch normalisation over all ranks' batches; nil: over this
 	// rank's. sumOverRanks sums so many float64 in place.
 	sumOverRanks func(at cuda.Pointer, count int) error
@@ -77,9 +82,10 @@ type chain struct {
 	odd   bool
 }
 
-// newNetwork plans the layers of a description that package cpu has accepted.
-func newNetwork(layers []model.Layer, batch int, image kernel.Shape) (*network, error) {
-	n := &network{batch: batch, gradients: map[chain]*reservation{}, ranks: 1}
+// newNetwork plans the layers of a description that package cpu has accepted. narrow
+// has products take bfloat16.
+func newNetwork(layers []model.Layer, batch int, image kernel.Shape, narrow bool) (*network, error) {
+	n := &network{batch: batch, gradients: map[chain]*reservation{}, ranks: 1, narrow: narrow}
 	n.arena.floats(elements(n.whole(image)), &n.images)
 	flat := &tensor{size: int(image.Lines * image.Points * image.Channels)} // until there is a pool, the images
 	input := flat
@@ -102,6 +108,12 @@ func newNetwork(layers []model.Layer, batch int, image kernel.Shape) (*network, 
 	}
 	for _, w := range []*workspace{&n.partial, &n.sums} {
 		n.arena.doubles(w.elements, &w.at)
+	}
+	if narrow {
+		n.arena.reserve(2*int64(n.size()), &n.weights)
+		for i := range n.rounded {
+			n.arena.reserve(2*n.rounded[i].elements, &n.rounded[i].at)
+		}
 	}
 	return n, nil
 }
@@ -196,9 +208,33 @@ func transposed(m cublas.Matrix) cublas.Matrix {
 	return m
 }
 
+// factor is a matrix as products take it. place is which of two memories it is rounded
+// to, where they take bfloat16.
+func (n *network) factor(m cublas.Matrix, place int) cublas.Matrix {
+	if !n.narrow {
+		return m
+	}
+	to := n.rounded[place].at
+	n.do(n.kernels.ToBfloat16(n.stream, kernel.ToBfloat16{From: m.At, To: to, Count: int32(m.Rows * m.Columns)}))
+	m.At, m.Type = to, cublas.BFloat16
+	return m
+}
+
+// weight is a parameter as products take it, as rows of so many columns.
+func (n *network) weight(p *parameter, columns int) cublas.Matrix {
+	m := matrix(p.w, int64(p.size/columns), columns)
+	if n.narrow {
+		m.At, m.Type = n.weights+cuda.Pointer(2*p.at), cublas.BFloat16
+	}
+	return m
+}
+
 // forward computes the logits.
 func (n *network) forward(images int, training bool) error {
 	n.failed = nil
+	if n.narrow { // the backward pass uses them as well
+		n.do(n.kernels.ToBfloat16(n.stream, kernel.ToBfloat16{From: n.parameters[0].w, To: n.weights, Count: int32(n.size())}))
+	}
 	for _, l := range n.layers {
 		if l.forward(int32(images), training); n.failed != nil {
 			return n.failed
