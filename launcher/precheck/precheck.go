@@ -6,6 +6,7 @@ package precheck
 
 import (
 	"context"
+	"debug/buildinfo"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/launcher/serve/samples"
@@ -101,6 +103,7 @@ func (c *checker) each(plan *study.Plan, look func(framework.Framework, study.Pl
 		if err != nil {
 			continue // the plan would not be there
 		}
+		c.worker(p.Point, site)
 		c.data(p.Point)
 		c.model(p.Point)
 		c.samples(p.Point)
@@ -116,6 +119,31 @@ func (c *checker) add(p study.Problem) {
 
 // elsewhere ends a message about what the nodes may see differently.
 const elsewhere = "; if only the compute nodes have it, give --unchecked to submit, run or retry"
+
+// worker holds our own worker, whose ordinary build uses no GPU.
+func (c *checker) worker(p study.Point, site *study.Site) {
+	if p.Resources.Device != "gpu" || p.Framework != "native" || !p.Workload.Trains() && p.Workload.Kind != "collective" {
+		return
+	}
+	path, err := launcher.Worker(site.Worker)
+	if err != nil {
+		return // said by whoever is to start it
+	}
+	built, err := buildinfo.ReadFile(path)
+	if err != nil {
+		return // a wrapper of the user's, say
+	}
+	for _, s := range built.Settings {
+		if s.Key == "-tags" && slices.Contains(strings.Split(s.Value, ","), "gpu") {
+			return
+		}
+	}
+	where := "resources.device"
+	if slices.Contains(c.study.Swept(), where) {
+		where = "sweep." + where
+	}
+	c.add(c.study.Problem(where, fmt.Sprintf("%s is the ordinary worker, which uses no GPU; make worker-gpu builds one that does: name it in the site file (worker = \"PATH\")%s", path, elsewhere)))
+}
 
 // data holds the folder of a data set that our own programs read.
 func (c *checker) data(p study.Point) {
