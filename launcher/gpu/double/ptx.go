@@ -14,7 +14,10 @@ import (
 //
 // It knows what clang makes of kernels without shared memory, barriers and calls, and
 // refuses everything else. An address that is no multiple of the size of what is read
-// or written there ends the process, as it would end the program on a GPU.
+// or written there ends the process, as it would end the program on a GPU. The threads
+// of a block come from the last to the first, and the blocks from the first to the
+// last: a kernel in which one thread counts on what another has done, or has not done
+// yet, does so in vain.
 func Translate(ptx []byte) ([]byte, error) {
 	t := &translation{}
 	t.write("#include \"kernel.h\"\n#include <math.h>\n#include <stdlib.h>\n#include <string.h>\n")
@@ -64,7 +67,7 @@ func (t *translation) line(line string) error {
 		return nil
 	case "}":
 		t.write("}\nstatic void %[1]s_host(const void *args, unsigned long long threads) {\n"+
-			"\tfor (unsigned long long i = 0; i < threads; i++) %[1]s_thread(args, (uint32_t)(i / 256), 256, (uint32_t)(i %% 256));\n}\n"+
+			"\tfor (unsigned long long i = 0; i < threads; i++) %[1]s_thread(args, (uint32_t)(i / 256), 256, (uint32_t)(255 - i %% 256));\n}\n"+
 			"__attribute__((constructor)) static void %[1]s_known(void) { double_kernel(\"%[1]s\", %[2]s, %[1]s_host); }\n", t.entry, t.bytes)
 		t.entry = ""
 		return nil

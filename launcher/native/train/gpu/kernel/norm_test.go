@@ -117,6 +117,11 @@ func testNorm(b *bench, u unit) {
 	}
 	g := room[float32](b, len(y))
 	b.did(b.Rectify(b.stream, kernel.Rectify{From: b.single(weights), Outcome: to, To: g, Shape: u.shape}))
+	inPlace := b.single(weights)
+	b.did(b.Rectify(b.stream, kernel.Rectify{From: inPlace, Outcome: to, To: inPlace, Shape: u.shape}))
+	if !slices.Equal(get[float32](b, inPlace, len(y)), get[float32](b, g, len(y))) {
+		b.Error("rectify gives other numbers in place")
+	}
 	gPartial := room[float64](b, int(kernel.Chunks(rows, chunk)*2*c))
 	b.did(b.GradientMoments(b.stream, kernel.GradientMoments{Gradient: g, From: from, Mean: coefficients, To: gPartial, Rows: rows, Channels: c, Chunk: chunk}))
 	gSums, gLeft := b.reduced(gPartial, kernel.Chunks(rows, chunk), 2*c, chunk)
@@ -128,6 +133,10 @@ func testNorm(b *bench, u unit) {
 	dy := room[float32](b, len(y))
 	b.did(b.NormGradient(b.stream, kernel.NormGradient{Gradient: g, From: from, Coefficients: gCoefficients, To: dy, Rows: rows, Channels: c}))
 	near[float32](b, "gradient by y", dy, derivative(y, loss), 1e-4)
+	b.did(b.NormGradient(b.stream, kernel.NormGradient{Gradient: inPlace, From: from, Coefficients: gCoefficients, To: inPlace, Rows: rows, Channels: c}))
+	if !slices.Equal(get[float32](b, inPlace, len(y)), get[float32](b, dy, len(y))) {
+		b.Error("norm_gradient gives other numbers in place")
+	}
 	if u.shortcut == nil {
 		return
 	}
