@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
+	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl/proof"
@@ -47,7 +48,7 @@ func openEngine(ctx context.Context, o cpu.Options, precision string, g *collect
 	return e, nil
 }
 
-// lookForNCCL loads NCCL and CUDA's driver, as a run would.
+// lookForNCCL loads NCCL, CUDA's driver and cuBLAS, as a run would.
 func lookForNCCL() *probe.NCCL {
 	found := &probe.NCCL{}
 	if l, err := nccl.Open(os.Getenv); err != nil {
@@ -64,6 +65,11 @@ func lookForNCCL() *probe.NCCL {
 	}
 	if err != nil {
 		found.DriverError = err.Error()
+	}
+	if l, err := cublas.Open(os.Getenv); err != nil {
+		found.CuBLASError = err.Error()
+	} else {
+		found.CuBLAS = l.String() + ", " + l.Path()
 	}
 	return found
 }

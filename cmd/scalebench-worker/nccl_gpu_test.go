@@ -50,7 +50,7 @@ func TestGPUProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := f.NCCL
-	if n == nil || !n.Double || !strings.HasPrefix(n.Name, "DOUBLE of NCCL") || n.Devices == nil || *n.Devices != 2 || n.Driver != "12.4" || n.Error != "" || n.DriverError != "" {
+	if n == nil || !n.Double || !strings.HasPrefix(n.Name, "DOUBLE of NCCL") || n.Devices == nil || *n.Devices != 2 || n.Driver != "12.4" || !strings.HasPrefix(n.CuBLAS, "DOUBLE of cuBLAS") || n.Error != "" || n.DriverError != "" {
 		t.Errorf("%+v", n)
 	}
 	if out, _, err = withDouble(t, []string{nccl.Variable + "=/nowhere/libnccl.so.2", cuda.Variable + "=/nowhere/libcuda.so.1"}, "probe"); err != nil {

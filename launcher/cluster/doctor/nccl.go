@@ -51,8 +51,16 @@ func judgeNCCL(n probe.NCCL) (found string, r Verdict, advice string) {
 	}
 	found = fmt.Sprintf("%s, %s; CUDA %s, %s", n.Name, n.Path, n.Driver, number.Count(*n.Devices, "GPU"))
 	switch {
+	case n.CuBLASError != "":
+		found += "; " + oneLine(n.CuBLASError)
+	case n.CuBLAS != "":
+		found += "; " + n.CuBLAS
+	}
+	switch {
 	case n.Double:
 		return found, Warn, "this is scalebench's test double; unset SCALEBENCH_NCCL and SCALEBENCH_CUDA"
+	case n.CuBLASError != "":
+		return found, Warn, "the native trainer needs cuBLAS on GPUs: load the module of CUDA's toolkit, activate the environment of a PyTorch that brings it, or name the file: SCALEBENCH_CUBLAS=/…/libcublas.so.12"
 	case gpucheck.Last() == nil:
 		return found + "; " + gpucheck.Standing(), Warn, "run make gpu-check here, and commit its report"
 	}
@@ -75,7 +83,11 @@ func (j *job) nccl() []Finding {
 			continue
 		}
 		found, r, advice := judgeNCCL(*a.NCCL)
-		if i := slices.Index(rank, r); i > worst {
+		i := 2 * slices.Index(rank, r)
+		if a.NCCL.CuBLASError != "" {
+			i++ // every task may warn that nothing was tested
+		}
+		if i > worst {
 			worst, f.Found, f.Verdict, f.Advice = i, fmt.Sprintf("task %d on %s: %s", a.Rank, a.Host, found), r, advice
 		}
 		if a.NCCL.Error == "" && !slices.Contains(names, a.NCCL.Name) {

@@ -20,6 +20,8 @@ func TestJudgeNCCL(t *testing.T) {
 	}
 	double := well
 	double.Name, double.Double = "DOUBLE of NCCL 2.28.0 (not NCCL, not a GPU)", true
+	multiplies, cannot := well, well
+	multiplies.CuBLAS, cannot.CuBLASError = "cuBLAS 12.9.3, /lib/libcublas.so.12", "cuBLAS cannot be loaded: libcublas.so.12: no such file"
 	for _, test := range []struct {
 		name   string
 		seen   *probe.NCCL
@@ -29,6 +31,8 @@ func TestJudgeNCCL(t *testing.T) {
 	}{
 		{"an ordinary worker in one task", &well, nil, proven, []string{"NCCL 2.28.0"}},
 		{"well", &well, &well, proven, []string{"NCCL 2.28.0, /lib/libnccl.so.2; CUDA 12.4, 2 GPUs"}},
+		{"cuBLAS", &multiplies, &multiplies, proven, []string{"2 GPUs; cuBLAS 12.9.3, /lib/libcublas.so.12"}},
+		{"no cuBLAS on a node", &multiplies, &cannot, Warn, []string{"libcublas.so.12: no such file"}},
 		{"double", &double, &double, Warn, []string{"DOUBLE of NCCL 2.28.0"}},
 		{"no library", &probe.NCCL{Error: "NCCL cannot be loaded: libnccl.so.2: no such file"}, &well, NotTested, []string{never, "libnccl.so.2: no such file"}},
 		{"no GPU", &probe.NCCL{Name: "NCCL 2.28.0", Path: "/lib/libnccl.so.2", DriverError: "no CUDA-capable device"}, &well, NotTested, []string{"NCCL 2.28.0", "no CUDA-capable device"}},

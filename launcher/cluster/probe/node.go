@@ -62,6 +62,10 @@ type NCCL struct {
 	Driver      string `json:"driver"` // the CUDA that it supports, "12.4"
 	Devices     *int   `json:"devices"`
 	DriverError string `json:"driver_error,omitempty"`
+
+	// What the native trainer multiplies with, beside both.
+	CuBLAS      string `json:"cublas,omitempty"` // with its version and path; the double's says that it is one
+	CuBLASError string `json:"cublas_error,omitempty"`
 }
 
 // Link is the network interface that the collectives would use.
