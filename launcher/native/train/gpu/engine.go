@@ -5,7 +5,8 @@
 // own (package kernel). Nothing but the driver, cuBLAS and NCCL is needed on the
 // node; all are found at run time.
 //
-// A step puts all of its work on two streams and waits for it at its end. One stream
+// A step puts all of its work on two streams, most of it as graphs, and waits for it
+// at its end. One stream
 // computes. The other is the communicator's: there NCCL sums a bucket of gradients
 // over the ranks as soon as an event says that the backward pass is done with it,
 // while the pass goes on. All device memory is allocated before the first step.
@@ -77,6 +78,9 @@ type Engine struct {
 	turn         int      // whose it is
 	hostOutcomes *cuda.Pinned
 
+	pieces []piece
+	graphs bool // pieces are captured
+
 	done  cuda.Event // the pass
 	norms []bucket   // of synchronised batch normalisation: its sums over the ranks
 
@@ -116,6 +120,7 @@ func Open(ctx context.Context, o Options, g *collective.Group, w world.World, ge
 	if e.seat, err = seat.Take(ctx, g, w, o.Timeout, getenv); err != nil {
 		return nil, err
 	}
+	e.graphs = getenv(GraphsVariable) != "0"
 	if err := e.prepare(); err != nil {
 		err = e.End(ctx, err) // the others wait for this rank
 		e.Close()
@@ -191,7 +196,7 @@ func (e *Engine) prepare() (err error) {
 	}
 	n.stream = e.stream
 	r := e.reducer
-	r.seat, r.kernels, r.compute, r.overlap = e.seat, n.kernels, e.stream, !e.o.SyncBatchNorm
+	r.seat, r.kernels, r.compute, r.overlap = e.seat, n.kernels, e.stream, !e.o.SyncBatchNorm && e.seat.Comm.Size() > 1
 	n.bind(e.parameters, r.at(cpu.MaxVotes))
 	e.bindStatistics()
 	if err := r.prepare(); err != nil {
@@ -217,6 +222,15 @@ func (e *Engine) prepare() (err error) {
 	if e.o.SyncBatchNorm && e.seat.Comm.Size() > 1 {
 		n.ranks, n.sumOverRanks = e.seat.Comm.Size(), e.sumOverRanks
 		if e.norms, err = newBuckets(device, 2*len(n.units)); err != nil {
+			return err
+		}
+	}
+	e.pieces = e.cut()
+	if n.sumOverRanks != nil {
+		e.graphs = false // NCCL is in the midst of a piece
+	}
+	if e.graphs {
+		if e.graphs, err = e.canCapture(); err != nil {
 			return err
 		}
 	}
@@ -278,6 +292,9 @@ func (e *Engine) Versions() map[string]string {
 	if e.library.Double() {
 		list["cublas"] = e.library.String()
 	}
+	if !e.graphs {
+		list["cuda-graphs"] = "none"
+	}
 	return list
 }
 
@@ -330,18 +347,13 @@ func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communicati
 	e.reducer.begin(e.o.NormsEvery > 0 && e.begun%e.o.NormsEvery == 0 && !alone && !e.o.SyncBatchNorm)
 	e.begun++
 	e.images, e.normsBegun, e.ctx = n, 0, ctx
-	if err := e.forward(n, true); err != nil {
+	if err := e.upload(n); err != nil {
 		return 0, 0, err
 	}
-	if err := e.net.backward(n, func(from int) error {
-		if alone {
-			return nil
-		}
-		return e.reducer.final(ctx, from)
-	}); err != nil {
+	if err := e.pass(ctx, n); err != nil {
 		return 0, 0, err
 	}
-	if err := e.await(ctx); err != nil {
+	if err := e.download(ctx, n); err != nil {
 		return 0, 0, err
 	}
 	for _, b := range e.norms[:e.normsBegun] {
@@ -358,48 +370,44 @@ func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communicati
 // Evaluate counts how many of the first n images of the input are classified rightly,
 // by the running averages of batch normalisation. loss is their sum.
 func (e *Engine) Evaluate(n int) (loss float64, correct int, err error) {
+	if err := e.upload(n); err != nil {
+		return 0, 0, err
+	}
 	if err := e.forward(n, false); err != nil {
 		return 0, 0, err
 	}
-	if err := e.await(context.Background()); err != nil {
+	if err := e.download(context.Background(), n); err != nil {
 		return 0, 0, err
 	}
 	loss, correct = e.outcome(n)
 	return loss, correct, nil
 }
 
-// forward puts the input, the forward pass and the loss on the stream.
-func (e *Engine) forward(n int, training bool) error {
+// upload puts the next input on the stream.
+func (e *Engine) upload(n int) error {
 	switch {
 	case n < 1 || n > e.o.Batch:
 		return fmt.Errorf("a batch of %d images, the engine was made for 1 to %d", n, e.o.Batch)
 	case e.failed != nil:
 		return e.failed
 	}
-	device := e.seat.Device
-	in := e.inputs[e.turn]
+	device, in := e.seat.Device, e.inputs[e.turn]
 	e.turn = 1 - e.turn
 	if err := device.EnqueueUpload(e.net.images, in.images, 0, e.imageBytes(n), e.stream); err != nil {
 		return err
 	}
-	if err := device.EnqueueUpload(e.labels, in.labels, 0, int64(n), e.stream); err != nil {
-		return err
-	}
-	if err := e.net.forward(n, training); err != nil {
-		return err
-	}
-	loss := kernel.CrossEntropy{Logits: e.net.logits.data, Labels: e.labels, To: e.outcomes,
-		Scale: 1 / float32(e.o.GlobalBatch), Images: int32(n), Classes: int32(e.o.Classes)}
-	if training {
-		loss.Gradient = e.net.logits.grad
-	}
-	if err := e.net.kernels.CrossEntropy(e.stream, loss); err != nil {
-		return err
-	}
-	return device.EnqueueDownload(e.hostOutcomes, 0, 16*int64(n), e.outcomes, e.stream)
+	return device.EnqueueUpload(e.labels, in.labels, 0, int64(n), e.stream)
 }
 
-// outcome is what forward found, once it has been waited for.
+// download waits for the outcome of n images.
+func (e *Engine) download(ctx context.Context, n int) error {
+	if err := e.seat.Device.EnqueueDownload(e.hostOutcomes, 0, 16*int64(n), e.outcomes, e.stream); err != nil {
+		return err
+	}
+	return e.await(ctx)
+}
+
+// outcome is what the last pass found.
 func (e *Engine) outcome(n int) (loss float64, correct int) {
 	found := cuda.View[float64](e.hostOutcomes)
 	for i := range n {
@@ -508,7 +516,7 @@ func (e *Engine) AverageStatistics(ctx context.Context) error {
 	if err := e.await(ctx); err != nil || e.averages == 0 {
 		return err
 	}
-	all, err := e.download(e.statistics, e.averages)
+	all, err := e.read(e.statistics, e.averages)
 	if err != nil {
 		return err
 	}
@@ -521,10 +529,10 @@ func (e *Engine) AverageStatistics(ctx context.Context) error {
 	return e.seat.Device.Upload(e.statistics, bytesOf(all), e.stream)
 }
 
-// download copies numbers from the device, behind what is on the stream. After the
+// read copies numbers from the device, behind what is on the stream. After the
 // ranks have parted because of a failure the stream may never get there: then it has
 // to be idle.
-func (e *Engine) download(from cuda.Pointer, n int) ([]float32, error) {
+func (e *Engine) read(from cuda.Pointer, n int) ([]float32, error) {
 	if e.ended != nil && !e.idle() {
 		return nil, fmt.Errorf("the GPU does not answer after: %w", e.ended)
 	}
@@ -547,11 +555,11 @@ func (e *Engine) idle() bool {
 
 // Trained is the model as it is evaluated.
 func (e *Engine) Trained() (*model.Trained, error) {
-	parameters, err := e.download(e.parameters, e.net.size())
+	parameters, err := e.read(e.parameters, e.net.size())
 	if err != nil {
 		return nil, err
 	}
-	statistics, err := e.download(e.statistics, e.averages)
+	statistics, err := e.read(e.statistics, e.averages)
 	if err != nil {
 		return nil, err
 	}
@@ -570,7 +578,7 @@ func (e *Engine) Trained() (*model.Trained, error) {
 
 // WriteParameters writes all parameters as little-endian IEEE 754.
 func (e *Engine) WriteParameters(w io.Writer) error {
-	list, err := e.download(e.parameters, e.net.size())
+	list, err := e.read(e.parameters, e.net.size())
 	if err != nil {
 		return err
 	}
@@ -602,6 +610,11 @@ func (e *Engine) Close() {
 		_ = e.net.blas.Destroy()
 	}
 	e.reducer.close(device)
+	for _, p := range e.pieces {
+		if p.graph != nil {
+			_ = p.graph.Destroy()
+		}
+	}
 	freePinned(e.inputs[0].images, e.inputs[0].labels, e.inputs[1].images, e.inputs[1].labels, e.hostOutcomes)
 	destroyEvents(device, e.norms, e.done)
 	e.net.arena.free(device)

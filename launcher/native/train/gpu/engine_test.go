@@ -383,6 +383,40 @@ func TestAsOnCPUs(t *testing.T) {
 	}
 }
 
+// With graphs and without, and where the driver has none, training ends with the same
+// bits; what was without says so.
+func TestGraphs(t *testing.T) {
+	without, err := double.BuildKernels(t.TempDir(), "libgpu-double-old.so", kernel.Source(), "cuGraphLaunch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := point("cnn", 2, 4)
+	var want string
+	for _, test := range []struct {
+		name        string
+		environment []string
+		graphs      string // among the versions
+	}{
+		{"graphs", nil, ""},
+		{"turned off", []string{gpu.GraphsVariable + "=0"}, "none"},
+		{"an old driver", []string{cuda.Variable + "=" + without, cublas.Variable + "=" + without, nccl.Variable + "=" + without}, "none"},
+	} {
+		list, _ := run(t, p, 0, slices.Concat(doubles, test.environment), nil, nil)
+		for r, o := range list {
+			if o.failed {
+				t.Fatalf("%s: rank %d: %s", test.name, r, o.said)
+			}
+			stop := o.first(t, "stop").Stop
+			if want == "" {
+				want = stop.ParameterSHA256
+			}
+			if got := o.first(t, "environment").Environment.Versions["cuda-graphs"]; stop.ParameterSHA256 != want || want == "" || got != test.graphs {
+				t.Errorf("%s: rank %d ended with %s, want %s; graphs %q, want %q", test.name, r, stop.ParameterSHA256, want, got, test.graphs)
+			}
+		}
+	}
+}
+
 // A run through the double says so, in its versions and beside its figures.
 func TestDoubtsAreKept(t *testing.T) {
 	list, _ := run(t, point("cnn", 2, 2), 0, append(slices.Clone(doubles), "CUDA_DOUBLE_GPUS=1", "SCALEBENCH_SHARE_GPU=1"), nil, nil)
@@ -420,6 +454,7 @@ func TestFailures(t *testing.T) {
 		{"a launch", "CUDA_DOUBLE_LAUNCH_ERROR=60", "kernel ", "rank 1 gave up: "},
 		{"an illegal address", "CUDA_DOUBLE_ILLEGAL_ADDRESS=60", "CUDA error 700", "CUDA error 700"},
 		{"a product", "CUBLAS_DOUBLE_ERROR=20", "cublasGemmEx", "cublasGemmEx"},
+		{"a graph", "CUDA_DOUBLE_GRAPH_ERROR=1", "cuGraphLaunch", "cuGraphLaunch"},
 		{"a reduction", "NCCL_DOUBLE_ERROR=3", "ncclRemoteError", "ncclRemoteError"},
 		{"a reduction that hangs", "NCCL_DOUBLE_HANG=3", "timed out", "timed out"},
 		{"a kernel that hangs", "CUDA_DOUBLE_HANG=60", "", ""},

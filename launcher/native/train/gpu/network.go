@@ -243,24 +243,26 @@ func (n *network) forward(images int, training bool) error {
 	return nil
 }
 
-// backward computes all gradients, from the last layer to the first. final is called
-// when work that makes the elements from an index of the flat gradient on final is on
-// the stream.
-func (n *network) backward(images int, final func(from int) error) error {
+// backward computes the gradients of some layers, from a later one down to an earlier.
+func (n *network) backward(images, from, to int) error {
 	n.failed = nil
-	for i := len(n.layers) - 1; i >= 0; i-- {
+	for i := from; i >= to; i-- {
 		if n.layers[i].backward(int32(images)); n.failed != nil {
 			return n.failed
 		}
-		first := 0
-		if i > 0 {
-			first = n.ends[i-1]
-		}
-		if first < n.ends[i] {
-			if err := final(n.parameters[first].at); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
+}
+
+// final is from which element on the flat gradient does not change any more in a pass
+// whose backward has done layer i.
+func (n *network) final(i int) int {
+	first := 0
+	if i > 0 {
+		first = n.ends[i-1]
+	}
+	if first == len(n.parameters) {
+		return n.size()
+	}
+	return n.parameters[first].at
 }

@@ -103,15 +103,18 @@ func (r *reducer) begin(measure bool) { r.next, r.measure, r.own, r.total = 0, m
 // final takes the gradients from an index on as final, once the work that is on the
 // stream has been done.
 func (r *reducer) final(ctx context.Context, from int) error {
-	if !r.overlap {
-		return nil
-	}
-	for last := len(r.buckets) - 1; r.next < last && r.cuts[r.next+1] >= cpu.MaxVotes+from; r.next++ {
+	for ; r.due(r.next, from); r.next++ {
 		if err := r.reduce(ctx, r.next); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// due reports whether a bucket may be reduced when the gradients from an index on are
+// final. The last one waits for the votes.
+func (r *reducer) due(bucket, from int) bool {
+	return r.overlap && bucket < len(r.buckets)-1 && r.cuts[bucket+1] >= cpu.MaxVotes+from
 }
 
 // reduce puts a bucket's all-reduce on its way.
