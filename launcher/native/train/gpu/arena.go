@@ -12,9 +12,10 @@ import (
 // An arena is all device memory of an engine: planned first, allocated at once, so
 // that a step allocates nothing and what does not fit is known before training.
 type arena struct {
-	bytes int64
-	list  []*reservation
-	base  cuda.Pointer
+	bytes   int64
+	largest int64 // elements of the largest array of float32
+	list    []*reservation
+	base    cuda.Pointer
 }
 
 // A reservation is a part of it, and who wants to know where.
@@ -40,7 +41,11 @@ func (a *arena) reserve(bytes int64, to *cuda.Pointer) *reservation {
 	return r
 }
 
-func (a *arena) floats(n int64, to *cuda.Pointer) *reservation  { return a.reserve(4*n, to) }
+func (a *arena) floats(n int64, to *cuda.Pointer) *reservation {
+	a.largest = max(a.largest, n)
+	return a.reserve(4*n, to)
+}
+
 func (a *arena) doubles(n int64, to *cuda.Pointer) *reservation { return a.reserve(8*n, to) }
 
 // place allocates the memory.

@@ -167,6 +167,9 @@ func (e *Engine) describe() error {
 	a.floats(int64(e.averages), &e.statistics)
 	a.reserve(int64(o.Batch), &e.labels)
 	a.doubles(2*int64(o.Batch), &e.outcomes)
+	if a.largest > kernel.MostElements {
+		return fmt.Errorf("a batch of %d on this rank makes %s an array of %d numbers, and kernels count up to %d: take a smaller batch, or more workers", o.Batch, o.Model, a.largest, kernel.MostElements)
+	}
 	return nil
 }
 

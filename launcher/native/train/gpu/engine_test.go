@@ -383,6 +383,28 @@ func TestAsOnCPUs(t *testing.T) {
 	}
 }
 
+// What cannot be trained is said before a GPU is looked for.
+func TestRefusals(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*gpu.Options)
+		want   string
+	}{
+		{"model", func(o *gpu.Options) { o.Model = "vgg" }, "unknown model"},
+		{"no batch", func(o *gpu.Options) { o.Batch = 0 }, "a batch of 0"},
+		{"precision", func(o *gpu.Options) { o.Precision = "fp16" }, "fp32, tf32, bf16"},
+		{"optimizer", func(o *gpu.Options) { o.Optimizer = "lamb" }, `"adamw"`},
+		// 32·32 pixels of 9·16 numbers: 2³¹ of them are in 14,564 images.
+		{"size", func(o *gpu.Options) { o.Batch, o.GlobalBatch = 14564, 14564 }, "an array of 2147549184 numbers"},
+	} {
+		o := gpu.Options{Precision: "fp32", Options: cpu.Options{Model: "resnet20", Classes: 10, Height: 32, Width: 32, Channels: 3, Batch: 2, GlobalBatch: 2}}
+		test.change(&o)
+		if _, err := gpu.Open(t.Context(), o, nil, world.World{}, os.Getenv); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+	}
+}
+
 // With graphs and without, and where the driver has none, training ends with the same
 // bits; what was without says so.
 func TestGraphs(t *testing.T) {
