@@ -51,6 +51,43 @@ func TestPTXIsCompiled(t *testing.T) {
 	}
 }
 
+// The same source compiles for AMD's GPUs, to their assembly: every kernel is there,
+// and keeps what it computes with in registers.
+func TestCompilesForAMD(t *testing.T) {
+	kernels := regexp.MustCompile(`(?m)^\s*\.amdhsa_kernel (\w+)$`)
+	scratch := regexp.MustCompile(`(?m)^\s*\.private_segment_fixed_size: (\d+)$`)
+	want := slices.Sorted(slices.Values(names))
+	for _, architecture := range []string{"gfx906", "gfx908", "gfx90a", "gfx1030"} {
+		path := filepath.Join(t.TempDir(), "kernels.s")
+		out, err := exec.Command("clang-14", "-x", "hip", "-nogpuinc", "-nogpulib", "--cuda-device-only", "--offload-arch="+architecture,
+			"-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-S", "-o", path, "source/kernels.cu").CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", architecture, err, out)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, m := range kernels.FindAllStringSubmatch(string(text), -1) {
+			found = append(found, m[1])
+		}
+		slices.Sort(found)
+		if diff := cmp.Diff(want, found); diff != "" {
+			t.Errorf("%s: kernels (-loaded +compiled):\n%s", architecture, diff)
+		}
+		sizes := scratch.FindAllStringSubmatch(string(text), -1)
+		if len(sizes) != len(want) {
+			t.Errorf("%s: the scratch memory of %d kernels is said, of %d", architecture, len(sizes), len(want))
+		}
+		for _, m := range sizes {
+			if m[1] != "0" {
+				t.Errorf("%s: a kernel takes %s bytes of scratch memory", architecture, m[1])
+			}
+		}
+	}
+}
+
 // A usage is what a kernel takes of a GPU, as ptxas -v prints it.
 type usage struct{ registers, stack, spills int }
 

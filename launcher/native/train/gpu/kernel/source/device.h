@@ -1,5 +1,16 @@
-// What is said of a GPU, for clang's CUDA without any of CUDA's headers or libraries.
+// What is said of a GPU, for clang's CUDA, or its HIP, without any of their headers or
+// libraries.
 #pragma once
+
+#if defined __HIP__ // AMD: it compiles, and has never been launched
+#define BLOCK __builtin_amdgcn_workgroup_id_x()
+#define THREADS __builtin_amdgcn_workgroup_size_x()
+#define THREAD __builtin_amdgcn_workitem_id_x()
+#else
+#define BLOCK __nvvm_read_ptx_sreg_ctaid_x()
+#define THREADS __nvvm_read_ptx_sreg_ntid_x()
+#define THREAD __nvvm_read_ptx_sreg_tid_x()
+#endif
 
 #define DEVICE_FUNCTION static inline __attribute__((device))
 
@@ -12,7 +23,7 @@
 #define KERNEL(name, size) \
 	DEVICE_FUNCTION void name##_at(struct name##_args a, int index); \
 	extern "C" __attribute__((global)) void name(struct name##_args a) { \
-		int index = (int)(__nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() + __nvvm_read_ptx_sreg_tid_x()); \
+		int index = (int)(BLOCK * THREADS + THREAD); \
 		if (index < (size)) name##_at(a, index); \
 	} \
 	DEVICE_FUNCTION void name##_at(struct name##_args a, int index)
