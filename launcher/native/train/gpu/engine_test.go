@@ -14,9 +14,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -69,7 +71,9 @@ func beRank(text []byte) error {
 	if j.Timeout == 0 {
 		j.Timeout = 3 * time.Minute
 	}
-	return train.Run(context.Background(), j.Point, j.World, train.Options{
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	return train.Run(ctx, j.Point, j.World, train.Options{
 		Nonce: "n", Events: f, ModelFile: j.Model, Timeout: j.Timeout, JoinTimeout: 3 * time.Minute,
 		OpenGPU: func(ctx context.Context, o cpu.Options, precision string, g *collective.Group, w world.World) (train.GPU, error) {
 			e, err := gpu.Open(ctx, gpu.Options{Options: o, Precision: precision, Timeout: j.Timeout}, g, w, os.Getenv)
@@ -461,6 +465,25 @@ func TestDoubtsAreKept(t *testing.T) {
 	}
 	if want := "DOUBLE, not a GPU|ranks share a GPU, not performance|products by a DOUBLE, not cuBLAS"; strings.Join(notes, "|") != want {
 		t.Errorf("notes %q, want %q", notes, want)
+	}
+}
+
+// A signal to one rank stops all after the same step, in order.
+func TestInterrupted(t *testing.T) {
+	p := point("cnn", 2, 2)
+	p.Workload.Train.Epochs = 1_000_000
+	list, _ := run(t, p, 0, doubles, nil, func(ranks []*exec.Cmd, files []string) {
+		steps(t, files[1])
+		if err := ranks[1].Process.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+	})
+	first := list[0].first(t, "stop").Stop
+	for r, o := range list {
+		stop := o.first(t, "stop").Stop
+		if stop.Status != metrics.StopInterrupted || stop.Steps != first.Steps || stop.Steps == 0 || stop.ParameterSHA256 != first.ParameterSHA256 || stop.ParameterSHA256 == "" {
+			t.Errorf("rank %d: %+v; %s", r, stop, o.said)
+		}
 	}
 }
 
