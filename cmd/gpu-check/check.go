@@ -75,6 +75,7 @@ func runCheck(ctx context.Context, o options) (*report, error) {
 		{"call overhead", c.overhead, false},
 		{"collective benchmark", c.benchmark, false},
 		{"a whole study", c.study, true},
+		{"beside PyTorch", c.beside, true},
 	} {
 		if part.study && o.NoStudy {
 			continue

@@ -42,12 +42,17 @@ func TestReport(t *testing.T) {
 // The study of the check is one that scalebench runs, with as many points as
 // are then expected.
 func TestStudyText(t *testing.T) {
+	type made struct {
+		text   string
+		points int
+	}
+	of := func(text string, points int) made { return made{text, points} }
 	for _, test := range []struct {
-		double bool
-		gpus   int
-		want   int
-	}{{true, 1, 2}, {false, 1, 4}, {false, 2, 8}, {false, 3, 8}, {false, 8, 16}} {
-		text, points := studyText(test.double, test.gpus)
+		made
+		want int
+	}{{of(studyText(true, 1)), 2}, {of(studyText(false, 1)), 4}, {of(studyText(false, 2)), 8}, {of(studyText(false, 3)), 8}, {of(studyText(false, 8)), 16},
+		{of(besideStudy(128)), 2}} {
+		text, points := test.text, test.points
 		s, err := study.Parse("study.toml", []byte(text), framework.ForStudy())
 		if err != nil {
 			t.Fatal(err)

@@ -77,51 +77,14 @@ type row struct {
 
 // study goes the whole way: plan, local runs, collection, results.
 func (c *checker) study(ctx context.Context, s *step) error {
-	dir, err := os.MkdirTemp("", "gpu-check-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	text, points := studyText(c.Double, *c.facts.Devices)
-	file, site := filepath.Join(dir, "study.toml"), filepath.Join(dir, "site.toml")
-	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.WriteFile(site, fmt.Appendf(nil, "python = %q\nworker = %q\n", c.Python, c.Worker), 0o600)); err != nil {
-		return err
-	}
-	samples := []string{"--train", "50000", "--test", "2000"}
-	if c.Double {
-		samples = []string{"--train", "500", "--test", "100"}
-	}
-	if _, err := c.start(ctx, nil, c.Scalebench, append([]string{"data", "synth", filepath.Join(dir, "data")}, samples...)...); err != nil {
-		return err
-	}
-	global := []string{"--quiet", "--db", filepath.Join(dir, "db"), "--runs", filepath.Join(dir, "runs")}
-	if _, err := c.start(ctx, nil, c.Scalebench, append(global, "run", file, "--site", site)...); err != nil {
-		return err
-	}
-	if _, err := c.start(ctx, nil, c.Scalebench, append(global, "collect", "gpu-check")...); err != nil {
-		return err
-	}
-	out, err := c.start(ctx, nil, c.Scalebench, append(global, "--format", "json", "runs", "--study", "gpu-check")...)
+	rows, remove, err := c.trained(ctx, text, points)
+	defer remove()
 	if err != nil {
 		return err
-	}
-	var rows []row
-	if err := json.Unmarshal(out, &rows); err != nil {
-		return fmt.Errorf("%s runs: %w", c.Scalebench, err)
-	}
-	if len(rows) != points {
-		return fmt.Errorf("the database has %d runs, the study %d points", len(rows), points)
 	}
 	s.Found = []string{"| run | workers | steps | throughput (1 run, no interval) | median step | NCCL |", "|---|---|---|---|---|---|"}
 	for _, r := range rows {
-		switch {
-		case r.Status != "done":
-			return fmt.Errorf("%s is %s: %s", r.Run, r.Status, orDash(r.Detail))
-		case r.Throughput == nil && !c.Double: // a busy machine's few steps may have none
-			return fmt.Errorf("%s has no throughput: %s", r.Run, orDash(r.ThroughputWhy))
-		case r.Steps == nil || r.StepP50 == nil && r.Throughput != nil:
-			return fmt.Errorf("%s has no steps", r.Run)
-		}
 		library, err := ncclOf(r.Dir)
 		if err != nil {
 			return err
@@ -136,6 +99,55 @@ func (c *checker) study(ctx context.Context, s *step) error {
 		s.Found = append(s.Found, fmt.Sprintf("| %s | %d | %d | %s | %s | %s |", r.Series, r.Workers, *r.Steps, throughput, step, library))
 	}
 	return nil
+}
+
+// trained runs a study of so many points, and returns its runs, which are good; their
+// folders are there until remove.
+func (c *checker) trained(ctx context.Context, text string, points int) (rows []row, remove func(), err error) {
+	dir, err := os.MkdirTemp("", "gpu-check-")
+	remove = func() { os.RemoveAll(dir) }
+	if err != nil {
+		return nil, remove, err
+	}
+	file, site := filepath.Join(dir, "study.toml"), filepath.Join(dir, "site.toml")
+	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.WriteFile(site, fmt.Appendf(nil, "python = %q\nworker = %q\n", c.Python, c.Worker), 0o600)); err != nil {
+		return nil, remove, err
+	}
+	samples := []string{"--train", "50000", "--test", "2000"}
+	if c.Double {
+		samples = []string{"--train", "500", "--test", "100"}
+	}
+	if _, err := c.start(ctx, nil, c.Scalebench, append([]string{"data", "synth", filepath.Join(dir, "data")}, samples...)...); err != nil {
+		return nil, remove, err
+	}
+	global := []string{"--quiet", "--db", filepath.Join(dir, "db"), "--runs", filepath.Join(dir, "runs")}
+	if _, err := c.start(ctx, nil, c.Scalebench, append(global, "run", file, "--site", site)...); err != nil {
+		return nil, remove, err
+	}
+	if _, err := c.start(ctx, nil, c.Scalebench, append(global, "collect", "gpu-check")...); err != nil {
+		return nil, remove, err
+	}
+	out, err := c.start(ctx, nil, c.Scalebench, append(global, "--format", "json", "runs", "--study", "gpu-check")...)
+	if err != nil {
+		return nil, remove, err
+	}
+	if err := json.Unmarshal(out, &rows); err != nil {
+		return nil, remove, fmt.Errorf("%s runs: %w", c.Scalebench, err)
+	}
+	if len(rows) != points {
+		return nil, remove, fmt.Errorf("the database has %d runs, the study %d points", len(rows), points)
+	}
+	for _, r := range rows {
+		switch {
+		case r.Status != "done":
+			return nil, remove, fmt.Errorf("%s is %s: %s", r.Run, r.Status, orDash(r.Detail))
+		case r.Throughput == nil && !c.Double: // a busy machine's few steps may have none
+			return nil, remove, fmt.Errorf("%s has no throughput: %s", r.Run, orDash(r.ThroughputWhy))
+		case r.Steps == nil || r.StepP50 == nil && r.Throughput != nil:
+			return nil, remove, fmt.Errorf("%s has no steps", r.Run)
+		}
+	}
+	return rows, remove, nil
 }
 
 func orDash(s *string) string {

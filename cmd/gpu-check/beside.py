@@ -1,0 +1,85 @@
+"""Trains a model in PyTorch on one device, in the ways that people do.
+
+    PYTHONPATH=launcher/framework/programs \\
+        python3 beside.py DEVICE MODEL BATCH SECONDS
+
+Prints a line of JSON for each way: images per second, the median of five
+stretches that all ways take in turn, with the least and the most; or why there
+is none. The batch is on the device already: nothing is read or cropped.
+"""
+
+import itertools
+import json
+import statistics
+import sys
+import time
+
+import torch
+from torch.nn import functional
+
+import pytorch_models
+
+STRETCHES = 5
+
+
+class Way:
+    """A model in a memory format and a precision, compiled or not."""
+
+    def __init__(self, device, model, batch, name):
+        torch.manual_seed(1)
+        self.name, self._tf32 = name, name["precision"] == "tf32"
+        form = {"nchw": torch.contiguous_format,
+                "channels_last": torch.channels_last}[name["layout"]]
+        self._model = pytorch_models.build(
+            {"workload": {"model": model}}, 1).to(device, memory_format=form)
+        self._optimiser = torch.optim.SGD(
+            self._model.parameters(), lr=0.01, momentum=0.9,
+            weight_decay=1e-4)
+        self._forward = self._model
+        if name["mode"] == "compiled":
+            self._forward = torch.compile(self._model)
+        self._images = torch.randn(batch, 3, 32, 32).to(
+            device, memory_format=form)
+        self._labels = torch.randint(10, (batch,)).to(device)
+        self.rates = []
+
+    def steps(self, count):
+        """The seconds that so many steps take."""
+        torch.backends.cuda.matmul.allow_tf32 = self._tf32
+        torch.backends.cudnn.allow_tf32 = self._tf32
+        begin = time.perf_counter()
+        for _ in range(count):
+            self._optimiser.zero_grad(set_to_none=True)
+            loss = functional.cross_entropy(self._forward(self._images),
+                                            self._labels)
+            loss.backward()
+            self._optimiser.step()
+        loss.item()  # waits for the device
+        return time.perf_counter() - begin
+
+
+def main(device, model, batch, seconds):
+    ways = []
+    for mode, layout, precision in itertools.product(
+            ("eager", "compiled"), ("nchw", "channels_last"),
+            ("fp32", "tf32")):
+        name = {"precision": precision, "layout": layout, "mode": mode}
+        try:
+            way = Way(device, model, batch, name)
+            way.steps(5)  # to warm up, and to compile
+        except Exception as error:  # of a compiler that is missing
+            why = str(error).strip().splitlines() or [repr(error)]
+            print(json.dumps({**name, "why": why[0]}))
+            continue
+        way.count = max(1, round(seconds / STRETCHES * 5 / way.steps(5)))
+        ways.append(way)
+    for _ in range(STRETCHES):
+        for way in ways:
+            way.rates.append(batch * way.count / way.steps(way.count))
+    for way in ways:
+        print(json.dumps({**way.name, "median": statistics.median(way.rates),
+                          "least": min(way.rates), "most": max(way.rates)}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
