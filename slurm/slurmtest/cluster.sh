@@ -114,7 +114,9 @@ boot_node() { # NODE
   shell=$(alive "$node-shell") || failed "$node-shell"
   within 60 child "$shell" || failed "$node-shell"
   init=$(child "$shell"); record "$node" "$init"
-  in_head ip link add "v$number" type veth peer name eth0 netns "$init" || failed "$node-shell"
+  # A node that boots again has the address it had: the others remember it, and would
+  # send into the void for as long as they do.
+  in_head ip link add "v$number" type veth peer name eth0 address "$(printf 02:00:00:00:00:%02x "$number")" netns "$init" || failed "$node-shell"
   in_head ip link set "v$number" master br0 up || failed "$node-shell"
   within 60 test -e "$dir/run/$node.up" || failed "$node-shell"
 }
