@@ -218,6 +218,7 @@ type loadRow struct {
 	ITL      *times   `json:"itl,omitempty"`
 	Tokens   float64  `json:"output_throughput,omitempty"`
 	Errors   float64  `json:"errors"` // share of the requests
+	Timeouts float64  `json:"timeouts"`
 	Client   float64  `json:"client_cpus"`
 	Warmup   int      `json:"warmup_windows"`
 	Doubts   []string `json:"doubts,omitempty"`
@@ -254,7 +255,8 @@ func newLoadTable(c *cli.Context) *loadTable {
 }
 
 func (t *loadTable) row(row loadRow, r *load.Result, v load.Verdict) error {
-	row.Answers, row.Errors, row.Client, row.Warmup, row.Doubts = v.Total.Rate(), v.Total.Errors(), r.ClientCPU, v.Warmup, v.Doubts
+	row.Answers, row.Errors, row.Timeouts = v.Total.Rate(), v.Total.Errors(), v.Total.Timeouts()
+	row.Client, row.Warmup, row.Doubts = r.ClientCPU, v.Warmup, v.Doubts
 	name := fmt.Sprintf("%d in flight", row.InFlight)
 	if row.Rate > 0 {
 		name = fmt.Sprintf("%g requests/s", row.Rate)

@@ -8,7 +8,8 @@ const (
 	LatencyP95        = "latency_p95"
 	LatencyP99        = "latency_p99"
 	LatencyMean       = "latency_mean"
-	Errors            = "errors" // share of the requests that got no right answer in time
+	Errors            = "errors"   // share of the requests that got no right answer in time
+	Timeouts          = "timeouts" // of those errors, what had no answer at all within the timeout
 	SendLagP99        = "send_lag_p99"
 	ClientCPUs        = "client_cpus"     // that the load generator kept busy
 	ClientRate        = "client_rate"     // that it reaches against a server that answers at once
@@ -18,6 +19,7 @@ const (
 	WindowCV          = "window_cv"       // of the windows' median latencies
 	ReplicaSpread     = "replica_spread"  // the slowest replica's mean latency, over the others' median
 	RateWithinLimit   = "rate_within_limit"
+	SearchProbes      = "search_probes"   // that the search for that rate took, found or not
 	StartupSeconds    = "startup_seconds" // until the last replica was ready
 	ModelP50          = "model_p50"       // of the model alone, in a process without a server, one request at a time
 )
@@ -73,8 +75,9 @@ const (
 
 // Refusable reports whether a run that was put under a load lacks the measure because of
 // what it would be: no percentile is given where queues were still growing, or the slow
-// requests were few stalls. To leave such runs out would leave the calm ones.
-func (m Measure) Refusable() bool { return m.At == ofLoad }
+// requests were few stalls, and no rate where none kept the limit. To leave such runs
+// out would leave the calm ones.
+func (m Measure) Refusable() bool { return m.At == ofLoad || m.Name == RateWithinLimit }
 
 // OfLoad reports whether a coordinate says how much is asked of a service.
 func OfLoad(key string) bool { return ofLoad.Has(key) }
@@ -109,6 +112,7 @@ var serve = []Measure{
 	{Name: LatencyP99, Title: "P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: LatencyMean, Title: "mean latency", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: Errors, Title: "errors", Better: Lower, Show: Percent, At: ofLoad},
+	{Name: Timeouts, Title: "timeouts", Better: Lower, Show: Percent, At: ofLoad},
 	{Name: TTFTP50, Title: "TTFT P50", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: TTFTP95, Title: "TTFT P95", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
 	{Name: TTFTP99, Title: "TTFT P99", Unit: "s", Better: Lower, Show: Seconds, At: ofLoad},
@@ -134,6 +138,7 @@ var serve = []Measure{
 	{Name: ReplicaP99, Title: "P99", Unit: "s", Better: Lower, Show: Seconds, At: ofReplica},
 	{Name: ReplicaErrors, Title: "errors", Better: Lower, Show: Percent, At: ofReplica},
 	{Name: RateWithinLimit, Title: "rate within the limit", Unit: "requests/s", Better: Higher, At: Batch, Capacity: true, Scales: true},
+	{Name: SearchProbes, Title: "probes of the search", At: Batch},
 	{Name: ModelP50, Title: "model alone, P50", Unit: "s", Better: Lower, Show: Seconds, At: Batch},
 	{Name: StartupSeconds, Title: "startup", Unit: "s", Better: Lower, Show: Seconds},
 }

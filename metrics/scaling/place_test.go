@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -40,5 +41,38 @@ func TestPlacesWithoutACoordinate(t *testing.T) {
 		if got := names(axis); !slices.Equal(got, want) {
 			t.Errorf("over %q: %q, want %q", axis, got, want)
 		}
+	}
+}
+
+// Twelve runs searched for the largest rate within a limit, and three found none: the
+// interval is that of all twelve, as if those three were the slowest. The ends of twelve
+// are the 3rd and the 10th: too many are missing for the lower one.
+func TestRunsWithoutARate(t *testing.T) {
+	of := func(missing int) *Estimate {
+		var obs []Observation
+		for i := range 12 {
+			values := map[string]float64{measure.SearchProbes: 9}
+			if i >= missing {
+				values[measure.RateWithinLimit] = float64(100 + i)
+			}
+			obs = append(obs, Observation{Run: fmt.Sprint(i), Study: "s", Point: "p", Kind: "serve", Framework: "native", Workers: 1,
+				Places: []measure.Place{{At: map[string]any{measure.Batch: 1.0}, Values: values}}})
+		}
+		m, err := measure.Find(measure.RateWithinLimit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		curves, err := Analyse(obs, Options{Measure: m})
+		if err != nil || len(curves) != 1 || len(curves[0].Points) != 1 {
+			t.Fatalf("%+v %v", curves, err)
+		}
+		return curves[0].Points[0].Of(m.Name).Median
+	}
+	if e := of(3); e.Interval != nil || e.Why != "3 of 12 runs lack it, too many to leave out: they may be the slow ones" {
+		t.Errorf("3 missing: %+v %+v", e, e.Interval)
+	}
+	// Of ten values from 102 on: were both missing ones below, the 3rd is the first.
+	if e := of(2); e.Interval == nil || e.Interval.Low != 102 || e.Interval.High != 111 {
+		t.Errorf("2 missing: %+v %+v", e, e.Interval)
 	}
 }

@@ -121,6 +121,10 @@ func (w *Window) Rate() float64 { return float64(w.Good) / w.Length.Seconds() }
 // Errors is the share of requests that got no right answer in time.
 func (w *Window) Errors() float64 { return float64(w.Wrong+w.Late) / float64(max(1, w.Requests())) }
 
+// Timeouts is the share of requests that had no answer within the timeout, a part of
+// Errors. Those still under way when a load ends are waited for as long.
+func (w *Window) Timeouts() float64 { return float64(w.Late) / float64(max(1, w.Requests())) }
+
 // Percentile is the time of an answer, in seconds, that a share q of the requests
 // (of the texts, for Gap) stays within. A late answer counts as slower than all
 // others, so that there is none where more than 1-q of them are late; ok is false

@@ -51,25 +51,39 @@ func (s *Service) search(ctx context.Context, w study.Serve, batch int, capacity
 			return s.Doubt(fmt.Sprintf("batch %d: did not search for a rate within the limit: %s", batch, v.Why))
 		}
 	}
+	probes := 0
 	probe := func(rate float64) (o outcome, err error) {
 		text := fmt.Sprintf("searching for the largest rate within %s, batch %d: trying %s requests/s", w.Limit, batch, number.Significant(rate))
 		if err := s.Phase(text); err != nil {
 			return o, err
 		}
 		for range patience {
+			probes++
 			if o, err = s.broken(ctx, w, Load{Batch: batch, Rate: rate, probes: true}, next()); o.unknown == "" || err != nil {
 				return o, err
 			}
 		}
 		return o, nil
 	}
+	if rate := capacity / 2; rate*w.Duration.Seconds() < fewRequests {
+		return s.Doubt(fmt.Sprintf("batch %d: did not search for a rate within %s: at %s requests/s, half of what a closed loop reached, %s has fewer than the %d requests that a probe needs; set duration to %s or more",
+			batch, w.Limit, number.Significant(rate), number.Seconds(w.Duration.Seconds()), fewRequests, number.Seconds(math.Ceil(fewRequests/rate))))
+	}
+	err := s.narrow(w, batch, capacity/2, probe)
+	if err == nil {
+		// Beside the rate, and where none was found: such a run is not to be left out of
+		// what the others say.
+		err = s.Figure(metrics.Figure{Name: measure.SearchProbes, Value: float64(probes), At: map[string]any{measure.Batch: float64(batch)}})
+	}
+	return err
+}
+
+// narrow brackets the largest rate that probes keep the limit at, from the first on, and
+// records it.
+func (s *Service) narrow(w study.Serve, batch int, first float64, probe func(float64) (outcome, error)) error {
 	var b bracket
-	for rate, probes := capacity/2, 0; probes < maxProbes; probes++ {
+	for rate, tried := first, 0; tried < maxProbes; tried++ {
 		if rate*w.Duration.Seconds() < fewRequests {
-			if probes == 0 {
-				return s.Doubt(fmt.Sprintf("batch %d: did not search for a rate within %s: at %s requests/s, half of what a closed loop reached, %s has fewer than the %d requests that a probe needs; set duration to %s or more",
-					batch, w.Limit, number.Significant(rate), number.Seconds(w.Duration.Seconds()), fewRequests, number.Seconds(math.Ceil(fewRequests/rate))))
-			}
 			if b.fail == 0 {
 				return s.Doubt(fmt.Sprintf("batch %d: cannot tell whether %s requests/s keep %s: %s", batch, number.Significant(b.ceiling), w.Limit, b.unjudged))
 			}

@@ -253,6 +253,7 @@ func (s *Service) measure(ctx context.Context, w study.Serve, l Load, capacity f
 	}
 	if r != nil {
 		figure(measure.Errors, "", v.Total.Errors())
+		figure(measure.Timeouts, "", v.Total.Timeouts())
 		figure(measure.ClientCPUs, "", r.ClientCPU)
 		if alone, known := s.client[l.Batch]; known {
 			figure(measure.ClientRate, "requests/s", alone.rate)

@@ -299,6 +299,10 @@ func TestOpenLoops(t *testing.T) {
 	if got := told.of(measure.Errors)[`{"batch":1,"rate":600}`]; got < 0.01 {
 		t.Errorf("%g of the requests have no answer at 1.2 of the capacity", got)
 	}
+	// Each of these errors is a request without an answer: the queue is too long for it.
+	if errors, late := told.of(measure.Errors), told.of(measure.Timeouts); !cmp.Equal(errors, late) {
+		t.Errorf("errors %v, timeouts %v", errors, late)
+	}
 	if !slices.ContainsFunc(told.doubts, func(d string) bool {
 		return strings.HasPrefix(d, "600 requests/s, batch 1: no steady state: ")
 	}) {
@@ -325,7 +329,8 @@ func TestNearCapacity(t *testing.T) {
 func TestWrongAnswers(t *testing.T) {
 	told := measured(t, &queue{takes: 2 * time.Millisecond, wrong: true}, workload(study.Serve{Threads: []int{1}, Limit: "p95=50ms"}), 1)
 	for _, f := range told.figures {
-		if f.Name != measure.Errors && f.Name != measure.ClientCPUs || f.Name == measure.Errors && f.Value != 1 {
+		want, known := map[string]float64{measure.Errors: 1, measure.Timeouts: 0}[f.Name]
+		if !known && f.Name != measure.ClientCPUs || known && f.Value != want {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -521,6 +526,10 @@ func TestSearchInVain(t *testing.T) {
 	told := measured(t, &queue{takes: 10 * time.Millisecond}, workload(study.Serve{Limit: "p50=9ms"}), 1)
 	if len(told.of(measure.RateWithinLimit)) > 0 || len(told.doubts) != 1 || !strings.Contains(told.doubts[0], "batch 1: no rate keeps p50=9ms: at ") || !strings.Contains(told.doubts[0], "P50 was ") {
 		t.Errorf("%v %q", told.of(measure.RateWithinLimit), told.doubts)
+	}
+	// Such a run counts: it has the place at which others found a rate.
+	if probes := told.of(measure.SearchProbes); len(probes) != 1 || probes[`{"batch":1}`] < 2 {
+		t.Errorf("search_probes %v", probes)
 	}
 }
 
