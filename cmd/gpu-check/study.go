@@ -24,9 +24,9 @@ func workers(gpus int) []int {
 }
 
 // studyText is what the study of the check says: ResNet-44 at two batches, long
-// enough for a steady state, on data in the folder beside it, by PyTorch and by the
-// native trainer, whose figures then stand beside each other. Against the double it is
-// a small one, of the native trainer alone.
+// enough for a steady state, on data in the folder next to it, by PyTorch and by the
+// native trainer, for comparison. With the double it is a small one, of the native
+// trainer alone.
 func studyText(double bool, gpus int) (text string, points int) {
 	if double {
 		return `[study]

@@ -305,7 +305,7 @@ func TestOutOfMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []int64{1, 401} { // as told to, and for want of memory
+	for _, n := range []int64{1, 401} { // refused by the double, then more than there is
 		_, err = b.Alloc(n)
 		number(t, err, "cuMemAlloc", 2)
 	}

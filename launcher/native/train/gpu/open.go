@@ -1,0 +1,197 @@
+//go:build cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/gpu/cublas"
+	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+	"github.com/scalebench/scalebench/launcher/gpu/nccl"
+	"github.com/scalebench/scalebench/launcher/native/collective"
+	"github.com/scalebench/scalebench/launcher/native/seat"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+	"github.com/scalebench/scalebench/launcher/native/train/model"
+	"github.com/scalebench/scalebench/launcher/world"
+)
+
+// Open takes this rank's seat at a GPU, among the ranks of g, whose place in the world
+// is w, and builds the model there. All ranks call it. Libraries are looked for as
+// getenv (os.Getenv) says. g stays the caller's: the ranks found each other with it,
+// and use it for averages of statistics.
+func Open(ctx context.Context, o Options, g *collective.Group, w world.World, getenv func(string) string) (*Engine, error) {
+	if o.Timeout <= 0 {
+		o.Timeout = nccl.DefaultTimeout
+	}
+	e := &Engine{o: o, group: g, ctx: ctx}
+	if err := e.describe(); err != nil {
+		return nil, err
+	}
+	var err error
+	if e.library, err = cublas.Open(getenv); err != nil {
+		return nil, err
+	}
+	if e.seat, err = seat.Take(ctx, g, w, o.Timeout, getenv); err != nil {
+		return nil, err
+	}
+	e.graphs = getenv(GraphsVariable) != "0"
+	if err := e.prepare(); err != nil {
+		err = e.End(ctx, err) // the others wait for this rank
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// describe plans the model, without a GPU.
+func (e *Engine) describe() error {
+	o := e.o
+	switch {
+	case o.Batch < 1 || o.GlobalBatch < o.Batch:
+		return fmt.Errorf("a batch of %d on this rank and %d over all; want 1 or more, and no less over all", o.Batch, o.GlobalBatch)
+	case !slices.Contains(Precisions, o.Precision):
+		return fmt.Errorf("precision %q; on GPUs the native trainer has %s", o.Precision, strings.Join(Precisions, ", "))
+	}
+	layers, err := model.Find(o.Model, o.Classes)
+	if err != nil {
+		return err
+	}
+	if e.initial, err = cpu.Untrained(o.Model, o.Classes, o.Height, o.Width, o.Channels, o.Seed); err != nil {
+		return err
+	}
+	image := kernel.Shape{Lines: int32(o.Height), Points: int32(o.Width), Channels: int32(o.Channels)}
+	if e.net, err = newNetwork(layers, o.Batch, image, o.Precision == "bf16"); err != nil {
+		return err
+	}
+	a, size := &e.net.arena, int64(e.net.size())
+	e.reducer = &reducer{}
+	e.reducer.plan(a, e.net.size())
+	a.floats(size, &e.parameters)
+	a.floats(size, &e.velocity)
+	switch o.Optimizer {
+	case "", "sgd":
+	case "adam", "adamw":
+		a.floats(size, &e.squares)
+	default:
+		return fmt.Errorf(`optimizer %q is not known; want "sgd", "adam" or "adamw"`, o.Optimizer)
+	}
+	for _, u := range e.net.units {
+		e.averages += 2 * u.channels()
+	}
+	a.floats(int64(e.averages), &e.statistics)
+	a.reserve(int64(o.Batch), &e.labels)
+	a.doubles(2*int64(o.Batch), &e.outcomes)
+	if a.largest > kernel.MostElements {
+		return fmt.Errorf("a batch of %d on this rank makes %s an array of %d numbers, and kernels count up to %d: take a smaller batch, or more workers", o.Batch, o.Model, a.largest, kernel.MostElements)
+	}
+	return nil
+}
+
+// prepare brings the model to the GPU.
+func (e *Engine) prepare() (err error) {
+	device, n := e.seat.Device, e.net
+	if e.stream, err = device.NewStream(); err != nil {
+		return err
+	}
+	if n.kernels, err = kernel.Load(device); err != nil {
+		return err
+	}
+	major, minor, err := device.Capability()
+	switch {
+	case err != nil:
+		return err
+	case e.o.Precision == "bf16" && major < 8:
+		return fmt.Errorf("bf16 needs a GPU of compute capability 8.0 or later; %s has %d.%d: use fp32", e.seat.GPU(), major, minor)
+	}
+	var workspace cuda.Pointer
+	n.arena.reserve(cublas.WorkspaceSize(major), &workspace)
+	if err := n.arena.place(device); err != nil {
+		return err
+	}
+	if n.blas, err = e.library.New(device, cublas.Options{Stream: e.stream, Workspace: workspace, WorkspaceBytes: cublas.WorkspaceSize(major), TF32: e.o.Precision == "tf32"}); err != nil {
+		return err
+	}
+	n.stream = e.stream
+	r := e.reducer
+	r.seat, r.kernels, r.compute, r.overlap = e.seat, n.kernels, e.stream, !e.o.SyncBatchNorm && e.seat.Comm.Size() > 1
+	n.bind(e.parameters, r.at(cpu.MaxVotes))
+	e.bindStatistics()
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	for _, p := range []struct {
+		to    **cuda.Pinned
+		bytes int64
+	}{
+		{&e.inputs[0].images, e.imageBytes(e.o.Batch)},
+		{&e.inputs[1].images, e.imageBytes(e.o.Batch)},
+		{&e.inputs[0].labels, int64(e.o.Batch)},
+		{&e.inputs[1].labels, int64(e.o.Batch)},
+		{&e.hostOutcomes, 16 * int64(e.o.Batch)},
+	} {
+		if *p.to, err = device.AllocPinned(p.bytes); err != nil {
+			return err
+		}
+	}
+	if e.done, err = device.NewEvent(); err != nil {
+		return err
+	}
+	if e.o.SyncBatchNorm && e.seat.Comm.Size() > 1 {
+		n.ranks, n.sumOverRanks = e.seat.Comm.Size(), e.sumOverRanks
+		if e.norms, err = newBuckets(device, 2*len(n.units)); err != nil {
+			return err
+		}
+	}
+	e.pieces = e.cut()
+	if n.sumOverRanks != nil {
+		e.graphs = false // NCCL is in the midst of a piece
+	}
+	if e.graphs {
+		if e.graphs, err = e.canCapture(); err != nil {
+			return err
+		}
+	}
+	for _, p := range []cuda.Pointer{e.velocity, e.squares} {
+		if p == 0 {
+			continue
+		}
+		if err := device.Fill(p, 0, e.GradientBytes(), e.stream); err != nil {
+			return err
+		}
+	}
+	parameters, statistics := e.split(e.initial)
+	return errors.Join(device.Upload(e.parameters, bytesOf(parameters), e.stream), device.Upload(e.statistics, bytesOf(statistics), e.stream))
+}
+
+// bindStatistics lays the running averages of all units into one buffer: of each the
+// means, then the variances.
+func (e *Engine) bindStatistics() {
+	at := e.statistics
+	for _, u := range e.net.units {
+		u.runningMean = at
+		u.runningVariance = at + cuda.Pointer(4*u.channels())
+		at += cuda.Pointer(8 * u.channels())
+	}
+}
+
+// isStatistic says that a tensor of a trained model is no parameter.
+func isStatistic(t model.Tensor) bool {
+	return strings.HasSuffix(t.Name, ".norm.mean") || strings.HasSuffix(t.Name, ".norm.variance")
+}
+
+// split lays the tensors of a model out as they lie here.
+func (e *Engine) split(t *model.Trained) (parameters, statistics []float32) {
+	for _, tensor := range t.Tensors {
+		if isStatistic(tensor) {
+			statistics = append(statistics, tensor.Data...)
+		} else {
+			parameters = append(parameters, tensor.Data...)
+		}
+	}
+	return parameters, statistics
+}
