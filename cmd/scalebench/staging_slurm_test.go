@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/scalebench/scalebench/slurm/slurmtest"
 )
@@ -63,12 +64,22 @@ learning_rate = 0.01
 path = "data"
 stage = true
 `
-	left := func() []string {
-		items, err := filepath.Glob(filepath.Join(b.dir, "local", "node*", "scalebench-*", "*", "complete.json"))
-		if err != nil {
-			t.Fatal(err)
+	// left waits until so many items are on the nodes' disks: a run is over once
+	// its end is recorded, and its job removes what it staged after that.
+	left := func(want int, when string) {
+		t.Helper()
+		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+			items, err := filepath.Glob(filepath.Join(b.dir, "local", "node*", "scalebench-*", "*", "complete.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(items) == want {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s: %v are there, want %d", when, items, want)
+			}
 		}
-		return items
 	}
 	// show submits the study and returns what was staged for it, once on each
 	// of two nodes.
@@ -92,16 +103,12 @@ stage = true
 
 	study("goes", training)
 	first := show("goes", "job.toml", "data")
-	if items := left(); len(items) > 0 {
-		t.Errorf("the job left %v", items)
-	}
+	left(0, "after the job")
 	study("stays", training)
 	if again := show("stays", "kept.toml", "data"); again.Staging[0].Reused || again.Staging[1].Reused {
 		t.Errorf("used what an earlier job had removed: %+v", again.Staging)
 	}
-	if items := left(); len(items) != 2 {
-		t.Errorf("kept %v, want an item on each of 2 nodes", items)
-	}
+	left(2, "kept, one on each of 2 nodes")
 	// The source loses its content, but neither size nor time: who reads the
 	// copies does not notice.
 	batch := filepath.Join(b.dir, "data", "data_batch_1.bin")
@@ -146,9 +153,7 @@ stage = true
 			t.Errorf("%d workers: staged %+v, want on %d nodes, and reused by the second run", workers, s.Staging, nodes)
 		}
 	}
-	if items := left(); len(items) != 2 {
-		t.Errorf("after the allocation %v are there, want the 2 that are kept", items)
-	}
+	left(2, "after the allocation, the kept ones")
 
 	// A venv with a module of its own; the program tells where it is.
 	venv := filepath.Join(b.dir, "env")

@@ -283,6 +283,7 @@ func TestTF32(t *testing.T) {
 			t.Errorf("TF32 %v: %v; want %v", tf32, got, want)
 		}
 	}
+	b.options.TF32 = true
 	t.Setenv("NVIDIA_TF32_OVERRIDE", "0")
 	if _, err := b.library.New(b.Device, b.options); err == nil || !strings.Contains(err.Error(), "NVIDIA_TF32_OVERRIDE=0 is set") {
 		t.Errorf("%v", err)
