@@ -43,8 +43,8 @@ precision = ["fp32", "tf32"]
 }
 
 // beside has ResNet-20 trained by the native trainer and by PyTorch, in the ways that
-// people do, one after the other on one GPU. The native trainer reads, crops and
-// mirrors its images; PyTorch's batch lies on the GPU.
+// people do, one after the other on one GPU. The native trainer copies, crops
+// and mirrors its images; PyTorch's batch lies on the GPU.
 func (c *checker) beside(ctx context.Context, s *step) error {
 	if c.Double {
 		s.Found = []string{"not checked: it takes PyTorch for CUDA"}

@@ -4,7 +4,8 @@
 // Opening and loading are apart: Open… looks only at names and sizes, so that a
 // program knows how much data there is before its training clock starts, and
 // Load touches the first datum. Images stay the bytes of the file; decoding
-// and normalising them is part of making a batch and belongs to its time.
+// and normalising them is part of making a batch and belongs to its time, or,
+// where the training has a GPU for it, to that of the step.
 package dataset
 
 import "fmt"

@@ -7,13 +7,15 @@ import (
 	"io"
 	"time"
 
+	"github.com/scalebench/scalebench/launcher/native/dataset"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/model"
 )
 
 // An engine is one rank's copy of the model on some device. It owns the
 // parameters, their gradients and the reduction of gradients over the ranks, so
 // that a device which reduces while it still computes can do so; the step loop
-// only says what happens when. cpu.Engine is one.
+// only says what happens when. onCPU is one.
 //
 // A step is: fill Input, Gradient, Reduce, Update. Between Gradient's begin and
 // Reduce's end the engine may use the ranks' group whenever it likes, and nobody
@@ -28,9 +30,9 @@ type engine interface {
 	// WriteParameters writes all parameters as little-endian IEEE 754.
 	WriteParameters(w io.Writer) error
 
-	// Input is where the next batch goes, of Gradient or Evaluate: normalised images as
-	// NHWC, and labels. It may be another memory for each.
-	Input() (images []float32, labels []byte)
+	// Input is where the next batch goes, of Gradient or Evaluate. It may be another
+	// memory for each.
+	Input() dataset.Batch
 	// Broadcast makes rank 0's parameters everybody's.
 	Broadcast(ctx context.Context) error
 	// Gradient makes this rank's share of the gradient of the mean loss over the
@@ -58,6 +60,14 @@ type engine interface {
 	Close()
 }
 
+// onCPU is the engine on CPUs. Its images are decoded where the batch is made.
+type onCPU struct{ *cpu.Engine }
+
+func (e onCPU) Input() dataset.Batch {
+	images, labels := e.Engine.Input()
+	return dataset.Decoded{Images: images, Labels: labels}
+}
+
 // A GPU is an engine on one, and what a run has to say of it.
 type GPU interface {
 	engine
@@ -65,7 +75,7 @@ type GPU interface {
 	GPU() string
 	// Ahead is what Input will be after the next Gradient or Evaluate: a batch may be
 	// put there while that computes, on another goroutine.
-	Ahead() (images []float32, labels []byte)
+	Ahead() dataset.Batch
 	// Versions are those of what computes and reduces.
 	Versions() map[string]string
 	// Doubts are why the run's figures are none of the hardware; they belong beside

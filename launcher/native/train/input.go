@@ -49,67 +49,16 @@ func (o *order) batch(k int) []int32 {
 // share is the part [from, to) of n samples that a rank evaluates.
 func share(n, rank, size int) (from, to int) { return rank * n / size, (rank + 1) * n / size }
 
-const cropMargin = 4 // pixels of zeros around an image before it is cropped
-
-// A transform says how an image is changed for training: which 32×32 window of
-// the padded image is taken, and whether it is mirrored. The zero value with
-// dx = dy = cropMargin leaves the image as it is.
-type transform struct {
-	dx, dy int // of the window in the padded image, 0 to 2·cropMargin
-	mirror bool
-}
-
-var identity = transform{dx: cropMargin, dy: cropMargin}
-
 // augmentation draws the transform of a sample in an epoch. It depends on
 // nothing else, so that it is the same whichever rank has the sample.
-func augmentation(seed int64, epoch int, sample int32) transform {
+func augmentation(seed int64, epoch int, sample int32) dataset.Transform {
 	var source rand.PCG
 	source.Seed(uint64(seed), augmentStream<<60|uint64(epoch)<<32|uint64(uint32(sample)))
 	bits := source.Uint64()
-	const positions = 2*cropMargin + 1
-	return transform{
-		dx:     int(bits & 0xffff % positions),
-		dy:     int(bits >> 16 & 0xffff % positions),
-		mirror: bits>>32&1 == 1,
-	}
-}
-
-// decoded maps a byte of each channel to its normalised value.
-var decoded = func() (table [dataset.Channels][256]float32) {
-	for c := range table {
-		for b := range table[c] {
-			table[c][b] = (float32(b)/255 - dataset.Mean[c]) / dataset.StdDev[c]
-		}
-	}
-	return table
-}()
-
-// decode writes a planar image of bytes as normalised NHWC. Padding is zero
-// after normalising, that is, of the mean colour.
-func decode(image []byte, t transform, out []float32) {
-	const h, w, channels = dataset.Height, dataset.Width, dataset.Channels
-	for y := range h {
-		row := out[y*w*channels : (y+1)*w*channels]
-		iy := y + t.dy - cropMargin
-		if iy < 0 || iy >= h {
-			clear(row)
-			continue
-		}
-		for x := range w {
-			ix := x
-			if t.mirror {
-				ix = w - 1 - x
-			}
-			ix += t.dx - cropMargin
-			pixel := row[x*channels : (x+1)*channels]
-			if ix < 0 || ix >= w {
-				clear(pixel)
-				continue
-			}
-			for c := range pixel {
-				pixel[c] = decoded[c][image[(c*h+iy)*w+ix]]
-			}
-		}
+	const positions = 2*dataset.Margin + 1
+	return dataset.Transform{
+		DX:     uint8(bits & 0xffff % positions),
+		DY:     uint8(bits >> 16 & 0xffff % positions),
+		Mirror: bits>>32&1 == 1,
 	}
 }

@@ -80,7 +80,7 @@ func TestEvaluationShares(t *testing.T) {
 // All crops and mirror images occur, about equally often, from seeds and
 // samples that follow each other.
 func TestAugmentationIsUniform(t *testing.T) {
-	counts := map[transform]int{}
+	counts := map[dataset.Transform]int{}
 	const n = 81 * 2 * 200
 	for i := range n {
 		counts[augmentation(int64(i%3), i/3%40, int32(i/120))]++
@@ -90,7 +90,7 @@ func TestAugmentationIsUniform(t *testing.T) {
 	}
 	var chi2 float64
 	for tr, c := range counts {
-		if tr.dx < 0 || tr.dx > 8 || tr.dy < 0 || tr.dy > 8 {
+		if tr.DX > 8 || tr.DY > 8 {
 			t.Fatalf("transform %+v", tr)
 		}
 		chi2 += float64(c-200) * float64(c-200) / 200
@@ -101,40 +101,6 @@ func TestAugmentationIsUniform(t *testing.T) {
 	}
 	if first, again := augmentation(1, 2, 3), augmentation(1, 2, 3); first != again {
 		t.Errorf("the same sample is transformed by %+v and %+v", first, again)
-	}
-}
-
-// Decoding against its definition, pixel by pixel.
-func TestDecode(t *testing.T) {
-	image := make([]byte, dataset.ImageBytes)
-	for i := range image {
-		image[i] = byte(i*7 + i/256)
-	}
-	out := make([]float32, dataset.ImageBytes)
-	for _, tr := range []transform{identity, {0, 0, false}, {8, 8, false}, {2, 7, true}, {4, 4, true}} {
-		for i := range out {
-			out[i] = 77
-		}
-		decode(image, tr, out)
-		for y := range 32 {
-			for x := range 32 {
-				for c := range 3 {
-					// The window of the padded image that may be mirrored first.
-					px, py := x, y+tr.dy-4
-					if tr.mirror {
-						px = 31 - x
-					}
-					px += tr.dx - 4
-					want := 0.0
-					if px >= 0 && px < 32 && py >= 0 && py < 32 {
-						want = (float64(image[c*1024+py*32+px])/255 - float64(dataset.Mean[c])) / float64(dataset.StdDev[c])
-					}
-					if got := float64(out[(y*32+x)*3+c]); math.Abs(got-want) > 1e-5 {
-						t.Fatalf("%+v: pixel %d,%d channel %d is %v, want %v", tr, x, y, c, got, want)
-					}
-				}
-			}
-		}
 	}
 }
 
@@ -172,12 +138,5 @@ func TestSchedule(t *testing.T) {
 		if got := at(test.change, test.step); math.Abs(got-test.want) > 1e-12 {
 			t.Errorf("%s: step %d has rate %v, want %v", test.name, test.step, got, test.want)
 		}
-	}
-}
-
-func BenchmarkDecode(b *testing.B) {
-	image, out := make([]byte, dataset.ImageBytes), make([]float32, dataset.ImageBytes)
-	for b.Loop() {
-		decode(image, transform{2, 7, true}, out)
 	}
 }

@@ -170,16 +170,15 @@ func (r *rank) oneStep(k int, rate float64, last time.Time) (loss float64, end t
 	})
 }
 
-// load returns what makes a batch of training samples: normalised images, and labels.
-func (r *rank) load(ids []int32) func(images []float32, labels []byte) {
-	return func(images []float32, labels []byte) {
+// load returns what makes a batch of training samples.
+func (r *rank) load(ids []int32) func(dataset.Batch) {
+	return func(to dataset.Batch) {
 		for i, id := range ids {
-			t := identity
+			t := dataset.Identity
 			if r.point.Workload.Train.Augment {
 				t = augmentation(r.point.Seed, r.epoch, id)
 			}
-			decode(r.data.Train.Image(int(id)), t, images[i*dataset.ImageBytes:(i+1)*dataset.ImageBytes])
-			labels[i] = r.data.Train.Labels[id]
+			to.Put(i, r.data.Train.Image(int(id)), t, r.data.Train.Labels[id])
 		}
 	}
 }
@@ -187,12 +186,11 @@ func (r *rank) load(ids []int32) func(images []float32, labels []byte) {
 // beginAhead begins to make step k's batch, which is of this epoch, while a GPU
 // computes the one before. Where the CPU computes, it would only be in the way.
 func (r *rank) beginAhead(k int) {
-	images, labels := r.gpu.Ahead()
-	load, done := r.load(r.order.batch(k)), make(chan struct{})
+	to, load, done := r.gpu.Ahead(), r.load(r.order.batch(k)), make(chan struct{})
 	r.ahead = done
 	go func() {
 		defer close(done)
-		load(images, labels)
+		load(to)
 	}()
 }
 
@@ -266,11 +264,10 @@ func (r *rank) evaluate() error {
 			return r.broken("evaluate", r.ctx.Err())
 		}
 		n := min(r.order.worker, to-at)
-		images, labels := r.engine.Input()
+		to := r.engine.Input()
 		for i := range n {
-			decode(test.Image(at+i), identity, images[i*dataset.ImageBytes:(i+1)*dataset.ImageBytes])
+			to.Put(i, test.Image(at+i), dataset.Identity, test.Labels[at+i])
 		}
-		copy(labels, test.Labels[at:at+n])
 		l, correct, err := r.engine.Evaluate(n)
 		if err != nil {
 			return in("evaluate", err)

@@ -46,7 +46,7 @@ func TestRecipeAsPython(t *testing.T) {
 	}
 
 	random := rand.New(rand.NewPCG(1, 2))
-	transforms := []transform{identity, {0, 0, false}, {8, 8, false}, {0, 8, true}, {4, 4, true}, {3, 7, true}}
+	transforms := []dataset.Transform{dataset.Identity, {}, {DX: 8, DY: 8}, {DY: 8, Mirror: true}, {DX: 4, DY: 4, Mirror: true}, {DX: 3, DY: 7, Mirror: true}}
 	pixels := make([]int, len(transforms)*dataset.ImageBytes) // []byte would be base64 in JSON
 	image := make([]byte, len(pixels))
 	corners := make([][3]int, len(transforms))
@@ -57,10 +57,10 @@ func TestRecipeAsPython(t *testing.T) {
 	}
 	for i, c := range transforms {
 		from, to := i*dataset.ImageBytes, (i+1)*dataset.ImageBytes
-		decode(image[from:to], identity, plain[from:to])
-		decode(image[from:to], c, augmented[from:to])
-		corners[i] = [3]int{c.dx, c.dy, 0}
-		if c.mirror {
+		dataset.Decode(image[from:to], dataset.Identity, plain[from:to])
+		dataset.Decode(image[from:to], c, augmented[from:to])
+		corners[i] = [3]int{int(c.DX), int(c.DY), 0}
+		if c.Mirror {
 			corners[i][2] = 1
 		}
 	}

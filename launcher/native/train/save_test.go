@@ -72,7 +72,7 @@ func TestSavedModel(t *testing.T) {
 		}
 		images, right := make([]float32, data.Test.Len()*dataset.ImageBytes), 0
 		for i := range data.Test.Len() {
-			decode(data.Test.Image(i), identity, images[i*dataset.ImageBytes:(i+1)*dataset.ImageBytes])
+			dataset.Decode(data.Test.Image(i), dataset.Identity, images[i*dataset.ImageBytes:(i+1)*dataset.ImageBytes])
 		}
 		logits := c.Logits(images)
 		for i, label := range data.Test.Labels {

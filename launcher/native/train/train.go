@@ -343,7 +343,7 @@ func (r *rank) open() error {
 		if err != nil {
 			return in("configuration", fmt.Errorf("workload.model: %w", err))
 		}
-		r.engine, r.on = e, fmt.Sprintf("threads %d", threads)
+		r.engine, r.on = onCPU{e}, fmt.Sprintf("threads %d", threads)
 	}
 	if err := r.events.Write(metrics.Event{Environment: &environment}); err != nil {
 		return err

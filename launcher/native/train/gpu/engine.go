@@ -31,6 +31,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/native/collective"
+	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/launcher/native/seat"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
@@ -69,7 +70,8 @@ type Engine struct {
 	squares    cuda.Pointer // of Adam the mean of their squares; 0: SGD
 	statistics cuda.Pointer // running averages of batch normalisation, see bindStatistics
 	averages   int          // how many numbers those are
-	labels     cuda.Pointer
+	samples    cuda.Pointer // of a batch: see input
+	values     cuda.Pointer // what a byte of each channel is: dataset.Values
 	outcomes   cuda.Pointer // float64: of each image its loss, and 1 if it is classified rightly
 
 	inputs       [2]input // that take turns
@@ -90,13 +92,6 @@ type Engine struct {
 	failed     error // of an update, which nobody has been told
 	ended      error // why the ranks parted; nil: they have not, or in order
 	ctx        context.Context
-}
-
-// An input is a batch in pinned memory.
-type input struct{ images, labels *cuda.Pinned }
-
-func (i input) view() (images []float32, labels []byte) {
-	return cuda.View[float32](i.images), cuda.View[byte](i.labels)
 }
 
 // bytesOf are the numbers as they lie in memory, which is how the device has them:
@@ -138,18 +133,12 @@ func (e *Engine) Parameters() int { return e.net.size() }
 // GradientBytes is how much of a step's reduction is gradient.
 func (e *Engine) GradientBytes() int64 { return 4 * int64(e.net.size()) }
 
-// Input is where the caller puts a batch before Gradient or Evaluate: images as
-// [Batch][Height][Width][Channels], and a label for each. It is pinned memory, another
-// one for every second of those calls.
-func (e *Engine) Input() (images []float32, labels []byte) { return e.inputs[e.turn].view() }
+// Input is where the caller puts a batch before Gradient or Evaluate. It is pinned
+// memory, another one for every second of those calls.
+func (e *Engine) Input() dataset.Batch { return e.inputs[e.turn] }
 
 // Ahead is what Input will be after the next Gradient or Evaluate.
-func (e *Engine) Ahead() (images []float32, labels []byte) { return e.inputs[1-e.turn].view() }
-
-// imageBytes is how many bytes so many images are.
-func (e *Engine) imageBytes(n int) int64 {
-	return 4 * int64(n) * int64(e.o.Height*e.o.Width*e.o.Channels)
-}
+func (e *Engine) Ahead() dataset.Batch { return e.inputs[1-e.turn] }
 
 // Broadcast makes rank 0's parameters everybody's.
 func (e *Engine) Broadcast(ctx context.Context) error {
@@ -216,12 +205,9 @@ func (e *Engine) upload(n int) error {
 	case e.failed != nil:
 		return e.failed
 	}
-	device, in := e.seat.Device, e.inputs[e.turn]
+	in := e.inputs[e.turn]
 	e.turn = 1 - e.turn
-	if err := device.EnqueueUpload(e.net.images, in.images, 0, e.imageBytes(n), e.stream); err != nil {
-		return err
-	}
-	return device.EnqueueUpload(e.labels, in.labels, 0, int64(n), e.stream)
+	return e.seat.Device.EnqueueUpload(e.samples, in.pinned, 0, inputBytes(e.o.Batch), e.stream)
 }
 
 // download waits for the outcome of n images.
@@ -440,7 +426,7 @@ func (e *Engine) Close() {
 			_ = p.graph.Destroy()
 		}
 	}
-	freePinned(e.inputs[0].images, e.inputs[0].labels, e.inputs[1].images, e.inputs[1].labels, e.hostOutcomes)
+	freePinned(e.inputs[0].pinned, e.inputs[1].pinned, e.hostOutcomes)
 	destroyEvents(device, e.norms, e.done)
 	e.net.arena.free(device)
 	if e.stream != 0 {

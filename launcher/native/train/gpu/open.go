@@ -13,6 +13,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/native/collective"
+	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/launcher/native/seat"
 	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
@@ -54,6 +55,9 @@ func (e *Engine) describe() error {
 	switch {
 	case o.Batch < 1 || o.GlobalBatch < o.Batch:
 		return fmt.Errorf("a batch of %d on this rank and %d over all; want 1 or more, and no less over all", o.Batch, o.GlobalBatch)
+	case o.Height != dataset.Height || o.Width != dataset.Width || o.Channels != dataset.Channels:
+		return fmt.Errorf("images of %d×%d pixels and %d channels; the engine for GPUs decodes those of %d×%d and %d",
+			o.Height, o.Width, o.Channels, dataset.Height, dataset.Width, dataset.Channels)
 	case !slices.Contains(Precisions, o.Precision):
 		return fmt.Errorf("precision %q; on GPUs the native trainer has %s", o.Precision, strings.Join(Precisions, ", "))
 	}
@@ -84,7 +88,8 @@ func (e *Engine) describe() error {
 		e.averages += 2 * u.channels()
 	}
 	a.floats(int64(e.averages), &e.statistics)
-	a.reserve(int64(o.Batch), &e.labels)
+	a.reserve(inputBytes(o.Batch), &e.samples)
+	a.floats(dataset.Channels*256, &e.values)
 	a.doubles(2*int64(o.Batch), &e.outcomes)
 	if a.largest > kernel.MostElements {
 		return fmt.Errorf("a batch of %d on this rank makes %s an array of %d numbers, and kernels count up to %d: take a smaller batch, or more workers", o.Batch, o.Model, a.largest, kernel.MostElements)
@@ -128,15 +133,16 @@ func (e *Engine) prepare() (err error) {
 		to    **cuda.Pinned
 		bytes int64
 	}{
-		{&e.inputs[0].images, e.imageBytes(e.o.Batch)},
-		{&e.inputs[1].images, e.imageBytes(e.o.Batch)},
-		{&e.inputs[0].labels, int64(e.o.Batch)},
-		{&e.inputs[1].labels, int64(e.o.Batch)},
+		{&e.inputs[0].pinned, inputBytes(e.o.Batch)},
+		{&e.inputs[1].pinned, inputBytes(e.o.Batch)},
 		{&e.hostOutcomes, 16 * int64(e.o.Batch)},
 	} {
 		if *p.to, err = device.AllocPinned(p.bytes); err != nil {
 			return err
 		}
+	}
+	for i := range e.inputs {
+		e.inputs[i].batch = e.o.Batch
 	}
 	if e.done, err = device.NewEvent(); err != nil {
 		return err
@@ -165,7 +171,12 @@ func (e *Engine) prepare() (err error) {
 		}
 	}
 	parameters, statistics := e.split(e.initial)
-	return errors.Join(device.Upload(e.parameters, bytesOf(parameters), e.stream), device.Upload(e.statistics, bytesOf(statistics), e.stream))
+	var values []float32
+	for _, channel := range dataset.Values {
+		values = append(values, channel[:]...)
+	}
+	return errors.Join(device.Upload(e.values, bytesOf(values), e.stream),
+		device.Upload(e.parameters, bytesOf(parameters), e.stream), device.Upload(e.statistics, bytesOf(statistics), e.stream))
 }
 
 // bindStatistics lays the running averages of all units into one buffer: of each the

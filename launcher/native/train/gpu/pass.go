@@ -79,12 +79,15 @@ func (e *Engine) put(p *piece, n int) (err error) {
 	return p.graph.Launch(e.stream)
 }
 
-// forward puts the forward pass and the loss on the stream.
+// forward puts the forward pass and the loss on the stream, behind the samples.
 func (e *Engine) forward(n int, training bool) error {
+	if err := e.decode(n); err != nil {
+		return err
+	}
 	if err := e.net.forward(n, training); err != nil {
 		return err
 	}
-	loss := kernel.CrossEntropy{Logits: e.net.logits.data, Labels: e.labels, To: e.outcomes,
+	loss := kernel.CrossEntropy{Logits: e.net.logits.data, Labels: e.samples + cuda.Pointer(labelsAt(e.o.Batch)), To: e.outcomes,
 		Scale: 1 / float32(e.o.GlobalBatch), Images: int32(n), Classes: int32(e.o.Classes)}
 	if training {
 		loss.Gradient = e.net.logits.grad

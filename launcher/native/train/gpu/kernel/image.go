@@ -6,6 +6,26 @@ import (
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
 )
 
+// Decode makes of a data set's bytes what a network reads: each image is a window of
+// itself in a margin of zeros, perhaps mirrored, and normalised.
+type Decode struct {
+	From    cuda.Pointer // [image][channel][line][point] byte
+	Changes cuda.Pointer // [image][3] byte: the window's point and line in the margin, and 1 if it is mirrored
+	Values  cuda.Pointer // [channel][256]: what a byte is
+	To      cuda.Pointer // images of Shape
+	Shape   Shape
+	Margin  int32
+}
+
+func (s *Set) Decode(stream cuda.Stream, args Decode) error {
+	a := &arguments{kernel: "decode"}
+	a.need(args.From, args.Changes, args.Values, args.To)
+	if args.Margin < 0 || args.Margin > 127 {
+		a.refuse("a margin of %d; want 0 to 127, so that a byte holds a place in both", args.Margin)
+	}
+	return s.launch(a, a.size(args.Shape.dimensions()...), stream, unsafe.Pointer(&args))
+}
+
 // Im2col gathers what each pixel of a 3×3 convolution's output sees: rows of
 // [tap y][tap x][in channel], 0 in the margin. Their product with the transpose of the
 // weights, [out channel][tap y][tap x][in channel], is the output.

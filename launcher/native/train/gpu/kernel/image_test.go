@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
 )
 
@@ -16,6 +17,69 @@ var shapes = []kernel.Shape{
 	{Images: 3, Lines: 6, Points: 4, Channels: 16},
 	{Images: 2, Lines: 9, Points: 8, Channels: 5},
 	{Images: 1, Lines: 2, Points: 1, Channels: 2},
+}
+
+// Decoding against its definition: the window, in the padded image, of the image or of
+// its mirror image.
+func TestDecode(t *testing.T) {
+	b := newBench(t)
+	for _, shape := range shapes {
+		for _, margin := range []int{0, 1, 4} {
+			n, lines, points, channels := int(shape.Images), int(shape.Lines), int(shape.Points), int(shape.Channels)
+			images, changes := make([]byte, elements(shape)), make([]byte, 3*n)
+			for i := range images {
+				images[i] = byte(b.random.IntN(256))
+			}
+			for i := range changes {
+				changes[i] = byte(b.random.IntN(2*margin + 1))
+				if i%3 == 2 {
+					changes[i] = byte(i / 3 % 2)
+				}
+			}
+			values := b.draw(256 * channels)
+			want := make([]float64, len(images))
+			each(shape, func(image, y, x, c int) {
+				line, point := y+int(changes[3*image+1])-margin, x
+				if changes[3*image+2] == 1 {
+					point = points - 1 - x
+				}
+				point += int(changes[3*image]) - margin
+				if line >= 0 && line < lines && point >= 0 && point < points {
+					want[at(shape, image, y, x, c)] = values[256*c+int(images[((image*channels+c)*lines+line)*points+point])]
+				}
+			})
+			to := room[float32](b, len(want))
+			b.did(b.Decode(b.stream, kernel.Decode{From: put(b, images), Changes: put(b, changes), Values: b.single(values), To: to, Shape: shape, Margin: int32(margin)}))
+			near[float32](b, fmt.Sprintf("%+v with a margin of %d", shape, margin), to, want, 0)
+		}
+	}
+}
+
+// The images of a data set become what they become on CPUs, bit for bit.
+func TestDecodesAsOnCPUs(t *testing.T) {
+	b := newBench(t)
+	var values, want []float32
+	for _, channel := range dataset.Values {
+		values = append(values, channel[:]...)
+	}
+	var images, changes []byte
+	for _, t := range []dataset.Transform{dataset.Identity, {}, {DX: 8, DY: 8}, {DX: 2, DY: 7, Mirror: true}, {DX: 8, DY: 1, Mirror: true}} {
+		image, decoded, mirror := make([]byte, dataset.ImageBytes), make([]float32, dataset.ImageBytes), byte(0)
+		for i := range image {
+			image[i] = byte(b.random.IntN(256))
+		}
+		if t.Mirror {
+			mirror = 1
+		}
+		dataset.Decode(image, t, decoded)
+		images, changes, want = append(images, image...), append(changes, t.DX, t.DY, mirror), append(want, decoded...)
+	}
+	shape := kernel.Shape{Images: int32(len(changes) / 3), Lines: dataset.Height, Points: dataset.Width, Channels: dataset.Channels}
+	to := room[float32](b, len(want))
+	b.did(b.Decode(b.stream, kernel.Decode{From: put(b, images), Changes: put(b, changes), Values: put(b, values), To: to, Shape: shape, Margin: dataset.Margin}))
+	if !slices.Equal(get[float32](b, to, len(want)), want) {
+		t.Error("images differ from those that are decoded on CPUs")
+	}
 }
 
 func TestIm2col(t *testing.T) {

@@ -44,7 +44,7 @@ type Set struct {
 }
 
 var names = []string{
-	"im2col", "im2col_bfloat16", "col2im", "pool", "pool_gradient",
+	"decode", "im2col", "im2col_bfloat16", "col2im", "pool", "pool_gradient",
 	"moments", "norm_statistics", "norm_averages", "normalise",
 	"rectify", "gradient_moments", "norm_gradient_coefficients", "norm_gradient",
 	"bias", "bias_gradient", "cross_entropy",

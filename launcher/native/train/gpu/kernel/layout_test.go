@@ -15,7 +15,7 @@ import (
 )
 
 var allArguments = []any{
-	Im2col{}, Im2colBfloat16{}, Col2im{}, Pool{}, PoolGradient{},
+	Decode{}, Im2col{}, Im2colBfloat16{}, Col2im{}, Pool{}, PoolGradient{},
 	Moments{}, NormStatistics{}, NormAverages{}, Normalise{},
 	Rectify{}, GradientMoments{}, NormGradientCoefficients{}, NormGradient{},
 	Bias{}, BiasGradient{}, CrossEntropy{},

@@ -75,6 +75,10 @@ DEVICE_FUNCTION double logarithm(double x) {
 // Softmax cross-entropy of each image: −log of the probability that the logits give
 // to its label; and whether no other class is likelier, where of equals the first
 // counts. A label that is no class has NaN.
+//
+// An image is one thread's, which reads its logits three times: for 512 images and 10
+// classes 20 kB, in a cache, and some microseconds of a step of milliseconds. Sharing an
+// image among a warp would pay for a thousand classes, which no model here has.
 struct cross_entropy_args {
 	const float *logits;          // [image][class]
 	const unsigned char *labels;  // [image]

@@ -6,6 +6,33 @@ struct shape {
 
 DEVICE_FUNCTION int pixels(struct shape s) { return s.images * s.lines * s.points; }
 
+// Images as a data set has them, to what a network reads: each a window of itself with
+// a margin of zeros, perhaps mirrored, its bytes replaced by what they are after
+// normalising. See launcher/native/dataset/decode.go.
+struct decode_args {
+	const unsigned char *from;    // [image][channel][line][point]
+	const unsigned char *changes; // [image][3]: the window's point and line in the margin, and whether it is mirrored
+	const float *values;          // [channel][256]
+	float *to;                    // images
+	struct shape shape;           // of the images
+	int margin;
+};
+
+KERNEL(decode, pixels(a.shape) * a.shape.channels) {
+	int channel = index % a.shape.channels, rest = index / a.shape.channels;
+	int x = rest % a.shape.points;
+	rest /= a.shape.points;
+	int y = rest % a.shape.lines, image = rest / a.shape.lines;
+	const unsigned char *change = a.changes + 3 * image;
+	if (change[2]) x = a.shape.points - 1 - x;
+	x += change[0] - a.margin;
+	y += change[1] - a.margin;
+	float value = 0;
+	if (y >= 0 && y < a.shape.lines && x >= 0 && x < a.shape.points)
+		value = a.values[channel * 256 + a.from[((image * a.shape.channels + channel) * a.shape.lines + y) * a.shape.points + x]];
+	a.to[index] = value;
+}
+
 // 3×3 convolutions with zero padding 1 as products of matrices. A row of columns is
 // what one pixel of the output sees: cols[pixel][tap y][tap x][channel], beside the
 // weights w[output][tap y][tap x][channel]. See launcher/native/train/cpu/conv.go.

@@ -1,0 +1,69 @@
+package dataset
+
+// Margin is how many pixels of zeros are around an image before it is cropped.
+const Margin = 4
+
+// A Transform says how an image is changed for training: which window of the
+// padded image is taken, of the image's own size, and whether it is mirrored.
+type Transform struct {
+	DX, DY uint8 // of the window in the padded image, 0 to 2·Margin
+	Mirror bool
+}
+
+// Identity leaves an image as it is.
+var Identity = Transform{DX: Margin, DY: Margin}
+
+// Values are what a byte of each channel is after normalising.
+var Values = func() (table [Channels][256]float32) {
+	for c := range table {
+		for b := range table[c] {
+			table[c][b] = (float32(b)/255 - Mean[c]) / StdDev[c]
+		}
+	}
+	return table
+}()
+
+// A Batch is where an engine wants its samples.
+type Batch interface {
+	// Put makes an image, changed by t, and its label the batch's sample i.
+	Put(i int, image []byte, t Transform, label byte)
+}
+
+// Decoded is a Batch of normalised images, [image][line][point][channel].
+type Decoded struct {
+	Images []float32
+	Labels []byte
+}
+
+func (d Decoded) Put(i int, image []byte, t Transform, label byte) {
+	Decode(image, t, d.Images[i*ImageBytes:(i+1)*ImageBytes])
+	d.Labels[i] = label
+}
+
+// Decode writes an image of bytes as normalised NHWC. Padding is zero after
+// normalising, that is, of the mean colour.
+func Decode(image []byte, t Transform, out []float32) {
+	for y := range Height {
+		row := out[y*Width*Channels : (y+1)*Width*Channels]
+		iy := y + int(t.DY) - Margin
+		if iy < 0 || iy >= Height {
+			clear(row)
+			continue
+		}
+		for x := range Width {
+			ix := x
+			if t.Mirror {
+				ix = Width - 1 - x
+			}
+			ix += int(t.DX) - Margin
+			pixel := row[x*Channels : (x+1)*Channels]
+			if ix < 0 || ix >= Width {
+				clear(pixel)
+				continue
+			}
+			for c := range pixel {
+				pixel[c] = Values[c][image[(c*Height+iy)*Width+ix]]
+			}
+		}
+	}
+}

@@ -1,0 +1,47 @@
+//go:build cgo
+
+package gpu
+
+import (
+	"github.com/scalebench/scalebench/launcher/gpu/cuda"
+	"github.com/scalebench/scalebench/launcher/native/dataset"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
+)
+
+// An input is a batch in pinned memory as it is copied to the device, in one piece:
+// the images as the data set has them, bytes; behind those of the whole batch, how
+// each is changed; and behind that the labels. The device decodes them: bytes are a
+// quarter of what would else be copied, and no thread of the host has to keep up with
+// a GPU.
+type input struct {
+	pinned *cuda.Pinned
+	batch  int // how many samples there is room for
+}
+
+const changeBytes = 3 // see kernel.Decode
+
+// Where the parts of an input of so many samples begin, and how long it is.
+func changesAt(batch int) int64  { return int64(batch) * dataset.ImageBytes }
+func labelsAt(batch int) int64   { return changesAt(batch) + int64(batch)*changeBytes }
+func inputBytes(batch int) int64 { return labelsAt(batch) + int64(batch) }
+
+func (in input) Put(i int, image []byte, t dataset.Transform, label byte) {
+	all := cuda.View[byte](in.pinned)
+	images, changes, labels := all[:changesAt(in.batch)], all[changesAt(in.batch):labelsAt(in.batch)], all[labelsAt(in.batch):]
+	copy(images[i*dataset.ImageBytes:(i+1)*dataset.ImageBytes], image)
+	change := [changeBytes]byte{t.DX, t.DY, 0}
+	if t.Mirror {
+		change[2] = 1
+	}
+	copy(changes[i*changeBytes:], change[:])
+	labels[i] = label
+}
+
+// decode puts what makes the network's images of the samples on the stream.
+func (e *Engine) decode(n int) error {
+	return e.net.kernels.Decode(e.stream, kernel.Decode{
+		From: e.samples, Changes: e.samples + cuda.Pointer(changesAt(e.o.Batch)), Values: e.values, To: e.net.images,
+		Shape:  kernel.Shape{Images: int32(n), Lines: dataset.Height, Points: dataset.Width, Channels: dataset.Channels},
+		Margin: dataset.Margin,
+	})
+}
