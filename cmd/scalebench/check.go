@@ -116,7 +116,8 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 			t.Notes = append(t.Notes, onCommandLine+o.String())
 		}
 	}
-	t.Notes = append(t.Notes, in.summary(len(t.Rows)))
+	lengths, short := w.study.Lengths(w.plan)
+	t.Notes = append(append(t.Notes, lengths...), in.summary(len(t.Rows)))
 	t.Notes = append(t.Notes, in.outdated...)
 	if _, err := exec.LookPath("sbatch"); err != nil {
 		if unused := launcher.Unused(w.study); len(unused) > 0 {
@@ -133,7 +134,7 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 	if err := s.print(t); err != nil {
 		return err
 	}
-	for _, doubt := range slices.Concat(w.study.Doubts(), w.study.Tails(w.plan), w.site.Doubts()) {
+	for _, doubt := range slices.Concat(w.study.Doubts(), w.study.Tails(w.plan), short, w.site.Doubts()) {
 		s.warn("%v", doubt)
 	}
 	return s.precheck(ctx, w) // after the plan, which may be for another cluster

@@ -1,0 +1,49 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// usualProbes is how many loads a search for the largest rate within a limit usually
+// tries: one or two until a rate passes and another fails, five to bring them to 4 %
+// of each other, and two or more to confirm. It may be several times as many.
+const usualProbes = 10
+
+// Lengths says how long the loads of each run of a service take, one sentence per
+// length, and doubts points whose time limit is too short for them.
+func (s *Study) Lengths(p *Plan) (says []string, doubts Problems) {
+	for _, planned := range p.Points {
+		w, limit := planned.Point.Workload.Serve, time.Duration(planned.Point.Resources.Time)
+		if !planned.Point.Workload.Serves() {
+			continue
+		}
+		loads := len(w.Batch) * (len(w.Threads) + len(w.Rate))
+		var parts []string
+		if loads > 0 {
+			parts = append(parts, number.Count(loads, "load"))
+		}
+		if w.Limit != "" {
+			loads += len(w.Batch) * usualProbes
+			parts = append(parts, fmt.Sprintf("a search of usually %d loads per batch", usualProbes))
+		}
+		each := time.Duration(w.Duration)
+		length := time.Duration(loads) * each
+		say := fmt.Sprintf("each run: %s, %v each: about %v beside starting the replicas", strings.Join(parts, " and "), each, length)
+		if !slices.Contains(says, say) {
+			says = append(says, say)
+		}
+		if length > limit {
+			doubt := Problem{File: s.File, Line: s.lines["resources.time"], Path: "resources.time",
+				Message: fmt.Sprintf("the loads of a run take about %v, and the limit is %v; raise it, or shorten workload.duration", length, limit)}
+			if !slices.Contains(doubts, doubt) {
+				doubts = append(doubts, doubt)
+			}
+		}
+	}
+	return says, doubts
+}
