@@ -28,7 +28,7 @@ const Variable = "SCALEBENCH_CUBLAS"
 
 // Candidates are the libraries that Open tries, in order: the one of Variable,
 // alone, where it is set; those of the Python environment that is active (of
-// PyTorch for CUDA 12, and for 13); and the system's. libcublasLt, which it
+// PyTorch for CUDA 12, for 13, and for 11); and the system's. libcublasLt, which it
 // needs, lies beside it.
 func Candidates(getenv func(string) string) []string {
 	if own := getenv(Variable); own != "" {
@@ -36,13 +36,13 @@ func Candidates(getenv func(string) string) []string {
 	}
 	var list []string
 	if environment := getenv("VIRTUAL_ENV"); environment != "" {
-		for _, file := range []string{"cublas/lib/libcublas.so.12", "cu13/lib/libcublas.so.13"} {
+		for _, file := range []string{"cublas/lib/libcublas.so.12", "cu13/lib/libcublas.so.13", "cublas/lib/libcublas.so.11"} {
 			// The pattern is well formed; a folder that is not there matches nothing.
 			found, _ := filepath.Glob(filepath.Join(environment, "lib", "python*", "site-packages", "nvidia", file))
 			list = append(list, found...)
 		}
 	}
-	return append(list, "libcublas.so.12", "libcublas.so.13")
+	return append(list, "libcublas.so.12", "libcublas.so.13", "libcublas.so.11")
 }
 
 // A Library is the loaded cuBLAS.

@@ -420,9 +420,10 @@ func TestCandidates(t *testing.T) {
 	environment := t.TempDir()
 	twelve := library(t, filepath.Join(environment, "lib/python3.11/site-packages/nvidia/cublas/lib/libcublas.so.12"))
 	thirteen := library(t, filepath.Join(environment, "lib/python3.11/site-packages/nvidia/cu13/lib/libcublas.so.13"))
+	eleven := library(t, filepath.Join(environment, "lib/python3.11/site-packages/nvidia/cublas/lib/libcublas.so.11"))
 	variables := map[string]string{"VIRTUAL_ENV": environment}
 	getenv := func(name string) string { return variables[name] }
-	if got, want := cublas.Candidates(getenv), []string{twelve, thirteen, "libcublas.so.12", "libcublas.so.13"}; !slices.Equal(got, want) {
+	if got, want := cublas.Candidates(getenv), []string{twelve, thirteen, eleven, "libcublas.so.12", "libcublas.so.13", "libcublas.so.11"}; !slices.Equal(got, want) {
 		t.Errorf("%q; want %q", got, want)
 	}
 	l, err := cublas.Open(getenv)

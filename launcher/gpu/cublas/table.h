@@ -1,5 +1,5 @@
 // cuBLAS's functions and types as its header declares them, unchanged from 11.4 to
-// 12.9, and a function around each pointer, since Go cannot call through one.
+// 13.4, and a function around each pointer, since Go cannot call through one.
 #pragma once
 #include <stdint.h>
 #include <stdlib.h>
