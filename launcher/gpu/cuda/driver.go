@@ -108,11 +108,16 @@ func (d *Driver) symbols() []dl.Symbol {
 		{Name: "cuGraphLaunch", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GraphLaunch)), Optional: true},
 		{Name: "cuGraphDestroy", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GraphDestroy)), Optional: true},
 		{Name: "cuGraphExecDestroy", Address: (*unsafe.Pointer)(unsafe.Pointer(&t.GraphExecDestroy)), Optional: true},
+		{Name: "scalebenchDouble", Address: &t.double_notice, Optional: true},
 	}
 }
 
 // Path is the library's file.
 func (d *Driver) Path() string { return d.library.Path() }
+
+// Double reports whether this is scalebench's test double, which uses no GPU: a
+// figure from it says nothing.
+func (d *Driver) Double() bool { return d.table.double_notice != nil }
 
 // Version is the latest CUDA that the driver supports, "12.4".
 func (d *Driver) Version() string { return fmt.Sprintf("%d.%d", d.version/1000, d.version%1000/10) }

@@ -57,6 +57,7 @@ struct cuda_table {
 	CUresult (*GraphLaunch)(CUgraphExec, CUstream);
 	CUresult (*GraphDestroy)(CUgraph);
 	CUresult (*GraphExecDestroy)(CUgraphExec);
+	void *double_notice; // of the double only
 };
 
 static inline CUresult cuda_init(struct cuda_table *t) { return t->Init(0); }

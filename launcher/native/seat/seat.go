@@ -1,7 +1,7 @@
 //go:build cgo
 
 // Package seat opens what one rank works with on a GPU: the driver, a device of
-// its own, and a communicator with the other ranks. The collective benchmark and
+// its own, and, where there are other ranks, a communicator with them. The collective benchmark and
 // the trainer sit on the same. Only the worker's GPU variant links it.
 package seat
 
@@ -31,8 +31,8 @@ const ShareVariable = "SCALEBENCH_SHARE_GPU"
 // to its thread.
 type Seat struct {
 	Device *cuda.Device
-	Stream cuda.Stream // that the communicator's operations run in
-	Comm   *rendezvous.Comm
+	Stream cuda.Stream      // that the communicator's operations run in
+	Comm   *rendezvous.Comm // nil: see Alone
 
 	library *nccl.Library
 	driver  *cuda.Driver
@@ -45,18 +45,44 @@ type Seat struct {
 // caller's; the ranks make another one, for what NCCL's ranks tell each other.
 // timeout is how long a rank waits for another; 0: the default.
 func Take(ctx context.Context, g *collective.Group, w world.World, timeout time.Duration, getenv func(string) string) (*Seat, error) {
-	s := &Seat{}
-	var err error
-	if s.library, err = nccl.Open(getenv); err != nil {
+	library, err := nccl.Open(getenv)
+	if err != nil {
 		return nil, err
 	}
-	if s.shared = getenv(ShareVariable) == "1"; s.shared {
-		for name, value := range s.library.Sharing(w.Rank) {
+	if getenv(ShareVariable) == "1" {
+		for name, value := range library.Sharing(w.Rank) {
 			if err := os.Setenv(name, value); err != nil {
 				return nil, err
 			}
 		}
 	}
+	s, err := Alone(w, getenv)
+	if err != nil {
+		return nil, err
+	}
+	s.library = library
+	if s.Stream, err = s.Device.NewStream(); err != nil {
+		s.Device.Release()
+		return nil, err
+	}
+	second, err := another(ctx, g, w, timeout)
+	if err == nil {
+		s.Comm, err = rendezvous.Join(ctx, s.library, second, nccl.Options{Stream: uintptr(s.Stream), Timeout: timeout,
+			Done: func() (bool, error) { return s.Device.Done(s.Stream) }})
+	}
+	if err != nil {
+		err = errors.Join(err, s.Device.DestroyStream(s.Stream))
+		s.Device.Release()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Alone takes a GPU and no communicator: for a rank that has no other to reduce
+// with. It needs no NCCL.
+func Alone(w world.World, getenv func(string) string) (*Seat, error) {
+	s := &Seat{shared: getenv(ShareVariable) == "1"}
+	var err error
 	if s.driver, err = cuda.Open(getenv); err != nil {
 		return nil, err
 	}
@@ -72,20 +98,6 @@ func Take(ctx context.Context, g *collective.Group, w world.World, timeout time.
 		return nil, err
 	}
 	if s.Device, err = s.driver.Bind(ordinal); err != nil {
-		return nil, err
-	}
-	if s.Stream, err = s.Device.NewStream(); err != nil {
-		s.Device.Release()
-		return nil, err
-	}
-	second, err := another(ctx, g, w, timeout)
-	if err == nil {
-		s.Comm, err = rendezvous.Join(ctx, s.library, second, nccl.Options{Stream: uintptr(s.Stream), Timeout: timeout,
-			Done: func() (bool, error) { return s.Device.Done(s.Stream) }})
-	}
-	if err != nil {
-		err = errors.Join(err, s.Device.DestroyStream(s.Stream))
-		s.Device.Release()
 		return nil, err
 	}
 	return s, nil
@@ -135,7 +147,7 @@ func another(ctx context.Context, g *collective.Group, w world.World, timeout ti
 // beside it wherever it is kept.
 func (s *Seat) Doubts() []string {
 	var list []string
-	if s.library.Double() {
+	if s.driver.Double() || s.library != nil && s.library.Double() {
 		list = append(list, "DOUBLE, not a GPU")
 	}
 	if s.shared {
@@ -147,21 +159,45 @@ func (s *Seat) Doubts() []string {
 // GPU is the model of this rank's.
 func (s *Seat) GPU() string { return s.gpu }
 
-// Versions are those of what the data goes through. The double's says what it is.
+// Versions are those of what the data goes through. A double's says what it is.
 func (s *Seat) Versions() map[string]string {
-	library := s.library.Version().String()
-	if s.library.Double() {
-		library = s.library.String()
+	list := map[string]string{"cuda-driver": s.driver.Version()}
+	switch {
+	case s.library == nil:
+	case s.library.Double():
+		list["nccl"] = s.library.String()
+	default:
+		list["nccl"] = s.library.Version().String()
 	}
-	return map[string]string{"nccl": library, "cuda-driver": s.driver.Version()}
+	return list
+}
+
+// Others returns why another rank gave up, if one has, or if the communicator
+// has failed; it does not wait.
+func (s *Seat) Others() error {
+	if s.Comm == nil {
+		return nil
+	}
+	_, err := s.Comm.Poll()
+	return err
+}
+
+// Abort tells the other ranks why this one cannot go on.
+func (s *Seat) Abort(reason error) {
+	if s.Comm != nil {
+		s.Comm.Abort(reason)
+	}
 }
 
 // Leave leaves the communicator in order, together with the other ranks; after
 // an error it tells them and does not wait.
 func (s *Seat) Leave(ctx context.Context, err error) error {
 	if err != nil {
-		s.Comm.Abort(err)
+		s.Abort(err)
 		return err
+	}
+	if s.Comm == nil {
+		return nil
 	}
 	return s.Comm.Close(ctx)
 }

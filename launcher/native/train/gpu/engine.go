@@ -2,8 +2,8 @@
 
 // Package gpu trains networks on a GPU: the models, formulas, layouts and initial
 // parameters of package cpu, computed by cuBLAS, for products, and by kernels of our
-// own (package kernel). Nothing but the driver, cuBLAS and NCCL is needed on the
-// node; all are found at run time.
+// own (package kernel). Nothing but the driver, cuBLAS and, for several ranks, NCCL is
+// needed on the node; all are found at run time.
 //
 // A step puts all of its work on two streams, most of it as graphs, and waits for it
 // at its end. One stream
@@ -142,7 +142,7 @@ func (e *Engine) Ahead() dataset.Batch { return e.inputs[1-e.turn] }
 
 // Broadcast makes rank 0's parameters everybody's.
 func (e *Engine) Broadcast(ctx context.Context) error {
-	if e.seat.Comm.Size() == 1 {
+	if e.seat.Comm == nil {
 		return nil
 	}
 	at := uintptr(e.parameters)
@@ -157,8 +157,7 @@ func (e *Engine) Broadcast(ctx context.Context) error {
 // what Reduce takes is what the pass did not hide. communication is the part of it
 // that synchronised batch normalisation spent between the ranks.
 func (e *Engine) Gradient(ctx context.Context, n int) (loss float64, communication time.Duration, err error) {
-	alone := e.seat.Comm.Size() == 1
-	e.reducer.begin(e.o.NormsEvery > 0 && e.begun%e.o.NormsEvery == 0 && !alone && !e.o.SyncBatchNorm)
+	e.reducer.begin(e.o.NormsEvery > 0 && e.begun%e.o.NormsEvery == 0 && e.seat.Comm != nil && !e.o.SyncBatchNorm)
 	e.begun++
 	e.images, e.normsBegun, e.ctx = n, 0, ctx
 	if err := e.upload(n); err != nil {
@@ -239,7 +238,7 @@ const (
 // await returns when what is on the stream that computes has been done. Meanwhile
 // another rank may give up, and the GPU may hang.
 func (e *Engine) await(ctx context.Context) error {
-	device, comm := e.seat.Device, e.seat.Comm
+	device := e.seat.Device
 	if err := device.Record(e.done, e.stream); err != nil {
 		return err
 	}
@@ -257,10 +256,10 @@ func (e *Engine) await(ctx context.Context) error {
 			err = fmt.Errorf("%s has not done its part of step %d for %v", e.seat.GPU(), e.updates+1, waited.Round(time.Second))
 		}
 		if err != nil {
-			comm.Abort(err)
+			e.seat.Abort(err)
 			return err
 		}
-		if _, err := comm.Poll(); err != nil {
+		if err := e.seat.Others(); err != nil {
 			return err
 		}
 		if waited > askFor {
@@ -288,7 +287,7 @@ func (e *Engine) sumOverRanks(at cuda.Pointer, count int) error {
 // cpu.MaxVotes votes. busy is how long all-reduces of gradients were under way since
 // Gradient began, by the GPU's clock.
 func (e *Engine) Reduce(ctx context.Context, votes []float32) (busy time.Duration, err error) {
-	if e.seat.Comm.Size() == 1 {
+	if e.seat.Comm == nil {
 		return 0, nil // the sums are what they are
 	}
 	return e.reducer.finish(ctx, votes)

@@ -37,7 +37,12 @@ func Open(ctx context.Context, o Options, g *collective.Group, w world.World, ge
 	if e.library, err = cublas.Open(getenv); err != nil {
 		return nil, err
 	}
-	if e.seat, err = seat.Take(ctx, g, w, o.Timeout, getenv); err != nil {
+	if g.Size() == 1 {
+		e.seat, err = seat.Alone(w, getenv)
+	} else {
+		e.seat, err = seat.Take(ctx, g, w, o.Timeout, getenv)
+	}
+	if err != nil {
 		return nil, err
 	}
 	e.graphs = getenv(GraphsVariable) != "0"
@@ -123,7 +128,7 @@ func (e *Engine) prepare() (err error) {
 	}
 	n.stream = e.stream
 	r := e.reducer
-	r.seat, r.kernels, r.compute, r.overlap = e.seat, n.kernels, e.stream, !e.o.SyncBatchNorm && e.seat.Comm.Size() > 1
+	r.seat, r.kernels, r.compute, r.overlap = e.seat, n.kernels, e.stream, !e.o.SyncBatchNorm && e.seat.Comm != nil
 	n.bind(e.parameters, r.at(cpu.MaxVotes))
 	e.bindStatistics()
 	if err := r.prepare(); err != nil {
@@ -147,7 +152,7 @@ func (e *Engine) prepare() (err error) {
 	if e.done, err = device.NewEvent(); err != nil {
 		return err
 	}
-	if e.o.SyncBatchNorm && e.seat.Comm.Size() > 1 {
+	if e.o.SyncBatchNorm && e.seat.Comm != nil {
 		n.ranks, n.sumOverRanks = e.seat.Comm.Size(), e.sumOverRanks
 		if e.norms, err = newBuckets(device, 2*len(n.units)); err != nil {
 			return err
