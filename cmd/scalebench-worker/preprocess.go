@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -16,6 +17,7 @@ import (
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/native/collective"
 	"github.com/scalebench/scalebench/launcher/preprocess"
+	"github.com/scalebench/scalebench/launcher/preprocess/object"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
@@ -57,7 +59,8 @@ type preprocessing struct {
 	files   []preprocess.File // this rank's
 	all     []preprocess.File
 	target  string // this rank's folder; "" for none
-	memory  map[string][]byte
+	store   preprocess.Store
+	objects *object.Store // the store, where it is one of objects; nil: files
 }
 
 // phase says what is done from now on.
@@ -86,7 +89,7 @@ func (r *preprocessing) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	if err := r.warm(); err != nil {
+	if err := r.warm(ctx); err != nil {
 		return err
 	}
 	var sum tally
@@ -136,8 +139,11 @@ func (r *preprocessing) describe() error {
 
 // findSource lists the source, and has rank 0 make it where that is asked for. The
 // files of a rank are the same in each pass, so that its node has them in memory.
-func (r *preprocessing) findSource(ctx context.Context) error {
-	files, err := preprocess.Find(r.asked.Format, r.asked.Source)
+func (r *preprocessing) findSource(ctx context.Context) (err error) {
+	if err := r.openStore(); err != nil {
+		return fmt.Errorf("workload.source: %w", err)
+	}
+	files, err := preprocess.Find(ctx, r.asked.Format, r.store)
 	var empty *preprocess.EmptyError
 	if (errors.As(err, &empty) || errors.Is(err, fs.ErrNotExist)) && r.asked.Generate > 0 {
 		if err = r.phase(fmt.Sprintf("making %s in %s", number.Count(r.asked.Generate, "sample"), r.asked.Source)); err == nil && r.world.Rank == 0 {
@@ -145,19 +151,22 @@ func (r *preprocessing) findSource(ctx context.Context) error {
 		}
 	}
 	if err != nil && !errors.As(err, &empty) && !errors.Is(err, fs.ErrNotExist) || err != nil && r.asked.Generate == 0 {
-		return fmt.Errorf("workload.source: %w", err)
+		return r.noSource(err)
 	}
 	if err := r.group.Barrier(ctx); err != nil {
 		return err
 	}
-	if r.all, err = preprocess.Find(r.asked.Format, r.asked.Source); err != nil {
-		return fmt.Errorf("workload.source: %w", err)
+	if r.all, err = preprocess.Find(ctx, r.asked.Format, r.store); err != nil {
+		return r.noSource(err)
 	}
 	if len(files) > 0 && len(files) != len(r.all) {
 		return fmt.Errorf("workload.source: %s changes while it is read", r.asked.Source)
 	}
 	for i := r.world.Rank; i < len(r.all); i += r.world.Size {
 		r.files = append(r.files, r.all[i])
+	}
+	if r.objects != nil {
+		return r.phase(fmt.Sprintf("%s in %s at %s", number.Count(len(r.all), "object"), r.asked.Source, r.objects.Endpoint()))
 	}
 	kind, err := preprocess.FileSystem(r.asked.Source)
 	if err == nil && r.asked.Cache == "cold" && preprocess.InMemory(kind) {
@@ -167,6 +176,31 @@ func (r *preprocessing) findSource(ctx context.Context) error {
 		return fmt.Errorf("workload.source: %w", err)
 	}
 	return r.phase(fmt.Sprintf("%s in %s on %s", number.Count(len(r.all), "file"), r.asked.Source, kind))
+}
+
+func (r *preprocessing) noSource(err error) error {
+	var empty *preprocess.EmptyError
+	if errors.As(err, &empty) {
+		return fmt.Errorf("workload.source: %s: %w", r.asked.Source, err)
+	}
+	return fmt.Errorf("workload.source: %w", err)
+}
+
+// openStore chooses what the source is read from.
+func (r *preprocessing) openStore() (err error) {
+	if !strings.HasPrefix(r.asked.Source, object.Scheme) {
+		r.store = preprocess.Folder(r.asked.Source)
+		return nil
+	}
+	if r.objects, err = object.Open(r.asked.Source, object.FromEnvironment(os.Getenv)); err != nil {
+		return err
+	}
+	r.store = r.objects
+	if r.world.Rank > 0 || r.asked.Cache == "memory" {
+		return nil
+	}
+	note := "objects are never in this node's page cache, so nothing of them is evicted, and no share in memory or from storage is known; what " + r.objects.Endpoint() + " has in its own memory is not known, whatever workload.cache says"
+	return r.events.Write(metrics.Event{Note: &metrics.Note{Text: note}})
 }
 
 // makeTarget makes this rank's folder; remove removes it, with what was written.
@@ -195,15 +229,23 @@ func (r *preprocessing) clear() error {
 }
 
 // warm has memory hold what the passes are to find there.
-func (r *preprocessing) warm() (err error) {
+func (r *preprocessing) warm(ctx context.Context) error {
 	switch r.asked.Cache {
 	case "warm":
-		_, err = preprocess.ReadAlone(context.Background(), r.files, r.threads)
+		_, err := preprocess.ReadAlone(ctx, r.store, r.files, r.threads)
+		return err
 	case "memory":
-		r.memory, err = preprocess.Load(r.files)
+		memory, err := preprocess.Load(ctx, r.store, r.files)
+		if err != nil {
+			return err
+		}
+		r.store = memory
 	}
-	return err
+	return nil
 }
+
+// paged reports whether the page cache of this node holds what of the source was read.
+func (r *preprocessing) paged() bool { return r.objects == nil && r.asked.Cache != "memory" }
 
 // coldShare is how much of a cold source may be in memory all the same.
 const coldShare = 0.01
@@ -211,7 +253,7 @@ const coldShare = 0.01
 // chill evicts the source where it has to be cold, waits until all ranks are there,
 // and says which bytes of the rank's files are in memory.
 func (r *preprocessing) chill(ctx context.Context) (resident, total int64, err error) {
-	if r.asked.Cache == "memory" {
+	if !r.paged() {
 		return 0, 0, r.group.Barrier(ctx)
 	}
 	if r.asked.Cache == "cold" {
@@ -238,12 +280,15 @@ func (r *preprocessing) pass(ctx context.Context, number int, sum *tally) error 
 		return err
 	}
 	storage, counted := preprocess.StorageRead()
+	repeated := r.repeated()
 	o := preprocess.Options{Format: r.asked.Format, Threads: r.threads, Resize: r.asked.Resize, Crop: r.asked.Crop,
-		Decoder: r.decoder, Target: r.target, Shard: int64(r.asked.Shard), Memory: r.memory}
+		Decoder: r.decoder, Target: r.target, Shard: int64(r.asked.Shard), Store: r.store}
 	begun := time.Now()
-	listed, err := preprocess.Listing(r.asked.Format, r.asked.Source, r.memory != nil)
-	if err != nil {
-		return err
+	var listed preprocess.Spent
+	if r.asked.Cache != "memory" {
+		if listed, err = preprocess.Listing(ctx, r.asked.Format, r.store); err != nil {
+			return err
+		}
 	}
 	var consumer *preprocess.Consumer
 	if r.asked.Consumer > 0 {
@@ -270,6 +315,7 @@ func (r *preprocessing) pass(ctx context.Context, number int, sum *tally) error 
 	} else {
 		part.uncounted = 1
 	}
+	part.repeated = r.repeated() - repeated
 	part.add(result)
 	if err := part.over(ctx, r.group); err != nil {
 		return err
@@ -277,6 +323,14 @@ func (r *preprocessing) pass(ctx context.Context, number int, sum *tally) error 
 	part.seconds = seconds
 	sum.merge(part)
 	return r.clear()
+}
+
+// repeated is how many requests this rank has had to make again.
+func (r *preprocessing) repeated() float64 {
+	if r.objects == nil {
+		return 0
+	}
+	return float64(r.objects.Repeated())
 }
 
 // order is the rank's files in the order of a pass.

@@ -21,6 +21,7 @@ type tally struct {
 	samples, read, written, cpu float64
 	storage, uncounted          float64 // bytes from storage; ranks that do not know theirs
 	resident, pages             float64
+	repeated                    float64 // requests to an object store that had to be made again
 	delay                       float64 // NaN: not known
 	waited, took                float64 // of the consumers
 	cpus, threads, fewer        float64
@@ -39,7 +40,7 @@ func (t *tally) add(r preprocess.Result) {
 
 // fields are what is summed over ranks and passes.
 func (t *tally) fields() []*float64 {
-	list := []*float64{&t.samples, &t.read, &t.written, &t.cpu, &t.storage, &t.uncounted, &t.resident, &t.pages, &t.delay, &t.waited, &t.took, &t.fewer}
+	list := []*float64{&t.samples, &t.read, &t.written, &t.cpu, &t.storage, &t.uncounted, &t.resident, &t.pages, &t.repeated, &t.delay, &t.waited, &t.took, &t.fewer}
 	for s := range t.stageSeconds {
 		list = append(list, &t.stageSeconds[s], &t.stageCPU[s])
 	}
@@ -86,13 +87,21 @@ func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, er
 	}
 	list := []ceiling{{"cores", sum.cpus * sum.samples / sum.cpu,
 		fmt.Sprintf("%s of CPU time per sample on %s", number.Seconds(sum.cpu/sum.samples), number.Count(int(sum.cpus), "CPU"))}}
-	alone := func(bytes float64, what string, work func() error) (rate float64, words string, err error) {
+	// The words say bytes of the samples; what was moved may be more, such as columns
+	// of a table that samples have no use for.
+	alone := func(each float64, what string, work func() (bytes float64, err error)) (rate float64, words string, err error) {
 		begun := time.Now()
-		if err = work(); err == nil {
+		bytes, err := work()
+		if err == nil {
 			err = r.group.Barrier(ctx)
 		}
-		rate = bytes / time.Since(begun).Seconds()
-		return rate, fmt.Sprintf("%s alone at %s/s, %s per sample", what, number.Bytes(rate), number.Bytes(bytes/sum.samples*float64(r.asked.Passes))), err
+		seconds := time.Since(begun).Seconds()
+		moved := []float64{bytes}
+		if err == nil {
+			err = r.group.AllReduceFloat64(ctx, moved)
+		}
+		rate = moved[0] / seconds
+		return rate, fmt.Sprintf("%s alone at %s/s, %s per sample", what, number.Bytes(rate), number.Bytes(each)), err
 	}
 	if r.asked.Ceilings && r.asked.Cache != "memory" {
 		if err := r.phase("reading alone"); err != nil {
@@ -101,10 +110,9 @@ func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, er
 		if _, _, err := r.chill(ctx); err != nil {
 			return nil, err
 		}
-		bytes := sum.read / float64(r.asked.Passes)
-		rate, words, err := alone(bytes, "reading", func() error {
-			_, err := preprocess.ReadAlone(ctx, r.files, r.threads)
-			return err
+		rate, words, err := alone(sum.read/sum.samples, "reading", func() (float64, error) {
+			n, err := preprocess.ReadAlone(ctx, r.store, r.files, r.threads)
+			return float64(n), err
 		})
 		if err != nil {
 			return nil, err
@@ -115,9 +123,9 @@ func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, er
 		if err := r.phase("writing alone"); err != nil {
 			return nil, err
 		}
-		bytes := sum.written / float64(r.asked.Passes)
-		rate, words, err := alone(bytes, "writing", func() error {
-			return preprocess.WriteAlone(ctx, r.target, int64(bytes)/int64(r.world.Size), int64(r.asked.Shard), r.threads)
+		own := sum.written / float64(r.asked.Passes) / float64(r.world.Size)
+		rate, words, err := alone(sum.written/sum.samples, "writing", func() (float64, error) {
+			return own, preprocess.WriteAlone(ctx, r.target, int64(own), int64(r.asked.Shard), r.threads)
 		})
 		if err != nil {
 			return nil, err
@@ -214,8 +222,8 @@ func (r *preprocessing) report(sum *tally, list []ceiling) error {
 		}
 	}
 	add(measure.TargetRate, sum.written/sum.seconds, "B/s", r.target != "")
-	add(measure.SourceCached, sum.resident/sum.pages, "", r.memory == nil)
-	add(measure.SourceStorage, sum.storage/sum.read, "", r.memory == nil && sum.uncounted == 0)
+	add(measure.SourceCached, sum.resident/sum.pages, "", r.paged())
+	add(measure.SourceStorage, sum.storage/sum.read, "", r.paged() && sum.uncounted == 0)
 	add(measure.ThreadsDelay, sum.delay/total, "", true)
 	add(measure.ConsumerWait, sum.waited/sum.took, "", r.asked.Consumer > 0)
 	for s := range preprocess.Stages {
@@ -238,8 +246,14 @@ func (r *preprocessing) report(sum *tally, list []ceiling) error {
 			return err
 		}
 	}
-	if share := sum.storage / sum.read; r.asked.Cache == "cold" && sum.uncounted == 0 && share < 0.9 {
+	if share := sum.storage / sum.read; r.asked.Cache == "cold" && r.paged() && sum.uncounted == 0 && share < 0.9 {
 		note := metrics.Note{Text: fmt.Sprintf("by read_bytes of /proc/self/io, storage delivered only %s of what was read cold; file systems of a network and FUSE do not count there", number.Percent(share))}
+		if err := r.events.Write(metrics.Event{Note: &note}); err != nil {
+			return err
+		}
+	}
+	if sum.repeated > 0 {
+		note := metrics.Note{Text: fmt.Sprintf("%s got no answer, or one that said to ask again, and had to be repeated; their time is in the stages", number.Count(int(sum.repeated), "request"))}
 		if err := r.events.Write(metrics.Event{Note: &note}); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 
 // ReadAlone reads all files and does nothing with them: what a source gives to so many
 // threads at most, in bytes.
-func ReadAlone(ctx context.Context, files []File, threads int) (read int64, err error) {
+func ReadAlone(ctx context.Context, store Store, files []File, threads int) (read int64, err error) {
 	var next, sum atomic.Int64
 	err = each(ctx, threads, func(ctx context.Context, _ int) error {
 		buffer := make([]byte, 1<<20)
@@ -23,7 +23,7 @@ func ReadAlone(ctx context.Context, files []File, threads int) (read int64, err 
 			if i >= int64(len(files)) {
 				return nil
 			}
-			f, err := os.Open(files[i].Path)
+			f, err := store.Open(ctx, files[i])
 			if err != nil {
 				return err
 			}
@@ -81,17 +81,4 @@ func each(ctx context.Context, threads int, work func(context.Context, int) erro
 	}
 	group.Wait()
 	return context.Cause(ctx)
-}
-
-// Load is the content of files, by path.
-func Load(files []File) (map[string][]byte, error) {
-	memory := make(map[string][]byte, len(files))
-	for _, file := range files {
-		content, err := os.ReadFile(file.Path)
-		if err != nil {
-			return nil, err
-		}
-		memory[file.Path] = content
-	}
-	return memory, nil
 }

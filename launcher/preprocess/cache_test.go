@@ -13,7 +13,7 @@ func TestEvict(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, 3<<20+5), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	files := []File{{path, 3<<20 + 5}}
+	files := []File{{Path: path, Size: 3<<20 + 5}}
 	resident := func() (share float64) {
 		t.Helper()
 		n, total, err := Resident(files)
@@ -38,7 +38,7 @@ func TestEvict(t *testing.T) {
 	if share, want := resident(), map[bool]float64{true: 1}[InMemory(kind)]; share != want {
 		t.Errorf("%v of an evicted file on %s is in memory, want %v", share, kind, want)
 	}
-	if _, err := ReadAlone(t.Context(), files, 2); err != nil {
+	if _, err := ReadAlone(t.Context(), Folder(""), files, 2); err != nil {
 		t.Fatal(err)
 	}
 	if share := resident(); share != 1 {

@@ -15,7 +15,7 @@ const (
 	cifarRecord = 1 + 3*cifarPixels
 )
 
-func fromCIFAR(t *thread, f io.Reader, size int64, do func([]byte) error) error {
+func fromCIFAR(t *thread, f reading, size int64, do func([]byte) error) error {
 	if size%cifarRecord != 0 {
 		return fmt.Errorf("%d bytes are no whole number of CIFAR-10's records, of %d bytes each", size, cifarRecord)
 	}

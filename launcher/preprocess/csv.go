@@ -30,7 +30,7 @@ type csvBlock struct {
 
 // fromCSV hands over blocks of rows, one sample each row. do is called once a block;
 // the rows are counted here.
-func fromCSV(t *thread, f io.Reader, _ int64, do func([]byte) error) error {
+func fromCSV(t *thread, f reading, _ int64, do func([]byte) error) error {
 	t.enter(Unpack)
 	lines := csv.NewReader(t.buffer(f))
 	lines.ReuseRecord = true

@@ -3,6 +3,7 @@ package preprocess
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,24 +16,19 @@ import (
 	"strings"
 )
 
-// File is one of the source.
-type File struct {
-	Path string
-	Size int64
-}
-
 // A format is how samples lie in files. A new one is a file like tar.go and a line in
 // formats.
 type format struct {
 	suffixes []string // of its files, in lower case
 	// samples hands the samples of a file to do, one after the other, in memory that
 	// is overwritten by the next.
-	samples func(t *thread, f io.Reader, size int64, do func(sample []byte) error) error
+	samples func(t *thread, f reading, size int64, do func(sample []byte) error) error
 	// prepare makes of a sample what is handed over, in t.packed.
 	prepare func(t *thread, sample []byte) error
 	// generate writes a source of so many samples; create makes one of its files.
 	generate func(n int, seed uint64, create func(name string) (io.WriteCloser, error)) error
 	decodes  bool // its samples are in JPEG
+	ranges   bool // its files are read in parts
 }
 
 var formats = map[string]format{
@@ -51,59 +47,37 @@ func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 // Decodes reports whether samples of a format are in JPEG.
 func Decodes(name string) bool { return formats[name].decodes }
 
-// Find lists the source's files of a format, folders within it included, in the order
-// of their names.
-func Find(name, folder string) ([]File, error) {
+// Find lists the store's files of a format in the order of their names.
+func Find(ctx context.Context, name string, store Store) ([]File, error) {
 	f, ok := formats[name]
 	if !ok {
 		return nil, fmt.Errorf("format %q is not known; valid: %s", name, strings.Join(Formats(), ", "))
 	}
-	var files []File
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(f.suffixes, strings.ToLower(filepath.Ext(path))) || d.IsDir() {
-			return nil
-		}
-		info, err := os.Stat(path) // a link's file
-		if err != nil {
-			return err
-		}
-		if info.Mode().IsRegular() {
-			files = append(files, File{path, info.Size()})
-		}
-		return nil
+	files, err := store.List(ctx, func(path string) bool {
+		return slices.Contains(f.suffixes, strings.ToLower(filepath.Ext(path)))
 	})
 	if err == nil && len(files) == 0 {
-		err = &EmptyError{folder, f.suffixes}
+		err = &EmptyError{f.suffixes}
 	}
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	return files, err
 }
 
-// Listing is what it takes to list a source once more, which a loader does at its
-// start; skip says that there is nothing to list.
-func Listing(name, folder string, skip bool) (Spent, error) {
-	if skip {
-		return Spent{}, nil
-	}
+// Listing is what it takes to list a source once more, which a loader does at its start.
+func Listing(ctx context.Context, name string, store Store) (Spent, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	w := startWatch(List)
-	_, err := Find(name, folder)
+	_, err := Find(ctx, name, store)
 	w.enter(List)
 	return w.sums[List], err
 }
 
 // EmptyError says that a source has no file of its format.
-type EmptyError struct {
-	Folder   string
-	Suffixes []string
-}
+type EmptyError struct{ Suffixes []string }
 
 func (e *EmptyError) Error() string {
-	return fmt.Sprintf("%s has no file named *%s; set workload.generate to have samples made there, or name another folder", e.Folder, strings.Join(e.Suffixes, " or *"))
+	return fmt.Sprintf("no file there is named *%s; name another source, or set workload.generate to have samples made in a folder", strings.Join(e.Suffixes, " or *"))
 }
 
 // Generate makes a source of n samples in a folder that has none: complete, and then
@@ -154,7 +128,7 @@ func (b *buffered) Close() error { return errors.Join(b.Flush(), b.file.Close())
 const maxSample = 1 << 30
 
 // whole is a file that is one sample.
-func whole(t *thread, f io.Reader, size int64, do func([]byte) error) error {
+func whole(t *thread, f reading, size int64, do func([]byte) error) error {
 	if size > maxSample {
 		return fmt.Errorf("%d bytes for one sample; want %d at most", size, maxSample)
 	}

@@ -22,7 +22,7 @@ func prepared(t *testing.T, name, file string, content []byte) ([]float32, Resul
 	if err := os.WriteFile(filepath.Join(dir, file), content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	files, err := Find(name, dir)
+	files, err := Find(t.Context(), name, Folder(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestGenerated(t *testing.T) {
 		if err := Generate(name, dir, n, 1); err != nil {
 			t.Fatal(err)
 		}
-		files, err := Find(name, dir)
+		files, err := Find(t.Context(), name, Folder(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,8 +190,8 @@ func FuzzFiles(f *testing.F) {
 			t.Skip()
 		}
 		o := options()
-		o.Format, o.Threads, o.Memory = name, 1, map[string][]byte{"file": content}
-		r, err := Pass(context.Background(), []File{{"file", int64(len(content))}}, o)
+		o.Format, o.Threads, o.Store = name, 1, Memory{"file": content}
+		r, err := Pass(context.Background(), []File{{Path: "file", Size: int64(len(content))}}, o)
 		if err == nil && r.Read != int64(len(content)) && name != "tar" {
 			t.Errorf("%d of %d bytes were read, and no error", r.Read, len(content))
 		}

@@ -9,7 +9,6 @@ package preprocess
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -21,8 +20,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-
-	"golang.org/x/sys/unix"
 )
 
 // Options are one pass over files.
@@ -35,8 +32,7 @@ type Options struct {
 	// Target is a folder for what is written; "" for none.
 	Target string
 	Shard  int64 // bytes of each file there
-	// Memory has the content of files that are not to be opened, by path; nil: all are.
-	Memory map[string][]byte
+	Store  Store // that the files are in
 	// Take is told of each sample that is ready, by the thread that made it; nil: nobody is.
 	Take func(ctx context.Context) error
 }
@@ -139,23 +135,27 @@ func (t *thread) run(ctx context.Context, files []File, next *atomic.Int64) (err
 // take prepares the samples of one file.
 func (t *thread) take(ctx context.Context, file File) error {
 	t.enter(Open)
-	var source io.Reader
-	if t.options.Memory != nil {
-		source = bytes.NewReader(t.options.Memory[file.Path])
-	} else {
-		f, err := os.Open(file.Path)
+	source := reading{t: t}
+	var opened io.Closer
+	if t.format.ranges {
+		f, err := t.options.Store.OpenRanges(ctx, file)
 		if err != nil {
 			return err
 		}
-		defer func() { // closing belongs to opening
-			t.enter(Open)
-			f.Close()
-		}()
-		_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_SEQUENTIAL) // a hint, as most readers give
-		source = f
+		source.at, opened = f, f
+	} else {
+		f, err := t.options.Store.Open(ctx, file)
+		if err != nil {
+			return err
+		}
+		source.from, opened = f, f
 	}
+	defer func() { // closing belongs to opening
+		t.enter(Open)
+		opened.Close()
+	}()
 	t.enter(Read)
-	return t.format.samples(t, reading{t, source}, file.Size, func(sample []byte) error {
+	return t.format.samples(t, source, file.Size, func(sample []byte) error {
 		if t.result.Samples++; ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -181,18 +181,25 @@ func (t *thread) take(ctx context.Context, file File) error {
 // reading counts what is read, and has it be the stage Read whatever the stage around.
 type reading struct {
 	t    *thread
-	from io.Reader
+	from io.Reader   // nil for a format that reads in parts
+	at   io.ReaderAt // nil for all others
 }
 
 func (r reading) Read(b []byte) (int, error) {
-	if r.t.now == Read {
-		n, err := r.from.Read(b)
-		r.t.result.Read += int64(n)
-		return n, err
+	return r.count(func() (int, error) { return r.from.Read(b) })
+}
+
+func (r reading) ReadAt(b []byte, at int64) (int, error) {
+	return r.count(func() (int, error) { return r.at.ReadAt(b, at) })
+}
+
+func (r reading) count(read func() (int, error)) (n int, err error) {
+	around := r.t.now
+	if around != Read {
+		r.t.enter(Read)
+		defer r.t.enter(around)
 	}
-	around := r.t.enter(Read)
-	n, err := r.from.Read(b)
-	r.t.enter(around)
+	n, err = read()
 	r.t.result.Read += int64(n)
 	return n, err
 }

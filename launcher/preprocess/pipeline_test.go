@@ -23,7 +23,7 @@ func source(t *testing.T) []File {
 	if err := os.WriteFile(filepath.Join(dir, "README"), []byte("no image"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	files, err := Find("jpeg", dir)
+	files, err := Find(t.Context(), "jpeg", Folder(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func source(t *testing.T) []File {
 }
 
 func options() Options {
-	return Options{Format: "jpeg", Threads: 2, Resize: 32, Crop: 28, Shard: 1 << 20, Decoder: func() (Decoder, error) { return GoJPEG{}, nil }}
+	return Options{Format: "jpeg", Store: Folder(""), Threads: 2, Resize: 32, Crop: 28, Shard: 1 << 20, Decoder: func() (Decoder, error) { return GoJPEG{}, nil }}
 }
 
 // All samples are prepared and written, and every moment of a thread is some stage's.
@@ -77,11 +77,11 @@ func TestPass(t *testing.T) {
 		t.Fatalf("%d values", len(values))
 	}
 	// From memory the same comes out, without a file being opened.
-	memory, err := Load(files)
+	memory, err := Load(t.Context(), Folder(""), files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Memory, o.Target = memory, ""
+	o.Store, o.Target = memory, ""
 	for i := range files {
 		if err := os.Remove(files[i].Path); err != nil {
 			t.Fatal(err)
@@ -125,7 +125,7 @@ func TestPassFails(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), files[2].Path) {
 		t.Errorf("%v does not say %s", err, files[2].Path)
 	}
-	gone := []File{{filepath.Join(t.TempDir(), "gone.jpg"), 5}}
+	gone := []File{{Path: filepath.Join(t.TempDir(), "gone.jpg"), Size: 5}}
 	if _, err := Pass(t.Context(), gone, options()); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
@@ -139,20 +139,20 @@ func TestPassFails(t *testing.T) {
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	var empty *EmptyError
-	if _, err := Find("jpeg", dir); !errors.As(err, &empty) {
+	if _, err := Find(t.Context(), "jpeg", Folder(dir)); !errors.As(err, &empty) {
 		t.Error(err)
 	}
-	if _, err := Find("jpeg", filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Find(t.Context(), "jpeg", Folder(filepath.Join(dir, "none"))); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
-	if _, err := Find("gif", dir); err == nil || !strings.Contains(err.Error(), "valid: ") {
+	if _, err := Find(t.Context(), "gif", Folder(dir)); err == nil || !strings.Contains(err.Error(), "valid: ") {
 		t.Error(err)
 	}
 	for range 2 { // the second finds the first's
 		if err := Generate("jpeg", dir, 3, 1); err != nil {
 			t.Fatal(err)
 		}
-		if files, err := Find("jpeg", dir); err != nil || len(files) != 3 {
+		if files, err := Find(t.Context(), "jpeg", Folder(dir)); err != nil || len(files) != 3 {
 			t.Errorf("%v, %v", files, err)
 		}
 	}

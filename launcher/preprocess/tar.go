@@ -16,7 +16,7 @@ const perShard = 32
 
 // fromTar takes the images from a tar file, as WebDataset has them; what is no image
 // (labels, captions) is passed over.
-func fromTar(t *thread, f io.Reader, size int64, do func([]byte) error) error {
+func fromTar(t *thread, f reading, size int64, do func([]byte) error) error {
 	archive := tar.NewReader(t.buffer(f))
 	for {
 		t.enter(Unpack)

@@ -29,7 +29,7 @@ const encodedImage = "image/encoded"
 
 // fromTFRecord takes the images from the examples in a TFRecord file, checksums
 // verified.
-func fromTFRecord(t *thread, f io.Reader, size int64, do func([]byte) error) error {
+func fromTFRecord(t *thread, f reading, size int64, do func([]byte) error) error {
 	from := t.buffer(f)
 	var head [12]byte
 	for n := 1; ; n++ {

@@ -32,6 +32,7 @@ type kind struct {
 	workers    string   // what its workers are called in [sweep], beside "workers"; "": nothing else
 	data       bool     // it works on what [data] names
 	files      []string // its keys that name files, relative to the study file, by TOML path
+	objects    []string // those of files that may name objects of a store instead
 	// locate makes absolute what else of a point names a file in a folder, the
 	// study's; nil: nothing does.
 	locate func(p *Point, folder string)

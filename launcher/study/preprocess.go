@@ -1,13 +1,18 @@
 package study
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // Preprocess are the keys of kind = "preprocess": samples are read from one storage,
 // prepared as a training wants them and, if asked for, written to another. The
 // workers are processes that share the files; each has as many threads as it has CPUs.
 type Preprocess struct {
 	Format   string `toml:"format" json:"format"`     // of PreprocessFormats
-	Source   string `toml:"source" json:"source"`     // folder, relative to the study file
+	Source   string `toml:"source" json:"source"`     // folder, relative to the study file, or s3://BUCKET/PREFIX
 	Target   string `toml:"target" json:"target"`     // the same; "": samples are prepared and not written
 	Generate int    `toml:"generate" json:"generate"` // samples that a run makes in Source if that has none; 0: none
 
@@ -61,6 +66,7 @@ var preprocess = kind{
 	follows:   map[string][]string{"workload.crop": {"workload.resize"}},
 	plausible: map[string]any{"workload.source": "."},
 	files:     []string{"workload.source", "workload.target"},
+	objects:   []string{"workload.source"},
 	expand:    expandPreprocess,
 }
 
@@ -71,11 +77,44 @@ func folderNamed(v any) string {
 	return oneLine(v)
 }
 
+// objectScheme begins the name of a source in an object store.
+const objectScheme = "s3://"
+
+// bucketName is what Amazon's rules allow; nothing of a password passes, as in
+// s3://KEY:SECRET@bucket.
+var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+// objectNamed says what is wrong with the name of a source in an object store.
+func objectNamed(name string) string {
+	bucket, prefix, _ := strings.Cut(strings.TrimPrefix(name, objectScheme), "/")
+	switch {
+	case !bucketName.MatchString(bucket):
+		return "want s3://BUCKET or s3://BUCKET/PREFIX, with 3 to 63 small letters, digits, dots and hyphens in the bucket's name; the server and the key come from the environment (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)"
+	case strings.Contains("/"+prefix+"/", "//") && prefix != "":
+		return "has an empty part in its prefix, between two slashes"
+	}
+	return ""
+}
+
+// located is the absolute path of what a key names, where that is written, or the name
+// of a source in an object store.
+func (d *decoder) located(k kind, key, at, name string) string {
+	if !strings.HasPrefix(name, objectScheme) || !slices.Contains(k.objects, key) {
+		return d.path(at, name)
+	}
+	name = objectScheme + strings.TrimRight(strings.TrimPrefix(name, objectScheme), "/")
+	d.rule(at, objectNamed(name))
+	return name
+}
+
 func expandPreprocess(p *Point) map[string]string {
 	wrong := map[string]string{}
 	w := &p.Workload.Preprocess
 	if w.Crop > w.Resize {
 		wrong["workload.crop"] = fmt.Sprintf("cannot cut %d pixels from a shorter side of %d; raise workload.resize", w.Crop, w.Resize)
+	}
+	if strings.HasPrefix(w.Source, objectScheme) && w.Generate > 0 {
+		wrong["workload.generate"] = "makes samples in folders only, not in an object store; have them made in a folder, copy them there with the store's own tool, and leave this key out"
 	}
 	if p.Resources.Device != "cpu" {
 		wrong["resources.device"] = fmt.Sprintf("kind = \"preprocess\" computes on \"cpu\" only, not %q", p.Resources.Device)

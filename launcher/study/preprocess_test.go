@@ -41,6 +41,11 @@ func TestPreprocessProblems(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
 		"no source": {`source = "images"`, ``, "4: workload.source: missing; name the folder"},
 		"format":    {`source = "images"`, "source = \"images\"\nformat = \"gif\"", `workload.format: "gif" is not known; valid: "jpeg", "tar", "tfrecord", "cifar10", "csv"`},
+		"bucket":    {`source = "images"`, `source = "s3://KEY:SECRET@bucket/images"`, "workload.source: want s3://BUCKET or s3://BUCKET/PREFIX"},
+		"prefix":    {`source = "images"`, `source = "s3://bucket/a//b"`, "workload.source: has an empty part in its prefix"},
+		"target":    {`source = "images"`, "source = \"images\"\ntarget = \"s3://bucket/out\"", "workload.target: object storage cannot be used here"},
+		"generate":  {`source = "images"`, "source = \"s3://bucket/images\"\ngenerate = 5", "workload.generate: makes samples in folders only"},
+		"same":      {`workers = [1, 2]`, "workers = [1]\nsource = [\"s3://bucket/a\", \"s3://bucket/a/\"]", "sweep.source[1]: is the path of [0]"},
 		"crop":      {`source = "images"`, "source = \"images\"\ncrop = 300", "workload.crop: cannot cut 300 pixels from a shorter side of 256"},
 		"data":      {`[sweep]`, "[data]\npath = \"x\"\n[sweep]", `kind = "preprocess" uses no data`},
 		"device":    {`[sweep]`, "[resources]\ndevice = \"gpu\"\n[sweep]", `resources.device: kind = "preprocess" computes on "cpu" only`},
@@ -53,5 +58,25 @@ func TestPreprocessProblems(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// A source in an object store stands beside folders in a sweep, as it is written.
+func TestObjectSource(t *testing.T) {
+	text := strings.Replace(strings.Replace(preprocessing, "source = \"images\"\n", "", 1), "[sweep]", "[sweep]\nsource = [\"images\", \"s3://my.bucket/a/b/\"]", 1)
+	s, err := Parse("/home/u/prepare.toml", []byte(text), frameworks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := s.Plan(DefaultSite())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, p := range plan.Points {
+		seen[p.Point.Workload.Preprocess.Source]++
+	}
+	if len(seen) != 2 || seen["/home/u/images"] != 4 || seen["s3://my.bucket/a/b"] != 4 {
+		t.Errorf("%v", seen)
 	}
 }

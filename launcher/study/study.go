@@ -213,7 +213,7 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 	s.paths = map[string]string{s.Data.Path: d.path("data.path", s.Data.Path)}
 	for _, key := range kind.files {
 		name := keyOf(s.Workload.Kind, key).in(&Point{Workload: s.Workload}).String()
-		s.paths[name] = d.path(key, name)
+		s.paths[name] = d.located(kind, key, key, name)
 	}
 	if !kind.data {
 		if data != nil {
@@ -297,6 +297,10 @@ func (d *decoder) path(key, path string) string {
 		}
 		return value
 	})
+	if strings.HasPrefix(path, objectScheme) {
+		d.problem(key, "object storage cannot be used here; name a folder or file (s3://BUCKET/PREFIX is for workload.source of kind = \"preprocess\", without variables in it)")
+		return path
+	}
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		home, err := os.UserHomeDir()
 		if err != nil {

@@ -233,7 +233,7 @@ func (d *decoder) sweep(t table, k kind, s *Study) []axis {
 		}
 		values := d.values(path, e.value, f, s.Own)
 		if f.path == "data.path" || slices.Contains(k.files, f.path) {
-			d.files(path, values, s)
+			d.files(k, f.path, path, values, s)
 		}
 		if values != nil {
 			axes = append(axes, axis{e.name, f.path, f, values})
@@ -296,11 +296,11 @@ func (d *decoder) values(path string, p toml.Primitive, f pointField, own Own) [
 
 // files makes the values of an axis such as sweep.data.path absolute, each of
 // which must be another file or folder.
-func (d *decoder) files(path string, values []reflect.Value, s *Study) {
+func (d *decoder) files(k kind, key, path string, values []reflect.Value, s *Study) {
 	first := map[string]int{} // index by folder
 	for i, v := range values {
 		at := path + "[" + strconv.Itoa(i) + "]"
-		folder := d.path(at, v.String())
+		folder := d.located(k, key, at, v.String())
 		if j, ok := first[folder]; ok {
 			d.rule(at, fmt.Sprintf("is the path of [%d], %s, by another name", j, folder))
 		} else {

@@ -73,15 +73,15 @@ func BenchmarkBesidePillow(b *testing.B) {
 	if err := preprocess.Generate("jpeg", dir, 200, 1); err != nil {
 		b.Fatal(err)
 	}
-	files, err := preprocess.Find("jpeg", dir)
+	files, err := preprocess.Find(b.Context(), "jpeg", preprocess.Folder(dir))
 	if err != nil {
 		b.Fatal(err)
 	}
-	memory, err := preprocess.Load(files)
+	memory, err := preprocess.Load(b.Context(), preprocess.Folder(""), files)
 	if err != nil {
 		b.Fatal(err)
 	}
-	options := preprocess.Options{Format: "jpeg", Threads: 1, Resize: 256, Crop: 224, Memory: memory, Decoder: func() (preprocess.Decoder, error) {
+	options := preprocess.Options{Format: "jpeg", Threads: 1, Resize: 256, Crop: 224, Store: memory, Decoder: func() (preprocess.Decoder, error) {
 		d, err := library.Decoder()
 		return decoder{d}, err
 	}}
@@ -134,12 +134,12 @@ func BenchmarkBesideFio(b *testing.B) {
 					b.Fatal(err)
 				}
 				if cache == "warm" {
-					if _, err := preprocess.ReadAlone(b.Context(), files, 1); err != nil {
+					if _, err := preprocess.ReadAlone(b.Context(), preprocess.Folder(""), files, 1); err != nil {
 						b.Fatal(err)
 					}
 				}
 				begun := time.Now()
-				n, err := preprocess.ReadAlone(b.Context(), files, 1)
+				n, err := preprocess.ReadAlone(b.Context(), preprocess.Folder(""), files, 1)
 				if err != nil || n != count*size {
 					b.Fatal(n, err)
 				}

@@ -1,0 +1,123 @@
+package preprocess
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// File is one of the source.
+type File struct {
+	Path    string
+	Size    int64
+	Version string // an object's ETag, which another content would not have; "" for files
+}
+
+// A Store is where a source's files are: a folder, an object store, memory.
+type Store interface {
+	// List names the files whose path is wanted.
+	List(ctx context.Context, wanted func(path string) bool) ([]File, error)
+	// Open begins to read a file from its start.
+	Open(ctx context.Context, file File) (io.ReadCloser, error)
+	// OpenRanges reads parts of a file, each when it is asked for.
+	OpenRanges(ctx context.Context, file File) (Ranges, error)
+}
+
+// Ranges is a file of which parts are read.
+type Ranges interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// Folder is one of a file system, with the folders within it.
+type Folder string
+
+// List implements Store.
+func (folder Folder) List(_ context.Context, wanted func(string) bool) (files []File, err error) {
+	err = filepath.WalkDir(string(folder), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() || !wanted(path) {
+			return nil
+		}
+		info, err := os.Stat(path) // a link's file
+		if err != nil {
+			return err
+		}
+		if info.Mode().IsRegular() {
+			files = append(files, File{Path: path, Size: info.Size()})
+		}
+		return nil
+	})
+	return files, err
+}
+
+// Open implements Store.
+func (Folder) Open(_ context.Context, file File) (io.ReadCloser, error) {
+	f, err := os.Open(file.Path)
+	if err != nil {
+		return nil, err
+	}
+	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_SEQUENTIAL) // a hint, as most readers give
+	return f, nil
+}
+
+// OpenRanges implements Store.
+func (Folder) OpenRanges(_ context.Context, file File) (Ranges, error) { return os.Open(file.Path) }
+
+// Memory has the content of files, by path.
+type Memory map[string][]byte
+
+// List implements Store.
+func (m Memory) List(_ context.Context, wanted func(string) bool) (files []File, err error) {
+	for path, content := range m {
+		if wanted(path) {
+			files = append(files, File{Path: path, Size: int64(len(content))})
+		}
+	}
+	return files, nil
+}
+
+// inMemory is a file that needs no closing.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
+
+// Open implements Store.
+func (m Memory) Open(_ context.Context, file File) (io.ReadCloser, error) { return m.open(file) }
+
+// OpenRanges implements Store.
+func (m Memory) OpenRanges(_ context.Context, file File) (Ranges, error) { return m.open(file) }
+
+func (m Memory) open(file File) (inMemory, error) {
+	content, ok := m[file.Path]
+	if !ok {
+		return inMemory{}, fmt.Errorf("%s: %w", file.Path, fs.ErrNotExist)
+	}
+	return inMemory{bytes.NewReader(content)}, nil
+}
+
+// Load has memory hold the content of files.
+func Load(ctx context.Context, store Store, files []File) (Memory, error) {
+	memory := make(Memory, len(files))
+	for _, file := range files {
+		f, err := store.Open(ctx, file)
+		if err != nil {
+			return nil, err
+		}
+		content, err := io.ReadAll(f)
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+		memory[file.Path] = content
+	}
+	return memory, nil
+}
