@@ -58,13 +58,13 @@ func (c *checker) beside(ctx context.Context, s *step) error {
 		"| batch | trainer | precision | images/s | least to most | native / it |", "|---|---|---|---|---|---|"}
 	for _, batch := range []int{128, 512} {
 		text, points := besideStudy(batch)
-		rows, remove, err := c.trained(ctx, text, points)
-		remove()
+		trial, err := c.trained(ctx, text, points)
+		trial.remove()
 		if err != nil {
 			return err
 		}
 		native := map[string]float64{}
-		for _, r := range rows {
+		for _, r := range trial.rows {
 			for _, precision := range []string{"fp32", "tf32"} {
 				if strings.Contains(r.Series, precision) {
 					native[precision] = *r.Throughput
@@ -72,7 +72,7 @@ func (c *checker) beside(ctx context.Context, s *step) error {
 			}
 		}
 		if len(native) != points {
-			return fmt.Errorf("the series %q and %q do not say which precision they are of", rows[0].Series, rows[1].Series)
+			return fmt.Errorf("the series %q and %q do not say which precision they are of", trial.rows[0].Series, trial.rows[1].Series)
 		}
 		for _, precision := range []string{"fp32", "tf32"} {
 			s.Found = append(s.Found, fmt.Sprintf("| %d | native | %s | %.0f | – | – |", batch, precision, native[precision]))

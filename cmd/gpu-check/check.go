@@ -74,6 +74,7 @@ func runCheck(ctx context.Context, o options) (*report, error) {
 		{"a wrong bit is noticed", c.canFail, false},
 		{"call overhead", c.overhead, false},
 		{"collective benchmark", c.benchmark, false},
+		{"scaling over GPUs", c.scaling, false},
 		{"a whole study", c.study, true},
 		{"beside PyTorch", c.beside, true},
 	} {

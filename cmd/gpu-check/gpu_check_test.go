@@ -71,8 +71,8 @@ func check(t *testing.T, args ...string) (string, error) {
 // over four, and its report cannot be taken for one of a GPU.
 func TestGPUCheckOfDouble(t *testing.T) {
 	for gpus, want := range map[string][]string{
-		"1": {"1 × DOUBLE, not a GPU", "2 ranks, sharing one GPU", "(not performance: two ranks on one GPU)"},
-		"4": {"4 × DOUBLE, not a GPU", "4 ranks, each on its GPU"},
+		"1": {"1 × DOUBLE, not a GPU", "2 ranks, sharing one GPU", "(not performance: two ranks on one GPU)", "not measured: this process sees one GPU"},
+		"4": {"4 × DOUBLE, not a GPU", "4 ranks, each on its GPU", "the CNN through the double, once each", "\n| 4 | "},
 	} {
 		t.Setenv("CUDA_DOUBLE_GPUS", gpus)
 		page, err := check(t, "-double")

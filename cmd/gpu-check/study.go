@@ -78,13 +78,13 @@ type row struct {
 // study goes the whole way: plan, local runs, collection, results.
 func (c *checker) study(ctx context.Context, s *step) error {
 	text, points := studyText(c.Double, *c.facts.Devices)
-	rows, remove, err := c.trained(ctx, text, points)
-	defer remove()
+	trial, err := c.trained(ctx, text, points)
+	defer trial.remove()
 	if err != nil {
 		return err
 	}
 	s.Found = []string{"| run | workers | steps | throughput (1 run, no interval) | median step | NCCL |", "|---|---|---|---|---|---|"}
-	for _, r := range rows {
+	for _, r := range trial.rows {
 		library, err := ncclOf(r.Dir)
 		if err != nil {
 			return err
@@ -105,53 +105,65 @@ func (c *checker) study(ctx context.Context, s *step) error {
 	return nil
 }
 
-// trained runs a study of so many points, and returns its runs, which are good; their
-// folders are there until remove.
-func (c *checker) trained(ctx context.Context, text string, points int) (rows []row, remove func(), err error) {
+// A trial is a study of the check that was run.
+type trial struct {
+	rows   []row                                   // its runs, which are good
+	ask    func(command ...string) ([]byte, error) // what scalebench says of it, in JSON
+	remove func()                                  // its folders
+}
+
+// trained runs a study of so many points. What it returns can be removed in any case.
+func (c *checker) trained(ctx context.Context, text string, points int) (t trial, err error) {
 	dir, err := os.MkdirTemp("", "gpu-check-")
-	remove = func() { os.RemoveAll(dir) }
+	t.remove = func() { os.RemoveAll(dir) }
 	if err != nil {
-		return nil, remove, err
+		return t, err
 	}
 	file, site := filepath.Join(dir, "study.toml"), filepath.Join(dir, "site.toml")
 	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.WriteFile(site, fmt.Appendf(nil, "python = %q\nworker = %q\n", c.Python, c.Worker), 0o600)); err != nil {
-		return nil, remove, err
+		return t, err
 	}
 	samples := []string{"--train", "50000", "--test", "2000"}
 	if c.Double {
 		samples = []string{"--train", "500", "--test", "100"}
 	}
 	if _, err := c.start(ctx, nil, c.Scalebench, append([]string{"data", "synth", filepath.Join(dir, "data")}, samples...)...); err != nil {
-		return nil, remove, err
+		return t, err
 	}
-	global := []string{"--quiet", "--db", filepath.Join(dir, "db"), "--runs", filepath.Join(dir, "runs")}
-	if _, err := c.start(ctx, nil, c.Scalebench, append(global, "run", file, "--site", site)...); err != nil {
-		return nil, remove, err
+	t.ask = func(command ...string) ([]byte, error) {
+		return c.start(ctx, nil, c.Scalebench, append([]string{"--quiet", "--db", filepath.Join(dir, "db"), "--runs", filepath.Join(dir, "runs"), "--format", "json"}, command...)...)
 	}
-	if _, err := c.start(ctx, nil, c.Scalebench, append(global, "collect", "gpu-check")...); err != nil {
-		return nil, remove, err
+	run := []string{"run", file, "--site", site}
+	if c.Double {
+		run = append(run, "--oversubscribe") // nobody reads its speed
 	}
-	out, err := c.start(ctx, nil, c.Scalebench, append(global, "--format", "json", "runs", "--study", "gpu-check")...)
+	if _, err := t.ask(run...); err != nil {
+		return t, err
+	}
+	if _, err := t.ask("collect", "gpu-check"); err != nil {
+		return t, err
+	}
+	out, err := t.ask("runs", "--study", "gpu-check")
 	if err != nil {
-		return nil, remove, err
+		return t, err
 	}
-	if err := json.Unmarshal(out, &rows); err != nil {
-		return nil, remove, fmt.Errorf("%s runs: %w", c.Scalebench, err)
+	if err := json.Unmarshal(out, &t.rows); err != nil {
+		return t, fmt.Errorf("%s runs: %w", c.Scalebench, err)
 	}
-	if len(rows) != points {
-		return nil, remove, fmt.Errorf("the database has %d runs, the study %d points", len(rows), points)
+	if len(t.rows) != points {
+		return t, fmt.Errorf("the database has %d runs, the study %d points", len(t.rows), points)
 	}
-	for _, r := range rows {
+	for _, r := range t.rows {
 		switch {
 		case r.Status != "done":
-			return nil, remove, fmt.Errorf("%s is %s: %s", r.Run, r.Status, orDash(r.Detail))
+			return t, fmt.Errorf("%s is %s: %s", r.Run, r.Status, orDash(r.Detail))
 		case r.Throughput == nil && !c.Double: // a busy machine's few steps may have none
-			return nil, remove, fmt.Errorf("%s has no throughput: %s", r.Run, orDash(r.ThroughputWhy))
+			return t, fmt.Errorf("%s has no throughput: %s", r.Run, orDash(r.ThroughputWhy))
 		case r.Steps == nil || r.StepP50 == nil && r.Throughput != nil:
-			return nil, remove, fmt.Errorf("%s has no steps", r.Run)
+			return t, fmt.Errorf("%s has no steps", r.Run)
 		}
 	}
-	return rows, remove, nil
+	return t, nil
 }
 
 func orDash(s *string) string {
