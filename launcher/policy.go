@@ -82,7 +82,7 @@ func (c Choice) Todo(states []State) []Todo {
 		})
 	case study.OrderBlocks:
 		slices.SortStableFunc(list, func(a, b Todo) int {
-			return cmp.Or(a.Point.Repeat-b.Point.Repeat, cmp.Compare(lot(a.Point), lot(b.Point)))
+			return cmp.Or(a.Point.Repeat-b.Point.Repeat, edge(a.Planned)-edge(b.Planned), cmp.Compare(lot(a.Point), lot(b.Point)))
 		})
 	}
 	return list
@@ -114,6 +114,19 @@ func (c Choice) Left(states []State) int {
 		}
 	}
 	return n
+}
+
+// edge is where in its block a run stands: of each two blocks the unconstrained point
+// begins the first and ends the second. A machine that drifts shows it in the two, and
+// favours one side in as many blocks as the other, at no further run.
+func edge(p study.Planned) int {
+	switch {
+	case !p.Unconstrained:
+		return 0
+	case p.Point.Repeat%2 == 1:
+		return -1
+	}
+	return 1
 }
 
 // lot is a run's place within its block, by the seed of its repeat: it is drawn

@@ -191,6 +191,49 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// Of each two blocks the unconstrained point begins the first and ends the second; of
+// several, one for each worker count, all do. The others stand in the order that they
+// have without it.
+func TestUnconstrainedFirstAndLast(t *testing.T) {
+	order := func(unconstrained ...string) (blocks []string) {
+		plan := &study.Plan{}
+		for _, id := range []string{"a", "b", "c", "d", "e"} {
+			for repeat := 3; repeat <= 6; repeat++ {
+				plan.Points = append(plan.Points, study.Planned{Point: study.Point{ID: id, Repeat: repeat, Seed: int64(repeat)}, Unconstrained: slices.Contains(unconstrained, id)})
+			}
+		}
+		blocks = make([]string, 4)
+		last := 3
+		for _, todo := range (Choice{Plan: plan, Policy: study.Policy{Order: study.OrderBlocks}, Done: none}).Todo(nil) {
+			if todo.Point.Repeat < last {
+				t.Errorf("%s of block %d after block %d", todo.Point.ID, todo.Point.Repeat, last)
+			}
+			last = todo.Point.Repeat
+			blocks[last-3] += todo.Point.ID
+		}
+		return blocks
+	}
+	plain := order()
+	for i, block := range order("c") {
+		want := "c" + strings.ReplaceAll(plain[i], "c", "") // repeats 3 and 5
+		if i%2 == 1 {
+			want = want[1:] + "c"
+		}
+		if block != want {
+			t.Errorf("repeat %d: %s, want %s", i+3, block, want)
+		}
+	}
+	for i, block := range order("b", "d") {
+		edge := block[:2]
+		if i%2 == 1 {
+			edge = block[3:]
+		}
+		if edge != "bd" && edge != "db" {
+			t.Errorf("repeat %d, two of them: %s", i+3, block)
+		}
+	}
+}
+
 func TestFailedNodesAreExcluded(t *testing.T) {
 	on := func(s State, nodes ...string) State { s.Job = &metrics.Job{Nodes: nodes}; return s }
 	c := Choice{Plan: repeats(1), Policy: study.Policy{ExcludeFailedNodes: true, Retries: study.Retries{NodeFailed: 5, Preempted: 1}}, Done: none}

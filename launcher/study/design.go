@@ -119,6 +119,12 @@ func (d *design) leave(a axis, i int) {
 	}
 }
 
+// unconstrained reports whether what was taken is what the others are compared with:
+// the first value of each factor.
+func (d *design) unconstrained() bool {
+	return d.study.design != fullGrid && d.away == 0 && d.study.rows() > 1
+}
+
 // has reports whether the combination in a point is one of the study's.
 func (d *design) has(p *Point) bool {
 	if d.study.design != oneFactor || d.away <= 1 {

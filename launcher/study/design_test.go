@@ -32,6 +32,22 @@ func TestOneFactor(t *testing.T) {
 	if len(with) != len(alone)+2 || !strings.Contains(strings.Join(with, "\n"), "2 workers, 4 CPUs, batch 32\n") || strings.Contains(strings.Join(with, "\n"), "1 workers, 4 CPUs, batch 32") {
 		t.Errorf("with more: %q", with)
 	}
+	// What the others are compared with is marked, once a worker count. The mark is the
+	// plan's, so that points are who they were.
+	for design, want := range map[string]int{"one-factor": 2, "grid": 0} {
+		n := 0
+		for _, p := range plan(t, parse(t, of(strings.Replace(axes, "one-factor", design, 1), "")), DefaultSite()).Points {
+			if p.Unconstrained {
+				n++
+				if p.Point.Resources.CPUsPerWorker != 8 || p.Point.Workload.Train.Batch != 64 {
+					t.Errorf("%s: unconstrained with %d CPUs, batch %d", design, p.Point.Resources.CPUsPerWorker, p.Point.Workload.Train.Batch)
+				}
+			}
+		}
+		if n != want {
+			t.Errorf("%s: %d unconstrained points, want %d", design, n, want)
+		}
+	}
 	grid := points(parse(t, of(strings.Replace(axes, "one-factor", "grid", 1), "")))
 	if len(grid) != 12 {
 		t.Errorf("a grid has %d points, want 12", len(grid))

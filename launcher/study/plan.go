@@ -32,6 +32,9 @@ type Planned struct {
 	Command   Command `json:"-"`
 	Partition string  `json:"partition"` // "": the cluster's default
 	Exclusive bool    `json:"exclusive"`
+	// Unconstrained: every resource has its first value, in a design that compares the
+	// others with it.
+	Unconstrained bool `json:"unconstrained,omitempty"`
 	// Files of the user's own that the run needs: the name that each gets in
 	// the run folder, and its absolute path.
 	Files map[string]string `json:"files,omitempty"`
@@ -150,7 +153,10 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 			used[i] = true
 			return
 		}
-		plan.Points = append(plan.Points, x.point(p)...)
+		for _, planned := range x.point(p) {
+			planned.Unconstrained = chosen.unconstrained()
+			plan.Points = append(plan.Points, planned)
+		}
 	}
 	walk(s.axes)
 	x.unused()

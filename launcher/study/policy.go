@@ -40,7 +40,7 @@ type Retries struct {
 
 // The orders in which runs are begun.
 const (
-	OrderBlocks  = "blocks"  // repeat 1 of every point, shuffled by the study's seed, then repeat 2: what the machine does meanwhile, it does to every point
+	OrderBlocks  = "blocks"  // repeat 1 of every point, shuffled by the study's seed, then repeat 2: what the machine does meanwhile, it does to every point. An unconstrained point is first in odd repeats and last in even ones
 	OrderPlan    = "plan"    // as in the plan: repeats of a point next to each other
 	OrderLargest = "largest" // most workers first, so that the longest wait in the queue begins first
 )

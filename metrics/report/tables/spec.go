@@ -49,6 +49,10 @@ func Spec(a sensitivity.Answer, how func(at map[string]scaling.Value) string) *t
 		}
 		t.Notes = append(t.Notes, fmt.Sprintf("Base: %s, %s %s %s%s.", Amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit))
 	}
+	if n := len(a.Course); n > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("Drift: runs with all of it became %s while two blocks were run (median of %s; %s to %s).",
+			sensitivity.Became(sensitivity.Middle(a.Course)), number.Count(n, "pair"), sensitivity.Became(a.Course[0]), sensitivity.Became(a.Course[n-1])))
+	}
 	t.Notes = append(t.Notes, bounds(a)...)
 	for _, n := range a.Next {
 		text := "Measure next: " + Amounts(n.At, a.Keys())

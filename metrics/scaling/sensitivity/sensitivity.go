@@ -99,8 +99,9 @@ type Answer struct {
 	Next []Allocation
 	// Why there is no answer; "" with one.
 	Why      string
-	Warnings []string // on the runs
-	Load     Load     // of the reference's runs
+	Warnings []string  // on the runs
+	Load     Load      // of the reference's runs
+	Course   []float64 // see courseOf; nil where no two blocks show it
 	keys     []string
 	measured []Allocation // every combination
 }
@@ -218,10 +219,11 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 	a := Answer{Series: c.Series, Parameters: c.Parameters, Measure: o.Measure, Epsilon: o.Epsilon, Warnings: slices.Concat(c.FingerprintWarnings, c.DriftWarnings), keys: o.Factors,
 		Reference: Allocation{At: at[reference], Verdict: Enough}}
 	measured := map[string]*Allocation{}
-	var full []*scaling.Observation // the reference's runs
+	var full, all []*scaling.Observation // the reference's runs, and the series'
 	for i := range c.Points {
 		p := &c.Points[i]
 		m := p.Of(o.Measure.Name)
+		all = append(all, observed(p.Runs, runs)...)
 		if m.Median == nil {
 			continue
 		}
@@ -278,6 +280,8 @@ func answer(c scaling.Curve, runs map[string]*scaling.Observation, at map[string
 		a.measured = append(a.measured, *measured[name])
 	}
 	a.decide(measured, o)
+	a.Course = courseOf(full, all, o)
+	a.drifts()
 	return a
 }
 

@@ -1,0 +1,83 @@
+package sensitivity
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// courseOf is by how much the machine changed while a study ran: of each two blocks
+// that the reference began and ended, its gain in the second over the first, less 1,
+// ascending. The launcher makes runs of a design in this order; whether they came so,
+// their start times say.
+func courseOf(full, all []*scaling.Observation, o Options) []float64 {
+	type block struct {
+		study  string
+		repeat int
+	}
+	span := map[block][2]float64{} // when the first and the last run began, the reference's apart
+	for _, run := range all {
+		if slices.Contains(full, run) {
+			continue
+		}
+		b := block{run.Study, run.Repeat}
+		s, known := span[b]
+		if !known {
+			s = [2]float64{run.BeganUnix, run.BeganUnix}
+		}
+		span[b] = [2]float64{min(s[0], run.BeganUnix), max(s[1], run.BeganUnix)}
+	}
+	of := map[block]*scaling.Observation{}
+	for _, run := range full {
+		of[block{run.Study, run.Repeat}] = run
+	}
+	var changes []float64
+	for b, first := range of {
+		second := block{b.study, b.repeat + 1}
+		last := of[second]
+		before, some := span[b]
+		after, more := span[second]
+		if b.repeat%2 == 0 || last == nil || !some || !more || before[0] == 0 || after[0] == 0 || first.BeganUnix == 0 ||
+			first.BeganUnix > before[0] || before[1] > after[0] || after[1] > last.BeganUnix {
+			continue
+		}
+		x, ok := first.Value(o.Measure.Name)
+		y, also := last.Value(o.Measure.Name)
+		if ok && also && x > 0 && y > 0 && !math.IsInf(x, 1) && !math.IsInf(y, 1) {
+			changes = append(changes, o.Measure.Gain(y, x)-1)
+		}
+	}
+	slices.Sort(changes)
+	return changes
+}
+
+// drifts warns of a change that is as large as the loss that is judged. What
+// came of it in a ratio is less: half of the blocks have the reference at their
+// beginning and half at their end.
+func (a *Answer) drifts() {
+	n := len(a.Course)
+	if n < 2 || a.Course[0] < 0 && a.Course[n-1] > 0 {
+		return
+	}
+	if change := Middle(a.Course); math.Abs(change) >= a.Epsilon {
+		a.Warnings = append(a.Warnings, fmt.Sprintf("drift: runs with all of it became %s while two blocks were run, by the %s (median of %s, all one way); up to %s may be lost, so verdicts near that depend on when runs were made",
+			Became(change), a.Measure.Title, number.Count(n, "pair"), number.Percent(a.Epsilon)))
+	}
+}
+
+// Middle is the median of sorted values.
+func Middle(sorted []float64) float64 {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// Became is a change in words: "2.0 % better".
+func Became(change float64) string {
+	if change < 0 {
+		return number.Percent(-change) + " worse"
+	}
+	return number.Percent(change) + " better"
+}

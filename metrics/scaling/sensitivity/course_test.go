@@ -1,0 +1,61 @@
+package sensitivity
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/metrics/scaling"
+)
+
+// Six blocks of the reference and two others: the reference first in odd ones and last
+// in even ones, as the launcher makes them. It loses 10 % from the beginning of a pair
+// to its end: 100 then 90, in each of three pairs.
+func TestCourse(t *testing.T) {
+	course := func(reverse bool) []scaling.Observation {
+		full := runs(map[string]any{coresKey: int64(8)}, 100)
+		four, two := runs(map[string]any{coresKey: int64(4)}, 99), runs(map[string]any{coresKey: int64(2)}, 60)
+		for i := range full {
+			began := 1000 * float64(i+1)
+			four[i].BeganUnix, two[i].BeganUnix = began+10, began+20
+			full[i].BeganUnix = began
+			full[i].Values = map[string]float64{"throughput": 100}
+			if i%2 == 1 {
+				full[i].Values = map[string]float64{"throughput": 90}
+				full[i].BeganUnix = began + 30
+			}
+			if reverse {
+				full[i].BeganUnix = began + 15 // in between
+			}
+		}
+		return slices.Concat(full, four, two)
+	}
+	a := ask(t, Options{Factors: []string{coresKey}}, course(false))
+	if len(a.Course) != 3 || a.Course[0] < -0.1001 || a.Course[2] > -0.0999 {
+		t.Errorf("changes %v, want -10 %% three times", a.Course)
+	}
+	warned := func(a Answer) bool {
+		return slices.ContainsFunc(a.Warnings, func(w string) bool { return strings.Contains(w, "became 10.0 % worse while two blocks were run") })
+	}
+	if !warned(a) {
+		t.Errorf("warnings %q", a.Warnings)
+	}
+	// A loss of 20 % may be had: a drift of 10 % says nothing against it.
+	if a := ask(t, Options{Factors: []string{coresKey}, Epsilon: 0.2}, course(false)); warned(a) || len(a.Course) != 3 {
+		t.Errorf("with 20 %% to lose: %v, warnings %q", a.Course, a.Warnings)
+	}
+	// In the order of earlier studies the reference stands anywhere.
+	if a := ask(t, Options{Factors: []string{coresKey}}, course(true)); a.Course != nil {
+		t.Errorf("in another order: %v", a.Course)
+	}
+	// Once up and once down is no drift.
+	mixed := course(false)
+	mixed[1].Values["throughput"] = 111
+	if a := ask(t, Options{Factors: []string{coresKey}}, mixed); len(a.Course) != 3 || warned(a) {
+		t.Errorf("both ways: %v, warnings %q", a.Course, a.Warnings)
+	}
+	// Times that are not known show nothing.
+	if a := ask(t, Options{Factors: []string{coresKey}}, runs(map[string]any{coresKey: int64(8)}, 100), runs(map[string]any{coresKey: int64(4)}, 99)); a.Course != nil {
+		t.Errorf("without times: %v", a.Course)
+	}
+}
