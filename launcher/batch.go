@@ -30,7 +30,7 @@ func (b *SlurmBackend) Script(p study.Planned, a *Attempt) (slurm.Script, error)
 	q := partition(site, p.Partition)
 	nodes, ranks := p.Point.Shape()
 	s := slurm.Script{
-		JobName: a.Record.JobName, Partition: p.Partition, Account: first(q.Account, site.Account), QOS: first(q.QOS, site.QOS),
+		JobName: a.Record.JobName, StepName: a.Run.Name(), Partition: p.Partition, Account: first(q.Account, site.Account), QOS: first(q.QOS, site.QOS),
 		Nodes: nodes, TasksPerNode: ranks, CPUsPerTask: r.CPUsPerWorker,
 		MemoryPerNodeMB: megabytes(r.Memory) * ranks,
 		Time:            time.Duration(r.Time), Exclusive: p.Exclusive, Requeue: a.Record.Requeue,

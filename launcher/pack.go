@@ -115,7 +115,7 @@ func (b *SlurmBackend) shape(t Todo) (string, error) {
 	a := b.Draft(t.Planned)
 	a.Record.Exclude = t.Exclude
 	s, err := b.Script(t.Planned, a)
-	s.JobName, s.Output = "", ""
+	s.JobName, s.StepName, s.Output = "", "", ""
 	return fmt.Sprint("shape ", t.Point.Variant, " ", s.Directives(), s.StepOptions()), err
 }
 
@@ -223,9 +223,9 @@ func (b *SlurmBackend) packed(m Member, attempts []*Attempt) (slurm.Script, []by
 			return whole, nil, err
 		}
 		step := slurm.Step{RunDir: s.RunDir, Nodes: s.Nodes, TasksPerNode: s.TasksPerNode, CPUsPerTask: s.CPUsPerTask,
-			GPUsPerNode: s.GPUsPerNode, GPUType: s.GPUType, CPUBind: s.CPUBind}
+			GPUsPerNode: s.GPUsPerNode, GPUType: s.GPUType, CPUBind: s.CPUBind, Name: s.StepName}
 		if m.Packing == study.PackAllocation {
-			step.Time, step.Name = s.Time, a.Run.Name()
+			step.Time = s.Time
 		}
 		steps[a.Record.Pack.Index] = step
 		cpus, total = max(cpus, s.TasksPerNode*s.CPUsPerTask), min(total+s.Time, time.Duration(study.MaxDuration))

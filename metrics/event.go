@@ -43,7 +43,7 @@ type Event struct {
 type Start struct {
 	Format    int     `json:"format"`              // FormatVersion
 	Unix      float64 `json:"unix"`                // seconds since the Unix epoch by the host's wall clock, when the writer's clock began
-	Writer    string  `json:"writer"`              // "rank", "supervisor", "stage" or "telemetry"
+	Writer    string  `json:"writer"`              // "rank", "supervisor", "stage", "telemetry" or "accounting"
 	Framework string  `json:"framework,omitempty"` // as in the plan
 	Rank      int     `json:"rank"`                // 0-based
 	WorldSize int     `json:"world_size"`          // ranks in the run, as the framework itself reports it

@@ -27,6 +27,7 @@ const DuplicateExit = 75
 // A zero value leaves a choice to the cluster unless said otherwise.
 type Script struct {
 	JobName   string // needed; unique per attempt, so that a lost submission can be found again
+	StepName  string // of the step that the programs are; "" for srun's own. A Pack has it in its list
 	Partition string
 	Account   string
 	QOS       string
@@ -262,7 +263,7 @@ func (s Script) StepOptions() []string {
 	var list []string
 	if s.Pack == nil {
 		step := Step{Nodes: s.Nodes, TasksPerNode: s.TasksPerNode, CPUsPerTask: s.CPUsPerTask,
-			GPUsPerNode: s.GPUsPerNode, GPUType: s.GPUType, CPUBind: s.CPUBind}
+			GPUsPerNode: s.GPUsPerNode, GPUType: s.GPUType, CPUBind: s.CPUBind, Name: s.StepName}
 		if s.Inside {
 			step.Time = s.Time
 		}

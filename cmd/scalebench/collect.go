@@ -22,6 +22,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/store"
+	"github.com/scalebench/scalebench/slurm"
 )
 
 func collectCommand(s *session) *cli.Command {
@@ -107,6 +108,9 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	}
 	if err := forgottenSince(ctx, db, forgotten, its.Name, states); err != nil {
 		return storeError(err)
+	}
+	if unreachable == nil {
+		s.recordEnergy(ctx, states)
 	}
 	bar := s.startProgress("collecting", len(states))
 	defer bar.stop()
@@ -195,6 +199,27 @@ func collectFolder(ctx context.Context, s *session, folder rundir.Study, again b
 	}
 	s.note("collected %s into %s: %s (%s)", folder.Path(), db.Path(), strings.Join(statuses, ", "), read)
 	return errors.Join(unreachable, unreadable(unread), unplanned)
+}
+
+// recordEnergy has the energy of runs under Slurm written down, where it reads one. No
+// answer keeps nothing from being collected.
+func (s *session) recordEnergy(ctx context.Context, states []launcher.State) {
+	a, err := launcher.RecordEnergy(ctx, &slurm.Client{}, states)
+	if err != nil {
+		s.note("energy was not read from Slurm's accounting: %v", err)
+	}
+	if a.Plugin.Name == "" {
+		return
+	}
+	if a.Recorded > 0 {
+		s.note("read the energy of %s from Slurm's accounting", number.Count(a.Recorded, "run"))
+	}
+	if a.Unknown > 0 && err == nil {
+		s.note("Slurm's accounting has no energy of %s (yet)", number.Count(a.Unknown, "run"))
+	}
+	if a.Shared > 0 {
+		s.note("did not read the energy of %s from Slurm's accounting: it is of whole nodes, which they may have shared; with resources.exclusive = true they have them to themselves", number.Count(a.Shared, "run"))
+	}
 }
 
 // question is what the study asks of the runs of a point by now, which may be

@@ -160,6 +160,9 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) tradeoff.PricedRun {
 		run.Seconds = *seconds
 	}
 	run.Joules, run.WhyNoJoules = joules(v, seconds, clock)
+	if clock == Job && run.Joules != nil {
+		run.JoulesOf = "Energy by Slurm's accounting: of whole nodes, from the start of each run's programs to their end; what the job did before and after is not in it."
+	}
 	rate, err := t.prices.Rate(useOf(v.Workers, v.Nodes, labels))
 	if err != nil {
 		run.WhyNoRate = err.Error()
@@ -170,12 +173,15 @@ func (t *Tariff) run(v *scaling.Observation, clock Clock) tradeoff.PricedRun {
 }
 
 // joules is the energy of a run on a clock: its mean power is that of the training
-// clock, and says nothing of the rest of a job.
+// clock, and says nothing of the rest of a job, of which Slurm's accounting may have it.
 func joules(v *scaling.Observation, seconds *float64, clock Clock) (*float64, string) {
 	watts, read := v.Values[measure.Watts]
 	switch {
 	case clock == Job:
-		return nil, "power was read during training, not during the whole job"
+		if j := v.Known(measure.SlurmJoules); j != nil && seconds != nil {
+			return j, ""
+		}
+		return nil, "power was read during training, not during the whole job, and Slurm's accounting has no energy of it"
 	case !read && v.Why[measure.Watts] != "":
 		return nil, v.Why[measure.Watts]
 	case !read:

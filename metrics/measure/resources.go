@@ -13,10 +13,13 @@ const (
 	ThrottledShare = "throttled_share"     // of the periods of a CPU quota: those in which it was used up
 	GPUThrottled   = "gpu_throttled_share" // of the time: in which the worst GPU's clock was held down
 	Watts          = "watts"               // mean power of what has an energy counter or a power sensor
+	SlurmJoules    = "slurm_joules"        // energy of the whole nodes from the start of the run's step to its end, by Slurm's accounting
 
 	BytesReadPerSample = "bytes_read_per_sample" // from storage
 	JoulesPerSample    = "joules_per_sample"
 	JoulesToTarget     = "joules_to_target" // to the highest target of the study's
+
+	SlurmJoulesPerSample = "slurm_joules_per_sample"
 )
 
 var resources = []Measure{
@@ -27,6 +30,7 @@ var resources = []Measure{
 	{Name: ThrottledShare, Title: "CPU throttled", Show: Percent},
 	{Name: GPUThrottled, Title: "GPU throttled", Show: Percent},
 	{Name: Watts, Title: "power", Unit: "W"},
+	{Name: SlurmJoules, Title: "energy by Slurm", Unit: "J"},
 }
 
 // ofSamples are those of what has samples.
@@ -34,6 +38,7 @@ var ofSamples = []Measure{
 	{Name: BytesReadPerSample, Title: "bytes read per sample", Unit: "B", Show: Size},
 	{Name: JoulesPerSample, Title: "energy per sample", Unit: "J", Better: Lower},
 	{Name: JoulesToTarget, Title: "energy to target", Unit: "J", Better: Lower},
+	{Name: SlurmJoulesPerSample, Title: "energy per sample by Slurm", Unit: "J", Better: Lower},
 }
 
 // Uses reports whether the measure says what a run used, not what came of it.

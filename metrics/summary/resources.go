@@ -148,6 +148,15 @@ func (r *Outcome) resources(in Input) {
 	r.toTargetEnergy(in, clock, clocked, err, put)
 }
 
+// accounted divides the energy that the scheduler's accounting has of the run by its
+// samples: all of it, from the start of the programs to their end.
+func (r *Outcome) accounted() {
+	joules, known := r.Values[measure.SlurmJoules]
+	if _, stated := r.Values[measure.SlurmJoulesPerSample]; known && !stated && r.Samples > 0 {
+		r.Values[measure.SlurmJoulesPerSample] = joules / float64(r.Samples)
+	}
+}
+
 // alarming is the share of throttled periods from which on a run is warned of.
 const alarming = 0.01
 

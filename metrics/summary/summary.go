@@ -174,6 +174,7 @@ func Summarize(in Input) Outcome {
 	r.accuracies(in)
 	r.reach(in)
 	r.resources(in)
+	r.accounted()
 	r.resumed(in)
 	r.noise(in)
 	r.Warnings = append(append(r.Warnings, in.Notes...), warnings(in)...)

@@ -23,6 +23,7 @@
 #   CLUSTER_NET         namespaces, plain, or auto (the default): namespaces where they can be had
 #   CLUSTER_ACCOUNTING  yes (slurmdbd on a private MariaDB) or no
 #   CLUSTER_GPUS        fake GPUs on each node (4)
+#   CLUSTER_WATTS       what nodeN draws, times N, by a counter like Cray's that Slurm reads; with namespaces only
 #   CLUSTER_CONF        further lines for slurm.conf
 set -u -o pipefail
 umask 022
@@ -102,13 +103,25 @@ boot_head() {
   within 60 test -e "$dir/run/head.up" || failed head-shell
   record head "$(child "$(alive head-shell)")"
 }
+# A counter that rises by so many watts, which the kernel of a Cray keeps in the same files.
+play() { # WATTS
+  local start at
+  mount -t tmpfs tmpfs /sys && mkdir -p /sys/cray/pm_counters && cd /sys/cray/pm_counters || return
+  start=$(date +%s%N)
+  while :; do
+    at=$((($(date +%s%N) - start) / 1000)) # µs
+    echo "$((at * $1 / 1000000)) J $at us" >.energy && mv .energy energy
+    echo "$1 W $at us" >.power && mv .power power
+    sleep 0.1
+  done
+}
 boot_node() { # NODE
   local node=$1 number=${1#node} shell init
   rm -f "$dir/run/$node.up"
   # On a node DIR/bin must hold the plain commands: a job inherits its submitter's PATH.
-  launch "$node-shell" unshare -numpf --kill-child --mount-proc bash -c "
+  launch "$node-shell" unshare -numpf --kill-child --mount-proc bash -c "$(declare -f play)
     hostname $node; mount --bind '$dir/etc/hosts' /etc/hosts; mount --bind '$dir/bin-node' '$dir/bin'
-    mount -t sysfs sysfs /sys; ip link set lo up
+    if [ $watts -gt 0 ]; then play $((watts * number)) & until [ -e /sys/cray/pm_counters/power ]; do sleep 0.02; done; else mount -t sysfs sysfs /sys; fi; ip link set lo up
     until ip link set eth0 up 2>/dev/null; do sleep 0.02; done
     ip addr add $subnet.$((10 + number))/24 dev eth0; touch '$dir/run/$node.up'; $idle"
   shell=$(alive "$node-shell") || failed "$node-shell"
@@ -276,6 +289,9 @@ AccountingStorageEnforce=associations,qos
 AccountingStorageTRES=gres/gpu
 CONF
     fi
+    if [ "$watts" -gt 0 ]; then
+      printf '%s\n' AcctGatherEnergyType=acct_gather_energy/pm_counters AcctGatherNodeFreq=1
+    fi
     [ "$gpus" -gt 0 ] && echo "GresTypes=gpu"
     local common="CPUs=$cpus Boards=1 SocketsPerBoard=1 CoresPerSocket=$cpus ThreadsPerCore=1 RealMemory=$memory"
     [ "$gpus" -gt 0 ] && common+=" Gres=gpu:$gpus"
@@ -358,11 +374,12 @@ up() {
   [ ${#dir} -le 64 ] || die "$dir is a longer path than the 64 bytes that leave room for unix sockets"
   [[ $dir =~ ^[A-Za-z0-9/._-]+$ ]] || die "$dir: Slurm's configuration allows letters, digits and /._- in a path"
   if [ "$net" = auto ]; then net=plain; if namespaces_work; then net=namespaces; fi; fi
+  [ "$watts" = 0 ] || [ "$net" = namespaces ] || die "CLUSTER_WATTS needs nodes with a /sys of their own: run as root, where namespaces can be had"
   port=21000
   [ "$net" = namespaces ] || port=$(free_port $((count + 3))) || die "no free TCP ports"
   mkdir -p "$dir"/{etc,run,log,spool,state,dev,bin,bin-node,pids,db,tmp} || die "cannot write in $dir"
   chmod 755 "$dir" "$dir/run"
-  printf '%s\n' "count=$count" "net=$net" "port=$port" "accounting=$accounting" "gpus=$gpus" >"$dir/settings"
+  printf '%s\n' "count=$count" "net=$net" "port=$port" "accounting=$accounting" "gpus=$gpus" "watts=$watts" >"$dir/settings"
   configure
   start_munged
   [ "$net" = plain ] || boot_head
@@ -400,7 +417,7 @@ down() {
 
 [ $# -ge 2 ] || usage
 verb=$1 dir=$(readlink -m "$2")
-count=${3:-4} net=${CLUSTER_NET:-auto} accounting=${CLUSTER_ACCOUNTING:-yes} gpus=${CLUSTER_GPUS:-4} port=
+count=${3:-4} net=${CLUSTER_NET:-auto} accounting=${CLUSTER_ACCOUNTING:-yes} gpus=${CLUSTER_GPUS:-4} watts=${CLUSTER_WATTS:-0} port=
 export SLURM_CONF=$dir/etc/slurm.conf
 case $verb in
 up | hold)

@@ -38,6 +38,7 @@ type Options struct {
 	Nodes        int    // 0: 4
 	Plain        bool   // no namespaces even where they can be had
 	NoAccounting bool   // neither slurmdbd nor a database
+	Watts        int    // what each node draws, times its number, by a counter that Slurm reads; 0: none. Needs namespaces
 	Conf         string // further lines of slurm.conf
 	Path         string // PATH on which Slurm's programs are found; "": this process's
 }
@@ -97,6 +98,9 @@ func Open(o Options) (*Cluster, error) {
 	}
 	c.hold = exec.Command("bash", c.script, "hold", c.Dir, strconv.Itoa(nodes))
 	c.hold.Env = append(slurm.Scrub(os.Environ()), "PATH="+o.Path, "CLUSTER_CONF="+o.Conf)
+	if o.Watts > 0 {
+		c.hold.Env = append(c.hold.Env, "CLUSTER_WATTS="+strconv.Itoa(o.Watts))
+	}
 	if o.Plain {
 		c.hold.Env = append(c.hold.Env, "CLUSTER_NET=plain")
 	}

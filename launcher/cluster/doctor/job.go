@@ -66,6 +66,7 @@ func (c Cluster) submit(ctx context.Context, dir rundir.Probe, u use) (*job, err
 	if err != nil {
 		return nil, err
 	}
+	s.StepName = ""
 	s.JobName, s.RunDir, s.Output = "scalebench-doctor-"+j.asked.Token[:8], dir.Path(), dir.JobLog()
 	s.Time, s.SignalBefore, s.Requeue, s.Exclusive = probeTime, 0, false, false
 	if u.known.MaxTime != nil {

@@ -59,6 +59,9 @@ func (r *Row) energy(c Configuration, o Options) error {
 			continue
 		}
 		amounts.add(&run, joules)
+		if run.JoulesOf != "" && !slices.Contains(r.EnergyOf, run.JoulesOf) {
+			r.EnergyOf = append(r.EnergyOf, run.JoulesOf)
+		}
 	}
 	if len(without) > 0 {
 		var whys []string

@@ -31,6 +31,7 @@ type PricedRun struct {
 	// Joules is the energy that it took in those seconds; nil where WhyNoJoules says why.
 	Joules      *float64
 	WhyNoJoules string
+	JoulesOf    string                     // what they are of, in a sentence; "" for what the run's samplers read
 	Epochs      int                        // finished; 0 when none was, or it is not known
 	Targets     map[measure.Target]float64 // seconds to each; +Inf: missed
 	Values      map[string]float64         // as in scaling.Run
@@ -147,6 +148,7 @@ type Row struct {
 
 	Energy      *scaling.Estimate // joules
 	WhyNoEnergy string
+	EnergyOf    []string // PricedRun.JoulesOf of its runs
 
 	// Value is of Options.Measure, in its unit: the median over the runs that have
 	// it. WhyNoValue says why there is none, or why it has no interval.

@@ -143,6 +143,11 @@ func energyNotes(rows []tradeoff.Row, o tradeoff.Options) []string {
 		notes = append(notes, "Energy has no "+strings.Replace(unknown, "a price", "price", 1)+": the site file does not say.")
 	}
 	for _, r := range rows {
+		for _, of := range r.EnergyOf {
+			if !slices.Contains(notes, of) {
+				notes = append(notes, of)
+			}
+		}
 		if r.WhyNoEnergy != "" {
 			notes = append(notes, number.Absent+" "+o.Name(r)+": no energy: "+r.WhyNoEnergy+".")
 		}

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -56,7 +57,8 @@ func telemetryRows(d *store.Details) *table.Table {
 }
 
 // energyRows are what each device used, by its counter and by the area under its
-// power.
+// power; and what a scheduler's accounting has of the run, which is of another time and
+// never added to them.
 func energyRows(d *store.Details) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "node"}, {Key: "of"}, {Key: "counter", Head: "by counter", Unit: "J"},
 		{Key: "area", Head: "by area under the power", Unit: "J"}, {Key: "counts", Head: "in the sum"}, {Key: "source"}}}
@@ -72,6 +74,12 @@ func energyRows(d *store.Details) *table.Table {
 		}
 		for _, p := range e.Parts {
 			t.Add(n.Host, p.Of, p.Counter, p.Area, !p.Inside, p.Source)
+		}
+	}
+	for _, f := range d.Figures { // of the whole run, beside what was read of its nodes
+		if f.Name == measure.SlurmJoules {
+			v := f.Value
+			t.Add("all", "whole nodes", &v, nil, false, f.Note)
 		}
 	}
 	return t

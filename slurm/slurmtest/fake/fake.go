@@ -10,6 +10,8 @@
 //	          one a job is PENDING for Priority
 //	partitions  names, a line each; without it the fake does not tell any
 //	steps     ID NAME of the job steps that run
+//	energy    PLUGIN, then lines NAME-PATTERN JOULES: what accounting has of the steps
+//	          named like a run, and of the whole cluster's plugin
 //	refuse    if there: sbatch says this and exits 1
 //	down      if there: no command reaches the controller
 //	no-accounting  if there: sacct has no database
@@ -350,14 +352,40 @@ func (f *fake) sacct(args []string) error {
 	if !ok {
 		delimiter = "|"
 	}
+	whole := slices.Contains(args, "--allocations")
 	for _, j := range jobs {
-		line, err := accountingLine(strings.Split(fields, ","), delimiter, j)
-		if err != nil {
-			return err
+		rows := []job{j}
+		if !whole {
+			rows = f.withSteps(j)
 		}
-		fmt.Fprintln(f.stdout, line)
+		for _, row := range rows {
+			line, err := accountingLine(strings.Split(fields, ","), delimiter, row)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(f.stdout, line)
+		}
 	}
 	return nil
+}
+
+// withSteps are a job's line and those of its batch script and its run's step, 60 s
+// long, the job's energy being that of the step.
+func (f *fake) withSteps(j job) []job {
+	end := strings.LastIndex(j["JobName"], "-") // STUDY/RUN-RANDOM
+	step := path.Base(j["JobName"][:max(end, 0)])
+	joules := ""
+	for i, line := range f.lines("energy") {
+		if v := strings.Fields(line); i > 0 && len(v) == 2 {
+			if match, err := path.Match(v[0], step); err == nil && match {
+				joules = v[1]
+			}
+		}
+	}
+	row := func(id, name, joules string) job {
+		return job{"JobID": j["JobID"] + id, "JobName": name, "NNodes": "1", "ElapsedRaw": "60", "ConsumedEnergyRaw": joules}
+	}
+	return []job{row("", j["JobName"], joules), row(".batch", "batch", ""), row(".0", step, joules)}
 }
 
 func accountingLine(fields []string, delimiter string, j job) (string, error) {
@@ -381,6 +409,9 @@ func (f *fake) scontrol(args []string) int {
 	}
 	if slices.Equal(args, []string{"show", "config"}) {
 		fmt.Fprintln(f.stdout, "MaxArraySize            = 1001")
+		if lines := f.lines("energy"); len(lines) > 0 {
+			fmt.Fprintf(f.stdout, "AcctGatherEnergyType    = %s\nAcctGatherNodeFreq      = 30 sec\n", lines[0])
+		}
 		return 0
 	}
 	if len(args) != 4 || args[0] != "show" || args[1] != "job" || args[2] != "-o" {

@@ -1,0 +1,124 @@
+package launcher
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/scalebench/scalebench/launcher/rundir"
+	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/file"
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/slurm"
+)
+
+// accountingWriter writes what the scheduler's accounting says of a run, once it has
+// ended, into an event file of its own.
+const accountingWriter = "accounting"
+
+// Accounted is what became of a question for energies.
+type Accounted struct {
+	Plugin   slurm.EnergyPlugin
+	Recorded int // runs whose energy was written down
+	Shared   int // runs that may have shared their nodes: nobody knows whose the energy is
+	Unknown  int // runs of which accounting has no energy, or not yet
+}
+
+// RecordEnergy asks Slurm's accounting, once for all, for the energy of the good runs
+// whose folders do not say it yet, and writes it down. Each is of the run's own step,
+// not its job: what the job's number holds differs (in Slurm 22.05 it leaves the batch
+// script out), and a job may be of several runs. A folder that is not ours to write to
+// is left alone.
+func RecordEnergy(ctx context.Context, client *slurm.Client, states []State) (Accounted, error) {
+	var a Accounted
+	var open []State
+	for _, s := range states {
+		if s.Record.Backend != Slurm || !s.Status.Good() || s.Submission == nil || s.Submission.JobID == "" {
+			continue
+		}
+		if _, err := os.Stat(s.Run.EventFile(accountingWriter, 0, s.Traces.Restart)); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		open = append(open, s)
+	}
+	if len(open) == 0 {
+		return a, nil
+	}
+	var err error
+	if a.Plugin, err = client.Energy(ctx); err != nil || a.Plugin.Name == "" {
+		return a, err
+	}
+	var alone []State
+	var ids []string
+	for _, s := range open {
+		if !s.Record.Exclusive {
+			a.Shared++
+			continue
+		}
+		alone = append(alone, s)
+		ids = append(ids, s.Submission.JobID)
+	}
+	slices.Sort(ids)
+	list, err := client.Consumed(ctx, slices.Compact(ids))
+	var odd *slurm.UnreadableError
+	if err != nil && !errors.As(err, &odd) {
+		a.Unknown = len(alone)
+		return a, err
+	}
+	names, steps := map[string]string{}, map[[2]string]slurm.Consumption{} // by job and name
+	for _, c := range list {
+		if job, _, step := strings.Cut(c.ID, "."); step {
+			steps[[2]string{job, c.Name}] = c
+		} else {
+			names[c.ID] = c.Name
+		}
+	}
+	for _, s := range alone {
+		job := s.Submission.JobID
+		step := steps[[2]string{job, s.Run.Name()}]
+		if step.Joules == nil || names[job] != s.Record.JobName { // the id of a lost job may be another's by now
+			a.Unknown++
+			continue
+		}
+		switch err := recordEnergy(s, step, a.Plugin); {
+		case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS):
+		case err != nil:
+			return a, err
+		default:
+			a.Recorded++
+		}
+	}
+	return a, nil
+}
+
+func recordEnergy(s State, step slurm.Consumption, plugin slurm.EnergyPlugin) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	w, err := metrics.NewWriter(&text, metrics.Start{Writer: accountingWriter, Restart: s.Traces.Restart, WorldSize: 1, Host: host, PID: os.Getpid()})
+	if err != nil {
+		return err
+	}
+	note := fmt.Sprintf("Slurm's accounting (%s), step %s, %s, whole", strings.TrimPrefix(plugin.Name, "acct_gather_energy/"), step.ID, number.Count(step.Nodes, "node"))
+	if plugin.Every != "" {
+		note += ", read every " + plugin.Every
+	}
+	for _, e := range []metrics.Event{
+		{Figure: &metrics.Figure{Name: measure.SlurmJoules, Value: *step.Joules, Unit: "J", Note: note}},
+		{Stop: &metrics.Stop{Status: metrics.StopDone}},
+	} {
+		if err := w.Write(e); err != nil {
+			return err
+		}
+	}
+	return rundir.WriteFile(s.Run.EventFile(accountingWriter, 0, s.Traces.Restart), text.Bytes(), file.Open)
+}

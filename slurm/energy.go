@@ -1,0 +1,137 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// EnergyPlugin is how a cluster reads the energy of its nodes.
+type EnergyPlugin struct {
+	Name  string // "acct_gather_energy/rapl"; "" for none
+	Every string // how often a node is read, in Slurm's words, "30 sec"; "" where it does not say
+}
+
+// Energy asks the controller how energy is read.
+func (c *Client) Energy(ctx context.Context) (EnergyPlugin, error) {
+	out, _, err := c.run(ctx, "scontrol", "show", "config")
+	if err != nil {
+		return EnergyPlugin{}, unanswered(err)
+	}
+	return ParseEnergyPlugin(out), nil
+}
+
+var configLine = regexp.MustCompile(`(?m)^(AcctGatherEnergyType|AcctGatherNodeFreq)[ \t]*=[ \t]*(.*?)[ \t\r]*$`)
+
+// ParseEnergyPlugin reads `scontrol show config`.
+func ParseEnergyPlugin(out []byte) EnergyPlugin {
+	var p EnergyPlugin
+	for _, m := range configLine.FindAllSubmatch(out, -1) {
+		switch value := known(string(m[2])); {
+		case string(m[1]) == "AcctGatherNodeFreq":
+			p.Every = value
+		case value != "acct_gather_energy/none":
+			p.Name = value
+		}
+	}
+	return p
+}
+
+// Consumption is the energy that the database has of a job or one of its steps: of
+// whole nodes, whoever else used them.
+type Consumption struct {
+	ID      string // "7", "95_3", "7.0", "7.batch"
+	Name    string
+	Nodes   int
+	Elapsed time.Duration
+	Joules  *float64 // nil: not known
+}
+
+// mostWatts is more than a node draws. What is beyond it in accounting is a counter
+// that was misread, as when it began again at 0.
+const mostWatts = 100_000
+
+// ErrNoEnergy says that this Slurm's accounting has no field of energy.
+var ErrNoEnergy = errors.New("this version of sacct knows no ConsumedEnergyRaw")
+
+var energyFields = []string{"JobID", "JobName", "NNodes", "ElapsedRaw", "ConsumedEnergyRaw"}
+
+// Consumed asks the accounting database for the energy of jobs and of their steps. It
+// is a question of its own: a version without one of these fields refuses all of it.
+// With an *UnreadableError comes what can be read.
+func (c *Client) Consumed(ctx context.Context, jobs []string) ([]Consumption, error) {
+	f := Filter{IDs: jobs}
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	var list []Consumption
+	var bad []Unreadable
+	for _, options := range f.options() {
+		out, _, err := c.run(ctx, "sacct", append([]string{"--noheader", "--parsable2", "--delimiter=" + separator,
+			"--format=" + strings.Join(energyFields, ",")}, options...)...)
+		var refused *RefusedError
+		switch {
+		case errors.As(err, &refused) && strings.Contains(refused.Message, "accounting storage is disabled"):
+			return nil, ErrNoAccounting
+		case errors.As(err, &refused) && strings.Contains(refused.Message, "nvalid field"):
+			return nil, ErrNoEnergy
+		case err != nil:
+			return nil, unanswered(err)
+		}
+		part, err := ParseConsumed(out)
+		list = append(list, part...)
+		var odd *UnreadableError
+		if errors.As(err, &odd) {
+			bad = append(bad, odd.Lines...)
+		}
+	}
+	return list, unreadable(bad)
+}
+
+// ParseConsumed reads sacct's answer to Client.Consumed. Lines that cannot be read are
+// left out and in the error, an *UnreadableError.
+func ParseConsumed(out []byte) ([]Consumption, error) {
+	lines, bad := records("sacct", out, len(energyFields))
+	var list []Consumption
+	for _, f := range lines {
+		c := Consumption{ID: f[0], Name: f[1]}
+		nodes, err1 := strconv.ParseUint(f[2], 10, 31)
+		seconds, err2 := strconv.ParseUint(f[3], 10, 31)
+		joules, err3 := parseJoules(f[4])
+		if err := errors.Join(err1, err2, err3); err != nil {
+			bad = append(bad, Unreadable{strings.Join(f, separator), fmt.Errorf("sacct, job %.40q: %w", f[0], err)})
+			continue
+		}
+		c.Nodes, c.Elapsed = int(nodes), time.Duration(seconds)*time.Second
+		// A second more: times are whole seconds.
+		if joules > 0 && joules <= mostWatts*float64(nodes)*float64(seconds+1) {
+			c.Joules = &joules
+		}
+		list = append(list, c)
+	}
+	return list, unreadable(bad)
+}
+
+// parseJoules reads an energy. Nothing, 0 and Slurm's number for nothing, 2^64-2, are
+// written where no sensor was read: 0, not known.
+func parseJoules(field string) (float64, error) {
+	if field == "" {
+		return 0, nil
+	}
+	v, err := strconv.ParseFloat(field, 64)
+	if err != nil || math.IsNaN(v) || v < 0 {
+		return 0, fmt.Errorf("energy %.40q is not a number of joules", field)
+	}
+	if v >= 1<<63 {
+		return 0, nil
+	}
+	return v, nil
+}
