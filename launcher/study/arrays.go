@@ -1,0 +1,120 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Shapes are the sizes of inputs behind the batch, as in the study,
+// { x = [3, 48, 192] }, written "x:3,48,192"; "" for none.
+type Shapes string
+
+// Of are the sizes by the name of the input.
+func (s Shapes) Of() map[string][]int {
+	m := map[string][]int{}
+	for word := range strings.FieldsSeq(string(s)) {
+		colon := strings.LastIndexByte(word, ':')
+		for text := range strings.SplitSeq(word[colon+1:], ",") {
+			size, _ := strconv.Atoi(text) // it was read once
+			m[word[:colon]] = append(m[word[:colon]], size)
+		}
+	}
+	return m
+}
+
+// UnmarshalTOML reads the table.
+func (s *Shapes) UnmarshalTOML(v any) error {
+	t, ok := v.(map[string]any)
+	if !ok {
+		return fmt.Errorf("want a table, like { x = [3, 224, 224] }, got %.60s", fmt.Sprint(v))
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		if name == "" || strings.ContainsFunc(name, unicode.IsSpace) {
+			return fmt.Errorf("%q cannot name an input; want a name without white space", name)
+		}
+		list, ok := t[name].([]any)
+		var sizes []string
+		for _, size := range list {
+			n, whole := size.(int64)
+			ok = ok && whole && n >= 1 && n <= 1<<20
+			sizes = append(sizes, strconv.FormatInt(n, 10))
+		}
+		if !ok || len(sizes) == 0 {
+			return fmt.Errorf("%s = %.60s; want the sizes behind the batch, each 1 to %d, like [3, 224, 224]", name, fmt.Sprint(t[name]), 1<<20)
+		}
+		words = append(words, name+":"+strings.Join(sizes, ","))
+	}
+	if len(words) == 0 {
+		return fmt.Errorf("names no input; write one with its sizes behind the batch, like { x = [3, 224, 224] }")
+	}
+	*s = Shapes(strings.Join(words, " "))
+	return nil
+}
+
+var _ toml.Unmarshaler = (*Shapes)(nil)
+
+// Arrays are .npy files by the model's inputs or outputs, as in the study,
+// { x = "images.npy" }, written "x=images.npy|…"; "" for none.
+type Arrays string
+
+// Of are the files by name.
+func (a Arrays) Of() map[string]string {
+	m := map[string]string{}
+	for entry := range strings.SplitSeq(string(a), "|") {
+		if name, file, ok := strings.Cut(entry, "="); ok {
+			m[name] = file
+		}
+	}
+	return m
+}
+
+// arrays writes files down.
+func arrays(files map[string]string) Arrays {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		list = append(list, name+"="+files[name])
+	}
+	return Arrays(strings.Join(list, "|"))
+}
+
+// in finds the files from a folder.
+func (a Arrays) in(folder string) Arrays {
+	files := a.Of()
+	for name, file := range files {
+		if !filepath.IsAbs(file) {
+			files[name] = filepath.Join(folder, file)
+		}
+	}
+	return arrays(files)
+}
+
+// UnmarshalTOML reads the table.
+func (a *Arrays) UnmarshalTOML(v any) error {
+	t, ok := v.(map[string]any)
+	if !ok || len(t) == 0 {
+		return fmt.Errorf("want a table of .npy files, like { x = \"images.npy\" }, got %.60s", fmt.Sprint(v))
+	}
+	files := map[string]string{}
+	for name, file := range t {
+		text, ok := file.(string)
+		switch {
+		case name == "" || strings.ContainsFunc(name, unicode.IsSpace) || strings.ContainsAny(name, "=|"):
+			return fmt.Errorf("%q cannot name an input or output; want a name without white space, \"=\" and \"|\"", name)
+		case !ok || filepath.Ext(text) != ".npy" || strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, "|"):
+			return fmt.Errorf("%s = %.60q; want the path of a .npy file, like \"images.npy\"", name, fmt.Sprint(file))
+		}
+		files[name] = text
+	}
+	*a = arrays(files)
+	return nil
+}
+
+var _ toml.Unmarshaler = (*Arrays)(nil)

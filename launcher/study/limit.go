@@ -1,0 +1,100 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Limit is what latencies and errors may be, as in the study, { p95 = "50ms",
+// errors = 0.001 }, written "p95=50ms errors=0.001"; "" for none.
+type Limit string
+
+// percentiles are those that can be limited, and which share of the requests each
+// is of.
+var percentiles = map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+
+// The times of an answer that come before a percentile in a limit: ttft_p95. Without
+// one it is the latency's.
+const (
+	TTFT = "ttft" // time to first token
+	TPOT = "tpot" // time per output token
+	ITL  = "itl"  // inter-token latency
+)
+
+// bound takes the name of a limit apart: of is TTFT, TPOT, ITL, or "" for the latency.
+func bound(name string) (of string, share float64, ok bool) {
+	of, percentile, found := strings.Cut(name, "_")
+	if !found {
+		of, percentile = "", name
+	}
+	share, ok = percentiles[percentile]
+	return of, share, ok && (!found || slices.Contains([]string{TTFT, TPOT, ITL}, of))
+}
+
+// Bound is a limit of a percentile.
+type Bound struct {
+	Of      string  // "" is the latency; else TTFT, TPOT or ITL
+	Share   float64 // of the requests
+	Seconds float64
+}
+
+const errorsAtMost = 0.001 // where a limit says nothing of them
+
+// Of is what the limit says: latencies, and the share of requests without a right
+// answer in time.
+func (l Limit) Of() (bounds []Bound, errors float64) {
+	errors = errorsAtMost
+	for word := range strings.FieldsSeq(string(l)) {
+		name, value, _ := strings.Cut(word, "=")
+		if name == "errors" {
+			errors, _ = strconv.ParseFloat(value, 64)
+			continue
+		}
+		var d Duration
+		_ = d.UnmarshalText([]byte(value)) // it was read once
+		of, share, _ := bound(name)
+		bounds = append(bounds, Bound{of, share, d.Seconds()})
+	}
+	return bounds, errors
+}
+
+// UnmarshalTOML reads the table.
+func (l *Limit) UnmarshalTOML(v any) error {
+	t, ok := v.(map[string]any)
+	if !ok {
+		return fmt.Errorf("want a table, like { p95 = \"50ms\", errors = 0.001 }, got %.60s", fmt.Sprint(v))
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		text := fmt.Sprint(t[name])
+		if name == "errors" {
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil || !(x >= 0 && x < 1) {
+				return fmt.Errorf("errors = %s; want a share of the requests, 0 or more and less than 1", text)
+			}
+			words = append(words, "errors="+strconv.FormatFloat(x, 'g', -1, 64))
+			continue
+		}
+		if _, _, ok := bound(name); !ok {
+			return fmt.Errorf("%s is unknown; valid: p50, p90, p95, p99, the same behind ttft_, tpot_ and itl_ for streams, and errors", name)
+		}
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return fmt.Errorf("%s = %q is not a latency; write it with its unit, like \"50ms\"", name, text)
+		}
+		words = append(words, name+"="+d.String())
+	}
+	if len(words) == 0 || len(words) == 1 && strings.HasPrefix(words[0], "errors=") {
+		return fmt.Errorf("limits no latency; write one, like { p95 = \"50ms\" }")
+	}
+	*l = Limit(strings.Join(words, " "))
+	return nil
+}
+
+var _ toml.Unmarshaler = (*Limit)(nil)
