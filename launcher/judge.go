@@ -64,6 +64,9 @@ func (e evidence) failed(ended string) (metrics.Status, string) {
 	if cause.OutOfMemory(t.Slurm) {
 		return metrics.OutOfMemory, and(t.Slurm, t.Cause)
 	}
+	if cause.OutOfDeviceMemory(t.Cause) {
+		return metrics.OutOfMemory, and(t.Cause, ended)
+	}
 	why, said := first(t.Cause, t.Script), t.Slurm
 	if why != "" && cause.Consequence(said) {
 		said = "" // Slurm ended the step since the program had failed

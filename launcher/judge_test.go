@@ -61,6 +61,9 @@ func TestJudgeJob(t *testing.T) {
 		"over its memory": {with(seen(slurm.Failed), func(e *jobEvidence) {
 			e.Traces.Slurm, e.Job.ExitCode = "node1: StepId=10.0 exceeded memory limit (9 > 3), being killed", &slurm.ExitCode{Status: 137}
 		}), metrics.OutOfMemory, "node1: StepId=10.0 exceeded memory limit"},
+		"over a GPU's memory": {with(seen(slurm.Failed), func(e *jobEvidence) {
+			e.Traces.Cause, e.Job.ExitCode = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB (train.py:3)", &slurm.ExitCode{Status: 1}
+		}), metrics.OutOfMemory, "CUDA out of memory. Tried to allocate 2.00 GiB (train.py:3); exit code 1"},
 		"killed": {with(seen(slurm.Failed), func(e *jobEvidence) {
 			e.Traces.Slurm, e.Job.ExitCode = "node2: task 3: Segmentation fault", &slurm.ExitCode{Signal: 11}
 		}), metrics.Failed, "node2: task 3: Segmentation fault; exit code 0:11"},

@@ -88,13 +88,14 @@ func (c Choice) Todo(states []State) []Todo {
 	return list
 }
 
-// RanOut are the plan's points that are held to an amount of memory and ran out of it
-// in some run: that is their result, and another run would say it again. None are
+// RanOut are the plan's points that are held to an amount of memory, or compare
+// layouts, and ran out of memory in some run: that is their result, and another run
+// would say it again. None are
 // where the policy retries such runs.
 func (c Choice) RanOut(states []State) []study.Point {
 	var list []study.Point
 	for _, p := range c.Plan.Points {
-		if p.Point.Enforces(study.MemoryKey) && c.Policy.Retries.OutOfMemory == 0 &&
+		if p.Point.ExhaustionTells() && c.Policy.Retries.OutOfMemory == 0 &&
 			!slices.ContainsFunc(list, func(r study.Point) bool { return r.ID == p.Point.ID }) &&
 			slices.ContainsFunc(states, func(s State) bool { return s.Point.ID == p.Point.ID && s.Status == metrics.OutOfMemory }) {
 			list = append(list, p.Point)

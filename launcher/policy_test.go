@@ -85,6 +85,14 @@ func TestRanOut(t *testing.T) {
 	if todo := c.Todo([]State{out}); len(todo) != 3 {
 		t.Errorf("with retries: %d to do, want 3", len(todo))
 	}
+	compared := repeats(3)
+	for i := range compared.Points {
+		compared.Points[i].Point.ComparesLayouts = true
+	}
+	c = Choice{Plan: compared, Asked: asked, Done: none}
+	if todo := c.Todo([]State{out}); len(todo) != 0 {
+		t.Errorf("a layout that does not fit: %d to do, want 0", len(todo))
+	}
 	c = Choice{Plan: repeats(3), Asked: asked, Done: none}
 	if todo := c.Todo([]State{out}); len(todo) != 3 {
 		t.Errorf("memory that is not swept: %d to do, want 3", len(todo))

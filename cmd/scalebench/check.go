@@ -67,6 +67,7 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 		return !slices.ContainsFunc(w.plan.Points, func(p study.Planned) bool { return has(p.Point) })
 	}
 	untold := func(path string) bool { return none(func(p study.Point) bool { return p.Reaches(path) }) }
+	batchless := none(func(p study.Point) bool { return p.ToldBatch() })
 	in, err := s.have(ctx, w)
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 	}
 	t.Columns = append(t.Columns, []table.Column{{Key: "workers"}, {Key: "nodes", Optional: true}, {Key: "workers_per_node", Optional: true},
 		{Key: "partition", Optional: true}, {Key: "exclusive", Optional: true},
-		{Key: "worker_batch", Optional: true, Data: untold("workload.batch")}, {Key: "global_batch", Optional: true, Data: untold("workload.batch")},
+		{Key: "worker_batch", Optional: true, Data: batchless}, {Key: "global_batch", Optional: true, Data: batchless},
 		{Key: "learning_rate", Head: "scaled learning rate", Optional: true, Data: untold("workload.reference_batch")},
 		{Key: "runs"}, {Key: "time_limit", Show: number.Seconds, Optional: true}, {Key: "node_hours", Head: "max node-hours"},
 		{Key: "results"}, {Key: "why", Head: "missing"},
@@ -100,7 +101,7 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 				cells = append(cells, parameters[path])
 			}
 			t.Add(append(cells, q.Workers, q.Nodes, q.WorkersPerNode, partition, p.Exclusive,
-				heard(q, "workload.batch", q.WorkerBatch), heard(q, "workload.batch", q.GlobalBatch), heard(q, "workload.reference_batch", q.LearningRate), w.study.Runs(), q.Resources.Time.Seconds(),
+				batch(q, q.WorkerBatch), batch(q, q.GlobalBatch), heard(q, "workload.reference_batch", q.LearningRate), w.study.Runs(), q.Resources.Time.Seconds(),
 				p.NodeHours()*float64(w.study.Runs()), in.good[q.ID], table.NonZero(strings.Join(in.why[q.ID], ", ")))...)
 		}
 	}
@@ -109,6 +110,9 @@ func runCheck(ctx context.Context, s *session, a asked) error {
 	t.Fold("point", "framework", "model", "nodes", "workers_per_node", "partition", "exclusive", "worker_batch", "global_batch", "learning_rate", "runs", "time_limit")
 	t.Notes = append(t.Notes, fmt.Sprintf("study %s: %s, %s, at most %s node-hours",
 		w.study.Name, number.Count(len(t.Rows), "point"), number.Count(len(w.plan.Points), "run"), number.Significant(hours)))
+	if w.plan.LeftOut > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("%s left out: their degrees do not fit their workers", number.Count(w.plan.LeftOut, "combination")))
+	}
 	if a.typed {
 		s.tellStudy(a, w)
 	} else {
@@ -158,6 +162,14 @@ func heard[T comparable](p study.Point, path string, value T) any {
 		return nil
 	}
 	return table.NonZero(value)
+}
+
+// batch is a size of a point's batch, if its program is told of one.
+func batch(p study.Point, samples int) any {
+	if !p.ToldBatch() {
+		return nil
+	}
+	return table.NonZero(samples)
 }
 
 // precheck refuses what must fail, and warns where the cluster cannot be asked.

@@ -114,7 +114,7 @@ func runRun(ctx context.Context, s *session, o runOptions) error {
 		}
 		result := "a good result"
 		if slices.ContainsFunc(attempts, func(a *launcher.Attempt) bool {
-			return a.Verdict != nil && a.Verdict.Status == metrics.OutOfMemory && a.Point.Enforces(study.MemoryKey)
+			return a.Verdict != nil && a.Verdict.Status == metrics.OutOfMemory && a.Point.ExhaustionTells()
 		}) {
 			result += ", or its point ran out of memory, which is one"
 		}
@@ -220,6 +220,8 @@ func (w *watch) ended(state launcher.State) {
 		delete(w.failed, run) // an earlier attempt did
 	case state.Status == metrics.OutOfMemory && state.Point.Enforces(study.MemoryKey):
 		line += fmt.Sprintf("\n  %v is too little for this point: that is its result, and its other repeats are not run", state.Point.Resources.Memory)
+	case state.Status == metrics.OutOfMemory && state.Point.ExhaustionTells():
+		line += "\n  this layout does not fit in memory: that is its result, and its other repeats are not run"
 	default:
 		w.failed[run] = state.Status
 		if state.Status != metrics.Cancelled { // its log does not tell why

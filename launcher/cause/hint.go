@@ -21,7 +21,7 @@ var hints = []struct {
 		"Correct command.run, or python in the site file, or load what provides it there (modules, setup)."},
 	{regexp.MustCompile(`(?i)address already in use|EADDRINUSE`),
 		"Another process uses the port. Let the program listen on MASTER_PORT, which is free when the run starts, or end the other process."},
-	{regexp.MustCompile(`CUDA out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED`),
+	{device,
 		"The GPU's memory is too small: lower the batch per worker, or take more workers."},
 	{regexp.MustCompile(`(?i)exceeded memory limit|oom.?kill|memory limit|MemoryError|Cannot allocate memory|out of memory`),
 		"Raise resources.memory, or lower the batch per worker."},
@@ -32,6 +32,12 @@ var hints = []struct {
 	{regexp.MustCompile(`killed by SIGKILL`),
 		"It was killed, most often by the kernel when memory runs out (`dmesg` shows it): lower the batch per worker, or raise resources.memory."},
 }
+
+// device is how frameworks say that a GPU's memory ran out.
+var device = regexp.MustCompile(`(?:CUDA|HIP) out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED: .*[Oo]ut of memory`)
+
+// OutOfDeviceMemory reports whether a program's words are about a GPU's memory.
+func OutOfDeviceMemory(words string) bool { return device.MatchString(words) }
 
 // statuses are what to do where the words say nothing that is known.
 var statuses = map[metrics.Status]string{

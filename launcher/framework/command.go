@@ -47,14 +47,14 @@ var command = Framework{
 			wrong["command.log"] = w
 		}
 		for _, name := range p.Own.Names() {
-			if slices.ContainsFunc(placeholders, func(q placeholder) bool { return q.name == name }) {
+			if slices.ContainsFunc(placeholders, func(q placeholder) bool { return q.name == name && !q.yields(p) }) {
 				wrong["parameters."+name] = fmt.Sprintf("{%s} already has a meaning in [command]; choose another name, like own_%s", name, name)
 			}
 		}
 		readers, unread := extractors(c)
 		maps.Copy(wrong, unread)
 		for _, q := range c.Patterns {
-			if pattern(q).NeedsBatch() && !slices.Contains(used(p), batchKey) {
+			if pattern(q).NeedsBatch() && !slices.Contains(used(p), batchKey) && !slices.Contains(used(p), accumulateKey) {
 				wrong["extract"] = fmt.Sprintf("%s in %s becomes samples/s by the batch, which [command] does not pass to the program; write {batch} where the program takes it", q.Name, q.Unit)
 			}
 		}

@@ -32,6 +32,7 @@ func TestCommandPlaceholders(t *testing.T) {
 		"--epochs={epochs}": "--epochs=5",
 		"{model} {seed} {repeat} {data} {study} {python}": "m 7 2 /data /studies python3",
 		"{output}/log": "/runs/s/p/output/log",
+		"{tp} {pp} {cp} {ep} {dp} {zero} {checkpointing}":                "1 1 1 1 4 0 false",
 		"{rank} {local_rank} {node} {hosts} {master_addr}:{master_port}": "3 1 1 n1,n2 10.0.0.1:4321",
 		`{"a": {"b": {batch}}} {} {1} {A} }{`:                            `{"a": {"b": 32}} {} {1} {A} }{`,
 		"{{batch}} {{{batch}}}":                                          "{batch} {{batch}}",
@@ -43,6 +44,38 @@ func TestCommandPlaceholders(t *testing.T) {
 		if got := command.Command(s); got[1] != want {
 			t.Errorf("%q becomes %q, want %q", text, got[1], want)
 		}
+	}
+}
+
+// A layout reaches the program, and a parameter that a study had before by such a name
+// stays what it is.
+func TestLayoutPlaceholders(t *testing.T) {
+	s := commandStart(func(p *study.Point) {
+		w := &p.Workload.Train
+		w.TP, w.PP, w.EP, w.MicroBatch, w.Sequence, w.Zero = 2, 2, 2, 8, 512, 1
+		p.MicroBatch = 8
+		p.Own = study.Own{"cp": study.Scalar{Value: int64(7)}}
+		p.Command.Run = study.CommandLine{"x", "{tp} {pp} {cp} {ep} {dp} {micro_batch} {accumulate} {sequence} {zero}"}
+	})
+	if wrong := command.Check(s.Point); len(wrong) > 0 {
+		t.Errorf("refused: %v", wrong)
+	}
+	if got, want := command.Command(s)[1], "2 2 7 2 1 8 4 512 1"; got != want { // 32 samples, 8 at a time
+		t.Errorf("%q, want %q", got, want)
+	}
+	uses := command.Uses(s.Point)
+	for _, key := range []string{"workload.tp", "parameters.cp", "workload.micro_batch", "workload.batch"} {
+		if !slices.Contains(uses, key) {
+			t.Errorf("%s is not among %v", key, uses)
+		}
+	}
+	// With both, the batch is their product, and nothing else.
+	s.Point.Workload.Train.Accumulate, s.Point.Command.Run = 4, study.CommandLine{"x", "{global_batch}"}
+	if d := cmp.Diff([]string{"workload.micro_batch", "workload.accumulate"}, command.Uses(s.Point)); d != "" {
+		t.Error(d)
+	}
+	if wrong := command.Check(commandStart(func(p *study.Point) { p.Command.Run = study.CommandLine{"x", "{accumulate}"} }).Point); !strings.Contains(wrong["command.run[1]"], "workload.accumulate is not set") {
+		t.Errorf("%v", wrong)
 	}
 }
 
@@ -69,7 +102,7 @@ func TestPlaceholderOf(t *testing.T) {
 		p    study.Point
 		want string
 	}{
-		{"workload.batch", train, "{batch}"}, {"workload.scaling", train, "{batch}"}, {"workload.learning_rate", train, "{learning_rate}"},
+		{"workload.batch", train, "{batch}"}, {"workload.model", train, "{model}"}, {"workload.tp", train, "{tp}"}, {"workload.accumulate", train, "{accumulate}"}, {"workload.scaling", train, "{batch}"}, {"workload.learning_rate", train, "{learning_rate}"},
 		{"workload.reference_batch", train, "{learning_rate}"}, {"workload.epochs", train, "{epochs}"}, {"data.train_samples", train, "{train_samples}"},
 		{"workload.decay", train, ""}, {"data.kind", train, ""}, {"workload.iterations", other, "{iterations}"}, {"data.kind", other, ""},
 	} {

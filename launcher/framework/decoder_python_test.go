@@ -3,6 +3,7 @@
 package framework
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -52,7 +53,11 @@ func TestDecoderSteps(t *testing.T) {
 	for _, model := range []string{"llama-100k", "gpt-100k"} {
 		t.Run(model, func(t *testing.T) {
 			p := decoderPoint(t, model, 2)
-			p.Workload.Train.MicroBatch, p.Workload.Train.Checkpointing = 2, model == "gpt-100k"
+			w := &p.Workload.Train
+			w.Checkpointing = model == "gpt-100k"
+			if w.MicroBatch = 2; model == "llama-100k" { // a batch of 4 that is not said, in four parts
+				w.Batch, w.MicroBatch, w.Accumulate, p.MicroBatch = 128, 1, 4, 1
+			}
 			decoderSteps(t, "pytorch_ddp", p, debianPython, debianPython)
 		})
 	}
@@ -62,6 +67,7 @@ func TestDecoderSteps(t *testing.T) {
 func decoderSteps(t *testing.T, module string, p study.Point, python, pytorch string) {
 	t.Helper()
 	p.Framework = "" // any
+	p.MicroBatch = cmp.Or(p.MicroBatch, p.Workload.Train.MicroBatch)
 	dir := t.TempDir()
 	text, err := json.Marshal(p)
 	if err != nil {

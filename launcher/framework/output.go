@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/launcher/study"
@@ -58,13 +57,13 @@ func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event,
 		}
 	}
 	batch := 0 // a command that is not told of one trains with its own, which is not known
-	if slices.Contains(c.Uses, batchKey) {
+	if s.Point.ToldBatch() {
 		batch = s.Point.WorkerBatch
 	}
 	start := o.Start
 	var found []metrics.Event
 	for i, e := range extractors {
-		r, err := extractFrom(read, e, extract.Options{File: name, Workers: s.Point.Workers, WorkerBatch: batch, Columns: c.Columns})
+		r, err := extractFrom(read, e, extract.Options{File: name, Workers: s.Point.Workers, WorkerBatch: batch, Sharing: s.Point.Replica(), Columns: c.Columns})
 		if err != nil {
 			return nil, err
 		}

@@ -72,6 +72,9 @@ func (l layout) check(name string, p study.Point, wrong map[string]string) {
 	if w.MicroBatch > 0 && !l.microBatch {
 		wrong["workload.micro_batch"] = name + " computes a worker's batch as a whole; leave micro_batch out"
 	}
+	if w.Accumulate > 0 && !l.microBatch {
+		wrong["workload.accumulate"] = name + " computes a worker's batch as a whole; leave accumulate out"
+	}
 	if w.Checkpointing && !l.checkpointing {
 		wrong["workload.checkpointing"] = name + " keeps all activations; leave checkpointing out"
 	}

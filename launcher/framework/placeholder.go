@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -33,9 +34,11 @@ func number(of func(Rank) float64) func(Rank) string {
 }
 
 var (
-	batchKey  = "workload.batch"
-	batchKeys = []string{batchKey, "workload.scaling"}
-	rateKeys  = []string{"workload.learning_rate", "workload.reference_batch", "workload.scale_learning_rate", batchKey, "workload.scaling"}
+	batchKey      = "workload.batch"
+	microKey      = "workload.micro_batch"
+	accumulateKey = "workload.accumulate"
+	batchKeys     = []string{batchKey, "workload.scaling"}
+	rateKeys      = []string{"workload.learning_rate", "workload.reference_batch", "workload.scale_learning_rate", batchKey, "workload.scaling"}
 )
 
 // placeholders are all there are, in the order in which the documentation has
@@ -49,6 +52,15 @@ var placeholders = []placeholder{
 
 	{name: "batch", uses: batchKeys, value: count(func(s Rank) int { return s.Point.WorkerBatch })},
 	{name: "global_batch", uses: batchKeys, value: count(func(s Rank) int { return s.Point.GlobalBatch })},
+	{name: "micro_batch", uses: []string{microKey}, value: set(func(s Rank) int { return s.Point.MicroBatch })},
+	{name: "accumulate", uses: []string{accumulateKey}, value: set(parts)},
+	{name: "tp", uses: []string{"workload.tp"}, value: count(func(s Rank) int { return max(1, int(s.Point.Workload.Train.TP)) })},
+	{name: "pp", uses: []string{"workload.pp"}, value: count(func(s Rank) int { return max(1, int(s.Point.Workload.Train.PP)) })},
+	{name: "cp", uses: []string{"workload.cp"}, value: count(func(s Rank) int { return max(1, int(s.Point.Workload.Train.CP)) })},
+	{name: "ep", uses: []string{"workload.ep"}, value: count(func(s Rank) int { return max(1, int(s.Point.Workload.Train.EP)) })},
+	{name: "dp", uses: []string{"workload.dp"}, value: count(func(s Rank) int { return s.Point.Replicas() })},
+	{name: "zero", uses: []string{"workload.zero"}, value: count(func(s Rank) int { return s.Point.Workload.Train.Zero })},
+	{name: "checkpointing", uses: []string{"workload.checkpointing"}, value: func(s Rank) string { return strconv.FormatBool(s.Point.Workload.Train.Checkpointing) }},
 	{name: "learning_rate", uses: rateKeys, value: number(func(s Rank) float64 { return s.Point.LearningRate })},
 	{name: "base_learning_rate", uses: rateKeys[:1], value: number(func(s Rank) float64 { return s.Point.Workload.Train.LearningRate })},
 	{name: "warmup_epochs", uses: []string{"workload.warmup_epochs"}, value: number(func(s Rank) float64 { return s.Point.Workload.Train.WarmupEpochs })},
@@ -59,6 +71,7 @@ var placeholders = []placeholder{
 	{name: "epsilon", uses: []string{"workload.epsilon"}, value: number(func(s Rank) float64 { return s.Point.Workload.Train.Epsilon })},
 	{name: "weight_decay", uses: []string{"workload.weight_decay"}, value: number(func(s Rank) float64 { return s.Point.Workload.Train.WeightDecay })},
 	{name: "model", uses: []string{"workload.model"}, value: func(s Rank) string { return s.Point.Workload.Train.Model }},
+	{name: "sequence", uses: []string{"workload.sequence", "workload.model"}, value: set(func(s Rank) int { return cmp.Or(s.Point.Workload.Train.Sequence, s.Point.Architecture.Sequence) })},
 	{name: "precision", uses: []string{"workload.precision"}, value: func(s Rank) string { return s.Point.Workload.Train.Precision }},
 	{name: "epochs", uses: []string{"workload.epochs"}, value: set(func(s Rank) int { return s.Point.Workload.Train.Epochs })},
 	{name: "max_steps", uses: []string{"workload.max_steps"}, value: set(func(s Rank) int { return s.Point.Workload.Train.MaxSteps })},
@@ -100,6 +113,31 @@ func placeholderOf(path string, p study.Point) string {
 	return ""
 }
 
+// parts is how many parts of a worker's batch are computed one after the other; 0: the
+// study does not say.
+func parts(s Rank) int {
+	if s.Point.MicroBatch == 0 {
+		return 0
+	}
+	return s.Point.WorkerBatch / s.Point.MicroBatch
+}
+
+// from are the keys that a placeholder's value comes from in a point: of batch,
+// micro_batch and accumulate, two say the third.
+func (q placeholder) from(p study.Point) []string {
+	t := p.Workload.Train
+	switch {
+	case q.name == "micro_batch" && t.MicroBatch == 0 && t.Accumulate > 0:
+		return append([]string{accumulateKey}, batchKeys...)
+	case q.name == "accumulate" && t.Accumulate == 0 && t.MicroBatch > 0:
+		return append([]string{microKey}, batchKeys...)
+	case t.Accumulates() && slices.Contains(q.uses, batchKey):
+		others := slices.DeleteFunc(slices.Clone(q.uses), func(key string) bool { return slices.Contains(batchKeys, key) })
+		return append(others, microKey, accumulateKey)
+	}
+	return q.uses
+}
+
 // set is a count whose 0 means that the study does not say it.
 func set(of func(Rank) int) func(Rank) string {
 	return func(s Rank) string {
@@ -130,8 +168,10 @@ func Expand(text string, s Rank) string {
 // text as its value.
 func findPlaceholder(found string, p study.Point) placeholder {
 	name := strings.Trim(found, "{}")
-	if i := slices.IndexFunc(placeholders, func(q placeholder) bool { return q.name == name && q.fits(p) }); i >= 0 {
-		return placeholders[i]
+	if i := slices.IndexFunc(placeholders, func(q placeholder) bool { return q.name == name && q.fits(p) && !q.yields(p) }); i >= 0 {
+		q := placeholders[i]
+		q.uses = q.from(p)
+		return q
 	}
 	if own := strings.TrimPrefix(name, "parameters."); p.Own[own].Value != nil {
 		return placeholder{name: name, uses: []string{"parameters." + own}, value: func(s Rank) string { return s.Point.Own[own].String() }}
@@ -149,6 +189,12 @@ func (q placeholder) fits(p study.Point) bool {
 		return p.Workload.Serves()
 	}
 	return p.Workload.Trains() || len(q.uses) == 0 || !strings.HasPrefix(q.uses[0], "workload.")
+}
+
+// yields reports whether the study has a parameter of its own by that name, from
+// before the placeholder.
+func (q placeholder) yields(p study.Point) bool {
+	return study.Yields(q.name) && p.Own[q.name].Value != nil
 }
 
 // named are the placeholders in a text, as written.

@@ -298,6 +298,8 @@ func (p *Point) has(f pointField) bool {
 		return p.Variant != ""
 	case strings.HasPrefix(f.path, "command."):
 		return !reflect.ValueOf(p.Command).IsZero()
+	case slices.Contains(degreeKeys, f.path), f.path == "workload.accumulate":
+		return !f.in(p).IsZero()
 	case slices.Contains(yielding, f.key) && strings.HasPrefix(f.path, "workload."):
 		return p.Architecture.Layers > 0 || !f.in(p).IsZero()
 	}

@@ -138,7 +138,7 @@ func expandDecoder(p *Point, wrong map[string]string) {
 	case p.Data.Kind == "text" && w.Sequence == 0:
 		wrong["workload.sequence"] = "missing; a sample of a text is so many tokens, like 256 (a language model of ours has its own)"
 	}
-	if w.MicroBatch > 0 && p.WorkerBatch%w.MicroBatch != 0 {
+	if w.MicroBatch > 0 && w.Accumulate == 0 && p.WorkerBatch%w.MicroBatch != 0 {
 		wrong["workload.micro_batch"] = fmt.Sprintf("a worker's batch of %d is no multiple of %d", p.WorkerBatch, w.MicroBatch)
 	}
 	if w.Shard > 0 && p.Workers%w.Shard != 0 {

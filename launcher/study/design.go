@@ -14,9 +14,10 @@ const (
 	fullGrid  = "grid"       // every combination of the axes' values
 	oneFactor = "one-factor" // the first value of each axis, and the others of one axis at a time
 	together  = "together"   // the first value of each axis, then the second of each: machines of several sizes
+	layouts   = "layouts"    // every combination whose degrees fit its workers
 )
 
-var designs = []string{fullGrid, oneFactor, together}
+var designs = []string{fullGrid, oneFactor, together, layouts}
 
 // factors reports whether an axis is varied on its own in a design of one factor at
 // a time. Frameworks and worker counts are compared throughout.
@@ -66,6 +67,13 @@ func (d *decoder) alike(axes []axis, design string) {
 		case len(a.values) != len(first.values):
 			d.conflict("sweep."+a.key, fmt.Sprintf("has %d values and sweep.%s %d; with design = %q, which takes the first of each, then the second of each, write as many, or one", len(a.values), first.key, len(first.values), together), "sweep."+first.key)
 		}
+	}
+}
+
+// fits checks that there are layouts to choose among.
+func (d *decoder) fits(axes []axis, design string) {
+	if design == layouts && !slices.ContainsFunc(axes, func(a axis) bool { return slices.Contains(degreeKeys, a.path) || d.flaws.in(a.path) }) && !d.flaws.in("sweep") {
+		d.rule(designPath, fmt.Sprintf("%q is for sweeps of tp, pp, cp, ep or dp, and none is swept; leave it out", layouts))
 	}
 }
 

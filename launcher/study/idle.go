@@ -31,7 +31,8 @@ func idleKeys(p *Point) map[string]idle {
 	decoder := p.Architecture.Layers > 0
 	add("workload.model", fmt.Sprintf("model = %q has no batch normalisation (\"cnn\" and the ResNets have)", t.Model), t.Model != "mlp" && !decoder, "workload.batch_norm")
 	_, ownModel := ParseFunction(t.Model)
-	add("workload.model", fmt.Sprintf("model = %q does not use it (language models do)", t.Model), decoder || ownModel, "workload.micro_batch", "workload.zero", "workload.shard", "workload.checkpointing")
+	add("workload.model", fmt.Sprintf("model = %q does not use it (language models do)", t.Model), decoder || ownModel, "workload.micro_batch", "workload.zero", "workload.shard", "workload.checkpointing", "workload.accumulate")
+	add("framework", fmt.Sprintf("framework = %q keeps a whole model on each worker, or shares it out with zero (\"command\" divides models)", p.Framework), false, degreeKeys...)
 	_, own := ParseFunction(p.Data.Kind)
 	add("data.kind", fmt.Sprintf("data.kind = %q has no sequences to cut (\"text\" has)", p.Data.Kind), p.Data.Kind == "text" || own && decoder, "workload.sequence")
 	add("data.kind", fmt.Sprintf("the data of %q is not augmented (\"cifar10\" and \"synthetic\" are)", p.Data.Kind), !own && p.Data.Kind != "text", "workload.augment")
@@ -56,6 +57,12 @@ func untold(f Framework, p *Point) map[string]idle {
 	return list
 }
 
+// batchKeys are what a worker's batch is made of, unless it is accumulated.
+var (
+	batchKeys   = []string{"workload.batch", "workload.scaling"}
+	accumulated = idle{"the batch of each worker is micro_batch times accumulate", "workload.accumulate"}
+)
+
 // Sets reports whether the study sets or sweeps a key itself, by its TOML path.
 func (s *Study) Sets(path string) bool {
 	return s.sets(path) || slices.ContainsFunc(s.axes, func(a axis) bool { return a.path == path })
@@ -75,6 +82,12 @@ func (x *expansion) ignored(f Framework, p *Point) {
 	case !f.Command && p.Workload.Trains():
 		idle = idleKeys(p)
 	}
+	product := p.Workload.Trains() && p.Workload.Train.Accumulates() && idle != nil
+	for _, path := range batchKeys {
+		if product {
+			idle[path] = accumulated
+		}
+	}
 	for _, field := range pointFields[p.Workload.Kind] {
 		why, none := idle[field.path]
 		if !none {
@@ -83,7 +96,7 @@ func (x *expansion) ignored(f Framework, p *Point) {
 		}
 		x.idle[field.path] = why
 		for _, a := range x.study.axes {
-			if a.path == field.path && len(a.values) > 1 && f.Uses == nil { // of a command's, unheard says so
+			if a.path == field.path && len(a.values) > 1 && (f.Uses == nil || why == accumulated) { // of a command's, unheard says so
 				x.problem(a.path, "is swept, but "+why.why+", so every value would run the same; leave those points out with [[exclude]], or sweep it in a separate study", why.from)
 			}
 		}

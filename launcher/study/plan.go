@@ -16,6 +16,9 @@ import (
 type Plan struct {
 	Study  string    `json:"study"`
 	Points []Planned `json:"points"` // repeats stand next to each other
+	// LeftOut are the combinations that the design leaves out, since their degrees do
+	// not fit their workers.
+	LeftOut int `json:"left_out,omitzero"`
 	// Where the study and its site file were read, absolute, once the plan is
 	// frozen: what is relative in their frozen copies is meant from there. "" of
 	// the site: there was none.
@@ -133,7 +136,7 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 	plan := &Plan{Study: s.Name, Points: make([]Planned, 0, int(runs))}
 	p := Point{Study: s.Name, Workload: s.Workload, Data: s.Data, Own: s.Own, Command: s.Command, Resources: s.Resources}
 	used, leaves := make([]bool, len(s.exclusions)), newExcluder(s.exclusions, s.axes)
-	chosen := newDesign(s)
+	chosen, odd := newDesign(s), misfits{}
 	var walk func(axes []axis)
 	walk = func(axes []axis) {
 		if len(axes) > 0 {
@@ -153,12 +156,22 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 			used[i] = true
 			return
 		}
+		odd.all++
+		if why := p.misfit(); why != "" && x.framework(p.Framework).Command {
+			if s.design == layouts {
+				plan.LeftOut++
+			} else {
+				odd.why = append(odd.why, why)
+			}
+			return
+		}
 		for _, planned := range x.point(p) {
 			planned.Unconstrained = chosen.unconstrained()
 			plan.Points = append(plan.Points, planned)
 		}
 	}
 	walk(s.axes)
+	odd.report(&x)
 	x.unused()
 	for i, e := range s.exclusions {
 		if !used[i] {
@@ -170,6 +183,9 @@ func (s *Study) expand(site *Site, known flaws) (*Plan, Problems) {
 			}
 			x.problem(e.path, "excludes no point of the sweep", axes...)
 		}
+	}
+	if plan.LeftOut > 0 && len(plan.Points) == 0 && len(x.problems) == 0 {
+		x.problem("workers", "the degrees of no combination fit its workers", degreeKeys...)
 	}
 	if len(plan.Points) == 0 && len(x.problems) == 0 {
 		x.problem("exclude", "excludes every point", "sweep")
@@ -297,6 +313,7 @@ func (x *expansion) point(p Point) []Planned {
 			p.Enforced = append(p.Enforced, a.path)
 		}
 	}
+	p.ComparesLayouts = s.comparesLayouts()
 	planned := make([]Planned, s.Runs())
 	for i := range planned {
 		r := s.First - 1 + i

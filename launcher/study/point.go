@@ -45,8 +45,11 @@ type Point struct {
 	// Enforced are the keys among CPUsKey and MemoryKey that the study holds (Holds): a
 	// point that is not held to its own would be measured with another's.
 	Enforced []string `json:"enforced,omitempty"`
+	// ComparesLayouts is a point whose study asks which layout fits into memory.
+	ComparesLayouts bool `json:"compares_layouts,omitempty"`
 	// Of a training.
-	WorkerBatch  int     `json:"worker_batch,omitzero"`  // samples per step and rank
+	WorkerBatch  int     `json:"worker_batch,omitzero"`  // samples per step and rank, or replica of several
+	MicroBatch   int     `json:"micro_batch,omitzero"`   // of these, that are computed at a time; 0: as the program does
 	GlobalBatch  int     `json:"global_batch,omitzero"`  // samples per step over all ranks
 	LearningRate float64 `json:"learning_rate,omitzero"` // peak, after scaling with the global batch
 	// Of a language model.
@@ -73,7 +76,7 @@ func (p *Point) Check() error {
 		value, from int
 	}{{"workers", p.Workers, 1}, {"nodes", p.Nodes, 1}, {"workers_per_node", p.WorkersPerNode, 1}, {"repeat", p.Repeat, 1},
 		{"beside", p.Beside, 0}, {"beside_nodes", p.BesideNodes, 0},
-		{"worker_batch", p.WorkerBatch, 0}, {"global_batch", p.GlobalBatch, 0}} {
+		{"worker_batch", p.WorkerBatch, 0}, {"micro_batch", p.MicroBatch, 0}, {"global_batch", p.GlobalBatch, 0}} {
 		most := maxWorkers
 		if strings.HasSuffix(b.name, "_batch") {
 			most = 1 << 40 // samples
@@ -194,6 +197,17 @@ type Train struct {
 	Zero          int  `toml:"zero" json:"zero,omitzero"`                   // what the ranks share out, 1 to 3; 0: as the framework does
 	Shard         int  `toml:"shard" json:"shard,omitzero"`                 // ranks that share one copy; 0: all
 	Checkpointing bool `toml:"checkpointing" json:"checkpointing,omitzero"` // activations are computed again in the backward pass
+
+	// Accumulate is the parts of a worker's batch whose gradients are added up before a
+	// step. With MicroBatch, the batch is their product.
+	Accumulate Degree `toml:"accumulate" json:"accumulate,omitzero"`
+	// How a program of the user's own divides a model of TP·PP·CP ranks, of which there
+	// are DP.
+	TP Degree `toml:"tp" json:"tp,omitzero"` // tensors
+	PP Degree `toml:"pp" json:"pp,omitzero"` // pipeline stages
+	CP Degree `toml:"cp" json:"cp,omitzero"` // places of a sequence: context
+	EP Degree `toml:"ep" json:"ep,omitzero"` // experts, among the ranks of a stage
+	DP Degree `toml:"dp" json:"dp,omitzero"` // replicas; what the other degrees leave
 
 	// The share of the device's peak that a language model used, by a convention of
 	// package mfu, and that peak where the device is not in its table.

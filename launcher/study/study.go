@@ -234,6 +234,7 @@ func Parse(path string, source []byte, frameworks []Framework, overrides ...stri
 	s.exclusions = d.exclusions("exclude", s.axes)
 	s.inclusions = d.included(s.axes, s.design)
 	d.alike(s.axes, s.design)
+	d.fits(s.axes, s.design)
 
 	d.commandFits(s)
 	d.checkValues(kind, s)

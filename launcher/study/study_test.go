@@ -139,7 +139,7 @@ study.toml:9: workload.epochs: want a whole number, got a string
 study.toml:10: workload.scaling: "sideways" is not known; valid: "weak", "strong"
 study.toml:12: sweep.workers[1]: want 1 to
 study.toml:12: sweep.workers[2]: the same value as [0]
-study.toml:13: sweep.colour: cannot be swept; valid here: augment, 
+study.toml:13: sweep.colour: cannot be swept; valid here: accumulate, augment, 
 study.toml:14: resurces: unknown key; did you mean resources? Valid here: study, workload`},
 		"nothing set":       {"", "study.toml: study.name: missing\nstudy.toml: sweep.workers: missing\nstudy.toml: workload.epochs: the training has no end\nstudy.toml: workload.model: missing"},
 		"unknown framework": {strings.Replace(minimal, "[sweep]", "[sweep]\nframework=[\"pytroch\"]", 1), `study.toml:8: sweep.framework[0]: "pytroch" is not known; valid: native, other`},

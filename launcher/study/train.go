@@ -70,7 +70,8 @@ var train = kind{
 		"workload.batch_norm":   {"resources.device"},
 		"workload.decay_epochs": {"workload.decay"},
 		"workload.sequence":     {"workload.model", "data.kind"},
-		"workload.micro_batch":  {"workload.batch", "workload.scaling", "workers", "workload.model"},
+		"workload.micro_batch":  {"workload.batch", "workload.scaling", "workers", "workload.model", "workload.accumulate"},
+		"workload.accumulate":   {"workload.batch", "workload.scaling", "workers", "workload.micro_batch"},
 		"workload.shard":        {"workers", "workload.zero"},
 	},
 	plausible: map[string]any{
@@ -84,15 +85,7 @@ var train = kind{
 func expandTrain(p *Point) map[string]string {
 	wrong := map[string]string{}
 	w := &p.Workload.Train
-	switch w.Scaling {
-	case "weak":
-		p.WorkerBatch, p.GlobalBatch = w.Batch, w.Batch*p.Workers
-	case "strong":
-		p.WorkerBatch, p.GlobalBatch = w.Batch/p.Workers, w.Batch
-		if w.Batch%p.Workers != 0 {
-			wrong["workload.batch"] = fmt.Sprintf("with scaling = \"strong\" the batch of %d is shared by all workers, and %d workers do not divide it", w.Batch, p.Workers)
-		}
-	}
+	expandBatch(p, wrong)
 	p.LearningRate = w.PeakLearningRate(p.GlobalBatch)
 	expandDecoder(p, wrong)
 	if c, err := mfu.Find(w.MFU); w.MFU != "" && err == nil {

@@ -79,12 +79,19 @@ func Names() []string {
 	return names
 }
 
+// globalBatch is the samples of a step over all ranks; 0: not known.
+func (o Options) globalBatch() float64 { return o.rankBatch() * float64(o.Workers) }
+
+// rankBatch is a rank's part of them.
+func (o Options) rankBatch() float64 { return float64(o.WorkerBatch) / float64(max(1, o.Sharing)) }
+
 // Options are what a log may not say of itself.
 type Options struct {
 	File        string // the log's name in errors and figures
 	Bytes       int64  // size of the log, which is refused unread where it is too much; 0: not known
 	Workers     int    // ranks of the run; 0: not known
 	WorkerBatch int    // samples a rank trains on in a step; 0: not known
+	Sharing     int    // ranks that share one WorkerBatch, since they hold one model together; 0: each has its own
 	// At are coordinates of the load that a log of a service may not state: how many
 	// requests were in flight, or the rate, and the samples in each.
 	At map[string]float64

@@ -62,6 +62,7 @@ func TestPatterns(t *testing.T) {
 		{"sum", steps, Pattern{Unit: "img/s", Reduce: "sum"}, Options{}, "3 throughput 90 samples/s sum of 3", ""},
 		{"last", steps, Pattern{Unit: "img/s", Reduce: "last"}, Options{}, "3 throughput 60 samples/s last of 3", ""},
 		{"steps a second", steps, Pattern{Unit: "it/s", Per: "step"}, Options{Workers: 2, WorkerBatch: 8}, "3 throughput 320 samples/s median of 3", ""},
+		{"steps a second, four ranks a replica", steps, Pattern{Unit: "it/s", Per: "step"}, Options{Workers: 8, WorkerBatch: 8, Sharing: 4}, "3 throughput 320 samples/s median of 3", ""},
 		{"time of a step", steps, Pattern{Unit: "ms/step", Per: "step"}, Options{Workers: 2, WorkerBatch: 8}, "3 throughput 800 samples/s median of 3", ""},
 		{"sum over ranks", ranks, Pattern{Unit: "img/s", Per: "step", Of: "rank"}, Options{Workers: 2}, "4 throughput 55 samples/s sum over ranks of the median of 4", "the sum over 2 ranks"},
 		{"one rank for all", steps, Pattern{Unit: "img/s", Per: "step", Of: "rank"}, Options{Workers: 4}, "3 throughput 80 samples/s median of 3", "one rank's times 4, not a measured aggregate"},

@@ -386,9 +386,9 @@ func (l *log) scale(c *compiled, n float64) (scale float64, invert bool, err err
 	if l.o.WorkerBatch == 0 || l.o.Workers == 0 {
 		return 0, false, fmt.Errorf("%s: %s is in %s; for samples/s, give the number of workers and the batch of each", l.o.File, c.Name, c.Unit)
 	}
-	batch := float64(l.o.WorkerBatch)
+	batch := l.o.rankBatch()
 	if c.Of != "rank" {
-		batch *= float64(l.o.Workers)
+		batch = l.o.globalBatch()
 	}
 	if c.unit.each {
 		return batch / c.unit.scale * n, true, nil

@@ -112,7 +112,7 @@ func (l *log) scalars(list []scalar, began float64) error {
 		case rate:
 			var rates []Value
 			var counted []ownCount
-			batch := float64(l.o.WorkerBatch) * float64(l.o.Workers)
+			batch := l.o.globalBatch()
 			for _, s := range values {
 				if s.v.Number < metrics.MinRate {
 					return fmt.Errorf("%s: tag %s at step %d: a throughput of %g samples/s; want more than 0", l.o.File, tag, s.step, s.v.Number)

@@ -15,7 +15,7 @@ import (
 // follows are the parameters that change with the number of workers or with
 // the repeat, or only name the study: they do not separate series.
 var follows = []string{"id", "study", "framework", "workers", "repeat", "attempt", "seed",
-	"nodes", "workers_per_node", "worker_batch", "global_batch", "learning_rate"}
+	"nodes", "workers_per_node", "worker_batch", "global_batch", "learning_rate", "workload.dp"}
 
 // series is runs, and planned points, that are equal in all parameters that
 // separate series.

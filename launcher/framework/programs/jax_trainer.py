@@ -69,7 +69,7 @@ class Trainer:
         self.workload = workload
         self.shape = decoder.Shape(point)
         self.batch = point["worker_batch"]
-        self.part = workload.get("micro_batch") or self.batch
+        self.part = point.get("micro_batch") or self.batch
         self.checkpointing = workload.get("checkpointing", False)
         self.dtype = (jnp.bfloat16 if workload.get("precision") == "bf16"
                       else jnp.float32)

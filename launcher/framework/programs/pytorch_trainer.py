@@ -78,7 +78,7 @@ class Trainer:
                            len(os.sched_getaffinity(0)))
         torch.set_num_threads(self.threads)
         workload = point["workload"]
-        self.micro_batch = workload.get("micro_batch", 0)
+        self.micro_batch = point.get("micro_batch", 0)
         self.precision = contextlib.nullcontext
         if workload.get("precision") == "bf16":
             # Weights stay fp32; matrices are multiplied in bf16.

@@ -348,7 +348,7 @@ class Rank:
         start, end = recipe.share(self.data.test_samples, self.world.rank,
                                   parts)
         counts = [0.0, 0, 0, 0]  # loss, correct, labels, ranks told to stop
-        batch = self.workload.get("micro_batch") or self.batch
+        batch = self.point.get("micro_batch") or self.batch
         # All ranks ask as often, though their shares differ by a sample: where
         # parameters are shared out, a forward pass needs every rank.
         passes = math.ceil(math.ceil(self.data.test_samples / parts) / batch)

@@ -1,0 +1,184 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Degree is over how many ranks something is divided, 1 or more; 0: the study does
+// not say.
+type Degree int
+
+// UnmarshalTOML takes a whole number from 1.
+func (d *Degree) UnmarshalTOML(v any) error {
+	n, whole := v.(int64)
+	if !whole || n < 1 || n > maxWorkers {
+		return fmt.Errorf("want a whole number from 1 to %d, got %v", maxWorkers, v)
+	}
+	*d = Degree(n)
+	return nil
+}
+
+// degrees are how a model, and the data, are divided among the ranks, by the keys of
+// a study, as text has them.
+func (t Train) degrees() []struct {
+	key string
+	of  Degree
+} {
+	return []struct {
+		key string
+		of  Degree
+	}{{"tp", t.TP}, {"pp", t.PP}, {"cp", t.CP}, {"ep", t.EP}, {"dp", t.DP}}
+}
+
+// degreeKeys are their TOML paths.
+var degreeKeys = func() (paths []string) {
+	for _, d := range (Train{}).degrees() {
+		paths = append(paths, "workload."+d.key)
+	}
+	return paths
+}()
+
+// layoutKeys are the keys, by the last part of their path, that decide how much
+// memory the same model takes.
+var layoutKeys = []string{"tp", "pp", "cp", "ep", "dp", "zero", "shard", "micro_batch", "accumulate", "checkpointing"}
+
+// Layout is the degrees that are given, as people write them: "tp 2 · pp 4".
+func (t Train) Layout() string {
+	var words []string
+	for _, d := range t.degrees() {
+		if d.of > 0 {
+			words = append(words, fmt.Sprintf("%s %d", d.key, d.of))
+		}
+	}
+	return strings.Join(words, " · ")
+}
+
+// divided reports whether the point's program is one that can divide a model: a user's
+// own. Our trainers hold whole ones.
+func (p *Point) divided() bool { return p.Workload.Trains() && p.Command.Folder != "" }
+
+// Replica is how many workers hold one copy of the model and share a batch: by
+// tensors, by layers, by the places of a sequence. Experts are divided among the same
+// workers once more.
+func (p *Point) Replica() int {
+	if !p.divided() {
+		return 1
+	}
+	t := p.Workload.Train
+	return max(1, int(t.TP)) * max(1, int(t.PP)) * max(1, int(t.CP))
+}
+
+// Replicas is the degree of data parallelism.
+func (p *Point) Replicas() int { return max(1, p.Workers/p.Replica()) }
+
+// misfit says why the workers cannot be laid out so; "" when they can. Experts are
+// divided among a stage's workers: Megatron-LM's expert_model_parallel_size with an
+// expert_tensor_parallel_size of 1, and torchtitan's parallel_dims.py. With other
+// expert tensors the program asks for more.
+func (p *Point) misfit() string {
+	if !p.divided() {
+		return ""
+	}
+	t, replica := p.Workload.Train, p.Replica()
+	stage := p.Workers / max(1, int(t.PP))
+	switch {
+	case p.Workers%replica != 0:
+		return fmt.Sprintf("%s takes a multiple of %d workers, not %d", t.Layout(), replica, p.Workers)
+	case t.DP > 0 && int(t.DP) != p.Workers/replica:
+		return fmt.Sprintf("%s takes %d workers, not %d", t.Layout(), replica*int(t.DP), p.Workers)
+	case t.EP > 0 && stage%int(t.EP) != 0:
+		return fmt.Sprintf("ep %d does not divide the %d workers of a stage (tp·cp·dp)", t.EP, stage)
+	}
+	return ""
+}
+
+// misfits are the combinations of a sweep whose degrees do not fit their workers.
+type misfits struct {
+	all int // combinations
+	why []string
+}
+
+// fewMisfits are as many as a problem names.
+const fewMisfits = 3
+
+// report makes one problem of them.
+func (m *misfits) report(x *expansion) {
+	if len(m.why) == 0 {
+		return
+	}
+	var first []string
+	more := ""
+	for _, why := range m.why {
+		switch {
+		case slices.Contains(first, why):
+		case len(first) == fewMisfits:
+			more = "; …"
+		default:
+			first = append(first, why)
+		}
+	}
+	what := fmt.Sprintf("the layouts of %d of %d combinations do not fit their workers", len(m.why), m.all)
+	if m.all == 1 {
+		what = "the layout does not fit the workers"
+	}
+	todo := fmt.Sprintf("Correct them, leave them out with [[exclude]], or set sweep.design = %q, which leaves out all such combinations", layouts)
+	if m.all == 1 {
+		todo = "Correct the degrees or the workers"
+	}
+	x.problem("workers", fmt.Sprintf("%s: %s%s. %s", what, strings.Join(first, "; "), more, todo), degreeKeys...)
+}
+
+// expandBatch fills in the batch of each replica and of all, and which part of it is
+// computed at a time.
+func expandBatch(p *Point, wrong map[string]string) {
+	w, replicas := &p.Workload.Train, p.Replicas()
+	switch {
+	case w.Accumulates() && w.Scaling == "strong":
+		wrong["workload.accumulate"] = "with scaling = \"strong\" how often gradients are added up follows from batch, micro_batch and the workers; leave accumulate out"
+	case w.Accumulates() && w.MicroBatch > 1<<24/int(w.Accumulate):
+		wrong["workload.accumulate"] = fmt.Sprintf("micro_batch %d times %d is above %d samples", w.MicroBatch, w.Accumulate, 1<<24)
+	case w.Accumulates():
+		p.WorkerBatch = w.MicroBatch * int(w.Accumulate)
+		p.GlobalBatch = p.WorkerBatch * replicas
+	case w.Scaling == "weak":
+		p.WorkerBatch, p.GlobalBatch = w.Batch, w.Batch*replicas
+	case w.Scaling == "strong":
+		p.WorkerBatch, p.GlobalBatch = w.Batch/replicas, w.Batch
+		if w.Batch%replicas != 0 {
+			among := counted(p.Workers, "worker")
+			if p.Replica() > 1 {
+				among = counted(replicas, "replica")
+			}
+			wrong["workload.batch"] = fmt.Sprintf("with scaling = \"strong\" the batch of %d is shared by all workers, and %s do not divide it", w.Batch, among)
+		}
+	}
+	p.MicroBatch = w.MicroBatch
+	if w.MicroBatch == 0 && w.Accumulate > 0 {
+		p.MicroBatch = p.WorkerBatch / int(w.Accumulate)
+		if p.MicroBatch*int(w.Accumulate) != p.WorkerBatch || p.MicroBatch == 0 {
+			wrong["workload.accumulate"] = fmt.Sprintf("a worker's batch of %d cannot be divided into %d equal parts", p.WorkerBatch, w.Accumulate)
+		}
+	}
+}
+
+// Accumulates reports whether micro_batch and accumulate say what a worker's batch is:
+// their product.
+func (t Train) Accumulates() bool { return t.MicroBatch > 0 && t.Accumulate > 0 }
+
+// ToldBatch reports whether the program of a run is told how large its batch is.
+func (p *Point) ToldBatch() bool {
+	return p.Reaches("workload.batch") || p.Reaches("workload.accumulate")
+}
+
+// ExhaustionTells reports whether it is the point's result that memory runs out: it is
+// held to an amount, or the study compares layouts.
+func (p *Point) ExhaustionTells() bool { return p.Enforces(MemoryKey) || p.ComparesLayouts }
+
+// comparesLayouts reports whether the study's points differ in their layouts.
+func (s *Study) comparesLayouts() bool {
+	return slices.ContainsFunc(s.axes, func(a axis) bool {
+		return len(a.values) > 1 && slices.Contains(layoutKeys, a.field.key)
+	})
+}
