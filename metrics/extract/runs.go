@@ -187,8 +187,8 @@ func (t *table) mapped(columns map[string]Column) error {
 		if _, ok := t.at[c.Name]; !ok {
 			problems = append(problems, fmt.Errorf("%s: no column %q for %s; the file has %s", file, c.Name, ours, t.names()))
 		}
-		if err := fits(ours, c.Unit); err != nil {
-			problems = append(problems, err)
+		if err := fits(ours, c); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", file, err))
 		}
 	}
 	if len(problems) > 0 {
@@ -226,15 +226,19 @@ func (t *table) mapped(columns map[string]Column) error {
 	return nil
 }
 
-// fits says what is wrong with a unit.
-func fits(ours, name string) error {
+// fits says what is wrong with a column's unit.
+func fits(ours string, c Column) error {
+	name := c.Unit
 	base, figure := map[string]string{"throughput": "samples/s", "end_to_end": "samples/s", "train_seconds": "s", "elapsed": "s", "epoch_seconds": "s", "accuracy": "", "rate": "requests/s"}[ours]
 	if slices.Contains(LoadFigures, ours) {
 		m, err := measure.Find(ours)
 		base, figure = m.Unit, err == nil
 	}
 	if name == "" {
-		return nil
+		if !figure || c.Label {
+			return nil
+		}
+		return headFits(ours, c, base)
 	}
 	u := units[name]
 	if !figure || u.base != base || u.steps {
