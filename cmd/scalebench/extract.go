@@ -66,6 +66,15 @@ func (o *logOptions) formatIsFrom(s *session, alsoCSV bool) cli.BeforeFunc {
 	}
 }
 
+// extractor is what reads the format.
+func (o *logOptions) extractor() (extract.Extractor, error) {
+	e, err := extract.Find(o.from)
+	if err != nil {
+		return e, &usageError{err: fmt.Errorf("--from: %w", err), hint: spelling.Hint(o.from, append(extract.Names(), table.FormatCSV))}
+	}
+	return e, nil
+}
+
 // columns are the mappings by our names, which are among known.
 func (o *logOptions) columns(known []string) (map[string]extract.Column, error) {
 	columns := map[string]extract.Column{}
@@ -225,9 +234,9 @@ func (o extractOptions) extractors(ctx context.Context, s *session) ([]extract.E
 	case (o.from == "") == (o.study == ""):
 		return nil, usagef("give either --from FORMAT or --study FILE; formats: %s", strings.Join(extract.Names(), ", "))
 	case o.from != "":
-		e, err := extract.Find(o.from)
+		e, err := o.extractor()
 		if err != nil {
-			return nil, usagef("--from: %v", err)
+			return nil, err
 		}
 		return []extract.Extractor{e}, nil
 	}

@@ -70,6 +70,11 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 	if o.from == "" {
 		return usagef("name the format of the files with --from; valid: csv, %s", strings.Join(extract.Names(), ", "))
 	}
+	if o.from != table.FormatCSV {
+		if _, err := o.extractor(); err != nil {
+			return err
+		}
+	}
 	sets, err := o.given()
 	if err != nil {
 		return err

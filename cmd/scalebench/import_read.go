@@ -120,7 +120,7 @@ func (o *importOptions) extract(file string, text io.Reader, bytes int64, sets m
 		}
 		return extract.Runs(text, options, columns)
 	}
-	e, err := extract.Find(o.from)
+	e, err := o.extractor()
 	if err != nil {
 		return only(extract.TableRun{}, err)
 	}

@@ -124,7 +124,7 @@ func (t *table) value(row int, column string) (v Value, ok bool, err error) {
 	}
 	v, err = t.l.parse(t.line[row], text)
 	if err != nil {
-		err = t.l.errorAt(t.line[row], "column %s: %s is not a finite number", column, clip(text))
+		err = t.l.errorAt(t.line[row], "column %s: %s", column, unreadable(text))
 	}
 	return v, err == nil, err
 }

@@ -118,7 +118,7 @@ func TestPatternRefusesText(t *testing.T) {
 		{elapsed, "after 1 s: accuracy 0.5\naccuracy 0.6\n", 1, "log:2: no elapsed here, but one on line 1"},
 		{elapsed, "accuracy 0.5\nafter 1 s: accuracy 0.6\n", 1, "log:1: no elapsed here, but one on line 2"},
 		{elapsed, "after 2 s: accuracy 0.5\nafter 1 s: accuracy 0.6\n", 1, "log:2: elapsed goes back from 2 s to 1 s"},
-		{elapsed, "accuracy 72\n", 1, "log:1: accuracy 72; want a fraction from 0 to 1"},
+		{elapsed, "accuracy 72\n", 1, "log:1: accuracy 72; want a fraction from 0 to 1; for percent set unit = \"%\""},
 		{percent, "accuracy 172\n", 1, "log:1: accuracy 172; want 0 to 100 %"},
 		{rank, "rate 5\n", 0, "log: throughput is of each rank; give the number of workers, or set of"},
 		{rank, "0: rate 5\n1: rate 5\n", 4, "log: throughput is of each rank, but the log has it of 2 ranks and the run has 4 workers; log it"},

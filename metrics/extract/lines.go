@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"regexp"
@@ -153,9 +154,20 @@ const largestNumber = 1e100
 func (l *log) parse(ln int, text string) (Value, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !decimal.MatchString(text) || !(math.Abs(x) <= largestNumber) {
-		return Value{}, l.errorAt(ln, "%s is not a finite number", clip(text))
+		return Value{}, l.errorAt(ln, "%s", unreadable(text))
 	}
 	return Value{Number: x, Line: ln}, nil
+}
+
+// unreadable says what is wrong with a number that parse refuses.
+func unreadable(text string) string {
+	switch {
+	case decimal.MatchString(text):
+		return fmt.Sprintf("%s is beyond %g, the most that is read", clip(text), largestNumber)
+	case strings.ContainsAny(text, ",'_") && strings.ContainsAny(text, "0123456789"):
+		return clip(text) + " is not a finite number; write it with a decimal point and without separators"
+	}
+	return clip(text) + " is not a finite number"
 }
 
 // count reads a whole number from 1 on.

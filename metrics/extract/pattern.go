@@ -319,6 +319,9 @@ func (l *log) accuracies(c *compiled, all []match) error {
 			before = e.Time
 		}
 		if err := l.accuracy(e, c.unit.scale, m.v); err != nil {
+			if c.unit.scale == 1 && m.v.Number > 1 && m.v.Number <= 100 {
+				err = fmt.Errorf("%w; for percent set unit = \"%%\"", err)
+			}
 			return err
 		}
 	}

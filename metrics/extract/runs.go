@@ -406,7 +406,7 @@ func (t *table) rates(rates []Value, scale float64, columns map[string]Column) e
 	}
 	for _, v := range rates {
 		if v.Number < metrics.MinRate {
-			return t.l.errorAt(v.Line, "a throughput of %g; want more than 0", v.Number)
+			return t.l.errorAt(v.Line, "a throughput of %g; want %g or more", v.Number, metrics.MinRate)
 		}
 	}
 	return t.l.reduced("throughput", "samples/s", "median", scale, rates, note)

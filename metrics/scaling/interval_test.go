@@ -1,12 +1,16 @@
 package scaling
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Ranks from tables of the sign test; levels are 1 − 2·Σ C(n,i)/2ⁿ, i < rank.
@@ -144,5 +148,30 @@ func TestMedianLacking(t *testing.T) {
 	}
 	if e, _ := MedianLacking(xs[:6], 0, 0); e.Interval == nil || e.Interval.Low != 1 || e.Interval.High != 6 {
 		t.Errorf("%+v", e)
+	}
+}
+
+// Six copies of one row of a table are no six measurements: their interval has no
+// width, which must not look like precision.
+func TestEqualFiguresAreDoubted(t *testing.T) {
+	const doubt = "all runs have exactly the same throughput"
+	for _, x := range []float64{100, 101} { // of the sixth run
+		var obs []Observation
+		for i := range 6 {
+			v := 100.0
+			if i == 5 {
+				v = x
+			}
+			obs = append(obs, Observation{Study: "s", Run: fmt.Sprint("s/r", i), Framework: "csv", Workers: 1, Nodes: 1,
+				Values: map[string]float64{measure.Throughput: v}})
+		}
+		curves, err := Analyse(obs, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		doubted := slices.ContainsFunc(curves[0].Points[0].Warnings, func(w string) bool { return strings.HasPrefix(w, doubt) })
+		if doubted != (x == 100) {
+			t.Errorf("sixth run of %g: %q", x, curves[0].Points[0].Warnings)
+		}
 	}
 }

@@ -519,4 +519,8 @@ func TestNothingToldOfStepsThatNobodyReports(t *testing.T) {
 	if list := leftOut([]*Observation{{Why: why}}); len(list) != 1 {
 		t.Errorf("of a training without steps: %q", list)
 	}
+	imported := Observation{Why: why, Parameters: map[string]any{"import.format": "csv"}}
+	if list := leftOut([]*Observation{&imported}); len(list) != 1 || list[0] != "1 of 1 run left out of the throughput: what was imported states none" {
+		t.Errorf("of an import without a throughput: %q", list)
+	}
 }

@@ -40,6 +40,9 @@ func (an *analysis) pointWarnings(p *Point, runs []*Observation) []string {
 	if m := p.Of(measure.Throughput).Median; an.asksThroughput() && m != nil && m.Why != "" {
 		list = append(list, "throughput: "+m.Why)
 	}
+	if s := p.Of(an.asked()); s.Median != nil && s.Median.Interval != nil && s.Median.Interval.Low == s.Median.Interval.High && s.Median.Value != 0 {
+		list = append(list, fmt.Sprintf("all runs have exactly the same %s: figures that were copied or rounded have no spread, and an interval without width says nothing", s.Title))
+	}
 	for _, s := range p.Targets() {
 		if s.Reached() < s.Runs && an.asks(s.Measure) {
 			list = append(list, fmt.Sprintf("%s: reached by %d of %s", goal(s.Measure), s.Reached(), number.Count(s.Runs, "run")))
@@ -102,6 +105,8 @@ func leftOut(runs []*Observation) []string {
 		case (o.Known(measure.RunSeconds) != nil || len(o.Reported) > 0) && strings.HasPrefix(why, noSteadyState+": 0 steps"):
 			// of a program that need not report steps: its run time or its own figures
 			// were wanted
+		case strings.HasPrefix(why, noSteadyState+": 0 steps") && o.Parameters["import.format"] != nil:
+			reasons["what was imported states none"]++
 		case why == "" || strings.HasPrefix(why, noSteadyState):
 			reasons[cmp.Or(why, noSteadyState)]++
 		default:

@@ -191,7 +191,8 @@ func Measure(curves []scaling.Curve, m measure.Measure) *table.Table {
 		t.Notes = []string{unmeasured(curves, m)}
 		return t
 	}
-	t.Notes = append([]string{"Medians over runs; their intervals are in CSV and JSON."}, blockNotes(curves, m.Name)...)
+	t.Notes = append([]string{"Medians over runs; their intervals are in CSV and JSON."}, basesIn(curves, m)...)
+	t.Notes = append(t.Notes, blockNotes(curves, m.Name)...)
 	t.Notes = append(t.Notes, Knees(curves, m)...)
 	return t
 }

@@ -150,17 +150,41 @@ const fewSeries = 3
 
 // baseNotes say what each series is divided by. Of many the rows have the numbers.
 func baseNotes(curves []scaling.Curve) []string {
+	return basesOf(curves, func(c scaling.Curve) string {
+		if c.Base.Of(measure.Throughput).Median == nil && c.Measured(measure.Throughput) {
+			return "" // that it lacks one is a doubt
+		}
+		return baseText(c.Base.Row())
+	})
+}
+
+// basesIn say what speedups in one measure are over, where the base has it.
+func basesIn(curves []scaling.Curve, m measure.Measure) []string {
+	return basesOf(curves, func(c scaling.Curve) string {
+		if c.Base.Of(m.Name).Gain() == nil {
+			return ""
+		}
+		return c.Places(c.Base.At)
+	})
+}
+
+// basesOf is a sentence for each series' base, as text writes it; "" leaves it out.
+func basesOf(curves []scaling.Curve, text func(scaling.Curve) string) []string {
 	var list []string
 	of := map[scaling.Value][]string{}
 	for _, c := range curves {
-		if c.Base == nil || c.Base.Of(measure.Throughput).Median == nil && c.Measured(measure.Throughput) {
-			continue // that it lacks one is a doubt
+		if c.Base == nil {
+			continue
+		}
+		base := text(c)
+		if base == "" {
+			continue
 		}
 		about := "Base"
 		if len(curves) > 1 {
 			about += " of " + c.Series
 		}
-		list = append(list, about+": "+baseText(c.Base.Row())+".")
+		list = append(list, about+": "+base+".")
 		of[c.Base.At] = append(of[c.Base.At], c.Series)
 	}
 	if len(list) <= fewSeries {

@@ -165,7 +165,7 @@ func TestKnee(t *testing.T) {
 		t.Errorf("%v, next %+v", a.Workers, a.Next)
 	}
 	single := series{counts: []int{1}, runs: 6, x: linear}.advise(t, Options{})
-	if single.Workers == nil || *single.Workers != 1 || single.Refused == "" {
+	if single.Workers == nil || *single.Workers != 1 || single.Refused == "" || single.Reason[1] != "How it scales is not known: no other worker count was measured." {
 		t.Errorf("%v, %q", single.Workers, single.Reason)
 	}
 }
@@ -377,7 +377,7 @@ func TestSamplesAndPrices(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	a = series{counts: octaves, runs: 6, x: linear}.advise(t, Options{Deadline: 500})
-	if a.Workers != nil || !strings.Contains(a.Reason[0], "no time to a target was measured") {
+	if a.Workers != nil || !strings.HasPrefix(a.Reason[0], "No worker count is shown to train within 8m20s: no time to a target was measured; say with --samples how much to train.") {
 		t.Errorf("%v, %q", a.Workers, a.Reason)
 	}
 }

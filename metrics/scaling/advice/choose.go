@@ -159,6 +159,9 @@ func (s *study) does() string {
 	case s.Goal != "":
 		return "reach " + s.goal()
 	}
+	if s.o.Samples == 0 {
+		return "train"
+	}
 	return fmt.Sprintf("train %s samples", number.Exact(s.o.Samples))
 }
 

@@ -105,6 +105,10 @@ func (l *Limits) say(s *study) {
 	}
 	if len(known) == 0 {
 		l.sentence = at + unmeasured
+		if b := s.curve.Base; b != nil && b.Workers == l.Workers { // an efficiency of 100 % by definition
+			l.sentence = "How it scales is not known: no other worker count was measured."
+			return
+		}
 		if p := s.point(l.Workers); p != nil && p.Of(measure.Throughput).Efficiency() != nil {
 			l.sentence = fmt.Sprintf("%sefficiency is %s; %s", at, percent(p.Of(measure.Throughput).Efficiency().Value), unmeasured)
 		}
