@@ -41,7 +41,7 @@ func adviseCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name:      "advise",
 		Usage:     "recommend a number of workers, with reasons",
-		ArgsUsage: "STUDY",
+		ArgsUsage: "STUDY [STUDY...]",
 		Description: "STUDY is a study's name or the path of its file. By default the answer is the\n" +
 			"largest measured worker count for which doubling still pays off: it reaches the\n" +
 			"target 1.4 times as fast or, without a target, has 1.4 times the throughput.\n" +
@@ -51,7 +51,9 @@ func adviseCommand(s *session) *cli.Command {
 			"doublings and the answer; -v shows all. Several series share one table, best first;\n" +
 			"--series NAME shows the candidates of one.\n" +
 			"--spec asks instead how much of each resource is enough, of a study that sweeps\n" +
-			"cpus_per_worker, memory, variant or data.path.",
+			"cpus_per_worker, memory, variant or data.path. Of several studies, such as one of\n" +
+			"training and one of inference, it prints a table with a row each, and with prices\n" +
+			"the machine that is enough for all.",
 		Flags: append(slices.Concat(o.wishFlags(), o.limitFlags(), o.flags()), siteFlag(&o.site),
 			&cli.StringFlag{Name: "currency", Destination: &o.currency, DefaultText: "that of the first price", Usage: "prices in `CURRENCY` only"},
 			&cli.StringFlag{Name: "market", Destination: &o.market, Value: cost.OnDemand, Usage: "prices on `MARKET` only: " + strings.Join(cost.Markets, ", ")}),
@@ -60,8 +62,14 @@ func adviseCommand(s *session) *cli.Command {
 			if err := wished(c); err != nil {
 				return err
 			}
+			if o.spec && c.NArg() > 1 {
+				return advisePhases(c.Context, s, o, c.Args().Slice())
+			}
 			if o.spec {
 				return adviseSpec(c.Context, s, o)
+			}
+			if c.NArg() > 1 {
+				return usagef("several studies go with --spec; ask about one at a time")
 			}
 			for _, name := range []string{"loss", "resource", "measure"} {
 				if c.IsSet(name) {

@@ -26,13 +26,21 @@ import (
 // little.
 var resourceKeys = []string{"resources.cpus_per_worker", "resources.memory", "variant", "data.path"}
 
-// adviseSpec says how much of each resource is enough.
-func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
+// checkSpec refuses what cannot be asked with --spec.
+func (o *adviseOptions) checkSpec() error {
 	if !(o.loss > 0 && o.loss < 1) {
 		return usagef("--loss %g: give the share that may be lost, more than 0 and less than 1, such as 0.05", o.loss)
 	}
 	if o.rate != 0 {
 		return usagef("--spec and --rate are different questions; ask one of them")
+	}
+	return nil
+}
+
+// adviseSpec says how much of each resource is enough.
+func adviseSpec(ctx context.Context, s *session, o adviseOptions) error {
+	if err := o.checkSpec(); err != nil {
+		return err
 	}
 	list, obs, warnings, err := s.needs(ctx, o.curveOptions, o.loss, o.resources.Value())
 	if err != nil {

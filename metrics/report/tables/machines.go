@@ -17,7 +17,7 @@ func Machines(a sensitivity.Answer, m sensitivity.Market, currency string, how f
 	t := &table.Table{Columns: []table.Column{
 		{Key: "machine"}, {Key: "vcpus", Head: "vCPUs", Right: true}, {Key: "memory", Right: true}, {Key: "gpus", Head: "GPUs", Right: true},
 		{Key: "hour", Head: currency + " per hour", Right: true}, {Key: "verdict"}, {Key: "by"}, {Key: "ratio", Head: "of the " + gained(a.Measure), Right: true}}}
-	million := a.Measure.Name == measure.Throughput
+	million := perSample(a)
 	if million {
 		t.Columns = append(t.Columns, table.Column{Key: "million", Head: currency + " per million samples", Right: true})
 	}
@@ -70,6 +70,9 @@ func Machines(a sensitivity.Answer, m sensitivity.Market, currency string, how f
 	return t
 }
 
+// perSample reports whether the measure counts samples.
+func perSample(a sensitivity.Answer) bool { return a.Measure.Name == measure.Throughput }
+
 // perMillion is the price of a million samples on a machine that is enough.
 func perMillion(o sensitivity.Offer, a sensitivity.Answer) *scaling.Estimate {
 	rate := o.Of.Value
@@ -88,13 +91,7 @@ func perMillion(o sensitivity.Offer, a sensitivity.Answer) *scaling.Estimate {
 func MachinesSentence(a sensitivity.Answer, m sensitivity.Market, currency string) string {
 	var list []string
 	say := func(format string, parts ...any) { list = append(list, fmt.Sprintf(format, parts...)) }
-	named := func(o *sensitivity.Offer) string {
-		has := number.Count(int(o.VCPUs), "vCPU") + ", " + number.ShortBytes(o.Bytes)
-		if o.GPUs > 0 {
-			has += ", " + number.Count(int(o.GPUs), "GPU")
-		}
-		return fmt.Sprintf("%s (%s) at %s %s an hour", o.Machine.Name, has, number.Significant(o.Hour), currency)
-	}
+	named := func(o *sensitivity.Offer) string { return offered(&o.Machine, currency) }
 	switch {
 	case m.Smallest == nil:
 		say("No machine of the price list is shown to be enough.")
@@ -125,4 +122,13 @@ func MachinesSentence(a sensitivity.Answer, m sensitivity.Market, currency strin
 		say("%s %s%s enough: measure %s.", strings.Join(names, ", "), verb, what, Amounts(m.Next[0].Of.At, a.Keys()))
 	}
 	return strings.Join(list, " ")
+}
+
+// offered is a machine in words: "c4 (4 vCPUs, 8 GiB) at 0.200 USD an hour".
+func offered(m *sensitivity.Machine, currency string) string {
+	has := number.Count(int(m.VCPUs), "vCPU") + ", " + number.ShortBytes(m.Bytes)
+	if m.GPUs > 0 {
+		has += ", " + number.Count(int(m.GPUs), "GPU")
+	}
+	return fmt.Sprintf("%s (%s) at %s %s an hour", m.Name, has, number.Significant(m.Hour), currency)
 }

@@ -113,7 +113,7 @@ func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency 
 	}
 	for i, a := range list {
 		row := func(kind string, at map[string]scaling.Value, ratio *scaling.Estimate, runs int, verdict sensitivity.Verdict) {
-			cells := append([]any{a.Series, kind, words(at, a.Keys(), func(_ string, v scaling.Value) string { return v.String() }), a.Measure.Name}, estimateCells(ratio)...)
+			cells := append([]any{a.Series, kind, words(at, a.Keys(), exactly), a.Measure.Name}, estimateCells(ratio)...)
 			t.Add(append(cells, runs, string(verdict), a.Spec != nil && sensitivity.Same(at, a.Spec.At), nil, nil, nil)...)
 		}
 		if a.Value != nil {
@@ -146,7 +146,7 @@ func SpecData(list []sensitivity.Answer, markets []sensitivity.Market, currency 
 			for _, c := range []*sensitivity.Offer{markets[i].Smallest, markets[i].Cheapest} {
 				chosen = chosen || c != nil && c.Machine.Name == o.Machine.Name
 			}
-			cells := append([]any{a.Series, "machine", words(of.At, a.Keys(), func(_ string, v scaling.Value) string { return v.String() }), a.Measure.Name}, estimateCells(of.Ratio)...)
+			cells := append([]any{a.Series, "machine", words(of.At, a.Keys(), exactly), a.Measure.Name}, estimateCells(of.Ratio)...)
 			t.Add(append(cells, of.Runs, string(o.Verdict), chosen, o.Machine.Name, o.Hour, currency)...)
 		}
 	}
@@ -211,6 +211,8 @@ func words(at map[string]scaling.Value, keys []string, show func(string, scaling
 	}
 	return strings.Join(list, ", ")
 }
+
+func exactly(_ string, v scaling.Value) string { return v.String() }
 
 // Amount writes a resource's: memory in its units.
 func Amount(key string, v scaling.Value) string {

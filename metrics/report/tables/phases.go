@@ -1,0 +1,134 @@
+package tables
+
+import (
+	"fmt"
+
+	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/scaling/sensitivity"
+	"github.com/scalebench/scalebench/metrics/table"
+)
+
+// Phase is what one series of one of several studies needs.
+type Phase struct {
+	Study  string
+	Kind   string // of workload: "train", "serve", "preprocess"
+	Answer sensitivity.Answer
+	Market *sensitivity.Market // nil: no machine has a price
+}
+
+// Phases is the smallest sufficient amount of everything for each study, for people,
+// with the smallest and the cheapest machine.
+func Phases(list []Phase, currency string) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Key: "phase"}, {Key: "study"}, {Key: "series"}, {Key: "enough"}, {Key: "ratio", Head: "keeps", Right: true}, {Key: "of"}, {Key: "runs"}}}
+	priced := markets(list) != nil
+	if priced {
+		t.Columns = append(t.Columns, table.Column{Key: "smallest", Head: "smallest machine"}, table.Column{Key: "smallest_hour", Head: currency + " per hour", Right: true},
+			table.Column{Key: "cheapest", Head: "cheapest"}, table.Column{Key: "cheapest_hour", Head: currency + " per hour", Right: true},
+			table.Column{Key: "million", Head: currency + " per million samples", Right: true})
+	}
+	for _, p := range list {
+		a := p.Answer
+		var enough, ratio, runs any
+		if a.Spec != nil {
+			enough, runs = Amounts(a.Spec.At, a.Keys()), a.Spec.Runs
+			ratio = Estimate(a.Spec.Ratio, number.Percent, false)
+			if a.Spec.Ratio == nil {
+				ratio = "all of it"
+			}
+		} else {
+			t.Notes = append(t.Notes, fmt.Sprintf("%s %s, %s: no answer: %s.", number.Absent, p.Study, a.Series, a.Why))
+		}
+		cells := []any{p.Kind, p.Study, a.Series, enough, ratio, gained(a.Measure), runs}
+		if priced {
+			var more [5]any
+			if m := p.Market; m != nil && m.Smallest != nil {
+				more = [5]any{m.Smallest.Name, number.Significant(m.Smallest.Hour), m.Cheapest.Name, number.Significant(m.Cheapest.Hour)}
+				if perSample(a) {
+					more[4] = Estimate(perMillion(*m.Cheapest, a), number.Significant, false)
+				}
+			}
+			cells = append(cells, more[:]...)
+		}
+		t.Add(cells...)
+	}
+	for _, p := range list {
+		if a := p.Answer; a.Value != nil {
+			value, interval := Spread(a.Value.Value, a.Value.Interval, a.Measure.Text)
+			unit := ""
+			if a.Measure.Unit != "s" && a.Measure.Unit != "" {
+				unit = " " + a.Measure.Unit
+			}
+			t.Notes = append(t.Notes, fmt.Sprintf("Base, %s, %s: %s, %s %s %s%s; up to %s %% may be lost.", p.Study, a.Series, Amounts(a.Reference.At, a.Keys()), a.Measure.Title, value, interval, unit, number.Short(100*a.Epsilon, 3)))
+		}
+	}
+	if priced {
+		t.Notes = append(t.Notes, "A million samples: on the cheapest machine, at the throughput of the combination that it is enough by. A machine is taken to be as fast, core by core, as what was measured.")
+	}
+	return t
+}
+
+// PhasesSentence is the one machine for all, for people; "" without prices.
+func PhasesSentence(list []Phase, currency string) string {
+	all := markets(list)
+	if all == nil {
+		return ""
+	}
+	smallest, cheapest := sensitivity.Common(all)
+	switch {
+	case smallest == nil || len(all) < len(list):
+		return "No machine of the price list is shown to be enough for all of them."
+	case smallest.Name == cheapest.Name:
+		return fmt.Sprintf("The smallest machine of the price list that is enough for each of them, and the cheapest, is %s, one at a time.", offered(smallest, currency))
+	}
+	return fmt.Sprintf("The smallest machine of the price list that is enough for each of them, one at a time, is %s, the cheapest %s.", offered(smallest, currency), offered(cheapest, currency))
+}
+
+func markets(list []Phase) (all []sensitivity.Market) {
+	for _, p := range list {
+		if p.Market != nil {
+			all = append(all, *p.Market)
+		}
+	}
+	return all
+}
+
+// PhasesData is Phases for programs. The row of the phase "all" has the machines that
+// are enough for each; it is there where all have prices.
+func PhasesData(list []Phase, currency string) *table.Table {
+	t := &table.Table{}
+	for _, key := range []string{"phase", "study", "series", "allocation", "measure", "ratio", "ratio_low", "ratio_high", "runs", "smallest", "smallest_hour", "cheapest", "cheapest_hour", "currency", "why"} {
+		t.Columns = append(t.Columns, table.Column{Key: key})
+	}
+	for _, p := range list {
+		a := p.Answer
+		cells := []any{p.Kind, p.Study, a.Series}
+		if a.Spec != nil {
+			cells = append(cells, words(a.Spec.At, a.Keys(), exactly), a.Measure.Name)
+			cells = append(cells, estimateCells(a.Spec.Ratio)...)
+			cells = append(cells, a.Spec.Runs)
+		} else {
+			cells = append(cells, nil, a.Measure.Name, nil, nil, nil, nil)
+		}
+		var smallest, cheapest *sensitivity.Machine
+		if m := p.Market; m != nil && m.Smallest != nil {
+			smallest, cheapest = &m.Smallest.Machine, &m.Cheapest.Machine
+		}
+		t.Add(append(append(cells, machineCells(smallest, cheapest, currency)...), table.NonZero(a.Why))...)
+	}
+	if all := markets(list); all != nil && len(all) == len(list) {
+		smallest, cheapest := sensitivity.Common(all)
+		why := any(nil)
+		if smallest == nil {
+			why = "no machine is enough for each"
+		}
+		t.Add(append(append([]any{"all", nil, nil, nil, nil, nil, nil, nil, nil}, machineCells(smallest, cheapest, currency)...), why)...)
+	}
+	return t
+}
+
+func machineCells(smallest, cheapest *sensitivity.Machine, currency string) []any {
+	if smallest == nil {
+		return []any{nil, nil, nil, nil, nil}
+	}
+	return []any{smallest.Name, smallest.Hour, cheapest.Name, cheapest.Hour, currency}
+}

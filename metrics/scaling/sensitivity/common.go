@@ -1,0 +1,39 @@
+package sensitivity
+
+import "maps"
+
+// Common are the machines that are enough for every one of several needs: the smallest
+// and the cheapest; nil for none. One that only some of the price lists have, or at
+// another price, is none.
+func Common(markets []Market) (smallest, cheapest *Machine) {
+	if len(markets) == 0 {
+		return nil, nil
+	}
+	for i := range markets[0].Offers {
+		m := &markets[0].Offers[i].Machine
+		every := true
+		for _, market := range markets {
+			every = every && market.holds(m)
+		}
+		if !every {
+			continue
+		}
+		if smallest == nil || m.Size(*smallest) < 0 {
+			smallest = m
+		}
+		if cheapest == nil || m.Hour < cheapest.Hour {
+			cheapest = m
+		}
+	}
+	return smallest, cheapest
+}
+
+// holds reports whether a machine is in the market, as it is, and enough.
+func (market *Market) holds(m *Machine) bool {
+	for _, o := range market.Offers {
+		if o.Verdict == Enough && o.Machine.Size(*m) == 0 && maps.Equal(o.Only, m.Only) {
+			return true
+		}
+	}
+	return false
+}
