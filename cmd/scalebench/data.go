@@ -18,7 +18,7 @@ func dataCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name:        "data",
 		Usage:       "make training data",
-		Subcommands: []*cli.Command{dataSynthCommand(s)},
+		Subcommands: []*cli.Command{dataSynthCommand(s), dataTextCommand(s)},
 	}
 }
 
@@ -66,13 +66,7 @@ func runDataSynth(s *session, o dataSynthOptions) error {
 	if err := dataset.Synthesize(o.dir, dataset.SyntheticOptions{
 		TrainSamples: o.train, TestSamples: o.test, Seed: o.seed, Difficulty: &o.difficulty,
 	}); err != nil {
-		// What is not the file system's refusal is the data set's own: of these
-		// options, or to write over what is there.
-		var refused *fs.PathError
-		if errors.As(err, &refused) {
-			return err
-		}
-		return &usageError{err: err}
+		return notMade(err)
 	}
 	t := &table.Table{Columns: []table.Column{
 		{Key: "file"},
@@ -86,6 +80,65 @@ func runDataSynth(s *session, o dataSynthOptions) error {
 			return fmt.Errorf("written, but not found again: %w", err)
 		}
 		t.Add(path, info.Size()/dataset.RecordBytes, info.Size())
+	}
+	return s.print(t)
+}
+
+// notMade is why data were not made. What is not the file system's refusal is the data
+// set's own: of these options, or to write over what is there.
+func notMade(err error) error {
+	var refused *fs.PathError
+	if errors.As(err, &refused) {
+		return err
+	}
+	return &usageError{err: err}
+}
+
+type dataTextOptions struct {
+	dir         string
+	train, test int
+	seed        int64
+}
+
+func dataTextCommand(s *session) *cli.Command {
+	var o dataTextOptions
+	return &cli.Command{
+		Name:      "text",
+		Usage:     "write a learnable text for language models",
+		ArgsUsage: "DIR",
+		Description: "The text is short sentences, made from the seed: the same options always give the\n" +
+			"same files, train.txt and test.txt. No loss stays below " + fmt.Sprintf("%.2f", dataset.Entropy) + " nats a byte: that much\n" +
+			"is chance. Existing files are never overwritten.",
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "train", Usage: "`N` bytes to learn from", Value: dataset.DefaultTrainBytes, Destination: &o.train},
+			&cli.IntFlag{Name: "test", Usage: "`N` bytes to test with", Value: dataset.DefaultTestBytes, Destination: &o.test},
+			&cli.Int64Flag{Name: "seed", Usage: "seed `S` of the sentences", Value: 1, Destination: &o.seed},
+		},
+		Action: func(c *cli.Context) error {
+			o.dir = c.Args().First()
+			return runDataText(s, o)
+		},
+	}
+}
+
+func runDataText(s *session, o dataTextOptions) error {
+	for _, n := range []struct {
+		flag  string
+		value int
+	}{{"--train", o.train}, {"--test", o.test}} {
+		if n.value < 1 {
+			return usagef("%s %d is too few; want 1 or more", n.flag, n.value)
+		}
+	}
+	if err := dataset.WriteText(o.dir, dataset.TextOptions{TrainBytes: o.train, TestBytes: o.test, Seed: o.seed}); err != nil {
+		return notMade(err)
+	}
+	t := &table.Table{Columns: []table.Column{{Key: "file"}, {Key: "bytes", Show: number.Bytes}}}
+	for _, f := range []struct {
+		name  string
+		bytes int
+	}{{dataset.TrainText, o.train + 1}, {dataset.TestText, o.test + 1}} {
+		t.Add(filepath.Join(o.dir, f.name), int64(f.bytes))
 	}
 	return s.print(t)
 }

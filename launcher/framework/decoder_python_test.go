@@ -184,6 +184,7 @@ func TestDecoderRun(t *testing.T) {
 func decoderRun(t *testing.T, p study.Point, parameters int64) {
 	t.Helper()
 	w := &p.Workload.Train
+	w.MFU = "palm" // for which CPUs are measured
 	w.Optimizer, w.Momentum, w.Beta1, w.Beta2, w.Epsilon, w.Epochs, p.LearningRate, w.LearningRate = "adamw", 0, 0.9, 0.95, 1e-8, 6, 3e-3, 3e-3
 	f, err := Find(p.Framework)
 	if err != nil {
@@ -202,9 +203,20 @@ func decoderRun(t *testing.T, p study.Point, parameters int64) {
 			t.Errorf("rank %d ended with %d: %+v, rank 0 with %+v", rank, codes[rank], stop, end)
 		}
 	}
-	tokens := only(t, events[0], func(e metrics.Event) *metrics.Figure { return e.Figure })
-	if tokens.Name != "tokens_per_sample" || tokens.Value != 32 || tokens.Unit != "tokens" {
+	figure := func(name string) *metrics.Figure {
+		return only(t, events[0], func(e metrics.Event) *metrics.Figure {
+			if e.Figure == nil || e.Figure.Name != name {
+				return nil
+			}
+			return e.Figure
+		})
+	}
+	if tokens := figure("tokens_per_sample"); tokens.Value != 32 || tokens.Unit != "tokens" {
 		t.Errorf("%+v", tokens)
+	}
+	// A core of any age does between a tenth of a GFLOP/s and ten TFLOP/s.
+	if peak := figure("gemm_flops"); peak.Value < 1e8 || peak.Value > 1e13 || peak.Unit != "FLOP/s" {
+		t.Errorf("%+v", peak)
 	}
 	var losses []float64
 	for _, e := range events[0] {

@@ -348,6 +348,13 @@ func TestDDPLimits(t *testing.T) {
 		"until targets": {func(w *study.Train) {
 			w.Epochs, w.Until, w.Targets = 50, "targets", []measure.Target{measure.Accuracy(0.01)}
 		}, 10},
+		"until a loss and a perplexity": {func(w *study.Train) {
+			w.Epochs, w.Until, w.Targets = 50, "targets", lossTargets(t, "loss<=100", "perplexity<=1000000")
+		}, 10},
+		"loss not met": {func(w *study.Train) { w.Until, w.Targets = "targets", lossTargets(t, "loss<=0.000001") }, 20},
+		"one of two met": {func(w *study.Train) {
+			w.Until, w.Targets = "targets", lossTargets(t, "loss<=100", "perplexity<=1")
+		}, 20},
 		"target not met": {func(w *study.Train) { w.Until, w.Targets = "targets", []measure.Target{measure.Accuracy(1)} }, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -364,6 +371,18 @@ func TestDDPLimits(t *testing.T) {
 			}
 		})
 	}
+}
+
+func lossTargets(t *testing.T, texts ...string) (list []measure.Target) {
+	t.Helper()
+	for _, text := range texts {
+		target, err := measure.ParseTarget(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, target)
+	}
+	return list
 }
 
 // A signal to one rank ends all of them after the same step, in order.

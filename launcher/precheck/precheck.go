@@ -7,9 +7,7 @@ package precheck
 import (
 	"context"
 	"debug/buildinfo"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +18,6 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/framework"
 	"github.com/scalebench/scalebench/launcher/rundir"
-	"github.com/scalebench/scalebench/launcher/serve/samples"
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
@@ -129,60 +126,6 @@ func (c *checker) worker(p study.Point, site *study.Site) {
 		where = "sweep." + where
 	}
 	c.add(c.study.Problem(where, fmt.Sprintf("%s is the ordinary worker, which uses no GPU; make worker-gpu builds one that does: name it in the site file (worker = \"PATH\")%s", path, elsewhere)))
-}
-
-// data holds the folder of a data set that our own programs read.
-func (c *checker) data(p study.Point) {
-	if p.Data.Kind != "cifar10" && p.Data.Kind != "text" || p.Framework == "command" {
-		return
-	}
-	info, err := os.Stat(p.Data.Path)
-	path, how := "data.path", " (scalebench data synth DIR makes some)"
-	if p.Data.Kind == "text" {
-		how = " as train.txt and test.txt"
-	}
-	if slices.Contains(c.study.Swept(), path) {
-		path = "sweep.data.path"
-	}
-	switch {
-	case err != nil:
-		c.add(c.study.Problem(path, fmt.Sprintf("%s does not exist on %s; put the data there%s, or correct the path%s", p.Data.Path, c.host, how, elsewhere)))
-	case !info.IsDir():
-		c.add(c.study.Problem(path, p.Data.Path+" is a file; name the folder that holds the data"))
-	}
-}
-
-// model holds the file of a model that is served.
-func (c *checker) model(p study.Point) {
-	file := p.ModelFile()
-	if file == "" {
-		return
-	}
-	path := "workload.model"
-	if slices.Contains(c.study.Swept(), path) {
-		path = "sweep.model"
-	}
-	switch info, err := os.Stat(file); {
-	case err != nil:
-		c.add(c.study.Problem(path, fmt.Sprintf("%s does not exist on %s; relative paths start from the study file's folder%s", file, c.host, elsewhere)))
-	case !info.Mode().IsRegular():
-		c.add(c.study.Problem(path, file+" is not a file"))
-	}
-}
-
-// samples holds the files that requests to a model are made of, and their answers.
-func (c *checker) samples(p study.Point) {
-	w := p.Workload.Serve
-	if !p.Workload.Serves() || w.Inputs == "" {
-		return
-	}
-	if err, ok := errors.AsType[*samples.Error](samples.Check(w.Inputs.Of(), w.Outputs.Of(), w.Batch)); ok {
-		text := err.What()
-		if errors.Is(err, fs.ErrNotExist) {
-			text += "; relative paths start from the study file's folder" + elsewhere
-		}
-		c.add(c.study.Problem(err.Key, text))
-	}
 }
 
 // provides reports whether the nodes may have other programs on PATH, or other

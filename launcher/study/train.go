@@ -3,7 +3,6 @@ package study
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -102,10 +101,12 @@ func expandTrain(p *Point) map[string]string {
 		wrong["workload.epochs"] = "the training has no end; set epochs, max_steps or max_minutes (the first one reached ends it)"
 	}
 	if w.Until == "targets" && len(w.Targets) == 0 {
-		wrong["workload.until"] = "\"targets\" needs workload.targets, a list of accuracies like [0.75]"
+		wrong["workload.until"] = "\"targets\" needs workload.targets, a list such as [0.75] or [{ loss = 2.0 }]"
 	}
-	if w.Until == "targets" && slices.ContainsFunc(w.Targets, func(t measure.Target) bool { return t.Of != measure.OfAccuracy }) {
-		wrong["workload.until"] = "\"targets\" ends a run at its accuracies; of a loss the time is looked up afterwards: set max_steps or epochs, and leave until out"
+	for _, t := range w.Targets {
+		if w.Until == "targets" && !t.JudgesEvaluations() {
+			wrong["workload.until"] = fmt.Sprintf("\"targets\" ends a run at an accuracy, a loss or a perplexity of its evaluations, and the trainers know no %s: leave until out, and set epochs or max_steps; the time to the target is looked up afterwards", t.Of)
+		}
 	}
 	if w.Decay == "step" && len(w.DecayEpochs) == 0 {
 		wrong["workload.decay_epochs"] = "decay = \"step\" needs the epochs after which the learning rate drops to decay_factor of what it was, like [80, 120]"

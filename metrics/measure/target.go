@@ -196,6 +196,13 @@ func (t Target) Judges(accuracy float64, loss *float64) (x float64, ok bool) {
 	return 0, false
 }
 
+// JudgesEvaluations reports whether an evaluation with a loss is all it takes to judge
+// the target.
+func (t Target) JudgesEvaluations() bool {
+	_, ok := t.Judges(0, new(float64))
+	return ok
+}
+
 const (
 	toPrefix = "to_"
 	above    = "_above_"

@@ -106,6 +106,20 @@ class Trainer:
                                out_shardings=(self.by_sample,) * 2)
         return sum(p.size for p in self.parameters.values())
 
+    def gemm(self):
+        """As pytorch_trainer.py's: the best of some, in FLOP/s."""
+        if jax.default_backend() != "cpu":
+            return None
+        size = 1024
+        matrix = jnp.ones((size, size), self.dtype)
+        multiply = jax.jit(jnp.matmul)
+        times = []
+        for _ in range(9):  # XLA compiles in the first
+            begin = time.perf_counter()
+            multiply(matrix, matrix).block_until_ready()
+            times.append(time.perf_counter() - begin)
+        return 2 * size ** 3 / min(times[1:])
+
     def _sharding(self, size, shared):
         """Along the first axis, where the ranks divide it."""
         spec = jax.sharding.PartitionSpec()

@@ -73,7 +73,7 @@ class Rank:
         self.phase = "rendezvous"  # what an error is reported under
         self.built = False
         self.evaluated = -1  # step of the last evaluation
-        self.best = 0.0  # accuracy so far
+        self.best, self.least = 0.0, math.inf  # accuracy and loss so far
         self.last_vote = 0  # step, 1-based, of the last vote; 0: none
         self.next_vote = 0  # steps made before the next
         self.last_step = self.workload["max_steps"] or math.inf
@@ -191,7 +191,7 @@ class Rank:
                 self.phase = "evaluate"
                 interrupted = self.evaluate()
             if over or recipe.trained_enough(self.point, self.events.epochs,
-                                             self.best):
+                                             self.best, self.least):
                 return
             if interrupted:
                 raise self.told_to_stop()
@@ -372,6 +372,7 @@ class Rank:
                 " workload.learning_rate or lengthen workload.warmup_epochs")
         accuracy = correct / labels
         self.best = max(self.best, accuracy)
+        self.least = min(self.least, loss / labels)
         if self.world.rank == 0:
             self.events.evaluation(
                 accuracy=accuracy, loss=loss / labels,

@@ -60,13 +60,27 @@ def share(samples, rank, size):
     return rank * samples // size, (rank + 1) * samples // size
 
 
-def trained_enough(point, epochs, best):
-    """Whether no epoch is to follow; best is the accuracy reached so far."""
+def trained_enough(point, epochs, accuracy, loss):
+    """Whether no epoch is to follow; accuracy and loss are the best that the
+    test split has had so far."""
     workload = point["workload"]
     if 0 < workload["epochs"] <= epochs:
         return True
     return (workload["until"] == "targets" and
-            all(best >= target for target in workload["targets"] or ()))
+            all(reached(target, accuracy, loss)
+                for target in workload["targets"] or ()))
+
+
+def reached(target, accuracy, loss):
+    """A target is an accuracy, or text: "loss<=2", "perplexity<=20"."""
+    if not isinstance(target, str):
+        return accuracy >= target
+    of, value = target.split("<=")
+    if of == "perplexity":
+        loss = math.exp(min(loss, 700))  # above, it is no float
+    elif of != "loss":
+        raise ValueError(f"{target} is judged by no evaluation")
+    return loss <= float(value)
 
 
 def stream(seed, name, epoch=0):

@@ -1,5 +1,5 @@
 // Package dataset reads image classification data in CIFAR-10's binary format
-// and makes a synthetic data set of the same shape.
+// and makes a synthetic data set of the same shape; and it makes texts.
 //
 // Opening and loading are apart: Open… looks only at names and sizes, so that a
 // program knows how much data there is before its training clock starts, and

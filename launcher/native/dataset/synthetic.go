@@ -216,9 +216,14 @@ func (g *generator) split(stream uint64, n int) Split {
 	return s
 }
 
-// writeFile writes samples [from, to) of a stream. A file that could not be
-// finished is removed.
-func (g *generator) writeFile(path string, stream uint64, from, to int) (err error) {
+// writeFile writes samples [from, to) of a stream.
+func (g *generator) writeFile(path string, stream uint64, from, to int) error {
+	return create(path, func(w io.Writer) error { return g.write(w, stream, from, to) })
+}
+
+// create makes a file, by what write gives it. One that could not be finished is
+// removed.
+func create(path string, write func(io.Writer) error) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
@@ -231,7 +236,7 @@ func (g *generator) writeFile(path string, stream uint64, from, to int) (err err
 			os.Remove(path)
 		}
 	}()
-	return g.write(f, stream, from, to)
+	return write(f)
 }
 
 func (g *generator) write(w io.Writer, stream uint64, from, to int) error {

@@ -25,6 +25,7 @@ type loop struct {
 	ahead           chan struct{} // closed when the next step's batch is there; nil: nobody makes it
 	evaluated       int           // the step of the last evaluation; -1 before the first
 	best            float64       // accuracy so far
+	least           float64       // loss of an evaluation so far
 	interruptedLate bool          // during the last evaluation
 	votes           [3]float32
 	norms           *metrics.GradientSums // of the epoch so far
@@ -43,7 +44,7 @@ var errEnough = errors.New("the run has its whole length")
 
 // epochs trains until a limit is met.
 func (r *rank) epochs() error {
-	r.evaluated = -1
+	r.evaluated, r.least = -1, math.Inf(1)
 	for {
 		err := r.oneEpoch()
 		if err != nil && !errors.Is(err, errEnough) {
@@ -68,7 +69,7 @@ func (r *rank) epochs() error {
 
 func (r *rank) reached(targets []measure.Target) bool {
 	for _, t := range targets {
-		if !t.Reached(r.best) {
+		if x, ok := t.Judges(r.best, &r.least); !ok || !t.Reached(x) {
 			return false
 		}
 	}
@@ -292,7 +293,7 @@ func (r *rank) evaluate() error {
 		return in("evaluate", fmt.Errorf("training has diverged: the loss on the test split after step %d is not a finite number; lower workload.learning_rate or lengthen workload.warmup_epochs", r.step))
 	}
 	accuracy := float64(counts[0]) / float64(counts[1])
-	r.best = max(r.best, accuracy)
+	r.best, r.least = max(r.best, accuracy), min(r.least, mean)
 	if r.world.Rank == 0 {
 		seconds := time.Since(begin).Seconds()
 		if err := r.events.Write(metrics.Event{Evaluation: &metrics.Evaluation{

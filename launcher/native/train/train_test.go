@@ -525,6 +525,14 @@ func TestLimits(t *testing.T) {
 		{"targets", func(t *study.Train) {
 			t.Epochs, t.Until, t.Targets = 0, "targets", []measure.Target{measure.Accuracy(0.001), measure.Accuracy(0)}
 		}, func(s, e, v int) bool { return e == s/4 && v == e && e >= 1 && e < 50 }},
+		{"loss and perplexity", func(t *study.Train) {
+			t.Epochs, t.Until = 50, "targets"
+			t.Targets = []measure.Target{{Of: measure.OfLoss, Value: 1000, Better: measure.Lower}, {Of: measure.OfPerplexity, Value: 1e12, Better: measure.Lower}}
+		}, func(s, e, v int) bool { return s == 4 && e == 1 && v == 1 }},
+		{"a loss that is not met", func(t *study.Train) {
+			t.Epochs, t.Until = 2, "targets"
+			t.Targets = []measure.Target{measure.Accuracy(0.001), {Of: measure.OfLoss, Value: 0, Better: measure.Lower}}
+		}, func(s, e, v int) bool { return s == 8 && e == 2 && v == 2 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := point("cnn", 2, 8)
