@@ -75,6 +75,7 @@ func runCheck(ctx context.Context, o options) (*report, error) {
 		{"call overhead", c.overhead, false},
 		{"collective benchmark", c.benchmark, false},
 		{"scaling over GPUs", c.scaling, false},
+		{"energy by NVML", c.energy, false},
 		{"a whole study", c.study, true},
 		{"beside PyTorch", c.beside, true},
 	} {
