@@ -80,6 +80,9 @@ func (e *EmptyError) Error() string {
 	return fmt.Sprintf("no file there is named *%s; name another source, or set workload.generate to have samples made in a folder", strings.Join(e.Suffixes, " or *"))
 }
 
+// beingMade begins the name of the folder in which samples are made.
+const beingMade = ".being-made-"
+
 // Generate makes a source of n samples in a folder that has none: complete, and then
 // renamed, so that of several runs that do so one wins and none reads half a file.
 func Generate(name, folder string, n int, seed uint64) error {
@@ -90,7 +93,7 @@ func Generate(name, folder string, n int, seed uint64) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}
-	temporary, err := os.MkdirTemp(folder, ".being-made-")
+	temporary, err := os.MkdirTemp(folder, beingMade)
 	if err != nil {
 		return err
 	}

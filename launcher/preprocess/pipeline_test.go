@@ -148,6 +148,17 @@ func TestFind(t *testing.T) {
 	if _, err := Find(t.Context(), "gif", Folder(dir)); err == nil || !strings.Contains(err.Error(), "valid: ") {
 		t.Error(err)
 	}
+	// What another process is still making is not there yet.
+	half := filepath.Join(dir, beingMade+"1", "content")
+	if err := errors.Join(os.MkdirAll(half, 0o700), os.WriteFile(filepath.Join(half, "half.jpg"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := Find(t.Context(), "jpeg", Folder(dir)); !errors.As(err, &empty) {
+		t.Errorf("%v, %v", files, err)
+	}
+	if err := os.RemoveAll(filepath.Dir(half)); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 { // the second finds the first's
 		if err := Generate("jpeg", dir, 3, 1); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,6 +44,9 @@ func (folder Folder) List(_ context.Context, wanted func(string) bool) (files []
 	err = filepath.WalkDir(string(folder), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		if d.IsDir() && strings.HasPrefix(d.Name(), beingMade) {
+			return fs.SkipDir // another rank's, or another run's: not whole yet
 		}
 		if d.IsDir() || !wanted(path) {
 			return nil
