@@ -1,0 +1,113 @@
+package cpu
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/scalebench/scalebench/launcher/native/dataset"
+)
+
+// A way is where three steps led.
+type way struct {
+	parameters []float32
+	sides      []bool // of each input of a ReLU, and of the padding around them: above zero
+}
+
+// threeSteps trains resnet20 as ranks of 2 images do that sum their gradients; each
+// pixel is changed before.
+func threeSteps(t *testing.T, ranks int, data *dataset.Data, change func(float32) float32) (w way) {
+	t.Helper()
+	const batch = 2
+	engines := make([]*Engine, ranks)
+	for r := range engines {
+		engines[r] = newEngine(t, Options{Model: "resnet20", Batch: batch, GlobalBatch: ranks * batch, Seed: 42, Momentum: 0.9, WeightDecay: 1e-4})
+	}
+	next := 0
+	for range 3 {
+		sum := make([]float32, len(engines[0].parameters))
+		for _, e := range engines {
+			images, labels := e.Input()
+			for i := range batch {
+				dataset.Decode(data.Train.Image(next), dataset.Identity, image(images, i, dataset.ImageBytes))
+				labels[i] = data.Train.Labels[next]
+				next++
+			}
+			for i := range images {
+				images[i] = change(images[i])
+			}
+			if _, _, err := e.Gradient(context.Background(), batch); err != nil {
+				t.Fatal(err)
+			}
+			for i, g := range e.gradients[:len(sum)] {
+				sum[i] += g
+			}
+			for _, l := range e.net.layers {
+				u, convolution := l.(*unit)
+				if !convolution {
+					continue
+				}
+				for i := range batch {
+					for _, v := range u.outcome(0, i, false) {
+						w.sides = append(w.sides, v > 0)
+					}
+				}
+			}
+		}
+		for _, e := range engines {
+			copy(e.gradients, sum)
+			e.Update(0.002)
+		}
+	}
+	w.parameters = slices.Clone(engines[0].parameters)
+	return w
+}
+
+// How far rounding alone takes three steps: the same training, with each pixel moved by
+// at most one unit in its last place. As long as every input of a ReLU stays on its
+// side of zero, it is a few units in the last place of the parameters; where one of
+// the millions does not, its gradient comes or goes, and the parameters end some 10⁻⁵
+// apart. So the engine for GPUs, whose sums are made in another order, cannot
+// come nearer than that to this one in every training (docs/gpu.md).
+func TestDriftOfRounding(t *testing.T) {
+	source, err := dataset.OpenSynthetic(dataset.SyntheticOptions{TrainSamples: 24, TestSamples: 1, Seed: 42})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := source.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := threeSteps(t, 4, data, func(v float32) float32 { return v })
+	stayed, crossed := 0, 0
+	for seed := range uint64(25) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		got := threeSteps(t, 4, data, func(v float32) float32 {
+			return []float32{v, math.Nextafter32(v, 9), math.Nextafter32(v, -9)}[random.IntN(3)]
+		})
+		apart := 0.0
+		for i, v := range got.parameters {
+			apart = max(apart, math.Abs(float64(v-want.parameters[i])))
+		}
+		others := 0
+		for i, above := range got.sides {
+			if above != want.sides[i] {
+				others++
+			}
+		}
+		t.Logf("%d inputs of a ReLU on the other side of zero: parameters up to %.2g apart", others, apart)
+		if others > 0 {
+			crossed++
+		} else if stayed++; apart > 1e-6 { // parameters are below 8, whose last place is 5·10⁻⁷
+			t.Errorf("no input of a ReLU is on the other side of zero, and parameters are %g apart", apart)
+		}
+		if !(apart <= 1e-3) {
+			t.Errorf("parameters are %g apart", apart)
+		}
+	}
+	if stayed == 0 || crossed == 0 {
+		t.Errorf("%d trainings stayed on their sides of zero, %d did not; want some of each", stayed, crossed)
+	}
+}
