@@ -259,14 +259,6 @@ func (c *Comm) settle(ctx context.Context, phase string) error {
 	})
 }
 
-// A collective of few bytes is over after some microseconds and a step waits for
-// it, so that waiting begins with asking again and again. A sleep, however short
-// it is meant to be, lasts about a millisecond.
-const (
-	askFor = 2 * time.Millisecond
-	pause  = 200 * time.Microsecond
-)
-
 func (c *Comm) until(ctx context.Context, phase string, ready func() (bool, error)) error {
 	begin := time.Now()
 	for {
@@ -277,9 +269,7 @@ func (c *Comm) until(ctx context.Context, phase string, ready func() (bool, erro
 		if err := c.overdue(ctx, phase); err != nil {
 			return err
 		}
-		if time.Since(begin) > askFor {
-			time.Sleep(pause)
-		}
+		Pause(time.Since(begin))
 	}
 }
 

@@ -23,7 +23,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"syscall"
 	"time"
 	"unsafe"
 
@@ -227,14 +226,6 @@ func (e *Engine) outcome(n int) (loss float64, correct int) {
 	return loss, correct
 }
 
-// A step is over after milliseconds, and what comes next waits for it: waiting begins
-// with asking again and again. Then it sleeps, in a way that lasts hardly longer than
-// it is told to.
-const (
-	askFor = 2 * time.Millisecond
-	pause  = 50 * time.Microsecond
-)
-
 // await returns when what is on the stream that computes has been done. Meanwhile
 // another rank may give up, and the GPU may hang.
 func (e *Engine) await(ctx context.Context) error {
@@ -262,10 +253,7 @@ func (e *Engine) await(ctx context.Context) error {
 		if err := e.seat.Others(); err != nil {
 			return err
 		}
-		if waited > askFor {
-			nap := syscall.NsecToTimespec(int64(pause))
-			_ = syscall.Nanosleep(&nap, nil) // a signal may end it early
-		}
+		nccl.Pause(waited)
 	}
 }
 
