@@ -23,18 +23,7 @@ import (
 const kernels = "../cuda/testdata/kernels"
 
 // built is the double.
-var built = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "double")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	path, err := double.BuildKernels(dir, "libcublas-double.so", os.DirFS(kernels))
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
+var built = sync.OnceValues(func() ([]byte, error) { return double.Library(os.DirFS(kernels)) })
 
 // library puts the double where a test asks for it: a file of its own is a library
 // of its own, which counts anew.

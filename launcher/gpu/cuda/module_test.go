@@ -25,18 +25,7 @@ type bench struct {
 }
 
 // built is the double with that kernel.
-var built = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "double")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	path, err := double.BuildKernels(dir, "libcuda-double.so", os.DirFS("testdata/kernels"))
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
+var built = sync.OnceValues(func() ([]byte, error) { return double.Library(os.DirFS("testdata/kernels")) })
 
 func scalePTX(t *testing.T) string {
 	t.Helper()

@@ -31,25 +31,12 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(rankVariable); name != "" {
 		os.Exit(beRank(name))
 	}
-	os.Exit(withDouble(m.Run))
-}
-
-// withDouble makes the double what nccl.Open and cuda.Open find here.
-func withDouble(run func() int) int {
-	dir, err := os.MkdirTemp("", "double")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	path, err := double.Build(dir, "libnccl-double.so")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	os.Setenv(nccl.Variable, path)
-	os.Setenv(cuda.Variable, path)
-	return run()
+	// The double is what nccl.Open and cuda.Open find here.
+	os.Exit(double.During(nil, func(path string) int {
+		os.Setenv(nccl.Variable, path)
+		os.Setenv(cuda.Variable, path)
+		return m.Run()
+	}))
 }
 
 // open gives a test the double as its process's NCCL and driver.

@@ -56,7 +56,15 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(withDouble(m.Run))
+	// Tests of results use the double, unless they are to run on a GPU; tests of faults
+	// do in any case.
+	os.Exit(double.During(kernel.Source(), func(path string) int {
+		for _, variable := range []string{cuda.Variable, cublas.Variable, nccl.Variable} {
+			doubles = append(doubles, variable+"="+path)
+		}
+		doubles = append(doubles, "CUDA_DOUBLE_GPUS=4")
+		return m.Run()
+	}))
 }
 
 func beRank(text []byte) error {
@@ -88,27 +96,6 @@ func beRank(text []byte) error {
 // doubles is the environment in which the double is what is found of CUDA, cuBLAS and
 // NCCL.
 var doubles []string
-
-// withDouble builds the double. Tests of results use it, unless they are to run on a
-// GPU; tests of faults do in any case.
-func withDouble(run func() int) int {
-	dir, err := os.MkdirTemp("", "double")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	path, err := double.BuildKernels(dir, "libgpu-double.so", kernel.Source())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	for _, variable := range []string{cuda.Variable, cublas.Variable, nccl.Variable} {
-		doubles = append(doubles, variable+"="+path)
-	}
-	doubles = append(doubles, "CUDA_DOUBLE_GPUS=4")
-	return run()
-}
 
 // libraries is the environment of so many ranks in a test of results.
 func libraries(t *testing.T, ranks int) []string {

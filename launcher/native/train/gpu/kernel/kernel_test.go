@@ -1,7 +1,6 @@
 package kernel_test
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -21,23 +20,10 @@ func TestMain(m *testing.M) {
 	if double.OnGPU() {
 		os.Exit(m.Run())
 	}
-	os.Exit(withDouble(m.Run))
-}
-
-func withDouble(run func() int) int {
-	dir, err := os.MkdirTemp("", "double")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	path, err := double.BuildKernels(dir, "libcuda-double.so", kernel.Source())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	os.Setenv(cuda.Variable, path)
-	return run()
+	os.Exit(double.During(kernel.Source(), func(path string) int {
+		os.Setenv(cuda.Variable, path)
+		return m.Run()
+	}))
 }
 
 // A bench is a device with the kernels loaded, and what lies on it.
