@@ -135,9 +135,7 @@ func TestSlurmDoctor(t *testing.T) {
 	b.write("begin.toml", "[options]\nbegin = \"now+1hour\"\n[[partitions]]\nname = \"main\"\n")
 	b.must(0, &rows, "doctor", "--site", "begin.toml", "--timeout", "3s", "--format", "json")
 	expectRows(t, rows, "probe job | main | not tested | job … is still PENDING (BeginTime) after 3s and was cancelled")
-	if jobs := queued(t, c); jobs != "" {
-		t.Errorf("jobs were left behind: %s", jobs)
-	}
+	b.emptied(c) // earlier calls' jobs may still be ending
 
 	// A node that does not see the runs folder.
 	runs := filepath.Join(b.dir, "runs")
@@ -166,16 +164,4 @@ func onNode(t *testing.T, c *slurmtest.Cluster, node string, command ...string) 
 	if out, err := exec.Command("nsenter", append([]string{"--target", strings.Fields(string(pid))[0], "--mount"}, command...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%q on %s: %v\n%s", command, node, err, out)
 	}
-}
-
-// queued are the jobs that wait or run.
-func queued(t *testing.T, c *slurmtest.Cluster) string {
-	t.Helper()
-	cmd := exec.Command(filepath.Join(c.Dir, "bin", "squeue"), "--noheader")
-	cmd.Env = c.Env()
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("squeue: %v\n%s", err, out)
-	}
-	return strings.TrimSpace(string(out))
 }
