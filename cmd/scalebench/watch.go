@@ -41,6 +41,9 @@ func watchCommand(s *session) *cli.Command {
 			if err := checkInterval(interval); err != nil {
 				return err
 			}
+			if s.format != table.FormatTable {
+				return &usageError{err: fmt.Errorf("watch has no --format %s: it prints a line for each change", s.format), hint: "`scalebench status --format " + s.format + "` prints the table once."}
+			}
 			folders, err := s.folders(c.Context, c.Args().First())
 			if err != nil {
 				return err
