@@ -65,7 +65,7 @@ func plotCommand(s *session) *cli.Command {
 func figureHelp() string {
 	var b strings.Builder
 	for _, k := range figure.Presets() {
-		fmt.Fprintf(&b, "  %-11s %s\n", k.Name, k.About)
+		fmt.Fprintf(&b, "  %-18s %s\n", k.Name, k.About)
 	}
 	return b.String()
 }

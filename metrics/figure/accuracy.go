@@ -1,9 +1,9 @@
 package figure
 
 import (
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
@@ -13,38 +13,71 @@ import (
 // manyLooks is how many kinds of line one tells apart where they cross.
 const manyLooks = 14
 
-// accuracy draws one thin line a run, of accuracy on the test split against
-// the time since training began.
-func accuracy(curves []scaling.Curve, obs []scaling.Observation) (chart, error) {
-	return traces(curves, obs, func(longest float64) axis { return timeAxis("training time", longest) },
-		func(e scaling.Evaluation) float64 { return e.Seconds })
+// judged is what evaluations found, as one line a run draws it.
+type judged struct {
+	of    string // what targets call it
+	title string
+	log   bool
+	value func(scaling.Evaluation) (float64, bool)
 }
 
-// accuracyBySamples draws it against the samples trained on over all ranks:
-// lines that part here have learnt differently from the same data, whatever
-// their speed. That is what a batch too large to converge looks like.
-func accuracyBySamples(curves []scaling.Curve, obs []scaling.Observation) (chart, error) {
-	return traces(curves, obs, func(most float64) axis {
-		a := newAxis("samples trained on")
+var (
+	accuracies = judged{measure.OfAccuracy, "test accuracy", false, func(e scaling.Evaluation) (float64, bool) {
+		return e.Accuracy, e.Accuracy >= 0 && e.Accuracy <= 1
+	}}
+	losses = judged{measure.OfLoss, "test loss", false, func(e scaling.Evaluation) (float64, bool) {
+		if e.Loss == nil {
+			return 0, false
+		}
+		return *e.Loss, true
+	}}
+	// Of a perplexity's beginning and end the ratio tells, as the difference of losses.
+	perplexities = judged{measure.OfPerplexity, "test perplexity", true, func(e scaling.Evaluation) (float64, bool) {
+		if e.Loss == nil {
+			return 0, false
+		}
+		return math.Exp(*e.Loss), true
+	}}
+)
+
+// againstTime draws one thin line a run, against the time since training began.
+func (j judged) againstTime(curves []scaling.Curve, obs []scaling.Observation) (chart, error) {
+	return j.traces(curves, obs, func(longest float64) axis { return timeAxis("training time", longest) },
+		func(_ scaling.Observation, e scaling.Evaluation) float64 { return e.Seconds })
+}
+
+// againstSamples draws it against the samples trained on over all ranks: lines that
+// part here have learnt differently from the same data, whatever their speed. That is
+// what a batch too large to converge looks like. Where every run says how many tokens
+// a sample has, it is against tokens, of which samples of other lengths have others.
+func (j judged) againstSamples(curves []scaling.Curve, obs []scaling.Observation) (chart, error) {
+	what := "samples"
+	each := func(o scaling.Observation) float64 { return 1 }
+	if j.of != measure.OfAccuracy && !slices.ContainsFunc(obs, func(o scaling.Observation) bool { return !(o.Values[measure.TokensPerSample] >= 1) }) {
+		what = "tokens"
+		each = func(o scaling.Observation) float64 { return o.Values[measure.TokensPerSample] }
+	}
+	return j.traces(curves, obs, func(most float64) axis {
+		a := newAxis(what + " trained on")
 		if most >= 1e6 {
 			a.unit, a.title = 1e6, a.title+" (millions)"
 		}
 		return a
-	}, func(e scaling.Evaluation) float64 { return float64(e.Samples) })
+	}, func(o scaling.Observation, e scaling.Evaluation) float64 { return float64(e.Samples) * each(o) })
 }
 
-// traces draws one line a run, of accuracy against at.
-func traces(curves []scaling.Curve, obs []scaling.Observation, along func(most float64) axis, at func(scaling.Evaluation) float64) (chart, error) {
+// traces draws one line a run, against at.
+func (j judged) traces(curves []scaling.Curve, obs []scaling.Observation, along func(most float64) axis, at func(scaling.Observation, scaling.Evaluation) float64) (chart, error) {
 	byRun := make(map[string]scaling.Observation, len(obs))
 	longest := 0.0
 	for _, o := range obs {
 		byRun[o.Run] = o
-		for _, p := range trace(o, at) {
+		for _, p := range j.trace(o, at) {
 			longest = max(longest, p.X)
 		}
 	}
-	c := chart{x: along(longest), y: newAxis("test accuracy"), scattered: true}
-	c.x.zero, c.y.zero = true, true
+	c := chart{x: along(longest), y: newAxis(j.title), scattered: true}
+	c.x.zero, c.y.zero, c.y.log = true, !j.log, j.log
 	var targets []float64
 	style, lines, missed := 0, 0, 0
 	var labels, ends []Mark
@@ -67,14 +100,14 @@ func traces(curves []scaling.Curve, obs []scaling.Observation, along func(most f
 			}
 			for _, r := range p.Runs {
 				o := byRun[r.ID]
-				line := trace(o, at)
+				line := j.trace(o, at)
 				if len(line) == 0 {
 					continue
 				}
 				lines++
 				end := Mark{Kind: End, Series: name, Points: line[len(line)-1:], style: style}
 				for _, target := range o.Targets() {
-					if target.Of != measure.OfAccuracy {
+					if target.Of != j.of {
 						continue // of another axis
 					}
 					targets = insert(targets, target.Value)
@@ -102,7 +135,7 @@ func traces(curves []scaling.Curve, obs []scaling.Observation, along func(most f
 		}
 	}
 	if lines == 0 {
-		return chart{}, errors.New("nothing to draw: no run has an evaluation")
+		return chart{}, fmt.Errorf("nothing to draw: no run has an evaluation%s", map[bool]string{true: " with a loss"}[j.of != measure.OfAccuracy])
 	}
 	for _, t := range targets {
 		c.add(Mark{Kind: Target, Points: []XY{{0, t}, {longest, t}}, style: -1})
@@ -122,16 +155,19 @@ func traces(curves []scaling.Curve, obs []scaling.Observation, along func(most f
 		c.caption = append(c.caption, "Every run reached its targets.")
 	}
 	err := c.fit()
-	c.y.max = min(c.y.max, 1.05)
+	if j.of == measure.OfAccuracy {
+		c.y.max = min(c.y.max, 1.05)
+	}
 	return c, err
 }
 
-// trace is a run's accuracy against at, without what is no number.
-func trace(o scaling.Observation, at func(scaling.Evaluation) float64) []XY {
+// trace is a run's line against at, without what is no number.
+func (j judged) trace(o scaling.Observation, at func(scaling.Observation, scaling.Evaluation) float64) []XY {
 	var line []XY
 	for _, e := range o.Evaluations {
-		if x := at(e); x >= 0 && !math.IsInf(x, 1) && e.Accuracy >= 0 && e.Accuracy <= 1 {
-			line = append(line, XY{x, e.Accuracy})
+		y, ok := j.value(e)
+		if x := at(o, e); ok && x >= 0 && !math.IsInf(x, 1) && y >= 0 && !math.IsInf(y, 1) {
+			line = append(line, XY{x, y})
 		}
 	}
 	return line

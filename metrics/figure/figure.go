@@ -87,10 +87,34 @@ type Preset struct {
 
 func goals(m measure.Measure) bool { return m.Missable }
 
+// The figures of what evaluations find of a loss. Their names hold a hyphen, for a
+// user's own measure may be called loss.
+const (
+	LossTime          = "loss-time"
+	LossSamples       = "loss-samples"
+	PerplexityTime    = "perplexity-time"
+	PerplexitySamples = "perplexity-samples"
+)
+
+// OfLosses are those of them that show what targets of this kind are about.
+func OfLosses(of string) []string {
+	switch of {
+	case measure.OfLoss:
+		return []string{LossTime, LossSamples}
+	case measure.OfPerplexity:
+		return []string{PerplexityTime, PerplexitySamples}
+	}
+	return nil
+}
+
+func (k Preset) ofLosses() bool {
+	return slices.Contains(append(OfLosses(measure.OfLoss), OfLosses(measure.OfPerplexity)...), k.Name)
+}
+
 // OfCurves reports whether curves of trainings over workers are all it needs, so that
 // Draw draws it of any that are.
 func (k Preset) OfCurves() bool {
-	return k.draw != nil && k.axis == "" && k.Measure != measure.JoulesPerSample
+	return k.draw != nil && k.axis == "" && k.Measure != measure.JoulesPerSample && !k.ofLosses()
 }
 
 // Utilisation is the name of the figure that is of one run.
@@ -104,8 +128,12 @@ func Presets() []Preset {
 		{"efficiency", "Efficiency against workers", "speedup divided by the factor in workers", single(efficiency), "", "", nil},
 		{"throughput", "Throughput against workers", "samples a second, against ideal", single(throughput), "", measure.Throughput, nil},
 		{"tta", "Time to accuracy against workers", "time to each target accuracy", single(timeToAccuracy), "", "", goals},
-		{"accuracy", "Accuracy against time", "one line per run, against time", single(accuracy), "", "", goals},
-		{"samples", "Accuracy against samples", "one line per run, against samples trained on", single(accuracyBySamples), "", "", goals},
+		{"accuracy", "Accuracy against time", "one line per run, against time", single(accuracies.againstTime), "", "", goals},
+		{"samples", "Accuracy against samples", "one line per run, against samples trained on", single(accuracies.againstSamples), "", "", goals},
+		{LossTime, "Loss against time", "loss of evaluations, one line per run, against time", single(losses.againstTime), "", "", goals},
+		{LossSamples, "Loss against samples", "the same against samples, or tokens, trained on", single(losses.againstSamples), "", "", goals},
+		{PerplexityTime, "Perplexity against time", "perplexity of evaluations against time", single(perplexities.againstTime), "", "", goals},
+		{PerplexitySamples, "Perplexity against samples", "the same against samples, or tokens, trained on", single(perplexities.againstSamples), "", "", goals},
 		{"breakdown", "Where the time goes", "where the time of a step goes", breakdown, "", "", nil},
 		{"ranks", "Step times of each rank", "step times of each rank, at the most workers", nil, "", "", nil},
 		{"cost", "Cost against time", "cost against time, of a service against demand, by the site file's [[prices]]", nil, "", "", goals},
@@ -145,8 +173,7 @@ func Find(name string) (Preset, bool) {
 }
 
 // Draw lays out one kind of figure over the curves. The observations are those
-// that the curves were made of; only "accuracy",
-// "samples" and "breakdown" read them. Throughput,
+// that the curves were made of; only what evaluations found and "breakdown" are of them. Throughput,
 // speedup and efficiency refuse curves without a base.
 func Draw(kind string, curves []scaling.Curve, obs []scaling.Observation, o Options) (*Drawing, error) {
 	draw, err := builder(kind, curves, o)

@@ -203,8 +203,16 @@ func (s *Study) figures(r *report.Report) {
 	for _, c := range s.Curves {
 		frameworks[c.Framework] = true
 	}
+	asked := map[string]bool{} // figures of losses, where a target is of one
+	for _, o := range s.Observations {
+		for _, t := range o.Targets() {
+			for _, name := range figure.OfLosses(t.Of) {
+				asked[name] = true
+			}
+		}
+	}
 	for _, k := range figure.Presets() {
-		if !k.OfCurves() || !s.Trains {
+		if !k.OfCurves() && !asked[k.Name] || !s.Trains {
 			continue
 		}
 		kind := k.Name
