@@ -33,6 +33,7 @@ var rides = []ride{
 	{"pytorch-ddp", "pytorch2", []string{"torch"}, "srun", 2, 2, false},
 	{"pytorch-ddp", "pytorch2", []string{"torch"}, "torchrun", 2, 2, false},
 	{"pytorch-fsdp", "pytorch2", []string{"torch"}, "srun", 2, 2, true},
+	{"deepspeed", "deepspeed", []string{"torch", "deepspeed"}, "srun", 2, 2, true},
 	{"pytorch-horovod", "pytorch", []string{"torch", "horovod"}, "srun", 2, 2, false},
 	{"tensorflow-horovod", "tensorflow", []string{"tensorflow", "horovod"}, "srun", 2, 2, false},
 	{"keras-horovod", "tensorflow", []string{"tensorflow", "keras", "horovod"}, "srun", 2, 2, false},

@@ -23,9 +23,20 @@ func TestFrameworksDecoderSteps(t *testing.T) {
 		"pytorch-fsdp, hybrid": {pytorchFSDPName, "pytorch_fsdp", "llama-100k", 4, func(w *study.Train) {
 			w.Shard, w.MicroBatch = 2, 1
 		}},
-		"jax":         {jaxName, "jax_trainer", "llama-100k", 2, func(*study.Train) {}},
-		"jax, zero 3": {jaxName, "jax_trainer", "gpt-100k", 2, func(w *study.Train) { w.Zero, w.MicroBatch, w.Checkpointing = 3, 2, true }},
-		"jax, hybrid": {jaxName, "jax_trainer", "llama-100k", 4, func(w *study.Train) { w.Zero, w.Shard = 3, 2 }},
+		"deepspeed":         {deepspeedName, "deepspeed_zero", "llama-100k", 2, func(w *study.Train) { w.MicroBatch = 2 }},
+		"deepspeed, zero 1": {deepspeedName, "deepspeed_zero", "llama-100k", 2, func(w *study.Train) { w.Zero = 1 }},
+		"deepspeed, zero 2": {deepspeedName, "deepspeed_zero", "gpt-100k", 2, func(w *study.Train) {
+			w.Zero, w.MicroBatch, w.Checkpointing = 2, 2, true
+		}},
+		// DeepSpeed keeps parameters of less than 100,000 numbers whole.
+		"deepspeed, zero 3": {deepspeedName, "deepspeed_zero", "gpt-100k hidden=512", 2, func(w *study.Train) {
+			w.Zero, w.MicroBatch, w.Checkpointing = 3, 2, true
+		}},
+		"deepspeed, zero 3, adamw": {deepspeedName, "deepspeed_zero", "llama-100k hidden=512", 2, func(w *study.Train) { adam(w, "adamw"); w.Zero = 3 }},
+		"deepspeed, zero 1, adam":  {deepspeedName, "deepspeed_zero", "llama-100k", 2, func(w *study.Train) { adam(w, "adam"); w.Zero = 1 }},
+		"jax":                      {jaxName, "jax_trainer", "llama-100k", 2, func(*study.Train) {}},
+		"jax, zero 3":              {jaxName, "jax_trainer", "gpt-100k", 2, func(w *study.Train) { w.Zero, w.MicroBatch, w.Checkpointing = 3, 2, true }},
+		"jax, hybrid":              {jaxName, "jax_trainer", "llama-100k", 4, func(w *study.Train) { w.Zero, w.Shard = 3, 2 }},
 		// Adam moves a weight by the rate however small its gradient is: see
 		// TestStepsAsPyTorch, whose ε this is.
 		"jax, adam":  {jaxName, "jax_trainer", "llama-100k", 2, func(w *study.Train) { adam(w, "adam"); w.Zero = 1 }},
@@ -53,7 +64,7 @@ func adam(w *study.Train, name string) {
 
 // TestFrameworksDecoderRun is TestDecoderRun for them.
 func TestFrameworksDecoderRun(t *testing.T) {
-	for _, name := range []string{pytorchFSDPName, jaxName} {
+	for _, name := range []string{pytorchFSDPName, deepspeedName, jaxName} {
 		t.Run(name, func(t *testing.T) {
 			p := decoderPoint(t, "llama-100k", 2)
 			p.Framework = name

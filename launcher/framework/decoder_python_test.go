@@ -259,15 +259,17 @@ func TestDecoderChecks(t *testing.T) {
 		change    func(*study.Point)
 		path, say string
 	}{
-		"native":      {native, func(*study.Point) {}, "workload.model", "is not a model of the native trainer"},
-		"horovod":     {pytorchHorovod, func(*study.Point) {}, "workload.model", "pytorch-horovod has no language models; pytorch-ddp"},
-		"ddp zero":    {pytorchDDP, func(p *study.Point) { p.Workload.Train.Zero = 3 }, "workload.zero", "shares nothing out"},
-		"fsdp zero":   {pytorchFSDP, func(p *study.Point) { p.Workload.Train.Zero = 1 }, "workload.zero", "has no stage 1; valid: 2, 3"},
-		"ddp shard":   {pytorchDDP, func(p *study.Point) { p.Workload.Train.Shard = 2 }, "workload.shard", "no groups of ranks"},
-		"fp16":        {pytorchDDP, func(p *study.Point) { p.Workload.Train.Precision = "fp16" }, "workload.precision", "but not in fp16"},
-		"images":      {pytorchDDP, func(p *study.Point) { p.Data.Kind = "cifar10" }, "data.kind", "is a language model and cannot be trained on"},
-		"no path":     {pytorchDDP, func(p *study.Point) { p.Data.Path = "" }, "data.path", "train.txt and test.txt"},
-		"fsdp images": {pytorchFSDP, func(p *study.Point) { p.Workload.Train.Model, p.Architecture = "cnn", study.Point{}.Architecture }, "workload.model", "is not a model of pytorch-fsdp"},
+		"native":          {native, func(*study.Point) {}, "workload.model", "is not a model of the native trainer"},
+		"horovod":         {pytorchHorovod, func(*study.Point) {}, "workload.model", "pytorch-horovod has no language models; pytorch-ddp"},
+		"ddp zero":        {pytorchDDP, func(p *study.Point) { p.Workload.Train.Zero = 3 }, "workload.zero", "shares nothing out"},
+		"fsdp zero":       {pytorchFSDP, func(p *study.Point) { p.Workload.Train.Zero = 1 }, "workload.zero", "has no stage 1; valid: 2, 3"},
+		"deepspeed shard": {deepspeed, func(p *study.Point) { p.Workload.Train.Shard = 2 }, "workload.shard", "no groups of ranks"},
+		"deepspeed bf16":  {deepspeed, func(p *study.Point) { p.Workload.Train.Precision = "bf16" }, "workload.precision", "set zero = 1, 2 or 3"},
+		"ddp shard":       {pytorchDDP, func(p *study.Point) { p.Workload.Train.Shard = 2 }, "workload.shard", "no groups of ranks"},
+		"fp16":            {pytorchDDP, func(p *study.Point) { p.Workload.Train.Precision = "fp16" }, "workload.precision", "but not in fp16"},
+		"images":          {pytorchDDP, func(p *study.Point) { p.Data.Kind = "cifar10" }, "data.kind", "is a language model and cannot be trained on"},
+		"no path":         {pytorchDDP, func(p *study.Point) { p.Data.Path = "" }, "data.path", "train.txt and test.txt"},
+		"fsdp images":     {pytorchFSDP, func(p *study.Point) { p.Workload.Train.Model, p.Architecture = "cnn", study.Point{}.Architecture }, "workload.model", "is not a model of pytorch-fsdp"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := decoderPoint(t, "llama-100k", 2)
@@ -279,7 +281,10 @@ func TestDecoderChecks(t *testing.T) {
 	}
 	p := decoderPoint(t, "llama-100k", 2)
 	p.Workload.Train.Precision = "bf16"
-	for _, f := range []Framework{pytorchDDP, pytorchFSDP} {
+	for _, f := range []Framework{pytorchDDP, pytorchFSDP, deepspeed} {
+		if f.Name == deepspeedName {
+			p.Workload.Train.Zero = 2
+		}
 		if wrong := f.Check(p); len(wrong) > 0 {
 			t.Errorf("%s: %v", f.Name, wrong)
 		}

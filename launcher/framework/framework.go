@@ -158,7 +158,7 @@ const PythonVariable = "SCALEBENCH_PYTHON"
 const DataVariable = "SCALEBENCH_DATA"
 
 // All lists the frameworks, in the order in which they are offered.
-var All = []Framework{native, pytorchDDP, pytorchFSDP, pytorchHorovod, tensorflowHorovod, kerasHorovod, tensorflowMultiworker, kerasMirrored, jax, mxnet, triton, mlserver, kserve, onnxruntime, command}
+var All = []Framework{native, pytorchDDP, pytorchFSDP, deepspeed, pytorchHorovod, tensorflowHorovod, kerasHorovod, tensorflowMultiworker, kerasMirrored, jax, mxnet, triton, mlserver, kserve, onnxruntime, command}
 
 // Find returns the framework of a name. The error lists the valid ones.
 func Find(name string) (Framework, error) {

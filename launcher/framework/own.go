@@ -95,7 +95,9 @@ func (l layout) check(name string, p study.Point, wrong map[string]string) {
 }
 
 // withDecoders are the frameworks that train language models.
-func withDecoders() []string { return []string{pytorchDDPName, pytorchFSDPName, jaxName} }
+func withDecoders() []string {
+	return []string{pytorchDDPName, pytorchFSDPName, deepspeedName, jaxName}
+}
 
 // sgdOnly refuses optimizers that a framework's program does not have.
 func sgdOnly(name string, p study.Point, wrong map[string]string) map[string]string {

@@ -45,7 +45,7 @@ def build(point):
 // equal weights, other than those of rank 0's share alone.
 func TestFrameworksOwnModelAndData(t *testing.T) {
 	for name, model := range map[string]string{
-		"pytorch-horovod": ownModel, "mxnet": ownGluonModel, "tensorflow-horovod": ownKerasModel, "keras-horovod": ownKerasModel,
+		"pytorch-horovod": ownModel, "deepspeed": ownModel, "mxnet": ownGluonModel, "tensorflow-horovod": ownKerasModel, "keras-horovod": ownKerasModel,
 		"tensorflow-multiworker": ownKerasModel, "keras-mirrored": ownKerasModel,
 	} {
 		t.Run(name, func(t *testing.T) {

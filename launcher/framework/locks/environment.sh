@@ -6,7 +6,8 @@
 #
 # A family is a folder beside this file: requirements.txt is what pip installs,
 # built.txt (if any) what is then compiled against it with the variables of
-# build.env; venv.options (if any) is what python -m venv is told. The
+# build.env; venv.options (if any) is what python -m venv is told; base.txt (if
+# any) names another family, whose packages this one sees beside its own. The
 # environment's folder is named by the hash of all of them and of the Python, so
 # that a changed lock gets a new one.
 #
@@ -22,7 +23,9 @@ if ! [ -f "$lock/requirements.txt" ]; then
 fi
 python=${PYTHON:-/usr/bin/python3}
 cache=${SCALEBENCH_FRAMEWORKS:-${XDG_CACHE_HOME:-$HOME/.cache}/scalebench/frameworks}
-hash=$({ "$python" -c 'import platform; print(platform.python_version(), platform.machine())'; cat "$lock"/*; } | sha256sum | cut -c1-12)
+base=
+if [ -f "$lock/base.txt" ]; then base=$("${BASH_SOURCE[0]}" "$(<"$lock/base.txt")"); fi
+hash=$({ "$python" -c 'import platform; print(platform.python_version(), platform.machine())'; cat "$lock"/*; echo -n "${base#"$cache"}"; } | sha256sum | cut -c1-12)
 home=$cache/$family-$hash
 mkdir -p "$cache"
 exec 9>"$cache/.$family-$hash.lock"
@@ -35,6 +38,10 @@ if ! [ -f "$home/complete" ]; then
 	if [ -f "$lock/venv.options" ]; then read -ra options <"$lock/venv.options"; fi
 	# One compiler at a time unless told otherwise: some files take gigabytes.
 	if ! { "$python" -m venv "${options[@]}" "$home" &&
+		if [ -n "$base" ]; then
+			packages='import sysconfig; print(sysconfig.get_path("purelib"))'
+			"$base" -c "$packages" >"$("$home/bin/python" -c "$packages")/base.pth"
+		fi &&
 		"$home/bin/pip" install --no-deps -r "$lock/requirements.txt" &&
 		if [ -f "$lock/built.txt" ]; then
 			# shellcheck disable=SC2046 # one word per variable

@@ -30,8 +30,9 @@ def main(names):
                 if not module.gloo_built():
                     raise ImportError("Horovod was built without gloo")
         versions = {}
-        for library in ("horovod", "torch", "tensorflow", "jax", "mxnet",
-                        "pytriton", "mlserver", "kserve", "onnxruntime"):
+        for library in ("horovod", "torch", "deepspeed", "tensorflow", "jax",
+                        "mxnet", "pytriton", "mlserver", "kserve",
+                        "onnxruntime"):
             if library in sys.modules:
                 versions[library] = getattr(sys.modules[library],
                                             "__version__", "?")

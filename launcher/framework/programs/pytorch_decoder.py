@@ -124,13 +124,16 @@ class Decoder(nn.Module):
         return self.output(x)
 
 
-def build(point):
-    """The model of a point, without values: on no device. fill gives it both.
+def build(point, within=None):
+    """The model of a point, without values: on no device, or as a context
+    makes it. fill gives it both.
     """
     shape = decoder.Shape(point)
-    with _nowhere():
+    with within or _nowhere():
         model = Decoder(shape, point["workload"].get("checkpointing", False))
-    there = [(name, tuple(p.shape)) for name, p in model.named_parameters()]
+    # DeepSpeed keeps the whole shape of what it shares out.
+    there = [(name, tuple(getattr(p, "ds_shape", p.shape)))
+             for name, p in model.named_parameters()]
     if there != list(shape.parameters()):
         raise AssertionError("pytorch_decoder.py and decoder.py disagree on"
                              " the model's parameters")
