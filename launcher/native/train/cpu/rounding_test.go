@@ -16,9 +16,9 @@ type way struct {
 	sides      []bool // of each input of a ReLU, and of the padding around them: above zero
 }
 
-// threeSteps trains resnet20 as ranks of 2 images do that sum their gradients; each
+// trainRanks trains resnet20 as ranks of 2 images do that sum their gradients; each
 // pixel is changed before.
-func threeSteps(t *testing.T, ranks int, data *dataset.Data, change func(float32) float32) (w way) {
+func trainRanks(t *testing.T, ranks int, data *dataset.Data, change func(float32) float32) (w way) {
 	t.Helper()
 	const batch = 2
 	engines := make([]*Engine, ranks)
@@ -80,11 +80,11 @@ func TestDriftOfRounding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := threeSteps(t, 4, data, func(v float32) float32 { return v })
+	want := trainRanks(t, 4, data, func(v float32) float32 { return v })
 	stayed, crossed := 0, 0
 	for seed := range uint64(25) {
 		random := rand.New(rand.NewPCG(seed, 5))
-		got := threeSteps(t, 4, data, func(v float32) float32 {
+		got := trainRanks(t, 4, data, func(v float32) float32 {
 			return []float32{v, math.Nextafter32(v, 9), math.Nextafter32(v, -9)}[random.IntN(3)]
 		})
 		apart := 0.0
