@@ -57,7 +57,7 @@ func TestPatterns(t *testing.T) {
 		o          Options
 		want, note string
 	}{
-		{"median", steps, Pattern{Unit: "img/s", Per: "step"}, Options{}, "3 throughput 20 samples/s median of 3", "the median of 3 values in the log, one per step"},
+		{"median", steps, Pattern{Unit: "img/s", Per: "step"}, Options{}, "3 throughput 20 samples/s median of 3", "the median of 3 values in the log, one per step, for all workers together"},
 		{"mean", steps, Pattern{Unit: "img/s", Per: "step", Reduce: "mean"}, Options{}, "3 throughput 30 samples/s mean of 3", ""},
 		{"sum", steps, Pattern{Unit: "img/s", Reduce: "sum"}, Options{}, "3 throughput 90 samples/s sum of 3", ""},
 		{"last", steps, Pattern{Unit: "img/s", Reduce: "last"}, Options{}, "3 throughput 60 samples/s last of 3", ""},

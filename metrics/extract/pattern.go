@@ -271,7 +271,11 @@ func (l *log) matches(c *compiled, all []match) error {
 	if err != nil {
 		return err
 	}
-	return l.reducedBy(c, matchValues(all), scale, invert, c.note(len(all)))
+	note := c.note(len(all))
+	if strings.HasSuffix(c.unit.base, "/s") && !c.unit.steps { // of = "rank" where it is one rank's
+		note += ", for all workers together"
+	}
+	return l.reducedBy(c, matchValues(all), scale, invert, note)
 }
 
 // note says what a user's figure is.
