@@ -75,6 +75,9 @@ claim
 finish() {
   local code=$? record=$run_dir/exit-$restart.json job nodes
   trap - EXIT
+  # scancel signals srun and this script one after the other, and srun may have
+  # ended before the script hears of it.
+  if [ "$code" = 143 ] && [ -z "$signal" ]; then sleep 1; fi
   job=$(tr -cd '0-9A-Za-z_+' <<<"$job_id") nodes=$(tr -cd '][0-9A-Za-z_.,-' <<<"${SLURM_JOB_NODELIST-}")
   if printf '{"exit_code":%d,"signal":"%s","start_unix":%s,"end_unix":%s,"job_id":"%s","nodelist":"%s","restart":%d}\n' \
     "$code" "$signal" "$started" "$(date +%s.%N)" "$job" "$nodes" "$restart" | dd of="$record.tmp" conv=fsync 2>/dev/null; then
