@@ -10,7 +10,6 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/pricing"
 	"github.com/scalebench/scalebench/launcher/study"
-	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/cost"
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/report/tables"
@@ -246,22 +245,8 @@ func (s *session) resources(ctx context.Context, o curveOptions) (obs []scaling.
 	if len(obs) == 0 {
 		return nil, nil, nil, &usageError{err: fmt.Errorf("study %q has no good run yet", name), hint: s.rerun(ctx, db, o.study, name) + "."}
 	}
-	filter.Statuses = []metrics.Status{metrics.OutOfMemory}
-	rows, err := db.Runs(ctx, filter)
-	if err == nil {
-		err = db.Describe(ctx, rows)
-	}
-	if err != nil {
-		return nil, nil, nil, storeError(err)
-	}
-	known := map[string]bool{}
-	for _, r := range rows {
-		if !known[r.Point] {
-			known[r.Point] = true
-			exhausted = append(exhausted, scaling.Planned{Point: r.Point, Framework: r.Framework, Workers: r.Workers, Parameters: r.Parameters})
-		}
-	}
-	return obs, exhausted, warnings, nil
+	exhausted, err = exhaustedPoints(ctx, db, filter)
+	return obs, exhausted, warnings, err
 }
 
 // kept is the measure that less of a resource must not cost: the one that is named,

@@ -155,6 +155,13 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 	if err != nil {
 		return nil, err
 	}
+	unfit, err := unfitPoints(ctx, db, store.Filter{Study: name, Where: o.where}, obs)
+	if err != nil {
+		return nil, err
+	}
+	planned = slices.DeleteFunc(planned, func(p scaling.Planned) bool { // nothing is to be measured there
+		return slices.ContainsFunc(unfit, func(u scaling.Planned) bool { return u.Point == p.Point })
+	})
 	if len(obs) == 0 && (len(planned) == 0 || o.where != "") {
 		for _, w := range warnings {
 			s.warn("%s", w)
@@ -179,6 +186,9 @@ func (s *session) analyse(ctx context.Context, o curveOptions) (*analysis, error
 		return nil, unanswered(err)
 	}
 	answer.Warnings = append(warnings, answer.Warnings...)
+	if len(unfit) > 0 {
+		answer.Warnings = append(answer.Warnings, doNotFit(unfit))
+	}
 	if answer.Kind == "train" {
 		benchmarks, _, err := db.Select(ctx, store.Filter{Kind: "collective"})
 		if err != nil {

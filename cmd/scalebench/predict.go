@@ -179,12 +179,6 @@ func withoutFollowing(parameters map[string]any) map[string]any {
 	return parameters
 }
 
-// exhausted are the points that ran out of memory.
-func (s *session) exhausted(ctx context.Context, o curveOptions) ([]scaling.Planned, error) {
-	_, list, _, err := s.resources(ctx, o)
-	return list, err
-}
-
 // layoutKeys are what a layout was asked to be.
 type layoutKeys map[string]string
 
