@@ -29,11 +29,11 @@ func (s *Study) Lengths(p *Plan) (says []string, doubts Problems) {
 		}
 		if w.Limit != "" {
 			loads += len(w.Batch) * usualProbes
-			parts = append(parts, fmt.Sprintf("a search of usually %d loads per batch", usualProbes))
+			parts = append(parts, fmt.Sprintf("a search of about %d loads per batch", usualProbes))
 		}
 		each := time.Duration(w.Duration)
 		length := time.Duration(loads) * each
-		say := fmt.Sprintf("each run: %s, %v each: about %v beside starting the replicas", strings.Join(parts, " and "), each, length)
+		say := fmt.Sprintf("each run: %s, %v each: about %v, plus start-up", strings.Join(parts, " and "), each, length)
 		if !slices.Contains(says, say) {
 			says = append(says, say)
 		}

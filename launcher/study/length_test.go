@@ -7,11 +7,11 @@ import (
 
 func TestLengths(t *testing.T) {
 	for keys, want := range map[string]struct{ says, doubt string }{
-		"threads = [1, 4]\nbatch = [1, 8]\nduration = \"30s\"": {"each run: 4 loads, 30s each: about 2m0s beside starting the replicas", ""},
+		"threads = [1, 4]\nbatch = [1, 8]\nduration = \"30s\"": {"each run: 4 loads, 30s each: about 2m0s, plus start-up", ""},
 		"threads = [1]\nrate = [50]\nduration = \"1s\"\nlimit = { p95 = \"20ms\" }": {
-			"each run: 2 loads and a search of usually 10 loads per batch, 1s each: about 12s beside starting the replicas", ""},
+			"each run: 2 loads and a search of about 10 loads per batch, 1s each: about 12s, plus start-up", ""},
 		"batch = [1, 8]\nduration = \"10m\"\nlimit = { p95 = \"20ms\" }": {
-			"each run: a search of usually 10 loads per batch, 10m0s each: about 3h20m0s beside starting the replicas",
+			"each run: a search of about 10 loads per batch, 10m0s each: about 3h20m0s, plus start-up",
 			"the loads of a run take about 3h20m0s, and the limit is 1h0m0s; raise it, or shorten workload.duration"},
 	} {
 		s, err := Parse("study.toml", []byte(serving("model = \"m\"\n"+keys)), []Framework{{Name: "native"}})

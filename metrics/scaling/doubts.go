@@ -111,7 +111,7 @@ func Remarks(curves []Curve) []Remark {
 			}
 		}
 		for _, w := range texts {
-			where := Places(c.Axis, places[w]...) + ": "
+			where := c.Places(places[w]...) + ": "
 			if axis(c.Axis).within() && len(places[w]) == len(c.Points) {
 				where = "" // what is true of the runs is true at every place within them
 			}
@@ -166,7 +166,7 @@ func runDoubts(c Curve) []Remark {
 		}
 		// A run may be at several places, and have several doubts of a kind.
 		k.all, k.doubt.Runs = distinctIDs(k.all), distinctIDs(k.doubt.Runs)
-		where := Places(c.Axis, k.places...) + ": "
+		where := c.Places(k.places...) + ": "
 		if axis(c.Axis).within() {
 			where = "" // of the whole runs, not of places within them
 		}

@@ -45,7 +45,7 @@ func (s *Store) explain(g *guard, what string, err error) error {
 	case answer.Code == minio.NoSuchKey, answer.StatusCode == http.StatusNotFound && answer.Code != "":
 		return fmt.Errorf("cannot %s: it is gone from %s since it was listed (%s)", what, server, said)
 	case answer.StatusCode == http.StatusPreconditionFailed:
-		return fmt.Errorf("cannot %s: it has another content on %s than when it was listed", what, server)
+		return fmt.Errorf("cannot %s: its content on %s has changed since it was listed", what, server)
 	case answer.Code == "AuthorizationHeaderMalformed", answer.Code == "PermanentRedirect", answer.StatusCode == http.StatusMovedPermanently:
 		return fmt.Errorf("cannot %s: bucket %q is not in region %s (%s); set AWS_REGION", what, s.bucket, s.access.Region, said)
 	case answer.Code == "RequestTimeTooSkewed":
