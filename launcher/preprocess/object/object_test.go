@@ -254,7 +254,7 @@ func TestReadFails(t *testing.T) {
 		want  string
 	}{
 		"gone":     {answer(404, errorXML("NoSuchKey", "")), nil, "it is gone from http://"},
-		"replaced": {answer(412, errorXML("PreconditionFailed", "")), nil, "another content"},
+		"replaced": {answer(412, errorXML("PreconditionFailed", "")), nil, "has changed since"},
 		"refused":  {answer(403, errorXML("AccessDenied", "")), nil, "may not do this"},
 		"size":     {answer(200, "short"), nil, "answers with 5 bytes, and listed " + size},
 		"cut":      {func(w http.ResponseWriter, _ *http.Request) bool { part(w); panic(http.ErrAbortHandler) }, nil, "broke off after 100 of " + size + " bytes"},
