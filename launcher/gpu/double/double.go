@@ -39,6 +39,10 @@
 //	NCCL_DOUBLE_HANG=5         this operation never begins on this rank
 //	NCCL_DOUBLE_ERROR=5        this one ends in an error that NCCL reports later
 //	NCCL_DOUBLE_CORRUPT=5      this one's result has a wrong bit on this rank
+//
+// CUDA_DOUBLE_CALLS=file has a process write down what it calls, in order: the function,
+// the number of the stream, from 1, or 0, and the event. Only what asks for properties
+// and errors is left out.
 package double
 
 import (
@@ -80,7 +84,7 @@ func BuildKernels(dir, name string, kernels fs.FS, without ...string) (string, e
 	for _, symbol := range without {
 		args = append(args, "-D"+symbol+"=without_"+symbol)
 	}
-	for _, file := range []string{"reduce.c", "driver.c", "module.c", "cublas.c", "nccl.c"} {
+	for _, file := range []string{"reduce.c", "driver.c", "stream.c", "module.c", "cublas.c", "nccl.c"} {
 		args = append(args, filepath.Join(work, "source", file))
 	}
 	if kernels != nil {

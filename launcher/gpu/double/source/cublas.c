@@ -38,6 +38,7 @@ cublasStatus_t cublasGetProperty(int which, int *v) {
 }
 
 cublasStatus_t cublasCreate_v2(struct cublasContext **out) {
+	write_down(__func__, NULL, NULL);
 	if (current_device() < 0 || device_error() != 0) return NOT_INITIALIZED;
 	if (setting("CUBLAS_DOUBLE_OUT_OF_MEMORY", 0) != 0) return ALLOC_FAILED;
 	*out = calloc(1, sizeof **out);
@@ -46,6 +47,7 @@ cublasStatus_t cublasCreate_v2(struct cublasContext **out) {
 }
 
 cublasStatus_t cublasDestroy_v2(struct cublasContext *h) {
+	write_down(__func__, NULL, NULL);
 	if (h == NULL) return NOT_INITIALIZED;
 	free(h);
 	return 0;
@@ -54,6 +56,7 @@ cublasStatus_t cublasDestroy_v2(struct cublasContext *h) {
 // A new stream takes the workspace away, as cuBLAS does it.
 cublasStatus_t cublasSetStream_v2(struct cublasContext *h, struct stream *s) {
 	if (h == NULL) return NOT_INITIALIZED;
+	write_down(__func__, s, NULL);
 	h->stream = s;
 	h->workspace = NULL;
 	return 0;
@@ -61,6 +64,7 @@ cublasStatus_t cublasSetStream_v2(struct cublasContext *h, struct stream *s) {
 
 cublasStatus_t cublasSetWorkspace_v2(struct cublasContext *h, void *at, size_t bytes) {
 	if (h == NULL) return NOT_INITIALIZED;
+	write_down(__func__, h->stream, NULL);
 	if (at == NULL || bytes == 0 || (uintptr_t)at % 256 != 0) return INVALID_VALUE;
 	h->workspace = at;
 	return 0;
@@ -164,6 +168,7 @@ static atomic_long products;
 
 cublasStatus_t cublasGemmEx(struct cublasContext *h, int ta, int tb, int m, int n, int k, const float *alpha, const void *a, int type_a, int lda, const void *b, int type_b, int ldb, const float *beta, void *c, int type_c, int ldc, int compute, int algorithm) {
 	if (h == NULL || h->stream == NULL || h->workspace == NULL) return NOT_INITIALIZED;
+	write_down(__func__, h->stream, NULL);
 	if (current_device() != h->device || device_error() != 0) return EXECUTION_FAILED;
 	if (m < 0 || n < 0 || k < 0 || ta < 0 || ta > 1 || tb < 0 || tb > 1 || alpha == NULL || beta == NULL || algorithm != -1) return INVALID_VALUE;
 	if (lda < (ta ? k : m) || lda < 1 || ldb < (tb ? n : k) || ldb < 1 || ldc < m || ldc < 1) return INVALID_VALUE;

@@ -37,14 +37,25 @@ struct stream;
 void stream_enqueue(struct stream *s, void (*work)(void *), const void *of, size_t bytes);
 // Whether what is put into the stream goes into a graph instead.
 int stream_captures(struct stream *s);
+int stream_number(const struct stream *s); // from 1, in the order in which they were made
+// Waits for all streams. A task that hangs makes this wait for ever, as CUDA does.
+void wait_for_device(void);
 // The GPU that is current on this thread, or -1.
 int current_device(void);
 // The error that the device met, or 0. It is final: work does nothing any more,
 // and every call answers it.
 CUresult device_error(void);
-void device_fail(CUresult r);
+void set_device_error(CUresult r);
+void device_fail(CUresult r); // and wakes those that wait
 
-#define NEED_CONTEXT \
+// Writes a call down, where that is asked for, with the stream and the event that it is
+// about; NULL: none.
+struct event;
+void write_down(const char *call, const struct stream *s, const struct event *e);
+
+#define NEED_CONTEXT NEED_CONTEXT_ON(NULL, NULL)
+#define NEED_CONTEXT_ON(stream, event) \
+	write_down(__func__, stream, event); \
 	if (current_device() < 0) return CUDA_INVALID_CONTEXT; \
 	if (device_error() != 0) return device_error()
 

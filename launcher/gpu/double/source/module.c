@@ -132,7 +132,7 @@ static void run(void *of) {
 static atomic_long launches;
 
 CUresult cuLaunchKernel(const struct kernel *k, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, struct stream *s, void **parameters, void **extra) {
-	NEED_CONTEXT;
+	NEED_CONTEXT_ON(s, NULL);
 	if (k == NULL || s == NULL || extra != NULL || parameters == NULL || parameters[0] == NULL) return CUDA_INVALID_VALUE;
 	if (gx < 1 || gx > 0x7fffffff || gy != 1 || gz != 1 || bx < 1 || bx > 1024 || by != 1 || bz != 1 || shared != 0) return CUDA_INVALID_VALUE;
 	long number = atomic_fetch_add(&launches, 1) + 1;

@@ -272,6 +272,8 @@ static _Thread_local int depth;
 static _Thread_local ncclComm_t grouped;
 
 static ncclResult_t issue(int kind, const void *send, void *recv, size_t count, int type, int reduction, int root, ncclComm_t c, struct stream *s) {
+	static const char *const names[] = {"ncclAllReduce", "ncclBroadcast", "ncclReduceScatter", "ncclAllGather"};
+	write_down(names[kind], s, NULL);
 	if (current_device() != c->device) return refuse(UNHANDLED_CUDA, "another device is current on this thread, or none");
 	if (type < 0 || type >= TYPES) return refuse(INVALID_ARGUMENT, "this type is none of the double's");
 	if (reduction < 0 || reduction >= REDUCTIONS || root < 0 || root >= c->size) return refuse(INVALID_ARGUMENT, "no such reduction or root");

@@ -1,0 +1,159 @@
+//go:build cgo
+
+package gpu_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/scalebench/scalebench/launcher/native/train/cpu"
+	"github.com/scalebench/scalebench/launcher/native/train/gpu"
+)
+
+// A call is what the double wrote down of one.
+type call struct {
+	name   string
+	stream int
+	event  string
+}
+
+func callsOf(t *testing.T, file string) (list []call) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var c call
+		if _, err := fmt.Sscan(line, &c.name, &c.stream, &c.event); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// stepsOf cuts the calls of a training up before each batch's copy to the device: a
+// copy that nothing waits for, on the stream that computes.
+func stepsOf(list []call, compute int) (steps [][]call) {
+	for i, c := range list {
+		begins := c.name == "cuMemcpyHtoDAsync_v2" && c.stream == compute && i+1 < len(list) && list[i+1].name != "cuStreamSynchronize"
+		if begins {
+			steps = append(steps, nil)
+		}
+		if n := len(steps); n > 0 {
+			steps[n-1] = append(steps[n-1], c)
+		}
+	}
+	return steps
+}
+
+// A step allocates nothing and waits for nothing before all of the pass is on its
+// streams. Buckets of gradients are reduced on a stream of their own, each behind an
+// event of the stream that computes, the first while there is still much of the
+// backward pass to ask for; and nothing that computes waits for a reduction.
+func TestCallsOfAStep(t *testing.T) {
+	allowed := []string{"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuLaunchKernel", "cublasGemmEx", "cuGraphLaunch",
+		"cuEventRecord", "cuStreamWaitEvent", "cuEventQuery", "cuStreamQuery", "cuEventElapsedTime", "ncclAllReduce"}
+	for _, test := range []struct {
+		name, model, environment string
+		ranks, buckets           int
+	}{
+		// Of 14.7 MB and of 1.1 MB: docs/trainer.md.
+		{"graphs", "mlp", "", 2, 5},
+		{"kernel by kernel", "mlp", gpu.GraphsVariable + "=0", 2, 5},
+		{"a deep network", "resnet20", "", 2, 2},
+		{"alone", "cnn", "", 1, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := point(test.model, test.ranks, 1)
+			p.Data.TrainSamples = 6 * test.ranks
+			dir, own := t.TempDir(), map[int][]string{}
+			for r := range test.ranks {
+				own[r] = []string{"CUDA_DOUBLE_CALLS=" + filepath.Join(dir, fmt.Sprint(r)), test.environment}
+			}
+			list, _ := run(t, p, 0, doubles, own, nil)
+			for r, o := range list {
+				if o.failed {
+					t.Fatalf("rank %d: %s", r, o.said)
+				}
+				all := callsOf(t, filepath.Join(dir, fmt.Sprint(r)))
+				compute := all[slices.IndexFunc(all, func(c call) bool { return c.name == "cublasSetStream_v2" })].stream
+				steps := stepsOf(all, compute)
+				if len(steps) < 6 {
+					t.Fatalf("rank %d: %d steps", r, len(steps))
+				}
+				// In the first two libraries are loaded and graphs made; the last is followed
+				// by the end of the epoch.
+				for i, s := range steps[2:5] {
+					if err := checkStep(s, compute, test.buckets, allowed); err != nil {
+						t.Errorf("rank %d, step %d: %v\n%v", r, i+3, err, s)
+					}
+				}
+			}
+			if n := test.buckets; n > 0 {
+				if cuts := cpu.Cuts(cpu.MaxVotes + int(list[0].first(t, "train").Train.Parameters)); len(cuts)-1 != n {
+					t.Errorf("%d buckets, want %d", len(cuts)-1, n)
+				}
+			}
+		})
+	}
+}
+
+func checkStep(s []call, compute, buckets int, allowed []string) error {
+	for _, c := range s {
+		if !slices.Contains(allowed, c.name) {
+			return fmt.Errorf("it calls %s", c.name)
+		}
+	}
+	computes := func(c call) bool {
+		return c.stream == compute && (c.name == "cuLaunchKernel" || c.name == "cublasGemmEx" || c.name == "cuGraphLaunch")
+	}
+	waits := slices.IndexFunc(s, func(c call) bool { return c.name == "cuEventQuery" || c.name == "cuStreamQuery" })
+	if waits < 0 {
+		return fmt.Errorf("it waits for nothing")
+	}
+	lastOfPass := -1
+	for i, c := range s[:waits] {
+		if computes(c) {
+			lastOfPass = i
+		}
+	}
+	// After the pass the host only waits, and has the optimiser make its step.
+	after := slices.DeleteFunc(slices.Clone(s[waits:]), func(c call) bool { return !computes(c) })
+	if last := s[len(s)-1]; lastOfPass < 0 || len(after) != 1 || after[0] != last || last.name != "cuLaunchKernel" {
+		return fmt.Errorf("after it began to wait it computes %v; want one kernel, at its end", after)
+	}
+	reductions, before, previous := 0, 0, 0
+	for i, c := range s {
+		switch {
+		case c.name == "cuStreamWaitEvent" && c.stream == compute:
+			return fmt.Errorf("what computes waits for another stream")
+		case c.name != "ncclAllReduce":
+			continue
+		case c.stream == compute:
+			return fmt.Errorf("a reduction is on the stream that computes")
+		}
+		reductions++
+		if i < lastOfPass {
+			before++
+		}
+		wait := slices.IndexFunc(s[previous:i], func(d call) bool { return d.name == "cuStreamWaitEvent" && d.stream == c.stream }) + previous
+		previous = i
+		if wait < 1 || s[wait].name != "cuStreamWaitEvent" || s[wait-1] != (call{"cuEventRecord", compute, s[wait].event}) {
+			return fmt.Errorf("reduction %d waits for no event of what computes", reductions)
+		}
+		// By the device's clock: an event on either side of it.
+		if left, right := s[i-1], s[i+1]; left.name != "cuEventRecord" || right.name != "cuEventRecord" || left.stream != c.stream || right.stream != c.stream {
+			return fmt.Errorf("reduction %d is between %v and %v", reductions, left, right)
+		}
+	}
+	if reductions != buckets || buckets > 0 && before == 0 {
+		return fmt.Errorf("%d reductions, %d of them asked for before the end of the pass; want %d and 1 or more", reductions, before, buckets)
+	}
+	return nil
+}
