@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/scalebench/scalebench/launcher/gpu/double"
 	"github.com/scalebench/scalebench/launcher/rundir"
 	"github.com/scalebench/scalebench/metrics"
 )
@@ -61,11 +62,33 @@ func (l *localRun) scalebench(t testing.TB, arguments ...string) *exec.Cmd {
 		Env: append(os.Environ(), "SCALEBENCH_DB="+filepath.Join(l.dir, "history.db"), "NO_COLOR=1", "HOME="+l.dir)}
 }
 
+// An engine is what the ranks of failingStudy train with.
+type engine struct {
+	worker, device string
+	environment    string // lines of the site file
+}
+
+// onCPUs and onGPUs are the two that there are; GPUs, cuBLAS and NCCL are the double.
+func onCPUs(t *testing.T) engine { return engine{buildWorker(t), "cpu", ""} }
+
+func onGPUs(t *testing.T) engine {
+	library, err := double.BuildKernels(t.TempDir(), "libgpu-double.so", os.DirFS("../../launcher/native/train/gpu/kernel"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	environment := fmt.Sprintf("CUDA_DOUBLE_GPUS = \"%d\"\n", failingRanks)
+	for _, variable := range []string{"SCALEBENCH_CUDA", "SCALEBENCH_CUBLAS", "SCALEBENCH_NCCL"} {
+		environment += fmt.Sprintf("%s = %q\n", variable, library)
+	}
+	return engine{program(t, "scalebench-worker-gpu"), "gpu", environment}
+}
+
 // startFailing starts failingStudy. The ranks wait for each other for as long as
 // timeout.
-func startFailing(t *testing.T, worker, timeout string) *localRun {
+func startFailing(t *testing.T, e engine, timeout string) *localRun {
 	t.Helper()
-	return startLocal(t, failingRanks, failingStudy, fmt.Sprintf("worker = %q\n[environment]\nSCALEBENCH_PEER_TIMEOUT = %q\n", worker, timeout))
+	study := failingStudy + fmt.Sprintf("[resources]\ndevice = %q\n", e.device)
+	return startLocal(t, failingRanks, study, fmt.Sprintf("worker = %q\n[environment]\nSCALEBENCH_PEER_TIMEOUT = %q\n%s", e.worker, timeout, e.environment))
 }
 
 // startLocal returns when all ranks train.
@@ -209,13 +232,17 @@ func (l *localRun) said(t *testing.T, cause string, ranks ...int) (at float64) {
 
 // A failure on one rank is everybody's, within the deadline, says whose it was,
 // and leaves no process.
-func TestLocalFailures(t *testing.T) {
-	worker := buildWorker(t)
+func TestLocalFailures(t *testing.T) { localFailures(t, onCPUs(t)) }
+
+// The same where a rank waits for its GPU, or for NCCL.
+func TestLocalFailuresOnGPUs(t *testing.T) { localFailures(t, onGPUs(t)) }
+
+func localFailures(t *testing.T, e engine) {
 	const timeout, slack = 10.0, 30.0 // seconds: enough for a busy machine, half of the patience that would pass for notice
 	now := func() float64 { return float64(time.Now().UnixNano()) / 1e9 }
 
 	t.Run("killed rank", func(t *testing.T) {
-		l := startFailing(t, worker, "60s")
+		l := startFailing(t, e, "60s")
 		if info, err := os.Stat(l.run.Nonce()); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("the nonce is %v (%v), want mode 0600", info.Mode(), err)
 		}
@@ -229,7 +256,7 @@ func TestLocalFailures(t *testing.T) {
 		}
 	})
 	t.Run("killed supervisor", func(t *testing.T) {
-		l := startFailing(t, worker, "60s")
+		l := startFailing(t, e, "60s")
 		if err := syscall.Kill(l.watches[1], syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +264,7 @@ func TestLocalFailures(t *testing.T) {
 		l.said(t, "rank 1 is gone", 0, 2)
 	})
 	t.Run("stopped rank", func(t *testing.T) {
-		l := startFailing(t, worker, fmt.Sprint(timeout, "s"))
+		l := startFailing(t, e, fmt.Sprint(timeout, "s"))
 		begin := now()
 		if err := syscall.Kill(l.ranks[1], syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
@@ -248,7 +275,7 @@ func TestLocalFailures(t *testing.T) {
 		}
 	})
 	t.Run("lost connections", func(t *testing.T) {
-		l := startFailing(t, worker, "60s")
+		l := startFailing(t, e, "60s")
 		begin := now()
 		disconnect(t, l.ranks[1])
 		l.ended(t, `rank \d is gone`)

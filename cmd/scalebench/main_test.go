@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -64,8 +65,8 @@ var built struct {
 	dir string
 }
 
-// program is the path of a real program: scalebench, as a user has it, or
-// scalebench-worker.
+// program is the path of a real program: scalebench, as a user has it,
+// scalebench-worker, or scalebench-worker-gpu.
 func program(t testing.TB, name string) string {
 	t.Helper()
 	built.Lock()
@@ -74,10 +75,15 @@ func program(t testing.TB, name string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	build := exec.Command("go", "build", "-o", path, module+"/cmd/"+name)
-	if name == "scalebench-worker" {
+	source, onGPUs := strings.CutSuffix(name, "-gpu")
+	build := exec.Command("go", "build", "-o", path)
+	switch {
+	case onGPUs:
+		build.Args = append(build.Args, "-tags", "gpu")
+	case name == "scalebench-worker":
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	}
+	build.Args = append(build.Args, module+"/cmd/"+source)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

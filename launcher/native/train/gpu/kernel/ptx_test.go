@@ -52,12 +52,11 @@ func TestPTXIsCompiled(t *testing.T) {
 }
 
 // The same source compiles for AMD's GPUs, to their assembly: every kernel is there,
-// and keeps what it computes with in registers.
+// and keeps what it computes with in registers. These are printed.
 func TestCompilesForAMD(t *testing.T) {
-	kernels := regexp.MustCompile(`(?m)^\s*\.amdhsa_kernel (\w+)$`)
-	scratch := regexp.MustCompile(`(?m)^\s*\.private_segment_fixed_size: (\d+)$`)
-	want := slices.Sorted(slices.Values(names))
-	for _, architecture := range []string{"gfx906", "gfx908", "gfx90a", "gfx1030"} {
+	architectures := []string{"gfx906", "gfx908", "gfx90a", "gfx1030"}
+	var all []map[string]map[string]int
+	for _, architecture := range architectures {
 		path := filepath.Join(t.TempDir(), "kernels.s")
 		out, err := exec.Command("clang-14", "-x", "hip", "-nogpuinc", "-nogpulib", "--cuda-device-only", "--offload-arch="+architecture,
 			"-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-S", "-o", path, "source/kernels.cu").CombinedOutput()
@@ -68,33 +67,69 @@ func TestCompilesForAMD(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var found []string
-		for _, m := range kernels.FindAllStringSubmatch(string(text), -1) {
-			found = append(found, m[1])
-		}
-		slices.Sort(found)
-		if diff := cmp.Diff(want, found); diff != "" {
-			t.Errorf("%s: kernels (-loaded +compiled):\n%s", architecture, diff)
-		}
-		sizes := scratch.FindAllStringSubmatch(string(text), -1)
-		if len(sizes) != len(want) {
-			t.Errorf("%s: the scratch memory of %d kernels is said, of %d", architecture, len(sizes), len(want))
-		}
-		for _, m := range sizes {
-			if m[1] != "0" {
-				t.Errorf("%s: a kernel takes %s bytes of scratch memory", architecture, m[1])
+		all = append(all, metadata(t, string(text)))
+	}
+	table := ""
+	for _, name := range names {
+		table += fmt.Sprintf("%28s", name)
+		for i, list := range all {
+			fields, there := list[name]
+			if !there {
+				t.Fatalf("%s has no kernel %s", architectures[i], name)
 			}
+			for _, of := range []string{"private_segment_fixed_size", "group_segment_fixed_size", "vgpr_spill_count", "sgpr_spill_count"} {
+				if n, there := fields[of]; !there || n != 0 {
+					t.Errorf("%s for %s: %s is %d (said: %v), want 0", name, architectures[i], of, n, there)
+				}
+			}
+			table += fmt.Sprintf("%5d%5d", fields["vgpr_count"], fields["sgpr_count"])
+		}
+		table += "\n"
+	}
+	for i, list := range all {
+		if len(list) != len(names) {
+			t.Errorf("%d kernels for %s; %d are loaded", len(list), architectures[i], len(names))
 		}
 	}
+	t.Logf("vector and scalar registers for %v; no scratch memory, no spills, no memory of a group:\n%s", architectures, table)
+}
+
+var (
+	metadataName  = regexp.MustCompile(`^    \.name: +(\w+)$`)
+	metadataCount = regexp.MustCompile(`^    \.(\w+): +(\d+)$`)
+)
+
+// metadata is what assembly for AMD's GPUs says of each kernel, in YAML at its end.
+func metadata(t *testing.T, assembly string) map[string]map[string]int {
+	_, text, ok := strings.Cut(assembly, "amdhsa.kernels:\n")
+	if !ok {
+		t.Fatal("the assembly says nothing of kernels")
+	}
+	text, _, _ = strings.Cut(text, "\namdhsa.")
+	list := map[string]map[string]int{}
+	for _, kernel := range strings.Split("\n"+text, "\n  - ")[1:] {
+		name, counts := "", map[string]int{}
+		for line := range strings.Lines("    " + kernel) {
+			line = strings.TrimSuffix(line, "\n")
+			if m := metadataName.FindStringSubmatch(line); m != nil {
+				name = m[1]
+			} else if m := metadataCount.FindStringSubmatch(line); m != nil {
+				counts[m[1]] = number(t, m[2])
+			}
+		}
+		list[name] = counts
+	}
+	return list
 }
 
 // A usage is what a kernel takes of a GPU, as ptxas -v prints it.
-type usage struct{ registers, stack, spills int }
+type usage struct{ registers, stack, spills, shared int }
 
 var (
 	compiling = regexp.MustCompile(`Compiling entry function '(\w+)'`)
 	stack     = regexp.MustCompile(`(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads`)
 	used      = regexp.MustCompile(`Used (\d+) registers`)
+	shared    = regexp.MustCompile(`(\d+) bytes smem`)
 )
 
 func number(t *testing.T, s string) int {
@@ -121,6 +156,9 @@ func assemble(t *testing.T, ptxas, architecture string) map[string]usage {
 			u.stack, u.spills = number(t, m[1]), number(t, m[2])+number(t, m[3])
 		} else if m := used.FindStringSubmatch(line); m != nil {
 			u.registers = number(t, m[1])
+			if m := shared.FindStringSubmatch(line); m != nil {
+				u.shared = number(t, m[1])
+			}
 		} else {
 			continue
 		}
@@ -152,8 +190,8 @@ func TestAssembles(t *testing.T) {
 			if !ok || u.registers == 0 {
 				t.Fatalf("ptxas for %s says nothing of %s", architectures[i], name)
 			}
-			if u.stack > 0 || u.spills > 0 {
-				t.Errorf("%s for %s: %d bytes of stack, %d bytes of spills", name, architectures[i], u.stack, u.spills)
+			if u.stack > 0 || u.spills > 0 || u.shared > 0 {
+				t.Errorf("%s for %s: %d bytes of stack, %d bytes of spills, %d bytes of shared memory", name, architectures[i], u.stack, u.spills, u.shared)
 			}
 			row += fmt.Sprintf(" %d |", u.registers)
 		}
@@ -164,7 +202,7 @@ func TestAssembles(t *testing.T) {
 			t.Errorf("%d kernels for %s; %d are loaded", len(list), architectures[i], len(names))
 		}
 	}
-	t.Logf("registers of each thread; no stack, no spills:\n%s", table)
+	t.Logf("registers of each thread; no stack, no spills, no shared memory:\n%s", table)
 	const page, begin, end = "../../../../../docs/gpu.md", "<!-- registers -->\n", "<!-- end of registers -->\n"
 	text, err := os.ReadFile(page)
 	if err != nil {
