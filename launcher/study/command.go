@@ -292,7 +292,7 @@ func (p *Point) Reaches(path string) bool {
 // step is computed only of a language model, or where it is said.
 func (p *Point) has(f pointField) bool {
 	switch {
-	case f.path == pointkey.MFU || f.path == pointkey.MFUPeak:
+	case slices.Contains(pointkey.Utilisation(), f.path):
 		return !f.in(p).IsZero()
 	case f.path == "variant":
 		return p.Variant != ""

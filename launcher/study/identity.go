@@ -17,7 +17,7 @@ import (
 // the targets are, unless they end the run or its command is told of them, and
 // what its output is read as.
 func (p *Point) asksOnly(path string) bool {
-	return slices.Contains(pointkey.Readings(), path) || path == pointkey.MFU || path == pointkey.MFUPeak || path == pointkey.Targets && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
+	return slices.Contains(pointkey.Readings(), path) || slices.Contains(pointkey.Utilisation(), path) || path == pointkey.Targets && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
 }
 
 // identity is the point's name: a readable start and a hash of the keys that
@@ -80,6 +80,9 @@ func (p *Point) Parameters() map[string]any {
 	if c, err := mfu.Find(p.Workload.Train.MFU); err == nil && p.Workload.Trains() {
 		if flops, err := c.FLOPs(p.Architecture); err == nil {
 			m[pointkey.FLOPsPerToken] = flops
+		}
+		if flops, err := c.HardwareFLOPs(p.Architecture, p.recomputes()); err == nil {
+			m[pointkey.HardwareFLOPsPerToken] = flops
 		}
 	}
 	return m

@@ -50,8 +50,9 @@ func TestMFUAsked(t *testing.T) {
 		t.Error("FLOPs that nobody asked for")
 	}
 	for more, want := range map[string]string{
-		"mfu = \"pam\"":     "workload.mfu: unknown convention \"pam\"; valid: palm, torchtitan, megatron, nanogpt, hf",
-		"peak_tflops = 100": "workload.peak_tflops: an MFU is made of it",
+		"mfu = \"pam\"":                        "workload.mfu: unknown convention \"pam\"; valid: palm, torchtitan, megatron, nanogpt, hf",
+		"peak_tflops = 100":                    "workload.peak_tflops: an MFU is made of it",
+		"mfu = \"palm\"\nrecompute = \"full\"": "(\"command\" has recompute)",
 	} {
 		s, err := read(more)
 		if err == nil {
@@ -59,6 +60,58 @@ func TestMFUAsked(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", more, err)
+		}
+	}
+}
+
+// The HFU counts what is computed again: of our own trainers all layers with
+// checkpointing, of a command what the study says, or else nobody knows.
+//
+// By hand, as above: in the layers are 6·984064 + 1572864 = 7477248 FLOPs, a third of
+// which is 2492416; attention's third is 524288.
+func TestHFUAsked(t *testing.T) {
+	const command = `[study]
+name = "llm"
+[workload]
+model = "llama-1m"
+mfu = "palm"
+MORE
+[command]
+run = ["true"WORD]
+[sweep]
+framework = ["command"]
+workers = [1]
+`
+	ours := strings.Replace(withModel, "MORE", "mfu = \"palm\"\nMORE", 1)
+	for _, tt := range []struct {
+		text, more, word string
+		want             any
+	}{
+		{ours, "", "", 7871232.0},
+		{ours, "checkpointing = true", "", 7871232.0 + 2492416},
+		{command, "", "", nil},
+		{command, "recompute = \"none\"", "", 7871232.0},
+		{command, "recompute = \"selective\"", "", 7871232.0 + 524288},
+		{command, "recompute = \"full\"", "", 7871232.0 + 2492416},
+		{command, "", ", \"{checkpointing}\"", 7871232.0},
+		{command, "checkpointing = true", ", \"{checkpointing}\"", 7871232.0 + 2492416},
+		{command, "checkpointing = true\nrecompute = \"selective\"", ", \"{checkpointing}\"", 7871232.0 + 524288},
+	} {
+		known := Framework{Name: "other"}
+		if strings.Contains(tt.text, "[command]") {
+			known = Framework{Name: "command", Command: true, Uses: func(Point) []string {
+				if tt.word != "" {
+					return []string{"workload.checkpointing"}
+				}
+				return nil
+			}}
+		}
+		s, err := Parse("study.toml", []byte(strings.NewReplacer("MORE", tt.more, "WORD", tt.word).Replace(tt.text)), []Framework{known})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := plan(t, s, DefaultSite()).Points[0].Point.Parameters()[pointkey.HardwareFLOPsPerToken]; got != tt.want {
+			t.Errorf("%q%s: %v FLOPs a token, want %v", tt.more, tt.word, got, tt.want)
 		}
 	}
 }

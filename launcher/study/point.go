@@ -213,6 +213,7 @@ type Train struct {
 	// package mfu, and that peak where the device is not in its table.
 	MFU        string  `toml:"mfu" json:"mfu,omitzero"`
 	PeakTFLOPS float64 `toml:"peak_tflops" json:"peak_tflops,omitzero"` // without sparsity; 0: the table's
+	Recompute  string  `toml:"recompute" json:"recompute,omitzero"`     // what a program of the user's own computes again: "none", "selective" or "full"; "": not said
 
 	Targets    []measure.Target `toml:"targets" json:"targets"`         // accuracies as fractions, { loss = 2.0 }
 	Epochs     int              `toml:"epochs" json:"epochs"`           // 0: no such limit; the first limit met ends the run

@@ -1,8 +1,10 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics/measure"
@@ -58,6 +60,7 @@ var train = kind{
 		"workload.shard":               {check: within(0, maxWorkers)},
 		"workload.mfu":                 {check: convention},
 		"workload.peak_tflops":         {check: atLeast(0)},
+		"workload.recompute":           {check: among(append([]string{""}, mfu.Recomputations()...)...)},
 		"workload.targets":             {check: targets},
 		"workload.epochs":              {check: within(0, 1<<20)},
 		"workload.max_steps":           {check: within(0, 1<<40)},
@@ -92,10 +95,15 @@ func expandTrain(p *Point) map[string]string {
 			wrong["workload.mfu"] = fmt.Sprintf("the FLOPs of model = %q are not known; name a language model (%s), with its sizes where they are others: \"llama3-8b layers=16\"", w.Model, strings.Join(DecoderNames(), ", "))
 		} else if _, err := c.FLOPs(p.Architecture); err != nil {
 			wrong["workload.mfu"] = err.Error()
+		} else if _, err := c.HardwareFLOPs(p.Architecture, w.Recompute); w.Recompute != "" && err != nil {
+			wrong["workload.recompute"] = err.Error()
 		}
 	}
 	if w.PeakTFLOPS > 0 && w.MFU == "" {
 		wrong["workload.peak_tflops"] = "an MFU is made of it; set mfu = \"palm\", or leave it out"
+	}
+	if w.Recompute != "" && w.MFU == "" {
+		wrong["workload.recompute"] = "an HFU is made of it; set mfu = \"palm\", or leave it out"
 	}
 	if w.Epochs == 0 && w.MaxSteps == 0 && w.MaxMinutes == 0 {
 		wrong["workload.epochs"] = "the training has no end; set epochs, max_steps or max_minutes (the first one reached ends it)"
@@ -126,6 +134,22 @@ func (t Train) PeakLearningRate(globalBatch int) float64 {
 		return t.LearningRate * math.Sqrt(ratio)
 	}
 	return t.LearningRate
+}
+
+// recomputes is what a program of the point computes again in the backward pass, as
+// package mfu calls it; "" where nobody says. Our own trainers checkpoint each layer.
+func (p *Point) recomputes() string {
+	t := p.Workload.Train
+	told := slices.Contains(p.Command.Uses, "workload.checkpointing")
+	switch {
+	case p.Command.Folder != "" && !told:
+		return t.Recompute
+	case !t.Checkpointing:
+		return mfu.None
+	case told:
+		return cmp.Or(t.Recompute, mfu.Full)
+	}
+	return mfu.Full
 }
 
 func convention(v any) string {

@@ -21,11 +21,12 @@ const (
 	tokensPerGPU    = measure.TokensPerGPU
 	stepSeconds     = "step_seconds"
 	flopsPerGPU     = "reported_flops_per_gpu" // model FLOP/s, by the program's own count
-	reportedMFU     = "reported_mfu"           // by its own count and its own peak
-	reservedMemory  = "reserved_memory"        // by the allocator, of a device, at the peak
-	allocatedMemory = "allocated_memory"       // of it, in tensors
-	usedMemory      = "used_memory"            // as the device itself counts
-	mfuBy           = "mfu_"                   // and a convention of package mfu
+	reportedMFU     = measure.ReportedMFU
+	reservedMemory  = "reserved_memory"  // by the allocator, of a device, at the peak
+	allocatedMemory = "allocated_memory" // of it, in tensors
+	usedMemory      = "used_memory"      // as the device itself counts
+	mfuBy           = "mfu_"             // and a convention of package mfu
+	hfuBy           = "hfu_"             // the same, with what is computed again
 	lossAt          = metrics.FigureLoss
 	finalLoss       = "final_loss"
 	evalLossAt      = metrics.FigureEvalLoss

@@ -172,8 +172,28 @@ func (s *stepLog) utilisation(tokens float64, add func(f metrics.Figure, scale f
 		if c.Name == s.convention {
 			s.restated(flops * tokens)
 		}
+		if err := s.hardware(c, tokens, peak, add); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// hardware adds the HFU by a convention, where it is known what is computed again.
+func (s *stepLog) hardware(c mfu.Convention, tokens, peak float64, add func(f metrics.Figure, scale float64) error) error {
+	m := s.l.o.Model
+	if m.Recompute == "" {
+		return nil
+	}
+	flops, err := c.HardwareFLOPs(m.Architecture, m.Recompute)
+	if err == nil {
+		_, err = mfu.HardwareOf(flops, tokens, peak)
+	}
+	if err != nil {
+		s.l.note("no %s%s: %v", hfuBy, c.Name, err)
+		return nil
+	}
+	return add(metrics.Figure{Name: hfuBy + c.Name, Note: fmt.Sprintf("%.4g FLOPs a token with what is computed again (%s); of a peak of %.4g TFLOP/s in %s", flops, m.Recompute, peak/1e12, m.Dtype)}, flops/peak)
 }
 
 // restated notes where the program's own FLOP/s are not those that its convention

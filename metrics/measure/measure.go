@@ -14,6 +14,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/mfu"
 )
 
 // Direction is which way a measure is better.
@@ -136,10 +138,24 @@ func Find(name string) (Measure, error) {
 func Reported(name, unit string, better Direction) Measure {
 	m := Measure{Name: name, Title: name, Unit: unit, Better: better}
 	m.Scales = unit == "s" || strings.HasSuffix(unit, "/s") || unit == "" && better == Higher
-	if unit == "s" {
+	switch {
+	case unit == "s":
 		m.Show = Seconds
+	case unit == "" && utilisation(name):
+		m.Show = Percent
 	}
 	return m
+}
+
+// utilisation reports whether a figure of that name is a share of a device's peak: as a
+// log states it, or by a convention of package mfu.
+func utilisation(name string) bool {
+	if name == ReportedMFU {
+		return true
+	}
+	kind, convention, _ := strings.Cut(name, "_")
+	_, err := mfu.Find(convention)
+	return err == nil && (kind == "mfu" || kind == "hfu")
 }
 
 // Names lists the names of all measures, without times to targets.

@@ -106,3 +106,16 @@ func TestScales(t *testing.T) {
 		}
 	}
 }
+
+// Shares of a device's peak are fractions, shown in per cent; figures of other names,
+// which may be in per cent already, are shown as they are.
+func TestUtilisationInPerCent(t *testing.T) {
+	for name, want := range map[string]string{"mfu_palm": "34.4 %", "hfu_torchtitan": "34.4 %", "reported_mfu": "34.4 %", "mfu": "0.344", "mfu_mean": "0.344", "palm": "0.344"} {
+		if got := Reported(name, "", Neither).Text(0.344); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	if got := Reported("mfu_palm", "%", Neither).Text(34.4); got != "34.4" {
+		t.Error(got)
+	}
+}

@@ -28,6 +28,7 @@ const (
 	TokensPerSecond = "tokens_per_second"         // over all devices
 	TokensPerGPU    = "tokens_per_second_per_gpu" // of a device, whatever kind it is
 	TokensPerSample = "tokens_per_sample"         // where a sample is a sequence
+	ReportedMFU     = "reported_mfu"              // as a log states it, by its own count and peak
 )
 
 // WhyResumed is why a run that goes on from a checkpoint has no time of the whole

@@ -5,8 +5,9 @@
 // the whole square or its causal half, or not at all. The same run is 26.7 % by one
 // and 36.2 % by another. So there is no MFU here without the name of a convention,
 // each as the program of that name implements it; MFUs by one convention can be
-// compared, whoever printed them. All count FLOPs that the model needs: what is
-// computed again for activation checkpointing is in none. It is pure.
+// compared, whoever printed them. All count FLOPs that the model needs; what is
+// computed again for activation checkpointing is in the hardware's utilisation alone,
+// the HFU by the same convention (Chowdhery et al., PaLM, 2022, appendix B). It is pure.
 package mfu
 
 import (
@@ -128,12 +129,17 @@ func (a Architecture) biases() float64 {
 // embedding is the scalars of the token embedding, and of the output matrix.
 func (a Architecture) embedding() float64 { return float64(a.Vocabulary) * float64(a.Hidden) }
 
+// layers are the scalars in all layers: all of them, or those that a token visits.
+func (a Architecture) layers(all bool) float64 {
+	h := float64(a.Hidden)
+	return float64(a.Layers) * (a.attention() + a.feedForward(all) + 2*h + a.biases() + h*float64(a.Experts)) // the router
+}
+
 // Parameters are the trainable scalars: all of them, or those that a token visits,
 // which are fewer where there are experts. Both count all embeddings.
 func (a Architecture) Parameters(all bool) float64 {
 	h := float64(a.Hidden)
-	layer := a.attention() + a.feedForward(all) + 2*h + a.biases() + h*float64(a.Experts) // the router
-	n := float64(a.Layers)*layer + h + a.embedding() + float64(a.Positions)*h
+	n := a.layers(all) + h + a.embedding() + float64(a.Positions)*h
 	if a.Biases {
 		n += h // of the last norm
 	}
@@ -149,38 +155,50 @@ func (a Architecture) square() float64 {
 	return 12 * float64(a.Layers) * a.queries() * float64(a.Sequence)
 }
 
+// count is the FLOPs of a token of training by what takes them.
+type count struct {
+	layers    float64 // all that is in layers, but attention's scores and values
+	attention float64 // scores and values
+	rest      float64 // embeddings and the output matrix, the last norm
+}
+
+// of is the count of so many scalars, those in layers among them: 6 FLOPs each are a
+// multiplication and an addition, forward and twice that backward.
+func of(scalars, layers, attention float64) count {
+	return count{layers: 6 * layers, attention: attention, rest: 6 * (scalars - layers)}
+}
+
 // Convention is a way to count.
 type Convention struct {
 	Name  string
 	Says  string // what it counts, in a line
-	flops func(Architecture) (float64, error)
+	count func(Architecture) (count, error)
 }
 
-// Conventions are all, in the order in which they are shown. 6 FLOPs for each
-// scalar are a multiplication and an addition, forward and twice that backward.
+// Conventions are all, in the order in which they are shown.
 var Conventions = []Convention{
-	{"palm", "6 × all parameters that a token visits, and attention over the whole sequence", func(a Architecture) (float64, error) {
-		return 6*a.Parameters(false) + a.square(), nil
+	{"palm", "6 × all parameters that a token visits, and attention over the whole sequence", func(a Architecture) (count, error) {
+		return of(a.Parameters(false), a.layers(false), a.square()), nil
 	}},
-	{"torchtitan", "as palm, without the token embedding if it is not tied", func(a Architecture) (float64, error) {
+	{"torchtitan", "as palm, without the token embedding if it is not tied", func(a Architecture) (count, error) {
 		n := a.Parameters(false)
 		if !a.Tied {
 			n -= a.embedding()
 		}
-		return 6*n + a.square(), nil
+		return of(n, a.layers(false), a.square()), nil
 	}},
-	{"megatron", "matrix multiplications alone, and the causal half of attention", func(a Architecture) (float64, error) {
+	{"megatron", "matrix multiplications alone, and the causal half of attention", func(a Architecture) (count, error) {
 		layers := float64(a.Layers) * (a.attention() + a.feedForward(false))
-		return 6*(layers+a.embedding()) + a.square()/2, nil
+		return of(layers+a.embedding(), layers, a.square()/2), nil
 	}},
-	{"nanogpt", "as palm, without position embeddings", func(a Architecture) (float64, error) {
+	{"nanogpt", "as palm, without position embeddings", func(a Architecture) (count, error) {
 		if a.Experts > 0 {
-			return 0, fmt.Errorf("nanogpt counts no experts; choose palm, torchtitan or megatron")
+			return count{}, fmt.Errorf("nanogpt counts no experts; choose palm, torchtitan or megatron")
 		}
-		return 6*(a.Parameters(true)-float64(a.Positions)*float64(a.Hidden)) + a.square(), nil
+		return of(a.Parameters(true)-float64(a.Positions)*float64(a.Hidden), a.layers(true), a.square()), nil
 	}},
-	{"hf", "6 × all parameters but the embeddings, experts that a token does not visit included, and no attention", func(a Architecture) (float64, error) {
-		return 6 * (a.Parameters(true) - a.embedding() - float64(a.Positions)*float64(a.Hidden)), nil
+	{"hf", "6 × all parameters but the embeddings, experts that a token does not visit included, and no attention", func(a Architecture) (count, error) {
+		return of(a.Parameters(true)-a.embedding()-float64(a.Positions)*float64(a.Hidden), a.layers(true), 0), nil
 	}},
 }
 
@@ -201,19 +219,63 @@ func (c Convention) FLOPs(a Architecture) (float64, error) {
 	if err := a.Check(); err != nil {
 		return 0, err
 	}
-	return c.flops(a)
+	n, err := c.count(a)
+	return n.layers + n.attention + n.rest, err
+}
+
+// Recomputations are what programs compute again in the backward pass rather than
+// keep: nothing, the scores and values of attention, or all layers.
+const (
+	None      = "none"
+	Selective = "selective"
+	Full      = "full"
+)
+
+// Recomputations are all of these words.
+func Recomputations() []string { return []string{None, Selective, Full} }
+
+// HardwareFLOPs are those of a token of training and of what is computed again for it:
+// one more forward pass, a third of the training's, of the part that is not kept.
+func (c Convention) HardwareFLOPs(a Architecture, again string) (float64, error) {
+	flops, err := c.FLOPs(a)
+	if err != nil {
+		return 0, err
+	}
+	n, err := c.count(a)
+	switch {
+	case err != nil:
+		return 0, err
+	case again == None:
+		return flops, nil
+	case again == Selective && n.attention == 0:
+		return 0, fmt.Errorf("%s counts no attention, which selective recomputation is of; choose another convention", c.Name)
+	case again == Selective:
+		return flops + n.attention/3, nil
+	case again == Full:
+		return flops + (n.layers+n.attention)/3, nil
+	}
+	return 0, fmt.Errorf("recompute = %q; valid: %s", again, strings.Join(Recomputations(), ", "))
 }
 
 // Of is the share of a device's peak that is used at so many tokens/s of a device. A
 // share above 1 is an error: the device, its peak or the model is another.
 func Of(flops, tokensPerSecond, peak float64) (float64, error) {
+	return share("MFU", flops, tokensPerSecond, peak)
+}
+
+// HardwareOf is the same of HardwareFLOPs.
+func HardwareOf(flops, tokensPerSecond, peak float64) (float64, error) {
+	return share("HFU", flops, tokensPerSecond, peak)
+}
+
+func share(name string, flops, tokensPerSecond, peak float64) (float64, error) {
 	if !(flops > 0 && tokensPerSecond > 0 && peak > 0) {
 		return 0, fmt.Errorf("%g FLOPs a token, %g tokens/s and a peak of %g FLOP/s; want more than 0", flops, tokensPerSecond, peak)
 	}
 	x := flops * tokensPerSecond / peak
 	if !(x <= 1) {
-		return 0, fmt.Errorf("an MFU of %.4g %%: %.4g FLOPs a token at %.4g tokens/s are more than the %.4g TFLOP/s that the device can do. Are the architecture, the device and the dtype those of the run, and the rate that of one device?",
-			100*x, flops, tokensPerSecond, peak/1e12)
+		return 0, fmt.Errorf("an %s of %.4g %%: %.4g FLOPs a token at %.4g tokens/s are more than the %.4g TFLOP/s that the device can do. Are the architecture, the device and the dtype those of the run, and the rate that of one device?",
+			name, 100*x, flops, tokensPerSecond, peak/1e12)
 	}
 	return x, nil
 }

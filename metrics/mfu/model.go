@@ -17,6 +17,8 @@ type Model struct {
 	// PeakTFLOPS is the device's peak without sparsity, in TFLOP/s, where it is not
 	// known by its name; 0: it is.
 	PeakTFLOPS float64 `toml:"peak_tflops"`
+	// Recompute is what the program computes again, one of Recomputations; "": not known.
+	Recompute string `toml:"recompute"`
 }
 
 // longest is more than any model file takes, in bytes.
@@ -38,6 +40,9 @@ func Read(text string) (Model, error) {
 	if err := m.Check(); err != nil {
 		return m, err
 	}
+	if m.Recompute != "" && !slices.Contains(Recomputations(), m.Recompute) {
+		return m, fmt.Errorf("recompute = %q; valid: %s", m.Recompute, strings.Join(Recomputations(), ", "))
+	}
 	_, err = m.Peak()
 	return m, err
 }
@@ -45,7 +50,7 @@ func Read(text string) (Model, error) {
 // keys are those of a model's file.
 func keys() []string {
 	return []string{"layers", "hidden", "heads", "kv_heads", "head_size", "ffn", "vocabulary", "sequence", "gated", "tied", "biases", "positions",
-		"experts", "active_experts", "shared_ffn", "device", "dtype", "peak_tflops"}
+		"experts", "active_experts", "shared_ffn", "device", "dtype", "peak_tflops", "recompute"}
 }
 
 // dtypes are those whose peaks differ.

@@ -14,17 +14,25 @@ func Bounds() []string {
 // target keeps its results.
 const Targets = "workload.targets"
 
-// MFU and its peak are questions, too: of what share of a device's peak a run used, by
-// which convention.
+// MFU, its peak and what is computed again are questions, too: of what share of a
+// device's peak a run used, by which convention.
 const (
-	MFU     = "workload.mfu"
-	MFUPeak = "workload.peak_tflops"
+	MFU       = "workload.mfu"
+	MFUPeak   = "workload.peak_tflops"
+	Recompute = "workload.recompute" // for the HFU
 
-	FLOPsPerToken = "mfu.flops_per_token" // what a plan answers them with
+	// What a plan answers them with.
+	FLOPsPerToken         = "mfu.flops_per_token"
+	HardwareFLOPsPerToken = "mfu.hardware_flops_per_token" // with what is computed again; absent: not known
 )
 
+// Utilisation are the keys by which a study asks for an MFU.
+func Utilisation() []string { return []string{MFU, MFUPeak, Recompute} }
+
 // Questions are keys that ask of a run and change nothing in it.
-func Questions() []string { return []string{Targets, MFU, MFUPeak, FLOPsPerToken} }
+func Questions() []string {
+	return append([]string{Targets, FLOPsPerToken, HardwareFLOPsPerToken}, Utilisation()...)
+}
 
 // Readings are what a command's output is read as. [[extract]] is one more, and
 // no key of a point.

@@ -212,7 +212,7 @@ func (in *ingest) stated(restart int, input *summary.Input) error {
 // mfu is what the point asks and knows of its model FLOP/s.
 func (in *ingest) mfu() (*summary.MFU, error) {
 	parameters := map[string]any{}
-	for _, key := range []string{pointkey.MFU, pointkey.MFUPeak, pointkey.FLOPsPerToken, "workload.precision"} {
+	for _, key := range []string{pointkey.MFU, pointkey.MFUPeak, pointkey.FLOPsPerToken, pointkey.HardwareFLOPsPerToken, "workload.precision"} {
 		values, err := column1[any](in.tx.Query("SELECT value FROM run_parameter WHERE run = ? AND key = ?", in.run, key))
 		if err != nil {
 			return nil, err

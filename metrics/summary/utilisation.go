@@ -17,6 +17,7 @@ import (
 type MFU struct {
 	Convention string  // of package mfu
 	FLOPs      float64 // of a token, by it
+	Hardware   float64 // of a token, with what is computed again; 0: not known
 	Dtype      string  // of the matrix multiplications
 	PeakTFLOPS float64 // of a worker's device, as the study says; 0: by the device's name
 }
@@ -32,7 +33,7 @@ func MFUOf(parameters map[string]any) *MFU {
 		}
 		return 0
 	}
-	m := MFU{FLOPs: number(pointkey.FLOPsPerToken), PeakTFLOPS: number(pointkey.MFUPeak)}
+	m := MFU{FLOPs: number(pointkey.FLOPsPerToken), Hardware: number(pointkey.HardwareFLOPsPerToken), PeakTFLOPS: number(pointkey.MFUPeak)}
 	m.Convention, _ = parameters[pointkey.MFU].(string)
 	m.Dtype, _ = parameters["workload.precision"].(string)
 	if m.Convention == "" || !(m.FLOPs > 0) {
@@ -45,38 +46,45 @@ func MFUOf(parameters map[string]any) *MFU {
 // matrix multiplication of their own: the peak that a CPU's MFU is of.
 const gemmFLOPS = "gemm_flops"
 
-// utilisation is the MFU by the convention that the study asks for, of the tokens/s of
-// a worker, which has one device.
+// utilisation is the MFU by the convention that the study asks for, and the HFU, of the
+// tokens/s of a worker, which has one device.
 func (r *Outcome) utilisation(in Input) {
 	if in.MFU == nil {
 		return
 	}
-	m := measure.Reported("mfu_"+in.MFU.Convention, "", measure.Neither)
-	m.Show = measure.Percent
-	if slices.ContainsFunc(r.Reported, func(known measure.Measure) bool { return known.Name == m.Name }) {
-		return
-	}
-	r.Reported = append(r.Reported, m)
 	each := r.Known(measure.TokensPerGPU)
 	if each == nil {
 		each = r.Known(measure.TokensPerSecond + "_per_worker")
 	}
-	if each == nil {
-		r.Why[m.Name] = "there are no tokens/s of a worker"
-		return
+	share := func(name string, flops float64, of func(flops, tokensPerSecond, peak float64) (float64, error), counts string) {
+		m := measure.Reported(name+"_"+in.MFU.Convention, "", measure.Neither)
+		if slices.ContainsFunc(r.Reported, func(known measure.Measure) bool { return known.Name == m.Name }) {
+			return
+		}
+		r.Reported = append(r.Reported, m)
+		switch {
+		case flops == 0:
+			r.Why[m.Name] = "nobody says what the program computes again for activation checkpointing; set workload.recompute"
+			return
+		case each == nil:
+			r.Why[m.Name] = "there are no tokens/s of a worker"
+			return
+		}
+		peak, source, err := in.MFU.peak(r)
+		var x float64
+		if err == nil {
+			x, err = of(flops, *each, peak)
+		}
+		if err != nil {
+			r.Why[m.Name] = err.Error()
+			r.warn("no %s: %v", m.Name, err)
+			return
+		}
+		r.Values[m.Name] = x
+		r.warn("%s: %.4g FLOPs a token by %s's count%s, in %s; 100 %% is %s", m.Name, flops, in.MFU.Convention, counts, in.MFU.Dtype, source)
 	}
-	peak, source, err := in.MFU.peak(r)
-	var share float64
-	if err == nil {
-		share, err = mfu.Of(in.MFU.FLOPs, *each, peak)
-	}
-	if err != nil {
-		r.Why[m.Name] = err.Error()
-		r.warn("no %s: %v", m.Name, err)
-		return
-	}
-	r.Values[m.Name] = share
-	r.warn("%s: %.4g FLOPs a token by %s's count, in %s; 100 %% is %s", m.Name, in.MFU.FLOPs, in.MFU.Convention, in.MFU.Dtype, source)
+	share("mfu", in.MFU.FLOPs, mfu.Of, "")
+	share("hfu", in.MFU.Hardware, mfu.HardwareOf, ", with what is computed again in the backward pass")
 }
 
 // peak is that of a worker's device in FLOP/s, and where it is from.

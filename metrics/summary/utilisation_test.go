@@ -61,6 +61,19 @@ func TestUtilisation(t *testing.T) {
 			t.Errorf("%s: %v, %q", why, r.Values, r.Why["mfu_torchtitan"])
 		}
 	}
+	// With all layers computed again, a token takes 76,168,585,216 FLOPs (package mfu): at
+	// 5,856 tokens/s 45.10 % of 989 TFLOP/s. Who does not say what is computed again has
+	// no HFU.
+	for hardware, want := range map[float64]float64{76168585216: 45.10, 0: 0} {
+		asked := MFUOf(map[string]any{"workload.mfu": "torchtitan", "mfu.flops_per_token": 57914449920.0, "mfu.hardware_flops_per_token": hardware, "workload.precision": "bf16"})
+		r := Summarize(Input{Kind: "train", Workers: 8, World: 8, Device: "gpu", Places: h100, MFU: asked, Figures: []metrics.Figure{{Name: measure.TokensPerGPU, Unit: "tokens/s", Value: 5856}}})
+		if got := 100 * r.Values["hfu_torchtitan"]; math.Abs(got-want) > 0.005 || (r.Why["hfu_torchtitan"] != "") != (hardware == 0) {
+			t.Errorf("%g: %.3f %%, %q", hardware, got, r.Why["hfu_torchtitan"])
+		}
+		if got := 100 * r.Values["mfu_torchtitan"]; math.Abs(got-34.29) > 0.005 {
+			t.Errorf("%g: an MFU of %.3f %%", hardware, got)
+		}
+	}
 	if MFUOf(map[string]any{"workload.mfu": "palm"}) != nil || MFUOf(nil) != nil {
 		t.Error("an MFU without FLOPs")
 	}
