@@ -35,6 +35,7 @@ var formats = map[string]format{
 	"jpeg":     {suffixes: jpegSuffixes, samples: whole, prepare: prepareJPEG, generate: generateFolder, decodes: true},
 	"tar":      {suffixes: []string{".tar"}, samples: fromTar, prepare: prepareJPEG, generate: generateTar, decodes: true},
 	"tfrecord": {suffixes: []string{".tfrecord", ".tfrecords"}, samples: fromTFRecord, prepare: prepareJPEG, generate: generateTFRecord, decodes: true},
+	"parquet":  {suffixes: []string{".parquet"}, samples: fromParquet, prepare: prepareJPEG, generate: generateParquet, decodes: true, ranges: true},
 	"cifar10":  {suffixes: []string{".bin"}, samples: fromCIFAR, prepare: prepareCIFAR, generate: generateCIFAR},
 	"csv":      {suffixes: []string{".csv"}, samples: fromCSV, prepare: prepareCSV, generate: generateCSV},
 }

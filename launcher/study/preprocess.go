@@ -33,7 +33,7 @@ type Preprocess struct {
 // PreprocessFormats are the forms that samples can have on storage. They stand here
 // too, since a study is checked without linking the pipeline; a test of the worker
 // holds the lists against each other.
-var PreprocessFormats = []string{"jpeg", "tar", "tfrecord", "cifar10", "csv"}
+var PreprocessFormats = []string{"jpeg", "tar", "tfrecord", "parquet", "cifar10", "csv"}
 
 // PreprocessCaches are what of the source is in memory before it is read: nothing,
 // what fits, or all of it within the process, where nothing is read.

@@ -40,7 +40,7 @@ func TestPreprocessPoint(t *testing.T) {
 func TestPreprocessProblems(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
 		"no source": {`source = "images"`, ``, "4: workload.source: missing; name the folder"},
-		"format":    {`source = "images"`, "source = \"images\"\nformat = \"gif\"", `workload.format: "gif" is not known; valid: "jpeg", "tar", "tfrecord", "cifar10", "csv"`},
+		"format":    {`source = "images"`, "source = \"images\"\nformat = \"gif\"", `workload.format: "gif" is not known; valid: "jpeg", "tar", "tfrecord", "parquet", "cifar10", "csv"`},
 		"bucket":    {`source = "images"`, `source = "s3://KEY:SECRET@bucket/images"`, "workload.source: want s3://BUCKET or s3://BUCKET/PREFIX"},
 		"prefix":    {`source = "images"`, `source = "s3://bucket/a//b"`, "workload.source: has an empty part in its prefix"},
 		"target":    {`source = "images"`, "source = \"images\"\ntarget = \"s3://bucket/out\"", "workload.target: object storage cannot be used here"},
