@@ -193,7 +193,6 @@ framework-packages: test-packages
 # in PYTHON; its report is to be committed (docs/nccl.md).
 PYTHON := python3
 gpu-check: build worker-gpu
-	SCALEBENCH_TEST_GPU=1 go test -count 1 ./launcher/gpu/cuda ./launcher/gpu/cublas ./launcher/native/train/gpu/kernel ./launcher/native/train/gpu
 	go run ./cmd/gpu-check -python '$(PYTHON)' -commit "$$(git describe --always --abbrev=40 --exclude '*' --dirty)"
 
 # The released programs in a bare chroot without a C library, arm64's emulated.

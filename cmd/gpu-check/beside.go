@@ -55,7 +55,8 @@ func (c *checker) beside(ctx context.Context, s *step) error {
 		return err
 	}
 	s.Found = []string{"ResNet-20, 1 GPU, images/s. Native: 1 run each, its own input included. PyTorch: the median of five stretches of 2 s, with the least and the most, of one batch that lies on the GPU.", "",
-		"| batch | trainer | precision | images/s | least to most | native / it |", "|---|---|---|---|---|---|"}
+		"| batch | trainer | precision | images/s | least to most | native / PyTorch |", "|---|---|---|---|---|---|"}
+	var goals []string
 	for _, batch := range []int{128, 512} {
 		text, points := besideStudy(batch)
 		trial, err := c.trained(ctx, text, points)
@@ -89,8 +90,36 @@ func (c *checker) beside(ctx context.Context, s *step) error {
 			}
 			s.Found = append(s.Found, fmt.Sprintf("%s %.0f | %.0f to %.0f | %.2f |", name, w.Median, w.Least, w.Most, native[w.Precision]/w.Median))
 		}
+		goals = append(goals, against(batch, native, ways)...)
 	}
+	s.Found = append(append(s.Found, "", "The goal is 1.0 or more of PyTorch eager, in its faster layout and the same precision:", ""), goals...)
 	return nil
+}
+
+// against is the native trainer's rate over that of PyTorch's faster layout, eager and
+// compiled, in the same precision.
+func against(batch int, native map[string]float64, ways []way) (lines []string) {
+	for _, precision := range []string{"fp32", "tf32"} {
+		line := fmt.Sprintf("- batch %d, %s:", batch, precision)
+		for i, mode := range []string{"eager", "compiled"} {
+			fastest := 0.0
+			for _, w := range ways {
+				if w.Mode == mode && w.Precision == precision {
+					fastest = max(fastest, w.Median)
+				}
+			}
+			if i > 0 {
+				line += ","
+			}
+			if fastest > 0 {
+				line += fmt.Sprintf(" %.2f of %s", native[precision]/fastest, mode)
+			} else {
+				line += fmt.Sprintf(" %s does not run", mode)
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // pytorchWays are the ways in which PyTorch trains a model on a device, for so many

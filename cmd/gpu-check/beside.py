@@ -10,6 +10,7 @@ is none. The batch is on the device already: nothing is read or cropped.
 
 import itertools
 import json
+import signal
 import statistics
 import sys
 import time
@@ -20,6 +21,11 @@ from torch.nn import functional
 import pytorch_models
 
 STRETCHES = 5
+PATIENCE = 300  # s, for a way to compile and to warm up
+
+
+def give_up(*_):
+    raise TimeoutError(f"not ready after {PATIENCE} s")
 
 
 class Way:
@@ -60,18 +66,22 @@ class Way:
 
 def main(device, model, batch, seconds):
     ways = []
+    signal.signal(signal.SIGALRM, give_up)
     for mode, layout, precision in itertools.product(
             ("eager", "compiled"), ("nchw", "channels_last"),
             ("fp32", "tf32")):
         name = {"precision": precision, "layout": layout, "mode": mode}
         try:
+            signal.alarm(PATIENCE)
             way = Way(device, model, batch, name)
             way.steps(5)  # to warm up, and to compile
+            way.count = max(1, round(seconds / STRETCHES * 5 / way.steps(5)))
         except Exception as error:  # of a compiler that is missing
             why = str(error).strip().splitlines() or [repr(error)]
             print(json.dumps({**name, "why": why[0]}))
             continue
-        way.count = max(1, round(seconds / STRETCHES * 5 / way.steps(5)))
+        finally:
+            signal.alarm(0)
         ways.append(way)
     for _ in range(STRETCHES):
         for way in ways:

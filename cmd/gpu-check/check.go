@@ -36,23 +36,82 @@ type options struct {
 	Perturb bool
 }
 
-// step is one check that has passed.
+// step is one check: it passed, failed or was not made.
 type step struct {
-	Name  string
-	Found []string // lines of Markdown
-	Mark  string   // what its figures are not, "" for nothing
+	Name    string
+	Found   []string // lines of Markdown
+	Mark    string   // what its figures are not, "" for nothing
+	Failed  error    // why; nil: it passed, or was not made
+	Missing string   // why it was not made
+	Took    time.Duration
 }
 
-// report is a check that has passed.
+// result is the step's in a word.
+func (s *step) result() string {
+	switch {
+	case s.Missing != "":
+		return "not made"
+	case s.Failed != nil:
+		return "FAILED"
+	}
+	return "passed"
+}
+
+// report is what all checks found.
 type report struct {
 	gpucheck.Record
+	CuBLAS string
 	Double bool
 	Part   bool // without the study: no record may be made of it
 	Steps  []step
 }
 
-// runCheck checks everything, in order, and stops at the first thing that is not
-// as it has to be: there is no report of half a check.
+// failed is why the check as a whole has not passed.
+func (r *report) failed() error {
+	var list []error
+	for _, s := range r.Steps {
+		if s.Failed != nil {
+			list = append(list, fmt.Errorf("%s: %w", s.Name, s.Failed))
+		}
+	}
+	return errors.Join(list...)
+}
+
+// A part of the check is a step to be made, for so long at most, where the parts that
+// it needs have passed.
+type part struct {
+	name  string
+	run   func(context.Context, *step) error
+	limit time.Duration
+	needs []string
+}
+
+func (c *checker) parts() []part {
+	const short, long = 10 * time.Minute, 60 * time.Minute
+	list := []part{
+		{"GPU", c.gpu, short, nil},
+		{"PyTorch", c.pytorch, short, []string{"GPU"}}, // before NCCL and cuBLAS, which it may bring
+		{"NCCL", c.library, short, []string{"GPU"}},
+		{"cuBLAS", c.cublas, short, []string{"GPU"}},
+		{"kernels, products and training", c.tests, long, []string{"GPU", "cuBLAS"}},
+		{"correctness", c.correctness, short, []string{"NCCL"}},
+		{"a wrong bit is noticed", c.canFail, short, []string{"correctness"}},
+		{"call overhead", c.overhead, short, []string{"NCCL"}},
+		{"collective benchmark", c.benchmark, short, []string{"NCCL"}},
+		{"scaling over GPUs", c.scaling, long, []string{"NCCL", "cuBLAS"}},
+		{"energy by NVML", c.energy, short, []string{"cuBLAS"}},
+		{"a whole study", c.study, long, []string{"NCCL", "cuBLAS", "PyTorch"}},
+		{"beside PyTorch", c.beside, long, []string{"cuBLAS", "PyTorch"}},
+	}
+	if c.NoStudy {
+		list = slices.DeleteFunc(list, func(p part) bool { return p.name == "PyTorch" || slices.Contains(p.needs, "PyTorch") })
+	}
+	return list
+}
+
+// runCheck makes every check that can be made. Where one fails, those that do not need
+// it are made all the same: whoever has a GPU for an hour wants to know all that is
+// wrong.
 func runCheck(ctx context.Context, o options) (*report, error) {
 	c := &checker{options: o, environment: os.Environ()}
 	if strings.HasSuffix(o.Commit, "-dirty") && !o.Double {
@@ -62,34 +121,40 @@ func runCheck(ctx context.Context, o options) (*report, error) {
 	c.report.Commit = o.Commit
 	c.report.Date = time.Now().UTC().Format(time.DateOnly)
 	c.report.Host, _ = os.Hostname()
-	for _, part := range []struct {
-		name  string
-		run   func(context.Context, *step) error
-		study bool
-	}{
-		{"GPU", c.gpu, false},
-		{"PyTorch", c.pytorch, true}, // before NCCL, which it may bring
-		{"NCCL", c.library, false},
-		{"correctness", c.correctness, false},
-		{"a wrong bit is noticed", c.canFail, false},
-		{"call overhead", c.overhead, false},
-		{"collective benchmark", c.benchmark, false},
-		{"scaling over GPUs", c.scaling, false},
-		{"energy by NVML", c.energy, false},
-		{"a whole study", c.study, true},
-		{"beside PyTorch", c.beside, true},
-	} {
-		if part.study && o.NoStudy {
-			continue
+	passed := map[string]bool{}
+	for _, p := range c.parts() {
+		s := c.attempt(ctx, p, passed)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%s: %w", p.name, context.Cause(ctx))
 		}
-		fmt.Fprintf(o.Log, "gpu-check: %s\n", part.name)
-		s := step{Name: part.name}
-		if err := part.run(ctx, &s); err != nil {
-			return nil, fmt.Errorf("%s: %w", part.name, err)
-		}
+		passed[p.name] = s.result() == "passed"
 		c.report.Steps = append(c.report.Steps, s)
+		why := ""
+		if s.Failed != nil {
+			why = ": " + s.Failed.Error()
+		} else if s.Missing != "" {
+			why = ": " + s.Missing
+		}
+		fmt.Fprintf(o.Log, "gpu-check: %s: %s after %.0f s%s\n", p.name, s.result(), s.Took.Seconds(), why)
 	}
 	return &c.report, nil
+}
+
+func (c *checker) attempt(ctx context.Context, p part, passed map[string]bool) step {
+	s := step{Name: p.name}
+	for _, need := range p.needs {
+		if !passed[need] {
+			s.Missing = fmt.Sprintf("%q did not pass", need)
+			return s
+		}
+	}
+	fmt.Fprintf(c.Log, "gpu-check: %s, for %v at most\n", p.name, p.limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, p.limit, fmt.Errorf("ended after %v, this check's limit", p.limit))
+	defer cancel()
+	begin := time.Now()
+	s.Failed = p.run(ctx, &s)
+	s.Took = time.Since(begin)
+	return s
 }
 
 type checker struct {
@@ -105,17 +170,22 @@ func (c *checker) shared() bool { return *c.facts.Devices < c.ranks }
 
 const notPerformance = "not performance: two ranks on one GPU"
 
-// start runs a program to its end and returns what it printed. An error ends
-// with the last lines of what it complained of.
+// start runs a program to its end and returns what it printed, also beside an error,
+// which ends with the last lines of what it complained of.
 func (c *checker) start(ctx context.Context, environment []string, name string, args ...string) ([]byte, error) {
 	var out, complaint bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = slices.Concat(c.environment, environment) // ranks start at once: never in one array
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &complaint, 10*time.Second
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	// A run that is interrupted ends its ranks; what hangs is killed.
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 30*time.Second
 	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		lines := strings.Split(strings.TrimSpace(complaint.String()), "\n")
 		what, _, _ := strings.Cut(strings.Join(append([]string{name}, args...), " "), "\n")
-		return nil, fmt.Errorf("%s: %w\n%s", what, err, strings.Join(lines[max(0, len(lines)-10):], "\n"))
+		return out.Bytes(), fmt.Errorf("%s: %w\n%s", what, err, strings.Join(lines[max(0, len(lines)-10):], "\n"))
 	}
 	return out.Bytes(), nil
 }
@@ -142,7 +212,7 @@ print(json.dumps({"version": torch.__version__, "available": torch.cuda.is_avail
     "cublas": library("nvidia.cublas", "/lib/libcublas.so.[0-9]*") or library("nvidia.cu13", "/lib/libcublas.so.[0-9]*")}))`
 	text, err := c.start(ctx, nil, c.Python, "-c", program)
 	if err != nil {
-		return fmt.Errorf("the last part is a study with PyTorch; give an interpreter with PyTorch for CUDA (make gpu-check PYTHON=…): %w", err)
+		return fmt.Errorf("give an interpreter with PyTorch for CUDA (make gpu-check PYTHON=…): %w", err)
 	}
 	var found struct {
 		Version      string
@@ -192,9 +262,34 @@ func (c *checker) gpu(ctx context.Context, s *step) error {
 		return fmt.Errorf("no usable GPU here (%s); nothing has been checked", n.DriverError)
 	case n.Devices == nil || *n.Devices < 1:
 		return errors.New("the driver sees no GPU here; nothing has been checked")
+	case isDouble(n.GPU) && !c.Double:
+		return fmt.Errorf("the GPU is the test double, %s; unset SCALEBENCH_CUDA, SCALEBENCH_CUBLAS and SCALEBENCH_NCCL, or give -double", n.GPU)
+	case c.Double && !isDouble(n.GPU):
+		return fmt.Errorf("-double: %s is not the test double; set SCALEBENCH_CUDA, SCALEBENCH_CUBLAS and SCALEBENCH_NCCL to it", n.GPU)
 	}
 	c.report.Driver = c.facts.Driver
-	s.Found = []string{fmt.Sprintf("the driver supports CUDA %s; GPUs: %d", c.facts.Driver, *c.facts.Devices)}
+	c.report.GPUs = fmt.Sprintf("%d × %s", *c.facts.Devices, c.facts.GPU)
+	s.Found = []string{fmt.Sprintf("%s; the driver supports CUDA %s", c.report.GPUs, c.facts.Driver)}
+	return nil
+}
+
+// isDouble reports whether a name is one that the doubles give themselves.
+func isDouble(name string) bool { return strings.HasPrefix(name, "DOUBLE") }
+
+// cublas is found, or the error says where it was looked for.
+func (c *checker) cublas(ctx context.Context, s *step) error {
+	if err := c.look(ctx); err != nil {
+		return err
+	}
+	switch n := c.facts; {
+	case n.CuBLASError != "":
+		return errors.New(n.CuBLASError)
+	case isDouble(n.CuBLAS) && !c.Double:
+		return fmt.Errorf("%s is the test double; unset SCALEBENCH_CUBLAS, or give -double", n.CuBLAS)
+	}
+	name, path, _ := strings.Cut(c.facts.CuBLAS, ", ")
+	c.report.CuBLAS = strings.TrimPrefix(name, "cuBLAS ")
+	s.Found = []string{fmt.Sprintf("%s, `%s`", name, path)}
 	return nil
 }
 

@@ -69,6 +69,7 @@ func (c *checker) energy(ctx context.Context, s *step) error {
 			TrainSeconds    float64  `json:"train_seconds"`
 			Watts           *float64 // of all that counts
 			JoulesPerSample *float64 `json:"joules_per_sample"`
+			Warnings        []string
 		}
 		Energy []reading
 	}
@@ -76,6 +77,9 @@ func (c *checker) energy(ctx context.Context, s *step) error {
 		return fmt.Errorf("%s show: %w", c.Scalebench, err)
 	}
 	s.Found, err = energyRows(shown.Energy, shown.Result.TrainSeconds, c.Double)
+	if err != nil && len(shown.Result.Warnings) > 0 {
+		return fmt.Errorf("%w; the run says: %s", err, strings.Join(shown.Result.Warnings, "; "))
+	}
 	if err == nil && shown.Result.JoulesPerSample != nil {
 		s.Found = append(s.Found, "", fmt.Sprintf("In all %.4g W, %.3g J for a sample: of every GPU above by its counter, where it has one, and of what else was read of the node.", *shown.Result.Watts, *shown.Result.JoulesPerSample))
 	}
@@ -115,7 +119,7 @@ func energyRows(list []reading, seconds float64, double bool) ([]string, error) 
 		rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", r.Of, counter, area, watts, ratio, strings.ReplaceAll(r.Source, "|", "/")))
 	}
 	if gpus == 0 {
-		return nil, errors.New("no energy was read of any GPU; `scalebench show` on a run names the reason")
+		return nil, errors.New("no energy was read of any GPU")
 	}
 	return rows, nil
 }

@@ -13,22 +13,16 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/gpu/cublas"
 	"github.com/scalebench/scalebench/launcher/gpu/cuda"
-	"github.com/scalebench/scalebench/launcher/gpu/double"
 	"github.com/scalebench/scalebench/launcher/gpu/nccl"
 	"github.com/scalebench/scalebench/launcher/gpu/nvml"
 	nvmldouble "github.com/scalebench/scalebench/launcher/gpu/nvml/double"
-	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
 )
 
 // The step over the doubles: of a GPU that draws 250 W all the time both readings are
 // 250 J a second.
 func TestGPUEnergyOfDouble(t *testing.T) {
-	path, err := double.BuildKernels(t.TempDir(), "libgpu-double.so", kernel.Source())
-	if err != nil {
-		t.Fatal(err)
-	}
 	folder := t.TempDir()
-	library, err := nvmldouble.Build(folder)
+	sensors, err := nvmldouble.Build(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,10 +30,10 @@ func TestGPUEnergyOfDouble(t *testing.T) {
 	if err := os.WriteFile(script, []byte("gpu\npower 0:250\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(nccl.Variable, path)
-	t.Setenv(cuda.Variable, path)
-	t.Setenv(cublas.Variable, path)
-	t.Setenv(nvml.Variable, library)
+	t.Setenv(nccl.Variable, library)
+	t.Setenv(cuda.Variable, library)
+	t.Setenv(cublas.Variable, library)
+	t.Setenv(nvml.Variable, sensors)
 	t.Setenv(nvmldouble.Variable, script)
 	c := &checker{options: options{Worker: filepath.Join(bin, "scalebench-worker-gpu"), Scalebench: filepath.Join(bin, "scalebench"), Python: "python3", Double: true, Log: io.Discard}, environment: os.Environ()}
 	var s step

@@ -19,8 +19,8 @@ import (
 	"github.com/scalebench/scalebench/launcher/native/train/gpu/kernel"
 )
 
-// bin is where TestMain puts what the check starts.
-var bin string
+// bin is where TestMain puts what the check starts, and library the double.
+var bin, library string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -43,6 +43,10 @@ func TestMain(m *testing.M) {
 				return 1
 			}
 		}
+		if library, err = double.BuildKernels(dir, "libgpu-double.so", kernel.Source()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		return m.Run()
 	}())
 }
@@ -50,16 +54,12 @@ func TestMain(m *testing.M) {
 // check runs the command with the double, and returns what it printed.
 func check(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	path, err := double.BuildKernels(t.TempDir(), "libgpu-double.so", kernel.Source())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(nccl.Variable, path)
-	t.Setenv(cuda.Variable, path)
-	t.Setenv(cublas.Variable, path)
+	t.Setenv(nccl.Variable, library)
+	t.Setenv(cuda.Variable, library)
+	t.Setenv(cublas.Variable, library)
 	docs := t.TempDir()
 	var out, complaint bytes.Buffer
-	err = run(context.Background(), append([]string{"-worker", filepath.Join(bin, "scalebench-worker-gpu"), "-scalebench", filepath.Join(bin, "scalebench"),
+	err := run(context.Background(), append([]string{"-worker", filepath.Join(bin, "scalebench-worker-gpu"), "-scalebench", filepath.Join(bin, "scalebench"),
 		"-commit", "abc123", "-docs", docs, "-record", filepath.Join(docs, "record.json")}, args...), &out, &complaint)
 	if left, _ := os.ReadDir(docs); len(left) > 0 {
 		t.Errorf("a check with the double wrote %v", left)
@@ -90,20 +90,20 @@ func TestGPUCheckOfDouble(t *testing.T) {
 	}
 }
 
-// Whatever is not as it has to be fails the check, and no report is written.
+// Whatever is not as it has to be fails the check; its page says what, and nothing is
+// recorded.
 func TestGPUCheckFails(t *testing.T) {
 	for name, test := range map[string]struct {
 		environment string
 		args        []string
 		want        string
 	}{
-		"a bit changed by the check": {"", []string{"-double", "-perturb"}, "correctness: rank 1 has wrong results"},
-		"a bit changed by NCCL":      {"NCCL_DOUBLE_CORRUPT=33", []string{"-double"}, "correctness: rank 0 has wrong results"},
-		"an error of NCCL":           {"NCCL_DOUBLE_ERROR=33", []string{"-double"}, "ncclRemoteError"},
+		"a bit changed by the check": {"", []string{"-double", "-no-study", "-perturb"}, "correctness: rank 1 has wrong results"},
+		"a bit changed by NCCL":      {"NCCL_DOUBLE_CORRUPT=33", []string{"-double", "-no-study"}, "correctness: rank 0 has wrong results"},
+		"an error of NCCL":           {"NCCL_DOUBLE_ERROR=33", []string{"-double", "-no-study"}, "ncclRemoteError"},
 		"no GPU":                     {"CUDA_DOUBLE_GPUS=0", []string{"-double"}, "nothing has been checked"},
 		"no worker":                  {"", []string{"-double", "-worker", "nothing"}, "nothing probe"},
 		"an ordinary worker":         {"", []string{"-double", "-worker", filepath.Join(bin, "scalebench-worker")}, "is not the GPU variant"},
-		"no PyTorch":                 {"", []string{"-python", "/bin/false"}, "PyTorch: the last part is a study with PyTorch"},
 		"not committed":              {"", []string{"-commit", "abc-dirty"}, "commit first"},
 		"no commit":                  {"", []string{"-double", "-commit", ""}, "-commit is not given"},
 	} {
@@ -112,20 +112,34 @@ func TestGPUCheckFails(t *testing.T) {
 				t.Setenv(variable, value)
 			}
 			page, err := check(t, test.args...)
-			if err == nil || !strings.Contains(err.Error(), test.want) || page != "" {
-				t.Errorf("%v, want %q; printed %q", err, test.want, page)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+			if page != "" && !strings.HasPrefix(page, "# DOUBLE, not a GPU: failed\n") {
+				t.Errorf("the page does not begin with the failure: %s", page)
 			}
 		})
 	}
 }
 
+// What fails leaves the rest of the check to go on.
+func TestGPUCheckGoesOn(t *testing.T) {
+	t.Setenv("NCCL_DOUBLE_ERROR", "33")
+	page, err := check(t, "-double")
+	if err == nil {
+		t.Fatal("nothing failed")
+	}
+	for _, want := range []string{"| correctness | FAILED |", "| a wrong bit is noticed | not made |", `Not made: "correctness" did not pass.`,
+		"| scaling over GPUs | passed |", "| a whole study | passed |", "ncclRemoteError", "native batch=32"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q:\n%s", want, page)
+		}
+	}
+}
+
 // The double is not taken for a GPU by a check that is to be of one.
 func TestGPUCheckRefusesDouble(t *testing.T) {
-	python := filepath.Join(t.TempDir(), "python")
-	if err := os.WriteFile(python, []byte("#!/bin/sh\necho '{\"version\": \"2.9\", \"available\": true, \"folder\": \"\"}'\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := check(t, "-python", python); err == nil || !strings.Contains(err.Error(), "is the test double; unset SCALEBENCH_NCCL") {
+	if _, err := check(t); err == nil || !strings.Contains(err.Error(), "GPU: the GPU is the test double") {
 		t.Errorf("%v", err)
 	}
 }

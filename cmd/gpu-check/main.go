@@ -62,6 +62,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := report.failed(); err != nil {
+		_, unwritten := io.WriteString(stdout, report.markdown())
+		return errors.Join(err, unwritten)
+	}
 	if report.Double || report.Part {
 		_, err := io.WriteString(stdout, report.markdown())
 		return err

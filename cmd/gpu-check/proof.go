@@ -74,7 +74,6 @@ func (c *checker) correctness(ctx context.Context, s *step) error {
 			return fmt.Errorf("rank %d has wrong results: %s", r, strings.Join(p.Wrong, "; "))
 		}
 	}
-	c.report.GPUs = fmt.Sprintf("%d × %s", *c.facts.Devices, list[0].GPU)
 	where := "each on its GPU"
 	if c.shared() {
 		where, s.Mark = "sharing one GPU", notPerformance

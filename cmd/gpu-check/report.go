@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,7 +10,17 @@ import (
 // markdown is the report as a page. The double's cannot be taken for a GPU's.
 func (r *report) markdown() string {
 	var b strings.Builder
+	failed := 0
+	for _, s := range r.Steps {
+		if s.result() != "passed" {
+			failed++
+		}
+	}
 	switch {
+	case failed > 0 && r.Double:
+		fmt.Fprintf(&b, "# DOUBLE, not a GPU: failed\n\n%d of %d checks did not pass. None of these figures were measured on a GPU.\n", failed, len(r.Steps))
+	case failed > 0:
+		fmt.Fprintf(&b, "# GPU check: failed\n\n%d of %d checks did not pass, and nothing was recorded. What did pass is below as well.\n", failed, len(r.Steps))
 	case r.Double:
 		b.WriteString("# DOUBLE, not a GPU\n\nThis is what `make gpu-check` would write, made with scalebench's test double in place of NCCL and the CUDA driver. None of its figures were measured on a GPU.\n")
 	case r.Part:
@@ -18,15 +29,27 @@ func (r *report) markdown() string {
 		b.WriteString("# GPU check\n\nWritten by `make gpu-check`; everything passed. [nccl.md](nccl.md) says what is checked.\n")
 	}
 	b.WriteString("\n| | |\n|---|---|\n")
-	for _, row := range [][2]string{{"date", r.Date}, {"commit", "`" + r.Commit + "`"}, {"host", r.Host}, {"GPUs", r.GPUs}, {"driver's CUDA", r.Driver}, {"NCCL", r.NCCL}, {"PyTorch", r.PyTorch}} {
-		fmt.Fprintf(&b, "| %s | %s |\n", row[0], row[1])
+	for _, row := range [][2]string{{"date", r.Date}, {"commit", "`" + r.Commit + "`"}, {"host", r.Host}, {"GPUs", r.GPUs}, {"driver's CUDA", r.Driver}, {"NCCL", r.NCCL}, {"cuBLAS", r.CuBLAS}, {"PyTorch", r.PyTorch}} {
+		fmt.Fprintf(&b, "| %s | %s |\n", row[0], cmp.Or(row[1], "–"))
+	}
+	b.WriteString("\n| check | result | took |\n|---|---|---|\n")
+	for _, s := range r.Steps {
+		fmt.Fprintf(&b, "| %s | %s | %.0f s |\n", s.Name, s.result(), s.Took.Seconds())
 	}
 	for _, s := range r.Steps {
 		title := s.Name
 		if s.Mark != "" {
 			title += " (" + s.Mark + ")"
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", strings.ToUpper(title[:1])+title[1:], strings.Join(s.Found, "\n"))
+		fmt.Fprintf(&b, "\n## %s\n\n", strings.ToUpper(title[:1])+title[1:])
+		switch {
+		case s.Missing != "":
+			fmt.Fprintf(&b, "Not made: %s.\n", s.Missing)
+		case s.Failed != nil:
+			fmt.Fprintf(&b, "**Failed:**\n\n```\n%v\n```\n", s.Failed)
+		default:
+			fmt.Fprintln(&b, strings.Join(s.Found, "\n"))
+		}
 	}
 	return b.String()
 }

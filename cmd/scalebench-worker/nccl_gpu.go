@@ -62,6 +62,9 @@ func lookForNCCL() *probe.NCCL {
 		if n, err = d.Devices(); err == nil {
 			found.Driver, found.Devices = d.Version(), &n
 		}
+		if err == nil && n > 0 {
+			found.GPU, err = d.Name(0)
+		}
 	}
 	if err != nil {
 		found.DriverError = err.Error()

@@ -21,7 +21,7 @@ func TestRecordAndReport(t *testing.T) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	for file, sentence := range map[string]string{"docs/nccl.md": "This has never run on a GPU.", "docs/trainer.md": "It has never run on a GPU.", "docs/cuda.md": "This has never run on a GPU.", "docs/gpu.md": "None of them has ever run on a GPU.", "README.md": "nothing here has run on a GPU"} {
+	for file, sentence := range map[string]string{"docs/nccl.md": "This has never run on a GPU.", "docs/trainer.md": "It has never run on a GPU.", "docs/telemetry.md": "This has never run on a GPU.", "docs/cuda.md": "This has never run on a GPU.", "docs/gpu.md": "None of them has ever run on a GPU.", "README.md": "nothing here has run on a GPU"} {
 		page, err := os.ReadFile("../../" + file)
 		if err != nil {
 			t.Fatal(err)

@@ -61,6 +61,7 @@ type NCCL struct {
 	// CUDA's driver, which the device memory comes from.
 	Driver      string `json:"driver"` // the CUDA that it supports, "12.4"
 	Devices     *int   `json:"devices"`
+	GPU         string `json:"gpu,omitempty"` // the first one's model
 	DriverError string `json:"driver_error,omitempty"`
 
 	// What the native trainer multiplies with, beside both.
