@@ -29,7 +29,7 @@ BENCH_MODULES := PIL
 BENCH_PACKAGES := fio python3-pil openmpi-bin libopenmpi-dev libopenblas0-pthread wrk hey
 BENCH_LIBRARIES := libopenblas.so.0
 
-.PHONY: build kernels worker-gpu worker-onnxruntime worker-turbojpeg gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
+.PHONY: build kernels worker-gpu worker-onnxruntime worker-turbojpeg gpu-check release report-example demo test test-full test-computing test-waiting test-each-fault test-busy test-unit test-week truth test-slurm test-faults test-frameworks test-examples test-horovod test-serving test-serving-faults bench-frameworks framework-packages test-release test-packages record release-packages lint bench bench-packages golden clean
 
 build:
 	go build -o bin/scalebench ./cmd/scalebench
@@ -162,6 +162,18 @@ test-frameworks: TESTS = Frameworks$(if $(FRAMEWORK),/^$(FRAMEWORK)$$)
 test-frameworks: framework-packages
 	go test -tags frameworks,python -timeout 60m -count 1 -run '$(TESTS)' ./launcher/framework ./launcher/native/train/cpu
 	go test -tags slurm,frameworks -timeout 60m -count 1 -v -run '$(TESTS)' ./cmd/scalebench $(MATRIX)
+
+# The command lines of examples/torchtitan and examples/megatron, each layout of them,
+# given to those programs' own parsers: torchtitan's from PyPI, in the environment of its
+# lock, Megatron-LM's from a checkout, as PyPI's megatron-core has no training options.
+# Not part of CI. MEGATRON_LM=folder takes a checkout that is there, whatever its revision.
+MEGATRON_LM_REVISION := d98e8a64ddf34856e74b24714e3bedb2f5a39553
+test-examples: framework-packages
+	@if [ -z '$(MEGATRON_LM)' ] && ! [ -d dist/Megatron-LM ]; then \
+		git clone -q --filter=blob:none --no-checkout https://github.com/NVIDIA/Megatron-LM dist/Megatron-LM && \
+		git -C dist/Megatron-LM checkout -q $(MEGATRON_LM_REVISION) || { rm -rf dist/Megatron-LM; exit 1; }; \
+	fi
+	MEGATRON_LM='$(abspath $(or $(MEGATRON_LM),dist/Megatron-LM))' go test -tags frameworks -timeout 60m -count 1 -v -run TestParsers ./examples
 
 # One framework that goes by Horovod, for all are too long for CI. Which one the
 # commit's hash says: over time each has its turn, and a commit that failed
