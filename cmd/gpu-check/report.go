@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // markdown is the report as a page. The double's cannot be taken for a GPU's.
@@ -18,9 +20,9 @@ func (r *report) markdown() string {
 	}
 	switch {
 	case failed > 0 && r.Double:
-		fmt.Fprintf(&b, "# DOUBLE, not a GPU: failed\n\n%d of %d checks did not pass. None of these figures were measured on a GPU.\n", failed, len(r.Steps))
+		fmt.Fprintf(&b, "# DOUBLE, not a GPU: failed\n\n%d of %s did not pass. None of these figures were measured on a GPU.\n", failed, number.Count(len(r.Steps), "check"))
 	case failed > 0:
-		fmt.Fprintf(&b, "# GPU check: failed\n\n%d of %d checks did not pass, and nothing was recorded. What did pass is below as well.\n", failed, len(r.Steps))
+		fmt.Fprintf(&b, "# GPU check: failed\n\n%d of %s did not pass, and nothing was recorded. What did pass is below as well.\n", failed, number.Count(len(r.Steps), "check"))
 	case r.Double:
 		b.WriteString("# DOUBLE, not a GPU\n\nThis is what `make gpu-check` would write, made with scalebench's test double in place of NCCL and the CUDA driver. None of its figures were measured on a GPU.\n")
 	case r.Part:
