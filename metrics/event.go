@@ -73,7 +73,7 @@ type Environment struct {
 	MemoryBytes int64             `json:"memory_bytes,omitempty"`
 	GPUs        []GPU             `json:"gpus,omitempty"`
 	Interface   *Interface        `json:"interface,omitempty"` // that carries the collectives
-	Versions    map[string]string `json:"versions,omitempty"`  // library name to version
+	Versions    map[string]string `json:"versions,omitempty"`  // library name to version; "": the run has none, and it does not bear on it
 	Files       map[string]string `json:"files,omitempty"`     // SHA-256 of the user's own files that the program works with, by name
 	Setting     *Setting          `json:"setting,omitempty"`   // nil: not known
 	GitCommit   string            `json:"git_commit,omitempty"`

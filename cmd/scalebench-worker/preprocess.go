@@ -16,6 +16,8 @@ import (
 
 	"github.com/scalebench/scalebench/cmd/version"
 	"github.com/scalebench/scalebench/launcher/native/collective"
+	"github.com/scalebench/scalebench/launcher/native/train"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu/kernel"
 	"github.com/scalebench/scalebench/launcher/preprocess"
 	"github.com/scalebench/scalebench/launcher/preprocess/object"
 	"github.com/scalebench/scalebench/launcher/study"
@@ -60,7 +62,12 @@ type preprocessing struct {
 	all     []preprocess.File
 	target  string // this rank's folder; "" for none
 	store   preprocess.Store
-	objects *object.Store // the store, where it is one of objects; nil: files
+	objects *object.Store  // the store, where it is one of objects; nil: files
+	kernels string         // of the trainer
+	learner *train.Learner // nil: nobody learns from the samples
+	classes *preprocess.Classes
+	last    preprocess.Learnt // of this rank's last pass
+	losses  []float64         // of each pass so far, of all ranks
 }
 
 // phase says what is done from now on.
@@ -78,11 +85,20 @@ func (r *preprocessing) run(ctx context.Context) (err error) {
 	if r.threads = r.asked.Threads; r.threads == 0 {
 		r.threads = r.cpus
 	}
+	if err := r.openStore(); err != nil {
+		return fmt.Errorf("workload.source: %w", err)
+	}
 	if err := r.describe(); err != nil {
 		return err
 	}
 	if err := r.findSource(ctx); err != nil {
 		return err
+	}
+	if err := r.openLearner(ctx); err != nil {
+		return err
+	}
+	if r.learner != nil {
+		defer r.learner.Close()
 	}
 	remove, err := r.makeTarget()
 	if err != nil {
@@ -108,9 +124,13 @@ func (r *preprocessing) run(ctx context.Context) (err error) {
 	return r.report(&sum, list)
 }
 
-// describe records what prepares the samples, and chooses the decoder.
+// describe records what prepares the samples and learns from them, and chooses the decoder.
 func (r *preprocessing) describe() error {
-	versions := map[string]string{"go": runtime.Version(), "scalebench": version.String()}
+	// Runs on two object stores are no repeats of each other; a folder has no such server.
+	versions := map[string]string{"go": runtime.Version(), "scalebench": version.String(), "object_store": ""}
+	if r.objects != nil {
+		versions["object_store"] = r.objects.Endpoint()
+	}
 	if preprocess.Decodes(r.asked.Format) {
 		r.decoder = func() (preprocess.Decoder, error) { return preprocess.GoJPEG{}, nil }
 		versions["jpeg"] = "image/jpeg of " + runtime.Version()
@@ -134,20 +154,28 @@ func (r *preprocessing) describe() error {
 			}
 		}
 	}
+	if r.asked.Model != "" {
+		kernels, err := kernel.Choose(os.Getenv(train.KernelsVariable))
+		if err != nil {
+			return fmt.Errorf("%s: %w", train.KernelsVariable, err)
+		}
+		r.kernels, versions["kernels"] = kernels.Name(), kernels.Name()
+	}
 	return r.events.Write(metrics.Event{Environment: &metrics.Environment{Threads: r.threads, Versions: versions}})
 }
 
 // findSource lists the source, and has rank 0 make it where that is asked for. The
 // files of a rank are the same in each pass, so that its node has them in memory.
 func (r *preprocessing) findSource(ctx context.Context) (err error) {
-	if err := r.openStore(); err != nil {
-		return fmt.Errorf("workload.source: %w", err)
-	}
 	files, err := preprocess.Find(ctx, r.asked.Format, r.store)
 	var empty *preprocess.EmptyError
 	if (errors.As(err, &empty) || errors.Is(err, fs.ErrNotExist)) && r.asked.Generate > 0 {
 		if err = r.phase(fmt.Sprintf("making %s in %s", number.Count(r.asked.Generate, "sample"), r.asked.Source)); err == nil && r.world.Rank == 0 {
-			err = preprocess.Generate(r.asked.Format, r.asked.Source, r.asked.Generate, 1)
+			generate := preprocess.Generate
+			if r.asked.Model != "" {
+				generate = preprocess.GenerateClasses
+			}
+			err = generate(r.asked.Format, r.asked.Source, r.asked.Generate, 1)
 		}
 	}
 	if err != nil && !errors.As(err, &empty) && !errors.Is(err, fs.ErrNotExist) || err != nil && r.asked.Generate == 0 {
@@ -290,15 +318,24 @@ func (r *preprocessing) pass(ctx context.Context, number int, sum *tally) error 
 			return err
 		}
 	}
-	var consumer *preprocess.Consumer
-	if r.asked.Consumer > 0 {
-		consumer = preprocess.NewConsumer(r.asked.Consumer / float64(r.world.Size))
+	loaders := float64(min(r.cpus, r.threads))
+	part := tally{cpus: loaders, loaders: loaders, threads: float64(r.threads)}
+	consumed := func() error { return nil }
+	passCtx := ctx
+	switch {
+	case r.asked.Consumer > 0:
+		consumer := preprocess.NewConsumer(r.asked.Consumer / float64(r.world.Size))
 		o.Take = consumer.Take
+		consumed = func() error {
+			part.waited, part.took = consumer.End()
+			return nil
+		}
+	case r.learner != nil:
+		passCtx, consumed = r.learn(ctx, &o, &part)
 	}
-	result, err := preprocess.Pass(ctx, r.order(number), o)
-	waited, took := 0.0, 0.0
-	if consumer != nil {
-		waited, took = consumer.End()
+	result, err := preprocess.Pass(passCtx, r.order(number), o)
+	if e := consumed(); err == nil {
+		err = e
 	}
 	if err != nil {
 		return err
@@ -309,7 +346,7 @@ func (r *preprocessing) pass(ctx context.Context, number int, sum *tally) error 
 	seconds := time.Since(begun).Seconds()
 	result.Stages[preprocess.List] = listed
 	result.CPU += listed.CPU
-	part := tally{resident: float64(resident), pages: float64(total), waited: waited, took: took, cpus: float64(min(r.cpus, r.threads)), threads: float64(r.threads)}
+	part.resident, part.pages = float64(resident), float64(total)
 	if after, err := preprocess.StorageRead(); err == nil && counted == nil {
 		part.storage = float64(after - storage)
 	} else {
@@ -322,6 +359,9 @@ func (r *preprocessing) pass(ctx context.Context, number int, sum *tally) error 
 	}
 	part.seconds = seconds
 	sum.merge(part)
+	if err := r.learnt(number, &part); err != nil {
+		return err
+	}
 	return r.clear()
 }
 

@@ -24,7 +24,9 @@ type tally struct {
 	repeated                    float64 // requests to an object store that had to be made again
 	delay                       float64 // NaN: not known
 	waited, took                float64 // of the consumers
+	trained, steps, loss        float64 // of a real one: samples, steps of all ranks, sum over the samples
 	cpus, threads, fewer        float64
+	loaders                     float64 // CPUs that the threads can have at once
 	stageSeconds, stageCPU      [preprocess.Stages]float64
 }
 
@@ -40,7 +42,7 @@ func (t *tally) add(r preprocess.Result) {
 
 // fields are what is summed over ranks and passes.
 func (t *tally) fields() []*float64 {
-	list := []*float64{&t.samples, &t.read, &t.written, &t.cpu, &t.storage, &t.uncounted, &t.resident, &t.pages, &t.repeated, &t.delay, &t.waited, &t.took, &t.fewer}
+	list := []*float64{&t.samples, &t.read, &t.written, &t.cpu, &t.storage, &t.uncounted, &t.resident, &t.pages, &t.repeated, &t.delay, &t.waited, &t.took, &t.trained, &t.steps, &t.loss, &t.fewer}
 	for s := range t.stageSeconds {
 		list = append(list, &t.stageSeconds[s], &t.stageCPU[s])
 	}
@@ -49,7 +51,7 @@ func (t *tally) fields() []*float64 {
 
 // over sums over ranks.
 func (t *tally) over(ctx context.Context, g *collective.Group) error {
-	fields := append(t.fields(), &t.cpus, &t.threads)
+	fields := append(t.fields(), &t.cpus, &t.threads, &t.loaders)
 	values := make([]float64, len(fields))
 	for i, f := range fields {
 		values[i] = *f
@@ -70,7 +72,7 @@ func (t *tally) merge(pass tally) {
 		*fields[i] += *added[i]
 	}
 	t.seconds += pass.seconds
-	t.cpus, t.threads = pass.cpus, pass.threads
+	t.cpus, t.threads, t.loaders = pass.cpus, pass.threads, pass.loaders
 }
 
 // ceiling is what one bound allows when nothing else limits.
@@ -87,6 +89,10 @@ func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, er
 	}
 	list := []ceiling{{"cores", sum.cpus * sum.samples / sum.cpu,
 		fmt.Sprintf("%s of CPU time per sample on %s", number.Seconds(sum.cpu/sum.samples), number.Count(int(sum.cpus), "CPU"))}}
+	if r.learner != nil && sum.threadCPU() > 0 { // of the CPU time, the rest is the trainer's
+		each := sum.threadCPU() / sum.samples
+		list = append(list, ceiling{"threads", sum.loaders / each, fmt.Sprintf("%s of the threads' CPU time per sample on %s", number.Seconds(each), number.Count(int(sum.loaders), "CPU"))})
+	}
 	// The words say bytes of the samples; what was moved may be more, such as columns
 	// of a table that samples have no use for.
 	alone := func(each float64, what string, work func() (bytes float64, err error)) (rate float64, words string, err error) {
@@ -134,6 +140,13 @@ func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, er
 	}
 	if r.asked.Consumer > 0 {
 		list = append(list, ceiling{"consumer", r.asked.Consumer, "what the simulated trainer takes"})
+	}
+	if r.asked.Ceilings && r.learner != nil {
+		c, err := r.trainAlone(ctx, int(sum.steps)/r.world.Size)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
 	}
 	return list, nil
 }
@@ -201,6 +214,9 @@ func (r *preprocessing) report(sum *tally, list []ceiling) error {
 		return nil
 	}
 	rate := sum.samples / sum.seconds
+	if r.learner != nil {
+		rate = sum.trained / sum.seconds
+	}
 	list, left := below(rate, list)
 	text := "no ceiling is known"
 	if len(list) > 0 {
@@ -225,7 +241,11 @@ func (r *preprocessing) report(sum *tally, list []ceiling) error {
 	add(measure.SourceCached, sum.resident/sum.pages, "", r.paged())
 	add(measure.SourceStorage, sum.storage/sum.read, "", r.paged() && sum.uncounted == 0)
 	add(measure.ThreadsDelay, sum.delay/total, "", true)
-	add(measure.ConsumerWait, sum.waited/sum.took, "", r.asked.Consumer > 0)
+	add(measure.ConsumerWait, sum.waited/sum.took, "", r.asked.Consumer > 0 || r.learner != nil)
+	add(measure.ConsumerStep, sum.took/sum.steps, "s", r.learner != nil)
+	for i, loss := range r.losses {
+		figures = append(figures, metrics.Figure{Name: measure.ConsumerLoss, Value: loss, At: map[string]any{measure.Pass: i + 1}})
+	}
 	for s := range preprocess.Stages {
 		if sum.stageSeconds[s] == 0 {
 			continue

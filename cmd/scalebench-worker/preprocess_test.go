@@ -1,12 +1,18 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/scalebench/scalebench/launcher/native/collective"
+	"github.com/scalebench/scalebench/launcher/native/train"
+	"github.com/scalebench/scalebench/launcher/native/train/cpu"
 	"github.com/scalebench/scalebench/launcher/preprocess"
 	"github.com/scalebench/scalebench/launcher/study"
+	"github.com/scalebench/scalebench/launcher/world"
 )
 
 // A study knows the formats that the pipeline has.
@@ -14,6 +20,79 @@ func TestPreprocessFormats(t *testing.T) {
 	want := slices.Sorted(slices.Values(study.PreprocessFormats))
 	if got := preprocess.Formats(); !slices.Equal(got, want) {
 		t.Errorf("the pipeline has %v, a study %v", got, want)
+	}
+	if got := preprocess.Classified(); !slices.Equal(got, study.PreprocessClassified) {
+		t.Errorf("the pipeline has classes of %v, a study knows of %v", got, study.PreprocessClassified)
+	}
+	if got := train.Models(); !slices.Equal(got, study.PreprocessModels) {
+		t.Errorf("the trainer has %v, a study %v", got, study.PreprocessModels)
+	}
+}
+
+// What a model learns from the samples while they are prepared is, bit for bit, what it
+// learns from the same batches put together afterwards.
+func TestTrainsOnWhatIsPrepared(t *testing.T) {
+	const size = 4
+	dir := t.TempDir()
+	if err := preprocess.GenerateClasses("jpeg", dir, 14, 1); err != nil {
+		t.Fatal(err)
+	}
+	files, err := preprocess.Find(t.Context(), "jpeg", preprocess.Folder(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes, err := preprocess.FindClasses("jpeg", files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	learner := func() *train.Learner {
+		group, err := collective.Join(t.Context(), world.World{Size: 1, LocalSize: 1, Nodes: 1}, "secret", collective.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := train.NewLearner(t.Context(), cpu.Options{Model: "cnn", Classes: 10, Height: 16, Width: 16, Channels: 3, Batch: size, Seed: 3, Threads: 1, Momentum: 0.9}, 0.05, group)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close(); group.Close() })
+		return l
+	}
+	o := preprocess.Options{Format: "jpeg", Store: preprocess.Folder(""), Threads: 1, Resize: 20, Crop: 16, Classes: classes,
+		Decoder: func() (preprocess.Decoder, error) { return preprocess.GoJPEG{}, nil }}
+	beside := learner()
+	training, ctx := preprocess.StartTraining(t.Context(), beside, 3*16*16, size)
+	o.Take = training.Take
+	if _, err := preprocess.Pass(ctx, files, o); err != nil {
+		t.Fatal(err)
+	}
+	learnt, err := training.End()
+	if err != nil || learnt.Steps != 3 || learnt.Samples != 12 { // 2 of 14 make no batch
+		t.Fatalf("%+v, %v", learnt, err)
+	}
+	after, loss := learner(), 0.0
+	var images []float32
+	var shown []byte
+	o.Take = func(_ context.Context, s preprocess.Sample) error {
+		for i := range 16 * 16 {
+			images = append(images, s.Values[i], s.Values[256+i], s.Values[512+i])
+		}
+		shown = append(shown, s.Class)
+		return nil
+	}
+	if _, err := preprocess.Pass(t.Context(), files, o); err != nil {
+		t.Fatal(err)
+	}
+	for k := range 3 {
+		part, err := after.Step(t.Context(), images[k*size*768:(k+1)*size*768], shown[k*size:(k+1)*size])
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss += part
+	}
+	got, err := beside.ParameterSHA256()
+	want, e := after.ParameterSHA256()
+	if got != want || loss != learnt.Loss || errors.Join(err, e) != nil {
+		t.Errorf("parameters %s, loss %v; fed afterwards: %s, %v; %v", got, learnt.Loss, want, loss, errors.Join(err, e))
 	}
 }
 

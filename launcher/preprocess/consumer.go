@@ -28,7 +28,7 @@ func NewConsumer(rate float64) *Consumer {
 }
 
 // Take hands a sample over, and waits while the queue is full.
-func (c *Consumer) Take(ctx context.Context) error {
+func (c *Consumer) Take(ctx context.Context, _ Sample) error {
 	select {
 	case c.queue <- struct{}{}:
 		return nil

@@ -91,6 +91,13 @@ func Generate(name, folder string, n int, seed uint64) error {
 	if !ok {
 		return fmt.Errorf("format %q is not known; valid: %s", name, strings.Join(Formats(), ", "))
 	}
+	return makeSource(folder, fmt.Sprintf("%s-%d-seed%d", name, n, seed), func(create func(string) (io.WriteCloser, error)) error {
+		return f.generate(n, seed, create)
+	})
+}
+
+// makeSource has files made, in a folder of this name.
+func makeSource(folder, name string, generate func(create func(name string) (io.WriteCloser, error)) error) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}
@@ -100,7 +107,7 @@ func Generate(name, folder string, n int, seed uint64) error {
 	}
 	defer os.RemoveAll(temporary)
 	content := filepath.Join(temporary, "content")
-	err = f.generate(n, seed, func(name string) (io.WriteCloser, error) {
+	err = generate(func(name string) (io.WriteCloser, error) {
 		path := filepath.Join(content, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			return nil, err
@@ -114,7 +121,7 @@ func Generate(name, folder string, n int, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	err = os.Rename(content, filepath.Join(folder, fmt.Sprintf("%s-%d-seed%d", name, n, seed)))
+	err = os.Rename(content, filepath.Join(folder, name))
 	if errors.Is(err, fs.ErrExist) {
 		return nil // somebody else's is the same
 	}

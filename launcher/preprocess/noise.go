@@ -23,20 +23,23 @@ const (
 var octaves = []struct{ step, deviation float64 }{{96, 50}, {24, 25}, {6, 13}, {1.5, 30}}
 
 // noiseImage is the i-th image of a seed, in JPEG.
-func noiseImage(seed uint64, i int) ([]byte, error) {
+func noiseImage(seed uint64, i int) ([]byte, error) { return tintedNoise(seed, i, 0, 0) }
+
+// tintedNoise is the same with a tint: what is added to blue and red less grey.
+func tintedNoise(seed uint64, i int, blue, red float64) ([]byte, error) {
 	random := rand.New(rand.NewPCG(seed, uint64(i)))
 	picture := image.NewYCbCr(image.Rect(0, 0, noiseWidth, noiseHeight), image.YCbCrSubsampleRatio420)
-	noisePlane(random, picture.Y, picture.YStride, noiseWidth, noiseHeight, 1)
-	noisePlane(random, picture.Cb, picture.CStride, (noiseWidth+1)/2, (noiseHeight+1)/2, 0.4)
-	noisePlane(random, picture.Cr, picture.CStride, (noiseWidth+1)/2, (noiseHeight+1)/2, 0.4)
+	noisePlane(random, picture.Y, picture.YStride, noiseWidth, noiseHeight, 1, 128)
+	noisePlane(random, picture.Cb, picture.CStride, (noiseWidth+1)/2, (noiseHeight+1)/2, 0.4, 128+blue)
+	noisePlane(random, picture.Cr, picture.CStride, (noiseWidth+1)/2, (noiseHeight+1)/2, 0.4, 128+red)
 	var file bytes.Buffer
 	err := jpeg.Encode(&file, picture, &jpeg.Options{Quality: noiseQuality})
 	return file.Bytes(), err
 }
 
-// noisePlane fills one component: of each octave a coarse grid of random values, with
+// noisePlane fills one component around its middle: of each octave a coarse grid of random values, with
 // straight lines between.
-func noisePlane(random *rand.Rand, plane []byte, stride, width, height int, strength float64) {
+func noisePlane(random *rand.Rand, plane []byte, stride, width, height int, strength, middle float64) {
 	sums := make([]float64, width*height)
 	for _, o := range octaves {
 		columns, rows := int(float64(width)/o.step)+2, int(float64(height)/o.step)+2
@@ -57,7 +60,7 @@ func noisePlane(random *rand.Rand, plane []byte, stride, width, height int, stre
 	}
 	for y := range height {
 		for x := range width {
-			plane[y*stride+x] = byte(min(max(sums[y*width+x]+128, 0), 255))
+			plane[y*stride+x] = byte(min(max(sums[y*width+x]+middle, 0), 255))
 		}
 	}
 }

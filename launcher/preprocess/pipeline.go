@@ -33,8 +33,16 @@ type Options struct {
 	Target string
 	Shard  int64 // bytes of each file there
 	Store  Store // that the files are in
-	// Take is told of each sample that is ready, by the thread that made it; nil: nobody is.
-	Take func(ctx context.Context) error
+	// Take is given each sample that is ready, by the thread that made it; nil: nobody is.
+	Take func(ctx context.Context, s Sample) error
+	// Classes say what each sample shows; nil: nobody wants to know.
+	Classes *Classes
+}
+
+// Sample is one that is ready. Its memory is the thread's, which overwrites it.
+type Sample struct {
+	Values []float32 // of an image: normalised red, green, blue, one after the other
+	Class  byte      // 0 where nobody wants to know
 }
 
 // Result is what a pass did, over all threads.
@@ -169,7 +177,11 @@ func (t *thread) take(ctx context.Context, file File) error {
 		}
 		if t.options.Take != nil {
 			t.enter(HandOver)
-			if err := t.options.Take(ctx); err != nil {
+			ready := Sample{Values: t.floats}
+			if t.options.Classes != nil {
+				ready.Class = t.options.Classes.of(file, sample)
+			}
+			if err := t.options.Take(ctx, ready); err != nil {
 				return err
 			}
 		}

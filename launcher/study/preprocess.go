@@ -27,13 +27,24 @@ type Preprocess struct {
 
 	Shard    Bytes   `toml:"shard" json:"shard"`       // size of the files in Target, each of which is synced
 	Consumer float64 `toml:"consumer" json:"consumer"` // samples/s that a simulated trainer takes at most; 0: none
-	Ceilings bool    `toml:"ceilings" json:"ceilings"` // measure reading and writing alone, too
+	Ceilings bool    `toml:"ceilings" json:"ceilings"` // measure reading, writing and training alone, too
+
+	Model        string  `toml:"model" json:"model"`                 // of PreprocessModels: trained on the samples, in place of a simulated trainer; "": none
+	Batch        int     `toml:"batch" json:"batch"`                 // of each worker
+	LearningRate float64 `toml:"learning_rate" json:"learning_rate"` // of stochastic gradient descent with momentum 0.9
 }
 
 // PreprocessFormats are the forms that samples can have on storage. They stand here
 // too, since a study is checked without linking the pipeline; a test of the worker
 // holds the lists against each other.
 var PreprocessFormats = []string{"jpeg", "tar", "tfrecord", "parquet", "cifar10", "csv"}
+
+// PreprocessModels are the native trainer's, and PreprocessClassified the formats whose
+// samples have a class that it can learn.
+var (
+	PreprocessModels     = []string{"cnn", "mlp", "resnet20", "resnet32", "resnet44", "resnet56"}
+	PreprocessClassified = []string{"cifar10", "jpeg"}
+)
 
 // PreprocessCaches are what of the source is in memory before it is read: nothing,
 // what fits, or all of it within the process, where nothing is read.
@@ -48,6 +59,7 @@ var preprocess = kind{
 	frameworks: []string{"native"},
 	defaults: Workload{Kind: "preprocess", Preprocess: Preprocess{
 		Format: "jpeg", Cache: "warm", Passes: 1, Decoder: "auto", Resize: 256, Crop: 224, Shard: 64 << 20, Ceilings: true,
+		Batch: 32, LearningRate: 0.05,
 	}},
 	rules: map[string]rule{
 		"workload.format":   {check: among(PreprocessFormats...)},
@@ -62,6 +74,10 @@ var preprocess = kind{
 		"workload.crop":     {check: within(1, 1<<14)},
 		"workload.shard":    {check: within(1<<20, 1<<40)},
 		"workload.consumer": {check: atLeast(0)},
+
+		"workload.model":         {check: among(append([]string{""}, PreprocessModels...)...)},
+		"workload.batch":         {check: within(1, 1<<16)},
+		"workload.learning_rate": {check: above(0)},
 	},
 	follows:   map[string][]string{"workload.crop": {"workload.resize"}},
 	plausible: map[string]any{"workload.source": "."},
@@ -115,6 +131,13 @@ func expandPreprocess(p *Point) map[string]string {
 	}
 	if strings.HasPrefix(w.Source, objectScheme) && w.Generate > 0 {
 		wrong["workload.generate"] = "makes samples in folders only, not in an object store; have them made in a folder, copy them there with the store's own tool, and leave this key out"
+	}
+	switch {
+	case w.Model == "":
+	case w.Consumer > 0:
+		wrong["workload.consumer"] = "is the rate of a simulated trainer, and workload.model has a real one take the samples; leave one of them out"
+	case !slices.Contains(PreprocessClassified, w.Format):
+		wrong["workload.model"] = fmt.Sprintf("is trained on samples whose class is known: those of format = %s, not %q", strings.Join(quoted(PreprocessClassified), " or "), w.Format)
 	}
 	if p.Resources.Device != "cpu" {
 		wrong["resources.device"] = fmt.Sprintf("kind = \"preprocess\" computes on \"cpu\" only, not %q", p.Resources.Device)

@@ -39,17 +39,20 @@ func TestPreprocessPoint(t *testing.T) {
 
 func TestPreprocessProblems(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
-		"no source": {`source = "images"`, ``, "4: workload.source: missing; name the folder"},
-		"format":    {`source = "images"`, "source = \"images\"\nformat = \"gif\"", `workload.format: "gif" is not known; valid: "jpeg", "tar", "tfrecord", "parquet", "cifar10", "csv"`},
-		"bucket":    {`source = "images"`, `source = "s3://KEY:SECRET@bucket/images"`, "workload.source: want s3://BUCKET or s3://BUCKET/PREFIX"},
-		"prefix":    {`source = "images"`, `source = "s3://bucket/a//b"`, "workload.source: has an empty part in its prefix"},
-		"target":    {`source = "images"`, "source = \"images\"\ntarget = \"s3://bucket/out\"", "workload.target: object storage cannot be used here"},
-		"generate":  {`source = "images"`, "source = \"s3://bucket/images\"\ngenerate = 5", "workload.generate: makes samples in folders only"},
-		"same":      {`workers = [1, 2]`, "workers = [1]\nsource = [\"s3://bucket/a\", \"s3://bucket/a/\"]", "sweep.source[1]: is the path of [0]"},
-		"crop":      {`source = "images"`, "source = \"images\"\ncrop = 300", "workload.crop: cannot cut 300 pixels from a shorter side of 256"},
-		"data":      {`[sweep]`, "[data]\npath = \"x\"\n[sweep]", `kind = "preprocess" uses no data`},
-		"device":    {`[sweep]`, "[resources]\ndevice = \"gpu\"\n[sweep]", `resources.device: kind = "preprocess" computes on "cpu" only`},
-		"cache":     {`"cold", "warm"`, `"hot"`, `sweep.cache[0]: "hot" is not known; valid: "cold", "warm", "memory"`},
+		"no source":  {`source = "images"`, ``, "4: workload.source: missing; name the folder"},
+		"format":     {`source = "images"`, "source = \"images\"\nformat = \"gif\"", `workload.format: "gif" is not known; valid: "jpeg", "tar", "tfrecord", "parquet", "cifar10", "csv"`},
+		"bucket":     {`source = "images"`, `source = "s3://KEY:SECRET@bucket/images"`, "workload.source: want s3://BUCKET or s3://BUCKET/PREFIX"},
+		"prefix":     {`source = "images"`, `source = "s3://bucket/a//b"`, "workload.source: has an empty part in its prefix"},
+		"target":     {`source = "images"`, "source = \"images\"\ntarget = \"s3://bucket/out\"", "workload.target: object storage cannot be used here"},
+		"generate":   {`source = "images"`, "source = \"s3://bucket/images\"\ngenerate = 5", "workload.generate: makes samples in folders only"},
+		"same":       {`workers = [1, 2]`, "workers = [1]\nsource = [\"s3://bucket/a\", \"s3://bucket/a/\"]", "sweep.source[1]: is the path of [0]"},
+		"crop":       {`source = "images"`, "source = \"images\"\ncrop = 300", "workload.crop: cannot cut 300 pixels from a shorter side of 256"},
+		"model":      {`source = "images"`, "source = \"images\"\nmodel = \"vgg\"", `workload.model: "vgg" is not known; valid: `},
+		"unlabelled": {`source = "images"`, "source = \"images\"\nformat = \"tar\"\nmodel = \"cnn\"", `workload.model: is trained on samples whose class is known: those of format = "cifar10" or "jpeg", not "tar"`},
+		"both":       {`source = "images"`, "source = \"images\"\nconsumer = 10\nmodel = \"cnn\"", "workload.consumer: is the rate of a simulated trainer"},
+		"data":       {`[sweep]`, "[data]\npath = \"x\"\n[sweep]", `kind = "preprocess" uses no data`},
+		"device":     {`[sweep]`, "[resources]\ndevice = \"gpu\"\n[sweep]", `resources.device: kind = "preprocess" computes on "cpu" only`},
+		"cache":      {`"cold", "warm"`, `"hot"`, `sweep.cache[0]: "hot" is not known; valid: "cold", "warm", "memory"`},
 	} {
 		s, err := Parse("prepare.toml", []byte(strings.Replace(preprocessing, c.from, c.to, 1)), frameworks)
 		if err == nil {

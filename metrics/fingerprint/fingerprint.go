@@ -151,6 +151,9 @@ func Of(s Subject) Print {
 			field = NCCL
 		}
 		collect(field, func(e *metrics.Environment) []string { return []string{e.Versions[name]} })
+		if _, ok := p[field]; !ok {
+			p[field] = "" // a rank says that there is none
+		}
 	}
 	files := map[string]bool{}
 	for _, e := range s.Environments {

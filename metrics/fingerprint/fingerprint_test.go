@@ -51,6 +51,23 @@ func TestNoneIsKnown(t *testing.T) {
 	}
 }
 
+// A run that says it has no such thing is like runs with any, but those differ.
+func TestNoVersionDoesNotBear(t *testing.T) {
+	of := func(versions map[string]string) Print {
+		return Of(Subject{Environments: []*metrics.Environment{{Versions: versions}}, Nodes: 1})
+	}
+	none, one, two := of(map[string]string{"object_store": ""}), of(map[string]string{"object_store": "http://a"}), of(map[string]string{"object_store": "http://b"})
+	if v, ok := none[VersionPrefix+"object_store"]; !ok || v != "" {
+		t.Errorf("%q, %v; want it known that there is none", v, ok)
+	}
+	if !Agree(none, one) || !Agree(none, two) || Agree(one, two) {
+		t.Errorf("none, %v and %v do not agree as they should", one, two)
+	}
+	if d := Differ(one, two); len(d) != 1 || d[0].String() != "object store http://a → http://b" {
+		t.Errorf("%v", d)
+	}
+}
+
 func TestUnknownIsNeitherEqualNorDifferent(t *testing.T) {
 	known, other, unknown := Print{CPU: "Xeon", Driver: "1"}, Print{CPU: "EPYC", Driver: "1"}, Print{Driver: "1"}
 	oneNode := Print{CPU: "Xeon", Driver: "1", Interface: ""}

@@ -9,7 +9,9 @@ const (
 	SourceStorage = "source_storage" // bytes that storage delivered over bytes that were read
 	SampleCPU     = "sample_cpu"     // CPU seconds of the processes, all told
 	ThreadsDelay  = "threads_delay"  // share of the threads' time in which they could run and had no CPU
-	ConsumerWait  = "consumer_wait"  // share of the time in which a simulated trainer waits for samples
+	ConsumerWait  = "consumer_wait"  // share of the time in which a trainer, simulated or real, waits for samples
+	ConsumerStep  = "consumer_step"  // of a real trainer: from the end of a step to the end of the next, in the mean
+	ConsumerLoss  = "consumer_loss"  // of a real trainer, in the mean over the samples of a pass
 
 	StageShare   = "stage_share"   // share of the threads' time
 	StageSeconds = "stage_seconds" // by the clock, per sample
@@ -23,6 +25,7 @@ const (
 const (
 	Stage = "stage"
 	Bound = "bound"
+	Pass  = "pass" // over the source, from 1
 )
 
 var preprocess = []Measure{
@@ -34,6 +37,8 @@ var preprocess = []Measure{
 	{Name: SampleCPU, Title: "CPU time per sample", Unit: "s", Better: Lower, Show: Seconds},
 	{Name: ThreadsDelay, Title: "waiting for a CPU", Better: Lower, Show: Percent},
 	{Name: ConsumerWait, Title: "consumer waits", Better: Lower, Show: Percent},
+	{Name: ConsumerStep, Title: "consumer's step", Unit: "s", Better: Lower, Show: Seconds},
+	{Name: ConsumerLoss, Title: "consumer's loss", Better: Lower, At: Pass},
 	{Name: StageShare, Title: "share of the time", Show: Percent, At: Stage},
 	{Name: StageSeconds, Title: "time per sample", Unit: "s", Better: Lower, Show: Seconds, At: Stage},
 	{Name: StageCPU, Title: "CPU time per sample", Unit: "s", Better: Lower, Show: Seconds, At: Stage},

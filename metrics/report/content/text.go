@@ -356,7 +356,9 @@ func environmentText(e metrics.Environment) string {
 		add("kernel %s", e.Kernel)
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Versions)) {
-		add("%s %s", name, e.Versions[name])
+		if e.Versions[name] != "" {
+			add("%s %s", name, e.Versions[name])
+		}
 	}
 	if parts == nil {
 		return "nothing recorded"
