@@ -17,7 +17,6 @@ import (
 	"github.com/scalebench/scalebench/launcher/spelling"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/extract"
-	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/mfu"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/report/tables"
@@ -309,11 +308,7 @@ func findingsTable(contents []extract.Content, notes []string, most int) *table.
 			t.Add("accuracy", e.Evaluation.Accuracy, "fraction", nil, evaluatedAt(e.Evaluation), at, line, nil, len(f.Values), nil, nil)
 		case e.Figure != nil:
 			g := e.Figure
-			unit := g.Unit
-			if measure.Reported(g.Name, g.Unit, measure.Neither).Show == measure.Percent {
-				unit = "fraction"
-			}
-			t.Add(g.Name, g.Value, table.NonZero(unit), g.PlusMinus, table.NonZero(tables.Where(g.At)), at, line, table.NonZero(g.Reduce), len(f.Values), table.NonZero(g.Note), table.NonZero(g.PlusMinusIs))
+			t.Add(g.Name, g.Value, table.NonZero(tables.UnitOf(*g)), g.PlusMinus, table.NonZero(tables.Where(g.At)), at, line, table.NonZero(g.Reduce), len(f.Values), table.NonZero(g.Note), table.NonZero(g.PlusMinusIs))
 		}
 	}
 	for _, f := range list {

@@ -20,7 +20,7 @@ const (
 	tokensPerSecond = measure.TokensPerSecond
 	tokensPerGPU    = measure.TokensPerGPU
 	stepSeconds     = "step_seconds"
-	flopsPerGPU     = "reported_flops_per_gpu" // model FLOP/s, by the program's own count
+	flopsPerGPU     = measure.ReportedFLOPS
 	reportedMFU     = measure.ReportedMFU
 	reservedMemory  = "reserved_memory"  // by the allocator, of a device, at the peak
 	allocatedMemory = "allocated_memory" // of it, in tensors

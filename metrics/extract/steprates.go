@@ -170,7 +170,7 @@ func (s *stepLog) utilisation(tokens float64, add func(f metrics.Figure, scale f
 			return err
 		}
 		if c.Name == s.convention {
-			s.restated(flops * tokens)
+			s.restated(flops*tokens, tokens, flops*tokens/peak)
 		}
 		if err := s.hardware(c, tokens, peak, add); err != nil {
 			return err
@@ -196,15 +196,21 @@ func (s *stepLog) hardware(c mfu.Convention, tokens, peak float64, add func(f me
 	return add(metrics.Figure{Name: hfuBy + c.Name, Note: fmt.Sprintf("%.4g FLOPs a token with what is computed again (%s); of a peak of %.4g TFLOP/s in %s", flops, m.Recompute, peak/1e12, m.Dtype)}, flops/peak)
 }
 
-// restated notes where the program's own FLOP/s are not those that its convention
+// restated notes what of the program's own FLOP/s and MFU is not what its convention
 // gives for the model.
-func (s *stepLog) restated(flops float64) {
-	values := s.measured[flopsPerGPU]
-	stated, err := Reduce("median", numbers(values))
-	if err != nil {
-		return // it states none
+func (s *stepLog) restated(flops, tokens, share float64) {
+	median := func(name string) float64 {
+		x, err := Reduce("median", numbers(s.measured[name]))
+		if err != nil {
+			return 0 // it states none
+		}
+		return x * s.scale[name]
 	}
-	if stated *= s.scale[flopsPerGPU]; math.Abs(stated/flops-1) > 0.02 {
+	stated, own := median(flopsPerGPU), median(reportedMFU)
+	if own > 0 {
+		s.l.note("%s", mfu.Restated(mfu.Statement{MFU: own, FLOPS: stated}, mfu.Statement{MFU: share, FLOPS: flops}, mfuBy+s.convention, tokens))
+	}
+	if stated > 0 && math.Abs(stated/flops-1) > 0.02 {
 		s.l.note("%s states %.4g TFLOP/s of a device; by %s's count the model takes %.4g: it is another model, or the program counts otherwise", s.program, stated/1e12, s.convention, flops/1e12)
 	}
 }

@@ -29,6 +29,7 @@ const (
 	TokensPerGPU    = "tokens_per_second_per_gpu" // of a device, whatever kind it is
 	TokensPerSample = "tokens_per_sample"         // where a sample is a sequence
 	ReportedMFU     = "reported_mfu"              // as a log states it, by its own count and peak
+	ReportedFLOPS   = "reported_flops_per_gpu"    // model FLOP/s of a device, by its own count
 )
 
 // WhyResumed is why a run that goes on from a checkpoint has no time of the whole

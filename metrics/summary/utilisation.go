@@ -82,9 +82,20 @@ func (r *Outcome) utilisation(in Input) {
 		}
 		r.Values[m.Name] = x
 		r.warn("%s: %.4g FLOPs a token by %s's count%s, in %s; 100 %% is %s", m.Name, flops, in.MFU.Convention, counts, in.MFU.Dtype, source)
+		if stated := r.Known(measure.ReportedMFU); name == "mfu" && stated != nil && *stated > 0 {
+			r.warn("%s", mfu.Restated(mfu.Statement{MFU: *stated, FLOPS: flopsOf(r)}, mfu.Statement{MFU: x, FLOPS: flops * *each}, m.Name, *each))
+		}
 	}
 	share("mfu", in.MFU.FLOPs, mfu.Of, "")
 	share("hfu", in.MFU.Hardware, mfu.HardwareOf, ", with what is computed again in the backward pass")
+}
+
+// flopsOf is the FLOP/s of a device by a log's own count; 0 where it states none.
+func flopsOf(r *Outcome) float64 {
+	if stated := r.Known(measure.ReportedFLOPS); stated != nil {
+		return *stated
+	}
+	return 0
 }
 
 // peak is that of a worker's device in FLOP/s, and where it is from.

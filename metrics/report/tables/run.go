@@ -287,7 +287,7 @@ func figureRows(list []metrics.Figure) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "figure"}, {Key: "value", Show: number.Exact}, {Key: "unit"}, {Key: "plus_minus", Head: "±", Show: number.Exact}, {Key: "at"},
 		{Key: "source"}, {Key: "line", Show: number.Exact}, {Key: "reduction"}, {Key: "values", Show: number.Exact}, {Key: "note"}, {Key: "plus_minus_is", Head: "± is"}}}
 	for _, g := range list {
-		t.Add(g.Name, g.Value, table.NonZero(g.Unit), g.PlusMinus, table.NonZero(Where(g.At)), table.NonZero(g.File), table.NonZero(g.Line), table.NonZero(g.Reduce), table.NonZero(g.Of), table.NonZero(g.Note), table.NonZero(g.PlusMinusIs))
+		t.Add(g.Name, g.Value, table.NonZero(UnitOf(g)), g.PlusMinus, table.NonZero(Where(g.At)), table.NonZero(g.File), table.NonZero(g.Line), table.NonZero(g.Reduce), table.NonZero(g.Of), table.NonZero(g.Note), table.NonZero(g.PlusMinusIs))
 	}
 	return t
 }
@@ -307,6 +307,15 @@ func bySteps[N int | int64](n N, steps int) any {
 		return table.NonZero(n)
 	}
 	return n
+}
+
+// UnitOf is a figure's unit in a list of figures as they were stated, where a share of a
+// device's peak is a fraction.
+func UnitOf(g metrics.Figure) string {
+	if measure.Reported(g.Name, g.Unit, measure.Neither).Show == measure.Percent {
+		return "fraction"
+	}
+	return g.Unit
 }
 
 // Where says what a figure holds for, if not for the run.
