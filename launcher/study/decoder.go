@@ -68,7 +68,8 @@ func Decoder(model string) (a mfu.Architecture, ok bool, err error) {
 		return a, false, nil
 	}
 	a = decoders[i].Architecture
-	sizes := map[string]*int{"layers": &a.Layers, "hidden": &a.Hidden, "heads": &a.Heads, "kv_heads": &a.KVHeads, "ffn": &a.FFN, "vocabulary": &a.Vocabulary}
+	sizes := map[string]*int{"layers": &a.Layers, "hidden": &a.Hidden, "heads": &a.Heads, "kv_heads": &a.KVHeads, "ffn": &a.FFN, "vocabulary": &a.Vocabulary,
+		"head_size": &a.HeadSize, "window": &a.Window, "global_every": &a.GlobalEvery, "experts": &a.Experts, "active_experts": &a.Active, "shared_ffn": &a.SharedFFN}
 	if a.Positions > 0 {
 		sizes["positions"] = &a.Positions
 		delete(sizes, "kv_heads") // as many as heads
@@ -97,13 +98,17 @@ func Decoder(model string) (a mfu.Architecture, ok bool, err error) {
 		a.KVHeads = a.Heads
 		a.Sequence = a.Positions
 	}
+	head := a.HeadSize
+	if head == 0 && a.Heads > 0 {
+		head = a.Hidden / a.Heads
+	}
 	switch {
 	case a.Check() != nil:
 		return a, true, a.Check()
 	case a.KVHeads < 1 || a.Heads%a.KVHeads != 0:
 		return a, true, fmt.Errorf("heads=%d is no multiple of kv_heads=%d", a.Heads, a.KVHeads)
-	case a.Positions == 0 && a.Hidden/a.Heads%2 != 0:
-		return a, true, fmt.Errorf("hidden=%d and heads=%d make heads of %d numbers; rotary positions turn pairs, so that it has to be even", a.Hidden, a.Heads, a.Hidden/a.Heads)
+	case a.Positions == 0 && head%2 != 0:
+		return a, true, fmt.Errorf("hidden=%d and heads=%d make heads of %d numbers; rotary positions turn pairs, so that it has to be even", a.Hidden, a.Heads, head)
 	case a.Vocabulary < 256:
 		return a, true, fmt.Errorf("vocabulary=%d; tokens are bytes, so that it takes at least 256", a.Vocabulary)
 	}
@@ -112,7 +117,7 @@ func Decoder(model string) (a mfu.Architecture, ok bool, err error) {
 
 func sizeNames(sizes map[string]*int) []string {
 	var names []string
-	for _, name := range []string{"layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary", "positions"} {
+	for _, name := range []string{"layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary", "positions", "head_size", "window", "global_every", "experts", "active_experts", "shared_ffn"} {
 		if sizes[name] != nil {
 			names = append(names, name)
 		}
@@ -128,6 +133,8 @@ func expandDecoder(p *Point, wrong map[string]string) {
 	switch {
 	case err != nil:
 		wrong["workload.model"] = err.Error()
+	case ok && p.Command.Folder == "" && (a.HeadSize > 0 || a.Window > 0 || a.Experts > 0):
+		wrong["workload.model"] = fmt.Sprintf("%q: our own trainers have no head_size, window or experts; leave them out, or train it with framework = [\"command\"]", w.Model)
 	case ok && w.Sequence > 0 && a.Positions > 0 && w.Sequence > a.Positions:
 		wrong["workload.sequence"] = fmt.Sprintf("%q has positions for %d tokens, and the sequence is of %d; use at most %[2]d, or model = \"%[1]s positions=%[3]d\"", w.Model, a.Positions, w.Sequence)
 	case ok:

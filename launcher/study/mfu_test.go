@@ -115,3 +115,34 @@ workers = [1]
 		}
 	}
 }
+
+// A command's model may look at windows; our own trainers' do not. By hand: two of four
+// layers look at 128 of 256 tokens, so that attention is 12·128·(2·256 + 2·128) = 1179648
+// rather than 1572864 FLOPs.
+func TestWindowsOfAModel(t *testing.T) {
+	windows := strings.NewReplacer("llama-1m", "llama-1m window=128 global_every=2", "MORE", "mfu = \"palm\"")
+	s, err := Parse("study.toml", []byte(windows.Replace(withModel)), []Framework{{Name: "other"}})
+	if err == nil {
+		_, err = s.Plan(DefaultSite())
+	}
+	if err == nil || !strings.Contains(err.Error(), `our own trainers have no head_size, window or experts; leave them out, or train it with framework = ["command"]`) {
+		t.Error(err)
+	}
+	text := windows.Replace(`[study]
+name = "llm"
+[workload]
+model = "llama-1m"
+MORE
+[command]
+run = ["true"]
+[sweep]
+framework = ["command"]
+workers = [1]
+`)
+	if s, err = Parse("study.toml", []byte(text), []Framework{{Name: "command", Command: true, Uses: func(Point) []string { return nil }}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := plan(t, s, DefaultSite()).Points[0].Point.Parameters()[pointkey.FLOPsPerToken]; got != 7871232.0-1572864+1179648 {
+		t.Errorf("%v FLOPs a token", got)
+	}
+}

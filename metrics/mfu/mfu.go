@@ -38,6 +38,10 @@ type Architecture struct {
 	Experts   int `toml:"experts" json:"experts,omitzero"`
 	Active    int `toml:"active_experts" json:"active_experts,omitzero"`
 	SharedFFN int `toml:"shared_ffn" json:"shared_ffn,omitzero"`
+	// Window is how many tokens a token looks at, itself included; 0: all before it.
+	// Every GlobalEvery-th layer looks at all nevertheless; 0: none does.
+	Window      int `toml:"window" json:"window,omitzero"`
+	GlobalEvery int `toml:"global_every" json:"global_every,omitzero"`
 }
 
 // largest is more than any size of a transformer but its sequence: another number is
@@ -63,6 +67,12 @@ func (a Architecture) Check() error {
 		return fmt.Errorf("hidden = %d is no multiple of heads = %d; set head_size", a.Hidden, a.Heads)
 	case a.KVHeads > a.Heads:
 		return fmt.Errorf("kv_heads = %d is more than heads = %d", a.KVHeads, a.Heads)
+	case a.Window < 0 || a.Window > 1<<27:
+		return fmt.Errorf("window = %d; want the tokens that a token looks at, 1 or more", a.Window)
+	case a.GlobalEvery < 0 || a.GlobalEvery > a.Layers:
+		return fmt.Errorf("global_every = %d of layers = %d; want after how many layers one has no window", a.GlobalEvery, a.Layers)
+	case a.GlobalEvery > 0 && a.Window == 0:
+		return fmt.Errorf("global_every is of a model with windows; set window")
 	case a.Experts > 0 && (a.Active < 1 || a.Active > a.Experts):
 		return fmt.Errorf("active_experts = %d of experts = %d; want how many a token visits", a.Active, a.Experts)
 	case a.Experts > 0 && a.Biases:
@@ -149,10 +159,29 @@ func (a Architecture) Parameters(all bool) float64 {
 	return n
 }
 
-// square is 2 FLOPs for each multiplication of scores and of values, over the whole
-// sequence, forward and twice that backward: 12·layers·heads·size·sequence.
+// scores are the FLOPs of attention's scores and values: 2 for each multiplication of
+// either, forward and twice that backward, 12·heads·size in each layer for each token
+// looked at: of all layers 12·layers·heads·size·sequence, where there is no window.
+func (a Architecture) scores(whole, windowed float64) float64 {
+	global := a.Layers
+	if a.Window > 0 && a.Window < a.Sequence {
+		if global = 0; a.GlobalEvery > 0 {
+			global = a.Layers / a.GlobalEvery
+		}
+	}
+	return 12 * a.queries() * (float64(global)*whole + float64(a.Layers-global)*windowed)
+}
+
+// square is that of every token looking at the whole sequence, or its whole window.
 func (a Architecture) square() float64 {
-	return 12 * float64(a.Layers) * a.queries() * float64(a.Sequence)
+	return a.scores(float64(a.Sequence), float64(a.Window))
+}
+
+// causal is that of tokens looking only at those before them: on average half of the
+// sequence, or a window less those that the first tokens lack, window²/2 of a sequence.
+func (a Architecture) causal() float64 {
+	t, w := float64(a.Sequence), float64(a.Window)
+	return a.scores(t/2, w-w*w/(2*t))
 }
 
 // count is the FLOPs of a token of training by what takes them.
@@ -177,7 +206,7 @@ type Convention struct {
 
 // Conventions are all, in the order in which they are shown.
 var Conventions = []Convention{
-	{"palm", "6 × all parameters that a token visits, and attention over the whole sequence", func(a Architecture) (count, error) {
+	{"palm", "6 × all parameters that a token visits, and attention over the whole sequence or window", func(a Architecture) (count, error) {
 		return of(a.Parameters(false), a.layers(false), a.square()), nil
 	}},
 	{"torchtitan", "as palm, without the token embedding if it is not tied", func(a Architecture) (count, error) {
@@ -187,13 +216,16 @@ var Conventions = []Convention{
 		}
 		return of(n, a.layers(false), a.square()), nil
 	}},
-	{"megatron", "matrix multiplications alone, and the causal half of attention", func(a Architecture) (count, error) {
+	{"megatron", "matrix multiplications alone, and attention as the causal mask leaves it, half of a sequence", func(a Architecture) (count, error) {
 		layers := float64(a.Layers) * (a.attention() + a.feedForward(false))
-		return of(layers+a.embedding(), layers, a.square()/2), nil
+		return of(layers+a.embedding(), layers, a.causal()), nil
 	}},
 	{"nanogpt", "as palm, without position embeddings", func(a Architecture) (count, error) {
 		if a.Experts > 0 {
 			return count{}, fmt.Errorf("nanogpt counts no experts; choose palm, torchtitan or megatron")
+		}
+		if a.Window > 0 {
+			return count{}, fmt.Errorf("nanogpt counts no windows; choose palm, torchtitan or megatron")
 		}
 		return of(a.Parameters(true)-float64(a.Positions)*float64(a.Hidden), a.layers(true), a.square()), nil
 	}},

@@ -50,7 +50,7 @@ func Read(text string) (Model, error) {
 // keys are those of a model's file.
 func keys() []string {
 	return []string{"layers", "hidden", "heads", "kv_heads", "head_size", "ffn", "vocabulary", "sequence", "gated", "tied", "biases", "positions",
-		"experts", "active_experts", "shared_ffn", "device", "dtype", "peak_tflops", "recompute"}
+		"experts", "active_experts", "shared_ffn", "window", "global_every", "device", "dtype", "peak_tflops", "recompute"}
 }
 
 // dtypes are those whose peaks differ.
