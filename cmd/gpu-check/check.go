@@ -94,6 +94,7 @@ func (c *checker) parts() []part {
 		{"NCCL", c.library, short, []string{"GPU"}},
 		{"cuBLAS", c.cublas, short, []string{"GPU"}},
 		{"kernels, products and training", c.tests, long, []string{"GPU", "cuBLAS"}},
+		{"three steps beside PyTorch", c.steps, long, []string{"cuBLAS", "PyTorch"}},
 		{"correctness", c.correctness, short, []string{"NCCL"}},
 		{"a wrong bit is noticed", c.canFail, short, []string{"correctness"}},
 		{"call overhead", c.overhead, short, []string{"NCCL"}},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // onGPU are the packages whose tests of results run on a GPU where these variables are
@@ -14,24 +16,34 @@ var onGPU = []string{"./launcher/gpu/cuda", "./launcher/gpu/cublas", "./launcher
 // tests has them run: kernels and products against references on the host, and
 // trainings against the CPU engine.
 func (c *checker) tests(ctx context.Context, s *step) error {
+	return c.test(ctx, s, nil, nil, onGPU)
+}
+
+// steps has three steps of this engine and of PyTorch compared, both on the GPU.
+func (c *checker) steps(ctx context.Context, s *step) error {
+	return c.test(ctx, s, []string{"SCALEBENCH_TEST_PYTHON=" + c.Python}, []string{"-tags", "python", "-run", "TestStepsAsPyTorch"}, onGPU[len(onGPU)-1:])
+}
+
+func (c *checker) test(ctx context.Context, s *step, environment, flags, packages []string) error {
 	if c.Double {
-		s.Found = []string{"not made here: with the double they are part of `make test`"}
+		s.Found = []string{"not made here: with the double it is part of `make test`"}
 		return nil
 	}
-	out, err := c.start(ctx, []string{"SCALEBENCH_TEST_GPU=1"}, "go", slices.Concat([]string{"test", "-count", "1", "-v", "-timeout", "50m"}, onGPU)...)
+	args := slices.Concat([]string{"test", "-count", "1", "-v", "-timeout", "50m"}, flags, packages)
+	out, err := c.start(ctx, append(environment, "SCALEBENCH_TEST_GPU=1"), "go", args...)
 	lines, failed := tested(string(out))
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, strings.Join(failed, "\n"))
 	}
-	if len(lines) < len(onGPU) {
-		return fmt.Errorf("go test says that %d packages passed, of %d", len(lines), len(onGPU))
+	if len(lines) < len(packages) {
+		return fmt.Errorf("go test says that %s passed, of %d", number.Count(len(lines), "package"), len(packages))
 	}
 	s.Found = lines
 	return nil
 }
 
 // tested is what go test -v says: of each package that passed how many tests did, of
-// each training how far it ended from the CPU engine's, and the tests that failed, with
+// each training how far it ended from the other side's, and the tests that failed, with
 // what they said.
 func tested(out string) (found, failed []string) {
 	passed, name, said := 0, "", map[string][]string{}
