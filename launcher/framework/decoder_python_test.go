@@ -290,3 +290,16 @@ func TestDecoderChecks(t *testing.T) {
 		}
 	}
 }
+
+// A CPU's peak is what it reaches undisturbed, if it ever is.
+func TestGEMM(t *testing.T) {
+	programs, err := filepath.Abs("programs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(debianPython, "-B", "testdata/simulated_core.py")
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+programs)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -6,7 +6,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-//go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py programs/own.py programs/rank.py
+//go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py programs/own.py programs/rank.py programs/gemm.py
 //go:embed programs/samples.py programs/batches.py programs/text.py programs/decoder.py programs/jax_decoder.py programs/jax_trainer.py
 var jaxPrograms embed.FS
 

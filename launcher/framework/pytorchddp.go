@@ -8,7 +8,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 )
 
-//go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py programs/own.py programs/rank.py
+//go:embed programs/scalebench.py programs/world.py programs/recipe.py programs/cifar10.py programs/own.py programs/rank.py programs/gemm.py
 //go:embed programs/pytorch_models.py programs/samples.py programs/pytorch_data.py programs/pytorch_trainer.py
 //go:embed programs/text.py programs/decoder.py programs/pytorch_decoder.py
 //go:embed programs/pytorch_fsdp.py programs/deepspeed_zero.py programs/pytorch_ddp.py programs/torchrun.py programs/pytorch_horovod.py programs/horovod_world.py

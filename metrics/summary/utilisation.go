@@ -109,7 +109,7 @@ func (m *MFU) peak(r *Outcome) (flops float64, source string, err error) {
 		return flops, fmt.Sprintf("%.4g TFLOP/s, as workload.peak_tflops says", flops/1e12), mfu.CheckPeak(device, m.Dtype, flops)
 	}
 	if gemm := r.Known(gemmFLOPS); device == "" && gemm != nil && *gemm > 0 {
-		return *gemm, "what a worker's CPUs reached in a matrix multiplication before the training, not a maker's figure", nil
+		return *gemm, "what a worker's CPUs reached in a matrix multiplication before or after the training, not a maker's figure", nil
 	}
 	if device == "" {
 		return 0, "", errors.New("no peak is known of a CPU, and the program measured none (gemm_flops); set workload.peak_tflops to what a worker's CPUs can do")

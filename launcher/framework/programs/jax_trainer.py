@@ -15,6 +15,7 @@ import numpy
 
 import batches
 import decoder
+import gemm
 import rank
 import recipe
 import samples
@@ -107,18 +108,15 @@ class Trainer:
         return sum(p.size for p in self.parameters.values())
 
     def gemm(self):
-        """As pytorch_trainer.py's: the best of some, in FLOP/s."""
         if jax.default_backend() != "cpu":
             return None
-        size = 1024
-        matrix = jnp.ones((size, size), self.dtype)
         multiply = jax.jit(jnp.matmul)
-        times = []
-        for _ in range(9):  # XLA compiles in the first
-            begin = time.perf_counter()
-            multiply(matrix, matrix).block_until_ready()
-            times.append(time.perf_counter() - begin)
-        return 2 * size ** 3 / min(times[1:])
+
+        def product(size):
+            matrix = jnp.ones((size, size), self.dtype)
+            return lambda: multiply(matrix, matrix).block_until_ready()
+
+        return gemm.best(product)
 
     def _sharding(self, size, shared):
         """Along the first axis, where the ranks divide it."""

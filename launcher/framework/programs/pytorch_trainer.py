@@ -17,6 +17,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+import gemm
 import pytorch_data
 import pytorch_models
 import recipe
@@ -86,19 +87,15 @@ class Trainer:
                 torch.autocast, self.device.type, torch.bfloat16)
 
     def gemm(self):
-        """FLOP/s of one matrix multiplication, the best of some: what the CPUs
-        of this rank reach. None on a GPU, whose peak is known."""
         if self.device.type != "cpu":
             return None
-        size = 1024
-        matrix = torch.ones(size, size)  # draws no random numbers
-        times = []
+
+        def product(size):
+            matrix = torch.ones(size, size)  # draws no random numbers
+            return lambda: torch.mm(matrix, matrix)
+
         with self.precision():
-            for _ in range(8):
-                begin = time.perf_counter()
-                torch.mm(matrix, matrix)
-                times.append(time.perf_counter() - begin)
-        return 2 * size ** 3 / min(times)
+            return gemm.best(product)
 
     def data(self, point):
         return samples.find(point, pytorch_data)

@@ -19,6 +19,9 @@ stands in its trainer, an object with
     memory()           -> names to bytes: allocated_memory in tensors,
                        reserved_memory by the allocator, at the peak and on
                        the device that used most; without, it is not told
+    gemm()             -> FLOP/s of the fastest multiplication of two matrices,
+                       see gemm.py; None on a GPU, whose peak is known;
+                       without, it is not measured
     sums(numbers)      -> their sums over the ranks, once all work that was
                        begun is done
     average_statistics()  makes batch norm's running averages equal on all
@@ -73,6 +76,7 @@ class Rank:
         self.phase = "rendezvous"  # what an error is reported under
         self.built = False
         self.evaluated = -1  # step of the last evaluation
+        self.peak = 0.0  # FLOP/s that the CPUs reached
         self.best, self.least = 0.0, math.inf  # accuracy and loss so far
         self.last_vote = 0  # step, 1-based, of the last vote; 0: none
         self.next_vote = 0  # steps made before the next
@@ -100,6 +104,7 @@ class Rank:
             self.train()
             self.phase = "parameters"
             self.report_memory()
+            self.report_peak()
             checksum = self.trainer.parameter_sha256()
         except Interrupted as interrupted:
             status, cause = "interrupted", str(interrupted)
@@ -148,10 +153,7 @@ class Rank:
         checksum = trainer.parameter_sha256()
         self.phase = "rendezvous"
         trainer.barrier()
-        gemm = None
-        if workload.get("mfu"):  # on all ranks at once, as they train
-            gemm = getattr(trainer, "gemm", lambda: None)()
-            trainer.barrier()
+        self.measure_peak()
         self.began = time.perf_counter()
         self.events.train(
             parameters=parameters, gradient_bytes=4 * parameters,
@@ -164,10 +166,6 @@ class Rank:
         if self.world.rank == 0 and getattr(self.data, "sequence", 0):
             self.events.figure("tokens_per_sample", self.data.sequence,
                                "tokens")
-        if self.world.rank == 0 and gemm:
-            self.events.figure("gemm_flops", gemm, "FLOP/s",
-                               "a multiplication of two matrices, on rank 0's"
-                               " CPUs while all ranks do one")
         self.phase = "data"
         self.data.read()
         self.voted = time.perf_counter()
@@ -181,6 +179,24 @@ class Rank:
             for name, size in memory.items():
                 self.events.figure(name, size, "B",
                                    "at the peak, of the device that used most")
+
+    def measure_peak(self):
+        """Tries what the CPUs reach, where the trainer can: on all ranks at
+        once, as they train, and outside the training clock. The best of the
+        moments that it is called in counts: a busy one would make the peak too
+        low and the MFU too high."""
+        if self.workload.get("mfu") and hasattr(self.trainer, "gemm"):
+            self.trainer.barrier()
+            self.peak = max(self.peak, self.trainer.gemm() or 0.0)
+            self.trainer.barrier()
+
+    def report_peak(self):
+        self.measure_peak()
+        if self.world.rank == 0 and self.peak > 0:
+            self.events.figure("gemm_flops", self.peak, "FLOP/s",
+                               "the fastest of the multiplications of two"
+                               " matrices before and after the training, on"
+                               " rank 0's CPUs while all ranks do such")
 
     def epochs(self):
         while True:
