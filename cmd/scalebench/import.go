@@ -29,6 +29,7 @@ type importOptions struct {
 	logOptions
 	sets, labels cli.StringSlice
 	replace, dry bool
+	say          func(string) // what is worth knowing of a file
 }
 
 func importCommand(s *session) *cli.Command {
@@ -38,7 +39,7 @@ func importCommand(s *session) *cli.Command {
 		Usage:     "store runs from other programs' logs and tables",
 		ArgsUsage: "FILE...",
 		Description: "--from (or --format) gives the format: an extractor, which reads a run from each file,\n" +
-			"or csv, with --map to name the columns: study, workers (or replicas), nodes, framework;\n" +
+			"or csv, with --map to name the columns that have other names than these: study, workers (or replicas), nodes, framework;\n" +
 			"of trainings " + strings.Join(extract.TrainFigures, ", ") + ";\n" +
 			"of services " + strings.Join(extract.Coordinates, ", ") + ", " + strings.Join(extract.LoadFigures[:5], ", ") + ",\n" +
 			strings.Join(extract.LoadFigures[5:], ", ") + ".\n" +
@@ -85,6 +86,7 @@ func runImport(ctx context.Context, s *session, o importOptions, files []string)
 	if _, err := o.mapped(); err != nil { // of the command line, and no file's mistake
 		return err
 	}
+	o.say = func(text string) { s.note("%s", text) }
 	listed := newImportedList(s.format)
 	if o.dry {
 		for r, err := range o.each(files, sets) {

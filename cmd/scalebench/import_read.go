@@ -111,7 +111,10 @@ func (o *importOptions) extract(file string, text io.Reader, bytes int64, sets m
 		if err != nil {
 			return only(extract.TableRun{}, err)
 		}
-		options := extract.Options{File: file, Bytes: bytes}
+		options := extract.Options{File: file, Bytes: bytes, Given: slices.Collect(maps.Keys(sets)), Say: o.say}
+		if o.workers > 0 {
+			options.Given = append(options.Given, "workers")
+		}
 		if options.At, err = o.load(); err != nil {
 			return only(extract.TableRun{}, err)
 		}

@@ -200,12 +200,20 @@ func (s *session) folders(ctx context.Context, arg string) ([]rundir.Study, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Lstat(folder.Plan()); err != nil {
-		if attempts, _ := folder.Attempts(); len(attempts) == 0 {
-			return nil, notBegun(folder, err)
-		}
+	if err := begun(folder); err != nil {
+		return nil, err
 	}
 	return []rundir.Study{folder}, nil
+}
+
+// begun says what is wrong with a study's folder in which nothing was ever planned.
+func begun(folder rundir.Study) error {
+	if _, err := os.Lstat(folder.Plan()); err != nil {
+		if attempts, _ := folder.Attempts(); len(attempts) == 0 {
+			return notBegun(folder, err)
+		}
+	}
+	return nil
 }
 
 // readPlan reads the plan of a study for a command that can go on without: the

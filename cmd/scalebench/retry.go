@@ -46,6 +46,9 @@ func runRetry(ctx context.Context, s *session, o submitOptions, runs []string, w
 	if err != nil {
 		return err
 	}
+	if err := begun(w.folder); err != nil {
+		return err
+	}
 	attempts, err := launcher.Attempts(w.folder)
 	if err != nil {
 		return err

@@ -72,6 +72,9 @@ func (l *log) names(r io.Reader, separators string) (*table, error) {
 	if len(data) == 0 {
 		return t, nil
 	}
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return nil, fmt.Errorf("%s: encoded in UTF-16; save it in UTF-8 (iconv -f UTF-16 -t UTF-8)", l.o.File)
+	}
 	if data[len(data)-1] != '\n' {
 		lines := bytes.Count(data, []byte{'\n'})
 		return nil, l.errorAt(lines+1, "the last line has no line end: the file may be cut off. If it is whole, end it with a newline")

@@ -104,6 +104,11 @@ type Options struct {
 	// Columns are the log's names for what it can name as it likes (CSV columns,
 	// TensorBoard tags), by ours: "accuracy" to "val_acc".
 	Columns map[string]string
+	// Given are our names of what is known without the table that Runs reads: a
+	// column that happens to have one of these names is not taken for it.
+	Given []string
+	// Say is told what is worth knowing of a table as a whole; nil: it is not said.
+	Say func(string)
 }
 
 // Value is a number as it stands in a log.

@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/scalebench/scalebench/metrics"
-	"github.com/scalebench/scalebench/metrics/measure"
 )
 
 // Column is where one of ours stands in somebody's CSV file.
@@ -84,9 +82,11 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 	if err != nil {
 		return err
 	}
+	columns = t.named(columns)
 	if err := errors.Join(checkAt(o.At), t.mapped(columns)); err != nil {
 		return err
 	}
+	unused := t.unused(columns)
 	_, epochs := columns["epoch"]
 	names := t.names() + "\x00"
 	equal := map[uint64]int32{} // rows by the beginning of their digest
@@ -98,11 +98,15 @@ func eachRun(r io.Reader, o Options, columns map[string]Column, yield func(Table
 			if number == 1 {
 				return fmt.Errorf("%s: %w: it has no rows", o.File, ErrNothing)
 			}
+			if differ := unused.names(); differ != "" && o.Say != nil {
+				o.Say(fmt.Sprintf("%s: not used: %s; rows that differ only in these count as repeats (--label makes labels of them)", o.File, differ))
+			}
 			break
 		}
 		if err != nil {
 			return err
 		}
+		unused.see(row)
 		labels := t.labels(row, columns)
 		if epochs {
 			key, err := json.Marshal(labels)
@@ -176,81 +180,6 @@ func (t *table) labels(row []string, columns map[string]Column) map[string]any {
 		}
 	}
 	return labels
-}
-
-// mapped says what is wrong with a mapping of the table's columns.
-func (t *table) mapped(columns map[string]Column) error {
-	var problems []error
-	file := t.l.o.File
-	for _, ours := range slices.Sorted(maps.Keys(columns)) {
-		c := columns[ours]
-		if _, ok := t.at[c.Name]; !ok {
-			problems = append(problems, fmt.Errorf("%s: no column %q for %s; the file has %s", file, c.Name, ours, t.names()))
-		}
-		if err := fits(ours, c); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", file, err))
-		}
-	}
-	if len(problems) > 0 {
-		return errors.Join(problems...)
-	}
-	if ofLoads(columns) {
-		for _, ours := range TrainFigures {
-			if _, both := columns[ours]; both {
-				return fmt.Errorf("%s: %s is a training's, and what else is mapped is of a service under load; import them apart", file, ours)
-			}
-		}
-		return nil
-	}
-	if len(t.l.o.At) > 0 {
-		return fmt.Errorf("%s: --at is for figures of a load; map one or more of %s", file, strings.Join(LoadFigures, ", "))
-	}
-	if _, both := columns["elapsed"]; columns["epoch_seconds"].Name != "" {
-		switch {
-		case both:
-			return fmt.Errorf("%s: elapsed and epoch_seconds both tell the time; map one", file)
-		case columns["epoch"].Name == "":
-			return fmt.Errorf("%s: epoch_seconds needs the number of the epoch; map its column as epoch. The file has %s", file, t.names())
-		}
-	}
-	for _, ours := range Coordinates {
-		if c, mapped := columns[ours]; mapped && !c.Label {
-			return fmt.Errorf("%s: %s is of a load, and no column is mapped to a figure of one: %s", file, ours, strings.Join(LoadFigures, ", "))
-		}
-	}
-	figures := slices.ContainsFunc([]string{"throughput", "end_to_end", "train_seconds", "accuracy", "loss", "elapsed", "epoch_seconds"}, func(f string) bool { return columns[f].Name != "" })
-	if !figures {
-		return fmt.Errorf("%s: no column is mapped to a figure; map one or more of %s, like throughput=img_s. The file has %s",
-			file, strings.Join(TableFigures, ", "), t.names())
-	}
-	return nil
-}
-
-// fits says what is wrong with a column's unit.
-func fits(ours string, c Column) error {
-	name := c.Unit
-	base, figure := map[string]string{"throughput": "samples/s", "end_to_end": "samples/s", "train_seconds": "s", "elapsed": "s", "epoch_seconds": "s", "accuracy": "", "rate": "requests/s"}[ours]
-	if slices.Contains(LoadFigures, ours) {
-		m, err := measure.Find(ours)
-		base, figure = m.Unit, err == nil
-	}
-	if name == "" {
-		if !figure || c.Label {
-			return nil
-		}
-		return headFits(ours, c, base)
-	}
-	u := units[name]
-	if !figure || u.base != base || u.steps {
-		var valid []string
-		for _, n := range unitsOf(base) {
-			if figure && !units[strings.Trim(n, `"`)].steps {
-				valid = append(valid, n)
-			}
-		}
-		return fmt.Errorf("%s cannot be in %q; it may be in %s", ours, name, strings.Join(append(valid, "its base unit"), ", "))
-	}
-	return nil
 }
 
 // run makes events of the rows, which are one run's.
