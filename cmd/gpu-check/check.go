@@ -271,7 +271,28 @@ func (c *checker) gpu(ctx context.Context, s *step) error {
 	c.report.Driver = c.facts.Driver
 	c.report.GPUs = fmt.Sprintf("%d × %s", *c.facts.Devices, c.facts.GPU)
 	s.Found = []string{fmt.Sprintf("%s; the driver supports CUDA %s", c.report.GPUs, c.facts.Driver)}
+	if list := c.others(ctx); len(list) > 0 && !c.Double {
+		s.Found = append(s.Found, "", "Before anything of this check began, nvidia-smi showed processes on this machine's GPUs; if one is on a GPU of this check, the speeds below are not performance:", "")
+		s.Found = append(s.Found, list...)
+	}
 	return nil
+}
+
+// others are the processes that nvidia-smi, which comes with the driver, shows on this
+// machine's GPUs; nothing where it shows none or is not there.
+func (c *checker) others(ctx context.Context) (list []string) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	out, err := c.start(ctx, nil, "nvidia-smi", "--query-compute-apps=pid,process_name,used_memory", "--format=csv,noheader")
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(out)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "No ") {
+			list = append(list, "- `"+strings.ReplaceAll(line, "`", "'")+"`")
+		}
+	}
+	return list
 }
 
 // isDouble reports whether a name is one that the doubles give themselves.

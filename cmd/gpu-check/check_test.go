@@ -46,6 +46,28 @@ func TestPyTorch(t *testing.T) {
 	}
 }
 
+// What else is on the GPUs is what nvidia-smi says, where there is one.
+func TestOthers(t *testing.T) {
+	for script, want := range map[string]string{
+		"":       "",
+		"exit 9": "",
+		"echo '4711, python3, 812 MiB'; echo '4712, a`b, [N/A]'": "- `4711, python3, 812 MiB`|- `4712, a'b, [N/A]`",
+		"echo": "",
+	} {
+		bin := t.TempDir()
+		if script != "" {
+			if err := os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Setenv("PATH", bin)
+		c := &checker{environment: os.Environ()}
+		if got := strings.Join(c.others(t.Context()), "|"); got != want {
+			t.Errorf("%s: %q, want %q", script, got, want)
+		}
+	}
+}
+
 // A check has its limit, those that need it are not made, the others are.
 func TestLimit(t *testing.T) {
 	c := &checker{options: options{Log: io.Discard}}

@@ -35,6 +35,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/launcher/world"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // job is what a rank, which is a process of its own, is given.
@@ -256,6 +257,8 @@ func TestRounded(t *testing.T) {
 		{"mlp", "tf32", 1, 0.02},
 		{"cnn", "bf16", 2, 0.1},
 		{"mlp", "bf16", 1, 0.1},
+		{"resnet20", "tf32", 1, 0.1},
+		{"resnet20", "bf16", 2, 0.1},
 	} {
 		t.Run(test.precision+" "+test.name, func(t *testing.T) {
 			p := point(test.name, test.workers, 6)
@@ -289,34 +292,29 @@ func TestAsOnCPUs(t *testing.T) {
 		name    string
 		workers int
 		batch   int
+		what    string
 		change  func(*study.Train)
 	}{
-		{"cnn", 1, 6, nil},
-		{"mlp", 1, 6, nil},
-		{"resnet20", 1, 3, nil},
-		{"cnn", 2, 5, nil},
-		{"mlp", 2, 5, nil},
-		{"resnet20", 2, 3, nil},
-		{"cnn", 4, 3, nil},
-		{"mlp", 4, 2, nil},
-		{"resnet20", 4, 2, nil},
-		{"cnn", 2, 4, func(w *study.Train) { w.BatchNorm = "sync" }},
-		{"cnn", 2, 4, func(w *study.Train) { w.MaxSteps = 2 }}, // when the third batch is there already
+		{"cnn", 1, 6, "", nil},
+		{"mlp", 1, 6, "", nil},
+		{"resnet20", 1, 3, "", nil},
+		{"cnn", 2, 5, "", nil},
+		{"mlp", 2, 5, "", nil},
+		{"resnet20", 2, 3, "", nil},
+		{"cnn", 4, 3, "", nil},
+		{"mlp", 4, 2, "", nil},
+		{"resnet20", 4, 2, "", nil},
+		{"cnn", 2, 4, ", synchronised batch norm", func(w *study.Train) { w.BatchNorm = "sync" }},
+		{"cnn", 2, 4, ", two steps", func(w *study.Train) { w.MaxSteps = 2 }}, // when the third batch is there already
 		// With an epsilon that keeps rounding from deciding the way: docs/trainer.md.
-		{"cnn", 1, 6, func(w *study.Train) { w.Optimizer, w.Beta1, w.Beta2, w.Epsilon = "adam", 0.9, 0.999, 0.2 }},
-		{"cnn", 2, 4, func(w *study.Train) { w.Optimizer, w.Beta1, w.Beta2, w.Epsilon = "adamw", 0.9, 0.999, 0.2 }},
+		{"cnn", 1, 6, ", Adam", func(w *study.Train) { w.Optimizer, w.Beta1, w.Beta2, w.Epsilon = "adam", 0.9, 0.999, 0.2 }},
+		{"cnn", 2, 4, ", AdamW", func(w *study.Train) { w.Optimizer, w.Beta1, w.Beta2, w.Epsilon = "adamw", 0.9, 0.999, 0.2 }},
 	} {
-		if testing.Short() && (test.workers > 2 || test.name == "resnet20" && test.workers > 1) {
-			continue
-		}
 		p := point(test.name, test.workers, test.batch)
-		what := fmt.Sprintf("%s, %d ranks", test.name, test.workers)
 		if test.change != nil {
 			test.change(&p.Workload.Train)
-			w := p.Workload.Train
-			what += fmt.Sprintf(", %s %s %d", w.Optimizer, w.BatchNorm, w.MaxSteps)
 		}
-		t.Run(what, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s, %s%s", test.name, number.Count(test.workers, "rank"), test.what), func(t *testing.T) {
 			onGPU, got := run(t, p, 0, libraries(t, test.workers), nil, nil)
 			p.Resources.Device = "cpu"
 			onCPU, want := run(t, p, 0, libraries(t, test.workers), nil, nil)
