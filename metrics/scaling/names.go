@@ -21,7 +21,8 @@ import (
 // name names every series by its framework and the parameters in which series
 // differ, and returns the paths of those. A parameter goes by the last part of
 // its path where that is unambiguous. One that a framework's runs do not have at
-// all says no more than the framework does, where it has one value for each.
+// all says no more than the framework does, where it has one value for each. How a
+// model is split is named even where all series split it alike.
 func name(list []*series) (differing []string) {
 	paths := map[string]bool{}
 	for _, s := range list {
@@ -50,6 +51,13 @@ func name(list []*series) (differing []string) {
 			named = fewer // it varies with others that are named
 		}
 	}
+	for k := range paths {
+		shared := !slices.ContainsFunc(list, func(s *series) bool { return literal(s.parameters[k]) != literal(list[0].parameters[k]) })
+		if shared && splits(k, list[0].parameters[k]) {
+			named = append(slices.Clip(named), k)
+		}
+	}
+	slices.Sort(named)
 	show := map[string]func(any) string{}
 	for _, k := range named {
 		show[k] = shortened(list, k)
@@ -66,6 +74,14 @@ func name(list []*series) (differing []string) {
 		s.name = strings.TrimSpace(s.name)
 	}
 	return differing
+}
+
+// splits reports whether a parameter is a degree of more than one by which each
+// replica of a model is split over workers. Such a series is no data-parallel one,
+// and its reader has to see that.
+func splits(path string, v any) bool {
+	degree, ok := numeric(v)
+	return ok && degree > 1 && slices.Contains([]string{"tp", "pp", "cp", "ep"}, last(path))
 }
 
 // widest is the length of a parameter's longest value.
