@@ -110,7 +110,7 @@ test-computing:
 	go test -tags turbojpeg $(TEST_FLAGS) ./launcher/preprocess/turbojpeg
 
 test-waiting:
-	$(GO_TEST) -parallel 4 -skip '^TestSlurmFaults' $(WAITING)
+	$(GO_TEST) -parallel 6 -skip '^TestSlurmFaults' $(WAITING)
 
 test-each-fault:
 	$(GO_TEST) -run '^TestSlurmFaults' ./cmd/scalebench
