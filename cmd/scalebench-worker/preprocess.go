@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -60,7 +59,9 @@ type preprocessing struct {
 	decoder func() (preprocess.Decoder, error)
 	files   []preprocess.File // this rank's
 	all     []preprocess.File
-	target  string // this rank's folder; "" for none
+	target  preprocess.Target // this rank's part of it; nil for none
+	clear   func() error      // removes what was written there
+	ready   *object.Store     // the target, where it is one of objects
 	store   preprocess.Store
 	objects *object.Store  // the store, where it is one of objects; nil: files
 	kernels string         // of the trainer
@@ -88,6 +89,9 @@ func (r *preprocessing) run(ctx context.Context) (err error) {
 	if err := r.openStore(); err != nil {
 		return fmt.Errorf("workload.source: %w", err)
 	}
+	if err := r.openTarget(); err != nil {
+		return fmt.Errorf("workload.target: %w", err)
+	}
 	if err := r.describe(); err != nil {
 		return err
 	}
@@ -100,7 +104,7 @@ func (r *preprocessing) run(ctx context.Context) (err error) {
 	if r.learner != nil {
 		defer r.learner.Close()
 	}
-	remove, err := r.makeTarget()
+	remove, err := r.makeTarget(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,8 +132,10 @@ func (r *preprocessing) run(ctx context.Context) (err error) {
 func (r *preprocessing) describe() error {
 	// Runs on two object stores are no repeats of each other; a folder has no such server.
 	versions := map[string]string{"go": runtime.Version(), "scalebench": version.String(), "object_store": ""}
-	if r.objects != nil {
-		versions["object_store"] = r.objects.Endpoint()
+	for _, s := range []*object.Store{r.objects, r.ready} {
+		if s != nil {
+			versions["object_store"] = s.Endpoint()
+		}
 	}
 	if preprocess.Decodes(r.asked.Format) {
 		r.decoder = func() (preprocess.Decoder, error) { return preprocess.GoJPEG{}, nil }
@@ -229,31 +235,6 @@ func (r *preprocessing) openStore() (err error) {
 	}
 	note := "objects are never in this node's page cache, so nothing of them is evicted, and no share in memory or from storage is known; what " + r.objects.Endpoint() + " has in its own memory is not known, whatever workload.cache says"
 	return r.events.Write(metrics.Event{Note: &metrics.Note{Text: note}})
-}
-
-// makeTarget makes this rank's folder; remove removes it, with what was written.
-func (r *preprocessing) makeTarget() (remove func() error, err error) {
-	if r.asked.Target == "" {
-		return func() error { return nil }, nil
-	}
-	if err := os.MkdirAll(r.asked.Target, 0o777); err != nil {
-		return nil, fmt.Errorf("workload.target: %w", err)
-	}
-	if r.target, err = os.MkdirTemp(r.asked.Target, fmt.Sprintf("%s-rank%d-", filepath.Base(r.program.run.Path()), r.world.Rank)); err != nil {
-		return nil, fmt.Errorf("workload.target: %w", err)
-	}
-	return func() error { return os.RemoveAll(r.target) }, nil
-}
-
-// clear removes what a pass has written.
-func (r *preprocessing) clear() error {
-	if r.target == "" {
-		return nil
-	}
-	if err := os.RemoveAll(r.target); err != nil {
-		return err
-	}
-	return os.Mkdir(r.target, 0o777)
 }
 
 // warm has memory hold what the passes are to find there.
@@ -366,11 +347,13 @@ func (r *preprocessing) pass(ctx context.Context, number int, sum *tally) error 
 }
 
 // repeated is how many requests this rank has had to make again.
-func (r *preprocessing) repeated() float64 {
-	if r.objects == nil {
-		return 0
+func (r *preprocessing) repeated() (n float64) {
+	for _, s := range []*object.Store{r.objects, r.ready} {
+		if s != nil {
+			n += float64(s.Repeated())
+		}
 	}
-	return float64(r.objects.Repeated())
+	return n
 }
 
 // order is the rank's files in the order of a pass.

@@ -125,7 +125,7 @@ func (r *preprocessing) ceilings(ctx context.Context, sum *tally) ([]ceiling, er
 		}
 		list = append(list, ceiling{"reading", rate * sum.samples / sum.read, words})
 	}
-	if r.asked.Ceilings && r.target != "" {
+	if r.asked.Ceilings && r.target != nil {
 		if err := r.phase("writing alone"); err != nil {
 			return nil, err
 		}
@@ -237,7 +237,7 @@ func (r *preprocessing) report(sum *tally, list []ceiling) error {
 			figures = append(figures, metrics.Figure{Name: name, Value: value, Unit: unit})
 		}
 	}
-	add(measure.TargetRate, sum.written/sum.seconds, "B/s", r.target != "")
+	add(measure.TargetRate, sum.written/sum.seconds, "B/s", r.target != nil)
 	add(measure.SourceCached, sum.resident/sum.pages, "", r.paged())
 	add(measure.SourceStorage, sum.storage/sum.read, "", r.paged() && sum.uncounted == 0)
 	add(measure.ThreadsDelay, sum.delay/total, "", true)

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 )
@@ -44,13 +42,13 @@ func ReadAlone(ctx context.Context, store Store, files []File, threads int) (rea
 
 // WriteAlone writes so many bytes that nobody had to compute, as a pass does: what a
 // target takes from so many threads at most.
-func WriteAlone(ctx context.Context, folder string, bytes, shard int64, threads int) error {
+func WriteAlone(ctx context.Context, target Target, bytes, shard int64, threads int) error {
 	return each(ctx, threads, func(ctx context.Context, i int) error {
 		buffer := make([]byte, atOnce)
 		_, _ = rand.Read(buffer) // cannot fail; a file system that compresses gains nothing
 		left := bytes / int64(threads)
 		for n := 0; left > 0 && ctx.Err() == nil; n++ {
-			f, err := os.OpenFile(filepath.Join(folder, fmt.Sprintf("alone-%d-%05d", i, n)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+			f, err := target.Create(ctx, fmt.Sprintf("alone-%d-%05d", i, n))
 			if err != nil {
 				return err
 			}
@@ -59,7 +57,12 @@ func WriteAlone(ctx context.Context, folder string, bytes, shard int64, threads 
 				k, err = f.Write(buffer[:min(left, atOnce)])
 				size, left = size+int64(k), left-int64(k)
 			}
-			if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+			if err == nil {
+				err = f.Commit()
+			} else {
+				err = errors.Join(err, f.Abandon())
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -27,7 +27,7 @@ func prepared(t *testing.T, name, file string, content []byte) ([]float32, Resul
 		t.Fatal(err)
 	}
 	o := options()
-	o.Format, o.Threads, o.Target = name, 1, target
+	o.Format, o.Threads, o.Target = name, 1, Folder(target)
 	if !Decodes(name) {
 		o.Decoder = nil
 	}

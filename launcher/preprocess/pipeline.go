@@ -15,8 +15,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -29,8 +27,8 @@ type Options struct {
 	Resize, Crop int
 	// Decoder makes one for each thread; nil for a format without JPEG.
 	Decoder func() (Decoder, error)
-	// Target is a folder for what is written; "" for none.
-	Target string
+	// Target is where samples are written; nil for nowhere.
+	Target Target
 	Shard  int64 // bytes of each file there
 	Store  Store // that the files are in
 	// Take is given each sample that is ready, by the thread that made it; nil: nobody is.
@@ -89,9 +87,7 @@ func Pass(ctx context.Context, files []File, o Options) (Result, error) {
 			runtime.LockOSThread() // stages are in the thread's own CPU time
 			defer runtime.UnlockOSThread()
 			t := &thread{stopwatch: startWatch(Open), options: &o, format: f, scaler: scaler{resize: o.Resize, crop: o.Crop}}
-			if o.Target != "" {
-				t.out = output{folder: o.Target, number: i, shard: o.Shard}
-			}
+			t.out = output{target: o.Target, number: i, shard: o.Shard}
 			delay, known := threadDelay()
 			err := t.run(ctx, files, &next)
 			t.enter(Open)
@@ -132,7 +128,7 @@ func (t *thread) run(ctx context.Context, files []File, next *atomic.Int64) (err
 	for {
 		i := next.Add(1) - 1
 		if i >= int64(len(files)) {
-			return t.out.close(t)
+			return t.out.close(ctx, t)
 		}
 		if err := t.take(ctx, files[i]); err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", files[i].Path, err), t.out.abandon())
@@ -170,8 +166,8 @@ func (t *thread) take(ctx context.Context, file File) error {
 		if err := t.format.prepare(t, sample); err != nil {
 			return fmt.Errorf("sample %d: %w", t.result.Samples, err)
 		}
-		if t.options.Target != "" {
-			if err := t.out.write(t, t.packed); err != nil {
+		if t.options.Target != nil {
+			if err := t.out.write(ctx, t, t.packed); err != nil {
 				return err
 			}
 		}
@@ -250,11 +246,11 @@ func (t *thread) pack() {
 
 // output is a thread's files in the target.
 type output struct {
-	folder string
+	target Target
 	number int // of the thread
 	shard  int64
 	files  int
-	file   *os.File
+	file   Output
 	size   int64
 	buffer []byte
 }
@@ -262,19 +258,18 @@ type output struct {
 // atOnce is how much is written with one call.
 const atOnce = 4 << 20
 
-func (o *output) write(t *thread, sample []byte) error {
+func (o *output) write(ctx context.Context, t *thread, sample []byte) error {
 	o.buffer = append(o.buffer, sample...)
 	if len(o.buffer) < atOnce {
 		return nil
 	}
-	return o.flush(t)
+	return o.flush(ctx, t)
 }
 
-func (o *output) flush(t *thread) (err error) {
+func (o *output) flush(ctx context.Context, t *thread) (err error) {
 	t.enter(Write)
 	if o.file == nil {
-		path := filepath.Join(o.folder, fmt.Sprintf("thread-%d-%05d.f32", o.number, o.files))
-		if o.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err != nil {
+		if o.file, err = o.target.Create(ctx, fmt.Sprintf("thread-%d-%05d.f32", o.number, o.files)); err != nil {
 			return err
 		}
 		o.files++
@@ -292,15 +287,15 @@ func (o *output) flush(t *thread) (err error) {
 // end has storage keep the file.
 func (o *output) end(t *thread) error {
 	t.enter(Sync)
-	err := errors.Join(o.file.Sync(), o.file.Close())
+	err := o.file.Commit()
 	o.file, o.size = nil, 0
 	return err
 }
 
 // close writes what is left.
-func (o *output) close(t *thread) error {
+func (o *output) close(ctx context.Context, t *thread) error {
 	if len(o.buffer) > 0 {
-		if err := o.flush(t); err != nil {
+		if err := o.flush(ctx, t); err != nil {
 			return errors.Join(err, o.abandon())
 		}
 	}
@@ -310,10 +305,10 @@ func (o *output) close(t *thread) error {
 	return o.end(t)
 }
 
-// abandon closes a file that nobody wants any more.
+// abandon ends a file that nobody wants any more.
 func (o *output) abandon() error {
 	if o.file == nil {
 		return nil
 	}
-	return o.file.Close()
+	return o.file.Abandon()
 }

@@ -38,7 +38,8 @@ func options() Options {
 func TestPass(t *testing.T) {
 	files := source(t)
 	o := options()
-	o.Target = t.TempDir()
+	target := t.TempDir()
+	o.Target = Folder(target)
 	size := int64(0)
 	for _, f := range files {
 		size += f.Size
@@ -60,7 +61,7 @@ func TestPass(t *testing.T) {
 		t.Error("a stage that there is not took time")
 	}
 	var values []float32
-	written, err := filepath.Glob(filepath.Join(o.Target, "*.f32"))
+	written, err := filepath.Glob(filepath.Join(target, "*.f32"))
 	if err != nil || len(written) == 0 {
 		t.Fatal(written, err)
 	}
@@ -81,7 +82,7 @@ func TestPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Store, o.Target = memory, ""
+	o.Store, o.Target = memory, nil
 	for i := range files {
 		if err := os.Remove(files[i].Path); err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package preprocess
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -75,6 +76,37 @@ func (Folder) Open(_ context.Context, file File) (io.ReadCloser, error) {
 
 // OpenRanges implements Store.
 func (Folder) OpenRanges(_ context.Context, file File) (Ranges, error) { return os.Open(file.Path) }
+
+// A Target takes what is written: a folder, an object store.
+type Target interface {
+	// Create begins a file of a name that it does not have.
+	Create(ctx context.Context, name string) (Output, error)
+}
+
+// Output is a file that is being written. It ends with Commit or Abandon.
+type Output interface {
+	io.Writer
+	// Commit returns when storage has all of it.
+	Commit() error
+	// Abandon ends one that nobody wants any more.
+	Abandon() error
+}
+
+// Create implements Target.
+func (folder Folder) Create(_ context.Context, name string) (Output, error) {
+	f, err := os.OpenFile(filepath.Join(string(folder), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return synced{f}, nil
+}
+
+// synced is a file that is on storage once it is committed.
+type synced struct{ *os.File }
+
+func (f synced) Commit() error { return errors.Join(f.Sync(), f.Close()) }
+
+func (f synced) Abandon() error { return f.Close() }
 
 // Memory has the content of files, by path.
 type Memory map[string][]byte

@@ -82,7 +82,7 @@ var preprocess = kind{
 	follows:   map[string][]string{"workload.crop": {"workload.resize"}},
 	plausible: map[string]any{"workload.source": "."},
 	files:     []string{"workload.source", "workload.target"},
-	objects:   []string{"workload.source"},
+	objects:   []string{"workload.source", "workload.target"},
 	expand:    expandPreprocess,
 }
 
@@ -93,14 +93,17 @@ func folderNamed(v any) string {
 	return oneLine(v)
 }
 
-// objectScheme begins the name of a source in an object store.
+// objectScheme begins the name of a source or a target in an object store.
 const objectScheme = "s3://"
+
+// mostObject is the largest shard that fits into the parts of an upload.
+const mostObject = 64 << 30
 
 // bucketName is what Amazon's rules allow; nothing of a password passes, as in
 // s3://KEY:SECRET@bucket.
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
-// objectNamed says what is wrong with the name of a source in an object store.
+// objectNamed says what is wrong with the name of a source or target in an object store.
 func objectNamed(name string) string {
 	bucket, prefix, _ := strings.Cut(strings.TrimPrefix(name, objectScheme), "/")
 	switch {
@@ -138,6 +141,9 @@ func expandPreprocess(p *Point) map[string]string {
 		wrong["workload.consumer"] = "is the rate of a simulated trainer, and workload.model has a real one take the samples; leave one of them out"
 	case !slices.Contains(PreprocessClassified, w.Format):
 		wrong["workload.model"] = fmt.Sprintf("is trained on samples whose class is known: those of format = %s, not %q", strings.Join(quoted(PreprocessClassified), " or "), w.Format)
+	}
+	if strings.HasPrefix(w.Target, objectScheme) && w.Shard > mostObject {
+		wrong["workload.shard"] = "an object is written in 10,000 parts of 8 MiB at most; set 64G or less"
 	}
 	if p.Resources.Device != "cpu" {
 		wrong["resources.device"] = fmt.Sprintf("kind = \"preprocess\" computes on \"cpu\" only, not %q", p.Resources.Device)

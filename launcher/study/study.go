@@ -299,7 +299,7 @@ func (d *decoder) path(key, path string) string {
 		return value
 	})
 	if strings.HasPrefix(path, objectScheme) {
-		d.problem(key, "object storage cannot be used here; name a folder or file (s3://BUCKET/PREFIX is for workload.source of kind = \"preprocess\", without variables in it)")
+		d.problem(key, "object storage cannot be used here; name a folder or file (s3://BUCKET/PREFIX is for workload.source and workload.target of kind = \"preprocess\", without variables in it)")
 		return path
 	}
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {

@@ -41,7 +41,7 @@ func (s *Store) explain(g *guard, what string, err error) error {
 	}
 	switch {
 	case answer.Code == minio.NoSuchBucket:
-		return fmt.Errorf("%s has no bucket %q; the source is s3://BUCKET/PREFIX, and AWS_ENDPOINT_URL names the server", server, s.bucket)
+		return fmt.Errorf("%s has no bucket %q; s3://BUCKET/PREFIX names it, and AWS_ENDPOINT_URL the server", server, s.bucket)
 	case answer.Code == minio.NoSuchKey, answer.StatusCode == http.StatusNotFound && answer.Code != "":
 		return fmt.Errorf("cannot %s: it is gone from %s since it was listed (%s)", what, server, said)
 	case answer.StatusCode == http.StatusPreconditionFailed:
@@ -56,6 +56,10 @@ func (s *Store) explain(g *guard, what string, err error) error {
 			hint = "there is no key: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY where you run or submit"
 		}
 		return fmt.Errorf("cannot %s: %s refuses (%s); %s: %w", what, server, said, hint, errNotAllowed)
+	case answer.Code == minio.EntityTooLarge:
+		return fmt.Errorf("cannot %s: too large for %s (%s); lower workload.shard", what, server, said)
+	case answer.StatusCode == http.StatusInsufficientStorage:
+		return fmt.Errorf("cannot %s: %s has no room left (%s)", what, server, said)
 	case answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests:
 		return fmt.Errorf("cannot %s: %s failed %d times in a row (%s)", what, server, Attempts, said)
 	}

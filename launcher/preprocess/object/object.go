@@ -1,6 +1,6 @@
-// Package object reads samples from an object store that speaks Amazon's S3. An object
-// is one request, whose time until the answer begins is opening; its body is reading.
-// Parts of an object are a request each.
+// Package object reads samples from an object store that speaks Amazon's S3, and writes
+// them there. An object is one request, whose time until the answer begins is opening;
+// its body is reading. Parts of an object are a request each.
 package object
 
 import (
@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -62,9 +63,12 @@ type Store struct {
 	core           *minio.Core
 	bucket, prefix string
 	repeated       atomic.Int64
+
+	mutex   sync.Mutex
+	written []string // keys that may be there by now, to be removed
 }
 
-// Open prepares to read s3://BUCKET/PREFIX; nothing is asked of the server yet.
+// Open prepares to read or write s3://BUCKET/PREFIX; nothing is asked of the server yet.
 func Open(source string, access Access) (*Store, error) {
 	name, ok := strings.CutPrefix(source, Scheme)
 	bucket, prefix, _ := strings.Cut(name, "/")

@@ -198,7 +198,7 @@ func TestListFails(t *testing.T) {
 		alter            func(*Access)
 		want             string
 	}{
-		"bucket":      {source: "s3://nowhere/images", want: `has no bucket "nowhere"; the source is s3://BUCKET/PREFIX`},
+		"bucket":      {source: "s3://nowhere/images", want: `has no bucket "nowhere"; s3://BUCKET/PREFIX names it`},
 		"no key":      {change: answer(403, errorXML("AccessDenied", "Access Denied")), alter: func(a *Access) { a.ID, a.Secret = "", "" }, want: "refuses (403 AccessDenied: Access Denied); there is no key: set AWS_ACCESS_KEY_ID"},
 		"wrong key":   {change: answer(403, errorXML("SignatureDoesNotMatch", "key somebody, secret "+secret)), want: "refuses (403 SignatureDoesNotMatch: key withheld, secret withheld); the key in AWS_ACCESS_KEY_ID is unknown there"},
 		"region":      {change: answer(400, errorXML("AuthorizationHeaderMalformed", "expecting eu-west-1")), want: "is not in region us-east-1"},

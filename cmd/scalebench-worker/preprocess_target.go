@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/scalebench/scalebench/launcher/preprocess"
+	"github.com/scalebench/scalebench/launcher/preprocess/object"
+)
+
+// ownPart names this rank's part of the target, which nobody else writes to.
+func (r *preprocessing) ownPart() string {
+	return fmt.Sprintf("%s-rank%d-", filepath.Base(r.program.run.Path()), r.world.Rank)
+}
+
+// openTarget prepares to write objects, where the target is an object store.
+func (r *preprocessing) openTarget() (err error) {
+	if strings.HasPrefix(r.asked.Target, object.Scheme) {
+		r.ready, err = object.Open(r.asked.Target+"/"+r.ownPart()+rand.Text(), object.FromEnvironment(os.Getenv))
+	}
+	return err
+}
+
+// makeTarget makes this rank's part of the target; remove removes it, with what was
+// written.
+func (r *preprocessing) makeTarget(ctx context.Context) (remove func() error, err error) {
+	switch {
+	case r.asked.Target == "":
+		r.clear = func() error { return nil }
+		return r.clear, nil
+	case r.ready != nil:
+		r.target = r.ready
+		r.clear = func() error { return r.ready.Clear(ctx) }
+		return r.clear, r.phase(fmt.Sprintf("writing to %s at %s", r.asked.Target, r.ready.Endpoint()))
+	}
+	if err := os.MkdirAll(r.asked.Target, 0o777); err != nil {
+		return nil, fmt.Errorf("workload.target: %w", err)
+	}
+	folder, err := os.MkdirTemp(r.asked.Target, r.ownPart())
+	if err != nil {
+		return nil, fmt.Errorf("workload.target: %w", err)
+	}
+	r.target = preprocess.Folder(folder)
+	r.clear = func() error {
+		if err := os.RemoveAll(folder); err != nil {
+			return err
+		}
+		return os.Mkdir(folder, 0o777)
+	}
+	return func() error { return os.RemoveAll(folder) }, nil
+}
