@@ -47,7 +47,7 @@ precision = ["fp32", "tf32"]
 // and mirrors its images; PyTorch's batch lies on the GPU.
 func (c *checker) beside(ctx context.Context, s *step) error {
 	if c.Double {
-		s.Found = []string{"not checked: it takes PyTorch for CUDA"}
+		s.LeftOut = "it takes PyTorch for CUDA"
 		return nil
 	}
 	folder, err := filepath.Abs(programs)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/scalebench/scalebench/launcher/cluster/probe"
 	"github.com/scalebench/scalebench/launcher/gpucheck"
+	"github.com/scalebench/scalebench/metrics/number"
 )
 
 // options are what to check with.
@@ -36,13 +37,14 @@ type options struct {
 	Perturb bool
 }
 
-// step is one check: it passed, failed or was not made.
+// step is one check: it passed, failed, was not made or is left out here.
 type step struct {
 	Name    string
 	Found   []string // lines of Markdown
 	Mark    string   // what its figures are not, "" for nothing
 	Failed  error    // why; nil: it passed, or was not made
 	Missing string   // why it was not made
+	LeftOut string   // why there is nothing to check here
 	Took    time.Duration
 }
 
@@ -53,9 +55,14 @@ func (s *step) result() string {
 		return "not made"
 	case s.Failed != nil:
 		return "FAILED"
+	case s.LeftOut != "":
+		return "left out"
 	}
 	return "passed"
 }
+
+// fine reports whether what needs this step can be made.
+func (s *step) fine() bool { return s.Missing == "" && s.Failed == nil }
 
 // report is what all checks found.
 type report struct {
@@ -66,15 +73,18 @@ type report struct {
 	Steps  []step
 }
 
-// failed is why the check as a whole has not passed.
+// failed says which checks did not pass; nil: all did, or are left out here.
 func (r *report) failed() error {
-	var list []error
+	var list []string
 	for _, s := range r.Steps {
 		if s.Failed != nil {
-			list = append(list, fmt.Errorf("%s: %w", s.Name, s.Failed))
+			list = append(list, s.Name)
 		}
 	}
-	return errors.Join(list...)
+	if len(list) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s of %d failed (%s); the page says why", number.Count(len(list), "check"), len(r.Steps), strings.Join(list, ", "))
 }
 
 // A part of the check is a step to be made, for so long at most, where the parts that
@@ -128,15 +138,19 @@ func runCheck(ctx context.Context, o options) (*report, error) {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, context.Cause(ctx))
 		}
-		passed[p.name] = s.result() == "passed"
-		c.report.Steps = append(c.report.Steps, s)
-		why := ""
-		if s.Failed != nil {
-			why = ": " + s.Failed.Error()
-		} else if s.Missing != "" {
-			why = ": " + s.Missing
+		if s.Failed != nil && len(c.report.Steps) == 0 {
+			return nil, fmt.Errorf("%s: %w", p.name, s.Failed)
 		}
-		fmt.Fprintf(o.Log, "gpu-check: %s: %s after %.0f s%s\n", p.name, s.result(), s.Took.Seconds(), why)
+		passed[p.name] = s.fine()
+		c.report.Steps = append(c.report.Steps, s)
+		switch {
+		case s.Failed != nil:
+			fmt.Fprintf(o.Log, "gpu-check: %s: FAILED after %.0f s: %v\n", p.name, s.Took.Seconds(), s.Failed)
+		case s.result() != "passed":
+			fmt.Fprintf(o.Log, "gpu-check: %s: %s: %s\n", p.name, s.result(), s.Missing+s.LeftOut)
+		default:
+			fmt.Fprintf(o.Log, "gpu-check: %s: passed after %.0f s\n", p.name, s.Took.Seconds())
+		}
 	}
 	return &c.report, nil
 }
@@ -149,7 +163,7 @@ func (c *checker) attempt(ctx context.Context, p part, passed map[string]bool) s
 			return s
 		}
 	}
-	fmt.Fprintf(c.Log, "gpu-check: %s, for %v at most\n", p.name, p.limit)
+	fmt.Fprintf(c.Log, "gpu-check: %s, for %.0f minutes at most\n", p.name, p.limit.Minutes())
 	ctx, cancel := context.WithTimeoutCause(ctx, p.limit, fmt.Errorf("ended after %v, this check's limit", p.limit))
 	defer cancel()
 	begin := time.Now()
@@ -195,8 +209,7 @@ func (c *checker) start(ctx context.Context, environment []string, name string, 
 // cuBLAS to bind, they are those that PyTorch's packages brought.
 func (c *checker) pytorch(ctx context.Context, s *step) error {
 	if c.Double {
-		c.report.PyTorch = "not checked: the study runs the native trainer alone"
-		s.Found = []string{c.report.PyTorch}
+		s.LeftOut = "the study runs the native trainer alone"
 		return nil
 	}
 	program := `import json, torch
@@ -309,7 +322,11 @@ func (c *checker) cublas(ctx context.Context, s *step) error {
 	case isDouble(n.CuBLAS) && !c.Double:
 		return fmt.Errorf("%s is the test double; unset SCALEBENCH_CUBLAS, or give -double", n.CuBLAS)
 	}
-	name, path, _ := strings.Cut(c.facts.CuBLAS, ", ")
+	at := strings.LastIndex(c.facts.CuBLAS, ", ")
+	if at < 0 {
+		return fmt.Errorf("%s probe says %q of cuBLAS; want its name and path", c.Worker, c.facts.CuBLAS)
+	}
+	name, path := c.facts.CuBLAS[:at], c.facts.CuBLAS[at+2:]
 	c.report.CuBLAS = strings.TrimPrefix(name, "cuBLAS ")
 	s.Found = []string{fmt.Sprintf("%s, `%s`", name, path)}
 	return nil

@@ -14,7 +14,7 @@ func (r *report) markdown() string {
 	var b strings.Builder
 	failed := 0
 	for _, s := range r.Steps {
-		if s.result() != "passed" {
+		if !s.fine() {
 			failed++
 		}
 	}
@@ -36,19 +36,31 @@ func (r *report) markdown() string {
 	}
 	b.WriteString("\n| check | result | took |\n|---|---|---|\n")
 	for _, s := range r.Steps {
-		fmt.Fprintf(&b, "| %s | %s | %.0f s |\n", s.Name, s.result(), s.Took.Seconds())
+		took := "–"
+		if s.Failed != nil || s.result() == "passed" {
+			took = fmt.Sprintf("%.0f s", s.Took.Seconds())
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", s.Name, s.result(), took)
 	}
 	for _, s := range r.Steps {
 		title := s.Name
 		if s.Mark != "" {
 			title += " (" + s.Mark + ")"
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n", strings.ToUpper(title[:1])+title[1:])
+		if first, _, _ := strings.Cut(title, " "); first == strings.ToLower(first) { // cuBLAS is written so
+			title = strings.ToUpper(title[:1]) + title[1:]
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n", title)
 		switch {
 		case s.Missing != "":
 			fmt.Fprintf(&b, "Not made: %s.\n", s.Missing)
+		case s.LeftOut != "":
+			fmt.Fprintf(&b, "Left out: %s.\n", s.LeftOut)
 		case s.Failed != nil:
 			fmt.Fprintf(&b, "**Failed:**\n\n```\n%v\n```\n", s.Failed)
+			if len(s.Found) > 0 {
+				fmt.Fprintf(&b, "\nUntil then:\n\n%s\n", strings.Join(s.Found, "\n"))
+			}
 		default:
 			fmt.Fprintln(&b, strings.Join(s.Found, "\n"))
 		}

@@ -54,7 +54,7 @@ type scaled struct {
 func (c *checker) scaling(ctx context.Context, s *step) error {
 	gpus := *c.facts.Devices
 	if gpus < 2 {
-		s.Found = []string{"not measured: this process sees one GPU"}
+		s.LeftOut = "this process sees one GPU"
 		return nil
 	}
 	text, points := scalingStudy(c.Double, gpus)
