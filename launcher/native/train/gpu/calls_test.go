@@ -157,3 +157,36 @@ func checkStep(s []call, compute, buckets int, allowed []string) error {
 	}
 	return nil
 }
+
+// Reductions that take longer are communication, by the device's clock, and what of the
+// last one comes after the pass is neither computing nor waiting for data. Only least
+// times are looked at: a busy machine makes all of them longer.
+func TestSlowReductionIsCommunication(t *testing.T) {
+	const delay, buckets = 0.03, 5 // s, of each reduction; of mlp
+	p := point("mlp", 2, 1)
+	p.Data.TrainSamples = 8
+	list, _ := run(t, p, 0, append(slices.Clone(doubles), fmt.Sprintf("NCCL_DOUBLE_DELAY_US=%d", int(1e6*delay))), nil, nil)
+	for r, o := range list {
+		if o.failed {
+			t.Fatalf("rank %d: %s", r, o.said)
+		}
+		steps := 0
+		for _, e := range o.events {
+			s := e.Steps
+			if s == nil {
+				continue
+			}
+			for k, d := range s.Duration {
+				steps++
+				communication := float64(s.Communication[k]) * s.Tick
+				exposed := float64(d-s.DataWait[k]-s.Compute[k]) * s.Tick
+				if rounding := 4 * s.Tick; communication < buckets*delay-rounding || exposed < delay-rounding {
+					t.Errorf("rank %d, step %d: communication of %.4f s, %.4f s of it after the pass; want %g s and %g s, or more", r, steps, communication, exposed, buckets*delay, delay)
+				}
+			}
+		}
+		if steps != 4 {
+			t.Errorf("rank %d: %d steps", r, steps)
+		}
+	}
+}
