@@ -50,7 +50,7 @@ func (r *Reread) From() string {
 		panic(err) // strings
 	}
 	sum := sha256.Sum256(text)
-	return r.attempt.Run.RankLog(0) + "#" + hex.EncodeToString(sum[:6])
+	return r.attempt.Run.RankLog(framework.Printer(r.attempt.Point)) + "#" + hex.EncodeToString(sum[:6])
 }
 
 // Parameters are the point's, with what its output is now read as.

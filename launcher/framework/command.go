@@ -68,6 +68,9 @@ var command = Framework{
 		if len(readers) == 0 && (c.Log != "" || len(c.Columns) > 0) {
 			wrong["command.log"] = "nothing reads it; name its format in command.extract, or give [[extract]] patterns"
 		}
+		if len(readers) == 0 && c.PrintedBy == study.LastRank && !slices.Contains(c.Extract, Time) {
+			wrong["command.printed_by"] = "nothing reads what that rank prints; name its format in command.extract, or give [[extract]] patterns"
+		}
 		return wrong
 	},
 	Uses: used,

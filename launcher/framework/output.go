@@ -17,9 +17,22 @@ import (
 // Output is what a program of the user's has written, as it is kept beside the
 // run: what is read from it is a question, which can be asked again.
 type Output struct {
-	Start   metrics.Start `json:"start"`   // of the events that are made of it, which speak for all ranks
-	Offset  int64         `json:"offset"`  // bytes, in the log of the rank, of the first that is the program's
-	Seconds float64       `json:"seconds"` // from the start to the program's end
+	Start   metrics.Start `json:"start"`          // of the events that are made of it, which speak for all ranks
+	Rank    int           `json:"rank,omitempty"` // whose log it is; see Printer
+	Offset  int64         `json:"offset"`         // bytes, in that log, of the first that is the program's
+	Seconds float64       `json:"seconds"`        // from the start to the program's end
+}
+
+// Printer is the rank whose supervisor reads what a point's command printed, once its own
+// program has ended: others may be printing still.
+func Printer(p study.Point) int {
+	switch {
+	case p.Command.PrintedBy != study.LastRank:
+		return 0
+	case command.OncePerNode(p):
+		return p.Workers - p.WorkersPerNode
+	}
+	return p.Workers - 1
 }
 
 // Reading is what a command's output is read as.
@@ -43,7 +56,7 @@ func (r Reading) Into(c study.Command) study.Command {
 // extractor that finds nothing is an error.
 func (o Output) Events(s Rank, extractors []extract.Extractor) ([]metrics.Event, error) {
 	c := s.Point.Command
-	log := s.Run.RankLog(o.Start.Rank)
+	log := s.Run.RankLog(o.Rank)
 	read := func() (io.ReadCloser, error) { return openAt(log, o.Offset) }
 	name := filepath.Base(log)
 	if c.Log != "" {

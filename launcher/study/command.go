@@ -27,6 +27,10 @@ type Command struct {
 	Extract []string  `toml:"extract" json:"extract"` // formats by name; metrics/extract has them
 	Log     string    `toml:"log" json:"log"`         // file to read, relative to the output folder, or a pattern for one; "": what the program prints
 	Columns Variables `toml:"columns" json:"columns"` // the log's names for what it names as it likes, by ours: accuracy = "val_acc"
+	// PrintedBy: which rank prints it, "first" or "last"; "" of an older point: "first". Of
+	// programs that are started once a node, the one on that rank's node. No question that
+	// can be asked again: of the other ranks' logs it is not known where the program begins.
+	PrintedBy string `toml:"printed_by" json:"printed_by"`
 	// Patterns are the [[extract]] tables.
 	Patterns []Pattern `toml:"-" json:"patterns,omitempty"`
 
@@ -86,13 +90,18 @@ func (s *Study) Doubts() Problems {
 	return list
 }
 
+// LastRank is the value of Command.PrintedBy for programs whose last rank knows the loss:
+// the last stage of a pipeline.
+const LastRank = "last"
+
 var (
-	defaultCommand = Command{Start: "rank"}
+	defaultCommand = Command{Start: "rank", PrintedBy: "first"}
 	commandRules   = map[string]rule{
 		"command.start":       {check: among("rank", "node")},
 		"command.directory":   {check: oneLine},
 		"command.environment": {check: variables},
 		"command.log":         {check: oneLine},
+		"command.printed_by":  {check: among("first", LastRank)},
 	}
 )
 
@@ -296,6 +305,8 @@ func (p *Point) has(f pointField) bool {
 		return !f.in(p).IsZero()
 	case f.path == "variant":
 		return p.Variant != ""
+	case f.path == "command.printed_by":
+		return p.Command.PrintedBy == LastRank
 	case strings.HasPrefix(f.path, "command."):
 		return !reflect.ValueOf(p.Command).IsZero()
 	case slices.Contains(degreeKeys, f.path), f.path == "workload.accumulate":

@@ -53,7 +53,7 @@ func TestCommandPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := p.Points[0].Point.Command
-	want := Command{Run: CommandLine{"train", "--batch", "{batch}"}, Start: "rank", Uses: []string{"workload.batch"}, Folder: filepath.Join(working, "dir")}
+	want := Command{Run: CommandLine{"train", "--batch", "{batch}"}, Start: "rank", PrintedBy: "first", Uses: []string{"workload.batch"}, Folder: filepath.Join(working, "dir")}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
 	}

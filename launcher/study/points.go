@@ -22,6 +22,7 @@ var follows = map[string][]string{
 	"command.directory":          {"workload.model", "command.start"},
 	"command.environment":        {"workload.model", "command.start"},
 	"command.log":                {"command.extract", "command.columns", "extract"},
+	"command.printed_by":         {"command.extract", "extract"},
 }
 
 // explain reports whether a problem at a path follows from a flaw, keys being

@@ -21,7 +21,7 @@ import (
 )
 
 // collect sees to it that a program of the user's that ended well has left its
-// figures: rank 0 reported them, or they are read from its output.
+// figures: rank 0 reported them, or they are read from the output of this rank.
 func collect(s framework.Rank, o output, begun time.Time) error {
 	extractors, err := framework.Extractors(s.Point)
 	if err != nil {
@@ -39,7 +39,7 @@ func collect(s framework.Rank, o output, begun time.Time) error {
 	return nil
 }
 
-// extractEvents reads what the program of the first rank has written, as the
+// extractEvents reads what the program of this rank has written, as the
 // study names the formats, and writes the events of all ranks: one file, which
 // speaks for the whole run. What is needed to read it in another way is kept.
 // An extractor that finds nothing is an error, and no event is then written.
@@ -47,7 +47,7 @@ func extractEvents(s framework.Rank, extractors []extract.Extractor, o output, b
 	start := metrics.Start{Format: metrics.FormatVersion, Unix: float64(begun.UnixNano()) / 1e9, Writer: "rank", Framework: s.Point.Framework,
 		Rank: 0, WorldSize: s.World.Size, Ranks: s.World.Size, Restart: s.World.Restart, PID: os.Getpid()}
 	start.Host, _ = os.Hostname()
-	written := framework.Output{Start: start, Offset: o.offset, Seconds: time.Since(begun).Seconds()}
+	written := framework.Output{Start: start, Rank: s.World.Rank, Offset: o.offset, Seconds: time.Since(begun).Seconds()}
 	record, err := json.Marshal(written)
 	if err != nil {
 		return err

@@ -240,7 +240,7 @@ func Supervise(ctx context.Context, o Options) (int, error) {
 		if left := leftover.EndBelow(func(int) bool { return false }).String(); left != "" {
 			note(left)
 		}
-		if f.StartsUsers(point) && code == 0 && o.World.Rank == 0 {
+		if f.StartsUsers(point) && code == 0 && o.World.Rank == framework.Printer(point) {
 			if err := collect(program, written, begun); err != nil {
 				code, why = 1, err.Error()
 			}

@@ -92,7 +92,7 @@ func readTorchtitan(l *log, r io.Reader) error {
 			return err
 		}
 		if strings.HasPrefix(fields["loss"], "-") && !strings.Contains(fields["loss"], "n") {
-			l.note("the losses below 0 are those of a pipeline stage that has none, and are left out: log the last stage's rank (LOG_RANK)")
+			l.note("the losses below 0 are those of a pipeline stage that has none, and are left out: log the last stage's rank (LOG_RANK; in a study, command.printed_by = \"last\")")
 		} else if err := s.lossOf(ln.number, "step", float64(step), fields["loss"]); err != nil {
 			return err
 		}
