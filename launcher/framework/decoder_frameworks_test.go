@@ -41,6 +41,11 @@ func TestFrameworksDecoderSteps(t *testing.T) {
 		// TestStepsAsPyTorch, whose ε this is.
 		"jax, adam":  {jaxName, "jax_trainer", "llama-100k", 2, func(w *study.Train) { adam(w, "adam"); w.Zero = 1 }},
 		"jax, adamw": {jaxName, "jax_trainer", "llama-100k", 2, func(w *study.Train) { adam(w, "adamw"); w.Zero = 3 }},
+
+		"pytorch-fsdp, accumulate":      {pytorchFSDPName, "pytorch_fsdp", "llama-100k", 2, inFour},
+		"deepspeed, accumulate":         {deepspeedName, "deepspeed_zero", "llama-100k", 2, inFour},
+		"deepspeed, zero 2, accumulate": {deepspeedName, "deepspeed_zero", "llama-100k", 2, func(w *study.Train) { inFour(w); w.Zero = 2 }},
+		"jax, accumulate":               {jaxName, "jax_trainer", "llama-100k", 2, inFour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := decoderPoint(t, c.model, c.workers)
@@ -57,6 +62,9 @@ func TestFrameworksDecoderSteps(t *testing.T) {
 		})
 	}
 }
+
+// inFour asks for a batch of 4 that is not said, in four parts.
+func inFour(w *study.Train) { w.Batch, w.MicroBatch, w.Accumulate = 128, 1, 4 }
 
 func adam(w *study.Train, name string) {
 	w.Optimizer, w.Momentum, w.Beta1, w.Beta2, w.Epsilon, w.WeightDecay = name, 0, 0.8, 0.99, 0.2, 0.1
