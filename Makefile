@@ -163,17 +163,22 @@ test-frameworks: framework-packages
 	go test -tags frameworks,python -timeout 60m -count 1 -run '$(TESTS)' ./launcher/framework ./launcher/native/train/cpu
 	go test -tags slurm,frameworks -timeout 60m -count 1 -v -run '$(TESTS)' ./cmd/scalebench $(MATRIX)
 
-# The command lines of examples/torchtitan and examples/megatron, each layout of them,
-# given to those programs' own parsers: torchtitan's from PyPI, in the environment of its
-# lock, Megatron-LM's from a checkout, as PyPI's megatron-core has no training options.
-# Not part of CI. MEGATRON_LM=folder takes a checkout that is there, whatever its revision.
-MEGATRON_LM_REVISION := d98e8a64ddf34856e74b24714e3bedb2f5a39553
-test-examples: framework-packages
-	@if [ -z '$(MEGATRON_LM)' ] && ! [ -d dist/Megatron-LM ]; then \
-		git clone -q --filter=blob:none --no-checkout https://github.com/NVIDIA/Megatron-LM dist/Megatron-LM && \
-		git -C dist/Megatron-LM checkout -q $(MEGATRON_LM_REVISION) || { rm -rf dist/Megatron-LM; exit 1; }; \
-	fi
-	MEGATRON_LM='$(abspath $(or $(MEGATRON_LM),dist/Megatron-LM))' go test -tags frameworks -timeout 60m -count 1 -v -run TestParsers ./examples
+# The command lines of examples/torchtitan, megatron and nemo, each layout of them, given
+# to those programs' own parsers: torchtitan's from PyPI, in the environment of its lock,
+# the others' from checkouts, as what PyPI has of them lacks the programs. Not part of CI.
+# MEGATRON_LM=folder and MEGATRON_BRIDGE=folder take checkouts that are there, whatever
+# their revisions.
+MEGATRON_LM = $(CURDIR)/dist/Megatron-LM
+MEGATRON_BRIDGE = $(CURDIR)/dist/Megatron-Bridge
+test-examples: framework-packages $(MEGATRON_LM) $(MEGATRON_BRIDGE)
+	MEGATRON_LM='$(abspath $(MEGATRON_LM))' MEGATRON_BRIDGE='$(abspath $(MEGATRON_BRIDGE))' \
+		go test -tags frameworks -timeout 60m -count 1 -v -run TestParsers ./examples
+
+CHECKOUT = git clone -q --filter=blob:none --no-checkout https://github.com/$(1) $@ && git -C $@ checkout -q $(2) || { rm -rf $@; exit 1; }
+$(CURDIR)/dist/Megatron-LM:
+	$(call CHECKOUT,NVIDIA/Megatron-LM,d98e8a64ddf34856e74b24714e3bedb2f5a39553)
+$(CURDIR)/dist/Megatron-Bridge:
+	$(call CHECKOUT,NVIDIA-NeMo/Megatron-Bridge,v0.6.0)
 
 # One framework that goes by Horovod, for all are too long for CI. Which one the
 # commit's hash says: over time each has its turn, and a commit that failed

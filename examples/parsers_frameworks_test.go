@@ -66,6 +66,12 @@ var parsers = []parser{
 		{"tensor_model_parallel_size", tp}, {"pipeline_model_parallel_size", pp}, {"context_parallel_size", cp},
 		{"world_size", func(p study.Point) any { return p.Workers }},
 	}, wrong: []string{"--tensor-parallel", "2"}},
+	{study: "nemo/study.toml", program: "scripts/training/run_recipe.py", script: "parse_bridge.py", source: "MEGATRON_BRIDGE", fields: []field{
+		{"recipe", same("llama3_8b_pretrain_config")}, {"dataset", same("mock")}, {"seq_length", same(8192)},
+		{"micro_batch_size", same(1)}, {"global_batch_size", same(128)}, {"max_steps", same(50)},
+		{"tensor_model_parallel_size", tp}, {"pipeline_model_parallel_size", pp}, {"context_parallel_size", cp},
+		{"save_dir", same("/run/output/checkpoints")}, {"load_dir", same("/run/output/checkpoints")},
+	}, wrong: []string{"--tensor-parallel", "2"}},
 }
 
 // Programs read every command line of their example as it is meant: each layout, by
