@@ -17,6 +17,7 @@ import (
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/lease"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 )
 
@@ -200,11 +201,11 @@ func (w *watch) observe(states []launcher.State) {
 		t := last.Traces
 		text := fmt.Sprintf("%s, %s", last.Run.Name(), number.Count(last.Point.Workers, "worker"))
 		if t.Throughput > 0 {
-			text += fmt.Sprintf(": epoch %d, step %d, about %s samples/s", t.Epoch, t.Step, number.Significant(t.Throughput))
+			text += fmt.Sprintf(": epoch %d, step %d, about %s %s", t.Epoch, t.Step, number.Significant(t.Throughput), measure.RateUnit(last.Point.Workload.Train.Sample))
 		}
 		w.bar.describe(text)
 	case running > 1:
-		w.bar.describe(fmt.Sprintf("%s, about %s samples/s together", number.Count(running, "run"), number.Significant(rate)))
+		w.bar.describe(fmt.Sprintf("%s, about %s %s together", number.Count(running, "run"), number.Significant(rate), measure.RateUnit(last.Point.Workload.Train.Sample)))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/scalebench/scalebench/launcher"
 	"github.com/scalebench/scalebench/launcher/study"
 	"github.com/scalebench/scalebench/metrics"
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -31,6 +32,20 @@ func Watched(states []launcher.State, planned []launcher.Unbegun) *table.Table {
 	return status(rows, varying(rows))
 }
 
+// rateUnit is the unit of the rows' throughputs: samples/s, unless all points say what a
+// sample is.
+func rateUnit(rows []row) string {
+	said := ""
+	for i, r := range rows {
+		word := r.point.Workload.Train.Sample
+		if i > 0 && word != said {
+			return measure.RateUnit("")
+		}
+		said = word
+	}
+	return measure.RateUnit(said)
+}
+
 // status has a column for each of the keys.
 func status(rows []row, keys []string) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Key: "run"}}}
@@ -38,7 +53,7 @@ func status(rows []row, keys []string) *table.Table {
 	t.Columns = append(t.Columns, table.Column{Key: "workers"}, table.Column{Key: "status"}, table.Column{Key: "job", Optional: true},
 		table.Column{Key: "slurm_state", Head: "Slurm", Optional: true}, table.Column{Key: "reason", Optional: true},
 		table.Column{Key: "epoch", Optional: true}, table.Column{Key: "step", Optional: true},
-		table.Column{Key: "recent_throughput", Head: "recent throughput", Unit: "samples/s", Optional: true}, table.Column{Key: "accuracy", Show: number.Percent, Optional: true}, table.Column{Key: "detail"},
+		table.Column{Key: "recent_throughput", Head: "recent throughput", Unit: rateUnit(rows), Optional: true}, table.Column{Key: "accuracy", Show: number.Percent, Optional: true}, table.Column{Key: "detail"},
 		table.Column{Key: "framework", Data: true}) // people read it in the run's name
 	for _, r := range rows {
 		if r.state == nil {

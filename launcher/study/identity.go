@@ -17,7 +17,7 @@ import (
 // the targets are, unless they end the run or its command is told of them, and
 // what its output is read as.
 func (p *Point) asksOnly(path string) bool {
-	return slices.Contains(pointkey.Readings(), path) || slices.Contains(pointkey.Utilisation(), path) || path == pointkey.Targets && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
+	return slices.Contains(pointkey.Readings(), path) || slices.Contains(pointkey.Sayings(), path) || path == pointkey.Targets && p.Workload.Trains() && p.Workload.Train.Until != "targets" && !slices.Contains(p.Command.Uses, path)
 }
 
 // identity is the point's name: a readable start and a hash of the keys that
@@ -76,6 +76,9 @@ func (p *Point) Parameters() map[string]any {
 		if err := d.Decode(&v); err == nil && v != nil {
 			m[f.path] = plain(v)
 		}
+	}
+	if n := p.sampleTokens(); n > 0 {
+		m[pointkey.SampleTokens] = int64(n)
 	}
 	if c, err := mfu.Find(p.Workload.Train.MFU); err == nil && p.Workload.Trains() {
 		if flops, err := c.FLOPs(p.Architecture); err == nil {

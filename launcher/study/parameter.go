@@ -26,7 +26,7 @@ var parameterName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
 // yielding are keys of [workload] that are younger than [parameters]: a study that
 // has a parameter of such a name keeps it, and means it by the short name.
-var yielding = []string{"sequence", "micro_batch", "zero", "shard", "checkpointing", "accumulate", "tp", "pp", "cp", "ep", "dp", "recompute"}
+var yielding = []string{"sequence", "micro_batch", "zero", "shard", "checkpointing", "accumulate", "tp", "pp", "cp", "ep", "dp", "recompute", "sample"}
 
 // Yields reports whether a parameter of that name comes before the key of [workload],
 // and before its placeholder.

@@ -209,6 +209,10 @@ type Train struct {
 	EP Degree `toml:"ep" json:"ep,omitzero"` // experts, among the ranks of a stage
 	DP Degree `toml:"dp" json:"dp,omitzero"` // replicas; what the other degrees leave
 
+	// Sample is what a sample is, one of measure.Samples; "": nobody says, and rates are
+	// in samples/s.
+	Sample string `toml:"sample" json:"sample,omitzero"`
+
 	// The share of the device's peak that a language model used, by a convention of
 	// package mfu, and that peak where the device is not in its table.
 	MFU        string  `toml:"mfu" json:"mfu,omitzero"`

@@ -60,6 +60,7 @@ var train = kind{
 		"workload.shard":               {check: within(0, maxWorkers)},
 		"workload.mfu":                 {check: convention},
 		"workload.peak_tflops":         {check: atLeast(0)},
+		"workload.sample":              {check: among(append([]string{""}, measure.Samples()...)...)},
 		"workload.recompute":           {check: among(append([]string{""}, mfu.Recomputations()...)...)},
 		"workload.targets":             {check: targets},
 		"workload.epochs":              {check: within(0, 1<<20)},
@@ -90,6 +91,9 @@ func expandTrain(p *Point) map[string]string {
 	expandBatch(p, wrong)
 	p.LearningRate = w.PeakLearningRate(p.GlobalBatch)
 	expandDecoder(p, wrong)
+	if why := p.otherSample(); why != "" && wrong["workload.model"] == "" {
+		wrong["workload.sample"] = why
+	}
 	if c, err := mfu.Find(w.MFU); w.MFU != "" && err == nil {
 		if p.Architecture.Layers == 0 {
 			wrong["workload.mfu"] = fmt.Sprintf("the FLOPs of model = %q are not known; name a language model (%s), with its sizes where they are others: \"llama3-8b layers=16\"", w.Model, strings.Join(DecoderNames(), ", "))
@@ -134,6 +138,44 @@ func (t Train) PeakLearningRate(globalBatch int) float64 {
 		return t.LearningRate * math.Sqrt(ratio)
 	}
 	return t.LearningRate
+}
+
+// otherSample is why a sample of the point cannot be what the study says; "" where it can.
+// Of a function of the user's own, and of a command, only they know.
+func (p *Point) otherSample() string {
+	w := p.Workload.Train
+	_, ownModel := ParseFunction(w.Model)
+	_, ownData := ParseFunction(p.Data.Kind)
+	sequences := p.Architecture.Layers > 0 || p.Data.Kind == "text"
+	ours := p.Command.Folder == "" && !ownModel && !ownData
+	switch {
+	case w.Sample == measure.Image && p.Architecture.Layers > 0:
+		return fmt.Sprintf("model = %q is a language model, and an image is no sample of it; set sample = \"sequence\"", w.Model)
+	case w.Sample == measure.Image && w.Sequence > 0:
+		return "an image has no tokens; leave sequence out, or set sample = \"sequence\""
+	case w.Sample == "" || !ours:
+		return ""
+	case sequences && w.Sample != measure.Sequence:
+		return "our own trainers count sequences of language models, and tokens/s besides; set sample = \"sequence\", or leave it out"
+	case !sequences && w.Sample != measure.Image:
+		return fmt.Sprintf("model = %q is trained on images; set sample = \"image\", or leave it out", w.Model)
+	}
+	return ""
+}
+
+// sampleTokens is how many tokens a sample has, by what the study says; 0 where it does
+// not, or a sample has none.
+func (p *Point) sampleTokens() int {
+	w := p.Workload.Train
+	switch {
+	case !p.Workload.Trains():
+		return 0
+	case w.Sample == measure.Token:
+		return 1
+	case w.Sample == measure.Sequence:
+		return cmp.Or(w.Sequence, p.Architecture.Sequence)
+	}
+	return 0
 }
 
 // recomputes is what a program of the point computes again in the backward pass, as

@@ -76,7 +76,7 @@ func throughput(curves []scaling.Curve, _ []scaling.Observation) (chart, error) 
 	if err := needBase(curves, isThroughput); err != nil {
 		return chart{}, err
 	}
-	c := chart{x: workersAxis(), y: logAxis("throughput (samples/s)")}
+	c := chart{x: workersAxis(), y: logAxis("throughput (" + scaling.RateUnit(curves...) + ")")}
 	list := trends(curves, isThroughput)
 	for _, t := range list {
 		c.idealLine(t.curve, t.base().Median.Value)

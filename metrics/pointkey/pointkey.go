@@ -26,12 +26,23 @@ const (
 	HardwareFLOPsPerToken = "mfu.hardware_flops_per_token" // with what is computed again; absent: not known
 )
 
+// Sample is the key of what a sample is, by which rates have their unit, and SampleTokens
+// how many tokens the plan knows that one has.
+const (
+	Sample       = "workload.sample"
+	SampleTokens = "sample.tokens"
+)
+
 // Utilisation are the keys by which a study asks for an MFU.
 func Utilisation() []string { return []string{MFU, MFUPeak, Recompute} }
 
+// Sayings are the keys by which a study says what to make of its runs' figures; a point
+// has only those that are given.
+func Sayings() []string { return append(Utilisation(), Sample) }
+
 // Questions are keys that ask of a run and change nothing in it.
 func Questions() []string {
-	return append([]string{Targets, FLOPsPerToken, HardwareFLOPsPerToken}, Utilisation()...)
+	return append([]string{Targets, FLOPsPerToken, HardwareFLOPsPerToken, SampleTokens}, Sayings()...)
 }
 
 // Readings are what a command's output is read as. [[extract]] is one more, and

@@ -61,6 +61,7 @@ type Curve struct {
 	Kind       string         // of its runs' workload: "serve"; "" is a training
 	Parameters map[string]any // what identifies the series, by TOML path; fingerprint.FIELD where runs ran on different things
 	Scaling    string         // "weak" or "strong" as the runs record it; "" where they do not
+	Sample     string         // what a sample is, as all runs say: one of measure.Samples; "" where they do not
 	Base       *Base          // nil: the base point has no good run
 	Axis       string         // the parameter along which it runs
 	Points     []Point        // by rising At; only places that have runs
@@ -274,7 +275,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 	c := Curve{Series: s.name, Axis: string(an.axis), Framework: s.framework, Parameters: s.parameters}
 	c.Scaling, _ = s.parameters["workload.scaling"].(string)
 	if len(s.runs) > 0 { // a series that is only planned draws nothing
-		c.Kind = s.runs[0].Kind
+		c.Kind, c.Sample = s.runs[0].Kind, sampleOf(s.runs)
 	}
 	base := s.at[0]
 	if at != nil {
@@ -402,7 +403,11 @@ func Find(curves []Curve, name string) (measure.Measure, error) {
 		for _, p := range c.Points {
 			for _, s := range p.Measures {
 				if s.Name == name {
-					return s.Measure, nil
+					m := s.Measure
+					if s.rate {
+						m.Unit = RateUnit(curves...)
+					}
+					return m, nil
 				}
 			}
 		}

@@ -70,6 +70,7 @@ type RowBase struct {
 	Workers    int      `json:"workers"`
 	Throughput *float64 `json:"throughput"` // samples/s, median over its runs; null: no run has a steady state
 	Runs       int      `json:"runs"`       // that have a throughput
+	Unit       string   `json:"-"`          // of the throughput where the runs say what a sample is; ""
 }
 
 // Row is the base as it is printed and exported; nil for none.
@@ -81,6 +82,9 @@ func (b *Base) Row() *RowBase {
 	r := &RowBase{Workers: b.Workers, Runs: s.Runs}
 	r.Axis, r.At = along(b.axis, b.At)
 	r.Throughput, _, _ = s.Median.columns()
+	if s.Unit != measure.RateUnit("") {
+		r.Unit = s.Unit
+	}
 	return r
 }
 

@@ -23,6 +23,7 @@ type Summary struct {
 	base       *Summary // of the base point; nil without one
 	multiple   float64  // resources over the base's; 0 along an axis that multiplies none, and for what does not scale
 	an         *analysis
+	rate       bool // of samples, which is never 0
 	byNode     bool // as of its curve
 	divided    bool // gain was worked out
 	gain       *Estimate
@@ -35,11 +36,11 @@ func (s *Summary) Reached() int { return len(s.Values) }
 // summary makes a point's summary of one measure. A throughput of 0 or less is
 // none.
 func (an *analysis) summary(m measure.Measure, runs []*Observation) *Summary {
-	s := &Summary{Measure: m, an: an, byNode: an.byNode}
+	s := &Summary{Measure: m.Counting(sampleOf(runs)), an: an, rate: m.RatesSamples(), byNode: an.byNode}
 	for _, o := range runs {
 		v, ok := o.Value(m.Name)
 		switch {
-		case !ok || m.Unit == rateUnit && !isRate(v):
+		case !ok || s.rate && !isRate(v):
 			continue
 		case math.IsInf(v, 1) && m.Missable:
 		case math.IsInf(v, 0):
@@ -67,9 +68,6 @@ func (an *analysis) summary(m measure.Measure, runs []*Observation) *Summary {
 	s.Reach = reached(e, s.Runs-len(s.Values))
 	return s
 }
-
-// rateUnit is the unit of what is done in a second, which is never 0.
-const rateUnit = "samples/s"
 
 // Gain is how many times better the point is than the base, by the medians
 // (Hoefler & Belli, SC'15: never an average of ratios) and in the direction in

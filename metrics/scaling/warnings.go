@@ -167,7 +167,7 @@ func (an *analysis) gainWarnings(p *Point) []string {
 	if g.Why != "" {
 		list = append(list, "speedup: "+g.Why)
 	}
-	if s.Unit == rateUnit && n > 1 && (g.Interval != nil && g.Interval.Low > n || g.Interval == nil && g.Value > n*(1+superlinearTolerance)) {
+	if s.rate && n > 1 && (g.Interval != nil && g.Interval.Low > n || g.Interval == nil && g.Value > n*(1+superlinearTolerance)) {
 		list = append(list, fmt.Sprintf("superlinear: speedup %.4g with %.4g times the workers; check that the base point was not slowed down", g.Value, n))
 	}
 	return list
@@ -177,7 +177,7 @@ func (an *analysis) gainWarnings(p *Point) []string {
 func (an *analysis) curveWarnings(c *Curve, s *series) []string {
 	var list []string
 	asked := an.asked()
-	rates := trains(s.runs) && c.Measured(asked) && (an.of.Name == "" && an.asksThroughput() || an.of.Unit == rateUnit)
+	rates := trains(s.runs) && c.Measured(asked) && (an.of.Name == "" && an.asksThroughput() || an.of.RatesSamples())
 	exchanges := slices.ContainsFunc(s.runs, func(o *Observation) bool { return cmp.Or(o.Kind, "train") == "train" })
 	if rates && exchanges && c.Scaling != "weak" && c.Scaling != "strong" {
 		list = append(list, "the runs do not record whether scaling is weak or strong")

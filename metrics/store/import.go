@@ -397,7 +397,7 @@ func stated(run metrics.Run, events iter.Seq[metrics.Event]) *summary.Input {
 	}
 	rank := summary.Rank{Rank: s.Rank, Ranks: s.Covers(), World: s.WorldSize}
 	input := summary.Input{Kind: run.Kind, Workers: run.Workers, World: s.WorldSize, Restart: s.Restart, Restarts: []int{s.Restart}}
-	input.MFU = summary.MFUOf(run.Parameters)
+	input.MFU, input.SampleTokens = summary.MFUOf(run.Parameters), summary.SampleTokens(run.Parameters)
 	input.Device, _ = run.Parameters["resources.device"].(string)
 	input.BatchNorm, _ = run.Parameters["workload.batch_norm"].(string)
 	list, _ := run.Parameters[pointkey.Targets].([]any)

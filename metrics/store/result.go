@@ -110,9 +110,11 @@ func (in *ingest) summaryInput() (*summary.Input, []evaluationKey, error) {
 	if input.Targets, err = in.targets(); err != nil {
 		return nil, nil, err
 	}
-	if input.MFU, err = in.mfu(); err != nil {
+	said, err := in.said()
+	if err != nil {
 		return nil, nil, err
 	}
+	input.MFU, input.SampleTokens = summary.MFUOf(said), summary.SampleTokens(said)
 	for key, into := range map[string]*string{"resources.device": &input.Device, "workload.batch_norm": &input.BatchNorm} {
 		value, err := column1[string](in.tx.Query("SELECT value FROM run_parameter WHERE run = ? AND key = ? AND type = 'text'", in.run, key))
 		if err != nil {
@@ -209,10 +211,10 @@ func (in *ingest) stated(restart int, input *summary.Input) error {
 	return rows.Err()
 }
 
-// mfu is what the point asks and knows of its model FLOP/s.
-func (in *ingest) mfu() (*summary.MFU, error) {
+// said is what the point says of what to make of its figures: of MFUs and tokens.
+func (in *ingest) said() (map[string]any, error) {
 	parameters := map[string]any{}
-	for _, key := range []string{pointkey.MFU, pointkey.MFUPeak, pointkey.FLOPsPerToken, pointkey.HardwareFLOPsPerToken, "workload.precision"} {
+	for _, key := range []string{pointkey.MFU, pointkey.MFUPeak, pointkey.FLOPsPerToken, pointkey.HardwareFLOPsPerToken, "workload.precision", pointkey.Sample, pointkey.SampleTokens, "workload.sequence"} {
 		values, err := column1[any](in.tx.Query("SELECT value FROM run_parameter WHERE run = ? AND key = ?", in.run, key))
 		if err != nil {
 			return nil, err
@@ -221,7 +223,7 @@ func (in *ingest) mfu() (*summary.MFU, error) {
 			parameters[key] = values[0]
 		}
 	}
-	return summary.MFUOf(parameters), nil
+	return parameters, nil
 }
 
 // targets are those that the point names.

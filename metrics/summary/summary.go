@@ -40,6 +40,8 @@ type Input struct {
 	BatchNorm string
 	// MFU is what the plan asks and knows of model FLOP/s; nil: nothing.
 	MFU *MFU
+	// SampleTokens is how many tokens a sample has, as the plan says; 0: it does not.
+	SampleTokens float64
 
 	Steps       []Step // reported by every rank, ascending by Index
 	EpochEnds   []int  // steps done at the end of each epoch, as rank 0 recorded it, ascending

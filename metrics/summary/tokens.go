@@ -3,11 +3,12 @@ package summary
 import (
 	"github.com/scalebench/scalebench/metrics"
 	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/pointkey"
 )
 
 // tokens makes tokens/s of a run whose samples are sequences: of its throughput, over
-// all workers and of each, where its program says how many tokens a sample has. What
-// the program or its log states as tokens/s itself stays.
+// all workers and of each, where its program, or else the plan, says how many tokens a
+// sample has. What the program or its log states as tokens/s itself stays.
 func (r *Outcome) tokens(in Input) {
 	throughput := r.Known(measure.Throughput)
 	var each *metrics.Figure
@@ -18,6 +19,12 @@ func (r *Outcome) tokens(in Input) {
 		case f.Name == measure.TokensPerSample && f.Unit == "tokens" && len(f.At) == 0 && f.Value >= 1:
 			each = &in.Figures[i]
 		}
+	}
+	if each != nil && in.SampleTokens >= 1 && each.Value != in.SampleTokens {
+		r.warn("a sample has %g tokens as the program says, and %g as the study does (workload.sample, workload.sequence): tokens/s are by the program's", each.Value, in.SampleTokens)
+	}
+	if each == nil && in.SampleTokens >= 1 && throughput != nil {
+		each = &metrics.Figure{Value: in.SampleTokens}
 	}
 	if each == nil {
 		return
@@ -38,4 +45,30 @@ func (r *Outcome) tokens(in Input) {
 	if in.World > 0 {
 		r.Values[worker.Name] = r.Values[all.Name] / float64(in.World)
 	}
+}
+
+// SampleTokens is how many tokens a sample has, as the parameters of a run say; 0 where
+// they do not. An import has no plan that has worked it out.
+func SampleTokens(parameters map[string]any) float64 {
+	if n := amount(parameters[pointkey.SampleTokens]); n > 0 {
+		return n
+	}
+	switch parameters[pointkey.Sample] {
+	case measure.Token:
+		return 1
+	case measure.Sequence:
+		return amount(parameters["workload.sequence"])
+	}
+	return 0
+}
+
+// amount is a stored number; 0 for anything else.
+func amount(v any) float64 {
+	switch x := v.(type) {
+	case float64:
+		return x
+	case int64:
+		return float64(x)
+	}
+	return 0
 }

@@ -2,6 +2,7 @@ package summary
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/scalebench/scalebench/metrics"
@@ -49,5 +50,29 @@ func TestTokens(t *testing.T) {
 	check("no steady state", short, map[string]float64{measure.TokensPerSecond: 0, per: 0})
 	if r := Summarize(short); r.Why[measure.TokensPerSecond] == "" {
 		t.Error("no reason why there are no tokens/s")
+	}
+}
+
+// 64 samples/s of 2048 tokens are 131072 tokens/s, 16384 on each of 8 workers. What the
+// program says of its samples goes before what the study says.
+func TestTokensOfASampleThatTheStudyDeclares(t *testing.T) {
+	run := func(parameters map[string]any, more ...metrics.Figure) Outcome {
+		figures := append(more, metrics.Figure{Name: measure.Throughput, Unit: "samples/s", Value: 64})
+		return Summarize(Input{Kind: "train", Workers: 8, World: 8, Device: "gpu", Figures: figures, SampleTokens: SampleTokens(parameters)})
+	}
+	for want, parameters := range map[float64]map[string]any{
+		131072: {"sample.tokens": int64(2048)},
+		65536:  {"workload.sample": "sequence", "workload.sequence": int64(1024)},
+		64:     {"workload.sample": "token"},
+		0:      {"workload.sample": "image", "workload.sequence": int64(1024)},
+	} {
+		r := run(parameters)
+		if r.Values[measure.TokensPerSecond] != want || r.Values[measure.TokensPerGPU] != want/8 {
+			t.Errorf("%v: %v", parameters, r.Values)
+		}
+	}
+	r := run(map[string]any{"workload.sample": "token"}, metrics.Figure{Name: measure.TokensPerSample, Unit: "tokens", Value: 256})
+	if r.Values[measure.TokensPerSecond] != 64*256 || !strings.Contains(strings.Join(r.Warnings, "\n"), "256 tokens as the program says, and 1 as the study does") {
+		t.Error(r.Values, r.Warnings)
 	}
 }

@@ -24,15 +24,7 @@ type MFU struct {
 
 // MFUOf is what the parameters of a run say; nil where none is asked for.
 func MFUOf(parameters map[string]any) *MFU {
-	number := func(key string) float64 {
-		switch x := parameters[key].(type) {
-		case float64:
-			return x
-		case int64:
-			return float64(x)
-		}
-		return 0
-	}
+	number := func(key string) float64 { return amount(parameters[key]) }
 	m := MFU{FLOPs: number(pointkey.FLOPsPerToken), Hardware: number(pointkey.HardwareFLOPsPerToken), PeakTFLOPS: number(pointkey.MFUPeak)}
 	m.Convention, _ = parameters[pointkey.MFU].(string)
 	m.Dtype, _ = parameters["workload.precision"].(string)

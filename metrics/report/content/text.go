@@ -199,7 +199,7 @@ func bestMeasured(curves []scaling.Curve) []string {
 		list = append(list, "No run has a steady state yet, so there is no throughput.")
 	default:
 		e := rate(*fastest).Median
-		s := fmt.Sprintf("Highest throughput with %s: %s samples/s%s", name(*fastest), number.Significant(e.Value), sureness(e, tables.Interval(e.Interval, number.Significant), e.Runs))
+		s := fmt.Sprintf("Highest throughput with %s: %s %s%s", name(*fastest), number.Significant(e.Value), rate(*fastest).Unit, sureness(e, tables.Interval(e.Interval, number.Significant), e.Runs))
 		if up := rate(*fastest).Gain(); up != nil && up.Why != scaling.AtBase {
 			s += fmt.Sprintf("; that is %s times the throughput of %s", number.Significant(up.Value), number.Count(fastest.curve.Base.Workers, "worker"))
 			if up.Interval != nil {

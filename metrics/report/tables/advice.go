@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -15,7 +16,7 @@ func Advice(a *advice.Advice, all bool) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Key: "workers"},
 		{Key: "basis"},
-		{Key: "throughput", Unit: "samples/s", Right: true},
+		{Key: "throughput", Unit: measure.RateUnit(a.Sample), Right: true},
 		{Key: "efficiency", Right: true},
 	}}
 	timed, begun := a.Clock() != advice.Untimed, a.Clock() == advice.Job

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/scaling/advice"
@@ -24,7 +25,7 @@ func Answers(curves []scaling.Curve, list []*advice.Advice, wish advice.Options)
 	}
 	t := &table.Table{Columns: append(seriesColumns(keys), table.Column{Key: "use", Head: "use workers"}, table.Column{Key: "goal", Head: "to reach"},
 		table.Column{Key: "seconds", Head: "in", Right: true},
-		table.Column{Key: "throughput", Unit: "samples/s", Right: true}, table.Column{Key: "efficiency", Right: true},
+		table.Column{Key: "throughput", Unit: scaling.RateUnit(curves...), Right: true}, table.Column{Key: "efficiency", Right: true},
 		table.Column{Key: "cost", Head: "cost (" + currency + ")", Right: true, Data: currency == ""}, table.Column{Key: "limit", Head: "limited by"})}
 	answered := map[string]bool{}
 	for _, a := range advice.Ranked(list, wish) {
@@ -112,7 +113,7 @@ func Best(list []*advice.Advice, wish advice.Options) string {
 			}
 			text += " " + string(a.Clock())
 		} else if a.Throughput != nil {
-			text = figureText(a.Throughput, number.Significant, a.Throughput.Low == nil).(string) + " samples/s"
+			text = figureText(a.Throughput, number.Significant, a.Throughput.Low == nil).(string) + " " + measure.RateUnit(a.Sample)
 		}
 		if a.Cost != nil {
 			text += ", for " + figureText(a.Cost, number.Significant, a.Cost.Low == nil).(string) + " " + a.Currency

@@ -21,7 +21,7 @@ func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
 	t := &table.Table{Columns: append(seriesColumns(keys), coordinates(curves, list[0])...)}
 	t.Columns = append(t.Columns, axisColumn(curves), table.Column{Key: "runs"})
 	for _, m := range list {
-		value := table.ColumnOf(m)
+		value := table.ColumnOf(counting(curves, m))
 		value.Right = true
 		value.Optional = len(list) > 1
 		low, high := value, value
@@ -55,6 +55,14 @@ func Measures(curves []scaling.Curve, list []measure.Measure) *table.Table {
 		t.Notes = append(t.Notes, number.Absent+" for an interval: "+strings.Join(whys, "; ")+".")
 	}
 	return t
+}
+
+// counting is the measure with the unit that its rates have in all of the curves.
+func counting(curves []scaling.Curve, m measure.Measure) measure.Measure {
+	if m.RatesSamples() {
+		m.Unit = scaling.RateUnit(curves...)
+	}
+	return m
 }
 
 // coordinates are columns for programs: those of the measure that are not the axis.

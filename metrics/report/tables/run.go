@@ -12,6 +12,7 @@ import (
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/noisescale"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/summary"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -31,7 +32,7 @@ func Run(d *store.Details) []table.Section {
 		{Key: "run", Table: runRecord(d), Record: true, Upright: true},
 		{Key: "parameters", Table: parameterRecord(d.Run.Parameters), Record: true, Upright: true},
 		{Key: "job", Table: jobRecord(d.Run.Job), Record: true, Upright: true},
-		{Key: "result", Table: resultRecord(d.Result, d.Run.Kind, d.Algorithm), Record: true, Upright: true},
+		{Key: "result", Table: resultRecord(d.Result, d.Run.Kind, d.Algorithm, d.Run.Parameters), Record: true, Upright: true},
 		{Key: "fingerprint", Table: fingerprintRecord(d.Result), Record: true, Upright: true},
 		{Key: "targets", Table: targetRows(d.Result)},
 		{Key: "training", Table: trainRecord(d.Train), Record: true, Upright: true},
@@ -104,7 +105,7 @@ func jobRecord(j *metrics.Job) *table.Table {
 
 // resultRecord has a column for each measure of the run's kind of workload and
 // each that it reports, and behind them the facts that are none.
-func resultRecord(r *summary.Outcome, kind string, algorithm int) *table.Table {
+func resultRecord(r *summary.Outcome, kind string, algorithm int, parameters map[string]any) *table.Table {
 	t := &table.Table{}
 	if r == nil {
 		return t
@@ -114,7 +115,8 @@ func resultRecord(r *summary.Outcome, kind string, algorithm int) *table.Table {
 		if m.At != "" {
 			continue
 		}
-		c := table.ColumnOf(m)
+		sample, _ := parameters[pointkey.Sample].(string)
+		c := table.ColumnOf(m.Counting(sample))
 		c.Optional = m.Uses()
 		t.Columns = append(t.Columns, c)
 		cells = append(cells, r.Known(m.Name))

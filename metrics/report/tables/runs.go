@@ -6,6 +6,7 @@ import (
 
 	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
+	"github.com/scalebench/scalebench/metrics/pointkey"
 	"github.com/scalebench/scalebench/metrics/scaling"
 	"github.com/scalebench/scalebench/metrics/store"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -50,7 +51,7 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 		{Key: "dir", Data: true},
 		{Key: "steps", Data: true},
 		{Key: "epochs", Optional: true},
-		{Key: "throughput", Unit: "samples/s"},
+		{Key: "throughput", Unit: rateUnit(rows)},
 		{Key: "throughput_why", Data: true},
 		{Key: "end_to_end", Data: true},
 		{Key: "step_p50", Head: "step", Show: number.Seconds, Optional: true},
@@ -99,6 +100,19 @@ func Runs(rows []store.RunRow, of []measure.Measure) *table.Table {
 		t.Add(cells...)
 	}
 	return t
+}
+
+// rateUnit is the unit of the runs' throughputs: samples/s, unless all say what a sample is.
+func rateUnit(rows []store.RunRow) string {
+	said := ""
+	for i, r := range rows {
+		word, _ := r.Parameters[pointkey.Sample].(string)
+		if i > 0 && word != said {
+			return measure.RateUnit("")
+		}
+		said = word
+	}
+	return measure.RateUnit(said)
 }
 
 // swept are the keys that differ among the listed runs of a study.

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,7 +20,7 @@ func Scaling(curves []scaling.Curve) *table.Table {
 	targets := targetsOf(curves)
 	// Logs of language models have tokens in its place, programs that report nothing
 	// their run time.
-	main, unit, show := measure.Throughput, "samples/s", number.Significant
+	main, unit, show := measure.Throughput, scaling.RateUnit(curves...), number.Significant
 	measured := func(name string) bool {
 		return slices.ContainsFunc(curves, func(c scaling.Curve) bool { return c.Measured(name) })
 	}
@@ -241,7 +242,7 @@ func seriesCells(c scaling.Curve, keys []string) []any {
 func baseText(b *scaling.RowBase) string {
 	text := scaling.Places(b.Along())
 	if b.Throughput != nil {
-		text += fmt.Sprintf(", %s samples/s (median of %s)", number.Significant(*b.Throughput), number.Count(b.Runs, "run"))
+		text += fmt.Sprintf(", %s %s (median of %s)", number.Significant(*b.Throughput), cmp.Or(b.Unit, measure.RateUnit("")), number.Count(b.Runs, "run"))
 	}
 	return text
 }

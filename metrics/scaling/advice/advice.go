@@ -93,6 +93,7 @@ type Next struct {
 type Advice struct {
 	Series  string           `json:"series"`
 	Scaling string           `json:"scaling"` // "weak", "strong"; "" where not recorded
+	Sample  string           `json:"-"`       // what throughputs count, as in Curve
 	Base    *scaling.RowBase `json:"base"`
 	// Workers is the answer; null where no candidate does what was asked.
 	Workers *int `json:"workers"`
@@ -173,7 +174,7 @@ func Advise(c scaling.Curve, obs []scaling.Observation, o Options) (*Advice, err
 		return nil, err
 	}
 	s := &study{o: o, curve: &c, obs: obs, misses: newMisses(o.Confidence), lost: math.Inf(1), runs: map[int][]*scaling.Observation{}}
-	s.Advice = Advice{Series: c.Series, Scaling: c.Scaling, Base: c.Base.Row(), Confidence: o.Confidence,
+	s.Advice = Advice{Series: c.Series, Scaling: c.Scaling, Sample: c.Sample, Base: c.Base.Row(), Confidence: o.Confidence,
 		Candidates: []Candidate{}, Law: []string{}, Warnings: []string{}}
 	if o.Cost != nil {
 		s.Currency = o.Currency

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/scalebench/scalebench/metrics/measure"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/scaling/model"
 	"github.com/scalebench/scalebench/metrics/scaling/predict"
@@ -21,7 +22,7 @@ func (s *study) ahead() (list []model.Prediction) {
 		return nil
 	}
 	series, err := predict.Of(*s.curve, s.obs, "")
-	if err != nil || series.Unit != "samples/s" {
+	if err != nil || series.Unit != measure.RateUnit(s.curve.Sample) {
 		return nil
 	}
 	law, err := predict.Fit(series.Study, s.o.Confidence)

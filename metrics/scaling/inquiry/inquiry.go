@@ -299,7 +299,7 @@ func reported(obs []scaling.Observation) []measure.Measure {
 func (a *Answer) Reported() []measure.Measure { return reported(a.Observations) }
 
 // Find finds a measure by its name: one that runs report, one that is declared, or
-// the time to a target. The error is an *UnknownMeasure.
+// the time to a target, with the unit that its rates have in these runs. The error is an *UnknownMeasure.
 func Find(obs []scaling.Observation, name string) (measure.Measure, error) {
 	own := reported(obs)
 	if i := slices.IndexFunc(own, func(m measure.Measure) bool { return m.Name == name }); i >= 0 {
@@ -309,7 +309,7 @@ func Find(obs []scaling.Observation, name string) (measure.Measure, error) {
 	if err != nil {
 		return m, &UnknownMeasure{name, Known(obs)}
 	}
-	return m, nil
+	return m.Counting(scaling.SampleOf(obs)), nil
 }
 
 // Known are the names of all measures: those that are declared, and then those

@@ -135,7 +135,7 @@ func Of(c scaling.Curve, obs []scaling.Observation, kind string) (*Series, error
 			runs = append(runs, &obs[i])
 		}
 	}
-	s := &Series{Name: c.Series, Values: map[string]any{}, Unit: "samples/s"}
+	s := &Series{Name: c.Series, Values: map[string]any{}, Unit: measure.RateUnit(c.Sample)}
 	s.Layout = Layout{Replica: 1, Stages: 1, Virtual: 1}
 	if len(runs) == 0 {
 		return s, &Refusal{"no run has finished successfully yet", "two worker counts, with 3 runs each"}
@@ -204,7 +204,7 @@ func Of(c scaling.Curve, obs []scaling.Observation, kind string) (*Series, error
 		s.remember(o)
 	}
 	if !s.Relative && rate == measure.TokensPerSecond {
-		s.Unit = "samples/s"
+		s.Unit = measure.RateUnit(c.Sample)
 	}
 	slices.SortFunc(s.Counts, func(a, b Count) int { return a.Workers - b.Workers })
 	s.Fixed, s.Weak = len(s.Counts) > 0, len(s.Counts) > 0
