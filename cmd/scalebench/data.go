@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/scalebench/scalebench/launcher/native/bpe"
 	"github.com/scalebench/scalebench/launcher/native/dataset"
 	"github.com/scalebench/scalebench/metrics/number"
 	"github.com/scalebench/scalebench/metrics/table"
@@ -18,7 +19,7 @@ func dataCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name:        "data",
 		Usage:       "make training data",
-		Subcommands: []*cli.Command{dataSynthCommand(s), dataTextCommand(s)},
+		Subcommands: []*cli.Command{dataSynthCommand(s), dataTextCommand(s), dataTokensCommand(s)},
 	}
 }
 
@@ -139,6 +140,51 @@ func runDataText(s *session, o dataTextOptions) error {
 		bytes int
 	}{{dataset.TrainText, o.train + 1}, {dataset.TestText, o.test + 1}} {
 		t.Add(filepath.Join(o.dir, f.name), int64(f.bytes))
+	}
+	return s.print(t)
+}
+
+type dataTokensOptions struct {
+	from, dir, tokenizer string
+}
+
+func dataTokensCommand(s *session) *cli.Command {
+	var o dataTokensOptions
+	return &cli.Command{
+		Name:      "tokens",
+		Usage:     "encode a text by the tokenizer of a language model",
+		ArgsUsage: "TEXT DIR",
+		Description: "TEXT is a folder with train.txt and test.txt. DIR gets their tokens, for kind = \"tokens\"\n" +
+			"in [data]: train.bin and val.bin, ids of 2 bytes each (of 4 if the vocabulary has more than\n" +
+			"65536), and tokens.json, which says so. The tokenizer is byte-level BPE, as GPT-2's and\n" +
+			"Llama 3's. Existing files are never overwritten.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "tokenizer", Usage: "tokenizer.json `FILE` of Hugging Face's tokenizers", Required: true, Destination: &o.tokenizer},
+		},
+		Action: func(c *cli.Context) error {
+			o.from, o.dir = c.Args().Get(0), c.Args().Get(1)
+			return runDataTokens(s, o)
+		},
+	}
+}
+
+func runDataTokens(s *session, o dataTokensOptions) error {
+	files, tokenizer, err := bpe.Write(o.dir, o.from, o.tokenizer)
+	if err != nil {
+		return notMade(err)
+	}
+	t := &table.Table{Columns: []table.Column{
+		{Key: "file"},
+		{Key: "tokens"},
+		{Key: "bytes", Show: number.Bytes},
+		{Key: "text_bytes_per_token", Head: "bytes of text a token"},
+	}, Notes: []string{fmt.Sprintf("The vocabulary has %d tokens: a model for it has vocabulary=%[1]d or more.", tokenizer.Vocabulary)}}
+	for _, f := range files {
+		each := any(nil)
+		if f.Tokens > 0 {
+			each = float64(f.Text) / float64(f.Tokens)
+		}
+		t.Add(f.Path, f.Tokens, f.Bytes, each)
 	}
 	return s.print(t)
 }

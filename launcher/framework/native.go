@@ -44,7 +44,7 @@ var native = Framework{
 		if _, own := study.ParseFunction(p.Data.Kind); own {
 			wrong["data.kind"] = fmt.Sprintf("%q is Python, which the native trainer does not run; valid: \"cifar10\", \"synthetic\"", p.Data.Kind)
 		}
-		if p.Data.Kind == "text" {
+		if p.Data.Sequences() {
 			wrong["data.kind"] = fmt.Sprintf("the native trainer reads no text; %s do", strings.Join(withDecoders(), ", "))
 		}
 		if p.Data.Kind == "cifar10" && p.Data.Path == "" {

@@ -46,16 +46,16 @@ func checkPython(name string, models []string, has layout, p study.Point) map[st
 		}
 	}
 	_, ownData := study.ParseFunction(p.Data.Kind)
-	switch text := p.Data.Kind == "text"; {
+	switch text := p.Data.Sequences(); {
 	case ownData:
 	case text && !has.decoders:
 		wrong["data.kind"] = fmt.Sprintf("%s reads no text; %s do", name, strings.Join(withDecoders(), ", "))
 	case text && !decoder && !own:
-		wrong["data.kind"] = fmt.Sprintf("\"text\" is for language models, and %q is one of images; set kind = \"cifar10\", or model = \"llama-1m\"", w.Model)
+		wrong["data.kind"] = fmt.Sprintf("%q is for language models, and %q is one of images; set kind = \"cifar10\", or model = \"llama-1m\"", p.Data.Kind, w.Model)
 	case text && p.Data.Path == "":
-		wrong["data.path"] = "missing; name the folder of train.txt and test.txt"
+		wrong["data.path"] = "missing; name the folder of " + strings.Join(p.Data.Files(), " and ")
 	case decoder && !text:
-		wrong["data.kind"] = fmt.Sprintf("%q is a language model and cannot be trained on %q; set kind = \"text\" and path = a folder with train.txt and test.txt", w.Model, p.Data.Kind)
+		wrong["data.kind"] = fmt.Sprintf("%q is a language model and cannot be trained on %q; set kind = \"text\" and path = a folder with train.txt and test.txt, or kind = \"tokens\" (\"scalebench data tokens\" makes them)", w.Model, p.Data.Kind)
 	case text:
 	case p.Data.Kind != "cifar10":
 		wrong["data.kind"] = fmt.Sprintf("%s reads files only, not %q; write them with \"scalebench data synth DIR\" and set kind = \"cifar10\" and path = DIR, or name a function of your own, like \"my_data.py:load\"", name, p.Data.Kind)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/scalebench/scalebench/launcher/serve/samples"
 	"github.com/scalebench/scalebench/launcher/study"
@@ -14,14 +15,14 @@ import (
 
 // data holds the folder of a data set that our own programs read.
 func (c *checker) data(p study.Point) {
-	if p.Data.Kind != "cifar10" && p.Data.Kind != "text" || p.Framework == "command" {
+	files := p.Data.Files()
+	if p.Data.Kind != "cifar10" && files == nil || p.Framework == "command" {
 		return
 	}
 	info, err := os.Stat(p.Data.Path)
 	path, how := "data.path", " (scalebench data synth DIR makes some)"
-	text := p.Data.Kind == "text"
-	if text {
-		how = " as train.txt and test.txt (scalebench data text DIR makes some)"
+	if files != nil {
+		how = fmt.Sprintf(" as %s (scalebench data %s makes them)", strings.Join(files, " and "), p.Data.Kind)
 	}
 	if slices.Contains(c.study.Swept(), path) {
 		path = "sweep.data.path"
@@ -31,10 +32,10 @@ func (c *checker) data(p study.Point) {
 		c.add(c.study.Problem(path, fmt.Sprintf("%s does not exist on %s; put the data there%s, or correct the path%s", p.Data.Path, c.host, how, elsewhere)))
 	case !info.IsDir():
 		c.add(c.study.Problem(path, p.Data.Path+" is a file; name the folder that holds the data"))
-	case text:
-		for _, name := range []string{"train.txt", "test.txt"} {
+	default:
+		for _, name := range files {
 			if _, err := os.Stat(filepath.Join(p.Data.Path, name)); err != nil {
-				c.add(c.study.Problem(path, fmt.Sprintf("%s has no %s on %s; put the text there%s, or correct the path%s", p.Data.Path, name, c.host, how, elsewhere)))
+				c.add(c.study.Problem(path, fmt.Sprintf("%s has no %s on %s; put it there%s, or correct the path%s", p.Data.Path, name, c.host, how, elsewhere)))
 				return
 			}
 		}

@@ -142,7 +142,7 @@ func expandDecoder(p *Point, wrong map[string]string) {
 			a.Sequence = w.Sequence
 		}
 		p.Architecture = a
-	case p.Data.Kind == "text" && w.Sequence == 0:
+	case p.Data.Sequences() && w.Sequence == 0:
 		wrong["workload.sequence"] = "missing; a sample of a text is so many tokens, like 256 (a language model of ours has its own)"
 	}
 	if w.MicroBatch > 0 && w.Accumulate == 0 && p.WorkerBatch%w.MicroBatch != 0 {

@@ -28,7 +28,7 @@ func dataKind(v any) string {
 	if _, own := ParseFunction(v.(string)); own {
 		return ""
 	}
-	if wrong := among("cifar10", "synthetic", "text")(v); wrong != "" {
+	if wrong := among("cifar10", "synthetic", "text", "tokens")(v); wrong != "" {
 		return wrong + ", or a function of your own, like \"my_data.py:load\""
 	}
 	return ""

@@ -35,8 +35,8 @@ func idleKeys(p *Point) map[string]idle {
 	add("framework", fmt.Sprintf("framework = %q keeps a whole model on each worker, or shares it out with zero (\"command\" divides models)", p.Framework), false, degreeKeys...)
 	add("framework", fmt.Sprintf("framework = %q computes again what checkpointing says (\"command\" has recompute)", p.Framework), false, "workload.recompute")
 	_, own := ParseFunction(p.Data.Kind)
-	add("data.kind", fmt.Sprintf("data.kind = %q has no sequences to cut (\"text\" has)", p.Data.Kind), p.Data.Kind == "text" || own && decoder, "workload.sequence")
-	add("data.kind", fmt.Sprintf("the data of %q is not augmented (\"cifar10\" and \"synthetic\" are)", p.Data.Kind), !own && p.Data.Kind != "text", "workload.augment")
+	add("data.kind", fmt.Sprintf("data.kind = %q has no sequences to cut (\"text\" and \"tokens\" have)", p.Data.Kind), p.Data.Sequences() || own && decoder, "workload.sequence")
+	add("data.kind", fmt.Sprintf("the data of %q is not augmented (\"cifar10\" and \"synthetic\" are)", p.Data.Kind), !own && !p.Data.Sequences(), "workload.augment")
 	add("data.kind", "data.kind = \"synthetic\" is made in memory and reads no folder (\"cifar10\" does)", p.Data.Kind != "synthetic", "data.path")
 	return list
 }

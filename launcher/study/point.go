@@ -229,7 +229,7 @@ type Train struct {
 
 // Data is what is trained on.
 type Data struct {
-	Kind string `toml:"kind" json:"kind"` // "cifar10": CIFAR-10's binary format; "synthetic": made in memory; "text": bytes
+	Kind string `toml:"kind" json:"kind"` // "cifar10": CIFAR-10's binary format; "synthetic": made in memory; "text": its bytes; "tokens": of a text, as ids
 	Path string `toml:"path" json:"path"` // folder, relative to the study file; point.json holds it absolute, variables expanded
 	// Stage copies the folder to the nodes' own disks before the training
 	// starts, once a node; where to the site file says.
@@ -237,6 +237,21 @@ type Data struct {
 	// TrainSamples and TestSamples use only the first so many; 0: all of them.
 	TrainSamples int `toml:"train_samples" json:"train_samples"`
 	TestSamples  int `toml:"test_samples" json:"test_samples"`
+}
+
+// Sequences reports whether samples are sequences of a text's tokens.
+func (d Data) Sequences() bool { return d.Kind == "text" || d.Kind == "tokens" }
+
+// Files are the names in the folder of a text, of what is learnt from and of what is
+// tested with; none for other kinds.
+func (d Data) Files() []string {
+	switch d.Kind {
+	case "text":
+		return []string{"train.txt", "test.txt"}
+	case "tokens":
+		return []string{"train.bin", "val.bin"}
+	}
+	return nil
 }
 
 // Resources is what every worker gets.

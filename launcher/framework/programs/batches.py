@@ -44,9 +44,9 @@ def normalised(images, transforms=None):
     return x[each, rows[:, :, None], columns[:, None, :]]
 
 
-def bytes_of(path, count):
-    return numpy.memmap(path, numpy.uint8, "r", shape=(count,))
+def ids_of(path, count, width):
+    return numpy.memmap(path, f"<u{width}", "r", shape=(count,))
 
 
-def tokens(values):
-    return values.astype(numpy.int32)
+def tokens(ids):
+    return ids.astype(numpy.int32)

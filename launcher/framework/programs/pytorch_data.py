@@ -49,9 +49,11 @@ def normalised(images, transforms=None):
     return x.permute(0, 3, 1, 2)
 
 
-def bytes_of(path, count):
-    return torch.from_file(path, False, count, dtype=torch.uint8)
+def ids_of(path, count, width):
+    signed = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[width]
+    return torch.from_file(path, False, count, dtype=signed)
 
 
-def tokens(values):
-    return values.long()
+def tokens(ids):
+    """Ids are without a sign, which PyTorch 1 has for single bytes only."""
+    return ids.long() & (1 << 8 * min(4, ids.element_size())) - 1

@@ -15,9 +15,9 @@ module, arrays here; batches.py is NumPy's and pytorch_data.py PyTorch's:
                                    [samples, height, width, channel], and the
                                    labels
     normalised(images, transforms) -> images as a model takes them
-    bytes_of(path, count)          -> the first bytes of a file, read as they
-                                   are asked for
-    tokens(bytes)                  -> bytes as a model takes them
+    ids_of(path, count, width)     -> the first ids of a file, of so many bytes
+                                   each, read as they are asked for
+    tokens(ids)                    -> ids as a model takes them
 
 A transform says which 32×32 window of the padded image is taken, by its corner
 (x, y), and whether it is mirrored. Padding is zero after normalising, that is,
@@ -39,10 +39,11 @@ def find(point, arrays):
         return Own(point, arrays)
     if kind == "cifar10":
         return Images(point, arrays)
-    if kind == "text":
+    if kind in text.FILES:
         return Text(point, arrays)
-    raise ValueError(f'data.kind is "{kind}"; valid: "cifar10", "text", or a'
-                     ' function of your own, like "my_data.py:load"')
+    raise ValueError(f'data.kind is "{kind}"; valid: "cifar10", "text",'
+                     ' "tokens", or a function of your own, like'
+                     ' "my_data.py:load"')
 
 
 class _Data:
@@ -122,7 +123,7 @@ class Text(_Data):
 
     def __init__(self, point, arrays):
         self._arrays = arrays
-        self._splits = text.find(point)
+        *self._splits, self._vocabulary = text.find(point)
         self.sequence = self._splits[0].sequence
         self.train_samples, self.test_samples = (
             split.samples for split in self._splits)
@@ -131,15 +132,27 @@ class Text(_Data):
         self.training, self.test = map(self._sequences, self._splits)
 
     def _sequences(self, split):
-        read = self._arrays.bytes_of(split.path, split.bytes)
+        read = self._arrays.ids_of(split.path, split.tokens, split.width)
         return (read[:-1].reshape(-1, split.sequence),
                 read[1:].reshape(-1, split.sequence))
 
     def batch(self, start, end):
-        return self._tokens(super().batch(start, end))
+        return self._tokens(super().batch(start, end), self._splits[0])
 
     def test_batch(self, start, end):
-        return self._tokens(super().test_batch(start, end))
+        return self._tokens(super().test_batch(start, end), self._splits[1])
 
-    def _tokens(self, pair):
-        return tuple(map(self._arrays.tokens, pair))
+    def _tokens(self, pair, split):
+        """As a model takes them, if it knows them all: an index beyond its
+        embeddings would be an error of a device, or nobody's."""
+        pair = tuple(map(self._arrays.tokens, pair))
+        if self._vocabulary and len(pair[0]):
+            for ids in pair:
+                for id in (int(ids.min()), int(ids.max())):
+                    if not 0 <= id < self._vocabulary:
+                        raise ValueError(
+                            f"{split.path} has the token {id}, and the model"
+                            f" knows those below {self._vocabulary}; set"
+                            " vocabulary= in workload.model to that of the"
+                            " tokenizer")
+        return pair

@@ -218,12 +218,13 @@ func (g *generator) split(stream uint64, n int) Split {
 
 // writeFile writes samples [from, to) of a stream.
 func (g *generator) writeFile(path string, stream uint64, from, to int) error {
-	return create(path, func(w io.Writer) error { return g.write(w, stream, from, to) })
+	return Create(path, func(w io.Writer) error { return g.write(w, stream, from, to) })
 }
 
 // create makes a file, by what write gives it. One that could not be finished is
 // removed.
-func create(path string, write func(io.Writer) error) (err error) {
+// Create writes a new file; it refuses to write over one, and leaves none that is not whole.
+func Create(path string, write func(io.Writer) error) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err

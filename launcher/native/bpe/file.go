@@ -1,0 +1,320 @@
+// Package bpe encodes text with the tokenizers of language models: byte-level
+// byte-pair encoding, as of GPT-2 and Llama 3, read from a tokenizer.json of Hugging
+// Face's tokenizers. The method is Sennrich, Haddow & Birch, "Neural Machine
+// Translation of Rare Words with Subword Units", ACL 2016, over bytes as in Radford et
+// al., "Language Models are Unsupervised Multitask Learners", 2019.
+package bpe
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dlclark/regexp2/v2"
+)
+
+const (
+	largestFile = 256 << 20 // bytes; Llama 3's has 17 MB
+	largestID   = 1<<24 - 1
+	// slowest is how long one search for the next word may take: the patterns of a
+	// file are tried by backtracking.
+	slowest = time.Minute
+)
+
+// gpt2 is how a ByteLevel step cuts a text into words, which merges do not cross.
+const gpt2 = `'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+
+// Tokenizer is a vocabulary and how a text is cut into its tokens.
+type Tokenizer struct {
+	// Vocabulary is the number of ids, from 0: one more than the largest.
+	Vocabulary int
+
+	bytes  [256]uint32
+	merges map[pair]merge
+	whole  map[string]uint32 // tokens that are words as they are, whatever the merges say; nil: none
+	words  []*regexp2.Regexp // one after the other, each on what the one before left in one piece
+	added  []additions       // tokens that stand in the text under their own names
+	known  map[string][]uint32
+}
+
+type pair struct{ left, right uint32 }
+
+type merge struct{ rank, id uint32 }
+
+// additions are tokens that are looked for before a text is cut into words.
+type additions struct {
+	names *regexp.Regexp
+	ids   map[string]uint32
+}
+
+// file is what of a tokenizer.json encoding needs.
+type file struct {
+	Added []struct {
+		ID         *int64 `json:"id"`
+		Content    string `json:"content"`
+		SingleWord bool   `json:"single_word"`
+		Left       bool   `json:"lstrip"`
+		Right      bool   `json:"rstrip"`
+		Normalized bool   `json:"normalized"`
+	} `json:"added_tokens"`
+	Normalizer   *step `json:"normalizer"`
+	PreTokenizer *step `json:"pre_tokenizer"`
+	Model        struct {
+		Type         string           `json:"type"`
+		Dropout      *float64         `json:"dropout"`
+		Prefix       string           `json:"continuing_subword_prefix"`
+		Suffix       string           `json:"end_of_word_suffix"`
+		IgnoreMerges bool             `json:"ignore_merges"`
+		Vocabulary   map[string]int64 `json:"vocab"`
+		Merges       []two            `json:"merges"`
+	} `json:"model"`
+}
+
+// step is one of those that cut a text into words.
+type step struct {
+	Type        string `json:"type"`
+	PrefixSpace *bool  `json:"add_prefix_space"`
+	UseRegex    *bool  `json:"use_regex"`
+	Steps       []step `json:"pretokenizers"`
+	Behavior    string `json:"behavior"`
+	Invert      bool   `json:"invert"`
+	Pattern     struct {
+		Regex *string `json:"Regex"`
+	} `json:"pattern"`
+}
+
+// two are the tokens of a merge: "a b" in files until 2024, ["a", "b"] since.
+type two [2]string
+
+func (t *two) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '[' {
+		var list []string
+		if err := json.Unmarshal(text, &list); err != nil || len(list) != 2 {
+			return fmt.Errorf("%.60s is no merge of two tokens", text)
+		}
+		*t = two(list)
+		return nil
+	}
+	var s string
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	left, right, ok := strings.Cut(s, " ")
+	if !ok || strings.Contains(right, " ") {
+		return fmt.Errorf("%.60q is no merge of two tokens", s)
+	}
+	*t = two{left, right}
+	return nil
+}
+
+// Read reads a tokenizer.json. Its errors name the file and what of it is not
+// supported.
+func Read(path string) (*Tokenizer, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, largestFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > largestFile {
+		return nil, fmt.Errorf("%s has more than %d MiB; a tokenizer.json has some", path, largestFile>>20)
+	}
+	t, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// Parse reads the text of a tokenizer.json.
+func Parse(text []byte) (*Tokenizer, error) {
+	var f file
+	if err := json.Unmarshal(text, &f); err != nil {
+		return nil, fmt.Errorf("not a tokenizer.json: %w", err)
+	}
+	m := f.Model
+	switch {
+	case m.Type != "BPE":
+		return nil, fmt.Errorf("model.type is %q; only \"BPE\" is read", m.Type)
+	case m.Dropout != nil && *m.Dropout != 0:
+		return nil, fmt.Errorf("model.dropout is %g, which encodes a text differently each time; set it to null", *m.Dropout)
+	case m.Prefix != "" || m.Suffix != "":
+		return nil, fmt.Errorf("continuing_subword_prefix and end_of_word_suffix are not supported: the merges have to be of bytes, as GPT-2's and Llama 3's are")
+	case f.Normalizer != nil:
+		return nil, fmt.Errorf("normalizer %q is not supported; the text has to be encoded as it is", f.Normalizer.Type)
+	}
+	t := &Tokenizer{merges: make(map[pair]merge, len(m.Merges)), known: map[string][]uint32{}}
+	if err := t.cut(f.PreTokenizer); err != nil {
+		return nil, err
+	}
+	for name, id := range m.Vocabulary {
+		if err := t.count(name, id); err != nil {
+			return nil, err
+		}
+	}
+	ids := func(name string) (uint32, bool) {
+		id, ok := m.Vocabulary[name]
+		return uint32(id), ok
+	}
+	letters := letters()
+	for b, letter := range letters {
+		id, ok := ids(string(letter))
+		if !ok {
+			return nil, fmt.Errorf("the vocabulary has no token for the byte 0x%02x (%q); a byte-level one has all 256", b, letter)
+		}
+		t.bytes[b] = id
+	}
+	for i, two := range m.Merges {
+		left, ok1 := ids(two[0])
+		right, ok2 := ids(two[1])
+		id, ok3 := ids(two[0] + two[1])
+		if !ok1 || !ok2 || !ok3 {
+			return nil, fmt.Errorf("merge %d, of %.40q and %.40q: the vocabulary lacks one of them or what they make", i+1, two[0], two[1])
+		}
+		t.merges[pair{left, right}] = merge{uint32(i), id}
+	}
+	if m.IgnoreMerges {
+		t.whole = make(map[string]uint32, len(m.Vocabulary))
+		of := map[rune]byte{}
+		for b, letter := range letters {
+			of[letter] = byte(b)
+		}
+	names:
+		for name, id := range m.Vocabulary {
+			word := make([]byte, 0, len(name))
+			for _, letter := range name {
+				b, ok := of[letter]
+				if !ok {
+					continue names // no bytes say it
+				}
+				word = append(word, b)
+			}
+			t.whole[string(word)] = uint32(id)
+		}
+	}
+	return t, t.add(f)
+}
+
+// count takes an id into the vocabulary.
+func (t *Tokenizer) count(name string, id int64) error {
+	if id < 0 || id > largestID {
+		return fmt.Errorf("the id of %.40q is %d; want 0 to %d", name, id, largestID)
+	}
+	t.Vocabulary = max(t.Vocabulary, int(id)+1)
+	return nil
+}
+
+// add takes the tokens that stand in a text under their own names: those that are
+// looked for before others come first.
+func (t *Tokenizer) add(f file) error {
+	for _, normalized := range []bool{false, true} {
+		of := additions{ids: map[string]uint32{}}
+		var names []string
+		for i, a := range f.Added {
+			switch {
+			case a.Normalized != normalized:
+				continue
+			case a.Content == "" || a.ID == nil:
+				return fmt.Errorf("added_tokens, number %d, has no content or no id", i+1)
+			case a.SingleWord || a.Left || a.Right:
+				return fmt.Errorf("the added token %.40q has single_word, lstrip or rstrip, which are not supported", a.Content)
+			}
+			if err := t.count(a.Content, *a.ID); err != nil {
+				return err
+			}
+			of.ids[a.Content] = uint32(*a.ID)
+			names = append(names, regexp.QuoteMeta(a.Content))
+		}
+		if len(names) == 0 {
+			continue
+		}
+		slices.Sort(names)
+		var err error
+		if of.names, err = regexp.Compile(strings.Join(names, "|")); err != nil {
+			return fmt.Errorf("added_tokens: %w", err)
+		}
+		of.names.Longest()
+		t.added = append(t.added, of)
+	}
+	return nil
+}
+
+// cut takes the steps that cut a text into words, of which the last turns them to
+// bytes.
+func (t *Tokenizer) cut(s *step) error {
+	if s == nil {
+		return fmt.Errorf("pre_tokenizer is missing; a byte-level tokenizer has ByteLevel")
+	}
+	steps := []step{*s}
+	if s.Type == "Sequence" {
+		steps = s.Steps
+	}
+	pattern := func(p string) error {
+		r, err := regexp2.Compile(p, regexp2.None)
+		if err != nil {
+			return fmt.Errorf("pre_tokenizer: the pattern %.80q: %w", p, err)
+		}
+		r.MatchTimeout = slowest
+		t.words = append(t.words, r)
+		return nil
+	}
+	for i, s := range steps {
+		last := i == len(steps)-1
+		switch {
+		case s.Type == "ByteLevel" && last:
+			if s.PrefixSpace == nil || *s.PrefixSpace { // true if left out
+				return fmt.Errorf("pre_tokenizer: add_prefix_space puts a space in front of the text, which is not supported; set it to false")
+			}
+			if s.UseRegex == nil || *s.UseRegex {
+				return pattern(gpt2)
+			}
+			return nil
+		case s.Type == "Split" && !last:
+			if s.Behavior != "Isolated" || s.Invert || s.Pattern.Regex == nil {
+				return fmt.Errorf("pre_tokenizer: a Split has to have a Regex, behavior \"Isolated\" and no invert, as Llama 3's")
+			}
+			if err := pattern(*s.Pattern.Regex); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("pre_tokenizer: %q in place %d of %d is not supported; it takes Splits, if any, and ByteLevel as the last", s.Type, i+1, len(steps))
+		}
+	}
+	return fmt.Errorf("pre_tokenizer: a Sequence of nothing")
+}
+
+// letters are the characters by which byte-level vocabularies write bytes: those
+// that can be seen in Latin-1 as themselves, the others by what follows U+00FF.
+func letters() (list [256]rune) {
+	next := rune(256)
+	for b := range list {
+		r := rune(b)
+		if seen := r > ' ' && r < 0x7f || r > 0xa0 && r != 0xad; !seen {
+			r = next
+			next++
+		}
+		list[b] = r
+	}
+	return list
+}
+
+// valid says where a text is no UTF-8.
+func valid(text string) error {
+	for i, r := range text {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
+				return &Error{i}
+			}
+		}
+	}
+	return nil
+}
