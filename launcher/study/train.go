@@ -146,7 +146,7 @@ func (p *Point) otherSample() string {
 	w := p.Workload.Train
 	_, ownModel := ParseFunction(w.Model)
 	_, ownData := ParseFunction(p.Data.Kind)
-	sequences := p.Architecture.Layers > 0 || p.Data.Kind == "text"
+	sequences := p.Architecture.Layers > 0 || p.Data.Sequences()
 	ours := p.Command.Folder == "" && !ownModel && !ownData
 	switch {
 	case w.Sample == measure.Image && p.Architecture.Layers > 0:
