@@ -1,5 +1,5 @@
-"""Texts as tokens: the bytes of train.txt and test.txt in a folder, or the ids of
-train.bin and val.bin.
+"""Texts as tokens: the bytes of train.txt and test.txt in a folder, or the ids
+of train.bin and val.bin.
 
 A sample is so many consecutive tokens of a text, and its labels are the token
 behind each; samples do not overlap. Finding and reading are apart, as in
