@@ -229,7 +229,7 @@ func (t *table) run(columns map[string]Column) error {
 				return l.errorAt(t.line[row], "no number in column %s, the epoch", columns["epoch"].Name)
 			}
 			if epoch.Number <= before {
-				return l.errorAt(t.line[row], "epoch %g follows epoch %g of the same run; map columns that tell the runs apart, as labels", epoch.Number, before)
+				return l.errorAt(t.line[row], "epoch %g follows epoch %g of the same run; tell the runs apart by a column that differs between them: --label seed for repeats, any other label for runs of another series", epoch.Number, before)
 			}
 			// A time that adds up has no gaps: what an epoch that is not there took is
 			// not known.

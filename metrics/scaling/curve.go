@@ -298,7 +298,7 @@ func (an *analysis) curve(s *series, at *Value, based bool) (Curve, *MissingBase
 		an.divide(&c, base)
 	}
 	c.Fingerprint, c.Mixed = s.ground()
-	c.Warnings = an.curveWarnings(&c, s)
+	c.Warnings = append(an.curveWarnings(&c, s), an.cadenceWarnings(&c, runs)...)
 	if an.asksThroughput() {
 		slices.SortStableFunc(found, func(a, b drift.Finding) int { return gravity(a) - gravity(b) })
 		c.drifts, c.DriftWarnings = found, driftWarnings(found)

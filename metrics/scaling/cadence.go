@@ -1,0 +1,129 @@
+package scaling
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/scalebench/scalebench/metrics/measure"
+	"github.com/scalebench/scalebench/metrics/number"
+)
+
+// A target is noticed by the next evaluation. Where all points evaluate after the
+// same amount of training, they notice as late as each other, and ratios of their
+// times hold; else the ratio measures the evaluations, too, and its interval does
+// not know.
+const (
+	unlikeCadence = 1.25 // amounts of training between evaluations that differ by this factor
+	lateNotice    = 0.05 // and shares of a time to a target that this matters for
+)
+
+// cadence is how much training lies between two evaluations.
+type cadence struct {
+	amount float64
+	unit   string // "sample", "epoch"
+}
+
+func (c cadence) String() string {
+	if c.amount == 1 {
+		return "every " + c.unit
+	}
+	return "every " + number.Count(int(c.amount), c.unit)
+}
+
+// cadenceOf is that of a run: the median of what is known of all its evaluations;
+// ok is false where nothing is.
+func cadenceOf(o *Observation) (c cadence, ok bool) {
+	for _, by := range []struct {
+		unit string
+		done func(Evaluation) float64
+	}{
+		{"sample", func(e Evaluation) float64 { return float64(e.Samples) }},
+		{"epoch", func(e Evaluation) float64 { return float64(e.Epoch) }},
+	} {
+		var gaps []float64
+		before := 0.0
+		for _, e := range o.Evaluations {
+			done := by.done(e)
+			if done <= before { // before the training, again after it, or not known
+				continue
+			}
+			gaps = append(gaps, done-before)
+			before = done
+		}
+		if len(gaps) > 0 {
+			slices.Sort(gaps)
+			return cadence{gaps[(len(gaps)-1)/2], by.unit}, true
+		}
+	}
+	return cadence{}, false
+}
+
+// late is by what share of its time at most a run noticed late that it had reached
+// the target: the time since the evaluation before.
+func late(o *Observation, t measure.Target) (share float64, reached bool) {
+	before := 0.0
+	for _, e := range o.Evaluations {
+		x, judged := t.Judges(e.Accuracy, e.Loss)
+		if !judged {
+			continue
+		}
+		if t.Reached(x) {
+			return (e.Seconds - before) / e.Seconds, e.Seconds > 0
+		}
+		before = e.Seconds
+	}
+	return 0, false
+}
+
+// cadenceWarnings name, for each target, the point that evaluates least like the
+// base does.
+func (an *analysis) cadenceWarnings(c *Curve, runs map[Value][]*Observation) []string {
+	if c.Base == nil {
+		return nil
+	}
+	type noticed struct {
+		cadence
+		late float64
+	}
+	at := func(v Value, t measure.Target) (worst noticed, ok bool) {
+		for _, o := range runs[v] {
+			share, reached := late(o, t)
+			every, known := cadenceOf(o)
+			if reached && known && (!ok || share > worst.late) {
+				worst, ok = noticed{every, share}, true
+			}
+		}
+		return worst, ok
+	}
+	var targets []measure.Target
+	for _, p := range c.Points {
+		for _, o := range runs[p.At] {
+			targets = append(targets, o.Targets()...)
+		}
+	}
+	slices.SortStableFunc(targets, measure.Harder)
+	var list []string
+	for _, t := range slices.Compact(targets) {
+		base, ok := at(c.Base.At, t)
+		if !ok || !an.asks(t.Time()) {
+			continue
+		}
+		var worst noticed
+		var where Value
+		furthest := unlikeCadence
+		for _, p := range c.Points {
+			here, ok := at(p.At, t)
+			if !ok || here.unit != base.unit || max(here.late, base.late) < lateNotice {
+				continue
+			}
+			if by := max(here.amount/base.amount, base.amount/here.amount); by >= furthest {
+				furthest, worst, where = by, here, p.At
+			}
+		}
+		if worst.amount > 0 {
+			list = append(list, fmt.Sprintf("%s: evaluated %s with %s, and %s with %s: up to %s and %s of the times to it were spent waiting for the evaluation, so their ratio is no speedup; evaluate equally often",
+				goal(t.Time()), worst.cadence, c.Places(where), base.cadence, c.Places(c.Base.At), number.Percent(worst.late), number.Percent(base.late)))
+		}
+	}
+	return list
+}

@@ -1,0 +1,59 @@
+package scaling
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// One worker takes 100 s an epoch, four take 25 s, and epoch 8 reaches 0.75: after
+// 800 s and 200 s, four times as fast. Evaluated after every fifth epoch only, four
+// workers notice after 250 s, and a speedup of 3.2 is left. All that is known is that
+// they got there after the 125 s of epoch 5: up to half of the 250 s were waiting.
+func TestUnlikeCadence(t *testing.T) {
+	study := func(every int, samples bool) []Observation {
+		var obs []Observation
+		for _, n := range []int{1, 4} {
+			list := runs(n, 100*float64(n), 101*float64(n))
+			for i := range list {
+				for epoch := 1; epoch <= 10; epoch++ {
+					if n == 4 && epoch%every != 0 {
+						continue
+					}
+					e := Evaluation{Seconds: 100 * float64(epoch) / float64(n), Epoch: epoch, Samples: -1, Accuracy: 0.70}
+					if samples {
+						e.Samples = int64(epoch) * 50_000
+					}
+					if epoch >= 8 {
+						e.Accuracy = 0.76
+						if list[i].Values["to_0.75"] == 0 {
+							list[i].Values["to_0.75"] = e.Seconds
+						}
+					}
+					list[i].Evaluations = append(list[i].Evaluations, e)
+				}
+			}
+			obs = append(obs, list...)
+		}
+		return obs
+	}
+	for _, tt := range []struct {
+		name    string
+		every   int
+		samples bool
+		want    string
+	}{
+		{"epochs", 5, false, "target 0.75: evaluated every 5 epochs with 4 workers, and every epoch with 1 worker: up to 50.0 % and 12.5 % of the times to it were spent waiting for the evaluation"},
+		{"samples", 5, true, "target 0.75: evaluated every 250000 samples with 4 workers, and every 50000 samples with 1 worker: up to 50.0 % and 12.5 %"},
+		{"alike", 1, true, ""},
+	} {
+		curves, err := Analyse(study(tt.every, tt.samples), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(slices.DeleteFunc(slices.Clone(curves[0].Warnings), func(w string) bool { return !strings.Contains(w, "evaluat") }), "\n")
+		if !strings.HasPrefix(said, tt.want) || tt.want == "" && said != "" {
+			t.Errorf("%s: got %q, want %q", tt.name, said, tt.want)
+		}
+	}
+}
