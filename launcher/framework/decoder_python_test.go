@@ -237,8 +237,8 @@ func TestTextProblems(t *testing.T) {
 		want   string
 	}{
 		"no file":   {func(p *study.Point) { p.Data.Path = t.TempDir() }, "train.txt is missing"},
-		"too short": {func(p *study.Point) { p.Architecture.Sequence, p.Workload.Train.Sequence = 1281, 1281 }, "has 1281 bytes, fewer than one sequence of 1281 and the byte behind it"},
-		"too few":   {func(p *study.Point) { p.Data.TestSamples = 10 }, "10 test samples asked for, the text has 9 of 32 bytes"},
+		"too short": {func(p *study.Point) { p.Architecture.Sequence, p.Workload.Train.Sequence = 1281, 1281 }, "has 1281 bytes, fewer than one sequence of 1281 tokens and the one behind it"},
+		"too few":   {func(p *study.Point) { p.Data.TestSamples = 10 }, "10 test samples asked for, it has 9 of 32 tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

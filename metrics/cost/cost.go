@@ -72,6 +72,7 @@ type Use struct {
 type Table struct {
 	Currency, Market string
 	prices           []Price
+	others           []Price // of other currencies and markets
 }
 
 // ErrNoPrice is wrapped by the errors of uses for which no price holds.
@@ -87,6 +88,7 @@ func NewTable(prices []Price, currency, market string) (*Table, error) {
 			return nil, err
 		}
 		if cmp.Or(p.Market, OnDemand) != t.Market {
+			t.others = append(t.others, p)
 			continue
 		}
 		currencies[p.Currency] = true
@@ -95,6 +97,8 @@ func NewTable(prices []Price, currency, market string) (*Table, error) {
 		}
 		if p.Currency == t.Currency {
 			t.prices = append(t.prices, p)
+		} else {
+			t.others = append(t.others, p)
 		}
 	}
 	if len(t.prices) == 0 {
@@ -131,18 +135,24 @@ func (p *Price) check() error {
 // Rate is what a use costs. For each resource (node, GPU, vCPU, billing unit)
 // the price with most matching labels holds, of equals the one with the latest
 // date; prices for different resources add up, as clouds bill them. Of a use
-// without GPUs no price per GPU holds.
+// without GPUs no price per GPU holds. Where another currency or market has prices
+// for the same resources and for one more, there is no rate: a sum without that one
+// would be too low. Prices of wholly other resources, such as billing units, are
+// another way to pay.
 //
 // The error wraps ErrNoPrice where none holds. Another error says which count
-// is not known, or which two prices contradict each other.
+// is not known, which two prices contradict each other, or what is priced
+// elsewhere only.
 func (t *Table) Rate(u Use) (Rate, error) {
 	r := Rate{Currency: t.Currency}
+	var missing []string
 	for _, per := range Pers {
 		p, err := t.holds(per, u)
 		if err != nil {
 			return Rate{}, err
 		}
 		if p == nil {
+			missing = append(missing, per)
 			continue
 		}
 		n, err := p.units(u)
@@ -157,7 +167,40 @@ func (t *Table) Rate(u Use) (Rate, error) {
 	if len(r.Parts) == 0 {
 		return Rate{}, fmt.Errorf("%w in %s (%s) applies%s", ErrNoPrice, t.Currency, t.Market, t.wanted(u))
 	}
+	if err := t.complete(r, missing, u); err != nil {
+		return Rate{}, err
+	}
 	return r, nil
+}
+
+// complete says which resource of a use has a price in another currency or on another
+// market only, where that has all that are in r besides.
+func (t *Table) complete(r Rate, missing []string, u Use) error {
+	elsewhere := map[[2]string]map[string]bool{} // by currency and market: what is priced
+	var lists [][2]string
+	for _, p := range t.others {
+		if n, err := p.units(u); !p.fits(u.Labels) || err == nil && n == 0 {
+			continue
+		}
+		list := [2]string{p.Currency, cmp.Or(p.Market, OnDemand)}
+		if elsewhere[list] == nil {
+			elsewhere[list] = map[string]bool{}
+			lists = append(lists, list)
+		}
+		elsewhere[list][p.Per] = true
+	}
+	for _, list := range lists {
+		priced := elsewhere[list]
+		if slices.ContainsFunc(r.Parts, func(p Part) bool { return !priced[p.Price.Per] }) {
+			continue
+		}
+		for _, per := range missing {
+			if priced[per] {
+				return fmt.Errorf("a %s-hour has a price in %s (%s) and none in %s (%s), whose sum would leave it out; give one, or tell the offers apart with where = {…}", per, list[0], list[1], t.Currency, t.Market)
+			}
+		}
+	}
+	return nil
 }
 
 // holds is the price for one resource; nil when there is none.

@@ -170,3 +170,37 @@ func FuzzParseWeights(f *testing.F) {
 		}
 	})
 }
+
+// A sum leaves out no resource that has its price in another currency, or on another
+// market.
+func TestPricedElsewhere(t *testing.T) {
+	count := func(n int) *int { return &n }
+	node := Price{Per: PerNode, Hour: 3, Currency: "EUR"}
+	for name, c := range map[string]struct {
+		gpu  Price
+		gpus int
+		says string
+	}{
+		"the same":         {Price{Per: PerGPU, Hour: 2, Currency: "EUR"}, 4, ""},
+		"another currency": {Price{Per: PerGPU, Hour: 2, Currency: "USD"}, 4, "a gpu-hour has a price in USD (on-demand) and none in EUR (on-demand)"},
+		"another market":   {Price{Per: PerGPU, Hour: 2, Currency: "EUR", Market: "spot"}, 4, "a gpu-hour has a price in EUR (spot) and none in EUR (on-demand)"},
+		"another way":      {Price{Per: PerGPU, Hour: 2, Currency: "core-h"}, 4, ""},
+		"no GPU":           {Price{Per: PerGPU, Hour: 2, Currency: "USD"}, 0, ""},
+		"other machines":   {Price{Per: PerGPU, Hour: 2, Currency: "USD", Where: map[string]any{"machine": "b"}}, 4, ""},
+	} {
+		same := c.gpu // a list with both
+		same.Per = PerNode
+		prices := []Price{node, c.gpu}
+		if c.says != "" {
+			prices = append(prices, same)
+		}
+		table, err := NewTable(prices, "EUR", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = table.Rate(Use{Nodes: count(1), GPUs: count(c.gpus), Labels: map[string]any{"machine": "a"}})
+		if (c.says == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+}

@@ -75,6 +75,19 @@ func late(o *Observation, t measure.Target) (share float64, reached bool) {
 	return 0, false
 }
 
+// untrained counts the runs that had reached the target before they trained, of all.
+func untrained(c *Curve, runs map[Value][]*Observation, t measure.Target) (n, all int) {
+	for _, p := range c.Points {
+		for _, o := range runs[p.At] {
+			if at := o.Known(t.Time().Name); at != nil && *at == 0 {
+				n++
+			}
+			all++
+		}
+	}
+	return n, all
+}
+
 // cadenceWarnings name, for each target, the point that evaluates least like the
 // base does.
 func (an *analysis) cadenceWarnings(c *Curve, runs map[Value][]*Observation) []string {
@@ -104,6 +117,9 @@ func (an *analysis) cadenceWarnings(c *Curve, runs map[Value][]*Observation) []s
 	slices.SortStableFunc(targets, measure.Harder)
 	var list []string
 	for _, t := range slices.Compact(targets) {
+		if n, all := untrained(c, runs, t); n > 0 && an.asks(t.Time()) {
+			list = append(list, fmt.Sprintf("%s: reached at 0 s, before any training, by %d of %s: too easy to say anything of speed", goal(t.Time()), n, number.Count(all, "run")))
+		}
 		base, ok := at(c.Base.At, t)
 		if !ok || !an.asks(t.Time()) {
 			continue

@@ -57,3 +57,20 @@ func TestUnlikeCadence(t *testing.T) {
 		}
 	}
 }
+
+// A target that the model's first parameters reach says nothing of speed.
+func TestReachedUntrained(t *testing.T) {
+	obs := slices.Concat(runs(1, 100, 101), runs(2, 200, 201))
+	for i := range obs {
+		obs[i].Values["to_0.1"] = 0
+		obs[i].Values["to_0.2"] = 10 / float64(obs[i].Workers)
+	}
+	curves, err := Analyse(obs, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(curves[0].Warnings, "\n")
+	if !strings.Contains(said, "target 0.1: reached at 0 s, before any training, by 4 of 4 runs: too easy") || strings.Contains(said, "target 0.2: reached at 0 s") {
+		t.Error(said)
+	}
+}
