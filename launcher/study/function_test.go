@@ -47,7 +47,7 @@ func TestOwnFiles(t *testing.T) {
 	for _, c := range []struct{ model, data, want string }{
 		{"models/net.py:build", "data/net.py:load", "10: data.kind: " + dir + "/models/net.py and "},
 		{"elsewhere.py:build", "cifar10", "5: workload.model: elsewhere.py cannot be read"},
-		{"cnn", "models:load", `10: data.kind: "models:load" is not known; valid: "cifar10", "synthetic", "text", or a function of your own`},
+		{"cnn", "models:load", `10: data.kind: "models:load" is not known; valid: "cifar10", "synthetic", "text", "tokens", or a function of your own`},
 	} {
 		if _, err := planOf(c.model, c.data); err == nil || !strings.Contains(err.Error(), "study.toml:"+c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s, %s: %v; want %s", c.model, c.data, err, c.want)
