@@ -238,11 +238,16 @@ func grantedGPUs(t *testing.T, shown, node string) (indices []string) {
 }
 
 func TestOneFailingTaskEndsTheJob(t *testing.T) {
-	s, dir := job(t, "fails", 2, 1, `[ "$SLURM_PROCID" = 0 ] || exit 3; sleep 600`)
+	// A task that fails before another node has started its own is too early for
+	// srun (22.05): its one signal finds no step there, and the job lasts until its
+	// time limit. So task 1 waits until task 0 is up.
+	s, dir := job(t, "fails", 2, 1, `touch "$SCALEBENCH_RUN/up-$SLURM_PROCID"
+[ "$SLURM_PROCID" = 0 ] && exec sleep 600
+until [ -e "$SCALEBENCH_RUN/up-0" ]; do sleep 0.1; done; exit 3`)
 	id := submit(t, s)
 	j := await(t, id, ended)
 	if j.State != slurm.Failed || j.End.Sub(j.Start) >= s.Time {
-		t.Errorf("%+v", j)
+		t.Errorf("%+v\n%s", j, read(t, s.Output))
 	}
 	if r := exit(t, dir, 0); r.ExitCode == 0 {
 		t.Errorf("exit record %+v", r)
