@@ -93,6 +93,7 @@ type drivenEvidence struct {
 	Driven, DrivenKnown bool
 	Silence             *time.Duration
 	Asleep              string // as asleep has it
+	Unwritten           error  // that kept this command from recording the end of it; nil: it has not ended, or did
 }
 
 // judgeDriven says how far a local attempt came, like judgeJob.
@@ -102,6 +103,8 @@ func judgeDriven(e drivenEvidence) (metrics.Status, string) {
 		return metrics.Cancelled, e.Traces.Cause
 	case e.Traces.Exit != nil:
 		return e.exited()
+	case e.Unwritten != nil:
+		return metrics.Lost, fmt.Sprintf("it has ended, and the record of its end could not be written: %v", e.Unwritten)
 	case e.Driven:
 		return metrics.Running, e.Asleep
 	case !e.DrivenKnown && e.Silence == nil:

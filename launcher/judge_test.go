@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -130,12 +131,13 @@ func TestJudgeDriven(t *testing.T) {
 		want   metrics.Status
 		detail string
 	}{
-		"running":        {local, metrics.Running, ""},
-		"done":           {with(local, func(e *drivenEvidence) { e.Traces = Traces{Exit: exit(0, ""), Done: 2, Stopped: 2} }), metrics.Done, ""},
-		"failed":         {with(local, func(e *drivenEvidence) { e.Traces = Traces{Exit: exit(1, ""), Cause: "train: loss is NaN"} }), metrics.Failed, "loss is NaN"},
-		"interrupted":    {with(local, func(e *drivenEvidence) { e.Traces = Traces{Exit: exit(143, "TERM")} }), metrics.Cancelled, ""},
-		"driver died":    {with(local, func(e *drivenEvidence) { e.Driven = false }), metrics.Lost, "gone"},
-		"on another one": {with(local, func(e *drivenEvidence) { e.Driven, e.DrivenKnown = false, false }), metrics.Running, "judged by its events"},
+		"running":              {local, metrics.Running, ""},
+		"done":                 {with(local, func(e *drivenEvidence) { e.Traces = Traces{Exit: exit(0, ""), Done: 2, Stopped: 2} }), metrics.Done, ""},
+		"failed":               {with(local, func(e *drivenEvidence) { e.Traces = Traces{Exit: exit(1, ""), Cause: "train: loss is NaN"} }), metrics.Failed, "loss is NaN"},
+		"interrupted":          {with(local, func(e *drivenEvidence) { e.Traces = Traces{Exit: exit(143, "TERM")} }), metrics.Cancelled, ""},
+		"ended on a full disk": {with(local, func(e *drivenEvidence) { e.Unwritten = syscall.ENOSPC }), metrics.Lost, "could not be written: no space left on device"},
+		"driver died":          {with(local, func(e *drivenEvidence) { e.Driven = false }), metrics.Lost, "gone"},
+		"on another one":       {with(local, func(e *drivenEvidence) { e.Driven, e.DrivenKnown = false, false }), metrics.Running, "judged by its events"},
 		"on another one, alive": {with(local, func(e *drivenEvidence) {
 			e.Driven, e.DrivenKnown, e.Silence = false, false, new(driverGrace-time.Second)
 		}),

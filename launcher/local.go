@@ -28,6 +28,7 @@ type LocalBackend struct {
 
 	running sync.WaitGroup
 	stops   sync.Map // rundir.Folder to context.CancelCauseFunc
+	ends    sync.Map // rundir.Folder to the error that kept the record of its end from being written
 }
 
 // carrier is how a local attempt is carried out: by processes of this machine,
@@ -155,10 +156,13 @@ func (b *LocalBackend) Begin(ctx context.Context, load []Todo) ([]*Attempt, erro
 		defer stop(nil)
 		exit := b.carrier.carry(ctx, a)
 		// A batch script leaves a record of its own, unless it could not. Without
-		// one the attempt reads as lost, which is what a full disk makes of it.
+		// one the attempt reads as lost, which is what a full disk makes of it: to
+		// this command at once, to others when this one is gone.
 		if _, err := os.Stat(a.Run.Exit(0)); err != nil {
 			_ = a.Run.TakeClaim(0, "")
-			_ = writeJSON(a.Run.Exit(0), exit, file.Open)
+			if err := writeJSON(a.Run.Exit(0), exit, file.Open); err != nil {
+				b.ends.Store(a.Run, err)
+			}
 		}
 	})
 	return []*Attempt{a}, nil
@@ -182,6 +186,9 @@ func (b *LocalBackend) Survey(_ context.Context, open []*Attempt) ([]Finding, er
 	for i, a := range open {
 		findings[i] = Finding{Job: a.recordedJob(), Judge: func(t Traces) (metrics.Status, string) {
 			e := drivenEvidence{evidence: a.evidence(t)}
+			if err, ended := b.ends.Load(a.Run); ended {
+				e.Unwritten = err.(error)
+			}
 			if e.Driven, e.DrivenKnown = drives(a.Record); !e.DrivenKnown {
 				if age, err := lease.Age(a.Run.Heartbeat(), a.Run.Path()); err == nil {
 					e.Silence = &age
