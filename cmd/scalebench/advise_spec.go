@@ -23,7 +23,7 @@ import (
 
 // resourceKeys are the parameters that say what a run got, those that can be too
 // little.
-var resourceKeys = []string{"resources.cpus_per_worker", "resources.memory", "variant", "data.path"}
+var resourceKeys = []string{"resources.cpus_per_worker", "resources.memory", "variant", "data.path", "workload.source", "workload.target"}
 
 // checkSpec refuses what cannot be asked with --spec.
 func (o *adviseOptions) checkSpec() error {
